@@ -84,10 +84,6 @@ var strengths = [2]float64{0.5, 1}
 // has no mark either.
 var raceEpochs = [2]int{8, 12}
 
-const raceLeft = 0.85
-
-const bqmfRank = 50 // the most components where the rank is left to the function
-
 func bqmfDefaults() config {
 	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
 }
@@ -158,18 +154,19 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	if past.from != nil {
 		first = past.from.restart
 	}
-	for run := first; run < len(strengths); run++ {
+	for which := first; which < len(strengths); which++ {
+		s := &strengthFit{bqmfFit: f, which: which}
 		var from *saved
-		if past.from != nil && run == first {
+		if past.from != nil && which == first {
 			from = past.from
 		}
-		err := f.run(run, past.state, from)
+		err := s.run(past.state, from)
 		if late := visible.trouble.get(); late != nil {
 			return nil, late
 		}
 		if err != nil {
 			if f.best == nil {
-				f.best = f.model(nil, run)
+				f.best = f.model(nil, which)
 			}
 			return f.best, err
 		}
@@ -177,10 +174,10 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 	return f.best, nil
 }
 
-// bqmfComponents is the number that a fit of d × n starts with.
+// bqmfComponents is the number that a fit of d × n starts with. Rank 0 leaves it to the function.
 func bqmfComponents(d, n, rank int) int {
 	if rank == 0 {
-		rank = bqmfRank
+		rank = 50
 	}
 	return min(max(min(d, n)-1, 1), rank)
 }
@@ -234,6 +231,7 @@ type bqmfFit struct {
 	x            Mat // NaN where a cell is hidden
 	pool         *pool.Pool
 	ctx          context.Context
+	course       course
 	fingerprints [2]uint64
 
 	rankAsked, rank int
@@ -241,6 +239,7 @@ type bqmfFit struct {
 	curves          []curve.Curve // of each row, its scale
 	active          []int         // rows that are not constant
 	units           []float64
+	whole           float64 // the unit of the loss, the largest of units, so that its squares neither overflow nor vanish
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
@@ -251,9 +250,9 @@ type bqmfFit struct {
 // the progress function; the rows that are left then have no scale.
 func (f *bqmfFit) begin(rank int) error {
 	const some = 256 // rows between two reports
-	course := newCourse(f.ctx, f.config, f.cells.d)
-	course.now.Epochs = len(strengths) * f.epochs
-	err := course.enter(PhaseFactors)
+	f.course = newCourse(f.ctx, f.config, f.cells.d)
+	f.course.now.Epochs = len(strengths) * f.epochs
+	err := f.course.enter(PhaseFactors)
 	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
@@ -287,10 +286,11 @@ func (f *bqmfFit) begin(rank int) error {
 		to := min(from+some, d)
 		f.pool.Do(to-from, func(w, i int) { scale(w, from+i) })
 		if err == nil {
-			err = course.report(0.5 * float64(to) / float64(d))
+			err = f.course.report(0.5 * float64(to) / float64(d))
 		}
 	}
 	for i := range d {
+		f.whole = max(f.whole, f.units[i])
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
 				copy(y[a*np:(a+1)*np], y[i*np:(i+1)*np])
@@ -307,131 +307,150 @@ func (f *bqmfFit) begin(rank int) error {
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
-	return course.report(1)
+	return f.course.report(1)
 }
 
-// run makes the fit of one strength, or goes on with it, and keeps it if it is the
-// best so far.
-func (f *bqmfFit) run(run int, file *file, from *saved) error {
-	if err := f.ctx.Err(); err != nil {
+// strengthFit is the fit of one strength.
+type strengthFit struct {
+	*bqmfFit
+	which               int // of strengths
+	fit                 *posterior.Fit
+	epoch               int       // epochs made
+	done                bool      // the fit has come to rest
+	history, validation []float64 // after each epoch: the bound, and the loss on the held-out cells
+	judge               journal.Watch
+	judged              *BQMF // the best on the held-out cells; nil without them
+}
+
+// total is the number of epochs made, those of the strengths before included.
+func (s *strengthFit) total() int { return s.which*s.epochs + s.epoch }
+
+// run makes the fit, or goes on with it, and keeps its model if it is the best so far.
+func (s *strengthFit) run(file *file, from *saved) error {
+	if err := s.ctx.Err(); err != nil {
 		return stoppedAt(0, err)
 	}
-	before := run * f.epochs
-	if len(f.active) == 0 {
-		if run == 0 {
-			f.best = f.model(nil, run)
-			f.best.LeaveOneOut = 0
-			f.best.History = []float64{0}
-			if f.held != nil {
-				f.best.Validation = []float64{f.heldMean(f.best)}
+	if len(s.active) == 0 {
+		if s.which == 0 {
+			s.best = s.model(nil, s.which)
+			s.best.LeaveOneOut = 0
+			s.best.History = []float64{0}
+			if s.held != nil {
+				s.best.Validation = []float64{s.heldMean(s.best)}
 			}
 		}
 		return nil
 	}
-	fit := posterior.New(f.ctx, f.data, min(f.rank, len(f.active)), strengths[run], f.space, f.pool)
-	history, validation := []float64{fit.Nothing()}, []float64(nil)
-	tell := func(epoch int, loss float64) error {
-		if f.progress == nil {
-			return nil
-		}
-		of := len(strengths) * f.epochs
-		p := Progress{Phase: PhaseEpochs, Done: float64(before+epoch) / float64(max(of, 1)), Epoch: before + epoch, Epochs: of, Rows: f.d(), Loss: loss}
-		if err := f.progress(p); err != nil {
-			return stoppedAt(before+epoch, err)
-		}
-		return nil
-	}
+	s.fit = posterior.New(s.ctx, s.data, min(s.rank, len(s.active)), strengths[s.which], s.space, s.pool)
+	s.history = []float64{s.fit.Nothing()}
 	var err error
-	if run == 0 && from == nil { // an epoch may take seconds
-		err = tell(0, history[0])
+	if s.which == 0 && from == nil { // an epoch may take seconds
+		err = s.tell()
 	}
 	if from == nil && err == nil {
-		fit.Complete()
+		s.fit.Complete()
 	}
-	if err := f.ctx.Err(); err != nil {
+	if err := s.ctx.Err(); err != nil {
 		return stoppedAt(0, err)
 	}
-	judge := journal.Watch{}
-	first, done := 0, false
-	var best *BQMF // of this run, on the held-out cells
-	if from != nil {
-		if err := f.resumeFrom(fit, file, from); err != nil {
-			return err
+	if from == nil {
+		s.validate()
+	} else if err := s.resumeFrom(file, from); err != nil {
+		return err
+	}
+	for s.epoch < s.epochs && !s.done && err == nil {
+		if s.behind() {
+			return nil
 		}
-		first, history, validation, judge = from.epoch, from.history, from.validation, from.judge
-		done = from.steps == 1
-		if f.held != nil && f.best != nil && f.best.Strength == strengths[run] {
-			best = f.best
-		}
-	} else if f.held != nil {
-		m := f.finish(fit.Copy, run)
-		if held := f.heldMean(m); f.ctx.Err() == nil {
-			validation = []float64{held}
-			judge.See(0, held)
-			best = m
-			best.History, best.Validation = history, validation
-			if f.better(m) {
-				f.best = m
-			}
+		err = s.step()
+	}
+	return s.end(err)
+}
+
+// tell reports the epochs made.
+func (s *strengthFit) tell() error {
+	if err := s.course.reportEpoch(s.total(), max(s.course.now.Epochs, 1), s.history[s.epoch]); err != nil {
+		return stoppedAt(s.total(), err)
+	}
+	return nil
+}
+
+// validate judges the state of the fit by the held-out cells, if there are any, and keeps its model if it is the best.
+// False: the context has ended, and the state is not judged.
+func (s *strengthFit) validate() bool {
+	if s.held == nil {
+		return true
+	}
+	m := s.finish(s.fit.Copy, s.which)
+	held := s.heldMean(m)
+	if s.ctx.Err() != nil {
+		return false
+	}
+	s.validation = append(s.validation, held)
+	if better, _ := s.judge.See(s.epoch, held); better {
+		m.Best, s.judged = s.epoch, m
+		m.History, m.Validation = s.history, s.validation
+		if s.better(m) {
+			s.best = m
 		}
 	}
-	epoch := first
-	for epoch < f.epochs && !done && err == nil {
-		switch {
-		case f.held != nil:
-		case run == 0 && fit.Ahead+epoch == raceEpochs[0]:
-			f.mark = f.glance(fit, run)
-		case run == 1 && slices.Contains(raceEpochs[:], fit.Ahead+epoch) && f.mark > 0:
-			if f.glance(fit, run) > f.mark {
-				return nil
-			}
-		}
-		done = fit.Epoch(epoch, f.tolerance)
-		if err = f.ctx.Err(); err != nil {
-			err = stoppedAt(before+epoch, err)
-			break
-		}
-		epoch++
-		history = append(history, fit.Bound)
-		if f.held != nil {
-			m := f.finish(fit.Copy, run)
-			held := f.heldMean(m)
-			if err = f.ctx.Err(); err != nil { // an epoch that is not judged counts as not made
-				epoch--
-				history = history[:epoch+1]
-				err = stoppedAt(before+epoch, err)
-				break
-			}
-			validation = append(validation, held)
-			if better, _ := judge.See(epoch, held); better {
-				m.Best, best = epoch, m
-				best.History, best.Validation = history, validation
-				if f.better(m) {
-					f.best = m
-				}
-			}
-		}
-		err = tell(epoch, fit.Bound)
-		if err == nil && f.save != nil && (done || epoch == f.epochs || epoch%f.every == 0) {
-			if serr := f.checkpoint(fit, run, epoch, done, judge, history, validation); serr != nil {
-				err = stoppedAt(before+epoch, serr)
-			}
+	return true
+}
+
+// behind tells, before an epoch, whether the second strength is given up. The first sets the mark.
+func (s *strengthFit) behind() bool {
+	at := s.fit.Ahead + s.epoch
+	switch {
+	case s.held != nil:
+	case s.which == 0 && at == raceEpochs[0]:
+		s.mark = s.glance(s.fit, s.which)
+	case s.which == 1 && slices.Contains(raceEpochs[:], at) && s.mark > 0:
+		return s.glance(s.fit, s.which) > s.mark
+	}
+	return false
+}
+
+// step makes an epoch, judges it, reports it and writes a checkpoint where one is due.
+func (s *strengthFit) step() error {
+	s.done = s.fit.Epoch(s.epoch, s.tolerance)
+	if err := s.ctx.Err(); err != nil {
+		return stoppedAt(s.total(), err)
+	}
+	s.epoch++
+	s.history = append(s.history, s.fit.Bound)
+	if !s.validate() { // an epoch that is not judged counts as not made
+		s.epoch--
+		s.history = s.history[:s.epoch+1]
+		return stoppedAt(s.total(), s.ctx.Err())
+	}
+	if err := s.tell(); err != nil {
+		return err
+	}
+	if s.save != nil && (s.done || s.epoch == s.epochs || s.epoch%s.every == 0) {
+		if err := s.checkpoint(); err != nil {
+			return stoppedAt(s.total(), err)
 		}
 	}
-	m := best
+	return nil
+}
+
+// end keeps the model of the fit if it is the best so far. err is what has stopped the fit; end returns it, or the error of
+// a context that has ended meanwhile.
+func (s *strengthFit) end(err error) error {
+	m := s.judged
 	if m == nil {
-		m = f.finish(fit.Lend, run)
-		m.Best = len(history) - 1
-		if err == nil && f.ctx.Err() != nil {
-			err = stoppedAt(before+epoch, f.ctx.Err())
+		m = s.finish(s.fit.Lend, s.which)
+		m.Best = s.epoch
+		if err == nil && s.ctx.Err() != nil {
+			err = stoppedAt(s.total(), s.ctx.Err())
 		}
 	}
-	m.History, m.Validation = history, validation
-	if !done && err == nil && f.epochs > 0 {
-		m.Warnings = append(m.Warnings, &unsettled{epoch, fit.Moved, f.tolerance})
+	m.History, m.Validation = s.history, s.validation
+	if !s.done && err == nil && s.epochs > 0 {
+		m.Warnings = append(m.Warnings, &unsettled{s.epoch, s.fit.Moved, s.tolerance})
 	}
-	if f.best == nil || f.better(m) && (err == nil || f.held != nil) {
-		f.best = m
+	if s.best == nil || s.better(m) && (err == nil || s.held != nil) {
+		s.best = m
 	}
 	return err
 }
@@ -445,8 +464,6 @@ type unsettled struct {
 func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
 }
-
-func (f *bqmfFit) d() int { return f.cells.d }
 
 // better tells whether m predicts better than the best so far.
 func (f *bqmfFit) better(m *BQMF) bool {
@@ -477,13 +494,12 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 }
 
 // model returns the model of a posterior, its maps without corrections. A nil of stands for a posterior that knows nothing.
-func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
+func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
-	m := &BQMF{Strength: strengths[run], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
+	m := &BQMF{Strength: strengths[which], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.loss, f.missing
 	for i := range m.curves {
-		m.curves[i].Slope = 1
-		m.curves[i].Levels = curve.LevelsAt
+		m.plain(i)
 	}
 	if of == nil {
 		k := f.rank
@@ -534,8 +550,8 @@ var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
 // predictions. When the context ends, the maps not yet learnt are without corrections.
-func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run int) *BQMF {
-	m := f.model(of, run)
+func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
+	m := f.model(of, which)
 	stopped := func() bool { return f.ctx.Err() != nil }
 	if !stopped() {
 		m.post.Near = m.post.Neighbours(f.data, f.active, f.pool, stopped)
@@ -548,8 +564,9 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, run in
 		return m
 	}
 	loss, factors, corrected := f.learn(m, false)
-	if run == 0 && f.held == nil && f.ctx.Err() == nil {
+	if which == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(factors, limit.Moment))
+		const raceLeft = 0.85
 		if corrected < raceLeft*factors {
 			f.mark = 0
 		}
@@ -566,8 +583,8 @@ const glanceRows = 8
 
 // glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
 // are fewer than 200. 0 when the context ends.
-func (f *bqmfFit) glance(fit *posterior.Fit, run int) float64 {
-	_, loss, _ := f.learn(f.model(fit.Lend, run), true)
+func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
+	_, loss, _ := f.learn(f.model(fit.Lend, which), true)
 	if f.ctx.Err() != nil {
 		return 0
 	}
@@ -594,10 +611,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	base := m.post.Cells(f.pool)
 	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
-	whole := 0.0 // the unit of the loss, so that its squares neither overflow nor vanish
-	for _, u := range f.units {
-		whole = max(whole, u)
-	}
 	rows := posterior.Together
 	if only {
 		rows = glanceRows
@@ -608,37 +621,26 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 			return
 		}
 		if work[w] == nil {
-			work[w] = &lesson{bqmfFit: f, m: m, cells: base.Share(), whole: whole}
+			work[w] = &lesson{bqmfFit: f, m: m, cells: base.Share()}
 		}
 		l := work[w]
-		to := min(from+rows, a)
-		// The rows at hand follow one another in the matrix unless a constant one lies between.
-		for at := from; at < to; {
-			end := at + 1
-			for end < to && f.active[end] == f.active[end-1]+1 {
-				end++
+		l.each(from, min(from+rows, a), func(k int) {
+			o := &out[k]
+			o.mean = l.leaveOut(k)
+			if f.glanced(k) {
+				l.judgeFactors(&o.factors)
 			}
-			l.cells.Rows(f.active[at], end-at)
-			for k := at; k < end; k++ {
-				o := &out[k]
-				o.mean = l.leaveOut(k, k-at)
-				if f.glanced(k) {
-					l.judgeFactors(&o.factors)
-				}
-				if !only {
-					l.correct()
-					sums[k] = l.teach()
-					l.judge(&o.losses)
-					curves[k] = l.c
-				}
+			if !only {
+				l.correct()
+				sums[k] = l.teach()
+				l.judge(&o.losses)
+				curves[k] = l.c
 			}
-			at = end
-		}
+		})
 	})
 	if f.ctx.Err() != nil {
 		for i := range m.curves {
-			c := &m.curves[i]
-			c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
+			m.plain(i)
 		}
 		m.post.Near, m.post.Alike = nil, nil
 		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
@@ -650,7 +652,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 			some[k] += o.factors[k]
 		}
 	}
-	scale := f.loss.Scale(whole)
+	scale := f.loss.Scale(f.whole)
 	factors = slices.Min(some[:]) * scale
 	if only {
 		return 0, factors, factors
@@ -679,12 +681,17 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	return losses[least] * scale, factors, corrected * scale
 }
 
+// plain takes from map i what was learnt.
+func (m *BQMF) plain(i int) {
+	c := &m.curves[i]
+	c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
+}
+
 // lesson is what a worker learns the map of a row in: leaveOut takes the row, correct, teach and judge go on with it.
 type lesson struct {
 	*bqmfFit
 	m     *BQMF
 	cells *posterior.Cells // of which the row is row r
-	whole float64          // the unit of the loss
 	table curve.Table
 	curve.Learner
 
@@ -697,9 +704,25 @@ type lesson struct {
 	lows                     [len(floors)]float64
 }
 
-// leaveOut takes active row k, row r of the last Rows of cells, and returns the mean of its visible cells.
-func (l *lesson) leaveOut(k, r int) (mean float64) {
-	l.i, l.r = l.active[k], r
+// each calls g for the active rows from from to to-1, of which cells then has row r.
+func (l *lesson) each(from, to int, g func(k int)) {
+	for at := from; at < to; { // the rows follow one another in the matrix unless a constant one lies between
+		end := at + 1
+		for end < to && l.active[end] == l.active[end-1]+1 {
+			end++
+		}
+		l.cells.Rows(l.active[at], end-at)
+		for k := at; k < end; k++ {
+			l.r = k - at
+			g(k)
+		}
+		at = end
+	}
+}
+
+// leaveOut takes active row k, row r of cells, and returns the mean of its visible cells.
+func (l *lesson) leaveOut(k int) (mean float64) {
+	l.i = l.active[k]
 	l.c = &l.m.curves[l.i]
 	l.table.Load(l.c, false)
 	l.y = l.data.Y[k*kernel.Pad(l.x.Cols):]
@@ -712,12 +735,12 @@ func (l *lesson) leaveOut(k, r int) (mean float64) {
 		if x == x {
 			l.X = append(l.X, x)
 			mean += x / count
-			without := l.cells.Without(r, j, l.y[j], float64(tau*post.Rho[j]))
+			without := l.cells.Without(l.r, j, l.y[j], float64(tau*post.Rho[j]))
 			l.places, l.without = append(l.places, int32(j)), append(l.without, without)
 			l.residuals = append(l.residuals, math.Sqrt(tau*post.Rho[j])*(l.y[j]-without))
 			said := 0.0
 			if l.near {
-				said = l.cells.Said(r, l.i, j, l.y[j])
+				said = l.cells.Said(l.r, l.i, j, l.y[j])
 			}
 			l.said = append(l.said, said)
 		}
@@ -1040,6 +1063,7 @@ func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
 	return score, err
 }
 
+// coordinates returns what Transform does and, where score is wanted, what Score does.
 func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
 	visible, err := m.bounds().checkColumns(x, len(m.curves))
 	if err != nil {
@@ -1058,66 +1082,21 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			tables[i].Load(&m.curves[i], false)
 		}
 	}
-	type room struct {
-		placer            *posterior.Placer
-		finder            *posterior.Finder
-		y, variance, z, w []float64
-	}
-	work := make([]*room, p.Workers())
+	work := make([]*newSample, p.Workers())
 	column := func(w, j int, x Mat, from int) {
 		if ctx.Err() != nil {
 			return
 		}
 		if work[w] == nil {
-			work[w] = &room{base.Share(), nil, make([]float64, d), make([]float64, d), make([]float64, d), make([]float64, d)}
+			work[w] = &newSample{m: m, tables: tables, placer: base.Share(), y: make([]float64, d), variance: make([]float64, d), w: make([]float64, d), z: make([]float64, d)}
 		}
-		ws := work[w]
-		for i := range d {
-			if ws.y[i] = x.At(i, j); ws.y[i] == ws.y[i] {
-				ws.y[i] = m.curves[i].Forward(ws.y[i])
-			}
-		}
-		at, rho := ws.placer.Place(ws.y)
-		for h, t := range at {
+		s := work[w]
+		s.place(x, j)
+		for h, t := range s.v {
 			v.Set(h, from+j, t)
 		}
-		if !score {
-			return
-		}
-		ws.placer.Spread(ws.variance)
-		var alike []float64
-		if m.post.Alike != nil {
-			if ws.finder == nil {
-				ws.finder = m.post.Alike.Finder()
-			}
-			alike = ws.finder.Find(at, -1)
-		}
-		for i := range d {
-			ws.w[i], ws.z[i] = dot(m.post.U[i*m.post.K:(i+1)*m.post.K], at), 0
-			if ws.y[i] == ws.y[i] {
-				ws.z[i] = math.Sqrt(m.post.Tau[i]*rho) * (ws.y[i] - ws.w[i])
-			}
-		}
-		for i := range d {
-			value := x.At(i, j)
-			if value != value {
-				continue
-			}
-			t := m.curves[i].X[0]
-			if tau := m.post.Tau[i]; tau > 0 {
-				mean, dev := ws.w[i], math.Sqrt(ws.variance[i]+1/(tau*rho))
-				said := 0.0
-				if m.post.Near != nil {
-					said = m.post.Near.Say(i, ws.z)
-				}
-				if m.post.Alike != nil {
-					said += ws.finder.Say(i, alike)
-				}
-				mean += said / math.Sqrt(tau*rho)
-				dev *= m.post.Left(i)
-				t = tables[i].C.Correct(tables[i].Mean(mean, dev))
-			}
-			losses[from+j] += m.loss.Divergence(value, t)
+		if score {
+			losses[from+j] = s.loss(x, j)
 		}
 	}
 	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
@@ -1135,6 +1114,71 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 		sum += l
 	}
 	return v, sum / float64(visible), nil
+}
+
+// newSample is a new sample, column j of a matrix x, and the room of a worker for it: place finds its coordinates, and loss
+// follows.
+type newSample struct {
+	m      *BQMF
+	tables []curve.Table // of all rows, for loss
+	placer *posterior.Placer
+	finder *posterior.Finder // made by loss, where rows are predicted by samples that are alike
+
+	v              []float64 // the coordinates
+	rho            float64
+	y, w, variance []float64 // on the scales of the rows: x_ij, the mean by the factors, its variance
+	z              []float64 // √(τ_i ρ) (y_i - w_i)
+}
+
+// place finds v and ρ.
+func (s *newSample) place(x Mat, j int) {
+	for i := range s.y {
+		if s.y[i] = x.At(i, j); s.y[i] == s.y[i] {
+			s.y[i] = s.m.curves[i].Forward(s.y[i])
+		}
+	}
+	s.v, s.rho = s.placer.Place(s.y)
+}
+
+// loss returns the sum of the divergences of the observed cells from what the model says of them.
+func (s *newSample) loss(x Mat, j int) (sum float64) {
+	m, post := s.m, s.m.post
+	s.placer.Spread(s.variance)
+	var alike []float64
+	if post.Alike != nil {
+		if s.finder == nil {
+			s.finder = post.Alike.Finder()
+		}
+		alike = s.finder.Find(s.v, -1)
+	}
+	for i := range s.y {
+		s.w[i], s.z[i] = dot(post.U[i*post.K:(i+1)*post.K], s.v), 0
+		if s.y[i] == s.y[i] {
+			s.z[i] = math.Sqrt(post.Tau[i]*s.rho) * (s.y[i] - s.w[i])
+		}
+	}
+	for i := range s.y {
+		value := x.At(i, j)
+		if value != value {
+			continue
+		}
+		t := m.curves[i].X[0]
+		if tau := post.Tau[i]; tau > 0 {
+			mean, dev := s.w[i], math.Sqrt(s.variance[i]+1/(tau*s.rho))
+			said := 0.0
+			if post.Near != nil {
+				said = post.Near.Say(i, s.z)
+			}
+			if post.Alike != nil {
+				said += s.finder.Say(i, alike)
+			}
+			mean += said / math.Sqrt(tau*s.rho)
+			dev *= post.Left(i)
+			t = m.curves[i].Correct(s.tables[i].Mean(mean, dev))
+		}
+		sum += m.loss.Divergence(value, t)
+	}
+	return sum
 }
 
 // The file of a BQMF (internal/kinds) and its checkpoint (checkpoint.go).
@@ -1190,14 +1234,38 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if err := f.common(&b.Factorisation, -math.MaxFloat64); err != nil {
 		return err
 	}
-	size := int64(f.k) * int64(f.k+1) / 2
-	if size > limit.Cells/int64(f.d+f.n) {
+	if size := int64(f.k) * int64(f.k+1) / 2; size > limit.Cells/int64(f.d+f.n) {
 		return f.fail("DIMS", "the moments would need too much memory")
 	}
 	p := &posterior.Posterior{D: f.d, N: f.n, K: f.k, U: flat(b.U), V: make([]float64, f.k*kernel.Pad(f.n))}
 	for c := range f.k {
 		copy(p.V[c*kernel.Pad(f.n):], b.V.Row(c))
 	}
+	b.post = p
+	if err := f.readMoments(p); err != nil {
+		return err
+	}
+	if err := f.readNoise(b); err != nil {
+		return err
+	}
+	if err := f.readCurves(b); err != nil {
+		return err
+	}
+	for i := range b.curves {
+		if (len(b.curves[i].X) == 1) != (p.Tau[i] == 0) {
+			return f.fail("NOIS", "a row is constant and has noise, or neither")
+		}
+	}
+	if err := f.readCorrections(p); err != nil {
+		return err
+	}
+	b.fill()
+	*m = *b
+	return nil
+}
+
+// readMoments reads the second moments, and checks the first ones.
+func (f *file) readMoments(p *posterior.Posterior) (err error) {
 	small := func(tag string, v []float64) error {
 		for i, x := range v {
 			if !(math.Abs(x) <= limit.Moment) {
@@ -1212,6 +1280,7 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if err := small("VFAC", p.V); err != nil {
 		return err
 	}
+	size := int64(f.k) * int64(f.k+1) / 2
 	moments := func(tag string, lines int) ([]float64, error) {
 		v, err := f.vectorIn(tag, int64(lines)*size, -limit.Moment, limit.Moment)
 		if err != nil {
@@ -1226,9 +1295,13 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if p.BU, err = moments("MOMU", f.d); err != nil {
 		return err
 	}
-	if p.BV, err = moments("MOMV", f.n); err != nil {
-		return err
-	}
+	p.BV, err = moments("MOMV", f.n)
+	return err
+}
+
+// readNoise reads τ, ρ and what stands beside them.
+func (f *file) readNoise(b *BQMF) error {
+	p := b.post
 	noise, err := f.vectorIn("NOIS", int64(f.d)+int64(f.n)+3, 0, math.MaxFloat64)
 	if err != nil {
 		return err
@@ -1249,42 +1322,37 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) || !(b.LeaveOneOut >= 0) {
 		return f.fail("NOIS", "a unit, strength or loss is out of range")
 	}
-	if err := f.readCurves(b); err != nil {
-		return err
-	}
-	for i := range b.curves {
-		if (len(b.curves[i].X) == 1) != (p.Tau[i] == 0) {
-			return f.fail("NOIS", "a row is constant and has noise, or neither")
+	return nil
+}
+
+// readCorrections reads what neighbours and samples that are alike say.
+func (f *file) readCorrections(p *posterior.Posterior) error {
+	numbers := func(words, floats string) ([]uint64, []float64, error) {
+		of, err := f.words(words, len(f.Payload(words))/8)
+		if err != nil {
+			return nil, nil, err
 		}
+		v, err := f.vectorIn(floats, -1, -limit.Moment, limit.Moment)
+		return of, v, err
 	}
-	of, err := f.words("NEAR", len(f.Payload("NEAR"))/8)
-	if err != nil {
-		return err
-	}
-	near, err := f.vectorIn("NEAZ", -1, -limit.Moment, limit.Moment)
+	of, z, err := numbers("NEAR", "NEAZ")
 	if err != nil {
 		return err
 	}
 	var part int
 	var problem string
-	if p.Near, part, problem = posterior.DecodeNear(of, near, f.d, f.n); problem != "" {
+	if p.Near, part, problem = posterior.DecodeNear(of, z, f.d, f.n); problem != "" {
 		return f.fail([...]string{"NEAR", "NEAZ"}[part], problem)
 	}
-	if f.Has("ALIK") || f.Has("ALIZ") {
-		if of, err = f.words("ALIK", len(f.Payload("ALIK"))/8); err != nil {
-			return err
-		}
-		alike, err := f.vectorIn("ALIZ", -1, -limit.Moment, limit.Moment)
-		if err != nil {
-			return err
-		}
-		if p.Alike, part, problem = p.DecodeAlike(of, alike); problem != "" {
-			return f.fail([...]string{"ALIK", "ALIZ"}[part], problem)
-		}
+	if !f.Has("ALIK") && !f.Has("ALIZ") {
+		return nil
 	}
-	b.post = p
-	b.fill()
-	*m = *b
+	if of, z, err = numbers("ALIK", "ALIZ"); err != nil {
+		return err
+	}
+	if p.Alike, part, problem = p.DecodeAlike(of, z); problem != "" {
+		return f.fail([...]string{"ALIK", "ALIZ"}[part], problem)
+	}
 	return nil
 }
 
@@ -1324,40 +1392,44 @@ func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
 	return []section.Part{within(fit.U), within(fit.V), within(fit.BU), within(fit.BV), above(fit.Tau), above(fit.Rho), above(fit.Alpha), section.Within(last, 0, limit.Moment)}
 }
 
-// checkpoint hands the state after an epoch of a run to the caller.
-func (f *bqmfFit) checkpoint(fit *posterior.Fit, run, epoch int, done bool, judge journal.Watch, history, validation []float64) error {
-	s := &saved{restart: run, epoch: epoch, judge: judge, history: history, validation: validation, real: f.parts(fit, []float64{fit.Unit, fit.Moved, f.mark}), index: []uint64{uint64(fit.K)}}
-	if done {
-		s.steps = 1
+// checkpoint hands the state after an epoch to the caller.
+func (s *strengthFit) checkpoint() error {
+	state := &saved{restart: s.which, epoch: s.epoch, judge: s.judge, history: s.history, validation: s.validation, real: s.parts(s.fit, []float64{s.fit.Unit, s.fit.Moved, s.mark}), index: []uint64{uint64(s.fit.K)}}
+	if s.done {
+		state.steps = 1
 	}
-	if f.best != nil {
-		s.best, _ = f.best.MarshalBinary()
+	if s.best != nil {
+		state.best, _ = s.best.MarshalBinary()
 	}
-	return f.save(s.encode(kinds.BQMF, f.config, f.rankAsked, f.fingerprints))
+	return s.save(state.encode(kinds.BQMF, s.config, s.rankAsked, s.fingerprints))
 }
 
 // resumeFrom takes the state of a checkpoint.
-func (f *bqmfFit) resumeFrom(fit *posterior.Fit, file *file, s *saved) error {
-	if s.steps > 1 {
+func (s *strengthFit) resumeFrom(file *file, from *saved) error {
+	if from.steps > 1 {
 		return file.failAt("STAT", 3, "there are no steps of V")
 	}
 	k, err := file.words("IDX0", 1)
 	if err != nil {
 		return err
 	}
-	if k[0] < 1 || k[0] > uint64(fit.K) {
+	if k[0] < 1 || k[0] > uint64(s.fit.K) {
 		return file.fail("IDX0", "the number of components is out of range")
 	}
-	if int(k[0]) < fit.K {
-		fit.Resize(int(k[0]))
+	if int(k[0]) < s.fit.K {
+		s.fit.Resize(int(k[0]))
 	}
 	last := make([]float64, 3)
-	if _, err := file.restore(f.parts(fit, last), 1); err != nil {
+	if _, err := file.restore(s.parts(s.fit, last), 1); err != nil {
 		return err
 	}
 	if !(last[0] >= 1/limit.Moment) {
 		return file.fail("REAL", "the unit of the samples' noise is out of range")
 	}
-	fit.Unit, fit.Moved, f.mark = last[0], last[1], last[2]
+	s.fit.Unit, s.fit.Moved, s.mark = last[0], last[1], last[2]
+	s.epoch, s.done, s.history, s.validation, s.judge = from.epoch, from.steps == 1, from.history, from.validation, from.judge
+	if s.held != nil && s.best != nil && s.best.Strength == strengths[s.which] {
+		s.judged = s.best
+	}
 	return nil
 }

@@ -1170,12 +1170,12 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			second.Epoch(e, f.tolerance)
 		}
 		loss := f.glance(second, 1)
-		if err := f.run(0, nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: 0}).run(nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		first := f.best
 		f.mark, epochs = loss*ahead, 0
-		if err := f.run(1, nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: 1}).run(nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if ahead < 1 && (epochs != raceEpochs[0] || f.best != first) || ahead > 1 && epochs <= raceEpochs[1] {
@@ -1207,7 +1207,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 	f := start(x, &epochs)
 	for run := range strengths {
 		epochs = 0
-		if err := f.run(run, nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -1285,7 +1285,7 @@ func TestBQMFFitsBothStrengthsOfPictures(t *testing.T) {
 	var losses [len(strengths)]float64
 	for run := range strengths {
 		f.best = nil
-		if err := f.run(run, nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		if f.mark != 0 {

@@ -366,7 +366,7 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
 		least = 1 / most
 	}
-	bound := float64(rank) // of the entries of UV, at first by the largest entries of U and V alone
+	bound := float64(rank) // of the entries of UV, by the largest entries of U and V alone
 	for _, f := range []struct {
 		name       string
 		m          Mat
@@ -375,37 +375,52 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		if f.m.Rows != f.rows || f.m.Cols != f.cols {
 			return &ShapeError{What: f.name, Got: f.m.size(), Want: itoa(f.rows) + "×" + itoa(f.cols)}
 		}
-		if err := f.m.check(f.name); err != nil {
+		top, err := c.checkFactor(f.name, f.m, least, most)
+		if err != nil {
 			return err
 		}
-		if all := f.m.Data; f.m.Stride == f.cols && len(all) == f.rows*f.cols {
-			if lowest, top, ok := reach(all); ok && lowest >= 0 && top <= most && (top == 0 || top >= least) {
-				if c.mapped { // zeros alone are raised to 1
-					top = max(top, 1)
-				}
-				bound *= top
-				continue
-			}
-		}
-		bound = math.Inf(1)
-		top := DataError{Problem: "the largest of " + f.name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
-		for i := range f.m.Rows {
-			for j, v := range f.m.Row(i) {
-				if v-v != 0 || v < 0 {
-					return &DataError{Row: i, Col: j, Value: v, Problem: f.name + " must be finite and not negative"}
-				}
-				if v > top.Value {
-					top.Row, top.Col, top.Value = i, j, v
-				}
-			}
-		}
-		if top.Value != 0 && (top.Value < least || top.Value > most) {
-			return &top
-		}
+		bound *= top
 	}
 	if bound <= product {
 		return nil
 	}
+	return c.checkProduct(product)
+}
+
+// checkFactor reports what is wrong with the entries of an initial factor. It returns a bound of them, which is +Inf where m
+// is not one block of memory.
+func (c *config) checkFactor(name string, m Mat, least, most float64) (bound float64, err error) {
+	if err := m.check(name); err != nil {
+		return 0, err
+	}
+	if all := m.Data; m.Stride == m.Cols && len(all) == m.Rows*m.Cols {
+		if lowest, top, ok := reach(all); ok && lowest >= 0 && top <= most && (top == 0 || top >= least) {
+			if c.mapped { // zeros alone are raised to 1
+				top = max(top, 1)
+			}
+			return top, nil
+		}
+	}
+	top := DataError{Problem: "the largest of " + name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			if v-v != 0 || v < 0 {
+				return 0, &DataError{Row: i, Col: j, Value: v, Problem: name + " must be finite and not negative"}
+			}
+			if v > top.Value {
+				top.Row, top.Col, top.Value = i, j, v
+			}
+		}
+	}
+	if top.Value != 0 && (top.Value < least || top.Value > most) {
+		return 0, &top
+	}
+	return math.Inf(1), nil
+}
+
+// checkProduct reports initial factors whose product may have entries above most, by the largest entries of the columns of U
+// and of the rows of V.
+func (c *config) checkProduct(most float64) error {
 	// raised returns what the fit raises small entries to, of count entries with the given sum.
 	raised := func(sum, count float64) float64 {
 		if !c.mapped {
@@ -414,26 +429,25 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		return monotone.LeastAtStart(sum / count)
 	}
 	sumU := 0.0
-	for i := range d {
+	for i := range c.initU.Rows {
 		for _, v := range c.initU.Row(i) {
 			sumU += v
 		}
 	}
-	bound = 0
-	lowU := raised(sumU, float64(d)*float64(rank))
-	for l := range rank {
+	bound, lowU := 0.0, raised(sumU, float64(c.initU.Rows)*float64(c.initU.Cols))
+	for l := range c.initU.Cols {
 		topU, topV, sumV := lowU, 0.0, 0.0
-		for i := range d {
+		for i := range c.initU.Rows {
 			topU = max(topU, c.initU.At(i, l))
 		}
 		for _, v := range c.initV.Row(l) {
 			topV = max(topV, v)
 			sumV += v
 		}
-		topV = max(topV, raised(sumV, float64(n)))
-		if bound += float64(topU * topV); !(bound <= product) {
+		topV = max(topV, raised(sumV, float64(c.initV.Cols)))
+		if bound += float64(topU * topV); !(bound <= most) {
 			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " +
-				ftoa(product) + ": the largest of this column of U, by that of the row of V, is too much"}
+				ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
 	return nil

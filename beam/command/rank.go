@@ -95,16 +95,24 @@ func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
 
 var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
-func rank(ctx context.Context, args []string, s streams) error {
-	var in matrixFlags
-	var on runnerFlags
-	f := optionFlags{names: map[string]string{"rank": "k", "repeats": "repeats", "share": "share"}}
-	spec := fitSpec{Method: "qmf"}
-	c := ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}
+// rankFlags are the flags of rank.
+type rankFlags struct {
+	optionFlags
+	matrixFlags
+	runnerFlags
+	spec     fitSpec
+	share    float64
+	fileName string
+	ranking.Comparison
+}
+
+func parseRank(args []string) (*rankFlags, error) {
+	f := &rankFlags{spec: fitSpec{Method: "qmf"}, Comparison: ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}}
+	f.names = map[string]string{"rank": "k", "repeats": "repeats", "share": "share"}
 	set := flag.NewFlagSet("rank", flag.ContinueOnError)
-	in.register(set)
-	in.registerTop(set)
-	on.register(set)
+	f.matrixFlags.register(set)
+	f.registerTop(set)
+	f.runnerFlags.register(set)
 	list := func(to *[]int) func(string) error {
 		return func(text string) error {
 			*to = nil
@@ -118,32 +126,17 @@ func rank(ctx context.Context, args []string, s streams) error {
 			return nil
 		}
 	}
-	set.Func("k", "", list(&c.Ks))
-	set.Func("m", "", list(&c.Ms))
-	set.StringVar(&spec.Method, "method", spec.Method, "")
-	set.IntVar(&c.Repeats, "repeats", c.Repeats, "")
-	share := set.Float64("share", 0.1, "")
+	set.Func("k", "", list(&f.Ks))
+	set.Func("m", "", list(&f.Ms))
+	set.StringVar(&f.spec.Method, "method", f.spec.Method, "")
+	set.IntVar(&f.Repeats, "repeats", f.Repeats, "")
+	set.Float64Var(&f.share, "share", 0.1, "")
 	for _, o := range flags.Options() {
 		if o.Name == "m" || o.Name == "workers" {
 			continue
 		}
 		f.names[o.Option] = o.Name
-		take := func(text string) error {
-			_, err := o.Parse(text)
-			switch {
-			case err != nil:
-				return err
-			case o.Name == "missing": // HeldOut sets it
-				f.missing = text == "true"
-				return nil
-			case o.Name == "loss":
-				f.loss = text != "auto"
-			case o.Name == "seed":
-				c.Seed, _ = flags.Seed(text)
-			}
-			spec.Flags = append(spec.Flags, [2]string{o.Name, text})
-			return nil
-		}
+		take := func(text string) error { return f.take(o, text) }
 		if o.Boolean {
 			set.BoolFunc(o.Name, "", take)
 		} else {
@@ -152,62 +145,98 @@ func rank(ctx context.Context, args []string, s streams) error {
 	}
 	words, err := arguments(set, args, "MATRIX")
 	if err != nil {
-		return err
+		return nil, err
 	}
+	f.fileName = words[0]
 	switch {
-	case !slices.Contains(slices.Collect(maps.Keys(methods)), spec.Method):
-		return usageError("-method " + spec.Method + ": must be one of qmf, nmf, qmfq, bqmf")
-	case !(*share > 0 && *share <= 0.5):
-		return usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", *share))
-	case c.Repeats < 1:
-		return usageError(fmt.Sprintf("-repeats %d: must be at least 1", c.Repeats))
+	case !slices.Contains(slices.Collect(maps.Keys(methods)), f.spec.Method):
+		return nil, usageError("-method " + f.spec.Method + ": must be one of qmf, nmf, qmfq, bqmf")
+	case !(f.share > 0 && f.share <= 0.5):
+		return nil, usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", f.share))
+	case f.Repeats < 1:
+		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.Repeats))
 	}
-	store, end, err := on.begin(ctx)
-	if err != nil {
+	return f, nil
+}
+
+// take takes the value of the flag of an option.
+func (f *rankFlags) take(o flags.Option, text string) error {
+	_, err := o.Parse(text)
+	switch {
+	case err != nil:
 		return err
+	case o.Name == "missing": // HeldOut sets it
+		f.missing = text == "true"
+		return nil
+	case o.Name == "loss":
+		f.loss = text != "auto"
+	case o.Name == "seed":
+		f.Seed, _ = flags.Seed(text)
 	}
-	defer end()
-	t, err := in.matrix(words[0], f.missing, spec.Method != "nmf")
-	if err != nil {
-		return err
-	}
-	if given := f.loss; !given {
-		if err := f.takeLoss(t); err != nil {
-			return err
-		}
-		if f.loss {
-			spec.Flags = append(spec.Flags, [2]string{"loss", "frobenius"})
-		}
-	}
-	var trials []beam.Trial
-	for _, k := range c.Ks {
-		for _, m := range c.Levels() {
-			of := spec
-			if len(c.Ms) > 0 {
+	f.spec.Flags = append(f.spec.Flags, [2]string{o.Name, text})
+	return nil
+}
+
+// trials are the pairs of -k and -m that are tried. An option that the method does not have is reported here, before any
+// fit.
+func (f *rankFlags) trials(t *table.Table) (trials []beam.Trial, err error) {
+	for _, k := range f.Ks {
+		for _, m := range f.Levels() {
+			of := f.spec
+			if len(f.Ms) > 0 {
 				of.Flags = append(slices.Clip(of.Flags), [2]string{"m", strconv.Itoa(m)})
 			}
 			options, err := of.options()
-			if err == nil { // an option that the method does not have is reported before any fit
+			if err == nil {
 				_, err = quantmf.MemoryOf(methods[of.Method], t.X.Rows, t.X.Cols, k, options...)
 			}
 			if err != nil {
-				return f.explain(err, t)
+				return nil, f.explain(err, t)
 			}
 			text, err := json.Marshal(of)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			trials = append(trials, beam.Trial{Rank: k, Spec: string(text)})
 		}
 	}
-	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
-	if c.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials, quantmf.Masks{Repeats: c.Repeats, Share: *share, Seed: c.Seed}, on.Run); err != nil {
-		return f.explain(err, t)
-	}
-	c.Choose()
-	if _, err := io.WriteString(s.out, c.Table()); err != nil {
+	return trials, nil
+}
+
+func rank(ctx context.Context, args []string, s streams) error {
+	f, err := parseRank(args)
+	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(s.err, c.Verdict())
+	store, end, err := f.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	t, err := f.matrix(f.fileName, f.missing, f.spec.Method != "nmf")
+	if err != nil {
+		return err
+	}
+	if !f.loss {
+		if err := f.takeLoss(t); err != nil {
+			return err
+		}
+		if f.loss {
+			f.spec.Flags = append(f.spec.Flags, [2]string{"loss", "frobenius"})
+		}
+	}
+	trials, err := f.trials(t)
+	if err != nil {
+		return err
+	}
+	f.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
+	if f.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials, quantmf.Masks{Repeats: f.Repeats, Share: f.share, Seed: f.Seed}, f.Run); err != nil {
+		return f.explain(err, t)
+	}
+	f.Choose()
+	if _, err := io.WriteString(s.out, f.Table()); err != nil {
+		return err
+	}
+	_, err = io.WriteString(s.err, f.Verdict())
 	return err
 }

@@ -61,7 +61,7 @@ type Table struct {
 	C     *Curve
 	y, x  []float64
 	low   float64
-	scale float64
+	rate  float64              // buckets for each unit of w
 	start [tableSize + 1]int32 // the last knot of the buckets before
 }
 
@@ -74,9 +74,9 @@ func (t *Table) Load(c *Curve, mass bool) {
 		t.y, t.x = c.MassY, c.MassX
 	}
 	k := len(t.y)
-	t.low, t.scale = t.y[0], 0
+	t.low, t.rate = t.y[0], 0
 	if k > 1 {
-		t.scale = tableSize / (t.y[k-1] - t.y[0])
+		t.rate = tableSize / (t.y[k-1] - t.y[0])
 	}
 	at := 0
 	for b := range t.start {
@@ -89,7 +89,7 @@ func (t *Table) Load(c *Curve, mass bool) {
 
 // bucket is non-decreasing in w.
 func (t *Table) bucket(w float64) int {
-	b := (w - t.low) * t.scale
+	b := (w - t.low) * t.rate
 	if !(b > 0) {
 		return 0
 	}
@@ -237,7 +237,7 @@ func (c *Curve) Invert(v float64) (w float64, problem string) {
 // Scaler makes the scale of a row.
 type Scaler struct {
 	sorted []float64
-	count  []int
+	count  []int // how often each distinct value comes
 }
 
 // UnitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled
@@ -254,26 +254,9 @@ func UnitOf(v float64) float64 {
 // Scale fills c with the scale of a row, of which NaN cells are hidden, and y with
 // the row on it, hidden cells at 0.
 func (s *Scaler) Scale(c *Curve, y, x []float64, signed bool) {
-	s.sorted = s.sorted[:0]
-	top := 0.0
-	for _, v := range x {
-		if v == v {
-			s.sorted = append(s.sorted, v+0) // no negative zero
-			top = max(top, math.Abs(v))
-		}
-	}
-	slices.Sort(s.sorted)
+	top := s.distinct(c, x)
 	n := float64(len(s.sorted))
 	unit := UnitOf(top)
-	c.X, s.count = make([]float64, 0, 16), s.count[:0]
-	for _, v := range s.sorted {
-		if k := len(c.X); k > 0 && c.X[k-1] == v {
-			s.count[k-1]++
-			continue
-		}
-		c.X, s.count = append(c.X, v), append(s.count, 1)
-	}
-	c.X = slices.Clip(c.X)
 	k := len(c.X)
 	root, score := make([]float64, k), make([]float64, k)
 	below := 0.0
@@ -316,18 +299,7 @@ func (s *Scaler) Scale(c *Curve, y, x []float64, signed bool) {
 	if len(c.MassY) == k {
 		c.MassY, c.MassX = nil, nil // no value comes twice: they are y and x
 	}
-	// Values so close that the scale does not tell them apart become one.
-	c.Y = root[:0]
-	kept := 0
-	for h, v := range root {
-		if h > 0 && !(v > c.Y[kept-1]) {
-			continue
-		}
-		c.Y = append(c.Y, v)
-		c.X[kept] = c.X[h]
-		kept++
-	}
-	c.X = c.X[:kept]
+	c.tell(root)
 	if c.MassY == nil {
 		c.MassY, c.MassX = c.Y, c.X
 	}
@@ -337,6 +309,40 @@ func (s *Scaler) Scale(c *Curve, y, x []float64, signed bool) {
 			y[j] = c.Forward(v)
 		}
 	}
+}
+
+// distinct fills X of c with the distinct values of x, rising, and count. It returns the largest magnitude.
+func (s *Scaler) distinct(c *Curve, x []float64) (top float64) {
+	s.sorted = s.sorted[:0]
+	for _, v := range x {
+		if v == v {
+			s.sorted = append(s.sorted, v+0) // no negative zero
+			top = max(top, math.Abs(v))
+		}
+	}
+	slices.Sort(s.sorted)
+	c.X, s.count = make([]float64, 0, 16), s.count[:0]
+	for _, v := range s.sorted {
+		if k := len(c.X); k > 0 && c.X[k-1] == v {
+			s.count[k-1]++
+			continue
+		}
+		c.X, s.count = append(c.X, v), append(s.count, 1)
+	}
+	c.X = slices.Clip(c.X)
+	return top
+}
+
+// tell makes Y of y, the scale at X, in its room: values so close that the scale does not tell them apart become one.
+func (c *Curve) tell(y []float64) {
+	c.Y = y[:0]
+	for h, v := range y {
+		if kept := len(c.Y); kept == 0 || v > c.Y[kept-1] {
+			c.X[kept] = c.X[h]
+			c.Y = append(c.Y, v)
+		}
+	}
+	c.X = c.X[:len(c.Y)]
 }
 
 // standardise brings v, where value h comes count[h] times, to mean 0 and deviation 1. It returns the mean and the
@@ -439,27 +445,31 @@ func Phi(z float64) float64 {
 	return min(max(0.5+float64(sum*float64(elem.Exp(-sq/2)*0.3989422804014327)), 0), 1)
 }
 
-// place is that of a cell among the leave-one-out predictions of its row.
-type place struct {
+// Learner makes the corrections of a row from leave-one-out predictions.
+type Learner struct {
+	Z       []float64 // residuals, parts of each
+	P, X    []float64
+	weights []float64
+	order   []predicted // the cells by rising p, equal ones as they come
+	blocks  []block
+}
+
+// predicted is a cell of the row: its leave-one-out p, and its place in P.
+type predicted struct {
 	p float64
 	j int
 }
 
-// Learner makes the corrections of a row from leave-one-out predictions.
-type Learner struct {
-	Z        []float64 // residuals, parts of each
-	P, X     []float64
-	order    []place
-	mass, to []float64
-	weights  []float64
-	from     []int
+// block is a block of the isotonic regression: count cells of order, from the from-th on, and the mean to of their x.
+type block struct {
+	from      int
+	count, to float64
 }
 
-// Sums are what Pool takes of a row: weighted sums of squares and products of x and leave-one-out p about their means, in
-// the unit of the row.
+// Sums are what Pool takes of a row: weighted sums of products and squares of x and leave-one-out p, in the unit of the row.
 type Sums struct {
-	cov, variance, spread float64 // of x and p, of p; the mean square of x
-	cells, unit           float64 // the number of visible cells; the unit
+	xp, pp, xx  float64 // Σ w dx dp, Σ w dp², and the mean of w dx², dx and dp being from the means
+	cells, unit float64 // the number of visible cells; the unit
 }
 
 // Residual adds what a visible cell of the row, x and y = g(x), says of the levels, given the mean and
@@ -527,6 +537,14 @@ func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
 // Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each. relative tells that
 // errors count over what is predicted, as under KL, whose values are not negative. The slope and the levels are left to Pool.
 func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
+	sums := l.affine(c, unit, relative)
+	l.isotonic()
+	l.knots(c)
+	return sums
+}
+
+// affine makes the means of the affine correction, and returns the sums that its slope follows from.
+func (l *Learner) affine(c *Curve, unit float64, relative bool) Sums {
 	n, mean, total := float64(len(l.X)), 0.0, 0.0
 	for _, x := range l.X {
 		mean += x / unit / n // so that a mean of the least numbers is not 0
@@ -549,16 +567,20 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 	sums := Sums{cells: n, unit: unit}
 	for j, x := range l.X {
 		dx, dp := (x-c.MeanX)/unit, (l.P[j]-c.MeanP)/unit
-		sums.cov += float64(l.weights[j] * float64(dx*dp))
-		sums.variance += float64(l.weights[j] * float64(dp*dp))
-		sums.spread += float64(l.weights[j]*float64(dx*dx)) / n
+		sums.xp += float64(l.weights[j] * float64(dx*dp))
+		sums.pp += float64(l.weights[j] * float64(dp*dp))
+		sums.xx += float64(l.weights[j]*float64(dx*dx)) / n
 	}
-	// The isotonic regression: pool adjacent violators, equal p together.
+	return sums
+}
+
+// isotonic fills blocks with the isotonic regression of x on p: it pools adjacent violators, equal p together.
+func (l *Learner) isotonic() {
 	l.order = l.order[:0]
 	for j, p := range l.P {
-		l.order = append(l.order, place{p, j})
+		l.order = append(l.order, predicted{p, j})
 	}
-	slices.SortFunc(l.order, func(a, b place) int {
+	slices.SortFunc(l.order, func(a, b predicted) int {
 		switch {
 		case a.p < b.p:
 			return -1
@@ -567,24 +589,29 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 		}
 		return a.j - b.j
 	})
-	l.mass, l.to, l.from = l.mass[:0], l.to[:0], l.from[:0]
+	l.blocks = l.blocks[:0]
 	for at := 0; at < len(l.order); {
 		end, sum := at, 0.0
 		for ; end < len(l.order) && l.order[end].p == l.order[at].p; end++ {
 			sum += l.X[l.order[end].j]
 		}
-		mass, mean := float64(end-at), sum/float64(end-at)
-		from := at
-		for k := len(l.to) - 1; k >= 0 && l.to[k] >= mean; k-- {
-			mean += float64((l.to[k] - mean) * (l.mass[k] / (mass + l.mass[k])))
-			mass += l.mass[k]
-			from = l.from[k]
-			l.to, l.mass, l.from = l.to[:k], l.mass[:k], l.from[:k]
+		b := block{at, float64(end - at), sum / float64(end-at)}
+		for k := len(l.blocks) - 1; k >= 0 && l.blocks[k].to >= b.to; k-- {
+			before := l.blocks[k]
+			b.to += float64((before.to - b.to) * (before.count / (b.count + before.count)))
+			b.count += before.count
+			b.from = before.from
+			l.blocks = l.blocks[:k]
 		}
-		l.to, l.mass, l.from = append(l.to, mean), append(l.mass, mass), append(l.from, from)
+		l.blocks = append(l.blocks, b)
 		at = end
 	}
-	c.StepAt, c.StepTo = make([]float64, 0, len(l.to)+2), make([]float64, 0, len(l.to)+2)
+}
+
+// knots makes the knots of the rising correction: one in the middle of each block, and the lines to the row's least and
+// largest value.
+func (l *Learner) knots(c *Curve) {
+	c.StepAt, c.StepTo = make([]float64, 0, len(l.blocks)+2), make([]float64, 0, len(l.blocks)+2)
 	lo, hi := c.X[0], c.X[len(c.X)-1]
 	put := func(at, to float64) {
 		to = min(max(to, lo), hi)
@@ -594,16 +621,16 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 			c.StepAt, c.StepTo = append(c.StepAt, at), append(c.StepTo, max(to, c.StepTo[last]))
 		}
 	}
-	for k, v := range l.to {
+	for k, b := range l.blocks {
 		end := len(l.order)
-		if k+1 < len(l.from) {
-			end = l.from[k+1]
+		if k+1 < len(l.blocks) {
+			end = l.blocks[k+1].from
 		}
 		middle := 0.0
-		for _, o := range l.order[l.from[k]:end] {
-			middle += o.p / float64(end-l.from[k])
+		for _, cell := range l.order[b.from:end] {
+			middle += cell.p / float64(end-b.from)
 		}
-		drawn := v + float64((middle-v)*(StepCells/(l.mass[k]+StepCells)))
+		drawn := b.to + float64((middle-b.to)*(StepCells/(b.count+StepCells)))
 		if k == 0 && middle > lo {
 			put(lo, drawn+(lo-middle))
 		}
@@ -612,16 +639,15 @@ func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 	if last := len(c.StepAt) - 1; c.StepAt[last] < hi {
 		put(hi, c.StepTo[last]+(hi-c.StepAt[last]))
 	}
-	return sums
 }
 
 // Pool ends the learning of all curves: it draws the slope and the levels of each row to those of all rows.
 func Pool(curves []*Curve, rows []Sums) {
 	cov, variance, cells := 0.0, 0.0, 0.0
 	for _, s := range rows {
-		if s.spread > 0 {
-			cov += s.cov / s.spread
-			variance += s.variance / s.spread
+		if s.xx > 0 {
+			cov += s.xp / s.xx
+			variance += s.pp / s.xx
 		}
 		cells += s.cells
 	}
@@ -647,8 +673,8 @@ func Pool(curves []*Curve, rows []Sums) {
 		}
 		mean := c.MeanP / s.unit
 		c.Slope = pooled
-		if s.variance > 1e-9*max(float64(mean*mean), 1e-12) {
-			c.Slope = max((float64(s.cov/s.variance*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
+		if s.pp > 1e-9*max(float64(mean*mean), 1e-12) {
+			c.Slope = max((float64(s.xp/s.pp*s.cells)+float64(slopeCells*pooled))/(s.cells+slopeCells), 0)
 		}
 	}
 }

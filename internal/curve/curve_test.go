@@ -106,7 +106,7 @@ func TestLearnUnits(t *testing.T) {
 		t.Errorf("in units of 2^-800 %v %v %v, in others %v %v %v", small.MeanX, small.MeanP, of, c.MeanX, c.MeanP, sums)
 	}
 	least, of := learn(0x1p-1074)
-	for _, v := range append([]float64{least.MeanX, least.MeanP, of.cov, of.variance, of.spread}, append(least.StepAt, least.StepTo...)...) {
+	for _, v := range append([]float64{least.MeanX, least.MeanP, of.xp, of.pp, of.xx}, append(least.StepAt, least.StepTo...)...) {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			t.Fatalf("a row of the least numbers: %v, %v", least, of)
 		}
@@ -160,7 +160,7 @@ func TestLearn(t *testing.T) {
 				vr += w[j] * (p[j] - mp) * (p[j] - mp)
 				vx += w[j] * (x[j] - mx) * (x[j] - mx) / float64(n)
 			}
-			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.cov, cov, 3}, {sums.variance, vr, 4}, {sums.spread, vx, 5}} {
+			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.xp, cov, 3}, {sums.pp, vr, 4}, {sums.xx, vx, 5}} {
 				if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
 					t.Errorf("%d cells, relative %v: moment %g is %v, want %v", n, relative, v[2], v[0], v[1])
 				}
@@ -261,9 +261,9 @@ func TestPool(t *testing.T) {
 		var rows []Sums
 		var cov, vr, cells float64
 		for k := range 5 {
-			s := Sums{cov: r.Float64(), variance: r.Float64(), spread: 1 + r.Float64(), cells: 1 + math.Floor(50*r.Float64()), unit: 4}
+			s := Sums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(), cells: 1 + math.Floor(50*r.Float64()), unit: 4}
 			if k == 3 {
-				s.cov, s.variance = 0, 0
+				s.xp, s.pp = 0, 0
 			}
 			c := &Curve{MeanP: 4 * r.Float64()}
 			for h, z := range LevelsAt {
@@ -271,7 +271,7 @@ func TestPool(t *testing.T) {
 			}
 			slices.Sort(c.Levels[:])
 			curves, rows = append(curves, c), append(rows, s)
-			cov, vr, cells = cov+s.cov/s.spread, vr+s.variance/s.spread, cells+s.cells
+			cov, vr, cells = cov+s.xp/s.xx, vr+s.pp/s.xx, cells+s.cells
 		}
 		var own [5][len(LevelsAt)]float64
 		for k, c := range curves {
@@ -282,7 +282,7 @@ func TestPool(t *testing.T) {
 			s := rows[k]
 			slope := cov / vr
 			if k != 3 {
-				slope = (s.cov/s.variance*s.cells + 20*slope) / (s.cells + 20)
+				slope = (s.xp/s.pp*s.cells + 20*slope) / (s.cells + 20)
 			}
 			if !(math.Abs(c.Slope-slope) <= 1e-12) {
 				t.Errorf("row %d: slope %v, want %v", k, c.Slope, slope)

@@ -116,56 +116,13 @@ func initialFunction(name string) bool {
 
 // second says which functions the second module has.
 func (p *program) second(memory []byte, later []string) ([]bool, error) {
-	named := make([]bool, len(p.bodies))
-	used := make([]bool, len(later))
-	for f, name := range p.names {
-		for i, beginning := range later {
-			if strings.HasPrefix(name, beginning) && !initialFunction(name) {
-				named[f], used[i] = true, true
-			}
-		}
+	named, err := p.named(later)
+	if err != nil {
+		return nil, err
 	}
-	if i := slices.Index(used, false); i >= 0 {
-		return nil, errors.New("no function has a name that begins with " + later[i])
-	}
-	// What code comes to: by a call, by a function's place, and by the address of a value.
-	comes := make([][]int, len(p.bodies))
-	names := map[uint64][]int{} // which functions have a number
-	for f, body := range p.bodies {
-		_, code, err := parsed(body)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range code {
-			switch {
-			case i.op == opCall && int(i.number) >= p.imports:
-				comes[f] = append(comes[f], int(i.number)-p.imports)
-			case i.op == opConst32 || i.op == opConst64:
-				v := uint64(i.number)
-				if to, ok := p.placed(v); ok {
-					comes[f] = append(comes[f], to)
-				} else if v < uint64(len(memory)) {
-					names[v] = append(names[v], f)
-				}
-			}
-		}
-	}
-	// What data come to.
-	live := make([]bool, len(p.bodies))
-	inData := map[uint64]bool{}
-	for at := 0; at+8 <= len(memory); at += 8 {
-		inData[binary.LittleEndian.Uint64(memory[at:])] = true
-	}
-	for at := 0; at+8 <= len(memory); at += 8 {
-		if to, ok := p.placed(binary.LittleEndian.Uint64(memory[at:])); ok {
-			by := names[uint64(at)]
-			for _, f := range by {
-				comes[f] = append(comes[f], to)
-			}
-			if len(by) == 0 || inData[uint64(at)] {
-				live[to] = true
-			}
-		}
+	comes, live, err := p.comes(memory)
+	if err != nil {
+		return nil, err
 	}
 	for _, f := range p.methods(memory) {
 		live[f] = true
@@ -196,6 +153,65 @@ func (p *program) second(memory []byte, later []string) ([]bool, error) {
 		live[f] = !live[f]
 	}
 	return live, nil
+}
+
+// named says which functions have names with one of the beginnings, each of which must be that of one.
+func (p *program) named(later []string) ([]bool, error) {
+	named := make([]bool, len(p.bodies))
+	used := make([]bool, len(later))
+	for f, name := range p.names {
+		for i, beginning := range later {
+			if strings.HasPrefix(name, beginning) && !initialFunction(name) {
+				named[f], used[i] = true, true
+			}
+		}
+	}
+	if i := slices.Index(used, false); i >= 0 {
+		return nil, errors.New("no function has a name that begins with " + later[i])
+	}
+	return named, nil
+}
+
+// comes returns which functions each function comes to, by a call, by a function's place, and by the address of a value that code alone names;
+// and which functions the rest of the data come to.
+func (p *program) comes(memory []byte) (comes [][]int, live []bool, err error) {
+	comes, live = make([][]int, len(p.bodies)), make([]bool, len(p.bodies))
+	names := map[uint64][]int{} // which functions have a number
+	for f, body := range p.bodies {
+		_, code, err := parsed(body)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, i := range code {
+			switch {
+			case i.op == opCall && int(i.number) >= p.imports:
+				comes[f] = append(comes[f], int(i.number)-p.imports)
+			case i.op == opConst32 || i.op == opConst64:
+				v := uint64(i.number)
+				if to, ok := p.placed(v); ok {
+					comes[f] = append(comes[f], to)
+				} else if v < uint64(len(memory)) {
+					names[v] = append(names[v], f)
+				}
+			}
+		}
+	}
+	inData := map[uint64]bool{}
+	for at := 0; at+8 <= len(memory); at += 8 {
+		inData[binary.LittleEndian.Uint64(memory[at:])] = true
+	}
+	for at := 0; at+8 <= len(memory); at += 8 {
+		if to, ok := p.placed(binary.LittleEndian.Uint64(memory[at:])); ok {
+			by := names[uint64(at)]
+			for _, f := range by {
+				comes[f] = append(comes[f], to)
+			}
+			if len(by) == 0 || inData[uint64(at)] {
+				live[to] = true
+			}
+		}
+	}
+	return comes, live, nil
 }
 
 // methods are the functions that an interface can find by name and type. A method of a type is described by four numbers: name, type, and its
@@ -248,6 +264,46 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 		rank = append(rank, have[index(s)])
 		have[index(s)]++
 	}
+	functions, code, err := p.divide(bodies, second, rank, have)
+	if err != nil {
+		return parts, err
+	}
+	both, err := p.share(sections, second, code)
+	if err != nil {
+		return parts, err
+	}
+	for _, s := range sections {
+		first, other := s, s
+		switch s.id {
+		case 0, tableSection, memorySection, globalSection, startSection, dataSection:
+			other.content = nil
+		case importSection:
+			_, n := binary.Uvarint(s.content)
+			other.content = append(binary.AppendUvarint(nil, uint64(p.imports+both.count)), slices.Concat(s.content[n:], both.imports)...)
+		case functionSection:
+			first.content, other.content = functions[0], functions[1]
+		case exportSection:
+			other.content = nil
+			if first.content, err = p.exports(s.content, second, rank, both.exports, both.count); err != nil {
+				return parts, err
+			}
+		case elementSection:
+			first.content = elements(p.base, p.imports, second, false)
+			other.content = elements(p.base, p.imports, second, true)
+		case codeSection:
+			first.content, other.content = code[0], code[1]
+		}
+		parts[0] = append(parts[0], first)
+		if other.content != nil {
+			parts[1] = append(parts[1], other)
+		}
+	}
+	return parts, nil
+}
+
+// divide returns the sections of functions and of code of both modules, of which each has so many functions. Calls of a function of the other
+// module go by the table.
+func (p *program) divide(bodies [][]byte, second []bool, rank []int, have [2]int) (functions, code [2][]byte, err error) {
 	call := func(from, to int) []instruction {
 		if to < p.imports {
 			return []instruction{one(opCall, to)}
@@ -258,7 +314,6 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 		}
 		return []instruction{one(opConst32, p.base+to), {op: opCallTable, rest: append(binary.AppendUvarint(nil, p.types[to]), 0)}}
 	}
-	var functions, code [2][]byte
 	for part := range 2 {
 		functions[part] = binary.AppendUvarint(nil, uint64(have[part]))
 		code[part] = binary.AppendUvarint(nil, uint64(have[part]))
@@ -266,7 +321,7 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 	for f, body := range bodies {
 		locals, all, err := parsed(body)
 		if err != nil {
-			return parts, err
+			return functions, code, err
 		}
 		body = bytes.Clone(locals)
 		for _, i := range all {
@@ -282,9 +337,25 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 		functions[part] = binary.AppendUvarint(functions[part], p.types[f])
 		code[part] = append(binary.AppendUvarint(code[part], uint64(len(body))), body...)
 	}
-	var imported, exports []byte
-	shared := 0
-	// A name of what both share says which first module a second belongs to: with another it is not instantiated.
+	return functions, code, nil
+}
+
+// shared is what the second module imports of the first: table, memory and globals, as entries of the sections of imports and of exports.
+type shared struct {
+	imports, exports []byte
+	count            int
+}
+
+func (s *shared) add(name string, kind, what byte, description []byte) {
+	s.imports = append(appendName(appendName(s.imports, divided), name), what)
+	s.imports = append(s.imports, description...)
+	s.exports = append(append(appendName(s.exports, name), what), kind)
+	s.count++
+}
+
+// share returns what the modules of this code share. The name of the table says which first module a second belongs to: with another it is not
+// instantiated.
+func (p *program) share(sections []section, second []bool, code [2][]byte) (both shared, err error) {
 	sum := sha256.New()
 	for _, part := range [][]byte{code[0], code[1], elements(p.base, p.imports, second, false)} {
 		sum.Write(part)
@@ -294,57 +365,24 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 			sum.Write(s.content)
 		}
 	}
-	share := func(name string, kind, what byte, description []byte) {
-		imported = append(appendName(appendName(imported, divided), name), what)
-		imported = append(imported, description...)
-		exports = append(append(appendName(exports, name), what), kind)
-		shared++
-	}
 	for _, s := range sections {
-		if s.id == tableSection {
-			share("table "+hex.EncodeToString(sum.Sum(nil)[:8]), 0, 1, s.content[1:])
-		}
-		if s.id == memorySection {
-			share("mem", 0, 2, s.content[1:])
-		}
-		if s.id == globalSection {
+		switch s.id {
+		case tableSection:
+			both.add("table "+hex.EncodeToString(sum.Sum(nil)[:8]), 0, 1, s.content[1:])
+		case memorySection:
+			both.add("mem", 0, 2, s.content[1:])
+		case globalSection:
 			// Each is a type, a byte for one that changes, and its first value, a constant of 0.
 			count, n := binary.Uvarint(s.content)
 			for i, rest := 0, s.content[n:]; i < int(count); i, rest = i+1, rest[5:] {
 				if len(rest) < 5 || rest[4] != end {
-					return parts, errSplit
+					return both, errSplit
 				}
-				share("global"+string(rune('0'+i)), byte(i), 3, rest[:2])
+				both.add("global"+string(rune('0'+i)), byte(i), 3, rest[:2])
 			}
 		}
 	}
-	for _, s := range sections {
-		first, other := s, s
-		switch s.id {
-		case 0, tableSection, memorySection, globalSection, startSection, dataSection:
-			other.content = nil
-		case importSection:
-			_, n := binary.Uvarint(s.content)
-			other.content = append(binary.AppendUvarint(nil, uint64(p.imports+shared)), slices.Concat(s.content[n:], imported)...)
-		case functionSection:
-			first.content, other.content = functions[0], functions[1]
-		case exportSection:
-			other.content = nil
-			if first.content, err = p.exports(s.content, second, rank, exports, shared); err != nil {
-				return parts, err
-			}
-		case elementSection:
-			first.content = elements(p.base, p.imports, second, false)
-			other.content = elements(p.base, p.imports, second, true)
-		case codeSection:
-			first.content, other.content = code[0], code[1]
-		}
-		parts[0] = append(parts[0], first)
-		if other.content != nil {
-			parts[1] = append(parts[1], other)
-		}
-	}
-	return parts, nil
+	return both, nil
 }
 
 // exports returns the section of exports, its functions counted anew, with what the second module imports.

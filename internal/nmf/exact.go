@@ -3,7 +3,7 @@ package nmf
 // This file holds what Newton's method does where every column has the same Hessian: under Frobenius' loss, where no
 // cell is hidden. A row u of U with V held has the loss
 //
-//	(u H uᵀ)/2 - (x Vᵀ) u + const,   H = V Vᵀ,
+//	u H uᵀ/2 - x Vᵀ uᵀ + const,   H = V Vᵀ,
 //
 // so neither directions nor steps are needed: sweeps of coordinate descent lower it as they are (HALS, Cichocki and
 // Phan 2009), and X is read for the products X Vᵀ and Uᵀ X alone.

@@ -43,9 +43,9 @@ func (s *strip) cut(k, n int) {
 	}
 }
 
-// share fills the metric from its lower triangle in h, which the sums of the factors make
+// fill makes the metric from its lower triangle in h, which the sums of the factors make
 // one of the total given.
-func (m *metric) share(exact bool, total float64) {
+func (m *metric) fill(exact bool, total float64) {
 	k := len(m.diag)
 	m.total = total
 	for a := range k {

@@ -63,7 +63,7 @@ package nmf
 //
 // The halves start at y and lead to z, no worse than y. The next y is
 // max(z + (τ-1)/τ' (z - z before), z/10), τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under
-// Frobenius' loss not below 0 is enough). Where its loss is above that of the y before, y is z and
+// Frobenius' loss without hidden cells not below 0 is enough). Where its loss is above that of the y before, y is z and
 // τ = 1 again: the losses at y, those returned, never rise. Between the halves the
 // components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where it is least,
 // so that momentum does not run along their scale.

@@ -33,7 +33,7 @@ func (f *Newton) descend() {
 	}
 	f.sumsU()
 	f.lowest(f.sumV, f.N)
-	m.share(f.exact, inner(f.sumU, f.sumV))
+	m.fill(f.exact, inner(f.sumU, f.sumV))
 	f.Pool.Do(f.cols, f.directs)
 }
 
@@ -235,5 +235,5 @@ func (f *Newton) between() {
 		f.products()
 	}
 	f.lowest(f.sumU, f.Of)
-	m.share(f.exact, inner(f.sumU, f.sumZ))
+	m.fill(f.exact, inner(f.sumU, f.sumZ))
 }

@@ -101,29 +101,36 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 		}
 		b.low[c], b.high[c] = elem.Log(lo)-reach, elem.Log(hi)+reach
 	}
-	b.near = append(b.near, b.rows...)
-	if most := max(nearRows, nearCells/n); len(b.near) > most {
-		slices.SortStableFunc(b.near, func(i, j int) int {
-			switch {
-			case tell[i] > tell[j]:
-				return -1
-			case tell[i] < tell[j]:
-				return 1
-			}
-			return 0
-		})
-		near := make([]bool, d)
-		for _, i := range b.near[:most] {
-			near[i] = true
-		}
-		b.near = b.near[:0]
-		for _, i := range b.rows {
-			if near[i] {
-				b.near = append(b.near, i)
-			}
-		}
+	b.telling(tell)
+	if err := b.train(ctx, reconstruct); err != nil {
+		return nil, err
 	}
-	np := kernel.Pad(n)
+	return b, nil
+}
+
+// telling fills near with the features that tell most, in their order.
+func (b *Mapped) telling(tell []float64) {
+	b.near = append(b.near, b.rows...)
+	most := max(nearRows, nearCells/b.N)
+	if len(b.near) <= most {
+		return
+	}
+	slices.SortStableFunc(b.near, func(i, j int) int {
+		switch {
+		case tell[i] > tell[j]:
+			return -1
+		case tell[i] < tell[j]:
+			return 1
+		}
+		return 0
+	})
+	b.near = b.near[:most]
+	slices.Sort(b.near)
+}
+
+// train fills phi, psi and all with what the fitted values of the training columns make of them.
+func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i int)) error {
+	n, np := b.N, kernel.Pad(b.N)
 	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np), make([]float64, np)
 	p := pool.New(0, len(b.near))
 	defer p.Close()
@@ -151,14 +158,14 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 		kernel.Scale(psi, psi, b.Weight(i))
 	})
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	ones := make([]float64, len(b.near))
 	for r := range ones {
 		ones[r] = 1
 	}
 	kernel.Combine(b.all, ones, b.psi)
-	return b, nil
+	return nil
 }
 
 // lowest is the least value of T_i where T is divided by. A T of negative values, under

@@ -4,9 +4,9 @@ package posterior
 // the samples as no linear form in v does, for example where the samples come in kinds. What the factors leave of such a
 // row is a smooth function of v. A Gaussian process for every row has the kernel
 //
-//	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength D)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
+//	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength δ)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
-// Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and D the mean of it over all pairs. Let
+// Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all pairs. Let
 // e_ij be the leave-one-out residual of a cell (cells.go, near.go) times √(τ_i ρ_j), and 0 where the cell is hidden. The
 // process predicts at sample j
 //
@@ -49,7 +49,7 @@ type Alike struct {
 
 	n, k, kp int
 	step     int
-	low      []float64 // L over √(2 alikeLength D), K × kp
+	low      []float64 // L over √(2 alikeLength δ), K × kp
 	middle   []float64 // K: the mean of v
 	at       []float64 // places w of the references, each kp
 	squares  []float64 // |w|² of the references
@@ -190,7 +190,7 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 	return b
 }
 
-// alikeFar is the squared distance, over 2 alikeLength D, beyond which κ is below 1e-13 and counts as 0.
+// alikeFar is the squared distance, over 2 alikeLength δ, beyond which κ is below 1e-13 and counts as 0.
 const alikeFar = 30
 
 // samples is Samples; without learn it leaves out what Cells.Alike alone needs.

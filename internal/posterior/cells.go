@@ -307,29 +307,9 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 
 // Rows reads the rows from i on, at most Together of them.
 func (c *Cells) Rows(i, rows int) {
-	p, k, n, np := c.p, c.p.K, c.p.N, c.np
-	pp := Packed(k)
-	u, moments := p.U[i*k:(i+rows)*k], p.BU[i*pp:(i+rows)*pp]
-	kernel.CombineRows(c.Mean[:rows*np], u, p.V, rows)
-	own, byRow, both, all := c.Own[:rows*np], c.byRow[:rows*np], c.Both[:rows*np], c.Var[:rows*np]
-	clear(own)
-	clear(byRow)
-	clear(both)
-	clear(all)
-	for r := range rows {
-		b, at := moments[r*pp:], 0
-		for a := range k {
-			for h := range a + 1 {
-				v := b[at]
-				if h < a {
-					v /= root2
-				}
-				v -= float64(u[r*k+a] * u[r*k+h])
-				c.s[(a*rows+r)*k+h], c.s[(h*rows+r)*k+a] = v, v
-				at++
-			}
-		}
-	}
+	p, k, np := c.p, c.p.K, c.np
+	kernel.CombineRows(c.Mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
+	c.unpack(i, rows)
 	lines := 0
 	for r := range rows {
 		c.first[r] = lines
@@ -341,6 +321,36 @@ func (c *Cells) Rows(i, rows int) {
 		c.with = slices.Grow(c.with[:0], lines*np)[:lines*np]
 		clear(c.with)
 	}
+	c.parts(i, rows)
+	c.variances(i, rows)
+}
+
+// unpack fills s with the S_i of the rows from i on.
+func (c *Cells) unpack(i, rows int) {
+	p, k, pp := c.p, c.p.K, Packed(c.p.K)
+	for r := range rows {
+		b, u, at := p.BU[(i+r)*pp:], p.U[(i+r)*k:(i+r+1)*k], 0
+		for a := range k {
+			for h := range a + 1 {
+				v := b[at]
+				if h < a {
+					v /= root2
+				}
+				v -= float64(u[a] * u[h])
+				c.s[(a*rows+r)*k+h], c.s[(h*rows+r)*k+a] = v, v
+				at++
+			}
+		}
+	}
+}
+
+// parts fills Own, byRow, Both and with of the rows from i on, component by component.
+func (c *Cells) parts(i, rows int) {
+	p, k, np := c.p, c.p.K, c.np
+	u, own, byRow, both := p.U[i*k:(i+rows)*k], c.Own[:rows*np], c.byRow[:rows*np], c.Both[:rows*np]
+	clear(own)
+	clear(byRow)
+	clear(both)
 	x, z := c.x[:rows*np], c.z[:rows*np]
 	for a := range k {
 		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
@@ -370,6 +380,13 @@ func (c *Cells) Rows(i, rows int) {
 	for j, o := range own {
 		own[j] = max(o, 0)
 	}
+}
+
+// variances fills Var of the rows from i on, given Mean.
+func (c *Cells) variances(i, rows int) {
+	p, n, np, pp := c.p, c.p.N, c.np, Packed(c.p.K)
+	moments, all := p.BU[i*pp:(i+rows)*pp], c.Var[:rows*np]
+	clear(all)
 	for from := 0; from < n; from += Together { // second moments of so many samples stay in the cache for all rows
 		some := min(Together, n-from)
 		kernel.DotsRows(c.all[:rows*some], p.BV[from*pp:(from+some)*pp], moments, rows)

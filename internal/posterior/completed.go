@@ -29,7 +29,6 @@ package posterior
 import (
 	"math"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 )
@@ -49,8 +48,8 @@ type completed struct {
 	*Fit
 	e, w       []float64   // L × kp: Eᵀ and Wᵀ, where L was K when they were made; nil before
 	lambda, mu []float64   // L
-	rho        []float64   // N: s ρ that the C_j were made with
-	tau        []float64   // D: s τ that the S_i were made with
+	seenRho    []float64   // N: s ρ that the C_j were made with
+	seenTau    []float64   // D: s τ that the S_i were made with
 	means      []float64   // N × kp: the v_j of the means of hidden cells
 	sums       [][]float64 // of each piece of the rows K × kp
 	lines      [][]float64 // of each worker: four rows of the completed matrix, and 12 kp numbers
@@ -71,7 +70,7 @@ func (f *Fit) Complete() {
 
 // complete makes at most so many epochs on the completed matrix.
 func (f *Fit) complete(most int, off float64) {
-	c := &completed{Fit: f, rho: make([]float64, f.N), tau: make([]float64, f.D), means: make([]float64, f.N*f.kp), off: off}
+	c := &completed{Fit: f, seenRho: make([]float64, f.N), seenTau: make([]float64, f.D), means: make([]float64, f.N*f.kp), off: off}
 	c.size()
 	for t := range most {
 		copy(f.lastU, f.U)
@@ -97,7 +96,7 @@ func (f *Fit) complete(most int, off float64) {
 			break
 		}
 	}
-	c.moments()
+	c.secondMoments()
 }
 
 // share returns s of a line of n cells.
@@ -148,8 +147,8 @@ func (c *completed) product(to, u, v []float64, rows int) {
 	})
 }
 
-// spread adds Σ_l weight(l) basisᵀ diag 1/(1 + t_l λ) basis to a, K × kp.
-func (c *completed) spread(a, basis, lambda, t []float64, weight func(l int) float64) {
+// addInverses adds Σ_l weight(l) basisᵀ diag 1/(1 + t_l λ) basis to a, K × kp.
+func (c *completed) addInverses(a, basis, lambda, t []float64, weight func(l int) float64) {
 	s, k, kp := make([]float64, len(lambda)), c.K, c.kp
 	for l, t := range t {
 		w := weight(l)
@@ -169,8 +168,8 @@ func (c *completed) spread(a, basis, lambda, t []float64, weight func(l int) flo
 	add(a, sum)
 }
 
-// grams adds V Wᵀ to a, K × kp, for V and a W of its size.
-func (c *completed) grams(a, v, w []float64) {
+// addProduct adds V Wᵀ to a, K × kp, for V and a W of its size.
+func (c *completed) addProduct(a, v, w []float64) {
 	k, np := c.K, c.np
 	g := make([]float64, k*k)
 	c.pool.Do((k+3)/4, func(_, piece int) {
@@ -234,7 +233,7 @@ func (c *completed) stepV(noise bool) {
 	}
 	all := make([]float64, k*kp) // Σ_i τ_i S_i
 	if c.w != nil {
-		c.spread(all, c.w, c.mu, c.tau, func(i int) float64 { return c.Tau[i] })
+		c.addInverses(all, c.w, c.mu, c.seenTau, func(i int) float64 { return c.Tau[i] })
 	}
 	fit := make([]float64, k*np) // Σ τ u uᵀ v
 	c.product(fit, square(gram, k, kp), c.V, k)
@@ -246,7 +245,7 @@ func (c *completed) stepV(noise bool) {
 	turned := c.scaled[:k*np]
 	for j, r := range c.Rho {
 		share := c.Cols[j].share(c.D)
-		c.rho[j] = r * share
+		c.seenRho[j] = r * share
 		for h := range k {
 			rhs[h*np+j] -= float64((1 - share) * fit[h*np+j])
 		}
@@ -255,7 +254,7 @@ func (c *completed) stepV(noise bool) {
 	for h, l := range c.lambda {
 		row := turned[h*np:]
 		for j, r := range c.Rho {
-			row[j] *= r / (1 + float64(c.rho[j]*l))
+			row[j] *= r / (1 + float64(c.seenRho[j]*l))
 		}
 	}
 	c.product(c.V, square(transposed(c.e, k, kp), k, kp), turned, k)
@@ -275,7 +274,6 @@ func (c *completed) noiseV(rhs, fit, gram, all []float64) {
 	for h := range own {
 		kernel.Dots(own[h:h+1], half[h*kp:(h+1)*kp], c.e[h*kp:(h+1)*kp])
 	}
-	mean := 0.0
 	for j := range c.N {
 		square, variance := c.squares[j], 0.0
 		for h := range k {
@@ -284,24 +282,20 @@ func (c *completed) noiseV(rhs, fit, gram, all []float64) {
 			variance += float64(v * vary[h*np+j])
 		}
 		for h, l := range c.lambda {
-			variance += own[h] / (1 + float64(c.rho[j]*l))
+			variance += own[h] / (1 + float64(c.seenRho[j]*l))
 		}
 		count := float64(c.Cols[j].Count)
-		c.logC[j] = (count + rhoCells) / (max(square, 0) + float64(count/float64(c.D)*variance) + rhoCells)
-		mean += elem.Log(c.logC[j]) / float64(c.N)
+		c.Rho[j] = (count + rhoCells) / (max(square, 0) + float64(count/float64(c.D)*variance) + rhoCells)
 	}
-	c.Unit = elem.Exp(mean)
-	for j, r := range c.logC {
-		c.Rho[j] = min(max(r/c.Unit, 1.0/rhoMost), rhoMost)
-	}
+	c.unitRho()
 }
 
 // turn changes the coordinates of V as Fit.turn does.
 func (c *completed) turn() {
 	k, kp, count := c.K, c.kp, pieces(c.D)
 	low, sum := make([]float64, k*kp), make([]float64, k*kp)
-	c.spread(low, c.e, c.lambda, c.rho, func(int) float64 { return 1 })
-	c.grams(low, c.V, c.V)
+	c.addInverses(low, c.e, c.lambda, c.seenRho, func(int) float64 { return 1 })
+	c.addProduct(low, c.V, c.V)
 	kernel.Scale(low, low, 1/float64(c.N))
 	c.pool.Do(count, func(w, piece int) {
 		part := c.sums[piece]
@@ -316,7 +310,7 @@ func (c *completed) turn() {
 		add(sum, part)
 	}
 	if c.w != nil {
-		c.spread(sum, c.w, c.mu, c.tau, func(int) float64 { return 1 })
+		c.addInverses(sum, c.w, c.mu, c.seenTau, func(int) float64 { return 1 })
 	}
 	for h := range k {
 		low[h*kp+h] += 1e-9
@@ -344,28 +338,12 @@ func (c *completed) stepU() {
 		kernel.Multiply(c.scaled[h*np:h*np+c.N], c.V[h*np:h*np+c.N], c.Rho)
 	}
 	all, gram := make([]float64, k*kp), make([]float64, k*kp) // Σ_j ρ_j C_j, Σ_j ρ_j v_j v_jᵀ
-	c.spread(all, c.e, c.lambda, c.rho, func(j int) float64 { return c.Rho[j] })
-	c.grams(gram, c.V, c.scaled)
-	both, root := make([]float64, k*kp), make([]float64, k)
-	add(both, all)
-	add(both, gram)
-	for h, a := range c.Alpha {
-		root[h] = 1 / math.Sqrt(a)
-	}
-	for r := range k {
-		for h := range k {
-			both[r*kp+h] *= root[r] * root[h]
-		}
-	}
-	c.mu, c.w = jacobi(both, k, kp, c.off)
-	for r := range k {
-		for h, s := range root {
-			c.w[r*kp+h] *= s
-		}
-	}
+	c.addInverses(all, c.e, c.lambda, c.seenRho, func(j int) float64 { return c.Rho[j] })
+	c.addProduct(gram, c.V, c.scaled)
+	c.basis(all, gram)
 	flipped := transposed(c.w, k, kp)
 	cross := make([]float64, k*kp)
-	c.grams(cross, c.scaled, c.lastV) // Σ_j (last v_j) ρ_j v_jᵀ
+	c.addProduct(cross, c.scaled, c.lastV) // Σ_j (last v_j) ρ_j v_jᵀ
 	c.pool.Do((c.D+3)/4, func(w, piece int) {
 		if c.stopped() {
 			return
@@ -388,14 +366,14 @@ func (c *completed) stepU() {
 		for r := range rows {
 			i := from + r
 			share := c.Rows[i].share(c.N)
-			c.tau[i] = c.Tau[i] * share
+			c.seenTau[i] = c.Tau[i] * share
 			for h := range k {
 				at[r*k+h] = rhs[r*k+h] - float64((1-share)*vary[r*kp+h])
 			}
 		}
 		kernel.CombineRows(us[:rows*kp], at[:rows*k], flipped, rows)
 		for r := range rows {
-			t, seen := c.Tau[from+r], c.tau[from+r]
+			t, seen := c.Tau[from+r], c.seenTau[from+r]
 			for h, l := range c.mu {
 				at[r*k+h] = us[r*kp+h] * (t / (1 + float64(seen*l)))
 			}
@@ -413,7 +391,7 @@ func (c *completed) stepU() {
 				variance += float64(u * vary[r*kp+h])
 			}
 			for _, l := range c.mu {
-				variance += l / (1 + float64(c.tau[i]*l))
+				variance += l / (1 + float64(c.seenTau[i]*l))
 			}
 			c.resid[i] = max(c.resid[i]+square, 0) + float64(float64(c.Rows[i].Count)/float64(c.N)*variance)
 		}
@@ -421,10 +399,37 @@ func (c *completed) stepU() {
 	if c.stopped() {
 		return
 	}
-	clear(gram)
-	c.spread(gram, c.w, c.mu, c.tau, func(int) float64 { return 1 })
-	for h := range k {
-		c.sizes[h] = gram[h*kp+h]
+	c.diagonalU()
+}
+
+// basis fills W and μ, given Σ_j ρ_j C_j and Σ_j ρ_j v_j v_jᵀ.
+func (c *completed) basis(all, gram []float64) {
+	k, kp := c.K, c.kp
+	h, root := make([]float64, k*kp), make([]float64, k)
+	add(h, all)
+	add(h, gram)
+	for r, a := range c.Alpha {
+		root[r] = 1 / math.Sqrt(a)
+	}
+	for r := range k {
+		for s := range k {
+			h[r*kp+s] *= root[r] * root[s]
+		}
+	}
+	c.mu, c.w = jacobi(h, k, kp, c.off)
+	for r := range k {
+		for s, t := range root {
+			c.w[r*kp+s] *= t
+		}
+	}
+}
+
+// diagonalU fills sizes with the diagonal of Σ_i B_i.
+func (c *completed) diagonalU() {
+	sum := make([]float64, c.K*c.kp)
+	c.addInverses(sum, c.w, c.mu, c.seenTau, func(int) float64 { return 1 })
+	for h := range c.K {
+		c.sizes[h] = sum[h*c.kp+h]
 	}
 	for i := range c.D {
 		for h, u := range c.rowU(i) {
@@ -454,8 +459,8 @@ func (c *completed) prune() {
 	c.size()
 }
 
-// moments fills the second moments.
-func (c *completed) moments() {
+// secondMoments fills the second moments.
+func (c *completed) secondMoments() {
 	k, kp := c.K, c.kp
 	most := (max(len(c.lambda), len(c.mu)) + 3) &^ 3
 	whole := func(basis []float64) []float64 { return append(basis, make([]float64, most*kp-len(basis))...) }
@@ -472,10 +477,10 @@ func (c *completed) moments() {
 		half, a := room[worker][:most*kp], room[worker][most*kp:]
 		basis, lambda, t, at, to := e, c.lambda, 0.0, []float64(nil), []float64(nil)
 		if l < c.D {
-			basis, lambda, t, at, to = w, c.mu, c.tau[l], c.rowU(l), c.packU(l)
+			basis, lambda, t, at, to = w, c.mu, c.seenTau[l], c.rowU(l), c.packU(l)
 		} else {
 			j := l - c.D
-			t, at, to = c.rho[j], c.means[j*kp:j*kp+k], c.packV(j)
+			t, at, to = c.seenRho[j], c.means[j*kp:j*kp+k], c.packV(j)
 		}
 		clear(a)
 		for h, v := range lambda {

@@ -446,8 +446,44 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 
 // stepV updates ρ, V and C; the B_j before it go to grams. When the context ends BV is as it was.
 func (f *Fit) stepV(t int) {
-	k, np, pp := f.K, f.np, f.pp
-	count := pieces(f.D)
+	np := f.np
+	f.sumsV()
+	if f.stopped() {
+		return
+	}
+	f.tau.fill(f.Tau, f.pp)
+	f.gather(f.grams, f.Cols, f.sumU, f.BU, &f.tau)
+	if f.stopped() {
+		return
+	}
+	if t >= noiseFrom {
+		f.noiseV()
+	}
+	f.pool.Do(f.N, func(w, j int) {
+		if f.stopped() {
+			return
+		}
+		ws := f.work[w]
+		ws.load(f.gram(j), f.Rho[j])
+		v := ws.border()
+		for c := range v {
+			ws.a[c*ws.kp+c]++
+			v[c] = f.rhs[c*np+j] * f.Rho[j]
+		}
+		f.logC[j] = -ws.solve()
+		for c, t := range v {
+			f.V[c*np+j] = t
+		}
+		ws.pack(f.gram(j))
+	})
+	if !f.stopped() {
+		f.BV, f.grams = f.grams, f.BV
+	}
+}
+
+// sumsV fills rhs with Σ_i τ_i Y_ij u_i, and squares with Σ_i τ_i Y_ij².
+func (f *Fit) sumsV() {
+	k, np, count := f.K, f.np, pieces(f.D)
 	f.pool.Do(count, func(w, c int) {
 		ws := f.work[w]
 		part := f.parts[c][:k*np+np]
@@ -479,50 +515,31 @@ func (f *Fit) stepV(t int) {
 		add(rhs, part[:k*np])
 		add(f.squares, part[k*np:k*np+np])
 	}
-	update := t >= noiseFrom
-	f.tau.fill(f.Tau, pp)
-	f.gather(f.grams, f.Cols, f.sumU, f.BU, &f.tau)
-	if f.stopped() {
-		return
-	}
-	if update {
-		f.pool.Do(f.N, func(_, j int) {
-			var e [1]float64
-			kernel.Dots(e[:], f.gram(j), f.packV(j))
-			dot := 0.0
-			for c := range k {
-				dot += float64(f.V[c*np+j] * rhs[c*np+j])
-			}
-			f.logC[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
-		})
-		mean := 0.0
-		for _, r := range f.logC { // ρ before it is brought to a geometric mean of 1
-			mean += elem.Log(r) / float64(f.N)
+}
+
+// noiseV updates ρ by the Σ_i τ_i e_ij, given those of sumsV and the grams.
+func (f *Fit) noiseV() {
+	f.pool.Do(f.N, func(_, j int) {
+		var e [1]float64
+		kernel.Dots(e[:], f.gram(j), f.packV(j))
+		dot := 0.0
+		for c := range f.K {
+			dot += float64(f.V[c*f.np+j] * f.rhs[c*f.np+j])
 		}
-		f.Unit = elem.Exp(mean)
-		for j, r := range f.logC {
-			f.Rho[j] = min(max(r/f.Unit, 1.0/rhoMost), rhoMost)
-		}
-	}
-	f.pool.Do(f.N, func(w, j int) {
-		if f.stopped() {
-			return
-		}
-		ws := f.work[w]
-		ws.load(f.gram(j), f.Rho[j])
-		v := ws.border()
-		for c := range v {
-			ws.a[c*ws.kp+c]++
-			v[c] = rhs[c*np+j] * f.Rho[j]
-		}
-		f.logC[j] = -ws.solve()
-		for c, t := range v {
-			f.V[c*np+j] = t
-		}
-		ws.pack(f.gram(j))
+		f.Rho[j] = (float64(f.Cols[j].Count) + rhoCells) / (max(f.squares[j]-2*dot+e[0], 0) + rhoCells)
 	})
-	if !f.stopped() {
-		f.BV, f.grams = f.grams, f.BV
+	f.unitRho()
+}
+
+// unitRho brings ρ to a geometric mean of 1, and then within [1/rhoMost, rhoMost].
+func (f *Fit) unitRho() {
+	mean := 0.0
+	for _, r := range f.Rho {
+		mean += elem.Log(r) / float64(f.N)
+	}
+	f.Unit = elem.Exp(mean)
+	for j, r := range f.Rho {
+		f.Rho[j] = min(max(r/f.Unit, 1.0/rhoMost), rhoMost)
 	}
 }
 

@@ -15,7 +15,8 @@ package transport
 //	∂y_j = (2/ε)(Σ_k (v_j-v_k) N^{ζX}_jk - Σ_k (λ_j-λ_k) N^{aX}_jk),
 //	∂ε = -(1/ε) Σ_i (ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i)),   ∂q_j = Σ_k N_jk,
 //
-// to which the direct dependence of v and of the output on b and x is added. N^{w} is N with
+// to which the direct dependence of v and of the output on a, b and x is added. That of T on a, as M = diag(1/a)P, is
+// -(ζ_i/a_i) M_i·v, so that ∂a_i = -M_i·λ is left of it. N^{w} is N with
 // row weights w; X are the centred x̃. Differences of levels are summed, never
 // ρ = Σ z M (q-T), so that a plan that falls apart into blocks keeps its digits;
 // on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
@@ -278,17 +279,9 @@ func (r *Row) sortB(to, s []float64) {
 // blocks returns the least share κ of their mass that the levels on the lighter side of a
 // boundary have in common with those on the other. It uses total.
 func (r *Row) blocks() float64 {
-	across := r.total[:r.m]
-	clear(across)
-	for j := range r.m {
-		sum, g := 0.0, r.g[j*r.mp:j*r.mp+r.m]
-		for k := r.m - 1; k > j; k-- { // what level j shares with those above k-1
-			sum += g[k]
-			across[k-1] += sum
-		}
-	}
+	across := r.across()
 	least, below, above := 1.0, 0.0, 0.0
-	for J, sum := range across[:r.m-1] {
+	for J, sum := range across {
 		if below += r.b[J]; below <= 0.5 {
 			least = min(least, sum/below)
 		}

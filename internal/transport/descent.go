@@ -209,38 +209,7 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 				continue
 			}
 		}
-		d := r.dir
-		for j := range d {
-			d[j] = r.b[j] - r.c[j]
-		}
-		balance(d, r.c)
-		r.newton(d)
-		s0 := r.slope(d)
-		t := damped(d)
-		for {
-			for j, v := range r.h {
-				r.try[j] = v + float64(t*d[j])
-			}
-			r.ground(r.try)
-			r.pass(r.try)
-			out.Passes++
-			s1 := r.slope(d)
-			if t < 1 && s1 > s0/2 && out.Passes < limit-1 {
-				t = min(1, 2*t)
-				continue
-			}
-			if s1 < 0 && t > 1e-3 && s1 < -0.3*s0 && out.Passes < limit-1 {
-				t /= 2
-				for j, v := range r.h {
-					r.try[j] = v + float64(t*d[j])
-				}
-				r.ground(r.try)
-				r.pass(r.try)
-				out.Passes++
-			}
-			break
-		}
-		copy(r.h, r.try)
+		out.Passes += r.dampedStep(limit - 1 - out.Passes)
 	}
 	if !(out.Error <= lowest) && lowest < math.Inf(1) { // hand back the best
 		copy(r.h, r.best)
@@ -249,6 +218,38 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		out.Error = r.relative()
 	}
 	return out
+}
+
+// dampedStep takes h along the direction of Newton's method. It begins with the length that always raises D, doubles it while
+// D rises steeply there, and halves it once where D falls. It returns how many passes it made: more than one only while they
+// are fewer than most.
+func (r *dual) dampedStep(most int) (passes int) {
+	d := r.dir
+	for j := range d {
+		d[j] = r.b[j] - r.c[j]
+	}
+	balance(d, r.c)
+	r.newton(d)
+	before, t := r.slope(d), damped(d)
+	slopeAt := func(t float64) float64 {
+		for j, v := range r.h {
+			r.try[j] = v + float64(t*d[j])
+		}
+		r.ground(r.try)
+		r.pass(r.try)
+		passes++
+		return r.slope(d)
+	}
+	slope := slopeAt(t)
+	for t < 1 && slope > before/2 && passes < most {
+		t = min(1, 2*t)
+		slope = slopeAt(t)
+	}
+	if slope < 0 && t > 1e-3 && slope < -0.3*before && passes < most {
+		slopeAt(t / 2)
+	}
+	copy(r.h, r.try)
+	return passes
 }
 
 // ascend maximises D along one direction after the other: along each single potential, and along the

@@ -171,16 +171,25 @@ func (r *gram) weigh(g []float64) {
 // sums moves the potential across the boundary by u/κ. The shares of neighbouring levels
 // are a part of κ: where none of them is weak, their least is returned. It uses total.
 func (r *gram) coupling() float64 {
-	m := r.m
 	r.expand()
 	near := 1.0
-	for j := range m - 1 {
+	for j := range r.m - 1 {
 		near = min(near, r.g[j*r.mp+j+1])
 	}
 	if near >= weakCoupling {
 		return near
 	}
-	across := r.total[:m]
+	least := 1.0
+	for _, s := range r.across() {
+		least = min(least, s)
+	}
+	return least
+}
+
+// across returns Σ_{j<=J<k} G_jk of each boundary J. It uses total.
+func (r *gram) across() []float64 {
+	m := r.m
+	across := r.total[:m-1]
 	clear(across)
 	for j := range m {
 		s, g := 0.0, r.g[j*r.mp:j*r.mp+m]
@@ -189,9 +198,5 @@ func (r *gram) coupling() float64 {
 			across[k-1] += s
 		}
 	}
-	least := 1.0
-	for _, s := range across[:m-1] {
-		least = min(least, s)
-	}
-	return least
+	return across
 }

@@ -25,61 +25,18 @@ import (
 // and A_k-B_J is taken from sums of the weights as given, in twice the precision. A
 // c_j, in contrast, sums a whole column, and loses all that is below u of it.
 func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
-	m, n := r.m, r.n
-	cut, share, d := r.start[:m-1], r.tau[:m-1], r.dir
-	holder := make([]int, m-1)
-	weight := func(w []float64, i int) float64 {
-		if w == nil {
-			return 1
-		}
-		return w[i]
-	}
+	m := r.m
+	cut, excess, d := r.start[:m-1], r.tau[:m-1], r.dir
 	r.arrange()
-	var totalA, totalB, sumA, sumB elem.Double
-	for i := range n {
-		totalA = totalA.Plus(weight(given, i))
-	}
-	for j := range m {
-		totalB = totalB.Plus(weight(targets, j))
-	}
-	for J, p := 0, -1; J < m-1; J++ {
-		sumB = sumB.Plus(weight(targets, J))
-		edge := sumB.Times(totalA)
-		for p < 0 || p < n-1 && sumA.Times(totalB).Minus(edge) < 0 {
-			p++
-			sumA = sumA.Plus(weight(given, int(r.perm[p])))
-		}
-		holder[J] = p
-		share[J] = sumA.Times(totalB).Minus(edge) / totalA.Times(totalB).Float64()
-	}
-	position := make([]int, n)
-	for p, i := range r.perm[:n] {
+	holder := r.holders(excess, given, targets)
+	position := make([]int, r.n)
+	for p, i := range r.perm[:r.n] {
 		position[i] = p
 	}
-	const lanes = kernel.Lanes
 	before := math.Inf(1)
 	for range 4 {
-		copy(cut, share)
-		r.tiles(func(lo, hi int, tile []float64) {
-			for i := lo; i < min(hi, n); i++ {
-				a := r.a[i]
-				if a == 0 {
-					continue
-				}
-				a /= r.z[i]
-				e := tile[(i-lo)/lanes*lanes*m+i%lanes:]
-				p := position[i]
-				up, down := 0.0, 0.0
-				for J := m - 2; J >= 0 && holder[J] >= p; J-- {
-					up += float64(e[(J+1)*lanes] * r.w[J+1])
-					cut[J] -= float64(a * up)
-				}
-				for J := 0; J < m-1 && holder[J] < p; J++ {
-					down += float64(e[J*lanes] * r.w[J])
-					cut[J] += float64(a * down)
-				}
-			}
-		})
+		copy(cut, excess)
+		r.cuts(cut, holder, position)
 		worst := 0.0
 		last := 0.0
 		for J, c := range cut {
@@ -109,4 +66,61 @@ func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	}
 	out.Error = r.relative()
 	return out
+}
+
+// holders returns the place k, in order, of the sample that holds the mass of each boundary, and fills excess with A_k-B_J.
+// Both are sums of the weights as given; nil: all are 1.
+func (r *dual) holders(excess, given, targets []float64) []int {
+	weight := func(w []float64, i int) float64 {
+		if w == nil {
+			return 1
+		}
+		return w[i]
+	}
+	var totalA, totalB, sumA, sumB elem.Double
+	for i := range r.n {
+		totalA = totalA.Plus(weight(given, i))
+	}
+	for j := range r.m {
+		totalB = totalB.Plus(weight(targets, j))
+	}
+	holder := make([]int, len(excess))
+	p := -1
+	for J := range holder {
+		sumB = sumB.Plus(weight(targets, J))
+		edge := sumB.Times(totalA)
+		for p < 0 || p < r.n-1 && sumA.Times(totalB).Minus(edge) < 0 {
+			p++
+			sumA = sumA.Plus(weight(given, int(r.perm[p])))
+		}
+		holder[J] = p
+		excess[J] = sumA.Times(totalB).Minus(edge) / totalA.Times(totalB).Float64()
+	}
+	return holder
+}
+
+// cuts takes cut from A_k-B_J to R_J. position is the place of each sample in order.
+func (r *dual) cuts(cut []float64, holder, position []int) {
+	const lanes = kernel.Lanes
+	n, m := r.n, r.m
+	r.tiles(func(lo, hi int, tile []float64) {
+		for i := lo; i < min(hi, n); i++ {
+			a := r.a[i]
+			if a == 0 {
+				continue
+			}
+			a /= r.z[i]
+			e := tile[(i-lo)/lanes*lanes*m+i%lanes:]
+			p := position[i]
+			up, down := 0.0, 0.0
+			for J := m - 2; J >= 0 && holder[J] >= p; J-- {
+				up += float64(e[(J+1)*lanes] * r.w[J+1])
+				cut[J] -= float64(a * up)
+			}
+			for J := 0; J < m-1 && holder[J] < p; J++ {
+				down += float64(e[J*lanes] * r.w[J])
+				cut[J] += float64(a * down)
+			}
+		}
+	})
 }
