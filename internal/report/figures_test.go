@@ -11,6 +11,7 @@ import (
 	"image/color"
 	"io"
 	"math"
+	"math/rand/v2"
 	"regexp"
 	"slices"
 	"strconv"
@@ -81,6 +82,21 @@ func readPlot(t *testing.T, p plot, log bool) picture {
 	for _, g := range found(f.text, `class="grid" d="M([-.\d]+) ([-.\d]+)H([-.\d]+)"/><text class="end" x="[^"]*" y="([-.\d]+)"`) {
 		if g[1] != g[3] || number64(t, g[0]) != p.Left || number64(t, g[2]) != p.Right {
 			t.Errorf("a line of the grid: %v", g)
+		}
+	}
+	if clip := found(f.text, `<svg x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" height="([.\d]+)" viewBox="([^"]*)">`); fmt.Sprint(clip) != fmt.Sprintf("[[%g %g %g %g %g %g %g %g]]", p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top) {
+		t.Errorf("what clips the frame: %v", clip)
+	}
+	for _, m := range found(f.text, `<path class="(?:curve|line|dots|group|compared)"[^>]* d="([^"]*)"`) {
+		for _, at := range found(m[0], `[ML]([-.\d]+) ([-.\d]+)`) {
+			if x, y := number64(t, at[0]), number64(t, at[1]); (x < p.Left || x > p.Right || y < p.Top || y > p.Bottom) && !strings.Contains(f.text, `class="line" d="`+m[0]) {
+				t.Errorf("a point outside the frame: %v", at)
+			}
+		}
+	}
+	for _, says := range []string{p.XLabel, p.YLabel} {
+		if says == "" || !strings.Contains(f.text, ">"+says+"</text>") {
+			t.Errorf("no label %q", says)
 		}
 	}
 	f.y, f.offY = reading(t, found(f.text, `<text class="end" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`), log)
@@ -160,6 +176,8 @@ func TestLossPlot(t *testing.T) {
 func TestMapPlot(t *testing.T) {
 	f := example(20, 9)
 	f.X.Set(4, 3, math.NaN())
+	f.X.Set(2, 5, 1000) // far above the curve
+	f.X.Set(4, 6, -900)
 	uv := product(f.U, f.V)
 	for _, groups := range []Groups{{}, {Names: []string{"A", "B"}, Of: []int{0, 1, -1, 0, 1, -1, 0, 1, -1}}} {
 		f.SampleGroups = groups
@@ -449,6 +467,32 @@ func TestOKLab(t *testing.T) {
 	}
 }
 
+// TestDiverging: the ends and the middle of the colours have the lightness, chroma and hue that they are said to have, by the way
+// from sRGB to OKLab.
+func TestDiverging(t *testing.T) {
+	for i, want := range map[int][3]float64{0: {0.36, 0.13, 264}, shades / 2: {0.97, 0.005, 90}, shades - 1: {0.40, 0.14, 27}} {
+		c := diverging[i].(color.RGBA)
+		linear := func(v uint8) float64 {
+			s := float64(v) / 255
+			if s <= 0.04045 {
+				return s / 12.92
+			}
+			return math.Pow((s+0.055)/1.055, 2.4)
+		}
+		r, g, b := linear(c.R), linear(c.G), linear(c.B)
+		long, medium, short := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b), math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b), math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
+		l := 0.2104542553*long + 0.7936177850*medium - 0.0040720468*short
+		x, y := 1.9779984951*long-2.4285922050*medium+0.4505937099*short, 0.0259040371*long+0.7827717662*medium-0.8086757660*short
+		sin, cos := math.Sincos(want[2] * math.Pi / 180)
+		if math.Abs(l-want[0]) > 0.005 || math.Hypot(x-want[1]*cos, y-want[1]*sin) > 0.005 {
+			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, want %v", i, c, l, x, y, want)
+		}
+	}
+	if len(diverging) != shades+1 {
+		t.Errorf("%d colours", len(diverging))
+	}
+}
+
 // TestChartReadBack: points, bars of errors and labels of a chart stand where its ticks say.
 func TestChartReadBack(t *testing.T) {
 	c := Chart{Title: "t", XLabel: "components, k", YLabel: "loss", Lines: []Line{
@@ -542,6 +586,23 @@ func TestOdd(t *testing.T) {
 	f.X.Set(4, 0, -28.5) // beyond 2 - 10·3 on the other side
 	if got := strings.Join(f.oddities(), "\n"); !strings.Contains(got, "4 values are negative, in 2 features") || !strings.Contains(got, "1 value is more than 10") {
 		t.Errorf("%q", got)
+	}
+	// Rows with the same gaps are copies, those with others, and those that do not vary, are none.
+	gaps := example(5, 6)
+	for i, row := range [][]float64{{nan, 1, 2, 3, 4, 6}, {nan, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 6}, {nan, 7, 7, 7, 7, 7}, {nan, 7, 7, 7, 7, 7}} {
+		copy(gaps.X.Row(i), row)
+	}
+	if got := strings.Join(gaps.oddities(), "\n"); strings.Count(got, "as an earlier one") != 1 || !strings.Contains(got, "1 feature is the same in all samples as an earlier one: \"<script>f1") {
+		t.Errorf("%q", got)
+	}
+	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10}, "[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)}, "[1 2 4 6 9]": {2 - 40, 6 + 40}} {
+		var v []float64
+		for _, w := range strings.Fields(strings.Trim(row, "[]")) {
+			v = append(v, number64(t, w))
+		}
+		if low, high := fences(append(v, nan)); low != want[0] || high != want[1] {
+			t.Errorf("%s: far values lie beyond %v and %v, want %v", row, low, high, want)
+		}
 	}
 	plain := example(3, 4)
 	for i := range 3 {
@@ -638,5 +699,106 @@ func TestSettingsInWords(t *testing.T) {
 	page := Of(account.Account{Method: "NMF"}, []string{"a"}, []string{"b"}, quantmf.NewMat(1, 1), saved.Made{})
 	if page.Matrix != "A matrix" {
 		t.Errorf("a matrix without a name is %q", page.Matrix)
+	}
+}
+
+// TestCaption: the caption of heatmaps says what they show, and no more.
+func TestCaption(t *testing.T) {
+	f := example(4, 5)
+	s := shown{rows: []int{0, 1, 2, 3}, columns: []int{0, 1, 2, 3, 4}}
+	const units, mixed, residuals = "Colours are in standard deviations of each feature. The data and the fit are relative to the mean of the data, ", "the second panel, which is on another scale, to its own mean, ",
+		"the residuals to 0. Features are ordered by likeness (Ward's clustering of the fit), samples "
+	caption := func(grouped bool) string {
+		d := &document{}
+		d.heatmapCaption(&f, s, grouped)
+		return strings.TrimSuffix(strings.TrimPrefix(d.String(), "<figcaption>"), "</figcaption></figure>\n")
+	}
+	if got := caption(false); got != units+mixed+residuals+"as in the table." {
+		t.Errorf("%q", got)
+	}
+	f.ByFit = true
+	s.rows, s.columns = s.rows[1:], s.columns[2:]
+	if got := caption(true); got != units+mixed+residuals+"in the same way, members of a group together. Shown are the 3 features that are explained best, of 4. Shown are 3 samples, evenly spaced in the table, of 5." {
+		t.Errorf("%q", got)
+	}
+	f.Method, f.Curves = "NMF", quantmf.Mat{}
+	if got := caption(false); !strings.HasPrefix(got, units+residuals) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestDigits: numbers have three or four digits, from ten thousand on with k or M behind them.
+func TestDigits(t *testing.T) {
+	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.12345: {"0.1235", "0.123"}, 1234: {"1234", "1234"}, 9999: {"9999", "9999"}, 10000: {"10k", "10k"}, -12345: {"-12.35k", "-12.3k"},
+		1e6: {"1M", "1M"}, 2.5e8: {"250M", "250M"}, 1e9: {"1e+09", "1e+09"}} {
+		if a, b := rounded(v), short(v); a != want[0] || b != want[1] {
+			t.Errorf("%v is %s and %s, want %v", v, a, b, want)
+		}
+	}
+}
+
+// TestWard: the order is that of Ward's clustering by definition, the two clusters of least increase of the sum of squares merged
+// first, each merge turned so that the nearest ends meet. The whole may run either way.
+func TestWard(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for n := 1; n <= 24; n++ {
+		points := make([][]float64, n)
+		for i := range points {
+			points[i] = []float64{r.NormFloat64(), r.NormFloat64(), r.NormFloat64()}
+		}
+		apart := func(a, b []float64) (sum float64) {
+			for t := range a {
+				sum += (a[t] - b[t]) * (a[t] - b[t])
+			}
+			return sum
+		}
+		center := func(of []int) []float64 {
+			c := make([]float64, 3)
+			for _, i := range of {
+				for t, v := range points[i] {
+					c[t] += v / float64(len(of))
+				}
+			}
+			return c
+		}
+		var clusters [][]int
+		for i := range points {
+			clusters = append(clusters, []int{i})
+		}
+		for len(clusters) > 1 {
+			least, x, y := math.Inf(1), 0, 0
+			for b := range clusters {
+				for a := range b {
+					na, nb := float64(len(clusters[a])), float64(len(clusters[b]))
+					if more := na * nb / (na + nb) * apart(center(clusters[a]), center(clusters[b])); more < least {
+						least, x, y = more, a, b
+					}
+				}
+			}
+			a, b := clusters[x], clusters[y]
+			var best []int
+			least = math.Inf(1)
+			for turn := range 4 {
+				left, right := slices.Clone(a), slices.Clone(b)
+				if turn&1 > 0 {
+					slices.Reverse(left)
+				}
+				if turn&2 > 0 {
+					slices.Reverse(right)
+				}
+				if gap := apart(points[left[len(left)-1]], points[right[0]]); gap < least {
+					least, best = gap, append(left, right...)
+				}
+			}
+			clusters[x] = best
+			clusters = slices.Delete(clusters, y, y+1)
+		}
+		got, want := order(points), clusters[0]
+		if got[0] != want[0] {
+			slices.Reverse(got)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%d points: %v, want %v", n, got, want)
+		}
 	}
 }
