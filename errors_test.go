@@ -37,7 +37,7 @@ func TestErrorTexts(t *testing.T) {
 
 // TestFirstRowIsNamed: of the rows of which no transport converges, the first is named, for any number of workers.
 func TestFirstRowIsNamed(t *testing.T) {
-	x := NewMat(200, 5)
+	x := NewMat(1000, 60)
 	for i := range x.Rows {
 		for j := range x.Cols {
 			if x.Set(i, j, 1); i >= 3 { // the rows before are constant, and converge at once
