@@ -101,6 +101,24 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	if _, err := HeldOut[Rows](context.Background(), otherRows{x}, fit, []Trial{{Rank: 1}}, Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
 		t.Errorf("a fit of a matrix of another size: %v", err)
 	}
+	m, err := FitNMF(context.Background(), x, 1, WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range []Mat{NewMat(x.Rows+1, x.Cols), NewMat(x.Rows, x.Cols+1)} {
+		if _, err := m.Loss(other); !errors.As(err, &shape) || shape.What != "x" || shape.Got != other.size() || shape.Want != x.size() {
+			t.Errorf("the loss of a matrix of another size: %v", err)
+		}
+	}
+	for _, eps := range []float64{0, 0.1} { // q of ranks is no argument
+		tr, err := Solve([]float64{3, 1, 2}, WithEpsilon(eps))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g, err := tr.RankVJP([]float64{1, 0, 0}); err != nil || g.Q != nil || len(g.X) != 3 {
+			t.Errorf("ε = %v: the gradient of ranks is %+v, %v", eps, g, err)
+		}
+	}
 	var o *OptionError
 	if _, err := HeldOut(context.Background(), x, FitNMF, []Trial{{Rank: 1}}, Masks{Repeats: -1}); !errors.As(err, &o) || o.Bound != "must be at least 1" {
 		t.Errorf("-1 repeats: %v", err)
