@@ -94,6 +94,10 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	if _, err := SoftQuantile([]float64{1, 2, 3}, []float64{0, 1, 2}, WithTargets([]float64{0, 1})); !errors.As(err, &shape) || shape.What != "targets" || shape.Got != "2" {
 		t.Errorf("two targets for three quantile values: %v", err)
 	}
+	one, z := NewMat(2, 3), NewMat(2, 4)
+	if _, _, _, err := SoftQuantileRowsVJP(one, NewMat(1, 2), z); !errors.As(err, &shape) || shape.What != "z" || shape.Got != "2×4" || shape.Want != "2×3" {
+		t.Errorf("a cotangent of another shape: %v", err)
+	}
 	x := toy(1)
 	fit := func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
 		return FitNMF[Rows](ctx, otherRows{NewMat(x.Rows, x.Cols+1)}, k, o...)

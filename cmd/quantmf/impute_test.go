@@ -328,7 +328,7 @@ func TestImputeHides(t *testing.T) {
 			}
 			got := r.of[i]
 			for k, pair := range [][2]float64{{float64(got.hidden), float64(want.hidden)}, {got.loss, want.loss}, {got.own, want.own}, {got.abs, want.abs}, {got.ownAbs, want.ownAbs}, {got.square, want.square}} {
-				if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
+				if !(math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1])) {
 					t.Fatalf("-value %s, feature %d, sum %d: %v, want %v", value, i, k, pair[0], pair[1])
 				}
 			}
@@ -344,8 +344,8 @@ func TestImputeSays(t *testing.T) {
 		{0.5, 0.4, 0.6, 0.5}, {0.9, -0.7, 0.3, -0.2}, {-0.5, -0.1, -0.2}, {}, {0.5, 0.6}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1},
 	}
 	verdicts := []string{"better", "unsure", "mean", "unchecked", "unsure", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean"}
-	for _, value := range []string{"mean", "median"} {
-		f, err := parseImpute([]string{"x", "-o", "y.tsv", "-value", value, "-features", "features.CSV", "-interval", ".8"})
+	for value, listed := range map[string]string{"mean": "features.CSV", "median": "features.txt"} {
+		f, err := parseImpute([]string{"x", "-o", "y.tsv", "-value", value, "-features", listed, "-interval", ".8"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -378,7 +378,7 @@ func TestImputeSays(t *testing.T) {
 		n := float64(r.all.hidden)
 		near := func(what string, got *float64, want float64) {
 			t.Helper()
-			if got == nil || math.Abs(*got-want) > 1e-12*(1+math.Abs(want)) {
+			if got == nil || !(math.Abs(*got-want) <= 1e-12*(1+math.Abs(want))) {
 				t.Errorf("-value %s: %s is %v, want %g", value, what, got, want)
 			}
 		}
@@ -427,7 +427,7 @@ func TestImputeSays(t *testing.T) {
 			"Intervals     75.0 % of the hidden values lie in their 80 % intervals",
 			"Features      1 of 14 features are predicted better than by their own " + value + "; 2 are unsure; 1 could not be checked; not better: " + names,
 			"Warning       the features' own " + value + "s predict as well", "Time          1 min 15 s", "Written       y.tsv (the matrix, filled in)",
-			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       features.CSV (how well each feature is predicted)",
+			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       " + listed + " (how well each feature is predicted)",
 		} {
 			if !strings.Contains(said, want) {
 				t.Errorf("-value %s: no %q in %s", value, want, said)
@@ -455,15 +455,26 @@ func TestImputeSays(t *testing.T) {
 		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 || upper.X.At(1, 2) != 1 {
 			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))
 		}
-		file, err := os.Open("features.CSV")
+		text, err := os.ReadFile(listed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows, err := csv.NewReader(file).ReadAll()
-		file.Close()
+		lines := csv.NewReader(bytes.NewReader(text))
+		if value == "median" {
+			lines.Comma = '\t'
+		}
+		rows, err := lines.ReadAll()
 		if err != nil || len(rows) != 15 || strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+" less stderr verdict" ||
 			strings.Join(rows[4], " ") != "f4 0 0     unchecked" || strings.Join(rows[6], " ") != "f6 0 2 2 1 -1 0 mean" {
 			t.Errorf("%v: %v", err, rows)
+		}
+		r.of = r.of[:1]
+		if got, want := r.told(value), "1 of 1 features are predicted better than by their own "+value; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		r.all = feature{}
+		if said := r.summary(f.files(), 75); !strings.Contains(said, "Check         no value could be hidden: every row and column must keep two values\nTime ") {
+			t.Error(said)
 		}
 	}
 }
@@ -475,12 +486,12 @@ func TestWithin(t *testing.T) {
 		{0.05, 0.05, 0.9, 1}, {0.95, 0.95, 0.9, 1}, {0.04, 0.04, 0.9, 0}, {0.96, 0.96, 0.9, 0}, {0.5, 0.5, 0.1, 1},
 		{0, 0.1, 0.5, 0}, {0, 0.5, 0.5, 0.5}, {0.5, 1, 0.5, 0.5}, {0, 1, 0.5, 0.5}, {0.3, 0.6, 0.5, 1}, {0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
 	} {
-		if got := within(c.below, c.upTo, c.p); math.Abs(got-c.want) > 1e-12 {
+		if got := within(c.below, c.upTo, c.p); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("%v: %v", c, got)
 		}
 	}
 	for _, c := range []struct{ x, t, want float64 }{{2, 1, 2*math.Log(2) - 1}, {0, 3, 3}, {3, 3, 0}, {1, 0, 100*math.Ln10 - 1}} {
-		if got := divergence(quantmf.KL, c.x, c.t); math.Abs(got-c.want) > 1e-12*(1+c.want) {
+		if got := divergence(quantmf.KL, c.x, c.t); !(math.Abs(got-c.want) <= 1e-12*(1+c.want)) {
 			t.Errorf("%v: %v", c, got)
 		}
 	}

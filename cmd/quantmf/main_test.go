@@ -319,7 +319,7 @@ func TestProgressLine(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
+	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
 		if got := duration(s); got != want {
 			t.Errorf("%v: %s, want %s", s, got, want)
 		}
