@@ -90,10 +90,12 @@ def remark(m, key):
                 "of the samples that it needs. Memory allocation is an eighth of the whole. A warm row, eight of which share the vectors of their systems, is %s as fast as ott-jax at 1e-3 and %s at 1e-9. "
                 "Fewer sweeps would save more than faster ones: a start that is right to a few per cent saves two of five. Without assembly the same loops take four to five times as long, "
                 "because Go's compiler emits no vector instructions." % (times(m.ratio(group, peer["1e-3"], warm)), times(m.ratio(group, peer["1e-9"], warm))))
-    if group.startswith("NMF"):
+    if group.startswith("NMF") and name.endswith("avx2"):
         return ("quotient4 computes UV and one IEEE division a cell, twice an update. logSum4 computes one logarithm a cell for the loss in `History`, which no other contender computes. "
                 "AVX2 has half the width and half the registers of AVX-512: a division and a logarithm cost twice as much there. With many components products take nearly all of the time, "
-                "and those of the other contenders are fused, twice as many a cycle. Without assembly some 80 multiplications and additions, two divisions and a logarithm a cell, one after "
+                "and those of the other contenders are fused, twice as many a cycle.")
+    if group.startswith("NMF"):
+        return ("Without assembly some 80 multiplications and additions, two divisions and a logarithm a cell, one after "
                 "another, take at least 1.1 ms at 500x256x10. Only vector instructions from the compiler would take less.")
     return ""
 
