@@ -150,6 +150,13 @@ func TestLossPlot(t *testing.T) {
 				t.Fatalf("%v: a point at %v, %v", c.loss, x[s], y[s])
 			}
 		}
+		low, high := slices.Min(c.loss), slices.Max(c.loss)
+		if c.compared > 0 {
+			low, high = min(low, c.compared), max(high, c.compared)
+		}
+		if span := p.y.at(low) - p.y.at(high); !(span > 0.8*(p.Bottom-p.Top)) {
+			t.Errorf("%v: the losses take %v of the height %v", c.loss, span, p.Bottom-p.Top)
+		}
 		line := found(pic.text, `class="compared" d="M[.\d]+ ([.\d]+)H`)
 		if (len(line) == 1) != (c.compared > 0) || c.compared > 0 && math.Abs(pic.y(number64(t, line[0][0]))-in(c.compared)) > pic.offY {
 			t.Errorf("%v: compared with %v: %v", c.loss, c.compared, line)
