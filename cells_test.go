@@ -307,6 +307,14 @@ func TestFarUnits(t *testing.T) {
 				if back := timesPower(got.Reconstruct(), -e); !slices.Equal(back.Data, want.Reconstruct().Data) && largestDifference(back.Data, want.Reconstruct().Data) > 1e-13 {
 					t.Errorf("β %v, %s, 2^%d: another fit", l, name, e)
 				}
+				type holder interface{ common() *Factorisation }
+				a, b, unit := want.(holder).common(), got.(holder).common(), math.Exp2(float64(l)*float64(e))
+				for k, v := range append(slices.Clone(a.History), a.Validation...) {
+					if there := append(slices.Clone(b.History), b.Validation...); len(b.Validation) != len(a.Validation) || math.Abs(there[k]-v*unit) > 1e-9*v*unit+5e-324 {
+						t.Errorf("β %v, %s, 2^%d: losses %v, want %v times %v", l, name, e, there, v, unit)
+						break
+					}
+				}
 				v, err := got.Transform(ctx, y)
 				if name == "NMF" {
 					v = timesPower(v, -e/2)

@@ -366,13 +366,22 @@ func TestStatesOutOfRange(t *testing.T) {
 		bad, at := altered(best, "UFAC", 1, math.Float64bits(-1))
 		refused("a factor of the best model", with(bad), f.Offset("BEST")+at)
 		refused("no best model", with(nil), f.Offset("BEST"))
-		y := x
-		y.Cols = 7
-		other, _, _, _, _, err := fitAny(ctx, model, y, 2, opts...)
-		if err != nil {
-			t.Fatal(err)
+		fewer, lower := x, x
+		fewer.Cols, lower.Rows = x.Cols-1, x.Rows-1
+		for what, of := range map[string]struct {
+			x    Mat
+			rank int
+			opts []FitOption
+		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts}, "no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
+			other, _, _, _, _, err := fitAny(ctx, model, of.x, of.rank, of.opts...)
+			if err != nil {
+				t.Fatal(what, err)
+			}
+			b, err := other.MarshalBinary()
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused("the best model of "+what, with(b), f.Offset("BEST"))
 		}
-		b, _ := other.MarshalBinary()
-		refused("the best model of another matrix", with(b), f.Offset("BEST"))
 	}
 }

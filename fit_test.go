@@ -402,6 +402,33 @@ func TestPatienceAndRestarts(t *testing.T) {
 	}
 }
 
+// TestObjective: fits are compared by the loss on held-out cells where there are any, otherwise by the loss at the best epoch and the
+// penalty, of an NMF the means of U and V, of a QMF half of the mean squares of their logarithms.
+func TestObjective(t *testing.T) {
+	u, err := MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := MatOf([]float64{3, 1}, []float64{0.25, 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	square := func(of ...float64) (s float64) {
+		for _, v := range of {
+			s += math.Log(v) * math.Log(v) / float64(len(of))
+		}
+		return s
+	}
+	means, logs := (1+2+4+0.5+1+1)/6+(3+1+0.25+8)/4, (square(1, 2, 4, 0.5, 1, 1)+square(3, 1, 0.25, 8))/2
+	of := Factorisation{U: u, V: v, History: []float64{9, 7, 8}, Best: 1}
+	held := of
+	held.Validation = []float64{5, 6, 4}
+	for _, penalty := range []float64{0, 0.3, 20} {
+		closeTo(t, "objectives", []float64{(&NMF{Factorisation: of}).objective(penalty), (&QMF{Factorisation: of}).objective(penalty),
+			(&NMF{Factorisation: held}).objective(penalty), (&QMF{Factorisation: held}).objective(penalty)}, []float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
+	}
+}
+
 // TestRestartsObjective: of several seeds the one with the least loss and penalty
 // together is returned, which is neither the first nor that of the least loss.
 func TestRestartsObjective(t *testing.T) {

@@ -324,6 +324,32 @@ func TestShares(t *testing.T) {
 	}
 }
 
+// TestBendOfAnyUnit: the bend of a curve does not depend on the units of either side, and is 0 of a line and of what does not vary.
+func TestBendOfAnyUnit(t *testing.T) {
+	w := []float64{0, 1, 2, 3, 4}
+	curve := []float64{0, 1, 4, 9, 16} // 4w - 2 leaves 2, -1, -2, -1, 2: 14 of 174
+	for _, a := range []float64{1, 1e-9, 1e120} {
+		for _, b := range []float64{1, 1e-9, -1e120} {
+			u, v := NewMat(3, 1), NewMat(1, len(w))
+			for j := range w {
+				v.Set(0, j, a*w[j])
+			}
+			copy(u.Data, []float64{1, 0, 0.5})
+			got := bends(func(to []float64, i int) {
+				for j, t := range curve {
+					if to[j] = b * t; i == 2 {
+						to[j] = b * (3*w[j] - 1)
+					}
+				}
+			}, u, v)
+			closeTo(t, "bends", got, []float64{14.0 / 174, 0, 0}, 1e-12)
+		}
+	}
+	if got := bends(func(to []float64, _ int) { clear(to) }, Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, Mat{Rows: 1, Cols: 3, Stride: 3, Data: w[:3]}); got[0] != 0 {
+		t.Errorf("the bend of nothing is %v", got[0])
+	}
+}
+
 // TestBend holds it against 1-ρ² of the maps at UV, of the two models that have
 // maps; features planted on bent scales are more bent than those on straight ones.
 func TestBend(t *testing.T) {

@@ -567,3 +567,39 @@ func TestManySamples(t *testing.T) {
 		}
 	}
 }
+
+// TestWhereAdamSteps: Adam steps U and V in the four cases that FitQMF names, which have epochs and a rate of their own.
+func TestWhereAdamSteps(t *testing.T) {
+	for _, c := range []struct {
+		rank int
+		opts []FitOption
+		adam bool
+	}{
+		{5, nil, false}, {32, nil, false}, {33, nil, true}, {5, []FitOption{WithStart(StartUniform)}, true}, {5, []FitOption{WithStart(StartNMF)}, false},
+		{5, []FitOption{WithSquash(SquashNone)}, true}, {5, []FitOption{WithSquash(SquashArctan)}, false}, {5, []FitOption{WithLoss(-0.5)}, false}, {5, []FitOption{WithLoss(-0.51)}, true},
+	} {
+		for _, given := range [][]FitOption{nil, {WithEpochs(7)}, {WithLearningRate(0.3)}} {
+			config := qmfDefaults()
+			for _, o := range append(given, c.opts...) {
+				if problem := o.setting().check(&config); problem != "" {
+					t.Fatal(problem)
+				}
+				config.given |= option.Of(o.setting().kind)
+			}
+			config.settleQMF(c.rank)
+			epochs, rate := 4, 0.2
+			if c.adam {
+				epochs, rate = 20, 0.06
+			}
+			if config.epochs == 7 {
+				epochs = 7
+			}
+			if config.learningRate == 0.3 {
+				rate = 0.3
+			}
+			if config.gaussian(c.rank) == c.adam || config.epochs != epochs || config.learningRate != rate || (len(given) > 0) != (epochs == 7 || rate == 0.3) {
+				t.Errorf("%+v: Adam %v, %d epochs, rate %v", c, !config.gaussian(c.rank), config.epochs, config.learningRate)
+			}
+		}
+	}
+}

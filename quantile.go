@@ -393,9 +393,6 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 	for j, bj := range b {
 		lo := sum
 		sum += bj
-		if t.uniformB {
-			lo, sum = float64(j)/m, float64(j+1)/m
-		}
 		switch {
 		case t.midpoint && t.uniformB:
 			q[j] = float64(n)*float64(2*j+1)/(2*m) + 0.5

@@ -237,6 +237,19 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestChoiceOfNothing: where there are too few cells to hide a tenth of them, a fit starts from scores with free maps, and says so.
+func TestChoiceOfNothing(t *testing.T) {
+	x, err := MatOf([]float64{1, 2}, []float64{3, 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, opts := range map[Start][]FitOption{StartScores: nil, StartNMF: {WithStart(StartNMF)}, StartUniform: {WithStart(StartUniform)}} {
+		if m, err := FitQMF(context.Background(), x, 1, append(opts, WithEpochs(1))...); err != nil || m.Start != want || m.Shrinkage != 0 {
+			t.Errorf("start %v: %v, %+v", want, err, m)
+		}
+	}
+}
+
 // TestTwins: fits that differ in the shrinkage alone have the same first maps and losses whether they are
 // made together or one by one.
 func TestTwins(t *testing.T) {

@@ -175,3 +175,71 @@ func TestQuantileWeightsSum(t *testing.T) {
 	}
 	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
 }
+
+// TestQuantileWeights: the shares are those of the definition: centred on the levels, within [0,1], and as wide as is asked for or as
+// they can be without overlap, which is found here by halving.
+func TestQuantileWeights(t *testing.T) {
+	r := random.Split(77, 0)
+	for trial := range 400 {
+		levels := make([]float64, 1+r.IntN(5))
+		for i := range levels {
+			switch r.IntN(6) {
+			case 0:
+				levels[i] = 0
+			case 1:
+				levels[i] = 1
+			case 2:
+				levels[i] = r.Float64() / 20
+			case 3:
+				levels[i] = 1 - r.Float64()/20
+			case 4:
+				levels[i] = levels[r.IntN(i+1)]
+			default:
+				levels[i] = r.Float64()
+			}
+		}
+		asked := []float64{1, 0.5, 0.1, r.Float64()*0.99 + 0.01}[trial%4]
+		centers := slices.Compact(slices.Sorted(slices.Values(levels)))
+		from := func(l, w float64) float64 { return min(max(l-w/2, 0), 1-w) }
+		apart := func(w float64) bool {
+			for c := 1; c < len(centers); c++ {
+				if from(centers[c-1], w)+w > from(centers[c], w) {
+					return false
+				}
+			}
+			return true
+		}
+		low, high := 0.0, asked
+		if apart(asked) {
+			low = asked
+		}
+		for range 60 {
+			if middle := (low + high) / 2; apart(middle) {
+				low = middle
+			} else {
+				high = middle
+			}
+		}
+		b, at, err := QuantileWeights(levels, asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(total(b)-1) > 1e-12 || slices.Min(b) <= 0 || len(b) > 2*len(centers)+1 {
+			t.Errorf("%v, %v: weights %v", levels, asked, b)
+		}
+		for i, l := range levels {
+			if start, width := total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 || math.Abs(start-from(l, low)) > 1e-9 {
+				t.Errorf("%v, %v: the share at %v is from %v of width %v, want from %v of width %v", levels, asked, l, start, width, from(l, low), low)
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	var option *OptionError
+	for _, width := range []float64{0, -1, math.Nextafter(1, 2), math.NaN()} {
+		if _, _, err := QuantileWeights([]float64{0.5}, width); !errors.As(err, &option) {
+			t.Errorf("width %v: %v", width, err)
+		}
+	}
+}

@@ -630,3 +630,69 @@ func TestLoss(t *testing.T) {
 		t.Error(said)
 	}
 }
+
+// TestSignedFit: without -loss a fit of negative values is one under the Frobenius loss, and inspect has the noise of a BQMF.
+func TestSignedFit(t *testing.T) {
+	t.Chdir(t.TempDir())
+	_, x := bent(8, 12, true)
+	for i := range x.Data {
+		if math.IsNaN(x.Data[i]) {
+			x.Data[i] = -1
+		}
+	}
+	writeTable(t, "signed.tsv", x)
+	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "q.qmf", "signed.tsv")
+	want, err := quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2), quantmf.WithLoss(quantmf.Frobenius))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if q, _, err := readModel("q.qmf", nil, &limits{maxMemory: 1 << 30}); err != nil || !same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
+		t.Errorf("%v: %s", err, said)
+	}
+	quiet(t, 0, "fit", "-method", "bqmf", "-epochs", "3", "-o", "b.qmf", "signed.tsv")
+	b, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := quiet(t, 0, "inspect", "-json", "b.qmf")
+	var o struct {
+		Features []struct{ Noise float64 }
+		Noise    []float64 `json:"sample_noise"`
+	}
+	if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Features) != 8 || len(o.Noise) != len(b.SampleNoise) {
+		t.Fatalf("%v: %s", err, text)
+	}
+	for i, f := range o.Features {
+		if f.Noise != b.RowNoise[i] || !(f.Noise > 0) {
+			t.Errorf("feature %d: noise %v, want %v", i, f.Noise, b.RowNoise[i])
+		}
+	}
+}
+
+// TestBlockNamesSample: a value of a block that the model does not take is named by its place in the table.
+func TestBlockNamesSample(t *testing.T) {
+	runWith(t, "", "version")
+	quiet(t, 0, "fit", "-method", "nmf", "-k", "2", "-epochs", "2", "-o", "m", "matrix.tsv")
+	text, err := os.ReadFile("matrix.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(string(text), "\n")
+	cells := strings.Split(lines[3], "\t")
+	cells[7] = "1e90" // feature g2, sample p6
+	lines[3] = strings.Join(cells, "\t")
+	writeText(t, "far.tsv", strings.Join(lines, "\n"))
+	for _, block := range []string{"0/1", "2/3"} {
+		if _, said := quiet(t, exitBadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block", block); !strings.Contains(said, `far.tsv:4:8: feature "g2", sample "p6"`) {
+			t.Errorf("-block %s: %s", block, said)
+		}
+	}
+}
+
+// TestBeside: two matrices side by side.
+func TestBeside(t *testing.T) {
+	a, b := quantmf.Mat{Rows: 2, Cols: 1, Stride: 1, Data: []float64{1, 2}}, quantmf.Mat{Rows: 2, Cols: 2, Stride: 2, Data: []float64{3, 4, 5, 6}}
+	if m := beside(a, b); m.Rows != 2 || m.Cols != 3 || fmt.Sprint(m.Row(0), m.Row(1)) != "[1 3 4] [2 5 6]" {
+		t.Errorf("%v", m)
+	}
+}

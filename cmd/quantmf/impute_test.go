@@ -266,12 +266,13 @@ func TestImputeHides(t *testing.T) {
 	if changed < 40 {
 		t.Fatalf("%d hidden", changed)
 	}
-	course := func(x quantmf.Mat) (losses []float64) {
-		f, err := parseImpute([]string{"x", "-o", "y.tsv"})
+	var r *imputation
+	course := func(x quantmf.Mat, args ...string) (losses []float64) {
+		f, err := parseImpute(append(args, "x", "-o", "y.tsv"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows), probabilities: 0.9}
+		r = &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows), probabilities: 0.9}
 		err = r.hide(t.Context(), dealt, 4, append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error { losses = append(losses, p.Loss); return nil })))
 		if err != nil {
 			t.Fatal(err)
@@ -280,6 +281,222 @@ func TestImputeHides(t *testing.T) {
 	}
 	if a, b := course(given), course(other); !slices.Equal(a, b) || len(a) < 10 {
 		t.Error("hidden values touch the fit")
+	}
+	// The flags reach the fit, and the sums of a feature are those over its hidden values.
+	x := given.Clone()
+	for c, p := range dealt {
+		if p == 4 {
+			x.Data[c] = math.NaN()
+		}
+	}
+	var want []float64
+	m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithEpochs(3), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithSeed(9),
+		quantmf.WithProgress(func(p quantmf.Progress) error { want = append(want, p.Loss); return nil }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mean, median := m.Reconstruct(), m.Median()
+	for _, value := range []string{"mean", "median"} {
+		if got := course(given, "-epochs", "3", "-loss", "frobenius", "-seed", "9", "-value", value); !slices.Equal(got, want) || r.seed != 9 {
+			t.Fatalf("losses %v, want %v", got, want)
+		}
+		for i := range given.Rows {
+			var seen []float64
+			for _, v := range x.Row(i) {
+				if v == v {
+					seen = append(seen, v)
+				}
+			}
+			slices.Sort(seen)
+			average, middle := 0.0, (seen[(len(seen)-1)/2]+seen[len(seen)/2])/2
+			for _, v := range seen {
+				average += v / float64(len(seen))
+			}
+			var want feature
+			for j, v := range given.Row(i) {
+				if dealt[i*given.Cols+j] != 4 {
+					continue
+				}
+				square := func(d float64) float64 { return d * d / 2 }
+				want.hidden++
+				want.loss += square(v - mean.At(i, j))
+				want.own += square(v - average)
+				want.abs += math.Abs(v - median.At(i, j))
+				want.ownAbs += math.Abs(v - middle)
+				gain := square(v-average) - square(v-mean.At(i, j))
+				if value == "median" {
+					gain = math.Abs(v-middle) - math.Abs(v-median.At(i, j))
+				}
+				want.square += gain * gain
+			}
+			got := r.of[i]
+			for k, pair := range [][2]float64{{float64(got.hidden), float64(want.hidden)}, {got.loss, want.loss}, {got.own, want.own}, {got.abs, want.abs}, {got.ownAbs, want.ownAbs}, {got.square, want.square}} {
+				if !(math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1])) {
+					t.Fatalf("-value %s, feature %d, sum %d: %v, want %v", value, i, k, pair[0], pair[1])
+				}
+			}
+		}
+	}
+}
+
+// TestImputeSays: from sums made by hand, the share of error, its standard error by the textbook's formulas, the verdicts, the
+// table of features and the lines of the summary.
+func TestImputeSays(t *testing.T) {
+	t.Chdir(t.TempDir())
+	gains := [][]float64{ // of own - loss, by feature; own is 1 a value
+		{0.5, 0.4, 0.6, 0.5}, {0.9, -0.7, 0.3, -0.2}, {-0.5, -0.1, -0.2}, {}, {0.5, 0.6}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1},
+	}
+	verdicts := []string{"better", "unsure", "mean", "unchecked", "unsure", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean"}
+	for value, listed := range map[string]string{"mean": "features.CSV", "median": "features.txt"} {
+		f, err := parseImpute([]string{"x", "-o", "y.tsv", "-value", value, "-features", listed, "-interval", ".8"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &imputation{imputeFlags: f, table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: numbered("f", len(gains)), Samples: numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
+		r.table.X.Set(1, 2, math.NaN())
+		r.filled, r.lower, r.upper = quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4)
+		r.lower.Set(1, 2, -1)
+		r.upper.Set(1, 2, 1)
+		r.model = &quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains), 3)}}
+		for i, all := range gains {
+			c := &r.of[i]
+			for _, g := range all {
+				c.hidden++
+				c.square += g * g
+				c.held += 0.75
+				a, b := &c.loss, &c.own
+				if value == "median" {
+					a, b = &c.abs, &c.ownAbs
+				}
+				*a += 1 - g
+				*b++
+			}
+			r.all.hidden += c.hidden
+			r.all.loss += c.loss
+			r.all.own += c.own
+			r.all.abs += c.abs
+			r.all.ownAbs += c.ownAbs
+			r.all.held += c.held
+		}
+		n := float64(r.all.hidden)
+		near := func(what string, got *float64, want float64) {
+			t.Helper()
+			if got == nil || !(math.Abs(*got-want) <= 1e-12*(1+math.Abs(want))) {
+				t.Errorf("-value %s: %s is %v, want %g", value, what, got, want)
+			}
+		}
+		o := r.object()
+		gained, d := 0.0, float64(len(gains))
+		for i, all := range gains {
+			e := o.Features[i]
+			if e.Name != "f"+strconv.Itoa(i+1) || e.Checked != len(all) || e.Verdict != verdicts[i] || (e.Missing == 1) != (i == 1) || (e.Less == nil) != (len(all) == 0) {
+				t.Errorf("-value %s: %+v", value, e)
+			}
+			if len(all) == 0 {
+				continue
+			}
+			m, mean, spread := float64(len(all)), 0.0, 0.0
+			for _, g := range all {
+				mean += g / m
+			}
+			for _, g := range all {
+				spread += (g - mean) * (g - mean)
+			}
+			gained += mean * m
+			near("error", e.Error, 1-mean)
+			near("own error", e.Own, 1)
+			near("share", e.Less, mean)
+			near("standard error", e.StdErr, math.Sqrt(spread/(m-1)/m))
+		}
+		left := 0.0
+		for _, all := range gains { // of a ratio of sums (Cochran 1977, 2.39)
+			e := 0.0
+			for _, g := range all {
+				e += g - gained/n
+			}
+			left += e * e
+		}
+		near("share of all", o.Less, gained/n)
+		near("standard error of all", o.StdErr, math.Sqrt(left/(d-1)/d)/(n/d))
+		near("values in intervals", o.IntervalHeld, 0.75)
+		if o.Value != value || o.Checked != int(n) || o.Missing != 1 || o.Components != 3 || o.Interval != 0.8 {
+			t.Errorf("%+v", o)
+		}
+		said := r.summary(f.files(), 75)
+		names := "f3, f6, f7, f8, f9, f10, f11, f12 and 2 more (-features FILE lists them)"
+		for _, want := range []string{
+			"Model         BQMF of 3 components", "Filled        1 value, each by the " + value + " of its distribution",
+			"Check         " + strconv.Itoa(int(n)) + " known values, each hidden from one of 5 further fits and predicted by it",
+			"Intervals     75.0 % of the hidden values lie in their 80 % intervals",
+			"Features      1 of 14 features are predicted better than by their own " + value + "; 2 are unsure; 1 could not be checked; not better: " + names,
+			"Warning       the features' own " + value + "s predict as well", "Time          1 min 15 s", "Written       y.tsv (the matrix, filled in)",
+			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       " + listed + " (how well each feature is predicted)",
+		} {
+			if !strings.Contains(said, want) {
+				t.Errorf("-value %s: no %q in %s", value, want, said)
+			}
+		}
+		if strings.Contains(said, "too small to check") { // 0.05 off, and chance alone may be 0.13
+			t.Error(said)
+		}
+		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
+		if said := r.summary(f.files(), 75); !strings.Contains(said, "the table is too small to check its intervals") {
+			t.Error(said)
+		}
+		out := &outputs{}
+		for _, path := range f.files() {
+			if err := out.open(path, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := r.write(out, f.files()); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.commit(); err != nil {
+			t.Fatal(err)
+		}
+		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 || upper.X.At(1, 2) != 1 {
+			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))
+		}
+		text, err := os.ReadFile(listed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := csv.NewReader(bytes.NewReader(text))
+		if value == "median" {
+			lines.Comma = '\t'
+		}
+		rows, err := lines.ReadAll()
+		if err != nil || len(rows) != 15 || strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+" less stderr verdict" ||
+			strings.Join(rows[4], " ") != "f4 0 0     unchecked" || strings.Join(rows[6], " ") != "f6 0 2 2 1 -1 0 mean" {
+			t.Errorf("%v: %v", err, rows)
+		}
+		r.of = r.of[:1]
+		if got, want := r.told(value), "1 of 1 features are predicted better than by their own "+value; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		r.all = feature{}
+		if said := r.summary(f.files(), 75); !strings.Contains(said, "Check         no value could be hidden: every row and column must keep two values\nTime ") {
+			t.Error(said)
+		}
+	}
+}
+
+// TestWithin: a value that takes the probabilities from below to upTo counts by the part of them that an interval has; one that takes
+// none counts where its probability lies in it.
+func TestWithin(t *testing.T) {
+	for _, c := range []struct{ below, upTo, p, want float64 }{
+		{0.05, 0.05, 0.9, 1}, {0.95, 0.95, 0.9, 1}, {0.04, 0.04, 0.9, 0}, {0.96, 0.96, 0.9, 0}, {0.5, 0.5, 0.1, 1},
+		{0, 0.1, 0.5, 0}, {0, 0.5, 0.5, 0.5}, {0.5, 1, 0.5, 0.5}, {0, 1, 0.5, 0.5}, {0.3, 0.6, 0.5, 1}, {0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
+	} {
+		if got := within(c.below, c.upTo, c.p); !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("%v: %v", c, got)
+		}
+	}
+	for _, c := range []struct{ x, t, want float64 }{{2, 1, 2*math.Log(2) - 1}, {0, 3, 3}, {3, 3, 0}, {1, 0, 100*math.Ln10 - 1}} {
+		if got := divergence(quantmf.KL, c.x, c.t); !(math.Abs(got-c.want) <= 1e-12*(1+c.want)) {
+			t.Errorf("%v: %v", c, got)
+		}
 	}
 }
 
@@ -394,6 +611,8 @@ func TestImputeUsage(t *testing.T) {
 		{"impute none.tsv -o f.tsv -value mode", 2, "-value mode: must be one of mean, median"},
 		{"impute none.tsv -o f.tsv -loss 1.5", 2, "-loss: must be auto, kl or frobenius"},
 		{"impute none.tsv -o - -json", 2, "-json: standard output is taken"},
+		{"impute none.tsv -o f.tsv -features - -json", 2, "-json: standard output is taken"},
+		{"impute none.tsv -o f.tsv -max-memory much", 2, "-max-memory much"},
 		{"impute none.tsv -o f.tsv -progress loud", 2, "-progress loud"},
 		{"impute none.tsv -o f.tsv", 3, "none.tsv"},
 		{"impute matrix.tsv -o f.tsv -k -1", 2, "-k -1: must be at least 0"},

@@ -319,7 +319,7 @@ func TestProgressLine(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
+	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
 		if got := duration(s); got != want {
 			t.Errorf("%v: %s, want %s", s, got, want)
 		}
@@ -492,6 +492,28 @@ func TestCommandLineIsQuoted(t *testing.T) {
 	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}}, m: &model{history: make([]float64, 11)}}
 	if got, want := r.commandLine(), `quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestCommandLineHasDefaults: what was not given, and the result depends on, stands in the line; -epochs does not where the fit
+// chose their number itself.
+func TestCommandLineHasDefaults(t *testing.T) {
+	q := &quantmf.QMF{Quantiles: quantmf.NewMat(1, 8)}
+	for want, f := range map[string]*fitFlags{
+		"quantmf fit -method qmf -k 3 -m 8 -epochs 4 -seed 1 -":                {method: "qmf", rank: 3, matrix: "-"},
+		"quantmf fit -m 8 -epochs 9 -seed 5 -method qmf -k 3 x.tsv":            {method: "qmf", rank: 3, matrix: "d/x.tsv", given: []string{"-m", "8", "-epochs", "9", "-seed", "5"}},
+		"quantmf fit -patience 3 -method nmf -k 2 -seed 1 x.tsv":               {method: "nmf", rank: 2, matrix: "x.tsv", given: []string{"-patience", "3"}},
+		"quantmf fit -method bqmf -k 0 -seed 1 x.tsv":                          {method: "bqmf", matrix: "x.tsv"},
+		"quantmf fit -na '' -method nmf -k 2 -epochs 4 -seed 1 a-Z_0.+:=,@9zA": {method: "nmf", rank: 2, matrix: "a-Z_0.+:=,@9zA", given: []string{"-na", ""}},
+		"quantmf fit -na '*[`' -method nmf -k 2 -epochs 4 -seed 1 '{'":         {method: "nmf", rank: 2, matrix: "{", given: []string{"-na", "*[`"}},
+	} {
+		r := &result{fitFlags: f, m: &model{history: make([]float64, 5)}}
+		if f.method == "qmf" {
+			r.m.Model = q
+		}
+		if got := r.commandLine(); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
 

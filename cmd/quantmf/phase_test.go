@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,86 @@ func TestProgressPhase(t *testing.T) {
 		}
 		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || first.Model != "QMF" || first.Phase != "choosing a start" || first.Done != 0.25 || first.Epoch != nil {
 			t.Errorf("json: %v, %s", err, lines[0])
+		}
+	}
+}
+
+// TestProgressLeft: a fit whose epochs all take a second has as many seconds left as epochs. The first, which has the start of the fit
+// in it, does not count once there is a second.
+func TestProgressLeft(t *testing.T) {
+	var w bytes.Buffer
+	at := stopped(t)
+	p := newProgress("plain", &w)
+	p.begin("NMF")
+	*at = at.Add(2 * time.Second) // the start takes as long as an epoch
+	want := ""
+	for e := 1; e <= 20; e++ {
+		if e > 1 {
+			*at = at.Add(time.Second)
+		}
+		if err := p.report(quantmf.Progress{Epoch: e, Epochs: 20, Rows: 6, Loss: 1.5}); err != nil {
+			t.Fatal(err)
+		}
+		if e%2 == 0 {
+			want += fmt.Sprintf("NMF: epoch %d of 20, loss 1.5, 6 rows/s, %s left\n", e, duration(float64(20-e)))
+		}
+	}
+	if got := w.String(); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestProgressCount: of pieces of work a line is shown at every tenth, with the time that the rest takes if it goes on so.
+func TestProgressCount(t *testing.T) {
+	for mode, want := range map[string]func(done int) string{
+		"plain": func(done int) string {
+			if done == 0 || done%2 > 0 {
+				return ""
+			}
+			return fmt.Sprintf("rank: %d of 20 fits, %s left\n", done, duration(float64(20-done)))
+		},
+		"auto": func(done int) string { // nothing within two seconds
+			if done < 2 || done%2 > 0 {
+				return ""
+			}
+			return fmt.Sprintf("rank: %d of 20 fits, %s left\n", done, duration(float64(20-done)))
+		},
+		"line": func(done int) string {
+			if done == 0 {
+				return "\r\x1b[Krank: 0 of 20 fits"
+			}
+			return fmt.Sprintf("\r\x1b[Krank: %d of 20 fits, %s left", done, duration(float64(20-done)))
+		},
+		"json": func(done int) string {
+			return fmt.Sprintf(`{"model":"rank","phase":"fits","done":%v}`+"\n", float64(done)/20)
+		},
+		"none": func(int) string { return "" },
+	} {
+		var w bytes.Buffer
+		at := stopped(t)
+		p := newProgress(mode, &w)
+		p.begin("rank")
+		for done := range 21 {
+			if done > 0 {
+				*at = at.Add(time.Second)
+			}
+			w.Reset()
+			if err := p.count(done, 20, "fits"); err != nil {
+				t.Fatal(err)
+			}
+			if got := w.String(); got != want(done) {
+				t.Errorf("%s: %q, want %q", mode, got, want(done))
+			}
+		}
+		// Lines that would follow each other at once are left out, but for the last.
+		w.Reset()
+		for done := range 21 {
+			if err := p.count(done, 20, "fits"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := strings.Count(w.String(), " fits"); (mode == "plain" || mode == "auto") && n != 1 {
+			t.Errorf("%s: %q", mode, w.String())
 		}
 	}
 }

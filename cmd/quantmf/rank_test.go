@@ -224,3 +224,68 @@ func parsedRank(t *testing.T, args []string) *rankFlags {
 	f.takeLoss(&table.Table{X: quantmf.NewMat(1, 1)})
 	return f
 }
+
+// TestRankInWords: what the page says of a comparison, and which files it takes for one.
+func TestRankInWords(t *testing.T) {
+	sure := 0.873
+	o := rankObject{Method: "qmf", Share: 0.1, Repeats: 5, Best: 1, Chosen: 0, Sure: &sure, Trials: []trialObject{{K: 2, M: 4}, {K: 0}}, Warnings: []string{"one", "two"}}
+	const want = "10 % of the cells were hidden, 5 times, from fits by QMF. They are predicted best with as many components as there can be; " +
+		"k = 2 with m = 4 is the smallest within one standard error of it; 87 % of resamplings of the repeats choose k = 2 with m = 4. Beware: one. Beware: two."
+	if got := o.words(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	o.Best, o.Sure, o.Warnings, o.Repeats = 0, nil, nil, 1
+	if got, want := o.words(), "10 % of the cells were hidden, 1 time, from fits by QMF. They are predicted best with k = 2 with m = 4."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, c := range []struct {
+		trials, best, chosen int
+		says                 string
+	}{{1, 0, 0, ""}, {200, 199, 0, ""}, {201, 0, 0, "has more than 200 trials"}, {0, 0, 0, "is not what"}, {2, 2, 0, "is not what"}, {2, 0, 2, "is not what"}, {2, -1, 0, "is not what"}, {2, 1, -1, "is not what"}} {
+		b, err := json.Marshal(rankObject{Trials: make([]trialObject, c.trials), Best: c.best, Chosen: c.chosen})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readRank(b); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
+func TestRankMemory(t *testing.T) {
+	asks := func(args ...string) float64 {
+		f := parsedRank(t, append(args, "-max-memory", "1MB", "x.tsv"))
+		least, most := 0.0, 1e12
+		for most-least > 1e4 {
+			f.maxMemory = memory((least + most) / 2)
+			if f.affordable(3000, 2000) == nil {
+				most = float64(f.maxMemory)
+			} else {
+				least = float64(f.maxMemory)
+			}
+		}
+		return most
+	}
+	fit := func(k, m int) float64 {
+		need, err := quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m), quantmf.WithMissingValues(), quantmf.WithWorkers(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return float64(need.Fit)
+	}
+	base := asks("-k", "2", "-m", "8", "-repeats", "9")
+	side := float64(min(runtime.GOMAXPROCS(0), 9))
+	for _, c := range []struct {
+		k, m string
+		more float64
+	}{{"2,400", "8", fit(400, 8) - fit(2, 8)}, {"400,2", "8", fit(400, 8) - fit(2, 8)}, {"2", "8,90", fit(2, 90) - fit(2, 8)}} {
+		more := asks("-k", c.k, "-m", c.m, "-repeats", "9") - base
+		if sideBySide := 1.25 * side * c.more; !(c.more > 0 && more >= 0.99*sideBySide) {
+			t.Errorf("-k %s -m %s asks for %.0f bytes more, its fits take %.0f", c.k, c.m, more, sideBySide)
+		}
+	}
+	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) { // a copy for every repeat
+		t.Errorf("ten repeats more ask for %.0f bytes more", more)
+	}
+}

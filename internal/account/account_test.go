@@ -39,6 +39,8 @@ func TestOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	nmf.Best-- // the best epoch is not the last
+	bqmf.Best--
 	for _, c := range []struct {
 		method string
 		model  quantmf.Model
@@ -99,6 +101,24 @@ func TestOfAnotherMatrix(t *testing.T) {
 	var shape *quantmf.ShapeError
 	if _, err := Of(m, table(8, 14)); !errors.As(err, &shape) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestBegun: where a fit started, and how much its maps were shrunk.
+func TestBegun(t *testing.T) {
+	for _, c := range []struct {
+		start     quantmf.Start
+		shrinkage float64
+		want      string
+	}{
+		{quantmf.StartAuto, 0, "from given factors; maps are free"},
+		{quantmf.StartScores, 0.5, "from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
+		{quantmf.StartNMF, 20, "from an NMF of the matrix; maps are pulled towards straight lines by 20 pseudo-samples"},
+		{quantmf.StartUniform, 0, "at random; maps are free"},
+	} {
+		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage}); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
 	}
 }
 

@@ -67,6 +67,15 @@ func TestOrderOfPanels(t *testing.T) {
 			f.Fitted.Set(i, j, float64((i+j%2)%3)+float64(j)/100)
 		}
 	}
+	turns := 0 // between rows with i%3 = 2, which fall from column to column where the others rise, and those
+	for t, rows := 1, f.arrange().rows; t < len(rows); t++ {
+		if (rows[t]%3 == 2) != (rows[t-1]%3 == 2) {
+			turns++
+		}
+	}
+	if turns != 1 {
+		t.Errorf("like rows are not beside like: %v", f.arrange().rows)
+	}
 	if got := f.arrange().columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
 		t.Errorf("samples are not as in the table: %v", got)
 	}

@@ -242,7 +242,7 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 			bandWidth, coordinate(top+float64(r.to)*pitch), bandWidth, f.FeatureGroups.name(r.rank), counted(r.to-r.from, "feature"))
 	}
 	fine := ""
-	if columns > width || rows > height {
+	if columns > width { // rows are never finer than pixels
 		fine = ` class="fine"`
 	}
 	for t, p := range panels {

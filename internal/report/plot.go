@@ -182,7 +182,7 @@ func lossPlot(f *Fit) plot {
 	if compared && final > f.Compared {
 		below, above = above, below
 	}
-	if end+below > p.Bottom-2 || end+below < p.Top+12 {
+	if end+below > p.Bottom-2 { // at the top the axis has room
 		below = -below / 2
 	}
 	p.Title = what + " of " + f.Method + " by epoch, ending at " + short(final)

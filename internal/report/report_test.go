@@ -555,6 +555,35 @@ func TestBayes(t *testing.T) {
 	}
 }
 
+// TestPlain: the page of an NMF speaks of no maps, that of the others of theirs.
+func TestPlain(t *testing.T) {
+	f := example(20, 9)
+	f.Unconverged = 3
+	text := func() string { _, body, _ := strings.Cut(withoutImages(render(t, f)), "<main>"); return body }
+	page := text()
+	for _, want := range []string{"<b>17</b><span>of 20 maps converged", "The second panel is the mixture before the maps", "Plain non-negative matrix factorisation (NMF) has the mixture but not the maps", "The dashed line is where plain NMF"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of a QMF lacks %q", want)
+		}
+	}
+	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
+	if page := text(); strings.Contains(page, "The second panel is the mixture") || !strings.Contains(page, "The second panel is the data on the scale on which components add up") {
+		t.Error("the second panel of a QMFQ")
+	}
+	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedUpdates = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
+	page = text()
+	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of an NMF lacks %q", want)
+		}
+	}
+	for _, bad := range []string{"second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0", "dashed", "T(UV)"} {
+		if at := strings.Index(page, bad); at >= 0 {
+			t.Errorf("the page of an NMF has %q: %.120s", bad, page[max(at-60, 0):])
+		}
+	}
+}
+
 // TestChart: points lie where the numbers say, in the order of their size.
 func TestChart(t *testing.T) {
 	c := Chart{Title: "A <chart>", Lines: []Line{{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true, Marked: true}}}}}

@@ -26,6 +26,10 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 		components[c] = name(c)
 	}
 	curves, drawn := f.curveTable(uv)
+	known, says := []string{"explained", "left", "component", "share"}, "of each feature what is explained and left, the component with the largest share in it, and that share"
+	if len(f.Bend) > 0 {
+		known, says = append(known, "bend"), says+"; the bend of its curve"
+	}
 	d.WriteString("<ul>\n")
 	for _, t := range []struct {
 		file, says, corner string
@@ -36,7 +40,7 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 		{"V.tsv", "components × samples", "component", components, f.Samples, f.V, 5},
 		{"U.tsv", "features × components", "feature", f.Features, components, f.U, 5},
 		{"curves.tsv", "of each feature the lowest and the highest mixture, and its curve at seven equal steps from the one to the other", "feature", f.Features, curves, drawn, 4},
-		{"features.tsv", "of each feature what is explained and left, the component with the largest share in it, that share, and the bend", "feature", f.Features, []string{"explained", "left", "component", "share", "bend"}[:4+min(len(f.Bend), 1)], f.featureTable(), 4},
+		{"features.tsv", says, "feature", f.Features, known, f.featureTable(), 4},
 	} {
 		if len(t.columns) == 0 {
 			continue

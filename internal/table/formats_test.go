@@ -94,6 +94,18 @@ func TestReadGCT(t *testing.T) {
 	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
 		t.Error(e)
 	}
+	for in, want := range map[string]string{
+		gct13: "; descriptions left out: 1 of features, 1 of samples",
+		"#1.3\n1\t1\t0\t1\nid\ta\nage\t4\ng1\t1\n":         "; descriptions left out: 0 of features, 1 of samples",
+		"#1.3\n1\t1\t1\t0\nid\tdesc\ta\ng1\tx\t1\n":        "; descriptions left out: 1 of features, 0 of samples",
+		"#1.3\n1\t1\t0\t0\nid\ta\ng1\t1\n":                 "",
+		"#1.2\n1\t1\nName\tDescription\ta\ng1\tfirst\t1\n": "; descriptions left out: 1 of features, 0 of samples",
+	} {
+		got, err := Read(strings.NewReader(in), "in", anything)
+		if err != nil || got.Taken != "GCT, features named by column 1, samples by line 3"+want || !got.NamedSamples || strings.Join(got.Features, "") == "" {
+			t.Errorf("%q: %v, %+v", in, err, got)
+		}
+	}
 }
 
 func TestFormatFaults(t *testing.T) {
