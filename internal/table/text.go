@@ -21,6 +21,8 @@ type textReader struct {
 	features  []string
 	lines     []int
 	values    numberList
+	bare      int // the lines of separators alone that were left out
+	firstBare int // the number of the first of them
 }
 
 // headLines and headBytes bound the part of a text that the rules look at before reading starts: so many lines, or so many
@@ -67,7 +69,7 @@ func readText(s *source) (*Table, error) {
 			}
 			at = next
 		}
-		r.firstLine = r.line
+		r.firstLine, r.bare = r.line, 0
 	}
 	for {
 		line, err := r.nextRow()
@@ -89,6 +91,11 @@ func (r *textReader) nextRow() ([]byte, error) {
 		line, err := r.nextLine()
 		if err != nil || !r.blank(line) {
 			return line, err
+		}
+		if r.sep != ' ' && bytes.IndexByte(line, r.sep) >= 0 {
+			if r.bare++; r.bare == 1 {
+				r.firstBare = r.line
+			}
 		}
 	}
 }
@@ -317,10 +324,10 @@ func (r *textReader) oldMac(f int) error {
 	return r.fault(f+1, "a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does")
 }
 
-// feature names the feature of a line.
-func (r *textReader) feature(line []byte) string {
+// row names what a line holds the numbers of.
+func (r *textReader) row(line []byte) string {
 	if r.names < 0 {
-		return "f" + strconv.Itoa(len(r.lines)+1)
+		return r.prefix("f", "s") + strconv.Itoa(len(r.lines)+1)
 	}
 	row := cells(line, r.sep)
 	if r.names < len(row) {
@@ -337,9 +344,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	if r.names < 0 && f == 0 && !r.numberLike(string(text)) {
 		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
 	}
-	e := r.fault(f+1, "%s", problem)
-	e.Feature, e.Sample = r.feature(line), r.sample(f)
-	return e
+	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
 }
 
 // ragged is the error of a line with more or fewer cells than the others.
@@ -355,22 +360,30 @@ func (r *textReader) ragged(line []byte) error {
 	}
 	f := min(count, len(r.roles))
 	e := r.fault(f+1, "this line has %s, %s: %s", counted(count, "cell"), before, todo)
-	e.Feature = r.feature(line)
+	column := ""
 	if f < len(r.roles) && r.roles[f] == isValue {
-		e.Sample = r.sample(f)
+		column = r.column(f)
 	}
-	return e
+	return r.naming(e, r.row(line), column)
 }
 
-// sample names the sample of a field.
-func (r *textReader) sample(f int) string {
+// prefix is how what a file does not name is called, where features are in rows and where samples are.
+func (r *textReader) prefix(features, samples string) string {
+	if r.Transpose {
+		return samples
+	}
+	return features
+}
+
+// column names what a field holds a number of.
+func (r *textReader) column(f int) string {
 	switch {
 	case r.short && f > r.names: // above the names stands nothing
 		return r.first[f-1].text
 	case r.header:
 		return r.first[f].text
 	}
-	return "s" + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
+	return r.prefix("s", "f") + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
 }
 
 // table makes the table once all lines are known.
@@ -395,6 +408,13 @@ func (r *textReader) table() (*Table, error) {
 	}
 	if r.names < 0 {
 		t.Features = numbered("f", d)
+		if r.bare > 0 { // where rows have names these are none
+			lines := fmt.Sprintf("line %d holds", r.firstBare)
+			if r.bare > 1 {
+				lines = fmt.Sprintf("line %d and %d more hold", r.firstBare, r.bare-1)
+			}
+			t.Warnings = append(t.Warnings, lines+" nothing but separators: left out; write NA into a line that is a row of missing values")
+		}
 	}
 	for f, role := range r.roles {
 		if role == isValue {
@@ -406,7 +426,7 @@ func (r *textReader) table() (*Table, error) {
 		return t, nil
 	}
 	for _, f := range t.fields {
-		t.Samples = append(t.Samples, r.sample(f-1))
+		t.Samples = append(t.Samples, r.column(f-1))
 	}
 	return t, nil
 }
