@@ -26,10 +26,11 @@ type textReader struct {
 }
 
 // headLines and headBytes bound the part of a text that the rules look at before reading starts: so many lines, or so many
-// bytes, but at least 3 lines.
+// bytes, but at least 3 lines that are not blank, for which it looks among blank ones up to blankBytes.
 const (
-	headLines = 50
-	headBytes = 1 << 18
+	headLines  = 50
+	headBytes  = 1 << 18
+	blankBytes = 1 << 22
 )
 
 func readText(s *source) (*Table, error) {
@@ -43,7 +44,11 @@ func readText(s *source) (*Table, error) {
 		return nil, err
 	}
 	if len(head) == 0 {
-		return nil, &Error{File: s.file, Problem: "the file is empty: it should hold features in rows and samples in columns"}
+		what := "the file is empty"
+		if s.err == nil {
+			what = "the file begins with blank lines alone"
+		}
+		return nil, &Error{File: s.file, Problem: what + ": it should hold features in rows and samples in columns"}
 	}
 	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
 		return nil, &Error{File: s.file, Problem: problem}
@@ -152,17 +157,19 @@ func (r *textReader) head() ([][]byte, error) {
 			return nil, r.failed(err)
 		}
 		var lines [][]byte
+		all := 0
 		for rest := b; len(rest) > 0 && len(lines) < headLines; {
 			line, after, whole := bytes.Cut(rest, []byte("\n"))
 			if !whole && err == nil {
 				break
 			}
+			all++
 			if line = withoutReturn(line); !r.blank(line) {
 				lines = append(lines, line)
 			}
 			rest = after
 		}
-		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 {
+		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 || n >= blankBytes && all >= headLines {
 			return lines, nil
 		}
 	}
