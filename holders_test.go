@@ -12,7 +12,9 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -315,6 +317,49 @@ func TestBadHolders(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// panicky panics in the reading of its last row, at one of the times that it is read. Rows take a while to read, so that all workers get
+// some.
+type panicky struct {
+	Rows
+	left *atomic.Int64
+}
+
+func (p panicky) ReadRow(x []float64, i int) error {
+	time.Sleep(20 * time.Microsecond)
+	if rows, _ := p.Dims(); i == rows-1 && p.left.Add(-1) == 0 {
+		panic(errPanicky)
+	}
+	return p.Rows.ReadRow(x, i)
+}
+
+var errPanicky = errors.New("this row panics")
+
+// TestPanickyRows: whoever calls a function that reads a matrix can recover from a panic of ReadRow, on whatever goroutine the row
+// was read, and no goroutine is left.
+func TestPanickyRows(t *testing.T) {
+	x := sparseCounts(32, 20, 1)
+	before := runtime.NumGoroutine()
+	for name, read := range map[string]func(x Rows){
+		"FitNMF":  func(x Rows) { FitNMF(t.Context(), x, 2, WithWorkers(4)) },
+		"FitQMF":  func(x Rows) { FitQMF(t.Context(), x, 2, WithWorkers(4)) },
+		"HeldOut": func(x Rows) { HeldOut(t.Context(), x, FitNMF, []Trial{{Rank: 2}}, Masks{Repeats: 2}) },
+	} {
+		for _, at := range []int64{1, 2, 3} {
+			left := new(atomic.Int64)
+			left.Store(at)
+			func() {
+				defer func() {
+					if err, _ := recover().(error); left.Load() <= 0 && !errors.Is(err, errPanicky) {
+						t.Errorf("%s, reading %d: recovered %v", name, at, err)
+					}
+				}()
+				read(panicky{x, left})
+			}()
+		}
+	}
+	allEnd(t, before)
 }
 
 // sized has sizes and nothing else.

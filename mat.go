@@ -14,7 +14,8 @@ type Rows interface {
 	Dims() (rows, cols int)
 	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It must give
 	// the same numbers at every call, and several goroutines may call it at once. A function that reads
-	// the matrix ends at an error of ReadRow, and returns it in a [*ReadError].
+	// the matrix ends at an error of ReadRow, and returns it in a [*ReadError]. A panic of ReadRow becomes one of that function,
+	// on the goroutine of its caller.
 	ReadRow(x []float64, i int) error
 }
 

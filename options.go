@@ -234,7 +234,8 @@ func WithStrict() Option {
 
 // WithWeights sets a, the weights of the n samples: finite, non-negative, with a positive
 // sum; they are divided by it. Default uniform. A sample of weight 0, or of less than
-// 1e-200 of the sum, takes no part in the transport but still gets a value. In
+// 1e-200 of the sum, takes no part in the transport but still gets a value. The mean and
+// the deviation of a squash ([Squash]) are those of all samples, whatever their weights. In
 // SoftQuantileRows every row has these weights.
 func WithWeights(a []float64) Option {
 	return operatorOption(option.Weights, "len "+itoa(len(a)), func(c *config) string {

@@ -135,8 +135,12 @@ func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error 
 	}
 	state, err := os.ReadFile(r.checkpoint)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		_, err := fmt.Fprintf(messages, "There is no %s to go on from yet: the fit starts at the beginning.\n", table.Shown(r.checkpoint))
+	case errors.Is(err, fs.ErrNotExist), err == nil && len(state) == 0:
+		const text = "there is nothing to go on from yet: the fit starts at the beginning"
+		if r.progress == "json" {
+			return warn(messages, r.progress, r.checkpoint, text)
+		}
+		_, err := fmt.Fprintf(messages, "%s: %s\n", table.Shown(r.checkpoint), text)
 		return err
 	case err != nil:
 		return &inputError{err}

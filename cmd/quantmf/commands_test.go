@@ -217,7 +217,6 @@ func TestModelAndMatrix(t *testing.T) {
 		{"rank -checkpoint qmf.qmf -resume matrix.tsv", 3, `qmf.qmf: this is no file of -checkpoint of quantmf rank`},
 		{"rank -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -resume -force -checkpoint x matrix.tsv", 2, `-force: -resume goes on from the file`},
-		{"fit -checkpoint state -resume -k 2 matrix.tsv", 2, `-resume: must not be empty`},
 		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3, `fit: qmf.qmf: quantmf: model file, byte 12: `},
 		{"fit -max-memory 1kB matrix.tsv", 3, `would take more than the 0.977 KiB of memory that reading may take`},
 		{"fit -max-memory 1MB -k 30 matrix.tsv", 3, `this fit needs about \S+ MiB of memory, -max-memory allows 0.954 MiB`},
@@ -424,7 +423,7 @@ func TestResume(t *testing.T) {
 			var w interrupting
 			code := run(with, nil, io.Discard, &w)
 			if code != exitInterrupted || !regexp.MustCompile(`interrupted after \d+ of (30+|6000) epochs of the \w+, at a (loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
-				!strings.Contains(w.String(), "There is no state to go on from yet") {
+				!strings.Contains(w.String(), `{"file":"state","warning":"there is nothing to go on from yet`) {
 				t.Fatalf("exit code %d: ...%s", code, w.String()[max(0, w.Len()-300):])
 			}
 			if got := files(t, dir); got != "state whole.qmf" {
@@ -457,6 +456,18 @@ func TestResume(t *testing.T) {
 				t.Error(e)
 			}
 		})
+	}
+}
+
+// TestResumeOfNothing: a state that is not there, or of no bytes, is that of a fit that has not begun.
+func TestResumeOfNothing(t *testing.T) {
+	runWith(t, "", "version")
+	for range 2 {
+		_, e := quiet(t, 0, "fit", "-method", "nmf", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-resume", "matrix.tsv")
+		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the beginning\n") {
+			t.Error(e)
+		}
+		writeText(t, "state", "")
 	}
 }
 

@@ -566,6 +566,15 @@ func (f *fitFlags) name() string {
 	return filepath.Base(f.matrix)
 }
 
+// word is that name as a word of a command line.
+func (f *fitFlags) word() string {
+	name := filepath.Base(f.matrix)
+	if strings.HasPrefix(name, "-") && f.matrix != "-" {
+		name = "./" + name // no flag
+	}
+	return name
+}
+
 // commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the defaults
 // on which the result depends most.
 func (r *result) commandLine() string {
@@ -584,12 +593,7 @@ func (r *result) commandLine() string {
 		say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	}
 	say("-seed", "1")
-	if r.matrix == "-" {
-		words = append(words, "-")
-	} else {
-		words = append(words, filepath.Base(r.matrix))
-	}
-	return shellLine(words)
+	return shellLine(append(words, r.word()))
 }
 
 // shellLine is a command line of these words.

@@ -31,7 +31,7 @@ func newFlags(command string) *flag.FlagSet {
 var madeFlags = func(*flag.FlagSet) {}
 
 // arguments parses args and returns the words that are no flags: one for each of wanted. Flags may stand before,
-// between and behind these words. A wanted word in brackets may be left out.
+// between and behind these words. Behind -- there are words alone. A wanted word in brackets may be left out.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	madeFlags(set)
 	var words []string
@@ -42,7 +42,12 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 			}
 			return nil, usageError(misread(set, err))
 		}
+		flagged := args[:len(args)-set.NArg()]
 		args = set.Args()
+		if endsFlags(set, flagged) {
+			words = append(words, args...)
+			break
+		}
 		if len(args) > 0 {
 			words, args = append(words, args[0]), args[1:]
 		}
@@ -69,6 +74,19 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 		return nil, usageError("standard input can be read only once")
 	}
 	return words, nil
+}
+
+// endsFlags tells whether parsed arguments end in --, which is no value of a flag.
+func endsFlags(set *flag.FlagSet, args []string) bool {
+	last := len(args) - 1
+	if last < 0 || args[last] != "--" {
+		return false
+	}
+	if last == 0 {
+		return true
+	}
+	f := set.Lookup(strings.TrimLeft(args[last-1], "-"))
+	return f == nil || isBool(f) || !strings.HasPrefix(args[last-1], "-")
 }
 
 // misread says in plain words what the flag package found wrong.

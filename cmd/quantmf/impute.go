@@ -31,7 +31,8 @@ const imputeUsage = `usage: quantmf impute [flags] MATRIX -o FILE
 Fills in the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
 matrix factorisation, the method of quantmf that predicts unseen values best. It
 then hides known values from further fits, and says how well these are predicted.
-Nothing needs to be chosen. Values that are not missing stay as they are.
+Nothing needs to be chosen. Values that are not missing stay as they are. FILE has
+features in rows, also where -transpose reads samples in rows.
 
 ` + matrixHelp + `
 What is filled in
@@ -727,6 +728,9 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	for i, f := range files {
 		if f != "-" {
 			what := "the matrix, filled in"
+			if r.in.Transpose {
+				what += ", features in rows"
+			}
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"

@@ -174,12 +174,12 @@ func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) 
 	} else if !features {
 		whose = "samples"
 	}
-	return f.warn(w, path, fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
+	return warn(w, f.progress, path, fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
 }
 
-// warn says what may be wrong with a file.
-func (f *inputFlags) warn(w io.Writer, path, text string) error {
-	if f.progress == "json" {
+// warn says what may be wrong with a file, in the form of -progress.
+func warn(w io.Writer, progress, path, text string) error {
+	if progress == "json" {
 		return json.NewEncoder(w).Encode(struct {
 			File    string `json:"file"`
 			Warning string `json:"warning"`
@@ -365,7 +365,7 @@ func (f *inputFlags) say(w io.Writer, t *table.Table, text string) error {
 	if f.progress == "none" {
 		return nil
 	}
-	return f.warn(w, t.File, text)
+	return warn(w, f.progress, t.File, text)
 }
 
 // firstOf quotes the first names of a list.

@@ -103,6 +103,7 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - - -names none", "gene,b\n1,2\n", "feature\tgene\tb\nf1\t1\t2\n", `stdin: 1 feature × 2 samples; comma-separated, no names of features, samples by line 1` + "\n"},
 		{"convert - - -names 2", "a,id,b\n1,x,2\n", "feature\ta\tb\nx\t1\t2\n", ""},
 		{"convert - - -names id", "a,id,b\n1,7,2\n", "feature\ta\tb\n7\t1\t2\n", ""},
+		{"convert -na -- -sep , -- - -", "gene,a,b\ng,--,2\n", "feature\ta\tb\ng\tNaN\t2\n", ""},
 		{"convert - - -names 2,1", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n", `features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
 		{"convert - - -na -999,lost", "gene,a,b,c\ng,-999,-999.0,lost\n", "feature\ta\tb\tc\ng\tNaN\tNaN\tNaN\n", ""},
 		{"convert - - -sep | -transpose", "s|g|h\na|1|2\n", "feature\ta\ng\t1\nh\t2\n", "; then transposed"},
@@ -131,6 +132,9 @@ func TestReadingFlags(t *testing.T) {
 		{"reconstruct none.qmf -o x.dat", 2, `"x.dat": the end of the name must say the format`},
 		{"normalize none.qmf none.tsv -o x.dat", 2, `"x.dat": the end of the name must say the format`},
 		{"fit -v x.dat none.tsv", 2, `"x.dat": the end of the name must say the format`},
+		{"convert -- - -names x", 2, "x is too much: wanted IN OUT"},
+		{"convert - -- -none/x.tsv", 1, "cannot write -none/x.tsv: "},
+		{"convert - -- -x", 2, `"-x": the end of the name must say the format`},
 		{"convert - - -names nobody", 3, `-names "nobody": no column has this heading`},
 		{"convert - - -format npz", 3, `stdin: this is no npz`},
 	} {

@@ -493,6 +493,11 @@ func TestCommandLineIsQuoted(t *testing.T) {
 	if got, want := r.commandLine(), `quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
+	for matrix, want := range map[string]string{"-": " -", "dir/-x.tsv": " ./-x.tsv"} {
+		if r.matrix = matrix; !strings.HasSuffix(r.commandLine(), "1"+want) {
+			t.Errorf("%s: got %s", matrix, r.commandLine())
+		}
+	}
 }
 
 // TestCommandLineHasDefaults: what was not given, and the result depends on, stands in the line; -epochs does not where the fit

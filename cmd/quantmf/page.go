@@ -107,7 +107,7 @@ func (p *pageFlags) read(t *table.Table, s streams, l *limits) error {
 		return nil
 	}
 	for _, w := range warnings {
-		if _, err := fmt.Fprintf(s.err, "warning: %s: %s\n", table.Shown(p.groups), w); err != nil {
+		if err := warn(s.err, l.progress, p.groups, w); err != nil {
 			return err
 		}
 	}

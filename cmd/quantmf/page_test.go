@@ -25,7 +25,12 @@ func TestGroups(t *testing.T) {
 	if !strings.Contains(said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`) {
 		t.Error(said)
 	}
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html", "matrix.tsv")
+	_, said = quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html", "-progress", "json", "matrix.tsv")
+	for line := range strings.Lines(said) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("-progress json: %s", line)
+		}
+	}
 	two, _ := os.ReadFile("page.html")
 	if one != string(two) || !strings.Contains(one, "<title>odd: 5 samples</title>") || !strings.Contains(one, "samples by kind") {
 		t.Error("the page of the model is not that of the fit, or has no groups")

@@ -261,7 +261,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 		say("-batch", strconv.Itoa(d))
 	}
 	say("-seed", "1")
-	m.Command = shellLine(append(words, f.name()))
+	m.Command = shellLine(append(words, f.word()))
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
 	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {

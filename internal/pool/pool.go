@@ -18,6 +18,9 @@
 // A pool that is bound to a context checks it before every piece, and skips the remaining
 // pieces once it has ended. The size of the pieces decides how soon that is noticed; a
 // check costs some nanoseconds.
+//
+// A panic in a piece, of a reader that a caller gave for example, skips the remaining pieces, and goes on in Do, on the
+// goroutine of the caller, who can recover from it. On another goroutine it would end the program.
 package pool
 
 import (
@@ -37,8 +40,9 @@ type Pool struct {
 	ctx     context.Context // what ends loops early; nil: nothing does
 	shares  []share
 	closed  atomic.Bool
-	sleeper []sleeper     // worker 0, the caller, among them
-	exits   chan struct{} // a worker that has ended
+	fault   atomic.Pointer[Fault] // the first panic of the round
+	sleeper []sleeper             // worker 0, the caller, among them
+	exits   chan struct{}         // a worker that has ended
 }
 
 const (
@@ -110,7 +114,8 @@ func Count(want, most int) int {
 func (p *Pool) Workers() int { return p.workers }
 
 // Do calls f(worker, piece) once for every piece in [0,n), see Bind, and returns when all
-// are done. The caller is worker 0. Calls of Do must not overlap.
+// are done. The caller is worker 0. Calls of Do must not overlap. Where f panics and there are several workers, Do panics with a
+// *Fault when no worker runs f any more.
 func (p *Pool) Do(n int, f func(worker, piece int)) {
 	if p.workers == 1 || n == 1 {
 		for i := range n {
@@ -130,13 +135,60 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	for w := 1; w < min(p.workers, n); w++ {
 		p.sleeper[w].rouse()
 	}
-	p.take(0)
+	p.tryTake(0)
 	for s := p.state.Load(); !p.state.CompareAndSwap(s, s&^open); s = p.state.Load() {
 	}
 	for p.state.Load()&joined > 0 {
 		p.sleeper[0].wait(func() bool { return p.state.Load()&joined == 0 })
 	}
 	p.f = nil
+	if fault := p.fault.Swap(nil); fault != nil {
+		panic(fault)
+	}
+}
+
+// Fault is a panic in a piece.
+type Fault struct {
+	Value any    // of the panic
+	stack string // of the goroutine on which it was
+}
+
+// Error is the value in words, and the stack.
+func (f *Fault) Error() string {
+	what := "panic"
+	switch v := f.Value.(type) {
+	case error:
+		what = v.Error()
+	case string:
+		what = v
+	}
+	return what + "\n\n" + f.stack
+}
+
+// Unwrap returns the value, if it is an error.
+func (f *Fault) Unwrap() error {
+	err, _ := f.Value.(error)
+	return err
+}
+
+// tryTake is take, and keeps the first panic of the round.
+func (p *Pool) tryTake(worker int) {
+	defer func() {
+		value := recover()
+		if value == nil {
+			return
+		}
+		for i := range p.shares {
+			p.shares[i].left.Store(0)
+		}
+		fault, within := value.(*Fault) // of a pool within a piece
+		if !within {
+			b := make([]byte, 1<<14)
+			fault = &Fault{value, string(b[:runtime.Stack(b, false)])}
+		}
+		p.fault.CompareAndSwap(nil, fault)
+	}()
+	p.take(worker)
 }
 
 // Bind makes every later Do begin no piece after ctx has ended. With nil Do does all pieces.
@@ -197,7 +249,7 @@ func (p *Pool) work(worker int) {
 			continue
 		}
 		last = s / round
-		p.take(worker)
+		p.tryTake(worker)
 		if p.state.Add(^uint64(0))&(open|joined) == 0 {
 			p.sleeper[0].rouse()
 		}

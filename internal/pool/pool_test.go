@@ -2,8 +2,10 @@ package pool
 
 import (
 	"context"
+	"errors"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -107,4 +109,50 @@ func TestBind(t *testing.T) {
 		}
 		p.Close()
 	}
+}
+
+// TestPanic: a panic in a piece goes on in Do, whoever took the piece, and the pool goes on.
+func TestPanic(t *testing.T) {
+	p := New(4, 100)
+	defer p.Close()
+	for at := range 100 {
+		var running atomic.Int64
+		func() {
+			defer func() {
+				f, is := recover().(*Fault)
+				if !is || f.Value != at || !strings.Contains(f.Error(), "pool_test.go") {
+					t.Errorf("piece %d: %v", at, f)
+				}
+				if n := running.Load(); n != 0 {
+					t.Errorf("piece %d: %d other pieces still run", at, n)
+				}
+			}()
+			p.Do(100, func(_, i int) {
+				running.Add(1)
+				defer running.Add(-1)
+				if i == at {
+					panic(i)
+				}
+				runtime.Gosched()
+			})
+		}()
+	}
+	var hits [100]int
+	p.Do(100, func(_, i int) { hits[i]++ })
+	for i, h := range hits {
+		if h != 1 {
+			t.Errorf("piece %d ran %d times", i, h)
+		}
+	}
+	within := errors.New("within")
+	defer func() {
+		if err, _ := recover().(error); !errors.Is(err, within) {
+			t.Error(err)
+		}
+	}()
+	p.Do(100, func(_, i int) {
+		q := New(2, 2)
+		defer q.Close()
+		q.Do(2, func(_, j int) { panic(within) })
+	})
 }

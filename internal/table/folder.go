@@ -76,13 +76,13 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	}
 	kinds := map[string]int{}
 	if err := read(features, func(io.Reader) (err error) {
-		t.Features, err = s.list(column, len(t.Features), kinds)
+		t.Features, column, err = s.list(column, len(t.Features), kinds)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	if err := read(barcodes, func(io.Reader) (err error) {
-		t.Samples, err = s.list(1, len(t.Samples), nil)
+		t.Samples, _, err = s.list(1, len(t.Samples), nil)
 		return err
 	}); err != nil {
 		return nil, err
@@ -128,33 +128,38 @@ func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	return found[0], nil
 }
 
-// list reads one column of a file without header that has a line for each of count names.
-// kinds counts the values of the third column.
-func (s *source) list(column, count int, kinds map[string]int) ([]string, error) {
-	var names []string
+// list reads one column of a file without header that has a line for each of count names. kinds counts the values of the third
+// column. from is the column that was read: 1 for 2 where no line has a second, because the file has identifiers alone.
+func (s *source) list(column, count int, kinds map[string]int) (names []string, from int, err error) {
+	from = column
+	if column == 2 && kinds != nil {
+		from = 1
+	}
 	for {
 		line, err := s.nextLine()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if len(line) == 0 {
 			continue
 		}
 		if len(names) == count {
-			return nil, s.fault(0, "there are more names than the %d of the matrix%s", count, transposedHint)
+			return nil, 0, s.fault(0, "there are more names than the %d of the matrix%s", count, transposedHint)
 		}
 		row := strings.Split(string(line[:min(len(line), 1<<16)]), "\t")
 		if column == 2 && len(row) == 1 && kinds != nil {
-			row = append(row, row[0]) // the file has identifiers alone
+			row = append(row, row[0])
+		} else {
+			from = column
 		}
 		if len(row) < column {
-			return nil, s.fault(0, "this line has %d cells, and column %d holds the names", len(row), column)
+			return nil, 0, s.fault(0, "this line has %d cells, and column %d holds the names", len(row), column)
 		}
 		if err := s.take(int64(len(row[column-1]))+48, "so many names"); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		names = append(names, strings.Clone(row[column-1]))
 		if kinds != nil && len(row) > 2 && (len(kinds) < 100 || kinds[row[2]] > 0) {
@@ -162,9 +167,9 @@ func (s *source) list(column, count int, kinds map[string]int) ([]string, error)
 		}
 	}
 	if len(names) < count {
-		return nil, s.fault(0, "there are %d names, and %d of the matrix%s", len(names), count, transposedHint)
+		return nil, 0, s.fault(0, "there are %d names, and %d of the matrix%s", len(names), count, transposedHint)
 	}
-	return names, nil
+	return names, from, nil
 }
 
 const transposedHint = ": the matrix must have features in rows and barcodes in columns"

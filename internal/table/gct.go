@@ -143,7 +143,7 @@ func readGCT(s *source) (*Table, error) {
 			v, problem := s.number(string(cell))
 			if problem != "" {
 				e := s.fault(skip+j+1, "%s", problem)
-				e.Feature, e.Sample = t.Features[len(t.Features)-1], t.Samples[j]
+				s.naming(e, t.Features[len(t.Features)-1], t.Samples[j])
 				return nil, e
 			}
 			row[j] = v

@@ -329,3 +329,18 @@ func TestFolderBudget(t *testing.T) {
 		}
 	}
 }
+
+// TestBlankLines: the rules for names do not look for lines behind any number of blank ones.
+func TestBlankLines(t *testing.T) {
+	few := strings.Repeat("\n,,\n", 100000)
+	got, err := Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", Options{})
+	if err != nil || got.Features[0] != "g" || got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
+		t.Errorf("some: %+v, %v", got, err)
+	}
+	if _, err := Read(forever("", ",\n"), "in", Options{}); err == nil || err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and samples in columns" {
+		t.Errorf("endless ones: %v", err)
+	}
+	if _, err := Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*blankBytes)), "in", Options{Memory: 2 * blankBytes}); !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "lines of 2 numbers") {
+		t.Errorf("behind a header: %v", err)
+	}
+}

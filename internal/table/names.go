@@ -477,17 +477,24 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	return ""
 }
 
-// givenNames returns the columns of -names, nil for none given.
+// givenNames returns the columns of -names, nil for none given. A number is that of a column, unless there are fewer columns: samples
+// may be called 1, 2, ..., too.
 func (o Options) givenNames(l *layout) (columns []int, problem string) {
 	if o.Names == "" || o.Names == "none" {
 		return nil, ""
 	}
-	if l.header && !l.short {
+	columns, problem = columnsOf(o.Names, len(l.roles))
+	if problem != "" && l.header && !l.short {
 		if c := slices.IndexFunc(l.first, func(c cell) bool { return c.text == o.Names }); c >= 0 {
 			return []int{c}, ""
 		}
 	}
-	for part := range strings.SplitSeq(o.Names, ",") {
+	return columns, problem
+}
+
+// columnsOf returns the columns that a list such as 1,3-5 names, of most columns.
+func columnsOf(list string, most int) (columns []int, problem string) {
+	for part := range strings.SplitSeq(list, ",") {
 		from, to, isRange := strings.Cut(part, "-")
 		a, okA := count(strings.TrimSpace(from))
 		b, okB := a, true
@@ -495,10 +502,10 @@ func (o Options) givenNames(l *layout) (columns []int, problem string) {
 			b, okB = count(strings.TrimSpace(to))
 		}
 		if !okA || !okB || a < 1 || b < a {
-			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(o.Names))
+			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(list))
 		}
-		if b > uint64(len(l.roles)) {
-			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(o.Names), len(l.roles))
+		if b > uint64(most) {
+			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(list), most)
 		}
 		for c := a; c <= b; c++ {
 			if !slices.Contains(columns, int(c)-1) {

@@ -109,6 +109,10 @@ func TestDoubts(t *testing.T) {
 		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", Options{Missing: true}, "g|h", "1 NaN/3 4", ""},
 		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", Options{}, "1_1|1_2", "1 2/3 4", ""},
 		{"others", "0x1p4,1,2\n0x1p5,3,4\n", Options{}, "0x1p4|0x1p5", "1 2/3 4", ""},
+		{"samples called by numbers, column 1", "gene,1,2\n7157,5,6\n1956,5,6\n", Options{Names: "1"}, "7157|1956", "5 6/5 6", ""},
+		{"samples called by numbers, a heading", "1990,2000,2010\n5,6,7\n", Options{Names: "2000", Header: HeaderYes}, "6", "5 7", ""},
+		{"no names, and a line of separators", "a,b\n1,2\n,\n3,4\n", Options{}, "f1|f2", "1 2/3 4", "line 3 holds nothing but separators: left out; write NA into a line"},
+		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", Options{}, "f1|f2", "1 2/3 4", "line 2 and 2 more hold nothing but separators"},
 		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g", "1 2", ""},
 	} {
 		got, err := Read(strings.NewReader(c.in), "in", c.o)
@@ -164,7 +168,22 @@ func TestTransposedPlaces(t *testing.T) {
 	}
 }
 
-// TestFolderFaults: what is not as 10x writes it.
+// TestTransposedFaults: an error of reading tells features from samples where samples are in rows.
+func TestTransposedFaults(t *testing.T) {
+	for in, want := range map[string]string{
+		"x,a,b\ns1,1,2\ns2,3,low\n": `in:3:3: feature "b", sample "s2": "low" is not a number: `,
+		"a,b\n1,2\n3,\n":            `in:3:2: feature "b", sample "s2": this cell is empty: `,
+		"1,2\n3,\n":                 `in:2:2: feature "f2", sample "s2": this cell is empty: `,
+		"1,2\n3\n":                  `in:2:2: feature "f2", sample "s2": this line has 1 cell`,
+		"x,a,b\ns1,1,2\ns2,3,4,5\n": `in:3:4: sample "s2": this line has 4 cells`,
+		"#1.2\n1\t1\nName\tDescription\ta\ns1\tnone\tlow\n": `in:4:3: feature "a", sample "s1": "low" is not a number: `,
+	} {
+		if _, err := Read(strings.NewReader(in), "in", Options{Transpose: true}); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", in, err, want)
+		}
+	}
+}
+
 // closed is a folder in which no file can be opened.
 type closed struct{ fstest.MapFS }
 
@@ -175,6 +194,18 @@ func (c closed) Open(name string) (fs.File, error) {
 	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 }
 
+// TestFolderOfIdentifiers: a features.tsv of one column is said to be one.
+func TestFolderOfIdentifiers(t *testing.T) {
+	for features, want := range map[string]string{"G0\nG1\nG2\n": "1", "E0\tG0\nE1\tG1\nG2\n": "2"} {
+		dir := fstest.MapFS{"matrix.mtx": {Data: []byte(file(t, "tenx2/matrix.mtx"))}, "features.tsv": {Data: []byte(features)}, "barcodes.tsv": {Data: []byte("A\nB\n")}}
+		got, err := ReadFolder(dir, "dir", Options{})
+		if err != nil || strings.Join(got.Features, "|") != "G0|G1|G2" || got.Taken != "a 10x folder, features named by column "+want+" of features.tsv, samples by barcodes.tsv" {
+			t.Errorf("%q: %+v, %v", features, got, err)
+		}
+	}
+}
+
+// TestFolderFaults: what is not as 10x writes it.
 func TestFolderFaults(t *testing.T) {
 	none := closed{fstest.MapFS{"matrix.mtx": {}, "features.tsv": {}, "barcodes.tsv": {}}}
 	if _, err := ReadFolder(none, "dir", Options{}); !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), "open dir/matrix.mtx: ") {

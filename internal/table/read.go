@@ -40,7 +40,7 @@ type Options struct {
 	// those do whose numbers would take more than a quarter of Memory.
 	InFile bool
 
-	// Of text. Names is the heading or the number, from 1, of the column that names the
+	// Of text. Names is the number, from 1, or the heading of the column that names the
 	// features; the further numbers of a list such as 1,3-5 are columns to be left out;
 	// "none" is no such column; "" is to find out. Of a 10x folder it is the column of
 	// features.tsv. NA are words that mean a missing value beside the usual ones. Sep is

@@ -320,6 +320,15 @@ func (s *source) fault(column int, format string, args ...any) *Error {
 	return &Error{File: s.file, Line: s.line, Column: column, Problem: fmt.Sprintf(format, args...)}
 }
 
+// naming names the row and the column of an error: its feature and its sample, unless samples are in rows.
+func (s *source) naming(e *Error, row, column string) *Error {
+	e.Feature, e.Sample = row, column
+	if s.Transpose {
+		e.Feature, e.Sample = column, row
+	}
+	return e
+}
+
 // extent counts the lines, up to most, and the bytes of the content. known is false for a file that cannot be read twice.
 func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
 	if s.again == nil {

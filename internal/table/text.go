@@ -21,13 +21,16 @@ type textReader struct {
 	features  []string
 	lines     []int
 	values    numberList
+	bare      int // the lines of separators alone that were left out
+	firstBare int // the number of the first of them
 }
 
 // headLines and headBytes bound the part of a text that the rules look at before reading starts: so many lines, or so many
-// bytes, but at least 3 lines.
+// bytes, but at least 3 lines that are not blank, for which it looks among blank ones up to blankBytes.
 const (
-	headLines = 50
-	headBytes = 1 << 18
+	headLines  = 50
+	headBytes  = 1 << 18
+	blankBytes = 1 << 22
 )
 
 func readText(s *source) (*Table, error) {
@@ -41,7 +44,11 @@ func readText(s *source) (*Table, error) {
 		return nil, err
 	}
 	if len(head) == 0 {
-		return nil, &Error{File: s.file, Problem: "the file is empty: it should hold features in rows and samples in columns"}
+		what := "the file is empty"
+		if s.err == nil {
+			what = "the file begins with blank lines alone"
+		}
+		return nil, &Error{File: s.file, Problem: what + ": it should hold features in rows and samples in columns"}
 	}
 	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
 		return nil, &Error{File: s.file, Problem: problem}
@@ -67,7 +74,7 @@ func readText(s *source) (*Table, error) {
 			}
 			at = next
 		}
-		r.firstLine = r.line
+		r.firstLine, r.bare = r.line, 0
 	}
 	for {
 		line, err := r.nextRow()
@@ -89,6 +96,11 @@ func (r *textReader) nextRow() ([]byte, error) {
 		line, err := r.nextLine()
 		if err != nil || !r.blank(line) {
 			return line, err
+		}
+		if r.sep != ' ' && bytes.IndexByte(line, r.sep) >= 0 {
+			if r.bare++; r.bare == 1 {
+				r.firstBare = r.line
+			}
 		}
 	}
 }
@@ -145,17 +157,19 @@ func (r *textReader) head() ([][]byte, error) {
 			return nil, r.failed(err)
 		}
 		var lines [][]byte
+		all := 0
 		for rest := b; len(rest) > 0 && len(lines) < headLines; {
 			line, after, whole := bytes.Cut(rest, []byte("\n"))
 			if !whole && err == nil {
 				break
 			}
+			all++
 			if line = withoutReturn(line); !r.blank(line) {
 				lines = append(lines, line)
 			}
 			rest = after
 		}
-		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 {
+		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 || n >= blankBytes && all >= headLines {
 			return lines, nil
 		}
 	}
@@ -317,10 +331,10 @@ func (r *textReader) oldMac(f int) error {
 	return r.fault(f+1, "a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does")
 }
 
-// feature names the feature of a line.
-func (r *textReader) feature(line []byte) string {
+// row names what a line holds the numbers of.
+func (r *textReader) row(line []byte) string {
 	if r.names < 0 {
-		return "f" + strconv.Itoa(len(r.lines)+1)
+		return r.prefix("f", "s") + strconv.Itoa(len(r.lines)+1)
 	}
 	row := cells(line, r.sep)
 	if r.names < len(row) {
@@ -337,9 +351,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	if r.names < 0 && f == 0 && !r.numberLike(string(text)) {
 		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
 	}
-	e := r.fault(f+1, "%s", problem)
-	e.Feature, e.Sample = r.feature(line), r.sample(f)
-	return e
+	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
 }
 
 // ragged is the error of a line with more or fewer cells than the others.
@@ -355,22 +367,30 @@ func (r *textReader) ragged(line []byte) error {
 	}
 	f := min(count, len(r.roles))
 	e := r.fault(f+1, "this line has %s, %s: %s", counted(count, "cell"), before, todo)
-	e.Feature = r.feature(line)
+	column := ""
 	if f < len(r.roles) && r.roles[f] == isValue {
-		e.Sample = r.sample(f)
+		column = r.column(f)
 	}
-	return e
+	return r.naming(e, r.row(line), column)
 }
 
-// sample names the sample of a field.
-func (r *textReader) sample(f int) string {
+// prefix is how what a file does not name is called, where features are in rows and where samples are.
+func (r *textReader) prefix(features, samples string) string {
+	if r.Transpose {
+		return samples
+	}
+	return features
+}
+
+// column names what a field holds a number of.
+func (r *textReader) column(f int) string {
 	switch {
 	case r.short && f > r.names: // above the names stands nothing
 		return r.first[f-1].text
 	case r.header:
 		return r.first[f].text
 	}
-	return "s" + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
+	return r.prefix("s", "f") + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
 }
 
 // table makes the table once all lines are known.
@@ -395,6 +415,13 @@ func (r *textReader) table() (*Table, error) {
 	}
 	if r.names < 0 {
 		t.Features = numbered("f", d)
+		if r.bare > 0 { // where rows have names these are none
+			lines := fmt.Sprintf("line %d holds", r.firstBare)
+			if r.bare > 1 {
+				lines = fmt.Sprintf("line %d and %d more hold", r.firstBare, r.bare-1)
+			}
+			t.Warnings = append(t.Warnings, lines+" nothing but separators: left out; write NA into a line that is a row of missing values")
+		}
 	}
 	for f, role := range r.roles {
 		if role == isValue {
@@ -406,7 +433,7 @@ func (r *textReader) table() (*Table, error) {
 		return t, nil
 	}
 	for _, f := range t.fields {
-		t.Samples = append(t.Samples, r.sample(f-1))
+		t.Samples = append(t.Samples, r.column(f-1))
 	}
 	return t, nil
 }

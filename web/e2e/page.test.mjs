@@ -527,6 +527,9 @@ test('settings of any notation stand on the command line as the command reads th
   for (const [at, taken] of [['#labels', true], ['#file', true], ['#drop', false]]) {
     assert.equal(await tab.evaluate((q) => document.querySelector(q).dispatchEvent(new DragEvent('dragover', { bubbles: true, cancelable: true })), at), taken, at);
   }
+  // A folder is none.
+  await tab.evaluate(() => document.body.dispatchEvent(Object.defineProperty(new Event('drop', { bubbles: true }), 'dataTransfer', { value: { items: [{ webkitGetAsEntry: () => ({ isDirectory: true }) }], files: [new File([], 'tenx')] } })));
+  assert.match(await tab.textContent('#problem'), /^This is a folder: /);
   await Promise.all([tab.waitForEvent('filechooser'), tab.click('#file')]);
   assert.equal(await tab.inputValue('#file'), '');
   // A sample without a value has its name.

@@ -107,13 +107,15 @@ function none(rest) {
   for (const name of Object.keys(rest)) throw option(name, typeof rest[name], 'there is no such option');
 }
 
+const factors = ({ u, v, ...rest }) => (none(rest), { u: matrix('init.u', u), v: matrix('init.v', v) });
+
 /** settings makes the engine's form of options. */
 function settings(options) {
   const given = {};
   for (const [name, value] of Object.entries(fields('options', options))) {
     if (value === undefined) continue;
     if (name === 'seed') given[name] = text(name, value);
-    else if (name === 'init') given[name] = { u: matrix('init.u', value?.u), v: matrix('init.v', value?.v) };
+    else if (name === 'init') given[name] = factors(fields(name, value));
     else if (name === 'weights' || name === 'targets' || name === 'targetWeights') given[name] = numbers(name, value);
     else given[name] = plain(name, value);
   }

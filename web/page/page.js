@@ -86,7 +86,10 @@ for (const type of ['dragover', 'dragleave', 'drop']) {
     if (e.target.type === 'file') return; // it takes the file itself, which may be one of groups
     e.preventDefault();
     $('drop').classList.toggle('over', type === 'dragover');
-    if (type === 'drop') file(e.dataTransfer.files[0]);
+    if (type !== 'drop') return;
+    const { items, files } = e.dataTransfer;
+    if (items[0]?.webkitGetAsEntry?.()?.isDirectory) fail('This is a folder: drop a file on the page. The command quantmf reads folders of 10x.');
+    else file(files[0]);
   });
 }
 

@@ -206,6 +206,9 @@ test('errors say what and where', async () => {
   await bad(q.groups('', { features: [], samples: [], title: '' }), OptionError, { option: 'title' });
   await bad(model.named([], [], { matrx: '' }), OptionError, { option: 'matrx' });
   await bad(load({ worker: 2 }), OptionError, { option: 'worker' });
+  for (const init of [null, 2, [[1, 2]], 'svd']) await bad(q.fit(x, { rank: 1, init }), OptionError, { option: 'init' });
+  await bad(q.fit(x, { rank: 1, init: { u: [[1]], v: [[1]], w: 1 } }), OptionError, { option: 'w' });
+  await bad(q.fit(x, { rank: 1, init: { u: [[1]] } }), ShapeError, { what: 'init.v' });
 });
 
 test('arrays without their buffers, and values without a text, are errors of the package', async () => {
