@@ -328,9 +328,6 @@ func (f *qmfFit) startFromSome(x *cells, loss divergence.Loss, samples int, way 
 	if meanOf(g.u) == 0 || meanOf(means) == 0 {
 		return false, nil
 	}
-	// Multiplicative updates leave an entry of 0 as it is, though other samples may have use for it.
-	raiseFactors(g.u, 0, math.MaxFloat64)
-	raiseFactors(means, 0, math.MaxFloat64)
 	copy(f.u, g.u)
 	for t, mean := range means {
 		row := f.rowV(t)
@@ -338,6 +335,7 @@ func (f *qmfFit) startFromSome(x *cells, loss divergence.Loss, samples int, way 
 			row[j] = mean
 		}
 	}
+	f.raise(f.farthest) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 

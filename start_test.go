@@ -301,7 +301,8 @@ func TestTwins(t *testing.T) {
 }
 
 // TestStartFromSome: where samples are many the NMF of a start begins with some of them, and comes as far in three tenths of the
-// epochs as all epochs from random factors; a row whose other values lie among the other samples has its sum all the same.
+// epochs as all epochs from random factors. A row whose values lie among the other samples has its sum all the same.
+// Where the drawn samples say nothing of a row, or of all rows, the start is that from random factors.
 func TestStartFromSome(t *testing.T) {
 	const d, n, k, apart = 20, 320, 3, 7
 	samples := startSamples
@@ -320,14 +321,25 @@ func TestStartFromSome(t *testing.T) {
 			row[j] *= math.Exp(float64(i%5)) * (0.5 + src.Float64())
 		}
 	}
+	unseen := []int{7, 67} // not among the 80 samples that are drawn
 	clear(x.Row(apart))
-	for j := range 5 {
-		x.Set(apart, 60*j, 3)
+	holed, hidden, few := x.Clone(), x.Clone(), NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			if src.Float64() < 0.2 && i != apart {
+				holed.Set(i, j, math.NaN())
+			}
+			if i == apart {
+				hidden.Set(i, j, math.NaN())
+			}
+		}
+		for _, j := range unseen {
+			few.Set(i, j, 1+src.Float64())
+		}
 	}
-	holed := x.Clone()
-	for j := range holed.Data {
-		if src.Float64() < 0.2 && j/n != apart {
-			holed.Data[j] = math.NaN()
+	for _, m := range []Mat{x, holed, hidden} {
+		for _, j := range unseen {
+			m.Set(apart, j, 3)
 		}
 	}
 	for _, of := range []struct {
@@ -335,10 +347,11 @@ func TestStartFromSome(t *testing.T) {
 		x      Mat
 		loss   Loss
 		origin Start
-		most   float64 // of the loss from random factors
+		most   float64 // of the loss from random factors; 1 where the start is the same
 	}{
 		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003}, {"KL, missing", holed, KL, StartNMF, 1.003},
-		{"Frobenius", x, Frobenius, StartNMF, 1.005}, {"beta", x, Beta(0.5), StartNMF, 1.01},
+		{"Frobenius", x, Frobenius, StartNMF, 1.005},
+		{"a row hidden", hidden, KL, StartNMF, 1}, {"zeros", few, KL, StartNMF, 1},
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.seed = divergence.Loss(of.loss), true, 4
@@ -349,7 +362,7 @@ func TestStartFromSome(t *testing.T) {
 		visible.setUnits(c.loss, true)
 		p := pool.New(2, visible.d)
 		way := newCourse(context.Background(), &c, visible.d)
-		loss := func(some float64) float64 {
+		lossFrom := func(some float64) float64 {
 			startSamples = some
 			f := newQMFFit(visible, k, &c.settings, p, 9, way)
 			f.origin = of.origin
@@ -367,20 +380,19 @@ func TestStartFromSome(t *testing.T) {
 					if v == v {
 						sum += as.Divergence(v, w[j])
 						if i == apart {
-							gap += (v - w[j]) / 15
+							gap += (v - w[j]) / 6
 						}
 					}
 				}
 			}
-			if of.most < 1.01 && !f.partial && math.Abs(gap) > 0.1 {
+			if of.most > 1 && math.Abs(gap) > 0.5 {
 				t.Errorf("%s, %v samples: the sum of row %d is off by %.2g of it", of.name, some, apart, gap)
 			}
 			return sum
 		}
-		if all, few := loss(math.Inf(1)), loss(80); few == all || few > of.most*all {
+		all, few := lossFrom(math.Inf(1)), lossFrom(80)
+		if (few == all) != (of.most == 1) || few > of.most*all {
 			t.Errorf("%s: loss %v after a start from some samples, %v from random factors", of.name, few, all)
-		} else {
-			t.Log(of.name, few/all, gaps)
 		}
 		p.Close()
 	}
