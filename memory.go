@@ -373,7 +373,7 @@ func (p footprint) mapsState() float64 {
 }
 
 // start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of
-// scores or, before it, that of the trials of some cells: the three of a start are alive at once.
+// scores, of all samples or of some, or, before it, that of the trials of some cells: the three of a start are alive at once.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
@@ -389,7 +389,13 @@ func (p footprint) start() float64 {
 		}
 		return most
 	}
-	most := size(p.scored, p.n) + first(p)
+	scores := size(p.scored, p.n)
+	most := scores + first(p)
+	if some := someSamples(p.d, p.n); some > 0 {
+		few := p
+		few.n = some
+		most = max(most, scores+size(p.d, some)+size(p.k, some)+first(few))
+	}
 	if p.choose {
 		few := p
 		few.d = min(p.d, trialRows)

@@ -14,6 +14,10 @@ package quantmf
 // this start. A row of scores is multiplied by the row's mean, so that rows weigh as they do in the
 // divergence.
 //
+// The NMF of 8192 samples or more begins with that of 2048 of them, drawn at random: with its U, and for each
+// sample with the mean of its V. Three tenths of the epochs then come as far as all of them from random
+// factors (docs/measurements/defaults.md).
+//
 // # Quantiles
 //
 // The weights b = softmax F of the levels are the mean of two distributions: the uniform one, and the
@@ -255,13 +259,31 @@ func (f *qmfFit) startFactors() error {
 			return err
 		}
 	}
-	f.random(x, f.seed)
-	way := f.course.within(0, 1)
+	before, share := 0.0, 1.0 // of the time, what the NMF of some samples takes; of the epochs, what all samples take
+	if some := someSamples(float64(f.d), float64(f.n)); some > 0 {
+		before = some / (some + float64(startShare*float64(f.n)))
+		begun, err := f.startFromSome(x, loss, int(some), f.course.within(0, before))
+		if err != nil {
+			return err
+		}
+		if begun {
+			share = startShare
+		}
+	}
+	if share == 1 {
+		f.random(x, f.seed)
+	}
+	return f.approximate(f.factors, x, loss, share, f.course.within(before, 1))
+}
+
+// approximate makes g an NMF of x by a share of the epochs that FitNMF makes by default.
+func (f *qmfFit) approximate(g *factors, x *cells, loss divergence.Loss, share float64, way course) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
-	if nmf.Suits(loss, float64(f.cells.d), float64(f.cells.n), float64(f.k)) {
+	if nmf.Suits(loss, float64(g.d), float64(g.n), float64(g.k)) {
 		updates, epochs = UpdatesNewton, startNewton
 	}
-	method := newMethod(f.pool, f.factors, x, loss, 0, updates)
+	epochs = int(share * float64(epochs))
+	method := newMethod(f.pool, g, x, loss, 0, updates)
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
@@ -269,6 +291,52 @@ func (f *qmfFit) startFactors() error {
 		}
 	}
 	return err
+}
+
+// someSamples returns how many of n samples the NMF of a start begins with, 0 where it begins with all: no more than have
+// trialMost cells, and a quarter of startSamples at least.
+func someSamples(d, n float64) float64 {
+	some := min(startSamples, math.Floor(trialMost/d))
+	if n < 4*startSamples || 4*some < startSamples {
+		return 0
+	}
+	return some
+}
+
+// startFromSome fills U with that of an NMF of some random samples of x, and each column of V with the mean of its V. It
+// leaves both as they are, and returns false, where these samples have no visible cell of a row, or nothing but zeros.
+func (f *qmfFit) startFromSome(x *cells, loss divergence.Loss, samples int, way course) (bool, error) {
+	src := random.Split(f.seed, 4)
+	visible := float64(samples) * float64(x.visible) / float64(x.n)
+	some, rows := x.sample(f.d, int(visible), &src, f.pool)
+	if err := f.pool.Err(); err != nil || len(rows) < f.d {
+		return false, err
+	}
+	few, err := newCells(some, &settings{missing: true})
+	if err != nil {
+		return false, err
+	}
+	g := newFactors(f.d, few.n, f.k)
+	g.random(few, f.seed)
+	if err := f.approximate(g, few, loss, 1, way); err != nil {
+		return false, err
+	}
+	means := make([]float64, f.k)
+	for t := range means {
+		means[t] = meanOf(g.rowV(t))
+	}
+	if meanOf(g.u) == 0 || meanOf(means) == 0 {
+		return false, nil
+	}
+	copy(f.u, g.u)
+	for t, mean := range means {
+		row := f.rowV(t)
+		for j := range row {
+			row[j] = mean
+		}
+	}
+	f.raise(f.farthest) // an entry of 0 would stay so, though other samples may have use for it
+	return true, nil
 }
 
 // startLogarithms raises small entries of U and V, unless they are the paper's start, and, where Adam
@@ -314,8 +382,13 @@ func (f *inflation) startMaps(way *course, twins ...*inflation) error {
 const (
 	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
 	startUpdates = 200 // the same by multiplicative updates
+	startShare   = 0.3 // of these epochs, after the NMF of some samples
 	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
+
+// startSamples is how many samples the NMF of a start begins with, where there are at least four times as many. A test sets
+// it lower.
+var startSamples = 2048.0
 
 // The choice of start and shrinkage.
 const (

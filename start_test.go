@@ -313,6 +313,104 @@ func TestTwins(t *testing.T) {
 	}
 }
 
+// TestStartFromSome: where samples are many the NMF of a start begins with some of them, and comes as far in three tenths of the
+// epochs as all epochs from random factors. A row whose values lie among the other samples has its sum all the same.
+// Where the drawn samples say nothing of a row, or of all rows, the start is that from random factors.
+func TestStartFromSome(t *testing.T) {
+	const d, n, k, apart = 20, 320, 3, 7
+	samples := startSamples
+	defer func() { startSamples = samples }()
+	src := random.Split(7, 1)
+	u, v, x := NewMat(d, k), NewMat(k, n), NewMat(d, n)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = -elem.Log(src.Float64())
+		}
+	}
+	for i := range d {
+		row := x.Row(i)
+		product(row, u.Row(i), v)
+		for j := range row {
+			row[j] *= math.Exp(float64(i%5)) * (0.5 + src.Float64())
+		}
+	}
+	unseen := []int{7, 67} // not among the 80 samples that are drawn
+	clear(x.Row(apart))
+	holed, hidden, few := x.Clone(), x.Clone(), NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			if src.Float64() < 0.2 && i != apart {
+				holed.Set(i, j, math.NaN())
+			}
+			if i == apart {
+				hidden.Set(i, j, math.NaN())
+			}
+		}
+		for _, j := range unseen {
+			few.Set(i, j, 1+src.Float64())
+		}
+	}
+	for _, m := range []Mat{x, holed, hidden} {
+		for _, j := range unseen {
+			m.Set(apart, j, 3)
+		}
+	}
+	for _, of := range []struct {
+		name   string
+		x      Mat
+		loss   Loss
+		origin Start
+		most   float64 // of the loss from random factors; 1 where the start is the same
+	}{
+		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003}, {"KL, missing", holed, KL, StartNMF, 1.003},
+		{"Frobenius", x, Frobenius, StartNMF, 1.005},
+		{"a row hidden", hidden, KL, StartNMF, 1}, {"zeros", few, KL, StartNMF, 1},
+	} {
+		c := qmfDefaults()
+		c.loss, c.missing, c.seed = divergence.Loss(of.loss), true, 4
+		visible, err := newCells(of.x, &c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		visible.setUnits(c.loss, true)
+		p := pool.New(2, visible.d)
+		way := newCourse(context.Background(), &c, visible.d)
+		lossFrom := func(some float64) float64 {
+			startSamples = some
+			f := newQMFFit(visible, k, &c.settings, p, 9, way)
+			f.origin = of.origin
+			if err := f.startFactors(); err != nil {
+				t.Fatal(err)
+			}
+			y, as := f.cells, f.loss
+			if of.origin == StartScores {
+				y, as = f.scored(), divergence.KL
+			}
+			w, room, sum, gap := make([]float64, f.np), make([]float64, n), 0.0, 0.0
+			for i := range d {
+				f.reconstruct(w, i)
+				for j, v := range y.row(room, i) {
+					if v == v {
+						sum += as.Divergence(v, w[j])
+						if i == apart {
+							gap += (v - w[j]) / 6
+						}
+					}
+				}
+			}
+			if of.most > 1 && math.Abs(gap) > 0.5 {
+				t.Errorf("%s, %v samples: the sum of row %d is off by %.2g of it", of.name, some, apart, gap)
+			}
+			return sum
+		}
+		all, few := lossFrom(math.Inf(1)), lossFrom(80)
+		if (few == all) != (of.most == 1) || few > of.most*all {
+			t.Errorf("%s: loss %v after a start from some samples, %v from random factors", of.name, few, all)
+		}
+		p.Close()
+	}
+}
+
 // TestTrialSample: the cells that the choice looks at are those of x' in random rows and columns, which are
 // in their order; there are as many columns as make up the number of visible cells; no row and no column
 // is without a visible cell.
