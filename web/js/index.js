@@ -263,7 +263,8 @@ export async function load(options) {
       throw option('url', url, 'must be an address');
     }
   };
-  const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
+  const processors = globalThis.navigator?.hardwareConcurrency ?? (node ? process.getBuiltinModule('node:os').availableParallelism() : 2); // node 20 has no navigator
+  const most = workers ?? Math.max(1, Math.min(4, processors - 1));
   if (!count(most) || most < 1) throw option('workers', most, 'must be a whole number, at least 1');
   // A bundler finds the modules by these very expressions.
   const places = {
