@@ -77,7 +77,7 @@ func (m Mat) Row(i int) []float64 {
 // Dims returns Rows and Cols.
 func (m Mat) Dims() (rows, cols int) { return m.Rows, m.Cols }
 
-// ReadRow copies row i to x.
+// ReadRow copies row i to x. It panics when i is out of range.
 func (m Mat) ReadRow(x []float64, i int) error {
 	copy(x, m.Row(i))
 	return nil

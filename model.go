@@ -82,7 +82,7 @@ type Factorisation struct {
 	// [TruncatedSVD].
 	U, V Mat
 	// History is the mean divergence of the visible cells after each epoch, without a
-	// penalty; entry 0 is that before the first epoch. All entries are exact but those that
+	// penalty; entry 0 is that before the first epoch. All entries are exact up to rounding, but those that
 	// [FitQMF] names. A fit that was stopped, by its context or by an error of a function
 	// that it calls, has entry 0 and one for each epoch done; a QMFQ under [WithValidation]
 	// lacks the entry of the last.

@@ -105,7 +105,7 @@ func (e *ShardError) Unwrap() error { return e.Err }
 // epochs over few rows ([FitNMF]).
 //
 // There can be as many shards as there are runs in which the rows are summed: one run for each 16 rows, at
-// most 16 runs (fewer for a small matrix).
+// most 16 runs, and, where there would be more than 4, at most one run for each 2^18 of the d n k products of UV.
 //
 // Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not take:
 // WithRestarts, WithCheckpoint and WithResume; an [*OptionError] for a store that has another fit; and

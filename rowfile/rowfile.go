@@ -5,10 +5,11 @@
 //	                     of the file where the system has one
 //	Matrix Market        a matrix of which at most a third is listed becomes a [quantmf.Sparse], in
 //	                     single precision where that holds every number exactly
+//	npz by SciPy         the same, of all formats of scipy.sparse.save_npz
 //	a folder of 10x      the same, with the names of its features and barcodes
 //
-// Whatever else the command quantmf reads (text, GCT, npz, other npy and Matrix Market files, gzip and
-// bzip2) becomes a [quantmf.Mat].
+// Whatever else the command quantmf reads (text, GCT, other npy, npz and Matrix Market files) becomes a
+// [quantmf.Mat].
 package rowfile
 
 import (

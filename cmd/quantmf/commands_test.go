@@ -177,7 +177,7 @@ func TestModelAndMatrix(t *testing.T) {
 		code int
 		err  string
 	}{
-		{"transform qmf.qmf renamed.tsv -o -", 3, `\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the 14 features are not the model's: "other": -allow extra,missing goes on without\n`},
+		{"transform qmf.qmf renamed.tsv -o -", 3, `\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the 14 features are not the model's: "other": -allow extra,missing goes on without, if the model was fitted with -missing\n`},
 		{"transform qmf.qmf short.tsv -o - -allow missing", 3, `quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing\n`},
 		{"report qmf.qmf negative.tsv -o page.html", 3, `\nquantmf report: negative.tsv:3:2: feature `},
 		{"transform qmf.qmf short.tsv -o -", 3, `short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing goes on`},

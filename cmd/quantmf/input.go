@@ -356,7 +356,11 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 		if len(absent) > 0 && !f.absent {
 			allow = append(allow, "missing")
 		}
-		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+": -allow "+strings.Join(allow, ",")+" goes on without")
+		how := ": -allow " + strings.Join(allow, ",") + " goes on without"
+		if len(absent) > 0 && !f.absent {
+			how += ", if the model was fitted with -missing"
+		}
+		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+how)
 	}
 	return t.SelectOr(rows, m.features), nil
 }

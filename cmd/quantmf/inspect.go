@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/quantmf/quantmf"
@@ -170,7 +171,7 @@ func (m *model) tell(r readings) string {
 		}
 		if spread > 0 {
 			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
-				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]), 100*r.goodness[least].Explained)
+				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]), math.Round(100*r.goodness[least].Explained)+0) // and no -0
 		}
 	}
 	samples := m.TopSamples(account.TopShown)

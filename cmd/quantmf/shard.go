@@ -46,9 +46,8 @@ Files that are missing or damaged are named, or made again.
 ` + readHelp + `
 Of plan ("quantmf fit -h" says more about each)
   -o DIR            the folder; of finish: the file of the model
-  -shards N         the number of shards. A shard has one or more runs of at least
-                    16 features, of which there are up to 16 (nmf) or 64 (qmf)
-                    (default 1)
+  -shards N         the number of shards: at most one for each 16 features, and at
+                    most 64 (qmf) or 16, fewer for a small matrix (nmf) (default 1)
   -method qmf|nmf   what is fitted (default qmf)
   -k N              rank, the number of components (default 10)
   -loss auto|kl|frobenius|BETA

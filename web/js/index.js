@@ -130,10 +130,10 @@ function heeded(signal, onProgress) {
 
 /** A worker with the engine. It makes one call at a time. */
 class Engine {
-  constructor(modules, url, spawn) {
+  constructor(modules, url) {
     this.ready = new Promise((resolve, reject) => {
       this.failed = reject;
-      this.worker = spawn(url, (message) => this.heard(message, resolve, modules), (error) => this.died(error.message));
+      this.worker = spawn(url, (message) => this.heard(message, resolve, modules), (why) => this.died(why));
     });
   }
 
@@ -227,28 +227,26 @@ function unless(signal, promise) {
   return Promise.race([promise, stopped]).finally(() => signal.removeEventListener('abort', stop));
 }
 
-async function spawner() {
-  if (!node) {
-    return (url, heard, failed) => {
-      const worker = new Worker(url, { type: 'module' });
-      worker.onmessage = (event) => heard(event.data);
-      worker.onerror = failed;
-      return worker;
-    };
+/** spawn starts a worker of the script at url, by default that of worker.js beside this file. */
+function spawn(url, heard, failed) {
+  if (node) {
+    const beside = import.meta.url;
+    const { Worker: Thread } = process.getBuiltinModule('node:worker_threads');
+    const thread = new Thread(url ?? new URL('./worker.js', beside));
+    thread.on('message', heard).on('error', (error) => failed(error.message));
+    thread.once('online', () => heard({ type: 'listening' }));
+    return thread;
   }
-  const threads = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:worker_threads');
-  return (url, heard, failed) => {
-    const worker = new threads.Worker(url);
-    worker.on('message', heard).on('error', failed);
-    worker.once('online', () => heard({ type: 'listening' }));
-    return worker;
-  };
+  // By this very expression a bundler finds the script, and bundles it with what it imports.
+  const worker = url ? new Worker(url, { type: 'module' }) : new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  worker.onmessage = (event) => heard(event.data);
+  worker.onerror = (event) => failed(event.message ?? 'its script, worker.js, could not be loaded');
+  return worker;
 }
 
 async function compile(url) {
   if (node && url.protocol === 'file:') {
-    const { readFile } = await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:fs/promises');
-    return WebAssembly.compile(await readFile(url));
+    return WebAssembly.compile(await process.getBuiltinModule('node:fs/promises').readFile(url));
   }
   const response = await fetch(url);
   if (!response.ok) throw new QuantmfError(`quantmf: ${url}: ${response.status} ${response.statusText}`);
@@ -267,18 +265,19 @@ export async function load(options) {
       throw option('url', url, 'must be an address');
     }
   };
-  const most = workers ?? Math.max(1, Math.min(4, (globalThis.navigator?.hardwareConcurrency ?? 2) - 1));
+  const processors = globalThis.navigator?.hardwareConcurrency ?? (node ? process.getBuiltinModule('node:os').availableParallelism() : 2); // node 20 has no navigator
+  const most = workers ?? Math.max(1, Math.min(4, processors - 1));
   if (!count(most) || most < 1) throw option('workers', most, 'must be a whole number, at least 1');
-  // A bundler finds the files by these very expressions.
+  // A bundler finds the modules by these very expressions.
   const places = {
-    worker: at('worker.js') ?? new URL('./worker.js', import.meta.url),
+    worker: at('worker.js'),
     engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
     more: at('engine-more.wasm') ?? new URL('./engine-more.wasm', import.meta.url),
     kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
-  const [spawn, engine, kernels] = await Promise.all([spawner(), compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker, spawn),
+  const [engine, kernels] = await Promise.all([compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
+  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker),
     () => supplement(places.more, engine), () => compile(places.tables));
   await all.warm();
   return all;

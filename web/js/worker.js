@@ -4,7 +4,7 @@ import { imports, bind } from './kernels.js';
 import { buffers } from './messages.js';
 
 const node = typeof process === 'object' && process.versions?.node;
-const port = node ? (await import(/* webpackIgnore: true */ /* @vite-ignore */ 'node:worker_threads')).parentPort : globalThis;
+const port = node ? process.getBuiltinModule('node:worker_threads').parentPort : globalThis;
 const post = (message, transfer) => port.postMessage(message, transfer);
 const listen = (heard) => (node ? port.on('message', heard) : port.addEventListener('message', (event) => heard(event.data)));
 
