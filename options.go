@@ -600,7 +600,8 @@ const (
 	StartAuto Start = iota
 	// StartScores takes U, V from an NMF of the row-wise normal scores of x, each row
 	// times its mean, as FitNMF makes it by default under KL, and calibrates every row's
-	// quantiles to them.
+	// quantiles to them. The NMF of 8192 samples or more, here and under StartNMF, begins with
+	// that of 2048 of them, drawn by [WithSeed].
 	StartScores
 	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
 	// calibrates every row's quantiles to them.
