@@ -1,0 +1,66 @@
+package quantmf
+
+// Tests of the pages of documentation.
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestLinks: what a page links to is there, the heading too that an anchor names.
+func TestLinks(t *testing.T) {
+	if _, err := os.Stat("beam"); err != nil {
+		t.Skip("a copy without the nested modules, to which pages link")
+	}
+	var pages []string
+	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && (strings.HasPrefix(e.Name(), ".") && name != "." && name != ".ci" || e.Name() == "node_modules" || e.Name() == "cache") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(name, ".md") {
+			pages = append(pages, name)
+		}
+		return err
+	})
+	if err != nil || len(pages) < 20 {
+		t.Fatal(pages, err)
+	}
+	link, code := regexp.MustCompile(`\]\(([^()\s]+)\)`), regexp.MustCompile("(?s)```.*?```|`[^`\n]*`")
+	heading, mark := regexp.MustCompile(`(?m)^#+ +(.*)$`), regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	anchors := func(page string) map[string]bool {
+		text, _ := os.ReadFile(page)
+		all := map[string]bool{}
+		for _, h := range heading.FindAllStringSubmatch(regexp.MustCompile("(?s)```.*?```").ReplaceAllString(string(text), ""), -1) {
+			all[strings.ReplaceAll(mark.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")] = true
+		}
+		return all
+	}
+	count := 0
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
+			if strings.Contains(l[1], "://") || strings.HasPrefix(l[1], "mailto:") {
+				continue
+			}
+			file, anchor, at := strings.Cut(l[1], "#")
+			to := page
+			if file != "" {
+				to = filepath.Join(filepath.Dir(page), filepath.FromSlash(file))
+			}
+			count++
+			if _, err := os.Stat(to); err != nil {
+				t.Errorf("%s links to %s, which is not there", page, l[1])
+			} else if at && strings.HasSuffix(to, ".md") && !anchors(to)[anchor] {
+				t.Errorf("%s links to %s, a heading that is not there", page, l[1])
+			}
+		}
+	}
+	t.Log(count, "links")
+}
