@@ -163,7 +163,7 @@
 //	WithLearningRate     -             0.2                   0.1                 -
 //	WithSchedule         -             ScheduleCosine        ScheduleCosine      -
 //	WithBatch            -             32                    all                 -
-//	WithStart            StartUniform  StartAuto             StartAuto           -
+//	WithStart            StartAuto     StartAuto             StartAuto           -
 //	WithEnds             -             EndsFree              EndsFree            -
 //	WithShrinkage        -             by hidden cells       by hidden cells     -
 //	WithProjection       -             -                     KLUpdates(5)        -
@@ -171,7 +171,8 @@
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -
 //
-// Where Adam steps U and V of a QMF, the defaults are 20 epochs and a rate of 0.06 ([FitQMF]). FitBQMF takes
+// Where Adam steps U and V of a QMF, the defaults are 20 epochs and a rate of 0.06 ([FitQMF]). FitNMF makes 10
+// epochs by default under KL where there are 8192 samples or more. FitBQMF takes
 // Frobenius where x has negative values.
 //
 // Without options there is no validation share, no patience and no checkpoint, NaN is an

@@ -75,6 +75,11 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			of.Warm = of.Warm || c.updates == UpdatesMultiplicative
 			fit = max(fit, of.Made()+svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks)+size(1.2, f.workers, f.n+kernel.Lanes))
 		}
+		if c.fromSome(d, n) {
+			few := f
+			few.n = someSamples(f.d, f.n)
+			fit += size(few.n, f.d+f.k) + few.first()
+		}
 		fit = 1.05 * (fit + held) // allocation rounds sizes up
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
@@ -372,36 +377,38 @@ func (p footprint) mapsState() float64 {
 	return size(p.d, perRow)
 }
 
+// first is the memory of the larger of two NMFs with which a fit may begin: of scores, and of x.
+func (p footprint) first() float64 {
+	most := 0.0
+	for _, l := range []divergence.Loss{divergence.KL, p.loss} {
+		if nmf.Suits(l, p.d, p.n, p.k) {
+			most = max(most, p.nmf(p.d, l).Newton(p.lead && l == divergence.Frobenius))
+		} else {
+			most = max(most, p.nmf(p.d, l).Updates())
+		}
+	}
+	return most
+}
+
 // start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of
 // scores, of all samples or of some, or, before it, that of the trials of some cells: the three of a start are alive at once.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
 	}
-	first := func(p footprint) float64 {
-		most := 0.0
-		for _, l := range []divergence.Loss{divergence.KL, p.loss} { // of scores, and of x
-			if nmf.Suits(l, p.d, p.n, p.k) {
-				most = max(most, p.nmf(p.d, l).Newton(p.lead && l == divergence.Frobenius))
-			} else {
-				most = max(most, p.nmf(p.d, l).Updates())
-			}
-		}
-		return most
-	}
 	scores := size(p.scored, p.n)
-	most := scores + first(p)
+	most := scores + p.first()
 	if some := someSamples(p.d, p.n); some > 0 {
 		few := p
 		few.n = some
-		most = max(most, scores+size(p.d, some)+size(p.k, some)+first(few))
+		most = max(most, scores+size(some, p.d+p.k)+few.first())
 	}
 	if p.choose {
 		few := p
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))
 		few.hidden, few.lead = true, false
-		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+first(few))
+		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+few.first())
 	}
 	return most
 }

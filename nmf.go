@@ -29,17 +29,17 @@ type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
 	return config{
-		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartUniform, updates: UpdatesNewton},
+		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartAuto, updates: UpdatesNewton},
 		restarts: 1,
 	}
 }
 
-// settleNMF sets the updates that loss and sizes ask for and the number of epochs that the updates ask
-// for, where the options leave them open. It reports options that contradict each other.
+// settleNMF sets the updates that loss and sizes ask for and the number of epochs that updates and start
+// ask for, where the options leave them open. It reports options that contradict each other.
 func (c *config) settleNMF(d, n, rank int) error {
-	if c.start != StartUniform && c.start != StartSVD {
+	if c.start == StartScores || c.start == StartNMF {
 		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
-			Bound: "FitNMF starts from StartUniform or StartSVD"}
+			Bound: "FitNMF starts from StartAuto, StartUniform or StartSVD"}
 	}
 	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
@@ -48,10 +48,21 @@ func (c *config) settleNMF(d, n, rank int) error {
 		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
 			Bound: "takes no β above 2; that has UpdatesMultiplicative"}
 	}
-	if c.updates == UpdatesMultiplicative && !c.given.Has(option.Epochs) {
+	if c.given.Has(option.Epochs) {
+		return nil
+	}
+	if c.updates == UpdatesMultiplicative {
 		c.epochs = 200
 	}
+	if c.fromSome(d, n) {
+		c.epochs /= 2
+	}
 	return nil
+}
+
+// fromSome tells whether an NMF begins with one of some of the samples.
+func (c *config) fromSome(d, n int) bool {
+	return c.start == StartAuto && c.loss == divergence.KL && !c.given.Has(option.Init) && someSamples(float64(d), float64(n)) > 0
 }
 
 // FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,
@@ -71,10 +82,12 @@ func (c *config) settleNMF(d, n, rank int) error {
 // Entries of the factors may be 0. Under β <= 1 with cells hidden they stay at or above a hundredth of
 // the mean of their component, so that the model does not hold values of unseen cells impossible.
 //
-// Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartUniform (factors
-// uniform on sqrt(mean x/k)·[1/2,3/2)), no penalty, no patience, no validation, one start. To go
-// on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
-// [WithStart] takes StartUniform and StartSVD.
+// Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
+// validation, one start. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
+// [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD. StartAuto
+// is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it takes U from a default FitNMF of
+// 2048 random samples (fewer above 32768 features) without penalty, and for each sample the mean of its V. Half as
+// many epochs are the default then: they end lower than all of them from StartUniform (docs/measurements/nmf.md).
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; when ctx ends or a progress function fails, the model so far with an error that
@@ -221,8 +234,17 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 		f.drop(limit.LeastInit)
 		return f.course.enter(PhaseFactors)
 	}
-	f.random(f.cells, seed)
-	err := f.course.enter(PhaseFactors)
+	err, begun := f.course.enter(PhaseFactors), false
+	if err == nil && c.fromSome(f.d, f.n) {
+		way := f.course.within(0, 1)
+		begun, err = f.fromSome(f.cells, f.loss, limit.LogFactor, seed, p, &way)
+	}
+	switch {
+	case err != nil: // a fit that ends here has factors, too
+		f.uniform(seed)
+	case !begun:
+		f.random(f.cells, seed)
+	}
 	if err == nil && c.start == StartSVD {
 		err = f.decompose(f.cells, p)
 	}

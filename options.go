@@ -396,8 +396,8 @@ func WithUpdates(u Updates) FitOption {
 }
 
 // WithStart sets where a fit starts. A FitQMFQ starts from a QMF, and the option sets where that QMF
-// starts. Default [StartAuto], in FitNMF [StartUniform]. FitNMF takes StartUniform and [StartSVD]
-// alone, and no other fit takes StartSVD.
+// starts. Default [StartAuto]. FitNMF takes StartAuto, [StartUniform] and [StartSVD] alone, and no other fit
+// takes StartSVD.
 func WithStart(s Start) FitOption {
 	return fitOption(option.Start, s.String(), func(c *config) string {
 		if s > StartSVD {
@@ -596,12 +596,13 @@ type Start uint8
 
 const (
 	// StartAuto takes StartScores or StartNMF, whichever predicts a hidden tenth of the
-	// cells better in short fits (start.go).
+	// cells better in short fits (start.go). In FitNMF it is StartUniform, but under KL from 8192
+	// samples on an NMF of some of them.
 	StartAuto Start = iota
 	// StartScores takes U, V from an NMF of the row-wise normal scores of x, each row
 	// times its mean, as FitNMF makes it by default under KL, and calibrates every row's
-	// quantiles to them. The NMF of 8192 samples or more, here and under StartNMF, begins with
-	// that of 2048 of them, drawn by [WithSeed].
+	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
+	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
 	StartScores
 	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
 	// calibrates every row's quantiles to them.

@@ -14,9 +14,9 @@ package quantmf
 // this start. A row of scores is multiplied by the row's mean, so that rows weigh as they do in the
 // divergence.
 //
-// The NMF of 8192 samples or more begins with that of 2048 of them, drawn at random: with its U, and for each
-// sample with the mean of its V. Three tenths of the epochs then come as far as all of them from random
-// factors (docs/measurements/defaults.md).
+// Under KL, which is that of scores, too, the NMF of 8192 samples or more begins with that of 2048 of them, drawn at
+// random: with its U, and for each sample with the mean of its V. Three tenths of the epochs then come as far as all of them from random
+// factors (docs/measurements/defaults.md). FitNMF begins in this way, too (docs/measurements/nmf.md).
 //
 // # Quantiles
 //
@@ -259,31 +259,27 @@ func (f *qmfFit) startFactors() error {
 			return err
 		}
 	}
-	before, share := 0.0, 1.0 // of the time, what the NMF of some samples takes; of the epochs, what all samples take
-	if some := someSamples(float64(f.d), float64(f.n)); some > 0 {
-		before = some / (some + float64(startShare*float64(f.n)))
-		begun, err := f.startFromSome(x, loss, int(some), f.course.within(0, before))
-		if err != nil {
-			return err
-		}
-		if begun {
-			share = startShare
-		}
-	}
-	if share == 1 {
+	share, way := 1.0, f.course.within(0, 1) // of the epochs of FitNMF
+	begun, err := f.fromSome(x, loss, f.farthest, f.seed, f.pool, &way)
+	switch {
+	case err != nil:
+		return err
+	case begun:
+		share = someShare
+	default:
 		f.random(x, f.seed)
 	}
-	return f.approximate(f.factors, x, loss, share, f.course.within(before, 1))
+	return f.approximate(x, loss, share, f.pool, way)
 }
 
-// approximate makes g an NMF of x by a share of the epochs that FitNMF makes by default.
-func (f *qmfFit) approximate(g *factors, x *cells, loss divergence.Loss, share float64, way course) error {
+// approximate lowers the loss of UV from x by a share of the epochs that FitNMF makes by default.
+func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, way course) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
-	if nmf.Suits(loss, float64(g.d), float64(g.n), float64(g.k)) {
+	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
 	}
 	epochs = int(share * float64(epochs))
-	method := newMethod(f.pool, g, x, loss, 0, updates)
+	method := newMethod(p, f, x, loss, 0, updates)
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
@@ -293,7 +289,7 @@ func (f *qmfFit) approximate(g *factors, x *cells, loss divergence.Loss, share f
 	return err
 }
 
-// someSamples returns how many of n samples the NMF of a start begins with, 0 where it begins with all: no more than have
+// someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
 // trialMost cells, and a quarter of startSamples at least.
 func someSamples(d, n float64) float64 {
 	some := min(startSamples, math.Floor(trialMost/d))
@@ -303,24 +299,30 @@ func someSamples(d, n float64) float64 {
 	return some
 }
 
-// startFromSome fills U with that of an NMF of some random samples of x, and each column of V with the mean of its V. It
-// leaves both as they are, and returns false, where these samples have no visible cell of a row, or nothing but zeros.
-func (f *qmfFit) startFromSome(x *cells, loss divergence.Loss, samples int, way course) (bool, error) {
-	src := random.Split(f.seed, 4)
-	visible := float64(samples) * float64(x.visible) / float64(x.n)
-	some, rows := x.sample(f.d, int(visible), &src, f.pool)
-	if err := f.pool.Err(); err != nil || len(rows) < f.d {
+// fromSome fills U with that of an NMF of some random samples of x, and each column of V with the mean of its V, where
+// samples are many and the loss is KL; entries within e^±farthest. It returns false, and leaves both as they are, otherwise, or where the
+// drawn ones have no visible cell of a row, or nothing but zeros. Then way is what is left of the course.
+func (f *factors) fromSome(x *cells, loss divergence.Loss, farthest float64, seed uint64, p *pool.Pool, way *course) (bool, error) {
+	samples := someSamples(float64(f.d), float64(f.n))
+	if samples == 0 || loss != divergence.KL {
+		return false, nil
+	}
+	src := random.Split(seed, 4)
+	some, rows := x.sample(f.d, int(samples*float64(x.visible)/float64(x.n)), &src, p)
+	if err := p.Err(); err != nil || len(rows) < f.d {
 		return false, err
 	}
 	few, err := newCells(some, &settings{missing: true})
 	if err != nil {
 		return false, err
 	}
+	share := samples / (samples + float64(someShare*float64(f.n))) // of the time
 	g := newFactors(f.d, few.n, f.k)
-	g.random(few, f.seed)
-	if err := f.approximate(g, few, loss, 1, way); err != nil {
+	g.random(few, seed)
+	if err := g.approximate(few, loss, 1, p, way.within(0, share)); err != nil {
 		return false, err
 	}
+	*way = way.within(share, 1)
 	means := make([]float64, f.k)
 	for t := range means {
 		means[t] = meanOf(g.rowV(t))
@@ -335,7 +337,7 @@ func (f *qmfFit) startFromSome(x *cells, loss divergence.Loss, samples int, way 
 			row[j] = mean
 		}
 	}
-	f.raise(f.farthest) // an entry of 0 would stay so, though other samples may have use for it
+	f.raise(farthest) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 
@@ -382,7 +384,7 @@ func (f *inflation) startMaps(way *course, twins ...*inflation) error {
 const (
 	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
 	startUpdates = 200 // the same by multiplicative updates
-	startShare   = 0.3 // of these epochs, after the NMF of some samples
+	someShare    = 0.3 // of these epochs, after the NMF of some samples
 	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
 

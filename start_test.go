@@ -363,7 +363,7 @@ func TestStartFromSome(t *testing.T) {
 		most   float64 // of the loss from random factors; 1 where the start is the same
 	}{
 		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003}, {"KL, missing", holed, KL, StartNMF, 1.003},
-		{"Frobenius", x, Frobenius, StartNMF, 1.005},
+		{"Frobenius", x, Frobenius, StartNMF, 1},
 		{"a row hidden", hidden, KL, StartNMF, 1}, {"zeros", few, KL, StartNMF, 1},
 	} {
 		c := qmfDefaults()
@@ -408,6 +408,69 @@ func TestStartFromSome(t *testing.T) {
 			t.Errorf("%s: loss %v after a start from some samples, %v from random factors", of.name, few, all)
 		}
 		p.Close()
+	}
+}
+
+// TestNMFFromSome: half of the epochs of an NMF that begins with some of many samples end where all of them end from random factors.
+// It has the same bits for any number of workers and over shards; where it is stopped before its first epoch it has factors.
+func TestNMFFromSome(t *testing.T) {
+	const d, n, k = 20, 320, 3
+	samples := startSamples
+	defer func() { startSamples = samples }()
+	startSamples = 80
+	src := random.Split(8, 1)
+	u, v, x := NewMat(d, k), NewMat(k, n), NewMat(d, n)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = -elem.Log(src.Float64())
+		}
+	}
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		for j := range n {
+			x.Row(i)[j] *= 0.5 + src.Float64()
+		}
+	}
+	fit := func(opts ...FitOption) *NMF {
+		m, err := FitNMF(t.Context(), x, k, opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	for _, of := range []struct {
+		opts   []FitOption
+		epochs int
+	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 100}} {
+		some, all := fit(of.opts...), fit(append(of.opts, WithStart(StartUniform))...)
+		if len(some.History) != of.epochs+1 || len(all.History) != 2*of.epochs+1 || some.History[of.epochs] > 1.0005*all.History[2*of.epochs] {
+			t.Errorf("%v: loss %v after %d epochs, %v after %d from random factors", of.opts, some.History[len(some.History)-1], len(some.History)-1,
+				all.History[len(all.History)-1], len(all.History)-1)
+		}
+		if len(fit(append(of.opts, WithEpochs(1))...).History) != 2 {
+			t.Errorf("%v: a given number of epochs is another", of.opts)
+		}
+	}
+	want := marshalled(t, fit(WithWorkers(1)))
+	if !bytes.Equal(marshalled(t, fit(WithWorkers(3))), want) {
+		t.Error("three workers make another model")
+	}
+	s := newShelf(t)
+	if err := PlanNMF(t.Context(), s, 2, x, k, WithUpdates(UpdatesNewton)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(marshalled(t, finish(t, s)), want) {
+		t.Error("two shards make another model")
+	}
+	enough := errors.New("enough")
+	m, err := FitNMF(t.Context(), x, k, WithProgress(func(p Progress) error {
+		if p.Phase == PhaseFactors && p.Done > 0 {
+			return enough
+		}
+		return nil
+	}))
+	if !errors.Is(err, enough) || slices.Min(m.U.Data) <= 0 || slices.Min(m.V.Data) <= 0 {
+		t.Errorf("stopped at the start: %v, %v", m, err)
 	}
 }
 

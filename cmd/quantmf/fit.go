@@ -61,9 +61,10 @@ How it is fitted (defaults are those of the package)
   -eps X            entropic regularisation of the maps, above 0; larger is
                     smoother (qmf, qmfq; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 100 for qmfq,
-                    20 for nmf; at most 60 for each of the two fits of bqmf; 20
-                    for qmf where Adam steps U and V, which it does with -start
-                    uniform, with -k above 32 and with a -loss below -0.5)
+                    20 for nmf, under kl 10 from 8192 samples on; at most 60
+                    for each of the two fits of bqmf; 20 for qmf where Adam steps
+                    U and V, which it does with -start uniform, with -k above 32
+                    and with a -loss below -0.5)
   -lr X             learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for
                     qmfq; 0.06 for qmf where Adam steps U and V)
   -schedule cosine|constant
@@ -73,8 +74,9 @@ How it is fitted (defaults are those of the package)
                     where the fit starts: scores: an NMF of the ranks of each
                     feature, as normal scores; nmf: an NMF of the matrix; auto: the
                     one of these two that predicts hidden cells better (the three
-                    are for qmf and qmfq; their default: auto); uniform: at random
-                    (default of nmf); svd: singular vectors (nmf)
+                    are for qmf and qmfq); uniform: at random; svd: singular vectors
+                    (nmf). auto of nmf: uniform, but under kl from 8192 samples
+                    on an NMF of 2048 of them (default auto)
   -ends free|pinned free: learn each feature's lowest and highest quantile; pinned:
                     keep them at its minimum and maximum (qmf, qmfq; default free)
   -penalty X        weight of the penalty on the factors (qmf, nmf; default 0)

@@ -58,7 +58,8 @@ Of plan ("quantmf fit -h" says more about each)
   -m N              levels (qmf; default 8)
   -eps X            entropic regularisation (qmf; default 0.02)
   -epochs N         visits of every feature (default 4 for qmf, 20 where Adam
-                    steps U and V; 200 for nmf, 20 with -updates newton)
+                    steps U and V; 200 for nmf, 20 with -updates newton, half
+                    of these under kl from 8192 samples on)
   -lr X             learning rate of Adam (qmf)
   -schedule cosine|constant
                     how the learning rate falls (qmf; default cosine)

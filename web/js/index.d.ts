@@ -55,7 +55,7 @@ export interface Settings {
   validation?: number;
   /** NaN is a cell that was not observed; default false: NaN is a DataError. */
   missingValues?: boolean;
-  /** Where a fit starts; default auto (qmf, qmfq: the start that predicts hidden cells best), of nmf uniform. */
+  /** Where a fit starts; default auto (qmf, qmfq: the start that predicts hidden cells best), of nmf uniform, under kl from 8192 samples on an NMF of 2048 of them. */
   start?: 'auto' | 'scores' | 'nmf' | 'uniform' | 'svd';
   /** Factors to start from: u is d × rank, v rank × n. */
   init?: { u: MatrixLike; v: MatrixLike };
