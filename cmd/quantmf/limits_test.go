@@ -26,7 +26,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -missing=perhaps", "-missing perhaps: must be one of true, false"},
 		{"fit -log1p=perhaps", "-log1p perhaps: must be one of true, false"},
 		{"fit -start svd", "-start svd: only -method nmf starts from it"},
-		{"fit -method nmf -start scores", "-start scores: -method nmf starts from -start uniform or -start svd"},
+		{"fit -method nmf -start scores", "-start scores: -method nmf starts from -start auto, -start uniform or -start svd"},
 		{"fit -method nmf -start svd -restarts 2", "-restarts 2: -start svd is the same for every seed"},
 		{"fit -method nmf -lr 1", "-lr 1: -method nmf has no use for it"},
 		{"fit -method qmfq -penalty 1", "-penalty 1: -method qmfq has no use for it"},
