@@ -75,10 +75,10 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			of.Warm = of.Warm || c.updates == UpdatesMultiplicative
 			fit = max(fit, of.Made()+svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks)+size(1.2, f.workers, f.n+kernel.Lanes))
 		}
-		if c.fromSome(d, n) {
+		if some := c.startsFrom(d, n); some > 0 {
 			few := f
-			few.n = someSamples(f.d, f.n)
-			fit += size(few.n, f.d+f.k) + few.first()
+			few.n = some
+			fit += size(some, f.d+f.k) + few.first()
 		}
 		fit = 1.05 * (fit + held) // allocation rounds sizes up
 	case MethodQMF:
@@ -398,7 +398,7 @@ func (p footprint) start() float64 {
 	}
 	scores := size(p.scored, p.n)
 	most := scores + p.first()
-	if some := someSamples(p.d, p.n); some > 0 {
+	if some := someSamples(divergence.KL, p.d, p.n); some > 0 {
 		few := p
 		few.n = some
 		most = max(most, scores+size(some, p.d+p.k)+few.first())

@@ -54,15 +54,18 @@ func (c *config) settleNMF(d, n, rank int) error {
 	if c.updates == UpdatesMultiplicative {
 		c.epochs = 200
 	}
-	if c.fromSome(d, n) {
+	if c.startsFrom(d, n) > 0 {
 		c.epochs /= 2
 	}
 	return nil
 }
 
-// fromSome tells whether an NMF begins with one of some of the samples.
-func (c *config) fromSome(d, n int) bool {
-	return c.start == StartAuto && c.loss == divergence.KL && !c.given.Has(option.Init) && someSamples(float64(d), float64(n)) > 0
+// startsFrom returns how many of n samples a FitNMF begins with an NMF of, 0 where it begins with none.
+func (c *config) startsFrom(d, n int) float64 {
+	if c.start != StartAuto || c.given.Has(option.Init) {
+		return 0
+	}
+	return someSamples(c.loss, float64(d), float64(n))
 }
 
 // FitNMF factorises x, d features × n samples, finite, non-negative and at most 1e60,
@@ -87,7 +90,7 @@ func (c *config) fromSome(d, n int) bool {
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD. StartAuto
 // is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it takes U from a default FitNMF of
 // 2048 random samples (fewer above 32768 features) without penalty, and for each sample the mean of its V. Half as
-// many epochs are the default then: they end lower than all of them from StartUniform (docs/measurements/nmf.md).
+// many epochs are the default then: their loss is about that of all of them from StartUniform, or lower (docs/measurements/nmf.md).
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; when ctx ends or a progress function fails, the model so far with an error that
@@ -235,12 +238,12 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 		return f.course.enter(PhaseFactors)
 	}
 	err, begun := f.course.enter(PhaseFactors), false
-	if err == nil && c.fromSome(f.d, f.n) {
-		way := f.course.within(0, 1)
-		begun, err = f.fromSome(f.cells, f.loss, limit.LogFactor, seed, p, &way)
+	some := c.startsFrom(f.d, f.n)
+	if err == nil && some > 0 {
+		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.course.within(0, 1))
 	}
 	switch {
-	case err != nil: // a fit that ends here has factors, too
+	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
 		f.uniform(seed)
 	case !begun:
 		f.random(f.cells, seed)

@@ -259,20 +259,22 @@ func (f *qmfFit) startFactors() error {
 			return err
 		}
 	}
-	share, way := 1.0, f.course.within(0, 1) // of the epochs of FitNMF
-	begun, err := f.fromSome(x, loss, f.farthest, f.seed, f.pool, &way)
-	switch {
-	case err != nil:
+	some := someSamples(loss, float64(f.d), float64(f.n))
+	before := some / (some + float64(someShare*float64(f.n))) // the share of the time that the NMF of some samples takes
+	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.course.within(0, before))
+	if err != nil {
 		return err
-	case begun:
+	}
+	share := 1.0
+	if begun {
 		share = someShare
-	default:
+	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, way)
+	return f.approximate(x, loss, share, f.pool, f.course.within(before, 1))
 }
 
-// approximate lowers the loss of UV from x by a share of the epochs that FitNMF makes by default.
+// approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
 func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, way course) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
@@ -291,20 +293,19 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
 // trialMost cells, and a quarter of startSamples at least.
-func someSamples(d, n float64) float64 {
+func someSamples(loss divergence.Loss, d, n float64) float64 {
 	some := min(startSamples, math.Floor(trialMost/d))
-	if n < 4*startSamples || 4*some < startSamples {
+	if loss != divergence.KL || n < 4*startSamples || 4*some < startSamples {
 		return 0
 	}
 	return some
 }
 
-// fromSome fills U with that of an NMF of some random samples of x, and each column of V with the mean of its V, where
-// samples are many and the loss is KL; entries within e^±farthest. It returns false, and leaves both as they are, otherwise, or where the
-// drawn ones have no visible cell of a row, or nothing but zeros. Then way is what is left of the course.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, farthest float64, seed uint64, p *pool.Pool, way *course) (bool, error) {
-	samples := someSamples(float64(f.d), float64(f.n))
-	if samples == 0 || loss != divergence.KL {
+// fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of its V; entries
+// within e^±farthest. It leaves both as they are, and returns false, for no samples, and where the drawn ones have no visible
+// cell of a row, or nothing but zeros.
+func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64, p *pool.Pool, way course) (bool, error) {
+	if samples == 0 {
 		return false, nil
 	}
 	src := random.Split(seed, 4)
@@ -316,13 +317,11 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, farthest float64, see
 	if err != nil {
 		return false, err
 	}
-	share := samples / (samples + float64(someShare*float64(f.n))) // of the time
 	g := newFactors(f.d, few.n, f.k)
 	g.random(few, seed)
-	if err := g.approximate(few, loss, 1, p, way.within(0, share)); err != nil {
+	if err := g.approximate(few, loss, 1, p, way); err != nil {
 		return false, err
 	}
-	*way = way.within(share, 1)
 	means := make([]float64, f.k)
 	for t := range means {
 		means[t] = meanOf(g.rowV(t))

@@ -413,6 +413,7 @@ func TestStartFromSome(t *testing.T) {
 
 // TestNMFFromSome: half of the epochs of an NMF that begins with some of many samples end where all of them end from random factors.
 // It has the same bits for any number of workers and over shards; where it is stopped before its first epoch it has factors.
+// The progress of a start counts the epochs of both NMFs, and ends at 1. MemoryOf has the samples that are drawn.
 func TestNMFFromSome(t *testing.T) {
 	const d, n, k = 20, 320, 3
 	samples := startSamples
@@ -461,6 +462,28 @@ func TestNMFFromSome(t *testing.T) {
 	}
 	if !bytes.Equal(marshalled(t, finish(t, s)), want) {
 		t.Error("two shards make another model")
+	}
+	for name, epochs := range map[string]int{"NMF": 20, "QMF": 26} { // of some, and three tenths as many of all
+		var done []float64
+		opts := []FitOption{WithEpochs(1), WithProgress(func(p Progress) error {
+			if p.Phase == PhaseFactors {
+				done = append(done, p.Done)
+			}
+			return nil
+		})}
+		if name == "QMF" {
+			opts = append(opts, WithStart(StartNMF), WithShrinkage(0))
+		}
+		if _, _, _, _, _, err := fitAny(t.Context(), name, x, k, opts...); err != nil {
+			t.Fatal(err)
+		}
+		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 || math.Abs(done[epochs]-1) > 1e-12 {
+			t.Errorf("%s: progress %v", name, done)
+		}
+	}
+	few, _ := MemoryOf(MethodNMF, d, n, k)
+	if none, err := MemoryOf(MethodNMF, d, n, k, WithStart(StartUniform)); err != nil || few.Fit < none.Fit+8*80*(d+k) {
+		t.Errorf("memory of an NMF from some samples: %d bytes, from random factors %d, %v", few.Fit, none.Fit, err)
 	}
 	enough := errors.New("enough")
 	m, err := FitNMF(t.Context(), x, k, WithProgress(func(p Progress) error {

@@ -137,6 +137,20 @@ func TestPanic(t *testing.T) {
 			})
 		}()
 	}
+	var ran atomic.Int64
+	func() {
+		defer func() { recover() }()
+		p.Do(1000, func(_, i int) {
+			if i == 0 {
+				panic(i)
+			}
+			ran.Add(1)
+			time.Sleep(100 * time.Microsecond)
+		})
+	}()
+	if n := ran.Load(); n > 900 {
+		t.Errorf("%d pieces ran after a panic in the first", n)
+	}
 	var hits [100]int
 	p.Do(100, func(_, i int) { hits[i]++ })
 	for i, h := range hits {
