@@ -318,6 +318,27 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
+// TestTimeOfFirstEpoch: the time that is left after the first epoch does not count what came before it.
+func TestTimeOfFirstEpoch(t *testing.T) {
+	at := stopped(t)
+	var w bytes.Buffer
+	p := newProgress("plain", &w)
+	p.begin("NMF")
+	for _, q := range []quantmf.Progress{{Phase: quantmf.PhaseFactors}, {Phase: quantmf.PhaseFactors, Done: 1}, {Phase: quantmf.PhaseEpochs, Epoch: 1, Epochs: 10, Rows: 6, Loss: 1}} {
+		if q.Epoch > 0 {
+			*at = at.Add(2 * time.Second)
+		} else {
+			*at = at.Add(time.Minute)
+		}
+		if err := p.report(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.String(); !strings.HasSuffix(got, "NMF: epoch 1 of 10, loss 1, 3 rows/s, 18 s left\n") {
+		t.Error(got)
+	}
+}
+
 func TestDuration(t *testing.T) {
 	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
 		if got := duration(s); got != want {

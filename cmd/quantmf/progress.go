@@ -29,7 +29,7 @@ type progress struct {
 	phase     quantmf.Phase // the phase before the epochs of which a line was last shown
 	start     time.Time     // when the first epoch was reported
 	since     int           // the epochs done at start
-	told      time.Time     // of the last report
+	told      time.Time     // of the last report, of the start or of an epoch
 	shown     time.Time     // when a line was last shown
 	last      quantmf.Progress
 	lineShown bool
@@ -84,6 +84,7 @@ type record struct {
 
 // starting reports a phase before the epochs, unless the start takes only a moment.
 func (p *progress) starting(q quantmf.Progress) error {
+	p.told = now()
 	pause := 100 * time.Millisecond
 	if p.mode == "plain" { // once a phase
 		if pause *= 2; q.Phase == p.phase {
@@ -173,15 +174,18 @@ func (p *progress) report(q quantmf.Progress) error {
 	if q.Epoch <= p.last.Epoch { // the next restart has begun
 		p.last, p.start = quantmf.Progress{}, p.told
 	}
-	p.told = now()
 	first := p.last.Epoch == 0
 	if first {
+		if p.told.After(p.start) { // what was told of the start is no part of the first epoch
+			p.start = p.told
+		}
 		p.since = q.Epoch - 1 // above 0 if the fit goes on from a checkpoint
 	}
 	elapsed := max(since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
-	if first { // the time to the first epoch includes the start of the fit
+	p.told = now()
+	if first { // the first epoch may include some of the start of the fit
 		p.start, p.since = now(), q.Epoch
 	}
 	before := p.last
