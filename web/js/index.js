@@ -230,7 +230,7 @@ function unless(signal, promise) {
 /** spawn starts a worker of the script at url, by default that of worker.js beside this file. */
 function spawn(url, heard, failed) {
   if (node) {
-    const beside = import.meta.url;
+    const beside = import.meta.url; // a name of its own, so that no bundler takes the line for node to be the browser's
     const { Worker: Thread } = process.getBuiltinModule('node:worker_threads');
     const thread = new Thread(url ?? new URL('./worker.js', beside));
     thread.on('message', heard).on('error', (error) => failed(error.message));
