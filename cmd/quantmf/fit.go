@@ -145,14 +145,14 @@ fit and writes the checkpoint alone.
 
 // Parts of the help of several commands.
 const (
-	matrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, Matrix
-Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or
-bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-",
-standard input. The content tells the format. Features are in rows, samples in
-columns. A line on standard error says what was taken for names, and warnings say
-what may be wrong with that. Features without names are f1, f2, ..., samples s1,
-s2, ... Values must be finite; negative ones need -loss frobenius, which auto takes
-for them.
+	matrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series
+matrix of GEO, Matrix Market, npy or npz (SciPy's sparse matrices, too), plain or
+compressed by gzip or bzip2; or a folder of 10x with matrix.mtx, features.tsv and
+barcodes.tsv; or "-", standard input. The content tells the format. Features are in
+rows, samples in columns. A line on standard error says what was taken for names,
+and warnings say what may be wrong with that. Features without names are f1, f2,
+..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius,
+which auto takes for them.
 `
 	writeHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or
 .npz. A further .gz compresses it. "-" is standard output, tab-separated without

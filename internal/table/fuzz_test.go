@@ -130,7 +130,7 @@ func seeds(f *testing.F, add func(b []byte), patterns ...string) {
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
 		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n", ",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
-		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n",
+		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n", seriesBegin + "\n" + seriesRows,
 		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
 		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
 	} {

@@ -145,8 +145,8 @@ func foreign(head []byte) string {
 		return "this is a file of R's save or saveRDS" + save
 	case has("\xd0\xcf\x11\xe0"):
 		return "this is an old Excel workbook: save the sheet as CSV or tab-separated text"
-	case has("!Series_"), has("!Sample_"):
-		return "this is a series matrix of GEO: keep what stands between the lines !series_matrix_table_begin and !series_matrix_table_end"
+	case has("^DATABASE"), has("^DATASET"), has("^SERIES"), has("^SAMPLE"), has("^PLATFORM"):
+		return "this is SOFT of GEO: take the series matrix that GEO offers of the same series"
 	case has("PAR1"), has("ARROW1"):
 		return "this is a Parquet or Arrow file" + save
 	case bytes.IndexByte(head, 0) >= 0:

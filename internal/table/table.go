@@ -1,5 +1,6 @@
 // Package table reads and writes matrices of numbers with names, features in
-// rows and samples in columns: text, GCT, Matrix Market, npy and npz.
+// rows and samples in columns: text, GCT, Matrix Market, npy and npz. It also reads
+// the series matrices of GEO.
 package table
 
 // This file holds the table and the error that tells a place in a file.

@@ -97,7 +97,6 @@ func TestReadFaults(t *testing.T) {
 		{"nothing", "x\ta\tb\ng1\t\t2\n", `in:2:2: feature "g1", sample "a": this cell is empty` + missing},
 		{"a value in an empty column", "x,a,b,\n" + strings.Repeat("g1,1,2,\n", 60) + "g2,1,2,7\n", `in:62:4: "7" stands in a column that is empty in the lines before: remove it, or name the column in the first line`},
 		{"Go's own numbers", "x\ta\tb\ng1\t1\t1_000\n", `in:2:3: feature "g1", sample "b": "1_000" is not a number: write a number here; names belong into the first line and the first column`},
-		{"a series matrix", "!Series_title\t\"x\"\n!Sample_id\t\"a\"\n", "in: this is a series matrix of GEO: keep what stands between the lines !series_matrix_table_begin and !series_matrix_table_end"},
 		{"Inf", "x\ta\tb\ng1\t1\t-Inf\n", `in:2:3: feature "g1", sample "b": "-Inf" is not finite: fill in a finite number, or remove the feature or the sample`},
 		{"too large", "x\ta\tb\ng1\t1\t1e999\n", `in:2:3: feature "g1", sample "b": "1e999" is not finite: fill in a finite number, or remove the feature or the sample`},
 		{"negative", "x\ta\tb\ng1\t1\t2\ng2\t1\t-0.5\n",

@@ -17,6 +17,7 @@ type textReader struct {
 	*source
 	*layout
 	loose     bool
+	series    bool // the lines are those of the table of a series matrix
 	firstLine int
 	features  []string
 	lines     []int
@@ -42,6 +43,9 @@ func readText(s *source) (*Table, error) {
 	head, err := r.head()
 	if err != nil {
 		return nil, err
+	}
+	if len(head) == 0 && r.series {
+		return nil, r.noNumbers()
 	}
 	if len(head) == 0 {
 		what := "the file is empty"
@@ -115,13 +119,16 @@ func (r *textReader) blank(line []byte) bool {
 	return true
 }
 
-// comments reads the lines before the table: blank lines, a line such as sep=; for Excel, and lines that start with a #. It
-// returns the last of these if it stands right above the table and may be its header.
+// comments reads the lines before the table: blank lines, a line such as sep=; for Excel, lines that start with a #, and the
+// metadata of a series matrix. It returns the last line with a # if it stands right above the table and may be its header.
 func (r *textReader) comments() (last []byte, err error) {
 	for first := true; ; first = false {
-		start, err := r.peek(6)
+		start, err := r.peek(16)
 		if err != nil && err != io.EOF {
 			return nil, r.failed(err)
+		}
+		if isSeries(start) {
+			return nil, r.toSeries()
 		}
 		isSep := first && r.Sep == 0 && len(start) > 4 && strings.EqualFold(string(start[:4]), "sep=")
 		if !isSep && !bytes.HasPrefix(start, []byte("#")) && !bytes.HasPrefix(start, []byte("\n")) && !bytes.HasPrefix(start, []byte("\r\n")) {
@@ -164,10 +171,17 @@ func (r *textReader) head() ([][]byte, error) {
 				break
 			}
 			all++
-			if line = withoutReturn(line); !r.blank(line) {
+			line = withoutReturn(line)
+			if r.series && isMark(line, seriesEnd) {
+				return lines, nil
+			}
+			if !r.blank(line) {
 				lines = append(lines, line)
 			}
 			rest = after
+		}
+		if err == io.EOF && r.series && len(lines) < headLines {
+			return nil, r.cutSeries(r.line + all)
 		}
 		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 || n >= blankBytes && all >= headLines {
 			return lines, nil
@@ -396,7 +410,7 @@ func (r *textReader) column(f int) string {
 // table makes the table once all lines are known.
 func (r *textReader) table() (*Table, error) {
 	if len(r.lines) == 0 {
-		return nil, &Error{File: r.file, Line: r.line, Problem: "there is a header and no row of numbers below it"}
+		return nil, r.noNumbers()
 	}
 	data, err := r.values.all()
 	if err != nil {
@@ -412,6 +426,9 @@ func (r *textReader) table() (*Table, error) {
 		Taken:         r.taken(r.firstLine),
 		Warnings:      r.doubts,
 		lines:         r.lines,
+	}
+	if r.series {
+		t.Taken = "a series matrix of GEO, " + t.Taken
 	}
 	if r.names < 0 {
 		t.Features = numbered("f", d)

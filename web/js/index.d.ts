@@ -285,8 +285,8 @@ export interface Quantmf {
   open(file: Uint8Array, how?: How): Promise<Model>;
   /** Compares ranks by hidden cells, spread over the workers. */
   rank(x: MatrixLike, options: RankOptions, how?: How & { onProgress?: (progress: { phase: 'rank'; done: number }) => void }): Promise<Trial[]>;
-  /** Reads a matrix as the command does: CSV, TSV, GCT, Matrix Market, npy or npz, plain or
-   * compressed by gzip or bzip2. The first call loads the readers. They run in a worker that ends with the
+  /** Reads a matrix as the command does: CSV, TSV, GCT, a series matrix of GEO, Matrix Market, npy
+   * or npz, plain or compressed by gzip or bzip2. The first call loads the readers. They run in a worker that ends with the
    * call. A Blob, such as a File, is read piece by piece. */
   read(file: Blob | Uint8Array, options?: ReadOptions, how?: How & { onProgress?: (progress: { phase: 'read'; done: number }) => void }): Promise<Table>;
   /** Reads a table of two columns, names and their groups, as the command's -groups does. There may be at

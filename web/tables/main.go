@@ -1,8 +1,9 @@
 //go:build js && wasm
 
-// Tables reads matrices for JavaScript with the readers of the command: text, GCT, Matrix
-// Market, npy and npz, plain or compressed. It also draws the report of the command. It is
-// a module of its own, which a page loads when it is first needed, and it links no models.
+// Tables reads matrices for JavaScript with the readers of the command: text, GCT,
+// series matrices of GEO, Matrix Market, npy and npz, plain or compressed. It also
+// draws the report of the command. It is a module of its own, which a page loads when
+// it is first needed, and it links no models.
 package main
 
 import (
