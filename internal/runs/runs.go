@@ -13,12 +13,13 @@ import "slices"
 const (
 	radix = 8             // runs of a group
 	most  = radix * radix // runs
-	least = 16            // rows of a run, where there is more than one
+	few   = 16            // rows that a run holds before there are that many runs
 )
 
-// Of returns where the runs of d rows begin, and d.
+// Of returns where the runs of d rows begin, and d. There are as few runs as have at most 16 rows each, but no more than 64. The
+// sizes of two runs differ by one row at most: where there are several, each has 8 rows or more.
 func Of(d int) []int {
-	count := min(most, (d+least-1)/least)
+	count := min(most, (d+few-1)/few)
 	bounds := make([]int, count+1)
 	for i := range bounds {
 		bounds[i] = int(int64(i) * int64(d) / int64(count))
