@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-
 	"github.com/quantmf/quantmf/internal/flags"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // limits are the flags that every command has.
@@ -57,7 +57,7 @@ func (l *limits) hold() (release func()) {
 // allows returns an error if need is more bytes than -max-memory allows.
 func (l *limits) allows(need float64, what, instead string) error {
 	if need > float64(l.maxMemory) {
-		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what, gibi(need), gibi(float64(l.maxMemory)), instead)}
+		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what, table.Size(need), table.Size(float64(l.maxMemory)), instead)}
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // TestFlagsNotGo: whatever is wrong with a command line is said before any file is read
@@ -163,6 +165,25 @@ func TestLimits(t *testing.T) {
 			if _, e := quiet(t, 0, words...); strings.Count(e, "\n") != strings.Count(c.args, " matrix.tsv") || strings.Count(e, "\n") != strings.Count(e, "matrix.tsv: 14 features") {
 				t.Errorf("%s: %s", c.args, e)
 			}
+		}
+	}
+}
+
+// TestDigits: numbers in messages have no exponent where they are round.
+func TestDigits(t *testing.T) {
+	for in, want := range map[string]string{"moved by 0.04791234": "moved by 0.0479", "is 999.61234": "is 1000", "1234.567891, 12345.678912e-9": "1235, 1.23e-05", "1234567.89123": "1.23e+06"} {
+		if got := inShort(in); got != want {
+			t.Errorf("%q is %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[float64]string{1.234: "1.2", 99.7: "100", 250: "250", 2e6: "more than 1e6"} {
+		if got := times(in); got != want {
+			t.Errorf("%v is %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[float64]string{1000: "0.977 KiB", 1 << 20: "1 MiB", 1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB", 3 << 40: "3 TiB"} {
+		if got := table.Size(in); got != want {
+			t.Errorf("%v bytes are %q, want %q", in, got, want)
 		}
 	}
 }

@@ -5,8 +5,6 @@ package main
 // (limits.hold).
 
 import (
-	"fmt"
-
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
@@ -70,12 +68,4 @@ func (f *fitFlags) affordable(t *table.Table) error {
 		return err
 	}
 	return f.allows(need, "this fit", "use fewer features (-top), components or levels, or allow more")
-}
-
-// gibi writes a number of bytes.
-func gibi(b float64) string {
-	if b < 1<<30 {
-		return fmt.Sprintf("%.3g MiB", b/(1<<20))
-	}
-	return fmt.Sprintf("%.3g GiB", b/(1<<30))
 }

@@ -200,7 +200,7 @@ func times(ratio float64) string {
 	switch {
 	case ratio > 1e6:
 		return "more than 1e6"
-	case ratio >= 100:
+	case ratio >= 99.5: // which %.2g writes as 1e+02
 		return fmt.Sprintf("%.0f", ratio)
 	}
 	return fmt.Sprintf("%.2g", ratio)
@@ -279,10 +279,13 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 // manyDigits matches a number with more digits than people want.
 var manyDigits = regexp.MustCompile(`\d+\.\d{5,}(e[+-]\d+)?`)
 
-// inShort gives the numbers of a text three digits.
+// inShort gives the numbers of a text three digits, those of 1000 and more all that stand before the point.
 func inShort(text string) string {
 	return manyDigits.ReplaceAllStringFunc(text, func(number string) string {
 		v, _ := strconv.ParseFloat(number, 64)
+		if v >= 999.5 && v < 1e6 {
+			return fmt.Sprintf("%.0f", v)
+		}
 		return fmt.Sprintf("%.3g", v)
 	})
 }

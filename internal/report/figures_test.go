@@ -738,6 +738,7 @@ func TestCaption(t *testing.T) {
 // TestDigits: numbers have three or four digits, from ten thousand on with k or M behind them.
 func TestDigits(t *testing.T) {
 	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.12345: {"0.1235", "0.123"}, 1234: {"1234", "1234"}, 9999: {"9999", "9999"}, 10000: {"10k", "10k"}, -12345: {"-12.35k", "-12.3k"},
+		999.4: {"999.4", "999"}, 999.6: {"999.6", "1000"}, -999.96: {"-1000", "-1000"}, 9999.4: {"9999", "9999"}, 9999.6: {"10k", "10k"}, 999960: {"1M", "1M"}, 9.9999e8: {"1e+09", "1e+09"},
 		1e6: {"1M", "1M"}, 2.5e8: {"250M", "250M"}, 1e9: {"1e+09", "1e+09"}} {
 		if a, b := rounded(v), short(v); a != want[0] || b != want[1] {
 			t.Errorf("%v is %s and %s, want %v", v, a, b, want)

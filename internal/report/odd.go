@@ -45,7 +45,7 @@ func (f *Fit) oddities() (out []string) {
 			}
 		}
 		i, j := slices.Index(rows, slices.Max(rows)), slices.Index(columns, slices.Max(columns))
-		say("%s missing, %.2g %% of the table; most in the feature %q (%d of %d) and in the sample %q (%d of %d)", are(gone, "value"), 100*float64(gone)/float64(len(f.Features)*len(f.Samples)),
+		say("%s missing, %s %% of the table; most in the feature %q (%d of %d) and in the sample %q (%d of %d)", are(gone, "value"), short(100*float64(gone)/float64(len(f.Features)*len(f.Samples))),
 			clipped(f.Features[i], 40), rows[i], x.Cols, clipped(f.Samples[j], 40), columns[j], x.Rows)
 	}
 	negative, within := 0, []string(nil)

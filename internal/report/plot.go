@@ -99,21 +99,24 @@ func (a axis) ticks(count int) []tick {
 // rounded is a number with at most four digits; thousands are k and millions M.
 func rounded(v float64) string { return digits(v, 4) }
 
-// short is a number with three digits.
+// short is a number with three digits, with four from 1000 to 9999.
 func short(v float64) string {
-	if size := math.Abs(v); size >= 1e3 && size < 1e4 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+	if size := math.Abs(v); size >= 1e3 && size < 9999.5 {
+		return digits(v, 4)
 	}
 	return digits(v, 3)
 }
 
 func digits(v float64, count int) string {
+	round, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', count, 64), 64) // says the unit: what rounds to 1000 k is 1 M
 	unit := ""
-	switch size := math.Abs(v); {
+	switch size := math.Abs(round); {
 	case size >= 1e6 && size < 1e9:
 		v, unit = v/1e6, "M"
 	case size >= 1e4 && size < 1e6:
 		v, unit = v/1e3, "k"
+	case size == 1e3:
+		v, count = round, 4
 	}
 	return strconv.FormatFloat(v, 'g', count, 64) + unit
 }

@@ -161,7 +161,7 @@ func numbers(f *Fit) []number {
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
 		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
 		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
-			loss += fmt.Sprintf(", %.3g times as much", f.Compared/final)
+			loss += ", " + short(f.Compared/final) + " times as much"
 		}
 	}
 	out = append(out, number{short(final), loss})

@@ -164,7 +164,7 @@ func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) er
 func (s *source) take(bytes int64, what string) error {
 	if bytes > s.left {
 		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
-		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, size(s.all))
+		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, Size(float64(s.all)))
 		return e
 	}
 	s.left -= bytes
@@ -174,16 +174,13 @@ func (s *source) take(bytes int64, what string) error {
 // give returns bytes to the account.
 func (s *source) give(bytes int64) { s.left += bytes }
 
-// size writes a number of bytes.
-func size(bytes int64) string {
-	switch b := float64(bytes); {
-	case b >= 1<<30:
-		return fmt.Sprintf("%.3g GiB", b/(1<<30))
-	case b >= 1<<20:
-		return fmt.Sprintf("%.3g MiB", b/(1<<20))
-	default:
-		return fmt.Sprintf("%.3g KiB", b/(1<<10))
+// Size writes a number of bytes with three digits.
+func Size(bytes float64) string {
+	units := []string{"KiB", "MiB", "GiB", "TiB"}
+	for bytes /= 1 << 10; bytes >= 999.5 && len(units) > 1; bytes /= 1 << 10 {
+		units = units[1:]
 	}
+	return fmt.Sprintf("%.3g %s", bytes, units[0])
 }
 
 // takeMatrix asks for the memory of a matrix of numbers.

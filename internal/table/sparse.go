@@ -90,5 +90,5 @@ func (p *sparse) matrix() (quantmf.Mat, error) {
 
 // tooEmpty is the error of a matrix with so few entries for its size that its header must be wrong.
 func (s *source) tooEmpty(full int64, rows, cols uint64, count int) error {
-	return &Error{File: s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, size(full))}
+	return &Error{File: s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, Size(float64(full)))}
 }
