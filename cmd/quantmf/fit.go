@@ -121,7 +121,8 @@ What is written ("-" is standard output; the ending of a name says the format)
 ` + pageHelp + `  -progress auto|plain|json|none
                     what is told on standard error: auto: one line rewritten on a
                     terminal, elsewhere as plain; plain: up to ten lines a fit;
-                    json: an object per epoch; none: nothing (default auto)
+                    json: an object per epoch; none: only warnings and the summary
+                    (default auto)
 
 A fit that can stop and go on
   -checkpoint FILE  keep the state of the fit here: about every ten seconds, at an

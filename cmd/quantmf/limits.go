@@ -28,8 +28,8 @@ const limitsHelp = `  -max-memory SIZE  refuse what needs more, such as 500MB, w
   -progress auto|plain|json|none
                     what is told on standard error: auto: one line rewritten on a
                     terminal, elsewhere only the result; plain: a line for each part
-                    of the work; json: an object for each; none: nothing (default
-                    auto)
+                    of the work; json: an object for each; none: only warnings and
+                    what was found (default auto)
 `
 
 func (l *limits) flags(set *flag.FlagSet) {

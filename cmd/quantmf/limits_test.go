@@ -155,6 +155,11 @@ func TestLimits(t *testing.T) {
 		if !found {
 			t.Errorf("%s: no %q in %s", c.args, c.phase, e)
 		}
+		if words[0] == "rank" { // a result, not progress
+			if _, e := quiet(t, 0, append(words, "-progress", "none")...); !strings.Contains(e, " predicts hidden cells best") || strings.Contains(e, "matrix.tsv") {
+				t.Errorf("%s: %s", c.args, e)
+			}
+		}
 		if words[0] != "fit" && words[0] != "impute" && words[0] != "rank" {
 			if _, e := quiet(t, 0, append(words, "-progress", "none")...); e != "" {
 				t.Errorf("%s: %s", c.args, e)

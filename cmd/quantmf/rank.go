@@ -62,11 +62,11 @@ error; by how much this mean is worse than the best; and the standard error of t
 difference. All numbers see the same hidden cells, so the difference is surer than
 the two standard errors say.
 
-Standard error gets three things: the best k and the one to take, which is the
-smallest k (with the smallest m) within one standard error of the best; how sure
-this choice is, as the share of a thousand resamplings of the repeats that make it;
-and a warning where either lies at the edge of what was tried. Fits run side by
-side, one a processor.
+Standard error gets three things, whatever -progress is: the best k and the one to
+take, which is the smallest k (with the smallest m) within one standard error of the
+best; how sure this choice is, as the share of a thousand resamplings of the repeats
+that make it; and a warning where either lies at the edge of what was tried. Fits
+run side by side, one a processor.
 
 ` + exitHelp
 
