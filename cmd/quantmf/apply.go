@@ -170,7 +170,6 @@ func readBoth(a *applied, s streams) (*model, *table.Table, []os.FileInfo, error
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	a.tell.at("reading " + a.words[1])
 	t, also, err := a.in.read(a.words[1], s, &a.limits, a.tell, true, m.signed())
 	if err != nil {
 		return nil, nil, nil, err
@@ -332,7 +331,6 @@ func convert(args []string, s streams) error {
 	tell := newProgress(l.progress, s.err)
 	tell.begin("convert")
 	defer tell.end()
-	tell.at("reading " + words[0])
 	t, from, err := in.read(words[0], s, &l, tell, true, true)
 	if err != nil {
 		return err

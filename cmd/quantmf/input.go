@@ -198,7 +198,7 @@ var openedMatrix = func(path string) {}
 func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
 	o := f.Options
 	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows, l.progress
-	if err := tell.at("reading " + table.Shown(path)); err != nil {
+	if err := tell.at("reading " + path); err != nil {
 		return nil, nil, err
 	}
 	var t *table.Table

@@ -171,7 +171,7 @@ func TestControlCharacters(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" { // which has no such names
 		writeText(t, "\x1b]0;x\x07.tsv", in)
-		_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy")
+		_, e := quiet(t, 0, "convert", "\x1b]0;x\x07.tsv", "v.npy", "-progress", "plain")
 		all += e
 	}
 	if strings.ContainsAny(all, "\x1b\x07\u202e") {

@@ -86,7 +86,6 @@ func inspect(args []string, s streams) error {
 	}
 	var r readings
 	if words[1] != "" {
-		tell.at("reading " + words[1])
 		t, _, err := in.read(words[1], s, &l, tell, true, m.signed())
 		if err != nil {
 			return err

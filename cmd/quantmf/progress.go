@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // now is the clock of progress. Tests stop it, because the lines that are shown depend on the time.
@@ -101,8 +102,9 @@ func (p *progress) starting(q quantmf.Progress) error {
 	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.model, phases[q.Phase], 100*q.Done))
 }
 
-// show writes a line; on a terminal it replaces the line before.
+// show writes a line; on a terminal it replaces the line before. The text may hold names of files.
 func (p *progress) show(text string) error {
+	text = table.Shown(text)
 	if p.mode == "plain" {
 		_, err := fmt.Fprintln(p.w, text)
 		return err

@@ -114,7 +114,7 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 	_, n := t.Dims()
 	v, from := quantmf.NewMat(k, n), 0
 	for _, path := range paths {
-		a.tell.at("reading " + table.Shown(path))
+		a.tell.at("reading " + path)
 		in, _, err := open(path, nil, "matrix")
 		if err != nil {
 			return v, err
