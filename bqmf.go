@@ -856,9 +856,12 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 		cells *posterior.Cells
 		table curve.Table
 	}
+	d := len(m.curves)
+	if d == 0 { // the zero value
+		return
+	}
 	work := make([]*room, p.Workers())
 	base := m.post.Cells(p)
-	d := len(m.curves)
 	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
@@ -905,7 +908,7 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 }
 
 func (m *BQMF) conditional(p *pool.Pool) Mat {
-	out := NewMat(m.post.D, m.post.N)
+	out := NewMat(m.dims())
 	m.eachRow(p, false, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		for j := range row {
@@ -962,7 +965,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	if d, n := m.post.D, m.post.N; x.Rows != d || x.Cols != n {
+	if d, n := m.dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
 	rules := m.bounds()
@@ -1000,7 +1003,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	p := pool.New(0, len(m.curves))
 	defer p.Close()
-	out := NewMat(m.post.D, m.post.N)
+	out := NewMat(m.dims())
 	m.eachRow(p, true, func(t *curve.Table, c *posterior.Cells, r, i int) {
 		row := out.Row(i)
 		for j := range row {
@@ -1014,7 +1017,12 @@ func (m *BQMF) each(g func(t *curve.Table, mean, dev float64) float64) Mat {
 	return out
 }
 
-func (m *BQMF) dims() (d, n int) { return m.post.D, m.post.N }
+func (m *BQMF) dims() (d, n int) {
+	if m.post == nil { // the zero value
+		return 0, 0
+	}
+	return m.post.D, m.post.N
+}
 
 func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}

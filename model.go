@@ -46,7 +46,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF].
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for UnmarshalBinary
+// and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and lists are empty, and methods
+// with an x return errors.
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat

@@ -6,6 +6,7 @@ package quantmf
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -587,6 +588,71 @@ func TestLossOfTinyUnits(t *testing.T) {
 		want := losses[0] * math.Exp2(far*float64(beta))
 		if !(math.Abs(losses[1]-want) <= 1e-9*want) {
 			t.Errorf("β=%g: Loss is %g in the unit of 2^%d, want %g", float64(beta), losses[1], far, want)
+		}
+	}
+}
+
+// TestZeroModels: the zero value of a model, which is there to be read into, is one of no features.
+func TestZeroModels(t *testing.T) {
+	x, ctx := NewMat(2, 3), t.Context()
+	empty := func(what string, ms ...Mat) {
+		for _, m := range ms {
+			if m.Rows != 0 || m.Cols != 0 {
+				t.Errorf("%s: %d × %d", what, m.Rows, m.Cols)
+			}
+		}
+	}
+	for _, m := range []Model{&NMF{}, &QMF{}, &QMFQ{}, &BQMF{}} {
+		what := fmt.Sprintf("%T", m)
+		empty(what, m.Reconstruct(), m.Shares())
+		var errs []error
+		fails := func(err error) { errs = append(errs, err) }
+		_, err := m.Loss(x)
+		fails(err)
+		_, err = m.Transform(ctx, x)
+		fails(err)
+		_, err = m.Score(ctx, x)
+		fails(err)
+		_, err = m.Goodness(x)
+		fails(err)
+		_, err = m.TopFeatures(x, 2)
+		fails(err)
+		_, err = m.MarshalBinary()
+		fails(err)
+		lists := len(m.TopSamples(2))
+		switch m := m.(type) {
+		case *QMF:
+			_, err = m.Map(0)
+			fails(err)
+			lists += len(m.Bend()) + len(m.MarginalErrors())
+		case *QMFQ:
+			_, err = m.Inflate(0)
+			fails(err)
+			_, err = m.Deflate(0)
+			fails(err)
+			_, err = m.Normalize(x)
+			fails(err)
+			lists += len(m.Bend())
+		case *BQMF:
+			_, err = m.Map(0)
+			fails(err)
+			_, _, err = m.Probability(x)
+			fails(err)
+			lo, hi, err := m.Interval(0.5)
+			empty(what, m.Median(), m.Deviation(), lo, hi)
+			lists += len(m.Bend())
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for i, err := range errs {
+			var shape *ShapeError
+			if !errors.As(err, &shape) {
+				t.Errorf("%s: error %d is %v", what, i, err)
+			}
+		}
+		if lists != 0 {
+			t.Errorf("%s: a list of %d entries", what, lists)
 		}
 	}
 }

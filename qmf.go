@@ -694,7 +694,9 @@ func (q *QMF) Reconstruct() Mat {
 func (q *QMF) filler(context.Context) (filler, error) {
 	n := q.V.Cols
 	var r transport.Row
-	r.Resize(n, q.Quantiles.Cols)
+	if n > 0 { // else it is the zero value
+		r.Resize(n, q.Quantiles.Cols)
+	}
 	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
 	return func(row []float64, i int) {
 		product(w, q.U.Row(i), q.V)
