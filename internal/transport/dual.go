@@ -107,7 +107,10 @@ func (r *dual) newton(res []float64) {
 // factor eliminates the Laplacian of the last pass.
 func (r *dual) factor() {
 	r.expand()
-	copy(r.fac, r.g)
+	stride := laplacian.Stride(r.m)
+	for j := range r.m {
+		copy(r.fac[j*stride:], r.g[j*r.mp:(j+1)*r.mp])
+	}
 	r.setFloor()
 	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
 }
@@ -190,14 +193,15 @@ func (r *dual) resize(n, m int) {
 		r.sorter.Resize(n)
 	}
 	if m != r.m {
-		free := room(&r.ofLevels, 25*mp+2*m+3*m*mp)
+		factors := m * laplacian.Stride(m)
+		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors)
 		clear(free)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor, &r.dir,
 			&r.try, &r.logs, &r.best, &r.tau, &r.start, &r.inc, &r.one, &r.total, &r.work, &r.boost} {
 			*p = free.take(mp)[:m]
 		}
 		r.mu, r.nu, r.part = free.take(m+mp), free.take(m+mp), free.take(2*mp)
-		r.ratio, r.g, r.fac = free.take(m*mp), free.take(m*mp), free.take(m*mp)
+		r.ratio, r.g, r.fac = free.take(m*mp), free.take(m*mp), free.take(factors)
 	}
 	r.even, r.grid, r.flat = r.even && n == r.n, r.grid && m == r.m, r.flat && m == r.m
 	r.ordered, r.stands, r.knows, r.want = false, stale, nothing, want{}
