@@ -94,10 +94,10 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
 // those of [Solve].
 //
-// Default: n levels. They take time O(n³), two to five passes of n³/3 flops, and memory O(n²), 32n² bytes: with AVX2 on one
-// core 0.02 s for 512 samples, 0.3 s for 1024, and 10 s for 2048, whose matrices exceed the caches. From 20725 samples on
-// they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3 ms for 1024 samples and differs from the midpoint ranks of n levels by at most n/3000
-// at the default ε, n/1000 at a tenth of it.
+// Default: n levels. They take time O(n³), two to five passes of n³/3 flops, and memory O(n²), 32n² bytes: with AVX2 on
+// one core 0.02 s for 512 samples, 0.3 s for 1024, and 10 s for 2048, whose matrices exceed the caches. From 20725
+// samples on they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3 ms for 1024 samples and differs from
+// the midpoint ranks of n levels by at most n/3000 at the default ε, n/1000 at a tenth of it.
 //
 // The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j
 // = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
