@@ -10,6 +10,10 @@
 //
 //	Δ_β = t^β (x/t L g((β-1)L) + 1 - x/t)/β = t^β (x/t - 1 - L g(βL))/(1-β).
 //
+// Where x is close to t all of these lose digits, and the binomial series of x^β has them all: with z = x/t - 1
+//
+//	Δ_β = t^β z²/2 (1 + (β-2)/3 z (1 + (β-3)/4 z (1 + (β-4)/5 z (1 + ...)))).
+//
 // For a model t = Σ_l c_l D_l of parts D >= 0, c >= 0, the multiplicative step
 //
 //	D_l ← D_l (Σ c_l x t^{β-2} / Σ c_l t^{β-1})^γ,   γ = 1/(2-β) for β < 1, 1 up to β = 2, 1/(β-1) beyond,
@@ -139,6 +143,10 @@ func (l Loss) Value(x, t, low float64) float64 {
 		r := x / t
 		v = r - elem.Log(max(r, Tiny)) - 1
 	default:
+		if z := x - t; math.Abs(z) <= closest*t {
+			v = float64(power(t, b) * series(b, z/t))
+			break
+		}
 		if math.Abs(b) < nearby || math.Abs(b-1) < nearby {
 			v = float64(power(t, b) * bridge(b, x/t))
 			break
@@ -167,6 +175,26 @@ func bridge(b, r float64) float64 {
 		return (r - 1 - float64(log*elem.ExpSlope(float64(b*log)))) / (1 - b)
 	}
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
+}
+
+// closest is the share of t within which x is for [series]. At this distance the general form has lost three digits.
+const closest = 1.0 / 16
+
+// inverses are 1/k.
+var inverses = func() (inverses [18]float64) {
+	for k := range inverses {
+		inverses[k] = 1 / float64(k)
+	}
+	return
+}()
+
+// series returns Δ_β(1+z,1) for |z| up to closest, to a few units in the last place.
+func series(b, z float64) float64 {
+	s := 1.0
+	for k := len(inverses) - 1; k > 2; k-- {
+		s = 1 + float64(float64((b-float64(k-1))*inverses[k])*float64(z*s))
+	}
+	return float64(z*z) / 2 * s
 }
 
 // Sum returns Σ Δ(x_j,t_j) over the observed cells (nil: all). num is that of Terms: under

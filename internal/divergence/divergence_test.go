@@ -112,6 +112,21 @@ func TestBetaNearby(t *testing.T) {
 	}
 }
 
+// TestClose: where x is close to t a divergence has all its digits.
+func TestClose(t *testing.T) {
+	for _, beta := range []float64{-2, 1.5} {
+		l := Loss(beta)
+		for _, z := range []float64{0x1p-20, -0.06, 0.07} {
+			const at = 3e6
+			x := at * (1 + z)
+			want, _ := exactDivergence(beta, x, at)
+			if got := l.Value(x, at, l.Least()); !(math.Abs(got-want) <= 2e-14*want || math.Abs(z) > closest && math.Abs(got-want) <= 1e-11*want) {
+				t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
+			}
+		}
+	}
+}
+
 // TestDifferentiate compares derivatives with central differences, and values with Value.
 func TestDifferentiate(t *testing.T) {
 	for _, l := range []Loss{KL, Frobenius, 1.5, 0, -1, 3} {
