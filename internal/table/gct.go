@@ -54,104 +54,46 @@ func gctSizes(s *source) (sizes [4]uint64, err error) {
 	return sizes, nil
 }
 
+// gctReader is the state of the reading of a GCT.
+type gctReader struct {
+	*source
+	d, n int
+	skip int // the columns before those of the samples
+	t    *Table
+}
+
 func readGCT(s *source) (*Table, error) {
 	sizes, err := gctSizes(s)
 	if err != nil {
 		return nil, err
 	}
-	d, n, skip := int(sizes[0]), int(sizes[1]), 1+int(sizes[2])
-	// line returns the next line, which has a cell for every column.
-	line := func(what string) ([]byte, error) {
-		text, err := s.nextLine()
-		if err == io.EOF {
-			return nil, s.fault(0, "the file ends here, where %s should follow: copy or download it again", what)
-		}
-		if err != nil {
-			return nil, err
-		}
-		count := bytes.Count(text, []byte("\t")) + 1
-		for count > skip+n && text[len(text)-1] == '\t' { // tabs at the end
-			text = text[:len(text)-1]
-			count--
-		}
-		if count != skip+n {
-			return nil, s.fault(min(count, skip+n)+1, "this line has %d cells; by the numbers in line 2 it must have %d", count, skip+n)
-		}
-		return text, nil
-	}
-	// cut cuts a cell off.
-	cut := func(text []byte) (cell, rest []byte) {
-		cell, rest, _ = bytes.Cut(text, []byte("\t"))
-		return cell, rest
-	}
-	head, err := line("the names of the samples")
-	if err != nil {
-		return nil, err
-	}
-	if err := s.take(int64(len(head))+(24+8)*int64(n), "so many names of samples"); err != nil {
-		return nil, err
-	}
-	t := &Table{File: s.file, NamedFeatures: true, NamedSamples: true,
-		Taken: "GCT, features named by column 1, samples by line 3"}
+	r := &gctReader{s, int(sizes[0]), int(sizes[1]), 1 + int(sizes[2]), &Table{File: s.file, NamedFeatures: true, NamedSamples: true,
+		Taken: "GCT, features named by column 1, samples by line 3"}}
 	if sizes[2] > 0 || sizes[3] > 0 {
-		t.Taken += fmt.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
+		r.t.Taken += fmt.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
 	}
-	for f := range skip + n {
-		var name []byte
-		if name, head = cut(head); f >= skip {
-			t.Samples = append(t.Samples, string(name))
-			t.fields = append(t.fields, f+1)
-		}
+	if err := r.header(); err != nil {
+		return nil, err
 	}
 	for range sizes[3] {
-		if _, err := line("a description of the samples"); err != nil {
+		if _, err := r.row("a description of the samples"); err != nil {
 			return nil, err
 		}
 	}
 	values := numberList{s: s}
 	if _, bytes, known := s.extent(math.MaxInt64); known { // a number and its tab are two bytes, an empty cell is one
-		if err := values.reserve(int(min(int64(d)*int64(n), bytes))); err != nil {
+		if err := values.reserve(int(min(int64(r.d)*int64(r.n), bytes))); err != nil {
 			return nil, err
 		}
 	}
-	for range d {
-		text, err := line("a feature")
-		if err != nil {
+	for range r.d {
+		if err := r.feature(&values); err != nil {
 			return nil, err
-		}
-		row, err := values.next(n)
-		if err != nil {
-			return nil, err
-		}
-		name, rest := cut(text)
-		if err := s.take(int64(len(name))+32+8, "so many names of features"); err != nil {
-			return nil, err
-		}
-		t.Features = append(t.Features, string(name))
-		t.lines = append(t.lines, s.line)
-		for range skip - 1 {
-			_, rest = cut(rest)
-		}
-		for j := range row {
-			if v, size, ok := decimal(rest, '\t'); ok && s.fine(v) {
-				row[j] = v
-				rest = rest[min(size+1, len(rest)):]
-				continue
-			}
-			var cell []byte
-			cell, rest = cut(rest)
-			v, problem := s.number(string(cell))
-			if problem != "" {
-				e := s.fault(skip+j+1, "%s", problem)
-				s.naming(e, t.Features[len(t.Features)-1], t.Samples[j])
-				return nil, e
-			}
-			row[j] = v
 		}
 	}
 	switch _, err := s.nextFull(); {
 	case err == nil:
-		return nil, s.fault(0, "there are more lines than the %d features of line 2", d)
+		return nil, s.fault(0, "there are more lines than the %d features of line 2", r.d)
 	case err != io.EOF:
 		return nil, err
 	}
@@ -159,8 +101,89 @@ func readGCT(s *source) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.X = quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}
-	return t, nil
+	r.t.X = quantmf.Mat{Rows: r.d, Cols: r.n, Data: data, Stride: r.n}
+	return r.t, nil
+}
+
+// row returns the next line, which has a cell for every column. what it is stands in the error where there is none.
+func (r *gctReader) row(what string) ([]byte, error) {
+	text, err := r.nextLine()
+	if err == io.EOF {
+		return nil, r.fault(0, "the file ends here, where %s should follow: copy or download it again", what)
+	}
+	if err != nil {
+		return nil, err
+	}
+	count, want := bytes.Count(text, []byte("\t"))+1, r.skip+r.n
+	for count > want && text[len(text)-1] == '\t' { // tabs at the end
+		text = text[:len(text)-1]
+		count--
+	}
+	if count != want {
+		return nil, r.fault(min(count, want)+1, "this line has %d cells; by the numbers in line 2 it must have %d", count, want)
+	}
+	return text, nil
+}
+
+// cutTab cuts the first cell off a line.
+func cutTab(text []byte) (cell, rest []byte) {
+	cell, rest, _ = bytes.Cut(text, []byte("\t"))
+	return cell, rest
+}
+
+// header reads the names of the samples.
+func (r *gctReader) header() error {
+	head, err := r.row("the names of the samples")
+	if err != nil {
+		return err
+	}
+	if err := r.take(int64(len(head))+(24+8)*int64(r.n), "so many names of samples"); err != nil {
+		return err
+	}
+	for f := range r.skip + r.n {
+		var name []byte
+		if name, head = cutTab(head); f >= r.skip {
+			r.t.Samples = append(r.t.Samples, string(name))
+			r.t.fields = append(r.t.fields, f+1)
+		}
+	}
+	return nil
+}
+
+// feature reads the name and the numbers of a feature.
+func (r *gctReader) feature(values *numberList) error {
+	text, err := r.row("a feature")
+	if err != nil {
+		return err
+	}
+	row, err := values.next(r.n)
+	if err != nil {
+		return err
+	}
+	name, rest := cutTab(text)
+	if err := r.take(int64(len(name))+32+8, "so many names of features"); err != nil {
+		return err
+	}
+	r.t.Features = append(r.t.Features, string(name))
+	r.t.lines = append(r.t.lines, r.line)
+	for range r.skip - 1 {
+		_, rest = cutTab(rest)
+	}
+	for j := range row {
+		if v, size, ok := decimal(rest, '\t'); ok && r.fine(v) {
+			row[j] = v
+			rest = rest[min(size+1, len(rest)):]
+			continue
+		}
+		var cell []byte
+		cell, rest = cutTab(rest)
+		v, problem := r.number(string(cell))
+		if problem != "" {
+			return r.naming(r.fault(r.skip+j+1, "%s", problem), string(name), r.t.Samples[j])
+		}
+		row[j] = v
+	}
+	return nil
 }
 
 func writeGCT(out *bufio.Writer, rows, columns []string, m quantmf.Mat) {
