@@ -18,77 +18,54 @@ import (
 	"strings"
 )
 
+// folderReader is the state of the reading of a folder.
+type folderReader struct {
+	Options // of the three files: the table of all three is transposed, none of them
+	dir     fs.FS
+	folder  string
+	s       *source // of the file that was read last, whose account of memory the next one goes on with
+
+	matrix, features, barcodes string // the files
+}
+
 // ReadFolder reads the matrix of a 10x folder with its names. Features are named by the
 // second column of features.tsv, the names of genes, or by the column o.Names.
 func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
-	matrix, err := find(dir, folder, "matrix.mtx", "")
-	if err != nil {
-		return nil, err
-	}
-	prefix, _, _ := strings.Cut(matrix, "matrix.mtx")
-	features, err := find(dir, folder, "features.tsv", prefix)
-	if err != nil {
-		var older error
-		if features, older = find(dir, folder, "genes.tsv", prefix); older != nil {
-			return nil, err
-		}
-	}
-	barcodes, err := find(dir, folder, "barcodes.tsv", prefix)
-	if err != nil {
+	r := &folderReader{Options: o, dir: dir, folder: folder}
+	if err := r.files(); err != nil {
 		return nil, err
 	}
 	column := 2
 	if o.Names != "" {
+		var err error
 		if column, err = strconv.Atoi(o.Names); err != nil || column < 1 {
-			return nil, &Error{File: folder, Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), features)}
+			return nil, &Error{File: folder, Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), r.features)}
 		}
 	}
-	transpose := o.Transpose
-	o.Rows = o.Rows && !transpose
-	o.Transpose = false
 	if o.Format != "" && o.Format != "mtx" {
 		return nil, &Error{File: folder, Problem: "this is a folder with a Matrix Market file, not " + o.Format}
 	}
-	var s *source
-	read := func(name string, do func(r io.Reader) error) error {
-		f, err := dir.Open(name)
-		if p := new(fs.PathError); errors.As(err, &p) {
-			return &fs.PathError{Op: p.Op, Path: folder + "/" + name, Err: p.Err} // dir knows the name alone
-		}
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		left := o.Memory
-		if s != nil {
-			left = s.left
-		}
-		inner := o
-		inner.Memory = left
-		if s, err = newSource(f, folder+"/"+name, inner); err != nil {
-			return err
-		}
-		return do(f)
-	}
+	r.Rows = o.Rows && !o.Transpose
+	r.Transpose = false
 	var t *Table
-	if err := read(matrix, func(r io.Reader) (err error) { t, err = s.read(r); return err }); err != nil {
+	if err := r.read(r.matrix, func(in io.Reader) (err error) { t, err = r.s.read(in); return err }); err != nil {
 		return nil, err
 	}
 	kinds := map[string]int{}
-	if err := read(features, func(io.Reader) (err error) {
-		t.Features, column, err = s.list(column, len(t.Features), kinds)
+	if err := r.read(r.features, func(io.Reader) (err error) {
+		t.Features, column, err = r.s.list(column, len(t.Features), kinds)
 		return err
 	}); err != nil {
 		return nil, err
 	}
-	if err := read(barcodes, func(io.Reader) (err error) {
-		t.Samples, _, err = s.list(1, len(t.Samples), nil)
+	if err := r.read(r.barcodes, func(io.Reader) (err error) {
+		t.Samples, _, err = r.s.list(1, len(t.Samples), nil)
 		return err
 	}); err != nil {
 		return nil, err
 	}
 	t.File, t.NamedFeatures, t.NamedSamples = folder, true, true
-	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, features, barcodes)
+	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, r.features, r.barcodes)
 	if len(kinds) > 1 {
 		var all []string
 		for kind, n := range kinds {
@@ -97,12 +74,48 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 		slices.Sort(all)
 		t.Warnings = append(t.Warnings, "the features are of several types: "+strings.Join(all, ", "))
 	}
-	if transpose {
-		if err := s.transpose(t); err != nil {
+	if o.Transpose {
+		if err := r.s.transpose(t); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
+}
+
+// files finds the three files.
+func (r *folderReader) files() (err error) {
+	if r.matrix, err = find(r.dir, r.folder, "matrix.mtx", ""); err != nil {
+		return err
+	}
+	prefix, _, _ := strings.Cut(r.matrix, "matrix.mtx")
+	if r.features, err = find(r.dir, r.folder, "features.tsv", prefix); err != nil {
+		var older error
+		if r.features, older = find(r.dir, r.folder, "genes.tsv", prefix); older != nil {
+			return err
+		}
+	}
+	r.barcodes, err = find(r.dir, r.folder, "barcodes.tsv", prefix)
+	return err
+}
+
+// read opens a file of the folder, of which do then reads what it wants.
+func (r *folderReader) read(name string, do func(io.Reader) error) error {
+	f, err := r.dir.Open(name)
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return &fs.PathError{Op: p.Op, Path: r.folder + "/" + name, Err: p.Err} // dir knows the name alone
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	o := r.Options
+	if r.s != nil {
+		o.Memory = r.s.left
+	}
+	if r.s, err = newSource(f, r.folder+"/"+name, o); err != nil {
+		return err
+	}
+	return do(f)
 }
 
 // find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with any
