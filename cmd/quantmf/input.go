@@ -299,33 +299,7 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	if slices.Equal(t.Features, m.features) {
 		return t, nil
 	}
-	places := make(map[string][]int, len(t.Features))
-	for i, name := range t.Features {
-		places[name] = append(places[name], i)
-	}
-	rows := make([]int, len(m.features))
-	var absent []string
-	for i, name := range m.features {
-		at := places[name]
-		if len(at) == 0 {
-			rows[i] = -1
-			absent = append(absent, name)
-			continue
-		}
-		rows[i], places[name] = at[0], at[1:]
-	}
-	used := make([]bool, len(t.Features))
-	for _, i := range rows {
-		if i >= 0 {
-			used[i] = true
-		}
-	}
-	var extra []string
-	for i, name := range t.Features {
-		if !used[i] {
-			extra = append(extra, name)
-		}
-	}
+	rows, absent, extra := matched(m.features, t.Features)
 	var problems []string
 	if len(absent) > 0 {
 		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features), firstOf(absent))
@@ -363,6 +337,33 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+how)
 	}
 	return t.SelectOr(rows, m.features), nil
+}
+
+// matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their names; and those
+// of the features that the model lacks.
+func matched(model, matrix []string) (rows []int, absent, extra []string) {
+	places := make(map[string][]int, len(matrix))
+	for i, name := range matrix {
+		places[name] = append(places[name], i)
+	}
+	rows = make([]int, len(model))
+	used := make([]bool, len(matrix))
+	for i, name := range model {
+		at := places[name]
+		if len(at) == 0 {
+			rows[i] = -1
+			absent = append(absent, name)
+			continue
+		}
+		rows[i], places[name] = at[0], at[1:]
+		used[at[0]] = true
+	}
+	for i, name := range matrix {
+		if !used[i] {
+			extra = append(extra, name)
+		}
+	}
+	return rows, absent, extra
 }
 
 func (f *inputFlags) say(w io.Writer, t *table.Table, text string) error {

@@ -146,35 +146,43 @@ func parseRank(args []string) (*rankFlags, error) {
 			}
 		}
 	})
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// check reports flags whose values cannot be, and those that exclude each other.
+func (f *rankFlags) check() error {
 	switch {
 	case !slices.Contains(methods, f.method):
-		return nil, usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf(methods)))
+		return usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf(methods)))
 	case f.repeats < 1:
-		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
+		return usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.repeats))
 	case f.top < 0:
-		return nil, usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
+		return usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
 	case !(f.share > 0 && f.share <= 0.5):
-		return nil, usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", f.share))
+		return usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", f.share))
 	}
 	if err := f.limits.check(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := checkpointFlags(f.checkpoint, f.resume, f.force); err != nil {
-		return nil, err
+		return err
 	}
 	if err := apart(f.plot, f.checkpoint); err != nil {
-		return nil, err
+		return err
 	}
 	if f.plot == "-" {
-		return nil, usageError("-plot -: standard output has the results: give a file")
+		return usageError("-plot -: standard output has the results: give a file")
 	}
 	for _, t := range f.trials() {
 		f.rank = t.Rank
 		if err := f.takes(f.method, t.Options); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return f, nil
+	return nil
 }
 
 func rank(args []string, s streams) error {

@@ -105,26 +105,32 @@ type shardFlags struct {
 	dir                           string
 }
 
-func shard(args []string, s streams) error {
-	actions := []struct {
-		name, word string
-		takes      []string // its flags; nil: all but those of the other three alone
-		run        func(*shardFlags, streams) error
-	}{
+// shardAction is one of the commands of shard.
+type shardAction struct {
+	name, word string
+	takes      []string // its flags; nil: all but those of the other three alone
+	run        func(*shardFlags, streams) error
+}
+
+func shardActions() []shardAction {
+	return []shardAction{
 		{"plan", "MATRIX", nil, planShards},
 		{"step", "DIR", []string{"shard", "round", "wait", "workers", "max-memory", "progress"}, stepShard},
 		{"reduce", "DIR", []string{"round", "wait", "workers", "max-memory", "progress"}, reduceShards},
 		{"finish", "DIR", []string{"o", "u", "v", "q", "format", "max-memory", "progress"}, finishShards},
 	}
-	action := actions[0]
+}
+
+func shard(args []string, s streams) error {
+	actions := shardActions()
+	action, known := actions[0], false
 	var names []string
 	for _, a := range actions {
 		names = append(names, a.name)
 		if len(args) > 0 && args[0] == a.name {
-			action = a
+			action, known = a, true
 		}
 	}
-	known := len(args) > 0 && slices.Contains(names, args[0])
 	if known {
 		args = args[1:]
 	}
@@ -134,6 +140,27 @@ func shard(args []string, s streams) error {
 	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
 	f.flagOf["shards"] = "shards"
 	set := newFlags("shard")
+	f.register(set, options)
+	words, err := arguments(set, args, action.word)
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	if !known {
+		return usageError("give one of " + strings.Join(names, ", ") + " first")
+	}
+	if err != nil {
+		return err
+	}
+	if err := f.check(action, set, f.take(set, options)); err != nil {
+		return err
+	}
+	f.matrix, f.dir = words[0], words[0]
+	defer f.hold()()
+	return action.run(f, s)
+}
+
+// register makes the flags known.
+func (f *shardFlags) register(set *flag.FlagSet, options []*optionFlag) {
 	set.StringVar(&f.method, "method", "qmf", "")
 	set.IntVar(&f.rank, "k", 10, "")
 	set.BoolVar(&f.log1p, "log1p", false, "")
@@ -151,18 +178,11 @@ func shard(args []string, s streams) error {
 	for _, o := range options {
 		set.Var(o, o.Name, "")
 	}
-	words, err := arguments(set, args, action.word)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
-	if !known {
-		return usageError("give one of " + strings.Join(names, ", ") + " first")
-	}
-	if err != nil {
-		return err
-	}
+}
+
+// check reports given flags that the action has no use for, and values that cannot be.
+func (f *shardFlags) check(action shardAction, set *flag.FlagSet, given map[string]bool) error {
 	others := []string{"shard", "round", "wait", "u", "v", "q"}
-	given := f.take(set, options)
 	for name := range given {
 		if action.takes == nil && slices.Contains(others, name) || action.takes != nil && !slices.Contains(action.takes, name) {
 			return usageError("-" + name + ": " + action.name + " has no use for it")
@@ -184,12 +204,7 @@ func shard(args []string, s streams) error {
 	case given["round"] && f.wait:
 		return usageError("-wait goes through all rounds: leave -round out")
 	}
-	if err := f.limits.check(); err != nil {
-		return err
-	}
-	f.matrix, f.dir = words[0], words[0]
-	defer f.hold()()
-	return action.run(f, s)
+	return f.limits.check()
 }
 
 func planShards(f *shardFlags, s streams) error {
