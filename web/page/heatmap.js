@@ -207,9 +207,10 @@ export class Heatmaps {
 
   paint(c, from) {
     const ratio = devicePixelRatio || 1;
-    c.width = Math.max(1, Math.round(c.clientWidth * ratio));
-    c.height = Math.max(1, Math.round(c.clientHeight * ratio));
-    const context = c.getContext('2d');
+    const [width, height] = [c.clientWidth, c.clientHeight].map((side) => Math.max(1, Math.round(side * ratio)));
+    if (c.width !== width) c.width = width; // where a size is set, if to what it was, the page is laid out again
+    if (c.height !== height) c.height = height;
+    const context = c.getContext('2d', { alpha: false });
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
     c.classList.toggle('part', w < this.columns || h < this.rows);

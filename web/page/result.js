@@ -124,7 +124,11 @@ export async function show(model, command, signal) {
   const order = await ordered(model, signal);
   const images = await maps.painted(layered(t.x, model, fitted), order, signal);
   const components = [];
-  await inPieces(model.rank, (c) => components.push(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples)), signal);
+  await inPieces(model.rank, (c) => {
+    const div = document.createElement('div');
+    div.append(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples));
+    components.push(div);
+  }, signal);
   const parts = [
     ['', () => {
       Object.assign(now, { model, command, fitted, placed: undefined });
@@ -139,7 +143,9 @@ export async function show(model, command, signal) {
     ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
     ['.maps ~ .keys, #cell', () => {}],
     ['.pair:has(#curve)', () => drawCell(order.rows[0], order.columns[0], true)],
-    ['', () => $('components').replaceChildren(...components)],
+    ['', () => $('components').replaceChildren(...components.slice(0, 2))], // some four are in sight, and two take half a frame
+    ['', () => $('components').append(...components.slice(2, 4))],
+    ['', () => $('components').append(...components.slice(4))],
     ['.pair:has(#samples)', () => {
       for (const [k, id] of ['across', 'up'].entries()) {
         $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
