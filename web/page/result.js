@@ -143,7 +143,7 @@ export async function show(model, command, signal) {
     ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
     ['.maps ~ .keys, #cell', () => {}],
     ['.pair:has(#curve)', () => drawCell(order.rows[0], order.columns[0], true)],
-    ['', () => $('components').replaceChildren(...components.slice(0, 2))], // some four are in sight, and two take half a frame
+    ['', () => $('components').replaceChildren(...components.slice(0, 2))], // two take some 5 ms to be laid out, and about four are in sight
     ['', () => $('components').append(...components.slice(2, 4))],
     ['', () => $('components').append(...components.slice(4))],
     ['.pair:has(#samples)', () => {
