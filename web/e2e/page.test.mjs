@@ -117,6 +117,7 @@ test('keys move over cells, and a cell is told', async () => {
   assert.match(await page.textContent('#cell'), /x .*, UV .*, T\(UV\) .*, x − T\(UV\)/);
   await page.click('[data-zoom=in]');
   await page.fill('#search', (await page.evaluate(() => globalThis.quantmfPage.table.features[100])));
+  await page.waitForFunction(() => document.querySelectorAll('#names option').length === globalThis.quantmfPage.table.features.length);
   await page.dispatchEvent('#search', 'change');
   await page.waitForFunction(() => document.getElementById('cell').textContent.startsWith(globalThis.quantmfPage.table.features[100]));
   const sample = async () => (await page.textContent('#cell')).match(/, (.*): x /)[1];
@@ -596,6 +597,8 @@ test('a result becomes visible block by block, in frames of its own', async () =
   assert.equal(seen[0], 0);
   const most = Math.max(...seen.slice(1).map((v, i) => v - seen[i]));
   assert.ok(most <= 2, `${most} of ${blocks} blocks in one frame`);
+  const widths = await page.$$eval('canvas[data-map]', (all) => all.map((c) => [c.width, Math.round(c.clientWidth * devicePixelRatio)]));
+  for (const [drawn, is] of widths) assert.equal(drawn, is, 'a map is drawn at the width at which it is shown');
 });
 
 test('engine-more.wasm comes with the first call that needs it: where it does not come the page says so, and goes on', async () => {

@@ -1,6 +1,6 @@
 // This file makes the files that can be downloaded.
 import { element } from './chart.js';
-import { maps } from './result.js';
+import { combined, maps } from './result.js';
 import { $, fail, now } from './state.js';
 
 const cell = (s) => (/[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
@@ -35,11 +35,11 @@ const files = {
   u: () => ['U.csv', csv('feature', components(now.model.rank), now.table.features, now.model.u)],
   v: () => ['V.csv', csv('component', now.table.samples, components(now.model.rank), now.model.v)],
   curves: async () => {
-    const { model, table: t, uv } = now;
+    const { model, table: t } = now;
     const n = t.x.columns;
     const lines = ['feature,uv,t'];
     for (let i = 0; i < t.x.rows; i++) {
-      const row = Float64Array.from(uv.data.subarray(i * n, (i + 1) * n)).sort();
+      const row = combined(model, i).sort();
       const w = row.filter((_, j) => j % Math.ceil(n / 32) === 0 || j === n - 1);
       const values = model.method === 'nmf' ? w : await model.map(i, w);
       w.forEach((v, s) => lines.push(`${cell(t.features[i])},${v},${values[s]}`));

@@ -32,26 +32,28 @@ export function key(signed) {
 /** longest is the longest side of a canvas that all browsers draw. */
 const longest = 16384;
 
-/** image paints values, shares of the scale or NaN, in the given order of rows and columns. Of a side that is too long for
- * a canvas it paints every second, third, ... cell. */
-async function image({ rows, columns, shares, signed = false }, order, signal) {
-  const [down, across] = [rows, columns].map((side) => Math.ceil(side / longest));
+/** image paints a layer in the given order of rows and columns. Of a side that is too long for a canvas it paints every second,
+ * third, ... cell. */
+async function image({ shares, signed = false }, order, signal) {
+  const columns = order.columns.length;
+  const [down, across] = [order.rows.length, columns].map((side) => Math.ceil(side / longest));
   const canvas = document.createElement('canvas');
   canvas.width = Math.ceil(columns / across);
-  canvas.height = Math.ceil(rows / down);
+  canvas.height = Math.ceil(order.rows.length / down);
   const context = canvas.getContext('2d');
-  const pixels = context.createImageData(canvas.width, canvas.height);
-  const to = new Uint32Array(pixels.data.buffer);
+  const band = context.createImageData(canvas.width, Math.min(canvas.height, Math.ceil(2 ** 14 / canvas.width))); // of rows that are put on the canvas together
+  const to = new Uint32Array(band.data.buffer);
   const of = palettes[signed];
-  let at = 0;
+  const row = new Float64Array(columns);
   await inPieces(canvas.height, (r) => {
-    const row = order.rows[r * down] * columns;
-    for (let j = 0; j < columns; j += across, at++) {
-      const v = shares[row + order.columns[j]];
+    shares(order.rows[r * down], row);
+    const line = r % band.height;
+    for (let j = 0, at = line * canvas.width; j < columns; j += across, at++) {
+      const v = row[order.columns[j]];
       to[at] = of[v !== v ? 256 : v < 0 ? 0 : v > 1 ? 255 : Math.round(255 * v)];
     }
+    if (line === band.height - 1 || r === canvas.height - 1) context.putImageData(band, 0, r - line);
   }, signal);
-  context.putImageData(pixels, 0, 0);
   return canvas;
 }
 
@@ -80,7 +82,8 @@ export class Heatmaps {
     addEventListener('resize', () => this.draw());
   }
 
-  /** painted returns the images of the layers for show. The layers are named by the data-map of the canvases. */
+  /** painted returns the images of the layers for show. The layers are named by the data-map of the canvases. Each has a method
+   * shares(i, to), which writes row i of its matrix, as shares of the scale or NaN, and is signed where its scale has two sides. */
   async painted(layers, order, signal) {
     const all = [];
     for (const c of this.canvases) all.push(await image(layers[c.dataset.map], order, signal));
@@ -204,9 +207,10 @@ export class Heatmaps {
 
   paint(c, from) {
     const ratio = devicePixelRatio || 1;
-    c.width = Math.max(1, Math.round(c.clientWidth * ratio));
-    c.height = Math.max(1, Math.round(c.clientHeight * ratio));
-    const context = c.getContext('2d');
+    const [width, height] = [c.clientWidth, c.clientHeight].map((side) => Math.max(1, Math.round(side * ratio)));
+    if (c.width !== width) c.width = width; // where a size is set, if to what it was, the page is laid out again
+    if (c.height !== height) c.height = height;
+    const context = c.getContext('2d', { alpha: false });
     const { x, y, w, h } = this.window;
     context.imageSmoothingEnabled = w > c.width;
     c.classList.toggle('part', w < this.columns || h < this.rows);

@@ -15,61 +15,62 @@ const later = document.querySelectorAll('.maps > figure, .maps ~ *');
 
 /** clear removes the result of the last matrix. */
 export function clear() {
-  Object.assign(now, { model: undefined, fitted: undefined, uv: undefined, placed: undefined, curves: undefined, groups: undefined });
+  Object.assign(now, { model: undefined, fitted: undefined, placed: undefined, curves: undefined, groups: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
   for (const id of ['new', 'labels']) $(id).value = '';
   for (const what of ['placed', 'filled']) document.querySelector(`[data-save=${what}]`).disabled = true;
   for (const e of later) e.hidden = true;
 }
 
-/** product returns UV. */
-async function product({ u, v }, signal) {
-  const data = new Float64Array(u.rows * v.columns);
-  await inPieces(u.rows, (i) => {
-    for (let c = 0; c < u.columns; c++) {
-      const by = u.data[i * u.columns + c];
-      for (let j = 0; j < v.columns; j++) data[i * v.columns + j] += by * v.data[c * v.columns + j];
-    }
-  }, signal);
-  return { rows: u.rows, columns: v.columns, data };
+/** rowOf returns row i of a matrix. */
+const rowOf = ({ columns, data }, i) => data.subarray(i * columns, (i + 1) * columns);
+
+/** combined returns row i of UV, in row where it is given. */
+export function combined({ u, v: { columns, data } }, i, row = new Float64Array(columns)) {
+  row.fill(0);
+  for (let c = 0; c < u.columns; c++) {
+    const by = u.data[i * u.columns + c];
+    for (let j = 0, at = c * columns; j < columns; j++, at++) row[j] += by * data[at];
+  }
+  return row;
 }
 
-/** ranged returns the values of each row as shares of its range. */
-async function ranged({ rows, columns, data }, signal) {
-  const shares = new Float64Array(data.length);
-  await inPieces(rows, (i) => {
-    const row = data.subarray(i * columns, (i + 1) * columns);
-    let low = Infinity;
-    let high = -Infinity;
-    for (const v of row) {
-      if (v < low) low = v;
-      if (v > high) high = v;
-    }
-    for (let j = 0; j < columns; j++) shares[i * columns + j] = high > low ? (row[j] - low) / (high - low) : row[j] === row[j] ? 0.5 : NaN;
-  }, signal);
-  return { rows, columns, shares };
+/** ranged writes the values of a row as shares of its range. */
+function ranged(row, shares) {
+  let low = Infinity;
+  let high = -Infinity;
+  for (let j = 0; j < row.length; j++) {
+    if (row[j] < low) low = row[j];
+    if (row[j] > high) high = row[j];
+  }
+  for (let j = 0; j < row.length; j++) shares[j] = high > low ? (row[j] - low) / (high - low) : row[j] === row[j] ? 0.5 : NaN;
 }
 
-/** residuals returns X - T(UV) divided by the standard deviation of X's row, -2 to 2 as shares from 0 to 1. */
-async function residuals(x, t, signal) {
-  const { rows, columns } = x;
-  const shares = new Float64Array(rows * columns);
-  await inPieces(rows, (i) => {
-    const row = x.data.subarray(i * columns, (i + 1) * columns);
-    let seen = 0;
-    let sum = 0;
-    for (const v of row) {
-      if (v !== v) continue;
-      seen++;
-      sum += v;
-    }
-    const mean = sum / seen;
-    let squares = 0;
-    for (const v of row) if (v === v) squares += (v - mean) ** 2;
-    const deviation = Math.sqrt(squares / seen) || 1;
-    for (let j = 0; j < columns; j++) shares[i * columns + j] = 0.5 + (row[j] - t.data[i * columns + j]) / deviation / 4;
-  }, signal);
-  return { rows, columns, shares, signed: true };
+/** residuals writes x - t divided by the standard deviation of x, for a row x of X and a row t of T(UV), -2 to 2 as shares from 0 to 1. */
+function residuals(x, t, shares) {
+  let seen = 0;
+  let sum = 0;
+  for (let j = 0; j < x.length; j++) {
+    if (x[j] !== x[j]) continue;
+    seen++;
+    sum += x[j];
+  }
+  const mean = sum / seen;
+  let squares = 0;
+  for (let j = 0; j < x.length; j++) if (x[j] === x[j]) squares += (x[j] - mean) ** 2;
+  const deviation = Math.sqrt(squares / seen) || 1;
+  for (let j = 0; j < x.length; j++) shares[j] = 0.5 + (x[j] - t[j]) / deviation / 4;
+}
+
+/** layered returns the layers of the maps: what Heatmaps.painted takes. */
+function layered(x, model, fitted) {
+  const row = new Float64Array(x.columns);
+  return {
+    x: { shares: (i, to) => ranged(rowOf(x, i), to) },
+    uv: { shares: (i, to) => ranged(combined(model, i, row), to) },
+    t: { shares: (i, to) => ranged(rowOf(fitted, i), to) },
+    rest: { shares: (i, to) => residuals(rowOf(x, i), rowOf(fitted, i), to), signed: true },
+  };
 }
 
 /** ordered returns the order of features and of samples by the component that they have most of, the largest share first. */
@@ -120,17 +121,17 @@ function listed(title, all, names, choose) {
 export async function show(model, command, signal) {
   const { table: t } = now;
   const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
-  const uv = await product(model, signal);
   const order = await ordered(model, signal);
-  const layers = { x: await ranged(t.x, signal), uv: await ranged(uv, signal), t: await ranged(fitted, signal), rest: await residuals(t.x, fitted, signal) };
-  const images = await maps.painted(layers, order, signal);
-  const names = [];
-  await inPieces(Math.min(5000, t.features.length), (i) => names.push(make('option', '', { value: t.features[i] })), signal);
+  const images = await maps.painted(layered(t.x, model, fitted), order, signal);
   const components = [];
-  await inPieces(model.rank, (c) => components.push(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples)), signal);
+  await inPieces(model.rank, (c) => {
+    const div = document.createElement('div');
+    div.append(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples));
+    components.push(div);
+  }, signal);
   const parts = [
     ['', () => {
-      Object.assign(now, { model, command, fitted, uv, placed: undefined });
+      Object.assign(now, { model, command, fitted, placed: undefined });
       $('placed').textContent = $('new').value = '';
       document.querySelector('[data-save=placed]').disabled = true;
       document.querySelector('[data-save=filled]').disabled = !t.missing;
@@ -140,9 +141,11 @@ export async function show(model, command, signal) {
       maps.show(images, order, tints());
     }],
     ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
-    ['.maps ~ .keys, #cell', () => $('names').replaceChildren(...names)],
+    ['.maps ~ .keys, #cell', () => {}],
     ['.pair:has(#curve)', () => drawCell(order.rows[0], order.columns[0], true)],
-    ['', () => $('components').replaceChildren(...components)],
+    ['', () => $('components').replaceChildren(...components.slice(0, 2))], // two take some 5 ms to be laid out, and about four are in sight
+    ['', () => $('components').append(...components.slice(2, 4))],
+    ['', () => $('components').append(...components.slice(4))],
     ['.pair:has(#samples)', () => {
       for (const [k, id] of ['across', 'up'].entries()) {
         $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
@@ -223,26 +226,26 @@ function drawSamples() {
 // The part of the maps that is in view, as tables.
 
 function drawTables() {
-  const { table: t, uv, fitted } = now;
+  const { table: { x, features, samples }, model, fitted } = now;
   if (!fitted) return;
   const { rows, columns } = maps.view(12);
-  const n = t.x.columns;
-  const values = { x: (at) => t.x.data[at], uv: (at) => uv.data[at], t: (at) => fitted.data[at], rest: (at) => t.x.data[at] - fitted.data[at] };
+  const values = { x: (i) => rowOf(x, i), uv: (i) => combined(model, i), t: (i) => rowOf(fitted, i), rest: (i) => rowOf(x, i).map((v, j) => v - rowOf(fitted, i)[j]) };
   for (const details of document.querySelectorAll('.maps details[open]')) {
-    const value = values[details.dataset.table];
-    details.querySelector('.table').replaceChildren(table(['feature', ...columns.map((j) => t.samples[j])], rows.map((i) => [t.features[i], ...columns.map((j) => value(i * n + j))])));
+    const lines = rows.map((i) => {
+      const row = values[details.dataset.table](i);
+      return [features[i], ...columns.map((j) => row[j])];
+    });
+    details.querySelector('.table').replaceChildren(table(['feature', ...columns.map((j) => samples[j])], lines));
   }
 }
 for (const details of document.querySelectorAll('.maps details')) details.ontoggle = drawTables;
 
 let drawn;
 async function drawCell(i, j, byKey) {
-  const { table: t, model, uv, fitted } = now;
-  const n = t.x.columns;
-  const at = (m) => m.data[i * n + j];
+  const { table: t, model, fitted } = now;
+  const [measured, row, made] = [rowOf(t.x, i), combined(model, i), rowOf(fitted, i)];
   $('cell').ariaLive = byKey ? 'polite' : 'off'; // screen readers do not read out every cell that a pointer passes
-  $('cell').textContent = `${t.features[i]}, ${t.samples[j]}: x ${short(at(t.x))}, UV ${short(at(uv))}, T(UV) ${short(at(fitted))}, x − T(UV) ${short(at(t.x) - at(fitted))}`;
-  const row = uv.data.subarray(i * n, (i + 1) * n);
+  $('cell').textContent = `${t.features[i]}, ${t.samples[j]}: x ${short(measured[j])}, UV ${short(row[j])}, T(UV) ${short(made[j])}, x − T(UV) ${short(measured[j] - made[j])}`;
   const key = (drawn = `${i},${j}`);
   let line = [];
   if (model.method !== 'nmf') {
@@ -255,12 +258,21 @@ async function drawCell(i, j, byKey) {
     line = Array.from(values, (v, s) => [w[s], v]);
     if (drawn !== key || now.model !== model) return;
   }
-  const points = Array.from(row, (w, c) => [w, t.x.data[i * n + c]]);
+  const points = Array.from(row, (w, c) => [w, measured[c]]);
   $('curve').querySelector('figcaption').textContent = `${t.features[i]}: what was measured in every sample against its UV${line.length ? ', and the curve T' : ''}`;
-  $('curve').querySelector('.plot').replaceChildren(plot(`${t.features[i]}: x against UV`, { points, groups: now.groups?.samples && points.map((_, c) => groupOf(c)), line, here: [at(uv), at(t.x)], x: 'UV', y: 'x' }));
-  beside($('curve'), () => table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, fitted.data[i * n + c]])));
+  $('curve').querySelector('.plot').replaceChildren(plot(`${t.features[i]}: x against UV`, { points, groups: now.groups?.samples && points.map((_, c) => groupOf(c)), line, here: [row[j], measured[j]], x: 'UV', y: 'x' }));
+  beside($('curve'), () => table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, made[c]])));
 }
 
+// The names to choose from are listed for the first who wants to choose.
+let named; // the table whose names are listed
+$('search').onfocus = () => {
+  const { table: t } = now;
+  if (named === t) return;
+  named = t;
+  $('names').replaceChildren();
+  inPieces(Math.min(5000, t.features.length), (i) => named === t && $('names').append(make('option', '', { value: t.features[i] })));
+};
 $('search').onchange = (e) => {
   const i = now.table.features.indexOf(e.target.value);
   if (i >= 0) maps.row(i);

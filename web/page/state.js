@@ -50,9 +50,9 @@ export async function pause(signal) {
       cancelAnimationFrame(frame);
       go(performance.now() + 200);
     }, document.hidden ? 0 : 100);
-    const frame = requestAnimationFrame((began) => {
+    const frame = requestAnimationFrame(() => {
       clearTimeout(late);
-      setTimeout(() => go(Math.max(began + 8, performance.now() + 2)));
+      setTimeout(() => go(performance.now() + 4));
     });
   });
   signal?.throwIfAborted();
