@@ -393,6 +393,11 @@ func CombineAt(w, u, v []float64, cols []uint32) {
 // DotsAt adds R V at some samples to g; see [CombineAt].
 func DotsAt(g, v, r []float64, cols []uint32) { dotsAt(g, v, r[:len(cols)], cols, len(g)) }
 
+// DotsSquaresAt adds R V at some samples to g, and to h Q V∘V with the squares of V; see [CombineAt].
+func DotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
+	dotsSquaresAt(g, h[:len(g)], v, r[:len(cols)], q[:len(cols)], cols, len(g))
+}
+
 // AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
 func AccumulateAt(acc, u, r []float64, cols []uint32) {
 	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
@@ -427,6 +432,15 @@ func AddRun(list []uint32, row, cells int) []uint32 {
 
 // ListOf is how many numbers so many lists have at most that have so many runs together.
 func ListOf(runs, lists int) int { return 4*runs + 2*lists }
+
+// CombineRuns fills r_p with w_p of [CombineAt] for the cells p of runs. Components from k on are 0 in u and v, and the rest is as
+// [RatioDotsRuns] has it.
+func CombineRuns(r, u, v []float64, runs Runs, stride, k int) {
+	c := runs.begin(r, u, v, stride)
+	if !runs.none() {
+		combineRuns(r[:len(runs.X)], u[c:], v[c:], runs.Cols, runs.List, stride, k-c)
+	}
+}
 
 // RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineAt] for the cells p of runs, and adds to rows of g as
 // [DotsAt] does, the whole blocks of a run first and then its rest. stride is how many numbers a row has. r has as many numbers as
