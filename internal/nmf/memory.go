@@ -104,7 +104,7 @@ func (s Sizes) Newton(lead bool) float64 {
 	}
 	sum += product(s.Workers, room+product(7, strip)+3*stripColumns)
 	if s.plain() {
-		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(3, kp)+5)+product(4, s.chunkRoom()))
+		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(3, kp)+5)+product(2, s.chunkRoom())+3*kernel.RunCells)
 	}
 	if lead {
 		few := s

@@ -22,7 +22,8 @@ type newtonBand struct {
 	squares  []float64    // of rows of U
 	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
-	room     [4][]float64 // what belongs to the cells of a chunk, as w
+	room     [2][]float64 // what belongs to the cells of a chunk, as w
+	sums     [3][kernel.RunCells]float64
 	steps    [][3]float64 // of each row: what the step is taken of
 	slopes   []float64    // of each row: along the direction
 	most     []float64    // of each row: the longest step
@@ -68,27 +69,32 @@ func (f *Newton) turnTile(_, tile int) {
 func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, f.thin.kp)
 	for _, c := range b.chunks {
-		runs, n := b.in(c), c.cells[1]-c.cells[0]
-		w, d, c2, c3, rho := b.w[:n], b.room[0][:n], b.room[1][:n], b.room[2][:n], b.room[3][:n]
+		runs, n := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
+		w, d := b.w[:len(runs.X)], b.room[0][:len(runs.X)]
 		kernel.CombineRuns(w, b.u, f.thin.v, runs, f.thin.kp, f.K)
 		kernel.CombineRuns(d, b.u, f.thin.other, runs, f.thin.kp, f.K)
-		clear(c2)
-		clear(c3)
-		clear(rho)
-		kernel.Stretch(c2, c3, rho, w, d, runs.X, divergence.LeastT)
-		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
-			from, to := run.at-c.cells[0], run.at-c.cells[0]+run.n
-			ex.scatter(runs.Cols[from:to], c2[from:to], c3[from:to], rho[from:to])
+		for from := kernel.RunsBefore; from < n; from += kernel.RunCells {
+			to := min(from+kernel.RunCells, n)
+			b.stretch(ex, runs.Cols[from:to], w[from:to], d[from:to], runs.X[from:to])
 		}
 	}
 }
 
-// scatter adds what some cells of a row say of the step to the sums of their columns.
-func (ex *newtonPart) scatter(cols []uint32, c2, c3, rho []float64) {
+// stretch adds to what the step of V is taken of what cells of products w say, which the direction changes by d. Where x is 0,
+// after the cells of a row, they say nothing.
+func (b *band) stretch(ex *newtonPart, cols []uint32, w, d, x []float64) {
+	n := len(cols)
+	c2, c3, rho := b.sums[0][:n], b.sums[1][:n], b.sums[2][:n]
+	clear(c2)
+	clear(c3)
+	clear(rho)
+	kernel.Stretch(c2, c3, rho, w, d, x, divergence.LeastT)
 	to2, to3, most := ex.c2, ex.c3[:len(ex.c2)], ex.rho[:len(ex.c2)]
-	c2, c3, rho = c2[:len(cols)], c3[:len(cols)], rho[:len(cols)]
-	for p, col := range cols {
-		j := int(col)
+	for p, x := range x[:n] {
+		if x == 0 {
+			continue
+		}
+		j := int(cols[p])
 		to2[j] += c2[p]
 		to3[j] += c3[p]
 		if r := rho[p]; r > most[j] {
