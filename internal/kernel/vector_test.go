@@ -659,7 +659,7 @@ func TestVectorRuns(t *testing.T) {
 			for _, one := range list {
 				cells := runs.Cols[at : at+Pad(one.cells)]
 				wantW = append(wantW, make([]float64, len(cells))...)
-				CombineAt(wantW[len(wantW)-len(cells):], u[one.row*k:(one.row+1)*k], v, cells)
+				combineAt(wantW[len(wantW)-len(cells):], u[one.row*k:(one.row+1)*k], v, cells, k)
 				for p := at; p < at+one.cells; p++ {
 					w, j := 0.0, int(runs.Cols[p])
 					for c := range parts {
@@ -757,8 +757,8 @@ func TestVectorAt(t *testing.T) {
 					}
 					return v
 				}
-				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
-				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
+				compare(t, "combineAt", func(v [][]float64) float64 { combineAt(v[0], v[1], v[2], cols, k); return 0 }, any(count), any(k), any(n*k))
+				compare(t, "dotsAt", func(v [][]float64) float64 { dotsAt(v[0], v[1], v[2], cols, k); return 0 }, any(k), any(n*k), any(count))
 				compare(t, "dotsSquaresAt", func(v [][]float64) float64 { DotsSquaresAt(v[0], v[1], v[2], v[3], v[4], cols); return 0 },
 					any(k), any(k), any(n*k), any(count), any(count))
 				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))

@@ -19,7 +19,7 @@ package nmf
 // # Layout
 //
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
-// sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineRuns and its neighbours). As many thin rows as
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
 // second cache once for all of them. Before that the cells of a band are copied to where they lie in this order, tile by tile and
 // row by row, and each row's in whole blocks. So memory is read in order, and kernels go from row to row without
