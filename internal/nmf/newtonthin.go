@@ -23,7 +23,7 @@ type newtonBand struct {
 	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
 	room     [2][]float64 // what belongs to the cells of a chunk, as w
-	sums     [3][kernel.RunCells]float64
+	sums     [3][]float64 // what RunCells of these say of a step
 	steps    [][3]float64 // of each row: what the step is taken of
 	slopes   []float64    // of each row: along the direction
 	most     []float64    // of each row: the longest step
@@ -43,6 +43,9 @@ func (f *Newton) takeThin() {
 		b.steps, b.slopes, b.most = make([][3]float64, rows), v(rows), v(rows)
 		for i := range b.room {
 			b.room[i] = v(len(b.w))
+		}
+		for i := range b.sums {
+			b.sums[i] = v(kernel.RunCells)
 		}
 	}
 }
