@@ -132,6 +132,55 @@ func dotsAt(f *Func) {
 	})
 }
 
+// dotsSquaresAt has sums of both kinds, over samples at even and at odd places: as many registers as are there.
+func dotsSquaresAt(f *Func) {
+	g, blocks, h, v := f.base("g", R5), f.length("g", R1), f.base("h", R3), f.base("v", R4)
+	const row, r, q, cols, left = R9, R6, R2, R7, R8
+	f.stride(row)
+	f.shrR(blocks, Imm(3))
+	f.groups(blocks, pick(f, []int{2, 1}, []int{1}), func(n int) {
+		sum := func(chain, kind, b int, h Vec) Vec { return f.nth(V8, (2*chain+kind)*n+b, h) }
+		f.halves(func(h Vec, _ int) {
+			for i := range 4 * n {
+				f.clear(f.nth(V8, i, h))
+			}
+		})
+		f.base("r", r)
+		f.base("q", q)
+		f.base("cols", cols)
+		f.length("cols", left)
+		f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
+			for i := range m {
+				j := at(i)
+				f.broadcast(V0, mem(8*i, r))
+				f.broadcast(V1, mem(8*i, q))
+				for b := range n {
+					f.halves(func(h Vec, off int) {
+						f.load(V2, mem(64*b+off, v, j.times(1)))
+						f.mul(V3, V2, V0)
+						f.add(sum(i%2, 0, b, h), sum(i%2, 0, b, h), V3)
+						f.mul(V2, V2, V2)
+						f.mul(V2, V2, V1)
+						f.add(sum(i%2, 1, b, h), sum(i%2, 1, b, h), V2)
+					})
+				}
+			}
+			f.advance(8*m, r, q)
+		})
+		for b := range n {
+			for kind, to := range []Reg{g, h} {
+				f.halves(func(h Vec, off int) {
+					s := sum(0, kind, b, h)
+					f.add(s, s, sum(1, kind, b, h))
+					f.add(s, s, mem(64*b+off, to))
+					f.store(mem(64*b+off, to), s)
+				})
+			}
+		}
+		f.advance(64*n, g, h, v)
+	})
+}
+
 func accumulateAt(f *Func) {
 	acc, u, blocks := f.base("acc", R4), f.base("u", R3), f.length("u", R1)
 	const row, r, cols, left = R9, R6, R7, R8
@@ -226,31 +275,9 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u fun
 				}
 				sample(n, cell, f.sample(cell-16, cols, row))
 				j = f.sample(cell, cols, row)
-				sum := []Vec{products + Vec(i), V4} // of the registers of both blocks
-				for h := range n {
-					to, at := V5, mem(wide*h, v, j.times(1))
-					if h < block {
-						to = sum[h]
-					}
-					if by, ok := u(n, h).(Vec); ok {
-						f.mul(to, by, at)
-					} else {
-						f.load(to, at)
-						f.mul(to, to, u(n, h))
-					}
-					if h >= block {
-						f.add(sum[h-block], sum[h-block], to)
-					}
-				}
-				if block == 2 {
-					f.add(sum[0], sum[0], sum[1])
-				}
+				f.productsOf(n, products+Vec(i), v, j, func(h int) Operand { return u(n, h) })
 			}
-			if block == 2 {
-				f.reduceJoined(products, 1, V4)
-			} else {
-				f.reduceEach(products, V2)
-			}
+			f.sumOf(products)
 			f.add(V0, products, mem(wide*half, r))
 			f.store(mem(wide*half, r), V0)
 			f.broadcast(V1, f.arg("low"))
@@ -281,6 +308,98 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u fun
 		}
 	}
 	f.at(end)
+}
+
+// combineRuns goes over eight cells of all rows at a time, as ratiosOfRuns does.
+func combineRuns(f *Func) {
+	const k, v, r, uRow, runs, left, cols, row = R1, R4, R8, R3, R1, R2, R7, R9
+	f.base("v", v)
+	f.stride(row)
+	block, wide := f.h(), 8*f.Lanes
+	products, u := pick(f, V8, V0), pick(f, Vec(16), V6)
+	end := f.label("end")
+	for n := 2 * block; n >= block; n-- {
+		fewer := f.label("parts")
+		if n > block {
+			f.value("k", k)
+			f.branch(k, LE, Imm(f.Lanes*(n-1)), fewer)
+		}
+		f.base("cols", cols)
+		f.advance(64, cols)
+		f.base("r", r)
+		f.advance(128, r)
+		f.base("runs", runs)
+		again, loop := f.label("again"), f.label("loop")
+		f.at(again)
+		f.wordR(uRow, mem(0, runs))
+		f.mulR(uRow, row)
+		f.addR(uRow, f.arg("u_base"))
+		for h := range n {
+			f.load(u+Vec(h), mem(wide*h, uRow))
+		}
+		f.wordR(left, mem(4, runs))
+		f.advance(8, runs)
+		f.at(loop)
+		for half := range block {
+			for i := range f.Lanes {
+				cell := f.Lanes*half + i
+				j := f.sample(16+cell, cols, row)
+				for line := range (n + block - 1) / block {
+					f.prefetchNear(mem(64*line, v, j.times(1)))
+				}
+				j = f.sample(cell, cols, row)
+				f.productsOf(n, products+Vec(i), v, j, func(h int) Operand { return u + Vec(h) })
+			}
+			f.sumOf(products)
+			f.add(V0, products, mem(wide*half, r))
+			f.store(mem(wide*half, r), V0)
+		}
+		f.advance(64, r)
+		f.advance(32, cols)
+		f.decR(left)
+		f.jumpIf(NE, loop)
+		f.wordR(left, mem(4, runs))
+		f.branch(left, NE, Imm(0), again)
+		if n > block {
+			f.jump(end)
+			f.at(fewer)
+		}
+	}
+	f.at(end)
+}
+
+// productsOf fills to with the products of a row of u, of n registers, and the row of v at a place, added up over blocks. V4 and V5
+// are scratch.
+func (f *Func) productsOf(n int, to Vec, v, at Reg, u func(h int) Operand) {
+	block, wide := f.h(), 8*f.Lanes
+	sum := []Vec{to, V4} // of the registers of both blocks
+	for h := range n {
+		to, from := V5, mem(wide*h, v, at.times(1))
+		if h < block {
+			to = sum[h]
+		}
+		if by, ok := u(h).(Vec); ok {
+			f.mul(to, by, from)
+		} else {
+			f.load(to, from)
+			f.mul(to, to, u(h))
+		}
+		if h >= block {
+			f.add(sum[h-block], sum[h-block], to)
+		}
+	}
+	if block == 2 {
+		f.add(sum[0], sum[0], sum[1])
+	}
+}
+
+// sumOf sums what productsOf has filled for as many samples as there are lanes, into the first of these registers.
+func (f *Func) sumOf(products Vec) {
+	if f.h() == 2 {
+		f.reduceJoined(products, 1, V4)
+	} else {
+		f.reduceEach(products, V2)
+	}
 }
 
 func ratioDotsRuns(f *Func) {

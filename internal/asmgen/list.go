@@ -18,7 +18,7 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
+var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -68,7 +68,9 @@ var packages = []pkg{
 		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},
 		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
 		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
+		{"dotsSquaresAt", "g, h, v, r, q []float64, cols []uint32, stride int", "", dotsSquaresAt},
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
+		{"combineRuns", "r, u, v []float64, cols, runs []uint32, stride, k int", "", combineRuns},
 		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioDotsRuns},
 		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioAccumulateRuns},
 		{"largest", "to, cols []uint32", "", largest},

@@ -67,6 +67,20 @@ func dotsAt_g(g, v, r []float64, cols []uint32, stride int) {
 	}
 }
 
+func dotsSquaresAt_g(g, h, v, r, q []float64, cols []uint32, stride int) {
+	h, r, q = h[:len(g)], r[:len(cols)], q[:len(cols)]
+	for c := range g {
+		var gs, hs [2]float64 // of even and of odd places
+		for p, j := range cols {
+			x := v[int(j)*stride+c]
+			gs[p&1] += float64(r[p] * x)
+			hs[p&1] += float64(q[p] * float64(x*x))
+		}
+		g[c] += gs[0] + gs[1]
+		h[c] += hs[0] + hs[1]
+	}
+}
+
 func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 	k := len(u)
 	r = r[:len(cols)]
@@ -78,7 +92,7 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 	}
 }
 
-// ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how many blocks of its cells come
+// combineRuns, ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how many blocks of its cells come
 // next, and (0, 0) at the end. The first cell is at place RunsBefore. There are a span of components at most, of which those from k on are 0
 // in all matrices: assembly leaves out what it can of them. In assembly each is one loop of what is one after another here.
 
@@ -103,6 +117,13 @@ func eachPart(runs []uint32, g func(row, at, end int)) {
 		if rest > 0 {
 			g(row, at+cells, at+cells+rest)
 		}
+	})
+}
+
+func combineRuns_g(r, u, v []float64, cols, runs []uint32, stride, k int) {
+	eachRun(runs, func(row, at, cells, rest int) {
+		end := at + cells + rest
+		combineAt(r[at:end], u[row*stride:][:Pad(k)], v, cols[at:end], stride)
 	})
 }
 

@@ -381,19 +381,14 @@ func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
-// CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
-// numbers each, whole blocks of components; DotsAt adds Σ_p r_p V_jc to g_c, AccumulateAt adds u_c r_p to acc_jc. All
-// cols are different and below the number of such rows: that is not checked.
-func CombineAt(w, u, v []float64, cols []uint32) {
-	w = w[:len(cols)]
-	clear(w)
-	combineAt(w, u, v, cols, len(u))
+// DotsSquaresAt adds Σ_p r_p V_jc to g_c and Σ_p q_p V_jc² to h_c, with j = cols_p, for V that lies sample by sample, a row of len(g)
+// numbers each, whole blocks of components; AccumulateAt adds u_c r_p to acc_jc. All cols are different and below the number of such
+// rows: that is not checked.
+func DotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
+	dotsSquaresAt(g, h[:len(g)], v, r[:len(cols)], q[:len(cols)], cols, len(g))
 }
 
-// DotsAt adds R V at some samples to g; see [CombineAt].
-func DotsAt(g, v, r []float64, cols []uint32) { dotsAt(g, v, r[:len(cols)], cols, len(g)) }
-
-// AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
+// AccumulateAt adds the products of u and r to some rows of acc; see [DotsSquaresAt].
 func AccumulateAt(acc, u, r []float64, cols []uint32) {
 	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
 }
@@ -428,10 +423,18 @@ func AddRun(list []uint32, row, cells int) []uint32 {
 // ListOf is how many numbers so many lists have at most that have so many runs together.
 func ListOf(runs, lists int) int { return 4*runs + 2*lists }
 
-// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineAt] for the cells p of runs, and adds to rows of g as
-// [DotsAt] does, the whole blocks of a run first and then its rest. stride is how many numbers a row has. r has as many numbers as
-// there are cells; those before and after the runs are anything. Components from k on, less than a block of them, are 0 in g, u
-// and v: AVX2 leaves them out.
+// CombineRuns fills r_p = Σ_c u_c V_jc for the cells p of runs, u being the row of U and j the sample of the cell. V lies as
+// [DotsSquaresAt] has it; stride is how many numbers a row has. r has as many numbers as there are cells; those before and after the
+// runs are anything. Components from k on, less than a block of them, are 0 in all matrices: AVX2 leaves them out.
+func CombineRuns(r, u, v []float64, runs Runs, stride, k int) {
+	c := runs.begin(r, u, v, stride)
+	if !runs.none() {
+		combineRuns(r[:len(runs.X)], u[c:], v[c:], runs.Cols, runs.List, stride, k-c)
+	}
+}
+
+// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineRuns], and adds Σ_p r_p V_jc to rows of g, over the whole blocks of
+// a run first and then over its rest.
 func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
 	if runs.none() {
@@ -446,7 +449,7 @@ func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k i
 }
 
 // RatioAccumulateRuns fills r as [RatioDotsRuns] does, adds Σ x log2 r of each row to the sum of its Lanes lanes of logs, with the
-// logarithm of elem.RoughLog2, and to acc, 0 from component k on, as [AccumulateAt] does.
+// logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
 func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
 	if runs.none() {

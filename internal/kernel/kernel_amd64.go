@@ -586,6 +586,23 @@ func dotsAtAVX512(g, v, r []float64, cols []uint32, stride int)
 //go:noescape
 func dotsAtAVX2(g, v, r []float64, cols []uint32, stride int)
 
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.AVX512:
+		dotsSquaresAtAVX512(g, h, v, r, q, cols, stride)
+	case cpu.AVX2:
+		dotsSquaresAtAVX2(g, h, v, r, q, cols, stride)
+	default:
+		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+	}
+}
+
+//go:noescape
+func dotsSquaresAtAVX512(g, h, v, r, q []float64, cols []uint32, stride int)
+
+//go:noescape
+func dotsSquaresAtAVX2(g, h, v, r, q []float64, cols []uint32, stride int)
+
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
@@ -602,6 +619,23 @@ func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
 
 //go:noescape
 func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
+
+func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
+	switch level {
+	case cpu.AVX512:
+		combineRunsAVX512(r, u, v, cols, runs, stride, k)
+	case cpu.AVX2:
+		combineRunsAVX2(r, u, v, cols, runs, stride, k)
+	default:
+		combineRuns_g(r, u, v, cols, runs, stride, k)
+	}
+}
+
+//go:noescape
+func combineRunsAVX512(r, u, v []float64, cols, runs []uint32, stride, k int)
+
+//go:noescape
+func combineRunsAVX2(r, u, v []float64, cols, runs []uint32, stride, k int)
 
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {

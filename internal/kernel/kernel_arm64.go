@@ -416,6 +416,18 @@ func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 //go:noescape
 func dotsAtNEON(g, v, r []float64, cols []uint32, stride int)
 
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+	switch level {
+	case cpu.NEON:
+		dotsSquaresAtNEON(g, h, v, r, q, cols, stride)
+	default:
+		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+	}
+}
+
+//go:noescape
+func dotsSquaresAtNEON(g, h, v, r, q []float64, cols []uint32, stride int)
+
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
@@ -427,6 +439,13 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 
 //go:noescape
 func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
+
+func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
+	switch level {
+	default:
+		combineRuns_g(r, u, v, cols, runs, stride, k)
+	}
+}
 
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {

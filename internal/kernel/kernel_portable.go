@@ -80,8 +80,16 @@ func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u,
 
 func dotsAt(g, v, r []float64, cols []uint32, stride int) { dotsAt_g(g, v, r, cols, stride) }
 
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+	dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+}
+
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	accumulateAt_g(acc, u, r, cols, stride)
+}
+
+func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
+	combineRuns_g(r, u, v, cols, runs, stride, k)
 }
 
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {

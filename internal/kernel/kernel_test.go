@@ -255,20 +255,29 @@ func TestAt(t *testing.T) {
 				return v
 			}
 			cols := someOf(&r, n, count)
-			u, v, w, x := some(k), some(n*k), some(count), some(count)
-			g, acc := some(k), some(n*k)
-			wantG, wantAcc, wantW := slices.Clone(g), slices.Clone(acc), make([]float64, count)
+			u, v, w, x, q := some(k), some(n*k), make([]float64, count), some(count), some(count)
+			g, h, acc := some(k), some(k), some(n*k)
+			wantG, wantH, wantAcc, wantW := slices.Clone(g), slices.Clone(h), slices.Clone(acc), make([]float64, count)
+			sameG, sameH := slices.Clone(g), slices.Clone(h)
 			for p, j := range cols {
 				for c, b := range u {
 					wantW[p] += b * v[int(j)*k+c]
 					wantG[c] += x[p] * v[int(j)*k+c]
+					wantH[c] += q[p] * v[int(j)*k+c] * v[int(j)*k+c]
 					wantAcc[int(j)*k+c] += b * x[p]
 				}
 			}
-			CombineAt(w, u, v, cols)
-			DotsAt(g, v, x, cols)
+			combineAt(w, u, v, cols, k)
+			DotsSquaresAt(g, h, v, x, q, cols)
 			AccumulateAt(acc, u, x, cols)
-			for _, c := range [][2][]float64{{w, wantW}, {g, wantG}, {acc, wantAcc}} {
+			squares := slices.Clone(v)
+			Multiply(squares, v, v)
+			dotsAt(sameG, v, x, cols, k)
+			dotsAt(sameH, squares, q, cols, k)
+			if !slices.Equal(g, sameG) || !slices.Equal(h, sameH) {
+				t.Fatalf("%d components, %d samples: sums over V and its squares are %v and %v, each alone %v and %v", k, count, g, h, sameG, sameH)
+			}
+			for _, c := range [][2][]float64{{w, wantW}, {g, wantG}, {h, wantH}, {acc, wantAcc}} {
 				for i, want := range c[1] {
 					if !(math.Abs(c[0][i]-want) <= 1e-14*want) {
 						t.Fatalf("%d components, %d samples: number %d is %v, want %v", k, count, i, c[0][i], want)

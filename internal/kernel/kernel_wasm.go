@@ -435,6 +435,18 @@ func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 //go:noescape
 func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+	if level == cpu.SIMD128 {
+		dotsSquaresAtSIMD128(place(g), int32(len(g)), place(h), place(v), place(r), place(q), place(cols), int32(len(cols)), int32(stride))
+		return
+	}
+	dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+}
+
+//go:wasmimport quantmf kernel_dotsSquaresAt
+//go:noescape
+func dotsSquaresAtSIMD128(g_base unsafe.Pointer, g_len int32, h_base unsafe.Pointer, v_base unsafe.Pointer, r_base unsafe.Pointer, q_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
 		accumulateAtSIMD128(place(acc), place(u), int32(len(u)), place(r), place(cols), int32(len(cols)), int32(stride))
@@ -446,6 +458,10 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 //go:wasmimport quantmf kernel_accumulateAt
 //go:noescape
 func accumulateAtSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+
+func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
+	combineRuns_g(r, u, v, cols, runs, stride, k)
+}
 
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)

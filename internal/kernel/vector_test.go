@@ -655,7 +655,11 @@ func TestVectorRuns(t *testing.T) {
 				}
 			}
 			wantR, at := make([]float64, most), RunsBefore
+			var wantW []float64 // of the cells and of what lies after them
 			for _, one := range list {
+				cells := runs.Cols[at : at+Pad(one.cells)]
+				wantW = append(wantW, make([]float64, len(cells))...)
+				combineAt(wantW[len(wantW)-len(cells):], u[one.row*k:(one.row+1)*k], v, cells, k)
 				for p := at; p < at+one.cells; p++ {
 					w, j := 0.0, int(runs.Cols[p])
 					for c := range parts {
@@ -682,6 +686,12 @@ func TestVectorRuns(t *testing.T) {
 					}
 				}
 			}
+			CombineRuns(gotR, u, v, runs, k, parts)
+			for p, j := range runs.Cols[RunsBefore : most-RunsAfter] {
+				if w := gotR[RunsBefore+p]; wantW[p] != w {
+					t.Fatalf("%d components, list %d: the product of column %d is %v, want %v", parts, l, j, w, wantW[p])
+				}
+			}
 			RatioDotsRuns(gotG, gotR, u, v, runs, k, low, parts)
 			near("g", gotG, wantG, 1e-8)
 			near("r", gotR[RunsBefore:most-RunsAfter], wantR[RunsBefore:most-RunsAfter], 1e-9)
@@ -704,6 +714,12 @@ func TestVectorRuns(t *testing.T) {
 			for _, list := range lists {
 				k, runs, padded, any := of(parts, list)
 				most := len(runs.X)
+				compare(t, "combineRuns", func(v [][]float64) float64 {
+					CombineRuns(v[0], v[1], v[2], runs, k, parts)
+					clear(v[0][:RunsBefore]) // which nothing is promised of
+					clear(v[0][most-RunsAfter:])
+					return 0
+				}, any(most), padded(rows), padded(n))
 				compare(t, "ratioDotsRuns", func(v [][]float64) float64 {
 					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, low, parts)
 					clear(v[1][:RunsBefore]) // which nothing is promised of
@@ -741,8 +757,10 @@ func TestVectorAt(t *testing.T) {
 					}
 					return v
 				}
-				compare(t, "combineAt", func(v [][]float64) float64 { CombineAt(v[0], v[1], v[2], cols); return 0 }, any(count), any(k), any(n*k))
-				compare(t, "dotsAt", func(v [][]float64) float64 { DotsAt(v[0], v[1], v[2], cols); return 0 }, any(k), any(n*k), any(count))
+				compare(t, "combineAt", func(v [][]float64) float64 { combineAt(v[0], v[1], v[2], cols, k); return 0 }, any(count), any(k), any(n*k))
+				compare(t, "dotsAt", func(v [][]float64) float64 { dotsAt(v[0], v[1], v[2], cols, k); return 0 }, any(k), any(n*k), any(count))
+				compare(t, "dotsSquaresAt", func(v [][]float64) float64 { DotsSquaresAt(v[0], v[1], v[2], v[3], v[4], cols); return 0 },
+					any(k), any(k), any(n*k), any(count), any(count))
 				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
 				if count == 0 {
 					continue

@@ -104,7 +104,7 @@ func (s Sizes) Newton(lead bool) float64 {
 	}
 	sum += product(s.Workers, room+product(7, strip)+3*stripColumns)
 	if s.plain() {
-		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(2, kp)+5)+7*kernel.RunCells)
+		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(3, kp)+5)+product(2, s.chunkRoom())+3*kernel.RunCells)
 	}
 	if lead {
 		few := s
@@ -135,7 +135,7 @@ func (s Sizes) survey() float64 {
 func (s Sizes) thin(matrices, each float64) float64 {
 	kp, rows := s.kp(), s.thinRows()
 	return product(matrices, kp, s.np()) +
-		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+product(rows, product(2, kp)+kernel.Lanes+s.thinTiles())+product(5, s.thinRuns())+product(7, s.thinChunks())+chunkRoom)
+		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+product(rows, product(2, kp)+kernel.Lanes+s.thinTiles())+product(5, s.thinRuns())+product(7, s.thinChunks())+s.chunkRoom())
 }
 
 // thinRows, thinRuns, thinChunks and thinRoom are how many rows, runs and chunks a band has at most, and for how many cells there is room.
@@ -151,10 +151,18 @@ func (s Sizes) thinRoom() float64 {
 }
 func (s Sizes) thinCells() float64 { return product(min(bandCells, math.Ceil(s.D/thinShare))+1, s.N) }
 
+// chunkRoom is how many cells a chunk has at most.
+func (s Sizes) chunkRoom() float64 {
+	return float64(chunkRoom(int(min(s.N, s.thinWidth()))))
+}
+
 // thinTiles is how many tiles of samples thin rows have.
 func (s Sizes) thinTiles() float64 {
-	return math.Ceil(s.N / float64(thinWidth(int(min(s.kp(), 1<<30)))))
+	return math.Ceil(s.N / s.thinWidth())
 }
+
+// thinWidth is how many samples the widest of them has.
+func (s Sizes) thinWidth() float64 { return float64(thinWidth(int(min(s.kp(), 1<<30)))) }
 
 // blocks is n padded to whole blocks.
 func blocks(n float64) float64 { return product(math.Ceil(n/kernel.Lanes), kernel.Lanes) }

@@ -406,7 +406,7 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 // onward makes the half of U for the new V, and the next y, and returns the losses there.
 func (f *Newton) onward() Losses {
 	f.between()
-	f.uprights(f.z, f.z2, f.nv)
+	f.uprights(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.lossesNext()
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, in that of U the squares
-// of the new V; and the next y of V.
+// newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y of V.
 type newtonThin struct {
 	other, next []float64
 	three       [3][]float64 // what v, other and next are filled with
@@ -20,11 +19,11 @@ type newtonThin struct {
 // newtonBand is a worker's further room.
 type newtonBand struct {
 	p, h     []float64    // rows of U: the direction; the curvature
-	squares  []float64    // of a row
+	squares  []float64    // of rows of U
 	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
-	ones     []float64    // of a run
-	run      [6][]float64 // what belongs to its cells
+	room     [2][]float64 // what belongs to the cells of a chunk, as w
+	sums     [3][]float64 // what RunCells of these say of a step
 	steps    [][3]float64 // of each row: what the step is taken of
 	slopes   []float64    // of each row: along the direction
 	most     []float64    // of each row: the longest step
@@ -39,14 +38,14 @@ func (f *Newton) takeThin() {
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		rows := b.rows
-		b.p, b.h, b.squares = v(rows*f.thin.kp), v(rows*f.thin.kp), v(f.thin.kp)
-		b.inverses, b.den, b.ones = v(len(b.x)), v(size), v(kernel.RunCells)
+		b.p, b.h, b.squares = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*f.thin.kp)
+		b.inverses, b.den = v(len(b.x)), v(size)
 		b.steps, b.slopes, b.most = make([][3]float64, rows), v(rows), v(rows)
-		for i := range b.ones {
-			b.ones[i] = 1
+		for i := range b.room {
+			b.room[i] = v(len(b.w))
 		}
-		for i := range b.run {
-			b.run[i] = v(kernel.RunCells)
+		for i := range b.sums {
+			b.sums[i] = v(kernel.RunCells)
 		}
 	}
 }
@@ -71,23 +70,38 @@ func (f *Newton) turnTile(_, tile int) {
 
 // searchThin is searchV.
 func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
-	kp := f.thin.kp
-	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, kp)
-	for _, run := range b.runs {
-		r, at := run.row, run.at
-		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
-		n, u := kernel.Pad(len(cols)), b.u[r*kp:(r+1)*kp]
-		w, d, c2, c3, rho, y := b.run[0][:n], b.run[1][:n], b.run[2][:n], b.run[3][:n], b.run[4][:n], b.run[5][:n]
-		kernel.CombineAt(w, u, f.thin.v, cols)
-		kernel.CombineAt(d, u, f.thin.other, cols)
-		for _, v := range [][]float64{c2, c3, rho, w[len(cols):], d[len(cols):], y[copy(y, x):]} {
-			clear(v)
+	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, f.thin.kp)
+	for _, c := range b.chunks {
+		runs, n := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
+		w, d := b.w[:len(runs.X)], b.room[0][:len(runs.X)]
+		kernel.CombineRuns(w, b.u, f.thin.v, runs, f.thin.kp, f.K)
+		kernel.CombineRuns(d, b.u, f.thin.other, runs, f.thin.kp, f.K)
+		for from := kernel.RunsBefore; from < n; from += kernel.RunCells {
+			to := min(from+kernel.RunCells, n)
+			b.stretch(ex, runs.Cols[from:to], w[from:to], d[from:to], runs.X[from:to])
 		}
-		kernel.Stretch(c2, c3, rho, w, d, y, divergence.LeastT)
-		for p, j := range cols {
-			ex.c2[j] += c2[p]
-			ex.c3[j] += c3[p]
-			ex.rho[j] = max(ex.rho[j], rho[p])
+	}
+}
+
+// stretch adds to what the step of V is taken of what cells of products w say, which the direction changes by d. Where x is 0,
+// after the cells of a row, they say nothing.
+func (b *band) stretch(ex *newtonPart, cols []uint32, w, d, x []float64) {
+	n := len(cols)
+	c2, c3, rho := b.sums[0][:n], b.sums[1][:n], b.sums[2][:n]
+	clear(c2)
+	clear(c3)
+	clear(rho)
+	kernel.Stretch(c2, c3, rho, w, d, x, divergence.LeastT)
+	to2, to3, most := ex.c2, ex.c3[:len(ex.c2)], ex.rho[:len(ex.c2)]
+	for p, x := range x[:n] {
+		if x == 0 {
+			continue
+		}
+		j := int(cols[p])
+		to2[j] += c2[p]
+		to3[j] += c3[p]
+		if r := rho[p]; r > most[j] {
+			most[j] = r
 		}
 	}
 }
@@ -102,17 +116,15 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	}
 	clear(b.g[:rows*kp])
 	clear(b.h[:rows*kp])
-	for _, run := range b.runs {
-		r, at := run.row, run.at
-		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
-		n := len(cols)
-		w, inverse, ratio := b.run[0][:n], b.inverses[at:at+n], b.run[1][:n]
-		kernel.CombineAt(w, b.u[r*kp:(r+1)*kp], f.thin.v, cols)
-		kernel.Ratio(inverse, b.ones[:n], w, divergence.LeastT)
-		kernel.Multiply(ratio, x, inverse)
-		kernel.DotsAt(b.g[r*kp:(r+1)*kp], f.thin.v, ratio, cols)
-		kernel.Multiply(ratio, ratio, inverse)
-		kernel.DotsAt(b.h[r*kp:(r+1)*kp], f.thin.other, ratio, cols)
+	for _, c := range b.chunks {
+		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
+		inverse, ratio, q := b.inverses[c.cells[0]:c.cells[1]], b.room[0][:cells], b.room[1][:cells]
+		kernel.CombineRuns(inverse, b.u, f.thin.v, runs, kp, k)
+		kernel.Curve(ratio[kernel.RunsBefore:], q[kernel.RunsBefore:], inverse[kernel.RunsBefore:cells], runs.X[kernel.RunsBefore:cells], 0, 1, divergence.LeastT)
+		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
+			from, to, row := run.at-c.cells[0], run.at-c.cells[0]+run.n, run.row*kp
+			kernel.DotsSquaresAt(b.g[row:row+kp], b.h[row:row+kp], f.thin.v, ratio[from:to], q[from:to], runs.Cols[from:to])
+		}
 	}
 	for first := 0; first < rows; first += Group {
 		some := min(Group, rows-first)
@@ -130,19 +142,20 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		copy(b.most[first:first+some], ws.strip.limits)
 	}
 	clear(b.steps[:rows])
-	for _, run := range b.runs {
-		r, at := run.row, run.at
-		cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
-		n := len(cols)
-		d, v, whole := b.run[0][:n], b.inverses[at:at+n], n&^(kernel.Lanes-1)
-		kernel.CombineAt(d, b.p[r*kp:(r+1)*kp], f.thin.v, cols)
-		b.raise(r, v[:whole], d, x)
-		if whole < n {
-			b.rest = [3][kernel.Lanes]float64{}
-			copy(b.rest[0][:], v[whole:])
-			copy(b.rest[1][:], d[whole:])
-			copy(b.rest[2][:], x[whole:])
-			b.raise(r, b.rest[0][:], b.rest[1][:], b.rest[2][:])
+	for _, c := range b.chunks {
+		d := b.w[:c.cells[1]-c.cells[0]]
+		kernel.CombineRuns(d, b.p, f.thin.v, b.in(c), kp, k)
+		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
+			at, end, whole := run.at, run.at+run.n, run.n&^(kernel.Lanes-1)
+			v, d, x := b.inverses[at:end], d[at-c.cells[0]:end-c.cells[0]], b.x[at:end]
+			b.raise(run.row, v[:whole], d[:whole], x[:whole])
+			if whole < run.n {
+				b.rest = [3][kernel.Lanes]float64{}
+				copy(b.rest[0][:], v[whole:])
+				copy(b.rest[1][:], d[whole:])
+				copy(b.rest[2][:], x[whole:])
+				b.raise(run.row, b.rest[0][:], b.rest[1][:], b.rest[2][:])
+			}
 		}
 	}
 	p := ws.p[:k]
@@ -172,17 +185,17 @@ func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	k, kp, pt := f.K, f.thin.kp, &f.pieces[piece]
 	nu := f.nu[i*k : (i+rows)*k]
 	b.copyU(nu, rows, kp)
+	kernel.Multiply(b.squares[:rows*kp], b.u[:rows*kp], b.u[:rows*kp])
 	clear(b.logs[:rows*kernel.Lanes])
 	for _, c := range b.chunks {
 		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.next, b.in(c), kp, divergence.LeastT, k)
+		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
+		ratio, q := b.w[kernel.RunsBefore:cells], b.room[0][:cells]
+		kernel.Ratio(q[kernel.RunsBefore:], ratio, runs.X[kernel.RunsBefore:cells], divergence.LeastT) // 1/w
+		kernel.Multiply(q[kernel.RunsBefore:], q[kernel.RunsBefore:], ratio)
 		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
-			at := run.at
-			cols, x := b.cols[at:at+run.n], b.x[at:at+run.n]
-			u, ratio, q := b.u[run.row*kp:(run.row+1)*kp], b.w[at-c.cells[0]:][:run.n], b.run[1][:run.n]
-			kernel.Ratio(q, ratio, x, divergence.LeastT) // 1/w
-			kernel.Multiply(q, q, ratio)
-			kernel.Multiply(b.squares, u, u)
-			kernel.AccumulateAt(b.den, b.squares, q, cols)
+			from, to := run.at-c.cells[0], run.at-c.cells[0]+run.n
+			kernel.AccumulateAt(b.den, b.squares[run.row*kp:(run.row+1)*kp], q[from:to], runs.Cols[from:to])
 		}
 	}
 	for r := range rows {

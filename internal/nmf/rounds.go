@@ -93,7 +93,7 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 	} else {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
-	f.uprights(f.z, f.z2, f.nv)
+	f.uprights(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.Pool.Err()
 }

@@ -19,7 +19,7 @@ package nmf
 // # Layout
 //
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
-// sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many thin rows as
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineRuns and its neighbours). As many thin rows as
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
 // second cache once for all of them. Before that the cells of a band are copied to where they lie in this order, tile by tile and
 // row by row, and each row's in whole blocks. So memory is read in order, and kernels go from row to row without
@@ -40,10 +40,12 @@ const (
 	tileHeld   = 1 << 16 // numbers of V in a tile of samples
 	tileOfRows = 64      // samples a tile has at least
 	chunkCells = 1024    // of a chunk, before the last row in it
-
-	// chunkRoom is how many cells a chunk has at most: a row has no more in a tile than that has samples.
-	chunkRoom = chunkCells + tileHeld/kernel.Lanes + kernel.RunsBefore + kernel.RunsAfter
 )
+
+// chunkRoom is how many cells a chunk has at most: a row has no more in a tile than that has samples.
+func chunkRoom(samples int) int {
+	return chunkCells + kernel.Pad(samples) + kernel.RunsBefore + kernel.RunsAfter
+}
 
 // thin is what thin groups are visited with.
 type thin struct {
@@ -135,7 +137,7 @@ func (f *Updates) prepare() {
 		b.rows, b.cols, b.x, b.from = rows, make([]uint32, room), v(room), make([]int, rows*f.thin.tiles)
 		b.runs, b.list, b.chunks = make([]run, 0, runs), make([]uint32, 0, kernel.ListOf(runs, chunks)), make([]chunk, 0, chunks)
 		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*kernel.Lanes)
-		b.w, b.num = v(chunkRoom), v(f.NP*f.thin.kp)
+		b.w, b.num = v(chunkRoom(min(f.thin.width, f.N))), v(f.NP*f.thin.kp)
 	}
 }
 
