@@ -389,7 +389,7 @@ func TestGoroutinesEnd(t *testing.T) {
 // order with a share that rises to 1, and an error in any of them stops the fit with the
 // model so far.
 func TestPhases(t *testing.T) {
-	x := lognormal(some([]int{280, 70}, 1)[0], 12)
+	x := lognormal(draws(280, 140, 70), 12)
 	for _, c := range []struct {
 		model string
 		opts  []FitOption

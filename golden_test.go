@@ -234,7 +234,7 @@ func TestWorkers(t *testing.T) {
 	x := first(toy(3), some([]int{36, 18}, 1)[0])
 	x.Cols = 50
 	var want uint64
-	for _, workers := range some([]int{1, 2, 7}, 0, 2) {
+	for _, workers := range []int{1, 7, 2}[:draws(3, 2, 2)] {
 		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {
 			want = got
 		} else if got != want {
@@ -248,7 +248,7 @@ func TestQMFQWorkers(t *testing.T) {
 	x.Rows = 40
 	for _, o := range [][]FitOption{{WithLevels(6)}, {WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)}, {WithProjection(TruncatedSVD())}} {
 		var want *QMFQ
-		for _, workers := range some([]int{1, 2, 7}, 0, 2) {
+		for _, workers := range []int{1, 7, 2}[:draws(3, 2, 2)] {
 			m, err := FitQMFQ(context.Background(), x, 4, append(o, WithEpochs(3), WithWorkers(workers))...)
 			if err != nil {
 				t.Fatal(err)

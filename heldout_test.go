@@ -35,7 +35,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
-	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(some([]int{300, 60}, 1)[0])}}}
+	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
 	p, err := HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -256,10 +256,7 @@ func TestUnseenCells(t *testing.T) {
 	ctx := context.Background()
 	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 300, "../shared/data/sotu-wordcounts/counts.tsv.gz": 100} {
 		t.Run(path, func(t *testing.T) {
-			x := load(t, path)
-			if !long {
-				x = first(x, few)
-			}
+			x := loadRows(t, path, draws(math.MaxInt, few, few))
 			seen := holed(x, 0.1)
 			unseen := func(fit Mat) float64 {
 				sum, count := 0.0, 0

@@ -54,6 +54,12 @@ func allocations(calls int, call func()) float64 {
 // load reads a gzipped table with names in the first row and column.
 func load(t testing.TB, path string) Mat {
 	t.Helper()
+	return loadRows(t, path, math.MaxInt)
+}
+
+// loadRows is load of the first rows.
+func loadRows(t testing.TB, path string, most int) Mat {
+	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Skip(path + " is not here")
@@ -66,7 +72,7 @@ func load(t testing.TB, path string) Mat {
 	var rows [][]float64
 	s := bufio.NewScanner(z)
 	s.Buffer(nil, 1<<24)
-	for first := true; s.Scan(); first = false {
+	for first := true; len(rows) < most && s.Scan(); first = false {
 		if first {
 			continue
 		}
@@ -527,6 +533,17 @@ func some[T any](cases []T, short ...int) []T {
 		few = append(few, cases[i])
 	}
 	return few
+}
+
+// draws is how many cases a test draws: whole with QUANTMF_LONG, usual without, few under -short.
+func draws(whole, usual, few int) int {
+	switch {
+	case long:
+		return whole
+	case testing.Short():
+		return few
+	}
+	return usual
 }
 
 // Sizes and numbers of files, by their layout (internal/section).

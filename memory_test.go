@@ -119,7 +119,7 @@ func TestMemoryOfState(t *testing.T) {
 // with included. Other rows take less under KL. Sums of pieces count where there are as many rows.
 func TestMemoryOfNMF(t *testing.T) {
 	type shape struct{ d, n, k int }
-	shapes := []shape{{6, 8000, 2}, {8000, 6, 4}, {17, 3000, 30}, {40, 4000, 5}, {60, 240, 300}, {60, 40, 300}}
+	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150}, {60, 40, 150}}
 	if testing.Short() {
 		shapes = shapes[:2]
 	}

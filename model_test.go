@@ -76,12 +76,9 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits of 200 epochs and more")
 	}
-	draws := 1
-	if long {
-		draws = 3
-	}
+	seeds := draws(3, 1, 1)
 	sums := map[string][3]float64{}
-	for seed := range draws {
+	for seed := range seeds {
 		for _, noise := range []float64{0.1, 0.3} {
 			x, group := planted(seed, noise)
 			for name, m := range threeModels(t, x, 4) {
@@ -99,7 +96,7 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 							other[c] = ranked(s.Rows, 20, func(i int) float64 { return s.At(i, c) })
 						}
 					}
-					by[i] += purity(other, group) / float64(draws) / 2
+					by[i] += purity(other, group) / float64(seeds) / 2
 				}
 				sums[name] = by
 			}

@@ -83,7 +83,7 @@ func TestScikit(t *testing.T) {
 
 // TestPublishedKL: the best of five seeds, 500 updates each, comes within 1 % of
 // the best that is known of each set. It stops at the first seed that does.
-// Without QUANTMF_LONG, of one set.
+// Without QUANTMF_LONG, of one set and ranks 3 and 5.
 func TestPublishedKL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits whole data sets")
@@ -128,6 +128,9 @@ func TestPublishedKL(t *testing.T) {
 			if err := json.Unmarshal([]byte(rank), &k); err != nil {
 				t.Fatal(err)
 			}
+			if !long && k%2 == 0 {
+				continue
+			}
 			best := math.Inf(1)
 			seed := 0
 			for seed < 5 && !(best <= 1.01*r.Best) {
@@ -163,7 +166,7 @@ func TestStarts(t *testing.T) {
 	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform), "SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
 		for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
 			for _, x := range []Mat{x, holed(x, 0.1)} {
-				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(some([]int{40, 15}, 1)[0]), WithMissingValues(), start)
+				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(draws(40, 20, 12)), WithMissingValues(), start)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -461,7 +461,7 @@ func TestOtherProjections(t *testing.T) {
 		if _, is := c.p.(*fixed); is {
 			h = 5e-4 // a point is where the loss falls no further, and known to half its digits
 		}
-		for i := 0; i < len(y); i += some([]int{7, 19}, 1)[0] {
+		for i := 0; i < len(y); i += draws(7, 19, 19) {
 			if i%share.np >= size.N {
 				continue
 			}

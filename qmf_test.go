@@ -212,11 +212,7 @@ func TestToy(t *testing.T) {
 			}
 		}
 	}
-	seeds := 5
-	if testing.Short() {
-		seeds = 0
-	}
-	for seed := range seeds {
+	for seed := range draws(5, 1, 0) {
 		t.Run("own"+itoa(seed), func(t *testing.T) { check(t, toy(seed), map[int]float64{100: 0.15}) })
 	}
 	goals := map[int]float64{100: 0.12, 300: 0.085}
@@ -231,7 +227,7 @@ func TestToy(t *testing.T) {
 // TestAuthorsCurves holds fits to the loss curves of the authors' code on the same
 // matrices, from three seeds, at their ε and m and without shrinkage: below them
 // at every number of epochs that is given there; and as low as they are after
-// 1000 and 300 epochs in 60 and 30. Without QUANTMF_LONG it is one seed, up to 150
+// 1000 and 300 epochs in 60 and 30. Without QUANTMF_LONG it is one seed, up to 60
 // epochs of QMF and 30 of QMFQ on the small matrices.
 func TestAuthorsCurves(t *testing.T) {
 	if testing.Short() {
@@ -256,7 +252,7 @@ func TestAuthorsCurves(t *testing.T) {
 			return m.History, err
 		},
 	}
-	names, seeds, most := []string{"toy-std1", "toy-std2"}, 1, map[string]int{"QMF": 150, "QMFQ": 30}
+	names, seeds, most := []string{"toy-std1", "toy-std2"}, 1, map[string]int{"QMF": 60, "QMFQ": 30}
 	if long {
 		names, seeds, most = append(names, "larger"), 3, map[string]int{"QMF": 1000, "QMFQ": 1000}
 	}

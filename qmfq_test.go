@@ -169,7 +169,7 @@ func TestQMFQScoreData(t *testing.T) {
 		rows, k int
 		most    float64 // of the unseen columns' score over the loss of the others
 	}{{"testdata/laml-exp.tsv.gz", 40, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 80, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 30, 5, 2}} {
-		x := first(load(t, c.path), c.rows)
+		x := loadRows(t, c.path, c.rows)
 		seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 		unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
 		for _, p := range []Projection{KLUpdates(20), KLUpdates(100), FrobeniusUpdates(100), TruncatedSVD()} {

@@ -17,13 +17,7 @@ import (
 // place apart: order and range must hold without a single exception, at any
 // number of iterations.
 func TestOrderAndRange(t *testing.T) {
-	problems := 5000
-	if long {
-		problems = 14000
-	}
-	if testing.Short() {
-		problems = 500
-	}
+	problems := draws(14000, 1800, 500)
 	pairs := 0
 	for seed := range problems {
 		r := random.Split(9, seed)

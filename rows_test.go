@@ -84,12 +84,7 @@ func TestRows(t *testing.T) {
 // it is with, for options of every kind.
 func TestRowsAlone(t *testing.T) {
 	src := random.Split(43, 0)
-	trials := 160
-	if long {
-		trials = 400
-	} else if testing.Short() {
-		trials = 60
-	}
+	trials := draws(400, 80, 40)
 	for trial := range trials {
 		d, n, m := 1+src.IntN(20), 1+src.IntN(60), 1+src.IntN(20)
 		switch trial % 20 {
@@ -192,13 +187,7 @@ func TestRowsAlone(t *testing.T) {
 // transpose, to the digits of its largest entries.
 func TestFlushedColumns(t *testing.T) {
 	src := random.Split(44, 0)
-	flushed, problems := 0, 300
-	if long {
-		problems = 1000
-	}
-	if testing.Short() {
-		problems = 60
-	}
+	flushed, problems := 0, draws(1000, 120, 50)
 	for range problems {
 		n, m := 1+src.IntN(60), 2+src.IntN(20)
 		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)

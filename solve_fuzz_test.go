@@ -232,12 +232,7 @@ func FuzzSolve(f *testing.F) {
 
 // TestSolveAnything is what FuzzSolve does, for bytes that are drawn.
 func TestSolveAnything(t *testing.T) {
-	problems := 15000
-	if long {
-		problems = 40000
-	} else if testing.Short() {
-		problems = 3000
-	}
+	problems := draws(40000, 5000, 2000)
 	r := random.Split(31, 0)
 	solved := 0
 	for range problems {

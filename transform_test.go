@@ -23,7 +23,7 @@ import (
 // Σ_c v*_c ΣU_c = Σx, at most g·v + Σx max_c(-g_c/ΣU_c): a bound that is linear
 // in the distance where the loss itself is quadratic.
 func TestTransformOptimal(t *testing.T) {
-	for name, x := range map[string]Mat{"toy": toy(3), "laml": first(load(t, "testdata/laml-exp.tsv.gz"), 200), "counts": counts(80, 60)} {
+	for name, x := range map[string]Mat{"toy": toy(3), "laml": loadRows(t, "testdata/laml-exp.tsv.gz", 200), "counts": counts(80, 60)} {
 		for _, k := range []int{1, 6, 15} {
 			if testing.Short() && k == 15 {
 				continue
@@ -91,16 +91,18 @@ func TestTransformFromProjection(t *testing.T) {
 		}
 		r := random.Split(3, 3)
 		v, fresh := make([]float64, c.k), NewMat(d, columns)
+		maps := make([]*Map, d)
+		for i := range maps {
+			if maps[i], err = q.Inflate(i); err != nil {
+				t.Fatal(err)
+			}
+		}
 		inflated := func(v []float64, i int) float64 {
 			w := 0.0
 			for c, u := range q.U.Row(i) {
 				w += u * v[c]
 			}
-			f, err := q.Inflate(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return f.At(w)
+			return maps[i].At(w)
 		}
 		for j := range columns {
 			for l := range v {
@@ -130,8 +132,10 @@ func TestTransformFromProjection(t *testing.T) {
 			for l := range placed {
 				placed[l], projected[l] = got.At(l, j), 1
 			}
-			for range 3000 {
-				num, den := make([]float64, c.k), make([]float64, c.k)
+			num, den := make([]float64, c.k), make([]float64, c.k)
+			for range draws(3000, 1000, 1000) {
+				clear(num)
+				clear(den)
 				for i := range d {
 					w := 0.0
 					for l, u := range q.U.Row(i) {
@@ -247,7 +251,7 @@ func TestTransformSearch(t *testing.T) {
 			x    Mat
 			k    int
 			eps  float64
-		}{{"bent", wide, 8, 0.02}, {"counts", counts(60, 60), 5, 0.02}, {"assays", first(load(t, "testdata/laml-assays.tsv.gz"), 60), 6, 0.02}, {"steep", first(toy(3), 60), 6, 0.004}}...)
+		}{{"bent", wide, 8, 0.02}, {"counts", counts(60, 60), 5, 0.02}, {"assays", loadRows(t, "testdata/laml-assays.tsv.gz", 60), 6, 0.02}, {"steep", first(toy(3), 60), 6, 0.004}}...)
 	}
 	for _, c := range some {
 		q, err := FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k, WithEpsilon(c.eps))
@@ -612,7 +616,7 @@ func TestTransformCancel(t *testing.T) {
 }
 
 func BenchmarkTransform(b *testing.B) {
-	x := first(load(b, "testdata/laml-exp.tsv.gz"), 200)
+	x := loadRows(b, "testdata/laml-exp.tsv.gz", 200)
 	nmf, err := FitNMF(context.Background(), x, 5)
 	if err != nil {
 		b.Fatal(err)

@@ -410,9 +410,9 @@ func TestResume(t *testing.T) {
 		}
 		t.Run(method, func(t *testing.T) {
 			dir, _, _, _ := runWith(t, "", "version")
-			epochs := 3000
+			epochs := 2000
 			if method == "nmf" { // quicker, and not to be over when the signal comes
-				epochs = 12000
+				epochs = 8000
 			}
 			args := []string{"fit", "-method", method, "-k", "2", "-epochs", fmt.Sprint(epochs), "matrix.tsv"}
 			if method == "bqmf" { // which would end by itself
@@ -422,7 +422,7 @@ func TestResume(t *testing.T) {
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
 			var w interrupting
 			code := run(with, nil, io.Discard, &w)
-			if code != exitInterrupted || !regexp.MustCompile(`interrupted after \d+ of (3000|12000|6000) epochs of the \w+, at a (loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
+			if code != exitInterrupted || !regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a (loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
 				!strings.Contains(w.String(), `{"file":"state","warning":"there is nothing to go on from yet`) {
 				t.Fatalf("exit code %d: ...%s", code, w.String()[max(0, w.Len()-300):])
 			}

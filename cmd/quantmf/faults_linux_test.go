@@ -88,9 +88,9 @@ func TestKilled(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	src := rand.New(rand.NewPCG(uint64(kills), 4))
 	for _, c := range []struct{ args, out string }{
-		{"fit -k 2 -epochs 150 -progress none -o OUT matrix.tsv", "m.qmf"},
-		{"fit -method nmf -k 3 -epochs 400 -progress none -o OUT matrix.tsv", "n.qmf"},
-		{"rank -k 1,2,3 -repeats 8 -epochs 100 -progress none -plot OUT matrix.tsv", "r.svg"},
+		{"fit -k 2 -epochs 100 -progress none -o OUT matrix.tsv", "m.qmf"},
+		{"fit -method nmf -k 3 -epochs 300 -progress none -o OUT matrix.tsv", "n.qmf"},
+		{"rank -k 1,2,3 -repeats 8 -epochs 60 -progress none -plot OUT matrix.tsv", "r.svg"},
 	} {
 		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
 		quiet(t, 0, args("whole")...)

@@ -49,6 +49,7 @@ func TestManual(t *testing.T) {
 // TestHelpForms: help is the same however it is asked for, and all forms have all of it.
 func TestHelpForms(t *testing.T) {
 	t.Chdir(t.TempDir())
+	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
 	for _, c := range manual() {
 		plain, _ := quiet(t, 0, "help", c.name)
 		if dashed, _ := quiet(t, 0, c.name, "-h"); c.name != "help" && dashed != plain || !strings.HasPrefix(plain, "usage: quantmf "+c.name) {
@@ -56,10 +57,11 @@ func TestHelpForms(t *testing.T) {
 		}
 		man, _ := quiet(t, 0, "help", "-man", c.name)
 		markdown, _ := quiet(t, 0, "help", c.name, "-markdown")
+		lower := strings.ToLower(man)
 		for _, b := range blocks(c.help()) {
 			for _, w := range strings.Fields(b.term + " " + b.text) {
-				word := regexp.MustCompile(`[a-zA-Z]{4,}`).FindString(w)
-				if !strings.Contains(strings.ToLower(man), strings.ToLower(word)) || !strings.Contains(markdown, word) {
+				word := letters.FindString(w)
+				if !strings.Contains(lower, strings.ToLower(word)) || !strings.Contains(markdown, word) {
 					t.Errorf("%s: %q is lost", c.name, w)
 				}
 			}

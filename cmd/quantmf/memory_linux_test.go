@@ -26,9 +26,9 @@ func TestFootprint(t *testing.T) {
 		"-k 20 -epochs 2 plain.tsv",
 		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
 		"-k 100 -epochs 60 -method nmf -o m.qmf plain.tsv",
-		"-k 60 -epochs 3 -method bqmf -o m.qmf plain.tsv",
+		"-k 40 -epochs 2 -method bqmf -o m.qmf plain.tsv",
 	}
-	d, n := 500, 150
+	d, n := 400, 120
 	if os.Getenv("QUANTMF_LONG") != "" {
 		d, n = 1000, 200
 		fits = append(fits,

@@ -144,7 +144,7 @@ func TestRankResumes(t *testing.T) {
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // fits at once: with a processor for each, all would be done
 	dir, _, _, _ := runWith(t, "", "version")
-	args := []string{"rank", "-k", "1,2,3", "-repeats", "4", "-epochs", "300", "-m", "5", "matrix.tsv"}
+	args := []string{"rank", "-k", "1,2,3", "-repeats", "4", "-epochs", "150", "-m", "5", "matrix.tsv"}
 	want, _ := quiet(t, 0, args...)
 	with := append(args, "-checkpoint", "fits", "-progress", "json")
 	w := interruptAt{at: 5}

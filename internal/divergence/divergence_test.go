@@ -40,13 +40,20 @@ func exactExp(x *big.Float) *big.Float {
 	return sum
 }
 
+// exactPower returns x^(beta-less). It takes milliseconds, and pairs of few x and t ask for few: each is made once.
+func exactPower(x, beta, less float64) *big.Float {
+	of := [3]float64{x, beta, less}
+	if powers[of] == nil {
+		powers[of] = exactExp(new(big.Float).Mul(exactLog(exact(x)), new(big.Float).Sub(exact(beta), exact(less))))
+	}
+	return powers[of]
+}
+
+var powers = map[[3]float64]*big.Float{}
+
 // exactDivergence is Δ_β(x,t) as the definition has it, and ∂Δ/∂t.
 func exactDivergence(beta, x, t float64) (value, slope float64) {
 	b, X, T := exact(beta), exact(x), exact(t)
-	log := exactLog(T)
-	power := func(base *big.Float, p *big.Float) *big.Float {
-		return exactExp(new(big.Float).Mul(exactLog(base), p))
-	}
 	one := exact(1)
 	bm1 := new(big.Float).Sub(b, one)
 	v := exact(0)
@@ -55,17 +62,16 @@ func exactDivergence(beta, x, t float64) (value, slope float64) {
 		r := new(big.Float).Quo(X, T)
 		v.Sub(v.Sub(r, exactLog(r)), one)
 	case 1:
-		v.Mul(X, new(big.Float).Sub(exactLog(X), log))
+		v.Mul(X, new(big.Float).Sub(exactLog(X), exactLog(T)))
 		v.Add(v.Sub(v, X), T)
 	default:
-		tb := power(T, bm1)
-		v.Add(power(X, b), new(big.Float).Mul(bm1, new(big.Float).Mul(tb, T)))
+		tb := exactPower(t, beta, 1)
+		v.Add(exactPower(x, beta, 0), new(big.Float).Mul(bm1, new(big.Float).Mul(tb, T)))
 		v.Sub(v, new(big.Float).Mul(b, new(big.Float).Mul(X, tb)))
 		v.Quo(v, new(big.Float).Mul(b, bm1))
 	}
 	value, _ = v.Float64()
-	s := power(T, new(big.Float).Sub(bm1, one))
-	slope, _ = s.Mul(s, new(big.Float).Sub(T, X)).Float64()
+	slope, _ = new(big.Float).Mul(exactPower(t, beta, 2), new(big.Float).Sub(T, X)).Float64()
 	return value, slope
 }
 

@@ -63,7 +63,7 @@ var bounded = map[string]func() io.Reader{
 	"an endless comment of mtx": func() io.Reader { return forever(mtxMagic+" matrix coordinate real general\n%", "c") },
 	"an endless kind of mtx":    func() io.Reader { return forever(mtxMagic+" matrix", " x") },
 	"entries of mtx": func() io.Reader {
-		return forever(mtxMagic+" matrix coordinate real general\n2045 2040 4150000\n", "1 1 1\n1 2 3\n")
+		return forever(mtxMagic+" matrix coordinate real general\n1440 1430 2050000\n", "1 1 1\n1 2 3\n")
 	},
 	"an endless array of mtx": func() io.Reader { return forever(mtxMagic+" matrix array real general\n3000 3000\n", "1\n") },
 	"a matrix of one entry": func() io.Reader {
@@ -74,16 +74,16 @@ var bounded = map[string]func() io.Reader{
 		return forever(npyHead("|u1", "3000, 3000"), "\x01")
 	},
 	"an npy in the order of Fortran": func() io.Reader {
-		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1770, 1770"), "False", "True ", 1), "\x00"), 128+4*1770*1770)
+		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1250, 1250"), "False", "True ", 1), "\x00"), 128+4*1250*1250)
 	},
 	"an endless archive": func() io.Reader { return forever(zipMagic, "z") },
 	"an archive of zeros": func() io.Reader {
-		return bytes.NewReader(archive(map[string]io.Reader{"x": io.MultiReader(strings.NewReader(npyHead("<f8", "3000, 3000")), io.LimitReader(&endless{text: "\x00"}, 72e6))}))
+		return bytes.NewReader(archive(map[string]io.Reader{"x": io.MultiReader(strings.NewReader(npyHead("<f8", "1700, 1700")), io.LimitReader(&endless{text: "\x00"}, 8*1700*1700))}))
 	},
 	"an archive of long names": func() io.Reader {
 		return bytes.NewReader(archive(map[string]io.Reader{
-			"x":        strings.NewReader(npyHead("|b1", "120, 1") + strings.Repeat("\x01", 120)),
-			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "120,")), io.LimitReader(&endless{text: "n"}, 120e6)),
+			"x":        strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
+			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "40,")), io.LimitReader(&endless{text: "n"}, 40e6)),
 		}))
 	},
 	"a sparse archive of nothing": func() io.Reader { return bytes.NewReader(sparseArchive(30000, 30000, 0)) },
@@ -91,7 +91,7 @@ var bounded = map[string]func() io.Reader{
 	"an archive of many files": func() io.Reader {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
-		for i := range 62000 {
+		for i := range 31000 {
 			z.CreateRaw(&zip.FileHeader{Name: strconv.Itoa(i) + strings.Repeat("n", 50)})
 		}
 		z.Close()
@@ -147,7 +147,7 @@ func sparseArchive(d, n, count int) []byte {
 	})
 }
 
-const bound = 32 << 20
+const bound = 16 << 20
 
 func TestMemory(t *testing.T) {
 	if runtime.GOOS != "linux" {
