@@ -816,7 +816,7 @@ func (l *lesson) teach() curve.Sums {
 		}
 	}
 	l.c.Spread = math.Sqrt(spread)
-	curve.Quantiles(&l.c.Levels, l.Z, float64(l.c.Parts()))
+	l.Quantiles(l.c)
 	return l.Learn(l.c, l.units[l.i], l.loss == divergence.KL)
 }
 
