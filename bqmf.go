@@ -347,8 +347,11 @@ func (s *strengthFit) run(file *file, from *saved) error {
 	if s.which == 0 && from == nil { // an epoch may take seconds
 		err = s.tell()
 	}
-	if from == nil && err == nil {
+	switch {
+	case from == nil && err == nil:
 		s.fit.Complete()
+	case from == nil:
+		s.fit.Begin()
 	}
 	if err := s.ctx.Err(); err != nil {
 		return stoppedAt(0, err)
@@ -1416,9 +1419,7 @@ func (s *strengthFit) resumeFrom(file *file, from *saved) error {
 	if k[0] < 1 || k[0] > uint64(s.fit.K) {
 		return file.fail("IDX0", "the number of components is out of range")
 	}
-	if int(k[0]) < s.fit.K {
-		s.fit.Resize(int(k[0]))
-	}
+	s.fit.Resize(int(k[0]))
 	last := make([]float64, 3)
 	if _, err := file.restore(s.parts(s.fit, last), 1); err != nil {
 		return err

@@ -943,6 +943,7 @@ func TestGather(t *testing.T) {
 				x, np := q.data(), kernel.Pad(q.n)
 				s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
 				f := New(context.Background(), x, k, 1, s, p)
+				f.Begin()
 				f.tau.fill(f.Tau, f.pp)
 				for i := range f.grams {
 					f.grams[i] = math.NaN()
