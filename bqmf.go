@@ -243,7 +243,8 @@ type bqmfFit struct {
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
-	mark            float64 // of raceEpochs; 0: none
+	mark            float64          // of raceEpochs; 0: none
+	reader          *posterior.Cells // of the last leave-one-out, whose room the next one takes
 }
 
 // begin makes the scales and what the fits start from. An error is that of the context or of
@@ -611,7 +612,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	out := make([]outcome, a)
 	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
-	base := m.post.Cells(f.pool)
+	base := m.post.Cells(f.pool, f.reader)
+	f.reader = base
 	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
 	rows := posterior.Together
@@ -860,7 +862,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 		table curve.Table
 	}
 	work := make([]*room, p.Workers())
-	base := m.post.Cells(p)
+	base := m.post.Cells(p, nil)
 	d := len(m.curves)
 	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
 		if work[w] == nil {

@@ -201,10 +201,14 @@ type Cells struct {
 	bent  *bent
 }
 
-// Cells returns a reader, which is of no use where the context that the workers are bound to has ended.
-func (p *Posterior) Cells(workers *pool.Pool) *Cells {
+// Cells returns a reader, which is of no use where the context that the workers are bound to has ended. It takes the room of
+// another reader that is no longer used, or nil.
+func (p *Posterior) Cells(workers *pool.Pool, room *Cells) *Cells {
 	np, k := kernel.Pad(p.N), p.K
-	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np), left: make([]float64, k), right: make([]float64, k)}
+	if room == nil || cap(room.planes) < k*k*np {
+		room = &Cells{planes: make([]float64, k*k*np)}
+	}
+	c := &Cells{p: p, np: np, planes: room.planes[:k*k*np], left: make([]float64, k), right: make([]float64, k)}
 	for a := range k {
 		c.left[a], c.right[a] = 1, 1
 	}
@@ -223,17 +227,24 @@ func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 			}
 			plane[j] = v - float64(a[j]*b[j])
 		}
-		copy(c.planes[(h*k+r)*np:], plane)
+		clear(c.planes[(r*k+h)*np+p.N : (r*k+h+1)*np])
+		copy(c.planes[(h*k+r)*np:], c.planes[(r*k+h)*np:][:np])
 	})
-	return c.Share()
+	return c
 }
 
 // Share returns another reader of the same posterior.
 func (c *Cells) Share() *Cells {
+	return &Cells{p: c.p, np: c.np, planes: c.planes, lone: c.lone, left: c.left, right: c.right}
+}
+
+// room makes the room for rows.
+func (c *Cells) room() {
 	k, np := c.p.K, c.np
-	room := func(n int) []float64 { return make([]float64, n) }
-	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * Together),
-		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np), byRow: room(Together * np)}
+	c.s, c.all = make([]float64, Together*k*k), make([]float64, Together*Together)
+	for _, line := range []*[]float64{&c.x, &c.z, &c.Mean, &c.Own, &c.Var, &c.Both, &c.byRow} {
+		*line = make([]float64, Together*np)
+	}
 }
 
 // LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the number of seen
@@ -308,6 +319,9 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 // Rows reads the rows from i on, at most Together of them.
 func (c *Cells) Rows(i, rows int) {
 	p, k, np := c.p, c.p.K, c.np
+	if c.s == nil {
+		c.room()
+	}
 	kernel.CombineRows(c.Mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
 	c.unpack(i, rows)
 	lines := 0
