@@ -1155,6 +1155,23 @@ func multiplyLessAVX512(to, a, b, c []float64)
 //go:noescape
 func multiplyLessAVX2(to, a, b, c []float64)
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	switch level {
+	case cpu.AVX512:
+		formsAVX512(own, row, both, x, z, v, l, t, h)
+	case cpu.AVX2:
+		formsAVX2(own, row, both, x, z, v, l, t, h)
+	default:
+		forms_g(own, row, both, x, z, v, l, t, h)
+	}
+}
+
+//go:noescape
+func formsAVX512(own, row, both, x, z, v []float64, l, t, h float64)
+
+//go:noescape
+func formsAVX2(own, row, both, x, z, v []float64, l, t, h float64)
+
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.AVX512:

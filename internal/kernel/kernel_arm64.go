@@ -800,6 +800,18 @@ func multiplyLess(to, a, b, c []float64) {
 //go:noescape
 func multiplyLessNEON(to, a, b, c []float64)
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	switch level {
+	case cpu.NEON:
+		formsNEON(own, row, both, x, z, v, l, t, h)
+	default:
+		forms_g(own, row, both, x, z, v, l, t, h)
+	}
+}
+
+//go:noescape
+func formsNEON(own, row, both, x, z, v []float64, l, t, h float64)
+
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.NEON:

@@ -372,15 +372,8 @@ func (c *Cells) parts(i, rows int) {
 		v := p.V[a*np : (a+1)*np]
 		for r := range rows {
 			t, zr := u[r*k+a], z[r*np:(r+1)*np]
-			xr, o, bo, by := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)], byRow[r*np:][:len(zr)]
-			v := v[:len(zr)]
-			l, tr, half := c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2
-			for j, zj := range zr {
-				lx := float64(l * xr[j])
-				o[j] = o[j] + float64(lx*v[j]) + float64(tr*zj)
-				by[j] += float64(lx * v[j])
-				bo[j] += float64(half * float64(xr[j]*zj))
-			}
+			xr, o, bo, by := x[r*np:], own[r*np:][:np], both[r*np:], byRow[r*np:]
+			kernel.Forms(o, by, bo, xr, zr, v, c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2)
 			if of := c.near(i + r); c.lone && len(of) > 0 {
 				c.ends = c.ends[:0]
 				for _, l := range of {
