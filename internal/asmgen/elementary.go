@@ -249,6 +249,25 @@ func forms(f *Func) {
 	})
 }
 
+func rotate(f *Func) {
+	p, count, q := f.base("p", R5), f.length("p", R2), f.base("q", R4)
+	cos, sin := f.common(V8), f.common(V9)
+	f.broadcast(cos, f.arg("cos"))
+	f.broadcast(sin, f.arg("sin"))
+	f.each([]Reg{p, q}, count, func(get get, put put) {
+		get(V0, p)
+		get(V1, q)
+		f.mul(V2, V0, cos)
+		f.mul(V3, V1, sin)
+		f.sub(V2, V2, V3)
+		put(p, V2)
+		f.mul(V0, V0, sin)
+		f.mul(V1, V1, cos)
+		f.add(V0, V0, V1)
+		put(q, V0)
+	})
+}
+
 func weigh(f *Func) {
 	to, a, z, count := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.length("to", R2)
 	f.each([]Reg{to, a, z}, count, func(get get, put put) {

@@ -67,6 +67,15 @@ func forms_g(own, row, both, x, z, v []float64, l, t, h float64) {
 	}
 }
 
+func rotate_g(p, q []float64, cos, sin float64) {
+	q = q[:len(p)]
+	for i, a := range p {
+		b := q[i]
+		p[i] = float64(cos*a) - float64(sin*b)
+		q[i] = float64(sin*a) + float64(cos*b)
+	}
+}
+
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {

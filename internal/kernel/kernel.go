@@ -616,6 +616,9 @@ func Forms(own, row, both, x, z, v []float64, l, t, h float64) {
 	forms(own, row[:n], both[:n], x[:n], z[:n], v[:n], l, t, h)
 }
 
+// Rotate turns the pair (p, q) by the angle of the given cosine and sine.
+func Rotate(p, q []float64, cos, sin float64) { rotate(p, q[:len(p)], cos, sin) }
+
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 

@@ -1172,6 +1172,23 @@ func formsAVX512(own, row, both, x, z, v []float64, l, t, h float64)
 //go:noescape
 func formsAVX2(own, row, both, x, z, v []float64, l, t, h float64)
 
+func rotate(p, q []float64, cos, sin float64) {
+	switch level {
+	case cpu.AVX512:
+		rotateAVX512(p, q, cos, sin)
+	case cpu.AVX2:
+		rotateAVX2(p, q, cos, sin)
+	default:
+		rotate_g(p, q, cos, sin)
+	}
+}
+
+//go:noescape
+func rotateAVX512(p, q []float64, cos, sin float64)
+
+//go:noescape
+func rotateAVX2(p, q []float64, cos, sin float64)
+
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.AVX512:

@@ -820,6 +820,18 @@ func forms(own, row, both, x, z, v []float64, l, t, h float64) {
 //go:noescape
 func formsSIMD128(own_base unsafe.Pointer, own_len int32, row_base unsafe.Pointer, both_base unsafe.Pointer, x_base unsafe.Pointer, z_base unsafe.Pointer, v_base unsafe.Pointer, l float64, t float64, h float64)
 
+func rotate(p, q []float64, cos, sin float64) {
+	if level == cpu.SIMD128 {
+		rotateSIMD128(place(p), int32(len(p)), place(q), cos, sin)
+		return
+	}
+	rotate_g(p, q, cos, sin)
+}
+
+//go:wasmimport quantmf kernel_rotate
+//go:noescape
+func rotateSIMD128(p_base unsafe.Pointer, p_len int32, q_base unsafe.Pointer, cos float64, sin float64)
+
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {
 		weighSIMD128(place(to), int32(len(to)), place(a), place(z))
