@@ -265,6 +265,9 @@ func (a *Alike) Settled() *Alike {
 	return a
 }
 
+// learning tells whether Cells.Alike may still be asked.
+func (a *Alike) learning() bool { return a != nil && a.inverses != nil }
+
 // flip fills flipped.
 func (a *Alike) flip() {
 	for from := 0; from < a.k; from += 4 {
@@ -371,11 +374,10 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 	if factor, _ := keep(residuals, said, gain); factor == 0 { // a cell that has drawn v_j only makes the gain look larger
 		return false
 	}
-	u := p.U[i*k : (i+1)*k]
 	for h := range k {
-		kernel.Combine(b.q[h*np:(h+1)*np], u, c.planes[h*k*np:(h+1)*k*np])
+		copy(b.q[h*np:(h+1)*np], c.z[(h*c.rows+r)*np:])
 	}
-	kernel.Combine(b.own, u, b.q)
+	kernel.Combine(b.own, p.U[i*k:(i+1)*k], b.q)
 	flipped := a.flipped
 	for from := 0; from < k; from += 4 {
 		rows := min(4, k-from)

@@ -186,7 +186,9 @@ type Cells struct {
 	np     int
 	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
 	s      []float64 // K × rows × K: row k of S_i for all rows
-	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
+	x      []float64 // rows × Pad(N): entry k of S_i v_j
+	z      []float64 // rows × Pad(N): entry k of C_j u_i; K × rows × Pad(N) where Alike asks for all entries
+	rows   int       // of the last Rows
 	all    []float64 // rows × some samples: E (u_i·v_j)²
 	// Of Together rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, after LeaveOut, h; all of the
 	// variance; vᵀSCu or g/2.
@@ -242,8 +244,12 @@ func (c *Cells) Share() *Cells {
 func (c *Cells) room() {
 	k, np := c.p.K, c.np
 	c.s, c.all = make([]float64, Together*k*k), make([]float64, Together*Together)
-	for _, line := range []*[]float64{&c.x, &c.z, &c.Mean, &c.Own, &c.Var, &c.Both, &c.byRow} {
+	for _, line := range []*[]float64{&c.x, &c.Mean, &c.Own, &c.Var, &c.Both, &c.byRow} {
 		*line = make([]float64, Together*np)
+	}
+	c.z = make([]float64, Together*np)
+	if c.p.Alike.learning() {
+		c.z = make([]float64, k*Together*np)
 	}
 }
 
@@ -322,6 +328,7 @@ func (c *Cells) Rows(i, rows int) {
 	if c.s == nil {
 		c.room()
 	}
+	c.rows = rows
 	kernel.CombineRows(c.Mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
 	c.unpack(i, rows)
 	lines := 0
@@ -365,9 +372,13 @@ func (c *Cells) parts(i, rows int) {
 	clear(own)
 	clear(byRow)
 	clear(both)
-	x, z := c.x[:rows*np], c.z[:rows*np]
+	x, all := c.x[:rows*np], len(c.z) > Together*np
 	for a := range k {
 		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
+		z := c.z[:rows*np]
+		if all {
+			z = c.z[a*rows*np:][:rows*np]
+		}
 		kernel.CombineRows(z, u, c.planes[a*k*np:(a+1)*k*np], rows)
 		v := p.V[a*np : (a+1)*np]
 		for r := range rows {
