@@ -82,7 +82,7 @@ var strengths = [2]float64{0.5, 1}
 // There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
 // the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
 // has no mark either.
-var raceEpochs = [2]int{8, 12}
+var raceEpochs = [2]int{6, 12}
 
 func bqmfDefaults() config {
 	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
@@ -94,7 +94,7 @@ func bqmfDefaults() config {
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
 // UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt, and
-// which of two strengths of relevance is taken. The second strength is given up where it is behind after eight or twelve
+// which of two strengths of relevance is taken. The second strength is given up where it is behind after six or twelve
 // epochs.
 // Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
 // Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
