@@ -82,7 +82,7 @@ var strengths = [2]float64{0.5, 1}
 // There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
 // the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
 // has no mark either.
-var raceEpochs = [2]int{8, 12}
+var raceEpochs = [2]int{6, 12}
 
 func bqmfDefaults() config {
 	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
@@ -94,7 +94,7 @@ func bqmfDefaults() config {
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
 // UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt, and
-// which of two strengths of relevance is taken. The second strength is given up where it is behind after eight or twelve
+// which of two strengths of relevance is taken. The second strength is given up where it is behind after six or twelve
 // epochs.
 // Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
 // Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
@@ -104,7 +104,7 @@ func bqmfDefaults() config {
 // From 64 rows and columns on, with four fifths of the cells seen, each strength begins with at most 20 epochs of
 // 4dnk flops on the completed matrix in place of its first six. Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
 // of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some
-// 9dn + 1.5(d+n)k² + nk² + 16nk + 300n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
+// 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
 // into one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
@@ -243,7 +243,8 @@ type bqmfFit struct {
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
-	mark            float64 // of raceEpochs; 0: none
+	mark            float64          // of raceEpochs; 0: none
+	reader          *posterior.Cells // of the last leave-one-out, whose room the next one takes
 }
 
 // begin makes the scales and what the fits start from. An error is that of the context or of
@@ -347,8 +348,11 @@ func (s *strengthFit) run(file *file, from *saved) error {
 	if s.which == 0 && from == nil { // an epoch may take seconds
 		err = s.tell()
 	}
-	if from == nil && err == nil {
+	switch {
+	case from == nil && err == nil:
 		s.fit.Complete()
+	case from == nil:
+		s.fit.Begin()
 	}
 	if err := s.ctx.Err(); err != nil {
 		return stoppedAt(0, err)
@@ -608,7 +612,8 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 	out := make([]outcome, a)
 	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
-	base := m.post.Cells(f.pool)
+	base := m.post.Cells(f.pool, f.reader)
+	f.reader = base
 	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
 	rows := posterior.Together
@@ -816,7 +821,7 @@ func (l *lesson) teach() curve.Sums {
 		}
 	}
 	l.c.Spread = math.Sqrt(spread)
-	curve.Quantiles(&l.c.Levels, l.Z, float64(l.c.Parts()))
+	l.Quantiles(l.c)
 	return l.Learn(l.c, l.units[l.i], l.loss == divergence.KL)
 }
 
@@ -861,7 +866,7 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 		return
 	}
 	work := make([]*room, p.Workers())
-	base := m.post.Cells(p)
+	base := m.post.Cells(p, nil)
 	p.Do((d+posterior.Together-1)/posterior.Together, func(w, piece int) {
 		if work[w] == nil {
 			work[w] = &room{cells: base.Share()}
@@ -1424,9 +1429,7 @@ func (s *strengthFit) resumeFrom(file *file, from *saved) error {
 	if k[0] < 1 || k[0] > uint64(s.fit.K) {
 		return file.fail("IDX0", "the number of components is out of range")
 	}
-	if int(k[0]) < s.fit.K {
-		s.fit.Resize(int(k[0]))
-	}
+	s.fit.Resize(int(k[0]))
 	last := make([]float64, 3)
 	if _, err := file.restore(s.parts(s.fit, last), 1); err != nil {
 		return err

@@ -1123,6 +1123,7 @@ func TestBQMFMark(t *testing.T) {
 	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: t.Context()}
 	f.begin(0)
 	fit := posterior.New(f.ctx, f.data, f.rank, strengths[0], f.space, f.pool)
+	fit.Begin()
 	fit.Epoch(0, f.tolerance)
 	marked := func(mark float64) float64 {
 		f.mark = mark
@@ -1166,6 +1167,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 		var epochs int
 		f := start(even, &epochs)
 		second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
+		second.Begin()
 		for e := range raceEpochs[0] {
 			second.Epoch(e, f.tolerance)
 		}

@@ -438,9 +438,9 @@ func (p footprint) posterior() (model, state, fit, room float64) {
 	}
 	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	completed := size(3, p.k, n) + size(nmf.Chunks+12, p.k, p.k+kernel.Lanes) + size(p.workers, float64(4*n)+float64(12*(p.k+kernel.Lanes)))
+	completed := size(3, p.k, n) + size(nmf.Chunks+12, p.k, p.k+kernel.Lanes) + size(p.d, n) + size(p.workers, 12, p.k+kernel.Lanes) - moments // which come after them
 	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
-	alike := size(n, 300) + size(p.workers, size(2, p.k, n)+2*n+float64(compared)+1000)
+	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) + size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)
 	return model, state, scales + subspace + epochs + max(completed, cells+alike, near), moments
 }

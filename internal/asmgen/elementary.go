@@ -220,6 +220,54 @@ func multiplyLess(f *Func) {
 	})
 }
 
+func forms(f *Func) {
+	own, count, row, both := f.base("own", R5), f.length("own", R2), f.base("row", R4), f.base("both", R3)
+	x, z, v := f.base("x", R1), f.base("z", R6), f.base("v", R7)
+	l, t, h := f.common(V8), f.common(V9), f.common(V10)
+	f.broadcast(l, f.arg("l"))
+	f.broadcast(t, f.arg("t"))
+	f.broadcast(h, f.arg("h"))
+	f.each([]Reg{own, row, both, x, z, v}, count, func(get get, put put) {
+		get(V0, x)
+		get(V1, z)
+		f.mul(V2, V0, V1)
+		f.mul(V2, V2, h)
+		get(V3, both)
+		f.add(V3, V3, V2)
+		put(both, V3)
+		f.mul(V0, V0, l)
+		get(V2, v)
+		f.mul(V0, V0, V2)
+		get(V3, row)
+		f.add(V3, V3, V0)
+		put(row, V3)
+		get(V3, own)
+		f.add(V3, V3, V0)
+		f.mul(V1, V1, t)
+		f.add(V3, V3, V1)
+		put(own, V3)
+	})
+}
+
+func rotate(f *Func) {
+	p, count, q := f.base("p", R5), f.length("p", R2), f.base("q", R4)
+	cos, sin := f.common(V8), f.common(V9)
+	f.broadcast(cos, f.arg("cos"))
+	f.broadcast(sin, f.arg("sin"))
+	f.each([]Reg{p, q}, count, func(get get, put put) {
+		get(V0, p)
+		get(V1, q)
+		f.mul(V2, V0, cos)
+		f.mul(V3, V1, sin)
+		f.sub(V2, V2, V3)
+		put(p, V2)
+		f.mul(V0, V0, sin)
+		f.mul(V1, V1, cos)
+		f.add(V0, V0, V1)
+		put(q, V0)
+	})
+}
+
 func weigh(f *Func) {
 	to, a, z, count := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.length("to", R2)
 	f.each([]Reg{to, a, z}, count, func(get get, put put) {

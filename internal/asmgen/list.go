@@ -104,6 +104,8 @@ var packages = []pkg{
 		{"scale", "to, x []float64, c float64", "", scale},
 		{"multiply", "to, a, b []float64", "", multiply},
 		{"multiplyLess", "to, a, b, c []float64", "", multiplyLess},
+		{"forms", "own, row, both, x, z, v []float64, l, t, h float64", "", forms},
+		{"rotate", "p, q []float64, cos, sin float64", "", rotate},
 		{"weigh", "to, a, z []float64", "", weigh},
 		{"ratio", "num, x, t []float64, low float64", "", ratio},
 		{"fisher", "a, t []float64, by, low float64", "", fisher},

@@ -33,6 +33,7 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
 )
 
 // Curve is T_i, for a cell about which the model is as sure as it is on average of the row. X and Y
@@ -450,14 +451,16 @@ type Learner struct {
 	Z       []float64 // residuals, parts of each
 	P, X    []float64
 	weights []float64
-	order   []predicted // the cells by rising p, equal ones as they come
+	order   []int32 // places in P, or in Z, by what stands there, equal ones as they come
+	sorter  order.Sorter
 	blocks  []block
 }
 
-// predicted is a cell of the row: its leave-one-out p, and its place in P.
-type predicted struct {
-	p float64
-	j int
+// sort fills order by v.
+func (l *Learner) sort(v []float64) {
+	l.sorter.Resize(len(v))
+	l.order = slices.Grow(l.order[:0], len(v))[:len(v)]
+	l.sorter.Sort(l.order, v)
 }
 
 // block is a block of the isotonic regression: count cells of order, from the from-th on, and the mean to of their x.
@@ -517,19 +520,28 @@ const (
 	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
 
-// Quantiles fills to with the quantiles of z, which it sorts, at LevelsAt; z has so many
-// parts of each residual.
-func Quantiles(to *[len(LevelsAt)]float64, z []float64, parts float64) {
-	slices.Sort(z)
+// levelsPhi has Φ of LevelsAt.
+var levelsPhi = func() (phi [len(LevelsAt)]float64) {
+	for k, at := range LevelsAt {
+		phi[k] = Phi(at)
+	}
+	return phi
+}()
+
+// Quantiles fills the levels of c with the quantiles of Z.
+func (l *Learner) Quantiles(c *Curve) {
+	z, parts := l.Z, float64(c.Parts())
+	l.sort(z)
 	n := float64(float64(len(z)) / parts)
 	middle := float64(parts/2) + 0.5
-	for k, at := range LevelsAt {
-		place := float64(Phi(at)*(n+1)*parts) - middle
+	for k, p := range levelsPhi {
+		place := float64(p*(n+1)*parts) - middle
 		place = min(max(place, 0), float64(len(z)-1))
 		h := int(place)
-		to[k] = z[h]
+		low := z[l.order[h]]
+		c.Levels[k] = low
 		if h+1 < len(z) {
-			to[k] += float64((z[h+1] - z[h]) * (place - float64(h)))
+			c.Levels[k] += float64((z[l.order[h+1]] - low) * (place - float64(h)))
 		}
 	}
 }
@@ -576,24 +588,12 @@ func (l *Learner) affine(c *Curve, unit float64, relative bool) Sums {
 
 // isotonic fills blocks with the isotonic regression of x on p: it pools adjacent violators, equal p together.
 func (l *Learner) isotonic() {
-	l.order = l.order[:0]
-	for j, p := range l.P {
-		l.order = append(l.order, predicted{p, j})
-	}
-	slices.SortFunc(l.order, func(a, b predicted) int {
-		switch {
-		case a.p < b.p:
-			return -1
-		case a.p > b.p:
-			return 1
-		}
-		return a.j - b.j
-	})
+	l.sort(l.P)
 	l.blocks = l.blocks[:0]
 	for at := 0; at < len(l.order); {
 		end, sum := at, 0.0
-		for ; end < len(l.order) && l.order[end].p == l.order[at].p; end++ {
-			sum += l.X[l.order[end].j]
+		for p := l.P[l.order[at]]; end < len(l.order) && l.P[l.order[end]] == p; end++ {
+			sum += l.X[l.order[end]]
 		}
 		b := block{at, float64(end - at), sum / float64(end-at)}
 		for k := len(l.blocks) - 1; k >= 0 && l.blocks[k].to >= b.to; k-- {
@@ -627,8 +627,8 @@ func (l *Learner) knots(c *Curve) {
 			end = l.blocks[k+1].from
 		}
 		middle := 0.0
-		for _, cell := range l.order[b.from:end] {
-			middle += cell.p / float64(end-b.from)
+		for _, j := range l.order[b.from:end] {
+			middle += l.P[j] / float64(end-b.from)
 		}
 		drawn := b.to + float64((middle-b.to)*(StepCells/(b.count+StepCells)))
 		if k == 0 && middle > lo {
@@ -664,7 +664,7 @@ func Pool(curves []*Curve, rows []Sums) {
 	for k, c := range curves {
 		s := rows[k]
 		for h, l := range levels {
-			p := Phi(LevelsAt[h])
+			p := levelsPhi[h]
 			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
 			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
 			if h > 0 {

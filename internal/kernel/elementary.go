@@ -57,6 +57,25 @@ func multiplyLess_g(to, a, b, c []float64) {
 	}
 }
 
+func forms_g(own, row, both, x, z, v []float64, l, t, h float64) {
+	row, both, x, z, v = row[:len(own)], both[:len(own)], x[:len(own)], z[:len(own)], v[:len(own)]
+	for j, o := range own {
+		lxv := float64(float64(l*x[j]) * v[j])
+		own[j] = o + lxv + float64(t*z[j])
+		row[j] += lxv
+		both[j] += float64(h * float64(x[j]*z[j]))
+	}
+}
+
+func rotate_g(p, q []float64, cos, sin float64) {
+	q = q[:len(p)]
+	for i, a := range p {
+		b := q[i]
+		p[i] = float64(cos*a) - float64(sin*b)
+		q[i] = float64(sin*a) + float64(cos*b)
+	}
+}
+
 func weigh_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {

@@ -612,6 +612,16 @@ func MultiplyLess(to, a, b, c []float64) {
 	multiplyLess(to, a[:n], b[:n], c[:n])
 }
 
+// Forms adds a component to three forms of each cell of a row: l x_j v_j + t z_j to own_j, l x_j v_j to row_j and h x_j z_j to
+// both_j.
+func Forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	n := len(own)
+	forms(own, row[:n], both[:n], x[:n], z[:n], v[:n], l, t, h)
+}
+
+// Rotate turns the pair (p, q) by the angle of the given cosine and sine.
+func Rotate(p, q []float64, cos, sin float64) { rotate(p, q[:len(p)], cos, sin) }
+
 // Weigh fills to_i = a_i / z_i²: the weights of a Gram matrix.
 func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 

@@ -1189,6 +1189,40 @@ func multiplyLessAVX512(to, a, b, c []float64)
 //go:noescape
 func multiplyLessAVX2(to, a, b, c []float64)
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	switch level {
+	case cpu.AVX512:
+		formsAVX512(own, row, both, x, z, v, l, t, h)
+	case cpu.AVX2:
+		formsAVX2(own, row, both, x, z, v, l, t, h)
+	default:
+		forms_g(own, row, both, x, z, v, l, t, h)
+	}
+}
+
+//go:noescape
+func formsAVX512(own, row, both, x, z, v []float64, l, t, h float64)
+
+//go:noescape
+func formsAVX2(own, row, both, x, z, v []float64, l, t, h float64)
+
+func rotate(p, q []float64, cos, sin float64) {
+	switch level {
+	case cpu.AVX512:
+		rotateAVX512(p, q, cos, sin)
+	case cpu.AVX2:
+		rotateAVX2(p, q, cos, sin)
+	default:
+		rotate_g(p, q, cos, sin)
+	}
+}
+
+//go:noescape
+func rotateAVX512(p, q []float64, cos, sin float64)
+
+//go:noescape
+func rotateAVX2(p, q []float64, cos, sin float64)
+
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.AVX512:

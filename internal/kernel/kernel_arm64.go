@@ -819,6 +819,30 @@ func multiplyLess(to, a, b, c []float64) {
 //go:noescape
 func multiplyLessNEON(to, a, b, c []float64)
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	switch level {
+	case cpu.NEON:
+		formsNEON(own, row, both, x, z, v, l, t, h)
+	default:
+		forms_g(own, row, both, x, z, v, l, t, h)
+	}
+}
+
+//go:noescape
+func formsNEON(own, row, both, x, z, v []float64, l, t, h float64)
+
+func rotate(p, q []float64, cos, sin float64) {
+	switch level {
+	case cpu.NEON:
+		rotateNEON(p, q, cos, sin)
+	default:
+		rotate_g(p, q, cos, sin)
+	}
+}
+
+//go:noescape
+func rotateNEON(p, q []float64, cos, sin float64)
+
 func weigh(to, a, z []float64) {
 	switch level {
 	case cpu.NEON:

@@ -174,6 +174,12 @@ func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
 func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	forms_g(own, row, both, x, z, v, l, t, h)
+}
+
+func rotate(p, q []float64, cos, sin float64) { rotate_g(p, q, cos, sin) }
+
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }

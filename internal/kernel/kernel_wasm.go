@@ -824,6 +824,30 @@ func multiplyLess(to, a, b, c []float64) {
 //go:noescape
 func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
 
+func forms(own, row, both, x, z, v []float64, l, t, h float64) {
+	if level == cpu.SIMD128 {
+		formsSIMD128(place(own), int32(len(own)), place(row), place(both), place(x), place(z), place(v), l, t, h)
+		return
+	}
+	forms_g(own, row, both, x, z, v, l, t, h)
+}
+
+//go:wasmimport quantmf kernel_forms
+//go:noescape
+func formsSIMD128(own_base unsafe.Pointer, own_len int32, row_base unsafe.Pointer, both_base unsafe.Pointer, x_base unsafe.Pointer, z_base unsafe.Pointer, v_base unsafe.Pointer, l float64, t float64, h float64)
+
+func rotate(p, q []float64, cos, sin float64) {
+	if level == cpu.SIMD128 {
+		rotateSIMD128(place(p), int32(len(p)), place(q), cos, sin)
+		return
+	}
+	rotate_g(p, q, cos, sin)
+}
+
+//go:wasmimport quantmf kernel_rotate
+//go:noescape
+func rotateSIMD128(p_base unsafe.Pointer, p_len int32, q_base unsafe.Pointer, cos float64, sin float64)
+
 func weigh(to, a, z []float64) {
 	if level == cpu.SIMD128 {
 		weighSIMD128(place(to), int32(len(to)), place(a), place(z))

@@ -330,6 +330,8 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "logistic", func(v [][]float64) float64 { Logistic(v[0], v[1], &Score{0.3, -1, 2.5}, 1.8); return 0 }, pos, x)
 			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8); return 0 }, y)
 			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y, x)
+			compare(t, "forms", func(v [][]float64) float64 { Forms(v[0], v[1], v[2], v[3], v[4], v[5], 1.3, -0.7, 1.1); return 0 }, pos, y, numbers(&r, n, false), x, numbers(&r, n, false), pos)
+			compare(t, "rotate", func(v [][]float64) float64 { Rotate(v[0], v[1], 0.8, -0.6); return 0 }, y, x)
 			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)

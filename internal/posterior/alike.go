@@ -55,7 +55,10 @@ type Alike struct {
 	squares  []float64 // |w|² of the references
 	of       []int32   // of each sample alikeMost references, nearest first; -1: none
 	weights  []float64 // b, as of has the references
-	inverses []float64 // of each sample the lower triangle of (κ + alikeRidge I)⁻¹; nil after Settled
+	// What Cells.Alike alone needs, nil after Settled.
+	places   []float64 // of each sample its place w, kp numbers
+	inverses []float64 // of each sample (κ + alikeRidge I)⁻¹, alikeMost × alikeMost, 0 where there are fewer references
+	flipped  []float64 // Lᵀ over √(2 alikeLength δ), four rows at a time, each of them from the first column that is not 0
 }
 
 func alikeStep(n int) int { return (n + nearBlock - 1) / nearBlock }
@@ -174,8 +177,9 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 	b = s.ws.border()
 	for r, l := range s.Of {
 		row, w := s.ws.a[r*s.ws.kp:], a.at[int(l)*kp:(int(l)+1)*kp]
-		for c, h := range s.Of[:r] {
-			row[c] = alikeness(distance(w, a.at[int(h)*kp:(int(h)+1)*kp]))
+		a.distances(row[:r], w, s.Of[:r])
+		for c, t := range row[:r] {
+			row[c] = alikeness(t)
 		}
 		row[r] = 1 + alikeRidge
 		b[r] = alikeness(s.squares[r])
@@ -199,10 +203,11 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 	if a == nil {
 		return nil
 	}
-	const size = alikeMost * (alikeMost + 1) / 2
+	const size = alikeMost * alikeMost
 	a.of, a.weights = make([]int32, p.N*alikeMost), make([]float64, p.N*alikeMost)
 	if learn {
-		a.inverses = make([]float64, p.N*size)
+		a.places, a.inverses = make([]float64, p.N*a.kp), make([]float64, p.N*size)
+		a.flip()
 	}
 	type room struct {
 		*Finder
@@ -230,10 +235,11 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 		copy(of, ws.Of)
 		copy(a.weights[j*alikeMost:], b)
 		if learn {
-			inverse := a.inverses[j*size:][:0]
+			copy(a.places[j*a.kp:], ws.w)
+			inverse := a.inverses[j*size:]
 			for r := range b {
-				for _, t := range ws.ws.a[r*ws.ws.kp:][:r+1] {
-					inverse = append(inverse, -t)
+				for c, t := range ws.ws.a[r*ws.ws.kp:][:r+1] {
+					inverse[r*alikeMost+c], inverse[c*alikeMost+r] = -t, -t
 				}
 			}
 		}
@@ -255,8 +261,22 @@ func (a *Alike) Settled() *Alike {
 	if !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
 		return nil
 	}
-	a.inverses = nil
+	a.places, a.inverses, a.flipped = nil, nil, nil
 	return a
+}
+
+// learning tells whether Cells.Alike may still be asked.
+func (a *Alike) learning() bool { return a != nil && a.inverses != nil }
+
+// flip fills flipped.
+func (a *Alike) flip() {
+	for from := 0; from < a.k; from += 4 {
+		for h := from; h < min(from+4, a.k); h++ {
+			for g := from; g < a.k; g++ {
+				a.flipped = append(a.flipped, a.low[g*a.kp+h])
+			}
+		}
+	}
 }
 
 // references returns those nearest to sample j.
@@ -338,7 +358,7 @@ func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, par
 func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.bent == nil {
-		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np), z: make([]float64, a.compared()), w: make([]float64, a.kp), v: make([]float64, k)}
+		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np), z: make([]float64, a.compared()), w: make([]float64, a.kp)}
 	}
 	b := c.bent
 	gain := max(nearGain, alikeGain/float64(len(places)))
@@ -354,42 +374,35 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 	if factor, _ := keep(residuals, said, gain); factor == 0 { // a cell that has drawn v_j only makes the gain look larger
 		return false
 	}
-	u := p.U[i*k : (i+1)*k]
 	for h := range k {
-		kernel.Combine(b.q[h*np:(h+1)*np], u, c.planes[h*k*np:(h+1)*k*np])
+		copy(b.q[h*np:(h+1)*np], c.z[(h*c.rows+r)*np:])
 	}
-	kernel.Combine(b.own, u, b.q)
-	for h := range k {
-		for g := range b.v {
-			b.v[g] = a.low[g*a.kp+h]
-		}
-		kernel.Combine(b.o[h*np:(h+1)*np], b.v, b.q)
+	kernel.Combine(b.own, p.U[i*k:(i+1)*k], b.q)
+	flipped := a.flipped
+	for from := 0; from < k; from += 4 {
+		rows := min(4, k-from)
+		kernel.CombineRows(b.o[from*np:(from+rows)*np], flipped[:rows*(k-from)], b.q[from*np:], rows)
+		flipped = flipped[rows*(k-from):]
 	}
+	var process, known, kappa [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e, e and κ_j
 	for h, place := range places {
 		j := int(place)
 		weight := float64(p.Tau[i] * p.Rho[j])
 		pull := weight * (y[j] - c.Mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
-		p.column(b.v, j)
-		w := a.place(b.w, b.v)
-		for g := range k {
-			w[g] -= float64(pull * b.o[g*np+j])
+		w := b.w
+		for g, t := range a.places[j*a.kp:][:k] {
+			w[g] = t - float64(pull*b.o[g*np+j])
 		}
 		of := a.references(j)
-		inverse := a.inverses[j*(alikeMost*(alikeMost+1)/2):]
-		var process [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e
-		at := 0
+		clear(known[:])
 		for g, l := range of {
-			z, sum := b.z[l], 0.0
-			for f, m := range of[:g] {
-				sum += float64(inverse[at+f] * b.z[m])
-				process[f] += float64(inverse[at+f] * z)
-			}
-			process[g] = sum + float64(inverse[at+g]*z)
-			at += g + 1
+			known[g] = b.z[l]
 		}
+		kernel.Combine(process[:], known[:], a.inverses[j*alikeMost*alikeMost:])
+		a.distances(kappa[:len(of)], w[:k], of)
 		sum := 0.0
-		for g, l := range of {
-			sum += float64(process[g] * alikeness(distance(w, a.at[int(l)*a.kp:(int(l)+1)*a.kp])))
+		for g, t := range kappa[:len(of)] {
+			sum += float64(process[g] * alikeness(t))
 		}
 		said[h] = sum
 	}
@@ -404,13 +417,34 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 }
 
 // bent is the room of Cells.Alike.
-type bent struct{ q, o, own, z, w, v []float64 }
+type bent struct{ q, o, own, z, w []float64 }
 
 func alikeness(square float64) float64 {
 	if !(square < alikeFar) {
 		return 0
 	}
 	return elem.Exp(-square)
+}
+
+// distances fills to with the squared distances of a place w from references, four at a time.
+func (a *Alike) distances(to, w []float64, of []int32) {
+	for len(of) >= 4 {
+		at := func(l int32) []float64 { return a.at[int(l)*a.kp:][:len(w)] }
+		p, q, r, s := at(of[0]), at(of[1]), at(of[2]), at(of[3])
+		t, u, v, x := 0.0, 0.0, 0.0, 0.0
+		for c, y := range w {
+			d, e, f, g := y-p[c], y-q[c], y-r[c], y-s[c]
+			t += float64(d * d)
+			u += float64(e * e)
+			v += float64(f * f)
+			x += float64(g * g)
+		}
+		to[0], to[1], to[2], to[3] = t, u, v, x
+		to, of = to[4:], of[4:]
+	}
+	for h, l := range of {
+		to[h] = distance(w, a.at[int(l)*a.kp:][:len(w)])
+	}
 }
 
 func distance(v, w []float64) float64 {

@@ -186,7 +186,9 @@ type Cells struct {
 	np     int
 	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
 	s      []float64 // K × rows × K: row k of S_i for all rows
-	x, z   []float64 // rows × Pad(N): entry k of S_i v_j, and of C_j u_i
+	x      []float64 // rows × Pad(N): entry k of S_i v_j
+	z      []float64 // rows × Pad(N): entry k of C_j u_i; K × rows × Pad(N) where Alike asks for all entries
+	rows   int       // of the last Rows
 	all    []float64 // rows × some samples: E (u_i·v_j)²
 	// Of Together rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, after LeaveOut, h; all of the
 	// variance; vᵀSCu or g/2.
@@ -201,10 +203,14 @@ type Cells struct {
 	bent  *bent
 }
 
-// Cells returns a reader, which is of no use where the context that the workers are bound to has ended.
-func (p *Posterior) Cells(workers *pool.Pool) *Cells {
+// Cells returns a reader, which is of no use where the context that the workers are bound to has ended. It takes the room of
+// another reader that is no longer used, or nil.
+func (p *Posterior) Cells(workers *pool.Pool, room *Cells) *Cells {
 	np, k := kernel.Pad(p.N), p.K
-	c := &Cells{p: p, np: np, planes: make([]float64, k*k*np), left: make([]float64, k), right: make([]float64, k)}
+	if room == nil || cap(room.planes) < k*k*np {
+		room = &Cells{planes: make([]float64, k*k*np)}
+	}
+	c := &Cells{p: p, np: np, planes: room.planes[:k*k*np], left: make([]float64, k), right: make([]float64, k)}
 	for a := range k {
 		c.left[a], c.right[a] = 1, 1
 	}
@@ -223,17 +229,28 @@ func (p *Posterior) Cells(workers *pool.Pool) *Cells {
 			}
 			plane[j] = v - float64(a[j]*b[j])
 		}
-		copy(c.planes[(h*k+r)*np:], plane)
+		clear(c.planes[(r*k+h)*np+p.N : (r*k+h+1)*np])
+		copy(c.planes[(h*k+r)*np:], c.planes[(r*k+h)*np:][:np])
 	})
-	return c.Share()
+	return c
 }
 
 // Share returns another reader of the same posterior.
 func (c *Cells) Share() *Cells {
+	return &Cells{p: c.p, np: c.np, planes: c.planes, lone: c.lone, left: c.left, right: c.right}
+}
+
+// room makes the room for rows.
+func (c *Cells) room() {
 	k, np := c.p.K, c.np
-	room := func(n int) []float64 { return make([]float64, n) }
-	return &Cells{p: c.p, np: np, planes: c.planes, lone: c.lone, left: c.left, right: c.right, s: room(Together * k * k), x: room(Together * np), z: room(Together * np), all: room(Together * Together),
-		Mean: room(Together * np), Own: room(Together * np), Var: room(Together * np), Both: room(Together * np), byRow: room(Together * np)}
+	c.s, c.all = make([]float64, Together*k*k), make([]float64, Together*Together)
+	for _, line := range []*[]float64{&c.x, &c.Mean, &c.Own, &c.Var, &c.Both, &c.byRow} {
+		*line = make([]float64, Together*np)
+	}
+	c.z = make([]float64, Together*np)
+	if c.p.Alike.learning() {
+		c.z = make([]float64, k*Together*np)
+	}
 }
 
 // LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the number of seen
@@ -308,6 +325,10 @@ func (p *Posterior) loops(seen float64) (left, right []float64) {
 // Rows reads the rows from i on, at most Together of them.
 func (c *Cells) Rows(i, rows int) {
 	p, k, np := c.p, c.p.K, c.np
+	if c.s == nil {
+		c.room()
+	}
+	c.rows = rows
 	kernel.CombineRows(c.Mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
 	c.unpack(i, rows)
 	lines := 0
@@ -351,22 +372,19 @@ func (c *Cells) parts(i, rows int) {
 	clear(own)
 	clear(byRow)
 	clear(both)
-	x, z := c.x[:rows*np], c.z[:rows*np]
+	x, all := c.x[:rows*np], len(c.z) > Together*np
 	for a := range k {
 		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
+		z := c.z[:rows*np]
+		if all {
+			z = c.z[a*rows*np:][:rows*np]
+		}
 		kernel.CombineRows(z, u, c.planes[a*k*np:(a+1)*k*np], rows)
 		v := p.V[a*np : (a+1)*np]
 		for r := range rows {
 			t, zr := u[r*k+a], z[r*np:(r+1)*np]
-			xr, o, bo, by := x[r*np:][:len(zr)], own[r*np:][:len(zr)], both[r*np:][:len(zr)], byRow[r*np:][:len(zr)]
-			v := v[:len(zr)]
-			l, tr, half := c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2
-			for j, zj := range zr {
-				lx := float64(l * xr[j])
-				o[j] = o[j] + float64(lx*v[j]) + float64(tr*zj)
-				by[j] += float64(lx * v[j])
-				bo[j] += float64(half * float64(xr[j]*zj))
-			}
+			xr, o, bo, by := x[r*np:], own[r*np:][:np], both[r*np:], byRow[r*np:]
+			kernel.Forms(o, by, bo, xr, zr, v, c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2)
 			if of := c.near(i + r); c.lone && len(of) > 0 {
 				c.ends = c.ends[:0]
 				for _, l := range of {

@@ -28,6 +28,7 @@ package posterior
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -52,7 +53,8 @@ type completed struct {
 	seenTau    []float64   // D: s τ that the S_i were made with
 	means      []float64   // N × kp: the v_j of the means of hidden cells
 	sums       [][]float64 // of each piece of the rows K × kp
-	lines      [][]float64 // of each worker: four rows of the completed matrix, and 12 kp numbers
+	whole      []float64   // D × np: the completed matrix of the last step of V
+	lines      [][]float64 // of each worker 12 kp numbers
 	off        float64     // completedOff
 }
 
@@ -61,16 +63,21 @@ func (f *Fit) completes() bool {
 	return min(f.D, f.N) >= completedLines && f.seen >= completedSeen*float64(f.D)*float64(f.N)
 }
 
-// Complete makes the first epochs, Ahead of them, on the completed matrix. When the context ends the fit has no meaning.
+// Complete makes the first epochs, Ahead of them, on the completed matrix; where there are none it is Begin. When the context
+// ends the fit has no meaning.
 func (f *Fit) Complete() {
-	if f.Ahead > 0 && !f.stopped() {
+	switch {
+	case f.Ahead == 0:
+		f.Begin()
+	case !f.stopped():
 		f.complete(completedMost, completedOff)
 	}
 }
 
 // complete makes at most so many epochs on the completed matrix.
 func (f *Fit) complete(most int, off float64) {
-	c := &completed{Fit: f, seenRho: make([]float64, f.N), seenTau: make([]float64, f.D), means: make([]float64, f.N*f.kp), off: off}
+	f.BU, f.BV, f.spare, f.grams = nil, nil, nil, nil // until the epochs have settled K
+	c := &completed{Fit: f, seenRho: make([]float64, f.N), seenTau: make([]float64, f.D), means: make([]float64, f.N*f.kp), whole: slices.Clone(f.Y), off: off}
 	c.size()
 	for t := range most {
 		copy(f.lastU, f.U)
@@ -96,6 +103,7 @@ func (f *Fit) complete(most int, off float64) {
 			break
 		}
 	}
+	c.hold()
 	c.secondMoments()
 }
 
@@ -109,7 +117,7 @@ func (c *completed) size() {
 		c.sums[p] = make([]float64, c.K*c.kp)
 	}
 	for w := range c.lines {
-		c.lines[w] = make([]float64, 4*c.np+12*c.kp)
+		c.lines[w] = make([]float64, 12*c.kp)
 	}
 }
 
@@ -122,9 +130,9 @@ func (c *completed) transpose() {
 	}
 }
 
-// fill fills a line with row i of Y, hidden cells at their means; u is u_i, padded.
-func (c *completed) fill(line, u []float64, i int) {
-	y, l := c.rowY(i), &c.Rows[i]
+// fill brings the hidden cells of row i of the completed matrix to their means; u is u_i, padded.
+func (c *completed) fill(u []float64, i int) {
+	line, y, l := c.whole[i*c.np:(i+1)*c.np], c.rowY(i), &c.Rows[i]
 	if l.Seen {
 		kernel.DotsRows(line[:c.N], c.means[:c.N*c.kp], u, 1)
 		for _, j := range l.At {
@@ -132,7 +140,6 @@ func (c *completed) fill(line, u []float64, i int) {
 		}
 		return
 	}
-	copy(line, y)
 	for _, j := range l.At {
 		kernel.Dots(line[j:j+1], u, c.means[int(j)*c.kp:][:c.kp])
 	}
@@ -195,7 +202,7 @@ func (c *completed) padded(to []float64, from, rows int) []float64 {
 func (c *completed) stepV(noise bool) {
 	k, np, kp, count := c.K, c.np, c.kp, pieces(c.D)
 	c.pool.Do(count, func(w, piece int) {
-		lines, us := c.lines[w][:4*np], c.lines[w][4*np:4*np+4*kp]
+		us := c.lines[w][:4*kp]
 		scaled, squares := c.work[w].u, c.work[w].line[:np]
 		part, sum := c.parts[piece][:k*np+np], c.sums[piece]
 		clear(part)
@@ -205,17 +212,18 @@ func (c *completed) stepV(noise bool) {
 			rows := min(4, to-i)
 			us := c.padded(us, i, rows)
 			for r := range rows {
-				line, t := lines[r*np:(r+1)*np], c.Tau[i+r]
-				c.fill(line, us[r*kp:(r+1)*kp], i+r)
+				t := c.Tau[i+r]
+				c.fill(us[r*kp:(r+1)*kp], i+r)
 				for h, v := range c.rowU(i + r) {
 					scaled[r*k+h] = v * t
 				}
 				if noise {
+					line := c.whole[(i+r)*np : (i+r+1)*np]
 					kernel.Multiply(squares, line, line)
 					kernel.Accumulate(part[k*np:], []float64{t}, squares)
 				}
 			}
-			kernel.AccumulateRows(part[:k*np], scaled[:rows*k], lines[:rows*np], rows)
+			kernel.AccumulateRows(part[:k*np], scaled[:rows*k], c.whole[i*np:(i+rows)*np], rows)
 			kernel.AccumulateRows(sum, scaled[:rows*k], us, rows)
 			i += rows
 		}
@@ -348,21 +356,19 @@ func (c *completed) stepU() {
 		if c.stopped() {
 			return
 		}
-		lines, us, fit, vary := c.lines[w][:4*np], c.lines[w][4*np:][:4*kp], c.lines[w][4*np+4*kp:][:4*kp], c.lines[w][4*np+8*kp:][:4*kp]
+		us, fit, vary := c.lines[w][:4*kp], c.lines[w][4*kp:8*kp], c.lines[w][8*kp:12*kp]
 		at, room := c.work[w].u, c.work[w].line[:np]
 		from, to := 4*piece, min(4*piece+4, c.D)
 		rows := to - from
-		c.padded(us, from, rows)
 		kernel.CombineRows(vary[:rows*kp], c.U[from*k:to*k], cross, rows)
 		for r := range rows {
-			line := lines[r*np : (r+1)*np]
-			c.fill(line, us[r*kp:(r+1)*kp], from+r)
+			line := c.whole[(from+r)*np : (from+r+1)*np]
 			kernel.Multiply(room[:c.N], line[:c.N], c.Rho)
 			clear(room[c.N:])
 			kernel.Dots(c.resid[from+r:from+r+1], room, line)
 		}
 		rhs := c.rhs[from*k : to*k]
-		kernel.DotsRows(rhs, c.scaled, lines[:rows*np], rows)
+		kernel.DotsRows(rhs, c.scaled, c.whole[from*np:to*np], rows)
 		for r := range rows {
 			i := from + r
 			share := c.Rows[i].share(c.N)

@@ -20,6 +20,7 @@ func (q *problem) bare(t *testing.T, k int, gamma float64) *Fit {
 	s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
 	f := New(context.Background(), x, k, gamma, s, p)
 	f.Ahead = 0
+	f.Begin()
 	return f
 }
 

@@ -250,8 +250,8 @@ func jacobi(a []float64, k, kp int, off float64) (values, vectors []float64) {
 				}
 				done = false
 				cos, sin, tan := svd.Angle(x, y, g)
-				svd.Rotate(a[p*kp:p*kp+k], a[q*kp:q*kp+k], cos, sin)
-				svd.Rotate(vectors[p*kp:p*kp+k], vectors[q*kp:q*kp+k], cos, sin)
+				kernel.Rotate(a[p*kp:p*kp+k], a[q*kp:q*kp+k], cos, sin)
+				kernel.Rotate(vectors[p*kp:p*kp+k], vectors[q*kp:q*kp+k], cos, sin)
 				move := float64(tan * g)
 				a[p*kp+p], a[q*kp+q], a[p*kp+q], a[q*kp+p] = x-move, y+move, 0, 0
 				for h := range k {

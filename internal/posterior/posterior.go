@@ -180,7 +180,8 @@ func newScratch(k, np int) *scratch {
 }
 
 // New returns a fit of rank k at its start: the first k singular vectors of Y, the
-// hidden cells at 0. It has no meaning where the context has ended.
+// hidden cells at 0. Begin or Complete makes its second moments, or Resize room for those of another fit. It has no meaning
+// where the context has ended.
 func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p *pool.Pool) *Fit {
 	f := &Fit{Data: x, K: k, Gamma: gamma, Unit: 1, pool: p, ctx: ctx, np: kernel.Pad(x.N)}
 	f.size()
@@ -209,20 +210,8 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 			row[j] = t * rootN
 		}
 	}
-	p.Do((x.D+chunkLines-1)/chunkLines, func(_, c int) {
-		for i := c * chunkLines; i < min((c+1)*chunkLines, x.D) && !f.stopped(); i++ {
-			f.moments(f.packU(i), f.rowU(i))
-		}
-	})
 	if f.stopped() {
 		return f
-	}
-	column := make([]float64, k)
-	for j := range x.N {
-		for c := range column {
-			column[c] = f.V[c*f.np+j]
-		}
-		f.moments(f.packV(j), column)
 	}
 	f.startNoise()
 	for c := range k {
@@ -235,15 +224,36 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 	return f
 }
 
-// size makes the room for K components.
+// Begin fills the second moments of the start, which have no spread yet. When the context ends the fit has no meaning.
+func (f *Fit) Begin() {
+	f.hold()
+	f.pool.Do((f.D+chunkLines-1)/chunkLines, func(_, c int) {
+		for i := c * chunkLines; i < min((c+1)*chunkLines, f.D) && !f.stopped(); i++ {
+			f.moments(f.packU(i), f.rowU(i))
+		}
+	})
+	column := make([]float64, f.K)
+	for j := range f.N {
+		for c := range column {
+			column[c] = f.V[c*f.np+j]
+		}
+		f.moments(f.packV(j), column)
+	}
+}
+
+// size makes the room for K components, but that of the second moments.
 func (f *Fit) size() {
 	k := f.K
 	f.kp, f.pp = kernel.Pad(k), Packed(k)
 	f.U, f.V = make([]float64, f.D*k), make([]float64, k*f.np)
+	f.room()
+}
+
+// hold makes the room for second moments.
+func (f *Fit) hold() {
 	most := max(f.D, f.Of) * f.pp
 	f.BU, f.spare = make([]float64, f.D*f.pp, most), make([]float64, f.D*f.pp, most)
 	f.BV, f.grams = make([]float64, f.N*f.pp), make([]float64, f.N*f.pp)
-	f.room()
 }
 
 func (f *Fit) room() {
@@ -747,6 +757,7 @@ func (f *Fit) Nothing() float64 {
 func (f *Fit) Resize(k int) {
 	f.K = k
 	f.size()
+	f.hold()
 	f.Alpha = make([]float64, k)
 }
 
@@ -810,13 +821,6 @@ func (f *Fit) keep(keep []int) {
 	k := len(keep)
 	f.K, f.kp, f.pp = k, kernel.Pad(k), Packed(k)
 	f.U, f.V, f.Alpha = make([]float64, f.D*k), make([]float64, k*f.np), make([]float64, k)
-	if most := max(f.D, f.Of) * f.pp; most < cap(old.BU)/2 {
-		f.BU, f.spare = make([]float64, f.D*f.pp, most), make([]float64, f.D*f.pp, most)
-		f.BV, f.grams = make([]float64, f.N*f.pp), make([]float64, f.N*f.pp)
-	} else {
-		f.BU, f.spare = old.spare[:f.D*f.pp], old.BU[:f.D*f.pp]
-		f.BV, f.grams = old.grams[:f.N*f.pp], old.BV[:f.N*f.pp]
-	}
 	f.room()
 	for h, c := range keep {
 		f.Alpha[h] = old.Alpha[c]
@@ -824,6 +828,15 @@ func (f *Fit) keep(keep []int) {
 			f.U[i*k+h] = old.U[i*old.K+c]
 		}
 		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
+	}
+	if old.BU == nil { // epochs on the completed matrix
+		return
+	}
+	if max(f.D, f.Of)*f.pp < cap(old.BU)/2 {
+		f.hold()
+	} else {
+		f.BU, f.spare = old.spare[:f.D*f.pp], old.BU[:f.D*f.pp]
+		f.BV, f.grams = old.grams[:f.N*f.pp], old.BV[:f.N*f.pp]
 	}
 	pick := newPicker(keep, nil)
 	for i := range f.D {

@@ -906,7 +906,7 @@ func TestPlace(t *testing.T) {
 func (p *Posterior) reader() *Cells {
 	workers := pool.New(2, p.N)
 	defer workers.Close()
-	return p.Cells(workers)
+	return p.Cells(workers, nil)
 }
 
 // TestCellsStop: a reader that is stopped while it is made leaves the rest.
@@ -921,7 +921,7 @@ func TestCellsStop(t *testing.T) {
 	whole, workers := p.reader(), pool.New(1, p.N)
 	defer workers.Close()
 	workers.Bind(&ending{Context: t.Context(), last: 4})
-	c := p.Cells(workers)
+	c := p.Cells(workers, nil)
 	for r := range f.K {
 		for h := range r + 1 {
 			plane, made := whole.planes[(r*f.K+h)*f.np:][:p.N], c.planes[(r*f.K+h)*f.np:][:p.N]
@@ -943,6 +943,7 @@ func TestGather(t *testing.T) {
 				x, np := q.data(), kernel.Pad(q.n)
 				s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
 				f := New(context.Background(), x, k, 1, s, p)
+				f.Begin()
 				f.tau.fill(f.Tau, f.pp)
 				for i := range f.grams {
 					f.grams[i] = math.NaN()

@@ -196,8 +196,8 @@ func (s *Decomposition) rotate() bool {
 				}
 				done = false
 				cos, sin, t := Angle(a, b, g)
-				Rotate(xp, xq, cos, sin)
-				Rotate(jp, jq, cos, sin)
+				kernel.Rotate(xp, xq, cos, sin)
+				kernel.Rotate(jp, jq, cos, sin)
 				move := float64(t * g)
 				s.norm[p], s.norm[q] = a-move, b+move
 				// Where most of a norm went, its difference has lost digits.
@@ -235,29 +235,17 @@ func (s *Decomposition) Left(h int) []float64 {
 // Lefts returns the c left vectors, as far as they have been filled.
 func (s *Decomposition) Lefts() []float64 { return s.left }
 
-// dot returns Σ a_i b_i over whole blocks.
+// dot returns Σ a_i b_i over whole blocks, at least one.
 func dot(a, b []float64) float64 {
-	var s0, s1, s2, s3, s4, s5, s6, s7 float64
-	for ; len(a) >= kernel.Lanes && len(b) >= kernel.Lanes; a, b = a[kernel.Lanes:], b[kernel.Lanes:] {
-		x, y := a[:8:8], b[:8:8]
-		s0 += float64(x[0] * y[0])
-		s1 += float64(x[1] * y[1])
-		s2 += float64(x[2] * y[2])
-		s3 += float64(x[3] * y[3])
-		s4 += float64(x[4] * y[4])
-		s5 += float64(x[5] * y[5])
-		s6 += float64(x[6] * y[6])
-		s7 += float64(x[7] * y[7])
-	}
-	return kernel.Reduce(&[kernel.Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7})
+	var g [1]float64
+	kernel.Dots(g[:], a, b)
+	return g[0]
 }
 
-// axpy adds f x to y.
+// axpy adds f x to y, of whole blocks.
 func axpy(y, x []float64, f float64) {
-	x = x[:len(y)]
-	for i := range y {
-		y[i] += float64(f * x[i])
-	}
+	by := [1]float64{f}
+	kernel.Accumulate(y, by[:], x)
 }
 
 // Angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and b and product g,
@@ -270,14 +258,4 @@ func Angle(a, b, g float64) (cos, sin, tan float64) {
 	}
 	cos = 1 / math.Sqrt(1+float64(tan*tan))
 	return cos, float64(cos * tan), tan
-}
-
-// Rotate turns the pair (p, q) by the angle of the given cosine and sine.
-func Rotate(p, q []float64, cos, sin float64) {
-	q = q[:len(p)]
-	for i, a := range p {
-		b := q[i]
-		p[i] = float64(cos*a) - float64(sin*b)
-		q[i] = float64(sin*a) + float64(cos*b)
-	}
 }
