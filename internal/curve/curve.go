@@ -454,6 +454,7 @@ type Learner struct {
 	order   []int32 // places in P, or in Z, by what stands there, equal ones as they come
 	sorter  order.Sorter
 	blocks  []block
+	phi     [len(LevelsAt)]float64 // Φ of LevelsAt, or zeros before the first quantiles
 }
 
 // sort fills order by v.
@@ -520,21 +521,18 @@ const (
 	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
 
-// levelsPhi has Φ of LevelsAt.
-var levelsPhi = func() (phi [len(LevelsAt)]float64) {
-	for k, at := range LevelsAt {
-		phi[k] = Phi(at)
-	}
-	return phi
-}()
-
 // Quantiles fills the levels of c with the quantiles of Z.
 func (l *Learner) Quantiles(c *Curve) {
 	z, parts := l.Z, float64(c.Parts())
 	l.sort(z)
 	n := float64(float64(len(z)) / parts)
 	middle := float64(parts/2) + 0.5
-	for k, p := range levelsPhi {
+	if l.phi[0] == 0 {
+		for k, at := range LevelsAt {
+			l.phi[k] = Phi(at)
+		}
+	}
+	for k, p := range l.phi {
 		place := float64(p*(n+1)*parts) - middle
 		place = min(max(place, 0), float64(len(z)-1))
 		h := int(place)
@@ -664,7 +662,7 @@ func Pool(curves []*Curve, rows []Sums) {
 	for k, c := range curves {
 		s := rows[k]
 		for h, l := range levels {
-			p := levelsPhi[h]
+			p := Phi(LevelsAt[h])
 			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
 			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
 			if h > 0 {
