@@ -217,6 +217,26 @@ func accumulateAt(f *Func) {
 	})
 }
 
+// widths writes body for each number n of registers that two blocks of components may have below k, from both blocks whole to one.
+// The kernel runs the body for its k, which it takes into a register at first.
+func (f *Func) widths(k Reg, body func(n int)) {
+	block := f.h()
+	end := f.label("end")
+	for n := 2 * block; n >= block; n-- {
+		fewer := f.label("parts")
+		if n > block {
+			f.value("k", k)
+			f.branch(k, LE, Imm(f.Lanes*(n-1)), fewer)
+		}
+		body(n)
+		if n > block {
+			f.jump(end)
+			f.at(fewer)
+		}
+	}
+	f.at(end)
+}
+
 // ratiosOfRuns is what the two kernels below begin with, for registers of four lanes or eight. Of the two blocks of components it takes
 // as many registers, n, as have components below k. It goes over eight cells of all rows at a time: while the products of eight are
 // made, those eight before are divided by, and with the eight before these the kernel does what it is for. So nothing waits for a
@@ -230,14 +250,8 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u fun
 	const k, uRow, mine, left, x, cols, row, theirs, leftThere = R1, R3, R1, R2, R6, R7, R9, R12, R0
 	block, wide := f.h(), 8*f.Lanes // the registers of a block, the bytes of a register
 	products := pick(f, V8, V0)
-	end := f.label("end")
 	f.stride(row)
-	for n := 2 * block; n >= block; n-- {
-		fewer := f.label("parts")
-		if n > block {
-			f.value("k", k)
-			f.branch(k, LE, Imm(f.Lanes*(n-1)), fewer)
-		}
+	f.widths(k, func(n int) {
 		f.base("x", x)
 		f.advance(128, x)
 		f.base("cols", cols)
@@ -302,12 +316,7 @@ func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u fun
 		next(n, offset())
 		f.jump(loop)
 		f.at(done)
-		if n > block {
-			f.jump(end)
-			f.at(fewer)
-		}
-	}
-	f.at(end)
+	})
 }
 
 // combineRuns goes over eight cells of all rows at a time, as ratiosOfRuns does.
@@ -317,13 +326,7 @@ func combineRuns(f *Func) {
 	f.stride(row)
 	block, wide := f.h(), 8*f.Lanes
 	products, u := pick(f, V8, V0), pick(f, Vec(16), V6)
-	end := f.label("end")
-	for n := 2 * block; n >= block; n-- {
-		fewer := f.label("parts")
-		if n > block {
-			f.value("k", k)
-			f.branch(k, LE, Imm(f.Lanes*(n-1)), fewer)
-		}
+	f.widths(k, func(n int) {
 		f.base("cols", cols)
 		f.advance(64, cols)
 		f.base("r", r)
@@ -360,12 +363,7 @@ func combineRuns(f *Func) {
 		f.jumpIf(NE, loop)
 		f.wordR(left, mem(4, runs))
 		f.branch(left, NE, Imm(0), again)
-		if n > block {
-			f.jump(end)
-			f.at(fewer)
-		}
-	}
-	f.at(end)
+	})
 }
 
 // productsOf fills to with the products of a row of u, of n registers, and the row of v at a place, added up over blocks. V4 and V5
