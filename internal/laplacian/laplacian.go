@@ -23,15 +23,79 @@ func Stride(m int) int {
 	return stride
 }
 
+// panelled is the number of vertices from which on [Factor] goes by panels: the matrix, half a megabyte from here on, no
+// longer stays in the second cache.
+const panelled = 256
+
+// panel is the number of pivots that are eliminated from all other rows in one pass over these.
+const panel = 16
+
+// blocked is the number of entries of the rows that meet the pivots of a panel together: 128 KB.
+const blocked = 1 << 14
+
+// Room is the number of entries of scratch that [Factor] needs for m vertices.
+func Room(m int) int {
+	if m < panelled {
+		return kernel.Pad(m)
+	}
+	return 2 * panel * Stride(m)
+}
+
 // Factor eliminates the vertices m-1, ..., 1 in turn, m = len(d). Of w, m rows of
 // stride = Stride(m) numbers, it reads the entries below the diagonal and
 // replaces w_kj by w_kj/d_k; entries on and above the diagonal are overwritten. The pivots
 // go to d. A sum over vertices has eight partial sums. A pivot is never below floor[k] > 0:
 // a vertex of smaller total weight is not determined in floating point, and the floor keeps
-// rounding errors in its direction small. work has kernel.Pad(m) numbers.
+// rounding errors in its direction small. work has Room(m) numbers.
 func Factor(w, d, floor, work []float64) {
-	stride := Stride(len(d))
-	factor(w[:len(d)*stride], d, floor[:len(d)], work[:kernel.Pad(len(d))], stride)
+	stride, rest := Stride(len(d)), len(d)
+	if rest >= panelled {
+		rest = factorPanels(w[:len(d)*stride], d, floor[:len(d)], work[:Room(len(d))])
+	}
+	factor(w[:rest*stride], d[:rest], floor[:rest], work[:kernel.Pad(rest)], stride)
+}
+
+// factorPanels is [Factor] as far as vertex panel-1, with the same bits: each entry meets the pivots in the same order. It
+// returns how many vertices are left. A panel of pivots is eliminated first from its own rows and then from those above it,
+// four pivots at a time and a block of rows that stays in the cache, so that the matrix is read once a panel, not once a
+// pivot.
+func factorPanels(w, d, floor, work []float64) int {
+	const four = 4
+	stride := len(w) / len(d)
+	// lines are the rows of four pivots, before their division, and shares after it.
+	lines := func(g int) []float64 { return work[2*g*four*stride:][:four*stride] }
+	shares := func(g int) []float64 { return work[(2*g+1)*four*stride:][:four*stride] }
+	block := max(four, blocked/stride&^(four-1))
+	end := len(d)
+	for end > panel {
+		groups := 0
+		for low := max((end-1)&^(four-1)+four-panel, panel); end > low; groups++ {
+			first := (end - 1) &^ (four - 1)
+			for g := range groups {
+				kernel.AccumulateLower(w, shares(g), lines(g), first, end)
+			}
+			clear(shares(groups))
+			clear(lines(groups))
+			for p := end - 1; p >= first; p-- {
+				at := (end - 1 - p) * stride
+				line, share := lines(groups)[at:at+stride], shares(groups)[at:at+stride]
+				copy(line, w[p*stride:p*stride+p])
+				d[p] = max(kernel.Sum(line[:kernel.Pad(p)]), floor[p])
+				for j, v := range line[:p] {
+					share[j] = v / d[p]
+				}
+				kernel.Accumulate(w[first*stride:p*stride], share[first:p], line)
+				copy(w[p*stride:], share[:p])
+			}
+			end = first
+		}
+		for first := 0; first < end; first += block {
+			for g := range groups {
+				kernel.AccumulateLower(w, shares(g), lines(g), first, min(first+block, end))
+			}
+		}
+	}
+	return end
 }
 
 // Solve overwrites r, which sums to zero, with a solution, given what Factor

@@ -4,6 +4,9 @@ import (
 	"math"
 	"math/big"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
 )
 
 // exact solves L λ = r with λ_0 = 0 by Gaussian elimination over the rationals.
@@ -63,7 +66,7 @@ func TestSolve(t *testing.T) {
 		want := exact(w, stride, r)
 		d, floor := make([]float64, m), make([]float64, m)
 		f := append([]float64(nil), w...)
-		Factor(f, d, floor, make([]float64, stride))
+		Factor(f, d, floor, make([]float64, Room(m)))
 		got := append(make([]float64, 0, stride), r...)
 		Solve(f, d, got)
 		scale := 0.0
@@ -73,6 +76,45 @@ func TestSolve(t *testing.T) {
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 1e-14*scale {
 				t.Errorf("coupling %g: λ_%d = %v, want %v", weak, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestPanels asks the elimination by panels for the bits of that by single vertices, with NaN where nothing may be read
+// from, floors above some pivots, and sizes that leave every rest of groups and panels.
+func TestPanels(t *testing.T) {
+	for m := panelled; m < panelled+2*panel; m += 3 {
+		r := random.Split(12, m)
+		stride := Stride(m)
+		w, floor := make([]float64, m*stride), make([]float64, m)
+		for i := range w {
+			w[i] = math.NaN()
+		}
+		for i := range m {
+			floor[i] = 1e-15
+			if r.Float64() < 0.1 {
+				floor[i] = float64(m)
+			}
+			for j := range i {
+				w[i*stride+j] = math.Ldexp(r.Float64(), -int(60*r.Float64()))
+			}
+		}
+		want, wants := append([]float64{}, w...), make([]float64, m)
+		factor_g(want, wants, floor, make([]float64, kernel.Pad(m)), stride)
+		d, work := make([]float64, m), make([]float64, Room(m))
+		for i := range work {
+			work[i] = math.NaN()
+		}
+		Factor(w, d, floor, work)
+		for i := range m {
+			if d[i] != wants[i] {
+				t.Fatalf("m = %d: pivot %d is %v, want %v", m, i, d[i], wants[i])
+			}
+			for j := range i {
+				if g, w := w[i*stride+j], want[i*stride+j]; math.Float64bits(g) != math.Float64bits(w) {
+					t.Fatalf("m = %d: factor %d, %d is %v, want %v", m, i, j, g, w)
+				}
 			}
 		}
 	}

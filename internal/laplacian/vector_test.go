@@ -42,11 +42,12 @@ func TestVector(t *testing.T) {
 			run := func(l int) (f, d, x []float64) {
 				level = l
 				f, d, x = append([]float64{}, w...), make([]float64, m), append([]float64{}, rhs[:p]...)[:m]
-				work := make([]float64, p+2)
-				work[p], work[p+1] = 3, 4
-				Factor(f, d, floor, work[:p])
+				room := Room(m)
+				work := make([]float64, room+2)
+				work[room], work[room+1] = 3, 4
+				Factor(f, d, floor, work[:room])
 				Solve(f, d, x)
-				if work[p] != 3 || work[p+1] != 4 {
+				if work[room] != 3 || work[room+1] != 4 {
 					t.Fatal("written beyond the scratch")
 				}
 				return f, d, x

@@ -42,7 +42,8 @@ import (
 type dual struct {
 	gram
 	piv, floor []float64 // the pivots of the Laplacian, whose factors are in fac, and their lower bounds
-	work       []float64 // scratch of the factorisation
+	elim       []float64 // scratch of the factorisation
+	work       []float64 // scratch of the gradients
 	dir, try   []float64 // the direction of a step, and the potentials after it
 	logs       []float64 // log(b/c)
 	best       []float64 // the best potentials so far
@@ -112,7 +113,7 @@ func (r *dual) factor() {
 		copy(r.fac[j*stride:], r.g[j*r.mp:(j+1)*r.mp])
 	}
 	r.setFloor()
-	laplacian.Factor(r.fac, r.piv, r.floor, r.work[:r.mp])
+	laplacian.Factor(r.fac, r.piv, r.floor, r.elim)
 }
 
 // setFloor fills floor with the lower bounds of the pivots.
@@ -193,15 +194,15 @@ func (r *dual) resize(n, m int) {
 		r.sorter.Resize(n)
 	}
 	if m != r.m {
-		factors := m * laplacian.Stride(m)
-		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors)
+		factors, scratch := m*laplacian.Stride(m), laplacian.Room(m)
+		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors+scratch)
 		clear(free)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor, &r.dir,
 			&r.try, &r.logs, &r.best, &r.tau, &r.start, &r.inc, &r.one, &r.total, &r.work, &r.boost} {
 			*p = free.take(mp)[:m]
 		}
 		r.mu, r.nu, r.part = free.take(m+mp), free.take(m+mp), free.take(2*mp)
-		r.ratio, r.g, r.fac = free.take(m*mp), free.take(m*mp), free.take(factors)
+		r.ratio, r.g, r.fac, r.elim = free.take(m*mp), free.take(m*mp), free.take(factors), free.take(scratch)
 	}
 	r.even, r.grid, r.flat = r.even && n == r.n, r.grid && m == r.m, r.flat && m == r.m
 	r.ordered, r.stands, r.knows, r.want = false, stale, nothing, want{}
