@@ -137,6 +137,9 @@ func lean(module []byte, later []string) (first, second []byte, err error) {
 		if whole, err = programOf(sections, memory); err == nil {
 			apart, err = whole.second(memory, later)
 		}
+		if err == nil {
+			err = whole.begins(apart)
+		}
 		if err != nil {
 			return nil, nil, err
 		}

@@ -155,6 +155,39 @@ func (p *program) second(memory []byte, later []string) ([]bool, error) {
 	return live, nil
 }
 
+// begins returns an error where a function that runs when the program begins comes by calls to one of the second module, which is not there yet.
+// A function that is a value in an initial one, such as init.func1, runs then only if it is called.
+func (p *program) begins(second []bool) error {
+	from := make([]int, len(p.bodies)) // the initial function that comes to a function, counted from 1
+	var next []int
+	for f, name := range p.names {
+		if initialFunction(name) && !strings.Contains(name, ".func") {
+			from[f] = f + 1
+			next = append(next, f)
+		}
+	}
+	for len(next) > 0 {
+		f := next[len(next)-1]
+		next = next[:len(next)-1]
+		_, code, err := parsed(p.bodies[f])
+		if err != nil {
+			return err
+		}
+		for _, i := range code {
+			to := int(i.number) - p.imports
+			if i.op != opCall || to < 0 || from[to] > 0 {
+				continue
+			}
+			if second[to] {
+				return errors.New(p.names[from[f]-1] + ", which runs when the program begins, comes to " + p.names[to] + " of the second module, called by " + p.names[f])
+			}
+			from[to] = from[f]
+			next = append(next, to)
+		}
+	}
+	return nil
+}
+
 // named says which functions have names with one of the beginnings, each of which must be that of one.
 func (p *program) named(later []string) ([]bool, error) {
 	named := make([]bool, len(p.bodies))

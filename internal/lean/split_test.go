@@ -235,6 +235,20 @@ func TestSecondOfFew(t *testing.T) {
 	}
 }
 
+// TestBegins: what runs when the program begins may not come to the second module by calls, and may have its places.
+func TestBegins(t *testing.T) {
+	call := func(op, f byte) []byte { return []byte{0, op, f, opEnd} }
+	p := program{bodies: [][]byte{call(opCall, 3), call(opCall, 4), call(opConst32, 4), call(opCall, 4), call(opCall, 4)}, names: []string{"a/b.init", "main.main", "main.way", "main.later", "main.init.func1"}, imports: 1, base: 1 << 10}
+	second := []bool{false, false, false, true, false}
+	if err := p.begins(second); err != nil {
+		t.Error(err)
+	}
+	p.bodies[2] = call(opCall, 4)
+	if err := p.begins(second); err == nil || err.Error() != "a/b.init, which runs when the program begins, comes to main.later of the second module, called by main.way" {
+		t.Error(err)
+	}
+}
+
 func TestInitialFunction(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a/b.c/d.init": true, "main.init": true, "a/d.init.0": true, "a/d.init.func1": true,
