@@ -18,7 +18,8 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
+var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
+	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -63,6 +64,9 @@ var packages = []pkg{
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
 		{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
+		{"weightedGram", "h, v, a, room []float64, k, near int", "", weightedGram},
+		{"fold", "acc, u, r []float64, k, n, rows int, keep float64", "", fold},
+		{"copyRows", "to, from []float64, n, rows, stride int", "", copyRows},
 		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
 		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
 		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},

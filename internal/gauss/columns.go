@@ -103,9 +103,7 @@ func NewRoom(k, slots int) *Room {
 func (m *Columns) Take(t int, batch *Batch, room *Room) {
 	from, to := m.Tile(t)
 	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
-	kernel.Scale(a, a, batch.Keep)
-	kernel.Scale(b, b, batch.Keep)
-	m.add(a, b, t, batch, 0, batch.Rows, room)
+	m.add(a, b, batch.Keep, t, batch, 0, batch.Rows, room)
 }
 
 // TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
@@ -116,24 +114,21 @@ func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room
 	for slot := 0; slot < batch.Rows; {
 		run, end := a.Run(row + slot)
 		till := min(end-row, batch.Rows)
-		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), t, batch, slot, till, room)
+		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), 1, t, batch, slot, till, room)
 		a.Close(row+till, run, pairs*from, pairs*to)
 		b.Close(row+till, run, m.k*from, m.k*to)
 		slot = till
 	}
 }
 
-// add adds the slots first to end-1 of a batch to a tile of A and of B.
-func (m *Columns) add(a, b []float64, t int, batch *Batch, first, end int, room *Room) {
+// add multiplies a tile of A and of B by keep, and adds the slots first to end-1 of a batch.
+func (m *Columns) add(a, b []float64, keep float64, t int, batch *Batch, first, end int, room *Room) {
 	from, to := m.Tile(t)
 	n, count := to-from, end-first
 	rows := room.rows[:count*n]
 	take := func(sums, cells, by []float64, each int) {
-		for i := range count {
-			at := (first + i) * m.np
-			copy(rows[i*n:(i+1)*n], cells[at+from:at+to])
-		}
-		kernel.AccumulateRows(sums, by[first*each:end*each], rows, count)
+		kernel.CopyRows(rows, cells[first*m.np+from:], n, count, m.np)
+		kernel.Fold(sums, by[first*each:], rows, n, count, keep)
 	}
 	take(a, batch.a, batch.pairs, pairsOf(m.k))
 	take(b, batch.b, batch.u, m.k)

@@ -375,6 +375,36 @@ func inside(n, rows int) int {
 	return rows
 }
 
+// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj) over the samples,
+// whole blocks, at least one. near is how many samples of V, whole blocks, stay in the nearest cache; it changes no bits. room has
+// [WeightedGramRoom] numbers of scratch.
+func WeightedGram(h, v, a, room []float64, k, near int) {
+	n := len(a)
+	_, _ = a[Lanes-1], room[:WeightedGramRoom(k, n)]
+	weightedGram(h[:k*k], v[:k*n], a, room, k, max(near/Lanes, 1))
+}
+
+// WeightedGramRoom is the number of numbers that [WeightedGram] needs as scratch for n samples.
+func WeightedGramRoom(k, n int) int { return max(n+k, sumsOfPairs(k)) }
+
+// sumsOfPairs is how many numbers the sums of the rows c and c+1 of a k × k matrix are, for all even c: c+2 in each, of eight lanes.
+func sumsOfPairs(k int) int {
+	pairs := (k + 1) / 2
+	return pairs * (pairs + 1) * 2 * Lanes
+}
+
+// Fold multiplies acc, k rows of n sums, by keep and then adds UᵀR as [AccumulateRows] does: U is rows × k, R is rows × n, n of
+// whole blocks. Each number of acc is read and written once.
+func Fold(acc, u, r []float64, n, rows int, keep float64) {
+	k := len(acc) / n
+	fold(acc[:k*n], u[:rows*k], r[:rows*n], k, n, rows, keep)
+}
+
+// CopyRows fills to with rows of n numbers, whole blocks, that lie stride numbers apart, at least one.
+func CopyRows(to, from []float64, n, rows, stride int) {
+	copyRows(to[:rows*n], from[:(rows-1)*stride+n], n, rows, stride)
+}
+
 // AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
 // that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
 func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {

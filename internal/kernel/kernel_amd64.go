@@ -501,6 +501,42 @@ func sweepAVX512(acc, lines, minus []float64, before, after, rows int)
 //go:noescape
 func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
 
+func weightedGram(h, v, a, room []float64, k, near int) {
+	switch level {
+	case cpu.AVX2:
+		weightedGramAVX2(h, v, a, room, k, near)
+	default:
+		weightedGram_g(h, v, a, room, k, near)
+	}
+}
+
+//go:noescape
+func weightedGramAVX2(h, v, a, room []float64, k, near int)
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) {
+	switch level {
+	case cpu.AVX2:
+		foldAVX2(acc, u, r, k, n, rows, keep)
+	default:
+		fold_g(acc, u, r, k, n, rows, keep)
+	}
+}
+
+//go:noescape
+func foldAVX2(acc, u, r []float64, k, n, rows int, keep float64)
+
+func copyRows(to, from []float64, n, rows, stride int) {
+	switch level {
+	case cpu.AVX2:
+		copyRowsAVX2(to, from, n, rows, stride)
+	default:
+		copyRows_g(to, from, n, rows, stride)
+	}
+}
+
+//go:noescape
+func copyRowsAVX2(to, from []float64, n, rows, stride int)
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:

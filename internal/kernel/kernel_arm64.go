@@ -356,6 +356,27 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepNEON(acc, lines, minus []float64, before, after, rows int)
 
+func weightedGram(h, v, a, room []float64, k, near int) {
+	switch level {
+	default:
+		weightedGram_g(h, v, a, room, k, near)
+	}
+}
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) {
+	switch level {
+	default:
+		fold_g(acc, u, r, k, n, rows, keep)
+	}
+}
+
+func copyRows(to, from []float64, n, rows, stride int) {
+	switch level {
+	default:
+		copyRows_g(to, from, n, rows, stride)
+	}
+}
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:

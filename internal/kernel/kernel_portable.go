@@ -66,6 +66,12 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 	sweep_g(acc, lines, minus, before, after, rows)
 }
 
+func weightedGram(h, v, a, room []float64, k, near int) { weightedGram_g(h, v, a, room, k, near) }
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
+
+func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)
 }

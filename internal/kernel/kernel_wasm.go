@@ -375,6 +375,12 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
 
+func weightedGram(h, v, a, room []float64, k, near int) { weightedGram_g(h, v, a, room, k, near) }
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
+
+func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
 		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))

@@ -277,6 +277,19 @@ func TestVectorProduct(t *testing.T) {
 						compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], first, k); return 0 }, any(k*np), any(4*np), any(4*np))
 					}
 				}
+				for near := Lanes; k > 0 && k <= 20 && near <= np; near += 3 * Lanes {
+					compare(t, "weightedGram", func(v [][]float64) float64 {
+						WeightedGram(v[0], v[1], v[2], make([]float64, WeightedGramRoom(k, np)), k, near)
+						return 0
+					}, any(k*k), any(k*np), any(np))
+				}
+				for _, rows := range []int{1, 2, 9} {
+					if k == 0 || np > 40 {
+						continue
+					}
+					compare(t, "fold", func(v [][]float64) float64 { Fold(v[0], v[1], v[2], np, rows, 0.7); return 0 }, any(k*np), any(rows*k), any(rows*np))
+					compare(t, "copyRows", func(v [][]float64) float64 { CopyRows(v[0], v[1], np, rows, np+k); return 0 }, any(rows*np), any(rows*(np+k)-k))
+				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
 				for rows := range 10 {
 					if k == 0 || rows == 0 || rows > 5 && np > 40 {
