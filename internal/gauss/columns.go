@@ -87,14 +87,14 @@ func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width
 // Room is a worker's scratch for a tile.
 type Room struct {
 	rows       []float64 // of the batch
-	columns    []float64 // the entries of V in the tile, as kernel.Descend has them
+	columns    []float64 // the entries of V in the tile, as kernel.StepColumns has them
 	mean, logs []float64
 }
 
 // NewRoom makes room for batches of so many slots.
 func NewRoom(k, slots int) *Room {
 	return &Room{
-		rows: make([]float64, slots*width), columns: make([]float64, k*kernel.ColumnNumbers),
+		rows: make([]float64, slots*width), columns: make([]float64, kernel.ColumnsRoom(k)),
 		mean: make([]float64, width), logs: make([]float64, width),
 	}
 }
@@ -140,34 +140,14 @@ func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) 
 	from, to := m.Tile(t)
 	n, k := to-from, m.k
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]
-	mean := room.mean[:n]
-	clear(mean)
-	share := []float64{1 / float64(k)}
-	for c := range k {
-		row, column, diagonal := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n), pairsOf(c+1)-1
-		kernel.Accumulate(mean, share, row)
-		copy(column.X, row)
-		copy(column.H, a[diagonal*n:])
-		kernel.Scale(column.G, b[c*n:(c+1)*n], -1)
-		if penalty > 0 {
-			penalise(column, room.logs[:n], penalty)
+	mean, v := room.mean[:n], v[from:]
+	kernel.BeginColumns(room.columns, a, b, v, mean, k, n, m.np)
+	if penalty > 0 {
+		for c := range k {
+			penalise(kernel.ColumnOf(room.columns, c, n), room.logs[:n], penalty)
 		}
 	}
-	rise := []float64{s.Rise}
-	for c := range k {
-		column := kernel.ColumnOf(room.columns, c, n)
-		kernel.Scale(column.H, column.H, 1+s.Damp)
-		kernel.Scale(column.Low, column.X, s.Low)
-		kernel.Scale(column.High, column.X, s.High)
-		kernel.Accumulate(column.High, rise, mean)
-	}
-	back := []float64{-s.Share}
-	kernel.Descend(room.columns, a, k, n, s.Sweeps)
-	for c := range k {
-		row, x := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n).X
-		kernel.Residual(x, row, n, 1) // the way back
-		kernel.Accumulate(row, back, x)
-	}
+	kernel.StepColumns(room.columns, a, v, mean, k, n, m.np, kernel.ColumnStep(s))
 }
 
 // penalise adds weight/2 Σ log²x to gradients and curvatures.

@@ -587,12 +587,8 @@ func Extent(to *[2]float64, x []float64) {
 	extent(to[:], x)
 }
 
-// Confine brings what of x lies outside [low,high] to its ends.
-func Confine(x []float64, low, high float64) {
-	for i, v := range x {
-		x[i] = min(max(v, low), high)
-	}
-}
+// Confine brings what of x lies outside [low,high] to its ends, of which none is 0.
+func Confine(x []float64, low, high float64) { confine(x, low, high) }
 
 // Shift fills to_i = x_i - c.
 func Shift(to, x []float64, c float64) { shift(to, x[:len(to)], c) }

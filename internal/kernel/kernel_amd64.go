@@ -905,6 +905,30 @@ func descendAVX512(s, a []float64, k, n, sweeps int)
 //go:noescape
 func descendAVX2(s, a []float64, k, n, sweeps int)
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	switch level {
+	case cpu.AVX2:
+		beginColumnsAVX2(s, a, b, v, mean, k, n, stride, share)
+	default:
+		beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+	}
+}
+
+//go:noescape
+func beginColumnsAVX2(s, a, b, v, mean []float64, k, n, stride int, share float64)
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	switch level {
+	case cpu.AVX2:
+		stepColumnsAVX2(s, a, v, mean, by, k, n, stride, sweeps)
+	default:
+		stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+	}
+}
+
+//go:noescape
+func stepColumnsAVX2(s, a, v, mean, by []float64, k, n, stride, sweeps int)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1006,6 +1030,18 @@ func extentAVX512(to, x []float64)
 
 //go:noescape
 func extentAVX2(to, x []float64)
+
+func confine(x []float64, low, high float64) {
+	switch level {
+	case cpu.AVX2:
+		confineAVX2(x, low, high)
+	default:
+		confine_g(x, low, high)
+	}
+}
+
+//go:noescape
+func confineAVX2(x []float64, low, high float64)
 
 func shift(to, x []float64, c float64) {
 	switch level {

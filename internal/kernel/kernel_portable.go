@@ -138,6 +138,14 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 
 func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+}
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+}
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
 }
@@ -151,6 +159,8 @@ func log(to, x []float64) { log_g(to, x) }
 func logistic(to, x []float64, z *Score, rate float64) { logistic_g(to, x, z, rate) }
 
 func extent(to, x []float64) { extent_g(to, x) }
+
+func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) { shift_g(to, x, c) }
 

@@ -605,6 +605,14 @@ func descend(s, a []float64, k, n, sweeps int) {
 //go:noescape
 func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+}
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+}
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
 		directionSIMD128(place(p), place(slope), int32(len(slope)), place(most), place(b), place(g), place(root), int32(k), longest)
@@ -676,6 +684,8 @@ func extent(to, x []float64) {
 //go:wasmimport quantmf kernel_extent
 //go:noescape
 func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
+
+func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) {
 	if level == cpu.SIMD128 {

@@ -336,6 +336,7 @@ func TestVectorElementary(t *testing.T) {
 				x[i] = awkward[int(r.Float64()*float64(len(awkward)))]
 			}
 			pos, y := numbers(&r, n, true), numbers(&r, n, false)
+			compare(t, "confine", func(v [][]float64) float64 { Confine(v[0], -0.3, 0.5); return 0 }, x)
 			compare(t, "exp", func(v [][]float64) float64 { Exp(v[0], v[1]); return 0 }, y, x)
 			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
 			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
@@ -586,7 +587,19 @@ func TestVectorColumns(t *testing.T) {
 							}
 						}
 					}
-					compare(t, "descend", func(v [][]float64) float64 { Descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+					compare(t, "descend", func(v [][]float64) float64 { descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+					s = append(s, make([]float64, ColumnsRoom(k)-len(s))...)
+					for stride := n; stride < n+20; stride += 17 {
+						step := ColumnStep{Sweeps: sweeps, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
+						x := numbers(&r, (k-1)*stride+n, true)
+						compare(t, "beginColumns", func(v [][]float64) float64 { BeginColumns(v[0], v[1], v[2], v[3], v[4], k, n, stride); return 0 },
+							s, a, numbers(&r, k*n, false), x, numbers(&r, n, true))
+						compare(t, "stepColumns", func(v [][]float64) float64 {
+							StepColumns(v[0], v[1], v[2], v[3], k, n, stride, step)
+							clear(v[0]) // anything
+							return 0
+						}, s, a, x, numbers(&r, n, true))
+					}
 				}
 			}
 		}
