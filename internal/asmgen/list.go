@@ -65,7 +65,7 @@ var packages = []pkg{
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
 		{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
-		{"weightedGram", "h, v, a, room []float64, k, near int", "", weightedGram},
+		{"weightedGram", "h, v, a, room []float64, k, near, ahead int", "", weightedGram},
 		{"fold", "acc, u, r []float64, k, n, rows int, keep float64", "", fold},
 		{"copyRows", "to, from []float64, n, rows, stride int", "", copyRows},
 		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},

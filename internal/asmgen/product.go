@@ -398,10 +398,10 @@ func sweep(f *Func) {
 // weightedGram takes two rows of h at a time, and of each up to six entries: twelve sums, of one register of a block of
 // samples each, and then of the other. Sums lie in room, block after block of eight lanes: entry (c+r, b) of the rows
 // c and c+1, c even, 2b+r blocks after the first of the two rows. For one part of the samples after the other, near blocks of
-// them, the sums are read and written; at the end each is added to h.
+// them, the sums are read and written; at the end each is added to h. It asks for what lies ahead of the two rows.
 func weightedGram(f *Func) {
 	v, a, row, threeRows := f.base("v", R4), f.base("a", R12), f.length("a", R9), R10
-	const sums, c, vc, left, vb, vbFour, vci, ai, count = R5, R2, R11, R1, R6, R7, R8, R3, R0
+	const sums, c, ahead, left, vb, vbFour, vci, ai, count = R5, R2, R11, R1, R6, R7, R8, R3, R0
 	f.shlR(row, Imm(3)) // bytes of a row of v
 	f.addressR(threeRows, mem(0, row, row.times(2)))
 	rest := func() { // count = bytes of the samples that are left
@@ -423,7 +423,7 @@ func weightedGram(f *Func) {
 					}
 				}
 			}
-			f.halves(func(_ Vec, off int) {
+			f.halves(func(h Vec, off int) {
 				each(func(acc Vec, at Mem) { f.load(acc, at) }, off)
 				rest()
 				f.shrR(count, Imm(6))
@@ -433,10 +433,18 @@ func weightedGram(f *Func) {
 				f.moveR(count, vbFour)
 				f.at(last)
 				f.addressR(vbFour, mem(0, vb, row.times(4)))
-				f.moveR(vci, vc)
+				f.moveR(vci, c)
+				f.mulR(vci, row)
+				f.addR(vci, v)
 				f.moveR(ai, a)
+				if h == 1 {
+					f.addR(ahead, row)
+				}
 				f.loop(count, func() {
 					f.load(V0, mem(off, ai))
+					if int(h) < rowsOf {
+						f.prefetch(mem(0, vci, ahead.times(1))) // of row c + h
+					}
 					for r := range rowsOf {
 						f.mul(V1+Vec(r), V0, fourth(r, off, vci, row, threeRows))
 					}
@@ -450,8 +458,11 @@ func weightedGram(f *Func) {
 					f.advance(64, vb, vbFour, vci, ai)
 				})
 				each(func(acc Vec, at Mem) { f.store(at, acc) }, off)
-				f.subR(vci, vc)
-				f.subR(vb, vci)
+				if h == 1 {
+					f.subR(ahead, row)
+				}
+				f.subR(ai, a)
+				f.subR(vb, ai)
 			})
 			f.advance(128*n, sums)
 			for range n {
@@ -472,10 +483,11 @@ func weightedGram(f *Func) {
 		f.halves(func(_ Vec, off int) { f.store(mem(off, sums), V0) })
 		f.advance(64, sums)
 	})
+	f.value("ahead", ahead)
+	f.shlR(ahead, Imm(3))
 	part := f.label("part")
 	f.at(part)
 	f.base("room", sums)
-	f.moveR(vc, v)
 	f.zeroR(c)
 	pair, single, parted := f.label("pair"), f.label("single"), f.label("parted")
 	f.at(pair)
@@ -484,8 +496,6 @@ func weightedGram(f *Func) {
 	f.branch(left, LT, Imm(2), single)
 	some(2, []int{6, 4, 2})
 	f.addR(c, Imm(2))
-	f.addR(vc, row)
-	f.addR(vc, row)
 	f.jump(pair)
 	f.at(single)
 	f.branch(left, LT, Imm(1), parted)

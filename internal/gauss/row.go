@@ -79,7 +79,7 @@ func (r *Row) Model(v *Laid, wbar, a []float64) {
 	clear(h)
 	for from := 0; from < v.np; from += v.samples {
 		to := min(from+v.samples, v.np)
-		r.add(v.tile(from, to), wbar[from:to], a[from:to])
+		r.add(v.tile(from, to), wbar[from:to], a[from:to], to < v.np)
 	}
 	for c := range k {
 		for b := range c {
@@ -88,14 +88,17 @@ func (r *Row) Model(v *Laid, wbar, a []float64) {
 	}
 }
 
-// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian.
-func (r *Row) add(v, wbar, a []float64) {
-	k := len(r.gradient)
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether another tile comes after it.
+func (r *Row) add(v, wbar, a []float64, more bool) {
+	k, ahead := len(r.gradient), 0
+	if more {
+		ahead = len(v)
+	}
 	kernel.Dots(r.part, v, wbar)
 	for c, s := range r.part {
 		r.gradient[c] += s
 	}
-	kernel.WeightedGram(r.hessian, v, a, r.room, k, near(k))
+	kernel.WeightedGram(r.hessian, v, a, r.room, k, near(k), ahead)
 }
 
 // Penalise adds weight/2 Σ log²u to the model.

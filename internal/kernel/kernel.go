@@ -376,12 +376,12 @@ func inside(n, rows int) int {
 }
 
 // WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj) over the samples,
-// whole blocks, at least one. near is how many samples of V, whole blocks, stay in the nearest cache; it changes no bits. room has
-// [WeightedGramRoom] numbers of scratch.
-func WeightedGram(h, v, a, room []float64, k, near int) {
+// whole blocks, at least one. Two numbers change the time alone: near is how many samples of V, whole blocks, stay in the nearest cache, and
+// ahead how many numbers after V the next V begins, 0 where there is none. room has [WeightedGramRoom] numbers of scratch.
+func WeightedGram(h, v, a, room []float64, k, near, ahead int) {
 	n := len(a)
 	_, _ = a[Lanes-1], room[:WeightedGramRoom(k, n)]
-	weightedGram(h[:k*k], v[:k*n], a, room, k, max(near/Lanes, 1))
+	weightedGram(h[:k*k], v[:k*n], a, room, k, max(near/Lanes, 1), ahead)
 }
 
 // WeightedGramRoom is the number of numbers that [WeightedGram] needs as scratch for n samples.

@@ -501,17 +501,17 @@ func sweepAVX512(acc, lines, minus []float64, before, after, rows int)
 //go:noescape
 func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
 
-func weightedGram(h, v, a, room []float64, k, near int) {
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
 	switch level {
 	case cpu.AVX2:
-		weightedGramAVX2(h, v, a, room, k, near)
+		weightedGramAVX2(h, v, a, room, k, near, ahead)
 	default:
-		weightedGram_g(h, v, a, room, k, near)
+		weightedGram_g(h, v, a, room, k, near, ahead)
 	}
 }
 
 //go:noescape
-func weightedGramAVX2(h, v, a, room []float64, k, near int)
+func weightedGramAVX2(h, v, a, room []float64, k, near, ahead int)
 
 func fold(acc, u, r []float64, k, n, rows int, keep float64) {
 	switch level {

@@ -356,10 +356,10 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepNEON(acc, lines, minus []float64, before, after, rows int)
 
-func weightedGram(h, v, a, room []float64, k, near int) {
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
 	switch level {
 	default:
-		weightedGram_g(h, v, a, room, k, near)
+		weightedGram_g(h, v, a, room, k, near, ahead)
 	}
 }
 

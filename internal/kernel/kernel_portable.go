@@ -66,7 +66,9 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 	sweep_g(acc, lines, minus, before, after, rows)
 }
 
-func weightedGram(h, v, a, room []float64, k, near int) { weightedGram_g(h, v, a, room, k, near) }
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	weightedGram_g(h, v, a, room, k, near, ahead)
+}
 
 func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
 

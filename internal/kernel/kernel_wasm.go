@@ -375,7 +375,9 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
 
-func weightedGram(h, v, a, room []float64, k, near int) { weightedGram_g(h, v, a, room, k, near) }
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	weightedGram_g(h, v, a, room, k, near, ahead)
+}
 
 func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
 

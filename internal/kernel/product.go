@@ -212,7 +212,7 @@ func sweep_g(acc, lines, minus []float64, before, after, rows int) {
 
 // weightedGram_g and fold_g are made of smaller loops, which are kernels on most processors.
 
-func weightedGram_g(h, v, a, room []float64, k, near int) {
+func weightedGram_g(h, v, a, room []float64, k, near, ahead int) {
 	n := len(a)
 	weighted, sums := room[:n], room[n:]
 	for c := range k {

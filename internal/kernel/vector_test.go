@@ -279,7 +279,7 @@ func TestVectorProduct(t *testing.T) {
 				}
 				for near := Lanes; k > 0 && k <= 20 && near <= np; near += 3 * Lanes {
 					compare(t, "weightedGram", func(v [][]float64) float64 {
-						WeightedGram(v[0], v[1], v[2], make([]float64, WeightedGramRoom(k, np)), k, near)
+						WeightedGram(v[0], v[1], v[2], make([]float64, WeightedGramRoom(k, np)), k, near, k*np)
 						return 0
 					}, any(k*k), any(k*np), any(np))
 				}
