@@ -125,6 +125,7 @@ func (r *Row) Step(u []float64, s Step) {
 			to := s.to(x[c], g[c], row[c], from, mean)
 			step := to - x[c]
 			x[c] = to
+			g := g[:len(row)]
 			for b, v := range row {
 				g[b] += float64(v * step)
 			}
