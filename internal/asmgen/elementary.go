@@ -455,6 +455,19 @@ func extent(f *Func) {
 	f.storeFirst(mem(8, to), hi)
 }
 
+func confine(f *Func) {
+	x, count := f.base("x", R5), f.length("x", R2)
+	low, high := f.common(V8), f.common(V9)
+	f.broadcast(low, f.arg("low"))
+	f.broadcast(high, f.arg("high"))
+	f.each([]Reg{x}, count, func(get get, put put) {
+		get(V0, x)
+		f.max(V0, low, V0)
+		f.min(V0, high, V0)
+		put(x, V0)
+	})
+}
+
 func shift(f *Func) {
 	to, x, count := f.base("to", R5), f.base("x", R4), f.length("to", R2)
 	c := f.common(V8)

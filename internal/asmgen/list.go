@@ -18,7 +18,9 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
+var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
+	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2},
+	"beginColumns": {avx2}, "stepColumns": {avx2}, "confine": {avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -63,6 +65,9 @@ var packages = []pkg{
 		{"accumulate4", "acc, u, r []float64", "", accumulate4},
 		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
 		{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
+		{"weightedGram", "h, v, a, room []float64, k, near, ahead int", "", weightedGram},
+		{"fold", "acc, u, r []float64, k, n, rows int, keep float64", "", fold},
+		{"copyRows", "to, from []float64, n, rows, stride int", "", copyRows},
 		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
 		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
 		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},
@@ -85,12 +90,15 @@ var packages = []pkg{
 		{"metric", "to, r, s, v, g, q []float64, low float64", "", metric},
 		{"bounded", "x, low, q, c, inverse []float64, n, sweeps int", "", bounded},
 		{"descend", "s, a []float64, k, n, sweeps int", "", descend},
+		{"beginColumns", "s, a, b, v, mean []float64, k, n, stride int, share float64", "", beginColumns},
+		{"stepColumns", "s, a, v, mean, by []float64, k, n, stride, sweeps int", "", stepColumns},
 		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},
 		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},
 		{"extent", "to, x []float64", "", extent},
+		{"confine", "x []float64, low, high float64", "", confine},
 		{"shift", "to, x []float64, c float64", "", shift},
 		{"slopes", "s, x []float64, eps float64", "float64", slopes},
 		{"spread", "to, x []float64, ref float64", "", spread},

@@ -87,14 +87,14 @@ func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width
 // Room is a worker's scratch for a tile.
 type Room struct {
 	rows       []float64 // of the batch
-	columns    []float64 // the entries of V in the tile, as kernel.Descend has them
+	columns    []float64 // the entries of V in the tile, as kernel.StepColumns has them
 	mean, logs []float64
 }
 
 // NewRoom makes room for batches of so many slots.
 func NewRoom(k, slots int) *Room {
 	return &Room{
-		rows: make([]float64, slots*width), columns: make([]float64, k*kernel.ColumnNumbers),
+		rows: make([]float64, slots*width), columns: make([]float64, kernel.ColumnsRoom(k)),
 		mean: make([]float64, width), logs: make([]float64, width),
 	}
 }
@@ -103,9 +103,7 @@ func NewRoom(k, slots int) *Room {
 func (m *Columns) Take(t int, batch *Batch, room *Room) {
 	from, to := m.Tile(t)
 	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
-	kernel.Scale(a, a, batch.Keep)
-	kernel.Scale(b, b, batch.Keep)
-	m.add(a, b, t, batch, 0, batch.Rows, room)
+	m.add(a, b, batch.Keep, t, batch, 0, batch.Rows, room)
 }
 
 // TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
@@ -116,24 +114,21 @@ func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room
 	for slot := 0; slot < batch.Rows; {
 		run, end := a.Run(row + slot)
 		till := min(end-row, batch.Rows)
-		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), t, batch, slot, till, room)
+		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), 1, t, batch, slot, till, room)
 		a.Close(row+till, run, pairs*from, pairs*to)
 		b.Close(row+till, run, m.k*from, m.k*to)
 		slot = till
 	}
 }
 
-// add adds the slots first to end-1 of a batch to a tile of A and of B.
-func (m *Columns) add(a, b []float64, t int, batch *Batch, first, end int, room *Room) {
+// add multiplies a tile of A and of B by keep, and adds the slots first to end-1 of a batch.
+func (m *Columns) add(a, b []float64, keep float64, t int, batch *Batch, first, end int, room *Room) {
 	from, to := m.Tile(t)
 	n, count := to-from, end-first
 	rows := room.rows[:count*n]
 	take := func(sums, cells, by []float64, each int) {
-		for i := range count {
-			at := (first + i) * m.np
-			copy(rows[i*n:(i+1)*n], cells[at+from:at+to])
-		}
-		kernel.AccumulateRows(sums, by[first*each:end*each], rows, count)
+		kernel.CopyRows(rows, cells[first*m.np+from:], n, count, m.np)
+		kernel.Fold(sums, by[first*each:], rows, n, count, keep)
 	}
 	take(a, batch.a, batch.pairs, pairsOf(m.k))
 	take(b, batch.b, batch.u, m.k)
@@ -145,34 +140,14 @@ func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) 
 	from, to := m.Tile(t)
 	n, k := to-from, m.k
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]
-	mean := room.mean[:n]
-	clear(mean)
-	share := []float64{1 / float64(k)}
-	for c := range k {
-		row, column, diagonal := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n), pairsOf(c+1)-1
-		kernel.Accumulate(mean, share, row)
-		copy(column.X, row)
-		copy(column.H, a[diagonal*n:])
-		kernel.Scale(column.G, b[c*n:(c+1)*n], -1)
-		if penalty > 0 {
-			penalise(column, room.logs[:n], penalty)
+	mean, v := room.mean[:n], v[from:]
+	kernel.BeginColumns(room.columns, a, b, v, mean, k, n, m.np)
+	if penalty > 0 {
+		for c := range k {
+			penalise(kernel.ColumnOf(room.columns, c, n), room.logs[:n], penalty)
 		}
 	}
-	rise := []float64{s.Rise}
-	for c := range k {
-		column := kernel.ColumnOf(room.columns, c, n)
-		kernel.Scale(column.H, column.H, 1+s.Damp)
-		kernel.Scale(column.Low, column.X, s.Low)
-		kernel.Scale(column.High, column.X, s.High)
-		kernel.Accumulate(column.High, rise, mean)
-	}
-	back := []float64{-s.Share}
-	kernel.Descend(room.columns, a, k, n, s.Sweeps)
-	for c := range k {
-		row, x := v[c*m.np+from:c*m.np+to], kernel.ColumnOf(room.columns, c, n).X
-		kernel.Residual(x, row, n, 1) // the way back
-		kernel.Accumulate(row, back, x)
-	}
+	kernel.StepColumns(room.columns, a, v, mean, k, n, m.np, kernel.ColumnStep(s))
 }
 
 // penalise adds weight/2 Σ log²x to gradients and curvatures.

@@ -44,7 +44,13 @@ func (s *Step) to(x, gradient, curvature, from, mean float64) float64 {
 	if to != to {
 		return x
 	}
-	return min(max(to, s.Low*from), float64(s.High*from)+float64(s.Rise*mean))
+	if low := s.Low * from; to < low { // no max or min, which take longer as they see to NaN
+		to = low
+	}
+	if high := float64(s.High*from) + float64(s.Rise*mean); to > high {
+		to = high
+	}
+	return to
 }
 
 // tiny is the curvature up to which a curvature counts as 0.

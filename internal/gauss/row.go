@@ -11,8 +11,8 @@ import (
 
 // Row is the problem of one row of U, and the room for it.
 type Row struct {
-	weighted              []float64 // a row of V diag(a), of a tile
 	part                  []float64 // k: sums of a tile
+	room                  []float64 // for the sums of the Hessian
 	hessian, gradient, to []float64 // k × k, k, k
 }
 
@@ -22,6 +22,9 @@ const (
 	nearTile  = 3 << 10
 	nearWhole = 1 << 16
 )
+
+// near is the number of samples of which V, k rows, and a have about nearTile numbers.
+func near(k int) int { return max(nearTile/(k+1)&^(width-1), width) }
 
 // Laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
 type Laid struct {
@@ -34,7 +37,7 @@ func NewLaid(k, np int) *Laid {
 	if k*np <= nearWhole {
 		return &Laid{k: k, np: np, samples: np}
 	}
-	return &Laid{v: make([]float64, k*np), k: k, np: np, samples: max(nearTile/(k+1)&^(width-1), width)}
+	return &Laid{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
 }
 
 // Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all are
@@ -64,7 +67,7 @@ func (l *Laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 func NewRow(l *Laid) *Row {
 	k := l.k
 	return &Row{
-		weighted: make([]float64, l.samples), part: make([]float64, k),
+		part: make([]float64, k), room: make([]float64, kernel.WeightedGramRoom(k, l.samples)),
 		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
 	}
 }
@@ -76,7 +79,7 @@ func (r *Row) Model(v *Laid, wbar, a []float64) {
 	clear(h)
 	for from := 0; from < v.np; from += v.samples {
 		to := min(from+v.samples, v.np)
-		r.add(v.tile(from, to), wbar[from:to], a[from:to])
+		r.add(v.tile(from, to), wbar[from:to], a[from:to], to < v.np)
 	}
 	for c := range k {
 		for b := range c {
@@ -85,22 +88,17 @@ func (r *Row) Model(v *Laid, wbar, a []float64) {
 	}
 }
 
-// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian.
-func (r *Row) add(v, wbar, a []float64) {
-	k, n := len(r.gradient), len(wbar)
-	dots := func(to, by []float64) {
-		part := r.part[:len(to)]
-		kernel.Dots(part, v[:len(to)*n], by)
-		for c, s := range part {
-			to[c] += s
-		}
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether another tile comes after it.
+func (r *Row) add(v, wbar, a []float64, more bool) {
+	k, ahead := len(r.gradient), 0
+	if more {
+		ahead = len(v)
 	}
-	dots(r.gradient, wbar)
-	weighted := r.weighted[:n]
-	for c := range k {
-		kernel.Multiply(weighted, a, v[c*n:(c+1)*n])
-		dots(r.hessian[c*k:c*k+c+1], weighted)
+	kernel.Dots(r.part, v, wbar)
+	for c, s := range r.part {
+		r.gradient[c] += s
 	}
+	kernel.WeightedGram(r.hessian, v, a, r.room, k, near(k), ahead)
 }
 
 // Penalise adds weight/2 Σ log²u to the model.
@@ -127,6 +125,7 @@ func (r *Row) Step(u []float64, s Step) {
 			to := s.to(x[c], g[c], row[c], from, mean)
 			step := to - x[c]
 			x[c] = to
+			g := g[:len(row)]
 			for b, v := range row {
 				g[b] += float64(v * step)
 			}

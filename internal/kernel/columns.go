@@ -1,6 +1,6 @@
 package kernel
 
-// The loop of a step of V in Go: quadratic problems with bounds, one a column, each with a matrix of its own.
+// The loops of a step of V in Go: quadratic problems with bounds, one a column, each with a matrix of its own.
 
 // Entries of columns lie in rows of Wide numbers, a column a place, and an entry has six such rows, one after the other.
 const (
@@ -15,7 +15,7 @@ const (
 	columnRows
 )
 
-// Column is the rows of one entry of up to Wide columns: see [Descend].
+// Column is the rows of one entry of up to Wide columns: see [StepColumns].
 type Column struct{ X, G, H, Low, High []float64 }
 
 // ColumnNumbers is how many numbers the rows of an entry are.
@@ -28,19 +28,71 @@ func ColumnOf(s []float64, c, n int) Column {
 	return Column{row(columnX), row(columnG), row(columnH), row(columnLow), row(columnHigh)}
 }
 
-// Descend makes sweeps of coordinate descent, in each of n columns, towards the least of g·x + xᵀAx/2 within bounds,
-// and leaves it in x. s has the rows of the k entries ([ColumnOf]), g being the gradient at x = 0; a has rows of n
+// ColumnsRoom is how many numbers the rows of k entries are, with what [StepColumns] needs as scratch after them.
+func ColumnsRoom(k int) int { return k * (ColumnNumbers + Wide) }
+
+// ColumnStep says how far [StepColumns] goes; internal/gauss has the meaning of its numbers.
+type ColumnStep struct {
+	Sweeps                       int
+	Damp, Low, High, Rise, Share float64
+}
+
+// BeginColumns fills, of the rows of k entries of n columns ([ColumnOf]), X with V, G with -b and H with the diagonal of a, and mean, n
+// numbers, with the means of the columns of V. The rows of V lie stride numbers apart, those of b n numbers; a is as [StepColumns] has it.
+// n is of whole blocks, at most Wide.
+func BeginColumns(s, a, b, v, mean []float64, k, n, stride int) {
+	checkColumns(n)
+	beginColumns(s[:k*ColumnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride, 1/float64(k))
+}
+
+// StepColumns makes steps of n columns of V: s has the rows that BeginColumns filled, of which it reads X, G, H. It raises H by the share Damp
+// of itself, makes sweeps of coordinate descent, in each column, towards the least of G·x + xᵀAx/2 within the bounds Low x and
+// High x + Rise mean of the x at the start, and moves V by the share Share of the way. a has rows of n
 // numbers, one for each pair (c,b) with b <= c, and the curvature along an entry is that of its row H, which may be more than
-// A says. Where it is not above 1e-250, or where the gradient is not a number, the entry stays. n is of whole blocks, at most Wide.
-func Descend(s, a []float64, k, n, sweeps int) {
+// A says. Where it is not above 1e-250, or where the gradient is not a number, the entry stays. What s has then is anything.
+func StepColumns(s, a, v, mean []float64, k, n, stride int, step ColumnStep) {
+	checkColumns(n)
+	by := [...]float64{1 + step.Damp, step.Low, step.High, step.Rise, -step.Share}
+	stepColumns(s[:ColumnsRoom(k)], a[:k*(k+1)/2*n], v[:(k-1)*stride+n], mean[:n], by[:], k, n, stride, step.Sweeps)
+}
+
+func checkColumns(n int) {
 	if n%Lanes != 0 || n > Wide {
 		panic("kernel: columns that are no whole blocks")
 	}
-	descend(s[:k*ColumnNumbers], a[:k*(k+1)/2*n], k, n, sweeps)
+}
+
+func beginColumns_g(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	clear(mean)
+	shares := [...]float64{share}
+	for c := range k {
+		row, column, diagonal := v[c*stride:][:n], ColumnOf(s, c, n), c*(c+3)/2
+		accumulate(mean, shares[:], row)
+		copy(column.X, row)
+		copy(column.H, a[diagonal*n:])
+		scale(column.G, b[c*n:(c+1)*n], -1)
+	}
+}
+
+func stepColumns_g(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	for c := range k {
+		column := ColumnOf(s, c, n)
+		scale(column.H, column.H, by[0])
+		scale(column.Low, column.X, by[1])
+		scale(column.High, column.X, by[2])
+		accumulate(column.High, by[3:4], mean)
+	}
+	descend(s[:k*ColumnNumbers], a, k, n, sweeps)
+	for c := range k {
+		row, x := v[c*stride:][:n], ColumnOf(s, c, n).X
+		residual(x, row) // the way back
+		accumulate(row, by[4:5], x)
+	}
 }
 
 const leastCurvature = 1e-250
 
+// descend_g makes the sweeps of [StepColumns].
 func descend_g(s, a []float64, k, n, sweeps int) {
 	var scratch [Wide]float64
 	step := scratch[:n]

@@ -138,6 +138,12 @@ func extent_g(to, x []float64) {
 	to[0], to[1] = lo, hi
 }
 
+func confine_g(x []float64, low, high float64) {
+	for i, v := range x {
+		x[i] = min(max(v, low), high)
+	}
+}
+
 func shift_g(to, x []float64, c float64) {
 	x = x[:len(to)]
 	for i, v := range x {

@@ -375,6 +375,36 @@ func inside(n, rows int) int {
 	return rows
 }
 
+// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj) over the samples,
+// whole blocks, at least one. Two numbers change the time alone: near is how many samples of V, whole blocks, stay in the nearest cache, and
+// ahead how many numbers after V the next V begins, 0 where there is none. room has [WeightedGramRoom] numbers of scratch.
+func WeightedGram(h, v, a, room []float64, k, near, ahead int) {
+	n := len(a)
+	_, _ = a[Lanes-1], room[:WeightedGramRoom(k, n)]
+	weightedGram(h[:k*k], v[:k*n], a, room, k, max(near/Lanes, 1), ahead)
+}
+
+// WeightedGramRoom is the number of numbers that [WeightedGram] needs as scratch for n samples.
+func WeightedGramRoom(k, n int) int { return max(n+k, sumsOfPairs(k)) }
+
+// sumsOfPairs is how many numbers the sums of the rows c and c+1 of a k × k matrix are, for all even c: c+2 in each, of eight lanes.
+func sumsOfPairs(k int) int {
+	pairs := (k + 1) / 2
+	return pairs * (pairs + 1) * 2 * Lanes
+}
+
+// Fold multiplies acc, k rows of n sums, by keep and then adds UᵀR as [AccumulateRows] does: U is rows × k, R is rows × n, n of
+// whole blocks. Each number of acc is read and written once.
+func Fold(acc, u, r []float64, n, rows int, keep float64) {
+	k := len(acc) / n
+	fold(acc[:k*n], u[:rows*k], r[:rows*n], k, n, rows, keep)
+}
+
+// CopyRows fills to with rows of n numbers, whole blocks, that lie stride numbers apart, at least one.
+func CopyRows(to, from []float64, n, rows, stride int) {
+	copyRows(to[:rows*n], from[:(rows-1)*stride+n], n, rows, stride)
+}
+
 // AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
 // that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
 func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
@@ -557,12 +587,8 @@ func Extent(to *[2]float64, x []float64) {
 	extent(to[:], x)
 }
 
-// Confine brings what of x lies outside [low,high] to its ends.
-func Confine(x []float64, low, high float64) {
-	for i, v := range x {
-		x[i] = min(max(v, low), high)
-	}
-}
+// Confine brings what of x lies outside [low,high] to its ends, of which none is 0.
+func Confine(x []float64, low, high float64) { confine(x, low, high) }
 
 // Shift fills to_i = x_i - c.
 func Shift(to, x []float64, c float64) { shift(to, x[:len(to)], c) }

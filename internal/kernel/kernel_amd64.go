@@ -501,6 +501,42 @@ func sweepAVX512(acc, lines, minus []float64, before, after, rows int)
 //go:noescape
 func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
 
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	switch level {
+	case cpu.AVX2:
+		weightedGramAVX2(h, v, a, room, k, near, ahead)
+	default:
+		weightedGram_g(h, v, a, room, k, near, ahead)
+	}
+}
+
+//go:noescape
+func weightedGramAVX2(h, v, a, room []float64, k, near, ahead int)
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) {
+	switch level {
+	case cpu.AVX2:
+		foldAVX2(acc, u, r, k, n, rows, keep)
+	default:
+		fold_g(acc, u, r, k, n, rows, keep)
+	}
+}
+
+//go:noescape
+func foldAVX2(acc, u, r []float64, k, n, rows int, keep float64)
+
+func copyRows(to, from []float64, n, rows, stride int) {
+	switch level {
+	case cpu.AVX2:
+		copyRowsAVX2(to, from, n, rows, stride)
+	default:
+		copyRows_g(to, from, n, rows, stride)
+	}
+}
+
+//go:noescape
+func copyRowsAVX2(to, from []float64, n, rows, stride int)
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
@@ -869,6 +905,30 @@ func descendAVX512(s, a []float64, k, n, sweeps int)
 //go:noescape
 func descendAVX2(s, a []float64, k, n, sweeps int)
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	switch level {
+	case cpu.AVX2:
+		beginColumnsAVX2(s, a, b, v, mean, k, n, stride, share)
+	default:
+		beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+	}
+}
+
+//go:noescape
+func beginColumnsAVX2(s, a, b, v, mean []float64, k, n, stride int, share float64)
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	switch level {
+	case cpu.AVX2:
+		stepColumnsAVX2(s, a, v, mean, by, k, n, stride, sweeps)
+	default:
+		stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+	}
+}
+
+//go:noescape
+func stepColumnsAVX2(s, a, v, mean, by []float64, k, n, stride, sweeps int)
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.AVX512:
@@ -970,6 +1030,18 @@ func extentAVX512(to, x []float64)
 
 //go:noescape
 func extentAVX2(to, x []float64)
+
+func confine(x []float64, low, high float64) {
+	switch level {
+	case cpu.AVX2:
+		confineAVX2(x, low, high)
+	default:
+		confine_g(x, low, high)
+	}
+}
+
+//go:noescape
+func confineAVX2(x []float64, low, high float64)
 
 func shift(to, x []float64, c float64) {
 	switch level {

@@ -356,6 +356,27 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepNEON(acc, lines, minus []float64, before, after, rows int)
 
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	switch level {
+	default:
+		weightedGram_g(h, v, a, room, k, near, ahead)
+	}
+}
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) {
+	switch level {
+	default:
+		fold_g(acc, u, r, k, n, rows, keep)
+	}
+}
+
+func copyRows(to, from []float64, n, rows, stride int) {
+	switch level {
+	default:
+		copyRows_g(to, from, n, rows, stride)
+	}
+}
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
@@ -594,6 +615,20 @@ func descend(s, a []float64, k, n, sweeps int) {
 //go:noescape
 func descendNEON(s, a []float64, k, n, sweeps int)
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	switch level {
+	default:
+		beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+	}
+}
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	switch level {
+	default:
+		stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+	}
+}
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.NEON:
@@ -665,6 +700,13 @@ func extent(to, x []float64) {
 
 //go:noescape
 func extentNEON(to, x []float64)
+
+func confine(x []float64, low, high float64) {
+	switch level {
+	default:
+		confine_g(x, low, high)
+	}
+}
 
 func shift(to, x []float64, c float64) {
 	switch level {

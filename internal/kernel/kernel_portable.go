@@ -66,6 +66,14 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 	sweep_g(acc, lines, minus, before, after, rows)
 }
 
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	weightedGram_g(h, v, a, room, k, near, ahead)
+}
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
+
+func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)
 }
@@ -132,6 +140,14 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 
 func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+}
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+}
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
 }
@@ -145,6 +161,8 @@ func log(to, x []float64) { log_g(to, x) }
 func logistic(to, x []float64, z *Score, rate float64) { logistic_g(to, x, z, rate) }
 
 func extent(to, x []float64) { extent_g(to, x) }
+
+func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) { shift_g(to, x, c) }
 

@@ -375,6 +375,14 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
 
+func weightedGram(h, v, a, room []float64, k, near, ahead int) {
+	weightedGram_g(h, v, a, room, k, near, ahead)
+}
+
+func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
+
+func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
+
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
 		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
@@ -599,6 +607,14 @@ func descend(s, a []float64, k, n, sweeps int) {
 //go:noescape
 func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
+func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
+	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
+}
+
+func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
+	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
+}
+
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
 		directionSIMD128(place(p), place(slope), int32(len(slope)), place(most), place(b), place(g), place(root), int32(k), longest)
@@ -670,6 +686,8 @@ func extent(to, x []float64) {
 //go:wasmimport quantmf kernel_extent
 //go:noescape
 func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
+
+func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) {
 	if level == cpu.SIMD128 {

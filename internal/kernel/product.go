@@ -210,6 +210,33 @@ func sweep_g(acc, lines, minus []float64, before, after, rows int) {
 	}
 }
 
+// weightedGram_g and fold_g are made of smaller loops, which are kernels on most processors.
+
+func weightedGram_g(h, v, a, room []float64, k, near, ahead int) {
+	n := len(a)
+	weighted, sums := room[:n], room[n:]
+	for c := range k {
+		multiply(weighted, a, v[c*n:(c+1)*n])
+		sums := sums[:c+1]
+		dots(sums, v[:(c+1)*n], weighted)
+		row := h[c*k:][:len(sums)]
+		for b, s := range sums {
+			row[b] += s
+		}
+	}
+}
+
+func fold_g(acc, u, r []float64, k, n, rows int, keep float64) {
+	scale(acc, acc, keep)
+	AccumulateRows(acc, u, r, rows)
+}
+
+func copyRows_g(to, from []float64, n, rows, stride int) {
+	for i := range rows {
+		copy(to[i*n:(i+1)*n], from[i*stride:])
+	}
+}
+
 func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
 	for c := 0; c < len(to); c += Lanes {
 		s := (*[Lanes]float64)(from[c:])

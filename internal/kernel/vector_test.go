@@ -277,6 +277,20 @@ func TestVectorProduct(t *testing.T) {
 						compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], first, k); return 0 }, any(k*np), any(4*np), any(4*np))
 					}
 				}
+				for near := Lanes; k > 0 && k <= 20 && near <= np; near += 3 * Lanes {
+					compare(t, "weightedGram", func(v [][]float64) float64 {
+						WeightedGram(v[0], v[1], v[2], v[3], k, near, k*np)
+						clear(v[3]) // anything
+						return 0
+					}, any(k*k), any(k*np), any(np), any(WeightedGramRoom(k, np)))
+				}
+				for _, rows := range []int{1, 2, 9} {
+					if k == 0 || np > 40 {
+						continue
+					}
+					compare(t, "fold", func(v [][]float64) float64 { Fold(v[0], v[1], v[2], np, rows, 0.7); return 0 }, any(k*np), any(rows*k), any(rows*np))
+					compare(t, "copyRows", func(v [][]float64) float64 { CopyRows(v[0], v[1], np, rows, np+k); return 0 }, any(rows*np), any(rows*(np+k)-k))
+				}
 				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
 				for rows := range 10 {
 					if k == 0 || rows == 0 || rows > 5 && np > 40 {
@@ -323,6 +337,7 @@ func TestVectorElementary(t *testing.T) {
 				x[i] = awkward[int(r.Float64()*float64(len(awkward)))]
 			}
 			pos, y := numbers(&r, n, true), numbers(&r, n, false)
+			compare(t, "confine", func(v [][]float64) float64 { Confine(v[0], -0.3, 0.5); return 0 }, x)
 			compare(t, "exp", func(v [][]float64) float64 { Exp(v[0], v[1]); return 0 }, y, x)
 			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
 			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
@@ -573,7 +588,19 @@ func TestVectorColumns(t *testing.T) {
 							}
 						}
 					}
-					compare(t, "descend", func(v [][]float64) float64 { Descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+					compare(t, "descend", func(v [][]float64) float64 { descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+					s = append(s, numbers(&r, ColumnsRoom(k)-len(s), false)...)
+					for stride := n; stride < n+20; stride += 17 {
+						step := ColumnStep{Sweeps: sweeps, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
+						x := numbers(&r, (k-1)*stride+n, true)
+						compare(t, "beginColumns", func(v [][]float64) float64 { BeginColumns(v[0], v[1], v[2], v[3], v[4], k, n, stride); return 0 },
+							s, a, numbers(&r, k*n, false), x, numbers(&r, n, true))
+						compare(t, "stepColumns", func(v [][]float64) float64 {
+							StepColumns(v[0], v[1], v[2], v[3], k, n, stride, step)
+							clear(v[0]) // anything
+							return 0
+						}, s, a, x, numbers(&r, n, true))
+					}
 				}
 			}
 		}
