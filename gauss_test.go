@@ -57,8 +57,7 @@ func TestGaussCurvature(t *testing.T) {
 				f.visitMaps(c, from, to)
 				for s, slot := range c.slots {
 					v, i := &c.visitors[s], f.batch[slot]
-					a := f.slopes(slot)
-					f.curvature(a, v, i)
+					a := f.curvatures(slot)
 					q := make([]float64, f.M)
 					f.Quantiles(q, i)
 					at := func(d float64) []float64 {

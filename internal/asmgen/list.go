@@ -18,7 +18,8 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
-var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}}
+var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
+	"binMoments": {avx2}, "backKL": {avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -87,6 +88,8 @@ var packages = []pkg{
 		{"descend", "s, a []float64, k, n, sweeps int", "", descend},
 		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
+		{"binMoments", "sums, x []float64, b *Bins", "", binMoments},
+		{"backKL", "w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics", "", backKL},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},
 		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},

@@ -132,6 +132,28 @@ func MappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) 
 	mappedKL(loss, slope[:n], curvature[:n], w[:n], x[:n], levels[:len(levels)&^1], slopes, p)
 }
 
+// BinMoments adds the moments of samples to those of their bins, four numbers each: to number k of bin p Σ (t-1/2)^k of its samples, in
+// their order, t being their places in the bin.
+func BinMoments(sums, x []float64, b *Bins) {
+	_ = sums[4*int(b.Last)+3]
+	whole := len(x) &^ 3
+	binMoments(sums, x[:whole], b)
+	binMoments_g(sums, x[whole:], b)
+}
+
+// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the samples, at whose places at in
+// bins T and two covariances are cubics: of each bin, curves has the coefficients of 1, t, t² and t³ of T, V and Λ.
+// It fills t = T, ratio = x/max(T,Low), and with the weights a, each 0 or 1 over the number of samples that count,
+//
+//	w = (a Whole - By ratio) V - a Λ,   own = (a V Per)² Fisher/max(T,Low),
+//
+// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole blocks.
+func BackKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	n := len(w)
+	_ = curves[12*int(c.Last)+11]
+	backKL(w, own[:n], t[:n], ratio[:n], at[:n], x[:n], a[:n], cells[:n], curves, c)
+}
+
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]

@@ -903,6 +903,34 @@ func residualAVX512(w, x []float64)
 //go:noescape
 func residualAVX2(w, x []float64)
 
+func binMoments(sums, x []float64, b *Bins) {
+	switch level {
+	case cpu.AVX512:
+		binMomentsAVX2(sums, x, b)
+	case cpu.AVX2:
+		binMomentsAVX2(sums, x, b)
+	default:
+		binMoments_g(sums, x, b)
+	}
+}
+
+//go:noescape
+func binMomentsAVX2(sums, x []float64, b *Bins)
+
+func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	switch level {
+	case cpu.AVX512:
+		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
+	case cpu.AVX2:
+		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
+	default:
+		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
+	}
+}
+
+//go:noescape
+func backKLAVX2(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.AVX512:
