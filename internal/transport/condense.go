@@ -32,6 +32,9 @@ type condensed struct {
 	curves  []float64 // the cubics of each bin (cubic.go)
 }
 
+// Condenses tells whether rows of n samples are solved by points, where these are good enough.
+func Condenses(n int) bool { return n >= condensedFrom }
+
 // CondensedRoom returns how many numbers a row of n samples and m levels holds for its points.
 func CondensedRoom(n, m float64) float64 {
 	if n < condensedFrom {
