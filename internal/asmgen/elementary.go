@@ -21,13 +21,13 @@ var pow16lo = []float64{
 	8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16,
 }
 
-// expReady brings what exp looks up into registers, the address of its table into R11.
+// expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of AVX2.
 func (f *Func) expReady() {
 	lo := make([]uint64, len(pow16lo))
 	for i, v := range pow16lo {
 		lo[i] = bits(v)
 	}
-	f.tableR(R11, "pow16", f.powers(pow16, lo))
+	f.tableR(R11, pick(f, "pow16", "pow16pairs", "pow16"), f.powers(pow16, lo))
 	f.Arch.powersReady(f, R11)
 }
 
