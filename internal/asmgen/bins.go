@@ -23,11 +23,8 @@ func (f *Func) inBins(bins Reg, within string, rows int) {
 	}
 }
 
-// rowsOf leaves 1, t, t² and t³ of lane i of V0 in register V4+i. V1 to V3, V8 and V9 are scratch.
-func (f *Func) rowsOf() {
-	f.mul(V1, V0, V0)
-	f.mul(V2, V1, V0)
-	f.load(V3, f.c("one", 1))
+// rows leaves lane i of V3, V0, V1 and V2 in register V4+i. V8 and V9 are scratch.
+func (f *Func) rows() {
 	f.line("VUNPCKLPD Y0, Y3, Y6")
 	f.line("VUNPCKHPD Y0, Y3, Y7")
 	f.line("VUNPCKLPD Y2, Y1, Y8")
@@ -38,25 +35,51 @@ func (f *Func) rowsOf() {
 	}
 }
 
-// binMoments takes four samples at a time.
+// binsOf adds V3 times 1, t, t² and t³ to the sums of the bins of four samples, t less 1/2 being the places V0 in the bins, whose offsets X1 has.
+func (f *Func) binsOf(sums Reg) {
+	offsets := []Reg{R9, R10, R11, R12}
+	f.line("VMOVD X1, %s", f.regs[R9])
+	for i, r := range offsets[1:] {
+		f.line("VPEXTRD $%d, X1, %s", i+1, f.regs[r])
+	}
+	f.sub(V10, V0, f.c("half", 0.5))
+	f.mul(V0, V3, V10)
+	f.mul(V1, V0, V10)
+	f.mul(V2, V1, V10)
+	f.rows()
+	for i, r := range offsets {
+		bin := mem(0, sums, r.times(1))
+		f.add(V4+Vec(i), V4+Vec(i), bin)
+		f.store(bin, V4+Vec(i))
+	}
+}
+
+// binMoments takes four samples at a time, as binWeights does, which passes over those that have no weight: 0 added to a sum leaves it
+// as it is.
 func binMoments(f *Func) {
 	sums, x, count, bins := f.base("sums", R5), f.base("x", R4), f.length("x", R2), f.value("b", R3)
 	f.groups(count, []int{4}, func(int) {
 		f.load(V0, mem(0, x))
 		f.inBins(bins, "", 1)
-		offsets := []Reg{R9, R10, R11, R12}
-		f.line("VMOVD X1, %s", f.regs[R9])
-		for i, r := range offsets[1:] {
-			f.line("VPEXTRD $%d, X1, %s", i+1, f.regs[r])
-		}
-		f.sub(V0, V0, f.c("half", 0.5))
-		f.rowsOf()
-		for i, r := range offsets {
-			bin := mem(0, sums, r.times(1))
-			f.add(V4+Vec(i), V4+Vec(i), bin)
-			f.store(bin, V4+Vec(i))
-		}
+		f.load(V3, f.c("one", 1))
+		f.binsOf(sums)
 		f.advance(32, x)
+	})
+}
+
+func binWeights(f *Func) {
+	sums, x, w, count, bins := f.base("sums", R5), f.base("x", R4), f.base("w", R1), f.length("x", R2), f.value("b", R3)
+	f.groups(count, []int{4}, func(int) {
+		none := f.label("none")
+		f.load(V3, mem(0, w))
+		f.compare(f.mask(V0), V3, greater, f.c("zero", 0))
+		f.line("VMOVMSKPD Y0, %s", f.regs[R9])
+		f.branch(R9, EQ, Imm(0), none)
+		f.load(V0, mem(0, x))
+		f.inBins(bins, "", 1)
+		f.binsOf(sums)
+		f.at(none)
+		f.advance(32, x, w)
 	})
 }
 
@@ -119,7 +142,10 @@ func backKL(f *Func) {
 			offsets.Off = 4 * i
 			f.wordR(r, offsets)
 		}
-		f.rowsOf()
+		f.mul(V1, V0, V0)
+		f.mul(V2, V1, V0)
+		f.load(V3, f.c("one", 1))
+		f.rows()
 		cubic(0, V8)
 		cubic(1, V9)
 		cubic(2, V10)

@@ -19,7 +19,7 @@ type kernel struct {
 // only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
 // for these is some smaller kernels.
 var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
-	"binMoments": {avx2}, "backKL": {avx2}}
+	"binMoments": {avx2}, "binWeights": {avx2}, "backKL": {avx2}}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -89,6 +89,7 @@ var packages = []pkg{
 		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
 		{"binMoments", "sums, x []float64, b *Bins", "", binMoments},
+		{"binWeights", "sums, x, w []float64, b *Bins", "", binWeights},
 		{"backKL", "w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics", "", backKL},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},

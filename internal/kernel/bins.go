@@ -34,6 +34,24 @@ func binMoments_g(sums, x []float64, b *Bins) {
 	}
 }
 
+func binWeights_g(sums, x, w []float64, b *Bins) {
+	w = w[:len(x)]
+	for i, x := range x {
+		v := w[i]
+		if v == 0 { // most counts
+			continue
+		}
+		bin, t := b.find(x)
+		t -= 0.5
+		s, t1 := (*[4]float64)(sums[4*bin:]), float64(v*t)
+		t2 := float64(t1 * t)
+		s[0] += v
+		s[1] += t1
+		s[2] += t2
+		s[3] += float64(t2 * t)
+	}
+}
+
 // KLCubics is what [BackKL] reads of a row and leaves, apart from vectors over samples.
 type KLCubics struct {
 	Bins

@@ -141,6 +141,14 @@ func BinMoments(sums, x []float64, b *Bins) {
 	binMoments_g(sums, x[whole:], b)
 }
 
+// BinWeights is BinMoments of finite samples of weights w >= 0, for sums none of which is -0.
+func BinWeights(sums, x, w []float64, b *Bins) {
+	_ = sums[4*int(b.Last)+3]
+	whole := len(x) &^ 3
+	binWeights(sums, x[:whole], w[:whole], b)
+	binWeights_g(sums, x[whole:], w[whole:], b)
+}
+
 // BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the samples, at whose places at in
 // bins T and two covariances are cubics: of each bin, curves has the coefficients of 1, t, t² and t³ of T, V and Λ.
 // It fills t = T, ratio = x/max(T,Low), and with the weights a, each 0 or 1 over the number of samples that count,

@@ -917,6 +917,20 @@ func binMoments(sums, x []float64, b *Bins) {
 //go:noescape
 func binMomentsAVX2(sums, x []float64, b *Bins)
 
+func binWeights(sums, x, w []float64, b *Bins) {
+	switch level {
+	case cpu.AVX512:
+		binWeightsAVX2(sums, x, w, b)
+	case cpu.AVX2:
+		binWeightsAVX2(sums, x, w, b)
+	default:
+		binWeights_g(sums, x, w, b)
+	}
+}
+
+//go:noescape
+func binWeightsAVX2(sums, x, w []float64, b *Bins)
+
 func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
 	switch level {
 	case cpu.AVX512:

@@ -625,6 +625,13 @@ func binMoments(sums, x []float64, b *Bins) {
 	}
 }
 
+func binWeights(sums, x, w []float64, b *Bins) {
+	switch level {
+	default:
+		binWeights_g(sums, x, w, b)
+	}
+}
+
 func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
 	switch level {
 	default:

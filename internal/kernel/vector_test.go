@@ -211,6 +211,16 @@ func TestVectorBins(t *testing.T) {
 					}
 				}
 				compare(t, "binMoments", func(v [][]float64) float64 { BinMoments(v[0], v[1], &b); return 0 }, numbers(&r, 4*bins, false), at)
+				w, finite := numbers(&r, n, true), slices.Clone(at)
+				for i := range w {
+					if at[i]-at[i] != 0 { // BinWeights takes 0 times a place
+						finite[i] = 0
+					}
+					if i%7 > 0 && i > 9 {
+						w[i] = 0
+					}
+				}
+				compare(t, "binWeights", func(v [][]float64) float64 { BinWeights(v[0], v[1], v[2], &b); return 0 }, numbers(&r, 4*bins, false), finite, w)
 				if n%Lanes != 0 {
 					continue
 				}

@@ -87,22 +87,7 @@ func (r *dual) bin(weights []float64) {
 		kernel.BinMoments(sums, r.cx[:r.n], &bins)
 		return
 	}
-	all := (*[4 * condensedBins]float64)(sums)
-	cx := r.cx[:len(weights)]
-	for i, w := range weights {
-		if w == 0 { // most counts
-			continue
-		}
-		at := float64((cx[i] - bins.First) * bins.Scale)
-		p := min(int32(at), condensedBins-1)
-		t := at - float64(p) - 0.5
-		s, t1 := (*[4]float64)(all[4*(uint32(p)%condensedBins):]), float64(w*t)
-		t2 := float64(t1 * t)
-		s[0] += w
-		s[1] += t1
-		s[2] += t2
-		s[3] += float64(t2 * t)
-	}
+	kernel.BinWeights(sums, r.cx[:r.n], weights, &bins)
 }
 
 // bins returns where the bins lie in X.
