@@ -16,8 +16,8 @@ type kernel struct {
 	text                 func(f *Func)
 }
 
-// only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
-// for these is some smaller kernels.
+// only has the sets of instructions of kernels that are not written for all. Where there is no lesser set of the same processor, the
+// loop in Go is called, which for those of runs is some smaller kernels.
 var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
 	"binMoments": {avx2}, "binWeights": {avx2}, "backKL": {avx2}}
 

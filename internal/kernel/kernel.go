@@ -1,6 +1,6 @@
 // Package kernel holds the loops over samples: lengths and slices, no models. The
 // list of them, with what each computes, is in kernel.go; the loops in Go, named
-// with _g, are in plan.go, product.go and elementary.go; assembly for amd64, chosen
+// with _g, are in plan.go, product.go, elementary.go and bins.go among others; assembly for amd64, chosen
 // at run time by the processor, and arm64 is written by internal/asmgen (the build tag
 // purego leaves it out). The singular value decomposition is in svd.go.
 //
