@@ -57,8 +57,7 @@ func TestGaussCurvature(t *testing.T) {
 				f.visitMaps(c, from, to)
 				for s, slot := range c.slots {
 					v, i := &c.visitors[s], f.batch[slot]
-					a := f.slopes(slot)
-					f.curvature(a, v, i)
+					a := f.curvatures(slot)
 					q := make([]float64, f.M)
 					f.Quantiles(q, i)
 					at := func(d float64) []float64 {
@@ -85,6 +84,61 @@ func TestGaussCurvature(t *testing.T) {
 							t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
 						}
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of TestGaussCurvature,
+// its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
+func TestGaussCurvatureOfManySamples(t *testing.T) {
+	for _, hidden := range []float64{0, 0.2} {
+		few := first(toy(2), 9)
+		x := NewMat(9, 4200)
+		for i := range x.Rows {
+			for j := range x.Row(i) {
+				x.Set(i, j, few.At(i, j%few.Cols)*(1+float64(j%17)/50)+0.1)
+			}
+		}
+		if hidden > 0 {
+			x = holed(x, hidden)
+		}
+		f := gaussFitOf(t, x, 3, func(c *config) { c.missing, c.batchRows = hidden > 0, 3 })
+		f.batch = []int{0, 4, 7}
+		c := &f.work[0]
+		for piece := range f.pieces(len(f.batch)) {
+			from, to := f.piece(piece)
+			f.visitMaps(c, from, to)
+			for s, slot := range c.slots {
+				v, i := &c.visitors[s], f.batch[slot]
+				if c.back[s].Z != nil {
+					t.Fatal("the row is not by points")
+				}
+				q := make([]float64, f.M)
+				f.Quantiles(q, i)
+				m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+				a, h, loss := f.curvatures(slot), 1e-4*(1+largest(v.w)), 0.0
+				for j := range f.n {
+					if v.observed != nil && !v.observed[j] {
+						if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
+							t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j], f.rowWbar(slot)[j])
+						}
+						continue
+					}
+					mid := m.At(v.w[j])
+					loss += divergence.KL.Value(v.x[j], mid, f.lowest(i))
+					if j%9 > 0 {
+						continue
+					}
+					up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
+					want := (divergence.KL.Value(mid, up, 0) + divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
+						t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
+					}
+				}
+				if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
+					t.Fatalf("the loss of row %d is %v, want %v", i, f.rowLosses[i], loss)
 				}
 			}
 		}

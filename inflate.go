@@ -42,7 +42,7 @@ type inflation struct {
 	wbar               []float64                // batch × np: the gradients at w, in units of the rows' losses
 	work               []crew                   // one a worker
 	evaluates          func(worker, piece int)  // evaluate, made once
-	slopes             func(slot int) []float64 // room for ∂T_i/∂w, np numbers; nil: it is not wanted
+	curvatures         func(slot int) []float64 // room for what curvature fills, np numbers; nil: it is not wanted
 }
 
 // crew is the workspace of one worker: a visitor for each row of a group.
@@ -65,7 +65,6 @@ type visitor struct {
 	observed    []bool         // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
-	residuals   transport.Residuals
 }
 
 // newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
@@ -346,38 +345,66 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	f.solveRows(c, from, to, tolerance, f.whole || f.R != nil)
 	for k, slot := range c.slots {
 		v := &c.visitors[k]
-		f.fitMap(v, f.batch[slot])
-		c.back[k] = transport.Cotangent{Z: v.g, Q: v.q, Residuals: v.residuals}
+		c.back[k] = f.fitMap(v, f.batch[slot])
 	}
 	c.group.Adjoint(c.back[:len(c.slots)])
 	for k, slot := range c.slots {
-		v, wbar := &c.visitors[k], f.rowWbar(slot)
-		if f.slopes == nil {
-			v.row.GradX(wbar[:f.n])
-		} else {
-			v.row.GradXSlopes(wbar[:f.n], f.slopes(slot))
-		}
-		clear(wbar[f.n:])
-		f.stepMap(v, f.batch[slot])
+		f.gradient(&c.visitors[k], slot, c.back[k].Z == nil)
+		f.stepMap(&c.visitors[k], f.batch[slot])
+	}
+}
+
+// gradient fills w̄ of the row in a slot after the adjoint and, where it is wanted, the curvature. byPoints says that T_i after the
+// steps on q is not known yet.
+func (f *inflation) gradient(v *visitor, slot int, byPoints bool) {
+	i, wbar, curvature := f.batch[slot], f.rowWbar(slot), v.about
+	if f.curvatures != nil {
+		curvature = f.curvatures(slot)
+	}
+	switch {
+	case byPoints:
+		v.row.GradKL(wbar, &transport.KL{X: v.x, T: v.t, Ratio: v.g, Curvature: curvature, By: f.curvatureUnit(i)})
+		clear(curvature[f.n:])
+		f.visited(v, i)
+	case f.curvatures == nil:
+		v.row.GradX(wbar[:f.n])
+	default:
+		v.row.GradXSlopes(wbar[:f.n], curvature)
+		f.curvature(curvature, v, i)
+	}
+	clear(wbar[f.n:])
+}
+
+// visited records the loss of row i at T_i after the step on q, whose ratios are in v.g, where it is that of the visit.
+func (f *inflation) visited(v *visitor, i int) {
+	if !f.whole && !f.evaluated {
+		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
 }
 
 // fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i
-// before the steps. fitMap leaves in v.g the gradient ∂Δ/∂T at T_i after the steps, and in v.q the q_i
-// that the adjoint takes, both in the units of the adjoint.
-func (f *inflation) fitMap(v *visitor, i int) {
+// before the steps. fitMap returns the gradient ∂Δ/∂T at T_i after the steps and the q_i that the adjoint takes, both in the units of
+// the adjoint. Where the points of a row have solved it, and q takes EM steps under KL, the gradient is residuals alone, which need
+// no T of the samples yet.
+func (f *inflation) fitMap(v *visitor, i int) transport.Cotangent {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
 		f.rowLosses[i] = f.rowLoss(v, i)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
+	gathered := f.loss == divergence.KL && f.R == nil // by stepQ
+	byPoints := gathered && v.row.ByPoints()
 	if f.R == nil {
 		f.stepQ(v, i, f.stepsQ)
-		f.fitted(v, i)
 	}
-	f.ratios(v, i)
-	if !f.whole && !f.evaluated {
-		f.rowLosses[i] = f.ratiosLoss(v, i)
+	if byPoints {
+		f.Quantiles(v.q, i)
+	} else {
+		if f.R == nil {
+			f.fitted(v, i)
+		}
+		f.ratios(v, i)
+		f.visited(v, i)
 	}
 	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i); Ṽ̄ is in units of the
 	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale of x.
@@ -386,12 +413,16 @@ func (f *inflation) fitMap(v *visitor, i int) {
 		v.q[l] *= unit
 	}
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
-	kernel.Residual(v.g, v.s, f.np, 1)
-	kernel.Scale(v.g, v.g, perCell)
-	v.residuals = transport.Residuals{}
-	if f.loss == divergence.KL && f.R == nil { // stepQ has gathered x
-		v.residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit), Count: f.cells.rows[i]}
+	back := transport.Cotangent{Q: v.q}
+	if gathered {
+		back.Residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit), Count: f.cells.rows[i]}
 	}
+	if !byPoints {
+		kernel.Residual(v.g, v.s, f.np, 1)
+		kernel.Scale(v.g, v.g, perCell)
+		back.Z = v.g
+	}
+	return back
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for the adjoint.
@@ -437,6 +468,12 @@ func (f *inflation) judgeRow(v *visitor, i int) {
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }
 
+// curvatureUnit is n_i in the units in which curvature has the slopes and w̄.
+func (f *inflation) curvatureUnit(i int) float64 {
+	unit := f.cellUnit(i)
+	return float64(f.cells.rows[i]) / (f.unit(i) * unit) / unit
+}
+
 func (f *inflation) meanHeld() float64 {
 	total := 0.0
 	for i, l := range f.rowHeld {
@@ -465,11 +502,10 @@ func (f *inflation) meanLoss() float64 {
 //	a_j = T_j^{β-2} s_j²/n_i.
 //
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. visitMaps has been called: before this call a holds s_j/n_i in units
+// short where x is far above T. Before this call a holds s_j/n_i in units
 // of the row's mean, and v.s is T^{β-1}. Both are 0 in hidden cells.
 func (f *inflation) curvature(a []float64, v *visitor, i int) {
-	seen, low, unit := float64(f.cells.rows[i]), f.lowest(i), f.cellUnit(i)
-	by := seen / (f.unit(i) * unit) / unit
+	low, by := f.lowest(i), f.curvatureUnit(i)
 	if f.loss == divergence.KL {
 		kernel.Fisher(a[:f.n], v.t, by, low)
 		clear(a[f.n:])

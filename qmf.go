@@ -299,7 +299,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		} else {
 			f.gauss = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers())
 		}
-		f.slopes = f.gauss.Curvature
+		f.curvatures = f.gauss.Curvature
 		return f
 	}
 	f.logU, f.momU = make([]float64, d*rank), adam.NewMoment(d*rank)
@@ -371,7 +371,6 @@ func (f *qmfFit) stepGauss(worker, from, to int) {
 	for k, slot := range c.slots {
 		v, i := &c.visitors[k], f.batch[slot]
 		u, wbar := f.rowU(i), f.rowWbar(slot)
-		f.curvature(f.gauss.Curvature(slot), v, i)
 		f.gauss.StepRow(worker, slot, u, wbar, f.penaltyU(i))
 		kernel.Confine(u, f.least, f.most)
 		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))

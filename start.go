@@ -56,6 +56,7 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/rankit"
+	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // begin fills factors and quantiles, and returns the losses before the first epoch.
@@ -451,7 +452,11 @@ func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 	default:
 		f.startQuantiles(v, i, room)
 		f.Warm[i].Valid = false
-		f.solveRow(v, i)
+		if transport.Condenses(f.n) { // a solve by points needs no start
+			v.row.Load(f.problem(v, i))
+		} else {
+			f.solveRow(v, i)
+		}
 		f.shareLevels(v, i)
 		f.solveRow(v, i)
 	}

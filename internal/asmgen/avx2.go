@@ -31,15 +31,28 @@ var avx2 = amd64("Y", Arch{
 		f.reduceJoined(blocks, 2, t)
 	},
 
-	powers:      oneAfterTheOther,
+	// Loads of pairs take less time than gathers. R12 is scratch.
+	powers:      eachWithTheOther,
 	powersReady: func(*Func, Reg) {},
 	powersLookUp: func(f *Func, at Reg, k, hi, lo, t, u Vec) {
 		f.andInt(t, k, f.w("fifteen", 15))
-		for i, to := range []Vec{hi, lo} {
-			f.line("VPCMPEQQ Y%d, Y%[1]d, Y%[1]d", f.vec(u))
-			table := f.amd64(mem(128*i, at))
-			f.line("VGATHERQPD Y%d, %s(Y%d*8), Y%d", f.vec(u), table, f.vec(t), f.vec(to))
+		f.shl(t, t, 4)
+		var in instruction
+		pair := func(of, lane int, load string, to Vec) {
+			in.add([]string{"VMOVQ X%d, %s", "VPEXTRQ $1, X%d, %s"}[lane], of, f.regs[R12])
+			in.add(load, f.amd64(mem(0, at, R12.times(1))), f.vec(to))
 		}
+		for lane, to := range []Vec{hi, lo} {
+			pair(f.vec(t), lane, "VMOVUPD %s, X%d", to)
+		}
+		in.add("VEXTRACTI128 $1, Y%d, X%d", f.vec(t), f.vec(t))
+		for lane, to := range []Vec{hi, lo} {
+			pair(f.vec(t), lane, "VINSERTF128 $1, %s, Y%d, Y%[2]d", to)
+		}
+		in.add("VUNPCKLPD Y%d, Y%d, Y%d", f.vec(lo), f.vec(hi), f.vec(u))
+		in.add("VUNPCKHPD Y%d, Y%d, Y%d", f.vec(lo), f.vec(hi), f.vec(lo))
+		in.add("VMOVAPD Y%d, Y%d", f.vec(u), f.vec(hi))
+		f.emit(in)
 	},
 
 	eachTail: func(f *Func, n Reg, body func(get get, put put)) {

@@ -75,13 +75,13 @@
 //     (assembly checks no bounds) and calls name.
 //  3. An entry in list.go: name, parameters, result and text.
 //  4. The text, in the file here of the loop in Go: plan.go, product.go, quotients.go,
-//     elementary.go; levels.go and lanes.go for internal/laplacian.
+//     elementary.go, bins.go; levels.go and lanes.go for internal/laplacian.
 //  5. go run ./internal/asmgen
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
 //
-// A kernel that pays on some sets of instructions only is named in [only] with them; on others its loop in Go is called,
-// which is made of smaller kernels then.
+// A kernel that pays on some sets of instructions only is named in [only] with them. A better set of the same processor then calls that
+// of the next lesser set, unless the loop in Go is made of smaller kernels ([composed]); where there is none, the loop in Go is called.
 //
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the
@@ -105,8 +105,8 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go, columns.go
-//	               the texts
+//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go, columns.go,
+//	bins.go        the texts
 package main
 
 //go:generate go run . -root ../..

@@ -21,13 +21,13 @@ var pow16lo = []float64{
 	8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16,
 }
 
-// expReady brings what exp looks up into registers, the address of its table into R11.
+// expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of AVX2.
 func (f *Func) expReady() {
 	lo := make([]uint64, len(pow16lo))
 	for i, v := range pow16lo {
 		lo[i] = bits(v)
 	}
-	f.tableR(R11, "pow16", f.powers(pow16, lo))
+	f.tableR(R11, pick(f, "pow16", "pow16pairs", "pow16"), f.powers(pow16, lo))
 	f.Arch.powersReady(f, R11)
 }
 
@@ -353,8 +353,16 @@ func lossKL(f *Func) {
 	f.broadcast(low, f.arg("low"))
 	f.halves(func(h Vec, _ int) { f.clear(acc + h) })
 	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0. Registers
-	// 0 to 6 and out.
+	// 0 to 6 and out. AVX2, which weaves no terms, takes no logarithms where no x of a register is above 0, as of most counts.
 	term := func(h, out Vec, get get) {
+		var zeros, done Label
+		if f.Lanes == 4 {
+			zeros, done = f.label("zeros"), f.label("term")
+			get(V0, x)
+			f.compare(f.mask(V1), V0, greater, f.c("zero", 0))
+			f.line("VMOVMSKPD Y%d, %s", f.vec(V1), f.regs[R12])
+			f.branch(R12, EQ, Imm(0), zeros)
+		}
 		get(V1, r)
 		f.load(V2, f.c("tiny", 1e-300))
 		f.max(V1, V2, V1)
@@ -367,6 +375,12 @@ func lossKL(f *Func) {
 		f.sub(V2, V2, V0)
 		f.add(out, out, V2)
 		f.chooseIf(V1, V0, greater, f.c("zero", 0), out, V2)
+		if f.Lanes == 4 {
+			f.jump(done)
+			f.at(zeros)
+			get(V1, t)
+			f.at(done)
+		}
 		f.add(acc+h, acc+h, V1)
 	}
 	if f.masked {

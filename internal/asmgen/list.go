@@ -16,11 +16,25 @@ type kernel struct {
 	text                 func(f *Func)
 }
 
-// only has the sets of instructions of kernels that are not written for all. Elsewhere the loop in Go is called, which
-// for these is some smaller kernels.
+// only has the sets of instructions of kernels that are not written for all.
 var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
-	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2},
-	"beginColumns": {avx2}, "stepColumns": {avx2}, "confine": {avx2}}
+	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2}, "beginColumns": {avx2}, "stepColumns": {avx2}, "confine": {avx2},
+	"binMoments": {avx2}, "binWeights": {avx2}, "backKL": {avx2}}
+
+// composed are the kernels of only whose loops in Go are made of smaller kernels.
+var composed = []string{"combineRuns", "ratioDotsRuns", "ratioAccumulateRuns", "weightedGram", "fold", "beginColumns", "stepColumns"}
+
+// of returns the set whose text is called where set is in use, and those after it are lesser ones of the same processor; nil is the loop in
+// Go. A loop that is made of smaller kernels takes these from the better set, and so goes before the text of a lesser one.
+func (k kernel) of(set *Arch, lesser []*Arch) *Arch {
+	switch best := slices.IndexFunc(lesser, k.in); {
+	case k.in(set):
+		return set
+	case best >= 0 && !slices.Contains(composed, k.name):
+		return lesser[best]
+	}
+	return nil
+}
 
 // in tells whether the kernel is written for a set.
 func (k kernel) in(set *Arch) bool {
@@ -94,6 +108,9 @@ var packages = []pkg{
 		{"stepColumns", "s, a, v, mean, by []float64, k, n, stride, sweeps int", "", stepColumns},
 		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
 		{"residual", "w, x []float64", "", residual},
+		{"binMoments", "sums, x []float64, b *Bins", "", binMoments},
+		{"binWeights", "sums, x, w []float64, b *Bins", "", binWeights},
+		{"backKL", "w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics", "", backKL},
 		{"exp", "to, x []float64", "", exp},
 		{"log", "to, x []float64", "", log},
 		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},

@@ -72,11 +72,10 @@ func (p pkg) branches(t Target) string {
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n")
 	for _, k := range p.kernels {
 		fmt.Fprintf(&b, "\n%s {\n\tswitch level {\n", k.signature(""))
-		for _, set := range t.Sets {
-			if !k.in(set) {
-				continue
+		for i, set := range t.Sets {
+			if best := k.of(set, t.Sets[i+1:]); best != nil {
+				fmt.Fprintf(&b, "\tcase cpu.%s:\n\t\t%s\n", set.Name, k.call(best.Name))
 			}
-			fmt.Fprintf(&b, "\tcase cpu.%s:\n\t\t%s\n", set.Name, k.call(set.Name))
 		}
 		if k.result == "" {
 			fmt.Fprintf(&b, "\tdefault:\n\t\t%s\n\t}\n}\n", k.call("_g"))

@@ -1,6 +1,6 @@
 // Package kernel holds the loops over samples: lengths and slices, no models. The
 // list of them, with what each computes, is in kernel.go; the loops in Go, named
-// with _g, are in plan.go, product.go and elementary.go; assembly for amd64, chosen
+// with _g, are in plan.go, product.go, elementary.go and bins.go among others; assembly for amd64, chosen
 // at run time by the processor, and arm64 is written by internal/asmgen (the build tag
 // purego leaves it out). The singular value decomposition is in svd.go.
 //
@@ -130,6 +130,36 @@ func MappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) 
 	n := len(loss)
 	_, _ = levels[3], slopes[0]
 	mappedKL(loss, slope[:n], curvature[:n], w[:n], x[:n], levels[:len(levels)&^1], slopes, p)
+}
+
+// BinMoments adds the moments of samples to those of their bins, four numbers each: to number k of bin p Σ (t-1/2)^k of its samples, in
+// their order, t being their places in the bin.
+func BinMoments(sums, x []float64, b *Bins) {
+	_ = sums[4*int(b.Last)+3]
+	whole := len(x) &^ 3
+	binMoments(sums, x[:whole], b)
+	binMoments_g(sums, x[whole:], b)
+}
+
+// BinWeights is BinMoments of finite samples of weights w >= 0, for sums none of which is -0.
+func BinWeights(sums, x, w []float64, b *Bins) {
+	_ = sums[4*int(b.Last)+3]
+	whole := len(x) &^ 3
+	binWeights(sums, x[:whole], w[:whole], b)
+	binWeights_g(sums, x[whole:], w[whole:], b)
+}
+
+// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the samples, at whose places at in
+// bins T and two covariances are cubics: of each bin, curves has the coefficients of 1, t, t² and t³ of T, V and Λ.
+// It fills t = T, ratio = x/max(T,Low), and with the weights a, each 0 or 1 over the number of samples that count,
+//
+//	w = (a Whole - By ratio) V - a Λ,   own = (a V Per)² Fisher/max(T,Low),
+//
+// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole blocks.
+func BackKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	n := len(w)
+	_ = curves[12*int(c.Last)+11]
+	backKL(w, own[:n], t[:n], ratio[:n], at[:n], x[:n], a[:n], cells[:n], curves, c)
 }
 
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.

@@ -527,6 +527,8 @@ func foldAVX2(acc, u, r []float64, k, n, rows int, keep float64)
 
 func copyRows(to, from []float64, n, rows, stride int) {
 	switch level {
+	case cpu.AVX512:
+		copyRowsAVX2(to, from, n, rows, stride)
 	case cpu.AVX2:
 		copyRowsAVX2(to, from, n, rows, stride)
 	default:
@@ -963,6 +965,48 @@ func residualAVX512(w, x []float64)
 //go:noescape
 func residualAVX2(w, x []float64)
 
+func binMoments(sums, x []float64, b *Bins) {
+	switch level {
+	case cpu.AVX512:
+		binMomentsAVX2(sums, x, b)
+	case cpu.AVX2:
+		binMomentsAVX2(sums, x, b)
+	default:
+		binMoments_g(sums, x, b)
+	}
+}
+
+//go:noescape
+func binMomentsAVX2(sums, x []float64, b *Bins)
+
+func binWeights(sums, x, w []float64, b *Bins) {
+	switch level {
+	case cpu.AVX512:
+		binWeightsAVX2(sums, x, w, b)
+	case cpu.AVX2:
+		binWeightsAVX2(sums, x, w, b)
+	default:
+		binWeights_g(sums, x, w, b)
+	}
+}
+
+//go:noescape
+func binWeightsAVX2(sums, x, w []float64, b *Bins)
+
+func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	switch level {
+	case cpu.AVX512:
+		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
+	case cpu.AVX2:
+		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
+	default:
+		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
+	}
+}
+
+//go:noescape
+func backKLAVX2(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics)
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1033,6 +1077,8 @@ func extentAVX2(to, x []float64)
 
 func confine(x []float64, low, high float64) {
 	switch level {
+	case cpu.AVX512:
+		confineAVX2(x, low, high)
 	case cpu.AVX2:
 		confineAVX2(x, low, high)
 	default:

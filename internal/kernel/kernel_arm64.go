@@ -653,6 +653,27 @@ func residual(w, x []float64) {
 //go:noescape
 func residualNEON(w, x []float64)
 
+func binMoments(sums, x []float64, b *Bins) {
+	switch level {
+	default:
+		binMoments_g(sums, x, b)
+	}
+}
+
+func binWeights(sums, x, w []float64, b *Bins) {
+	switch level {
+	default:
+		binWeights_g(sums, x, w, b)
+	}
+}
+
+func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	switch level {
+	default:
+		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
+	}
+}
+
 func exp(to, x []float64) {
 	switch level {
 	case cpu.NEON:

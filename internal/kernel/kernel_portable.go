@@ -154,6 +154,14 @@ func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 
 func residual(w, x []float64) { residual_g(w, x) }
 
+func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
+
+func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
+
+func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
+}
+
 func exp(to, x []float64) { exp_g(to, x) }
 
 func log(to, x []float64) { log_g(to, x) }

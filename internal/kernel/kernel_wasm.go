@@ -639,6 +639,14 @@ func residual(w, x []float64) {
 //go:noescape
 func residualSIMD128(w_base unsafe.Pointer, w_len int32, x_base unsafe.Pointer)
 
+func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
+
+func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
+
+func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
+	backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
+}
+
 func exp(to, x []float64) {
 	if level == cpu.SIMD128 {
 		expSIMD128(unsafe.Pointer(&tables), place(to), int32(len(to)), place(x))

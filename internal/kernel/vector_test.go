@@ -193,6 +193,52 @@ func TestVectorPlan(t *testing.T) {
 	})
 }
 
+// Samples lie in all bins, at their edges, before the first and beyond the last; some are no numbers.
+func TestVectorBins(t *testing.T) {
+	levels(t, func(t *testing.T) {
+		for _, bins := range []int{1, 2, 13} {
+			for n := range 70 {
+				r := random.Split(uint64(n), bins)
+				b := Bins{First: -1.3, Scale: 2.5, Last: float64(bins - 1)}
+				at := make([]float64, n)
+				for i := range at {
+					at[i] = b.First + (r.Float64()*(float64(bins)+2)-1)/b.Scale
+					switch i % 7 {
+					case 3:
+						at[i] = b.First + float64(r.IntN(bins+1))/b.Scale
+					case 5:
+						at[i] = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, math.Copysign(0, -1)}[r.IntN(5)]
+					}
+				}
+				compare(t, "binMoments", func(v [][]float64) float64 { BinMoments(v[0], v[1], &b); return 0 }, numbers(&r, 4*bins, false), at)
+				w, finite := numbers(&r, n, true), slices.Clone(at)
+				for i := range w {
+					if at[i]-at[i] != 0 { // BinWeights takes 0 times a place
+						finite[i] = 0
+					}
+					if i%7 > 0 && i > 9 {
+						w[i] = 0
+					}
+				}
+				compare(t, "binWeights", func(v [][]float64) float64 { BinWeights(v[0], v[1], v[2], &b); return 0 }, numbers(&r, 4*bins, false), finite, w)
+				if n%Lanes != 0 {
+					continue
+				}
+				pos, any := func() []float64 { return numbers(&r, n, true) }, func() []float64 { return numbers(&r, n, false) }
+				compare(t, "backKL", func(v [][]float64) float64 {
+					c := KLCubics{Bins: b, Ref: 0.3, Shift: 0.01, Per: 1.7, Whole: 3, By: 0.4, Low: 0.1, Fisher: 2.1}
+					copy(c.Sum[:], v[9])
+					copy(c.Dot[:], v[9][Lanes:])
+					BackKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], &c)
+					copy(v[9], c.Sum[:])
+					copy(v[9][Lanes:], c.Dot[:])
+					return 0
+				}, any(), any(), any(), any(), at, any(), pos(), pos(), numbers(&r, 12*bins, false), numbers(&r, 2*Lanes, false))
+			}
+		}
+	})
+}
+
 func TestVectorHankel(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for m := 1; m <= 40; m++ {
@@ -387,10 +433,18 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "logisticSlope", func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
 			compare(t, "ratioBack", func(v [][]float64) float64 { RatioBack(v[0], v[1], v[2], v[3], 1e-3); return 0 }, x, y, numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
-			compare(t, "lossKL", func(v [][]float64) float64 {
-				Ratio(v[2], v[0], v[1], 1e-30)
-				return LossKL(v[0], v[1], v[2], 1e-30)
-			}, pos, fit, make([]float64, n))
+			counts := slices.Clone(pos) // most are 0
+			for i := range counts {
+				if i%9 > 0 || i > 30 {
+					counts[i] = 0
+				}
+			}
+			for _, x := range [][]float64{pos, counts} {
+				compare(t, "lossKL", func(v [][]float64) float64 {
+					Ratio(v[2], v[0], v[1], 1e-30)
+					return LossKL(v[0], v[1], v[2], 1e-30)
+				}, x, fit, make([]float64, n))
+			}
 		}
 		// Every kind of bits: uniform bits, and uniform exponents about one.
 		n := 1 << 21

@@ -37,7 +37,7 @@ import (
 // Cotangent is dℓ/dT at q, to which an adjoint is applied. Both slices are read until the last call of a
 // Grad method after the adjoint.
 type Cotangent struct {
-	Z []float64 // ζ, whole blocks of numbers, 0 in the padding
+	Z []float64 // ζ, whole blocks of numbers, 0 in the padding; nil for GradKL, which has it from Residuals
 	Q []float64 // v, m
 	Residuals
 }
@@ -126,6 +126,30 @@ func (r *Row) gradX(to, own []float64) {
 	if own != nil {
 		r.squash.Slopes(own[:r.n], r.xs, r.x, 2/r.eps)
 	}
+}
+
+// KL is what [Row.GradKL] reads and fills beside the gradient: whole blocks of numbers over samples.
+type KL struct {
+	X         []float64 // x of the residuals: 0 where it is not observed, and in the padding
+	T, Ratio  []float64 // filled with T and x/max(T,Low)
+	Curvature []float64 // filled with By s²/max(T,Low), s being what GradXSlopes fills
+	By        float64
+}
+
+// ByPoints tells whether the points of the row have solved it, and T and its slopes are cubics between the edges of bins. Then GradKL
+// can be called.
+func (r *Row) ByPoints() bool {
+	r.need(solved)
+	return r.condensed.enough && r.squash.Logistic() > 0
+}
+
+// GradKL is GradX of a cotangent that its residuals say. It makes T, ζ and the gradient in one pass over the samples, T = M v/Unit being in
+// the units of x, and Low over Unit its floor. to has whole blocks of numbers.
+func (r *Row) GradKL(to []float64, k *KL) {
+	r.need(pulled)
+	var sums [2]float64
+	r.pullKL(&sums, to, k, &r.back, r.lam)
+	r.squash.center(to[:r.n], r.x[:r.n], r.observed, &sums)
 }
 
 // SquashBack turns the gradient g at x̃ into that at x, in place.

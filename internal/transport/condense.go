@@ -21,17 +21,19 @@ import (
 
 // condensed is the samples of a row in bins.
 type condensed struct {
-	valid  bool         // points are those of the samples that are loaded
-	enough bool         // and their sums are those that the solve was to find
-	bound  float64      // of the relative error of sums of positive terms
-	sums   [][4]float64 // of each bin: Σ v t^p, t being the place in the bin from -1/2 to 1/2
+	valid  bool      // points are those of the samples that are loaded
+	enough bool      // and their sums are those that the solve was to find
+	bound  float64   // of the relative error of sums of positive terms
+	sums   []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2
 	// The points, as samples of problems of their own, X being centred as that of the row.
 	points  *dual // with the weights a; after a solve the edges of the bins, where edged is true
 	weighed *dual // with other weights: see Row.Gather
 	edged   bool
-	curve   []cubic       // T of each bin
-	curves  []covariances // of each bin
+	curves  []float64 // the cubics of each bin (cubic.go)
 }
+
+// Condenses tells whether rows of n samples are solved by points, where these are good enough.
+func Condenses(n int) bool { return n >= condensedFrom }
 
 // CondensedRoom returns how many numbers a row of n samples and m levels holds for its points.
 func CondensedRoom(n, m float64) float64 {
@@ -56,7 +58,7 @@ func (r *dual) condense() bool {
 		return false
 	}
 	if k.points == nil {
-		k.sums, k.curve, k.curves = make([][4]float64, condensedBins), make([]cubic, condensedBins), make([]covariances, condensedBins)
+		k.sums, k.curves = make([]float64, 4*condensedBins), make([]float64, 4*cubics*condensedBins)
 		for _, p := range []**dual{&k.points, &k.weighed} {
 			*p = new(dual)
 			(*p).resize(2*condensedBins, r.m)
@@ -69,8 +71,8 @@ func (r *dual) condense() bool {
 		by, weight = nil, r.a[0]
 	}
 	r.bin(by)
-	for p, s := range k.sums {
-		r.mass[p] = s[0] * weight
+	for p := range r.mass {
+		r.mass[p] = k.sums[4*p] * weight
 	}
 	r.setPoints(k.points, weight)
 	k.valid = true
@@ -79,45 +81,18 @@ func (r *dual) condense() bool {
 
 // bin fills sums with the moments of the samples of each bin under weights >= 0; nil: 1.
 func (r *dual) bin(weights []float64) {
-	const last = condensedBins - 1
-	sums := (*[condensedBins][4]float64)(r.condensed.sums)
-	clear(sums[:])
-	first, scale := r.bins()
-	cx := r.cx[:r.n]
+	sums, bins := r.condensed.sums, r.bins()
+	clear(sums)
 	if weights == nil {
-		for _, x := range cx {
-			at := float64((x - first) * scale)
-			p := min(int32(at), last)
-			t := at - float64(p) - 0.5
-			s, t2 := &sums[uint32(p)%condensedBins], float64(t*t)
-			s[0]++
-			s[1] += t
-			s[2] += t2
-			s[3] += float64(t2 * t)
-		}
+		kernel.BinMoments(sums, r.cx[:r.n], &bins)
 		return
 	}
-	weights = weights[:len(cx)]
-	for i, x := range cx {
-		w := weights[i]
-		if w == 0 { // most counts
-			continue
-		}
-		at := float64((x - first) * scale)
-		p := min(int32(at), last)
-		t := at - float64(p) - 0.5
-		s, t1 := &sums[uint32(p)%condensedBins], float64(w*t)
-		t2 := float64(t1 * t)
-		s[0] += w
-		s[1] += t1
-		s[2] += t2
-		s[3] += float64(t2 * t)
-	}
+	kernel.BinWeights(sums, r.cx[:r.n], weights, &bins)
 }
 
-// bins returns where the first bin begins, in X, and how many bins a unit of X has.
-func (r *dual) bins() (first, scale float64) {
-	return r.extent[0] - r.xc, condensedBins / (r.extent[1] - r.extent[0])
+// bins returns where the bins lie in X.
+func (r *dual) bins() kernel.Bins {
+	return kernel.Bins{First: r.extent[0] - r.xc, Scale: condensedBins / (r.extent[1] - r.extent[0]), Last: condensedBins - 1}
 }
 
 // setPoints makes f the points of sums, times a weight.
@@ -126,15 +101,16 @@ func (r *dual) setPoints(f *dual, weight float64) {
 		flat = 1e-10 // the variance, in squared widths of a bin, up to which one point stands for a bin
 		half = 0.5
 	)
-	first, scale := r.bins()
+	bins := r.bins()
 	// f gets room for all points, and is cut to those there are.
 	f.resize(2*condensedBins, r.m)
 	n := 0
 	put := func(bin int, t, w float64) {
-		f.cx[n], f.a[n] = first+(float64(bin)+half+min(max(t, -half), half))/scale, w*weight
+		f.cx[n], f.a[n] = bins.First+(float64(bin)+half+min(max(t, -half), half))/bins.Scale, w*weight
 		n++
 	}
-	for p, s := range r.condensed.sums {
+	for p := range condensedBins {
+		s := (*[4]float64)(r.condensed.sums[4*p:])
 		if !(s[0] > 0) {
 			continue
 		}

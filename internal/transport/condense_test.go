@@ -154,6 +154,16 @@ func TestCondensed(t *testing.T) {
 		}
 		gradient, slopes := make([]float64, n), make([]float64, kernel.Pad(n))
 		r.GradXSlopes(gradient, slopes)
+		k := KL{X: x, By: 0.3}
+		whole := make([]float64, kernel.Pad(n))
+		for _, p := range []*[]float64{&k.T, &k.Ratio, &k.Curvature} {
+			*p = make([]float64, kernel.Pad(n))
+		}
+		if !r.ByPoints() {
+			t.Fatal("not by points")
+		}
+		r.Adjoint(Cotangent{Q: q, Residuals: back.Residuals})
+		r.GradKL(whole, &k)
 		back.Residuals = Residuals{}
 		r.condensed.enough = false // by the samples
 		r.Adjoint(back)
@@ -166,6 +176,18 @@ func TestCondensed(t *testing.T) {
 		for i, v := range ofGradient {
 			near("a gradient", gradient[i], v, size, 1e-7)
 			near("a slope", slopes[i], ofSlopes[i], ofSlopes[i]+1e-3*steepest, 1e-6)
+			near("a gradient by residuals", whole[i], v, size, 1e-7)
+			if p.Observed != nil && !p.Observed[i] {
+				near("a hidden cell", math.Abs(whole[i])+k.Ratio[i]+k.Curvature[i], 0, 1, 0)
+				continue
+			}
+			at := ts[i] / unit
+			near("T of a gradient", k.T[i], at, at, typical)
+			near("x/T", k.Ratio[i]*at, x[i], x[i], typical)
+			least, most := ofSlopes[i]*(1-1e-6)-1e-9*steepest, ofSlopes[i]*(1+1e-6)+1e-9*steepest
+			if c := k.Curvature[i] / k.By * at; !(c >= max(least, 0)*least*(1-typical) && c <= most*most*(1+typical)) {
+				t.Fatalf("a curvature is %v, want the square of %v", c, ofSlopes[i])
+			}
 		}
 	}
 }
@@ -187,7 +209,8 @@ func TestCubics(t *testing.T) {
 		if !r.condensed.enough || !(r.condensed.bound > 0.39*condensedError) {
 			t.Fatalf("m=%d: not by points near their bound: %v", m, r.condensed.bound)
 		}
-		first, scale := r.bins()
+		bins := r.bins()
+		first, scale := bins.First, bins.Scale
 		for p := range condensedBins + 1 {
 			r.cx[p] = min(first+float64(p)/scale, r.extent[1]-r.xc)
 			r.xs[p] = r.cx[p] + r.xc
@@ -333,7 +356,8 @@ func TestPoints(t *testing.T) {
 	if !r.condense() {
 		t.Fatal("the row is not condensed")
 	}
-	first, scale := r.bins()
+	bins := r.bins()
+	first, scale := bins.First, bins.Scale
 	for which, f := range []*dual{r.condensed.points, r.condensed.weighed} {
 		v := r.a
 		if which == 1 {

@@ -29,6 +29,7 @@
 //	dual.go     the semi-dual, its proof of convergence, its linear system
 //	descent.go  the methods that maximise it       polish.go   the last digits of weakly coupled levels
 //	condense.go many samples replaced by points with the same sums
+//	cubic.go    T and gradients of such samples
 //	start.go    where a solve starts, and what it leaves for the next
 //	row.go      the workspace and its states       solution.go a solved row, kept and restored
 //	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
