@@ -414,8 +414,13 @@ func (f *Newton) onward() Losses {
 // rises tells whether losses are above the last ones.
 func (f *Newton) rises(l Losses) bool { return l.Above(f.last) }
 
-// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see [Updates.visit].
-func (f *Newton) over(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
+// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see [Updates.visit], or where the calls
+// add to num and den [Updates.sum].
+func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows int), others func(i, rows int)) {
+	if f.plain && sums {
+		f.sum(worker, piece, bands, others)
+		return
+	}
 	if f.plain {
 		f.visit(worker, piece, bands, others)
 		return

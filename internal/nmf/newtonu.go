@@ -23,7 +23,7 @@ func (f *Newton) halfU(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	k := f.K
-	f.over(worker, piece, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
+	f.over(worker, piece, true, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		u, p := ws.u[:rows*k], ws.p[:rows*k]
 		for r := range rows {
@@ -199,11 +199,13 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	return difference
 }
 
-// clear readies a piece of the rows for sums at the next y.
+// clear readies a piece of the rows for sums at the next y. In the plain case num and den are those of [Updates.sum].
 func (f *Newton) clear(piece int) {
 	p := &f.pieces[piece]
-	clear(p.num)
-	clear(p.den)
+	if !f.plain {
+		clear(p.num)
+		clear(p.den)
+	}
 	clear(p.sum)
 	clear(p.losses)
 	clear(f.extra[piece].h)
@@ -213,7 +215,7 @@ func (f *Newton) clear(piece int) {
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.over(worker, piece, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
+	f.over(worker, piece, true, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		f.gradientRows(ws, piece, i, rows, x, stride)
 	})

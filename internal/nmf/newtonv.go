@@ -117,7 +117,7 @@ func (f *Newton) searchV(worker, piece int) {
 	clear(ex.c2)
 	clear(ex.c3)
 	clear(ex.rho)
-	f.over(worker, piece, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) }, func(i, rows int) {
+	f.over(worker, piece, false, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) }, func(i, rows int) {
 		x, stride := f.load(ws, i, rows)
 		u := f.U[i*f.K : (i+rows)*f.K]
 		for t := range f.tiles.count {

@@ -79,7 +79,6 @@ type band struct {
 	logs   []float64 // Σ x log2 r of each row, in lanes
 	w      []float64 // of a chunk
 	num    []float64 // np × kp: sums of a piece, 0 before and after it
-	used   bool      // num has some
 	places []uint32  // room for cells of a row
 	cells  []float64
 	row    []float64 // n: of a row whose holder has all of it
@@ -231,8 +230,9 @@ func (f *Updates) turn(to, from []float64, lo, hi int) {
 	}
 }
 
-// join adds the sums of thin rows, which lie sample by sample, to those of a piece, and leaves 0 for the next.
-func (f *Updates) join(to, from []float64) {
+// join takes the sums of thin rows, which lie sample by sample, over to those of a piece, or adds them where it has some, and leaves
+// 0 for the next.
+func (f *Updates) join(to, from []float64, has bool) {
 	kp := f.thin.kp
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
@@ -241,6 +241,12 @@ func (f *Updates) join(to, from []float64) {
 			some := from[j*kp : (j+kernel.Lanes)*kp]
 			for c := range f.K {
 				row := to[c*n+j : c*n+j+kernel.Lanes]
+				if !has {
+					for l := range row {
+						row[l] = some[l*kp+c]
+					}
+					continue
+				}
 				for l := range row {
 					row[l] += some[l*kp+c]
 				}
@@ -253,12 +259,10 @@ func (f *Updates) join(to, from []float64) {
 // visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of others.
 func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
 	b := &f.thin.bands[worker]
-	b.used = false
 	begin, end := f.span(piece)
 	for i := begin; i < end && f.Pool.Err() == nil; {
 		rows := f.fetch(b, i, end)
 		if rows > 0 {
-			b.used = true
 			bands(b, i, rows)
 		} else {
 			rows = min(Group, end-i)
@@ -266,12 +270,30 @@ func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), oth
 		}
 		i += rows
 	}
-	if !b.used {
+}
+
+// sum is visit for calls that add to num and den: bands to those of the band, others to those of the piece, which has the sums of all
+// these calls afterwards, and nothing of what it had before.
+func (f *Updates) sum(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
+	b, pt := &f.thin.bands[worker], &f.pieces[piece]
+	thin, has := false, false // bands were called; the piece has sums
+	f.visit(worker, piece, func(b *band, i, rows int) {
+		thin = true
+		bands(b, i, rows)
+	}, func(i, rows int) {
+		if !has {
+			clear(pt.num)
+			clear(pt.den)
+			has = true
+		}
+		others(i, rows)
+	})
+	if !thin {
 		return
 	}
-	f.join(f.pieces[piece].num, b.num)
+	f.join(pt.num, b.num, has)
 	if len(b.den) > 0 {
-		f.join(f.pieces[piece].den, b.den)
+		f.join(pt.den, b.den, has)
 	}
 }
 

@@ -149,17 +149,17 @@ func (f *Updates) shares(ws *scratch, rows int) {
 // next update of V.
 func (f *Updates) sweep(worker, piece int) {
 	ws, pt := &f.work[worker], &f.pieces[piece]
-	clear(pt.num)
-	clear(pt.den)
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
 	begin, end := f.span(piece)
 	if f.plain {
-		f.visit(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
+		f.sum(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
 			func(i, rows int) { f.sweepPlain(ws, pt, i, rows) })
 		return
 	}
+	clear(pt.num)
+	clear(pt.den)
 	for i := begin; i < end; i += sweepRows {
 		if f.Pool.Err() != nil {
 			return
