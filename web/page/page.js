@@ -4,7 +4,7 @@ import { load } from './index.js';
 import { beside, plot, short, table } from './chart.js';
 import { downloads } from './downloads.js';
 import { clear, colour, place, show } from './result.js';
-import { $, counted, fail, make, now, say, seldom } from './state.js';
+import { $, copied, counted, fail, make, now, say, seldom } from './state.js';
 
 const form = $('settings');
 const loading = load();
@@ -301,8 +301,9 @@ form.onsubmit = (e) => {
     const shown = (model) => course(model.method, Array.from(model.history, (v, i) => [i, v]));
     let model;
     try {
-      model = await q.fit(t.x, all, {
+      model = await q.fit(await copied(t.x, signal), all, {
         signal,
+        transfer: true,
         onProgress: (p) => {
           heard(p);
           if (p.phase === 'epochs') {

@@ -2,7 +2,7 @@
 // and new samples placed among them.
 import { beside, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
-import { $, counted, inPieces, make, now, pause } from './state.js';
+import { $, copied, counted, inPieces, make, now, pause } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => drawCell(i, j, byKey), () => drawTables());
 
@@ -120,7 +120,8 @@ function listed(title, all, names, choose) {
  * drawn is computed in pieces, then the last result is replaced block by block, so that the page goes on responding. */
 export async function show(model, command, signal) {
   const { table: t } = now;
-  const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
+  const top = async () => model.top(await copied(t.x, signal), 8, { signal, transfer: true });
+  const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), top()]);
   const order = await ordered(model, signal);
   const images = await maps.painted(layered(t.x, model, fitted), order, signal);
   const components = [];
