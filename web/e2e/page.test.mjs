@@ -417,7 +417,7 @@ test('values that only rounding keeps apart, and more samples than a figure has 
   await tab.waitForFunction(() => document.getElementById('found-title').textContent.includes('2500 samples'));
   await fit(tab);
   for (const figure of ['#curve', '#samples']) {
-    assert.equal(await tab.locator(`${figure} .dot`).count(), 834, figure);
+    assert.equal(await tab.evaluate((of) => [...document.querySelectorAll(`${of} .dot`)].map((e) => e.getAttribute('d')).join('').split('M').length - 1, figure), 834, figure);
     assert.match(await tab.textContent(`${figure} svg`), /one point in 3 is drawn/);
   }
   await tab.close();

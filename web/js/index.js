@@ -74,7 +74,7 @@ function matrix(name, x, how) {
 /** content copies a file. */
 function content(name, value) {
   if (!list(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, kind(value), 'a Uint8Array');
-  return Uint8Array.from(value);
+  return new Uint8Array(value);
 }
 
 /** blob returns a file as a Blob, which a worker reads piece by piece. */
