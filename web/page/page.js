@@ -4,7 +4,7 @@ import { load } from './index.js';
 import { draw, plot, short, table } from './chart.js';
 import { downloads } from './downloads.js';
 import { clear, colour, place, show } from './result.js';
-import { $, copied, counted, fail, make, now, say, seldom } from './state.js';
+import { $, copied, counted, fail, make, now, pause, say, seldom } from './state.js';
 
 const form = $('settings');
 const loading = load();
@@ -312,7 +312,7 @@ form.onsubmit = (e) => {
         },
       });
       ended = true;
-      if (now.table !== t) return;
+      await pause(signal); // the frame after that which takes the model draws its losses
       shown(model);
       await show(model, line, signal);
     } finally {
