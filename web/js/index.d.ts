@@ -5,7 +5,7 @@
 //	qmfq  X ≈ T(Π(T'(X)))   bqmf  X ≈ T(UV), U and V of either sign
 //
 // All computation runs in workers on this machine. Results have the same bits as those of the package in Go and
-// of its command for the same data and options. Arguments are copied and never changed.
+// of its command for the same data and options. Arguments are copied and never changed, unless transfer says otherwise.
 
 /** A matrix, row after row: entry (i, j) is data[i * columns + j]. */
 export interface Matrix {
@@ -101,7 +101,13 @@ export interface How {
   signal?: AbortSignal;
 }
 
-export interface HowToFit extends How {
+export interface HowWithMatrix extends How {
+  /** Where it is true and the numbers of x are a Float64Array, they move to the worker and are not copied: from the call on the array
+   * is empty, with all others on its buffer. A copy of a large matrix keeps the calling thread busy for a millisecond or more a megabyte. */
+  transfer?: boolean;
+}
+
+export interface HowToFit extends HowWithMatrix {
   /** Called while the fit works. If it throws, the fit stops and rejects with the thrown value. */
   onProgress?: (progress: Progress) => void;
 }
@@ -138,20 +144,20 @@ export interface Model {
   readonly bytes: Uint8Array;
 
   /** The coordinates, k × n', of n' new samples x, d × n'. */
-  transform(x: MatrixLike, how?: How): Promise<Matrix>;
+  transform(x: MatrixLike, how?: HowWithMatrix): Promise<Matrix>;
   /** T'(x) of a model by qmfq: x, d × n', on the scales on which the model has low rank. */
-  normalize(x: MatrixLike, how?: How): Promise<Matrix>;
+  normalize(x: MatrixLike, how?: HowWithMatrix): Promise<Matrix>;
   /** The fitted matrix, d × n. */
   reconstruct(how?: How): Promise<Matrix>;
   /** The mean divergence of new samples from the model at their coordinates. */
-  score(x: MatrixLike, how?: How): Promise<number>;
+  score(x: MatrixLike, how?: HowWithMatrix): Promise<number>;
   /** T of a feature, an index from 0, at values of its row of UV. An nmf has no maps. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
   /** The model file with names of features and samples, by which the command finds features, and with the
    * origin of the model, which the command prints and a report shows. */
   named(features: readonly string[], samples: readonly string[], made?: Made, how?: How): Promise<Uint8Array>;
   /** The first features and samples of every component; x is the matrix that was fitted. */
-  top(x: MatrixLike, count: number, how?: How): Promise<{ features: Top[][]; samples: Top[][] }>;
+  top(x: MatrixLike, count: number, how?: HowWithMatrix): Promise<{ features: Top[][]; samples: Top[][] }>;
 }
 
 /** The origin of a model; each text is "" where it is not known. */

@@ -27,9 +27,11 @@ const list = (v) => Array.isArray(v) || (typed(v) && !lost(v));
 /** kind is what an error says of an argument that is of another kind than wanted. */
 const kind = (v) => (typed(v) && lost(v) ? 'an array that has lost its buffer' : v === null ? 'null' : typeof v);
 
-/** numbers copies the numbers of an argument, so that the caller's array is neither kept nor transferred. */
-function numbers(name, value) {
+/** numbers copies the numbers of an argument, so that the caller's array is neither kept nor transferred; where how.transfer says so,
+ * the numbers of a Float64Array leave it without a copy. */
+function numbers(name, value, how) {
   if (!list(value)) throw shape(name, kind(value), 'an array of numbers');
+  if (how?.transfer && value instanceof Float64Array) return bytes(structuredClone(value, { transfer: [value.buffer] }));
   if (value instanceof Float64Array || value instanceof Float32Array) return bytes(new Float64Array(value));
   const to = new Float64Array(value.length);
   for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
@@ -52,7 +54,7 @@ function sized(name, x) {
 }
 
 /** matrix makes the engine's form of an argument, which is {rows, columns, data} or an array of rows. */
-function matrix(name, x) {
+function matrix(name, x, how) {
   if (Array.isArray(x)) {
     const rows = x.length;
     const columns = list(x[0]) ? x[0].length : 0;
@@ -66,13 +68,13 @@ function matrix(name, x) {
   }
   sized(name, x);
   if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
-  return { rows: x.rows, columns: x.columns, data: numbers(name, x.data) };
+  return { rows: x.rows, columns: x.columns, data: numbers(name, x.data, how) };
 }
 
 /** content copies a file. */
 function content(name, value) {
   if (!list(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, kind(value), 'a Uint8Array');
-  return Uint8Array.from(value);
+  return new Uint8Array(value);
 }
 
 /** blob returns a file as a Blob, which a worker reads piece by piece. */
@@ -363,7 +365,7 @@ class Quantmf {
 
   async fit(x, given, how) {
     const { method = 'qmf', rank, ...options } = fields('options', given);
-    const about = await this.#call('fit', { x: matrix('x', x), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how, method);
+    const about = await this.#call('fit', { x: matrix('x', x, how), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how, method);
     return this.#model(about);
   }
 
@@ -573,11 +575,11 @@ class Model {
   }
 
   async transform(x, how) {
-    return this.#call('transform', { x: matrix('x', x) }, how);
+    return this.#call('transform', { x: matrix('x', x, how) }, how);
   }
 
   async normalize(x, how) {
-    return this.#call('normalize', { x: matrix('x', x) }, how);
+    return this.#call('normalize', { x: matrix('x', x, how) }, how);
   }
 
   async reconstruct(how) {
@@ -585,7 +587,7 @@ class Model {
   }
 
   async score(x, how) {
-    return this.#call('score', { x: matrix('x', x) }, how);
+    return this.#call('score', { x: matrix('x', x, how) }, how);
   }
 
   async named(features, samples, of, how) {
@@ -600,6 +602,6 @@ class Model {
   }
 
   async top(x, most, how) {
-    return this.#call('top', { x: matrix('x', x), count: plain('count', most) }, how);
+    return this.#call('top', { x: matrix('x', x, how), count: plain('count', most) }, how);
   }
 }

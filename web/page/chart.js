@@ -21,10 +21,8 @@ function ticks(low, high) {
   return all;
 }
 
-/** mark returns a point, of a group or of none. There are nine colours; groups with the same colour have different
- * shapes. */
+/** mark returns a point of a group. There are nine colours; groups with the same colour have different shapes. */
 function mark(x, y, group) {
-  if (!group) return element('circle', { class: 'dot', cx: x, cy: y, r: 3 });
   const shape = [() => element('circle', { cx: x, cy: y, r: 3.5 }), () => element('rect', { x: x - 3, y: y - 3, width: 6, height: 6 }),
     () => element('path', { d: `M${x} ${y - 4}L${x + 4} ${y + 3}H${x - 4}Z` }), () => element('path', { d: `M${x} ${y - 4.5}L${x + 4.5} ${y}L${x} ${y + 4.5}L${x - 4.5} ${y}Z` })][group.shape]();
   shape.setAttribute('fill', group.colour);
@@ -37,6 +35,10 @@ export function sign(group) {
   svg.append(mark(5, 5, group));
   return svg;
 }
+
+/** dots returns points of no group as four paths, which a browser styles and lays out sooner than an element for each point. Where dots of
+ * different paths lie on each other, the figure is darker. */
+const dots = (all) => [0, 1, 2, 3].map((layer) => element('path', { class: 'dot', d: all.filter((_, i) => i % 4 === layer).map(([x, y]) => `M${(x - 3).toFixed(1)} ${y.toFixed(1)}a3 3 0 1 0 6 0a3 3 0 1 0 -6 0`).join('') }));
 
 /** apart returns every how many points a figure draws one: it draws at most 1000 of a kind. */
 const apart = (points) => Math.ceil(points.length / 1000);
@@ -68,19 +70,42 @@ export function plot(title, { points = [], groups, rings = [], line = [], here, 
   for (const [u, a, b] of bars) svg.append(element('path', { class: 'axis', d: `M${px(u)} ${py(a)}V${py(b)}` }));
   const few = [['point', points], ['ring', rings]].filter(([, all]) => apart(all) > 1).map(([what, all]) => `one ${what} in ${apart(all)}`);
   if (few.length) svg.append(element('text', { x: 470, y: 11, 'text-anchor': 'end' }, `${few.join(', ')} is drawn`));
-  const each = (all, draw) => all.forEach(([u, v], i) => i % apart(all) === 0 && Number.isFinite(u + v) && svg.append(draw(px(u), py(v), i)));
-  each(points, (u, v, i) => mark(u, v, groups?.[i]));
-  each(rings, (u, v) => element('circle', { class: 'ring', cx: u, cy: v, r: 6 }));
+  const placed = (all) => all.flatMap(([u, v], i) => (i % apart(all) === 0 && Number.isFinite(u + v) ? [[px(u), py(v), i]] : []));
+  svg.append(...(groups ? placed(points).map(([u, v, i]) => mark(u, v, groups[i])) : dots(placed(points))));
+  svg.append(...placed(rings).map(([u, v]) => element('circle', { class: 'ring', cx: u, cy: v, r: 6 })));
   if (line.length) svg.append(element('path', { class: 'line', d: `M${line.map(([u, v]) => `${px(u).toFixed(1)} ${py(v).toFixed(1)}`).join('L')}` }));
   if (here && Number.isFinite(here[0] + here[1])) svg.append(element('circle', { class: 'here', cx: px(here[0]), cy: py(here[1]), r: 5 }));
   return svg;
 }
 
-/** beside fills the table of a figure with what made returns, now and each time that its details are opened. */
-export function beside(figure, made) {
-  const details = figure.querySelector('details');
-  const show = () => details.open && details.querySelector('.table').replaceChildren(made());
-  details.ontoggle = show;
+/** like makes old equal to made, another node of the same name. */
+function like(old, made) {
+  if (old.nodeType === Node.TEXT_NODE) {
+    if (old.data !== made.data) old.data = made.data;
+    return;
+  }
+  for (const { name } of [...old.attributes]) if (!made.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of made.attributes) if (old.getAttribute(name) !== value) old.setAttribute(name, value);
+  const [was, is] = [[...old.childNodes], [...made.childNodes]];
+  is.forEach((child, i) => {
+    if (i >= was.length) old.append(child);
+    else if (was[i].nodeName === child.nodeName) like(was[i], child);
+    else was[i].replaceWith(child);
+  });
+  for (const child of was.slice(is.length)) child.remove();
+}
+
+/** draw shows svg as the picture of a figure, the table that made returns where the figure's details are open, and a caption where one is
+ * given. What is as it was in the last picture stays in its place, and the browser does not lay it out again. */
+export function draw(figure, svg, made, caption) {
+  const of = (what) => figure.querySelector(what);
+  const plot = of('.plot');
+  const next = plot.cloneNode();
+  next.append(svg);
+  like(plot, next);
+  if (caption !== undefined && of('figcaption').textContent !== caption) of('figcaption').textContent = caption;
+  const show = () => of('details').open && of('.table').replaceChildren(made());
+  of('details').ontoggle = show;
   show();
 }
 

@@ -1,10 +1,10 @@
 // This file reads a matrix, fits models to it, and has the form of the settings. Workers of this tab do all
 // computation; nothing is sent anywhere.
 import { load } from './index.js';
-import { beside, plot, short, table } from './chart.js';
+import { draw, plot, short, table } from './chart.js';
 import { downloads } from './downloads.js';
 import { clear, colour, place, show } from './result.js';
-import { $, counted, fail, make, now, say, seldom } from './state.js';
+import { $, copied, counted, fail, make, now, pause, say, seldom } from './state.js';
 
 const form = $('settings');
 const loading = load();
@@ -263,11 +263,10 @@ function thinned(all, most) {
   return all.filter((_, i) => (all.length - 1 - i) % every === 0);
 }
 
-function losses(figure, all, x, y, bars) {
+function losses(figure, all, x, y, { caption, bars }) {
   const some = thinned(all, 300);
   $(figure).hidden = false;
-  $(figure).querySelector('.plot').replaceChildren(plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }));
-  beside($(figure), () => table([x, y], some));
+  draw($(figure), plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }), () => table([x, y], some), caption);
 }
 
 /** judged returns the best trial, and the one to take: that of the smallest rank whose loss is above the best by at
@@ -284,9 +283,9 @@ function judged(trials) {
 
 /** course draws the losses of a fit after each epoch, [epoch, loss]. */
 function course(method, all) {
-  $('losses').querySelector('figcaption').textContent = method === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
+  const caption = method === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
     : `How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.${method === 'qmf' ? ' Between the first and the last epoch each feature counts as it was when it was visited, and large first steps can raise the loss for a while.' : ''}`;
-  losses('losses', all, 'epoch', method === 'bqmf' ? 'negative evidence' : 'loss');
+  losses('losses', all, 'epoch', method === 'bqmf' ? 'negative evidence' : 'loss', { caption });
 }
 
 form.onsubmit = (e) => {
@@ -301,8 +300,9 @@ form.onsubmit = (e) => {
     const shown = (model) => course(model.method, Array.from(model.history, (v, i) => [i, v]));
     let model;
     try {
-      model = await q.fit(t.x, all, {
+      model = await q.fit(await copied(t.x, signal), all, {
         signal,
+        transfer: true,
         onProgress: (p) => {
           heard(p);
           if (p.phase === 'epochs') {
@@ -312,7 +312,7 @@ form.onsubmit = (e) => {
         },
       });
       ended = true;
-      if (now.table !== t) return;
+      await pause(signal); // the frame after that which takes the model draws its losses
       shown(model);
       await show(model, line, signal);
     } finally {
@@ -340,7 +340,7 @@ $('choose').onclick = () =>
       settled();
     };
     $('verdict').hidden = false;
-    losses('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]));
+    losses('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', { bars: trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]) });
   });
 
 // Groups and new samples.

@@ -1,8 +1,8 @@
 // The result of a fit: linked heatmaps, the curve of a feature, components, samples as points,
 // and new samples placed among them.
-import { beside, plot, short, sign, table } from './chart.js';
+import { draw, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
-import { $, counted, inPieces, make, now, pause } from './state.js';
+import { $, copied, counted, inPieces, make, now, pause } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => drawCell(i, j, byKey), () => drawTables());
 
@@ -120,7 +120,8 @@ function listed(title, all, names, choose) {
  * drawn is computed in pieces, then the last result is replaced block by block, so that the page goes on responding. */
 export async function show(model, command, signal) {
   const { table: t } = now;
-  const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), model.top(t.x, 8, { signal })]);
+  const top = async () => model.top(await copied(t.x, signal), 8, { signal, transfer: true });
+  const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), top()]);
   const order = await ordered(model, signal);
   const images = await maps.painted(layered(t.x, model, fitted), order, signal);
   const components = [];
@@ -214,13 +215,11 @@ function drawSamples() {
   const rings = placed ? pairs(placed.v) : [];
   const groups = now.groups?.samples && points.map((_, j) => groupOf(j));
   const names = [`c${a + 1}`, `c${b + 1}`];
-  $('samples').querySelector('figcaption').textContent = `Samples by how much they have of two components (rows of V)${rings.length ? '; rings are new samples' : ''}`;
-  $('samples').querySelector('.plot').replaceChildren(plot(`Samples by ${names[0]} and ${names[1]}`, { points, groups, rings, x: names[0], y: names[1] }));
-  beside($('samples'), () => {
+  draw($('samples'), plot(`Samples by ${names[0]} and ${names[1]}`, { points, groups, rings, x: names[0], y: names[1] }), () => {
     const rows = points.map((p, j) => [t.samples[j], ...(groups ? [groups[j].name] : []), ...p]);
     rows.push(...rings.map((p, j) => [placed.samples[j], ...(groups ? ['new'] : []), ...p]));
     return table(['sample', ...(groups ? ['group'] : []), ...names], rows.slice(0, 2000));
-  });
+  }, `Samples by how much they have of two components (rows of V)${rings.length ? '; rings are new samples' : ''}`);
 }
 
 // The part of the maps that is in view, as tables.
@@ -259,9 +258,9 @@ async function drawCell(i, j, byKey) {
     if (drawn !== key || now.model !== model) return;
   }
   const points = Array.from(row, (w, c) => [w, measured[c]]);
-  $('curve').querySelector('figcaption').textContent = `${t.features[i]}: what was measured in every sample against its UV${line.length ? ', and the curve T' : ''}`;
-  $('curve').querySelector('.plot').replaceChildren(plot(`${t.features[i]}: x against UV`, { points, groups: now.groups?.samples && points.map((_, c) => groupOf(c)), line, here: [row[j], measured[j]], x: 'UV', y: 'x' }));
-  beside($('curve'), () => table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, made[c]])));
+  draw($('curve'), plot(`${t.features[i]}: x against UV`, { points, groups: now.groups?.samples && points.map((_, c) => groupOf(c)), line, here: [row[j], measured[j]], x: 'UV', y: 'x' }),
+    () => table(['sample', 'x', 'UV', 'T(UV)'], points.slice(0, 500).map(([w, x], c) => [t.samples[c], x, w, made[c]])),
+    `${t.features[i]}: what was measured in every sample against its UV${line.length ? ', and the curve T' : ''}`);
 }
 
 // The names to choose from are listed for the first who wants to choose.

@@ -68,6 +68,14 @@ export async function inPieces(count, each, signal) {
   }
 }
 
+/** copied returns a copy of a matrix, which a worker may take. */
+export async function copied({ rows, columns, data }, signal) {
+  const to = new Float64Array(data.length);
+  const size = 2 ** 13;
+  await inPieces(Math.ceil(data.length / size), (i) => to.set(data.subarray(i * size, (i + 1) * size), i * size), signal);
+  return { rows, columns, data: to };
+}
+
 /** make returns an element with a text. */
 export const make = (tag, textContent, more = {}) => Object.assign(document.createElement(tag), { textContent, ...more });
 

@@ -64,6 +64,19 @@ test('missing values', async () => {
   await assert.rejects(q.fit(holes, { rank: 3 }), (e) => e instanceof DataError && e.row === 0 && e.column === 3 && Number.isNaN(e.value));
 });
 
+test('a matrix moves to the worker where transfer says so, and is copied otherwise', async () => {
+  const of = () => ({ ...x, data: x.data.slice() });
+  const [kept, moved, again] = [of(), of(), of()];
+  const model = await q.fit(kept, { rank: 3 }, { transfer: false });
+  assert.equal(kept.data.length, x.data.length);
+  const call = q.fit(moved, { rank: 3 }, { transfer: true });
+  assert.equal(moved.data.buffer.byteLength, 0);
+  assert.deepEqual((await call).bytes, model.bytes);
+  assert.deepEqual(await model.top(again, 2, { transfer: true }), await model.top(kept, 2));
+  assert.equal(again.data.length, 0);
+  await assert.rejects(q.fit(moved, { rank: 3 }, { transfer: true }), ShapeError);
+});
+
 test('progress comes in the order of phases', async () => {
   const seen = [];
   const model = await q.fit(x, { rank: 3 }, { onProgress: (p) => seen.push(p) });

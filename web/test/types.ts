@@ -11,7 +11,7 @@ export async function use(): Promise<number> {
   const stop = new AbortController();
   const q = await load({ workers: 2, url: new URL('https://example.org/') });
   const model: Model = await q.fit([[1, 2], [3, 4]], options, { signal: stop.signal, onProgress: (p) => console.log(p.phase, p.loss) });
-  const v: Float64Array = (await model.transform({ rows: 2, columns: 1, data: new Float32Array(2) })).data;
+  const v: Float64Array = (await model.transform({ rows: 2, columns: 1, data: new Float64Array(2) }, { transfer: true })).data;
   // @ts-expect-error: a model does not change
   model.rank = 3;
   const trials: Trial[] = await q.rank([[1]], { ranks: [1, 2] });
