@@ -26,7 +26,7 @@ func TestGolden(t *testing.T) {
 	}
 	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
 		"bqmf " + strconv.FormatUint(bqmfHash(t, x, "counts"), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36), "hidden", "counts"), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(66, 64), "hidden", "whole"), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n" +
-		"kin " + strconv.FormatUint(kinHash(t), 16) + "\n"
+		"kin " + strconv.FormatUint(kinHash(t), 16) + "\nmany " + strconv.FormatUint(manyHash(t), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
@@ -125,6 +125,55 @@ func newtonHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 			}
 		}
 	}
+	return h.Sum64()
+}
+
+// manyHash is fitHash of rows of so many samples that points stand for them, in several batches and in one, and that an NMF begins with
+// some of the samples.
+func manyHash(t *testing.T) uint64 {
+	t.Helper()
+	h := fnv.New64a()
+	put := func(m Mat) {
+		var b [8]byte
+		for _, v := range m.Data {
+			binary.LittleEndian.PutUint64(b[:], math.Float64bits(v))
+			h.Write(b[:])
+		}
+	}
+	x := goldenProduct(12, 4100)
+	for i := range x.Rows / 2 {
+		for j, v := range x.Row(i) {
+			if (5*i+j)%4 > 0 {
+				v = 0 // most counts
+			}
+			x.Set(i, j, v)
+		}
+	}
+	u, v := NewMat(12, 3), NewMat(3, 4100)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = float64(1 + i*7%11)
+		}
+	}
+	for _, o := range [][]FitOption{{WithBatch(5)}, {WithBatch(12)}, {WithBatch(6), WithLevels(5), WithMissingValues()}} {
+		y := x
+		if len(o) > 2 {
+			y = holed(x, 0.1)
+		}
+		m, err := FitQMF(context.Background(), y, 3, append(o, WithInit(u, v), WithEpochs(2))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []Mat{m.U, m.V, m.Quantiles, m.Weights, m.Reconstruct()} {
+			put(p)
+		}
+	}
+	m, err := FitNMF(context.Background(), goldenProduct(6, 8200), 3, WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(m.U)
+	put(m.V)
 	return h.Sum64()
 }
 
