@@ -28,7 +28,9 @@ func terms(kind string) []term {
 	eachWide := term{"nonzero k log₂(1 + n/8000)", func(w work, nonzero float64) float64 { return nonzero * float64(w.k) * wide(w) }}
 	switch kind {
 	case "qmf":
-		return []term{dn, dnWide, {"d n m", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.m) }},
+		// A row of 4096 samples or more is solved by points, so that its levels cost no more with more samples.
+		levels := term{"d min(n, 4096) m", func(w work, _ float64) float64 { return float64(w.d) * min(float64(w.n), 4096) * float64(w.m) }}
+		return []term{dn, dnWide, levels,
 			{"d n k (k + 3)", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k*(w.k+3)) }}}
 	case "nmf-sparse", "nmf-sparse-updates":
 		return []term{each, eachK, eachWide, sums}
