@@ -229,6 +229,24 @@ func (s *cells) row(room []float64, i int) []float64 {
 	return room
 }
 
+// nonZeros returns a function that returns the columns and the numbers that x lists of row i, as those of x'. It returns nil
+// where x does not list them, a cell is hidden, or the zeros of x are not those of x'. The caller must not write to what
+// the function returns: these are views of x, or of the given slices, which it overwrites from their start.
+func (s *cells) nonZeros() func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+	sparse, ok := s.source.(*Sparse)
+	if !ok || s.partial || s.Signed {
+		return nil
+	}
+	return func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
+		cols, listed := sparse.NonZeros(i, cols, values)
+		if s.into != nil {
+			listed = append(values[:0], listed...)
+			s.into.Bring(listed, i)
+		}
+		return cols, listed
+	}
+}
+
 // hide makes the held-out cells of row i NaN.
 func (s *cells) hide(row []float64, i int) {
 	for w, set := range s.heldOf(i) {

@@ -45,8 +45,9 @@ type Memory struct {
 // MemoryOf estimates the memory that a fit of a d × n matrix of the given rank takes with these
 // options, before the fit is made. The estimate is up to 2.5 times what was measured; where the data
 // choose a start it is for the start that takes most, and for an NMF under KL without hidden cells it is for
-// rows that are mostly zero, which take up to 2.4 times as much as others. Not counted are x, garbage that has not been
-// collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times State.
+// rows that are mostly zero, which take up to 2.4 times as much as others. Samples that an NMF begins with
+// are counted in full; of a [Sparse] they take what it lists of them. Not counted are x, garbage that has
+// not been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times State.
 // Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for sizes
 // below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {

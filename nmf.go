@@ -209,20 +209,10 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
 		Partial: s.partial, Rows: s.rows, Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss,
-		Loss: loss, Penalty: penalty, Pool: p,
+		NonZeros: s.nonZeros(), Loss: loss, Penalty: penalty, Pool: p,
 	}
 	if s.held == nil {
 		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
-	}
-	if sparse, ok := s.source.(*Sparse); ok && !s.partial && !s.Signed {
-		problem.NonZeros = func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
-			cols, listed := sparse.NonZeros(i, cols, values)
-			if s.into != nil {
-				listed = append(values[:0], listed...)
-				s.into.Bring(listed, i)
-			}
-			return cols, listed
-		}
 	}
 	return problem
 }

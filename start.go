@@ -182,8 +182,8 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 // sample returns up to so many random rows of x', and of their columns as many random ones as make up the given
 // number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and columns of which
 // the sample has no visible cell are left out. numbers are those of the rows in x'. Where the pool has stopped the
-// sample means nothing.
-func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat, numbers []int) {
+// sample means nothing. The sample of listed cells, all visible, lists them as well.
+func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Rows, numbers []int) {
 	// some returns count random numbers below n in increasing order, or all where there are no more.
 	some := func(n, count int) []int {
 		all := inOrder(n)
@@ -200,7 +200,10 @@ func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat
 		seen += float64(s.rows[i]) / float64(s.n)
 	}
 	cols := some(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))))
-	x = NewMat(len(numbers), len(cols))
+	if list := s.nonZeros(); list != nil {
+		return sampleListed(list, s.n, numbers, cols, p), numbers
+	}
+	x := NewMat(len(numbers), len(cols))
 	rooms := make([][]float64, p.Workers())
 	p.Do(x.Rows, func(worker, r int) {
 		if rooms[worker] == nil {
@@ -239,6 +242,53 @@ func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (x Mat
 	}
 	x.Rows, x.Cols = len(kept), width
 	return x, kept
+}
+
+// sampleListed returns the given rows and columns of a matrix of n columns whose cells list returns.
+func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, []float64), n int, rows, cols []int, p *pool.Pool) *Sparse {
+	const out = math.MaxUint32
+	x := &Sparse{cols: len(cols), start: make([]int, len(rows)+1)}
+	places := make([]uint32, n) // of the columns of the matrix in x, or out
+	for j := range places {
+		places[j] = out
+	}
+	for c, j := range cols {
+		places[j] = uint32(c)
+	}
+	rooms := make([][]float64, p.Workers())
+	each := func(visit func(r int, cols []uint32, values []float64)) {
+		p.Do(len(rows), func(worker, r int) {
+			if rooms[worker] == nil {
+				rooms[worker] = make([]float64, 0, n)
+			}
+			cols, values := list(rows[r], nil, rooms[worker])
+			visit(r, cols, values)
+		})
+	}
+	each(func(r int, cols []uint32, _ []float64) {
+		for _, j := range cols {
+			if places[j] != out {
+				x.start[r+1]++
+			}
+		}
+	})
+	if p.Err() != nil {
+		return x
+	}
+	for r := range rows {
+		x.start[r+1] += x.start[r]
+	}
+	x.index, x.wide = make([]uint32, x.start[len(rows)]), make([]float64, x.start[len(rows)])
+	each(func(r int, cols []uint32, values []float64) {
+		to := x.start[r]
+		for k, j := range cols {
+			if places[j] != out {
+				x.index[to], x.wide[to] = places[j], values[k]
+				to++
+			}
+		}
+	})
+	return x
 }
 
 // startFactors fills U and V with the given factors or with those of the start.

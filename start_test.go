@@ -520,6 +520,12 @@ func TestTrialSample(t *testing.T) {
 	for j := range holes.Cols {
 		holes.Set(50, j, 2)
 	}
+	listed := NewMat(300, 700)
+	for i := range listed.Rows {
+		for j := (7 * i) % 5; j < listed.Cols; j += 5 {
+			listed.Set(i, j, float64(1000*i+j))
+		}
+	}
 	for _, of := range []struct {
 		name             string
 		x                Rows
@@ -536,6 +542,9 @@ func TestTrialSample(t *testing.T) {
 		{"held out", x, 0.3, 100, 10000, 9000, 11000, true, true},
 		{"missing", holes, 0, 100, 3000, 2000, 4000, true, true},
 		{"missing, read by rows, held out", struct{ Rows }{holes}, 0.3, 100, 1500, 1000, 2000, true, true},
+		{"listed", sparseOf[float64](t, listed), 0, 100, 10001, 10100, 10100, true, true},
+		{"listed, rows", sparseOf[float32](t, listed), 0, 100, 100 * 700, 100 * 700, 100 * 700, true, false},
+		{"listed, held out", sparseOf[float64](t, listed), 0.3, 100, 10000, 9000, 11000, true, true},
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.validation = divergence.Frobenius, true, of.validation
@@ -547,8 +556,17 @@ func TestTrialSample(t *testing.T) {
 		var before []float64
 		for seed := range uint64(4) {
 			p, src := pool.New(int(1+seed%3), visible.d), random.Split(seed, 3)
-			some, rows := visible.sample(of.rows, of.cells, &src, p)
+			sampled, rows := visible.sample(of.rows, of.cells, &src, p)
 			p.Close()
+			if _, ok := sampled.(*Sparse); ok != (visible.nonZeros() != nil) || ok != (of.name == "listed" || of.name == "listed, rows") {
+				t.Errorf("%s: the sample is listed: %v", of.name, ok)
+			}
+			some := NewMat(sampled.Dims())
+			for i := range some.Rows {
+				if err := sampled.ReadRow(some.Row(i), i); err != nil {
+					t.Fatal(err)
+				}
+			}
 			if len(rows) != some.Rows || some.Rows > of.rows || of.fewRows != (some.Rows < x.Rows) || of.fewCols != (some.Cols < x.Cols) {
 				t.Fatalf("%s: %s, %d rows", of.name, some.size(), len(rows))
 			}
