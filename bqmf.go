@@ -1063,7 +1063,9 @@ func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresO
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
+func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) { return m.transform(ctx, x) }
+
+func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
 	v, _, err := m.coordinates(ctx, x, false)
 	return v, err
 }
@@ -1071,7 +1073,9 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
 // model says of them after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To
 // the cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
+func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) { return m.score(ctx, x) }
+
+func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
 }

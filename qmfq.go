@@ -736,7 +736,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.coordinates(ctx, x)
+	return q.transform(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from
@@ -747,14 +747,14 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.coordinates(ctx, x)
+	v, err := q.transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
 	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
+func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
