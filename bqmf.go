@@ -846,7 +846,8 @@ func (c *Curve) At(w float64) float64 { return c.of.At(w) }
 
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v. A v outside the values that T takes, or a flat T, is a
-// [*DataError] with Row = Col = -1.
+// [*DataError] with Row = Col = -1. Cost: one call of At for each bit of w, some sixty where w is not
+// very near 0.
 func (c *Curve) Invert(v float64) (float64, error) {
 	w, problem := c.of.Invert(v)
 	if problem != "" {
@@ -928,12 +929,13 @@ func (m *BQMF) conditional(p *pool.Pool) Mat {
 }
 
 // Median returns the conditional median of every cell, d × n: what to take where
-// absolute errors count.
+// absolute errors count. Cost: that of Reconstruct.
 func (m *BQMF) Median() Mat {
 	return m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(0))) })
 }
 
-// Deviation returns the standard deviation of every cell, d × n, in the units of x.
+// Deviation returns the standard deviation of every cell, d × n, in the units of x. Cost: that of
+// Reconstruct.
 func (m *BQMF) Deviation() Mat {
 	return m.each(func(t *curve.Table, mean, dev float64) float64 {
 		about := t.Back(mean)
@@ -952,7 +954,8 @@ func (m *BQMF) Deviation() Mat {
 }
 
 // Interval returns the central interval of every cell that holds its value with
-// probability p, 0 < p < 1, as two d × n matrices. An [*OptionError] for another p.
+// probability p, 0 < p < 1, as two d × n matrices. Another p is an [*OptionError]. Cost: twice that
+// of Reconstruct.
 func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
@@ -965,7 +968,7 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 
 // Probability returns, for every cell of x, d × n, the probability of a value below
 // it, and of one that is at most it. They differ where single values have mass,
-// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError].
+// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError]. Cost: that of Reconstruct.
 func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err

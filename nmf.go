@@ -86,7 +86,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // the mean of their component, so that the model does not hold values of unseen cells impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
-// validation, one start. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
+// validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD. StartAuto
 // is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it takes U from a default FitNMF of
 // 2048 random samples (fewer above 32768 features) without penalty, and for each sample the mean of its V. Half as
@@ -319,7 +319,7 @@ func (f *nmfFit) resume(file *file, s *saved) error {
 	return nil
 }
 
-// Reconstruct returns UV, d × n.
+// Reconstruct returns UV, d × n. Cost: 2dnk flops.
 func (m *NMF) Reconstruct() Mat {
 	fill, _ := m.filler(context.Background())
 	return fill.matrix(m.U.Rows, m.V.Cols)

@@ -117,8 +117,8 @@ func (c *config) settleQMF(rank int) {
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
-// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, one
-// start, no patience, no validation. These defaults predicted unseen cells best over several
+// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
+// restarts, no patience, no validation. These defaults predicted unseen cells best over several
 // kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
@@ -684,7 +684,7 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 	r.Order(t, q.Quantiles.Row(i))
 }
 
-// Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
+// Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
 	fill, _ := q.filler(context.Background())
 	return fill.matrix(q.U.Rows, q.V.Cols)

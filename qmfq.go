@@ -828,7 +828,7 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	return v, nil
 }
 
-// Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
+// Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n. Cost: that of [QMF.Reconstruct].
 func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
 
 func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }

@@ -260,7 +260,8 @@ func ownColumns(block Mat, _ int) func(to []float64, j int) { return block.colum
 func TransformRows(ctx context.Context, m Model, x Rows) (Mat, error) { return m.transform(ctx, x) }
 
 // ScoreRows is the Score of a model for new samples that are read by rows, as [TransformRows] is its
-// Transform.
+// Transform. Errors are those of TransformRows. Cost: that of Score; x is read as by TransformRows, and,
+// but for a [*BQMF], once more.
 func ScoreRows(ctx context.Context, m Model, x Rows) (float64, error) { return m.score(ctx, x) }
 
 // column fills to with column j.

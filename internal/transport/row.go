@@ -2,15 +2,15 @@ package transport
 
 // This file holds the workspace of one row and its way: what may be called when.
 //
-//	          Load            Solve, Stand, Return         Adjoint
-//	empty ──────────▶ loaded ──────────────────▶ solved ──────────▶ pulled
-//	                     │      Evaluate
-//	                     └──────────────────────▶ placed
+//	any ──Load──▶ loaded ──Solve, Stand, Return──▶ solved ──Adjoint──▶ pulled
+//	any ──Evaluate──▶ placed
+//	any ──Restore──▶ solved
 //
-// A Load leads from any state to loaded. Averages need M, which a row has from placed on; any number
-// of them may be taken, also after an adjoint. Adjoints need the sums over M, which a row has from
-// solved on. Grad methods need an adjoint. A method that is called too early panics: the cause is a
-// fault of the package, never of the data.
+// Averages need M, which a row has from placed on; any number of them may be taken, also after an
+// adjoint. Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint.
+// Methods that differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward)
+// leave the row solved. A method that is called too early panics: the cause is a fault of the package,
+// never of the data.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
