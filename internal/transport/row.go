@@ -79,8 +79,7 @@ func (r *Row) need(p phase) {
 // Load takes a problem of n samples and m targets.
 func (r *Row) Load(p Problem) {
 	r.load(&p)
-	r.stands, r.knows, r.want = stale, nothing, want{}
-	r.condensed.valid, r.condensed.enough = false, false
+	r.forget()
 	r.phase, r.of = loaded, 0
 }
 
@@ -175,8 +174,7 @@ func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 	kernel.Extent(&r.extent, r.xs)
 	r.ordered = false
 	r.setEpsilon(eps)
-	r.stands, r.knows, r.want = stale, nothing, want{}
-	r.condensed.valid, r.condensed.enough = false, false
+	r.forget()
 	copy(r.h, p.H)
 	r.evaluate(r.h)
 	r.phase, r.of = placed, 0
