@@ -239,7 +239,7 @@ type bqmfFit struct {
 	curves          []curve.Curve // of each row, its scale
 	active          []int         // rows that are not constant
 	units           []float64
-	whole           float64 // the unit of the loss, the largest of units, so that its squares neither overflow nor vanish
+	lossUnit        float64 // the largest of units: losses are taken of x over it, so that squares neither overflow nor vanish
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
@@ -291,7 +291,7 @@ func (f *bqmfFit) begin(rank int) error {
 		}
 	}
 	for i := range d {
-		f.whole = max(f.whole, f.units[i])
+		f.lossUnit = max(f.lossUnit, f.units[i])
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
 				copy(y[a*np:(a+1)*np], y[i*np:(i+1)*np])
@@ -657,7 +657,7 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 			some[k] += o.factors[k]
 		}
 	}
-	scale := f.loss.Scale(f.whole)
+	scale := f.loss.Scale(f.lossUnit)
 	factors = slices.Min(some[:]) * scale
 	if only {
 		return 0, factors, factors
@@ -765,10 +765,10 @@ func (l *lesson) judge(losses *[len(floors)]float64) {
 		above := -1.0 // the loss that all floors share which are below p
 		for k, low := range l.lows {
 			if p := l.P[j]; p < low {
-				losses[k] += l.loss.Value(x/l.whole, low/l.whole, divergence.Tiny) / float64(l.visible)
+				losses[k] += l.loss.Value(x/l.lossUnit, low/l.lossUnit, divergence.Tiny) / float64(l.visible)
 			} else {
 				if above < 0 {
-					above = l.loss.Value(x/l.whole, p/l.whole, divergence.Tiny) / float64(l.visible)
+					above = l.loss.Value(x/l.lossUnit, p/l.lossUnit, divergence.Tiny) / float64(l.visible)
 				}
 				losses[k] += above
 			}

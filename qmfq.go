@@ -186,7 +186,7 @@ type qmfqFit struct {
 	deflation *deflation // T'
 	projector projection.Projector
 	from      *factors // where every projection starts
-	whole     *factors // UV: the last projection that was not interrupted
+	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
 	course    course
@@ -200,14 +200,14 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
+		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
 	}
-	f.inflation = newInflation(s, visible, f.whole, p, d)
+	f.inflation = newInflation(s, visible, f.projected, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit
-	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.whole.u, f.whole.v}
+	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
 			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
@@ -449,8 +449,8 @@ func (f *qmfqFit) project() error {
 		return end
 	}
 	r := f.projector.Result()
-	copy(f.whole.u, r.U)
-	copy(f.whole.v, r.V)
+	copy(f.projected.u, r.U)
+	copy(f.projected.v, r.V)
 	if equal, ok := err.(*projection.EqualError); ok {
 		return &DataError{Row: -1, Col: -1, Value: equal.Value, Problem: equal.Error()}
 	}
@@ -504,8 +504,8 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 	} else {
 		err = f.startFromQMF()
 	}
-	copy(f.whole.u, f.from.u)
-	copy(f.whole.v, f.from.v)
+	copy(f.projected.u, f.from.u)
+	copy(f.projected.v, f.from.v)
 	if err == nil {
 		err = f.project()
 	}
@@ -528,8 +528,8 @@ func (f *qmfqFit) startUniform() error {
 		} else {
 			f.from.uniform(f.seed)
 		}
-		copy(f.whole.u, f.from.u)
-		copy(f.whole.v, f.from.v)
+		copy(f.projected.u, f.from.u)
+		copy(f.projected.v, f.from.v)
 		err = f.inflation.startMaps(&f.course)
 	}
 	for i := range f.deflation.R {
@@ -637,7 +637,7 @@ func (f *qmfqFit) snapshot() snapshot {
 		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld),
 	}
 	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
-	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
 	if f.held != nil {
 		b := f.best
 		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)

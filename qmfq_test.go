@@ -348,8 +348,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
-							copy(f.whole.u, f.projector.Result().U)
-							copy(f.whole.v, f.projector.Result().V)
+							copy(f.projected.u, f.projector.Result().U)
+							copy(f.projected.v, f.projector.Result().V)
 						},
 						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
 						func() { f.projector.Backward(up.wbar, down.ybar) },
