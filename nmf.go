@@ -119,7 +119,8 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Chunks, new(NMF), func(seed uint64, way course) algorithm {
-		f := newNMFFit(way, t.pool, newFactors(t.cells.d, t.cells.n, rank), t.cells, c.loss, c.penalty, c.updates)
+		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss, course: way}
+		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
 	})
@@ -186,13 +187,9 @@ type nmfFit struct {
 	*cells
 	loss   divergence.Loss
 	course course
-	start  func() error // fills the factors; nil: they are there
+	start  func() error // fills the factors
 	method nmf.Method
 	best   *factors // on held-out cells; nil: there are none
-}
-
-func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) *nmfFit {
-	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
@@ -256,10 +253,8 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 
 // begin makes the first sweep over the factors of the start.
 func (f *nmfFit) begin() (journal.Losses, error) {
-	if f.start != nil { // else the factors are there
-		if err := f.start(); err != nil {
-			return journal.Losses{}, err
-		}
+	if err := f.start(); err != nil {
+		return journal.Losses{}, err
 	}
 	l, err := f.method.Begin()
 	return lossesOf(0, l), err

@@ -54,8 +54,6 @@ const (
 	projectOften  = 5     // updates of the default projection
 	projectPaper  = 100   // updates of the default projection under StartUniform
 	mostShrinkage = 20    // bound of the shrinkage of T that the data choose: more leaves T' little to learn
-	qmfqRate      = 0.1   // the default learning rate
-	qmfqEpochs    = 100   // the default number of epochs
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
 
 	// farthestDeflated bounds how far R' is from the logarithm of x's scale. With this bound a learning
@@ -65,7 +63,7 @@ const (
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
-	c.learningRate, c.epochs = qmfqRate, qmfqEpochs
+	c.learningRate, c.epochs = 0.1, 100
 	return c
 }
 

@@ -341,7 +341,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
-					up.at, down.at = adam.Pace{Rate: qmfqRate, Count: epoch}, adam.Pace{Rate: qmfqRate, Count: epoch}
+					up.at = adam.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
+					down.at = up.at
 					for i, step := range []func(){
 						func() { down.eachPiece(down.forth) },
 						func() {
