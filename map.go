@@ -140,6 +140,7 @@ func (f *Map) staircase(x float64) float64 {
 
 // at evaluates T at the squashed s. Where odds is not nil it is filled with A_J/B_J.
 func (f *Map) at(s float64, odds []float64) float64 {
+	const narrow = 600 // up to this Σ_J |log ρ_J| no ratio of two weights leaves the range of float64
 	var local [64]float64
 	logs := local[:]
 	m := len(f.q)
@@ -179,9 +180,6 @@ func (f *Map) at(s float64, odds []float64) float64 {
 	}
 	return min(t, f.q[m-1])
 }
-
-// narrow bounds Σ_J |log ρ_J|: up to this bound no ratio of two weights leaves the range of float64.
-const narrow = 600
 
 // atFar is at for weights of any ratio, given by their logarithms: the same operations,
 // with the same rounding where both apply, so that T does not fall from one to the other.
