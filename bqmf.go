@@ -567,7 +567,7 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, which 
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	loss, factors, corrected := f.learn(m, false)
+	loss, factors, corrected := f.learn(m)
 	if which == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(factors, limit.Moment))
 		const raceLeft = 0.85
@@ -588,60 +588,81 @@ const glanceRows = 8
 // glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
 // are fewer than 200. 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
-	_, loss, _ := f.learn(f.model(fit.Lend, which), true)
+	var from []int
+	for k := 0; k < len(f.active); k += glanceRows {
+		if f.glanced(k) {
+			from = append(from, k)
+		}
+	}
+	factors := make([][len(floors)]float64, len(f.active))
+	f.lessons(f.model(fit.Lend, which), from, glanceRows, func(l *lesson, k int) {
+		l.leaveOut(k)
+		l.judgeFactors(&factors[k])
+	})
 	if f.ctx.Err() != nil {
 		return 0
 	}
-	return min(loss, limit.Moment)
+	return min(f.leastFactors(factors), limit.Moment)
 }
 
 // glanced tells whether glance looks at active row k.
 func (f *bqmfFit) glanced(k int) bool { return k/glanceRows%max(len(f.active)/100, 1) == 0 }
 
-// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
-// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
-// by the factors alone; and of the rows of glance, corrections included. only asks for the second loss alone: then the
-// others mean nothing, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
-	a := len(f.active)
-	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
-	type outcome struct {
-		mean            float64              // of the visible cells
-		losses, factors [len(floors)]float64 // under each floor: corrections included, and by the factors alone
-	}
-	out := make([]outcome, a)
+// lessons calls learn for active rows k, rows of them from each of from on, with a worker's lesson for the model m. When the
+// context ends some of them are left out.
+func (f *bqmfFit) lessons(m *BQMF, from []int, rows int, learn func(l *lesson, k int)) {
 	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
 	base := m.post.Cells(f.pool, f.reader)
 	f.reader = base
 	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
-	rows := posterior.Together
-	if only {
-		rows = glanceRows
-	}
-	f.pool.Do((a+rows-1)/rows, func(w, piece int) {
-		from := piece * rows
-		if f.ctx.Err() != nil || only && !f.glanced(from) {
+	f.pool.Do(len(from), func(w, piece int) {
+		if f.ctx.Err() != nil {
 			return
 		}
 		if work[w] == nil {
 			work[w] = &lesson{bqmfFit: f, m: m, cells: base.Share()}
 		}
 		l := work[w]
-		l.each(from, min(from+rows, a), func(k int) {
-			o := &out[k]
-			o.mean = l.leaveOut(k)
-			if f.glanced(k) {
-				l.judgeFactors(&o.factors)
-			}
-			if !only {
-				l.correct()
-				sums[k] = l.teach()
-				l.judge(&o.losses)
-				curves[k] = l.c
-			}
-		})
+		l.each(from[piece], min(from[piece]+rows, len(f.active)), func(k int) { learn(l, k) })
+	})
+}
+
+// leastFactors returns the loss by the factors alone of the rows of glance, given that of each of them under each floor; 0 of
+// the others. It is the loss under the floor where it is least.
+func (f *bqmfFit) leastFactors(each [][len(floors)]float64) float64 {
+	var sums [len(floors)]float64
+	for _, losses := range each {
+		for k, l := range losses {
+			sums[k] += l
+		}
+	}
+	return slices.Min(sums[:]) * f.loss.Scale(f.lossUnit)
+}
+
+// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
+// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
+// by the factors alone; and of the rows of glance, corrections included.
+func (f *bqmfFit) learn(m *BQMF) (loss, factors, corrected float64) {
+	a := len(f.active)
+	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
+	means := make([]float64, a)                                    // of their visible cells
+	each := make([][len(floors)]float64, a)                        // their losses under each floor: corrections included,
+	byFactors := make([][len(floors)]float64, a)                   // and by the factors alone
+	var from []int
+	for k := 0; k < a; k += posterior.Together {
+		from = append(from, k)
+	}
+	f.lessons(m, from, posterior.Together, func(l *lesson, k int) {
+		means[k] = l.leaveOut(k)
+		if f.glanced(k) {
+			l.judgeFactors(&byFactors[k])
+		}
+		l.correct()
+		sums[k] = l.teach()
+		l.judge(&each[k])
+		curves[k] = l.c
 	})
 	if f.ctx.Err() != nil {
 		for i := range m.curves {
@@ -650,18 +671,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		m.post.Near, m.post.Alike = nil, nil
 		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 	}
-	var losses, some [len(floors)]float64
-	for _, o := range out {
-		for k, l := range o.losses {
-			losses[k] += l
-			some[k] += o.factors[k]
-		}
-	}
-	scale := f.loss.Scale(f.lossUnit)
-	factors = slices.Min(some[:]) * scale
-	if only {
-		return 0, factors, factors
-	}
 	if m.post.Near != nil {
 		m.post.Near = m.post.Near.Settled()
 	}
@@ -669,21 +678,28 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		m.post.Alike = m.post.Alike.Settled()
 	}
 	curve.Pool(curves, sums)
+	var losses [len(floors)]float64
+	for _, of := range each {
+		for k, l := range of {
+			losses[k] += l
+		}
+	}
 	least := 0
 	for k, l := range losses {
 		if l < losses[least] {
 			least = k
 		}
 	}
-	for k, o := range out {
+	for k, of := range each {
 		if f.loss == divergence.KL {
-			curves[k].Floor = floors[least] * o.mean
+			curves[k].Floor = floors[least] * means[k]
 		}
 		if f.glanced(k) {
-			corrected += o.losses[least]
+			corrected += of[least]
 		}
 	}
-	return losses[least] * scale, factors, corrected * scale
+	scale := f.loss.Scale(f.lossUnit)
+	return losses[least] * scale, f.leastFactors(byFactors), corrected * scale
 }
 
 // plain takes from map i what was learnt.
