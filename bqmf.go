@@ -307,7 +307,7 @@ func (f *bqmfFit) begin(rank int) error {
 	f.data.Of = d
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Pieces, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 	return f.course.report(1)
 }
 

@@ -246,7 +246,7 @@ func (f *Newton) take() {
 	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
 	f.slopes, f.most, f.shareV = v(np), v(np), v(np)
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
-	f.cols = min(Chunks, np/kernel.Lanes)
+	f.cols = min(Pieces, np/kernel.Lanes)
 	for i := range f.pieces {
 		f.extra[i].h, f.pieces[i].sum = v(k*kernel.Pad(k)), v(k)
 		if f.exact {

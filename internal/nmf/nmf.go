@@ -80,10 +80,10 @@ func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
 }
 
-// Chunks is the number of pieces that the rows are cut into: each has a
+// Pieces is the number of pieces that the rows are cut into: each has a
 // partial sum for V, added in order, so the bits do not depend on the workers. Where
 // an update takes less than a millisecond there are fewer, for sums cost time too.
-const Chunks = 16
+const Pieces = 16
 
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }

@@ -59,11 +59,11 @@ func (f *Newton) SumsU() []float64 {
 }
 
 // Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there. Where the metric is
-// exact and close is true, the loss is taken cell by cell.
-func (f *Newton) Gradient(next []float64, close bool) error {
+// exact and byCells is true, the loss is taken cell by cell.
+func (f *Newton) Gradient(next []float64, byCells bool) error {
 	f.laid(f.nv, next)
 	f.refresh()
-	if close && f.exact {
+	if byCells && f.exact {
 		f.Pool.Do(len(f.pieces), f.residuals)
 	}
 	return f.Pool.Err()
@@ -119,12 +119,12 @@ func (f *Newton) Passed(piece int) [][]float64 {
 	return [][]float64{p.num, p.den, p.sum, e.h, e.size[:], p.losses}
 }
 
-// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. closed tells that the pass
+// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. byCells tells that the pass
 // took the loss cell by cell; again, that another pass must.
-func (f *Newton) Ahead(u, next []float64, closed bool) (l Losses, again bool) {
+func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	f.nu = u
 	f.laid(f.nv, next)
-	if !f.exact || closed {
+	if !f.exact || byCells {
 		return f.losses(f.nu, f.nv), false
 	}
 	return f.summed()

@@ -71,7 +71,7 @@ func reads(p *Problem) *Problem {
 func again(p *Problem, workers int, t testing.TB) *Problem {
 	c := *p
 	c.U, c.V = slices.Clone(p.U), slices.Clone(p.V)
-	c.Pool = pool.New(workers, Chunks)
+	c.Pool = pool.New(workers, Pieces)
 	t.Cleanup(c.Pool.Close)
 	return &c
 }

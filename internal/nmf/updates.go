@@ -27,7 +27,7 @@ import (
 // split is into how many pieces the rows of a matrix are cut that has so many groups of them,
 // and so many products UV.
 func split(groups, products float64) float64 {
-	return min(Chunks, groups, max(math.Floor(products/(1<<18)), Chunks/4))
+	return min(Pieces, groups, max(math.Floor(products/(1<<18)), Pieces/4))
 }
 
 // Runs returns where the pieces begin that the rows of a d × n matrix are cut into, and d.
