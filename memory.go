@@ -59,28 +59,13 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		held := model + uv + size(4, f.d) + f.n // the extremes and counts of rows
-		of := f.nmf(f.d, c.loss)
-		of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
-		of.Warm = nmf.First(c.loss, f.hidden, c.penalty) > 0
-		fit = of.Updates()
 		if c.validation > 0 {
 			checkpoint += uv
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = of.Newton(f.lead)
 		}
-		if c.start == StartSVD {
-			of.Warm = of.Warm || c.updates == UpdatesMultiplicative
-			fit = max(fit, of.Made()+svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Pieces)+size(1.2, f.workers, f.n+kernel.Lanes))
-		}
-		if some := c.startsFrom(d, n); some > 0 {
-			few := f
-			few.n = some
-			fit += size(some, f.d+f.k) + few.first()
-		}
-		fit = 1.05 * (fit + held) // allocation rounds sizes up
+		fit = f.nmfFit(&c, c.startsFrom(d, n))
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
@@ -338,6 +323,28 @@ type footprint struct {
 // nmf returns the sizes of an NMF of d rows.
 func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
 	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden, Warm: nmf.First(loss, p.hidden, 0) > 0}
+}
+
+// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples; 0: with none.
+func (p footprint) nmfFit(c *config, some float64) float64 {
+	of := p.nmf(p.d, c.loss)
+	of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
+	of.Warm = nmf.First(c.loss, p.hidden, c.penalty) > 0
+	fit := of.Updates()
+	if c.updates == UpdatesNewton {
+		fit = of.Newton(p.lead)
+	}
+	if c.start == StartSVD {
+		of.Warm = of.Warm || c.updates == UpdatesMultiplicative
+		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+size(1.2, p.workers, p.n+kernel.Lanes))
+	}
+	if some > 0 {
+		few := p
+		few.n = some
+		fit += size(some, p.d+p.k) + few.first()
+	}
+	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n // the factors and the model; the extremes and counts of rows
+	return float64(1.05 * (fit + held))                // allocation rounds sizes up
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.

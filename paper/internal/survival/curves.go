@@ -1,5 +1,7 @@
 package survival
 
+// This file holds the Kaplan-Meier estimate, the log-rank test, and corrections for several tests.
+
 import (
 	"cmp"
 	"math"
