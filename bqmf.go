@@ -103,7 +103,7 @@ func bqmfDefaults() config {
 //
 // From 64 rows and columns on, with four fifths of the cells seen, each strength begins with at most 20 epochs of
 // 4dnk flops on the completed matrix in place of its first six. Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some
+// of either strength 5k² for each cell, 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some
 // 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
 // into one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {

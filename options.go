@@ -453,8 +453,8 @@ func WithPenalty(lambda float64) FitOption {
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
 // of (UV)_i, with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
-// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), in FitQMFQ at most
-// 20 of it; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
+// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), but no more than 20 in
+// FitQMFQ; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
 // or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
 	return fitOption(option.Shrinkage, ftoa(lambda), func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
