@@ -63,12 +63,6 @@ func (r *Row) Resize(n, m int) {
 	r.phase, r.of, r.back = empty, 0, Cotangent{}
 }
 
-// Reserve makes the room for E as powers, which otherwise the first solve makes.
-func (r *Row) Reserve() {
-	r.form = powers
-	r.reserve()
-}
-
 // need panics where the row has not come as far as p.
 func (r *Row) need(p phase) {
 	if r.phase < p {

@@ -124,18 +124,6 @@ func Holm(p []float64) []float64 {
 	return adjusted
 }
 
-// BenjaminiHochberg returns adjusted p-values. If those below 0.05 are taken as findings and the
-// tests are independent, the expected share of false findings is at most 0.05.
-func BenjaminiHochberg(p []float64) []float64 {
-	order := increasing(p)
-	adjusted, least := make([]float64, len(p)), 1.0
-	for r := len(order) - 1; r >= 0; r-- {
-		least = min(least, p[order[r]]*float64(len(p))/float64(r+1))
-		adjusted[order[r]] = least
-	}
-	return adjusted
-}
-
 func increasing(p []float64) []int {
 	order := make([]int, len(p))
 	for i := range order {
