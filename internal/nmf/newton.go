@@ -338,7 +338,7 @@ func (f *Newton) refresh() {
 	if f.exact {
 		f.products()
 	}
-	f.uprights(nil, nil, f.nv)
+	f.transposeThree(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
 }
 
@@ -406,7 +406,7 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 // onward makes the half of U for the new V, and the next y, and returns the losses there.
 func (f *Newton) onward() Losses {
 	f.between()
-	f.uprights(f.z, nil, f.nv)
+	f.transposeThree(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.lossesNext()
 }

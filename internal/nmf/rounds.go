@@ -26,7 +26,7 @@ func NewRounds(p Problem) *Newton {
 	return f
 }
 
-// laid takes k × n numbers over to where V lies in tiles.
+// laid copies k × n numbers to a matrix that lies in tiles, as V does.
 func (f *Newton) laid(to, v []float64) {
 	for c := range f.K {
 		for t := range f.tiles.count {
@@ -36,7 +36,7 @@ func (f *Newton) laid(to, v []float64) {
 	}
 }
 
-// flat is the other way.
+// flat is the inverse of laid.
 func (f *Newton) flat(v []float64) []float64 {
 	to := make([]float64, f.K*f.N)
 	for c := range f.K {
@@ -73,7 +73,7 @@ func (f *Newton) Gradient(next []float64, byCells bool) error {
 func (f *Newton) Search(y, direction []float64) error {
 	f.laid(f.y, y)
 	f.laid(f.nv, direction)
-	f.uprights(f.y, f.nv, nil)
+	f.transposeThree(f.y, f.nv, nil)
 	f.Pool.Do(len(f.pieces), f.searches)
 	return f.Pool.Err()
 }
@@ -93,7 +93,7 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 	} else {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
-	f.uprights(f.z, nil, f.nv)
+	f.transposeThree(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.Pool.Err()
 }

@@ -321,7 +321,7 @@ func (f *Updates) layTiles(c int) {
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
 	if f.plain && f.thin.some {
-		f.upright(f.tiles.v)
+		f.transposeV(f.tiles.v)
 	}
 	f.Pool.Do(len(f.pieces), f.sweeps)
 }
