@@ -195,7 +195,7 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	if rank < 0 {

@@ -118,7 +118,7 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		}
 		first, repeats = only, 1
 	}
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	d, n := x.Dims()

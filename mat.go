@@ -122,8 +122,9 @@ func checkSize(name string, rows, cols int) error {
 	return nil
 }
 
-// checkRows reports a matrix that has no rows to read, or whose fields contradict each other.
-func checkRows(name string, x Rows) error {
+// checkRows reports a matrix that has no rows to read, or whose fields contradict each other. Errors call it x.
+func checkRows(x Rows) error {
+	const name = "x"
 	switch m := x.(type) {
 	case nil:
 		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}

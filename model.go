@@ -139,7 +139,7 @@ func (f filler) matrix(d, n int) Mat {
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
 // fitted, t being d × n.
 func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (float64, error) {
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return 0, err
 	}
 	if rows, cols := x.Dims(); rows != d || cols != n {
@@ -261,7 +261,7 @@ func meanSize(v []float64) float64 {
 func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 	c := m.bounds()
 	d, n := m.dims()
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	if rows, cols := x.Dims(); rows != d || cols != n {

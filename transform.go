@@ -275,7 +275,7 @@ func (m Mat) column(to []float64, j int) {
 // checkColumns reports what is wrong with new samples, and counts the observed
 // cells.
 func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return 0, err
 	}
 	rows, n := x.Dims()

@@ -650,10 +650,10 @@ func add(to, from []float64) {
 	kernel.Accumulate(to, one[:], from)
 }
 
-// unpack fills the square matrix of b times scale, K × Pad(K).
-func (f *Fit) unpack(a, b []float64, scale float64) {
+// unpack fills the square matrix of b, K × Pad(K).
+func (f *Fit) unpack(a, b []float64) {
+	const off = 1 / float64(root2) // of the float64, whose inverse has other bits than that of √2
 	kp, at := f.kp, 0
-	off := scale / root2
 	for r := range f.K {
 		row := a[r*kp : r*kp+r]
 		for c := range row {
@@ -662,7 +662,7 @@ func (f *Fit) unpack(a, b []float64, scale float64) {
 			a[c*kp+r] = v
 		}
 		at += r
-		a[r*kp+r] = b[at] * scale
+		a[r*kp+r] = b[at]
 		at++
 	}
 	for r := range f.K {
@@ -860,12 +860,12 @@ func (f *Fit) turn() (change float64) {
 		return 0
 	}
 	low, mid, m := make([]float64, k*kp), make([]float64, k*kp), make([]float64, k*kp)
-	f.unpack(low, f.sumV, 1)
+	f.unpack(low, f.sumV)
 	for c := range k {
 		low[c*kp+c] += 1e-9
 	}
 	cholesky(low, k, kp)
-	f.unpack(m, f.sumU, 1)
+	f.unpack(m, f.sumU)
 	lowT := transposed(low, k, kp)
 	kernel.CombineRows(mid, square(m, k, kp), low, k)
 	kernel.CombineRows(m, square(lowT, k, kp), mid, k) // lowᵀ Σ_i B_i low
@@ -901,7 +901,7 @@ func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 		}
 		half, a, tight := room[w][:fours*kp], room[w][fours*kp:(fours+k)*kp], room[w][(fours+k)*kp:]
 		b := moments[l*f.pp : (l+1)*f.pp]
-		f.unpack(a, b, 1)
+		f.unpack(a, b)
 		for c := range k {
 			copy(tight[c*k:(c+1)*k], a[c*kp:])
 		}
