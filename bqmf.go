@@ -103,7 +103,7 @@ func bqmfDefaults() config {
 //
 // From 64 rows and columns on, with four fifths of the cells seen, each strength begins with at most 20 epochs of
 // 4dnk flops on the completed matrix in place of its first six. Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, and 4096 (n+k) for each row. Memory beside x: some
+// of either strength 5k² for each cell, 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some
 // 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
 // into one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
@@ -195,7 +195,7 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	if rank < 0 {
@@ -239,7 +239,7 @@ type bqmfFit struct {
 	curves          []curve.Curve // of each row, its scale
 	active          []int         // rows that are not constant
 	units           []float64
-	whole           float64 // the unit of the loss, the largest of units, so that its squares neither overflow nor vanish
+	lossUnit        float64 // the largest of units: losses are taken of x over it, so that squares neither overflow nor vanish
 	data            *posterior.Data
 	space           *svd.Subspace
 	best            *BQMF
@@ -291,7 +291,7 @@ func (f *bqmfFit) begin(rank int) error {
 		}
 	}
 	for i := range d {
-		f.whole = max(f.whole, f.units[i])
+		f.lossUnit = max(f.lossUnit, f.units[i])
 		if len(f.curves[i].X) > 1 {
 			if a := len(f.active); a < i {
 				copy(y[a*np:(a+1)*np], y[i*np:(i+1)*np])
@@ -307,7 +307,7 @@ func (f *bqmfFit) begin(rank int) error {
 	f.data.Of = d
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Chunks, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Pieces, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 	return f.course.report(1)
 }
 
@@ -567,7 +567,7 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, which 
 		m.post.Near, m.post.Alike = nil, nil
 		return m
 	}
-	loss, factors, corrected := f.learn(m, false)
+	loss, factors, corrected := f.learn(m)
 	if which == 0 && f.held == nil && f.ctx.Err() == nil {
 		f.mark = max(f.mark, min(factors, limit.Moment))
 		const raceLeft = 0.85
@@ -588,60 +588,81 @@ const glanceRows = 8
 // glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
 // are fewer than 200. 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
-	_, loss, _ := f.learn(f.model(fit.Lend, which), true)
+	var from []int
+	for k := 0; k < len(f.active); k += glanceRows {
+		if f.glanced(k) {
+			from = append(from, k)
+		}
+	}
+	factors := make([][len(floors)]float64, len(f.active))
+	f.lessons(f.model(fit.Lend, which), from, glanceRows, func(l *lesson, k int) {
+		l.leaveOut(k)
+		l.judgeFactors(&factors[k])
+	})
 	if f.ctx.Err() != nil {
 		return 0
 	}
-	return min(loss, limit.Moment)
+	return min(f.leastFactors(factors), limit.Moment)
 }
 
 // glanced tells whether glance looks at active row k.
 func (f *bqmfFit) glanced(k int) bool { return k/glanceRows%max(len(f.active)/100, 1) == 0 }
 
-// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
-// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
-// by the factors alone; and of the rows of glance, corrections included. only asks for the second loss alone: then the
-// others mean nothing, and m is of no use.
-func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
-	a := len(f.active)
-	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
-	type outcome struct {
-		mean            float64              // of the visible cells
-		losses, factors [len(floors)]float64 // under each floor: corrections included, and by the factors alone
-	}
-	out := make([]outcome, a)
+// lessons calls learn for active rows k, rows of them from each of from on, with a worker's lesson for the model m. When the
+// context ends some of them are left out.
+func (f *bqmfFit) lessons(m *BQMF, from []int, rows int, learn func(l *lesson, k int)) {
 	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
 	base := m.post.Cells(f.pool, f.reader)
 	f.reader = base
 	base.LeaveOut(f.data.Cells())
 	f.pool.Bind(nil)
-	rows := posterior.Together
-	if only {
-		rows = glanceRows
-	}
-	f.pool.Do((a+rows-1)/rows, func(w, piece int) {
-		from := piece * rows
-		if f.ctx.Err() != nil || only && !f.glanced(from) {
+	f.pool.Do(len(from), func(w, piece int) {
+		if f.ctx.Err() != nil {
 			return
 		}
 		if work[w] == nil {
 			work[w] = &lesson{bqmfFit: f, m: m, cells: base.Share()}
 		}
 		l := work[w]
-		l.each(from, min(from+rows, a), func(k int) {
-			o := &out[k]
-			o.mean = l.leaveOut(k)
-			if f.glanced(k) {
-				l.judgeFactors(&o.factors)
-			}
-			if !only {
-				l.correct()
-				sums[k] = l.teach()
-				l.judge(&o.losses)
-				curves[k] = l.c
-			}
-		})
+		l.each(from[piece], min(from[piece]+rows, len(f.active)), func(k int) { learn(l, k) })
+	})
+}
+
+// leastFactors returns the loss by the factors alone of the rows of glance, given that of each of them under each floor; 0 of
+// the others. It is the loss under the floor where it is least.
+func (f *bqmfFit) leastFactors(each [][len(floors)]float64) float64 {
+	var sums [len(floors)]float64
+	for _, losses := range each {
+		for k, l := range losses {
+			sums[k] += l
+		}
+	}
+	return slices.Min(sums[:]) * f.loss.Scale(f.lossUnit)
+}
+
+// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
+// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
+// by the factors alone; and of the rows of glance, corrections included.
+func (f *bqmfFit) learn(m *BQMF) (loss, factors, corrected float64) {
+	a := len(f.active)
+	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
+	means := make([]float64, a)                                    // of their visible cells
+	each := make([][len(floors)]float64, a)                        // their losses under each floor: corrections included,
+	byFactors := make([][len(floors)]float64, a)                   // and by the factors alone
+	var from []int
+	for k := 0; k < a; k += posterior.Together {
+		from = append(from, k)
+	}
+	f.lessons(m, from, posterior.Together, func(l *lesson, k int) {
+		means[k] = l.leaveOut(k)
+		if f.glanced(k) {
+			l.judgeFactors(&byFactors[k])
+		}
+		l.correct()
+		sums[k] = l.teach()
+		l.judge(&each[k])
+		curves[k] = l.c
 	})
 	if f.ctx.Err() != nil {
 		for i := range m.curves {
@@ -650,18 +671,6 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		m.post.Near, m.post.Alike = nil, nil
 		return math.MaxFloat64, math.MaxFloat64, math.MaxFloat64
 	}
-	var losses, some [len(floors)]float64
-	for _, o := range out {
-		for k, l := range o.losses {
-			losses[k] += l
-			some[k] += o.factors[k]
-		}
-	}
-	scale := f.loss.Scale(f.whole)
-	factors = slices.Min(some[:]) * scale
-	if only {
-		return 0, factors, factors
-	}
 	if m.post.Near != nil {
 		m.post.Near = m.post.Near.Settled()
 	}
@@ -669,21 +678,28 @@ func (f *bqmfFit) learn(m *BQMF, only bool) (loss, factors, corrected float64) {
 		m.post.Alike = m.post.Alike.Settled()
 	}
 	curve.Pool(curves, sums)
+	var losses [len(floors)]float64
+	for _, of := range each {
+		for k, l := range of {
+			losses[k] += l
+		}
+	}
 	least := 0
 	for k, l := range losses {
 		if l < losses[least] {
 			least = k
 		}
 	}
-	for k, o := range out {
+	for k, of := range each {
 		if f.loss == divergence.KL {
-			curves[k].Floor = floors[least] * o.mean
+			curves[k].Floor = floors[least] * means[k]
 		}
 		if f.glanced(k) {
-			corrected += o.losses[least]
+			corrected += of[least]
 		}
 	}
-	return losses[least] * scale, factors, corrected * scale
+	scale := f.loss.Scale(f.lossUnit)
+	return losses[least] * scale, f.leastFactors(byFactors), corrected * scale
 }
 
 // plain takes from map i what was learnt.
@@ -765,10 +781,10 @@ func (l *lesson) judge(losses *[len(floors)]float64) {
 		above := -1.0 // the loss that all floors share which are below p
 		for k, low := range l.lows {
 			if p := l.P[j]; p < low {
-				losses[k] += l.loss.Value(x/l.whole, low/l.whole, divergence.Tiny) / float64(l.visible)
+				losses[k] += l.loss.Value(x/l.lossUnit, low/l.lossUnit, divergence.Tiny) / float64(l.visible)
 			} else {
 				if above < 0 {
-					above = l.loss.Value(x/l.whole, p/l.whole, divergence.Tiny) / float64(l.visible)
+					above = l.loss.Value(x/l.lossUnit, p/l.lossUnit, divergence.Tiny) / float64(l.visible)
 				}
 				losses[k] += above
 			}
@@ -846,7 +862,8 @@ func (c *Curve) At(w float64) float64 { return c.of.At(w) }
 
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v. A v outside the values that T takes, or a flat T, is a
-// [*DataError] with Row = Col = -1.
+// [*DataError] with Row = Col = -1. Cost: one call of At for each bit of w, some sixty where w is not
+// very near 0.
 func (c *Curve) Invert(v float64) (float64, error) {
 	w, problem := c.of.Invert(v)
 	if problem != "" {
@@ -928,12 +945,13 @@ func (m *BQMF) conditional(p *pool.Pool) Mat {
 }
 
 // Median returns the conditional median of every cell, d × n: what to take where
-// absolute errors count.
+// absolute errors count. Cost: that of Reconstruct.
 func (m *BQMF) Median() Mat {
 	return m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(0))) })
 }
 
-// Deviation returns the standard deviation of every cell, d × n, in the units of x.
+// Deviation returns the standard deviation of every cell, d × n, in the units of x. Cost: that of
+// Reconstruct.
 func (m *BQMF) Deviation() Mat {
 	return m.each(func(t *curve.Table, mean, dev float64) float64 {
 		about := t.Back(mean)
@@ -952,7 +970,8 @@ func (m *BQMF) Deviation() Mat {
 }
 
 // Interval returns the central interval of every cell that holds its value with
-// probability p, 0 < p < 1, as two d × n matrices. An [*OptionError] for another p.
+// probability p, 0 < p < 1, as two d × n matrices. Another p is an [*OptionError]. Cost: twice that
+// of Reconstruct.
 func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
@@ -965,7 +984,7 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 
 // Probability returns, for every cell of x, d × n, the probability of a value below
 // it, and of one that is at most it. They differ where single values have mass,
-// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError].
+// as in counts. NaN where x is. Errors: [*ShapeError], [*DataError]. Cost: that of Reconstruct.
 func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err
@@ -1063,7 +1082,9 @@ func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresO
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
+func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) { return m.transform(ctx, x) }
+
+func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
 	v, _, err := m.coordinates(ctx, x, false)
 	return v, err
 }
@@ -1071,7 +1092,9 @@ func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from what the
 // model says of them after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To
 // the cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) {
+func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) { return m.score(ctx, x) }
+
+func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
 }

@@ -269,7 +269,7 @@ func TestLooks(t *testing.T) {
 	}{
 		{"NMF", "NMF", []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
 		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
-		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svd.Passes * (2*nmf.Chunks + 2*11)}}},
+		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
 		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 2*512 + 4*trialEpochs*512/8}, {PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
 			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},

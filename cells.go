@@ -336,7 +336,7 @@ func (c *config) masked(x Rows) (Rows, error) {
 	if c.mask == nil {
 		return x, nil
 	}
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	if d, n := x.Dims(); d != c.mask.d || n != c.mask.n {
@@ -347,7 +347,7 @@ func (c *config) masked(x Rows) (Rows, error) {
 
 // checkFit returns the cells that a fit sees, or the error of its data.
 func checkFit(x Rows, rank int, c *config) (*cells, error) {
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	d, n := x.Dims()

@@ -79,16 +79,6 @@ func (c *config) differs(name, now, then string) *OptionError {
 	return e
 }
 
-// fingerprint hashes matrices in memory.
-func fingerprint(ms ...Mat) uint64 {
-	all := make([]Rows, len(ms))
-	for i, m := range ms {
-		all[i] = m
-	}
-	h, _ := fingerprintRows(all...) // reading a Mat has no error
-	return h
-}
-
 // fingerprintRows hashes sizes and numbers of matrices (FNV-1a). All NaN count as one number, and -0 as 0.
 func fingerprintRows(ms ...Rows) (uint64, error) {
 	h := uint64(14695981039346656037)
@@ -174,6 +164,27 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	})
 }
 
+// compare compares the options of a checkpoint with those of the fit. It returns the number of epochs in the checkpoint where
+// that is another one, which epochsAreFixed decides on, and otherwise "".
+func (t *task) compare(f *file) (planned string, err error) {
+	opts := string(f.Payload("OPTS"))
+	for _, o := range t.described(t.rank) {
+		name, then, rest := line(opts)
+		if name != o[0] {
+			return "", f.fail("OPTS", "the options are not those of this version")
+		}
+		switch {
+		case then == o[1]:
+		case name == option.Epochs.String():
+			planned = then
+		default:
+			return "", t.differs(name, o[1], then)
+		}
+		opts = rest
+	}
+	return planned, nil
+}
+
 // openCheckpoint reads the sections of c.resume that all fits have, and compares them with
 // the options and the data.
 func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
@@ -183,20 +194,9 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	opts, planned := string(f.Payload("OPTS")), "" // the number of epochs in the state, where it is another
-	for _, o := range c.described(t.rank) {
-		name, then, rest := line(opts)
-		if name != o[0] {
-			return nil, nil, f.fail("OPTS", "the options are not those of this version")
-		}
-		switch {
-		case then == o[1]:
-		case o[0] == option.Epochs.String():
-			planned = then
-		default:
-			return nil, nil, c.differs(o[0], o[1], then)
-		}
-		opts = rest
+	planned, err := t.compare(f)
+	if err != nil {
+		return nil, nil, err
 	}
 	st, err := f.words("STAT", 8)
 	if err != nil {
@@ -298,7 +298,8 @@ func (t *task) reopen() (p past, err error) {
 		if err != nil {
 			return p, err
 		}
-		p.data = [2]uint64{of, fingerprint(t.initU, t.initV)}
+		given, _ := fingerprintRows(t.initU, t.initV) // reading a Mat has no error
+		p.data = [2]uint64{of, given}
 	}
 	if t.resume == nil {
 		return p, nil

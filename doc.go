@@ -247,8 +247,8 @@
 // docs/architecture.md has the way of a row through them, and where to change what.
 //
 // The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
-// AVX-512 or AVX2 and on arm64 for NEON, with the bits of the loops in Go. A build
-// with -tags purego leaves it out.
+// AVX-512 or AVX2, on arm64 for NEON and, with the tag wasmsimd, in WebAssembly
+// (docs/web.md), with the bits of the loops in Go. A build with -tags purego leaves it out.
 //
 // A build with -tags invariants checks plan, marginals and order after every
 // solve (internal/transport/invariants.go).

@@ -155,7 +155,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	for i := range work {
 		work[i] = space{make([]float64, kernel.Pad(n)), make([]bool, n)}
 	}
-	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Chunks, func(worker, i int) []float64 {
+	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Pieces, func(worker, i int) []float64 {
 		ws := &work[worker]
 		s.readRowFilled(ws.x, ws.observed, i)
 		return ws.x

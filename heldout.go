@@ -118,7 +118,7 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		}
 		first, repeats = only, 1
 	}
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	d, n := x.Dims()
@@ -144,41 +144,12 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
 		trial, r := job/repeats, job%repeats
-		if errs[job] = ctx.Err(); errs[job] != nil {
-			errs[job] = stoppedAt(0, errs[job])
-			return
-		}
-		mask := hidden[r]
-		seen, isMat := any(mask.dense).(func() X) // of a Mat a copy without what is hidden
-		alone := fitOption(option.Workers, "1", func(c *config) string {
-			c.workers, c.discard = 1, true
-			if !isMat {
-				c.mask = mask
-			}
-			return ""
-		})
-		opts, of := append(append([]FitOption{}, trials[trial].Options...), WithMissingValues(), alone), x
-		if isMat {
-			of = seen()
-		}
-		m, err := fit(ctx, of, trials[trial].Rank, opts...)
-		if errs[job] = err; err != nil {
-			return
-		}
-		is := m.bounds()
-		lossOf[job] = is.loss
-		if errs[job] = is.checkCells(x); errs[job] != nil {
-			return
-		}
-		sum, err := mask.predicted(ctx, m)
-		if err == nil && sum-sum != 0 {
-			err = &DataError{Row: -1, Col: -1, Value: sum,
+		mean, of, err := lossOfHidden(ctx, x, fit, trials[trial], hidden[r])
+		if err == nil && mean-mean != 0 {
+			err = &DataError{Row: -1, Col: -1, Value: mean,
 				Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
 		}
-		if errs[job] = err; err != nil {
-			return
-		}
-		out[trial][r] = sum / float64(mask.heldOut)
+		out[trial][r], lossOf[job], errs[job] = mean, of, err
 	})
 	for job, err := range errs {
 		if err != nil {
@@ -190,6 +161,36 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		}
 	}
 	return out, nil
+}
+
+// lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence of these cells from what
+// the model predicts of them, and under which loss the model was fitted.
+func lossOfHidden[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64, of divergence.Loss, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, 0, stoppedAt(0, err)
+	}
+	seen, isMat := any(mask.dense).(func() X) // of a Mat a copy without what is hidden
+	alone := fitOption(option.Workers, "1", func(c *config) string {
+		c.workers, c.discard = 1, true
+		if !isMat {
+			c.mask = mask
+		}
+		return ""
+	})
+	opts, visible := append(append([]FitOption{}, trial.Options...), WithMissingValues(), alone), x
+	if isMat {
+		visible = seen()
+	}
+	m, err := fit(ctx, visible, trial.Rank, opts...)
+	if err != nil {
+		return 0, 0, err
+	}
+	is := m.bounds()
+	if err := is.checkCells(x); err != nil {
+		return 0, 0, err
+	}
+	sum, err := mask.predicted(ctx, m)
+	return sum / float64(mask.heldOut), is.loss, err
 }
 
 // settled returns the masks with their defaults filled in, or the error of a field that is out of range.

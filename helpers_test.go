@@ -552,3 +552,13 @@ const headerSize, sectionSize = 24, 20
 func get32(b []byte) uint32              { return binary.LittleEndian.Uint32(b) }
 func get64(b []byte) uint64              { return binary.LittleEndian.Uint64(b) }
 func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
+
+// fingerprint hashes matrices in memory.
+func fingerprint(ms ...Mat) uint64 {
+	all := make([]Rows, len(ms))
+	for i, m := range ms {
+		all[i] = m
+	}
+	h, _ := fingerprintRows(all...) // reading a Mat has no error
+	return h
+}

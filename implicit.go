@@ -32,7 +32,8 @@ type Gradient struct {
 }
 
 // RankVJP returns the transposed Jacobian of [Transport.Rank] applied to z, n
-// numbers. Cost: a pass over the plan and the moments of three sets of
+// numbers. Errors: a [*ShapeError] for another number, a [*DataError] for a z that is not
+// finite. Cost: a pass over the plan and the moments of three sets of
 // weights, 50nm flops, m³/3 once; memory 8(2n+3m) bytes, the result. At ε = 0 all are zero.
 func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	n, b := t.size()
@@ -68,8 +69,9 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 // QuantileVJP returns the transposed Jacobian of [Transport.Quantile] at q
 // applied to z, n numbers. Where only a share κ of the mass crosses a boundary between two
 // levels, X of the samples near the boundary, A, B and Y have errors of up to 1e-16/κ times
-// their largest entries; QuantileJVP has no such error along X and Y. Cost and memory as
-// RankVJP. At ε = 0, Q is exact and the others are zero.
+// their largest entries; QuantileJVP has no such error along X and Y. Errors are those of
+// Quantile and, for z, of RankVJP; cost and memory as RankVJP. At ε = 0, Q is exact and the
+// others are zero.
 func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -94,7 +96,7 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 }
 
 // SortVJP returns the transposed Jacobian of [Transport.Sort] applied to z, m
-// numbers. Cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
+// numbers. Errors, cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
 // P z/b, and the others are zero.
 func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	n, b := t.size()
@@ -140,8 +142,9 @@ func checkCotangent(z []float64, n int) (scale float64, err error) {
 }
 
 // QuantileJVP returns the derivative of [Transport.Quantile] at q along dir, n numbers.
-// Of dir.A and dir.B only the part along the simplex counts. Cost: 30nm flops and m³;
-// memory 8(n+m²) bytes. At ε = 0 only dir.Q counts.
+// Of dir.A and dir.B only the part along the simplex counts. Errors are those of Quantile,
+// and a [*ShapeError] or [*DataError] for dir. Cost: 30nm flops and m³; memory 8(n+m²) bytes.
+// At ε = 0 only dir.Q counts.
 //
 // The error along X, Y and Epsilon is about 1e-15 times the largest move of a logit,
 // (2/ε) max|dX| max|y-ȳ| and the like, times q_m-q_1. Along A and B it is that divided by

@@ -127,9 +127,9 @@ func (f *inflation) piece(p int) (from, to int) {
 }
 
 // solveRow solves the transport of row i by itself, in the visitor.
-func (f *inflation) solveRow(v *visitor, i int) transport.Outcome {
+func (f *inflation) solveRow(v *visitor, i int) {
 	v.row.Load(f.problem(v, i))
-	return v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 }
 
 // read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in

@@ -44,7 +44,8 @@ type Map struct {
 }
 
 // Map returns the function that [Transport.Quantile] takes at the samples, for
-// any x. It agrees with Quantile to rounding, at ε = 0 to the bit.
+// any x. It agrees with Quantile to rounding, at ε = 0 to the bit. Errors are those of
+// Quantile. Cost: m divisions, at ε = 0 those of Quantile.
 func (t *Transport) Map(q []float64) (*Map, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err
@@ -139,6 +140,7 @@ func (f *Map) staircase(x float64) float64 {
 
 // at evaluates T at the squashed s. Where odds is not nil it is filled with A_J/B_J.
 func (f *Map) at(s float64, odds []float64) float64 {
+	const narrow = 600 // up to this Σ_J |log ρ_J| no ratio of two weights leaves the range of float64
 	var local [64]float64
 	logs := local[:]
 	m := len(f.q)
@@ -179,9 +181,6 @@ func (f *Map) at(s float64, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// narrow bounds Σ_J |log ρ_J|: up to this bound no ratio of two weights leaves the range of float64.
-const narrow = 600
-
 // atFar is at for weights of any ratio, given by their logarithms: the same operations,
 // with the same rounding where both apply, so that T does not fall from one to the other.
 func (f *Map) atFar(logs, odds []float64) float64 {
@@ -211,7 +210,8 @@ func (f *Map) atFar(logs, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx; 0 at ε = 0 and at ±Inf.
+// Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx; 0 at ε = 0 and at ±Inf. Cost: that
+// of At, and m²/2 divisions.
 func (f *Map) Slope(x float64) float64 {
 	if x != x {
 		return x
@@ -249,7 +249,8 @@ func (f *Map) Slope(x float64) float64 {
 // Invert returns an x with T(x) = v, to the rounding of either; where T has a plateau at
 // v, some x on it. A v outside the values that T takes, or a T of a single value, is a
 // [*DataError] with Row = Col = -1. At ε = 0 so is a v that T jumps over; the x returned
-// with that error is where T jumps.
+// with that error is where T jumps. Cost: at most 200 times that of At and Slope, beside
+// the search of a range that has v; at ε = 0 some ten binary searches.
 func (f *Map) Invert(v float64) (float64, error) {
 	fail := func(x float64, problem string) (float64, error) {
 		return x, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}

@@ -77,7 +77,7 @@ func (m Mat) Row(i int) []float64 {
 // Dims returns Rows and Cols.
 func (m Mat) Dims() (rows, cols int) { return m.Rows, m.Cols }
 
-// ReadRow copies row i to x. It panics when i is out of range.
+// ReadRow copies row i to x; the error is nil. It panics when i is out of range.
 func (m Mat) ReadRow(x []float64, i int) error {
 	copy(x, m.Row(i))
 	return nil
@@ -122,8 +122,9 @@ func checkSize(name string, rows, cols int) error {
 	return nil
 }
 
-// checkRows reports a matrix that has no rows to read, or whose fields contradict each other.
-func checkRows(name string, x Rows) error {
+// checkRows reports a matrix that has no rows to read, or whose fields contradict each other. Errors call it x.
+func checkRows(x Rows) error {
+	const name = "x"
 	switch m := x.(type) {
 	case nil:
 		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
@@ -235,7 +236,7 @@ type Mat32 struct {
 // Dims returns Rows and Cols.
 func (m Mat32) Dims() (rows, cols int) { return m.Rows, m.Cols }
 
-// ReadRow fills x with row i. It panics when i is out of range.
+// ReadRow fills x with row i; the error is nil. It panics when i is out of range.
 func (m Mat32) ReadRow(x []float64, i int) error {
 	x = x[:m.Cols]
 	for j, v := range m.Data[i*m.Stride : i*m.Stride+m.Cols] {
@@ -306,7 +307,7 @@ func (s *Sparse) Dims() (rows, cols int) { return len(s.start) - 1, s.cols }
 // Listed returns how many numbers are listed.
 func (s *Sparse) Listed() int { return len(s.index) }
 
-// ReadRow fills x with row i. It panics when i is out of range.
+// ReadRow fills x with row i; the error is nil. It panics when i is out of range.
 func (s *Sparse) ReadRow(x []float64, i int) error {
 	x = x[:s.cols]
 	clear(x)

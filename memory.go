@@ -60,28 +60,13 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	switch method {
 	case MethodNMF:
 		model, checkpoint = uv, uv
-		held := model + uv + size(4, f.d) + f.n // the extremes and counts of rows
-		of := f.nmf(f.d, c.loss)
-		of.Workers = float64(pool.Count(c.workers, nmf.Chunks))
-		of.Warm = nmf.First(c.loss, f.hidden, c.penalty) > 0
-		fit = of.Updates()
 		if c.validation > 0 {
 			checkpoint += uv
 		}
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
-			fit = of.Newton(f.lead)
 		}
-		if c.start == StartSVD {
-			of.Warm = of.Warm || c.updates == UpdatesMultiplicative
-			fit = max(fit, of.Made()+svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks)+size(1.2, f.workers, f.n+kernel.Lanes))
-		}
-		if some := c.startsFrom(d, n); some > 0 {
-			few := f
-			few.n = some
-			fit += size(some, f.d+f.k) + few.first()
-		}
-		fit = 1.05 * (fit + held) // allocation rounds sizes up
+		fit = f.nmfFit(&c, c.startsFrom(d, n))
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
@@ -219,7 +204,7 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		finish = size(f.d+f.n, f.k) + size(2, most, state)
 		plan = size(2, f.d+f.n, f.k)
 		if c.start == StartSVD {
-			plan += svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Chunks) + size(1.2, f.workers, f.n+kernel.Lanes)
+			plan += svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Pieces) + size(1.2, f.workers, f.n+kernel.Lanes)
 		}
 	} else {
 		f.steps, f.gauss = true, c.gaussian(rank)
@@ -341,6 +326,28 @@ func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
 	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden, Warm: nmf.First(loss, p.hidden, 0) > 0}
 }
 
+// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples; 0: with none.
+func (p footprint) nmfFit(c *config, some float64) float64 {
+	of := p.nmf(p.d, c.loss)
+	of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
+	of.Warm = nmf.First(c.loss, p.hidden, c.penalty) > 0
+	fit := of.Updates()
+	if c.updates == UpdatesNewton {
+		fit = of.Newton(p.lead)
+	}
+	if c.start == StartSVD {
+		of.Warm = of.Warm || c.updates == UpdatesMultiplicative
+		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+size(1.2, p.workers, p.n+kernel.Lanes))
+	}
+	if some > 0 {
+		few := p
+		few.n = some
+		fit += size(some, p.d+p.k) + few.first()
+	}
+	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n // the factors and the model; the extremes and counts of rows
+	return float64(1.05 * (fit + held))                // allocation rounds sizes up
+}
+
 // pairs is the number of entries of a symmetric k × k matrix.
 func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
@@ -437,9 +444,9 @@ func (p footprint) posterior() (model, state, fit, room float64) {
 	if p.hidden { // lists of what is hidden, or seen, of four bytes each
 		scales += size(.5, p.d, n)
 	}
-	subspace := size(nmf.Chunks+2, p.k, n) + size(3, p.k, p.d+n)
-	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Chunks, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	completed := size(3, p.k, n) + size(nmf.Chunks+12, p.k, p.k+kernel.Lanes) + size(p.d, n) + size(p.workers, 12, p.k+kernel.Lanes) - moments // which come after them
+	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)
+	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
+	completed := size(3, p.k, n) + size(nmf.Pieces+12, p.k, p.k+kernel.Lanes) + size(p.d, n) + size(p.workers, 12, p.k+kernel.Lanes) - moments // which come after them
 	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
 	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) + size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)

@@ -139,7 +139,7 @@ func (f filler) matrix(d, n int) Mat {
 // meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
 // fitted, t being d × n.
 func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (float64, error) {
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return 0, err
 	}
 	if rows, cols := x.Dims(); rows != d || cols != n {
@@ -189,7 +189,7 @@ func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (f
 }
 
 // LossRows is the Loss of a model from a matrix that is read by rows. Errors are those of Loss, and
-// [*ReadError].
+// [*ReadError]. Cost: that of Loss; every row of x is read once.
 func LossRows(m Model, x Rows) (float64, error) {
 	fill, err := m.filler(context.Background())
 	if err != nil {
@@ -257,11 +257,11 @@ func meanSize(v []float64) float64 {
 }
 
 // GoodnessRows is the Goodness of a model for a matrix that is read by rows. Errors are those of
-// Goodness, and [*ReadError].
+// Goodness, and [*ReadError]. Cost: that of Goodness; every row of x is read once.
 func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 	c := m.bounds()
 	d, n := m.dims()
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	if rows, cols := x.Dims(); rows != d || cols != n {

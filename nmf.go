@@ -86,7 +86,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // the mean of their component, so that the model does not hold values of unseen cells impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
-// validation, one start. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
+// validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD. StartAuto
 // is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it takes U from a default FitNMF of
 // 2048 random samples (fewer above 32768 features) without penalty, and for each sample the mean of its V. Half as
@@ -118,8 +118,9 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Chunks, new(NMF), func(seed uint64, way course) algorithm {
-		f := newNMFFit(way, t.pool, newFactors(t.cells.d, t.cells.n, rank), t.cells, c.loss, c.penalty, c.updates)
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, way course) algorithm {
+		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss, course: way}
+		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
 	})
@@ -186,13 +187,9 @@ type nmfFit struct {
 	*cells
 	loss   divergence.Loss
 	course course
-	start  func() error // fills the factors; nil: they are there
+	start  func() error // fills the factors
 	method nmf.Method
 	best   *factors // on held-out cells; nil: there are none
-}
-
-func newNMFFit(way course, p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) *nmfFit {
-	return &nmfFit{factors: f, cells: s, loss: loss, course: way, method: newMethod(p, f, s, loss, penalty, u)}
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
@@ -246,10 +243,8 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 
 // begin makes the first sweep over the factors of the start.
 func (f *nmfFit) begin() (journal.Losses, error) {
-	if f.start != nil { // else the factors are there
-		if err := f.start(); err != nil {
-			return journal.Losses{}, err
-		}
+	if err := f.start(); err != nil {
+		return journal.Losses{}, err
 	}
 	l, err := f.method.Begin()
 	return lossesOf(0, l), err
@@ -309,7 +304,7 @@ func (f *nmfFit) resume(file *file, s *saved) error {
 	return nil
 }
 
-// Reconstruct returns UV, d × n.
+// Reconstruct returns UV, d × n. Cost: 2dnk flops.
 func (m *NMF) Reconstruct() Mat {
 	fill, _ := m.filler(context.Background())
 	return fill.matrix(m.U.Rows, m.V.Cols)

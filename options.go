@@ -329,7 +329,8 @@ func WithLevels(m int) Option {
 }
 
 // WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
-// (n+1)/2, instead of the paper's n M cumsum(b), which is too high by about n/(2m).
+// (n+1)/2, instead of the paper's n M cumsum(b), whose mean is n(1+Σb²)/2: too high by
+// (n/m-1)/2 under even b, and right where m = n.
 func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
@@ -452,8 +453,8 @@ func WithPenalty(lambda float64) FitOption {
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
 // of (UV)_i, with the weight of lambda further samples. 0 <= lambda <= 1e30. Default: whichever of
-// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), in FitQMFQ at most
-// 20 of it; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
+// 0, 20 and 100 predicts a hidden tenth of the cells best in short fits (start.go), but no more than 20 in
+// FitQMFQ; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
 // or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
 	return fitOption(option.Shrinkage, ftoa(lambda), func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
@@ -660,7 +661,8 @@ func FrobeniusUpdates(n int) Projection { return Projection{projection.Frobenius
 // TruncatedSVD projects onto the first k singular vectors. Factors may be
 // negative. It has no derivative where the singular values k and k+1 are equal,
 // which ends a fit with a [*DataError]. It needs every cell: with
-// [WithMissingValues] or [WithValidation] it is an [*OptionError].
+// [WithMissingValues] or [WithValidation] it is an [*OptionError]. Cost: all min(d,n)
+// singular vectors of a d × n matrix, whatever k is: time O(dn min(d,n)).
 func TruncatedSVD() Projection { return Projection{kind: projection.SVD} }
 
 // String returns the call that makes the projection.

@@ -559,8 +559,8 @@ func compareProjections(t *testing.T, x Mat, k int) {
 					t.Fatal(err)
 				}
 				if r.carried {
-					copy(f.from.u, f.whole.u)
-					copy(f.from.v, f.whole.v)
+					copy(f.from.u, f.projected.u)
+					copy(f.from.v, f.projected.v)
 				}
 			}
 			spent = (cpuTime() - before).Seconds()
@@ -582,8 +582,8 @@ func begun(to, from *qmfqFit) {
 	for i, v := range from.starts() {
 		copy(to.starts()[i], v)
 	}
-	copy(to.whole.u, from.from.u)
-	copy(to.whole.v, from.from.v)
+	copy(to.projected.u, from.from.u)
+	copy(to.projected.v, from.from.v)
 }
 
 // starts is what a start fills.

@@ -117,8 +117,8 @@ func (c *config) settleQMF(rank int) {
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
-// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, one
-// start, no patience, no validation. These defaults predicted unseen cells best over several
+// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
+// restarts, no patience, no validation. These defaults predicted unseen cells best over several
 // kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
@@ -684,7 +684,7 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 	r.Order(t, q.Quantiles.Row(i))
 }
 
-// Reconstruct returns T(UV), d × n. Cost: d rows of nm exponentials or products.
+// Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
 	fill, _ := q.filler(context.Background())
 	return fill.matrix(q.U.Rows, q.V.Cols)
@@ -953,72 +953,9 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 	}
 	ends := make([]transport.Outcome, d)
 	pieces := f.pieces(d)
-	finish := func(v *visitor, i int) {
-		_, b := v.row.Weights()
-		at := v.row.Potentials()
-		copy(q.Weights.Row(i), b)
-		q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, ends[i].Error
-	}
-	judge := func(v *visitor, i int) {
-		low := min(f.loss.Least(), f.lowest(i))
-		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low, v.about)
-	}
 	f.pool.Do(pieces, func(worker, piece int) {
-		c, brief := &f.work[worker], stopped()
-		c.group.Clear()
-		c.slots = c.slots[:0]
-		for i, to := pool.Cut(d, pieces, piece); i < to; i++ {
-			v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
-			if slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
-				f.Quantiles(row, i)
-				if f.Pinned { // the last is not left to the sum
-					row[m-1] = f.High[i]
-					for l := range row {
-						row[l] = min(row[l], f.High[i])
-					}
-				}
-				t := v.t
-				if !brief {
-					t = nil
-				}
-				v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, row)
-				c.slots = append(c.slots, i)
-				continue
-			}
-			at := f.Average[i]
-			if f.Constant(i) {
-				at = f.Low[i]
-			}
-			f.Increments(i)[0] = at
-			f.Quantiles(row, i)
-			ends[i].Converged = true
-			if brief { // the squash as if all samples were equal: the map is constant either way
-				v.observed = f.cells.readRow(v.x, v.mask, i)
-				transport.Softmax(q.Weights.Row(i), f.Logits(i))
-				q.squash[i].Kind = transport.Kind(f.squash)
-				q.center[i] = q.squash[i].At(0)
-			} else {
-				v.row.Load(f.problem(v, i))
-				finish(v, i)
-			}
-			for j := range v.t {
-				v.t[j] = at
-			}
-			judge(v, i)
-		}
-		c.group.Solve(f.tolerance, f.maxIterations)
-		for k, i := range c.slots {
-			v := &c.visitors[k]
-			ends[i] = c.group.End(k)
-			copy(q.potentials.Row(i), v.row.Potentials().H)
-			finish(v, i)
-			if !brief {
-				q.fill(v.row, v.t, v.w[:f.n], i)
-			}
-			judge(v, i)
-		}
+		from, to := pool.Cut(d, pieces, piece)
+		f.handRows(q, ends, &f.work[worker], from, to, stopped())
 	})
 	for i, o := range ends {
 		if !o.Converged && !f.Constant(i) {
@@ -1026,4 +963,82 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		}
 	}
 	return q
+}
+
+// handRows is hand for the rows from, ..., to-1: it fills what q has of them, and how their solves ended. stopped is what
+// hand's stopped has returned.
+func (f *inflation) handRows(q *QMF, ends []transport.Outcome, c *crew, from, to int, stopped bool) {
+	c.group.Clear()
+	c.slots = c.slots[:0] // the rows of the group
+	for i := from; i < to; i++ {
+		v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
+		if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
+			ends[i].Converged = true
+			f.handMean(q, v, i, stopped)
+			continue
+		}
+		f.Quantiles(row, i)
+		if f.Pinned { // the last is not left to the sum
+			row[f.M-1] = f.High[i]
+			for l := range row {
+				row[l] = min(row[l], f.High[i])
+			}
+		}
+		t := v.t
+		if !stopped {
+			t = nil
+		}
+		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, row)
+		c.slots = append(c.slots, i)
+	}
+	c.group.Solve(f.tolerance, f.maxIterations)
+	for k, i := range c.slots {
+		v := &c.visitors[k]
+		ends[i] = c.group.End(k)
+		copy(q.potentials.Row(i), v.row.Potentials().H)
+		q.take(v, i, ends[i].Error)
+		if !stopped {
+			q.fill(v.row, v.t, v.w[:f.n], i)
+		}
+		f.judgeModel(v, i)
+	}
+}
+
+// handMean fills what q has of row i with a map that is its mean everywhere: for a row that is constant or has no map yet.
+func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
+	at := f.Average[i]
+	if f.Constant(i) {
+		at = f.Low[i]
+	}
+	f.Increments(i)[0] = at
+	f.Quantiles(q.Quantiles.Row(i), i)
+	if stopped { // the squash as if all samples were equal: the map is constant either way
+		v.observed = f.cells.readRow(v.x, v.mask, i)
+		transport.Softmax(q.Weights.Row(i), f.Logits(i))
+		q.squash[i].Kind = transport.Kind(f.squash)
+		q.center[i] = q.squash[i].At(0)
+	} else {
+		v.row.Load(f.problem(v, i))
+		q.take(v, i, 0)
+	}
+	for j := range v.t {
+		v.t[j] = at
+	}
+	f.judgeModel(v, i)
+}
+
+// take fills what the model has of the transport of row i, which the visitor holds, but for its potentials.
+func (q *QMF) take(v *visitor, i int, marginal float64) {
+	_, b := v.row.Weights()
+	at := v.row.Potentials()
+	copy(q.Weights.Row(i), b)
+	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
+}
+
+// judgeModel computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that of a fit.
+func (f *inflation) judgeModel(v *visitor, i int) {
+	low := min(f.loss.Least(), f.lowest(i))
+	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
+	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low, v.about)
 }

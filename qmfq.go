@@ -54,8 +54,6 @@ const (
 	projectOften  = 5     // updates of the default projection
 	projectPaper  = 100   // updates of the default projection under StartUniform
 	mostShrinkage = 20    // bound of the shrinkage of T that the data choose: more leaves T' little to learn
-	qmfqRate      = 0.1   // the default learning rate
-	qmfqEpochs    = 100   // the default number of epochs
 	unitDeflation = 1e-12 // floor of the increments of q', in units of their sum
 
 	// farthestDeflated bounds how far R' is from the logarithm of x's scale. With this bound a learning
@@ -65,7 +63,7 @@ const (
 
 func qmfqDefaults() config {
 	c := qmfDefaults()
-	c.learningRate, c.epochs = qmfqRate, qmfqEpochs
+	c.learningRate, c.epochs = 0.1, 100
 	return c
 }
 
@@ -186,7 +184,7 @@ type qmfqFit struct {
 	deflation *deflation // T'
 	projector projection.Projector
 	from      *factors // where every projection starts
-	whole     *factors // UV: the last projection that was not interrupted
+	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
 	course    course
@@ -200,14 +198,14 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), whole: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
+		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
 	}
-	f.inflation = newInflation(s, visible, f.whole, p, d)
+	f.inflation = newInflation(s, visible, f.projected, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors), p)
 	f.visits = f.visit
-	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.whole.u, f.whole.v}
+	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
 			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
@@ -449,8 +447,8 @@ func (f *qmfqFit) project() error {
 		return end
 	}
 	r := f.projector.Result()
-	copy(f.whole.u, r.U)
-	copy(f.whole.v, r.V)
+	copy(f.projected.u, r.U)
+	copy(f.projected.v, r.V)
 	if equal, ok := err.(*projection.EqualError); ok {
 		return &DataError{Row: -1, Col: -1, Value: equal.Value, Problem: equal.Error()}
 	}
@@ -504,8 +502,8 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 	} else {
 		err = f.startFromQMF()
 	}
-	copy(f.whole.u, f.from.u)
-	copy(f.whole.v, f.from.v)
+	copy(f.projected.u, f.from.u)
+	copy(f.projected.v, f.from.v)
 	if err == nil {
 		err = f.project()
 	}
@@ -528,8 +526,8 @@ func (f *qmfqFit) startUniform() error {
 		} else {
 			f.from.uniform(f.seed)
 		}
-		copy(f.whole.u, f.from.u)
-		copy(f.whole.v, f.from.v)
+		copy(f.projected.u, f.from.u)
+		copy(f.projected.v, f.from.v)
 		err = f.inflation.startMaps(&f.course)
 	}
 	for i := range f.deflation.R {
@@ -637,7 +635,7 @@ func (f *qmfqFit) snapshot() snapshot {
 		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld),
 	}
 	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
-	p = append(append(p, section.Finite(s.h)), f.product(f.whole.u, f.whole.v)...)
+	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
 	if f.held != nil {
 		b := f.best
 		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)
@@ -736,7 +734,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.coordinates(ctx, x)
+	return q.transform(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from
@@ -747,14 +745,14 @@ func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.coordinates(ctx, x)
+	v, err := q.transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
 	return q.inflated.scoreAt(ctx, x, v)
 }
 
-func (q *QMFQ) coordinates(ctx context.Context, x Rows) (Mat, error) {
+func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -828,7 +826,7 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	return v, nil
 }
 
-// Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n.
+// Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n. Cost: that of [QMF.Reconstruct].
 func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
 
 func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }

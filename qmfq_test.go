@@ -341,15 +341,16 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
-					up.at, down.at = adam.Pace{Rate: qmfqRate, Count: epoch}, adam.Pace{Rate: qmfqRate, Count: epoch}
+					up.at = adam.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
+					down.at = up.at
 					for i, step := range []func(){
 						func() { down.eachPiece(down.forth) },
 						func() {
 							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
-							copy(f.whole.u, f.projector.Result().U)
-							copy(f.whole.v, f.projector.Result().V)
+							copy(f.projected.u, f.projector.Result().U)
+							copy(f.projected.v, f.projector.Result().V)
 						},
 						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
 						func() { f.projector.Backward(up.wbar, down.ybar) },

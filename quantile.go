@@ -342,7 +342,7 @@ func (c *config) hardPlan(x []float64, m int) *hard.Plan {
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
-// MarginalError.
+// MarginalError. Cost: 2nm flops.
 func (t *Transport) Plan() Mat {
 	if t.hard != nil {
 		p := NewMat(len(t.hard.A), len(t.hard.B))
@@ -363,7 +363,7 @@ func (t *Transport) Plan() Mat {
 	return p
 }
 
-// Rank returns the n soft ranks.
+// Rank returns the n soft ranks; see [SoftRank]. Cost: 4nm flops, and the order of the samples.
 func (t *Transport) Rank() []float64 {
 	n, b := t.size()
 	q := make([]float64, len(b))
@@ -406,7 +406,7 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 	}
 }
 
-// Sort returns the m soft order statistics, in the units of x.
+// Sort returns the m soft order statistics, in the units of x; see [SoftSort]. Cost: 4nm flops.
 func (t *Transport) Sort() []float64 {
 	if t.hard != nil {
 		return t.hard.Sorted()
@@ -420,7 +420,9 @@ func (t *Transport) Sort() []float64 {
 }
 
 // Quantile returns T = M q for m non-decreasing values q: n values in [q_1,q_m], ordered
-// as x.
+// as x. Errors: a [*ShapeError] for another number of values, a [*DataError] for a q that
+// falls, is not finite or exceeds 1e300 in magnitude. Cost: 4nm flops, and the order of the
+// samples.
 func (t *Transport) Quantile(q []float64) ([]float64, error) {
 	if err := t.checkQ(q); err != nil {
 		return nil, err

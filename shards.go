@@ -302,7 +302,7 @@ func OpenSharded(store Store) (*Sharded, error) {
 func (s *Sharded) Shards() int { return s.fit.Plan.Shards }
 
 // Round tells how far the fit has come: it returns the round whose steps are to be made. It reads some
-// blobs, not all.
+// blobs, not all. Errors: those of the store, and of damaged blobs, with their names.
 func (s *Sharded) Round() (Round, error) {
 	r, err := s.fit.Current()
 	if err != nil {

@@ -91,92 +91,114 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	}
 	r := t.row()
 	defer workspaces.Put(r)
-	m, eps, x, y := len(w), r.Epsilon(), r.Squashed(), r.Targets()
 	a, b := r.Weights()
-	sq := transport.ScaleOf(q)
-	z, q = transport.Scaled(z, sz), transport.Scaled(q, sq)
-	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
+	m := len(w)
+	u := &unrolling{
+		Gradient: newGradient(n, m), x: r.Squashed(), a: a, y: r.Targets(), b: b, eps: r.Epsilon(),
+		fbar: make([]float64, n), gbar: make([]float64, m), terms: make([]float64, max(n, m)),
+	}
 	// fs[l], gs[l]: the potentials after l iterations.
 	fs, gs := make([][]float64, 0, t.iterations+1), make([][]float64, 0, t.iterations+1)
-	sinkhorn(x, a, y, b, eps, t.iterations, func(f, g []float64) {
+	sinkhorn(u.x, u.a, u.y, u.b, u.eps, t.iterations, func(f, g []float64) {
 		fs, gs = append(fs, slices.Clone(f)), append(gs, slices.Clone(g))
 	})
-	terms := make([]float64, max(n, m))
-	sumOver := func(count int, term func(i int) float64) float64 { // log Σ exp term(i)
-		for i := range count {
-			terms[i] = term(i)
+	sq := transport.ScaleOf(q)
+	u.output(transport.Scaled(z, sz), transport.Scaled(q, sq), gs[t.iterations])
+	for l := t.iterations; l >= 1; l-- {
+		u.stepG(fs[l-1])
+		if l > 1 { // the first f, 0, does not depend on anything
+			u.stepF(gs[l-1])
 		}
-		return transport.LogSum(terms[:count])
 	}
-	grad := newGradient(n, m)
-	move := func(i, j int, c float64) { // dℓ/dc_ij = c
-		d := float64(2 * c * (x[i] - y[j]))
-		grad.X[i] += d
-		grad.Y[j] -= d
+	transport.Tangent(u.A, a)
+	transport.Tangent(u.B, b)
+	r.SquashBack(u.X)
+	u.inner().Rescale(sz, sq)
+	return u.Gradient, nil
+}
+
+// unrolling is the way back through Algorithm 1. It adds to the gradient what each half of an iteration adds.
+type unrolling struct {
+	*Gradient
+	x, a, y, b []float64
+	eps        float64
+	fbar, gbar []float64 // dℓ/df and dℓ/dg
+	terms      []float64 // scratch of logSum
+}
+
+func (u *unrolling) cost(i, j int) float64 { d := u.x[i] - u.y[j]; return float64(d * d) }
+
+// logSum returns log Σ exp term(i) over i < count.
+func (u *unrolling) logSum(count int, term func(i int) float64) float64 {
+	for i := range count {
+		u.terms[i] = term(i)
 	}
-	// The output: M = softmax_j((g_j-c_ij)/ε), T = Mq.
-	fbar, gbar := make([]float64, n), make([]float64, m)
-	p := make([]float64, max(n, m))
-	g := gs[t.iterations]
-	for i := range x {
-		norm := sumOver(m, func(j int) float64 { return (g[j] - cost(i, j)) / eps })
+	return transport.LogSum(u.terms[:count])
+}
+
+// move adds the part of dℓ/dc_ij = c to the gradients in x_i and y_j.
+func (u *unrolling) move(i, j int, c float64) {
+	d := float64(2 * c * (u.x[i] - u.y[j]))
+	u.X[i] += d
+	u.Y[j] -= d
+}
+
+// output takes z = dℓ/dT back through T = M q, M_ij = softmax_j((g_j-c_ij)/ε), to q and g.
+func (u *unrolling) output(z, q, g []float64) {
+	p := make([]float64, len(u.y))
+	for i := range u.x {
+		norm := u.logSum(len(u.y), func(j int) float64 { return (g[j] - u.cost(i, j)) / u.eps })
 		mean := 0.0
-		for j := range y {
-			p[j] = elem.Exp((g[j]-cost(i, j))/eps - norm)
+		for j := range u.y {
+			p[j] = elem.Exp((g[j]-u.cost(i, j))/u.eps - norm)
 			mean += float64(p[j] * q[j])
 		}
-		for j := range y {
-			grad.Q[j] += float64(z[i] * p[j])
-			e := float64(z[i]*p[j]) * (q[j] - mean) / eps // dℓ/d(g_j-c_ij)
-			gbar[j] += e
-			grad.Epsilon -= e * (g[j] - cost(i, j)) / eps
-			move(i, j, -e)
+		for j := range u.y {
+			u.Q[j] += float64(z[i] * p[j])
+			e := float64(z[i]*p[j]) * (q[j] - mean) / u.eps // dℓ/d(g_j-c_ij)
+			u.gbar[j] += e
+			u.Epsilon -= e * (g[j] - u.cost(i, j)) / u.eps
+			u.move(i, j, -e)
 		}
 	}
-	for l := t.iterations; l >= 1; l-- {
-		// g_j = ε log b_j - ε log Σ_i exp((f_i-c_ij)/ε).
-		clear(fbar)
-		f := fs[l-1]
-		for j, gb := range gbar {
-			norm := sumOver(n, func(i int) float64 { return (f[i] - cost(i, j)) / eps })
-			grad.B[j] += gb * eps / b[j]
-			grad.Epsilon += float64(gb * (elem.Log(b[j]) - norm))
-			for i := range x {
-				if a[i] == 0 {
-					continue
-				}
-				s := (f[i] - cost(i, j)) / eps
-				w := float64(gb * elem.Exp(s-norm))
-				fbar[i] -= w
-				grad.Epsilon += float64(w * s)
-				move(i, j, w)
-			}
-		}
-		if l == 1 {
-			break // f = 0 does not depend on anything
-		}
-		// f_i = ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε).
-		clear(gbar)
-		g := gs[l-1]
-		for i, fb := range fbar {
-			if a[i] == 0 {
+}
+
+// stepG takes gbar back through g_j = ε log b_j - ε log Σ_i exp((f_i-c_ij)/ε), to fbar.
+func (u *unrolling) stepG(f []float64) {
+	clear(u.fbar)
+	for j, gb := range u.gbar {
+		norm := u.logSum(len(u.x), func(i int) float64 { return (f[i] - u.cost(i, j)) / u.eps })
+		u.B[j] += gb * u.eps / u.b[j]
+		u.Epsilon += float64(gb * (elem.Log(u.b[j]) - norm))
+		for i := range u.x {
+			if u.a[i] == 0 {
 				continue
 			}
-			norm := sumOver(m, func(j int) float64 { return (g[j] - cost(i, j)) / eps })
-			grad.A[i] += fb * eps / a[i]
-			grad.Epsilon += float64(fb * (elem.Log(a[i]) - norm))
-			for j := range y {
-				s := (g[j] - cost(i, j)) / eps
-				w := float64(fb * elem.Exp(s-norm))
-				gbar[j] -= w
-				grad.Epsilon += float64(w * s)
-				move(i, j, w)
-			}
+			s := (f[i] - u.cost(i, j)) / u.eps
+			w := float64(gb * elem.Exp(s-norm))
+			u.fbar[i] -= w
+			u.Epsilon += float64(w * s)
+			u.move(i, j, w)
 		}
 	}
-	transport.Tangent(grad.A, a)
-	transport.Tangent(grad.B, b)
-	r.SquashBack(grad.X)
-	grad.inner().Rescale(sz, sq)
-	return grad, nil
+}
+
+// stepF takes fbar back through f_i = ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε), to gbar.
+func (u *unrolling) stepF(g []float64) {
+	clear(u.gbar)
+	for i, fb := range u.fbar {
+		if u.a[i] == 0 {
+			continue
+		}
+		norm := u.logSum(len(u.y), func(j int) float64 { return (g[j] - u.cost(i, j)) / u.eps })
+		u.A[i] += fb * u.eps / u.a[i]
+		u.Epsilon += float64(fb * (elem.Log(u.a[i]) - norm))
+		for j := range u.y {
+			s := (g[j] - u.cost(i, j)) / u.eps
+			w := float64(fb * elem.Exp(s-norm))
+			u.gbar[j] -= w
+			u.Epsilon += float64(w * s)
+			u.move(i, j, w)
+		}
+	}
 }

@@ -37,7 +37,7 @@ import (
 // without missing cells; for other β more passes, at most 200 steps, and powers. Memory
 // 2dk + dk(k+1)/2 (no more than 2^18 of these) + k n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
 func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return m.coordinates(ctx, x)
+	return m.transform(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
@@ -49,7 +49,7 @@ func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (m *NMF) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := m.coordinates(ctx, x)
+	v, err := m.transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
@@ -58,7 +58,7 @@ func (m *NMF) score(ctx context.Context, x Rows) (float64, error) {
 	return scoreAt(ctx, &at, x, at.U, v)
 }
 
-func (m *NMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
+func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error) {
 	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
 		return Mat{}, err
 	}
@@ -85,7 +85,7 @@ func (m *NMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64
 // columns at a time.
 func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.coordinates(ctx, x)
+	return q.transform(ctx, x)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
@@ -99,7 +99,7 @@ func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
 }
 
 func (q *QMF) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.coordinates(ctx, x)
+	v, err := q.transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
@@ -126,7 +126,7 @@ func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
 	return score, err
 }
 
-func (q *QMF) coordinates(ctx context.Context, x Rows) (Mat, error) {
+func (q *QMF) transform(ctx context.Context, x Rows) (Mat, error) {
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
 	}
@@ -181,9 +181,9 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 	return b, &u, nil
 }
 
-// placed returns the coordinates of the columns of x, k × n'. of returns what fills to with one column
-// of a block of them, which begins with column from, as by wants it; u are the units of the block, nil
-// for those of x.
+// placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by block. of(block, from)
+// returns the function that fills to with column j of a block as by takes it, from being the block's first column in x. u are the
+// units that blocks are brought to, nil for those of x.
 func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method, of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
@@ -260,20 +260,9 @@ func ownColumns(block Mat, _ int) func(to []float64, j int) { return block.colum
 func TransformRows(ctx context.Context, m Model, x Rows) (Mat, error) { return m.transform(ctx, x) }
 
 // ScoreRows is the Score of a model for new samples that are read by rows, as [TransformRows] is its
-// Transform.
+// Transform. Errors are those of TransformRows. Cost: that of Score; x is read as by TransformRows, and,
+// but for a [*BQMF], once more.
 func ScoreRows(ctx context.Context, m Model, x Rows) (float64, error) { return m.score(ctx, x) }
-
-func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error)  { return m.coordinates(ctx, x) }
-func (q *QMF) transform(ctx context.Context, x Rows) (Mat, error)  { return q.coordinates(ctx, x) }
-func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) { return q.coordinates(ctx, x) }
-func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
-	v, _, err := m.coordinates(ctx, x, false)
-	return v, err
-}
-func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
-	_, score, err := m.coordinates(ctx, x, true)
-	return score, err
-}
 
 // column fills to with column j.
 func (m Mat) column(to []float64, j int) {
@@ -286,7 +275,7 @@ func (m Mat) column(to []float64, j int) {
 // checkColumns reports what is wrong with new samples, and counts the observed
 // cells.
 func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
-	if err := checkRows("x", x); err != nil {
+	if err := checkRows(x); err != nil {
 		return 0, err
 	}
 	rows, n := x.Dims()

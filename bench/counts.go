@@ -1,5 +1,7 @@
 package bench
 
+// This file makes the data that benchmarks of sparse matrices fit.
+
 import (
 	"math"
 	"math/rand/v2"

@@ -72,7 +72,7 @@ func genomics(s *session) (any, error) {
 	r := &genomicsResult{Seeds: genomicsSeeds(s), Masks: genomicsMasks(s)}
 	ways := genomicsWays(s)
 	for _, set := range cancerSets {
-		x, _, err := set.matrix(s.data)
+		x, err := set.matrix(s.data)
 		if err != nil {
 			return nil, err
 		}

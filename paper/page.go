@@ -228,7 +228,7 @@ const differences = `## Where paper, published code and this package differ
 | samples before the transport | as they are | z-scores through a logistic function onto [0,1] | the same; models with slope 1 by default |
 | iterations | a given number | until columns are within 1e-2, ε falling to its value | Newton's method to 1e-9, or a given number |
 | gradients (Algorithm 2) | J_x misses 1/ε in two terms, J_b has a wrong form, Δ is n × m with 2(x_i - y_j): as printed they are wrong | right formulas, at a plan that has not converged | right formulas, at the converged plan; checked against differences in high precision |
-| soft ranks | n P cumsum(b)/a, too high by about n/(2m) | the same | the same, or the unbiased WithMidpointRanks |
+| soft ranks | n P cumsum(b)/a, their mean too high by (n/m-1)/2 | the same | the same, or the unbiased WithMidpointRanks |
 | soft sort | columns exact | the row-exact plan divided by b: neither monotone nor within the range of x | the plan divided by its own columns: both |
 | loss | a sum over entries | a mean | a mean |
 | NMF, and Π_k of QMFQ | KL | updates of the Frobenius norm, the loss reported is KL | Newton's method; multiplicative updates; Π_k by either or by the SVD |

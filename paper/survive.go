@@ -153,7 +153,7 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 
 // ourFactors fits both models to a set with several seeds, and counts factors with p < 0.05.
 func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *halves, error) {
-	x, _, err := set.matrix(s.data)
+	x, err := set.matrix(s.data)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -486,25 +486,22 @@ var cancerSets = []cancerSet{
 	{"tcga-ov", []string{"mirna"}},
 }
 
-// matrix stacks the blocks. Of each it takes at most the 6,000 features with the largest deviations. It
-// returns the first row of each block as well.
-func (c cancerSet) matrix(folder data.Folder) (x quantmf.Mat, starts []int, err error) {
+// matrix stacks the blocks. Of each it takes at most the 6,000 features with the largest deviations.
+func (c cancerSet) matrix(folder data.Folder) (quantmf.Mat, error) {
 	var rows [][]float64
 	for _, block := range c.blocks {
 		t, err := folder.Table(c.folder + "/" + block)
 		if err != nil {
-			return x, nil, err
+			return quantmf.Mat{}, err
 		}
 		if block == "methy" && c.folder != "tcga-brca" {
 			for i, v := range t.X.Data {
 				t.X.Data[i] = math.Log2(1 + v)
 			}
 		}
-		starts = append(starts, len(rows))
 		rows = append(rows, widest(t.X, 6000)...)
 	}
-	x, err = quantmf.MatOf(rows...)
-	return x, starts, err
+	return quantmf.MatOf(rows...)
 }
 
 // widest returns the rows of largest standard deviation, in their order in x.

@@ -169,7 +169,7 @@ var crc = crc64.MakeTable(crc64.ECMA)
 
 // openFits opens the file, and reads it if resume is set. identity is a text of everything that the models depend
 // on beside their keys.
-func openFits(path string, resume, force bool, input os.FileInfo, identity string) (*fitsDone, error) {
+func openFits(path string, resume bool, input os.FileInfo, identity string) (*fitsDone, error) {
 	if info, err := os.Stat(path); err == nil && input != nil && os.SameFile(info, input) {
 		return nil, usageError(path + " is read itself: write to another file")
 	}

@@ -210,7 +210,7 @@ func rank(args []string, s streams) error {
 	c := newComparison(f, newProgress(f.progress, s.err))
 	c.of = markOf(t)
 	if f.checkpoint != "" {
-		if c.done, err = openFits(f.checkpoint, f.resume, f.force, input, f.identity()); err != nil {
+		if c.done, err = openFits(f.checkpoint, f.resume, input, f.identity()); err != nil {
 			return err
 		}
 		defer c.done.close()

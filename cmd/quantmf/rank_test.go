@@ -165,7 +165,7 @@ func TestRankResumes(t *testing.T) {
 		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e, "-resume: fits was made with other flags") {
 			t.Error(e)
 		}
-		d, err := openFits("fits", true, false, nil, parsedRank(t, args[1:]).identity())
+		d, err := openFits("fits", true, nil, parsedRank(t, args[1:]).identity())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestRankResumes(t *testing.T) {
 	}
 	// All fits are in the file: nothing is fitted, and a larger grid takes them, too.
 	calls := 0
-	d, err := openFits("fits", false, false, nil, "x")
+	d, err := openFits("fits", false, nil, "x")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestRankResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.close()
-	if d, err = openFits("fits", true, false, nil, "x"); err != nil {
+	if d, err = openFits("fits", true, nil, "x"); err != nil {
 		t.Fatal(err)
 	}
 	defer d.close()

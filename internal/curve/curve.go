@@ -15,7 +15,7 @@
 // and T_i is the mean of three functions of p: p itself, an affine correction a + b p, and a rising correction that is
 // linear between knots. The affine correction is by least squares. Its weights under KL are 1/p, because KL is to second
 // order a square over what is predicted. The rising correction is the isotonic regression of x on p: every block of equal
-// values makes a knot in its middle, drawn towards p by StepCells pseudo-cells. Beyond the outer knots it goes on to the
+// values makes a knot in its middle, drawn towards p by stepCells pseudo-cells. Beyond the outer knots it goes on to the
 // row's least and largest value, in lines of slope 1 at most. Both corrections are learnt from what the model says of each
 // visible cell without it (leave-one-out), so no cell corrects its own prediction. Every operation is non-decreasing in w;
 // therefore T_i is non-decreasing at every pair of representable numbers.
@@ -517,7 +517,7 @@ const (
 	residualParts = 4
 	levelCells    = 10  // pseudo-cells that hold the median of a row's residuals at the pooled one
 	slopeCells    = 20  // pseudo-cells that hold the slope of a row at the pooled one
-	StepCells     = 2   // pseudo-cells that hold a knot of the rising correction at p
+	stepCells     = 2   // pseudo-cells that hold a knot of the rising correction at p
 	leastLevel    = 0.2 // of the mean, below which the weight 1/p does not grow
 )
 
@@ -628,7 +628,7 @@ func (l *Learner) knots(c *Curve) {
 		for _, j := range l.order[b.from:end] {
 			middle += l.P[j] / float64(end-b.from)
 		}
-		drawn := b.to + float64((middle-b.to)*(StepCells/(b.count+StepCells)))
+		drawn := b.to + float64((middle-b.to)*(stepCells/(b.count+stepCells)))
 		if k == 0 && middle > lo {
 			put(lo, drawn+(lo-middle))
 		}

@@ -15,8 +15,8 @@ import (
 // read and written.
 const width = kernel.Wide
 
-// Batch holds the rows that the model of V takes together, one in each slot.
-type Batch struct {
+// batch holds the rows that the model of V takes together, one in each slot.
+type batch struct {
 	Rows  int     // how many slots are in use
 	Keep  float64 // the factor by which the model multiplies the weights of earlier rows
 	k, np int
@@ -28,20 +28,20 @@ type Batch struct {
 // pairsOf is the number of entries of a symmetric k × k matrix.
 func pairsOf(k int) int { return k * (k + 1) / 2 }
 
-// NewBatch makes a batch of so many slots.
-func NewBatch(slots, k, np int) Batch {
-	return Batch{
+// newBatch makes a batch of so many slots.
+func newBatch(slots, k, np int) batch {
+	return batch{
 		k: k, np: np, a: make([]float64, slots*np), b: make([]float64, slots*np),
 		u: make([]float64, slots*k), pairs: make([]float64, slots*pairsOf(k)),
 	}
 }
 
 // Curvature returns a of a slot, np numbers, which the caller fills.
-func (b *Batch) Curvature(slot int) []float64 { return b.a[slot*b.np : (slot+1)*b.np] }
+func (b *batch) Curvature(slot int) []float64 { return b.a[slot*b.np : (slot+1)*b.np] }
 
 // Put makes the model of the row in a slot, whose a has been filled: from w = U_i V with the U_i before
 // its step, the gradient w̄ at this w, u, the U_i after its step, and the weight of the row.
-func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
+func (b *batch) Put(slot int, u, w, wbar []float64, weight float64) {
 	a, to := b.Curvature(slot), b.b[slot*b.np:(slot+1)*b.np]
 	kernel.MultiplyLess(to, a, w, wbar)
 	n := pairsOf(b.k)
@@ -58,7 +58,7 @@ func (b *Batch) Put(slot int, u, w, wbar []float64, weight float64) {
 }
 
 // Skip leaves the row of a slot out of the model.
-func (b *Batch) Skip(slot int) {
+func (b *batch) Skip(slot int) {
 	n := pairsOf(b.k)
 	clear(b.Curvature(slot))
 	clear(b.b[slot*b.np : (slot+1)*b.np])
@@ -66,41 +66,41 @@ func (b *Batch) Skip(slot int) {
 	clear(b.pairs[slot*n : (slot+1)*n])
 }
 
-// Columns is the model of the k × np matrix V. A tile holds A as k(k+1)/2 rows of as many
+// columns is the model of the k × np matrix V. A tile holds A as k(k+1)/2 rows of as many
 // numbers as it has columns, one for each pair (c,b), b <= c, and B as k rows.
-type Columns struct {
+type columns struct {
 	A, B  []float64
 	k, np int
 }
 
-// NewColumns makes the model before the first row.
-func NewColumns(k, np int) *Columns {
-	return &Columns{A: make([]float64, pairsOf(k)*np), B: make([]float64, k*np), k: k, np: np}
+// newColumns makes the model before the first row.
+func newColumns(k, np int) *columns {
+	return &columns{A: make([]float64, pairsOf(k)*np), B: make([]float64, k*np), k: k, np: np}
 }
 
 // Tiles returns the number of tiles, which are independent of each other.
-func (m *Columns) Tiles() int { return (m.np + width - 1) / width }
+func (m *columns) Tiles() int { return (m.np + width - 1) / width }
 
 // Tile returns the columns of a tile.
-func (m *Columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width, m.np) }
+func (m *columns) Tile(t int) (from, to int) { return t * width, min((t+1)*width, m.np) }
 
-// Room is a worker's scratch for a tile.
-type Room struct {
+// room is a worker's scratch for a tile.
+type room struct {
 	rows       []float64 // of the batch
 	columns    []float64 // the entries of V in the tile, as kernel.StepColumns has them
 	mean, logs []float64
 }
 
-// NewRoom makes room for batches of so many slots.
-func NewRoom(k, slots int) *Room {
-	return &Room{
+// newRoom makes room for batches of so many slots.
+func newRoom(k, slots int) *room {
+	return &room{
 		rows: make([]float64, slots*width), columns: make([]float64, kernel.ColumnsRoom(k)),
 		mean: make([]float64, width), logs: make([]float64, width),
 	}
 }
 
 // Take adds a batch to a tile of the model, after it has multiplied the tile by the batch's Keep.
-func (m *Columns) Take(t int, batch *Batch, room *Room) {
+func (m *columns) Take(t int, batch *batch, room *room) {
 	from, to := m.Tile(t)
 	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
 	m.add(a, b, batch.Keep, t, batch, 0, batch.Rows, room)
@@ -108,7 +108,7 @@ func (m *Columns) Take(t int, batch *Batch, room *Room) {
 
 // TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
 // have successive rows, of which row is the first.
-func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room) {
+func (m *columns) TakeRuns(t, row int, a, b *runs.Sums, batch *batch, room *room) {
 	from, to := m.Tile(t)
 	pairs := pairsOf(m.k)
 	for slot := 0; slot < batch.Rows; {
@@ -122,7 +122,7 @@ func (m *Columns) TakeRuns(t, row int, a, b *runs.Sums, batch *Batch, room *Room
 }
 
 // add multiplies a tile of A and of B by keep, and adds the slots first to end-1 of a batch.
-func (m *Columns) add(a, b []float64, keep float64, t int, batch *Batch, first, end int, room *Room) {
+func (m *columns) add(a, b []float64, keep float64, t int, batch *batch, first, end int, room *room) {
 	from, to := m.Tile(t)
 	n, count := to-from, end-first
 	rows := room.rows[:count*n]
@@ -136,7 +136,7 @@ func (m *Columns) add(a, b []float64, keep float64, t int, batch *Batch, first, 
 
 // Step makes the step of a tile of V, in place. Where penalty is positive it adds penalty/2 Σ log²v to
 // the model. Where V is 0, in the padding, it stays 0.
-func (m *Columns) Step(t int, v []float64, penalty float64, s Step, room *Room) {
+func (m *columns) Step(t int, v []float64, penalty float64, s step, room *room) {
 	from, to := m.Tile(t)
 	n, k := to-from, m.k
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]

@@ -25,8 +25,8 @@ package gauss
 
 import "github.com/quantmf/quantmf/internal/elem"
 
-// Step says how far a step goes.
-type Step struct {
+// step says how far a step goes.
+type step struct {
 	Sweeps    int
 	Damp      float64 // the share by which the diagonal of the Hessian is raised
 	Low, High float64 // the sweeps keep an entry from Low to High times its start,
@@ -36,7 +36,7 @@ type Step struct {
 
 // to returns the value to which a sweep moves an entry, now x and from at the start, by its gradient and
 // curvature and within the bounds; x where the curvature is 0 or the quotient is NaN.
-func (s *Step) to(x, gradient, curvature, from, mean float64) float64 {
+func (s *step) to(x, gradient, curvature, from, mean float64) float64 {
 	if !(curvature > tiny) {
 		return x
 	}

@@ -50,10 +50,10 @@ func problem(src *random.Source, k, n, rows int) (v []float64, all []rowOf) {
 }
 
 // rowFor is a row that reads V.
-func rowFor(k int, v []float64) (*Row, *Laid) {
-	l := NewLaid(k, len(v)/k)
+func rowFor(k int, v []float64) (*row, *laid) {
+	l := newLaid(k, len(v)/k)
 	l.Lay(v, 0, len(v)/k)
-	return NewRow(l), l
+	return newRow(l), l
 }
 
 func times(u, v []float64) []float64 {
@@ -161,7 +161,7 @@ func TestPenalty(t *testing.T) {
 }
 
 // textbook makes a step with plain loops.
-func textbook(x0, g, h []float64, s Step) []float64 {
+func textbook(x0, g, h []float64, s step) []float64 {
 	k := len(x0)
 	x, mean := append([]float64(nil), x0...), 0.0
 	for _, v := range x0 {
@@ -183,7 +183,7 @@ func textbook(x0, g, h []float64, s Step) []float64 {
 	return x
 }
 
-var steps = []Step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1}, {Sweeps: 4, Damp: 0.3, Low: 0.5, High: 1.5, Rise: 0.05, Share: 0.5}, {Sweeps: 4000, Low: -1e9, High: 1e9, Share: 1}}
+var steps = []step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1}, {Sweeps: 4, Damp: 0.3, Low: 0.5, High: 1.5, Rise: 0.05, Share: 0.5}, {Sweeps: 4000, Low: -1e9, High: 1e9, Share: 1}}
 
 // TestSteps: steps of rows and of columns are the textbook's, of the model that batches have left
 // with a forgetting of the rows before, and where there are no bounds lead to its least.
@@ -214,7 +214,7 @@ func TestSteps(t *testing.T) {
 				}
 
 				// Two batches, of four and of three rows, one of them left out.
-				m, room, batch := NewColumns(k, np), NewRoom(k, 4), NewBatch(4, k, np)
+				m, room, batch := newColumns(k, np), newRoom(k, 4), newBatch(4, k, np)
 				weights := []float64{1, 2, 0.5, 1, 1, 3, 1}
 				const keep = 0.75
 				for from := 0; from < 7; from += 4 {
@@ -358,7 +358,7 @@ func TestHostile(t *testing.T) {
 	src := random.Split(3, 0)
 	values := []float64{0, 1, -1, 1e-300, 1e300, -1e300, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
 	pick := func() float64 { return values[src.IntN(len(values))] }
-	s := Step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.5}
+	s := step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.5}
 	within := func(what string, before, after, mean float64) {
 		if !(after >= 0.3*before && after <= 3*before+0.02*mean) {
 			t.Fatalf("%s went from %v to %v", what, before, after)
@@ -378,7 +378,7 @@ func TestHostile(t *testing.T) {
 		for c := range u {
 			within("u", r.u[c], u[c], mean)
 		}
-		m, room := NewColumns(k, n), NewRoom(k, 1)
+		m, room := newColumns(k, n), newRoom(k, 1)
 		for i := range m.A {
 			m.A[i] = pick()
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Row is the problem of one row of U, and the room for it.
-type Row struct {
+// row is the problem of one row of U, and the room for it.
+type row struct {
 	part                  []float64 // k: sums of a tile
 	room                  []float64 // for the sums of the Hessian
 	hessian, gradient, to []float64 // k × k, k, k
@@ -26,23 +26,23 @@ const (
 // near is the number of samples of which V, k rows, and a have about nearTile numbers.
 func near(k int) int { return max(nearTile/(k+1)&^(width-1), width) }
 
-// Laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
-type Laid struct {
+// laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
+type laid struct {
 	v              []float64 // where one tile has all samples, V itself, once Lay took all of it
 	k, np, samples int       // samples of a tile
 }
 
-// NewLaid makes room for V.
-func NewLaid(k, np int) *Laid {
+// newLaid makes room for V.
+func newLaid(k, np int) *laid {
 	if k*np <= nearWhole {
-		return &Laid{k: k, np: np, samples: np}
+		return &laid{k: k, np: np, samples: np}
 	}
-	return &Laid{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
+	return &laid{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
 }
 
 // Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all are
 // taken. Parts of V may be taken at the same time.
-func (l *Laid) Lay(v []float64, from, to int) {
+func (l *laid) Lay(v []float64, from, to int) {
 	if l.samples == l.np {
 		if to-from == l.np {
 			l.v = v
@@ -61,19 +61,19 @@ func (l *Laid) Lay(v []float64, from, to int) {
 }
 
 // tile returns the tile of the samples from to to-1.
-func (l *Laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
+func (l *laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 
-// NewRow makes room for rows of k entries.
-func NewRow(l *Laid) *Row {
+// newRow makes room for rows of k entries.
+func newRow(l *laid) *row {
 	k := l.k
-	return &Row{
+	return &row{
 		part: make([]float64, k), room: make([]float64, kernel.WeightedGramRoom(k, l.samples)),
 		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
 	}
 }
 
 // Model computes gradient and Hessian from V, w̄ and a, whole blocks of numbers, 0 in the padding.
-func (r *Row) Model(v *Laid, wbar, a []float64) {
+func (r *row) Model(v *laid, wbar, a []float64) {
 	k, h := len(r.gradient), r.hessian
 	clear(r.gradient)
 	clear(h)
@@ -89,7 +89,7 @@ func (r *Row) Model(v *Laid, wbar, a []float64) {
 }
 
 // add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether another tile comes after it.
-func (r *Row) add(v, wbar, a []float64, more bool) {
+func (r *row) add(v, wbar, a []float64, more bool) {
 	k, ahead := len(r.gradient), 0
 	if more {
 		ahead = len(v)
@@ -102,7 +102,7 @@ func (r *Row) add(v, wbar, a []float64, more bool) {
 }
 
 // Penalise adds weight/2 Σ log²u to the model.
-func (r *Row) Penalise(u []float64, weight float64) {
+func (r *row) Penalise(u []float64, weight float64) {
 	for c, x := range u {
 		gradient, curvature := barrier(weight, x, elem.Log(x))
 		r.gradient[c] += gradient
@@ -111,7 +111,7 @@ func (r *Row) Penalise(u []float64, weight float64) {
 }
 
 // Step makes the step of the model from u, in place.
-func (r *Row) Step(u []float64, s Step) {
+func (r *row) Step(u []float64, s step) {
 	k, h, g, x := len(u), r.hessian, r.gradient, r.to
 	mean := 0.0
 	for c, v := range u {

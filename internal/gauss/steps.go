@@ -10,8 +10,8 @@ import (
 
 // How far a row of U and a column of V go in a step.
 var (
-	stepU = Step{Sweeps: 4, Damp: 0.1, Low: 0.1, High: 4, Rise: 0.05, Share: 0.7}
-	stepV = Step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
+	stepU = step{Sweeps: 4, Damp: 0.1, Low: 0.1, High: 4, Rise: 0.05, Share: 0.7}
+	stepV = step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
 )
 
 // wholeBatch is the number of rows from which on a batch moves V by the whole share of its step. After a
@@ -27,13 +27,13 @@ const wholeBatch = 32
 // them all. Some rows at a time get slots, and TakeTile adds them up tile by tile, in one tree of sums
 // (internal/runs). After all rows come Mix and StepTile.
 type Steps struct {
-	columns *Columns
-	batch   Batch
+	columns *columns
+	batch   batch
 	numbers []float64  // weight, trust and judged
-	laid    *Laid      // V
-	rows    []*Row     // one a worker
-	rooms   []*Room    // one a worker
-	stepV   Step       // how far V goes after this batch
+	laid    *laid      // V
+	rows    []*row     // one a worker
+	rooms   []*room    // one a worker
+	stepV   step       // how far V goes after this batch
 	d, size int        // the rows of U; the rows of a full batch
 	a, b    *runs.Sums // A and B over one batch of all rows; nil where there are several batches
 }
@@ -47,15 +47,15 @@ const (
 
 // NewSteps makes the steps of d rows in batches of the given number of rows.
 func NewSteps(d, k, np, batch, workers int) *Steps {
-	return newSteps(NewColumns(k, np), d, min(batch, d), batch, workers)
+	return newSteps(newColumns(k, np), d, min(batch, d), batch, workers)
 }
 
-func newSteps(columns *Columns, d, slots, size, workers int) *Steps {
+func newSteps(columns *columns, d, slots, size, workers int) *Steps {
 	k, np := columns.k, columns.np
-	s := &Steps{columns: columns, batch: NewBatch(slots, k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
-		laid: NewLaid(k, np), rows: make([]*Row, workers), rooms: make([]*Room, workers), d: d, size: size}
+	s := &Steps{columns: columns, batch: newBatch(slots, k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
+		laid: newLaid(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
 	for w := range workers {
-		s.rows[w], s.rooms[w] = NewRow(s.laid), NewRoom(k, slots)
+		s.rows[w], s.rooms[w] = newRow(s.laid), newRoom(k, slots)
 	}
 	return s
 }
@@ -63,7 +63,7 @@ func newSteps(columns *Columns, d, slots, size, workers int) *Steps {
 // NewWhole makes the steps of one batch of all rows. Here the rows in the runs of a cut are seen, in the
 // given number of slots. size is the number of rows that a batch may have.
 func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
-	columns := &Columns{k: k, np: np}
+	columns := &columns{k: k, np: np}
 	s := newSteps(columns, cut.Bounds[len(cut.Bounds)-1], slots, size, workers)
 	s.a, s.b = runs.NewSums(cut, pairsOf(k)*np), runs.NewSums(cut, k*np)
 	if len(s.a.Parts) == 1 {
@@ -99,7 +99,7 @@ func (s *Steps) StepRow(worker, slot int, u, wbar []float64, penalty float64) {
 	row.Step(u, stepU)
 }
 
-// Put adds the row in a slot to the model of V: see [Batch.Put].
+// Put adds the row in a slot to the model of V: see [batch.Put].
 func (s *Steps) Put(slot int, u, w, wbar []float64, weight float64) {
 	s.batch.Put(slot, u, w, wbar, weight)
 }

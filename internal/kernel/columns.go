@@ -18,18 +18,18 @@ const (
 // Column is the rows of one entry of up to Wide columns: see [StepColumns].
 type Column struct{ X, G, H, Low, High []float64 }
 
-// ColumnNumbers is how many numbers the rows of an entry are.
-const ColumnNumbers = columnRows * Wide
+// columnNumbers is how many numbers the rows of an entry are.
+const columnNumbers = columnRows * Wide
 
 // ColumnOf returns the rows of entry c for n columns.
 func ColumnOf(s []float64, c, n int) Column {
-	s = s[c*ColumnNumbers : (c+1)*ColumnNumbers]
+	s = s[c*columnNumbers : (c+1)*columnNumbers]
 	row := func(i int) []float64 { return s[i*Wide : i*Wide+n] }
 	return Column{row(columnX), row(columnG), row(columnH), row(columnLow), row(columnHigh)}
 }
 
 // ColumnsRoom is how many numbers the rows of k entries are, with what [StepColumns] needs as scratch after them.
-func ColumnsRoom(k int) int { return k * (ColumnNumbers + Wide) }
+func ColumnsRoom(k int) int { return k * (columnNumbers + Wide) }
 
 // ColumnStep says how far [StepColumns] goes; internal/gauss has the meaning of its numbers.
 type ColumnStep struct {
@@ -42,7 +42,7 @@ type ColumnStep struct {
 // n is of whole blocks, at most Wide.
 func BeginColumns(s, a, b, v, mean []float64, k, n, stride int) {
 	checkColumns(n)
-	beginColumns(s[:k*ColumnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride, 1/float64(k))
+	beginColumns(s[:k*columnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride, 1/float64(k))
 }
 
 // StepColumns makes steps of n columns of V: s has the rows that BeginColumns filled, of which it reads X, G, H. It raises H by the share Damp
@@ -82,7 +82,7 @@ func stepColumns_g(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
 		scale(column.High, column.X, by[2])
 		accumulate(column.High, by[3:4], mean)
 	}
-	descend(s[:k*ColumnNumbers], a, k, n, sweeps)
+	descend(s[:k*columnNumbers], a, k, n, sweeps)
 	for c := range k {
 		row, x := v[c*stride:][:n], ColumnOf(s, c, n).X
 		residual(x, row) // the way back
@@ -97,7 +97,7 @@ func descend_g(s, a []float64, k, n, sweeps int) {
 	var scratch [Wide]float64
 	step := scratch[:n]
 	for c := range k {
-		row := s[c*ColumnNumbers : (c+1)*ColumnNumbers]
+		row := s[c*columnNumbers : (c+1)*columnNumbers]
 		x, h, inverse := row[:n], row[columnH*Wide:][:n], row[columnInverse*Wide:][:n]
 		for j, v := range h {
 			inverse[j] = 0
@@ -109,7 +109,7 @@ func descend_g(s, a []float64, k, n, sweeps int) {
 	}
 	for range sweeps {
 		for c := range k {
-			row := s[c*ColumnNumbers : (c+1)*ColumnNumbers]
+			row := s[c*columnNumbers : (c+1)*columnNumbers]
 			x, g, h, inverse := row[:n], row[columnG*Wide:][:n], row[columnH*Wide:][:n], row[columnInverse*Wide:][:n]
 			low, high := row[columnLow*Wide:][:n], row[columnHigh*Wide:][:n]
 			for j, v := range x {
@@ -137,7 +137,7 @@ func moveColumns(s, a, step, diagonal []float64, c, k int) {
 		case b > c:
 			by = a[(b*(b+1)/2+c)*n:]
 		}
-		g := s[b*ColumnNumbers+columnG*Wide:][:n]
+		g := s[b*columnNumbers+columnG*Wide:][:n]
 		by = by[:n]
 		for j, v := range step {
 			g[j] += float64(by[j] * v)

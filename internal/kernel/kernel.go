@@ -1,8 +1,14 @@
 // Package kernel holds the loops over samples: lengths and slices, no models. The
-// list of them, with what each computes, is in kernel.go; the loops in Go, named
-// with _g, are in plan.go, product.go, elementary.go and bins.go among others; assembly for amd64, chosen
-// at run time by the processor, and arm64 is written by internal/asmgen (the build tag
-// purego leaves it out). The singular value decomposition is in svd.go.
+// list of them, with what each computes, is in kernel.go. The loops in Go, whose names
+// end in _g, are in
+//
+//	plan.go        over a plan and its levels         bins.go     over samples in bins
+//	product.go     over low-rank products             columns.go  steps of the columns of V
+//	at.go          the same at some samples only      newton.go   an NMF by Newton's method
+//	elementary.go  number by number                   mapped.go   a divergence under a map
+//
+// Assembly for amd64, chosen at run time by the processor, for arm64 and for
+// WebAssembly is written by internal/asmgen (the build tag purego leaves it out).
 //
 // # Layout
 //

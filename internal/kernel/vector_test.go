@@ -628,7 +628,7 @@ func TestVectorColumns(t *testing.T) {
 			for _, k := range []int{1, 2, 3, 5, 10, 13} {
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
 					r := random.Split(uint64(n), k)
-					s, a := numbers(&r, k*ColumnNumbers, false), numbers(&r, k*(k+1)/2*n, true)
+					s, a := numbers(&r, k*columnNumbers, false), numbers(&r, k*(k+1)/2*n, true)
 					for c := range k {
 						column := ColumnOf(s, c, n)
 						for j, v := range column.X {

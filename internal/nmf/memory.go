@@ -1,14 +1,14 @@
 package nmf
 
+// This file estimates how many numbers of eight bytes the methods hold. Sizes are floating-point numbers, since they may be beyond what
+// any memory holds.
+
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
-
-// This file holds how many numbers the methods hold, in double precision: sizes may be beyond
-// what any memory holds.
 
 // Sizes are what the memory of a method depends on.
 type Sizes struct {

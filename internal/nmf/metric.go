@@ -106,7 +106,8 @@ func (m *metric) weigh(loss divergence.Loss, sum, share float64, count int) floa
 	return share / loss.Stiffness(sum/max(m.total, divergence.LeastSum))
 }
 
-// stepLength is the step along a direction of that slope, see the bound above.
+// stepLength is the step along a direction of that slope: the root of the bound in newton.go ("A step"), of which c2 and c3 are the
+// sums and rho is ρ, and at most most.
 func stepLength(slope, c2, c3, rho, most float64) float64 {
 	if !(slope < 0) {
 		return 0
@@ -145,8 +146,8 @@ func inner(a, b []float64) float64 {
 	return s
 }
 
-// stretch is what a cell adds to the sums that a step is taken of, and its |z|, see above: q
-// is its curvature, w its W and d its D.
+// stretch is what a cell adds to the two sums of the bound for other β in newton.go, and its |z|: q is its curvature, w its W and
+// d its D.
 func (f *Newton) stretch(q, w, d float64) (c2, c3, rho float64) {
 	c2 = float64(float64(q*d) * d)
 	if d < 0 && q > 0 {

@@ -246,7 +246,7 @@ func (f *Newton) take() {
 	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
 	f.slopes, f.most, f.shareV = v(np), v(np), v(np)
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
-	f.cols = min(Chunks, np/kernel.Lanes)
+	f.cols = min(Pieces, np/kernel.Lanes)
 	for i := range f.pieces {
 		f.extra[i].h, f.pieces[i].sum = v(k*kernel.Pad(k)), v(k)
 		if f.exact {
@@ -338,7 +338,7 @@ func (f *Newton) refresh() {
 	if f.exact {
 		f.products()
 	}
-	f.uprights(nil, nil, f.nv)
+	f.transposeThree(nil, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.gradients)
 }
 
@@ -406,7 +406,7 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 // onward makes the half of U for the new V, and the next y, and returns the losses there.
 func (f *Newton) onward() Losses {
 	f.between()
-	f.uprights(f.z, nil, f.nv)
+	f.transposeThree(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.lossesNext()
 }

@@ -11,9 +11,9 @@ import (
 
 // newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y of V.
 type newtonThin struct {
-	other, next []float64
-	three       [3][]float64 // what v, other and next are filled with
-	turns       func(worker, tile int)
+	other, next     []float64
+	three           [3][]float64 // what v, other and next are filled with
+	transposesThree func(worker, tile int)
 }
 
 // newtonBand is a worker's further room.
@@ -34,7 +34,7 @@ type newtonBand struct {
 func (f *Newton) takeThin() {
 	v := func(n int) []float64 { return make([]float64, n) }
 	size := f.NP * f.thin.kp
-	f.thin.other, f.thin.next, f.thin.turns = v(size), v(size), f.turnTile
+	f.thin.other, f.thin.next, f.thin.transposesThree = v(size), v(size), f.transposeThreeTile
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		rows := b.rows
@@ -50,20 +50,20 @@ func (f *Newton) takeThin() {
 	}
 }
 
-// uprights takes three matrices, which lie in tiles, over to where thin rows read them sample by sample; nil: none.
-func (f *Newton) uprights(v, other, next []float64) {
+// transposeThree is transposeV for three matrices in tiles; nil: none.
+func (f *Newton) transposeThree(v, other, next []float64) {
 	if !f.plain || !f.thin.some {
 		return
 	}
 	f.thin.three = [3][]float64{v, other, next}
-	f.Pool.Do(f.tiles.count, f.thin.turns)
+	f.Pool.Do(f.tiles.count, f.thin.transposesThree)
 }
 
-func (f *Newton) turnTile(_, tile int) {
+func (f *Newton) transposeThreeTile(_, tile int) {
 	lo, hi := f.tile(tile)
 	for i, to := range [3][]float64{f.thin.v, f.thin.other, f.thin.next} {
 		if from := f.thin.three[i]; from != nil {
-			f.turn(to, from, lo, hi)
+			f.transpose(to, from, lo, hi)
 		}
 	}
 }

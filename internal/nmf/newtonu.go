@@ -163,7 +163,8 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 // curve fills r with what the gradient of the factor that moves sums against the one that is
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
-// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W. Other β: see above.
+// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W. For other β
+// r and q are r_i and q_i of newton.go ("Other β").
 func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
 	switch {

@@ -15,7 +15,7 @@ import (
 func (f *Newton) halfV() {
 	f.descend()
 	if !f.exact {
-		f.uprights(f.y, f.nv, nil)
+		f.transposeThree(f.y, f.nv, nil)
 		f.Pool.Do(len(f.pieces), f.searches)
 		f.Pool.Do(f.cols, f.moves)
 	}

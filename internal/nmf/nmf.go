@@ -23,8 +23,10 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
-	// Where the rows are some of a matrix of Of, not all of it: where its runs begin that they are, and their
-	// end. Visible and HeldOut are of the whole matrix. (0, nil: they are all of it.)
+	// Where the rows are a part of a larger matrix (internal/shard), Of is the number of rows of that matrix, and Runs
+	// has the first row of each of its pieces that these rows are, counted from the first of them, and the end of the
+	// last. A problem that joins sums has all pieces, and no rows. Visible and HeldOut are of the larger matrix. 0 and
+	// nil: the rows are the whole matrix.
 	Of   int
 	Runs []int
 
@@ -80,10 +82,10 @@ func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
 }
 
-// Chunks is the number of pieces that the rows are cut into: each has a
+// Pieces is the number of pieces that the rows are cut into: each has a
 // partial sum for V, added in order, so the bits do not depend on the workers. Where
 // an update takes less than a millisecond there are fewer, for sums cost time too.
-const Chunks = 16
+const Pieces = 16
 
 // add adds from to to.
 func add(to, from []float64) { kernel.Accumulate(to[:len(from)], []float64{1}, from) }

@@ -26,7 +26,7 @@ func NewRounds(p Problem) *Newton {
 	return f
 }
 
-// laid takes k × n numbers over to where V lies in tiles.
+// laid copies k × n numbers to a matrix that lies in tiles, as V does.
 func (f *Newton) laid(to, v []float64) {
 	for c := range f.K {
 		for t := range f.tiles.count {
@@ -36,7 +36,7 @@ func (f *Newton) laid(to, v []float64) {
 	}
 }
 
-// flat is the other way.
+// flat is the inverse of laid.
 func (f *Newton) flat(v []float64) []float64 {
 	to := make([]float64, f.K*f.N)
 	for c := range f.K {
@@ -59,11 +59,11 @@ func (f *Newton) SumsU() []float64 {
 }
 
 // Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there. Where the metric is
-// exact and close is true, the loss is taken cell by cell.
-func (f *Newton) Gradient(next []float64, close bool) error {
+// exact and byCells is true, the loss is taken cell by cell.
+func (f *Newton) Gradient(next []float64, byCells bool) error {
 	f.laid(f.nv, next)
 	f.refresh()
-	if close && f.exact {
+	if byCells && f.exact {
 		f.Pool.Do(len(f.pieces), f.residuals)
 	}
 	return f.Pool.Err()
@@ -73,7 +73,7 @@ func (f *Newton) Gradient(next []float64, close bool) error {
 func (f *Newton) Search(y, direction []float64) error {
 	f.laid(f.y, y)
 	f.laid(f.nv, direction)
-	f.uprights(f.y, f.nv, nil)
+	f.transposeThree(f.y, f.nv, nil)
 	f.Pool.Do(len(f.pieces), f.searches)
 	return f.Pool.Err()
 }
@@ -93,7 +93,7 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 	} else {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
-	f.uprights(f.z, nil, f.nv)
+	f.transposeThree(f.z, nil, f.nv)
 	f.Pool.Do(len(f.pieces), f.halves)
 	return f.Pool.Err()
 }
@@ -119,12 +119,12 @@ func (f *Newton) Passed(piece int) [][]float64 {
 	return [][]float64{p.num, p.den, p.sum, e.h, e.size[:], p.losses}
 }
 
-// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. closed tells that the pass
+// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. byCells tells that the pass
 // took the loss cell by cell; again, that another pass must.
-func (f *Newton) Ahead(u, next []float64, closed bool) (l Losses, again bool) {
+func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	f.nu = u
 	f.laid(f.nv, next)
-	if !f.exact || closed {
+	if !f.exact || byCells {
 		return f.losses(f.nu, f.nv), false
 	}
 	return f.summed()

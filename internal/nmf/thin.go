@@ -23,7 +23,7 @@ package nmf
 // have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
 // second cache once for all of them. Before that the cells of a band are copied to where they lie in this order, tile by tile and
 // row by row, and each row's in whole blocks. So memory is read in order, and kernels go from row to row without
-// waiting for what they began. The sums of a piece are turned at its end to lie as those of other rows.
+// waiting for what they began. At the end of a piece its sums are transposed, to lie as those of other rows (join).
 
 import (
 	"math"
@@ -63,7 +63,7 @@ type thin struct {
 	sumV  []float64 // k: Σ_j V_cj
 	bands []band    // by worker
 
-	surveys, stands func(worker, piece int)
+	surveys, transposes func(worker, piece int)
 }
 
 // band is some thin rows, and a worker's room for them.
@@ -97,7 +97,7 @@ func (f *Updates) newThin() *thin {
 	width := thinWidth(kp)
 	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
 		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
-	t.surveys, t.stands = f.survey, f.stand
+	t.surveys, t.transposes = f.survey, f.transposeTile
 	for i := range t.bands {
 		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
 		if f.NonZeros == nil && f.X == nil {
@@ -204,20 +204,20 @@ func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uin
 	return places[:n], cells[:n]
 }
 
-// upright takes V, which lies in tiles, over to where thin rows read it sample by sample.
-func (f *Updates) upright(v []float64) {
+// transposeV copies V, which lies in tiles of k rows each, to where thin rows read it sample by sample.
+func (f *Updates) transposeV(v []float64) {
 	f.thin.from = v
-	f.Pool.Do(f.tiles.count, f.thin.stands)
+	f.Pool.Do(f.tiles.count, f.thin.transposes)
 }
 
-// stand does so for a tile.
-func (f *Updates) stand(_, tile int) {
+// transposeTile is transposeV for a tile.
+func (f *Updates) transposeTile(_, tile int) {
 	lo, hi := f.tile(tile)
-	f.turn(f.thin.v, f.thin.from, lo, hi)
+	f.transpose(f.thin.v, f.thin.from, lo, hi)
 }
 
-// turn takes samples of V, of a tile, over to where they lie one by one.
-func (f *Updates) turn(to, from []float64, lo, hi int) {
+// transpose copies the samples lo to hi-1, a tile, from a matrix in tiles to one that lies sample by sample.
+func (f *Updates) transpose(to, from []float64, lo, hi int) {
 	n, kp := hi-lo, f.thin.kp
 	to, from = to[lo*kp:hi*kp], from[f.K*lo:f.K*hi]
 	for j := 0; j < n; j += kernel.Lanes {
@@ -230,8 +230,8 @@ func (f *Updates) turn(to, from []float64, lo, hi int) {
 	}
 }
 
-// join takes the sums of thin rows, which lie sample by sample, over to those of a piece, or adds them where it has some, and leaves
-// 0 for the next.
+// join is the way back from transpose for the sums of thin rows: it copies them, which lie sample by sample, to those of a piece in
+// tiles, or adds them where has says that the piece has some, and leaves 0 for the next.
 func (f *Updates) join(to, from []float64, has bool) {
 	kp := f.thin.kp
 	for t := range f.tiles.count {

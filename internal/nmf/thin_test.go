@@ -71,7 +71,7 @@ func reads(p *Problem) *Problem {
 func again(p *Problem, workers int, t testing.TB) *Problem {
 	c := *p
 	c.U, c.V = slices.Clone(p.U), slices.Clone(p.V)
-	c.Pool = pool.New(workers, Chunks)
+	c.Pool = pool.New(workers, Pieces)
 	t.Cleanup(c.Pool.Close)
 	return &c
 }
@@ -271,7 +271,7 @@ func TestThinSums(t *testing.T) {
 		same("V", f.z, g.z, 1e-9)
 		for _, f := range all {
 			f.between()
-			f.uprights(f.z, f.z2, f.nv)
+			f.transposeThree(f.z, f.z2, f.nv)
 			f.Pool.Do(len(f.pieces), f.halves)
 		}
 		same("U", f.zu, g.zu, 1e-9)

@@ -27,7 +27,7 @@ import (
 // split is into how many pieces the rows of a matrix are cut that has so many groups of them,
 // and so many products UV.
 func split(groups, products float64) float64 {
-	return min(Chunks, groups, max(math.Floor(products/(1<<18)), Chunks/4))
+	return min(Pieces, groups, max(math.Floor(products/(1<<18)), Pieces/4))
 }
 
 // Runs returns where the pieces begin that the rows of a d × n matrix are cut into, and d.
@@ -81,8 +81,9 @@ func NewUpdates(p Problem) *Updates {
 	return fit
 }
 
-// set makes fit the updates of a problem, which are made unless whole is false.
-func (fit *Updates) set(p Problem, whole bool) {
+// set makes fit the updates of a problem. Where updating is false, no update is made: fit has room only for what
+// Newton's method takes of it.
+func (fit *Updates) set(p Problem, updating bool) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
@@ -96,12 +97,12 @@ func (fit *Updates) set(p Problem, whole bool) {
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
-		if !fit.plain && whole {
+		if !fit.plain && updating {
 			fit.pieces[i].den = make([]float64, k*np)
 		}
 	}
 	for i := range fit.work {
-		if !whole {
+		if !updating {
 			break
 		}
 		if fit.plain {
@@ -320,7 +321,7 @@ func (f *Updates) layTiles(c int) {
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
 	if f.plain && f.thin.some {
-		f.upright(f.tiles.v)
+		f.transposeV(f.tiles.v)
 	}
 	f.Pool.Do(len(f.pieces), f.sweeps)
 }

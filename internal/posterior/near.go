@@ -299,7 +299,7 @@ func (p *Posterior) taken() []float64 {
 		w := [1]float64{p.Rho[j] / float64(p.N)}
 		kernel.Accumulate(sum, w[:], p.BV[j*pp:(j+1)*pp])
 	}
-	f.unpack(a, sum, 1)
+	f.unpack(a, sum)
 	for r := range k {
 		for c := range k {
 			s := 0.0

@@ -58,8 +58,8 @@ const (
 	tauCells   = 2    // pseudo-cells that hold τ_i at t
 	tauMost    = 1e6  // noise below a thousandth of a row's deviation counts as so much
 	leastSteps = 10   // epochs before a fit may end
-	chunks     = 16   // the most pieces of the rows, whose sums are added in order
-	chunkLines = 64   // lines that are worth a piece
+	mostPieces = 16   // the most pieces of the rows, whose sums are added in order
+	pieceLines = 64   // lines that are worth a piece
 	startRidge = 1e-6 // of α at the start
 	root2      = math.Sqrt2
 )
@@ -227,8 +227,8 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 // Begin fills the second moments of the start, which have no spread yet. When the context ends the fit has no meaning.
 func (f *Fit) Begin() {
 	f.hold()
-	f.pool.Do((f.D+chunkLines-1)/chunkLines, func(_, c int) {
-		for i := c * chunkLines; i < min((c+1)*chunkLines, f.D) && !f.stopped(); i++ {
+	f.pool.Do((f.D+pieceLines-1)/pieceLines, func(_, c int) {
+		for i := c * pieceLines; i < min((c+1)*pieceLines, f.D) && !f.stopped(); i++ {
 			f.moments(f.packU(i), f.rowU(i))
 		}
 	})
@@ -621,7 +621,7 @@ func (f *Fit) stepU() {
 }
 
 // pieces is into how many sums over lines are cut.
-func pieces(lines int) int { return min(max(lines/chunkLines, 1), chunks) }
+func pieces(lines int) int { return min(max(lines/pieceLines, 1), mostPieces) }
 
 // sum adds w_l B_l over all lines.
 func (f *Fit) sum(to, moments []float64, lines int, weight func(l int) float64) {
@@ -650,10 +650,10 @@ func add(to, from []float64) {
 	kernel.Accumulate(to, one[:], from)
 }
 
-// unpack fills the square matrix of b times scale, K × Pad(K).
-func (f *Fit) unpack(a, b []float64, scale float64) {
+// unpack fills the square matrix of b, K × Pad(K).
+func (f *Fit) unpack(a, b []float64) {
+	const off = 1 / float64(root2) // of the float64, whose inverse has other bits than that of √2
 	kp, at := f.kp, 0
-	off := scale / root2
 	for r := range f.K {
 		row := a[r*kp : r*kp+r]
 		for c := range row {
@@ -662,7 +662,7 @@ func (f *Fit) unpack(a, b []float64, scale float64) {
 			a[c*kp+r] = v
 		}
 		at += r
-		a[r*kp+r] = b[at] * scale
+		a[r*kp+r] = b[at]
 		at++
 	}
 	for r := range f.K {
@@ -763,17 +763,17 @@ func (f *Fit) Resize(k int) {
 
 // movement returns |UV - last UV|/|UV|, by the Gram matrices of the factors.
 func (f *Fit) movement() float64 {
-	nn := f.together(f.U, f.U, f.V, f.V)
-	oo := f.together(f.lastU, f.lastU, f.lastV, f.lastV)
-	no := f.together(f.U, f.lastU, f.V, f.lastV)
+	nn := f.inner(f.U, f.U, f.V, f.V)
+	oo := f.inner(f.lastU, f.lastU, f.lastV, f.lastV)
+	no := f.inner(f.U, f.lastU, f.V, f.lastV)
 	if !(nn > 0) {
 		return 0
 	}
 	return math.Sqrt(max(nn-2*no+oo, 0) / nn)
 }
 
-// together returns the inner product of two products of factors.
-func (f *Fit) together(u, s, v, w []float64) float64 {
+// inner returns the inner product of the matrices uv and sw, products of factors.
+func (f *Fit) inner(u, s, v, w []float64) float64 {
 	k := f.K
 	left, right := make([]float64, k*f.kp), make([]float64, k*k)
 	padded := make([]float64, 4*f.kp)
@@ -860,12 +860,12 @@ func (f *Fit) turn() (change float64) {
 		return 0
 	}
 	low, mid, m := make([]float64, k*kp), make([]float64, k*kp), make([]float64, k*kp)
-	f.unpack(low, f.sumV, 1)
+	f.unpack(low, f.sumV)
 	for c := range k {
 		low[c*kp+c] += 1e-9
 	}
 	cholesky(low, k, kp)
-	f.unpack(m, f.sumU, 1)
+	f.unpack(m, f.sumU)
 	lowT := transposed(low, k, kp)
 	kernel.CombineRows(mid, square(m, k, kp), low, k)
 	kernel.CombineRows(m, square(lowT, k, kp), mid, k) // lowᵀ Σ_i B_i low
@@ -901,7 +901,7 @@ func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 		}
 		half, a, tight := room[w][:fours*kp], room[w][fours*kp:(fours+k)*kp], room[w][(fours+k)*kp:]
 		b := moments[l*f.pp : (l+1)*f.pp]
-		f.unpack(a, b, 1)
+		f.unpack(a, b)
 		for c := range k {
 			copy(tight[c*k:(c+1)*k], a[c*kp:])
 		}

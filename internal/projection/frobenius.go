@@ -31,10 +31,10 @@ func newFrobenius(u *updates) *frobenius {
 	return p
 }
 
-func (p *frobenius) forwardU(worker, chunk int) {
+func (p *frobenius) forwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i++ {
 		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
 		if p.step.moves {
@@ -50,10 +50,10 @@ func (p *frobenius) forwardU(worker, chunk int) {
 	}
 }
 
-func (p *frobenius) backwardU(worker, chunk int) {
+func (p *frobenius) backwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i++ {
 		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
 		ybar, ubar := p.grad.ybar[i*np:(i+1)*np], p.grad.u[i*k:(i+1)*k]

@@ -73,10 +73,10 @@ func (p *hidden) divideBack(ws *hiddenScratch, ybar []float64) {
 	}
 }
 
-func (p *hidden) forwardU(worker, chunk int) {
+func (p *hidden) forwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i++ {
 		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
 		p.seen(ws.omega[:p.N], i)
@@ -95,10 +95,10 @@ func (p *hidden) forwardU(worker, chunk int) {
 	}
 }
 
-func (p *hidden) backwardU(worker, chunk int) {
+func (p *hidden) backwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i++ {
 		y, u := p.y[i*np:(i+1)*np], s.u[i*k:(i+1)*k]
 		ybar, ubar := p.grad.ybar[i*np:(i+1)*np], p.grad.u[i*k:(i+1)*k]

@@ -31,10 +31,10 @@ func newKL(u *updates) *kl {
 	return p
 }
 
-func (p *kl) forwardU(worker, chunk int) {
+func (p *kl) forwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i += abreast {
 		rows := min(abreast, to-i)
 		y, u := p.y[i*np:(i+rows)*np], s.u[i*k:(i+rows)*k]
@@ -61,10 +61,10 @@ func (p *kl) forwardU(worker, chunk int) {
 	}
 }
 
-func (p *kl) backwardU(worker, chunk int) {
+func (p *kl) backwardU(worker, piece int) {
 	k, np, t := p.K, p.np, p.step.t
 	s, ws := p.states.at(t), &p.work[worker]
-	from, to, own := p.rows(chunk)
+	from, to, own := p.rows(piece)
 	for i := from; i < to; i += abreast {
 		rows := min(abreast, to-i)
 		y, u := p.y[i*np:(i+rows)*np], s.u[i*k:(i+rows)*k]

@@ -1,15 +1,15 @@
 package projection
 
-// This file holds the thresholds. bench/calibrate measures mostStates and chunks, which it
+// This file holds the thresholds. bench/calibrate measures mostStates and pieces, which it
 // finds here by their names, and writes docs/measurements/calibration.md.
 
 const (
 	// mostStates is the most numbers that states may take together and all be kept.
 	mostStates = 1 << 23
 
-	// chunks is the most pieces that the rows are cut into. Each has partial sums of its
+	// pieces is the most pieces that the rows are cut into. Each has partial sums of its
 	// own, which are added in order: so the bits do not depend on the number of workers.
-	chunks = 16
+	pieces = 16
 
 	// abreast is the number of rows that the loops of internal/kernel read V for at once.
 	abreast = 4

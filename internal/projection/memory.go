@@ -11,7 +11,7 @@ func Numbers(kind Kind, updates int, d, n, k float64, hidden bool) float64 {
 	if kind == SVD {
 		return product(2, min(d, n), d+n) + product(20, k, d+n)
 	}
-	state, shares := product(d+n, k), product(chunks, k, n)
+	state, shares := product(d+n, k), product(pieces, k, n)
 	if hidden {
 		state += product(n, k)
 		shares *= 2

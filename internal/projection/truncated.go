@@ -16,7 +16,7 @@ type truncated struct {
 	Size
 	np      int // kernel.Pad(n)
 	pool    *pool.Pool
-	chunks  int // pieces of the rows
+	pieces  int // of the rows
 	vectors vectors
 	left    []float64 // d × k: the first k left vectors, 0 where s_i = 0
 	final   Factors
@@ -30,7 +30,7 @@ type differential struct {
 	wbar, ybar []float64   // d × np, the caller's: H and the result
 	a          []float64   // k × np: A, then what U_i is combined with
 	b          []float64   // k × dp: Bᵀ, then what V is combined with
-	shares     [][]float64 // k × np of A, of each chunk
+	shares     [][]float64 // k × np of A, of each piece
 	inner      []float64   // k × k: AVᵀ
 	work       []differentialScratch
 }
@@ -51,10 +51,10 @@ func newTruncated(size Size, workers *pool.Pool) *truncated {
 	d, n, k := size.D, size.N, size.K
 	f := func(n int) []float64 { return make([]float64, n) }
 	dp, np := kernel.Pad(d), kernel.Pad(n)
-	p := &truncated{Size: size, np: np, pool: workers, chunks: min(chunks, d), left: f(d * k), final: Factors{f(d * k), f(k * np)}}
+	p := &truncated{Size: size, np: np, pool: workers, pieces: min(pieces, d), left: f(d * k), final: Factors{f(d * k), f(k * np)}}
 	p.vectors = vectors{svd: svd.New(max(d, n), min(d, n)), rank: min(d, n), tall: d >= n, dp: dp, np: np}
 	p.vectors.svd.Stop = func() bool { return workers.Err() != nil }
-	p.diff = differential{a: f(k * np), b: f(k * dp), inner: f(k * k), shares: make([][]float64, p.chunks), work: make([]differentialScratch, workers.Workers())}
+	p.diff = differential{a: f(k * np), b: f(k * dp), inner: f(k * k), shares: make([][]float64, p.pieces), work: make([]differentialScratch, workers.Workers())}
 	for i := range p.diff.shares {
 		p.diff.shares[i] = f(k * np)
 	}
@@ -159,7 +159,7 @@ func (p *truncated) Backward(wbar, ybar []float64) {
 	}
 	to := &p.diff
 	to.wbar, to.ybar = wbar, ybar
-	p.pool.Do(p.chunks, p.shares)
+	p.pool.Do(p.pieces, p.shares)
 	copy(to.a, to.shares[0])
 	for _, share := range to.shares[1:] {
 		add(to.a, share)
@@ -168,20 +168,20 @@ func (p *truncated) Backward(wbar, ybar []float64) {
 		kernel.Dots(to.inner[c*p.K:(c+1)*p.K], p.final.V, to.a[c*p.np:(c+1)*p.np])
 	}
 	p.pool.Do(p.K, p.component)
-	p.pool.Do(p.chunks, p.row)
+	p.pool.Do(p.pieces, p.row)
 	to.wbar, to.ybar = nil, nil
 }
 
-// rows returns the rows of a chunk.
-func (p *truncated) rows(chunk int) (from, to int) {
-	return chunk * p.D / p.chunks, (chunk + 1) * p.D / p.chunks
+// rows returns the rows of a piece.
+func (p *truncated) rows(piece int) (from, to int) {
+	return piece * p.D / p.pieces, (piece + 1) * p.D / p.pieces
 }
 
-// backwardShares takes a chunk's share of A = UᵀH and its rows of B = HVᵀ.
-func (p *truncated) backwardShares(worker, chunk int) {
-	g, own := p.diff.work[worker].g, p.diff.shares[chunk]
+// backwardShares takes a piece's share of A = UᵀH and its rows of B = HVᵀ.
+func (p *truncated) backwardShares(worker, piece int) {
+	g, own := p.diff.work[worker].g, p.diff.shares[piece]
 	clear(own)
-	from, to := p.rows(chunk)
+	from, to := p.rows(piece)
 	for i := from; i < to; i++ {
 		h := p.diff.wbar[i*p.np : (i+1)*p.np]
 		kernel.Dots(g, p.final.V, h)
@@ -217,10 +217,10 @@ func (p *truncated) backwardComponent(_, c int) {
 	}
 }
 
-// backwardRow makes the rows of a chunk of Ȳ.
-func (p *truncated) backwardRow(worker, chunk int) {
+// backwardRow makes the rows of a piece of Ȳ.
+func (p *truncated) backwardRow(worker, piece int) {
 	ws := &p.diff.work[worker]
-	from, to := p.rows(chunk)
+	from, to := p.rows(piece)
 	for i := from; i < to; i++ {
 		ybar := p.diff.ybar[i*p.np : (i+1)*p.np]
 		for c := range ws.g {

@@ -14,7 +14,7 @@ type unrolled struct {
 	update update
 	final  Factors // those of the last state
 
-	forth, back func(worker, chunk int) // update.forwardU and backwardU, made once
+	forth, back func(worker, piece int) // update.forwardU and backwardU, made once
 }
 
 func newUnrolled(kind Kind, count, spacing int, size Size, seen Seen, workers *pool.Pool) *unrolled {

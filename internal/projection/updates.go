@@ -10,16 +10,16 @@ import (
 
 // update is one update, forward and back. Its methods work on the update that updates.step names.
 type update interface {
-	// forwardU takes the rows of a chunk through the update to U_t where step.moves, and sums
+	// forwardU takes the rows of a piece through the update to U_t where step.moves, and sums
 	// their share of the numerator of V_t+1 where step.joins.
-	forwardU(worker, chunk int)
-	// forwardV makes V_t+1 from the shares of all chunks.
+	forwardU(worker, piece int)
+	// forwardV makes V_t+1 from the shares of all pieces.
 	forwardV()
-	// backwardU takes the rows of a chunk back through the update to V_t+1, or from the
+	// backwardU takes the rows of a piece back through the update to V_t+1, or from the
 	// gradient at UV where t is the last state: that completes Ū_t. It goes on through the
 	// update to U_t, and takes the rows' share of V̄_t. At t = 0, the start, it stops at Y.
-	backwardU(worker, chunk int)
-	// backwardV adds the shares of all chunks to V̄_t, which completes it, and takes it back
+	backwardU(worker, piece int)
+	// backwardV adds the shares of all pieces to V̄_t, which completes it, and takes it back
 	// through the update to V_t.
 	backwardV()
 }
@@ -31,7 +31,7 @@ type updates struct {
 	pool   *pool.Pool
 	y      []float64 // d × np: Y of the last Forward
 	states states
-	shares []share // of the chunks
+	shares []share // of the pieces
 	grad   gradients
 	step   step
 }
@@ -43,7 +43,7 @@ type step struct {
 	joins bool // forward: V_t+1 comes next
 }
 
-// share is what a chunk adds to sums over all rows. Each has partial sums of its own.
+// share is what a piece adds to sums over all rows. Each has partial sums of its own.
 type share struct {
 	v     []float64 // k × np: forward the numerator of V_t+1, backward V̄_t
 	below []float64 // as state.sumU: forward that, backward the gradient at state.sumV
@@ -73,7 +73,7 @@ func newUpdates(count, spacing int, size Size, sumU, sumV int, hidden bool, work
 	f := func(n int) []float64 { return make([]float64, n) }
 	np := kernel.Pad(size.N)
 	d, v := size.D*size.K, size.K*np
-	p := &updates{Size: size, np: np, pool: workers, shares: make([]share, min(chunks, size.groups()))}
+	p := &updates{Size: size, np: np, pool: workers, shares: make([]share, min(pieces, size.groups()))}
 	p.states = newStates(count, spacing, func() state { return state{u: f(d), v: f(v), sumU: f(sumU), sumV: f(sumV)} })
 	for i := range p.shares {
 		p.shares[i] = share{f(v), f(sumU)}
@@ -88,14 +88,14 @@ func newUpdates(count, spacing int, size Size, sumU, sumV int, hidden bool, work
 // groups returns the number of groups of rows that go abreast.
 func (s Size) groups() int { return (s.D + abreast - 1) / abreast }
 
-// rows returns the rows of a chunk, whole groups of those that go abreast, and clears its
+// rows returns the rows of a piece, whole groups of those that go abreast, and clears its
 // share.
-func (p *updates) rows(chunk int) (from, to int, own *share) {
-	own = &p.shares[chunk]
+func (p *updates) rows(piece int) (from, to int, own *share) {
+	own = &p.shares[piece]
 	clear(own.v)
 	clear(own.below)
 	groups, n := p.groups(), len(p.shares)
-	return chunk * groups / n * abreast, min((chunk+1)*groups/n*abreast, p.D), own
+	return piece * groups / n * abreast, min((piece+1)*groups/n*abreast, p.D), own
 }
 
 // row returns the bounds of row c of a k × np matrix.
@@ -120,7 +120,7 @@ func (p *updates) joinBelow(lo, hi int) []float64 {
 	return sum
 }
 
-// newest returns V̄_t, row c, with the shares of all chunks.
+// newest returns V̄_t, row c, with the shares of all pieces.
 func (p *updates) newest(c int) []float64 {
 	lo, hi := p.row(c)
 	vbar, sum := p.grad.v[lo:hi], p.joinV(c)

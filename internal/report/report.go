@@ -100,7 +100,7 @@ func Write(w io.Writer, f Fit) error {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
 	d.components(&f, shown.columns)
-	d.list(&f, uv, best)
+	d.list(&f, best)
 	d.odd(&f)
 	d.course(&f)
 	if f.Ranks != nil {
@@ -316,7 +316,7 @@ func (d *document) components(f *Fit, columns []int) {
 
 // list writes all features in the given order, with their curves, in lists that open one by
 // one; a browser's search opens them by itself.
-func (d *document) list(f *Fit, uv quantmf.Mat, best []int) {
+func (d *document) list(f *Fit, best []int) {
 	heading := "All features, the best explained first"
 	if f.mapped() {
 		heading = "All curves, the most telling first"

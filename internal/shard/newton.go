@@ -279,12 +279,12 @@ func (j *joining) join(u []float64) error {
 // judge goes on from the losses at the next factors.
 func (j *joining) judge(u, sizes []float64) {
 	main, c, r := j.main, j.c, j.r
-	phase, closed := r.Phase, false
+	phase, byCells := r.Phase, false
 	switch phase {
 	case PhaseOpenClose, PhaseHalfClose, PhaseAgainClose:
-		phase, closed = phase-PhaseOpenClose+PhaseOpen, true
+		phase, byCells = phase-PhaseOpenClose+PhaseOpen, true
 	}
-	l, again := j.fit.Ahead(u, j.beside, closed)
+	l, again := j.fit.Ahead(u, j.beside, byCells)
 	c.ahead, c.more = false, nil
 	still := false
 	switch {

@@ -24,20 +24,20 @@ type Subspace struct {
 	row          func(worker, i int) []float64
 	pool         *pool.Pool
 	q, r         *Decomposition // of G, d × L, and of (QᵀX)ᵀ, n × L
-	acc          [][]float64    // of each chunk of rows, its part of QᵀX, L × np
+	acc          [][]float64    // of each piece of rows, its part of QᵀX, L × np
 	g            [][]float64    // of each worker, L
 }
 
 // NewSubspace makes the passes for a d × n matrix and l directions, at most
 // min(d,n) of them. row returns row i, padded with zeros to whole blocks; it is
 // called by several workers at once, and what it returns is read before the same
-// worker calls it again. The sums over rows are cut into the given number of chunks,
+// worker calls it again. The sums over rows are cut into the given number of pieces,
 // on which the bits depend. Where the context that p is bound to ends, the passes stop and
 // the result has no meaning.
-func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
+func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
 	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l), r: New(n, l),
-		acc: make([][]float64, min(chunks, d)), g: make([][]float64, p.Workers())}
+		acc: make([][]float64, min(pieces, d)), g: make([][]float64, p.Workers())}
 	for i := range s.acc {
 		s.acc[i] = make([]float64, l*s.np)
 	}
@@ -66,10 +66,10 @@ func NewSubspace(d, n, l, passes, chunks int, row func(worker, i int) []float64,
 // where the context has ended.
 func (s *Subspace) pass(directions []float64) bool {
 	l := s.L
-	chunk := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }
+	piece := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		g := s.g[worker]
-		from, to := chunk(c)
+		from, to := piece(c)
 		for i := from; i < to; i++ {
 			kernel.Dots(g, directions, s.row(worker, i))
 			for h, v := range g {
@@ -84,7 +84,7 @@ func (s *Subspace) pass(directions []float64) bool {
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		g := s.g[worker]
 		clear(s.acc[c])
-		from, to := chunk(c)
+		from, to := piece(c)
 		for i := from; i < to; i++ {
 			for h := range g {
 				g[h] = s.q.Lefts()[h*s.dp+i]
@@ -139,11 +139,11 @@ func (s *Subspace) Vectors(u, v []float64, h int) float64 {
 }
 
 // Numbers is how many numbers a Subspace of these sizes holds at most, beside what row returns. Sizes may be beyond what any memory holds.
-func Numbers(d, n, l, chunks float64) float64 {
+func Numbers(d, n, l, pieces float64) float64 {
 	l = min(l, d, n)
 	pad := func(n float64) float64 { return math.Ceil(n/kernel.Lanes) * kernel.Lanes }
 	decomposition := func(r float64) float64 {
 		return float64(2*float64(l*pad(r))) + float64(3*float64(l*pad(l))) + float64(4*l)
 	}
-	return decomposition(d) + decomposition(n) + float64((min(chunks, d)+1)*float64(l*pad(n)))
+	return decomposition(d) + decomposition(n) + float64((min(pieces, d)+1)*float64(l*pad(n)))
 }

@@ -66,7 +66,7 @@ func (r *Row) Adjoint(back Cotangent) {
 // pull fills pairs with N, and lam and rho with ρ. The sums over the plan must have been expanded.
 func (r *Row) pull(back Cotangent) {
 	r.back = back
-	if back.By != 0 && r.condensed.enough && r.knows != triangled {
+	if back.By != 0 && r.condensed.stands >= byPoints && r.knows != triangled {
 		r.pullPoints()
 		return
 	}
@@ -105,7 +105,7 @@ func (r *Row) GradXSlopes(to, slopes []float64) { r.gradX(to, slopes) }
 func (r *Row) gradX(to, own []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
-	if r.condensed.enough && r.squash.Logistic() > 0 {
+	if r.condensed.stands >= byPoints && r.squash.Logistic() > 0 {
 		var sums [2]float64
 		r.gradByCubics(&sums, to, own, zeta, v, r.lam)
 		r.squash.center(to, r.x, r.observed, &sums)
@@ -140,7 +140,7 @@ type KL struct {
 // can be called.
 func (r *Row) ByPoints() bool {
 	r.need(solved)
-	return r.condensed.enough && r.squash.Logistic() > 0
+	return r.condensed.stands >= byPoints && r.squash.Logistic() > 0
 }
 
 // GradKL is GradX of a cotangent that its residuals say. It makes T, ζ and the gradient in one pass over the samples, T = M v/Unit being in

@@ -18,7 +18,7 @@ import (
 // Average fills t (whole blocks of numbers) with T = M q: where the points of a row have solved it, to their accuracy.
 func (r *Row) Average(t, q []float64) {
 	r.need(placed)
-	if r.condensed.enough {
+	if r.condensed.stands >= byPoints {
 		r.averageByCubics(t, q)
 		return
 	}
@@ -64,7 +64,7 @@ func (r *Row) Columns(out, zeta []float64) {
 // A condensed row has these sums from its solve.
 func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 	r.need(placed)
-	if !r.condensed.valid || r.knows < summed {
+	if r.condensed.stands < binned || r.knows < summed {
 		r.columns(out, zeta)
 		return
 	}
@@ -78,7 +78,7 @@ func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 func (r *Row) Gather(x []float64) {
 	r.need(placed)
 	r.gathered = &r.dual
-	if !r.condensed.valid {
+	if r.condensed.stands < binned {
 		r.weights = x
 		r.rows()
 		return

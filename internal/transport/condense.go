@@ -19,16 +19,25 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
+// standIn says how far points stand for the samples of a row. Each state includes those before it. Loading a
+// problem, or another change of samples, targets or ε, brings it back to samplewise.
+type standIn uint8
+
+const (
+	samplewise standIn = iota // not at all: sums go over the samples
+	binned                    // the points are those of the samples that are loaded
+	byPoints                  // and the sums that the solve was to find are those over the points
+	byEdges                   // and the room of the points holds the edges of the bins at the potentials of the row
+)
+
 // condensed is the samples of a row in bins.
 type condensed struct {
-	valid  bool      // points are those of the samples that are loaded
-	enough bool      // and their sums are those that the solve was to find
+	stands standIn
 	bound  float64   // of the relative error of sums of positive terms
 	sums   []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2
 	// The points, as samples of problems of their own, X being centred as that of the row.
-	points  *dual // with the weights a; after a solve the edges of the bins, where edged is true
-	weighed *dual // with other weights: see Row.Gather
-	edged   bool
+	points  *dual     // with the weights a
+	weighed *dual     // with other weights: see Row.Gather
 	curves  []float64 // the cubics of each bin (cubic.go)
 }
 
@@ -48,7 +57,7 @@ func CondensedRoom(n, m float64) float64 {
 // the weights of the bins.
 func (r *dual) condense() bool {
 	k := &r.condensed
-	k.valid, k.enough, k.edged = false, false, false
+	k.stands = samplewise
 	if r.n < condensedFrom || !r.blurred() {
 		return false
 	}
@@ -75,7 +84,7 @@ func (r *dual) condense() bool {
 		r.mass[p] = k.sums[4*p] * weight
 	}
 	r.setPoints(k.points, weight)
-	k.valid = true
+	k.stands = binned
 	return true
 }
 
@@ -149,20 +158,28 @@ func (r *dual) cut(n int) {
 	r.setTiles()
 }
 
-// ofPoints brings h to the solution of the problem of the points. Where enough is true and sums over the points have
-// an error of less than tol, it takes their sums as those of the samples, and returns true.
-func (r *dual) ofPoints(enough bool, tol float64) bool {
+// solvePoints brings h to the solution of the problem of the points, where a solve of it converges.
+func (r *dual) solvePoints() (converged bool) {
 	f := r.condensed.points
 	copy(f.h, r.h)
 	copy(f.b, r.b)
 	goal := max(condensedTo, f.roundingFloor())
-	s := f.descend(goal, goal, 16, 16)
+	s := f.descend(goal, goal, 16, 16, false)
 	s.run(f)
-	if !s.Converged {
-		return false
+	if s.Converged {
+		copy(r.h, f.h)
 	}
-	copy(r.h, f.h)
-	if !enough || s.Error+r.condensed.bound > tol || f.form != powers || !r.regular {
+	return s.Converged
+}
+
+// pointsError bounds the relative error of column sums over the points at their solution.
+func (r *dual) pointsError() float64 { return r.condensed.points.relative() + r.condensed.bound }
+
+// takePoints takes the sums over the points, at their solution, as those of the samples. It returns false, and takes none, where the
+// forms of the two matrices do not allow it.
+func (r *dual) takePoints() bool {
+	f := r.condensed.points
+	if f.form != powers || !r.regular {
 		return false
 	}
 	r.aim(r.h)
@@ -174,6 +191,6 @@ func (r *dual) ofPoints(enough bool, tol float64) bool {
 	copy(r.mu, f.mu)
 	copy(r.g, f.g)
 	copy(r.c, f.c)
-	r.knows, r.condensed.enough = expanded, true
+	r.knows, r.condensed.stands = expanded, byPoints
 	return true
 }

@@ -63,7 +63,7 @@ func TestCondensed(t *testing.T) {
 		for visit := range 2 { // with no state, then from that of the first
 			r.Load(p)
 			out := r.Solve(3e-5, 100, &state)
-			if !r.condensed.enough || r.sums && !Invariants || !out.Converged || !state.Valid || out.Error > 3e-5 {
+			if r.condensed.stands < byPoints || r.sums && !Invariants || !out.Converged || !state.Valid || out.Error > 3e-5 {
 				t.Fatalf("visit %d is not solved by points: %+v", visit, out)
 			}
 		}
@@ -165,7 +165,7 @@ func TestCondensed(t *testing.T) {
 		r.Adjoint(Cotangent{Q: q, Residuals: back.Residuals})
 		r.GradKL(whole, &k)
 		back.Residuals = Residuals{}
-		r.condensed.enough = false // by the samples
+		r.condensed.stands = binned // by the samples
 		r.Adjoint(back)
 		ofGradient, ofSlopes := make([]float64, n), make([]float64, kernel.Pad(n))
 		r.GradXSlopes(ofGradient, ofSlopes)
@@ -206,7 +206,7 @@ func TestCubics(t *testing.T) {
 		p.Epsilon *= math.Pow(r.condensed.bound/(0.4*condensedError), 0.25)
 		r.Load(p)
 		r.Solve(1e-3, 100, &state)
-		if !r.condensed.enough || !(r.condensed.bound > 0.39*condensedError) {
+		if r.condensed.stands < byPoints || !(r.condensed.bound > 0.39*condensedError) {
 			t.Fatalf("m=%d: not by points near their bound: %v", m, r.condensed.bound)
 		}
 		bins := r.bins()
@@ -219,7 +219,9 @@ func TestCubics(t *testing.T) {
 		r.stands = stale
 		r.aim(r.h)
 		of := func(enough bool) (at, slopes []float64) {
-			r.condensed.enough = enough
+			if r.condensed.stands = binned; enough {
+				r.condensed.stands = byPoints
+			}
 			at, slopes = make([]float64, r.np), make([]float64, r.np)
 			r.Average(at, q)
 			r.Adjoint(Cotangent{Z: make([]float64, r.np), Q: q})
@@ -252,7 +254,7 @@ func TestCondensedExactly(t *testing.T) {
 		}
 		r.Load(p)
 		out := r.Solve(1e-12, 100, ws)
-		if !r.condensed.valid || r.condensed.enough || !r.sums || !out.Converged {
+		if r.condensed.stands != binned || !r.sums || !out.Converged {
 			t.Fatalf("%+v", out)
 		}
 		if out.Passes > 3 {
@@ -280,7 +282,7 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	n, m := len(p.X), len(q)
 	r := NewRows(1, n, m)[0]
 	r.Load(p)
-	if r.Solve(3e-5, 100, nil); !r.condensed.valid {
+	if r.Solve(3e-5, 100, nil); r.condensed.stands < binned {
 		t.Fatal("the row is not condensed")
 	}
 	at := r.Potentials()
@@ -319,8 +321,8 @@ func TestTooSharpForPoints(t *testing.T) {
 		r, state := NewRows(1, len(p.X), len(q))[0], NewWarm(len(q))
 		r.Load(p)
 		out := r.Solve(3e-5, 100, &state)
-		if !r.blurred() || r.condensed.valid || !out.Converged {
-			t.Fatalf("ε = %v: blurred %v, points %v, %+v", epsilon, r.blurred(), r.condensed.valid, out)
+		if !r.blurred() || r.condensed.stands >= binned || !out.Converged {
+			t.Fatalf("ε = %v: blurred %v, points %v, %+v", epsilon, r.blurred(), r.condensed.stands >= binned, out)
 		}
 	}
 }
@@ -430,7 +432,7 @@ func TestCubicsOfOddRows(t *testing.T) {
 		}
 		r, state := NewRows(1, n, m)[0], NewWarm(m)
 		r.Load(p)
-		if r.Solve(1e-3, 100, &state); !r.condensed.enough {
+		if r.Solve(1e-3, 100, &state); r.condensed.stands < byPoints {
 			t.Fatalf("%s: not solved by points", c.name)
 		}
 		z := make([]float64, r.np)
@@ -438,7 +440,9 @@ func TestCubicsOfOddRows(t *testing.T) {
 			z[i] = float64(i % 4)
 		}
 		get := func(enough bool) (at, slopes, gradient []float64) {
-			r.condensed.enough = enough
+			if r.condensed.stands = binned; enough {
+				r.condensed.stands = byPoints
+			}
 			at, slopes, gradient = make([]float64, r.np), make([]float64, r.np), make([]float64, n)
 			r.Adjoint(Cotangent{Z: z, Q: q})
 			r.GradXSlopes(gradient, slopes)

@@ -51,7 +51,7 @@ const (
 // has left.
 func (r *dual) atEdges() *dual {
 	f := r.condensed.points
-	if r.condensed.edged {
+	if r.condensed.stands == byEdges {
 		return f
 	}
 	f.cut(edges)
@@ -62,7 +62,7 @@ func (r *dual) atEdges() *dual {
 	f.setEpsilon(r.eps)
 	f.stands, f.knows = stale, nothing
 	f.evaluate(r.h)
-	r.condensed.edged = true
+	r.condensed.stands = byEdges
 	return f
 }
 

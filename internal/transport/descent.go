@@ -33,13 +33,8 @@ type descent struct {
 	condensed       bool    // the points of the samples have ended the solve
 }
 
-// descend begins at h.
-func (r *dual) descend(tol, goal float64, limit, most int) descent {
-	return r.descendFrom(tol, goal, limit, most, false)
-}
-
-// descendFrom is descend; last says that h is probably the solution.
-func (r *dual) descendFrom(tol, goal float64, limit, most int, last bool) descent {
+// descend begins at h; last says that h is probably the solution.
+func (r *dual) descend(tol, goal float64, limit, most int, last bool) descent {
 	r.sweep(r.h, last)
 	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most, lowest: math.Inf(1)}
 }

@@ -38,7 +38,8 @@
 //	invariants.go what a build with -tags invariants checks
 //
 // Whether a derived value is valid is one state, not several flags: a matrix is stale, aimed or
-// built ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]).
+// built ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]), points
+// stand for the samples not at all, as bins, by their sums or by edges ([condensed.stands]).
 // A method that changes the values from which it is derived sets the state back.
 //
 // # A sweep

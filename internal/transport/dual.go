@@ -55,6 +55,11 @@ type dual struct {
 	ofSamples, ofLevels []float64 // the memory of the vectors here and in the embedded types
 }
 
+// forget sets all that is derived from a problem back, for another one.
+func (r *dual) forget() {
+	r.stands, r.knows, r.want, r.condensed.stands = stale, nothing, want{}, samplewise
+}
+
 // relative returns max_j |c_j-b_j|/b_j.
 func (r *dual) relative() float64 {
 	e, c := 0.0, r.c[:len(r.b)]
@@ -205,7 +210,8 @@ func (r *dual) resize(n, m int) {
 		r.ratio, r.g, r.fac, r.elim = free.take(m*mp), free.take(m*mp), free.take(factors), free.take(scratch)
 	}
 	r.even, r.grid, r.flat = r.even && n == r.n, r.grid && m == r.m, r.flat && m == r.m
-	r.ordered, r.stands, r.knows, r.want = false, stale, nothing, want{}
+	r.ordered = false
+	r.forget()
 	r.n, r.np, r.m, r.mp = n, np, m, mp
 	r.setTiles()
 }

@@ -54,7 +54,8 @@ func NewRows(count, n, m int) []*Row {
 	for i := range rows {
 		rows[i] = new(Row)
 		rows[i].Resize(n, m)
-		rows[i].Reserve()
+		rows[i].form = powers
+		rows[i].reserve() // otherwise the first solve does
 	}
 	return rows
 }

@@ -2,15 +2,15 @@ package transport
 
 // This file holds the workspace of one row and its way: what may be called when.
 //
-//	          Load            Solve, Stand, Return         Adjoint
-//	empty ──────────▶ loaded ──────────────────▶ solved ──────────▶ pulled
-//	                     │      Evaluate
-//	                     └──────────────────────▶ placed
+//	any ──Load──▶ loaded ──Solve, Stand, Return──▶ solved ──Adjoint──▶ pulled
+//	any ──Evaluate──▶ placed
+//	any ──Restore──▶ solved
 //
-// A Load leads from any state to loaded. Averages need M, which a row has from placed on; any number
-// of them may be taken, also after an adjoint. Adjoints need the sums over M, which a row has from
-// solved on. Grad methods need an adjoint. A method that is called too early panics: the cause is a
-// fault of the package, never of the data.
+// Averages need M, which a row has from placed on; any number of them may be taken, also after an
+// adjoint. Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint.
+// Methods that differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward)
+// leave the row solved. A method that is called too early panics: the cause is a fault of the package,
+// never of the data.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
@@ -63,12 +63,6 @@ func (r *Row) Resize(n, m int) {
 	r.phase, r.of, r.back = empty, 0, Cotangent{}
 }
 
-// Reserve makes the room for E as powers, which otherwise the first solve makes.
-func (r *Row) Reserve() {
-	r.form = powers
-	r.reserve()
-}
-
 // need panics where the row has not come as far as p.
 func (r *Row) need(p phase) {
 	if r.phase < p {
@@ -79,8 +73,7 @@ func (r *Row) need(p phase) {
 // Load takes a problem of n samples and m targets.
 func (r *Row) Load(p Problem) {
 	r.load(&p)
-	r.stands, r.knows, r.want = stale, nothing, want{}
-	r.condensed.valid, r.condensed.enough = false, false
+	r.forget()
 	r.phase, r.of = loaded, 0
 }
 
@@ -175,8 +168,7 @@ func (r *Row) Evaluate(x []float64, p Potentials, eps float64) {
 	kernel.Extent(&r.extent, r.xs)
 	r.ordered = false
 	r.setEpsilon(eps)
-	r.stands, r.knows, r.want = stale, nothing, want{}
-	r.condensed.valid, r.condensed.enough = false, false
+	r.forget()
 	copy(r.h, p.H)
 	r.evaluate(r.h)
 	r.phase, r.of = placed, 0

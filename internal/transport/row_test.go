@@ -3,6 +3,7 @@ package transport
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -139,6 +140,33 @@ func TestReuse(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRestoredForgetsPoints: a workspace that points have solved has the bits of a new one once another solution is restored in it.
+func TestRestoredForgetsPoints(t *testing.T) {
+	src := random.Split(41, 0)
+	p, _, q := condensedCase(&src, 8, false)
+	few := p
+	few.X = p.X[:40]
+	var r, fresh Row
+	r.Resize(len(few.X), len(q))
+	r.Load(few)
+	r.Solve(1e-9, 300, nil)
+	s := r.Keep(make([]float64, r.Room(false)), false)
+	state := NewWarm(len(q))
+	r.Resize(len(p.X), len(q))
+	r.Load(p)
+	if r.Solve(3e-5, 100, &state); r.condensed.stands != byPoints {
+		t.Fatal("not solved by points")
+	}
+	r.Restore(&s)
+	fresh.Restore(&s)
+	got, want := make([]float64, r.np), make([]float64, r.np)
+	r.Average(got, q)
+	fresh.Average(want, q)
+	if !slices.Equal(got, want) {
+		t.Errorf("T of a restored solution is %v, of a new workspace %v", got, want)
 	}
 }
 

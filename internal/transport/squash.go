@@ -30,7 +30,7 @@ const (
 	Kinds // how many there are
 )
 
-// leastDeviation is below what a row counts as constant in any unit.
+// leastDeviation is the deviation below which a row counts as constant, in any unit.
 const leastDeviation = 1e-290
 
 const logisticSlope = 1.8137993642342178 // π/√3

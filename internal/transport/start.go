@@ -61,17 +61,16 @@ func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
 	goal, limit := max(tol, r.roundingFloor()), min(maxPasses, 16)
 	if condensed {
 		r.fromThresholds(r.h, tau)
-		if r.ofPoints(ws != nil, tol) {
-			of := r.condensed.points.relative() + r.condensed.bound
-			return descent{Outcome: Outcome{Passes: 1, Error: of, Converged: true}, condensed: true, tol: tol, goal: goal, most: maxPasses}
+		if r.solvePoints() && ws != nil && r.pointsError() <= tol && r.takePoints() {
+			return descent{Outcome: Outcome{Passes: 1, Error: r.pointsError(), Converged: true}, condensed: true, tol: tol, goal: goal, most: maxPasses}
 		}
-		return r.descendFrom(tol, goal, limit, maxPasses, true)
+		return r.descend(tol, goal, limit, maxPasses, true)
 	}
 	if ws == nil || !ws.Valid {
 		r.coarse(tau)
 	}
 	r.fromThresholds(r.h, tau)
-	return r.descend(tol, goal, limit, maxPasses)
+	return r.descend(tol, goal, limit, maxPasses, false)
 }
 
 // finish ends a solve, by the damped method where s has not converged.
@@ -268,7 +267,7 @@ func (r *dual) coarse(tau []float64) {
 		tau[J] = t - f.xc
 	}
 	f.fromThresholds(f.h, tau)
-	s := f.descend(1e-6, 1e-6, 16, 16)
+	s := f.descend(1e-6, 1e-6, 16, 16, false)
 	s.run(f)
 	f.thresholds(tau, f.h)
 	for J := range tau {

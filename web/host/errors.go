@@ -2,6 +2,8 @@
 
 package host
 
+// This file tells errors of the package to JavaScript.
+
 import (
 	"errors"
 

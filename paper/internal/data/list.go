@@ -1,5 +1,7 @@
 package data
 
+// This file holds the list of the sets.
+
 import (
 	"slices"
 	"strings"

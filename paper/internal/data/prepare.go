@@ -1,5 +1,7 @@
 package data
 
+// This file makes the files of a set from what is published.
+
 import (
 	"bytes"
 	"compress/gzip"

@@ -1,5 +1,7 @@
 package survival
 
+// This file holds the Kaplan-Meier estimate, the log-rank test, and corrections for several tests.
+
 import (
 	"cmp"
 	"math"
@@ -118,18 +120,6 @@ func Holm(p []float64) []float64 {
 	for r, i := range order {
 		largest = max(largest, min(1, p[i]*float64(len(p)-r)))
 		adjusted[i] = largest
-	}
-	return adjusted
-}
-
-// BenjaminiHochberg returns adjusted p-values. If those below 0.05 are taken as findings and the
-// tests are independent, the expected share of false findings is at most 0.05.
-func BenjaminiHochberg(p []float64) []float64 {
-	order := increasing(p)
-	adjusted, least := make([]float64, len(p)), 1.0
-	for r := len(order) - 1; r >= 0; r-- {
-		least = min(least, p[order[r]]*float64(len(p))/float64(r+1))
-		adjusted[order[r]] = least
 	}
 	return adjusted
 }
