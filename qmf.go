@@ -135,7 +135,7 @@ func (c *config) settleQMF(rank int) {
 //
 // From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a bound sums
 // over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9. Transports that are
-// solved to ρ end with passes over all samples. Visits of rows in several batches take the sums over the points if the
+// solved to ρ end with passes over all samples, unless the bound is below ρ, too: with the default ρ from an ε of some 0.2 on. Visits of rows in several batches take the sums over the points if the
 // bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same accuracy. The
 // steps on q under KL take the sums in either case.
 //

@@ -99,6 +99,11 @@ func (r *Row) RatioColumns(out, q []float64, low float64) {
 		c[j] = float64(w * q[j])
 	}
 	f.columnsOf(out, func(lo, hi int, e []float64) { kernel.RowRatios(f.v[lo:hi], e, c, f.z[lo:hi], x[lo:hi], low) })
+	if f != &r.dual { // the points may have other reference potentials than the samples, and so other units W
+		for j, w := range f.w {
+			out[j] *= w / r.w[j]
+		}
+	}
 }
 
 // Tails turns what Columns filled into tail_l = Σ_i ζ_i Σ_{j>=l} M_ij.

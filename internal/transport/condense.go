@@ -125,7 +125,8 @@ func (r *dual) setPoints(f *dual, weight float64) {
 		}
 		mean := s[1] / s[0]
 		variance := s[2]/s[0] - float64(mean*mean)
-		if !(variance > flat) {
+		first, last := -half-mean, half-mean // the edges, seen from the mean
+		if !(variance > flat) || first >= 0 || last <= 0 {
 			put(p, mean, s[0])
 			continue
 		}
@@ -133,6 +134,14 @@ func (r *dual) setPoints(f *dual, weight float64) {
 		skew := third / (2 * variance)
 		root := math.Sqrt(variance + float64(skew*skew))
 		low, high := skew-root, skew+root // low·high = -variance
+		// Of samples that lie near each other at an edge the third moment has lost its digits, and a point may come to lie beyond the
+		// edge. The points then are the edge and another that leaves mean and variance as they are.
+		if low < first {
+			low, high = first, -variance/first
+		}
+		if high > last {
+			low, high = -variance/last, last
+		}
 		put(p, mean+low, s[0]*(high/(high-low)))
 		put(p, mean+high, s[0]*(-low/(high-low)))
 	}

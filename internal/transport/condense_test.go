@@ -312,6 +312,51 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	}
 }
 
+// TestCondensedFar: where the potentials range so far that E is lifted, the points have other reference potentials than the samples, from which
+// a step has moved the row. Sums of ratios over the points are in the units of the row all the same.
+func TestCondensedFar(t *testing.T) {
+	const n, m = 5000, 8
+	src := random.Split(98, 0)
+	p := Problem{X: make([]float64, n), Logits: make([]float64, m), Squash: LogisticUnit, Epsilon: 0.0058}
+	q, x := make([]float64, m), make([]float64, kernel.Pad(n))
+	for i := range n {
+		p.X[i], x[i] = math.Exp(3*normal(&src)), src.Float64()
+	}
+	for j := range q {
+		q[j] = float64(1 + j)
+	}
+	r := NewRows(1, n, m)[0]
+	r.Load(p)
+	if out := r.Solve(1e-5, 100, nil); !r.condensed.valid || r.form != lifted || !out.Converged {
+		t.Fatalf("valid %v, form %v, %+v", r.condensed.valid, r.form, out)
+	}
+	for j := range r.h { // a step
+		r.h[j] += normal(&src)
+	}
+	r.pass(r.h)
+	const low = 1e-9
+	want, got := make([]float64, m), make([]float64, m)
+	r.EachSample(func(i int, plan []float64) {
+		mean := 0.0
+		for j, share := range plan {
+			mean += share * q[j]
+		}
+		for j, share := range plan {
+			want[j] += x[i] / max(mean, low) * share
+		}
+	})
+	r.Gather(x)
+	if slices.Equal(r.gathered.w, r.w) {
+		t.Fatal("the points have the units of the row")
+	}
+	r.RatioColumns(got, q, low)
+	for j := range got {
+		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= r.condensed.bound*want[j]) {
+			t.Errorf("level %d has %v, want %v", j, got, want[j])
+		}
+	}
+}
+
 // TestTooSharpForPoints: where the bound of the points is too large, a row is solved without them.
 func TestTooSharpForPoints(t *testing.T) {
 	src := random.Split(95, 0)
@@ -392,6 +437,47 @@ func TestPoints(t *testing.T) {
 		}
 		if f.n > 2*condensedBins || f.n < 100 {
 			t.Fatalf("%d points", f.n)
+		}
+	}
+}
+
+// TestPointsOfClusters: where the samples of a bin lie near each other, and the third moment has lost its digits, the points have the mean and the
+// variance of the samples, and lie in the bin, all the same.
+func TestPointsOfClusters(t *testing.T) {
+	src := random.Split(99, 0)
+	p, _, q := condensedCase(&src, 8, false)
+	r := NewRows(1, len(p.X), len(q))[0]
+	r.Load(p)
+	if !r.condense() {
+		t.Fatal("the row is not condensed")
+	}
+	bins, f := r.bins(), r.condensed.points
+	for range 1000 {
+		const bin = 100
+		near := math.Pow(10, -5+4*src.Float64()) // how far the samples are from an edge
+		mean := (0.5 - near*(0.2+src.Float64())) * float64(src.IntN(2)*2-1)
+		variance := near * near * (0.1 + src.Float64()) / 6
+		if variance < 2e-10 { // one point is enough
+			continue
+		}
+		clear(r.condensed.sums)
+		third := mean*(3*variance+mean*mean) + 1e-14*normal(&src)
+		copy(r.condensed.sums[4*bin:], []float64{1, mean, variance + mean*mean, third})
+		r.setPoints(f, 1)
+		got := [3]float64{}
+		for i, x := range f.cx[:f.n] {
+			at := (x-bins.First)*bins.Scale - bin - 0.5
+			if !(f.a[i] > 0 && math.Abs(at) <= 0.5+1e-12) {
+				t.Fatalf("a point of weight %v at %v", f.a[i], at)
+			}
+			got[0] += f.a[i]
+			got[1] += f.a[i] * at
+			got[2] += f.a[i] * at * at
+		}
+		for k, want := range r.condensed.sums[4*bin : 4*bin+3] {
+			if !(math.Abs(got[k]-want) <= 1e-12) {
+				t.Fatalf("of samples about %v of variance %v moment %d is %v, want %v", mean, variance, k, got[k], want)
+			}
 		}
 	}
 }
