@@ -11,7 +11,8 @@ package transport
 // and for M_j/T with q >= 0, f⁗ consists of moments of levels under a tilted M times f: |f⁗| δ⁴ <= 3.3 f u⁴, and f
 // is at most e^u times as large elsewhere in the bin. So such a sum has a relative error of at most u⁴/300 ([condensed.bound]). In practice it is some thousand times
 // smaller, because a sample is shared by few neighbouring levels. A sum of M_j M_k, whose logarithm changes twice as
-// fast, has a bound 16 times as large; no condition that a solution meets depends on such a sum.
+// fast, has a bound 16 times as large; no condition that a solution meets depends on such a sum. A sum of
+// x/max(T, low) has no such bound where T meets the floor low within a bin: the ratio has a kink there.
 
 import (
 	"math"
