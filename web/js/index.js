@@ -262,7 +262,9 @@ export async function load(options) {
   const at = (name) => {
     if (url === undefined) return undefined;
     try {
-      return new URL(name, new URL(url, globalThis.location?.href));
+      const folder = new URL(url, globalThis.location?.href);
+      if (!folder.pathname.endsWith('/')) folder.pathname += '/';
+      return new URL(name, folder);
     } catch {
       throw option('url', url, 'must be an address');
     }

@@ -412,7 +412,7 @@ test('engine.wasm alone fits by NMF and QMF with any option, and says what their
     return [model.bytes, footprint, await said(() => model.reconstruct()), await said(() => model.map(2, [0.5, 1])), await said(() => model.top(given, 3)), await said(() => model.named(names(30), names(24), { matrix: 'x' }))];
   };
   rmSync(file);
-  const alone = await load({ workers: 2, url: pathToFileURL(`${half}/`) });
+  const alone = await load({ workers: 2, url: pathToFileURL(half) });
   for (const options of all) {
     const got = await ask(alone, options);
     assert.deepEqual(got, await ask(q, options), JSON.stringify(options));
