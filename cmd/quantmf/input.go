@@ -33,10 +33,10 @@ const (
   -sep CHARACTER    what stands between cells: tab, comma, semicolon, blank or a
                     character (default: guessed from the content)
   -transpose        samples are in rows
-  -format FORMAT    the format of standard input and output: tsv, csv, gct, mtx, npy
-                    or npz. Of two formats with a comma between, the first is that
-                    of input, the second that of output (default: input by its
-                    content, output tsv)
+  -format FORMAT    the format of standard input and output, and of an output whose
+                    name says none: tsv, csv, gct, mtx, npy or npz. Of two formats
+                    with a comma between, the first is that of input, the second
+                    that of output (default: input by its content, output tsv)
 `
 	matchHelp = `  -allow extra,missing
                     extra: leave out features that the model does not have;

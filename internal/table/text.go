@@ -366,7 +366,11 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	if bytes.IndexByte(text, '\r') >= 0 {
 		return r.oldMac(f)
 	}
-	if r.names < 0 && f == 0 && !r.numberLike(string(text)) {
+	switch {
+	case r.names >= 0 || f > 0 || r.numberLike(string(text)):
+	case r.Names == "none":
+		problem += "; -names none says that column 1 holds values: leave it out if column 1 names the features"
+	default:
 		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
 	}
 	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
