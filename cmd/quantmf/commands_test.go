@@ -570,6 +570,19 @@ func TestTooManyComponents(t *testing.T) {
 	}
 }
 
+// TestNamesTwice: where the model has a name twice and the matrix once, the error says so.
+func TestNamesTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const rest = "g\t2\t5\t1\nh\t1\t1\t4\n"
+	writeText(t, "x.tsv", "x\ta\tb\tc\nf\t1\t2\t3\nf\t3\t0\t2\n"+rest)
+	writeText(t, "y.tsv", "x\ta\tb\tc\nf\t1\t2\t3\n"+rest)
+	quiet(t, 0, strings.Fields("fit -method nmf -k 1 -epochs 1 -o m x.tsv")...)
+	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more often than the matrix: -allow missing`
+	if _, e := quiet(t, exitBadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e, want) {
+		t.Error(e)
+	}
+}
+
 // TestBentScales: the summary names the features that are bent, the most bent first,
 // five at most, and counts them; none of those that are nearly straight.
 func TestBentScales(t *testing.T) {

@@ -303,6 +303,9 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	var problems []string
 	if len(absent) > 0 {
 		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features), firstOf(absent))
+		if slices.ContainsFunc(absent[:min(len(absent), 3)], func(name string) bool { return slices.Contains(t.Features, name) }) {
+			text += ", a name that the model has more often than the matrix"
+		}
 		if !f.absent {
 			problems = append(problems, text)
 		} else if err := f.say(messages, t, text+"; taken for missing values"); err != nil {
