@@ -19,6 +19,7 @@ import (
 	"strings"
 	"syscall"
 
+	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/log"
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
@@ -208,6 +209,9 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	if f.Runner == "universal" && !f.given["endpoint"] {
 		return nil, nil, usageError("-runner " + f.Runner + ": give the -endpoint of its job server, too")
 	}
+	if !builtIn(f.Runner) {
+		return nil, nil, usageError("-runner " + f.Runner + ": this program has no such runner")
+	}
 	initialise(f.log)
 	folder, clean := f.store, func() {}
 	if folder == "" {
@@ -223,6 +227,16 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 		return nil, nil, err
 	}
 	return store, func() { store.Close(); clean() }, nil
+}
+
+// builtIn tells whether the program has a runner of this name. Beam has no list of them, and ends the process where a pipeline is to be
+// run by one that it does not know; but it panics where a name is registered twice.
+func builtIn(runner string) (known bool) {
+	defer func() { known = recover() != nil }()
+	sdk.RegisterRunner(runner, func(context.Context, *sdk.Pipeline) (sdk.PipelineResult, error) {
+		return nil, errors.New("there is no runner " + runner)
+	})
+	return
 }
 
 func checkLevel(level string) error {

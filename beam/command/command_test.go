@@ -142,6 +142,7 @@ func TestFaults(t *testing.T) {
 		{exitUsage, "too much", "fit a b"},
 		{exitUsage, "-method qmfq", "fit -method qmfq x"},
 		{exitUsage, "-endpoint", "fit -runner universal x"},
+		{exitUsage, "-runner nope: this program has no such runner", "fit -runner nope " + file},
 		{exitUsage, "not a whole number", "fit -m x x"},
 		{exitUsage, "-shards 400", "fit -shards 400 " + file},
 		{exitUsage, "-updates", "fit -method nmf -updates newton -loss 3 " + file},

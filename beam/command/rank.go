@@ -119,7 +119,7 @@ func parseRank(args []string) (*rankFlags, error) {
 			for _, word := range flags.Words(text) {
 				v, err := strconv.Atoi(word)
 				if err != nil {
-					return errors.New("not whole numbers between commas")
+					return errors.New("not whole numbers with commas between, such as 2,4,8")
 				}
 				*to = append(*to, v)
 			}

@@ -48,8 +48,8 @@ Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file 
 -log1p these are values of log(1+x).
 
   -o FILE           where to write (required)
-  -format FORMAT    the format of standard output: tsv, csv, gct, mtx, npy or npz
-                    (default tsv)
+  -format FORMAT    the format of standard output, and of a FILE whose name says
+                    none: tsv, csv, gct, mtx, npy or npz (default tsv)
 
 ` + limitsHelp + `
 ` + writeHelp + `

@@ -13,6 +13,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -187,7 +188,7 @@ func TestModelAndMatrix(t *testing.T) {
 		{"inspect qmf.qmf narrow.tsv", 3, `narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
 		{"report qmf.qmf samples.tsv -o -", 3, `samples.tsv: sample "q3": the model has "p3" in this place: give the matrix that was fitted`},
 		{"inspect foreign.qmf", 3, `foreign.qmf: quantmf: model file, byte 21: the file is cut within its header`},
-		{"inspect matrix.tsv", 3, `matrix.tsv: quantmf: model file, byte 0: this is no quantmf model`},
+		{"inspect matrix.tsv", 3, `matrix.tsv: quantmf: model file, byte 0: this is no quantmf model: MODEL, a file that "quantmf fit -o" wrote, comes first\n`},
 		{"inspect cut.qmf", 3, `cut.qmf: quantmf: model file, byte \d+: the file is cut`},
 		{"reconstruct flipped.qmf -o -", 3, `flipped.qmf: quantmf: model file, byte \d+: section .... is damaged`},
 		{"inspect none.qmf", 3, `none.qmf: `},
@@ -202,11 +203,12 @@ func TestModelAndMatrix(t *testing.T) {
 		{"convert matrix.tsv", 2, `no OUT given`},
 		{"convert none.tsv -", 3, `none.tsv`},
 		{"convert matrix.tsv no/x.csv", 1, `cannot write no/x.csv`},
-		{"rank matrix.tsv -k 2,x", 2, `-k 2,x: not whole numbers between commas`},
+		{"rank matrix.tsv -k 2,x", 2, `-k 2,x: not whole numbers with commas between, such as 2,4,8`},
 		{"rank matrix.tsv -k 0", 2, `rank: -k 0: must be at least 1`},
 		{"rank matrix.tsv -share 0.9", 2, `-share 0.9: must be above 0 and at most 0.5`},
 		{"rank matrix.tsv -repeats 0", 2, `-repeats 0: must be at least 1`},
 		{"rank matrix.tsv -method nmf -m 4", 2, `-m 4: -method nmf has no use for it`},
+		{"fit -sep ; matrix.tsv", 3, `matrix.tsv:1: only one column was found: no ";" stands between cells, as -sep or a line sep= says: leave that out\n`},
 		{"rank hole.tsv", 3, `"NA" is a missing value: give -missing`},
 		{"fit -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -checkpoint - matrix.tsv", 2, `-checkpoint -: must be a file`},
@@ -552,6 +554,32 @@ func TestHelpOfAll(t *testing.T) {
 		if o.Name != "workers" && !strings.Contains(rankUsage, "-"+o.Name) {
 			t.Errorf("rank -h does not say -%s", o.Name)
 		}
+	}
+}
+
+// TestTooManyComponents: the summary warns of a rank at which a product can be any matrix of this size.
+func TestTooManyComponents(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeText(t, "x.tsv", "x\ta\tb\tc\n"+"f\t1\t2\t3\ng\t2\t5\t1\nh\t1\t1\t4\ni\t3\t0\t2\n")
+	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is: take a -k far below 3\n"
+	for _, k := range []int{2, 3} {
+		warned := k == 3
+		if _, e := quiet(t, 0, "fit", "-method", "nmf", "-k", strconv.Itoa(k), "-epochs", "1", "x.tsv"); strings.Contains(e, warning) != warned {
+			t.Errorf("-k %d: got %s", k, e)
+		}
+	}
+}
+
+// TestNamesTwice: where the model has a name twice and the matrix once, the error says so.
+func TestNamesTwice(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const rest = "g\t2\t5\t1\nh\t1\t1\t4\n"
+	writeText(t, "x.tsv", "x\ta\tb\tc\nf\t1\t2\t3\nf\t3\t0\t2\n"+rest)
+	writeText(t, "y.tsv", "x\ta\tb\tc\nf\t1\t2\t3\n"+rest)
+	quiet(t, 0, strings.Fields("fit -method nmf -k 1 -epochs 1 -o m x.tsv")...)
+	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more often than the matrix: -allow missing`
+	if _, e := quiet(t, exitBadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e, want) {
+		t.Error(e)
 	}
 }
 

@@ -170,7 +170,7 @@ func (l *wholeList) Set(s string) error {
 	for _, part := range strings.Split(s, ",") {
 		v, err := strconv.Atoi(strings.TrimSpace(part))
 		if err != nil {
-			return errors.New("not whole numbers between commas")
+			return errors.New("not whole numbers with commas between, such as 2,4,8")
 		}
 		*l = append(*l, v)
 	}

@@ -33,10 +33,10 @@ const (
   -sep CHARACTER    what stands between cells: tab, comma, semicolon, blank or a
                     character (default: guessed from the content)
   -transpose        samples are in rows
-  -format FORMAT    the format of standard input and output: tsv, csv, gct, mtx, npy
-                    or npz. Of two formats with a comma between, the first is that
-                    of input, the second that of output (default: input by its
-                    content, output tsv)
+  -format FORMAT    the format of standard input and output, and of an output whose
+                    name says none: tsv, csv, gct, mtx, npy or npz. Of two formats
+                    with a comma between, the first is that of input, the second
+                    that of output (default: input by its content, output tsv)
 `
 	matchHelp = `  -allow extra,missing
                     extra: leave out features that the model does not have;
@@ -303,6 +303,9 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	var problems []string
 	if len(absent) > 0 {
 		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features), firstOf(absent))
+		if slices.ContainsFunc(absent[:min(len(absent), 3)], func(name string) bool { return slices.Contains(t.Features, name) }) {
+			text += ", a name that the model has more often than the matrix"
+		}
 		if !f.absent {
 			problems = append(problems, text)
 		} else if err := f.say(messages, t, text+"; taken for missing values"); err != nil {

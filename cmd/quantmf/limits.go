@@ -27,9 +27,10 @@ const limitsHelp = `  -max-memory SIZE  refuse what needs more, such as 500MB, w
                     (default 8GiB)
   -progress auto|plain|json|none
                     what is told on standard error: auto: one line rewritten on a
-                    terminal, elsewhere only the result; plain: a line for each part
-                    of the work; json: an object for each; none: only warnings and
-                    what was found (default auto)
+                    terminal, elsewhere up to ten lines of what is counted, from two
+                    seconds on; plain: a line for each part of the work; json: an
+                    object for each; none: only what was found, and warnings of what
+                    may be wrong in how the matrix was read (default auto)
 `
 
 func (l *limits) flags(set *flag.FlagSet) {

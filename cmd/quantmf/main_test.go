@@ -234,7 +234,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	most := slices.Index(telling, slices.Max(telling))
 	for _, want := range []string{
 		fmt.Sprintf("a loss of %.4g ", m.History[4]), fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
-		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]), "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
+		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]), "; named are those that are also well explained)", "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
 	} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("summary lacks %q:\n%s", want, errOut)

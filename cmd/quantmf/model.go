@@ -144,7 +144,11 @@ func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, er
 		return nil, nil, l.allows(3*float64(len(data)), path, "allow more")
 	}
 	m, err := unmarshal(data)
-	if err != nil {
+	var bad *quantmf.FormatError
+	switch {
+	case errors.As(err, &bad) && bad.Offset == 0:
+		return nil, nil, fmt.Errorf("%s: %w: MODEL, a file that \"quantmf fit -o\" wrote, comes first", path, err)
+	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, info, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/saved"
+	shards "github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -307,6 +308,8 @@ func (f *shardFlags) inFolder(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &of) && errors.Is(err, shards.NotReduced):
+		return fmt.Errorf("%s: %w (\"quantmf shard reduce -round %d\" comes first)", f.dir, err, of.Round-1)
 	case errors.As(err, &of):
 		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err, of.Round, of.Shard)
 	}

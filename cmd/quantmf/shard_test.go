@@ -136,6 +136,9 @@ func TestShardParts(t *testing.T) {
 	if !strings.Contains(said, "not over") {
 		t.Error(said)
 	}
+	if _, said = quiet(t, exitFailed, strings.Fields("shard step -round 1 -shard 0 D")...); !strings.Contains(said, `("quantmf shard reduce -round 0" comes first)`) {
+		t.Error(said)
+	}
 	mend := regexp.MustCompile(`"quantmf (shard step -round 0 -shard 1)" makes it`)
 	quiet(t, 0, strings.Fields("shard step -shard 0 D")...)
 	_, said = quiet(t, exitFailed, "shard", "reduce", "D")

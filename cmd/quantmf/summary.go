@@ -69,6 +69,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	for _, w := range m.Warnings {
 		line("Warning", "%s", w)
 	}
+	if fewer := min(d, n); m.method != "bqmf" && m.u.Cols >= fewer {
+		line("Warning", "%s can repeat any matrix of %s × %s as it is: take a -k far below %d", counted(m.u.Cols, "component"), counted(d, "feature"), counted(n, "sample"), fewer)
+	}
 	line("Time", "%s", duration(seconds))
 	for _, f := range []struct{ path, what string }{
 		{r.modelFile, "the model: \"quantmf inspect\" prints what is in it"},
@@ -230,8 +233,12 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 	if len(names) == 0 {
 		return "none: every feature kept its scale, nearly", nil
 	}
-	return fmt.Sprintf("%s (0 keeps the scale, 1 is beyond any line; %d of %d features are at %g or above)",
-		strings.Join(names, ", "), len(order), len(bend), noteworthyBend), nil
+	named := ""
+	if goodness != nil {
+		named = "; named are those that are also well explained"
+	}
+	return fmt.Sprintf("%s (0 keeps the scale, 1 is beyond any line; %d of %d features are at %g or above%s)",
+		strings.Join(names, ", "), len(order), len(bend), noteworthyBend, named), nil
 }
 
 // transported tells whether the maps come from transports, which may fail to converge.

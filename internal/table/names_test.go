@@ -137,7 +137,8 @@ func TestFaultsOfNames(t *testing.T) {
 		o    Options
 		want string
 	}{
-		{late, Options{Names: "none"}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong into the first line and the first column; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features`},
+		{late, Options{}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong into the first line and the first column; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features`},
+		{late, Options{Names: "none"}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong into the first line and the first column; -names none says that column 1 holds values: leave it out if column 1 names the features`},
 		{"x,a\ng,1\n", Options{Names: "3"}, `in: -names "3": there are 2 columns`},
 		{"0 0\nA 0 0\n", Options{Names: "none"}, `in: the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names`},
 		{"x,a\ng,1\n", Options{Names: "0"}, `in: -names "0": no column has this heading, and it is no list of columns such as 1 or 1-3`},

@@ -295,6 +295,11 @@ func (s *source) nextLine() ([]byte, error) {
 	}
 }
 
+// open tells whether the line that was read last is the last of the content and has no end.
+func (s *source) open() bool {
+	return s.err == io.EOF && s.from == s.to && s.from > 0 && s.buf[s.from-1] != '\n'
+}
+
 func withoutReturn(line []byte) []byte {
 	for len(line) > 0 && line[len(line)-1] == '\r' {
 		line = line[:len(line)-1]

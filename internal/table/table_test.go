@@ -106,6 +106,7 @@ func TestReadFaults(t *testing.T) {
 		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n", `in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and thousands without a mark`},
 		{"commas of thousands", "x\ta\tb\ng1\t1,234,567.5\t2\n", `in:2:2: feature "g1", sample "a": "1,234,567.5" has a comma: write decimals with a point, and thousands without a mark`},
 		{"short row", "x\ta\tb\ng1\t1\t2\ng2\t3\n", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells`},
+		{"a row cut short", "x\ta\tb\ng1\t1\t2\ng2\t3", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells, or copy or download the file again if it was cut short here`},
 		{"a row of one cell", "x\ta\tb\ng1\t1\t2\ng2\n", `in:3:2: feature "g2", sample "a": this line has 1 cell, the lines before it have 3: add the missing cells`},
 		{"long row", "x\ta\tb\ng1\t1\t2\ng2\t3\t4\t5\n", `in:3:4: feature "g2": this line has 4 cells, the lines before it have 3: remove the cells that are too many`},
 		{"long header", "x\ta\tb\tc\ng1\t1\t2\n", `in:2:4: feature "g1", sample "c": this line has 3 cells, the header has 4: add the missing cells`},

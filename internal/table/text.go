@@ -227,7 +227,11 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		r.firstLine = 0 // found when it is read
 	}
 	if len(first) == 1 && (len(body) == 0 || len(body[0]) == 1) {
-		return &Error{File: r.file, Line: r.line + 1, Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"}
+		e := &Error{File: r.file, Line: r.line + 1, Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"}
+		if r.Sep != 0 {
+			e.Problem = "only one column was found: no " + quote(string(r.Sep)) + " stands between cells, as -sep or a line sep= says: leave that out"
+		}
+		return e
 	}
 	l, problem := o.layoutOf(sep, first, body)
 	if problem != "" {
@@ -362,7 +366,11 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	if bytes.IndexByte(text, '\r') >= 0 {
 		return r.oldMac(f)
 	}
-	if r.names < 0 && f == 0 && !r.numberLike(string(text)) {
+	switch {
+	case r.names >= 0 || f > 0 || r.numberLike(string(text)):
+	case r.Names == "none":
+		problem += "; -names none says that column 1 holds values: leave it out if column 1 names the features"
+	default:
 		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
 	}
 	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
@@ -376,8 +384,11 @@ func (r *textReader) ragged(line []byte) error {
 		before = fmt.Sprintf("the header has %d", len(r.roles))
 	}
 	todo := "add the missing cells"
-	if count > len(r.roles) {
+	switch {
+	case count > len(r.roles):
 		todo = "remove the cells that are too many"
+	case r.open():
+		todo += ", or copy or download the file again if it was cut short here"
 	}
 	f := min(count, len(r.roles))
 	e := r.fault(f+1, "this line has %s, %s: %s", counted(count, "cell"), before, todo)

@@ -7,6 +7,7 @@ package main
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf/web/host"
 )
@@ -19,9 +20,22 @@ func described(err error) map[string]any {
 	if option, is := e["option"].(string); is {
 		name := optionName(option)
 		e["option"] = name
-		e["message"] = "quantmf: " + name + " " + e["value"].(string) + ": " + e["bound"].(string)
+		said := name
+		if value := e["value"].(string); value != "" {
+			said += " " + value
+		}
+		e["message"] = "quantmf: " + said + ": " + e["bound"].(string)
+	}
+	if problem, is := e["problem"].(string); is {
+		e["problem"], e["message"] = inJavaScript(problem), inJavaScript(err.Error())
 	}
 	return e
+}
+
+// inJavaScript writes a text that names options with their names in JavaScript.
+func inJavaScript(text string) string {
+	text = strings.Replace(text, "WithMissingValues takes", "missingValues: true takes", 1)
+	return strings.Replace(text, "WithLoss(Frobenius) takes", "loss: 'frobenius' takes", 1)
 }
 
 // call is a call with methods that read its arguments.

@@ -139,6 +139,14 @@ func wrong(name string, v js.Value, bound string) error {
 	return &quantmf.OptionError{Option: name, Value: text(v), Bound: bound}
 }
 
+// noNumber is the error of a value where a number is wanted. A text, which may look like a number, is shown in quotation marks.
+func noNumber(name string, v js.Value, bound string) error {
+	if v.Type() == js.TypeString {
+		return &quantmf.OptionError{Option: name, Value: strconv.Quote(v.String()), Bound: bound}
+	}
+	return wrong(name, v, bound)
+}
+
 // text returns a value as JavaScript writes it.
 func text(v js.Value) string {
 	if v.Type() == js.TypeString {
@@ -154,7 +162,7 @@ func wholeOf(name string, v js.Value) (int, error) {
 			return int(f), nil
 		}
 	}
-	return 0, wrong(name, v, "must be a whole number below 2^31")
+	return 0, noNumber(name, v, "must be a whole number below 2^31")
 }
 
 func whole[O quantmf.FitOption](with func(int) O) setting {
@@ -170,7 +178,7 @@ func whole[O quantmf.FitOption](with func(int) O) setting {
 func decimal[O quantmf.FitOption](with func(float64) O) setting {
 	return func(name string, v js.Value) (quantmf.FitOption, error) {
 		if v.Type() != js.TypeNumber {
-			return nil, wrong(name, v, "must be a number")
+			return nil, noNumber(name, v, "must be a number")
 		}
 		return with(v.Float()), nil
 	}

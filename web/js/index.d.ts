@@ -325,7 +325,8 @@ export interface Quantmf {
 }
 
 export interface LoadOptions {
-  /** The folder of worker.js and the modules, which are .wasm; default that of this module. */
+  /** The address of the folder of worker.js and the modules, which are .wasm; on a page it may be relative to that of the page. Default
+   * the folder of this module. */
   url?: string | URL;
   /** The most workers; default one fewer than processors, at most 4. One starts at once, the others when calls need them. */
   workers?: number;

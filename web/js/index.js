@@ -49,8 +49,8 @@ function number(v, row, column) {
 const count = (n) => Number.isSafeInteger(n) && n >= 0;
 
 /** sized throws where a matrix has no size. */
-function sized(name, x) {
-  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, kind(x), '{rows, columns, data} or an array of rows');
+function sized(name, x, want) {
+  if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, kind(x), want);
 }
 
 /** matrix makes the engine's form of an argument, which is {rows, columns, data} or an array of rows. */
@@ -61,24 +61,24 @@ function matrix(name, x, how) {
     const data = new Float64Array(rows * columns);
     x.forEach((row, i) => {
       if (!list(row)) throw shape(`${name}, row ${i}`, kind(row), 'an array of numbers');
-      if (row.length !== columns) throw shape(`${name}, row ${i}`, `${row.length} values`, columns);
+      if (row.length !== columns) throw shape(`${name}, row ${i}`, `${row.length} values`, String(columns));
       for (let j = 0; j < columns; j++) data[i * columns + j] = number(row[j], i, j);
     });
     return { rows, columns, data: bytes(data) };
   }
-  sized(name, x);
+  sized(name, x, '{rows, columns, data} or an array of rows');
   if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
   return { rows: x.rows, columns: x.columns, data: numbers(name, x.data, how) };
 }
 
 /** content copies a file. */
-function content(name, value) {
-  if (!list(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, kind(value), 'a Uint8Array');
+function content(name, value, want = 'a Uint8Array') {
+  if (!list(value) || value.BYTES_PER_ELEMENT !== 1) throw shape(name, kind(value), want);
   return new Uint8Array(value);
 }
 
 /** blob returns a file as a Blob, which a worker reads piece by piece. */
-const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value)]));
+const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value, 'a Blob or a Uint8Array')]));
 
 /** plain makes the engine's form of an option that is a number, a word or true. */
 function plain(name, value) {
@@ -262,7 +262,9 @@ export async function load(options) {
   const at = (name) => {
     if (url === undefined) return undefined;
     try {
-      return new URL(name, new URL(url, globalThis.location?.href));
+      const folder = new URL(url, globalThis.location?.href);
+      if (!folder.pathname.endsWith('/')) folder.pathname += '/';
+      return new URL(name, folder);
     } catch {
       throw option('url', url, 'must be an address');
     }
@@ -417,7 +419,7 @@ class Quantmf {
   async estimate(x, given, how) {
     const { method = 'qmf', rank, ...options } = fields('options', given);
     const { signal } = fields('how', how);
-    sized('x', x);
+    sized('x', x, '{rows, columns, data}');
     const { rows: d, columns: n } = x;
     if (!ArrayBuffer.isView(x.data) || x.data.length !== d * n) throw shape('x', `${x.data?.length} numbers of data`, `a Float64Array of ${d}×${n}`);
     const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });

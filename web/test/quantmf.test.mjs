@@ -152,7 +152,7 @@ test('errors say what and where', async () => {
     });
   };
   await bad(q.fit(x, { rank: 3, epsilon: -1 }), OptionError, { option: 'epsilon', value: '-1', bound: 'must be 0, or from 1e-12 to 1e12' });
-  await bad(q.fit(x, { rank: 3, epsilon: '1' }), OptionError, { option: 'epsilon' });
+  await bad(q.fit(x, { rank: 3, epsilon: '1' }), OptionError, { option: 'epsilon', value: '"1"' });
   await bad(q.fit(x, { rank: 3, levels: 2.5 }), OptionError, { option: 'levels', value: '2.5' });
   await bad(q.fit(x, { rank: 3, learningRte: 1 }), OptionError, { option: 'learningRte' });
   await bad(q.fit(x, { rank: 3, start: 'rank' }), OptionError, { option: 'start', value: 'rank' });
@@ -177,13 +177,15 @@ test('errors say what and where', async () => {
     await bad(q.rank(x, { ranks: [2] }, none), OptionError, { option: 'how' });
     await bad(load(none), OptionError, { option: 'options' });
   }
-  await bad(q.estimate(null, { rank: 3 }), ShapeError, { what: 'x' });
+  await bad(q.estimate(null, { rank: 3 }), ShapeError, { what: 'x', want: '{rows, columns, data}' });
+  await bad(q.read('a,b'), ShapeError, { want: 'a Blob or a Uint8Array' });
+  await bad(q.fit(x, { rank: '3' }), OptionError, { value: '"3"' });
   await bad(q.fit(x, { rank: 3, method: 'nmf', levels: 8 }), OptionError, { option: 'levels' });
   await bad(q.softRank([1, 2], { epochs: 3 }), OptionError, {});
   const negative = { ...x, data: x.data.map((v, i) => (i === 85 ? -2 : v)) };
-  await bad(q.fit(negative, { rank: 3 }), DataError, { row: 2, column: 5, value: -2 });
+  await bad(q.fit(negative, { rank: 3 }), DataError, { row: 2, column: 5, value: -2, problem: "x must not be negative under this loss; loss: 'frobenius' takes any finite x" });
   await bad(q.fit([[1, 2], [3, '4']], { rank: 1 }), DataError, { row: 1, column: 1 });
-  await bad(q.fit([[1, 2], [3]], { rank: 1 }), ShapeError, { what: 'x, row 1' });
+  await bad(q.fit([[1, 2], [3]], { rank: 1 }), ShapeError, { what: 'x, row 1', want: '2' });
   await bad(q.fit({ rows: 2, columns: 2, data: new Float64Array(3) }, { rank: 1 }), ShapeError, { what: 'x', want: '2×2' });
   await bad(q.fit([1, 2, 3], { rank: 1 }), ShapeError, { what: 'x, row 0' });
   await bad(q.fit('1,2', { rank: 1 }), ShapeError, { what: 'x' });
@@ -197,7 +199,7 @@ test('errors say what and where', async () => {
   hurt[hurt.length >> 1] ^= 1;
   await bad(q.open(hurt), FormatError, {});
   await bad(model.transform(mixed(59, 4, 2)), ShapeError, { what: 'x' });
-  await bad(model.normalize(x), OptionError, {});
+  await bad(model.normalize(x), OptionError, { message: 'quantmf: normalize: is of models by qmfq, the only ones with maps of the data itself' });
   await bad(model.map(60, [1]), ShapeError, { got: '60' });
   await bad(model.map(0, [NaN]), DataError, { column: 0 });
   await bad(q.fit(x, { rank: 3, strict: true, maxIterations: 1 }), ConvergenceError, { iterations: 1 });
@@ -410,7 +412,7 @@ test('engine.wasm alone fits by NMF and QMF with any option, and says what their
     return [model.bytes, footprint, await said(() => model.reconstruct()), await said(() => model.map(2, [0.5, 1])), await said(() => model.top(given, 3)), await said(() => model.named(names(30), names(24), { matrix: 'x' }))];
   };
   rmSync(file);
-  const alone = await load({ workers: 2, url: pathToFileURL(`${half}/`) });
+  const alone = await load({ workers: 2, url: pathToFileURL(half) });
   for (const options of all) {
     const got = await ask(alone, options);
     assert.deepEqual(got, await ask(q, options), JSON.stringify(options));
