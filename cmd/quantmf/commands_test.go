@@ -220,7 +220,7 @@ func TestModelAndMatrix(t *testing.T) {
 		{"rank -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -resume -force -checkpoint x matrix.tsv", 2, `-force: -resume goes on from the file`},
 		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3, `fit: qmf.qmf: quantmf: model file, byte 12: `},
-		{"fit -max-memory 1kB matrix.tsv", 3, `would take more than the 0.977 KiB of memory that reading may take`},
+		{"fit -max-memory 1kB matrix.tsv", 3, `would take more than the 1000 B of memory that reading may take`},
 		{"fit -max-memory 1MB -k 30 matrix.tsv", 3, `this fit needs about \S+ MiB of memory, -max-memory allows 977 KiB`},
 		{"fit -m 1000000000 matrix.tsv", 3, `this fit needs about \S+ TiB of memory, -max-memory allows 8 GiB`},
 		{"fit -method qmfq -m 1000000 matrix.tsv", 3, `this fit needs about \S+ TiB of memory`},

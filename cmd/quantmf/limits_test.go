@@ -186,7 +186,7 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%v is %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[float64]string{1000: "0.977 KiB", 1 << 20: "1 MiB", 1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB", 3 << 40: "3 TiB"} {
+	for in, want := range map[float64]string{1: "1 B", 1000: "1000 B", 1 << 20: "1 MiB", 1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB", 3 << 40: "3 TiB"} {
 		if got := table.Size(in); got != want {
 			t.Errorf("%v bytes are %q, want %q", in, got, want)
 		}

@@ -174,8 +174,11 @@ func (s *source) take(bytes int64, what string) error {
 // give returns bytes to the account.
 func (s *source) give(bytes int64) { s.left += bytes }
 
-// Size writes a number of bytes with three digits.
+// Size writes a number of bytes with three digits, below a kibibyte as it is.
 func Size(bytes float64) string {
+	if bytes < 1<<10 {
+		return fmt.Sprintf("%.0f B", bytes)
+	}
 	units := []string{"KiB", "MiB", "GiB", "TiB"}
 	for bytes /= 1 << 10; bytes >= 999.5 && len(units) > 1; bytes /= 1 << 10 {
 		units = units[1:]
