@@ -22,7 +22,8 @@ var rowSettings = []struct {
 	name string
 	n, m int
 	eps  float64
-}{{"80x8,eps=1e-2", 80, 8, 1e-2}, {"256x16,eps=1e-1", 256, 16, 1e-1}, {"256x16,eps=1e-2", 256, 16, 1e-2}, {"256x16,eps=1e-3", 256, 16, 1e-3}, {"500x16,eps=1e-2", 500, 16, 1e-2}}
+}{{"80x8,eps=1e-2", 80, 8, 1e-2}, {"256x16,eps=1e-1", 256, 16, 1e-1}, {"256x16,eps=1e-2", 256, 16, 1e-2},
+	{"256x16,eps=1e-3", 256, 16, 1e-3}, {"500x16,eps=1e-2", 500, 16, 1e-2}}
 
 // benchRow is a row of n samples on [0,1] with m weights and quantiles.
 func benchRow(n, m int) (x, b, q, z []float64) {
@@ -117,7 +118,8 @@ func BenchmarkRow(b *testing.B) {
 			var r transport.Row
 			r.Resize(c.n, c.m)
 			np := kernel.Pad(c.n)
-			t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, c.n), make([]float64, c.m)
+			t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, c.n),
+				make([]float64, c.m)
 			copy(zeta, z)
 			for range b.N {
 				r.Load(transport.Problem{X: x, B: w, Squash: transport.None, Epsilon: c.eps})
@@ -155,7 +157,10 @@ func BenchmarkRow(b *testing.B) {
 // its gradients in x, b and q.
 func BenchmarkWarmRow(b *testing.B) {
 	for _, c := range rowSettings {
-		b.Run(c.name, func(b *testing.B) { benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, kernel.Lanes), c.eps) })
+		b.Run(c.name, func(b *testing.B) {
+			benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, kernel.Lanes),
+				c.eps)
+		})
 	}
 }
 
@@ -163,13 +168,15 @@ func BenchmarkWarmRow(b *testing.B) {
 // visits.
 func benchWarm(b *testing.B, n, m, count int, eps float64) {
 	x, w, q, z := benchRow(n, m)
-	states, t, back := make([]transport.Warm, count), make([][]float64, count), make([]transport.Cotangent, count)
+	states, t, back := make([]transport.Warm, count), make([][]float64, count),
+		make([]transport.Cotangent, count)
 	group := transport.NewGroup(transport.NewRows(count, n, m))
 	np := kernel.Pad(n)
 	zeta, dx, dq := make([]float64, np), make([]float64, n), make([]float64, m)
 	copy(zeta, z)
 	for i := range t {
-		states[i], t[i], back[i] = transport.NewWarm(m), make([]float64, np), transport.Cotangent{Z: zeta, Q: q}
+		states[i], t[i], back[i] = transport.NewWarm(m), make([]float64, np),
+			transport.Cotangent{Z: zeta, Q: q}
 	}
 	src := random.Split(1, 1)
 	near := make([][]float64, 64)
@@ -183,7 +190,8 @@ func benchWarm(b *testing.B, n, m, count int, eps float64) {
 	visit := func(k int) {
 		group.Clear()
 		for i := range t {
-			group.Add(transport.Problem{X: near[(k+i)%64], B: w, Squash: transport.None, Epsilon: eps}, &states[i], t[i], q)
+			group.Add(transport.Problem{X: near[(k+i)%64], B: w, Squash: transport.None, Epsilon: eps},
+				&states[i], t[i], q)
 		}
 		group.Solve(1e-9, 3000)
 		group.Adjoint(back)
@@ -208,7 +216,8 @@ func benchWarm(b *testing.B, n, m, count int, eps float64) {
 // is what an epoch after the first allocates.
 func BenchmarkEpoch(b *testing.B) {
 	paper := func(opts ...FitOption) []FitOption { // its start and step: Adam alone, all rows at once
-		return append(opts, WithStart(StartUniform), WithEnds(EndsPinned), WithEpsilon(0.01), WithLearningRate(0.01), WithSchedule(ScheduleConstant))
+		return append(opts, WithStart(StartUniform), WithEnds(EndsPinned), WithEpsilon(0.01),
+			WithLearningRate(0.01), WithSchedule(ScheduleConstant))
 	}
 	textbook := []FitOption{WithUpdates(UpdatesMultiplicative)} // what others have
 	for _, c := range []struct {
@@ -226,7 +235,8 @@ func BenchmarkEpoch(b *testing.B) {
 		{"NMF,6000x304x10", 6000, 304, 10, textbook, fitNMF},
 		{"NMF,2000x2000x20", 2000, 2000, 20, textbook, fitNMF},
 		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), fitQMF},
-		{"QMFQ,160x80x8,m=8,100updates", 160, 80, 8, paper(WithLevels(8), WithProjection(KLUpdates(100))), fitQMFQ},
+		{"QMFQ,160x80x8,m=8,100updates", 160, 80, 8, paper(WithLevels(8), WithProjection(KLUpdates(100))),
+			fitQMFQ},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			r := random.Split(22, c.d)
@@ -235,29 +245,31 @@ func BenchmarkEpoch(b *testing.B) {
 				x.Data[i] = math.Exp(normal(&r))
 			}
 			// The first epoch has the checks and the start with it, and is left out.
-			err := c.fit(b.Context(), x, c.k, append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
-				switch p.Epoch {
-				case 1:
-					b.ResetTimer()
-				case b.N + 1:
-					b.StopTimer()
-				}
-				return nil
-			}))...)
+			err := c.fit(b.Context(), x, c.k,
+				append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
+					switch p.Epoch {
+					case 1:
+						b.ResetTimer()
+					case b.N + 1:
+						b.StopTimer()
+					}
+					return nil
+				}))...)
 			if err != nil {
 				b.Fatal(err)
 			}
 			const epochs = 5
 			var first, last runtime.MemStats
-			err = c.fit(b.Context(), x, c.k, append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
-				switch p.Epoch {
-				case 1:
-					runtime.ReadMemStats(&first)
-				case epochs:
-					runtime.ReadMemStats(&last)
-				}
-				return nil
-			}))...)
+			err = c.fit(b.Context(), x, c.k,
+				append(c.opts, WithEpochs(epochs), WithWorkers(1), WithProgress(func(p Progress) error {
+					switch p.Epoch {
+					case 1:
+						runtime.ReadMemStats(&first)
+					case epochs:
+						runtime.ReadMemStats(&last)
+					}
+					return nil
+				}))...)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -328,10 +340,13 @@ func BenchmarkCalls(b *testing.B) {
 		{"SoftQuantile", 1, func() error { _, err := SoftQuantile(x, q, opts...); return err }},
 		{"SoftRank", 1, func() error { _, err := SoftRank(x, opts...); return err }},
 		{"SoftSort", 1, func() error { _, err := SoftSort(x, opts...); return err }},
-		{"SoftQuantiles,3levels", 1, func() error { _, err := SoftQuantiles(x, []float64{0.25, 0.5, 0.75}); return err }},
+		{"SoftQuantiles,3levels", 1,
+			func() error { _, err := SoftQuantiles(x, []float64{0.25, 0.5, 0.75}); return err }},
 		{"SoftTopK,5", 1, func() error { _, err := SoftTopK(x, 5); return err }},
-		{"SoftQuantileRows", 64, func() error { _, err := SoftQuantileRows(rows, levels, one...); return err }},
-		{"SoftQuantileRowsVJP", 64, func() error { _, _, _, err := SoftQuantileRowsVJP(rows, levels, zs, one...); return err }},
+		{"SoftQuantileRows", 64,
+			func() error { _, err := SoftQuantileRows(rows, levels, one...); return err }},
+		{"SoftQuantileRowsVJP", 64,
+			func() error { _, _, _, err := SoftQuantileRowsVJP(rows, levels, zs, one...); return err }},
 		{"Rank", 1, func() error { t.Rank(); return nil }},
 		{"Sort", 1, func() error { t.Sort(); return nil }},
 		{"Quantile", 1, func() error { _, err := t.Quantile(q); return err }},
@@ -375,15 +390,19 @@ func BenchmarkWorkers(b *testing.B) {
 			return err
 		}},
 		{"QMF", func(opts ...FitOption) error {
-			_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(15), WithStart(StartUniform))...)
+			_, err := FitQMF(context.Background(), x, 10,
+				append(opts, WithLevels(16), WithEpochs(15), WithStart(StartUniform))...)
 			return err
 		}},
 		{"QMF,EM", func(opts ...FitOption) error {
-			_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(15), WithStart(StartNMF), WithShrinkage(20))...)
+			_, err := FitQMF(context.Background(), x, 10,
+				append(opts, WithLevels(16), WithEpochs(15), WithStart(StartNMF), WithShrinkage(20))...)
 			return err
 		}},
 		{"QMFQ", func(opts ...FitOption) error {
-			_, err := FitQMFQ(context.Background(), x, 10, append(opts, WithLevels(16), WithEpochs(6), WithStart(StartUniform), WithProjection(KLUpdates(20)))...)
+			_, err := FitQMFQ(context.Background(), x, 10,
+				append(opts, WithLevels(16), WithEpochs(6), WithStart(StartUniform),
+					WithProjection(KLUpdates(20)))...)
 			return err
 		}},
 	} {
@@ -392,7 +411,12 @@ func BenchmarkWorkers(b *testing.B) {
 			for range b.N {
 				for w := 1; w <= 2; w++ {
 					var stamps []time.Time
-					err := c.fit(WithWorkers(w), WithProgress(func(Progress) error { stamps = append(stamps, time.Now()); return nil }))
+					err := c.fit(WithWorkers(w),
+						WithProgress(func(Progress) error {
+							stamps = append(stamps,
+								time.Now())
+							return nil
+						}))
 					if err != nil {
 						b.Fatal(err)
 					}
@@ -424,15 +448,18 @@ func BenchmarkLarge(b *testing.B) {
 	for _, c := range []struct {
 		n, m int
 		eps  float64
-	}{{1000, 16, 1e-2}, {3000, 16, 1e-2}, {10000, 16, 1e-2}, {30000, 16, 1e-2}, {100000, 16, 1e-2}, {100000, 16, 1e-3}, {5000, 32, 1e-2}, {5000, 32, 1e-3}} {
+	}{{1000, 16, 1e-2}, {3000, 16, 1e-2}, {10000, 16, 1e-2}, {30000, 16, 1e-2}, {100000, 16, 1e-2},
+		{100000, 16, 1e-3}, {5000, 32, 1e-2}, {5000, 32, 1e-3}} {
 		x, w, q, z := benchRow(c.n, c.m)
 		var r transport.Row
 		r.Resize(c.n, c.m)
-		t, zeta, dx := make([]float64, kernel.Pad(c.n)), make([]float64, kernel.Pad(c.n)), make([]float64, c.n)
+		t, zeta, dx := make([]float64, kernel.Pad(c.n)), make([]float64, kernel.Pad(c.n)),
+			make([]float64, c.n)
 		copy(zeta, z)
 		st := transport.NewWarm(c.m)
 		for _, warm := range []*transport.Warm{nil, &st} {
-			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" + strconv.FormatFloat(c.eps, 'g', -1, 64) + "/cold"
+			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" +
+				strconv.FormatFloat(c.eps, 'g', -1, 64) + "/cold"
 			if warm != nil {
 				name = name[:len(name)-4] + "warm"
 			}
@@ -468,9 +495,14 @@ func BenchmarkFeatures(b *testing.B) {
 			name string
 			fit  func(opts ...FitOption) error
 		}{
-			{"NMF", func(opts ...FitOption) error { _, err := FitNMF(context.Background(), x, 10, opts...); return err }},
+			{"NMF", func(opts ...FitOption) error {
+				_,
+					err := FitNMF(context.Background(), x, 10, opts...)
+				return err
+			}},
 			{"QMF", func(opts ...FitOption) error {
-				_, err := FitQMF(context.Background(), x, 10, append(opts, WithLevels(16), WithStart(StartUniform))...)
+				_, err := FitQMF(context.Background(), x, 10,
+					append(opts, WithLevels(16), WithStart(StartUniform))...)
 				return err
 			}},
 		} {

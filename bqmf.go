@@ -5,14 +5,15 @@ package quantmf
 //
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
-// by variational Bayes (internal/posterior). The scales g_i are made first, from the
-// visible values of the row alone. The maps back, T_i, are learnt last, from leave-one-out
-// predictions (internal/curve). Two corrections are added to the mean u_i·v_j of a cell. Where the noise of two rows is
-// correlated, as the noise of pixels that touch, the residuals of one row predict cells of the other (near.go of
-// internal/posterior). Where the residuals of a row are similar at samples that are alike, as where samples come in kinds,
-// they predict the cells of the row at other such samples (alike.go there). α takes components away that the data do not
-// ask for, so the rank is an upper bound. The model is fitted for two strengths γ of α, and the fit whose leave-one-out
-// predictions have the smaller loss is returned. The second fit is given up where it is behind.
+// by variational Bayes (internal/posterior). The scales g_i are made first, from the visible values of the
+// row alone. The maps back, T_i, are learnt last, from leave-one-out predictions (internal/curve). Two
+// corrections are added to the mean u_i·v_j of a cell. Where the noise of two rows is correlated, as the
+// noise of pixels that touch, the residuals of one row predict cells of the other (near.go of
+// internal/posterior). Where the residuals of a row are similar at samples that are alike, as where samples
+// come in kinds, they predict the cells of the row at other such samples (alike.go there). α takes components
+// away that the data do not ask for, so the rank is an upper bound. The model is fitted for two strengths γ
+// of α, and the fit whose leave-one-out predictions have the smaller loss is returned. The second fit is
+// given up where it is behind.
 
 import (
 	"context"
@@ -49,63 +50,63 @@ type BQMF struct {
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
 	Relevance []float64
-	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on
-	// the scale of UV, is RowNoise_i SampleNoise_j; the samples' have geometric mean 1.
-	// A row near 1 is hardly better predicted by the factors than by its mean. Two corrections may still predict it: from the
-	// residuals of rows whose noise is correlated with that of the row, and from the row's own residuals at samples that
-	// are alike. 0 for a constant row.
+	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on the scale of UV, is
+	// RowNoise_i SampleNoise_j; the samples' have geometric mean 1. A row near 1 is hardly better predicted
+	// by the factors than by its mean. Two corrections may still predict it: from the residuals of rows whose
+	// noise is correlated with that of the row, and from the row's own residuals at samples that are alike. 0
+	// for a constant row.
 	RowNoise, SampleNoise []float64
-	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own. At 1/2 the prior of U draws the
-	// relevance of each component to the mean of all, with the weight of 30 rows; at 1 it does not.
+	// Strength is γ, 1 or 1/2: how far each component has a relevance of its own. At 1/2 the prior of U draws
+	// the relevance of each component to the mean of all, with the weight of 30 rows; at 1 it does not.
 	Strength float64
-	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the visible cells from
-	// what the model says of each without it. Of the factor by which the two corrections make that smaller only the
-	// square root counts, because the corrections were chosen by the same cells.
+	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the
+	// visible cells from what the model says of each without it. Of the factor by which the two corrections
+	// make that smaller only the square root counts, because the corrections were chosen by the same cells.
 	LeaveOneOut float64
 
 	curves []curve.Curve
 	post   *posterior.Posterior
 }
 
-// strengths are the values of γ, in the order in which they are fitted. At γ = 1/2 the relevance of each component is drawn
-// to that of all by 30 pseudo-rows (internal/posterior).
+// strengths are the values of γ, in the order in which they are fitted. At γ = 1/2 the relevance of each
+// component is drawn to that of all by 30 pseudo-rows (internal/posterior).
 var strengths = [2]float64{0.5, 1}
 
-// Two strengths race. The loss that decides about giving up is the leave-one-out loss of the factors alone, over some of
-// the rows (glance). The first strength sets a mark: its loss after raceEpochs[0] epochs or at its end, whichever is the
-// larger. The second strength is given up after one of raceEpochs if its loss is then above the mark. The loss after
-// raceEpochs[0] is part of the mark because losses still fall at that time; the loss at the end is part of it because some
-// fits get worse as they settle.
+// Two strengths race. The loss that decides about giving up is the leave-one-out loss of the factors alone,
+// over some of the rows (glance). The first strength sets a mark: its loss after raceEpochs[0] epochs or at
+// its end, whichever is the larger. The second strength is given up after one of raceEpochs if its loss is
+// then above the mark. The loss after raceEpochs[0] is part of the mark because losses still fall at that
+// time; the loss at the end is part of it because some fits get worse as they settle.
 //
 // The first epochs count, where others on the completed matrix stand for them (internal/posterior).
 //
-// There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than raceLeft of
-// the first strength's loss: the loss of the factors alone then does not tell which strength is better. WithValidation
-// has no mark either.
+// There is no mark, and both strengths are fitted to their ends, where the two corrections leave less than
+// raceLeft of the first strength's loss: the loss of the factors alone then does not tell which strength is
+// better. WithValidation has no mark either.
 var raceEpochs = [2]int{6, 12}
 
 func bqmfDefaults() config {
-	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL}, restarts: len(strengths)}
+	return config{settings: settings{tolerance: 3e-3, epochs: 60, seed: 1, loss: divergence.KL},
+		restarts: len(strengths)}
 }
 
-// FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one increasing map T_i for
-// each feature. The number k of components is at most rank and at most min(d,n)-1, but at least 1; rank 0 stands for
-// min(50, d-1, n-1). Components that the data do not ask for fade, so the rank need not be chosen.
+// FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one
+// increasing map T_i for each feature. The number k of components is at most rank and at most min(d,n)-1, but
+// at least 1; rank 0 stands for min(50, d-1, n-1). Components that the data do not ask for fade, so the rank
+// need not be chosen.
 //
-// Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when
-// UV moves by less than 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt, and
-// which of two strengths of relevance is taken. The second strength is given up where it is behind after six or twelve
-// epochs.
-// Under [WithValidation] the maps are learnt after every epoch, which takes about as long.
-// Nothing is random but the cells held out. Errors: [*DataError], [*ShapeError],
-// [*OptionError]; when ctx ends or a progress function fails, the model so far with
-// an error that wraps it.
+// Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
+// 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt, and which of two
+// strengths of relevance is taken. The second strength is given up where it is behind after six or twelve
+// epochs. Under [WithValidation] the maps are learnt after every epoch, which takes about as long. Nothing is
+// random but the cells held out. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or a
+// progress function fails, the model so far with an error that wraps it.
 //
-// From 64 rows and columns on, with four fifths of the cells seen, each strength begins with at most 20 epochs of
-// 4dnk flops on the completed matrix in place of its first six. Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end
-// of either strength 5k² for each cell, 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some
-// 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied
-// into one. [MemoryOf] adds it up.
+// From 64 rows and columns on, with four fifths of the cells seen, each strength begins with at most 20
+// epochs of 4dnk flops on the completed matrix in place of its first six. Cost of an epoch: 4dnk flops, 2k²
+// for each missing cell and (d+n)k³; at the end of either strength 5k² for each cell, 4096 (n+2k) for each
+// row and 4096 k for each sample. Memory beside x: some 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of
+// which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
 func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
 	return runBQMF(ctx, x, rank, opts)
 }
@@ -136,7 +137,8 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		if err := f.best.UnmarshalBinary(past.best); err != nil {
 			return nil, past.inside(err)
 		}
-		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss || b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
+		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss ||
+			b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
 			return nil, past.state.fail("BEST", "the best model is not of this fit")
 		}
 	}
@@ -185,7 +187,8 @@ func bqmfComponents(d, n, rank int) int {
 // settleBQMF reports options that make no model of any matrix.
 func (c *config) settleBQMF() error {
 	if c.loss != divergence.KL && c.loss != divergence.Frobenius {
-		return &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)), Bound: "FitBQMF takes KL or Frobenius"}
+		return &OptionError{Option: option.Loss.String(), Value: ftoa(float64(c.loss)),
+			Bound: "FitBQMF takes KL or Frobenius"}
 	}
 	return nil
 }
@@ -203,7 +206,8 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 	}
 	d, n := x.Dims()
 	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
-		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
+		return nil, &OptionError{Option: "rank", Value: itoa(rank),
+			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
 	if !c.given.Has(option.Loss) {
@@ -239,12 +243,13 @@ type bqmfFit struct {
 	curves          []curve.Curve // of each row, its scale
 	active          []int         // rows that are not constant
 	units           []float64
-	lossUnit        float64 // the largest of units: losses are taken of x over it, so that squares neither overflow nor vanish
-	data            *posterior.Data
-	space           *svd.Subspace
-	best            *BQMF
-	mark            float64          // of raceEpochs; 0: none
-	reader          *posterior.Cells // of the last leave-one-out, whose room the next one takes
+	// the largest of units: losses are taken of x over it, so that squares neither overflow nor vanish
+	lossUnit float64
+	data     *posterior.Data
+	space    *svd.Subspace
+	best     *BQMF
+	mark     float64          // of raceEpochs; 0: none
+	reader   *posterior.Cells // of the last leave-one-out, whose room the next one takes
 }
 
 // begin makes the scales and what the fits start from. An error is that of the context or of
@@ -278,7 +283,8 @@ func (f *bqmfFit) begin(rank int) error {
 		}
 		f.units[i] = curve.UnitOf(top)
 		if err != nil || f.ctx.Err() != nil {
-			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0}, MassX: []float64{mean}}
+			f.curves[i] = curve.Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0},
+				MassX: []float64{mean}}
 			return
 		}
 		work[w].Scale(&f.curves[i], y[i*np:i*np+n], f.x.Row(i), !f.rooted)
@@ -303,11 +309,13 @@ func (f *bqmfFit) begin(rank int) error {
 		return err
 	}
 	a := len(f.active)
-	f.data = posterior.NewData(a, n, y[:a*np], func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
+	f.data = posterior.NewData(a, n, y[:a*np],
+		func(i, j int) bool { v := f.x.Row(f.active[i])[j]; return v == v })
 	f.data.Of = d
 	f.pool.Bind(f.ctx) // what a stop leaves undone nobody looks at
 	defer f.pool.Bind(nil)
-	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Pieces, func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
+	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Pieces,
+		func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
 	return f.course.report(1)
 }
 
@@ -379,8 +387,8 @@ func (s *strengthFit) tell() error {
 	return nil
 }
 
-// validate judges the state of the fit by the held-out cells, if there are any, and keeps its model if it is the best.
-// False: the context has ended, and the state is not judged.
+// validate judges the state of the fit by the held-out cells, if there are any, and keeps its model if it is
+// the best. False: the context has ended, and the state is not judged.
 func (s *strengthFit) validate() bool {
 	if s.held == nil {
 		return true
@@ -438,8 +446,8 @@ func (s *strengthFit) step() error {
 	return nil
 }
 
-// end keeps the model of the fit if it is the best so far. err is what has stopped the fit; end returns it, or the error of
-// a context that has ended meanwhile.
+// end keeps the model of the fit if it is the best so far. err is what has stopped the fit; end returns it,
+// or the error of a context that has ended meanwhile.
 func (s *strengthFit) end(err error) error {
 	m := s.judged
 	if m == nil {
@@ -466,7 +474,8 @@ type unsettled struct {
 }
 
 func (u *unsettled) Error() string {
-	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) + " epochs, wanted " + ftoa(u.tolerance)
+	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) +
+		" epochs, wanted " + ftoa(u.tolerance)
 }
 
 // better tells whether m predicts better than the best so far.
@@ -497,7 +506,8 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 	return sum / float64(f.heldOut)
 }
 
-// model returns the model of a posterior, its maps without corrections. A nil of stands for a posterior that knows nothing.
+// model returns the model of a posterior, its maps without corrections. A nil of stands for a posterior that
+// knows nothing.
 func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
 	m := &BQMF{Strength: strengths[which], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
@@ -507,7 +517,9 @@ func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, which i
 	}
 	if of == nil {
 		k := f.rank
-		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)), BV: make([]float64, n*posterior.Packed(k)),
+		m.post = &posterior.Posterior{D: d, N: n, K: k, U: make([]float64, d*k),
+			V: make([]float64, k*kernel.Pad(n)), BU: make([]float64, d*posterior.Packed(k)),
+			BV:  make([]float64, n*posterior.Packed(k)),
 			Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
 		for i, c := range m.curves {
 			if len(c.X) > 1 { // a scale has the deviation 1
@@ -548,8 +560,8 @@ func (m *BQMF) fill() {
 	}
 }
 
-// floors are shares of the mean of a row. Under KL no prediction falls below one of them, the one of the least
-// leave-one-out loss.
+// floors are shares of the mean of a row. Under KL no prediction falls below one of them, the one of the
+// least leave-one-out loss.
 var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // finish makes the model of a posterior, its maps learnt from leave-one-out
@@ -575,18 +587,20 @@ func (f *bqmfFit) finish(of func(rows []int, d int) *posterior.Posterior, which 
 			f.mark = 0
 		}
 	}
-	if corrected > 0 && (m.post.Near != nil || m.post.Alike != nil) { // the corrections count by half, see LeaveOneOut
+	// the corrections count by half, see LeaveOneOut
+	if corrected > 0 && (m.post.Near != nil || m.post.Alike != nil) {
 		loss *= math.Sqrt(factors / corrected)
 	}
 	m.LeaveOneOut = min(loss, math.MaxFloat64)
 	return m
 }
 
-// glanceRows is how many rows follow one another among those that glance looks at, at most posterior.Together.
+// glanceRows is how many rows follow one another among those that glance looks at, at most
+// posterior.Together.
 const glanceRows = 8
 
-// glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all rows where they
-// are fewer than 200. 0 when the context ends.
+// glance returns the leave-one-out loss of the factors alone over some 100 rows, evenly spread, or over all
+// rows where they are fewer than 200. 0 when the context ends.
 func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
 	var from []int
 	for k := 0; k < len(f.active); k += glanceRows {
@@ -608,8 +622,8 @@ func (f *bqmfFit) glance(fit *posterior.Fit, which int) float64 {
 // glanced tells whether glance looks at active row k.
 func (f *bqmfFit) glanced(k int) bool { return k/glanceRows%max(len(f.active)/100, 1) == 0 }
 
-// lessons calls learn for active rows k, rows of them from each of from on, with a worker's lesson for the model m. When the
-// context ends some of them are left out.
+// lessons calls learn for active rows k, rows of them from each of from on, with a worker's lesson for the
+// model m. When the context ends some of them are left out.
 func (f *bqmfFit) lessons(m *BQMF, from []int, rows int, learn func(l *lesson, k int)) {
 	work := make([]*lesson, f.pool.Workers())
 	f.pool.Bind(f.ctx)
@@ -629,8 +643,8 @@ func (f *bqmfFit) lessons(m *BQMF, from []int, rows int, learn func(l *lesson, k
 	})
 }
 
-// leastFactors returns the loss by the factors alone of the rows of glance, given that of each of them under each floor; 0 of
-// the others. It is the loss under the floor where it is least.
+// leastFactors returns the loss by the factors alone of the rows of glance, given that of each of them under
+// each floor; 0 of the others. It is the loss under the floor where it is least.
 func (f *bqmfFit) leastFactors(each [][len(floors)]float64) float64 {
 	var sums [len(floors)]float64
 	for _, losses := range each {
@@ -641,15 +655,16 @@ func (f *bqmfFit) leastFactors(each [][len(floors)]float64) float64 {
 	return slices.Min(sums[:]) * f.loss.Scale(f.lossUnit)
 }
 
-// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by neighbours or by
-// samples that are alike. It returns three leave-one-out losses: of all rows, corrections included; of the rows of glance,
-// by the factors alone; and of the rows of glance, corrections included.
+// learn learns the maps of m from leave-one-out predictions, and decides which rows are corrected by
+// neighbours or by samples that are alike. It returns three leave-one-out losses: of all rows, corrections
+// included; of the rows of glance, by the factors alone; and of the rows of glance, corrections included.
 func (f *bqmfFit) learn(m *BQMF) (loss, factors, corrected float64) {
 	a := len(f.active)
 	curves, sums := make([]*curve.Curve, a), make([]curve.Sums, a) // of the active rows
 	means := make([]float64, a)                                    // of their visible cells
-	each := make([][len(floors)]float64, a)                        // their losses under each floor: corrections included,
-	byFactors := make([][len(floors)]float64, a)                   // and by the factors alone
+	// their losses under each floor: corrections included,
+	each := make([][len(floors)]float64, a)
+	byFactors := make([][len(floors)]float64, a) // and by the factors alone
 	var from []int
 	for k := 0; k < a; k += posterior.Together {
 		from = append(from, k)
@@ -708,7 +723,8 @@ func (m *BQMF) plain(i int) {
 	c.Slope, c.MeanX, c.MeanP, c.StepAt, c.StepTo, c.Levels = 1, 0, 0, nil, nil, curve.LevelsAt
 }
 
-// lesson is what a worker learns the map of a row in: leaveOut takes the row, correct, teach and judge go on with it.
+// lesson is what a worker learns the map of a row in: leaveOut takes the row, correct, teach and judge go on
+// with it.
 type lesson struct {
 	*bqmfFit
 	m     *BQMF
@@ -716,12 +732,13 @@ type lesson struct {
 	table curve.Table
 	curve.Learner
 
-	i, r                     int
-	c                        *curve.Curve
-	y                        []float64 // the row on its scale
-	near                     bool      // it has neighbours
-	places                   []int32   // of the visible cells
-	without, residuals, said []float64 // there: the mean of each cell without it, what is left, and what neighbours say of that
+	i, r   int
+	c      *curve.Curve
+	y      []float64 // the row on its scale
+	near   bool      // it has neighbours
+	places []int32   // of the visible cells
+	// there: the mean of each cell without it, what is left, and what neighbours say of that
+	without, residuals, said []float64
 	lows                     [len(floors)]float64
 }
 
@@ -831,8 +848,10 @@ func (l *lesson) teach() curve.Sums {
 		if x == x {
 			without := l.without[seen]
 			l.P = append(l.P, l.table.Mean(without, s))
-			a := float64(tau * post.Rho[j]) // levels are learnt with the cell left out of row and column in turn
-			l.Residual(l.c, x, l.y[j], without+(l.cells.InTurn(l.r, j, l.y[j], a)-l.cells.Without(l.r, j, l.y[j], a)), s)
+			// levels are learnt with the cell left out of row and column in turn
+			a := float64(tau * post.Rho[j])
+			l.Residual(l.c, x, l.y[j],
+				without+(l.cells.InTurn(l.r, j, l.y[j], a)-l.cells.Without(l.r, j, l.y[j], a)), s)
 			seen++
 		}
 	}
@@ -872,7 +891,8 @@ func (c *Curve) Invert(v float64) (float64, error) {
 	return w, nil
 }
 
-// eachRow calls g for every row i with the reader that has row i as its r-th, or with nil where the row is constant.
+// eachRow calls g for every row i with the reader that has row i as its r-th, or with nil where the row is
+// constant.
 func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *posterior.Cells, r, i int)) {
 	type room struct {
 		cells *posterior.Cells
@@ -903,11 +923,11 @@ func (m *BQMF) eachRow(p *pool.Pool, mass bool, g func(t *curve.Table, c *poster
 	})
 }
 
-// Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i, averaged over
-// the normal distribution of the cell on the scale of UV. The mean of that distribution is (UV)_ij plus two corrections:
-// from the residuals of rows whose noise is correlated with that of row i, and from the residuals of row i at samples that
-// are alike.
-// Cost: 5k² flops a cell, spread over GOMAXPROCS workers.
+// Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i,
+// averaged over the normal distribution of the cell on the scale of UV. The mean of that distribution is
+// (UV)_ij plus two corrections: from the residuals of rows whose noise is correlated with that of row i, and
+// from the residuals of row i at samples that are alike. Cost: 5k² flops a cell, spread over GOMAXPROCS
+// workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
 	return out
@@ -947,7 +967,10 @@ func (m *BQMF) conditional(p *pool.Pool) Mat {
 // Median returns the conditional median of every cell, d × n: what to take where
 // absolute errors count. Cost: that of Reconstruct.
 func (m *BQMF) Median() Mat {
-	return m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(0))) })
+	return m.each(func(t *curve.Table, mean,
+		dev float64) float64 {
+		return t.Back(mean + float64(dev*t.C.Bend(0)))
+	})
 }
 
 // Deviation returns the standard deviation of every cell, d × n, in the units of x. Cost: that of
@@ -977,8 +1000,14 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
 	z := elem.NormalQuantile(0.5 + float64(p/2))
-	lo = m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(-z))) })
-	hi = m.each(func(t *curve.Table, mean, dev float64) float64 { return t.Back(mean + float64(dev*t.C.Bend(z))) })
+	lo = m.each(func(t *curve.Table, mean,
+		dev float64) float64 {
+		return t.Back(mean + float64(dev*t.C.Bend(-z)))
+	})
+	hi = m.each(func(t *curve.Table, mean,
+		dev float64) float64 {
+		return t.Back(mean + float64(dev*t.C.Bend(z)))
+	})
 	return lo, hi, nil
 }
 
@@ -1052,8 +1081,8 @@ func (m *BQMF) bounds() *config {
 	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
 }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss
-// that was fitted. Where the fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
+// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
+// fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
 func (m *BQMF) Loss(x Mat) (float64, error) {
 	return LossRows(m, x)
 }
@@ -1089,9 +1118,9 @@ func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
 	return v, err
 }
 
-// Score returns the mean divergence of the observed cells of x, d × n', from what the
-// model says of them after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To
-// the cost of Transform, k² flops a cell and 4096 k a column are added.
+// Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
+// after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
+// cost of Transform, k² flops a cell and 4096 k a column are added.
 func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) { return m.score(ctx, x) }
 
 func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
@@ -1124,7 +1153,8 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			return
 		}
 		if work[w] == nil {
-			work[w] = &newSample{m: m, tables: tables, placer: base.Share(), y: make([]float64, d), variance: make([]float64, d), w: make([]float64, d), z: make([]float64, d)}
+			work[w] = &newSample{m: m, tables: tables, placer: base.Share(), y: make([]float64, d),
+				variance: make([]float64, d), w: make([]float64, d), z: make([]float64, d)}
 		}
 		s := work[w]
 		s.place(x, j)
@@ -1152,8 +1182,8 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 	return v, sum / float64(visible), nil
 }
 
-// newSample is a new sample, column j of a matrix x, and the room of a worker for it: place finds its coordinates, and loss
-// follows.
+// newSample is a new sample, column j of a matrix x, and the room of a worker for it: place finds its
+// coordinates, and loss follows.
 type newSample struct {
 	m      *BQMF
 	tables []curve.Table // of all rows, for loss
@@ -1227,11 +1257,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	p := m.post
 	switch {
 	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
-		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(), Want: "the sizes that were fitted"}
+		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(),
+			Want: "the sizes that were fitted"}
 	case !slices.Contains(strengths[:], m.Strength):
 		return nil, &DataError{Row: -1, Col: -1, Value: m.Strength, Problem: "Strength must be 0.5 or 1"}
 	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
-		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut, Problem: "LeaveOneOut must be finite and not negative"}
+		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut,
+			Problem: "LeaveOneOut must be finite and not negative"}
 	}
 	size := p.K * (p.K + 1) / 2
 	tight := func(b []float64, lines int) [][]float64 {
@@ -1246,7 +1278,8 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 	of, near := p.Near.Encode(p.N)
 	all := append(m.sections(0, 0), []section.Section{
 		section.Words("NEAR", of...), section.Floats("NEAZ", near...),
-		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...), section.Floats("NOIS", noise),
+		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...),
+		section.Floats("NOIS", noise),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
 	}...)
 	if p.Alike != nil {
@@ -1355,7 +1388,8 @@ func (f *file) readNoise(b *BQMF) error {
 			return f.fail("NOIS", "a noise of a sample is out of range")
 		}
 	}
-	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) || !(b.LeaveOneOut >= 0) {
+	if !(p.Unit >= 1/limit.Moment && p.Unit <= limit.Moment) || !slices.Contains(strengths[:], b.Strength) ||
+		!(b.LeaveOneOut >= 0) {
 		return f.fail("NOIS", "a unit, strength or loss is out of range")
 	}
 	return nil
@@ -1423,14 +1457,23 @@ func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.Unmar
 // parts are the numbers of a fit under way: those of the posterior, and the unit of ρ,
 // the last movement and the mark of the first strength.
 func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
-	within := func(numbers []float64) section.Part { return section.Within(numbers, -limit.Moment, limit.Moment) }
-	above := func(numbers []float64) section.Part { return section.Within(numbers, 1/limit.Moment, limit.Moment) }
-	return []section.Part{within(fit.U), within(fit.V), within(fit.BU), within(fit.BV), above(fit.Tau), above(fit.Rho), above(fit.Alpha), section.Within(last, 0, limit.Moment)}
+	within := func(numbers []float64) section.Part {
+		return section.Within(numbers, -limit.Moment,
+			limit.Moment)
+	}
+	above := func(numbers []float64) section.Part {
+		return section.Within(numbers, 1/limit.Moment,
+			limit.Moment)
+	}
+	return []section.Part{within(fit.U), within(fit.V), within(fit.BU), within(fit.BV), above(fit.Tau),
+		above(fit.Rho), above(fit.Alpha), section.Within(last, 0, limit.Moment)}
 }
 
 // checkpoint hands the state after an epoch to the caller.
 func (s *strengthFit) checkpoint() error {
-	state := &saved{restart: s.which, epoch: s.epoch, judge: s.judge, history: s.history, validation: s.validation, real: s.parts(s.fit, []float64{s.fit.Unit, s.fit.Moved, s.mark}), index: []uint64{uint64(s.fit.K)}}
+	state := &saved{restart: s.which, epoch: s.epoch, judge: s.judge, history: s.history,
+		validation: s.validation, real: s.parts(s.fit, []float64{s.fit.Unit, s.fit.Moved, s.mark}),
+		index: []uint64{uint64(s.fit.K)}}
 	if s.done {
 		state.steps = 1
 	}
@@ -1461,7 +1504,8 @@ func (s *strengthFit) resumeFrom(file *file, from *saved) error {
 		return file.fail("REAL", "the unit of the samples' noise is out of range")
 	}
 	s.fit.Unit, s.fit.Moved, s.mark = last[0], last[1], last[2]
-	s.epoch, s.done, s.history, s.validation, s.judge = from.epoch, from.steps == 1, from.history, from.validation, from.judge
+	s.epoch, s.done, s.history, s.validation, s.judge = from.epoch, from.steps == 1, from.history,
+		from.validation, from.judge
 	if s.held != nil && s.best != nil && s.best.Strength == strengths[s.which] {
 		s.judged = s.best
 	}

@@ -74,7 +74,8 @@ func finiteBQMF(t *testing.T, m *BQMF) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range map[string]Mat{"U": m.U, "V": m.V, "Reconstruct": m.Reconstruct(), "Median": m.Median(), "Deviation": m.Deviation(), "lo": lo, "hi": hi} {
+	for name, a := range map[string]Mat{"U": m.U, "V": m.V, "Reconstruct": m.Reconstruct(),
+		"Median": m.Median(), "Deviation": m.Deviation(), "lo": lo, "hi": hi} {
 		if err := a.checkFinite(name); err != nil {
 			t.Error(err)
 		}
@@ -84,7 +85,8 @@ func finiteBQMF(t *testing.T, m *BQMF) {
 			t.Fatal("an interval is upside down")
 		}
 	}
-	for _, v := range [][]float64{m.Relevance, m.RowNoise, m.SampleNoise, m.History, m.Validation, {m.LeaveOneOut}} {
+	for _, v := range [][]float64{m.Relevance, m.RowNoise, m.SampleNoise, m.History, m.Validation,
+		{m.LeaveOneOut}} {
 		if notFinite(v) >= 0 {
 			t.Errorf("not finite: %v", v)
 		}
@@ -138,7 +140,8 @@ func TestBQMFEdges(t *testing.T) {
 		return m
 	}
 	nan := math.NaN()
-	cases := map[string]Mat{"1x1": random(1, 1), "1x9": random(1, 9), "9x1": random(9, 1), "2x2": random(2, 2), "7x2": random(7, 2), "constant": NewMat(4, 5)}
+	cases := map[string]Mat{"1x1": random(1, 1), "1x9": random(1, 9), "9x1": random(9, 1),
+		"2x2": random(2, 2), "7x2": random(7, 2), "constant": NewMat(4, 5)}
 	flat := random(6, 8)
 	for j := range 8 {
 		flat.Set(2, j, 3)
@@ -197,7 +200,8 @@ func TestBQMFUnits(t *testing.T) {
 		}
 		in := fitBQMF(t, scaled, 0, WithMissingValues())
 		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut || in.Strength != m.Strength {
-			t.Errorf("unit %g: strength %g, by leave-one-out %g, want %g, %g", unit, in.Strength, in.LeaveOneOut/unit, m.Strength, m.LeaveOneOut)
+			t.Errorf("unit %g: strength %g, by leave-one-out %g, want %g, %g", unit, in.Strength,
+				in.LeaveOneOut/unit, m.Strength, m.LeaveOneOut)
 		}
 		r := in.Reconstruct()
 		for i, v := range r.Data {
@@ -252,10 +256,12 @@ func TestBQMFSigned(t *testing.T) {
 		t.Errorf("a row of -7 is fitted as %g, its map is %g", got, at)
 	}
 	var de *DataError
-	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err, &de) {
+	if _, err := FitBQMF(context.Background(), given, 0, WithMissingValues(), WithLoss(KL)); !errors.As(err,
+		&de) {
 		t.Errorf("KL of negative values: %v", err)
 	}
-	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}}, Masks{Repeats: 2, Seed: 1})
+	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
+		Masks{Repeats: 2, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +389,8 @@ func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := told[0]; first.Epoch != 0 || first.Done != 0 || first.Phase != PhaseEpochs || first.Loss == 0 {
+	if first := told[0]; first.Epoch != 0 || first.Done != 0 || first.Phase != PhaseEpochs ||
+		first.Loss == 0 {
 		t.Errorf("the first report is %+v", first)
 	}
 	for i, p := range told[1:] {
@@ -416,11 +423,13 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		}
 	}
 	state := func(x Mat) (s []byte) {
-		fitBQMF(t, x, 4, WithValidation(0.2), WithLoss(KL), WithEpochs(7), WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
+		fitBQMF(t, x, 4, WithValidation(0.2), WithLoss(KL), WithEpochs(7),
+			WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
 		return s
 	}
 	real := func(b []byte) []byte {
-		f, err := decodeSections(b, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		f, err := decodeSections(b, kinds.State+kinds.BQMF,
+			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -436,7 +445,8 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 			a.Data[i], b.Data[i] = math.NaN(), math.NaN()
 		}
 	}
-	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())), bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
+	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())),
+		bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
 		t.Error("hidden values touch the model")
 	}
 }
@@ -444,7 +454,9 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 func TestBQMFOptions(t *testing.T) {
 	x, _ := bent(6, 7, 1, 0, 12)
 	ctx := context.Background()
-	for _, o := range []FitOption{WithRestarts(2), WithLevels(4), WithEpsilon(0.1), WithPatience(3), WithPenalty(1), WithLearningRate(0.1), WithStart(StartNMF), WithStrict(), WithLoss(Beta(0.5)), WithBatch(3)} {
+	for _, o := range []FitOption{WithRestarts(2), WithLevels(4), WithEpsilon(0.1), WithPatience(3),
+		WithPenalty(1), WithLearningRate(0.1), WithStart(StartNMF), WithStrict(), WithLoss(Beta(0.5)),
+		WithBatch(3)} {
 		var e *OptionError
 		if _, err := FitBQMF(ctx, x, 0, o); !errors.As(err, &e) {
 			t.Errorf("%s: %v", o.setting().kind, err)
@@ -472,10 +484,12 @@ func TestBQMFOptions(t *testing.T) {
 	if _, err := m.Map(6); err == nil {
 		t.Error("a map of no row")
 	}
-	if fitBQMF(t, x, 0, WithEpochs(0)).U.Cols != 5 || m.U.Cols > 5 || fitBQMF(t, x, 3, WithEpochs(0)).U.Cols != 3 || fitBQMF(t, x, 30, WithEpochs(0)).U.Cols != 5 {
+	if fitBQMF(t, x, 0, WithEpochs(0)).U.Cols != 5 || m.U.Cols > 5 ||
+		fitBQMF(t, x, 3, WithEpochs(0)).U.Cols != 3 || fitBQMF(t, x, 30, WithEpochs(0)).U.Cols != 5 {
 		t.Error("rank 0 is min(50, d-1, n-1), another one a bound")
 	}
-	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil || fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
+	if got, err := UnmarshalModel(bqmfFile(t, m)); err != nil ||
+		fingerprint(got.Reconstruct()) != fingerprint(m.Reconstruct()) {
 		t.Errorf("UnmarshalModel: %v", err)
 	}
 }
@@ -517,11 +531,13 @@ func TestBQMFFileAndWorkers(t *testing.T) {
 	}
 }
 
-// TestBQMFFileOfAnyNumbers: with right checksums and one number changed, a file is refused, or all that its model says is finite.
+// TestBQMFFileOfAnyNumbers: with right checksums and one number changed, a file is refused, or all that its
+// model says is finite.
 func TestBQMFFileOfAnyNumbers(t *testing.T) {
 	_, given := bent(4, 6, 1, 0.1, 2)
 	b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
-	values := append(real(5e-324, 1e-200, 1, 1e29, 1e200, math.MaxFloat64, -1, -1e-320, -1e200, -math.MaxFloat64), 0, 1, 1<<40)
+	values := append(real(5e-324, 1e-200, 1, 1e29, 1e200, math.MaxFloat64, -1, -1e-320, -1e200,
+		-math.MaxFloat64), 0, 1, 1<<40)
 	refused, taken := map[string]int{}, 0
 	for _, tag := range kinds.Required(kinds.BQMF) {
 		for number := 0; ; number++ {
@@ -546,7 +562,8 @@ func TestBQMFFileOfAnyNumbers(t *testing.T) {
 				}
 				for j, x := range given.Data {
 					if x == x && !(0 <= below.Data[j] && below.Data[j] <= upTo.Data[j] && upTo.Data[j] <= 1) {
-						t.Fatalf("%s, number %d is %v: probabilities %v and %v", tag, number, math.Float64frombits(v), below.Data[j], upTo.Data[j])
+						t.Fatalf("%s, number %d is %v: probabilities %v and %v", tag, number,
+							math.Float64frombits(v), below.Data[j], upTo.Data[j])
 					}
 				}
 				finiteBQMF(t, m)
@@ -594,11 +611,14 @@ func TestBQMFConstantRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3], []float64{0, 1, 0}, 0)
-	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3], []float64{0, 1, 1}, 0)
+	closeTo(t, "the probability of less than 20, 22 and 21 where all is 21", below.Row(7)[:3],
+		[]float64{0, 1, 0}, 0)
+	closeTo(t, "the probability of at most 20, 22 and 21 where all is 21", upTo.Row(7)[:3],
+		[]float64{0, 1, 1}, 0)
 }
 
-// TestBQMFFileOfOtherLengths: a file of either loss is read back as it was; with right checksums and a section longer or shorter it is refused.
+// TestBQMFFileOfOtherLengths: a file of either loss is read back as it was; with right checksums and a
+// section longer or shorter it is refused.
 func TestBQMFFileOfOtherLengths(t *testing.T) {
 	_, given := twins(12, 40, 1, 0.9, 4)
 	for _, loss := range []Loss{KL, Frobenius} {
@@ -612,12 +632,15 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 		}
 		for _, tag := range kinds.Required(kinds.BQMF) {
 			payload := f.Payload(tag)
-			lengths := map[string][]byte{"as it was": payload, "longer": append(bytes.Clone(payload), 0, 0, 0, 0, 0, 0, 0, 0), "a byte longer": append(bytes.Clone(payload), 0)}
+			lengths := map[string][]byte{"as it was": payload,
+				"longer":        append(bytes.Clone(payload), 0, 0, 0, 0, 0, 0, 0, 0),
+				"a byte longer": append(bytes.Clone(payload), 0)}
 			if tag == "HIST" { // of an epoch more
 				delete(lengths, "longer")
 			}
 			if n := len(payload); n > 0 {
-				lengths["shorter"], lengths["a byte shorter"], lengths["empty"] = payload[:n-8], payload[:n-1], nil
+				lengths["shorter"], lengths["a byte shorter"], lengths["empty"] = payload[:n-8],
+					payload[:n-1], nil
 			}
 			for what, with := range lengths {
 				var sections []section.Section
@@ -643,7 +666,8 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 	}
 }
 
-// TestBQMFRests: a fit ends with the first epoch that moves UV by less than the tolerance, and warns where none did.
+// TestBQMFRests: a fit ends with the first epoch that moves UV by less than the tolerance, and warns where
+// none did.
 func TestBQMFRests(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
 	fit := func(epochs int) (m *BQMF, warned bool) {
@@ -667,7 +691,8 @@ func TestBQMFRests(t *testing.T) {
 	}
 }
 
-// TestBQMFBetter: of two models the one with the less loss of held-out cells is better, else the one with the less leave-one-out loss.
+// TestBQMFBetter: of two models the one with the less loss of held-out cells is better, else the one with the
+// less leave-one-out loss.
 func TestBQMFBetter(t *testing.T) {
 	of := func(loss float64, validation ...float64) *BQMF {
 		m := &BQMF{LeaveOneOut: loss}
@@ -686,12 +711,16 @@ func TestBQMFBetter(t *testing.T) {
 
 func TestBQMFResume(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
-	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)}, {WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
+	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)},
+		{WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
 		var states [][]byte
-		whole := fitBQMF(t, given, 5, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		whole := fitBQMF(t, given, 5,
+			append(opts, WithCheckpoint(1,
+				func(s []byte) error { states = append(states, s); return nil }))...)
 		want := bqmfFile(t, whole)
 		for k, s := range states {
-			f, err := decodeSections(s, kinds.State+kinds.BQMF, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+			f, err := decodeSections(s, kinds.State+kinds.BQMF,
+				[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -700,8 +729,10 @@ func TestBQMFResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := int(components[0])
-			if n := 20*(c+posterior.Packed(c)+1) + c*kernel.Pad(26) + 26*(posterior.Packed(c)+1) + c + 3; len(f.Payload("REAL")) != 8*n {
-				t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(f.Payload("REAL")), 8*n)
+			if n := 20*(c+posterior.Packed(c)+1) + c*kernel.Pad(26) + 26*(posterior.Packed(c)+1) + c +
+				3; len(f.Payload("REAL")) != 8*n {
+				t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(f.Payload("REAL")),
+					8*n)
 			}
 			if !bytes.Equal(want, bqmfFile(t, fitBQMF(t, given, 5, append(opts, WithResume(s))...))) {
 				t.Fatalf("resumed at state %d of %d: other bits", k, len(states))
@@ -711,7 +742,8 @@ func TestBQMFResume(t *testing.T) {
 			t.Errorf("%d states", len(states))
 		}
 		var o *OptionError
-		if _, err := FitBQMF(context.Background(), given, 4, append(opts, WithResume(states[2]))...); !errors.As(err, &o) {
+		if _, err := FitBQMF(context.Background(), given, 4,
+			append(opts, WithResume(states[2]))...); !errors.As(err, &o) {
 			t.Errorf("another rank: %v", err)
 		}
 	}
@@ -728,7 +760,8 @@ func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 				shared[j] = elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
 			}
 			own := elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
-			x.Set(i, j, x.At(i, j)*elem.Exp(0.8*(math.Sqrt(correlation)*shared[j]+math.Sqrt(1-correlation)*own)))
+			x.Set(i, j, x.At(i, j)*elem.Exp(0.8*(math.Sqrt(correlation)*shared[j]+
+				math.Sqrt(1-correlation)*own)))
 			if v := given.At(i, j); v == v {
 				given.Set(i, j, x.At(i, j))
 			}
@@ -760,7 +793,8 @@ func TestBQMFNeighbours(t *testing.T) {
 			t.Fatal("no rows are neighbours")
 		}
 		finiteBQMF(t, m)
-		if other := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(3)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
+		if other := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(3)); !bytes.Equal(bqmfFile(t, m),
+			bqmfFile(t, other)) {
 			t.Error("the model depends on the number of workers")
 		}
 		back := new(BQMF)
@@ -770,7 +804,8 @@ func TestBQMFNeighbours(t *testing.T) {
 		if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
 			t.Error("the file of a file is another one")
 		}
-		for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()}, "Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
+		for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()},
+			"Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
 			if !slices.Equal(pair[0].Data, pair[1].Data) {
 				t.Errorf("%s of the file is another one", name)
 			}
@@ -792,12 +827,13 @@ func TestBQMFNeighbours(t *testing.T) {
 		}
 	}
 	if missed[1] > 0.8*missed[0] {
-		t.Errorf("hidden cells are missed by %g where twins say what they are, by %g otherwise", missed[1], missed[0])
+		t.Errorf("hidden cells are missed by %g where twins say what they are, by %g otherwise", missed[1],
+			missed[0])
 	}
 }
 
-// circle has samples on a circle, of which most rows are one wave and every third has a length of its own, so that no other row says what
-// it is; and a copy with a tenth of the cells hidden.
+// circle has samples on a circle, of which most rows are one wave and every third has a length of its own, so
+// that no other row says what it is; and a copy with a tenth of the cells hidden.
 func circle(d, n int, seed uint64) (x, given Mat) {
 	src := random.Split(seed, 12)
 	angle := make([]float64, n)
@@ -811,7 +847,8 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 			waves = 1.5 + 0.4*float64(i/3)
 		}
 		for j, a := range angle {
-			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+0.1*elem.NormalQuantile(math.Max(src.Float64(), 1e-12))))
+			x.Set(i, j, elem.Exp(math.Sin(float64(waves*a)+phase)+
+				0.1*elem.NormalQuantile(math.Max(src.Float64(), 1e-12))))
 		}
 	}
 	given = x.Clone()
@@ -823,8 +860,9 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 	return x, given
 }
 
-// Where rows bend along the samples, samples that are alike say what factors too few cannot. Models that have that
-// come back from their files as they were, and have the same bits for any number of workers; hidden values touch nothing.
+// Where rows bend along the samples, samples that are alike say what factors too few cannot. Models that have
+// that come back from their files as they were, and have the same bits for any number of workers; hidden
+// values touch nothing.
 func TestBQMFAlike(t *testing.T) {
 	x, given := circle(24, 200, 3)
 	m := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(1))
@@ -868,7 +906,8 @@ func TestBQMFAlike(t *testing.T) {
 		t.Errorf("80 %% intervals hold %.3f", in)
 	}
 	for _, workers := range []int{3, 8} {
-		if other := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(workers)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
+		if other := fitBQMF(t, given, 2, WithMissingValues(),
+			WithWorkers(workers)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
 			t.Errorf("another model of %d workers", workers)
 		}
 	}
@@ -884,7 +923,8 @@ func TestBQMFAlike(t *testing.T) {
 	} else if got, has, err := Section(data, "name"); err != nil || !has || string(got) != "abc" {
 		t.Errorf("a section of one's own: %q, %v, %v", got, has, err)
 	}
-	for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()}, "Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
+	for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()},
+		"Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
 		if !slices.Equal(pair[0].Data, pair[1].Data) {
 			t.Errorf("%s of the file is another one", name)
 		}
@@ -918,7 +958,8 @@ func TestBQMFAlike(t *testing.T) {
 			held.Data[i] *= 1.001 // the best epoch stays
 		}
 	}
-	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(12)), fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(12))
+	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(12)),
+		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(12))
 	if a.post.Alike == nil || !slices.Equal(a.post.V, b.post.V) {
 		t.Fatal("the fits are not of one state")
 	}
@@ -942,7 +983,9 @@ func FuzzBQMFFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D), Left: make([]float64, m.post.D), Z: slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K)}, m.post.D)}
+	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D),
+		Left: make([]float64, m.post.D),
+		Z:    slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K)}, m.post.D)}
 	m.post.Near.Of[1] = []posterior.Neighbour{{Row: 0, Weight: 0.5}, {Row: 2, Weight: -1}}
 	for i := range m.post.Near.Left {
 		m.post.Near.Left[i] = 1
@@ -985,7 +1028,8 @@ func FuzzBQMFFile(f *testing.F) {
 			}
 			return
 		}
-		for name, a := range map[string]Mat{"Reconstruct": got.Reconstruct(), "Median": got.Median(), "Deviation": got.Deviation()} {
+		for name, a := range map[string]Mat{"Reconstruct": got.Reconstruct(), "Median": got.Median(),
+			"Deviation": got.Deviation()} {
 			if err := a.checkFinite(name); err != nil {
 				t.Fatal(err)
 			}
@@ -1095,8 +1139,10 @@ func TestBQMFIntervalsHold(t *testing.T) {
 					case a >= from && a <= to:
 						hold[k]++
 					}
-					if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside && a > from+1e-9 && b < to-1e-9 {
-						t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name, x.Data[i], a, b, lo.Data[i], hi.Data[i], p)
+					if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside &&
+						a > from+1e-9 && b < to-1e-9 {
+						t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name,
+							x.Data[i], a, b, lo.Data[i], hi.Data[i], p)
 					}
 				}
 			}
@@ -1181,7 +1227,8 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ahead < 1 && (epochs != raceEpochs[0] || f.best != first) || ahead > 1 && epochs <= raceEpochs[1] {
-			t.Errorf("the first strength at %g of the second: %d epochs, the model has %g", ahead, epochs, f.best.Strength)
+			t.Errorf("the first strength at %g of the second: %d epochs, the model has %g", ahead, epochs,
+				f.best.Strength)
 		}
 	}
 	const file = "../shared/data/tcga-laml/exp.tsv.gz"
@@ -1224,11 +1271,13 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 		}
 	}
 	if given, best := hidden(f.finish(second.Lend, 1)), hidden(f.best); given < best {
-		t.Errorf("hidden cells have a loss of %g by the strength that was given up, %g by the model's", given, best)
+		t.Errorf("hidden cells have a loss of %g by the strength that was given up, %g by the model's", given,
+			best)
 	}
 }
 
-// pictures returns n pictures of size × size pixels, sums of bumps at random places and noise that pixels which touch share, a tenth hidden.
+// pictures returns n pictures of size × size pixels, sums of bumps at random places and noise that pixels
+// which touch share, a tenth hidden.
 func pictures(size, n int) Mat {
 	src := random.Split(3, 4)
 	const bumps = 8
@@ -1240,11 +1289,13 @@ func pictures(size, n int) Mat {
 		}
 		var at [bumps][3]float64 // two coordinates and the height
 		for b := range at {
-			at[b] = [3]float64{src.Float64() * float64(size), src.Float64() * float64(size), 1 + src.Float64()}
+			at[b] = [3]float64{src.Float64() * float64(size), src.Float64() * float64(size),
+				1 + src.Float64()}
 		}
 		for p := range size {
 			for q := range size {
-				v := 10 + 0.05*(white[p*(size+1)+q]+white[p*(size+1)+q+1]+white[(p+1)*(size+1)+q]+white[(p+1)*(size+1)+q+1])
+				v := 10 + 0.05*(white[p*(size+1)+q]+white[p*(size+1)+q+1]+white[(p+1)*(size+1)+q]+
+					white[(p+1)*(size+1)+q+1])
 				for _, b := range at {
 					y, z := float64(p)-b[0], float64(q)-b[1]
 					v += b[2] * elem.Exp(-(y*y+z*z)/float64(2*size))
@@ -1261,8 +1312,8 @@ func pictures(size, n int) Mat {
 	return x
 }
 
-// Of pictures the factors alone say little of a pixel beside the pixels that touch it. So there is no mark, both strengths are fitted
-// to their ends, and the strength is taken that predicts hidden cells better.
+// Of pictures the factors alone say little of a pixel beside the pixels that touch it. So there is no mark,
+// both strengths are fitted to their ends, and the strength is taken that predicts hidden cells better.
 func TestBQMFFitsBothStrengthsOfPictures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("two strengths to their ends, twice")
@@ -1302,7 +1353,8 @@ func TestBQMFFitsBothStrengthsOfPictures(t *testing.T) {
 	}
 	m := fitBQMF(t, y, 0, WithMissingValues())
 	if better := strengths[slices.Index(losses[:], slices.Min(losses[:]))]; m.Strength != better {
-		t.Errorf("the model has strength %g; the losses of hidden cells are %g for %g", m.Strength, losses, strengths)
+		t.Errorf("the model has strength %g; the losses of hidden cells are %g for %g", m.Strength, losses,
+			strengths)
 	}
 }
 
@@ -1320,12 +1372,14 @@ func TestBQMFTellsItsStart(t *testing.T) {
 	}
 	start := 0
 	for start < len(seen) && seen[start].Phase == PhaseFactors {
-		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 4 || start > 0 && p.Done <= seen[start-1].Done {
+		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 4 || start > 0 &&
+			p.Done <= seen[start-1].Done {
 			t.Errorf("report %d: %+v", start, p)
 		}
 		start++
 	}
-	if start != 5 || seen[0].Done != 0 || seen[start-1].Done != 1 { // at once, behind each 256 rows, and at the end
+	// at once, behind each 256 rows, and at the end
+	if start != 5 || seen[0].Done != 0 || seen[start-1].Done != 1 {
 		t.Errorf("%d reports of the start: %+v", start, seen[:start])
 	}
 	for at := range start {
@@ -1345,8 +1399,9 @@ func TestBQMFTellsItsStart(t *testing.T) {
 	}
 }
 
-// slowScore is BQMF.Score cell by cell: the equations of package posterior for a new column, with all else as it was fitted, in dense
-// matrices; what rows of correlated noise and samples that are alike say of the cell; and T_i averaged over its normal distribution.
+// slowScore is BQMF.Score cell by cell: the equations of package posterior for a new column, with all else as
+// it was fitted, in dense matrices; what rows of correlated noise and samples that are alike say of the cell;
+// and T_i averaged over its normal distribution.
 func slowScore(m *BQMF, x Mat) (score float64) {
 	p, k := m.post, m.post.K
 	cells := 0.0
@@ -1447,7 +1502,8 @@ func slowScore(m *BQMF, x Mat) (score float64) {
 			}
 			t := 0.0
 			for h, e := range curve.Nodes {
-				t += curve.NodeWeights[h] * slowLine(mean[i]+said/math.Sqrt(p.Tau[i]*rho)+left*math.Sqrt(variance)*e, c.Y, c.X)
+				t += curve.NodeWeights[h] * slowLine(mean[i]+said/math.Sqrt(p.Tau[i]*rho)+
+					left*math.Sqrt(variance)*e, c.Y, c.X)
 			}
 			score += m.loss.Divergence(x.At(i, j), c.Correct(t))
 		}
@@ -1493,7 +1549,8 @@ func slowInverse(a [][]float64) [][]float64 {
 	return inverse
 }
 
-// scoredAsSlowly holds Score to slowScore for a few of the columns of x, where cells may be missing also with most of them missing.
+// scoredAsSlowly holds Score to slowScore for a few of the columns of x, where cells may be missing also with
+// most of them missing.
 func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
 	t.Helper()
 	few, src := NewMat(x.Rows, 9), random.Split(3, 21)

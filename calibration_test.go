@@ -16,7 +16,8 @@ import (
 // BenchmarkAbreast times a row as a fit visits it, as many abreast as there may be, or
 // as the name says.
 func BenchmarkAbreast(b *testing.B) {
-	for _, c := range []struct{ n, m, rows int }{{80, 8, 8}, {256, 16, 8}, {500, 16, 8}, {1000, 16, 8}, {1000, 32, 8}, {2000, 16, 8}, {4000, 16, 8},
+	for _, c := range []struct{ n, m, rows int }{{80, 8, 8}, {256, 16, 8}, {500, 16, 8}, {1000, 16, 8},
+		{1000, 32, 8}, {2000, 16, 8}, {4000, 16, 8},
 		{256, 8, 2}, {256, 16, 2}, {256, 8, 3}, {256, 16, 3}, {256, 8, 4}, {256, 16, 4}} {
 		name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m)
 		if c.rows < kernel.Lanes {
@@ -29,7 +30,8 @@ func BenchmarkAbreast(b *testing.B) {
 // BenchmarkWide times rows of few samples and many levels as a fit visits them.
 func BenchmarkWide(b *testing.B) {
 	for _, m := range []int{24, 32, 48, 64, 96, 120} {
-		b.Run("32x"+strconv.Itoa(m), func(b *testing.B) { benchWarm(b, 32, m, transport.Abreast(32, m, kernel.Lanes), 0.1) })
+		b.Run("32x"+strconv.Itoa(m),
+			func(b *testing.B) { benchWarm(b, 32, m, transport.Abreast(32, m, kernel.Lanes), 0.1) })
 	}
 }
 

@@ -38,24 +38,28 @@ func lognormal(d, n int) Mat {
 func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ...FitOption) error {
 	fit := func(model string, more ...FitOption) func(ctx context.Context, opts ...FitOption) error {
 		return func(ctx context.Context, opts ...FitOption) error {
-			_, _, _, _, _, err := fitAny(ctx, model, x, rank, append(append([]FitOption{}, more...), opts...)...)
+			_, _, _, _, _, err := fitAny(ctx, model, x, rank,
+				append(append([]FitOption{}, more...), opts...)...)
 			return err
 		}
 	}
 	return map[string]func(ctx context.Context, opts ...FitOption) error{
-		"NMF":             fit("NMF", WithEpochs(20)),
-		"NMF updates":     fit("NMF", WithUpdates(UpdatesMultiplicative), WithEpochs(40)),
-		"NMF validation":  fit("NMF", WithEpochs(20), WithValidation(0.1)),
-		"NMF Frobenius":   fit("NMF", WithLoss(Frobenius), WithEpochs(20)),
-		"NMF svd":         fit("NMF", WithStart(StartSVD), WithEpochs(5)),
-		"NMF beta":        fit("NMF", WithLoss(Beta(1.5)), WithEpochs(10), WithValidation(0.1)),
-		"QMF":             fit("QMF", WithEpochs(4)),
-		"QMF validation":  fit("QMF", WithEpochs(4), WithValidation(0.1), WithStart(StartScores), WithShrinkage(1)),
-		"QMF uniform":     fit("QMF", WithEpochs(4), WithStart(StartUniform), WithBatch(1<<20)),
-		"QMFQ":            fit("QMFQ", WithEpochs(3), WithStart(StartUniform), WithProjection(KLUpdates(20))),
-		"QMFQ start":      fit("QMFQ", WithEpochs(1), WithStart(StartNMF)),
-		"QMFQ validation": fit("QMFQ", WithEpochs(3), WithStart(StartUniform), WithProjection(FrobeniusUpdates(20)), WithValidation(0.1)),
-		"QMFQ svd":        fit("QMFQ", WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())),
+		"NMF":            fit("NMF", WithEpochs(20)),
+		"NMF updates":    fit("NMF", WithUpdates(UpdatesMultiplicative), WithEpochs(40)),
+		"NMF validation": fit("NMF", WithEpochs(20), WithValidation(0.1)),
+		"NMF Frobenius":  fit("NMF", WithLoss(Frobenius), WithEpochs(20)),
+		"NMF svd":        fit("NMF", WithStart(StartSVD), WithEpochs(5)),
+		"NMF beta":       fit("NMF", WithLoss(Beta(1.5)), WithEpochs(10), WithValidation(0.1)),
+		"QMF":            fit("QMF", WithEpochs(4)),
+		"QMF validation": fit("QMF", WithEpochs(4), WithValidation(0.1), WithStart(StartScores),
+			WithShrinkage(1)),
+		"QMF uniform": fit("QMF", WithEpochs(4), WithStart(StartUniform), WithBatch(1<<20)),
+		"QMFQ":        fit("QMFQ", WithEpochs(3), WithStart(StartUniform), WithProjection(KLUpdates(20))),
+		"QMFQ start":  fit("QMFQ", WithEpochs(1), WithStart(StartNMF)),
+		"QMFQ validation": fit("QMFQ", WithEpochs(3), WithStart(StartUniform),
+			WithProjection(FrobeniusUpdates(20)), WithValidation(0.1)),
+		"QMFQ svd": fit("QMFQ", WithEpochs(2), WithStart(StartUniform),
+			WithProjection(TruncatedSVD())),
 		"BQMF": func(ctx context.Context, opts ...FitOption) error {
 			_, err := FitBQMF(ctx, x, rank, append(opts, WithEpochs(3))...)
 			return err
@@ -69,7 +73,9 @@ func interruptible(x Mat, rank int) map[string]func(ctx context.Context, opts ..
 			return err
 		},
 		"HeldOut": func(ctx context.Context, _ ...FitOption) error {
-			_, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: rank, Options: []FitOption{WithEpochs(1), WithStart(StartNMF), WithShrinkage(0)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1})
+			_, err := HeldOut(ctx, x, FitQMF,
+				[]Trial{{Rank: rank, Options: []FitOption{WithEpochs(1), WithStart(StartNMF),
+					WithShrinkage(0)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1})
 			return err
 		},
 	}
@@ -130,12 +136,21 @@ func TestCancelLatency(t *testing.T) {
 	few := x
 	few.Cols = 60
 	for _, model := range []string{"NMF", "QMF", "QMFQ"} {
-		m, _, _, _, _, err := fitAny(context.Background(), model, x, 10, WithEpochs(2), WithStart(StartUniform))
+		m, _, _, _, _, err := fitAny(context.Background(), model, x, 10, WithEpochs(2),
+			WithStart(StartUniform))
 		if err != nil {
 			t.Fatal(err)
 		}
-		calls["Transform "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Transform(ctx, few); return err }
-		calls["Score "+model] = func(ctx context.Context, _ ...FitOption) error { _, err := m.Score(ctx, few); return err }
+		calls["Transform "+model] = func(ctx context.Context, _ ...FitOption) error {
+			_,
+				err := m.Transform(ctx, few)
+			return err
+		}
+		calls["Score "+model] = func(ctx context.Context, _ ...FitOption) error {
+			_,
+				err := m.Score(ctx, few)
+			return err
+		}
 	}
 	processors := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(processors)
@@ -204,9 +219,11 @@ func TestCancelLatency(t *testing.T) {
 				worst, at = took, look
 			}
 		}
-		t.Logf("%-16s %8d looks, %.1f ms between two at most (in %s), %.1f ms from the end at most (in %s)", name, whole.count,
+		t.Logf("%-16s %8d looks, %.1f ms between two at most (in %s), %.1f ms from the end at most (in %s)",
+			name, whole.count,
 			1e3*gap.Seconds(), in(whole.at), 1e3*worst.Seconds(), in(at))
-		if t.Logf("%-16s tells something after %.1f ms", name, 1e3*first.Seconds()); first > 100*time.Millisecond {
+		if t.Logf("%-16s tells something after %.1f ms", name,
+			1e3*first.Seconds()); first > 100*time.Millisecond {
 			t.Errorf("%s: tells nothing for %v", name, first)
 		}
 		if gap+worst > alone {
@@ -232,7 +249,8 @@ func TestCancelLatency(t *testing.T) {
 				return 0
 			}))
 		}
-		if t.Logf("%-16s %.1f ms from the end at most, %d processors", name, 1e3*worst.Seconds(), processors); worst > budget {
+		if t.Logf("%-16s %.1f ms from the end at most, %d processors", name, 1e3*worst.Seconds(),
+			processors); worst > budget {
 			t.Errorf("%s: goes on for %v", name, worst)
 		}
 	}
@@ -268,14 +286,22 @@ func TestLooks(t *testing.T) {
 		want        []want
 	}{
 		{"NMF", "NMF", []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
-		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))}, []want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
-		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)}, []want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
-		{"QMF", "QMF", []FitOption{WithEpochs(3)}, []want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 2*512 + 4*trialEpochs*512/8}, {PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
-		{"QMF validation", "QMF", []FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
-			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 2 * 600 / 8}}},
+		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))},
+			[]want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
+		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)},
+			[]want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
+		{"QMF", "QMF", []FitOption{WithEpochs(3)},
+			[]want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 2*512 + 4*trialEpochs*512/8},
+				{PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
+		{"QMF validation", "QMF",
+			[]FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
+			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600},
+				{PhaseEpochs, 3 * 2 * 600 / 8}}},
 		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF), WithShrinkage(0)},
-			[]want{{PhaseFactors, startNewton * groups}, {PhaseMaps, 2 * 600}, {PhaseQMF, startEpochs * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
-		{"QMFQ by singular vectors", "QMFQ", []FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
+			[]want{{PhaseFactors, startNewton * groups}, {PhaseMaps, 2 * 600},
+				{PhaseQMF, startEpochs * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
+		{"QMFQ by singular vectors", "QMFQ",
+			[]FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*40)}}},
 	} {
 		if testing.Short() && c.name == "QMFQ" {
@@ -312,7 +338,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestStoppedModels: wherever a fit is stopped, the model so far is whole: its file is read again, and all that it says is finite.
+// TestStoppedModels: wherever a fit is stopped, the model so far is whole: its file is read again, and all
+// that it says is finite.
 func TestStoppedModels(t *testing.T) {
 	x := lognormal(14, 9)
 	for j := range x.Cols {
@@ -324,19 +351,27 @@ func TestStoppedModels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, fit := range map[string]func(ctx context.Context) (Model, error){
-		"NMF": func(ctx context.Context) (Model, error) { return FitNMF(ctx, x, 2, WithEpochs(4), WithWorkers(1)) },
+		"NMF": func(ctx context.Context) (Model,
+			error) {
+			return FitNMF(ctx, x, 2, WithEpochs(4), WithWorkers(1))
+		},
 		"QMF": func(ctx context.Context) (Model, error) {
-			return FitQMF(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartNMF), WithShrinkage(0), WithWorkers(1))
+			return FitQMF(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartNMF), WithShrinkage(0),
+				WithWorkers(1))
 		},
 		"QMFQ": func(ctx context.Context) (Model, error) {
 			return FitQMFQ(ctx, x, 2, WithEpochs(2), WithLevels(4), WithStart(StartUniform), WithWorkers(1))
 		},
-		"BQMF": func(ctx context.Context) (Model, error) { return FitBQMF(ctx, x, 2, WithEpochs(3), WithWorkers(1)) },
+		"BQMF": func(ctx context.Context) (Model,
+			error) {
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithWorkers(1))
+		},
 		"BQMF, validation": func(ctx context.Context) (Model, error) {
 			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithWorkers(1))
 		},
 		"BQMF, validation, from a state": func(ctx context.Context) (Model, error) {
-			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[3]), WithWorkers(1))
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[3]),
+				WithWorkers(1))
 		},
 	} {
 		all := &looks{Context: context.Background()}
@@ -398,28 +433,31 @@ func TestPhases(t *testing.T) {
 		{"NMF", nil, []Phase{PhaseFactors, PhaseEpochs}},
 		{"NMF", []FitOption{WithStart(StartSVD)}, []Phase{PhaseFactors, PhaseEpochs}},
 		{"QMF", nil, []Phase{PhaseChoice, PhaseFactors, PhaseMaps, PhaseEpochs}},
-		{"QMF", []FitOption{WithStart(StartScores), WithShrinkage(0), WithValidation(0.1)}, []Phase{PhaseFactors, PhaseMaps, PhaseEpochs}},
+		{"QMF", []FitOption{WithStart(StartScores), WithShrinkage(0), WithValidation(0.1)},
+			[]Phase{PhaseFactors, PhaseMaps, PhaseEpochs}},
 		{"QMFQ", nil, []Phase{PhaseChoice, PhaseFactors, PhaseMaps, PhaseQMF, PhaseMaps, PhaseEpochs}},
 		{"QMFQ", []FitOption{WithStart(StartUniform)}, []Phase{PhaseFactors, PhaseMaps, PhaseEpochs}},
 	} {
 		opts := append([]FitOption{WithEpochs(3)}, c.opts...)
 		var seen []Phase
 		last := Progress{Done: 1}
-		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 2, append(opts, WithProgress(func(p Progress) error {
-			if len(seen) == 0 || p.Phase != last.Phase {
-				if len(seen) > 0 && last.Done != 1 && last.Phase != PhaseFactors {
-					t.Errorf("%s: %v ends at %v", c.model, last.Phase, last.Done)
+		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 2,
+			append(opts, WithProgress(func(p Progress) error {
+				if len(seen) == 0 || p.Phase != last.Phase {
+					if len(seen) > 0 && last.Done != 1 && last.Phase != PhaseFactors {
+						t.Errorf("%s: %v ends at %v", c.model, last.Phase, last.Done)
+					}
+					seen = append(seen, p.Phase)
+				} else if p.Done < last.Done {
+					t.Errorf("%s: %v falls from %v to %v", c.model, p.Phase, last.Done, p.Done)
 				}
-				seen = append(seen, p.Phase)
-			} else if p.Done < last.Done {
-				t.Errorf("%s: %v falls from %v to %v", c.model, p.Phase, last.Done, p.Done)
-			}
-			if !(p.Done >= 0 && p.Done <= 1) || p.Epochs != 3 || p.Rows != x.Rows || (p.Phase == PhaseEpochs) != (p.Epoch > 0) || (p.Loss > 0) != (p.Epoch > 0) {
-				t.Errorf("%s: %+v", c.model, p)
-			}
-			last = p
-			return nil
-		}))...); err != nil {
+				if !(p.Done >= 0 && p.Done <= 1) || p.Epochs != 3 || p.Rows != x.Rows ||
+					(p.Phase == PhaseEpochs) != (p.Epoch > 0) || (p.Loss > 0) != (p.Epoch > 0) {
+					t.Errorf("%s: %+v", c.model, p)
+				}
+				last = p
+				return nil
+			}))...); err != nil {
 			t.Fatal(err)
 		}
 		if !equalPhases(seen, c.want) {
@@ -431,24 +469,27 @@ func TestPhases(t *testing.T) {
 				continue
 			}
 			count, phase := -1, Phase(99)
-			m, history, _, best, _, err := fitAny(context.Background(), c.model, x, 2, append(opts, WithProgress(func(p Progress) error {
-				if p.Phase != phase {
-					count, phase = count+1, p.Phase
-				}
-				if count == at {
-					return cause
-				}
-				return nil
-			}))...)
+			m, history, _, best, _, err := fitAny(context.Background(), c.model, x, 2,
+				append(opts, WithProgress(func(p Progress) error {
+					if p.Phase != phase {
+						count, phase = count+1, p.Phase
+					}
+					if count == at {
+						return cause
+					}
+					return nil
+				}))...)
 			var s *stopped
-			if m == nil || !errors.Is(err, cause) || !errors.As(err, &s) || strings.Count(err.Error(), "stopped") != 1 || best > len(history) {
+			if m == nil || !errors.Is(err, cause) || !errors.As(err, &s) ||
+				strings.Count(err.Error(), "stopped") != 1 || best > len(history) {
 				t.Errorf("%s, an error in %v: %v", c.model, c.want[at], err)
 				continue
 			}
 			if i := notFinite(m.Reconstruct().Data); i >= 0 {
 				t.Errorf("%s, an error in %v: the model has no finite fit", c.model, c.want[at])
 			}
-			if l, err := m.Loss(x); c.model != "NMF" && (err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
+			if l, err := m.Loss(x); c.model != "NMF" &&
+				(err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
 				t.Errorf("%s, an error in %v: loss %v, %v; history %v", c.model, c.want[at], l, err, history)
 			}
 		}

@@ -81,7 +81,8 @@ func loadCases(t *testing.T) referenceFile {
 func spread(v []float64) float64 { return slices.Max(v) - slices.Min(v) }
 
 func (c *referenceCase) options(t *testing.T) []Option {
-	kinds := map[string]Squash{"logistic": SquashLogistic, "unit": SquashLogisticUnit, "arctan": SquashArctan, "none": SquashNone}
+	kinds := map[string]Squash{"logistic": SquashLogistic, "unit": SquashLogisticUnit, "arctan": SquashArctan,
+		"none": SquashNone}
 	kind, known := kinds[c.Squash]
 	if !known {
 		t.Fatalf("squash %q", c.Squash)
@@ -157,7 +158,8 @@ func TestCases(t *testing.T) {
 				if tr.Iterations != c.Iterations {
 					t.Errorf("%d iterations, want %d", tr.Iterations, c.Iterations)
 				}
-				closeTo(t, "marginal error", []float64{tr.MarginalError}, []float64{c.Marginal}, 1e-9*c.Marginal)
+				closeTo(t, "marginal error", []float64{tr.MarginalError}, []float64{c.Marginal},
+					1e-9*c.Marginal)
 				return
 			}
 			if !tr.Converged {
@@ -187,15 +189,19 @@ func TestCases(t *testing.T) {
 				{"S", gradient(tr.SortVJP(c.ZS)), c.VjpS, largest(c.ZS) * spread(c.X)},
 			} {
 				zero := 64 * u * g.scale
-				closeTo(t, "∂"+g.name+"/∂x", g.got.X, g.want.X, zero*2/c.Eps*spread(c.Y)*slope+1e-9*largest(g.want.X))
+				closeTo(t, "∂"+g.name+"/∂x", g.got.X, g.want.X,
+					zero*2/c.Eps*spread(c.Y)*slope+1e-9*largest(g.want.X))
 				closeTo(t, "∂"+g.name+"/∂y", g.got.Y, g.want.Y, zero*2/c.Eps+1e-9*largest(g.want.Y))
-				closeTo(t, "∂"+g.name+"/∂ε", []float64{g.got.Epsilon}, []float64{g.want.Eps}, zero/c.Eps+1e-9*math.Abs(g.want.Eps))
+				closeTo(t, "∂"+g.name+"/∂ε", []float64{g.got.Epsilon}, []float64{g.want.Eps},
+					zero/c.Eps+1e-9*math.Abs(g.want.Eps))
 				if g.want.Q != nil {
 					closeTo(t, "∂"+g.name+"/∂q", g.got.Q, g.want.Q, zero+1e-9*largest(g.want.Q))
 				}
 				if g.want.A != nil {
-					closeTo(t, "∂"+g.name+"/∂a", g.got.A, g.want.A, zero+u/c.Coupling*g.scale+1e-9*largest(g.want.A))
-					closeTo(t, "∂"+g.name+"/∂b", g.got.B, g.want.B, zero+u/c.Coupling*g.scale+1e-9*largest(g.want.B))
+					closeTo(t, "∂"+g.name+"/∂a", g.got.A, g.want.A,
+						zero+u/c.Coupling*g.scale+1e-9*largest(g.want.A))
+					closeTo(t, "∂"+g.name+"/∂b", g.got.B, g.want.B,
+						zero+u/c.Coupling*g.scale+1e-9*largest(g.want.B))
 					continue
 				}
 				// Levels coupled below 1e-12: no more than finite can be asked.

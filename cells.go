@@ -131,12 +131,14 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	s.partial = s.visible < d*n
 	for i, k := range s.rows {
 		if k == 0 {
-			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
+			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(),
+				Problem: "the row has no observed cell"}
 		}
 	}
 	for j := range cols {
 		if cols[j] += whole; cols[j] == 0 {
-			return nil, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
+			return nil, &DataError{Row: -1, Col: j, Value: math.NaN(),
+				Problem: "the column has no observed cell"}
 		}
 	}
 	if c.validation == 0 {
@@ -229,9 +231,10 @@ func (s *cells) row(room []float64, i int) []float64 {
 	return room
 }
 
-// nonZeros returns a function that returns the columns and the numbers that x lists of row i, as those of x'. It returns nil
-// where x does not list them, a cell is hidden, or the zeros of x are not those of x'. The caller must not write to what
-// the function returns: these are views of x, or of the given slices, which it overwrites from their start.
+// nonZeros returns a function that returns the columns and the numbers that x lists of row i, as those of x'.
+// It returns nil where x does not list them, a cell is hidden, or the zeros of x are not those of x'. The
+// caller must not write to what the function returns: these are views of x, or of the given slices, which it
+// overwrites from their start.
 func (s *cells) nonZeros() func(i int, cols []uint32, values []float64) ([]uint32, []float64) {
 	sparse, ok := s.source.(*Sparse)
 	if !ok || s.partial || s.Signed {
@@ -340,7 +343,8 @@ func (c *config) masked(x Rows) (Rows, error) {
 		return nil, err
 	}
 	if d, n := x.Dims(); d != c.mask.d || n != c.mask.n {
-		return nil, &ShapeError{What: "x", Got: sizeOf(d, n), Want: sizeOf(c.mask.d, c.mask.n) + ", as HeldOut has it"}
+		return nil, &ShapeError{What: "x", Got: sizeOf(d, n),
+			Want: sizeOf(c.mask.d, c.mask.n) + ", as HeldOut has it"}
 	}
 	return maskedRows{x, c.mask}, nil
 }
@@ -379,7 +383,8 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 // and where there are maps they are raised (factors.raise).
 func (c *config) checkInit(d, n, rank int, root float64) error {
 	// The range of the largest entry of each factor, and the bound of the entries of UV.
-	least, most, product := root*limit.LeastInit, root*limit.MostInit, min(limit.Value*root*root, limit.ProductInit)
+	least, most, product := root*limit.LeastInit, root*limit.MostInit,
+		min(limit.Value*root*root, limit.ProductInit)
 	if c.mapped {
 		most, product = elem.Exp(factorBound(c.squash, rank)), limit.ProductInit
 		least = 1 / most
@@ -405,8 +410,8 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 	return c.checkProduct(product)
 }
 
-// checkFactor reports what is wrong with the entries of an initial factor. It returns a bound of them, which is +Inf where m
-// is not one block of memory.
+// checkFactor reports what is wrong with the entries of an initial factor. It returns a bound of them, which
+// is +Inf where m is not one block of memory.
 func (c *config) checkFactor(name string, m Mat, least, most float64) (bound float64, err error) {
 	if err := m.check(name); err != nil {
 		return 0, err
@@ -419,11 +424,13 @@ func (c *config) checkFactor(name string, m Mat, least, most float64) (bound flo
 			return top, nil
 		}
 	}
-	top := DataError{Problem: "the largest of " + name + " must be 0 or from " + ftoa(least) + " to " + ftoa(most)}
+	top := DataError{Problem: "the largest of " + name + " must be 0 or from " + ftoa(least) + " to " +
+		ftoa(most)}
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
 			if v-v != 0 || v < 0 {
-				return 0, &DataError{Row: i, Col: j, Value: v, Problem: name + " must be finite and not negative"}
+				return 0, &DataError{Row: i, Col: j, Value: v,
+					Problem: name + " must be finite and not negative"}
 			}
 			if v > top.Value {
 				top.Row, top.Col, top.Value = i, j, v
@@ -436,8 +443,8 @@ func (c *config) checkFactor(name string, m Mat, least, most float64) (bound flo
 	return math.Inf(1), nil
 }
 
-// checkProduct reports initial factors whose product may have entries above most, by the largest entries of the columns of U
-// and of the rows of V.
+// checkProduct reports initial factors whose product may have entries above most, by the largest entries of
+// the columns of U and of the rows of V.
 func (c *config) checkProduct(most float64) error {
 	// raised returns what the fit raises small entries to, of count entries with the given sum.
 	raised := func(sum, count float64) float64 {
@@ -464,8 +471,9 @@ func (c *config) checkProduct(most float64) error {
 		}
 		topV = max(topV, raised(sumV, float64(c.initV.Cols)))
 		if bound += float64(topU * topV); !(bound <= most) {
-			return &DataError{Row: -1, Col: l, Value: topU, Problem: "the product of the initial factors must be at most " +
-				ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
+			return &DataError{Row: -1, Col: l, Value: topU,
+				Problem: "the product of the initial factors must be at most " +
+					ftoa(most) + ": the largest of this column of U, by that of the row of V, is too much"}
 		}
 	}
 	return nil
@@ -516,8 +524,9 @@ func (c *config) survey(x Rows) ([]extremes, error) {
 		}
 		for j, v := range row {
 			if v < top/limit.Ratio {
-				return nil, &DataError{Row: i, Col: j, Value: v, Problem: "under this loss x must be within a factor of " +
-					ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
+				return nil, &DataError{Row: i, Col: j, Value: v,
+					Problem: "under this loss x must be within a factor of " +
+						ftoa(limit.Ratio) + " of its largest value, " + ftoa(top)}
 			}
 		}
 	}
@@ -596,7 +605,8 @@ func (c *config) inward(u *unit.Units) {
 			by += float64(u.All / 2)
 		}
 		whole, frac := math.Modf(by)
-		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
+		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)),
+			limit.Penalty)
 	}
 	if tell := c.progress; tell != nil {
 		c.progress = func(p Progress) error {

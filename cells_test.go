@@ -96,7 +96,8 @@ func TestQMFQMissing(t *testing.T) {
 		t.Error("NaN was taken without being told so")
 	}
 	epochs := draws(30, 15, 8)
-	for _, o := range some([][]FitOption{nil, {WithProjection(FrobeniusUpdates(30))}, {WithStart(StartUniform)}}, 0, 1) {
+	for _, o := range some([][]FitOption{nil, {WithProjection(FrobeniusUpdates(30))},
+		{WithStart(StartUniform)}}, 0, 1) {
 		q, err := FitQMFQ(ctx, y, 5, append(o, WithMissingValues(), WithEpochs(epochs), WithLevels(8))...)
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +124,8 @@ func TestQMFQMissing(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%v: loss %.3g, hidden cells %.3g of the divergence from row means", q.projection, q.History[q.Best], ours/means)
+		t.Logf("%v: loss %.3g, hidden cells %.3g of the divergence from row means", q.projection,
+			q.History[q.Best], ours/means)
 		if len(o) == 0 && ours > 0.6*means {
 			t.Errorf("hidden cells at %v of the row means", ours/means)
 		}
@@ -169,7 +171,8 @@ func TestQMFQMissing(t *testing.T) {
 		t.Errorf("an empty column: %v", err)
 	}
 	for _, o := range []FitOption{WithMissingValues(), WithValidation(0.1)} {
-		if _, err := FitQMFQ(ctx, x, 2, WithProjection(TruncatedSVD()), o); !errors.As(err, &option) || option.Option != "WithProjection" {
+		if _, err := FitQMFQ(ctx, x, 2, WithProjection(TruncatedSVD()), o); !errors.As(err, &option) ||
+			option.Option != "WithProjection" {
 			t.Errorf("a truncated SVD with hidden cells: %v", err)
 		}
 	}
@@ -270,7 +273,8 @@ func TestUnits(t *testing.T) {
 					a, err1 := of(m.want, x)
 					b, err2 := of(got, y)
 					if b /= math.Pow(unit, beta); err1 != nil || err2 != nil || !(math.Abs(b-a) <= 1e-6*a) {
-						t.Errorf("%s, β %v, 2^%d: %s %v, want %v; %v %v", m.name, beta, e, what, b, a, err1, err2)
+						t.Errorf("%s, β %v, 2^%d: %s %v, want %v; %v %v", m.name, beta, e, what, b, a, err1,
+							err2)
 					}
 				}
 				compare("loss", func(m Model, x Mat) (float64, error) { return m.Loss(x) })
@@ -297,7 +301,8 @@ func TestFarUnits(t *testing.T) {
 				t.Fatal(err)
 			}
 			for at, e := range some([]int{-960, -560, -466, -266, 180}, 0, 4) {
-				if !long && !testing.Short() && (turn+at)%2 > 0 && (turn+at)%5 > 0 { // each loss in two or three of the units
+				// each loss in two or three of the units
+				if !long && !testing.Short() && (turn+at)%2 > 0 && (turn+at)%5 > 0 {
 					continue
 				}
 				y := timesPower(x, e)
@@ -307,13 +312,17 @@ func TestFarUnits(t *testing.T) {
 					continue
 				}
 				allFinite(t, name, got, y)
-				if back := timesPower(got.Reconstruct(), -e); !slices.Equal(back.Data, want.Reconstruct().Data) && largestDifference(back.Data, want.Reconstruct().Data) > 1e-13 {
+				if back := timesPower(got.Reconstruct(), -e); !slices.Equal(back.Data,
+					want.Reconstruct().Data) &&
+					largestDifference(back.Data, want.Reconstruct().Data) > 1e-13 {
 					t.Errorf("β %v, %s, 2^%d: another fit", l, name, e)
 				}
 				type holder interface{ common() *Factorisation }
 				a, b, unit := want.(holder).common(), got.(holder).common(), math.Exp2(float64(l)*float64(e))
 				for k, v := range append(slices.Clone(a.History), a.Validation...) {
-					if there := append(slices.Clone(b.History), b.Validation...); len(b.Validation) != len(a.Validation) || math.Abs(there[k]-v*unit) > 1e-9*v*unit+5e-324 {
+					if there := append(slices.Clone(b.History),
+						b.Validation...); len(b.Validation) != len(a.Validation) ||
+						math.Abs(there[k]-v*unit) > 1e-9*v*unit+5e-324 {
 						t.Errorf("β %v, %s, 2^%d: losses %v, want %v times %v", l, name, e, there, v, unit)
 						break
 					}
@@ -340,7 +349,8 @@ func TestFarLosses(t *testing.T) {
 		for name, fit := range fits(context.Background(), 2) {
 			told := 0.0
 			opts := func(lambda float64) []FitOption {
-				o := []FitOption{WithLoss(l), WithEpochs(5), WithProgress(func(p Progress) error { told = p.Loss; return nil })}
+				o := []FitOption{WithLoss(l), WithEpochs(5),
+					WithProgress(func(p Progress) error { told = p.Loss; return nil })}
 				if name != "QMFQ" {
 					o = append(o, WithPenalty(lambda))
 				}
@@ -361,7 +371,8 @@ func TestFarLosses(t *testing.T) {
 			if math.Abs(told-before*unit) > 1e-9*told {
 				t.Errorf("β %v, %s: progress tells of %v, want %v", l, name, told, before*unit)
 			}
-			if d := largestDifference(timesPower(got.Reconstruct(), -e).Data, want.Reconstruct().Data); d > 1e-6 {
+			if d := largestDifference(timesPower(got.Reconstruct(), -e).Data,
+				want.Reconstruct().Data); d > 1e-6 {
 				t.Errorf("β %v, %s: the penalty has another weight: the fit differs by %v", l, name, d)
 			}
 			loss, _ := got.Loss(y)
@@ -374,7 +385,8 @@ func TestFarLosses(t *testing.T) {
 			case *QMFQ:
 				history = m.History
 			}
-			if end := history[len(history)-1]; math.Abs(end-loss) > 1e-9*loss || math.Abs(history[0]) > 1e3*loss {
+			if end := history[len(history)-1]; math.Abs(end-loss) > 1e-9*loss ||
+				math.Abs(history[0]) > 1e3*loss {
 				t.Errorf("β %v, %s: History %v, Loss %v", l, name, history, loss)
 			}
 		}
@@ -413,10 +425,13 @@ func TestRowsApart(t *testing.T) {
 			g, _ := m.Goodness(y)
 			h, _ := near.Goodness(x)
 			if g[3].Explained < h[3].Explained-0.3 {
-				t.Errorf("β %v, %s: the small row is explained to %v, among its like to %v", c.l, name, g[3].Explained, h[3].Explained)
+				t.Errorf("β %v, %s: the small row is explained to %v, among its like to %v", c.l, name,
+					g[3].Explained, h[3].Explained)
 			}
 			rest := Mat{Rows: 3, Cols: y.Cols, Stride: y.Stride, Data: y.Data}
-			if _, err := HeldOut(ctx, rest, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithLoss(c.l), WithEpochs(2)}}}, Masks{Repeats: 1, Share: 0.1, Seed: 1}); err != nil {
+			if _, err := HeldOut(ctx, rest, FitQMF,
+				[]Trial{{Rank: 2, Options: []FitOption{WithLoss(c.l), WithEpochs(2)}}},
+				Masks{Repeats: 1, Share: 0.1, Seed: 1}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -470,7 +485,8 @@ func TestSignedShift(t *testing.T) {
 			sa, err1 := a.Score(ctx, x)
 			sb, err2 := b.Score(ctx, y)
 			if err1 != nil || err2 != nil || math.Abs(sa-sb) > 1e-5*sa {
-				t.Errorf("%s: new samples differ by %v, their losses are %v, %v: %v, %v", name, d, sa, sb, err1, err2)
+				t.Errorf("%s: new samples differ by %v, their losses are %v, %v: %v, %v", name, d, sa, sb,
+					err1, err2)
 			}
 		}
 	}
@@ -486,9 +502,11 @@ func TestSignedErrors(t *testing.T) {
 		says string
 	}{
 		{"NMF", func() error { _, err := FitNMF(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
-		{"NMF, Frobenius", func() error { _, err := FitNMF(ctx, x, 2, WithLoss(Frobenius)); return err }, "FitQMF"},
+		{"NMF, Frobenius", func() error { _, err := FitNMF(ctx, x, 2, WithLoss(Frobenius)); return err },
+			"FitQMF"},
 		{"QMF", func() error { _, err := FitQMF(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
-		{"QMF, 1.5", func() error { _, err := FitQMF(ctx, x, 2, WithLoss(1.5)); return err }, "WithLoss(Frobenius)"},
+		{"QMF, 1.5", func() error { _, err := FitQMF(ctx, x, 2, WithLoss(1.5)); return err },
+			"WithLoss(Frobenius)"},
 		{"QMFQ", func() error { _, err := FitQMFQ(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
 		{"HeldOut", func() error {
 			_, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 1}}, Masks{Repeats: 1, Share: 0.2, Seed: 1})
@@ -496,7 +514,8 @@ func TestSignedErrors(t *testing.T) {
 		}, "WithLoss(Frobenius)"},
 	} {
 		var data *DataError
-		if err := c.fit(); !errors.As(err, &data) || data.Row < 0 || data.Col < 0 || !strings.Contains(data.Problem, c.says) {
+		if err := c.fit(); !errors.As(err, &data) || data.Row < 0 || data.Col < 0 ||
+			!strings.Contains(data.Problem, c.says) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -527,7 +546,8 @@ func TestNearlyZero(t *testing.T) {
 		x, _ := MatOf([]float64{1, 1, v, 1}, []float64{1, 1, 1, 24})
 		for _, beta := range []float64{6.9e-322, 1e-300, 1e-10} {
 			var data *DataError
-			if m, err := FitNMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3)); !errors.As(err, &data) || data.Row != 0 || data.Col != 2 {
+			if m, err := FitNMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3)); !errors.As(err,
+				&data) || data.Row != 0 || data.Col != 2 {
 				t.Errorf("%g under β = %g: %v, %+v", v, beta, err, m)
 			}
 		}
@@ -540,7 +560,8 @@ func TestSubnormalSpan(t *testing.T) {
 		x := NewMat(3, 7)
 		x.Data[0], x.Data[1] = 1, 5e-324
 		for seed := range uint64(4) {
-			m, err := FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3), WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
+			m, err := FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
+				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -60,11 +60,12 @@ func (c *config) described(rank int) [][2]string {
 	}
 }
 
-// differs is the error of an option that has another value than in the state. The values are those of described, where an
-// option that was not given has one that none can be given.
+// differs is the error of an option that has another value than in the state. The values are those of
+// described, where an option that was not given has one that none can be given.
 func (c *config) differs(name, now, then string) *OptionError {
-	unset := map[string]string{option.Shrinkage.String(): "-1", option.Validation.String(): "0", option.Patience.String(): "0",
-		option.Missing.String(): "not given", option.Init.String(): "not given"}[name]
+	unset := map[string]string{option.Shrinkage.String(): "-1", option.Validation.String(): "0",
+		option.Patience.String(): "0",
+		option.Missing.String():  "not given", option.Init.String(): "not given"}[name]
 	e := &OptionError{Option: name, Value: now, Bound: "the state was saved with " + then}
 	switch {
 	case unset == "":
@@ -119,8 +120,8 @@ type states interface {
 	resume(p *past, a algorithm, j *journal.Journal) error
 	// save hands the state after an epoch to the caller.
 	save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error
-	// file returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its range, may end in a
-	// model that no file can hold: this is the error.
+	// file returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its
+	// range, may end in a model that no file can hold: this is the error.
 	file(m fitted) ([]byte, error)
 }
 
@@ -164,8 +165,8 @@ func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte 
 	})
 }
 
-// compare compares the options of a checkpoint with those of the fit. It returns the number of epochs in the checkpoint where
-// that is another one, which epochsAreFixed decides on, and otherwise "".
+// compare compares the options of a checkpoint with those of the fit. It returns the number of epochs in the
+// checkpoint where that is another one, which epochsAreFixed decides on, and otherwise "".
 func (t *task) compare(f *file) (planned string, err error) {
 	opts := string(f.Payload("OPTS"))
 	for _, o := range t.described(t.rank) {
@@ -204,7 +205,8 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	}
 	if planned != "" {
 		if why := t.epochsAreFixed(st[0], st[1]); why != "" {
-			return nil, nil, &OptionError{Option: option.Epochs.String(), Value: itoa(c.epochs), Bound: "the state was saved with " + planned + why}
+			return nil, nil, &OptionError{Option: option.Epochs.String(), Value: itoa(c.epochs),
+				Bound: "the state was saved with " + planned + why}
 		}
 	}
 	d, err := f.words("DATA", 2)
@@ -212,13 +214,16 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 		return nil, nil, err
 	}
 	if d[0] != data[0] {
-		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "the state was saved from another x"}
+		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(),
+			Problem: "the state was saved from another x"}
 	}
 	if d[1] != data[1] {
-		return nil, nil, &OptionError{Option: option.Init.String(), Value: c.initU.size() + ", " + c.initV.size(),
+		return nil, nil, &OptionError{Option: option.Init.String(),
+			Value: c.initU.size() + ", " + c.initV.size(),
 			Bound: "the state was saved with other initial factors"}
 	}
-	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64, st[1], st[1]} {
+	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64,
+		st[1], st[1]} {
 		if st[i] > most || i == 1 && st[i] < 1 {
 			return nil, nil, f.failAt("STAT", i, "a count is out of range")
 		}
@@ -228,11 +233,13 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 			return nil, nil, f.failAt("STAT", i, "a loss is "+ftoa(v))
 		}
 	}
-	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]), best: f.Payload("BEST"),
+	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]),
+		best: f.Payload("BEST"),
 		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]),
 			Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
 	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind), math.MaxFloat64); err != nil {
+	if s.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind),
+		math.MaxFloat64); err != nil {
 		return nil, nil, err
 	}
 	held := 0

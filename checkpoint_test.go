@@ -32,13 +32,16 @@ func TestResumeRefuses(t *testing.T) {
 	var data *DataError
 	var format *FormatError
 	resume := WithResume(state)
-	if _, err := FitQMF(ctx, x, 2, WithEpochs(5), resume); !errors.As(err, &option) || option.Option != "WithEpochs" {
+	if _, err := FitQMF(ctx, x, 2, WithEpochs(5), resume); !errors.As(err, &option) ||
+		option.Option != "WithEpochs" {
 		t.Errorf("other epochs: %v", err)
 	}
-	if _, err := FitQMF(ctx, x, 3, WithEpochs(4), resume); !errors.As(err, &option) || option.Option != "rank" {
+	if _, err := FitQMF(ctx, x, 3, WithEpochs(4), resume); !errors.As(err, &option) ||
+		option.Option != "rank" {
 		t.Errorf("other rank: %v", err)
 	}
-	if _, err := FitQMF(ctx, x, 2, WithEpochs(4), WithSeed(2), resume); !errors.As(err, &option) || option.Option != "WithSeed" {
+	if _, err := FitQMF(ctx, x, 2, WithEpochs(4), WithSeed(2), resume); !errors.As(err, &option) ||
+		option.Option != "WithSeed" {
 		t.Errorf("other seed: %v", err)
 	}
 	y := x.Clone()
@@ -46,7 +49,8 @@ func TestResumeRefuses(t *testing.T) {
 	if _, err := FitQMF(ctx, y, 2, WithEpochs(4), resume); !errors.As(err, &data) {
 		t.Errorf("other data: %v", err)
 	}
-	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) || format.Problem != "this is a state of a fit of QMF, not a state of a fit of NMF" {
+	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) ||
+		format.Problem != "this is a state of a fit of QMF, not a state of a fit of NMF" {
 		t.Errorf("another model: %v", err)
 	}
 	u, v := NewMat(20, 2), NewMat(2, x.Cols)
@@ -62,17 +66,20 @@ func TestResumeRefuses(t *testing.T) {
 		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err },
 	} {
 		opts := []FitOption{WithEpochs(3), WithInit(u, v)}
-		if err := fit(append(opts, WithCheckpoint(2, func(s []byte) error { given = s; return nil }))...); err != nil {
+		if err := fit(append(opts,
+			WithCheckpoint(2, func(s []byte) error { given = s; return nil }))...); err != nil {
 			t.Fatal(err)
 		}
 		v.Set(0, 0, v.At(0, 0)+1)
-		if err := fit(append(opts, WithResume(given))...); !errors.As(err, &option) || option.Option != "WithInit" {
+		if err := fit(append(opts, WithResume(given))...); !errors.As(err, &option) ||
+			option.Option != "WithInit" {
 			t.Errorf("%s, other factors: %v", name, err)
 		}
 		v.Set(0, 0, v.At(0, 0)-1)
 		// A history that is too short.
 		kind := get32(given[12:])
-		f, err := decodeSections(given, kind, []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		f, err := decodeSections(given, kind,
+			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,10 +96,12 @@ func TestResumeRefuses(t *testing.T) {
 		}
 	}
 	var third []byte
-	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithCheckpoint(1, func(s []byte) error { third = s; return nil })); err != nil {
+	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2),
+		WithCheckpoint(1, func(s []byte) error { third = s; return nil })); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithProjection(KLUpdates(19)), WithResume(third)); !errors.As(err, &option) || option.Option != "WithProjection" {
+	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithProjection(KLUpdates(19)),
+		WithResume(third)); !errors.As(err, &option) || option.Option != "WithProjection" {
 		t.Errorf("another projection: %v", err)
 	}
 	if _, err := FitQMFQ(ctx, y, 2, WithEpochs(2), WithResume(third)); !errors.As(err, &data) {
@@ -123,7 +132,8 @@ func TestResumeRefuses(t *testing.T) {
 	if !errors.Is(err, cause) || m == nil || len(m.History) != 3 {
 		t.Errorf("a save that fails: %v", err)
 	}
-	if _, err := FitQMF(ctx, x, 2, WithCheckpoint(0, func([]byte) error { return nil })); !errors.As(err, &option) {
+	if _, err := FitQMF(ctx, x, 2, WithCheckpoint(0, func([]byte) error { return nil })); !errors.As(err,
+		&option) {
 		t.Error("every 0 epochs")
 	}
 	if _, err := FitQMF(ctx, x, 2, WithCheckpoint(1, nil)); !errors.As(err, &option) {
@@ -141,11 +151,16 @@ func TestResumeNamesOptions(t *testing.T) {
 	x := first(toy(2), 12)
 	x.Cols = 10
 	other := map[option.Kind]FitOption{
-		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan), option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
-		option.Levels: WithLevels(7), option.Epochs: WithEpochs(1), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
-		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned), option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3),
-		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2), option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
-		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)), option.Updates: WithUpdates(UpdatesMultiplicative),
+		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
+		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
+		option.Levels: WithLevels(7), option.Epochs: WithEpochs(1), option.Seed: WithSeed(9),
+		option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
+		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
+		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3),
+		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
+		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
+		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)),
+		option.Updates: WithUpdates(UpdatesMultiplicative),
 	}
 	u, v := NewMat(12, 2), NewMat(2, 10)
 	for _, m := range []Mat{u, v} {
@@ -165,7 +180,8 @@ func TestResumeNamesOptions(t *testing.T) {
 		{option.FitQMFQ, func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err }},
 	} {
 		var state []byte
-		if err := c.fit(WithEpochs(2), WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
+		if err := c.fit(WithEpochs(2),
+			WithCheckpoint(2, func(s []byte) error { state = s; return nil })); err != nil {
 			t.Fatal(c.target.Name, err)
 		}
 		for k := range option.Kinds {
@@ -198,9 +214,21 @@ func TestResumeRanges(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(2), 12)
 	fits := map[string]func(o ...FitOption) error{
-		"NMF":  func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
-		"QMF":  func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, append(o, WithEpochs(4))...); return err },
-		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, append(o, WithEpochs(4))...); return err },
+		"NMF": func(o ...FitOption) error {
+			_,
+				err := FitNMF(ctx, x, 2, append(o, WithEpochs(4))...)
+			return err
+		},
+		"QMF": func(o ...FitOption) error {
+			_,
+				err := FitQMF(ctx, x, 2, append(o, WithEpochs(4))...)
+			return err
+		},
+		"QMFQ": func(o ...FitOption) error {
+			_,
+				err := FitQMFQ(ctx, x, 2, append(o, WithEpochs(4))...)
+			return err
+		},
 	}
 	for name, fit := range fits {
 		var state []byte
@@ -230,12 +258,15 @@ func TestResumeRanges(t *testing.T) {
 			at        int
 			to        uint64
 		}
-		changes := []change{{"a restart beyond the last", "STAT", 0, 1}, {"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 4, 3},
-			{"a fall to come", "STAT", 5, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)}, {"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
+		changes := []change{{"a restart beyond the last", "STAT", 0, 1},
+			{"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 4, 3},
+			{"a fall to come", "STAT", 5, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)},
+			{"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
 		if name == "QMF" {
 			changes = append(changes, change{"a row beyond the last", "IDX0", 0, 12})
 			for at := range 2 {
-				changes = append(changes, change{"a row twice", "IDX0", at, get64(stateOf(t, state)["IDX0"][8*(1-at):])})
+				changes = append(changes,
+					change{"a row twice", "IDX0", at, get64(stateOf(t, state)["IDX0"][8*(1-at):])})
 			}
 		}
 		for _, c := range changes {
@@ -250,7 +281,8 @@ func TestResumeRanges(t *testing.T) {
 // stateOf returns the sections of a state.
 func stateOf(t *testing.T, state []byte) map[string][]byte {
 	t.Helper()
-	f, err := decodeSections(state, get32(state[12:]), []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+	f, err := decodeSections(state, get32(state[12:]),
+		[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +334,8 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 				b, _ = altered(state, "REAL", number, math.Float64bits(math.MaxFloat64))
 				var bad *FormatError
-				if m, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...); err == nil {
+				if m, _, _, _, _, err := fitAny(ctx, model, x, 2,
+					append(opts, WithResume(b))...); err == nil {
 					allFinite(t, model, m, x)
 				} else if !errors.As(err, &bad) {
 					t.Errorf("%s, the largest number as number %d of REAL: %v", model, number, err)
@@ -311,7 +344,8 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 			}
 		}
-		if ends == 0 && model == "QMF" && !transport.Invariants { // others take the model of the first restart
+		// others take the model of the first restart
+		if ends == 0 && model == "QMF" && !transport.Invariants {
 			t.Errorf("%s: no number leads out of the range of models", model)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {
@@ -323,7 +357,9 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 			}
 		}
-		for number, bad := range [][]uint64{{2, math.MaxUint64}, {0, 4, math.MaxUint64}, nil, {1, 1 << 62}, {3, math.MaxUint64}, {3, math.MaxUint64}, real(-1, math.NaN(), math.Inf(1)), real(-1, math.NaN(), math.Inf(1))} {
+		for number, bad := range [][]uint64{{2, math.MaxUint64}, {0, 4, math.MaxUint64}, nil, {1, 1 << 62},
+			{3, math.MaxUint64}, {3, math.MaxUint64}, real(-1, math.NaN(), math.Inf(1)),
+			real(-1, math.NaN(), math.Inf(1))} {
 			for _, v := range bad {
 				b, at := altered(state, "STAT", number, v)
 				if model == "QMF" && number == 3 || number == 1 && v < 5 {
@@ -347,7 +383,8 @@ func TestStatesOutOfRange(t *testing.T) {
 		}
 		// The best model of the restarts before: with a number out of range, of another
 		// shape, and not there.
-		f, err := decodeSections(state, get32(state[12:]), []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
+		f, err := decodeSections(state, get32(state[12:]),
+			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +409,8 @@ func TestStatesOutOfRange(t *testing.T) {
 			x    Mat
 			rank int
 			opts []FitOption
-		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts}, "no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
+		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts},
+			"no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
 			other, _, _, _, _, err := fitAny(ctx, model, of.x, of.rank, of.opts...)
 			if err != nil {
 				t.Fatal(what, err)

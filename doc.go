@@ -21,10 +21,10 @@
 //	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.5
 //	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
-// NMF is non-negative matrix factorisation, QMF quantile matrix factorisation, BQMF a Bayesian form of it.
-// U and V are not negative, but for BQMF. In QMFQ the rows are first brought to scales on which a projection Π_k onto rank
-// k does well, and the result is brought back; the two maps of a row are learnt
-// through the projection.
+// NMF is non-negative matrix factorisation, QMF quantile matrix factorisation, BQMF a Bayesian form of it. U
+// and V are not negative, but for BQMF. In QMFQ the rows are first brought to scales on which a projection
+// Π_k onto rank k does well, and the result is brought back; the two maps of a row are learnt through the
+// projection.
 //
 // # What a fit minimises
 //
@@ -36,8 +36,8 @@
 //	QMFQ  min over F, q, F', q'     of  Σ_i Δ(X_i, T_i(Π_k(T'(X))_i))                     Eq. (QMFQ)
 //	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing                         paper §3.3
 //
-// T_{ε,b,q} is the soft quantile map of the next section. A row's map of m levels is thus given by 2m numbers:
-// the weights b_i of the levels and the quantile values q_i. qmf.go and qmfq.go have the steps that
+// T_{ε,b,q} is the soft quantile map of the next section. A row's map of m levels is thus given by 2m
+// numbers: the weights b_i of the levels and the quantile values q_i. qmf.go and qmfq.go have the steps that
 // an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
 //
 // # The operator
@@ -79,12 +79,12 @@
 // [LossRows] and [GoodnessRows] are for them what the methods of a model are for a Mat. The same numbers
 // give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
 //
-// FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while
-// it starts. Where x is no Mat and has more than 2^26 cells, FitQMF does not hold the scores. It makes those of a
-// row whenever it reads the row, some forty times, by sorting the numbers of the row that are not 0. Under
-// WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are d × n, and FitBQMF makes
-// a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which
-// none is missing. [MemoryOf] estimates what a fit takes.
+// FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while it
+// starts. Where x is no Mat and has more than 2^26 cells, FitQMF does not hold the scores. It makes those of
+// a row whenever it reads the row, some forty times, by sorting the numbers of the row that are not 0. Under
+// WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are d × n, and FitBQMF
+// makes a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which none is missing.
+// [MemoryOf] estimates what a fit takes.
 //
 // # Choosing ε
 //
@@ -171,19 +171,19 @@
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -
 //
-// Where Adam steps U and V of a QMF, the defaults are 20 epochs and a rate of 0.06 ([FitQMF]). FitNMF makes 10
-// epochs by default under KL where there are 8192 samples or more. FitBQMF takes
-// Frobenius where x has negative values.
+// Where Adam steps U and V of a QMF, the defaults are 20 epochs and a rate of 0.06 ([FitQMF]). FitNMF makes
+// 10 epochs by default under KL where there are 8192 samples or more. FitBQMF takes Frobenius where x has
+// negative values.
 //
 // Without options there is no validation share, no patience and no checkpoint, NaN is an
 // error, and GOMAXPROCS goroutines work.
 //
 // # Convergence
 //
-// Rows are solved to a relative column error of 1e-9 by a Newton method that provably
-// converges (internal/transport/dual.go). On random problems of every kind that takes 5 passes
-// over the row on average. [Transport.Converged] tells whether a
-// row converged, and Warnings of a model name the rows that did not. That is an error under [WithStrict] alone.
+// Rows are solved to a relative column error of 1e-9 by a Newton method that provably converges
+// (internal/transport/dual.go). On random problems of every kind that takes 5 passes over the row on average.
+// [Transport.Converged] tells whether a row converged, and Warnings of a model name the rows that did not.
+// That is an error under [WithStrict] alone.
 //
 // # Exactness
 //

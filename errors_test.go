@@ -19,15 +19,19 @@ func TestErrorTexts(t *testing.T) {
 	}{
 		{&OptionError{"WithEpsilon", "-1", "must be positive"}, "quantmf: WithEpsilon(-1): must be positive"},
 		{&DataError{0, 3, 7, "is odd"}, "quantmf: row 0, column 3, value 7: is odd"},
-		{&DataError{2, -1, nan, "the row has no observed cell"}, "quantmf: row 2, value NaN: the row has no observed cell"},
+		{&DataError{2, -1, nan, "the row has no observed cell"},
+			"quantmf: row 2, value NaN: the row has no observed cell"},
 		{&DataError{-1, 0, 1.5, "is odd"}, "quantmf: column 0, value 1.5: is odd"},
-		{&DataError{-1, -1, nan, "the state was saved from another x"}, "quantmf: the state was saved from another x"},
+		{&DataError{-1, -1, nan, "the state was saved from another x"},
+			"quantmf: the state was saved from another x"},
 		{&DataError{-1, -1, 0.25, "the map is flat"}, "quantmf: 0.25: the map is flat"},
 		{&ShapeError{"x", "3 rows", "4"}, "quantmf: x: got 3 rows, want 4"},
 		{&ReadError{0, io.ErrUnexpectedEOF}, "quantmf: row 0 could not be read: unexpected EOF"},
 		{&FormatError{12, "is damaged"}, "quantmf: model file, byte 12: is damaged"},
-		{&ConvergenceError{0, 5, 0.5, 1e-9}, "quantmf: row 0: transport at a relative column error of 0.5 after 5 passes, wanted 1e-09"},
-		{&ConvergenceError{-1, 5, 0.5, 1e-9}, "quantmf: transport at a relative column error of 0.5 after 5 passes, wanted 1e-09"},
+		{&ConvergenceError{0, 5, 0.5, 1e-9},
+			"quantmf: row 0: transport at a relative column error of 0.5 after 5 passes, wanted 1e-09"},
+		{&ConvergenceError{-1, 5, 0.5, 1e-9},
+			"quantmf: transport at a relative column error of 0.5 after 5 passes, wanted 1e-09"},
 	} {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
@@ -35,7 +39,8 @@ func TestErrorTexts(t *testing.T) {
 	}
 }
 
-// TestFirstRowIsNamed: of the rows of which no transport converges, the first is named, for any number of workers.
+// TestFirstRowIsNamed: of the rows of which no transport converges, the first is named, for any number of
+// workers.
 func TestFirstRowIsNamed(t *testing.T) {
 	x := NewMat(1000, 60)
 	for i := range x.Rows {
@@ -52,7 +57,8 @@ func TestFirstRowIsNamed(t *testing.T) {
 	}
 	for _, workers := range []int{1, 2, 3, 7} {
 		var conv *ConvergenceError
-		if _, err := SoftQuantileRows(x, levels, WithStrict(), WithMaxIterations(1), WithWorkers(workers)); !errors.As(err, &conv) || conv.Row != 3 {
+		if _, err := SoftQuantileRows(x, levels, WithStrict(), WithMaxIterations(1),
+			WithWorkers(workers)); !errors.As(err, &conv) || conv.Row != 3 {
 			t.Errorf("%d workers: %v", workers, err)
 		}
 	}
@@ -60,21 +66,34 @@ func TestFirstRowIsNamed(t *testing.T) {
 
 // TestOptionBounds: an option takes the ends of its range, and nothing beyond.
 func TestOptionBounds(t *testing.T) {
-	up, down := func(v float64) float64 { return math.Nextafter(v, math.Inf(1)) }, func(v float64) float64 { return math.Nextafter(v, math.Inf(-1)) }
+	up, down := func(v float64) float64 { return math.Nextafter(v, math.Inf(1)) },
+		func(v float64) float64 { return math.Nextafter(v, math.Inf(-1)) }
 	for _, c := range []struct {
 		name      string
 		ok, wrong []FitOption
 	}{
-		{"loss", []FitOption{WithLoss(-2), WithLoss(4)}, []FitOption{WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(math.NaN()))}},
-		{"validation", []FitOption{WithValidation(0.5), WithValidation(5e-324)}, []FitOption{WithValidation(0), WithValidation(up(0.5)), WithValidation(math.NaN())}},
-		{"ends", []FitOption{WithEnds(EndsFree), WithEnds(EndsPinned)}, []FitOption{WithEnds(EndsPinned + 1)}},
-		{"start", []FitOption{WithStart(StartAuto), WithStart(StartSVD)}, []FitOption{WithStart(StartSVD + 1)}},
-		{"updates", []FitOption{WithUpdates(UpdatesNewton), WithUpdates(UpdatesMultiplicative)}, []FitOption{WithUpdates(UpdatesMultiplicative + 1)}},
-		{"epsilon", []FitOption{WithEpsilon(0), WithEpsilon(1e-12), WithEpsilon(1e12)}, []FitOption{WithEpsilon(down(1e-12)), WithEpsilon(up(1e12)), WithEpsilon(-1)}},
+		{"loss", []FitOption{WithLoss(-2), WithLoss(4)},
+			[]FitOption{WithLoss(Loss(down(-2))), WithLoss(Loss(up(4))), WithLoss(Loss(math.NaN()))}},
+		{"validation", []FitOption{WithValidation(0.5), WithValidation(5e-324)},
+			[]FitOption{WithValidation(0), WithValidation(up(0.5)), WithValidation(math.NaN())}},
+		{"ends", []FitOption{WithEnds(EndsFree), WithEnds(EndsPinned)},
+			[]FitOption{WithEnds(EndsPinned + 1)}},
+		{"start", []FitOption{WithStart(StartAuto), WithStart(StartSVD)},
+			[]FitOption{WithStart(StartSVD + 1)}},
+		{"updates", []FitOption{WithUpdates(UpdatesNewton), WithUpdates(UpdatesMultiplicative)},
+			[]FitOption{WithUpdates(UpdatesMultiplicative + 1)}},
+		{"epsilon", []FitOption{WithEpsilon(0), WithEpsilon(1e-12), WithEpsilon(1e12)},
+			[]FitOption{WithEpsilon(down(1e-12)), WithEpsilon(up(1e12)), WithEpsilon(-1)}},
 		{"targets", []FitOption{WithTargets([]float64{-1e12, 1e12}), WithTargets([]float64{0, 1e-200})},
-			[]FitOption{WithTargets([]float64{down(-1e12), 0}), WithTargets([]float64{0, up(1e12)}), WithTargets([]float64{0, down(1e-200)})}},
-		{"weights", []FitOption{WithWeights([]float64{0, 1e-300})}, []FitOption{WithWeights([]float64{0, 0}), WithWeights([]float64{math.MaxFloat64, math.MaxFloat64}), WithWeights([]float64{math.Inf(1)})}},
-		{"target weights", []FitOption{WithTargetWeights([]float64{1, 1e-290})}, []FitOption{WithTargetWeights([]float64{math.MaxFloat64, math.MaxFloat64}), WithTargetWeights([]float64{1, -1})}},
+			[]FitOption{WithTargets([]float64{down(-1e12), 0}), WithTargets([]float64{0, up(1e12)}),
+				WithTargets([]float64{0, down(1e-200)})}},
+		{"weights", []FitOption{WithWeights([]float64{0, 1e-300})},
+			[]FitOption{WithWeights([]float64{0, 0}),
+				WithWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
+				WithWeights([]float64{math.Inf(1)})}},
+		{"target weights", []FitOption{WithTargetWeights([]float64{1, 1e-290})},
+			[]FitOption{WithTargetWeights([]float64{math.MaxFloat64, math.MaxFloat64}),
+				WithTargetWeights([]float64{1, -1})}},
 	} {
 		for k, o := range append(c.ok, c.wrong...) {
 			var config config
@@ -91,18 +110,22 @@ type otherRows struct{ Mat }
 // TestArgumentsThatDoNotFit: lengths that contradict each other are errors that name them.
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	var shape *ShapeError
-	if _, err := SoftQuantile([]float64{1, 2, 3}, []float64{0, 1, 2}, WithTargets([]float64{0, 1})); !errors.As(err, &shape) || shape.What != "targets" || shape.Got != "2" {
+	if _, err := SoftQuantile([]float64{1, 2, 3}, []float64{0, 1, 2},
+		WithTargets([]float64{0, 1})); !errors.As(err, &shape) || shape.What != "targets" ||
+		shape.Got != "2" {
 		t.Errorf("two targets for three quantile values: %v", err)
 	}
 	one, z := NewMat(2, 3), NewMat(2, 4)
-	if _, _, _, err := SoftQuantileRowsVJP(one, NewMat(1, 2), z); !errors.As(err, &shape) || shape.What != "z" || shape.Got != "2×4" || shape.Want != "2×3" {
+	if _, _, _, err := SoftQuantileRowsVJP(one, NewMat(1, 2), z); !errors.As(err, &shape) ||
+		shape.What != "z" || shape.Got != "2×4" || shape.Want != "2×3" {
 		t.Errorf("a cotangent of another shape: %v", err)
 	}
 	x := toy(1)
 	fit := func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
 		return FitNMF[Rows](ctx, otherRows{NewMat(x.Rows, x.Cols+1)}, k, o...)
 	}
-	if _, err := HeldOut[Rows](context.Background(), otherRows{x}, fit, []Trial{{Rank: 1}}, Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
+	if _, err := HeldOut[Rows](context.Background(), otherRows{x}, fit, []Trial{{Rank: 1}},
+		Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
 		t.Errorf("a fit of a matrix of another size: %v", err)
 	}
 	m, err := FitNMF(context.Background(), x, 1, WithEpochs(0))
@@ -110,7 +133,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, other := range []Mat{NewMat(x.Rows+1, x.Cols), NewMat(x.Rows, x.Cols+1)} {
-		if _, err := m.Loss(other); !errors.As(err, &shape) || shape.What != "x" || shape.Got != other.size() || shape.Want != x.size() {
+		if _, err := m.Loss(other); !errors.As(err, &shape) || shape.What != "x" ||
+			shape.Got != other.size() || shape.Want != x.size() {
 			t.Errorf("the loss of a matrix of another size: %v", err)
 		}
 	}
@@ -124,7 +148,8 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		}
 	}
 	var o *OptionError
-	if _, err := HeldOut(context.Background(), x, FitNMF, []Trial{{Rank: 1}}, Masks{Repeats: -1}); !errors.As(err, &o) || o.Bound != "must be at least 1" {
+	if _, err := HeldOut(context.Background(), x, FitNMF, []Trial{{Rank: 1}},
+		Masks{Repeats: -1}); !errors.As(err, &o) || o.Bound != "must be at least 1" {
 		t.Errorf("-1 repeats: %v", err)
 	}
 	for k, want := range map[int][]float64{1: {2, 1}, 2: {1, 1, 1}, 3: {1, 1, 1}} {

@@ -160,7 +160,8 @@ func ExampleTopKWeights() {
 func ExampleTransport_Quantile_ranks() {
 	x := []float64{3, 1, 2, 10}
 	const levels = 6
-	t, _ := quantmf.Solve(x, quantmf.WithLevels(levels), quantmf.WithSquash(quantmf.SquashLogisticUnit), quantmf.WithEpsilon(0.01))
+	t, _ := quantmf.Solve(x, quantmf.WithLevels(levels), quantmf.WithSquash(quantmf.SquashLogisticUnit),
+		quantmf.WithEpsilon(0.01))
 	q := make([]float64, levels)
 	for j := range q {
 		q[j] = float64(j*(len(x)-1)) / (levels - 1)

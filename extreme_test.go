@@ -74,7 +74,8 @@ func TestExtremeWeights(t *testing.T) {
 			}
 			rounding := 9e-16 * (1 + width/2/eps)
 			if !tr.Converged && tr.MarginalError > 10*rounding {
-				t.Errorf("ε=%g, problem %d, %d×%d: %g after %d passes", eps, p, len(x), len(b), tr.MarginalError, tr.Iterations)
+				t.Errorf("ε=%g, problem %d, %d×%d: %g after %d passes", eps, p, len(x), len(b),
+					tr.MarginalError, tr.Iterations)
 			}
 			plan := tr.Plan()
 			total := total(b)
@@ -84,7 +85,8 @@ func TestExtremeWeights(t *testing.T) {
 					got += plan.At(i, j)
 				}
 				if want /= total; !(math.Abs(got-want) <= (2*tr.MarginalError+1e-9+10*rounding)*want) {
-					t.Fatalf("ε=%g, problem %d: column %d sums to %g, want %g, MarginalError %g", eps, p, j, got, want, tr.MarginalError)
+					t.Fatalf("ε=%g, problem %d: column %d sums to %g, want %g, MarginalError %g", eps, p, j,
+						got, want, tr.MarginalError)
 				}
 			}
 		}
@@ -97,15 +99,18 @@ func TestExtremeWeights(t *testing.T) {
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
 		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
-			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps), WithSquash(SquashNone))
+			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
+				WithSquash(SquashNone))
 			if err != nil {
 				t.Fatal(err)
 			}
 			// By symmetry; M_i1 is b_1 at both.
 			beta := b / (2 + b)
 			plan := tr.Plan()
-			if want := beta / 2; !tr.Converged || math.Abs(plan.At(0, 1)-want) > 1e-8*want || math.Abs(plan.At(1, 1)-want) > 1e-8*want {
-				t.Errorf("ε=%g, b=%g: plan %g, %g, want %g, after %d passes at %g", eps, b, plan.At(0, 1), plan.At(1, 1), want, tr.Iterations, tr.MarginalError)
+			if want := beta / 2; !tr.Converged || math.Abs(plan.At(0, 1)-want) > 1e-8*want ||
+				math.Abs(plan.At(1, 1)-want) > 1e-8*want {
+				t.Errorf("ε=%g, b=%g: plan %g, %g, want %g, after %d passes at %g", eps, b, plan.At(0, 1),
+					plan.At(1, 1), want, tr.Iterations, tr.MarginalError)
 			}
 		}
 	}
@@ -173,12 +178,16 @@ func TestFiniteGiveUp(t *testing.T) {
 		m    int
 		opts []Option
 	}{
-		{[]float64{1e-17, 1.609375, 1.0000000000000566, 0.9999999999999999, 1.1875, 0.328125, 0.001, 0.03125, 1e-12, 1e+12, 1.265625},
-			[]float64{3.875, 1e-17, 0.15625, 1.390625, 1, 0.484375, 0.25, 1.7e+15, 0.59375, 0, 1}, 6, []Option{WithEpsilon(1e-8), WithMaxIterations(71)}},
+		{[]float64{1e-17, 1.609375, 1.0000000000000566, 0.9999999999999999, 1.1875, 0.328125, 0.001, 0.03125,
+			1e-12, 1e+12, 1.265625},
+			[]float64{3.875, 1e-17, 0.15625, 1.390625, 1, 0.484375, 0.25, 1.7e+15, 0.59375, 0, 1}, 6,
+			[]Option{WithEpsilon(1e-8), WithMaxIterations(71)}},
 		{[]float64{1.734375, 1.9375, 1e+10, 1.234375, 0.5625, 0.25, 0.109375, 1.5625, 1e-08},
-			[]float64{1.140625, 0.296875, 0.609375, 1, 1.7e+15, 0.875, 1, 1e+308, 0}, 4, []Option{WithEpsilon(1e-12)}},
+			[]float64{1.140625, 0.296875, 0.609375, 1, 1.7e+15, 0.875, 1, 1e+308, 0}, 4,
+			[]Option{WithEpsilon(1e-12)}},
 		{[]float64{1.46875, 0.001, 0.40625, 1e+10, 0.921875, 1.515625, 1.515625},
-			[]float64{0.2, 1e+10, 1.3e-213, 2e-308, 1.5, 0.2, 10.9}, 10, []Option{WithEpsilon(1.67), WithIterations(5)}},
+			[]float64{0.2, 1e+10, 1.3e-213, 2e-308, 1.5, 0.2, 10.9}, 10,
+			[]Option{WithEpsilon(1.67), WithIterations(5)}},
 	} {
 		q, z := make([]float64, c.m), make([]float64, len(c.x))
 		for j := range q {
@@ -202,7 +211,8 @@ func TestFiniteGiveUp(t *testing.T) {
 		if err != nil {
 			g = gq
 		}
-		for _, v := range [][]float64{tr.F, tr.G, {tr.MarginalError, gq.Epsilon, gs.Epsilon}, T, gq.X, gq.A, gq.B, gq.Y, gq.Q, gs.X, gs.A, gs.B, gs.Y, d, g.X, g.A, g.B, g.Y} {
+		for _, v := range [][]float64{tr.F, tr.G, {tr.MarginalError, gq.Epsilon, gs.Epsilon}, T, gq.X, gq.A,
+			gq.B, gq.Y, gq.Q, gs.X, gs.A, gs.B, gs.Y, d, g.X, g.A, g.B, g.Y} {
 			if notFinite(v) >= 0 {
 				t.Errorf("case %d: %v", k, v)
 			}
@@ -214,7 +224,8 @@ func TestFiniteGiveUp(t *testing.T) {
 // epoch, are told apart as their differences are; neighbouring floats are not, in any
 // order and at any scale.
 func TestTimeStamps(t *testing.T) {
-	for _, c := range []struct{ offset, step float64 }{{1.7e15, 100}, {1.7e15, 1}, {1.7e18, 1024}, {-1.7e15, 100}, {0x1p-800, 0x1p-846}} {
+	for _, c := range []struct{ offset, step float64 }{{1.7e15, 100}, {1.7e15, 1}, {1.7e18, 1024},
+		{-1.7e15, 100}, {0x1p-800, 0x1p-846}} {
 		small, large := make([]float64, 8), make([]float64, 8)
 		for i := range small {
 			k := float64((5 * i) % 8)
@@ -234,7 +245,8 @@ func TestTimeStamps(t *testing.T) {
 	}
 	for _, scale := range []float64{0x1p-900, 1, 1.7e15, -1e300} {
 		up := math.Nextafter(scale, math.Inf(1))
-		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale}, {scale, up, math.Nextafter(up, math.Inf(1))}} {
+		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale},
+			{scale, up, math.Nextafter(up, math.Inf(1))}} {
 			r, err := SoftRank(x)
 			if err != nil {
 				t.Fatal(err)
@@ -332,7 +344,8 @@ func TestSortOfTwo(t *testing.T) {
 	worst := map[string]float64{}
 	for p := range 400 {
 		m := 2 + src.IntN(11)
-		x, a, y, b, z := []float64{src.Float64(), src.Float64()}, []float64{0.1 + src.Float64(), 1}, make([]float64, m), make([]float64, m), make([]float64, m)
+		x, a, y, b, z := []float64{src.Float64(), src.Float64()}, []float64{0.1 + src.Float64(), 1},
+			make([]float64, m), make([]float64, m), make([]float64, m)
 		for j := range b {
 			y[j], b[j], z[j] = transport.Grid(j, m), 1, normal(&src)
 			if src.IntN(2) == 0 {
@@ -342,7 +355,8 @@ func TestSortOfTwo(t *testing.T) {
 		transport.Normalise(a, slices.Clone(a))
 		transport.Normalise(b, slices.Clone(b))
 		eps := []float64{0.003, 0.01, 0.1, 0.3, 1, 3}[p%6]
-		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b), WithTolerance(1e-14))
+		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+			WithTolerance(1e-14))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -354,7 +368,8 @@ func TestSortOfTwo(t *testing.T) {
 		share, rest, slope := make([]float64, m), make([]float64, m), make([]float64, m)
 		mass, moved, up, ups := 0.0, 0.0, 0.0, 0.0 // Σ b p(1-p), Σ z p(1-p), both with 2y/ε
 		for j := range b {
-			share[j], rest[j] = plan.At(0, j)/(plan.At(0, j)+plan.At(1, j)), plan.At(1, j)/(plan.At(0, j)+plan.At(1, j))
+			share[j], rest[j] = plan.At(0, j)/(plan.At(0, j)+plan.At(1, j)),
+				plan.At(1, j)/(plan.At(0, j)+plan.At(1, j))
 			slope[j] = share[j] * rest[j]
 			mass += b[j] * slope[j]
 			moved += z[j] * slope[j]
@@ -362,7 +377,8 @@ func TestSortOfTwo(t *testing.T) {
 			ups += z[j] * slope[j] * 2 * (y[j] - 0.5) / eps
 		}
 		d := gap * moved / mass
-		toA, toB, toY, toX := []float64{a[1] * d, -a[0] * d}, make([]float64, m), make([]float64, m), make([]float64, 2)
+		toA, toB, toY, toX := []float64{a[1] * d, -a[0] * d}, make([]float64, m), make([]float64, m),
+			make([]float64, 2)
 		for j, v := range share {
 			toB[j] = d * (a[0] - v)
 			toY[j] = gap * 2 * gap / eps * (z[j] - b[j]*moved/mass) * slope[j]
@@ -376,12 +392,14 @@ func TestSortOfTwo(t *testing.T) {
 			what      string
 			got, want []float64
 			tol       float64
-		}{{"∂x", g.X, toX, 1e-11}, {"∂a", g.A, toA, 1e-11}, {"∂b", g.B, toB, 1e-11}, {"∂y", g.Y, toY, 1e-11}} {
+		}{{"∂x", g.X, toX, 1e-11}, {"∂a", g.A, toA, 1e-11}, {"∂b", g.B, toB, 1e-11},
+			{"∂y", g.Y, toY, 1e-11}} {
 			for i, w := range c.want {
 				e := math.Abs(c.got[i]-w) / (math.Abs(d) + largest(c.want))
 				worst[c.what] = max(worst[c.what], e)
 				if !(e <= c.tol) {
-					t.Errorf("problem %d, ε=%g, %d levels: %s[%d] = %g, want %g: off by %.1e of the largest", p, eps, m, c.what, i, c.got[i], w, e)
+					t.Errorf("problem %d, ε=%g, %d levels: %s[%d] = %g, want %g: off by %.1e of the largest",
+						p, eps, m, c.what, i, c.got[i], w, e)
 				}
 			}
 		}
@@ -465,7 +483,8 @@ func TestFarOutliers(t *testing.T) {
 		for _, far := range []float64{1e4, 1e6, 1e9, 1e12} {
 			U, dy, tr := solved(far)
 			if !tr.Converged || tr.MarginalError > 1e-11 {
-				t.Errorf("problem %d, outlier at %g: error %g after %d", p, far, tr.MarginalError, tr.Iterations)
+				t.Errorf("problem %d, outlier at %g: error %g after %d", p, far, tr.MarginalError,
+					tr.Iterations)
 			}
 			closeTo(t, "T", U, T, 1e-11*float64(m))
 			closeTo(t, "∂x", dy, dx, 1e-10*largest(dx))
@@ -481,7 +500,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 	worst := 0.0
 	for p := range some([]int{300, 60}, 1)[0] {
 		n, m := 13, 4
-		x, a, d, q, dy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, m), make([]float64, m)
+		x, a, d, q, dy := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, m),
+			make([]float64, m)
 		for i := range x {
 			x[i], d[i], a[i] = 0.3*src.Float64(), normal(&src), 1
 			if i%2 == 1 {
@@ -493,7 +513,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
 		}
 		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
-		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14), WithWeights(a))
+		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
+			WithWeights(a))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -522,7 +543,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 			e := math.Abs(got[0]-want[0]) / size
 			worst = max(worst, e)
 			if !(e <= 1e-14) {
-				t.Errorf("problem %d, ε=%g: %v, want %v, relative %.1e, coupling %.1e", p, eps, got[0], want[0], e, coupling)
+				t.Errorf("problem %d, ε=%g: %v, want %v, relative %.1e, coupling %.1e", p, eps, got[0],
+					want[0], e, coupling)
 			}
 		}
 	}
@@ -535,7 +557,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 func TestWeightlessSamples(t *testing.T) {
 	for _, eps := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-5} {
 		x := []float64{0, 0.4, 0.6, 1}
-		tr, err := Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps), WithSquash(SquashNone), WithTolerance(1e-13))
+		tr, err := Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
+			WithSquash(SquashNone), WithTolerance(1e-13))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -568,7 +591,8 @@ func TestWeightlessSamples(t *testing.T) {
 		for j := range q {
 			q[j] = float64(j)
 		}
-		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]), WithTolerance(1e-12)}
+		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]),
+			WithTolerance(1e-12)}
 		all, err := Solve(x, append(opts, WithWeights(a))...)
 		if err != nil {
 			t.Fatal(err)
@@ -588,7 +612,8 @@ func TestWeightlessSamples(t *testing.T) {
 		for i, v := range x {
 			// Where some 1e-12 of the mass crosses, the tolerance leaves a little of T open.
 			if want := f.At(v); math.Abs(T[i]-want) > 0.02 {
-				t.Errorf("problem %d: T(%g) = %g among samples without weight, %g without them", p, v, T[i], want)
+				t.Errorf("problem %d: T(%g) = %g among samples without weight, %g without them", p, v, T[i],
+					want)
 			}
 		}
 	}
@@ -597,7 +622,8 @@ func TestWeightlessSamples(t *testing.T) {
 // bigForward is the derivative of T along x and y of the plan M, by its definition: the
 // logits h_j - (x_i-y_j)²/ε move by dh_j + κ_ij such that the column sums do not. size is that
 // of the logits' move.
-func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) (out []float64, size float64) {
+func bigForward(plan [][]float64, x, a, q []float64, eps float64, dir Gradient) (out []float64,
+	size float64) {
 	n, m := len(x), len(q)
 	num := func(v float64) *big.Float { return new(big.Float).SetPrec(300).SetFloat64(v) }
 	add := func(a, b *big.Float) *big.Float { return num(0).Add(a, b) }
@@ -691,7 +717,8 @@ func TestFarRowsReconstruct(t *testing.T) {
 	for i := range x.Rows {
 		x.Set(i, (i*7)%60, 3e7)
 	}
-	q, err := FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF), WithShrinkage(0))
+	q, err := FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
+		WithShrinkage(0))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,8 @@ func AppendSection(data []byte, tag string, payload []byte) ([]byte, error) {
 // that is not four lower-case letters.
 func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if len(tag) != 4 || slices.ContainsFunc([]byte(tag), func(c byte) bool { return c < 'a' || c > 'z' }) {
-		return nil, false, &OptionError{Option: "tag", Value: tag, Bound: "must be four letters in lower case"}
+		return nil, false, &OptionError{Option: "tag", Value: tag,
+			Bound: "must be four letters in lower case"}
 	}
 	kind, err := kinds.Model(data)
 	if err != nil {

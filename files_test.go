@@ -24,7 +24,8 @@ import (
 func TestFiles(t *testing.T) {
 	ctx := context.Background()
 	x := holed(first(toy(5), 60), 0.05)
-	q, err := FitQMF(ctx, x, 3, WithEpochs(5), WithLevels(6), WithMissingValues(), WithValidation(0.1), WithLoss(Beta(1.5)), WithSquash(SquashArctan), WithMaxIterations(2))
+	q, err := FitQMF(ctx, x, 3, WithEpochs(5), WithLevels(6), WithMissingValues(), WithValidation(0.1),
+		WithLoss(Beta(1.5)), WithSquash(SquashArctan), WithMaxIterations(2))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +41,18 @@ func TestFiles(t *testing.T) {
 	if n, err := p.ReadFrom(&file); err != nil || n != int64(len(data)) {
 		t.Fatal(n, err)
 	}
-	for _, v := range [][2][]float64{{q.U.Data, p.U.Data}, {q.V.Data, p.V.Data}, {q.Quantiles.Data, p.Quantiles.Data}, {q.Weights.Data, p.Weights.Data},
-		{q.History, p.History}, {q.Validation, p.Validation}, {q.Reconstruct().Data, p.Reconstruct().Data}, {q.Bend(), p.Bend()}, {q.MarginalErrors(), p.MarginalErrors()}} {
+	for _, v := range [][2][]float64{{q.U.Data, p.U.Data}, {q.V.Data, p.V.Data},
+		{q.Quantiles.Data, p.Quantiles.Data}, {q.Weights.Data, p.Weights.Data},
+		{q.History, p.History}, {q.Validation, p.Validation}, {q.Reconstruct().Data, p.Reconstruct().Data},
+		{q.Bend(), p.Bend()}, {q.MarginalErrors(), p.MarginalErrors()}} {
 		closeTo(t, "loaded", v[1], v[0], 0)
 	}
 	a, _ := q.Loss(x)
 	b, err := p.Loss(x)
-	if err != nil || a != b || p.Best != q.Best || len(p.Warnings) != len(q.Warnings) || p.Warnings[0].Error() != q.Warnings[0].Error() {
-		t.Errorf("loss %v, %v, %v; best %d, %d; %d, %d warnings", a, b, err, q.Best, p.Best, len(q.Warnings), len(p.Warnings))
+	if err != nil || a != b || p.Best != q.Best || len(p.Warnings) != len(q.Warnings) ||
+		p.Warnings[0].Error() != q.Warnings[0].Error() {
+		t.Errorf("loss %v, %v, %v; best %d, %d; %d, %d warnings", a, b, err, q.Best, p.Best, len(q.Warnings),
+			len(p.Warnings))
 	}
 	again, _ := p.MarshalBinary()
 	if !bytes.Equal(again, data) {
@@ -79,7 +84,8 @@ func TestQMFQFile(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 12, 20
 	for _, projection := range []Projection{KLUpdates(3), TruncatedSVD()} {
-		q, err := FitQMFQ(context.Background(), x, 2, WithEpochs(2), WithLevels(4), WithProjection(projection))
+		q, err := FitQMFQ(context.Background(), x, 2, WithEpochs(2), WithLevels(4),
+			WithProjection(projection))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +183,8 @@ func TestDamage(t *testing.T) {
 	// A section of a later version is skipped where it is optional, refused where not.
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
-		extra := section.Encode(kinds.QMF, []section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
+		extra := section.Encode(kinds.QMF,
+			[]section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
 		q2 = append(q2, extra...)
 		binary.LittleEndian.PutUint32(q2[16:], binary.LittleEndian.Uint32(q2[16:])+1)
 		binary.LittleEndian.PutUint32(q2[20:], crc32.ChecksumIEEE(q2[:20]))
@@ -196,8 +203,10 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := section.Encode(kinds.NMF, []section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
-		section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]), section.Floats("VALI", nil)})
+	data := section.Encode(kinds.NMF,
+		[]section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
+			section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]),
+			section.Floats("VALI", nil)})
 	var bad *FormatError
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
@@ -208,8 +217,12 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = section.Encode(kinds.QMF, []section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)), math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones), section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
-		section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones), section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
+	data = section.Encode(kinds.QMF,
+		[]section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)),
+			math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones),
+			section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
+			section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones),
+			section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
 	}
@@ -266,10 +279,12 @@ func TestSections(t *testing.T) {
 		}
 	}
 	var state []byte
-	if _, err := FitNMF(context.Background(), x, 1, WithEpochs(1), WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {
+	if _, err := FitNMF(context.Background(), x, 1, WithEpochs(1),
+		WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := UnmarshalModel(state); err == nil || err.Error() != "quantmf: model file, byte 12: this is a checkpoint of a fit, not a model" {
+	if _, err := UnmarshalModel(state); err == nil ||
+		err.Error() != "quantmf: model file, byte 12: this is a checkpoint of a fit, not a model" {
 		t.Error(err)
 	}
 }
@@ -305,7 +320,8 @@ func TestFilesOutOfRange(t *testing.T) {
 	ctx := context.Background()
 	x := toy(5)
 	x.Rows, x.Cols = 3, 8
-	opts := []FitOption{WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithValidation(0.1), WithTolerance(1e-13)}
+	opts := []FitOption{WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithValidation(0.1),
+		WithTolerance(1e-13)}
 	negative := append(real(-1, -math.SmallestNonzeroFloat64), noNumber...)
 	count := []uint64{1 << 31, 1 << 40, math.MaxUint64}
 	notPositive := append(real(0), negative...)
@@ -335,15 +351,20 @@ func TestFilesOutOfRange(t *testing.T) {
 	maps := []rule{
 		{"DIMS", is(7), append(real(0, 5e-324, 9e-13, 1.1e12, -1), noNumber...)},
 		{"DIMS", is(3), append([]uint64{0, 1}, count...)},
-		{"QUAN", nil, append(real(-1, 1e151), noNumber...)}, {"QUAN", column(3, 1, 2), real(0)}, {"QUAN", column(3, 0, 1), real(1e100)},
+		{"QUAN", nil, append(real(-1, 1e151), noNumber...)}, {"QUAN", column(3, 1, 2), real(0)},
+		{"QUAN", column(3, 0, 1), real(1e100)},
 		{"WGHT", nil, append(real(1.1, 0.999), notPositive...)},
 		{"POTN", nil, append(real(1e151, -1e151), noNumber...)},
 		{"TOOK", is(0), []uint64{5, math.MaxUint64}}, {"TOOK", is(1), append(real(1.1e30), negative...)},
-		{"ROWS", nil, noNumber}, {"ROWS", column(6, 1), real(-1, 0.5, 4, 1e300)}, {"ROWS", column(6, 0), real(1e151)},
-		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, -1e-300, 1e300)}, {"ROWS", column(6, 5), real(-1)},
-		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)}, {"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
+		{"ROWS", nil, noNumber}, {"ROWS", column(6, 1), real(-1, 0.5, 4, 1e300)},
+		{"ROWS", column(6, 0), real(1e151)},
+		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, -1e-300, 1e300)},
+		{"ROWS", column(6, 5), real(-1)},
+		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)},
+		{"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
 	}
-	signed := []rule{{"UFAC", nil, append(real(1e300), noNumber...)}, {"VFAC", nil, append(real(1e300), noNumber...)}}
+	signed := []rule{{"UFAC", nil, append(real(1e300), noNumber...)},
+		{"VFAC", nil, append(real(1e300), noNumber...)}}
 	files := map[string]struct {
 		m     Model
 		rules []rule
@@ -355,7 +376,8 @@ func TestFilesOutOfRange(t *testing.T) {
 	files["NMF"] = struct {
 		m     Model
 		rules []rule
-	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}, {"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
+	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative},
+		{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
 	qmf, err := FitQMF(ctx, x, 2, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -368,14 +390,18 @@ func TestFilesOutOfRange(t *testing.T) {
 		rules []rule
 	}{qmf, append(append([]rule{{"UFAC", nil, notPositive}, {"VFAC", nil, notPositive}}, common...), maps...)}
 	deflated := append(append([]rule{
-		{"DEFQ", nil, append(real(-1, 1e151), noNumber...)}, {"DEFQ", column(3, 1, 2), real(0)}, {"DEFQ", column(3, 0, 1), real(1e100)},
+		{"DEFQ", nil, append(real(-1, 1e151), noNumber...)}, {"DEFQ", column(3, 1, 2), real(0)},
+		{"DEFQ", column(3, 0, 1), real(1e100)},
 		{"DEFC", nil, append(real(1e151), noNumber...)},
-		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)}, {"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
-		{"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}}, {"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
+		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)},
+		{"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
+		{"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}},
+		{"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
 	}, common...), maps...)
 	for name, o := range map[string][]FitOption{
-		"QMFQ":     append(opts, WithProjection(KLUpdates(2))),
-		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13), WithProjection(TruncatedSVD())},
+		"QMFQ": append(opts, WithProjection(KLUpdates(2))),
+		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
+			WithProjection(TruncatedSVD())},
 	} {
 		m, err := FitQMFQ(ctx, x, 2, o...)
 		if err != nil {
@@ -412,11 +438,14 @@ func TestFilesOutOfRange(t *testing.T) {
 					var bad *FormatError
 					switch {
 					case !errors.As(err, &bad):
-						t.Errorf("%s: number %d of %s is taken as %v, %d: %v, %T", name, number, r.tag, math.Float64frombits(v), v, err, m)
+						t.Errorf("%s: number %d of %s is taken as %v, %d: %v, %T", name, number, r.tag,
+							math.Float64frombits(v), v, err, m)
 					// A number may be wrong beside others only: those are of the same section, or
 					// the first that no longer fits a size.
-					case bad.Offset != at && r.tag != "DIMS" && r.tag != "QUAN" && r.tag != "DEFQ" && r.tag != "WGHT" && v != math.Float64bits(1e300):
-						t.Errorf("%s: number %d of %s, at byte %d, is reported at %d: %v", name, number, r.tag, at, bad.Offset, err)
+					case bad.Offset != at && r.tag != "DIMS" && r.tag != "QUAN" && r.tag != "DEFQ" &&
+						r.tag != "WGHT" && v != math.Float64bits(1e300):
+						t.Errorf("%s: number %d of %s, at byte %d, is reported at %d: %v", name, number,
+							r.tag, at, bad.Offset, err)
 					}
 					tried++
 				}
@@ -432,7 +461,8 @@ func TestFilesOutOfRange(t *testing.T) {
 // weights or deviations are negative, are refused.
 func TestFilesOutOfOrder(t *testing.T) {
 	models := threeModels(t, first(toy(2), 5), 2)
-	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"}, "QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
+	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"},
+		"QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
 		data, err := models[name].MarshalBinary()
 		if err != nil {
 			t.Fatal(err)
@@ -484,13 +514,14 @@ func TestSignedFiles(t *testing.T) {
 	}
 	b, _ = altered(b, "DIMS", 6, math.Float64bits(float64(KL)))
 	var format *FormatError
-	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) || !strings.Contains(err.Error(), "QUAN") {
+	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) ||
+		!strings.Contains(err.Error(), "QUAN") {
 		t.Errorf("negative quantiles of KL: %v", err)
 	}
 }
 
-// TestChangedFields: a field of a model that its owner has given what no reader would take is an error that names it, and
-// whatever else is written can be read.
+// TestChangedFields: a field of a model that its owner has given what no reader would take is an error that
+// names it, and whatever else is written can be read.
 func TestChangedFields(t *testing.T) {
 	x := first(toy(2), 5)
 	models := threeModels(t, x, 2)
@@ -523,7 +554,8 @@ func TestChangedFields(t *testing.T) {
 			refused[field]++
 			var shape *ShapeError
 			var data *DataError
-			if !errors.As(err, &shape) && !errors.As(err, &data) || !strings.Contains(err.Error(), field) && !strings.Contains(what, "size") {
+			if !errors.As(err, &shape) && !errors.As(err, &data) || !strings.Contains(err.Error(), field) &&
+				!strings.Contains(what, "size") {
 				t.Errorf("%s: %s, %s: %v", name, field, what, err)
 			}
 		}
@@ -540,7 +572,9 @@ func TestChangedFields(t *testing.T) {
 						try(field, ftoa(v), func(f reflect.Value) { f.Interface().(Mat).Data[at] = v })
 					}
 				}
-				for _, other := range []Mat{{}, NewMat(2, 2), NewMat(6, 2), NewMat(-0, 3), {Rows: 5, Cols: 2, Stride: 2}, {Rows: 5, Cols: 2, Stride: 1, Data: make([]float64, 10)}, {Rows: -1, Cols: 2, Stride: 2}} {
+				for _, other := range []Mat{{}, NewMat(2, 2), NewMat(6, 2), NewMat(-0, 3),
+					{Rows: 5, Cols: 2, Stride: 2}, {Rows: 5, Cols: 2, Stride: 1, Data: make([]float64, 10)},
+					{Rows: -1, Cols: 2, Stride: 2}} {
 					try(field, "size "+other.size(), func(f reflect.Value) { f.Set(reflect.ValueOf(other)) })
 				}
 			case *[]float64:
@@ -549,8 +583,12 @@ func TestChangedFields(t *testing.T) {
 				}
 				try(field, "size 0", func(f reflect.Value) { f.SetZero() })
 			case *[]error:
-				for _, w := range []error{nil, io.EOF, &ConvergenceError{Row: 5, Tolerance: 1}, &ConvergenceError{Row: -1, Tolerance: 1}, &ConvergenceError{Tolerance: 0}, &ConvergenceError{Tolerance: nan},
-					&ConvergenceError{Tolerance: 1, MarginalError: inf}, &ConvergenceError{Tolerance: 1, Iterations: -1}, &ConvergenceError{Tolerance: 1}, (*ConvergenceError)(nil)} {
+				for _, w := range []error{nil, io.EOF, &ConvergenceError{Row: 5, Tolerance: 1},
+					&ConvergenceError{Row: -1, Tolerance: 1}, &ConvergenceError{Tolerance: 0},
+					&ConvergenceError{Tolerance: nan},
+					&ConvergenceError{Tolerance: 1, MarginalError: inf},
+					&ConvergenceError{Tolerance: 1, Iterations: -1}, &ConvergenceError{Tolerance: 1},
+					(*ConvergenceError)(nil)} {
 					try(field, "an error", func(f reflect.Value) { f.Set(reflect.ValueOf([]error{w})) })
 				}
 			case *int:
@@ -570,7 +608,8 @@ func TestChangedFields(t *testing.T) {
 			}
 		}
 	}
-	for _, field := range []string{"U", "V", "History", "Validation", "Best", "Warnings", "Quantiles", "Weights", "Start", "Shrinkage", "Strength", "LeaveOneOut"} {
+	for _, field := range []string{"U", "V", "History", "Validation", "Best", "Warnings", "Quantiles",
+		"Weights", "Start", "Shrinkage", "Strength", "LeaveOneOut"} {
 		if refused[field] == 0 {
 			t.Errorf("no change of %s is refused", field)
 		}

@@ -31,13 +31,17 @@ func TestAwkwardData(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned)}, {WithStart(StartUniform)}, {WithStart(StartUniform), WithEnds(EndsPinned)}, {WithStart(StartNMF), WithShrinkage(5)}, {WithEpsilon(1e-4)}} {
-			q, err := FitQMF(context.Background(), x, 4, append([]FitOption{WithEpochs(5), WithLevels(4)}, o...)...)
+		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned)}, {WithStart(StartUniform)},
+			{WithStart(StartUniform), WithEnds(EndsPinned)}, {WithStart(StartNMF), WithShrinkage(5)},
+			{WithEpsilon(1e-4)}} {
+			q, err := FitQMF(context.Background(), x, 4,
+				append([]FitOption{WithEpochs(5), WithLevels(4)}, o...)...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			fit := q.Reconstruct()
-			for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.Quantiles.Data, q.Weights.Data, q.History, q.Bend()} {
+			for _, v := range [][]float64{fit.Data, q.U.Data, q.V.Data, q.Quantiles.Data, q.Weights.Data,
+				q.History, q.Bend()} {
 				if i := notFinite(v); i >= 0 {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
@@ -92,10 +96,13 @@ func TestAwkwardLosses(t *testing.T) {
 			t.Fatal(err)
 		}
 		low := slices.Min(x.Data)
-		for turn, l := range some([]Loss{KL, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1 + 1e-10, 1e-7, -1e-10}, 0, 1, 4, 6, 8, 9, 12) {
+		for turn, l := range some([]Loss{KL, Frobenius, 0, -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1 + 1e-10,
+			1e-7, -1e-10}, 0, 1, 4, 6, 8, 9, 12) {
 			for name, fit := range fits(ctx, 2) {
-				for k, o := range [][]FitOption{nil, {WithStart(StartUniform)}, {WithMissingValues(), WithEpochs(0)}} {
-					if k > 0 && (testing.Short() || !long && (turn+k)%2 > 0) { // each loss with one of the two
+				for k, o := range [][]FitOption{nil, {WithStart(StartUniform)},
+					{WithMissingValues(), WithEpochs(0)}} {
+					// each loss with one of the two
+					if k > 0 && (testing.Short() || !long && (turn+k)%2 > 0) {
 						continue
 					}
 					m, err := fit(x, append([]FitOption{WithLoss(l), WithEpochs(3)}, o...)...)
@@ -149,7 +156,8 @@ func TestQMFQAwkward(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))}, {WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
+		for _, o := range [][]FitOption{nil, {WithEnds(EndsPinned), WithProjection(FrobeniusUpdates(5))},
+			{WithStart(StartUniform)}, {WithEpochs(0)}, {WithProjection(TruncatedSVD())}} {
 			o = append([]FitOption{WithEpochs(4), WithLevels(4), WithMissingValues()}, o...)
 			if len(o) == 4 && o[3].setting().kind == option.Projection {
 				if notFinite(x.Data) >= 0 {
@@ -176,7 +184,8 @@ func TestQMFQAwkward(t *testing.T) {
 					t.Fatalf("%v, %d options: %v", rows, len(o), v)
 				}
 			}
-			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() && score > loss*(1+1e-9)+1e-12*largest(fit.Data)+divergence.LeastT {
+			if loss, _ := q.Loss(x); q.projection != TruncatedSVD() &&
+				score > loss*(1+1e-9)+1e-12*largest(fit.Data)+divergence.LeastT {
 				t.Errorf("%v, %d options: score %v, loss %v", rows, len(o), score, loss)
 			}
 		}
@@ -199,7 +208,8 @@ func TestQMFQAwkward(t *testing.T) {
 		t.Errorf("too few rows: %v", err)
 	}
 	for _, n := range []int{0, 1, 10, 40} {
-		if v, err := q.Transform(&endsAfter{Context: ctx, n: n}, x); !errors.Is(err, context.Canceled) || v.Data != nil {
+		if v, err := q.Transform(&endsAfter{Context: ctx, n: n}, x); !errors.Is(err, context.Canceled) ||
+			v.Data != nil {
 			t.Errorf("ended after %d: %s, %v", n, v.size(), err)
 		}
 	}
@@ -221,7 +231,8 @@ func TestRowBelowHeldOut(t *testing.T) {
 	}
 	for _, model := range []string{"QMF", "QMFQ"} {
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			m, _, _, _, _, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3), WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
+			m, _, _, _, _, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3),
+				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,7 +267,8 @@ func TestReckless(t *testing.T) {
 		"penalty 1e30":       {WithPenalty(1e30)},
 		"shrinkage 1e30":     {WithShrinkage(1e30)},
 	} {
-		if testing.Short() && (strings.HasSuffix(name, "constant") || strings.HasSuffix(name, "raw") || strings.HasSuffix(name, "uniform")) {
+		if testing.Short() && (strings.HasSuffix(name, "constant") || strings.HasSuffix(name, "raw") ||
+			strings.HasSuffix(name, "uniform")) {
 			continue
 		}
 		q, err := FitQMF(ctx, x, 4, append([]FitOption{WithEpochs(epochs)}, opts...)...)
@@ -282,7 +294,8 @@ func TestReckless(t *testing.T) {
 			if !long && at != len(name)%3 { // one of the three
 				continue
 			}
-			two, err := FitQMFQ(ctx, x, 4, append([]FitOption{WithEpochs(epochs), WithProjection(p)}, taken...)...)
+			two, err := FitQMFQ(ctx, x, 4,
+				append([]FitOption{WithEpochs(epochs), WithProjection(p)}, taken...)...)
 			var data *DataError
 			if err != nil && !(p == TruncatedSVD() && errors.As(err, &data)) { // singular values may meet
 				t.Errorf("QMFQ, %s, %v: %v", name, p, err)
@@ -300,14 +313,16 @@ func TestEmptyLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone), WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
+	m, err := FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
+		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(m.Warnings) == 0 {
 		t.Error("the plan converged: no level is empty")
 	}
-	for _, v := range [][]float64{m.U.Data, m.V.Data, m.History, m.inflated.Quantiles.Data, m.inflated.Weights.Data} {
+	for _, v := range [][]float64{m.U.Data, m.V.Data, m.History, m.inflated.Quantiles.Data,
+		m.inflated.Weights.Data} {
 		if i := notFinite(v); i >= 0 {
 			t.Fatalf("entry %d is %v", i, v[i])
 		}

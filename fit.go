@@ -81,7 +81,8 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, rank int, opts []O) (*task, error) {
+func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, rank int, opts []O) (*task,
+	error) {
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
@@ -99,7 +100,8 @@ func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, ra
 // drive fits from every seed and returns the best model. pieces is the largest number of pieces that
 // the fit cuts its work into. fresh makes an algorithm with its course; none is an empty model, into
 // which the best model of a checkpoint is read.
-func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(seed uint64, way course) algorithm) (best fitted, err error) {
+func (t *task) drive(ctx context.Context, pieces int, none fitted,
+	fresh func(seed uint64, way course) algorithm) (best fitted, err error) {
 	ctx = t.cells.trouble.over(ctx)
 	t.pool = pool.New(t.workers, pieces)
 	defer t.pool.Close()
@@ -168,7 +170,8 @@ func (t *task) drive(ctx context.Context, pieces int, none fitted, fresh func(se
 	best.outward(&t.cells.Units)
 	if before.from != nil {
 		if _, wrong := t.states.file(best); wrong != nil {
-			return nil, before.state.fail("REAL", "the fit that goes on from these numbers ends in no model: "+wrong.Error())
+			return nil, before.state.fail("REAL",
+				"the fit that goes on from these numbers ends in no model: "+wrong.Error())
 		}
 	}
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {
@@ -233,7 +236,8 @@ type course struct {
 }
 
 func newCourse(ctx context.Context, c *config, rows int) course {
-	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1, discard: c.discard}
+	return course{ctx: ctx, tell: c.progress, now: Progress{Epochs: c.epochs, Rows: rows}, to: 1,
+		discard: c.discard}
 }
 
 // enter begins a phase and reports it. A part of a course stays in the phase it is in.

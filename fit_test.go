@@ -42,12 +42,14 @@ func TestStops(t *testing.T) {
 		t.Fatalf("NMF: %v", err)
 	}
 	z, err := FitQMFQ(context.Background(), x, 4, stop, WithValidation(0.1))
-	if !errors.Is(err, cause) || z == nil || len(z.History) != 3 || len(z.Validation) != 3 { // nothing was projected for the losses of the last
+	// nothing was projected for the losses of the last
+	if !errors.Is(err, cause) || z == nil || len(z.History) != 3 || len(z.Validation) != 3 {
 		t.Fatalf("QMFQ: %v", err)
 	}
 	given := WithInit(z.U, z.V)
 	for _, after := range some([]int{0, 3, 250, 2500, 12000, 15000, 20000}, 0, 2, 4) {
-		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)}, {WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
+		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)},
+			{WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
 			ctx := &countdown{Context: context.Background(), left: after}
 			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
 			if ctx.left >= 0 && err == nil {
@@ -59,11 +61,13 @@ func TestStops(t *testing.T) {
 			if i := notFinite(q.Reconstruct().Data); i >= 0 {
 				t.Error("a stopped model reconstructs NaN")
 			}
-			if l, err := q.Loss(x); q.Validation == nil && (err != nil || !near(l, q.History[len(q.History)-1])) {
+			if l, err := q.Loss(x); q.Validation == nil &&
+				(err != nil || !near(l, q.History[len(q.History)-1])) {
 				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 			}
 			done := err.(*stopped).epoch
-			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) || q.Validation != nil && len(q.Validation) != len(q.History) {
+			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) ||
+				q.Validation != nil && len(q.Validation) != len(q.History) {
 				t.Errorf("QMFQ cancelled after %d looks, in epoch %d: History %v", after, done, q.History)
 			}
 		}
@@ -150,7 +154,8 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 				}
 				return nil
 			})
-			m, history, validation, best, _, err := fitAny(ctx, model, x, 2, append(opts, watch, WithWorkers(1))...)
+			m, history, validation, best, _,
+				err := fitAny(ctx, model, x, 2, append(opts, watch, WithWorkers(1))...)
 			cancel()
 			if m == nil {
 				t.Fatalf("%s: no model, %v", name, err)
@@ -166,8 +171,10 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 			if s.epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
 				continue // patience ran out at that very epoch, and the next restart had not begun
 			}
-			if s.epoch != n || len(history) > n+1 || best >= len(history) || validation != nil && len(validation) != len(history) {
-				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at, len(history), len(validation), best, err)
+			if s.epoch != n || len(history) > n+1 || best >= len(history) || validation != nil &&
+				len(validation) != len(history) {
+				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at,
+					len(history), len(validation), best, err)
 			}
 			if model != "QMFQ" || validation == nil {
 				if len(history) != n+1 && !bytes.Contains([]byte(name), []byte("restarts")) {
@@ -175,7 +182,8 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 				}
 			}
 			if l, err := m.Loss(x); err != nil || !near(l, history[best]) && validation == nil {
-				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l, history, best, err)
+				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l,
+					history, best, err)
 			}
 		}
 	})
@@ -184,7 +192,8 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 // TestNoEpochs: a fit of no epochs is its start, with one entry of History.
 func TestNoEpochs(t *testing.T) {
 	x := first(toy(6), 50)
-	for _, o := range [][]FitOption{{WithEpochs(0)}, {WithEpochs(0), WithBatch(1000)}, {WithEpochs(0), WithStart(StartUniform)}} {
+	for _, o := range [][]FitOption{{WithEpochs(0)}, {WithEpochs(0), WithBatch(1000)},
+		{WithEpochs(0), WithStart(StartUniform)}} {
 		q, err := FitQMF(context.Background(), x, 3, o...)
 		if err != nil || len(q.History) != 1 || q.Best != 0 {
 			t.Errorf("%v, history %v", err, q.History)
@@ -229,7 +238,8 @@ func TestValidation(t *testing.T) {
 		history, validation []float64
 		best                int
 		fit                 Mat
-	}{"QMF": {q.History, q.Validation, q.Best, q.Reconstruct()}, "NMF": {n.History, n.Validation, n.Best, n.Reconstruct()}} {
+	}{"QMF": {q.History, q.Validation, q.Best, q.Reconstruct()},
+		"NMF": {n.History, n.Validation, n.Best, n.Reconstruct()}} {
 		if len(m.validation) != 41 || len(m.history) != 41 {
 			t.Fatalf("%s: %d, %d entries", name, len(m.history), len(m.validation))
 		}
@@ -248,7 +258,8 @@ func TestValidation(t *testing.T) {
 			}
 		}
 		if math.Abs(held-m.validation[m.best]) > 1e-6*held || math.Abs(seen-m.history[m.best]) > 1e-6*seen {
-			t.Errorf("%s: the model returned has %v, %v; History %v, Validation %v", name, seen, held, m.history[m.best], m.validation[m.best])
+			t.Errorf("%s: the model returned has %v, %v; History %v, Validation %v", name, seen, held,
+				m.history[m.best], m.validation[m.best])
 		}
 	}
 	// What the held-out cells hold makes no difference to the factors of a fixed epoch.
@@ -278,8 +289,10 @@ func TestQMFQValidation(t *testing.T) {
 		t.Fatal(err)
 	}
 	interior := 0
-	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))}, {WithStart(StartUniform)}, {WithPatience(3)}}, 2) {
-		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2), WithSchedule(ScheduleConstant))
+	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))},
+		{WithStart(StartUniform)}, {WithPatience(3)}}, 2) {
+		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2),
+			WithSchedule(ScheduleConstant))
 		q, err := FitQMFQ(ctx, x, 6, append(o, WithValidation(0.1))...)
 		if err != nil {
 			t.Fatal(err)
@@ -304,9 +317,12 @@ func TestQMFQValidation(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("best epoch %d of %d: %.4g of the held-out cells, %.4g of the others; at the end %.4g, %.4g", q.Best, len(q.History)-1, held, seen, q.Validation[len(q.Validation)-1], q.History[len(q.History)-1])
+		t.Logf("best epoch %d of %d: %.4g of the held-out cells, %.4g of the others; at the end %.4g, %.4g",
+			q.Best, len(q.History)-1, held, seen, q.Validation[len(q.Validation)-1],
+			q.History[len(q.History)-1])
 		if math.Abs(held-q.Validation[q.Best]) > 1e-6*held || math.Abs(seen-q.History[q.Best]) > 1e-6*seen {
-			t.Errorf("the model returned has %v, %v; History %v, Validation %v", seen, held, q.History[q.Best], q.Validation[q.Best])
+			t.Errorf("the model returned has %v, %v; History %v, Validation %v", seen, held,
+				q.History[q.Best], q.Validation[q.Best])
 		}
 		y := x.Clone()
 		for i := range x.Rows * x.Cols {
@@ -367,7 +383,8 @@ func TestFirstPatience(t *testing.T) {
 		}
 		return m.objective(penalty)
 	}
-	if patient, full := whole(WithPatience(3), WithEpochs(2000)), whole(WithEpochs(2000)); patient > 1.01*full {
+	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
+		whole(WithEpochs(2000)); patient > 1.01*full {
 		t.Errorf("ended by patience at %v, where %v is within reach", patient, full)
 	}
 }
@@ -381,7 +398,8 @@ func TestPatienceAndRestarts(t *testing.T) {
 	if err != nil || len(n.History) > 3000 || len(n.History) < 10 {
 		t.Errorf("%d epochs, %v", len(n.History), err)
 	}
-	q, err := FitQMF(ctx, x, 4, WithEpochs(300), WithPatience(10), WithValidation(0.1), WithSchedule(ScheduleConstant))
+	q, err := FitQMF(ctx, x, 4, WithEpochs(300), WithPatience(10), WithValidation(0.1),
+		WithSchedule(ScheduleConstant))
 	if err != nil || len(q.History) > 300 || q.Best >= len(q.History)-1 {
 		t.Errorf("%d epochs, best %d, %v", len(q.History), q.Best, err)
 	}
@@ -402,8 +420,9 @@ func TestPatienceAndRestarts(t *testing.T) {
 	}
 }
 
-// TestObjective: fits are compared by the loss on held-out cells where there are any, otherwise by the loss at the best epoch and the
-// penalty, of an NMF the means of U and V, of a QMF half of the mean squares of their logarithms.
+// TestObjective: fits are compared by the loss on held-out cells where there are any, otherwise by the loss
+// at the best epoch and the penalty, of an NMF the means of U and V, of a QMF half of the mean squares of
+// their logarithms.
 func TestObjective(t *testing.T) {
 	u, err := MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1})
 	if err != nil {
@@ -424,8 +443,12 @@ func TestObjective(t *testing.T) {
 	held := of
 	held.Validation = []float64{5, 6, 4}
 	for _, penalty := range []float64{0, 0.3, 20} {
-		closeTo(t, "objectives", []float64{(&NMF{Factorisation: of}).objective(penalty), (&QMF{Factorisation: of}).objective(penalty),
-			(&NMF{Factorisation: held}).objective(penalty), (&QMF{Factorisation: held}).objective(penalty)}, []float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
+		closeTo(t, "objectives",
+			[]float64{(&NMF{Factorisation: of}).objective(penalty),
+				(&QMF{Factorisation: of}).objective(penalty),
+				(&NMF{Factorisation: held}).objective(penalty),
+				(&QMF{Factorisation: held}).objective(penalty)},
+			[]float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
 	}
 }
 
@@ -458,11 +481,14 @@ func TestRestartsObjective(t *testing.T) {
 		options []FitOption
 	}{
 		{"NMF", 10, 14, func(u, v Mat) float64 { return means(u, same) + means(v, same) },
-			func(o ...FitOption) (Model, error) { return FitNMF(ctx, x, 3, o...) }, []FitOption{WithEpochs(3)}},
+			func(o ...FitOption) (Model, error) { return FitNMF(ctx, x, 3, o...) },
+			[]FitOption{WithEpochs(3)}},
 		{"QMF", 10, 0, func(u, v Mat) float64 { return (means(u, square) + means(v, square)) / 2 },
-			func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 3, o...) }, []FitOption{WithEpochs(3), WithStart(StartUniform)}},
+			func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 3, o...) },
+			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
 		{"QMFQ", 0, 0, func(u, v Mat) float64 { return 0 },
-			func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 3, o...) }, []FitOption{WithEpochs(3), WithStart(StartUniform)}},
+			func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 3, o...) },
+			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
 	} {
 		opts := c.options
 		if c.penalty > 0 {
@@ -477,7 +503,8 @@ func TestRestartsObjective(t *testing.T) {
 			}
 			u, v := factorsOf(m)
 			loss := meanOver(1, x, m.Reconstruct(), everyCell)
-			losses, objectives, models = append(losses, loss), append(objectives, loss+c.penalty*c.regular(u, v)), append(models, m)
+			losses, objectives, models = append(losses, loss),
+				append(objectives, loss+c.penalty*c.regular(u, v)), append(models, m)
 		}
 		want := slices.Index(objectives, slices.Min(objectives))
 		if want == 0 || c.penalty > 0 && want == slices.Index(losses, slices.Min(losses)) {
@@ -508,19 +535,22 @@ func TestQMFQRestarts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := FitQMFQ(context.Background(), x, 3, WithEpochs(4), WithLevels(5), WithSeed(3), WithValidation(0.15), WithRestarts(3))
+	m, err := FitQMFQ(context.Background(), x, 3, WithEpochs(4), WithLevels(5), WithSeed(3),
+		WithValidation(0.15), WithRestarts(3))
 	if err != nil {
 		t.Fatal(err)
 	}
 	best := math.Inf(1)
 	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), hidden.dense(), 3, WithEpochs(4), WithLevels(5), WithSeed(uint64(3+seed)), WithMissingValues())
+		one, err := FitQMFQ(context.Background(), hidden.dense(), 3, WithEpochs(4), WithLevels(5),
+			WithSeed(uint64(3+seed)), WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT, nil) / float64(hidden.heldOut)
+			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
+				nil) / float64(hidden.heldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)
@@ -543,7 +573,8 @@ func TestFitsOfBetaNearby(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, fit := range fits(ctx, 2) {
-		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12}, {0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
+		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
+			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
 			opts := func(beta float64) []FitOption {
 				o := []FitOption{WithLoss(Beta(beta)), WithEpochs(15)}
 				if name == "NMF" { // Newton's method takes β = 1 itself alone
@@ -610,14 +641,17 @@ func TestLosses(t *testing.T) {
 			}
 		}
 		want /= float64(x.Rows * x.Cols)
-		if got, err := n.Loss(x); err != nil || math.Abs(got-want) > 1e-9*want || math.Abs(n.History[60]-want) > 1e-9*want {
+		if got, err := n.Loss(x); err != nil || math.Abs(got-want) > 1e-9*want ||
+			math.Abs(n.History[60]-want) > 1e-9*want {
 			t.Errorf("β=%g: Loss %v, History %v, the formula %v", l, got, n.History[60], want)
 		}
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == 0) { // the others with one of the two
+			// the others with one of the two
+			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == 0) {
 				continue
 			}
-			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends), WithShrinkage(0))
+			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
+				WithShrinkage(0))
 			if err != nil {
 				t.Fatal(err)
 			}

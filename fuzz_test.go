@@ -22,7 +22,8 @@ func typed(err error) bool {
 		format  *FormatError
 		working *ConvergenceError
 	)
-	return errors.As(err, &option) || errors.As(err, &data) || errors.As(err, &shape) || errors.As(err, &format) || errors.As(err, &working)
+	return errors.As(err, &option) || errors.As(err, &data) || errors.As(err, &shape) ||
+		errors.As(err, &format) || errors.As(err, &working)
 }
 
 // reader takes numbers from bytes, zeros behind their end.
@@ -39,7 +40,8 @@ func (r *reader) byte() int {
 
 // number takes one of few values that meet the limits of something, or any bits.
 func (r *reader) number() float64 {
-	some := [...]float64{0, 1, 2, 3, 0.5, 1e-3, 10, 1e60, 1e-60, 1e-170, 5e-324, 1e-300, 1e-100, 1e30, -1, -1e-170, -1e60, 1e12, 1e13,
+	some := [...]float64{0, 1, 2, 3, 0.5, 1e-3, 10, 1e60, 1e-60, 1e-170, 5e-324, 1e-300, 1e-100, 1e30, -1,
+		-1e-170, -1e60, 1e12, 1e13,
 		1 + 0x1p-52, math.NaN(), math.Inf(1), 1e-30, 1e-9, 7}
 	switch k := r.byte(); {
 	case k < len(some):
@@ -71,7 +73,8 @@ func FuzzFits(f *testing.F) {
 	f.Add([]byte{1, 3, 4, 1, 1, 14, 1, 2, 15, 4, 16, 66, 1, 0, 70, 50, 90, 0, 1})
 	f.Add([]byte{2, 4, 4, 2, 4, 0x18, 0, 9, 9, 9, 9, 1, 2, 3, 4, 66, 67, 68, 69})
 	f.Add([]byte{0, 4, 4, 2, 9, 4, 8, 10, 10, 1, 66, 65, 0, 3, 4, 9, 9, 10, 1})
-	for kind := range byte(8) { // multiplicative updates or Newton's method, KL or Frobenius, missing cells or none
+	// multiplicative updates or Newton's method, KL or Frobenius, missing cells or none
+	for kind := range byte(8) {
 		seed := []byte{33 * (kind & 1), 4, 5, 1, kind >> 1 & 1, 140, kind >> 2, 0x40}
 		for i := range 30 {
 			seed = append(seed, byte(65+i*i%11))
@@ -81,7 +84,8 @@ func FuzzFits(f *testing.F) {
 		}
 		f.Add(seed)
 	}
-	f.Add([]byte{224, 5, 6, 2, 1, 140, 0, 0, 66, 67, 68, 70, 66, 64, 65, 66, 68, 66, 71, 68, 70, 72, 66, 64, 65, 66, 68, 66, 71, 68, 70, 72})
+	f.Add([]byte{224, 5, 6, 2, 1, 140, 0, 0, 66, 67, 68, 70, 66, 64, 65, 66, 68, 66, 71, 68, 70, 72, 66, 64,
+		65, 66, 68, 66, 71, 68, 70, 72})
 	f.Fuzz(fitBytes)
 }
 
@@ -122,9 +126,13 @@ func fitBytes(t *testing.T, data []byte) {
 		func() { opts = append(opts, WithShrinkage(r.number())) },
 		func() { opts = append(opts, WithBatch(1+r.byte()%4)) },
 		func() {
-			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)), WithProjection(TruncatedSVD())}[r.byte()%3])
+			opts = append(opts, []FitOption{WithProjection(KLUpdates(2)), WithProjection(FrobeniusUpdates(3)),
+				WithProjection(TruncatedSVD())}[r.byte()%3])
 		},
-		func() { opts = append(opts, WithUpdates([]Updates{UpdatesMultiplicative, UpdatesNewton}[first/32%2])) },
+		func() {
+			opts = append(opts,
+				WithUpdates([]Updates{UpdatesMultiplicative, UpdatesNewton}[first/32%2]))
+		},
 	}
 	if model == 2 {
 		opts = append(opts, WithProjection(KLUpdates(3)))
@@ -138,7 +146,8 @@ func fitBytes(t *testing.T, data []byte) {
 	if model == 1 || model == 2 {
 		opts = append(opts, WithMaxIterations(100))
 	}
-	if takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ, option.FitBQMF}[model].Takes; bits>>len(more)&1 == 0 {
+	if takes := [...]option.Function{option.FitNMF, option.FitQMF, option.FitQMFQ,
+		option.FitBQMF}[model].Takes; bits>>len(more)&1 == 0 {
 		opts = slices.DeleteFunc(opts, func(o FitOption) bool { return !takes.Has(o.setting().kind) })
 	}
 	x := r.matrix(d, n)

@@ -90,8 +90,8 @@ func TestGaussCurvature(t *testing.T) {
 	}
 }
 
-// TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of TestGaussCurvature,
-// its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
+// TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of
+// TestGaussCurvature, its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
 func TestGaussCurvatureOfManySamples(t *testing.T) {
 	for _, hidden := range []float64{0, 0.2} {
 		few := first(toy(2), 9)
@@ -122,7 +122,8 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 				for j := range f.n {
 					if v.observed != nil && !v.observed[j] {
 						if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
-							t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j], f.rowWbar(slot)[j])
+							t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j],
+								f.rowWbar(slot)[j])
 						}
 						continue
 					}
@@ -132,7 +133,8 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 						continue
 					}
 					up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
-					want := (divergence.KL.Value(mid, up, 0) + divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+					want := (divergence.KL.Value(mid, up, 0) +
+						divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
 					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
 						t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
 					}
@@ -202,8 +204,10 @@ func TestGaussHostile(t *testing.T) {
 		name string
 		opts []FitOption
 	}
-	options := []kind{{"", nil}, {"Frobenius", []FitOption{WithLoss(Frobenius)}}, {"1.5", []FitOption{WithLoss(1.5)}},
-		{"all rows", []FitOption{WithBatch(1000)}}, {"one row", []FitOption{WithBatch(1)}}, {"pinned", []FitOption{WithEnds(EndsPinned)}}}
+	options := []kind{{"", nil}, {"Frobenius", []FitOption{WithLoss(Frobenius)}},
+		{"1.5", []FitOption{WithLoss(1.5)}},
+		{"all rows", []FitOption{WithBatch(1000)}}, {"one row", []FitOption{WithBatch(1)}},
+		{"pinned", []FitOption{WithEnds(EndsPinned)}}}
 	base = first(base, draws(40, 16, 14))
 	base.Cols = draws(80, 40, 40)
 	for turn, c := range []struct {
@@ -211,7 +215,8 @@ func TestGaussHostile(t *testing.T) {
 		x    Mat
 		k    int
 	}{
-		{"rows from 1e-6 to 1e6", change(func(i, j int, v float64) float64 { return v * math.Pow(10, float64(i%13)-6) }), 5},
+		{"rows from 1e-6 to 1e6",
+			change(func(i, j int, v float64) float64 { return v * math.Pow(10, float64(i%13)-6) }), 5},
 		{"zeros", change(func(i, j int, v float64) float64 {
 			if src.Float64() < 0.8 {
 				return 0
@@ -234,12 +239,14 @@ func TestGaussHostile(t *testing.T) {
 		}), 5},
 	} {
 		for at, o := range options {
-			if testing.Short() && at != turn%2 || !long && at > 0 && (turn+at)%2 > 0 { // without QUANTMF_LONG half of the options
+			// without QUANTMF_LONG half of the options
+			if testing.Short() && at != turn%2 || !long && at > 0 && (turn+at)%2 > 0 {
 				continue
 			}
 			name, more := o.name, o.opts
 			// Patience has every loss evaluated at the end of its epoch.
-			opts := append([]FitOption{WithStart(StartScores), WithShrinkage(0), WithEpochs(15), WithPatience(1000)}, more...)
+			opts := append([]FitOption{WithStart(StartScores), WithShrinkage(0), WithEpochs(15),
+				WithPatience(1000)}, more...)
 			m, err := FitQMF(context.Background(), c.x, c.k, opts...)
 			if err != nil {
 				t.Fatalf("%s, %s: %v", c.name, name, err)
@@ -250,14 +257,15 @@ func TestGaussHostile(t *testing.T) {
 				worst = max(worst, l/h[e])
 			}
 			if worst > 3 || !(h[len(h)-1] < h[0]*(1+1e-9)) {
-				t.Errorf("%s, %s: an epoch raised the loss to %v times the one before: %v", c.name, name, worst, h)
+				t.Errorf("%s, %s: an epoch raised the loss to %v times the one before: %v", c.name, name,
+					worst, h)
 			}
 		}
 	}
 }
 
-// TestRegularity: what patience judges has λ/2 (mean log²U + mean log²V) beside the loss, whichever way the factors are
-// stepped; without patience nobody reads it.
+// TestRegularity: what patience judges has λ/2 (mean log²U + mean log²V) beside the loss, whichever way the
+// factors are stepped; without patience nobody reads it.
 func TestRegularity(t *testing.T) {
 	x := first(toy(5), 21)
 	for name, change := range map[string]func(c *config){

@@ -24,8 +24,12 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " + strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
-		"bqmf " + strconv.FormatUint(bqmfHash(t, x, "counts"), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36), "hidden", "counts"), 16) + " " + strconv.FormatUint(bqmfHash(t, goldenProduct(66, 64), "hidden", "whole"), 16) + "\nnewton " + strconv.FormatUint(newtonHash(t, x), 16) + "\n" +
+	got := "fits " + strconv.FormatUint(fitHash(t, x), 16) + "\nhidden " +
+		strconv.FormatUint(hiddenHash(t, x), 16) + "\n" +
+		"bqmf " + strconv.FormatUint(bqmfHash(t, x, "counts"), 16) + " " +
+		strconv.FormatUint(bqmfHash(t, goldenProduct(40, 36), "hidden", "counts"), 16) + " " +
+		strconv.FormatUint(bqmfHash(t, goldenProduct(66, 64), "hidden", "whole"), 16) + "\nnewton " +
+		strconv.FormatUint(newtonHash(t, x), 16) + "\n" +
 		"kin " + strconv.FormatUint(kinHash(t), 16) + "\nmany " + strconv.FormatUint(manyHash(t), 16) + "\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -54,8 +58,10 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 	}
 	for _, o := range [][]FitOption{
 		{WithEpochs(4), WithLevels(8)},
-		{WithEpochs(3), WithStart(StartNMF), WithBatch(1000), WithShrinkage(10), WithPenalty(0.1), WithEpsilon(0.001)},
-		{WithEpochs(3), WithStart(StartUniform), WithEnds(EndsPinned), WithSchedule(ScheduleConstant), WithLevels(5)},
+		{WithEpochs(3), WithStart(StartNMF), WithBatch(1000), WithShrinkage(10), WithPenalty(0.1),
+			WithEpsilon(0.001)},
+		{WithEpochs(3), WithStart(StartUniform), WithEnds(EndsPinned), WithSchedule(ScheduleConstant),
+			WithLevels(5)},
 		{WithEpochs(2), WithEnds(EndsPinned), WithSeed(9)},
 		{WithEpochs(3), WithValidation(0.1), WithShrinkage(5), WithPatience(2)},
 		{WithEpochs(2), WithLoss(Frobenius)},
@@ -65,14 +71,17 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range [][]float64{m.U.Data, m.V.Data, m.Quantiles.Data, m.Weights.Data, m.History, m.Reconstruct().Data} {
+		for _, v := range [][]float64{m.U.Data, m.V.Data, m.Quantiles.Data, m.Weights.Data, m.History,
+			m.Reconstruct().Data} {
 			if i := notFinite(v); i >= 0 {
 				t.Fatalf("%v in the model", v[i])
 			}
 			put(v)
 		}
 	}
-	m, err := FitNMF(context.Background(), x, 5, append([]FitOption{WithUpdates(UpdatesMultiplicative), WithEpochs(20), WithPenalty(0.01)}, more...)...)
+	m, err := FitNMF(context.Background(), x, 5,
+		append([]FitOption{WithUpdates(UpdatesMultiplicative), WithEpochs(20), WithPenalty(0.01)},
+			more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,18 +89,21 @@ func fitHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 	put(m.V.Data)
 	put(m.History)
 	holes := holed(x, 0.1)
-	q, err := FitQMF(context.Background(), holes, 4, append([]FitOption{WithEpochs(3), WithMissingValues()}, more...)...)
+	q, err := FitQMF(context.Background(), holes, 4,
+		append([]FitOption{WithEpochs(3), WithMissingValues()}, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(q.Reconstruct().Data)
-	m, err = FitNMF(context.Background(), holes, 4, append([]FitOption{WithEpochs(5), WithMissingValues(), WithLoss(Beta(2.5))}, more...)...)
+	m, err = FitNMF(context.Background(), holes, 4,
+		append([]FitOption{WithEpochs(5), WithMissingValues(), WithLoss(Beta(2.5))}, more...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	put(m.Reconstruct().Data)
 	for _, p := range []Projection{KLUpdates(4), FrobeniusUpdates(4), TruncatedSVD()} {
-		q, err := FitQMFQ(context.Background(), x, 4, append([]FitOption{WithEpochs(2), WithLevels(5), WithProjection(p)}, more...)...)
+		q, err := FitQMFQ(context.Background(), x, 4,
+			append([]FitOption{WithEpochs(2), WithLevels(5), WithProjection(p)}, more...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,9 +124,11 @@ func newtonHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 		opts []FitOption
 	}{
 		{x, []FitOption{WithPenalty(0.01)}}, {x, []FitOption{WithLoss(Frobenius)}},
-		{holes, []FitOption{WithMissingValues()}}, {holes, []FitOption{WithMissingValues(), WithLoss(Frobenius), WithPenalty(0.01)}},
+		{holes, []FitOption{WithMissingValues()}},
+		{holes, []FitOption{WithMissingValues(), WithLoss(Frobenius), WithPenalty(0.01)}},
 	} {
-		m, err := FitNMF(context.Background(), c.x, 5, append(append(c.opts, WithUpdates(UpdatesNewton), WithEpochs(12)), more...)...)
+		m, err := FitNMF(context.Background(), c.x, 5,
+			append(append(c.opts, WithUpdates(UpdatesNewton), WithEpochs(12)), more...)...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,8 +142,8 @@ func newtonHash(t *testing.T, x Mat, more ...FitOption) uint64 {
 	return h.Sum64()
 }
 
-// manyHash is fitHash of rows of so many samples that points stand for them, in several batches and in one, and that an NMF begins with
-// some of the samples.
+// manyHash is fitHash of rows of so many samples that points stand for them, in several batches and in one,
+// and that an NMF begins with some of the samples.
 func manyHash(t *testing.T) uint64 {
 	t.Helper()
 	h := fnv.New64a()
@@ -155,7 +169,8 @@ func manyHash(t *testing.T) uint64 {
 			m.Data[i] = float64(1 + i*7%11)
 		}
 	}
-	for _, o := range [][]FitOption{{WithBatch(5)}, {WithBatch(12)}, {WithBatch(6), WithLevels(5), WithMissingValues()}} {
+	for _, o := range [][]FitOption{{WithBatch(5)}, {WithBatch(12)},
+		{WithBatch(6), WithLevels(5), WithMissingValues()}} {
 		y := x
 		if len(o) > 2 {
 			y = holed(x, 0.1)
@@ -194,7 +209,8 @@ func hiddenHash(t *testing.T, x Mat) uint64 {
 		}
 	}
 	holes := holed(x, 0.1)
-	for _, o := range [][]FitOption{{WithProjection(KLUpdates(4))}, {WithProjection(FrobeniusUpdates(4)), WithValidation(0.1)}} {
+	for _, o := range [][]FitOption{{WithProjection(KLUpdates(4))},
+		{WithProjection(FrobeniusUpdates(4)), WithValidation(0.1)}} {
 		q, err := FitQMFQ(ctx, holes, 4, append(o, WithEpochs(2), WithLevels(5), WithMissingValues())...)
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +219,8 @@ func hiddenHash(t *testing.T, x Mat) uint64 {
 		put(q.Transform(ctx, holes))
 	}
 	for _, x := range []Mat{x, holes} {
-		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithUpdates(UpdatesMultiplicative), WithStart(StartSVD), WithMissingValues())
+		m, err := FitNMF(ctx, x, 4, WithEpochs(2), WithUpdates(UpdatesMultiplicative), WithStart(StartSVD),
+			WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,8 +248,8 @@ func goldenRows() [][]float64 {
 	return rows
 }
 
-// goldenProduct is of such numbers as well, and of three components and noise: those of a BQMF of goldenRows have no relevance. From
-// 64 rows and columns on a BQMF begins on the completed matrix.
+// goldenProduct is of such numbers as well, and of three components and noise: those of a BQMF of goldenRows
+// have no relevance. From 64 rows and columns on a BQMF begins on the completed matrix.
 func goldenProduct(d, n int) Mat {
 	r := random.Split(9, 9)
 	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)
@@ -254,8 +271,8 @@ func goldenProduct(d, n int) Mat {
 	return x
 }
 
-// goldenKin is of such numbers: rows in pairs of common noise, which a BQMF finds to be neighbours, and every third row bent along the
-// samples, so that it has a prediction from samples that are alike.
+// goldenKin is of such numbers: rows in pairs of common noise, which a BQMF finds to be neighbours, and every
+// third row bent along the samples, so that it has a prediction from samples that are alike.
 func goldenKin(d, n int) Mat {
 	r := random.Split(10, 10)
 	at, x, common := make([]int, n), NewMat(d, n), make([]int, n)
@@ -295,7 +312,9 @@ func TestWorkers(t *testing.T) {
 func TestQMFQWorkers(t *testing.T) {
 	x := toy(3)
 	x.Rows = 40
-	for _, o := range [][]FitOption{{WithLevels(6)}, {WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)}, {WithProjection(TruncatedSVD())}} {
+	for _, o := range [][]FitOption{{WithLevels(6)},
+		{WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)},
+		{WithProjection(TruncatedSVD())}} {
 		var want *QMFQ
 		for _, workers := range []int{1, 7, 2}[:draws(3, 2, 2)] {
 			m, err := FitQMFQ(context.Background(), x, 4, append(o, WithEpochs(3), WithWorkers(workers))...)
@@ -325,7 +344,8 @@ func TestQMFQWorkers(t *testing.T) {
 }
 
 // bqmfHash covers fits of a BQMF and what they say. The kinds are x with hidden cells, whole, and in whole
-// numbers, so that values have mass. They are few because an emulator of a foreign processor takes minutes for a second of fits.
+// numbers, so that values have mass. They are few because an emulator of a foreign processor takes minutes
+// for a second of fits.
 func bqmfHash(t *testing.T, x Mat, kinds ...string) uint64 {
 	var parts []Mat
 	for _, kind := range kinds {
@@ -357,7 +377,8 @@ func bqmfHash(t *testing.T, x Mat, kinds ...string) uint64 {
 	return fingerprint(parts...)
 }
 
-// kinHash covers a BQMF that has neighbours and samples that are alike, and what it says of its own samples and of new ones.
+// kinHash covers a BQMF that has neighbours and samples that are alike, and what it says of its own samples
+// and of new ones.
 func kinHash(t *testing.T) uint64 {
 	x := goldenKin(30, 110)
 	for i := range x.Data {
@@ -373,5 +394,6 @@ func kinHash(t *testing.T) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(), Mat{Rows: 1, Cols: 2, Stride: 2, Data: []float64{score, m.LeaveOneOut}})
+	return fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), m.Deviation(),
+		Mat{Rows: 1, Cols: 2, Stride: 2, Data: []float64{score, m.LeaveOneOut}})
 }

@@ -138,14 +138,17 @@ func TestHardMap(t *testing.T) {
 			back, err := f.Invert(v)
 			if taken[v] {
 				if err != nil || f.At(back) != v {
-					t.Errorf("%s: %v is taken, and its inverse %v (%v) maps to %v", name, v, back, err, f.At(back))
+					t.Errorf("%s: %v is taken, and its inverse %v (%v) maps to %v", name, v, back, err,
+						f.At(back))
 				}
 				continue
 			}
 			var data *DataError
 			if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || data.Value != v {
 				t.Errorf("%s: %v is not taken: %v, %v", name, v, back, err)
-			} else if v > low && v < high && !(f.At(math.Nextafter(back, math.Inf(-1))) <= v && f.At(math.Nextafter(back, math.Inf(1))) >= v) {
+			} else if v > low && v < high &&
+				!(f.At(math.Nextafter(back, math.Inf(-1))) <= v &&
+					f.At(math.Nextafter(back, math.Inf(1))) >= v) {
 				t.Errorf("%s: no jump over %v at %v", name, v, back)
 			}
 		}
@@ -193,7 +196,8 @@ func TestHardMap(t *testing.T) {
 func TestHardMapValues(t *testing.T) {
 	tr, _ := Solve([]float64{1, 1, 1, 2, 2, 2, 3, 3, 3}, WithLevels(5), WithEpsilon(0))
 	f, _ := tr.Map([]float64{0, 1, 2, 3, 4})
-	for _, c := range [][2]float64{{0.5, 0}, {1, 0.4}, {math.Nextafter(1, 2), 1}, {1.9, 1}, {2, 2}, {2.1, 3}, {math.Nextafter(3, 2), 3}, {3, 3.6}, {math.Nextafter(3, 4), 4}} {
+	for _, c := range [][2]float64{{0.5, 0}, {1, 0.4}, {math.Nextafter(1, 2), 1}, {1.9, 1}, {2, 2}, {2.1, 3},
+		{math.Nextafter(3, 2), 3}, {3, 3.6}, {math.Nextafter(3, 4), 4}} {
 		if v := f.At(c[0]); math.Abs(v-c[1]) > 1e-15 {
 			t.Errorf("T(%v) = %v, want %v", c[0], v, c[1])
 		}

@@ -56,7 +56,9 @@ type Masks struct {
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
-func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction, error) {
+func HeldOut[X Rows, M Model](ctx context.Context, x X,
+	fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction,
+	error) {
 	all, err := heldOut(ctx, x, fit, trials, masks, -1)
 	if err != nil {
 		return nil, err
@@ -71,7 +73,9 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 // HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the
 // same bits. So independent processes can make the fits of one comparison. The caller must see to it that
 // all trials have the same loss. Errors are those of HeldOut. Cost: one fit, by one worker.
-func HeldOutLoss[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, masks Masks, repeat int) (float64, error) {
+func HeldOutLoss[X Rows, M Model](ctx context.Context, x X,
+	fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, masks Masks,
+	repeat int) (float64, error) {
 	if repeat < 0 {
 		return 0, &OptionError{Option: "repeat", Value: itoa(repeat), Bound: "must be at least 0"}
 	}
@@ -106,7 +110,9 @@ func PredictionOf(losses []float64) Prediction {
 
 // heldOut returns the losses of each trial in each repeat; where only is not negative, in that repeat
 // alone.
-func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks, only int) ([][]float64, error) {
+func heldOut[X Rows, M Model](ctx context.Context, x X,
+	fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks,
+	only int) ([][]float64, error) {
 	masks, err := masks.settled()
 	if err != nil {
 		return nil, err
@@ -122,13 +128,15 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 		return nil, err
 	}
 	d, n := x.Dims()
-	if each := uint64(d)*uint64((n+63)/64) + uint64(d) + uint64(len(trials)); uint64(repeats) > 8*limit.Cells/each {
+	if each := uint64(d)*uint64((n+63)/64) + uint64(d) +
+		uint64(len(trials)); uint64(repeats) > 8*limit.Cells/each {
 		return nil, &OptionError{Option: "repeats", Value: itoa(repeats),
 			Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	// Hidden cells are checked too: here for values that no fit takes, and after each fit, when its loss is
 	// known, for values that this fit does not take.
-	if err := (&config{settings: settings{missing: true, loss: divergence.Frobenius, mapped: true}}).checkCells(x); err != nil {
+	if err := (&config{settings: settings{missing: true, loss: divergence.Frobenius,
+		mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
 	hidden, err := masks.hide(ctx, x, first, repeats)
@@ -163,9 +171,11 @@ func heldOut[X Rows, M Model](ctx context.Context, x X, fit func(context.Context
 	return out, nil
 }
 
-// lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence of these cells from what
-// the model predicts of them, and under which loss the model was fitted.
-func lossOfHidden[X Rows, M Model](ctx context.Context, x X, fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64, of divergence.Loss, err error) {
+// lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence
+// of these cells from what the model predicts of them, and under which loss the model was fitted.
+func lossOfHidden[X Rows, M Model](ctx context.Context, x X,
+	fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64,
+	of divergence.Loss, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, stoppedAt(0, err)
 	}
@@ -205,7 +215,8 @@ func (m Masks) settled() (Masks, error) {
 		return m, &OptionError{Option: "repeats", Value: itoa(m.Repeats), Bound: "must be at least 1"}
 	}
 	if !(m.Share > 0 && m.Share <= 0.5) {
-		return m, &OptionError{Option: "share", Value: ftoa(m.Share), Bound: "must be above 0 and at most 0.5"}
+		return m, &OptionError{Option: "share", Value: ftoa(m.Share),
+			Bound: "must be above 0 and at most 0.5"}
 	}
 	return m, nil
 }

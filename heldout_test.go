@@ -40,7 +40,8 @@ func TestHeldOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr, p[2].Mean, p[2].StdErr)
+	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr,
+		p[2].Mean, p[2].StdErr)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
 		t.Error("three components are not the best")
 	}
@@ -55,14 +56,16 @@ func TestHeldOut(t *testing.T) {
 	}
 	for i, q := range p { // each of the fits by itself
 		for r, want := range q.Losses {
-			if got, err := HeldOutLoss(ctx, x, FitNMF, trials[i], Masks{4, 0.1, 1}, r); err != nil || got != want {
+			if got, err := HeldOutLoss(ctx, x, FitNMF, trials[i], Masks{4, 0.1, 1}, r); err != nil ||
+				got != want {
 				t.Errorf("trial %d, repeat %d alone: %v, %v, want %v", i, r, got, err, want)
 			}
 		}
 	}
 	var option *OptionError
 	for _, r := range []int{-1, 4} {
-		if _, err := HeldOutLoss(ctx, x, FitNMF, trials[0], Masks{4, 0.1, 1}, r); !errors.As(err, &option) || option.Option != "repeat" {
+		if _, err := HeldOutLoss(ctx, x, FitNMF, trials[0], Masks{4, 0.1, 1}, r); !errors.As(err, &option) ||
+			option.Option != "repeat" {
 			t.Errorf("repeat %d of 4: %v", r, err)
 		}
 	}
@@ -71,10 +74,13 @@ func TestHeldOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
-	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}}, Masks{2, 0.2, 1}); err != nil {
+	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}},
+		Masks{2, 0.2, 1}); err != nil {
 		t.Error(err)
 	}
-	few, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}}, {Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
+	few, err := HeldOut(ctx, x, FitQMFQ,
+		[]Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}},
+			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +89,9 @@ func TestHeldOut(t *testing.T) {
 		t.Error("QMFQ of one component predicts better than of three")
 	}
 
-	if _, err := HeldOut(ctx, x, FitQMFQ, []Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}}, Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithProjection" {
+	if _, err := HeldOut(ctx, x, FitQMFQ,
+		[]Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}},
+		Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithProjection" {
 		t.Errorf("a truncated SVD without some cells: %v", err)
 	}
 	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, Masks{1, 0.1, 1}); !errors.As(err, &option) {
@@ -104,7 +112,8 @@ func TestHeldOut(t *testing.T) {
 		t.Errorf("share 0.9: %v", err)
 	}
 	for _, repeats := range []int{-1, math.MaxInt, math.MaxInt / 1000} {
-		if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{repeats, 0.1, 1}); !errors.As(err, &option) || option.Option != "repeats" {
+		if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{repeats, 0.1, 1}); !errors.As(err, &option) ||
+			option.Option != "repeats" {
 			t.Errorf("%d repeats: %v", repeats, err)
 		}
 	}
@@ -113,24 +122,29 @@ func TestHeldOut(t *testing.T) {
 		y.Set(3, 4, bad)
 		var data *DataError
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], Masks{1, 0.5, seed}); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], Masks{1, 0.5, seed}); !errors.As(err, &data) ||
+				data.Row != 3 || data.Col != 4 {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
 		}
 		y.Set(3, 4, 0)
 		itakura := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Beta(0)), WithEpochs(1)}}}
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, itakura, Masks{1, 0.5, seed}); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			if _, err := HeldOut(ctx, y, FitNMF, itakura, Masks{1, 0.5, seed}); !errors.As(err, &data) ||
+				data.Row != 3 || data.Col != 4 {
 				t.Errorf("0 under a mask, where the loss has none: %v", err)
 			}
 		}
 	}
-	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}}, {Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
-	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithLoss" {
+	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}},
+		{Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
+	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{1, 0.1, 1}); !errors.As(err, &option) ||
+		option.Option != "WithLoss" {
 		t.Errorf("two losses: %v", err)
 	}
 	tiny, _ := MatOf([]float64{1, 2}, []float64{3, 4})
-	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "share" {
+	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], Masks{1, 0.1, 1}); !errors.As(err, &option) ||
+		option.Option != "share" {
 		t.Errorf("two by two: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
@@ -188,7 +202,11 @@ func TestHeldOutFormula(t *testing.T) {
 				}
 			}
 			masks[hidden.String()]++
-			want = append(want, meanOver(1, x, f.fit, func(i, j int) bool { return x.At(i, j) == x.At(i, j) && f.seen.At(i, j) != f.seen.At(i, j) }))
+			want = append(want, meanOver(1, x, f.fit,
+				func(i, j int) bool {
+					return x.At(i, j) == x.At(i, j) &&
+						f.seen.At(i, j) != f.seen.At(i, j)
+				}))
 			count := func(line, length int, at func(m Mat, line, k int) float64) {
 				seen, had := 0, 0
 				for k := range length {
@@ -200,7 +218,8 @@ func TestHeldOutFormula(t *testing.T) {
 					}
 				}
 				if seen < min(had, 2) {
-					t.Errorf("seed %d: %d of %d cells of a row or column %d are visible", seed, seen, had, line)
+					t.Errorf("seed %d: %d of %d cells of a row or column %d are visible", seed, seen, had,
+						line)
 				}
 			}
 			for i := range x.Rows {
@@ -254,7 +273,8 @@ func TestUnseenCells(t *testing.T) {
 		t.Skip("fits whole data sets")
 	}
 	ctx := context.Background()
-	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 300, "../shared/data/sotu-wordcounts/counts.tsv.gz": 100} {
+	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 300,
+		"../shared/data/sotu-wordcounts/counts.tsv.gz": 100} {
 		t.Run(path, func(t *testing.T) {
 			x := loadRows(t, path, draws(math.MaxInt, few, few))
 			seen := holed(x, 0.1)
@@ -303,7 +323,8 @@ func TestUnseenCells(t *testing.T) {
 // TestSignedUnseenCells: on protein arrays and log ratios hidden cells are predicted
 // better than by the means of their rows.
 func TestSignedUnseenCells(t *testing.T) {
-	for _, path := range some([]string{"../shared/data/tcga-kirc/rppa.tsv.gz", "../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"}, 0) {
+	for _, path := range some([]string{"../shared/data/tcga-kirc/rppa.tsv.gz",
+		"../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"}, 0) {
 		t.Run(path, func(t *testing.T) {
 			x := load(t, path)
 			x.Rows, x.Cols = min(x.Rows, 120), min(x.Cols, 120)
@@ -326,7 +347,8 @@ func TestSignedUnseenCells(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The same cells by the means of what is visible of their rows.
-			mask, err := newCells(x, &settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
+			mask, err := newCells(x,
+				&settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -363,7 +385,8 @@ func TestPredictionFar(t *testing.T) {
 // TestPredictionOf: the mean of the losses, and its standard error, 0 of one loss.
 func TestPredictionOf(t *testing.T) {
 	p := PredictionOf([]float64{1, 2, 6})
-	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr}, []float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
+	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr},
+		[]float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
 	p = PredictionOf([]float64{1, 2})
 	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
 	p = PredictionOf([]float64{4})
@@ -372,9 +395,11 @@ func TestPredictionOf(t *testing.T) {
 
 // TestMasks: fields out of range are named.
 func TestMasks(t *testing.T) {
-	for option, m := range map[string]Masks{"repeats": {Repeats: -1, Share: 0.1}, "share": {Repeats: 1, Share: 0.6}} {
+	for option, m := range map[string]Masks{"repeats": {Repeats: -1, Share: 0.1},
+		"share": {Repeats: 1, Share: 0.6}} {
 		var o *OptionError
-		if _, err := HeldOut(context.Background(), toy(1), FitNMF, []Trial{{Rank: 1}}, m); !errors.As(err, &o) || o.Option != option {
+		if _, err := HeldOut(context.Background(), toy(1), FitNMF, []Trial{{Rank: 1}}, m); !errors.As(err,
+			&o) || o.Option != option {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}

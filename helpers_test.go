@@ -41,7 +41,8 @@ func allEnd(t *testing.T, before int) {
 		time.Sleep(time.Millisecond)
 	}
 	stacks := make([]byte, 1<<20)
-	t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before, stacks[:runtime.Stack(stacks, true)])
+	t.Fatalf("%d goroutines, %d before:\n%s", runtime.NumGoroutine(), before,
+		stacks[:runtime.Stack(stacks, true)])
 }
 
 // allocations counts those of a call, on average, without garbage collections, which empty pools of
@@ -272,7 +273,8 @@ func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
 		}
 	}
 	if !(worst <= tol) {
-		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at], worst, tol)
+		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at],
+			worst, tol)
 	}
 }
 
@@ -368,15 +370,20 @@ func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption
 		}
 	}
 	all := map[string]func(Mat, ...FitOption) (Model, error){
-		"QMF": qmf(), "QMF, scores, shrunk": qmf(WithStart(StartScores), WithShrinkage(20)), "QMF, NMF": qmf(WithStart(StartNMF), WithShrinkage(0)),
-		"QMF, uniform": qmf(WithStart(StartUniform)), "QMF, pinned": qmf(WithEnds(EndsPinned)), "QMF, validation": qmf(WithValidation(0.1)),
-		"QMF, raw": qmf(WithSquash(SquashNone)), "QMF, all rows": qmf(WithBatch(1000)),
-		"QMFQ": qmfq(), "QMFQ, SVD": qmfq(WithProjection(TruncatedSVD())), "QMFQ, Frobenius": qmfq(WithProjection(FrobeniusUpdates(5))),
-		"QMFQ, uniform": qmfq(WithStart(StartUniform), WithProjection(KLUpdates(5))), "QMFQ, raw": qmfq(WithSquash(SquashNone)),
+		"QMF": qmf(), "QMF, scores, shrunk": qmf(WithStart(StartScores), WithShrinkage(20)),
+		"QMF, NMF":     qmf(WithStart(StartNMF), WithShrinkage(0)),
+		"QMF, uniform": qmf(WithStart(StartUniform)), "QMF, pinned": qmf(WithEnds(EndsPinned)),
+		"QMF, validation": qmf(WithValidation(0.1)),
+		"QMF, raw":        qmf(WithSquash(SquashNone)), "QMF, all rows": qmf(WithBatch(1000)),
+		"QMFQ": qmfq(), "QMFQ, SVD": qmfq(WithProjection(TruncatedSVD())),
+		"QMFQ, Frobenius":  qmfq(WithProjection(FrobeniusUpdates(5))),
+		"QMFQ, uniform":    qmfq(WithStart(StartUniform), WithProjection(KLUpdates(5))),
+		"QMFQ, raw":        qmfq(WithSquash(SquashNone)),
 		"QMFQ, validation": qmfq(WithValidation(0.1)),
 	}
 	if testing.Short() { // without most of those that start from a hundred epochs
-		for _, name := range []string{"QMF, scores, shrunk", "QMF, all rows", "QMFQ", "QMFQ, Frobenius", "QMFQ, raw", "QMFQ, validation"} {
+		for _, name := range []string{"QMF, scores, shrunk", "QMF, all rows", "QMFQ", "QMFQ, Frobenius",
+			"QMFQ, raw", "QMFQ, validation"} {
 			delete(all, name)
 		}
 	}
@@ -384,7 +391,8 @@ func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption
 }
 
 // fitAny fits a model by its name.
-func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history, validation []float64, best int, warnings []error, err error) {
+func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history,
+	validation []float64, best int, warnings []error, err error) {
 	switch model {
 	case "NMF":
 		n, err := FitNMF(ctx, x, rank, opts...)

@@ -49,7 +49,8 @@ func holders(t testing.TB, x Mat) map[string]Rows {
 			single.Data[i*single.Stride+j] = float32(v)
 		}
 	}
-	return map[string]Rows{"rows": rowsOf{x}, "sparse": sparseOf[float64](t, x), "sparse, single": sparseOf[float32](t, x), "single": single}
+	return map[string]Rows{"rows": rowsOf{x}, "sparse": sparseOf[float64](t, x),
+		"sparse, single": sparseOf[float32](t, x), "single": single}
 }
 
 // sparseCounts is a sparse matrix of whole numbers, of which no row and no column is empty.
@@ -102,27 +103,42 @@ func TestHolders(t *testing.T) {
 		opts   []FitOption
 		models []string
 	}{
-		"counts":             {sparseCounts(40, 53, 1), nil, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
-		"whole blocks":       {sparseCounts(40, 64, 2), nil, nil},
-		"missing":            {missing(sparseCounts(40, 53, 1)), []FitOption{WithMissingValues()}, nil},
-		"validation":         {missing(sparseCounts(40, 64, 2)), []FitOption{WithMissingValues(), WithValidation(0.1)}, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
-		"large":              {times(sparseCounts(40, 53, 1), 0x1p110), []FitOption{WithValidation(0.1)}, nil},
-		"signed":             {signed(sparseCounts(40, 53, 1)), []FitOption{WithLoss(Frobenius)}, []string{"QMF", "QMFQ"}},
-		"signed, validation": {missing(signed(sparseCounts(40, 53, 1))), []FitOption{WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1)}, []string{"QMF", "QMFQ"}},
-		"Frobenius":          {sparseCounts(40, 64, 1), []FitOption{WithLoss(Frobenius)}, nil},
-		"beta":               {sparseCounts(40, 53, 1), []FitOption{WithLoss(Beta(0.5))}, nil},
-		"updates":            {sparseCounts(40, 53, 1), []FitOption{WithUpdates(UpdatesMultiplicative)}, []string{"NMF"}},
-		"thin":               {countsOf(40, 153, 3, 0.05), nil, []string{"NMF", "QMF", "QMFQ"}},
-		"thin, updates":      {countsOf(40, 64, 3, 0.1), []FitOption{WithUpdates(UpdatesMultiplicative), WithPenalty(0.1)}, []string{"NMF"}},
-		"thin, large":        {times(countsOf(40, 53, 3, 0.05), 0x1p110), []FitOption{WithStart(StartSVD)}, []string{"NMF"}},
-		"updates, missing":   {missing(sparseCounts(40, 64, 1)), []FitOption{WithUpdates(UpdatesMultiplicative), WithMissingValues(), WithValidation(0.1)}, []string{"NMF"}},
-		"singular vectors":   {missing(sparseCounts(40, 53, 1)), []FitOption{WithStart(StartSVD), WithMissingValues()}, []string{"NMF"}},
-		"uniform":            {sparseCounts(40, 53, 1), []FitOption{WithStart(StartUniform)}, []string{"QMF", "QMFQ"}},
-		"own NMF":            {sparseCounts(40, 53, 1), []FitOption{WithStart(StartNMF)}, []string{"QMF"}},
-		"one batch":          {sparseCounts(40, 53, 1), []FitOption{WithBatch(1000), WithRestarts(2)}, []string{"QMF"}},
-		"tall":               {tall, []FitOption{WithStart(StartScores)}, []string{"QMF"}},
-		"tall, missing":      {missing(tall.Clone()), []FitOption{WithMissingValues(), WithValidation(0.1)}, []string{"QMF"}},
-		"tall, signed":       {signed(tall.Clone()), []FitOption{WithStart(StartScores), WithLoss(Frobenius)}, []string{"QMF"}},
+		"counts":       {sparseCounts(40, 53, 1), nil, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
+		"whole blocks": {sparseCounts(40, 64, 2), nil, nil},
+		"missing":      {missing(sparseCounts(40, 53, 1)), []FitOption{WithMissingValues()}, nil},
+		"validation": {missing(sparseCounts(40, 64, 2)),
+			[]FitOption{WithMissingValues(), WithValidation(0.1)}, []string{"NMF", "QMF", "QMFQ", "BQMF"}},
+		"large": {times(sparseCounts(40, 53, 1), 0x1p110), []FitOption{WithValidation(0.1)},
+			nil},
+		"signed": {signed(sparseCounts(40, 53, 1)), []FitOption{WithLoss(Frobenius)},
+			[]string{"QMF", "QMFQ"}},
+		"signed, validation": {missing(signed(sparseCounts(40, 53, 1))),
+			[]FitOption{WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1)},
+			[]string{"QMF", "QMFQ"}},
+		"Frobenius": {sparseCounts(40, 64, 1), []FitOption{WithLoss(Frobenius)}, nil},
+		"beta":      {sparseCounts(40, 53, 1), []FitOption{WithLoss(Beta(0.5))}, nil},
+		"updates": {sparseCounts(40, 53, 1), []FitOption{WithUpdates(UpdatesMultiplicative)},
+			[]string{"NMF"}},
+		"thin": {countsOf(40, 153, 3, 0.05), nil, []string{"NMF", "QMF", "QMFQ"}},
+		"thin, updates": {countsOf(40, 64, 3, 0.1),
+			[]FitOption{WithUpdates(UpdatesMultiplicative), WithPenalty(0.1)}, []string{"NMF"}},
+		"thin, large": {times(countsOf(40, 53, 3, 0.05), 0x1p110), []FitOption{WithStart(StartSVD)},
+			[]string{"NMF"}},
+		"updates, missing": {missing(sparseCounts(40, 64, 1)),
+			[]FitOption{WithUpdates(UpdatesMultiplicative), WithMissingValues(), WithValidation(0.1)},
+			[]string{"NMF"}},
+		"singular vectors": {missing(sparseCounts(40, 53, 1)),
+			[]FitOption{WithStart(StartSVD), WithMissingValues()}, []string{"NMF"}},
+		"uniform": {sparseCounts(40, 53, 1), []FitOption{WithStart(StartUniform)},
+			[]string{"QMF", "QMFQ"}},
+		"own NMF": {sparseCounts(40, 53, 1), []FitOption{WithStart(StartNMF)}, []string{"QMF"}},
+		"one batch": {sparseCounts(40, 53, 1), []FitOption{WithBatch(1000), WithRestarts(2)},
+			[]string{"QMF"}},
+		"tall": {tall, []FitOption{WithStart(StartScores)}, []string{"QMF"}},
+		"tall, missing": {missing(tall.Clone()), []FitOption{WithMissingValues(), WithValidation(0.1)},
+			[]string{"QMF"}},
+		"tall, signed": {signed(tall.Clone()), []FitOption{WithStart(StartScores), WithLoss(Frobenius)},
+			[]string{"QMF"}},
 	}
 	for turn, name := range slices.Sorted(stdmaps.Keys(cases)) {
 		c := cases[name]
@@ -133,8 +149,10 @@ func TestHolders(t *testing.T) {
 			if testing.Short() && k != turn%len(c.models) && model != "BQMF" { // a model for each
 				continue
 			}
-			// Each is held in two of the four ways, one of them sparse; a QMFQ, and all under -short, in one of them.
-			ways := [][]string{{"sparse", "single"}, {"rows", "sparse, single"}, {"single", "sparse"}, {"sparse, single", "rows"}}[(turn+k)%4]
+			// Each is held in two of the four ways, one of them sparse; a QMFQ, and all under -short, in one
+			// of them.
+			ways := [][]string{{"sparse", "single"}, {"rows", "sparse, single"}, {"single", "sparse"},
+				{"sparse, single", "rows"}}[(turn+k)%4]
 			if testing.Short() || !long && model == "QMFQ" {
 				ways = ways[:1]
 			} else if long {
@@ -143,7 +161,8 @@ func TestHolders(t *testing.T) {
 			t.Run(model+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				fit := func(x Rows, workers int) (file, state []byte) {
-					opts := append([]FitOption{WithEpochs(3), WithWorkers(workers), WithCheckpoint(2, func(s []byte) error { state = s; return nil })}, c.opts...)
+					opts := append([]FitOption{WithEpochs(3), WithWorkers(workers),
+						WithCheckpoint(2, func(s []byte) error { state = s; return nil })}, c.opts...)
 					var m Model
 					var err error
 					switch model {
@@ -183,7 +202,8 @@ func TestHolders(t *testing.T) {
 // TestHeldOutHolders: HeldOut hides the same cells whatever holds x.
 func TestHeldOutHolders(t *testing.T) {
 	x := sparseCounts(30, 40, 3)
-	trials, masks := []Trial{{Rank: 2, Options: []FitOption{WithEpochs(2)}}, {Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
+	trials, masks := []Trial{{Rank: 2, Options: []FitOption{WithEpochs(2)}},
+		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
 	for name, fit := range map[string]func(x Rows) ([]Prediction, error){
 		"NMF": func(x Rows) ([]Prediction, error) { return HeldOut(t.Context(), x, FitNMF, trials, masks) },
 		"QMF": func(x Rows) ([]Prediction, error) { return HeldOut(t.Context(), x, FitQMF, trials, masks) },
@@ -209,7 +229,8 @@ func TestHeldOutHolders(t *testing.T) {
 			for k := range want {
 				for r, l := range want[k].Losses {
 					if got[k].Losses[r] != l {
-						t.Errorf("%s, %s: trial %d, repeat %d: %v, want %v", name, holder, k, r, got[k].Losses[r], l)
+						t.Errorf("%s, %s: trial %d, repeat %d: %v, want %v", name, holder, k, r,
+							got[k].Losses[r], l)
 					}
 				}
 			}
@@ -282,7 +303,8 @@ func TestReadErrors(t *testing.T) {
 				t.Errorf("%s, after %d calls: %v, %v", name, after, m, err)
 			}
 			if calls > after+20 {
-				t.Errorf("%s, after %d calls: %d more calls until the fit has ended", name, after, calls-after)
+				t.Errorf("%s, after %d calls: %d more calls until the fit has ended", name, after,
+					calls-after)
 			}
 		}
 	}
@@ -293,34 +315,40 @@ func TestBadHolders(t *testing.T) {
 	var shape *ShapeError
 	var data *DataError
 	for _, start := range [][]int{nil, {0}, {1, 2}, {0, 1}, {0, 2, 1, 2}, {0, 3, 2}, {0, -1, 2}} {
-		if s, err := NewSparse(3, start, []uint32{0, 1}, []float64{1, 2}); s != nil || !errors.As(err, &shape) {
+		if s, err := NewSparse(3, start, []uint32{0, 1}, []float64{1, 2}); s != nil ||
+			!errors.As(err, &shape) {
 			t.Errorf("start %v: %v, %v", start, s, err)
 		}
 	}
 	for _, index := range [][]uint32{{0, 0}, {1, 0}, {0, 3}, {math.MaxUint32, 0}} {
-		if s, err := NewSparse(3, []int{0, 2}, index, []float32{1, 2}); s != nil || !errors.As(err, &data) || data.Row != 0 {
+		if s, err := NewSparse(3, []int{0, 2}, index, []float32{1, 2}); s != nil || !errors.As(err, &data) ||
+			data.Row != 0 {
 			t.Errorf("index %v: %v, %v", index, s, err)
 		}
 	}
-	if s, err := NewSparse(3, []int{0, 1}, []uint32{0}, []float32{1, 2}); s != nil || !errors.As(err, &shape) {
+	if s, err := NewSparse(3, []int{0, 1}, []uint32{0}, []float32{1, 2}); s != nil ||
+		!errors.As(err, &shape) {
 		t.Errorf("values: %v, %v", s, err)
 	}
 	if s, err := NewSparse(0, []int{0, 0}, nil, []float32{}); s != nil || !errors.As(err, &shape) {
 		t.Errorf("no columns: %v, %v", s, err)
 	}
 	var none Rows
-	for name, x := range map[string]Rows{"nil": none, "empty": Mat32{}, "short": Mat32{Rows: 2, Cols: 3, Stride: 3, Data: make([]float32, 5)}, "huge": sized{math.MaxInt, math.MaxInt}, "negative": sized{-1, 2}} {
+	for name, x := range map[string]Rows{"nil": none, "empty": Mat32{},
+		"short": Mat32{Rows: 2, Cols: 3, Stride: 3, Data: make([]float32, 5)},
+		"huge":  sized{math.MaxInt, math.MaxInt}, "negative": sized{-1, 2}} {
 		if m, err := FitNMF(context.Background(), x, 2); m != nil || !errors.As(err, &shape) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
-		if _, err := HeldOut(context.Background(), x, FitQMF, []Trial{{Rank: 1}}, Masks{}); !errors.As(err, &shape) {
+		if _, err := HeldOut(context.Background(), x, FitQMF, []Trial{{Rank: 1}}, Masks{}); !errors.As(err,
+			&shape) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
 
-// panicky panics in the reading of its last row, at one of the times that it is read. Rows take a while to read, so that all workers get
-// some.
+// panicky panics in the reading of its last row, at one of the times that it is read. Rows take a while to
+// read, so that all workers get some.
 type panicky struct {
 	Rows
 	left *atomic.Int64
@@ -336,8 +364,8 @@ func (p panicky) ReadRow(x []float64, i int) error {
 
 var errPanicky = errors.New("this row panics")
 
-// TestPanickyRows: whoever calls a function that reads a matrix can recover from a panic of ReadRow, on whatever goroutine the row
-// was read, and no goroutine is left.
+// TestPanickyRows: whoever calls a function that reads a matrix can recover from a panic of ReadRow, on
+// whatever goroutine the row was read, and no goroutine is left.
 func TestPanickyRows(t *testing.T) {
 	x := sparseCounts(32, 20, 1)
 	before := runtime.NumGoroutine()
@@ -373,18 +401,25 @@ func (s sized) ReadRow(x []float64, i int) error { return errors.New("nothing") 
 func TestNewRows(t *testing.T) {
 	x := sparseCounts(30, 40, 1)
 	y := sparseCounts(30, 25, 2)
-	defer func(numbers, columns int) { blockNumbers, blockColumns = numbers, columns }(blockNumbers, blockColumns)
+	defer func(numbers, columns int) { blockNumbers, blockColumns = numbers, columns }(blockNumbers,
+		blockColumns)
 	blockNumbers, blockColumns = 90, 7 // three whole blocks and a part of one
 	for name, c := range map[string]struct {
 		fit  func(opts ...FitOption) (Model, error)
 		opts []FitOption
 	}{
-		"NMF":           {func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) }, nil},
-		"QMF":           {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
-		"QMF, large":    {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) }, nil},
-		"QMFQ":          {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, nil},
-		"QMFQ, vectors": {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) }, []FitOption{WithProjection(TruncatedSVD())}},
-		"BQMF":          {func(o ...FitOption) (Model, error) { return FitBQMF(t.Context(), x, 3, o...) }, nil},
+		"NMF": {func(o ...FitOption) (Model, error) { return FitNMF(t.Context(), x, 3, o...) },
+			nil},
+		"QMF": {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) },
+			nil},
+		"QMF, large": {func(o ...FitOption) (Model, error) { return FitQMF(t.Context(), x, 3, o...) },
+			nil},
+		"QMFQ": {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) },
+			nil},
+		"QMFQ, vectors": {func(o ...FitOption) (Model, error) { return FitQMFQ(t.Context(), x, 3, o...) },
+			[]FitOption{WithProjection(TruncatedSVD())}},
+		"BQMF": {func(o ...FitOption) (Model, error) { return FitBQMF(t.Context(), x, 3, o...) },
+			nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, err := c.fit(append(c.opts, WithEpochs(3))...)
@@ -442,7 +477,9 @@ func TestNewRows(t *testing.T) {
 			cause, calls := errors.New("the disk is gone"), 0
 			var read *ReadError
 			for after := range 2 {
-				if v, err := TransformRows(t.Context(), m, failing{rowsOf{y}, 7, after, &calls, cause}); !errors.Is(err, cause) || !errors.As(err, &read) || read.Row != 7 || v.Data != nil {
+				if v, err := TransformRows(t.Context(), m,
+					failing{rowsOf{y}, 7, after, &calls, cause}); !errors.Is(err, cause) ||
+					!errors.As(err, &read) || read.Row != 7 || v.Data != nil {
 					t.Errorf("after %d: %v, %v", after, v, err)
 				}
 				calls = 0
@@ -481,7 +518,8 @@ func TestRowsMemory(t *testing.T) {
 			return err
 		},
 		"QMF, held out": func() error {
-			_, err := FitQMF(t.Context(), rowsOf{x}, 2, append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...)
+			_, err := FitQMF(t.Context(), rowsOf{x}, 2,
+				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...)
 			return err
 		},
 	} {
@@ -508,7 +546,8 @@ func TestRowsMemory(t *testing.T) {
 		if most := got.Rows > numbers; most != (m == MethodQMFQ || m == MethodBQMF) {
 			t.Errorf("%v: %+v", m, got)
 		}
-		t.Logf("%v of 20000 × 100000: %.3g GiB of rows, %.3g of a Mat", m, float64(got.Rows)/(1<<30), float64(got.Fit)/(1<<30))
+		t.Logf("%v of 20000 × 100000: %.3g GiB of rows, %.3g of a Mat", m, float64(got.Rows)/(1<<30),
+			float64(got.Fit)/(1<<30))
 	}
 }
 

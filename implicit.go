@@ -108,7 +108,10 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 	g.Q = nil
 	if t.hard != nil {
 		for i, a := range t.hard.A {
-			t.hard.EachShare(i, func(j int, s float64) { g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j])) })
+			t.hard.EachShare(i, func(j int,
+				s float64) {
+				g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j]))
+			})
 		}
 		g.inner().Rescale(sz, 1)
 		return g, nil
@@ -159,7 +162,8 @@ func (t *Transport) QuantileJVP(q []float64, dir Gradient) ([]float64, error) {
 		name string
 		v    []float64
 		want int
-	}{{"dir.X", dir.X, n}, {"dir.A", dir.A, n}, {"dir.B", dir.B, m}, {"dir.Y", dir.Y, m}, {"dir.Q", dir.Q, m}} {
+	}{{"dir.X", dir.X, n}, {"dir.A", dir.A, n}, {"dir.B", dir.B, m}, {"dir.Y", dir.Y, m},
+		{"dir.Q", dir.Q, m}} {
 		if d.v == nil {
 			continue
 		}

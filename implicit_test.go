@@ -28,7 +28,8 @@ type point struct {
 }
 
 func (p point) solve(t testing.TB) *Transport {
-	opts := append([]Option{WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash), WithTolerance(1e-14)}, p.extra...)
+	opts := append([]Option{WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+		WithSquash(p.squash), WithTolerance(1e-14)}, p.extra...)
 	tr, err := Solve(p.x, opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +41,8 @@ func (p point) solve0(t testing.TB) *Transport {
 	if p.eps > 0 {
 		return p.solve(t)
 	}
-	tr, err := Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash))
+	tr, err := Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+		WithSquash(p.squash))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,18 +63,22 @@ func operators(t testing.TB) []operator {
 				t.Fatal(err)
 			}
 			return v
-		}, func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z)) }, func(p point) int { return len(p.x) }},
+		}, func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z)) },
+			func(p point) int { return len(p.x) }},
 		{"R", func(p point) []float64 { return p.solve(t).Rank() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z)) }, func(p point) int { return len(p.x) }},
+			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z)) },
+			func(p point) int { return len(p.x) }},
 		{"S", func(p point) []float64 { return p.solve(t).Sort() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z)) }, func(p point) int { return len(p.y) }},
+			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z)) },
+			func(p point) int { return len(p.y) }},
 	}
 }
 
 func randomPoint(seed int, regular bool, s Squash, eps float64) point {
 	r := random.Split(11, seed)
 	n, m := 5+r.IntN(20), 2+r.IntN(8)
-	p := point{squash: s, eps: eps, x: make([]float64, n), a: make([]float64, n), b: make([]float64, m), y: make([]float64, m), q: make([]float64, m)}
+	p := point{squash: s, eps: eps, x: make([]float64, n), a: make([]float64, n), b: make([]float64, m),
+		y: make([]float64, m), q: make([]float64, m)}
 	for i := range p.x {
 		p.x[i], p.a[i] = r.Float64(), 0.2+r.Float64()
 	}
@@ -96,7 +102,10 @@ func TestCentralDifferences(t *testing.T) {
 		regular bool
 		s       Squash
 		extra   []Option
-	}{{true, SquashLogistic, nil}, {true, SquashLogisticUnit, nil}, {false, SquashArctan, nil}, {false, SquashLogistic, nil}, {true, SquashNone, nil}, {false, SquashNone, []Option{WithMidpointRanks()}}, {true, SquashLogistic, []Option{WithMidpointRanks()}}} {
+	}{{true, SquashLogistic, nil}, {true, SquashLogisticUnit, nil}, {false, SquashArctan, nil},
+		{false, SquashLogistic, nil}, {true, SquashNone, nil},
+		{false, SquashNone, []Option{WithMidpointRanks()}},
+		{true, SquashLogistic, []Option{WithMidpointRanks()}}} {
 		for _, eps := range []float64{0.3, 0.1, 0.03, 0.01} {
 			p := randomPoint(seed, c.regular, c.s, eps)
 			p.extra = c.extra
@@ -158,15 +167,18 @@ func TestCentralDifferences(t *testing.T) {
 						e := math.Abs(got[i]-want[i]) / scale
 						worst = max(worst, e)
 						if !(e <= 1e-6) {
-							t.Errorf("case %d, ε=%g, %s: ∂%s[%d] = %v, differences say %v (relative %.1e)", seed, eps, op.name, arg.name, i, got[i], want[i], e)
+							t.Errorf("case %d, ε=%g, %s: ∂%s[%d] = %v, differences say %v (relative %.1e)",
+								seed, eps, op.name, arg.name, i, got[i], want[i], e)
 						}
 					}
 				}
 				h := 1e-4 * eps
 				at := func(d float64) float64 { p := p; p.eps += d; return dot(p) }
 				want := derivative(at, h)
-				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) + 1e-3*largest(z)*largest(op.eval(p))); !(e <= 1e-6) {
-					t.Errorf("case %d, ε=%g, %s: ∂ε = %v, differences say %v", seed, eps, op.name, g.Epsilon, want)
+				if e := math.Abs(g.Epsilon-want) / (math.Abs(want) +
+					1e-3*largest(z)*largest(op.eval(p))); !(e <= 1e-6) {
+					t.Errorf("case %d, ε=%g, %s: ∂ε = %v, differences say %v", seed, eps, op.name, g.Epsilon,
+						want)
 				}
 			}
 		}
@@ -231,7 +243,8 @@ func TestUnrolled(t *testing.T) {
 			p := randomPoint(seed, seed == 0, squash, 0.1)
 			p.a[1] = 0
 			solve := func(p point, l int) *Transport {
-				tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(p.squash), WithIterations(l))
+				tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b),
+					WithTargets(p.y), WithSquash(p.squash), WithIterations(l))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -258,8 +271,11 @@ func TestUnrolled(t *testing.T) {
 				grad []float64
 				sum  float64
 			}{
-				"x": {func(p *point) []float64 { return p.x }, g.X, 1}, "y": {func(p *point) []float64 { return p.y }, g.Y, 1}, "q": {func(p *point) []float64 { return p.q }, g.Q, 1},
-				"a": {func(p *point) []float64 { return p.a }, g.A, total(p.a)}, "b": {func(p *point) []float64 { return p.b }, g.B, total(p.b)},
+				"x": {func(p *point) []float64 { return p.x }, g.X, 1},
+				"y": {func(p *point) []float64 { return p.y }, g.Y, 1},
+				"q": {func(p *point) []float64 { return p.q }, g.Q, 1},
+				"a": {func(p *point) []float64 { return p.a }, g.A, total(p.a)},
+				"b": {func(p *point) []float64 { return p.b }, g.B, total(p.b)},
 				"ε": {nil, []float64{g.Epsilon}, 1},
 			} {
 				for i, got := range arg.grad {
@@ -281,7 +297,8 @@ func TestUnrolled(t *testing.T) {
 					}
 					want := derivative(at, h)
 					if math.Abs(got/arg.sum-want) > 1e-7*(1+largest(arg.grad)) {
-						t.Errorf("seed %d, %d iterations: ∂%s[%d] = %v, differences say %v", seed, l, name, i, got/arg.sum, want)
+						t.Errorf("seed %d, %d iterations: ∂%s[%d] = %v, differences say %v", seed, l, name, i,
+							got/arg.sum, want)
 					}
 				}
 			}
@@ -299,7 +316,8 @@ func TestUnrolled(t *testing.T) {
 			closeTo(t, "x", unrolled.X, implicit.X, 1e-9*largest(implicit.X))
 			closeTo(t, "b", unrolled.B, implicit.B, 1e-9*largest(implicit.B))
 			closeTo(t, "y", unrolled.Y, implicit.Y, 1e-9*largest(implicit.Y))
-			closeTo(t, "ε", []float64{unrolled.Epsilon}, []float64{implicit.Epsilon}, 1e-8*math.Abs(implicit.Epsilon))
+			closeTo(t, "ε", []float64{unrolled.Epsilon}, []float64{implicit.Epsilon},
+				1e-8*math.Abs(implicit.Epsilon))
 		}
 	}
 	tr, _ := Solve([]float64{1, 2})

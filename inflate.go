@@ -38,11 +38,13 @@ type inflation struct {
 	// otherwise after the step on q. evaluated says that the losses of an epoch are those of
 	// evaluateAll: visits of several batches then record none.
 	evaluated          bool
-	rowLosses, rowHeld []float64                // of each row, as last visited or evaluated
-	wbar               []float64                // batch × np: the gradients at w, in units of the rows' losses
-	work               []crew                   // one a worker
-	evaluates          func(worker, piece int)  // evaluate, made once
-	curvatures         func(slot int) []float64 // room for what curvature fills, np numbers; nil: it is not wanted
+	rowLosses, rowHeld []float64 // of each row, as last visited or evaluated
+	// batch × np: the gradients at w, in units of the rows' losses
+	wbar      []float64
+	work      []crew                  // one a worker
+	evaluates func(worker, piece int) // evaluate, made once
+	// room for what curvature fills, np numbers; nil: it is not wanted
+	curvatures func(slot int) []float64
 }
 
 // crew is the workspace of one worker: a visitor for each row of a group.
@@ -354,8 +356,8 @@ func (f *inflation) visitMaps(c *crew, from, to int) {
 	}
 }
 
-// gradient fills w̄ of the row in a slot after the adjoint and, where it is wanted, the curvature. byPoints says that T_i after the
-// steps on q is not known yet.
+// gradient fills w̄ of the row in a slot after the adjoint and, where it is wanted, the curvature. byPoints
+// says that T_i after the steps on q is not known yet.
 func (f *inflation) gradient(v *visitor, slot int, byPoints bool) {
 	i, wbar, curvature := f.batch[slot], f.rowWbar(slot), v.about
 	if f.curvatures != nil {
@@ -363,7 +365,8 @@ func (f *inflation) gradient(v *visitor, slot int, byPoints bool) {
 	}
 	switch {
 	case byPoints:
-		v.row.GradKL(wbar, &transport.KL{X: v.x, T: v.t, Ratio: v.g, Curvature: curvature, By: f.curvatureUnit(i)})
+		v.row.GradKL(wbar, &transport.KL{X: v.x, T: v.t, Ratio: v.g, Curvature: curvature,
+			By: f.curvatureUnit(i)})
 		clear(curvature[f.n:])
 		f.visited(v, i)
 	case f.curvatures == nil:
@@ -375,7 +378,8 @@ func (f *inflation) gradient(v *visitor, slot int, byPoints bool) {
 	clear(wbar[f.n:])
 }
 
-// visited records the loss of row i at T_i after the step on q, whose ratios are in v.g, where it is that of the visit.
+// visited records the loss of row i at T_i after the step on q, whose ratios are in v.g, where it is that of
+// the visit.
 func (f *inflation) visited(v *visitor, i int) {
 	if !f.whole && !f.evaluated {
 		f.rowLosses[i] = f.ratiosLoss(v, i)
@@ -383,9 +387,9 @@ func (f *inflation) visited(v *visitor, i int) {
 }
 
 // fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i
-// before the steps. fitMap returns the gradient ∂Δ/∂T at T_i after the steps and the q_i that the adjoint takes, both in the units of
-// the adjoint. Where the points of a row have solved it, and q takes EM steps under KL, the gradient is residuals alone, which need
-// no T of the samples yet.
+// before the steps. fitMap returns the gradient ∂Δ/∂T at T_i after the steps and the q_i that the adjoint
+// takes, both in the units of the adjoint. Where the points of a row have solved it, and q takes EM steps
+// under KL, the gradient is residuals alone, which need no T of the samples yet.
 func (f *inflation) fitMap(v *visitor, i int) transport.Cotangent {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
@@ -415,7 +419,8 @@ func (f *inflation) fitMap(v *visitor, i int) transport.Cotangent {
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
 	back := transport.Cotangent{Q: v.q}
 	if gathered {
-		back.Residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit), Count: f.cells.rows[i]}
+		back.Residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit),
+			Count: f.cells.rows[i]}
 	}
 	if !byPoints {
 		kernel.Residual(v.g, v.s, f.np, 1)

@@ -18,7 +18,9 @@ func TestLinks(t *testing.T) {
 	}
 	var pages []string
 	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && (strings.HasPrefix(e.Name(), ".") && name != "." && name != ".ci" || e.Name() == "node_modules" || e.Name() == "cache") {
+		if err == nil && e.IsDir() &&
+			(strings.HasPrefix(e.Name(), ".") && name != "." && name != ".ci" || e.Name() == "node_modules" ||
+				e.Name() == "cache") {
 			return fs.SkipDir
 		}
 		if strings.HasSuffix(name, ".md") {

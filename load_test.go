@@ -117,9 +117,10 @@ func TestLoad(t *testing.T) {
 	runtime.KeepAlive(models)
 }
 
-// TestTransformTime: placing the samples of a fit takes .28 of the processor time of the fit of an NMF, .3 to .38 of a QMF, .08 of the
-// others or less, each the least of four to twelve by turns; the bounds allow for noise. Some calls go together: what threads on other processors use is
-// counted at ticks, which are as long as a call.
+// TestTransformTime: placing the samples of a fit takes .28 of the processor time of the fit of an NMF, .3 to
+// .38 of a QMF, .08 of the others or less, each the least of four to twelve by turns; the bounds allow for
+// noise. Some calls go together: what threads on other processors use is counted at ticks, which are as long
+// as a call.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("a measurement: set QUANTMF_LONG")

@@ -61,7 +61,8 @@ func (t *Transport) Map(q []float64) (*Map, error) {
 // newMap returns the map of potentials onto q. y nil stands for the grid on [0,1].
 func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 	m := len(q)
-	f := &Map{q: append([]float64(nil), q...), squash: p.Squash, cut: make([]float64, m-1), rate: make([]float64, m-1)}
+	f := &Map{q: append([]float64(nil), q...), squash: p.Squash, cut: make([]float64, m-1),
+		rate: make([]float64, m-1)}
 	p.Curve(f.cut, f.rate, y, eps)
 	return f
 }

@@ -122,7 +122,8 @@ func TestSweep(t *testing.T) {
 // of logits elsewhere, and does not fall.
 func TestMapTinyWeights(t *testing.T) {
 	x := []float64{-1, 0, 0.3, 2, 2.5}
-	for _, b := range [][]float64{{1, 1e-140, 1}, {1, 1e-200, 1}, {1, 1e-160, 1e-280, 1}, {1e-200, 1, 1e-200, 1, 1e-200}, {1, 1e-250, 1e-120, 1e-250, 1, 1}} {
+	for _, b := range [][]float64{{1, 1e-140, 1}, {1, 1e-200, 1}, {1, 1e-160, 1e-280, 1},
+		{1e-200, 1, 1e-200, 1, 1e-200}, {1, 1e-250, 1e-120, 1e-250, 1, 1}} {
 		for _, eps := range []float64{1, 0.1, 0.01} {
 			q := make([]float64, len(b))
 			for j := range q {
@@ -194,7 +195,8 @@ func TestSteps(t *testing.T) {
 		x[i] = (float64(i) + 0.5) / float64(len(x))
 	}
 	for _, m := range []int{8, 16, 64} {
-		for _, c := range []struct{ of, low, high float64 }{{1, 0.96, 1}, {0.5, 0.76, 0.85}, {0.25, 0.14, 0.25}, {0.125, 0, 0.01}} {
+		for _, c := range []struct{ of, low, high float64 }{{1, 0.96, 1}, {0.5, 0.76, 0.85},
+			{0.25, 0.14, 0.25}, {0.125, 0, 0.01}} {
 			q := make([]float64, m)
 			for j := range q {
 				q[j] = float64(j)
@@ -209,7 +211,8 @@ func TestSteps(t *testing.T) {
 				least, most = min(least, f.Slope(v)), max(most, f.Slope(v))
 			}
 			if ratio := least / most; !(ratio >= c.low && ratio <= c.high) {
-				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most, ratio)
+				t.Errorf("m = %d, ε = %v/(m-1)²: slopes from %v to %v, a ratio of %v", m, c.of, least, most,
+					ratio)
 			}
 		}
 	}
@@ -229,7 +232,8 @@ func TestMapRange(t *testing.T) {
 			q[j] = normal(&r) * math.Exp(3*normal(&r))
 		}
 		slices.Sort(q)
-		tr, err := Solve(x, WithLevels(m), WithSquash(Squash(trial%2)), WithEpsilon([]float64{0.1, 0.01, 1e-3}[r.IntN(3)]))
+		tr, err := Solve(x, WithLevels(m), WithSquash(Squash(trial%2)),
+			WithEpsilon([]float64{0.1, 0.01, 1e-3}[r.IntN(3)]))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,8 @@ func TestStepOnQ(t *testing.T) {
 	defer p.Close()
 	for _, l := range []Loss{KL, 1.5} {
 		c := qmfDefaults()
-		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF, divergence.Loss(l), true, lambda, 1e-12
+		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
+			divergence.Loss(l), true, lambda, 1e-12
 		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
@@ -94,7 +95,8 @@ func TestStepOnQ(t *testing.T) {
 				inc[l] = 0.2 + r.Float64()
 			}
 			before := slices.Clone(inc)
-			plan, err := Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash), WithTolerance(1e-12))
+			plan, err := Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
+				WithTolerance(1e-12))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,7 +113,8 @@ func TestStepOnQ(t *testing.T) {
 			if falls := i%2 == 1; falls != (cov < 0) {
 				t.Fatalf("row %d: covariance %v: nothing is tested", i, cov)
 			}
-			num, den, wbar, mass := make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
+			num, den, wbar, mass := make([]float64, m), make([]float64, m), make([]float64, m),
+				make([]float64, m)
 			for j := range seenX {
 				fit, tail := 0.0, make([]float64, m+1)
 				for l := m - 1; l >= 0; l-- {
@@ -361,8 +364,14 @@ func TestSchedule(t *testing.T) {
 		}
 	}
 	for name, fit := range map[string]func(o ...FitOption) (Model, error){
-		"QMF":  func(o ...FitOption) (Model, error) { return FitQMF(ctx, x, 2, append(o, WithInit(u, v))...) },
-		"QMFQ": func(o ...FitOption) (Model, error) { return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...) },
+		"QMF": func(o ...FitOption) (Model,
+			error) {
+			return FitQMF(ctx, x, 2, append(o, WithInit(u, v))...)
+		},
+		"QMFQ": func(o ...FitOption) (Model,
+			error) {
+			return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...)
+		},
 	} {
 		a, err := fit(WithEpochs(1), WithSchedule(ScheduleCosine))
 		if err != nil {

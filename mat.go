@@ -12,10 +12,10 @@ import "github.com/quantmf/quantmf/internal/limit"
 type Rows interface {
 	// Dims returns the sizes, which do not change.
 	Dims() (rows, cols int)
-	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It must give
-	// the same numbers at every call, and several goroutines may call it at once. A function that reads
-	// the matrix ends at an error of ReadRow, and returns it in a [*ReadError]. A panic of ReadRow becomes one of that function,
-	// on the goroutine of its caller.
+	// ReadRow fills x, of length cols, with row i, 0 <= i < rows; NaN is a missing number. It must give the
+	// same numbers at every call, and several goroutines may call it at once. A function that reads the
+	// matrix ends at an error of ReadRow, and returns it in a [*ReadError]. A panic of ReadRow becomes one of
+	// that function, on the goroutine of its caller.
 	ReadRow(x []float64, i int) error
 }
 
@@ -43,7 +43,8 @@ func NewMat(rows, cols int) Mat {
 func MatOf(rows ...[]float64) (Mat, error) {
 	for i, r := range rows {
 		if len(r) != len(rows[0]) {
-			return Mat{}, &ShapeError{What: "row " + itoa(i), Got: itoa(len(r)) + " values", Want: itoa(len(rows[0]))}
+			return Mat{}, &ShapeError{What: "row " + itoa(i), Got: itoa(len(r)) + " values",
+				Want: itoa(len(rows[0]))}
 		}
 	}
 	if len(rows) == 0 {
@@ -102,7 +103,8 @@ func checkFields(name string, rows, cols, numbers, stride int) error {
 		return err
 	}
 	if stride < cols {
-		return &ShapeError{What: name, Got: "stride " + itoa(stride), Want: "at least its " + itoa(cols) + " columns"}
+		return &ShapeError{What: name, Got: "stride " + itoa(stride),
+			Want: "at least its " + itoa(cols) + " columns"}
 	}
 	// Divided, not multiplied: sizes from outside must not overflow.
 	if numbers < cols || (numbers-cols)/stride < rows-1 {
@@ -122,7 +124,8 @@ func checkSize(name string, rows, cols int) error {
 	return nil
 }
 
-// checkRows reports a matrix that has no rows to read, or whose fields contradict each other. Errors call it x.
+// checkRows reports a matrix that has no rows to read, or whose fields contradict each other. Errors call it
+// x.
 func checkRows(x Rows) error {
 	const name = "x"
 	switch m := x.(type) {
@@ -133,7 +136,8 @@ func checkRows(x Rows) error {
 	}
 	rows, cols := x.Dims()
 	if max(rows, cols) > limit.Cells { // Rows of a caller's type may claim any size
-		return &ShapeError{What: name, Got: sizeOf(rows, cols), Want: "at most " + itoa(limit.Cells) + " rows and columns"}
+		return &ShapeError{What: name, Got: sizeOf(rows, cols),
+			Want: "at most " + itoa(limit.Cells) + " rows and columns"}
 	}
 	return checkSize(name, rows, cols)
 }
@@ -156,7 +160,8 @@ func (m Mat) within(name string, low, high float64) error {
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
 			if !(v >= low && v <= high) {
-				return &DataError{Row: i, Col: j, Value: v, Problem: name + " must be from " + ftoa(low) + " to " + ftoa(high)}
+				return &DataError{Row: i, Col: j, Value: v,
+					Problem: name + " must be from " + ftoa(low) + " to " + ftoa(high)}
 			}
 		}
 	}
@@ -271,7 +276,8 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 		return nil, err
 	}
 	if len(values) != len(index) {
-		return nil, &ShapeError{What: "values", Got: itoa(len(values)), Want: itoa(len(index)) + ", one for each column"}
+		return nil, &ShapeError{What: "values", Got: itoa(len(values)),
+			Want: itoa(len(index)) + ", one for each column"}
 	}
 	if start[0] != 0 || start[d] != len(index) {
 		return nil, &ShapeError{What: "start", Got: itoa(start[0]) + " to " + itoa(start[d]),
@@ -279,7 +285,8 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 	}
 	for i := range d {
 		if start[i] > start[i+1] || start[i+1] > len(index) {
-			return nil, &ShapeError{What: "row " + itoa(i), Got: "start " + itoa(start[i]) + ", end " + itoa(start[i+1]),
+			return nil, &ShapeError{What: "row " + itoa(i),
+				Got:  "start " + itoa(start[i]) + ", end " + itoa(start[i+1]),
 				Want: "an end from its start to " + itoa(len(index))}
 		}
 		last := -1

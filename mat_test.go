@@ -24,7 +24,8 @@ func TestMat(t *testing.T) {
 	if r, k := m.Dims(); r != 2 || k != 3 {
 		t.Errorf("dims %d, %d", r, k)
 	}
-	for _, f := range []func(){func() { m.At(2, 0) }, func() { m.At(0, 3) }, func() { view.At(0, 2) }, func() { m.Row(-1) }, func() { m.At(0, -1) }} {
+	for _, f := range []func(){func() { m.At(2, 0) }, func() { m.At(0, 3) }, func() { view.At(0, 2) },
+		func() { m.Row(-1) }, func() { m.At(0, -1) }} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -143,7 +143,8 @@ type ShardMemory struct {
 // that cannot be split into shards, or for a wrong number of shards.
 func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (ShardMemory, error) {
 	if method != MethodNMF && method != MethodQMF {
-		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(), Bound: "must be MethodNMF or MethodQMF"}
+		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(),
+			Bound: "must be MethodNMF or MethodQMF"}
 	}
 	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
 	if method == MethodQMF {
@@ -194,7 +195,8 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 		step = size(2, most, f.k) + part.Updates()
 		reduce = none.Updates()
 		if c.updates == UpdatesNewton {
-			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3, size(3, v)+size(3, f.n)
+			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3,
+				size(3, v)+size(3, f.n)
 			step = size(4, most, f.k) + part.Newton(false) + v
 			reduce = none.Newton(f.lead) + size(3, v)
 			if f.lead {
@@ -231,7 +233,8 @@ func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (S
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return ShardMemory{
 		Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce),
-		Finish: bytes(finish + size(2, v)), Round: bytes(max(size(all, sum), lead) + size(f.d, state) + v + main),
+		Finish: bytes(finish + size(2, v)),
+		Round:  bytes(max(size(all, sum), lead) + size(f.d, state) + v + main),
 	}, nil
 }
 
@@ -248,7 +251,8 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	case MethodBQMF:
 		c, t = bqmfDefaults(), option.FitBQMF
 	default:
-		return c, f, &OptionError{Option: "method", Value: method.String(), Bound: "must be one of the Method constants"}
+		return c, f, &OptionError{Option: "method", Value: method.String(),
+			Bound: "must be one of the Method constants"}
 	}
 	if err = parse(t, &c, opts); err != nil {
 		return c, f, err
@@ -284,8 +288,9 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	}
 	f = footprint{
 		rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels),
-		scored: float64(d), batch: min(float64(c.batchRows), float64(d)), workers: float64(pool.Count(c.workers, d)),
-		hidden: c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
+		scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
+		workers: float64(pool.Count(c.workers, d)),
+		hidden:  c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
 	}
 	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.trialled = trialCells / (1 - c.validation)
@@ -323,10 +328,12 @@ type footprint struct {
 
 // nmf returns the sizes of an NMF of d rows.
 func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
-	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden, Warm: nmf.First(loss, p.hidden, 0) > 0}
+	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden,
+		Warm: nmf.First(loss, p.hidden, 0) > 0}
 }
 
-// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples; 0: with none.
+// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples;
+// 0: with none.
 func (p footprint) nmfFit(c *config, some float64) float64 {
 	of := p.nmf(p.d, c.loss)
 	of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
@@ -337,15 +344,17 @@ func (p footprint) nmfFit(c *config, some float64) float64 {
 	}
 	if c.start == StartSVD {
 		of.Warm = of.Warm || c.updates == UpdatesMultiplicative
-		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+size(1.2, p.workers, p.n+kernel.Lanes))
+		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+
+			size(1.2, p.workers, p.n+kernel.Lanes))
 	}
 	if some > 0 {
 		few := p
 		few.n = some
 		fit += size(some, p.d+p.k) + few.first()
 	}
-	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n // the factors and the model; the extremes and counts of rows
-	return float64(1.05 * (fit + held))                // allocation rounds sizes up
+	// the factors and the model; the extremes and counts of rows
+	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n
+	return float64(1.05 * (fit + held)) // allocation rounds sizes up
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -354,7 +363,8 @@ func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 // row is the workspace of one worker: a group of rows of n samples and m levels.
 func (p footprint) row() float64 {
 	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
-	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) + size(rows, transport.CondensedRoom(p.n, p.m))
+	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) +
+		size(rows, transport.CondensedRoom(p.n, p.m))
 }
 
 // maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
@@ -370,7 +380,8 @@ func (p footprint) maps(d, batch float64) float64 {
 		factors += size(2, p.k, p.n)
 	}
 	if p.gauss {
-		factors = size(d, p.k) + size(2, p.k, p.n) + size(copies, p.pairs()+p.k, p.n) + size(rows, p.n+p.n+p.pairs()) +
+		factors = size(d, p.k) + size(2, p.k, p.n) + size(copies, p.pairs()+p.k, p.n) +
+			size(rows, p.n+p.n+p.pairs()) +
 			size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
 	}
 	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())
@@ -398,8 +409,9 @@ func (p footprint) first() float64 {
 	return most
 }
 
-// start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of
-// scores, of all samples or of some, or, before it, that of the trials of some cells: the three of a start are alive at once.
+// start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of scores,
+// of all samples or of some, or, before it, that of the trials of some cells: the three of a start are alive
+// at once.
 func (p footprint) start() float64 {
 	if p.uniform {
 		return 0
@@ -445,10 +457,15 @@ func (p footprint) posterior() (model, state, fit, room float64) {
 		scales += size(.5, p.d, n)
 	}
 	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)
-	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) + size(p.workers, 4, p.k, p.k+8)
-	completed := size(3, p.k, n) + size(nmf.Pieces+12, p.k, p.k+kernel.Lanes) + size(p.d, n) + size(p.workers, 12, p.k+kernel.Lanes) - moments // which come after them
-	cells := size(p.k, p.k, n) + size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
+	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) +
+		size(p.workers, 4, p.k, p.k+8)
+	// which come after them
+	completed := size(3, p.k, n) + size(nmf.Pieces+12, p.k, p.k+kernel.Lanes) + size(p.d, n) +
+		size(p.workers, 12, p.k+kernel.Lanes) - moments
+	cells := size(p.k, p.k, n) +
+		size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
-	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) + size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)
+	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) +
+		size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)
 	return model, state, scales + subspace + epochs + max(completed, cells+alike, near), moments
 }

@@ -28,23 +28,27 @@ func TestMemoryOf(t *testing.T) {
 	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		one := WithWorkers(1)
 		base := need(m, 500, 100, 10, one)
-		for what, more := range map[string]Memory{"d": need(m, 1000, 100, 10, one), "n": need(m, 500, 200, 10, one), "rank": need(m, 500, 100, 20, one)} {
+		for what, more := range map[string]Memory{"d": need(m, 1000, 100, 10, one),
+			"n": need(m, 500, 200, 10, one), "rank": need(m, 500, 100, 20, one)} {
 			if more.Fit <= base.Fit || more.Model <= base.Model || more.State <= base.State {
 				t.Errorf("%v: twice the %s takes %+v, once %+v", m, what, more, base)
 			}
 		}
 		opts := []FitOption{one}
-		if m == MethodNMF { // that takes room for rows that are mostly zero, or that lead, unless cells are held out
+		// that takes room for rows that are mostly zero, or that lead, unless cells are held out
+		if m == MethodNMF {
 			opts = append(opts, WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative))
 		}
-		if held, base := need(m, 500, 100, 10, append(opts, WithValidation(0.1))...), need(m, 500, 100, 10, opts...); held.Fit <= base.Fit {
+		if held, base := need(m, 500, 100, 10, append(opts, WithValidation(0.1))...),
+			need(m, 500, 100, 10, opts...); held.Fit <= base.Fit {
 			t.Errorf("%v: with cells held out %+v, without %+v", m, held, base)
 		}
 		if need(m, 1<<30, 1<<30, 1<<30, one).Fit < 1<<60 {
 			t.Errorf("%v: a fit beyond reason is told to be small", m)
 		}
 	}
-	if a, b := need(MethodQMFQ, 500, 100, 10), need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
+	if a, b := need(MethodQMFQ, 500, 100, 10),
+		need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
 		t.Errorf("500 updates take %+v, 20 %+v", b, a)
 	}
 	var option *OptionError
@@ -52,7 +56,9 @@ func TestMemoryOf(t *testing.T) {
 	if _, err := MemoryOf(MethodNMF, 5, 5, 0); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
 	}
-	for m, opts := range map[Method][]FitOption{MethodNMF: {WithStart(StartNMF)}, MethodQMF: {WithShrinkage(1), WithEnds(EndsPinned)}, MethodQMFQ: {WithStart(StartSVD)}, MethodBQMF: {WithLoss(Beta(1.5))}} {
+	for m, opts := range map[Method][]FitOption{MethodNMF: {WithStart(StartNMF)},
+		MethodQMF: {WithShrinkage(1), WithEnds(EndsPinned)}, MethodQMFQ: {WithStart(StartSVD)},
+		MethodBQMF: {WithLoss(Beta(1.5))}} {
 		if _, err := MemoryOf(m, 5, 5, 1, opts...); !errors.As(err, &option) {
 			t.Errorf("%v: options that no fit takes: %v", m, err)
 		}
@@ -102,24 +108,28 @@ func TestMemoryOfState(t *testing.T) {
 		}
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 6, append(opts, WithCheckpoint(1, keep))...); err != nil {
+		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 6,
+			append(opts, WithCheckpoint(1, keep))...); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
-		// Names, counts and losses are another two thousand; components of a BQMF fade, and none of these rows has neighbours or samples that are alike,
-		// whose places and weights are in no file.
+		// Names, counts and losses are another two thousand; components of a BQMF fade, and none of these
+		// rows has neighbours or samples that are alike, whose places and weights are in no file.
 		neighbours := float64(8 * (x.Rows*(2*x.Cols+20) + (37+6+8)*x.Cols))
-		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) && (c.method != MethodBQMF || got-neighbours > 1.8*float64(most)) {
+		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
+			(c.method != MethodBQMF || got-neighbours > 1.8*float64(most)) {
 			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
 		}
 	}
 }
 
-// TestMemoryOfNMF: what is told of an NMF is what is alive of one whose rows are mostly zero, whatever is large, the model that it ends
-// with included. Other rows take less under KL. Sums of pieces count where there are as many rows.
+// TestMemoryOfNMF: what is told of an NMF is what is alive of one whose rows are mostly zero, whatever is
+// large, the model that it ends with included. Other rows take less under KL. Sums of pieces count where
+// there are as many rows.
 func TestMemoryOfNMF(t *testing.T) {
 	type shape struct{ d, n, k int }
-	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150}, {60, 40, 150}}
+	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150},
+		{60, 40, 150}}
 	if testing.Short() {
 		shapes = shapes[:2]
 	}
@@ -130,8 +140,10 @@ func TestMemoryOfNMF(t *testing.T) {
 				thin.Data[i] = 0
 			}
 		}
-		for o, opts := range [][]FitOption{nil, {WithUpdates(UpdatesMultiplicative)}, {WithLoss(Frobenius)}, {WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
-			{WithLoss(Frobenius), WithPenalty(0.1)}, {WithMissingValues()}, {WithValidation(0.1)}, {WithLoss(Beta(1.5)), WithValidation(0.1)}} {
+		for o, opts := range [][]FitOption{nil, {WithUpdates(UpdatesMultiplicative)}, {WithLoss(Frobenius)},
+			{WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
+			{WithLoss(Frobenius), WithPenalty(0.1)}, {WithMissingValues()}, {WithValidation(0.1)},
+			{WithLoss(Beta(1.5)), WithValidation(0.1)}} {
 			x, workers := thin, WithWorkers(1+2*(o%2))
 			if o > 1 {
 				x = dense
@@ -155,7 +167,8 @@ func TestMemoryOfNMF(t *testing.T) {
 				most = max(most, m.HeapAlloc)
 				return nil
 			})
-			if _, err := FitNMF(t.Context(), x, s.k, append(opts, workers, WithEpochs(5), alive)...); err != nil {
+			if _, err := FitNMF(t.Context(), x, s.k,
+				append(opts, workers, WithEpochs(5), alive)...); err != nil {
 				t.Fatal(err)
 			}
 			got := float64(most) - float64(before) + float64(told.Model)
@@ -183,7 +196,8 @@ func TestMemoryOfNMF(t *testing.T) {
 	}
 }
 
-// TestMemoryOfLargeRanks: the memory of a fit whose rank is far above both sizes is linear in the rank, as its model is.
+// TestMemoryOfLargeRanks: the memory of a fit whose rank is far above both sizes is linear in the rank, as
+// its model is.
 func TestMemoryOfLargeRanks(t *testing.T) {
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
 		for _, loss := range []Loss{KL, Frobenius, Beta(1.5)} {
@@ -196,7 +210,8 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if many.Fit > 17*few.Fit {
-				t.Errorf("%v under %v: %d bytes of rank 1000, %d of rank 16000", method, loss, few.Fit, many.Fit)
+				t.Errorf("%v under %v: %d bytes of rank 1000, %d of rank 16000", method, loss, few.Fit,
+					many.Fit)
 			}
 		}
 	}
@@ -211,8 +226,12 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	for name, fit := range map[string]func() error{
-		"NMF":           func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1)); return err },
-		"NMF Frobenius": func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius)); return err },
+		"NMF": func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1)); return err },
+		"NMF Frobenius": func() error {
+			_,
+				err := FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius))
+			return err
+		},
 		"QMF": func() error {
 			_, err := FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores), WithShrinkage(0))
 			return err
@@ -242,8 +261,8 @@ func TestMemoryOfAbsurd(t *testing.T) {
 	}
 }
 
-// TestMemoryOfShards: more of anything takes no less, more shards take less each, and what is no plan is an error. What is told
-// is held against what steps take by the command's tests.
+// TestMemoryOfShards: more of anything takes no less, more shards take less each, and what is no plan is an
+// error. What is told is held against what steps take by the command's tests.
 func TestMemoryOfShards(t *testing.T) {
 	one := WithWorkers(1)
 	need := func(m Method, d, n, rank, shards int, opts ...FitOption) ShardMemory {
@@ -257,13 +276,18 @@ func TestMemoryOfShards(t *testing.T) {
 		}
 		return got
 	}
-	if updates, newton := need(MethodNMF, 2000, 4000, 10, 2), need(MethodNMF, 2000, 4000, 10, 2, WithUpdates(UpdatesNewton)); newton.Step <= updates.Step || newton.Reduce <= updates.Reduce || newton.Round <= updates.Round {
+	if updates, newton := need(MethodNMF, 2000, 4000, 10, 2),
+		need(MethodNMF, 2000, 4000, 10, 2, WithUpdates(UpdatesNewton)); newton.Step <= updates.Step ||
+		newton.Reduce <= updates.Reduce || newton.Round <= updates.Round {
 		t.Errorf("Newton's method takes %+v, updates %+v", newton, updates)
 	}
 	for _, m := range []Method{MethodNMF, MethodQMF} {
 		base := need(m, 2000, 4000, 10, 2)
-		for what, more := range map[string]ShardMemory{"d": need(m, 4000, 4000, 10, 2), "n": need(m, 2000, 8000, 10, 2), "rank": need(m, 2000, 4000, 20, 2), "cells held out": need(m, 2000, 4000, 10, 2, WithValidation(0.1))} {
-			if more.Plan < base.Plan || more.Step <= base.Step || more.Reduce < base.Reduce || more.Finish < base.Finish || more.Round <= base.Round {
+		for what, more := range map[string]ShardMemory{"d": need(m, 4000, 4000, 10, 2),
+			"n": need(m, 2000, 8000, 10, 2), "rank": need(m, 2000, 4000, 20, 2),
+			"cells held out": need(m, 2000, 4000, 10, 2, WithValidation(0.1))} {
+			if more.Plan < base.Plan || more.Step <= base.Step || more.Reduce < base.Reduce ||
+				more.Finish < base.Finish || more.Round <= base.Round {
 				t.Errorf("%v: more of %s takes %+v, less %+v", m, what, more, base)
 			}
 		}
@@ -279,11 +303,12 @@ func TestMemoryOfShards(t *testing.T) {
 	}
 	var option *OptionError
 	for name, err := range map[string]error{
-		"method":      second(MemoryOfShards(MethodQMFQ, 100, 100, 2, 1)),
-		"shards":      second(MemoryOfShards(MethodQMF, 100, 100, 2, 8)),
-		"WithUpdates": second(MemoryOfShards(MethodNMF, 100, 100, 2, 1, WithUpdates(UpdatesNewton), WithLoss(Beta(3)))),
-		"WithBatch":   second(MemoryOfShards(MethodQMF, 100, 100, 2, 1, WithBatch(99))),
-		"rank":        second(MemoryOfShards(MethodNMF, 100, 100, 0, 1)),
+		"method": second(MemoryOfShards(MethodQMFQ, 100, 100, 2, 1)),
+		"shards": second(MemoryOfShards(MethodQMF, 100, 100, 2, 8)),
+		"WithUpdates": second(MemoryOfShards(MethodNMF, 100, 100, 2, 1, WithUpdates(UpdatesNewton),
+			WithLoss(Beta(3)))),
+		"WithBatch": second(MemoryOfShards(MethodQMF, 100, 100, 2, 1, WithBatch(99))),
+		"rank":      second(MemoryOfShards(MethodNMF, 100, 100, 0, 1)),
 	} {
 		if !errors.As(err, &option) || option.Option != name {
 			t.Errorf("%s: %v", name, err)

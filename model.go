@@ -46,9 +46,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for UnmarshalBinary
-// and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and lists are empty, and methods
-// with an x return errors.
+// Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for
+// UnmarshalBinary and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and
+// lists are empty, and methods with an x return errors.
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
@@ -290,7 +290,8 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 			}
 		}
 		if count == 0 {
-			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(), Problem: "the row has no observed cell"}
+			return nil, &DataError{Row: i, Col: -1, Value: math.NaN(),
+				Problem: "the row has no observed cell"}
 		}
 		// The squares of very large numbers overflow and those of very small ones underflow, but their
 		// ratio is a float64: divergences are taken in units of 2^e. Under β < 0 no x is so large or so
@@ -427,10 +428,12 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 		return &ShapeError{What: "V", Got: m.V.size(), Want: itoa(m.U.Cols) + " rows, as U has columns"}
 	}
 	if c, j := m.overflow(); c >= 0 {
-		return &DataError{Row: c, Col: j, Value: m.V.At(c, j), Problem: "V must not be so large that UV may exceed " + ftoa(limit.Product)}
+		return &DataError{Row: c, Col: j, Value: m.V.At(c, j),
+			Problem: "V must not be so large that UV may exceed " + ftoa(limit.Product)}
 	}
 	if n := len(m.Validation); n > 0 && n != len(m.History) {
-		return &ShapeError{What: "Validation", Got: itoa(n) + " entries", Want: itoa(len(m.History)) + ", as History has, or none"}
+		return &ShapeError{What: "Validation", Got: itoa(n) + " entries",
+			Want: itoa(len(m.History)) + ", as History has, or none"}
 	}
 	for _, h := range [...]struct {
 		name string
@@ -443,7 +446,8 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 		}
 	}
 	if m.Best < 0 || m.Best >= max(len(m.History), 1) {
-		return &DataError{Row: -1, Col: -1, Value: float64(m.Best), Problem: "Best must be an index into History"}
+		return &DataError{Row: -1, Col: -1, Value: float64(m.Best),
+			Problem: "Best must be an index into History"}
 	}
 	for _, w := range m.Warnings {
 		c, is := w.(*ConvergenceError)
@@ -455,7 +459,8 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 			!(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) ||
 			!(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
 			return &DataError{Row: -1, Col: -1, Value: math.NaN(),
-				Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " + c.Error()}
+				Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " +
+					c.Error()}
 		}
 	}
 	return nil
@@ -493,7 +498,8 @@ func (f *file) warnings() (errs []error, err error) {
 		case !(v[i+3] > 0):
 			return nil, f.failAt("CONV", i+3, "a tolerance is 0")
 		}
-		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2], Tolerance: v[i+3]})
+		errs = append(errs, &ConvergenceError{Row: row, Iterations: passes, MarginalError: v[i+2],
+			Tolerance: v[i+3]})
 	}
 	texts, err := f.Texts("WARN")
 	for _, s := range texts {
@@ -533,7 +539,8 @@ func warned(errs []error) []section.Section {
 		}
 		texts = append(texts, e.Error())
 	}
-	return []section.Section{section.Floats("CONV", numbers).AsOptional(), section.Texts("WARN", texts...).AsOptional()}
+	return []section.Section{section.Floats("CONV", numbers).AsOptional(),
+		section.Texts("WARN", texts...).AsOptional()}
 }
 
 // file is a decoded file: its sections and, except in a checkpoint, the numbers of section DIMS. Its

@@ -105,7 +105,8 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 	for name, by := range sums {
 		t.Logf("%s: %.2f by TopFeatures, %.2f by shares alone, %.2f by U", name, by[0], by[1], by[2])
 		if by[0] < 0.8 || by[0] < by[1]+0.1 || by[0] < by[2]+0.1 {
-			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone, %.2f by U", name, by[0], by[1], by[2])
+			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone, %.2f by U", name,
+				by[0], by[1], by[2])
 		}
 	}
 }
@@ -210,7 +211,9 @@ func TestGoodness(t *testing.T) {
 				if all == 0 {
 					all = 1
 				}
-				if math.Abs(g[i].Divergence-left) > 1e-12*(1+left) || math.Abs(g[i].Explained-want) > 1e-12*(1+left/all) && want != 0 || want == 0 && g[i].Explained != 0 {
+				if math.Abs(g[i].Divergence-left) > 1e-12*(1+left) ||
+					math.Abs(g[i].Explained-want) > 1e-12*(1+left/all) && want != 0 || want == 0 &&
+					g[i].Explained != 0 {
 					t.Errorf("%s, %v: feature %d: %v, want %v, %v", name, l, i, g[i], left, want)
 				}
 			}
@@ -219,7 +222,8 @@ func TestGoodness(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, p := range perfect {
-				if p.Divergence > 1e-12*(1+mean(fit.Row(i))) || i != 2 && i != 5 && math.Abs(p.Explained-1) > 1e-9 {
+				if p.Divergence > 1e-12*(1+mean(fit.Row(i))) || i != 2 && i != 5 &&
+					math.Abs(p.Explained-1) > 1e-9 {
 					t.Errorf("%s: feature %d of a perfect fit: %v", name, i, p)
 				}
 			}
@@ -254,7 +258,8 @@ func TestReadingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	var data *DataError
-	if tops, err := m.TopFeatures(empty, 3); !errors.As(err, &data) || data.Row != 6 || data.Col != -1 || tops != nil {
+	if tops, err := m.TopFeatures(empty, 3); !errors.As(err, &data) || data.Row != 6 || data.Col != -1 ||
+		tops != nil {
 		t.Errorf("a row of NaN: %v, %v", tops, err)
 	}
 }
@@ -275,7 +280,8 @@ func TestOneComponent(t *testing.T) {
 		}
 		_, v := factorsOf(m)
 		samples := m.TopSamples(3)[0]
-		if len(samples) != 3 || v.At(0, samples[0].Index) != slices.Max(v.Row(0)) || math.Abs(samples[0].Value*mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
+		if len(samples) != 3 || v.At(0, samples[0].Index) != slices.Max(v.Row(0)) ||
+			math.Abs(samples[0].Value*mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
 			t.Errorf("%s: samples %v", name, samples)
 		}
 	}
@@ -284,10 +290,12 @@ func TestOneComponent(t *testing.T) {
 // TestShares: they add up to 1, signs and the scales of features, samples and
 // components make no difference, and equal values stand in their order.
 func TestShares(t *testing.T) {
-	u, _ := MatOf([]float64{1, -1}, []float64{0, 0}, []float64{1e-200, 3e-200}, []float64{5, 0}, []float64{7, 0}, []float64{1e300, 1e300})
+	u, _ := MatOf([]float64{1, -1}, []float64{0, 0}, []float64{1e-200, 3e-200}, []float64{5, 0},
+		[]float64{7, 0}, []float64{1e300, 1e300})
 	v, _ := MatOf([]float64{1, 2, 3}, []float64{-4, 4, 4})
 	s := shares(u, v)
-	closeTo(t, "shares", s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3}, 1e-15)
+	closeTo(t, "shares", s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3},
+		1e-15)
 	for c, by := range []float64{1e9, 0x1p-900} {
 		for i := range u.Rows {
 			u.Set(i, c, u.At(i, c)/by)
@@ -314,7 +322,8 @@ func TestShares(t *testing.T) {
 	if got := topFeatures(s, g, -1); len(got) != 2 || len(got[0]) != 0 {
 		t.Errorf("count -1: %v", got)
 	}
-	if got := (&Factorisation{V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) || got[1][1] != (Top{1, 0}) {
+	if got := (&Factorisation{V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) ||
+		got[1][1] != (Top{1, 0}) {
 		t.Errorf("samples of nothing: %v", got)
 	}
 	if got := (&Factorisation{V: v}).TopSamples(1); got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
@@ -322,7 +331,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestBendOfAnyUnit: the bend of a curve does not depend on the units of either side, and is 0 of a line and of what does not vary.
+// TestBendOfAnyUnit: the bend of a curve does not depend on the units of either side, and is 0 of a line and
+// of what does not vary.
 func TestBendOfAnyUnit(t *testing.T) {
 	w := []float64{0, 1, 2, 3, 4}
 	curve := []float64{0, 1, 4, 9, 16} // 4w - 2 leaves 2, -1, -2, -1, 2: 14 of 174
@@ -343,7 +353,9 @@ func TestBendOfAnyUnit(t *testing.T) {
 			closeTo(t, "bends", got, []float64{14.0 / 174, 0, 0}, 1e-12)
 		}
 	}
-	if got := bends(func(to []float64, _ int) { clear(to) }, Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, Mat{Rows: 1, Cols: 3, Stride: 3, Data: w[:3]}); got[0] != 0 {
+	if got := bends(func(to []float64, _ int) { clear(to) },
+		Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
+		Mat{Rows: 1, Cols: 3, Stride: 3, Data: w[:3]}); got[0] != 0 {
 		t.Errorf("the bend of nothing is %v", got[0])
 	}
 }
@@ -482,7 +494,8 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 				if want := share.At(p.Index, c) * max(explained[p.Index], 0); math.Abs(p.Value-want) > 1e-9 {
 					t.Errorf("%s, component %d: feature %d has %v, want %v", name, c, p.Index, p.Value, want)
 				}
-				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value && p.Index < top[at-1].Index) {
+				if at > 0 && (p.Value > top[at-1].Value || p.Value == top[at-1].Value &&
+					p.Index < top[at-1].Index) {
 					t.Errorf("%s, component %d: %v after %v", name, c, p, top[at-1])
 				}
 			}

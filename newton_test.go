@@ -342,15 +342,16 @@ func (b *wholeNMF) led(u, v Mat) Mat {
 	return v
 }
 
-// TestLeadTextbook: under Frobenius' loss an eighth of the rows, 16 for each component at most, lead if they have three fifths of Σ X²; where that
-// ends above the loss of the start they do not.
+// TestLeadTextbook: under Frobenius' loss an eighth of the rows, 16 for each component at most, lead if they
+// have three fifths of Σ X²; where that ends above the loss of the start they do not.
 func TestLeadTextbook(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		d, k, loud int
 		by         float64
-		apart      bool // the loud rows are noise, the others have a component of their own, and the start is near the end
-		want       int  // rows that lead
+		// the loud rows are noise, the others have a component of their own, and the start is near the end
+		apart bool
+		want  int // rows that lead
 	}{
 		{"an eighth", 150, 4, 15, 9, false, 18},
 		{"16 k", 300, 2, 40, 20, false, 32},
@@ -421,9 +422,11 @@ func TestLeadTextbook(t *testing.T) {
 			b.leads = nil
 		}
 		if len(b.leads) != c.want {
-			t.Fatalf("%s: %d rows lead, want %d: the case is not what it should be (%v)", name, len(b.leads), c.want, some/all)
+			t.Fatalf("%s: %d rows lead, want %d: the case is not what it should be (%v)", name, len(b.leads),
+				c.want, some/all)
 		}
-		got, err := FitNMF(t.Context(), x, c.k, WithLoss(Frobenius), WithInit(u, v), WithEpochs(6), WithWorkers(2))
+		got, err := FitNMF(t.Context(), x, c.k, WithLoss(Frobenius), WithInit(u, v), WithEpochs(6),
+			WithWorkers(2))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,8 +469,10 @@ func TestNewtonTextbook(t *testing.T) {
 			}
 			for _, hidden := range []float64{0, 0.2} {
 				for _, penalty := range []float64{0, 0.05} {
-					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius && hidden == 0}
-					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss), WithPenalty(penalty), WithInit(u, v), WithEpochs(12), WithWorkers(2)}
+					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius &&
+						hidden == 0}
+					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss), WithPenalty(penalty),
+						WithInit(u, v), WithEpochs(12), WithWorkers(2)}
 					warm := 3
 					if hidden > 0 {
 						b.x = holed(x, hidden)
@@ -516,22 +521,25 @@ func hostile() map[string]Mat {
 	}
 	low := fill(40, 3, func(int, int) float64 { return math.Exp(normal(&r)) })
 	return map[string]Mat{
-		"random":           fill(60, 37, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"rows of all size": fill(50, 24, func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(i%13-6)) }),
-		"mostly zero":      fill(60, 33, func(int, int) float64 { return max(0, math.Exp(normal(&r))-2.3) }),
-		"sparse counts":    fill(60, 40, func(int, int) float64 { return poisson(0.05) }),
-		"few":              fill(7, 5, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"constant":         fill(30, 20, func(int, int) float64 { return 3 }),
-		"zero":             fill(9, 8, func(int, int) float64 { return 0 }),
-		"of rank 3":        times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
-		"1e-30":            fill(40, 24, func(int, int) float64 { return 1e-30 * math.Exp(normal(&r)) }),
-		"1e30":             fill(40, 24, func(int, int) float64 { return 1e30 * math.Exp(normal(&r)) }),
-		"1e-50 to 1e50":    fill(40, 24, func(int, int) float64 { return math.Pow(10, 100*r.Float64()-50) }),
-		"one row":          fill(1, 24, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"one column":       fill(24, 1, func(int, int) float64 { return math.Exp(normal(&r)) }),
-		"empty lines":      fill(40, 24, func(i, j int) float64 { return float64((i % 3) * (j % 4)) }),
-		"loud rows":        fill(200, 24, func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(3-i%20)) }),
-		"blocks":           fill(40, 24, func(i, j int) float64 { return float64(max(0, 1-(i/10-j/6)*(i/10-j/6))) }),
+		"random": fill(60, 37, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"rows of all size": fill(50, 24,
+			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(i%13-6)) }),
+		"mostly zero":   fill(60, 33, func(int, int) float64 { return max(0, math.Exp(normal(&r))-2.3) }),
+		"sparse counts": fill(60, 40, func(int, int) float64 { return poisson(0.05) }),
+		"few":           fill(7, 5, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"constant":      fill(30, 20, func(int, int) float64 { return 3 }),
+		"zero":          fill(9, 8, func(int, int) float64 { return 0 }),
+		"of rank 3":     times(low, fill(3, 30, func(int, int) float64 { return math.Exp(normal(&r)) })),
+		"1e-30":         fill(40, 24, func(int, int) float64 { return 1e-30 * math.Exp(normal(&r)) }),
+		"1e30":          fill(40, 24, func(int, int) float64 { return 1e30 * math.Exp(normal(&r)) }),
+		"1e-50 to 1e50": fill(40, 24, func(int, int) float64 { return math.Pow(10, 100*r.Float64()-50) }),
+		"one row":       fill(1, 24, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"one column":    fill(24, 1, func(int, int) float64 { return math.Exp(normal(&r)) }),
+		"empty lines":   fill(40, 24, func(i, j int) float64 { return float64((i % 3) * (j % 4)) }),
+		"loud rows": fill(200, 24,
+			func(i, _ int) float64 { return math.Exp(normal(&r)) * math.Pow(10, float64(3-i%20)) }),
+		"blocks": fill(40, 24,
+			func(i, j int) float64 { return float64(max(0, 1-(i/10-j/6)*(i/10-j/6))) }),
 	}
 }
 
@@ -543,10 +551,12 @@ func TestNewtonNeverRises(t *testing.T) {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius, Beta(1.5), Beta(1.05), Beta(0.5), Beta(0), Beta(-1)} {
 				powers := loss != KL && loss != Frobenius
-				if powers && (k != 3 || testing.Short() && loss != Beta(1.5)) || slices.Min(x.Data) == 0 && loss <= 0 || name == "1e-50 to 1e50" && loss <= 0 {
+				if powers && (k != 3 || testing.Short() && loss != Beta(1.5)) || slices.Min(x.Data) == 0 &&
+					loss <= 0 || name == "1e-50 to 1e50" && loss <= 0 {
 					continue
 				}
-				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)}, {WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)},
+					{WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
 					of := 3 // two of the six for each rank and loss
 					if long {
 						of = 1
@@ -567,7 +577,8 @@ func TestNewtonNeverRises(t *testing.T) {
 						o.setting().check(&c)
 						penalty = max(penalty, c.penalty)
 					}
-					m, err := FitNMF(t.Context(), y, k, append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...)
+					m, err := FitNMF(t.Context(), y, k,
+						append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...)
 					if err != nil {
 						t.Fatal(name, err)
 					}
@@ -585,14 +596,17 @@ func TestNewtonNeverRises(t *testing.T) {
 					}
 					for e := 1; e < len(before) && penalty == 0; e++ {
 						if before[e] > before[e-1]*(1+1e-13)+1e-15*size {
-							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e], before[e-1], e)
+							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e],
+								before[e-1], e)
 						}
 					}
 					last := before[len(before)-1]
 					// The multiplicative updates do no better in as many epochs, but for what
 					// another optimum may be worth: with a penalty a component may die out, and
 					// for β < 1 rows of zeros take long.
-					w, err := FitNMF(t.Context(), y, k, append(opts, WithLoss(loss), WithUpdates(UpdatesMultiplicative), WithEpochs(epochs))...)
+					w, err := FitNMF(t.Context(), y, k,
+						append(opts, WithLoss(loss), WithUpdates(UpdatesMultiplicative),
+							WithEpochs(epochs))...)
 					if err != nil {
 						t.Fatal(name, err)
 					}
@@ -600,8 +614,10 @@ func TestNewtonNeverRises(t *testing.T) {
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
 					}
-					if there := w.objective(penalty); (!powers || loss > 1 && penalty == 0) && m.objective(penalty) > there*1.3+allowed {
-						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k, loss, len(opts), last, there)
+					if there := w.objective(penalty); (!powers || loss > 1 && penalty == 0) &&
+						m.objective(penalty) > there*1.3+allowed {
+						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k,
+							loss, len(opts), last, there)
 					}
 				}
 			}
@@ -616,7 +632,8 @@ func TestNewtonWorkersAndResume(t *testing.T) {
 	x := load(t, "testdata/laml-exp.tsv.gz")
 	x.Rows = 230
 	for name, opts := range map[string][]FitOption{
-		"KL": nil, "Frobenius": {WithLoss(Frobenius)}, "penalty": {WithPenalty(0.01)}, "held out": {WithValidation(0.1)},
+		"KL": nil, "Frobenius": {WithLoss(Frobenius)}, "penalty": {WithPenalty(0.01)},
+		"held out":          {WithValidation(0.1)},
 		"hidden, Frobenius": {WithLoss(Frobenius), WithValidation(0.1), WithPenalty(0.01)},
 	} {
 		opts = append(opts, WithUpdates(UpdatesNewton), WithEpochs(9))
@@ -628,7 +645,9 @@ func TestNewtonWorkersAndResume(t *testing.T) {
 			closeTo(t, name+", "+what+": held out", m.Validation, want.Validation, 0)
 		}
 		var states [][]byte
-		want, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(1), WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		want, err := FitNMF(ctx, x, 6,
+			append(opts, WithWorkers(1),
+				WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -682,7 +701,8 @@ func TestNewtonStill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
-		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1], m.History[3000])
+		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1],
+			m.History[3000])
 	}
 }
 
@@ -696,13 +716,15 @@ func TestNewtonPenalty(t *testing.T) {
 			for _, penalty := range some([]float64{1e-3, 0.3}, 0) {
 				before := math.Inf(1)
 				for epochs := range 25 { // a fit of more epochs goes on as one of fewer
-					m, err := FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss), WithEpochs(epochs))
+					m, err := FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss),
+						WithEpochs(epochs))
 					if err != nil {
 						t.Fatal(err)
 					}
 					now := m.objective(penalty)
 					if now > before*(1+1e-12) {
-						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now, before, epochs)
+						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now,
+							before, epochs)
 					}
 					before = now
 				}
@@ -747,7 +769,8 @@ func TestNewtonLosses(t *testing.T) {
 		if l <= Frobenius {
 			newton := fit(WithLoss(l), WithUpdates(UpdatesNewton))
 			if len(newton) != 21 || newton[20] >= multiplicative[20] {
-				t.Errorf("loss %v: %v epochs to %v, multiplicative updates %v", l, len(newton)-1, newton[20], multiplicative[20])
+				t.Errorf("loss %v: %v epochs to %v, multiplicative updates %v", l, len(newton)-1, newton[20],
+					multiplicative[20])
 			}
 			if l == KL || l == Frobenius {
 				of = newton

@@ -29,7 +29,8 @@ type NMF struct{ Factorisation }
 
 func nmfDefaults() config {
 	return config{
-		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartAuto, updates: UpdatesNewton},
+		settings: settings{epochs: 20, seed: 1, loss: divergence.KL, start: StartAuto,
+			updates: UpdatesNewton},
 		restarts: 1,
 	}
 }
@@ -87,10 +88,11 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
 // validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
-// [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD. StartAuto
-// is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it takes U from a default FitNMF of
-// 2048 random samples (fewer above 32768 features) without penalty, and for each sample the mean of its V. Half as
-// many epochs are the default then: their loss is about that of all of them from StartUniform, or lower (docs/measurements/nmf.md).
+// [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
+// StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
+// takes U from a default FitNMF of 2048 random samples (fewer above 32768 features) without penalty, and for
+// each sample the mean of its V. Half as many epochs are the default then: their loss is about that of all of
+// them from StartUniform, or lower (docs/measurements/nmf.md).
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; when ctx ends or a progress function fails, the model so far with an error that
@@ -119,7 +121,8 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, way course) algorithm {
-		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss, course: way}
+		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
+			course: way}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
@@ -193,7 +196,8 @@ type nmfFit struct {
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
-func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64, u Updates) nmf.Method {
+func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64,
+	u Updates) nmf.Method {
 	problem := newProblem(f, s, loss, penalty, p)
 	if u == UpdatesNewton {
 		return nmf.NewNewton(problem)
@@ -205,7 +209,8 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Partial: s.partial, Rows: s.rows, Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow, Held: s.heldLoss,
+		Partial: s.partial, Rows: s.rows, Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow,
+		Held:     s.heldLoss,
 		NonZeros: s.nonZeros(), Loss: loss, Penalty: penalty, Pool: p,
 	}
 	if s.held == nil {
@@ -276,7 +281,8 @@ func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
 		copy(f.v, f.best.v)
 		best = j.BestEpoch
 	}
-	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation, Best: best,
+	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
+		Best: best,
 		loss: f.loss, missing: f.cells.missing}}, nil
 }
 

@@ -43,7 +43,8 @@ func loadScikit(t *testing.T) (s scikit) {
 	if err := json.NewDecoder(z).Decode(&raw); err != nil {
 		t.Fatal(err)
 	}
-	for name, to := range map[string]*Mat{"x": &s.X, "u": &s.U0, "v": &s.V0, "U": &s.U, "V": &s.V, "nndsvdU": &s.NNDSVDU, "nndsvdV": &s.NNDSVDV} {
+	for name, to := range map[string]*Mat{"x": &s.X, "u": &s.U0, "v": &s.V0, "U": &s.U, "V": &s.V,
+		"nndsvdU": &s.NNDSVDU, "nndsvdV": &s.NNDSVDV} {
 		var rows [][]float64
 		if err := json.Unmarshal(raw[name], &rows); err != nil {
 			t.Fatal(name, err)
@@ -63,7 +64,8 @@ func loadScikit(t *testing.T) (s scikit) {
 func TestScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
-		m, err := FitNMF(context.Background(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0), WithUpdates(UpdatesMultiplicative), WithEpochs(200))
+		m, err := FitNMF(context.Background(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0),
+			WithUpdates(UpdatesMultiplicative), WithEpochs(200))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +92,8 @@ func TestPublishedKL(t *testing.T) {
 	}
 	const data = "../shared/data/"
 	sets := map[string][]string{
-		"golub-leukemia": {"exp"}, "orl-faces-23x28": {"pixels"}, "sotu-wordcounts": {"counts"}, "pbmc3k-small": {"counts"}, "tcga-laml": {"exp", "mirna", "methy"},
+		"golub-leukemia": {"exp"}, "orl-faces-23x28": {"pixels"}, "sotu-wordcounts": {"counts"},
+		"pbmc3k-small": {"counts"}, "tcga-laml": {"exp", "mirna", "methy"},
 	}
 	if !long {
 		sets = map[string][]string{"golub-leukemia": sets["golub-leukemia"]}
@@ -163,16 +166,19 @@ func TestStarts(t *testing.T) {
 			m.Data[i] = math.Max(r.Float64()-0.2, 0)
 		}
 	}
-	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform), "SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
+	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform),
+		"SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
 		for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
 			for _, x := range []Mat{x, holed(x, 0.1)} {
-				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(draws(40, 20, 12)), WithMissingValues(), start)
+				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(draws(40, 20, 12)),
+					WithMissingValues(), start)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for e := 1; e < len(m.History); e++ {
 					if m.History[e] > m.History[e-1]*(1+1e-12) {
-						t.Fatalf("%s, β=%g: the loss rises from %v to %v in epoch %d", name, l, m.History[e-1], m.History[e], e)
+						t.Fatalf("%s, β=%g: the loss rises from %v to %v in epoch %d", name, l,
+							m.History[e-1], m.History[e], e)
 					}
 				}
 			}
@@ -248,7 +254,9 @@ func TestStartSVD(t *testing.T) {
 		return m
 	}
 	random, svd := fit(x, 10), fit(x, 10, WithStart(StartSVD))
-	t.Logf("after 0, 1, 10 epochs: %.4g from the SVD, %.4g at random", []float64{svd.History[0], svd.History[1], svd.History[10]}, []float64{random.History[0], random.History[1], random.History[10]})
+	t.Logf("after 0, 1, 10 epochs: %.4g from the SVD, %.4g at random",
+		[]float64{svd.History[0], svd.History[1], svd.History[10]},
+		[]float64{random.History[0], random.History[1], random.History[10]})
 	if svd.History[1] > 0.9*random.History[1] || svd.History[10] > 0.9*random.History[10] {
 		t.Errorf("from the SVD %v, at random %v", svd.History, random.History)
 	}
@@ -296,7 +304,8 @@ func TestStartSVD(t *testing.T) {
 		}
 	}
 	// Awkward: more components than the rank, one row, one column, zeros, large values.
-	for _, rows := range [][][]float64{{{1, 2, 3}, {2, 4, 6}}, {{5}}, {{0, 0}, {0, 0}}, {{1e60, 0}, {0, 1e-60}}, {{1e-300, 0, 2e-300}}} {
+	for _, rows := range [][][]float64{{{1, 2, 3}, {2, 4, 6}}, {{5}}, {{0, 0}, {0, 0}},
+		{{1e60, 0}, {0, 1e-60}}, {{1e-300, 0, 2e-300}}} {
 		x, err := MatOf(rows...)
 		if err != nil {
 			t.Fatal(err)
@@ -310,10 +319,14 @@ func TestStartSVD(t *testing.T) {
 	}
 	var option *OptionError
 	for name, err := range map[string]error{
-		"restarts": func() error { _, err := FitNMF(ctx, small, 2, WithStart(StartSVD), WithRestarts(2)); return err }(),
-		"scores":   func() error { _, err := FitNMF(ctx, small, 2, WithStart(StartScores)); return err }(),
-		"QMF":      func() error { _, err := FitQMF(ctx, small, 2, WithStart(StartSVD)); return err }(),
-		"QMFQ":     func() error { _, err := FitQMFQ(ctx, small, 2, WithStart(StartSVD)); return err }(),
+		"restarts": func() error {
+			_,
+				err := FitNMF(ctx, small, 2, WithStart(StartSVD), WithRestarts(2))
+			return err
+		}(),
+		"scores": func() error { _, err := FitNMF(ctx, small, 2, WithStart(StartScores)); return err }(),
+		"QMF":    func() error { _, err := FitQMF(ctx, small, 2, WithStart(StartSVD)); return err }(),
+		"QMFQ":   func() error { _, err := FitQMFQ(ctx, small, 2, WithStart(StartSVD)); return err }(),
 	} {
 		if !errors.As(err, &option) {
 			t.Errorf("%s: %v", name, err)
@@ -349,7 +362,8 @@ func TestDeadComponents(t *testing.T) {
 		if len(m.Warnings) != 2 {
 			t.Errorf("%v on zeros: %v", s, m.Warnings)
 		}
-		if m, err = FitNMF(context.Background(), x, 3, WithStart(s), WithEpochs(50)); err != nil || len(m.Warnings) > 0 {
+		if m, err = FitNMF(context.Background(), x, 3, WithStart(s), WithEpochs(50)); err != nil ||
+			len(m.Warnings) > 0 {
 			t.Errorf("%v: %v, %v", s, m.Warnings, err)
 		}
 	}
@@ -435,7 +449,8 @@ func TestHistoryOfScales(t *testing.T) {
 				got := m.History[epochs]
 				t.Logf("row ×%g, rank %d, %d epochs: %v, off by %.2g", c, rank, epochs, got, got/want-1)
 				if !(math.Abs(got-want) <= 1e-11*want+0x1p-53*c*mean) {
-					t.Errorf("row ×%g, rank %d, %d epochs: History ends with %v, the loss is %v", c, rank, epochs, got, want)
+					t.Errorf("row ×%g, rank %d, %d epochs: History ends with %v, the loss is %v", c, rank,
+						epochs, got, want)
 				}
 			}
 		}
@@ -471,8 +486,8 @@ func TestInitProduct(t *testing.T) {
 	}
 }
 
-// TestInitRaised: where there are maps, small initial factors count as what they are raised to: zeros alone to 1, others
-// to a share of the mean of U or of their row of V.
+// TestInitRaised: where there are maps, small initial factors count as what they are raised to: zeros alone
+// to 1, others to a share of the mean of U or of their row of V.
 func TestInitRaised(t *testing.T) {
 	x, err := MatOf([]float64{1, 2, 3, 4})
 	if err != nil {
@@ -482,7 +497,8 @@ func TestInitRaised(t *testing.T) {
 		u, v0, v1 []float64
 		ok        bool
 	}{
-		{[]float64{1e80, 1}, []float64{1e-80, 1e-80, 1e-80, 1e-80}, []float64{1, 1, 1, 1}, false}, // u_1 is raised to 5e76
+		// u_1 is raised to 5e76
+		{[]float64{1e80, 1}, []float64{1e-80, 1e-80, 1e-80, 1e-80}, []float64{1, 1, 1, 1}, false},
 		{[]float64{1e60, 1}, []float64{1e-60, 1e-60, 1e-60, 1e-60}, []float64{1, 1, 1, 1}, true},
 		{[]float64{1, 1e80}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, false},
 		{[]float64{1, 1e60}, []float64{1, 1, 1, 1}, []float64{0, 0, 0, 0}, true},
@@ -507,15 +523,17 @@ func TestInitRaised(t *testing.T) {
 	}
 }
 
-// TestInitFromModel: the factors of a fit are initial factors of the next, of any model, however small some have
-// become and where x is as large as it may be; the next fit of the same model starts from the loss of the last.
+// TestInitFromModel: the factors of a fit are initial factors of the next, of any model, however small some
+// have become and where x is as large as it may be; the next fit of the same model starts from the loss of
+// the last.
 func TestInitFromModel(t *testing.T) {
 	for _, c := range []struct {
 		scale  float64
 		loss   Loss
 		epochs int
 		least  float64 // below which some factors are, in units of the root of scale
-	}{{1, Frobenius, 200, 1e-80}, {1, Beta(3), 2000, 1e-300}, {1e60 / 9, KL, 20, 1}, {1e60 / 9, Frobenius, 200, 1e-80}, {1e-40, Beta(3), 200, 1e-60}} {
+	}{{1, Frobenius, 200, 1e-80}, {1, Beta(3), 2000, 1e-300}, {1e60 / 9, KL, 20, 1},
+		{1e60 / 9, Frobenius, 200, 1e-80}, {1e-40, Beta(3), 200, 1e-60}} {
 		x := NewMat(12, 16) // three blocks; every other cell is 0
 		for i := range x.Rows {
 			for j := range x.Cols {
@@ -524,7 +542,8 @@ func TestInitFromModel(t *testing.T) {
 				}
 			}
 		}
-		m, err := FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss), WithEpochs(c.epochs))
+		m, err := FitNMF(t.Context(), x, 3, WithUpdates(UpdatesMultiplicative), WithLoss(c.loss),
+			WithEpochs(c.epochs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -556,7 +575,8 @@ func TestInitFromModel(t *testing.T) {
 				continue
 			}
 			allFinite(t, name, next, x)
-			if h, is := next.(*NMF); is && !(math.Abs(h.History[0]-last) <= 1e-12*last && h.History[2] <= h.History[0]) {
+			if h, is := next.(*NMF); is &&
+				!(math.Abs(h.History[0]-last) <= 1e-12*last && h.History[2] <= h.History[0]) {
 				t.Errorf("%+v, %s: from %g the losses are %g", c, name, last, h.History)
 			}
 		}
@@ -583,21 +603,22 @@ func TestTinyInit(t *testing.T) {
 	}
 }
 
-// TestFarGoodness: the divergence of a row has a value where UV has one far out among others near 0, and where x is near
-// 0 and UV is not.
+// TestFarGoodness: the divergence of a row has a value where UV has one far out among others near 0, and
+// where x is near 0 and UV is not.
 func TestFarGoodness(t *testing.T) {
 	for _, c := range []struct {
 		loss  Loss
 		x, uv []float64
 		want  float64
 	}{
-		// Δ(x,t) of t = 1e93 is x^-2/6, of the second (7^-2 - 3·3^-2 + 2·7·3^-3)/6, and both are nothing beside the last. Its t
-		// counts as 1e-50: 2x t^-3/6.
+		// Δ(x,t) of t = 1e93 is x^-2/6, of the second (7^-2 - 3·3^-2 + 2·7·3^-3)/6, and both are nothing
+		// beside the last. Its t counts as 1e-50: 2x t^-3/6.
 		{-2, []float64{5, 7, 2}, []float64{1e93, 3, 1e-68}, 2 * 2e150 / 6 / 3},
 		{1 - 0x1p-53, []float64{2.37e-322, 0, 0}, []float64{1, 2, 3}, 2}, // of x near 0 it is t
 	} {
 		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
-		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}, V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
+		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
+			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
 		g, err := m.Goodness(x)
 		if err != nil {
 			t.Fatal(err)
@@ -622,7 +643,8 @@ func TestNMFTextbook(t *testing.T) {
 		}
 	}
 	const epochs = 50
-	got, err := FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative), WithEpochs(epochs), WithWorkers(3))
+	got, err := FitNMF(context.Background(), x, k, WithInit(u, v), WithUpdates(UpdatesMultiplicative),
+		WithEpochs(epochs), WithWorkers(3))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -134,7 +134,8 @@ func (c *config) contradictions() error {
 			{option.Strict, ""},
 		} {
 			if c.given.Has(o.kind) {
-				return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "there is nothing to iterate at epsilon 0"}
+				return &OptionError{Option: o.kind.String(), Value: o.value,
+					Bound: "there is nothing to iterate at epsilon 0"}
 			}
 		}
 	}
@@ -153,7 +154,8 @@ func (c *config) contradictions() error {
 		return against(option.Start, c.start.String(), option.Init)
 	}
 	if c.start == StartSVD && c.restarts > 1 {
-		return &OptionError{Option: option.Restarts.String(), Value: itoa(c.restarts), Bound: "StartSVD is the same for every seed"}
+		return &OptionError{Option: option.Restarts.String(), Value: itoa(c.restarts),
+			Bound: "StartSVD is the same for every seed"}
 	}
 	return nil
 }
@@ -223,7 +225,8 @@ func WithTolerance(rho float64) Option {
 // where 4 or 5 are usual. A row of a model that would take more keeps the potentials that it has
 // reached, and the model a warning.
 func WithMaxIterations(n int) Option {
-	return operatorOption(option.MaxIterations, itoa(n), func(c *config) string { c.maxIterations = n; return option.AtLeast(n, 1) })
+	return operatorOption(option.MaxIterations, itoa(n),
+		func(c *config) string { c.maxIterations = n; return option.AtLeast(n, 1) })
 }
 
 // WithStrict makes a transport that does not converge an error, a [*ConvergenceError]. A
@@ -267,12 +270,14 @@ func WithTargets(y []float64) Option {
 		}
 		for j, v := range y {
 			if !(v >= -limit.Point && v <= limit.Point) {
-				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " + ftoa(limit.Point)
+				return "target " + itoa(j) + " is " + ftoa(v) + ", must be of magnitude at most " +
+					ftoa(limit.Point)
 			}
 		}
 		for j := 1; j < len(y); j++ {
 			if !(y[j]-y[j-1] >= limit.Gap) {
-				return "target " + itoa(j) + " must be above the one before it, by at least " + ftoa(limit.Gap)
+				return "target " + itoa(j) + " must be above the one before it, by at least " +
+					ftoa(limit.Gap)
 			}
 		}
 		c.targets = y
@@ -301,7 +306,8 @@ func WithTargetWeights(b []float64) Option {
 		}
 		for j, v := range b {
 			if v/sum < transport.LeastWeight {
-				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " + ftoa(transport.LeastWeight) + " of the sum, " + ftoa(sum)
+				return "weight " + itoa(j) + " is " + ftoa(v) + ", must be at least " +
+					ftoa(transport.LeastWeight) + " of the sum, " + ftoa(sum)
 			}
 		}
 		c.targetWeights = b
@@ -315,7 +321,8 @@ func WithTargetWeights(b []float64) Option {
 // column sums, so all keep order and range at any l. Gradients are the implicit formulas,
 // evaluated at that plan.
 func WithIterations(l int) Option {
-	return operatorOption(option.Iterations, itoa(l), func(c *config) string { c.iterations = l; return option.AtLeast(l, 1) })
+	return operatorOption(option.Iterations, itoa(l),
+		func(c *config) string { c.iterations = l; return option.AtLeast(l, 1) })
 }
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives
@@ -325,7 +332,8 @@ func WithIterations(l int) Option {
 // Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB; 2^27 where addresses have 32 bits) is an
 // error. From n = 20725 on the default m = n is too large.
 func WithLevels(m int) Option {
-	return operatorOption(option.Levels, itoa(m), func(c *config) string { c.levels = m; return option.AtLeast(m, 1) })
+	return operatorOption(option.Levels, itoa(m),
+		func(c *config) string { c.levels = m; return option.AtLeast(m, 1) })
 }
 
 // WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
@@ -338,14 +346,16 @@ func WithMidpointRanks() Option {
 // WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
-	return operatorOption(option.Workers, itoa(n), func(c *config) string { c.workers = n; return option.AtLeast(n, 0) })
+	return operatorOption(option.Workers, itoa(n),
+		func(c *config) string { c.workers = n; return option.AtLeast(n, 0) })
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
 // where Adam steps its U and V; 100 in FitQMFQ; 60 in FitBQMF, which makes at most that many for each of
 // two strengths; 20 in FitNMF, 200 with [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
-	return fitOption(option.Epochs, itoa(n), func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
+	return fitOption(option.Epochs, itoa(n),
+		func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
 }
 
 // WithSeed sets the seed of everything random in a fit, any number. Default 1.
@@ -381,7 +391,8 @@ func WithSchedule(s Schedule) FitOption {
 // WithBatch sets how many rows are visited between two steps of V. rows >= 1; default 32.
 // With rows >= d all rows are one batch.
 func WithBatch(rows int) FitOption {
-	return fitOption(option.Batch, itoa(rows), func(c *config) string { c.batchRows = rows; return option.AtLeast(rows, 1) })
+	return fitOption(option.Batch, itoa(rows),
+		func(c *config) string { c.batchRows = rows; return option.AtLeast(rows, 1) })
 }
 
 // WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
@@ -448,7 +459,8 @@ func WithInit(u, v Mat) FitOption {
 // Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
 // loss. 0 <= λ <= 1e30; default 0.
 func WithPenalty(lambda float64) FitOption {
-	return fitOption(option.Penalty, ftoa(lambda), func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
+	return fitOption(option.Penalty, ftoa(lambda),
+		func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
 }
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
@@ -457,12 +469,13 @@ func WithPenalty(lambda float64) FitOption {
 // FitQMFQ; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
 // or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
-	return fitOption(option.Shrinkage, ftoa(lambda), func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
+	return fitOption(option.Shrinkage, ftoa(lambda),
+		func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
 }
 
-// WithLoss sets the divergence that is minimised. Default [KL], in FitBQMF [Frobenius] where x has
-// negative values. x must not be negative, except that FitQMF, FitQMFQ and FitBQMF under Frobenius take
-// any finite x: log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
+// WithLoss sets the divergence that is minimised. Default [KL], in FitBQMF [Frobenius] where x has negative
+// values. x must not be negative, except that FitQMF, FitQMFQ and FitBQMF under Frobenius take any finite x:
+// log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
 func WithLoss(l Loss) FitOption {
 	return fitOption(option.Loss, ftoa(float64(l)), func(c *config) string {
 		if !(l >= -2 && l <= 4) {
@@ -493,7 +506,8 @@ func Beta(beta float64) Loss { return Loss(beta) }
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {
-	return fitOption(option.Patience, itoa(epochs), func(c *config) string { c.patience = epochs; return option.AtLeast(epochs, 1) })
+	return fitOption(option.Patience, itoa(epochs),
+		func(c *config) string { c.patience = epochs; return option.AtLeast(epochs, 1) })
 }
 
 // WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1, s being that of [WithSeed], and
@@ -501,7 +515,8 @@ func WithPatience(epochs int) FitOption {
 // [WithValidation], which are the same for all n fits, otherwise that on the visible cells with
 // the penalty. n >= 1; default 1. Cost: n fits.
 func WithRestarts(n int) FitOption {
-	return fitOption(option.Restarts, itoa(n), func(c *config) string { c.restarts = n; return option.AtLeast(n, 1) })
+	return fitOption(option.Restarts, itoa(n),
+		func(c *config) string { c.restarts = n; return option.AtLeast(n, 1) })
 }
 
 // WithValidation hides a share of the observed cells, chosen by the seed, from a fit and
@@ -575,8 +590,8 @@ type Updates uint8
 const (
 	// UpdatesNewton is Newton's method with bounds and momentum (internal/nmf), under KL after three
 	// multiplicative updates. Its epoch takes two to three times as long as a multiplicative update, over
-	// sparse rows three to four times, and twenty epochs reach a lower loss than hundreds of updates. Entries of
-	// the factors may become 0, and positive again.
+	// sparse rows three to four times, and twenty epochs reach a lower loss than hundreds of updates. Entries
+	// of the factors may become 0, and positive again.
 	//
 	// It takes β up to 2. For β between 1 and 2, ten to thirty epochs, each of 1.5 times the time of an
 	// update, reach the loss of 200 updates, but the model predicts unseen cells worse. For β below 1 the

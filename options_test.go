@@ -33,14 +33,19 @@ func TestOptionTable(t *testing.T) {
 		in   string // of solve, sort, quantile, rows, nmf, qmf, qmfq
 	}
 	groups := []group{
-		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100), WithStrict()}, "solve rank sort quantile rows qmf qmfq"},
-		{[]FitOption{WithWeights([]float64{1, 2, 1}), WithTargets([]float64{0, 0.4, 1}), WithTargetWeights([]float64{1, 2, 3}), WithIterations(3)}, "solve rank sort quantile rows"},
+		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100),
+			WithStrict()}, "solve rank sort quantile rows qmf qmfq"},
+		{[]FitOption{WithWeights([]float64{1, 2, 1}), WithTargets([]float64{0, 0.4, 1}),
+			WithTargetWeights([]float64{1, 2, 3}), WithIterations(3)}, "solve rank sort quantile rows"},
 		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf qmfq"},
 		{[]FitOption{WithMidpointRanks()}, "solve rank"},
 		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf qmfq"},
-		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }), WithInit(u, v), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4), WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf qmfq"},
+		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }),
+			WithInit(u, v), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4),
+			WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf qmfq"},
 		{[]FitOption{WithPenalty(0.1)}, "nmf qmf"},
-		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithStart(StartNMF), WithEnds(EndsPinned)}, "qmf qmfq"},
+		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithStart(StartNMF),
+			WithEnds(EndsPinned)}, "qmf qmfq"},
 		{[]FitOption{WithStart(StartUniform)}, "nmf qmf qmfq"},
 		{[]FitOption{WithStart(StartSVD)}, "nmf"},
 		{[]FitOption{WithBatch(2)}, "qmf"},
@@ -137,8 +142,10 @@ func TestBadArguments(t *testing.T) {
 		{"tolerance 0", solve(x, WithTolerance(0)), &option, "WithTolerance(0)"},
 		{"iterations 0", solve(x, WithIterations(0)), &option, "at least 1"},
 		{"iterations at ε 0", solve(x, WithIterations(1), WithEpsilon(0)), &option, "epsilon 0"},
-		{"iterations, tolerance", solve(x, WithIterations(1), WithTolerance(1)), &option, "contradicts WithIterations"},
-		{"iterations, maximum", solve(x, WithMaxIterations(9), WithIterations(1)), &option, "contradicts WithIterations"},
+		{"iterations, tolerance", solve(x, WithIterations(1), WithTolerance(1)), &option,
+			"contradicts WithIterations"},
+		{"iterations, maximum", solve(x, WithMaxIterations(9), WithIterations(1)), &option,
+			"contradicts WithIterations"},
 		{"maximum 0", solve(x, WithMaxIterations(0)), &option, "WithMaxIterations(0)"},
 		{"workers", solve(x, WithWorkers(-1)), &option, "WithWorkers(-1)"},
 		{"levels 0", solve(x, WithLevels(0)), &option, "WithLevels(0)"},
@@ -190,14 +197,23 @@ func TestBadArguments(t *testing.T) {
 		{"shrinkage", fit(good, 1, WithShrinkage(nan)), &option, "WithShrinkage(NaN)"},
 		{"shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option, "EndsFree"},
 		{"shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), &option, "EM"},
-		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
-		{"start, init", nmf(good, 1, WithStart(StartUniform), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))),
+			&option, "contradicts WithInit"},
+		{"start, init", nmf(good, 1, WithStart(StartUniform),
+			WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
 		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
-		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data, "initial U"},
-		{"init too large", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
-		{"init out of reach", nmf(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
-		{"init too large", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
-		{"init out of reach", fit(good, 1, WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data, "row 1, column 0"},
+		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data,
+			"initial U"},
+		{"init too large", nmf(good, 1,
+			WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
+		{"init out of reach", nmf(good, 1,
+			WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data,
+			"row 1, column 0"},
+		{"init too large", fit(good, 1,
+			WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
+		{"init out of reach", fit(good, 1,
+			WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data,
+			"row 1, column 0"},
 		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
 		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},
 		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
@@ -206,7 +222,8 @@ func TestBadArguments(t *testing.T) {
 		{"zero", nmf(good, 1, WithLoss(0)), &data, "positive"},
 		{"patience", nmf(good, 1, WithPatience(0)), &option, "WithPatience(0)"},
 		{"restarts", nmf(good, 1, WithRestarts(0)), &option, "WithRestarts(0)"},
-		{"restarts, init", nmf(good, 1, WithRestarts(2), WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"restarts, init", nmf(good, 1, WithRestarts(2), WithInit(mat([]float64{1}, []float64{1}), mat(x))),
+			&option, "contradicts WithInit"},
 		{"validation", nmf(good, 1, WithValidation(0.6)), &option, "WithValidation(0.6)"},
 		{"validation of nothing", nmf(good, 1, WithValidation(0.1)), &option, "too small"},
 		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
@@ -238,7 +255,9 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]option.Function{{option.Solve, option.SoftRank}, {option.SoftSort}, {option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK}, {option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
+	columns := [][]option.Function{{option.Solve, option.SoftRank}, {option.SoftSort},
+		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
+		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {
 		m := map[string][]string{}
 		for _, line := range strings.Split(section, "\n") {
@@ -270,7 +289,10 @@ func TestDocumentedOptions(t *testing.T) {
 	models := []config{nmfDefaults(), qmfDefaults(), qmfqDefaults(), bqmfDefaults()}
 	models[2].settleQMFQ()
 	value := map[string]func(c *config) string{
-		"WithLoss":          func(c *config) string { return map[Loss]string{KL: "KL", Frobenius: "Frobenius"}[Loss(c.loss)] },
+		"WithLoss": func(c *config) string {
+			return map[Loss]string{KL: "KL",
+				Frobenius: "Frobenius"}[Loss(c.loss)]
+		},
 		"WithEpochs":        func(c *config) string { return itoa(c.epochs) },
 		"WithLevels":        func(c *config) string { return itoa(c.levels) },
 		"WithEpsilon":       func(c *config) string { return ftoa(c.epsilon) },

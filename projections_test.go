@@ -20,8 +20,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// plain is what both share: the size, Y of the last Forward, and dense products. Factors are U, d × k, and V, k × np;
-// Uᵀ is k × d.
+// plain is what both share: the size, Y of the last Forward, and dense products. Factors are U, d × k, and V,
+// k × np; Uᵀ is k × d.
 type plain struct {
 	projection.Size
 	np int
@@ -72,8 +72,8 @@ func gram(b []float64, k int) []float64 {
 	return g
 }
 
-// sweep is a sweep of coordinate descent, row after row, towards the least of |Y - AB|² over B >= 0, given N = AᵀY and
-// H = AᵀA: B_c ← max(0, N_c - Σ_{b≠c} H_cb B_b)/H_cc.
+// sweep is a sweep of coordinate descent, row after row, towards the least of |Y - AB|² over B >= 0, given N
+// = AᵀY and H = AᵀA: B_c ← max(0, N_c - Σ_{b≠c} H_cb B_b)/H_cc.
 func sweep(b, num, h []float64, k int) []float64 {
 	b, n := slices.Clone(b), len(b)/k
 	for c := range k {
@@ -153,7 +153,8 @@ func (p *swept) Backward(wbar, ybar []float64) {
 	clear(ybar)
 	end := p.Result()
 	ubar, vbar := flip(p.right(end.V, wbar), p.D, p.K), p.left(end.U, wbar)
-	// half takes the sweeps of b before round t back, and what their N = AᵀY and H = AᵀA give to A's gradient, abar; it returns N̄.
+	// half takes the sweeps of b before round t back, and what their N = AᵀY and H = AᵀA give to A's
+	// gradient, abar; it returns N̄.
 	half := func(bar, abar []float64, states [][]float64, t int, a []float64) []float64 {
 		h, numbar, hbar := gram(a, p.K), make([]float64, len(bar)), make([]float64, p.K*p.K)
 		for s := p.sweeps; s > 0; s-- {
@@ -189,10 +190,12 @@ func (p *swept) Backward(wbar, ybar []float64) {
 	}
 }
 
-// fixed is Π_k as a stationary point of the divergence, Kullback and Leibler's or Frobenius', which every Forward goes on to from the factors of
-// the one before, by a number of epochs of Newton's method (internal/nmf) or as many rounds of four sweeps. There the free entries θ of the factors solve ∂L/∂θ = 0, so
-// that Ȳ = -(∂²L/∂Y∂θ)ᵀλ with (∂²L/∂θ²) λ the gradient at θ, by conjugate gradients preconditioned by the blocks of each
-// row of U and each column of V. near leaves out of ∂²L/∂θ² what the residual gives to it (Gauss and Newton).
+// fixed is Π_k as a stationary point of the divergence, Kullback and Leibler's or Frobenius', which every
+// Forward goes on to from the factors of the one before, by a number of epochs of Newton's method
+// (internal/nmf) or as many rounds of four sweeps. There the free entries θ of the factors solve ∂L/∂θ = 0,
+// so that Ȳ = -(∂²L/∂Y∂θ)ᵀλ with (∂²L/∂θ²) λ the gradient at θ, by conjugate gradients preconditioned by the
+// blocks of each row of U and each column of V. near leaves out of ∂²L/∂θ² what the residual gives to it
+// (Gauss and Newton).
 type fixed struct {
 	plain
 	loss            divergence.Loss
@@ -224,7 +227,8 @@ func (p *fixed) Forward(y []float64, start projection.Factors) error {
 	for i := range rows {
 		rows[i] = p.N
 	}
-	f := nmf.NewNewton(nmf.Problem{D: p.D, N: p.N, K: p.K, NP: p.np, U: p.u, V: p.v, X: y, Stride: p.np, Rows: rows, Visible: p.D * p.N, Loss: p.loss, Pool: p.pool,
+	f := nmf.NewNewton(nmf.Problem{D: p.D, N: p.N, K: p.K, NP: p.np, U: p.u, V: p.v, X: y, Stride: p.np,
+		Rows: rows, Visible: p.D * p.N, Loss: p.loss, Pool: p.pool,
 		Read: func(x []float64, _ []bool, i int) []bool { copy(x, y[i*p.np:i*p.np+p.N]); return nil },
 		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }})
 	if _, err := f.Begin(); err != nil {
@@ -395,8 +399,8 @@ func (p *fixed) blocks(q []float64, free []bool) func(r []float64) []float64 {
 	}
 }
 
-// TestOtherProjections compares the adjoints with central differences; that of a fixed point is exact where the point is one
-// and the system is solved, and short of that as far off as the test says.
+// TestOtherProjections compares the adjoints with central differences; that of a fixed point is exact where
+// the point is one and the system is solved, and short of that as far off as the test says.
 func TestOtherProjections(t *testing.T) {
 	size := projection.Size{D: 12, N: 11, K: 3}
 	share := plain{Size: size, np: kernel.Pad(size.N)}
@@ -412,7 +416,8 @@ func TestOtherProjections(t *testing.T) {
 		}
 		return v
 	}
-	y, bar, start := draw(size.D), draw(size.D), projection.Factors{U: make([]float64, size.D*size.K), V: draw(size.K)}
+	y, bar, start := draw(size.D), draw(size.D),
+		projection.Factors{U: make([]float64, size.D*size.K), V: draw(size.K)}
 	for i := range start.U {
 		start.U[i] = src.Float64()
 	}
@@ -443,7 +448,9 @@ func TestOtherProjections(t *testing.T) {
 		{"fixed point, KL, near", at(divergence.KL, 1000, true), 3, 1e-3, 2},
 	} {
 		value := func(y []float64) (s float64) {
-			for range c.times { // a fixed point goes on from where it is, and Newton's method stops where a step does not lower the loss
+			// a fixed point goes on from where it is, and Newton's method stops where a step does not lower
+			// the loss
+			for range c.times {
 				if err := c.p.Forward(y, start); err != nil {
 					t.Fatal(err)
 				}
@@ -479,8 +486,9 @@ func TestOtherProjections(t *testing.T) {
 	}
 }
 
-// TestProjectionsCompared writes the loss of what is fitted and the processor's seconds of the epochs, for the projections of the
-// package and those above, on the toy and on 300 rows of AML expression, without shrinkage and from the same start.
+// TestProjectionsCompared writes the loss of what is fitted and the processor's seconds of the epochs, for
+// the projections of the package and those above, on the toy and on 300 rows of AML expression, without
+// shrinkage and from the same start.
 func TestProjectionsCompared(t *testing.T) {
 	if !long {
 		t.Skip("a minute; QUANTMF_LONG=1")
@@ -525,13 +533,24 @@ func compareProjections(t *testing.T, x Mat, k int) {
 	}
 	var start *qmfqFit
 	for _, r := range []rival{
-		{"KLUpdates(20)", KLUpdates(20), false, nil}, {"KLUpdates(5)", KLUpdates(5), false, nil}, {"KLUpdates(2)", KLUpdates(2), false, nil},
-		{"FrobeniusUpdates(20)", FrobeniusUpdates(20), false, nil}, {"FrobeniusUpdates(5)", FrobeniusUpdates(5), false, nil},
-		{"KLUpdates(5), carried", KLUpdates(5), true, nil}, {"FrobeniusUpdates(5), carried", FrobeniusUpdates(5), true, nil},
-		{"1 round of 1 sweep", KLUpdates(1), false, rounds(1, 1)}, {"1 round of 4", KLUpdates(1), false, rounds(1, 4)}, {"3 rounds of 2", KLUpdates(1), false, rounds(3, 2)}, {"8 rounds of 2", KLUpdates(1), false, rounds(8, 2)},
-		{"1 round of 1, carried", KLUpdates(1), true, rounds(1, 1)}, {"3 rounds of 2, carried", KLUpdates(1), true, rounds(3, 2)},
-		{"fixed point, KL, 20 steps", KLUpdates(1), false, point(divergence.KL, 20, false)}, {"fixed point, KL, near, 20 steps", KLUpdates(1), false, point(divergence.KL, 20, true)}, {"fixed point, KL, near, 5 steps", KLUpdates(1), false, point(divergence.KL, 5, true)},
-		{"fixed point, Frobenius, 20 steps", KLUpdates(1), false, point(divergence.Frobenius, 20, false)}, {"fixed point, Frobenius, near, 20 steps", KLUpdates(1), false, point(divergence.Frobenius, 20, true)},
+		{"KLUpdates(20)", KLUpdates(20), false, nil}, {"KLUpdates(5)", KLUpdates(5), false, nil},
+		{"KLUpdates(2)", KLUpdates(2), false, nil},
+		{"FrobeniusUpdates(20)", FrobeniusUpdates(20), false, nil},
+		{"FrobeniusUpdates(5)", FrobeniusUpdates(5), false, nil},
+		{"KLUpdates(5), carried", KLUpdates(5), true, nil},
+		{"FrobeniusUpdates(5), carried", FrobeniusUpdates(5), true, nil},
+		{"1 round of 1 sweep", KLUpdates(1), false, rounds(1, 1)},
+		{"1 round of 4", KLUpdates(1), false, rounds(1, 4)},
+		{"3 rounds of 2", KLUpdates(1), false, rounds(3, 2)},
+		{"8 rounds of 2", KLUpdates(1), false, rounds(8, 2)},
+		{"1 round of 1, carried", KLUpdates(1), true, rounds(1, 1)},
+		{"3 rounds of 2, carried", KLUpdates(1), true, rounds(3, 2)},
+		{"fixed point, KL, 20 steps", KLUpdates(1), false, point(divergence.KL, 20, false)},
+		{"fixed point, KL, near, 20 steps", KLUpdates(1), false, point(divergence.KL, 20, true)},
+		{"fixed point, KL, near, 5 steps", KLUpdates(1), false, point(divergence.KL, 5, true)},
+		{"fixed point, Frobenius, 20 steps", KLUpdates(1), false, point(divergence.Frobenius, 20, false)},
+		{"fixed point, Frobenius, near, 20 steps", KLUpdates(1), false,
+			point(divergence.Frobenius, 20, true)},
 	} {
 		line := "| " + r.name + " |"
 		for _, epochs := range []int{30, 100} {
@@ -551,7 +570,8 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			}
 			begun(f, start)
 			if r.own != nil {
-				f.projector = r.own(plain{Size: projection.Size{D: x.Rows, N: x.Cols, K: k}, np: kernel.Pad(x.Cols)})
+				f.projector = r.own(plain{Size: projection.Size{D: x.Rows, N: x.Cols, K: k},
+					np: kernel.Pad(x.Cols)})
 			}
 			before, spent := cpuTime(), 0.0
 			for e := range epochs {
@@ -568,7 +588,8 @@ func compareProjections(t *testing.T, x Mat, k int) {
 				t.Fatal(err)
 			}
 			f.inflation.evaluateAll(f.all)
-			line += " " + strconv.FormatFloat(f.inflation.meanLoss(), 'g', 4, 64) + " | " + strconv.FormatFloat(spent, 'f', 2, 64) + " |"
+			line += " " + strconv.FormatFloat(f.inflation.meanLoss(), 'g', 4, 64) + " | " +
+				strconv.FormatFloat(spent, 'f', 2, 64) + " |"
 			if p, is := f.projector.(*fixed); is && epochs == 100 {
 				line += " left of the system " + strconv.FormatFloat(p.error, 'g', 2, 64) + " |"
 			}
@@ -588,7 +609,8 @@ func begun(to, from *qmfqFit) {
 
 // starts is what a start fills.
 func (f *qmfqFit) starts() [][]float64 {
-	return [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.Inc, f.deflation.R, f.from.u, f.from.v}
+	return [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.Inc, f.deflation.R,
+		f.from.u, f.from.v}
 }
 
 func exists(path string) bool {

@@ -56,7 +56,8 @@ type QMF struct {
 func qmfDefaults() config {
 	return config{
 		settings: settings{
-			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200, levels: 8,
+			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200,
+			levels: 8,
 			epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1,
 		},
 		restarts: 1,
@@ -133,11 +134,12 @@ func (c *config) settleQMF(rank int) {
 // Where rows come in several batches, a visit solves the row's transport to √ρ, ρ being the tolerance
 // ([WithTolerance]). For exact losses and for the model, transports are solved to ρ.
 //
-// From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a bound sums
-// over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9. Transports that are
-// solved to ρ end with passes over all samples, unless the bound is below ρ, too: with the default ρ from an ε of some 0.2 on. Visits of rows in several batches take the sums over the points if the
-// bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same accuracy. The
-// steps on q under KL take the sums in either case.
+// From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a
+// bound sums over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9.
+// Transports that are solved to ρ end with passes over all samples, unless the bound is below ρ, too: with
+// the default ρ from an ε of some 0.2 on. Visits of rows in several batches take the sums over the points if
+// the bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same
+// accuracy. The steps on q under KL take the sums in either case.
 //
 // Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
 // batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
@@ -219,18 +221,21 @@ func (c *config) checkQMF(d, n int) error {
 			Bound: "the maps of a " + itoa(d) + "×" + itoa(n) + " matrix would need too much memory"}
 	}
 	if c.levels < 2 {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "a model needs at least 2"}
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+			Bound: "a model needs at least 2"}
 	}
 	if !(c.epsilon > 0) {
 		return &OptionError{Option: option.Epsilon.String(), Value: ftoa(c.epsilon),
 			Bound: "a model needs a positive one: at 0 nothing has a gradient"}
 	}
 	if c.start == StartSVD {
-		return &OptionError{Option: option.Start.String(), Value: c.start.String(), Bound: "only FitNMF starts from it"}
+		return &OptionError{Option: option.Start.String(), Value: c.start.String(),
+			Bound: "only FitNMF starts from it"}
 	}
 	if c.given.Has(option.Shrinkage) && c.shrinkage > 0 {
 		if c.ends == EndsPinned {
-			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage), Bound: "needs EndsFree"}
+			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
+				Bound: "needs EndsFree"}
 		}
 		if c.start == StartUniform {
 			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
@@ -244,24 +249,25 @@ func (c *config) checkQMF(d, n int) error {
 type qmfFit struct {
 	*settings
 	*inflation
-	logU, logV   []float64 // Ũ, Ṽ; u and v hold their exponentials
-	momU, momV   adam.Moment
-	gradV        []float64  // k × np: the gradient at Ṽ
-	ubatch       []float64  // batch × k: rows of U before their steps, times relativeUnit
-	sumsV        *runs.Sums // of gradV over one batch of all rows, where Adam steps V
-	cut          runs.Cut   // the runs of rows of one batch of all
-	order        []int      // the rows in the order in which the next epoch visits them
-	source       random.Source
-	stepsV       int     // how many steps V has made
-	seed         uint64  // of everything random
-	origin       Start   // where this fit starts
-	heaviest     float64 // the most shrinkage that the data may choose
-	farthest     float64 // the bound of |log U| and |log V|
-	least, most  float64 // the bounds of U and V: e^±farthest
-	lag          int     // 1 where the losses of an epoch are those of its start, else 0
-	best         *qmfState
-	course       course
-	visits, vees func(worker, piece int) // visit, and stepRowV or stepTileV: made once, so that no call allocates
+	logU, logV  []float64 // Ũ, Ṽ; u and v hold their exponentials
+	momU, momV  adam.Moment
+	gradV       []float64  // k × np: the gradient at Ṽ
+	ubatch      []float64  // batch × k: rows of U before their steps, times relativeUnit
+	sumsV       *runs.Sums // of gradV over one batch of all rows, where Adam steps V
+	cut         runs.Cut   // the runs of rows of one batch of all
+	order       []int      // the rows in the order in which the next epoch visits them
+	source      random.Source
+	stepsV      int     // how many steps V has made
+	seed        uint64  // of everything random
+	origin      Start   // where this fit starts
+	heaviest    float64 // the most shrinkage that the data may choose
+	farthest    float64 // the bound of |log U| and |log V|
+	least, most float64 // the bounds of U and V: e^±farthest
+	lag         int     // 1 where the losses of an epoch are those of its start, else 0
+	best        *qmfState
+	course      course
+	// visit, and stepRowV or stepTileV: made once, so that no call allocates
+	visits, vees func(worker, piece int)
 	takes        func(worker, piece int) // takeRowV or takeTileV
 	gauss        *gauss.Steps            // nil: Adam steps U and V
 }
@@ -271,7 +277,8 @@ func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course, cut runs.Cut) *qmfFit {
+func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course,
+	cut runs.Cut) *qmfFit {
 	d, n := visible.d, visible.n
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
@@ -541,7 +548,8 @@ func (f *qmfFit) penaltyV(rows float64) float64 {
 type qmfState struct{ u, v, f, inc []float64 }
 
 func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)), make([]float64, len(f.Inc))}
+	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)),
+		make([]float64, len(f.Inc))}
 }
 
 // regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
@@ -558,7 +566,8 @@ func (f *qmfFit) regularity() float64 {
 		return float64(f.penalty / 2 * (gauss.MeanLogSquare(f.u) + squares))
 	}
 	// The padding of Ṽ is 0.
-	return float64(f.penalty / 2 * (meanSquare(f.logU) + float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
+	return float64(f.penalty / 2 * (meanSquare(f.logU) +
+		float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
 }
 
 // keep copies the current state as the best.
@@ -607,7 +616,8 @@ func (f *qmfFit) snapshot() snapshot {
 
 // parts are the numbers that a checkpoint has of the fit, each with the range that it may have.
 func (f *qmfFit) parts() []section.Part {
-	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
+	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses),
+		section.Positive(f.rowHeld)}
 	if f.gauss != nil {
 		a, b, numbers := f.gauss.State()
 		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
@@ -772,14 +782,16 @@ func (q *QMF) writable(kind uint32, low float64) error {
 	}
 	for i := range q.Weights.Rows {
 		if l := q.Quantiles.falls(i); l > 0 {
-			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l), Problem: "Quantiles must not fall within a row"}
+			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l),
+				Problem: "Quantiles must not fall within a row"}
 		}
 		if sum, ok := q.sumsTo1(i); !ok {
 			return &DataError{Row: i, Col: -1, Value: sum, Problem: "Weights of a row must have the sum 1"}
 		}
 	}
 	if q.Start > StartSVD {
-		return &DataError{Row: -1, Col: -1, Value: float64(q.Start), Problem: "Start must be one of the Start constants"}
+		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
+			Problem: "Start must be one of the Start constants"}
 	}
 	if problem := option.Weight(q.Shrinkage); problem != "" {
 		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
@@ -965,8 +977,8 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 	return q
 }
 
-// handRows is hand for the rows from, ..., to-1: it fills what q has of them, and how their solves ended. stopped is what
-// hand's stopped has returned.
+// handRows is hand for the rows from, ..., to-1: it fills what q has of them, and how their solves ended.
+// stopped is what hand's stopped has returned.
 func (f *inflation) handRows(q *QMF, ends []transport.Outcome, c *crew, from, to int, stopped bool) {
 	c.group.Clear()
 	c.slots = c.slots[:0] // the rows of the group
@@ -1004,7 +1016,8 @@ func (f *inflation) handRows(q *QMF, ends []transport.Outcome, c *crew, from, to
 	}
 }
 
-// handMean fills what q has of row i with a map that is its mean everywhere: for a row that is constant or has no map yet.
+// handMean fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
+// has no map yet.
 func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
 	at := f.Average[i]
 	if f.Constant(i) {
@@ -1035,7 +1048,8 @@ func (q *QMF) take(v *visitor, i int, marginal float64) {
 	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
 }
 
-// judgeModel computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that of a fit.
+// judgeModel computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
+// of a fit.
 func (f *inflation) judgeModel(v *visitor, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)

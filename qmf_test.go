@@ -52,12 +52,14 @@ func TestQMFGradient(t *testing.T) {
 		{"signed, pinned", 0, Frobenius, 0, EndsPinned, 6},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch, strings.HasPrefix(c.name, "signed"))
+			checkQMFGradient(t, c.hidden, c.loss, c.penalty, c.ends, c.batch,
+				strings.HasPrefix(c.name, "signed"))
 		})
 	}
 }
 
-func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int, signed bool) {
+func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int,
+	signed bool) {
 	x := toy(1)
 	x.Rows = 6
 	x.Data = x.Data[:6*x.Stride]
@@ -69,7 +71,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		}
 	}
 	c := qmfDefaults()
-	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform, ends, batch, 1e-13, 1e-300
+	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform,
+		ends, batch, 1e-13, 1e-300
 	c.loss, c.penalty, c.given = divergence.Loss(l), penalty, option.Of(option.Start)
 	if hidden > 0 {
 		x, c.missing = holed(x, hidden), true
@@ -151,7 +154,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	for _, p := range []struct {
 		name string
 		x, g []float64
-	}{{"U", f.logU, byMoment(f.momU.Mu)}, {"V", f.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)}, {"R", f.R, byMoment(f.MomR.Mu)}} {
+	}{{"U", f.logU, byMoment(f.momU.Mu)}, {"V", f.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)},
+		{"R", f.R, byMoment(f.MomR.Mu)}} {
 		scale := largest(p.g)
 		if !(scale > 0) {
 			t.Fatalf("no gradient in %s", p.name)
@@ -197,7 +201,8 @@ func TestToy(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base, m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
+			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base,
+				m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
 			if m.History[0] > base || m.History[1] > base {
 				t.Errorf("%v, %v at the first epoch, NMF %v", m.History[0], m.History[1], base)
 			}
@@ -291,7 +296,8 @@ func TestAuthorsCurves(t *testing.T) {
 					}
 					got := make([]float64, seeds)
 					for seed := range got {
-						history, err := fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs), WithSeed(uint64(seed+1)))
+						history, err := fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs),
+							WithSeed(uint64(seed+1)))
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -317,13 +323,15 @@ func TestRealData(t *testing.T) {
 	for _, c := range []struct {
 		path string
 		k, m int
-	}{{"testdata/laml-exp.tsv.gz", 10, 16}, {"../shared/data/tcga-cesc/methy.tsv.gz", 10, 16}, {"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
+	}{{"testdata/laml-exp.tsv.gz", 10, 16}, {"../shared/data/tcga-cesc/methy.tsv.gz", 10, 16},
+		{"../shared/data/golub-leukemia/exp.tsv.gz", 5, 8}} {
 		t.Run(c.path, func(t *testing.T) {
 			x := load(t, c.path)
 			if !long && c.path != "testdata/laml-exp.tsv.gz" {
 				x = first(x, 150)
 			}
-			nmf, err := FitNMF(context.Background(), x, c.k, WithEpochs(1000), WithUpdates(UpdatesMultiplicative))
+			nmf, err := FitNMF(context.Background(), x, c.k, WithEpochs(1000),
+				WithUpdates(UpdatesMultiplicative))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -384,7 +392,8 @@ func TestSigned(t *testing.T) {
 		if err != nil || !strings.Contains(name, "validation") && math.Abs(loss-history[best]) > 1e-10*loss {
 			t.Errorf("%s: Loss %v (%v), History %v", name, loss, err, history[best])
 		}
-		if loss > 0.5*spread && !strings.Contains(name, "uniform") || !(strings.Contains(name, "SVD") || strings.Contains(name, "raw")) && loss > history[0]*1.01 {
+		if loss > 0.5*spread && !strings.Contains(name, "uniform") ||
+			!(strings.Contains(name, "SVD") || strings.Contains(name, "raw")) && loss > history[0]*1.01 {
 			t.Errorf("%s: from %v to %v, the means have %v", name, history[0], loss, spread)
 		}
 		if score, err := m.Score(ctx, x); err != nil || score > loss*1.01 && !strings.Contains(name, "SVD") {
@@ -439,11 +448,13 @@ func TestFitAllocations(t *testing.T) {
 	for _, f := range []func(epochs, workers int){
 		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithStart(StartNMF)) },
 		func(e, w int) {
-			FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithPenalty(1), WithPatience(99), WithValidation(0.1))
+			FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithPenalty(1), WithPatience(99),
+				WithValidation(0.1))
 		},
 		func(e, w int) { FitQMF(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithStart(StartUniform)) },
 		func(e, w int) {
-			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w), WithValidation(0.1))
+			FitNMF(t.Context(), x, 4, WithUpdates(UpdatesMultiplicative), WithEpochs(e), WithWorkers(w),
+				WithValidation(0.1))
 		},
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithEpochs(e+3), WithWorkers(w)) },
 		func(e, w int) {
@@ -451,7 +462,8 @@ func TestFitAllocations(t *testing.T) {
 		},
 		func(e, w int) { FitNMF(t.Context(), x, 4, WithLoss(Frobenius), WithEpochs(e), WithWorkers(w)) },
 		func(e, w int) {
-			FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1), WithStart(StartUniform), WithProjection(KLUpdates(5)))
+			FitQMFQ(t.Context(), x, 4, WithEpochs(e), WithWorkers(w), WithValidation(0.1),
+				WithStart(StartUniform), WithProjection(KLUpdates(5)))
 		},
 	} {
 		for workers := 1; workers <= 2; workers++ {
@@ -486,7 +498,8 @@ func TestStepsGrowNoFurther(t *testing.T) {
 				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
 			}
 		}
-		q, err := FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0), WithStart(StartScores))
+		q, err := FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
+			WithStart(StartScores))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -497,8 +510,8 @@ func TestStepsGrowNoFurther(t *testing.T) {
 	}
 }
 
-// TestManySamples: a fit of so many samples that they are condensed is that of half of them, each twice, whose fit is not:
-// the two have the same sums. It has the same bits for any number of workers.
+// TestManySamples: a fit of so many samples that they are condensed is that of half of them, each twice,
+// whose fit is not: the two have the same sums. It has the same bits for any number of workers.
 func TestManySamples(t *testing.T) {
 	const d, half, k = 12, 2200, 3
 	r := random.Split(17, 3)
@@ -552,7 +565,8 @@ func TestManySamples(t *testing.T) {
 				t.Errorf("batches of %d: %d workers make another model", batch, workers)
 			}
 			bits = data
-			closeTo(t, "losses", m.History, want.History, 1e-6*want.History[0]) // a visit of few samples solves to √ρ
+			// a visit of few samples solves to √ρ
+			closeTo(t, "losses", m.History, want.History, 1e-6*want.History[0])
 			closeTo(t, "U", m.U.Data, want.U.Data, 1e-5)
 			closeTo(t, "V", m.V.Row(1)[:half], want.V.Row(1), 1e-4)
 			closeTo(t, "quantiles", m.Quantiles.Data, want.Quantiles.Data, 1e-5*largest(want.Quantiles.Data))
@@ -564,15 +578,18 @@ func TestManySamples(t *testing.T) {
 	}
 }
 
-// TestWhereAdamSteps: Adam steps U and V in the four cases that FitQMF names, which have epochs and a rate of their own.
+// TestWhereAdamSteps: Adam steps U and V in the four cases that FitQMF names, which have epochs and a rate of
+// their own.
 func TestWhereAdamSteps(t *testing.T) {
 	for _, c := range []struct {
 		rank int
 		opts []FitOption
 		adam bool
 	}{
-		{5, nil, false}, {32, nil, false}, {33, nil, true}, {5, []FitOption{WithStart(StartUniform)}, true}, {5, []FitOption{WithStart(StartNMF)}, false},
-		{5, []FitOption{WithSquash(SquashNone)}, true}, {5, []FitOption{WithSquash(SquashArctan)}, false}, {5, []FitOption{WithLoss(-0.5)}, false}, {5, []FitOption{WithLoss(-0.51)}, true},
+		{5, nil, false}, {32, nil, false}, {33, nil, true}, {5, []FitOption{WithStart(StartUniform)}, true},
+		{5, []FitOption{WithStart(StartNMF)}, false},
+		{5, []FitOption{WithSquash(SquashNone)}, true}, {5, []FitOption{WithSquash(SquashArctan)}, false},
+		{5, []FitOption{WithLoss(-0.5)}, false}, {5, []FitOption{WithLoss(-0.51)}, true},
 	} {
 		for _, given := range [][]FitOption{nil, {WithEpochs(7)}, {WithLearningRate(0.3)}} {
 			config := qmfDefaults()
@@ -593,8 +610,10 @@ func TestWhereAdamSteps(t *testing.T) {
 			if config.learningRate == 0.3 {
 				rate = 0.3
 			}
-			if config.gaussian(c.rank) == c.adam || config.epochs != epochs || config.learningRate != rate || (len(given) > 0) != (epochs == 7 || rate == 0.3) {
-				t.Errorf("%+v: Adam %v, %d epochs, rate %v", c, !config.gaussian(c.rank), config.epochs, config.learningRate)
+			if config.gaussian(c.rank) == c.adam || config.epochs != epochs || config.learningRate != rate ||
+				(len(given) > 0) != (epochs == 7 || rate == 0.3) {
+				t.Errorf("%+v: Adam %v, %d epochs, rate %v", c, !config.gaussian(c.rank), config.epochs,
+					config.learningRate)
 			}
 		}
 	}

@@ -145,7 +145,8 @@ func checkPoints(x Rows, u *unit.Units) error {
 		for j, v := range row {
 			if math.Abs(v) > limit.Point {
 				return &DataError{Row: i, Col: j, Value: v,
-					Problem: "x must be at most " + ftoa(limit.Point) + " in magnitude under SquashNone, which transports it as it is"}
+					Problem: "x must be at most " + ftoa(limit.Point) +
+						" in magnitude under SquashNone, which transports it as it is"}
 			}
 		}
 	}
@@ -198,17 +199,21 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed, course: way,
+		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
+		course: way,
 	}
 	f.inflation = newInflation(s, visible, f.projected, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors), p)
+	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors),
+		p)
 	f.visits = f.visit
-	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h, f.projected.u, f.projected.v}
+	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
+		f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.best, f.before = append(f.best, make([]float64, len(v))), append(f.before, make([]float64, len(v)))
+			f.best, f.before = append(f.best, make([]float64, len(v))),
+				append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
@@ -262,8 +267,9 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	d, n, m := visible.d, visible.n, s.levels
 	np := kernel.Pad(n)
 	f := &deflation{
-		settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast, pool: p,
-		y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
+		settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast,
+		pool: p,
+		y:    make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
 		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
 	}
 	scale := elem.Log(max(mean, divergence.Tiny))
@@ -275,11 +281,13 @@ func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *poo
 	for w := range f.work {
 		c := &f.work[w]
 		rows := transport.NewRows(abreast, n, m)
-		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows), make([]transport.Cotangent, len(rows))
+		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows),
+			make([]transport.Cotangent, len(rows))
 		for i := range c.each {
 			v := &c.each[i]
 			v.row = rows[i]
-			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np), make([]bool, n)
+			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np),
+				make([]bool, n)
 			v.q, v.g, v.num = make([]float64, m), make([]float64, m), make([]float64, m)
 		}
 	}
@@ -411,7 +419,8 @@ func (f *deflation) calibrate(v *deflator, i int, to *factors) {
 		r.Columns(num, v.z)
 		r.Tails(num)
 		for l, tail := range num {
-			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low) // an unconverged plan may leave levels empty
+			// an unconverged plan may leave levels empty
+			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low)
 		}
 	}
 	for l, d := range inc {
@@ -551,7 +560,8 @@ func (f *qmfqFit) startFromQMF() error {
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
-	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course), journal.New(s.patience, s.epochs, f.held != nil)
+	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course),
+		journal.New(s.patience, s.epochs, f.held != nil)
 	q.heaviest = mostShrinkage
 	err := begin(q, j)
 	if err == nil {
@@ -574,7 +584,8 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.course.rows(f.pool, len(f.all), func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
+		err = f.course.rows(f.pool, len(f.all),
+			func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
 	}
 	return err
 }
@@ -632,7 +643,8 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 func (f *qmfqFit) snapshot() snapshot {
 	t, s := f.inflation, f.deflation
 	p := []section.Part{
-		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses), section.Positive(t.rowHeld),
+		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses),
+		section.Positive(t.rowHeld),
 	}
 	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
 	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
@@ -642,7 +654,9 @@ func (f *qmfqFit) snapshot() snapshot {
 		p = append(p, section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
 		p = append(p, f.product(b[5], b[6])...)
 	}
-	return snapshot{real: p, index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm), math.Float64bits(t.lambda))}
+	return snapshot{real: p,
+		index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm),
+			math.Float64bits(t.lambda))}
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.

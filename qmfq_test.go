@@ -29,11 +29,13 @@ func TestQMFQGradient(t *testing.T) {
 	for _, of := range []struct {
 		x          Mat
 		projection Projection
-	}{{whole, KLUpdates(100)}, {whole, FrobeniusUpdates(100)}, {whole, TruncatedSVD()}, {holed(whole, 0.2), KLUpdates(100)}, {holed(whole, 0.2), FrobeniusUpdates(100)}} {
+	}{{whole, KLUpdates(100)}, {whole, FrobeniusUpdates(100)}, {whole, TruncatedSVD()},
+		{holed(whole, 0.2), KLUpdates(100)}, {holed(whole, 0.2), FrobeniusUpdates(100)}} {
 		x, projection := of.x, of.projection
 		c := qmfDefaults()
 		c.missing = true
-		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05, StartUniform, 7, 1e-13, 1e-300, projection
+		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05,
+			StartUniform, 7, 1e-13, 1e-300, projection
 		visible, err := newCells(x, &c.settings)
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +82,8 @@ func TestQMFQGradient(t *testing.T) {
 			name  string
 			x, mu []float64
 			own   bool // in units of the row's loss
-		}{{"F", up.F, up.MomF.Mu, true}, {"R", up.R, up.MomR.Mu, true}, {"F'", down.F, down.MomF.Mu, false}, {"R'", down.R, down.MomR.Mu, false}} {
+		}{{"F", up.F, up.MomF.Mu, true}, {"R", up.R, up.MomR.Mu, true}, {"F'", down.F, down.MomF.Mu, false},
+			{"R'", down.R, down.MomR.Mu, false}} {
 			top := 0.0
 			for i, v := range p.mu {
 				if p.own {
@@ -102,7 +105,8 @@ func TestQMFQGradient(t *testing.T) {
 					got *= up.relativeUnit(i / up.M)
 				}
 				if math.Abs(got-want) > 1e-6*top {
-					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got, want, top)
+					t.Errorf("%v: ∂%s[%d] = %v, differences say %v (largest %v)", projection, p.name, i, got,
+						want, top)
 				}
 			}
 		}
@@ -115,7 +119,8 @@ func TestQMFQGradient(t *testing.T) {
 func TestQMFQScore(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(1), 40)
-	for _, o := range some([][]FitOption{nil, {WithProjection(KLUpdates(100))}, {WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}}, 0, 3) {
+	for _, o := range some([][]FitOption{nil, {WithProjection(KLUpdates(100))},
+		{WithProjection(FrobeniusUpdates(100))}, {WithProjection(TruncatedSVD())}}, 0, 3) {
 		q, err := FitQMFQ(ctx, x, 8, append(o, WithLevels(8), WithEpochs(20))...)
 		if err != nil {
 			t.Fatal(err)
@@ -168,7 +173,8 @@ func TestQMFQScoreData(t *testing.T) {
 		path    string
 		rows, k int
 		most    float64 // of the unseen columns' score over the loss of the others
-	}{{"testdata/laml-exp.tsv.gz", 40, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 80, 8, 5}, {"../shared/data/pbmc3k-small/counts.tsv.gz", 30, 5, 2}} {
+	}{{"testdata/laml-exp.tsv.gz", 40, 8, 2}, {"../shared/data/toy/toy-std2.tsv.gz", 80, 8, 5},
+		{"../shared/data/pbmc3k-small/counts.tsv.gz", 30, 5, 2}} {
 		x := loadRows(t, c.path, c.rows)
 		seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 		unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
@@ -190,9 +196,11 @@ func TestQMFQScoreData(t *testing.T) {
 				t.Fatal(err)
 			}
 			projected := q.projectedScore(t, unseen)
-			t.Logf("%s, %v: loss %.4g; score of its columns %.4g, of unseen ones %.4g, projected alone %.4g", c.path, p, loss, score, other, projected)
+			t.Logf("%s, %v: loss %.4g; score of its columns %.4g, of unseen ones %.4g, projected alone %.4g",
+				c.path, p, loss, score, other, projected)
 			if !(other <= projected*(1+1e-12)) || !(other <= c.most*loss) {
-				t.Errorf("%s, %v: unseen columns score %v, projected alone %v; loss %v", c.path, p, other, projected, loss)
+				t.Errorf("%s, %v: unseen columns score %v, projected alone %v; loss %v", c.path, p, other,
+					projected, loss)
 			}
 		}
 	}
@@ -211,7 +219,8 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 		if q.projection.kind == projection.Frobenius {
 			loss = Frobenius
 		}
-		if v, err = (&NMF{Factorisation{U: q.U, V: q.V, loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
+		if v, err = (&NMF{Factorisation{U: q.U, V: q.V,
+			loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +231,8 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.bounds().meanLoss(t.Context(), x, x.Rows, x.Cols, func(row []float64, i int) { copy(row, fit.Row(i)) })
+	score, err := q.bounds().meanLoss(t.Context(), x, x.Rows, x.Cols,
+		func(row []float64, i int) { copy(row, fit.Row(i)) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +319,8 @@ func TestQMFQShrinkage(t *testing.T) {
 			t.Errorf("%v: shrunk by %v", o.setting().value, m.inflated.Shrinkage)
 		}
 		var option *OptionError
-		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); !errors.As(err, &option) || option.Option != "WithShrinkage" {
+		if _, err := FitQMFQ(ctx, x, k, o, WithShrinkage(1)); !errors.As(err, &option) ||
+			option.Option != "WithShrinkage" {
 			t.Errorf("%v: %v", o.setting().value, err)
 		}
 	}
@@ -334,7 +345,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				}
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed, newCourse(context.Background(), &c, visible.d))
+				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
+					newCourse(context.Background(), &c, visible.d))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}
@@ -346,7 +358,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 					for i, step := range []func(){
 						func() { down.eachPiece(down.forth) },
 						func() {
-							if err := f.projector.Forward(down.y, projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
+							if err := f.projector.Forward(down.y,
+								projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
 								b.Fatal(err)
 							}
 							copy(f.projected.u, f.projector.Result().U)
@@ -402,9 +415,11 @@ func TestEqualSingularValues(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = 1
 	}
-	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform), WithEpochs(3))
+	q, err := FitQMFQ(context.Background(), x, 2, WithProjection(TruncatedSVD()), WithStart(StartUniform),
+		WithEpochs(3))
 	var data *DataError
-	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 || !strings.Contains(err.Error(), "singular values 2 and 3") {
+	if !errors.As(err, &data) || data.Row != -1 || data.Col != -1 ||
+		!strings.Contains(err.Error(), "singular values 2 and 3") {
 		t.Errorf("equal singular values: %v", err)
 	}
 	if q == nil || q.U.Rows != 5 {
@@ -412,7 +427,8 @@ func TestEqualSingularValues(t *testing.T) {
 	}
 }
 
-// TestSubnormalMaps: maps of rows of subnormal numbers have values and slopes everywhere. Their squash is steeper than numbers are large.
+// TestSubnormalMaps: maps of rows of subnormal numbers have values and slopes everywhere. Their squash is
+// steeper than numbers are large.
 func TestSubnormalMaps(t *testing.T) {
 	x := lognormal(8, 6)
 	for i := range x.Data {

@@ -94,10 +94,11 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
 // those of [Solve].
 //
-// Default: n levels. They take time O(n³), two to five passes of n³/3 flops, and memory O(n²), 32n² bytes: with AVX2 on
-// one core 0.02 s for 512 samples, 0.2 s for 1024, and 1.3 s for 2048, whose matrices exceed the caches. From 20725
-// samples on they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3 ms for 1024 samples and differs from
-// the midpoint ranks of n levels by at most n/3000 at the default ε, n/1000 at a tenth of it.
+// Default: n levels. They take time O(n³), two to five passes of n³/3 flops, and memory O(n²), 32n² bytes:
+// with AVX2 on one core 0.02 s for 512 samples, 0.2 s for 1024, and 1.3 s for 2048, whose matrices exceed the
+// caches. From 20725 samples on they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3 ms for
+// 1024 samples and differs from the midpoint ranks of n levels by at most n/3000 at the default ε, n/1000 at
+// a tenth of it.
 //
 // The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j
 // = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
@@ -164,7 +165,8 @@ func checkLevels(q []float64, row int) error {
 	}
 	for j := 1; j < len(q); j++ {
 		if q[j] < q[j-1] {
-			return &DataError{Row: row, Col: j, Value: q[j], Problem: "q must not fall: the value before is " + ftoa(q[j-1])}
+			return &DataError{Row: row, Col: j, Value: q[j],
+				Problem: "q must not fall: the value before is " + ftoa(q[j-1])}
 		}
 	}
 	return nil
@@ -184,10 +186,12 @@ func (c *config) countLevels(n, m0 int) (int, error) {
 	}
 	if m0 > 0 {
 		if c.given.Has(option.Levels) && c.levels != m0 {
-			return 0, &OptionError{Option: option.Levels.String(), Value: itoa(c.levels), Bound: "q has " + itoa(m0) + " values"}
+			return 0, &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+				Bound: "q has " + itoa(m0) + " values"}
 		}
 		if c.targets != nil && len(c.targets) != m0 {
-			return 0, &ShapeError{What: "targets", Got: itoa(len(c.targets)), Want: "as many as q, " + itoa(m0)}
+			return 0, &ShapeError{What: "targets", Got: itoa(len(c.targets)),
+				Want: "as many as q, " + itoa(m0)}
 		}
 		m = m0
 	}
@@ -248,12 +252,14 @@ func (c *config) checkSamples(x []float64, row int) error {
 	if c.squash == SquashNone && top > limit.Point {
 		for i, v := range x {
 			if !(v >= -limit.Point && v <= limit.Point) {
-				return &DataError{Row: row, Col: i, Value: v, Problem: "without a squash x must be of magnitude at most " + ftoa(limit.Point)}
+				return &DataError{Row: row, Col: i, Value: v,
+					Problem: "without a squash x must be of magnitude at most " + ftoa(limit.Point)}
 			}
 		}
 	}
 	if c.weights != nil && len(c.weights) != len(x) {
-		return &ShapeError{What: "weights", Got: itoa(len(c.weights)), Want: "as many as samples, " + itoa(len(x))}
+		return &ShapeError{What: "weights", Got: itoa(len(c.weights)),
+			Want: "as many as samples, " + itoa(len(x))}
 	}
 	return nil
 }
@@ -261,7 +267,8 @@ func (c *config) checkSamples(x []float64, row int) error {
 // solve is [Solve] on behalf of the function t, which has m0 quantile values (0: none) or target
 // weights b of its own. Where keep is false the Transport serves one call of one method, and has
 // no potentials.
-func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport, error) {
+func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, keep bool) (*Transport,
+	error) {
 	c := configs.Get().(*config)
 	defer func() {
 		*c = config{}
@@ -320,7 +327,8 @@ func notConverged(o transport.Outcome, row int, tolerance float64) error {
 
 // problem is the transport of the samples x.
 func (c *config) problem(x []float64) transport.Problem {
-	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights, Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
+	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights,
+		Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
 }
 
 // solve solves the problem loaded in r.
@@ -338,7 +346,8 @@ func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outco
 
 // hardPlan returns the plan of x at ε = 0.
 func (c *config) hardPlan(x []float64, m int) *hard.Plan {
-	return hard.New(x, hard.Weights{A: c.weights, Y: c.targets, B: c.targetWeights}, transport.Kind(c.squash), m)
+	return hard.New(x, hard.Weights{A: c.weights, Y: c.targets, B: c.targetWeights}, transport.Kind(c.squash),
+		m)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
@@ -438,7 +447,8 @@ func (t *Transport) checkQ(q []float64) error {
 		return err
 	}
 	if _, b := t.size(); len(q) != len(b) {
-		return &ShapeError{What: "q", Got: itoa(len(q)) + " values", Want: "as many as targets, " + itoa(len(b))}
+		return &ShapeError{What: "q", Got: itoa(len(q)) + " values",
+			Want: "as many as targets, " + itoa(len(b))}
 	}
 	return nil
 }
@@ -588,7 +598,8 @@ func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 
 // do solves every row i and calls soft with it and with np numbers: T where average is true,
 // otherwise scratch. At ε = 0 it calls sorted with the plan instead.
-func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int), sorted func(h *hard.Plan, i int)) error {
+func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int),
+	sorted func(h *hard.Plan, i int)) error {
 	n, m, size := b.x.Cols, b.levels.Cols, 1
 	if b.epsilon > 0 {
 		size = transport.Abreast(n, m, b.x.Rows)
@@ -641,7 +652,8 @@ func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i i
 				out = b.polish(r, out)
 			}
 			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
-				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error, Tolerance: b.tolerance}
+				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
+					Tolerance: b.tolerance}
 			}
 			soft(r, ws.t[k*np:(k+1)*np], i)
 		}
@@ -688,7 +700,8 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		return nil, nil, &ShapeError{What: "levels", Got: "none", Want: "at least one"}
 	}
 	if !(width > 0 && width <= 1) {
-		return nil, nil, &OptionError{Option: "width", Value: ftoa(width), Bound: "must be above 0 and at most 1"}
+		return nil, nil, &OptionError{Option: "width", Value: ftoa(width),
+			Bound: "must be above 0 and at most 1"}
 	}
 	for i, l := range levels {
 		if !(l >= 0 && l <= 1) {
@@ -781,7 +794,8 @@ func SoftQuantiles(x, levels []float64, opts ...Option) ([]float64, error) {
 // <= k <= n is an [*OptionError].
 func TopKWeights(n, k int) ([]float64, error) {
 	if k < 1 || k > n {
-		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "must be from 1 to the number of samples, " + itoa(n)}
+		return nil, &OptionError{Option: "k", Value: itoa(k),
+			Bound: "must be from 1 to the number of samples, " + itoa(n)}
 	}
 	if uint64(k) > limit.Cells {
 		return nil, &OptionError{Option: "k", Value: itoa(k), Bound: "as many targets need too much memory"}

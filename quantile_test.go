@@ -89,12 +89,14 @@ func TestOrderAndRange(t *testing.T) {
 			p := perm[k-1]
 			pairs++
 			if T[p] > T[i] || R[p] > R[i] || x[p] == x[i] && (T[p] != T[i] || R[p] != R[i]) {
-				t.Fatalf("problem %d (ε=%g): x %v, %v but T %v, %v and R %v, %v", seed, eps, x[p], x[i], T[p], T[i], R[p], R[i])
+				t.Fatalf("problem %d (ε=%g): x %v, %v but T %v, %v and R %v, %v", seed, eps, x[p], x[i], T[p],
+					T[i], R[p], R[i])
 			}
 		}
 		for j, v := range S {
 			if !(v >= x[perm[0]] && v <= x[perm[n-1]]) || j > 0 && v < S[j-1] {
-				t.Fatalf("problem %d (ε=%g): S[%d] = %v of %v, min %v, max %v", seed, eps, j, v, S, x[perm[0]], x[perm[n-1]])
+				t.Fatalf("problem %d (ε=%g): S[%d] = %v of %v, min %v, max %v", seed, eps, j, v, S,
+					x[perm[0]], x[perm[n-1]])
 			}
 		}
 		f, err := tr.Map(q)
@@ -103,7 +105,8 @@ func TestOrderAndRange(t *testing.T) {
 		}
 		for k, i := range perm[1:] {
 			if f.At(x[perm[k]]) > f.At(x[i]) {
-				t.Fatalf("problem %d (ε=%g): the map falls from %v to %v between %v and %v", seed, eps, f.At(x[perm[k]]), f.At(x[i]), x[perm[k]], x[i])
+				t.Fatalf("problem %d (ε=%g): the map falls from %v to %v between %v and %v", seed, eps,
+					f.At(x[perm[k]]), f.At(x[i]), x[perm[k]], x[i])
 			}
 		}
 	}
@@ -139,7 +142,8 @@ func FuzzOrder(f *testing.F) {
 		for j := range q {
 			q[j] = math.Floor(float64(j) / float64(1+scale%3))
 		}
-		opts := []Option{WithEpsilon(math.Ldexp(1, -int(scale%24))), WithSquash(Squash(scale % 4)), WithLevels(int(m))}
+		opts := []Option{WithEpsilon(math.Ldexp(1, -int(scale%24))), WithSquash(Squash(scale % 4)),
+			WithLevels(int(m))}
 		if l > 0 {
 			opts = append(opts, WithIterations(1+int(l%10)))
 		}
@@ -156,7 +160,8 @@ func FuzzOrder(f *testing.F) {
 		for i := range x {
 			for k := range x {
 				if x[i] <= x[k] && (T[i] > T[k] || R[i] > R[k] || mp.At(x[i]) > mp.At(x[k])) {
-					t.Fatalf("x %v <= %v, but T %v, %v, R %v, %v, map %v, %v", x[i], x[k], T[i], T[k], R[i], R[k], mp.At(x[i]), mp.At(x[k]))
+					t.Fatalf("x %v <= %v, but T %v, %v, R %v, %v, map %v, %v", x[i], x[k], T[i], T[k], R[i],
+						R[k], mp.At(x[i]), mp.At(x[k]))
 				}
 			}
 			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
@@ -174,14 +179,18 @@ func FuzzOrder(f *testing.F) {
 func TestFinite(t *testing.T) {
 	const top = limit.Magnitude
 	rows := [][]float64{
-		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2}, {1e-320, 2e-320, 0},
-		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9}, {0, 0, 0, 0, 0, 0, 0, 0, 1},
+		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2},
+		{1e-320, 2e-320, 0},
+		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9},
+		{0, 0, 0, 0, 0, 0, 0, 0, 1},
 	}
-	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320}, {0, 0, 1e299, 1e300}}
+	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320},
+		{0, 0, 1e299, 1e300}}
 	check := func(what string, p point, v ...float64) {
 		t.Helper()
 		if i := notFinite(v); i >= 0 {
-			t.Errorf("x %v, q %v, ε %g, %v, %d options: %s is %v", p.x, p.q, p.eps, p.squash, len(p.extra), what, v)
+			t.Errorf("x %v, q %v, ε %g, %v, %d options: %s is %v", p.x, p.q, p.eps, p.squash, len(p.extra),
+				what, v)
 		}
 	}
 	for _, x := range rows {
@@ -323,7 +332,8 @@ func TestPeerRanks(t *testing.T) {
 		x   []float64
 		m   int
 		eps float64
-	}{{[]float64{3, 1, 2, 10}, 6, 0.01}, {[]float64{3, 1, 2, 10}, 4, 0.1}, {[]float64{0.3, -2, 5, 5, 1, 0.2, 0.1}, 7, 0.02}, {[]float64{1, 2, 4, 8, 16}, 9, 0.05}} {
+	}{{[]float64{3, 1, 2, 10}, 6, 0.01}, {[]float64{3, 1, 2, 10}, 4, 0.1},
+		{[]float64{0.3, -2, 5, 5, 1, 0.2, 0.1}, 7, 0.02}, {[]float64{1, 2, 4, 8, 16}, 9, 0.05}} {
 		n := len(c.x)
 		mean, dev := total(c.x)/float64(n), 0.0
 		for _, v := range c.x {

@@ -100,12 +100,15 @@ func TestResumeQMFQ(t *testing.T) {
 		x    Mat
 		more []FitOption
 	}{
-		"plain":      {x, []FitOption{WithProjection(KLUpdates(7))}},
-		"svd":        {x, []FitOption{WithProjection(TruncatedSVD()), WithSchedule(ScheduleConstant)}},
-		"uniform":    {y, []FitOption{WithMissingValues(), WithStart(StartUniform), WithProjection(FrobeniusUpdates(9)), WithValidation(0.1)}},
-		"missing":    {y, []FitOption{WithMissingValues(), WithEnds(EndsPinned), WithRestarts(2)}},
-		"validation": {x, []FitOption{WithValidation(0.1), WithRestarts(3), WithLoss(Frobenius), WithLearningRate(0.5)}},
-		"patience":   {y, []FitOption{WithMissingValues(), WithValidation(0.2), WithRestarts(2), WithPatience(1), WithProjection(FrobeniusUpdates(5)), WithLearningRate(1)}},
+		"plain": {x, []FitOption{WithProjection(KLUpdates(7))}},
+		"svd":   {x, []FitOption{WithProjection(TruncatedSVD()), WithSchedule(ScheduleConstant)}},
+		"uniform": {y, []FitOption{WithMissingValues(), WithStart(StartUniform),
+			WithProjection(FrobeniusUpdates(9)), WithValidation(0.1)}},
+		"missing": {y, []FitOption{WithMissingValues(), WithEnds(EndsPinned), WithRestarts(2)}},
+		"validation": {x, []FitOption{WithValidation(0.1), WithRestarts(3), WithLoss(Frobenius),
+			WithLearningRate(0.5)}},
+		"patience": {y, []FitOption{WithMissingValues(), WithValidation(0.2), WithRestarts(2),
+			WithPatience(1), WithProjection(FrobeniusUpdates(5)), WithLearningRate(1)}},
 	} {
 		if testing.Short() && name != "svd" && name != "uniform" && name != "patience" {
 			continue
@@ -132,7 +135,8 @@ func TestResumeQMFQ(t *testing.T) {
 			t.Errorf("%s: %d states", name, len(states))
 		}
 		for i, s := range states {
-			m, err := FitQMFQ(context.Background(), c.x, 3, append(opts, WithResume(s), WithWorkers(1+i%3))...)
+			m, err := FitQMFQ(context.Background(), c.x, 3,
+				append(opts, WithResume(s), WithWorkers(1+i%3))...)
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -162,7 +166,8 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 		{{}, {" validation", "NMF QMF QMFQ", []FitOption{WithValidation(0.2)}}},
 		{{}, {" patience", "NMF QMF QMFQ", []FitOption{WithPatience(2)}}},
 		{{}, {" missing", "NMF QMF QMFQ", []FitOption{WithMissingValues()}}},
-		{{}, {" batch", "QMF", []FitOption{WithBatch(100)}}, {" uniform", "QMF QMFQ", []FitOption{WithStart(StartUniform)}}},
+		{{}, {" batch", "QMF", []FitOption{WithBatch(100)}},
+			{" uniform", "QMF QMFQ", []FitOption{WithStart(StartUniform)}}},
 	}
 	whole := toy(3)
 	whole.Rows, whole.Cols = 14, 12
@@ -173,7 +178,8 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 		case "QMF":
 			opts = append(opts, WithLevels(4), WithMaxIterations(2), WithLearningRate(0.2))
 		case "QMFQ":
-			opts = append(opts, WithLevels(4), WithMaxIterations(2), WithProjection(KLUpdates(3)), WithLearningRate(0.5))
+			opts = append(opts, WithLevels(4), WithMaxIterations(2), WithProjection(KLUpdates(3)),
+				WithLearningRate(0.5))
 		}
 		var walk func(k int, name string, x Mat, opts []FitOption)
 		walk = func(k int, name string, x Mat, opts []FitOption) {
@@ -201,9 +207,9 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 	}
 }
 
-// TestResumeEveryState: from each state that a fit can save (without QUANTMF_LONG each second), the rest of it gives the
-// model of the fit that never stopped: its bits, histories, best epoch, and warnings
-// of the same types.
+// TestResumeEveryState: from each state that a fit can save (without QUANTMF_LONG each second), the rest of
+// it gives the model of the fit that never stopped: its bits, histories, best epoch, and warnings of the same
+// types.
 func TestResumeEveryState(t *testing.T) {
 	ctx := context.Background()
 	stateCases(func(name, model string, x Mat, opts []FitOption) {
@@ -225,7 +231,8 @@ func TestResumeEveryState(t *testing.T) {
 			if of := draws(1, 2, 4); i%of != 1%of {
 				continue
 			}
-			got, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(s), WithWorkers(1+i/2%2))...)
+			got, _, _, _, _, err := fitAny(ctx, model, x, 2,
+				append(opts, WithResume(s), WithWorkers(1+i/2%2))...)
 			if err != nil {
 				t.Errorf("%s, state %d of %d: %v", name, i, len(states), err)
 				continue
@@ -239,9 +246,9 @@ func TestResumeEveryState(t *testing.T) {
 	})
 }
 
-// TestResumeStrict: what a strict fit reports after it was resumed is what it reports
-// TestResumeThinRows: a fit over rows that are mostly zero goes on with them as such from every state, of multiplicative updates and of
-// Newton's method, whatever holds the matrix.
+// TestResumeStrict: what a strict fit reports after it was resumed is what it reports TestResumeThinRows: a
+// fit over rows that are mostly zero goes on with them as such from every state, of multiplicative updates
+// and of Newton's method, whatever holds the matrix.
 func TestResumeThinRows(t *testing.T) {
 	x := sparseCounts(90, 40, 3)
 	for i := range x.Data {
@@ -255,7 +262,9 @@ func TestResumeThinRows(t *testing.T) {
 	for what, held := range map[string]Rows{"dense": x, "sparse": sparseOf[float64](t, x)} {
 		var states [][]byte
 		opts := []FitOption{WithEpochs(9), WithSeed(2)}
-		m, err := FitNMF(t.Context(), held, 3, append(opts, WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
+		m, err := FitNMF(t.Context(), held, 3,
+			append(opts, WithCheckpoint(1,
+				func(s []byte) error { states = append(states, s); return nil }))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +295,8 @@ func TestResumeStrict(t *testing.T) {
 			t.Fatalf("%s: %v", model, want)
 		}
 		for i, s := range states {
-			if _, _, _, _, _, err := fitAny(context.Background(), model, x, 2, append(opts, WithResume(s))...); !reflect.DeepEqual(err, want) {
+			if _, _, _, _, _, err := fitAny(context.Background(), model, x, 2,
+				append(opts, WithResume(s))...); !reflect.DeepEqual(err, want) {
 				t.Errorf("%s, state %d: %v, want %v", model, i, err, want)
 			}
 		}
@@ -370,7 +380,8 @@ func TestResumeExtends(t *testing.T) {
 			}
 		}
 		var o *OptionError
-		if _, err := fit(2, WithResume(states[len(states)-1])); !errors.As(err, &o) || o.Bound != "the state was saved with 6, of which 6 are done" {
+		if _, err := fit(2, WithResume(states[len(states)-1])); !errors.As(err, &o) ||
+			o.Bound != "the state was saved with 6, of which 6 are done" {
 			t.Errorf("%s: fewer than are done: %v", name, err)
 		}
 	}
@@ -386,13 +397,15 @@ func TestResumeExtends(t *testing.T) {
 			t.Fatal(err)
 		}
 		var o *OptionError
-		if _, err := fit(9, WithResume(state)); !errors.As(err, &o) || o.Option != "WithEpochs" || !strings.Contains(o.Bound, why) {
+		if _, err := fit(9, WithResume(state)); !errors.As(err, &o) || o.Option != "WithEpochs" ||
+			!strings.Contains(o.Bound, why) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}
 }
 
-// TestResumeUnset: an option that one of the two fits was not given is named as that, without the number that stands for it.
+// TestResumeUnset: an option that one of the two fits was not given is named as that, without the number that
+// stands for it.
 func TestResumeUnset(t *testing.T) {
 	x := lognormal(10, 9)
 	fit := func(opts ...FitOption) error {
@@ -400,7 +413,8 @@ func TestResumeUnset(t *testing.T) {
 		return err
 	}
 	state := func(opts ...FitOption) (state []byte) {
-		if err := fit(append(opts, WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...); err != nil {
+		if err := fit(append(opts,
+			WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...); err != nil {
 			t.Fatal(err)
 		}
 		return state
@@ -410,11 +424,16 @@ func TestResumeUnset(t *testing.T) {
 		option     FitOption
 		with, less string
 	}{
-		{WithShrinkage(3), "WithShrinkage(3): the state was saved without it", "WithShrinkage(not given): the state was saved with 3"},
-		{WithPatience(7), "WithPatience(7): the state was saved without it", "WithPatience(not given): the state was saved with 7"},
-		{WithValidation(0.25), "WithValidation(0.25): the state was saved without it", "WithValidation(not given): the state was saved with 0.25"},
-		{WithMissingValues(), "WithMissingValues(given): the state was saved without it", "WithMissingValues(not given): the state was saved with it"},
-		{WithPenalty(2), "WithPenalty(2): the state was saved with 0", "WithPenalty(0): the state was saved with 2"},
+		{WithShrinkage(3), "WithShrinkage(3): the state was saved without it",
+			"WithShrinkage(not given): the state was saved with 3"},
+		{WithPatience(7), "WithPatience(7): the state was saved without it",
+			"WithPatience(not given): the state was saved with 7"},
+		{WithValidation(0.25), "WithValidation(0.25): the state was saved without it",
+			"WithValidation(not given): the state was saved with 0.25"},
+		{WithMissingValues(), "WithMissingValues(given): the state was saved without it",
+			"WithMissingValues(not given): the state was saved with it"},
+		{WithPenalty(2), "WithPenalty(2): the state was saved with 0",
+			"WithPenalty(0): the state was saved with 2"},
 	} {
 		if err := fit(c.option, WithResume(without)); err == nil || err.Error() != "quantmf: "+c.with {
 			t.Errorf("%v, want %s", err, c.with)

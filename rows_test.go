@@ -172,10 +172,12 @@ func TestRowsAlone(t *testing.T) {
 			for _, v := range []struct {
 				what      string
 				got, want []float64
-			}{{"T", got.Row(i), want}, {"∂x", dx.Row(i), g.X}, {"∂q", dq.Row(i), g.Q}, {"∂b", db.Row(i), g.B}} {
+			}{{"T", got.Row(i), want}, {"∂x", dx.Row(i), g.X}, {"∂q", dq.Row(i), g.Q},
+				{"∂b", db.Row(i), g.B}} {
 				for j := range v.want {
 					if math.Float64bits(v.got[j]) != math.Float64bits(v.want[j]) || v.got[j]-v.got[j] != 0 {
-						t.Fatalf("trial %d, ε %g, %d×%d, %d levels, row %d: %s_%d is %v, alone %v", trial, eps, d, n, m, i, v.what, j, v.got[j], v.want[j])
+						t.Fatalf("trial %d, ε %g, %d×%d, %d levels, row %d: %s_%d is %v, alone %v", trial,
+							eps, d, n, m, i, v.what, j, v.got[j], v.want[j])
 					}
 				}
 			}

@@ -1,7 +1,7 @@
 package quantmf_test
 
-// This file tests that a fit has the same bits in every way in which the package makes it. cmd/quantmf and beam/ hold theirs
-// against the same hashes.
+// This file tests that a fit has the same bits in every way in which the package makes it. cmd/quantmf and
+// beam/ hold theirs against the same hashes.
 
 import (
 	"context"
@@ -66,20 +66,22 @@ func overShards(ctx context.Context, f samebits.Fit, x quantmf.Rows, shards int)
 	}
 }
 
-// TestSame: one hash for each fit, whatever holds its matrix, on one machine and over 1, 2, 3 and 8 shards: without
-// QUANTMF_LONG half of the ways for each.
+// TestSame: one hash for each fit, whatever holds its matrix, on one machine and over 1, 2, 3 and 8 shards:
+// without QUANTMF_LONG half of the ways for each.
 func TestSame(t *testing.T) {
 	for a, f := range samebits.Fits() {
 		if testing.Short() && a%2 == 0 {
 			continue
 		}
 		x := f.X
-		start, index, wide, narrow, single := []int{0}, []uint32(nil), []float64(nil), []float32(nil), make([]float32, 0, len(x.Data))
+		start, index, wide, narrow, single := []int{0}, []uint32(nil), []float64(nil), []float32(nil),
+			make([]float32, 0, len(x.Data))
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
 				single = append(single, float32(v))
 				if v != 0 {
-					index, wide, narrow = append(index, uint32(j)), append(wide, v), append(narrow, float32(v))
+					index, wide, narrow = append(index, uint32(j)), append(wide, v),
+						append(narrow, float32(v))
 				}
 			}
 			start = append(start, len(index))
@@ -92,7 +94,9 @@ func TestSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		holders := map[string]quantmf.Rows{"in full": x, "in full, single": quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: single}, "sparse": sparse, "sparse, single": sparse32}
+		holders := map[string]quantmf.Rows{"in full": x,
+			"in full, single": quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: single},
+			"sparse":          sparse, "sparse, single": sparse32}
 		for _, name := range []string{"x.npy", "x.mtx"} {
 			path := filepath.Join(t.TempDir(), name)
 			file, err := os.Create(path)
@@ -114,7 +118,8 @@ func TestSame(t *testing.T) {
 		}
 		options := append(f.Options[:len(f.Options):len(f.Options)], f.OneMachine...)
 		for i, holder := range slices.Sorted(maps.Keys(holders)) {
-			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i)%2 > 0 { // each fit is held in half of the ways, and split into half of the numbers of shards
+			// each fit is held in half of the ways, and split into half of the numbers of shards
+			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i)%2 > 0 {
 				continue
 			}
 			x := holders[holder]
@@ -133,7 +138,8 @@ func TestSame(t *testing.T) {
 			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i/2)%2 > 0 {
 				continue
 			}
-			m, err := overShards(t.Context(), f, map[bool]quantmf.Rows{true: sparse, false: x}[shards%2 == 0], shards)
+			m, err := overShards(t.Context(), f, map[bool]quantmf.Rows{true: sparse, false: x}[shards%2 == 0],
+				shards)
 			if err != nil {
 				t.Fatal(f.Name, shards, err)
 			}

@@ -62,7 +62,8 @@ func TestScoreSeen(t *testing.T) {
 		{"counts", counts(60, 50), 4, []FitOption{WithLevels(8)}},
 		{"rough", counts(60, 50), 4, []FitOption{WithEpsilon(1e-4), WithEpochs(10)}},
 		{"pinned", counts(60, 50), 4, []FitOption{WithEpochs(10), WithEnds(EndsPinned)}},
-		{"bare", first(toy(2), 60), 3, []FitOption{WithSquash(SquashNone), WithEpochs(10), WithStart(StartUniform)}},
+		{"bare", first(toy(2), 60), 3,
+			[]FitOption{WithSquash(SquashNone), WithEpochs(10), WithStart(StartUniform)}},
 	} {
 		if testing.Short() && c.name != "laml" && c.name != "bare" {
 			continue
@@ -134,7 +135,8 @@ func TestScoreIsLoss(t *testing.T) {
 				}
 			}
 		}
-		want, err := (&config{settings: settings{loss: divergence.KL}}).meanLoss(t.Context(), x, x.Rows, x.Cols, func(row []float64, i int) { copy(row, fit.Row(i)) })
+		want, err := (&config{settings: settings{loss: divergence.KL}}).meanLoss(t.Context(), x, x.Rows,
+			x.Cols, func(row []float64, i int) { copy(row, fit.Row(i)) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -105,7 +105,8 @@ func (e *ShardError) Unwrap() error { return e.Err }
 // epochs over few rows ([FitNMF]).
 //
 // There can be as many shards as there are runs in which the rows are summed: one run for each 16 rows, at
-// most 16 runs, and, where there would be more than 4, at most one run for each 2^18 of the d n k products of UV.
+// most 16 runs, and, where there would be more than 4, at most one run for each 2^18 of the d n k products of
+// UV.
 //
 // Errors are those of [FitNMF]; an [*OptionError] for options that a fit in shards does not take:
 // WithRestarts, WithCheckpoint and WithResume; an [*OptionError] for a store that has another fit; and
@@ -191,7 +192,8 @@ func (s *settings) planned() shard.Settings {
 	return shard.Settings{
 		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
 		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
-		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience, Seed: s.seed,
+		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
+		Seed:    s.seed,
 		Missing: s.missing, Mapped: s.mapped, Choices: s.choices(),
 	}
 }
@@ -224,7 +226,8 @@ func shardsError(shards, count int) error {
 }
 
 // planShards writes a plan. start makes the start of the kind of fit.
-func (t *task) planShards(ctx context.Context, store Store, shards int, start func(ctx context.Context, p *shard.Plan, first *shard.Start) error) error {
+func (t *task) planShards(ctx context.Context, store Store, shards int,
+	start func(ctx context.Context, p *shard.Plan, first *shard.Start) error) error {
 	for _, o := range []struct {
 		given bool
 		kind  option.Kind
@@ -235,7 +238,8 @@ func (t *task) planShards(ctx context.Context, store Store, shards int, start fu
 		{t.resume != nil, option.Resume, ""},
 	} {
 		if o.given {
-			return &OptionError{Option: o.kind.String(), Value: o.value, Bound: "a fit in shards has no use for it"}
+			return &OptionError{Option: o.kind.String(), Value: o.value,
+				Bound: "a fit in shards has no use for it"}
 		}
 	}
 	c := t.cells
@@ -288,8 +292,8 @@ func (t *task) fingerprint(shards int) (uint64, error) {
 	return h, err
 }
 
-// OpenSharded opens the fit that [PlanNMF] or [PlanQMF] has left in a store. Errors are those of the store, and a
-// [*FormatError] within another where the plan is damaged.
+// OpenSharded opens the fit that [PlanNMF] or [PlanQMF] has left in a store. Errors are those of the store,
+// and a [*FormatError] within another where the plan is damaged.
 func OpenSharded(store Store) (*Sharded, error) {
 	f, err := shard.Open(store, lastChoices())
 	if err != nil {
@@ -313,7 +317,8 @@ func (s *Sharded) Round() (Round, error) {
 
 // tell returns a round as callers see it.
 func (s *Sharded) tell(r *shard.Round) Round {
-	of := Round{Number: r.Number, Epoch: r.Done, Epochs: s.fit.Plan.Epochs, Loss: math.NaN(), Over: r.Phase == shard.PhaseOver}
+	of := Round{Number: r.Number, Epoch: r.Done, Epochs: s.fit.Plan.Epochs, Loss: math.NaN(),
+		Over: r.Phase == shard.PhaseOver}
 	if n := len(r.History); n > 0 {
 		last := []float64{r.History[n-1]}
 		s.fit.Plan.Losses(s.fit.Plan.Loss, last)
@@ -337,7 +342,8 @@ func (s *Sharded) Step(ctx context.Context, round, shard int) error {
 }
 
 // stepOf returns the function that makes a step of a shard from its state and V.
-func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state *shard.Blob, v []float64) (*shard.Made, error) {
+func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state *shard.Blob,
+	v []float64) (*shard.Made, error) {
 	return func(r *shard.Round, state *shard.Blob, v []float64) (made *shard.Made, err error) {
 		rows, err := s.rowsOf(of)
 		if err != nil {
@@ -347,7 +353,8 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 		defer workers.Close()
 		workers.Bind(ctx)
 		if p := s.fit.Plan; p.Kind == kinds.NMF {
-			made, err = s.fit.StepNMF(r, of, state, v, newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
+			made, err = s.fit.StepNMF(r, of, state, v,
+				newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
 		} else {
 			made, err = s.stepQMF(ctx, r, of, state, v, rows, workers)
 		}
@@ -365,20 +372,21 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 // Errors: a [*ShardError] for the first part that is missing or damaged; errors of the store, of ctx, and
 // of damaged blobs, with their names.
 func (s *Sharded) Reduce(ctx context.Context, round int) (Round, error) {
-	r, err := s.fit.Reduce(round, func(r *shard.Round, v []float64) (next []float64, main []section.Part, err error) {
-		workers := pool.New(0, s.fit.Plan.N)
-		defer workers.Close()
-		workers.Bind(ctx)
-		if s.fit.Plan.Kind == kinds.NMF {
-			next, main, err = s.fit.ReduceNMF(r, v, workers)
-		} else {
-			next, main, err = s.reduceQMF(r, v, workers)
-		}
-		if err == nil {
-			err = workers.Err()
-		}
-		return next, main, err
-	})
+	r, err := s.fit.Reduce(round,
+		func(r *shard.Round, v []float64) (next []float64, main []section.Part, err error) {
+			workers := pool.New(0, s.fit.Plan.N)
+			defer workers.Close()
+			workers.Bind(ctx)
+			if s.fit.Plan.Kind == kinds.NMF {
+				next, main, err = s.fit.ReduceNMF(r, v, workers)
+			} else {
+				next, main, err = s.reduceQMF(r, v, workers)
+			}
+			if err == nil {
+				err = workers.Err()
+			}
+			return next, main, err
+		})
 	if r == nil {
 		return Round{}, ofBlobs(err)
 	}
@@ -394,7 +402,8 @@ func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 		return nil, ofBlobs(err)
 	}
 	if r.Phase != shard.PhaseOver {
-		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.Number), Bound: "the fit is not over"}
+		return nil, &OptionError{Option: "Finish", Value: "round " + itoa(r.Number),
+			Bound: "the fit is not over"}
 	}
 	var m fitted
 	if s.fit.Plan.Kind == kinds.NMF {
@@ -494,7 +503,8 @@ var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
 
 // startNMF makes the start of an NMF.
 func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
-	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss, course: newCourse(ctx, t.config, p.D)}
+	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss,
+		course: newCourse(ctx, t.config, p.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return stoppedAt(0, err)
 	}
@@ -604,7 +614,8 @@ func (f *factors) setV(v []float64) {
 
 // stepQMF makes the step of shard number of in a round: it restores a fit of the shard's rows from state
 // and V, does what the phase of the round asks for, and returns the next state and the shard's part.
-func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *shard.Blob, v []float64, rows *cells, workers *pool.Pool) (*shard.Made, error) {
+func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *shard.Blob, v []float64,
+	rows *cells, workers *pool.Pool) (*shard.Made, error) {
 	p := s.fit.Plan
 	f := newQMFPart(rows, p.K, &s.settings, workers, p.Seed, course{ctx: ctx, to: 1}, p.Cut(of))
 	f.lambda, f.scale = p.Lambda, p.Scale
@@ -666,7 +677,8 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 	all := newFactors(0, p.N, p.K)
 	all.d = p.D
 	f := &qmfFit{
-		settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D), stepsV: r.Steps,
+		settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D),
+		stepsV: r.Steps,
 		inflation: &inflation{
 			settings: &s.settings, factors: all, pool: workers,
 			cells:  &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut},
@@ -699,7 +711,8 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 
 // reduceQMF sums the parts of a round, makes the step of V after a round of visits, and enters the losses
 // into the journal, which decides on the phase of the next round.
-func (s *Sharded) reduceQMF(r *shard.Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
+func (s *Sharded) reduceQMF(r *shard.Round, v []float64, workers *pool.Pool) ([]float64, []section.Part,
+	error) {
 	p := s.fit.Plan
 	f, err := s.reducer(r, v, workers)
 	if err != nil {
@@ -761,7 +774,8 @@ func (s *Sharded) handed(part *shard.Blob, shard int) (*QMF, error) {
 	from, to := p.Cut(shard).Rows()
 	q := new(QMF)
 	err := q.UnmarshalBinary(part.Payload("FILE"))
-	if err == nil && (q.U.Rows != to-from || q.V.Cols != p.N || q.U.Cols != p.K || q.Quantiles.Cols != p.Levels) {
+	if err == nil && (q.U.Rows != to-from || q.V.Cols != p.N || q.U.Cols != p.K ||
+		q.Quantiles.Cols != p.Levels) {
 		err = part.Fail("FILE", "the model is not of this shard")
 	}
 	return q, part.Fault(err)

@@ -1,7 +1,7 @@
 package quantmf
 
-// Tests of fits whose rows are split: the bits of a fit on one machine, steps that are done twice, too late or out
-// of order, and blobs that are lost, cut, flipped or taken from elsewhere.
+// Tests of fits whose rows are split: the bits of a fit on one machine, steps that are done twice, too late
+// or out of order, and blobs that are lost, cut, flipped or taken from elsewhere.
 
 import (
 	"bytes"
@@ -157,7 +157,9 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
-	heavy, light, lu, lv := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols), NewMat(x.Rows, 4), NewMat(4, x.Cols) // few rows of each have most of Σ X²
+	// few rows of each have most of Σ X²
+	heavy, light, lu, lv := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols), NewMat(x.Rows, 4),
+		NewMat(4, x.Cols)
 	for i := range x.Rows {
 		leads := i%8 == 3
 		for c := range 4 {
@@ -186,7 +188,8 @@ func TestShards(t *testing.T) {
 			}
 		}
 	}
-	hu, near, nearly := u.Clone(), v.Clone(), NewMat(x.Rows, x.Cols) // the factors of a matrix of which few rows have most, and nearly those
+	// the factors of a matrix of which few rows have most, and nearly those
+	hu, near, nearly := u.Clone(), v.Clone(), NewMat(x.Rows, x.Cols)
 	for c := range 4 {
 		for j := range x.Cols { // components that hardly meet, so that the half of U ends where it is least
 			if j%4 != c {
@@ -210,11 +213,13 @@ func TestShards(t *testing.T) {
 		qmf  bool
 		opts []FitOption
 	}{
-		"NMF":                 {x, false, []FitOption{WithEpochs(7)}},
-		"NMF, penalty":        {x, false, []FitOption{WithEpochs(7), WithPenalty(0.1), WithPatience(2)}},
-		"NMF, missing":        {holes, false, []FitOption{WithEpochs(7), WithMissingValues()}},
-		"NMF, validation":     {holes, false, []FitOption{WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3)}},
-		"NMF, Frobenius, SVD": {small, false, []FitOption{WithEpochs(5), WithLoss(Frobenius), WithStart(StartSVD)}},
+		"NMF":          {x, false, []FitOption{WithEpochs(7)}},
+		"NMF, penalty": {x, false, []FitOption{WithEpochs(7), WithPenalty(0.1), WithPatience(2)}},
+		"NMF, missing": {holes, false, []FitOption{WithEpochs(7), WithMissingValues()}},
+		"NMF, validation": {holes, false,
+			[]FitOption{WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3)}},
+		"NMF, Frobenius, SVD": {small, false,
+			[]FitOption{WithEpochs(5), WithLoss(Frobenius), WithStart(StartSVD)}},
 		"NMF, patience":       {x, false, []FitOption{WithEpochs(400), WithPatience(1)}},
 		"NMF, no epoch":       {x, false, []FitOption{WithEpochs(0)}},
 		"Newton":              {x, false, newton(WithEpochs(9))},
@@ -226,32 +231,41 @@ func TestShards(t *testing.T) {
 		"Frobenius, few":      {few, false, newton(WithEpochs(9), WithMissingValues(), WithLoss(Frobenius))},
 		"Newton, penalty":     {x, false, newton(WithEpochs(30), WithPenalty(0.1), WithPatience(2))},
 		"Newton, missing":     {holes, false, newton(WithEpochs(8), WithMissingValues())},
-		"Newton, validation":  {holes, false, newton(WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3))},
-		"Newton, beta":        {x, false, newton(WithEpochs(7), WithLoss(Beta(0.5)))},
-		"Frobenius, Newton":   {small, false, newton(WithEpochs(9), WithLoss(Frobenius), WithStart(StartSVD))},
+		"Newton, validation": {holes, false,
+			newton(WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3))},
+		"Newton, beta": {x, false, newton(WithEpochs(7), WithLoss(Beta(0.5)))},
+		"Frobenius, Newton": {small, false,
+			newton(WithEpochs(9), WithLoss(Frobenius), WithStart(StartSVD))},
 		"Frobenius, no epoch": {x, false, newton(WithEpochs(0), WithLoss(Frobenius))},
 		"Frobenius, penalty":  {x, false, newton(WithEpochs(9), WithLoss(Frobenius), WithPenalty(0.2))},
-		"Frobenius, missing":  {holes, false, newton(WithEpochs(9), WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1))},
-		"Frobenius, close":    {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
-		"Frobenius, led":      {heavy, false, newton(WithEpochs(4), WithLoss(Frobenius))},
-		"Frobenius, misled":   {light, false, newton(WithEpochs(4), WithInit(lu, lv), WithLoss(Frobenius))},
-		"Frobenius, near":     {nearly, false, newton(WithEpochs(3), WithInit(hu, near), WithLoss(Frobenius))},
-		"Newton, exact fit":   {made, false, newton(WithEpochs(90))},
-		"Newton, still":       {made, false, newton(WithEpochs(40), WithInit(u, v))},
-		"Frobenius, still":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
-		"Newton, patience":    {made, false, newton(WithEpochs(40), WithInit(u, v), WithPatience(9))},
-		"QMF":                 {x, true, given},
-		"QMF, no epoch":       {x, true, append(given[:2:2], WithEpochs(0))},
-		"QMF, chosen":         {x, true, []FitOption{WithEpochs(2)}},
-		"QMF, missing":        {holes, true, append(given, WithMissingValues())},
-		"QMF, validation":     {holes, true, append(given, WithMissingValues(), WithValidation(0.2), WithEpochs(12), WithPatience(2))},
-		"QMF, patience":       {x, true, append(given, WithEpochs(30), WithPatience(1), WithPenalty(0.3), WithLevels(4))},
-		"QMF, paper":          {x, true, []FitOption{WithStart(StartUniform), WithEpochs(4)}},
-		"QMF, paper, best":    {x, true, []FitOption{WithStart(StartUniform), WithEpochs(9), WithLearningRate(1), WithValidation(0.1), WithPenalty(1), WithEnds(EndsPinned)}},
-		"QMF, signed":         {signed, true, append(given, WithLoss(Frobenius))},
-		"QMF, units":          {small, true, append(given, WithLoss(Beta(0.5)), WithLevels(5))},
-		"QMF, many samples":   {tabled(130, 4200), true, []FitOption{WithStart(StartNMF), WithShrinkage(5), WithEpochs(2)}},
-		"QMF, convergence":    {x, true, append(given, WithMaxIterations(2))},
+		"Frobenius, missing": {holes, false,
+			newton(WithEpochs(9), WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1))},
+		"Frobenius, close":  {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
+		"Frobenius, led":    {heavy, false, newton(WithEpochs(4), WithLoss(Frobenius))},
+		"Frobenius, misled": {light, false, newton(WithEpochs(4), WithInit(lu, lv), WithLoss(Frobenius))},
+		"Frobenius, near": {nearly, false,
+			newton(WithEpochs(3), WithInit(hu, near), WithLoss(Frobenius))},
+		"Newton, exact fit": {made, false, newton(WithEpochs(90))},
+		"Newton, still":     {made, false, newton(WithEpochs(40), WithInit(u, v))},
+		"Frobenius, still":  {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
+		"Newton, patience":  {made, false, newton(WithEpochs(40), WithInit(u, v), WithPatience(9))},
+		"QMF":               {x, true, given},
+		"QMF, no epoch":     {x, true, append(given[:2:2], WithEpochs(0))},
+		"QMF, chosen":       {x, true, []FitOption{WithEpochs(2)}},
+		"QMF, missing":      {holes, true, append(given, WithMissingValues())},
+		"QMF, validation": {holes, true,
+			append(given, WithMissingValues(), WithValidation(0.2), WithEpochs(12), WithPatience(2))},
+		"QMF, patience": {x, true,
+			append(given, WithEpochs(30), WithPatience(1), WithPenalty(0.3), WithLevels(4))},
+		"QMF, paper": {x, true, []FitOption{WithStart(StartUniform), WithEpochs(4)}},
+		"QMF, paper, best": {x, true,
+			[]FitOption{WithStart(StartUniform), WithEpochs(9), WithLearningRate(1), WithValidation(0.1),
+				WithPenalty(1), WithEnds(EndsPinned)}},
+		"QMF, signed": {signed, true, append(given, WithLoss(Frobenius))},
+		"QMF, units":  {small, true, append(given, WithLoss(Beta(0.5)), WithLevels(5))},
+		"QMF, many samples": {tabled(130, 4200), true,
+			[]FitOption{WithStart(StartNMF), WithShrinkage(5), WithEpochs(2)}},
+		"QMF, convergence": {x, true, append(given, WithMaxIterations(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -260,7 +274,8 @@ func TestShards(t *testing.T) {
 			if c.qmf {
 				want, err = FitQMF(context.Background(), c.x, 4, append(c.opts, WithBatch(1000))...)
 			} else {
-				want, err = FitNMF(context.Background(), c.x, 4, append([]FitOption{WithUpdates(UpdatesMultiplicative)}, c.opts...)...)
+				want, err = FitNMF(context.Background(), c.x, 4,
+					append([]FitOption{WithUpdates(UpdatesMultiplicative)}, c.opts...)...)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -293,7 +308,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardManySamples: rows of 4096 samples and more, which are solved by points, have the bits of one machine in shards.
+// TestShardManySamples: rows of 4096 samples and more, which are solved by points, have the bits of one
+// machine in shards.
 func TestShardManySamples(t *testing.T) {
 	const d, n, k = 50, 4104, 2
 	x, src := tabled(d, n), random.Split(12, 4)
@@ -317,9 +333,11 @@ func TestShardManySamples(t *testing.T) {
 	}
 }
 
-// TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the bits of one machine, too.
+// TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the
+// bits of one machine, too.
 func TestShardFar(t *testing.T) {
-	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5, 7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
+	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5,
+		7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
 		7, 1e-9, 0.5, 1e13, 1e-60, 7, 1e30}, 7}
 	for _, loss := range []Loss{KL, Frobenius, Beta(0.5), Beta(1.5)} {
 		opts := []FitOption{WithLoss(loss), WithUpdates(UpdatesNewton), WithMissingValues(), WithEpochs(19)}
@@ -344,7 +362,8 @@ func planned(t *testing.T, s *shelf, kind string, rounds int) (*Sharded, Mat) {
 	plan, opts := PlanNMF, []FitOption{WithEpochs(6), WithValidation(0.1)}
 	switch kind {
 	case "QMF":
-		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)}
+		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
+			WithValidation(0.1)}
 	case "Newton": // from the first round on
 		opts = []FitOption{WithEpochs(6), WithUpdates(UpdatesNewton), WithLoss(Frobenius)}
 	}
@@ -368,8 +387,9 @@ func planned(t *testing.T, s *shelf, kind string, rounds int) (*Sharded, Mat) {
 	return fit, x
 }
 
-// TestShardFaults: a blob that is lost, cut, flipped or taken from elsewhere is found wherever that happens. Either an error
-// names it, and the step that it names mends it; or the fit ends with the model that it has anyway.
+// TestShardFaults: a blob that is lost, cut, flipped or taken from elsewhere is found wherever that happens.
+// Either an error names it, and the step that it names mends it; or the fit ends with the model that it has
+// anyway.
 func TestShardFaults(t *testing.T) {
 	ctx := context.Background()
 	for _, kind := range []string{"NMF", "Newton", "QMF"} {
@@ -404,7 +424,8 @@ func TestShardFaults(t *testing.T) {
 			},
 			"of another round": func(name string, b []byte) []byte {
 				for _, n := range []string{"2", "3", "4"} {
-					at := strings.Replace(name, "00000"+name[strings.Index(name, "00000")+5:][:1], "00000"+n, 1)
+					at := strings.Replace(name, "00000"+name[strings.Index(name, "00000")+5:][:1], "00000"+n,
+						1)
 					if from, is := reference.before[at]; is && at != name {
 						return bytes.Clone(from)
 					}
@@ -413,10 +434,12 @@ func TestShardFaults(t *testing.T) {
 			},
 			"of another fit": func(name string, b []byte) []byte { return bytes.Clone(other.before[name]) },
 		}
-		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001", "v-000003", "main-000003", "round-000003", "plan", "round-000000", "round-000001", "round-000002"}
+		names := []string{"part-000003-0001", "state-000004-0002", "state-000003-0001", "rows-0001",
+			"v-000003", "main-000003", "round-000003", "plan", "round-000000", "round-000001", "round-000002"}
 		for _, name := range names {
 			for fault, change := range faults {
-				if fault == "of another shard" && !strings.Contains(name, "-000") || fault == "of another round" && !strings.Contains(name, "-00000") {
+				if fault == "of another shard" && !strings.Contains(name, "-000") ||
+					fault == "of another round" && !strings.Contains(name, "-00000") {
 					continue
 				}
 				s := newShelf(t)
@@ -450,13 +473,15 @@ func TestShardFaults(t *testing.T) {
 	}
 }
 
-// mended goes on with a fit, doing again the steps that errors name, to its end or to an error that names the blob.
+// mended goes on with a fit, doing again the steps that errors name, to its end or to an error that names the
+// blob.
 func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 	t.Helper()
 	ctx := context.Background()
 	fail := func(err error) (Model, bool) {
 		var format *FormatError
-		named := strings.Contains(err.Error(), name) || name == shard.PlanName && strings.Contains(err.Error(), "of another fit")
+		named := strings.Contains(err.Error(), name) || name == shard.PlanName &&
+			strings.Contains(err.Error(), "of another fit")
 		return nil, named && (errors.As(err, &format) || errors.Is(err, shard.Missing))
 	}
 	fit, err := OpenSharded(s)
@@ -495,10 +520,12 @@ func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 	return fail(err)
 }
 
-// TestShardReducedAgain: where V, or what only Reduce reads, is lost, the error says what writes it again, and that does.
+// TestShardReducedAgain: where V, or what only Reduce reads, is lost, the error says what writes it again,
+// and that does.
 func TestShardReducedAgain(t *testing.T) {
 	ctx := context.Background()
-	for round, way := range []string{"the plan of the same fit writes it again", "the reduce of round 0 writes it again"} {
+	for round, way := range []string{"the plan of the same fit writes it again",
+		"the reduce of round 0 writes it again"} {
 		s := newShelf(t)
 		fit, x := planned(t, s, "QMF", round)
 		for _, name := range []string{fmt.Sprintf("v-%06d", round), fmt.Sprintf("main-%06d", round)} {
@@ -511,13 +538,15 @@ func TestShardReducedAgain(t *testing.T) {
 			if err == nil {
 				_, err = fit.Reduce(ctx, round)
 			}
-			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), way) || !errors.Is(err, shard.Missing) {
+			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), way) ||
+				!errors.Is(err, shard.Missing) {
 				t.Errorf("%s is lost: %v", name, err)
 			}
 			if round > 0 {
 				_, err = fit.Reduce(ctx, round-1)
 			} else {
-				err = PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1))
+				err = PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1),
+					WithLevels(4), WithValidation(0.1))
 			}
 			if err != nil || whole == nil || !bytes.Equal(s.blobs[name], whole) {
 				t.Errorf("%s was not written again: %v", name, err)
@@ -531,11 +560,13 @@ func TestShardSteps(t *testing.T) {
 	ctx := context.Background()
 	s := newShelf(t)
 	fit, x := planned(t, s, "QMF", 1)
-	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); err != nil {
+	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
+		WithValidation(0.1)); err != nil {
 		t.Error(err) // the same bytes, which the store looks at
 	}
 	var option *OptionError
-	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4), WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
+	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
+		WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
 		t.Errorf("another plan: %v", err)
 	}
 	var shape *ShapeError
@@ -548,7 +579,8 @@ func TestShardSteps(t *testing.T) {
 	if err := fit.Step(ctx, 2, 0); !errors.As(err, &early) || early.Round != 2 {
 		t.Errorf("a step of the next round: %v", err)
 	}
-	if _, err := fit.Reduce(ctx, 1); !errors.As(err, &early) || early.Round != 1 || early.Shard != 0 || !errors.Is(err, shard.Missing) {
+	if _, err := fit.Reduce(ctx, 1); !errors.As(err, &early) || early.Round != 1 || early.Shard != 0 ||
+		!errors.Is(err, shard.Missing) {
 		t.Errorf("without steps: %v", err)
 	}
 	if _, err := fit.Reduce(ctx, 9); err == nil {
@@ -575,7 +607,8 @@ func TestShardSteps(t *testing.T) {
 	}
 	puts = s.puts
 	for n := range 5 {
-		if err := fit.Step(&endsAfter{Context: ctx, n: n}, 1, 2); !errors.Is(err, context.Canceled) || s.puts != puts {
+		if err := fit.Step(&endsAfter{Context: ctx, n: n}, 1, 2); !errors.Is(err, context.Canceled) ||
+			s.puts != puts {
 			t.Errorf("a step whose context has ended: %v", err)
 		}
 	}
@@ -588,7 +621,8 @@ func TestShardSteps(t *testing.T) {
 		if at, err := fit.Reduce(ctx, round); err != nil || at.Number != min(round+1, 6) {
 			t.Errorf("round %d is reduced again: %v, %v", round, at, err)
 		}
-		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 || at.Loss != m.(*QMF).History[2] {
+		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 ||
+			at.Loss != m.(*QMF).History[2] {
 			t.Errorf("round %d: %v, %v", round+5, at, err)
 		}
 	}
@@ -596,13 +630,15 @@ func TestShardSteps(t *testing.T) {
 		t.Error("something was written after the end")
 	}
 	for name := range s.blobs {
-		if strings.HasPrefix(name, "state-000001") || strings.HasPrefix(name, "part-000001") || strings.HasPrefix(name, "v-000001") {
+		if strings.HasPrefix(name, "state-000001") || strings.HasPrefix(name, "part-000001") ||
+			strings.HasPrefix(name, "v-000001") {
 			t.Errorf("%s stays", name)
 		}
 	}
 }
 
-// TestShardDamagedRounds: up to three damaged records of rounds, one after the other, do not hide the rounds behind them.
+// TestShardDamagedRounds: up to three damaged records of rounds, one after the other, do not hide the rounds
+// behind them.
 func TestShardDamagedRounds(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
 	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(11)); err != nil {
@@ -626,7 +662,8 @@ func TestShardDamagedRounds(t *testing.T) {
 				s.blobs[name] = kept[name][:len(kept[name])-9*(round%2)-1]
 			}
 			if got, err := fit.Round(); err != nil || got.Number != want.Number || !got.Over {
-				t.Errorf("rounds %d to %d are damaged: round %d, %v, want %d", first, first+count-1, got.Number, err, want.Number)
+				t.Errorf("rounds %d to %d are damaged: round %d, %v, want %d", first, first+count-1,
+					got.Number, err, want.Number)
 			}
 			for name, b := range kept {
 				s.blobs[name] = b
@@ -635,7 +672,8 @@ func TestShardDamagedRounds(t *testing.T) {
 	}
 }
 
-// TestShardFailingStore: where a record of a round is damaged and the store fails for the next, the error is that of the store.
+// TestShardFailingStore: where a record of a round is damaged and the store fails for the next, the error is
+// that of the store.
 func TestShardFailingStore(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
 	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(3)); err != nil {
@@ -691,9 +729,11 @@ func TestShardOptions(t *testing.T) {
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF,
+		PlanQMF} {
 		s := newShelf(t)
-		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) || s.blobs[shard.PlanName] != nil {
+		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) ||
+			s.blobs[shard.PlanName] != nil {
 			t.Errorf("a plan whose context has ended: %v", err)
 		}
 		var data *DataError
@@ -705,7 +745,8 @@ func TestShardOptions(t *testing.T) {
 	}
 }
 
-// TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double precision.
+// TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double
+// precision.
 func TestShardRows(t *testing.T) {
 	ctx := context.Background()
 	for name, change := range map[string]func(src *random.Source) float64{
@@ -722,7 +763,8 @@ func TestShardRows(t *testing.T) {
 				x.Data[i] = math.NaN()
 			}
 		}
-		opts := []FitOption{WithMissingValues(), WithValidation(0.2), WithLoss(Frobenius), WithInit(NewMat(100, 1), NewMat(1, 70)), WithShrinkage(0)}
+		opts := []FitOption{WithMissingValues(), WithValidation(0.2), WithLoss(Frobenius),
+			WithInit(NewMat(100, 1), NewMat(1, 70)), WithShrinkage(0)}
 		s := newShelf(t)
 		if err := PlanQMF(ctx, s, 3, x, 1, opts...); err != nil {
 			t.Fatal(err)
@@ -748,12 +790,14 @@ func TestShardRows(t *testing.T) {
 			for i := from; i < to; i++ {
 				for j, v := range got.observedRow(a, i-from) {
 					w := whole.cells.observedRow(b, i)[j]
-					if math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) || got.isHeld(i-from, j) != whole.cells.isHeld(i, j) {
+					if math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) ||
+						got.isHeld(i-from, j) != whole.cells.isHeld(i, j) {
 						t.Fatalf("%s: cell %d, %d is %v, want %v", name, i, j, v, w)
 					}
 				}
 				if got.rows[i-from] != whole.cells.rows[i] {
-					t.Fatalf("%s: row %d has %d cells, want %d", name, i, got.rows[i-from], whole.cells.rows[i])
+					t.Fatalf("%s: row %d has %d cells, want %d", name, i, got.rows[i-from],
+						whole.cells.rows[i])
 				}
 			}
 		}
@@ -764,7 +808,8 @@ func TestShardRows(t *testing.T) {
 	}
 }
 
-// TestShardHolders: whatever holds a matrix, its shards have the same bytes; and an error of reading ends the plan.
+// TestShardHolders: whatever holds a matrix, its shards have the same bytes; and an error of reading ends the
+// plan.
 func TestShardHolders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plans and fits by three holders")
@@ -790,7 +835,8 @@ func TestShardHolders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF, PlanQMF} {
+	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF,
+		PlanQMF} {
 		want := newShelf(t)
 		if err := plan(ctx, want, 2, x, 2, WithEpochs(2)); err != nil {
 			t.Fatal(err)
@@ -819,13 +865,17 @@ func TestShardHolders(t *testing.T) {
 	}
 }
 
-// TestShardNumbers: blobs whose checksums are right and whose numbers are not make errors of a type, or a model: they never
-// panic, and take no more memory than their length.
+// TestShardNumbers: blobs whose checksums are right and whose numbers are not make errors of a type, or a
+// model: they never panic, and take no more memory than their length.
 func TestShardNumbers(t *testing.T) {
 	ctx := context.Background()
-	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()), math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
-	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"}, "rows": {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"}, "round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
-		"v": {"WHOM", "VFAC", "VTWO"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"}, "part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
+	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()),
+		math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
+	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"},
+		"rows":  {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"},
+		"round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
+		"v":     {"WHOM", "VFAC", "VTWO"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"},
+		"part": {"WHOM", "NUMS", "DENS", "LOSS", "HELD", "UFAC", "FILE"}}
 	src := random.Split(2, 9)
 	errs, models := 0, 0
 	for _, kind := range []string{"NMF", "Newton", "QMF"} {
@@ -841,9 +891,12 @@ func TestShardNumbers(t *testing.T) {
 		plan, opts, rounds := PlanNMF, []FitOption{WithEpochs(2), WithValidation(0.1), WithPenalty(0.1)}, 2
 		switch kind {
 		case "Newton": // its rounds 3, 4 and 5 are those of its own
-			opts, rounds = []FitOption{WithEpochs(4), WithValidation(0.1), WithPenalty(0.1), WithUpdates(UpdatesNewton)}, 6
+			opts, rounds = []FitOption{WithEpochs(4), WithValidation(0.1), WithPenalty(0.1),
+				WithUpdates(UpdatesNewton)}, 6
 		case "QMF":
-			plan, opts, rounds = PlanQMF, []FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1), WithPenalty(0.1), WithPatience(2)}, 4
+			plan, opts, rounds = PlanQMF,
+				[]FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1),
+					WithPenalty(0.1), WithPatience(2)}, 4
 		}
 		for _, at := range some([]int{rounds - 1, 1, rounds - 2}[:2+rounds/6], 1) {
 			reference := newShelf(t)
@@ -881,8 +934,9 @@ func TestShardNumbers(t *testing.T) {
 				for _, tag := range tags[kind] {
 					count := len(f.Payload(tag)) / 8
 					for number := range count {
-						first := kind == "plan" && tag == "REAL" && number == 0                        // ε
-						if count > 30 && src.IntN(count) >= 3 || !long && !first && src.IntN(2) == 0 { // without QUANTMF_LONG half of the numbers
+						first := kind == "plan" && tag == "REAL" && number == 0 // ε
+						// without QUANTMF_LONG half of the numbers
+						if count > 30 && src.IntN(count) >= 3 || !long && !first && src.IntN(2) == 0 {
 							continue
 						}
 						value := values[src.IntN(len(values))]
@@ -906,7 +960,8 @@ func TestShardNumbers(t *testing.T) {
 							if m == nil {
 								t.Errorf("%s, %s %d is %x: no model", name, tag, number, value)
 							}
-						case !errors.As(err, &option) && !errors.As(err, &format) && !errors.Is(err, shard.Missing) && !errors.Is(err, shard.NotReduced):
+						case !errors.As(err, &option) && !errors.As(err, &format) &&
+							!errors.Is(err, shard.Missing) && !errors.Is(err, shard.NotReduced):
 							t.Errorf("%s, %s %d is %x: %v", name, tag, number, value, err)
 						default:
 							errs++
@@ -954,7 +1009,8 @@ func anyway(s *shelf) (Model, error) {
 	}
 }
 
-// TestKeepRows: rows that are kept are read once, those for which there is no room each time, and the model is the same.
+// TestKeepRows: rows that are kept are read once, those for which there is no room each time, and the model
+// is the same.
 func TestKeepRows(t *testing.T) {
 	for _, kind := range []string{"NMF", "QMF"} {
 		var want []byte
@@ -995,7 +1051,8 @@ func TestKeepRows(t *testing.T) {
 				case count == 1 && rounds > 1:
 					kept++
 				case count < rounds-1:
-					t.Errorf("room %d: the rows of shard %d are read %d times in %d rounds", room, shard, count, rounds)
+					t.Errorf("room %d: the rows of shard %d are read %d times in %d rounds", room, shard,
+						count, rounds)
 				}
 			}
 			if kept != most || room == 1<<13 && (kept == 0 || kept == fit.Shards()) {

@@ -77,7 +77,8 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 		return nil, err
 	}
 	if t.iterations == 0 {
-		return nil, &OptionError{Option: "UnrolledQuantileVJP", Bound: "needs a transport solved WithIterations"}
+		return nil, &OptionError{Option: "UnrolledQuantileVJP",
+			Bound: "needs a transport solved WithIterations"}
 	}
 	n, w := t.size()
 	sz, err := checkCotangent(z, n)
@@ -86,8 +87,9 @@ func (t *Transport) UnrolledQuantileVJP(q, z []float64) (*Gradient, error) {
 	}
 	// Two vectors an iteration, each of three words and its numbers.
 	if below := limit.Cells / uint64(n+len(w)+6); uint64(t.iterations) >= below {
-		return nil, &OptionError{Option: option.Iterations.String(), Value: itoa(t.iterations), Bound: "must be below " + utoa(below) +
-			" here: the potentials of more need too much memory"}
+		return nil, &OptionError{Option: option.Iterations.String(), Value: itoa(t.iterations),
+			Bound: "must be below " + utoa(below) +
+				" here: the potentials of more need too much memory"}
 	}
 	r := t.row()
 	defer workspaces.Put(r)

@@ -52,7 +52,8 @@ func TestFirstIterations(t *testing.T) {
 		for j := range sorted {
 			sorted[j] /= col[j]
 		}
-		tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithSquash(SquashNone), WithIterations(l))
+		tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+			WithSquash(SquashNone), WithIterations(l))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +68,8 @@ func TestReferenceIterations(t *testing.T) {
 	for seed := range 20 {
 		p := randomPoint(seed, seed%2 == 0, SquashLogistic, 0.1)
 		tr := p.solve(t)
-		ref, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y), WithIterations(3000))
+		ref, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+			WithIterations(3000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +132,8 @@ func TestRandomProblems(t *testing.T) {
 		if !tr.Converged {
 			failed++
 			if failed < 10 {
-				t.Errorf("problem %d: n=%d m=%d eps=%g: %g after %d passes", p, len(x), len(b), eps, tr.MarginalError, tr.Iterations)
+				t.Errorf("problem %d: n=%d m=%d eps=%g: %g after %d passes", p, len(x), len(b), eps,
+					tr.MarginalError, tr.Iterations)
 			}
 		}
 		for _, v := range [][]float64{tr.F, tr.G, tr.Rank(), tr.Sort()} {
@@ -143,7 +146,8 @@ func TestRandomProblems(t *testing.T) {
 	}
 	sort.Ints(passes)
 	mean, p99 := float64(sum)/float64(problems), passes[problems*99/100]
-	t.Logf("%d problems: %d failed; mean %.2f passes, median %d, p99 %d, most %d", problems, failed, mean, passes[problems/2], p99, passes[problems-1])
+	t.Logf("%d problems: %d failed; mean %.2f passes, median %d, p99 %d, most %d", problems, failed, mean,
+		passes[problems/2], p99, passes[problems-1])
 	if mean > 5.5 || p99 > 25 {
 		t.Errorf("mean passes %.2f, p99 %d, want at most 5.5 and 25", mean, p99)
 	}
@@ -162,7 +166,8 @@ func TestMaxIterations(t *testing.T) {
 			eps = 1e-6
 		}
 		most := 1 + p%25
-		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone), WithMaxIterations(most))
+		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
+			WithMaxIterations(most))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,17 +208,20 @@ func TestSmallEpsilon(t *testing.T) {
 			// Two ways to the same sums differ by the rounding of the logits.
 			rounding := 8 * 0x1p-53 * (1 + 2*largest(x)/eps)
 			if math.IsNaN(rel) || math.Abs(rel-tr.MarginalError) > 1e-3*rel+rounding {
-				t.Fatalf("ε=%g, problem %d: MarginalError %g, the plan is off by %g", eps, p, tr.MarginalError, rel)
+				t.Fatalf("ε=%g, problem %d: MarginalError %g, the plan is off by %g", eps, p,
+					tr.MarginalError, rel)
 			}
 			if !tr.Converged {
 				failed++
-				_, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone), WithStrict())
+				_, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
+					WithStrict())
 				if _, ok := err.(*ConvergenceError); !ok {
 					t.Fatalf("strict: %v", err)
 				}
 			}
 		}
-		t.Logf("ε=%g: %d of %d not converged, said so; mean %.1f passes", eps, failed, problems, float64(passes)/float64(problems))
+		t.Logf("ε=%g: %d of %d not converged, said so; mean %.1f passes", eps, failed, problems,
+			float64(passes)/float64(problems))
 		if eps >= 1e-6 && failed > problems/100 {
 			t.Errorf("ε=%g: %d of %d not converged", eps, failed, problems)
 		}
@@ -242,13 +250,14 @@ func TestHardest(t *testing.T) {
 		}
 		t.Logf("%s: %d passes to %.1e", name, tr.Iterations, tr.MarginalError)
 		if !tr.Converged || tr.Iterations > c.most {
-			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations, c.most)
+			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations,
+				c.most)
 		}
 	}
 }
 
-// TestSolveLongRow: of more samples times levels than are kept from sweep to sweep, the plan by the formula of the potentials has the
-// marginals, and the ranks and quantiles of the plan.
+// TestSolveLongRow: of more samples times levels than are kept from sweep to sweep, the plan by the formula
+// of the potentials has the marginals, and the ranks and quantiles of the plan.
 func TestSolveLongRow(t *testing.T) {
 	const n, m = 21001, 7
 	src := random.Split(8, 2)
@@ -279,7 +288,8 @@ func TestSolveLongRow(t *testing.T) {
 				columns[j] += p
 			}
 			if !(math.Abs(n*sum-1) < 1e-9) || !(math.Abs(mean/sum-fit[i]) < 1e-8) {
-				t.Fatalf("ε %v, sample %d: mass %v of 1/n, quantile %v, want %v", eps, i, n*sum, fit[i], mean/sum)
+				t.Fatalf("ε %v, sample %d: mass %v of 1/n, quantile %v, want %v", eps, i, n*sum, fit[i],
+					mean/sum)
 			}
 		}
 		for j, c := range columns {

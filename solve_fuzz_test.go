@@ -24,8 +24,10 @@ func (b *anyBytes) byte() int {
 }
 
 // odd are numbers at which something might break.
-var odd = []float64{0, 1, math.Copysign(0, -1), 0.5, 2, 1e-3, -1, 1e-10, 1e10, 1e-17, 1e-100, 1e100, 1e-300, 1e300, -1e300, 5e-324, 0x1p-1022,
-	math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 1e12, 1e-12, 1.7e15, 1e-8, 1 + 0x1p-52, 1 - 0x1p-53}
+var odd = []float64{0, 1, math.Copysign(0, -1), 0.5, 2, 1e-3, -1, 1e-10, 1e10, 1e-17, 1e-100, 1e100, 1e-300,
+	1e300, -1e300, 5e-324, 0x1p-1022,
+	math.MaxFloat64, -math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN(), 1e12, 1e-12, 1.7e15, 1e-8, 1 +
+		0x1p-52, 1 - 0x1p-53}
 
 // float reads a number: a small one of few digits, an odd one, or eight bytes of bits.
 func (b *anyBytes) float() float64 {
@@ -125,7 +127,8 @@ func checkAny(t *testing.T, data []byte) bool {
 	finite := func(what string, v ...float64) {
 		t.Helper()
 		if i := notFinite(v); i >= 0 {
-			t.Fatalf("%s[%d] = %v; x %v, converged %v, error %g after %d", what, i, v[i], x, tr.Converged, tr.MarginalError, tr.Iterations)
+			t.Fatalf("%s[%d] = %v; x %v, converged %v, error %g after %d", what, i, v[i], x, tr.Converged,
+				tr.MarginalError, tr.Iterations)
 		}
 	}
 	gradient := func(what string, g *Gradient, err error) {

@@ -14,9 +14,10 @@ package quantmf
 // this start. A row of scores is multiplied by the row's mean, so that rows weigh as they do in the
 // divergence.
 //
-// Under KL, which is that of scores, too, the NMF of 8192 samples or more begins with that of 2048 of them, drawn at
-// random: with its U, and for each sample with the mean of its V. Three tenths of the epochs then come as far as all of them from random
-// factors (docs/measurements/defaults.md). FitNMF begins in this way, too (docs/measurements/nmf.md).
+// Under KL, which is that of scores, too, the NMF of 8192 samples or more begins with that of 2048 of them,
+// drawn at random: with its U, and for each sample with the mean of its V. Three tenths of the epochs then
+// come as far as all of them from random factors (docs/measurements/defaults.md). FitNMF begins in this way,
+// too (docs/measurements/nmf.md).
 //
 // # Quantiles
 //
@@ -130,14 +131,16 @@ func (f *qmfFit) choose() error {
 
 // tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
 // first epoch, if there are more than two. They are alive together.
-func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings, way course) ([]*qmfFit, error) {
+func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings,
+	way course) ([]*qmfFit, error) {
 	// The shares of the work after which the factors and the first maps are there.
 	const factorsDone, mapsDone = 0.45, 0.6
 	trials := make([]*qmfFit, len(shrinkages))
 	twins := make([]*inflation, len(trials))
 	for i, lambda := range shrinkages {
 		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, way.within(0, factorsDone))
-		trial.origin, trial.lambda, trial.evaluated = start, lambda, false // it is evaluated once, after its epochs
+		// it is evaluated once, after its epochs
+		trial.origin, trial.lambda, trial.evaluated = start, lambda, false
 		trials[i], twins[i] = trial, trial.inflation
 	}
 	if err := trials[0].startFactors(); err != nil {
@@ -179,10 +182,10 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 	return trials, nil
 }
 
-// sample returns up to so many random rows of x', and of their columns as many random ones as make up the given
-// number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and columns of which
-// the sample has no visible cell are left out. numbers are those of the rows in x'. Where the pool has stopped the
-// sample means nothing. The sample of listed cells, all visible, lists them as well.
+// sample returns up to so many random rows of x', and of their columns as many random ones as make up the
+// given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
+// columns of which the sample has no visible cell are left out. numbers are those of the rows in x'. Where
+// the pool has stopped the sample means nothing. The sample of listed cells, all visible, lists them as well.
 func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Rows, numbers []int) {
 	// some returns count random numbers below n in increasing order, or all where there are no more.
 	some := func(n, count int) []int {
@@ -245,7 +248,8 @@ func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (sampl
 }
 
 // sampleListed returns the given rows and columns of a matrix of n columns whose cells list returns.
-func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, []float64), n int, rows, cols []int, p *pool.Pool) *Sparse {
+func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, []float64), n int, rows,
+	cols []int, p *pool.Pool) *Sparse {
 	const out = math.MaxUint32
 	x := &Sparse{cols: len(cols), start: make([]int, len(rows)+1)}
 	places := make([]uint32, n) // of the columns of the matrix in x, or out
@@ -311,7 +315,8 @@ func (f *qmfFit) startFactors() error {
 		}
 	}
 	some := someSamples(loss, float64(f.d), float64(f.n))
-	before := some / (some + float64(someShare*float64(f.n))) // the share of the time that the NMF of some samples takes
+	// the share of the time that the NMF of some samples takes
+	before := some / (some + float64(someShare*float64(f.n)))
 	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.course.within(0, before))
 	if err != nil {
 		return err
@@ -352,10 +357,11 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 	return some
 }
 
-// fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of its V; entries
-// within e^±farthest. It leaves both as they are, and returns false, for no samples, and where the drawn ones have no visible
-// cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64, p *pool.Pool, way course) (bool, error) {
+// fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
+// its V; entries within e^±farthest. It leaves both as they are, and returns false, for no samples, and where
+// the drawn ones have no visible cell of a row, or nothing but zeros.
+func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64,
+	p *pool.Pool, way course) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -438,8 +444,8 @@ const (
 	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
 
-// startSamples is how many samples the NMF of a start begins with, where there are at least four times as many. A test sets
-// it lower.
+// startSamples is how many samples the NMF of a start begins with, where there are at least four times as
+// many. A test sets it lower.
 var startSamples = 2048.0
 
 // The choice of start and shrinkage.

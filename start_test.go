@@ -101,7 +101,8 @@ func TestUniformInit(t *testing.T) {
 	}
 	for _, model := range []string{"QMF", "QMFQ"} {
 		fit := func(o ...FitOption) Model {
-			m, _, _, _, _, err := fitAny(t.Context(), model, x, k, append(o, WithEpochs(4), WithStart(StartUniform))...)
+			m, _, _, _, _, err := fitAny(t.Context(), model, x, k,
+				append(o, WithEpochs(4), WithStart(StartUniform))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +144,8 @@ func TestChoiceByPrediction(t *testing.T) {
 			var fits []*QMF
 			worst := 0.0
 			for _, lambda := range []float64{0, 20, 100} {
-				m, err := FitQMF(ctx, x, 3, WithStart(s), WithShrinkage(lambda), WithEpochs(3), WithValidation(0.1), WithSeed(trial))
+				m, err := FitQMF(ctx, x, 3, WithStart(s), WithShrinkage(lambda), WithEpochs(3),
+					WithValidation(0.1), WithSeed(trial))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -168,14 +170,16 @@ func TestChoiceByPrediction(t *testing.T) {
 			t.Fatal(err)
 		}
 		if m.Start != start || m.Shrinkage != shrinkage {
-			t.Errorf("seed %d: took %v and %v, the trials say %v and %v", seed, m.Start, m.Shrinkage, start, shrinkage)
+			t.Errorf("seed %d: took %v and %v, the trials say %v and %v", seed, m.Start, m.Shrinkage, start,
+				shrinkage)
 		}
 		if start != startBefore || shrinkage != shrinkageBefore {
 			late++
 		}
 	}
 	if late == 0 || missed == 0 {
-		t.Error("the epochs of the trials never decided, or what was left out never mattered: nothing is tested")
+		t.Error("the epochs of the trials never decided, or what was left out never mattered: nothing " +
+			"is tested")
 	}
 }
 
@@ -237,14 +241,17 @@ func TestChoice(t *testing.T) {
 	}
 }
 
-// TestChoiceOfNothing: where there are too few cells to hide a tenth of them, a fit starts from scores with free maps, and says so.
+// TestChoiceOfNothing: where there are too few cells to hide a tenth of them, a fit starts from scores with
+// free maps, and says so.
 func TestChoiceOfNothing(t *testing.T) {
 	x, err := MatOf([]float64{1, 2}, []float64{3, 5})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, opts := range map[Start][]FitOption{StartScores: nil, StartNMF: {WithStart(StartNMF)}, StartUniform: {WithStart(StartUniform)}} {
-		if m, err := FitQMF(context.Background(), x, 1, append(opts, WithEpochs(1))...); err != nil || m.Start != want || m.Shrinkage != 0 {
+	for want, opts := range map[Start][]FitOption{StartScores: nil, StartNMF: {WithStart(StartNMF)},
+		StartUniform: {WithStart(StartUniform)}} {
+		if m, err := FitQMF(context.Background(), x, 1, append(opts, WithEpochs(1))...); err != nil ||
+			m.Start != want || m.Shrinkage != 0 {
 			t.Errorf("start %v: %v, %+v", want, err, m)
 		}
 	}
@@ -296,13 +303,16 @@ func TestTwins(t *testing.T) {
 		}
 		for i, f := range together {
 			want := apart[i]
-			if !slices.Equal(f.Inc, want.Inc) || !slices.Equal(f.F, want.F) || !slices.Equal(f.rowLosses, want.rowLosses) ||
+			if !slices.Equal(f.Inc, want.Inc) || !slices.Equal(f.F, want.F) ||
+				!slices.Equal(f.rowLosses, want.rowLosses) ||
 				!slices.Equal(f.rowHeld, want.rowHeld) {
 				t.Errorf("%v, shrinkage %v: the twin differs", of.loss, f.lambda)
 			}
 			for r := range f.Warm {
-				if f.Warm[r].Valid != want.Warm[r].Valid || !slices.Equal(f.Warm[r].Offset, want.Warm[r].Offset) {
-					t.Errorf("%v, shrinkage %v: the twin of row %d starts its next solve elsewhere", of.loss, f.lambda, r)
+				if f.Warm[r].Valid != want.Warm[r].Valid ||
+					!slices.Equal(f.Warm[r].Offset, want.Warm[r].Offset) {
+					t.Errorf("%v, shrinkage %v: the twin of row %d starts its next solve elsewhere", of.loss,
+						f.lambda, r)
 				}
 			}
 			if i > 0 && slices.Equal(f.Inc, together[0].Inc) {
@@ -313,9 +323,10 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// TestStartFromSome: where samples are many the NMF of a start begins with some of them, and comes as far in three tenths of the
-// epochs as all epochs from random factors. A row whose values lie among the other samples has its sum all the same.
-// Where the drawn samples say nothing of a row, or of all rows, the start is that from random factors.
+// TestStartFromSome: where samples are many the NMF of a start begins with some of them, and comes as far in
+// three tenths of the epochs as all epochs from random factors. A row whose values lie among the other
+// samples has its sum all the same. Where the drawn samples say nothing of a row, or of all rows, the start
+// is that from random factors.
 func TestStartFromSome(t *testing.T) {
 	const d, n, k, apart = 20, 320, 3, 7
 	samples := startSamples
@@ -362,7 +373,8 @@ func TestStartFromSome(t *testing.T) {
 		origin Start
 		most   float64 // of the loss from random factors; 1 where the start is the same
 	}{
-		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003}, {"KL, missing", holed, KL, StartNMF, 1.003},
+		{"KL", x, KL, StartNMF, 1.003}, {"KL, scores", x, KL, StartScores, 1.003},
+		{"KL, missing", holed, KL, StartNMF, 1.003},
 		{"Frobenius", x, Frobenius, StartNMF, 1},
 		{"a row hidden", hidden, KL, StartNMF, 1}, {"zeros", few, KL, StartNMF, 1},
 	} {
@@ -411,9 +423,10 @@ func TestStartFromSome(t *testing.T) {
 	}
 }
 
-// TestNMFFromSome: half of the epochs of an NMF that begins with some of many samples end where all of them end from random factors.
-// It has the same bits for any number of workers and over shards; where it is stopped before its first epoch it has factors.
-// The progress of a start counts the epochs of both NMFs, and ends at 1. MemoryOf has the samples that are drawn.
+// TestNMFFromSome: half of the epochs of an NMF that begins with some of many samples end where all of them
+// end from random factors. It has the same bits for any number of workers and over shards; where it is
+// stopped before its first epoch it has factors. The progress of a start counts the epochs of both NMFs, and
+// ends at 1. MemoryOf has the samples that are drawn.
 func TestNMFFromSome(t *testing.T) {
 	const d, n, k = 20, 320, 3
 	samples := startSamples
@@ -444,8 +457,10 @@ func TestNMFFromSome(t *testing.T) {
 		epochs int
 	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 100}} {
 		some, all := fit(of.opts...), fit(append(of.opts, WithStart(StartUniform))...)
-		if len(some.History) != of.epochs+1 || len(all.History) != 2*of.epochs+1 || some.History[of.epochs] > 1.0005*all.History[2*of.epochs] {
-			t.Errorf("%v: loss %v after %d epochs, %v after %d from random factors", of.opts, some.History[len(some.History)-1], len(some.History)-1,
+		if len(some.History) != of.epochs+1 || len(all.History) != 2*of.epochs+1 ||
+			some.History[of.epochs] > 1.0005*all.History[2*of.epochs] {
+			t.Errorf("%v: loss %v after %d epochs, %v after %d from random factors", of.opts,
+				some.History[len(some.History)-1], len(some.History)-1,
 				all.History[len(all.History)-1], len(all.History)-1)
 		}
 		if len(fit(append(of.opts, WithEpochs(1))...).History) != 2 {
@@ -463,7 +478,8 @@ func TestNMFFromSome(t *testing.T) {
 	if !bytes.Equal(marshalled(t, finish(t, s)), want) {
 		t.Error("two shards make another model")
 	}
-	for name, epochs := range map[string]int{"NMF": 20, "QMF": 26} { // of some, and three tenths as many of all
+	// of some, and three tenths as many of all
+	for name, epochs := range map[string]int{"NMF": 20, "QMF": 26} {
 		var done []float64
 		opts := []FitOption{WithEpochs(1), WithProgress(func(p Progress) error {
 			if p.Phase == PhaseFactors {
@@ -477,13 +493,16 @@ func TestNMFFromSome(t *testing.T) {
 		if _, _, _, _, _, err := fitAny(t.Context(), name, x, k, opts...); err != nil {
 			t.Fatal(err)
 		}
-		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 || math.Abs(done[epochs]-1) > 1e-12 {
+		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 ||
+			math.Abs(done[epochs]-1) > 1e-12 {
 			t.Errorf("%s: progress %v", name, done)
 		}
 	}
 	few, _ := MemoryOf(MethodNMF, d, n, k)
-	if none, err := MemoryOf(MethodNMF, d, n, k, WithStart(StartUniform)); err != nil || few.Fit < none.Fit+8*80*(d+k) {
-		t.Errorf("memory of an NMF from some samples: %d bytes, from random factors %d, %v", few.Fit, none.Fit, err)
+	if none, err := MemoryOf(MethodNMF, d, n, k, WithStart(StartUniform)); err != nil ||
+		few.Fit < none.Fit+8*80*(d+k) {
+		t.Errorf("memory of an NMF from some samples: %d bytes, from random factors %d, %v", few.Fit,
+			none.Fit, err)
 	}
 	enough := errors.New("enough")
 	m, err := FitNMF(t.Context(), x, k, WithProgress(func(p Progress) error {
@@ -558,7 +577,8 @@ func TestTrialSample(t *testing.T) {
 			p, src := pool.New(int(1+seed%3), visible.d), random.Split(seed, 3)
 			sampled, rows := visible.sample(of.rows, of.cells, &src, p)
 			p.Close()
-			if _, ok := sampled.(*Sparse); ok != (visible.nonZeros() != nil) || ok != (of.name == "listed" || of.name == "listed, rows") {
+			if _, ok := sampled.(*Sparse); ok != (visible.nonZeros() != nil) ||
+				ok != (of.name == "listed" || of.name == "listed, rows") {
 				t.Errorf("%s: the sample is listed: %v", of.name, ok)
 			}
 			some := NewMat(sampled.Dims())
@@ -567,13 +587,15 @@ func TestTrialSample(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if len(rows) != some.Rows || some.Rows > of.rows || of.fewRows != (some.Rows < x.Rows) || of.fewCols != (some.Cols < x.Cols) {
+			if len(rows) != some.Rows || some.Rows > of.rows || of.fewRows != (some.Rows < x.Rows) ||
+				of.fewCols != (some.Cols < x.Cols) {
 				t.Fatalf("%s: %s, %d rows", of.name, some.size(), len(rows))
 			}
 			if !slices.IsSorted(rows) {
 				t.Errorf("%s: rows are not in their order", of.name)
 			}
-			count, inRow, inCol, room := 0, make([]int, some.Rows), make([]int, some.Cols), make([]float64, x.Cols)
+			count, inRow, inCol, room := 0, make([]int, some.Rows), make([]int, some.Cols),
+				make([]float64, x.Cols)
 			last := -1
 			for j := range some.Cols { // each is found among the columns of x' after the one before
 				same := func(at int) bool {
@@ -610,7 +632,8 @@ func TestTrialSample(t *testing.T) {
 	}
 }
 
-// TestInitialFactors: they are taken as they are, or refused where the largest is; a small one among them is no matter.
+// TestInitialFactors: they are taken as they are, or refused where the largest is; a small one among them is
+// no matter.
 func TestInitialFactors(t *testing.T) {
 	ctx := context.Background()
 	x := near1(7, 5, 6)

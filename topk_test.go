@@ -44,7 +44,8 @@ func TestSoftQuantiles(t *testing.T) {
 		}
 	}
 	// Levels closer than 1/n, and at the ends.
-	if v, err := SoftQuantiles(x, []float64{0.5, 0.5001, 0, 0.0001, 1}, WithEpsilon(0.01)); err != nil || notFinite(v) >= 0 {
+	if v, err := SoftQuantiles(x, []float64{0.5, 0.5001, 0, 0.0001, 1}, WithEpsilon(0.01)); err != nil ||
+		notFinite(v) >= 0 {
 		t.Errorf("%v, %v", v, err)
 	}
 	var option *OptionError
@@ -163,8 +164,10 @@ func TestQuantileWeightsSum(t *testing.T) {
 		}
 		closeTo(t, "weights", b, c.want, 1e-15)
 		for i, j := range at {
-			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(total(b[:j])+b[j]/2-l) > 1e-6*c.width && len(b) > 2 {
-				t.Errorf("levels %v, width %v: level %v is at %v", c.levels, c.width, c.levels[i], total(b[:j])+b[j]/2)
+			if l := min(max(c.levels[i], b[j]/2), 1-b[j]/2); math.Abs(total(b[:j])+b[j]/2-l) > 1e-6*c.width &&
+				len(b) > 2 {
+				t.Errorf("levels %v, width %v: level %v is at %v", c.levels, c.width, c.levels[i],
+					total(b[:j])+b[j]/2)
 			}
 		}
 	}
@@ -176,8 +179,8 @@ func TestQuantileWeightsSum(t *testing.T) {
 	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
 }
 
-// TestQuantileWeights: the shares are those of the definition: centred on the levels, within [0,1], and as wide as is asked for or as
-// they can be without overlap, which is found here by halving.
+// TestQuantileWeights: the shares are those of the definition: centred on the levels, within [0,1], and as
+// wide as is asked for or as they can be without overlap, which is found here by halving.
 func TestQuantileWeights(t *testing.T) {
 	r := random.Split(77, 0)
 	for trial := range 400 {
@@ -228,8 +231,10 @@ func TestQuantileWeights(t *testing.T) {
 			t.Errorf("%v, %v: weights %v", levels, asked, b)
 		}
 		for i, l := range levels {
-			if start, width := total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 || math.Abs(start-from(l, low)) > 1e-9 {
-				t.Errorf("%v, %v: the share at %v is from %v of width %v, want from %v of width %v", levels, asked, l, start, width, from(l, low), low)
+			if start, width := total(b[:at[i]]), b[at[i]]; math.Abs(width-low) > 1e-9 ||
+				math.Abs(start-from(l, low)) > 1e-9 {
+				t.Errorf("%v, %v: the share at %v is from %v of width %v, want from %v of width %v", levels,
+					asked, l, start, width, from(l, low), low)
 			}
 		}
 		if t.Failed() {

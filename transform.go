@@ -32,10 +32,10 @@ import (
 // workers, and the result does not depend on them. Errors: [*ShapeError] for
 // another number of rows, [*DataError]; when ctx ends, one that wraps its error.
 //
-// Cost: under KL about 5 passes a column, most often below 20, of dk² + 5dk flops and d
-// divisions, and some k³: .28 of the fit for its own columns at k = 10. One product under Frobenius
-// without missing cells; for other β more passes, at most 200 steps, and powers. Memory
-// 2dk + dk(k+1)/2 (no more than 2^18 of these) + k n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
+// Cost: under KL about 5 passes a column, most often below 20, of dk² + 5dk flops and d divisions, and some
+// k³: .28 of the fit for its own columns at k = 10. One product under Frobenius without missing cells; for
+// other β more passes, at most 200 steps, and powers. Memory 2dk + dk(k+1)/2 (no more than 2^18 of these) + k
+// n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
 func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 	return m.transform(ctx, x)
 }
@@ -77,13 +77,13 @@ func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error) {
 // depend on them. Errors: [*ShapeError] for another number of rows,
 // [*DataError]; when ctx ends, one that wraps its error.
 //
-// Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials, a logarithm and 8m flops (under KL with
-// a logistic squash and ε above some .005, as by default; else more passes, down to m exponentials), and dk² + 6dk flops: about
-// .4 of the fit, for the columns of a fit of 400 × 221. Before
-// them 2 min(dn, 2^18) flops a column find the nearest training columns (128n for n > 4096),
-// and, once a call, as many maps have their fitted values. Memory 12dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
-// numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64
-// columns at a time.
+// Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials, a logarithm and 8m
+// flops (under KL with a logistic squash and ε above some .005, as by default; else more passes, down to m
+// exponentials), and dk² + 6dk flops: about .4 of the fit, for the columns of a fit of 400 × 221. Before them
+// 2 min(dn, 2^18) flops a column find the nearest training columns (128n for n > 4096), and, once a call, as
+// many maps have their fitted values. Memory 12dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
+// numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64 columns at a
+// time.
 func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 	return q.transform(ctx, x)
 }
@@ -164,27 +164,29 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 	for i := range maps {
 		maps[i] = q.mapOf(i).sheet()
 	}
-	b, err := place.NewMapped(ctx, place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
-		Maps: func() func(i int, t, slope, w []float64) {
-			r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
-			return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
-		},
-		Ratio:    func(i int, low float64) *place.Ratio { return maps[i].Ratio(low) },
-		Low:      func(i int) float64 { return maps[i].Low() },
-		High:     func(i int) float64 { return maps[i].High() },
-		Constant: func(i int) bool { return maps[i].Constant() },
-		Weight:   u.LossWeight, Floor: monotone.FloorT,
-	}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
+	b, err := place.NewMapped(ctx,
+		place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
+			Maps: func() func(i int, t, slope, w []float64) {
+				r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
+				return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
+			},
+			Ratio:    func(i int, low float64) *place.Ratio { return maps[i].Ratio(low) },
+			Low:      func(i int) float64 { return maps[i].Low() },
+			High:     func(i int) float64 { return maps[i].High() },
+			Constant: func(i int) bool { return maps[i].Constant() },
+			Weight:   u.LossWeight, Floor: monotone.FloorT,
+		}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
 	if err != nil {
 		return nil, nil, &interrupted{err}
 	}
 	return b, &u, nil
 }
 
-// placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by block. of(block, from)
-// returns the function that fills to with column j of a block as by takes it, from being the block's first column in x. u are the
-// units that blocks are brought to, nil for those of x.
-func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method, of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
+// placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by
+// block. of(block, from) returns the function that fills to with column j of a block as by takes it, from
+// being the block's first column in x. u are the units that blocks are brought to, nil for those of x.
+func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method,
+	of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
 	err := inBlocks(ctx, x, u, func(block Mat, from int) error {
@@ -280,7 +282,8 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 	}
 	rows, n := x.Dims()
 	if rows != d {
-		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows", Want: itoa(d) + ", the features of the model"}
+		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
+			Want: itoa(d) + ", the features of the model"}
 	}
 	seen, from := make([]bool, n), newRowReader(x)
 	whole := false // a row has no missing cell

@@ -23,7 +23,8 @@ import (
 // Σ_c v*_c ΣU_c = Σx, at most g·v + Σx max_c(-g_c/ΣU_c): a bound that is linear
 // in the distance where the loss itself is quadratic.
 func TestTransformOptimal(t *testing.T) {
-	for name, x := range map[string]Mat{"toy": toy(3), "laml": loadRows(t, "testdata/laml-exp.tsv.gz", 200), "counts": counts(80, 60)} {
+	for name, x := range map[string]Mat{"toy": toy(3), "laml": loadRows(t, "testdata/laml-exp.tsv.gz", 200),
+		"counts": counts(80, 60)} {
 		for _, k := range []int{1, 6, 15} {
 			if testing.Short() && k == 15 {
 				continue
@@ -151,7 +152,8 @@ func TestTransformFromProjection(t *testing.T) {
 				}
 			}
 			if a, b := loss(placed), loss(projected); !(a <= b*(1+1e-6)) {
-				t.Errorf("n=%d, k=%d, sample %d: placed at a loss of %v, its projection has %v", c.n, c.k, j, a, b)
+				t.Errorf("n=%d, k=%d, sample %d: placed at a loss of %v, its projection has %v", c.n, c.k, j,
+					a, b)
 			}
 		}
 	}
@@ -220,7 +222,8 @@ func TestTransformAtItsLeast(t *testing.T) {
 				for _, by := range []float64{0.999, 1.001} {
 					v[l] = at * by
 					if moved := loss(); moved < least*(1-1e-8) {
-						t.Errorf("%v, sample %d: coordinate %d times %v lowers the loss from %v to %v", c, j, l, by, least, moved)
+						t.Errorf("%v, sample %d: coordinate %d times %v lowers the loss from %v to %v", c, j,
+							l, by, least, moved)
 					}
 				}
 				v[l] = at
@@ -230,9 +233,9 @@ func TestTransformAtItsLeast(t *testing.T) {
 }
 
 // TestTransformSearch: no sample ends higher than where a plain search leads, written here without tiles and
-// sheets: from the mean of the training columns and from the seven whose fitted values are nearest, ten steps each by
-// Levenberg and Marquardt, of which the best goes on. Searches that leave starts sooner by their loss, by what
-// their models promise or by how near they come to each other end higher for some.
+// sheets: from the mean of the training columns and from the seven whose fitted values are nearest, ten steps
+// each by Levenberg and Marquardt, of which the best goes on. Searches that leave starts sooner by their
+// loss, by what their models promise or by how near they come to each other end higher for some.
 func TestTransformSearch(t *testing.T) {
 	if testing.Short() {
 		t.Skip("plain loops take seconds")
@@ -251,7 +254,9 @@ func TestTransformSearch(t *testing.T) {
 			x    Mat
 			k    int
 			eps  float64
-		}{{"bent", wide, 8, 0.02}, {"counts", counts(60, 60), 5, 0.02}, {"assays", loadRows(t, "testdata/laml-assays.tsv.gz", 60), 6, 0.02}, {"steep", first(toy(3), 60), 6, 0.004}}...)
+		}{{"bent", wide, 8, 0.02}, {"counts", counts(60, 60), 5, 0.02},
+			{"assays", loadRows(t, "testdata/laml-assays.tsv.gz", 60), 6, 0.02},
+			{"steep", first(toy(3), 60), 6, 0.004}}...)
 	}
 	for _, c := range some {
 		q, err := FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k, WithEpsilon(c.eps))
@@ -272,7 +277,8 @@ func TestTransformSearch(t *testing.T) {
 			}
 			got, want := p.loss(x, v), p.search(x)
 			if !(got <= want*(1+1e-6)+1e-12*total(x)) {
-				t.Errorf("%s, sample %d: placed at a loss of %v, a plain search finds %v", c.name, j, got, want)
+				t.Errorf("%s, sample %d: placed at a loss of %v, a plain search finds %v", c.name, j, got,
+					want)
 			}
 			if got < want*(1-1e-6) {
 				better++
@@ -300,7 +306,8 @@ func newPlainSearch(t *testing.T, q *QMF) *plainSearch {
 		p.maps = append(p.maps, f)
 	}
 	for c := range q.V.Rows {
-		p.low, p.high = append(p.low, math.Log(max(slices.Min(q.V.Row(c)), divergence.Tiny))-23), append(p.high, math.Log(max(slices.Max(q.V.Row(c)), divergence.Tiny))+23)
+		p.low, p.high = append(p.low, math.Log(max(slices.Min(q.V.Row(c)), divergence.Tiny))-23),
+			append(p.high, math.Log(max(slices.Max(q.V.Row(c)), divergence.Tiny))+23)
 	}
 	return p
 }
@@ -584,7 +591,8 @@ func TestTransformErrors(t *testing.T) {
 				t.Errorf("%s: %v gives %v, %v", name, bad, s, err)
 			}
 		}
-		for _, y := range []Mat{{}, NewMat(19, 10), NewMat(21, 3), {Rows: 20, Cols: 4, Stride: 4, Data: make([]float64, 79)}} {
+		for _, y := range []Mat{{}, NewMat(19, 10), NewMat(21, 3),
+			{Rows: 20, Cols: 4, Stride: 4, Data: make([]float64, 79)}} {
 			var e *ShapeError
 			if _, err := m.Transform(ctx, y); !errors.As(err, &e) {
 				t.Errorf("%s: %s gives %v", name, y.size(), err)
@@ -607,7 +615,8 @@ func TestTransformCancel(t *testing.T) {
 			if !errors.Is(err, context.Canceled) || v.Data != nil {
 				t.Errorf("%s, ended after %d: %s, %v", name, n, v.size(), err)
 			}
-			if s, err := m.Score(&endsAfter{Context: context.Background(), n: n}, x); !errors.Is(err, context.Canceled) || s != 0 {
+			if s, err := m.Score(&endsAfter{Context: context.Background(), n: n}, x); !errors.Is(err,
+				context.Canceled) || s != 0 {
 				t.Errorf("%s, ended after %d: %v, %v", name, n, s, err)
 			}
 		}

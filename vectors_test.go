@@ -42,7 +42,8 @@ func TestVectors(t *testing.T) {
 	const u = 0x1p-52
 	for _, c := range loadVectors(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			tr, err := Solve(c.X, WithEpsilon(c.Eps), WithWeights(c.A), WithTargets(c.Y), WithTargetWeights(c.B),
+			tr, err := Solve(c.X, WithEpsilon(c.Eps), WithWeights(c.A), WithTargets(c.Y),
+				WithTargetWeights(c.B),
 				WithSquash(SquashNone), WithTolerance(1e-13))
 			if err != nil {
 				t.Fatal(err)
@@ -93,11 +94,13 @@ func TestVectors(t *testing.T) {
 				{"S", gS, c.VjpS, largest(c.ZS) * rangeX},
 			} {
 				zero := 64 * u * g.scale
-				closeTo(t, g.name+"/x", g.got.X, g.want.X, 64*u*(2/c.Eps)*g.scale*rangeY+1e-9*largest(g.want.X))
+				closeTo(t, g.name+"/x", g.got.X, g.want.X,
+					64*u*(2/c.Eps)*g.scale*rangeY+1e-9*largest(g.want.X))
 				closeTo(t, g.name+"/b", g.got.B, g.want.B, zero+1e-9*largest(g.want.B))
 				closeTo(t, g.name+"/a", g.got.A, g.want.A, zero+1e-9*largest(g.want.A))
 				closeTo(t, g.name+"/y", g.got.Y, g.want.Y, zero*(2/c.Eps)+1e-9*largest(g.want.Y))
-				closeTo(t, g.name+"/eps", []float64{g.got.Epsilon}, []float64{g.want.Eps}, zero/c.Eps+1e-9*math.Abs(g.want.Eps))
+				closeTo(t, g.name+"/eps", []float64{g.got.Epsilon}, []float64{g.want.Eps},
+					zero/c.Eps+1e-9*math.Abs(g.want.Eps))
 				if g.want.Q != nil {
 					closeTo(t, g.name+"/q", g.got.Q, g.want.Q, zero+1e-9*largest(g.want.Q))
 				}

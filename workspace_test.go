@@ -44,7 +44,8 @@ func TestWorkspaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return [][]float64{v, g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}, s.X, s.A, s.B, s.Y, f, p.tr.Sort(), p.tr.Plan().Data}
+		return [][]float64{v, g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}, s.X, s.A, s.B, s.Y, f, p.tr.Sort(),
+			p.tr.Plan().Data}
 	}
 	same := func(k int, got, want [][]float64) {
 		for i := range want {
@@ -68,7 +69,8 @@ func TestWorkspaces(t *testing.T) {
 		for j := range y {
 			y[j] = float64(j)/float64(m) + 0.5*r.Float64()/float64(m)
 		}
-		opts := []Option{WithEpsilon([]float64{1e-1, 1e-2, 1e-3, 1e-5, 1e-3}[k%5]), WithTargetWeights(w), WithSquash(Squash(k % 3))}
+		opts := []Option{WithEpsilon([]float64{1e-1, 1e-2, 1e-3, 1e-5, 1e-3}[k%5]), WithTargetWeights(w),
+			WithSquash(Squash(k % 3))}
 		if k%2 == 0 {
 			opts = append(opts, WithTargets(y))
 		}
@@ -150,7 +152,8 @@ func TestLongRow(t *testing.T) {
 		transport.Normalise(b, w)
 		closeTo(t, "column sums", sum, b, 1e-9)
 		src := random.Split(72, 0)
-		d := Gradient{X: make([]float64, n), Y: make([]float64, m), Q: make([]float64, m), Epsilon: 0.3 * c.eps}
+		d := Gradient{X: make([]float64, n), Y: make([]float64, m), Q: make([]float64, m),
+			Epsilon: 0.3 * c.eps}
 		for i := range d.X {
 			d.X[i] = normal(&src)
 		}
@@ -228,11 +231,13 @@ func TestMemoryBound(t *testing.T) {
 			"sort":  func(o Option) error { _, err := SoftSort(x, o); return err },
 			"solve": func(o Option) error { _, err := Solve(x, o); return err },
 		} {
-			if err := call(WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" || option.Value != itoa(m) {
+			if err := call(WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" ||
+				option.Value != itoa(m) {
 				t.Errorf("%s with %d levels: %v", name, m, err)
 			}
 		}
-		if _, err := FitQMF(t.Context(), Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}, 1, WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" {
+		if _, err := FitQMF(t.Context(), Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}, 1,
+			WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" {
 			t.Errorf("FitQMF with %d levels: %v", m, err)
 		}
 	}
@@ -282,7 +287,8 @@ func TestUnrolledBound(t *testing.T) {
 	}
 	tr.iterations = math.MaxInt / 2 // as if they had been made
 	var option *OptionError
-	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 0}); !errors.As(err, &option) || option.Option != "WithIterations" {
+	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 0}); !errors.As(err, &option) ||
+		option.Option != "WithIterations" {
 		t.Errorf("%v", err)
 	}
 }

@@ -1,7 +1,8 @@
 //go:build ignore
 
-// Guest is the only process of the machine that .ci/avx512 emulates: its /init. It says which instructions the assembly may use there, runs
-// the programs of /tests, one after the other, on the serial line, and says at last how many of them failed. The host then ends the machine.
+// Guest is the only process of the machine that .ci/avx512 emulates: its /init. It says which instructions
+// the assembly may use there, runs the programs of /tests, one after the other, on the serial line, and says
+// at last how many of them failed. The host then ends the machine.
 package main
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// BenchmarkRound compares a round by Prism in this process with an epoch on one machine, of the same matrix and on the same
-// processors. One run takes minutes:
+// BenchmarkRound compares a round by Prism in this process with an epoch on one machine, of the same matrix
+// and on the same processors. One run takes minutes:
 //
 //	go test -run '^$' -bench Round -benchtime 1x -timeout 60m
 func BenchmarkRound(b *testing.B) {
@@ -23,7 +23,8 @@ func BenchmarkRound(b *testing.B) {
 			for _, processors := range []int{1, 2} {
 				for _, shards := range []int{1, 2} {
 					name := map[bool]string{true: "NMF", false: "QMF"}[nmf]
-					b.Run(fmt.Sprintf("%s/%dx%d/processors=%d/shards=%d", name, size[0], size[1], processors, shards), func(b *testing.B) {
+					b.Run(fmt.Sprintf("%s/%dx%d/processors=%d/shards=%d", name, size[0], size[1], processors,
+						shards), func(b *testing.B) {
 						if processors > runtime.NumCPU() {
 							b.Skip("there are not so many processors")
 						}
@@ -57,8 +58,8 @@ func (m moment) per(then moment, count int) moment {
 	return moment{(m.wall - then.wall) / float64(count), (m.cpu - then.cpu) / float64(count)}
 }
 
-// epochAndRound returns the times of an epoch on one machine and of a round over shards. They are means between the end of the first
-// and the end of the last, so the start of either is left out.
+// epochAndRound returns the times of an epoch on one machine and of a round over shards. They are means
+// between the end of the first and the end of the last, so the start of either is left out.
 func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, round moment) {
 	ctx, epochs := b.Context(), 11
 	opts := []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}
@@ -81,7 +82,8 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, ro
 	})
 	var err error
 	if nmf {
-		_, err = quantmf.FitNMF(ctx, x, 10, append(opts, tell, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
+		_, err = quantmf.FitNMF(ctx, x, 10,
+			append(opts, tell, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
 	} else {
 		_, err = quantmf.FitQMF(ctx, x, 10, append(opts, tell, quantmf.WithBatch(x.Rows))...)
 	}

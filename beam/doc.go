@@ -10,9 +10,9 @@
 // Large data never enter a pipeline. Rows, state, V and its parts are in a [Store] that all
 // workers reach, and the elements of a pipeline are numbers of shards (rounds.go).
 //
-// A program that uses the package calls [Init] first. Where a runner has started the program as a worker, Init
-// works for the runner. The command quantmf-beam is such a program. All of it is in package command,
-// so that other programs can import further runners or file systems:
+// A program that uses the package calls [Init] first. Where a runner has started the program as a worker,
+// Init works for the runner. The command quantmf-beam is such a program. All of it is in package command, so
+// that other programs can import further runners or file systems:
 //
 //	import _ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/s3"
 //

@@ -1,8 +1,8 @@
 package beam
 
-// This file holds the driver of a fit. It submits a pipeline of some rounds, reads from the store how
-// far the fit has come, and submits the next pipeline, until the fit is over. Only the store holds the state of
-// a fit, so a driver that was killed and is started again continues from there.
+// This file holds the driver of a fit. It submits a pipeline of some rounds, reads from the store how far the
+// fit has come, and submits the next pipeline, until the fit is over. Only the store holds the state of a
+// fit, so a driver that was killed and is started again continues from there.
 
 import (
 	"context"
@@ -20,18 +20,20 @@ type Run struct {
 	// Runner is the name of a runner that the program imports: "prism", the default, or "universal", any
 	// job server at Beam's -endpoint.
 	Runner string
-	// Rounds is how many rounds are unrolled into one pipeline, 0 for 20. A runner holds the graph of all of them, some
-	// 10 kB a round. Submitting a pipeline takes some milliseconds on Prism, and seconds on a cluster.
+	// Rounds is how many rounds are unrolled into one pipeline, 0 for 20. A runner holds the graph of all of
+	// them, some 10 kB a round. Submitting a pipeline takes some milliseconds on Prism, and seconds on a
+	// cluster.
 	Rounds int
-	// Retries is how often in a row a pipeline may fail without a finished round before the fit fails, 0 for 3, -1
-	// for none. Runners such as Flink's first repeat a failed stage by themselves; Prism does not.
+	// Retries is how often in a row a pipeline may fail without a finished round before the fit fails, 0 for
+	// 3, -1 for none. Runners such as Flink's first repeat a failed stage by themselves; Prism does not.
 	Retries int
-	// Memory is how many bytes of rows a worker process may keep from round to round, 0 for 4 GiB, -1 for none.
-	// Rows that are not kept are read from the store in every round.
+	// Memory is how many bytes of rows a worker process may keep from round to round, 0 for 4 GiB, -1 for
+	// none. Rows that are not kept are read from the store in every round.
 	Memory int64
-	// Stall is how long a round may take before its pipeline is cancelled and tried again, -1 for any time. 0 stands for a
-	// minute, or ten times the longest round so far if that is more; before the first round is done there is then no limit. Some
-	// runners do not notice every failure: Prism waits for ever for a worker that was lost between two stages.
+	// Stall is how long a round may take before its pipeline is cancelled and tried again, -1 for any time. 0
+	// stands for a minute, or ten times the longest round so far if that is more; before the first round is
+	// done there is then no limit. Some runners do not notice every failure: Prism waits for ever for a
+	// worker that was lost between two stages.
 	Stall time.Duration
 	// Progress, if not nil, is called with each round that the driver sees begin. It is called on one
 	// goroutine at a time.
@@ -49,9 +51,9 @@ const (
 	stallTimes     = 10
 )
 
-// Fit finishes the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has planned in a store, and
-// returns the model. Rounds that are done are not repeated. Errors: those of the steps, in the words of
-// the runner. When ctx ends, the error wraps that of ctx, and a later call with the same store continues the fit.
+// Fit finishes the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has planned in a store, and returns the
+// model. Rounds that are done are not repeated. Errors: those of the steps, in the words of the runner. When
+// ctx ends, the error wraps that of ctx, and a later call with the same store continues the fit.
 func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	if err := run.settle(); err != nil {
 		return nil, err
@@ -80,7 +82,8 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 			return nil, errors.Join(failed, err)
 		}
 		if failed == nil && at.Number == from && !at.Over {
-			failed = errors.New("beam: the runner says that the pipeline is done, and the store that no round is")
+			failed = errors.New("beam: the runner says that the pipeline is done, and the store that no " +
+				"round is")
 		}
 		if at.Number > from {
 			failures = 0
@@ -99,7 +102,8 @@ func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 // settle checks the run and sets its defaults.
 func (r *Run) settle() error {
 	if r.Rounds < 0 || r.Retries < -1 || r.Stall < -1 || r.Memory < -1 {
-		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Memory: %d, Stall: %d}: must not be negative, but for -1 of the last three", r.Rounds, r.Retries, r.Memory, r.Stall)
+		return fmt.Errorf("beam: Run{Rounds: %d, Retries: %d, Memory: %d, Stall: %d}: must not be "+
+			"negative, but for -1 of the last three", r.Rounds, r.Retries, r.Memory, r.Stall)
 	}
 	if r.Rounds == 0 {
 		r.Rounds = defaultRounds
@@ -113,8 +117,8 @@ func (r *Run) settle() error {
 	return nil
 }
 
-// again waits before a failed pipeline is tried again. It returns the error if the pipeline has failed too often in
-// a row.
+// again waits before a failed pipeline is tried again. It returns the error if the pipeline has failed too
+// often in a row.
 func (r *Run) again(ctx context.Context, failures int, failed error) error {
 	if failures > r.Retries {
 		return failed
@@ -136,9 +140,10 @@ func (r *Run) tell(at quantmf.Round) {
 	}
 }
 
-// pipeline runs one pipeline, and meanwhile reports the rounds that begin. at is the round reported last, and longest the
-// longest time of a round. It cancels the pipeline where a round takes too long.
-func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline), at *quantmf.Round, longest *time.Duration) error {
+// pipeline runs one pipeline, and meanwhile reports the rounds that begin. at is the round reported last, and
+// longest the longest time of a round. It cancels the pipeline where a round takes too long.
+func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline),
+	at *quantmf.Round, longest *time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)

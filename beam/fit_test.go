@@ -62,10 +62,13 @@ func cases() []struct {
 		opts []quantmf.FitOption
 	}{
 		{"NMF", lowRank(330, 700), 10, true, []quantmf.FitOption{quantmf.WithEpochs(12)}},
-		{"NMF by Newton's method", lowRank(330, 700), 10, true, []quantmf.FitOption{quantmf.WithEpochs(8), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
-		{"QMF", lowRank(150, 40), 3, false, []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}},
+		{"NMF by Newton's method", lowRank(330, 700), 10, true,
+			[]quantmf.FitOption{quantmf.WithEpochs(8), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
+		{"QMF", lowRank(150, 40), 3, false,
+			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}},
 		{"QMF with missing and held-out cells", holes, 2, false,
-			[]quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithValidation(.1), quantmf.WithEpochs(3)}},
+			[]quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithValidation(.1),
+				quantmf.WithEpochs(3)}},
 	}
 }
 
@@ -78,8 +81,8 @@ func marshal(t *testing.T, m quantmf.Model) string {
 	return string(data)
 }
 
-// TestBits checks that models by Beam's embedded runner have the same file, byte for byte, as those of one machine: over 1, 2, 3 and 8
-// shards, in pipelines of few rounds and of more rounds than the fit has.
+// TestBits checks that models by Beam's embedded runner have the same file, byte for byte, as those of one
+// machine: over 1, 2, 3 and 8 shards, in pipelines of few rounds and of more rounds than the fit has.
 func TestBits(t *testing.T) {
 	ctx := t.Context()
 	for _, c := range cases() {
@@ -88,7 +91,8 @@ func TestBits(t *testing.T) {
 		plan := quantmf.PlanQMF
 		if c.nmf {
 			plan = quantmf.PlanNMF
-			want, err = quantmf.FitNMF(ctx, c.x, c.rank, append([]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}, c.opts...)...)
+			want, err = quantmf.FitNMF(ctx, c.x, c.rank,
+				append([]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}, c.opts...)...)
 		} else {
 			want, err = quantmf.FitQMF(ctx, c.x, c.rank, append(c.opts, quantmf.WithBatch(c.x.Rows))...)
 		}
@@ -107,12 +111,13 @@ func TestBits(t *testing.T) {
 					t.Fatal(err)
 				}
 				last := quantmf.Round{Number: -1}
-				got, err := Fit(ctx, store, Run{Rounds: 1 + 5*(shards-1), Retries: -1, Progress: func(r quantmf.Round) {
-					if r.Number < last.Number {
-						t.Errorf("round %d is told after %d", r.Number, last.Number)
-					}
-					last = r
-				}})
+				got, err := Fit(ctx, store,
+					Run{Rounds: 1 + 5*(shards-1), Retries: -1, Progress: func(r quantmf.Round) {
+						if r.Number < last.Number {
+							t.Errorf("round %d is told after %d", r.Number, last.Number)
+						}
+						last = r
+					}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -163,7 +168,8 @@ func TestSame(t *testing.T) {
 // TestGoesOn checks that a fit whose driver was stopped continues from the store.
 func TestGoesOn(t *testing.T) {
 	c := cases()[0]
-	want, err := quantmf.FitNMF(t.Context(), c.x, c.rank, append(c.opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
+	want, err := quantmf.FitNMF(t.Context(), c.x, c.rank,
+		append(c.opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,8 +207,8 @@ func TestGoesOn(t *testing.T) {
 	}
 }
 
-// TestFailedStep checks that a step that cannot be made fails the pipeline, that the pipeline is tried again as often as Run says, and
-// that the error names the blob.
+// TestFailedStep checks that a step that cannot be made fails the pipeline, that the pipeline is tried again
+// as often as Run says, and that the error names the blob.
 func TestFailedStep(t *testing.T) {
 	c := cases()[0]
 	folder := t.TempDir()
@@ -238,11 +244,13 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// TestTransform checks that new samples have the same bits as by Transform and Score, for any number of blocks, missing values included.
+// TestTransform checks that new samples have the same bits as by Transform and Score, for any number of
+// blocks, missing values included.
 func TestTransform(t *testing.T) {
 	x := lowRank(60, 50)
 	x.Data[77] = math.NaN()
-	m, err := quantmf.FitQMF(t.Context(), x, 3, quantmf.WithEpochs(2), quantmf.WithMissingValues(), quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))
+	m, err := quantmf.FitQMF(t.Context(), x, 3, quantmf.WithEpochs(2), quantmf.WithMissingValues(),
+		quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +280,8 @@ func TestTransform(t *testing.T) {
 		if err != nil || score != wantScore {
 			t.Errorf("%d blocks: score %v, %v, not %v", blocks, score, err, wantScore)
 		}
-		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"}) // no block is left to place
+		// no block is left to place
+		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"})
 		if err != nil || again.Data[3] != want.Data[3] {
 			t.Errorf("%d blocks, once more: %v", blocks, err)
 		}

@@ -1,8 +1,9 @@
 package beam
 
-// This file compares trials by hidden cells, as [quantmf.HeldOut] does. Each trial is fitted once in each repeat. These fits do not
-// depend on each other, so the graph is fits → GroupByKey → loss. The matrix and the losses are blobs. The name of the matrix is the
-// digest of its bytes, that of a loss the digest of the matrix and the fit.
+// This file compares trials by hidden cells, as [quantmf.HeldOut] does. Each trial is fitted once in each
+// repeat. These fits do not depend on each other, so the graph is fits → GroupByKey → loss. The matrix and
+// the losses are blobs. The name of the matrix is the digest of its bytes, that of a loss the digest of the
+// matrix and the fit.
 
 import (
 	"context"
@@ -30,20 +31,24 @@ type Trial struct {
 	Spec string // an argument of the fit function, such as options
 }
 
-// FitFunc fits x with the options that spec stands for, and then the given ones. It must return the same model in every process.
-type FitFunc func(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error)
+// FitFunc fits x with the options that spec stands for, and then the given ones. It must return the same
+// model in every process.
+type FitFunc func(ctx context.Context, x quantmf.Mat, rank int, spec string,
+	opts ...quantmf.FitOption) (quantmf.Model, error)
 
 var fitFuncs = map[string]FitFunc{}
 
-// RegisterFit gives a function the name by which workers find it. Call it in an init function, in the program of the
-// driver and in that of the workers.
+// RegisterFit gives a function the name by which workers find it. Call it in an init function, in the program
+// of the driver and in that of the workers.
 func RegisterFit(name string, fit FitFunc) { fitFuncs[name] = fit }
 
-// HeldOut fits each trial masks.Repeats times, each time with other cells of x hidden, by the function of that name
-// ([RegisterFit]). It returns for each trial how well its models predict the hidden cells, with the same bits as [quantmf.HeldOut]. One
-// worker of the runner makes each fit. All trials must have the same loss, which is not checked. HeldOut leaves the matrix
-// and the losses in the store, so the same call does not make a fit again.
-func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trials []Trial, masks quantmf.Masks, run Run) ([]quantmf.Prediction, error) {
+// HeldOut fits each trial masks.Repeats times, each time with other cells of x hidden, by the function of
+// that name ([RegisterFit]). It returns for each trial how well its models predict the hidden cells, with the
+// same bits as [quantmf.HeldOut]. One worker of the runner makes each fit. All trials must have the same
+// loss, which is not checked. HeldOut leaves the matrix and the losses in the store, so the same call does
+// not make a fit again.
+func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trials []Trial,
+	masks quantmf.Masks, run Run) ([]quantmf.Prediction, error) {
 	if fitFuncs[fit] == nil {
 		return nil, fmt.Errorf("beam: no function is registered as %q", fit)
 	}
@@ -61,7 +66,8 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	if err != nil {
 		return nil, err
 	}
-	work := heldOut{Store: store.folder, Matrix: matrix, Fit: fit, Share: masks.Share, Seed: masks.Seed, Repeats: masks.Repeats, Trials: trials}
+	work := heldOut{Store: store.folder, Matrix: matrix, Fit: fit, Share: masks.Share, Seed: masks.Seed,
+		Repeats: masks.Repeats, Trials: trials}
 	missing := func() (left []int, err error) {
 		for fit := range len(trials) * masks.Repeats {
 			_, err := work.loss(store, fit)
@@ -87,7 +93,8 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 				failures = 1
 			}
 			if failed == nil {
-				failed = errors.New("beam: the runner says that the pipeline is done, and the store that not all fits are")
+				failed = errors.New("beam: the runner says that the pipeline is done, and the store that " +
+					"not all fits are")
 			}
 			err = run.again(ctx, failures, failed)
 		}
@@ -117,8 +124,8 @@ func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
 	}
 }
 
-// heldOut makes the fits of a bundle side by side, as many at a time as there are processors. Each fit uses one processor. Fit i
-// is that of trial i/Repeats in repeat i%Repeats.
+// heldOut makes the fits of a bundle side by side, as many at a time as there are processors. Each fit uses
+// one processor. Fit i is that of trial i/Repeats in repeat i%Repeats.
 type heldOut struct {
 	Store, Matrix, Fit string
 	Share              float64
@@ -175,19 +182,23 @@ func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int
 		return fmt.Errorf("no function is registered as %q in this worker", f.Fit)
 	}
 	trial := f.Trials[fit/f.Repeats]
-	loss, err := quantmf.HeldOutLoss(ctx, x, func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
-		return of(ctx, x, rank, trial.Spec, opts...)
-	}, quantmf.Trial{Rank: trial.Rank}, quantmf.Masks{Repeats: f.Repeats, Share: f.Share, Seed: f.Seed}, fit%f.Repeats)
+	loss, err := quantmf.HeldOutLoss(ctx, x,
+		func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+			return of(ctx, x, rank, trial.Spec, opts...)
+		}, quantmf.Trial{Rank: trial.Rank}, quantmf.Masks{Repeats: f.Repeats, Share: f.Share, Seed: f.Seed},
+		fit%f.Repeats)
 	if err != nil {
 		return err
 	}
-	return store.Put(f.name(fit), section.Encode(kindLoss, []section.Section{section.Floats("loss", []float64{loss})}))
+	return store.Put(f.name(fit),
+		section.Encode(kindLoss, []section.Section{section.Floats("loss", []float64{loss})}))
 }
 
 // name returns the name of the loss of a fit.
 func (f *heldOut) name(fit int) string {
 	trial := f.Trials[fit/f.Repeats]
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit, math.Float64bits(f.Share), f.Seed, trial.Rank, trial.Spec, fit%f.Repeats))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit, math.Float64bits(f.Share),
+		f.Seed, trial.Rank, trial.Spec, fit%f.Repeats))
 	return "loss-" + hex.EncodeToString(sum[:])
 }
 

@@ -13,27 +13,32 @@ import (
 )
 
 func init() {
-	RegisterFit("test", func(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error) {
+	RegisterFit("test", func(ctx context.Context, x quantmf.Mat, rank int, spec string,
+		opts ...quantmf.FitOption) (quantmf.Model, error) {
 		switch spec {
 		case "nmf":
 			return quantmf.FitNMF(ctx, x, rank, opts...)
 		case "qmf":
-			return quantmf.FitQMF(ctx, x, rank, append(opts, quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(1))...)
+			return quantmf.FitQMF(ctx, x, rank,
+				append(opts, quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF),
+					quantmf.WithShrinkage(1))...)
 		}
 		return nil, errors.New("a fit of no kind")
 	})
 }
 
-// TestHeldOut checks that the losses of hidden cells have the same bits as those of HeldOut on one machine. Losses in the store are not
-// computed again, unless they are damaged.
+// TestHeldOut checks that the losses of hidden cells have the same bits as those of HeldOut on one machine.
+// Losses in the store are not computed again, unless they are damaged.
 func TestHeldOut(t *testing.T) {
 	x := lowRank(40, 30)
 	x.Data[77] = math.NaN()
 	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
 	for _, spec := range []string{"nmf", "qmf"} {
-		want, err := quantmf.HeldOut(t.Context(), x, func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
-			return fitFuncs["test"](ctx, x, rank, spec, opts...)
-		}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks)
+		want, err := quantmf.HeldOut(t.Context(), x,
+			func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+				error) {
+				return fitFuncs["test"](ctx, x, rank, spec, opts...)
+			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +56,8 @@ func TestHeldOut(t *testing.T) {
 			}
 			for i := range want {
 				if got[i].Mean != want[i].Mean || got[i].StdErr != want[i].StdErr {
-					t.Errorf("%s, trial %d: %v ± %v, want %v ± %v", spec, i, got[i].Mean, got[i].StdErr, want[i].Mean, want[i].StdErr)
+					t.Errorf("%s, trial %d: %v ± %v, want %v ± %v", spec, i, got[i].Mean, got[i].StdErr,
+						want[i].Mean, want[i].StdErr)
 				}
 				for r, l := range want[i].Losses {
 					if got[i].Losses[r] != l {
@@ -88,7 +94,8 @@ func TestHeldOut(t *testing.T) {
 		{"test", "nmf", quantmf.Masks{Share: 0.9}, "share"},
 		{"test", "nmf", quantmf.Masks{Repeats: -1}, "repeats"},
 	} {
-		if _, err := HeldOut(t.Context(), store, x, c.fit, []Trial{{2, c.spec}}, c.masks, Run{Retries: -1}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := HeldOut(t.Context(), store, x, c.fit, []Trial{{2, c.spec}}, c.masks,
+			Run{Retries: -1}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v: %v, want %s", c, err, c.says)
 		}
 	}

@@ -5,11 +5,11 @@ package beam
 //
 //	shards, a key each → GroupByKey → step → GroupByKey on one key → reduce → shards of the next.
 //
-// The elements are the numbers of shards, a few bytes each. Rows, state, V and its parts stay in
-// the store, where a step finds them by the numbers of its round and shard. The first GroupByKey
-// lets a runner give shards to different workers; the second is the barrier of the round. There
-// are no side inputs, because not every runner has them for a stage in Go. There is no Combine, because the runner
-// would choose the order of its sums, and with it their bits; reduce adds the parts in a fixed order.
+// The elements are the numbers of shards, a few bytes each. Rows, state, V and its parts stay in the store,
+// where a step finds them by the numbers of its round and shard. The first GroupByKey lets a runner give
+// shards to different workers; the second is the barrier of the round. There are no side inputs, because not
+// every runner has them for a stage in Go. There is no Combine, because the runner would choose the order of
+// its sums, and with it their bits; reduce adds the parts in a fixed order.
 //
 // A runner may repeat a step or a reduction, after a failure or because a worker seemed slow. It
 // then writes the same bytes again.
@@ -115,14 +115,16 @@ type reduce struct {
 	Round, Shards int
 }
 
-func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) bool, emit func(int, int)) error {
+func (f *reduce) ProcessElement(ctx context.Context, _ int, parts func(*int) bool,
+	emit func(int, int)) error {
 	var got []int
 	for shard := 0; parts(&shard); {
 		got = append(got, shard)
 	}
 	slices.Sort(got)
 	if got = slices.Compact(got); len(got) != f.Shards {
-		return fmt.Errorf("round %d: the runner brought the parts of %d shards, not %d", f.Round, len(got), f.Shards)
+		return fmt.Errorf("round %d: the runner brought the parts of %d shards, not %d", f.Round, len(got),
+			f.Shards)
 	}
 	fit, release, err := f.Task.acquire()
 	if err != nil {

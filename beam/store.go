@@ -47,7 +47,8 @@ func OpenStore(ctx context.Context, folder string) (*Store, error) {
 		}
 		folder = filepath.ToSlash(at)
 	} else if strings.ContainsAny(folder, `*?[\`) {
-		return nil, fmt.Errorf("beam: store %s: the name of a bucket or folder may not have any of * ? [ \\", folder)
+		return nil, fmt.Errorf("beam: store %s: the name of a bucket or folder may not have any of * ? [ \\",
+			folder)
 	}
 	files, err := filesystem.New(ctx, folder)
 	if err != nil {
@@ -68,8 +69,8 @@ func (s *Store) fault(name string, err error) error {
 	return fmt.Errorf("beam: store %s: %s: %w", s.folder, name, err)
 }
 
-// absent tells whether err, of reading or removing a blob, means that there is no such blob. File systems other
-// than the local one have errors of their own for that, so their lists of files are asked.
+// absent tells whether err, of reading or removing a blob, means that there is no such blob. File systems
+// other than the local one have errors of their own for that, so their lists of files are asked.
 func (s *Store) absent(name string, err error) bool {
 	if errors.Is(err, fs.ErrNotExist) {
 		return true

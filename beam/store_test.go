@@ -12,8 +12,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestStore checks what the documentation of quantmf.Store requires, on a file system that renames and on one with a
-// scheme.
+// TestStore checks what the documentation of quantmf.Store requires, on a file system that renames and on one
+// with a scheme.
 func TestStore(t *testing.T) {
 	for _, folder := range []string{filepath.Join(t.TempDir(), "a [b]*"), "memfs://bucket/a"} {
 		s, err := OpenStore(t.Context(), folder)
@@ -84,7 +84,8 @@ func TestMatFile(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	for at := range data {
-		for _, bad := range [][]byte{data[:at], append(append(bytes.Clone(data[:at]), data[at]^1), data[at+1:]...)} {
+		for _, bad := range [][]byte{data[:at],
+			append(append(bytes.Clone(data[:at]), data[at]^1), data[at+1:]...)} {
 			if _, err := unmarshalMat(bad); err == nil {
 				t.Errorf("damage at byte %d of %d, %d left, is not seen", at, len(data), len(bad))
 			}

@@ -1,9 +1,10 @@
 package beam
 
 // This file places new samples in blocks. The columns of a matrix are cut into blocks, and each block is
-// placed by itself under a model, by [quantmf.NMF.Transform] or the same method of another model. Blocks do not
-// depend on each other, so the graph is names → GroupByKey → place. Model, blocks and coordinates are blobs. The names
-// of model and blocks are digests of their bytes, those of coordinates digests of these names.
+// placed by itself under a model, by [quantmf.NMF.Transform] or the same method of another model. Blocks do
+// not depend on each other, so the graph is names → GroupByKey → place. Model, blocks and coordinates are
+// blobs. The names of model and blocks are digests of their bytes, those of coordinates digests of these
+// names.
 
 import (
 	"context"
@@ -28,9 +29,11 @@ func init() {
 // The workers of a runner place the columns in the given number of blocks. Transform leaves model, blocks and
 // coordinates in the store, so the same call does not place a block again. Errors: those of
 // m.Transform, in the words of the runner, and one for a number of blocks below 1 or above n'.
-func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (quantmf.Mat, error) {
+func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int,
+	run Run) (quantmf.Mat, error) {
 	if blocks < 1 || blocks > x.Cols {
-		return quantmf.Mat{}, fmt.Errorf("beam: %d blocks of %d columns: must be from 1 to that", blocks, x.Cols)
+		return quantmf.Mat{}, fmt.Errorf("beam: %d blocks of %d columns: must be from 1 to that", blocks,
+			x.Cols)
 	}
 	if err := run.settle(); err != nil {
 		return quantmf.Mat{}, err
@@ -87,7 +90,8 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 			v = quantmf.NewMat(block.Rows, x.Cols)
 		}
 		if want := x.Cols*(b+1)/blocks - from; block.Rows != v.Rows || block.Cols != want {
-			return quantmf.Mat{}, fmt.Errorf("beam: store %s: %s is %d × %d, not %d × %d", store.folder, placed(model, name), block.Rows, block.Cols, v.Rows, want)
+			return quantmf.Mat{}, fmt.Errorf("beam: store %s: %s is %d × %d, not %d × %d", store.folder,
+				placed(model, name), block.Rows, block.Cols, v.Rows, want)
 		}
 		for c := range v.Rows {
 			copy(v.Row(c)[from:], block.Row(c))
@@ -96,10 +100,11 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 	return v, nil
 }
 
-// Score returns the mean divergence of x from the model at the coordinates of Transform, with the same bits as m.Score. m is an NMF
-// or a QMF, the models of fits over shards. The workers of a runner place the columns, which is nearly all of the work. This process
-// computes the divergence. Errors: those of Transform.
-func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64, error) {
+// Score returns the mean divergence of x from the model at the coordinates of Transform, with the same bits
+// as m.Score. m is an NMF or a QMF, the models of fits over shards. The workers of a runner place the
+// columns, which is nearly all of the work. This process computes the divergence. Errors: those of Transform.
+func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64,
+	error) {
 	var at quantmf.Model
 	var v *quantmf.Mat
 	switch m := m.(type) {
@@ -191,7 +196,9 @@ func marshalMat(m quantmf.Mat) []byte {
 	for i := range m.Rows {
 		data = append(data, m.Row(i)...)
 	}
-	return section.Encode(kindMat, []section.Section{section.Words("dims", uint64(m.Rows), uint64(m.Cols)), section.Floats("data", data)})
+	return section.Encode(kindMat,
+		[]section.Section{section.Words("dims", uint64(m.Rows), uint64(m.Cols)),
+			section.Floats("data", data)})
 }
 
 func getMat(store *Store, name string) (quantmf.Mat, error) {
@@ -225,7 +232,8 @@ func unmarshalMat(data []byte) (quantmf.Mat, error) {
 		return quantmf.Mat{}, err
 	}
 	rows, cols, numbers := dims[0], dims[1], f.Payload("data")
-	if count := uint64(len(numbers)) / 8; len(numbers)%8 != 0 || rows == 0 || cols == 0 || count/rows != cols || count%rows != 0 {
+	if count := uint64(len(numbers)) / 8; len(numbers)%8 != 0 || rows == 0 || cols == 0 ||
+		count/rows != cols || count%rows != 0 {
 		return quantmf.Mat{}, f.Fail("dims", "are not those of the numbers")
 	}
 	m := quantmf.NewMat(int(rows), int(cols))

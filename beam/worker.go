@@ -1,7 +1,7 @@
 package beam
 
-// This file holds what a worker process keeps between bundles: its open fits, with the rows of their shards. Rows are the
-// same in every round, and most of what a step reads.
+// This file holds what a worker process keeps between bundles: its open fits, with the rows of their shards.
+// Rows are the same in every round, and most of what a step reads.
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // keptFor is how long a fit is kept after its last bundle.
 const keptFor = 5 * time.Minute
 
-// fitKey identifies a fit of a process, by its store and by the call of Fit. The call is needed because another fit may be planned
-// in the folder of one that was removed.
+// fitKey identifies a fit of a process, by its store and by the call of Fit. The call is needed because
+// another fit may be planned in the folder of one that was removed.
 type fitKey struct{ folder, call string }
 
 // keptFit is a fit that bundles of this process have opened.
@@ -31,7 +31,8 @@ var kept = struct {
 	fits map[fitKey]*keptFit
 }{fits: map[fitKey]*keptFit{}}
 
-// acquire opens a fit, or returns the open one. room is how many bytes of rows may be kept. The caller releases the fit.
+// acquire opens a fit, or returns the open one. room is how many bytes of rows may be kept. The caller
+// releases the fit.
 func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err error) {
 	kept.Lock()
 	defer kept.Unlock()

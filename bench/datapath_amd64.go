@@ -2,8 +2,9 @@
 
 package bench
 
-// These loops measure how much a processor computes in a cycle with registers of 512 bits and of 256 bits. Each makes n turns
-// of twelve instructions; the assembly says which. All but chain need AVX-512, those of 256 bits with its extension VL.
+// These loops measure how much a processor computes in a cycle with registers of 512 bits and of 256 bits.
+// Each makes n turns of twelve instructions; the assembly says which. All but chain need AVX-512, those of
+// 256 bits with its extension VL.
 
 //go:noescape
 func chain(n int)

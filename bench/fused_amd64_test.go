@@ -26,7 +26,8 @@ func fusedProblem(tb testing.TB) (acc, v, x, u []float64) {
 		}
 		return s
 	}
-	return make([]float64, fusedSamples*fusedRank), fill(fusedSamples * fusedRank), fill(fusedSamples), fill(fusedRank)
+	return make([]float64, fusedSamples*fusedRank), fill(fusedSamples * fusedRank), fill(fusedSamples),
+		fill(fusedRank)
 }
 
 // TestFused compares both forms with a loop in Go: the rounded form bit for bit, the fused one within 1e-14.

@@ -15,7 +15,9 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-var toyFolder = flag.String("toy", "", "folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json; without it the tests and benchmarks that read them are skipped")
+var toyFolder = flag.String("toy", "",
+	"folder with toy-std1.tsv.gz, toy-std2.tsv.gz and official.json; without it the tests and benchmarks "+
+		"that read them are skipped")
 
 // toy reads a matrix, its rank, and the loss of QMF that the authors' code has after 1000 epochs.
 func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
@@ -72,7 +74,8 @@ func toy(tb testing.TB, name string) (x quantmf.Mat, k int, loss float64) {
 func BenchmarkToLoss(b *testing.B) {
 	x, k, loss := toy(b, "toy-std1")
 	fit := func(epochs int) float64 {
-		m, err := quantmf.FitQMF(b.Context(), x, k, quantmf.WithEpochs(epochs), quantmf.WithEpsilon(0.01), quantmf.WithLevels(8),
+		m, err := quantmf.FitQMF(b.Context(), x, k, quantmf.WithEpochs(epochs), quantmf.WithEpsilon(0.01),
+			quantmf.WithLevels(8),
 			quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithWorkers(1))
 		if err != nil {
 			b.Fatal(err)

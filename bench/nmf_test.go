@@ -58,7 +58,8 @@ func TestLosses(t *testing.T) {
 	fit := func(epochs int) string {
 		var b strings.Builder
 		begin := worked()
-		_, err := quantmf.FitNMF(context.Background(), x, k, quantmf.WithLoss(quantmf.Beta(beta)), quantmf.WithInit(u, v), quantmf.WithEpochs(epochs),
+		_, err := quantmf.FitNMF(context.Background(), x, k, quantmf.WithLoss(quantmf.Beta(beta)),
+			quantmf.WithInit(u, v), quantmf.WithEpochs(epochs),
 			quantmf.WithWorkers(1), quantmf.WithProgress(func(p quantmf.Progress) error {
 				if p.Phase != quantmf.PhaseEpochs {
 					return nil
@@ -71,8 +72,8 @@ func TestLosses(t *testing.T) {
 		}
 		return b.String()
 	}
-	// The other contenders have made calls in their process before, so their memory has been touched. The same is done here: the
-	// first use of a page of memory takes as long as 30,000 products.
+	// The other contenders have made calls in their process before, so their memory has been touched. The
+	// same is done here: the first use of a page of memory takes as long as 30,000 products.
 	for begin := worked(); worked()-begin < 0.1; {
 		fit(min(epochs, 20))
 	}

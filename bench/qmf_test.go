@@ -2,7 +2,8 @@
 
 package bench
 
-// This file measures the losses of FitQMF on the paper's synthetic problem by seconds of the processor, for qmf.py.
+// This file measures the losses of FitQMF on the paper's synthetic problem by seconds of the processor, for
+// qmf.py.
 
 import (
 	"context"
@@ -21,8 +22,10 @@ import (
 // the published code.
 var ways = map[string][]quantmf.FitOption{
 	"default": {quantmf.WithShrinkage(0)},
-	"paper": {quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned), quantmf.WithSchedule(quantmf.ScheduleConstant),
-		quantmf.WithLearningRate(0.01), quantmf.WithSquash(quantmf.SquashLogistic), quantmf.WithBatch(1 << 30), quantmf.WithPenalty(0.01)},
+	"paper": {quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned),
+		quantmf.WithSchedule(quantmf.ScheduleConstant),
+		quantmf.WithLearningRate(0.01), quantmf.WithSquash(quantmf.SquashLogistic),
+		quantmf.WithBatch(1 << 30), quantmf.WithPenalty(0.01)},
 }
 
 // TestToyLosses fits the matrix QUANTMF_TOY in the way QUANTMF_WAY, with the seed QUANTMF_SEED and
@@ -48,13 +51,15 @@ func TestToyLosses(t *testing.T) {
 		return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 	}
 	fit := func(epochs int) string {
-		opts := append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(8), quantmf.WithWorkers(1), quantmf.WithSeed(seed), quantmf.WithEpochs(epochs)}, way...)
+		opts := append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithLevels(8),
+			quantmf.WithWorkers(1), quantmf.WithSeed(seed), quantmf.WithEpochs(epochs)}, way...)
 		began := processor()
 		m, err := quantmf.FitQMF(context.Background(), x, k, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return fmt.Sprintf("fit %d %.17g %s\n", epochs, processor()-began, strings.Trim(fmt.Sprint(m.History), "[]"))
+		return fmt.Sprintf("fit %d %.17g %s\n", epochs, processor()-began,
+			strings.Trim(fmt.Sprint(m.History), "[]"))
 	}
 	fmt.Printf("published %.17g\n", published)
 	fit(2) // the first call of a process takes longer and is not timed

@@ -16,7 +16,9 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-var rowsFile = flag.String("rows", "", "a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it rows like those of speed.py are drawn")
+var rowsFile = flag.String("rows", "",
+	"a JSON object of named settings, each a list of rows {x, b, q, zt, eps}; without it rows like those "+
+		"of speed.py are drawn")
 
 // problem is a row that is squashed already, with targets on a regular grid.
 type problem struct {
@@ -34,7 +36,8 @@ func problems(tb testing.TB) map[string][]problem {
 			for range 64 {
 				p := problem{Eps: eps}
 				for range 256 {
-					p.X, p.ZT = append(p.X, 1/(1+math.Exp(-math.Pi/math.Sqrt(3)*src.NormFloat64()))), append(p.ZT, src.NormFloat64())
+					p.X, p.ZT = append(p.X, 1/(1+math.Exp(-math.Pi/math.Sqrt(3)*src.NormFloat64()))),
+						append(p.ZT, src.NormFloat64())
 				}
 				for j := range 16 {
 					p.B, p.Q = append(p.B, math.Exp(0.5*src.NormFloat64())), append(p.Q, float64(j))
@@ -65,7 +68,8 @@ func BenchmarkCold(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for i := range b.N {
 				p := &rows[i%len(rows)]
-				t, err := quantmf.Solve(p.X, quantmf.WithEpsilon(p.Eps), quantmf.WithTargetWeights(p.B), quantmf.WithSquash(quantmf.SquashNone))
+				t, err := quantmf.Solve(p.X, quantmf.WithEpsilon(p.Eps), quantmf.WithTargetWeights(p.B),
+					quantmf.WithSquash(quantmf.SquashNone))
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -2,7 +2,8 @@
 
 package bench
 
-// This file fits a QMF to sparse counts whose matrix in full would be too large for memory, for docs/scale.md.
+// This file fits a QMF to sparse counts whose matrix in full would be too large for memory, for
+// docs/scale.md.
 
 import (
 	"context"
@@ -32,10 +33,10 @@ func worked(t *testing.T) float64 {
 	return float64(r.Utime.Nano()+r.Stime.Nano()) / 1e9
 }
 
-// TestScale fits a QMF with k = 10 and 8 levels in two epochs to a matrix of counts of the size QUANTMF_SCALE (such as
-// 20000x100000), a twentieth of which is not zero. It starts by default, and with QUANTMF_SCALE_START=given from given
-// factors and without a choice of shrinkage. It prints the time of the start and of each epoch, by the clock and by the
-// processors, and the most memory that the process had.
+// TestScale fits a QMF with k = 10 and 8 levels in two epochs to a matrix of counts of the size QUANTMF_SCALE
+// (such as 20000x100000), a twentieth of which is not zero. It starts by default, and with
+// QUANTMF_SCALE_START=given from given factors and without a choice of shrinkage. It prints the time of the
+// start and of each epoch, by the clock and by the processors, and the most memory that the process had.
 func TestScale(t *testing.T) {
 	var d, n int
 	if _, err := fmt.Sscanf(os.Getenv("QUANTMF_SCALE"), "%dx%d", &d, &n); err != nil {
@@ -59,15 +60,18 @@ func TestScale(t *testing.T) {
 		}
 		options = append(options, quantmf.WithInit(u, v), quantmf.WithShrinkage(0))
 	}
-	_, err = quantmf.FitQMF(context.Background(), x, 10, append(options, quantmf.WithProgress(func(p quantmf.Progress) error {
-		if p.Phase != phase || p.Phase == quantmf.PhaseEpochs && p.Epoch > epoch {
-			now := worked(t)
-			fmt.Printf("%v %d: %.1f s by the clock since the start; %.1f s of processors since the line before, %.2f ns a cell\n",
-				p.Phase, p.Epoch, time.Since(began).Seconds(), now-last, (now-last)/float64(d)/float64(n)*1e9)
-			phase, epoch, last = p.Phase, p.Epoch, now
-		}
-		return nil
-	}))...)
+	_, err = quantmf.FitQMF(context.Background(), x, 10,
+		append(options, quantmf.WithProgress(func(p quantmf.Progress) error {
+			if p.Phase != phase || p.Phase == quantmf.PhaseEpochs && p.Epoch > epoch {
+				now := worked(t)
+				fmt.Printf("%v %d: %.1f s by the clock since the start; %.1f s of processors since the line "+
+					"before, %.2f ns a cell\n",
+					p.Phase, p.Epoch, time.Since(began).Seconds(), now-last,
+					(now-last)/float64(d)/float64(n)*1e9)
+				phase, epoch, last = p.Phase, p.Epoch, now
+			}
+			return nil
+		}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

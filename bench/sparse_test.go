@@ -17,10 +17,11 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestSparse reads a problem from the file QUANTMF_SPARSE: d, n, k, the number of cells that are not 0, the starts of
-// rows, the columns, the values, u and v. Columns are integers of 32 bits, all other numbers doubles. QUANTMF_HOLDER names the
-// matrix that is fitted, in QUANTMF_EPOCHS epochs of QUANTMF_UPDATES. The test writes a line for each epoch, with the seconds that
-// the processor has worked since the epoch before and the loss. Last it writes the most memory that the process had, in MB.
+// TestSparse reads a problem from the file QUANTMF_SPARSE: d, n, k, the number of cells that are not 0, the
+// starts of rows, the columns, the values, u and v. Columns are integers of 32 bits, all other numbers
+// doubles. QUANTMF_HOLDER names the matrix that is fitted, in QUANTMF_EPOCHS epochs of QUANTMF_UPDATES. The
+// test writes a line for each epoch, with the seconds that the processor has worked since the epoch before
+// and the loss. Last it writes the most memory that the process had, in MB.
 //
 //	sparse  the matrix in sparse rows
 //	dense   the first quarter of its rows, in full
@@ -89,7 +90,8 @@ func TestSparse(t *testing.T) {
 		updates = quantmf.UpdatesNewton
 	}
 	last := worked(t)
-	_, err = quantmf.FitNMF(context.Background(), x, k, quantmf.WithInit(u, v), quantmf.WithEpochs(epochs), quantmf.WithUpdates(updates),
+	_, err = quantmf.FitNMF(context.Background(), x, k, quantmf.WithInit(u, v), quantmf.WithEpochs(epochs),
+		quantmf.WithUpdates(updates),
 		quantmf.WithWorkers(1), quantmf.WithProgress(func(p quantmf.Progress) error {
 			if p.Phase == quantmf.PhaseEpochs {
 				now := worked(t)

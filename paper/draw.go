@@ -21,7 +21,8 @@ type drawn struct {
 // q = cumsum(exp(gap N)) at n levels. Where noise is above 0, it adds max(noise N, 0) to X.
 func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
 	r := rand.New(rand.NewPCG(seed, 160))
-	p := drawn{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n), quantmf.NewMat(d, n)}
+	p := drawn{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n),
+		quantmf.NewMat(d, n)}
 	for i := range p.U.Data {
 		// Knuth's method counts the uniform factors whose product stays above exp(-2).
 		for product := r.Float64(); product > math.Exp(-2); product *= r.Float64() {
@@ -80,8 +81,10 @@ func correlation(a, b []float64) float64 {
 
 // recovery says how much of the truth a fit has found.
 type recovery struct {
-	Quantile      float64 // mean over rows: correlation of the fitted row's quantile function with the true one
-	QuantileError float64 // mean over rows: root mean square of their difference, over the deviation of the true one
+	// mean over rows: correlation of the fitted row's quantile function with the true one
+	Quantile float64
+	// mean over rows: root mean square of their difference, over the deviation of the true one
+	QuantileError float64
 	Order         float64 // mean over rows: rank correlation of UV with U*V*
 	Components    float64 // mean correlation of the rows of V with those of V*, best matched
 }

@@ -50,51 +50,54 @@ type scaling struct {
 }
 
 // tfidf scales by log(1+count) (1 + log((1+n)/(1+documents with the term))).
-var tfidf = scaling{"tf-idf: log(1+count) × (1 + log of the inverse share of documents)", func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
-	weight := make([]float64, x.Rows)
-	y := x.Clone()
-	for i := range x.Rows {
-		n, has := 1.0, 1.0
-		for _, v := range x.Row(i) {
-			if v == v {
-				n++
-				if v > 0 {
-					has++
+var tfidf = scaling{"tf-idf: log(1+count) × (1 + log of the inverse share of documents)",
+	func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
+		weight := make([]float64, x.Rows)
+		y := x.Clone()
+		for i := range x.Rows {
+			n, has := 1.0, 1.0
+			for _, v := range x.Row(i) {
+				if v == v {
+					n++
+					if v > 0 {
+						has++
+					}
 				}
 			}
+			weight[i] = 1 + math.Log(n/has)
+			for j, v := range x.Row(i) {
+				y.Set(i, j, math.Log1p(v)*weight[i])
+			}
 		}
-		weight[i] = 1 + math.Log(n/has)
-		for j, v := range x.Row(i) {
-			y.Set(i, j, math.Log1p(v)*weight[i])
-		}
-	}
-	return y, func(i, _ int, v float64) float64 { return math.Expm1(v / weight[i]) }
-}}
+		return y, func(i, _ int, v float64) float64 { return math.Expm1(v / weight[i]) }
+	}}
 
 // depth scales by log(1+count), after each cell's counts are scaled to the median total of all cells.
-var depth = scaling{"log(1 + counts by the total of the cell)", func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
-	total := columnMeans(x)
-	m := median(total)
-	y := x.Clone()
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			y.Set(i, j, math.Log1p(v*m/total[j]))
+var depth = scaling{"log(1 + counts by the total of the cell)",
+	func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
+		total := columnMeans(x)
+		m := median(total)
+		y := x.Clone()
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				y.Set(i, j, math.Log1p(v*m/total[j]))
+			}
 		}
-	}
-	return y, func(_, j int, v float64) float64 { return math.Expm1(v) * total[j] / m }
-}}
+		return y, func(_, j int, v float64) float64 { return math.Expm1(v) * total[j] / m }
+	}}
 
 // brightness divides each picture by its mean.
-var brightness = scaling{"each picture by its mean", func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
-	total := columnMeans(x)
-	y := x.Clone()
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			y.Set(i, j, v/total[j])
+var brightness = scaling{"each picture by its mean",
+	func(x quantmf.Mat) (quantmf.Mat, func(int, int, float64) float64) {
+		total := columnMeans(x)
+		y := x.Clone()
+		for i := range x.Rows {
+			for j, v := range x.Row(i) {
+				y.Set(i, j, v/total[j])
+			}
 		}
-	}
-	return y, func(_, j int, v float64) float64 { return v * total[j] }
-}}
+		return y, func(_, j int, v float64) float64 { return v * total[j] }
+	}}
 
 // columnMeans returns the means of columns over the cells that are not NaN.
 func columnMeans(x quantmf.Mat) []float64 {
@@ -130,7 +133,8 @@ func fields(s *session) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		one := field{Set: strings.Split(f.set, "/")[0], Kind: f.kind, Scaling: f.by.name, Rank: f.rank, Features: t.X.Rows, Samples: t.X.Cols,
+		one := field{Set: strings.Split(f.set, "/")[0], Kind: f.kind, Scaling: f.by.name, Rank: f.rank,
+			Features: t.X.Rows, Samples: t.X.Cols,
 			Terms: map[string][][]string{}, Faces: map[string][][]int{}}
 		names := []string{"NMF of the raw matrix", "NMF after scaling by hand", "QMF"}
 		for _, name := range names {
@@ -138,15 +142,16 @@ func fields(s *session) (any, error) {
 			type losses struct{ Hidden, Seen float64 }
 			at := make([]losses, r.Masks)
 			err := s.each(r.Masks, func(i int) (err error) {
-				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1), func() (o losses, err error) {
-					holes := cells.Hide(t.X, uint64(i+1))
-					fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
-					if err != nil {
-						return o, err
-					}
-					o.Hidden, o.Seen = cells.Divergences(t.X, holes, fit, leastShare*average(t.X.Data))
-					return o, nil
-				})
+				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1),
+					func() (o losses, err error) {
+						holes := cells.Hide(t.X, uint64(i+1))
+						fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
+						if err != nil {
+							return o, err
+						}
+						o.Hidden, o.Seen = cells.Divergences(t.X, holes, fit, leastShare*average(t.X.Data))
+						return o, nil
+					})
 				return err
 			})
 			if err != nil {
@@ -190,7 +195,8 @@ func fields(s *session) (any, error) {
 // fieldFit fits in one of the three ways and returns the fit on the scale of x. A fit of a
 // scaled matrix is brought back. A nonlinear scaling does not keep means, so each row is then multiplied
 // by a factor that gives it the sum of x over the visible cells, which minimises the loss.
-func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing bool) (quantmf.Mat, quantmf.Model, error) {
+func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing bool) (quantmf.Mat,
+	quantmf.Model, error) {
 	opts := []quantmf.FitOption{quantmf.WithWorkers(1)}
 	if missing {
 		opts = append(opts, quantmf.WithMissingValues())
@@ -289,7 +295,8 @@ func montage(name string, rows [][][]int) error {
 		for c, face := range row {
 			for y := range high * zoom {
 				for x := range wide * zoom {
-					img.SetGray(gap+c*(wide*zoom+gap)+x, gap+r*(high*zoom+gap)+y, color.Gray{uint8(face[y/zoom*wide+x/zoom])})
+					img.SetGray(gap+c*(wide*zoom+gap)+x, gap+r*(high*zoom+gap)+y,
+						color.Gray{uint8(face[y/zoom*wide+x/zoom])})
 				}
 			}
 		}
@@ -314,13 +321,16 @@ func fieldsPage(w *writer) error {
 	}
 	res := r.Result
 	w.made(r.Header, fmt.Sprintf("%d masks of a tenth of the cells", res.Masks))
-	w.p("Losses on the scale of the raw matrix, mean over masks (range). A fit of a matrix that was scaled by hand is brought back, and each of its rows multiplied so that its sum over visible")
+	w.p("Losses on the scale of the raw matrix, mean over masks (range). A fit of a matrix that was scaled " +
+		"by hand is brought back, and each of its rows multiplied so that its sum over visible")
 	w.p("cells is that of the data. NMF: 200 multiplicative updates; QMF: defaults.\n")
 	rows := [][]string{{"set", "scaling by hand", "model", "hidden cells", "fitted cells"}}
 	for _, f := range res.Fields {
 		for _, l := range f.Losses {
-			rows = append(rows, []string{fmt.Sprintf("%s: %s, %d × %d, k = %d", f.Set, f.Kind, f.Features, f.Samples, f.Rank), f.Scaling, l.Name,
-				fmt.Sprintf("%.4g (%.4g–%.4g)", average(l.Hidden), slices.Min(l.Hidden), slices.Max(l.Hidden)), fmt.Sprintf("%.4g", average(l.Seen))})
+			rows = append(rows, []string{fmt.Sprintf("%s: %s, %d × %d, k = %d", f.Set, f.Kind, f.Features,
+				f.Samples, f.Rank), f.Scaling, l.Name,
+				fmt.Sprintf("%.4g (%.4g–%.4g)", average(l.Hidden), slices.Min(l.Hidden),
+					slices.Max(l.Hidden)), fmt.Sprintf("%.4g", average(l.Seen))})
 		}
 	}
 	w.table(rows)
@@ -336,8 +346,11 @@ func fieldsPage(w *writer) error {
 		for i, v := range order[0].Hidden {
 			always = always && v < order[1].Hidden[i]
 		}
-		w.p("- %s: %s has the least loss of unseen cells (%.4g), then %s (%.4g) and %s (%.4g); %s.", f.Kind, order[0].Name, average(order[0].Hidden), order[1].Name, average(order[1].Hidden), order[2].Name, average(order[2].Hidden),
-			verdict(always, "the first is ahead of the second under every mask", "the first two change places from mask to mask"))
+		w.p("- %s: %s has the least loss of unseen cells (%.4g), then %s (%.4g) and %s (%.4g); %s.", f.Kind,
+			order[0].Name, average(order[0].Hidden), order[1].Name, average(order[1].Hidden), order[2].Name,
+			average(order[2].Hidden),
+			verdict(always, "the first is ahead of the second under every mask",
+				"the first two change places from mask to mask"))
 	}
 	w.p("")
 	for _, f := range res.Fields {
@@ -359,13 +372,16 @@ func fieldsPage(w *writer) error {
 			w.table(rows)
 		}
 		if len(f.Faces) > 0 {
-			err := w.picture("faces", "Components of faces. From above: NMF of the raw matrix, NMF after scaling by hand (columns of U), QMF (share of the component in each pixel: rows of its U have no common scale). White is large.", func() error {
-				var rows [][][]int
-				for _, l := range f.Losses {
-					rows = append(rows, f.Faces[l.Name])
-				}
-				return montage("faces", rows)
-			})
+			err := w.picture("faces",
+				"Components of faces. From above: NMF of the raw matrix, NMF after scaling by hand "+
+					"(columns of U), QMF (share of the component in each pixel: rows of its U have no "+
+					"common scale). White is large.", func() error {
+					var rows [][][]int
+					for _, l := range f.Losses {
+						rows = append(rows, f.Faces[l.Name])
+					}
+					return montage("faces", rows)
+				})
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,8 @@ var (
 )
 
 // dashes of lines: whole, long, short, dotted.
-var dashes = [][]vg.Length{nil, {vg.Points(7), vg.Points(3)}, {vg.Points(3), vg.Points(2)}, {vg.Points(1), vg.Points(2)}}
+var dashes = [][]vg.Length{nil, {vg.Points(7), vg.Points(3)}, {vg.Points(3), vg.Points(2)},
+	{vg.Points(1), vg.Points(2)}}
 
 // line is a curve of a chart. Low and high, where given, are the edges of its band.
 type line struct {
@@ -108,7 +109,8 @@ func (c *chart) plot() (*plot.Plot, error) {
 		p.Legend.YOffs = vg.Points(-4)
 	}
 	inside := func(x, y float64) bool {
-		return !math.IsNaN(x) && !math.IsNaN(y) && !math.IsInf(y, 0) && !(c.logX && x <= 0) && !(c.logY && y <= 0)
+		return !math.IsNaN(x) && !math.IsNaN(y) && !math.IsInf(y, 0) && !(c.logX && x <= 0) &&
+			!(c.logY && y <= 0)
 	}
 	for _, l := range c.lines {
 		if l.low != nil {
@@ -163,7 +165,8 @@ func (c *chart) plot() (*plot.Plot, error) {
 				return nil, err
 			}
 			marks.Color, marks.Radius = l.color, vg.Points(2.6)
-			marks.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.CrossGlyph{}}[l.dash]
+			marks.Shape = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{},
+				draw.CrossGlyph{}}[l.dash]
 			p.Add(marks)
 			thumbs = append(thumbs, marks)
 		}
@@ -249,7 +252,8 @@ func figure(name string, width, height float64, rows ...[]*chart) error {
 		plots = append(plots, some)
 	}
 	cols := len(plots[0])
-	image := vgimg.NewWith(vgimg.UseWH(vg.Length(width*float64(cols))*vg.Centimeter, vg.Length(height*float64(len(rows)))*vg.Centimeter), vgimg.UseDPI(140))
+	image := vgimg.NewWith(vgimg.UseWH(vg.Length(width*float64(cols))*vg.Centimeter,
+		vg.Length(height*float64(len(rows)))*vg.Centimeter), vgimg.UseDPI(140))
 	canvas := draw.New(image)
 	tiles := draw.Tiles{Rows: len(rows), Cols: cols, PadX: vg.Points(10), PadY: vg.Points(8),
 		PadTop: vg.Points(4), PadBottom: vg.Points(4), PadLeft: vg.Points(4), PadRight: vg.Points(10)}

@@ -52,10 +52,12 @@ func paperQMFQ(levels int, p quantmf.Projection) []quantmf.FitOption {
 }
 
 // fit fits x on one core and returns the model, its factors and its course.
-func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *quantmf.Factorisation, t trace, err error) {
+func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *quantmf.Factorisation, t trace,
+	err error) {
 	began := time.Now()
 	seconds := make([]float64, w.Epochs+1)
-	opts := append(slices.Clone(w.Opts), quantmf.WithSeed(seed), quantmf.WithWorkers(1), quantmf.WithEpochs(w.Epochs),
+	opts := append(slices.Clone(w.Opts), quantmf.WithSeed(seed), quantmf.WithWorkers(1),
+		quantmf.WithEpochs(w.Epochs),
 		quantmf.WithProgress(func(p quantmf.Progress) error {
 			if p.Phase == quantmf.PhaseEpochs && p.Epoch < len(seconds) {
 				seconds[p.Epoch] = time.Since(began).Seconds()

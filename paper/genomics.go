@@ -52,14 +52,16 @@ func genomicsWays(s *session) []way {
 		return append(qmfOf(levels, 64, rate), quantmf.WithPenalty(0.001))
 	}
 	return []way{
-		{"NMF", quantmf.MethodNMF, epochs, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
+		{"NMF", quantmf.MethodNMF, epochs,
+			[]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
 		{"NMF, Newton", quantmf.MethodNMF, pick(s, 200, 50), nil},
 		{slow16, quantmf.MethodQMF, epochs, batch(16, 0.001)},
 		{rate16, quantmf.MethodQMF, epochs, batch(16, 0.01)},
 		{rate8, quantmf.MethodQMF, epochs, batch(8, 0.01)},
 		{closely, quantmf.MethodQMF, pick(s, 100, 50), []quantmf.FitOption{quantmf.WithShrinkage(0)}},
 		{atDefaults, quantmf.MethodQMF, defaultEpochs, nil},
-		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20), []quantmf.FitOption{quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.KLUpdates(20))}},
+		{qmfqKL, quantmf.MethodQMFQ, pick(s, 100, 20),
+			[]quantmf.FitOption{quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.KLUpdates(20))}},
 	}
 }
 
@@ -76,7 +78,8 @@ func genomics(s *session) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := cancerFit{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows, Samples: x.Cols}
+		c := cancerFit{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows,
+			Samples: x.Cols}
 		traces := make([]trace, len(ways)*r.Seeds)
 		err = s.each(len(traces), func(i int) (err error) {
 			w, seed := ways[i/r.Seeds], uint64(i%r.Seeds+1)
@@ -110,21 +113,25 @@ func unseen(s *session, name string, x quantmf.Mat, ranks []int, masks int) ([]h
 	type predicted struct{ NMF, Newton, QMF []quantmf.Prediction }
 	out := []hidden{{Name: "NMF, best number of updates"}, {Name: "NMF, Newton"}, {Name: "QMF"}}
 	for _, k := range ranks {
-		p, err := cached(s, fmt.Sprintf("%s, hidden cells, rank %d, %d masks", name, k, masks), func() (p predicted, err error) {
-			m := quantmf.Masks{Repeats: masks, Seed: 1}
-			var trials []quantmf.Trial
-			for _, epochs := range []int{20, 50, 100, 200, 500} {
-				trials = append(trials, quantmf.Trial{Rank: k, Options: []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs)}})
-			}
-			if p.NMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, trials, m); err != nil {
+		p, err := cached(s, fmt.Sprintf("%s, hidden cells, rank %d, %d masks", name, k, masks),
+			func() (p predicted, err error) {
+				m := quantmf.Masks{Repeats: masks, Seed: 1}
+				var trials []quantmf.Trial
+				for _, epochs := range []int{20, 50, 100, 200, 500} {
+					trials = append(trials, quantmf.Trial{Rank: k,
+						Options: []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+							quantmf.WithEpochs(epochs)}})
+				}
+				if p.NMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, trials, m); err != nil {
+					return p, err
+				}
+				if p.Newton, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, []quantmf.Trial{{Rank: k}},
+					m); err != nil {
+					return p, err
+				}
+				p.QMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitQMF, []quantmf.Trial{{Rank: k}}, m)
 				return p, err
-			}
-			if p.Newton, err = quantmf.HeldOut(s.ctx, x, quantmf.FitNMF, []quantmf.Trial{{Rank: k}}, m); err != nil {
-				return p, err
-			}
-			p.QMF, err = quantmf.HeldOut(s.ctx, x, quantmf.FitQMF, []quantmf.Trial{{Rank: k}}, m)
-			return p, err
-		})
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +143,8 @@ func unseen(s *session, name string, x quantmf.Mat, ranks []int, masks int) ([]h
 		})
 		for i, at := range []quantmf.Prediction{best, p.Newton[0], p.QMF[0]} {
 			out[i].Rank = append(out[i].Rank, k)
-			out[i].Mean, out[i].StdErr = append(out[i].Mean, sig(at.Mean, 4)), append(out[i].StdErr, sig(at.StdErr, 2))
+			out[i].Mean, out[i].StdErr = append(out[i].Mean, sig(at.Mean, 4)),
+				append(out[i].StdErr, sig(at.StdErr, 2))
 			out[i].Losses = append(out[i].Losses, sigs(at.Losses, 4))
 		}
 	}
@@ -163,17 +171,22 @@ func genomicsPage(w *writer) error {
 	}
 	res := r.Result
 	w.made(r.Header, fmt.Sprintf("seeds: %d, masks: %d, each of a tenth of the cells", res.Seeds, res.Masks))
-	w.p("Public, smaller versions of the paper's cancers: expression and miRNA as logarithms, methylation as log2(1+x), of each the 6,000 features of largest deviation at most;")
-	w.p("rank 10. \"Paper's settings\" have batches of 64 and a penalty of 0.001; the paper's text has the rate 0.001. Its published factors leave miRNA without a logarithm, in reads per million,")
+	w.p("Public, smaller versions of the paper's cancers: expression and miRNA as logarithms, methylation " +
+		"as log2(1+x), of each the 6,000 features of largest deviation at most;")
+	w.p("rank 10. \"Paper's settings\" have batches of 64 and a penalty of 0.001; the paper's text has the " +
+		"rate 0.001. Its published factors leave miRNA without a logarithm, in reads per million,")
 	w.p("which then carry nearly all of the loss; here it has one.\n")
-	looks := map[string]line{"NMF": {color: black, dash: 3}, slow16: {color: orange, dash: 2}, rate16: {color: sky, dash: 1}, closely: {color: blue}, qmfqKL: {color: vermillion}}
-	for _, by := range []struct{ name, axis string }{{"epochs", epochAxis}, {"seconds", "seconds on one core"}} {
+	looks := map[string]line{"NMF": {color: black, dash: 3}, slow16: {color: orange, dash: 2},
+		rate16: {color: sky, dash: 1}, closely: {color: blue}, qmfqKL: {color: vermillion}}
+	for _, by := range []struct{ name, axis string }{{"epochs", epochAxis},
+		{"seconds", "seconds on one core"}} {
 		err = w.picture("genomics-"+by.name, "Loss against "+by.name+" on six cancers.", func() error {
 			var rows [][]*chart
 			for part := range slices.Chunk(res.Cancers, 3) {
 				var row []*chart
 				for _, c := range part {
-					p := &chart{title: fmt.Sprintf("%s, %d × %d", c.Set, c.Features, c.Samples), x: by.axis, y: "loss (KL per entry)", logX: true, logY: true}
+					p := &chart{title: fmt.Sprintf("%s, %d × %d", c.Set, c.Features, c.Samples), x: by.axis,
+						y: "loss (KL per entry)", logX: true, logY: true}
 					for _, name := range []string{"NMF", slow16, rate16, closely, qmfqKL} {
 						b, has := find(c.Bands, name)
 						if !has {
@@ -252,13 +265,23 @@ func genomicsPage(w *writer) error {
 		}
 		return fmt.Sprintf(" and in %d after %d", below(name, end), end)
 	}
-	w.claim("On cancers QMF is below NMF after about 100 iterations", "At equal epochs, in %d of %d sets after %d%s at the paper's rate of 0.001, in %d%s at 0.01; our steps without shrinkage are below NMF's end after %d epochs in %d. [Genomics](#genomics)",
-		below(slow16, about), n, about, later(slow16), below(rate16, about), later(rate16), longest, early(closely, longest))
-	w.p("- *The loss of QMF is below NMF's after about 100 iterations*: at equal epochs, below in %d of %d sets after %d%s with the paper's settings and its rate of 0.001, in %d%s with a rate of 0.01.", below(slow16, about), n, about, later(slow16), below(rate16, about), later(rate16))
-	w.p("  Of our steps, without shrinkage after %d epochs NMF's loss after %d is above in %d sets%s.", longest, end, early(closely, longest), verdict(usual, fmt.Sprintf(", at the defaults, after %d, in %d", defaultEpochs, early(atDefaults, defaultEpochs)), ""))
-	w.p("- *m = 8 and 16 make no important difference*: within 5 %% of each other in %d of %d sets.\n", same, n)
+	w.claim("On cancers QMF is below NMF after about 100 iterations",
+		"At equal epochs, in %d of %d sets after %d%s at the paper's rate of 0.001, in %d%s at 0.01; our "+
+			"steps without shrinkage are below NMF's end after %d epochs in %d. [Genomics](#genomics)",
+		below(slow16, about), n, about, later(slow16), below(rate16, about), later(rate16), longest,
+		early(closely, longest))
+	w.p("- *The loss of QMF is below NMF's after about 100 iterations*: at equal epochs, below in %d of %d "+
+		"sets after %d%s with the paper's settings and its rate of 0.001, in %d%s with a rate of 0.01.",
+		below(slow16, about), n, about, later(slow16), below(rate16, about), later(rate16))
+	w.p("  Of our steps, without shrinkage after %d epochs NMF's loss after %d is above in %d sets%s.",
+		longest, end, early(closely, longest),
+		verdict(usual, fmt.Sprintf(", at the defaults, after %d, in %d", defaultEpochs,
+			early(atDefaults, defaultEpochs)), ""))
+	w.p("- *m = 8 and 16 make no important difference*: within 5 %% of each other in %d of %d sets.\n", same,
+		n)
 
-	w.p("**Unseen cells**, which the paper does not look at: mean loss of hidden cells ± standard error over masks. NMF is stopped at the best of 20 to 500 updates as judged by the")
+	w.p("**Unseen cells**, which the paper does not look at: mean loss of hidden cells ± standard error " +
+		"over masks. NMF is stopped at the best of 20 to 500 updates as judged by the")
 	w.p("hidden cells themselves; QMF has its defaults, without such help.\n")
 	head = []string{"set", "model"}
 	for _, k := range res.Cancers[0].Hidden[0].Rank {
@@ -290,7 +313,11 @@ func genomicsPage(w *writer) error {
 		}
 	}
 	w.table(rows)
-	w.claim("(no claim: the paper does not look at unseen cells)", "Each at its best rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d under each of %d masks. [Genomics](#genomics)", better, n, clear, res.Masks)
-	w.p("Each at its best rank, and NMF by its better updates, QMF predicts unseen cells better in %d of %d sets, in %d of them under each of %d masks. A lower loss on the cells that were fitted does not by itself mean that.\n", better, n, clear, res.Masks)
+	w.claim("(no claim: the paper does not look at unseen cells)",
+		"Each at its best rank, QMF predicts unseen cells better than NMF in %d of %d sets, in %d under "+
+			"each of %d masks. [Genomics](#genomics)", better, n, clear, res.Masks)
+	w.p("Each at its best rank, and NMF by its better updates, QMF predicts unseen cells better in %d of "+
+		"%d sets, in %d of them under each of %d masks. A lower loss on the cells that were fitted does "+
+		"not by itself mean that.\n", better, n, clear, res.Masks)
 	return nil
 }

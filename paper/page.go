@@ -58,7 +58,8 @@ func (w *writer) table(rows [][]string) {
 
 // made writes the line that says how the numbers of a section were made.
 func (w *writer) made(h header, detail string) {
-	w.p("*%s setting (%s), made at %s on %s, %s, in %.3g minutes.*\n", strings.ToUpper(h.Setting[:1])+h.Setting[1:], detail, h.Version, h.Date, h.Machine, h.Minutes)
+	w.p("*%s setting (%s), made at %s on %s, %s, in %.3g minutes.*\n",
+		strings.ToUpper(h.Setting[:1])+h.Setting[1:], detail, h.Version, h.Date, h.Machine, h.Minutes)
 }
 
 // verdict returns yes or no.
@@ -124,7 +125,8 @@ func duration() (string, error) {
 		for _, w := range ways {
 			if b, has := find(bands, w.Name); has {
 				last := len(b.Epoch) - 1
-				seconds += (b.Second[0] + (b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats)
+				seconds += (b.Second[0] +
+					(b.Second[last]-b.Second[0])*float64(w.Epochs)/float64(b.Epoch[last])) * float64(repeats)
 			}
 		}
 		return seconds
@@ -136,7 +138,8 @@ func duration() (string, error) {
 	toys, has, err := read[toyResult]("toy")
 	ratio := 0.0
 	for _, p := range toys.Result.Problems {
-		ratio += work(p.Bands, toyWays(full), toySeeds(full)) / work(p.Bands, toyWays(quick), toySeeds(quick)) / float64(len(toys.Result.Problems))
+		ratio += work(p.Bands, toyWays(full), toySeeds(full)) / work(p.Bands, toyWays(quick),
+			toySeeds(quick)) / float64(len(toys.Result.Problems))
 	}
 	if err = add("toy", toys.Header, has, ratio*toys.Header.Minutes, err); err != nil {
 		return "", err
@@ -146,31 +149,39 @@ func duration() (string, error) {
 		return "", err
 	}
 	l, has, err := read[largerResult]("larger")
-	ratio = work(l.Result.Bands, largerWays(full), largerRepeats(full)) / work(l.Result.Bands, largerWays(quick), largerRepeats(quick))
+	ratio = work(l.Result.Bands, largerWays(full), largerRepeats(full)) / work(l.Result.Bands,
+		largerWays(quick), largerRepeats(quick))
 	if err = add("larger", l.Header, has, ratio*l.Header.Minutes, err); err != nil {
 		return "", err
 	}
 	gen, has, err := read[genomicsResult]("genomics")
 	made, would := 0.0, 0.0
 	for _, c := range gen.Result.Cancers {
-		made, would = made+work(c.Bands, genomicsWays(quick), genomicsSeeds(quick)), would+work(c.Bands, genomicsWays(full), genomicsSeeds(full))
+		made, would = made+work(c.Bands, genomicsWays(quick), genomicsSeeds(quick)), would+
+			work(c.Bands, genomicsWays(full), genomicsSeeds(full))
 	}
 	sum := func(v []int) float64 { return average(v) * float64(len(v)) }
-	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick)) // the time grows with ranks and masks
-	if err = add("genomics", gen.Header, has, (gen.Header.Minutes-gen.Result.HiddenMinutes)*would/made+gen.Result.HiddenMinutes*hidden, err); err != nil {
+	// the time grows with ranks and masks
+	hidden := sum(genomicsRanks(full)) / sum(genomicsRanks(quick)) * float64(genomicsMasks(full)) / float64(genomicsMasks(quick))
+	if err = add("genomics", gen.Header, has,
+		(gen.Header.Minutes-gen.Result.HiddenMinutes)*would/made+gen.Result.HiddenMinutes*hidden,
+		err); err != nil {
 		return "", err
 	}
 	s, has, err := read[survivalResult]("survival")
-	if err = add("survival", s.Header, has, s.Header.Minutes*float64(survivalSeeds(full))/float64(max(1, s.Result.Seeds)), err); err != nil {
+	if err = add("survival", s.Header, has,
+		s.Header.Minutes*float64(survivalSeeds(full))/float64(max(1, s.Result.Seeds)), err); err != nil {
 		return "", err
 	}
 	f, has, err := read[fieldsResult]("fields")
-	if err = add("fields", f.Header, has, f.Header.Minutes*float64(fieldsMasks(full))/float64(max(1, f.Result.Masks)), err); err != nil {
+	if err = add("fields", f.Header, has,
+		f.Header.Minutes*float64(fieldsMasks(full))/float64(max(1, f.Result.Masks)), err); err != nil {
 		return "", err
 	}
 	out := fmt.Sprintf("The full setting takes about %.0f minutes of two cores", measured+estimated)
 	if len(guessed) > 0 {
-		out += fmt.Sprintf(": %.1f were measured, %.0f, for %s, are estimated from the quick one", measured, estimated, strings.Join(guessed, ", "))
+		out += fmt.Sprintf(": %.1f were measured, %.0f, for %s, are estimated from the quick one", measured,
+			estimated, strings.Join(guessed, ", "))
 	}
 	out += "."
 	drawn, all := 0.0, 0.0 // minutes of the quick setting: with generated data alone, and with all
@@ -191,7 +202,8 @@ func duration() (string, error) {
 			drawn += r.Header.Minutes
 		}
 	}
-	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, compiling left out.", drawn, all), nil
+	return out + fmt.Sprintf(" The quick one takes %.1f without data and %.1f with them, compiling left out.",
+		drawn, all), nil
 }
 
 // needsData has the experiments that are left out without real data.

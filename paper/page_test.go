@@ -25,7 +25,8 @@ func TestPageShowsResults(t *testing.T) {
 		a, b := strings.Split(string(got), "\n"), strings.Split(want, "\n")
 		for i := range min(len(a), len(b)) {
 			if a[i] != b[i] {
-				t.Fatalf("README.md is not what go run . page writes. Line %d:\n%s\nis to be\n%s", i+1, a[i], b[i])
+				t.Fatalf("README.md is not what go run . page writes. Line %d:\n%s\nis to be\n%s", i+1, a[i],
+					b[i])
 			}
 		}
 		t.Fatalf("README.md has %d lines, go run . page writes %d", len(a), len(b))
@@ -154,12 +155,15 @@ func TestDuration(t *testing.T) {
 	}
 	put("results/timing.json", "full", 3.5, timingResult{})
 	// A second and 300 epochs of 0.01 s, for each of 2 repeats; in full 1000 epochs, for each of 8.
-	put("results/quick/larger.json", "quick", 4, largerResult{Repeats: 2, Bands: []band{{Name: "NMF", Epoch: []int{0, 300}, Second: []float64{1, 4}}}})
+	put("results/quick/larger.json", "quick", 4,
+		largerResult{Repeats: 2, Bands: []band{{Name: "NMF", Epoch: []int{0, 300}, Second: []float64{1, 4}}}})
 	got, err := duration()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := "The full setting takes about 48 minutes of two cores: 3.5 were measured, 44, for larger, are estimated from the quick one."; got != want { // 44 = 4·(1+10)·8/((1+3)·2)
+	// 44 = 4·(1+10)·8/((1+3)·2)
+	if want := "The full setting takes about 48 minutes of two cores: 3.5 were measured, 44, for larger, " +
+		"are estimated from the quick one."; got != want {
 		t.Errorf("%s\nis to be\n%s", got, want)
 	}
 }

@@ -29,7 +29,8 @@ func needData(t *testing.T) {
 // R computes from the same factors.
 func TestCountsOnAuthorsFactors(t *testing.T) {
 	needData(t)
-	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0}, "gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
+	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0},
+		"gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
 		p, err := authorsFactors(folder, cancer)
 		if err != nil {
 			t.Fatal(err)
@@ -102,8 +103,8 @@ func TestProblem(t *testing.T) {
 			}
 		}
 	}
-	// Components may be permuted and scaled, with the rows of V. Only the order of samples that rounding decides
-	// may differ: a row of equal numbers in U* makes a constant row.
+	// Components may be permuted and scaled, with the rows of V. Only the order of samples that rounding
+	// decides may differ: a row of equal numbers in U* makes a constant row.
 	u, v := quantmf.NewMat(20, 4), quantmf.NewMat(4, 30)
 	for c := range 4 {
 		for i := range 20 {
@@ -146,7 +147,8 @@ func TestTrace(t *testing.T) {
 	s := newSession(context.Background(), "test", false, false, "")
 	x := problem(20, 30, 3, 1, 0, 1).X
 	for _, w := range []way{
-		{"NMF", quantmf.MethodNMF, 40, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
+		{"NMF", quantmf.MethodNMF, 40,
+			[]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
 		{"QMF", quantmf.MethodQMF, 12, paperQMF(4)},
 		{"QMFQ", quantmf.MethodQMFQ, 12, paperQMFQ(4, quantmf.KLUpdates(5))},
 	} {
@@ -173,7 +175,8 @@ func TestTrace(t *testing.T) {
 
 // Compact JSON reads as the values that were written.
 func TestCompact(t *testing.T) {
-	v := map[string]any{"a": []float64{1, 2.5, -3e-7}, "b": []any{map[string]any{"c": []float64{1}}}, "s": []string{"x [ 1 , y", "n"}}
+	v := map[string]any{"a": []float64{1, 2.5, -3e-7}, "b": []any{map[string]any{"c": []float64{1}}},
+		"s": []string{"x [ 1 , y", "n"}}
 	text, err := json.MarshalIndent(v, "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -220,8 +223,10 @@ func TestUniform(t *testing.T) {
 		want    [4]uint32
 	}{
 		{[4]uint32{}, [2]uint32{}, [4]uint32{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-		{[4]uint32{all, all, all, all}, [2]uint32{all, all}, [4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
-		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0}, [4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
+		{[4]uint32{all, all, all, all}, [2]uint32{all, all},
+			[4]uint32{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+		{[4]uint32{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, [2]uint32{0xa4093822, 0x299f31d0},
+			[4]uint32{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
 	} {
 		if got := philox(c.counter, c.key); got != c.want {
 			t.Errorf("%x, not %x", got, c.want)
@@ -241,7 +246,8 @@ func TestUniform(t *testing.T) {
 		}
 	}
 	u, v := publishedFactors(3, 5, 2)
-	if u.Rows != 3 || v.Cols != 5 || slices.Min(append(u.Data, v.Data...)) < 0.01 || slices.Max(append(u.Data, v.Data...)) >= 1.01 {
+	if u.Rows != 3 || v.Cols != 5 || slices.Min(append(u.Data, v.Data...)) < 0.01 ||
+		slices.Max(append(u.Data, v.Data...)) >= 1.01 {
 		t.Errorf("%v %v", u, v)
 	}
 }
@@ -282,8 +288,10 @@ func TestSources(t *testing.T) {
 		t.Error("a test or a page makes all fits again")
 	}
 	for name, text := range map[string]string{
-		"qmf.go": "package quantmf // changed\n", "internal/kernel/kernel.go": "package kernel // changed\n", "internal/kernel/kernel.s": "// others\n",
-		"nmf.go": "package quantmf\n", "paper/toy.go": strings.Replace(toy, "4", "5", 1), "paper/internal/data/sums.go": "package data // changed\n",
+		"qmf.go": "package quantmf // changed\n", "internal/kernel/kernel.go": "package kernel // changed\n",
+		"internal/kernel/kernel.s": "// others\n",
+		"nmf.go":                   "package quantmf\n", "paper/toy.go": strings.Replace(toy, "4", "5", 1),
+		"paper/internal/data/sums.go": "package data // changed\n",
 	} {
 		put(name, text)
 		if now := hash(); now == before {

@@ -30,7 +30,8 @@ func publishedFactors(d, n, k int) (u, v quantmf.Mat) {
 func uniform(seed, draw uint64, n int) []float64 {
 	var out []float64
 	for block := uint64(0); len(out) < n; block++ {
-		for _, word := range philox([4]uint32{uint32(block), uint32(block >> 32), uint32(draw), uint32(draw >> 32)}, [2]uint32{uint32(seed), uint32(seed >> 32)}) {
+		for _, word := range philox([4]uint32{uint32(block), uint32(block >> 32), uint32(draw),
+			uint32(draw >> 32)}, [2]uint32{uint32(seed), uint32(seed >> 32)}) {
 			out = append(out, float64(word&(1<<23-1))/(1<<23))
 		}
 	}

@@ -39,7 +39,8 @@ type session struct {
 }
 
 func newSession(ctx context.Context, name string, quick, again bool, folder data.Folder) *session {
-	return &session{ctx: ctx, name: name, quick: quick, again: again, data: folder, began: time.Now(), before: worked(), abreast: 1}
+	return &session{ctx: ctx, name: name, quick: quick, again: again, data: folder, began: time.Now(),
+		before: worked(), abreast: 1}
 }
 
 var started = time.Now()
@@ -68,7 +69,8 @@ func pick[T any](s *session, full, quick T) T {
 }
 
 func (s *session) say(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "%s %6.1f s  %s\n", s.name, time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+	fmt.Fprintf(os.Stderr, "%s %6.1f s  %s\n", s.name, time.Since(s.began).Seconds(),
+		fmt.Sprintf(format, args...))
 }
 
 // header begins every result.
@@ -95,7 +97,8 @@ var version = sync.OnceValue(func() string {
 		return "an unknown version"
 	}
 	v := strings.TrimSpace(string(out))
-	if changed, err := exec.Command("git", append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
+	if changed, err := exec.Command("git",
+		append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
 		v += "+"
 	}
 	return v
@@ -177,7 +180,8 @@ func hashSources() (string, error) {
 		}
 		return nil
 	}
-	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*.s", "../internal/*/*/*.go", "../internal/*/*/*.s", "*.go", "internal/*/*.go", "go.mod", "../go.mod"} {
+	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*.s",
+		"../internal/*/*/*.go", "../internal/*/*/*.s", "*.go", "internal/*/*.go", "go.mod", "../go.mod"} {
 		if err := add(pattern); err != nil {
 			return "", err
 		}
@@ -197,7 +201,8 @@ type entry[T any] struct {
 	Value   T
 }
 
-// cached returns the result of an earlier call of compute with this key and the same sources, or calls compute.
+// cached returns the result of an earlier call of compute with this key and the same sources, or calls
+// compute.
 func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
 	src, err := sources()
 	if err != nil {

@@ -30,27 +30,39 @@ func settings(s *session) (any, error) {
 	long := pick(s, 1000, 300)
 	arctan := append(paperQMF(8), quantmf.WithSquash(quantmf.SquashArctan))
 	paper := paperQMF(8)
-	with := func(opts ...quantmf.FitOption) []quantmf.FitOption { return append(slices.Clone(paper), opts...) }
+	with := func(opts ...quantmf.FitOption) []quantmf.FitOption {
+		return append(slices.Clone(paper),
+			opts...)
+	}
 	ours := []way{
-		{"NMF", quantmf.MethodNMF, long, []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
+		{"NMF", quantmf.MethodNMF, long,
+			[]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
 		{"NMF, Newton", quantmf.MethodNMF, 100, nil},
 		{qmfPaper, quantmf.MethodQMF, long, append(slices.Clone(paper), quantmf.WithPenalty(0.01))},
-		{"QMF", quantmf.MethodQMF, pick(s, 300, 100), []quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0)}},
+		{"QMF", quantmf.MethodQMF, pick(s, 300, 100),
+			[]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0)}},
 		{qmfqPaper, quantmf.MethodQMFQ, long, paperQMFQ(8, quantmf.FrobeniusUpdates(100))},
-		{qmfqKL, quantmf.MethodQMFQ, pick(s, 300, 100), []quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0), quantmf.WithProjection(quantmf.KLUpdates(20))}},
+		{qmfqKL, quantmf.MethodQMFQ, pick(s, 300, 100),
+			[]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0),
+				quantmf.WithProjection(quantmf.KLUpdates(20))}},
 	}
 	epochs := pick(s, 1000, 300)
 	departures := []way{
 		{"paper's settings", quantmf.MethodQMF, epochs, paper},
-		{"penalty 0.01, as in the published code", quantmf.MethodQMF, epochs, with(quantmf.WithPenalty(0.01))},
+		{"penalty 0.01, as in the published code", quantmf.MethodQMF, epochs,
+			with(quantmf.WithPenalty(0.01))},
 		{"SquashArctan", quantmf.MethodQMF, epochs, arctan},
-		{"SquashLogisticUnit", quantmf.MethodQMF, epochs, with(quantmf.WithSquash(quantmf.SquashLogisticUnit))},
+		{"SquashLogisticUnit", quantmf.MethodQMF, epochs,
+			with(quantmf.WithSquash(quantmf.SquashLogisticUnit))},
 		{"ε = 0.02", quantmf.MethodQMF, epochs, with(quantmf.WithEpsilon(0.02))},
 		{"free ends", quantmf.MethodQMF, epochs, with(quantmf.WithEnds(quantmf.EndsFree))},
-		{"rate 0.06, cosine", quantmf.MethodQMF, epochs, with(quantmf.WithLearningRate(0.06), quantmf.WithSchedule(quantmf.ScheduleCosine))},
+		{"rate 0.06, cosine", quantmf.MethodQMF, epochs,
+			with(quantmf.WithLearningRate(0.06), quantmf.WithSchedule(quantmf.ScheduleCosine))},
 		{"batches of 32", quantmf.MethodQMF, epochs, with(quantmf.WithBatch(32))},
-		{"start from normal scores, quantiles by EM, factors by Gauss and Newton", quantmf.MethodQMF, epochs, with(quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
-		{"our defaults without shrinkage", quantmf.MethodQMF, epochs, []quantmf.FitOption{quantmf.WithShrinkage(0)}},
+		{"start from normal scores, quantiles by EM, factors by Gauss and Newton", quantmf.MethodQMF, epochs,
+			with(quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0))},
+		{"our defaults without shrinkage", quantmf.MethodQMF, epochs,
+			[]quantmf.FitOption{quantmf.WithShrinkage(0)}},
 	}
 	var published map[string]map[string]any
 	err := s.data.JSON("toy/official.json", &published0{&published})
@@ -76,7 +88,8 @@ func settings(s *session) (any, error) {
 		fits := slices.Clone(ours)
 		if len(m.Published) > 0 {
 			u, v := publishedFactors(160, 80, 8)
-			fits = append(fits, way{qmfqDrawn, quantmf.MethodQMFQ, long, append(paperQMFQ(8, quantmf.FrobeniusUpdates(100)), quantmf.WithInit(u, v))})
+			fits = append(fits, way{qmfqDrawn, quantmf.MethodQMFQ, long,
+				append(paperQMFQ(8, quantmf.FrobeniusUpdates(100)), quantmf.WithInit(u, v))})
 		}
 		own := len(fits)
 		if gap == 1 { // departures on one matrix
@@ -164,14 +177,22 @@ func settingsPage(w *writer) error {
 		return err
 	}
 	res := r.Result
-	w.made(r.Header, fmt.Sprintf("seeds: %d, of QMFQ %d, of departures %d", res.Seeds, res.QMFQSeeds, res.DepartureSeeds))
-	w.p("The toy again, on two matrices on which the published code was run (once; NMF by Frobenius updates there, by KL updates here, and QMFQ by 100 Frobenius updates a")
-	w.p("projection in both). Its QMF has a penalty of 0.01, and so has \"%s\" here. \"QMF\" and \"%s\" are our defaults with ε = 0.01, without shrinkage, by 20 updates a projection; their rates fall to 0", qmfPaper, qmfqKL)
-	w.p("over the whole fit, so that a shorter fit would be lower at its end than these are on the way. Of the paper's settings medians of the seeds are given, and their range.")
-	w.p("[qmf.md](../docs/measurements/qmf.md) has the epochs and seconds that FitQMF takes to the published losses.\n")
+	w.made(r.Header, fmt.Sprintf("seeds: %d, of QMFQ %d, of departures %d", res.Seeds, res.QMFQSeeds,
+		res.DepartureSeeds))
+	w.p("The toy again, on two matrices on which the published code was run (once; NMF by Frobenius " +
+		"updates there, by KL updates here, and QMFQ by 100 Frobenius updates a")
+	w.p("projection in both). Its QMF has a penalty of 0.01, and so has \"%s\" here. \"QMF\" and \"%s\" "+
+		"are our defaults with ε = 0.01, without shrinkage, by 20 updates a projection; their rates "+
+		"fall to 0", qmfPaper, qmfqKL)
+	w.p("over the whole fit, so that a shorter fit would be lower at its end than these are on the way. Of " +
+		"the paper's settings medians of the seeds are given, and their range.")
+	w.p("[qmf.md](../docs/measurements/qmf.md) has the epochs and seconds that FitQMF takes to the " +
+		"published losses.\n")
 	shown := "Losses of our fits, with the paper's settings and at our defaults (lines, bands over seeds)."
 	if len(res.Matrices) > 0 && len(res.Matrices[0].Published) > 0 {
-		shown = "Losses of our fits, with the paper's settings and at our defaults (lines, bands over seeds), and those of the published code on the same matrices (marks). The dotted line through the squares is our QMFQ from the factors that the published code draws."
+		shown = "Losses of our fits, with the paper's settings and at our defaults (lines, bands over " +
+			"seeds), and those of the published code on the same matrices (marks). The dotted line through " +
+			"the squares is our QMFQ from the factors that the published code draws."
 	}
 	err = w.picture("settings", shown, func() error {
 		var row []*chart
@@ -186,13 +207,15 @@ func settingsPage(w *writer) error {
 				}
 			}
 			if b, has := find(m.Ours, qmfqDrawn); has {
-				l := band{Name: "QMFQ, published draw", Epoch: b.Epoch, Median: b.Median}.overEpochs(line{color: purple, dash: 3})
+				l := band{Name: "QMFQ, published draw", Epoch: b.Epoch,
+					Median: b.Median}.overEpochs(line{color: purple, dash: 3})
 				c.add(l)
 			}
 			for i, b := range m.Published {
 				look := []line{{color: black}, {color: sky, dash: 1}, {color: orange, dash: 2}}[i]
 				look.noLine = true
-				c.add(band{Name: b.Name + ", published code", Epoch: b.Epoch, Median: b.Median}.overEpochs(look))
+				c.add(band{Name: b.Name + ", published code", Epoch: b.Epoch,
+					Median: b.Median}.overEpochs(look))
 			}
 			row = append(row, c)
 		}
@@ -213,7 +236,8 @@ func settingsPage(w *writer) error {
 			row := []string{name}
 			for _, e := range at {
 				row = append(row, cell(b.at(e)))
-				if i := slices.Index(b.Epoch, e); (name == qmfPaper || name == qmfqPaper) && i >= 0 && b.Low != nil {
+				if i := slices.Index(b.Epoch, e); (name == qmfPaper || name == qmfqPaper) && i >= 0 &&
+					b.Low != nil {
 					row[len(row)-1] += fmt.Sprintf(" (%s–%s)", g(b.Low[i]), g(b.High[i]))
 				}
 			}
@@ -232,7 +256,8 @@ func settingsPage(w *writer) error {
 		for i, pair := range [][2]string{{"NMF", "NMF"}, {qmfPaper, "QMF"}, {qmfqPaper, "QMFQ"}} {
 			theirs := m.Published[i]
 			same, _ := find(m.Ours, pair[0])
-			defaults, _ := find(m.Ours, map[string]string{"NMF": "NMF, Newton", "QMF": "QMF", "QMFQ": qmfqKL}[pair[1]])
+			defaults, _ := find(m.Ours,
+				map[string]string{"NMF": "NMF, Newton", "QMF": "QMF", "QMFQ": qmfqKL}[pair[1]])
 			if pair[1] != "NMF" {
 				fromMedian, outside, farthest := 0.0, 0.0, 0
 				for i, e := range same.Epoch {
@@ -245,13 +270,18 @@ func settingsPage(w *writer) error {
 				}
 				fromMedian, outside = math.Exp(fromMedian), 100*math.Expm1(outside)
 				near := fromMedian <= 1.1
-				seeds := verdict(outside <= 0, "inside the range of our seeds", fmt.Sprintf("outside the range of our seeds by %.0f %% at most", outside))
+				seeds := verdict(outside <= 0, "inside the range of our seeds",
+					fmt.Sprintf("outside the range of our seeds by %.0f %% at most", outside))
 				drawn, has := find(m.Ours, qmfqDrawn)
 				curve := ""
 				if pair[1] == "QMF" || !has {
 					curve = fmt.Sprintf("With the paper's settings its curve is %s.", seeds)
-					w.p("- %s, the paper's settings: at equal epochs our median of %d seeds is within a factor of %.2f of their curve, farthest after %d epochs, where ours range from %s to %s. Their curve is %s. %s", pair[1], len(same.Final), fromMedian,
-						same.Epoch[farthest], g(same.Low[farthest]), g(same.High[farthest]), seeds, verdict(near || outside <= 0, "It is the same method.", "That is more than 10 % off."))
+					w.p("- %s, the paper's settings: at equal epochs our median of %d seeds is within a "+
+						"factor of %.2f of their curve, farthest after %d epochs, where ours range from %s "+
+						"to %s. Their curve is %s. %s", pair[1], len(same.Final), fromMedian,
+						same.Epoch[farthest], g(same.Low[farthest]), g(same.High[farthest]), seeds,
+						verdict(near || outside <= 0, "It is the same method.",
+							"That is more than 10 % off."))
 				} else {
 					off, count := 0.0, 0
 					for i, e := range drawn.Epoch {
@@ -260,21 +290,35 @@ func settingsPage(w *writer) error {
 						}
 					}
 					at := len(same.Epoch) - 1
-					w.p("- QMFQ, the paper's settings: all projections of a fit start from the same random factors, and nothing else is random. The published code draws them by seed 0, uniform on")
-					w.p("  [0.01, 1.01). From these very factors, drawn again here, our losses are within %s %% of theirs at each of the %d epochs at which theirs are known. %s", g(100*off), count,
+					w.p("- QMFQ, the paper's settings: all projections of a fit start from the same random " +
+						"factors, and nothing else is random. The published code draws them by seed 0, " +
+						"uniform on")
+					w.p("  [0.01, 1.01). From these very factors, drawn again here, our losses are within "+
+						"%s %% of theirs at each of the %d epochs at which theirs are known. %s", g(100*off),
+						count,
 						verdict(off <= 0.1, "It is the same method.", "That is more than 10 %."))
-					w.p("  Over %d draws of ours, exp of uniform numbers on [-1/2, 1/2], the loss after %d epochs ranges from %s to %s. Their curve is within a factor of %.2f of our median, and %s: %s", len(same.Final), same.Epoch[at],
+					w.p("  Over %d draws of ours, exp of uniform numbers on [-1/2, 1/2], the loss after %d "+
+						"epochs ranges from %s to %s. Their curve is within a factor of %.2f of our "+
+						"median, and %s: %s", len(same.Final), same.Epoch[at],
 						g(same.Low[at]), g(same.High[at]), fromMedian, seeds,
-						verdict(near, "their draw is an ordinary one.", "the draw makes the difference, not the method."))
-					curve = fmt.Sprintf("With the paper's settings, from the factors that it draws, our losses are within %s %% of its at each epoch.", g(100*off))
+						verdict(near, "their draw is an ordinary one.",
+							"the draw makes the difference, not the method."))
+					curve = fmt.Sprintf("With the paper's settings, from the factors that it draws, our "+
+						"losses are within %s %% of its at each epoch.", g(100*off))
 				}
-				w.claim(fmt.Sprintf("The published code's losses of %s on %s", pair[1], m.Name), "%s With our steps the loss is %s after %d epochs, theirs %s after %d. [Settings](#the-papers-own-settings)", curve,
-					g(defaults.last()), defaults.Epoch[len(defaults.Epoch)-1], g(theirs.at(theirs.Epoch[len(theirs.Epoch)-1])), theirs.Epoch[len(theirs.Epoch)-1])
+				w.claim(fmt.Sprintf("The published code's losses of %s on %s", pair[1], m.Name),
+					"%s With our steps the loss is %s after %d epochs, theirs %s after %d. "+
+						"[Settings](#the-papers-own-settings)", curve,
+					g(defaults.last()), defaults.Epoch[len(defaults.Epoch)-1],
+					g(theirs.at(theirs.Epoch[len(theirs.Epoch)-1])), theirs.Epoch[len(theirs.Epoch)-1])
 			}
 			last := theirs.Epoch[len(theirs.Epoch)-1]
 			end := defaults.Epoch[len(defaults.Epoch)-1]
-			w.p("- %s, our defaults: %s after %d epochs; the published code has %s after %d. %s", map[string]string{"NMF": "NMF by Newton's method", "QMF": "QMF", "QMFQ": "QMFQ"}[pair[1]], g(defaults.last()), end, g(theirs.at(last)), last,
-				verdict(defaults.last() <= theirs.at(last), "Ours is lower.", fmt.Sprintf("Ours is %.0f %% higher.", 100*(defaults.last()/theirs.at(last)-1))))
+			w.p("- %s, our defaults: %s after %d epochs; the published code has %s after %d. %s",
+				map[string]string{"NMF": "NMF by Newton's method", "QMF": "QMF", "QMFQ": "QMFQ"}[pair[1]],
+				g(defaults.last()), end, g(theirs.at(last)), last,
+				verdict(defaults.last() <= theirs.at(last), "Ours is lower.",
+					fmt.Sprintf("Ours is %.0f %% higher.", 100*(defaults.last()/theirs.at(last)-1))))
 		}
 		w.p("")
 	}
@@ -302,7 +346,9 @@ func settingsPage(w *writer) error {
 				second = b
 			}
 		}
-		w.p("After 100 epochs the paper's settings are at %s. Of single departures \"%s\" brings most (%s), then \"%s\" (%s).\n", g(first.at(100)), best.Name, g(best.at(100)), second.Name, g(second.at(100)))
+		w.p("After 100 epochs the paper's settings are at %s. Of single departures \"%s\" brings most "+
+			"(%s), then \"%s\" (%s).\n", g(first.at(100)), best.Name, g(best.at(100)), second.Name,
+			g(second.at(100)))
 	}
 	return nil
 }

@@ -41,9 +41,10 @@ type associated struct {
 	Features, Samples, Events int
 	Joint, Bonferroni, Holm   map[string][]int
 	LR                        map[string][]float64 // p of the likelihood ratio: all ten factors against none
-	Chance, ChanceHigh        map[string]float64   // mean and 95th percentile of Joint over random permutations of survival
-	ChanceLR                  map[string]float64   // the share of these permutations with LR < 0.05
-	Loss                      map[string][]float64
+	// mean and 95th percentile of Joint over random permutations of survival
+	Chance, ChanceHigh map[string]float64
+	ChanceLR           map[string]float64 // the share of these permutations with LR < 0.05
+	Loss               map[string][]float64
 }
 
 // halves has Kaplan-Meier curves of the samples above and below the median of one factor of a fit, the
@@ -115,7 +116,8 @@ func columns(v quantmf.Mat) [][]float64 {
 // authorsFactors follows the authors' notebook: it fits one joint model of all ten factors for each
 // run, sorts the p-values of both runs together, and averages neighbours.
 func authorsFactors(folder data.Folder, cancer string) (*published, error) {
-	p := &published{Cancer: cancer, Merged: map[string]int{}, Joint: map[string][]int{}, Bonferroni: map[string][]int{}, Holm: map[string][]int{}, P: map[string][]float64{}}
+	p := &published{Cancer: cancer, Merged: map[string]int{}, Joint: map[string][]int{},
+		Bonferroni: map[string][]int{}, Holm: map[string][]int{}, P: map[string][]float64{}}
 	time, event, err := folder.Survival("tcga-qmf-authors/" + cancer)
 	if err != nil {
 		return nil, err
@@ -129,7 +131,8 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 	for _, model := range survivalModels {
 		var pooled []float64
 		for _, run := range []string{"1", "2"} {
-			t, err := folder.Table("tcga-qmf-authors/" + cancer + "/" + strings.ToLower(model) + "_init" + run)
+			t, err := folder.Table("tcga-qmf-authors/" + cancer + "/" + strings.ToLower(model) + "_init" +
+				run)
 			if err != nil {
 				return nil, err
 			}
@@ -161,9 +164,12 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 	if err != nil {
 		return nil, nil, err
 	}
-	a := &associated{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows, Samples: x.Cols,
-		Joint: map[string][]int{}, Bonferroni: map[string][]int{}, Holm: map[string][]int{}, LR: map[string][]float64{},
-		Chance: map[string]float64{}, ChanceHigh: map[string]float64{}, ChanceLR: map[string]float64{}, Loss: map[string][]float64{}}
+	a := &associated{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows,
+		Samples: x.Cols,
+		Joint:   map[string][]int{}, Bonferroni: map[string][]int{}, Holm: map[string][]int{},
+		LR:     map[string][]float64{},
+		Chance: map[string]float64{}, ChanceHigh: map[string]float64{}, ChanceLR: map[string]float64{},
+		Loss: map[string][]float64{}}
 	for _, e := range event {
 		if e {
 			a.Events++
@@ -245,7 +251,8 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, *ha
 func factorsOf(s *session, model string, x quantmf.Mat, k int, seed uint64) (quantmf.Mat, float64, error) {
 	opts := []quantmf.FitOption{quantmf.WithSeed(seed), quantmf.WithWorkers(1)}
 	if model == "NMF" {
-		m, err := quantmf.FitNMF(s.ctx, x, k, append(opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
+		m, err := quantmf.FitNMF(s.ctx, x, k,
+			append(opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))...)
 		if err != nil {
 			return quantmf.Mat{}, 0, err
 		}
@@ -366,7 +373,8 @@ func survivalPage(w *writer) error {
 		if c.qmf >= 0 {
 			says[p.Cancer] = fmt.Sprintf("%d, %s", c.qmf, says[p.Cancer])
 		}
-		if cmp.Compare(p.Merged["QMF"], p.Merged["NMF"]) == c.more && (c.qmf < 0 || c.qmf == p.Merged["QMF"]) {
+		if cmp.Compare(p.Merged["QMF"], p.Merged["NMF"]) == c.more &&
+			(c.qmf < 0 || c.qmf == p.Merged["QMF"]) {
 			agree++
 		}
 	}
@@ -378,30 +386,46 @@ func survivalPage(w *writer) error {
 			}
 		}
 	}
-	w.p("**On the authors' own factors.** The paper counts factors associated with survival, and says that the p-values are corrected by")
-	w.p("Bonferroni's rule, factor by factor. The authors' notebook does something else: one Cox model of all ten factors at once, no correction, the")
-	w.p("p-values of two runs pooled, sorted, and averaged in pairs. That rule, on their published factors, gives what the paper's text says of")
-	w.p("QMF in %d of the %d cancers at hand. With the correction that the caption claims, %d of the %d factors of all runs remain.",
+	w.p("**On the authors' own factors.** The paper counts factors associated with survival, and says that " +
+		"the p-values are corrected by")
+	w.p("Bonferroni's rule, factor by factor. The authors' notebook does something else: one Cox model of " +
+		"all ten factors at once, no correction, the")
+	w.p("p-values of two runs pooled, sorted, and averaged in pairs. That rule, on their published " +
+		"factors, gives what the paper's text says of")
+	w.p("QMF in %d of the %d cancers at hand. With the correction that the caption claims, %d of the %d "+
+		"factors of all runs remain.",
 		agree, len(res.Authors), bonferroni, len(res.Authors)*40)
-	w.p("Factors of lung, melanoma and sarcoma, where the text says that QMF has more, are not among the files used here.\n")
-	rows := [][]string{{"cancer", "samples", "deaths", "paper's text: QMF's against NMF's", "the notebook's rule, NMF / QMF", "each run, uncorrected: NMF; QMF", "each run, Bonferroni: NMF; QMF"}}
+	w.p("Factors of lung, melanoma and sarcoma, where the text says that QMF has more, are not among the " +
+		"files used here.\n")
+	rows := [][]string{{"cancer", "samples", "deaths", "paper's text: QMF's against NMF's",
+		"the notebook's rule, NMF / QMF", "each run, uncorrected: NMF; QMF",
+		"each run, Bonferroni: NMF; QMF"}}
 	for _, p := range res.Authors {
-		rows = append(rows, []string{p.Cancer, fmt.Sprint(p.Samples), fmt.Sprint(p.Events), says[p.Cancer], fmt.Sprintf("%d / %d", p.Merged["NMF"], p.Merged["QMF"]),
-			counts(p.Joint["NMF"]) + "; " + counts(p.Joint["QMF"]), counts(p.Bonferroni["NMF"]) + "; " + counts(p.Bonferroni["QMF"])})
+		rows = append(rows, []string{p.Cancer, fmt.Sprint(p.Samples), fmt.Sprint(p.Events), says[p.Cancer],
+			fmt.Sprintf("%d / %d", p.Merged["NMF"], p.Merged["QMF"]),
+			counts(p.Joint["NMF"]) + "; " + counts(p.Joint["QMF"]), counts(p.Bonferroni["NMF"]) + "; " +
+				counts(p.Bonferroni["QMF"])})
 	}
 	w.table(rows)
 
-	w.p("**On our factors.** The same joint model on smaller, public versions of the paper's kinds of data (rank 10, NMF by 200 multiplicative")
-	w.p("updates, QMF at its defaults). Counts of factors with p < 0.05: mean over seeds (range). *Chance* is the mean of the same count when the")
-	w.p("survival times are dealt out to the patients at random, and its 95th percentile. *All ten* is the share of seeds in which the likelihood ratio")
+	w.p("**On our factors.** The same joint model on smaller, public versions of the paper's kinds of data " +
+		"(rank 10, NMF by 200 multiplicative")
+	w.p("updates, QMF at its defaults). Counts of factors with p < 0.05: mean over seeds (range). *Chance* " +
+		"is the mean of the same count when the")
+	w.p("survival times are dealt out to the patients at random, and its 95th percentile. *All ten* is the " +
+		"share of seeds in which the likelihood ratio")
 	w.p("test of all ten factors has p < 0.05, one test a fit; by chance that share is in brackets.\n")
-	rows = [][]string{{"set", "features × samples", "deaths", "model", "uncorrected", "chance", "Bonferroni", "Holm", "all ten"}}
+	rows = [][]string{{"set", "features × samples", "deaths", "model", "uncorrected", "chance", "Bonferroni",
+		"Holm", "all ten"}}
 	better, worse := 0, 0
 	for _, a := range res.Ours {
 		for _, model := range survivalModels {
-			rows = append(rows, []string{a.Set + " (" + a.Blocks + ")", fmt.Sprintf("%d × %d", a.Features, a.Samples), fmt.Sprint(a.Events), model,
-				spread(a.Joint[model]), fmt.Sprintf("%.2f, %g", a.Chance[model], a.ChanceHigh[model]), spread(a.Bonferroni[model]), spread(a.Holm[model]),
-				fmt.Sprintf("%.2f (%.2f)", float64(below(a.LR[model]))/float64(len(a.LR[model])), a.ChanceLR[model])})
+			rows = append(rows, []string{a.Set + " (" + a.Blocks + ")",
+				fmt.Sprintf("%d × %d", a.Features, a.Samples), fmt.Sprint(a.Events), model,
+				spread(a.Joint[model]), fmt.Sprintf("%.2f, %g", a.Chance[model], a.ChanceHigh[model]),
+				spread(a.Bonferroni[model]), spread(a.Holm[model]),
+				fmt.Sprintf("%.2f (%.2f)", float64(below(a.LR[model]))/float64(len(a.LR[model])),
+					a.ChanceLR[model])})
 		}
 		switch d := average(a.Joint["QMF"]) - average(a.Joint["NMF"]); {
 		case d >= 0.5:
@@ -420,17 +444,27 @@ func survivalPage(w *writer) error {
 			all = append(all, a.Set)
 		}
 	}
-	w.claim("QMF finds more factors associated with survival than NMF in 4 of 9 cancers, fewer in one, after correction", "On the authors' factors its text comes out in %d of the %d cancers at hand, without the correction; with it %d of %d factors remain. On ours, counts exceed chance in %d of %d sets. [Survival](#survival)",
+	w.claim("QMF finds more factors associated with survival than NMF in 4 of 9 cancers, fewer in one, "+
+		"after correction", "On the authors' factors its text comes out in %d of the %d cancers at hand, "+
+		"without the correction; with it %d of %d factors remain. On ours, counts exceed chance in %d of "+
+		"%d sets. [Survival](#survival)",
 		agree, len(res.Authors), bonferroni, len(res.Authors)*40, above, len(res.Ours))
-	w.p("QMF has more such factors than NMF, by half a factor of ten or more in the mean over seeds, in %d of these %d sets, and fewer in %d. But its mean count is above the 95th", better, len(res.Ours), worse)
-	w.p("percentile of chance in %d of them: ten factors that nearly add up to a constant share one association among them, or lend it to each other, so such counts scatter widely,", above)
-	w.p("by chance too. The test of all ten at once does not suffer from this: most seeds pass it in %s, with NMF as with QMF. %s\n", strings.Join(all, " and "),
-		verdict(above*2 > len(res.Ours), "The counts support the paper's claim that QMF's factors are more relevant to survival.",
-			"The counts do not support the paper's claim that QMF's factors are generally more relevant to survival."))
+	w.p("QMF has more such factors than NMF, by half a factor of ten or more in the mean over seeds, in %d "+
+		"of these %d sets, and fewer in %d. But its mean count is above the 95th", better, len(res.Ours),
+		worse)
+	w.p("percentile of chance in %d of them: ten factors that nearly add up to a constant share one "+
+		"association among them, or lend it to each other, so such counts scatter widely,", above)
+	w.p("by chance too. The test of all ten at once does not suffer from this: most seeds pass it in %s, "+
+		"with NMF as with QMF. %s\n", strings.Join(all, " and "),
+		verdict(above*2 > len(res.Ours),
+			"The counts support the paper's claim that QMF's factors are more relevant to survival.",
+			"The counts do not support the paper's claim that QMF's factors are generally more relevant to "+
+				"survival."))
 
 	var charts []*chart
 	for _, h := range res.Curves {
-		c := &chart{title: fmt.Sprintf("%s, factor %d of QMF", h.Set, h.Factor), x: "time (years)", y: "share alive", legend: "top right", yRange: [2]float64{0, 1}}
+		c := &chart{title: fmt.Sprintf("%s, factor %d of QMF", h.Set, h.Factor), x: "time (years)",
+			y: "share alive", legend: "top right", yRange: [2]float64{0, 1}}
 		for i, curve := range [][][2]float64{h.High, h.Low} {
 			l := line{name: fmt.Sprintf("above the median (%d)", h.HighN), color: vermillion, steps: true}
 			if i == 1 {
@@ -443,16 +477,18 @@ func survivalPage(w *writer) error {
 		}
 		charts = append(charts, c)
 	}
-	err = w.picture("survival", "Kaplan-Meier estimates of the patients above and below the median of the QMF factor (seed 1) whose halves differ most.", func() error {
-		var rows [][]*chart
-		for c := range slices.Chunk(charts, 3) {
-			for len(c) < 3 {
-				c = append(c, nil)
+	err = w.picture("survival",
+		"Kaplan-Meier estimates of the patients above and below the median of the QMF factor (seed 1) "+
+			"whose halves differ most.", func() error {
+			var rows [][]*chart
+			for c := range slices.Chunk(charts, 3) {
+				for len(c) < 3 {
+					c = append(c, nil)
+				}
+				rows = append(rows, c)
 			}
-			rows = append(rows, c)
-		}
-		return figure("survival", 8, 6.5, rows...)
-	})
+			return figure("survival", 8, 6.5, rows...)
+		})
 	if err != nil {
 		return err
 	}
@@ -465,7 +501,8 @@ func survivalPage(w *writer) error {
 		}
 	}
 	w.table(rows)
-	w.p("The best of ten factors has a small p-value because it was chosen among ten; the last column allows for that choice, and is below 0.05 in %d of %d sets.\n", found, len(res.Curves))
+	w.p("The best of ten factors has a small p-value because it was chosen among ten; the last column "+
+		"allows for that choice, and is below 0.05 in %d of %d sets.\n", found, len(res.Curves))
 	return nil
 }
 

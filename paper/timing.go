@@ -39,7 +39,8 @@ const (
 func timing(s *session) (any, error) {
 	const m, eps = 10, 0.01
 	r := &timingResult{Levels: m, Epsilon: eps}
-	sizes := pick(s, []int{100, 316, 1000, 3162, 10000, 31623, 100000}, []int{100, 316, 1000, 3162, 10000, 31623, 100000})
+	sizes := pick(s, []int{100, 316, 1000, 3162, 10000, 31623, 100000},
+		[]int{100, 316, 1000, 3162, 10000, 31623, 100000})
 	long := pick(s, time.Second, 100*time.Millisecond)
 	by := map[string]*timed{}
 	for _, name := range []string{newtonName, looseImplicit, looseUnrolled, tightImplicit, tightUnrolled} {
@@ -195,35 +196,42 @@ func timingPage(w *writer) error {
 	}
 	res := r.Result
 	w.made(r.Header, "one draw of x a size, the fastest of repeated calls")
-	w.p("The soft quantile map of n normal samples and its transposed Jacobian in x, b and q, m = %d, ε = %g, one core, with the forward. Sinkhorn is Algorithm 1 stopped", res.Levels, res.Epsilon)
-	w.p("after as many iterations as bring the columns of the plan within 1e-2 (the published code's tolerance) or 1e-3 (that of ott-jax); unrolled is the exact derivative of these iterations.\n")
-	err = w.picture("timing", "Time, memory and gradient error of the transposed Jacobian. Memory is what a call allocates; unrolling keeps the potentials of all iterations.", func() error {
-		a := &chart{title: "time", x: "samples n", y: "seconds", logX: true, logY: true, legend: "top left"}
-		b := &chart{title: "memory", x: "samples n", y: "MB allocated", logX: true, logY: true}
-		c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", logX: true, logY: true}
-		for _, t := range res.Methods {
-			n := make([]float64, len(t.N))
-			for i := range n {
-				n[i] = float64(t.N[i])
+	w.p("The soft quantile map of n normal samples and its transposed Jacobian in x, b and q, m = %d, ε = "+
+		"%g, one core, with the forward. Sinkhorn is Algorithm 1 stopped", res.Levels, res.Epsilon)
+	w.p("after as many iterations as bring the columns of the plan within 1e-2 (the published code's " +
+		"tolerance) or 1e-3 (that of ott-jax); unrolled is the exact derivative of these iterations.\n")
+	err = w.picture("timing",
+		"Time, memory and gradient error of the transposed Jacobian. Memory is what a call allocates; "+
+			"unrolling keeps the potentials of all iterations.", func() error {
+			a := &chart{title: "time", x: "samples n", y: "seconds", logX: true, logY: true,
+				legend: "top left"}
+			b := &chart{title: "memory", x: "samples n", y: "MB allocated", logX: true, logY: true}
+			c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", logX: true,
+				logY: true}
+			for _, t := range res.Methods {
+				n := make([]float64, len(t.N))
+				for i := range n {
+					n[i] = float64(t.N[i])
+				}
+				megabytes := make([]float64, len(n))
+				for i, v := range t.Bytes {
+					megabytes[i] = v / 1e6
+				}
+				for to, y := range map[*chart][]float64{a: t.Seconds, b: megabytes, c: t.ErrorX} {
+					l := timingLooks[t.Name]
+					l.name, l.x, l.y, l.points = t.Name, n, y, true
+					to.add(l)
+				}
 			}
-			megabytes := make([]float64, len(n))
-			for i, v := range t.Bytes {
-				megabytes[i] = v / 1e6
-			}
-			for to, y := range map[*chart][]float64{a: t.Seconds, b: megabytes, c: t.ErrorX} {
-				l := timingLooks[t.Name]
-				l.name, l.x, l.y, l.points = t.Name, n, y, true
-				to.add(l)
-			}
-		}
-		a.yRange = [2]float64{5e-6, 50}
-		return figure("timing", 8, 8, []*chart{a, b, c})
-	})
+			a.yRange = [2]float64{5e-6, 50}
+			return figure("timing", 8, 8, []*chart{a, b, c})
+		})
 	if err != nil {
 		return err
 	}
 	last := len(res.Methods[0].N) - 1
-	rows := [][]string{{fmt.Sprintf("n = %d", res.Methods[0].N[last]), "iterations", "ms", "MB", "error in x", "in b", "in q"}}
+	rows := [][]string{{fmt.Sprintf("n = %d", res.Methods[0].N[last]), "iterations", "ms", "MB", "error in x",
+		"in b", "in q"}}
 	by := map[string]timed{}
 	for _, t := range res.Methods {
 		by[t.Name] = t
@@ -231,7 +239,8 @@ func timingPage(w *writer) error {
 		if t.Iterations[last] == 0 {
 			l = "Newton"
 		}
-		rows = append(rows, []string{t.Name, l, g(1e3 * t.Seconds[last]), g(t.Bytes[last] / 1e6), g(t.ErrorX[last]), g(t.ErrorB[last]), g(t.ErrorQ[last])})
+		rows = append(rows, []string{t.Name, l, g(1e3 * t.Seconds[last]), g(t.Bytes[last] / 1e6),
+			g(t.ErrorX[last]), g(t.ErrorB[last]), g(t.ErrorQ[last])})
 	}
 	w.table(rows)
 	ratio := func(a, b []float64) (least, most float64) {
@@ -246,16 +255,27 @@ func timingPage(w *writer) error {
 	fastLo, fastHi := ratio(by[looseImplicit].Seconds, by[newtonName].Seconds)
 	worst := func(name string) string {
 		t := by[name]
-		return fmt.Sprintf("%.2g %% in x and %.2g %% in b", 100*slices.Max(t.ErrorX), 100*slices.Max(t.ErrorB))
+		return fmt.Sprintf("%.2g %% in x and %.2g %% in b", 100*slices.Max(t.ErrorX),
+			100*slices.Max(t.ErrorB))
 	}
-	exact := max(slices.Max(by[newtonName].ErrorX), slices.Max(by[newtonName].ErrorB), slices.Max(by[newtonName].ErrorQ))
+	exact := max(slices.Max(by[newtonName].ErrorX), slices.Max(by[newtonName].ErrorB),
+		slices.Max(by[newtonName].ErrorQ))
 	tape := 16 * float64(by[tightUnrolled].Iterations[last]) * float64(by[tightUnrolled].N[last]) * float64(res.Levels)
-	w.claim("Implicit gradients take half the time of unrolled ones, and far less memory", "%s: %.2f to %.2f of the time of our unrolling, which is not that of a tape. [Timing](#timing)",
+	w.claim("Implicit gradients take half the time of unrolled ones, and far less memory",
+		"%s: %.2f to %.2f of the time of our unrolling, which is not that of a tape. [Timing](#timing)",
 		verdict(hi < 1, "The direction holds", "It does not hold at every size"), lo, hi)
-	w.p("- The paper: implicit takes about half the time of unrolling and far less memory. Here, at the same iterations, it takes %.2f to %.2f of the time, and unrolling allocates %.2g to %.2g times as much. %s",
-		lo, hi, memLo, memHi, verdict(hi < 0.6, "The direction holds.", "The direction holds; the factor depends on n."))
-	w.p("  The factors are not those of automatic differentiation: our unrolling keeps potentials alone and computes plans again, which costs time and saves memory. A tape of two plans an iteration would take %.3g MB in the last row, by calculation.", tape/1e6)
-	w.p("- Newton's method to 1e-9 takes %.0f to %.0f times less than Sinkhorn to 1e-2, with the implicit gradient in both.", fastLo, fastHi)
-	w.p("- The paper does not say how wrong the gradients are. Over these n, at 1e-2, the implicit one is up to %s off, the unrolled one %s; after Newton's method the error of x, b and q is within %.0e.\n", worst(looseImplicit), worst(looseUnrolled), exact)
+	w.p("- The paper: implicit takes about half the time of unrolling and far less memory. Here, at the "+
+		"same iterations, it takes %.2f to %.2f of the time, and unrolling allocates %.2g to %.2g times as "+
+		"much. %s",
+		lo, hi, memLo, memHi, verdict(hi < 0.6, "The direction holds.",
+			"The direction holds; the factor depends on n."))
+	w.p("  The factors are not those of automatic differentiation: our unrolling keeps potentials alone "+
+		"and computes plans again, which costs time and saves memory. A tape of two plans an iteration "+
+		"would take %.3g MB in the last row, by calculation.", tape/1e6)
+	w.p("- Newton's method to 1e-9 takes %.0f to %.0f times less than Sinkhorn to 1e-2, with the implicit "+
+		"gradient in both.", fastLo, fastHi)
+	w.p("- The paper does not say how wrong the gradients are. Over these n, at 1e-2, the implicit one is "+
+		"up to %s off, the unrolled one %s; after Newton's method the error of x, b and q is within %.0e.\n",
+		worst(looseImplicit), worst(looseUnrolled), exact)
 	return nil
 }

@@ -35,7 +35,8 @@ func TestOpen(t *testing.T) {
 			npy = append(npy, byte(v))
 		}
 	}
-	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, len(entries), strings.Join(entries, ""))
+	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, len(entries),
+		strings.Join(entries, ""))
 	names := func(c string, n int) string {
 		var s strings.Builder
 		for i := range n {
@@ -45,7 +46,8 @@ func TestOpen(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"x.tsv": text.String(), "x.npy": string(npy), "x.mtx": mtx,
-		"folder/matrix.mtx": mtx, "folder/features.tsv": names("f", d), "folder/barcodes.tsv": names("s", n)} {
+		"folder/matrix.mtx": mtx, "folder/features.tsv": names("f", d),
+		"folder/barcodes.tsv": names("s", n)} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 			t.Fatal(err)
@@ -60,7 +62,8 @@ func TestOpen(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(f.Features) != d || len(f.Samples) != n || f.Features[d-1] != "f12" || f.Samples[n-1] != "s20" {
+		if len(f.Features) != d || len(f.Samples) != n || f.Features[d-1] != "f12" ||
+			f.Samples[n-1] != "s20" {
 			t.Errorf("%s: %v, %v", name, f.Features, f.Samples)
 		}
 		_, sparse := f.Rows.(*quantmf.Sparse)

@@ -1,5 +1,5 @@
-// Package command is the program quantmf-beam, which makes fits of quantmf over shards and places new samples in blocks
-// on Apache Beam. It is a package so that programs can import more runners or file systems than
+// Package command is the program quantmf-beam, which makes fits of quantmf over shards and places new samples
+// in blocks on Apache Beam. It is a package so that programs can import more runners or file systems than
 // quantmf-beam itself; the documentation of package beam shows one.
 package command
 
@@ -64,8 +64,9 @@ func overview() string {
 	return s + "\n\"quantmf-beam COMMAND -h\" prints the help of a command.\n"
 }
 
-// Run is the whole program. args are the arguments after its name; it returns the exit code. Where a runner has
-// started the program as a worker, with flags and no command, Run works for that runner and does not return.
+// Run is the whole program. args are the arguments after its name; it returns the exit code. Where a runner
+// has started the program as a worker, with flags and no command, Run works for that runner and does not
+// return.
 func Run(args []string, out, errOut io.Writer) int {
 	asked := len(args) > 0 && slices.Contains([]string{"-h", "-help", "--help", "help"}, args[0])
 	switch {
@@ -174,7 +175,8 @@ const runnerHelp = `Where it runs
 `
 
 // passed are the flags of Beam that a command passes on.
-var passed = []string{"endpoint", "environment_type", "environment_config", "worker_binary", "job_name", "parallelism", "experiments"}
+var passed = []string{"endpoint", "environment_type", "environment_config", "worker_binary", "job_name",
+	"parallelism", "experiments"}
 
 func (f *runnerFlags) register(set *flag.FlagSet) {
 	set.StringVar(&f.Runner, "runner", "prism", "")
@@ -194,8 +196,8 @@ func (f *runnerFlags) register(set *flag.FlagSet) {
 	}
 }
 
-// begin checks the flags, and prepares this process to submit pipelines. It returns the store, and a function to call
-// at the end.
+// begin checks the flags, and prepares this process to submit pipelines. It returns the store, and a function
+// to call at the end.
 func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	if err := checkLevel(f.log); err != nil {
 		return nil, nil, err
@@ -229,8 +231,8 @@ func (f *runnerFlags) begin(ctx context.Context) (*beam.Store, func(), error) {
 	return store, func() { store.Close(); clean() }, nil
 }
 
-// builtIn tells whether the program has a runner of this name. Beam has no list of them, and ends the process where a pipeline is to be
-// run by one that it does not know; but it panics where a name is registered twice.
+// builtIn tells whether the program has a runner of this name. Beam has no list of them, and ends the process
+// where a pipeline is to be run by one that it does not know; but it panics where a name is registered twice.
 func builtIn(runner string) (known bool) {
 	defer func() { known = recover() != nil }()
 	sdk.RegisterRunner(runner, func(context.Context, *sdk.Pipeline) (sdk.PipelineResult, error) {
@@ -246,7 +248,8 @@ func checkLevel(level string) error {
 	return nil
 }
 
-// initialise prepares this process to submit pipelines or to work for a runner. The log of Beam goes to standard error.
+// initialise prepares this process to submit pipelines or to work for a runner. The log of Beam goes to
+// standard error.
 func initialise(level string) {
 	if level != "none" {
 		log.LogLevel = level
@@ -272,7 +275,8 @@ func shown(err error) string {
 	return strings.Join(lines, "\n")
 }
 
-// arguments parses args. Flags may stand before, between and after the words, of which there must be one for each of wanted.
+// arguments parses args. Flags may stand before, between and after the words, of which there must be one for
+// each of wanted.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	set.SetOutput(io.Discard)
 	var words []string
@@ -293,7 +297,8 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 	}
 	switch {
 	case len(words) > len(wanted):
-		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)], strings.Join(wanted, " ")))
+		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)],
+			strings.Join(wanted, " ")))
 	case len(words) < len(wanted):
 		return nil, usageError("no " + wanted[len(words)] + " given")
 	}

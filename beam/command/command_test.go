@@ -21,32 +21,38 @@ func run(t *testing.T, want int, args ...string) (out, said string) {
 	return stdout.String(), stderr.String()
 }
 
-// TestFit checks a fit of the command and new samples placed under it, with names, by the runner in this process.
+// TestFit checks a fit of the command and new samples placed under it, with names, by the runner in this
+// process.
 func TestFit(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
 	model := filepath.Join(t.TempDir(), "m.qmf")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	store := filepath.Join(t.TempDir(), "store")
-	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-shards", "3", "-o", model, "-u", "-", file) // with names, in a temporary store
+	// with names, in a temporary store
+	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0",
+		"-shards", "3", "-o", model, "-u", "-", file)
 	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %q", want, said)
 		}
 	}
-	if !strings.Contains(said, "300 × 148 cells are few: one machine is sooner (quantmf fit -method qmf -k 2)") {
+	if !strings.Contains(said,
+		"300 × 148 cells are few: one machine is sooner (quantmf fit -method qmf -k 2)") {
 		t.Errorf("nothing is said of one machine: %q", said)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for range 2 { // the second command finds its work done
-		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u", filepath.Join(t.TempDir(), "U.npy"), file)
+		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u",
+			filepath.Join(t.TempDir(), "U.npy"), file)
 		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
 			t.Errorf("names were lost, and what was said is %q", said)
 		}
 	}
-	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store, file); !strings.Contains(said, "-store: it has another fit") {
+	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store,
+		file); !strings.Contains(said, "-store: it has another fit") {
 		t.Error(said)
 	}
 	in, err := os.Open(file)
@@ -58,7 +64,8 @@ func TestFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := quantmf.FitQMF(t.Context(), x.X, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithBatch(300))
+	m, err := quantmf.FitQMF(t.Context(), x.X, 2, quantmf.WithEpochs(2),
+		quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0), quantmf.WithBatch(300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,13 +114,15 @@ func TestRank(t *testing.T) {
 		if got != out.String() || strings.Count(got, "\n") < 3 {
 			t.Errorf("%s:\n%swant\n%s", args, got, out.String())
 		}
-		if !strings.Contains(verdict.String(), said) || !strings.Contains(said, "predicts hidden cells best") {
+		if !strings.Contains(verdict.String(), said) ||
+			!strings.Contains(said, "predicts hidden cells best") {
 			t.Errorf("%s: %q, want %q", args, said, verdict.String())
 		}
 	}
 }
 
-// TestFaults checks that errors are reported in the words of the command line, with the exit code of their kind.
+// TestFaults checks that errors are reported in the words of the command line, with the exit code of their
+// kind.
 func TestFaults(t *testing.T) {
 	file := filepath.Join("..", "..", "testdata", "laml-assays.tsv.gz")
 	damaged := filepath.Join(t.TempDir(), "m.qmf")

@@ -104,7 +104,8 @@ func parseFit(args []string) (*fitFlags, error) {
 	f.fileName = words[0]
 	switch {
 	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
-		return nil, usageError("-method " + f.method + ": must be one of qmf, nmf; the others are not split into shards")
+		return nil, usageError("-method " + f.method +
+			": must be one of qmf, nmf; the others are not split into shards")
 	case f.Rounds < 1:
 		return nil, usageError(fmt.Sprintf("-rounds %d: must be at least 1", f.Rounds))
 	case f.workers < 0:
@@ -141,7 +142,8 @@ func fit(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	features, samples := t.Dims()
-	f.say(s, record{Read: t.File, Features: features, Samples: samples}, "%s: %d features × %d samples; %s", t.File, features, samples, t.Taken)
+	f.say(s, record{Read: t.File, Features: features, Samples: samples}, "%s: %d features × %d samples; %s",
+		t.File, features, samples, t.Taken)
 	for _, w := range t.Warnings {
 		f.say(s, record{Warning: w}, "warning: %s", w)
 	}
@@ -161,7 +163,8 @@ func fit(ctx context.Context, args []string, s streams) error {
 			return
 		}
 		shown = time.Now()
-		f.say(s, record{Epoch: r.Epoch, Epochs: r.Epochs, Loss: r.Loss}, "epoch %d of %d, loss %.4g", r.Epoch, r.Epochs, r.Loss)
+		f.say(s, record{Epoch: r.Epoch, Epochs: r.Epochs, Loss: r.Loss}, "epoch %d of %d, loss %.4g", r.Epoch,
+			r.Epochs, r.Loss)
 	}
 	f.Failed = func(err error) { f.say(s, record{Warning: cause(err)}, "trying again: %s", cause(err)) }
 	m, err := beam.Fit(ctx, store, f.Run)
@@ -174,12 +177,14 @@ func fit(ctx context.Context, args []string, s streams) error {
 	if err := f.write(m, t, s.out); err != nil {
 		return err
 	}
-	for _, text := range []string{nameless(f.uFile, "features", t.NamedFeatures), nameless(f.vFile, "samples", t.NamedSamples), nameless(f.qFile, "features", t.NamedFeatures)} {
+	for _, text := range []string{nameless(f.uFile, "features", t.NamedFeatures),
+		nameless(f.vFile, "samples", t.NamedSamples), nameless(f.qFile, "features", t.NamedFeatures)} {
 		if text != "" {
 			f.say(s, record{Warning: text}, "warning: %s", text)
 		}
 	}
-	f.say(s, record{Done: true, Seconds: time.Since(began).Seconds()}, "done in %.1f s", time.Since(began).Seconds())
+	f.say(s, record{Done: true, Seconds: time.Since(began).Seconds()}, "done in %.1f s",
+		time.Since(began).Seconds())
 	return nil
 }
 
@@ -227,17 +232,19 @@ func (f *fitFlags) write(m quantmf.Model, t *table.Table, stdout io.Writer) erro
 				copy(both.Row(i), m.Quantiles.Row(i))
 				copy(both.Row(i)[levels:], m.Weights.Row(i))
 			}
-			files = append(files, tableOutput(f.qFile, "feature", t.Features, append(numbered("q", levels), numbered("w", levels)...), both))
+			files = append(files, tableOutput(f.qFile, "feature", t.Features,
+				append(numbered("q", levels), numbered("w", levels)...), both))
 		}
 	default:
 		return errors.New("the store has a model of another kind")
 	}
 	components := numbered("c", u.Cols)
-	return write(stdout, append(files, tableOutput(f.uFile, "feature", t.Features, components, u), tableOutput(f.vFile, "component", components, t.Samples, v))...)
+	return write(stdout, append(files, tableOutput(f.uFile, "feature", t.Features, components, u),
+		tableOutput(f.vFile, "component", components, t.Samples, v))...)
 }
 
-// marshal returns the model as a file of quantmf, with the names of features and samples, and with the changes that were made
-// to the matrix before the fit.
+// marshal returns the model as a file of quantmf, with the names of features and samples, and with the
+// changes that were made to the matrix before the fit.
 func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
 	data, err := m.MarshalBinary()
 	if err != nil {
@@ -250,7 +257,8 @@ func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
 	if t.NamedSamples {
 		names.Samples = t.Samples
 	}
-	return saved.Append(data, names, saved.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
+	return saved.Append(data, names,
+		saved.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
 }
 
 func numbered(prefix string, n int) []string {

@@ -77,7 +77,8 @@ func (f *optionFlags) register(set *flag.FlagSet) {
 }
 
 // taken are the options that a fit over shards has, without those that are true or false.
-var taken = []string{"loss", "m", "epochs", "patience", "eps", "lr", "penalty", "shrinkage", "tolerance", "validation", "schedule", "start", "ends", "updates", "seed"}
+var taken = []string{"loss", "m", "epochs", "patience", "eps", "lr", "penalty", "shrinkage", "tolerance",
+	"validation", "schedule", "start", "ends", "updates", "seed"}
 
 // takeLoss sets the loss that suits the values, where none was given.
 func (f *optionFlags) takeLoss(t *table.Table) error {
@@ -101,7 +102,8 @@ func (f *optionFlags) explain(err error, t *table.Table) error {
 		return usageError("-store: " + option.Bound)
 	case errors.As(err, &option):
 		if name, is := f.names[option.Option]; is {
-			return usageError(strings.TrimSpace(fmt.Sprintf("-%s %s", name, option.Value)) + ": " + option.Bound)
+			return usageError(strings.TrimSpace(fmt.Sprintf("-%s %s", name, option.Value)) + ": " +
+				option.Bound)
 		}
 	case errors.As(err, &data) && data.Row < len(t.Features) && data.Col < len(t.Samples):
 		return t.Error(data.Row, data.Col, data.Problem)

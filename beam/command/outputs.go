@@ -1,7 +1,7 @@
 package command
 
-// This file writes the outputs of a command, all of them or none. Each is written under another name, and all are
-// renamed when all are whole.
+// This file writes the outputs of a command, all of them or none. Each is written under another name, and all
+// are renamed when all are whole.
 
 import (
 	"bytes"
@@ -26,18 +26,19 @@ func tableOutput(path, corner string, rows, columns []string, m quantmf.Mat) out
 	return output{path, func(w io.Writer) error { return table.Write(w, path, corner, rows, columns, m) }}
 }
 
-// nameless returns a message where the format of an output has no place for the names of features or samples, and "" where it has or
-// there are no names.
+// nameless returns a message where the format of an output has no place for the names of features or samples,
+// and "" where it has or there are no names.
 func nameless(path, whose string, named bool) string {
 	format, _, err := table.FormatOf(path)
 	if path == "" || err != nil || !named || format != "npy" && format != "mtx" {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s has no names, so those of the %s are left out: npz keeps them", path, format, whose)
+	return fmt.Sprintf("%s: %s has no names, so those of the %s are left out: npz keeps them", path, format,
+		whose)
 }
 
-// writable reports, before any work is done, matrices whose format is not known, two outputs to the same file, and outputs over a
-// file that is read. model is the path of the model, "" where none is written.
+// writable reports, before any work is done, matrices whose format is not known, two outputs to the same
+// file, and outputs over a file that is read. model is the path of the model, "" where none is written.
 func writable(reads []string, model string, matrices ...string) error {
 	for _, path := range matrices {
 		if path == "" {

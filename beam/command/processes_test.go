@@ -98,7 +98,8 @@ func port(t *testing.T) string {
 	return number
 }
 
-// start starts a process that listens on a port, and waits until it does. The process ends with the test; ended is closed when it ends.
+// start starts a process that listens on a port, and waits until it does. The process ends with the test;
+// ended is closed when it ends.
 func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended <-chan struct{}) {
 	t.Helper()
 	c = exec.Command(path, args...)
@@ -127,8 +128,8 @@ func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended 
 	return nil, nil
 }
 
-// TestProcesses runs driver, job server and workers as processes of their own. It kills the workers at random moments
-// of the fit and starts them again. The model has the same bits as on one machine.
+// TestProcesses runs driver, job server and workers as processes of their own. It kills the workers at random
+// moments of the fit and starts them again. The model has the same bits as on one machine.
 func TestProcesses(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds two programs")
@@ -139,13 +140,16 @@ func TestProcesses(t *testing.T) {
 	}
 	x := matrix(330, 900)
 	file := writeMatrix(t, x)
-	want, err := quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(100*kills))
+	want, err := quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+		quantmf.WithEpochs(100*kills))
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"), build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
+	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"),
+		build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
 	jobs, pool := port(t), port(t)
-	// Prism's server ends when a job begins while there is no pool. It is started again, as a supervisor of servers does.
+	// Prism's server ends when a job begins while there is no pool. It is started again, as a supervisor of
+	// servers does.
 	serve := func() <-chan struct{} {
 		_, ended := start(t, jobs, prism, "-job_port", jobs, "-serve_http=false", "-log_level", "error")
 		return ended
@@ -157,10 +161,14 @@ func TestProcesses(t *testing.T) {
 	defer cancel()
 	model, store := filepath.Join(t.TempDir(), "m.qmf"), filepath.Join(t.TempDir(), "store")
 	command := func(words ...string) *exec.Cmd {
-		return exec.CommandContext(ctx, program, append([]string{"fit", "-retries", "9", "-stall", "5s", "-runner", "universal", "-endpoint", "localhost:" + jobs,
-			"-environment_type", "EXTERNAL", "-environment_config", "localhost:" + pool, "-o", model}, words...)...)
+		return exec.CommandContext(ctx, program,
+			append([]string{"fit", "-retries", "9", "-stall", "5s", "-runner", "universal", "-endpoint",
+				"localhost:" + jobs,
+				"-environment_type", "EXTERNAL", "-environment_config", "localhost:" + pool, "-o", model},
+				words...)...)
 	}
-	fit := command("-method", "nmf", "-k", "8", "-epochs", fmt.Sprint(100*kills), "-shards", "3", "-rounds", "40", "-store", store, file)
+	fit := command("-method", "nmf", "-k", "8", "-epochs", fmt.Sprint(100*kills), "-shards", "3", "-rounds",
+		"40", "-store", store, file)
 	var said strings.Builder
 	fit.Stderr = &said
 	if err := fit.Start(); err != nil {
@@ -209,7 +217,8 @@ waiting:
 	}
 	for i, f := range samebits.Fits() {
 		shards := fmt.Sprint([]int{8, 3, 2, 1, 2}[i])
-		if out, err := command(append(f.Flags, "-shards", shards, writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
+		if out, err := command(append(f.Flags, "-shards", shards,
+			writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		data, err := os.ReadFile(model)

@@ -61,7 +61,8 @@ type fitSpec struct {
 func init() { beam.RegisterFit("command", fitBySpec) }
 
 // fitBySpec makes the fit of a worker.
-func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string, opts ...quantmf.FitOption) (quantmf.Model, error) {
+func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string,
+	opts ...quantmf.FitOption) (quantmf.Model, error) {
 	var s fitSpec
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return nil, err
@@ -93,7 +94,8 @@ func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
 	return options, nil
 }
 
-var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
+var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF,
+	"qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 // rankFlags are the flags of rank.
 type rankFlags struct {
@@ -107,7 +109,8 @@ type rankFlags struct {
 }
 
 func parseRank(args []string) (*rankFlags, error) {
-	f := &rankFlags{spec: fitSpec{Method: "qmf"}, Comparison: ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}}
+	f := &rankFlags{spec: fitSpec{Method: "qmf"},
+		Comparison: ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}}
 	f.names = map[string]string{"rank": "k", "repeats": "repeats", "share": "share"}
 	set := flag.NewFlagSet("rank", flag.ContinueOnError)
 	f.matrixFlags.register(set)
@@ -177,8 +180,8 @@ func (f *rankFlags) take(o flags.Option, text string) error {
 	return nil
 }
 
-// trials are the pairs of -k and -m that are tried. An option that the method does not have is reported here, before any
-// fit.
+// trials are the pairs of -k and -m that are tried. An option that the method does not have is reported here,
+// before any fit.
 func (f *rankFlags) trials(t *table.Table) (trials []beam.Trial, err error) {
 	for _, k := range f.Ks {
 		for _, m := range f.Levels() {
@@ -230,7 +233,8 @@ func rank(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	f.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
-	if f.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials, quantmf.Masks{Repeats: f.Repeats, Share: f.share, Seed: f.Seed}, f.Run); err != nil {
+	if f.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials,
+		quantmf.Masks{Repeats: f.Repeats, Share: f.share, Seed: f.Seed}, f.Run); err != nil {
 		return f.explain(err, t)
 	}
 	f.Choose()

@@ -1,6 +1,7 @@
 package command
 
-// This file holds "quantmf-beam workers": a pool of workers in one process, for runners that get their workers from a pool.
+// This file holds "quantmf-beam workers": a pool of workers in one process, for runners that get their
+// workers from a pool.
 
 import (
 	"context"

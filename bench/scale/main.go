@@ -5,9 +5,10 @@
 //	cd bench && go run ./scale          measures all sizes, which takes a quarter of an hour, and writes the page
 //	cd bench && go run ./scale page     writes the page from earlier measurements
 //
-// The measurements are kept in docs/measurements/scale.tsv. Each fit runs in a process of its own on one thread. Its times are seconds
-// of the processor, so that other programs disturb little. Its memory is the most that was resident during the fit less what was resident
-// before it. The collector runs whenever the heap has grown by a tenth, so that little garbage is counted.
+// The measurements are kept in docs/measurements/scale.tsv. Each fit runs in a process of its own on one
+// thread. Its times are seconds of the processor, so that other programs disturb little. Its memory is the
+// most that was resident during the fit less what was resident before it. The collector runs whenever the
+// heap has grown by a tenth, so that little garbage is counted.
 package main
 
 import (

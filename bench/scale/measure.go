@@ -42,22 +42,27 @@ func (w work) String() string {
 
 // took is what a fit has taken, in seconds of the processor and in bytes.
 type took struct {
-	nonzero       int
-	start, epoch  float64 // seconds before the first epoch; those of the shortest epoch
-	matrix, fit   float64 // bytes of the matrix; the most that the fit had beside it
-	told          float64 // the estimate of MemoryOf for fit
-	read, reduce  float64 // of an epoch over shards, which is two rounds by Newton's method: reading the rows in one round; the reduce
+	nonzero      int
+	start, epoch float64 // seconds before the first epoch; those of the shortest epoch
+	matrix, fit  float64 // bytes of the matrix; the most that the fit had beside it
+	told         float64 // the estimate of MemoryOf for fit
+	// of an epoch over shards, which is two rounds by Newton's method: reading the rows in one round; the
+	// reduce
+	read, reduce  float64
 	largest       float64 // the longest step
 	moved, stored float64 // bytes read and written, the rows not counted; bytes of the rows of all shards
 }
 
 func (t took) String() string {
-	return fmt.Sprintf("%d %.4g %.4g %.0f %.0f %.0f %.4g %.4g %.4g %.0f %.0f", t.nonzero, t.start, t.epoch, t.matrix, t.fit, t.told, t.read, t.reduce, t.largest, t.moved, t.stored)
+	return fmt.Sprintf("%d %.4g %.4g %.0f %.0f %.0f %.4g %.4g %.4g %.0f %.0f", t.nonzero, t.start, t.epoch,
+		t.matrix, t.fit, t.told, t.read, t.reduce, t.largest, t.moved, t.stored)
 }
 
-const heading = "kind d n density k m shards nonzero start epoch matrix fit told read reduce step moved stored"
+const heading = "kind d n density k m shards nonzero start epoch matrix fit told read reduce step " +
+	"moved stored"
 
-// grid returns the fits that are measured: for each kind a middle size, and sizes that differ from it in one or two numbers.
+// grid returns the fits that are measured: for each kind a middle size, and sizes that differ from it in one
+// or two numbers.
 func grid() (all []work) {
 	for _, kind := range kinds {
 		middle := work{kind, 2000, 4000, 0.05, 10, 0, 0}
@@ -156,8 +161,10 @@ func parse(f []string) (w work, t took, err error) {
 		return w, t, fmt.Errorf("%q is not KIND D N DENSITY K M SHARDS", strings.Join(f, " "))
 	}
 	w.kind, f = f[0], f[1:]
-	w.d, w.n, w.density, w.k, w.m, w.shards = int(number()), int(number()), number(), int(number()), int(number()), int(number())
-	t = took{int(number()), number(), number(), number(), number(), number(), number(), number(), number(), number(), number()}
+	w.d, w.n, w.density, w.k, w.m, w.shards = int(number()), int(number()), number(), int(number()),
+		int(number()), int(number())
+	t = took{int(number()), number(), number(), number(), number(), number(), number(), number(), number(),
+		number(), number()}
 	return w, t, err
 }
 
@@ -256,9 +263,10 @@ func ones(rows, cols int) quantmf.Mat {
 	return m
 }
 
-// onOneMachine fits and returns the time of the shortest epoch. By Newton's method, whose first epochs are multiplicative
-// updates, it is the mean of the latter half of the epochs.
-func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs int, opts []quantmf.FitOption) error {
+// onOneMachine fits and returns the time of the shortest epoch. By Newton's method, whose first epochs are
+// multiplicative updates, it is the mean of the latter half of the epochs.
+func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs int,
+	opts []quantmf.FitOption) error {
 	began := worked()
 	var at []float64
 	opts = append(opts, quantmf.WithProgress(func(p quantmf.Progress) error {
@@ -291,8 +299,9 @@ func onOneMachine(w work, t *took, method quantmf.Method, x quantmf.Rows, epochs
 	return nil
 }
 
-// overShards fits over shards, one step after the other, and measures each step and each reduce. It returns those of the shortest
-// epoch, by Newton's method of the epochs after its first ones. In the first round no rows are kept between steps, in the others all are.
+// overShards fits over shards, one step after the other, and measures each step and each reduce. It returns
+// those of the shortest epoch, by Newton's method of the epochs after its first ones. In the first round no
+// rows are kept between steps, in the others all are.
 func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []quantmf.FitOption) error {
 	dir, err := os.MkdirTemp("", "scale-*")
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package main
 
-// This file holds the formulas of the time of an epoch: sums of a few terms, whose factors are fitted to the measured
-// times.
+// This file holds the formulas of the time of an epoch: sums of a few terms, whose factors are fitted to the
+// measured times.
 
 import "math"
 
@@ -22,16 +22,24 @@ func terms(kind string) []term {
 	each := term{"nonzero", func(_ work, nonzero float64) float64 { return nonzero }}
 	eachK := term{"nonzero k", func(w work, nonzero float64) float64 { return nonzero * float64(w.k) }}
 	sums := term{"n (k + 6)", func(w work, _ float64) float64 { return float64(w.n) * float64(w.k+6) }}
-	// All rows read the same n numbers for each component. The larger n is, the fewer of them stay in the caches.
+	// All rows read the same n numbers for each component. The larger n is, the fewer of them stay in the
+	// caches.
 	wide := func(w work) float64 { return math.Log2(1 + float64(w.n)/8000) }
-	dnWide := term{"d n log₂(1 + n/8000)", func(w work, nonzero float64) float64 { return cells(w, nonzero) * wide(w) }}
-	eachWide := term{"nonzero k log₂(1 + n/8000)", func(w work, nonzero float64) float64 { return nonzero * float64(w.k) * wide(w) }}
+	dnWide := term{"d n log₂(1 + n/8000)",
+		func(w work, nonzero float64) float64 { return cells(w, nonzero) * wide(w) }}
+	eachWide := term{"nonzero k log₂(1 + n/8000)",
+		func(w work, nonzero float64) float64 { return nonzero * float64(w.k) * wide(w) }}
 	switch kind {
 	case "qmf":
-		// A row of 4096 samples or more is solved by points, so that its levels cost no more with more samples.
-		levels := term{"d min(n, 4096) m", func(w work, _ float64) float64 { return float64(w.d) * min(float64(w.n), 4096) * float64(w.m) }}
+		// A row of 4096 samples or more is solved by points, so that its levels cost no more with more
+		// samples.
+		levels := term{"d min(n, 4096) m",
+			func(w work, _ float64) float64 { return float64(w.d) * min(float64(w.n), 4096) * float64(w.m) }}
 		return []term{dn, dnWide, levels,
-			{"d n k (k + 3)", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k*(w.k+3)) }}}
+			{"d n k (k + 3)", func(w work,
+				nonzero float64) float64 {
+				return cells(w, nonzero) * float64(w.k*(w.k+3))
+			}}}
 	case "nmf-sparse", "nmf-sparse-updates":
 		return []term{each, eachK, eachWide, sums}
 	}
@@ -52,16 +60,19 @@ func (f *fitted) at(w work, nonzero float64) (s float64) {
 	return s
 }
 
-// startTerms returns the terms of the time before the first epoch of a QMF: short fits of up to 512 rows and 2¹⁹ cells, and the factors and
-// maps of all rows.
+// startTerms returns the terms of the time before the first epoch of a QMF: short fits of up to 512 rows and
+// 2¹⁹ cells, and the factors and maps of all rows.
 func startTerms() []term {
 	tried := func(w work, _ float64) float64 { return min(float64(min(w.d, 512))*float64(w.n), 1<<19) }
-	return []term{{"min(d n, 512 n, 2¹⁹)", tried}, {"min(d n, 512 n, 2¹⁹) k", func(w work, nonzero float64) float64 { return tried(w, nonzero) * float64(w.k) }},
-		{"d n", cells}, {"d n k", func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k) }}}
+	return []term{{"min(d n, 512 n, 2¹⁹)", tried},
+		{"min(d n, 512 n, 2¹⁹) k",
+			func(w work, nonzero float64) float64 { return tried(w, nonzero) * float64(w.k) }},
+		{"d n", cells}, {"d n k",
+			func(w work, nonzero float64) float64 { return cells(w, nonzero) * float64(w.k) }}}
 }
 
-// fit finds the non-negative factors that minimise the sum of squared relative errors: of all subsets of the terms whose least
-// squares leave no factor negative, it takes the best.
+// fit finds the non-negative factors that minimise the sum of squared relative errors: of all subsets of the
+// terms whose least squares leave no factor negative, it takes the best.
 func fit(all []term, works []work, nonzero, seconds []float64) *fitted {
 	best, least := &fitted{terms: all, factors: make([]float64, len(all))}, math.Inf(1)
 	for choice := 1; choice < 1<<len(all); choice++ {

@@ -93,7 +93,8 @@ type applied struct {
 }
 
 // parseApplied parses the command line of such a command.
-func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied, error) {
+func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied,
+	error) {
 	a := &applied{blocks: 1}
 	set := newFlags(command)
 	set.StringVar(&a.out, "o", "", "")
@@ -112,8 +113,10 @@ func parseApplied(command string, args []string, s streams, page *pageFlags, wan
 			var wrong [2]error
 			a.block, wrong[0] = strconv.Atoi(i)
 			a.blocks, wrong[1] = strconv.Atoi(n)
-			if !ok || wrong[0] != nil || wrong[1] != nil || a.block < 0 || a.block >= a.blocks || a.blocks > 1<<31-1 {
-				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below the second")
+			if !ok || wrong[0] != nil || wrong[1] != nil || a.block < 0 || a.block >= a.blocks ||
+				a.blocks > 1<<31-1 {
+				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below " +
+					"the second")
 			}
 			return nil
 		})
@@ -140,10 +143,12 @@ func parseApplied(command string, args []string, s streams, page *pageFlags, wan
 	return a, a.limits.check()
 }
 
-// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the names among rows and columns
-// are those of a matrix that was read.
-func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows, columns []string, m quantmf.Mat, features, samples bool) error {
-	err := writeOnly(s, path, inputs, func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the
+// names among rows and columns are those of a matrix that was read.
+func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows,
+	columns []string, m quantmf.Mat, features, samples bool) error {
+	err := writeOnly(s, path, inputs,
+		func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
 	if err == nil {
 		err = in.nameless(s.err, path, features, samples)
 	}
@@ -218,14 +223,15 @@ func transform(args []string, s streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples[from:to], v, false, t.NamedSamples)
+	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples[from:to], v,
+		false, t.NamedSamples)
 }
 
 // blockOf is where a block of n samples begins.
 func blockOf(n, block, blocks int) int { return int(int64(n) * int64(block) / int64(blocks)) }
 
-// placed is the least number of samples that are placed at once: the nearest samples of the fit are looked for
-// once a part.
+// placed is the least number of samples that are placed at once: the nearest samples of the fit are looked
+// for once a part.
 const placed = 200
 
 // place transforms the samples in up to ten parts. The number of parts changes no bit.
@@ -278,7 +284,8 @@ func reconstruct(args []string, s streams) error {
 		return err
 	}
 	a.tell.at("taking the model at every feature and sample")
-	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples, m.Reconstruct(), m.namedFeatures, m.namedSamples)
+	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples,
+		m.Reconstruct(), m.namedFeatures, m.namedSamples)
 }
 
 func normalize(args []string, s streams) error {
@@ -295,7 +302,8 @@ func normalize(args []string, s streams) error {
 	q, is := m.Model.(*quantmf.QMFQ)
 	if !is {
 		name, _ := m.title()
-		return usageError(a.words[0] + " is a model of kind " + name + ", which has no map from a feature's scale to the components': fit one with -method qmfq")
+		return usageError(a.words[0] + " is a model of kind " + name +
+			", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
 	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
@@ -308,7 +316,8 @@ func normalize(args []string, s streams) error {
 	if err != nil {
 		return explain(err, t, nil)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
+	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures,
+		t.NamedSamples)
 }
 
 func convert(args []string, s streams) error {
@@ -336,5 +345,6 @@ func convert(args []string, s streams) error {
 		return err
 	}
 	tell.at("writing " + words[1])
-	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures, t.NamedSamples)
+	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X,
+		t.NamedFeatures, t.NamedSamples)
 }

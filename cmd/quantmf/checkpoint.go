@@ -21,8 +21,8 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// checkpointFlags reports flags among -checkpoint, -resume and -force that exclude each other, and a file that
-// would be lost.
+// checkpointFlags reports flags among -checkpoint, -resume and -force that exclude each other, and a file
+// that would be lost.
 func checkpointFlags(path string, resume, force bool) error {
 	switch {
 	case resume && path == "":
@@ -30,14 +30,16 @@ func checkpointFlags(path string, resume, force bool) error {
 	case force && path == "":
 		return usageError("-force: needs the -checkpoint FILE to start anew over")
 	case resume && force:
-		return usageError("-force: -resume goes on from the file, -force starts anew over it: give one of them")
+		return usageError("-force: -resume goes on from the file, -force starts anew over it: give one " +
+			"of them")
 	case path == "-":
 		return usageError("-checkpoint -: must be a file")
 	case path == "" || resume || force:
 		return nil
 	}
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 && !info.IsDir() {
-		return usageError(fmt.Sprintf("-checkpoint %s: the file exists: -resume goes on from it, -force starts anew over it", path))
+		return usageError(fmt.Sprintf("-checkpoint %s: the file exists: -resume goes on from it, -force "+
+			"starts anew over it", path))
 	}
 	return nil
 }
@@ -58,7 +60,8 @@ func lockBeside(path string) (*lock, error) {
 			return nil, fmt.Errorf("cannot write %s: %w", at, err)
 		}
 		if !free {
-			return nil, fmt.Errorf("%s is in use: another quantmf writes to it; wait for that one, or give another -checkpoint", path)
+			return nil, fmt.Errorf("%s is in use: another quantmf writes to it; wait for that one, or give "+
+				"another -checkpoint", path)
 		}
 		// The process that held the lock before may have removed the file between the two steps.
 		held, err := file.Stat()
@@ -106,7 +109,8 @@ func (c *checkpoint) flush() error {
 	if err := out.open(c.path, nil); err != nil {
 		return err
 	}
-	if err := out.write(c.path, func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
+	if err := out.write(c.path,
+		func(w io.Writer) error { _, err := w.Write(c.state); return err }); err != nil {
 		return err
 	}
 	c.written, c.stale = time.Now(), false
@@ -149,8 +153,8 @@ func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error 
 	return nil
 }
 
-// fitsDone is a file of the models of a comparison. It grows by one record a model: key, size, checksum, model.
-// A last record that was cut off is left out.
+// fitsDone is a file of the models of a comparison. It grows by one record a model: key, size, checksum,
+// model. A last record that was cut off is left out.
 type fitsDone struct {
 	mutex  sync.Mutex
 	file   *os.File
@@ -167,8 +171,8 @@ const mostModel = 1 << 40
 
 var crc = crc64.MakeTable(crc64.ECMA)
 
-// openFits opens the file, and reads it if resume is set. identity is a text of everything that the models depend
-// on beside their keys.
+// openFits opens the file, and reads it if resume is set. identity is a text of everything that the models
+// depend on beside their keys.
 func openFits(path string, resume bool, input os.FileInfo, identity string) (*fitsDone, error) {
 	if info, err := os.Stat(path); err == nil && input != nil && os.SameFile(info, input) {
 		return nil, usageError(path + " is read itself: write to another file")
@@ -206,11 +210,13 @@ func (d *fitsDone) read(head []byte) error {
 	case len(data) < len(fitsMagic) || string(data[:len(fitsMagic)]) != fitsMagic:
 		return &inputError{errors.New(d.path + ": this is no file of -checkpoint of quantmf rank")}
 	case len(data) < len(head) || string(data[:len(head)]) != string(head):
-		return usageError("-resume: " + d.path + " was made with other flags: give those, or -force to start anew")
+		return usageError("-resume: " + d.path +
+			" was made with other flags: give those, or -force to start anew")
 	default:
 		good = len(head)
 		for b := data[good:]; len(b) >= 24; b = data[good:] {
-			key, size, sum := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+			key, size, sum := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]),
+				binary.LittleEndian.Uint64(b[16:])
 			if size > mostModel || size > uint64(len(b)-24) || crc64.Checksum(b[24:24+size], crc) != sum {
 				break
 			}
@@ -275,7 +281,8 @@ func (d *fitsDone) remove() {
 	os.Remove(d.path)
 }
 
-// hashOf returns the key of a fit: a hash of the sizes that are tried and of the matrix, hidden cells included.
+// hashOf returns the key of a fit: a hash of the sizes that are tried and of the matrix, hidden cells
+// included.
 func hashOf(x quantmf.Mat, sizes ...int) uint64 {
 	h := crc64.New(crc)
 	var b [8]byte

@@ -67,11 +67,13 @@ func TestModelFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" || strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
+		if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" ||
+			strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
 			t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
 		}
 		quiet(t, 0, "reconstruct", file, "-o", "fit.npz")
-		if got := read(t, "fit.npz"); !same(got.X, want.Reconstruct()) || strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
+		if got := read(t, "fit.npz"); !same(got.X, want.Reconstruct()) ||
+			strings.Join(got.Features, " ") != strings.Join(in.Features, " ") {
 			t.Errorf("%s: reconstruct gave %v", method, got.Features)
 		}
 		one, _ := quiet(t, 0, "report", file, "matrix.tsv", "-o", "-")
@@ -99,7 +101,8 @@ func TestModelFiles(t *testing.T) {
 	if got := read(t, "y.gct"); !same(got.X, y) {
 		t.Error("normalize gave other numbers")
 	}
-	if _, e := quiet(t, 2, "normalize", "nmf.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(e, "nmf.qmf is a model of kind NMF, which has no map from a feature's scale") {
+	if _, e := quiet(t, 2, "normalize", "nmf.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(e,
+		"nmf.qmf is a model of kind NMF, which has no map from a feature's scale") {
 		t.Error(e)
 	}
 }
@@ -121,9 +124,11 @@ func TestInspect(t *testing.T) {
 		sample := m.TopSamples(1)[1][0]
 		words, _ := quiet(t, 0, "inspect", file, "matrix.tsv")
 		for _, want := range []string{
-			strings.ToUpper(method) + " of 2 components", "Fitted to     matrix.tsv: 14 features × 9 samples", "after 4 epochs",
+			strings.ToUpper(method) + " of 2 components", "Fitted to     matrix.tsv: 14 features × 9 samples",
+			"after 4 epochs",
 			fmt.Sprintf("Component c2  features %s %.2f, ", in.Features[tops[1][0].Index], tops[1][0].Value),
-			fmt.Sprintf("samples  %s %.1f×, ", in.Samples[sample.Index], sample.Value), "Command       quantmf fit -epochs 4",
+			fmt.Sprintf("samples  %s %.1f×, ", in.Samples[sample.Index], sample.Value),
+			"Command       quantmf fit -epochs 4",
 		} {
 			if !strings.Contains(words, want) {
 				t.Errorf("%s: lacks %q:\n%s", method, want, words)
@@ -142,8 +147,12 @@ func TestInspect(t *testing.T) {
 			t.Fatal(err)
 		}
 		goodness, _ := m.Goodness(in.X)
-		if o.Method != method || len(o.Loss) != 5 || len(o.Features) != 14 || len(o.Samples) != 9 || len(o.Components) != 2 ||
-			o.Components[0].Features[7].Value != tops[0][7].Value || *o.Features[3].Explained != goodness[3].Explained || len(o.Features[3].Shares) != 2 || (o.NMF == nil) != (method == "nmf" || method == "bqmf") || (o.LeaveOneOut == nil) == (method == "bqmf") {
+		if o.Method != method || len(o.Loss) != 5 || len(o.Features) != 14 || len(o.Samples) != 9 ||
+			len(o.Components) != 2 ||
+			o.Components[0].Features[7].Value != tops[0][7].Value ||
+			*o.Features[3].Explained != goodness[3].Explained || len(o.Features[3].Shares) != 2 ||
+			(o.NMF == nil) != (method == "nmf" || method == "bqmf") ||
+			(o.LeaveOneOut == nil) == (method == "bqmf") {
 			t.Errorf("%s: %s", method, text)
 		}
 	}
@@ -159,7 +168,8 @@ func TestModelAndMatrix(t *testing.T) {
 	writeText(t, "short.tsv", join(lines[:12]))
 	writeText(t, "negative.tsv", strings.Replace(small(), "\ng1\t", "\ng1\t-1", 1))
 	writeText(t, "long.tsv", small()+strings.Replace(lines[1], "g0", "more", 1)+"\n")
-	writeText(t, "hole.tsv", strings.Replace(small(), lines[3], lines[3][:strings.LastIndex(lines[3], "\t")]+"\tNA", 1))
+	writeText(t, "hole.tsv",
+		strings.Replace(small(), lines[3], lines[3][:strings.LastIndex(lines[3], "\t")]+"\tNA", 1))
 	writeText(t, "samples.tsv", strings.Replace(small(), "\tp3", "\tq3", 1))
 	var narrow []string
 	for _, l := range lines {
@@ -178,19 +188,35 @@ func TestModelAndMatrix(t *testing.T) {
 		code int
 		err  string
 	}{
-		{"transform qmf.qmf renamed.tsv -o -", 3, `\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the 14 features are not the model's: "other": -allow extra,missing goes on without, if the model was fitted with -missing\n`},
-		{"transform qmf.qmf short.tsv -o - -allow missing", 3, `quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing\n`},
+		{"transform qmf.qmf renamed.tsv -o -", 3,
+			`\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the ` +
+				`14 features are not the model's: "other": -allow extra,missing goes on without, if the ` +
+				`model was fitted with -missing\n`},
+		{"transform qmf.qmf short.tsv -o - -allow missing", 3,
+			`quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model ` +
+				`takes none for missing: -allow missing is for models that were fitted with -missing\n`},
 		{"report qmf.qmf negative.tsv -o page.html", 3, `\nquantmf report: negative.tsv:3:2: feature `},
-		{"transform qmf.qmf short.tsv -o -", 3, `short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing goes on`},
-		{"transform qmf.qmf long.tsv -o -", 3, `long.tsv: 1 of the 15 features are not the model's: "more": -allow extra goes on`},
-		{"transform qmf.qmf hole.tsv -o -", 3, `hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as missing`},
+		{"transform qmf.qmf short.tsv -o -", 3,
+			`short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing ` +
+				`goes on`},
+		{"transform qmf.qmf long.tsv -o -", 3,
+			`long.tsv: 1 of the 15 features are not the model's: "more": -allow extra goes on`},
+		{"transform qmf.qmf hole.tsv -o -", 3,
+			`hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as ` +
+				`missing`},
 		{"normalize qmfq.qmf renamed.tsv -o -", 3, `features are not there: "g4"`},
-		{"inspect qmf.qmf narrow.tsv", 3, `narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
-		{"report qmf.qmf samples.tsv -o -", 3, `samples.tsv: sample "q3": the model has "p3" in this place: give the matrix that was fitted`},
-		{"inspect foreign.qmf", 3, `foreign.qmf: quantmf: model file, byte 21: the file is cut within its header`},
-		{"inspect matrix.tsv", 3, `matrix.tsv: quantmf: model file, byte 0: this is no quantmf model: MODEL, a file that "quantmf fit -o" wrote, comes first\n`},
+		{"inspect qmf.qmf narrow.tsv", 3,
+			`narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
+		{"report qmf.qmf samples.tsv -o -", 3,
+			`samples.tsv: sample "q3": the model has "p3" in this place: give the matrix that was fitted`},
+		{"inspect foreign.qmf", 3,
+			`foreign.qmf: quantmf: model file, byte 21: the file is cut within its header`},
+		{"inspect matrix.tsv", 3,
+			`matrix.tsv: quantmf: model file, byte 0: this is no quantmf model: MODEL, a file that ` +
+				`"quantmf fit -o" wrote, comes first\n`},
 		{"inspect cut.qmf", 3, `cut.qmf: quantmf: model file, byte \d+: the file is cut`},
-		{"reconstruct flipped.qmf -o -", 3, `flipped.qmf: quantmf: model file, byte \d+: section .... is damaged`},
+		{"reconstruct flipped.qmf -o -", 3,
+			`flipped.qmf: quantmf: model file, byte \d+: section .... is damaged`},
 		{"inspect none.qmf", 3, `none.qmf: `},
 		{"inspect .", 3, `\.: is a folder, not a model`},
 		{"transform qmf.qmf matrix.tsv", 2, `say where to write: -o FILE`},
@@ -208,21 +234,29 @@ func TestModelAndMatrix(t *testing.T) {
 		{"rank matrix.tsv -share 0.9", 2, `-share 0.9: must be above 0 and at most 0.5`},
 		{"rank matrix.tsv -repeats 0", 2, `-repeats 0: must be at least 1`},
 		{"rank matrix.tsv -method nmf -m 4", 2, `-m 4: -method nmf has no use for it`},
-		{"fit -sep ; matrix.tsv", 3, `matrix.tsv:1: only one column was found: no ";" stands between cells, as -sep or a line sep= says: leave that out\n`},
+		{"fit -sep ; matrix.tsv", 3,
+			`matrix.tsv:1: only one column was found: no ";" stands between cells, as -sep or a line sep= ` +
+				`says: leave that out\n`},
 		{"rank hole.tsv", 3, `"NA" is a missing value: give -missing`},
 		{"fit -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -checkpoint - matrix.tsv", 2, `-checkpoint -: must be a file`},
 		{"fit -checkpoint x -o ./x matrix.tsv", 2, `two outputs to the same place: x`},
 		{"fit -force -checkpoint matrix.tsv matrix.tsv", 2, `matrix.tsv is read itself`},
-		{"fit -checkpoint matrix.tsv matrix.tsv", 2, `-checkpoint matrix.tsv: the file exists: -resume goes on from it, -force starts anew over it`},
+		{"fit -checkpoint matrix.tsv matrix.tsv", 2,
+			`-checkpoint matrix.tsv: the file exists: -resume goes on from it, -force starts anew over it`},
 		{"rank -checkpoint qmf.qmf matrix.tsv", 2, `-checkpoint qmf.qmf: the file exists`},
-		{"rank -checkpoint qmf.qmf -resume matrix.tsv", 3, `qmf.qmf: this is no file of -checkpoint of quantmf rank`},
+		{"rank -checkpoint qmf.qmf -resume matrix.tsv", 3,
+			`qmf.qmf: this is no file of -checkpoint of quantmf rank`},
 		{"rank -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -resume -force -checkpoint x matrix.tsv", 2, `-force: -resume goes on from the file`},
-		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3, `fit: qmf.qmf: quantmf: model file, byte 12: `},
-		{"fit -max-memory 1kB matrix.tsv", 3, `would take more than the 1000 B of memory that reading may take`},
-		{"fit -max-memory 1MB -k 30 matrix.tsv", 3, `this fit needs about \S+ MiB of memory, -max-memory allows 977 KiB`},
-		{"fit -m 1000000000 matrix.tsv", 3, `this fit needs about \S+ TiB of memory, -max-memory allows 8 GiB`},
+		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3,
+			`fit: qmf.qmf: quantmf: model file, byte 12: `},
+		{"fit -max-memory 1kB matrix.tsv", 3,
+			`would take more than the 1000 B of memory that reading may take`},
+		{"fit -max-memory 1MB -k 30 matrix.tsv", 3,
+			`this fit needs about \S+ MiB of memory, -max-memory allows 977 KiB`},
+		{"fit -m 1000000000 matrix.tsv", 3,
+			`this fit needs about \S+ TiB of memory, -max-memory allows 8 GiB`},
 		{"fit -method qmfq -m 1000000 matrix.tsv", 3, `this fit needs about \S+ TiB of memory`},
 		{"fit -method nmf -k 100000000 matrix.tsv", 3, `this fit needs about \S+ \w+ of memory`},
 		{"fit -max-memory lots matrix.tsv", 2, `-max-memory lots: not a size such as 8GiB`},
@@ -239,7 +273,8 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	runWith(t, "", "version")
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-top", "6", "-log1p", "-o", "m.qmf", "matrix.tsv")
 	out, _ := quiet(t, 0, "inspect", "m.qmf", "matrix.tsv")
-	if !strings.Contains(out, "6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
+	if !strings.Contains(out,
+		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
 		t.Error(out)
 	}
 	in := read(t, "matrix.tsv")
@@ -267,7 +302,9 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 		}
 	}
 	writeText(t, "renamed.tsv", strings.Join(lines, "\n"))
-	if _, e := quiet(t, 3, "transform", "m.qmf", "renamed.tsv", "-o", "-"); !strings.Contains(e, fmt.Sprintf("renamed.tsv: 1 of the model's 6 features are not there: %q: -allow missing", in.Features[2])) {
+	if _, e := quiet(t, 3, "transform", "m.qmf", "renamed.tsv", "-o", "-"); !strings.Contains(e,
+		fmt.Sprintf("renamed.tsv: 1 of the model's 6 features are not there: %q: -allow missing",
+			in.Features[2])) {
 		t.Error(e)
 	}
 }
@@ -288,11 +325,13 @@ func TestMissingValues(t *testing.T) {
 		t.Fatal("holes")
 	}
 	for _, method := range methods {
-		_, e := quiet(t, 0, "fit", "-method", method, "-missing", "-k", "2", "-epochs", "5", "-o", "m.qmf", "-report", "r.html", "holes.tsv")
+		_, e := quiet(t, 0, "fit", "-method", method, "-missing", "-k", "2", "-epochs", "5", "-o", "m.qmf",
+			"-report", "r.html", "holes.tsv")
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
 		}
-		want, err := flags.Fit(t.Context(), method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
+		want, err := flags.Fit(t.Context(), method, in.X, 2,
+			[]quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +346,9 @@ func TestMissingValues(t *testing.T) {
 		quiet(t, 0, "inspect", "m.qmf", "holes.tsv")
 		page, _ := os.ReadFile("r.html")
 		page = regexp.MustCompile(`base64,[^"]*`).ReplaceAll(page, nil)
-		if !strings.Contains(string(page), ">missing</text>") || !strings.Contains(string(page), "3 values are missing, 2.38 % of the table") || strings.Contains(string(page), "NaN") {
+		if !strings.Contains(string(page), ">missing</text>") ||
+			!strings.Contains(string(page), "3 values are missing, 2.38 % of the table") ||
+			strings.Contains(string(page), "NaN") {
 			t.Errorf("%s: the page", method)
 		}
 	}
@@ -328,17 +369,22 @@ func TestConvert(t *testing.T) {
 		from = to
 	}
 	out, _ := quiet(t, 0, "convert", from, "-")
-	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN", 1); out != want {
+	if want := strings.Replace(strings.Replace(in, "b \"x\"", "\"b \"\"x\"\"\"", 1), "NA", "NaN",
+		1); out != want {
 		t.Errorf("got %q, want %q", out, want)
 	}
-	if _, said := quiet(t, 0, "convert", from, "f.mtx"); !strings.Contains(said, "warning: f.mtx: mtx has no names, so those of the features and samples are left out: npz keeps them\n") {
+	if _, said := quiet(t, 0, "convert", from, "f.mtx"); !strings.Contains(said,
+		"warning: f.mtx: mtx has no names, so those of the features and samples are left out: npz "+
+			"keeps them\n") {
 		t.Errorf("names were lost, and what was said is %q", said)
 	}
-	if _, said := quiet(t, 0, "convert", "f.mtx", "g.npy.gz"); strings.Contains(said, "names of the") { // there were none
+	// there were none
+	if _, said := quiet(t, 0, "convert", "f.mtx", "g.npy.gz"); strings.Contains(said, "names of the") {
 		t.Error(said)
 	}
 	g := read(t, "g.npy.gz")
-	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) || g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
+	if w := read(t, "in.tsv"); g.X.At(0, 1) != -1.5 || !math.IsNaN(g.X.At(1, 0)) ||
+		g.X.At(1, 2) != w.X.At(1, 2) || g.Features[1] != "f2" {
 		t.Errorf("%v, %v", g.X, g.Features)
 	}
 	_, code, out, _ := runWith(t, "1,2\n3,4\n", "convert", "-", "-")
@@ -347,7 +393,8 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// TestTransformBlocks: blocks of samples that are placed by commands of their own have the bits of one command.
+// TestTransformBlocks: blocks of samples that are placed by commands of their own have the bits of one
+// command.
 func TestTransformBlocks(t *testing.T) {
 	runWith(t, "", "version")
 	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 matrix.tsv -o m")...)
@@ -363,7 +410,8 @@ func TestTransformBlocks(t *testing.T) {
 			}
 			for c := range want.X.Rows {
 				if math.Float64bits(part.X.At(c, j)) != math.Float64bits(want.X.At(c, from+j)) {
-					t.Errorf("sample %s: component %d is %v, want %v", name, c, part.X.At(c, j), want.X.At(c, from+j))
+					t.Errorf("sample %s: component %d is %v, want %v", name, c, part.X.At(c, j),
+						want.X.At(c, from+j))
 				}
 			}
 		}
@@ -372,8 +420,10 @@ func TestTransformBlocks(t *testing.T) {
 	if from != len(want.Samples) {
 		t.Errorf("the blocks have %d samples, want %d", from, len(want.Samples))
 	}
-	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999", "900000000000000000/9000000000000000000"} {
-		if _, said := quiet(t, exitUsage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block", block); !strings.Contains(said, "-block") {
+	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999",
+		"900000000000000000/9000000000000000000"} {
+		if _, said := quiet(t, exitUsage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block",
+			block); !strings.Contains(said, "-block") {
 			t.Errorf("%s: %s", block, said)
 		}
 	}
@@ -383,17 +433,25 @@ func TestTransformBlocks(t *testing.T) {
 func TestNameless(t *testing.T) {
 	runWith(t, "", "version")
 	for _, c := range []struct{ args, says string }{
-		{"fit -method nmf -k 2 -epochs 2 matrix.tsv -o m -u U.npy -v V.mtx", "U.npy: npy has no names, so those of the features are left out|V.mtx: mtx has no names, so those of the samples are left out"},
-		{"fit -method qmf -k 2 -epochs 1 matrix.tsv -q Q.mtx.gz -u U.tsv -v V.npz", "Q.mtx.gz: mtx has no names, so those of the features are left out"},
+		{"fit -method nmf -k 2 -epochs 2 matrix.tsv -o m -u U.npy -v V.mtx",
+			"U.npy: npy has no names, so those of the features are left out|V.mtx: mtx has no names, so " +
+				"those of the samples are left out"},
+		{"fit -method qmf -k 2 -epochs 1 matrix.tsv -q Q.mtx.gz -u U.tsv -v V.npz",
+			"Q.mtx.gz: mtx has no names, so those of the features are left out"},
 		{"transform m matrix.tsv -o V.npy", "V.npy: npy has no names, so those of the samples are left out"},
-		{"reconstruct m -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
+		{"reconstruct m -o X.npy",
+			"X.npy: npy has no names, so those of the features and samples are left out"},
 		{"reconstruct m -o X.npy -progress none", ""},
-		{"convert matrix.tsv X.npy -progress json", `{"file":"X.npy","warning":"npy has no names, so those of the features and samples are left out: npz keeps them"}`},
-		{"impute matrix.tsv -k 2 -epochs 2 -checks 0 -o X.npy", "X.npy: npy has no names, so those of the features and samples are left out"},
+		{"convert matrix.tsv X.npy -progress json",
+			`{"file":"X.npy","warning":"npy has no names, so those of the features and samples are left ` +
+				`out: npz keeps them"}`},
+		{"impute matrix.tsv -k 2 -epochs 2 -checks 0 -o X.npy",
+			"X.npy: npy has no names, so those of the features and samples are left out"},
 	} {
 		_, said := quiet(t, 0, strings.Fields(c.args)...)
 		for _, says := range strings.Split(c.says, "|") {
-			if strings.Count(said, "has no names") != strings.Count(c.says, "has no names") || !strings.Contains(said, says) {
+			if strings.Count(said, "has no names") != strings.Count(c.says, "has no names") ||
+				!strings.Contains(said, says) {
 				t.Errorf("%s: %q", c.args, said)
 			}
 		}
@@ -424,8 +482,11 @@ func TestResume(t *testing.T) {
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
 			var w interrupting
 			code := run(with, nil, io.Discard, &w)
-			if code != exitInterrupted || !regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a (loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
-				!strings.Contains(w.String(), `{"file":"state","warning":"there is nothing to go on from yet`) {
+			if code != exitInterrupted ||
+				!regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a `+
+					`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
+				!strings.Contains(w.String(),
+					`{"file":"state","warning":"there is nothing to go on from yet`) {
 				t.Fatalf("exit code %d: ...%s", code, w.String()[max(0, w.Len()-300):])
 			}
 			if got := files(t, dir); got != "state whole.qmf" {
@@ -433,15 +494,20 @@ func TestResume(t *testing.T) {
 			}
 			// Flags that would change the result are refused, other data too.
 			if method != "nmf" { // which takes more of them
-				if _, e := quiet(t, 2, append(args, "-epochs", fmt.Sprint(epochs+1), "-checkpoint", "state", "-resume")...); !strings.Contains(e, fmt.Sprintf("-epochs %d: the state was saved with %d, ", epochs+1, epochs)) {
+				if _, e := quiet(t, 2, append(args, "-epochs", fmt.Sprint(epochs+1), "-checkpoint", "state",
+					"-resume")...); !strings.Contains(e,
+					fmt.Sprintf("-epochs %d: the state was saved with %d, ", epochs+1, epochs)) {
 					t.Error(e)
 				}
 			}
-			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-log1p", "-checkpoint", "state", "-resume", "matrix.tsv")...); !strings.Contains(e, "matrix.tsv: the state was saved from another matrix") {
+			if _, e := quiet(t, 3, append(args[:len(args)-1:len(args)-1], "-log1p", "-checkpoint", "state",
+				"-resume", "matrix.tsv")...); !strings.Contains(e,
+				"matrix.tsv: the state was saved from another matrix") {
 				t.Error(e)
 			}
 			_, e := quiet(t, 0, with...)
-			if first := regexp.MustCompile(`"epoch":(\d+)`).FindStringSubmatch(e); first == nil || first[1] == "1" {
+			if first := regexp.MustCompile(`"epoch":(\d+)`).FindStringSubmatch(e); first == nil ||
+				first[1] == "1" {
 				t.Errorf("the fit began anew: %.200s", e)
 			}
 			whole, _ := os.ReadFile("whole.qmf")
@@ -465,8 +531,10 @@ func TestResume(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	runWith(t, "", "version")
 	for range 2 {
-		_, e := quiet(t, 0, "fit", "-method", "nmf", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-resume", "matrix.tsv")
-		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the beginning\n") {
+		_, e := quiet(t, 0, "fit", "-method", "nmf", "-k", "2", "-epochs", "2", "-checkpoint", "state",
+			"-resume", "matrix.tsv")
+		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
+			"beginning\n") {
 			t.Error(e)
 		}
 		writeText(t, "state", "")
@@ -476,14 +544,17 @@ func TestResumeOfNothing(t *testing.T) {
 // TestNotConverged: -strict makes what is a warning otherwise exit code 4, and no
 // file is written.
 func TestNotConverged(t *testing.T) {
-	err := explain(fmt.Errorf("wrapped: %w", &quantmf.ConvergenceError{Row: 1, MarginalError: 1, Tolerance: 0.5}), &table.Table{Features: []string{"a", "b"}}, nil)
+	err := explain(fmt.Errorf("wrapped: %w",
+		&quantmf.ConvergenceError{Row: 1, MarginalError: 1, Tolerance: 0.5}),
+		&table.Table{Features: []string{"a", "b"}}, nil)
 	if exitCode(err) != exitUnconverged || !strings.HasPrefix(err.Error(), `feature "b": `) {
 		t.Errorf("%d: %v", exitCode(err), err)
 	}
 	runWith(t, "", "version")
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-strict", "matrix.tsv")
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-strict=false", "matrix.tsv")
-	if _, e := quiet(t, 2, "fit", "-method", "nmf", "-strict", "matrix.tsv"); !strings.Contains(e, "-strict: -method nmf has no use for it") {
+	if _, e := quiet(t, 2, "fit", "-method", "nmf", "-strict", "matrix.tsv"); !strings.Contains(e,
+		"-strict: -method nmf has no use for it") {
 		t.Error(e)
 	}
 }
@@ -499,11 +570,13 @@ func TestNames(t *testing.T) {
 	}
 	plain, _ := fitted.MarshalBinary()
 	m, err := unmarshal(plain)
-	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" || m.namedFeatures || m.Matrix != "" {
+	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" ||
+		m.namedFeatures || m.Matrix != "" {
 		t.Fatalf("%v: %v", err, m)
 	}
 	m.features, m.namedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
-	m.Made = saved.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true, Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
+	m.Made = saved.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
+		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
 	data, err := m.marshal()
 	if err != nil {
 		t.Fatal(err)
@@ -513,10 +586,12 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Matrix = "x y .tsv"
-	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures || got.namedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
+	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures ||
+		got.namedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
 		t.Errorf("%q, %v", got.features, got.Made)
 	}
-	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8), "\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
+	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8),
+		"\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
 		bad, err := quantmf.AppendSection(plain, "name", []byte(names))
 		if err != nil {
 			t.Fatal(err)
@@ -541,7 +616,8 @@ func TestNames(t *testing.T) {
 // TestHelpOfAll: the help of a command names every flag that it has.
 func TestHelpOfAll(t *testing.T) {
 	for _, c := range commands {
-		if out, _ := quiet(t, 0, c.name, "-h"); out != c.help() || !strings.HasPrefix(out, "usage: quantmf "+c.name) {
+		if out, _ := quiet(t, 0, c.name, "-h"); out != c.help() ||
+			!strings.HasPrefix(out, "usage: quantmf "+c.name) {
 			t.Errorf("%s -h: %s", c.name, out)
 		}
 		for i, line := range strings.Split(c.help(), "\n") {
@@ -561,10 +637,12 @@ func TestHelpOfAll(t *testing.T) {
 func TestTooManyComponents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "x.tsv", "x\ta\tb\tc\n"+"f\t1\t2\t3\ng\t2\t5\t1\nh\t1\t1\t4\ni\t3\t0\t2\n")
-	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is: take a -k far below 3\n"
+	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is: " +
+		"take a -k far below 3\n"
 	for _, k := range []int{2, 3} {
 		warned := k == 3
-		if _, e := quiet(t, 0, "fit", "-method", "nmf", "-k", strconv.Itoa(k), "-epochs", "1", "x.tsv"); strings.Contains(e, warning) != warned {
+		if _, e := quiet(t, 0, "fit", "-method", "nmf", "-k", strconv.Itoa(k), "-epochs", "1",
+			"x.tsv"); strings.Contains(e, warning) != warned {
 			t.Errorf("-k %d: got %s", k, e)
 		}
 	}
@@ -577,8 +655,10 @@ func TestNamesTwice(t *testing.T) {
 	writeText(t, "x.tsv", "x\ta\tb\tc\nf\t1\t2\t3\nf\t3\t0\t2\n"+rest)
 	writeText(t, "y.tsv", "x\ta\tb\tc\nf\t1\t2\t3\n"+rest)
 	quiet(t, 0, strings.Fields("fit -method nmf -k 1 -epochs 1 -o m x.tsv")...)
-	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more often than the matrix: -allow missing`
-	if _, e := quiet(t, exitBadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e, want) {
+	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more ` +
+		`often than the matrix: -allow missing`
+	if _, e := quiet(t, exitBadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e,
+		want) {
 		t.Error(e)
 	}
 }
@@ -588,12 +668,14 @@ func TestNamesTwice(t *testing.T) {
 func TestBentScales(t *testing.T) {
 	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
 	m := &model{bend: func() []float64 { return bend }, features: []string{"a", "b", "c", "d", "e", "f"}}
-	want := "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 or above)"
+	want := "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 " +
+		"or above)"
 	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
-	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 features are at 0.05 or above)"
+	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 " +
+		"features are at 0.05 or above)"
 	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -617,8 +699,10 @@ func TestLoss(t *testing.T) {
 	}
 	writeText(t, "ratios.tsv", s.String())
 	for _, method := range []string{"qmf", "qmfq"} {
-		_, said := quiet(t, 0, "fit", "-method", method, "-loss", "frobenius", "-k", "2", "-epochs", "4", "-o", "m.qmf", "-report", "r.html", "ratios.tsv")
-		for _, want := range []string{"mean half squared difference per entry", "converged for every feature"} {
+		_, said := quiet(t, 0, "fit", "-method", method, "-loss", "frobenius", "-k", "2", "-epochs", "4",
+			"-o", "m.qmf", "-report", "r.html", "ratios.tsv")
+		for _, want := range []string{"mean half squared difference per entry",
+			"converged for every feature"} {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: no %q in %s", method, want, said)
 			}
@@ -630,7 +714,8 @@ func TestLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := flags.Fit(context.Background(), method, m.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
+		want, err := flags.Fit(context.Background(), method, m.X, 2,
+			[]quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -640,11 +725,13 @@ func TestLoss(t *testing.T) {
 			t.Errorf("%s: another model than the package's", method)
 		}
 		quiet(t, 0, "transform", "-o", "v.tsv", "m.qmf", "ratios.tsv")
-		if out, _ := quiet(t, 0, "inspect", "m.qmf", "ratios.tsv"); !strings.Contains(out, "-loss frobenius") {
+		if out, _ := quiet(t, 0, "inspect", "m.qmf", "ratios.tsv"); !strings.Contains(out,
+			"-loss frobenius") {
 			t.Errorf("the loss is not told of: %s", out)
 		}
 	}
-	if out, _ := quiet(t, 0, "rank", "-loss", "frobenius", "-k", "1,2", "-epochs", "2", "-repeats", "1", "ratios.tsv"); strings.Count(out, "\n") < 2 {
+	if out, _ := quiet(t, 0, "rank", "-loss", "frobenius", "-k", "1,2", "-epochs", "2", "-repeats", "1",
+		"ratios.tsv"); strings.Count(out, "\n") < 2 {
 		t.Errorf("rank: %s", out)
 	}
 	for _, c := range []struct {
@@ -662,15 +749,18 @@ func TestLoss(t *testing.T) {
 		}
 	}
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "kl.qmf", "matrix.tsv")
-	if _, said := quiet(t, 3, "transform", "-o", "v.tsv", "kl.qmf", "ratios.tsv"); !strings.Contains(said, "-loss frobenius of fit") {
+	if _, said := quiet(t, 3, "transform", "-o", "v.tsv", "kl.qmf", "ratios.tsv"); !strings.Contains(said,
+		"-loss frobenius of fit") {
 		t.Errorf("transform: %s", said)
 	}
-	if _, said := quiet(t, 0, "fit", "-loss", "1.5", "-method", "nmf", "-k", "2", "-epochs", "2", "matrix.tsv"); !strings.Contains(said, "β = 1.5") {
+	if _, said := quiet(t, 0, "fit", "-loss", "1.5", "-method", "nmf", "-k", "2", "-epochs", "2",
+		"matrix.tsv"); !strings.Contains(said, "β = 1.5") {
 		t.Error(said)
 	}
 }
 
-// TestSignedFit: without -loss a fit of negative values is one under the Frobenius loss, and inspect has the noise of a BQMF.
+// TestSignedFit: without -loss a fit of negative values is one under the Frobenius loss, and inspect has the
+// noise of a BQMF.
 func TestSignedFit(t *testing.T) {
 	t.Chdir(t.TempDir())
 	_, x := bent(8, 12, true)
@@ -685,7 +775,8 @@ func TestSignedFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q, _, err := readModel("q.qmf", nil, &limits{maxMemory: 1 << 30}); err != nil || !same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
+	if q, _, err := readModel("q.qmf", nil, &limits{maxMemory: 1 << 30}); err != nil ||
+		!same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
 		t.Errorf("%v: %s", err, said)
 	}
 	quiet(t, 0, "fit", "-method", "bqmf", "-epochs", "3", "-o", "b.qmf", "signed.tsv")
@@ -698,7 +789,8 @@ func TestSignedFit(t *testing.T) {
 		Features []struct{ Noise float64 }
 		Noise    []float64 `json:"sample_noise"`
 	}
-	if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Features) != 8 || len(o.Noise) != len(b.SampleNoise) {
+	if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Features) != 8 ||
+		len(o.Noise) != len(b.SampleNoise) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	for i, f := range o.Features {
@@ -722,7 +814,8 @@ func TestBlockNamesSample(t *testing.T) {
 	lines[3] = strings.Join(cells, "\t")
 	writeText(t, "far.tsv", strings.Join(lines, "\n"))
 	for _, block := range []string{"0/1", "2/3"} {
-		if _, said := quiet(t, exitBadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block", block); !strings.Contains(said, `far.tsv:4:8: feature "g2", sample "p6"`) {
+		if _, said := quiet(t, exitBadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block",
+			block); !strings.Contains(said, `far.tsv:4:8: feature "g2", sample "p6"`) {
 			t.Errorf("-block %s: %s", block, said)
 		}
 	}
@@ -730,7 +823,8 @@ func TestBlockNamesSample(t *testing.T) {
 
 // TestBeside: two matrices side by side.
 func TestBeside(t *testing.T) {
-	a, b := quantmf.Mat{Rows: 2, Cols: 1, Stride: 1, Data: []float64{1, 2}}, quantmf.Mat{Rows: 2, Cols: 2, Stride: 2, Data: []float64{3, 4, 5, 6}}
+	a, b := quantmf.Mat{Rows: 2, Cols: 1, Stride: 1, Data: []float64{1, 2}},
+		quantmf.Mat{Rows: 2, Cols: 2, Stride: 2, Data: []float64{3, 4, 5, 6}}
 	if m := beside(a, b); m.Rows != 2 || m.Cols != 3 || fmt.Sprint(m.Row(0), m.Row(1)) != "[1 3 4] [2 5 6]" {
 		t.Errorf("%v", m)
 	}

@@ -17,7 +17,8 @@ func printCompletion(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	write, is := map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[words[0]]
+	write, is := map[string]func() string{"bash": bashCompletion, "zsh": zshCompletion,
+		"fish": fishCompletion}[words[0]]
 	if !is {
 		return usageError(words[0] + ": " + flags.OneOf(shells).Error())
 	}
@@ -52,7 +53,8 @@ _quantmf() {
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
 `)
-	fmt.Fprintf(&s, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$word\"))\n\t\treturn\n\tfi\n\tcase ${COMP_WORDS[1]} in\n", strings.Join(names(), " "))
+	fmt.Fprintf(&s, "\t\tCOMPREPLY=($(compgen -W '%s' -- \"$word\"))\n\t\treturn\n\tfi\n\tcase "+
+		"${COMP_WORDS[1]} in\n", strings.Join(names(), " "))
 	for _, c := range manual() {
 		var flags []string
 		fmt.Fprintf(&s, "\t%s)\n\t\tcase $before in\n", c.name)
@@ -61,12 +63,14 @@ _quantmf() {
 			switch {
 			case f.value == "" || f.file:
 			case len(f.choices) > 0:
-				fmt.Fprintf(&s, "\t\t-%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", f.name, strings.Join(f.choices, " "))
+				fmt.Fprintf(&s, "\t\t-%s) COMPREPLY=($(compgen -W '%s' -- \"$word\")); return ;;\n", f.name,
+					strings.Join(f.choices, " "))
 			default:
 				fmt.Fprintf(&s, "\t\t-%s) return ;;\n", f.name)
 			}
 		}
-		fmt.Fprintf(&s, "\t\tesac\n\t\tflags='%s -h' words='%s' ;;\n", strings.Join(flags, " "), strings.Join(operands(c), " "))
+		fmt.Fprintf(&s, "\t\tesac\n\t\tflags='%s -h' words='%s' ;;\n", strings.Join(flags, " "),
+			strings.Join(operands(c), " "))
 	}
 	s.WriteString(`	esac
 	if [[ $word == -* ]]; then
@@ -83,8 +87,8 @@ complete -F _quantmf quantmf
 	return s.String()
 }
 
-// quoted puts the first clause of text between single quotes for a shell. A clause of one word says too little:
-// then it takes the whole text. Long text is cut.
+// quoted puts the first clause of text between single quotes for a shell. A clause of one word says too
+// little: then it takes the whole text. Long text is cut.
 func quoted(text string, special string) string {
 	if at := strings.IndexAny(text, ";:"); at > 0 && strings.Contains(text[:at], " ") {
 		text = text[:at]
@@ -107,7 +111,9 @@ func zshCompletion() string {
 	for _, c := range manual() {
 		fmt.Fprintf(&s, "\t\t'%s:%s'\n", c.name, quoted(c.does, ":"))
 	}
-	s.WriteString("\t)\n\tif ((CURRENT == 2)); then\n\t\t_describe command commands\n\t\treturn\n\tfi\n\tlocal command=$words[2]\n\tshift words\n\t((CURRENT--))\n\tcase $command in\n")
+	s.WriteString("\t)\n\tif ((CURRENT == 2)); then\n\t\t_describe command " +
+		"commands\n\t\treturn\n\tfi\n\tlocal command=$words[2]\n\tshift words\n\t((CURRENT--))\n\tcase " +
+		"$command in\n")
 	for _, c := range manual() {
 		fmt.Fprintf(&s, "\t%s)\n\t\t_arguments \\\n", c.name)
 		for _, f := range flagsOf(c) {
@@ -137,7 +143,8 @@ func fishCompletion() string {
 	var s strings.Builder
 	s.WriteString("# fish completion of quantmf\ncomplete -c quantmf -n __fish_use_subcommand -f\n")
 	for _, c := range manual() {
-		fmt.Fprintf(&s, "complete -c quantmf -n __fish_use_subcommand -a %s -d '%s'\n", c.name, quoted(c.does, ""))
+		fmt.Fprintf(&s, "complete -c quantmf -n __fish_use_subcommand -a %s -d '%s'\n", c.name,
+			quoted(c.does, ""))
 	}
 	for _, c := range manual() {
 		in := fmt.Sprintf("complete -c quantmf -n '__fish_seen_subcommand_from %s'", c.name)

@@ -152,11 +152,13 @@ func TestKilled(t *testing.T) {
 // gone, however that went.
 func TestTwoProcesses(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
-	args := []string{"fit", "-method", "nmf", "-k", "2", "-epochs", "100000000", "-progress", "none", "-checkpoint", "state", "matrix.tsv"}
+	args := []string{"fit", "-method", "nmf", "-k", "2", "-epochs", "100000000", "-progress", "none",
+		"-checkpoint", "state", "matrix.tsv"}
 	first, _ := commandOf(t, args...)
 	ended := start(t, first)
 	waitFor(t, ended, "state", func() bool { _, err := os.Stat("state"); return err == nil })
-	if _, e := quiet(t, exitFailed, append(args, "-resume")...); !strings.Contains(e, "state is in use: another quantmf writes to it; wait for that one, or give another -checkpoint") {
+	if _, e := quiet(t, exitFailed, append(args, "-resume")...); !strings.Contains(e,
+		"state is in use: another quantmf writes to it; wait for that one, or give another -checkpoint") {
 		t.Error(e)
 	}
 	if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, "the file exists") {
@@ -212,12 +214,14 @@ func TestSecondInterrupt(t *testing.T) {
 	for err == nil { // until it is full
 		_, err = syscall.Write(pipe, make([]byte, 512))
 	}
-	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o", "m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
+	p, said := commandOf(t, "fit", "-k", "2", "-epochs", "2", "-progress", "none", "-u", "pipe.tsv", "-o",
+		"m.qmf", "-v", "V.tsv", "-checkpoint", "state", "matrix.tsv")
 	p.Env = append(p.Env, "QUANTMF_AS_COMMAND=heard")
 	ended := start(t, p)
 	waitFor(t, ended, "pipe open", func() bool {
 		open, _ := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", p.Process.Pid))
-		return slices.ContainsFunc(open, func(link string) bool { to, _ := os.Readlink(link); return filepath.Base(to) == "pipe.tsv" })
+		return slices.ContainsFunc(open,
+			func(link string) bool { to, _ := os.Readlink(link); return filepath.Base(to) == "pipe.tsv" })
 	})
 	for _, of := range []string{"m.qmf", "V.tsv"} {
 		at, _ := filepath.Glob("." + of + ".*.tmp")
@@ -282,7 +286,8 @@ func TestDiskFull(t *testing.T) {
 			t.Errorf("%s: %s", args, e)
 		}
 		b, err := os.ReadFile("m.qmf")
-		if got := strings.ReplaceAll(files(t, dir), "done ", ""); got != "m.qmf" || string(b) != "of before" || err != nil {
+		if got := strings.ReplaceAll(files(t, dir), "done ", ""); got != "m.qmf" ||
+			string(b) != "of before" || err != nil {
 			t.Errorf("%s: files: %s, %q %v", args, got, b, err)
 		}
 		os.Remove("done") // of rank, to go on from
@@ -298,9 +303,13 @@ func TestReadOnlyFolder(t *testing.T) {
 	if err := syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""); err != nil {
 		t.Skip(err)
 	}
-	for _, args := range []string{"fit -epochs 100000000 -o m.qmf MATRIX", "fit -epochs 100000000 -checkpoint state MATRIX", "rank -epochs 100000000 -plot p.svg MATRIX",
-		"rank -epochs 100000000 -checkpoint done MATRIX", "impute MATRIX -o x.tsv -epochs 100000000", "convert MATRIX x.npy"} {
-		if _, e := quiet(t, exitFailed, strings.Fields(strings.Replace(args, "MATRIX", matrix, 1))...); !strings.Contains(e, "cannot write") || !strings.Contains(e, "read-only file system") {
+	for _, args := range []string{"fit -epochs 100000000 -o m.qmf MATRIX",
+		"fit -epochs 100000000 -checkpoint state MATRIX", "rank -epochs 100000000 -plot p.svg MATRIX",
+		"rank -epochs 100000000 -checkpoint done MATRIX", "impute MATRIX -o x.tsv -epochs 100000000",
+		"convert MATRIX x.npy"} {
+		if _, e := quiet(t, exitFailed,
+			strings.Fields(strings.Replace(args, "MATRIX", matrix, 1))...); !strings.Contains(e,
+			"cannot write") || !strings.Contains(e, "read-only file system") {
 			t.Errorf("%s: %s", args, e)
 		}
 	}

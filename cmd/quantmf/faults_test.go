@@ -48,12 +48,17 @@ func (w *half) Write(b []byte) (int, error) { return w.Buffer.Write(b[:len(b)/2]
 func TestShortWriter(t *testing.T) {
 	workshop(t)
 	for _, args := range []string{
-		"fit -k 2 -epochs 2 -u - matrix.tsv", "fit -k 2 -epochs 2 -o - matrix.tsv", "transform qmf.qmf matrix.tsv -o -", "score qmf.qmf matrix.tsv", "reconstruct qmf.qmf -o -",
-		"normalize qmfq.qmf matrix.tsv -o -", "inspect qmf.qmf", "inspect qmf.qmf -json", "report qmf.qmf matrix.tsv -o -", "rank -k 1,2 -epochs 2 -repeats 1 matrix.tsv",
-		"rank -json -k 1,2 -epochs 2 -repeats 1 matrix.tsv", "impute matrix.tsv -checks 0 -o -", "impute matrix.tsv -checks 1 -json -o x.tsv", "convert matrix.tsv -", "help fit", "completion bash", "version",
+		"fit -k 2 -epochs 2 -u - matrix.tsv", "fit -k 2 -epochs 2 -o - matrix.tsv",
+		"transform qmf.qmf matrix.tsv -o -", "score qmf.qmf matrix.tsv", "reconstruct qmf.qmf -o -",
+		"normalize qmfq.qmf matrix.tsv -o -", "inspect qmf.qmf", "inspect qmf.qmf -json",
+		"report qmf.qmf matrix.tsv -o -", "rank -k 1,2 -epochs 2 -repeats 1 matrix.tsv",
+		"rank -json -k 1,2 -epochs 2 -repeats 1 matrix.tsv", "impute matrix.tsv -checks 0 -o -",
+		"impute matrix.tsv -checks 1 -json -o x.tsv", "convert matrix.tsv -", "help fit", "completion bash",
+		"version",
 	} {
 		var errOut bytes.Buffer
-		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != exitFailed || !strings.Contains(errOut.String(), "short write") {
+		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != exitFailed ||
+			!strings.Contains(errOut.String(), "short write") {
 			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
 		}
 	}
@@ -65,7 +70,8 @@ func TestMatrixChanges(t *testing.T) {
 	workshop(t)
 	folder := func() {
 		os.MkdirAll("tenx", 0o777)
-		writeText(t, "tenx/matrix.mtx", "%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 5\n3 2 1\n%\n")
+		writeText(t, "tenx/matrix.mtx",
+			"%%MatrixMarket matrix coordinate integer general\n3 2 2\n1 1 5\n3 2 1\n%\n")
 		writeText(t, "tenx/genes.tsv", "E1\tG1\nE2\tG2\nE3\tG3\n\n")
 		writeText(t, "tenx/barcodes.tsv", "A\nB\n\n")
 	}
@@ -105,7 +111,8 @@ func TestMatrixChanges(t *testing.T) {
 			}
 			var out, e bytes.Buffer
 			code := run(strings.Fields(c.args), strings.NewReader(""), &out, &e)
-			switch said := strings.Contains(e.String(), map[int64]string{-1: "became shorter while it was read", 1: "grew while it was read"}[by]); {
+			switch said := strings.Contains(e.String(),
+				map[int64]string{-1: "became shorter while it was read", 1: "grew while it was read"}[by]); {
 			case by == 0 && code != 0, by != 0 && (code != exitBadInput || !said):
 				t.Errorf("%s, %s by %d: %d, %s", c.args, c.file, by, code, e.String())
 			}
@@ -174,7 +181,8 @@ func TestLeftovers(t *testing.T) {
 		t.Skip("no locks here")
 	}
 	dir, _, _, _ := runWith(t, "", "version")
-	for _, name := range []string{".m.qmf.0123abcd.tmp", ".m.qmf.89abcdef.tmp", ".m.qmf.0123abc.tmp", ".other.qmf.0123abcd.tmp", ".m.qmf.0123abcd.tmp2", "m.qmf.0123abcd.tmp", ".m.qmf.lock"} {
+	for _, name := range []string{".m.qmf.0123abcd.tmp", ".m.qmf.89abcdef.tmp", ".m.qmf.0123abc.tmp",
+		".other.qmf.0123abcd.tmp", ".m.qmf.0123abcd.tmp2", "m.qmf.0123abcd.tmp", ".m.qmf.lock"} {
 		writeText(t, name, "left")
 	}
 	held, err := os.OpenFile(".m.qmf.89abcdef.tmp", os.O_WRONLY, 0)
@@ -185,7 +193,8 @@ func TestLeftovers(t *testing.T) {
 		t.Fatal("a lock that is free")
 	}
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
-	want := ".m.qmf.0123abc.tmp .m.qmf.0123abcd.tmp2 .m.qmf.89abcdef.tmp .m.qmf.lock .other.qmf.0123abcd.tmp m.qmf m.qmf.0123abcd.tmp"
+	want := ".m.qmf.0123abc.tmp .m.qmf.0123abcd.tmp2 .m.qmf.89abcdef.tmp .m.qmf.lock " +
+		".other.qmf.0123abcd.tmp m.qmf m.qmf.0123abcd.tmp"
 	if got := files(t, dir); got != want {
 		t.Errorf("files: %s", got)
 	}
@@ -205,17 +214,20 @@ func TestLeftovers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, e := quiet(t, exitFailed, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv"); !strings.Contains(e, "state is in use: another quantmf writes to it") {
+	if _, e := quiet(t, exitFailed, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force",
+		"matrix.tsv"); !strings.Contains(e, "state is in use: another quantmf writes to it") {
 		t.Error(e)
 	}
-	if _, e := quiet(t, exitFailed, "rank", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv"); !strings.Contains(e, "state is in use") {
+	if _, e := quiet(t, exitFailed, "rank", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force",
+		"matrix.tsv"); !strings.Contains(e, "state is in use") {
 		t.Error(e)
 	}
 	l.release()
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv")
 }
 
-// TestLongNames: a file may have the longest name that its folder takes, and two that differ at their ends stay apart.
+// TestLongNames: a file may have the longest name that its folder takes, and two that differ at their ends
+// stay apart.
 func TestLongNames(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	name := strings.Repeat("é", 127)
@@ -230,7 +242,8 @@ func TestLongNames(t *testing.T) {
 		defer l.release()
 	}
 	long := strings.Repeat("é", 123)
-	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-u", long+".tsv", "-v", long+".csv", "-checkpoint", name+"2", "matrix.tsv")
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-u", long+".tsv", "-v", long+".csv",
+		"-checkpoint", name+"2", "matrix.tsv")
 	writeText(t, "."+stem(name+"0")+".01234567.tmp", "of a run that was killed")
 	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "matrix.tsv")
 	if got := strings.Fields(files(t, dir)); len(got) != 6 { // with two locks
@@ -238,8 +251,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestHostileNames: names of files and values of flags never reach the terminal with characters that control it or end a
-// line, whatever is said of them.
+// TestHostileNames: names of files and values of flags never reach the terminal with characters that control
+// it or end a line, whatever is said of them.
 func TestHostileNames(t *testing.T) {
 	runWith(t, "", "version")
 	const name = "e\x1b[31m\n\u202e\ax\xff"
@@ -251,15 +264,23 @@ func TestHostileNames(t *testing.T) {
 	os.Mkdir(name+"folder", 0o777)
 	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", "m.qmf", "matrix.tsv")
 	for _, args := range [][]string{
-		{"fit", "-k", "1", "-epochs", "1", "-o", name + ".qmf", "-v", name + ".npy", name + ".tsv"}, // the summary says what was written
-		{"fit", name + "none"}, {"fit", name + "empty"}, {"fit", name + "folder"}, {"fit", "matrix.tsv", name},
-		{"fit", "-o", name + "folder", "matrix.tsv"}, {"fit", "-o", name + "none/m", "matrix.tsv"}, {"fit", "-u", name + ".tsv", name + ".tsv"},
-		{"fit", "-epochs", "1", "-k", "1", "-checkpoint", name + "state", "-resume", "matrix.tsv"}, {"fit", "-checkpoint", name + "bad", "matrix.tsv"},
-		{"fit", "-checkpoint", name + "bad", "-resume", "matrix.tsv"}, {"fit", "-method", name, "matrix.tsv"}, {"fit", "-" + name, "matrix.tsv"}, {"fit", "-k", name, "matrix.tsv"},
+		// the summary says what was written
+		{"fit", "-k", "1", "-epochs", "1", "-o", name + ".qmf", "-v", name + ".npy", name + ".tsv"},
+		{"fit", name + "none"}, {"fit", name + "empty"}, {"fit", name + "folder"},
+		{"fit", "matrix.tsv", name},
+		{"fit", "-o", name + "folder", "matrix.tsv"}, {"fit", "-o", name + "none/m", "matrix.tsv"},
+		{"fit", "-u", name + ".tsv", name + ".tsv"},
+		{"fit", "-epochs", "1", "-k", "1", "-checkpoint", name + "state", "-resume", "matrix.tsv"},
+		{"fit", "-checkpoint", name + "bad", "matrix.tsv"},
+		{"fit", "-checkpoint", name + "bad", "-resume", "matrix.tsv"}, {"fit", "-method", name, "matrix.tsv"},
+		{"fit", "-" + name, "matrix.tsv"}, {"fit", "-k", name, "matrix.tsv"},
 		{"fit", "-k", "1", "-report", "r.html", "-groups", name + "bad", "matrix.tsv"},
-		{"transform", name + "bad", "matrix.tsv", "-o", "-"}, {"transform", "m.qmf", name + "bad", "-o", "-"}, {"inspect", name + ".qmf"},
-		{"impute", "-checks", "0", "-o", name + "i.tsv", name + ".tsv"}, {"convert", name + ".tsv", name + "none/x.npy"}, {"shard", "step", name + "folder"},
-		{"rank", "-k", "1", "-epochs", "1", "-repeats", "1", "-checkpoint", name + "bad", "-resume", "matrix.tsv"}, {"completion", name}, {name},
+		{"transform", name + "bad", "matrix.tsv", "-o", "-"}, {"transform", "m.qmf", name + "bad", "-o", "-"},
+		{"inspect", name + ".qmf"},
+		{"impute", "-checks", "0", "-o", name + "i.tsv", name + ".tsv"},
+		{"convert", name + ".tsv", name + "none/x.npy"}, {"shard", "step", name + "folder"},
+		{"rank", "-k", "1", "-epochs", "1", "-repeats", "1", "-checkpoint", name + "bad", "-resume",
+			"matrix.tsv"}, {"completion", name}, {name},
 	} {
 		out, said := &bytes.Buffer{}, &bytes.Buffer{}
 		run(args, strings.NewReader(""), out, said)

@@ -257,14 +257,15 @@ func parseFit(args []string) (*fitFlags, error) {
 	return f, checkpointFlags(f.checkpoint, f.resume, f.force)
 }
 
-// take enters the flags that were given into options, shared and given, and returns the names of all flags that
-// were given.
+// take enters the flags that were given into options, shared and given, and returns the names of all flags
+// that were given.
 func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]bool {
 	given := map[string]bool{}
 	set.Visit(func(g *flag.Flag) {
 		given[g.Name] = true
 		switch g.Name {
-		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force", "max-memory", "format", "groups", "order", "rank", "shards":
+		case "o", "u", "v", "q", "report", "progress", "workers", "checkpoint", "resume", "force",
+			"max-memory", "format", "groups", "order", "rank", "shards":
 		case "log1p", "missing", "strict", "transpose":
 			f.given = append(f.given, "-"+g.Name+"="+g.Value.String())
 		default:
@@ -306,7 +307,8 @@ func (f *fitFlags) takeLoss(t *table.Table) error {
 		f.losses = "-loss auto took kl: no value is negative"
 		return nil
 	}
-	f.loss, f.losses = quantmf.Frobenius, fmt.Sprintf("-loss auto took frobenius: %s", are(count, "value", "negative"))
+	f.loss, f.losses = quantmf.Frobenius,
+		fmt.Sprintf("-loss auto took frobenius: %s", are(count, "value", "negative"))
 	f.options = append(f.options, quantmf.WithLoss(f.loss))
 	f.shared = append(f.shared, quantmf.WithLoss(f.loss))
 	return nil
@@ -412,7 +414,8 @@ func open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		return nil, nil, &inputError{err}
 	}
 	size := int64(-1)
-	if info.Mode().IsRegular() && info.Size() > 0 { // a file that the system makes up while it is read, as in /proc, has none
+	// a file that the system makes up while it is read, as in /proc, has none
+	if info.Mode().IsRegular() && info.Size() > 0 {
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
@@ -458,7 +461,9 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	if m.transported() && below == 0 {
 		tell.begin("NMF to compare with")
-		nmf, err := quantmf.FitNMF(ctx, x, r.rank, append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(comparisonUpdates), observe)...)
+		nmf, err := quantmf.FitNMF(ctx, x, r.rank,
+			append(r.shared, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+				quantmf.WithEpochs(comparisonUpdates), observe)...)
 		if err != nil {
 			return stopped(err)
 		}
@@ -529,7 +534,8 @@ func (r *result) write(out *outputs) error {
 		{r.qFile, func(w io.Writer) error {
 			q := m.Model.(*quantmf.QMF)
 			levels := q.Quantiles.Cols
-			return table.Write(w, r.in.place(r.qFile), "feature", m.features, append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
+			return table.Write(w, r.in.place(r.qFile), "feature", m.features,
+				append(numbered("q", levels), numbered("w", levels)...), beside(q.Quantiles, q.Weights))
 		}},
 		{r.page, func(w io.Writer) error { return m.report(w, r.table, &r.look) }},
 	} {
@@ -546,7 +552,8 @@ func (r *result) write(out *outputs) error {
 // nameless says which outputs cannot hold the names of the model.
 func (r *result) nameless(w io.Writer) error {
 	features, samples := r.m.namedFeatures, r.m.namedSamples
-	return errors.Join(r.in.nameless(w, r.uFile, features, false), r.in.nameless(w, r.vFile, false, samples), r.in.nameless(w, r.qFile, features, false))
+	return errors.Join(r.in.nameless(w, r.uFile, features, false), r.in.nameless(w, r.vFile, false, samples),
+		r.in.nameless(w, r.qFile, features, false))
 }
 
 // beside returns [a b].
@@ -578,8 +585,8 @@ func (f *fitFlags) word() string {
 	return name
 }
 
-// commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the defaults
-// on which the result depends most.
+// commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the
+// defaults on which the result depends most.
 func (r *result) commandLine() string {
 	words := append([]string{"quantmf", "fit"}, r.given...)
 	say := func(name, value string) {
@@ -592,7 +599,8 @@ func (r *result) commandLine() string {
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		say("-m", strconv.Itoa(q.Quantiles.Cols))
 	}
-	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") { // -patience may end the fit before that number of epochs
+	// -patience may end the fit before that number of epochs
+	if r.method != "bqmf" && !slices.Contains(r.given, "-patience") {
 		say("-epochs", strconv.Itoa(len(r.m.history)-1))
 	}
 	say("-seed", "1")
@@ -611,5 +619,6 @@ func shellLine(words []string) string {
 
 // needsQuotes reports a character that might mean something to a shell.
 func needsQuotes(c rune) bool {
-	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.ContainsRune("-_./+:=,@", c))
+	return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
+		strings.ContainsRune("-_./+:=,@", c))
 }

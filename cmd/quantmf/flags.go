@@ -30,8 +30,9 @@ func newFlags(command string) *flag.FlagSet {
 // madeFlags sees every set of flags, for the test that holds the manual against them.
 var madeFlags = func(*flag.FlagSet) {}
 
-// arguments parses args and returns the words that are no flags: one for each of wanted. Flags may stand before,
-// between and behind these words. Behind -- there are words alone. A wanted word in brackets may be left out.
+// arguments parses args and returns the words that are no flags: one for each of wanted. Flags may stand
+// before, between and behind these words. Behind -- there are words alone. A wanted word in brackets may be
+// left out.
 func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, error) {
 	madeFlags(set)
 	var words []string
@@ -56,7 +57,8 @@ func arguments(set *flag.FlagSet, args []string, wanted ...string) ([]string, er
 		return nil, usageError(err.Error())
 	}
 	if len(words) > len(wanted) {
-		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)], strings.Join(wanted, " ")))
+		return nil, usageError(fmt.Sprintf("%s is too much: wanted %s", words[len(wanted)],
+			strings.Join(wanted, " ")))
 	}
 	for _, w := range wanted[len(words):] {
 		if !strings.HasPrefix(w, "[") {
@@ -215,8 +217,8 @@ func endCleanly() {
 	}()
 }
 
-// interruptible returns a context. The first interrupt ends the context and not the process; the second removes the
-// temporary files and ends the process.
+// interruptible returns a context. The first interrupt ends the context and not the process; the second
+// removes the temporary files and ends the process.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	told := make(chan os.Signal, 2)

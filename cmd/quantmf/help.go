@@ -1,7 +1,8 @@
 package main
 
-// This file holds the manual. Its one source is the help text of each command, which "-h" and "quantmf help" print as it
-// stands. From the text are made manual pages, Markdown, and the scripts for shells (completion.go). It consists of
+// This file holds the manual. Its one source is the help text of each command, which "-h" and "quantmf help"
+// print as it stands. From the text are made manual pages, Markdown, and the scripts for shells
+// (completion.go). It consists of
 //
 //	usage      lines that begin with "usage:"
 //	headings   lines right above items
@@ -120,7 +121,8 @@ func (c command) help() string { return c.usage + examples[c.name] }
 func own() []command {
 	return []command{
 		{"help", "print the help of a command, also as a manual page or Markdown", helpUsage, printHelp},
-		{"completion", "print a script by which a shell completes commands and flags", completionUsage, printCompletion},
+		{"completion", "print a script by which a shell completes commands and flags", completionUsage,
+			printCompletion},
 	}
 }
 
@@ -207,7 +209,9 @@ func blocks(help string) (out []block) {
 			out[last].text = strings.TrimSpace(out[last].text + " " + strings.TrimSpace(l))
 		case strings.HasPrefix(l, "  "):
 			term, text := item(l)
-			if last >= 0 && out[last].kind == 'i' && out[last].text == "" && strings.HasSuffix(out[last].term, ",") { // a list of flags over several lines
+			// a list of flags over several lines
+			if last >= 0 && out[last].kind == 'i' && out[last].text == "" &&
+				strings.HasSuffix(out[last].term, ",") {
 				out[last].term += " " + term
 				out[last].text = text
 				continue
@@ -230,7 +234,8 @@ var roff = strings.NewReplacer(`\`, `\e`, "-", `\-`, "\n.", "\n\\&.", "\n'", "\n
 func roffLine(s string) string { return strings.TrimPrefix(roff.Replace("\n"+s), "\n") + "\n" }
 
 func manHead(title, name, does string) string {
-	return fmt.Sprintf(".TH %s 1 \"\" \"quantmf %s\" \"quantmf\"\n.SH NAME\n", strings.ToUpper(title), version()) + roffLine(name+" - "+does)
+	return fmt.Sprintf(".TH %s 1 \"\" \"quantmf %s\" \"quantmf\"\n.SH NAME\n", strings.ToUpper(title),
+		version()) + roffLine(name+" - "+does)
 }
 
 // manPage is the help of a command as a page of section 1.
@@ -251,7 +256,9 @@ func manPage(c command) string {
 		case 'u':
 			s.WriteString(".SH SYNOPSIS\n.B " + roffLine(b.text))
 		case 'h':
-			s.WriteString(".SH \"" + strings.ReplaceAll(strings.TrimSuffix(roffLine(strings.ToUpper(b.text)), "\n"), `"`, `""`) + "\"\n")
+			s.WriteString(".SH \"" +
+				strings.ReplaceAll(strings.TrimSuffix(roffLine(strings.ToUpper(b.text)), "\n"), `"`, `""`) +
+				"\"\n")
 		case 'p':
 			s.WriteString(".PP\n" + roffLine(b.text))
 		case 'i':
@@ -266,7 +273,8 @@ func manPage(c command) string {
 func manOverview() string {
 	var s strings.Builder
 	s.WriteString(manHead("quantmf", "quantmf", "low-rank factorisation with learnt scales"))
-	s.WriteString(".SH SYNOPSIS\n.B quantmf\n.I COMMAND\n[flags] ...\n.SH DESCRIPTION\n" + roffLine(introduction) + ".SH COMMANDS\n")
+	s.WriteString(".SH SYNOPSIS\n.B quantmf\n.I COMMAND\n[flags] ...\n.SH DESCRIPTION\n" +
+		roffLine(introduction) + ".SH COMMANDS\n")
 	var also []string
 	for _, c := range manual() {
 		s.WriteString(".TP\n.B " + roffLine(c.name) + roffLine(c.does))
@@ -339,8 +347,8 @@ type flagOfHelp struct {
 // flagTerm is one flag in the term of an item.
 var flagTerm = regexp.MustCompile(`^-([\w-]+)(?: (\S+))?$`)
 
-// flagsOf reads the flags from the help of a command. A flag in a list with the explanation "as in quantmf fit -h" is
-// looked up in the help of fit.
+// flagsOf reads the flags from the help of a command. A flag in a list with the explanation "as in quantmf
+// fit -h" is looked up in the help of fit.
 func flagsOf(c command) (out []flagOfHelp) {
 	for _, b := range blocks(c.usage) {
 		if b.kind != 'i' {
@@ -353,7 +361,8 @@ func flagsOf(c command) (out []flagOfHelp) {
 			}
 			f := flagOfHelp{name: m[1], value: m[2], text: b.text, file: m[2] == "FILE"}
 			if words := strings.Split(f.value, "|"); len(words) > 1 {
-				f.choices = slices.DeleteFunc(words, func(w string) bool { return strings.ToLower(w) != w || strings.Contains(w, ":") })
+				f.choices = slices.DeleteFunc(words,
+					func(w string) bool { return strings.ToLower(w) != w || strings.Contains(w, ":") })
 			}
 			if strings.HasPrefix(b.text, `as in "quantmf fit`) && strings.Contains(b.term, ",") {
 				fit, _ := lookUp("fit")

@@ -52,7 +52,8 @@ func TestHelpForms(t *testing.T) {
 	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
 	for _, c := range manual() {
 		plain, _ := quiet(t, 0, "help", c.name)
-		if dashed, _ := quiet(t, 0, c.name, "-h"); c.name != "help" && dashed != plain || !strings.HasPrefix(plain, "usage: quantmf "+c.name) {
+		if dashed, _ := quiet(t, 0, c.name, "-h"); c.name != "help" && dashed != plain ||
+			!strings.HasPrefix(plain, "usage: quantmf "+c.name) {
 			t.Errorf("%s: %s", c.name, dashed)
 		}
 		man, _ := quiet(t, 0, "help", "-man", c.name)
@@ -75,7 +76,9 @@ func TestHelpForms(t *testing.T) {
 			var said strings.Builder
 			run.Stderr = &said
 			out, err := run.Output()
-			if text := regexp.MustCompile("\x1b\\[[0-9;]*m|.\b").ReplaceAllString(string(out), ""); err != nil || said.String() != "" || !strings.Contains(text, "SYNOPSIS") || !strings.Contains(text, "quantmf "+c.name) {
+			if text := regexp.MustCompile("\x1b\\[[0-9;]*m|.\b").ReplaceAllString(string(out),
+				""); err != nil || said.String() != "" || !strings.Contains(text, "SYNOPSIS") ||
+				!strings.Contains(text, "quantmf "+c.name) {
 				t.Errorf("%s: %v %s %s", c.name, err, said.String(), text)
 			}
 		}
@@ -83,7 +86,9 @@ func TestHelpForms(t *testing.T) {
 	all, _ := quiet(t, 0, "help", "-markdown")
 	overall, _ := quiet(t, 0, "help", "-man")
 	for _, c := range manual() {
-		if !strings.Contains(all, "\n## quantmf "+c.name+"\n") || !strings.Contains(all, "(#quantmf-"+c.name+")") || !strings.Contains(overall, `.BR quantmf\-`+c.name) {
+		if !strings.Contains(all, "\n## quantmf "+c.name+"\n") ||
+			!strings.Contains(all, "(#quantmf-"+c.name+")") ||
+			!strings.Contains(overall, `.BR quantmf\-`+c.name) {
 			t.Errorf("%s is not in the manual", c.name)
 		}
 	}
@@ -91,7 +96,10 @@ func TestHelpForms(t *testing.T) {
 	if again, _ := quiet(t, 0, "version"); again != version || !strings.HasPrefix(version, "quantmf ") {
 		t.Error(version)
 	}
-	for args, says := range map[string]string{"help fix": `there is no command "fix"`, "help -man -markdown fit": "give one of them", "completion csh": "csh: must be one of bash, zsh, fish", "completion": "no bash|zsh|fish given"} {
+	for args, says := range map[string]string{"help fix": `there is no command "fix"`,
+		"help -man -markdown fit": "give one of them",
+		"completion csh":          "csh: must be one of bash, zsh, fish",
+		"completion":              "no bash|zsh|fish given"} {
 		if _, e := quiet(t, exitUsage, strings.Fields(args)...); !strings.Contains(e, says) {
 			t.Errorf("%s: %s", args, e)
 		}
@@ -100,8 +108,11 @@ func TestHelpForms(t *testing.T) {
 
 // TestBlocks reads a text with all that there is.
 func TestBlocks(t *testing.T) {
-	got := blocks("usage: quantmf x [flags]\n\nOne line\nand one.\n\nHead\n  -a N              first\n                    and second\n  -b FILE|-         b\n  -ends free|pinned learn\n                    more\n  -c, -d,\n  -e\n                    as in\nBehind.\n")
-	want := []block{{'u', "", "quantmf x [flags]"}, {'p', "", "One line and one."}, {'h', "", "Head"}, {'i', "-a N", "first and second"}, {'i', "-b FILE|-", "b"},
+	got := blocks("usage: quantmf x [flags]\n\nOne line\nand one.\n\nHead\n  -a N              first\n     " +
+		"               and second\n  -b FILE|-         b\n  -ends free|pinned learn\n                    " +
+		"more\n  -c, -d,\n  -e\n                    as in\nBehind.\n")
+	want := []block{{'u', "", "quantmf x [flags]"}, {'p', "", "One line and one."}, {'h', "", "Head"},
+		{'i', "-a N", "first and second"}, {'i', "-b FILE|-", "b"},
 		{'i', "-ends free|pinned", "learn more"}, {'i', "-c, -d, -e", "as in"}, {'p', "", "Behind."}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
@@ -142,7 +153,8 @@ told() { print -rl -- $added >|new; added=() comppostfuncs=(told); mv new told }
 comppostfuncs=(told)
 `
 
-// TestCompletion asks each shell that is here for completions; zsh has them in a terminal alone, and gets one of its own.
+// TestCompletion asks each shell that is here for completions; zsh has them in a terminal alone, and gets one
+// of its own.
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "table.tsv", "")
@@ -198,7 +210,8 @@ func TestCompletion(t *testing.T) {
 		for _, c := range lines {
 			if shell == "fish" {
 				// It lists what it completes to, a line each, a description after a tab.
-				out, err := exec.Command(path, "--no-config", "-c", script+"\ncomplete -C '"+c.line+"'").CombinedOutput()
+				out, err := exec.Command(path, "--no-config", "-c",
+					script+"\ncomplete -C '"+c.line+"'").CombinedOutput()
 				var got []string
 				for line := range strings.Lines(string(out)) {
 					word, _, _ := strings.Cut(strings.TrimSpace(line), "\t")
@@ -210,7 +223,8 @@ func TestCompletion(t *testing.T) {
 				continue
 			}
 			words := strings.Split(c.line, " ")
-			program := script + "\nCOMP_WORDS=(" + "'" + strings.Join(words, "' '") + "'" + ")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_quantmf\necho \"${COMPREPLY[*]}\""
+			program := script + "\nCOMP_WORDS=(" + "'" + strings.Join(words, "' '") + "'" +
+				")\nCOMP_CWORD=$((${#COMP_WORDS[@]} - 1))\n_quantmf\necho \"${COMPREPLY[*]}\""
 			out, err := exec.Command(path, "-c", program).CombinedOutput()
 			if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
 				t.Errorf("%q: %v, %q, want %q", c.line, err, got, c.want)

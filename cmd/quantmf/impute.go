@@ -1,9 +1,9 @@
 package main
 
-// This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts known values.
-// For the check the known values of every feature are dealt out to ten parts at random. One part at a time is hidden and
-// a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of
-// the feature's visible values.
+// This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts
+// known values. For the check the known values of every feature are dealt out to ten parts at random. One
+// part at a time is hidden and a further fit is made of the rest. Its predictions of the hidden values are
+// compared with them, and so is the mean of the feature's visible values.
 
 import (
 	"context"
@@ -110,8 +110,9 @@ const parts = 10
 func parseImpute(args []string) (*imputeFlags, error) {
 	options := optionFlags()
 	f := &imputeFlags{seed: 1}
-	f.fitFlags = fitFlags{method: "bqmf", missing: true, flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true,
-		options: []quantmf.FitOption{quantmf.WithMissingValues()}}
+	f.fitFlags = fitFlags{method: "bqmf", missing: true, flagOf: flagOf(options), loss: quantmf.KL,
+		autoLoss: true,
+		options:  []quantmf.FitOption{quantmf.WithMissingValues()}}
 	set := newFlags("impute")
 	value := "mean"
 	set.StringVar(&f.out, "o", "", "")
@@ -203,8 +204,8 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix and its copy with hidden cells, and either the fit,
-// or the model with the predictions and intervals that it gives.
+// footprint is the most that is alive at once, in bytes: the matrix and its copy with hidden cells, and
+// either the fit, or the model with the predictions and intervals that it gives.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options...)
 	if err != nil {
@@ -212,7 +213,8 @@ func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	}
 	numbers := float64(d) * float64(n)
 	asked := float64(need.Model) + 8*6*numbers
-	return margin*max(8*2.25*numbers+max(float64(need.Fit), asked), readShare*numbers) + 64*float64(d+n) + buffers + programSize, nil
+	return margin*max(8*2.25*numbers+max(float64(need.Fit), asked), readShare*numbers) + 64*float64(d+n) +
+		buffers + programSize, nil
 }
 
 func impute(args []string, s streams) error {
@@ -296,8 +298,8 @@ type imputation struct {
 	probabilities float64  // of the intervals that are checked
 }
 
-// feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the hidden
-// values.
+// feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the
+// hidden values.
 type feature struct {
 	hidden      int
 	loss, own   float64 // the divergence from the model's mean, and from that of the feature's visible values
@@ -409,8 +411,9 @@ func keep(m, x quantmf.Mat) {
 	}
 }
 
-// deal returns the part of every cell, -1 for a missing one. The known cells of every row are dealt out in random
-// order, as evenly as possible. With any one part hidden, every row and column keeps at least two known cells.
+// deal returns the part of every cell, -1 for a missing one. The known cells of every row are dealt out in
+// random order, as evenly as possible. With any one part hidden, every row and column keeps at least two
+// known cells.
 func deal(x quantmf.Mat, seed uint64) []int8 {
 	src := rand.New(rand.NewPCG(seed, 17))
 	known := make([]int, x.Cols)
@@ -524,7 +527,8 @@ func medianOf(v []float64) float64 {
 }
 
 // within returns which share of a value lies in the central interval of probability p. The value takes the
-// probabilities from below to upTo: a value with a mass of its own, such as 0 in counts, may lie in the interval in part.
+// probabilities from below to upTo: a value with a mass of its own, such as 0 in counts, may lie in the
+// interval in part.
 func within(below, upTo, p float64) float64 {
 	low, high := (1-p)/2, (1+p)/2
 	if upTo > below {
@@ -540,7 +544,10 @@ func within(below, upTo, p float64) float64 {
 func (r *imputation) write(out *outputs, files []string) error {
 	t := r.table
 	matrix := func(path string, m quantmf.Mat) error {
-		return out.write(path, func(w io.Writer) error { return table.Write(w, r.in.place(path), "feature", t.Features, t.Samples, m) })
+		return out.write(path, func(w io.Writer) error {
+			return table.Write(w, r.in.place(path), "feature",
+				t.Features, t.Samples, m)
+		})
 	}
 	if err := matrix(files[0], r.filled); err != nil {
 		return err
@@ -567,7 +574,8 @@ func (r *imputation) write(out *outputs, files []string) error {
 		}
 		c.Write([]string{"feature", "missing", "checked", "error", own, "less", "stderr", "verdict"})
 		for _, o := range r.object().Features {
-			c.Write([]string{o.Name, strconv.Itoa(o.Missing), strconv.Itoa(o.Checked), digits(o.Error), digits(o.Own), digits(o.Less), digits(o.StdErr), o.Verdict})
+			c.Write([]string{o.Name, strconv.Itoa(o.Missing), strconv.Itoa(o.Checked), digits(o.Error),
+				digits(o.Own), digits(o.Less), digits(o.StdErr), o.Verdict})
 		}
 		c.Flush()
 		return c.Error()
@@ -617,8 +625,11 @@ type (
 
 func (r *imputation) object() imputeObject {
 	x := r.table.X
-	o := imputeObject{Matrix: r.name(), Missing: missing(x), Loss: map[quantmf.Loss]string{quantmf.KL: "kl", quantmf.Frobenius: "frobenius"}[r.loss], LossReason: r.losses,
-		Components: r.model.U.Cols, Value: "mean", Checked: r.all.hidden, Interval: r.probabilities, Warnings: append([]string{}, r.words...)}
+	o := imputeObject{Matrix: r.name(), Missing: missing(x),
+		Loss:       map[quantmf.Loss]string{quantmf.KL: "kl", quantmf.Frobenius: "frobenius"}[r.loss],
+		LossReason: r.losses,
+		Components: r.model.U.Cols, Value: "mean", Checked: r.all.hidden, Interval: r.probabilities,
+		Warnings: append([]string{}, r.words...)}
 	if r.median {
 		o.Value = "median"
 	}
@@ -627,7 +638,8 @@ func (r *imputation) object() imputeObject {
 		share, stdErr := r.overall()
 		n := float64(r.all.hidden)
 		abs, ownAbs, held := r.all.abs/n, r.all.ownAbs/n, r.all.held/n
-		o.Error, o.Own, o.Less, o.StdErr, o.Absolute, o.AbsoluteOwn, o.IntervalHeld = &model, &own, &share, &stdErr, &abs, &ownAbs, &held
+		o.Error, o.Own, o.Less, o.StdErr, o.Absolute, o.AbsoluteOwn, o.IntervalHeld = &model, &own, &share,
+			&stdErr, &abs, &ownAbs, &held
 	}
 	for i, name := range r.table.Features {
 		e := featureErrors{Name: name, Verdict: "unchecked"}
@@ -640,16 +652,17 @@ func (r *imputation) object() imputeObject {
 			c := &r.of[i]
 			model, own := c.errors(r.median)
 			share, stdErr := c.less(r.median)
-			e.Checked, e.Error, e.Own, e.Less, e.StdErr, e.Verdict = c.hidden, &model, &own, &share, &stdErr, c.verdict(r.median)
+			e.Checked, e.Error, e.Own, e.Less, e.StdErr, e.Verdict = c.hidden, &model, &own, &share, &stdErr,
+				c.verdict(r.median)
 		}
 		o.Features = append(o.Features, e)
 	}
 	return o
 }
 
-// overall returns the share by which the error over all features is less than that of the features' means, and the
-// standard error of this share. It is the standard error of a ratio of sums over features, because values of one
-// feature are not independent.
+// overall returns the share by which the error over all features is less than that of the features' means,
+// and the standard error of this share. It is the standard error of a ratio of sums over features, because
+// values of one feature are not independent.
 func (r *imputation) overall() (share, stdErr float64) {
 	model, own := r.all.loss, r.all.own
 	if r.median {
@@ -672,17 +685,20 @@ func (r *imputation) overall() (share, stdErr float64) {
 	return 1 - ratio, stdErr
 }
 
-// strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held is far
-// from it. tried is the number of hidden values.
+// strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held
+// is far from it. tried is the number of hidden values.
 func strayed(percent, share float64, tried int) string {
 	values := counted(tried, "value")
 	switch {
 	case tried < 100:
-		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay in their %g %% intervals. Take the intervals for a rough guess", values, share, percent)
+		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay "+
+			"in their %g %% intervals. Take the intervals for a rough guess", values, share, percent)
 	case share > percent:
-		return fmt.Sprintf("the %g %% intervals are wider than they need be on this table: they held %.1f %% of %s", percent, share, values)
+		return fmt.Sprintf("the %g %% intervals are wider than they need be on this table: they held %.1f "+
+			"%% of %s", percent, share, values)
 	}
-	return fmt.Sprintf("the %g %% intervals are too narrow on this table: they held %.1f %% of %s. Take them for %.0f %% intervals", percent, share, values, share)
+	return fmt.Sprintf("the %g %% intervals are too narrow on this table: they held %.1f %% of %s. Take "+
+		"them for %.0f %% intervals", percent, share, values, share)
 }
 
 // summary says the result in a few lines of words.
@@ -691,7 +707,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line := linesOf(&s)
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
-	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"), read.naming(missing(r.table.X)))
+	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"),
+		read.naming(missing(r.table.X)))
 	if r.losses != "" {
 		line("Loss", "%s", r.losses)
 	}
@@ -708,16 +725,22 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s, each hidden from one of %s and predicted by it", counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n, r.all.own/n)
-		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n, r.all.ownAbs/n)
+		line("Check", "%s, each hidden from one of %s and predicted by it",
+			counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
+		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n,
+			r.all.own/n)
+		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
+			r.all.ownAbs/n)
 		line("", "predictions have %s", lessError(share, stdErr, what))
-		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n, 100*r.probabilities)
+		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n,
+			100*r.probabilities)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
-			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of few components can use", what)
+			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of "+
+				"few components can use", what)
 		}
-		if off := r.all.held/n - r.probabilities; math.Abs(off) > 0.05+2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
+		if off := r.all.held/n - r.probabilities; math.Abs(off) > 0.05+
+			2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
 			line("Warning", "%s", strayed(100*r.probabilities, 100*r.all.held/n, r.all.hidden))
 		}
 	}
@@ -735,7 +758,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			case f == r.features:
 				what = "how well each feature is predicted"
 			case i > 0:
-				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1], 100*r.interval)
+				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1],
+					100*r.interval)
 			}
 			line("Written", "%s (%s)", f, what)
 		}
@@ -767,7 +791,8 @@ func (r *imputation) told(own string) string {
 			names = append(names, table.Shown(r.table.Features[i]))
 		}
 	}
-	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"], len(r.of), own)
+	text := fmt.Sprintf("%d of %d features are predicted better than by their own %s", count["better"],
+		len(r.of), own)
 	if n := count["unsure"]; n > 0 {
 		text += fmt.Sprintf("; %d are unsure", n)
 	}

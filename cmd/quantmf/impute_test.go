@@ -119,7 +119,9 @@ func TestImpute(t *testing.T) {
 	if share := held / count; math.Abs(share-0.8) > 0.08 { // three standard errors
 		t.Errorf("80 %% intervals hold %.3f of %g", share, count)
 	}
-	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) || strings.Contains(said, "Check ") || !strings.Contains(said, "Written       full.lower.csv.gz (the lower ends of the 80 % intervals)") {
+	if !strings.Contains(said, fmt.Sprintf("Filled        %.0f values", count)) ||
+		strings.Contains(said, "Check ") ||
+		!strings.Contains(said, "Written       full.lower.csv.gz (the lower ends of the 80 % intervals)") {
 		t.Error(said)
 	}
 	quiet(t, 0, "impute", "holes.csv", "-value", "median", "-o", "middle.npy", "-checks", "0")
@@ -131,7 +133,8 @@ func TestImpute(t *testing.T) {
 	// Negative values: the loss is taken by itself, and that is said.
 	_, signed := bent(12, 30, true)
 	writeTable(t, "signed.tsv", signed)
-	if _, said := quiet(t, 0, "impute", "signed.tsv", "-o", "s.tsv", "-checks", "1"); !regexp.MustCompile(`Loss +-loss auto took frobenius: \d+ values are negative`).MatchString(said) {
+	if _, said := quiet(t, 0, "impute", "signed.tsv", "-o", "s.tsv", "-checks",
+		"1"); !regexp.MustCompile(`Loss +-loss auto took frobenius: \d+ values are negative`).MatchString(said) {
 		t.Error(said)
 	}
 	if got := read(t, "s.tsv"); missing(got.X) != 0 {
@@ -149,7 +152,8 @@ func TestImputeErrors(t *testing.T) {
 	_, given := bent(30, 40, false)
 	writeTable(t, "holes.tsv", given)
 	dealt := deal(given, 5)
-	loss, own, abs, ownAbs := make([]float64, 30), make([]float64, 30), make([]float64, 30), make([]float64, 30)
+	loss, own, abs, ownAbs := make([]float64, 30), make([]float64, 30), make([]float64, 30),
+		make([]float64, 30)
 	hidden := make([]float64, 30)
 	held, all := 0.0, 0.0
 	for part := range 3 {
@@ -159,7 +163,8 @@ func TestImputeErrors(t *testing.T) {
 				x.Data[c] = math.NaN()
 			}
 		}
-		m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.KL))
+		m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(),
+			quantmf.WithLoss(quantmf.KL))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +209,8 @@ func TestImputeErrors(t *testing.T) {
 		return s
 	}
 	for _, value := range []string{"mean", "median"} {
-		text, _ := quiet(t, 0, "impute", "holes.tsv", "-o", "full.tsv", "-checks", "3", "-seed", "5", "-value", value, "-json", "-features", "features.tsv")
+		text, _ := quiet(t, 0, "impute", "holes.tsv", "-o", "full.tsv", "-checks", "3", "-seed", "5",
+			"-value", value, "-json", "-features", "features.tsv")
 		var o imputeObject
 		if err := json.Unmarshal([]byte(text), &o); err != nil {
 			t.Fatal(err)
@@ -213,7 +219,9 @@ func TestImputeErrors(t *testing.T) {
 		if value == "median" {
 			a, b = abs, ownAbs
 		}
-		if !near(o.Error, sum(a)/all) || !near(o.Own, sum(b)/all) || !near(o.Less, 1-sum(a)/sum(b)) || !near(o.Absolute, sum(abs)/all) || !near(o.AbsoluteOwn, sum(ownAbs)/all) || o.Checked != int(all) {
+		if !near(o.Error, sum(a)/all) || !near(o.Own, sum(b)/all) || !near(o.Less, 1-sum(a)/sum(b)) ||
+			!near(o.Absolute, sum(abs)/all) || !near(o.AbsoluteOwn, sum(ownAbs)/all) ||
+			o.Checked != int(all) {
 			t.Errorf("%s: %s", value, text[:600])
 		}
 		// An interval's end may lie on a value, which then counts by a part.
@@ -228,7 +236,8 @@ func TestImputeErrors(t *testing.T) {
 			if i < 28 {
 				verdicts[f.Verdict]++
 			} else if f.Verdict == "better" {
-				t.Errorf("%s: feature %d is noise, and better predicted than by its %s: %g ± %g", value, i, value, *f.Less, *f.StdErr)
+				t.Errorf("%s: feature %d is noise, and better predicted than by its %s: %g ± %g", value, i,
+					value, *f.Less, *f.StdErr)
 			}
 		}
 		if verdicts["better"] < 18 {
@@ -242,10 +251,14 @@ func TestImputeErrors(t *testing.T) {
 		r.Comma = '\t'
 		rows, err := r.ReadAll()
 		f.Close()
-		if err != nil || len(rows) != 31 || strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+" less stderr verdict" {
+		if err != nil || len(rows) != 31 ||
+			strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+
+				" less stderr verdict" {
 			t.Fatalf("%v %v", err, rows[0])
 		}
-		if v, err := strconv.ParseFloat(rows[5][3], 64); err != nil || math.Abs(v-*o.Features[4].Error) > 1e-5*v || rows[5][7] != o.Features[4].Verdict || rows[5][0] != "f5" {
+		if v, err := strconv.ParseFloat(rows[5][3], 64); err != nil ||
+			math.Abs(v-*o.Features[4].Error) > 1e-5*v || rows[5][7] != o.Features[4].Verdict ||
+			rows[5][0] != "f5" {
 			t.Error(rows[5])
 		}
 	}
@@ -272,8 +285,14 @@ func TestImputeHides(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r = &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows), probabilities: 0.9}
-		err = r.hide(t.Context(), dealt, 4, append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error { losses = append(losses, p.Loss); return nil })))
+		r = &imputation{imputeFlags: f, table: &table.Table{X: x}, of: make([]feature, x.Rows),
+			probabilities: 0.9}
+		err = r.hide(t.Context(), dealt, 4,
+			append(f.options, quantmf.WithProgress(func(p quantmf.Progress) error {
+				losses = append(losses,
+					p.Loss)
+				return nil
+			})))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,14 +309,16 @@ func TestImputeHides(t *testing.T) {
 		}
 	}
 	var want []float64
-	m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithEpochs(3), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithSeed(9),
+	m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithEpochs(3),
+		quantmf.WithLoss(quantmf.Frobenius), quantmf.WithSeed(9),
 		quantmf.WithProgress(func(p quantmf.Progress) error { want = append(want, p.Loss); return nil }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	mean, median := m.Reconstruct(), m.Median()
 	for _, value := range []string{"mean", "median"} {
-		if got := course(given, "-epochs", "3", "-loss", "frobenius", "-seed", "9", "-value", value); !slices.Equal(got, want) || r.seed != 9 {
+		if got := course(given, "-epochs", "3", "-loss", "frobenius", "-seed", "9", "-value",
+			value); !slices.Equal(got, want) || r.seed != 9 {
 			t.Fatalf("losses %v, want %v", got, want)
 		}
 		for i := range given.Rows {
@@ -330,7 +351,9 @@ func TestImputeHides(t *testing.T) {
 				want.square += gain * gain
 			}
 			got := r.of[i]
-			for k, pair := range [][2]float64{{float64(got.hidden), float64(want.hidden)}, {got.loss, want.loss}, {got.own, want.own}, {got.abs, want.abs}, {got.ownAbs, want.ownAbs}, {got.square, want.square}} {
+			for k, pair := range [][2]float64{{float64(got.hidden), float64(want.hidden)},
+				{got.loss, want.loss}, {got.own, want.own}, {got.abs, want.abs}, {got.ownAbs, want.ownAbs},
+				{got.square, want.square}} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[1])) {
 					t.Fatalf("-value %s, feature %d, sum %d: %v, want %v", value, i, k, pair[0], pair[1])
 				}
@@ -339,22 +362,28 @@ func TestImputeHides(t *testing.T) {
 	}
 }
 
-// TestImputeSays: from sums made by hand, the share of error, its standard error by the textbook's formulas, the verdicts, the
-// table of features and the lines of the summary.
+// TestImputeSays: from sums made by hand, the share of error, its standard error by the textbook's formulas,
+// the verdicts, the table of features and the lines of the summary.
 func TestImputeSays(t *testing.T) {
 	t.Chdir(t.TempDir())
 	gains := [][]float64{ // of own - loss, by feature; own is 1 a value
-		{0.5, 0.4, 0.6, 0.5}, {0.9, -0.7, 0.3, -0.2}, {-0.5, -0.1, -0.2}, {}, {0.5, 0.6}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1},
+		{0.5, 0.4, 0.6, 0.5}, {0.9, -0.7, 0.3, -0.2}, {-0.5, -0.1, -0.2}, {}, {0.5, 0.6}, {-1, -1}, {-1, -1},
+		{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1},
 	}
-	verdicts := []string{"better", "unsure", "mean", "unchecked", "unsure", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean", "mean"}
+	verdicts := []string{"better", "unsure", "mean", "unchecked", "unsure", "mean", "mean", "mean", "mean",
+		"mean", "mean", "mean", "mean", "mean"}
 	for value, listed := range map[string]string{"mean": "features.CSV", "median": "features.txt"} {
-		f, err := parseImpute([]string{"x", "-o", "y.tsv", "-value", value, "-features", listed, "-interval", ".8"})
+		f, err := parseImpute([]string{"x", "-o", "y.tsv", "-value", value, "-features", listed, "-interval",
+			".8"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &imputation{imputeFlags: f, table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: numbered("f", len(gains)), Samples: numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
+		r := &imputation{imputeFlags: f,
+			table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: numbered("f", len(gains)),
+				Samples: numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
 		r.table.X.Set(1, 2, math.NaN())
-		r.filled, r.lower, r.upper = quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4)
+		r.filled, r.lower, r.upper = quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4),
+			quantmf.NewMat(len(gains), 4)
 		r.lower.Set(1, 2, -1)
 		r.upper.Set(1, 2, 1)
 		r.model = &quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains), 3)}}
@@ -389,7 +418,8 @@ func TestImputeSays(t *testing.T) {
 		gained, d := 0.0, float64(len(gains))
 		for i, all := range gains {
 			e := o.Features[i]
-			if e.Name != "f"+strconv.Itoa(i+1) || e.Checked != len(all) || e.Verdict != verdicts[i] || (e.Missing == 1) != (i == 1) || (e.Less == nil) != (len(all) == 0) {
+			if e.Name != "f"+strconv.Itoa(i+1) || e.Checked != len(all) || e.Verdict != verdicts[i] ||
+				(e.Missing == 1) != (i == 1) || (e.Less == nil) != (len(all) == 0) {
 				t.Errorf("-value %s: %+v", value, e)
 			}
 			if len(all) == 0 {
@@ -419,18 +449,24 @@ func TestImputeSays(t *testing.T) {
 		near("share of all", o.Less, gained/n)
 		near("standard error of all", o.StdErr, math.Sqrt(left/(d-1)/d)/(n/d))
 		near("values in intervals", o.IntervalHeld, 0.75)
-		if o.Value != value || o.Checked != int(n) || o.Missing != 1 || o.Components != 3 || o.Interval != 0.8 {
+		if o.Value != value || o.Checked != int(n) || o.Missing != 1 || o.Components != 3 ||
+			o.Interval != 0.8 {
 			t.Errorf("%+v", o)
 		}
 		said := r.summary(f.files(), 75)
 		names := "f3, f6, f7, f8, f9, f10, f11, f12 and 2 more (-features FILE lists them)"
 		for _, want := range []string{
-			"Model         BQMF of 3 components", "Filled        1 value, each by the " + value + " of its distribution",
-			"Check         " + strconv.Itoa(int(n)) + " known values, each hidden from one of 5 further fits and predicted by it",
+			"Model         BQMF of 3 components", "Filled        1 value, each by the " + value +
+				" of its distribution",
+			"Check         " + strconv.Itoa(int(n)) +
+				" known values, each hidden from one of 5 further fits and predicted by it",
 			"Intervals     75.0 % of the hidden values lie in their 80 % intervals",
-			"Features      1 of 14 features are predicted better than by their own " + value + "; 2 are unsure; 1 could not be checked; not better: " + names,
-			"Warning       the features' own " + value + "s predict as well", "Time          1 min 15 s", "Written       y.tsv (the matrix, filled in)",
-			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       " + listed + " (how well each feature is predicted)",
+			"Features      1 of 14 features are predicted better than by their own " + value +
+				"; 2 are unsure; 1 could not be checked; not better: " + names,
+			"Warning       the features' own " + value + "s predict as well", "Time          1 min 15 s",
+			"Written       y.tsv (the matrix, filled in)",
+			"Written       y.upper.tsv (the upper ends of the 80 % intervals)", "Written       " + listed +
+				" (how well each feature is predicted)",
 		} {
 			if !strings.Contains(said, want) {
 				t.Errorf("-value %s: no %q in %s", value, want, said)
@@ -440,7 +476,8 @@ func TestImputeSays(t *testing.T) {
 			t.Error(said)
 		}
 		r.all.held = n * (0.8 - 0.06 - 2*math.Sqrt(0.8*0.2/n))
-		if said := r.summary(f.files(), 75); !strings.Contains(said, "the table is too small to check its intervals") {
+		if said := r.summary(f.files(), 75); !strings.Contains(said,
+			"the table is too small to check its intervals") {
 			t.Error(said)
 		}
 		out := &outputs{}
@@ -455,7 +492,8 @@ func TestImputeSays(t *testing.T) {
 		if err := out.commit(); err != nil {
 			t.Fatal(err)
 		}
-		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 || upper.X.At(1, 2) != 1 {
+		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 ||
+			upper.X.At(1, 2) != 1 {
 			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))
 		}
 		text, err := os.ReadFile(listed)
@@ -467,33 +505,41 @@ func TestImputeSays(t *testing.T) {
 			lines.Comma = '\t'
 		}
 		rows, err := lines.ReadAll()
-		if err != nil || len(rows) != 15 || strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+" less stderr verdict" ||
-			strings.Join(rows[4], " ") != "f4 0 0     unchecked" || strings.Join(rows[6], " ") != "f6 0 2 2 1 -1 0 mean" {
+		if err != nil || len(rows) != 15 ||
+			strings.Join(rows[0], " ") != "feature missing checked error error_of_"+value+
+				" less stderr verdict" ||
+			strings.Join(rows[4], " ") != "f4 0 0     unchecked" ||
+			strings.Join(rows[6], " ") != "f6 0 2 2 1 -1 0 mean" {
 			t.Errorf("%v: %v", err, rows)
 		}
 		r.of = r.of[:1]
-		if got, want := r.told(value), "1 of 1 features are predicted better than by their own "+value; got != want {
+		if got, want := r.told(value), "1 of 1 features are predicted better than by their own "+
+			value; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 		r.all = feature{}
-		if said := r.summary(f.files(), 75); !strings.Contains(said, "Check         no value could be hidden: every row and column must keep two values\nTime ") {
+		if said := r.summary(f.files(), 75); !strings.Contains(said,
+			"Check         no value could be hidden: every row and column must keep two values\nTime ") {
 			t.Error(said)
 		}
 	}
 }
 
-// TestWithin: a value that takes the probabilities from below to upTo counts by the part of them that an interval has; one that takes
-// none counts where its probability lies in it.
+// TestWithin: a value that takes the probabilities from below to upTo counts by the part of them that an
+// interval has; one that takes none counts where its probability lies in it.
 func TestWithin(t *testing.T) {
 	for _, c := range []struct{ below, upTo, p, want float64 }{
-		{0.05, 0.05, 0.9, 1}, {0.95, 0.95, 0.9, 1}, {0.04, 0.04, 0.9, 0}, {0.96, 0.96, 0.9, 0}, {0.5, 0.5, 0.1, 1},
-		{0, 0.1, 0.5, 0}, {0, 0.5, 0.5, 0.5}, {0.5, 1, 0.5, 0.5}, {0, 1, 0.5, 0.5}, {0.3, 0.6, 0.5, 1}, {0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
+		{0.05, 0.05, 0.9, 1}, {0.95, 0.95, 0.9, 1}, {0.04, 0.04, 0.9, 0}, {0.96, 0.96, 0.9, 0},
+		{0.5, 0.5, 0.1, 1},
+		{0, 0.1, 0.5, 0}, {0, 0.5, 0.5, 0.5}, {0.5, 1, 0.5, 0.5}, {0, 1, 0.5, 0.5}, {0.3, 0.6, 0.5, 1},
+		{0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
 	} {
 		if got := within(c.below, c.upTo, c.p); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("%v: %v", c, got)
 		}
 	}
-	for _, c := range []struct{ x, t, want float64 }{{2, 1, 2*math.Log(2) - 1}, {0, 3, 3}, {3, 3, 0}, {1, 0, 100*math.Ln10 - 1}} {
+	for _, c := range []struct{ x, t, want float64 }{{2, 1, 2*math.Log(2) - 1}, {0, 3, 3}, {3, 3, 0},
+		{1, 0, 100*math.Ln10 - 1}} {
 		if got := divergence(quantmf.KL, c.x, c.t); !(math.Abs(got-c.want) <= 1e-12*(1+c.want)) {
 			t.Errorf("%v: %v", c, got)
 		}
@@ -631,7 +677,8 @@ func TestImputeUsage(t *testing.T) {
 			t.Errorf("%s: a file was written", c.args)
 		}
 	}
-	for of, want := range map[string]string{"a.csv": "a.lower.csv", "b.tsv.gz": "b.lower.tsv.gz", "d/c": "d/c.lower", "x.y/z.NPZ": "x.y/z.lower.NPZ"} {
+	for of, want := range map[string]string{"a.csv": "a.lower.csv", "b.tsv.gz": "b.lower.tsv.gz",
+		"d/c": "d/c.lower", "x.y/z.NPZ": "x.y/z.lower.NPZ"} {
 		if got := besides(of, "lower"); got != want {
 			t.Errorf("%s: %s", of, got)
 		}
@@ -652,7 +699,8 @@ func TestImputeUsage(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v %v", err, *o.Less)
 	}
-	if code := run([]string{"impute", "noise.tsv", "-o", "f.tsv", "-json"}, nil, broken{}, io.Discard); code != exitFailed {
+	if code := run([]string{"impute", "noise.tsv", "-o", "f.tsv", "-json"}, nil, broken{},
+		io.Discard); code != exitFailed {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -681,7 +729,8 @@ func TestImputeLittle(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "little.tsv", "f\ta\tb\tc\nx\x1b[2J\t1\t2\tNA\ny\x1b[2J\t2\t4\t6\nz\x1b[2J\t3\t6\t9\n")
 	_, said := quiet(t, 0, "impute", "little.tsv", "-o", "full.tsv")
-	if m := regexp.MustCompile(`\d\.\d{7,}|0 ± 0 %|\x1b`).FindString(said); m != "" || !strings.Contains(said, "UV moved by") {
+	if m := regexp.MustCompile(`\d\.\d{7,}|0 ± 0 %|\x1b`).FindString(said); m != "" ||
+		!strings.Contains(said, "UV moved by") {
 		t.Errorf("%q in %s", m, said)
 	}
 }
@@ -694,16 +743,20 @@ func TestStrayedIntervals(t *testing.T) {
 		tried          int
 		want           string
 	}{
-		{90, 29, 12, "the table is too small to check its intervals: of no more than 12 values 29 % lay in their 90 % intervals. Take the intervals for a rough guess"},
-		{90, 71.23, 5000, "the 90 % intervals are too narrow on this table: they held 71.2 % of 5000 values. Take them for 71 % intervals"},
-		{50, 61.5, 400, "the 50 % intervals are wider than they need be on this table: they held 61.5 % of 400 values"},
+		{90, 29, 12, "the table is too small to check its intervals: of no more than 12 values 29 % lay in " +
+			"their 90 % intervals. Take the intervals for a rough guess"},
+		{90, 71.23, 5000, "the 90 % intervals are too narrow on this table: they held 71.2 % of 5000 " +
+			"values. Take them for 71 % intervals"},
+		{50, 61.5, 400, "the 50 % intervals are wider than they need be on this table: they held 61.5 % of " +
+			"400 values"},
 	} {
 		if got := strayed(c.percent, c.share, c.tried); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 	runWith(t, "", "version")
-	writeText(t, "tiny.tsv", "g\ta\tb\tc\td\te\nx\t1\t2\tNA\t4\t9\ny\t2\t4\t6\t8\t1\nz\t3\t1\t9\tNA\t2\nw\t5\t1\t3\t1\t50\n")
+	writeText(t, "tiny.tsv",
+		"g\ta\tb\tc\td\te\nx\t1\t2\tNA\t4\t9\ny\t2\t4\t6\t8\t1\nz\t3\t1\t9\tNA\t2\nw\t5\t1\t3\t1\t50\n")
 	_, said := quiet(t, 0, "impute", "tiny.tsv", "-o", "filled.tsv")
 	if !strings.Contains(said, "too small to check its intervals") {
 		t.Error(said)

@@ -1,7 +1,7 @@
 package main
 
-// This file holds what commands that read a matrix have in common: the flags that say how it is read, the line that says
-// what was taken for names, and the matching of its features with those of a model.
+// This file holds what commands that read a matrix have in common: the flags that say how it is read, the
+// line that says what was taken for names, and the matching of its features with those of a model.
 
 import (
 	"encoding/json"
@@ -73,7 +73,8 @@ func (f *inputFlags) register(set *flag.FlagSet, matching bool) {
 		return nil
 	})
 	setting(set, "sep", func(s string) error {
-		named, is := map[string]byte{"tab": '\t', `\t`: '\t', "comma": ',', "semicolon": ';', "blank": ' ', "space": ' '}[s]
+		named, is := map[string]byte{"tab": '\t', `\t`: '\t', "comma": ',', "semicolon": ';', "blank": ' ',
+			"space": ' '}[s]
 		switch {
 		case is:
 			f.Sep = named
@@ -137,8 +138,8 @@ func setting(set *flag.FlagSet, name string, do func(string) error) {
 	set.Var(&settingFlag{set: do}, name, "")
 }
 
-// place returns the name from which table.Write takes the format of an output. -format gives the format of standard
-// output, and of a name without a known ending.
+// place returns the name from which table.Write takes the format of an output. -format gives the format of
+// standard output, and of a name without a known ending.
 func (f *inputFlags) place(path string) string {
 	if f.format[1] == "" {
 		return path
@@ -165,7 +166,8 @@ func (f *inputFlags) writable(paths ...string) error {
 // nameless says that the format of an output cannot hold the names of features, or of samples.
 func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) error {
 	format, _, err := table.FormatOf(f.place(path))
-	if path == "" || err != nil || format != "npy" && format != "mtx" || !features && !samples || f.progress == "none" {
+	if path == "" || err != nil || format != "npy" && format != "mtx" || !features && !samples ||
+		f.progress == "none" {
 		return nil
 	}
 	whose := "features and samples"
@@ -174,7 +176,8 @@ func (f *inputFlags) nameless(w io.Writer, path string, features, samples bool) 
 	} else if !features {
 		whose = "samples"
 	}
-	return warn(w, f.progress, path, fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
+	return warn(w, f.progress, path,
+		fmt.Sprintf("%s has no names, so those of the %s are left out: npz keeps them", format, whose))
 }
 
 // warn says what may be wrong with a file, in the form of -progress.
@@ -189,15 +192,17 @@ func warn(w io.Writer, progress, path, text string) error {
 	return err
 }
 
-// openedMatrix is called between the opening and the reading of every file of a matrix, for a test that changes the
-// file at this moment.
+// openedMatrix is called between the opening and the reading of every file of a matrix, for a test that
+// changes the file at this moment.
 var openedMatrix = func(path string) {}
 
-// read reads a matrix and tells what was taken for names. It also returns the identity of the file, nil for standard
-// input and folders.
-func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing, negative bool) (*table.Table, os.FileInfo, error) {
+// read reads a matrix and tells what was taken for names. It also returns the identity of the file, nil for
+// standard input and folders.
+func (f *inputFlags) read(path string, s streams, l *limits, tell *progress, missing,
+	negative bool) (*table.Table, os.FileInfo, error) {
 	o := f.Options
-	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows, l.progress
+	o.Missing, o.Negative, o.Memory, o.Rows, f.progress = missing, negative, int64(l.maxMemory), f.rows,
+		l.progress
 	if err := tell.at("reading " + path); err != nil {
 		return nil, nil, err
 	}
@@ -257,8 +262,8 @@ type readRecord struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// tell says what was taken for names, what may be wrong with that, and what is odd. With -progress none it only says
-// what may be wrong.
+// tell says what was taken for names, what may be wrong with that, and what is odd. With -progress none it
+// only says what may be wrong.
 func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	warnings := t.Warnings
 	if f.progress != "none" {
@@ -270,7 +275,8 @@ func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	}
 	var text strings.Builder
 	if f.progress != "none" {
-		fmt.Fprintf(&text, "%s: %s × %s; %s\n", table.Shown(t.File), counted(features, "feature"), counted(samples, "sample"), t.Taken)
+		fmt.Fprintf(&text, "%s: %s × %s; %s\n", table.Shown(t.File), counted(features, "feature"),
+			counted(samples, "sample"), t.Taken)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(&text, "warning: %s: %s\n", table.Shown(t.File), warning)
@@ -279,10 +285,11 @@ func (f *inputFlags) tell(w io.Writer, t *table.Table) error {
 	return err
 }
 
-// fitting applies to a matrix what fit applied: -log1p, and the choice and order of features. Features are found by
-// name. A feature that only the matrix or only the model has is an error, unless f allows it; if the model was fitted
-// with -top, further features of the matrix are left out. Where a name stands several times, its first feature is the
-// model's first of that name, and so on. Without names on either side the features must be the model's in its order.
+// fitting applies to a matrix what fit applied: -log1p, and the choice and order of features. Features are
+// found by name. A feature that only the matrix or only the model has is an error, unless f allows it; if the
+// model was fitted with -top, further features of the matrix are left out. Where a name stands several times,
+// its first feature is the model's first of that name, and so on. Without names on either side the features
+// must be the model's in its order.
 func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
 	if m.Log1p {
 		t.Log1p()
@@ -292,7 +299,9 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 		case len(t.Features) > d:
 			return nil, t.Error(d, -1, fmt.Sprintf("this feature is one more than the %d of the model", d))
 		case len(t.Features) < d:
-			return nil, t.Error(-1, -1, fmt.Sprintf("the matrix has %d features, the model %d: the first that is missing is %s", len(t.Features), d, strconv.Quote(m.features[len(t.Features)])))
+			return nil, t.Error(-1, -1,
+				fmt.Sprintf("the matrix has %d features, the model %d: the first that is missing is %s",
+					len(t.Features), d, strconv.Quote(m.features[len(t.Features)])))
 		}
 		return t, nil
 	}
@@ -302,8 +311,10 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	rows, absent, extra := matched(m.features, t.Features)
 	var problems []string
 	if len(absent) > 0 {
-		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features), firstOf(absent))
-		if slices.ContainsFunc(absent[:min(len(absent), 3)], func(name string) bool { return slices.Contains(t.Features, name) }) {
+		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.features),
+			firstOf(absent))
+		if slices.ContainsFunc(absent[:min(len(absent), 3)],
+			func(name string) bool { return slices.Contains(t.Features, name) }) {
 			text += ", a name that the model has more often than the matrix"
 		}
 		if !f.absent {
@@ -313,7 +324,8 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 		}
 	}
 	if len(extra) > 0 {
-		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features), firstOf(extra))
+		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features),
+			firstOf(extra))
 		if !f.extra && !m.Top {
 			problems = append(problems, text)
 		} else if !m.Top {
@@ -323,7 +335,10 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 		}
 	}
 	if len(absent) == len(m.features) {
-		return nil, t.Error(-1, -1, fmt.Sprintf("none of the model's %d features is there: they are called %s, and those of the matrix %s; -names says which column names them, -transpose that samples are in rows", len(m.features), firstOf(m.features), firstOf(t.Features)))
+		return nil, t.Error(-1, -1,
+			fmt.Sprintf("none of the model's %d features is there: they are called %s, and those of the "+
+				"matrix %s; -names says which column names them, -transpose that samples are in rows",
+				len(m.features), firstOf(m.features), firstOf(t.Features)))
 	}
 	if len(problems) > 0 {
 		var allow []string
@@ -342,8 +357,8 @@ func (m *model) fitting(t *table.Table, f *inputFlags, messages io.Writer) (*tab
 	return t.SelectOr(rows, m.features), nil
 }
 
-// matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their names; and those
-// of the features that the model lacks.
+// matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their
+// names; and those of the features that the model lacks.
 func matched(model, matrix []string) (rows []int, absent, extra []string) {
 	places := make(map[string][]int, len(matrix))
 	for i, name := range matrix {

@@ -35,12 +35,14 @@ func TestFeaturesByName(t *testing.T) {
 	write("holes.tsv", holes...)
 
 	want, _ := os.ReadFile("v.tsv")
-	for _, args := range []string{"reversed.tsv", "extra.tsv -allow extra", "extra.tsv -allow extra,missing"} {
+	for _, args := range []string{"reversed.tsv", "extra.tsv -allow extra",
+		"extra.tsv -allow extra,missing"} {
 		_, e := quiet(t, 0, strings.Fields("transform m.qmf -o out.tsv "+args)...)
 		if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
 			t.Errorf("%s: another result", args)
 		}
-		if said := strings.Contains(e, `warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`); said != strings.HasPrefix(args, "extra") {
+		if said := strings.Contains(e,
+			`warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`); said != strings.HasPrefix(args, "extra") {
 			t.Errorf("%s: %s", args, e)
 		}
 	}
@@ -69,7 +71,9 @@ func TestFeaturesByName(t *testing.T) {
 	}
 	// No name in common is most often another column of names.
 	write("others.tsv", strings.Split(strings.ReplaceAll(small(), "\ng", "\nENSG"), "\n")...)
-	if _, e := quiet(t, 3, "transform", "m.qmf", "others.tsv", "-o", "-"); !strings.Contains(e, `none of the model's 14 features is there: they are called "g0", "g1", "g2", ..., and those of the matrix "ENSG0"`) {
+	if _, e := quiet(t, 3, "transform", "m.qmf", "others.tsv", "-o", "-"); !strings.Contains(e,
+		`none of the model's 14 features is there: they are called "g0", "g1", "g2", ..., and those of the `+
+			`matrix "ENSG0"`) {
 		t.Error(e)
 	}
 }
@@ -100,15 +104,19 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - -", "x,1,2\ng,3,4\nh,5.5,6\n", "feature\t1\t2\ng\t3\t4\nh\t5.5\t6\n", ""},
 		{"convert - - -header no", "gene,1,2\ng,3,4\n", "feature\ts1\ts2\ngene\t1\t2\ng\t3\t4\n", ""},
 		{"convert - - -header yes", "a,1,2\nb,3,4\n", "feature\t1\t2\nb\t3\t4\n", ""},
-		{"convert - - -names none", "gene,b\n1,2\n", "feature\tgene\tb\nf1\t1\t2\n", `stdin: 1 feature × 2 samples; comma-separated, no names of features, samples by line 1` + "\n"},
+		{"convert - - -names none", "gene,b\n1,2\n", "feature\tgene\tb\nf1\t1\t2\n",
+			`stdin: 1 feature × 2 samples; comma-separated, no names of features, samples by line 1` + "\n"},
 		{"convert - - -names 2", "a,id,b\n1,x,2\n", "feature\ta\tb\nx\t1\t2\n", ""},
 		{"convert - - -names id", "a,id,b\n1,7,2\n", "feature\ta\tb\n7\t1\t2\n", ""},
 		{"convert -na -- -sep , -- - -", "gene,a,b\ng,--,2\n", "feature\ta\tb\ng\tNaN\t2\n", ""},
-		{"convert - - -names 2,1", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n", `features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
-		{"convert - - -na -999,lost", "gene,a,b,c\ng,-999,-999.0,lost\n", "feature\ta\tb\tc\ng\tNaN\tNaN\tNaN\n", ""},
+		{"convert - - -names 2,1", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n",
+			`features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
+		{"convert - - -na -999,lost", "gene,a,b,c\ng,-999,-999.0,lost\n",
+			"feature\ta\tb\tc\ng\tNaN\tNaN\tNaN\n", ""},
 		{"convert - - -sep | -transpose", "s|g|h\na|1|2\n", "feature\ta\ng\t1\nh\t2\n", "; then transposed"},
 		{"convert - - -format csv", "gene,a\ng,1\n", "feature,a\ng,1\n", ""},
-		{"convert - - -format tsv,gct", "gene\ta,b\ng\t1\n", "#1.2\n1\t1\nName\tDescription\ta,b\ng\t\t1\n", ""},
+		{"convert - - -format tsv,gct", "gene\ta,b\ng\t1\n", "#1.2\n1\t1\nName\tDescription\ta,b\ng\t\t1\n",
+			""},
 	} {
 		_, code, out, e := runWith(t, c.in, strings.Fields(c.args)...)
 		if code != 0 || out != c.out || !strings.Contains(e, c.err) {
@@ -148,7 +156,8 @@ func TestReadingFlags(t *testing.T) {
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
 	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")...)
 	out, _ := quiet(t, 0, "inspect", "m.qmf")
-	if !strings.Contains(out, "-names 1,2 -sep '|' -method qmf") || !strings.Contains(out, "14 features × 8 samples") {
+	if !strings.Contains(out, "-names 1,2 -sep '|' -method qmf") ||
+		!strings.Contains(out, "14 features × 8 samples") {
 		t.Error(out)
 	}
 	quiet(t, 0, strings.Fields("rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")...)
@@ -157,11 +166,14 @@ func TestReadingFlags(t *testing.T) {
 // TestControlCharacters: names cannot speak to the terminal.
 func TestControlCharacters(t *testing.T) {
 	runWith(t, "", "version")
-	in := strings.NewReplacer("\ng3\t", "\n\x1b[2J\x07g3\t", "\ts1\t", "\t\x1b[31m\u202es1\t").Replace(small())
+	in := strings.NewReplacer("\ng3\t", "\n\x1b[2J\x07g3\t", "\ts1\t",
+		"\t\x1b[31m\u202es1\t").Replace(small())
 	writeText(t, "evil.tsv", in)
-	writeText(t, "bad.tsv", strings.Replace(in, "\t\x1b", "\tx\x1b", 1)+"\x1b[0m"+strings.Repeat("\tlow", 9)+"\n")
+	writeText(t, "bad.tsv", strings.Replace(in, "\t\x1b", "\tx\x1b", 1)+"\x1b[0m"+strings.Repeat("\tlow", 9)+
+		"\n")
 	all := ""
-	for _, args := range []string{"fit -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv", "inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
+	for _, args := range []string{"fit -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv",
+		"inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
 		out, e := quiet(t, 0, strings.Fields(args)...)
 		all += out + e
 	}
@@ -192,7 +204,8 @@ func TestRemarks(t *testing.T) {
 	in := "gene\ta\tb\tb\nzero\t0\t0\t0\none\t1\t1\t1\nholes\tNA\t2\t2\ng\t1\t2\t3\n"
 	_, code, _, e := runWith(t, in, "convert", "-", "-")
 	for _, want := range []string{
-		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples by line 1`,
+		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples ` +
+			`by line 1`,
 		`warning: stdin: 1 name stands more than once among those of samples: "b"`,
 		`warning: stdin: 1 feature is 0 in all samples: "zero"`,
 		`warning: stdin: 2 features are the same in all samples: "one", "holes"`,
@@ -205,13 +218,16 @@ func TestRemarks(t *testing.T) {
 
 // TestConvertIsBounded: a few bytes do not make gigabytes.
 func TestConvertIsBounded(t *testing.T) {
-	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n", "convert", "-", "-")
-	if code != exitBadInput || out != "" || !strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
+	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n",
+		"convert", "-", "-")
+	if code != exitBadInput || out != "" ||
+		!strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
 		t.Errorf("%d: %s", code, e)
 	}
 }
 
-// TestSparseInput: a fit of a file that lists what is not 0 says and writes what a fit of all its numbers does.
+// TestSparseInput: a fit of a file that lists what is not 0 says and writes what a fit of all its numbers
+// does.
 func TestSparseInput(t *testing.T) {
 	const d, n = 20, 15
 	var listed, all strings.Builder
@@ -227,10 +243,12 @@ func TestSparseInput(t *testing.T) {
 			fmt.Fprintf(&all, "%d\n", v)
 		}
 	}
-	sparse := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries, listed.String())
+	sparse := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries,
+		listed.String())
 	dense := fmt.Sprintf("%%%%MatrixMarket matrix array integer general\n%d %d\n%s", d, n, all.String())
 	time := regexp.MustCompile(`(?m)^Time .*\n`)
-	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq"}, {"-method", "bqmf"}, {"-log1p", "-top", "12"}} {
+	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq"}, {"-method", "bqmf"},
+		{"-log1p", "-top", "12"}} {
 		words := append(append([]string{"fit", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
 		dir, code, _, want := runWith(t, dense, words...)
 		if code != 0 {
@@ -255,7 +273,8 @@ func TestSparseInput(t *testing.T) {
 func TestDates(t *testing.T) {
 	runWith(t, "", "version")
 	writeText(t, "dates.tsv", "g\ta\tb\nTP53\t1\t2\n1-Mar\t3\t4\nsep-02\t3\t6\n32-Mar\t3\t5\nA-1\t1\t2\n")
-	want := `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such as MARCH1 and SEPT2: "1-Mar", "sep-02"`
+	want := `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such ` +
+		`as MARCH1 and SEPT2: "1-Mar", "sep-02"`
 	if _, said := quiet(t, 0, "convert", "dates.tsv", "x.tsv"); !strings.Contains(said, want) {
 		t.Error(said)
 	}

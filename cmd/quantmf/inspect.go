@@ -129,12 +129,14 @@ func (m *model) tell(r readings) string {
 	if m.Top {
 		how += ", those features of largest standard deviation"
 	}
-	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"), counted(len(m.samples), "sample"), how)
+	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"),
+		counted(len(m.samples), "sample"), how)
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
-		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first", m.history[m.best], counted(m.best, "epoch"), m.history[0])
+		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first",
+			m.history[m.best], counted(m.best, "epoch"), m.history[0])
 	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)
@@ -169,8 +171,11 @@ func (m *model) tell(r readings) string {
 			}
 		}
 		if spread > 0 {
-			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d features; least in %s (%.0f %%)",
-				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]), math.Round(100*r.goodness[least].Explained)+0) // and no -0
+			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d "+
+				"features; least in %s (%.0f %%)",
+				// and no -0
+				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]),
+				math.Round(100*r.goodness[least].Explained)+0)
 		}
 	}
 	samples := m.TopSamples(account.TopShown)
@@ -205,15 +210,16 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 // The object of inspect -json. An NMF has no bend. Figures that need the matrix are left out without it.
 type (
 	modelObject struct {
-		Method      string            `json:"method"`
-		Matrix      string            `json:"matrix,omitempty"`
-		Command     string            `json:"command,omitempty"`
-		Log1p       bool              `json:"log1p"`
-		Epoch       int               `json:"epoch"`
-		Loss        []float64         `json:"loss"`
-		Validation  []float64         `json:"validation,omitempty"`
-		NMF         *comparedObject   `json:"nmf,omitempty"`
-		LeaveOneOut *float64          `json:"leave_one_out,omitempty"` // of a BQMF, as are relevance and noise
+		Method     string          `json:"method"`
+		Matrix     string          `json:"matrix,omitempty"`
+		Command    string          `json:"command,omitempty"`
+		Log1p      bool            `json:"log1p"`
+		Epoch      int             `json:"epoch"`
+		Loss       []float64       `json:"loss"`
+		Validation []float64       `json:"validation,omitempty"`
+		NMF        *comparedObject `json:"nmf,omitempty"`
+		// of a BQMF, as are relevance and noise
+		LeaveOneOut *float64          `json:"leave_one_out,omitempty"`
 		SampleNoise []float64         `json:"sample_noise,omitempty"`
 		Warnings    []string          `json:"warnings"`
 		Components  []componentObject `json:"components"`
@@ -245,7 +251,8 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.best, Loss: m.history,
+	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.best,
+		Loss:       m.history,
 		Validation: m.validation, Warnings: append([]string{}, m.Warnings...), Samples: m.samples}
 	if m.NMFUpdates > 0 {
 		o.NMF = &comparedObject{m.NMF, m.NMFUpdates}

@@ -18,10 +18,10 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestCommandLatency: of every command that works for long, on a matrix of 6000 × 300 with 10 components, the first line of
-// progress comes within 100 ms of its start, and the process is gone 50 ms after an interrupt at a random moment, with
-// code 130, and nothing left behind. The times are those of a machine that does nothing else; what is above
-// is tried three times. QUANTMF_LATENCY is set for it.
+// TestCommandLatency: of every command that works for long, on a matrix of 6000 × 300 with 10 components, the
+// first line of progress comes within 100 ms of its start, and the process is gone 50 ms after an interrupt
+// at a random moment, with code 130, and nothing left behind. The times are those of a machine that does
+// nothing else; what is above is tried three times. QUANTMF_LATENCY is set for it.
 func TestCommandLatency(t *testing.T) {
 	if os.Getenv("QUANTMF_LATENCY") == "" {
 		t.Skip("QUANTMF_LATENCY is not set: a measurement of minutes")
@@ -42,13 +42,17 @@ func TestCommandLatency(t *testing.T) {
 	}
 	writeTable(t, "holes.npy", x)
 	quiet(t, 0, "fit", "-k", "10", "-epochs", "1", "-start", "uniform", "-o", "m.qmf", "x.npy")
-	quiet(t, 0, "fit", "-method", "qmfq", "-k", "10", "-epochs", "1", "-start", "uniform", "-o", "q.qmf", "x.npy")
+	quiet(t, 0, "fit", "-method", "qmfq", "-k", "10", "-epochs", "1", "-start", "uniform", "-o", "q.qmf",
+		"x.npy")
 	outputs := []string{"o.qmf", "o.npy", "o.tsv", "o.html", "o.csv.gz"}
 	kept := files(t, ".")
 	for _, args := range []string{
-		"fit -k 10 x.npy -o o.qmf", "fit -k 10 -method nmf -epochs 2000 x.npy -o o.qmf", "fit -k 10 -method qmfq x.npy -o o.qmf", "fit -k 10 -method bqmf x.npy -o o.qmf",
-		"fit -k 10 x.tsv -o o.qmf", "rank -k 5,10 x.npy", "impute -k 10 holes.npy -o o.npy", "transform m.qmf x.npy -o o.npy", "score m.qmf x.npy", "reconstruct m.qmf -o o.tsv",
-		"normalize q.qmf x.npy -o o.tsv", "inspect m.qmf x.npy", "report m.qmf x.npy -o o.html", "convert x.tsv o.csv.gz",
+		"fit -k 10 x.npy -o o.qmf", "fit -k 10 -method nmf -epochs 2000 x.npy -o o.qmf",
+		"fit -k 10 -method qmfq x.npy -o o.qmf", "fit -k 10 -method bqmf x.npy -o o.qmf",
+		"fit -k 10 x.tsv -o o.qmf", "rank -k 5,10 x.npy", "impute -k 10 holes.npy -o o.npy",
+		"transform m.qmf x.npy -o o.npy", "score m.qmf x.npy", "reconstruct m.qmf -o o.tsv",
+		"normalize q.qmf x.npy -o o.tsv", "inspect m.qmf x.npy", "report m.qmf x.npy -o o.html",
+		"convert x.tsv o.csv.gz",
 	} {
 		begin := func() (p *exec.Cmd, said *bufio.Reader) {
 			p, _ = commandOf(t, append(strings.Fields(args), "-progress", "plain")...)
@@ -105,7 +109,8 @@ func TestCommandLatency(t *testing.T) {
 			}
 			worst = max(worst, least)
 		}
-		t.Logf("%-60s first line after %.0f ms, gone %.0f ms after an interrupt at most", args, 1e3*first.Seconds(), 1e3*worst.Seconds())
+		t.Logf("%-60s first line after %.0f ms, gone %.0f ms after an interrupt at most", args,
+			1e3*first.Seconds(), 1e3*worst.Seconds())
 		if first > 100*time.Millisecond || worst > 50*time.Millisecond {
 			t.Errorf("%s: too late", args)
 		}

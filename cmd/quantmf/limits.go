@@ -1,7 +1,7 @@
 package main
 
-// This file holds the flags that every command has, -max-memory and -progress; and the replacement of the package's
-// names of options by the names of flags in messages.
+// This file holds the flags that every command has, -max-memory and -progress; and the replacement of the
+// package's names of options by the names of flags in messages.
 
 import (
 	"flag"
@@ -58,28 +58,39 @@ func (l *limits) hold() (release func()) {
 // allows returns an error if need is more bytes than -max-memory allows.
 func (l *limits) allows(need float64, what, instead string) error {
 	if need > float64(l.maxMemory) {
-		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what, table.Size(need), table.Size(float64(l.maxMemory)), instead)}
+		return &inputError{fmt.Errorf("%s needs about %s of memory, -max-memory allows %s: %s", what,
+			table.Size(need), table.Size(float64(l.maxMemory)), instead)}
 	}
 	return nil
 }
 
-// allowsMatrices returns an error if count matrices of d × n numbers, beside the model, take more than -max-memory.
+// allowsMatrices returns an error if count matrices of d × n numbers, beside the model, take more than
+// -max-memory.
 func (l *limits) allowsMatrices(count float64, d, n int) error {
-	return l.allows(8*count*float64(d)*float64(n)+programSize, "this", "allow more, or give fewer samples at a time")
+	return l.allows(8*count*float64(d)*float64(n)+programSize, "this",
+		"allow more, or give fewer samples at a time")
 }
 
-// spoken pairs names of the package with those of the command line. A name stands before any name that it begins
-// with.
+// spoken pairs names of the package with those of the command line. A name stands before any name that it
+// begins with.
 var spoken = strings.NewReplacer(
 	"FitNMF", "-method nmf", "FitQMFQ", "-method qmfq", "FitQMF", "-method qmf", "FitBQMF", "-method bqmf",
-	"WithMissingValues", "-missing", "WithLevels", "-m", "WithLearningRate", "-lr", "WithEpsilon", "-eps", "WithCheckpoint", "-checkpoint",
-	"WithValidation", "-validation", "WithPatience", "-patience", "WithRestarts", "-restarts", "WithTolerance", "-tolerance", "WithProjection", "-projection",
-	"WithSchedule", "-schedule", "WithShrinkage", "-shrinkage", "WithPenalty", "-penalty", "WithEpochs", "-epochs", "WithResume", "-resume",
-	"WithStart", "-start", "WithEnds", "-ends", "WithBatch", "-batch", "WithSeed", "-seed", "WithLoss", "-loss", "WithUpdates", "-updates",
-	"StartAuto", "-start auto", "StartScores", "-start scores", "StartNMF", "-start nmf", "StartUniform", "-start uniform", "StartSVD", "-start svd",
-	"EndsFree", "-ends free", "EndsPinned", "-ends pinned", "ScheduleCosine", "-schedule cosine", "ScheduleConstant", "-schedule constant",
-	"UpdatesNewton", "-updates newton", "UpdatesMultiplicative", "-updates multiplicative", "KLUpdates", "kl", "FrobeniusUpdates", "frobenius", "TruncatedSVD", "svd",
-	"takes KL or Frobenius", "takes kl or frobenius", "losses KL and Frobenius", "losses kl and frobenius", "another x", "another matrix")
+	"WithMissingValues", "-missing", "WithLevels", "-m", "WithLearningRate", "-lr", "WithEpsilon", "-eps",
+	"WithCheckpoint", "-checkpoint",
+	"WithValidation", "-validation", "WithPatience", "-patience", "WithRestarts", "-restarts",
+	"WithTolerance", "-tolerance", "WithProjection", "-projection",
+	"WithSchedule", "-schedule", "WithShrinkage", "-shrinkage", "WithPenalty", "-penalty", "WithEpochs",
+	"-epochs", "WithResume", "-resume",
+	"WithStart", "-start", "WithEnds", "-ends", "WithBatch", "-batch", "WithSeed", "-seed", "WithLoss",
+	"-loss", "WithUpdates", "-updates",
+	"StartAuto", "-start auto", "StartScores", "-start scores", "StartNMF", "-start nmf", "StartUniform",
+	"-start uniform", "StartSVD", "-start svd",
+	"EndsFree", "-ends free", "EndsPinned", "-ends pinned", "ScheduleCosine", "-schedule cosine",
+	"ScheduleConstant", "-schedule constant",
+	"UpdatesNewton", "-updates newton", "UpdatesMultiplicative", "-updates multiplicative", "KLUpdates", "kl",
+	"FrobeniusUpdates", "frobenius", "TruncatedSVD", "svd",
+	"takes KL or Frobenius", "takes kl or frobenius", "losses KL and Frobenius", "losses kl and frobenius",
+	"another x", "another matrix")
 
 // goValue is a value of an option as the package writes it.
 var goValue = regexp.MustCompile(`^(Start|Ends|Schedule|Updates)([A-Z]\w*)$|^(KL|Frobenius)Updates\((\d+)\)$|^(TruncatedSVD)\(\)$`)
@@ -106,8 +117,8 @@ func (f *fitFlags) takes(method string, options []quantmf.FitOption) error {
 	return nil
 }
 
-// apart returns an error for two outputs of the same name, before any file is read. outputs.open finds links to the
-// same file.
+// apart returns an error for two outputs of the same name, before any file is read. outputs.open finds links
+// to the same file.
 func apart(paths ...string) error {
 	seen := map[string]bool{}
 	for _, p := range paths {

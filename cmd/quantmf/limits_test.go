@@ -28,19 +28,22 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -missing=perhaps", "-missing perhaps: must be one of true, false"},
 		{"fit -log1p=perhaps", "-log1p perhaps: must be one of true, false"},
 		{"fit -start svd", "-start svd: only -method nmf starts from it"},
-		{"fit -method nmf -start scores", "-start scores: -method nmf starts from -start auto, -start uniform or -start svd"},
+		{"fit -method nmf -start scores",
+			"-start scores: -method nmf starts from -start auto, -start uniform or -start svd"},
 		{"fit -method nmf -start svd -restarts 2", "-restarts 2: -start svd is the same for every seed"},
 		{"fit -method nmf -lr 1", "-lr 1: -method nmf has no use for it"},
 		{"fit -method qmfq -penalty 1", "-penalty 1: -method qmfq has no use for it"},
 		{"fit -method bqmf -restarts 2", "-restarts 2: -method bqmf has no use for it"},
 		{"fit -method bqmf -loss 1.5", "-loss 1.5: -method bqmf takes kl or frobenius"},
 		{"fit -projection svd", "-projection svd: -method qmf has no use for it"},
-		{"fit -method qmfq -projection svd -missing", "-projection svd: needs every cell: neither -missing nor -validation go with it"},
+		{"fit -method qmfq -projection svd -missing",
+			"-projection svd: needs every cell: neither -missing nor -validation go with it"},
 		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
 		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
-		{"fit -method nmf -updates newton -loss 3", "-updates newton: takes no β above 2; that has -updates multiplicative"},
+		{"fit -method nmf -updates newton -loss 3",
+			"-updates newton: takes no β above 2; that has -updates multiplicative"},
 		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
 		{"fit -shrinkage 1 -ends pinned", "-shrinkage 1: needs -ends free"},
 		{"fit -validation 0.6", "-validation 0.6: must be above 0 and at most 0.5"},
@@ -68,7 +71,8 @@ func TestFlagsNotGo(t *testing.T) {
 		if c.args == "fit -o" {
 			args = args[:2]
 		}
-		if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, c.says) || goNames.MatchString(strings.TrimPrefix(e, "quantmf ")) {
+		if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, c.says) ||
+			goNames.MatchString(strings.TrimPrefix(e, "quantmf ")) {
 			t.Errorf("%s: %s", c.args, e)
 		}
 	}
@@ -81,11 +85,14 @@ func TestNewFlagsOfFit(t *testing.T) {
 	}
 	runWith(t, "", "version")
 	for _, args := range []string{
-		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2", "-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
-		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3", "-method bqmf -tolerance 0.5",
+		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2",
+		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
+		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3",
+		"-method bqmf -tolerance 0.5",
 		"-method nmf -updates multiplicative -epochs 5", "-method nmf -loss 1.5 -updates newton -epochs 5",
 	} {
-		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"}, append(strings.Fields(args), "matrix.tsv")...)
+		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
+			append(strings.Fields(args), "matrix.tsv")...)
 		quiet(t, 0, words...)
 		with, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
 		var plain []string
@@ -105,7 +112,8 @@ func TestNewFlagsOfFit(t *testing.T) {
 		if err := json.Unmarshal([]byte(without), &b); err != nil {
 			t.Fatal(err)
 		}
-		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) && !strings.Contains(args, "patience") && !strings.Contains(args, "-restarts 2") {
+		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) &&
+			!strings.Contains(args, "patience") && !strings.Contains(args, "-restarts 2") {
 			t.Errorf("%s changes nothing", args)
 		}
 		if strings.Contains(args, "validation") != (len(a.Validation) > 0) {
@@ -113,14 +121,19 @@ func TestNewFlagsOfFit(t *testing.T) {
 		}
 	}
 	// A fit that was extended is the fit of as many epochs.
-	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "5", "-checkpoint", "state", "matrix.tsv")
-	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-checkpoint", "state", "-resume", "-o", "a.qmf", "-u", "a.tsv", "matrix.tsv")
+	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "5", "-checkpoint", "state",
+		"matrix.tsv")
+	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-checkpoint", "state", "-resume",
+		"-o", "a.qmf", "-u", "a.tsv", "matrix.tsv")
 	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-u", "b.tsv", "matrix.tsv")
 	if a, b := read(t, "a.tsv"), read(t, "b.tsv"); !same(a.X, b.X) {
 		t.Error("the extended fit is another")
 	}
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "5", "-force", "-checkpoint", "state", "matrix.tsv")
-	if _, e := quiet(t, exitUsage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state", "matrix.tsv"); !strings.Contains(e, "-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule constant can have more") {
+	if _, e := quiet(t, exitUsage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state",
+		"matrix.tsv"); !strings.Contains(e,
+		"-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule "+
+			"constant can have more") {
 		t.Error(e)
 	}
 }
@@ -140,7 +153,10 @@ func TestLimits(t *testing.T) {
 		{"fit -k 2 -epochs 2 matrix.tsv", "epochs"},
 	} {
 		words := strings.Fields(c.args)
-		if _, e := quiet(t, exitBadInput, append(words, "-max-memory", "2kB")...); !regexp.MustCompile(`-max-memory|than the \S+ GiB of memory that a matrix may have`).MatchString(e) {
+		if _, e := quiet(t, exitBadInput,
+			append(words, "-max-memory",
+				"2kB")...); !regexp.MustCompile(`-max-memory|than the \S+ GiB of memory that a matrix ` +
+			`may have`).MatchString(e) {
 			t.Errorf("%s: %s", c.args, e)
 		}
 		_, e := quiet(t, 0, append(words, "-progress", "json")...)
@@ -156,7 +172,8 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%s: no %q in %s", c.args, c.phase, e)
 		}
 		if words[0] == "rank" { // a result, not progress
-			if _, e := quiet(t, 0, append(words, "-progress", "none")...); !strings.Contains(e, " predicts hidden cells best") || strings.Contains(e, "matrix.tsv") {
+			if _, e := quiet(t, 0, append(words, "-progress", "none")...); !strings.Contains(e,
+				" predicts hidden cells best") || strings.Contains(e, "matrix.tsv") {
 				t.Errorf("%s: %s", c.args, e)
 			}
 		}
@@ -164,10 +181,12 @@ func TestLimits(t *testing.T) {
 			if _, e := quiet(t, 0, append(words, "-progress", "none")...); e != "" {
 				t.Errorf("%s: %s", c.args, e)
 			}
-			if _, e := quiet(t, 0, append(words, "-progress", "plain")...); !strings.Contains(e, words[0]+": ") {
+			if _, e := quiet(t, 0, append(words, "-progress", "plain")...); !strings.Contains(e,
+				words[0]+": ") {
 				t.Errorf("%s: %s", c.args, e)
 			}
-			if _, e := quiet(t, 0, words...); strings.Count(e, "\n") != strings.Count(c.args, " matrix.tsv") || strings.Count(e, "\n") != strings.Count(e, "matrix.tsv: 14 features") {
+			if _, e := quiet(t, 0, words...); strings.Count(e, "\n") != strings.Count(c.args,
+				" matrix.tsv") || strings.Count(e, "\n") != strings.Count(e, "matrix.tsv: 14 features") {
 				t.Errorf("%s: %s", c.args, e)
 			}
 		}
@@ -176,7 +195,9 @@ func TestLimits(t *testing.T) {
 
 // TestDigits: numbers in messages have no exponent where they are round.
 func TestDigits(t *testing.T) {
-	for in, want := range map[string]string{"moved by 0.04791234": "moved by 0.0479", "is 999.61234": "is 1000", "1234.567891, 12345.678912e-9": "1235, 1.23e-05", "1234567.89123": "1.23e+06"} {
+	for in, want := range map[string]string{"moved by 0.04791234": "moved by 0.0479",
+		"is 999.61234": "is 1000", "1234.567891, 12345.678912e-9": "1235, 1.23e-05",
+		"1234567.89123": "1.23e+06"} {
 		if got := inShort(in); got != want {
 			t.Errorf("%q is %q, want %q", in, got, want)
 		}
@@ -186,7 +207,9 @@ func TestDigits(t *testing.T) {
 			t.Errorf("%v is %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[float64]string{1: "1 B", 1000: "1000 B", 1 << 20: "1 MiB", 1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB", 3 << 40: "3 TiB"} {
+	for in, want := range map[float64]string{1: "1 B", 1000: "1000 B", 1 << 20: "1 MiB",
+		1000 << 20: "0.977 GiB", 999.6 * (1 << 20): "0.976 GiB", 999.4 * (1 << 20): "999 MiB",
+		3 << 40: "3 TiB"} {
 		if got := table.Size(in); got != want {
 			t.Errorf("%v bytes are %q, want %q", in, got, want)
 		}

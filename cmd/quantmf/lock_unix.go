@@ -13,8 +13,8 @@ import (
 // stays: whether a file that another process has open can be told from one that a dead process left.
 const stays = true
 
-// tryLock takes the lock of an open file, and tells whether it was free. On a file system without locks every lock
-// is free.
+// tryLock takes the lock of an open file, and tells whether it was free. On a file system without locks every
+// lock is free.
 func tryLock(f *os.File) bool {
 	return !errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
@@ -31,7 +31,8 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	return nil, false, nil
 }
 
-// endLock removes a file and then releases its lock. In the other order it might remove the file of the next process.
+// endLock removes a file and then releases its lock. In the other order it might remove the file of the next
+// process.
 func endLock(f *os.File, path string) {
 	os.Remove(path)
 	f.Close()

@@ -1,7 +1,7 @@
 package main
 
-// This file holds locks on Windows. A lock is a file that one process has opened for itself alone, and that no other
-// process can remove meanwhile.
+// This file holds locks on Windows. A lock is a file that one process has opened for itself alone, and that
+// no other process can remove meanwhile.
 
 import (
 	"os"
@@ -22,7 +22,8 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil, syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
+	h, err := syscall.CreateFile(name, syscall.GENERIC_READ|syscall.GENERIC_WRITE, 0, nil,
+		syscall.OPEN_ALWAYS, syscall.FILE_ATTRIBUTE_NORMAL, 0)
 	if err == sharingViolation {
 		return nil, false, nil
 	}
@@ -32,8 +33,8 @@ func openLocked(path string) (f *os.File, free bool, err error) {
 	return os.NewFile(uintptr(h), path), true, nil
 }
 
-// endLock closes and then removes a file, because an open file cannot be removed. If another process opens it in
-// between, the file stays.
+// endLock closes and then removes a file, because an open file cannot be removed. If another process opens it
+// in between, the file stays.
 func endLock(f *os.File, path string) {
 	f.Close()
 	os.Remove(path)

@@ -54,7 +54,8 @@ var commands = []command{
 	{"reconstruct", "write the fitted matrix T(UV), missing values filled in", reconstructUsage, reconstruct},
 	{"impute", "fill in missing values, and say how well they are predicted", imputeUsage, impute},
 	{"normalize", "bring samples to the scales of a qmfq model", normalizeUsage, normalize},
-	{"inspect", "print what is in a model: scales, features and samples of components", inspectUsage, inspect},
+	{"inspect", "print what is in a model: scales, features and samples of components", inspectUsage,
+		inspect},
 	{"report", "draw a model and its matrix as a page of figures", reportUsage, writeReport},
 	{"rank", "compare numbers of components on hidden cells", rankUsage, rank},
 	{"shard", "fit a matrix in steps that many machines share", shardUsage, shard},
@@ -94,14 +95,16 @@ func version() string {
 }
 
 // introduction is the first line of the help.
-const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few components explain it."
+const introduction = "quantmf learns how to bend the scale of every feature of a matrix so that few " +
+	"components explain it."
 
 func overview() string {
 	s := introduction + "\n\nusage:\n"
 	for _, c := range manual() {
 		s += fmt.Sprintf("  quantmf %-11s  %s\n", c.name, c.does)
 	}
-	return s + "\n\"quantmf COMMAND -h\" prints the help of a command, \"quantmf help -markdown\" the whole manual.\n"
+	return s + "\n\"quantmf COMMAND -h\" prints the help of a command, \"quantmf help -markdown\" the " +
+		"whole manual.\n"
 }
 
 func isHelp(arg string) bool {
@@ -183,8 +186,10 @@ func (e *inputError) Error() string { return e.err.Error() }
 func (e *inputError) Unwrap() error { return e.err }
 
 // inFlags replaces names of the package in a message by names of flags.
-var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)", "-loss frobenius of fit", "another x", "another matrix",
-	"the row has no observed cell", "all its values are missing: remove the feature", "the column has no observed cell", "all its values are missing: remove the sample")
+var inFlags = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)",
+	"-loss frobenius of fit", "another x", "another matrix",
+	"the row has no observed cell", "all its values are missing: remove the feature",
+	"the column has no observed cell", "all its values are missing: remove the sample")
 
 // explain puts an error of the package into the words of the command: its
 // options are flags, its rows and columns are features and samples of t.
@@ -198,17 +203,21 @@ func explain(err error, t *table.Table, flags map[string]string) error {
 		switch {
 		case !ok:
 			return usageError(spoken.Replace(err.Error()))
-		case slices.Contains([]string{"missing", "strict", "checkpoint", "resume"}, name): // which have no value to speak of
+		// which have no value to speak of
+		case slices.Contains([]string{"missing", "strict", "checkpoint", "resume"}, name):
 			return usageError(fmt.Sprintf("-%s: %s", name, spoken.Replace(option.Bound)))
 		}
-		return usageError(fmt.Sprintf("-%s %s: %s", name, spokenValue(option.Value), spoken.Replace(option.Bound)))
+		return usageError(fmt.Sprintf("-%s %s: %s", name, spokenValue(option.Value),
+			spoken.Replace(option.Bound)))
 	case errors.As(err, &data):
 		problem := inFlags.Replace(data.Problem)
 		if data.Value == data.Value {
 			problem = fmt.Sprintf("%g: %s", data.Value, problem)
 		}
 		if data.Row >= 0 && t.Absent(data.Row) {
-			return t.Error(data.Row, -1, "the matrix lacks this feature, and the model takes none for missing: -allow missing is for models that were fitted with -missing")
+			return t.Error(data.Row, -1,
+				"the matrix lacks this feature, and the model takes none for missing: -allow missing is "+
+					"for models that were fitted with -missing")
 		}
 		return t.Error(data.Row, data.Col, problem)
 	case errors.As(err, &unconverged) && unconverged.Row >= 0:

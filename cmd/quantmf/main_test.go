@@ -81,46 +81,68 @@ func TestExitCodes(t *testing.T) {
 		{"nothing", "", "", 2, `^$`, `usage:\n  quantmf fit `},
 		{"help", "-h", "", 0, `quantmf version`, `^$`},
 		{"help as a word", "help", "", 0, `quantmf version`, `^$`},
-		{"no such command", "fix", "", 2, `^$`, `^quantmf: there is no command "fix": "quantmf -h" lists them\n$`},
+		{"no such command", "fix", "", 2, `^$`,
+			`^quantmf: there is no command "fix": "quantmf -h" lists them\n$`},
 		{"version", "version", "", 0, `^quantmf \S+ go1\S* \w+/\w+\n$`, `^$`},
 		{"version with more", "version x", "", 2, `^$`, `no arguments`},
 		{"help of version", "version -h", "", 0, `^usage: quantmf version`, `^$`},
 		{"help of fit", "fit -h", "", 0, `^usage: quantmf fit`, `^$`},
 		{"help behind the matrix", "fit matrix.tsv --help", "", 0, `^usage: quantmf fit`, `^$`},
-		{"fit", "fit -k 2 -epochs 2 matrix.tsv", "", 0, `^$`, `Matrix +matrix.tsv: 14 features × 9 samples\n`},
-		{"flags behind the matrix", "fit matrix.tsv -k 2 -epochs 2 -u -", "", 0, `^feature\tc1\tc2\ng0\t`, `Time`},
-		{"standard input", "fit -k 1 -epochs 2 -v - -", "1,2,3\n4,5,7\n", 0, `^component\ts1\ts2\ts3\nc1\t`, `names no features, so they are f1, f2, ...; the file names no samples`},
+		{"fit", "fit -k 2 -epochs 2 matrix.tsv", "", 0, `^$`,
+			`Matrix +matrix.tsv: 14 features × 9 samples\n`},
+		{"flags behind the matrix", "fit matrix.tsv -k 2 -epochs 2 -u -", "", 0, `^feature\tc1\tc2\ng0\t`,
+			`Time`},
+		{"standard input", "fit -k 1 -epochs 2 -v - -", "1,2,3\n4,5,7\n", 0, `^component\ts1\ts2\ts3\nc1\t`,
+			`names no features, so they are f1, f2, ...; the file names no samples`},
 		{"nmf", "fit -method nmf -k 2 matrix.tsv", "", 0, `^$`, `Model +NMF of 2 components`},
-		{"seed beyond int64", "fit -method nmf -k 2 -seed 18446744073709551615 matrix.tsv", "", 0, `^$`, `NMF of 2`},
-		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
+		{"seed beyond int64", "fit -method nmf -k 2 -seed 18446744073709551615 matrix.tsv", "", 0, `^$`,
+			`NMF of 2`},
+		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf " +
+			"-ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
 		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given\n"quantmf fit -h" says how to use it`},
 		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `other.tsv is too much: wanted MATRIX`},
 		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `quantmf fit: there is no flag -x of fit\n`},
 		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `fit: -m x: not a whole number\n`},
 		{"negative seed", "fit -seed -1 matrix.tsv", "", 2, `^$`, `-seed -1: not a whole number from 0`},
-		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`, `-start here: must be one of auto, scores, nmf, uniform, svd`},
-		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`, `-method pca: must be one of qmf, qmfq, nmf, bqmf`},
-		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`, `-progress loud: must be one of auto, plain, json, none`},
+		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`,
+			`-start here: must be one of auto, scores, nmf, uniform, svd`},
+		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`,
+			`-method pca: must be one of qmf, qmfq, nmf, bqmf`},
+		{"no such progress", "fit -progress loud matrix.tsv", "", 2, `^$`,
+			`-progress loud: must be one of auto, plain, json, none`},
 		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
 		{"rank 0", "fit -k 0 matrix.tsv", "", 2, `^$`, `fit: -k 0: must be at least 1\n`},
 		{"one level", "fit -m 1 matrix.tsv", "", 2, `^$`, `fit: -m 1: `},
 		{"negative eps", "fit -eps -1 matrix.tsv", "", 2, `^$`, `fit: -eps -1: `},
 		{"levels of nmf", "fit -method nmf -m 4 matrix.tsv", "", 2, `^$`, `fit: -m 4: `},
-		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`, `fit: -shrinkage 1: needs -ends free\n`},
-		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`, `-q: only a QMF has quantiles to write`},
-		{"one output twice", "fit -u a.tsv -v ./a.tsv matrix.tsv", "", 2, `^$`, `two outputs to the same place: ./a.tsv`},
-		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`, `two outputs to the same place: -`},
+		{"contradiction", "fit -shrinkage 1 -ends pinned matrix.tsv", "", 2, `^$`,
+			`fit: -shrinkage 1: needs -ends free\n`},
+		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`,
+			`-q: only a QMF has quantiles to write`},
+		{"one output twice", "fit -u a.tsv -v ./a.tsv matrix.tsv", "", 2, `^$`,
+			`two outputs to the same place: ./a.tsv`},
+		{"standard output twice", "fit -u - -v - matrix.tsv", "", 2, `^$`,
+			`two outputs to the same place: -`},
 		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is read itself`},
 		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
 		{"a folder", "fit .", "", 3, `^$`, `\.: `},
-		{"a feature of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\t2\ng2\tNA\tNA\n", 3, `^$`, `stdin:3: feature "g2": all its values are missing: remove the feature\n`},
-		{"a sample of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\tNA\ng2\t3\tNA\n", 3, `^$`, `stdin: sample "b": all its values are missing: remove the sample\n`},
-		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`, `^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: give -missing, fill in`},
-		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
-		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`, `\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
-		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`, `\nquantmf fit: cannot write no/u.tsv: `},
-		{"an output that is a folder", "fit -o . matrix.tsv", "", 1, `^$`, `\nquantmf fit: cannot write \.: it is a folder\n$`},
-		{"an output of no known format", "fit -u u.dat none.tsv", "", 2, `^$`, `^quantmf fit: "u.dat": the end of the name must say the format`},
+		{"a feature of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\t2\ng2\tNA\tNA\n", 3, `^$`,
+			`stdin:3: feature "g2": all its values are missing: remove the feature\n`},
+		{"a sample of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\t1\tNA\ng2\t3\tNA\n", 3, `^$`,
+			`stdin: sample "b": all its values are missing: remove the sample\n`},
+		{"a missing value", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\tNA\n", 3, `^$`,
+			`^quantmf fit: stdin:3:3: feature "g2", sample "b": "NA" is a missing value: give -missing, ` +
+				`fill in`},
+		{"a value too large for the model", "fit -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`,
+			`\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"the same after -top", "fit -top 1 -", "x\ta\tb\ng1\t1\t2\ng2\t3\t1e200\n", 3, `^$`,
+			`\nquantmf fit: stdin:3:3: feature "g2", sample "b": 1e\+200: `},
+		{"an output in no folder", "fit -u no/u.tsv matrix.tsv", "", 1, `^$`,
+			`\nquantmf fit: cannot write no/u.tsv: `},
+		{"an output that is a folder", "fit -o . matrix.tsv", "", 1, `^$`,
+			`\nquantmf fit: cannot write \.: it is a folder\n$`},
+		{"an output of no known format", "fit -u u.dat none.tsv", "", 2, `^$`,
+			`^quantmf fit: "u.dat": the end of the name must say the format`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir, code, out, errOut := runWith(t, c.stdin, strings.Fields(c.args)...)
@@ -189,7 +211,8 @@ func same(a, b quantmf.Mat) bool {
 
 // What is written is what the package gives, with the names of the file.
 func TestFitWritesTheModel(t *testing.T) {
-	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7", "-shrinkage", "0", "-u", "U.tsv", "-v", "V.csv.gz", "-q", "Q.csv", "matrix.tsv")
+	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7",
+		"-shrinkage", "0", "-u", "U.tsv", "-v", "V.csv.gz", "-q", "Q.csv", "matrix.tsv")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
@@ -197,7 +220,8 @@ func TestFitWritesTheModel(t *testing.T) {
 		t.Fatalf("files: %s", got)
 	}
 	in := read(t, "matrix.tsv")
-	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4), quantmf.WithSeed(7), quantmf.WithShrinkage(0))
+	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4),
+		quantmf.WithSeed(7), quantmf.WithShrinkage(0))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,14 +235,16 @@ func TestFitWritesTheModel(t *testing.T) {
 		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", beside(m.Quantiles, m.Weights)},
 	} {
 		got := read(t, c.file)
-		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows || k != c.columns {
+		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows ||
+			k != c.columns {
 			t.Errorf("%s: names %s; %s", c.file, r, k)
 		}
 		if !same(got.X, c.want) {
 			t.Errorf("%s: not the numbers of the model", c.file)
 		}
 	}
-	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(1000), quantmf.WithSeed(7))
+	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+		quantmf.WithEpochs(1000), quantmf.WithSeed(7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,8 +259,11 @@ func TestFitWritesTheModel(t *testing.T) {
 	}
 	most := slices.Index(telling, slices.Max(telling))
 	for _, want := range []string{
-		fmt.Sprintf("a loss of %.4g ", m.History[4]), fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
-		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]), "; named are those that are also well explained)", "Transport     converged for every feature", "Written       U.tsv (U, features × components)",
+		fmt.Sprintf("a loss of %.4g ", m.History[4]),
+		fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
+		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
+		"; named are those that are also well explained)", "Transport     converged for every feature",
+		"Written       U.tsv (U, features × components)",
 	} {
 		if !strings.Contains(errOut, want) {
 			t.Errorf("summary lacks %q:\n%s", want, errOut)
@@ -243,15 +272,18 @@ func TestFitWritesTheModel(t *testing.T) {
 }
 
 func TestLogarithmAndTop(t *testing.T) {
-	_, code, out, errOut := runWith(t, "x,a,b\nlow,100,110\nhigh,0,3\nmiddle,1,4\n", "fit", "-method", "nmf", "-k", "1", "-top", "2", "-log1p", "-u", "-", "-")
+	_, code, out, errOut := runWith(t, "x,a,b\nlow,100,110\nhigh,0,3\nmiddle,1,4\n", "fit", "-method", "nmf",
+		"-k", "1", "-top", "2", "-log1p", "-u", "-", "-")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
 	// Standard deviations before the logarithm: 5, 1.5, 1.5; after it: .05, .69, .46.
-	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") || !strings.Contains(out, "\nmiddle\t") {
+	if !strings.Contains(out, "\nhigh\t") || strings.Contains(out, "low") ||
+		!strings.Contains(out, "\nmiddle\t") {
 		t.Errorf("got %s", out)
 	}
-	if !strings.Contains(errOut, "2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)") {
+	if !strings.Contains(errOut,
+		"2 features × 2 samples (log(1+x) taken; the features of largest standard deviation)") {
 		t.Errorf("got %s", errOut)
 	}
 }
@@ -266,7 +298,8 @@ func TestProgress(t *testing.T) {
 		t.Fatal(lines[0])
 	}
 	lines = lines[1:]
-	if read := `{"read":"matrix.tsv","features":14,"samples":9,"taken":"tab-separated, features named by column 1 (\"gene\"), samples by line 1"}`; lines[0] != read {
+	if read := `{"read":"matrix.tsv","features":14,"samples":9,"taken":"tab-separated, features named by ` +
+		`column 1 (\"gene\"), samples by line 1"}`; lines[0] != read {
 		t.Fatal(lines[0])
 	}
 	if lines = lines[1:]; len(lines) != 3+comparisonUpdates+1 {
@@ -280,12 +313,14 @@ func TestProgress(t *testing.T) {
 			Rate          float64 `json:"rows_per_second"`
 			Left          float64 `json:"seconds_left"`
 		}
-		if err := json.Unmarshal([]byte(l), &p); err != nil || p.Model != "QMF" || p.Epoch != i+1 || p.Epochs != 3 || p.Loss <= 0 || p.Rate <= 0 || (p.Left == 0) != (i == 2) {
+		if err := json.Unmarshal([]byte(l), &p); err != nil || p.Model != "QMF" || p.Epoch != i+1 ||
+			p.Epochs != 3 || p.Loss <= 0 || p.Rate <= 0 || (p.Left == 0) != (i == 2) {
 			t.Errorf("%v: %s", err, l)
 		}
 	}
 	var last struct{ Summary string }
-	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil || !strings.Contains(last.Summary, "Matrix") {
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &last); err != nil ||
+		!strings.Contains(last.Summary, "Matrix") {
 		t.Errorf("%v: %s", err, lines[len(lines)-1])
 	}
 
@@ -294,7 +329,8 @@ func TestProgress(t *testing.T) {
 		t.Errorf("none: %s", errOut)
 	}
 	_, _, _, errOut = runWith(t, "", "fit", "-k", "2", "-epochs", "3", "matrix.tsv")
-	if !regexp.MustCompile(`(?m)^QMF: epoch 3 of 3, loss \S+, \d+ rows/s, 0.0 s left\nNMF to compare with: epoch `).MatchString(errOut) || strings.ContainsAny(errOut, "\r\x1b") {
+	if !regexp.MustCompile(`(?m)^QMF: epoch 3 of 3, loss \S+, \d+ rows/s, 0.0 s left\nNMF to compare `+
+		`with: epoch `).MatchString(errOut) || strings.ContainsAny(errOut, "\r\x1b") {
 		t.Errorf("plain: %q", errOut)
 	}
 }
@@ -313,7 +349,8 @@ func TestProgressLine(t *testing.T) {
 	}
 	p.end()
 	got := w.String()
-	if n := strings.Count(got, "\r"); n != 10+1 || strings.Contains(got, "\n") || !strings.HasSuffix(got, "\r\x1b[K") {
+	if n := strings.Count(got, "\r"); n != 10+1 || strings.Contains(got, "\n") ||
+		!strings.HasSuffix(got, "\r\x1b[K") {
 		t.Errorf("%d rewritings: ...%q", n, got[max(0, len(got)-200):])
 	}
 }
@@ -324,7 +361,9 @@ func TestTimeOfFirstEpoch(t *testing.T) {
 	var w bytes.Buffer
 	p := newProgress("plain", &w)
 	p.begin("NMF")
-	for _, q := range []quantmf.Progress{{Phase: quantmf.PhaseFactors}, {Phase: quantmf.PhaseFactors, Done: 1}, {Phase: quantmf.PhaseEpochs, Epoch: 1, Epochs: 10, Rows: 6, Loss: 1}} {
+	for _, q := range []quantmf.Progress{{Phase: quantmf.PhaseFactors},
+		{Phase: quantmf.PhaseFactors, Done: 1},
+		{Phase: quantmf.PhaseEpochs, Epoch: 1, Epochs: 10, Rows: 6, Loss: 1}} {
 		if q.Epoch > 0 {
 			*at = at.Add(2 * time.Second)
 		} else {
@@ -340,7 +379,8 @@ func TestTimeOfFirstEpoch(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s", 3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
+	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s",
+		3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
 		if got := duration(s); got != want {
 			t.Errorf("%v: %s, want %s", s, got, want)
 		}
@@ -389,11 +429,13 @@ func TestInterrupt(t *testing.T) {
 		t.Fatal(err)
 	}
 	var w interrupting
-	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report", "r.html", "matrix.tsv"}, nil, io.Discard, &w)
+	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report",
+		"r.html", "matrix.tsv"}, nil, io.Discard, &w)
 	if code != exitInterrupted {
 		t.Errorf("exit code %d: %s", code, w.String())
 	}
-	if !regexp.MustCompile(`quantmf fit: interrupted after \d+ of 200000 epochs of the QMF, at a loss of \S+; no file was written\n$`).MatchString(w.String()) {
+	if !regexp.MustCompile(`quantmf fit: interrupted after \d+ of 200000 epochs of the QMF, at a loss of ` +
+		`\S+; no file was written\n$`).MatchString(w.String()) {
 		t.Errorf("got ...%s", w.String()[max(0, w.Len()-300):])
 	}
 	if got := files(t, dir); got != "U.tsv" {
@@ -408,7 +450,8 @@ func TestInterrupt(t *testing.T) {
 func TestAllOrNothing(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	var errOut bytes.Buffer
-	code := run([]string{"fit", "-k", "2", "-epochs", "2", "-u", "U.tsv", "-v", "-", "matrix.tsv"}, nil, broken{}, &errOut)
+	code := run([]string{"fit", "-k", "2", "-epochs", "2", "-u", "U.tsv", "-v", "-", "matrix.tsv"}, nil,
+		broken{}, &errOut)
 	if code != exitFailed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
 		t.Errorf("exit code %d: %s", code, errOut.String())
 	}
@@ -476,7 +519,8 @@ func TestOutputs(t *testing.T) {
 	if err := o.write("a", fill("5")); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.write("b", func(io.Writer) error { return errors.New("full") }); err == nil || err.Error() != "cannot write b: full" {
+	if err := o.write("b", func(io.Writer) error { return errors.New("full") }); err == nil ||
+		err.Error() != "cannot write b: full" {
 		t.Error(err)
 	}
 	o.discard()
@@ -489,7 +533,8 @@ func TestOutputs(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	_, code, page, errOut := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-report", "-", "matrix.tsv")
+	_, code, page, errOut := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-report", "-",
+		"matrix.tsv")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
@@ -499,7 +544,8 @@ func TestReport(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	_, _, again, _ := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-workers", "2", "-progress", "none", "-report", "-", "matrix.tsv")
+	_, _, again, _ := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-workers", "2",
+		"-progress", "none", "-report", "-", "matrix.tsv")
 	if page != again {
 		t.Error("the same fit made another page")
 	}
@@ -510,8 +556,10 @@ func TestReport(t *testing.T) {
 }
 
 func TestCommandLineIsQuoted(t *testing.T) {
-	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv", given: []string{"-k", "3", "-log1p"}}, m: &model{history: make([]float64, 11)}}
-	if got, want := r.commandLine(), `quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
+	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv",
+		given: []string{"-k", "3", "-log1p"}}, m: &model{history: make([]float64, 11)}}
+	if got, want := r.commandLine(),
+		`quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	for matrix, want := range map[string]string{"-": " -", "dir/-x.tsv": " ./-x.tsv"} {
@@ -521,17 +569,23 @@ func TestCommandLineIsQuoted(t *testing.T) {
 	}
 }
 
-// TestCommandLineHasDefaults: what was not given, and the result depends on, stands in the line; -epochs does not where the fit
-// chose their number itself.
+// TestCommandLineHasDefaults: what was not given, and the result depends on, stands in the line; -epochs does
+// not where the fit chose their number itself.
 func TestCommandLineHasDefaults(t *testing.T) {
 	q := &quantmf.QMF{Quantiles: quantmf.NewMat(1, 8)}
 	for want, f := range map[string]*fitFlags{
-		"quantmf fit -method qmf -k 3 -m 8 -epochs 4 -seed 1 -":                {method: "qmf", rank: 3, matrix: "-"},
-		"quantmf fit -m 8 -epochs 9 -seed 5 -method qmf -k 3 x.tsv":            {method: "qmf", rank: 3, matrix: "d/x.tsv", given: []string{"-m", "8", "-epochs", "9", "-seed", "5"}},
-		"quantmf fit -patience 3 -method nmf -k 2 -seed 1 x.tsv":               {method: "nmf", rank: 2, matrix: "x.tsv", given: []string{"-patience", "3"}},
-		"quantmf fit -method bqmf -k 0 -seed 1 x.tsv":                          {method: "bqmf", matrix: "x.tsv"},
-		"quantmf fit -na '' -method nmf -k 2 -epochs 4 -seed 1 a-Z_0.+:=,@9zA": {method: "nmf", rank: 2, matrix: "a-Z_0.+:=,@9zA", given: []string{"-na", ""}},
-		"quantmf fit -na '*[`' -method nmf -k 2 -epochs 4 -seed 1 '{'":         {method: "nmf", rank: 2, matrix: "{", given: []string{"-na", "*[`"}},
+		"quantmf fit -method qmf -k 3 -m 8 -epochs 4 -seed 1 -": {method: "qmf", rank: 3,
+			matrix: "-"},
+		"quantmf fit -m 8 -epochs 9 -seed 5 -method qmf -k 3 x.tsv": {method: "qmf", rank: 3,
+			matrix: "d/x.tsv", given: []string{"-m", "8", "-epochs", "9", "-seed", "5"}},
+		"quantmf fit -patience 3 -method nmf -k 2 -seed 1 x.tsv": {method: "nmf", rank: 2,
+			matrix: "x.tsv", given: []string{"-patience", "3"}},
+		"quantmf fit -method bqmf -k 0 -seed 1 x.tsv": {method: "bqmf",
+			matrix: "x.tsv"},
+		"quantmf fit -na '' -method nmf -k 2 -epochs 4 -seed 1 a-Z_0.+:=,@9zA": {method: "nmf", rank: 2,
+			matrix: "a-Z_0.+:=,@9zA", given: []string{"-na", ""}},
+		"quantmf fit -na '*[`' -method nmf -k 2 -epochs 4 -seed 1 '{'": {method: "nmf", rank: 2,
+			matrix: "{", given: []string{"-na", "*[`"}},
 	} {
 		r := &result{fitFlags: f, m: &model{history: make([]float64, 5)}}
 		if f.method == "qmf" {
@@ -548,9 +602,11 @@ func TestWarningsInWords(t *testing.T) {
 	for i := range 5 {
 		warnings = append(warnings, &quantmf.ConvergenceError{Row: i}, &quantmf.ConvergenceError{Row: i})
 	}
-	warnings = append(warnings, errors.New("other"), &quantmf.DataError{Row: -1, Col: 1, Problem: "this component has died out"})
+	warnings = append(warnings, errors.New("other"),
+		&quantmf.DataError{Row: -1, Col: 1, Problem: "this component has died out"})
 	words, unconverged := warningsInWords(warnings, []string{"a", "b", "c", "d", "e"})
-	want := "other; c2: this component has died out; the map of a, b, c and 2 more is less exact than asked for: a larger -eps helps"
+	want := "other; c2: this component has died out; the map of a, b, c and 2 more is less exact than " +
+		"asked for: a larger -eps helps"
 	if got := strings.Join(words, "; "); got != want || unconverged != 5 {
 		t.Errorf("got %s; %d", got, unconverged)
 	}
@@ -561,9 +617,11 @@ func TestCompared(t *testing.T) {
 		qmf, nmf float64
 		want     string
 	}{
-		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"}, {0.1, 89, "QMF leaves 890 times less"}, {1e-7, 1, "more than 1e6 times less"},
+		{0.1, 0.23, "QMF leaves 2.3 times less"}, {0.3, 0.1, "QMF leaves 3 times more"},
+		{0.1, 89, "QMF leaves 890 times less"}, {1e-7, 1, "more than 1e6 times less"},
 		{0.3, 0.1, "with -method qmf and with -method nmf"}, {0.1, 0.101, "about equally"},
-		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"}, {1e-15, 0, "both explain"},
+		{-1e-20, 1, "QMF explains the matrix exactly"}, {1, 0, "NMF explains the matrix exactly"},
+		{1e-15, 0, "both explain"},
 	} {
 		if got := compared("QMF", quantmf.KL, c.qmf, c.nmf, 1); !strings.Contains(got, c.want) {
 			t.Errorf("%v, %v: %s", c.qmf, c.nmf, got)
@@ -580,7 +638,8 @@ func TestGzippedInput(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errOut)
 	}
-	if _, _, plain, _ := runWith(t, "", "fit", "-method", "nmf", "-k", "2", "-u", "-", "matrix.tsv"); plain != fromZip {
+	if _, _, plain, _ := runWith(t, "", "fit", "-method", "nmf", "-k", "2", "-u", "-",
+		"matrix.tsv"); plain != fromZip {
 		t.Error("a gzipped matrix gave other factors")
 	}
 }

@@ -1,8 +1,8 @@
 package main
 
-// This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole command.
-// quantmf.MemoryOf has the share of the package. Garbage is not counted, because the collector gets the same limit
-// (limits.hold).
+// This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole
+// command. quantmf.MemoryOf has the share of the package. Garbage is not counted, because the collector gets
+// the same limit (limits.hold).
 
 import (
 	"github.com/quantmf/quantmf"
@@ -10,11 +10,13 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// readShare is the number of bytes that reading takes for a number of a large matrix that comes through a pipe: 8, and an
-// eighth of that while the pieces become one. A file takes 8. Below 8 MiB a pipe takes 16, which is little.
+// readShare is the number of bytes that reading takes for a number of a large matrix that comes through a
+// pipe: 8, and an eighth of that while the pieces become one. A file takes 8. Below 8 MiB a pipe takes 16,
+// which is little.
 const readShare = 9
 
-// margin covers sizes that the allocator rounds up, small allocations, and the names and indices beside a matrix.
+// margin covers sizes that the allocator rounds up, small allocations, and the names and indices beside a
+// matrix.
 const margin = 1.25
 
 // buffers are the bytes of the buffers for reading and writing.
@@ -58,7 +60,8 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 
-var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
+var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF,
+	"qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 // affordable returns an error for a fit that would take more memory than -max-memory.
 func (f *fitFlags) affordable(t *table.Table) error {

@@ -91,7 +91,8 @@ func TestFootprint(t *testing.T) {
 	}
 	dir := t.TempDir()
 	tiny := "1\t2\t3\n4\t5\t7\n9\t8\t6\n"
-	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(), "full.tsv": full.String(), "tiny.tsv": tiny} {
+	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(),
+		"full.tsv": full.String(), "tiny.tsv": tiny} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
@@ -112,13 +113,15 @@ func TestFootprint(t *testing.T) {
 		got := leastPeakOf(t, told, words...)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
 		if told < got || told-programSize > 2.5*(got-idle) {
-			t.Errorf("%s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", args, got, idle, told)
+			t.Errorf("%s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", args, got,
+				idle, told)
 		}
 	}
 }
 
-// TestShardFootprint: what is told of the memory of a plan over shards and of its steps is at least what processes had resident at
-// their most; beyond the program's share, at most two and a half times that. What is told of the folder is what is there.
+// TestShardFootprint: what is told of the memory of a plan over shards and of its steps is at least what
+// processes had resident at their most; beyond the program's share, at most two and a half times that. What
+// is told of the folder is what is there.
 func TestShardFootprint(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("QUANTMF_LONG is not set: starts many processes")
@@ -148,10 +151,15 @@ func TestShardFootprint(t *testing.T) {
 		opts   []quantmf.FitOption
 	}{
 		{quantmf.MethodNMF, "-method nmf -epochs 1", []quantmf.FitOption{quantmf.WithEpochs(1)}},
-		{quantmf.MethodNMF, "-method nmf -epochs 1 -validation 0.1", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithValidation(0.1)}},
-		{quantmf.MethodNMF, "-method nmf -epochs 4 -updates newton", []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
-		{quantmf.MethodQMF, "-method qmf -epochs 1 -start nmf -shrinkage 1", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(1)}},
-		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform", []quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
+		{quantmf.MethodNMF, "-method nmf -epochs 1 -validation 0.1",
+			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithValidation(0.1)}},
+		{quantmf.MethodNMF, "-method nmf -epochs 4 -updates newton",
+			[]quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
+		{quantmf.MethodQMF, "-method qmf -epochs 1 -start nmf -shrinkage 1",
+			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF),
+				quantmf.WithShrinkage(1)}},
+		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform",
+			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
 	} {
 		told, err := quantmf.MemoryOfShards(c.method, d, n, k, shards, c.opts...)
 		if err != nil {
@@ -161,12 +169,16 @@ func TestShardFootprint(t *testing.T) {
 		check := func(what string, told float64, args ...string) {
 			most := margin*told + buffers + programSize
 			got := leastPeakOf(t, most, args...)
-			t.Logf("%s, %s: %.1f MiB resident, %.1f told beside the program's %.1f", c.flags, what, got/(1<<20), told/(1<<20), idle/(1<<20))
+			t.Logf("%s, %s: %.1f MiB resident, %.1f told beside the program's %.1f", c.flags, what,
+				got/(1<<20), told/(1<<20), idle/(1<<20))
 			if most < got || told > 2.5*(got-idle) {
-				t.Errorf("%s, %s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told", c.flags, what, got, idle, told)
+				t.Errorf("%s, %s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told",
+					c.flags, what, got, idle, told)
 			}
 		}
-		check("plan", float64(told.Plan)+whole, append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(shards), "-progress", "none", "-o", dir, "x.npy"}, strings.Fields(c.flags)...)...)
+		check("plan", float64(told.Plan)+whole,
+			append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(shards), "-progress",
+				"none", "-o", dir, "x.npy"}, strings.Fields(c.flags)...)...)
 		looked := 1 // the round that is looked at
 		if strings.Contains(c.flags, "newton") {
 			looked = 6 // of the half of U

@@ -1,7 +1,7 @@
 package main
 
-// This file holds the models of the command: models of any kind, with the names of features and samples and the
-// settings of the fit. Model files keep both in sections of their own (package saved).
+// This file holds the models of the command: models of any kind, with the names of features and samples and
+// the settings of the fit. Model files keep both in sections of their own (package saved).
 
 import (
 	"errors"
@@ -34,13 +34,17 @@ type model struct {
 func modelOf(m quantmf.Model) *model {
 	switch m := m.(type) {
 	case *quantmf.NMF:
-		return &model{Model: m, method: "nmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings}
+		return &model{Model: m, method: "nmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
+			best: m.Best, warnings: m.Warnings}
 	case *quantmf.QMF:
-		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
+		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
+			best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	case *quantmf.QMFQ:
-		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
+		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation,
+			best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	case *quantmf.BQMF:
-		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation, best: m.Best, warnings: m.Warnings, bend: m.Bend}
+		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
+			best: m.Best, warnings: m.Warnings, bend: m.Bend}
 	}
 	panic("a model of no kind")
 }
@@ -59,13 +63,14 @@ func (m *model) title() (name, formula string) {
 	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
 }
 
-// signed tells whether this kind of model may take negative values. Whether the fitted loss allows them is checked by
-// the package.
+// signed tells whether this kind of model may take negative values. Whether the fitted loss allows them is
+// checked by the package.
 func (m *model) signed() bool { return m.method != "nmf" && !m.Log1p }
 
 // named gives the model the names of the matrix that was fitted.
 func (m *model) named(t *table.Table) {
-	m.features, m.samples, m.namedFeatures, m.namedSamples = t.Features, t.Samples, t.NamedFeatures, t.NamedSamples
+	m.features, m.samples, m.namedFeatures, m.namedSamples = t.Features, t.Samples, t.NamedFeatures,
+		t.NamedSamples
 }
 
 // marshal returns the model as a file.
@@ -147,7 +152,8 @@ func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, er
 	var bad *quantmf.FormatError
 	switch {
 	case errors.As(err, &bad) && bad.Offset == 0:
-		return nil, nil, fmt.Errorf("%s: %w: MODEL, a file that \"quantmf fit -o\" wrote, comes first", path, err)
+		return nil, nil, fmt.Errorf("%s: %w: MODEL, a file that \"quantmf fit -o\" wrote, comes first", path,
+			err)
 	case err != nil:
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -161,12 +167,15 @@ func (m *model) fitted(t *table.Table, f *inputFlags, messages io.Writer) (*tabl
 		return nil, err
 	}
 	if len(t.Samples) != len(m.samples) {
-		return nil, t.Error(-1, -1, fmt.Sprintf("the matrix has %d samples, the model %d: give the matrix that was fitted", len(t.Samples), len(m.samples)))
+		return nil, t.Error(-1, -1,
+			fmt.Sprintf("the matrix has %d samples, the model %d: give the matrix that was fitted",
+				len(t.Samples), len(m.samples)))
 	}
 	if m.namedSamples && t.NamedSamples {
 		for j, s := range m.samples {
 			if t.Samples[j] != s {
-				return nil, t.Error(-1, j, fmt.Sprintf("the model has %q in this place: give the matrix that was fitted", s))
+				return nil, t.Error(-1, j,
+					fmt.Sprintf("the model has %q in this place: give the matrix that was fitted", s))
 			}
 		}
 	}

@@ -32,8 +32,8 @@ type output struct {
 	held   bytes.Buffer // instead of temp, where there is nothing to rename: standard output, pipes, devices
 }
 
-// open makes sure that path can be written, before any work is done. inputs are the files that are read, which must
-// not be overwritten; nil stands for standard input.
+// open makes sure that path can be written, before any work is done. inputs are the files that are read,
+// which must not be overwritten; nil stands for standard input.
 func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	f := &output{path: path, target: path}
 	if path != "-" {
@@ -57,7 +57,8 @@ func (o *outputs) open(path string, inputs ...os.FileInfo) error {
 	switch old, err := os.Stat(f.target); {
 	case err == nil && old.IsDir():
 		return fmt.Errorf("cannot write %s: it is a folder", path)
-	case err == nil && slices.ContainsFunc(inputs, func(in os.FileInfo) bool { return in != nil && os.SameFile(old, in) }):
+	case err == nil && slices.ContainsFunc(inputs,
+		func(in os.FileInfo) bool { return in != nil && os.SameFile(old, in) }):
 		return usageError(fmt.Sprintf("%s is read itself: write to another file", path))
 	case err == nil && !old.Mode().IsRegular():
 		return nil
@@ -129,8 +130,8 @@ func (o *outputs) write(path string, fill func(w io.Writer) error) error {
 	return nil
 }
 
-// commit puts everything into its place. Standard output and pipes come first, because they are the likeliest to
-// fail: no file has changed then.
+// commit puts everything into its place. Standard output and pipes come first, because they are the likeliest
+// to fail: no file has changed then.
 func (o *outputs) commit() error {
 	for _, f := range o.files {
 		if f.temp != nil {

@@ -29,7 +29,8 @@ const pageHelp = `  -groups FILE      a table of two columns: names of samples, 
 type pageFlags struct {
 	groups, order, rank string
 
-	inputs            []os.FileInfo // the files of groups and rank, once they are read; nil where one is standard input
+	// the files of groups and rank, once they are read; nil where one is standard input
+	inputs            []os.FileInfo
 	features, samples report.Groups // what was read from groups
 	ranks             *report.Chart // what was read from rank
 	said              string        // what the page says of ranks
@@ -42,14 +43,15 @@ func (p *pageFlags) register(set *flag.FlagSet) {
 	set.StringVar(&p.rank, "rank", "", "")
 }
 
-// check returns an error for a value that -order does not take, and for standard input that would be read twice; inputs
-// are the other files that are read.
+// check returns an error for a value that -order does not take, and for standard input that would be read
+// twice; inputs are the other files that are read.
 func (p *pageFlags) check(inputs ...string) error {
 	orders := []string{"table", "fit"}
 	switch {
 	case !slices.Contains(orders, p.order):
 		return usageError(fmt.Sprintf("-order %s: %v", p.order, flags.OneOf(orders)))
-	case slices.Contains(append(inputs, p.groups), "-") && p.rank == "-", slices.Contains(inputs, "-") && p.groups == "-":
+	case slices.Contains(append(inputs, p.groups), "-") && p.rank == "-", slices.Contains(inputs, "-") &&
+		p.groups == "-":
 		return usageError("standard input can be read only once")
 	}
 	return nil
@@ -147,11 +149,13 @@ func writeReport(args []string, s streams) error {
 	if err := p.read(t, s, &a.limits); err != nil {
 		return err
 	}
-	if err := a.allowsMatrices(1, t.X.Rows, 7*t.X.Cols+account.Steps+1); err != nil { // seven of d × n, and the curves
+	// seven of d × n, and the curves
+	if err := a.allowsMatrices(1, t.X.Rows, 7*t.X.Cols+account.Steps+1); err != nil {
 		return err
 	}
 	a.tell.at("drawing")
-	return writeOnly(s, a.out, append(inputs, p.inputs...), func(w io.Writer) error { return m.report(w, t, &p) })
+	return writeOnly(s, a.out, append(inputs, p.inputs...),
+		func(w io.Writer) error { return m.report(w, t, &p) })
 }
 
 // report draws the model and the matrix that was fitted.

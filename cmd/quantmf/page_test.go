@@ -25,14 +25,16 @@ func TestGroups(t *testing.T) {
 	if !strings.Contains(said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`) {
 		t.Error(said)
 	}
-	_, said = quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html", "-progress", "json", "matrix.tsv")
+	_, said = quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html",
+		"-progress", "json", "matrix.tsv")
 	for line := range strings.Lines(said) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("-progress json: %s", line)
 		}
 	}
 	two, _ := os.ReadFile("page.html")
-	if one != string(two) || !strings.Contains(one, "<title>odd: 5 samples</title>") || !strings.Contains(one, "samples by kind") {
+	if one != string(two) || !strings.Contains(one, "<title>odd: 5 samples</title>") ||
+		!strings.Contains(one, "samples by kind") {
 		t.Error("the page of the model is not that of the fit, or has no groups")
 	}
 	if strings.Contains(one, "groups.csv") { // what a fit is does not depend on them
@@ -40,7 +42,8 @@ func TestGroups(t *testing.T) {
 	}
 	table, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-")
 	fit, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-order", "fit", "-o", "-")
-	if !strings.Contains(table, "samples as in the table") || !strings.Contains(fit, "samples in the same way") || table == fit {
+	if !strings.Contains(table, "samples as in the table") ||
+		!strings.Contains(fit, "samples in the same way") || table == fit {
 		t.Error("-order does nothing")
 	}
 	writeText(t, "none.csv", "sample,kind\nnobody,odd\n")
@@ -50,14 +53,16 @@ func TestGroups(t *testing.T) {
 		code int
 		want string
 	}{
-		{"report m.qmf matrix.tsv -o - -groups none.csv", 3, `none.csv: no name in the first column is that of a feature or a sample (it has "nobody")`},
+		{"report m.qmf matrix.tsv -o - -groups none.csv", 3,
+			`none.csv: no name in the first column is that of a feature or a sample (it has "nobody")`},
 		{"report m.qmf matrix.tsv -o - -groups binary.csv", 3, "binary.csv: line 1 has no second column"},
 		{"report m.qmf matrix.tsv -o - -groups nowhere.csv", 3, "nowhere.csv"},
 		{"report m.qmf matrix.tsv -o - -order best", 2, "-order best: must be one of table, fit"},
 		{"report m.qmf matrix.tsv -o groups.csv -groups groups.csv", 2, "groups.csv is read itself"},
 		{"fit -k 2 -report groups.csv -groups groups.csv matrix.tsv", 2, "groups.csv is read itself"},
 		{"report m.qmf - -o - -groups -", 2, "standard input can be read only once"},
-		{"fit -k 2 -groups groups.csv matrix.tsv", 2, "-groups: it says how the page looks: give -report, too"},
+		{"fit -k 2 -groups groups.csv matrix.tsv", 2,
+			"-groups: it says how the page looks: give -report, too"},
 		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},
 	} {
 		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.want) {
@@ -73,14 +78,18 @@ func TestGroups(t *testing.T) {
 func TestMethodsParagraph(t *testing.T) {
 	runWith(t, "", "version")
 	for _, c := range []struct{ args, want string }{
-		{"-k 2 -epochs 3 -eps 0.05", "2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
+		{"-k 2 -epochs 3 -eps 0.05",
+			"2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
 		{"-method qmfq -k 2 -epochs 3", "two increasing maps for every feature"},
-		{"-method nmf -k 2 -loss 1.5 -seed 7", "with 2 components, the β-divergence of β = 1.5 as loss, 200 epochs, seed 7. All other"},
+		{"-method nmf -k 2 -loss 1.5 -seed 7",
+			"with 2 components, the β-divergence of β = 1.5 as loss, 200 epochs, seed 7. All other"},
 		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
 		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
 	} {
-		quiet(t, 0, append(append([]string{"fit"}, strings.Fields(c.args)...), "-o", "m.qmf", "matrix.tsv")...)
-		if page, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(page, c.want) {
+		quiet(t, 0, append(append([]string{"fit"}, strings.Fields(c.args)...), "-o", "m.qmf",
+			"matrix.tsv")...)
+		if page, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(page,
+			c.want) {
 			at := strings.Index(page, "<h2>Methods")
 			t.Errorf("%s: %.900s", c.args, page[at:])
 		}
@@ -104,7 +113,8 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		text += "\n"
 	}
 	writeText(t, "sparse.tsv", text)
-	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "8", "-shrinkage", "0", "-o", "m.qmf", "-report", "page.html", "sparse.tsv")
+	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "8", "-shrinkage", "0", "-o", "m.qmf", "-report",
+		"page.html", "sparse.tsv")
 	told, _ := quiet(t, 0, "inspect", "m.qmf", "sparse.tsv")
 	page, _ := os.ReadFile("page.html")
 	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 keeps`)
@@ -133,20 +143,27 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 // TestRankOnThePage: the page draws what rank found.
 func TestRankOnThePage(t *testing.T) {
 	runWith(t, "", "version")
-	found, _ := quiet(t, 0, "rank", "-k", "1,2,3", "-repeats", "2", "-epochs", "2", "-json", "-plot", "rank.svg", "matrix.tsv")
+	found, _ := quiet(t, 0, "rank", "-k", "1,2,3", "-repeats", "2", "-epochs", "2", "-json", "-plot",
+		"rank.svg", "matrix.tsv")
 	writeText(t, "rank.json", found)
-	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-rank", "rank.json", "-report", "-", "matrix.tsv")
+	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-rank", "rank.json", "-report", "-",
+		"matrix.tsv")
 	plot, _ := os.ReadFile("rank.svg")
-	if !strings.Contains(page, string(plot)) || !strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are predicted best with k = ") {
+	if !strings.Contains(page, string(plot)) ||
+		!strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are "+
+			"predicted best with k = ") {
 		t.Error("the page does not draw it")
 	}
 	writeText(t, "bad.json", `{"trials":[`+strings.Repeat(`{"k":1},`, 200)+`{"k":1}]}`)
-	if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "more than 200 trials") {
+	if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html",
+		"matrix.tsv"); !strings.Contains(said, "more than 200 trials") {
 		t.Error(said)
 	}
-	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`, `{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
+	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`,
+		`{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
 		writeText(t, "bad.json", bad)
-		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html", "matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {
+		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html",
+			"matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {
 			t.Errorf("%q: %s", bad, said)
 		}
 	}
@@ -179,9 +196,13 @@ func TestRankOnThePage(t *testing.T) {
 	quiet(t, 0, "report", "m.qmf", "turned.tsv", "-rank", "rank.json", "-o", "-")
 	d, n := len(in.Features), len(in.Samples)
 	for _, c := range []struct{ args, want string }{
-		{"-rank rank.json shorter.tsv", fmt.Sprintf("rank.json: is of a table of %d features and %d samples, this one has %d and %d", d, n, d-1, n)},
-		{"-rank rank.json renamed.tsv", "rank.json: is of a table of the same size with other values or names"},
-		{"-rank rank.json -log1p matrix.tsv", "rank.json: is of a table of the same size with other values or names"},
+		{"-rank rank.json shorter.tsv",
+			fmt.Sprintf("rank.json: is of a table of %d features and %d samples, this one has %d and %d", d,
+				n, d-1, n)},
+		{"-rank rank.json renamed.tsv",
+			"rank.json: is of a table of the same size with other values or names"},
+		{"-rank rank.json -log1p matrix.tsv",
+			"rank.json: is of a table of the same size with other values or names"},
 		{"-rank old.json matrix.tsv", "old.json: does not say which table it is of"},
 	} {
 		args := append([]string{"fit", "-k", "2", "-report", "x.html"}, strings.Fields(c.args)...)
@@ -194,8 +215,11 @@ func TestRankOnThePage(t *testing.T) {
 	}
 
 	// Missing cells are those of the table, too.
-	writeText(t, "holes.tsv", "f\ta\tb\tc\td\n1g\t1\tNA\t3\t2\n2g\t2\t5\t1\t1\n3g\t4\t1\tNA\t3\n4g\t1\t1\t2\t6\n")
-	found, _ = quiet(t, 0, "rank", "-missing", "-k", "1", "-repeats", "1", "-epochs", "2", "-json", "holes.tsv")
+	writeText(t, "holes.tsv",
+		"f\ta\tb\tc\td\n1g\t1\tNA\t3\t2\n2g\t2\t5\t1\t1\n3g\t4\t1\tNA\t3\n4g\t1\t1\t2\t6\n")
+	found, _ = quiet(t, 0, "rank", "-missing", "-k", "1", "-repeats", "1", "-epochs", "2", "-json",
+		"holes.tsv")
 	writeText(t, "rank.json", found)
-	quiet(t, 0, "fit", "-missing", "-k", "1", "-epochs", "2", "-rank", "rank.json", "-report", "-", "holes.tsv")
+	quiet(t, 0, "fit", "-missing", "-k", "1", "-epochs", "2", "-rank", "rank.json", "-report", "-",
+		"holes.tsv")
 }

@@ -23,7 +23,8 @@ func stopped(t *testing.T) *time.Time {
 // moment only.
 func TestProgressPhase(t *testing.T) {
 	for mode, want := range map[string]string{
-		"line":  "\r\x1b[KQMF: choosing a start, 25 %\r\x1b[KQMF: choosing a start, 50 %\r\x1b[KQMF: first maps, 0 %",
+		"line": "\r\x1b[KQMF: choosing a start, 25 %\r\x1b[KQMF: choosing a start, 50 %\r\x1b[KQMF: first " +
+			"maps, 0 %",
 		"plain": "QMF: choosing a start, 25 %\nQMF: first maps, 0 %\n",
 		"none":  "",
 		"json":  "",
@@ -59,14 +60,15 @@ func TestProgressPhase(t *testing.T) {
 			Done         float64
 			Epoch        *int
 		}
-		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || first.Model != "QMF" || first.Phase != "choosing a start" || first.Done != 0.25 || first.Epoch != nil {
+		if err := json.Unmarshal([]byte(lines[0]), &first); err != nil || first.Model != "QMF" ||
+			first.Phase != "choosing a start" || first.Done != 0.25 || first.Epoch != nil {
 			t.Errorf("json: %v, %s", err, lines[0])
 		}
 	}
 }
 
-// TestProgressLeft: a fit whose epochs all take a second has as many seconds left as epochs. The first, which has the start of the fit
-// in it, does not count once there is a second.
+// TestProgressLeft: a fit whose epochs all take a second has as many seconds left as epochs. The first, which
+// has the start of the fit in it, does not count once there is a second.
 func TestProgressLeft(t *testing.T) {
 	var w bytes.Buffer
 	at := stopped(t)
@@ -82,7 +84,8 @@ func TestProgressLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if e%2 == 0 {
-			want += fmt.Sprintf("NMF: epoch %d of 20, loss 1.5, 6 rows/s, %s left\n", e, duration(float64(20-e)))
+			want += fmt.Sprintf("NMF: epoch %d of 20, loss 1.5, 6 rows/s, %s left\n", e,
+				duration(float64(20-e)))
 		}
 	}
 	if got := w.String(); got != want {
@@ -90,7 +93,8 @@ func TestProgressLeft(t *testing.T) {
 	}
 }
 
-// TestProgressCount: of pieces of work a line is shown at every tenth, with the time that the rest takes if it goes on so.
+// TestProgressCount: of pieces of work a line is shown at every tenth, with the time that the rest takes if
+// it goes on so.
 func TestProgressCount(t *testing.T) {
 	for mode, want := range map[string]func(done int) string{
 		"plain": func(done int) string {

@@ -9,6 +9,6 @@ import (
 	"syscall"
 )
 
-// outlivePipes makes a write to a pipe that nobody reads an error like others, instead of the end of the process:
-// temporary files can then be removed.
+// outlivePipes makes a write to a pipe that nobody reads an error like others, instead of the end of the
+// process: temporary files can then be removed.
 func outlivePipes() { signal.Ignore(syscall.SIGPIPE) }

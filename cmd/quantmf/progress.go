@@ -97,7 +97,8 @@ func (p *progress) starting(q quantmf.Progress) error {
 	}
 	p.shown, p.phase = now(), q.Phase
 	if p.mode == "json" {
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: phases[q.Phase], Done: q.Done, Epochs: q.Epochs})
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: phases[q.Phase], Done: q.Done,
+			Epochs: q.Epochs})
 	}
 	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.model, phases[q.Phase], 100*q.Done))
 }
@@ -114,7 +115,8 @@ func (p *progress) show(text string) error {
 	return err
 }
 
-// at reports a part of the work that has no parts itself: on a terminal, and where -progress asks for lines or objects.
+// at reports a part of the work that has no parts itself: on a terminal, and where -progress asks for lines
+// or objects.
 func (p *progress) at(what string) error {
 	switch {
 	case p.mode == "json":
@@ -148,7 +150,8 @@ func (p *progress) count(done, of int, what string) error {
 		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
 	case p.mode == "plain" && !p.asked && since(p.start) < 2*time.Second:
 		return nil
-	case p.mode == "none" || p.mode == "plain" && (done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
+	case p.mode == "none" || p.mode == "plain" &&
+		(done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
 	p.shown = now()
@@ -159,8 +162,8 @@ func (p *progress) count(done, of int, what string) error {
 	return p.show(text)
 }
 
-// measure names the figure that falls during a fit: the loss, or for a BQMF the negative lower bound of the evidence,
-// in nats a value.
+// measure names the figure that falls during a fit: the loss, or for a BQMF the negative lower bound of the
+// evidence, in nats a value.
 func (p *progress) measure() string {
 	if strings.HasPrefix(p.model, "BQMF") {
 		return "bound"
@@ -194,10 +197,12 @@ func (p *progress) report(q quantmf.Progress) error {
 	p.last = q
 	switch p.mode {
 	case "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done, Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
+		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done,
+			Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
 	case "plain":
 		// A line every tenth of the epochs, but not within a moment of the last.
-		if q.Epoch < q.Epochs && (q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || since(p.shown) < 200*time.Millisecond) {
+		if q.Epoch < q.Epochs &&
+			(q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || since(p.shown) < 200*time.Millisecond) {
 			return nil
 		}
 	case "line":
@@ -208,7 +213,8 @@ func (p *progress) report(q quantmf.Progress) error {
 		return nil
 	}
 	p.shown = now()
-	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs, p.measure(), q.Loss, rate, duration(left))
+	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs,
+		p.measure(), q.Loss, rate, duration(left))
 	return p.show(text)
 }
 

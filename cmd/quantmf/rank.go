@@ -224,7 +224,8 @@ func rank(args []string, s streams) error {
 		return explain(err, t, f.flagOf)
 	}
 	if f.plot != "" {
-		if err := out.write(f.plot, func(w io.Writer) error { return c.object().chart().Write(w) }); err != nil {
+		if err := out.write(f.plot,
+			func(w io.Writer) error { return c.object().chart().Write(w) }); err != nil {
 			return err
 		}
 	}
@@ -251,12 +252,13 @@ func rank(args []string, s streams) error {
 	return c.told.summary(verdict)
 }
 
-// affordable returns an error for a comparison that would take more memory than -max-memory: the matrix, a copy for
-// every repeat, and a fit with its reconstruction for every processor.
+// affordable returns an error for a comparison that would take more memory than -max-memory: the matrix, a
+// copy for every repeat, and a fit with its reconstruction for every processor.
 func (f *rankFlags) affordable(d, n int) error {
 	most := 0.0
 	for _, t := range f.trials() {
-		need, err := quantmf.MemoryOf(methodOf[f.method], d, n, t.Rank, append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
+		need, err := quantmf.MemoryOf(methodOf[f.method], d, n, t.Rank,
+			append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
 		if err != nil {
 			return err
 		}
@@ -264,7 +266,8 @@ func (f *rankFlags) affordable(d, n int) error {
 	}
 	numbers := 8 * float64(d) * float64(n)
 	fits := float64(min(runtime.GOMAXPROCS(0), f.repeats*len(f.trials())))
-	need := margin*((1.25+1.125*float64(f.repeats))*numbers+fits*(most+numbers)) + buffers + programSize // reading takes less
+	// reading takes less
+	need := margin*((1.25+1.125*float64(f.repeats))*numbers+fits*(most+numbers)) + buffers + programSize
 	return f.allows(need, "this", "use fewer features (-top), components, levels or repeats, or allow more")
 }
 
@@ -284,10 +287,12 @@ type comparison struct {
 }
 
 func newComparison(f *rankFlags, told *progress) *comparison {
-	return &comparison{rankFlags: f, told: told, Comparison: ranking.Comparison{Ks: f.ks, Ms: f.ms, Repeats: f.repeats, Seed: f.seed}}
+	return &comparison{rankFlags: f, told: told,
+		Comparison: ranking.Comparison{Ks: f.ks, Ms: f.ms, Repeats: f.repeats, Seed: f.seed}}
 }
 
-// run makes the fits. It gives HeldOut the number of the trial in place of a rank, from which the fit finds its k and m.
+// run makes the fits. It gives HeldOut the number of the trial in place of a rank, from which the fit finds
+// its k and m.
 func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 	trials := c.trials()
 	numbered := make([]quantmf.Trial, len(trials))
@@ -302,28 +307,30 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 	if err != nil {
 		return err
 	}
-	c.Got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model, error) {
-		m, key := quantmf.Model(nil), uint64(0)
-		if c.done != nil {
-			key = hashOf(x, trials[trial].Rank, c.M(trial))
-			m = c.done.get(key)
-		}
-		if m == nil {
-			var err error
-			if m, err = flags.Fit(ctx, c.method, x, trials[trial].Rank, options); err != nil {
-				return nil, err
-			}
+	c.Got, err = quantmf.HeldOut(ctx, x,
+		func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model,
+			error) {
+			m, key := quantmf.Model(nil), uint64(0)
 			if c.done != nil {
-				if err := c.done.put(key, m); err != nil {
+				key = hashOf(x, trials[trial].Rank, c.M(trial))
+				m = c.done.get(key)
+			}
+			if m == nil {
+				var err error
+				if m, err = flags.Fit(ctx, c.method, x, trials[trial].Rank, options); err != nil {
 					return nil, err
 				}
+				if c.done != nil {
+					if err := c.done.put(key, m); err != nil {
+						return nil, err
+					}
+				}
 			}
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		done++
-		return m, c.told.count(done, all, "fits")
-	}, numbered, quantmf.Masks{Repeats: c.repeats, Share: c.share, Seed: c.seed})
+			mutex.Lock()
+			defer mutex.Unlock()
+			done++
+			return m, c.told.count(done, all, "fits")
+		}, numbered, quantmf.Masks{Repeats: c.repeats, Share: c.share, Seed: c.seed})
 	if err == nil {
 		c.Choose()
 	}
@@ -352,8 +359,8 @@ type (
 		Sure     *float64      `json:"sure,omitempty"`
 		Warnings []string      `json:"warnings"`
 	}
-	// tableMark tells tables apart. Values is a hash of the names and the values of all features, in hexadecimal digits.
-	// It does not depend on the order of the features.
+	// tableMark tells tables apart. Values is a hash of the names and the values of all features, in
+	// hexadecimal digits. It does not depend on the order of the features.
 	tableMark struct {
 		Features int    `json:"features"`
 		Samples  int    `json:"samples"`
@@ -371,7 +378,8 @@ type (
 )
 
 func (c *comparison) object() rankObject {
-	o := rankObject{Table: &c.of, Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share, Best: c.Best, Chosen: c.Chosen, Warnings: append([]string{}, c.Edges()...)}
+	o := rankObject{Table: &c.of, Method: c.method, Loss: c.losses, Repeats: c.repeats, Share: c.share,
+		Best: c.Best, Chosen: c.Chosen, Warnings: append([]string{}, c.Edges()...)}
 	if c.repeats > 1 {
 		o.Sure = &c.Sure
 	}
@@ -406,9 +414,11 @@ func (o rankObject) of(t *table.Table) error {
 		return errors.New("does not say which table it is of" + give)
 	case o.Table.Features != here.Features || o.Table.Samples != here.Samples:
 		return fmt.Errorf("is of a table of %s and %s, this one has %d and %d%s",
-			counted(o.Table.Features, "feature"), counted(o.Table.Samples, "sample"), here.Features, here.Samples, give)
+			counted(o.Table.Features, "feature"), counted(o.Table.Samples, "sample"), here.Features,
+			here.Samples, give)
 	case o.Table.Values != here.Values:
-		return errors.New("is of a table of the same size with other values or names of features (-log1p changes values, too)" + give)
+		return errors.New("is of a table of the same size with other values or names of features (-log1p " +
+			"changes values, too)" + give)
 	}
 	return nil
 }
@@ -426,7 +436,8 @@ func (o rankObject) chart() report.Chart {
 		}
 		return k
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(asMany(o.Trials[a].K), asMany(o.Trials[b].K)) })
+	slices.SortStableFunc(order,
+		func(a, b int) int { return cmp.Compare(asMany(o.Trials[a].K), asMany(o.Trials[b].K)) })
 	var levels []int // the values of m, in the order of trials
 	for _, t := range o.Trials {
 		if !slices.Contains(levels, t.M) {
@@ -444,7 +455,9 @@ func (o rankObject) chart() report.Chart {
 				if t.K == 0 {
 					label = "all"
 				}
-				line.Points = append(line.Points, report.Point{Label: label, Y: t.Mean, Error: t.StdErr, Marked: i == o.Chosen, Best: i == o.Best})
+				line.Points = append(line.Points,
+					report.Point{Label: label, Y: t.Mean, Error: t.StdErr, Marked: i == o.Chosen,
+						Best: i == o.Best})
 			}
 		}
 		chart.Lines = append(chart.Lines, line)
@@ -466,7 +479,8 @@ func (o rankObject) words() string {
 		return text
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%g %% of the cells were hidden, %s, from fits by %s. They are predicted best with %s", 100*o.Share, counted(o.Repeats, "time"), strings.ToUpper(o.Method), name(o.Best))
+	fmt.Fprintf(&s, "%g %% of the cells were hidden, %s, from fits by %s. They are predicted best with %s",
+		100*o.Share, counted(o.Repeats, "time"), strings.ToUpper(o.Method), name(o.Best))
 	if o.Chosen != o.Best {
 		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it", name(o.Chosen))
 	}
@@ -482,7 +496,8 @@ func (o rankObject) words() string {
 
 // readRank reads the object of rank -json.
 func readRank(data []byte) (o rankObject, err error) {
-	if json.Unmarshal(data, &o) != nil || len(o.Trials) == 0 || min(o.Best, o.Chosen) < 0 || max(o.Best, o.Chosen) >= len(o.Trials) {
+	if json.Unmarshal(data, &o) != nil || len(o.Trials) == 0 || min(o.Best, o.Chosen) < 0 ||
+		max(o.Best, o.Chosen) >= len(o.Trials) {
 		return o, errors.New("is not what quantmf rank -json writes")
 	}
 	if len(o.Trials) > 200 {

@@ -23,7 +23,8 @@ func TestRank(t *testing.T) {
 	runWith(t, "", "version")
 	in := read(t, "matrix.tsv")
 	for _, m := range []string{"", "4,6"} {
-		args := []string{"rank", "-k", "1,3", "-repeats", "3", "-share", "0.2", "-seed", "5", "-epochs", "6", "matrix.tsv"}
+		args := []string{"rank", "-k", "1,3", "-repeats", "3", "-share", "0.2", "-seed", "5", "-epochs", "6",
+			"matrix.tsv"}
 		var trials []quantmf.Trial
 		options := []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithSeed(5)}
 		head := "k\tmean\tstderr\tworse\tworse_stderr\n"
@@ -35,10 +36,12 @@ func TestRank(t *testing.T) {
 		}
 		for _, k := range []int{1, 3} {
 			for _, l := range levels {
-				trials = append(trials, quantmf.Trial{Rank: k, Options: append(options[:2:2], quantmf.WithLevels(l))})
+				trials = append(trials, quantmf.Trial{Rank: k,
+					Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials, quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
+		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
+			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,15 +65,19 @@ func TestRank(t *testing.T) {
 				dd += x * x
 			}
 			stdErr := math.Sqrt(max(dd-d*d/3, 0) / 2 / 3)
-			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr, d/3, stdErr)
+			want += fmt.Sprintf("%d\t%s%.6g\t%.3g\t%.3g\t%.3g\n", trials[i].Rank, level, p.Mean, p.StdErr,
+				d/3, stdErr)
 		}
 		out, e := quiet(t, 0, args...)
-		if out != want || !strings.Contains(e, "predicts hidden cells best") || !strings.Contains(e, "resamplings of the 3 repeats choose it") {
+		if out != want || !strings.Contains(e, "predicts hidden cells best") ||
+			!strings.Contains(e, "resamplings of the 3 repeats choose it") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
 		text, _ := quiet(t, 0, append(args, "-json")...)
 		var o rankObject
-		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) || o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank || o.Sure == nil {
+		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) ||
+			o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank ||
+			o.Sure == nil {
 			t.Errorf("%v: %s", err, text)
 		}
 	}
@@ -80,7 +87,8 @@ func TestRank(t *testing.T) {
 // for every m, and marks one point.
 func TestRankPlot(t *testing.T) {
 	runWith(t, "", "version")
-	quiet(t, 0, "rank", "-k", "3,1", "-m", "4,6", "-repeats", "2", "-epochs", "2", "-plot", "p.svg", "matrix.tsv")
+	quiet(t, 0, "rank", "-k", "3,1", "-m", "4,6", "-repeats", "2", "-epochs", "2", "-plot", "p.svg",
+		"matrix.tsv")
 	b, err := os.ReadFile("p.svg")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +116,8 @@ func TestRankPlot(t *testing.T) {
 		}
 	}
 	all := strings.Join(texts, "|")
-	if circles != 5 || !strings.Contains(all, "|1|3|components, k|mean divergence|") || !strings.Contains(all, "m = 4") || !strings.Contains(all, "m = 6") {
+	if circles != 5 || !strings.Contains(all, "|1|3|components, k|mean divergence|") ||
+		!strings.Contains(all, "m = 4") || !strings.Contains(all, "m = 6") {
 		t.Errorf("%d circles, %s", circles, all)
 	}
 	if strings.Contains(string(b), "NaN") || strings.Contains(string(b), "Inf") {
@@ -142,13 +151,17 @@ func TestRankResumes(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no process here can interrupt itself")
 	}
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2)) // fits at once: with a processor for each, all would be done
+	// fits at once: with a processor for each, all would be done
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
 	dir, _, _, _ := runWith(t, "", "version")
 	args := []string{"rank", "-k", "1,2,3", "-repeats", "4", "-epochs", "150", "-m", "5", "matrix.tsv"}
 	want, _ := quiet(t, 0, args...)
 	with := append(args, "-checkpoint", "fits", "-progress", "json")
 	w := interruptAt{at: 5}
-	if code := run(with, nil, io.Discard, &w); code != exitInterrupted || !strings.Contains(w.String(), "interrupted before all fits were done; those that are done are in fits: the same command with -resume goes on") {
+	if code := run(with, nil, io.Discard, &w); code != exitInterrupted ||
+		!strings.Contains(w.String(),
+			"interrupted before all fits were done; those that are done are in fits: the same command with "+
+				"-resume goes on") {
 		t.Fatalf("exit code %d: %s", code, w.String())
 	}
 	if got := files(t, dir); got != "fits" {
@@ -162,7 +175,8 @@ func TestRankResumes(t *testing.T) {
 		if err := os.WriteFile("fits", whole[:len(whole)-cut], 0o666); err != nil {
 			t.Fatal(err)
 		}
-		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e, "-resume: fits was made with other flags") {
+		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e,
+			"-resume: fits was made with other flags") {
 			t.Error(e)
 		}
 		d, err := openFits("fits", true, nil, parsedRank(t, args[1:]).identity())
@@ -200,7 +214,8 @@ func TestRankResumes(t *testing.T) {
 	}
 	defer d.close()
 	calls = len(d.models)
-	c = newComparison(parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)), newProgress("none", io.Discard))
+	c = newComparison(parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)),
+		newProgress("none", io.Discard))
 	c.done = d
 	before, _ := d.file.Seek(0, io.SeekEnd)
 	if err := c.run(t.Context(), x); err != nil {
@@ -228,25 +243,34 @@ func parsedRank(t *testing.T, args []string) *rankFlags {
 // TestRankInWords: what the page says of a comparison, and which files it takes for one.
 func TestRankInWords(t *testing.T) {
 	sure := 0.873
-	o := rankObject{Method: "qmf", Share: 0.1, Repeats: 5, Best: 1, Chosen: 0, Sure: &sure, Trials: []trialObject{{K: 2, M: 4}, {K: 0}}, Warnings: []string{"one", "two"}}
-	const want = "10 % of the cells were hidden, 5 times, from fits by QMF. They are predicted best with as many components as there can be; " +
-		"k = 2 with m = 4 is the smallest within one standard error of it; 87 % of resamplings of the repeats choose k = 2 with m = 4. Beware: one. Beware: two."
+	o := rankObject{Method: "qmf", Share: 0.1, Repeats: 5, Best: 1, Chosen: 0, Sure: &sure,
+		Trials: []trialObject{{K: 2, M: 4}, {K: 0}}, Warnings: []string{"one", "two"}}
+	const want = "10 % of the cells were hidden, 5 times, from fits by QMF. They are predicted best with " +
+		"as many components as there can be; " +
+		"k = 2 with m = 4 is the smallest within one standard error of it; 87 % of resamplings of the " +
+		"repeats choose k = 2 with m = 4. Beware: one. Beware: two."
 	if got := o.words(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	o.Best, o.Sure, o.Warnings, o.Repeats = 0, nil, nil, 1
-	if got, want := o.words(), "10 % of the cells were hidden, 1 time, from fits by QMF. They are predicted best with k = 2 with m = 4."; got != want {
+	if got, want := o.words(),
+		"10 % of the cells were hidden, 1 time, from fits by QMF. They are predicted best with k = 2 "+
+			"with m = 4."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, c := range []struct {
 		trials, best, chosen int
 		says                 string
-	}{{1, 0, 0, ""}, {200, 199, 0, ""}, {201, 0, 0, "has more than 200 trials"}, {0, 0, 0, "is not what"}, {2, 2, 0, "is not what"}, {2, 0, 2, "is not what"}, {2, -1, 0, "is not what"}, {2, 1, -1, "is not what"}} {
-		b, err := json.Marshal(rankObject{Trials: make([]trialObject, c.trials), Best: c.best, Chosen: c.chosen})
+	}{{1, 0, 0, ""}, {200, 199, 0, ""}, {201, 0, 0, "has more than 200 trials"}, {0, 0, 0, "is not what"},
+		{2, 2, 0, "is not what"}, {2, 0, 2, "is not what"}, {2, -1, 0, "is not what"},
+		{2, 1, -1, "is not what"}} {
+		b, err := json.Marshal(rankObject{Trials: make([]trialObject, c.trials), Best: c.best,
+			Chosen: c.chosen})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readRank(b); (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+		if _, err := readRank(b); (err == nil) != (c.says == "") || err != nil &&
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}
@@ -268,7 +292,8 @@ func TestRankMemory(t *testing.T) {
 		return most
 	}
 	fit := func(k, m int) float64 {
-		need, err := quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m), quantmf.WithMissingValues(), quantmf.WithWorkers(1))
+		need, err := quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
+			quantmf.WithMissingValues(), quantmf.WithWorkers(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,13 +304,15 @@ func TestRankMemory(t *testing.T) {
 	for _, c := range []struct {
 		k, m string
 		more float64
-	}{{"2,400", "8", fit(400, 8) - fit(2, 8)}, {"400,2", "8", fit(400, 8) - fit(2, 8)}, {"2", "8,90", fit(2, 90) - fit(2, 8)}} {
+	}{{"2,400", "8", fit(400, 8) - fit(2, 8)}, {"400,2", "8", fit(400, 8) - fit(2, 8)},
+		{"2", "8,90", fit(2, 90) - fit(2, 8)}} {
 		more := asks("-k", c.k, "-m", c.m, "-repeats", "9") - base
 		if sideBySide := 1.25 * side * c.more; !(c.more > 0 && more >= 0.99*sideBySide) {
 			t.Errorf("-k %s -m %s asks for %.0f bytes more, its fits take %.0f", c.k, c.m, more, sideBySide)
 		}
 	}
-	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) { // a copy for every repeat
+	// a copy for every repeat
+	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) {
 		t.Errorf("ten repeats more ask for %.0f bytes more", more)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// TestSame: the command's models have the hashes of the package's, from files of several formats, on one machine and over
-// shards. Without QUANTMF_LONG each fit is of one format.
+// TestSame: the command's models have the hashes of the package's, from files of several formats, on one
+// machine and over shards. Without QUANTMF_LONG each fit is of one format.
 func TestSame(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for a, f := range samebits.Fits() {
@@ -34,7 +34,8 @@ func TestSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, n := f.X.Rows, f.X.Cols
-			if err := table.Write(file, name, "feature", numbered("f", d), numbered("s", n), f.X); err != nil {
+			if err := table.Write(file, name, "feature", numbered("f", d), numbered("s", n),
+				f.X); err != nil {
 				t.Fatal(err)
 			}
 			if err := file.Close(); err != nil {

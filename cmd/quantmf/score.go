@@ -1,7 +1,8 @@
 package main
 
-// This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be larger than
-// memory. If the samples are placed already, by "quantmf transform -block" on several machines, it is read once.
+// This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be
+// larger than memory. If the samples are placed already, by "quantmf transform -block" on several machines,
+// it is read once.
 
 import (
 	"fmt"
@@ -59,7 +60,8 @@ func score(args []string, s streams) error {
 	}
 	defer t.Close()
 	if placed != nil && m.method != "nmf" && m.method != "qmf" {
-		return usageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, and this is one of " + m.method)
+		return usageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, " +
+			"and this is one of " + m.method)
 	}
 	if t, err = m.fitting(t, &a.in, s.err); err != nil {
 		return err
@@ -74,7 +76,8 @@ func score(args []string, s streams) error {
 	case t.Held != nil:
 		full = min(n, max(64, 1<<24/d))
 	}
-	if err := a.allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.u.Cols)*float64(n))+programSize, "this", "allow more, or give fewer samples at a time"); err != nil {
+	if err := a.allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.u.Cols)*float64(n))+programSize,
+		"this", "allow more, or give fewer samples at a time"); err != nil {
 		return err
 	}
 	var at float64
@@ -119,21 +122,26 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		if err != nil {
 			return v, err
 		}
-		part, err := table.Read(in, path, table.Options{Memory: int64(a.maxMemory), Header: table.HeaderYes, Names: "1"})
+		part, err := table.Read(in, path,
+			table.Options{Memory: int64(a.maxMemory), Header: table.HeaderYes, Names: "1"})
 		in.Close()
 		if err != nil {
 			return v, err
 		}
 		if part.X.Rows != k {
-			return v, part.Error(-1, -1, fmt.Sprintf("the model has %s, and this %d", counted(k, "component"), part.X.Rows))
+			return v, part.Error(-1, -1,
+				fmt.Sprintf("the model has %s, and this %d", counted(k, "component"), part.X.Rows))
 		}
 		if more := from + part.X.Cols; more > n {
-			return v, part.Error(-1, n-from, fmt.Sprintf("this sample is one more than the %d of the matrix", n))
+			return v, part.Error(-1, n-from,
+				fmt.Sprintf("this sample is one more than the %d of the matrix", n))
 		}
 		if part.NamedSamples && t.NamedSamples {
 			for j, name := range part.Samples {
 				if want := t.Samples[from+j]; name != want {
-					return v, part.Error(-1, j, fmt.Sprintf("the matrix has %q in this place: give the files in the order of their blocks", want))
+					return v, part.Error(-1, j,
+						fmt.Sprintf("the matrix has %q in this place: give the files in the order of "+
+							"their blocks", want))
 				}
 			}
 		}
@@ -143,7 +151,8 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		from += part.X.Cols
 	}
 	if from < n {
-		return v, usageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", counted(from, "sample"), n))
+		return v, usageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", counted(from, "sample"),
+			n))
 	}
 	return v, nil
 }

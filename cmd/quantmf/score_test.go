@@ -1,7 +1,7 @@
 package main
 
-// This file tests "quantmf score", and "quantmf transform -block" over a matrix that is held by rows: the bits of the
-// package over all of the matrix in memory.
+// This file tests "quantmf score", and "quantmf transform -block" over a matrix that is held by rows: the
+// bits of the package over all of the matrix in memory.
 
 import (
 	"fmt"
@@ -44,7 +44,8 @@ func TestScore(t *testing.T) {
 	}
 	names := numbered("new", y.Cols)
 	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
-		if err := writeMatrix(streams{}, path, &inputFlags{progress: "none"}, nil, "feature", in.Features, names, y, true, true); err != nil {
+		if err := writeMatrix(streams{}, path, &inputFlags{progress: "none"}, nil, "feature", in.Features,
+			names, y, true, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -69,7 +70,8 @@ func TestScore(t *testing.T) {
 			t.Fatal(err)
 		}
 		parts := ""
-		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"}, {"y.tsv", ".csv.gz"}} {
+		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"},
+			{"y.tsv", ".csv.gz"}} {
 			part := fmt.Sprint(model, i, c.end)
 			quiet(t, 0, "transform", model, c.from, "-o", part, "-block", fmt.Sprint(i, "/3"))
 			parts += " -v " + part
@@ -79,7 +81,9 @@ func TestScore(t *testing.T) {
 				t.Errorf("%s, %s: %v, want %v", model, path, got, want)
 			}
 			if m.method != "nmf" && m.method != "qmf" {
-				if _, said := quiet(t, exitUsage, strings.Fields("score"+parts+" "+model+" "+path)...); !strings.Contains(said, "this is one of "+m.method) {
+				if _, said := quiet(t, exitUsage,
+					strings.Fields("score"+parts+" "+model+" "+path)...); !strings.Contains(said,
+					"this is one of "+m.method) {
 					t.Error(said)
 				}
 			} else if got := scoreOf(t, parts+" "+model+" "+path); got != want {
@@ -94,9 +98,11 @@ func TestScore(t *testing.T) {
 		says string
 	}{
 		{"nmf.qmf", exitUsage, "no MATRIX given"},
-		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", exitBadInput, `the matrix has "new1" in this place: give the files in the order of their blocks`},
+		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", exitBadInput,
+			`the matrix has "new1" in this place: give the files in the order of their blocks`},
 		{"-v nmf.qmf0.tsv nmf.qmf y.tsv", exitUsage, "-v: the files have 2 samples, and the matrix 7"},
-		{"-v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy nmf.qmf y.tsv", exitBadInput, "one more than the 7"},
+		{"-v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy nmf.qmf y.tsv", exitBadInput,
+			"one more than the 7"},
 		{"-v nmf.qmf0.tsv three.nmf y.tsv", exitBadInput, "the model has 3 components, and this 2"},
 		{"-v none.tsv nmf.qmf y.tsv", exitBadInput, "none.tsv"},
 		{"-max-memory 1MB nmf.qmf y.tsv", exitBadInput, "-max-memory allows"},
@@ -107,8 +113,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestScoreByRows: an npy file that is larger than may be held is placed by blocks and scored, with the bits of all of it in
-// memory.
+// TestScoreByRows: an npy file that is larger than may be held is placed by blocks and scored, with the bits
+// of all of it in memory.
 func TestScoreByRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	src := rand.New(rand.NewPCG(1, 9))
@@ -135,7 +141,8 @@ func TestScoreByRows(t *testing.T) {
 	}
 	parts := ""
 	for i := range 8 {
-		quiet(t, 0, strings.Fields(fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i, i))...)
+		quiet(t, 0, strings.Fields(fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,
+			i))...)
 		parts += fmt.Sprintf(" -v V%d.npy", i)
 	}
 	if got := scoreOf(t, "-max-memory 16MB"+parts+" m x.npy"); got != want {
@@ -145,7 +152,8 @@ func TestScoreByRows(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, args := range []string{"transform m x.npy -o V.npy", "score m x.npy"} {
-		if _, said := quiet(t, exitBadInput, strings.Fields(args+" -max-memory 16MB")...); !strings.Contains(said, "-max-memory allows") {
+		if _, said := quiet(t, exitBadInput,
+			strings.Fields(args+" -max-memory 16MB")...); !strings.Contains(said, "-max-memory allows") {
 			t.Errorf("%s: %s", args, said)
 		}
 	}

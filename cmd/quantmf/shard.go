@@ -1,7 +1,7 @@
 package main
 
-// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package makes the
-// steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
+// makes the steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
 
 import (
 	"context"
@@ -185,7 +185,8 @@ func (f *shardFlags) register(set *flag.FlagSet, options []*optionFlag) {
 func (f *shardFlags) check(action shardAction, set *flag.FlagSet, given map[string]bool) error {
 	others := []string{"shard", "round", "wait", "u", "v", "q"}
 	for name := range given {
-		if action.takes == nil && slices.Contains(others, name) || action.takes != nil && !slices.Contains(action.takes, name) {
+		if action.takes == nil && slices.Contains(others, name) || action.takes != nil &&
+			!slices.Contains(action.takes, name) {
 			return usageError("-" + name + ": " + action.name + " has no use for it")
 		}
 	}
@@ -240,7 +241,8 @@ func planShards(f *shardFlags, s streams) error {
 	if f.method == "nmf" {
 		plan = quantmf.PlanNMF
 	}
-	err = plan(ctx, store, f.shards, t.Rows(), f.rank, append(f.options, quantmf.WithProgress(tell.report))...)
+	err = plan(ctx, store, f.shards, t.Rows(), f.rank,
+		append(f.options, quantmf.WithProgress(tell.report))...)
 	tell.end()
 	if err == nil { // the folder has no plan of another fit
 		about, err := f.about(t)
@@ -311,7 +313,8 @@ func (f *shardFlags) inFolder(err error) error {
 	case errors.As(err, &of) && errors.Is(err, shards.NotReduced):
 		return fmt.Errorf("%s: %w (\"quantmf shard reduce -round %d\" comes first)", f.dir, err, of.Round-1)
 	case errors.As(err, &of):
-		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err, of.Round, of.Shard)
+		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err,
+			of.Round, of.Shard)
 	}
 	return fmt.Errorf("%s: %w", f.dir, explain(err, &table.Table{}, map[string]string{}))
 }
@@ -392,7 +395,8 @@ func reduceShards(f *shardFlags, s streams) error {
 			return f.inFolder(err)
 		}
 		if f.progress != "none" {
-			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", table.Shown(f.dir), at.Epoch, at.Epochs, at.Loss)
+			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", table.Shown(f.dir), at.Epoch, at.Epochs,
+				at.Loss)
 		}
 		if at.Over {
 			_, err = fmt.Fprintln(s.out, "over")

@@ -2,8 +2,8 @@
 
 package main
 
-// This file tests "quantmf shard": the bits of "quantmf fit", steps in processes of their own that are killed at random
-// moments, parts that are lost or damaged, and the script in docs/shards.md.
+// This file tests "quantmf shard": the bits of "quantmf fit", steps in processes of their own that are killed
+// at random moments, parts that are lost or damaged, and the script in docs/shards.md.
 
 import (
 	"bytes"
@@ -60,7 +60,8 @@ func numbersOf(t *testing.T, path string) []byte {
 	return data
 }
 
-// TestShard: the model of a fit in shards is that of fit, with the names; and the command that it names makes it again.
+// TestShard: the model of a fit in shards is that of fit, with the names; and the command that it names makes
+// it again.
 func TestShard(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
@@ -97,7 +98,8 @@ func TestShard(t *testing.T) {
 			t.Error(u.Features[0])
 		}
 	}
-	if _, said := quiet(t, 0, strings.Fields("shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv")...); !strings.Contains(said, "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n") {
+	if _, said := quiet(t, 0,
+		strings.Fields("shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv")...); !strings.Contains(said, "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n") {
 		t.Errorf("nothing is said of one machine: %s", said)
 	}
 	// What is wrong is said in the words of the command.
@@ -111,7 +113,8 @@ func TestShard(t *testing.T) {
 		{"shard plan -shards 2 -missing wide.tsv", exitUsage, "-o FILE"},
 		{"shard plan -method bqmf -o new wide.tsv", exitUsage, "must be one of qmf, nmf"},
 		{"shard plan -restarts 2 -o new wide.tsv", exitUsage, "no flag -restarts"},
-		{"shard plan -shards 3 -k 5 -missing -o fit0 wide.tsv", exitUsage, "-o fit0: the folder has another fit"},
+		{"shard plan -shards 3 -k 5 -missing -o fit0 wide.tsv", exitUsage,
+			"-o fit0: the folder has another fit"},
 		{"shard plan -shards 3 -o new wide.tsv", exitBadInput, "missing"},
 		{"shard step -k 3 fit0", exitUsage, "-k: step has no use for it"},
 		{"shard step fit0", exitUsage, "must be from 0 to 2"},
@@ -131,12 +134,15 @@ func TestShard(t *testing.T) {
 func TestShardParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o D wide.tsv")...)
+	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o "+
+		"D wide.tsv")...)
 	_, said := quiet(t, exitFailed, "shard", "finish", "-o", "m", "D")
 	if !strings.Contains(said, "not over") {
 		t.Error(said)
 	}
-	if _, said = quiet(t, exitFailed, strings.Fields("shard step -round 1 -shard 0 D")...); !strings.Contains(said, `("quantmf shard reduce -round 0" comes first)`) {
+	if _, said = quiet(t, exitFailed,
+		strings.Fields("shard step -round 1 -shard 0 D")...); !strings.Contains(said,
+		`("quantmf shard reduce -round 0" comes first)`) {
 		t.Error(said)
 	}
 	mend := regexp.MustCompile(`"quantmf (shard step -round 0 -shard 1)" makes it`)
@@ -173,20 +179,24 @@ func TestShardParts(t *testing.T) {
 	}
 }
 
-// TestShardWait: steps and a reduce that wait for each other go to the end by themselves, also where a part is damaged under
-// way.
+// TestShardWait: steps and a reduce that wait for each other go to the end by themselves, also where a part
+// is damaged under way.
 func TestShardWait(t *testing.T) {
 	t.Chdir(t.TempDir())
 	before := patienceOfFolder
 	patienceOfFolder = 2 * time.Millisecond
 	defer func() { patienceOfFolder = before }()
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress none -o want wide.tsv")...)
-	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 3 -epochs 40 -progress none -o D wide.tsv")...)
+	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress "+
+		"none -o want wide.tsv")...)
+	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 3 -epochs 40 -progress none "+
+		"-o D wide.tsv")...)
 	var all sync.WaitGroup
-	for _, args := range []string{"step -wait -shard 0 D", "step -wait -shard 1 D", "step -wait -shard 2 D", "reduce -wait D"} {
+	for _, args := range []string{"step -wait -shard 0 D", "step -wait -shard 1 D", "step -wait -shard 2 D",
+		"reduce -wait D"} {
 		all.Go(func() {
-			if code := run(strings.Fields("shard "+args), strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}); code != 0 {
+			if code := run(strings.Fields("shard "+args), strings.NewReader(""), &bytes.Buffer{},
+				&bytes.Buffer{}); code != 0 {
 				t.Errorf("%s: %d", args, code)
 			}
 		})
@@ -199,7 +209,8 @@ func TestShardWait(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if _, said := quiet(t, exitUsage, "shard", "finish", "-o", filepath.Join("D", "plan"), "D"); !strings.Contains(said, "plan is read itself") {
+	if _, said := quiet(t, exitUsage, "shard", "finish", "-o", filepath.Join("D", "plan"),
+		"D"); !strings.Contains(said, "plan is read itself") {
 		t.Errorf("over the plan: %q", said)
 	}
 	quiet(t, 0, "shard", "finish", "-o", "got", "D")
@@ -208,8 +219,8 @@ func TestShardWait(t *testing.T) {
 	}
 }
 
-// TestShardKilled: steps and reduces that are killed at random moments and started again leave the bits of a fit that was
-// left alone.
+// TestShardKilled: steps and reduces that are killed at random moments and started again leave the bits of a
+// fit that was left alone.
 func TestShardKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts many processes")
@@ -217,7 +228,8 @@ func TestShardKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
 	src := rand.New(rand.NewPCG(1, 2))
-	quiet(t, 0, strings.Fields("fit -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 -progress none -o want wide.tsv")...)
+	quiet(t, 0, strings.Fields("fit -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 -progress "+
+		"none -o want wide.tsv")...)
 	kills, left := 0, false
 	for kills < 20 {
 		os.RemoveAll("D")
@@ -248,8 +260,10 @@ func TestShardKilled(t *testing.T) {
 				}
 			}
 		}
-		quantmf("shard plan -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -shards 2 -progress none -o D wide.tsv")
-		for round := "0"; round != "over"; round = strings.TrimSpace(quantmf("shard reduce D -round " + round)) {
+		quantmf("shard plan -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -shards 2 -progress none -o D " +
+			"wide.tsv")
+		for round := "0"; round != "over"; round = strings.TrimSpace(quantmf("shard reduce D -round " +
+			round)) {
 			quantmf("shard step -shard 0 D -round " + round)
 			quantmf("shard step -shard 1 D -round " + round)
 		}
@@ -284,7 +298,8 @@ func TestShardScripts(t *testing.T) {
 	here, _ := os.Getwd()
 	script := func(env string, words ...string) error {
 		c := exec.Command(bash, words...)
-		c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1", "PATH="+filepath.Join(here, "bin")+":"+os.Getenv("PATH"), env)
+		c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1",
+			"PATH="+filepath.Join(here, "bin")+":"+os.Getenv("PATH"), env)
 		out, err := c.CombinedOutput()
 		if err != nil {
 			return fmt.Errorf("%v: %w: %s", words, err, out)
@@ -292,7 +307,8 @@ func TestShardScripts(t *testing.T) {
 		return nil
 	}
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 2 -progress none -o want wide.tsv")...)
+	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 2 -progress "+
+		"none -o want wide.tsv")...)
 	plan := "shard plan -method nmf -k 2 -missing -epochs 2 -progress none wide.tsv -o "
 	quiet(t, 0, strings.Fields(plan+"rounds -shards 3")...)
 	for range 2 { // again, it finds all done
@@ -301,7 +317,8 @@ func TestShardScripts(t *testing.T) {
 		}
 	}
 	quiet(t, 0, strings.Fields("shard finish rounds -o rounds.model")...)
-	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer shards here.
+	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer
+	// shards here.
 	text, err := os.ReadFile(filepath.Join(docs, "slurm.sh"))
 	if err != nil {
 		t.Fatal(err)

@@ -47,7 +47,8 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, saved.LossName(r.loss), counted(m.best, "epoch"), end)
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, saved.LossName(r.loss),
+			counted(m.best, "epoch"), end)
 	}
 	if m.NMFUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
@@ -70,7 +71,8 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("Warning", "%s", w)
 	}
 	if fewer := min(d, n); m.method != "bqmf" && m.u.Cols >= fewer {
-		line("Warning", "%s can repeat any matrix of %s × %s as it is: take a -k far below %d", counted(m.u.Cols, "component"), counted(d, "feature"), counted(n, "sample"), fewer)
+		line("Warning", "%s can repeat any matrix of %s × %s as it is: take a -k far below %d",
+			counted(m.u.Cols, "component"), counted(d, "feature"), counted(n, "sample"), fewer)
 	}
 	line("Time", "%s", duration(seconds))
 	for _, f := range []struct{ path, what string }{
@@ -96,7 +98,8 @@ func linesOf(s *strings.Builder) func(head, format string, args ...any) {
 
 // foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
-	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
+	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value "+
+		"is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
 }
 
 // summary writes text in the form of the progress: as it is, or as a JSON object.
@@ -123,7 +126,8 @@ func are(n int, what, how string) string {
 	return fmt.Sprintf("%d %ss are %s", n, what, how)
 }
 
-// naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p, -top.
+// naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p,
+// -top.
 func (r *result) naming(gaps int) string {
 	var parts []string
 	if !r.table.NamedFeatures {
@@ -176,8 +180,8 @@ func looked(t *table.Table) (gaps int, mean float64, err error) {
 	return gaps, mean, err
 }
 
-// compared compares the losses of the model and of an NMF. A loss counts as 0 below 1e-9 of the mean of x, taken to the
-// power that its unit is of the unit of x.
+// compared compares the losses of the model and of an NMF. A loss counts as 0 below 1e-9 of the mean of x,
+// taken to the power that its unit is of the unit of x.
 func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	nothing := 1e-9 * math.Pow(mean, float64(of))
 	switch {
@@ -190,10 +194,11 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 	case nmf >= 1.05*loss:
 		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
 	case loss >= 1.05*nmf:
-		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the cost of
-		// the fitted ones, while the NMF makes its 1000 updates even where it overfits.
+		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the
+		// cost of the fitted ones, while the NMF makes its 1000 updates even where it overfits.
 		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
-			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better", name, times(loss/nmf), strings.ToLower(name))
+			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better",
+			name, times(loss/nmf), strings.ToLower(name))
 	}
 	return name + " and NMF explain it about equally well: bending the scales gains little"
 }
@@ -209,7 +214,8 @@ func times(ratio float64) string {
 	return fmt.Sprintf("%.2g", ratio)
 }
 
-// bentScales names the most bent features, in the order of the page; in that of their bend alone if goodness is nil.
+// bentScales names the most bent features, in the order of the page; in that of their bend alone if goodness
+// is nil.
 func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string, error) {
 	bend := m.bend()
 	rank := bend
@@ -247,7 +253,8 @@ func (m *model) transported() bool { return m.method == "qmf" || m.method == "qm
 func (m *model) transports() string {
 	worst := ""
 	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it", slices.Max(q.MarginalErrors()))
+		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it",
+			slices.Max(q.MarginalErrors()))
 	}
 	if m.Unconverged > 0 {
 		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.features), worst)
@@ -255,8 +262,8 @@ func (m *model) transports() string {
 	return "converged for every feature" + worst
 }
 
-// warningsInWords writes warnings with the names of features and components in the place of rows and columns. All
-// features whose transport did not converge are one warning; unconverged is their number.
+// warningsInWords writes warnings with the names of features and components in the place of rows and columns.
+// All features whose transport did not converge are one warning; unconverged is their number.
 func warningsInWords(warnings []error, features []string) (words []string, unconverged int) {
 	var names []string
 	seen := map[int]bool{}
@@ -278,7 +285,8 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 		if unconverged > 3 {
 			names, more = names[:3], fmt.Sprintf(" and %d more", unconverged-3)
 		}
-		words = append(words, fmt.Sprintf("the map of %s%s is less exact than asked for: a larger -eps helps", strings.Join(names, ", "), more))
+		words = append(words, fmt.Sprintf("the map of %s%s is less exact than asked for: a larger -eps helps",
+			strings.Join(names, ", "), more))
 	}
 	return words, unconverged
 }

@@ -1,7 +1,7 @@
 package main
 
-// This file holds the temporary files of a run. An interrupted run removes them. The files of a killed run are removed by
-// the next run that writes to the same place.
+// This file holds the temporary files of a run. An interrupted run removes them. The files of a killed run
+// are removed by the next run that writes to the same place.
 
 import (
 	"fmt"
@@ -46,8 +46,8 @@ func (t *fileSet) clean() {
 	}
 }
 
-// stem is the name of a file, or what stands for it in the names of files beside it: those are no longer than 255 bytes, which
-// most file systems take.
+// stem is the name of a file, or what stands for it in the names of files beside it: those are no longer than
+// 255 bytes, which most file systems take.
 func stem(base string) string {
 	const most = 255 - len("..01234567.tmp")
 	if len(base) <= most {
@@ -79,7 +79,8 @@ func removeLeft(target string) {
 	}
 	for _, e := range entries {
 		middle, is := strings.CutPrefix(e.Name(), "."+base+".")
-		if middle, is2 := strings.CutSuffix(middle, ".tmp"); !is || !is2 || !random.MatchString(middle) || !e.Type().IsRegular() {
+		if middle, is2 := strings.CutSuffix(middle, ".tmp"); !is || !is2 || !random.MatchString(middle) ||
+			!e.Type().IsRegular() {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())

@@ -1,7 +1,7 @@
 package main
 
-// This file holds checks of readers and writers: a file must have the same size at the end of its reading as at the
-// start, and a writer must take all that it is given.
+// This file holds checks of readers and writers: a file must have the same size at the end of its reading as
+// at the start, and a writer must take all that it is given.
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"os"
 )
 
-// wholeFile reads a file. At the end it returns an error if the file has become shorter or longer meanwhile, because
-// a part of a table may look like a whole table.
+// wholeFile reads a file. At the end it returns an error if the file has become shorter or longer meanwhile,
+// because a part of a table may look like a whole table.
 type wholeFile struct {
 	*os.File
 	name string
@@ -28,7 +28,8 @@ func (f *wholeFile) Read(b []byte) (int, error) {
 		return n, &inputError{fmt.Errorf("%s grew while it was read: wait until it is written", f.name)}
 	}
 	if err == io.EOF && f.read < f.size {
-		return n, &inputError{fmt.Errorf("%s became shorter while it was read, by %d bytes: wait until it is written", f.name, f.size-f.read)}
+		return n, &inputError{fmt.Errorf("%s became shorter while it was read, by %d bytes: wait until it "+
+			"is written", f.name, f.size-f.read)}
 	}
 	return n, err
 }

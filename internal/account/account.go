@@ -1,6 +1,6 @@
-// Package account gathers what a model says of the matrix to which it was fitted. A report draws it (internal/report). In a
-// browser one module of WebAssembly has the models and gathers, and another, which has no model, draws. This package
-// therefore imports nothing but the models and strconv.
+// Package account gathers what a model says of the matrix to which it was fitted. A report draws it
+// (internal/report). In a browser one module of WebAssembly has the models and gathers, and another, which
+// has no model, draws. This package therefore imports nothing but the models and strconv.
 package account
 
 import (
@@ -30,7 +30,9 @@ type Account struct {
 	TopSamples  [][]quantmf.Top
 
 	// Not of NMF.
-	Curves     quantmf.Mat // d × (Steps+1): T_i at equal steps from one end of Span((UV)_i) to the other; without rows where there is no T
+	// d × (Steps+1): T_i at equal steps from one end of Span((UV)_i) to the other; without rows where there
+	// is no T
+	Curves     quantmf.Mat
 	Bend       []float64   // 0 where the map of a feature is a line, towards 1 the farther it is from any
 	Normalized quantmf.Mat // T'(X) of a QMFQ, without rows elsewhere
 
@@ -140,5 +142,6 @@ func Begun(q *quantmf.QMF) string {
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}
-	return from + "; maps are pulled towards straight lines by " + strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " pseudo-samples"
+	return from + "; maps are pulled towards straight lines by " +
+		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " pseudo-samples"
 }

@@ -20,7 +20,8 @@ func table(d, n int) quantmf.Mat {
 	return x
 }
 
-// TestOf: the account of a model of each kind says what the model says when it is asked, and its curves are the maps.
+// TestOf: the account of a model of each kind says what the model says when it is asked, and its curves are
+// the maps.
 func TestOf(t *testing.T) {
 	ctx, x := context.Background(), table(9, 14)
 	nmf, err := quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4))
@@ -50,25 +51,34 @@ func TestOf(t *testing.T) {
 		at     func(i int, w float64) (float64, error) // nil without maps
 	}{
 		{"NMF", nmf, &nmf.Factorisation, nmf.Best, 0, nil},
-		{"QMF", qmf, &qmf.Factorisation, qmf.Best, qmf.Quantiles.Cols, func(i int, w float64) (float64, error) { m, err := qmf.Map(i); return m.At(w), err }},
-		{"QMFQ", qmfq, &qmfq.Factorisation, qmfq.Best, 0, func(i int, w float64) (float64, error) { m, err := qmfq.Inflate(i); return m.At(w), err }},
-		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0, func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
+		{"QMF", qmf, &qmf.Factorisation, qmf.Best, qmf.Quantiles.Cols,
+			func(i int, w float64) (float64, error) { m, err := qmf.Map(i); return m.At(w), err }},
+		{"QMFQ", qmfq, &qmfq.Factorisation, qmfq.Best, 0,
+			func(i int, w float64) (float64, error) { m, err := qmfq.Inflate(i); return m.At(w), err }},
+		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0,
+			func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
 	} {
 		a, err := Of(c.model, x)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels || (a.Began == "") != (c.method != "QMF") {
-			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels, a.Began)
+		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels ||
+			(a.Began == "") != (c.method != "QMF") {
+			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels,
+				a.Began)
 		}
 		if len(a.Loss) != c.of.Best+1 || a.Loss[c.of.Best] != c.of.History[c.of.Best] {
 			t.Errorf("%s: %d losses of %d", c.method, len(a.Loss), c.of.Best+1)
 		}
-		if (a.Normalized.Rows > 0) != (c.method == "QMFQ") || (len(a.Bend) > 0) != (c.at != nil) || (a.Curves.Rows > 0) != (c.at != nil) {
-			t.Errorf("%s: %d rows of T'(X), %d bends, %d curves", c.method, a.Normalized.Rows, len(a.Bend), a.Curves.Rows)
+		if (a.Normalized.Rows > 0) != (c.method == "QMFQ") || (len(a.Bend) > 0) != (c.at != nil) ||
+			(a.Curves.Rows > 0) != (c.at != nil) {
+			t.Errorf("%s: %d rows of T'(X), %d bends, %d curves", c.method, a.Normalized.Rows, len(a.Bend),
+				a.Curves.Rows)
 		}
-		if got, want := len(a.TopFeatures), a.V.Rows; got != want || len(a.TopSamples) != want || len(a.TopSamples[0]) != TopShown || len(a.Goodness) != 9 {
-			t.Errorf("%s: top features of %d components, top samples of %d, %d features", c.method, got, len(a.TopSamples), len(a.Goodness))
+		if got, want := len(a.TopFeatures), a.V.Rows; got != want || len(a.TopSamples) != want ||
+			len(a.TopSamples[0]) != TopShown || len(a.Goodness) != 9 {
+			t.Errorf("%s: top features of %d components, top samples of %d, %d features", c.method, got,
+				len(a.TopSamples), len(a.Goodness))
 		}
 		for i := range a.Curves.Rows {
 			low, high := math.Inf(1), math.Inf(-1)
@@ -85,7 +95,8 @@ func TestOf(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := a.Curves.At(i, s); !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
-					t.Errorf("%s: feature %d, step %d: %v, the map has %v at %v", c.method, i, s, got, want, w)
+					t.Errorf("%s: feature %d, step %d: %v, the map has %v at %v", c.method, i, s, got, want,
+						w)
 				}
 			}
 		}
@@ -112,8 +123,10 @@ func TestBegun(t *testing.T) {
 		want      string
 	}{
 		{quantmf.StartAuto, 0, "from given factors; maps are free"},
-		{quantmf.StartScores, 0.5, "from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
-		{quantmf.StartNMF, 20, "from an NMF of the matrix; maps are pulled towards straight lines by 20 pseudo-samples"},
+		{quantmf.StartScores, 0.5,
+			"from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
+		{quantmf.StartNMF, 20, "from an NMF of the matrix; maps are pulled towards straight lines by 20 " +
+			"pseudo-samples"},
 		{quantmf.StartUniform, 0, "at random; maps are free"},
 	} {
 		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage}); got != c.want {
@@ -126,7 +139,8 @@ func TestSpan(t *testing.T) {
 	for _, c := range []struct {
 		w        []float64
 		from, to float64
-	}{{[]float64{3, -1, 2}, -1, 3}, {[]float64{5, 5}, 5, 10}, {[]float64{-4}, -4, 0}, {[]float64{0, 0}, 0, 1}} {
+	}{{[]float64{3, -1, 2}, -1, 3}, {[]float64{5, 5}, 5, 10}, {[]float64{-4}, -4, 0},
+		{[]float64{0, 0}, 0, 1}} {
 		if from, to := Span(c.w); from != c.from || to != c.to {
 			t.Errorf("%v: from %v to %v", c.w, from, to)
 		}

@@ -33,7 +33,8 @@ func TestVector(t *testing.T) {
 			for i := range want {
 				for j := range want[i] {
 					if math.Float64bits(want[i][j]) != math.Float64bits(got[i][j]) {
-						t.Fatalf("level %d: slice %d, entry %d of %d is %v, want %v", l, i, j, n, got[i][j], want[i][j])
+						t.Fatalf("level %d: slice %d, entry %d of %d is %v, want %v", l, i, j, n, got[i][j],
+							want[i][j])
 					}
 				}
 			}

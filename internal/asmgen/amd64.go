@@ -126,7 +126,8 @@ func (f *Func) amd64(o Operand) string {
 }
 
 // predicates are the comparisons as VCMPPD has them.
-var predicates = [...]int{less: 0x11, unordered: 0x03, notLess: 0x15, greater: 0x1e, atLeast: 0x1d, equal: 0x00, notAtMost: 0x16}
+var predicates = [...]int{less: 0x11, unordered: 0x03, notLess: 0x15, greater: 0x1e, atLeast: 0x1d,
+	equal: 0x00, notAtMost: 0x16}
 
 // lowHalf ends reduce: it joins the lanes of a register of four, t, into lane 0 of a.
 func (f *Func) lowHalf(extract string, op Op, a, t int) {

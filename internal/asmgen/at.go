@@ -11,10 +11,11 @@ func (f *Func) sample(i int, cols, row Reg) Reg {
 	return r
 }
 
-// samples calls text for every sample that cols names, count of them, some at a time: at(i) brings
-// the offset of the row of sample i of these into a register. AVX2 and AVX-512 ask for what ahead names, given the offset of a
-// sample's row, sixteen samples before its turn.
-func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg), text func(n int, at func(i int) Reg)) {
+// samples calls text for every sample that cols names, count of them, some at a time: at(i) brings the offset
+// of the row of sample i of these into a register. AVX2 and AVX-512 ask for what ahead names, given the
+// offset of a sample's row, sixteen samples before its turn.
+func (f *Func) samples(cols, count, row Reg, sizes []int, ahead func(at Reg),
+	text func(n int, at func(i int) Reg)) {
 	f.groups(count, sizes, func(n int) {
 		if n > 2 && f.Lanes > 2 && ahead != nil {
 			near := f.label("near")
@@ -132,7 +133,8 @@ func dotsAt(f *Func) {
 	})
 }
 
-// dotsSquaresAt has sums of both kinds, over samples at even and at odd places: as many registers as are there.
+// dotsSquaresAt has sums of both kinds, over samples at even and at odd places: as many registers as are
+// there.
 func dotsSquaresAt(f *Func) {
 	g, blocks, h, v := f.base("g", R5), f.length("g", R1), f.base("h", R3), f.base("v", R4)
 	const row, r, q, cols, left = R9, R6, R2, R7, R8
@@ -217,8 +219,8 @@ func accumulateAt(f *Func) {
 	})
 }
 
-// widths writes body for each number n of registers that two blocks of components may have below k, from both blocks whole to one.
-// The kernel runs the body for its k, which it takes into a register at first.
+// widths writes body for each number n of registers that two blocks of components may have below k, from both
+// blocks whole to one. The kernel runs the body for its k, which it takes into a register at first.
 func (f *Func) widths(k Reg, body func(n int)) {
 	block := f.h()
 	end := f.label("end")
@@ -237,16 +239,19 @@ func (f *Func) widths(k Reg, body func(n int)) {
 	f.at(end)
 }
 
-// ratiosOfRuns is what the two kernels below begin with, for registers of four lanes or eight. Of the two blocks of components it takes
-// as many registers, n, as have components below k. It goes over eight cells of all rows at a time: while the products of eight are
-// made, those eight before are divided by, and with the eight before these the kernel does what it is for. So nothing waits for a
-// chain of sums and divisions, and a row begins while the last one ends.
+// ratiosOfRuns is what the two kernels below begin with, for registers of four lanes or eight. Of the two
+// blocks of components it takes as many registers, n, as have components below k. It goes over eight cells of
+// all rows at a time: while the products of eight are made, those eight before are divided by, and with the
+// eight before these the kernel does what it is for. So nothing waits for a chain of sums and divisions, and
+// a row begins while the last one ends.
 //
-// own(n, at) takes up the row of u at that place, whose register h u(n, h) is then. sample(n, i, at) is written for each
-// of eight cells whose ratios lie 128 bytes before r, at being the place of their rows in the matrices, and rest() after them. next(n, offset)
-// takes up a row for these, the first one, too, and close(n, offset) ends it. V0 to V5 are scratch, and V8 to V15 with registers of eight
-// lanes; sample may not use them, rest may.
-func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u func(n, h int) Operand, sample func(n, i int, at Reg), rest func(), next, close func(n int, offset Reg)) {
+// own(n, at) takes up the row of u at that place, whose register h u(n, h) is then. sample(n, i, at) is
+// written for each of eight cells whose ratios lie 128 bytes before r, at being the place of their rows in
+// the matrices, and rest() after them. next(n, offset) takes up a row for these, the first one, too, and
+// close(n, offset) ends it. V0 to V5 are scratch, and V8 to V15 with registers of eight lanes; sample may not
+// use them, rest may.
+func (f *Func) ratiosOfRuns(v, r Reg, near []Reg, own func(n int, at Reg), u func(n, h int) Operand,
+	sample func(n, i int, at Reg), rest func(), next, close func(n int, offset Reg)) {
 	const k, uRow, mine, left, x, cols, row, theirs, leftThere = R1, R3, R1, R2, R6, R7, R9, R12, R0
 	block, wide := f.h(), 8*f.Lanes // the registers of a block, the bytes of a register
 	products := pick(f, V8, V0)
@@ -366,8 +371,8 @@ func combineRuns(f *Func) {
 	})
 }
 
-// productsOf fills to with the products of a row of u, of n registers, and the row of v at a place, added up over blocks. V4 and V5
-// are scratch.
+// productsOf fills to with the products of a row of u, of n registers, and the row of v at a place, added up
+// over blocks. V4 and V5 are scratch.
 func (f *Func) productsOf(n int, to Vec, v, at Reg, u func(h int) Operand) {
 	block, wide := f.h(), 8*f.Lanes
 	sum := []Vec{to, V4} // of the registers of both blocks
@@ -391,7 +396,8 @@ func (f *Func) productsOf(n int, to Vec, v, at Reg, u func(h int) Operand) {
 	}
 }
 
-// sumOf sums what productsOf has filled for as many samples as there are lanes, into the first of these registers.
+// sumOf sums what productsOf has filled for as many samples as there are lanes, into the first of these
+// registers.
 func (f *Func) sumOf(products Vec) {
 	if f.h() == 2 {
 		f.reduceJoined(products, 1, V4)
@@ -405,7 +411,8 @@ func ratioDotsRuns(f *Func) {
 	wide := 8 * f.Lanes
 	first, held, by, t := pick(f, Vec(16), 6), pick(f, Vec(20), 12), pick(f, V6, V14), pick(f, V7, V15)
 	sum := func(n, i, h int) Vec { return first + Vec(i%2*n+h) }
-	holds := func(n int) int { return min(n, f.Vectors-8-2*n) } // registers of u, as many as there is room for
+	// registers of u, as many as there is room for
+	holds := func(n int) int { return min(n, f.Vectors-8-2*n) }
 	f.ratiosOfRuns(v, r, []Reg{v}, func(n int, at Reg) {
 		for h := range holds(n) {
 			f.load(held+Vec(h), mem(wide*h, at))

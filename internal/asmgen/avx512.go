@@ -92,8 +92,11 @@ var avx512 = amd64("Z", Arch{
 		f.line("DECL AX")
 		f.line("KMOVB AX, K1")
 	},
-	loadBelow: func(f *Func, n Reg, dst Vec, m Mem, h Vec) { f.line("VMOVUPD.Z %s, K1, Z%d", f.amd64(m), f.vec(dst)) },
-	addBelow:  func(f *Func, h, dst, a, _ Vec) { f.where(Mask{k: 1}, opAdd, dst, a) },
+	loadBelow: func(f *Func, n Reg, dst Vec, m Mem,
+		h Vec) {
+		f.line("VMOVUPD.Z %s, K1, Z%d", f.amd64(m), f.vec(dst))
+	},
+	addBelow: func(f *Func, h, dst, a, _ Vec) { f.where(Mask{k: 1}, opAdd, dst, a) },
 	divideBelow: func(f *Func, n Reg, h, dst Vec, m Mem, t, u Vec) {
 		f.loadBelow(n, t, m, h)
 		f.line("VDIVPD.Z Z%d, Z%d, K1, Z%[2]d", f.vec(t), f.vec(dst))

@@ -1,9 +1,11 @@
 package main
 
-// The kernels over samples in bins, of registers of four lanes; see internal/kernel/bins.go for their loops in Go.
+// The kernels over samples in bins, of registers of four lanes; see internal/kernel/bins.go for their loops
+// in Go.
 
-// inBins makes of four samples at V0 the places in their bins, and leaves in X1 the offsets of the bins in a table, 32 bits each. A bin
-// has 32 rows bytes in the table, and within is the offset of the struct Bins at bins. V2 is scratch.
+// inBins makes of four samples at V0 the places in their bins, and leaves in X1 the offsets of the bins in a
+// table, 32 bits each. A bin has 32 rows bytes in the table, and within is the offset of the struct Bins at
+// bins. V2 is scratch.
 func (f *Func) inBins(bins Reg, within string, rows int) {
 	field := func(name string) Mem { return Mem{Base: bins, Field: within + "Bins_" + name} }
 	f.broadcast(V1, field("First"))
@@ -35,7 +37,8 @@ func (f *Func) rows() {
 	}
 }
 
-// binsOf adds V3 times 1, t, t² and t³ to the sums of the bins of four samples, t less 1/2 being the places V0 in the bins, whose offsets X1 has.
+// binsOf adds V3 times 1, t, t² and t³ to the sums of the bins of four samples, t less 1/2 being the places
+// V0 in the bins, whose offsets X1 has.
 func (f *Func) binsOf(sums Reg) {
 	offsets := []Reg{R9, R10, R11, R12}
 	f.line("VMOVD X1, %s", f.regs[R9])
@@ -54,8 +57,8 @@ func (f *Func) binsOf(sums Reg) {
 	}
 }
 
-// binMoments takes four samples at a time, as binWeights does, which passes over those that have no weight: 0 added to a sum leaves it
-// as it is.
+// binMoments takes four samples at a time, as binWeights does, which passes over those that have no weight: 0
+// added to a sum leaves it as it is.
 func binMoments(f *Func) {
 	sums, x, count, bins := f.base("sums", R5), f.base("x", R4), f.length("x", R2), f.value("b", R3)
 	f.groups(count, []int{4}, func(int) {
@@ -68,7 +71,8 @@ func binMoments(f *Func) {
 }
 
 func binWeights(f *Func) {
-	sums, x, w, count, bins := f.base("sums", R5), f.base("x", R4), f.base("w", R1), f.length("x", R2), f.value("b", R3)
+	sums, x, w, count, bins := f.base("sums", R5), f.base("x", R4), f.base("w", R1), f.length("x", R2),
+		f.value("b", R3)
 	f.groups(count, []int{4}, func(int) {
 		none := f.label("none")
 		f.load(V3, mem(0, w))
@@ -83,8 +87,9 @@ func binWeights(f *Func) {
 	})
 }
 
-// backKL takes as many as tile samples at a time, blocks of eight: it finds their bins at first, and keeps the places in w and the offsets of the bins
-// where ratio will be, so that no chain of instructions is long. The sums have registers 12 to 15.
+// backKL takes as many as tile samples at a time, blocks of eight: it finds their bins at first, and keeps
+// the places in w and the offsets of the bins where ratio will be, so that no chain of instructions is long.
+// The sums have registers 12 to 15.
 func backKL(f *Func) {
 	const c, curves, off, to, end, last = R3, R4, R5, R6, R2, R1
 	const tile = 64
@@ -106,7 +111,8 @@ func backKL(f *Func) {
 	eachSum(func(m Mem, sum Vec) { f.load(sum, m) })
 	field := func(v Vec, name string) { f.broadcast(v, f.field(c, "c."+name)) }
 	place := func(name string) Mem { return mem(0, f.base(name, to), off.times(1)) }
-	// cubic fills out with the values of cubic k: products of its coefficients and the powers in V4 to V7. V1 to V3 and out are scratch.
+	// cubic fills out with the values of cubic k: products of its coefficients and the powers in V4 to V7. V1
+	// to V3 and out are scratch.
 	cubic := func(k int, out Vec) {
 		for i, r := range []Reg{R9, R10, R11, R12} {
 			f.mul([]Vec{out, V1, V2, V3}[i], V4+Vec(i), mem(32*k, curves, r.times(1)))
@@ -118,7 +124,8 @@ func backKL(f *Func) {
 		f.line("VPERM2F128 $0x31, Y2, Y%d, Y%[1]d", out)
 		f.add(out, V1, out)
 	}
-	again, found, find, all, done := f.label("tile"), f.label("found"), f.label("find"), f.label("all"), f.label("done")
+	again, found, find, all, done := f.label("tile"), f.label("found"), f.label("find"), f.label("all"),
+		f.label("done")
 	f.at(again)
 	f.branch(off, GE, last, done)
 	f.addressR(end, mem(8*tile, off))

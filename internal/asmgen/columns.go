@@ -3,8 +3,8 @@ package main
 // The kernel of a step of V; see internal/kernel/columns.go for its loop in Go.
 
 // descend keeps the step of the entry at hand in registers, and adds what it does to the gradients of the
-// entries before, its own and those after in turn. The rows of A of the first two lie together; after them each is an
-// entry's more apart.
+// entries before, its own and those after in turn. The rows of A of the first two lie together; after them
+// each is an entry's more apart.
 func descend(f *Func) {
 	s, a, rowBytes, count := f.base("s", R5), f.base("a", R4), f.value("n", R6), f.value("n", R2)
 	const first, c, left, row, pair, inner, to, apart, sweeps = R3, R1, R9, R10, R11, R12, R0, R7, R8
@@ -148,11 +148,13 @@ func beginColumns(f *Func) {
 	})
 }
 
-// stepColumns keeps the gradients of an entry in registers while all that the steps of others do to them is added up, in the order of
-// the steps, and leaves out what comes after the last step of an entry. The steps of the entries lie after their rows.
+// stepColumns keeps the gradients of an entry in registers while all that the steps of others do to them is
+// added up, in the order of the steps, and leaves out what comes after the last step of an entry. The steps
+// of the entries lie after their rows.
 func stepColumns(f *Func) {
 	s, a, count, row := f.base("s", R5), f.base("a", R4), f.value("n", R2), f.value("n", R6)
-	const to, e, sweeps, v, mean, pair, inner, apart, at, steps, first = R0, R1, R3, R3, R3, R7, R8, R9, R10, R11, R12
+	const to, e, sweeps, v, mean, pair, inner, apart, at, steps, first = R0, R1, R3, R3, R3, R7, R8, R9, R10,
+		R11, R12
 	const wide = 8 * 32
 	const x, g, h, inverse, low, high, entry = 0, wide, 2 * wide, 3 * wide, 4 * wide, 5 * wide, 6 * wide
 	f.shlR(row, Imm(3))
@@ -170,8 +172,8 @@ func stepColumns(f *Func) {
 				f.add(sum, sum, V0)
 			})
 		}
-		// before adds what the entries before do: their rows begin at to, each so many bytes after the one before.
-		// The count is in inner.
+		// before adds what the entries before do: their rows begin at to, each so many bytes after the one
+		// before. The count is in inner.
 		before := func(bytes int) {
 			none := f.label("before")
 			f.branch(inner, EQ, Imm(0), none)

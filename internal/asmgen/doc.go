@@ -1,8 +1,7 @@
-// Asmgen writes the kernels of quantmf: the inner loops, in assembly for amd64 (AVX2 and
-// AVX-512) and arm64 (NEON), and in WebAssembly (SIMD128). Of internal/kernel, internal/laplacian and internal/adam it
-// writes the files x_amd64.go, x_arm64.go (the choice at run time and the declarations),
-// x_portable.go (the loops in Go, where there is no assembly) and x_amd64.s, x_arm64.s.
-// Run it in the root of the repository:
+// Asmgen writes the kernels of quantmf: the inner loops, in assembly for amd64 (AVX2 and AVX-512) and arm64
+// (NEON), and in WebAssembly (SIMD128). Of internal/kernel, internal/laplacian and internal/adam it writes
+// the files x_amd64.go, x_arm64.go (the choice at run time and the declarations), x_portable.go (the loops in
+// Go, where there is no assembly) and x_amd64.s, x_arm64.s. Run it in the root of the repository:
 //
 //	go run ./internal/asmgen
 //
@@ -80,8 +79,9 @@
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
 //
-// A kernel that pays on some sets of instructions only is named in [only] with them. A better set of the same processor then calls that
-// of the next lesser set, unless the loop in Go is made of smaller kernels ([composed]); where there is none, the loop in Go is called.
+// A kernel that pays on some sets of instructions only is named in [only] with them. A better set of the same
+// processor then calls that of the next lesser set, unless the loop in Go is made of smaller kernels
+// ([composed]); where there is none, the loop in Go is called.
 //
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the

@@ -21,7 +21,8 @@ var pow16lo = []float64{
 	8.199010020581497e-17, 2.960140695448873e-17, 3.283107224245627e-17, -1.0619946056195963e-16,
 }
 
-// expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of AVX2.
+// expReady brings what exp looks up into registers, the address of its table into R11. R12 is scratch of
+// AVX2.
 func (f *Func) expReady() {
 	lo := make([]uint64, len(pow16lo))
 	for i, v := range pow16lo {
@@ -107,7 +108,8 @@ func (f *Func) log(out, x, a, b, c, d, e Vec) {
 	for _, k := range []struct {
 		name string
 		v    float64
-	}{{"log5", 0.18183575173301295}, {"log4", 0.22222198378313246}, {"log3", 0.2857142874414318}, {"log2", 0.39999999999407476}, {"log1", 0.6666666666666735}} {
+	}{{"log5", 0.18183575173301295}, {"log4", 0.22222198378313246}, {"log3", 0.2857142874414318},
+		{"log2", 0.39999999999407476}, {"log1", 0.6666666666666735}} {
 		f.mul(out, d, out)
 		f.add(out, out, f.c(k.name, k.v))
 	}
@@ -209,7 +211,8 @@ func multiply(f *Func) {
 }
 
 func multiplyLess(f *Func) {
-	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1), f.length("to", R2)
+	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1),
+		f.length("to", R2)
 	f.each([]Reg{to, a, b, c}, count, func(get get, put put) {
 		get(V0, a)
 		get(V1, b)
@@ -324,7 +327,8 @@ func logisticSlope(f *Func) {
 }
 
 func ratioBack(f *Func) {
-	w, r, ybar, y, count := f.base("w", R5), f.base("r", R4), f.base("ybar", R3), f.base("y", R1), f.length("w", R2)
+	w, r, ybar, y, count := f.base("w", R5), f.base("r", R4), f.base("ybar", R3), f.base("y", R1),
+		f.length("w", R2)
 	low, one := f.common(V8), f.common(V9)
 	f.broadcast(low, f.arg("low"))
 	f.load(one, f.c("one", 1))
@@ -352,8 +356,8 @@ func lossKL(f *Func) {
 	low, acc := pick(f, Vec(31), 8, 16), pick(f, Vec(30), 9, 17)
 	f.broadcast(low, f.arg("low"))
 	f.halves(func(h Vec, _ int) { f.clear(acc + h) })
-	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0. Registers
-	// 0 to 6 and out. AVX2, which weaves no terms, takes no logarithms where no x of a register is above 0, as of most counts.
+	// x log(max(r,1e-300)) + (max(t,low)-x), or t where x is not above 0. Registers 0 to 6 and out. AVX2,
+	// which weaves no terms, takes no logarithms where no x of a register is above 0, as of most counts.
 	term := func(h, out Vec, get get) {
 		var zeros, done Label
 		if f.Lanes == 4 {
@@ -419,7 +423,8 @@ func lossKL(f *Func) {
 
 // step is that of Adam, with β1 = 0.9 and β2 = 0.999.
 func step(f *Func) {
-	x, g, mu, nu, count := f.base("x", R5), f.base("g", R4), f.base("mu", R3), f.base("nu", R1), f.length("x", R2)
+	x, g, mu, nu, count := f.base("x", R5), f.base("g", R4), f.base("mu", R3), f.base("nu", R1),
+		f.length("x", R2)
 	f.broadcast(f.common(V8), f.arg("rate"))
 	f.broadcast(f.common(V9), f.arg("c2"))
 	f.each([]Reg{x, g, mu, nu}, count, func(get get, put put) {
@@ -586,7 +591,8 @@ func potential(f *Func) {
 }
 
 func logisticBack(f *Func) {
-	to, g, s, x, z, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4), f.value("z", R6), f.length("g", R2)
+	to, g, s, x, z, count := f.base("to", R1), f.base("g", R5), f.base("s", R3), f.base("x", R4),
+		f.value("z", R6), f.length("g", R2)
 	f.broadcast(V3, f.field(z, "z.Ref"))
 	f.broadcast(V4, f.field(z, "z.Shift"))
 	f.broadcast(V5, f.field(z, "z.Std"))

@@ -51,7 +51,8 @@ func newFunc(file *File, k kernel, set *Arch) *Func {
 	if set.Requires != "" {
 		requires = "// Requires: " + set.Requires + "\n"
 	}
-	f.head = fmt.Sprintf("\n// %s\n%sTEXT ·%s(SB), NOSPLIT, $0-%d\n", k.signature(set.Name), requires, f.name, size)
+	f.head = fmt.Sprintf("\n// %s\n%sTEXT ·%s(SB), NOSPLIT, $0-%d\n", k.signature(set.Name), requires, f.name,
+		size)
 	return f
 }
 
@@ -280,24 +281,32 @@ func (f *Func) advance(n int, regs ...Reg) {
 
 // Vector registers. An operand b is a Vec, Mem or Const.
 
-func (f *Func) add(dst, a Vec, b Operand)     { f.vecOp(f, opAdd, dst, a, b) }     // a + b
-func (f *Func) sub(dst, a Vec, b Operand)     { f.vecOp(f, opSub, dst, a, b) }     // a - b
-func (f *Func) mul(dst, a Vec, b Operand)     { f.vecOp(f, opMul, dst, a, b) }     // a b
-func (f *Func) div(dst, a Vec, b Operand)     { f.vecOp(f, opDiv, dst, a, b) }     // a / b
-func (f *Func) max(dst, a Vec, b Operand)     { f.vecOp(f, opMax, dst, a, b) }     // the larger; amd64: b if either is NaN
-func (f *Func) min(dst, a Vec, b Operand)     { f.vecOp(f, opMin, dst, a, b) }     // the smaller; amd64: b if either is NaN
-func (f *Func) and(dst, a Vec, b Operand)     { f.vecOp(f, opAnd, dst, a, b) }     // the bits of a and b
-func (f *Func) andInt(dst, a Vec, b Operand)  { f.vecOp(f, opAndInt, dst, a, b) }  // as and
-func (f *Func) or(dst, a Vec, b Operand)      { f.vecOp(f, opOr, dst, a, b) }      // the bits of a or b
-func (f *Func) xor(dst, a Vec, b Operand)     { f.vecOp(f, opXor, dst, a, b) }     // the bits of a or b but not both
-func (f *Func) addInt(dst, a Vec, b Operand)  { f.vecOp(f, opAddInt, dst, a, b) }  // a + b as integers
-func (f *Func) maxWord(dst, a Vec, b Operand) { f.vecOp(f, opMaxWord, dst, a, b) } // the larger words of 32 bits
-func (f *Func) sqrt(dst, a Vec)               { f.Arch.sqrt(f, dst, a) }           // √a
-func (f *Func) shl(dst, a Vec, n int)         { f.shift(f, true, dst, a, n) }      // the bits of a, n to the left
-func (f *Func) shr(dst, a Vec, n int)         { f.shift(f, false, dst, a, n) }     // the bits of a, n to the right
-func (f *Func) copy(dst, a Vec)               { f.Arch.copy(f, dst, a) }           // a
-func (f *Func) load(dst Vec, from Operand)    { f.Arch.load(f, dst, from) }        // from: Mem or Const
-func (f *Func) store(m Mem, a Vec)            { f.Arch.store(f, m, a) }            // m = a
+func (f *Func) add(dst, a Vec, b Operand) { f.vecOp(f, opAdd, dst, a, b) } // a + b
+func (f *Func) sub(dst, a Vec, b Operand) { f.vecOp(f, opSub, dst, a, b) } // a - b
+func (f *Func) mul(dst, a Vec, b Operand) { f.vecOp(f, opMul, dst, a, b) } // a b
+func (f *Func) div(dst, a Vec, b Operand) { f.vecOp(f, opDiv, dst, a, b) } // a / b
+// the larger; amd64: b if either is NaN
+func (f *Func) max(dst, a Vec, b Operand) { f.vecOp(f, opMax, dst, a, b) }
+
+// the smaller; amd64: b if either is NaN
+func (f *Func) min(dst, a Vec, b Operand)    { f.vecOp(f, opMin, dst, a, b) }
+func (f *Func) and(dst, a Vec, b Operand)    { f.vecOp(f, opAnd, dst, a, b) }    // the bits of a and b
+func (f *Func) andInt(dst, a Vec, b Operand) { f.vecOp(f, opAndInt, dst, a, b) } // as and
+func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(f, opOr, dst, a, b) }     // the bits of a or b
+// the bits of a or b but not both
+func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(f, opXor, dst, a, b) }
+func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(f, opAddInt, dst, a, b) } // a + b as integers
+// the larger words of 32 bits
+func (f *Func) maxWord(dst, a Vec, b Operand) { f.vecOp(f, opMaxWord, dst, a, b) }
+func (f *Func) sqrt(dst, a Vec)               { f.Arch.sqrt(f, dst, a) } // √a
+// the bits of a, n to the left
+func (f *Func) shl(dst, a Vec, n int) { f.shift(f, true, dst, a, n) }
+
+// the bits of a, n to the right
+func (f *Func) shr(dst, a Vec, n int)      { f.shift(f, false, dst, a, n) }
+func (f *Func) copy(dst, a Vec)            { f.Arch.copy(f, dst, a) }    // a
+func (f *Func) load(dst Vec, from Operand) { f.Arch.load(f, dst, from) } // from: Mem or Const
+func (f *Func) store(m Mem, a Vec)         { f.Arch.store(f, m, a) }     // m = a
 
 // broadcast fills dst with the number at from, a Mem or Arg, or in lane 0 of a Vec.
 func (f *Func) broadcast(dst Vec, from Operand) { f.Arch.broadcast(f, dst, from) }

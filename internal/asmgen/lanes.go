@@ -201,7 +201,8 @@ func solveLanes(f *Func) {
 func hankelLanes(f *Func) {
 	f.parts(func() {
 		// These move on with j: g and ratio to its row, mu and wj to its own.
-		g, c, mu, ratio, w := f.base("g", R5), f.base("c", R9), f.base("mu", R6), f.base("ratio", R4), f.base("w", R7)
+		g, c, mu, ratio, w := f.base("g", R5), f.base("c", R9), f.base("mu", R6), f.base("ratio", R4),
+			f.base("w", R7)
 		f.onPart(g, c, mu, ratio, w)
 		const wj, count, j, muK, wk, ck = R1, R2, R3, R8, R10, R11
 		f.moveR(wj, w)

@@ -73,7 +73,8 @@ func (f *Func) addAt(h, dst, a, t, u Vec) { f.Arch.addAt(f, h, dst, a, t, u) }
 func (f *Func) onesOf(r Reg, h Vec) Mem { return mem(8*f.Lanes*int(h), r) }
 
 func factor(f *Func) {
-	w, d, k, floor, l, stride := f.base("w", R5), f.base("d", R1), f.length("d", R3), f.base("floor", R6), f.base("l", R7), f.value("stride", R9)
+	w, d, k, floor, l, stride := f.base("w", R5), f.base("d", R1), f.length("d", R3), f.base("floor", R6),
+		f.base("l", R7), f.value("stride", R9)
 	const n, rowK, at, blocks = R2, R4, R8, R10
 	f.load(V0, f.c("one", 1))
 	f.storeFirst(mem(0, d), V0)
@@ -164,7 +165,8 @@ func factor(f *Func) {
 }
 
 func solve(f *Func) {
-	w, d, k, r, stride := f.base("w", R5), f.base("d", R6), f.length("d", R3), f.base("r", R1), f.value("stride", R9)
+	w, d, k, r, stride := f.base("w", R5), f.base("d", R6), f.length("d", R3), f.base("r", R1),
+		f.value("stride", R9)
 	const n, rowK, at, blocks = R2, R4, R8, R10
 	f.shlR(stride, Imm(3))
 	next, forward := f.label("next"), f.label("forward")

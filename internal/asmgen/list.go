@@ -17,15 +17,19 @@ type kernel struct {
 }
 
 // only has the sets of instructions of kernels that are not written for all.
-var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2}, "ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
-	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2}, "beginColumns": {avx2}, "stepColumns": {avx2}, "confine": {avx2},
+var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2},
+	"ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
+	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2}, "beginColumns": {avx2}, "stepColumns": {avx2},
+	"confine":    {avx2},
 	"binMoments": {avx2}, "binWeights": {avx2}, "backKL": {avx2}}
 
 // composed are the kernels of only whose loops in Go are made of smaller kernels.
-var composed = []string{"combineRuns", "ratioDotsRuns", "ratioAccumulateRuns", "weightedGram", "fold", "beginColumns", "stepColumns"}
+var composed = []string{"combineRuns", "ratioDotsRuns", "ratioAccumulateRuns", "weightedGram", "fold",
+	"beginColumns", "stepColumns"}
 
-// of returns the set whose text is called where set is in use, and those after it are lesser ones of the same processor; nil is the loop in
-// Go. A loop that is made of smaller kernels takes these from the better set, and so goes before the text of a lesser one.
+// of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
+// processor; nil is the loop in Go. A loop that is made of smaller kernels takes these from the better set,
+// and so goes before the text of a lesser one.
 func (k kernel) of(set *Arch, lesser []*Arch) *Arch {
 	switch best := slices.IndexFunc(lesser, k.in); {
 	case k.in(set):
@@ -90,8 +94,10 @@ var packages = []pkg{
 		{"dotsSquaresAt", "g, h, v, r, q []float64, cols []uint32, stride int", "", dotsSquaresAt},
 		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
 		{"combineRuns", "r, u, v []float64, cols, runs []uint32, stride, k int", "", combineRuns},
-		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioDotsRuns},
-		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "", ratioAccumulateRuns},
+		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "",
+			ratioDotsRuns},
+		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low " +
+			"float64, k int", "", ratioAccumulateRuns},
 		{"largest", "to, cols []uint32", "", largest},
 		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
 		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},

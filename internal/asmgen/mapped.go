@@ -4,7 +4,8 @@ package main
 
 // mappedKL keeps the slope of the squash in the slice of slopes while the polynomials have the registers.
 func mappedKL(f *Func) {
-	loss, count, slope, curvature := f.base("loss", R5), f.length("loss", R2), f.base("slope", R4), f.base("curvature", R3)
+	loss, count, slope, curvature := f.base("loss", R5), f.length("loss", R2), f.base("slope", R4),
+		f.base("curvature", R3)
 	w, x, p := f.base("w", R1), f.base("x", R6), f.value("p", R8)
 	const coefficient, left = R7, R9
 	f.expReady()

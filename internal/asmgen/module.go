@@ -59,7 +59,8 @@ var opcodes = map[string]int{
 	"i32.add": 0x6a, "i32.sub": 0x6b, "i32.mul": 0x6c, "i32.and": 0x71, "i32.shl": 0x74, "i32.shr_u": 0x76,
 	"v128.load": 0x100, "v128.load64_splat": 0x10a, "v128.store": 0x10b, "v128.const": 0x10c,
 	"f64x2.splat": 0x114, "i32x4.extract_lane": 0x11b, "f64x2.extract_lane": 0x121,
-	"f64x2.eq": 0x147, "f64x2.ne": 0x148, "f64x2.lt": 0x149, "f64x2.gt": 0x14a, "f64x2.le": 0x14b, "f64x2.ge": 0x14c,
+	"f64x2.eq": 0x147, "f64x2.ne": 0x148, "f64x2.lt": 0x149, "f64x2.gt": 0x14a, "f64x2.le": 0x14b,
+	"f64x2.ge": 0x14c,
 	"v128.not": 0x14d, "v128.and": 0x14e, "v128.or": 0x150, "v128.xor": 0x151, "v128.bitselect": 0x152,
 	"v128.store64_lane": 0x15b, "v128.load64_zero": 0x15d,
 	"i64x2.shl": 0x1cb, "i64x2.shr_u": 0x1cd, "i64x2.add": 0x1ce,
@@ -283,7 +284,8 @@ func scopesOf(name string, items []item) []*scope {
 }
 
 // instruction appends the encoding of one.
-func (w *module) instruction(body []byte, s string, index func(string) int, file *File, fields map[string]int) []byte {
+func (w *module) instruction(body []byte, s string, index func(string) int, file *File,
+	fields map[string]int) []byte {
 	what, rest, _ := strings.Cut(s, " ")
 	operands := strings.Fields(rest)
 	switch what {
@@ -382,7 +384,9 @@ func (w *module) bytes() []byte {
 	}
 	name := func(out []byte, s string) []byte { return append(uleb(out, len(s)), s...) }
 	types, signatures := []byte{}, []string{}
-	all := append(slices.Clip(w.functions), wasmFunction{name: version, result: true, code: append(sleb([]byte{0, 0x41}, int64(w.version())), 0x0b)})
+	all := append(slices.Clip(w.functions),
+		wasmFunction{name: version, result: true,
+			code: append(sleb([]byte{0, 0x41}, int64(w.version())), 0x0b)})
 	functions, exports, code := uleb(nil, len(all)), uleb(nil, len(all)), uleb(nil, len(all))
 	for i, f := range all {
 		s := uleb([]byte{0x60}, len(f.types))
@@ -427,7 +431,9 @@ func (w *module) version() int32 {
 
 // said is the file of internal/cpu with the version.
 func (w *module) said() string {
-	return gofmt(notice + "//go:build " + wasmTag + " && !purego\n\npackage cpu\n\n// kernels is what the module of kernels that Go was built with says of itself.\nconst kernels = " + fmt.Sprint(w.version()) + "\n")
+	return gofmt(notice + "//go:build " + wasmTag +
+		" && !purego\n\npackage cpu\n\n// kernels is what the module of kernels that Go was built with " +
+		"says of itself.\nconst kernels = " + fmt.Sprint(w.version()) + "\n")
 }
 
 // script is the module of JavaScript with Go's imports.
@@ -459,9 +465,11 @@ export function bind(exports) {
 // declarations is the file of a package with the choice at run time and the imports.
 func (w *module) declarations(p pkg, functions []wasmFunction) string {
 	var b strings.Builder
-	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name + "\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
+	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name +
+		"\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
-		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }\n")
+		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return " +
+		"unsafe.Pointer(unsafe.SliceData(s)) }\n")
 	if len(w.words) > 0 {
 		fmt.Fprintf(&b, "\n// tables are %s.\nvar tables = [...]uint64{\n", strings.Join(w.tables, ", then "))
 		for i, v := range w.words {
@@ -481,7 +489,8 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 		f := functions[0]
 		functions = functions[1:]
 		for field, at := range w.offsets(p, k) {
-			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]", strings.Replace(field, "_", "{}.", 1), at)] = true
+			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]",
+				strings.Replace(field, "_", "{}.", 1), at)] = true
 		}
 		var args, params []string
 		words := map[string]word{"tables": {give: "unsafe.Pointer(&tables)", goType: "unsafe.Pointer"}}
@@ -501,7 +510,8 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 			b.WriteString("return\n")
 		}
 		fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))
-		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name, k.name+simd128.Name, strings.Join(params, ", "), k.result)
+		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name,
+			k.name+simd128.Name, strings.Join(params, ", "), k.result)
 	}
 	if len(checked) > 0 {
 		b.WriteString("\n// The kernels have these offsets.\nvar (\n")

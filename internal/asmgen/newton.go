@@ -75,7 +75,8 @@ func stretch(f *Func) {
 }
 
 func stretchRow(f *Func) {
-	to, v, count, d, x := f.base("to", R5), f.base("v", R4), f.length("v", R2), f.base("d", R3), f.base("x", R1)
+	to, v, count, d, x := f.base("to", R5), f.base("v", R4), f.length("v", R2), f.base("d", R3),
+		f.base("x", R1)
 	f.shrR(count, Imm(3))
 	a := pick(f, Vec(8), 8, 8)
 	b := f.after(a)

@@ -3,7 +3,8 @@ package main
 // The kernels over a plan; see internal/kernel/plan.go for their loops in Go.
 
 func build(f *Func) {
-	e, s, count, h, y, yLen := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	e, s, count, h, y, yLen := f.base("e", R5), f.base("s", R4), f.length("s", R2), f.base("h", R3),
+		f.base("y", R1), f.length("y", R10)
 	const hj, yj, left, to, bytes = R6, R7, R8, R9, R0
 	f.expReady()
 	done := f.label("done")
@@ -111,7 +112,8 @@ func lift(f *Func) {
 }
 
 func tops(f *Func) {
-	t, count, sAt, hAt, y, m := f.base("t", R5), f.length("t", R2), f.base("s", R4), f.base("h", R3), f.base("y", R1), f.length("y", R10)
+	t, count, sAt, hAt, y, m := f.base("t", R5), f.length("t", R2), f.base("s", R4), f.base("h", R3),
+		f.base("y", R1), f.length("y", R10)
 	const hj, yj, left = R6, R7, R8
 	f.shrR(count, Imm(3))
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
@@ -180,7 +182,8 @@ func buildPower(f *Func) {
 }
 
 func powersOf(f *Func) {
-	e, base, count, rate, m := f.base("e", R5), f.base("base", R4), f.length("base", R2), f.base("rate", R3), f.value("m", R1)
+	e, base, count, rate, m := f.base("e", R5), f.base("base", R4), f.length("base", R2), f.base("rate", R3),
+		f.value("m", R1)
 	const left, eBlock, entry = R8, R9, R6
 	f.shrR(count, Imm(3))
 	f.moveR(eBlock, m)
@@ -213,7 +216,8 @@ func powersOf(f *Func) {
 }
 
 func powerMean(f *Func) {
-	t, slope, z, c, count, size := f.base("t", R5), f.base("slope", R4), f.base("z", R3), f.base("c", R1), f.length("t", R2), f.length("c", R10)
+	t, slope, z, c, count, size := f.base("t", R5), f.base("slope", R4), f.base("z", R3), f.base("c", R1),
+		f.length("t", R2), f.length("c", R10)
 	const top, down, up, left = R6, R7, R8, R9
 	f.expReady()
 	f.shrR(count, Imm(pick(f, 3, 2, 1)))        // registers
@@ -322,7 +326,8 @@ func rowRatios(f *Func) {
 
 // rowSums stores what last, if there is one, makes of the sums of a register, off bytes from the addresses.
 func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off int)) {
-	z, count, e, w, m := f.base(to, R5), f.length(to, R2), f.base("e", R4), f.base(weights, R3), f.length(weights, R1)
+	z, count, e, w, m := f.base(to, R5), f.length(to, R2), f.base("e", R4), f.base(weights, R3),
+		f.length(weights, R1)
 	const eBlock, threeBlocks, entry, wj, left = R9, R10, R8, R6, R7
 	f.shrR(count, Imm(3))
 	f.moveR(eBlock, m)
@@ -363,7 +368,8 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 }
 
 func moments(f *Func) {
-	mu, levels, e, v, blocks := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	mu, levels, e, v, blocks := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3),
+		f.length("v", R2)
 	const eBlock, next, entry, vi, left = R9, R10, R6, R7, R8
 	f.shrR(levels, Imm(1)) // levels
 	f.shrR(blocks, Imm(3)) // blocks
@@ -467,7 +473,8 @@ func gram(f *Func) {
 }
 
 func hankel(f *Func) {
-	g, c, mu, ratio, w, count := f.base("g", R5), f.base("c", R7), f.base("mu", R3), f.base("ratio", R4), f.base("w", R6), f.length("w", R2)
+	g, c, mu, ratio, w, count := f.base("g", R5), f.base("c", R7), f.base("mu", R3), f.base("ratio", R4),
+		f.base("w", R6), f.length("w", R2)
 	const rowBytes, to, by, sum, wj, left = R9, R8, R10, R11, R0, R1
 	f.moveR(rowBytes, count)
 	f.shlR(rowBytes, Imm(3)) // bytes of a row
@@ -540,7 +547,8 @@ func (f *Func) flush(r, s, t Vec) {
 }
 
 func colSums(f *Func) {
-	c, levels, e, v, blocks := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3), f.length("v", R2)
+	c, levels, e, v, blocks := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3),
+		f.length("v", R2)
 	const eBlock, entry, vi, left = R9, R6, R7, R8
 	f.shrR(blocks, Imm(3))
 	f.moveR(eBlock, levels)
@@ -573,7 +581,8 @@ func colSums(f *Func) {
 }
 
 func average(f *Func) {
-	t, count, e, w, increments, z, d := f.base("t", R5), f.length("t", R2), f.base("e", R4), f.base("w", R3), f.length("w", R1), f.base("z", R6), f.base("d", R7)
+	t, count, e, w, increments, z, d := f.base("t", R5), f.length("t", R2), f.base("e", R4), f.base("w", R3),
+		f.length("w", R1), f.base("z", R6), f.base("d", R7)
 	const last, eBlock, threeBlocks, entry, at = R9, R10, R11, R8, R0
 	f.shrR(count, Imm(3))
 	f.decR(increments) // increments
@@ -629,21 +638,23 @@ func average(f *Func) {
 	})
 }
 
-// covarianceLevels is what covariance and covarianceOwn are written in: n registers of samples side by side, each with
-// twelve registers of its own, of which r gives one.
+// covarianceLevels is what covariance and covarianceOwn are written in: n registers of samples side by side,
+// each with twelve registers of its own, of which r gives one.
 type covarianceLevels struct {
 	n                 int
 	out, z, v, lam, y Reg
 	zeta, a           Reg
 	r                 func(u int, k Vec) Vec
-	at                func(u int, base Reg) Mem         // the samples of register u in a list over samples
-	number            func(u int, list Reg, to Vec) Vec // a register with the level's number in a list over levels
-	each              func(text func(u int))            // over the levels, with the level's share of each sample in p
+	at                func(u int, base Reg) Mem // the samples of register u in a list over samples
+	// a register with the level's number in a list over levels
+	number func(u int, list Reg, to Vec) Vec
+	// over the levels, with the level's share of each sample in p
+	each func(text func(u int))
 }
 
-// The registers that a walk over levels keeps: the share p, three that are free within a level, of which the last has
-// the largest share while the level that has it is sought, and v, λ and y of that level. Differences from these are
-// summed, so that no digits cancel.
+// The registers that a walk over levels keeps: the share p, three that are free within a level, of which the
+// last has the largest share while the level that has it is sought, and v, λ and y of that level. Differences
+// from these are summed, so that no digits cancel.
 const (
 	levelP, levelV, levelLam, levelY Vec = 0, 1, 2, 3
 	topV, topLam, topY               Vec = 4, 5, 6
@@ -652,7 +663,8 @@ const (
 
 // overLevels finds the level of the largest share of each sample, and then writes text, for all samples.
 func overLevels(f *Func, text func(c *covarianceLevels)) {
-	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3), f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
+	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3),
+		f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
 	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
 	const row, level = R0, R1
 	f.shrR(count, Imm(3))
@@ -679,7 +691,9 @@ func overLevels(f *Func, text func(c *covarianceLevels)) {
 			l := f.label("level")
 			f.at(l)
 			for u := range n {
-				f.mul(r(u, levelP), number(u, w, r(u, levelP)), pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row), mem(16*u, row)))
+				f.mul(r(u, levelP), number(u, w, r(u, levelP)),
+					pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row),
+						mem(16*u, row)))
 				text(u)
 			}
 			f.advance(64, row)
@@ -705,7 +719,8 @@ func overLevels(f *Func, text func(c *covarianceLevels)) {
 				}
 			}
 		})
-		text(&covarianceLevels{n: n, out: out, z: zAt, v: vAt, lam: lam, y: y, zeta: zeta, a: a, r: r, at: at, number: number, each: each})
+		text(&covarianceLevels{n: n, out: out, z: zAt, v: vAt, lam: lam, y: y, zeta: zeta, a: a, r: r, at: at,
+			number: number, each: each})
 	}
 	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 		if f.masked {
@@ -781,7 +796,8 @@ func covarianceOwn(f *Func) {
 		f.addR(own, c.out)
 		f.subR(own, f.base("c.Out", R1))
 		for u := range c.n {
-			inverse, my, mv, mvy, ml, mly, t := c.r(u, levelP), c.r(u, my), c.r(u, mv), c.r(u, mvy), c.r(u, ml), c.r(u, mly), c.r(u, levelV)
+			inverse, my, mv, mvy, ml, mly, t := c.r(u, levelP), c.r(u, my), c.r(u, mv), c.r(u, mvy),
+				c.r(u, ml), c.r(u, mly), c.r(u, levelV)
 			f.load(inverse, f.c("one", 1))
 			f.load(t, c.at(u, c.z))
 			f.div(inverse, inverse, t)
@@ -805,7 +821,8 @@ func covarianceOwn(f *Func) {
 }
 
 func covariances(f *Func) {
-	eAt, w, vAt, lam, y, h := f.base("c.E", R4), f.base("c.W", R3), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9), f.base("c.H", R6)
+	eAt, w, vAt, lam, y, h := f.base("c.E", R4), f.base("c.W", R3), f.base("c.V", R7), f.base("c.Lam", R8),
+		f.base("c.Y", R9), f.base("c.H", R6)
 	eBlock := f.value("m", R11)
 	f.shlR(eBlock, Imm(6)) // its bytes
 	// One offset for all that runs over samples; list is one of their addresses.

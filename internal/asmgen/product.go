@@ -3,7 +3,8 @@ package main
 // The kernels of low-rank products; see internal/kernel/product.go for their loops in Go.
 
 func combine(f *Func) {
-	w, count, uAt, k, v := f.base("w", R5), f.length("w", R2), f.base("u", R3), f.length("u", R1), f.base("v", R4)
+	w, count, uAt, k, v := f.base("w", R5), f.length("w", R2), f.base("u", R3), f.length("u", R1),
+		f.base("v", R4)
 	const row, vc, uc, left = R9, R6, R7, R8
 	f.moveR(row, count)
 	f.shlR(row, Imm(3)) // bytes of a row
@@ -48,7 +49,8 @@ func rows(g, off int) Mem {
 }
 
 func dots(f *Func) {
-	gAt, gLen, v, r, count := f.base("g", R5), f.length("g", R1), f.base("v", R4), f.base("r", R3), f.length("r", R2)
+	gAt, gLen, v, r, count := f.base("g", R5), f.length("g", R1), f.base("v", R4), f.base("r", R3),
+		f.length("r", R2)
 	const ri, left = R8, R0
 	f.moveR(R9, count)
 	f.shlR(R9, Imm(3))
@@ -95,7 +97,8 @@ func sum(f *Func) {
 }
 
 func accumulate(f *Func) {
-	acc, u, uLen, r, count := f.base("acc", R4), f.base("u", R5), f.length("u", R1), f.base("r", R3), f.length("r", R2)
+	acc, u, uLen, r, count := f.base("acc", R4), f.base("u", R5), f.length("u", R1), f.base("r", R3),
+		f.length("r", R2)
 	const ri, left = R8, R0
 	f.moveR(R9, count)
 	f.shlR(R9, Imm(3))
@@ -133,11 +136,13 @@ func accumulate(f *Func) {
 // fourth returns the place off bytes after base of row i of up to five that lie step bytes apart,
 // triple three times that.
 func fourth(i, off int, base, step, triple Reg) Mem {
-	return mem(off, base, [][]Index{nil, {step.times(1)}, {step.times(2)}, {triple.times(1)}, {step.times(4)}}[i]...)
+	return mem(off, base, [][]Index{nil, {step.times(1)}, {step.times(2)}, {triple.times(1)},
+		{step.times(4)}}[i]...)
 }
 
 func combine4(f *Func) {
-	w, count, u, k, v := f.base("w", R5), f.length("w", R2), f.base("u", R3), f.length("u", R1), f.base("v", R4)
+	w, count, u, k, v := f.base("w", R5), f.length("w", R2), f.base("u", R3), f.length("u", R1),
+		f.base("v", R4)
 	const uRow, threeU, row, threeRows, vc, uc, left = R10, R11, R9, R0, R6, R7, R8
 	f.shrR(k, Imm(2)) // k
 	f.moveR(uRow, k)
@@ -175,7 +180,10 @@ func combine4(f *Func) {
 		})
 		for r := range 4 {
 			for b := range n {
-				f.halves(func(h Vec, off int) { f.store(fourth(r, 64*b+off, w, row, threeRows), acc(r, b, h)) })
+				f.halves(func(h Vec, off int) {
+					f.store(fourth(r, 64*b+off, w, row, threeRows),
+						acc(r, b, h))
+				})
 			}
 		}
 		f.advance(64*n, w, v)
@@ -183,7 +191,8 @@ func combine4(f *Func) {
 }
 
 func dots4(f *Func) {
-	gAt, k, v, rAt, count := f.base("g", R5), f.length("g", R1), f.base("v", R4), f.base("r", R3), f.length("r", R2)
+	gAt, k, v, rAt, count := f.base("g", R5), f.length("g", R1), f.base("v", R4), f.base("r", R3),
+		f.length("r", R2)
 	const row, threeRows, gRow, threeG, vc, ri, left = R9, R10, R11, R7, R6, R8, R0
 	f.moveR(row, count)
 	f.shlR(row, Imm(1)) // bytes of a row of r and v
@@ -234,7 +243,8 @@ func dots4(f *Func) {
 }
 
 func accumulate4(f *Func) {
-	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.length("u", R1), f.base("r", R3), f.length("r", R2)
+	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.length("u", R1), f.base("r", R3),
+		f.length("r", R2)
 	const uRow, row, threeRows, threeU, vc, ri, left = R11, R9, R10, R7, R6, R8, R0
 	f.shrR(k, Imm(2)) // k
 	f.moveR(uRow, k)
@@ -277,10 +287,11 @@ func accumulate4(f *Func) {
 	})
 }
 
-// accumulateLower is accumulate4 for blocks up to the diagonal. done counts the rows from first on; no group of them
-// crosses the border of a block.
+// accumulateLower is accumulate4 for blocks up to the diagonal. done counts the rows from first on; no group
+// of them crosses the border of a block.
 func accumulateLower(f *Func) {
-	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.value("rows", R1), f.base("r", R3), f.length("r", R2)
+	acc, u, k, rAt, count := f.base("acc", R4), f.base("u", R5), f.value("rows", R1), f.base("r", R3),
+		f.length("r", R2)
 	const row, threeRows, vc, ri, left, done = R9, R10, R6, R8, R0, R2
 	f.moveR(row, count)
 	f.shlR(row, Imm(1)) // bytes of a row of r, u and acc
@@ -322,9 +333,11 @@ func accumulateLower(f *Func) {
 	})
 }
 
-// sweep takes the blocks of a column one after another: what is added to them, x, stays in registers for all rows.
+// sweep takes the blocks of a column one after another: what is added to them, x, stays in registers for all
+// rows.
 func sweep(f *Func) {
-	diagonal, lines, minus, count := f.base("acc", R4), f.base("lines", R5), f.base("minus", R3), f.length("lines", R2)
+	diagonal, lines, minus, count := f.base("acc", R4), f.base("lines", R5), f.base("minus", R3),
+		f.length("lines", R2)
 	const row, threeRows, first, begin, at, uc, left, t = R9, R10, R1, R11, R6, R7, R8, R0
 	f.moveR(row, count)
 	f.shlR(row, Imm(1)) // bytes of a row of lines and acc
@@ -395,10 +408,11 @@ func sweep(f *Func) {
 	})
 }
 
-// weightedGram takes two rows of h at a time, and of each up to six entries: twelve sums, of one register of a block of
-// samples each, and then of the other. Sums lie in room, block after block of eight lanes: entry (c+r, b) of the rows
-// c and c+1, c even, 2b+r blocks after the first of the two rows. For one part of the samples after the other, near blocks of
-// them, the sums are read and written; at the end each is added to h. It asks for what lies ahead of the two rows.
+// weightedGram takes two rows of h at a time, and of each up to six entries: twelve sums, of one register of
+// a block of samples each, and then of the other. Sums lie in room, block after block of eight lanes: entry
+// (c+r, b) of the rows c and c+1, c even, 2b+r blocks after the first of the two rows. For one part of the
+// samples after the other, near blocks of them, the sums are read and written; at the end each is added to h.
+// It asks for what lies ahead of the two rows.
 func weightedGram(f *Func) {
 	v, a, row, threeRows := f.base("v", R4), f.base("a", R12), f.length("a", R9), R10
 	const sums, c, ahead, left, vb, vbFour, vci, ai, count = R5, R2, R11, R1, R6, R7, R8, R3, R0
@@ -542,7 +556,8 @@ func weightedGram(f *Func) {
 	f.at(end)
 }
 
-// fold keeps the sums of six rows of acc and a block of their entries in registers from the first row of r to the last.
+// fold keeps the sums of six rows of acc and a block of their entries in registers from the first row of r to
+// the last.
 func fold(f *Func) {
 	acc, u, k, rAt, row := f.base("acc", R5), f.base("u", R3), f.value("k", R1), f.base("r", R4), R9
 	const threeRows, uRow, blocks, at, atFour, ri, ui, left = R10, R11, R2, R6, R7, R8, R12, R0
@@ -604,7 +619,8 @@ func fold(f *Func) {
 
 // copyRows asks for what comes after each row, which the next call copies.
 func copyRows(f *Func) {
-	to, from, rows, row, stride := f.base("to", R5), f.base("from", R4), f.value("rows", R2), f.value("n", R9), f.value("stride", R10)
+	to, from, rows, row, stride := f.base("to", R5), f.base("from", R4), f.value("rows", R2),
+		f.value("n", R9), f.value("stride", R10)
 	const at, left = R6, R0
 	f.shlR(row, Imm(3))
 	f.shlR(stride, Imm(3))
@@ -626,7 +642,8 @@ func copyRows(f *Func) {
 
 // accumulateFrom keeps some blocks of sums in registers from the first line to the last.
 func accumulateFrom(f *Func) {
-	to, blocks, from, w, r := f.base("to", R5), f.length("to", R1), f.base("from", R8), f.base("w", R3), f.base("r", R4)
+	to, blocks, from, w, r := f.base("to", R5), f.length("to", R1), f.base("from", R8), f.base("w", R3),
+		f.base("r", R4)
 	const row, at, left, line = R9, R6, R7, R10
 	f.stride(row)
 	f.shrR(blocks, Imm(3))
@@ -656,8 +673,9 @@ func accumulateFrom(f *Func) {
 	})
 }
 
-// triangle calls text for the registers of the blocks up to the diagonal of each of some rows, with how far from the start of the row they are:
-// matrix is at the start of a row, and packed where the row begins in a packed matrix. begin is written before each row.
+// triangle calls text for the registers of the blocks up to the diagonal of each of some rows, with how far
+// from the start of the row they are: matrix is at the start of a row, and packed where the row begins in a
+// packed matrix. begin is written before each row.
 func (f *Func) triangle(matrix, packed, rows Reg, begin func(), text func(at Reg, off int)) {
 	const row, done, at, left = R9, R2, R6, R8
 	f.stride(row)

@@ -5,11 +5,13 @@ package main
 // loops in Go.
 
 // roughCoefficients are those of elem.RoughLog2, from the lowest on.
-var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769, 0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
+var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769,
+	0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
 
 // roughOperands are those of roughLog, the most wanted first.
 func (f *Func) roughOperands() []Const {
-	operands := []Const{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1), f.w("roughEdge", roughEdge)}
+	operands := []Const{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1),
+		f.w("roughEdge", roughEdge)}
 	for i, c := range roughCoefficients {
 		operands = append(operands, f.c("rough"+string(rune('0'+i)), c))
 	}
@@ -46,7 +48,8 @@ func (f *Func) roughLogBy(first Vec, held int, a, b, c, d, e, g Vec) {
 			operands = append(operands, o)
 		}
 	}
-	one, shift, mantissa, edge, coefficients := operands[0], operands[1], operands[2], operands[3], operands[4:]
+	one, shift, mantissa, edge, coefficients := operands[0], operands[1], operands[2], operands[3],
+		operands[4:]
 	f.addInt(a, a, shift)
 	f.andInt(b, a, mantissa)
 	f.addInt(b, b, edge)
@@ -180,7 +183,8 @@ func pickRows(rows, one, four int) int {
 // rows of x 16 further, which come next (internal/nmf).
 func logSums(rows int) func(f *Func) {
 	return func(f *Func) {
-		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12), f.value("stride", R6)
+		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12),
+			f.value("stride", R6)
 		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
 		f.moveR(row, count) // bytes of a row of r
 		f.shlR(row, Imm(pickRows(rows, 3, 1)))

@@ -19,11 +19,13 @@ var simd128 = &Arch{
 	op: [ops]string{
 		opAddR: "i32.add", opSubR: "i32.sub", opIncR: "i32.add", opDecR: "i32.sub", opAndR: "i32.and",
 		opShlR: "i32.shl", opShrR: "i32.shr_u", opMulR: "i32.mul",
-		opAdd: "f64x2.add", opSub: "f64x2.sub", opMul: "f64x2.mul", opDiv: "f64x2.div", opMax: "f64x2.pmax", opMin: "f64x2.pmin",
+		opAdd: "f64x2.add", opSub: "f64x2.sub", opMul: "f64x2.mul", opDiv: "f64x2.div", opMax: "f64x2.pmax",
+		opMin: "f64x2.pmin",
 		opAnd: "v128.and", opAndInt: "v128.and", opOr: "v128.or", opXor: "v128.xor", opAddInt: "i64x2.add",
 	},
-	jump:  "br",
-	jumps: [...]string{EQ: ifWasm("eq"), NE: ifWasm("ne"), LT: ifWasm("lt_s"), LE: ifWasm("le_s"), GT: ifWasm("gt_s"), GE: ifWasm("ge_s")},
+	jump: "br",
+	jumps: [...]string{EQ: ifWasm("eq"), NE: ifWasm("ne"), LT: ifWasm("lt_s"), LE: ifWasm("le_s"),
+		GT: ifWasm("gt_s"), GE: ifWasm("ge_s")},
 
 	leave: func(*Func) {},
 
@@ -54,7 +56,8 @@ var simd128 = &Arch{
 		f.line("%s; i64.const 0; i64.store %s", f.wasmAddress(m), wasmOffset(m))
 	},
 	addressR: func(f *Func, to Reg, m Mem) {
-		f.line("%s; i32.const %d; i32.add; local.set %s", f.wasmAddress(Mem{Base: m.Base, Index: m.Index}), m.Off, f.regs[to])
+		f.line("%s; i32.const %d; i32.add; local.set %s", f.wasmAddress(Mem{Base: m.Base, Index: m.Index}),
+			m.Off, f.regs[to])
 	},
 	tableR: func(f *Func, to Reg, symbol string) { f.line("table %s; local.set %s", symbol, f.regs[to]) },
 	compareR: func(f *Func, a Reg, b Operand) {
@@ -90,7 +93,8 @@ var simd128 = &Arch{
 		case Arg:
 			f.line("local.get %s; f64x2.splat; local.set V%d", from.name, f.vec(dst))
 		case Mem:
-			f.line("%s; v128.load64_splat %s; local.set V%d", f.wasmAddress(from), wasmOffset(from), f.vec(dst))
+			f.line("%s; v128.load64_splat %s; local.set V%d", f.wasmAddress(from), wasmOffset(from),
+				f.vec(dst))
 		}
 	},
 	loadFirst: func(f *Func, dst Vec, m Mem) {
@@ -127,9 +131,11 @@ var simd128 = &Arch{
 	powersReady: func(*Func, Reg) {},
 	powersLookUp: func(f *Func, at Reg, k, hi, lo, _, _ Vec) {
 		both := func(lane int) string {
-			return fmt.Sprintf("%s; i32x4.extract_lane %d; i32.const 15; i32.and; i32.const 4; i32.shl; local.get %s; i32.add; v128.load 0", f.wasm(k), 2*lane, f.regs[at])
+			return fmt.Sprintf("%s; i32x4.extract_lane %d; i32.const 15; i32.and; i32.const 4; i32.shl; "+
+				"local.get %s; i32.add; v128.load 0", f.wasm(k), 2*lane, f.regs[at])
 		}
-		f.line("%s; local.tee first; %s; local.tee second; shuffle lows; local.set V%d; local.get first; local.get second; shuffle highs; local.set V%d",
+		f.line("%s; local.tee first; %s; local.tee second; shuffle lows; local.set V%d; local.get first; "+
+			"local.get second; shuffle highs; local.set V%d",
 			both(0), both(1), f.vec(hi), f.vec(lo))
 	},
 
@@ -180,7 +186,8 @@ func (f *Func) wasmInteger(o Operand) string {
 func (f *Func) wasmAddress(m Mem) string {
 	s := "local.get " + f.regs[m.Base]
 	if m.Index.Scale != 0 {
-		s += fmt.Sprintf("; local.get %s; i32.const %d; i32.shl; i32.add", f.regs[m.Index.Reg], map[int]int{1: 0, 2: 1, 4: 2, 8: 3}[m.Index.Scale])
+		s += fmt.Sprintf("; local.get %s; i32.const %d; i32.shl; i32.add", f.regs[m.Index.Reg],
+			map[int]int{1: 0, 2: 1, 4: 2, 8: 3}[m.Index.Scale])
 	}
 	if m.Off < 0 {
 		s += fmt.Sprintf("; i32.const %d; i32.add", m.Off)

@@ -12,19 +12,20 @@
 //
 //	p(w) = E g_i⁻¹(w + s e),  e ~ N(0,1), by nine nodes,
 //
-// and T_i is the mean of three functions of p: p itself, an affine correction a + b p, and a rising correction that is
-// linear between knots. The affine correction is by least squares. Its weights under KL are 1/p, because KL is to second
-// order a square over what is predicted. The rising correction is the isotonic regression of x on p: every block of equal
-// values makes a knot in its middle, drawn towards p by stepCells pseudo-cells. Beyond the outer knots it goes on to the
-// row's least and largest value, in lines of slope 1 at most. Both corrections are learnt from what the model says of each
-// visible cell without it (leave-one-out), so no cell corrects its own prediction. Every operation is non-decreasing in w;
-// therefore T_i is non-decreasing at every pair of representable numbers.
+// and T_i is the mean of three functions of p: p itself, an affine correction a + b p, and a rising
+// correction that is linear between knots. The affine correction is by least squares. Its weights under KL
+// are 1/p, because KL is to second order a square over what is predicted. The rising correction is the
+// isotonic regression of x on p: every block of equal values makes a knot in its middle, drawn towards p by
+// stepCells pseudo-cells. Beyond the outer knots it goes on to the row's least and largest value, in lines of
+// slope 1 at most. Both corrections are learnt from what the model says of each visible cell without it
+// (leave-one-out), so no cell corrects its own prediction. Every operation is non-decreasing in w; therefore
+// T_i is non-decreasing at every pair of representable numbers.
 //
-// A value that comes more than once has, for quantiles and probabilities, the mass of all places between the scores of its
-// first and its last rank. For the mean the line between values is better.
+// A value that comes more than once has, for quantiles and probabilities, the mass of all places between the
+// scores of its first and its last rank. For the mean the line between values is better.
 //
-// A [Scaler] makes g_i and its inverse of a row, a [Learner] makes the corrections, and a [Table] evaluates a curve many
-// times.
+// A [Scaler] makes g_i and its inverse of a row, a [Learner] makes the corrections, and a [Table] evaluates a
+// curve many times.
 package curve
 
 import (
@@ -36,24 +37,30 @@ import (
 	"github.com/quantmf/quantmf/internal/order"
 )
 
-// Curve is T_i, for a cell about which the model is as sure as it is on average of the row. X and Y
-// rise; a constant row has one of each. MassY rises and MassX does not fall; they are Y and X where no value comes more
-// than once. A Curve is made by [Scaler.Scale] and [Learner.Learn], and not changed by its methods.
+// Curve is T_i, for a cell about which the model is as sure as it is on average of the row. X and Y rise; a
+// constant row has one of each. MassY rises and MassX does not fall; they are Y and X where no value comes
+// more than once. A Curve is made by [Scaler.Scale] and [Learner.Learn], and not changed by its methods.
 type Curve struct {
-	Y, X           []float64              // g_i at the row's distinct values, both rising
-	MassY, MassX   []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
-	Levels         [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
-	Spread         float64                // s of At
-	Floor          float64                // what T_i is not let fall below; 0 is no floor: values may be negative
-	MeanX, MeanP   float64                // over the visible cells, by the weights of the affine correction: x, and leave-one-out p
-	Slope          float64                // b
-	StepAt, StepTo []float64              // the monotone correction's knots, the first rising, the second non-decreasing
+	Y, X         []float64              // g_i at the row's distinct values, both rising
+	MassY, MassX []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
+	Levels       [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
+	Spread       float64                // s of At
+	// what T_i is not let fall below; 0 is no floor: values may be negative
+	Floor float64
+	// over the visible cells, by the weights of the affine correction: x, and leave-one-out p
+	MeanX, MeanP float64
+	Slope        float64 // b
+	// the monotone correction's knots, the first rising, the second non-decreasing
+	StepAt, StepTo []float64
 }
 
 // Nodes and NodeWeights are the nine nodes and weights of E f(e), e ~ N(0,1), exact up to degree 17.
 var (
-	Nodes       = [9]float64{-4.512745863399783, -3.20542900285647, -2.07684797867783, -1.0232556637891326, 0, 1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783}
-	NodeWeights = [9]float64{2.2345844007746588e-05, 0.0027891413212317692, 0.04991640676521788, 0.24409750289493923, 0.4063492063492063, 0.24409750289493923, 0.04991640676521788, 0.0027891413212317692, 2.2345844007746588e-05}
+	Nodes = [9]float64{-4.512745863399783, -3.20542900285647, -2.07684797867783, -1.0232556637891326, 0,
+		1.0232556637891326, 2.07684797867783, 3.20542900285647, 4.512745863399783}
+	NodeWeights = [9]float64{2.2345844007746588e-05, 0.0027891413212317692, 0.04991640676521788,
+		0.24409750289493923, 0.4063492063492063, 0.24409750289493923, 0.04991640676521788,
+		0.0027891413212317692, 2.2345844007746588e-05}
 )
 
 // Table evaluates a curve many times: it finds the place of a w in the table of
@@ -213,7 +220,8 @@ func (c *Curve) Invert(v float64) (w float64, problem string) {
 		return fail("the map is flat")
 	}
 	if v < c.At(lo) || v > c.At(hi) {
-		return fail("the map takes values from " + strconv.FormatFloat(c.At(lo), 'g', -1, 64) + " to " + strconv.FormatFloat(c.At(hi), 'g', -1, 64))
+		return fail("the map takes values from " + strconv.FormatFloat(c.At(lo), 'g', -1, 64) + " to " +
+			strconv.FormatFloat(c.At(hi), 'g', -1, 64))
 	}
 	if c.At(lo) >= v {
 		return lo, ""
@@ -334,7 +342,8 @@ func (s *Scaler) distinct(c *Curve, x []float64) (top float64) {
 	return top
 }
 
-// tell makes Y of y, the scale at X, in its room: values so close that the scale does not tell them apart become one.
+// tell makes Y of y, the scale at X, in its room: values so close that the scale does not tell them apart
+// become one.
 func (c *Curve) tell(y []float64) {
 	c.Y = y[:0]
 	for h, v := range y {
@@ -346,8 +355,8 @@ func (c *Curve) tell(y []float64) {
 	c.X = c.X[:len(c.Y)]
 }
 
-// standardise brings v, where value h comes count[h] times, to mean 0 and deviation 1. It returns the mean and the
-// deviation that v had; a deviation of 0 counts as 1.
+// standardise brings v, where value h comes count[h] times, to mean 0 and deviation 1. It returns the mean
+// and the deviation that v had; a deviation of 0 counts as 1.
 func (s *Scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	sq := 0.0
 	for h, t := range v {
@@ -367,13 +376,15 @@ func (s *Scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	return mean, dev
 }
 
-// LevelsAt are the normal quantiles of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on. A row keeps, at the same
-// probabilities, the quantiles of its leave-one-out residuals over their deviation.
-var LevelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536269514722, -1.2815515655446004, -0.9345892910734801, -0.6744897501960817, -0.31863936396437514, 0,
-	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722, 1.9599639845400545, 2.5758293035489004}
+// LevelsAt are the normal quantiles of 1/200, 1/40, 1/20, 1/10, 7/40, 1/4, 3/8, 1/2 and so on. A row keeps,
+// at the same probabilities, the quantiles of its leave-one-out residuals over their deviation.
+var LevelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536269514722,
+	-1.2815515655446004, -0.9345892910734801, -0.6744897501960817, -0.31863936396437514, 0,
+	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722,
+	1.9599639845400545, 2.5758293035489004}
 
-// Bend takes a quantile of the normal distribution to the same quantile of the row's residuals. It is linear between the
-// levels and of slope 1 beyond them.
+// Bend takes a quantile of the normal distribution to the same quantile of the row's residuals. It is linear
+// between the levels and of slope 1 beyond them.
 func (c *Curve) Bend(z float64) float64 {
 	last := len(LevelsAt) - 1
 	if z <= LevelsAt[0] {
@@ -464,13 +475,15 @@ func (l *Learner) sort(v []float64) {
 	l.sorter.Sort(l.order, v)
 }
 
-// block is a block of the isotonic regression: count cells of order, from the from-th on, and the mean to of their x.
+// block is a block of the isotonic regression: count cells of order, from the from-th on, and the mean to of
+// their x.
 type block struct {
 	from      int
 	count, to float64
 }
 
-// Sums are what Pool takes of a row: weighted sums of products and squares of x and leave-one-out p, in the unit of the row.
+// Sums are what Pool takes of a row: weighted sums of products and squares of x and leave-one-out p, in the
+// unit of the row.
 type Sums struct {
 	xp, pp, xx  float64 // Σ w dx dp, Σ w dp², and the mean of w dx², dx and dp being from the means
 	cells, unit float64 // the number of visible cells; the unit
@@ -544,8 +557,9 @@ func (l *Learner) Quantiles(c *Curve) {
 	}
 }
 
-// Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each. relative tells that
-// errors count over what is predicted, as under KL, whose values are not negative. The slope and the levels are left to Pool.
+// Learn makes the corrections from X, the visible values of a row, and P, the leave-one-out p of each.
+// relative tells that errors count over what is predicted, as under KL, whose values are not negative. The
+// slope and the levels are left to Pool.
 func (l *Learner) Learn(c *Curve, unit float64, relative bool) Sums {
 	sums := l.affine(c, unit, relative)
 	l.isotonic()
@@ -584,7 +598,8 @@ func (l *Learner) affine(c *Curve, unit float64, relative bool) Sums {
 	return sums
 }
 
-// isotonic fills blocks with the isotonic regression of x on p: it pools adjacent violators, equal p together.
+// isotonic fills blocks with the isotonic regression of x on p: it pools adjacent violators, equal p
+// together.
 func (l *Learner) isotonic() {
 	l.sort(l.P)
 	l.blocks = l.blocks[:0]
@@ -606,8 +621,8 @@ func (l *Learner) isotonic() {
 	}
 }
 
-// knots makes the knots of the rising correction: one in the middle of each block, and the lines to the row's least and
-// largest value.
+// knots makes the knots of the rising correction: one in the middle of each block, and the lines to the row's
+// least and largest value.
 func (l *Learner) knots(c *Curve) {
 	c.StepAt, c.StepTo = make([]float64, 0, len(l.blocks)+2), make([]float64, 0, len(l.blocks)+2)
 	lo, hi := c.X[0], c.X[len(c.X)-1]

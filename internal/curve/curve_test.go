@@ -25,7 +25,8 @@ func TestPhi(t *testing.T) {
 	}
 }
 
-// TestBend: Bend takes LevelsAt to the levels, linear between them and of slope 1 beyond, and Unbend takes it back.
+// TestBend: Bend takes LevelsAt to the levels, linear between them and of slope 1 beyond, and Unbend takes it
+// back.
 func TestBend(t *testing.T) {
 	var c Curve
 	at := -3.0
@@ -67,7 +68,8 @@ func TestUnitOf(t *testing.T) {
 	}
 }
 
-// TestScaleOfZeros: -0 and hidden cells leave the scale of a row as 0 and their absence do, and a hidden cell is at 0.
+// TestScaleOfZeros: -0 and hidden cells leave the scale of a row as 0 and their absence do, and a hidden cell
+// is at 0.
 func TestScaleOfZeros(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	var c, other Curve
@@ -76,7 +78,8 @@ func TestScaleOfZeros(t *testing.T) {
 	s.Scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
 	of := make([]float64, 5)
 	s.Scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
-	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) || !slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
+	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) ||
+		!slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
 		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
 	}
 }
@@ -91,7 +94,8 @@ func TestOneStep(t *testing.T) {
 	}
 }
 
-// TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers, whose mean rounds to 0, all is finite.
+// TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers,
+// whose mean rounds to 0, all is finite.
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums Sums) {
 		l := Learner{X: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, P: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
@@ -103,18 +107,21 @@ func TestLearnUnits(t *testing.T) {
 	small, of := learn(0x1p-800)
 	sums.unit = of.unit
 	if small.MeanX != c.MeanX*0x1p-800 || small.MeanP != c.MeanP*0x1p-800 || of != sums {
-		t.Errorf("in units of 2^-800 %v %v %v, in others %v %v %v", small.MeanX, small.MeanP, of, c.MeanX, c.MeanP, sums)
+		t.Errorf("in units of 2^-800 %v %v %v, in others %v %v %v", small.MeanX, small.MeanP, of, c.MeanX,
+			c.MeanP, sums)
 	}
 	least, of := learn(0x1p-1074)
-	for _, v := range append([]float64{least.MeanX, least.MeanP, of.xp, of.pp, of.xx}, append(least.StepAt, least.StepTo...)...) {
+	for _, v := range append([]float64{least.MeanX, least.MeanP, of.xp, of.pp, of.xx},
+		append(least.StepAt, least.StepTo...)...) {
 		if !(math.Abs(v) <= math.MaxFloat64) {
 			t.Fatalf("a row of the least numbers: %v, %v", least, of)
 		}
 	}
 }
 
-// TestLearn holds the corrections to their definitions: least squares by the weights of the loss, and the isotonic regression by its
-// max-min formula, a knot in the middle of each block, drawn towards p, and lines of slope 1 at most from the outer ones to the ends of the row.
+// TestLearn holds the corrections to their definitions: least squares by the weights of the loss, and the
+// isotonic regression by its max-min formula, a knot in the middle of each block, drawn towards p, and lines
+// of slope 1 at most from the outer ones to the ends of the row.
 func TestLearn(t *testing.T) {
 	r := random.Split(11, 1)
 	for trial := range 40 {
@@ -160,7 +167,8 @@ func TestLearn(t *testing.T) {
 				vr += w[j] * (p[j] - mp) * (p[j] - mp)
 				vx += w[j] * (x[j] - mx) * (x[j] - mx) / float64(n)
 			}
-			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.xp, cov, 3}, {sums.pp, vr, 4}, {sums.xx, vx, 5}} {
+			for _, v := range [][3]float64{{c.MeanX, mx, 1}, {c.MeanP, mp, 2}, {sums.xp, cov, 3},
+				{sums.pp, vr, 4}, {sums.xx, vx, 5}} {
 				if !(math.Abs(v[0]-v[1]) <= 1e-12*(1+math.Abs(v[1]))) {
 					t.Errorf("%d cells, relative %v: moment %g is %v, want %v", n, relative, v[2], v[0], v[1])
 				}
@@ -230,7 +238,8 @@ func TestLearn(t *testing.T) {
 				q := lo + (hi-lo)*float64(k)/199
 				affine := min(max(mx+0.7*(q-mp), lo), hi)
 				if got, want := c.Correct(q), (q+affine+want(q))/3; !(math.Abs(got-want) <= 1e-9) {
-					t.Fatalf("%d cells, relative %v: the correction of %v is %v, want %v", n, relative, q, got, want)
+					t.Fatalf("%d cells, relative %v: the correction of %v is %v, want %v", n, relative, q,
+						got, want)
 				}
 			}
 			at, to = c.StepAt, c.StepTo
@@ -252,8 +261,9 @@ func sortedBy(p []float64) []int {
 	return order
 }
 
-// TestPool holds the slopes and the levels of rows to their definitions, in plain loops: a row's own, drawn to those of all rows by so
-// many pseudo-cells. A row whose predictions are all the same has the slope of all.
+// TestPool holds the slopes and the levels of rows to their definitions, in plain loops: a row's own, drawn
+// to those of all rows by so many pseudo-cells. A row whose predictions are all the same has the slope of
+// all.
 func TestPool(t *testing.T) {
 	r := random.Split(12, 1)
 	for range 20 {
@@ -261,7 +271,8 @@ func TestPool(t *testing.T) {
 		var rows []Sums
 		var cov, vr, cells float64
 		for k := range 5 {
-			s := Sums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(), cells: 1 + math.Floor(50*r.Float64()), unit: 4}
+			s := Sums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(),
+				cells: 1 + math.Floor(50*r.Float64()), unit: 4}
 			if k == 3 {
 				s.xp, s.pp = 0, 0
 			}
@@ -294,7 +305,8 @@ func TestPool(t *testing.T) {
 				}
 				p := Phi(z)
 				hold := 10 * 0.25 / (p * (1 - p))
-				if want := (own[k][h]*s.cells + all*hold) / (s.cells + hold); !(math.Abs(c.Levels[h]-want) <= 1e-12) {
+				if want := (own[k][h]*s.cells + all*hold) / (s.cells +
+					hold); !(math.Abs(c.Levels[h]-want) <= 1e-12) {
 					t.Errorf("row %d: level %d %v, want %v", k, h, c.Levels[h], want)
 				}
 			}

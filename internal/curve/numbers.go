@@ -45,24 +45,28 @@ func Decode(counts []uint64, rows, knots []float64, signed bool) (curves []Curve
 			knots = knots[n:]
 			return v
 		}
-		c.Y, c.X, c.MassY, c.MassX, c.StepAt, c.StepTo = take(n), take(n), take(mass), take(mass), take(steps), take(steps)
+		c.Y, c.X, c.MassY, c.MassX, c.StepAt, c.StepTo = take(n), take(n), take(mass), take(mass),
+			take(steps), take(steps)
 		if mass == 0 {
 			c.MassY, c.MassX = c.Y, c.X
 		}
 		copy(c.Levels[:], r[5:])
 		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[0], r[1], r[2], r[3], r[4]
-		if !(c.Spread >= 0 && c.Spread <= limit.Moment) || !(c.Floor >= 0 && c.Floor <= limit.Value) || !(c.Slope >= 0 && c.Slope <= limit.Moment) ||
+		if !(c.Spread >= 0 && c.Spread <= limit.Moment) || !(c.Floor >= 0 && c.Floor <= limit.Value) ||
+			!(c.Slope >= 0 && c.Slope <= limit.Moment) ||
 			!(math.Abs(c.MeanX) <= limit.Value) || !(math.Abs(c.MeanP) <= limit.Value) {
 			return nil, 1, "a number of row " + strconv.Itoa(i) + " is out of range"
 		}
 		for k := range c.X {
-			if !(math.Abs(c.Y[k]) <= limit.Moment && math.Abs(c.X[k]) <= limit.Value) || k > 0 && !(c.Y[k] > c.Y[k-1] && c.X[k] > c.X[k-1]) ||
+			if !(math.Abs(c.Y[k]) <= limit.Moment && math.Abs(c.X[k]) <= limit.Value) || k > 0 &&
+				!(c.Y[k] > c.Y[k-1] && c.X[k] > c.X[k-1]) ||
 				!signed && c.X[k] < 0 {
 				return nil, 2, "the scale of row " + strconv.Itoa(i) + " does not rise"
 			}
 		}
 		for k := range c.MassY {
-			if !(math.Abs(c.MassY[k]) <= limit.Moment && math.Abs(c.MassX[k]) <= limit.Value) || k > 0 && !(c.MassY[k] > c.MassY[k-1] && c.MassX[k] >= c.MassX[k-1]) ||
+			if !(math.Abs(c.MassY[k]) <= limit.Moment && math.Abs(c.MassX[k]) <= limit.Value) || k > 0 &&
+				!(c.MassY[k] > c.MassY[k-1] && c.MassX[k] >= c.MassX[k-1]) ||
 				!signed && c.MassX[k] < 0 {
 				return nil, 2, "the masses of row " + strconv.Itoa(i) + " fall"
 			}
@@ -73,7 +77,8 @@ func Decode(counts []uint64, rows, knots []float64, signed bool) (curves []Curve
 			}
 		}
 		for k := range c.StepAt {
-			if !(math.Abs(c.StepAt[k]) <= limit.Value && math.Abs(c.StepTo[k]) <= limit.Value) || k > 0 && !(c.StepAt[k] > c.StepAt[k-1] && c.StepTo[k] >= c.StepTo[k-1]) ||
+			if !(math.Abs(c.StepAt[k]) <= limit.Value && math.Abs(c.StepTo[k]) <= limit.Value) || k > 0 &&
+				!(c.StepAt[k] > c.StepAt[k-1] && c.StepTo[k] >= c.StepTo[k-1]) ||
 				!signed && c.StepTo[k] < 0 {
 				return nil, 2, "the steps of row " + strconv.Itoa(i) + " fall"
 			}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// stored is three curves as a file has them: one of a row in which a value comes twice, one of a row of distinct values, one of a
-// constant row.
+// stored is three curves as a file has them: one of a row in which a value comes twice, one of a row of
+// distinct values, one of a constant row.
 func stored() []Curve {
 	curves := make([]Curve, 3)
 	for i, x := range [][]float64{{0, 0, 1, 3, 7, 2}, {5, 1, 2, 4, 3, 0.5}, {2, 2, 2, 2, 2, 2}} {
@@ -21,8 +21,9 @@ func stored() []Curve {
 	return curves
 }
 
-// TestDecode: numbers are those of the curves that were encoded, with the same knots where no value comes twice. Any one of the
-// numbers that is not finite, or out of range or order, is a problem of the part that it is in, and so is a number too few or too many.
+// TestDecode: numbers are those of the curves that were encoded, with the same knots where no value comes
+// twice. Any one of the numbers that is not finite, or out of range or order, is a problem of the part that
+// it is in, and so is a number too few or too many.
 func TestDecode(t *testing.T) {
 	curves := stored()
 	counts, rows, parts := Encode(curves)
@@ -32,7 +33,8 @@ func TestDecode(t *testing.T) {
 		t.Fatalf("%s: %+v is decoded as %+v", problem, curves, got)
 	}
 	again, _, parts := Encode(got)
-	if !slices.Equal(again, counts) || !slices.Equal(slices.Concat(parts...), knots) || counts[1] == 0 || counts[4] != 0 {
+	if !slices.Equal(again, counts) || !slices.Equal(slices.Concat(parts...), knots) || counts[1] == 0 ||
+		counts[4] != 0 {
 		t.Errorf("counts are %v, and %v when they are encoded again", counts, again)
 	}
 	refuses := func(what string, part int, counts []uint64, rows, knots []float64, signed bool) {
@@ -63,7 +65,8 @@ func TestDecode(t *testing.T) {
 			refuses("levels that fall", 1, counts, with(rows, at-1, v+1), knots, true)
 		}
 	}
-	// The lists of the knots: y, x, y and x with mass, where steps begin, and where they lead. The second x and the last may stay.
+	// The lists of the knots: y, x, y and x with mass, where steps begin, and where they lead. The second x
+	// and the last may stay.
 	at := 0
 	for k, list := range []int{0, 1, 2, 3, 4, 5, 0, 1, 4, 5, 0, 1, 4, 5} {
 		curve := []int{0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}[k]

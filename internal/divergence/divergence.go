@@ -10,7 +10,8 @@
 //
 //	Δ_β = t^β (x/t L g((β-1)L) + 1 - x/t)/β = t^β (x/t - 1 - L g(βL))/(1-β).
 //
-// Where x is close to t all of these lose digits, and the binomial series of x^β has them all: with z = x/t - 1
+// Where x is close to t all of these lose digits, and the binomial series of x^β has them all: with z = x/t -
+// 1
 //
 //	Δ_β = t^β z²/2 (1 + (β-2)/3 z (1 + (β-3)/4 z (1 + (β-4)/5 z (1 + ...)))).
 //
@@ -177,7 +178,8 @@ func bridge(b, r float64) float64 {
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
 }
 
-// closest is the share of t within which x is for [series]. At this distance the general form has lost three digits.
+// closest is the share of t within which x is for [series]. At this distance the general form has lost three
+// digits.
 const closest = 1.0 / 16
 
 // inverses are 1/k.
@@ -225,7 +227,8 @@ func (l Loss) Sum(x, t, num []float64, observed []bool, low float64) float64 {
 			*s += t[j]
 		}
 	}
-	return max(kernel.Reduce(&lanes), 0) // a divergence is not negative; rounding may make that of a perfect fit so
+	// a divergence is not negative; rounding may make that of a perfect fit so
+	return max(kernel.Reduce(&lanes), 0)
 }
 
 // Tiny is the least number of which a logarithm is taken.

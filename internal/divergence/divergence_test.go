@@ -40,11 +40,13 @@ func exactExp(x *big.Float) *big.Float {
 	return sum
 }
 
-// exactPower returns x^(beta-less). It takes milliseconds, and pairs of few x and t ask for few: each is made once.
+// exactPower returns x^(beta-less). It takes milliseconds, and pairs of few x and t ask for few: each is made
+// once.
 func exactPower(x, beta, less float64) *big.Float {
 	of := [3]float64{x, beta, less}
 	if powers[of] == nil {
-		powers[of] = exactExp(new(big.Float).Mul(exactLog(exact(x)), new(big.Float).Sub(exact(beta), exact(less))))
+		powers[of] = exactExp(new(big.Float).Mul(exactLog(exact(x)),
+			new(big.Float).Sub(exact(beta), exact(less))))
 	}
 	return powers[of]
 }
@@ -83,7 +85,8 @@ func TestBetaNearby(t *testing.T) {
 		tenth += 0.1
 	}
 	betas := []float64{-2, -1, 0.5, 1.5, 3, 4, 0, 1, tenth}
-	for _, d := range []float64{5e-324, 1e-300, 0x1p-53, 0x1p-40, 1e-9, 1e-5, 1e-3, 0.03, 0x1p-4 - 0x1p-50, 0x1p-4, 0x1p-4 + 0x1p-50, 0.1} {
+	for _, d := range []float64{5e-324, 1e-300, 0x1p-53, 0x1p-40, 1e-9, 1e-5, 1e-3, 0.03, 0x1p-4 - 0x1p-50,
+		0x1p-4, 0x1p-4 + 0x1p-50, 0.1} {
 		betas = append(betas, d, -d, 1+d, 1-d)
 	}
 	for i, beta := range betas {
@@ -111,7 +114,8 @@ func TestBetaNearby(t *testing.T) {
 			}
 		}
 		if beta >= 1e-9 {
-			if got, want := l.Value(0, 2.5, l.Least()), math.Pow(2.5, beta)/beta; math.Abs(got-want) > 1e-12*want {
+			if got, want := l.Value(0, 2.5, l.Least()),
+				math.Pow(2.5, beta)/beta; math.Abs(got-want) > 1e-12*want {
 				t.Errorf("β %v, Δ(0, 2.5) = %v, want %v", beta, got, want)
 			}
 		}
@@ -126,7 +130,8 @@ func TestClose(t *testing.T) {
 			const at = 3e6
 			x := at * (1 + z)
 			want, _ := exactDivergence(beta, x, at)
-			if got := l.Value(x, at, l.Least()); !(math.Abs(got-want) <= 2e-14*want || math.Abs(z) > closest && math.Abs(got-want) <= 1e-11*want) {
+			if got := l.Value(x, at, l.Least()); !(math.Abs(got-want) <= 2e-14*want ||
+				math.Abs(z) > closest && math.Abs(got-want) <= 1e-11*want) {
 				t.Errorf("β %v, Δ(%v, %v) = %v, want %v", beta, x, at, got, want)
 			}
 		}
@@ -159,7 +164,8 @@ func TestDifferentiate(t *testing.T) {
 		same, slopeSame := v(), v()
 		l.Differentiate(same, slopeSame, v(), v(), ats, ats, l.Least())
 		for i, x := range xs {
-			closeTo(t, "value", value[i], l.Value(x, ats[i], l.Least()), 1e-14*(x+ats[i])*(1+math.Abs(value[i])))
+			closeTo(t, "value", value[i], l.Value(x, ats[i], l.Least()),
+				1e-14*(x+ats[i])*(1+math.Abs(value[i])))
 			if s0[i] != slope[i] || c0[i] != curvature[i] || e0[i] != expected[i] {
 				t.Errorf("β %v: derivatives without values are others", l)
 			}

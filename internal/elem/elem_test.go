@@ -46,7 +46,8 @@ func TestExp(t *testing.T) {
 	if worst > 0.65 {
 		t.Errorf("Exp: %.3f ulp, want at most 0.65", worst)
 	}
-	for _, c := range [][2]float64{{0, 1}, {-709, 0}, {math.Inf(-1), 0}, {710, math.Inf(1)}, {math.Inf(1), math.Inf(1)}} {
+	for _, c := range [][2]float64{{0, 1}, {-709, 0}, {math.Inf(-1), 0}, {710, math.Inf(1)},
+		{math.Inf(1), math.Inf(1)}} {
 		if got := Exp(c[0]); got != c[1] {
 			t.Errorf("Exp(%v) = %v, want %v", c[0], got, c[1])
 		}
@@ -126,7 +127,8 @@ func TestRoughLog2(t *testing.T) {
 	}
 	t.Logf("RoughLog2: %.3g, %.3g of the logarithm", worst, relative)
 	if worst > 9e-15 || relative > 1e-13 {
-		t.Errorf("RoughLog2 errs by %v and %v of the logarithm, want at most 9e-15 and 1e-13", worst, relative)
+		t.Errorf("RoughLog2 errs by %v and %v of the logarithm, want at most 9e-15 and 1e-13", worst,
+			relative)
 	}
 }
 

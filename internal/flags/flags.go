@@ -1,5 +1,5 @@
-// Package flags has the flags that the commands quantmf and quantmf-beam share: which flag becomes which option of a fit,
-// how its value is read, and the error of a wrong value.
+// Package flags has the flags that the commands quantmf and quantmf-beam share: which flag becomes which
+// option of a fit, how its value is read, and the error of a wrong value.
 package flags
 
 import (
@@ -18,14 +18,16 @@ import (
 // Option is a flag that becomes an option of the package.
 type Option struct {
 	Name, Option string // WithEpsilon is the option of the flag eps
-	// Parse reads the value of the flag. It returns nil and no error for a value that leaves the choice to the data.
+	// Parse reads the value of the flag. It returns nil and no error for a value that leaves the choice to
+	// the data.
 	Parse   func(s string) (quantmf.FitOption, error)
 	Shared  bool // the option also holds for the NMF of a comparison
 	Boolean bool // the value is true, or the flag is not given
 }
 
 // Fit runs the fit of a value of -method, qmf where it is none of the others.
-func Fit(ctx context.Context, method string, x quantmf.Rows, rank int, options []quantmf.FitOption) (quantmf.Model, error) {
+func Fit(ctx context.Context, method string, x quantmf.Rows, rank int,
+	options []quantmf.FitOption) (quantmf.Model, error) {
 	switch method {
 	case "nmf":
 		return quantmf.FitNMF(ctx, x, rank, options...)
@@ -41,7 +43,8 @@ func Fit(ctx context.Context, method string, x quantmf.Rows, rank int, options [
 func Options() []Option {
 	return []Option{
 		{Name: "loss", Option: "WithLoss", Parse: loss, Shared: true},
-		{Name: "missing", Option: "WithMissingValues", Parse: on(quantmf.WithMissingValues), Shared: true, Boolean: true},
+		{Name: "missing", Option: "WithMissingValues", Parse: on(quantmf.WithMissingValues), Shared: true,
+			Boolean: true},
 		{Name: "m", Option: "WithLevels", Parse: whole(quantmf.WithLevels)},
 		{Name: "eps", Option: "WithEpsilon", Parse: decimal(quantmf.WithEpsilon)},
 		{Name: "epochs", Option: "WithEpochs", Parse: whole(quantmf.WithEpochs)},
@@ -50,7 +53,8 @@ func Options() []Option {
 			[]string{"cosine", "constant"}, quantmf.ScheduleCosine, quantmf.ScheduleConstant)},
 		{Name: "batch", Option: "WithBatch", Parse: whole(quantmf.WithBatch)},
 		{Name: "start", Option: "WithStart", Parse: choice(quantmf.WithStart,
-			[]string{"auto", "scores", "nmf", "uniform", "svd"}, quantmf.StartAuto, quantmf.StartScores, quantmf.StartNMF, quantmf.StartUniform, quantmf.StartSVD)},
+			[]string{"auto", "scores", "nmf", "uniform", "svd"}, quantmf.StartAuto, quantmf.StartScores,
+			quantmf.StartNMF, quantmf.StartUniform, quantmf.StartSVD)},
 		{Name: "ends", Option: "WithEnds", Parse: choice(quantmf.WithEnds,
 			[]string{"free", "pinned"}, quantmf.EndsFree, quantmf.EndsPinned)},
 		{Name: "penalty", Option: "WithPenalty", Parse: decimal(quantmf.WithPenalty)},
@@ -97,7 +101,8 @@ func decimal[O quantmf.FitOption](with func(float64) O) func(string) (quantmf.Fi
 	}
 }
 
-func choice[T any](with func(T) quantmf.FitOption, words []string, values ...T) func(string) (quantmf.FitOption, error) {
+func choice[T any](with func(T) quantmf.FitOption, words []string,
+	values ...T) func(string) (quantmf.FitOption, error) {
 	return func(s string) (quantmf.FitOption, error) {
 		i := slices.Index(words, s)
 		if i < 0 {

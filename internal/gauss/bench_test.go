@@ -12,7 +12,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// BenchmarkSteps makes the steps of U and V of batches of 32 rows, in ns a cell, the least of all batches: rows is StepRow and Put, columns StepTile.
+// BenchmarkSteps makes the steps of U and V of batches of 32 rows, in ns a cell, the least of all batches:
+// rows is StepRow and Put, columns StepTile.
 func BenchmarkSteps(b *testing.B) {
 	const rows = 32
 	for _, k := range []int{5, 10, 20} {

@@ -114,7 +114,8 @@ func (m *columns) TakeRuns(t, row int, a, b *runs.Sums, batch *batch, room *room
 	for slot := 0; slot < batch.Rows; {
 		run, end := a.Run(row + slot)
 		till := min(end-row, batch.Rows)
-		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), 1, t, batch, slot, till, room)
+		m.add(a.Open(row+slot, run, pairs*from, pairs*to), b.Open(row+slot, run, m.k*from, m.k*to), 1, t,
+			batch, slot, till, room)
 		a.Close(row+till, run, pairs*from, pairs*to)
 		b.Close(row+till, run, m.k*from, m.k*to)
 		slot = till

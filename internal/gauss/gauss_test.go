@@ -114,7 +114,8 @@ func TestRow(t *testing.T) {
 	}
 }
 
-// TestRowTiles: of more samples than the nearest cache has V of, gradient and Hessian are those of sums sample by sample.
+// TestRowTiles: of more samples than the nearest cache has V of, gradient and Hessian are those of sums
+// sample by sample.
 func TestRowTiles(t *testing.T) {
 	src := random.Split(2, 0)
 	for _, size := range [][2]int{{3, nearWhole/3 + 700}, {20, nearWhole/20 + 1}} {
@@ -183,7 +184,9 @@ func textbook(x0, g, h []float64, s step) []float64 {
 	return x
 }
 
-var steps = []step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1}, {Sweeps: 4, Damp: 0.3, Low: 0.5, High: 1.5, Rise: 0.05, Share: 0.5}, {Sweeps: 4000, Low: -1e9, High: 1e9, Share: 1}}
+var steps = []step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1},
+	{Sweeps: 4, Damp: 0.3, Low: 0.5, High: 1.5, Rise: 0.05, Share: 0.5},
+	{Sweeps: 4000, Low: -1e9, High: 1e9, Share: 1}}
 
 // TestSteps: steps of rows and of columns are the textbook's, of the model that batches have left
 // with a forgetting of the rows before, and where there are no bounds lead to its least.
@@ -200,7 +203,8 @@ func TestSteps(t *testing.T) {
 				if penalty > 0 {
 					row.Penalise(all[0].u, penalty)
 				}
-				want := textbook(all[0].u, append([]float64(nil), row.gradient...), append([]float64(nil), row.hessian...), s)
+				want := textbook(all[0].u, append([]float64(nil), row.gradient...),
+					append([]float64(nil), row.hessian...), s)
 				u := append([]float64(nil), all[0].u...)
 				row.Step(u, s)
 				compare(t, "u", u, want, 1e-9)
@@ -279,7 +283,8 @@ func TestSteps(t *testing.T) {
 							continue // seven rows do not determine so many
 						}
 						if d := math.Abs(got[c*np+j] - want[c]); d > 1e-6*(1+math.Abs(want[c])) {
-							t.Fatalf("k=%d n=%d %+v: v[%d][%d] = %v, want %v", k, n, s, c, j, got[c*np+j], want[c])
+							t.Fatalf("k=%d n=%d %+v: v[%d][%d] = %v, want %v", k, n, s, c, j, got[c*np+j],
+								want[c])
 						}
 					}
 				}
@@ -356,7 +361,8 @@ func TestUnseen(t *testing.T) {
 func TestHostile(t *testing.T) {
 	const k, n = 4, 24
 	src := random.Split(3, 0)
-	values := []float64{0, 1, -1, 1e-300, 1e300, -1e300, math.MaxFloat64, math.Inf(1), math.Inf(-1), math.NaN()}
+	values := []float64{0, 1, -1, 1e-300, 1e300, -1e300, math.MaxFloat64, math.Inf(1), math.Inf(-1),
+		math.NaN()}
 	pick := func() float64 { return values[src.IntN(len(values))] }
 	s := step{Sweeps: 4, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.5}
 	within := func(what string, before, after, mean float64) {
@@ -396,8 +402,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestWhole: one batch of all rows, some of them in slots at a time, makes the step of V that a batch of all slots makes, but
-// for rounding; and to the bit whatever rows go together and however the rows are split.
+// TestWhole: one batch of all rows, some of them in slots at a time, makes the step of V that a batch of all
+// slots makes, but for rounding; and to the bit whatever rows go together and however the rows are split.
 func TestWhole(t *testing.T) {
 	src := random.Split(5, 0)
 	const k, n, d = 4, 43, 150

@@ -16,8 +16,8 @@ type row struct {
 	hessian, gradient, to []float64 // k × k, k, k
 }
 
-// Where V has more numbers than nearWhole, the sums of a row go over V in tiles of about nearTile numbers, so that all
-// sums of a tile find it in the nearest cache.
+// Where V has more numbers than nearWhole, the sums of a row go over V in tiles of about nearTile numbers, so
+// that all sums of a tile find it in the nearest cache.
 const (
 	nearTile  = 3 << 10
 	nearWhole = 1 << 16
@@ -26,7 +26,8 @@ const (
 // near is the number of samples of which V, k rows, and a have about nearTile numbers.
 func near(k int) int { return max(nearTile/(k+1)&^(width-1), width) }
 
-// laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has samples.
+// laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has
+// samples.
 type laid struct {
 	v              []float64 // where one tile has all samples, V itself, once Lay took all of it
 	k, np, samples int       // samples of a tile
@@ -40,8 +41,8 @@ func newLaid(k, np int) *laid {
 	return &laid{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
 }
 
-// Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all are
-// taken. Parts of V may be taken at the same time.
+// Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all
+// are taken. Parts of V may be taken at the same time.
 func (l *laid) Lay(v []float64, from, to int) {
 	if l.samples == l.np {
 		if to-from == l.np {
@@ -88,7 +89,8 @@ func (r *row) Model(v *laid, wbar, a []float64) {
 	}
 }
 
-// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether another tile comes after it.
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether
+// another tile comes after it.
 func (r *row) add(v, wbar, a []float64, more bool) {
 	k, ahead := len(r.gradient), 0
 	if more {

@@ -52,8 +52,9 @@ func NewSteps(d, k, np, batch, workers int) *Steps {
 
 func newSteps(columns *columns, d, slots, size, workers int) *Steps {
 	k, np := columns.k, columns.np
-	s := &Steps{columns: columns, batch: newBatch(slots, k, np), numbers: []float64{weight: 0, trust: 1, judged: 0},
-		laid: newLaid(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
+	s := &Steps{columns: columns, batch: newBatch(slots, k, np),
+		numbers: []float64{weight: 0, trust: 1, judged: 0},
+		laid:    newLaid(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
 	for w := range workers {
 		s.rows[w], s.rooms[w] = newRow(s.laid), newRoom(k, slots)
 	}
@@ -120,7 +121,8 @@ func (s *Steps) Mix(rows, count int) {
 	s.stepV.Damp += (1 - seen) / seen
 	s.stepV.Share *= min(float64(s.size)/wholeBatch, 1)
 	power := s.numbers[trust]
-	s.stepV.Low, s.stepV.High = elem.Exp(float64(power*elem.Log(stepV.Low))), elem.Exp(float64(power*elem.Log(stepV.High)))
+	s.stepV.Low, s.stepV.High = elem.Exp(float64(power*elem.Log(stepV.Low))),
+		elem.Exp(float64(power*elem.Log(stepV.High)))
 }
 
 // Judge takes the mean loss of an epoch's visits, before the last Mix of the epoch. The model of V treats

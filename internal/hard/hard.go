@@ -36,7 +36,8 @@ type Weights struct{ A, Y, B []float64 }
 // New makes the plan of x onto m targets.
 func New(x []float64, w Weights, squash transport.Kind, m int) *Plan {
 	n := len(x)
-	h := &Plan{X: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m), A: make([]float64, n), B: make([]float64, m), Perm: make([]int32, n),
+	h := &Plan{X: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m),
+		A: make([]float64, n), B: make([]float64, m), Perm: make([]int32, n),
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), Cuts: make([]float64, m-1)}
 	transport.Normalise(h.A, w.A)
 	transport.Normalise(h.B, w.B)

@@ -76,7 +76,8 @@ func TestPlan(t *testing.T) {
 				mean += want[i][j] * q[j] / a[i]
 				cost := (h.xs[i] - h.y[j]) * (h.xs[i] - h.y[j])
 				if slack := cost - f[i] - g[j]; slack < -1e-12 || v > 1e-9 && slack > 1e-12 {
-					t.Fatalf("x %v: the potentials of %d and %d leave %v, the plan has %v there", x, i, j, slack, v)
+					t.Fatalf("x %v: the potentials of %d and %d leave %v, the plan has %v there", x, i, j,
+						slack, v)
 				}
 			}
 			if math.Abs(mapped[i]-mean) > 1e-12*q[m-1] {

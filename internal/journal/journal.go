@@ -1,6 +1,6 @@
-// Package journal has the losses of a fit after each of its epochs. It tells which epoch is the best, and whether the
-// losses still fall. A fit is judged by the loss of the held-out cells if there are any, else by the loss of the visible
-// cells and the penalty.
+// Package journal has the losses of a fit after each of its epochs. It tells which epoch is the best, and
+// whether the losses still fall. A fit is judged by the loss of the held-out cells if there are any, else by
+// the loss of the visible cells and the penalty.
 package journal
 
 // Losses are mean divergences of one state of a fit.

@@ -17,7 +17,8 @@ func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
 		if c+Lanes == k {
 			for p, j := range cols {
 				x := (*[Lanes]float64)(v[int(j)*stride+c:])
-				w[p] += ((float64(a[0]*x[0]) + float64(a[4]*x[4])) + (float64(a[2]*x[2]) + float64(a[6]*x[6]))) +
+				w[p] += ((float64(a[0]*x[0]) + float64(a[4]*x[4])) +
+					(float64(a[2]*x[2]) + float64(a[6]*x[6]))) +
 					((float64(a[1]*x[1]) + float64(a[5]*x[5])) + (float64(a[3]*x[3]) + float64(a[7]*x[7])))
 			}
 			return
@@ -92,11 +93,13 @@ func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
 	}
 }
 
-// combineRuns, ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how many blocks of its cells come
-// next, and (0, 0) at the end. The first cell is at place RunsBefore. There are a span of components at most, of which those from k on are 0
-// in all matrices: assembly leaves out what it can of them. In assembly each is one loop of what is one after another here.
+// combineRuns, ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how
+// many blocks of its cells come next, and (0, 0) at the end. The first cell is at place RunsBefore. There are
+// a span of components at most, of which those from k on are 0 in all matrices: assembly leaves out what it
+// can of them. In assembly each is one loop of what is one after another here.
 
-// eachRun calls g for each run, with its row, where its cells begin, how many they are and how many of the rest come after them.
+// eachRun calls g for each run, with its row, where its cells begin, how many they are and how many of the
+// rest come after them.
 func eachRun(runs []uint32, g func(row, at, cells, rest int)) {
 	at := RunsBefore
 	for p := 0; runs[p+1] > 0; p += 2 {
@@ -137,7 +140,8 @@ func ratioDotsRuns_g(g, r, u, v, x []float64, cols, runs []uint32, stride int, l
 	})
 }
 
-func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
+func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64,
+	k int) {
 	eachPart(runs, func(row, at, end int) {
 		u := u[row*stride:][:Pad(k)]
 		w, x, cols := r[at:end], x[at:end], cols[at:end]

@@ -1,7 +1,8 @@
 package kernel
 
-// The loops over samples in bins of equal width, in Go: the moments of the samples of each bin, and a gradient by cubics over a bin
-// (internal/transport, condense.go and cubic.go). A sample at X lies in bin p at the place t,
+// The loops over samples in bins of equal width, in Go: the moments of the samples of each bin, and a
+// gradient by cubics over a bin (internal/transport, condense.go and cubic.go). A sample at X lies in bin p
+// at the place t,
 //
 //	y = (X - First) Scale,   p = ⌊y⌋ from 0 to Last,   t = y - p.
 

@@ -1,8 +1,10 @@
 package kernel
 
-// The loops of a step of V in Go: quadratic problems with bounds, one a column, each with a matrix of its own.
+// The loops of a step of V in Go: quadratic problems with bounds, one a column, each with a matrix of its
+// own.
 
-// Entries of columns lie in rows of Wide numbers, a column a place, and an entry has six such rows, one after the other.
+// Entries of columns lie in rows of Wide numbers, a column a place, and an entry has six such rows, one after
+// the other.
 const (
 	Wide = 32
 
@@ -28,7 +30,8 @@ func ColumnOf(s []float64, c, n int) Column {
 	return Column{row(columnX), row(columnG), row(columnH), row(columnLow), row(columnHigh)}
 }
 
-// ColumnsRoom is how many numbers the rows of k entries are, with what [StepColumns] needs as scratch after them.
+// ColumnsRoom is how many numbers the rows of k entries are, with what [StepColumns] needs as scratch after
+// them.
 func ColumnsRoom(k int) int { return k * (columnNumbers + Wide) }
 
 // ColumnStep says how far [StepColumns] goes; internal/gauss has the meaning of its numbers.
@@ -37,23 +40,26 @@ type ColumnStep struct {
 	Damp, Low, High, Rise, Share float64
 }
 
-// BeginColumns fills, of the rows of k entries of n columns ([ColumnOf]), X with V, G with -b and H with the diagonal of a, and mean, n
-// numbers, with the means of the columns of V. The rows of V lie stride numbers apart, those of b n numbers; a is as [StepColumns] has it.
-// n is of whole blocks, at most Wide.
+// BeginColumns fills, of the rows of k entries of n columns ([ColumnOf]), X with V, G with -b and H with the
+// diagonal of a, and mean, n numbers, with the means of the columns of V. The rows of V lie stride numbers
+// apart, those of b n numbers; a is as [StepColumns] has it. n is of whole blocks, at most Wide.
 func BeginColumns(s, a, b, v, mean []float64, k, n, stride int) {
 	checkColumns(n)
-	beginColumns(s[:k*columnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride, 1/float64(k))
+	beginColumns(s[:k*columnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride,
+		1/float64(k))
 }
 
-// StepColumns makes steps of n columns of V: s has the rows that BeginColumns filled, of which it reads X, G, H. It raises H by the share Damp
-// of itself, makes sweeps of coordinate descent, in each column, towards the least of G·x + xᵀAx/2 within the bounds Low x and
-// High x + Rise mean of the x at the start, and moves V by the share Share of the way. a has rows of n
-// numbers, one for each pair (c,b) with b <= c, and the curvature along an entry is that of its row H, which may be more than
-// A says. Where it is not above 1e-250, or where the gradient is not a number, the entry stays. What s has then is anything.
+// StepColumns makes steps of n columns of V: s has the rows that BeginColumns filled, of which it reads X, G,
+// H. It raises H by the share Damp of itself, makes sweeps of coordinate descent, in each column, towards the
+// least of G·x + xᵀAx/2 within the bounds Low x and High x + Rise mean of the x at the start, and moves V by
+// the share Share of the way. a has rows of n numbers, one for each pair (c,b) with b <= c, and the curvature
+// along an entry is that of its row H, which may be more than A says. Where it is not above 1e-250, or where
+// the gradient is not a number, the entry stays. What s has then is anything.
 func StepColumns(s, a, v, mean []float64, k, n, stride int, step ColumnStep) {
 	checkColumns(n)
 	by := [...]float64{1 + step.Damp, step.Low, step.High, step.Rise, -step.Share}
-	stepColumns(s[:ColumnsRoom(k)], a[:k*(k+1)/2*n], v[:(k-1)*stride+n], mean[:n], by[:], k, n, stride, step.Sweeps)
+	stepColumns(s[:ColumnsRoom(k)], a[:k*(k+1)/2*n], v[:(k-1)*stride+n], mean[:n], by[:], k, n, stride,
+		step.Sweeps)
 }
 
 func checkColumns(n int) {
@@ -110,7 +116,8 @@ func descend_g(s, a []float64, k, n, sweeps int) {
 	for range sweeps {
 		for c := range k {
 			row := s[c*columnNumbers : (c+1)*columnNumbers]
-			x, g, h, inverse := row[:n], row[columnG*Wide:][:n], row[columnH*Wide:][:n], row[columnInverse*Wide:][:n]
+			x, g, h, inverse := row[:n], row[columnG*Wide:][:n], row[columnH*Wide:][:n],
+				row[columnInverse*Wide:][:n]
 			low, high := row[columnLow*Wide:][:n], row[columnHigh*Wide:][:n]
 			for j, v := range x {
 				to := v - float64(g[j]*inverse[j])

@@ -91,7 +91,8 @@ func BuildPower(e, s []float64, y0, step float64, m int) {
 	buildPower(e[:len(s)*m], s, y0, step, m)
 }
 
-// Powers fills base_i = exp(s_i y0) and rate_i = exp(s_i step), from which [PowersOf] fills E with the bits of [BuildPower].
+// Powers fills base_i = exp(s_i y0) and rate_i = exp(s_i step), from which [PowersOf] fills E with the bits
+// of [BuildPower].
 func Powers(base, rate, s []float64, y0, step float64) {
 	Scale(base, s, y0)
 	Exp(base, base)
@@ -107,39 +108,41 @@ func PowersOf(e, base, rate []float64, m int) {
 	powersOf(e[:len(base)*m], base, rate[:len(base)], m)
 }
 
-// PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with its
-// derivative in z_i, the covariance of the values with their index,
+// PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with
+// its derivative in z_i, the covariance of the values with their index,
 //
 //	t = Σ_J b_J r^J / Σ_J a_J r^J,   r = e^z,   |z| <= 700,
 //
-// c being a_0, b_0, a_1, b_1 and so on of two levels at least, whole blocks of z. Sums are of powers of e^{-|z|}, from the last
-// level where z > 0: the slope keeps its digits where the first level has all the weight, and where the last one has, as
-// far as b_J/a_J tells it from the one before.
+// c being a_0, b_0, a_1, b_1 and so on of two levels at least, whole blocks of z. Sums are of powers of
+// e^{-|z|}, from the last level where z > 0: the slope keeps its digits where the first level has all the
+// weight, and where the last one has, as far as b_J/a_J tells it from the one before.
 func PowerMean(t, slope, z, c []float64) {
 	_ = c[3]
 	powerMean(t, slope[:len(t)], z[:len(t)], c[:len(c)&^1])
 }
 
-// MappedKL fills loss, slope and curvature with what cells x >= 0 under T(w) say of the divergence of Kullback and Leibler,
+// MappedKL fills loss, slope and curvature with what cells x >= 0 under T(w) say of the divergence of
+// Kullback and Leibler,
 //
 //	Δ(x,T),   (1-x/T) T',   T'²/T,
 //
-// with derivatives in w, for a T = N/D > 0, a ratio of polynomials in r = e^{Step (x̃-Center)}, x̃ being the logistic squash of w:
+// with derivatives in w, for a T = N/D > 0, a ratio of polynomials in r = e^{Step (x̃-Center)}, x̃ being the
+// logistic squash of w:
 //
 //	D = Σ_J D_J r^J,   N = Σ_J N_J r^J,   (N/D)' = r (N'D - ND')/D².
 //
-// levels has D_J and N_J of the two levels at least, slopes the coefficients of N'D - ND' times Step and the slope of x̃ in e, both from the
-// highest power on. D, N and what D N and D² r are made of stay far from overflow. The derivatives take 1/T no larger than Most.
-// An infinite w, or one that is no number, has a loss that is no number. The logarithm is [elem.RoughLog2], and there
-// are three divisions a cell. Whole blocks.
+// levels has D_J and N_J of the two levels at least, slopes the coefficients of N'D - ND' times Step and the
+// slope of x̃ in e, both from the highest power on. D, N and what D N and D² r are made of stay far from
+// overflow. The derivatives take 1/T no larger than Most. An infinite w, or one that is no number, has a loss
+// that is no number. The logarithm is [elem.RoughLog2], and there are three divisions a cell. Whole blocks.
 func MappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	n := len(loss)
 	_, _ = levels[3], slopes[0]
 	mappedKL(loss, slope[:n], curvature[:n], w[:n], x[:n], levels[:len(levels)&^1], slopes, p)
 }
 
-// BinMoments adds the moments of samples to those of their bins, four numbers each: to number k of bin p Σ (t-1/2)^k of its samples, in
-// their order, t being their places in the bin.
+// BinMoments adds the moments of samples to those of their bins, four numbers each: to number k of bin p Σ
+// (t-1/2)^k of its samples, in their order, t being their places in the bin.
 func BinMoments(sums, x []float64, b *Bins) {
 	_ = sums[4*int(b.Last)+3]
 	whole := len(x) &^ 3
@@ -155,13 +158,15 @@ func BinWeights(sums, x, w []float64, b *Bins) {
 	binWeights_g(sums, x[whole:], w[whole:], b)
 }
 
-// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the samples, at whose places at in
-// bins T and two covariances are cubics: of each bin, curves has the coefficients of 1, t, t² and t³ of T, V and Λ.
-// It fills t = T, ratio = x/max(T,Low), and with the weights a, each 0 or 1 over the number of samples that count,
+// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the
+// samples, at whose places at in bins T and two covariances are cubics: of each bin, curves has the
+// coefficients of 1, t, t² and t³ of T, V and Λ. It fills t = T, ratio = x/max(T,Low), and with the weights
+// a, each 0 or 1 over the number of samples that count,
 //
 //	w = (a Whole - By ratio) V - a Λ,   own = (a V Per)² Fisher/max(T,Low),
 //
-// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole blocks.
+// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole
+// blocks.
 func BackKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
 	n := len(w)
 	_ = curves[12*int(c.Last)+11]
@@ -278,7 +283,8 @@ func Covariance(c *Cov) {
 	covariance(c, n, m)
 }
 
-// CovarianceOwn is [Covariance] from the covariances of v and of λ apart, and fills own_i = a_i Cov_{M_i}(v, y).
+// CovarianceOwn is [Covariance] from the covariances of v and of λ apart, and fills own_i = a_i Cov_{M_i}(v,
+// y).
 func CovarianceOwn(c *Cov) {
 	n, m := c.check()
 	_ = c.Own[:n]
@@ -363,26 +369,26 @@ func AccumulateRows(acc, u, r []float64, rows int) {
 	}
 }
 
-// AccumulateLower adds UᵀR, U and R of four rows as long as those of acc, to the blocks of acc up to its diagonal:
-// of row c to entries 0 to c/8·8+7. It takes the rows from first to before end; first is a multiple of 4, or end-1.
-// A row of acc has whole blocks, and at least end entries.
+// AccumulateLower adds UᵀR, U and R of four rows as long as those of acc, to the blocks of acc up to its
+// diagonal: of row c to entries 0 to c/8·8+7. It takes the rows from first to before end; first is a multiple
+// of 4, or end-1. A row of acc has whole blocks, and at least end entries.
 func AccumulateLower(acc, u, r []float64, first, end int) {
 	np := len(r) / 4
 	_, _ = acc[:end*np], u[:np:np][:end]
 	accumulateLower(acc[first*np:], u[first:4*np], r[:4*np], first, end-first)
 }
 
-// Sweep adds UᵀX to the blocks up to the diagonal of the first rows of acc, as [AccumulateLower] does, but for the rows from
-// before to after-1. U is four rows, lines, as long as those of acc, and X = -DU for the 4 × 4 matrix -D, minus. It then
-// replaces U by -X. lines may be the four rows of acc that are left out.
+// Sweep adds UᵀX to the blocks up to the diagonal of the first rows of acc, as [AccumulateLower] does, but
+// for the rows from before to after-1. U is four rows, lines, as long as those of acc, and X = -DU for the 4
+// × 4 matrix -D, minus. It then replaces U by -X. lines may be the four rows of acc that are left out.
 func Sweep(acc, lines, minus []float64, before, after, rows int) {
 	np := len(lines) / 4
 	_, _, _ = acc[:rows*np], lines[:np:np][:rows], minus[:16]
 	sweep(acc, lines[:4*np], minus, before, after, rows)
 }
 
-// Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a packed one, row after row. What lies above the
-// diagonal in the blocks that it crosses is anything then.
+// Unpack fills the lower triangle of a matrix, its rows stride numbers apart, whole blocks, with c times a
+// packed one, row after row. What lies above the diagonal in the blocks that it crosses is anything then.
 func Unpack(to, from []float64, rows, stride int, c float64) {
 	whole := inside(len(from), rows)
 	unpack(to[:rows*stride], from, whole, stride, c)
@@ -391,7 +397,8 @@ func Unpack(to, from []float64, rows, stride int, c float64) {
 	}
 }
 
-// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one of its rows.
+// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one
+// of its rows.
 func PackOuter(to, a, z []float64, rows, stride int, c float64) {
 	whole := inside(rows*(rows+1)/2, rows)
 	packOuter(to[:rows*(rows+1)/2], a[:rows*stride], z[:stride], whole, stride, c)
@@ -403,7 +410,8 @@ func PackOuter(to, a, z []float64, rows, stride int, c float64) {
 	}
 }
 
-// inside is how many rows of a packed triangle, at most some, have all of their blocks within its first n numbers.
+// inside is how many rows of a packed triangle, at most some, have all of their blocks within its first n
+// numbers.
 func inside(n, rows int) int {
 	for rows > 0 && (rows-1)*rows/2+(rows-1)&^(Lanes-1)+Lanes > n {
 		rows--
@@ -411,9 +419,10 @@ func inside(n, rows int) int {
 	return rows
 }
 
-// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj) over the samples,
-// whole blocks, at least one. Two numbers change the time alone: near is how many samples of V, whole blocks, stay in the nearest cache, and
-// ahead how many numbers after V the next V begins, 0 where there is none. room has [WeightedGramRoom] numbers of scratch.
+// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj)
+// over the samples, whole blocks, at least one. Two numbers change the time alone: near is how many samples
+// of V, whole blocks, stay in the nearest cache, and ahead how many numbers after V the next V begins, 0
+// where there is none. room has [WeightedGramRoom] numbers of scratch.
 func WeightedGram(h, v, a, room []float64, k, near, ahead int) {
 	n := len(a)
 	_, _ = a[Lanes-1], room[:WeightedGramRoom(k, n)]
@@ -423,14 +432,15 @@ func WeightedGram(h, v, a, room []float64, k, near, ahead int) {
 // WeightedGramRoom is the number of numbers that [WeightedGram] needs as scratch for n samples.
 func WeightedGramRoom(k, n int) int { return max(n+k, sumsOfPairs(k)) }
 
-// sumsOfPairs is how many numbers the sums of the rows c and c+1 of a k × k matrix are, for all even c: c+2 in each, of eight lanes.
+// sumsOfPairs is how many numbers the sums of the rows c and c+1 of a k × k matrix are, for all even c: c+2
+// in each, of eight lanes.
 func sumsOfPairs(k int) int {
 	pairs := (k + 1) / 2
 	return pairs * (pairs + 1) * 2 * Lanes
 }
 
-// Fold multiplies acc, k rows of n sums, by keep and then adds UᵀR as [AccumulateRows] does: U is rows × k, R is rows × n, n of
-// whole blocks. Each number of acc is read and written once.
+// Fold multiplies acc, k rows of n sums, by keep and then adds UᵀR as [AccumulateRows] does: U is rows × k, R
+// is rows × n, n of whole blocks. Each number of acc is read and written once.
 func Fold(acc, u, r []float64, n, rows int, keep float64) {
 	k := len(acc) / n
 	fold(acc[:k*n], u[:rows*k], r[:rows*n], k, n, rows, keep)
@@ -441,15 +451,16 @@ func CopyRows(to, from []float64, n, rows, stride int) {
 	copyRows(to[:rows*n], from[:(rows-1)*stride+n], n, rows, stride)
 }
 
-// AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn: lines of the length of to
-// that lie stride numbers apart. With the bits of [Accumulate] line by line. All l are below len(w) and lines of r: that is not checked.
+// AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn:
+// lines of the length of to that lie stride numbers apart. With the bits of [Accumulate] line by line. All l
+// are below len(w) and lines of r: that is not checked.
 func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
-// DotsSquaresAt adds Σ_p r_p V_jc to g_c and Σ_p q_p V_jc² to h_c, with j = cols_p, for V that lies sample by sample, a row of len(g)
-// numbers each, whole blocks of components; AccumulateAt adds u_c r_p to acc_jc. All cols are different and below the number of such
-// rows: that is not checked.
+// DotsSquaresAt adds Σ_p r_p V_jc to g_c and Σ_p q_p V_jc² to h_c, with j = cols_p, for V that lies sample by
+// sample, a row of len(g) numbers each, whole blocks of components; AccumulateAt adds u_c r_p to acc_jc. All
+// cols are different and below the number of such rows: that is not checked.
 func DotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
 	dotsSquaresAt(g, h[:len(g)], v, r[:len(cols)], q[:len(cols)], cols, len(g))
 }
@@ -459,9 +470,9 @@ func AccumulateAt(acc, u, r []float64, cols []uint32) {
 	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
 }
 
-// Runs are cells of some rows, one row after another. A run is some cells of a row, RunCells at most, and after
-// them as many as make whole blocks, with any columns of V's and 0 in X. RunsBefore cells of that kind lie
-// before the first run, and RunsAfter columns of V's after the last. What belongs to row i lies in
+// Runs are cells of some rows, one row after another. A run is some cells of a row, RunCells at most, and
+// after them as many as make whole blocks, with any columns of V's and 0 in X. RunsBefore cells of that kind
+// lie before the first run, and RunsAfter columns of V's after the last. What belongs to row i lies in
 // matrices from i times as many numbers on as a sample has in V.
 type Runs struct {
 	Cols []uint32
@@ -489,9 +500,10 @@ func AddRun(list []uint32, row, cells int) []uint32 {
 // ListOf is how many numbers so many lists have at most that have so many runs together.
 func ListOf(runs, lists int) int { return 4*runs + 2*lists }
 
-// CombineRuns fills r_p = Σ_c u_c V_jc for the cells p of runs, u being the row of U and j the sample of the cell. V lies as
-// [DotsSquaresAt] has it; stride is how many numbers a row has. r has as many numbers as there are cells; those before and after the
-// runs are anything. Components from k on, less than a block of them, are 0 in all matrices: AVX2 leaves them out.
+// CombineRuns fills r_p = Σ_c u_c V_jc for the cells p of runs, u being the row of U and j the sample of the
+// cell. V lies as [DotsSquaresAt] has it; stride is how many numbers a row has. r has as many numbers as
+// there are cells; those before and after the runs are anything. Components from k on, less than a block of
+// them, are 0 in all matrices: AVX2 leaves them out.
 func CombineRuns(r, u, v []float64, runs Runs, stride, k int) {
 	c := runs.begin(r, u, v, stride)
 	if !runs.none() {
@@ -499,8 +511,8 @@ func CombineRuns(r, u, v []float64, runs Runs, stride, k int) {
 	}
 }
 
-// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineRuns], and adds Σ_p r_p V_jc to rows of g, over the whole blocks of
-// a run first and then over its rest.
+// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineRuns], and adds Σ_p r_p V_jc to rows of g,
+// over the whole blocks of a run first and then over its rest.
 func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
 	if runs.none() {
@@ -514,14 +526,15 @@ func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k i
 	}
 }
 
-// RatioAccumulateRuns fills r as [RatioDotsRuns] does, adds Σ x log2 r of each row to the sum of its Lanes lanes of logs, with the
-// logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
+// RatioAccumulateRuns fills r as [RatioDotsRuns] does, adds Σ x log2 r of each row to the sum of its Lanes
+// lanes of logs, with the logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
 func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, low float64, k int) {
 	c := runs.begin(r, u, v, stride)
 	if runs.none() {
 		return
 	}
-	ratioAccumulateRuns(acc[c:], r[:len(runs.X)], logs, u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
+	ratioAccumulateRuns(acc[c:], r[:len(runs.X)], logs, u[c:], v[c:], runs.X, runs.Cols, runs.List, stride,
+		low, k-c)
 	if c > 0 {
 		eachRun(runs.List, func(row, at, cells, rest int) {
 			accumulateAt(acc, u[row*stride:][:c], r[at:at+cells+rest], runs.Cols[at:at+cells+rest], stride)
@@ -674,8 +687,8 @@ func MultiplyLess(to, a, b, c []float64) {
 	multiplyLess(to, a[:n], b[:n], c[:n])
 }
 
-// Forms adds a component to three forms of each cell of a row: l x_j v_j + t z_j to own_j, l x_j v_j to row_j and h x_j z_j to
-// both_j.
+// Forms adds a component to three forms of each cell of a row: l x_j v_j + t z_j to own_j, l x_j v_j to row_j
+// and h x_j z_j to both_j.
 func Forms(own, row, both, x, z, v []float64, l, t, h float64) {
 	n := len(own)
 	forms(own, row[:n], both[:n], x[:n], z[:n], v[:n], l, t, h)

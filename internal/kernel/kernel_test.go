@@ -75,7 +75,8 @@ func TestAgainstDefinitions(t *testing.T) {
 				}
 				e := func(i, j int) float64 { return p.e[(i/8*m+j)*8+i%8] }
 				near(t, "column sum", c[j], sum(func(i int) float64 { return p.v[i] * e(i, j) }), float64(n))
-				near(t, "diagonal", mu[2*j], sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, j) }), float64(n))
+				near(t, "diagonal", mu[2*j], sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, j) }),
+					float64(n))
 				for k := range j + 1 {
 					want := sum(func(i int) float64 { return p.v[i] * e(i, j) * e(i, k) })
 					near(t, "Gram", g[j*Pad(m)+k], want, float64(n))
@@ -93,7 +94,8 @@ func TestAgainstDefinitions(t *testing.T) {
 			}
 			mean, cov, own := make([]float64, p.np), make([]float64, p.np), make([]float64, p.np)
 			Average(mean, p.e, p.w, p.z, 3, p.inc)
-			args := Cov{Out: cov, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: level(3, p.inc), Lam: level(0, p.otherIncrement), Y: p.y}
+			args := Cov{Out: cov, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: level(3, p.inc),
+				Lam: level(0, p.otherIncrement), Y: p.y}
 			Covariance(&args)
 			other := make([]float64, p.np)
 			args.Out, args.Own = other, own
@@ -122,14 +124,15 @@ func TestAgainstDefinitions(t *testing.T) {
 	}
 }
 
-// TestPowerMean holds mean and covariance against sums over pairs of levels, to relative precision: the slope keeps its
-// digits at both ends.
+// TestPowerMean holds mean and covariance against sums over pairs of levels, to relative precision: the slope
+// keeps its digits at both ends.
 func TestPowerMean(t *testing.T) {
 	r := random.Split(11, 11)
 	for _, m := range []int{2, 3, 4, 8, 16, 33} {
 		for _, reach := range []float64{1e-3, 1, 10, 100, 690} {
 			const n = 48
-			z, mean, slope, c := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, 2*m)
+			z, mean, slope, c := make([]float64, n), make([]float64, n), make([]float64, n),
+				make([]float64, 2*m)
 			q, last := make([]float64, m), 0.0
 			for J := range q {
 				if J > 0 {
@@ -257,7 +260,8 @@ func TestAt(t *testing.T) {
 			cols := someOf(&r, n, count)
 			u, v, w, x, q := some(k), some(n*k), make([]float64, count), some(count), some(count)
 			g, h, acc := some(k), some(k), some(n*k)
-			wantG, wantH, wantAcc, wantW := slices.Clone(g), slices.Clone(h), slices.Clone(acc), make([]float64, count)
+			wantG, wantH, wantAcc, wantW := slices.Clone(g), slices.Clone(h), slices.Clone(acc),
+				make([]float64, count)
 			sameG, sameH := slices.Clone(g), slices.Clone(h)
 			for p, j := range cols {
 				for c, b := range u {
@@ -275,12 +279,14 @@ func TestAt(t *testing.T) {
 			dotsAt(sameG, v, x, cols, k)
 			dotsAt(sameH, squares, q, cols, k)
 			if !slices.Equal(g, sameG) || !slices.Equal(h, sameH) {
-				t.Fatalf("%d components, %d samples: sums over V and its squares are %v and %v, each alone %v and %v", k, count, g, h, sameG, sameH)
+				t.Fatalf("%d components, %d samples: sums over V and its squares are %v and %v, each alone "+
+					"%v and %v", k, count, g, h, sameG, sameH)
 			}
 			for _, c := range [][2][]float64{{w, wantW}, {g, wantG}, {h, wantH}, {acc, wantAcc}} {
 				for i, want := range c[1] {
 					if !(math.Abs(c[0][i]-want) <= 1e-14*want) {
-						t.Fatalf("%d components, %d samples: number %d is %v, want %v", k, count, i, c[0][i], want)
+						t.Fatalf("%d components, %d samples: number %d is %v, want %v", k, count, i, c[0][i],
+							want)
 					}
 				}
 			}
@@ -304,7 +310,8 @@ func BenchmarkKernels(b *testing.B) {
 		"BuildPower": func() { BuildPower(p.e, p.s, p.y[0], 1./15, m) },
 		"PowerMean":  func() { PowerMean(t, spare, p.s, powers) },
 		"MappedKL": func() {
-			MappedKL(t, spare, p.z, p.s, p.zeta, powers, powers[:2*m-3], &KLMap{Fall: -1, Center: 0.5, Step: 4, Most: 1e10})
+			MappedKL(t, spare, p.z, p.s, p.zeta, powers, powers[:2*m-3],
+				&KLMap{Fall: -1, Center: 0.5, Step: 4, Most: 1e10})
 		},
 		"RowSums": func() { RowSums(p.z, p.e, p.w) },
 		"Moments": func() { Moments(mu, p.e, p.v) },

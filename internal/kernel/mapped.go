@@ -2,8 +2,8 @@ package kernel
 
 import "github.com/quantmf/quantmf/internal/elem"
 
-// The loop of cells x under T(w) in Go: what T, a ratio of polynomials in one exponential of the squashed w, says of the
-// divergence of Kullback and Leibler about w.
+// The loop of cells x under T(w) in Go: what T, a ratio of polynomials in one exponential of the squashed w,
+// says of the divergence of Kullback and Leibler about w.
 
 // KLMap is what [MappedKL] reads of a row, apart from the coefficients.
 type KLMap struct {

@@ -396,7 +396,8 @@ func covarianceOwn_g(c *Cov, n, m int) {
 	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
 	for i := 0; i < n; i += Lanes {
 		row := c.E[i*m : (i+Lanes)*m]
-		out, own, z, zeta, a := c.Out[i:i+Lanes], c.Own[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes]
+		out, own, z, zeta, a := c.Out[i:i+Lanes], c.Own[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes],
+			c.A[i:i+Lanes]
 		for l := range out {
 			t, k := likeliest(row, w, l), l
 			vt, lt, yt := v[t], lam[t], y[t]

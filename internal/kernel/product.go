@@ -199,7 +199,8 @@ func sweep_g(acc, lines, minus []float64, before, after, rows int) {
 			a := (*[Lanes]float64)(acc[c*np+j:])
 			u0, u1, u2, u3 := lines[c], lines[np+c], lines[2*np+c], lines[3*np+c]
 			for h, t := range a {
-				a[h] = t + float64(u0*x[0][h]) + float64(u1*x[1][h]) + float64(u2*x[2][h]) + float64(u3*x[3][h])
+				a[h] = t + float64(u0*x[0][h]) + float64(u1*x[1][h]) + float64(u2*x[2][h]) +
+					float64(u3*x[3][h])
 			}
 		}
 		for r := range x {
@@ -256,7 +257,8 @@ func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
 	}
 }
 
-// Rows of a packed lower triangle begin one after another, of a matrix stride numbers apart; whole blocks are read and written.
+// Rows of a packed lower triangle begin one after another, of a matrix stride numbers apart; whole blocks are
+// read and written.
 
 func unpack_g(to, from []float64, rows, stride int, c float64) {
 	for r := range rows {

@@ -50,7 +50,8 @@ func newFenced(from []float64, shift int) fenced {
 func (f fenced) check(t *testing.T, what string) {
 	t.Helper()
 	start := 0
-	for ; math.Float64bits(f.all[start]) == poison && start < len(f.all)-1 && &f.all[start] != first(f.v); start++ {
+	for ; math.Float64bits(f.all[start]) == poison && start < len(f.all)-1 &&
+		&f.all[start] != first(f.v); start++ {
 	}
 	for i, v := range f.all {
 		if (i < start || i >= start+len(f.v)) && math.Float64bits(v) != poison {
@@ -69,8 +70,10 @@ func first(v []float64) *float64 {
 func sameBits(t *testing.T, what string, got, want []float64) {
 	t.Helper()
 	for i := range want {
-		if math.Float64bits(got[i]) != math.Float64bits(want[i]) && !(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
-			t.Fatalf("%s: entry %d of %d is %v (%x), want %v (%x)", what, i, len(want), got[i], math.Float64bits(got[i]), want[i], math.Float64bits(want[i]))
+		if math.Float64bits(got[i]) != math.Float64bits(want[i]) &&
+			!(math.IsNaN(got[i]) && math.IsNaN(want[i])) {
+			t.Fatalf("%s: entry %d of %d is %v (%x), want %v (%x)", what, i, len(want), got[i],
+				math.Float64bits(got[i]), want[i], math.Float64bits(want[i]))
 		}
 	}
 }
@@ -129,42 +132,70 @@ func TestVectorPlan(t *testing.T) {
 					return v
 				}
 				if np > 0 {
-					compare(t, "moments", func(v [][]float64) float64 { Moments(v[0], v[1], v[2]); return 0 }, pos(2*m), pos(np*m), any(np))
-					compare(t, "gram", func(v [][]float64) float64 { Gram(v[0], v[1], v[2], m); return 0 }, make([]float64, m*Pad(m)), pos(np*m), any(np))
-					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 }, pos(m), pos(np*m), any(np))
+					compare(t, "moments", func(v [][]float64) float64 { Moments(v[0], v[1], v[2]); return 0 },
+						pos(2*m), pos(np*m), any(np))
+					compare(t, "gram", func(v [][]float64) float64 { Gram(v[0], v[1], v[2], m); return 0 },
+						make([]float64, m*Pad(m)), pos(np*m), any(np))
+					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 },
+						pos(m), pos(np*m), any(np))
 				}
-				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 }, pos(np), pos(np*m), pos(m))
-				compare(t, "rowWeights", func(v [][]float64) float64 { RowWeights(v[0], v[1], v[2], v[3], v[4]); return 0 },
+				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 },
+					pos(np), pos(np*m), pos(m))
+				compare(t, "rowWeights",
+					func(v [][]float64) float64 { RowWeights(v[0], v[1], v[2], v[3], v[4]); return 0 },
 					pos(np), steep(pos(np*m)), pos(m), pos(np), pos(np))
-				compare(t, "rowRatios", func(v [][]float64) float64 { RowRatios(v[0], v[1], v[2], v[3], v[4], 0.3); return 0 },
+				compare(t, "rowRatios", func(v [][]float64) float64 {
+					RowRatios(v[0], v[1], v[2], v[3], v[4],
+						0.3)
+					return 0
+				},
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
-				compare(t, "average", func(v [][]float64) float64 { Average(v[0], v[1], v[2], v[3], 0.3, v[4]); return 0 },
+				compare(t, "average", func(v [][]float64) float64 {
+					Average(v[0], v[1], v[2], v[3], 0.3,
+						v[4])
+					return 0
+				},
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
 				compare(t, "covarianceOwn", func(v [][]float64) float64 {
-					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8], Own: v[9]})
+					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
+						Lam: v[7], Y: v[8], Own: v[9]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
 				compare(t, "covariance", func(v [][]float64) float64 {
-					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6], Lam: v[7], Y: v[8]})
+					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
+						Lam: v[7], Y: v[8]})
 					return 0
 				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
 				compare(t, "covariances", func(v [][]float64) float64 {
-					Covariances(&Cov{Out: v[0], Mean: v[1], Logs: v[2], E: v[3], W: v[4], Z: v[5], Zeta: v[6], A: v[7], S: v[8],
+					Covariances(&Cov{Out: v[0], Mean: v[1], Logs: v[2], E: v[3], W: v[4], Z: v[5], Zeta: v[6],
+						A: v[7], S: v[8],
 						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
 					return 0
-				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m), any(m), any(m), any(m))
-				compare(t, "powersOf", func(v [][]float64) float64 { PowersOf(v[0], v[1], v[2], m); return 0 }, pos(np*m), pos(np), pos(np))
+				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m),
+					any(m), any(m), any(m))
+				compare(t, "powersOf", func(v [][]float64) float64 {
+					PowersOf(v[0], v[1], v[2],
+						m)
+					return 0
+				}, pos(np*m), pos(np), pos(np))
 				whole, apart, x := make([]float64, np*m), make([]float64, np*m), any(np)
 				base, rate := make([]float64, np), make([]float64, np)
 				BuildPower(whole, x, -0.5, 0.1, m)
 				Powers(base, rate, x, -0.5, 0.1)
 				PowersOf(apart, base, rate, m)
 				sameBits(t, "powers of what was kept", apart, whole)
-				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 }, steep(pos(np*m)), steep(pos(m)))
-				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 }, pos(np), any(np), any(m), any(m))
-				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), any(np), any(m), any(m))
+				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 },
+					steep(pos(np*m)), steep(pos(m)))
+				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 },
+					pos(np), any(np), any(m), any(m))
+				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 },
+					pos(np*m), any(np), any(m), any(m))
 				if m > 1 {
-					compare(t, "powerMean", func(v [][]float64) float64 { PowerMean(v[0], v[1], v[2], v[3]); return 0 }, pos(np), pos(np), any(np), steep(pos(2*m)))
+					compare(t, "powerMean", func(v [][]float64) float64 {
+						PowerMean(v[0], v[1], v[2],
+							v[3])
+						return 0
+					}, pos(np), pos(np), any(np), steep(pos(2*m)))
 				}
 				wide := any(np)
 				for i := range wide {
@@ -182,12 +213,17 @@ func TestVectorPlan(t *testing.T) {
 						return v
 					}
 					compare(t, "mappedKL", func(v [][]float64) float64 {
-						MappedKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], &KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20})
+						MappedKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6],
+							&KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20})
 						return 0
 					}, pos(np), pos(np), pos(np), points, pos(np), above(pos(2*m)), above(pos(2*m-3)))
 				}
-				compare(t, "build, flushed", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), wide, any(m), any(m))
-				compare(t, "buildPower", func(v [][]float64) float64 { BuildPower(v[0], v[1], -0.5, 1/float64(m), m); return 0 }, pos(np*m), wide)
+				compare(t, "build, flushed",
+					func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), wide,
+					any(m), any(m))
+				compare(t, "buildPower",
+					func(v [][]float64) float64 { BuildPower(v[0], v[1], -0.5, 1/float64(m), m); return 0 },
+					pos(np*m), wide)
 			}
 		}
 	})
@@ -207,10 +243,12 @@ func TestVectorBins(t *testing.T) {
 					case 3:
 						at[i] = b.First + float64(r.IntN(bins+1))/b.Scale
 					case 5:
-						at[i] = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, math.Copysign(0, -1)}[r.IntN(5)]
+						at[i] = []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300,
+							math.Copysign(0, -1)}[r.IntN(5)]
 					}
 				}
-				compare(t, "binMoments", func(v [][]float64) float64 { BinMoments(v[0], v[1], &b); return 0 }, numbers(&r, 4*bins, false), at)
+				compare(t, "binMoments", func(v [][]float64) float64 { BinMoments(v[0], v[1], &b); return 0 },
+					numbers(&r, 4*bins, false), at)
 				w, finite := numbers(&r, n, true), slices.Clone(at)
 				for i := range w {
 					if at[i]-at[i] != 0 { // BinWeights takes 0 times a place
@@ -220,20 +258,25 @@ func TestVectorBins(t *testing.T) {
 						w[i] = 0
 					}
 				}
-				compare(t, "binWeights", func(v [][]float64) float64 { BinWeights(v[0], v[1], v[2], &b); return 0 }, numbers(&r, 4*bins, false), finite, w)
+				compare(t, "binWeights",
+					func(v [][]float64) float64 { BinWeights(v[0], v[1], v[2], &b); return 0 },
+					numbers(&r, 4*bins, false), finite, w)
 				if n%Lanes != 0 {
 					continue
 				}
-				pos, any := func() []float64 { return numbers(&r, n, true) }, func() []float64 { return numbers(&r, n, false) }
+				pos, any := func() []float64 { return numbers(&r, n, true) },
+					func() []float64 { return numbers(&r, n, false) }
 				compare(t, "backKL", func(v [][]float64) float64 {
-					c := KLCubics{Bins: b, Ref: 0.3, Shift: 0.01, Per: 1.7, Whole: 3, By: 0.4, Low: 0.1, Fisher: 2.1}
+					c := KLCubics{Bins: b, Ref: 0.3, Shift: 0.01, Per: 1.7, Whole: 3, By: 0.4, Low: 0.1,
+						Fisher: 2.1}
 					copy(c.Sum[:], v[9])
 					copy(c.Dot[:], v[9][Lanes:])
 					BackKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], &c)
 					copy(v[9], c.Sum[:])
 					copy(v[9][Lanes:], c.Dot[:])
 					return 0
-				}, any(), any(), any(), any(), at, any(), pos(), pos(), numbers(&r, 12*bins, false), numbers(&r, 2*Lanes, false))
+				}, any(), any(), any(), any(), at, any(), pos(), pos(), numbers(&r, 12*bins, false),
+					numbers(&r, 2*Lanes, false))
 			}
 		}
 	})
@@ -277,7 +320,9 @@ func TestVectorHankel(t *testing.T) {
 			}, make([]float64, m*p), make([]float64, p), mu, ratio, w)
 			v := numbers(&r, p, false)
 			clear(v[m:])
-			compare(t, "differences", func(v [][]float64) float64 { Differences(v[0], v[1], v[2], m); clear(v[0][m:]); return 0 }, make([]float64, p), ratio, v)
+			compare(t, "differences",
+				func(v [][]float64) float64 { Differences(v[0], v[1], v[2], m); clear(v[0][m:]); return 0 },
+				make([]float64, p), ratio, v)
 		}
 	})
 }
@@ -294,8 +339,11 @@ func TestVectorProduct(t *testing.T) {
 				}
 				r := random.Split(uint64(np), k)
 				any := func(n int) []float64 { return numbers(&r, n, false) }
-				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 }, any(np), any(k), any(k*np))
-				compare(t, "accumulate", func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k), any(np))
+				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 },
+					any(np), any(k), any(k*np))
+				compare(t, "accumulate",
+					func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k),
+					any(np))
 				if np < 8 || np%8 != 0 {
 					continue
 				}
@@ -307,20 +355,52 @@ func TestVectorProduct(t *testing.T) {
 					at[k/2] = at[0]
 					for stride := np; stride < np+10; stride += 9 {
 						w, r := any(k), any(k*stride)
-						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2], stride); return 0 }, any(np), any(np), w, r)
-						compare(t, "accumulateFrom", func(v [][]float64) float64 { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride); return 0 }, any(np), any(np), w, r)
+						compare(t, "accumulateFrom",
+							func(v [][]float64) float64 {
+								AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2],
+									stride)
+								return 0
+							}, any(np), any(np), w, r)
+						compare(t, "accumulateFrom",
+							func(v [][]float64) float64 {
+								AccumulateFrom(v[0], v[1], v[2], v[3], at,
+									stride)
+								return 0
+							}, any(np), any(np), w, r)
 					}
 				}
 				if k > 0 && k <= np {
 					size := k * (k + 1) / 2
-					compare(t, "unpack", func(v [][]float64) float64 { Unpack(v[0], v[1], k, np, 0.7); return 0 }, any(k*np), any(Pad(size)))
-					compare(t, "packOuter", func(v [][]float64) float64 { PackOuter(v[0], v[1], v[2], k, np, -1.4); return 0 }, any(size), any(k*np), any(np))
+					compare(t, "unpack", func(v [][]float64) float64 {
+						Unpack(v[0], v[1], k, np,
+							0.7)
+						return 0
+					}, any(k*np), any(Pad(size)))
+					compare(t, "packOuter", func(v [][]float64) float64 {
+						PackOuter(v[0], v[1], v[2], k, np,
+							-1.4)
+						return 0
+					}, any(size), any(k*np), any(np))
 					for first := 0; first+4 <= k; first += 4 {
-						compare(t, "sweep", func(v [][]float64) float64 { Sweep(v[0], v[1], v[2], first, first+3, k); return 0 }, any(k*np), any(4*np), any(16))
-						compare(t, "sweep in place", func(v [][]float64) float64 { Sweep(v[0], v[0][first*np:][:4*np], v[1], first, first+4, k); return 0 }, any(k*np), any(16))
+						compare(t, "sweep", func(v [][]float64) float64 {
+							Sweep(v[0], v[1], v[2], first,
+								first+3, k)
+							return 0
+						}, any(k*np), any(4*np), any(16))
+						compare(t, "sweep in place",
+							func(v [][]float64) float64 {
+								Sweep(v[0], v[0][first*np:][:4*np], v[1], first,
+									first+4, k)
+								return 0
+							}, any(k*np), any(16))
 					}
 					for first := 0; first <= k; first += 4 {
-						compare(t, "accumulateLower", func(v [][]float64) float64 { AccumulateLower(v[0], v[1], v[2], first, k); return 0 }, any(k*np), any(4*np), any(4*np))
+						compare(t, "accumulateLower",
+							func(v [][]float64) float64 {
+								AccumulateLower(v[0], v[1], v[2], first,
+									k)
+								return 0
+							}, any(k*np), any(4*np), any(4*np))
 					}
 				}
 				for near := Lanes; k > 0 && k <= 20 && near <= np; near += 3 * Lanes {
@@ -334,17 +414,34 @@ func TestVectorProduct(t *testing.T) {
 					if k == 0 || np > 40 {
 						continue
 					}
-					compare(t, "fold", func(v [][]float64) float64 { Fold(v[0], v[1], v[2], np, rows, 0.7); return 0 }, any(k*np), any(rows*k), any(rows*np))
-					compare(t, "copyRows", func(v [][]float64) float64 { CopyRows(v[0], v[1], np, rows, np+k); return 0 }, any(rows*np), any(rows*(np+k)-k))
+					compare(t, "fold", func(v [][]float64) float64 {
+						Fold(v[0], v[1], v[2], np, rows,
+							0.7)
+						return 0
+					}, any(k*np), any(rows*k), any(rows*np))
+					compare(t, "copyRows", func(v [][]float64) float64 {
+						CopyRows(v[0], v[1], np, rows,
+							np+k)
+						return 0
+					}, any(rows*np), any(rows*(np+k)-k))
 				}
-				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k), any(k*np), any(np))
+				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k),
+					any(k*np), any(np))
 				for rows := range 10 {
 					if k == 0 || rows == 0 || rows > 5 && np > 40 {
 						continue
 					}
-					compare(t, "combineRows", func(v [][]float64) float64 { CombineRows(v[0], v[1], v[2], rows); return 0 }, any(rows*np), any(rows*k), any(k*np))
-					compare(t, "dotsRows", func(v [][]float64) float64 { DotsRows(v[0], v[1], v[2], rows); return 0 }, any(rows*k), any(k*np), any(rows*np))
-					compare(t, "accumulateRows", func(v [][]float64) float64 { AccumulateRows(v[0], v[1], v[2], rows); return 0 }, any(k*np), any(rows*k), any(rows*np))
+					compare(t, "combineRows",
+						func(v [][]float64) float64 { CombineRows(v[0], v[1], v[2], rows); return 0 },
+						any(rows*np), any(rows*k), any(k*np))
+					compare(t, "dotsRows", func(v [][]float64) float64 {
+						DotsRows(v[0], v[1], v[2],
+							rows)
+						return 0
+					}, any(rows*k), any(k*np), any(rows*np))
+					compare(t, "accumulateRows",
+						func(v [][]float64) float64 { AccumulateRows(v[0], v[1], v[2], rows); return 0 },
+						any(k*np), any(rows*k), any(rows*np))
 				}
 				for rows := 1; rows < 10 && k > 0 && np <= 40; rows++ {
 					stride := np + rows%3
@@ -368,10 +465,14 @@ func TestVectorProduct(t *testing.T) {
 
 // awkward are numbers at the edges of exp and log.
 var awkward = []float64{
-	0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(), math.Float64frombits(0x7ff4000000000001), 5e-324, -5e-324, 0x1p-1022, 0x1p-1023,
-	math.Nextafter(0x1p-1022, 0), math.MaxFloat64, -math.MaxFloat64, -708, math.Nextafter(-708, 0), math.Nextafter(-708, -709), -708.5, -709, -745, -1000,
-	709, math.Nextafter(709, 710), 709.7, 709.782712893384, math.Nextafter(709.782712893384, 710), math.Nextafter(709.782712893384, 0), 710, 1e300, -1e300,
-	math.Sqrt2, math.Nextafter(math.Sqrt2, 0), math.Nextafter(math.Sqrt2, 2), 1 - 0x1p-53, 1 + 0x1p-52, 0.5, 2, 1e-300, 1e-310, math.Ln2, -math.Ln2, math.Ln2 / 32,
+	0, math.Copysign(0, -1), 1, -1, math.Inf(1), math.Inf(-1), math.NaN(),
+	math.Float64frombits(0x7ff4000000000001), 5e-324, -5e-324, 0x1p-1022, 0x1p-1023,
+	math.Nextafter(0x1p-1022, 0), math.MaxFloat64, -math.MaxFloat64, -708, math.Nextafter(-708, 0),
+	math.Nextafter(-708, -709), -708.5, -709, -745, -1000,
+	709, math.Nextafter(709, 710), 709.7, 709.782712893384, math.Nextafter(709.782712893384, 710),
+	math.Nextafter(709.782712893384, 0), 710, 1e300, -1e300,
+	math.Sqrt2, math.Nextafter(math.Sqrt2, 0), math.Nextafter(math.Sqrt2, 2), 1 - 0x1p-53, 1 + 0x1p-52, 0.5,
+	2, 1e-300, 1e-310, math.Ln2, -math.Ln2, math.Ln2 / 32,
 }
 
 func TestVectorElementary(t *testing.T) {
@@ -388,19 +489,39 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
 			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
 			compare(t, "log in place", func(v [][]float64) float64 { Log(v[0], v[0]); return 0 }, x)
-			compare(t, "logistic", func(v [][]float64) float64 { Logistic(v[0], v[1], &Score{0.3, -1, 2.5}, 1.8); return 0 }, pos, x)
-			compare(t, "logistic in place", func(v [][]float64) float64 { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8); return 0 }, y)
-			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y, x)
-			compare(t, "forms", func(v [][]float64) float64 { Forms(v[0], v[1], v[2], v[3], v[4], v[5], 1.3, -0.7, 1.1); return 0 }, pos, y, numbers(&r, n, false), x, numbers(&r, n, false), pos)
-			compare(t, "rotate", func(v [][]float64) float64 { Rotate(v[0], v[1], 0.8, -0.6); return 0 }, y, x)
+			compare(t, "logistic", func(v [][]float64) float64 {
+				Logistic(v[0], v[1], &Score{0.3, -1, 2.5},
+					1.8)
+				return 0
+			}, pos, x)
+			compare(t, "logistic in place",
+				func(v [][]float64) float64 { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8); return 0 }, y)
+			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y,
+				x)
+			compare(t, "forms", func(v [][]float64) float64 {
+				Forms(v[0], v[1], v[2], v[3], v[4], v[5], 1.3,
+					-0.7, 1.1)
+				return 0
+			}, pos, y, numbers(&r, n, false), x, numbers(&r, n, false), pos)
+			compare(t, "rotate", func(v [][]float64) float64 { Rotate(v[0], v[1], 0.8, -0.6); return 0 }, y,
+				x)
 			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
 			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
 			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
-			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos, y, x)
-			compare(t, "multiplyLess", func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x, numbers(&r, n, false))
-			compare(t, "potential", func(v [][]float64) float64 { Potential(v[0], v[1], v[2], 0.3, -0.1, 7); return 0 }, y, x, pos)
-			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 }, y, pos)
-			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y, pos, x)
+			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos,
+				y, x)
+			compare(t, "multiplyLess",
+				func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x,
+				numbers(&r, n, false))
+			compare(t, "potential", func(v [][]float64) float64 {
+				Potential(v[0], v[1], v[2], 0.3, -0.1,
+					7)
+				return 0
+			}, y, x, pos)
+			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 },
+				y, pos)
+			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y,
+				pos, x)
 			compare(t, "shift", func(v [][]float64) float64 { Shift(v[0], v[1], 0.3); return 0 }, y, x)
 			compare(t, "shift in place", func(v [][]float64) float64 { Shift(v[0], v[0], 0.3); return 0 }, y)
 			compare(t, "slopes", func(v [][]float64) float64 { return Slopes(v[0], v[1], 0.3) }, pos, y)
@@ -421,7 +542,11 @@ func TestVectorElementary(t *testing.T) {
 				LogisticBack(&to, v[0], v[1], v[2], &Score{0.3, -1, 2.5}, 1.8)
 				return to[0] + 1e-3*to[1]
 			}, y, pos, numbers(&r, n, false))
-			compare(t, "scoreBack", func(v [][]float64) float64 { ScoreBack(v[0], v[1], &Score{0.3, -1, 2.5}, 0.1, -0.2); return 0 }, y, pos)
+			compare(t, "scoreBack", func(v [][]float64) float64 {
+				ScoreBack(v[0], v[1], &Score{0.3, -1, 2.5},
+					0.1, -0.2)
+				return 0
+			}, y, pos)
 			if n >= 8 {
 				compare(t, "extent", func(v [][]float64) float64 {
 					var to [2]float64
@@ -429,9 +554,15 @@ func TestVectorElementary(t *testing.T) {
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
-			compare(t, "fisher", func(v [][]float64) float64 { Fisher(v[0], v[1], 1.7, 1e-3); return 0 }, y, pos)
-			compare(t, "logisticSlope", func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
-			compare(t, "ratioBack", func(v [][]float64) float64 { RatioBack(v[0], v[1], v[2], v[3], 1e-3); return 0 }, x, y, numbers(&r, n, false), pos)
+			compare(t, "fisher", func(v [][]float64) float64 { Fisher(v[0], v[1], 1.7, 1e-3); return 0 }, y,
+				pos)
+			compare(t, "logisticSlope",
+				func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
+			compare(t, "ratioBack", func(v [][]float64) float64 {
+				RatioBack(v[0], v[1], v[2], v[3],
+					1e-3)
+				return 0
+			}, x, y, numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
 			counts := slices.Clone(pos) // most are 0
 			for i := range counts {
@@ -515,11 +646,13 @@ func TestHankelLanes(t *testing.T) {
 						return v
 					}
 					size := m * (m - 1) / 2 * Lanes
-					g, c, mu, ratio, w := spread(size), spread(m*Lanes), spread((2*m-1)*Lanes), spread(size), spread(m*Lanes)
+					g, c, mu, ratio, w := spread(size), spread(m*Lanes), spread((2*m-1)*Lanes), spread(size),
+						spread(m*Lanes)
 					type system struct{ g, c, mu, ratio, w []float64 }
 					alone := make([]system, lanes)
 					for lane := range alone {
-						s := system{make([]float64, m*p), make([]float64, p), make([]float64, m+p), make([]float64, m*p), make([]float64, p)}
+						s := system{make([]float64, m*p), make([]float64, p), make([]float64, m+p),
+							make([]float64, m*p), make([]float64, p)}
 						for i, v := range numbers(&r, 2*m-1, true) {
 							v *= math.Ldexp(1, -int(700*r.Float64()))
 							s.mu[i], mu[i*Lanes+lane] = v, v
@@ -587,23 +720,38 @@ func TestVectorNewton(t *testing.T) {
 				}
 				return v
 			}
-			compare(t, "curve", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np, 1, 0.2) }, pos(np), pos(np), pos(np), pos(np))
-			compare(t, "curve of rows", func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
+			compare(t, "curve", func(v [][]float64) float64 {
+				return Curve(v[0], v[1], v[2], v[3], np, 1,
+					0.2)
+			}, pos(np), pos(np), pos(np), pos(np))
+			compare(t, "curve of rows",
+				func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
 				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
 			for _, k := range []int{1, 2, 7, 10} {
 				for rows := 1; rows <= 9; rows += 2 {
 					compare(t, "curveRows", func(v [][]float64) float64 {
 						return CurveRows(v[0], v[1], v[2], v[3], v[4], v[5], np+3, rows, 0.2)
-					}, pos(rows*np), pos(rows*np), pos(rows*np), pos(rows*k), pos(k*np), pos((rows-1)*(np+3)+np))
+					}, pos(rows*np), pos(rows*np), pos(rows*np), pos(rows*k), pos(k*np),
+						pos((rows-1)*(np+3)+np))
 				}
 			}
-			compare(t, "stretch", func(v [][]float64) float64 { Stretch(v[0], v[1], v[2], v[3], v[4], v[5], 0.2); return 0 },
+			compare(t, "stretch", func(v [][]float64) float64 {
+				Stretch(v[0], v[1], v[2], v[3], v[4], v[5],
+					0.2)
+				return 0
+			},
 				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
-			compare(t, "stretchRow", func(v [][]float64) float64 { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]); return 0 },
+			compare(t, "stretchRow",
+				func(v [][]float64) float64 { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]); return 0 },
 				pos(3), pos(np), any(np), pos(np))
-			compare(t, "metric", func(v [][]float64) float64 { Metric(v[0], v[1], v[2], v[3], v[4], v[5], 0.2); return 0 },
+			compare(t, "metric", func(v [][]float64) float64 {
+				Metric(v[0], v[1], v[2], v[3], v[4], v[5],
+					0.2)
+				return 0
+			},
 				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
-			compare(t, "residual", func(v [][]float64) float64 { Residual(v[0], v[1], np+5, 2); return 0 }, pos(2*np), pos(2*np+5))
+			compare(t, "residual", func(v [][]float64) float64 { Residual(v[0], v[1], np+5, 2); return 0 },
+				pos(2*np), pos(2*np+5))
 			for _, k := range []int{1, 2, 3, 5, 8, 13} {
 				c, inverse := any(k*k), pos(k)
 				for a := range k {
@@ -611,10 +759,18 @@ func TestVectorNewton(t *testing.T) {
 						c[a*k+b] = c[b*k+a]
 					}
 				}
-				compare(t, "direction", func(v [][]float64) float64 { Direction(v[0], v[1], v[2], v[3], v[4], v[5], 2); return 0 },
+				compare(t, "direction", func(v [][]float64) float64 {
+					Direction(v[0], v[1], v[2], v[3], v[4],
+						v[5], 2)
+					return 0
+				},
 					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
-					compare(t, "bounded", func(v [][]float64) float64 { Bounded(v[0], v[1], v[2], v[3], v[4], sweeps); return 0 },
+					compare(t, "bounded", func(v [][]float64) float64 {
+						Bounded(v[0], v[1], v[2], v[3], v[4],
+							sweeps)
+						return 0
+					},
 						any(k*np), any(k*np), any(k*np), c, inverse)
 				}
 			}
@@ -642,12 +798,22 @@ func TestVectorColumns(t *testing.T) {
 							}
 						}
 					}
-					compare(t, "descend", func(v [][]float64) float64 { descend(v[0], v[1], k, n, sweeps); return 0 }, s, a)
+					compare(t, "descend", func(v [][]float64) float64 {
+						descend(v[0], v[1], k, n,
+							sweeps)
+						return 0
+					}, s, a)
 					s = append(s, numbers(&r, ColumnsRoom(k)-len(s), false)...)
 					for stride := n; stride < n+20; stride += 17 {
-						step := ColumnStep{Sweeps: sweeps, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02, Share: 0.7}
+						step := ColumnStep{Sweeps: sweeps, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02,
+							Share: 0.7}
 						x := numbers(&r, (k-1)*stride+n, true)
-						compare(t, "beginColumns", func(v [][]float64) float64 { BeginColumns(v[0], v[1], v[2], v[3], v[4], k, n, stride); return 0 },
+						compare(t, "beginColumns",
+							func(v [][]float64) float64 {
+								BeginColumns(v[0], v[1], v[2], v[3], v[4], k, n,
+									stride)
+								return 0
+							},
 							s, a, numbers(&r, k*n, false), x, numbers(&r, n, true))
 						compare(t, "stepColumns", func(v [][]float64) float64 {
 							StepColumns(v[0], v[1], v[2], v[3], k, n, stride, step)
@@ -661,7 +827,8 @@ func TestVectorColumns(t *testing.T) {
 	})
 }
 
-// runsOf has a run of the cells cols of row 1, one of all n samples in pieces of row 2, and one of the last cells of row 0.
+// runsOf has a run of the cells cols of row 1, one of all n samples in pieces of row 2, and one of the last
+// cells of row 0.
 func runsOf(r *random.Source, cols []uint32, n int) Runs {
 	var c Runs
 	fill := func(cells int) {
@@ -689,14 +856,17 @@ func runsOf(r *random.Source, cols []uint32, n int) Runs {
 	return c
 }
 
-// TestVectorRuns: lists of no run, of runs of one cell, of whole blocks, of the most cells and one less, and several of one row: the
-// loops in Go are those over cells, and assembly has their bits.
+// TestVectorRuns: lists of no run, of runs of one cell, of whole blocks, of the most cells and one less, and
+// several of one row: the loops in Go are those over cells, and assembly has their bits.
 func TestVectorRuns(t *testing.T) {
 	type run struct{ row, cells int }
-	lists := [][]run{{}, {{0, 1}}, {{2, 1}, {1, 1}, {0, 1}}, {{1, 8}}, {{1, RunCells}}, {{1, RunCells - 1}}, {{0, RunCells - 8}, {1, 9}},
-		{{2, RunCells}, {2, RunCells}, {2, 3}, {0, 8}, {1, 16}, {1, 7}}, {{1, 1}, {1, 8}, {1, 1}}, {{0, 24}, {2, 24}, {0, 33}, {2, 1}, {1, 250}}}
+	lists := [][]run{{}, {{0, 1}}, {{2, 1}, {1, 1}, {0, 1}}, {{1, 8}}, {{1, RunCells}}, {{1, RunCells - 1}},
+		{{0, RunCells - 8}, {1, 9}},
+		{{2, RunCells}, {2, RunCells}, {2, 3}, {0, 8}, {1, 16}, {1, 7}}, {{1, 1}, {1, 8}, {1, 1}},
+		{{0, 24}, {2, 24}, {0, 33}, {2, 1}, {1, 250}}}
 	const n, rows, low = 300, 3, 0.7
-	of := func(parts int, list []run) (k int, runs Runs, padded func(rows int) []float64, any func(n int) []float64) {
+	of := func(parts int, list []run) (k int, runs Runs, padded func(rows int) []float64,
+		any func(n int) []float64) {
 		r := random.Split(uint64(parts), len(list))
 		k = Pad(parts)
 		any = func(n int) []float64 { return numbers(&r, n, false) }
@@ -729,7 +899,8 @@ func TestVectorRuns(t *testing.T) {
 		for l, list := range lists {
 			k, runs, padded, any := of(parts, list)
 			most := len(runs.X)
-			g, r, u, v, acc, logs := padded(rows), any(most), padded(rows), padded(n), padded(n), any(rows*Lanes)
+			g, r, u, v, acc, logs := padded(rows), any(most), padded(rows), padded(n), padded(n),
+				any(rows*Lanes)
 			// Cell by cell.
 			wantG, wantAcc, wantLogs, size := slices.Clone(g), slices.Clone(acc), make([]float64, rows), 1.0
 			for row := range rows {
@@ -760,7 +931,8 @@ func TestVectorRuns(t *testing.T) {
 				}
 				at += Pad(one.cells)
 			}
-			gotG, gotR, gotAcc, gotLogs := slices.Clone(g), slices.Clone(r), slices.Clone(acc), slices.Clone(logs)
+			gotG, gotR, gotAcc, gotLogs := slices.Clone(g), slices.Clone(r), slices.Clone(acc),
+				slices.Clone(logs)
 			near := func(what string, got, want []float64, by float64) {
 				t.Helper()
 				for i, w := range want {
@@ -772,7 +944,8 @@ func TestVectorRuns(t *testing.T) {
 			CombineRuns(gotR, u, v, runs, k, parts)
 			for p, j := range runs.Cols[RunsBefore : most-RunsAfter] {
 				if w := gotR[RunsBefore+p]; wantW[p] != w {
-					t.Fatalf("%d components, list %d: the product of column %d is %v, want %v", parts, l, j, w, wantW[p])
+					t.Fatalf("%d components, list %d: the product of column %d is %v, want %v", parts, l, j,
+						w, wantW[p])
 				}
 			}
 			RatioDotsRuns(gotG, gotR, u, v, runs, k, low, parts)
@@ -787,7 +960,8 @@ func TestVectorRuns(t *testing.T) {
 					sum += v
 				}
 				if !(math.Abs(sum-want) <= 1e-12*size) {
-					t.Fatalf("%d components, list %d: the logarithms of row %d sum to %v, want %v", parts, l, row, sum, want)
+					t.Fatalf("%d components, list %d: the logarithms of row %d sum to %v, want %v", parts, l,
+						row, sum, want)
 				}
 			}
 		}
@@ -840,11 +1014,26 @@ func TestVectorAt(t *testing.T) {
 					}
 					return v
 				}
-				compare(t, "combineAt", func(v [][]float64) float64 { combineAt(v[0], v[1], v[2], cols, k); return 0 }, any(count), any(k), any(n*k))
-				compare(t, "dotsAt", func(v [][]float64) float64 { dotsAt(v[0], v[1], v[2], cols, k); return 0 }, any(k), any(n*k), any(count))
-				compare(t, "dotsSquaresAt", func(v [][]float64) float64 { DotsSquaresAt(v[0], v[1], v[2], v[3], v[4], cols); return 0 },
+				compare(t, "combineAt", func(v [][]float64) float64 {
+					combineAt(v[0], v[1], v[2], cols,
+						k)
+					return 0
+				}, any(count), any(k), any(n*k))
+				compare(t, "dotsAt", func(v [][]float64) float64 {
+					dotsAt(v[0], v[1], v[2], cols,
+						k)
+					return 0
+				}, any(k), any(n*k), any(count))
+				compare(t, "dotsSquaresAt",
+					func(v [][]float64) float64 {
+						DotsSquaresAt(v[0], v[1], v[2], v[3], v[4],
+							cols)
+						return 0
+					},
 					any(k), any(k), any(n*k), any(count), any(count))
-				compare(t, "accumulateAt", func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k), any(k), any(count))
+				compare(t, "accumulateAt",
+					func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k),
+					any(k), any(count))
 				if count == 0 {
 					continue
 				}

@@ -1,6 +1,6 @@
-// Package kinds has the kinds of files that the package writes, models and states of fits (checkpoints), and the sections that
-// each has. internal/section has their layout. A state is of the kind of its model plus [State]; checkpoint.go has its
-// sections. Those of a model, uint64 as u, float64 as f:
+// Package kinds has the kinds of files that the package writes, models and states of fits (checkpoints), and
+// the sections that each has. internal/section has their layout. A state is of the kind of its model plus
+// [State]; checkpoint.go has its sections. Those of a model, uint64 as u, float64 as f:
 //
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
@@ -44,8 +44,8 @@ const (
 // State is added to the kind of a model for that of a state of its fit.
 const State = 16
 
-// Model returns the kind of the model in a file, by its header: where that is none of them any, for whose reader to say what
-// is wrong. The state of a fit is an error.
+// Model returns the kind of the model in a file, by its header: where that is none of them any, for whose
+// reader to say what is wrong. The state of a fit is an error.
 func Model(data []byte) (uint32, error) {
 	kind, err := section.Kind(data)
 	switch {
@@ -71,8 +71,8 @@ func Name(kind uint32) string {
 	return "of unknown kind"
 }
 
-// Required returns the tags of the sections that a model of the kind must have. Those of Optional, CONV and WARN are the
-// only other ones that this version knows.
+// Required returns the tags of the sections that a model of the kind must have. Those of Optional, CONV and
+// WARN are the only other ones that this version knows.
 func Required(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind == BQMF {
@@ -98,7 +98,8 @@ func Optional(kind uint32) []string {
 // Mapped tells whether models of the kind have maps of m levels.
 func Mapped(kind uint32) bool { return kind == QMF || kind == QMFQ }
 
-// LeastHistory is the least that an entry of a history may be: losses are not negative, bounds of the evidence may be.
+// LeastHistory is the least that an entry of a history may be: losses are not negative, bounds of the
+// evidence may be.
 func LeastHistory(kind uint32) float64 {
 	if kind == BQMF {
 		return -math.MaxFloat64

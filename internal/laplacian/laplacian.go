@@ -12,9 +12,10 @@ package laplacian
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
-// Stride is the distance of the rows of a matrix of m rows that [Factor] and [Solve] take: kernel.Pad(m), and from 128 vertices
-// on 8 more where that makes it an odd multiple of 8. At a distance of a power of two rows would meet in the same lines of the
-// caches: the elimination took 2 times as long for 128 vertices, 6 times for 512.
+// Stride is the distance of the rows of a matrix of m rows that [Factor] and [Solve] take: kernel.Pad(m), and
+// from 128 vertices on 8 more where that makes it an odd multiple of 8. At a distance of a power of two rows
+// would meet in the same lines of the caches: the elimination took 2 times as long for 128 vertices, 6 times
+// for 512.
 func Stride(m int) int {
 	stride := kernel.Pad(m)
 	if m >= 128 && stride%16 == 0 {
@@ -23,8 +24,8 @@ func Stride(m int) int {
 	return stride
 }
 
-// panelled is the number of vertices from which on [Factor] goes by panels: the matrix, half a megabyte from here on, no
-// longer stays in the second cache.
+// panelled is the number of vertices from which on [Factor] goes by panels: the matrix, half a megabyte from
+// here on, no longer stays in the second cache.
 const panelled = 256
 
 // panel is the number of pivots that are eliminated from all other rows in one pass over these.
@@ -55,10 +56,10 @@ func Factor(w, d, floor, work []float64) {
 	factor(w[:rest*stride], d[:rest], floor[:rest], work[:kernel.Pad(rest)], stride)
 }
 
-// factorPanels is [Factor] as far as vertex panel-1, with the same bits: each entry meets the pivots in the same order. It
-// returns how many vertices are left. A panel of pivots is eliminated first from its own rows and then from those above it,
-// four pivots at a time and a block of rows that stays in the cache, so that the matrix is read once a panel, not once a
-// pivot.
+// factorPanels is [Factor] as far as vertex panel-1, with the same bits: each entry meets the pivots in the
+// same order. It returns how many vertices are left. A panel of pivots is eliminated first from its own rows
+// and then from those above it, four pivots at a time and a block of rows that stays in the cache, so that
+// the matrix is read once a panel, not once a pivot.
 func factorPanels(w, d, floor, work []float64) int {
 	const four = 4
 	stride := len(w) / len(d)

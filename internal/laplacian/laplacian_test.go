@@ -81,8 +81,8 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// TestPanels asks the elimination by panels for the bits of that by single vertices, with NaN where nothing may be read
-// from, floors above some pivots, and sizes that leave every rest of groups and panels.
+// TestPanels asks the elimination by panels for the bits of that by single vertices, with NaN where nothing
+// may be read from, floors above some pivots, and sizes that leave every rest of groups and panels.
 func TestPanels(t *testing.T) {
 	for m := panelled; m < panelled+2*panel; m += 3 {
 		r := random.Split(12, m)

@@ -90,11 +90,13 @@ func TestLanes(t *testing.T) {
 					}
 					return v[8 : 8+k]
 				}
-				w, d, floor, rhs, work := poisoned(m*(m-1)/2*n), poisoned(m*n), poisoned(m*n), poisoned(m*n), poisoned(m*n)
+				w, d, floor, rhs, work := poisoned(m*(m-1)/2*n), poisoned(m*n), poisoned(m*n), poisoned(m*n),
+					poisoned(m*n)
 				type system struct{ w, d, floor, r []float64 }
 				alone := make([]system, lanes)
 				for lane := range alone {
-					s := system{make([]float64, m*p), make([]float64, m), make([]float64, m), make([]float64, m, p)}
+					s := system{make([]float64, m*p), make([]float64, m), make([]float64, m),
+						make([]float64, m, p)}
 					for k := range m {
 						for j := range k {
 							v := math.Ldexp(r.Float64(), -int(60*r.Float64()))
@@ -116,7 +118,8 @@ func TestLanes(t *testing.T) {
 				SolveLanes(w, d, rhs, lanes)
 				same := func(what string, got, want float64) {
 					if math.Float64bits(got) != math.Float64bits(want) {
-						t.Fatalf("%s, m = %d, %d lanes: %s is %v, want %v", cpu.Names[l], m, lanes, what, got, want)
+						t.Fatalf("%s, m = %d, %d lanes: %s is %v, want %v", cpu.Names[l], m, lanes, what, got,
+							want)
 					}
 				}
 				for lane, s := range alone {

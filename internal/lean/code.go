@@ -119,7 +119,8 @@ func read(code []byte) (i instruction, n int) {
 		}
 		i.align, i.number = code[1], int64(v)
 		return i, 2 + m
-	case op == opBlock, op == opLoop, op == opIf, op == 0x3f, op == 0x40: // and the size of memory, asked for or changed
+	// and the size of memory, asked for or changed
+	case op == opBlock, op == opLoop, op == opIf, op == 0x3f, op == 0x40:
 		n++
 	case op == opTable:
 		count, _ := binary.Uvarint(code[1:])
@@ -139,7 +140,8 @@ func read(code []byte) (i instruction, n int) {
 				n++
 			}
 		}
-	case op <= opNop, op == 0x05, op == opEnd, op == opReturn, op == opDrop, op == opSelect, 0x45 <= op && op <= 0xc4:
+	case op <= opNop, op == 0x05, op == opEnd, op == opReturn, op == opDrop, op == opSelect, 0x45 <= op &&
+		op <= 0xc4:
 	default:
 		return i, 0
 	}
@@ -178,7 +180,8 @@ func (i instruction) takes() (in, out int, ok bool) {
 		return 2, 0, true
 	case op == opSelect:
 		return 3, 1, true
-	case op == 0x45, op == 0x50, 0x67 <= op && op <= 0x69, 0x79 <= op && op <= 0x7b, 0x8b <= op && op <= 0x91, 0x99 <= op && op <= 0x9f, 0xa7 <= op && op <= 0xc4:
+	case op == 0x45, op == 0x50, 0x67 <= op && op <= 0x69, 0x79 <= op && op <= 0x7b, 0x8b <= op &&
+		op <= 0x91, 0x99 <= op && op <= 0x9f, 0xa7 <= op && op <= 0xc4:
 		return 1, 1, true // of one number
 	case 0x46 <= op && op <= 0xa6:
 		return 2, 1, true // of two
@@ -216,7 +219,8 @@ func codeOf(bodies [][]byte) []byte {
 	return out
 }
 
-// parsed returns the locals of a function, as they are written, and its instructions without those that do nothing.
+// parsed returns the locals of a function, as they are written, and its instructions without those that do
+// nothing.
 func parsed(body []byte) (locals []byte, code []instruction, err error) {
 	at := 0
 	groups, n := binary.Uvarint(body)
@@ -335,7 +339,8 @@ func placesOf(code []instruction) (f places, ok bool) {
 		at++
 	}
 	openings := code[2:at]
-	if at+2 >= len(code) || !is(code[at], opGet, counter) || code[at+1].op != opTable || code[at+2].op != opEnd {
+	if at+2 >= len(code) || !is(code[at], opGet, counter) || code[at+1].op != opTable ||
+		code[at+2].op != opEnd {
 		return f, false
 	}
 	rest := code[at+1].rest
@@ -357,7 +362,8 @@ func placesOf(code []instruction) (f places, ok bool) {
 	f.codeFrom = at + 3
 	if f.returns {
 		last := code[max(len(code)-4, 0):]
-		if last[0].op != opUnreachable || last[1].op != opEnd || !is(last[2], opConst32, 1) || last[3].op != opEnd {
+		if last[0].op != opUnreachable || last[1].op != opEnd || !is(last[2], opConst32, 1) ||
+			last[3].op != opEnd {
 			return f, false
 		}
 	}
@@ -385,7 +391,8 @@ func (f places) jumps(code []instruction) ([]instruction, bool) {
 	}
 	out = append(out, one(opGet, counter), instruction{op: opTable, rest: table}, instruction{op: opEnd})
 	code = code[f.codeFrom:]
-	ended, depth := 1, 0 // how many places have ended, and how many blocks within the code of a place are open
+	// how many places have ended, and how many blocks within the code of a place are open
+	ended, depth := 1, 0
 	ends := func(place int) int {
 		if place < len(f.first) {
 			return f.first[place]
@@ -415,7 +422,8 @@ func (f places) jumps(code []instruction) ([]instruction, bool) {
 		case f.returns && is(i, opBranchIf, toEnd):
 			out = append(out, opening(opIf), one(opConst32, 1), instruction{op: opReturn})
 			i = instruction{op: opEnd}
-		case f.loop && i.op == opConst32 && i.number >= 0 && at+2 < len(code) && is(code[at+1], opSet, counter) && is(code[at+2], opBranch, toLoop):
+		case f.loop && i.op == opConst32 && i.number >= 0 && at+2 < len(code) &&
+			is(code[at+1], opSet, counter) && is(code[at+2], opBranch, toLoop):
 			place := f.of[min(i.number, int64(count-1))]
 			if place < ended {
 				// Up, by the loop.

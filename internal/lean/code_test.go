@@ -23,22 +23,33 @@ func stack(offset int64) []instruction {
 	return spelled(with(opGet, pointer), op(opExtend), with(opConst64, offset), op(opAdd64), op(opWrap))
 }
 
-// TestAddresses: offsets go to the load or the store that takes the address, over values in between, and nowhere else.
+// TestAddresses: offsets go to the load or the store that takes the address, over values in between, and
+// nowhere else.
 func TestAddresses(t *testing.T) {
 	get := with(opGet, pointer)
 	sum := spelled(get, with(opConst32, 24), op(opAdd32))
 	for name, c := range map[string]struct{ code, want []instruction }{
-		"load":                {spelled(stack(24), memory(opLoad+1, 8)), spelled(get, memory(opLoad+1, 32))},
-		"no offset":           {spelled(get, op(opExtend), op(opWrap), memory(opLoad, 8)), spelled(get, memory(opLoad, 8))},
-		"store":               {spelled(stack(24), with(opConst64, 5), memory(opStore+1, 0)), spelled(get, with(opConst64, 5), memory(opStore+1, 24))},
-		"store of a load":     {spelled(stack(24), stack(48), memory(opLoad+1, 0), memory(opStore+1, 0)), spelled(get, get, memory(opLoad+1, 48), memory(opStore+1, 24))},
-		"store of a sum":      {spelled(stack(24), with(opGet, 3), with(opGet, 4), op(opAdd64), memory(opStore+1, 1)), spelled(get, with(opGet, 3), with(opGet, 4), op(opAdd64), memory(opStore+1, 25))},
-		"a value, no address": {spelled(with(opGet, 5), stack(24), memory(opStore, 0)), spelled(with(opGet, 5), sum, memory(opStore, 0))},
-		"a sum":               {spelled(stack(24), op(opAdd32), memory(opLoad, 0)), spelled(sum, op(opAdd32), memory(opLoad, 0))},
-		"over a call":         {spelled(stack(24), with(opCall, 7), memory(opStore, 0)), spelled(sum, with(opCall, 7), memory(opStore, 0))},
-		"64 bits":             {spelled(get, op(opExtend), with(opConst64, 24), op(opAdd64), with(opSet, 3)), nil},
-		"before the pointer":  {spelled(stack(-8), memory(opLoad, 8)), nil},
-		"another local":       {spelled(with(opGet, 2), op(opExtend), with(opConst64, 24), op(opAdd64), op(opWrap), memory(opLoad, 8)), nil},
+		"load": {spelled(stack(24), memory(opLoad+1, 8)), spelled(get, memory(opLoad+1, 32))},
+		"no offset": {spelled(get, op(opExtend), op(opWrap), memory(opLoad, 8)),
+			spelled(get, memory(opLoad, 8))},
+		"store": {spelled(stack(24), with(opConst64, 5), memory(opStore+1, 0)),
+			spelled(get, with(opConst64, 5), memory(opStore+1, 24))},
+		"store of a load": {spelled(stack(24), stack(48), memory(opLoad+1, 0), memory(opStore+1, 0)),
+			spelled(get, get, memory(opLoad+1, 48), memory(opStore+1, 24))},
+		"store of a sum": {spelled(stack(24), with(opGet, 3), with(opGet, 4), op(opAdd64),
+			memory(opStore+1, 1)), spelled(get, with(opGet, 3), with(opGet, 4), op(opAdd64),
+			memory(opStore+1, 25))},
+		"a value, no address": {spelled(with(opGet, 5), stack(24), memory(opStore, 0)),
+			spelled(with(opGet, 5), sum, memory(opStore, 0))},
+		"a sum": {spelled(stack(24), op(opAdd32), memory(opLoad, 0)),
+			spelled(sum, op(opAdd32), memory(opLoad, 0))},
+		"over a call": {spelled(stack(24), with(opCall, 7), memory(opStore, 0)),
+			spelled(sum, with(opCall, 7), memory(opStore, 0))},
+		"64 bits": {spelled(get, op(opExtend), with(opConst64, 24), op(opAdd64), with(opSet, 3)),
+			nil},
+		"before the pointer": {spelled(stack(-8), memory(opLoad, 8)), nil},
+		"another local": {spelled(with(opGet, 2), op(opExtend), with(opConst64, 24), op(opAdd64),
+			op(opWrap), memory(opLoad, 8)), nil},
 	} {
 		if c.want == nil {
 			c.want = slices.Clone(c.code)
@@ -49,7 +60,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// step is an instruction of a function without blocks: where it branches to is the step with that index, and what comes next otherwise.
+// step is an instruction of a function without blocks: where it branches to is the step with that index, and
+// what comes next otherwise.
 type step struct {
 	what string
 	to   int
@@ -60,8 +72,9 @@ const (
 	nowhere = -1
 )
 
-// plain is a function without blocks, and for every number the step that it goes on with there. It knows nothing of places: it follows
-// every branch to the end of its block, or to the beginning of its loop, and the numbers that local 0 is set to.
+// plain is a function without blocks, and for every number the step that it goes on with there. It knows
+// nothing of places: it follows every branch to the end of its block, or to the beginning of its loop, and
+// the numbers that local 0 is set to.
 func plain(code []instruction) (steps []step, numbers []int) {
 	type block struct {
 		loop  bool
@@ -119,7 +132,8 @@ func plain(code []instruction) (steps []step, numbers []int) {
 				open[last-int(depth)].users = append(open[last-int(depth)].users, u)
 			}
 		case opBranch:
-			if len(open)-1-int(i.number) == loop && at >= 2 && is(code[at-1], opSet, counter) && code[at-2].op == opConst32 {
+			if len(open)-1-int(i.number) == loop && at >= 2 && is(code[at-1], opSet, counter) &&
+				code[at-2].op == opConst32 {
 				steps, to = steps[:len(steps)-2], to[:len(to)-2]
 				jumps = append(jumps, jump{len(steps), int(code[at-2].number)})
 				add("to", -1)
@@ -144,8 +158,9 @@ func plain(code []instruction) (steps []step, numbers []int) {
 	return steps, numbers
 }
 
-// trace follows a function from a step on in one order, a branch not taken before the one taken, and names the steps by when they were reached.
-// Jumps are no steps of their own, nor is it a difference whether a condition branches over a jump or with it.
+// trace follows a function from a step on in one order, a branch not taken before the one taken, and names
+// the steps by when they were reached. Jumps are no steps of their own, nor is it a difference whether a
+// condition branches over a jump or with it.
 func trace(steps []step, from []int) string {
 	var out bytes.Buffer
 	seen := map[int]int{}
@@ -157,7 +172,8 @@ func trace(steps []step, from []int) string {
 				at = steps[at].to
 			}
 			// A function that unwinds returns 1: by the instruction, or at its end.
-			if at < len(steps) && steps[at].what == one && (at+1 == len(steps) || steps[at+1].what == string([]byte{opReturn})) {
+			if at < len(steps) && steps[at].what == one &&
+				(at+1 == len(steps) || steps[at+1].what == string([]byte{opReturn})) {
 				out.WriteString("unwinds;")
 				return
 			}

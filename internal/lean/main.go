@@ -2,28 +2,29 @@
 //
 //	go run ./internal/lean app.wasm
 //
-// Data: the linker cuts the initial memory where a few bytes are zero, into tens of thousands of segments with a
-// head each. They become one segment up to the next long run of zeros, which compress to nothing.
+// Data: the linker cuts the initial memory where a few bytes are zero, into tens of thousands of segments
+// with a head each. They become one segment up to the next long run of zeros, which compress to nothing.
 //
 // Line tables: of each function Go keeps for each place in it the file, the line, what was inlined there and
-// whether the goroutine may be stopped, beside what its collector and its stacks need. The former four
-// are read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared, and so are
-// the trees of what was inlined and the layouts of arguments. A trace then has the names of functions, without lines ("?:0"), without
-// arguments and without functions that were inlined.
+// whether the goroutine may be stopped, beside what its collector and its stacks need. The former four are
+// read where a trace of the stack is printed, or asked for by runtime.Callers; they are cleared, and so are
+// the trees of what was inlined and the layouts of arguments. A trace then has the names of functions,
+// without lines ("?:0"), without arguments and without functions that were inlined.
 //
-// Records: what is left of each function takes one room for all but a few functions, so that the numbers that grow from one function to the next
-// are as far apart as those rooms. They are kept as differences (steps.go), and so is the table that finds a function by its place.
+// Records: what is left of each function takes one room for all but a few functions, so that the numbers that
+// grow from one function to the next are as far apart as those rooms. They are kept as differences
+// (steps.go), and so is the table that finds a function by its place.
 //
 // Code: jumps, returns and addresses on the stack take fewer instructions (code.go).
 //
-// With -later and beginnings of names of functions, it divides the module (split.go): functions with such names, and those that only they
-// come to, go to app-more.wasm. That is to be instantiated, before anything calls them, with the imports of app.wasm and
-// with the exports of its instance as the module "first":
+// With -later and beginnings of names of functions, it divides the module (split.go): functions with such
+// names, and those that only they come to, go to app-more.wasm. That is to be instantiated, before anything
+// calls them, with the imports of app.wasm and with the exports of its instance as the module "first":
 //
 //	go run ./internal/lean -later 'example.org/app.Rare example.org/app/rare.' app.wasm
 //
-// What compresses a module, as servers do, makes a third less of it. The layout is that of package runtime (symtab.go,
-// runtime2.go); a module whose tables are laid out otherwise is refused.
+// What compresses a module, as servers do, makes a third less of it. The layout is that of package runtime
+// (symtab.go, runtime2.go); a module whose tables are laid out otherwise is refused.
 package main
 
 import (
@@ -37,7 +38,9 @@ import (
 )
 
 func main() {
-	later := flag.String("later", "", "beginnings of names of functions, by spaces, that go to a module of their own, NAME-more.wasm beside NAME.wasm")
+	later := flag.String("later", "",
+		"beginnings of names of functions, by spaces, that go to a module of their own, NAME-more.wasm "+
+			"beside NAME.wasm")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "usage: lean [-later NAMES] MODULE.wasm ...")
@@ -91,9 +94,10 @@ type section struct {
 	content []byte
 }
 
-// lean returns the module with its functions rewritten, with its memory in few segments, without tables of lines and with some tables as
-// differences; and with the functions whose names begin as later says in a second module, nil without any. A module that begins by itself has
-// been here before, and is returned as it is: Go's linker makes none.
+// lean returns the module with its functions rewritten, with its memory in few segments, without tables of
+// lines and with some tables as differences; and with the functions whose names begin as later says in a
+// second module, nil without any. A module that begins by itself has been here before, and is returned as it
+// is: Go's linker makes none.
 func lean(module []byte, later []string) (first, second []byte, err error) {
 	rest, is := bytes.CutPrefix(module, magic)
 	if !is {
@@ -281,8 +285,8 @@ func segments(memory []byte) []byte {
 	return append(binary.AppendUvarint(nil, count), all...)
 }
 
-// The head of the tables of functions (runtime.pcHeader), little-endian: a number that names the layout, two zeros, the steps of places in
-// code, the size of a pointer, and eight numbers of eight bytes.
+// The head of the tables of functions (runtime.pcHeader), little-endian: a number that names the layout, two
+// zeros, the steps of places in code, the size of a pointer, and eight numbers of eight bytes.
 const (
 	layout      = "\xf1\xff\xff\xff\x00\x00\x01\x08"
 	headFuncs   = 8  // how many functions
@@ -293,7 +297,8 @@ const (
 	headSize    = 72
 )
 
-// A record of a function (runtime._func), numbers of four bytes, and behind it as many tables of places and of other data as it says.
+// A record of a function (runtime._func), numbers of four bytes, and behind it as many tables of places and
+// of other data as it says.
 const (
 	recordEntry  = 0
 	recordName   = 4
@@ -317,11 +322,13 @@ const (
 	none         = 1<<32 - 1
 )
 
-// The description of the module (runtime.moduledata), numbers of eight bytes, begins with the addresses of the head and of the names.
-// Somewhere in it, where exactly depends on the version of Go, is the address that other data are counted from.
+// The description of the module (runtime.moduledata), numbers of eight bytes, begins with the addresses of
+// the head and of the names. Somewhere in it, where exactly depends on the version of Go, is the address that
+// other data are counted from.
 const (
 	moduleFuncs = 17 // how many functions, and one more
-	modulePlace = 19 // the table that finds functions by their places; and behind it the first place and the last
+	// the table that finds functions by their places; and behind it the first place and the last
+	modulePlace = 19
 	moduleRest  = 18
 	moduleSize  = 60
 )
@@ -348,7 +355,8 @@ type functions struct {
 func functionsOf(memory []byte) (*functions, error) {
 	at := bytes.Index(memory, []byte(layout))
 	if at < 0 || bytes.Contains(memory[at+1:], []byte(layout)) {
-		return nil, errors.New("one table of functions was expected, of the layout that Go has had since 1.20")
+		return nil, errors.New("one table of functions was expected, of the layout that Go has had " +
+			"since 1.20")
 	}
 	tables := memory[at:]
 	offset := func(field int) int {
@@ -358,15 +366,18 @@ func functionsOf(memory []byte) (*functions, error) {
 		return nil, errTables
 	}
 	names := offset(headNames)
-	f := &functions{memory: memory, tables: tables, at: at, count: offset(headFuncs), units: offset(headUnits), places: offset(headPlaces), records: offset(headRecords)}
-	if names > f.units || f.units > f.places || f.places > f.records || f.count == 0 || f.count > (len(tables)-f.records)/8 {
+	f := &functions{memory: memory, tables: tables, at: at, count: offset(headFuncs),
+		units: offset(headUnits), places: offset(headPlaces), records: offset(headRecords)}
+	if names > f.units || f.units > f.places || f.places > f.records || f.count == 0 ||
+		f.count > (len(tables)-f.records)/8 {
 		return nil, errTables
 	}
 	f.names = tables[names:f.units]
 	module := binary.LittleEndian.AppendUint64(nil, uint64(at))
 	module = binary.LittleEndian.AppendUint64(module, uint64(at+names))
 	f.described = bytes.Index(memory, module)
-	if f.described < 0 || f.described > len(memory)-8*moduleSize || binary.LittleEndian.Uint64(memory[f.described+8*moduleFuncs:]) != uint64(f.count)+1 {
+	if f.described < 0 || f.described > len(memory)-8*moduleSize ||
+		binary.LittleEndian.Uint64(memory[f.described+8*moduleFuncs:]) != uint64(f.count)+1 {
 		return nil, errTables
 	}
 	return f, nil
@@ -379,7 +390,8 @@ func clearLines(memory []byte) ([]column, error) {
 		return nil, err
 	}
 	old := bytes.Clone(f.tables[f.places:f.records])
-	c := &clearing{old: old, kept: make([]byte, len(old)), trees: map[uint32]int{}, layouts: map[uint32]bool{}, used: map[uint32]bool{}}
+	c := &clearing{old: old, kept: make([]byte, len(old)), trees: map[uint32]int{},
+		layouts: map[uint32]bool{}, used: map[uint32]bool{}}
 	list := f.tables[f.records:]
 	for i := range f.count {
 		entry, place := binary.LittleEndian.Uint32(list[8*i:]), int(binary.LittleEndian.Uint32(list[8*i+4:]))
@@ -387,7 +399,8 @@ func clearLines(memory []byte) ([]column, error) {
 			return nil, errTables
 		}
 	}
-	if len(c.trees) > 0 && !clearTrees(memory, memory[f.described+8*moduleRest:f.described+8*moduleSize], f.names, c.trees, c.layouts, c.used) {
+	if len(c.trees) > 0 && !clearTrees(memory, memory[f.described+8*moduleRest:f.described+8*moduleSize],
+		f.names, c.trees, c.layouts, c.used) {
 		return nil, errTables
 	}
 	copy(f.tables[f.places:], c.kept)
@@ -410,8 +423,8 @@ type clearing struct {
 	used      map[uint32]bool // where other data begin that stay
 }
 
-// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step of 0;
-// and the largest value.
+// table returns the table of a place, pairs of steps of the value, from -1 on, and of the place, up to a step
+// of 0; and the largest value.
 func (c *clearing) table(from uint32) (t []byte, most int, ok bool) {
 	at := int(from)
 	if at == 0 {
@@ -440,7 +453,8 @@ func (c *clearing) keep(from uint32) bool {
 	return ok
 }
 
-// record clears the record of the function with this entry. It keeps the tables that stay, and notes where other data are.
+// record clears the record of the function with this entry. It keeps the tables that stay, and notes where
+// other data are.
 func (c *clearing) record(record []byte, entry uint32) bool {
 	field := func(f int) uint32 { return binary.LittleEndian.Uint32(record[f:]) }
 	further, other := int(min(field(recordTables), mostTables+1)), int(record[recordOthers])
@@ -482,8 +496,9 @@ func (c *clearing) record(record []byte, entry uint32) bool {
 	return ok
 }
 
-// clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the one where
-// every node has a name, and no tree is anything else. The layouts of arguments, counted from there too, go with them.
+// clearTrees clears the trees of what was inlined, whose places are counted from one of the addresses: the
+// one where every node has a name, and no tree is anything else. The layouts of arguments, counted from there
+// too, go with them.
 func clearTrees(memory, addresses, names []byte, trees map[uint32]int, layouts, used map[uint32]bool) bool {
 	for from, size := range trees {
 		for place := from; place < from+uint32(size); place++ {
@@ -499,7 +514,8 @@ func clearTrees(memory, addresses, names []byte, trees map[uint32]int, layouts, 
 			}
 			for tree := memory[base+uint64(from):][:size]; len(tree) > 0; tree = tree[treeNode:] {
 				name := uint64(binary.LittleEndian.Uint32(tree[nodeName:]))
-				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name == 0 || name >= uint64(len(names)) || names[name-1] != 0 {
+				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name == 0 ||
+					name >= uint64(len(names)) || names[name-1] != 0 {
 					return false
 				}
 			}

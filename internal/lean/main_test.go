@@ -45,7 +45,8 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 		if err := os.WriteFile(file, module, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(filepath.Join(runtime.GOROOT(), "lib", "wasm", "go_js_wasm_exec"), file).CombinedOutput()
+		out, err := exec.Command(filepath.Join(runtime.GOROOT(), "lib", "wasm", "go_js_wasm_exec"),
+			file).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
@@ -53,8 +54,8 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 	}
 }
 
-// TestLean: a program that collects garbage, grows stacks, switches between goroutines, recovers from panics and asks for its callers does
-// what it did, and has a third less to download.
+// TestLean: a program that collects garbage, grows stacks, switches between goroutines, recovers from panics
+// and asks for its callers does what it did, and has a third less to download.
 func TestLean(t *testing.T) {
 	module, run := built(t)
 	small, _, err := lean(bytes.Clone(module), nil)
@@ -108,7 +109,8 @@ func TestSegments(t *testing.T) {
 }
 
 func TestSigned(t *testing.T) {
-	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 1 << 20, 1<<31 - 1, -1 << 31, 1 << 40, 1<<63 - 1, -1 << 63} {
+	for _, v := range []int64{0, 1, -1, 63, 64, -64, -65, 1 << 20, 1<<31 - 1, -1 << 31, 1 << 40, 1<<63 - 1,
+		-1 << 63} {
 		b := appendSigned(nil, v)
 		if got, n := signed(append(b, 9)); got != v || n != len(b) {
 			t.Errorf("%d: %d, %d of %d bytes", v, got, n, len(b))
@@ -134,15 +136,20 @@ func TestRefused(t *testing.T) {
 	// Trees that lie elsewhere.
 	memory := memoryOf(t, module)
 	head := bytes.Index(memory, []byte(layout))
-	described := bytes.Index(memory, binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(head)), uint64(head)+binary.LittleEndian.Uint64(memory[head+headNames:])))
+	described := bytes.Index(memory,
+		binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(head)),
+			uint64(head)+binary.LittleEndian.Uint64(memory[head+headNames:])))
 	clear(memory[described+8*moduleRest : described+8*moduleSize])
 	if _, err := clearLines(memory); err == nil {
 		t.Error("trees elsewhere: no error")
 	}
 	for name, want := range map[string]func(memory []byte, record int){
-		"another entry":        func(m []byte, r int) { m[r]++ },
-		"many tables":          func(m []byte, r int) { m[r+recordTables] = mostTables + 1 },
-		"a table that is none": func(m []byte, r int) { binary.LittleEndian.PutUint32(m[r+recordStacks:], 1<<30) },
+		"another entry": func(m []byte, r int) { m[r]++ },
+		"many tables":   func(m []byte, r int) { m[r+recordTables] = mostTables + 1 },
+		"a table that is none": func(m []byte,
+			r int) {
+			binary.LittleEndian.PutUint32(m[r+recordStacks:], 1<<30)
+		},
 	} {
 		memory := memoryOf(t, module)
 		if _, err := clearLines(memory); err != nil {
@@ -157,7 +164,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// functionAt is what the runtime reads of a function: numbers of its record, tables and other data, none for those that it has not.
+// functionAt is what the runtime reads of a function: numbers of its record, tables and other data, none for
+// those that it has not.
 func functionAt(list []byte, i int) (numbers [recordSize / 4]uint32, tables, others [mostTables]uint32) {
 	r := list[binary.LittleEndian.Uint32(list[8*i+4:]):]
 	for k := range numbers {
@@ -177,8 +185,8 @@ func functionAt(list []byte, i int) (numbers [recordSize / 4]uint32, tables, oth
 	return numbers, tables, others
 }
 
-// TestRecords: of each function there is what was there, but for what is cleared; what a module keeps as differences adds up to it, and a
-// second time changes nothing.
+// TestRecords: of each function there is what was there, but for what is cleared; what a module keeps as
+// differences adds up to it, and a second time changes nothing.
 func TestRecords(t *testing.T) {
 	module, _ := built(t)
 	before, after := memoryOf(t, module), memoryOf(t, module)
@@ -199,7 +207,8 @@ func TestRecords(t *testing.T) {
 		tables[tableStops], tables[tableInlined] = 0, 0
 		others[dataTree], others[dataLayout], others[dataAlive] = none, none, none
 		if got != numbers || gotTables != tables || gotOthers != others {
-			t.Fatalf("function %d: %v %v %v, want %v %v %v", i, got, gotTables, gotOthers, numbers, tables, others)
+			t.Fatalf("function %d: %v %v %v, want %v %v %v", i, got, gotTables, gotOthers, numbers, tables,
+				others)
 		}
 		if others[4] != none {
 			large++

@@ -1,15 +1,17 @@
 package main
 
-// This file holds the division of a module in two: the first begins and has what most need; the second has functions that are called only where
-// someone asks for them, and is instantiated over the memory, the table and the globals of the first before that. Which functions the second
-// has follows from beginnings of names (later): functions with such names, and those that nothing else of the program can come to.
+// This file holds the division of a module in two: the first begins and has what most need; the second has
+// functions that are called only where someone asks for them, and is instantiated over the memory, the table
+// and the globals of the first before that. Which functions the second has follows from beginnings of names
+// (later): functions with such names, and those that nothing else of the program can come to.
 //
-// Go's table of functions has every function at a place of its own, which does not change. Each of both modules fills the places of its
-// functions. A call from one to the other goes by the table, so that neither imports functions of the other. A call of a function of
-// the second traps as long as that is not there.
+// Go's table of functions has every function at a place of its own, which does not change. Each of both
+// modules fills the places of its functions. A call from one to the other goes by the table, so that neither
+// imports functions of the other. A call of a function of the second traps as long as that is not there.
 //
-// What can come to a function: a call; its place in code or in data (a function as a value, an entry of a table of methods); a method of a type
-// by whose name and type an interface asks. What is in data counts as come to, except values that only code of the second names.
+// What can come to a function: a call; its place in code or in data (a function as a value, an entry of a
+// table of methods); a method of a type by whose name and type an interface asks. What is in data counts as
+// come to, except values that only code of the second names.
 
 import (
 	"bytes"
@@ -28,8 +30,9 @@ const (
 	exportSection  = 7
 	elementSection = 9
 	opCallTable    = 0x11
-	placeSteps     = 16      // a place in code is a function's place in the table, and in as many bits the place within it
-	divided        = "first" // the name of the module that the second imports from
+	// a place in code is a function's place in the table, and in as many bits the place within it
+	placeSteps = 16
+	divided    = "first" // the name of the module that the second imports from
 )
 
 var errSplit = errors.New("this module cannot be divided: it is laid out otherwise than those of Go's linker")
@@ -64,7 +67,8 @@ func programOf(sections []section, memory []byte) (p program, err error) {
 			}
 			base, _ := signed(rest[2:])
 			p.base = int(base)
-			if !bytes.Equal(s.content, elements(p.base, p.imports, slices.Repeat([]bool{true}, len(p.types)), true)) {
+			if !bytes.Equal(s.content,
+				elements(p.base, p.imports, slices.Repeat([]bool{true}, len(p.types)), true)) {
 				return p, errSplit
 			}
 		case codeSection:
@@ -90,7 +94,8 @@ func programOf(sections []section, memory []byte) (p program, err error) {
 	list, names := at+number(at+headRecords), at+number(at+headNames)
 	for i := range p.bodies {
 		from := names + number(list+number(list+8*i+4)+recordName)
-		if number(at+headFuncs) != len(p.bodies) || number(list+8*i) != p.base+i || from < 0 || from > len(memory) {
+		if number(at+headFuncs) != len(p.bodies) || number(list+8*i) != p.base+i || from < 0 ||
+			from > len(memory) {
 			return p, errSplit
 		}
 		name, _, _ := bytes.Cut(memory[from:], []byte{0})
@@ -99,14 +104,16 @@ func programOf(sections []section, memory []byte) (p program, err error) {
 	return p, nil
 }
 
-// placed returns the function that begins at the place v. A place within a function is where it goes on after a call,
-// and only that function has it. Most other numbers of that size, such as floats in data, look like a place within one.
+// placed returns the function that begins at the place v. A place within a function is where it goes on after
+// a call, and only that function has it. Most other numbers of that size, such as floats in data, look like a
+// place within one.
 func (p *program) placed(v uint64) (f int, ok bool) {
 	at := v>>placeSteps - uint64(p.base)
 	return int(at), at < uint64(len(p.bodies)) && v&(1<<placeSteps-1) == 0
 }
 
-// initialFunction says whether a function of that name runs when the program begins, whatever its package is for.
+// initialFunction says whether a function of that name runs when the program begins, whatever its package is
+// for.
 func initialFunction(name string) bool {
 	name, _, _ = strings.Cut(name, "[") // without types
 	_, name, _ = strings.Cut(name[strings.LastIndexByte(name, '/')+1:], ".")
@@ -155,8 +162,9 @@ func (p *program) second(memory []byte, later []string) ([]bool, error) {
 	return live, nil
 }
 
-// begins returns an error where a function that runs when the program begins comes by calls to one of the second module, which is not there yet.
-// A function that is a value in an initial one, such as init.func1, runs then only if it is called.
+// begins returns an error where a function that runs when the program begins comes by calls to one of the
+// second module, which is not there yet. A function that is a value in an initial one, such as init.func1,
+// runs then only if it is called.
 func (p *program) begins(second []bool) error {
 	from := make([]int, len(p.bodies)) // the initial function that comes to a function, counted from 1
 	var next []int
@@ -179,7 +187,8 @@ func (p *program) begins(second []bool) error {
 				continue
 			}
 			if second[to] {
-				return errors.New(p.names[from[f]-1] + ", which runs when the program begins, comes to " + p.names[to] + " of the second module, called by " + p.names[f])
+				return errors.New(p.names[from[f]-1] + ", which runs when the program begins, comes to " +
+					p.names[to] + " of the second module, called by " + p.names[f])
 			}
 			from[to] = from[f]
 			next = append(next, to)
@@ -205,8 +214,8 @@ func (p *program) named(later []string) ([]bool, error) {
 	return named, nil
 }
 
-// comes returns which functions each function comes to, by a call, by a function's place, and by the address of a value that code alone names;
-// and which functions the rest of the data come to.
+// comes returns which functions each function comes to, by a call, by a function's place, and by the address
+// of a value that code alone names; and which functions the rest of the data come to.
 func (p *program) comes(memory []byte) (comes [][]int, live []bool, err error) {
 	comes, live = make([][]int, len(p.bodies)), make([]bool, len(p.bodies))
 	names := map[uint64][]int{} // which functions have a number
@@ -247,15 +256,19 @@ func (p *program) comes(memory []byte) (comes [][]int, live []bool, err error) {
 	return comes, live, nil
 }
 
-// methods are the functions that an interface can find by name and type. A method of a type is described by four numbers: name, type, and its
-// function twice, for two ways of a call; a method of an interface by the first two.
+// methods are the functions that an interface can find by name and type. A method of a type is described by
+// four numbers: name, type, and its function twice, for two ways of a call; a method of an interface by the
+// first two.
 func (p *program) methods(memory []byte) (all []int) {
 	number := func(at int) uint32 { return binary.LittleEndian.Uint32(memory[at:]) }
 	function := func(at int) bool { return uint64(number(at))-uint64(p.base) < uint64(len(p.bodies)) }
-	// Both functions are called as the method is, T.M or (*T).M; most other numbers in a row of these sizes are those of functions of two names.
+	// Both functions are called as the method is, T.M or (*T).M; most other numbers in a row of these sizes
+	// are those of functions of two names.
 	called := func(at int) (method string) {
 		name := p.names[int(number(at))-p.base]
-		if from, to := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); from >= 0 && to > from { // without types
+		// without types
+		if from, to := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']'); from >= 0 &&
+			to > from {
 			name = name[:from] + name[to+1:]
 		}
 		name = name[strings.LastIndexByte(name, '/')+1:]
@@ -265,7 +278,8 @@ func (p *program) methods(memory []byte) (all []int) {
 		return method
 	}
 	method := func(at int) bool {
-		return at+16 <= len(memory) && function(at+8) && function(at+12) && called(at+8) != "" && called(at+8) == called(at+12)
+		return at+16 <= len(memory) && function(at+8) && function(at+12) && called(at+8) != "" &&
+			called(at+8) == called(at+12)
 	}
 	of := map[uint64][]int{}
 	each := func(do func(at int, key uint64)) {
@@ -312,7 +326,8 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 			other.content = nil
 		case importSection:
 			_, n := binary.Uvarint(s.content)
-			other.content = append(binary.AppendUvarint(nil, uint64(p.imports+both.count)), slices.Concat(s.content[n:], both.imports)...)
+			other.content = append(binary.AppendUvarint(nil, uint64(p.imports+both.count)),
+				slices.Concat(s.content[n:], both.imports)...)
 		case functionSection:
 			first.content, other.content = functions[0], functions[1]
 		case exportSection:
@@ -334,9 +349,10 @@ func (p *program) split(sections []section, bodies [][]byte, second []bool) (par
 	return parts, nil
 }
 
-// divide returns the sections of functions and of code of both modules, of which each has so many functions. Calls of a function of the other
-// module go by the table.
-func (p *program) divide(bodies [][]byte, second []bool, rank []int, have [2]int) (functions, code [2][]byte, err error) {
+// divide returns the sections of functions and of code of both modules, of which each has so many functions.
+// Calls of a function of the other module go by the table.
+func (p *program) divide(bodies [][]byte, second []bool, rank []int, have [2]int) (functions, code [2][]byte,
+	err error) {
 	call := func(from, to int) []instruction {
 		if to < p.imports {
 			return []instruction{one(opCall, to)}
@@ -345,7 +361,8 @@ func (p *program) divide(bodies [][]byte, second []bool, rank []int, have [2]int
 		if second[from] == second[to] {
 			return []instruction{one(opCall, p.imports+rank[to])}
 		}
-		return []instruction{one(opConst32, p.base+to), {op: opCallTable, rest: append(binary.AppendUvarint(nil, p.types[to]), 0)}}
+		return []instruction{one(opConst32, p.base+to),
+			{op: opCallTable, rest: append(binary.AppendUvarint(nil, p.types[to]), 0)}}
 	}
 	for part := range 2 {
 		functions[part] = binary.AppendUvarint(nil, uint64(have[part]))
@@ -373,7 +390,8 @@ func (p *program) divide(bodies [][]byte, second []bool, rank []int, have [2]int
 	return functions, code, nil
 }
 
-// shared is what the second module imports of the first: table, memory and globals, as entries of the sections of imports and of exports.
+// shared is what the second module imports of the first: table, memory and globals, as entries of the
+// sections of imports and of exports.
 type shared struct {
 	imports, exports []byte
 	count            int
@@ -386,8 +404,8 @@ func (s *shared) add(name string, kind, what byte, description []byte) {
 	s.count++
 }
 
-// share returns what the modules of this code share. The name of the table says which first module a second belongs to: with another it is not
-// instantiated.
+// share returns what the modules of this code share. The name of the table says which first module a second
+// belongs to: with another it is not instantiated.
 func (p *program) share(sections []section, second []bool, code [2][]byte) (both shared, err error) {
 	sum := sha256.New()
 	for _, part := range [][]byte{code[0], code[1], elements(p.base, p.imports, second, false)} {
@@ -419,7 +437,8 @@ func (p *program) share(sections []section, second []bool, code [2][]byte) (both
 }
 
 // exports returns the section of exports, its functions counted anew, with what the second module imports.
-func (p *program) exports(content []byte, second []bool, rank []int, more []byte, shared int) ([]byte, error) {
+func (p *program) exports(content []byte, second []bool, rank []int, more []byte, shared int) ([]byte,
+	error) {
 	count, n := binary.Uvarint(content)
 	out, at := []byte(nil), n
 	total := int(count) + shared

@@ -27,8 +27,8 @@ func sectionsOf(t *testing.T, module []byte) (all []section) {
 	return all
 }
 
-// told is what a module says of its functions: the place of each in the table, and what is there: its type and its code, in which a call of a
-// function with a place is that place and that type, however it is called.
+// told is what a module says of its functions: the place of each in the table, and what is there: its type
+// and its code, in which a call of a function with a place is that place and that type, however it is called.
 func told(t *testing.T, module []byte) map[int]string {
 	var imports, functions int
 	var types []uint64
@@ -121,9 +121,11 @@ func told(t *testing.T, module []byte) map[int]string {
 	return all
 }
 
-var apart = []string{"main.both", "main.deep", "main.digits", "main.recovered", "main.(*tree).", "main.main.func1"}
+var apart = []string{"main.both", "main.deep", "main.digits", "main.recovered", "main.(*tree).",
+	"main.main.func1"}
 
-// TestSplit: both modules together have every function where it was, and every call is one of the function that it was; and the program does what it did.
+// TestSplit: both modules together have every function where it was, and every call is one of the function
+// that it was; and the program does what it did.
 func TestSplit(t *testing.T) {
 	module, run := built(t)
 	small, _, err := lean(bytes.Clone(module), nil)
@@ -147,7 +149,8 @@ func TestSplit(t *testing.T) {
 			t.Fatalf("place %d:\n%s, want\n%s", place, got, want)
 		}
 	}
-	if again, more, err := lean(bytes.Clone(module), apart); err != nil || !bytes.Equal(again, first) || !bytes.Equal(more, second) {
+	if again, more, err := lean(bytes.Clone(module), apart); err != nil || !bytes.Equal(again, first) ||
+		!bytes.Equal(more, second) {
 		t.Errorf("again: other modules, %v", err)
 	}
 	if _, err := exec.LookPath("node"); err != nil {
@@ -161,7 +164,8 @@ func TestSplit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := exec.Command("node", "--stack-size=984", "testdata/run.mjs", filepath.Join(runtime.GOROOT(), "lib", "wasm"), names[0], names[1]).CombinedOutput()
+		out, err := exec.Command("node", "--stack-size=984", "testdata/run.mjs",
+			filepath.Join(runtime.GOROOT(), "lib", "wasm"), names[0], names[1]).CombinedOutput()
 		return string(out), err
 	}
 	if got, err := runBoth(first, second); err != nil || got != run(small) {
@@ -177,8 +181,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSecond: the second module has the functions that are named and what they alone come to, and nothing that runs at the beginning, that a value in
-// data is, or that an interface finds.
+// TestSecond: the second module has the functions that are named and what they alone come to, and nothing
+// that runs at the beginning, that a value in data is, or that an interface finds.
 func TestSecond(t *testing.T) {
 	module, _ := built(t)
 	p, err := programOf(sectionsOf(t, module), memoryOf(t, module))
@@ -198,10 +202,13 @@ func TestSecond(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	if got, want := in("main.deep"), []string{"main.deep", "main.digits", "runtime.Caller", "runtime.FuncForPC", "runtime.encoderune", "runtime.intstring"}; !reflect.DeepEqual(got, want) {
+	if got, want := in("main.deep"),
+		[]string{"main.deep", "main.digits", "runtime.Caller", "runtime.FuncForPC", "runtime.encoderune",
+			"runtime.intstring"}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := in("main.recovered"); slices.Contains(got, "main.word.Len") || slices.Contains(got, "main.(*word).Len") || !slices.Contains(got, "main.recovered.func1") {
+	if got := in("main.recovered"); slices.Contains(got, "main.word.Len") ||
+		slices.Contains(got, "main.(*word).Len") || !slices.Contains(got, "main.recovered.func1") {
 		t.Errorf("%q", got)
 	}
 	if got := in("main.both"); !reflect.DeepEqual(got, []string{"main.both"}) {
@@ -215,12 +222,14 @@ func TestSecond(t *testing.T) {
 			t.Errorf("%s goes", name)
 		}
 	}
-	if _, err := p.second(memoryOf(t, module), []string{"main.deep", "main.nobody"}); err == nil || !strings.Contains(err.Error(), "main.nobody") {
+	if _, err := p.second(memoryOf(t, module), []string{"main.deep", "main.nobody"}); err == nil ||
+		!strings.Contains(err.Error(), "main.nobody") {
 		t.Errorf("a name of nobody: %v", err)
 	}
 }
 
-// TestSecondOfFew: what is not named and only calls itself is reached in a way that is not known, and stays in the first module.
+// TestSecondOfFew: what is not named and only calls itself is reached in a way that is not known, and stays
+// in the first module.
 func TestSecondOfFew(t *testing.T) {
 	calls := func(f ...byte) (body []byte) {
 		body = []byte{0} // no locals
@@ -229,22 +238,29 @@ func TestSecondOfFew(t *testing.T) {
 		}
 		return append(body, opEnd)
 	}
-	p := program{bodies: [][]byte{calls(1), calls(2, 3), calls(3), calls()}, names: []string{"main.alone", "main.later", "main.deeper", "main.idle"}, imports: 1, base: 1 << 10}
-	if got, err := p.second(nil, []string{"main.later"}); err != nil || !reflect.DeepEqual(got, []bool{false, true, true, false}) {
+	p := program{bodies: [][]byte{calls(1), calls(2, 3), calls(3), calls()},
+		names: []string{"main.alone", "main.later", "main.deeper", "main.idle"}, imports: 1, base: 1 << 10}
+	if got, err := p.second(nil, []string{"main.later"}); err != nil ||
+		!reflect.DeepEqual(got, []bool{false, true, true, false}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
-// TestBegins: what runs when the program begins may not come to the second module by calls, and may have its places.
+// TestBegins: what runs when the program begins may not come to the second module by calls, and may have its
+// places.
 func TestBegins(t *testing.T) {
 	call := func(op, f byte) []byte { return []byte{0, op, f, opEnd} }
-	p := program{bodies: [][]byte{call(opCall, 3), call(opCall, 4), call(opConst32, 4), call(opCall, 4), call(opCall, 4)}, names: []string{"a/b.init", "main.main", "main.way", "main.later", "main.init.func1"}, imports: 1, base: 1 << 10}
+	p := program{bodies: [][]byte{call(opCall, 3), call(opCall, 4), call(opConst32, 4), call(opCall, 4),
+		call(opCall, 4)}, names: []string{"a/b.init", "main.main", "main.way", "main.later",
+		"main.init.func1"}, imports: 1, base: 1 << 10}
 	second := []bool{false, false, false, true, false}
 	if err := p.begins(second); err != nil {
 		t.Error(err)
 	}
 	p.bodies[2] = call(opCall, 4)
-	if err := p.begins(second); err == nil || err.Error() != "a/b.init, which runs when the program begins, comes to main.later of the second module, called by main.way" {
+	if err := p.begins(second); err == nil ||
+		err.Error() != "a/b.init, which runs when the program begins, comes to main.later of the second "+
+			"module, called by main.way" {
 		t.Error(err)
 	}
 }
@@ -252,7 +268,8 @@ func TestBegins(t *testing.T) {
 func TestInitialFunction(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a/b.c/d.init": true, "main.init": true, "a/d.init.0": true, "a/d.init.func1": true,
-		"a/d.init[b/c.d]": true, "a/d.initial": false, "a/d.(*T).init": false, "a.init/d.f": false, "main.main": false,
+		"a/d.init[b/c.d]": true, "a/d.initial": false, "a/d.(*T).init": false, "a.init/d.f": false,
+		"main.main": false,
 	} {
 		if initialFunction(name) != want {
 			t.Errorf("%s: %v", name, !want)

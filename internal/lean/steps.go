@@ -1,7 +1,8 @@
 package main
 
-// This file holds the numbers that a module keeps as differences, since those compress well where they repeat: of the records of functions,
-// of the list of them, and of the table that finds a function by its place. When it starts, before Go runs, the module adds them up.
+// This file holds the numbers that a module keeps as differences, since those compress well where they
+// repeat: of the records of functions, of the list of them, and of the table that finds a function by its
+// place. When it starts, before Go runs, the module adds them up.
 
 import (
 	"encoding/binary"
@@ -21,15 +22,17 @@ func (c column) differences(memory []byte) {
 	}
 }
 
-// The room of a record: two tables, and other data of three kinds. Functions that defer calls, and a few others, have more of them.
+// The room of a record: two tables, and other data of three kinds. Functions that defer calls, and a few
+// others, have more of them.
 const (
 	roomTables = 2
 	roomOthers = 3
 	room       = recordSize + 4*(roomTables+roomOthers)
 )
 
-// inRooms lays out the records behind the list of functions anew, without what stands for none at their ends: each in a room of its own, and
-// those that are larger behind all rooms. It returns the columns that grow, none where the records have no space for that.
+// inRooms lays out the records behind the list of functions anew, without what stands for none at their ends:
+// each in a room of its own, and those that are larger behind all rooms. It returns the columns that grow,
+// none where the records have no space for that.
 func inRooms(list []byte, funcs int) []column {
 	number := func(at int) uint32 { return binary.LittleEndian.Uint32(list[at:]) }
 	first, last := len(list), 0
@@ -88,11 +91,13 @@ func inRooms(list []byte, funcs int) []column {
 	for i, place := range places {
 		binary.LittleEndian.PutUint32(list[8*i+4:], uint32(first+place))
 	}
-	return []column{{0, funcs, 8}, {4, funcs, 8}, {first + recordEntry, funcs, room}, {first + recordName, funcs, room}}
+	return []column{{0, funcs, 8}, {4, funcs, 8}, {first + recordEntry, funcs, room},
+		{first + recordName, funcs, room}}
 }
 
-// finder is the column of the table that finds functions by their places: for each stretch of places the function at its beginning, in four bytes, and
-// sixteen bytes, which are 0 where functions are as far apart as in WebAssembly. It is none where the table is anything else.
+// finder is the column of the table that finds functions by their places: for each stretch of places the
+// function at its beginning, in four bytes, and sixteen bytes, which are 0 where functions are as far apart
+// as in WebAssembly. It is none where the table is anything else.
 func finder(memory []byte, described, funcs int) (column, bool) {
 	const stretch, size = 4096, 20
 	word := func(k int) uint64 { return binary.LittleEndian.Uint64(memory[described+8*(modulePlace+k):]) }
@@ -115,7 +120,8 @@ func finder(memory []byte, described, funcs int) (column, bool) {
 	return column{int(at), int(count), size}, true
 }
 
-// adder is the code of the function that adds up a column, of an address, a count and a stride. It has one local of its own, the sum.
+// adder is the code of the function that adds up a column, of an address, a count and a stride. It has one
+// local of its own, the sum.
 var adder = []byte{1, 1, 0x7f, // a local, i32
 	0x03, 0x40, // loop
 	0x20, 0, // the address, to store to
@@ -126,8 +132,8 @@ var adder = []byte{1, 1, 0x7f, // a local, i32
 	0x0d, 0, // again unless it is 0
 	end, end}
 
-// withStart returns the sections with two functions more: the one that adds up a column, and the one that the module starts with, which calls it
-// for each.
+// withStart returns the sections with two functions more: the one that adds up a column, and the one that the
+// module starts with, which calls it for each.
 func withStart(sections []section, columns []column) ([]section, error) {
 	if len(columns) == 0 {
 		return sections, nil
@@ -147,7 +153,8 @@ func withStart(sections []section, columns []column) ([]section, error) {
 	started := false
 	for _, s := range sections {
 		if s.id > startSection && !started {
-			out = append(out, section{startSection, binary.AppendUvarint(nil, count[importSection]+count[functionSection]+1)})
+			out = append(out, section{startSection,
+				binary.AppendUvarint(nil, count[importSection]+count[functionSection]+1)})
 			started = true
 		}
 		var err error
@@ -157,14 +164,16 @@ func withStart(sections []section, columns []column) ([]section, error) {
 		case importSection: // functions alone, in what Go links
 			_, err = longer(s, 0, nil)
 		case functionSection:
-			s.content, err = longer(s, 2, binary.AppendUvarint(binary.AppendUvarint(nil, count[typeSection]), count[typeSection]+1))
+			s.content, err = longer(s, 2,
+				binary.AppendUvarint(binary.AppendUvarint(nil, count[typeSection]), count[typeSection]+1))
 		case codeSection:
 			start := []byte{0} // no locals
 			for _, c := range columns {
 				for _, v := range []int{c.at, c.count, c.stride} {
 					start = appendSigned(append(start, constant), int64(v))
 				}
-				start = binary.AppendUvarint(append(start, 0x10), count[importSection]+count[functionSection]) // call
+				// call
+				start = binary.AppendUvarint(append(start, 0x10), count[importSection]+count[functionSection])
 			}
 			start = append(start, end)
 			var bodies []byte

@@ -14,8 +14,10 @@ package limit
 
 // Of data.
 const (
-	Value     = 1e60  // magnitude of an entry of a matrix to be fitted; 1/Value is the least under β < LeastBeta
-	Ratio     = 1e30  // the largest entry to the least under β < LeastBeta, where the divergence is that of ratios
+	// magnitude of an entry of a matrix to be fitted; 1/Value is the least under β < LeastBeta
+	Value = 1e60
+	// the largest entry to the least under β < LeastBeta, where the divergence is that of ratios
+	Ratio     = 1e30
 	LeastBeta = 1e-9  // β below which no entry may be 0: the divergence from 0 grows as 1/β
 	Magnitude = 1e300 // of samples and quantile values of operators: differences of them have a value
 )
@@ -28,9 +30,11 @@ const (
 
 // Of factors.
 const (
-	LeastInit   = 1e-50 // of initial factors of an NMF, in units of the root of x's: what is below is 0
-	MostInit    = 1e50
-	ProductInit = 1e70  // of an entry of their product: UV of an NMF may exceed the x that it was fitted to, and maps onto it are far below Map
+	LeastInit = 1e-50 // of initial factors of an NMF, in units of the root of x's: what is below is 0
+	MostInit  = 1e50
+	// of an entry of their product: UV of an NMF may exceed the x that it was fitted to, and maps onto it are
+	// far below Map
+	ProductInit = 1e70
 	LogFactor   = 300   // of logarithms: a learning rate too large gives a bad fit and no overflow
 	Product     = 1e290 // of an entry of UV in a file, and of means and deviations of its rows
 	Penalty     = 1e120 // of the weight of a penalty in units of the loss: beyond it nothing else counts

@@ -70,7 +70,8 @@ type Spans struct {
 
 // NewSpans makes room for d rows, of which each is to be read; seen counts their visible cells.
 func NewSpans(d int, seen []int, signed bool) *Spans {
-	return &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen, Signed: signed}
+	return &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen,
+		Signed: signed}
 }
 
 // Read reads row i, NaN where a cell is not visible.
@@ -119,7 +120,8 @@ func LeastAtStart(mean float64) float64 {
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
 // q, on R.
 func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
-	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: adam.NewMoment(d * m), Warm: make([]transport.Warm, d),
+	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: adam.NewMoment(d * m),
+		Warm:   make([]transport.Warm, d),
 		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	for i := range p.Warm {
 		p.Warm[i] = transport.NewWarm(m)
@@ -231,7 +233,8 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 			continue
 		}
 		c := lambda * s.Den[l] / seen
-		inc[l] = max((float64(inc[l]*s.Num[l])+float64(c*s.Prior[l]))/max(s.Den[l]+c, divergence.LeastSum), least)
+		inc[l] = max((float64(inc[l]*s.Num[l])+float64(c*s.Prior[l]))/max(s.Den[l]+c, divergence.LeastSum),
+			least)
 	}
 	if first == 1 {
 		q, most := p.of.Average[i], mostIncrement*(high-low)

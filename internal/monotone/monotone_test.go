@@ -27,7 +27,8 @@ func TestPinned(t *testing.T) {
 		span := math.Exp(5 * normal(&r))
 		before := total(d)
 		pinned(d, num, den, span, 0)
-		if total(d)-total(d) != 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 && total(d) != before {
+		if total(d)-total(d) != 0 || all > 0 && math.Abs(total(d)-span) > 1e-9*span || all == 0 &&
+			total(d) != before {
 			t.Fatalf("num %v, den %v, span %v: %v", num, den, span, d)
 		}
 	}
@@ -57,7 +58,8 @@ func TestPinnedStep(t *testing.T) {
 	}
 }
 
-// TestSignedStart: the step leaves a signed map at the q_1 that is best with its new increments, by squares and by λ (q_1 - prior)².
+// TestSignedStart: the step leaves a signed map at the q_1 that is best with its new increments, by squares
+// and by λ (q_1 - prior)².
 func TestSignedStart(t *testing.T) {
 	r := random.Split(63, 0)
 	for trial := range 100 {

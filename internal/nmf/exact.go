@@ -1,12 +1,12 @@
 package nmf
 
-// This file holds what Newton's method does where every column has the same Hessian: under Frobenius' loss, where no
-// cell is hidden. A row u of U with V held has the loss
+// This file holds what Newton's method does where every column has the same Hessian: under Frobenius' loss,
+// where no cell is hidden. A row u of U with V held has the loss
 //
 //	u H uᵀ/2 - x Vᵀ uᵀ + const,   H = V Vᵀ,
 //
-// so neither directions nor steps are needed: sweeps of coordinate descent lower it as they are (HALS, Cichocki and
-// Phan 2009), and X is read for the products X Vᵀ and Uᵀ X alone.
+// so neither directions nor steps are needed: sweeps of coordinate descent lower it as they are (HALS,
+// Cichocki and Phan 2009), and X is read for the products X Vᵀ and Uᵀ X alone.
 
 import (
 	"math"
@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	exactSweeps  = 12      // of coordinate descent, a half
-	exactRows    = 64      // of U that go through the sweeps together at most: as many as hide what a sum waits
+	exactSweeps = 12 // of coordinate descent, a half
+	// of U that go through the sweeps together at most: as many as hide what a sum waits
+	exactRows    = 64
 	exactNumbers = 1 << 14 // of X that these rows have at most, so that they stay in the second cache
 	closeFit     = 1e-3    // of Σ X²/2: a loss below is taken cell by cell
 )
@@ -51,8 +52,8 @@ func (f *Newton) products() {
 //
 //	Σ (X-W)²/2 = Σ X²/2 - <UᵀX, V> + <UᵀU, VVᵀ>/2,
 //
-// products that the halves need anyway; where little of the first is left, of which the others take the rest, a
-// further pass takes them cell by cell.
+// products that the halves need anyway; where little of the first is left, of which the others take the rest,
+// a further pass takes them cell by cell.
 func (f *Newton) lossesExact() Losses {
 	l, again := f.summed()
 	f.sized = true
@@ -73,7 +74,8 @@ func (f *Newton) summed() (l Losses, again bool) {
 	return l, !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size))
 }
 
-// lay returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they are 0.
+// lay returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they
+// are 0.
 func (f *Newton) lay(ws *newtonScratch, i, rows int) []float64 {
 	n, count := f.N, f.tiles.count
 	if f.blocks() && count == 1 && f.Stride == n {
@@ -172,8 +174,8 @@ func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
 	}
 }
 
-// sumExact adds what rows of U at the next y add to the gradient of V, to their own sums and products, and, once,
-// those of X to its size.
+// sumExact adds what rows of U at the next y add to the gradient of V, to their own sums and products, and,
+// once, those of X to its size.
 func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
 	k, kp, pt, ex := f.K, kernel.Pad(f.K), &f.pieces[piece], &f.extra[piece]
 	u := f.nu[i*k : (i+rows)*k]

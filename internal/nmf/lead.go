@@ -1,9 +1,10 @@
 package nmf
 
-// This file holds how the first epoch under Frobenius' loss begins where few rows of X have most of Σ X², as counts have it: the
-// loss is theirs, almost. Some epochs go over these rows alone, and lead to the V that the half of U of all rows then is made for,
-// in place of the half of V. They cost a quarter more than an epoch over all rows at most. Should the loss be above
-// that of the start, the epoch is made anew without them.
+// This file holds how the first epoch under Frobenius' loss begins where few rows of X have most of Σ X², as
+// counts have it: the loss is theirs, almost. Some epochs go over these rows alone, and lead to the V that
+// the half of U of all rows then is made for, in place of the half of V. They cost a quarter more than an
+// epoch over all rows at most. Should the loss be above that of the start, the epoch is made anew without
+// them.
 
 const (
 	leadEpochs = 10

@@ -8,8 +8,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// TestHeavy: the rows that lead are the largest, of equal ones the first, in their order; none where they are too few for the components,
-// have too little, or have nothing.
+// TestHeavy: the rows that lead are the largest, of equal ones the first, in their order; none where they are
+// too few for the components, have too little, or have nothing.
 func TestHeavy(t *testing.T) {
 	r := random.Split(6, 1)
 	found := 0

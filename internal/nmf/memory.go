@@ -1,7 +1,7 @@
 package nmf
 
-// This file estimates how many numbers of eight bytes the methods hold. Sizes are floating-point numbers, since they may be beyond what
-// any memory holds.
+// This file estimates how many numbers of eight bytes the methods hold. Sizes are floating-point numbers,
+// since they may be beyond what any memory holds.
 
 import (
 	"math"
@@ -13,10 +13,12 @@ import (
 // Sizes are what the memory of a method depends on.
 type Sizes struct {
 	D, N, K, Workers float64
-	Of               float64 // rows of the whole matrix where these are some of it, or none in a reduce (internal/shard); 0: they are all of it
-	Loss             divergence.Loss
-	Hidden           bool // some cells are
-	Warm             bool // Newton's method begins with multiplicative updates, see First
+	// rows of the whole matrix where these are some of it, or none in a reduce (internal/shard); 0: they are
+	// all of it
+	Of     float64
+	Loss   divergence.Loss
+	Hidden bool // some cells are
+	Warm   bool // Newton's method begins with multiplicative updates, see First
 }
 
 // plain, exact and apart are as in [Updates] and [Newton].
@@ -50,8 +52,8 @@ func (s Sizes) width() float64 {
 	return blocks(s.np() / tiling(s.np(), s.K))
 }
 
-// Made is what a method takes before it begins, beside the factors: the sums of the pieces, and where it is warm
-// all that multiplicative updates take but for thin rows.
+// Made is what a method takes before it begins, beside the factors: the sums of the pieces, and where it is
+// warm all that multiplicative updates take but for thin rows.
 func (s Sizes) Made() float64 {
 	count, dens := s.pieces(), 0.0
 	if s.Warm && !s.plain() {
@@ -66,7 +68,8 @@ func (s Sizes) Made() float64 {
 	case s.plain():
 		sum += product(s.Workers, s.together(Group), s.np()+s.width()+product(2, s.K))
 	default:
-		sum += product(s.Workers, s.together(sweepRows), product(4, s.np())+product(2, s.K)+product(0.125, s.N))
+		sum += product(s.Workers, s.together(sweepRows),
+			product(4, s.np())+product(2, s.K)+product(0.125, s.N))
 	}
 	return sum
 }
@@ -81,11 +84,13 @@ func (s Sizes) Updates() float64 {
 	return sum
 }
 
-// Newton is what Newton's method takes beside the factors, with what the rows that lead take (lead.go) if they may.
+// Newton is what Newton's method takes beside the factors, with what the rows that lead take (lead.go) if
+// they may.
 func (s Sizes) Newton(lead bool) float64 {
 	v, np, kp, count := s.v(), s.np(), s.kp(), s.pieces()
 	sum := product(count, v+s.K+2) + product(Group, s.K) + // as Made has them
-		product(4, v) + product(2, s.D, s.K) + product(s.K, s.K+8) + product(3, np) + // y, z and what it was, the next y; the metric
+		// y, z and what it was, the next y; the metric
+		product(4, v) + product(2, s.D, s.K) + product(s.K, s.K+8) + product(3, np) +
 		product(count, product(s.K, kp)+1)
 	group := s.together(Group)
 	strip := product(s.K, stripColumns)
@@ -104,7 +109,9 @@ func (s Sizes) Newton(lead bool) float64 {
 	}
 	sum += product(s.Workers, room+product(7, strip)+3*stripColumns)
 	if s.plain() {
-		sum += s.survey() + s.thin(3, 2) + product(s.Workers, s.thinRoom()+product(s.thinRows(), product(3, kp)+5)+product(2, s.chunkRoom())+3*kernel.RunCells)
+		sum += s.survey() + s.thin(3, 2) +
+			product(s.Workers, s.thinRoom()+product(s.thinRows(), product(3, kp)+5)+product(2, s.chunkRoom())+
+				3*kernel.RunCells)
 	}
 	if lead {
 		few := s
@@ -130,15 +137,18 @@ func (s Sizes) survey() float64 {
 	return product(s.D, 1+product(0.5, s.thinTiles())) + product(s.Workers, s.N)
 }
 
-// thin is what thin rows take (thin.go): so many matrices of V's size sample by sample, and of each worker so many, and
-// its room for a band.
+// thin is what thin rows take (thin.go): so many matrices of V's size sample by sample, and of each worker so
+// many, and its room for a band.
 func (s Sizes) thin(matrices, each float64) float64 {
 	kp, rows := s.kp(), s.thinRows()
 	return product(matrices, kp, s.np()) +
-		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+product(rows, product(2, kp)+kernel.Lanes+s.thinTiles())+product(5, s.thinRuns())+product(7, s.thinChunks())+s.chunkRoom())
+		product(s.Workers, product(each, kp, s.np())+product(1.5, s.thinRoom())+
+			product(rows, product(2, kp)+kernel.Lanes+s.thinTiles())+product(5, s.thinRuns())+
+			product(7, s.thinChunks())+s.chunkRoom())
 }
 
-// thinRows, thinRuns, thinChunks and thinRoom are how many rows, runs and chunks a band has at most, and for how many cells there is room.
+// thinRows, thinRuns, thinChunks and thinRoom are how many rows, runs and chunks a band has at most, and for
+// how many cells there is room.
 func (s Sizes) thinRows() float64 { return s.together(bandRows) }
 func (s Sizes) thinRuns() float64 {
 	return product(s.thinRows(), s.thinTiles()) + float64(s.thinCells()/kernel.RunCells)
@@ -147,7 +157,8 @@ func (s Sizes) thinChunks() float64 {
 	return s.thinTiles() + (s.thinCells()+product(s.thinRuns(), kernel.Lanes))/(chunkCells-kernel.RunsBefore)
 }
 func (s Sizes) thinRoom() float64 {
-	return s.thinCells() + product(s.thinRuns(), kernel.Lanes) + product(s.thinChunks(), kernel.RunsBefore) + kernel.RunsAfter
+	return s.thinCells() + product(s.thinRuns(), kernel.Lanes) + product(s.thinChunks(), kernel.RunsBefore) +
+		kernel.RunsAfter
 }
 func (s Sizes) thinCells() float64 { return product(min(bandCells, math.Ceil(s.D/thinShare))+1, s.N) }
 

@@ -5,7 +5,8 @@ package nmf
 //
 //	g·s + sᵀHs/2 with B_j + s >= 0,   H = S C S,
 //
-// sweeps of coordinate descent towards its least, and the length of the step along the direction that they find.
+// sweeps of coordinate descent towards its least, and the length of the step along the direction that they
+// find.
 
 import (
 	"math"
@@ -23,9 +24,8 @@ type metric struct {
 }
 
 // strip is some columns of B, k rows of n numbers: B itself, the gradient (where the metric is exact less
-// that of the metric), the diagonal of
-// the Hessian and, of solve, the direction; how low the sweeps may go; the mean of W in each column by that in all
-// of them, the slope along the direction and the longest step.
+// that of the metric), the diagonal of the Hessian and, of solve, the direction; how low the sweeps may go;
+// the mean of W in each column by that in all of them, the slope along the direction and the longest step.
 type strip struct {
 	n                     int
 	b, g, h, p            []float64
@@ -55,14 +55,16 @@ func (m *metric) fill(exact bool, total float64) {
 		for b := range a {
 			v := m.c[a*k+b]
 			if !exact {
-				v /= float64(math.Sqrt(max(m.diag[a], divergence.LeastSum)) * math.Sqrt(max(m.diag[b], divergence.LeastSum)))
+				v /= float64(math.Sqrt(max(m.diag[a], divergence.LeastSum)) * math.Sqrt(max(m.diag[b],
+					divergence.LeastSum)))
 			}
 			m.c[a*k+b], m.c[b*k+a] = v, v
 		}
 		if !exact {
 			m.c[a*k+a] = 1 + ridge
 		}
-		m.inverse[a] = 1 / max(m.c[a*k+a], divergence.LeastSum) // where the other factor is 0, 0 if there is a penalty
+		// where the other factor is 0, 0 if there is a penalty
+		m.inverse[a] = 1 / max(m.c[a*k+a], divergence.LeastSum)
 	}
 }
 
@@ -106,8 +108,8 @@ func (m *metric) weigh(loss divergence.Loss, sum, share float64, count int) floa
 	return share / loss.Stiffness(sum/max(m.total, divergence.LeastSum))
 }
 
-// stepLength is the step along a direction of that slope: the root of the bound in newton.go ("A step"), of which c2 and c3 are the
-// sums and rho is ρ, and at most most.
+// stepLength is the step along a direction of that slope: the root of the bound in newton.go ("A step"), of
+// which c2 and c3 are the sums and rho is ρ, and at most most.
 func stepLength(slope, c2, c3, rho, most float64) float64 {
 	if !(slope < 0) {
 		return 0
@@ -146,8 +148,8 @@ func inner(a, b []float64) float64 {
 	return s
 }
 
-// stretch is what a cell adds to the two sums of the bound for other β in newton.go, and its |z|: q is its curvature, w its W and
-// d its D.
+// stretch is what a cell adds to the two sums of the bound for other β in newton.go, and its |z|: q is its
+// curvature, w its W and d its D.
 func (f *Newton) stretch(q, w, d float64) (c2, c3, rho float64) {
 	c2 = float64(float64(q*d) * d)
 	if d < 0 && q > 0 {

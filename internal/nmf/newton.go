@@ -45,28 +45,28 @@ package nmf
 //
 //	g·s + t Σ q_i D_i² + t²/(1-ρt) Σ_{z_i<0} q_i D_i² |z_i|,   ρ = max |z_i| over z_i < 0, q_i > 0.
 //
-// For D_i < 0 and u = t|D_i|/W_i this is (1-u)^{β-1} >= 1 - (β-1)u/(1-u) and (1-u)^{β-2} <= 1 + (2-β)u/(1-u) for β
-// from 1 to 2; (1-u)^{β-1} >= 1 and (1-u)^{2-β} >= 1 - (2-β)u for β < 1. For D_i > 0 it is what the
-// tangents of (1+u)^{β-1} and (1+u)^{β-2} at 0 say, of the former for β > 1 alone. Below β = 1 the loss is not convex, but
-// its slope is not positive up to the step, so it falls there, too. Where such a loss meets
+// For D_i < 0 and u = t|D_i|/W_i this is (1-u)^{β-1} >= 1 - (β-1)u/(1-u) and (1-u)^{β-2} <= 1 + (2-β)u/(1-u)
+// for β from 1 to 2; (1-u)^{β-1} >= 1 and (1-u)^{2-β} >= 1 - (2-β)u for β < 1. For D_i > 0 it is what the
+// tangents of (1+u)^{β-1} and (1+u)^{β-2} at 0 say, of the former for β > 1 alone. Below β = 1 the loss is
+// not convex, but its slope is not positive up to the step, so it falls there, too. Where such a loss meets
 // zeros of X the bound keeps steps short: multiplicative updates end lower.
 //
 // # Hidden cells
 //
-// Where W is 0 the fit says that a cell is 0. If the cell is not, it costs any amount of loss, and a fit that has not
-// seen the cell does not feel that. Newton's method brings entries to exactly 0 within ten epochs; after a hundred
-// multiplicative updates they are still far from 0. So for β <= 1, where cells are hidden, no entry falls below a
-// hundredth of its component's mean. Hidden cells are then predicted better than by multiplicative updates stopped
-// at their best epoch (docs/measurements/nmf.md). Where no cell is hidden, entries may be 0.
+// Where W is 0 the fit says that a cell is 0. If the cell is not, it costs any amount of loss, and a fit that
+// has not seen the cell does not feel that. Newton's method brings entries to exactly 0 within ten epochs;
+// after a hundred multiplicative updates they are still far from 0. So for β <= 1, where cells are hidden, no
+// entry falls below a hundredth of its component's mean. Hidden cells are then predicted better than by
+// multiplicative updates stopped at their best epoch (docs/measurements/nmf.md). Where no cell is hidden,
+// entries may be 0.
 //
 // # Momentum
 //
-// The halves start at y and lead to z, no worse than y. The next y is
-// max(z + (τ-1)/τ' (z - z before), z/10), τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under
-// Frobenius' loss without hidden cells not below 0 is enough). Where its loss is above that of the y before, y is z and
-// τ = 1 again: the losses at y, those returned, never rise. Between the halves the
-// components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where it is least,
-// so that momentum does not run along their scale.
+// The halves start at y and lead to z, no worse than y. The next y is max(z + (τ-1)/τ' (z - z before), z/10),
+// τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under Frobenius' loss without hidden cells not below 0 is enough).
+// Where its loss is above that of the y before, y is z and τ = 1 again: the losses at y, those returned,
+// never rise. Between the halves the components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where
+// it is least, so that momentum does not run along their scale.
 //
 // # An epoch
 //
@@ -84,12 +84,13 @@ import (
 )
 
 const (
-	warmEpochs   = 3   // multiplicative updates before Newton's method: it finds poor optima from afar
-	newtonSweeps = 4   // of coordinate descent
-	leastShare   = 0.1 // of the shared Hessian's diagonal, below which h does not fall; and of z, below which y does not
-	ridge        = 1e-6
-	longestStep  = 2
-	leastEntry   = 0.01 // of the mean of its component, where cells are hidden
+	warmEpochs   = 3 // multiplicative updates before Newton's method: it finds poor optima from afar
+	newtonSweeps = 4 // of coordinate descent
+	// of the shared Hessian's diagonal, below which h does not fall; and of z, below which y does not
+	leastShare  = 0.1
+	ridge       = 1e-6
+	longestStep = 2
+	leastEntry  = 0.01 // of the mean of its component, where cells are hidden
 )
 
 // Newton is an NMF by Newton's method under way. It begins as an Updates, whose
@@ -271,7 +272,8 @@ func (f *Newton) take() {
 	for i := range f.room {
 		ws := &f.room[i]
 		ws.r, ws.g, ws.t, ws.wide = v(tile), v(rows), v(rows), v(few*kernel.Pad(k))
-		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide), root: v(wide),
+		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide),
+			root:   v(wide),
 			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
 		if f.exact {
 			ws.x, ws.w, ws.laid = v(np), v(tile), v(group*np)
@@ -414,9 +416,10 @@ func (f *Newton) onward() Losses {
 // rises tells whether losses are above the last ones.
 func (f *Newton) rises(l Losses) bool { return l.Above(f.last) }
 
-// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see [Updates.visit], or where the calls
-// add to num and den [Updates.sum].
-func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows int), others func(i, rows int)) {
+// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see
+// [Updates.visit], or where the calls add to num and den [Updates.sum].
+func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows int),
+	others func(i, rows int)) {
 	if f.plain && sums {
 		f.sum(worker, piece, bands, others)
 		return
@@ -469,7 +472,8 @@ func (f *Newton) State() []section.Part {
 	if !f.taken {
 		return nil
 	}
-	return []section.Part{section.Positive(f.zu), section.Positive(f.zv), section.Within(f.tau, 1, math.MaxFloat64)}
+	return []section.Part{section.Positive(f.zu), section.Positive(f.zv),
+		section.Within(f.tau, 1, math.MaxFloat64)}
 }
 
 // Resume takes the gradient at the factors that were read.

@@ -1,15 +1,16 @@
 package nmf
 
-// This file holds Newton's method over thin rows (thin.go): with z = D/W and the curvature X/W² all that a step takes of
-// a cell is 0 where X is. So an epoch visits the cells that are not 0 three times, for the step of V, for the half of U and for
-// the next gradient of V.
+// This file holds Newton's method over thin rows (thin.go): with z = D/W and the curvature X/W² all that a
+// step takes of a cell is 0 where X is. So an epoch visits the cells that are not 0 three times, for the step
+// of V, for the half of U and for the next gradient of V.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y of V.
+// newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y
+// of V.
 type newtonThin struct {
 	other, next     []float64
 	three           [3][]float64 // what v, other and next are filled with
@@ -83,8 +84,8 @@ func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 	}
 }
 
-// stretch adds to what the step of V is taken of what cells of products w say, which the direction changes by d. Where x is 0,
-// after the cells of a row, they say nothing.
+// stretch adds to what the step of V is taken of what cells of products w say, which the direction changes by
+// d. Where x is 0, after the cells of a row, they say nothing.
 func (b *band) stretch(ex *newtonPart, cols []uint32, w, d, x []float64) {
 	n := len(cols)
 	c2, c3, rho := b.sums[0][:n], b.sums[1][:n], b.sums[2][:n]
@@ -120,10 +121,12 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
 		inverse, ratio, q := b.inverses[c.cells[0]:c.cells[1]], b.room[0][:cells], b.room[1][:cells]
 		kernel.CombineRuns(inverse, b.u, f.thin.v, runs, kp, k)
-		kernel.Curve(ratio[kernel.RunsBefore:], q[kernel.RunsBefore:], inverse[kernel.RunsBefore:cells], runs.X[kernel.RunsBefore:cells], 0, 1, divergence.LeastT)
+		kernel.Curve(ratio[kernel.RunsBefore:], q[kernel.RunsBefore:], inverse[kernel.RunsBefore:cells],
+			runs.X[kernel.RunsBefore:cells], 0, 1, divergence.LeastT)
 		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
 			from, to, row := run.at-c.cells[0], run.at-c.cells[0]+run.n, run.row*kp
-			kernel.DotsSquaresAt(b.g[row:row+kp], b.h[row:row+kp], f.thin.v, ratio[from:to], q[from:to], runs.Cols[from:to])
+			kernel.DotsSquaresAt(b.g[row:row+kp], b.h[row:row+kp], f.thin.v, ratio[from:to], q[from:to],
+				runs.Cols[from:to])
 		}
 	}
 	for first := 0; first < rows; first += Group {

@@ -1,8 +1,8 @@
 package nmf
 
-// This file holds the half of U by Newton's method (newton.go): of some rows at a time the gradient and the curvature at
-// the new V, the direction and the step, the next y, and with both next factors the gradient of V and the loss there.
-// So X is read once for all of it.
+// This file holds the half of U by Newton's method (newton.go): of some rows at a time the gradient and the
+// curvature at the new V, the direction and the step, the next y, and with both next factors the gradient of
+// V and the loss there. So X is read once for all of it.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -23,21 +23,22 @@ func (f *Newton) halfU(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	k := f.K
-	f.over(worker, piece, true, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) }, func(i, rows int) {
-		x, stride := f.load(ws, i, rows)
-		u, p := ws.u[:rows*k], ws.p[:rows*k]
-		for r := range rows {
-			for c, s := range f.scale {
-				u[r*k+c] = float64(f.U[(i+r)*k+c] * s)
+	f.over(worker, piece, true, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) },
+		func(i, rows int) {
+			x, stride := f.load(ws, i, rows)
+			u, p := ws.u[:rows*k], ws.p[:rows*k]
+			for r := range rows {
+				for c, s := range f.scale {
+					u[r*k+c] = float64(f.U[(i+r)*k+c] * s)
+				}
 			}
-		}
-		f.directU(ws, i, rows, x, stride)
-		f.searchU(ws, rows, x, stride)
-		for r := range rows {
-			f.aheadU(i+r, p[r*k:(r+1)*k])
-		}
-		f.gradientRows(ws, piece, i, rows, x, stride)
-	})
+			f.directU(ws, i, rows, x, stride)
+			f.searchU(ws, rows, x, stride)
+			for r := range rows {
+				f.aheadU(i+r, p[r*k:(r+1)*k])
+			}
+			f.gradientRows(ws, piece, i, rows, x, stride)
+		})
 }
 
 // aheadU makes row i of U's z of the one before, and the next y.
@@ -200,7 +201,8 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	return difference
 }
 
-// clear readies a piece of the rows for sums at the next y. In the plain case num and den are those of [Updates.sum].
+// clear readies a piece of the rows for sums at the next y. In the plain case num and den are those of
+// [Updates.sum].
 func (f *Newton) clear(piece int) {
 	p := &f.pieces[piece]
 	if !f.plain {
@@ -216,10 +218,11 @@ func (f *Newton) clear(piece int) {
 func (f *Newton) gradient(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.over(worker, piece, true, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) }, func(i, rows int) {
-		x, stride := f.load(ws, i, rows)
-		f.gradientRows(ws, piece, i, rows, x, stride)
-	})
+	f.over(worker, piece, true, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) },
+		func(i, rows int) {
+			x, stride := f.load(ws, i, rows)
+			f.gradientRows(ws, piece, i, rows, x, stride)
+		})
 }
 
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {

@@ -1,8 +1,9 @@
 package nmf
 
-// This file holds the half of V by Newton's method (newton.go): the direction from the gradient that the pieces of the
-// rows have summed up, the pass over X that the step of each column is taken of, and the step. Between this half and
-// that of U (newtonu.go) the components are balanced, V is extrapolated, and the metric of U is made.
+// This file holds the half of V by Newton's method (newton.go): the direction from the gradient that the
+// pieces of the rows have summed up, the pass over X that the step of each column is taken of, and the step.
+// Between this half and that of U (newtonu.go) the components are balanced, V is extrapolated, and the metric
+// of U is made.
 
 import (
 	"math"
@@ -117,42 +118,44 @@ func (f *Newton) searchV(worker, piece int) {
 	clear(ex.c2)
 	clear(ex.c3)
 	clear(ex.rho)
-	f.over(worker, piece, false, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) }, func(i, rows int) {
-		x, stride := f.load(ws, i, rows)
-		u := f.U[i*f.K : (i+rows)*f.K]
-		for t := range f.tiles.count {
-			lo, hi := f.tile(t)
-			n := hi - lo
-			w, d := ws.w[:rows*n], ws.d[:rows*n]
-			kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
-			if f.Loss == divergence.KL {
-				kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
-			}
-			if f.powers() { // in one tile
-				q := ws.q[:rows*n]
-				f.curve(ws, ws.r[:rows*n], q, w, u, f.y, x, stride, rows)
-				for j := range q {
-					c2, c3, rho := f.stretch(q[j], w[j], d[j])
-					ex.c2[j%n] += c2
-					ex.c3[j%n] += c3
-					ex.rho[j%n] = max(ex.rho[j%n], rho)
-				}
-				return
-			}
-			for r := range rows {
-				d := d[r*n : (r+1)*n]
+	f.over(worker, piece, false, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) },
+		func(i, rows int) {
+			x, stride := f.load(ws, i, rows)
+			u := f.U[i*f.K : (i+rows)*f.K]
+			for t := range f.tiles.count {
+				lo, hi := f.tile(t)
+				n := hi - lo
+				w, d := ws.w[:rows*n], ws.d[:rows*n]
+				kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
 				if f.Loss == divergence.KL {
-					kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d, x[r*stride+lo:r*stride+hi], divergence.LeastT)
-					continue
+					kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
 				}
-				for j, o := range ws.seen[r] {
-					if o {
-						ex.c2[j] += float64(d[j] * d[j])
+				if f.powers() { // in one tile
+					q := ws.q[:rows*n]
+					f.curve(ws, ws.r[:rows*n], q, w, u, f.y, x, stride, rows)
+					for j := range q {
+						c2, c3, rho := f.stretch(q[j], w[j], d[j])
+						ex.c2[j%n] += c2
+						ex.c3[j%n] += c3
+						ex.rho[j%n] = max(ex.rho[j%n], rho)
+					}
+					return
+				}
+				for r := range rows {
+					d := d[r*n : (r+1)*n]
+					if f.Loss == divergence.KL {
+						kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d,
+							x[r*stride+lo:r*stride+hi], divergence.LeastT)
+						continue
+					}
+					for j, o := range ws.seen[r] {
+						if o {
+							ex.c2[j] += float64(d[j] * d[j])
+						}
 					}
 				}
 			}
-		}
-	})
+		})
 }
 
 // moveV makes the step of some columns of V.

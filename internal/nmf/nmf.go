@@ -4,10 +4,10 @@
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, β <= 2: under KL and Frobenius twenty epochs for hundreds
 //
-// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly zero
-// cost what their other cells do (thin.go). The factors are the caller's: a method changes
-// them in Epoch alone, and between calls they are those of the losses last returned, unless the
-// pool's context ended within an epoch. Bits do not depend on the number of workers.
+// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly
+// zero cost what their other cells do (thin.go). The factors are the caller's: a method changes them in Epoch
+// alone, and between calls they are those of the losses last returned, unless the pool's context ended within
+// an epoch. Bits do not depend on the number of workers.
 package nmf
 
 import (
@@ -23,10 +23,10 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
-	// Where the rows are a part of a larger matrix (internal/shard), Of is the number of rows of that matrix, and Runs
-	// has the first row of each of its pieces that these rows are, counted from the first of them, and the end of the
-	// last. A problem that joins sums has all pieces, and no rows. Visible and HeldOut are of the larger matrix. 0 and
-	// nil: the rows are the whole matrix.
+	// Where the rows are a part of a larger matrix (internal/shard), Of is the number of rows of that matrix,
+	// and Runs has the first row of each of its pieces that these rows are, counted from the first of them,
+	// and the end of the last. A problem that joins sums has all pieces, and no rows. Visible and HeldOut are
+	// of the larger matrix. 0 and nil: the rows are the whole matrix.
 	Of   int
 	Runs []int
 
@@ -37,9 +37,9 @@ type Problem struct {
 	Visible int   // and of all
 	HeldOut int   // cells that the losses Held are of
 
-	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing, where
-	// they are held or appended to the slices given, which have room for a row. Under KL where no cell is hidden,
-	// rows that are mostly zero are then read by it alone.
+	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing,
+	// where they are held or appended to the slices given, which have room for a row. Under KL where no cell
+	// is hidden, rows that are mostly zero are then read by it alone.
 	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.
@@ -52,7 +52,8 @@ type Problem struct {
 	Pool    *pool.Pool
 }
 
-// together is how many of rows that go together there are at most: there is room for one even in a reduce, which has none.
+// together is how many of rows that go together there are at most: there is room for one even in a reduce,
+// which has none.
 func (p *Problem) together(most int) int { return max(min(most, p.D), 1) }
 
 // blocks tells whether rows of X can be read where they lie, in whole blocks of samples.
@@ -75,9 +76,9 @@ type Method interface {
 	Resume(e int)
 }
 
-// Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to d+n. Above, its
-// k² numbers for each piece of the rows are more than the factors have, and its epochs take longer than all the
-// multiplicative updates, which come as close to x there.
+// Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to
+// d+n. Above, its k² numbers for each piece of the rows are more than the factors have, and its epochs take
+// longer than all the multiplicative updates, which come as close to x there.
 func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
 }

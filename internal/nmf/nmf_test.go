@@ -18,8 +18,10 @@ func normal(r *random.Source) float64 { return elem.NormalQuantile(r.Float64()*(
 func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty float64) *Problem {
 	r := random.Split(9, 1)
 	np := kernel.Pad(n)
-	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np), X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
-		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1), Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
+	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np),
+		X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
+		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1),
+		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
 	t.Cleanup(p.Pool.Close)
 	for i := range p.X {
 		p.X[i] = math.Exp(normal(&r))
@@ -142,10 +144,13 @@ func TestNewtonGradient(t *testing.T) {
 					below := total()
 					*v = old
 					if want := (above - below) / (2 * step); !(math.Abs(g-want) <= 1e-5*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g, want)
+						t.Fatalf("loss %v: gradient at (%d, %d) is %v, by differences %v", loss, c, j, g,
+							want)
 					}
-					if want := (above + below - 2*middle) / (step * step); !f.exact && loss >= 1 && !(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
-						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h, want)
+					if want := (above + below - 2*middle) / (step * step); !f.exact && loss >= 1 &&
+						!(math.Abs(h-want) <= 1e-3*(1+math.Abs(want))) {
+						t.Fatalf("loss %v: curvature at (%d, %d) is %v, by differences %v", loss, c, j, h,
+							want)
 					}
 				}
 			}
@@ -153,8 +158,8 @@ func TestNewtonGradient(t *testing.T) {
 	}
 }
 
-// TestDescent: the losses returned are those of the factors, which are not negative, and do not rise; another number of
-// workers has the same bits, and so has a method that goes on from a state.
+// TestDescent: the losses returned are those of the factors, which are not negative, and do not rise; another
+// number of workers has the same bits, and so has a method that goes on from a state.
 func TestDescent(t *testing.T) {
 	const epochs = 9
 	methods := map[string]func(*Problem) Method{
@@ -169,12 +174,15 @@ func TestDescent(t *testing.T) {
 					m := method(p)
 					check := func(l Losses, err error) float64 {
 						t.Helper()
-						if want := p.objective() / float64(p.Visible); err != nil || !(math.Abs(l.Visible-want) <= 1e-12*want) {
-							t.Fatalf("%s, loss %v: %v (%v), of the factors %v", name, loss, l.Visible, err, want)
+						if want := p.objective() / float64(p.Visible); err != nil ||
+							!(math.Abs(l.Visible-want) <= 1e-12*want) {
+							t.Fatalf("%s, loss %v: %v (%v), of the factors %v", name, loss, l.Visible, err,
+								want)
 						}
 						for i, v := range append(append([]float64(nil), p.U...), p.V...) {
 							if !(v >= 0) {
-								t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v", name, loss, hidden, penalty, i, v)
+								t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v", name, loss,
+									hidden, penalty, i, v)
 							}
 						}
 						return l.Visible + l.Penalty
@@ -185,7 +193,8 @@ func TestDescent(t *testing.T) {
 					for e := range epochs {
 						next := check(m.Epoch(e))
 						if next > last*(1+1e-13) {
-							t.Errorf("%s, loss %v, penalty %v: the loss rises from %v to %v", name, loss, penalty, last, next)
+							t.Errorf("%s, loss %v, penalty %v: the loss rises from %v to %v", name, loss,
+								penalty, last, next)
 						}
 						last = next
 						if e == 4 {
@@ -212,7 +221,8 @@ func TestDescent(t *testing.T) {
 					}
 					for i, v := range append(append([]float64(nil), p.U...), p.V...) {
 						if w := append(append([]float64(nil), half.U...), half.V...)[i]; w != v {
-							t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v, resumed %v", name, loss, hidden, penalty, i, v, w)
+							t.Fatalf("%s, loss %v, hidden %v, penalty %v: number %d is %v, resumed %v", name,
+								loss, hidden, penalty, i, v, w)
 						}
 					}
 				}
@@ -261,14 +271,16 @@ func TestStepLength(t *testing.T) {
 		spread := float64(trial % 12)
 		slope, c2, c3, rho := 0.0, 0.0, 0.0, 0.0
 		for i := range x {
-			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4), normal(&r)*math.Exp(spread*normal(&r)/4)
+			x[i], w[i], d[i] = math.Exp(spread*normal(&r)/4), math.Exp(spread*normal(&r)/4),
+				normal(&r)*math.Exp(spread*normal(&r)/4)
 			if r.Float64() < 0.2 && p > 0 {
 				x[i] = 0
 			}
 			d[i] = max(d[i], -w[i]) // as where w and w + d are products of what is not negative
 			slope += d[i] * math.Pow(w[i], p-2) * (w[i] - x[i])
 			f := Newton{Updates: Updates{Problem: Problem{Loss: loss}}}
-			some, more, far := f.stretch(max(p-1, 0)*math.Pow(w[i], p-2)+(2-p)*x[i]*math.Pow(w[i], p-3), w[i], d[i])
+			some, more, far := f.stretch(max(p-1, 0)*math.Pow(w[i], p-2)+(2-p)*x[i]*math.Pow(w[i], p-3), w[i],
+				d[i])
 			c2, c3, rho = c2+some, c3+more, max(rho, far)
 		}
 		step := stepLength(slope, c2, c3, rho, 2)
@@ -296,7 +308,8 @@ func TestStepLength(t *testing.T) {
 				size += math.Abs(model) + math.Abs(data)
 			}
 			if s > 1e-12*size {
-				t.Fatalf("β %v: slope %v after %v of a step of %v, at 0 %v; sizes %v", p, s, share, step, slope, size)
+				t.Fatalf("β %v: slope %v after %v of a step of %v, at 0 %v; sizes %v", p, s, share, step,
+					slope, size)
 			}
 		}
 	}

@@ -1,7 +1,8 @@
 package nmf
 
-// This file holds an epoch of Newton's method (newton.go) in rounds, for a matrix whose rows are split (internal/shard). In
-// a round all rows are passed over, by methods that have some of them, and their sums are joined by one that has none:
+// This file holds an epoch of Newton's method (newton.go) in rounds, for a matrix whose rows are split
+// (internal/shard). In a round all rows are passed over, by methods that have some of them, and their sums
+// are joined by one that has none:
 //
 //	pass   the rows that lead, once                 Gather    (lead.go; then Lead instead of Descend)
 //	join   the half of V as far as its direction    Descend   (under an exact metric all of it, and Turn)
@@ -10,13 +11,14 @@ package nmf
 //	pass   the half of U, and the gradient of V     Half
 //	join   the losses there                         Ahead
 //
-// and where those are above the last ones, or few digits of them are left, once more Gradient and Ahead. A pass leaves its
-// sums in pieces, as an epoch on one machine does, and a join adds up the same pieces in the same order: the bits are those of
-// Epoch. Matrices of V's size come and go as k × n numbers.
+// and where those are above the last ones, or few digits of them are left, once more Gradient and Ahead. A
+// pass leaves its sums in pieces, as an epoch on one machine does, and a join adds up the same pieces in the
+// same order: the bits are those of Epoch. Matrices of V's size come and go as k × n numbers.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
-// NewRounds returns the method once its multiplicative updates are over, for some rows of a matrix, or for none.
+// NewRounds returns the method once its multiplicative updates are over, for some rows of a matrix, or for
+// none.
 func NewRounds(p Problem) *Newton {
 	f := NewNewton(p)
 	if f.D > 0 {
@@ -48,18 +50,20 @@ func (f *Newton) flat(v []float64) []float64 {
 	return to
 }
 
-// Points returns U at y, at z and at the next y, d × k each: a pass reads them, and writes what it makes of them there.
+// Points returns U at y, at z and at the next y, d × k each: a pass reads them, and writes what it makes of
+// them there.
 func (f *Newton) Points() (y, z, next []float64) { return f.U, f.zu, f.nu }
 
-// Sizes returns the Σ_j X_ij² of the rows of a pass, under an exact metric, and SumsU what a pass adds up over U.
+// Sizes returns the Σ_j X_ij² of the rows of a pass, under an exact metric, and SumsU what a pass adds up
+// over U.
 func (f *Newton) Sizes() []float64 { return f.sizes }
 func (f *Newton) SumsU() []float64 {
 	f.sumsU()
 	return f.sumU
 }
 
-// Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there. Where the metric is
-// exact and byCells is true, the loss is taken cell by cell.
+// Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there.
+// Where the metric is exact and byCells is true, the loss is taken cell by cell.
 func (f *Newton) Gradient(next []float64, byCells bool) error {
 	f.laid(f.nv, next)
 	f.refresh()
@@ -78,7 +82,8 @@ func (f *Newton) Search(y, direction []float64) error {
 	return f.Pool.Err()
 }
 
-// Half makes the half of U for the new V, z, in a pass that takes the gradient at its next y too. numbers are those of Turn.
+// Half makes the half of U for the new V, z, in a pass that takes the gradient at its next y too. numbers are
+// those of Turn.
 func (f *Newton) Half(z, next, numbers []float64) error {
 	f.laid(f.z, z)
 	f.laid(f.nv, next)
@@ -119,8 +124,8 @@ func (f *Newton) Passed(piece int) [][]float64 {
 	return [][]float64{p.num, p.den, p.sum, e.h, e.size[:], p.losses}
 }
 
-// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. byCells tells that the pass
-// took the loss cell by cell; again, that another pass must.
+// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. byCells
+// tells that the pass took the loss cell by cell; again, that another pass must.
 func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	f.nu = u
 	f.laid(f.nv, next)
@@ -130,15 +135,16 @@ func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	return f.summed()
 }
 
-// Descent is where the half of V goes, at most as far as 1: from y along Direction. Under an exact metric Direction is the new V,
-// and there is no more.
+// Descent is where the half of V goes, at most as far as 1: from y along Direction. Under an exact metric
+// Direction is the new V, and there is no more.
 type Descent struct {
 	Direction    []float64 // k × n
 	Slopes, Most []float64 // n
 	SumU         []float64 // k
 }
 
-// Descend makes the direction of V at y of the sums there. seen is in how many rows each column was observed, nil for all.
+// Descend makes the direction of V at y of the sums there. seen is in how many rows each column was observed,
+// nil for all.
 func (f *Newton) Descend(y []float64, seen []float64) *Descent {
 	f.laid(f.y, y)
 	for j, rows := range seen {
@@ -157,9 +163,10 @@ func (f *Newton) Descend(y []float64, seen []float64) *Descent {
 	return d
 }
 
-// Turn makes the step of V, of the sums of Search but under an exact metric. It returns the new V, which is z, and the next
-// y that follows from z before, the next τ, and what Half needs beside them.
-func (f *Newton) Turn(y, before []float64, tau float64, d *Descent) (z, next []float64, nextTau float64, numbers []float64) {
+// Turn makes the step of V, of the sums of Search but under an exact metric. It returns the new V, which is
+// z, and the next y that follows from z before, the next τ, and what Half needs beside them.
+func (f *Newton) Turn(y, before []float64, tau float64, d *Descent) (z, next []float64, nextTau float64,
+	numbers []float64) {
 	f.tau[0] = tau
 	f.laid(f.zv, before)
 	copy(f.sumU, d.SumU)

@@ -10,20 +10,21 @@ package nmf
 //
 // # Thin groups
 //
-// A group of Group rows is thin if at most a quarter of its cells are other than 0. Its loss is the right side above, that of
-// others the left side, cell by cell: that is more exact where a fit is nearly perfect. Which groups are thin
-// depends on the numbers alone, and all holders of rows go the same way, so a fit has the same bits over each: rows of
-// a thin group that are held in full are searched for what is not 0, and sparse rows of another are
-// expanded, to at most four times their cells.
+// A group of Group rows is thin if at most a quarter of its cells are other than 0. Its loss is the right
+// side above, that of others the left side, cell by cell: that is more exact where a fit is nearly perfect.
+// Which groups are thin depends on the numbers alone, and all holders of rows go the same way, so a fit has
+// the same bits over each: rows of a thin group that are held in full are searched for what is not 0, and
+// sparse rows of another are expanded, to at most four times their cells.
 //
 // # Layout
 //
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
-// sample by sample, k numbers padded to whole blocks each (kernel.CombineRuns and its neighbours). As many thin rows as
-// have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile comes to the
-// second cache once for all of them. Before that the cells of a band are copied to where they lie in this order, tile by tile and
-// row by row, and each row's in whole blocks. So memory is read in order, and kernels go from row to row without
-// waiting for what they began. At the end of a piece its sums are transposed, to lie as those of other rows (join).
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineRuns and its neighbours). As many
+// thin rows as have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile
+// comes to the second cache once for all of them. Before that the cells of a band are copied to where they
+// lie in this order, tile by tile and row by row, and each row's in whole blocks. So memory is read in order,
+// and kernels go from row to row without waiting for what they began. At the end of a piece its sums are
+// transposed, to lie as those of other rows (join).
 
 import (
 	"math"
@@ -88,15 +89,18 @@ type band struct {
 // run is n cells of a row of a band that lie from at on, RunCells of kernel at most.
 type run struct{ row, at, n int }
 
-// chunk is runs of rows in one tile that kernels take together: the half-open ranges of its cells, of its runs and of their list.
+// chunk is runs of rows in one tile that kernels take together: the half-open ranges of its cells, of its
+// runs and of their list.
 type chunk struct{ cells, runs, list [2]int }
 
 // newThin returns what the groups of a problem are looked at with.
 func (f *Updates) newThin() *thin {
 	kp := kernel.Pad(f.K)
 	width := thinWidth(kp)
-	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp, tiles: (f.N + width - 1) / width, width: width,
-		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K), bands: make([]band, f.Pool.Workers())}
+	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp,
+		tiles: (f.N + width - 1) / width, width: width,
+		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K),
+		bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.transposes = f.survey, f.transposeTile
 	for i := range t.bands {
 		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
@@ -124,8 +128,8 @@ func (f *Updates) prepare() {
 	}
 	v := func(n int) []float64 { return make([]float64, n) }
 	f.thin.v = v(f.NP * f.thin.kp)
-	// A group that is thin has a quarter of its cells at most. Runs add less than a block each, and chunks, all of which but the last of a
-	// tile have chunkCells, what lies before and after them.
+	// A group that is thin has a quarter of its cells at most. Runs add less than a block each, and chunks,
+	// all of which but the last of a tile have chunkCells, what lies before and after them.
 	rows := min(bandRows, f.D)
 	room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N
 	runs := rows*f.thin.tiles + room/kernel.RunCells
@@ -134,7 +138,8 @@ func (f *Updates) prepare() {
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		b.rows, b.cols, b.x, b.from = rows, make([]uint32, room), v(room), make([]int, rows*f.thin.tiles)
-		b.runs, b.list, b.chunks = make([]run, 0, runs), make([]uint32, 0, kernel.ListOf(runs, chunks)), make([]chunk, 0, chunks)
+		b.runs, b.list, b.chunks = make([]run, 0, runs), make([]uint32, 0, kernel.ListOf(runs, chunks)),
+			make([]chunk, 0, chunks)
 		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*kernel.Lanes)
 		b.w, b.num = v(chunkRoom(min(f.thin.width, f.N))), v(f.NP*f.thin.kp)
 	}
@@ -230,8 +235,9 @@ func (f *Updates) transpose(to, from []float64, lo, hi int) {
 	}
 }
 
-// join is the way back from transpose for the sums of thin rows: it copies them, which lie sample by sample, to those of a piece in
-// tiles, or adds them where has says that the piece has some, and leaves 0 for the next.
+// join is the way back from transpose for the sums of thin rows: it copies them, which lie sample by sample,
+// to those of a piece in tiles, or adds them where has says that the piece has some, and leaves 0 for the
+// next.
 func (f *Updates) join(to, from []float64, has bool) {
 	kp := f.thin.kp
 	for t := range f.tiles.count {
@@ -256,7 +262,8 @@ func (f *Updates) join(to, from []float64, has bool) {
 	}
 }
 
-// visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of others.
+// visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of
+// others.
 func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
 	b := &f.thin.bands[worker]
 	begin, end := f.span(piece)
@@ -272,8 +279,8 @@ func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), oth
 	}
 }
 
-// sum is visit for calls that add to num and den: bands to those of the band, others to those of the piece, which has the sums of all
-// these calls afterwards, and nothing of what it had before.
+// sum is visit for calls that add to num and den: bands to those of the band, others to those of the piece,
+// which has the sums of all these calls afterwards, and nothing of what it had before.
 func (f *Updates) sum(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
 	b, pt := &f.thin.bands[worker], &f.pieces[piece]
 	thin, has := false, false // bands were called; the piece has sums
@@ -297,11 +304,12 @@ func (f *Updates) sum(worker, piece int, bands func(b *band, i, rows int), other
 	}
 }
 
-// fetch takes the cells of thin rows from row i on over to where they lie tile by tile, and returns how many rows those are: at most
-// as many as go over V together.
+// fetch takes the cells of thin rows from row i on over to where they lie tile by tile, and returns how many
+// rows those are: at most as many as go over V together.
 func (f *Updates) fetch(b *band, i, end int) (rows int) {
 	tiles := f.thin.tiles
-	for used := 0; i+rows < end && rows < b.rows && f.thin.groups[(i+rows)/Group] && used <= bandCells*f.N; rows++ {
+	for used := 0; i+rows < end && rows < b.rows && f.thin.groups[(i+rows)/Group] &&
+		used <= bandCells*f.N; rows++ {
 		used += int(f.thin.ends[(i+rows+1)*tiles-1])
 	}
 	b.lay(f.thin.ends[i*tiles:(i+rows)*tiles], tiles)
@@ -359,14 +367,16 @@ func (b *band) lay(ends []int32, tiles int) {
 // chunk begins one at a place, and returns that of its first cell.
 func (b *band) chunk(at int) int {
 	b.close(at)
-	b.chunks = append(b.chunks, chunk{cells: [2]int{at}, runs: [2]int{len(b.runs)}, list: [2]int{len(b.list)}})
+	b.chunks = append(b.chunks,
+		chunk{cells: [2]int{at}, runs: [2]int{len(b.runs)}, list: [2]int{len(b.list)}})
 	first := at + kernel.RunsBefore
 	clear(b.cols[at:first])
 	clear(b.x[at:first])
 	return first
 }
 
-// close ends the last chunk, if there is one, before a place. The columns from there on are those of the next one, or 0.
+// close ends the last chunk, if there is one, before a place. The columns from there on are those of the next
+// one, or 0.
 func (b *band) close(at int) {
 	if len(b.chunks) == 0 {
 		return
@@ -438,5 +448,6 @@ func (b *band) logsOf(r int) *[kernel.Lanes]float64 {
 
 // thinLoss is the loss of row i, given the sums over V and those of its logarithms.
 func (f *Updates) thinLoss(i int, u, sumV []float64, logs *[kernel.Lanes]float64) float64 {
-	return max(inner(u, sumV)-f.thin.sums[i]+float64(kernel.Reduce(logs)*math.Ln2), 0) // rounding may say otherwise of a perfect fit
+	// rounding may say otherwise of a perfect fit
+	return max(inner(u, sumV)-f.thin.sums[i]+float64(kernel.Reduce(logs)*math.Ln2), 0)
 }

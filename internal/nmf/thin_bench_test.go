@@ -13,11 +13,13 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// BenchmarkThin times an epoch over rows of which 5 % is not zero, held sparse and dense, against one that visits all cells.
+// BenchmarkThin times an epoch over rows of which 5 % is not zero, held sparse and dense, against one that
+// visits all cells.
 func BenchmarkThin(b *testing.B) {
 	const d, n, k = 8000, 20000, 10
 	r := random.Split(1, 1)
-	p := &Problem{D: d, N: n, K: k, NP: kernel.Pad(n), U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)), X: make([]float64, d*n), Stride: n,
+	p := &Problem{D: d, N: n, K: k, NP: kernel.Pad(n), U: make([]float64, d*k),
+		V: make([]float64, k*kernel.Pad(n)), X: make([]float64, d*n), Stride: n,
 		Rows: make([]int, d), Visible: d * n, Loss: divergence.KL, Pool: pool.New(1, Pieces)}
 	for i := range p.X {
 		if r.Float64() < 0.05 {

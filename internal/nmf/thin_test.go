@@ -12,8 +12,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// counts are d × n of which a share is not 0: rows of different means, every seventh denser than others, one row and
-// one column all zero, and the rows from dense on without a zero.
+// counts are d × n of which a share is not 0: rows of different means, every seventh denser than others, one
+// row and one column all zero, and the rows from dense on without a zero.
 func counts(r *random.Source, d, n int, share float64, dense int) []float64 {
 	x := make([]float64, d*n)
 	for i := range d {
@@ -38,8 +38,8 @@ func counts(r *random.Source, d, n int, share float64, dense int) []float64 {
 	return x
 }
 
-// sparse returns the problem with its rows in NonZeros, each cell that stored picks there as a zero; views are of what
-// is held, else they are appended to what is given.
+// sparse returns the problem with its rows in NonZeros, each cell that stored picks there as a zero; views
+// are of what is held, else they are appended to what is given.
 func sparse(p *Problem, views bool, stored func(i, j int) bool) *Problem {
 	cols, vals := make([][]uint32, p.D), make([][]float64, p.D)
 	for i := range p.D {
@@ -89,9 +89,9 @@ var thinMethods = map[string]func(*Problem) Method{
 	"newton":  func(p *Problem) Method { return NewNewton(*p) },
 }
 
-// TestThin: rows that are held sparse have the bits of the same rows held dense, whatever else the holder stores, and for
-// any number of workers; the losses are those of the factors, by the definition. Of thousands of columns it takes fewer ways
-// to hold the rows, but with QUANTMF_LONG.
+// TestThin: rows that are held sparse have the bits of the same rows held dense, whatever else the holder
+// stores, and for any number of workers; the losses are those of the factors, by the definition. Of thousands
+// of columns it takes fewer ways to hold the rows, but with QUANTMF_LONG.
 func TestThin(t *testing.T) {
 	none := func(i, j int) bool { return false }
 	for name, method := range thinMethods {
@@ -101,8 +101,10 @@ func TestThin(t *testing.T) {
 			dense   int
 			penalty float64
 		}{
-			{70, 61, 3, 0.05, 70, 0}, {70, 64, 8, 0.1, 70, 0.1}, {33, 1, 1, 0.2, 33, 0}, {1, 90, 2, 0.1, 1, 0}, {5, 7, 9, 0.1, 5, 0},
-			{130, 203, 10, 0.04, 96, 0}, {130, 200, 17, 0.1, 64, 0.2}, {150, 170, 5, 0.22, 150, 0}, {48, 5000, 33, 0.03, 48, 0}, {24, 4000, 70, 0.02, 16, 0},
+			{70, 61, 3, 0.05, 70, 0}, {70, 64, 8, 0.1, 70, 0.1}, {33, 1, 1, 0.2, 33, 0},
+			{1, 90, 2, 0.1, 1, 0}, {5, 7, 9, 0.1, 5, 0},
+			{130, 203, 10, 0.04, 96, 0}, {130, 200, 17, 0.1, 64, 0.2}, {150, 170, 5, 0.22, 150, 0},
+			{48, 5000, 33, 0.03, 48, 0}, {24, 4000, 70, 0.02, 16, 0},
 			{900, 30, 2, 0.02, 900, 0}, {90, 67, 4, 0, 90, 0}, {48, 50, 3, 0.9, 48, 0},
 		} {
 			if testing.Short() && c.n >= 4000 {
@@ -130,16 +132,20 @@ func TestThin(t *testing.T) {
 				}
 				want := run(p, 1)
 				for what, s := range map[string]*Problem{
-					"dense": p, "read": reads(p), "sparse": sparse(p, true, none), "appended": sparse(p, false, none),
-					"with zeros": sparse(p, true, func(i, j int) bool { return (i+j)%3 == 0 }), "full": sparse(p, false, func(i, j int) bool { return true }),
+					"dense": p, "read": reads(p), "sparse": sparse(p, true, none),
+					"appended":   sparse(p, false, none),
+					"with zeros": sparse(p, true, func(i, j int) bool { return (i+j)%3 == 0 }),
+					"full":       sparse(p, false, func(i, j int) bool { return true }),
 				} {
 					for _, workers := range []int{1, 3} {
-						if c.n >= 4000 && (workers == 1 || what != "dense" && what != "sparse" && what != "with zeros") && os.Getenv("QUANTMF_LONG") == "" {
+						if c.n >= 4000 && (workers == 1 || what != "dense" && what != "sparse" &&
+							what != "with zeros") && os.Getenv("QUANTMF_LONG") == "" {
 							continue
 						}
 						for i, v := range run(s, workers) {
 							if math.Float64bits(v) != math.Float64bits(want[i]) {
-								t.Fatalf("%s, %d workers: number %d is %v, want %v", what, workers, i, v, want[i])
+								t.Fatalf("%s, %d workers: number %d is %v, want %v", what, workers, i, v,
+									want[i])
 							}
 						}
 					}
@@ -149,8 +155,8 @@ func TestThin(t *testing.T) {
 	}
 }
 
-// TestThinGroups: the groups that are thin are those with enough zeros, and one step on U and V over them is that of the
-// textbook.
+// TestThinGroups: the groups that are thin are those with enough zeros, and one step on U and V over them is
+// that of the textbook.
 func TestThinGroups(t *testing.T) {
 	const d, n, k = 80, 150, 4
 	p := thinProblem(t, d, n, k, 0.06, 48, 0)
@@ -275,12 +281,13 @@ func TestThinSums(t *testing.T) {
 			f.Pool.Do(len(f.pieces), f.halves)
 		}
 		same("U", f.zu, g.zu, 1e-9)
-		same("the losses", []float64{f.losses(f.nu, f.nv).Visible}, []float64{g.losses(g.nu, g.nv).Visible}, 1e-11)
+		same("the losses", []float64{f.losses(f.nu, f.nv).Visible}, []float64{g.losses(g.nu, g.nv).Visible},
+			1e-11)
 	}
 }
 
-// TestInside has columns on both sides of the end at every place of a run: kernels that are given one beyond it
-// write where they may not.
+// TestInside has columns on both sides of the end at every place of a run: kernels that are given one beyond
+// it write where they may not.
 func TestInside(t *testing.T) {
 	panics := func(cols []uint32, n int) (it bool) {
 		defer func() { it = recover() != nil }()
@@ -291,7 +298,8 @@ func TestInside(t *testing.T) {
 		cols := make([]uint32, length)
 		for p := range cols {
 			cols[p] = 6
-			for n, beyond := range map[int][]uint32{7: {7, 8, 1<<31 + 6, 1<<31 + 7, 1<<32 - 1}, math.MaxInt32: {math.MaxInt32, 1 << 31, 1<<32 - 1}} {
+			for n, beyond := range map[int][]uint32{7: {7, 8, 1<<31 + 6, 1<<31 + 7, 1<<32 - 1},
+				math.MaxInt32: {math.MaxInt32, 1 << 31, 1<<32 - 1}} {
 				if panics(cols, n) {
 					t.Fatalf("%v is said to be beyond %d", cols, n)
 				}

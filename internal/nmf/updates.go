@@ -81,20 +81,22 @@ func NewUpdates(p Problem) *Updates {
 	return fit
 }
 
-// set makes fit the updates of a problem. Where updating is false, no update is made: fit has room only for what
-// Newton's method takes of it.
+// set makes fit the updates of a problem. Where updating is false, no update is made: fit has room only for
+// what Newton's method takes of it.
 func (fit *Updates) set(p Problem, updating bool) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
 	}
-	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial, pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
+	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
+		pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	if fit.plain {
 		fit.thin = fit.newThin()
 	}
 	count := int(tiling(float64(np), float64(k)))
-	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes, denU: make([]float64, Group*k)}
+	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes,
+		denU: make([]float64, Group*k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
 		if !fit.plain && updating {
@@ -113,7 +115,8 @@ func (fit *Updates) set(p Problem, updating bool) {
 		}
 		rows := p.together(sweepRows)
 		v := func(n int) []float64 { return make([]float64, rows*n) }
-		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k), observed: make([]bool, rows*p.N)}
+		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k),
+			observed: make([]bool, rows*p.N)}
 	}
 	if fit.plain {
 		fit.tiles.v = make([]float64, k*np)
@@ -361,8 +364,8 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 	return l
 }
 
-// Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in the
-// plain case those of each component alone) and the losses of its visible and its held-out cells.
+// Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in
+// the plain case those of each component alone) and the losses of its visible and its held-out cells.
 func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 	p := &f.pieces[piece]
 	if f.plain {
@@ -371,8 +374,8 @@ func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 	return p.num, p.den, p.losses
 }
 
-// Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update of V
-// takes.
+// Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update
+// of V takes.
 func (f *Updates) Sweep(first bool) error {
 	f.prepare()
 	f.layAll()

@@ -113,7 +113,8 @@ type Function struct {
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
 	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels)
-	fits       = Of(Workers, Epochs, Seed, Progress, Init, Penalty, Loss, Patience, Restarts, Validation, Missing, Checkpoint, Resume)
+	fits       = Of(Workers, Epochs, Seed, Progress, Init, Penalty, Loss, Patience, Restarts, Validation,
+		Missing, Checkpoint, Resume)
 )
 
 // The table of options by function.
@@ -126,9 +127,13 @@ var (
 	SoftQuantile     = Function{"SoftQuantile", rows, "q"}
 	SoftQuantileRows = Function{"SoftQuantileRows", rows, "q"}
 	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
-	FitQMF           = Function{"FitQMF", transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage), ""}
-	FitBQMF          = Function{"FitBQMF", Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
-	FitQMFQ          = Function{"FitQMFQ", (transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Projection)) &^ Of(Penalty), ""}
+	FitQMF           = Function{"FitQMF",
+		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage), ""}
+	FitBQMF = Function{"FitBQMF",
+		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
+	FitQMFQ = Function{"FitQMFQ",
+		(transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage,
+			Projection)) &^ Of(Penalty), ""}
 )
 
 // The bounds that values of many options share. Each returns what a value must be, "" where it

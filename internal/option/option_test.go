@@ -19,7 +19,8 @@ func TestNames(t *testing.T) {
 // TestFunctions: every kind is taken by some function, and those of one problem are taken alike.
 func TestFunctions(t *testing.T) {
 	all := Set(0)
-	for _, f := range []Function{Solve, SoftRank, SoftSort, SoftQuantiles, SoftTopK, SoftQuantile, SoftQuantileRows, FitNMF, FitQMF, FitBQMF, FitQMFQ} {
+	for _, f := range []Function{Solve, SoftRank, SoftSort, SoftQuantiles, SoftTopK, SoftQuantile,
+		SoftQuantileRows, FitNMF, FitQMF, FitBQMF, FitQMFQ} {
 		all |= f.Takes
 		if f.Takes.Has(Workers) != true {
 			t.Errorf("%s takes no number of workers", f.Name)
@@ -33,7 +34,8 @@ func TestFunctions(t *testing.T) {
 			t.Errorf("%v is taken by no function", k)
 		}
 	}
-	if s := Of(Epsilon, Resume); !s.Has(Epsilon) || !s.Has(Resume) || s.Has(Updates) || s&^Of(Resume) != Of(Epsilon) {
+	if s := Of(Epsilon, Resume); !s.Has(Epsilon) || !s.Has(Resume) || s.Has(Updates) ||
+		s&^Of(Resume) != Of(Epsilon) {
 		t.Error("sets")
 	}
 }
@@ -42,7 +44,8 @@ func TestFunctions(t *testing.T) {
 func TestBounds(t *testing.T) {
 	nan := 0.0
 	nan /= nan
-	if AtLeast(2, 2) != "" || AtLeast(1, 2) == "" || Weight(0) != "" || Weight(1e30) != "" || Weight(1.1e30) == "" || Weight(-1) == "" || Weight(nan) == "" {
+	if AtLeast(2, 2) != "" || AtLeast(1, 2) == "" || Weight(0) != "" || Weight(1e30) != "" ||
+		Weight(1.1e30) == "" || Weight(-1) == "" || Weight(nan) == "" {
 		t.Error("a bound is elsewhere")
 	}
 	if Name(1, "a", "b") != "b" || Name(2, "a", "b") != "2" {

@@ -14,9 +14,9 @@ package place
 //
 //	φ(0) - φ(1) >= a/2 - φ'(1)/3.
 //
-// So a step is taken where φ'(1) <= a, and the loss falls by a/6 at least. Else it is shortened: where the slope is far above, a
-// cell came to w = 0 that is not 0, and a little less than all of the step
-// shows how stiff it is; otherwise to the root of -a + at/(1-ρt), which has the slopes at 0 and 1.
+// So a step is taken where φ'(1) <= a, and the loss falls by a/6 at least. Else it is shortened: where the
+// slope is far above, a cell came to w = 0 that is not 0, and a little less than all of the step shows how
+// stiff it is; otherwise to the root of -a + at/(1-ρt), which has the slopes at 0 and 1.
 //
 // Other losses may have many minima. There ω is the curvature at x = t, which is positive, and a
 // step is halved until the loss falls by a share of a.
@@ -58,7 +58,8 @@ type Linear struct {
 
 // NewLinear makes a Linear of the d rows of U, of k numbers each.
 func NewLinear(loss divergence.Loss, d, k int, row func(i int) []float64) *Linear {
-	b := &Linear{loss: loss, convex: loss >= divergence.KL && loss <= divergence.Frobenius, settled: settledRoot, d: d, k: k}
+	b := &Linear{loss: loss, convex: loss >= divergence.KL && loss <= divergence.Frobenius,
+		settled: settledRoot, d: d, k: k}
 	if loss == divergence.KL {
 		b.settled = settled
 	}
@@ -116,7 +117,8 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 			if b.convex {
 				value = nil
 			}
-			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi], t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
+			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi],
+				t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
 		}
 		if !b.convex { // all are cautious
 			copy(t.curvature[:rows*np], t.expected)
@@ -133,15 +135,16 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 
 func (b *Linear) searches() func() search {
 	k := len(b.alive)
-	shared := &shared{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)), form: quadratic.New(k)}
+	shared := &shared{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)),
+		form: quadratic.New(k)}
 	return func() search {
 		room := make([]float64, 3*k)
 		return &linear{Linear: b, shared: shared, v: room[:k:k], try: room[k : 2*k : 2*k], s: room[2*k:]}
 	}
 }
 
-// shared is what the searches of a worker have together: the column that one begins with, and the model at the point of
-// the one that goes on.
+// shared is what the searches of a worker have together: the column that one begins with, and the model at
+// the point of the one that goes on.
 type shared struct {
 	x      []float64 // of sum 1
 	filled []float64 // Pad(d): the same, with the mean where a cell is missing

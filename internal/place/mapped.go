@@ -1,18 +1,16 @@
 package place
 
-// This file holds columns under T(Uv). In z = log v the signs need no care: damped Gauss-Newton (Levenberg-Marquardt)
-// with the Jacobian T_i'(w_i) U_ic v_c of T_i, w = Uv. A chain of m smooth steps
-// has many local minima, so one start is not enough: from the mean of the
-// training columns alone the columns of real training sets end up to 8 % above
-// their own loss. The starts are that mean and the training columns whose fitted
-// values are nearest to x; a few steps are made from every start, and more from the
-// best. The loss of unseen columns is then within 1 % of the best of 28 nearest
-// starts, each followed to its end, at a tenth of the cost; smoother maps at first (a
-// larger ε) gain nothing more. A training column is among its own starts, so it ends
-// at its own loss or below.
+// This file holds columns under T(Uv). In z = log v the signs need no care: damped Gauss-Newton
+// (Levenberg-Marquardt) with the Jacobian T_i'(w_i) U_ic v_c of T_i, w = Uv. A chain of m smooth steps has
+// many local minima, so one start is not enough: from the mean of the training columns alone the columns of
+// real training sets end up to 8 % above their own loss. The starts are that mean and the training columns
+// whose fitted values are nearest to x; a few steps are made from every start, and more from the best. The
+// loss of unseen columns is then within 1 % of the best of 28 nearest starts, each followed to its end, at a
+// tenth of the cost; smoother maps at first (a larger ε) gain nothing more. A training column is among its
+// own starts, so it ends at its own loss or below.
 //
-// The starts are not left sooner: where all go on for 4 steps, 4 for 6 more and one to its end, 28
-// of 901 unseen columns of nine tables ended more than 1 % higher than where all make 10 steps (the worst 17 %);
+// The starts are not left sooner: where all go on for 4 steps, 4 for 6 more and one to its end, 28 of 901
+// unseen columns of nine tables ended more than 1 % higher than where all make 10 steps (the worst 17 %);
 // where those are left that have twice the least loss after 5 steps, 2 of them, for 5 % fewer evaluations.
 //
 // Divergences from the fitted values t of all training columns are one product: Δ(x,t) is ψ(t) - xφ(t)
@@ -50,7 +48,8 @@ type Problem struct {
 	// Maps returns one worker's: it fills t and slope with T_i and its derivative at w, whole
 	// blocks of numbers.
 	Maps func() func(i int, t, slope, w []float64)
-	// Ratio returns T_i as a ratio of polynomials, or nil; it is asked under the divergence of Kullback and Leibler alone.
+	// Ratio returns T_i as a ratio of polynomials, or nil; it is asked under the divergence of Kullback and
+	// Leibler alone.
 	Ratio     func(i int, low float64) *Ratio
 	Low, High func(i int) float64 // the range of T_i
 	Constant  func(i int) bool    // T_i does not depend on w
@@ -131,7 +130,8 @@ func (b *Mapped) telling(tell []float64) {
 // train fills phi, psi and all with what the fitted values of the training columns make of them.
 func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i int)) error {
 	n, np := b.N, kernel.Pad(b.N)
-	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np), make([]float64, np)
+	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np),
+		make([]float64, np)
 	p := pool.New(0, len(b.near))
 	defer p.Close()
 	type room struct {
@@ -198,7 +198,8 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
 			weight, x := b.Weight(row), t.x[(i+r)*t.wide:]
-			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi]
+			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi],
+				t.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
 				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
 				if weight != 1 {

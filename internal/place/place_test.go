@@ -40,7 +40,8 @@ func learnt(loss divergence.Loss) (p Problem, x []float64) {
 		},
 		Ratio: func(int, float64) *Ratio { return nil },
 		Low:   func(int) float64 { return 0 }, High: func(i int) float64 { return high[i] },
-		Constant: func(i int) bool { return i == 7 }, Weight: func(i int) float64 { return 1 + float64(i%3) }, Floor: 1e-12}
+		Constant: func(i int) bool { return i == 7 }, Weight: func(i int) float64 { return 1 + float64(i%3) },
+		Floor: 1e-12}
 	x = make([]float64, d*n)
 	for i := range d {
 		for j := range n {
@@ -72,7 +73,8 @@ func newMapped(t *testing.T, p Problem) *Mapped {
 // alone is a tile with one column in its first lane, unless that needs no search.
 func alone(m Method, column []float64) *tile {
 	tile := newTile(m, 1, allPairs(m))
-	if loaded, _ := tile.load(0, func(to []float64) (int, bool) { return 0, copy(to, column) > 0 }, func(int, []float64) {}, make([]float64, d), make([]float64, k)); loaded {
+	if loaded, _ := tile.load(0, func(to []float64) (int, bool) { return 0, copy(to, column) > 0 },
+		func(int, []float64) {}, make([]float64, d), make([]float64, k)); loaded {
 		tile.busy = 1
 	}
 	return tile
@@ -189,7 +191,8 @@ func TestLinearFalls(t *testing.T) {
 				p.end(v)
 				now := at(v)
 				if !(now <= last*(1+1e-12)) {
-					t.Errorf("loss %v, trial %d: pass %d raises the loss from %v to %v", loss, trial, passes, last, now)
+					t.Errorf("loss %v, trial %d: pass %d raises the loss from %v to %v", loss, trial, passes,
+						last, now)
 				}
 				last = now
 			}
@@ -202,7 +205,8 @@ func TestLinearFalls(t *testing.T) {
 				for _, by := range []float64{-1e-3, 1e-3} {
 					v[c] = max(was+by*slices.Max(v), 0)
 					if now := at(v); !(now >= last*(1-1e-9)) {
-						t.Errorf("loss %v, trial %d: the loss is %v at the end, but %v with another coordinate %d", loss, trial, last, now, c)
+						t.Errorf("loss %v, trial %d: the loss is %v at the end, but %v with another "+
+							"coordinate %d", loss, trial, last, now, c)
 					}
 				}
 				v[c] = was
@@ -306,7 +310,8 @@ func TestLanes(t *testing.T) {
 			x[i] = math.NaN()
 		}
 	}
-	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU), "Frobenius": NewLinear(divergence.Frobenius, d, k, of.RowU), "mapped": newMapped(t, of)} {
+	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU),
+		"Frobenius": NewLinear(divergence.Frobenius, d, k, of.RowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
 		all, err := Columns(ctx, m, d, many, k, func(to []float64, j int) {
 			for i := range to {
@@ -327,7 +332,8 @@ func TestLanes(t *testing.T) {
 			}
 			for c, v := range one {
 				if all[c*many+j] != v {
-					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v alone", name, c, j, all[c*many+j], v)
+					t.Fatalf("%s: coordinate %d of column %d is %v among others, %v alone", name, c, j,
+						all[c*many+j], v)
 				}
 			}
 		}
@@ -341,15 +347,16 @@ func TestLanes(t *testing.T) {
 		}, func(j int, v []float64) {
 			for c, v := range v {
 				if all[c*many+j] != v {
-					t.Fatalf("%s: coordinate %d of column %d is %v, %v where products are not kept", name, c, j, all[c*many+j], v)
+					t.Fatalf("%s: coordinate %d of column %d is %v, %v where products are not kept", name, c,
+						j, all[c*many+j], v)
 				}
 			}
 		}, make([]float64, d), make([]float64, k))
 	}
 }
 
-// TestNothing: a column of zeros has coordinates 0, and so has a component of which U is zero or so small that the coordinate would
-// overflow; the others are those without it.
+// TestNothing: a column of zeros has coordinates 0, and so has a component of which U is zero or so small
+// that the coordinate would overflow; the others are those without it.
 func TestNothing(t *testing.T) {
 	of, x := learnt(divergence.KL)
 	for _, loss := range []divergence.Loss{divergence.KL, 1.5, divergence.Frobenius, 3} {
@@ -374,19 +381,21 @@ func TestNothing(t *testing.T) {
 			a, b, c := find(3, with), find(2, without), find(3, zero)
 			for j := range n {
 				if a[j] != b[j] || a[n+j] != 0 || a[2*n+j] != b[n+j] || (a[j]+a[2*n+j] > 0) != (j%3 > 0) {
-					t.Fatalf("loss %v: column %d is at %v, %v, %v, without the second component at %v, %v", loss, j, a[j], a[n+j], a[2*n+j], b[j], b[n+j])
+					t.Fatalf("loss %v: column %d is at %v, %v, %v, without the second component at %v, %v",
+						loss, j, a[j], a[n+j], a[2*n+j], b[j], b[n+j])
 				}
 				if c[j] != 0 || c[n+j] != 0 || c[2*n+j] != 0 {
-					t.Fatalf("loss %v: column %d is at %v, %v, %v where U is 0", loss, j, c[j], c[n+j], c[2*n+j])
+					t.Fatalf("loss %v: column %d is at %v, %v, %v where U is 0", loss, j, c[j], c[n+j],
+						c[2*n+j])
 				}
 			}
 		}
 	}
 }
 
-// TestNear: the divergences from the fitted values of the training columns, by which the nearest are found, are those cell by cell,
-// but for one constant a column: with and without missing cells, and under Frobenius below 0. The starts are the mean, the column's
-// own, and the nearest.
+// TestNear: the divergences from the fitted values of the training columns, by which the nearest are found,
+// are those cell by cell, but for one constant a column: with and without missing cells, and under Frobenius
+// below 0. The starts are the mean, the column's own, and the nearest.
 func TestNear(t *testing.T) {
 	for _, c := range []struct {
 		loss  divergence.Loss
@@ -427,7 +436,8 @@ func TestNear(t *testing.T) {
 			size := slices.Max(want)
 			for j, v := range want {
 				if off := (p.distance[j] - p.distance[0]) - (v - want[0]); !(math.Abs(off) <= 1e-12*size) {
-					t.Fatalf("%+v: column %d is %v further than the first, want %v", c, j, p.distance[j]-p.distance[0], v-want[0])
+					t.Fatalf("%+v: column %d is %v further than the first, want %v", c, j,
+						p.distance[j]-p.distance[0], v-want[0])
 				}
 			}
 			if _, more := p.begin(round, column); !more || len(p.starts) != 2+nearStarts {
@@ -459,15 +469,16 @@ func TestNear(t *testing.T) {
 		}
 		for c := range k {
 			lo, hi := slices.Min(of.RowV(c)), slices.Max(of.RowV(c))
-			if math.Abs(b.low[c]-math.Log(lo)+reach) > 1e-12 || math.Abs(b.high[c]-math.Log(hi)-reach) > 1e-12 {
+			if math.Abs(b.low[c]-math.Log(lo)+reach) > 1e-12 ||
+				math.Abs(b.high[c]-math.Log(hi)-reach) > 1e-12 {
 				t.Errorf("coordinate %d is bound to %v and %v", c, b.low[c], b.high[c])
 			}
 		}
 	}
 }
 
-// TestNearRows: of a matrix of too many cells the features on which maps climb most are kept for the nearest, in their order, and
-// features whose map is constant do not count.
+// TestNearRows: of a matrix of too many cells the features on which maps climb most are kept for the nearest,
+// in their order, and features whose map is constant do not count.
 func TestNearRows(t *testing.T) {
 	const d, n = nearRows + 9, 4200
 	one := []float64{1}
@@ -481,7 +492,8 @@ func TestNearRows(t *testing.T) {
 		Maps: func() func(i int, t, slope, w []float64) {
 			return func(i int, t, slope, w []float64) { copy(t, w); copy(slope, w) }
 		},
-		Low: func(i int) float64 { return []float64{0, 1}[i%2] }, High: func(i int) float64 { return high(i) + float64(i%2) },
+		Low:      func(i int) float64 { return []float64{0, 1}[i%2] },
+		High:     func(i int) float64 { return high(i) + float64(i%2) },
 		Constant: func(i int) bool { return i == 3 },
 		Weight:   func(i int) float64 { return []float64{1, 0.25}[i%2] }, Floor: 1e-12}
 	b, err := NewMapped(context.Background(), of, func(row []float64, i int) { copy(row, v) })
@@ -512,12 +524,15 @@ func TestNearRows(t *testing.T) {
 	}
 	small := of
 	small.N = 100
-	if b, err = NewMapped(context.Background(), small, func(row []float64, i int) { copy(row, v) }); err != nil || !slices.Equal(b.near, b.rows) {
+	if b, err = NewMapped(context.Background(), small,
+		func(row []float64, i int) { copy(row, v) }); err != nil || !slices.Equal(b.near, b.rows) {
 		t.Errorf("of few columns not all features are taken: %v, %v", b.near, err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if b, err := NewMapped(ended, small, func([]float64, int) { t.Error("rows are made after the end") }); b != nil || !errors.Is(err, context.Canceled) {
+	if b, err := NewMapped(ended, small,
+		func([]float64, int) { t.Error("rows are made after the end") }); b != nil ||
+		!errors.Is(err, context.Canceled) {
 		t.Error("after the end:", b, err)
 	}
 }
@@ -535,15 +550,17 @@ func TestFloors(t *testing.T) {
 		{divergence.Frobenius, -1e-9, 2, math.Inf(-1), math.Inf(-1)},
 		{1.5, 0, 2, 1e-100, 2e-12},
 	} {
-		p := Problem{Loss: c.loss, Low: func(int) float64 { return c.low }, High: func(int) float64 { return c.high }, Floor: 1e-12}
+		p := Problem{Loss: c.loss, Low: func(int) float64 { return c.low },
+			High: func(int) float64 { return c.high }, Floor: 1e-12}
 		if lowest, floor := p.lowest(0), p.floor(0); lowest != c.lowest || floor != c.floor {
 			t.Errorf("%+v: %v and %v", c, lowest, floor)
 		}
 	}
 }
 
-// TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under the same maps by
-// values and slopes, with weights and without, in any lanes; both are of the weights times what the divergence says.
+// TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under
+// the same maps by values and slopes, with weights and without, in any lanes; both are of the weights times
+// what the divergence says.
 func TestCells(t *testing.T) {
 	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
 	sheet := NewSheet(squash, []float64{0, 0.4, 0.5, 2}, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12})
@@ -591,7 +608,8 @@ func TestCells(t *testing.T) {
 				"curvature": {of.curvature[at], weight * s * s / v, s * s / v},
 			} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
-					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1, what, pair[0], pair[1])
+					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,
+						what, pair[0], pair[1])
 				}
 			}
 		}

@@ -1,16 +1,16 @@
 package place
 
-// This file holds the maps of the rows at the points of a tile: T and T' for many points side by
-// side, in the terms of the package's map (map.go of the root), whose values they are to rounding.
-// A [Sheet] has values and slopes under any divergence, a [Ratio] what cells under the map say of that of Kullback and Leibler.
+// This file holds the maps of the rows at the points of a tile: T and T' for many points side by side, in the
+// terms of the package's map (map.go of the root), whose values they are to rounding. A [Sheet] has values
+// and slopes under any divergence, a [Ratio] what cells under the map say of that of Kullback and Leibler.
 // Level J weighs exp(h_J + y_J (x̃-c)) at a point x that the squash brings to x̃, where
 //
 //	h_{J+1} = h_J - ρ_J (t_J - c),   y_{J+1} = y_J + ρ_J,
 //
-// t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds. Where all
-// rates are one ρ, as on a regular grid, the weights are e^{h_J} e^{ρ(J-(m-1)/2)(x̃-c)}, h_J taken from the middle
-// of their range, and the second factors are powers: one exponential a point instead of m, and T and T' are ratios of
-// polynomials in it.
+// t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds. Where all rates
+// are one ρ, as on a regular grid, the weights are e^{h_J} e^{ρ(J-(m-1)/2)(x̃-c)}, h_J taken from the middle
+// of their range, and the second factors are powers: one exponential a point instead of m, and T and T' are
+// ratios of polynomials in it.
 
 import (
 	"math"
@@ -45,8 +45,8 @@ const (
 const (
 	mostPower = 300 // largest |log| of a weight that sums take as it is: no product of two overflows
 	mostLift  = 680 // likewise of one that is divided by the largest first
-	// mostGap is the largest ρ times the distance of two thresholds for which slopes are differences of moments: half-way
-	// the nearest levels have e^-14 of the weight, and 10 of the slope's digits are left.
+	// mostGap is the largest ρ times the distance of two thresholds for which slopes are differences of
+	// moments: half-way the nearest levels have e^-14 of the weight, and 10 of the slope's digits are left.
 	mostGap = 28
 )
 
@@ -147,7 +147,8 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 			kernel.Build(e, z, f.h, f.y)
 		}
 		kernel.Average(t, e, r.weights, z, f.q[0], f.inc)
-		kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: r.weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n], V: f.q, Lam: r.none, Y: f.y})
+		kernel.Covariance(&kernel.Cov{Out: slope, E: e, W: r.weights, Z: z, Zeta: r.ones[:n], A: r.zeros[:n],
+			V: f.q, Lam: r.none, Y: f.y})
 	}
 	var ends [2]float64
 	if kernel.Extent(&ends, s); ends[1] > mostSquashed {
@@ -192,8 +193,9 @@ const (
 	mostSteep  = 1e60
 )
 
-// Ratio returns T as a ratio of polynomials, nil where all weights are not powers, the squash is not logistic, T is not
-// above 0 or a product might overflow. Derivatives of divergences divide by T, or by low where T is less.
+// Ratio returns T as a ratio of polynomials, nil where all weights are not powers, the squash is not
+// logistic, T is not above 0 or a product might overflow. Derivatives of divergences divide by T, or by low
+// where T is less.
 //
 // With weights p_J = e^{h_J} r^J and r = e^{ρ(x̃-c)}, T is N/D, N = Σ_J p_J q_J and D = Σ_J p_J. The
 // slope in log r is
@@ -222,7 +224,8 @@ func (f *Sheet) Ratio(low float64) *Ratio {
 		}
 	}
 	r := &Ratio{levels: make([]float64, 2*m), slopes: make([]float64, 2*m-3)}
-	r.row = kernel.KLMap{Ref: f.squash.Ref, Shift: f.squash.Shift, Fall: -rate, Center: f.center, Step: f.step, Most: 1 / low}
+	r.row = kernel.KLMap{Ref: f.squash.Ref, Shift: f.squash.Shift, Fall: -rate, Center: f.center,
+		Step: f.step, Most: 1 / low}
 	for J, h := range f.h {
 		at := 2 * (m - 1 - J)
 		r.levels[at], r.levels[at+1] = h, h*f.q[J]

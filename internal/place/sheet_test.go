@@ -10,9 +10,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// TestRatio: what a ratio of polynomials says of cells is what a softmax over levels says, with the slope as a sum over pairs of
-// levels and the divergence of package divergence: in the middle and far out, for levels that are close and far apart in ε,
-// for cells that are 0, near T and far from it.
+// TestRatio: what a ratio of polynomials says of cells is what a softmax over levels says, with the slope as
+// a sum over pairs of levels and the divergence of package divergence: in the middle and far out, for levels
+// that are close and far apart in ε, for cells that are 0, near T and far from it.
 func TestRatio(t *testing.T) {
 	src := random.Split(41, 0)
 	const tail = 1e-290 // no slope beyond where that of the squash is e^-700 is told from none
@@ -69,7 +69,8 @@ func TestRatio(t *testing.T) {
 			v, s, by := value[i], steep[i], math.Max(value[i], low)
 			size := rho + float64(m)  // of the exponents, which have as many units in the last place
 			rough := 9e-15 * math.Ln2 // of elem.RoughLog2
-			if want := divergence.KL.Value(x, v, divergence.KL.Least()); !(math.Abs(loss[i]-want) <= (rough+1e-15*size)*(x+v)) {
+			if want := divergence.KL.Value(x, v,
+				divergence.KL.Least()); !(math.Abs(loss[i]-want) <= (rough+1e-15*size)*(x+v)) {
 				t.Errorf("%d levels, ρ=%v, w=%v, x=%v: loss %v, want %v", m, rho, w[i], x, loss[i], want)
 			}
 			if want := s * (1 - x/by); !(math.Abs(slope[i]-want) <= 1e-13*size*(s*(1+x/by))+tail) {
@@ -85,8 +86,8 @@ func TestRatio(t *testing.T) {
 	}
 }
 
-// softmax returns T and its derivative at w. Where the squash is near 1, its slope takes the digits of 1-x̃ from the
-// other side.
+// softmax returns T and its derivative at w. Where the squash is near 1, its slope takes the digits of 1-x̃
+// from the other side.
 func softmax(f *Sheet, cut []float64, rho, w float64) (value, slope float64) {
 	rates := make([]float64, len(cut))
 	for J := range rates {
@@ -133,14 +134,16 @@ func softmaxOf(squash transport.Squash, q, cut, rates []float64, w float64) (val
 	return value, slope * rise
 }
 
-// TestSheet: T and T' of a map are those of a softmax over its levels, with the slope as a sum over pairs of levels, for each way in
-// which weights are made, also for negative levels and one level, far out, and where the squash is near 1.
+// TestSheet: T and T' of a map are those of a softmax over its levels, with the slope as a sum over pairs of
+// levels, for each way in which weights are made, also for negative levels and one level, far out, and where
+// the squash is near 1.
 func TestSheet(t *testing.T) {
 	src := random.Split(42, 0)
 	forms := map[form]int{}
 	for round := range 500 {
 		m := []int{1, 2, 3, 8, 20}[round%5]
-		kind := []transport.Kind{transport.Logistic, transport.LogisticUnit, transport.Arctan, transport.None}[round/5%4]
+		kind := []transport.Kind{transport.Logistic, transport.LogisticUnit, transport.Arctan,
+			transport.None}[round/5%4]
 		rho := []float64{0.3, 30, 90, 400, 2000}[round/20%5]
 		q, cut, rate := make([]float64, m), make([]float64, m-1), make([]float64, m-1)
 		last := []float64{0, -3, 0.5}[round%3]
@@ -184,7 +187,8 @@ func TestSheet(t *testing.T) {
 				t.Fatalf("round %d, form %d: T(%v) = %v, want %v", round, f.form, w, value[i], v)
 			}
 			if !(math.Abs(slope[i]-s) <= 1e-12*size*s+1e-120/squash.Std) {
-				t.Fatalf("round %d, form %d, m=%d: the slope at %v is %v, want %v", round, f.form, m, w, slope[i], s)
+				t.Fatalf("round %d, form %d, m=%d: the slope at %v is %v, want %v", round, f.form, m, w,
+					slope[i], s)
 			}
 		}
 	}
@@ -194,18 +198,20 @@ func TestSheet(t *testing.T) {
 		}
 	}
 	// A slope beyond all numbers is the largest one, and no other changes.
-	steep := NewSheet(transport.Squash{Kind: transport.Logistic, Std: 1e-290}, []float64{0, 1e200}, []float64{0.5}, []float64{3})
+	steep := NewSheet(transport.Squash{Kind: transport.Logistic, Std: 1e-290}, []float64{0, 1e200},
+		[]float64{0.5}, []float64{3})
 	t8, slope := make([]float64, 8), make([]float64, 8)
 	steep.At(t8, slope, []float64{0, 1e-289, 5e-289, 1, -1, math.Inf(1), math.Inf(-1), 0}, NewSheetRoom(8, 2))
-	for i, want := range []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0, 0, 0, 0, math.MaxFloat64} {
+	for i, want := range []float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64, 0, 0, 0, 0,
+		math.MaxFloat64} {
 		if slope[i] != want {
 			t.Errorf("slope %d of a steep map is %v, want %v", i, slope[i], want)
 		}
 	}
 }
 
-// TestRatioRefused: maps whose sums might overflow, or that are not above 0, are no ratios; nor is one that the squash
-// does not bound.
+// TestRatioRefused: maps whose sums might overflow, or that are not above 0, are no ratios; nor is one that
+// the squash does not bound.
 func TestRatioRefused(t *testing.T) {
 	logistic := transport.Squash{Kind: transport.Logistic, Std: 1}
 	q, cut := []float64{0, 1, 2}, []float64{0.3, 0.6}

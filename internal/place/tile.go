@@ -48,8 +48,8 @@ type Method interface {
 	features() (u []float64, d, k int)
 	// valued tells whether searches ask for losses.
 	valued() bool
-	// searches returns one worker's: it returns one search after another, for as many lanes. They begin one at a
-	// time.
+	// searches returns one worker's: it returns one search after another, for as many lanes. They begin one
+	// at a time.
 	searches() func() search
 	// cells returns one worker's: for rows of t from i on, np lanes each, it fills slopes and
 	// curvatures in w, and losses, if searches ask for them.
@@ -92,8 +92,9 @@ func newTile(m Method, wide int, all []float64) *tile {
 	wide = min(kernel.Pad(wide), Widest)
 	v := func(n int) []float64 { return make([]float64, n) }
 	size, pairs := max(together, wide), k*(k+1)/2
-	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), lanes: make([]lane, wide), cautious: make([]int, 0, wide),
-		w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
+	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), lanes: make([]lane, wide),
+		cautious: make([]int, 0, wide),
+		w:        v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
 		all: all, valued: m.valued(), ones: v(size / kernel.Lanes),
 		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
 	if all == nil {
@@ -140,7 +141,8 @@ func multiply(pairs, u []float64, k int) {
 
 // locate takes columns, as long as take has one and ctx has not ended, and gives put the
 // coordinates of each.
-func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, more bool), put func(j int, v []float64), column, v []float64) {
+func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, more bool),
+	put func(j int, v []float64), column, v []float64) {
 	for more := true; ctx.Err() == nil; {
 		for more && t.busy < t.wide {
 			var loaded bool
@@ -177,7 +179,8 @@ func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, m
 }
 
 // load gives lane l, an idle one, the next column, if there is one and it is to be looked for.
-func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j int, v []float64), column, v []float64) (loaded, more bool) {
+func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j int, v []float64), column,
+	v []float64) (loaded, more bool) {
 	s := &t.lanes[l]
 	j, more := take(column)
 	if !more {

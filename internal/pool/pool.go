@@ -19,8 +19,8 @@
 // pieces once it has ended. The size of the pieces decides how soon that is noticed; a
 // check costs some nanoseconds.
 //
-// A panic in a piece, of a reader that a caller gave for example, skips the remaining pieces, and goes on in Do, on the
-// goroutine of the caller, who can recover from it. On another goroutine it would end the program.
+// A panic in a piece, of a reader that a caller gave for example, skips the remaining pieces, and goes on in
+// Do, on the goroutine of the caller, who can recover from it. On another goroutine it would end the program.
 package pool
 
 import (
@@ -113,9 +113,9 @@ func Count(want, most int) int {
 // Workers returns the number of workers, the caller's goroutine included.
 func (p *Pool) Workers() int { return p.workers }
 
-// Do calls f(worker, piece) once for every piece in [0,n), see Bind, and returns when all
-// are done. The caller is worker 0. Calls of Do must not overlap. Where f panics and there are several workers, Do panics with a
-// *Fault when no worker runs f any more.
+// Do calls f(worker, piece) once for every piece in [0,n), see Bind, and returns when all are done. The
+// caller is worker 0. Calls of Do must not overlap. Where f panics and there are several workers, Do panics
+// with a *Fault when no worker runs f any more.
 func (p *Pool) Do(n int, f func(worker, piece int)) {
 	if p.workers == 1 || n == 1 {
 		for i := range n {

@@ -142,7 +142,8 @@ func TestPanic(t *testing.T) {
 		defer func() { recover() }()
 		p.Do(1000, func(_, i int) {
 			if i == 0 {
-				for began := time.Now(); ran.Load() < 5 && time.Since(began) < time.Second; { // until others have joined
+				// until others have joined
+				for began := time.Now(); ran.Load() < 5 && time.Since(began) < time.Second; {
 					runtime.Gosched()
 				}
 				panic(i)

@@ -1,28 +1,29 @@
 package posterior
 
-// This file holds what the residuals of a row say of a cell of the same row at a sample that is alike. A row may bend along
-// the samples as no linear form in v does, for example where the samples come in kinds. What the factors leave of such a
-// row is a smooth function of v. A Gaussian process for every row has the kernel
+// This file holds what the residuals of a row say of a cell of the same row at a sample that is alike. A row
+// may bend along the samples as no linear form in v does, for example where the samples come in kinds. What
+// the factors leave of such a row is a smooth function of v. A Gaussian process for every row has the kernel
 //
 //	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength δ)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
-// Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all pairs. Let
-// e_ij be the leave-one-out residual of a cell (cells.go, near.go) times √(τ_i ρ_j), and 0 where the cell is hidden. The
-// process predicts at sample j
+// Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all
+// pairs. Let e_ij be the leave-one-out residual of a cell (cells.go, near.go) times √(τ_i ρ_j), and 0 where
+// the cell is hidden. The process predicts at sample j
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
 //
-// a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0 to 1, is fitted
-// to the seen cells of the row. The row has no such prediction where less than a share nearGain, or alikeGain/n_i for n_i
-// seen cells, of its squared residuals goes away (keep). A seen cell has drawn v_j to where its own residual is small.
-// Without the cell, to first order and with the row held,
+// a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0
+// to 1, is fitted to the seen cells of the row. The row has no such prediction where less than a share
+// nearGain, or alikeGain/n_i for n_i seen cells, of its squared residuals goes away (keep). A seen cell has
+// drawn v_j to where its own residual is small. Without the cell, to first order and with the row held,
 //
 //	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j.
 //
 // The kernel κ_j of that cell is taken at w_j⁻; the kernel among the other samples stays as it is.
 //
-// Cost: 2K flops for each pair of a sample and one of the nearBlock, alikeMost²(K + alikeMost) for each sample, 2 alikeMost
-// a cell; and 2K² + alikeMost (3K + 2 alikeMost) for each cell of a row that may have such a prediction.
+// Cost: 2K flops for each pair of a sample and one of the nearBlock, alikeMost²(K + alikeMost) for each
+// sample, 2 alikeMost a cell; and 2K² + alikeMost (3K + 2 alikeMost) for each cell of a row that may have
+// such a prediction.
 
 import (
 	"math"
@@ -41,8 +42,8 @@ const (
 	alikeWeight = 5 // above every weight: |b| <= |κ_j| / alikeRidge <= √alikeMost
 )
 
-// Alike is the prediction of residuals at samples that are alike. References are the samples that all samples are compared
-// with: each step-th one.
+// Alike is the prediction of residuals at samples that are alike. References are the samples that all samples
+// are compared with: each step-th one.
 type Alike struct {
 	Z    [][]float64 // of each row f e at the references; nil where the row has no such prediction
 	Left []float64   // of each row, the factor by which the prediction makes its deviation smaller
@@ -56,9 +57,11 @@ type Alike struct {
 	of       []int32   // of each sample alikeMost references, nearest first; -1: none
 	weights  []float64 // b, as of has the references
 	// What Cells.Alike alone needs, nil after Settled.
-	places   []float64 // of each sample its place w, kp numbers
-	inverses []float64 // of each sample (κ + alikeRidge I)⁻¹, alikeMost × alikeMost, 0 where there are fewer references
-	flipped  []float64 // Lᵀ over √(2 alikeLength δ), four rows at a time, each of them from the first column that is not 0
+	places []float64 // of each sample its place w, kp numbers
+	// of each sample (κ + alikeRidge I)⁻¹, alikeMost × alikeMost, 0 where there are fewer references
+	inverses []float64
+	// Lᵀ over √(2 alikeLength δ), four rows at a time, each of them from the first column that is not 0
+	flipped []float64
 }
 
 func alikeStep(n int) int { return (n + nearBlock - 1) / nearBlock }
@@ -69,7 +72,8 @@ func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
 // alike returns L and the places of the references, nil where all samples are in one place.
 func (p *Posterior) alike() *Alike {
 	k, kp, np := p.K, kernel.Pad(p.K), kernel.Pad(p.N)
-	a := &Alike{Z: make([][]float64, p.D), Left: make([]float64, p.D), n: p.N, k: k, kp: kp, step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
+	a := &Alike{Z: make([][]float64, p.D), Left: make([]float64, p.D), n: p.N, k: k, kp: kp,
+		step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
 	trace := 0.0
 	for i, t := range p.Tau {
 		a.Left[i] = 1
@@ -145,11 +149,12 @@ type Finder struct {
 
 // Finder returns a new one.
 func (a *Alike) Finder() *Finder {
-	return &Finder{a: a, dots: make([]float64, a.compared()), w: make([]float64, a.kp), squares: make([]float64, alikeMost+1), Of: make([]int32, 0, alikeMost+1)}
+	return &Finder{a: a, dots: make([]float64, a.compared()), w: make([]float64, a.kp),
+		squares: make([]float64, alikeMost+1), Of: make([]int32, 0, alikeMost+1)}
 }
 
-// Find fills Of for a sample of coordinates v and returns its weights b. Reference own, the sample itself, is left out; -1:
-// none. The next call overwrites what it returns.
+// Find fills Of for a sample of coordinates v and returns its weights b. Reference own, the sample itself, is
+// left out; -1: none. The next call overwrites what it returns.
 func (s *Finder) Find(v []float64, own int) (b []float64) {
 	a, kp := s.a, s.a.kp
 	a.place(s.w, v)
@@ -250,8 +255,8 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 	return a
 }
 
-// Samples compares the samples. Cells.Alike then finds out which rows are predicted by it. It returns nil where all samples
-// are in one place, or when the pool's work was stopped.
+// Samples compares the samples. Cells.Alike then finds out which rows are predicted by it. It returns nil
+// where all samples are in one place, or when the pool's work was stopped.
 func (p *Posterior) Samples(workers *pool.Pool, stopped func() bool) *Alike {
 	return p.samples(workers, true, stopped)
 }
@@ -298,7 +303,8 @@ func (a *Alike) say(z []float64, j int) (sum float64) {
 	return sum
 }
 
-// Say returns what row i is predicted to have left at the sample of the last Find, times √(τρ); b is what Find returned.
+// Say returns what row i is predicted to have left at the sample of the last Find, times √(τρ); b is what
+// Find returned.
 func (s *Finder) Say(i int, b []float64) (sum float64) {
 	z := s.a.Z[i]
 	if z == nil {
@@ -310,7 +316,8 @@ func (s *Finder) Say(i int, b []float64) (sum float64) {
 	return sum
 }
 
-// Encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them Left and Z.
+// Encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them
+// Left and Z.
 func (a *Alike) Encode() (rows []uint64, numbers [][]float64) {
 	if a == nil {
 		return nil, nil
@@ -323,8 +330,8 @@ func (a *Alike) Encode() (rows []uint64, numbers [][]float64) {
 	return rows, numbers
 }
 
-// DecodeAlike is the inverse of Encode, for any numbers; p is the posterior that they belong to. A problem says what is
-// wrong, with part 0 in the rows, with part 1 in the numbers.
+// DecodeAlike is the inverse of Encode, for any numbers; p is the posterior that they belong to. A problem
+// says what is wrong, with part 0 in the rows, with part 1 in the numbers.
 func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, part int, problem string) {
 	if len(rows) == 0 && len(numbers) == 0 {
 		return nil, 0, ""
@@ -352,13 +359,14 @@ func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, par
 	return a, 0, ""
 }
 
-// Alike finds out whether row i, row r of the last Rows, is predicted by samples that are alike, and returns whether it is.
-// It takes y of the row, its seen places and the leave-one-out residuals there, times √(τρ). Where it returns true, said
-// has what is predicted of each of these residuals without the cell itself.
+// Alike finds out whether row i, row r of the last Rows, is predicted by samples that are alike, and returns
+// whether it is. It takes y of the row, its seen places and the leave-one-out residuals there, times √(τρ).
+// Where it returns true, said has what is predicted of each of these residuals without the cell itself.
 func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.bent == nil {
-		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np), z: make([]float64, a.compared()), w: make([]float64, a.kp)}
+		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np),
+			z: make([]float64, a.compared()), w: make([]float64, a.kp)}
 	}
 	b := c.bent
 	gain := max(nearGain, alikeGain/float64(len(places)))
@@ -371,7 +379,8 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 	for h, j := range places {
 		said[h] = a.say(b.z, int(j))
 	}
-	if factor, _ := keep(residuals, said, gain); factor == 0 { // a cell that has drawn v_j only makes the gain look larger
+	// a cell that has drawn v_j only makes the gain look larger
+	if factor, _ := keep(residuals, said, gain); factor == 0 {
 		return false
 	}
 	for h := range k {

@@ -57,7 +57,8 @@ func (g *process) kernel(v, w []float64) float64 {
 	return math.Exp(-g.square(v, w) / (2 * alikeLength * g.unit))
 }
 
-// says returns what residuals e of all samples, 0 where there is none, say at v of sample j, whose nearest samples are those of column j.
+// says returns what residuals e of all samples, 0 where there is none, say at v of sample j, whose nearest
+// samples are those of column j.
 func (g *process) says(e []float64, j int, v []float64) (sum float64) {
 	var of []int
 	for _, l := range g.compared {
@@ -90,8 +91,9 @@ func (g *process) says(e []float64, j int, v []float64) (sum float64) {
 	return sum
 }
 
-// What samples that are alike say is what the process in its plain form says, of a seen cell at where its sample is after a fit of the
-// column without the cell, where rows are known for certain; of a sample that is new, at where it is.
+// What samples that are alike say is what the process in its plain form says, of a seen cell at where its
+// sample is after a fit of the column without the cell, where rows are known for certain; of a sample that is
+// new, at where it is.
 func TestAlike(t *testing.T) {
 	const d, n, k = 14, 60, 2
 	q := drawn(d, n, k, 0.2, 9)
@@ -145,7 +147,8 @@ func TestAlike(t *testing.T) {
 			t.Error("a cell weighs too much for the test")
 		}
 		for j := range n {
-			near(t, "what is said of a sample", p.Alike.say(p.Alike.Z[i], j), factor*g.says(e, j, g.column(j)), 1e-9)
+			near(t, "what is said of a sample", p.Alike.say(p.Alike.Z[i], j),
+				factor*g.says(e, j, g.column(j)), 1e-9)
 		}
 		finder := p.Alike.Finder()
 		b := finder.Find(g.column(7), 7)
@@ -159,7 +162,8 @@ func TestAlike(t *testing.T) {
 	if problem != "" {
 		t.Fatal(problem)
 	}
-	if !slices.Equal(back.weights, p.Alike.weights) || !slices.Equal(back.of, p.Alike.of) || !slices.Equal(back.Left, p.Alike.Left) {
+	if !slices.Equal(back.weights, p.Alike.weights) || !slices.Equal(back.of, p.Alike.of) ||
+		!slices.Equal(back.Left, p.Alike.Left) {
 		t.Error("what comes back is something else")
 	}
 	for _, c := range []struct {
@@ -167,8 +171,11 @@ func TestAlike(t *testing.T) {
 		numbers []float64
 		problem string
 	}{
-		{[]uint64{d}, make([]float64, 1+n), "a row is out of range"}, {[]uint64{1, 1}, make([]float64, 2+2*n), "a row is out of range"}, {[]uint64{1}, make([]float64, n), "wrong length"},
-		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "what samples leave is out of range"}, {nil, []float64{1}, "wrong length"},
+		{[]uint64{d}, make([]float64, 1+n), "a row is out of range"},
+		{[]uint64{1, 1}, make([]float64, 2+2*n), "a row is out of range"},
+		{[]uint64{1}, make([]float64, n), "wrong length"},
+		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "what samples leave is out of range"},
+		{nil, []float64{1}, "wrong length"},
 	} {
 		if _, _, problem := p.DecodeAlike(c.rows, c.numbers); problem != c.problem {
 			t.Errorf("%d rows and %d numbers: %q", len(c.rows), len(c.numbers), problem)
@@ -176,7 +183,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// Of noise that nothing goes along with, samples that are alike say nothing; of more samples than are compared, all have some.
+// Of noise that nothing goes along with, samples that are alike say nothing; of more samples than are
+// compared, all have some.
 func TestAlikeChance(t *testing.T) {
 	workers := pool.New(3, 80)
 	defer workers.Close()
@@ -202,7 +210,8 @@ func TestAlikeChance(t *testing.T) {
 			for j := range q.n {
 				if at := i*q.n + j; q.seen[at] {
 					a := p.Tau[i] * p.Rho[j]
-					places, residuals = append(places, int32(j)), append(residuals, math.Sqrt(a)*(q.y[at]-cells.Without(0, j, q.y[at], a)))
+					places, residuals = append(places, int32(j)),
+						append(residuals, math.Sqrt(a)*(q.y[at]-cells.Without(0, j, q.y[at], a)))
 				}
 			}
 			if cells.Alike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, make([]float64, len(places))) {

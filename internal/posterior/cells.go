@@ -11,30 +11,33 @@ package posterior
 //	m⁻ = m - A ((Y-m)h - g) / max(0.4, 1 - Ah),
 //	h = Σ_k (l_k v_k (Sv)_k + r_k u_k (Cu)_k),  g = Σ_k (l_k + r_k) (Sv)_k (Cu)_k.
 //
-// The first order says too much where a cell weighs nearly as much as all others of
-// its row and column together: hence the bound. Fits without single cells show it: where Ah is .4 to .8, the true
-// movement m - m⁻ is some .8 of this one. If the cell leaves the row's posterior first, and the column's after that, then
+// The first order says too much where a cell weighs nearly as much as all others of its row and column
+// together: hence the bound. Fits without single cells show it: where Ah is .4 to .8, the true movement m -
+// m⁻ is some .8 of this one. If the cell leaves the row's posterior first, and the column's after that, then
 //
 //	m⁻ = m - ((Y-m)(1-w) - Ag) / w,  w = max(0.2, (1-r)(1-c)),
 //	r = A Σ_k l_k v_k (Sv)_k,  c = A Σ_k r_k u_k (Cu)_k,  r + c = Ah,
 //
-// and the true movement is 1.0 to 1.1 of this one from Ah = .2 on. The levels of intervals are learnt from these
-// predictions (InTurn). Maps, and the choice between strengths, are learnt from the first ones (Without), which promise
-// less where many components are weak: by the second ones the wrong strength was chosen for counts.
+// and the true movement is 1.0 to 1.1 of this one from Ah = .2 on. The levels of intervals are learnt from
+// these predictions (InTurn). Maps, and the choice between strengths, are learnt from the first ones
+// (Without), which promise less where many components are weak: by the second ones the wrong strength was
+// chosen for counts.
 //
-// l_k and r_k would be 1 if a cell moved u_i and v_j alone. But what it adds to v_j moves all other u, and so on (loops).
-// With s_k and c_k the means of τ_i S_i,kk and ρ_j C_j,kk, such a loop multiplies by s_k c_k λ a movement of column k of
-// U, each row times √τ_i, along a left singular vector of the noise of Y whose squared singular value is λ. The sum over
-// all loops is 1/(1 - λ/z_k), z_k = 1/(s_k c_k), and its mean over all d or n directions is
+// l_k and r_k would be 1 if a cell moved u_i and v_j alone. But what it adds to v_j moves all other u, and so
+// on (loops). With s_k and c_k the means of τ_i S_i,kk and ρ_j C_j,kk, such a loop multiplies by s_k c_k λ a
+// movement of column k of U, each row times √τ_i, along a left singular vector of the noise of Y whose
+// squared singular value is λ. The sum over all loops is 1/(1 - λ/z_k), z_k = 1/(s_k c_k), and its mean over
+// all d or n directions is
 //
 //	l_k = 1 + Σ λ/(z_k - λ) / d,  r_k = 1 + Σ λ/(z_k - λ) / n.
 //
-// This matters where a component is not much stronger than the noise: fits with many such components otherwise look
-// better than they are. The sums are over min(d,n) - K squared singular values λ, which have the law of Marchenko and
-// Pastur: of d × n noise of variance 1 in a share p of the cells the density is √((b-λ)(λ-a))/λ between a and b,
-// p(√d ∓ √n)². z_k is the squared singular value of Y that belongs to component k. Where z_k < b the component is noise
-// itself, and the largest of the λ is left out for it. The noise beside the other K' components has d-K' by n-K'
-// directions, and these are the sizes in a and b of its law.
+// This matters where a component is not much stronger than the noise: fits with many such components
+// otherwise look better than they are. The sums are over min(d,n) - K squared singular values λ, which have
+// the law of Marchenko and Pastur: of d × n noise of variance 1 in a share p of the cells the density is
+// √((b-λ)(λ-a))/λ between a and b, p(√d ∓ √n)². z_k is the squared singular value of Y that belongs to
+// component k. Where z_k < b the component is noise itself, and the largest of the λ is left out for it. The
+// noise beside the other K' components has d-K' by n-K' directions, and these are the sizes in a and b of its
+// law.
 
 import (
 	"cmp"
@@ -57,15 +60,15 @@ type Posterior struct {
 	Alike    *Alike // nil: no row has any
 }
 
-// Copy returns the posterior of the fit as one of d rows: the rows given are the fit's, and nothing is known of the
-// others. Components are ordered by falling relevance, and the entry of each row of V that is largest in magnitude is
-// positive. When the context ends some of it is 0.
+// Copy returns the posterior of the fit as one of d rows: the rows given are the fit's, and nothing is known
+// of the others. Components are ordered by falling relevance, and the entry of each row of V that is largest
+// in magnitude is positive. When the context ends some of it is 0.
 func (f *Fit) Copy(rows []int, d int) *Posterior {
 	return f.posterior(rows, d, make([]float64, d*f.pp), make([]float64, f.N*f.pp), f.stopped)
 }
 
-// Lend is Copy in the room of the fit: what it returns has a meaning until the next epoch of the fit. It does not look at
-// the context, because a fit that was stopped makes its model by Lend.
+// Lend is Copy in the room of the fit: what it returns has a meaning until the next epoch of the fit. It does
+// not look at the context, because a fit that was stopped makes its model by Lend.
 func (f *Fit) Lend(rows []int, d int) *Posterior {
 	room := f.spare
 	if cap(room) < d*f.pp { // Data did not tell of d
@@ -126,7 +129,8 @@ func (f *Fit) posterior(rows []int, d int, bu, bv []float64, stopped func() bool
 	return p
 }
 
-// picker takes some rows, and the same columns, of a packed matrix in a given order, with signs turned where told.
+// picker takes some rows, and the same columns, of a packed matrix in a given order, with signs turned where
+// told.
 type picker struct {
 	from []int32
 	sign []float64
@@ -140,7 +144,8 @@ func newPicker(order []int, flip []bool) (p picker) {
 			if flip != nil && flip[r] != flip[c] {
 				sign = -1
 			}
-			p.from, p.sign = append(p.from, int32(hi*(hi+1)/2+lo)), append(p.sign, sign) // the diagonal stays the diagonal
+			// the diagonal stays the diagonal
+			p.from, p.sign = append(p.from, int32(hi*(hi+1)/2+lo)), append(p.sign, sign)
 		}
 	}
 	return p
@@ -175,8 +180,8 @@ func (p *Posterior) Relevance() []float64 {
 	return out
 }
 
-// Together is the number of rows that Cells takes at once. Every time that it takes some it reads K² numbers of each sample,
-// more than a cache holds.
+// Together is the number of rows that Cells takes at once. Every time that it takes some it reads K² numbers
+// of each sample, more than a cache holds.
 const Together = 16
 
 // Cells reads a posterior cell by cell. One reader belongs to one worker; what
@@ -203,14 +208,15 @@ type Cells struct {
 	bent  *bent
 }
 
-// Cells returns a reader, which is of no use where the context that the workers are bound to has ended. It takes the room of
-// another reader that is no longer used, or nil.
+// Cells returns a reader, which is of no use where the context that the workers are bound to has ended. It
+// takes the room of another reader that is no longer used, or nil.
 func (p *Posterior) Cells(workers *pool.Pool, room *Cells) *Cells {
 	np, k := kernel.Pad(p.N), p.K
 	if room == nil || cap(room.planes) < k*k*np {
 		room = &Cells{planes: make([]float64, k*k*np)}
 	}
-	c := &Cells{p: p, np: np, planes: room.planes[:k*k*np], left: make([]float64, k), right: make([]float64, k)}
+	c := &Cells{p: p, np: np, planes: room.planes[:k*k*np], left: make([]float64, k),
+		right: make([]float64, k)}
 	for a := range k {
 		c.left[a], c.right[a] = 1, 1
 	}
@@ -253,8 +259,8 @@ func (c *Cells) room() {
 	}
 }
 
-// LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the number of seen
-// cells.
+// LeaveOut prepares the reader, and those that Share returns from then on, for Without and Said, given the
+// number of seen cells.
 func (c *Cells) LeaveOut(seen int) {
 	c.lone = true
 	c.left, c.right = c.p.loops(float64(seen))
@@ -405,12 +411,14 @@ func (c *Cells) variances(i, rows int) {
 	p, n, np, pp := c.p, c.p.N, c.np, Packed(c.p.K)
 	moments, all := p.BU[i*pp:(i+rows)*pp], c.Var[:rows*np]
 	clear(all)
-	for from := 0; from < n; from += Together { // second moments of so many samples stay in the cache for all rows
+	// second moments of so many samples stay in the cache for all rows
+	for from := 0; from < n; from += Together {
 		some := min(Together, n-from)
 		kernel.DotsRows(c.all[:rows*some], p.BV[from*pp:(from+some)*pp], moments, rows)
 		for r := range rows {
 			at := r*np + from
-			for j, e := range c.all[r*some : (r+1)*some] { // what is left of E (u·v)² without the square of the mean
+			// what is left of E (u·v)² without the square of the mean
+			for j, e := range c.all[r*some : (r+1)*some] {
 				m := c.Mean[at+j]
 				all[at+j] = max(e-float64(m*m), 0)
 			}
@@ -450,8 +458,8 @@ func (c *Cells) near(i int) []Neighbour {
 	return c.p.Near.Of[i]
 }
 
-// Said returns what the neighbours of row i, row r of the last Rows, say of a cell of value y, times √(τρ), had the cell not
-// been seen.
+// Said returns what the neighbours of row i, row r of the last Rows, say of a cell of value y, times √(τρ),
+// had the cell not been seen.
 func (c *Cells) Said(r, i, j int, y float64) (sum float64) {
 	p, of := c.p, c.near(i)
 	a := float64(p.Tau[i] * p.Rho[j])
@@ -487,7 +495,8 @@ func (c *Cells) Deviation(r, i, j int) float64 {
 	return c.p.Left(i) * math.Sqrt(c.Var[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
 }
 
-// Left returns the factor by which neighbours, and samples that are alike, make the deviation of row i smaller.
+// Left returns the factor by which neighbours, and samples that are alike, make the deviation of row i
+// smaller.
 func (p *Posterior) Left(i int) float64 {
 	left := 1.0
 	if p.Near != nil {
@@ -525,7 +534,8 @@ func (p *Posterior) Placer() *Placer {
 // Share returns another for another worker.
 func (s *Placer) Share() *Placer {
 	k := s.p.K
-	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)), back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)),
+		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.

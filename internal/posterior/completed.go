@@ -1,30 +1,30 @@
 package posterior
 
-// This file holds epochs on the completed matrix, which a fit begins with in place of its first epochs (posterior.go).
-// The matrices to be inverted depend on how many cells of a line are hidden, not on which. With B, u, v, S, C, ρ, τ and α as
-// in the package comment, K components, and the sums over all lines
+// This file holds epochs on the completed matrix, which a fit begins with in place of its first epochs
+// (posterior.go). The matrices to be inverted depend on how many cells of a line are hidden, not on which.
+// With B, u, v, S, C, ρ, τ and α as in the package comment, K components, and the sums over all lines
 //
 //	G = Σ_i τ_i B_i,  G° = Σ_i τ_i u_i u_iᵀ,  H = Σ_j ρ_j B_j,  H° = Σ_j ρ_j v_j v_jᵀ,
 //
-// with the completed matrix Ỹ, which has the mean u_i·v_j in place of a hidden cell, and with the share s of the cells of a
-// line that are seen, but s = 1/2 where fewer are, such an epoch is
+// with the completed matrix Ỹ, which has the mean u_i·v_j in place of a hidden cell, and with the share s of
+// the cells of a line that are seen, but s = 1/2 where fewer are, such an epoch is
 //
 //	C_j = (I + s_j ρ_j G)⁻¹,         v_j = C_j ρ_j (Σ_i τ_i Ỹ_ij u_i - (1-s_j) G° v_j);
 //	S_i = (diag α + s_i τ_i H)⁻¹,    u_i = S_i τ_i (Σ_j ρ_j Ỹ_ij v_j - (1-s_i) H° u_i),
 //
-// with ρ, τ, α and the change of coordinates as in an epoch. On the right the v_j and u_i are those of before,
-// which Ỹ has as well. The means come to rest where those of epochs do, but for the second moments, where s times the sum
-// over all cells stands for the sum over the seen ones. From s = 1/2 on no direction in which a line is seen more than
-// elsewhere makes the steps grow. Where nothing is hidden, they are epochs.
+// with ρ, τ, α and the change of coordinates as in an epoch. On the right the v_j and u_i are those of
+// before, which Ỹ has as well. The means come to rest where those of epochs do, but for the second moments,
+// where s times the sum over all cells stands for the sum over the seen ones. From s = 1/2 on no direction in
+// which a line is seen more than elsewhere makes the steps grow. Where nothing is hidden, they are epochs.
 //
 // All C_j have common eigenvectors, and so have all S_i on the scale of α:
 //
 //	C_j = E diag 1/(1 + s_j ρ_j λ) Eᵀ,  G = E diag λ Eᵀ,
 //	S_i = W diag 1/(1 + s_i τ_i μ) Wᵀ,  W = (diag α)^-½ P,  (diag α)^-½ H (diag α)^-½ = P diag μ Pᵀ.
 //
-// So such an epoch takes 4dnK flops, 4K for each hidden cell and some 10 (d+n)K² and 100 K³, and no inverse of its own for any
-// line. G and H are nearly diagonal already, because of the change of coordinates, so a few turns of pairs are enough for
-// their eigenvectors.
+// So such an epoch takes 4dnK flops, 4K for each hidden cell and some 10 (d+n)K² and 100 K³, and no inverse
+// of its own for any line. G and H are nearly diagonal already, because of the change of coordinates, so a
+// few turns of pairs are enough for their eigenvectors.
 
 import (
 	"math"
@@ -40,8 +40,9 @@ const (
 	completedLeast = 8    // epochs before they may end
 	completedMost  = 20   // the most epochs
 	completedMoved = 0.01 // they end when UV moves by less than this of itself
-	completedOff   = 1e-3 // the largest entries off the diagonal that are left of G and H, over the root of both diagonal ones
-	completedHalf  = 0.5  // the least s
+	// the largest entries off the diagonal that are left of G and H, over the root of both diagonal ones
+	completedOff  = 1e-3
+	completedHalf = 0.5 // the least s
 )
 
 // completed is a fit in its epochs on the completed matrix.
@@ -58,13 +59,14 @@ type completed struct {
 	off        float64     // completedOff
 }
 
-// completes tells whether epochs on the completed matrix are of use: from enough lines on, with few hidden cells.
+// completes tells whether epochs on the completed matrix are of use: from enough lines on, with few hidden
+// cells.
 func (f *Fit) completes() bool {
 	return min(f.D, f.N) >= completedLines && f.seen >= completedSeen*float64(f.D)*float64(f.N)
 }
 
-// Complete makes the first epochs, Ahead of them, on the completed matrix; where there are none it is Begin. When the context
-// ends the fit has no meaning.
+// Complete makes the first epochs, Ahead of them, on the completed matrix; where there are none it is Begin.
+// When the context ends the fit has no meaning.
 func (f *Fit) Complete() {
 	switch {
 	case f.Ahead == 0:
@@ -77,7 +79,8 @@ func (f *Fit) Complete() {
 // complete makes at most so many epochs on the completed matrix.
 func (f *Fit) complete(most int, off float64) {
 	f.BU, f.BV, f.spare, f.grams = nil, nil, nil, nil // until the epochs have settled K
-	c := &completed{Fit: f, seenRho: make([]float64, f.N), seenTau: make([]float64, f.D), means: make([]float64, f.N*f.kp), whole: slices.Clone(f.Y), off: off}
+	c := &completed{Fit: f, seenRho: make([]float64, f.N), seenTau: make([]float64, f.D),
+		means: make([]float64, f.N*f.kp), whole: slices.Clone(f.Y), off: off}
 	c.size()
 	for t := range most {
 		copy(f.lastU, f.U)
@@ -268,8 +271,8 @@ func (c *completed) stepV(noise bool) {
 	c.product(c.V, square(transposed(c.e, k, kp), k, kp), turned, k)
 }
 
-// noiseV updates ρ, given Σ τ ỹ u of all columns, Σ τ u uᵀ and Σ τ S. The hidden cells are at their means, so what the square
-// of their residual has is their variance.
+// noiseV updates ρ, given Σ τ ỹ u of all columns, Σ τ u uᵀ and Σ τ S. The hidden cells are at their means, so
+// what the square of their residual has is their variance.
 func (c *completed) noiseV(rhs, fit, gram, all []float64) {
 	k, np, kp := c.K, c.np, c.kp
 	vary := c.scaled[:k*np]

@@ -60,7 +60,9 @@ func TestCompletedAreEpochs(t *testing.T) {
 		meanB, squareB := b.said()
 		slices.Sort(a.Alpha)
 		slices.Sort(b.Alpha)
-		for what, pair := range map[string][2][]float64{"means": {meanA, meanB}, "squares": {squareA, squareB}, "τ": {a.Tau, b.Tau}, "ρ": {a.Rho, b.Rho}, "α": {a.Alpha, b.Alpha}, "the unit": {{a.Unit}, {b.Unit}}} {
+		for what, pair := range map[string][2][]float64{"means": {meanA, meanB},
+			"squares": {squareA, squareB}, "τ": {a.Tau, b.Tau}, "ρ": {a.Rho, b.Rho}, "α": {a.Alpha, b.Alpha},
+			"the unit": {{a.Unit}, {b.Unit}}} {
 			if off := apart(pair[0], pair[1]); !(off < 1e-9) {
 				t.Errorf("γ = %v: %s of both kinds of epochs differ by %.2g", gamma, what, off)
 			}
@@ -68,8 +70,8 @@ func TestCompletedAreEpochs(t *testing.T) {
 	}
 }
 
-// An epoch on the completed matrix where cells are hidden, of some lines most, is that of the equations written out: Ỹ cell by cell and
-// an inverse for each line. It is the first without a change of coordinates.
+// An epoch on the completed matrix where cells are hidden, of some lines most, is that of the equations
+// written out: Ỹ cell by cell and an inverse for each line. It is the first without a change of coordinates.
 func TestCompletedCellByCell(t *testing.T) {
 	for _, gamma := range []float64{1, 0.5} {
 		q := drawn(24, 30, 3, 0.15, 11)
@@ -91,8 +93,8 @@ func TestCompletedCellByCell(t *testing.T) {
 	}
 }
 
-// Epochs on the completed matrix end with the first from the eighth on in which UV moves by less than a hundredth of itself, and
-// after so many as they are let.
+// Epochs on the completed matrix end with the first from the eighth on in which UV moves by less than a
+// hundredth of itself, and after so many as they are let.
 func TestCompletedEnd(t *testing.T) {
 	for seed, noise := range []float64{-0.95, -0.5, 0, 3} {
 		q := drawn(40, 45, 4, 0.1, uint64(20+seed))
@@ -258,8 +260,8 @@ func (s *slow) completed(gamma float64) (unit float64) {
 	return unit
 }
 
-// Where cells are hidden, also most of some lines, the epochs after those on the completed matrix come to rest where epochs alone
-// do, and from a better place.
+// Where cells are hidden, also most of some lines, the epochs after those on the completed matrix come to
+// rest where epochs alone do, and from a better place.
 func TestCompletedLead(t *testing.T) {
 	for name, hide := range map[string]func(i, j int) bool{
 		"some":         func(i, j int) bool { return false },
@@ -278,7 +280,8 @@ func TestCompletedLead(t *testing.T) {
 			b.Epoch(e, 0)
 		}
 		if a.Epoch(0, 0); !(a.Bound < b.Bound+1e-3) {
-			t.Errorf("%s: the bound after those on the completed matrix and an epoch is %v, after epochs alone %v", name, a.Bound, b.Bound)
+			t.Errorf("%s: the bound after those on the completed matrix and an epoch is %v, after epochs "+
+				"alone %v", name, a.Bound, b.Bound)
 		}
 		for e := range 200 { // a component that fades does so slowly
 			a.Epoch(e+1, 0)
@@ -351,7 +354,8 @@ func TestJacobi(t *testing.T) {
 			}
 		}
 	}
-	if values, vectors := jacobi(make([]float64, 16), 2, 8, 1e-3); values[0] != 0 || values[1] != 0 || vectors[0] != 1 || vectors[9] != 1 {
+	if values, vectors := jacobi(make([]float64, 16), 2, 8, 1e-3); values[0] != 0 || values[1] != 0 ||
+		vectors[0] != 1 || vectors[9] != 1 {
 		t.Errorf("a matrix of zeros has %v and %v", values, vectors)
 	}
 }

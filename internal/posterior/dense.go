@@ -38,14 +38,16 @@ func (s *system) load(b []float64, scale float64) {
 // border returns the last row: b to be filled in, z after solve.
 func (s *system) border() []float64 { return s.a[s.k*s.kp:][:s.k] }
 
-// solve sweeps A, four pivots P at a time, and returns the logarithm of its determinant. With D = A_PP⁻¹ a sweep puts
+// solve sweeps A, four pivots P at a time, and returns the logarithm of its determinant. With D = A_PP⁻¹ a
+// sweep puts
 //
 //	A_RR - A_RP D A_PR,  A_RP D,  -D
 //
-// in place of A_RR, A_RP and A_PP. A positive matrix needs no exchange of rows. A sweep keeps the matrix symmetric, so the
-// lower triangle is enough, and treats the border as it treats any row. What the rows of the pivots have above the diagonal
-// is room: there A_PR is made whole. kernel.Sweep then makes all rows of these four and of -D. In columns P these four are
-// set to -I first, and the rows after them to 0, so that A_RP D is added there and -D is what becomes of the four.
+// in place of A_RR, A_RP and A_PP. A positive matrix needs no exchange of rows. A sweep keeps the matrix
+// symmetric, so the lower triangle is enough, and treats the border as it treats any row. What the rows of
+// the pivots have above the diagonal is room: there A_PR is made whole. kernel.Sweep then makes all rows of
+// these four and of -D. In columns P these four are set to -I first, and the rows after them to 0, so that
+// A_RP D is added there and -D is what becomes of the four.
 func (s *system) solve() (logDet float64) {
 	k, kp, a := s.k, s.kp, s.a
 	rows := k + 1
@@ -230,9 +232,9 @@ func eigen(a []float64, k int) (values, vectors []float64) {
 	return values, vectors
 }
 
-// jacobi returns the eigenvalues of a positive symmetric matrix, K × kp, which it overwrites, and its eigenvectors in rows
-// of kp. It turns pairs of rows and columns until no entry off the diagonal is above a share off of the root of the product
-// of its two diagonal ones.
+// jacobi returns the eigenvalues of a positive symmetric matrix, K × kp, which it overwrites, and its
+// eigenvectors in rows of kp. It turns pairs of rows and columns until no entry off the diagonal is above a
+// share off of the root of the product of its two diagonal ones.
 func jacobi(a []float64, k, kp int, off float64) (values, vectors []float64) {
 	const sweeps = 30
 	values, vectors = make([]float64, k), make([]float64, k*kp)

@@ -1,36 +1,39 @@
 package posterior
 
-// This file holds what rows say of each other beyond the factors. The noise of two nearly equal rows (pixels that touch,
-// two forms of one molecule) is correlated, and a fit has no component to spare for a single pair of rows. With
+// This file holds what rows say of each other beyond the factors. The noise of two nearly equal rows (pixels
+// that touch, two forms of one molecule) is correlated, and a fit has no component to spare for a single pair
+// of rows. With
 //
 //	z_ij = √(τ_i ρ_j) (Y_ij - u_i·v_j) at seen cells, 0 at hidden ones,
 //	c_il = Σ_j z_ij z_lj / n_il + √(τ_i τ_l) u_iᵀ (Σ_j ρ_j C_j / n) u_l,   r_il = c_il / √(c_ii c_ll),
 //
-// r_il is the correlation of the noise of rows i and l over the n_il samples that both rows have. The second part of c_il
-// is what the factors, which saw both rows, have taken of the common noise. Where many rows are compared, n_i n_l / n
-// stands in for n_il. Rows with nearly the same loadings are likely to have common noise, other rows are not. So an r_il
-// of at most nearSure/√n_i counts only by the share
+// r_il is the correlation of the noise of rows i and l over the n_il samples that both rows have. The second
+// part of c_il is what the factors, which saw both rows, have taken of the common noise. Where many rows are
+// compared, n_i n_l / n stands in for n_il. Rows with nearly the same loadings are likely to have common
+// noise, other rows are not. So an r_il of at most nearSure/√n_i counts only by the share
 //
 //	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i and u_l,
 //
-// and a larger one by s = 1. Here ν, the part of chance, is the mean of n_il r_il² over the pairs of the smallest
-// |cosine|: √n_il r_il has the variance v + ν, so the true correlation is expected to be s r_il. Rows are compared within
-// blocks of nearBlock rows. The neighbours of row i are the rows l with |r_il| above nearLeast/√n_i and s|r_il| above
-// nearShrunk/√n_i, at most nearMost of them, those of the largest s|r_il|. Their weights are
+// and a larger one by s = 1. Here ν, the part of chance, is the mean of n_il r_il² over the pairs of the
+// smallest |cosine|: √n_il r_il has the variance v + ν, so the true correlation is expected to be s r_il.
+// Rows are compared within blocks of nearBlock rows. The neighbours of row i are the rows l with |r_il| above
+// nearLeast/√n_i and s|r_il| above nearShrunk/√n_i, at most nearMost of them, those of the largest s|r_il|.
+// Their weights are
 //
 //	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
 //
-// where R and r_i are the correlations among the neighbours and with row i, each times its share s. The mean of a cell is
-// then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). A seen cell (i, j) of weight A = τ_i ρ_j has itself moved the residuals of the
-// neighbours. Without it they are, to first order as in cells.go,
+// where R and r_i are the correlations among the neighbours and with row i, each times its share s. The mean
+// of a cell is then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). A seen cell (i, j) of weight A = τ_i ρ_j has itself
+// moved the residuals of the neighbours. Without it they are, to first order as in cells.go,
 //
 //	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
 //
-// How well these predict the leave-one-out residuals of row i decides whether the row has neighbours at all, and may make
-// their weights less (Keep).
+// How well these predict the leave-one-out residuals of row i decides whether the row has neighbours at all,
+// and may make their weights less (Keep).
 //
-// Cost: 2(n + 2K) flops for each pair of rows of a block, the same again for each pair of one of 4 nearPieces rows and a
-// row of its block, 2(n + 2K) for each pair of neighbours of one row, and 2K for each cell and each neighbour of its row.
+// Cost: 2(n + 2K) flops for each pair of rows of a block, the same again for each pair of one of 4 nearPieces
+// rows and a row of its block, 2(n + 2K) for each pair of neighbours of one row, and 2K for each cell and
+// each neighbour of its row.
 
 import (
 	"cmp"
@@ -43,10 +46,11 @@ import (
 )
 
 const (
-	nearMost   = 10
-	nearSure   = 4.5  // deviations 1/√n_i above which r_il counts in full
-	nearLeast  = 2.5  // deviations below which r_il does not count
-	nearCells  = 100  // seen cells of a row below which leave-one-out cannot tell chance, and r_il must be above nearSure
+	nearMost  = 10
+	nearSure  = 4.5 // deviations 1/√n_i above which r_il counts in full
+	nearLeast = 2.5 // deviations below which r_il does not count
+	// seen cells of a row below which leave-one-out cannot tell chance, and r_il must be above nearSure
+	nearCells  = 100
 	nearShrunk = 1.4  // deviations that s r_il must be above
 	nearBins   = 20   // bins of |cosine|
 	nearNone   = 4    // the lowest bins, whose correlations are taken to be chance
@@ -68,11 +72,13 @@ type Neighbour struct {
 type Near struct {
 	Of   [][]Neighbour // of each row
 	Left []float64     // of each row, the factor by which its neighbours make its deviation smaller
-	Z    [][]float64   // of each row Pad(N) residuals z; nil for a constant row and, after Settled, for a row that is no neighbour
+	// of each row Pad(N) residuals z; nil for a constant row and, after Settled, for a row that is no
+	// neighbour
+	Z [][]float64
 }
 
-// Neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full until Keep. It
-// returns nil where there are none, or when the pool's work was stopped.
+// Neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full
+// until Keep. It returns nil where there are none, or when the pool's work was stopped.
 func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
 	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([][]float64, p.D)}
 	for i := range near.Left {
@@ -94,9 +100,9 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 	return near
 }
 
-// comparison is what correlations of rows are computed from. Line a is √n z/n_a followed by √τ u, both over √c_aa. The inner
-// product of two lines, with Σ_j ρ_j C_j / n between their second parts, is r_il for n_il = n_i n_l / n. Line a of ways is u
-// over its length: inner products are cosines.
+// comparison is what correlations of rows are computed from. Line a is √n z/n_a followed by √τ u, both over
+// √c_aa. The inner product of two lines, with Σ_j ρ_j C_j / n between their second parts, is r_il for n_il =
+// n_i n_l / n. Line a of ways is u over its length: inner products are cosines.
 type comparison struct {
 	x            *Data
 	rows         []int // those that are compared; a and b below are places among them
@@ -108,11 +114,14 @@ type comparison struct {
 	taken        []float64 // Σ_j ρ_j C_j / n, K × kp
 }
 
-// comparison fills z with the residuals of the rows given, and returns what their correlations are computed from.
-func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool.Pool, stopped func() bool) *comparison {
+// comparison fills z with the residuals of the rows given, and returns what their correlations are computed
+// from.
+func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool.Pool,
+	stopped func() bool) *comparison {
 	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
 	c := &comparison{x: x, rows: rows, n: p.N, k: k, np: np, kp: kp, width: np + kp, words: (p.N + 63) / 64}
-	c.lines, c.seen, c.ways = make([]float64, len(rows)*c.width), make([]uint64, len(rows)*c.words), make([]float64, len(rows)*kp)
+	c.lines, c.seen, c.ways = make([]float64, len(rows)*c.width), make([]uint64, len(rows)*c.words),
+		make([]float64, len(rows)*kp)
 	c.taken, c.scale = p.taken(), make([]float64, len(rows))
 	root := make([]float64, p.N)
 	for j := range root {
@@ -166,9 +175,10 @@ type four struct {
 	query, half   []float64
 }
 
-// fours takes the rows four by four, and calls g for one of so many fours as every says. from and to-1 are the first and the
-// last row of the four, and piece counts the calls.
-func (c *comparison) fours(workers *pool.Pool, stopped func() bool, every int, g func(f *four, piece, from, to int)) {
+// fours takes the rows four by four, and calls g for one of so many fours as every says. from and to-1 are
+// the first and the last row of the four, and piece counts the calls.
+func (c *comparison) fours(workers *pool.Pool, stopped func() bool, every int,
+	g func(f *four, piece, from, to int)) {
 	work := make([]*four, workers.Workers())
 	pieces := (len(c.rows) + 3) / 4
 	workers.Do((pieces+every-1)/every, func(w, piece int) {
@@ -177,7 +187,8 @@ func (c *comparison) fours(workers *pool.Pool, stopped func() bool, every int, g
 		}
 		if work[w] == nil {
 			most := 4 * min(nearBlock, len(c.rows))
-			work[w] = &four{query: make([]float64, 4*c.width), dots: make([]float64, most), cosines: make([]float64, most), half: make([]float64, c.kp)}
+			work[w] = &four{query: make([]float64, 4*c.width), dots: make([]float64, most),
+				cosines: make([]float64, most), half: make([]float64, c.kp)}
 		}
 		from := 4 * every * piece
 		to := min(from+4, len(c.rows))
@@ -198,8 +209,10 @@ func (c *comparison) compare(to *four, from, end int) {
 		copy(q[c.np:], to.half)
 	}
 	rows := end - from
-	kernel.DotsRows(to.dots[:rows*to.count], c.lines[to.first*c.width:last*c.width], to.query[:rows*c.width], rows)
-	kernel.DotsRows(to.cosines[:rows*to.count], c.ways[to.first*c.kp:last*c.kp], c.ways[from*c.kp:end*c.kp], rows)
+	kernel.DotsRows(to.dots[:rows*to.count], c.lines[to.first*c.width:last*c.width], to.query[:rows*c.width],
+		rows)
+	kernel.DotsRows(to.cosines[:rows*to.count], c.ways[to.first*c.kp:last*c.kp], c.ways[from*c.kp:end*c.kp],
+		rows)
 }
 
 // of returns the dots and the cosines of one of the four rows.
@@ -260,7 +273,8 @@ func (c *comparison) neighbours(f *four, a, r int, share *[nearBins]float64) (ou
 	s.solve()
 	for r, b := range of {
 		w := s.border()[r] * c.scale[a] / c.scale[f.first+b]
-		if !(math.Abs(w) <= nearWeight) { // R of different cells need not be positive definite: its weights may be without bounds
+		// R of different cells need not be positive definite: its weights may be without bounds
+		if !(math.Abs(w) <= nearWeight) {
 			return nil
 		}
 		out = append(out, Neighbour{c.rows[f.first+b], w})
@@ -315,7 +329,8 @@ func (p *Posterior) taken() []float64 {
 // nearBin returns the bin of a cosine.
 func nearBin(cosine float64) int { return min(int(math.Abs(cosine)*nearBins), nearBins-1) }
 
-// shares returns the share s of each bin. Of each piece, squares has the sums of n_il r_il² by bin, and then the counts.
+// shares returns the share s of each bin. Of each piece, squares has the sums of n_il r_il² by bin, and then
+// the counts.
 func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 	var sum, count [nearBins]float64
 	for _, s := range squares {
@@ -337,8 +352,8 @@ func shares(squares [][2][nearBins]float64) (share [nearBins]float64) {
 	return share
 }
 
-// nearest returns the places of the at most nearMost numbers of largest magnitude, falling. A number counts if its
-// magnitude is above least and its place is not own.
+// nearest returns the places of the at most nearMost numbers of largest magnitude, falling. A number counts
+// if its magnitude is above least and its place is not own.
 func nearest(r []float64, own int, least float64) (of []int) {
 	for b, v := range r {
 		if b != own && math.Abs(v) > least {
@@ -354,9 +369,10 @@ func nearest(r []float64, own int, least float64) (of []int) {
 	return of[:min(len(of), nearMost)]
 }
 
-// keep judges a prediction, said, of the leave-one-out residuals of a row, each times √(τρ). factor is the multiple of the
-// prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away less than a share gain of
-// them. left is the factor by which the prediction makes the deviation of the residuals smaller.
+// keep judges a prediction, said, of the leave-one-out residuals of a row, each times √(τρ). factor is the
+// multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away
+// less than a share gain of them. left is the factor by which the prediction makes the deviation of the
+// residuals smaller.
 func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	cov, square := 0.0, 0.0
 	for j, s := range said {
@@ -378,9 +394,9 @@ func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	return factor, math.Sqrt(after / before)
 }
 
-// Keep decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and what the
-// neighbours say of each. It returns the factor that the weights of the neighbours are multiplied by: 0, and no
-// neighbours, where they do not predict the residuals.
+// Keep decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and
+// what the neighbours say of each. It returns the factor that the weights of the neighbours are multiplied
+// by: 0, and no neighbours, where they do not predict the residuals.
 func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
 	factor, left := keep(residuals, said, nearGain)
 	if factor == 0 {
@@ -410,8 +426,8 @@ func (n *Near) Used() (rows []int) {
 	return rows
 }
 
-// Settled returns n once Keep has decided on all rows: without the residuals of rows that are no neighbours, and nil
-// where no row has neighbours.
+// Settled returns n once Keep has decided on all rows: without the residuals of rows that are no neighbours,
+// and nil where no row has neighbours.
 func (n *Near) Settled() *Near {
 	used := n.Used()
 	if len(used) == 0 {
@@ -425,7 +441,8 @@ func (n *Near) Settled() *Near {
 	return n
 }
 
-// Say returns what the neighbours of row i say of its cell of a column, times √(τρ), given z of every row there.
+// Say returns what the neighbours of row i say of its cell of a column, times √(τρ), given z of every row
+// there.
 func (n *Near) Say(i int, z []float64) (sum float64) {
 	for _, l := range n.Of[i] {
 		sum += float64(l.Weight * z[l.Row])
@@ -433,8 +450,9 @@ func (n *Near) Say(i int, z []float64) (sum float64) {
 	return sum
 }
 
-// Encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it has and which.
-// The numbers are, of each row that has neighbours, their weights and Left; then, of each row that is a neighbour, z.
+// Encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it
+// has and which. The numbers are, of each row that has neighbours, their weights and Left; then, of each row
+// that is a neighbour, z.
 func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
 	if n == nil {
 		return nil, nil
@@ -456,8 +474,8 @@ func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
 	return words, numbers
 }
 
-// DecodeNear is the inverse of Encode, for any numbers. A problem says what is wrong, with part 0 in the words, with
-// part 1 in the numbers.
+// DecodeNear is the inverse of Encode, for any numbers. A problem says what is wrong, with part 0 in the
+// words, with part 1 in the numbers.
 func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, part int, problem string) {
 	if len(words) == 0 && len(numbers) == 0 {
 		return nil, 0, ""

@@ -40,8 +40,9 @@ func (q *problem) neighbours(t *testing.T, rank int) (*Posterior, *Near) {
 	return p, p.Neighbours(f.Data, rows, workers, func() bool { return false })
 }
 
-// Rows whose noise goes together are neighbours, and no others are. Their weights are most of what the regression of one noise on
-// the other has, and never more: what is seen of both is less correlated than they are, as the factors have taken a part.
+// Rows whose noise goes together are neighbours, and no others are. Their weights are most of what the
+// regression of one noise on the other has, and never more: what is seen of both is less correlated than they
+// are, as the factors have taken a part.
 func TestNeighbours(t *testing.T) {
 	for _, hidden := range []float64{0, 0.2} {
 		for _, correlation := range []float64{0.8, -0.8} {
@@ -77,7 +78,8 @@ func TestNeighbours(t *testing.T) {
 				}
 			}
 			if right < q.d-1 || others > 4 {
-				t.Errorf("hidden %g, correlation %g: %d of %d rows have the one that they go with, %d another one", hidden, correlation, right, q.d, others)
+				t.Errorf("hidden %g, correlation %g: %d of %d rows have the one that they go with, %d "+
+					"another one", hidden, correlation, right, q.d, others)
 			}
 			if share := mean / correlation; share < 0.8 || share > 1 {
 				t.Errorf("hidden %g, correlation %g: weights of %.3f on average", hidden, correlation, mean)
@@ -96,7 +98,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// alike is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same loadings.
+// alike is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same
+// loadings.
 func alike(d, n int, correlation float64, like bool) *problem {
 	q := paired(d, n, 3, 0.1, 0, 5)
 	for i := 1; i < d; i += 2 {
@@ -130,14 +133,16 @@ func (near *Near) tally() (right, others int) {
 	return right, others
 }
 
-// A correlation that is not sure by itself makes rows neighbours where those of as like loadings have such, and hardly elsewhere.
+// A correlation that is not sure by itself makes rows neighbours where those of as like loadings have such,
+// and hardly elsewhere.
 func TestNeighboursOfLikeLoadings(t *testing.T) {
 	const d, n = 80, 200
 	for _, like := range []bool{true, false} {
 		_, found := alike(d, n, 0.28, like).neighbours(t, 5) // .28 is 3.8 deviations of what is seen
 		right, others := found.tally()
 		if like && (right < d*6/10 || others > d/10) || !like && right > d/4 {
-			t.Errorf("loadings alike %v: %d of %d rows have the one that they go with, %d another one", like, right, d, others)
+			t.Errorf("loadings alike %v: %d of %d rows have the one that they go with, %d another one", like,
+				right, d, others)
 		}
 	}
 }
@@ -157,7 +162,8 @@ func TestNeighboursOfFewCells(t *testing.T) {
 	}
 }
 
-// TestShares holds what is left of correlations to the variance that they have beyond that of the bins of nothing.
+// TestShares holds what is left of correlations to the variance that they have beyond that of the bins of
+// nothing.
 func TestShares(t *testing.T) {
 	var s [2][2][nearBins]float64
 	for h := range nearBins {
@@ -179,20 +185,25 @@ func TestShares(t *testing.T) {
 			t.Errorf("the share of bin %d is %v, want %v", h, got, want)
 		}
 	}
-	for cosine, want := range map[float64]int{0: 0, 0.049: 0, -0.051: 1, 1: nearBins - 1, -1.0000000000000002: nearBins - 1} {
+	for cosine, want := range map[float64]int{0: 0, 0.049: 0, -0.051: 1, 1: nearBins - 1,
+		-1.0000000000000002: nearBins - 1} {
 		if got := nearBin(cosine); got != want {
 			t.Errorf("the bin of %v is %d, want %d", cosine, got, want)
 		}
 	}
 }
 
-// certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and C_j, without one cell of a column, or -1.
-func certain(q *problem, k int, seed uint64) (p *Posterior, column func(j, without int) (v []float64, c [][]float64)) {
+// certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and
+// C_j, without one cell of a column, or -1.
+func certain(q *problem, k int, seed uint64) (p *Posterior,
+	column func(j, without int) (v []float64, c [][]float64)) {
 	d, n := q.d, q.n
 	src := random.Split(seed, 0)
 	np, pp := kernel.Pad(n), Packed(k)
 	f := &Fit{K: k}
-	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np), BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d), Rho: make([]float64, n), Unit: 1}
+	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np),
+		BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d),
+		Rho: make([]float64, n), Unit: 1}
 	for i := range p.U {
 		p.U[i] = 0.6 * normal(&src)
 	}
@@ -243,7 +254,8 @@ func certain(q *problem, k int, seed uint64) (p *Posterior, column func(j, witho
 	return p, column
 }
 
-// What neighbours say of a cell without it is what they say after a fit of the column without it, where rows are known for certain.
+// What neighbours say of a cell without it is what they say after a fit of the column without it, where rows
+// are known for certain.
 func TestSaidIsWithoutTheCell(t *testing.T) {
 	const d, n, k = 12, 5, 2
 	np := kernel.Pad(n)
@@ -332,7 +344,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestDecodeNearMemory: what is decoded takes memory for the rows that are neighbours, however many others there are.
+// TestDecodeNearMemory: what is decoded takes memory for the rows that are neighbours, however many others
+// there are.
 func TestDecodeNearMemory(t *testing.T) {
 	const d, n = 1 << 13, 1 << 13
 	words := make([]uint64, d, d+1)
@@ -355,7 +368,8 @@ func TestDecodeNearMemory(t *testing.T) {
 	}
 }
 
-// weighing is Neighbours written out for one block of rows, with full matrices: the weights of row l in row i.
+// weighing is Neighbours written out for one block of rows, with full matrices: the weights of row l in row
+// i.
 func (q *problem) weighing(p *Posterior) [][]float64 {
 	d, n, k := q.d, q.n, p.K
 	pp := Packed(k)
@@ -400,7 +414,8 @@ func (q *problem) weighing(p *Posterior) [][]float64 {
 	var squares [1][2][nearBins]float64
 	for i := range d {
 		for l := range d {
-			if t := rough(i, l) * rough(i, l) * seen[i] * seen[l] / float64(n); l != i && t < nearSure*nearSure {
+			if t := rough(i, l) * rough(i, l) * seen[i] * seen[l] / float64(n); l != i &&
+				t < nearSure*nearSure {
 				squares[0][0][bin(i, l)] += t
 				squares[0][1][bin(i, l)]++
 			}
@@ -461,8 +476,8 @@ func (q *problem) weighing(p *Posterior) [][]float64 {
 	return weights
 }
 
-// TestNeighboursAreTheFormula holds neighbours and weights to the formulas written out: of rows with other cells hidden, of many and of few
-// cells, and of two that no sample has both of, though both go with a third.
+// TestNeighboursAreTheFormula holds neighbours and weights to the formulas written out: of rows with other
+// cells hidden, of many and of few cells, and of two that no sample has both of, though both go with a third.
 func TestNeighboursAreTheFormula(t *testing.T) {
 	const d, n = 30, 200
 	q := drawn(d, n, 2, 0.25, 17)
@@ -508,7 +523,8 @@ func TestNoNeighbours(t *testing.T) {
 	if near := p.Neighbours(x, []int{0}, workers, func() bool { return false }); near != nil {
 		t.Error("one row has neighbours")
 	}
-	near := &Near{Of: [][]Neighbour{{{1, 0.5}}, nil}, Left: []float64{1, 1}, Z: [][]float64{make([]float64, n), make([]float64, n)}}
+	near := &Near{Of: [][]Neighbour{{{1, 0.5}}, nil}, Left: []float64{1, 1},
+		Z: [][]float64{make([]float64, n), make([]float64, n)}}
 	near.Keep(0, []float64{1, 1}, []float64{-1, -1})
 	if near.Settled() != nil {
 		t.Error("neighbours that say the opposite are left")

@@ -14,11 +14,11 @@
 //	α_k = (d + a)/(s_k + a Σ s/(dK)),  s = diag Σ_i B_i,  a = 30 (1/γ - 1);
 //	τ_i = (n_i+2)/(Σ_j ρ_j e_ij + 2/t),  t = Σ n_i/ΣΣ ρ_j e_ij,
 //
-// sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². The strength γ says how far each component
-// has a relevance of its own: the a pseudo-rows hold every 1/α_k at the mean of all. At γ = 1 there are none.
-// The change of coordinates leaves the model as it is and gives α its meaning
-// at once; it is made in the first epochs only. Where most cells are seen, epochs on the completed matrix
-// (completed.go) take the place of these first epochs.
+// sums over the seen cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². The strength γ says how far each
+// component has a relevance of its own: the a pseudo-rows hold every 1/α_k at the mean of all. At γ = 1 there
+// are none. The change of coordinates leaves the model as it is and gives α its meaning at once; it is made
+// in the first epochs only. Where most cells are seen, epochs on the completed matrix (completed.go) take the
+// place of these first epochs.
 //
 // # Cost
 //
@@ -130,8 +130,9 @@ func (x *Data) Cells() int {
 // Packed is the length of a packed K × K matrix, whole blocks.
 func Packed(k int) int { return kernel.Pad(k * (k + 1) / 2) }
 
-// Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho, Alpha, Unit and K are its state: a fit made
-// by the same call of New, and given the state of another one, goes on as the other one does.
+// Fit is a posterior and the noise, under way or done. U, V, BU, BV, Tau, Rho, Alpha, Unit and K are its
+// state: a fit made by the same call of New, and given the state of another one, goes on as the other one
+// does.
 type Fit struct {
 	*Data
 	K     int
@@ -156,8 +157,10 @@ type Fit struct {
 	logS, logC []float64 // log determinants
 	rhs        []float64 // K × Pad(N), or D × K
 	scaled     []float64 // K × Pad(N)
-	spare      []float64 // D × Packed(K): the B_i of the epoch before, and where a step of U puts the new ones
-	grams      []float64 // N × Packed(K): Σ_i τ_i B_i of what a column sees, then its new B_j, and after a step of V the old ones
+	// D × Packed(K): the B_i of the epoch before, and where a step of U puts the new ones
+	spare []float64
+	// N × Packed(K): Σ_i τ_i B_i of what a column sees, then its new B_j, and after a step of V the old ones
+	grams      []float64
 	parts      [][]float64
 	sumU, sumV []float64 // packed
 	sizes      []float64 // K: the diagonal of Σ_i B_i
@@ -176,12 +179,13 @@ type scratch struct {
 }
 
 func newScratch(k, np int) *scratch {
-	return &scratch{system: newSystem(k), u: make([]float64, 4*k), packed: make([]float64, Packed(k)), line: make([]float64, np)}
+	return &scratch{system: newSystem(k), u: make([]float64, 4*k), packed: make([]float64, Packed(k)),
+		line: make([]float64, np)}
 }
 
-// New returns a fit of rank k at its start: the first k singular vectors of Y, the
-// hidden cells at 0. Begin or Complete makes its second moments, or Resize room for those of another fit. It has no meaning
-// where the context has ended.
+// New returns a fit of rank k at its start: the first k singular vectors of Y, the hidden cells at 0. Begin
+// or Complete makes its second moments, or Resize room for those of another fit. It has no meaning where the
+// context has ended.
 func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p *pool.Pool) *Fit {
 	f := &Fit{Data: x, K: k, Gamma: gamma, Unit: 1, pool: p, ctx: ctx, np: kernel.Pad(x.N)}
 	f.size()
@@ -224,7 +228,8 @@ func New(ctx context.Context, x *Data, k int, gamma float64, s *svd.Subspace, p 
 	return f
 }
 
-// Begin fills the second moments of the start, which have no spread yet. When the context ends the fit has no meaning.
+// Begin fills the second moments of the start, which have no spread yet. When the context ends the fit has no
+// meaning.
 func (f *Fit) Begin() {
 	f.hold()
 	f.pool.Do((f.D+pieceLines-1)/pieceLines, func(_, c int) {
@@ -386,8 +391,9 @@ func (s *weights) fill(w []float64, pp int) {
 	kernel.Scale(s.minus, w, -1)
 }
 
-// gather fills b with the sum of w_l B_l over the lines that a list sees; sum is the sum over all lines. From one B_l to
-// the next there are stride numbers; b and sum may be a part of a matrix, the same part that moments begins with.
+// gather fills b with the sum of w_l B_l over the lines that a list sees; sum is the sum over all lines. From
+// one B_l to the next there are stride numbers; b and sum may be a part of a matrix, the same part that
+// moments begins with.
 func (s *weights) gather(b []float64, l *List, sum, moments []float64, stride int) {
 	w := s.minus
 	if l.Seen {
@@ -402,9 +408,9 @@ const (
 	panelLeast = 2       // how often each line must be read, on average, for a panel to be worth its copy
 )
 
-// gather fills sum with Σ w_l B_l over all lines, in the pieces of [Fit.sum], and to with the sums over what each of the
-// lists sees. It takes a panel of the moments, some numbers of each line, at a time, which stays in the cache from one
-// list to the next.
+// gather fills sum with Σ w_l B_l over all lines, in the pieces of [Fit.sum], and to with the sums over what
+// each of the lists sees. It takes a panel of the moments, some numbers of each line, at a time, which stays
+// in the cache from one list to the next.
 func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weights) {
 	pp, lines := f.pp, len(s.plain)
 	reads := 0
@@ -553,8 +559,8 @@ func (f *Fit) unitRho() {
 	}
 }
 
-// stepU updates U and S, and fills resid, and sizes with the diagonal of Σ_i B_i; the B_i before it go to spare. When the
-// context ends BU is as it was.
+// stepU updates U and S, and fills resid, and sizes with the diagonal of Σ_i B_i; the B_i before it go to
+// spare. When the context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp := f.K, f.np, f.pp
 	for c := range k {

@@ -27,7 +27,8 @@ func normal(s *random.Source) float64 { return elem.NormalQuantile(math.Max(s.Fl
 // drawn draws Y from the model: rank k, noise by row and column.
 func drawn(d, n, k int, hidden float64, seed uint64) *problem {
 	src := random.Split(seed, 0)
-	q := &problem{d: d, n: n, y: make([]float64, d*n), truth: make([]float64, d*n), seen: make([]bool, d*n), noise: make([]float64, d*n)}
+	q := &problem{d: d, n: n, y: make([]float64, d*n), truth: make([]float64, d*n), seen: make([]bool, d*n),
+		noise: make([]float64, d*n)}
 	u, v, rows, cols := make([]float64, d*k), make([]float64, n*k), make([]float64, d), make([]float64, n)
 	for i := range u {
 		u[i] = normal(&src) * math.Sqrt(0.7/float64(k))
@@ -108,7 +109,8 @@ func full(b []float64, k int, mean []float64) [][]float64 {
 }
 
 func (q *problem) slow(f *Fit) *slow {
-	s := &slow{problem: q, k: f.K, tau: append([]float64{}, f.Tau...), rho: append([]float64{}, f.Rho...), alpha: append([]float64{}, f.Alpha...)}
+	s := &slow{problem: q, k: f.K, tau: append([]float64{}, f.Tau...), rho: append([]float64{}, f.Rho...),
+		alpha: append([]float64{}, f.Alpha...)}
 	for i := range q.d {
 		u := append([]float64{}, f.rowU(i)...)
 		s.u, s.s = append(s.u, u), append(s.s, full(f.packU(i), f.K, u))
@@ -397,7 +399,8 @@ func TestEpochIsTheEquations(t *testing.T) {
 	}
 }
 
-// follow takes U where a change of coordinates has taken V since before: V' = RV with R = V'Vᵀ (VVᵀ)⁻¹, and u' = R⁻ᵀu.
+// follow takes U where a change of coordinates has taken V since before: V' = RV with R = V'Vᵀ (VVᵀ)⁻¹, and
+// u' = R⁻ᵀu.
 func (s *slow) follow(before *slow) {
 	k := s.k
 	square := func(g func(a, b int) float64) [][]float64 {
@@ -448,7 +451,8 @@ func (e *ending) Err() error {
 // as if that one had not been.
 func TestStoppedEpoch(t *testing.T) {
 	for _, hidden := range hidings {
-		for e, fade := range map[int]bool{0: false, 2: false, noiseFrom: true} { // with and without a change of coordinates, the noise, and fading
+		// with and without a change of coordinates, the noise, and fading
+		for e, fade := range map[int]bool{0: false, 2: false, noiseFrom: true} {
 			q := drawn(23, 19, 3, hidden, 9)
 			start := func() *Fit {
 				f := q.start(t, 6, 1)
@@ -461,7 +465,8 @@ func TestStoppedEpoch(t *testing.T) {
 				return f
 			}
 			state := func(f *Fit) []float64 {
-				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV, f.Tau, f.Rho, f.Alpha)
+				return slices.Concat([]float64{float64(f.K), f.Unit, f.Bound, f.Moved}, f.U, f.V, f.BU, f.BV,
+					f.Tau, f.Rho, f.Alpha)
 			}
 			whole := start()
 			count := &ending{Context: context.Background()}
@@ -475,18 +480,21 @@ func TestStoppedEpoch(t *testing.T) {
 				before := state(f)
 				f.ctx = &ending{Context: context.Background(), last: look}
 				if f.Epoch(e, 1); !slices.Equal(state(f), before) {
-					t.Fatalf("hidden %g, epoch %d, look %d of %d: the fit is not as it was", hidden, e, look, count.count)
+					t.Fatalf("hidden %g, epoch %d, look %d of %d: the fit is not as it was", hidden, e, look,
+						count.count)
 				}
 				f.ctx = context.Background()
 				if f.Epoch(e, 0); !slices.Equal(state(f), state(whole)) {
-					t.Fatalf("hidden %g, epoch %d, look %d of %d: another epoch", hidden, e, look, count.count)
+					t.Fatalf("hidden %g, epoch %d, look %d of %d: another epoch", hidden, e, look,
+						count.count)
 				}
 			}
 		}
 	}
 }
 
-// Copy and Lend make the same of a fit, with rows between that know nothing, and Lend leaves the fit as it is.
+// Copy and Lend make the same of a fit, with rows between that know nothing, and Lend leaves the fit as it
+// is.
 func TestLend(t *testing.T) {
 	q := drawn(11, 13, 2, 0.2, 6)
 	f, g := q.start(t, 8, 0.5), q.start(t, 8, 0.5)
@@ -495,7 +503,8 @@ func TestLend(t *testing.T) {
 		rows[i] = 1 + 2*i
 	}
 	for e := range 12 {
-		if e > 6 && f.K > 1 { // by little and by much, where there is no room for more rows and where there is
+		// by little and by much, where there is no room for more rows and where there is
+		if e > 6 && f.K > 1 {
 			keep := []int{0, 1, 2, 3, 4, 5, 6, 7}[:f.K-1]
 			f.keep(keep)
 			g.keep(keep)
@@ -504,7 +513,8 @@ func TestLend(t *testing.T) {
 		f.Epoch(e, 0)
 		g.Epoch(e, 0)
 		a, b := f.Lend(rows, 2*q.d+2), g.Copy(rows, 2*q.d+2)
-		for _, both := range [][2][]float64{{a.U, b.U}, {a.V, b.V}, {a.BU, b.BU}, {a.BV, b.BV}, {a.Tau, b.Tau}, {a.Rho, b.Rho}} {
+		for _, both := range [][2][]float64{{a.U, b.U}, {a.V, b.V}, {a.BU, b.BU}, {a.BV, b.BV},
+			{a.Tau, b.Tau}, {a.Rho, b.Rho}} {
 			if !slices.Equal(both[0], both[1]) {
 				t.Fatalf("epoch %d: Lend and Copy are not the same", e)
 			}
@@ -588,7 +598,8 @@ func rest(f *Fit) {
 	}
 }
 
-// settled returns a fit of k components at strength ½ whose U and V are those of its noise and relevance, and what it ends with.
+// settled returns a fit of k components at strength ½ whose U and V are those of its noise and relevance, and
+// what it ends with.
 func settled(t *testing.T, q *problem, k int) (*Fit, *Posterior) {
 	f := q.start(t, k, 0.5)
 	for e := range 30 {
@@ -608,7 +619,8 @@ func refitted(t *testing.T, q *problem, f *Fit, i, j int) (mean float64) {
 	other.seen = slices.Clone(q.seen)
 	other.seen[i*q.n+j] = false
 	g := other.start(t, f.K, 0.5)
-	for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV, &g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
+	for to, from := range map[*[]float64][]float64{&g.U: f.U, &g.V: f.V, &g.BU: f.BU, &g.BV: f.BV,
+		&g.Tau: f.Tau, &g.Rho: f.Rho, &g.Alpha: f.Alpha} {
 		copy(*to, from)
 	}
 	rest(g)
@@ -642,14 +654,15 @@ func TestLeaveOneOut(t *testing.T) {
 			count++
 		}
 		if math.Sqrt(left/with) > 0.35 { // to first order: on average a fifth is left
-			t.Errorf("of what a cell pulls its own mean, %.3g, leave-one-out leaves %.3g", math.Sqrt(with/count), math.Sqrt(left/count))
+			t.Errorf("of what a cell pulls its own mean, %.3g, leave-one-out leaves %.3g",
+				math.Sqrt(with/count), math.Sqrt(left/count))
 		}
 		t.Logf("hidden %g: pull %.3g, left of it %.3g", hidden, math.Sqrt(with/count), math.Sqrt(left/count))
 	}
 }
 
-// A cell that weighs as much as all others of its row and column together moves its mean by less than the first order says.
-// Leaving it out of the row and of the column in turn comes nearer to fits without it.
+// A cell that weighs as much as all others of its row and column together moves its mean by less than the
+// first order says. Leaving it out of the row and of the column in turn comes nearer to fits without it.
 func TestLeaveOneOutInTurn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("half a second")
@@ -674,12 +687,14 @@ func TestLeaveOneOutInTurn(t *testing.T) {
 		}
 	}
 	if first, second := truth/said, truth/turn; count < 30 || first > 0.93 || second < 0.95 || second > 1.15 {
-		t.Errorf("%d cells: the means move by %.3g of what the first order says, and by %.3g of what they do in turn", count, first, second)
+		t.Errorf("%d cells: the means move by %.3g of what the first order says, and by %.3g of what they "+
+			"do in turn", count, first, second)
 	}
 }
 
-// The error of leave-one-out predictions is the error of the predictions of hidden cells, also of a fit most of whose
-// components are noise. Were a cell to move its own row and column alone, leave-one-out would promise less error.
+// The error of leave-one-out predictions is the error of the predictions of hidden cells, also of a fit most
+// of whose components are noise. Were a cell to move its own row and column alone, leave-one-out would
+// promise less error.
 func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 	for _, strength := range []float64{0.5, 1} {
 		var hidden, out, plain mean // of squared errors over the noise, less 1
@@ -702,7 +717,8 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 				for j := range q.n {
 					at, a := i*q.n+j, p.Tau[i]*p.Rho[j]
 					noise := q.y[at] - q.truth[at]
-					beyond := func(m float64) float64 { // (y-m)² - noise², but for what is 0 on average of any m made without y
+					// (y-m)² - noise², but for what is 0 on average of any m made without y
+					beyond := func(m float64) float64 {
 						e := q.truth[at] - m
 						return e * (e + 2*noise) / (q.noise[at] * q.noise[at])
 					}
@@ -720,9 +736,11 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 			bound = 0.05
 		}
 		if math.Abs(out.of()-hidden.of()) > bound {
-			t.Errorf("strength %g: the error of hidden cells is %.3g, of leave-one-out %.3g", strength, hidden.of(), out.of())
+			t.Errorf("strength %g: the error of hidden cells is %.3g, of leave-one-out %.3g", strength,
+				hidden.of(), out.of())
 		}
-		t.Logf("strength %g: error of hidden cells %.3g, leave-one-out %.3g, without loops %.3g", strength, hidden.of(), out.of(), plain.of())
+		t.Logf("strength %g: error of hidden cells %.3g, leave-one-out %.3g, without loops %.3g", strength,
+			hidden.of(), out.of(), plain.of())
 	}
 }
 
@@ -932,7 +950,8 @@ func TestCellsStop(t *testing.T) {
 	}
 }
 
-// Sums over what each line sees, against sums number by number: with few holes and many, by any number of workers with the same bits.
+// Sums over what each line sees, against sums number by number: with few holes and many, by any number of
+// workers with the same bits.
 func TestGather(t *testing.T) {
 	for _, hidden := range []float64{0, 0.01, 0.2, 0.8} {
 		for _, k := range []int{1, 7, 12, 20} { // the last in panels, of which there are fewer than workers
@@ -941,7 +960,8 @@ func TestGather(t *testing.T) {
 			for _, workers := range []int{1, 3, 9} {
 				p := pool.New(workers, workers)
 				x, np := q.data(), kernel.Pad(q.n)
-				s := svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
+				s := svd.NewSubspace(q.d, q.n, k, 6, 4,
+					func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p)
 				f := New(context.Background(), x, k, 1, s, p)
 				f.Begin()
 				f.tau.fill(f.Tau, f.pp)
@@ -959,7 +979,8 @@ func TestGather(t *testing.T) {
 								want += b
 							}
 						}
-						near(t, "sum over what a column sees", f.gram(j)[c], want, 1e-12*(1+math.Abs(all))*float64(q.d))
+						near(t, "sum over what a column sees", f.gram(j)[c], want,
+							1e-12*(1+math.Abs(all))*float64(q.d))
 						near(t, "sum over all", f.sumU[c], all, 1e-12*(1+math.Abs(all))*float64(q.d))
 					}
 				}
@@ -973,15 +994,17 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// TestLoops: the sums over the noise are those of its Stieltjes transform, which has a closed form: of p squared singular values
-// λ of p × q noise, Σ λ/(z-λ) = p (-z' m(z') - 1), z' = z over share q, m the transform of the law with ratio p/q.
+// TestLoops: the sums over the noise are those of its Stieltjes transform, which has a closed form: of p
+// squared singular values λ of p × q noise, Σ λ/(z-λ) = p (-z' m(z') - 1), z' = z over share q, m the
+// transform of the law with ratio p/q.
 func TestLoops(t *testing.T) {
 	const d, n = 60, 40
 	z := []float64{210, 300, 500, 1000, 5000} // all above the noise: (√60+√40)² = 198
 	k := len(z)
 	for _, share := range []float64{1, 0.8} {
 		p := &Posterior{K: k, D: d, N: n, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)),
-			Tau: make([]float64, d), Rho: make([]float64, n), BU: make([]float64, d*Packed(k)), BV: make([]float64, n*Packed(k))}
+			Tau: make([]float64, d), Rho: make([]float64, n), BU: make([]float64, d*Packed(k)),
+			BV: make([]float64, n*Packed(k))}
 		for a, z := range z {
 			for i := range d {
 				p.Tau[i], p.BU[i*Packed(k)+a*(a+1)/2+a] = 2, 1.5

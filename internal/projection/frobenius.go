@@ -27,7 +27,8 @@ func newFrobenius(u *updates) *frobenius {
 	for i := range p.work {
 		p.work[i] = frobeniusScratch{make([]float64, u.np), make([]float64, u.K), make([]float64, u.K)}
 	}
-	p.rowV, p.gramV, p.backwardRow, p.backwardGram = p.forwardRowV, p.forwardGramV, p.backwardRowV, p.backwardGramU
+	p.rowV, p.gramV, p.backwardRow, p.backwardGram = p.forwardRowV, p.forwardGramV, p.backwardRowV,
+		p.backwardGramU
 	return p
 }
 

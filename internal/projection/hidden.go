@@ -30,7 +30,8 @@ func newHidden(frobenius bool, seen Seen, u *updates) *hidden {
 	p := &hidden{updates: u, frobenius: frobenius, seen: seen, work: make([]hiddenScratch, u.pool.Workers())}
 	f := func(n int) []float64 { return make([]float64, n) }
 	for i := range p.work {
-		p.work[i] = hiddenScratch{omega: f(u.np), w: f(u.np), r: f(u.np), s: f(u.np), rbar: f(u.np), sbar: f(u.np), g: f(u.K), h: f(u.K)}
+		p.work[i] = hiddenScratch{omega: f(u.np), w: f(u.np), r: f(u.np), s: f(u.np), rbar: f(u.np),
+			sbar: f(u.np), g: f(u.K), h: f(u.K)}
 	}
 	p.rowV, p.backwardRow = p.forwardRowV, p.backwardRowV
 	return p
@@ -155,5 +156,6 @@ func (p *hidden) backwardV() { p.pool.Do(p.K, p.backwardRow) }
 func (p *hidden) backwardRowV(_, c int) {
 	lo, hi := p.row(c)
 	before, s := p.states.at(p.step.t-1), p.states.at(p.step.t)
-	multiplyBack(p.newest(c), p.grad.num[lo:hi], p.grad.den[lo:hi], before.sumU[lo:hi], before.v[lo:hi], s.v[lo:hi])
+	multiplyBack(p.newest(c), p.grad.num[lo:hi], p.grad.den[lo:hi], before.sumU[lo:hi], before.v[lo:hi],
+		s.v[lo:hi])
 }

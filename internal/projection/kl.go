@@ -25,7 +25,8 @@ func newKL(u *updates) *kl {
 	p := &kl{updates: u, work: make([]klScratch, u.pool.Workers())}
 	wide, narrow := abreast*u.np, abreast*u.K
 	for i := range p.work {
-		p.work[i] = klScratch{make([]float64, wide), make([]float64, wide), make([]float64, narrow), make([]float64, narrow)}
+		p.work[i] = klScratch{make([]float64, wide), make([]float64, wide), make([]float64, narrow),
+			make([]float64, narrow)}
 	}
 	p.rowV, p.backwardRow = p.forwardRowV, p.backwardRowV
 	return p

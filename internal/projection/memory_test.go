@@ -34,7 +34,8 @@ func TestNumbers(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
 	for _, kind := range methods(1, 20, 100) {
-		for _, size := range [][3]int{{160, 80, 8}, {500, 256, 10}, {300, 40, 3}, {64, 400, 20}, {800, 800, 20}} {
+		for _, size := range [][3]int{{160, 80, 8}, {500, 256, 10}, {300, 40, 3}, {64, 400, 20},
+			{800, 800, 20}} {
 			for _, hidden := range []float64{0, 0.2} {
 				p := newProblem(size[0], size[1], size[2])
 				p.hide(hidden)
@@ -48,7 +49,8 @@ func TestNumbers(t *testing.T) {
 				}
 				told := Numbers(kind.kind, kind.updates, float64(p.d), float64(p.n), float64(p.k), hidden > 0)
 				if ratio := told / float64(got); !(ratio > 0.9 && ratio < 1.5) {
-					t.Errorf("%v of %v, hidden %v: %v numbers, it holds %d: %.2f", kind, size, hidden, told, got, ratio)
+					t.Errorf("%v of %v, hidden %v: %v numbers, it holds %d: %.2f", kind, size, hidden, told,
+						got, ratio)
 				}
 			}
 		}

@@ -124,7 +124,8 @@ type method struct {
 var truncation = method{kind: SVD}
 
 func (m method) String() string {
-	return map[Kind]string{KL: "KL", Frobenius: "Frobenius", SVD: "SVD"}[m.kind] + "(" + strconv.Itoa(m.updates) + ")"
+	return map[Kind]string{KL: "KL", Frobenius: "Frobenius", SVD: "SVD"}[m.kind] + "(" +
+		strconv.Itoa(m.updates) + ")"
 }
 
 func methods(updates ...int) (all []method) {
@@ -137,12 +138,14 @@ func methods(updates ...int) (all []method) {
 func TestGradients(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
-	for _, size := range [][4]int{{7, 10, 3, 0}, {11, 6, 2, 0}, {20, 5, 1, 0}, {3, 4, 6, 0}, {7, 10, 3, 25}, {12, 9, 2, 40}, {5, 6, 7, 10}} {
+	for _, size := range [][4]int{{7, 10, 3, 0}, {11, 6, 2, 0}, {20, 5, 1, 0}, {3, 4, 6, 0}, {7, 10, 3, 25},
+		{12, 9, 2, 40}, {5, 6, 7, 10}} {
 		for _, kind := range methods(1, 2, 7, 100) {
 			if size[3] > 0 && kind == truncation {
 				continue
 			}
-			t.Run(strconv.Itoa(size[0])+"×"+strconv.Itoa(size[1])+", "+strconv.Itoa(size[3])+" % hidden, "+kind.String(), func(t *testing.T) {
+			t.Run(strconv.Itoa(size[0])+"×"+strconv.Itoa(size[1])+", "+strconv.Itoa(size[3])+" % hidden, "+
+				kind.String(), func(t *testing.T) {
 				p := newProblem(size[0], size[1], size[2])
 				p.hide(float64(size[3]) / 100)
 				by := p.projector(kind, one)
@@ -280,7 +283,8 @@ func BenchmarkProjection(b *testing.B) {
 		ybar := make([]float64, len(p.y))
 		for _, kind := range methods(20, 100) {
 			by := p.projector(kind, one)
-			name := strconv.Itoa(p.d) + "x" + strconv.Itoa(p.n) + "x" + strconv.Itoa(p.k) + "/" + kind.String()
+			name := strconv.Itoa(p.d) + "x" + strconv.Itoa(p.n) + "x" + strconv.Itoa(p.k) + "/" +
+				kind.String()
 			b.Run(name+"/forward", func(b *testing.B) {
 				for b.Loop() {
 					if err := by.Forward(p.y, p.start); err != nil {
@@ -319,7 +323,8 @@ func closeTo(t *testing.T, what string, got, want []float64, tol float64) {
 		}
 	}
 	if !(worst <= tol) {
-		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at], worst, tol)
+		t.Errorf("%s[%d] = %.17g, want %.17g: off by %.2g, tolerance %.2g", what, at, got[at], want[at],
+			worst, tol)
 	}
 }
 

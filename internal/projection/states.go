@@ -8,7 +8,8 @@ import "math"
 // state is U_t and V_t with the sums that the denominators of updates are made of.
 type state struct {
 	u, v []float64 // d × k, k × np
-	sumU []float64 // for V_t+1: Uᵀ1 under KL, UᵀU under Frobenius; the denominator itself where cells are hidden
+	// for V_t+1: Uᵀ1 under KL, UᵀU under Frobenius; the denominator itself where cells are hidden
+	sumU []float64
 	sumV []float64 // for U_t: V1 under KL, VVᵀ under Frobenius; empty where cells are hidden
 }
 

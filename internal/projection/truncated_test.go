@@ -31,7 +31,8 @@ func TestTruncatedSVD(t *testing.T) {
 			}
 		}
 	}
-	for _, size := range [][3]int{{12, 7, 3}, {7, 12, 3}, {9, 9, 9}, {4, 6, 9}, {1, 5, 1}, {5, 1, 1}, {6, 4, 4}} {
+	for _, size := range [][3]int{{12, 7, 3}, {7, 12, 3}, {9, 9, 9}, {4, 6, 9}, {1, 5, 1}, {5, 1, 1},
+		{6, 4, 4}} {
 		p := newProblem(size[0], size[1], size[2])
 		rank := min(p.d, p.n)
 		s := make([]float64, rank)
@@ -93,11 +94,13 @@ func TestTruncatedSVD(t *testing.T) {
 		set(p, s)
 		err := p.projector(truncation, one).Forward(p.y, Factors{})
 		var equal *EqualError
-		if !errors.As(err, &equal) || equal.K != 3 || !strings.Contains(err.Error(), "singular values 3 and 4") {
+		if !errors.As(err, &equal) || equal.K != 3 ||
+			!strings.Contains(err.Error(), "singular values 3 and 4") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for name, s := range map[string][]float64{"a small gap": {5, 4, 3, 3 - 1e-6, 1}, "a small value": {5, 4, 1e-9}, "rank k": {5, 4, 3}} {
+	for name, s := range map[string][]float64{"a small gap": {5, 4, 3, 3 - 1e-6, 1},
+		"a small value": {5, 4, 1e-9}, "rank k": {5, 4, 3}} {
 		p := newProblem(8, 11, 3)
 		set(p, s)
 		g := p.gradient(t, p.projector(truncation, one))

@@ -22,7 +22,8 @@ func newUnrolled(kind Kind, count, spacing int, size Size, seen Seen, workers *p
 	p := new(unrolled)
 	switch {
 	case seen != nil:
-		u := newHidden(kind == Frobenius, seen, newUpdates(count, spacing, size, k*kernel.Pad(size.N), 0, true, workers))
+		u := newHidden(kind == Frobenius, seen,
+			newUpdates(count, spacing, size, k*kernel.Pad(size.N), 0, true, workers))
 		p.updates, p.update = u.updates, u
 	case kind == Frobenius:
 		u := newFrobenius(newUpdates(count, spacing, size, k*k, k*k, false, workers))

@@ -85,7 +85,8 @@ func (p *problem) updateByUpdate(kind method) []float64 {
 		if kind.kind != Frobenius {
 			r = each(over, y, times(u, v))
 		}
-		return each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, v, times(turn(u), each(product, seen(y), r)), below(y, u, v))
+		return each(func(x ...float64) float64 { return x[0] * x[1] / x[2] }, v,
+			times(turn(u), each(product, seen(y), r)), below(y, u, v))
 	}
 	// Its reverse: from the gradient at the new v to those at y, u and v.
 	reverse := func(y, u, v, next, bar matrix) (yb, ub, vb matrix) {
@@ -97,14 +98,16 @@ func (p *problem) updateByUpdate(kind method) []float64 {
 		if kind.kind == Frobenius {
 			yb = each(product, o, times(u, nb))
 			wb := each(product, o, times(u, db))
-			ub = each(plus, each(plus, times(each(product, o, y), turn(nb)), times(each(product, o, w), turn(db))), times(wb, turn(v)))
+			ub = each(plus, each(plus, times(each(product, o, y), turn(nb)),
+				times(each(product, o, w), turn(db))), times(wb, turn(v)))
 			vb = each(plus, vb, times(turn(u), wb))
 			return yb, ub, vb
 		}
 		r, rb := each(over, y, w), each(product, o, times(u, nb))
 		yb = each(over, rb, w)
 		wb := each(func(x ...float64) float64 { return -x[0] * x[1] / x[2] }, rb, r, w)
-		ub = each(plus, each(plus, times(each(product, o, r), turn(nb)), times(o, turn(db))), times(wb, turn(v)))
+		ub = each(plus, each(plus, times(each(product, o, r), turn(nb)), times(o, turn(db))),
+			times(wb, turn(v)))
 		vb = each(plus, vb, times(turn(u), wb))
 		return yb, ub, vb
 	}
@@ -166,7 +169,8 @@ func TestCheckpoints(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range [][3]int{{100, 1000, 100}, {1 << 23, 1, 1 << 23}, {100, 1 << 20, 10}, {101, 1 << 20, 11}, {1, 1 << 30, 1}, {3, 1 << 30, 2}} {
+	for _, c := range [][3]int{{100, 1000, 100}, {1 << 23, 1, 1 << 23}, {100, 1 << 20, 10},
+		{101, 1 << 20, 11}, {1, 1 << 30, 1}, {3, 1 << 30, 2}} {
 		if got := spacing(c[0], c[1]); got != c[2] {
 			t.Errorf("spacing of %d updates of %d numbers is %d, want %d", c[0], c[1], got, c[2])
 		}

@@ -74,7 +74,8 @@ func newUpdates(count, spacing int, size Size, sumU, sumV int, hidden bool, work
 	np := kernel.Pad(size.N)
 	d, v := size.D*size.K, size.K*np
 	p := &updates{Size: size, np: np, pool: workers, shares: make([]share, min(pieces, size.groups()))}
-	p.states = newStates(count, spacing, func() state { return state{u: f(d), v: f(v), sumU: f(sumU), sumV: f(sumV)} })
+	p.states = newStates(count, spacing,
+		func() state { return state{u: f(d), v: f(v), sumU: f(sumU), sumV: f(sumV)} })
 	for i := range p.shares {
 		p.shares[i] = share{f(v), f(sumU)}
 	}

@@ -24,7 +24,8 @@ func New(k int) Form {
 		room = room[n:]
 		return some
 	}
-	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k), free: make([]int, 0, k), fixed: make([]bool, k)}
+	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k),
+		free: make([]int, 0, k), fixed: make([]bool, k)}
 }
 
 // Add adds slope·u to g and curvature·uuᵀ to H.
@@ -116,10 +117,10 @@ func (p *Form) Solve(b []float64) {
 	}
 }
 
-// Bounded fills S with the minimum under v+s >= 0, by a primal active set: the
-// model falls with every pivot, so s goes down wherever the loop may end. Before it come the set that v has already, and
-// sweeps of coordinate descent, which find most of the set. ridge
-// is a small multiple of the diagonal that dependent columns need.
+// Bounded fills S with the minimum under v+s >= 0, by a primal active set: the model falls with every pivot,
+// so s goes down wherever the loop may end. Before it come the set that v has already, and sweeps of
+// coordinate descent, which find most of the set. ridge is a small multiple of the diagonal that dependent
+// columns need.
 func (p *Form) Bounded(v []float64, ridge float64) {
 	k := p.K
 	floor := p.Top()
@@ -178,9 +179,9 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 	}
 }
 
-// stays tries the set of those v at their bound that g holds there, if there are some, and tells whether it is that of the minimum,
-// which is in S then. It does not try where the others are curved so differently that the ridge would shorten their steps,
-// which the sweeps do not feel.
+// stays tries the set of those v at their bound that g holds there, if there are some, and tells whether it
+// is that of the minimum, which is in S then. It does not try where the others are curved so differently that
+// the ridge would shorten their steps, which the sweeps do not feel.
 func (p *Form) stays(v []float64, ridge, floor float64) bool {
 	some := false
 	for c, x := range v {

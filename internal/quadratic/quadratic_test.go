@@ -146,8 +146,8 @@ func TestFactor(t *testing.T) {
 	}
 }
 
-// TestBoundedFar: an unknown takes its whole step beside one of a far larger curvature, to which the ridge is set, also where a
-// third one stays at its bound.
+// TestBoundedFar: an unknown takes its whole step beside one of a far larger curvature, to which the ridge is
+// set, also where a third one stays at its bound.
 func TestBoundedFar(t *testing.T) {
 	f := New(3)
 	copy(f.G, []float64{1, -3, -5e20})
@@ -162,8 +162,8 @@ func TestBoundedFar(t *testing.T) {
 	}
 }
 
-// TestDescend: three sweeps over the unknowns are those of a loop that takes each to its minimum under its bound, the others as they
-// are. One unknown is not curved, and stays.
+// TestDescend: three sweeps over the unknowns are those of a loop that takes each to its minimum under its
+// bound, the others as they are. One unknown is not curved, and stays.
 func TestDescend(t *testing.T) {
 	src := random.Split(9, 0)
 	for round := range 100 {
@@ -200,8 +200,9 @@ func TestDescend(t *testing.T) {
 	}
 }
 
-// TestStays: the set of the unknowns at their bound that g holds there is taken where there are some, and the minimum of the others
-// is within their bounds and lets those of the set stay; then it is that minimum. It is not where another is curved too little.
+// TestStays: the set of the unknowns at their bound that g holds there is taken where there are some, and the
+// minimum of the others is within their bounds and lets those of the set stay; then it is that minimum. It is
+// not where another is curved too little.
 func TestStays(t *testing.T) {
 	src := random.Split(10, 0)
 	taken := 0
@@ -255,8 +256,9 @@ func TestStays(t *testing.T) {
 	}
 }
 
-// TestBoundedWide: with more unknowns than rows, so that many sets have the minimum, the conditions of Karush, Kuhn and
-// Tucker hold: no unknown ends below its bound, and the slope at the end is 0 in those above it and not below 0 in the others.
+// TestBoundedWide: with more unknowns than rows, so that many sets have the minimum, the conditions of
+// Karush, Kuhn and Tucker hold: no unknown ends below its bound, and the slope at the end is 0 in those above
+// it and not below 0 in the others.
 func TestBoundedWide(t *testing.T) {
 	src := random.Split(11, 0)
 	for round := range 100 {
@@ -277,7 +279,8 @@ func TestBoundedWide(t *testing.T) {
 				size += math.Abs(h[c][b] * x)
 			}
 			if v[c]+s < 0 || slope < -1e-6*size || v[c]+s > 0 && slope > 1e-6*size {
-				t.Fatalf("round %d: unknown %d of %d ends at %v with the slope %v of %v", round, c, k, v[c]+s, slope, size)
+				t.Fatalf("round %d: unknown %d of %d ends at %v with the slope %v of %v", round, c, k, v[c]+s,
+					slope, size)
 			}
 		}
 	}

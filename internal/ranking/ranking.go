@@ -1,5 +1,5 @@
-// Package ranking holds the choice of numbers of components and levels by the losses of hidden cells: which is best, which is the
-// smallest that is as good within one standard error, and how sure that is.
+// Package ranking holds the choice of numbers of components and levels by the losses of hidden cells: which
+// is best, which is the smallest that is as good within one standard error, and how sure that is.
 package ranking
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Comparison is what was tried and what came of it. The trials are every number of levels with the first number of components, then with the
-// next.
+// Comparison is what was tried and what came of it. The trials are every number of levels with the first
+// number of components, then with the next.
 type Comparison struct {
 	Ks, Ms  []int // numbers of components and of levels; no Ms: one that was not asked for
 	Repeats int
@@ -97,7 +97,8 @@ func (c *Comparison) choice(at []int) (best, chosen int) {
 	}
 	chosen = best
 	for i := range c.Got {
-		if worse, stdErr := paired(c.Got[i].Losses, c.Got[best].Losses, at); worse <= stdErr && c.size(i, chosen) < 0 {
+		if worse, stdErr := paired(c.Got[i].Losses, c.Got[best].Losses, at); worse <= stdErr &&
+			c.size(i, chosen) < 0 {
 			chosen = i
 		}
 	}
@@ -166,10 +167,12 @@ func (c *Comparison) Edges() (words []string) {
 		low, high := slices.Min(of.tried), slices.Max(of.tried)
 		all := slices.Contains(of.tried, 0) // as many as there can be
 		if v := of.value(c.Best); v == high && !all {
-			words = append(words, fmt.Sprintf("the best, %s %d, is the largest that was tried: try larger ones", of.flag, v))
+			words = append(words, fmt.Sprintf("the best, %s %d, is the largest that was tried: try "+
+				"larger ones", of.flag, v))
 		}
 		if v := of.value(c.Chosen); v == low && low > of.least && !all {
-			words = append(words, fmt.Sprintf("%s %d is the smallest that was tried: smaller ones may do as well", of.flag, v))
+			words = append(words, fmt.Sprintf("%s %d is the smallest that was tried: smaller ones may do "+
+				"as well", of.flag, v))
 		}
 	}
 	return words
@@ -181,13 +184,15 @@ func (c *Comparison) Verdict() string {
 	fmt.Fprintf(&s, "%s predicts hidden cells best", c.Name(c.Best))
 	if c.Chosen != c.Best {
 		worse, stdErr := c.Worse(c.Chosen)
-		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it (worse by %.2g ± %.2g)", c.Name(c.Chosen), worse, stdErr)
+		fmt.Fprintf(&s, "; %s is the smallest within one standard error of it (worse by %.2g ± %.2g)",
+			c.Name(c.Chosen), worse, stdErr)
 	}
 	switch {
 	case c.Repeats == 1:
 		s.WriteString(". One repeat says nothing of chance: give more -repeats")
 	case len(c.Got) > 1:
-		fmt.Fprintf(&s, ". Take %s: %.0f %% of %d resamplings of the %d repeats choose it", c.Name(c.Chosen), 100*c.Sure, resamplings, c.Repeats)
+		fmt.Fprintf(&s, ". Take %s: %.0f %% of %d resamplings of the %d repeats choose it", c.Name(c.Chosen),
+			100*c.Sure, resamplings, c.Repeats)
 	}
 	s.WriteString("\n")
 	for _, w := range c.Edges() {

@@ -2,8 +2,8 @@
 //
 //	Φ⁻¹((rank-1/2)/n) + lift,
 //
-// ranks among the n visible values of the row, ties averaged, lifted to be positive and times a factor of the row. They
-// are made whenever a row is read, at the cost of sorting what is not 0 in it.
+// ranks among the n visible values of the row, ties averaged, lifted to be positive and times a factor of the
+// row. They are made whenever a row is read, at the cost of sorting what is not 0 in it.
 package rankit
 
 import (
@@ -22,10 +22,12 @@ type Rows struct {
 	rooms chan *room // those that nobody is in
 }
 
-// New returns the scores of rows of n numbers: row i is by row, in room or where it lies, NaN where a cell is not
-// visible; seen counts those that are, and by is the factor of each row. So many goroutines, or some more, read them.
+// New returns the scores of rows of n numbers: row i is by row, in room or where it lies, NaN where a cell is
+// not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or some
+// more, read them.
 func New(n int, seen []int, by []float64, row func(room []float64, i int) []float64, readers int) *Rows {
-	return &Rows{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))), rooms: make(chan *room, readers)}
+	return &Rows{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
+		rooms: make(chan *room, readers)}
 }
 
 // room is what the scores of a row are made in.

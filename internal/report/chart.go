@@ -49,23 +49,31 @@ func (c Chart) Write(w io.Writer) error {
 	p.y = widened(low, high, p.Bottom, p.Top, 0.06, false)
 	var s strings.Builder
 	text := func(x, y float64, anchor, more, t string) {
-		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", coordinate(x), coordinate(y), anchor, more, escape(t))
+		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="%s"%s>%s</text>`+"\n", coordinate(x), coordinate(y),
+			anchor, more, escape(t))
 	}
-	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" role="img" font-family="sans-serif" font-size="12" fill="#222">`+"\n", p.Width, p.Height, p.Width, p.Height)
-	fmt.Fprintf(&s, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", escape(c.Title))
+	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" `+
+		`role="img" font-family="sans-serif" font-size="12" fill="#222">`+"\n", p.Width, p.Height, p.Width,
+		p.Height)
+	fmt.Fprintf(&s, "<title>%s</title>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
+		escape(c.Title))
 	text((p.Left+p.Right)/2, 20, "middle", ` font-size="14"`, c.Title)
 	for _, t := range p.y.ticks(6) {
-		fmt.Fprintf(&s, `<path d="M%s %sH%s" stroke="#ddd"/>`+"\n", coordinate(p.Left), t.At, coordinate(p.Right))
-		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="end" dy="4">%s</text>`+"\n", coordinate(p.Left-6), t.At, t.Label)
+		fmt.Fprintf(&s, `<path d="M%s %sH%s" stroke="#ddd"/>`+"\n", coordinate(p.Left), t.At,
+			coordinate(p.Right))
+		fmt.Fprintf(&s, `<text x="%s" y="%s" text-anchor="end" dy="4">%s</text>`+"\n", coordinate(p.Left-6),
+			t.At, t.Label)
 	}
 	if len(c.Lines) > 0 {
 		for i, pt := range c.Lines[0].Points {
 			text(p.x.at(float64(i)), p.Bottom+18, "middle", "", pt.Label)
 		}
 	}
-	fmt.Fprintf(&s, `<path d="M%s %sV%sH%s" fill="none" stroke="#222"/>`+"\n", coordinate(p.Left), coordinate(p.Top), coordinate(p.Bottom), coordinate(p.Right))
+	fmt.Fprintf(&s, `<path d="M%s %sV%sH%s" fill="none" stroke="#222"/>`+"\n", coordinate(p.Left),
+		coordinate(p.Top), coordinate(p.Bottom), coordinate(p.Right))
 	text((p.Left+p.Right)/2, p.Height-12, "middle", "", c.XLabel)
-	text(0, 0, "middle", fmt.Sprintf(` transform="translate(14 %s) rotate(-90)"`, coordinate((p.Top+p.Bottom)/2)), c.YLabel)
+	text(0, 0, "middle", fmt.Sprintf(` transform="translate(14 %s) rotate(-90)"`,
+		coordinate((p.Top+p.Bottom)/2)), c.YLabel)
 	for k, l := range c.Lines {
 		ink := inks[k%len(inks)]
 		var x, y []float64
@@ -74,7 +82,8 @@ func (c Chart) Write(w io.Writer) error {
 			at := float64(i) + 0.06*(float64(k)-float64(len(c.Lines)-1)/2) // bars beside one another
 			x, y = append(x, at), append(y, pt.Y)
 			if pt.Error > 0 {
-				bars += fmt.Sprintf("M%s %sV%s", coordinate(p.x.at(at)), coordinate(p.y.at(pt.Y-pt.Error)), coordinate(p.y.at(pt.Y+pt.Error)))
+				bars += fmt.Sprintf("M%s %sV%s", coordinate(p.x.at(at)), coordinate(p.y.at(pt.Y-pt.Error)),
+					coordinate(p.y.at(pt.Y+pt.Error)))
 			}
 		}
 		if len(x) == 0 {
@@ -90,14 +99,18 @@ func (c Chart) Write(w io.Writer) error {
 				fill = ink
 			}
 			cx, cy := coordinate(p.x.at(x[i])), coordinate(p.y.at(pt.Y))
-			fmt.Fprintf(&s, `<circle cx="%s" cy="%s" r="3.5" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n", cx, cy, fill, ink)
+			fmt.Fprintf(&s, `<circle cx="%s" cy="%s" r="3.5" fill="%s" stroke="%s" stroke-width="1.5"/>`+"\n",
+				cx, cy, fill, ink)
 			if pt.Marked {
-				fmt.Fprintf(&s, `<circle cx="%s" cy="%s" r="7.5" fill="none" stroke="%s" stroke-width="1.5"><title>the smallest within one standard error of the best</title></circle>`+"\n", cx, cy, ink)
+				fmt.Fprintf(&s, `<circle cx="%s" cy="%s" r="7.5" fill="none" stroke="%s" `+
+					`stroke-width="1.5"><title>the smallest within one standard error of the `+
+					`best</title></circle>`+"\n", cx, cy, ink)
 			}
 		}
 		if l.Name != "" {
 			y := p.Top + 14*float64(k) + 6
-			fmt.Fprintf(&s, `<path d="M%s %sh16" stroke="%s" stroke-width="2"/>`+"\n", coordinate(p.Right-90), coordinate(y), ink)
+			fmt.Fprintf(&s, `<path d="M%s %sh16" stroke="%s" stroke-width="2"/>`+"\n", coordinate(p.Right-90),
+				coordinate(y), ink)
 			text(p.Right-68, y+4, "start", "", l.Name)
 		}
 	}

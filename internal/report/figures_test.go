@@ -1,6 +1,7 @@
 package report
 
-// This file reads figures back: what they draw lies where their ticks, frames and images say that the numbers are.
+// This file reads figures back: what they draw lies where their ticks, frames and images say that the numbers
+// are.
 
 import (
 	"bytes"
@@ -40,8 +41,9 @@ func number64(t *testing.T, s string) float64 {
 	return v
 }
 
-// reading returns the value at a coordinate, by the line through the first and the last tick, of logarithms if
-// log; and how much a value may be off where coordinates are rounded to a tenth. Each tick is a coordinate and a label.
+// reading returns the value at a coordinate, by the line through the first and the last tick, of logarithms
+// if log; and how much a value may be off where coordinates are rounded to a tenth. Each tick is a coordinate
+// and a label.
 func reading(t *testing.T, ticks [][]string, log bool) (at func(c float64) float64, off float64) {
 	t.Helper()
 	if len(ticks) < 2 {
@@ -79,17 +81,21 @@ func readPlot(t *testing.T, p plot, log bool) picture {
 	d := &document{}
 	d.plot(p)
 	f := picture{text: d.String()}
-	for _, g := range found(f.text, `class="grid" d="M([-.\d]+) ([-.\d]+)H([-.\d]+)"/><text class="end" x="[^"]*" y="([-.\d]+)"`) {
+	for _, g := range found(f.text,
+		`class="grid" d="M([-.\d]+) ([-.\d]+)H([-.\d]+)"/><text class="end" x="[^"]*" y="([-.\d]+)"`) {
 		if g[1] != g[3] || number64(t, g[0]) != p.Left || number64(t, g[2]) != p.Right {
 			t.Errorf("a line of the grid: %v", g)
 		}
 	}
-	if clip := found(f.text, `<svg x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" height="([.\d]+)" viewBox="([^"]*)">`); fmt.Sprint(clip) != fmt.Sprintf("[[%g %g %g %g %g %g %g %g]]", p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top) {
+	if clip := found(f.text,
+		`<svg x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" height="([.\d]+)" viewBox="([^"]*)">`); fmt.Sprint(clip) != fmt.Sprintf("[[%g %g %g %g %g %g %g %g]]", p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top) {
 		t.Errorf("what clips the frame: %v", clip)
 	}
 	for _, m := range found(f.text, `<path class="(?:curve|line|dots|group|compared)"[^>]* d="([^"]*)"`) {
 		for _, at := range found(m[0], `[ML]([-.\d]+) ([-.\d]+)`) {
-			if x, y := number64(t, at[0]), number64(t, at[1]); (x < p.Left || x > p.Right || y < p.Top || y > p.Bottom) && !strings.Contains(f.text, `class="line" d="`+m[0]) {
+			if x, y := number64(t, at[0]),
+				number64(t, at[1]); (x < p.Left || x > p.Right || y < p.Top || y > p.Bottom) &&
+				!strings.Contains(f.text, `class="line" d="`+m[0]) {
 				t.Errorf("a point outside the frame: %v", at)
 			}
 		}
@@ -99,8 +105,11 @@ func readPlot(t *testing.T, p plot, log bool) picture {
 			t.Errorf("no label %q", says)
 		}
 	}
-	f.y, f.offY = reading(t, found(f.text, `<text class="end" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`), log)
-	f.x, f.offX = reading(t, found(f.text, `<path class="axis" d="M([-.\d]+) [-.\d]+v4"/><text class="mid" x="[^"]*" y="[^"]*" dy="1.4em">([^<]*)<`), false)
+	f.y, f.offY = reading(t, found(f.text, `<text class="end" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`),
+		log)
+	f.x, f.offX = reading(t,
+		found(f.text, `<path class="axis" d="M([-.\d]+) [-.\d]+v4"/><text class="mid" x="[^"]*" y="[^"]*" `+
+			`dy="1.4em">([^<]*)<`), false)
 	return f
 }
 
@@ -115,8 +124,8 @@ func (f picture) points(t *testing.T, class string) (x, y []float64) {
 	return x, y
 }
 
-// TestLossPlot: the curve has the loss of every epoch and the line that with which it is compared. Each is named at its end,
-// within the frame and apart from the other.
+// TestLossPlot: the curve has the loss of every epoch and the line that with which it is compared. Each is
+// named at its end, within the frame and apart from the other.
 func TestLossPlot(t *testing.T) {
 	long := make([]float64, 2*mostEpochs+5)
 	for e := range long {
@@ -127,8 +136,10 @@ func TestLossPlot(t *testing.T) {
 		compared float64
 		log      bool
 	}{
-		{[]float64{9, 3, 1, 0.5}, 2, true}, {[]float64{9, 3, 1, 0.5}, 0.2, true}, {[]float64{2, 1.5, 1}, 1.2, false},
-		{[]float64{2, 1.5, 1}, 0.8, false}, {[]float64{2, 1.5, 1}, 0, false}, {[]float64{-3, -1, -2}, 0, false}, {long, 4, false},
+		{[]float64{9, 3, 1, 0.5}, 2, true}, {[]float64{9, 3, 1, 0.5}, 0.2, true},
+		{[]float64{2, 1.5, 1}, 1.2, false},
+		{[]float64{2, 1.5, 1}, 0.8, false}, {[]float64{2, 1.5, 1}, 0, false},
+		{[]float64{-3, -1, -2}, 0, false}, {long, 4, false},
 	} {
 		f := example(3, 4)
 		f.Loss, f.Compared = c.loss, c.compared
@@ -146,7 +157,8 @@ func TestLossPlot(t *testing.T) {
 		}
 		for s := range x {
 			e := int(math.Round(x[s]))
-			if s == 0 && e != 0 || s == len(x)-1 && e != len(c.loss)-1 || math.Abs(x[s]-float64(e)) > pic.offX || math.Abs(y[s]-in(c.loss[e])) > pic.offY {
+			if s == 0 && e != 0 || s == len(x)-1 && e != len(c.loss)-1 ||
+				math.Abs(x[s]-float64(e)) > pic.offX || math.Abs(y[s]-in(c.loss[e])) > pic.offY {
 				t.Fatalf("%v: a point at %v, %v", c.loss, x[s], y[s])
 			}
 		}
@@ -158,7 +170,8 @@ func TestLossPlot(t *testing.T) {
 			t.Errorf("%v: the losses take %v of the height %v", c.loss, span, p.Bottom-p.Top)
 		}
 		line := found(pic.text, `class="compared" d="M[.\d]+ ([.\d]+)H`)
-		if (len(line) == 1) != (c.compared > 0) || c.compared > 0 && math.Abs(pic.y(number64(t, line[0][0]))-in(c.compared)) > pic.offY {
+		if (len(line) == 1) != (c.compared > 0) || c.compared > 0 &&
+			math.Abs(pic.y(number64(t, line[0][0]))-in(c.compared)) > pic.offY {
 			t.Errorf("%v: compared with %v: %v", c.loss, c.compared, line)
 		}
 		names := found(pic.text, `<text class="named[ a-z]*" x="[^"]*" y="([.\d]+)">([^<]*)<`)
@@ -172,21 +185,24 @@ func TestLossPlot(t *testing.T) {
 			}
 		}
 		if len(names) == 2 {
-			if own, other := number64(t, names[0][0]), number64(t, names[1][0]); math.Abs(own-other) < 12 || (own > other) != (end < c.compared) {
+			if own, other := number64(t, names[0][0]), number64(t, names[1][0]); math.Abs(own-other) < 12 ||
+				(own > other) != (end < c.compared) {
 				t.Errorf("%v: %v stand at %v and %v", c.loss, names, own, other)
 			}
 		}
 	}
 }
 
-// TestMapPlot: a map has its curve, its samples, each in the colour of its group, and the line of least squares.
+// TestMapPlot: a map has its curve, its samples, each in the colour of its group, and the line of least
+// squares.
 func TestMapPlot(t *testing.T) {
 	f := example(20, 9)
 	f.X.Set(4, 3, math.NaN())
 	f.X.Set(2, 5, 1000) // far above the curve
 	f.X.Set(4, 6, -900)
 	uv := product(f.U, f.V)
-	for _, groups := range []Groups{{}, {Names: []string{"A", "B"}, Of: []int{0, 1, -1, 0, 1, -1, 0, 1, -1}}} {
+	for _, groups := range []Groups{{},
+		{Names: []string{"A", "B"}, Of: []int{0, 1, -1, 0, 1, -1, 0, 1, -1}}} {
 		f.SampleGroups = groups
 		for _, i := range []int{2, 4} {
 			w, x := uv.Row(i), f.X.Row(i)
@@ -201,7 +217,8 @@ func TestMapPlot(t *testing.T) {
 			for s := range cx {
 				at := from + (to-from)*float64(s)/account.Steps
 				if math.Abs(cx[s]-place(at)) > pic.offX || math.Abs(cy[s]-at*at) > pic.offY {
-					t.Fatalf("feature %d: the curve has %v, %v, not %v, %v", i, cx[s], cy[s], place(at), at*at)
+					t.Fatalf("feature %d: the curve has %v, %v, not %v, %v", i, cx[s], cy[s], place(at),
+						at*at)
 				}
 			}
 			for g := range 3 {
@@ -215,8 +232,10 @@ func TestMapPlot(t *testing.T) {
 					if of(j) != g || x[j] != x[j] {
 						continue
 					}
-					if at >= len(gx) || math.Abs(gx[at]-place(w[j])) > pic.offX || math.Abs(gy[at]-x[j]) > pic.offY {
-						t.Fatalf("feature %d, group %d: sample %d is not where it should be: %v, %v", i, g, j, gx, gy)
+					if at >= len(gx) || math.Abs(gx[at]-place(w[j])) > pic.offX ||
+						math.Abs(gy[at]-x[j]) > pic.offY {
+						t.Fatalf("feature %d, group %d: sample %d is not where it should be: %v, %v", i, g, j,
+							gx, gy)
 					}
 					at++
 				}
@@ -231,7 +250,8 @@ func TestMapPlot(t *testing.T) {
 			slope := (n*swt - sw*st) / (n*sww - sw*sw)
 			lx, ly := pic.points(t, "line")
 			for s, at := range []float64{from, to} {
-				if want := st/n + slope*(at-sw/n); math.Abs(lx[s]-place(at)) > pic.offX || math.Abs(ly[s]-want) > pic.offY {
+				if want := st/n + slope*(at-sw/n); math.Abs(lx[s]-place(at)) > pic.offX ||
+					math.Abs(ly[s]-want) > pic.offY {
 					t.Errorf("feature %d: the line has %v, %v, not %v", i, lx[s], ly[s], want)
 				}
 			}
@@ -239,12 +259,14 @@ func TestMapPlot(t *testing.T) {
 	}
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
-	if n := len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path, `(h0)`)); n != (2*mostDots+3)/3 {
+	if n := len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,
+		`(h0)`)); n != (2*mostDots+3)/3 {
 		t.Errorf("%d dots", n)
 	}
 }
 
-// TestProfile: a component has a column a sample, in multiples of its mean magnitude, from 0 up or down, above the colours of the groups.
+// TestProfile: a component has a column a sample, in multiples of its mean magnitude, from 0 up or down,
+// above the colours of the groups.
 func TestProfile(t *testing.T) {
 	f := example(4, 9)
 	f.V.Set(1, 2, -3)
@@ -254,7 +276,8 @@ func TestProfile(t *testing.T) {
 		d := &document{}
 		d.profile(&f, c, columns)
 		text := d.String()
-		y, off := reading(t, found(text, `<text class="end small" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`), false)
+		y, off := reading(t, found(text,
+			`<text class="end small" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`), false)
 		mean := 0.0
 		for _, v := range f.V.Row(c) {
 			mean += math.Abs(v) / 9
@@ -265,21 +288,27 @@ func TestProfile(t *testing.T) {
 			t.Fatalf("component %d: %s", c, text)
 		}
 		for s, step := range steps {
-			if want := f.V.At(c, columns[s]) / mean; math.Abs(y(number64(t, step[0]))-want) > off || step[1] != coordinate(40+280*float64(s+1)/9) {
-				t.Errorf("component %d: sample %d is drawn to %s, %s, not %v", c, columns[s], step[1], step[0], want)
+			if want := f.V.At(c, columns[s]) / mean; math.Abs(y(number64(t, step[0]))-want) > off ||
+				step[1] != coordinate(40+280*float64(s+1)/9) {
+				t.Errorf("component %d: sample %d is drawn to %s, %s, not %v", c, columns[s], step[1],
+					step[0], want)
 			}
 		}
-		bands := fmt.Sprint(found(text, `class="band" fill="([^"]*)" d="M([.\d]+) [.\d]+H([.\d]+)v6H([.\d]+)z"`))
-		if want := fmt.Sprintf("[[%s 40.0 195.6 40.0] [%s 195.6 320.0 195.6]]", f.SampleGroups.ink(1), f.SampleGroups.ink(0)); bands != want {
+		bands := fmt.Sprint(found(text,
+			`class="band" fill="([^"]*)" d="M([.\d]+) [.\d]+H([.\d]+)v6H([.\d]+)z"`))
+		if want := fmt.Sprintf("[[%s 40.0 195.6 40.0] [%s 195.6 320.0 195.6]]", f.SampleGroups.ink(1),
+			f.SampleGroups.ink(0)); bands != want {
 			t.Errorf("bands %s, want %s", bands, want)
 		}
 	}
 }
 
-// TestSketch: a path of whole numbers keeps within a unit and a half of one in five points of the curve, a half of which is rounding.
+// TestSketch: a path of whole numbers keeps within a unit and a half of one in five points of the curve, a
+// half of which is rounding.
 func TestSketch(t *testing.T) {
 	for kind, of := range []func(s float64) float64{
-		func(s float64) float64 { return s * s }, func(s float64) float64 { return math.Tanh(20*s - 10) }, func(s float64) float64 { return s },
+		func(s float64) float64 { return s * s }, func(s float64) float64 { return math.Tanh(20*s - 10) },
+		func(s float64) float64 { return s },
 		func(s float64) float64 { return math.Floor(3 * s) }, func(s float64) float64 { return 7 }, math.Sqrt,
 	} {
 		curve := make([]float64, account.Steps+1)
@@ -293,7 +322,8 @@ func TestSketch(t *testing.T) {
 		numbers := found(strings.ReplaceAll(path, "-", " -"), `(-?\d+)`)
 		x, y := []float64{number64(t, numbers[0][0])}, []float64{number64(t, numbers[1][0])}
 		for k := 2; k < len(numbers); k += 2 {
-			x, y = append(x, x[len(x)-1]+number64(t, numbers[k][0])), append(y, y[len(y)-1]+number64(t, numbers[k+1][0]))
+			x, y = append(x, x[len(x)-1]+number64(t, numbers[k][0])),
+				append(y, y[len(y)-1]+number64(t, numbers[k+1][0]))
 		}
 		if x[0] != 0 || x[len(x)-1] != 96 || kind == 2 && len(x) != 2 {
 			t.Errorf("curve %d: %s", kind, path)
@@ -316,15 +346,18 @@ func TestSketch(t *testing.T) {
 	}
 }
 
-// TestHeatmapFigure: panels fill the width, labels and colours of groups stand at the rows and columns that they name, and
-// labels that do not fit are left out.
+// TestHeatmapFigure: panels fill the width, labels and colours of groups stand at the rows and columns that
+// they name, and labels that do not fit are left out.
 func TestHeatmapFigure(t *testing.T) {
-	for _, c := range []struct{ d, n, k int }{{12, 9, 0}, {12, 9, 3}, {100, 40, 0}, {100, 40, 3}, {20, 301, 2}} {
+	for _, c := range []struct{ d, n, k int }{{12, 9, 0}, {12, 9, 3}, {100, 40, 0}, {100, 40, 3},
+		{20, 301, 2}} {
 		f := example(c.d, c.n)
 		if c.k > 0 {
-			f.FeatureGroups, f.SampleGroups = Groups{Names: []string{"A", "B", "C"}[:c.k]}, Groups{Names: []string{"D", "E", "F"}[:c.k]}
+			f.FeatureGroups, f.SampleGroups = Groups{Names: []string{"A", "B", "C"}[:c.k]},
+				Groups{Names: []string{"D", "E", "F"}[:c.k]}
 			for i := range c.d {
-				f.FeatureGroups.Of = append(f.FeatureGroups.Of, min(i, c.k-1)) // one of A, one of B where there is a C
+				// one of A, one of B where there is a C
+				f.FeatureGroups.Of = append(f.FeatureGroups.Of, min(i, c.k-1))
 			}
 			for j := range c.n {
 				f.SampleGroups.Of = append(f.SampleGroups.Of, j*c.k/c.n)
@@ -337,7 +370,8 @@ func TestHeatmapFigure(t *testing.T) {
 		figure := text[:strings.Index(text, "</svg>")]
 		rows, columns := float64(len(s.rows)), float64(len(s.columns))
 		var x []float64
-		images := found(figure, `<image( class="fine")? x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" height="([.\d]+)"`)
+		images := found(figure, `<image( class="fine")? x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" `+
+			`height="([.\d]+)"`)
 		top, width, height := number64(t, images[0][2]), number64(t, images[0][3]), number64(t, images[0][4])
 		for _, i := range images {
 			x = append(x, number64(t, i[1]))
@@ -365,8 +399,10 @@ func TestHeatmapFigure(t *testing.T) {
 		band := 0.0
 		rowRuns, columnRuns := []run(nil), []run(nil)
 		if c.k > 0 {
-			band, rowRuns, columnRuns = bandWidth+3, f.FeatureGroups.runs(s.rows), f.SampleGroups.runs(s.columns)
-			bands := found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) ([.\d]+)h8V([.\d]+)h-8z"><title>([^<]*)<`)
+			band, rowRuns, columnRuns = bandWidth+3, f.FeatureGroups.runs(s.rows),
+				f.SampleGroups.runs(s.columns)
+			bands := found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
+				`([.\d]+)h8V([.\d]+)h-8z"><title>([^<]*)<`)
 			if len(bands) != len(rowRuns) {
 				t.Fatalf("%v: %v", c, bands)
 			}
@@ -374,11 +410,14 @@ func TestHeatmapFigure(t *testing.T) {
 				near("a band", bands[k][1], x[0]-band)
 				near("a band", bands[k][2], top+float64(r.from)*height/rows)
 				near("a band", bands[k][3], top+float64(r.to)*height/rows)
-				if says := f.FeatureGroups.Names[r.rank] + ": " + counted(r.to-r.from, "feature"); bands[k][0] != f.FeatureGroups.ink(r.rank) || bands[k][4] != says {
+				if says := f.FeatureGroups.Names[r.rank] + ": " +
+					counted(r.to-r.from, "feature"); bands[k][0] != f.FeatureGroups.ink(r.rank) ||
+					bands[k][4] != says {
 					t.Errorf("%v: band %d is %v", c, k, bands[k])
 				}
 			}
-			bands = found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) 24V32H([.\d]+)V24z"><title>([^<]*)<`)
+			bands = found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
+				`24V32H([.\d]+)V24z"><title>([^<]*)<`)
 			if len(bands) != 4*len(columnRuns) || top != 24+band {
 				t.Fatalf("%v: %v above %v", c, bands, top)
 			}
@@ -386,7 +425,8 @@ func TestHeatmapFigure(t *testing.T) {
 				r := columnRuns[k%len(columnRuns)]
 				near("a band", b[1], x[k/len(columnRuns)]+float64(r.from)*width/columns)
 				near("a band", b[2], x[k/len(columnRuns)]+float64(r.to)*width/columns)
-				if says := f.SampleGroups.Names[r.rank] + ": " + counted(r.to-r.from, "sample"); b[0] != f.SampleGroups.ink(r.rank) || b[3] != says {
+				if says := f.SampleGroups.Names[r.rank] + ": " +
+					counted(r.to-r.from, "sample"); b[0] != f.SampleGroups.ink(r.rank) || b[3] != says {
 					t.Errorf("%v: band %d is %v", c, k, b)
 				}
 			}
@@ -403,7 +443,8 @@ func TestHeatmapFigure(t *testing.T) {
 		} else {
 			for _, r := range rowRuns {
 				if float64(r.to-r.from)*height/rows >= 11 {
-					want = append(want, label{top + float64(r.from+r.to)/2*height/rows, f.FeatureGroups.Names[r.rank]})
+					want = append(want, label{top + float64(r.from+r.to)/2*height/rows,
+						f.FeatureGroups.Names[r.rank]})
 				}
 			}
 		}
@@ -417,14 +458,16 @@ func TestHeatmapFigure(t *testing.T) {
 		for k, l := range labels {
 			near("a label", l[0], x[0]-band-6)
 			near("a label", l[1], want[k].at+3.5)
-			if name := html.UnescapeString(l[2]); name != want[k].text || number64(t, l[0]) < letter*float64(len([]rune(name))) {
+			if name := html.UnescapeString(l[2]); name != want[k].text ||
+				number64(t, l[0]) < letter*float64(len([]rune(name))) {
 				t.Errorf("%v: row %d is %q at %s, want %q", c, k, name, l[0], want[k].text)
 			}
 		}
 		if is := strings.Contains(figure, ">"+counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
 			t.Errorf("%v: the number of features is written: %v", c, is)
 		}
-		below := found(figure, `<text class="end small" transform="translate\(([.\d]+) ([.\d]+)\) rotate\(-90\)">([^<]*)<`)
+		below := found(figure, `<text class="end small" transform="translate\(([.\d]+) ([.\d]+)\) `+
+			`rotate\(-90\)">([^<]*)<`)
 		if c.n > 9 {
 			if len(below) != 0 || len(found(figure, `(>\d+ samples</text>)`)) != 4 {
 				t.Errorf("%v: %d labels of samples", c, len(below))
@@ -446,15 +489,19 @@ func TestHeatmapFigure(t *testing.T) {
 	d := &document{}
 	d.scale(true)
 	scale := d.String()
-	from, wide := number64(t, found(scale, `<image x="([.\d]+)"`)[0][0]), number64(t, found(scale, `<image [^>]*width="([.\d]+)"`)[0][0])
-	for k, tick := range found(scale, `<path class="axis" d="M([.\d]+) 16v4"/><text class="mid small" x="([.\d]+)" y="32.0">([^<]*)<`) {
+	from, wide := number64(t, found(scale, `<image x="([.\d]+)"`)[0][0]),
+		number64(t, found(scale, `<image [^>]*width="([.\d]+)"`)[0][0])
+	for k, tick := range found(scale,
+		`<path class="axis" d="M([.\d]+) 16v4"/><text class="mid small" x="([.\d]+)" y="32.0">([^<]*)<`) {
 		want := []float64{-2.5, -1, 0, 1, 2.5}[k]
 		says := number64(t, strings.NewReplacer("≤ ", "", "≥ ", "", "−", "-", "+", "").Replace(tick[2]))
-		if at := from + (want+2.5)/5*wide; says != want || math.Abs(number64(t, tick[0])-at) > 0.1 || math.Abs(number64(t, tick[1])-at) > 0.1 {
+		if at := from + (want+2.5)/5*wide; says != want || math.Abs(number64(t, tick[0])-at) > 0.1 ||
+			math.Abs(number64(t, tick[1])-at) > 0.1 {
 			t.Errorf("tick %v, want %v at %v", tick, want, at)
 		}
 	}
-	if grey := diverging[shades].(color.RGBA); grey.R != grey.G || grey.G != grey.B || !strings.Contains(scale, fmt.Sprintf(`fill="#%02x%02x%02x"`, grey.R, grey.G, grey.B)) {
+	if grey := diverging[shades].(color.RGBA); grey.R != grey.G || grey.G != grey.B ||
+		!strings.Contains(scale, fmt.Sprintf(`fill="#%02x%02x%02x"`, grey.R, grey.G, grey.B)) {
 		t.Errorf("missing values are %v in %s", grey, scale)
 	}
 }
@@ -465,8 +512,10 @@ func TestOKLab(t *testing.T) {
 		l, a, b float64
 		want    color.RGBA
 	}{
-		{0.627955, 0.224863, 0.125846, color.RGBA{255, 0, 0, 255}}, {0.866440, -0.233888, 0.179498, color.RGBA{0, 255, 0, 255}},
-		{0.452014, -0.032457, -0.311528, color.RGBA{0, 0, 255, 255}}, {1, 0, 0, color.RGBA{255, 255, 255, 255}}, {0, 0, 0, color.RGBA{0, 0, 0, 255}},
+		{0.627955, 0.224863, 0.125846, color.RGBA{255, 0, 0, 255}},
+		{0.866440, -0.233888, 0.179498, color.RGBA{0, 255, 0, 255}},
+		{0.452014, -0.032457, -0.311528, color.RGBA{0, 0, 255, 255}},
+		{1, 0, 0, color.RGBA{255, 255, 255, 255}}, {0, 0, 0, color.RGBA{0, 0, 0, 255}},
 		{0.1, 0, 0, color.RGBA{3, 3, 3, 255}}, // 255·12.92·0.001
 	} {
 		if got := srgb(c.l, c.a, c.b); got != c.want {
@@ -475,10 +524,11 @@ func TestOKLab(t *testing.T) {
 	}
 }
 
-// TestDiverging: the ends and the middle of the colours have the lightness, chroma and hue that they are said to have, by the way
-// from sRGB to OKLab.
+// TestDiverging: the ends and the middle of the colours have the lightness, chroma and hue that they are said
+// to have, by the way from sRGB to OKLab.
 func TestDiverging(t *testing.T) {
-	for i, want := range map[int][3]float64{0: {0.36, 0.13, 264}, shades / 2: {0.97, 0.005, 90}, shades - 1: {0.40, 0.14, 27}} {
+	for i, want := range map[int][3]float64{0: {0.36, 0.13, 264}, shades / 2: {0.97, 0.005, 90},
+		shades - 1: {0.40, 0.14, 27}} {
 		c := diverging[i].(color.RGBA)
 		linear := func(v uint8) float64 {
 			s := float64(v) / 255
@@ -488,9 +538,12 @@ func TestDiverging(t *testing.T) {
 			return math.Pow((s+0.055)/1.055, 2.4)
 		}
 		r, g, b := linear(c.R), linear(c.G), linear(c.B)
-		long, medium, short := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b), math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b), math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
+		long, medium, short := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b),
+			math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b),
+			math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
 		l := 0.2104542553*long + 0.7936177850*medium - 0.0040720468*short
-		x, y := 1.9779984951*long-2.4285922050*medium+0.4505937099*short, 0.0259040371*long+0.7827717662*medium-0.8086757660*short
+		x, y := 1.9779984951*long-2.4285922050*medium+0.4505937099*short, 0.0259040371*long+
+			0.7827717662*medium-0.8086757660*short
 		sin, cos := math.Sincos(want[2] * math.Pi / 180)
 		if math.Abs(l-want[0]) > 0.005 || math.Hypot(x-want[1]*cos, y-want[1]*sin) > 0.005 {
 			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, want %v", i, c, l, x, y, want)
@@ -504,8 +557,10 @@ func TestDiverging(t *testing.T) {
 // TestChartReadBack: points, bars of errors and labels of a chart stand where its ticks say.
 func TestChartReadBack(t *testing.T) {
 	c := Chart{Title: "t", XLabel: "components, k", YLabel: "loss", Lines: []Line{
-		{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 0.5}, {Label: "2", Y: 2}, {Label: "5", Y: 1.5, Error: 0.25, Best: true}}},
-		{Name: "m = 8", Points: []Point{{Label: "1", Y: 2.5, Error: 0.1}, {Label: "2", Y: 1.8, Error: 0.3, Marked: true}, {Label: "5", Y: 1.6}}},
+		{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 0.5}, {Label: "2", Y: 2},
+			{Label: "5", Y: 1.5, Error: 0.25, Best: true}}},
+		{Name: "m = 8", Points: []Point{{Label: "1", Y: 2.5, Error: 0.1},
+			{Label: "2", Y: 1.8, Error: 0.3, Marked: true}, {Label: "5", Y: 1.6}}},
 	}}
 	var b bytes.Buffer
 	if err := c.Write(&b); err != nil {
@@ -518,14 +573,17 @@ func TestChartReadBack(t *testing.T) {
 	lines := found(s, `<path d="([^"]*)" fill="none" stroke="([^"]*)" stroke-width="1.5"/>`)
 	rings := found(s, `<circle cx="([.\d]+)" cy="([.\d]+)" r="7.5" fill="none" stroke="([^"]*)"`)
 	bars := found(s, `<path d="([^"]*)" stroke="(#[0-9a-f]{6})"/>`)
-	if len(labels) != 3 || len(points) != 6 || len(lines) != 2 || len(bars) != 2 || fmt.Sprint(rings) != fmt.Sprint([][]string{{points[4][0], points[4][1], points[4][3]}}) {
+	if len(labels) != 3 || len(points) != 6 || len(lines) != 2 || len(bars) != 2 ||
+		fmt.Sprint(rings) != fmt.Sprint([][]string{{points[4][0], points[4][1], points[4][3]}}) {
 		t.Fatalf("%v, %v, %v, %v: %s", labels, points, lines, rings, s)
 	}
 	for k, l := range c.Lines {
 		path, bar := "", ""
 		for i, pt := range l.Points {
 			got := points[3*k+i]
-			if math.Abs(y(number64(t, got[1]))-pt.Y) > off || math.Abs(number64(t, got[0])-number64(t, labels[i][0])) > 8 || labels[i][1] != pt.Label || (got[2] == got[3]) != pt.Best {
+			if math.Abs(y(number64(t, got[1]))-pt.Y) > off ||
+				math.Abs(number64(t, got[0])-number64(t, labels[i][0])) > 8 || labels[i][1] != pt.Label ||
+				(got[2] == got[3]) != pt.Best {
 				t.Errorf("line %d, point %d: %v", k, i, got)
 			}
 			path += "L" + got[0] + " " + got[1]
@@ -542,7 +600,9 @@ func TestChartReadBack(t *testing.T) {
 			if pt.Error == 0 {
 				continue
 			}
-			if low, high := y(number64(t, all[at][1])), y(number64(t, all[at][2])); math.Abs(low-pt.Y+pt.Error) > off || math.Abs(high-pt.Y-pt.Error) > off {
+			if low, high := y(number64(t, all[at][1])),
+				y(number64(t, all[at][2])); math.Abs(low-pt.Y+pt.Error) > off ||
+				math.Abs(high-pt.Y-pt.Error) > off {
 				t.Errorf("line %d: a bar from %v to %v, want %v", k, low, high, pt)
 			}
 			bar = strings.TrimPrefix(bar, all[at][0])
@@ -578,7 +638,8 @@ func TestOdd(t *testing.T) {
 		f.Samples[j] = "s" + strconv.Itoa(j)
 	}
 	want := []string{
-		`2 values are missing, 5 % of the table; most in the feature "f2" (2 of 8) and in the sample "s1" (1 of 5)`,
+		`2 values are missing, 5 % of the table; most in the feature "f2" (2 of 8) and in the sample "s1" ` +
+			`(1 of 5)`,
 		`3 values are negative, in 1 feature: "f3"`,
 		`1 feature is the same in all samples as an earlier one: "f1"`,
 		`1 sample is the same in all features as an earlier one: "s7"`,
@@ -587,23 +648,30 @@ func TestOdd(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	f.X.Set(4, 6, 35.5)
-	if got := f.oddities(); len(got) != 5 || got[2] != `1 value is more than 10 interquartile ranges beyond the quartiles of the feature, in 1 feature: "f4"` {
+	if got := f.oddities(); len(got) != 5 ||
+		got[2] != `1 value is more than 10 interquartile ranges beyond the quartiles of the feature, in 1 `+
+			`feature: "f4"` {
 		t.Errorf("%q", got)
 	}
 	f.X.Set(4, 6, 7)
 	f.X.Set(4, 0, -28.5) // beyond 2 - 10·3 on the other side
-	if got := strings.Join(f.oddities(), "\n"); !strings.Contains(got, "4 values are negative, in 2 features") || !strings.Contains(got, "1 value is more than 10") {
+	if got := strings.Join(f.oddities(), "\n"); !strings.Contains(got,
+		"4 values are negative, in 2 features") || !strings.Contains(got, "1 value is more than 10") {
 		t.Errorf("%q", got)
 	}
 	// Rows with the same gaps are copies, those with others, and those that do not vary, are none.
 	gaps := example(5, 6)
-	for i, row := range [][]float64{{nan, 1, 2, 3, 4, 6}, {nan, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 6}, {nan, 7, 7, 7, 7, 7}, {nan, 7, 7, 7, 7, 7}} {
+	for i, row := range [][]float64{{nan, 1, 2, 3, 4, 6}, {nan, 1, 2, 3, 4, 6}, {0, 1, 2, 3, 4, 6},
+		{nan, 7, 7, 7, 7, 7}, {nan, 7, 7, 7, 7, 7}} {
 		copy(gaps.X.Row(i), row)
 	}
-	if got := strings.Join(gaps.oddities(), "\n"); strings.Count(got, "as an earlier one") != 1 || !strings.Contains(got, "1 feature is the same in all samples as an earlier one: \"<script>f1") {
+	if got := strings.Join(gaps.oddities(), "\n"); strings.Count(got, "as an earlier one") != 1 ||
+		!strings.Contains(got, "1 feature is the same in all samples as an earlier one: \"<script>f1") {
 		t.Errorf("%q", got)
 	}
-	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10}, "[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)}, "[1 2 4 6 9]": {2 - 40, 6 + 40}} {
+	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10},
+		"[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)},
+		"[1 2 4 6 9]": {2 - 40, 6 + 40}} {
 		var v []float64
 		for _, w := range strings.Fields(strings.Trim(row, "[]")) {
 			v = append(v, number64(t, w))
@@ -646,7 +714,8 @@ func TestTablesOfPage(t *testing.T) {
 				t.Fatalf("%s: %q", of, l)
 			}
 			for j := range n {
-				if want := strconv.FormatFloat(at(i, j), 'g', digits, 64); number64(t, fields[j+1]) != number64(t, want) {
+				if want := strconv.FormatFloat(at(i, j), 'g', digits, 64); number64(t,
+					fields[j+1]) != number64(t, want) {
 					t.Errorf("%s: %s at %d, %d, want %s", of, fields[j+1], i, j, want)
 				}
 			}
@@ -682,29 +751,41 @@ func TestTablesOfPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := io.ReadAll(z)
-	if err != nil || strings.Count(string(text), "\t") != 4*5000 || !strings.Contains(string(text), "\nc3\t"+strconv.FormatFloat(wide.V.At(2, 0), 'g', 5, 64)+"\t") {
+	if err != nil || strings.Count(string(text), "\t") != 4*5000 ||
+		!strings.Contains(string(text), "\nc3\t"+strconv.FormatFloat(wide.V.At(2, 0), 'g', 5, 64)+"\t") {
 		t.Errorf("%v, %.80q", err, text)
 	}
 }
 
-// TestSettingsInWords: what the command line, the model and the notes of the fit say goes into the paragraph of methods.
+// TestSettingsInWords: what the command line, the model and the notes of the fit say goes into the paragraph
+// of methods.
 func TestSettingsInWords(t *testing.T) {
 	for _, c := range []struct {
 		account account.Account
 		how     saved.Made
 		want    string
 	}{
-		{account.Account{Method: "QMF", Levels: 8, Epochs: 4, Began: "from an NMF of the matrix; maps are free"}, saved.Made{Command: "quantmf fit -k 3 -loss frobenius -eps 0.03 -validation .2 -restarts 3 -seed 7 m.tsv"},
-			"8 levels; ε = 0.03; the half squared difference as loss; started from an NMF of the matrix, maps are free, 4 epochs; a share of .2 of the values held out to choose the epoch; the best of 3 restarts; seed 7"},
-		{account.Account{Method: "NMF", Epochs: 1}, saved.Made{Command: "quantmf nmf", Log1p: true, Top: true}, "log(1+x) of every value; the features of largest standard deviation alone; 1 epoch"},
-		{account.Account{Method: "BQMF", Epochs: 60}, saved.Made{Command: "quantmf bqmf -loss auto m.tsv -seed", Losses: "-loss auto took kl: x"}, "the Kullback-Leibler divergence as loss; 60 epochs of variational Bayes"},
+		{account.Account{Method: "QMF", Levels: 8, Epochs: 4,
+			Began: "from an NMF of the matrix; maps are free"},
+			saved.Made{Command: "quantmf fit -k 3 -loss frobenius -eps 0.03 -validation .2 -restarts 3 " +
+				"-seed 7 m.tsv"},
+			"8 levels; ε = 0.03; the half squared difference as loss; started from an NMF of the matrix, " +
+				"maps are free, 4 epochs; a share of .2 of the values held out to choose the epoch; the " +
+				"best of 3 restarts; seed 7"},
+		{account.Account{Method: "NMF", Epochs: 1},
+			saved.Made{Command: "quantmf nmf", Log1p: true, Top: true},
+			"log(1+x) of every value; the features of largest standard deviation alone; 1 epoch"},
+		{account.Account{Method: "BQMF", Epochs: 60},
+			saved.Made{Command: "quantmf bqmf -loss auto m.tsv -seed", Losses: "-loss auto took kl: x"},
+			"the Kullback-Leibler divergence as loss; 60 epochs of variational Bayes"},
 	} {
 		got := strings.Join(settings(c.account, c.how), "; ")
 		if got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	page := Of(account.Account{Method: "NMF"}, []string{"a"}, []string{"b"}, quantmf.NewMat(1, 1), saved.Made{})
+	page := Of(account.Account{Method: "NMF"}, []string{"a"}, []string{"b"}, quantmf.NewMat(1, 1),
+		saved.Made{})
 	if page.Matrix != "A matrix" {
 		t.Errorf("a matrix without a name is %q", page.Matrix)
 	}
@@ -714,7 +795,9 @@ func TestSettingsInWords(t *testing.T) {
 func TestCaption(t *testing.T) {
 	f := example(4, 5)
 	s := shown{rows: []int{0, 1, 2, 3}, columns: []int{0, 1, 2, 3, 4}}
-	const units, mixed, residuals = "Colours are in standard deviations of each feature. The data and the fit are relative to the mean of the data, ", "the second panel, which is on another scale, to its own mean, ",
+	const units, mixed, residuals = "Colours are in standard deviations of each feature. The data and the " +
+		"fit are relative to the mean of the data, ",
+		"the second panel, which is on another scale, to its own mean, ",
 		"the residuals to 0. Features are ordered by likeness (Ward's clustering of the fit), samples "
 	caption := func(grouped bool) string {
 		d := &document{}
@@ -726,7 +809,9 @@ func TestCaption(t *testing.T) {
 	}
 	f.ByFit = true
 	s.rows, s.columns = s.rows[1:], s.columns[2:]
-	if got := caption(true); got != units+mixed+residuals+"in the same way, members of a group together. Shown are the 3 features that are explained best, of 4. Shown are 3 samples, evenly spaced in the table, of 5." {
+	if got := caption(true); got != units+mixed+residuals+
+		"in the same way, members of a group together. Shown are the 3 features that are explained best, "+
+		"of 4. Shown are 3 samples, evenly spaced in the table, of 5." {
 		t.Errorf("%q", got)
 	}
 	f.Method, f.Curves = "NMF", quantmf.Mat{}
@@ -737,8 +822,10 @@ func TestCaption(t *testing.T) {
 
 // TestDigits: numbers have three or four digits, from ten thousand on with k or M behind them.
 func TestDigits(t *testing.T) {
-	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.12345: {"0.1235", "0.123"}, 1234: {"1234", "1234"}, 9999: {"9999", "9999"}, 10000: {"10k", "10k"}, -12345: {"-12.35k", "-12.3k"},
-		999.4: {"999.4", "999"}, 999.6: {"999.6", "1000"}, -999.96: {"-1000", "-1000"}, 9999.4: {"9999", "9999"}, 9999.6: {"10k", "10k"}, 999960: {"1M", "1M"}, 9.9999e8: {"1e+09", "1e+09"},
+	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.12345: {"0.1235", "0.123"},
+		1234: {"1234", "1234"}, 9999: {"9999", "9999"}, 10000: {"10k", "10k"}, -12345: {"-12.35k", "-12.3k"},
+		999.4: {"999.4", "999"}, 999.6: {"999.6", "1000"}, -999.96: {"-1000", "-1000"},
+		9999.4: {"9999", "9999"}, 9999.6: {"10k", "10k"}, 999960: {"1M", "1M"}, 9.9999e8: {"1e+09", "1e+09"},
 		1e6: {"1M", "1M"}, 2.5e8: {"250M", "250M"}, 1e9: {"1e+09", "1e+09"}} {
 		if a, b := rounded(v), short(v); a != want[0] || b != want[1] {
 			t.Errorf("%v is %s and %s, want %v", v, a, b, want)
@@ -746,8 +833,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestWard: the order is that of Ward's clustering by definition, the two clusters of least increase of the sum of squares merged
-// first, each merge turned so that the nearest ends meet. The whole may run either way.
+// TestWard: the order is that of Ward's clustering by definition, the two clusters of least increase of the
+// sum of squares merged first, each merge turned so that the nearest ends meet. The whole may run either way.
 func TestWard(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for n := 1; n <= 24; n++ {
@@ -779,7 +866,8 @@ func TestWard(t *testing.T) {
 			for b := range clusters {
 				for a := range b {
 					na, nb := float64(len(clusters[a])), float64(len(clusters[b]))
-					if more := na * nb / (na + nb) * apart(center(clusters[a]), center(clusters[b])); more < least {
+					if more := na * nb / (na + nb) * apart(center(clusters[a]),
+						center(clusters[b])); more < least {
 						least, x, y = more, a, b
 					}
 				}

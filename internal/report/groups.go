@@ -29,7 +29,8 @@ const mostGroups = 30
 // whose name is neither is a heading. Warnings say which names are not known, what has no
 // group, and which column was taken of more than two. It is an error where no name is known,
 // where a name has two groups, and where there are more than 30 groups.
-func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples Groups, warnings []string, err error) {
+func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples Groups, warnings []string,
+	err error) {
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
@@ -60,14 +61,18 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		}
 		line, _ := r.FieldPos(0)
 		if len(record) < 2 {
-			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, comma or semicolon between", line)
+			return ofFeatures, ofSamples, nil,
+				fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, "+
+					"comma or semicolon between", line)
 		}
 		name, group := strings.TrimSpace(record[0]), strings.TrimSpace(record[1])
 		if !known[name] {
 			if lines == 0 {
 				title, above = group, name
 				if len(record) > 2 {
-					warnings = append(warnings, fmt.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were left out", clipped(group, 40), clipped(record[2], 40)))
+					warnings = append(warnings,
+						fmt.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were "+
+							"left out", clipped(group, 40), clipped(record[2], 40)))
 				}
 			} else {
 				unknown = append(unknown, name)
@@ -78,7 +83,9 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 			group = ""
 		}
 		if seen[name] && groups[name] != group {
-			return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40), clipped(group, 40), clipped(groups[name], 40))
+			return ofFeatures, ofSamples, nil,
+				fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40),
+					clipped(group, 40), clipped(groups[name], 40))
 		}
 		seen[name] = true
 		if group == "" {
@@ -87,7 +94,9 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		groups[name] = group
 		if !slices.Contains(names, group) {
 			if names = append(names, group); len(names) > mostGroups {
-				return ofFeatures, ofSamples, nil, fmt.Errorf("line %d: the second column has more than %d groups: give a column of few different words", line, mostGroups)
+				return ofFeatures, ofSamples, nil,
+					fmt.Errorf("line %d: the second column has more than %d groups: give a column of few "+
+						"different words", line, mostGroups)
 			}
 		}
 	}
@@ -95,27 +104,35 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		title, unknown = "", append([]string{above}, unknown...)
 	}
 	if len(seen) == 0 {
-		return ofFeatures, ofSamples, nil, errors.New("no name in the first column is that of a feature or a sample" + examples(" (it has ", unknown, ")"))
+		return ofFeatures, ofSamples, nil,
+			errors.New("no name in the first column is that of a feature or a sample" +
+				examples(" (it has ", unknown, ")"))
 	}
 	if len(unknown) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
+		warnings = append(warnings,
+			fmt.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
 	}
 	ofFeatures, without := grouped(title, names, groups, features)
 	if ofFeatures.Of != nil && len(without) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
+		warnings = append(warnings,
+			fmt.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
 	}
 	ofSamples, without = grouped(title, names, groups, samples)
 	if ofSamples.Of != nil && len(without) > 0 {
-		warnings = append(warnings, fmt.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
+		warnings = append(warnings,
+			fmt.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
 	}
 	if ofFeatures.Of == nil && ofSamples.Of == nil {
-		return ofFeatures, ofSamples, nil, errors.New("no feature and no sample has a group: the second column is empty where names are known")
+		return ofFeatures, ofSamples, nil,
+			errors.New("no feature and no sample has a group: the second column is empty where names " +
+				"are known")
 	}
 	return ofFeatures, ofSamples, warnings, nil
 }
 
 // grouped returns the groups of what is called so, none where no name has one, and what has none.
-func grouped(title string, names []string, groups map[string]string, called []string) (g Groups, without []string) {
+func grouped(title string, names []string, groups map[string]string, called []string) (g Groups,
+	without []string) {
 	of := make([]int, len(called))
 	used := make([]bool, len(names))
 	for i, name := range called {
@@ -196,7 +213,8 @@ func (g *Groups) name(r int) string {
 // groupInks are the colours of groups, in turn: Okabe and Ito's without yellow, which is too
 // light for dots, and three more. Features take them from the end, so that few colours mean
 // a group of either.
-var groupInks = []string{"#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#8f8f3c", "#6a51a3", "#5c4033"}
+var groupInks = []string{"#56b4e9", "#e69f00", "#009e73", "#cc79a7", "#0072b2", "#d55e00", "#8f8f3c",
+	"#6a51a3", "#5c4033"}
 
 // ink is the colour of the group of rank r.
 func (g *Groups) ink(r int) string {

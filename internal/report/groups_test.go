@@ -17,16 +17,29 @@ func TestReadGroups(t *testing.T) {
 		ofFeatures        Groups
 		warnings, problem string // parts of them
 	}{
-		{text: "a\tM\nb\tN\nc\tM\nx,y\tN\n", ofSamples: Groups{Names: []string{"M", "N"}, Of: []int{0, 1, 0, 1, 1}}},
-		{text: "\ufeffname;kind\r\nb;N\r\na;M\r\nc;NA\r\nx,y;\r\n", ofSamples: Groups{Title: "kind", Names: []string{"N", "M"}, Of: []int{1, 0, -1, 0, -1}}, warnings: `2 samples are without a group: "c", "x,y"`},
-		{text: "name,kind,age\na,\"M,1\",5\nb,N,6\nc,N,7\n\"x,y\",N,8\n", ofSamples: Groups{Title: "kind", Names: []string{"M,1", "N"}, Of: []int{0, 1, 1, 1, 1}}, warnings: `column 2 ("kind") was taken for the groups; columns from 3 ("age") on were left out`},
-		{text: "g3\tmRNA\ng1\tprotein\ng2\tmRNA\n", ofFeatures: Groups{Names: []string{"mRNA", "protein"}, Of: []int{1, 0, 0}}},
-		{text: "a\tM\nb\tM\nc\tM\nx,y\tN\ng1\tN\n", ofSamples: Groups{Names: []string{"M", "N"}, Of: []int{0, 0, 0, 0, 1}}, ofFeatures: Groups{Names: []string{"N"}, Of: []int{0, -1, -1}}, warnings: `2 features are without a group: "g2", "g3"`},
+		{text: "a\tM\nb\tN\nc\tM\nx,y\tN\n",
+			ofSamples: Groups{Names: []string{"M", "N"}, Of: []int{0, 1, 0, 1, 1}}},
+		{text: "\ufeffname;kind\r\nb;N\r\na;M\r\nc;NA\r\nx,y;\r\n",
+			ofSamples: Groups{Title: "kind", Names: []string{"N", "M"}, Of: []int{1, 0, -1, 0, -1}},
+			warnings:  `2 samples are without a group: "c", "x,y"`},
+		{text: "name,kind,age\na,\"M,1\",5\nb,N,6\nc,N,7\n\"x,y\",N,8\n",
+			ofSamples: Groups{Title: "kind", Names: []string{"M,1", "N"}, Of: []int{0, 1, 1, 1, 1}},
+			warnings:  `column 2 ("kind") was taken for the groups; columns from 3 ("age") on were left out`},
+		{text: "g3\tmRNA\ng1\tprotein\ng2\tmRNA\n",
+			ofFeatures: Groups{Names: []string{"mRNA", "protein"}, Of: []int{1, 0, 0}}},
+		{text: "a\tM\nb\tM\nc\tM\nx,y\tN\ng1\tN\n",
+			ofSamples:  Groups{Names: []string{"M", "N"}, Of: []int{0, 0, 0, 0, 1}},
+			ofFeatures: Groups{Names: []string{"N"}, Of: []int{0, -1, -1}},
+			warnings:   `2 features are without a group: "g2", "g3"`},
 		// A first line that names an unknown sample is no heading.
-		{text: "z\tM\na\tM\nb\tM\nc\tN\nx,y\tM\nq\tN\n", ofSamples: Groups{Names: []string{"M", "N"}, Of: []int{0, 0, 1, 0, 0}}, warnings: `2 names are not in the matrix: "z", "q"`},
-		{text: "a\tM\na\tM\nb\tM\n", ofSamples: Groups{Names: []string{"M"}, Of: []int{0, 0, -1, 0, -1}}, warnings: "2 samples are without a group"},
+		{text: "z\tM\na\tM\nb\tM\nc\tN\nx,y\tM\nq\tN\n",
+			ofSamples: Groups{Names: []string{"M", "N"}, Of: []int{0, 0, 1, 0, 0}},
+			warnings:  `2 names are not in the matrix: "z", "q"`},
+		{text: "a\tM\na\tM\nb\tM\n", ofSamples: Groups{Names: []string{"M"}, Of: []int{0, 0, -1, 0, -1}},
+			warnings: "2 samples are without a group"},
 		{text: "a\tM\nb\tM\na\tN\n", problem: `line 3: "a" has the group "N" here and "M" above`},
-		{text: "z\tM\ny\tN\n", problem: `no name in the first column is that of a feature or a sample (it has "y")`},
+		{text: "z\tM\ny\tN\n", problem: `no name in the first column is that of a feature or a sample (it ` +
+			`has "y")`},
 		{text: "", problem: "no name in the first column"},
 		{text: "a\nb\n", problem: "line 1 has no second column"},
 		{text: "a\t\nb\tNA\n", problem: "no feature and no sample has a group"},
@@ -36,7 +49,8 @@ func TestReadGroups(t *testing.T) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.problem)
 			continue
 		}
-		if said := strings.Join(warnings, "\n"); (said == "") != (c.warnings == "") || !strings.Contains(said, c.warnings) {
+		if said := strings.Join(warnings, "\n"); (said == "") != (c.warnings == "") ||
+			!strings.Contains(said, c.warnings) {
 			t.Errorf("%q: warnings %q, want %q", c.text, said, c.warnings)
 		}
 		if err == nil && (!alikeGroups(f, c.ofFeatures) || !alikeGroups(s, c.ofSamples)) {
@@ -49,7 +63,8 @@ func TestReadGroups(t *testing.T) {
 		names = append(names, "s"+strconv.Itoa(i))
 		many.WriteString(names[i] + "\t" + strconv.Itoa(i) + "\n")
 	}
-	if _, _, _, err := ReadGroups(many.String(), nil, names); err == nil || !strings.Contains(err.Error(), "more than 30 groups") {
+	if _, _, _, err := ReadGroups(many.String(), nil, names); err == nil ||
+		!strings.Contains(err.Error(), "more than 30 groups") {
 		t.Errorf("31 groups: %v", err)
 	}
 }
@@ -105,7 +120,8 @@ func TestOrderOfPanels(t *testing.T) {
 	}
 	page := render(t, f)
 	wellFormed(t, page)
-	for _, want := range []string{"<title>A: 3 samples</title>", "<title>no group: 3 samples</title>", "<title>C: 10 features</title>", "B (3)", "no group (10)"} {
+	for _, want := range []string{"<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
+		"<title>C: 10 features</title>", "B (3)", "no group (10)"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -118,7 +134,8 @@ func TestOrderOfPanels(t *testing.T) {
 
 // FuzzReadGroups: no table of groups is taken for more than it is.
 func FuzzReadGroups(f *testing.F) {
-	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb", "a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n"} {
+	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb",
+		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n"} {
 		f.Add(s)
 	}
 	features, samples := []string{"g", "a", ""}, []string{"a", "b", "a", "\xff"}

@@ -110,7 +110,8 @@ func (f *Fit) panels(uv quantmf.Mat) []panel {
 	out := []panel{{"X, the data", "the data", byOwn(f.X)}}
 	switch {
 	case f.Normalized.Rows > 0:
-		out = append(out, panel{"T′(X), the data normalised", "the data on the scale of the components", byOwn(f.Normalized)})
+		out = append(out, panel{"T′(X), the data normalised", "the data on the scale of the components",
+			byOwn(f.Normalized)})
 	case f.mapped():
 		out = append(out, panel{"UV, the components", "the mixture of components before the maps", byOwn(uv)})
 	}
@@ -118,8 +119,10 @@ func (f *Fit) panels(uv quantmf.Mat) []panel {
 	if f.mapped() {
 		fit = "T(UV), the fit"
 	}
-	return append(out, panel{fit, "the fit", func(i int) []float64 { return standardised(f.Fitted.Row(i), f.X.Row(i)) }},
-		panel{"X less the fit", "the residuals", func(i int) []float64 { return residual(f.X.Row(i), f.Fitted.Row(i)) }})
+	return append(out, panel{fit, "the fit",
+		func(i int) []float64 { return standardised(f.Fitted.Row(i), f.X.Row(i)) }},
+		panel{"X less the fit", "the residuals",
+			func(i int) []float64 { return residual(f.X.Row(i), f.Fitted.Row(i)) }})
 }
 
 // draw paints a panel: one pixel an entry.
@@ -221,7 +224,9 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 		titles = append(titles, p.says)
 	}
 	d.add(`<figure><div class="wide">`)
-	d.svg(heatWidth, top+height+bottom, fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations", strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
+	d.svg(heatWidth, top+height+bottom,
+		fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations",
+			strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
 	pitch := height / rows
 	switch {
 	case named:
@@ -238,8 +243,10 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 		d.upright("mid small", 11, top+height/2, counted(len(s.rows), "feature"))
 	}
 	for _, r := range rowRuns {
-		d.add(`<path class="band" fill="%s" d="M%s %sh%gV%sh-%gz"><title>%s: %s</title></path>`, f.FeatureGroups.ink(r.rank), coordinate(left-bandWidth-3), coordinate(top+float64(r.from)*pitch),
-			bandWidth, coordinate(top+float64(r.to)*pitch), bandWidth, f.FeatureGroups.name(r.rank), counted(r.to-r.from, "feature"))
+		d.add(`<path class="band" fill="%s" d="M%s %sh%gV%sh-%gz"><title>%s: %s</title></path>`,
+			f.FeatureGroups.ink(r.rank), coordinate(left-bandWidth-3), coordinate(top+float64(r.from)*pitch),
+			bandWidth, coordinate(top+float64(r.to)*pitch), bandWidth, f.FeatureGroups.name(r.rank),
+			counted(r.to-r.from, "feature"))
 	}
 	fine := ""
 	if columns > width { // rows are never finer than pixels
@@ -249,17 +256,24 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 		x := left + float64(t)*(width+heatGap)
 		d.text("title", x, 13, p.title)
 		for _, r := range columnRuns {
-			d.add(`<path class="band" fill="%s" d="M%s %gV%gH%sV%gz"><title>%s: %s</title></path>`, f.SampleGroups.ink(r.rank), coordinate(x+float64(r.from)*width/columns), heatTop, heatTop+bandWidth,
-				coordinate(x+float64(r.to)*width/columns), heatTop, f.SampleGroups.name(r.rank), counted(r.to-r.from, "sample"))
+			d.add(`<path class="band" fill="%s" d="M%s %gV%gH%sV%gz"><title>%s: %s</title></path>`,
+				f.SampleGroups.ink(r.rank), coordinate(x+float64(r.from)*width/columns), heatTop, heatTop+
+					bandWidth,
+				coordinate(x+float64(r.to)*width/columns), heatTop, f.SampleGroups.name(r.rank),
+				counted(r.to-r.from, "sample"))
 		}
-		d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`, markup(fine), coordinate(x), top, coordinate(width), coordinate(height), s.draw(p.row))
-		d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), top, coordinate(width), coordinate(height))
+		d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`,
+			markup(fine), coordinate(x), top, coordinate(width), coordinate(height), s.draw(p.row))
+		d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), top,
+			coordinate(width), coordinate(height))
 		if !samplesNamed {
 			d.text("mid small", x+width/2, top+height+13, counted(len(s.columns), "sample"))
 			continue
 		}
 		for t, j := range s.columns {
-			d.add(`<text class="end small" transform="translate(%s %s) rotate(-90)">%s</text>`, coordinate(x+(float64(t)+.5)*width/columns+3.5), coordinate(top+height+5), clipped(f.Samples[j], 16))
+			d.add(`<text class="end small" transform="translate(%s %s) rotate(-90)">%s</text>`,
+				coordinate(x+(float64(t)+.5)*width/columns+3.5), coordinate(top+height+5),
+				clipped(f.Samples[j], 16))
 		}
 	}
 	d.WriteString("</svg>\n")
@@ -272,7 +286,8 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 
 // heatmapCaption says in which units and order the heatmaps are, and which rows and columns they leave out.
 func (d *document) heatmapCaption(f *Fit, s shown, grouped bool) {
-	d.add("<figcaption>Colours are in standard deviations of each feature. The data and the fit are relative to the mean of the data, ")
+	d.add("<figcaption>Colours are in standard deviations of each feature. The data and the fit are " +
+		"relative to the mean of the data, ")
 	if f.mapped() {
 		d.add("the second panel, which is on another scale, to its own mean, ")
 	}
@@ -310,8 +325,10 @@ func (d *document) scale(missing bool) {
 		img.SetColorIndex(x, 0, uint8(x))
 	}
 	const width, left = 320., 20.
-	d.svg(heatWidth, 46, fmt.Sprintf("Colours: blue is %g standard deviations below, white the mean, red %g above", reach, reach))
-	d.add(`<image x="%g" y="4" width="%g" height="12" preserveAspectRatio="none" href="%s"/>`, left, width, dataURI(img))
+	d.svg(heatWidth, 46, fmt.Sprintf("Colours: blue is %g standard deviations below, white the mean, red "+
+		"%g above", reach, reach))
+	d.add(`<image x="%g" y="4" width="%g" height="12" preserveAspectRatio="none" href="%s"/>`, left, width,
+		dataURI(img))
 	for _, t := range []struct {
 		at   float64
 		text string
@@ -322,7 +339,8 @@ func (d *document) scale(missing bool) {
 	d.text("small", left+width+44, 14, "standard deviations of the feature")
 	if missing {
 		r, g, b, _ := diverging[shades].RGBA()
-		d.add(`<path class="band" fill="#%02x%02x%02x" d="M%g 22h14v12h-14z"/>`, r>>8, g>>8, b>>8, left+width+44)
+		d.add(`<path class="band" fill="#%02x%02x%02x" d="M%g 22h14v12h-14z"/>`, r>>8, g>>8, b>>8,
+			left+width+44)
 		d.text("small", left+width+64, 32, "missing")
 	}
 	d.WriteString("</svg>\n")
@@ -339,7 +357,8 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 	}
 	d.add("</b>")
 	for _, r := range runs {
-		d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="band" fill="%s" d="M0 0h30v12H0z"/></svg>%s (%d)</span>`, g.ink(r.rank), clipped(g.name(r.rank), 60), r.to-r.from)
+		d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="band" fill="%s" d="M0 `+
+			`0h30v12H0z"/></svg>%s (%d)</span>`, g.ink(r.rank), clipped(g.name(r.rank), 60), r.to-r.from)
 	}
 	d.WriteString("</div>\n")
 }
@@ -347,7 +366,8 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 // diverging runs from blue over near white to red in equal steps of perceived
 // difference: straight lines in OKLab through these lightnesses, chromas and hues. Behind
 // them is the grey of missing values.
-var diverging = palette([][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90}, {0.70, 0.14, 48}, {0.40, 0.14, 27}})
+var diverging = palette([][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90},
+	{0.70, 0.14, 48}, {0.40, 0.14, 27}})
 
 func palette(anchors [][3]float64) color.Palette {
 	p := make(color.Palette, shades, shades+1)

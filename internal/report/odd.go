@@ -30,7 +30,8 @@ func (f *Fit) missing() int {
 // oddities are names that stand twice, features that do not vary, what is missing or
 // negative, copies of features and samples, and values far from all others.
 func (f *Fit) oddities() (out []string) {
-	t := table.Table{Features: f.Features, Samples: f.Samples, X: f.X, NamedFeatures: true, NamedSamples: true}
+	t := table.Table{Features: f.Features, Samples: f.Samples, X: f.X, NamedFeatures: true,
+		NamedSamples: true}
 	out = t.Remarks()
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	x := f.X
@@ -45,7 +46,9 @@ func (f *Fit) oddities() (out []string) {
 			}
 		}
 		i, j := slices.Index(rows, slices.Max(rows)), slices.Index(columns, slices.Max(columns))
-		say("%s missing, %s %% of the table; most in the feature %q (%d of %d) and in the sample %q (%d of %d)", are(gone, "value"), short(100*float64(gone)/float64(len(f.Features)*len(f.Samples))),
+		say("%s missing, %s %% of the table; most in the feature %q (%d of %d) and in the sample %q "+
+			"(%d of %d)", are(gone, "value"),
+			short(100*float64(gone)/float64(len(f.Features)*len(f.Samples))),
 			clipped(f.Features[i], 40), rows[i], x.Cols, clipped(f.Samples[j], 40), columns[j], x.Rows)
 	}
 	negative, within := 0, []string(nil)
@@ -69,14 +72,17 @@ func (f *Fit) oddities() (out []string) {
 		}
 	}
 	if negative > 0 {
-		say("%s negative, in %s: %s", are(negative, "value"), counted(len(within), "feature"), examples("", within, ""))
+		say("%s negative, in %s: %s", are(negative, "value"), counted(len(within), "feature"),
+			examples("", within, ""))
 	}
 	if far > 0 {
-		say("%s more than %d interquartile ranges beyond the quartiles of the feature, in %s: %s", are(far, "value"), farOut, counted(len(farIn), "feature"), examples("", farIn, ""))
+		say("%s more than %d interquartile ranges beyond the quartiles of the feature, in %s: %s",
+			are(far, "value"), farOut, counted(len(farIn), "feature"), examples("", farIn, ""))
 	}
 	if x.Cols > 1 {
 		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
-			say("%s the same in all samples as an earlier one: %s", are(len(copies), "feature"), examples("", copies, ""))
+			say("%s the same in all samples as an earlier one: %s", are(len(copies), "feature"),
+				examples("", copies, ""))
 		}
 	}
 	if x.Rows > 1 {
@@ -87,7 +93,8 @@ func (f *Fit) oddities() (out []string) {
 			}
 			return column
 		}, f.Samples); len(copies) > 0 {
-			say("%s the same in all features as an earlier one: %s", are(len(copies), "sample"), examples("", copies, ""))
+			say("%s the same in all features as an earlier one: %s", are(len(copies), "sample"),
+				examples("", copies, ""))
 		}
 	}
 	return out

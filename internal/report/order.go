@@ -44,7 +44,8 @@ func order(points [][]float64) []int {
 			if c == a || c == b || leaves[c] == nil {
 				continue
 			}
-			v := ((size[a]+size[c])*d[a][c] + (size[b]+size[c])*d[b][c] - size[c]*d[a][b]) / (size[a] + size[b] + size[c])
+			v := ((size[a]+size[c])*d[a][c] + (size[b]+size[c])*d[b][c] - size[c]*d[a][b]) / (size[a] +
+				size[b] + size[c])
 			d[a][c], d[c][a] = v, v
 		}
 		size[a] += size[b]
@@ -62,7 +63,8 @@ func order(points [][]float64) []int {
 // joined puts b behind a, each turned or not, such that their ends are nearest.
 func joined(a, b []int, between [][]float64) []int {
 	firstA, lastA, firstB, lastB := a[0], a[len(a)-1], b[0], b[len(b)-1]
-	nearest := min(between[lastA][firstB], between[lastA][lastB], between[firstA][firstB], between[firstA][lastB])
+	nearest := min(between[lastA][firstB], between[lastA][lastB], between[firstA][firstB],
+		between[firstA][lastB])
 	switch nearest {
 	case between[lastA][firstB]:
 	case between[lastA][lastB]:

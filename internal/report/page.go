@@ -88,11 +88,13 @@ func (d *document) text(class string, x, y float64, text string) {
 
 // upright writes a text that runs upwards, its middle at (x, y).
 func (d *document) upright(class string, x, y float64, text string) {
-	d.add(`<text class="%s" transform="translate(%s %s) rotate(-90)">%s</text>`, class, coordinate(x), coordinate(y), text)
+	d.add(`<text class="%s" transform="translate(%s %s) rotate(-90)">%s</text>`, class, coordinate(x),
+		coordinate(y), text)
 }
 
 // policy forbids scripts and all that is not in the page. The style is known by its hash.
-const policy = "default-src 'none'; style-src '" + styleHash + "'; img-src data:; base-uri 'none'; form-action 'none'"
+const policy = "default-src 'none'; style-src '" + styleHash +
+	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
 const styleHash = "sha256-4JYljWtw6yCxq0udQhIuXrxfT/TKjLPXMKlbdyHfuBA="

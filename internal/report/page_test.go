@@ -11,8 +11,10 @@ import (
 
 // hostile are names that would do something if they were not escaped.
 var hostile = []string{
-	`<script>alert(1)</script>`, `</title></svg><script>alert(2)</script>`, `"><img src=x onerror=alert(3)>`, `' onmouseover='alert(4)`,
-	`</style><style>@import "http://example.org"`, `javascript:alert(5)`, `--><!-- x`, `]]>`, `&lt;b&gt;`, `%s%d%!`, "\x00\x1b[2Jnul", "\xff\xfe", "left\u202egnp.exe", "a\nb\tc", "\u2028", "",
+	`<script>alert(1)</script>`, `</title></svg><script>alert(2)</script>`, `"><img src=x onerror=alert(3)>`,
+	`' onmouseover='alert(4)`,
+	`</style><style>@import "http://example.org"`, `javascript:alert(5)`, `--><!-- x`, `]]>`, `&lt;b&gt;`,
+	`%s%d%!`, "\x00\x1b[2Jnul", "\xff\xfe", "left\u202egnp.exe", "a\nb\tc", "\u2028", "",
 }
 
 func TestHostileNames(t *testing.T) {
@@ -32,7 +34,8 @@ func TestHostileNames(t *testing.T) {
 		if !utf8.ValidString(page) {
 			t.Errorf("%q: no UTF-8", name)
 		}
-		for _, bad := range []string{"<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e", "\u2028", "%!(", "<!--", "-->", "<style>@"} {
+		for _, bad := range []string{"<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e",
+			"\u2028", "%!(", "<!--", "-->", "<style>@"} {
 			if at := strings.Index(page, bad); at >= 0 {
 				t.Errorf("%q: the page holds %q: %q", name, bad, page[max(at-40, 0):][:80])
 			}

@@ -46,8 +46,9 @@ func (a axis) at(v float64) float64 {
 	return a.from + (v-low)/(high-low)*(a.to-a.from)
 }
 
-// widened returns an axis with room around [low,high], a part of its length. Values that differ by little more than rounding
-// get the axis of a single value: labels cannot tell them apart, and ticks could not be counted in float64.
+// widened returns an axis with room around [low,high], a part of its length. Values that differ by little
+// more than rounding get the axis of a single value: labels cannot tell them apart, and ticks could not be
+// counted in float64.
 func widened(low, high, from, to, part float64, log bool) axis {
 	if log {
 		room := math.Pow(high/low, part)
@@ -108,7 +109,8 @@ func short(v float64) string {
 }
 
 func digits(v float64, count int) string {
-	round, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', count, 64), 64) // says the unit: what rounds to 1000 k is 1 M
+	// says the unit: what rounds to 1000 k is 1 M
+	round, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', count, 64), 64)
 	unit := ""
 	switch size := math.Abs(round); {
 	case size >= 1e6 && size < 1e9:
@@ -189,12 +191,17 @@ func lossPlot(f *Fit) plot {
 		below = -below / 2
 	}
 	p.Title = what + " of " + f.Method + " by epoch, ending at " + short(final)
-	p.Series = append(p.Series, series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final), X: p.Right - 4, Y: end + below})
+	p.Series = append(p.Series,
+		series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final),
+			X: p.Right - 4, Y: end + below})
 	if compared {
 		at := p.y.at(f.Compared)
 		p.Title += "; NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates is at " + short(f.Compared)
-		p.Series = append(p.Series, series{Class: "compared", Path: "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-			Label: "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared), X: p.Right - 4, Y: at + above})
+		p.Series = append(p.Series,
+			series{Class: "compared",
+				Path:  "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
+				Label: "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared),
+				X:     p.Right - 4, Y: at + above})
 	}
 	return p
 }
@@ -227,11 +234,13 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	p.y = widened(low, high, p.Bottom, p.Top, 0.06, false)
 	p.YTicks = p.y.ticks(4)
 	for _, v := range []float64{0, 0.5, 1} {
-		p.XTicks = append(p.XTicks, tick{coordinate(p.x.at(from + v*(to-from))), strconv.FormatFloat(v, 'g', -1, 64)})
+		p.XTicks = append(p.XTicks,
+			tick{coordinate(p.x.at(from + v*(to-from))), strconv.FormatFloat(v, 'g', -1, 64)})
 	}
 
 	step := (len(x) + mostDots - 1) / mostDots
-	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1), make([][]float64, len(f.SampleGroups.Names)+1)
+	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1),
+		make([][]float64, len(f.SampleGroups.Names)+1)
 	for j := 0; j < len(x); j += step {
 		if x[j] == x[j] {
 			g := 0
@@ -251,7 +260,9 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 		}
 	}
 	slope, offset := line(w, f.Fitted.Row(i))
-	p.Series = append(p.Series, series{Class: "line", Path: p.curve([]float64{from, to}, []float64{offset + slope*from, offset + slope*to})},
+	p.Series = append(p.Series,
+		series{Class: "line", Path: p.curve([]float64{from, to},
+			[]float64{offset + slope*from, offset + slope*to})},
 		series{Class: "curve", Path: p.curve(curveX, curveY)})
 	return p
 }
@@ -274,12 +285,15 @@ func line(x, y []float64) (slope, offset float64) {
 func (d *document) plot(p plot) {
 	d.svg(p.Width, p.Height, p.Title)
 	for _, t := range p.YTicks {
-		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-6, t.At, t.Label)
+		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end" x="%g" y="%s" dy=".35em">%s</text>`,
+			p.Left, t.At, p.Right, p.Left-6, t.At, t.Label)
 	}
 	for _, t := range p.XTicks {
-		d.add(`<path class="axis" d="M%s %gv4"/><text class="mid" x="%s" y="%g" dy="1.4em">%s</text>`, t.At, p.Bottom, t.At, p.Bottom, t.Label)
+		d.add(`<path class="axis" d="M%s %gv4"/><text class="mid" x="%s" y="%g" dy="1.4em">%s</text>`, t.At,
+			p.Bottom, t.At, p.Bottom, t.Label)
 	}
-	d.add(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%g %g %g %g">`, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top)
+	d.add(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%g %g %g %g">`, p.Left, p.Top, p.Right-p.Left,
+		p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top)
 	for _, s := range p.Series {
 		if s.Ink != "" {
 			d.add(`<path class="%s" stroke="%s" d="%s"/>`, s.Class, s.Ink, s.Path)
@@ -322,9 +336,12 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	}
 	p := frame(330, 104, 40, 28)
 	p.x, p.y = axis{0, float64(len(v)), p.Left, p.Right, false}, axis{low, high, p.Bottom, p.Top, false}
-	d.svg(p.Width, p.Height, fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c), counted(len(v), "sample"), short(low), short(high)))
+	d.svg(p.Width, p.Height,
+		fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c),
+			counted(len(v), "sample"), short(low), short(high)))
 	for _, t := range p.y.ticks(4) {
-		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`, p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
+		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`,
+			p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
 	}
 	zero := coordinate(p.y.at(0))
 	var s strings.Builder
@@ -332,10 +349,13 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	for j, a := range v {
 		s.WriteString("V" + coordinate(p.y.at(a)) + "H" + coordinate(p.x.at(float64(j+1))))
 	}
-	d.add(`<path class="area" d="%sV%sz"/><path class="axis" d="M%g %gV%g"/><path class="axis" d="M%g %sH%g"/>`, s.String(), zero, p.Left, p.Top, p.Bottom, p.Left, zero, p.Right)
+	d.add(`<path class="area" d="%sV%sz"/><path class="axis" d="M%g %gV%g"/><path class="axis" d="M%g `+
+		`%sH%g"/>`, s.String(), zero, p.Left, p.Top, p.Bottom, p.Left, zero, p.Right)
 	if f.SampleGroups.Of != nil {
 		for _, r := range f.SampleGroups.runs(columns) {
-			d.add(`<path class="band" fill="%s" d="M%s %gH%sv6H%sz"/>`, f.SampleGroups.ink(r.rank), coordinate(p.x.at(float64(r.from))), p.Bottom+4, coordinate(p.x.at(float64(r.to))), coordinate(p.x.at(float64(r.from))))
+			d.add(`<path class="band" fill="%s" d="M%s %gH%sv6H%sz"/>`, f.SampleGroups.ink(r.rank),
+				coordinate(p.x.at(float64(r.from))), p.Bottom+4, coordinate(p.x.at(float64(r.to))),
+				coordinate(p.x.at(float64(r.from))))
 		}
 	}
 	d.text("mid small", (p.Left+p.Right)/2, p.Height-4, "samples, as in the heatmaps")

@@ -87,13 +87,17 @@ func Write(w io.Writer, f Fit) error {
 	best := largest(rank, len(rank))
 	shown := f.arrange()
 	d.add("<section>\n<h2>Data and fit</h2>\n")
-	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same order in every panel. Colours are relative to each feature: red where a sample is above that feature's mean, blue where it is below. `)
+	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same ` +
+		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
+		`feature's mean, blue where it is below. `)
 	if f.mapped() && f.Normalized.Rows == 0 {
 		d.add("The second panel is the mixture before the maps, the third after them. ")
 	} else if f.mapped() {
-		d.add("The second panel is the data on the scale on which components add up, where a second map of each feature takes them. ")
+		d.add("The second panel is the data on the scale on which components add up, where a second map of " +
+			"each feature takes them. ")
 	}
-	d.add("The more the fit looks like the data, the better. A pattern in the last panel is one that the model has not explained.</p>\n")
+	d.add("The more the fit looks like the data, the better. A pattern in the last panel is one that the " +
+		"model has not explained.</p>\n")
 	d.heatmaps(&f, shown, uv)
 	d.add("</section>\n\n")
 	if f.mapped() {
@@ -104,14 +108,19 @@ func Write(w io.Writer, f Fit) error {
 	d.odd(&f)
 	d.course(&f)
 	if f.Ranks != nil {
-		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> Each point is the mean loss of cells that were hidden from the fit: lower is better. Bars are standard errors. The filled point is the best number, the ring the smallest within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
+		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read "+
+			"this.</b> Each point is the mean loss of cells that were hidden from the fit: lower is "+
+			"better. Bars are standard errors. The filled point is the best number, the ring the smallest "+
+			"within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
 		if err := f.Ranks.Write(d); err != nil {
 			return err
 		}
 		d.add("</figure></div>\n</section>\n\n")
 	}
 	d.methods(&f)
-	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. Their numbers have four or five digits; the files that the command writes have all. Names end in .tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
+	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. " +
+		"Their numbers have four or five digits; the files that the command writes have all. Names end in " +
+		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
 	_, err := w.Write(d.Bytes())
@@ -120,19 +129,28 @@ func Write(w io.Writer, f Fit) error {
 
 // head writes what was fitted, the key numbers and the warnings.
 func (d *document) head(f *Fit) {
-	d.add("<header>\n<h1>%s: %s × %s in %s</h1>\n", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"), counted(f.V.Rows, "component"))
+	d.add("<header>\n<h1>%s: %s × %s in %s</h1>\n", clipped(f.Matrix, 120),
+		counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"),
+		counted(f.V.Rows, "component"))
 	d.add(`<p class="lede">`)
 	switch {
 	case f.Method == "BQMF":
-		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of either sign, and learns one increasing map for every feature, which translates that point into the feature's own scale. It has an uncertainty for every value.", counted(f.V.Rows, "direction"))
+		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of "+
+			"either sign, and learns one increasing map for every feature, which translates that point "+
+			"into the feature's own scale. It has an uncertainty for every value.",
+			counted(f.V.Rows, "direction"))
 	case f.mapped():
-		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns one increasing map for every feature, which translates that mixture into the feature's own scale. ", f.Method, counted(f.V.Rows, "component"))
+		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns "+
+			"one increasing map for every feature, which translates that mixture into the feature's own "+
+			"scale. ", f.Method, counted(f.V.Rows, "component"))
 		if f.Method == "QMFQ" {
-			d.add("The mixture is the projection of the data onto these components, after a second map of each feature. ")
+			d.add("The mixture is the projection of the data onto these components, after a second map of " +
+				"each feature. ")
 		}
 		d.add("Plain non-negative matrix factorisation (NMF) has the mixture but not the maps.")
 	default:
-		d.add("Non-negative matrix factorisation (NMF) describes every sample as a mixture of %s.", counted(f.V.Rows, "component"))
+		d.add("Non-negative matrix factorisation (NMF) describes every sample as a mixture of %s.",
+			counted(f.V.Rows, "component"))
 	}
 	d.add("</p>\n<ul class=\"numbers\">")
 	for _, n := range numbers(f) {
@@ -167,27 +185,35 @@ func numbers(f *Fit) []number {
 	out = append(out, number{short(final), loss})
 	average := "of the average feature explained, whatever its scale"
 	if f.ComparedUpdates > 0 && f.ComparedExplained == f.ComparedExplained {
-		average = "of the average feature explained, whatever its scale; by plain NMF " + percent(f.ComparedExplained)
+		average = "of the average feature explained, whatever its scale; by plain NMF " +
+			percent(f.ComparedExplained)
 	}
 	out = append(out, number{percent(Average(f.Goodness)), average})
 	if !f.mapped() {
 		return out
 	}
 	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]), "median bend of the scales: 0 is a straight line, 1 far from any"})
+	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]),
+		"median bend of the scales: 0 is a straight line, 1 far from any"})
 	if f.Method != "BQMF" {
-		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows)})
+		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged),
+			fmt.Sprintf("of %d maps converged", f.X.Rows)})
 	}
 	return out
 }
 
 // course writes the loss by epoch.
 func (d *document) course(f *Fit) {
-	d.add("<section>\n<h2>How the fit went</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read this.</b> ")
+	d.add("<section>\n<h2>How the fit went</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read " +
+		"this.</b> ")
 	if f.Method == "BQMF" {
-		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the mixture: how well the model accounts for the data, less the price of the model itself. Lower is better. It cannot be compared between tables.")
+		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the " +
+			"mixture: how well the model accounts for the data, less the price of the model itself. Lower " +
+			"is better. It cannot be compared between tables.")
 	} else {
-		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, as the mean divergence per entry. Lower is better. A curve that still falls would come closer to these data with more epochs, but need not predict unseen values better.")
+		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, " +
+			"as the mean divergence per entry. Lower is better. A curve that still falls would come closer " +
+			"to these data with more epochs, but need not predict unseen values better.")
 		if f.ComparedUpdates > 0 {
 			d.add(" The dashed line is where plain NMF with as many components ends.")
 		}
@@ -208,11 +234,13 @@ Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's sh
 <span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line" d="M1 6H29"/></svg>best straight line</span>
 `)
 	if f.SampleGroups.Of == nil {
-		d.add("<span><svg viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dots\" d=\"M6 6h0M15 6h0M24 6h0\"/></svg>samples</span></div>\n")
+		d.add("<span><svg viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dots\" d=\"M6 6h0M15 " +
+			"6h0M24 6h0\"/></svg>samples</span></div>\n")
 	} else {
 		d.add("<span>samples in the colours of their groups:</span>")
 		for r, n := range f.SampleGroups.Names {
-			d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="group" stroke="%s" d="M6 6h0M15 6h0M24 6h0"/></svg>%s</span>`, f.SampleGroups.ink(r), clipped(n, 60))
+			d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="group" stroke="%s" d="M6 `+
+				`6h0M15 6h0M24 6h0"/></svg>%s</span>`, f.SampleGroups.ink(r), clipped(n, 60))
 		}
 		d.add("</div>\n")
 	}
@@ -222,7 +250,8 @@ Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's sh
 		if explained != "constant" {
 			explained += " explained"
 		}
-		d.add(`<figure class="card"><h3>%s</h3><small>bend %.2f, %s</small>`, clipped(f.Features[i], 80), f.Bend[i], explained)
+		d.add(`<figure class="card"><h3>%s</h3><small>bend %.2f, %s</small>`, clipped(f.Features[i], 80),
+			f.Bend[i], explained)
 		d.plot(f.mapPlot(i, uv.Row(i)))
 		d.add("</figure>\n")
 	}
@@ -298,7 +327,8 @@ func (d *document) components(f *Fit, columns []int) {
 		d.add(`<ol><li class="head">%s</li>`, what)
 		for _, t := range tops {
 			if t.Value >= 0.005 { // a feature of less is none of the component's
-				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40), fmt.Sprintf(format, t.Value))
+				d.add("<li><b>%s</b><span>%s</span></li>", clipped(names[t.Index], 40),
+					fmt.Sprintf(format, t.Value))
 			}
 		}
 		d.add("</ol>\n")
@@ -323,9 +353,14 @@ func (d *document) list(f *Fit, best []int) {
 	}
 	d.add("<section>\n<h2>%s</h2>\n<p class=\"how\"><b>How to read this.</b> ", heading)
 	if f.mapped() {
-		d.add("Features are ordered by their bend times their explained part, times the share of samples that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of the feature's differences between samples that the model <b>explains</b>, the ends of its <b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
+		d.add("Features are ordered by their bend times their explained part, times the share of samples " +
+			"that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of " +
+			"the feature's differences between samples that the model <b>explains</b>, the ends of its " +
+			"<b>curve</b> in its own units, and the <b>component</b> with the largest share in it. The " +
+			"curve runs from the lowest to the highest mixture and from its lowest to its highest value. ")
 	} else {
-		d.add("Below each name stand the part of the feature's differences between samples that the model <b>explains</b> and the <b>component</b> with the largest share in it. ")
+		d.add("Below each name stand the part of the feature's differences between samples that the model " +
+			"<b>explains</b> and the <b>component</b> with the largest share in it. ")
 	}
 	d.add("To find a feature search the page for its name: most browsers open the list that has it.</p>\n")
 	limit := min(d.Len()+listed, budget-100_000)
@@ -333,14 +368,16 @@ func (d *document) list(f *Fit, best []int) {
 	for from := 0; from < len(best); from += chunk {
 		to := min(from+chunk, len(best))
 		if d.Len() > limit-500*(to-from) {
-			d.add("<p>The other %s are in the table of features below, if this page has room for it.</p>\n", counted(len(best)-from, "feature"))
+			d.add("<p>The other %s are in the table of features below, if this page has room for it.</p>\n",
+				counted(len(best)-from, "feature"))
 			break
 		}
 		open := ""
 		if len(best) <= 24 {
 			open = ` open=""`
 		}
-		d.add("<details%s><summary>Features %d to %d <small>%s … %s</small></summary>\n<ol class=\"curves\" start=\"%d\">\n", markup(open), from+1, to,
+		d.add("<details%s><summary>Features %d to %d <small>%s … %s</small></summary>\n<ol "+
+			"class=\"curves\" start=\"%d\">\n", markup(open), from+1, to,
 			clipped(f.Features[best[from]], 40), clipped(f.Features[best[to-1]], 40), from+1)
 		for _, i := range best[from:to] {
 			c := largest(f.Shares.Row(i), 1)[0]
@@ -350,7 +387,9 @@ func (d *document) list(f *Fit, best []int) {
 				continue
 			}
 			path, low, high := sketch(f.Curves.Row(i))
-			d.add(`%.2f, %s, %s to %s, %s<svg viewBox="0 0 96 48"><title>curve</title><path d="%s"/></svg></li>`+"\n", f.Bend[i], f.explainedText(i), short(low), short(high), name(c), markup(path))
+			d.add(`%.2f, %s, %s to %s, %s<svg viewBox="0 0 96 48"><title>curve</title><path `+
+				`d="%s"/></svg></li>`+"\n", f.Bend[i], f.explainedText(i), short(low), short(high), name(c),
+				markup(path))
 		}
 		d.add("</ol></details>\n")
 	}
@@ -362,7 +401,9 @@ func (d *document) odd(f *Fit) {
 	d.add("<section>\n<h2>What is odd in the data</h2>\n")
 	odd := f.oddities()
 	if len(odd) == 0 {
-		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is constant, none is a copy of another, nor is a sample, and no value lies more than %d interquartile ranges beyond the quartiles of its feature.</p>\n", farOut)
+		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is "+
+			"constant, none is a copy of another, nor is a sample, and no value lies more than %d "+
+			"interquartile ranges beyond the quartiles of its feature.</p>\n", farOut)
 	} else {
 		d.add("<ul>\n")
 		for _, o := range odd {
@@ -377,7 +418,8 @@ func (d *document) odd(f *Fit) {
 func (d *document) methods(f *Fit) {
 	d.add("<section>\n<h2>Methods</h2>\n<p>%s</p>\n", f.Methods())
 	if f.Command != "" {
-		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any machine.</p>\n<pre>%s</pre>\n", clipped(f.Command, 5000))
+		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any "+
+			"machine.</p>\n<pre>%s</pre>\n", clipped(f.Command, 5000))
 	}
 	d.add("</section>\n\n")
 }
@@ -385,21 +427,28 @@ func (d *document) methods(f *Fit) {
 // Methods returns the paragraph for a methods section.
 func (f *Fit) Methods() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"))
+	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"),
+		counted(len(f.Samples), "sample"))
 	if n := f.missing(); n > 0 {
 		fmt.Fprintf(&s, ", %s left out", counted(n, "missing value"))
 	}
-	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix Approximation, ICML 2020"
+	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix " +
+		"Approximation, ICML 2020"
 	how := map[string]string{
-		"NMF":  "non-negative matrix factorisation, X ≈ UV",
-		"QMF":  "quantile matrix factorisation, X ≈ T(UV) with an increasing map T for every feature (" + paper + ")",
-		"QMFQ": "quantile matrix factorisation, X ≈ T(UV), where UV projects the normalised data T′(X), with two increasing maps for every feature (" + paper + ")",
-		"BQMF": "Bayesian quantile matrix factorisation, X ≈ T(UV) with U and V of either sign and an increasing map T for every feature",
+		"NMF": "non-negative matrix factorisation, X ≈ UV",
+		"QMF": "quantile matrix factorisation, X ≈ T(UV) with an increasing map T for every feature (" +
+			paper + ")",
+		"QMFQ": "quantile matrix factorisation, X ≈ T(UV), where UV projects the normalised data T′(X), " +
+			"with two increasing maps for every feature (" + paper + ")",
+		"BQMF": "Bayesian quantile matrix factorisation, X ≈ T(UV) with U and V of either sign and an " +
+			"increasing map T for every feature",
 	}[f.Method]
-	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version, strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", "))
+	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version,
+		strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
 	if f.ComparedUpdates > 0 {
-		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for %d multiplicative updates.", f.ComparedUpdates)
+		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for "+
+			"%d multiplicative updates.", f.ComparedUpdates)
 	}
 	return s.String()
 }

@@ -26,9 +26,13 @@ import (
 
 // example is a fit of rank 2 with names that must not reach the page as they are.
 func example(features, samples int) Fit {
-	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5}, U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples), Fitted: quantmf.NewMat(features, samples),
-		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features), TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
-		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"}, X: quantmf.NewMat(features, samples),
+	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5},
+		U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples),
+		Fitted: quantmf.NewMat(features, samples),
+		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features),
+		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
+		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
+		X:        quantmf.NewMat(features, samples),
 		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
@@ -110,7 +114,10 @@ func wellFormed(t *testing.T, page string) map[string]int {
 				switch {
 				case a.Name.Local == "style" || strings.HasPrefix(a.Name.Local, "on"):
 					t.Errorf("<%s %s>", name, a.Name.Local)
-				case (a.Name.Local == "href" || a.Name.Local == "src") && !strings.HasPrefix(a.Value, "data:image/png;base64,") && !strings.HasPrefix(a.Value, "data:text/tab-separated-values;base64,") && !strings.HasPrefix(a.Value, "data:application/gzip;base64,"):
+				case (a.Name.Local == "href" || a.Name.Local == "src") &&
+					!strings.HasPrefix(a.Value, "data:image/png;base64,") &&
+					!strings.HasPrefix(a.Value, "data:text/tab-separated-values;base64,") &&
+					!strings.HasPrefix(a.Value, "data:application/gzip;base64,"):
 					t.Errorf("<%s %s=%.40q>", name, a.Name.Local, a.Value)
 				case a.Name.Local == "aria-hidden":
 					named = true
@@ -125,7 +132,8 @@ func wellFormed(t *testing.T, page string) map[string]int {
 			}
 		}
 	}
-	for _, never := range []string{"script", "link", "iframe", "object", "embed", "form", "input", "base", "use", "foreignObject", "img"} {
+	for _, never := range []string{"script", "link", "iframe", "object", "embed", "form", "input", "base",
+		"use", "foreignObject", "img"} {
 		if seen[never] > 0 {
 			t.Errorf("%d of <%s>", seen[never], never)
 		}
@@ -166,7 +174,10 @@ func TestPage(t *testing.T) {
 			t.Errorf("the page holds %q: %s", bad, withoutImages(page)[max(at-60, 0):][:120])
 		}
 	}
-	for _, want := range []string{"&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m", "&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components", "quantile matrix factorisation, X ≈ T(UV)", "as implemented in quantmf v1, with 2 components, 8 levels."} {
+	for _, want := range []string{"&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m",
+		"&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components",
+		"quantile matrix factorisation, X ≈ T(UV)",
+		"as implemented in quantmf v1, with 2 components, 8 levels."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -234,7 +245,8 @@ func TestPageOfLittle(t *testing.T) {
 	tiny.curve(func(_ int, w float64) float64 { return w * w * 1e-310 })
 	rounding := example(3, 4)
 	rounding.Loss = []float64{1, 1e-17, -1e-20}
-	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1), "one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,
+	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1),
+		"one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,
 		"signed": signed, "normalised": normalised, "nothing": nothing, "vast": vast, "tiny": tiny} {
 		page := render(t, f)
 		wellFormed(t, page)
@@ -250,7 +262,8 @@ func TestPageOfLittle(t *testing.T) {
 func TestHeatmapsOfMany(t *testing.T) {
 	f := example(most+40, most+11)
 	page := render(t, f)
-	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.", "Shown are 300 samples, evenly spaced in the table, of 311."} {
+	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.",
+		"Shown are 300 samples, evenly spaced in the table, of 311."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -416,14 +429,16 @@ func TestStatistics(t *testing.T) {
 	f := example(2, 4)
 	f.X.Set(0, 0, math.NaN())
 	f.Goodness = []quantmf.Goodness{{Divergence: 1, Spread: 4}, {Divergence: 0.5, Spread: 3}}
-	if own, nmf := f.explained(1.5); math.Abs(own-19./24) > 1e-15 || math.Abs(nmf-(1-10.5/24)) > 1e-15 { // 3 cells and 4
+	// 3 cells and 4
+	if own, nmf := f.explained(1.5); math.Abs(own-19./24) > 1e-15 || math.Abs(nmf-(1-10.5/24)) > 1e-15 {
 		t.Errorf("explained %v, %v", own, nmf)
 	}
 	clear(f.Goodness)
 	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
 		t.Errorf("of nothing %v, %v are explained", own, nmf)
 	}
-	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {}, {Spread: 9, Explained: -1}}); got != 0.25 {
+	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {},
+		{Spread: 9, Explained: -1}}); got != 0.25 {
 		t.Errorf("the average is %v", got)
 	}
 	for v, want := range map[float64]string{-0.001: "0 %", -0.04: "−4 %", 0.996: "100 %"} {
@@ -437,7 +452,9 @@ func TestStatistics(t *testing.T) {
 	if s := deviation([]float64{1e300, -1e300}); s != 1e300 {
 		t.Errorf("deviation %v", s)
 	}
-	if slope, offset := line([]float64{1, 2, 4}, []float64{5e-300, 7e-300, 11e-300}); math.Abs(slope-2e-300) > 1e-314 || math.Abs(offset-3e-300) > 1e-314 {
+	if slope, offset := line([]float64{1, 2, 4},
+		[]float64{5e-300, 7e-300, 11e-300}); math.Abs(slope-2e-300) > 1e-314 ||
+		math.Abs(offset-3e-300) > 1e-314 {
 		t.Errorf("%v + %v x", offset, slope)
 	}
 	if got := largest([]float64{1, 5, 5, 0}, 3); !slices.Equal(got, []int{1, 2, 0}) {
@@ -451,7 +468,9 @@ func TestPolicy(t *testing.T) {
 	page := render(t, example(20, 9))
 	sum := sha256.Sum256([]byte(style))
 	hash := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
-	if !strings.Contains(page, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '`+hash+`'; img-src data:; base-uri 'none'; form-action 'none'"/>`) {
+	if !strings.Contains(page,
+		`<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src '`+hash+
+			`'; img-src data:; base-uri 'none'; form-action 'none'"/>`) {
 		t.Errorf("no policy of the style, whose hash is %s", hash)
 	}
 	if strings.Index(page, "Content-Security-Policy") > strings.Index(page, "<style") {
@@ -515,7 +534,8 @@ func TestNumbers(t *testing.T) {
 	for _, c := range []struct {
 		final, compared float64
 		want            string
-	}{{0.5, 2, "loss of QMF; that of NMF is 2, 4 times as much"}, {0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
+	}{{0.5, 2, "loss of QMF; that of NMF is 2, 4 times as much"},
+		{0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
 		f := example(3, 4)
 		f.Loss[3], f.Compared = c.final, c.compared
 		if n := numbers(&f); n[2].Label != c.want {
@@ -530,7 +550,9 @@ func TestRanks(t *testing.T) {
 	if strings.Contains(render(t, f), "How many components") {
 		t.Error("a chart of nothing")
 	}
-	f.Ranks, f.RanksSay = &Chart{Title: "<ranks>", Lines: []Line{{Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true}}}}}, "<said>"
+	f.Ranks, f.RanksSay = &Chart{Title: "<ranks>",
+		Lines: []Line{{Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true}}}}},
+		"<said>"
 	page := render(t, f)
 	wellFormed(t, page)
 	if !strings.Contains(page, "&lt;said&gt;") || !strings.Contains(page, "<title>&lt;ranks&gt;</title>") {
@@ -543,12 +565,14 @@ func TestBayes(t *testing.T) {
 	f := example(20, 9)
 	f.Method, f.Compared, f.ComparedUpdates = "BQMF", 0, 0
 	page := render(t, f)
-	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch", "<b>0.5</b><span>loss: mean divergence per entry"} {
+	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
+		"<b>0.5</b><span>loss: mean divergence per entry"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
 	}
-	for _, bad := range []string{"maps converged", "Loss of BQMF", "The curve is the loss", "Plain non-negative"} {
+	for _, bad := range []string{"maps converged", "Loss of BQMF", "The curve is the loss",
+		"Plain non-negative"} {
 		if strings.Contains(page, bad) {
 			t.Errorf("the page holds %q", bad)
 		}
@@ -561,23 +585,29 @@ func TestPlain(t *testing.T) {
 	f.Unconverged = 3
 	text := func() string { _, body, _ := strings.Cut(withoutImages(render(t, f)), "<main>"); return body }
 	page := text()
-	for _, want := range []string{"<b>17</b><span>of 20 maps converged", "The second panel is the mixture before the maps", "Plain non-negative matrix factorisation (NMF) has the mixture but not the maps", "The dashed line is where plain NMF"} {
+	for _, want := range []string{"<b>17</b><span>of 20 maps converged",
+		"The second panel is the mixture before the maps",
+		"Plain non-negative matrix factorisation (NMF) has the mixture but not the maps",
+		"The dashed line is where plain NMF"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a QMF lacks %q", want)
 		}
 	}
 	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
-	if page := text(); strings.Contains(page, "The second panel is the mixture") || !strings.Contains(page, "The second panel is the data on the scale on which components add up") {
+	if page := text(); strings.Contains(page, "The second panel is the mixture") ||
+		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
 		t.Error("the second panel of a QMFQ")
 	}
 	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedUpdates = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
 	page = text()
-	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {
+	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a " +
+		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of an NMF lacks %q", want)
 		}
 	}
-	for _, bad := range []string{"second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0", "dashed", "T(UV)"} {
+	for _, bad := range []string{"second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
+		"dashed", "T(UV)"} {
 		if at := strings.Index(page, bad); at >= 0 {
 			t.Errorf("the page of an NMF has %q: %.120s", bad, page[max(at-60, 0):])
 		}
@@ -586,7 +616,9 @@ func TestPlain(t *testing.T) {
 
 // TestChart: points lie where the numbers say, in the order of their size.
 func TestChart(t *testing.T) {
-	c := Chart{Title: "A <chart>", Lines: []Line{{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true, Marked: true}}}}}
+	c := Chart{Title: "A <chart>",
+		Lines: []Line{{Name: "m = 4",
+			Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true, Marked: true}}}}}
 	var b bytes.Buffer
 	if err := c.Write(&b); err != nil {
 		t.Fatal(err)
@@ -597,11 +629,13 @@ func TestChart(t *testing.T) {
 		v, _ := strconv.ParseFloat(m[2], 64)
 		cy = append(cy, v)
 	}
-	if len(cy) != 2 || cy[0] >= cy[1] || strings.Count(s, `r="7.5"`) != 1 || strings.Contains(s, "<chart>") || !strings.Contains(s, "A &lt;chart&gt;") {
+	if len(cy) != 2 || cy[0] >= cy[1] || strings.Count(s, `r="7.5"`) != 1 || strings.Contains(s, "<chart>") ||
+		!strings.Contains(s, "A &lt;chart&gt;") {
 		t.Errorf("%v: %s", cy, s)
 	}
 	b.Reset()
-	if err := (Chart{}).Write(&b); err != nil || strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
+	if err := (Chart{}).Write(&b); err != nil || strings.Contains(b.String(), "NaN") ||
+		strings.Contains(b.String(), "Inf") {
 		t.Errorf("an empty chart: %v %s", err, b.String())
 	}
 }

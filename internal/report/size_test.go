@@ -16,8 +16,10 @@ import (
 
 // noisy is a fit of noise, which nothing compresses, with names made by name.
 func noisy(d, n, k int, name func(i int) string) Fit {
-	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{2, 1}, U: quantmf.NewMat(d, k), V: quantmf.NewMat(k, n), Fitted: quantmf.NewMat(d, n),
-		Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d), TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)},
+	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{2, 1}, U: quantmf.NewMat(d, k),
+		V: quantmf.NewMat(k, n), Fitted: quantmf.NewMat(d, n),
+		Shares: quantmf.NewMat(d, k), Goodness: make([]quantmf.Goodness, d),
+		TopFeatures: make([][]quantmf.Top, k), TopSamples: make([][]quantmf.Top, k)},
 		Matrix: "noise.tsv", Version: "v1", X: quantmf.NewMat(d, n)}
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, m := range []quantmf.Mat{f.X, f.U, f.V, f.Fitted} {
@@ -62,8 +64,13 @@ func TestSize(t *testing.T) {
 		components int
 	}{
 		{"usual", 6000, 300, 10, short, true, 3, 10},
-		{"long names", 6000, 300, 10, func(i int) string { return fmt.Sprintf("%06d_%s_%d", i, strings.Repeat("REGULATION_OF_", 15), i) }, true, 2, 10},
-		{"names to escape", 6000, 300, 10, func(i int) string { return strings.Repeat("<&'\">", 40) + fmt.Sprint(i) }, false, 1, 10},
+		{"long names", 6000, 300, 10,
+			func(i int) string {
+				return fmt.Sprintf("%06d_%s_%d", i, strings.Repeat("REGULATION_OF_", 15),
+					i)
+			}, true, 2, 10},
+		{"names to escape", 6000, 300, 10,
+			func(i int) string { return strings.Repeat("<&'\">", 40) + fmt.Sprint(i) }, false, 1, 10},
 		{"many components", 6000, 300, 120, short, true, 1, 50},
 		{"more features", 20000, 50, 5, short, false, 2, 5},
 		{"many samples", 30, 30000, 5, short, true, 4, 5},
@@ -77,12 +84,14 @@ func TestSize(t *testing.T) {
 		if curves > c.d || (curves == c.d) != c.all || c.all == strings.Contains(page, "<p>The other ") {
 			t.Errorf("%s: %d of %d curves", c.what, curves, c.d)
 		}
-		if n := strings.Count(page, "<a download="); n < c.tables || n+strings.Count(page, "is not in this page") != 4 {
+		if n := strings.Count(page, "<a download="); n < c.tables ||
+			n+strings.Count(page, "is not in this page") != 4 {
 			t.Errorf("%s: %d tables", c.what, n)
 		}
 		if n := strings.Count(page, "<article"); n != c.components {
 			t.Errorf("%s: %d components", c.what, n)
 		}
-		t.Logf("%s: %d bytes, %d curves, %d tables", c.what, len(page), curves, strings.Count(page, "<a download="))
+		t.Logf("%s: %d bytes, %d curves, %d tables", c.what, len(page), curves,
+			strings.Count(page, "<a download="))
 	}
 }

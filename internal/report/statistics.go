@@ -55,8 +55,8 @@ func deviation(x []float64) float64 {
 	return top * math.Sqrt(sum)
 }
 
-// totals are sums over the cells that are not missing: of their divergence from the fit, of their divergence from
-// their features' means, and their number.
+// totals are sums over the cells that are not missing: of their divergence from the fit, of their divergence
+// from their features' means, and their number.
 func (f *Fit) totals() (left, spread, cells float64) {
 	for i, g := range f.Goodness {
 		seen := 0.0

@@ -26,7 +26,9 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 		components[c] = name(c)
 	}
 	curves, drawn := f.curveTable(uv)
-	known, says := []string{"explained", "left", "component", "share"}, "of each feature what is explained and left, the component with the largest share in it, and that share"
+	known, says := []string{"explained", "left", "component", "share"},
+		"of each feature what is explained and left, the component with the largest share in it, and "+
+			"that share"
 	if len(f.Bend) > 0 {
 		known, says = append(known, "bend"), says+"; the bend of its curve"
 	}
@@ -39,7 +41,8 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 	}{
 		{"V.tsv", "components × samples", "component", components, f.Samples, f.V, 5},
 		{"U.tsv", "features × components", "feature", f.Features, components, f.U, 5},
-		{"curves.tsv", "of each feature the lowest and the highest mixture, and its curve at seven equal steps from the one to the other", "feature", f.Features, curves, drawn, 4},
+		{"curves.tsv", "of each feature the lowest and the highest mixture, and its curve at seven equal " +
+			"steps from the one to the other", "feature", f.Features, curves, drawn, 4},
 		{"features.tsv", says, "feature", f.Features, known, f.featureTable(), 4},
 	} {
 		if len(t.columns) == 0 {
@@ -89,7 +92,8 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 	if b.Len() > room {
 		return tooLarge{}
 	}
-	d.add(`<a download="%s" href="data:%s;base64,%s">%s</a>`, file, kind, markup(base64.StdEncoding.EncodeToString(b.Bytes())), file)
+	d.add(`<a download="%s" href="data:%s;base64,%s">%s</a>`, file, kind,
+		markup(base64.StdEncoding.EncodeToString(b.Bytes())), file)
 	return nil
 }
 
@@ -98,7 +102,8 @@ func (f *Fit) featureTable() quantmf.Mat {
 	m := quantmf.NewMat(f.X.Rows, 4+min(len(f.Bend), 1))
 	for i := range m.Rows {
 		c := largest(f.Shares.Row(i), 1)[0]
-		row := append(m.Row(i)[:0], f.Goodness[i].Explained, f.Goodness[i].Divergence, float64(c+1), f.Shares.At(i, c))
+		row := append(m.Row(i)[:0], f.Goodness[i].Explained, f.Goodness[i].Divergence, float64(c+1),
+			f.Shares.At(i, c))
 		if len(f.Bend) > 0 {
 			m.Set(i, len(row), f.Bend[i])
 		}

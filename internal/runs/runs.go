@@ -16,8 +16,9 @@ const (
 	few   = 16            // rows that a run holds before there are that many runs
 )
 
-// Of returns where the runs of d rows begin, and d. There are as few runs as have at most 16 rows each, but no more than 64. The
-// sizes of two runs differ by one row at most: where there are several, each has 8 rows or more.
+// Of returns where the runs of d rows begin, and d. There are as few runs as have at most 16 rows each, but
+// no more than 64. The sizes of two runs differ by one row at most: where there are several, each has 8 rows
+// or more.
 func Of(d int) []int {
 	count := min(most, (d+few-1)/few)
 	bounds := make([]int, count+1)

@@ -1,6 +1,7 @@
-// Package samebits holds fits that are made in many ways, all of which must come to the same bits: over a matrix in full, in
-// sparse rows, in single precision or in its file, by the package and by the commands, on one machine and over any number
-// of shards, by schedulers and by Beam. The tests of each of these ways hold their models against the hashes in hashes.txt.
+// Package samebits holds fits that are made in many ways, all of which must come to the same bits: over a
+// matrix in full, in sparse rows, in single precision or in its file, by the package and by the commands, on
+// one machine and over any number of shards, by schedulers and by Beam. The tests of each of these ways hold
+// their models against the hashes in hashes.txt.
 package samebits
 
 import (
@@ -27,15 +28,20 @@ type Fit struct {
 	Flags, OneMachineFlags []string
 }
 
-// Fits returns the fits. Their rows sum in eight runs or more, so that there may be up to eight shards; some of their rows
-// are mostly zero.
+// Fits returns the fits. Their rows sum in eight runs or more, so that there may be up to eight shards; some
+// of their rows are mostly zero.
 func Fits() []Fit {
-	nmf := Fit{Name: "nmf", Method: quantmf.MethodNMF, X: counts(1600, 0), Rank: 10, Options: []quantmf.FitOption{quantmf.WithEpochs(6)},
-		OneMachine: []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)},
-		Flags:      []string{"-method", "nmf", "-k", "10", "-epochs", "6"}, OneMachineFlags: []string{"-updates", "multiplicative"}}
-	qmf := Fit{Name: "qmf", Method: quantmf.MethodQMF, X: counts(300, 0), Rank: 3, Options: []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithLevels(4), quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(1)},
+	nmf := Fit{Name: "nmf", Method: quantmf.MethodNMF, X: counts(1600, 0), Rank: 10,
+		Options:         []quantmf.FitOption{quantmf.WithEpochs(6)},
+		OneMachine:      []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)},
+		Flags:           []string{"-method", "nmf", "-k", "10", "-epochs", "6"},
+		OneMachineFlags: []string{"-updates", "multiplicative"}}
+	qmf := Fit{Name: "qmf", Method: quantmf.MethodQMF, X: counts(300, 0), Rank: 3,
+		Options: []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithLevels(4),
+			quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(1)},
 		OneMachine: []quantmf.FitOption{quantmf.WithBatch(1000)},
-		Flags:      []string{"-method", "qmf", "-k", "3", "-epochs", "2", "-m", "4", "-start", "scores", "-shrinkage", "1"}, OneMachineFlags: []string{"-batch", "1000"}}
+		Flags: []string{"-method", "qmf", "-k", "3", "-epochs", "2", "-m", "4", "-start", "scores",
+			"-shrinkage", "1"}, OneMachineFlags: []string{"-batch", "1000"}}
 	fits := []Fit{nmf, qmf}
 	for _, f := range []Fit{nmf, qmf} {
 		f.Name += " missing"
@@ -45,8 +51,10 @@ func Fits() []Fit {
 		fits = append(fits, f)
 	}
 	newton := nmf
-	newton.Name, newton.Options, newton.OneMachine = "newton", append(nmf.Options[:1:1], quantmf.WithUpdates(quantmf.UpdatesNewton)), nil
-	newton.Flags, newton.OneMachineFlags = append(nmf.Flags[:len(nmf.Flags):len(nmf.Flags)], "-updates", "newton"), nil
+	newton.Name, newton.Options, newton.OneMachine = "newton",
+		append(nmf.Options[:1:1], quantmf.WithUpdates(quantmf.UpdatesNewton)), nil
+	newton.Flags, newton.OneMachineFlags = append(nmf.Flags[:len(nmf.Flags):len(nmf.Flags)], "-updates",
+		"newton"), nil
 	return append(fits, newton)
 }
 
@@ -74,7 +82,8 @@ func counts(n int, missing float64) quantmf.Mat {
 //go:embed hashes.txt
 var hashes string
 
-// Check reports a model of the fit, made in a way that how tells, whose bits are not those that all models of the fit have.
+// Check reports a model of the fit, made in a way that how tells, whose bits are not those that all models of
+// the fit have.
 func (f Fit) Check(t testing.TB, how string, m quantmf.Model) {
 	t.Helper()
 	data, err := m.MarshalBinary()

@@ -48,7 +48,8 @@ func Append(file []byte, n Names, m Made) ([]byte, error) {
 }
 
 // ErrNames is the error of a file whose names cannot be read.
-var ErrNames = errors.New("model file: the names of features or samples are damaged, or those of another model")
+var ErrNames = errors.New("model file: the names of features or samples are damaged, or those of " +
+	"another model")
 
 // Read reads both sections of the file of a model of d features and n samples. known tells
 // whether the file says how the model came about.

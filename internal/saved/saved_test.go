@@ -28,11 +28,13 @@ func file(t *testing.T) []byte {
 	return b
 }
 
-// TestRead: what Append writes Read returns, line breaks as spaces; of a file with neither section nothing is known.
+// TestRead: what Append writes Read returns, line breaks as spaces; of a file with neither section nothing is
+// known.
 func TestRead(t *testing.T) {
 	plain := file(t)
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
-	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true, Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
+	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
+		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
 		NMF: 0.1 + 0.2, NMFUpdates: 200, NMFExplained: 0.75}
 	unknown := Made{NMFExplained: math.NaN()}
 	broken := Made{Matrix: "a\nb\rc", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}
@@ -42,8 +44,10 @@ func TestRead(t *testing.T) {
 		known      bool
 	}{
 		{Names{features, samples}, made, made, true},
-		{Names{features, nil}, Made{Log1p: true, NMFExplained: math.NaN()}, Made{Log1p: true, NMFExplained: math.NaN()}, true},
-		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()}, Made{Top: true, NMFExplained: math.NaN()}, true},
+		{Names{features, nil}, Made{Log1p: true, NMFExplained: math.NaN()},
+			Made{Log1p: true, NMFExplained: math.NaN()}, true},
+		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()},
+			Made{Top: true, NMFExplained: math.NaN()}, true},
 		{Names{}, broken, Made{Matrix: "a b c", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}, true},
 		{Names{}, Made{}, unknown, false},
 	} {
@@ -63,15 +67,18 @@ func TestRead(t *testing.T) {
 		}
 	}
 	names, made, known, err := Read(plain, 3, 2)
-	if err != nil || known || names.Features != nil || names.Samples != nil || !math.IsNaN(made.NMFExplained) {
+	if err != nil || known || names.Features != nil || names.Samples != nil ||
+		!math.IsNaN(made.NMFExplained) {
 		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
 	}
 }
 
-// TestDamagedNames: names of another number of features or samples, cut at any byte, with bytes after them and of forged lengths.
+// TestDamagedNames: names of another number of features or samples, cut at any byte, with bytes after them
+// and of forged lengths.
 func TestDamagedNames(t *testing.T) {
 	plain := file(t)
-	good := slices.Concat(section.Words("", 3).Payload, section.Texts("", "a", "bc", "").Payload, section.Words("", 2).Payload, section.Texts("", "x", "y").Payload)
+	good := slices.Concat(section.Words("", 3).Payload, section.Texts("", "a", "bc", "").Payload,
+		section.Words("", 2).Payload, section.Texts("", "x", "y").Payload)
 	read := func(b []byte, d, n int) error {
 		t.Helper()
 		with, err := quantmf.AppendSection(plain, "name", b)
@@ -114,8 +121,11 @@ func TestLosses(t *testing.T) {
 	for flag, want := range map[string]struct {
 		loss quantmf.Loss
 		name string
-	}{"kl": {quantmf.KL, "Kullback-Leibler divergence"}, "frobenius": {quantmf.Frobenius, "half squared difference"}, "1": {quantmf.KL, "Kullback-Leibler divergence"},
-		"0": {quantmf.Beta(0), "Itakura-Saito divergence"}, "1.5": {quantmf.Beta(1.5), "β-divergence of β = 1.5"}} {
+	}{"kl": {quantmf.KL, "Kullback-Leibler divergence"},
+		"frobenius": {quantmf.Frobenius, "half squared difference"},
+		"1":         {quantmf.KL, "Kullback-Leibler divergence"},
+		"0":         {quantmf.Beta(0), "Itakura-Saito divergence"},
+		"1.5":       {quantmf.Beta(1.5), "β-divergence of β = 1.5"}} {
 		l, err := ParseLoss(flag)
 		if err != nil || l != want.loss || LossName(l) != want.name {
 			t.Errorf("%s: %v, %q, %v", flag, l, LossName(l), err)

@@ -70,8 +70,8 @@ func (s Section) size() int {
 	return size
 }
 
-// Append32 appends a little-endian number to b, and Get32 returns the one that b begins with; so do Append64 and Get64. Package
-// encoding/binary would bring reflection along.
+// Append32 appends a little-endian number to b, and Get32 returns the one that b begins with; so do Append64
+// and Get64. Package encoding/binary would bring reflection along.
 func Append32(b []byte, v uint32) []byte {
 	return append(b, byte(v), byte(v>>8), byte(v>>16), byte(v>>24))
 }
@@ -84,8 +84,8 @@ func Get32(b []byte) uint32 {
 
 func Get64(b []byte) uint64 { return uint64(Get32(b)) | uint64(Get32(b[4:]))<<32 }
 
-// Floats returns a section of the numbers of all of v, one after another. It holds v itself, which may be most of
-// the memory of a model, until the section is written.
+// Floats returns a section of the numbers of all of v, one after another. It holds v itself, which may be
+// most of the memory of a model, until the section is written.
 func Floats(tag string, v ...[]float64) Section { return Section{Tag: tag, numbers: v} }
 
 // Words returns a section of integers.
@@ -278,7 +278,8 @@ func (f *File) fill(v []float64, tag string, at int, low, high float64) error {
 	for i := range v {
 		x := math.Float64frombits(Get64(b[8*i:]))
 		if !(x >= low && x <= high) && low > math.Inf(-1) {
-			return f.FailAt(tag, at+i, "number "+strconv.Itoa(at+i)+" is "+strconv.FormatFloat(x, 'g', -1, 64))
+			return f.FailAt(tag, at+i,
+				"number "+strconv.Itoa(at+i)+" is "+strconv.FormatFloat(x, 'g', -1, 64))
 		}
 		v[i] = x
 	}

@@ -34,13 +34,16 @@ func byHand(kind uint32, sections []Section) []byte {
 // TestLayout: files are as the package comment says, and what is written is read.
 func TestLayout(t *testing.T) {
 	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6)}
-	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63), Texts("TEXT", "", "añ", "").AsOptional(),
-		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")}, Parts("PART", real)}
+	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63),
+		Texts("TEXT", "", "añ", "").AsOptional(),
+		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")},
+		Parts("PART", real)}
 	b := Encode(9, sections)
 	if !bytes.Equal(b, byHand(9, sections)) {
 		t.Fatal("the layout is another")
 	}
-	if more := Append(b, Texts("TAIL", "x")); !bytes.Equal(more, byHand(9, append(sections, Texts("TAIL", "x")))) {
+	if more := Append(b, Texts("TAIL", "x")); !bytes.Equal(more,
+		byHand(9, append(sections, Texts("TAIL", "x")))) {
 		t.Error("a section appended is not one written")
 	}
 	f, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART"}, []string{"TEXT", "ELSE"})
@@ -60,7 +63,8 @@ func TestLayout(t *testing.T) {
 	if err := f.Fill("PART", into); err != nil || !slices.Equal(into[0].V, real[0].V) || into[2].V[0] != 5 {
 		t.Error(into, err)
 	}
-	if !slices.Equal(f.Tags(), []string{"REAL", "WORD", "TEXT", "NONE", "PART"}) || f.Has("skip") || f.Has("ELSE") || !f.Has("NONE") {
+	if !slices.Equal(f.Tags(), []string{"REAL", "WORD", "TEXT", "NONE", "PART"}) || f.Has("skip") ||
+		f.Has("ELSE") || !f.Has("NONE") {
 		t.Error("kept", f.Tags())
 	}
 	// What has another length, or is out of range, is refused where it lies.
@@ -84,7 +88,8 @@ func TestLayout(t *testing.T) {
 	if err := f.Fill("PART", into[:2]); err == nil {
 		t.Error("more numbers than parts")
 	}
-	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART", "ELSE"}, []string{"TEXT"}); err == nil {
+	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART", "ELSE"},
+		[]string{"TEXT"}); err == nil {
 		t.Error("a section that must be there is not missed")
 	}
 	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE"}, []string{"TEXT"}); err == nil {
@@ -134,8 +139,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestForged: with right checksums, a header of other lengths and counts than those of the sections is an error, and so are lengths of texts
-// beyond their section.
+// TestForged: with right checksums, a header of other lengths and counts than those of the sections is an
+// error, and so are lengths of texts beyond their section.
 func TestForged(t *testing.T) {
 	le := binary.LittleEndian
 	b := Encode(3, []Section{Floats("REAL", []float64{1, 2})})
@@ -152,7 +157,8 @@ func TestForged(t *testing.T) {
 	if err := forged(1, 16); err != nil {
 		t.Fatal(err)
 	}
-	for _, length := range []uint64{0, 15, 17, 20, 21, 1 << 31, 1 << 62, 1 << 63, math.MaxUint64 - 40, math.MaxUint64 - 3, math.MaxUint64} {
+	for _, length := range []uint64{0, 15, 17, 20, 21, 1 << 31, 1 << 62, 1 << 63, math.MaxUint64 - 40,
+		math.MaxUint64 - 3, math.MaxUint64} {
 		if forged(1, length) == nil {
 			t.Errorf("a section of %d bytes", length)
 		}
@@ -162,8 +168,10 @@ func TestForged(t *testing.T) {
 			t.Errorf("%d sections", count)
 		}
 	}
-	for _, payload := range [][]byte{make([]byte, 7), {1, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint64(nil, 1<<63), append(make([]byte, 8), 1)} {
-		f, err := Decode(Encode(3, []Section{{Tag: "TEXT", Payload: payload}}), 3, kindName, []string{"TEXT"}, nil)
+	for _, payload := range [][]byte{make([]byte, 7), {1, 0, 0, 0, 0, 0, 0, 0}, le.AppendUint64(nil, 1<<63),
+		append(make([]byte, 8), 1)} {
+		f, err := Decode(Encode(3, []Section{{Tag: "TEXT", Payload: payload}}), 3, kindName, []string{"TEXT"},
+			nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
 package shard
 
-// This file holds the blobs: their names, whose each is, and what is said of one that is not as it should be. Each has
-// the layout of a model file (internal/section), of a kind of its own from 32 on, and says in WHOM whose it is:
+// This file holds the blobs: their names, whose each is, and what is said of one that is not as it should be.
+// Each has the layout of a model file (internal/section), of a kind of its own from 32 on, and says in WHOM
+// whose it is:
 //
 //	WHOM  u the fit's fingerprint, round, shard
 //
@@ -41,7 +42,8 @@ const (
 
 func kindName(kind uint32) string {
 	names := [...]string{"the plan of a fit in shards", "the rows of a shard", "a round of a fit in shards",
-		"V of a round", "what reducing a round goes on from", "the state of a shard", "the part of a shard in a round"}
+		"V of a round", "what reducing a round goes on from", "the state of a shard",
+		"the part of a shard in a round"}
 	if kind < kindPlan || kind > kindPart {
 		return "of unknown kind"
 	}
@@ -68,8 +70,8 @@ func mainName(round int) string         { return "main-" + digits(round, 6) }
 func stateName(round, shard int) string { return "state-" + digits(round, 6) + "-" + digits(shard, 4) }
 func partName(round, shard int) string  { return "part-" + digits(round, 6) + "-" + digits(shard, 4) }
 
-// Store keeps named blobs. Get returns nil and no error for a blob that does not exist. Put keeps a blob whole or not at
-// all.
+// Store keeps named blobs. Get returns nil and no error for a blob that does not exist. Put keeps a blob
+// whole or not at all.
 type Store interface {
 	Get(name string) ([]byte, error)
 	Put(name string, data []byte) error
@@ -87,7 +89,8 @@ type whom struct {
 }
 
 func (w whom) encode(kind uint32, sections ...section.Section) []byte {
-	return section.Encode(kind, append([]section.Section{section.Words("WHOM", w.id, uint64(w.round), uint64(w.shard))}, sections...))
+	return section.Encode(kind,
+		append([]section.Section{section.Words("WHOM", w.id, uint64(w.round), uint64(w.shard))}, sections...))
 }
 
 // is tells whether section WHOM of a file has the same fit, round and shard.
@@ -132,7 +135,8 @@ func damaged(err error) bool {
 	return errors.Is(err, Missing) || errors.As(err, &format)
 }
 
-// Blob is a blob that was read: it is whole and belongs to the right fit, round and shard. Its reader checks its numbers.
+// Blob is a blob that was read: it is whole and belongs to the right fit, round and shard. Its reader checks
+// its numbers.
 type Blob struct {
 	*section.File
 	name string

@@ -1,7 +1,7 @@
 package shard
 
-// This file holds an NMF by Newton's method whose rows are split. Its first epochs are those of nmf.go; then an epoch takes
-// two rounds, and a further one where it went too far (internal/nmf, rounds.go):
+// This file holds an NMF by Newton's method whose rows are split. Its first epochs are those of nmf.go; then
+// an epoch takes two rounds, and a further one where it went too far (internal/nmf, rounds.go):
 //
 //	PhaseOpen    the gradient at the factors that the multiplicative updates have led to, once
 //	PhaseLead    the rows that lead, where there are any (internal/nmf, lead.go), once
@@ -9,9 +9,9 @@ package shard
 //	PhaseHalf    the half of U, the loss at the next factors, and the gradient there
 //	PhaseAgain   the same loss and gradient at factors without momentum, where those with it were no better
 //
-// PhaseOpenClose, PhaseHalfClose and PhaseAgainClose are the passes that take a small loss cell by cell. The state of a shard
-// is its rows of U, of z and of the next y, and the best. The round's V, and V beside it, are what the pass reads: y and the
-// direction, z and the next y, or twice the next y.
+// PhaseOpenClose, PhaseHalfClose and PhaseAgainClose are the passes that take a small loss cell by cell. The
+// state of a shard is its rows of U, of z and of the next y, and the best. The round's V, and V beside it,
+// are what the pass reads: y and the direction, z and the next y, or twice the next y.
 
 import (
 	"math"
@@ -75,15 +75,17 @@ func (m *mainNMF) parts() (p []section.Part) {
 type course struct {
 	tau   float64
 	last  nmf.Losses
-	ahead bool      // the rows of U are those of the next y, which was no worse
-	led   bool      // of PhaseHalf: V is that of the rows that lead
-	more  []float64 // of PhaseSearch the sums over U, of PhaseLead these and the rows, of PhaseHalf what nmf.Newton.Turn has
+	ahead bool // the rows of U are those of the next y, which was no worse
+	led   bool // of PhaseHalf: V is that of the rows that lead
+	// of PhaseSearch the sums over U, of PhaseLead these and the rows, of PhaseHalf what nmf.Newton.Turn has
+	more []float64
 }
 
 const courseNumbers = 5
 
 func (c *course) numbers() []float64 {
-	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty, float64(bit(c.ahead) + 2*bit(c.led))}, c.more...)
+	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty,
+		float64(bit(c.ahead) + 2*bit(c.led))}, c.more...)
 }
 
 // leads returns the rows that lead, of rows from one to another.
@@ -117,12 +119,14 @@ func (r *Round) course(p *Plan) (*course, error) {
 	if len(n) != want {
 		return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
 	}
-	c := &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1 || n[4] == 3, n[4] >= 2, n[courseNumbers:]}
+	c := &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1 || n[4] == 3,
+		n[4] >= 2, n[courseNumbers:]}
 	if r.Phase == PhaseLead {
 		next := 0.0
 		for _, v := range c.more[p.K:] {
 			if !(v >= next && v < float64(p.D) && v == math.Trunc(v)) {
-				return nil, r.Fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows out of order"})
+				return nil, r.Fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows " +
+					"out of order"})
 			}
 			next = v + 1
 		}
@@ -131,7 +135,8 @@ func (r *Round) course(p *Plan) (*course, error) {
 }
 
 // stepNewton makes the step of a shard in a round of Newton's method. m is the problem of its rows.
-func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Problem, runs int) (*Made, error) {
+func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Problem, runs int) (*Made,
+	error) {
 	p := f.Plan
 	c, err := r.course(p)
 	if err != nil {
@@ -218,8 +223,8 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	return j.v, main.parts(), nil
 }
 
-// joining is a reduce of a round of Newton's method. Round, course and main are those of this round, and become those of the
-// next.
+// joining is a reduce of a round of Newton's method. Round, course and main are those of this round, and
+// become those of the next.
 type joining struct {
 	*Fit
 	r      *Round
@@ -245,7 +250,8 @@ func (j *joining) lead(m nmf.Problem) error {
 	}
 	p.padded(m.V, main.y, m.NP)
 	m.Lead(x, u, m.V)
-	j.turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most, SumU: c.more[:p.K]})
+	j.turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most,
+		SumU: c.more[:p.K]})
 	c.ahead, c.led = false, true
 	return nil
 }
@@ -328,7 +334,8 @@ func (j *joining) judge(u, sizes []float64) {
 // enter enters the losses of an epoch, and keeps V if they are the best.
 func (j *joining) enter() {
 	r, last := j.r, j.c.last
-	r.Enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty}, j.Plan.Epochs, PhaseSearch, PhaseOver)
+	r.Enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty},
+		j.Plan.Epochs, PhaseSearch, PhaseOver)
 	if r.Fresh {
 		copy(j.main.best, j.main.y)
 	}
@@ -370,7 +377,9 @@ func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
 		from, to := p.Cut(shard).Rows()
 		rows := len(c.leads(p, from, to))
 		some, of := make([]float64, rows*np), make([]float64, rows*p.K)
-		if err := b.fill(sums{"NUMS", []section.Part{section.Positive(some)}}, sums{"DENS", []section.Part{section.Positive(of)}}, sums{"LOSS", nil}, sums{"UFAC", nil}); err != nil {
+		if err := b.fill(sums{"NUMS", []section.Part{section.Positive(some)}},
+			sums{"DENS", []section.Part{section.Positive(of)}}, sums{"LOSS", nil},
+			sums{"UFAC", nil}); err != nil {
 			return nil, nil, err
 		}
 		x, u = append(x, some...), append(u, of...)
@@ -378,7 +387,8 @@ func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
 	return x, u, nil
 }
 
-// passed takes the sums of a shard's runs into their pieces, and the sizes of its rows where there is room for them.
+// passed takes the sums of a shard's runs into their pieces, and the sizes of its rows where there is room
+// for them.
 func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, shard int) error {
 	p, cut := f.Plan, f.Plan.Cut(shard)
 	b, err := f.part(round, shard)
@@ -388,7 +398,8 @@ func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, sh
 	var num, den, us []section.Part
 	for run := cut.From; run < cut.To; run++ {
 		for _, s := range of(run) {
-			num = append(num, section.Any(s)) // far from 1 a sum may overflow, and the steps that it is of are none
+			// far from 1 a sum may overflow, and the steps that it is of are none
+			num = append(num, section.Any(s))
 		}
 	}
 	from, to := cut.Rows()
@@ -404,7 +415,8 @@ func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, sh
 // problem is that of a reduce, which has no rows.
 func (p *Plan) problem(workers *pool.Pool) nmf.Problem {
 	np := kernel.Pad(p.N)
-	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial, Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
+	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial,
+		Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
 	p.runsOf(&m, 0, p.Runs())
 	if p.Penalty > 0 {
 		m.U = make([]float64, p.D*p.K)

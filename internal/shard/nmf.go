@@ -1,10 +1,10 @@
 package shard
 
-// This file holds an NMF by multiplicative updates whose rows are split, and the first epochs of one by Newton's method (newton.go). Round 0 is the first
-// sweep over the rows, round e+1 that of epoch e: a step finishes the update of its rows of U for the V of the round, and
-// sums what the next update of V takes. The sums of each run of rows are a piece of nmf.Updates of their own, and are
-// added in the order of the pieces. The state of a shard is its rows of U and, where cells are held out, those at the
-// best epoch.
+// This file holds an NMF by multiplicative updates whose rows are split, and the first epochs of one by
+// Newton's method (newton.go). Round 0 is the first sweep over the rows, round e+1 that of epoch e: a step
+// finishes the update of its rows of U for the V of the round, and sums what the next update of V takes. The
+// sums of each run of rows are a piece of nmf.Updates of their own, and are added in the order of the pieces.
+// The state of a shard is its rows of U and, where cells are held out, those at the best epoch.
 
 import (
 	"math"
@@ -15,8 +15,8 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V, and returns its first round. seen is
-// in how many rows each column is observed, for Newton's method where cells are hidden.
+// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V, and returns its
+// first round. seen is in how many rows each column is observed, for Newton's method where cells are hidden.
 func (p *Plan) BeginNMF(first *Start, u, seen []float64) {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		u := u[from*p.K : to*p.K]
@@ -87,7 +87,8 @@ func (p *Plan) runsOf(m *nmf.Problem, first, end int) {
 	}
 }
 
-// StepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled here.
+// StepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled
+// here.
 func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Problem) (*Made, error) {
 	p, cut := f.Plan, f.Plan.Cut(shard)
 	if r.Phase > PhaseOver {
@@ -111,7 +112,8 @@ func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Probl
 	var of Part
 	for run := range cut.To - cut.From {
 		num, den, losses := fit.Sums(run)
-		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...), append(of.Losses, losses...)
+		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...),
+			append(of.Losses, losses...)
 	}
 	if p.Penalty > 0 {
 		of.U = m.U
@@ -142,7 +144,8 @@ func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, [
 	if r.Phase == PhaseVisit {
 		r.Done++
 	}
-	r.Enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs, PhaseVisit, PhaseOver)
+	r.Enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
+		PhaseVisit, PhaseOver)
 	if r.Fresh {
 		copy(main.best, v)
 	}
@@ -167,7 +170,8 @@ func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
 	var num, den, losses []section.Part
 	for run := cut.From; run < cut.To; run++ {
 		a, b, c := fit.Sums(run)
-		num, den, losses = append(num, section.Positive(a)), append(den, section.Positive(b)), append(losses, section.Positive(c))
+		num, den, losses = append(num, section.Positive(a)), append(den, section.Positive(b)),
+			append(losses, section.Positive(c))
 	}
 	us := []section.Part{}
 	if from, to := cut.Rows(); p.Penalty > 0 {

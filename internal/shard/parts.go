@@ -32,7 +32,8 @@ type Part struct {
 }
 
 func (p *Part) sections(kind uint32) []section.Section {
-	s := []section.Section{section.Floats("NUMS", p.Num), section.Floats("DENS", p.Den), section.Floats("LOSS", p.Losses)}
+	s := []section.Section{section.Floats("NUMS", p.Num), section.Floats("DENS", p.Den),
+		section.Floats("LOSS", p.Losses)}
 	if kind == QMF {
 		s = append(s, section.Floats("HELD", p.Held))
 	}
@@ -118,7 +119,8 @@ func (f *Fit) TakeQMF(r *Round, shard int, to *Total) (*Blob, error) {
 	if len(to.U) > 0 {
 		u = append(u, section.Finite(to.U[from*p.K:end*p.K]))
 	}
-	if err := b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", []section.Part{section.Positive(to.Losses[from:end])}},
+	if err := b.fill(sums{"NUMS", num}, sums{"DENS", den},
+		sums{"LOSS", []section.Part{section.Positive(to.Losses[from:end])}},
 		sums{"HELD", []section.Part{section.Positive(to.Held[from:end])}}, sums{"UFAC", u}); err != nil {
 		return nil, err
 	}
@@ -131,6 +133,6 @@ func (f *Fit) TakeQMF(r *Round, shard int, to *Total) (*Blob, error) {
 	return b, nil
 }
 
-// Handed reads the part of a shard in the last round but one of a QMF that is over: its File is a model of the shard's
-// rows.
+// Handed reads the part of a shard in the last round but one of a QMF that is over: its File is a model of
+// the shard's rows.
 func (f *Fit) Handed(r *Round, shard int) (*Blob, error) { return f.part(r.Number-1, shard) }

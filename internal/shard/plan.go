@@ -85,21 +85,26 @@ const planWords = 27
 const exponents = 1 << 12
 
 func (p *Plan) words() []uint64 {
-	return []uint64{uint64(p.Kind), p.ID, uint64(p.D), uint64(p.N), uint64(p.K), uint64(p.Shards), uint64(p.Visible), uint64(p.HeldOut),
-		bit(p.Partial), bit(p.Holds), bit(p.Strict), bit(p.Signed), uint64(int64(p.All) + exponents), p.Origin,
-		uint64(p.MaxIterations), uint64(p.Levels), uint64(p.Epochs), p.Seed, uint64(p.BatchRows), uint64(p.Patience),
+	return []uint64{uint64(p.Kind), p.ID, uint64(p.D), uint64(p.N), uint64(p.K), uint64(p.Shards),
+		uint64(p.Visible), uint64(p.HeldOut),
+		bit(p.Partial), bit(p.Holds), bit(p.Strict), bit(p.Signed), uint64(int64(p.All) + exponents),
+		p.Origin,
+		uint64(p.MaxIterations), uint64(p.Levels), uint64(p.Epochs), p.Seed, uint64(p.BatchRows),
+		uint64(p.Patience),
 		p.Squash, p.Schedule, p.Start, p.Ends, p.Updates, bit(p.Missing), bit(p.Mapped)}
 }
 
 // bounds are what each of the words may at most be.
 func (c Choices) bounds() [planWords]uint64 {
 	const size, any = 1<<31 - 1, math.MaxUint64
-	return [planWords]uint64{uint64(QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1, 2 * exponents, c.Start,
+	return [planWords]uint64{uint64(QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
+		2 * exponents, c.Start,
 		size, size, size, any, size, size, c.Squash, c.Schedule, c.Start, c.Ends, c.Updates, 1, 1}
 }
 
 func (s *Settings) reals() []section.Part {
-	return []section.Part{section.Within([]float64{s.Epsilon}, 0, 1e12), section.Positive([]float64{s.Tolerance, s.LearningRate, s.Penalty, s.Lambda, s.Scale}),
+	return []section.Part{section.Within([]float64{s.Epsilon}, 0, 1e12),
+		section.Positive([]float64{s.Tolerance, s.LearningRate, s.Penalty, s.Lambda, s.Scale}),
 		section.Within([]float64{float64(s.Loss)}, -2, 4), section.Within([]float64{s.Validation}, 0, 1)}
 }
 
@@ -108,7 +113,8 @@ func (p *Plan) encode() []byte {
 	for _, e := range p.Each {
 		each = append(each, uint64(int64(e)+exponents))
 	}
-	return p.whom(0, 0).encode(kindPlan, section.Words("WORD", p.words()...), section.Parts("REAL", p.reals()),
+	return p.whom(0, 0).encode(kindPlan, section.Words("WORD", p.words()...),
+		section.Parts("REAL", p.reals()),
 		section.Floats("UNIT", p.Shift), section.Words("EACH", each...), section.Floats("WGHT", p.Weight))
 }
 
@@ -132,10 +138,14 @@ func decodePlan(f *section.File, largest Choices) (*Plan, error) {
 			return nil, f.FailAt("WORD", i, "a number is out of range")
 		}
 	}
-	p := &Plan{Kind: uint32(w[0]), ID: w[1], D: int(w[2]), N: int(w[3]), K: int(w[4]), Shards: int(w[5]), Visible: int(w[6]), HeldOut: int(w[7]),
-		Partial: w[8] == 1, Holds: w[9] == 1, Strict: w[10] == 1, Units: unit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
-		Settings: Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]), Epochs: int(w[16]), Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
-			Choices: Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23], Updates: w[24]}, Missing: w[25] == 1, Mapped: w[26] == 1}}
+	p := &Plan{Kind: uint32(w[0]), ID: w[1], D: int(w[2]), N: int(w[3]), K: int(w[4]), Shards: int(w[5]),
+		Visible: int(w[6]), HeldOut: int(w[7]),
+		Partial: w[8] == 1, Holds: w[9] == 1, Strict: w[10] == 1,
+		Units: unit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
+		Settings: Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]), Epochs: int(w[16]),
+			Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
+			Choices: Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23], Updates: w[24]},
+			Missing: w[25] == 1, Mapped: w[26] == 1}}
 	if limit.TooMany(max(p.D, p.N), max(p.Levels, 2)) || uint64(p.K) > limit.Cells/uint64(p.D+p.N) {
 		return nil, f.FailAt("WORD", 4, "the model would need too much memory")
 	}
@@ -147,7 +157,8 @@ func decodePlan(f *section.File, largest Choices) (*Plan, error) {
 		return nil, err
 	}
 	v := parts[1].V
-	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2], v[3], v[4]
+	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2],
+		v[3], v[4]
 	p.Loss, p.Validation = divergence.Loss(parts[2].V[0]), parts[3].V[0]
 	if p.Kind == QMF && !(p.Epsilon >= 1e-12) || p.Kind == NMF && p.Epsilon != 0 {
 		return nil, f.FailAt("REAL", 0, "ε is "+strconv.FormatFloat(p.Epsilon, 'g', -1, 64))

@@ -24,9 +24,11 @@ func (m memory) Put(name string, data []byte) error {
 var most = Choices{Squash: 3, Schedule: 1, Start: 4, Ends: 1, Updates: 1}
 
 func plan(kind uint32) *Plan {
-	p := &Plan{Kind: kind, ID: 7, D: 40, N: 12, K: 3, Shards: 2, Visible: 470, HeldOut: 3, Partial: true, Holds: true, Strict: true,
+	p := &Plan{Kind: kind, ID: 7, D: 40, N: 12, K: 3, Shards: 2, Visible: 470, HeldOut: 3, Partial: true,
+		Holds: true, Strict: true,
 		Units: unit.Units{All: -4, Each: make([]int, 40), Weight: make([]float64, 40)},
-		Settings: Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5, MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
+		Settings: Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
+			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Scale: 0.7}}
 	p.Each[5], p.Weight[5] = -300, 0.25
 	if kind == QMF {
@@ -37,7 +39,8 @@ func plan(kind uint32) *Plan {
 	return p
 }
 
-// TestPlan: a plan comes back as it was, and one with a number that no fit has is refused, where the number stands.
+// TestPlan: a plan comes back as it was, and one with a number that no fit has is refused, where the number
+// stands.
 func TestPlan(t *testing.T) {
 	for _, kind := range []uint32{NMF, QMF} {
 		s := memory{PlanName: plan(kind).encode()}
@@ -84,7 +87,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestAnother: a store that has the plan of another fit says so; one that has none, a damaged one or this one does not.
+// TestAnother: a store that has the plan of another fit says so; one that has none, a damaged one or this one
+// does not.
 func TestAnother(t *testing.T) {
 	p := plan(QMF)
 	for name, c := range map[string]struct {

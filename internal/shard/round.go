@@ -38,10 +38,12 @@ type Round struct {
 	Steps  int  // of V
 	*journal.Journal
 	Numbers []float64 // that V's steps go on from
-	Beside  []float64 // k × n, of Newton's method: what the steps read beside V; of a round that is to be written
+	// k × n, of Newton's method: what the steps read beside V; of a round that is to be written
+	Beside []float64
 }
 
-// Enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or else end.
+// Enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or
+// else end.
 func (r *Round) Enter(l journal.Losses, epochs int, again, end Phase) {
 	better, stop := r.Note(l)
 	r.Fresh = better
@@ -57,7 +59,8 @@ func (r *Round) Fault(err error) error { return &BlobError{Name: roundName(r.Num
 func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 	of := f.Plan.whom(r.Number, 0)
 	if len(main) > 0 {
-		if err := f.Store.Put(mainName(r.Number), of.encode(kindMain, section.Parts("REAL", main))); err != nil {
+		if err := f.Store.Put(mainName(r.Number),
+			of.encode(kindMain, section.Parts("REAL", main))); err != nil {
 			return err
 		}
 	}
@@ -69,8 +72,10 @@ func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 		return err
 	}
 	data := of.encode(kindRound,
-		section.Words("STAT", uint64(r.Phase), bit(r.Fresh), uint64(r.Steps), uint64(r.Done), bit(r.Kept), uint64(r.BestEpoch), uint64(r.Last), math.Float64bits(r.Best), math.Float64bits(r.Mark)),
-		section.Floats("HIST", r.History), section.Floats("VALI", r.Validation), section.Floats("NUMB", r.Numbers))
+		section.Words("STAT", uint64(r.Phase), bit(r.Fresh), uint64(r.Steps), uint64(r.Done), bit(r.Kept),
+			uint64(r.BestEpoch), uint64(r.Last), math.Float64bits(r.Best), math.Float64bits(r.Mark)),
+		section.Floats("HIST", r.History), section.Floats("VALI", r.Validation),
+		section.Floats("NUMB", r.Numbers))
 	// What nobody could read would be made again and again.
 	file, err := section.Decode(data, kindRound, kindName, append(slices.Clip(roundTags), "WHOM"), nil)
 	if err == nil {
@@ -110,8 +115,10 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 			return nil, f.FailAt("STAT", i, "a number is out of range")
 		}
 	}
-	r := &Round{Number: number, Phase: Phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]), Journal: journal.New(p.Patience, p.Epochs, p.Holds)}
-	r.Done, r.Kept, r.BestEpoch, r.Last, r.Best, r.Mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]), math.Float64frombits(st[7]), math.Float64frombits(st[8])
+	r := &Round{Number: number, Phase: Phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]),
+		Journal: journal.New(p.Patience, p.Epochs, p.Holds)}
+	r.Done, r.Kept, r.BestEpoch, r.Last, r.Best, r.Mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]),
+		math.Float64frombits(st[7]), math.Float64frombits(st[8])
 	for i, v := range []float64{r.Best, r.Mark} {
 		if !(v >= 0 && v <= math.MaxFloat64) {
 			return nil, f.FailAt("STAT", 7+i, "a loss is "+strconv.FormatFloat(v, 'g', -1, 64))
@@ -126,7 +133,8 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 	if !p.Holds {
 		r.Validation = nil
 	}
-	if len(r.History) > r.Done+1 || p.Holds && len(r.Validation) != len(r.History) || r.BestEpoch >= max(len(r.History), 1) || (r.Fresh || r.Kept) && !p.Holds {
+	if len(r.History) > r.Done+1 || p.Holds && len(r.Validation) != len(r.History) ||
+		r.BestEpoch >= max(len(r.History), 1) || (r.Fresh || r.Kept) && !p.Holds {
 		return nil, f.Fail("STAT", "the journal is not of so many epochs")
 	}
 	r.Numbers, err = f.Floats("NUMB", -1, 0, math.MaxFloat64)
@@ -137,7 +145,8 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 const readAhead = 4
 
 // Current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
-// doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless one of the three after it is there.
+// doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless
+// one of the three after it is there.
 func (f *Fit) Current() (*Round, error) {
 	r, err := f.roundAt(0)
 	if err != nil {

@@ -1,7 +1,7 @@
 package shard
 
-// This file holds the rows of a shard: those of x', NaN where nothing was observed. They are listed where more than
-// half of them are 0, and in single precision where that keeps every number.
+// This file holds the rows of a shard: those of x', NaN where nothing was observed. They are listed where
+// more than half of them are 0, and in single precision where that keeps every number.
 
 import (
 	"math"
@@ -65,15 +65,18 @@ func (p *Plan) encodeRows(shard int, of *Start) []byte {
 		words := (p.N + 63) / 64
 		held = of.Held[from*words : to*words]
 	}
-	return p.whom(0, shard).encode(kindRows, section.Words("FORM", bit(sparse), bit(single)), section.Words("STRT", start...),
-		section.Section{Tag: "COLS", Payload: index}, section.Section{Tag: "CELL", Payload: values}, section.Words("HELD", held...))
+	return p.whom(0, shard).encode(kindRows, section.Words("FORM", bit(sparse), bit(single)),
+		section.Words("STRT", start...),
+		section.Section{Tag: "COLS", Payload: index}, section.Section{Tag: "CELL", Payload: values},
+		section.Words("HELD", held...))
 }
 
 // Rows are the rows of a shard, as they lie in its blob: all numbers or those listed, finite or NaN.
 type Rows struct {
 	*Blob
-	Listed  bool
-	Start   []int     // where they are listed: row i from Start[i] up to Start[i+1], nothing checked but that these are there,
+	Listed bool
+	// where they are listed: row i from Start[i] up to Start[i+1], nothing checked but that these are there,
+	Start   []int
 	Columns []uint32  // and their columns, not checked
 	Wide    []float64 // the numbers in double precision,
 	Narrow  []float32 // or in single; the other is nil
@@ -109,9 +112,11 @@ func (r *Rows) decode(d, n int, holds bool) error {
 		return r.Fail("CELL", "wrong length")
 	}
 	if form[1] == 1 {
-		r.Narrow, err = numbers(r.File, count, 4, func(b []byte) float32 { return math.Float32frombits(section.Get32(b)) })
+		r.Narrow, err = numbers(r.File, count, 4,
+			func(b []byte) float32 { return math.Float32frombits(section.Get32(b)) })
 	} else {
-		r.Wide, err = numbers(r.File, count, 8, func(b []byte) float64 { return math.Float64frombits(section.Get64(b)) })
+		r.Wide, err = numbers(r.File, count, 8,
+			func(b []byte) float64 { return math.Float64frombits(section.Get64(b)) })
 	}
 	if err != nil {
 		return err

@@ -1,16 +1,17 @@
-// Package shard has fits whose rows are split over shards, as one store of named blobs has them (blobs.go). A shard
-// has some runs of the rows, with their rows of U and their maps. In a round
+// Package shard has fits whose rows are split over shards, as one store of named blobs has them (blobs.go). A
+// shard has some runs of the rows, with their rows of U and their maps. In a round
 //
 //	a step of each shard   reads V (k × n), goes over the rows, and writes the state of the shard, which no one else
 //	                       reads, and its part: sums over the runs for the step of V, and losses
 //	a reduce               sums the parts in one fixed tree (internal/runs, nmf.Runs), and makes the next V and round
 //
-// Every blob is only ever given the same bytes, so steps and reduces may be made in any order that their inputs
-// allow, anywhere, and again. Here are the rounds, and what is done about blobs that are missing or damaged; and all
-// of an NMF (nmf.go, newton.go). What the steps of a QMF compute is the caller's; parts.go has its part.
+// Every blob is only ever given the same bytes, so steps and reduces may be made in any order that their
+// inputs allow, anywhere, and again. Here are the rounds, and what is done about blobs that are missing or
+// damaged; and all of an NMF (nmf.go, newton.go). What the steps of a QMF compute is the caller's; parts.go
+// has its part.
 //
-// An error is of the store, of what the caller computes, or a [BlobError] of a [section.Error] or [Missing], which
-// may stand in a [StepError].
+// An error is of the store, of what the caller computes, or a [BlobError] of a [section.Error] or [Missing],
+// which may stand in a [StepError].
 package shard
 
 import (
@@ -45,8 +46,10 @@ func (f *Fit) Another(most Choices) (bool, error) {
 
 // Start is what a fit begins with.
 type Start struct {
-	Row     func(room []float64, i int) []float64         // row i of x', NaN where nothing was observed, in room or where it lies
-	Held    []uint64                                      // of each row of x' a bit for each cell, 1 where it is held out; nil where none is
+	// row i of x', NaN where nothing was observed, in room or where it lies
+	Row func(room []float64, i int) []float64
+	// of each row of x' a bit for each cell, 1 where it is held out; nil where none is
+	Held    []uint64
 	Read    func() error                                  // the error of reading rows, if any
 	State   func(from, to int) ([]section.Part, []uint64) // the first state of some rows: REAL and IDX0
 	V       []float64                                     // k × n
@@ -76,7 +79,8 @@ func (f *Fit) Begin(ctx context.Context, first *Start) error {
 			return err
 		}
 	}
-	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers, Phase: first.Phase, Beside: first.Beside}
+	r := &Round{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers,
+		Phase: first.Phase, Beside: first.Beside}
 	if err := f.putRound(r, first.V, first.Main); err != nil {
 		return err
 	}
@@ -93,8 +97,8 @@ type Made struct {
 	Part  []section.Section
 }
 
-// Step makes the step of one shard in a round from its state and V. It does nothing if its blobs are whole already, or if
-// the fit no longer needs them. It first makes a damaged state again.
+// Step makes the step of one shard in a round from its state and V. It does nothing if its blobs are whole
+// already, or if the fit no longer needs them. It first makes a damaged state again.
 func (f *Fit) Step(round, shard int, compute func(r *Round, state *Blob, v []float64) (*Made, error)) error {
 	err := f.step(round, shard, compute)
 	if err != nil && damaged(err) { // removed meanwhile
@@ -152,7 +156,8 @@ func (f *Fit) stepped(round, shard int) (bool, error) {
 		if err != nil || data == nil {
 			return true, err
 		}
-		file, err := section.Decode(data, kind, kindName, []string{"WHOM"}, slices.Concat(partTags, stateTags))
+		file, err := section.Decode(data, kind, kindName, []string{"WHOM"},
+			slices.Concat(partTags, stateTags))
 		if err != nil {
 			return true, nil
 		}
@@ -180,16 +185,20 @@ func (f *Fit) state(round, shard int) (*Blob, error) {
 }
 
 func (f *Fit) putState(round, shard int, real []section.Part, index []uint64) error {
-	return f.Store.Put(stateName(round, shard), f.Plan.whom(round, shard).encode(kindState, section.Parts("REAL", real), section.Words("IDX0", index...)))
+	return f.Store.Put(stateName(round, shard),
+		f.Plan.whom(round, shard).encode(kindState, section.Parts("REAL", real),
+			section.Words("IDX0", index...)))
 }
 
-// Reduce makes the next V, and what only Reduce goes on from, of a round's V and parts, and returns the
-// round that comes next; that is the same round where the fit is over. compute changes the round to the next but for
-// its number. Where the next round is there already nothing else is done. A store that can forget loses the round
-// before.
-func (f *Fit) Reduce(round int, compute func(r *Round, v []float64) (next []float64, main []section.Part, err error)) (*Round, error) {
+// Reduce makes the next V, and what only Reduce goes on from, of a round's V and parts, and returns the round
+// that comes next; that is the same round where the fit is over. compute changes the round to the next but
+// for its number. Where the next round is there already nothing else is done. A store that can forget loses
+// the round before.
+func (f *Fit) Reduce(round int,
+	compute func(r *Round, v []float64) (next []float64, main []section.Part, err error)) (*Round, error) {
 	if next, err := f.readRound(round + 1); err == nil {
-		if _, late := f.readRound(round + 2); late == nil { // what the next was read from is not needed any more
+		// what the next was read from is not needed any more
+		if _, late := f.readRound(round + 2); late == nil {
 			return next, nil
 		}
 		if err = f.reduced(round + 1); err == nil || !damaged(err) {
@@ -229,8 +238,8 @@ func (f *Fit) Reduce(round int, compute func(r *Round, v []float64) (next []floa
 	return r, f.forget(round - 1)
 }
 
-// reduced returns an error where V or main before a round, which Reduce writes, is missing or damaged. Some fits have no main:
-// it has to be there where the round before has one.
+// reduced returns an error where V or main before a round, which Reduce writes, is missing or damaged. Some
+// fits have no main: it has to be there where the round before has one.
 func (f *Fit) reduced(round int) error {
 	_, err := f.V(round)
 	if err != nil {

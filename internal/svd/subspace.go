@@ -36,7 +36,8 @@ type Subspace struct {
 // the result has no meaning.
 func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
-	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l), r: New(n, l),
+	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l),
+		r:   New(n, l),
 		acc: make([][]float64, min(pieces, d)), g: make([][]float64, p.Workers())}
 	for i := range s.acc {
 		s.acc[i] = make([]float64, l*s.np)
@@ -138,7 +139,8 @@ func (s *Subspace) Vectors(u, v []float64, h int) float64 {
 	return s.r.S[h]
 }
 
-// Numbers is how many numbers a Subspace of these sizes holds at most, beside what row returns. Sizes may be beyond what any memory holds.
+// Numbers is how many numbers a Subspace of these sizes holds at most, beside what row returns. Sizes may be
+// beyond what any memory holds.
 func Numbers(d, n, l, pieces float64) float64 {
 	l = min(l, d, n)
 	pad := func(n float64) float64 { return math.Ceil(n/kernel.Lanes) * kernel.Lanes }

@@ -41,7 +41,8 @@ func (s *Decomposition) stopped() bool { return s.Stop != nil && s.Stop() }
 func New(r, c int) *Decomposition {
 	rp, cp := kernel.Pad(r), kernel.Pad(c)
 	f := func(n int) []float64 { return make([]float64, n) }
-	return &Decomposition{r: r, c: c, rp: rp, cp: cp, S: f(c), Right: f(c * cp), left: f(c * rp), a: f(c * rp),
+	return &Decomposition{r: r, c: c, rp: rp, cp: cp, S: f(c), Right: f(c * cp), left: f(c * rp),
+		a: f(c * rp),
 		x: f(c * cp), j: f(c * cp), tau: f(c), norm: f(c), perm: make([]int, c)}
 }
 
@@ -248,8 +249,8 @@ func axpy(y, x []float64, f float64) {
 	kernel.Accumulate(y, by[:], x)
 }
 
-// Angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and b and product g,
-// not 0: that product is then 0, and the squares are a - g tan and b + g tan.
+// Angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and
+// b and product g, not 0: that product is then 0, and the squares are a - g tan and b + g tan.
 func Angle(a, b, g float64) (cos, sin, tan float64) {
 	z := (b - a) / (2 * g)
 	tan = 1 / (math.Abs(z) + math.Sqrt(1+float64(z*z)))

@@ -45,7 +45,10 @@ func BenchmarkReadText(b *testing.B) {
 		{"3 decimals", "\t", func(r *rand.Rand) string { return fmt.Sprintf("%.3f", r.Float64()*15) }},
 		{"3 decimals, commas", ",", func(r *rand.Rand) string { return fmt.Sprintf("%.3f", r.Float64()*15) }},
 		{"15 digits", "\t", func(r *rand.Rand) string { return fmt.Sprintf("%.15g", r.Float64()*15) }},
-		{"all digits", "\t", func(r *rand.Rand) string { return strconv.FormatFloat(r.Float64()*15, 'g', -1, 64) }},
+		{"all digits", "\t", func(r *rand.Rand) string {
+			return strconv.FormatFloat(r.Float64()*15, 'g', -1,
+				64)
+		}},
 	} {
 		r := rand.New(rand.NewPCG(1, 2))
 		var text bytes.Buffer
@@ -103,7 +106,8 @@ func BenchmarkReadSparse(b *testing.B) {
 			entries++
 		}
 	}
-	text := append(fmt.Appendf(nil, "%s matrix coordinate integer general\n%d %d %d\n", mtxMagic, d, n, entries), body.Bytes()...)
+	text := append(fmt.Appendf(nil, "%s matrix coordinate integer general\n%d %d %d\n", mtxMagic, d, n,
+		entries), body.Bytes()...)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	z.Write(text)
@@ -119,8 +123,8 @@ func BenchmarkReadSparse(b *testing.B) {
 	}
 }
 
-// BenchmarkReadPacked reads matrices that are compressed, in megabytes of their content: counts and decimals as text by
-// gzip, and as arrays of archives, full and sparse.
+// BenchmarkReadPacked reads matrices that are compressed, in megabytes of their content: counts and decimals
+// as text by gzip, and as arrays of archives, full and sparse.
 func BenchmarkReadPacked(b *testing.B) {
 	const d, n = 2000, 500
 	r := rand.New(rand.NewPCG(1, 2))
@@ -133,9 +137,11 @@ func BenchmarkReadPacked(b *testing.B) {
 	for _, c := range []struct {
 		name, file string
 		x          quantmf.Mat
-	}{{"counts", "x.tsv.gz", counts}, {"3 decimals", "x.tsv.gz", decimals}, {"counts", "x.npz", counts}, {"3 decimals", "x.npz", decimals}} {
+	}{{"counts", "x.tsv.gz", counts}, {"3 decimals", "x.tsv.gz", decimals}, {"counts", "x.npz", counts},
+		{"3 decimals", "x.npz", decimals}} {
 		var plain, packed bytes.Buffer
-		for to, file := range map[*bytes.Buffer]string{&plain: strings.Replace(strings.TrimSuffix(c.file, ".gz"), "npz", "npy", 1), &packed: c.file} {
+		for to, file := range map[*bytes.Buffer]string{&plain: strings.Replace(strings.TrimSuffix(c.file,
+			".gz"), "npz", "npy", 1), &packed: c.file} {
 			if err := Write(to, file, "", features, samples, c.x); err != nil {
 				b.Fatal(err)
 			}

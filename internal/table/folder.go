@@ -39,16 +39,20 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	if o.Names != "" {
 		var err error
 		if column, err = strconv.Atoi(o.Names); err != nil || column < 1 {
-			return nil, &Error{File: folder, Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names), r.features)}
+			return nil, &Error{File: folder,
+				Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names),
+					r.features)}
 		}
 	}
 	if o.Format != "" && o.Format != "mtx" {
-		return nil, &Error{File: folder, Problem: "this is a folder with a Matrix Market file, not " + o.Format}
+		return nil, &Error{File: folder,
+			Problem: "this is a folder with a Matrix Market file, not " + o.Format}
 	}
 	r.Rows = o.Rows && !o.Transpose
 	r.Transpose = false
 	var t *Table
-	if err := r.read(r.matrix, func(in io.Reader) (err error) { t, err = r.s.read(in); return err }); err != nil {
+	if err := r.read(r.matrix,
+		func(in io.Reader) (err error) { t, err = r.s.read(in); return err }); err != nil {
 		return nil, err
 	}
 	kinds := map[string]int{}
@@ -65,7 +69,8 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 		return nil, err
 	}
 	t.File, t.NamedFeatures, t.NamedSamples = folder, true, true
-	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column, r.features, r.barcodes)
+	t.Taken = fmt.Sprintf("a 10x folder, features named by column %d of %s, samples by %s", column,
+		r.features, r.barcodes)
 	if len(kinds) > 1 {
 		var all []string
 		for kind, n := range kinds {
@@ -118,8 +123,8 @@ func (r *folderReader) read(name string, do func(io.Reader) error) error {
 	return do(f)
 }
 
-// find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with any
-// prefix.
+// find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with
+// any prefix.
 func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	entries, err := fs.ReadDir(dir, ".")
 	if err != nil {
@@ -128,21 +133,28 @@ func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	var found []string
 	for _, e := range entries {
 		before, after, is := strings.Cut(e.Name(), name)
-		if is && (after == "" || after == ".gz" || after == ".bz2") && (prefix == "" || before == prefix) && !e.IsDir() {
+		if is && (after == "" || after == ".gz" || after == ".bz2") && (prefix == "" || before == prefix) &&
+			!e.IsDir() {
 			found = append(found, e.Name())
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix), name)}
+		return "", &Error{File: folder,
+			Problem: fmt.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x "+
+				"are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix),
+				name)}
 	case len(found) > 1:
-		return "", &Error{File: folder, Problem: fmt.Sprintf("this folder has several files of this kind, such as %s and %s: leave one in it", quote(found[0]), quote(found[1]))}
+		return "", &Error{File: folder,
+			Problem: fmt.Sprintf("this folder has several files of this kind, such as %s and %s: leave "+
+				"one in it", quote(found[0]), quote(found[1]))}
 	}
 	return found[0], nil
 }
 
-// list reads one column of a file without header that has a line for each of count names. kinds counts the values of the third
-// column. from is the column that was read: 1 for 2 where no line has a second, because the file has identifiers alone.
+// list reads one column of a file without header that has a line for each of count names. kinds counts the
+// values of the third column. from is the column that was read: 1 for 2 where no line has a second, because
+// the file has identifiers alone.
 func (s *source) list(column, count int, kinds map[string]int) (names []string, from int, err error) {
 	from = column
 	if column == 2 && kinds != nil {
@@ -160,7 +172,8 @@ func (s *source) list(column, count int, kinds map[string]int) (names []string, 
 			continue
 		}
 		if len(names) == count {
-			return nil, 0, s.fault(0, "there are more names than the %d of the matrix%s", count, transposedHint)
+			return nil, 0, s.fault(0, "there are more names than the %d of the matrix%s", count,
+				transposedHint)
 		}
 		row := strings.Split(string(line[:min(len(line), 1<<16)]), "\t")
 		if column == 2 && len(row) == 1 && kinds != nil {
@@ -169,7 +182,8 @@ func (s *source) list(column, count int, kinds map[string]int) (names []string, 
 			from = column
 		}
 		if len(row) < column {
-			return nil, 0, s.fault(0, "this line has %d cells, and column %d holds the names", len(row), column)
+			return nil, 0, s.fault(0, "this line has %d cells, and column %d holds the names", len(row),
+				column)
 		}
 		if err := s.take(int64(len(row[column-1]))+48, "so many names"); err != nil {
 			return nil, 0, err
@@ -180,7 +194,8 @@ func (s *source) list(column, count int, kinds map[string]int) (names []string, 
 		}
 	}
 	if len(names) < count {
-		return nil, 0, s.fault(0, "there are %d names, and %d of the matrix%s", len(names), count, transposedHint)
+		return nil, 0, s.fault(0, "there are %d names, and %d of the matrix%s", len(names), count,
+			transposedHint)
 	}
 	return names, from, nil
 }

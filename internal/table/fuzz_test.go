@@ -49,7 +49,8 @@ func reads(t *testing.T, o Options, read func() (*Table, error)) *Table {
 	}
 	x := got.X
 	if x.Rows < 1 || x.Cols < 1 || len(got.Features) != x.Rows || len(got.Samples) != x.Cols {
-		t.Fatalf("%d × %d numbers, %d features, %d samples", x.Rows, x.Cols, len(got.Features), len(got.Samples))
+		t.Fatalf("%d × %d numbers, %d features, %d samples", x.Rows, x.Cols, len(got.Features),
+			len(got.Samples))
 	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
@@ -94,11 +95,14 @@ func comesBack(t *testing.T, first *Table) {
 				return out
 			}
 		}
-		if kept != nil && (!slices.Equal(kept(first.Features), again.Features) || !slices.Equal(kept(first.Samples), again.Samples)) {
-			t.Fatalf("names: %q, %q became %q, %q in %q", first.Features, first.Samples, again.Features, again.Samples, text)
+		if kept != nil && (!slices.Equal(kept(first.Features), again.Features) ||
+			!slices.Equal(kept(first.Samples), again.Samples)) {
+			t.Fatalf("names: %q, %q became %q, %q in %q", first.Features, first.Samples, again.Features,
+				again.Samples, text)
 		}
 		if again.X.Rows != first.X.Rows || again.X.Cols != first.X.Cols {
-			t.Fatalf("%d × %d became %d × %d in %q", first.X.Rows, first.X.Cols, again.X.Rows, again.X.Cols, text)
+			t.Fatalf("%d × %d became %d × %d in %q", first.X.Rows, first.X.Cols, again.X.Rows, again.X.Cols,
+				text)
 		}
 		for i := range first.Features {
 			for j, v := range first.X.Row(i) {
@@ -129,10 +133,12 @@ func seeds(f *testing.F, add func(b []byte), patterns ...string) {
 
 func FuzzRead(f *testing.F) {
 	for _, s := range []string{
-		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n", ",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
+		"feature\ta\tb\ng1\t1\t2\n", "x,a\n\"g,\"\"1\",5\n", "1;2\n3;4\n", "a\tb\n\"g\t1\"\t1\t2\n",
+		",0,1\n0,5,6\n", "\ufeffx,a\r\ng,1e5\r\n",
 		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n", seriesBegin + "\n" + seriesRows,
 		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
-		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n", "%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
+		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n",
+		"%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -152,7 +158,8 @@ func FuzzRead(f *testing.F) {
 		first := reads(t, o, func() (*Table, error) { return Read(bytes.NewReader(in), "in", o) })
 		// A pipe makes no difference, but for the memory that it takes.
 		piped, err := Read(struct{ *bytes.Buffer }{bytes.NewBuffer(in)}, "in", o)
-		if err == nil && (first == nil || numbers(piped) != numbers(first) || !slices.Equal(piped.Features, first.Features)) {
+		if err == nil && (first == nil || numbers(piped) != numbers(first) ||
+			!slices.Equal(piped.Features, first.Features)) {
 			t.Fatal("a pipe is read otherwise")
 		}
 		if first != nil {
@@ -171,7 +178,8 @@ func FuzzText(f *testing.F) {
 	seeds(f, add, "*.txt", "*.csv")
 	add([]byte("a\\\"b\t\"c\\\"\t1\n\"x\" \"y\\\" z\" 3\n"))
 	f.Fuzz(func(t *testing.T, in []byte, header, sep, flags byte, names, na string) {
-		o := Options{Memory: little, Header: Header(header % 3), Sep: sep, Names: names, Missing: flags&1 != 0, Negative: flags&2 != 0, Transpose: flags&4 != 0}
+		o := Options{Memory: little, Header: Header(header % 3), Sep: sep, Names: names,
+			Missing: flags&1 != 0, Negative: flags&2 != 0, Transpose: flags&4 != 0}
 		if sep > 0x7f || strings.IndexByte("\"\r\n", sep) >= 0 {
 			o.Sep = 0
 		}
@@ -198,8 +206,10 @@ func FuzzArrays(f *testing.F) {
 		case "dia":
 			shape, data = "1, 2", whole(5, 6)
 		}
-		f.Add(strings.Join([]string{"format", "|S3", "", kind, "shape", "|u1", "2,", whole(2, 2), "data", "|u1", shape, data, "indices", "|i1", "2,", whole(0, 1), "indptr", "|i1", "3,", whole(0, 1, 2),
-			"row", "|u1", "2,", whole(0, 1), "col", "|u1", "2,", whole(1, 0), "offsets", "|i1", "1,", whole(255)}, "\n"), kind == "csc")
+		f.Add(strings.Join([]string{"format", "|S3", "", kind, "shape", "|u1", "2,", whole(2, 2), "data",
+			"|u1", shape, data, "indices", "|i1", "2,", whole(0, 1), "indptr", "|i1", "3,", whole(0, 1, 2),
+			"row", "|u1", "2,", whole(0, 1), "col", "|u1", "2,", whole(1, 0), "offsets", "|i1", "1,",
+			whole(255)}, "\n"), kind == "csc")
 	}
 	o := anything
 	o.Memory = little
@@ -228,15 +238,18 @@ func FuzzArrays(f *testing.F) {
 }
 
 func FuzzFolder(f *testing.F) {
-	f.Add("", []byte("%%MatrixMarket matrix coordinate integer general\n2 1 1\n1 1 5\n"), []byte("E1\tG1\tx\nE2\tG2\ty\n"), []byte("A-1\n"), "")
-	f.Add("GSM_", []byte("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n"), []byte("E1\n"), []byte("A-1\r\n"), "1")
+	f.Add("", []byte("%%MatrixMarket matrix coordinate integer general\n2 1 1\n1 1 5\n"),
+		[]byte("E1\tG1\tx\nE2\tG2\ty\n"), []byte("A-1\n"), "")
+	f.Add("GSM_", []byte("%%MatrixMarket matrix coordinate pattern general\n1 1 1\n1 1\n"), []byte("E1\n"),
+		[]byte("A-1\r\n"), "1")
 	o := anything
 	o.Memory = little
 	f.Fuzz(func(t *testing.T, prefix string, matrix, features, barcodes []byte, names string) {
 		if !fs.ValidPath(prefix+"x") || strings.Contains(prefix, "/") {
 			return
 		}
-		dir := fstest.MapFS{prefix + "matrix.mtx": {Data: matrix}, prefix + "features.tsv": {Data: features}, prefix + "barcodes.tsv": {Data: barcodes}}
+		dir := fstest.MapFS{prefix + "matrix.mtx": {Data: matrix}, prefix + "features.tsv": {Data: features},
+			prefix + "barcodes.tsv": {Data: barcodes}}
 		o := o
 		o.Names = names
 		reads(t, o, func() (*Table, error) { return ReadFolder(dir, "dir", o) })
@@ -245,7 +258,9 @@ func FuzzFolder(f *testing.F) {
 
 // FuzzDecimal: numbers are those of strconv, to the bit.
 func FuzzDecimal(f *testing.F) {
-	for _, s := range []string{"0", "-0", "1.5,", "12345678901234567890", "9007199254740993", "0.1e22", "1e-22", "123456789012345e10", ".5", "5.", "-", "e5", "1e", "1e+", "1e00022", "--1", "1.2.3", "4.9406564584124654e-324", "1_0", "0x1p3", "+1"} {
+	for _, s := range []string{"0", "-0", "1.5,", "12345678901234567890", "9007199254740993", "0.1e22",
+		"1e-22", "123456789012345e10", ".5", "5.", "-", "e5", "1e", "1e+", "1e00022", "--1", "1.2.3",
+		"4.9406564584124654e-324", "1_0", "0x1p3", "+1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

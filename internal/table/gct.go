@@ -20,8 +20,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// gctSizes reads the first two lines: the numbers of features, of samples, of descriptions of features, and of
-// descriptions of samples. It refuses a matrix that memory does not allow.
+// gctSizes reads the first two lines: the numbers of features, of samples, of descriptions of features, and
+// of descriptions of samples. It refuses a matrix that memory does not allow.
 func gctSizes(s *source) (sizes [4]uint64, err error) {
 	version, err := s.nextLine()
 	if err != nil {
@@ -42,7 +42,8 @@ func gctSizes(s *source) (sizes [4]uint64, err error) {
 		sizes[f], ok = count(string(fields[f]))
 	}
 	if !ok {
-		return sizes, s.fault(0, "here must be %d whole numbers: the number of features, the number of samples, ...", want)
+		return sizes, s.fault(0,
+			"here must be %d whole numbers: the number of features, the number of samples, ...", want)
 	}
 	if sizes[0] == 0 || sizes[1] == 0 {
 		return sizes, s.fault(0, "the file says that it has %d features and %d samples", sizes[0], sizes[1])
@@ -67,8 +68,9 @@ func readGCT(s *source) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &gctReader{s, int(sizes[0]), int(sizes[1]), 1 + int(sizes[2]), &Table{File: s.file, NamedFeatures: true, NamedSamples: true,
-		Taken: "GCT, features named by column 1, samples by line 3"}}
+	r := &gctReader{s, int(sizes[0]), int(sizes[1]), 1 + int(sizes[2]),
+		&Table{File: s.file, NamedFeatures: true, NamedSamples: true,
+			Taken: "GCT, features named by column 1, samples by line 3"}}
 	if sizes[2] > 0 || sizes[3] > 0 {
 		r.t.Taken += fmt.Sprintf("; descriptions left out: %d of features, %d of samples", sizes[2], sizes[3])
 	}
@@ -81,7 +83,8 @@ func readGCT(s *source) (*Table, error) {
 		}
 	}
 	values := numberList{s: s}
-	if _, bytes, known := s.extent(math.MaxInt64); known { // a number and its tab are two bytes, an empty cell is one
+	// a number and its tab are two bytes, an empty cell is one
+	if _, bytes, known := s.extent(math.MaxInt64); known {
 		if err := values.reserve(int(min(int64(r.d)*int64(r.n), bytes))); err != nil {
 			return nil, err
 		}
@@ -105,7 +108,8 @@ func readGCT(s *source) (*Table, error) {
 	return r.t, nil
 }
 
-// row returns the next line, which has a cell for every column. what it is stands in the error where there is none.
+// row returns the next line, which has a cell for every column. what it is stands in the error where there is
+// none.
 func (r *gctReader) row(what string) ([]byte, error) {
 	text, err := r.nextLine()
 	if err == io.EOF {
@@ -120,7 +124,8 @@ func (r *gctReader) row(what string) ([]byte, error) {
 		count--
 	}
 	if count != want {
-		return nil, r.fault(min(count, want)+1, "this line has %d cells; by the numbers in line 2 it must have %d", count, want)
+		return nil, r.fault(min(count, want)+1,
+			"this line has %d cells; by the numbers in line 2 it must have %d", count, want)
 	}
 	return text, nil
 }

@@ -1,12 +1,12 @@
 package table
 
-// This file holds matrices that stay sparse (quantmf.Sparse), from files that list entries: Matrix Market and SciPy's
-// archives.
+// This file holds matrices that stay sparse (quantmf.Sparse), from files that list entries: Matrix Market and
+// SciPy's archives.
 //
-// Files list entries in any order; 10x folders list them column by column. So reading goes through the entries twice.
-// The first pass counts the entries of each row, and sees whether single precision holds all of them exactly. The second
-// pass puts each entry into its place. Memory then holds the sparse matrix alone, 8 or 12 bytes an entry. A pipe cannot
-// be read twice: its entries are held as they come, 16 bytes an entry.
+// Files list entries in any order; 10x folders list them column by column. So reading goes through the
+// entries twice. The first pass counts the entries of each row, and sees whether single precision holds all
+// of them exactly. The second pass puts each entry into its place. Memory then holds the sparse matrix alone,
+// 8 or 12 bytes an entry. A pipe cannot be read twice: its entries are held as they come, 16 bytes an entry.
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// sparseShare is the least number of cells for each listed cell at which a matrix stays sparse. The sparse matrix then
-// takes at most half of the memory of all numbers.
+// sparseShare is the least number of cells for each listed cell at which a matrix stays sparse. The sparse
+// matrix then takes at most half of the memory of all numbers.
 const sparseShare = 3
 
 // mostSparseRows is the largest number of rows for which a header alone may claim memory.
@@ -33,9 +33,10 @@ func (s *source) staysSparse(rows, cols, entries uint64) bool {
 type listed struct {
 	*source
 	rows, cols uint64
-	each       func(put func(i, j uint32, v float64) error) error // calls put for every entry and ends at the end of the file
-	again      func(put func(i, j uint32, v float64) error) error // the same once more; nil for a pipe
-	held       [][]entry                                          // of a pipe
+	// calls put for every entry and ends at the end of the file
+	each  func(put func(i, j uint32, v float64) error) error
+	again func(put func(i, j uint32, v float64) error) error // the same once more; nil for a pipe
+	held  [][]entry                                          // of a pipe
 }
 
 // sparse reads the entries into sparse rows.
@@ -76,18 +77,20 @@ func (l *listed) sparse() (*quantmf.Sparse, error) {
 // listed returns the entries of a Matrix Market file, whose header gives their number.
 func (r *mtxReader) listed(rows, cols, entries uint64) *listed {
 	header := r.line // lines before the first entry
-	l := &listed{source: r.source, rows: rows, cols: cols, each: func(put func(i, j uint32, v float64) error) error {
-		err := r.each(rows, cols, entries, put)
-		if err == nil {
-			err = r.end()
-		}
-		return err
-	}}
+	l := &listed{source: r.source, rows: rows, cols: cols,
+		each: func(put func(i, j uint32, v float64) error) error {
+			err := r.each(rows, cols, entries, put)
+			if err == nil {
+				err = r.end()
+			}
+			return err
+		}}
 	if r.source.again != nil {
 		l.again = func(put func(i, j uint32, v float64) error) error {
 			return r.source.again(func(content io.Reader) error {
 				second := *r
-				second.source = &source{Options: r.Options, budget: r.budget, file: r.file, r: content, buf: make([]byte, buffered)}
+				second.source = &source{Options: r.Options, budget: r.budget, file: r.file, r: content,
+					buf: make([]byte, buffered)}
 				for range header {
 					if _, err := second.nextLine(); err != nil {
 						return second.changed()
@@ -126,8 +129,8 @@ func (r *mtxReader) each(rows, cols, entries uint64, put func(i, j uint32, v flo
 	return nil
 }
 
-// plainEntry reads an entry in its plainest form: two indices and a decimal number, one blank between each, and the end
-// of the line. For any other form ok is false and nothing is read.
+// plainEntry reads an entry in its plainest form: two indices and a decimal number, one blank between each,
+// and the end of the line. For any other form ok is false and nothing is read.
 func (r *mtxReader) plainEntry(rows, cols uint64) (i, j uint32, v float64, ok bool) {
 	b := r.buf[r.source.from:r.to]
 	at := 0
@@ -202,11 +205,13 @@ func (l *listed) hold(note func(i, j uint32, v float64) error) error {
 }
 
 func (s *source) changed() error {
-	return &Error{File: s.file, Line: s.line, Problem: "the file changed while it was read: wait until it is written"}
+	return &Error{File: s.file, Line: s.line,
+		Problem: "the file changed while it was read: wait until it is written"}
 }
 
-// inRows puts count entries into rows, row i from start[i] on. It sorts rows that are not in order, and adds up entries
-// that are listed twice, in the order of the file. It returns nil if a sum is not exact in the precision of F.
+// inRows puts count entries into rows, row i from start[i] on. It sorts rows that are not in order, and adds
+// up entries that are listed twice, in the order of the file. It returns nil if a sum is not exact in the
+// precision of F.
 func inRows[F float32 | float64](l *listed, start []int, count int) (*quantmf.Sparse, error) {
 	bytes := int64(12)
 	if _, single := any(F(0)).(float32); single {
@@ -284,7 +289,8 @@ func (s *source) sparseTable(x *quantmf.Sparse) (*Table, error) {
 	if err := s.take(40*int64(d+n), "names"); err != nil {
 		return nil, err
 	}
-	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x, Taken: "no names in the file"}
+	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x,
+		Taken: "no names in the file"}
 	var cols []uint32
 	var values []float64
 	for i := range d {
@@ -301,8 +307,8 @@ func (s *source) sparseTable(x *quantmf.Sparse) (*Table, error) {
 	return t, nil
 }
 
-// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if that holds all
-// of them exactly.
+// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if
+// that holds all of them exactly.
 func rebuilt(x *quantmf.Sparse, rows []int, f func(float64) float64) *quantmf.Sparse {
 	_, n := x.Dims()
 	var cols []uint32

@@ -72,30 +72,33 @@ func TestListed(t *testing.T) {
 		"a missing number":     head + "4 4 2\n1 1 nan\n2 3 1\n",
 		"negative":             head + "4 4 2\n1 1 -3\n2 3 1\n",
 		"infinite":             head + "4 4 2\n1 1 inf\n2 3 1\n",
-		"written oddly":        head + "%c\n4\t4  5\n\n1  1 1e1 \r\n%c\n 2 3\t.5\n4 4 0\n3 3 1.\n1 2 1E-3\n%c\n",
-		"no last line end":     head + "4 4 1\n1 2 3",
-		"no entries":           head + "4 4 0\n",
-		"symmetric":            "%%MatrixMarket matrix coordinate integer symmetric\n4 4 2\n2 1 3\n3 3 4\n",
-		"skew":                 "%%MatrixMarket matrix coordinate integer skew-symmetric\n4 4 1\n2 1 3\n",
-		"pattern":              "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 1\n2 3\n4 1\n",
-		"too few":              head + "4 4 3\n1 1 1\n2 2 2\n",
-		"too many":             head + "4 4 1\n1 1 1\n2 2 2\n",
-		"row 0":                head + "4 4 1\n0 1 1\n",
-		"row 5":                head + "4 4 1\n5 1 1\n",
-		"column 5":             head + "4 4 1\n1 5 1\n",
-		"two numbers":          head + "4 4 1\n1 5\n",
-		"four numbers":         head + "4 4 1\n1 1 1 1\n",
-		"a word":               head + "4 4 1\n1 1 x\n",
-		"a long index":         head + "4 4 1\n100000000000000000001 1 1\n",
-		"half full":            head + "2 2 2\n1 1 1\n2 2 2\n",
+		"written oddly": head +
+			"%c\n4\t4  5\n\n1  1 1e1 \r\n%c\n 2 3\t.5\n4 4 0\n3 3 1.\n1 2 1E-3\n%c\n",
+		"no last line end": head + "4 4 1\n1 2 3",
+		"no entries":       head + "4 4 0\n",
+		"symmetric":        "%%MatrixMarket matrix coordinate integer symmetric\n4 4 2\n2 1 3\n3 3 4\n",
+		"skew":             "%%MatrixMarket matrix coordinate integer skew-symmetric\n4 4 1\n2 1 3\n",
+		"pattern":          "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 1\n2 3\n4 1\n",
+		"too few":          head + "4 4 3\n1 1 1\n2 2 2\n",
+		"too many":         head + "4 4 1\n1 1 1\n2 2 2\n",
+		"row 0":            head + "4 4 1\n0 1 1\n",
+		"row 5":            head + "4 4 1\n5 1 1\n",
+		"column 5":         head + "4 4 1\n1 5 1\n",
+		"two numbers":      head + "4 4 1\n1 5\n",
+		"four numbers":     head + "4 4 1\n1 1 1 1\n",
+		"a word":           head + "4 4 1\n1 1 x\n",
+		"a long index":     head + "4 4 1\n100000000000000000001 1 1\n",
+		"half full":        head + "2 2 2\n1 1 1\n2 2 2\n",
 	} {
 		for _, o := range []Options{{}, {Missing: true, Negative: true}} {
 			want, wrong := Read(strings.NewReader(text), "in", o)
 			o.Rows = true
-			for how, in := range map[string]io.Reader{"file": strings.NewReader(text), "pipe": pipe{strings.NewReader(text)}} {
+			for how, in := range map[string]io.Reader{"file": strings.NewReader(text),
+				"pipe": pipe{strings.NewReader(text)}} {
 				got, err := Read(in, "in", o)
 				if wrong != nil {
-					if err == nil || err.Error() != wrong.Error() || errors.Is(err, ErrMemory) != errors.Is(wrong, ErrMemory) {
+					if err == nil || err.Error() != wrong.Error() ||
+						errors.Is(err, ErrMemory) != errors.Is(wrong, ErrMemory) {
 						t.Errorf("%s, %s: %v, want %v", name, how, err, wrong)
 					}
 					continue
@@ -111,10 +114,12 @@ func TestListed(t *testing.T) {
 			}
 		}
 	}
-	if x, err := Read(strings.NewReader(head+"100000 100000 1\n1 1 1\n"), "in", Options{Rows: true}); err != nil || x.Held == nil {
+	if x, err := Read(strings.NewReader(head+"100000 100000 1\n1 1 1\n"), "in",
+		Options{Rows: true}); err != nil || x.Held == nil {
 		t.Errorf("almost empty: %v, %v", x, err)
 	}
-	if _, err := Read(strings.NewReader(head+"8000000 2000000000 1\n1 1 1\n"), "in", Options{Rows: true}); !errors.Is(err, ErrMemory) {
+	if _, err := Read(strings.NewReader(head+"8000000 2000000000 1\n1 1 1\n"), "in",
+		Options{Rows: true}); !errors.Is(err, ErrMemory) {
 		t.Errorf("too empty: %v", err)
 	}
 	if sparse < 40 {
@@ -159,7 +164,8 @@ func TestListedTable(t *testing.T) {
 	}
 	sameNumbers(t, "top", b.Rows(), a.X)
 	names := []string{"a", "b", "c"}
-	sameNumbers(t, "select", held.SelectOr([]int{3, -1, 0}, names).Rows(), dense.SelectOr([]int{3, -1, 0}, names).X)
+	sameNumbers(t, "select", held.SelectOr([]int{3, -1, 0}, names).Rows(),
+		dense.SelectOr([]int{3, -1, 0}, names).X)
 }
 
 // TestListedMemory: reading takes at most 1.3 times what the matrix takes.
@@ -174,7 +180,8 @@ func TestListedMemory(t *testing.T) {
 			entries++
 		}
 	}
-	file := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries, text.String())
+	file := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries,
+		text.String())
 	names := 40 * (d + n)
 	o := Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
 	got, err := Read(strings.NewReader(file), "in", o)
@@ -186,8 +193,8 @@ func TestListedMemory(t *testing.T) {
 	}
 }
 
-// sparseZip is a matrix as SciPy's save_npz keeps it in a format, for csr, csc and coo with every entry listed in two parts
-// where twice.
+// sparseZip is a matrix as SciPy's save_npz keeps it in a format, for csr, csc and coo with every entry
+// listed in two parts where twice.
 func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 	var data, rows, cols []float64
 	pointers := []float64{0}
@@ -224,7 +231,8 @@ func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 		}
 		return bytes.NewReader(text)
 	}
-	arrays := map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format), "shape": vector(float64(x.Rows), float64(x.Cols)), "data": vector(data...)}
+	arrays := map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format),
+		"shape": vector(float64(x.Rows), float64(x.Cols)), "data": vector(data...)}
 	switch format {
 	case "coo":
 		arrays["row"], arrays["col"] = vector(rows...), vector(cols...)
@@ -236,7 +244,8 @@ func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 	return archive(arrays)
 }
 
-// TestListedArchive: an archive of SciPy's stays sparse, with the numbers that it has in full, from a file and from a pipe.
+// TestListedArchive: an archive of SciPy's stays sparse, with the numbers that it has in full, from a file
+// and from a pipe.
 func TestListedArchive(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	x, nonzero := quantmf.NewMat(40, 50), 0
@@ -249,7 +258,8 @@ func TestListedArchive(t *testing.T) {
 	for _, format := range []string{"csr", "csc", "coo"} {
 		for _, twice := range []bool{false, true} {
 			file := sparseZip(x, format, twice)
-			for how, in := range map[string]io.Reader{"file": bytes.NewReader(file), "pipe": pipe{bytes.NewReader(file)}} {
+			for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
+				"pipe": pipe{bytes.NewReader(file)}} {
 				got, err := Read(in, "in", Options{Rows: true})
 				if err != nil {
 					t.Errorf("%s, %s: %v", format, how, err)
@@ -277,14 +287,16 @@ func TestListedArchive(t *testing.T) {
 	}
 	file := sparseZip(x, "csr", false)
 	for _, length := range []int{len(file) / 3, len(file) - 40} {
-		if got, err := Read(bytes.NewReader(file[:length]), "in", Options{Rows: true, Negative: true}); err == nil {
+		if got, err := Read(bytes.NewReader(file[:length]), "in",
+			Options{Rows: true, Negative: true}); err == nil {
 			t.Errorf("cut: %v", got)
 		}
 	}
 }
 
-// TestListedBlocks: an archive of blocks or of diagonals stays sparse, with the numbers that it stands for, from a file and from a
-// pipe; what is wrong with it is said in the words in which it is said where it is read in full.
+// TestListedBlocks: an archive of blocks or of diagonals stays sparse, with the numbers that it stands for,
+// from a file and from a pipe; what is wrong with it is said in the words in which it is said where it is
+// read in full.
 func TestListedBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const d, n = 36, 40
@@ -297,10 +309,12 @@ func TestListedBlocks(t *testing.T) {
 	}
 	vector := func(v ...float64) io.Reader { return array(fmt.Sprintf("%d,", len(v)), v) }
 	arrays := func(format string) map[string]io.Reader {
-		return map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format), "shape": vector(d, n)}
+		return map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format),
+			"shape": vector(d, n)}
 	}
 	check := func(name string, file []byte, want quantmf.Mat) {
-		for how, in := range map[string]io.Reader{"file": bytes.NewReader(file), "pipe": pipe{bytes.NewReader(file)}} {
+		for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
+			"pipe": pipe{bytes.NewReader(file)}} {
 			got, err := Read(in, "in", Options{Rows: true})
 			if err != nil {
 				t.Errorf("%s, %s: %v", name, how, err)
@@ -345,7 +359,9 @@ func TestListedBlocks(t *testing.T) {
 			}
 			indices[len(indices)-1] += stray
 			a := arrays("bsr")
-			a["data"], a["indices"], a["indptr"] = array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data), vector(indices...), vector(pointers...)
+			a["data"], a["indices"],
+				a["indptr"] = array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data),
+				vector(indices...), vector(pointers...)
 			return archive(a), x
 		}
 		file, x := blocks(0)
@@ -356,7 +372,8 @@ func TestListedBlocks(t *testing.T) {
 	a := arrays("bsr")
 	a["data"], a["indices"], a["indptr"] = array("1, 7, 2", make([]float64, 14)), vector(0), vector(0, 1)
 	wrong("blocks that do not make up the matrix", archive(a), "blocks of 7 × 2 do not make up")
-	for _, length := range []int{n - 7, n, n + 9} { // of the array of diagonals: what is beyond the matrix counts for nothing
+	// of the array of diagonals: what is beyond the matrix counts for nothing
+	for _, length := range []int{n - 7, n, n + 9} {
 		diagonals := func(offsets ...float64) (file []byte, x quantmf.Mat) {
 			x = quantmf.NewMat(d, n)
 			var data []float64
@@ -370,7 +387,8 @@ func TestListedBlocks(t *testing.T) {
 				}
 			}
 			a := arrays("dia")
-			a["data"], a["offsets"] = array(fmt.Sprintf("%d, %d", len(offsets), length), data), vector(offsets...)
+			a["data"], a["offsets"] = array(fmt.Sprintf("%d, %d", len(offsets), length), data),
+				vector(offsets...)
 			return archive(a), x
 		}
 		name := fmt.Sprintf("diagonals of %d", length)
@@ -381,8 +399,8 @@ func TestListedBlocks(t *testing.T) {
 	}
 }
 
-// TestListedArchiveMemory: reading an archive takes at most 1.3 times what the sparse matrix takes, which is far below what
-// all numbers would.
+// TestListedArchiveMemory: reading an archive takes at most 1.3 times what the sparse matrix takes, which is
+// far below what all numbers would.
 func TestListedArchiveMemory(t *testing.T) {
 	x := quantmf.NewMat(200, 6000)
 	for i := 0; i < len(x.Data); i += 7 {

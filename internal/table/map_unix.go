@@ -22,8 +22,8 @@ func mapFile(file uintptr, bytes int64) (b []byte, unmap func() error) {
 	return b, func() error { return syscall.Munmap(b) }
 }
 
-// decodeMapped decodes a row from the map. If the file has become shorter than its map, the memory fault at the row
-// becomes an error.
+// decodeMapped decodes a row from the map. If the file has become shorter than its map, the memory fault at
+// the row becomes an error.
 func (x *npyRows) decodeMapped(to []float64, at int64, width int) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -46,27 +46,39 @@ func forever(start, rest string) io.Reader {
 
 // bounded are files that ask for more memory than they may take.
 var bounded = map[string]func() io.Reader{
-	"one endless line":               func() io.Reader { return forever("", "x") },
-	"an endless header":              func() io.Reader { return forever("gene", "\ta") },
-	"an endless line of numbers":     func() io.Reader { return forever("gene,a,b\ng", ",1") },
-	"an open quotation mark":         func() io.Reader { return forever("gene,a\n\"", "g\t,;") },
-	"endless lines":                  func() io.Reader { return forever("gene,a\n", "g,1\n") },
-	"endless names":                  func() io.Reader { return forever("gene,a\n", strings.Repeat("g", 1<<20)+",1\n") },
+	"one endless line":           func() io.Reader { return forever("", "x") },
+	"an endless header":          func() io.Reader { return forever("gene", "\ta") },
+	"an endless line of numbers": func() io.Reader { return forever("gene,a,b\ng", ",1") },
+	"an open quotation mark":     func() io.Reader { return forever("gene,a\n\"", "g\t,;") },
+	"endless lines":              func() io.Reader { return forever("gene,a\n", "g,1\n") },
+	"endless names": func() io.Reader {
+		return forever("gene,a\n",
+			strings.Repeat("g", 1<<20)+",1\n")
+	},
 	"an endless comment":             func() io.Reader { return forever("#", "c") },
 	"an endless separator":           func() io.Reader { return forever("sep=", ";") },
 	"a header of 3000 names of 1 MB": func() io.Reader { return named(3000) },
 	"an endless line of gct":         func() io.Reader { return forever("#1.2\n", "9") },
 	"an endless description":         func() io.Reader { return forever("#1.2\n1\t1\nName\tDescription\ta\ng\t", "d") },
-	"endless names of gct":           func() io.Reader { return forever("#1.2\n1\t1000000\nName\tDescription", "\tabc") },
+	"endless names of gct": func() io.Reader {
+		return forever("#1.2\n1\t1000000\nName\tDescription",
+			"\tabc")
+	},
 	"endless features of gct": func() io.Reader {
 		return forever("#1.2\n2000000000\t1\nName\tDescription\ta\n", "g\td\t1\n")
 	},
-	"an endless comment of mtx": func() io.Reader { return forever(mtxMagic+" matrix coordinate real general\n%", "c") },
-	"an endless kind of mtx":    func() io.Reader { return forever(mtxMagic+" matrix", " x") },
+	"an endless comment of mtx": func() io.Reader {
+		return forever(mtxMagic+
+			" matrix coordinate real general\n%", "c")
+	},
+	"an endless kind of mtx": func() io.Reader { return forever(mtxMagic+" matrix", " x") },
 	"entries of mtx": func() io.Reader {
 		return forever(mtxMagic+" matrix coordinate real general\n1440 1430 2050000\n", "1 1 1\n1 2 3\n")
 	},
-	"an endless array of mtx": func() io.Reader { return forever(mtxMagic+" matrix array real general\n3000 3000\n", "1\n") },
+	"an endless array of mtx": func() io.Reader {
+		return forever(mtxMagic+
+			" matrix array real general\n3000 3000\n", "1\n")
+	},
 	"a matrix of one entry": func() io.Reader {
 		return strings.NewReader(mtxMagic + " matrix coordinate real general\n30000 30000 1\n1 1 1\n")
 	},
@@ -75,7 +87,8 @@ var bounded = map[string]func() io.Reader{
 		return forever(npyHead("|u1", "3000, 3000"), "\x01")
 	},
 	"an npy in the order of Fortran": func() io.Reader {
-		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1250, 1250"), "False", "True ", 1), "\x00"), 128+4*1250*1250)
+		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1250, 1250"), "False", "True ", 1),
+			"\x00"), 128+4*1250*1250)
 	},
 	"an endless archive": func() io.Reader { return forever(zipMagic, "z") },
 	"an archive of zeros": func() io.Reader {
@@ -83,12 +96,19 @@ var bounded = map[string]func() io.Reader{
 	},
 	"an archive of long names": func() io.Reader {
 		return bytes.NewReader(archive(map[string]io.Reader{
-			"x":        strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
-			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "40,")), io.LimitReader(&endless{text: "n"}, 40e6)),
+			"x": strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
+			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "40,")),
+				io.LimitReader(&endless{text: "n"}, 40e6)),
 		}))
 	},
-	"a sparse archive of nothing": func() io.Reader { return bytes.NewReader(sparseArchive(30000, 30000, 0)) },
-	"a sparse archive of few":     func() io.Reader { return bytes.NewReader(sparseArchive(20000, 30000, 100)) },
+	"a sparse archive of nothing": func() io.Reader {
+		return bytes.NewReader(sparseArchive(30000, 30000,
+			0))
+	},
+	"a sparse archive of few": func() io.Reader {
+		return bytes.NewReader(sparseArchive(20000, 30000,
+			100))
+	},
 	"an archive of many files": func() io.Reader {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
@@ -144,7 +164,8 @@ func sparseArchive(d, n, count int) []byte {
 		columns[i] = i
 	}
 	return archive(map[string]io.Reader{
-		"format": strings.NewReader(npyHead("|S3", "") + "csr"), "shape": whole(d, n), "indptr": whole(pointers...), "indices": whole(columns...), "data": whole(columns...),
+		"format": strings.NewReader(npyHead("|S3", "") + "csr"), "shape": whole(d, n),
+		"indptr": whole(pointers...), "indices": whole(columns...), "data": whole(columns...),
 	})
 }
 
@@ -161,14 +182,16 @@ func TestMemory(t *testing.T) {
 	idle, _ := alone("nothing")
 	for name := range bounded {
 		for _, packed := range []string{"", "gzip: "} {
-			if packed != "" && name != "one endless line" && name != "endless lines" && name != "an archive of zeros" {
+			if packed != "" && name != "one endless line" && name != "endless lines" &&
+				name != "an archive of zeros" {
 				continue
 			}
 			peak, said := alone(packed + name)
 			if peak-idle > bound*3/2 || !strings.HasPrefix(said, "ErrMemory: ") {
 				t.Errorf("%s%s: %.3g of the bound, %s", packed, name, float64(peak-idle)/bound, said)
 			}
-			t.Logf("%.2f of the bound: %s%s: %s", float64(peak-idle)/bound, packed, name, strings.TrimSpace(said))
+			t.Logf("%.2f of the bound: %s%s: %s", float64(peak-idle)/bound, packed, name,
+				strings.TrimSpace(said))
 		}
 	}
 }
@@ -240,9 +263,9 @@ func readBounded(name string) (said string) {
 	return said
 }
 
-// TestPeak: of a file and through a pipe, reading has the matrix in memory once and little
-// else. QUANTMF_LONG adds files of simpler forms. A process of its own reads, and collects at each hundredth by which the heap grows, so
-// that what is resident is nearly what is alive; the system keeps the peak.
+// TestPeak: of a file and through a pipe, reading has the matrix in memory once and little else. QUANTMF_LONG
+// adds files of simpler forms. A process of its own reads, and collects at each hundredth by which the heap
+// grows, so that what is resident is nearly what is alive; the system keeps the peak.
 func TestPeak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("reads /proc")
@@ -276,10 +299,12 @@ func TestPeak(t *testing.T) {
 		if info, err := os.Stat(path); err == nil && name == "x.npz" {
 			archive = int(info.Size())
 		}
-		// Through a pipe 1.1 to 1.2 are measured: 1/64 for the numbers of a piece that are not there yet, 1/16 for those that are
-		// there twice while the list becomes the matrix, and what garbage there is between two collections.
+		// Through a pipe 1.1 to 1.2 are measured: 1/64 for the numbers of a piece that are not there yet,
+		// 1/16 for those that are there twice while the list becomes the matrix, and what garbage there is
+		// between two collections.
 		for by, bound := range map[string]int{"file": matrix * 13 / 10, "pipe": matrix*13/10 + archive} {
-			// The least of up to three: where other programs hold up the collector, garbage is resident for longer.
+			// The least of up to three: where other programs hold up the collector, garbage is resident for
+			// longer.
 			least := math.MaxInt
 			for try := 0; try < 3 && least > bound; try++ {
 				peak, said := readBy(t, "GOGC=1", fmt.Sprintf("%s=%s %d %s", peakReads, by, bound, path))
@@ -290,7 +315,8 @@ func TestPeak(t *testing.T) {
 			}
 			t.Logf("%s, %s: %.2f times the matrix", name, by, float64(least)/float64(matrix))
 			if least > bound {
-				t.Errorf("%s, %s: %.2f times the matrix was resident", name, by, float64(least)/float64(matrix))
+				t.Errorf("%s, %s: %.2f times the matrix was resident", name, by,
+					float64(least)/float64(matrix))
 			}
 		}
 	}
@@ -340,13 +366,18 @@ func TestFolderBudget(t *testing.T) {
 func TestBlankLines(t *testing.T) {
 	few := strings.Repeat("\n,,\n", 100000)
 	got, err := Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", Options{})
-	if err != nil || got.Features[0] != "g" || got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
+	if err != nil || got.Features[0] != "g" ||
+		got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
 		t.Errorf("some: %+v, %v", got, err)
 	}
-	if _, err := Read(forever("", ",\n"), "in", Options{}); err == nil || err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and samples in columns" {
+	if _, err := Read(forever("", ",\n"), "in", Options{}); err == nil ||
+		err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and "+
+			"samples in columns" {
 		t.Errorf("endless ones: %v", err)
 	}
-	if _, err := Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*blankBytes)), "in", Options{Memory: 2 * blankBytes}); !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "lines of 2 numbers") {
+	if _, err := Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*blankBytes)), "in",
+		Options{Memory: 2 * blankBytes}); !errors.Is(err, ErrMemory) ||
+		!strings.Contains(err.Error(), "lines of 2 numbers") {
 		t.Errorf("behind a header: %v", err)
 	}
 }

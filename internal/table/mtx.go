@@ -7,8 +7,8 @@ package table
 //	d n entries        or d n, of an array
 //	i j value ...      or the values, column by column
 //
-// Indices count from 1. Cells that are not listed are 0; entries of a cell that is listed twice are added up. There are
-// no names.
+// Indices count from 1. Cells that are not listed are 0; entries of a cell that is listed twice are added up.
+// There are no names.
 
 import (
 	"bufio"
@@ -32,11 +32,14 @@ func readMTX(s *source) (*Table, error) {
 	}
 	kind := strings.Fields(strings.ToLower(short(string(text))))
 	if len(kind) != 5 || kind[1] != "matrix" || !slices.Contains([]string{"coordinate", "array"}, kind[2]) ||
-		!slices.Contains([]string{"real", "double", "integer", "pattern"}, kind[3]) || !slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, kind[4]) ||
+		!slices.Contains([]string{"real", "double", "integer", "pattern"}, kind[3]) ||
+		!slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, kind[4]) ||
 		kind[2] == "array" && kind[3] == "pattern" {
-		return nil, s.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of real, integer or pattern, general, symmetric or skew-symmetric", quote(string(text)))
+		return nil, s.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of "+
+			"real, integer or pattern, general, symmetric or skew-symmetric", quote(string(text)))
 	}
-	r := &mtxReader{source: s, coordinate: kind[2] == "coordinate", pattern: kind[3] == "pattern", mirror: kind[4] != "general"}
+	r := &mtxReader{source: s, coordinate: kind[2] == "coordinate", pattern: kind[3] == "pattern",
+		mirror: kind[4] != "general"}
 	r.sign = 1
 	if kind[4] == "skew-symmetric" {
 		r.sign = -1
@@ -57,13 +60,14 @@ type mtxReader struct {
 	sign                        float64
 }
 
-// fields fills f with the fields of the next line that is no comment. It returns their number, which may be more than f
-// holds.
+// fields fills f with the fields of the next line that is no comment. It returns their number, which may be
+// more than f holds.
 func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error) {
 	for {
 		text, err := r.nextFull()
 		if err == io.EOF {
-			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again", fmt.Sprintf(what, a...))
+			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again",
+				fmt.Sprintf(what, a...))
 		}
 		if err != nil {
 			return 0, err
@@ -113,11 +117,13 @@ func (r *mtxReader) matrix() (x quantmf.Rows, err error) {
 	d, n := sizes[0], sizes[1]
 	switch {
 	case !ok:
-		return x, r.fault(0, "here must be %d whole numbers: rows, columns%s", want, map[int]string{2: "", 3: ", entries"}[want])
+		return x, r.fault(0, "here must be %d whole numbers: rows, columns%s", want,
+			map[int]string{2: "", 3: ", entries"}[want])
 	case d == 0 || n == 0:
 		return x, r.fault(0, "the file says that it has %d rows and %d columns", d, n)
 	case r.coordinate && sizes[2] > d*n:
-		return x, r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d", sizes[2], d, n, d*n)
+		return x, r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d",
+			sizes[2], d, n, d*n)
 	case r.mirror && d != n:
 		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
 	}
@@ -140,7 +146,8 @@ func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err erro
 	if err != nil {
 		return x, err
 	}
-	if err := r.listed(rows, cols, entries).each(func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
+	if err := r.listed(rows, cols,
+		entries).each(func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
 		return x, err
 	}
 	return p.matrix()
@@ -172,8 +179,8 @@ func (r *mtxReader) entry(f [][]byte, e, rows, cols, entries uint64) (i, j uint3
 	return at[0], at[1], v, nil
 }
 
-// array reads a matrix of all values. A symmetric matrix does not list the values above the diagonal, a skew-symmetric
-// matrix not the diagonal either.
+// array reads a matrix of all values. A symmetric matrix does not list the values above the diagonal, a
+// skew-symmetric matrix not the diagonal either.
 func (r *mtxReader) array(d, n uint64) (x quantmf.Mat, err error) {
 	if err := r.takeMatrix(d, n); err != nil { // in the end; pieces may be fewer
 		return x, err

@@ -1,8 +1,9 @@
 package table
 
-// This file holds the rules that find the layout of a text: which character separates its cells, whether its first line
-// names the samples, which column names the features, and which columns describe them. The rules look at the first lines
-// alone. layout.taken says what they found, layout.doubts where they may be wrong. Options overrule them.
+// This file holds the rules that find the layout of a text: which character separates its cells, whether its
+// first line names the samples, which column names the features, and which columns describe them. The rules
+// look at the first lines alone. layout.taken says what they found, layout.doubts where they may be wrong.
+// Options overrule them.
 
 import (
 	"bytes"
@@ -14,10 +15,10 @@ import (
 	"unicode/utf8"
 )
 
-// field returns the cell that starts at line[at]. next is the start of the next cell, len(line)+1 behind the last. A cell in
-// quotation marks ends at the mark before a separator. Within it two marks stand for one, and so does \", which R writes.
-// If loose is set, as between tabs, a mark in any other place is an ordinary character. The separator ' ' stands for any
-// number of blanks.
+// field returns the cell that starts at line[at]. next is the start of the next cell, len(line)+1 behind the
+// last. A cell in quotation marks ends at the mark before a separator. Within it two marks stand for one, and
+// so does \", which R writes. If loose is set, as between tabs, a mark in any other place is an ordinary
+// character. The separator ' ' stands for any number of blanks.
 func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool, next int, ok bool) {
 	blanks := sep == ' '
 	ends := func(i int) bool {
@@ -60,7 +61,8 @@ func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool,
 			plain = append(plain, line[from:i+1]...)
 			i++
 			from = i + 1
-		case ends(i+1) && !(line[i-1] == '\\' && bytes.Count(line[i+1:], []byte{'"'})%2 == 1): // else R's, before a separator
+		// else R's, before a separator
+		case ends(i+1) && !(line[i-1] == '\\' && bytes.Count(line[i+1:], []byte{'"'})%2 == 1):
 			text = line[from:i]
 			if plain != nil {
 				text = append(plain, text...)
@@ -105,9 +107,9 @@ func cells(line []byte, sep byte) []cell {
 	return row
 }
 
-// separator chooses tab, semicolon or comma: the character that cuts all lines into the same number of cells, the header
-// perhaps into one fewer. Semicolons come before commas, which may be decimal commas. Blanks separate if none of the three
-// does and numbers stand between blanks.
+// separator chooses tab, semicolon or comma: the character that cuts all lines into the same number of cells,
+// the header perhaps into one fewer. Semicolons come before commas, which may be decimal commas. Blanks
+// separate if none of the three does and numbers stand between blanks.
 func separator(lines [][]byte) byte {
 	best, most := byte(','), 0
 	for _, sep := range []byte("\t;,") {
@@ -131,7 +133,9 @@ func separator(lines [][]byte) byte {
 		counts[i] = len(cells(l, ' ')) - 1
 	}
 	last := cells(lines[len(lines)-1], ' ')
-	if len(last) > 1 && even(counts) && !slices.ContainsFunc(last[1:], func(c cell) bool { return !isNumber(c.text) && !(Options{}).isMissing(c.text) }) {
+	if len(last) > 1 && even(counts) &&
+		!slices.ContainsFunc(last[1:],
+			func(c cell) bool { return !isNumber(c.text) && !(Options{}).isMissing(c.text) }) {
 		return ' '
 	}
 	return best
@@ -210,11 +214,13 @@ var (
 		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna mirnaid locustag
 		sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes`)
 	// Headings of the column of names where the rows are samples.
-	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes")
+	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell " +
+		"cellid barcode barcodes")
 	// Headings of a second column of names, whose cells may be numbers.
 	ofOtherNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
 	// Headings of columns of numbers that describe the features.
-	ofDescription = isOneOf("length genelength transcriptlength effectivelength chr chrom chromosome start end strand position pos width")
+	ofDescription = isOneOf("length genelength transcriptlength effectivelength chr chrom chromosome start " +
+		"end strand position pos width")
 )
 
 // isHeading tells whether the first cell of a first line stands above names.
@@ -223,13 +229,15 @@ func isHeading(c string) bool { return strings.TrimSpace(c) == "" || ofNames(c) 
 // looksLikeID tells whether an unknown heading still looks like one of names.
 func looksLikeID(heading string) bool {
 	w := words(heading)
-	return strings.HasSuffix(w, "id") || strings.HasSuffix(w, "ids") || strings.HasSuffix(w, "name") || strings.HasSuffix(w, "symbol") || strings.HasPrefix(w, "gene") || strings.HasPrefix(w, "probe")
+	return strings.HasSuffix(w, "id") || strings.HasSuffix(w, "ids") || strings.HasSuffix(w, "name") ||
+		strings.HasSuffix(w, "symbol") || strings.HasPrefix(w, "gene") || strings.HasPrefix(w, "probe")
 }
 
 // featureCounts are the columns before the samples in the tables of featureCounts.
 var featureCounts = []string{"Geneid", "Chr", "Start", "End", "Strand", "Length"}
 
-// layoutOf finds the layout of a text. first is its first line, rows are the following lines that the rules look at.
+// layoutOf finds the layout of a text. first is its first line, rows are the following lines that the rules
+// look at.
 func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, string) {
 	l := &layout{sep: sep, first: first, names: -1}
 	trailing := o.trailing(l, rows)
@@ -270,7 +278,8 @@ func (o Options) layoutOf(sep byte, first []cell, rows [][]cell) (*layout, strin
 		l.roles[last] = isEmpty
 	}
 	if l.short && l.names < 0 {
-		return nil, "the first line has one cell fewer than the lines below, as where it has none above the names of the features; -names none says that there are no such names"
+		return nil, "the first line has one cell fewer than the lines below, as where it has none above " +
+			"the names of the features; -names none says that there are no such names"
 	}
 	for _, r := range l.roles {
 		if r == isValue {
@@ -291,21 +300,23 @@ func (o Options) trailing(l *layout, rows [][]cell) bool {
 		return false
 	}
 	if len(l.first) == last && o.Header != HeaderYes {
-		l.doubt(fmt.Sprintf("all lines but the first end in a separator: the empty column %d was left out; give -header yes if the first line lacks a cell above the names instead", last+1))
+		l.doubt(fmt.Sprintf("all lines but the first end in a separator: the empty column %d was left out; "+
+			"give -header yes if the first line lacks a cell above the names instead", last+1))
 		return true
 	}
 	return nothing(l.first)
 }
 
-// isShortHeader tells whether a first line that is one cell shorter than the rows is a header as R writes it, without a
-// cell above the names. Otherwise it is a row of numbers that lacks one.
+// isShortHeader tells whether a first line that is one cell shorter than the rows is a header as R writes it,
+// without a cell above the names. Otherwise it is a row of numbers that lacks one.
 func (o Options) isShortHeader(l *layout, rows [][]cell) bool {
 	if o.allNumberLike(l.first) {
 		switch {
 		case !o.numberLike(rows[0][0].text), quotedAgainst(l.first, rows):
 			return true
 		case len(rows) >= 2:
-			l.doubt("line 1 holds numbers and one cell fewer than the lines below: it was taken for names of samples; give -header no if it is a line of numbers that lacks one")
+			l.doubt("line 1 holds numbers and one cell fewer than the lines below: it was taken for names " +
+				"of samples; give -header no if it is a line of numbers that lacks one")
 			return true
 		}
 		return false
@@ -330,14 +341,17 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	}
 	for c := 1; c < len(first); c++ {
 		// A word above numbers is a name. A word above words may be a cell of a column of words.
-		if !o.numberLike(first[c].text) && (len(rows) == 0 || slices.ContainsFunc(rows, func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) })) {
+		if !o.numberLike(first[c].text) &&
+			(len(rows) == 0 || slices.ContainsFunc(rows,
+				func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) })) {
 			return true
 		}
 	}
 	if len(rows) == 0 {
 		return false
 	}
-	// All cells but the first are numbers. Names of samples that are numbers are whole, at least 0, and all different.
+	// All cells but the first are numbers. Names of samples that are numbers are whole, at least 0, and all
+	// different.
 	from := 1
 	if o.numberLike(first[0].text) {
 		from = 0
@@ -346,7 +360,8 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	if !ok || len(values) < 2 {
 		return false
 	}
-	if from == 1 && slices.ContainsFunc(rows, func(r []cell) bool { return shape(r[0].text) == shape(first[0].text) }) {
+	if from == 1 && slices.ContainsFunc(rows,
+		func(r []cell) bool { return shape(r[0].text) == shape(first[0].text) }) {
 		return false // the first cell is a name like those below it
 	}
 	rising, byOne := true, values[0] <= 1
@@ -355,10 +370,12 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 		byOne = byOne && values[i] == values[i-1]+1
 	}
 	fractions := slices.ContainsFunc(rows, func(r []cell) bool {
-		return slices.ContainsFunc(r[min(from, len(r)):], func(c cell) bool { return isNumber(c.text) && strings.Contains(c.text, ".") })
+		return slices.ContainsFunc(r[min(from, len(r)):],
+			func(c cell) bool { return isNumber(c.text) && strings.Contains(c.text, ".") })
 	})
 	const was = "line 1 holds numbers that may be names or values: it was taken for "
-	if from == 1 && (byOne && len(values) > 2 || rising && len(values) > 4 || fractions) || from == 0 && byOne && (values[0] == 0 || fractions) {
+	if from == 1 && (byOne && len(values) > 2 || rising && len(values) > 4 || fractions) || from == 0 &&
+		byOne && (values[0] == 0 || fractions) {
 		l.doubt(was + "names of samples; give -header no if they are values")
 		return true
 	}
@@ -440,10 +457,12 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 		l.names = 0
 	case len(first) >= 2 && whole && l.header && looksLikeID(heading(0)):
 		l.names = 0
-		l.doubt(fmt.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give -names none if they are values", quote(heading(0))))
+		l.doubt(fmt.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give "+
+			"-names none if they are values", quote(heading(0))))
 	case len(first) >= 3 && whole && len(body[0]) > 1:
 		if _, others := wholes(column(1)); !others {
-			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; give -names 1 if they are names of features", inBrackets(heading(0))))
+			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; "+
+				"give -names 1 if they are names of features", inBrackets(heading(0))))
 		}
 	}
 	if l.names < 0 || len(l.roles) < 2 {
@@ -451,7 +470,8 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	}
 	l.roles[0] = isName
 	if l.header && !l.short && ofSamples(l.first[0].text) {
-		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; give -transpose if they are samples", quote(l.first[0].text)))
+		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; "+
+			"give -transpose if they are samples", quote(l.first[0].text)))
 	}
 	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
 		return "" // as written here: numbers alone follow
@@ -472,13 +492,14 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 		l.roles[c] = isLeft
 	}
 	if left < len(l.roles) && ofDescription(heading(left)) {
-		l.doubt(fmt.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the features", left+1, quote(heading(left)), left+1))
+		l.doubt(fmt.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the "+
+			"features", left+1, quote(heading(left)), left+1))
 	}
 	return ""
 }
 
-// givenNames returns the columns of -names, nil for none given. A number is that of a column, unless there are fewer columns: samples
-// may be called 1, 2, ..., too.
+// givenNames returns the columns of -names, nil for none given. A number is that of a column, unless there
+// are fewer columns: samples may be called 1, 2, ..., too.
 func (o Options) givenNames(l *layout) (columns []int, problem string) {
 	if o.Names == "" || o.Names == "none" {
 		return nil, ""
@@ -502,7 +523,8 @@ func columnsOf(list string, most int) (columns []int, problem string) {
 			b, okB = count(strings.TrimSpace(to))
 		}
 		if !okA || !okB || a < 1 || b < a {
-			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns such as 1 or 1-3", quote(list))
+			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns "+
+				"such as 1 or 1-3", quote(list))
 		}
 		if b > uint64(most) {
 			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(list), most)
@@ -516,7 +538,8 @@ func columnsOf(list string, most int) (columns []int, problem string) {
 	return columns, ""
 }
 
-// allWords tells whether a column holds words: most cells begin with a letter and none is a number. Cells may be empty.
+// allWords tells whether a column holds words: most cells begin with a letter and none is a number. Cells may
+// be empty.
 func (o Options) allWords(column []cell) bool {
 	letters, seen := 0, 0
 	for _, c := range column {
@@ -541,8 +564,9 @@ func (o Options) allNumberLike(row []cell) bool {
 
 func (l *layout) doubt(text string) { l.doubts = append(l.doubts, text) }
 
-// Shown returns a text that has names in it, of files, features or flags, as it is printed on a line. Characters that cannot be
-// printed are escaped, so that no name can overwrite a line, begin another or control the terminal.
+// Shown returns a text that has names in it, of files, features or flags, as it is printed on a line.
+// Characters that cannot be printed are escaped, so that no name can overwrite a line, begin another or
+// control the terminal.
 func Shown(text string) string {
 	var s strings.Builder
 	for len(text) > 0 {
@@ -611,4 +635,5 @@ func (l *layout) taken(first int) string {
 	return s.String()
 }
 
-var separatedBy = map[byte]string{'\t': "tab-separated", ',': "comma-separated", ';': "semicolon-separated", ' ': "blank-separated"}
+var separatedBy = map[byte]string{'\t': "tab-separated", ',': "comma-separated", ';': "semicolon-separated",
+	' ': "blank-separated"}

@@ -100,7 +100,8 @@ func (s *source) openNPY(in io.Reader, name string) (*npy, error) {
 		return nil, err
 	}
 	if !a.header(string(head)) {
-		return nil, a.fault("the header must have descr, fortran_order and shape of an array of plain numbers, and is %s", quote(string(head)))
+		return nil, a.fault("the header must have descr, fortran_order and shape of an array of plain "+
+			"numbers, and is %s", quote(string(head)))
 	}
 	return a, nil
 }
@@ -311,7 +312,8 @@ func (v *values) read(to []float64) (n int, err error) {
 	if there, ended, err := v.fill(b); err != nil {
 		return 0, err
 	} else if ended {
-		return 0, v.fault("the file ends within its values, %d of %d of which are there in full: copy or download it again", v.done+there/v.size, v.count)
+		return 0, v.fault("the file ends within its values, %d of %d of which are there in full: copy or "+
+			"download it again", v.done+there/v.size, v.count)
 	}
 	v.decode(to[:n], b)
 	v.done += n
@@ -321,7 +323,8 @@ func (v *values) read(to []float64) (n int, err error) {
 // batch is the number of values that are decoded at a time.
 const batch = 1 << 12
 
-// matrix reads an array of two dimensions. there is a lower bound of the number of bytes of the file, 0 if it is unknown.
+// matrix reads an array of two dimensions. there is a lower bound of the number of bytes of the file, 0 if it
+// is unknown.
 func (a *npy) matrix(there int64) (x quantmf.Mat, err error) {
 	if a.decoder() == nil {
 		return x, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
@@ -404,7 +407,8 @@ func (a *npy) end() error {
 
 // strings reads an array of count strings; it returns nil if the array has another size or type.
 func (a *npy) strings(count int) ([]string, error) {
-	if a.kind != 'U' && a.kind != 'S' || len(a.shape) != 1 || a.shape[0] != count || a.size == 0 || a.size > 1<<20 {
+	if a.kind != 'U' && a.kind != 'S' || len(a.shape) != 1 || a.shape[0] != count || a.size == 0 ||
+		a.size > 1<<20 {
 		return nil, nil
 	}
 	a.in = bufio.NewReader(a.in)
@@ -435,7 +439,8 @@ func (s *source) tableOf(x quantmf.Mat) (*Table, error) {
 	if err := s.take(40*int64(x.Rows+x.Cols), "names"); err != nil {
 		return nil, err
 	}
-	t := &Table{File: s.file, Features: numbered("f", x.Rows), Samples: numbered("s", x.Cols), X: x, Taken: "no names in the file"}
+	t := &Table{File: s.file, Features: numbered("f", x.Rows), Samples: numbered("s", x.Cols), X: x,
+		Taken: "no names in the file"}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if s.fine(v) {

@@ -43,7 +43,8 @@ func (x *npyRows) ReadRow(to []float64, i int) error {
 
 // stays tells whether the array can stay in its file, and whether the options ask for it.
 func (a *npy) stays(there int64) bool {
-	if !a.Rows || a.Transpose || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" || a.place == nil {
+	if !a.Rows || a.Transpose || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" ||
+		a.place == nil {
 		return false
 	}
 	d, n := int64(a.shape[0]), int64(a.shape[1])
@@ -52,7 +53,8 @@ func (a *npy) stays(there int64) bool {
 
 // table returns the array as a table that is read by rows.
 func (a *npy) table() (*Table, error) {
-	x := &npyRows{rows: a.shape[0], cols: a.shape[1], file: a.place, at: a.at, size: a.size, decode: a.decoder()}
+	x := &npyRows{rows: a.shape[0], cols: a.shape[1], file: a.place, at: a.at, size: a.size,
+		decode: a.decoder()}
 	x.rooms.New = func() any { b := make([]byte, x.cols*x.size); return &b }
 	end := x.at + int64(x.rows)*int64(x.cols)*int64(x.size)
 	if _, err := a.place.ReadAt(make([]byte, 1), end); err == nil {
@@ -91,7 +93,8 @@ func (s *source) heldTable(x quantmf.Rows) (*Table, error) {
 	if err := s.take(48*int64(d+n), "names and a row"); err != nil {
 		return nil, err
 	}
-	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x, Taken: "no names in the file"}
+	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x,
+		Taken: "no names in the file"}
 	var fault *Error
 	err := t.EachRow(func(i int, row []float64) {
 		for j, v := range row {

@@ -79,9 +79,18 @@ func TestNPYRows(t *testing.T) {
 	}
 	opts := []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithMissingValues()}
 	fits := map[string]func(x quantmf.Rows) (quantmf.Model, error){
-		"NMF":  func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitNMF(t.Context(), x, 3, opts...) },
-		"QMF":  func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitQMF(t.Context(), x, 3, opts...) },
-		"QMFQ": func(x quantmf.Rows) (quantmf.Model, error) { return quantmf.FitQMFQ(t.Context(), x, 3, opts...) },
+		"NMF": func(x quantmf.Rows) (quantmf.Model,
+			error) {
+			return quantmf.FitNMF(t.Context(), x, 3, opts...)
+		},
+		"QMF": func(x quantmf.Rows) (quantmf.Model,
+			error) {
+			return quantmf.FitQMF(t.Context(), x, 3, opts...)
+		},
+		"QMFQ": func(x quantmf.Rows) (quantmf.Model,
+			error) {
+			return quantmf.FitQMFQ(t.Context(), x, 3, opts...)
+		},
 	}
 	type fitted struct {
 		x     *float64

@@ -1,12 +1,12 @@
 package table
 
-// This file holds npz, a zip archive of npy files that are named by their variables. Its
-// matrix is the only array of two dimensions and of numbers; of several the one called x, else X, else data.
-// An archive with two arrays of one name is refused. Arrays of as many strings as it has rows, called features, and as it has columns, called
-// samples, are its names: what Write puts there.
+// This file holds npz, a zip archive of npy files that are named by their variables. Its matrix is the only
+// array of two dimensions and of numbers; of several the one called x, else X, else data. An archive with two
+// arrays of one name is refused. Arrays of as many strings as it has rows, called features, and as it has
+// columns, called samples, are its names: what Write puts there.
 //
-// SciPy's save_npz writes a sparse matrix as such an archive. The array called format has the format, shape the size, and
-// further arrays have the entries:
+// SciPy's save_npz writes a sparse matrix as such an archive. The array called format has the format, shape
+// the size, and further arrays have the entries:
 //
 //	csr  data, indices: the entries of row i are those from indptr[i] to indptr[i+1], indices their columns
 //	csc  the same by columns
@@ -52,20 +52,23 @@ func (z *npz) broken(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Error{File: z.file, Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again", err)}
+	return &Error{File: z.file,
+		Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again",
+			err)}
 }
 
-// zipBytes is what package archive/zip reads an archive from. While it reads the directory, it asks for the memory that is
-// made of it by the bytes that are read: an archive may say of its directory's size and place what it likes.
+// zipBytes is what package archive/zip reads an archive from. While it reads the directory, it asks for the
+// memory that is made of it by the bytes that are read: an archive may say of its directory's size and place
+// what it likes.
 type zipBytes struct {
 	io.ReaderAt
 	of      *source
 	listing bool // the directory is read
 }
 
-// listedBytes is the memory for a byte of the directory. An entry has 46 bytes and its name; a zip.File of 176 bytes is
-// made of it, pointers, and where it is an array a key of a map: 3.6 to 4.2 bytes a byte stay, and while lists grow,
-// twice that.
+// listedBytes is the memory for a byte of the directory. An entry has 46 bytes and its name; a zip.File of
+// 176 bytes is made of it, pointers, and where it is an array a key of a map: 3.6 to 4.2 bytes a byte stay,
+// and while lists grow, twice that.
 const listedBytes = 8
 
 func (z *zipBytes) ReadAt(b []byte, at int64) (int, error) {
@@ -99,8 +102,8 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 		}
 		z.bytes.ReaderAt, z.length = bytes.NewReader(b), int64(len(b))
 	}
-	// At once archive/zip makes room for pointers to as many files as the archive says it has, if that is at most one
-	// for each 30 bytes.
+	// At once archive/zip makes room for pointers to as many files as the archive says it has, if that is at
+	// most one for each 30 bytes.
 	pointers := z.length / 30 * 8
 	if err := s.take(pointers, "the directory of the archive"); err != nil {
 		return nil, err
@@ -117,18 +120,23 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 			continue
 		}
 		if z.arrays[name] != nil {
-			return nil, &Error{File: s.file, Problem: fmt.Sprintf("there are two arrays %s in the archive: save it anew with one", quote(name))}
+			return nil, &Error{File: s.file,
+				Problem: fmt.Sprintf("there are two arrays %s in the archive: save it anew with one",
+					quote(name))}
 		}
 		z.arrays[name] = f
 		z.names = append(z.names, name)
 	}
 	if len(z.arrays) == 0 {
-		return nil, &Error{File: s.file, Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or tab-separated text"}
+		return nil, &Error{File: s.file,
+			Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or " +
+				"tab-separated text"}
 	}
 	return z, nil
 }
 
-// rest reads the rest of a file in blocks. A single buffer that doubles would leave as much unused as the archive has.
+// rest reads the rest of a file in blocks. A single buffer that doubles would leave as much unused as the
+// archive has.
 func (s *source) rest() ([]byte, error) {
 	const block = 4 * buffered
 	var blocks [][]byte
@@ -165,11 +173,14 @@ const encrypted = 1
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
-		return nil, &Error{File: z.file, Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
+		return nil, &Error{File: z.file,
+			Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
 	}
 	r, err := f.Open()
 	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
-		return nil, &Error{File: z.file, Problem: fmt.Sprintf("the array %s is encrypted, or packed by another method than deflate: save it anew by numpy.savez or savez_compressed", quote(name))}
+		return nil, &Error{File: z.file,
+			Problem: fmt.Sprintf("the array %s is encrypted, or packed by another method than deflate: "+
+				"save it anew by numpy.savez or savez_compressed", quote(name))}
 	}
 	if err != nil {
 		return nil, z.broken(err)
@@ -259,7 +270,8 @@ func (z *npz) choose() (name string, of int, err error) {
 	}
 	switch len(matrices) {
 	case 0:
-		return "", 0, &Error{File: z.file, Problem: "none of the arrays of this archive is a matrix of numbers"}
+		return "", 0, &Error{File: z.file,
+			Problem: "none of the arrays of this archive is a matrix of numbers"}
 	case 1:
 		return matrices[0], 1, nil
 	}
@@ -272,7 +284,9 @@ func (z *npz) choose() (name string, of int, err error) {
 	for _, name := range matrices[:min(len(matrices), 8)] {
 		shown = append(shown, short(name))
 	}
-	return "", 0, &Error{File: z.file, Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x", strings.Join(shown, ", "))}
+	return "", 0, &Error{File: z.file,
+		Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x",
+			strings.Join(shown, ", "))}
 }
 
 // namesIn returns the names that an array has, so many; nil where there is no such array of as many.
@@ -303,7 +317,8 @@ func (z *npz) stream(name string, dims int) (*stream, error) {
 	}
 	if len(a.shape) != dims || a.decoder() == nil || a.fortran && dims > 1 {
 		a.close()
-		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the order of C; its shape is %v", dims, a.shape)
+		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the "+
+			"order of C; its shape is %v", dims, a.shape)
 	}
 	count := uint64(1)
 	for _, n := range a.shape {
@@ -346,7 +361,8 @@ func (s *stream) index(least, most int) (int, error) {
 	return int(v), nil
 }
 
-// ended returns an error for anything behind the last numbers of arrays. The end of an array compares its checksum.
+// ended returns an error for anything behind the last numbers of arrays. The end of an array compares its
+// checksum.
 func ended(arrays ...*stream) error {
 	for _, a := range arrays {
 		if err := a.end(); err != nil {
@@ -370,7 +386,8 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	}
 	defer shape.close()
 	if shape.count != 2 {
-		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns", shape.count)
+		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns",
+			shape.count)
 	}
 	e := entries{npz: z, kind: kind}
 	for _, size := range []*int{&e.rows, &e.cols} {
@@ -382,7 +399,8 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 		return nil, kind, err
 	}
 	if e.dims = map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]; e.dims == 0 {
-		return nil, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, coo, bsr or dia", quote(kind))
+		return nil, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, "+
+			"coo, bsr or dia", quote(kind))
 	}
 	data, err := z.stream("data", e.dims)
 	if err != nil {
@@ -461,7 +479,9 @@ func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
 	}
 	defer cols.close()
 	if rows.count != data.count || cols.count != data.count {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have as many", data.count, rows.count, cols.count)}
+		return &Error{File: z.file,
+			Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have "+
+				"as many", data.count, rows.count, cols.count)}
 	}
 	for range data.count {
 		i, err := rows.index(0, z.rows)
@@ -491,7 +511,9 @@ func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
 	}
 	defer offsets.close()
 	if offsets.count != data.shape[0] {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have as many", data.shape[0], offsets.count)}
+		return &Error{File: z.file,
+			Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have "+
+				"as many", data.shape[0], offsets.count)}
 	}
 	for range data.shape[0] {
 		offset, err := offsets.index(-z.rows, z.cols+1)
@@ -530,14 +552,19 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 		height, width = data.shape[1], data.shape[2]
 	}
 	if height == 0 || width == 0 || z.rows%height != 0 || z.cols%width != 0 {
-		return &Error{File: z.file, Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width, z.rows, z.cols)}
+		return &Error{File: z.file,
+			Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width,
+				z.rows, z.cols)}
 	}
 	outer, inner := z.rows/height, z.cols/width
 	if z.kind == "csc" {
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return &Error{File: z.file, Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows, z.cols)}
+		return &Error{File: z.file,
+			Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do "+
+				"not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows,
+				z.cols)}
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -572,7 +599,8 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 		from = to
 	}
 	if from != indices.count {
-		return &Error{File: z.file, Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
+		return &Error{File: z.file,
+			Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
 	}
 	return ended(data, pointers, indices)
 }

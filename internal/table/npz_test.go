@@ -45,8 +45,8 @@ func packedAnew(t testing.TB, in string, method uint16) []byte {
 	return b.Bytes()
 }
 
-// TestSeveralArrays: of several matrices the one called x is read, else X, else data, and that is said; two of one name are
-// refused.
+// TestSeveralArrays: of several matrices the one called x is read, else X, else data, and that is said; two
+// of one name are refused.
 func TestSeveralArrays(t *testing.T) {
 	archive := func(names ...string) io.Reader {
 		var b bytes.Buffer
@@ -84,7 +84,8 @@ func TestSeveralArrays(t *testing.T) {
 		}
 	}
 	for _, names := range [][]string{{"x", "x"}, {"x", "features", "features"}} {
-		if _, err := Read(archive(names...), "in", Options{}); err == nil || !strings.Contains(err.Error(), "in: there are two arrays") {
+		if _, err := Read(archive(names...), "in", Options{}); err == nil ||
+			!strings.Contains(err.Error(), "in: there are two arrays") {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
@@ -93,11 +94,12 @@ func TestSeveralArrays(t *testing.T) {
 // directoryMagic begins an entry of a directory.
 const directoryMagic = "PK\x01\x02"
 
-// TestDamagedArchive: whatever bit is another before the directory of an archive, stored or deflated, what is read is
-// refused or has the same numbers, and the same names or none.
+// TestDamagedArchive: whatever bit is another before the directory of an archive, stored or deflated, what is
+// read is refused or has the same numbers, and the same names or none.
 func TestDamagedArchive(t *testing.T) {
 	var named bytes.Buffer
-	if err := Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"}, quantmf.NewMat(2, 2)); err != nil {
+	if err := Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
+		quantmf.NewMat(2, 2)); err != nil {
 		t.Fatal(err)
 	}
 	archives := map[string]string{"as written": named.String()}
@@ -125,7 +127,9 @@ func TestDamagedArchive(t *testing.T) {
 				if err != nil {
 					continue
 				}
-				if numbers(got) != numbers(want) || got.NamedFeatures && !slices.Equal(got.Features, want.Features) || got.NamedSamples && !slices.Equal(got.Samples, want.Samples) {
+				if numbers(got) != numbers(want) || got.NamedFeatures &&
+					!slices.Equal(got.Features, want.Features) || got.NamedSamples &&
+					!slices.Equal(got.Samples, want.Samples) {
 					t.Errorf("%s, method %d: bit %d of byte %d: wrong without an error", name, method, i%8, i)
 				}
 			}
@@ -155,7 +159,8 @@ func (g gapped) ReadAt(p []byte, at int64) (n int, err error) {
 	return len(p), nil
 }
 
-// gap makes room before the directory of an archive, and has it say that there are so many files, in the form for large ones.
+// gap makes room before the directory of an archive, and has it say that there are so many files, in the form
+// for large ones.
 func gap(archive []byte, length int64, files uint64) io.Reader {
 	at := bytes.Index(archive, []byte(directoryMagic))
 	directory := archive[at : len(archive)-22]
@@ -177,7 +182,8 @@ func gap(archive []byte, length int64, files uint64) io.Reader {
 		Elsewhere [12]byte
 		Comment   uint16
 	}{
-		[4]byte{'P', 'K', 6, 6}, 44, [2]uint16{45, 45}, [2]uint32{}, files, files, uint64(len(directory)), from,
+		[4]byte{'P', 'K', 6, 6}, 44, [2]uint16{45, 45}, [2]uint32{}, files, files, uint64(len(directory)),
+		from,
 		[4]byte{'P', 'K', 6, 7}, 0, from + uint64(len(directory)), 1,
 		[4]byte{'P', 'K', 5, 6}, 0, [12]byte(bytes.Repeat([]byte{0xff}, 12)), 0,
 	})
@@ -187,8 +193,8 @@ func gap(archive []byte, length int64, files uint64) io.Reader {
 	return io.NewSectionReader(gapped{archive[:at], end, length}, 0, length)
 }
 
-// TestDirectories: what reading a directory takes is bounded by the budget, whatever the archive says of its size; and
-// what archive/zip cannot unpack is said.
+// TestDirectories: what reading a directory takes is bounded by the budget, whatever the archive says of its
+// size; and what archive/zip cannot unpack is said.
 func TestDirectories(t *testing.T) {
 	one := packedAnew(t, file(t, "one.npz"), zip.Deflate)
 	from := bytes.Index(one, []byte(directoryMagic))
@@ -205,12 +211,15 @@ func TestDirectories(t *testing.T) {
 		z.CreateRaw(&zip.FileHeader{})
 	}
 	z.Close()
-	hidden := many.Bytes() // the end says that the directory begins at the last byte, counted from before the file
+	// the end says that the directory begins at the last byte, counted from before the file
+	hidden := many.Bytes()
 	end := len(hidden) - 22
 	binary.LittleEndian.PutUint32(hidden[end+16:], uint32(len(hidden)-1))
 	const large = 3 << 30
-	const tooMuch = "in: the directory of the archive would take more than the 1 MiB of memory that reading may take: allow more with -max-memory, if the file is what it should be"
-	const unpackable = `in: the array "values" is encrypted, or packed by another method than deflate: save it anew by numpy.savez or savez_compressed`
+	const tooMuch = "in: the directory of the archive would take more than the 1 MiB of memory that " +
+		"reading may take: allow more with -max-memory, if the file is what it should be"
+	const unpackable = `in: the array "values" is encrypted, or packed by another method than deflate: ` +
+		`save it anew by numpy.savez or savez_compressed`
 	for _, c := range []struct {
 		name   string
 		in     io.Reader
@@ -222,7 +231,8 @@ func TestDirectories(t *testing.T) {
 		{"a large file with one array", gap(one, large, 1), 1 << 30, ""},
 		{"encrypted", bytes.NewReader(changed(from+8, one[from+8]|1)), little, unpackable},
 		{"by LZMA", bytes.NewReader(changed(from+10, 14)), little, unpackable},
-		{"an array behind the end", bytes.NewReader(changed(from+42, 0xff, 0xff)), little, "in: the archive is damaged or cut short (unexpected EOF): copy or download the file again"},
+		{"an array behind the end", bytes.NewReader(changed(from+42, 0xff, 0xff)), little,
+			"in: the archive is damaged or cut short (unexpected EOF): copy or download the file again"},
 	} {
 		o.Memory = c.memory
 		said := ""

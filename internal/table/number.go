@@ -12,7 +12,8 @@ import (
 )
 
 // powers are the powers of ten that a float64 holds exactly.
-var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
+	1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
 
 // decimal reads the number that b begins with, up to sep or the end of b, and says
 // how long it is. It is for plain decimals whose digits make a whole number up to 2^53
@@ -111,7 +112,8 @@ func isNumber(text string) bool {
 func thousands(text string) bool {
 	whole, _, _ := strings.Cut(text, ".")
 	groups := strings.Split(whole, ",")
-	return len(groups) > 1 && !slices.ContainsFunc(groups[1:], func(g string) bool { return len(g) != 3 }) && isNumber(strings.ReplaceAll(text, ",", ""))
+	return len(groups) > 1 && !slices.ContainsFunc(groups[1:], func(g string) bool { return len(g) != 3 }) &&
+		isNumber(strings.ReplaceAll(text, ",", ""))
 }
 
 // isMissing tells whether a cell says that its value is missing.
@@ -150,13 +152,16 @@ func (o Options) number(cell string) (v float64, problem string) {
 		}
 		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
-		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or the sample", short(text))
+		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or "+
+			"the sample", short(text))
 	case err != nil && thousands(text):
-		return 0, fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark", short(text))
+		return 0, fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark",
+			short(text))
 	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
 		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
 	case err != nil:
-		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the first column", short(text))
+		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line "+
+			"and the first column", short(text))
 	}
 	return v, o.check(v)
 }
@@ -171,9 +176,12 @@ func (o Options) check(v float64) (problem string) {
 	case v != v:
 		return ""
 	case v-v != 0:
-		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample", v)
+		return fmt.Sprintf("%g is not finite: fill in a finite number, or remove the feature or the sample",
+			v)
 	case v < 0 && !o.Negative:
-		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any -method but nmf and without -log1p", v)
+		return fmt.Sprintf("%g is negative: this needs values of at least 0, such as counts or log2(1+x); "+
+			"centred values and log ratios are for -loss frobenius, with any -method but nmf and "+
+			"without -log1p", v)
 	}
 	return ""
 }

@@ -117,7 +117,8 @@ func (s *source) read(r io.Reader) (*Table, error) {
 			s.Sep = '\t'
 		}
 	default:
-		return nil, &Error{File: s.file, Problem: fmt.Sprintf("this is no %s: it does not begin like one", s.Format)}
+		return nil, &Error{File: s.file,
+			Problem: fmt.Sprintf("this is no %s: it does not begin like one", s.Format)}
 	}
 	return readText(s)
 }

@@ -1,7 +1,8 @@
 package table
 
-// This file holds what is particular to a series matrix, the form in which GEO, the Gene Expression Omnibus, offers the numbers
-// of a series: metadata in lines that begin with an exclamation mark, then one table between two marks.
+// This file holds what is particular to a series matrix, the form in which GEO, the Gene Expression Omnibus,
+// offers the numbers of a series: metadata in lines that begin with an exclamation mark, then one table
+// between two marks.
 //
 //	!Series_title	"a title"
 //	!Sample_title	"first sample"	"second sample"
@@ -41,7 +42,8 @@ func (r *textReader) toSeries() error {
 	for {
 		switch line, err := r.nextLine(); {
 		case err == io.EOF:
-			return r.fault(0, "this is a series matrix of GEO and ends before its table, which begins with the line %s: copy or download it again", seriesBegin)
+			return r.fault(0, "this is a series matrix of GEO and ends before its table, which begins with "+
+				"the line %s: copy or download it again", seriesBegin)
 		case err != nil:
 			return err
 		case isMark(line, seriesBegin):
@@ -51,8 +53,8 @@ func (r *textReader) toSeries() error {
 	}
 }
 
-// nextLine is that of the source. In the table of a series matrix it returns io.EOF for the mark behind it. A file without that
-// mark was cut, and its last number may be, too.
+// nextLine is that of the source. In the table of a series matrix it returns io.EOF for the mark behind it. A
+// file without that mark was cut, and its last number may be, too.
 func (r *textReader) nextLine() ([]byte, error) {
 	line, err := r.source.nextLine()
 	switch {
@@ -72,13 +74,16 @@ func (r *textReader) nextLine() ([]byte, error) {
 
 // cutSeries is the error of a series matrix that ends with another line.
 func (r *textReader) cutSeries(line int) *Error {
-	return &Error{File: r.file, Line: line, Problem: "the file ends here, and a series matrix of GEO ends with the line " + seriesEnd + ": copy or download it again"}
+	return &Error{File: r.file, Line: line,
+		Problem: "the file ends here, and a series matrix of GEO ends with the line " + seriesEnd +
+			": copy or download it again"}
 }
 
 // noNumbers is the error of a text without rows below its header.
 func (r *textReader) noNumbers() *Error {
 	if r.series {
-		return r.fault(0, "the table of this series matrix has no rows: GEO has the numbers of such series, as of sequencing, in supplementary files")
+		return r.fault(0, "the table of this series matrix has no rows: GEO has the numbers of such "+
+			"series, as of sequencing, in supplementary files")
 	}
 	return r.fault(0, "there is a header and no row of numbers below it")
 }

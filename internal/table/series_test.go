@@ -13,8 +13,11 @@ import (
 // seriesOf returns a series matrix as GEO writes it, with many samples described and two in the table.
 func seriesOf(table string) string {
 	titles := strings.Repeat("\t\"a title; with, all\"", 300)
-	return "!Series_title\t\"Cells of \"two\" kinds\"\n!Series_summary\t\"first\"\n!Series_summary\t\"\"\n!Series_sample_id\t\"GSM1 GSM2 \"\n\n" +
-		"!Sample_title" + titles + "\n!Sample_description\t\t\"only of the second\"\n!Sample_data_row_count\t\"3\"\t\"3\"\n" + seriesBegin + "\n" + table
+	return "!Series_title\t\"Cells of \"two\" " +
+		"kinds\"\n!Series_summary\t\"first\"\n!Series_summary\t\"\"\n!Series_sample_id\t\"GSM1 GSM2 \"\n\n" +
+		"!Sample_title" + titles +
+		"\n!Sample_description\t\t\"only of the second\"\n!Sample_data_row_count\t\"3\"\t\"3\"\n" +
+		seriesBegin + "\n" + table
 }
 
 const seriesRows = "\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n\"1007_s_at\"\t7.5\t-6.25\n\"1053_at\"\t\t1e-3\n\"117_at\"\tnull\t3\n" + seriesEnd + "\n"
@@ -22,36 +25,46 @@ const seriesRows = "\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n\"1007_s_at\"\t7.5\t-6.25\n\
 func TestReadSeries(t *testing.T) {
 	in := seriesOf(seriesRows)
 	for name, in := range map[string]string{
-		"of GEO": in, "compressed": gzipped(in), "of Windows": strings.ReplaceAll(in, "\n", "\r\n"), "without a last line end": strings.TrimSuffix(in, "\n"),
-		"blank lines behind": in + "\n\n", "of a spreadsheet": strings.NewReplacer(seriesBegin, seriesBegin+"\t\t", seriesEnd, "\""+seriesEnd+"\"\t\t").Replace(in),
-		"from its samples on": in[strings.Index(in, "!Sample_title"):], "the table alone": in[strings.Index(in, seriesBegin):], "behind a blank line": "\n" + in,
+		"of GEO": in, "compressed": gzipped(in), "of Windows": strings.ReplaceAll(in, "\n", "\r\n"),
+		"without a last line end": strings.TrimSuffix(in, "\n"),
+		"blank lines behind":      in + "\n\n",
+		"of a spreadsheet": strings.NewReplacer(seriesBegin, seriesBegin+"\t\t", seriesEnd,
+			"\""+seriesEnd+"\"\t\t").Replace(in),
+		"from its samples on": in[strings.Index(in, "!Sample_title"):],
+		"the table alone":     in[strings.Index(in, seriesBegin):], "behind a blank line": "\n" + in,
 		"as CSV": seriesBegin + ",,\n" + strings.ReplaceAll(seriesRows, "\t", ","),
 	} {
-		for _, r := range []io.Reader{strings.NewReader(in), struct{ io.Reader }{strings.NewReader(in)}} { // the other is a pipe
+		// the other is a pipe
+		for _, r := range []io.Reader{strings.NewReader(in), struct{ io.Reader }{strings.NewReader(in)}} {
 			got, err := Read(r, "in", anything)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
 			}
-			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"), numbers(got); f != "1007_s_at|1053_at|117_at" || s != "GSM1|GSM2" || x != "7.5 -6.25/NaN 0.001/NaN 3" {
+			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
+				numbers(got); f != "1007_s_at|1053_at|117_at" || s != "GSM1|GSM2" ||
+				x != "7.5 -6.25/NaN 0.001/NaN 3" {
 				t.Errorf("%s: got %s, %s, %s", name, f, s, x)
 			}
 		}
 	}
 	got, err := Read(strings.NewReader(in), "in", anything)
-	if want := `a series matrix of GEO, tab-separated, features named by column 1 ("ID_REF"), samples by line 10`; err != nil || got.Taken != want || got.Warnings != nil {
+	if want := `a series matrix of GEO, tab-separated, features named by column 1 ("ID_REF"), samples by ` +
+		`line 10`; err != nil || got.Taken != want || got.Warnings != nil {
 		t.Errorf("%v, %q, %q", err, got.Taken, got.Warnings)
 	}
 	if e := got.Error(1, 1, "odd").Error(); e != `in:12:3: feature "1053_at", sample "GSM2": odd` {
 		t.Error(e)
 	}
 	// More rows than the rules for names look at.
-	long := seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + strings.Repeat("1\t2\t3\n", 3*headLines) + seriesEnd + "\n")
+	long := seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + strings.Repeat("1\t2\t3\n", 3*headLines) +
+		seriesEnd + "\n")
 	if got, err := Read(strings.NewReader(long), "in", anything); err != nil || got.X.Rows != 3*headLines {
 		t.Error(err)
 	}
 	_, err = Read(strings.NewReader(long[:len(long)-2]), "in", anything)
-	if want := fmt.Sprintf("in:%d: the file ends here, and a series matrix of GEO ends with the line %s: copy or download it again", 11+3*headLines, seriesEnd); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("in:%d: the file ends here, and a series matrix of GEO ends with the line %s: "+
+		"copy or download it again", 11+3*headLines, seriesEnd); err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }
@@ -59,12 +72,22 @@ func TestReadSeries(t *testing.T) {
 func TestSeriesFaults(t *testing.T) {
 	in := seriesOf(seriesRows)
 	for _, c := range []struct{ name, in, want string }{
-		{"no table", in[:strings.Index(in, seriesBegin)], "in:8: this is a series matrix of GEO and ends before its table, which begins with the line !series_matrix_table_begin: copy or download it again"},
-		{"no rows", seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + seriesEnd + "\n"), "in:11: the table of this series matrix has no rows: GEO has the numbers of such series, as of sequencing, in supplementary files"},
-		{"nothing", seriesOf(seriesEnd + "\n"), "in:9: the table of this series matrix has no rows: GEO has the numbers of such series, as of sequencing, in supplementary files"},
-		{"two tables", in + in, "in:15: there are more lines behind !series_matrix_table_end, with which a series matrix ends"},
-		{"a short row", strings.Replace(in, "\t1e-3", "", 1), `in:12:3: feature "1053_at", sample "GSM2": this line has 2 cells, the lines before it have 3: add the missing cells`},
-		{"SOFT", "^DATABASE = GeoMiame\n", "in: this is SOFT of GEO: take the series matrix that GEO offers of the same series"},
+		{"no table", in[:strings.Index(in, seriesBegin)],
+			"in:8: this is a series matrix of GEO and ends before its table, which begins with the line " +
+				"!series_matrix_table_begin: copy or download it again"},
+		{"no rows", seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + seriesEnd + "\n"),
+			"in:11: the table of this series matrix has no rows: GEO has the numbers of such series, as of " +
+				"sequencing, in supplementary files"},
+		{"nothing", seriesOf(seriesEnd + "\n"),
+			"in:9: the table of this series matrix has no rows: GEO has the numbers of such series, as of " +
+				"sequencing, in supplementary files"},
+		{"two tables", in + in, "in:15: there are more lines behind !series_matrix_table_end, with which a " +
+			"series matrix ends"},
+		{"a short row", strings.Replace(in, "\t1e-3", "", 1),
+			`in:12:3: feature "1053_at", sample "GSM2": this line has 2 cells, the lines before it have 3: ` +
+				`add the missing cells`},
+		{"SOFT", "^DATABASE = GeoMiame\n",
+			"in: this is SOFT of GEO: take the series matrix that GEO offers of the same series"},
 	} {
 		if _, err := Read(strings.NewReader(c.in), "in", anything); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
@@ -75,7 +98,8 @@ func TestSeriesFaults(t *testing.T) {
 	for i := len("!Sample_"); i < len(in)-1; i++ {
 		_, err := Read(strings.NewReader(in[:i]), "in", anything)
 		var fault *Error
-		if !errors.As(err, &fault) || fault.Line == 0 || !strings.HasSuffix(fault.Problem, ": copy or download it again") {
+		if !errors.As(err, &fault) || fault.Line == 0 ||
+			!strings.HasSuffix(fault.Problem, ": copy or download it again") {
 			t.Fatalf("cut at %d of %d: %v", i, len(in), err)
 		}
 	}

@@ -1,7 +1,8 @@
 package table
 
-// This file holds the source of all readers: the decompressed content of a file, in a buffer that grows under a bound. It
-// also holds the account of the memory that reading takes, which readers ask before they take any.
+// This file holds the source of all readers: the decompressed content of a file, in a buffer that grows under
+// a bound. It also holds the account of the memory that reading takes, which readers ask before they take
+// any.
 
 import (
 	"bufio"
@@ -164,7 +165,8 @@ func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) er
 func (s *source) take(bytes int64, what string) error {
 	if bytes > s.left {
 		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
-		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow more with -max-memory, if the file is what it should be", what, Size(float64(s.all)))
+		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow "+
+			"more with -max-memory, if the file is what it should be", what, Size(float64(s.all)))
 		return e
 	}
 	s.left -= bytes
@@ -207,7 +209,9 @@ func (s *source) failed(err error) error {
 		if s.line > 0 {
 			line = s.line + 1
 		}
-		return &Error{File: s.file, Line: line, Problem: fmt.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again", bad.name, bad.err)}
+		return &Error{File: s.file, Line: line,
+			Problem: fmt.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again",
+				bad.name, bad.err)}
 	}
 	return fmt.Errorf("%s: %w", s.file, err)
 }
@@ -273,7 +277,8 @@ func (s *source) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// nextLine returns the next line without its end, or io.EOF behind the last line. The line is valid until the next call.
+// nextLine returns the next line without its end, or io.EOF behind the last line. The line is valid until the
+// next call.
 func (s *source) nextLine() ([]byte, error) {
 	seen := 0
 	for {
@@ -334,7 +339,8 @@ func (s *source) naming(e *Error, row, column string) *Error {
 	return e
 }
 
-// extent counts the lines, up to most, and the bytes of the content. known is false for a file that cannot be read twice.
+// extent counts the lines, up to most, and the bytes of the content. known is false for a file that cannot be
+// read twice.
 func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
 	if s.again == nil {
 		return 0, 0, false
@@ -372,8 +378,8 @@ type numberList struct {
 	room   int // of all pieces
 }
 
-// piece is the largest number of numbers that are allocated at a time while their count is unknown. A long list grows by
-// its part 1/morePieces, which is the most of it that may be empty.
+// piece is the largest number of numbers that are allocated at a time while their count is unknown. A long
+// list grows by its part 1/morePieces, which is the most of it that may be empty.
 const (
 	piece      = 1 << 16
 	morePieces = 64
@@ -413,8 +419,9 @@ func (l *numberList) next(count int) ([]float64, error) {
 // handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.
 const handOver = 16
 
-// all returns the numbers in one slice. The pages of a large slice take no memory before they are written, and pieces go
-// back to the system as they are copied. So memory holds little more than the numbers at any time.
+// all returns the numbers in one slice. The pages of a large slice take no memory before they are written,
+// and pieces go back to the system as they are copied. So memory holds little more than the numbers at any
+// time.
 func (l *numberList) all() ([]float64, error) {
 	if len(l.pieces) == 1 {
 		return l.pieces[0], nil

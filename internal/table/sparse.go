@@ -1,7 +1,7 @@
 package table
 
-// This file makes a matrix of all numbers from a file that lists a part of them. Cells that are not listed are 0; entries
-// of a cell that is listed twice are added up in the order of the file.
+// This file makes a matrix of all numbers from a file that lists a part of them. Cells that are not listed
+// are 0; entries of a cell that is listed twice are added up in the order of the file.
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// sparse collects entries. It keeps them as they come until there is one for every 16 numbers of the matrix, or all are
-// known. So the size in the header of a short file cannot claim much memory.
+// sparse collects entries. It keeps them as they come until there is one for every 16 numbers of the matrix,
+// or all are known. So the size in the header of a short file cannot claim much memory.
 type sparse struct {
 	s          *source
 	rows, cols int
@@ -90,5 +90,7 @@ func (p *sparse) matrix() (quantmf.Mat, error) {
 
 // tooEmpty is the error of a matrix with so few entries for its size that its header must be wrong.
 func (s *source) tooEmpty(full int64, rows, cols uint64, count int) error {
-	return &Error{File: s.file, Err: ErrMemory, Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out the rows and columns that hold nothing", rows, cols, count, Size(float64(full)))}
+	return &Error{File: s.file, Err: ErrMemory,
+		Problem: fmt.Sprintf("%d × %d numbers with only %d of them in the file would take %s: leave out "+
+			"the rows and columns that hold nothing", rows, cols, count, Size(float64(full)))}
 }

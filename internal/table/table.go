@@ -16,8 +16,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Table is a matrix with the names of its rows and columns. It remembers the place of every number in its file, so that
-// a later error (Table.Error) can name this place.
+// Table is a matrix with the names of its rows and columns. It remembers the place of every number in its
+// file, so that a later error (Table.Error) can name this place.
 type Table struct {
 	File     string // as given by the user
 	Features []string
@@ -27,7 +27,8 @@ type Table struct {
 	// Held is the matrix if it is not in X (Options.Rows), else nil.
 	Held quantmf.Rows
 
-	// NamedFeatures and NamedSamples are false if the file had no names: then Features are f1, f2, ..., Samples s1, s2, ...
+	// NamedFeatures and NamedSamples are false if the file had no names: then Features are f1, f2, ...,
+	// Samples s1, s2, ...
 	NamedFeatures, NamedSamples bool
 
 	Taken    string   // in words, what was taken for names
@@ -214,8 +215,8 @@ func (t *Table) Log1p() {
 	}
 }
 
-// MostVariable returns the table of the count features of largest standard deviation over the values that are not
-// missing, in the order of t; t itself if it has no more features. An error comes from reading the file.
+// MostVariable returns the table of the count features of largest standard deviation over the values that are
+// not missing, in the order of t; t itself if it has no more features. An error comes from reading the file.
 func (t *Table) MostVariable(count int) (*Table, error) {
 	d, _ := t.Dims()
 	if count >= d {
@@ -247,7 +248,8 @@ func (t *Table) MostVariable(count int) (*Table, error) {
 	return t.Select(rows), nil
 }
 
-// Error returns an error at entry (i, j). i is -1 if the error is not of one feature, j if it is not of one sample.
+// Error returns an error at entry (i, j). i is -1 if the error is not of one feature, j if it is not of one
+// sample.
 func (t *Table) Error(i, j int, problem string) *Error {
 	e := &Error{File: t.File, Problem: problem}
 	if i >= 0 {
@@ -300,8 +302,8 @@ func (s *source) transpose(t *Table) error {
 	return nil
 }
 
-// Remarks says what is odd about names and rows: names that stand twice, and, if there are two samples or more, features
-// that are 0 everywhere or do not vary.
+// Remarks says what is odd about names and rows: names that stand twice, and, if there are two samples or
+// more, features that are 0 everywhere or do not vary.
 func (t *Table) Remarks() []string {
 	var remarks []string
 	for _, n := range []struct {
@@ -321,11 +323,16 @@ func (t *Table) Remarks() []string {
 			seen[name] = true
 		}
 		if len(twice) > 0 {
-			remarks = append(remarks, fmt.Sprintf("%s more than once among those of %s: %s", counted(len(twice), "name stands", "names stand"), n.what, examples(slices.Sorted(maps.Keys(twice)))))
+			remarks = append(remarks,
+				fmt.Sprintf("%s more than once among those of %s: %s",
+					counted(len(twice), "name stands", "names stand"), n.what,
+					examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
 	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s", counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+		remarks = append(remarks,
+			fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s",
+				counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
 	}
 	if len(t.Samples) < 2 {
 		return remarks
@@ -353,10 +360,14 @@ func (t *Table) Remarks() []string {
 		return remarks
 	}
 	if len(zero) > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"), examples(zero)))
+		remarks = append(remarks,
+			fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"),
+				examples(zero)))
 	}
 	if len(constant) > 0 {
-		remarks = append(remarks, fmt.Sprintf("%s the same in all samples: %s", counted(len(constant), "feature is", "features are"), examples(constant)))
+		remarks = append(remarks,
+			fmt.Sprintf("%s the same in all samples: %s",
+				counted(len(constant), "feature is", "features are"), examples(constant)))
 	}
 	return remarks
 }
@@ -375,7 +386,8 @@ func asDates(names []string) (dates []string) {
 func isDay(s string) bool { v, ok := count(s); return ok && v >= 1 && v <= 31 && len(s) <= 2 }
 
 func isMonth(s string) bool {
-	return slices.Contains([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"}, strings.ToLower(s))
+	return slices.Contains([]string{"jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
+		"nov", "dec"}, strings.ToLower(s))
 }
 
 // counted is "1 name", "2 names"; the plural is given where it does not end in s.

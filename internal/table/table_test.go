@@ -69,13 +69,15 @@ func TestRead(t *testing.T) {
 		{"numbers of all kinds", "x,a,b,c,d\ng,1e3,-0,.5,5e-324\n", "g", "a|b|c|d", "1000 -0 0.5 5e-324"},
 		{"Latin-1 kept", "x,\xe9\ng\xe9,1\n", "g\xe9", "\xe9", "1"},
 	} {
-		for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r }, iotest.OneByteReader} {
+		for _, wrap := range []func(io.Reader) io.Reader{func(r io.Reader) io.Reader { return r },
+			iotest.OneByteReader} {
 			got, err := Read(wrap(strings.NewReader(c.in)), "in", Options{})
 			if err != nil {
 				t.Errorf("%s: %v", c.name, err)
 				continue
 			}
-			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"), numbers(got); f != c.features || s != c.samples || x != c.x {
+			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
+				numbers(got); f != c.features || s != c.samples || x != c.x {
 				t.Errorf("%s: got %s, %s, %s; want %s, %s, %s", c.name, f, s, x, c.features, c.samples, c.x)
 			}
 		}
@@ -88,50 +90,110 @@ func TestReadFaults(t *testing.T) {
 		name, in, want string
 	}{
 		{"empty", "", "in: the file is empty: it should hold features in rows and samples in columns"},
-		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in columns"},
-		{"nothing but separators", ",\n;;\n", "in: the file is empty: it should hold features in rows and samples in columns"},
+		{"blank", "\n\r\n\n", "in: the file is empty: it should hold features in rows and samples in " +
+			"columns"},
+		{"nothing but separators", ",\n;;\n",
+			"in: the file is empty: it should hold features in rows and samples in columns"},
 		{"header only", "feature\ta\tb\n", "in:1: there is a header and no row of numbers below it"},
-		{"one column", "1\n2\n", "in:1: only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"},
-		{"NA", "x\ta\tb\n\ng1\t1\t2\ng2\t3\tNA\n", `in:4:3: feature "g2", sample "b": "NA" is a missing value` + missing},
-		{"NaN", "x\ta\tb\ng1\tNaN\t2\n", `in:2:2: feature "g1", sample "a": "NaN" is a missing value` + missing},
+		{"one column", "1\n2\n",
+			"in:1: only one column was found: separate the cells of a line by tabs, commas, semicolons " +
+				"or blanks"},
+		{"NA", "x\ta\tb\n\ng1\t1\t2\ng2\t3\tNA\n",
+			`in:4:3: feature "g2", sample "b": "NA" is a missing value` + missing},
+		{"NaN", "x\ta\tb\ng1\tNaN\t2\n",
+			`in:2:2: feature "g1", sample "a": "NaN" is a missing value` + missing},
 		{"nothing", "x\ta\tb\ng1\t\t2\n", `in:2:2: feature "g1", sample "a": this cell is empty` + missing},
-		{"a value in an empty column", "x,a,b,\n" + strings.Repeat("g1,1,2,\n", 60) + "g2,1,2,7\n", `in:62:4: "7" stands in a column that is empty in the lines before: remove it, or name the column in the first line`},
-		{"Go's own numbers", "x\ta\tb\ng1\t1\t1_000\n", `in:2:3: feature "g1", sample "b": "1_000" is not a number: write a number here; names belong into the first line and the first column`},
-		{"Inf", "x\ta\tb\ng1\t1\t-Inf\n", `in:2:3: feature "g1", sample "b": "-Inf" is not finite: fill in a finite number, or remove the feature or the sample`},
-		{"too large", "x\ta\tb\ng1\t1\t1e999\n", `in:2:3: feature "g1", sample "b": "1e999" is not finite: fill in a finite number, or remove the feature or the sample`},
+		{"a value in an empty column", "x,a,b,\n" + strings.Repeat("g1,1,2,\n", 60) + "g2,1,2,7\n",
+			`in:62:4: "7" stands in a column that is empty in the lines before: remove it, or name the ` +
+				`column in the first line`},
+		{"Go's own numbers", "x\ta\tb\ng1\t1\t1_000\n",
+			`in:2:3: feature "g1", sample "b": "1_000" is not a number: write a number here; names belong ` +
+				`into the first line and the first column`},
+		{"Inf", "x\ta\tb\ng1\t1\t-Inf\n",
+			`in:2:3: feature "g1", sample "b": "-Inf" is not finite: fill in a finite number, or remove ` +
+				`the feature or the sample`},
+		{"too large", "x\ta\tb\ng1\t1\t1e999\n",
+			`in:2:3: feature "g1", sample "b": "1e999" is not finite: fill in a finite number, or remove ` +
+				`the feature or the sample`},
 		{"negative", "x\ta\tb\ng1\t1\t2\ng2\t1\t-0.5\n",
-			`in:3:3: feature "g2", sample "b": -0.5 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any -method but nmf and without -log1p`},
-		{"a word", "x\ta\tb\ng1\t1\tlow\n", `in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong into the first line and the first column`},
-		{"decimal comma", "x;a;b\ng1;1,5;2\n", `in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point`},
-		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n", `in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and thousands without a mark`},
-		{"commas of thousands", "x\ta\tb\ng1\t1,234,567.5\t2\n", `in:2:2: feature "g1", sample "a": "1,234,567.5" has a comma: write decimals with a point, and thousands without a mark`},
-		{"short row", "x\ta\tb\ng1\t1\t2\ng2\t3\n", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells`},
-		{"a row cut short", "x\ta\tb\ng1\t1\t2\ng2\t3", `in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the missing cells, or copy or download the file again if it was cut short here`},
-		{"a row of one cell", "x\ta\tb\ng1\t1\t2\ng2\n", `in:3:2: feature "g2", sample "a": this line has 1 cell, the lines before it have 3: add the missing cells`},
-		{"long row", "x\ta\tb\ng1\t1\t2\ng2\t3\t4\t5\n", `in:3:4: feature "g2": this line has 4 cells, the lines before it have 3: remove the cells that are too many`},
-		{"long header", "x\ta\tb\tc\ng1\t1\t2\n", `in:2:4: feature "g1", sample "c": this line has 3 cells, the header has 4: add the missing cells`},
-		{"ragged numbers", "1,2\n3,4,5\n", `in:2:3: feature "f2": this line has 3 cells, the lines before it have 2: remove the cells that are too many`},
-		{"ragged at a short first row", "g1,1\ng2,1,2\n", `in:2:3: feature "g2": this line has 3 cells, the lines before it have 2: remove the cells that are too many`},
-		{"NA in the first line of numbers", "1,NA\n3,4\n", `in:1:2: feature "f1", sample "s2": "NA" is a missing value` + missing},
-		{"NA in the first column of numbers", "a,b\n1,2\nNA,4\n", `in:3:1: feature "f2", sample "a": "NA" is a missing value` + missing},
-		{"negative in the first column of numbers", "1,2\n-3,4\n", `in:2:1: feature "f2", sample "s1": -3 is negative: this needs values of at least 0, such as counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any -method but nmf and without -log1p`},
-		{"R header", "a\tb\ng1\t1\tNA\n", `in:2:3: feature "g1", sample "b": "NA" is a missing value` + missing},
-		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n", "in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
-		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n", "in:3:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
-		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n", "in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside"},
-		{"line ends of old Macs", "x,a\rg,1\r", "in:1:1: a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does"},
-		{"a cut zip archive", "PK\x03\x04rest", "in: the archive is damaged or cut short (zip: not a valid zip file): copy or download the file again"},
+			`in:3:3: feature "g2", sample "b": -0.5 is negative: this needs values of at least 0, such as ` +
+				`counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any ` +
+				`-method but nmf and without -log1p`},
+		{"a word", "x\ta\tb\ng1\t1\tlow\n",
+			`in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong ` +
+				`into the first line and the first column`},
+		{"decimal comma", "x;a;b\ng1;1,5;2\n",
+			`in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point`},
+		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n",
+			`in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and ` +
+				`thousands without a mark`},
+		{"commas of thousands", "x\ta\tb\ng1\t1,234,567.5\t2\n",
+			`in:2:2: feature "g1", sample "a": "1,234,567.5" has a comma: write decimals with a point, and ` +
+				`thousands without a mark`},
+		{"short row", "x\ta\tb\ng1\t1\t2\ng2\t3\n",
+			`in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the ` +
+				`missing cells`},
+		{"a row cut short", "x\ta\tb\ng1\t1\t2\ng2\t3",
+			`in:3:3: feature "g2", sample "b": this line has 2 cells, the lines before it have 3: add the ` +
+				`missing cells, or copy or download the file again if it was cut short here`},
+		{"a row of one cell", "x\ta\tb\ng1\t1\t2\ng2\n",
+			`in:3:2: feature "g2", sample "a": this line has 1 cell, the lines before it have 3: add the ` +
+				`missing cells`},
+		{"long row", "x\ta\tb\ng1\t1\t2\ng2\t3\t4\t5\n",
+			`in:3:4: feature "g2": this line has 4 cells, the lines before it have 3: remove the cells ` +
+				`that are too many`},
+		{"long header", "x\ta\tb\tc\ng1\t1\t2\n",
+			`in:2:4: feature "g1", sample "c": this line has 3 cells, the header has 4: add the ` +
+				`missing cells`},
+		{"ragged numbers", "1,2\n3,4,5\n",
+			`in:2:3: feature "f2": this line has 3 cells, the lines before it have 2: remove the cells ` +
+				`that are too many`},
+		{"ragged at a short first row", "g1,1\ng2,1,2\n",
+			`in:2:3: feature "g2": this line has 3 cells, the lines before it have 2: remove the cells ` +
+				`that are too many`},
+		{"NA in the first line of numbers", "1,NA\n3,4\n",
+			`in:1:2: feature "f1", sample "s2": "NA" is a missing value` + missing},
+		{"NA in the first column of numbers", "a,b\n1,2\nNA,4\n",
+			`in:3:1: feature "f2", sample "a": "NA" is a missing value` + missing},
+		{"negative in the first column of numbers", "1,2\n-3,4\n",
+			`in:2:1: feature "f2", sample "s1": -3 is negative: this needs values of at least 0, such as ` +
+				`counts or log2(1+x); centred values and log ratios are for -loss frobenius, with any ` +
+				`-method but nmf and without -log1p`},
+		{"R header", "a\tb\ng1\t1\tNA\n",
+			`in:2:3: feature "g1", sample "b": "NA" is a missing value` + missing},
+		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n",
+			"in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that " +
+				"holds one in quotation marks and double those inside"},
+		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n",
+			"in:3:1: a quotation mark that is out of place or never closed in its line: put a cell that " +
+				"holds one in quotation marks and double those inside"},
+		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n",
+			"in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that " +
+				"holds one in quotation marks and double those inside"},
+		{"line ends of old Macs", "x,a\rg,1\r",
+			"in:1:1: a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does"},
+		{"a cut zip archive", "PK\x03\x04rest",
+			"in: the archive is damaged or cut short (zip: not a valid zip file): copy or download the " +
+				"file again"},
 		{"UTF-16", "\xff\xfex\x00", "in: this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"},
-		{"binary", "\x89HDF\r\n\x1a\n\x00", "in: this is HDF5 (h5, h5ad, loom, MATLAB 7.3): save the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
-		{"binary of another kind", "\x00\x01\x02", "in: this is a binary file of a kind not known here: save the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"},
-		{"gzip cut in its head", gzipped("x,a\n")[:5], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
-		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25], "in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
+		{"binary", "\x89HDF\r\n\x1a\n\x00",
+			"in: this is HDF5 (h5, h5ad, loom, MATLAB 7.3): save the matrix as CSV, tab-separated text, " +
+				"GCT, Matrix Market, npy or npz"},
+		{"binary of another kind", "\x00\x01\x02",
+			"in: this is a binary file of a kind not known here: save the matrix as CSV, tab-separated " +
+				"text, GCT, Matrix Market, npy or npz"},
+		{"gzip cut in its head", gzipped("x,a\n")[:5],
+			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
+		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25],
+			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 	} {
 		_, err := Read(strings.NewReader(c.in), "in", Options{})
 		var fault *Error
 		if !errors.As(err, &fault) {
 			t.Errorf("%s: got %v, want an *Error", c.name, err)
-		} else if got := fault.Error(); got != c.want && !(strings.HasPrefix(c.name, "gzip cut in its data") && strings.Contains(got, "damaged or cut short")) {
+		} else if got := fault.Error(); got != c.want &&
+			!(strings.HasPrefix(c.name, "gzip cut in its data") &&
+				strings.Contains(got, "damaged or cut short")) {
 			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
 		}
 	}
@@ -179,7 +241,8 @@ func TestWrite(t *testing.T) {
 		{"u.txt", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m); err != nil || b.String() != c.want {
+		if err := Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"},
+			m); err != nil || b.String() != c.want {
 			t.Errorf("%s: %v, got %q, want %q", c.file, err, b.String(), c.want)
 		}
 		var z bytes.Buffer
@@ -194,8 +257,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestManyUnnamed: the columns of a text without names are numbered, each by one step: a million of them in less time than
-// anyone waits.
+// TestManyUnnamed: the columns of a text without names are numbered, each by one step: a million of them in
+// less time than anyone waits.
 func TestManyUnnamed(t *testing.T) {
 	const n = 1 << 20
 	x, err := Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", Options{})

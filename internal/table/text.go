@@ -26,8 +26,9 @@ type textReader struct {
 	firstBare int // the number of the first of them
 }
 
-// headLines and headBytes bound the part of a text that the rules look at before reading starts: so many lines, or so many
-// bytes, but at least 3 lines that are not blank, for which it looks among blank ones up to blankBytes.
+// headLines and headBytes bound the part of a text that the rules look at before reading starts: so many
+// lines, or so many bytes, but at least 3 lines that are not blank, for which it looks among blank ones up to
+// blankBytes.
 const (
 	headLines  = 50
 	headBytes  = 1 << 18
@@ -52,7 +53,8 @@ func readText(s *source) (*Table, error) {
 		if s.err == nil {
 			what = "the file begins with blank lines alone"
 		}
-		return nil, &Error{File: s.file, Problem: what + ": it should hold features in rows and samples in columns"}
+		return nil, &Error{File: s.file,
+			Problem: what + ": it should hold features in rows and samples in columns"}
 	}
 	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
 		return nil, &Error{File: s.file, Problem: problem}
@@ -119,8 +121,9 @@ func (r *textReader) blank(line []byte) bool {
 	return true
 }
 
-// comments reads the lines before the table: blank lines, a line such as sep=; for Excel, lines that start with a #, and the
-// metadata of a series matrix. It returns the last line with a # if it stands right above the table and may be its header.
+// comments reads the lines before the table: blank lines, a line such as sep=; for Excel, lines that start
+// with a #, and the metadata of a series matrix. It returns the last line with a # if it stands right above
+// the table and may be its header.
 func (r *textReader) comments() (last []byte, err error) {
 	for first := true; ; first = false {
 		start, err := r.peek(16)
@@ -131,7 +134,8 @@ func (r *textReader) comments() (last []byte, err error) {
 			return nil, r.toSeries()
 		}
 		isSep := first && r.Sep == 0 && len(start) > 4 && strings.EqualFold(string(start[:4]), "sep=")
-		if !isSep && !bytes.HasPrefix(start, []byte("#")) && !bytes.HasPrefix(start, []byte("\n")) && !bytes.HasPrefix(start, []byte("\r\n")) {
+		if !isSep && !bytes.HasPrefix(start, []byte("#")) && !bytes.HasPrefix(start, []byte("\n")) &&
+			!bytes.HasPrefix(start, []byte("\r\n")) {
 			return last, nil
 		}
 		line, err := r.nextLine()
@@ -183,7 +187,8 @@ func (r *textReader) head() ([][]byte, error) {
 		if err == io.EOF && r.series && len(lines) < headLines {
 			return nil, r.cutSeries(r.line + all)
 		}
-		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 || n >= blankBytes && all >= headLines {
+		if err == io.EOF || len(lines) == headLines || n >= headBytes && len(lines) >= 3 || n >= blankBytes &&
+			all >= headLines {
 			return lines, nil
 		}
 	}
@@ -216,7 +221,8 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	first, body := rows[0], rows[1:]
 	if comment != nil {
 		named := cells(bytes.TrimLeft(comment, "# "), sep)
-		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 && !o.allNumberLike(named[1:]) {
+		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 &&
+			!o.allNumberLike(named[1:]) {
 			first, body = named, rows
 			o.Header = HeaderYes
 		} else {
@@ -227,9 +233,12 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		r.firstLine = 0 // found when it is read
 	}
 	if len(first) == 1 && (len(body) == 0 || len(body[0]) == 1) {
-		e := &Error{File: r.file, Line: r.line + 1, Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons or blanks"}
+		e := &Error{File: r.file, Line: r.line + 1,
+			Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons " +
+				"or blanks"}
 		if r.Sep != 0 {
-			e.Problem = "only one column was found: no " + quote(string(r.Sep)) + " stands between cells, as -sep or a line sep= says: leave that out"
+			e.Problem = "only one column was found: no " + quote(string(r.Sep)) +
+				" stands between cells, as -sep or a line sep= says: leave that out"
 		}
 		return e
 	}
@@ -238,7 +247,8 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		return &Error{File: r.file, Problem: problem}
 	}
 	if l.values == 0 {
-		return &Error{File: r.file, Line: r.line + 1, Problem: "there is no column of numbers beside the names"}
+		return &Error{File: r.file, Line: r.line + 1,
+			Problem: "there is no column of numbers beside the names"}
 	}
 	r.layout = l
 	names := int64(0)
@@ -248,8 +258,8 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	return r.take(names+int64(len(l.roles)), "so many names of samples")
 }
 
-// reserve allocates the memory for all numbers at once if the file can be read twice. Then nothing is moved. Every cell
-// ends in a separator or the end of its line, so there are never more numbers than bytes.
+// reserve allocates the memory for all numbers at once if the file can be read twice. Then nothing is moved.
+// Every cell ends in a separator or the end of its line, so there are never more numbers than bytes.
 func (r *textReader) reserve() error {
 	if r.err == io.EOF { // all is in the buffer
 		n := int64(bytes.Count(r.buf[r.from:r.to], []byte("\n")) + 1)
@@ -314,7 +324,8 @@ func (r *textReader) add(line []byte) error {
 			r.features = append(r.features, string(text))
 		case isEmpty:
 			if len(bytes.TrimSpace(text)) > 0 {
-				return r.fault(f+1, "%s stands in a column that is empty in the lines before: remove it, or name the column in the first line", quote(string(text)))
+				return r.fault(f+1, "%s stands in a column that is empty in the lines before: remove it, "+
+					"or name the column in the first line", quote(string(text)))
 			}
 		}
 		at = next
@@ -342,7 +353,8 @@ func skipBlanks(line []byte, at int) int {
 }
 
 func (r *textReader) openQuote(f int) error {
-	return r.fault(f+1, "a quotation mark that is out of place or never closed in its line: put a cell that holds one in quotation marks and double those inside")
+	return r.fault(f+1, "a quotation mark that is out of place or never closed in its line: put a cell "+
+		"that holds one in quotation marks and double those inside")
 }
 
 func (r *textReader) oldMac(f int) error {
@@ -369,9 +381,11 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 	switch {
 	case r.names >= 0 || f > 0 || r.numberLike(string(text)):
 	case r.Names == "none":
-		problem += "; -names none says that column 1 holds values: leave it out if column 1 names the features"
+		problem += "; -names none says that column 1 holds values: leave it out if column 1 names the " +
+			"features"
 	default:
-		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names 1 if it names the features"
+		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names " +
+			"1 if it names the features"
 	}
 	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
 }
@@ -448,7 +462,9 @@ func (r *textReader) table() (*Table, error) {
 			if r.bare > 1 {
 				lines = fmt.Sprintf("line %d and %d more hold", r.firstBare, r.bare-1)
 			}
-			t.Warnings = append(t.Warnings, lines+" nothing but separators: left out; write NA into a line that is a row of missing values")
+			t.Warnings = append(t.Warnings,
+				lines+" nothing but separators: left out; write NA into a line that is a row of "+
+					"missing values")
 		}
 	}
 	for f, role := range r.roles {

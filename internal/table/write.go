@@ -1,7 +1,7 @@
 package table
 
-// This file holds the writer. The reader gets the same bits back from its files, and the same names if the format has
-// names.
+// This file holds the writer. The reader gets the same bits back from its files, and the same names if the
+// format has names.
 
 import (
 	"bufio"
@@ -15,8 +15,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// FormatOf returns the format, one of Formats, by the ending of a file's name, and whether the file is compressed by gzip.
-// An unknown ending is an error. "-", standard output, is tsv.
+// FormatOf returns the format, one of Formats, by the ending of a file's name, and whether the file is
+// compressed by gzip. An unknown ending is an error. "-", standard output, is tsv.
 func FormatOf(file string) (format string, zipped bool, err error) {
 	if file == "-" {
 		return "tsv", false, nil
@@ -31,12 +31,14 @@ func FormatOf(file string) (format string, zipped bool, err error) {
 	case strings.HasSuffix(plain, ".bz2"):
 		return "", false, errors.New(quote(file) + ": bzip2 can be read and not written: write .gz")
 	}
-	return "", false, errors.New(quote(file) + ": the end of the name must say the format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz, with .gz behind it compressed")
+	return "", false, errors.New(quote(file) +
+		": the end of the name must say the format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz, with " +
+		".gz behind it compressed")
 }
 
-// Write writes m with its names in the format of the ending of the file's name (FormatOf). In text corner stands above the
-// names of the rows, and a name that could not be read back otherwise is put in quotation marks. Matrix Market and npy have
-// no names.
+// Write writes m with its names in the format of the ending of the file's name (FormatOf). In text corner
+// stands above the names of the rows, and a name that could not be read back otherwise is put in quotation
+// marks. Matrix Market and npy have no names.
 func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.Mat) error {
 	format, zipped, err := FormatOf(file)
 	if err != nil {
@@ -71,8 +73,8 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 	return err
 }
 
-// WriteTSV writes what Write writes to a file that ends in .tsv. A program that calls it alone has no writer of another
-// format in it.
+// WriteTSV writes what Write writes to a file that ends in .tsv. A program that calls it alone has no writer
+// of another format in it.
 func WriteTSV(w io.Writer, corner string, rows, columns []string, m quantmf.Mat) error {
 	out := bufio.NewWriter(w)
 	if err := writeText(out, false, corner, rows, columns, m); err != nil {
@@ -81,13 +83,14 @@ func WriteTSV(w io.Writer, corner string, rows, columns []string, m quantmf.Mat)
 	return out.Flush()
 }
 
-// inOneCell returns an error for a name that text cannot hold. A NUL among the first bytes would make a file look binary to
-// readers, this package among them.
+// inOneCell returns an error for a name that text cannot hold. A NUL among the first bytes would make a file
+// look binary to readers, this package among them.
 func inOneCell(rows, columns []string, never string) error {
 	for _, names := range [][]string{rows, columns} {
 		for _, n := range names {
 			if strings.ContainsAny(n, never) {
-				return errors.New("the name " + strconv.Quote(n) + " cannot be written as text: choose npz, which can hold it")
+				return errors.New("the name " + strconv.Quote(n) +
+					" cannot be written as text: choose npz, which can hold it")
 			}
 		}
 	}

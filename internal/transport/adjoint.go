@@ -15,11 +15,10 @@ package transport
 //	∂y_j = (2/ε)(Σ_k (v_j-v_k) N^{ζX}_jk - Σ_k (λ_j-λ_k) N^{aX}_jk),
 //	∂ε = -(1/ε) Σ_i (ζ_i Cov_{M_i}(v, log M_i) - a_i Cov_{M_i}(λ, log M_i)),   ∂q_j = Σ_k N_jk,
 //
-// to which the direct dependence of v and of the output on a, b and x is added. That of T on a, as M = diag(1/a)P, is
-// -(ζ_i/a_i) M_i·v, so that ∂a_i = -M_i·λ is left of it. N^{w} is N with
-// row weights w; X are the centred x̃. Differences of levels are summed, never
-// ρ = Σ z M (q-T), so that a plan that falls apart into blocks keeps its digits;
-// on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
+// to which the direct dependence of v and of the output on a, b and x is added. That of T on a, as M =
+// diag(1/a)P, is -(ζ_i/a_i) M_i·v, so that ∂a_i = -M_i·λ is left of it. N^{w} is N with row weights w; X are
+// the centred x̃. Differences of levels are summed, never ρ = Σ z M (q-T), so that a plan that falls apart
+// into blocks keeps its digits; on a regular grid each N is 2m-1 sums. A gradient in a or b is given on the
 // simplex: Σ a_i A_i = 0, Σ b_j B_j = 0.
 //
 // The pivots of L are not let fall below 1e-15 of their column: between levels
@@ -46,8 +45,8 @@ type Cotangent struct {
 //
 //	ζ_i = By (1 - Unit x_i / max(T_i, Low)),   T = M v,
 //
-// in the Count observed samples, which have even weights, and 0 in the others, x >= 0 having been gathered. v is >= 0.
-// By 0 says nothing.
+// in the Count observed samples, which have even weights, and 0 in the others, x >= 0 having been gathered. v
+// is >= 0. By 0 says nothing.
 type Residuals struct {
 	By, Unit, Low float64
 	Count         int
@@ -71,11 +70,15 @@ func (r *Row) pull(back Cotangent) {
 		return
 	}
 	r.rows()
-	r.differentiate(r.lam, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi]) }, back.Q)
+	r.differentiate(r.lam, func(lo, hi int,
+		_ []float64) {
+		kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi])
+	}, back.Q)
 	copy(r.rho, r.lam)
 }
 
-// pullPoints is pull by the sums over the points of a condensed row: those of x/T, and those that the solve has left.
+// pullPoints is pull by the sums over the points of a condensed row: those of x/T, and those that the solve
+// has left.
 func (r *Row) pullPoints() {
 	back, f, x := &r.back, r.gathered, r.weights
 	for j, w := range f.w {
@@ -113,7 +116,8 @@ func (r *Row) gradX(to, own []float64) {
 	}
 	r.rows()
 	r.tiles(func(lo, hi int, e []float64) {
-		c := kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v, Lam: r.lam, Y: r.cy}
+		c := kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v,
+			Lam: r.lam, Y: r.cy}
 		if own == nil {
 			kernel.Covariance(&c)
 			return
@@ -136,15 +140,15 @@ type KL struct {
 	By        float64
 }
 
-// ByPoints tells whether the points of the row have solved it, and T and its slopes are cubics between the edges of bins. Then GradKL
-// can be called.
+// ByPoints tells whether the points of the row have solved it, and T and its slopes are cubics between the
+// edges of bins. Then GradKL can be called.
 func (r *Row) ByPoints() bool {
 	r.need(solved)
 	return r.condensed.stands >= byPoints && r.squash.Logistic() > 0
 }
 
-// GradKL is GradX of a cotangent that its residuals say. It makes T, ζ and the gradient in one pass over the samples, T = M v/Unit being in
-// the units of x, and Low over Unit its floor. to has whole blocks of numbers.
+// GradKL is GradX of a cotangent that its residuals say. It makes T, ζ and the gradient in one pass over the
+// samples, T = M v/Unit being in the units of x, and Low over Unit its floor. to has whole blocks of numbers.
 func (r *Row) GradKL(to []float64, k *KL) {
 	r.need(pulled)
 	var sums [2]float64

@@ -15,7 +15,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Average fills t (whole blocks of numbers) with T = M q: where the points of a row have solved it, to their accuracy.
+// Average fills t (whole blocks of numbers) with T = M q: where the points of a row have solved it, to their
+// accuracy.
 func (r *Row) Average(t, q []float64) {
 	r.need(placed)
 	if r.condensed.stands >= byPoints {
@@ -60,8 +61,8 @@ func (r *Row) Columns(out, zeta []float64) {
 	r.columns(out, zeta)
 }
 
-// ObservedColumns is Columns of ζ_i = 1 in the count observed samples, which have even weights, and 0 in the others.
-// A condensed row has these sums from its solve.
+// ObservedColumns is Columns of ζ_i = 1 in the count observed samples, which have even weights, and 0 in the
+// others. A condensed row has these sums from its solve.
 func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 	r.need(placed)
 	if r.condensed.stands < binned || r.knows < summed {
@@ -90,15 +91,18 @@ func (r *Row) Gather(x []float64) {
 	r.gathered, r.weights = f, f.a
 }
 
-// RatioColumns is Columns of ζ_i = x_i / max(T_i, low), x gathered and T = M q, for q >= 0: then T is a sum of
-// positive numbers, and is computed without increments of q.
+// RatioColumns is Columns of ζ_i = x_i / max(T_i, low), x gathered and T = M q, for q >= 0: then T is a sum
+// of positive numbers, and is computed without increments of q.
 func (r *Row) RatioColumns(out, q []float64, low float64) {
 	r.need(placed)
 	f, x, c := r.gathered, r.weights, r.inc
 	for j, w := range f.w {
 		c[j] = float64(w * q[j])
 	}
-	f.columnsOf(out, func(lo, hi int, e []float64) { kernel.RowRatios(f.v[lo:hi], e, c, f.z[lo:hi], x[lo:hi], low) })
+	f.columnsOf(out, func(lo, hi int,
+		e []float64) {
+		kernel.RowRatios(f.v[lo:hi], e, c, f.z[lo:hi], x[lo:hi], low)
+	})
 	if f != &r.dual { // the points may have other reference potentials than the samples, and so other units W
 		for j, w := range f.w {
 			out[j] *= w / r.w[j]

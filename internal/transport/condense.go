@@ -1,18 +1,20 @@
 package transport
 
-// This file holds the samples of a row of many samples condensed. A function f of x̃ that a solve sums over the
-// samples, such as M_j, is smooth: it hardly changes while the logits s Y_j move against each other by a fraction
-// of 1. The range of x̃ is cut into bins. The samples of a bin, with weights v_i >= 0, are replaced by the two points
-// of Gauss' quadrature, whose weights ω are positive too and which have the moments up to the third of the samples:
+// This file holds the samples of a row of many samples condensed. A function f of x̃ that a solve sums over
+// the samples, such as M_j, is smooth: it hardly changes while the logits s Y_j move against each other by a
+// fraction of 1. The range of x̃ is cut into bins. The samples of a bin, with weights v_i >= 0, are replaced
+// by the two points of Gauss' quadrature, whose weights ω are positive too and which have the moments up to
+// the third of the samples:
 //
 //	Σ_i v_i f(x̃_i) = Σ_g ω_g f(ξ_g) + E,   |E| <= max|f⁗|/24 · (δ⁴/64) Σ_i v_i,   δ the width of a bin.
 //
-// Let u = 2δ(y_m-y_1)/ε be how far the logits of the outer levels move against each other over a bin. For f = M_j,
-// and for M_j/T with q >= 0, f⁗ consists of moments of levels under a tilted M times f: |f⁗| δ⁴ <= 3.3 f u⁴, and f
-// is at most e^u times as large elsewhere in the bin. So such a sum has a relative error of at most u⁴/300 ([condensed.bound]). In practice it is some thousand times
-// smaller, because a sample is shared by few neighbouring levels. A sum of M_j M_k, whose logarithm changes twice as
-// fast, has a bound 16 times as large; no condition that a solution meets depends on such a sum. A sum of
-// x/max(T, low) has no such bound where T meets the floor low within a bin: the ratio has a kink there.
+// Let u = 2δ(y_m-y_1)/ε be how far the logits of the outer levels move against each other over a bin. For f =
+// M_j, and for M_j/T with q >= 0, f⁗ consists of moments of levels under a tilted M times f: |f⁗| δ⁴ <= 3.3 f
+// u⁴, and f is at most e^u times as large elsewhere in the bin. So such a sum has a relative error of at most
+// u⁴/300 ([condensed.bound]). In practice it is some thousand times smaller, because a sample is shared by
+// few neighbouring levels. A sum of M_j M_k, whose logarithm changes twice as fast, has a bound 16 times as
+// large; no condition that a solution meets depends on such a sum. A sum of x/max(T, low) has no such bound
+// where T meets the floor low within a bin: the ratio has a kink there.
 
 import (
 	"math"
@@ -28,7 +30,8 @@ const (
 	samplewise standIn = iota // not at all: sums go over the samples
 	binned                    // the points are those of the samples that are loaded
 	byPoints                  // and the sums that the solve was to find are those over the points
-	byEdges                   // and the room of the points holds the edges of the bins at the potentials of the row
+	// and the room of the points holds the edges of the bins at the potentials of the row
+	byEdges
 )
 
 // condensed is the samples of a row in bins.
@@ -54,8 +57,8 @@ func CondensedRoom(n, m float64) float64 {
 	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 20*condensedBins
 }
 
-// condense makes points of the samples, where these are many and the points are good enough, and fills mass with
-// the weights of the bins.
+// condense makes points of the samples, where these are many and the points are good enough, and fills mass
+// with the weights of the bins.
 func (r *dual) condense() bool {
 	k := &r.condensed
 	k.stands = samplewise
@@ -102,7 +105,8 @@ func (r *dual) bin(weights []float64) {
 
 // bins returns where the bins lie in X.
 func (r *dual) bins() kernel.Bins {
-	return kernel.Bins{First: r.extent[0] - r.xc, Scale: condensedBins / (r.extent[1] - r.extent[0]), Last: condensedBins - 1}
+	return kernel.Bins{First: r.extent[0] - r.xc, Scale: condensedBins / (r.extent[1] - r.extent[0]),
+		Last: condensedBins - 1}
 }
 
 // setPoints makes f the points of sums, times a weight.
@@ -135,8 +139,9 @@ func (r *dual) setPoints(f *dual, weight float64) {
 		skew := third / (2 * variance)
 		root := math.Sqrt(variance + float64(skew*skew))
 		low, high := skew-root, skew+root // low·high = -variance
-		// Of samples that lie near each other at an edge the third moment has lost its digits, and a point may come to lie beyond the
-		// edge. The points then are the edge and another that leaves mean and variance as they are.
+		// Of samples that lie near each other at an edge the third moment has lost its digits, and a point
+		// may come to lie beyond the edge. The points then are the edge and another that leaves mean and
+		// variance as they are.
 		if low < first {
 			low, high = first, -variance/first
 		}
@@ -185,8 +190,8 @@ func (r *dual) solvePoints() (converged bool) {
 // pointsError bounds the relative error of column sums over the points at their solution.
 func (r *dual) pointsError() float64 { return r.condensed.points.relative() + r.condensed.bound }
 
-// takePoints takes the sums over the points, at their solution, as those of the samples. It returns false, and takes none, where the
-// forms of the two matrices do not allow it.
+// takePoints takes the sums over the points, at their solution, as those of the samples. It returns false,
+// and takes none, where the forms of the two matrices do not allow it.
 func (r *dual) takePoints() bool {
 	f := r.condensed.points
 	if f.form != powers || !r.regular {

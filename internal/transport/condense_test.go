@@ -12,7 +12,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// manySamples are those of a heavy tail with x, counts that are mostly zero. Some samples are equal, and some bins have one.
+// manySamples are those of a heavy tail with x, counts that are mostly zero. Some samples are equal, and some
+// bins have one.
 func manySamples(src *random.Source, n int) (w, x []float64) {
 	w, x = make([]float64, kernel.Pad(n)), make([]float64, kernel.Pad(n))
 	for i := range n {
@@ -50,8 +51,9 @@ func condensedCase(src *random.Source, m int, hidden bool) (p Problem, x, q []fl
 	return p, x, q
 }
 
-// TestCondensed: of a row that the points have solved, column sums, sums of ratios and the adjoint are those of loops over
-// the samples at its potentials: they differ by less than the bound, and where levels are as near as by default by much less.
+// TestCondensed: of a row that the points have solved, column sums, sums of ratios and the adjoint are those
+// of loops over the samples at its potentials: they differ by less than the bound, and where levels are as
+// near as by default by much less.
 func TestCondensed(t *testing.T) {
 	src := random.Split(91, 0)
 	for trial := range 8 {
@@ -63,7 +65,8 @@ func TestCondensed(t *testing.T) {
 		for visit := range 2 { // with no state, then from that of the first
 			r.Load(p)
 			out := r.Solve(3e-5, 100, &state)
-			if r.condensed.stands < byPoints || r.sums && !Invariants || !out.Converged || !state.Valid || out.Error > 3e-5 {
+			if r.condensed.stands < byPoints || r.sums && !Invariants || !out.Converged || !state.Valid ||
+				out.Error > 3e-5 {
 				t.Fatalf("visit %d is not solved by points: %+v", visit, out)
 			}
 		}
@@ -116,7 +119,8 @@ func TestCondensed(t *testing.T) {
 		near := func(what string, got, want, size, error float64) {
 			t.Helper()
 			if !(math.Abs(got-want) <= error*size) {
-				t.Fatalf("trial %d, m=%d: %s is %v, want %v; off by %g of %g", trial, m, what, got, want, math.Abs(got-want)/size, error)
+				t.Fatalf("trial %d, m=%d: %s is %v, want %v; off by %g of %g", trial, m, what, got, want,
+					math.Abs(got-want)/size, error)
 			}
 		}
 		typical := 3e-8 // of the bound of 5e-6
@@ -185,16 +189,18 @@ func TestCondensed(t *testing.T) {
 			near("T of a gradient", k.T[i], at, at, typical)
 			near("x/T", k.Ratio[i]*at, x[i], x[i], typical)
 			least, most := ofSlopes[i]*(1-1e-6)-1e-9*steepest, ofSlopes[i]*(1+1e-6)+1e-9*steepest
-			if c := k.Curvature[i] / k.By * at; !(c >= max(least, 0)*least*(1-typical) && c <= most*most*(1+typical)) {
+			if c := k.Curvature[i] / k.By * at; !(c >= max(least, 0)*least*(1-typical) &&
+				c <= most*most*(1+typical)) {
 				t.Fatalf("a curvature is %v, want the square of %v", c, ofSlopes[i])
 			}
 		}
 	}
 }
 
-// TestCubics: where the bound is near the largest with which points stand for samples, T by cubics is off by less than three times the bound for sums over
-// points, and its slopes are off by less than 16 times as much, as the logarithm of a product of two M changes twice as fast. Samples
-// at the edges of the bins and at the ends of the range are among them.
+// TestCubics: where the bound is near the largest with which points stand for samples, T by cubics is off by
+// less than three times the bound for sums over points, and its slopes are off by less than 16 times as much,
+// as the logarithm of a product of two M changes twice as fast. Samples at the edges of the bins and at the
+// ends of the range are among them.
 func TestCubics(t *testing.T) {
 	src := random.Split(94, 0)
 	for _, m := range []int{8, 12, 20} {
@@ -241,7 +247,8 @@ func TestCubics(t *testing.T) {
 	}
 }
 
-// TestCondensedExactly: where the tolerance is below the bound, or no state is given, the solution is that of all samples.
+// TestCondensedExactly: where the tolerance is below the bound, or no state is given, the solution is that of
+// all samples.
 func TestCondensedExactly(t *testing.T) {
 	src := random.Split(92, 0)
 	for trial := range 4 {
@@ -274,8 +281,8 @@ func TestCondensedExactly(t *testing.T) {
 	}
 }
 
-// TestCondensedThenEvaluated: a row that was condensed, and is then at given potentials for other samples, has the sums over
-// these, though ε is too small for points.
+// TestCondensedThenEvaluated: a row that was condensed, and is then at given potentials for other samples,
+// has the sums over these, though ε is too small for points.
 func TestCondensedThenEvaluated(t *testing.T) {
 	src := random.Split(94, 0)
 	p, x, q := condensedCase(&src, 8, false)
@@ -312,8 +319,9 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	}
 }
 
-// TestCondensedFar: where the potentials range so far that E is lifted, the points have other reference potentials than the samples, from which
-// a step has moved the row. Sums of ratios over the points are in the units of the row all the same.
+// TestCondensedFar: where the potentials range so far that E is lifted, the points have other reference
+// potentials than the samples, from which a step has moved the row. Sums of ratios over the points are in the
+// units of the row all the same.
 func TestCondensedFar(t *testing.T) {
 	const n, m = 5000, 8
 	src := random.Split(98, 0)
@@ -367,7 +375,8 @@ func TestTooSharpForPoints(t *testing.T) {
 		r.Load(p)
 		out := r.Solve(3e-5, 100, &state)
 		if !r.blurred() || r.condensed.stands >= binned || !out.Converged {
-			t.Fatalf("ε = %v: blurred %v, points %v, %+v", epsilon, r.blurred(), r.condensed.stands >= binned, out)
+			t.Fatalf("ε = %v: blurred %v, points %v, %+v", epsilon, r.blurred(), r.condensed.stands >= binned,
+				out)
 		}
 	}
 }
@@ -384,7 +393,8 @@ func TestCondensedRoom(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		made := r.condense()
 		runtime.ReadMemStats(&after)
-		took, said := float64(after.TotalAlloc-before.TotalAlloc)/8, CondensedRoom(float64(len(p.X)), float64(m))
+		took, said := float64(after.TotalAlloc-before.TotalAlloc)/8,
+			CondensedRoom(float64(len(p.X)), float64(m))
 		if !made || took < 0.9*said || took > said {
 			t.Errorf("m=%d: %v numbers, said to be %v", m, took, said)
 		}
@@ -394,7 +404,8 @@ func TestCondensedRoom(t *testing.T) {
 	}
 }
 
-// TestPoints: the points of a bin have the moments of its samples up to the third, positive weights, and places within the bin.
+// TestPoints: the points of a bin have the moments of its samples up to the third, positive weights, and
+// places within the bin.
 func TestPoints(t *testing.T) {
 	src := random.Split(93, 0)
 	p, x, q := condensedCase(&src, 8, false)
@@ -441,8 +452,8 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// TestPointsOfClusters: where the samples of a bin lie near each other, and the third moment has lost its digits, the points have the mean and the
-// variance of the samples, and lie in the bin, all the same.
+// TestPointsOfClusters: where the samples of a bin lie near each other, and the third moment has lost its
+// digits, the points have the mean and the variance of the samples, and lie in the bin, all the same.
 func TestPointsOfClusters(t *testing.T) {
 	src := random.Split(99, 0)
 	p, _, q := condensedCase(&src, 8, false)
@@ -476,15 +487,17 @@ func TestPointsOfClusters(t *testing.T) {
 		}
 		for k, want := range r.condensed.sums[4*bin : 4*bin+3] {
 			if !(math.Abs(got[k]-want) <= 1e-12) {
-				t.Fatalf("of samples about %v of variance %v moment %d is %v, want %v", mean, variance, k, got[k], want)
+				t.Fatalf("of samples about %v of variance %v moment %d is %v, want %v", mean, variance, k,
+					got[k], want)
 			}
 		}
 	}
 }
 
-// TestCubicsOfOddRows: T by cubics, its slopes and a gradient are within their bounds in rows of few distinct values, of two clusters,
-// with one value far out, with neighbours in the last place, and of the smallest and largest numbers. Brought into order, T rises with
-// the samples, is equal where they are, and stays in the range of q. A gradient needs no T before it.
+// TestCubicsOfOddRows: T by cubics, its slopes and a gradient are within their bounds in rows of few distinct
+// values, of two clusters, with one value far out, with neighbours in the last place, and of the smallest and
+// largest numbers. Brought into order, T rises with the samples, is equal where they are, and stays in the
+// range of q. A gradient needs no T before it.
 func TestCubicsOfOddRows(t *testing.T) {
 	const n, m = 5000, 8
 	src := random.Split(97, 0)
@@ -497,7 +510,8 @@ func TestCubicsOfOddRows(t *testing.T) {
 		{"two clusters", func(i int) float64 { return float64(i%2)*1e6 + normal(&src) }},
 		{"clusters of ties", func(i int) float64 { return float64(i%2)*100 + float64(i%5)*0x1p-40 }},
 		{"one far out", func(i int) float64 { return normal(&src) + []float64{0, 1e12}[(n-i)/n] }},
-		{"neighbours in the last place", func(i int) float64 { return 1 + float64(i%7) + float64(i%5)*0x1p-50 }},
+		{"neighbours in the last place",
+			func(i int) float64 { return 1 + float64(i%7) + float64(i%5)*0x1p-50 }},
 		{"1 and the next 20", func(i int) float64 { return 1 + float64(i%20)*0x1p-52 }},
 		{"1e-280", func(i int) float64 { return 1e-280 * normal(&src) }},
 		{"1e300", func(i int) float64 { return 1e300 * normal(&src) }},
@@ -506,7 +520,8 @@ func TestCubicsOfOddRows(t *testing.T) {
 		{"heavy tails", func(i int) float64 { return math.Exp(20 * normal(&src)) }},
 		{"even", func(i int) float64 { return float64(i) }},
 	} {
-		p := Problem{X: make([]float64, n), Logits: make([]float64, m), Squash: []Kind{Logistic, LogisticUnit}[at%2], Epsilon: 0.02}
+		p := Problem{X: make([]float64, n), Logits: make([]float64, m),
+			Squash: []Kind{Logistic, LogisticUnit}[at%2], Epsilon: 0.02}
 		for i := range p.X {
 			p.X[i] = c.x(i)
 		}
@@ -555,7 +570,8 @@ func TestCubicsOfOddRows(t *testing.T) {
 				t.Fatalf("%s: the slope at %v is %v, want %v", c.name, p.X[i], gotSlopes[i], s)
 			}
 			if g := wantGradient[i]; !(math.Abs(gotGradient[i]-g) <= 16*bound*size) {
-				t.Fatalf("%s: the gradient at %v is %v, want %v of %v", c.name, p.X[i], gotGradient[i], g, size)
+				t.Fatalf("%s: the gradient at %v is %v, want %v of %v", c.name, p.X[i], gotGradient[i], g,
+					size)
 			}
 		}
 		for k, i := range r.perm[:n] {
@@ -563,8 +579,10 @@ func TestCubicsOfOddRows(t *testing.T) {
 				t.Fatalf("%s: T in order is %v", c.name, ordered[i])
 			}
 			if k > 0 {
-				if before := r.perm[k-1]; ordered[before] > ordered[i] || p.X[before] == p.X[i] && ordered[before] != ordered[i] {
-					t.Fatalf("%s: T is %v at %v and %v at %v", c.name, ordered[before], p.X[before], ordered[i], p.X[i])
+				if before := r.perm[k-1]; ordered[before] > ordered[i] || p.X[before] == p.X[i] &&
+					ordered[before] != ordered[i] {
+					t.Fatalf("%s: T is %v at %v and %v at %v", c.name, ordered[before], p.X[before],
+						ordered[i], p.X[i])
 				}
 			}
 		}

@@ -1,19 +1,21 @@
 package transport
 
-// This file holds T = M q and the covariances of a gradient over the samples of a row that its points have solved
-// (condense.go). At given potentials each is a function f of x̃ alone, which is smooth over a bin of width δ. There it is
-// replaced by the cubic that has the values and the slopes of f at the two edges of the bin (Hermite's), in the place t of
-// a sample in its bin, from 0 to 1:
+// This file holds T = M q and the covariances of a gradient over the samples of a row that its points have
+// solved (condense.go). At given potentials each is a function f of x̃ alone, which is smooth over a bin of
+// width δ. There it is replaced by the cubic that has the values and the slopes of f at the two edges of the
+// bin (Hermite's), in the place t of a sample in its bin, from 0 to 1:
 //
 //	f(x̃) = c_0 + c_1 t + c_2 t² + c_3 t³ + E,   |E| <= max|f⁗| δ⁴/384.
 //
-// For T with q >= 0 the bound on the relative error is 3.3 u⁴/384 < u⁴/100, but for a factor e^u at most (u and 3.3 as in
-// condense.go). That is three times the bound for sums over the points. In practice the error is some thousand times
-// smaller, as theirs is. With the covariance under the row of M at an edge, T has there the slope
+// For T with q >= 0 the bound on the relative error is 3.3 u⁴/384 < u⁴/100, but for a factor e^u at most (u
+// and 3.3 as in condense.go). That is three times the bound for sums over the points. In practice the error
+// is some thousand times smaller, as theirs is. With the covariance under the row of M at an edge, T has
+// there the slope
 //
 //	T' = (2/ε) Cov_M(q,y).
 //
-// The slopes of covariances are differences of their values at four neighbouring edges, off by δ⁴ max|f⁽⁵⁾|/30.
+// The slopes of covariances are differences of their values at four neighbouring edges, off by δ⁴
+// max|f⁽⁵⁾|/30.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
@@ -43,12 +45,13 @@ const (
 func (k *condensed) cubic(bin, which int) *cubic { return (*cubic)(k.curves[4*(cubics*bin+which):]) }
 
 const (
-	beyond = 2                 // edges before the first bin, for differences
-	edges  = condensedBins + 8 // with them, the condensedBins+1 of the bins, and more than two behind: whole blocks
+	beyond = 2 // edges before the first bin, for differences
+	// with them, the condensedBins+1 of the bins, and more than two behind: whole blocks
+	edges = condensedBins + 8
 )
 
-// atEdges returns the edges of the bins as samples at the potentials of the row, in the room of the points, which a solve
-// has left.
+// atEdges returns the edges of the bins as samples at the potentials of the row, in the room of the points,
+// which a solve has left.
 func (r *dual) atEdges() *dual {
 	f := r.condensed.points
 	if r.condensed.stands == byEdges {
@@ -70,7 +73,8 @@ func (r *dual) atEdges() *dual {
 func (r *dual) covary(own, shared, v, lam []float64) {
 	r.tiles(func(lo, hi int, e []float64) {
 		one := r.a[lo:hi]
-		kernel.CovarianceOwn(&kernel.Cov{Out: shared[lo:hi], Own: own[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: one, A: one, V: v, Lam: lam, Y: r.cy})
+		kernel.CovarianceOwn(&kernel.Cov{Out: shared[lo:hi], Own: own[lo:hi], E: e, W: r.w, Z: r.z[lo:hi],
+			Zeta: one, A: one, V: v, Lam: lam, Y: r.cy})
 	})
 }
 
@@ -96,12 +100,14 @@ func (r *dual) curveOfT(unit float64) {
 	rise := 2 / (r.eps * r.bins().Scale)
 	for p := range condensedBins {
 		e := p + beyond
-		*r.condensed.cubic(p, ofT) = hermite(f.v[e]/unit, f.v[e+1]/unit, float64(f.x[e]*rise)/unit, float64(f.x[e+1]*rise)/unit)
+		*r.condensed.cubic(p, ofT) = hermite(f.v[e]/unit, f.v[e+1]/unit, float64(f.x[e]*rise)/unit,
+			float64(f.x[e+1]*rise)/unit)
 	}
 }
 
-// curvesOfSlopes fills the cubics of the covariances, of which x has Cov_M(v,y) of the edges f and xs the difference Cov_M(v,y) -
-// Cov_M(λ,y). The squash is logistic: its slope is a function of x̃, and the cubics are those of the products with it.
+// curvesOfSlopes fills the cubics of the covariances, of which x has Cov_M(v,y) of the edges f and xs the
+// difference Cov_M(v,y) - Cov_M(λ,y). The squash is logistic: its slope is a function of x̃, and the cubics
+// are those of the products with it.
 func (r *dual) curvesOfSlopes() {
 	f := r.condensed.points
 	own, shared := f.x, f.xs
@@ -128,8 +134,8 @@ func (r *dual) curvesOfSlopes() {
 //
 //	w_i = (2/ε) dx̃_i/dz_i (ζ_i Cov_{M_i}(v,y) - a_i Cov_{M_i}(λ,y)),
 //
-// which is 0 where ζ and a are, own, if it is not nil, with a_i (2/ε) dx̃_i/dx_i Cov_{M_i}(v,y), and sums with Σ w_i and
-// Σ w_i z_i.
+// which is 0 where ζ and a are, own, if it is not nil, with a_i (2/ε) dx̃_i/dx_i Cov_{M_i}(v,y), and sums
+// with Σ w_i and Σ w_i z_i.
 func (r *dual) gradByCubics(sums *[2]float64, w, own, zeta, v, lam []float64) {
 	f := r.atEdges()
 	f.covary(f.x, f.xs, v, lam)
@@ -158,8 +164,8 @@ func (r *dual) gradByCubics(sums *[2]float64, w, own, zeta, v, lam []float64) {
 	sums[0], sums[1] = sum, dot
 }
 
-// pullKL is gradByCubics for the ζ of back's residuals of cells x, which are 0 where a is: T and ζ are made sample by sample on the way.
-// It fills w, np numbers, and what else [KL] names.
+// pullKL is gradByCubics for the ζ of back's residuals of cells x, which are 0 where a is: T and ζ are made
+// sample by sample on the way. It fills w, np numbers, and what else [KL] names.
 func (r *dual) pullKL(sums *[2]float64, w []float64, to *KL, back *Cotangent, lam []float64) {
 	f := r.atEdges()
 	f.average(f.v, back.Q)

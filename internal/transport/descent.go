@@ -23,7 +23,8 @@ type Outcome struct {
 // stands. It begins no step after limit passes, and makes no more than most.
 type descent struct {
 	Outcome
-	tol, goal       float64 // the error that was asked for; the error at which it ends, which rounding may raise
+	// the error that was asked for; the error at which it ends, which rounding may raise
+	tol, goal       float64
 	limit, most     int     // see above
 	stalled         int     // sweeps since the error was lowest
 	lowest          float64 // the lowest error so far
@@ -36,7 +37,8 @@ type descent struct {
 // descend begins at h; last says that h is probably the solution.
 func (r *dual) descend(tol, goal float64, limit, most int, last bool) descent {
 	r.sweep(r.h, last)
-	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most, lowest: math.Inf(1)}
+	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most,
+		lowest: math.Inf(1)}
 }
 
 // run goes on to the end.
@@ -128,7 +130,8 @@ func (s *descent) move(r *dual) {
 func (s *descent) judge(r *dual) {
 	s.moved = false
 	d := r.dir
-	if r.slope(d) >= -0.3*s.slope || r.logResidual(r.try, 1) < max(s.farthest/2, 1e-6) || s.Passes+2 > s.most {
+	if r.slope(d) >= -0.3*s.slope || r.logResidual(r.try, 1) < max(s.farthest/2, 1e-6) ||
+		s.Passes+2 > s.most {
 		copy(r.h, r.try)
 		return
 	}
@@ -215,9 +218,9 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 	return out
 }
 
-// dampedStep takes h along the direction of Newton's method. It begins with the length that always raises D, doubles it while
-// D rises steeply there, and halves it once where D falls. It returns how many passes it made: more than one only while they
-// are fewer than most.
+// dampedStep takes h along the direction of Newton's method. It begins with the length that always raises D,
+// doubles it while D rises steeply there, and halves it once where D falls. It returns how many passes it
+// made: more than one only while they are fewer than most.
 func (r *dual) dampedStep(most int) (passes int) {
 	d := r.dir
 	for j := range d {

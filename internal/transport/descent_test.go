@@ -31,13 +31,15 @@ func TestJudgeAtTheStep(t *testing.T) {
 		r.dir[j] = r.try[j] - r.h[j]
 	}
 	r.pass(r.h)
-	s := descent{Outcome: Outcome{Passes: 2}, most: 100, farthest: r.logResidual(r.h, 1), slope: r.slope(r.dir), moved: true}
+	s := descent{Outcome: Outcome{Passes: 2}, most: 100, farthest: r.logResidual(r.h, 1),
+		slope: r.slope(r.dir), moved: true}
 	if !(s.slope > 0 && math.Abs(s.farthest-200) < 1) {
 		t.Fatalf("the step begins with a slope of %g at a residual of %g", s.slope, s.farthest)
 	}
 	r.pass(r.try)
 	if behind := r.slope(r.dir); !(behind < -0.3*s.slope && r.c[2] < 1e-150) {
-		t.Fatalf("behind the step the slope is %g after %g, and the last column holds %g", behind, s.slope, r.c[2])
+		t.Fatalf("behind the step the slope is %g after %g, and the last column holds %g", behind, s.slope,
+			r.c[2])
 	}
 	s.judge(&r.dual)
 	if s.Passes != 2 || r.h[1] != r.try[1] {
@@ -101,7 +103,8 @@ func TestSafeKeepsTheBest(t *testing.T) {
 		first, limit := r.relative(), 4+src.IntN(40)
 		out := r.safe(1e-9, limit, Outcome{})
 		if !(out.Error <= first) || out.Passes > limit {
-			t.Errorf("trial %d, ε=%g: error %g after %d passes of %d, %g before", trial, r.eps, out.Error, out.Passes, limit, first)
+			t.Errorf("trial %d, ε=%g: error %g after %d passes of %d, %g before", trial, r.eps, out.Error,
+				out.Passes, limit, first)
 		}
 		if e := r.relative(); e != out.Error {
 			t.Errorf("trial %d: the error is %g, not %g", trial, e, out.Error)

@@ -44,9 +44,9 @@
 //
 // # A sweep
 //
-// One sweep over the samples, 8nm flops on a regular grid, builds or reads E, sums its rows,
-// and takes the 2m-1 sums that hold the Gram matrix; the elimination takes m³/3 more. A
-// cold solve takes some 5 sweeps, a solve that goes on from the last visit 2 to 4. The last sweep
-// also computes T where T was asked for. Of a row of many samples sweeps go over some 1000 points in their place
-// (condense.go): one sweep over the samples remains, and none where the tolerance is above the error of the points.
+// One sweep over the samples, 8nm flops on a regular grid, builds or reads E, sums its rows, and takes the
+// 2m-1 sums that hold the Gram matrix; the elimination takes m³/3 more. A cold solve takes some 5 sweeps, a
+// solve that goes on from the last visit 2 to 4. The last sweep also computes T where T was asked for. Of a
+// row of many samples sweeps go over some 1000 points in their place (condense.go): one sweep over the
+// samples remains, and none where the tolerance is above the error of the points.
 package transport

@@ -202,7 +202,8 @@ func (r *dual) resize(n, m int) {
 		factors, scratch := m*laplacian.Stride(m), laplacian.Room(m)
 		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors+scratch)
 		clear(free)
-		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor, &r.dir,
+		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
+			&r.dir,
 			&r.try, &r.logs, &r.best, &r.tau, &r.start, &r.inc, &r.one, &r.total, &r.work, &r.boost} {
 			*p = free.take(mp)[:m]
 		}

@@ -76,7 +76,10 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 	flow := make([]float64, m*r.mp)
 	moved := func(by, rate, v []float64) { // by the level values v, of which a sample takes its rate
 		kernel.Multiply(by, r.a, rate)
-		r.differentiate(r.rho, func(lo, hi int, _ []float64) { kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi]) }, v)
+		r.differentiate(r.rho, func(lo, hi int,
+			_ []float64) {
+			kernel.Weigh(r.v[lo:hi], by[lo:hi], r.z[lo:hi])
+		}, v)
 		for j := range m {
 			for k := range m {
 				flow[j*r.mp+k] += float64((v[j] - v[k]) * r.pairs[j*r.mp+k])
@@ -95,12 +98,14 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 		by[i] = 1
 	}
 	r.tiles(func(lo, hi int, e []float64) {
-		kernel.Covariance(&kernel.Cov{Out: out[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: by[lo:hi], A: alpha[lo:hi], V: dc, Lam: r.cy, Y: q})
+		kernel.Covariance(&kernel.Cov{Out: out[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: by[lo:hi],
+			A: alpha[lo:hi], V: dc, Lam: r.cy, Y: q})
 	})
 	if dir.Y != nil {
 		clear(by)
 		r.tiles(func(lo, hi int, e []float64) {
-			kernel.Covariance(&kernel.Cov{Out: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.s[lo:hi], A: by[lo:hi], V: dy, Lam: dy, Y: q})
+			kernel.Covariance(&kernel.Cov{Out: r.v[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: r.s[lo:hi],
+				A: by[lo:hi], V: dy, Lam: dy, Y: q})
 		})
 		add(out, r.v)
 	}

@@ -165,8 +165,9 @@ func newLanes(m int) lanes {
 	const n = kernel.Lanes
 	size := m * (m - 1) / 2
 	free := slab(make([]float64, (2*m-1+6*m+2*size)*n))
-	return lanes{mu: free.take((2*m - 1) * n), w: free.take(m * n), c: free.take(m * n), d: free.take(m * n), floor: free.take(m * n),
-		rhs: free.take(m * n), work: free.take(m * n), ratio: free.take(size * n), g: free.take(size * n)}
+	return lanes{mu: free.take((2*m - 1) * n), w: free.take(m * n), c: free.take(m * n), d: free.take(m * n),
+		floor: free.take(m * n),
+		rhs:   free.take(m * n), work: free.take(m * n), ratio: free.take(size * n), g: free.take(size * n)}
 }
 
 // put and get move a vector of levels to and from its lane.

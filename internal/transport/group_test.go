@@ -75,14 +75,16 @@ func TestAbreast(t *testing.T) {
 				passing.finish(s, &state)
 				for j, v := range passing.want.t[:n] {
 					if math.Float64bits(v) != math.Float64bits(t0[i][j]) {
-						t.Fatalf("trial %d, round %d, row %d: T_%d is %v in passing, %v afterwards", trial, round, i, j, v, t0[i][j])
+						t.Fatalf("trial %d, round %d, row %d: T_%d is %v in passing, %v afterwards", trial,
+							round, i, j, v, t0[i][j])
 					}
 				}
 			}
 			group.Solve(1e-9, 300)
 			group.Adjoint(back)
 			for i, r := range group.Rows {
-				x0, x1, q0, q1, f0, f1 := make([]float64, n), make([]float64, n), make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)
+				x0, x1, q0, q1, f0, f1 := make([]float64, n), make([]float64, n), make([]float64, m),
+					make([]float64, m), make([]float64, m), make([]float64, m)
 				alone[i].GradX(x0)
 				alone[i].GradQ(q0)
 				alone[i].GradLogits(f0)
@@ -90,16 +92,20 @@ func TestAbreast(t *testing.T) {
 				r.GradQ(q1)
 				r.GradLogits(f1)
 				if group.End(i) != ends[i] {
-					t.Fatalf("trial %d, round %d: ended as %v, alone as %v", trial, round, group.End(i), ends[i])
+					t.Fatalf("trial %d, round %d: ended as %v, alone as %v", trial, round, group.End(i),
+						ends[i])
 				}
 				for _, v := range []struct {
 					what      string
 					got, want []float64
-				}{{"h", r.h, alone[i].h}, {"c", r.c, alone[i].c}, {"Z", r.z, alone[i].z}, {"T", t1[i][:n], t0[i][:n]},
-					{"λ", r.lam, alone[i].lam}, {"x̄", x1, x0}, {"q̄", q1, q0}, {"F̄", f1, f0}, {"offset", states[count+i].Offset, states[i].Offset}} {
+				}{{"h", r.h, alone[i].h}, {"c", r.c, alone[i].c}, {"Z", r.z, alone[i].z},
+					{"T", t1[i][:n], t0[i][:n]},
+					{"λ", r.lam, alone[i].lam}, {"x̄", x1, x0}, {"q̄", q1, q0}, {"F̄", f1, f0},
+					{"offset", states[count+i].Offset, states[i].Offset}} {
 					for j := range v.want {
 						if math.Float64bits(v.got[j]) != math.Float64bits(v.want[j]) {
-							t.Fatalf("trial %d, round %d, row %d of %d: %s_%d is %v abreast, %v alone", trial, round, i, count, v.what, j, v.got[j], v.want[j])
+							t.Fatalf("trial %d, round %d, row %d of %d: %s_%d is %v abreast, %v alone", trial,
+								round, i, count, v.what, j, v.got[j], v.want[j])
 						}
 					}
 				}
@@ -117,7 +123,8 @@ func TestAbreast(t *testing.T) {
 			for i, r := range group.Rows {
 				for j, v := range alone[i].lam {
 					if v-v != 0 || math.Float64bits(r.lam[j]) != math.Float64bits(v) {
-						t.Fatalf("trial %d, round %d, row %d of %d, from a sweep: λ_%d is %v abreast, %v alone", trial, round, i, count, j, r.lam[j], v)
+						t.Fatalf("trial %d, round %d, row %d of %d, from a sweep: λ_%d is %v abreast, "+
+							"%v alone", trial, round, i, count, j, r.lam[j], v)
 					}
 				}
 			}

@@ -29,8 +29,8 @@ const (
 	blurBins    = 4
 	blurSamples = 2
 
-	// condensedFrom is the number of samples from which on a solve is made of the points of condensedBins bins
-	// (condense.go), where their sums have a relative error of at most condensedError.
+	// condensedFrom is the number of samples from which on a solve is made of the points of condensedBins
+	// bins (condense.go), where their sums have a relative error of at most condensedError.
 	condensedFrom  = 4096
 	condensedBins  = 512
 	condensedError = 1e-4

@@ -68,8 +68,8 @@ func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	return out
 }
 
-// holders returns the place k, in order, of the sample that holds the mass of each boundary, and fills excess with A_k-B_J.
-// Both are sums of the weights as given; nil: all are 1.
+// holders returns the place k, in order, of the sample that holds the mass of each boundary, and fills excess
+// with A_k-B_J. Both are sums of the weights as given; nil: all are 1.
 func (r *dual) holders(excess, given, targets []float64) []int {
 	weight := func(w []float64, i int) float64 {
 		if w == nil {

@@ -17,7 +17,8 @@ func randomRow(src *random.Source) Problem {
 	if src.IntN(8) == 0 {
 		n += 1100 // enough for a start from the means of groups
 	}
-	p := Problem{X: make([]float64, n), Squash: Kind(src.IntN(int(Kinds))), Epsilon: math.Pow(10, -4*src.Float64())}
+	p := Problem{X: make([]float64, n), Squash: Kind(src.IntN(int(Kinds))),
+		Epsilon: math.Pow(10, -4*src.Float64())}
 	for i := range p.X {
 		p.X[i] = normal(src)
 	}
@@ -118,7 +119,8 @@ func TestReuse(t *testing.T) {
 		for k := range want {
 			for j, w := range want[k] {
 				if math.Float64bits(got[k][j]) != math.Float64bits(w) {
-					t.Fatalf("trial %d, result %d: entry %d is %v, of a new workspace %v", trial, k, j, got[k][j], w)
+					t.Fatalf("trial %d, result %d: entry %d is %v, of a new workspace %v", trial, k, j,
+						got[k][j], w)
 				}
 			}
 		}
@@ -136,14 +138,16 @@ func TestReuse(t *testing.T) {
 			fresh.Restore(s)
 			for j, w := range fresh.c {
 				if math.Float64bits(used.c[j]) != math.Float64bits(w) {
-					t.Fatalf("trial %d: c_%d of a restored solution is %v, of a new workspace %v", trial, j, used.c[j], w)
+					t.Fatalf("trial %d: c_%d of a restored solution is %v, of a new workspace %v", trial, j,
+						used.c[j], w)
 				}
 			}
 		}
 	}
 }
 
-// TestRestoredForgetsPoints: a workspace that points have solved has the bits of a new one once another solution is restored in it.
+// TestRestoredForgetsPoints: a workspace that points have solved has the bits of a new one once another
+// solution is restored in it.
 func TestRestoredForgetsPoints(t *testing.T) {
 	src := random.Split(41, 0)
 	p, _, q := condensedCase(&src, 8, false)
@@ -236,8 +240,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestSlopes: beside the gradient a_i ∂T_i/∂x_i at the potentials and the squash of the row is what differences of T
-// there say, for every squash, weights and hidden samples; of a row that the squash makes
+// TestSlopes: beside the gradient a_i ∂T_i/∂x_i at the potentials and the squash of the row is what
+// differences of T there say, for every squash, weights and hidden samples; of a row that the squash makes
 // constant it is 0.
 func TestSlopes(t *testing.T) {
 	src := random.Split(83, 0)
@@ -275,7 +279,8 @@ func TestSlopes(t *testing.T) {
 		}
 		for i, v := range gx {
 			if !(math.Abs(v-alone[i]) <= 1e-11*size) {
-				t.Fatalf("trial %d: the gradient %d is %v with slopes beside it, %v without", trial, i, v, alone[i])
+				t.Fatalf("trial %d: the gradient %d is %v with slopes beside it, %v without", trial, i, v,
+					alone[i])
 			}
 		}
 		at := func(d float64) []float64 {
@@ -297,7 +302,8 @@ func TestSlopes(t *testing.T) {
 				want = 0
 			}
 			if !(math.Abs(got[i]-want) <= 1e-5*a[i]*(1+math.Abs(want/max(a[i], 1e-300)))) {
-				t.Fatalf("trial %d: slope %d is %v, differences say %v (%+v, ε %v)", trial, i, got[i], want, r.squash, p.Epsilon)
+				t.Fatalf("trial %d: slope %d is %v, differences say %v (%+v, ε %v)", trial, i, got[i], want,
+					r.squash, p.Epsilon)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ func (r *Row) Room(weighted bool) int {
 func (r *Row) Keep(room []float64, weighted bool) Solution {
 	r.need(solved)
 	r.of = kept.Add(1)
-	s := Solution{id: r.of, n: r.n, m: r.m, weighted: weighted, kept: room, eps: r.eps, squash: r.squash, form: r.form}
+	s := Solution{id: r.of, n: r.n, m: r.m, weighted: weighted, kept: room, eps: r.eps, squash: r.squash,
+		form: r.form}
 	for i, v := range [...][]float64{r.b, r.y, r.h, r.href} {
 		copy(s.levels(i), v)
 	}

@@ -157,8 +157,8 @@ func (q *Squash) Slope(x, s float64) float64 {
 // Constant tells whether the squash maps every x to one value.
 func (q *Squash) Constant() bool { return q.Kind != None && q.Std == 0 }
 
-// Logistic returns the largest slope of a logistic squash times 4: the rate of the function over the deviation. It is 0 for other
-// kinds and for a row that is constant.
+// Logistic returns the largest slope of a logistic squash times 4: the rate of the function over the
+// deviation. It is 0 for other kinds and for a row that is constant.
 func (q *Squash) Logistic() float64 {
 	if (q.Kind != Logistic && q.Kind != LogisticUnit) || q.Std == 0 {
 		return 0
@@ -217,13 +217,14 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 			sums[1] += float64(w * z)
 		}
 	} else {
-		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, q.Kind.rate())
+		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std},
+			q.Kind.rate())
 	}
 	q.center(g, x, observed, &sums)
 }
 
-// center ends backward: it turns w, of which sums has Σ w and Σ w z, into x̄. Std is not 0, and w is 0 in entries that are
-// not observed.
+// center ends backward: it turns w, of which sums has Σ w and Σ w z, into x̄. Std is not 0, and w is 0 in
+// entries that are not observed.
 func (q *Squash) center(w, x []float64, observed []bool, sums *[2]float64) {
 	n := len(w)
 	for _, o := range observed {
@@ -231,7 +232,8 @@ func (q *Squash) center(w, x []float64, observed []bool, sums *[2]float64) {
 			n--
 		}
 	}
-	kernel.ScoreBack(w, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n), sums[1]/float64(n))
+	kernel.ScoreBack(w, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n),
+		sums[1]/float64(n))
 	for i, o := range observed {
 		if !o {
 			w[i] = 0

@@ -62,7 +62,8 @@ func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
 	if condensed {
 		r.fromThresholds(r.h, tau)
 		if r.solvePoints() && ws != nil && r.pointsError() <= tol && r.takePoints() {
-			return descent{Outcome: Outcome{Passes: 1, Error: r.pointsError(), Converged: true}, condensed: true, tol: tol, goal: goal, most: maxPasses}
+			return descent{Outcome: Outcome{Passes: 1, Error: r.pointsError(), Converged: true},
+				condensed: true, tol: tol, goal: goal, most: maxPasses}
 		}
 		return r.descend(tol, goal, limit, maxPasses, true)
 	}

@@ -26,7 +26,8 @@ func batches() {
 		rows  int
 		fixed bool
 	}
-	ways := []way{{"32", 32, false}, {"64", 64, false}, {"128", 128, false}, {"all", math.MaxInt32, false}, {"64 †", 64, true}, {"128 †", 128, true}, {"all †", math.MaxInt32, true}}
+	ways := []way{{"32", 32, false}, {"64", 64, false}, {"128", 128, false}, {"all", math.MaxInt32, false},
+		{"64 †", 64, true}, {"128 †", 128, true}, {"all †", math.MaxInt32, true}}
 	fmt.Print("| set | k | 32 rows | λ of 32, all |")
 	for _, w := range ways[1:] {
 		fmt.Printf(" %s |", w.name)
@@ -57,9 +58,12 @@ func batches() {
 				var first *quantmf.QMF
 				base := 0.0
 				for i, w := range ways {
-					opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw + 1)), quantmf.WithBatch(min(w.rows, x.Rows)), quantmf.WithWorkers(1)}
+					opts := []quantmf.FitOption{quantmf.WithMissingValues(),
+						quantmf.WithSeed(uint64(draw + 1)), quantmf.WithBatch(min(w.rows, x.Rows)),
+						quantmf.WithWorkers(1)}
 					if w.fixed {
-						opts = append(opts, quantmf.WithStart(first.Start), quantmf.WithShrinkage(first.Shrinkage))
+						opts = append(opts, quantmf.WithStart(first.Start),
+							quantmf.WithShrinkage(first.Shrinkage))
 					}
 					began := cpuTime()
 					m, err := quantmf.FitQMF(ctx, holes, k, opts...)

@@ -6,13 +6,13 @@
 //	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
 //	go run . peerspage
 //
-// Without -data it reads testdata/laml-exp.tsv.gz, the one matrix of this repository. labels needs another set.
-// FOLDER has the sets in the form that the experiments in the folder above read; go run . data there says where
-// they are published. Named sets are read in place of the default ones.
+// Without -data it reads testdata/laml-exp.tsv.gz, the one matrix of this repository. labels needs another
+// set. FOLDER has the sets in the form that the experiments in the folder above read; go run . data there
+// says where they are published. Named sets are read in place of the default ones.
 //
-// peers writes results/peers.json and, from that file alone, the tables and the picture of docs/measurements/bqmf.md.
-// For named tables it prints the results or, with -merge, adds them to results/peers.json. Finished fits are kept in cache/.
-// peerspage writes the tables and the picture again.
+// peers writes results/peers.json and, from that file alone, the tables and the picture of
+// docs/measurements/bqmf.md. For named tables it prints the results or, with -merge, adds them to
+// results/peers.json. Finished fits are kept in cache/. peerspage writes the tables and the picture again.
 package main
 
 import (
@@ -33,18 +33,23 @@ import (
 )
 
 var (
-	data  = flag.String("data", "", "folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
+	data = flag.String("data", "",
+		"folder of the data; without it testdata/laml-exp.tsv.gz of this repository is read")
 	rows  = flag.Int("rows", 0, "the largest number of features, taken at even distances; 0: all")
 	draws = flag.Int("draws", 3, "masks (heldout, qmfq, updates, peers) or seeds (labels)")
 
 	slowDraws = flag.Int("slow", 1, "peers: masks of the wide tables for slow methods")
-	some      = flag.String("methods", "", "only these methods of the named tables (peers), or only these settings (qmfq), separated by semicolons")
-	merge     = flag.Bool("merge", false, "peers: add the results of the named tables to results/peers.json, and write the page")
-	python    = flag.String("python", "python3", "peers: a Python with the packages of requirements.txt")
+	some      = flag.String("methods", "",
+		"only these methods of the named tables (peers), or only these settings (qmfq), separated by "+
+			"semicolons")
+	merge = flag.Bool("merge", false,
+		"peers: add the results of the named tables to results/peers.json, and write the page")
+	python = flag.String("python", "python3", "peers: a Python with the packages of requirements.txt")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
-var sets = []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-kirc/mirna", "tcga-cesc/methy", "sotu-wordcounts/counts", "pbmc3k-small/counts"}
+var sets = []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-kirc/mirna", "tcga-cesc/methy",
+	"sotu-wordcounts/counts", "pbmc3k-small/counts"}
 
 // small is a set with few samples. losses prints its losses, too.
 var small = []string{"golub-leukemia/exp"}
@@ -119,7 +124,8 @@ func check(err error) {
 // of the differences and its standard error.
 func heldOut() {
 	ctx := context.Background()
-	fmt.Println("| set | model | " + strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", " | ") + " | best | visible there | less NMF |")
+	fmt.Println("| set | model | " + strings.ReplaceAll(strings.Trim(fmt.Sprint(ranks), "[]"), " ", " | ") +
+		" | best | visible there | less NMF |")
 	fmt.Println("|---|---|" + strings.Repeat("---|", len(ranks)+3))
 	for _, set := range sets {
 		x := read(set)
@@ -139,8 +145,11 @@ func heldOut() {
 				best, at := quantmf.Mat{}, math.Inf(1)
 				opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw + 1))}
 				var from []quantmf.FitOption
-				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
-					m, err := quantmf.FitNMF(ctx, holes, k, append(append(from, opts...), quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(epochs))...)
+				// 15, 25, ..., 600 in all
+				for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} {
+					m, err := quantmf.FitNMF(ctx, holes, k,
+						append(append(from, opts...), quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+							quantmf.WithEpochs(epochs))...)
 					check(err)
 					from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
 					fit := m.Reconstruct()
@@ -175,7 +184,8 @@ func heldOut() {
 				}
 				less = fmt.Sprintf(" %+.2g ± %.1g |", mean(d), deviation(d)/math.Sqrt(float64(len(d))))
 			}
-			fmt.Printf("%s %.4g at %d | %.4g |%s\n", line, mean(hidden[model][at]), ranks[at], mean(seen[model][at]), less)
+			fmt.Printf("%s %.4g at %d | %.4g |%s\n", line, mean(hidden[model][at]), ranks[at],
+				mean(seen[model][at]), less)
 		}
 	}
 }
@@ -229,7 +239,8 @@ func labels() {
 		fit  func(seed uint64) quantmf.Mat
 	}{
 		{"NMF", func(s uint64) quantmf.Mat {
-			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s), quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
+			m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(s),
+				quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
 			check(err)
 			return m.V
 		}},
@@ -258,13 +269,14 @@ func labels() {
 	bayesian(x, class)
 }
 
-// bayesian does the same for BQMF, in two ways: with its coordinates V, which give each feature the same weight, and with the fitted
-// values, whose square roots give a feature the weight that it has under KL.
+// bayesian does the same for BQMF, in two ways: with its coordinates V, which give each feature the same
+// weight, and with the fitted values, whose square roots give a feature the weight that it has under KL.
 func bayesian(x quantmf.Mat, class []int) {
 	m, err := quantmf.FitBQMF(context.Background(), x, 0)
 	check(err)
 	fit := m.Reconstruct()
-	parts, err := quantmf.FitNMF(context.Background(), fit, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
+	parts, err := quantmf.FitNMF(context.Background(), fit, 3,
+		quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
 	check(err)
 	three, err := quantmf.FitBQMF(context.Background(), x, 3)
 	check(err)
@@ -282,7 +294,8 @@ func bayesian(x quantmf.Mat, class []int) {
 		name string
 		p    [][]float64
 	}{
-		{"V of BQMF of rank 3", columns(three.V, func(c int, v float64) float64 { return v * math.Sqrt(three.Relevance[c]) })},
+		{"V of BQMF of rank 3", columns(three.V,
+			func(c int, v float64) float64 { return v * math.Sqrt(three.Relevance[c]) })},
 		{"V of BQMF", columns(m.V, func(c int, v float64) float64 { return v * math.Sqrt(m.Relevance[c]) })},
 		{"roots of the cells themselves", columns(x, root)},
 		{"roots of what BQMF says of the cells", columns(fit, root)},
@@ -422,16 +435,19 @@ func agreement(a, b []int) float64 {
 // losses prints the training losses of the defaults and of an NMF after 1000 updates.
 func losses() {
 	ctx := context.Background()
-	fmt.Println("| set, k = 10 | NMF, 1000 updates | QMF, before the first epoch | after 4 | shrinkage 0, after 20 |")
+	fmt.Println("| set, k = 10 | NMF, 1000 updates | QMF, before the first epoch | after 4 | shrinkage 0, " +
+		"after 20 |")
 	fmt.Println("|---|---|---|---|---|")
 	for _, set := range append(sets, small...) {
 		x := read(set)
-		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(1000))
+		n, err := quantmf.FitNMF(ctx, x, 10, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+			quantmf.WithEpochs(1000))
 		check(err)
 		q, err := quantmf.FitQMF(ctx, x, 10)
 		check(err)
 		l, err := quantmf.FitQMF(ctx, x, 10, quantmf.WithShrinkage(0), quantmf.WithEpochs(20))
 		check(err)
-		fmt.Printf("| %s | %.4g | %.4g | %.4g | %.4g |\n", set, n.History[1000], q.History[0], q.History[len(q.History)-1], l.History[20])
+		fmt.Printf("| %s | %.4g | %.4g | %.4g | %.4g |\n", set, n.History[1000], q.History[0],
+			q.History[len(q.History)-1], l.History[20])
 	}
 }

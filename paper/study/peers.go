@@ -1,8 +1,9 @@
 package main
 
-// This file compares the prediction of unseen cells with that of other software. It draws the hidden cells, fits the
-// models of this package and scores all predictions; peers.py runs the other software. Each other method has, for each measure, the
-// setting that is best on the hidden cells themselves. FitBQMF has its defaults.
+// This file compares the prediction of unseen cells with that of other software. It draws the hidden cells,
+// fits the models of this package and scores all predictions; peers.py runs the other software. Each other
+// method has, for each measure, the setting that is best on the hidden cells themselves. FitBQMF has its
+// defaults.
 
 import (
 	"bytes"
@@ -33,14 +34,16 @@ import (
 type peerTable struct {
 	key, name, kind string
 	sets            []string
-	wide            bool // whether it is one of the wide tables; means are given for these and for the small ones apart
-	alone           bool // only BQMF is fitted, for its intervals
+	// whether it is one of the wide tables; means are given for these and for the small ones apart
+	wide  bool
+	alone bool // only BQMF is fitted, for its intervals
 }
 
 var peerTables = []peerTable{
 	{"laml-exp", "TCGA-LAML expression", "logarithms of omics", []string{"tcga-laml/exp"}, true, false},
 	{"kirc-mirna", "TCGA-KIRC miRNA", "logarithms of omics", []string{"tcga-kirc/mirna"}, true, false},
-	{"laml", "TCGA-LAML, three omics", "logarithms of omics", []string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-laml/methy"}, true, false},
+	{"laml", "TCGA-LAML, three omics", "logarithms of omics",
+		[]string{"tcga-laml/exp", "tcga-laml/mirna", "tcga-laml/methy"}, true, false},
 	{"sotu", "State of the Union, words", "counts", []string{"sotu-wordcounts/counts"}, true, false},
 	{"pbmc", "PBMC, counts", "counts", []string{"pbmc3k-small/counts"}, true, false},
 	{"wine", "wine", "mixed measures", []string{"sklearn/wine"}, false, false},
@@ -53,7 +56,8 @@ var peerTables = []peerTable{
 	{"cesc-mirna", "TCGA-CESC miRNA", "logarithms of omics", []string{"tcga-cesc/mirna"}, true, true},
 	{"ov-mirna", "TCGA-OV miRNA", "logarithms of omics", []string{"tcga-ov/mirna"}, true, true},
 	{"kirc-rppa", "TCGA-KIRC proteins (signed)", "signed", []string{"tcga-kirc/rppa"}, true, true},
-	{"coadread-exp", "TCGA-COADREAD expression", "logarithms of omics", []string{"tcga-coadread/exp"}, true, true},
+	{"coadread-exp", "TCGA-COADREAD expression", "logarithms of omics", []string{"tcga-coadread/exp"}, true,
+		true},
 	{"brca-exp", "TCGA-BRCA expression (signed)", "signed", []string{"tcga-brca/exp"}, true, true},
 }
 
@@ -63,8 +67,8 @@ const designed = 9
 
 const mostFeatures, mostSamples = 400, 220
 
-// external are the methods of peers.py. Slow methods try all their settings under the first mask, and only the best of these under the
-// others. On wide tables they have slowDraws masks, and so have averages.
+// external are the methods of peers.py. Slow methods try all their settings under the first mask, and only
+// the best of these under the others. On wide tables they have slowDraws masks, and so have averages.
 var (
 	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
 	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
@@ -85,8 +89,9 @@ type peerResult struct {
 	Intervals         intervals
 }
 
-// methodResult has one value for each mask, with the setting that is best for the measure on that mask. Second and Within80 belong to
-// the setting that is best for KL. Within80 is the share of hidden cells within 80 % intervals, for methods that have intervals.
+// methodResult has one value for each mask, with the setting that is best for the measure on that mask.
+// Second and Within80 belong to the setting that is best for KL. Within80 is the share of hidden cells within
+// 80 % intervals, for methods that have intervals.
 type methodResult struct {
 	Name                       string
 	Setting                    []string
@@ -94,8 +99,9 @@ type methodResult struct {
 	Within80                   []float64 `json:",omitempty"`
 }
 
-// intervals has the shares of hidden cells within 50, 80 and 95 % intervals, over all masks. Features are divided into tenths by their
-// mean; Worst is the difference between the share and its level in the tenth where it is largest.
+// intervals has the shares of hidden cells within 50, 80 and 95 % intervals, over all masks. Features are
+// divided into tenths by their mean; Worst is the difference between the share and its level in the tenth
+// where it is largest.
 type intervals struct {
 	Cells         int
 	Within, Worst [3]float64
@@ -184,9 +190,15 @@ func peers() {
 					continue
 				}
 				least := slices.MinFunc(run, func(a, b outcome) int { return cmp.Compare(a.KL, b.KL) })
-				m.Setting, m.KL, m.Second = append(m.Setting, least.Setting), append(m.KL, sig(least.KL)), append(m.Second, sig(least.Seconds))
-				m.Absolute = append(m.Absolute, sig(slices.MinFunc(run, func(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) }).Absolute))
-				m.Rank = append(m.Rank, sig(slices.MaxFunc(run, func(a, b outcome) int { return cmp.Compare(a.Rank, b.Rank) }).Rank))
+				m.Setting, m.KL, m.Second = append(m.Setting, least.Setting), append(m.KL, sig(least.KL)),
+					append(m.Second, sig(least.Seconds))
+				m.Absolute = append(m.Absolute,
+					sig(slices.MinFunc(run, func(a,
+						b outcome) int {
+						return cmp.Compare(a.Absolute, b.Absolute)
+					}).Absolute))
+				m.Rank = append(m.Rank, sig(slices.MaxFunc(run,
+					func(a, b outcome) int { return cmp.Compare(a.Rank, b.Rank) }).Rank))
 				if least.Within80 >= 0 {
 					m.Within80 = append(m.Within80, sig(least.Within80))
 				}
@@ -210,7 +222,8 @@ func peers() {
 	if len(named) > 0 {
 		for _, t := range r.Tables {
 			for _, m := range t.Methods {
-				fmt.Printf("%-12s %-20s KL %v, absolute %v, rank %v, %v s, 80 %%: %v, at %q\n", t.Key, m.Name, m.KL, m.Absolute, m.Rank, m.Second, m.Within80, m.Setting)
+				fmt.Printf("%-12s %-20s KL %v, absolute %v, rank %v, %v s, 80 %%: %v, at %q\n", t.Key, m.Name,
+					m.KL, m.Absolute, m.Rank, m.Second, m.Within80, m.Setting)
 			}
 			fmt.Printf("%-12s intervals: %.3f, tenths %+.3f\n", t.Key, t.Intervals.Within, t.Intervals.Worst)
 		}
@@ -246,7 +259,8 @@ func (r *peerResults) write() {
 	text, err := json.MarshalIndent(r, "", " ")
 	check(err)
 	check(os.MkdirAll("results", 0o755))
-	text = arrays.ReplaceAllFunc(text, func(a []byte) []byte { return []byte(strings.Join(strings.Fields(string(a)), " ")) })
+	text = arrays.ReplaceAllFunc(text,
+		func(a []byte) []byte { return []byte(strings.Join(strings.Fields(string(a)), " ")) })
 	check(os.WriteFile(peerFile, append(text, '\n'), 0o644))
 	writePeersPage(r)
 }
@@ -256,7 +270,8 @@ var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // arrays of numbers or settings
 const peerFile = "results/peers.json"
 
 // These are the methods of this package beside BQMF, and averages of their predictions.
-var own = []string{"NMF", "QMF", "NMF, mean of ranks", "QMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of seeds", "row means"}
+var own = []string{"NMF", "QMF", "NMF, mean of ranks", "QMF, mean of ranks", "NMF, mean of seeds",
+	"QMF, mean of seeds", "row means"}
 
 func methods(t peerTable) []string {
 	if t.alone {
@@ -264,7 +279,8 @@ func methods(t peerTable) []string {
 	}
 	all := slices.Concat([]string{"BQMF"}, external, own)
 	if *some != "" {
-		return slices.DeleteFunc(all, func(m string) bool { return !slices.Contains(strings.Split(*some, ";"), m) })
+		return slices.DeleteFunc(all,
+			func(m string) bool { return !slices.Contains(strings.Split(*some, ";"), m) })
 	}
 	return all
 }
@@ -343,7 +359,8 @@ func (t peerTable) problem(draw int) *problem {
 			}
 		}
 		if len(values) >= 3 {
-			whole, mask, p.means = append(whole, x.Row(i)), append(mask, holes.Row(i)), append(p.means, sum/count)
+			whole, mask, p.means = append(whole, x.Row(i)), append(mask, holes.Row(i)),
+				append(p.means, sum/count)
 		}
 	}
 	var err error
@@ -354,7 +371,8 @@ func (t peerTable) problem(draw int) *problem {
 	return p
 }
 
-// outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the cache if they are there.
+// outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the
+// cache if they are there.
 func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/posterior", ":(top,exclude)internal/curve")
 	if method == "BQMF" {
@@ -365,7 +383,8 @@ func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 		check(err)
 		by = fmt.Sprintf("%x", sha256.Sum256(script))
 	}
-	h := sha256.Sum256([]byte(strings.Join(append([]string{by, p.key, fmt.Sprint(p.draw), method}, settings...), "\n")))
+	h := sha256.Sum256([]byte(strings.Join(append([]string{by, p.key, fmt.Sprint(p.draw), method},
+		settings...), "\n")))
 	file := filepath.Join("cache", "peers", p.key+"-"+hex.EncodeToString(h[:12])+".json")
 	if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &out) == nil {
 		return out
@@ -389,7 +408,8 @@ func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 
 func (p *problem) bqmf() outcome {
 	began := cpuTime()
-	m, err := quantmf.FitBQMF(context.Background(), p.mask, 0, quantmf.WithMissingValues(), quantmf.WithWorkers(1))
+	m, err := quantmf.FitBQMF(context.Background(), p.mask, 0, quantmf.WithMissingValues(),
+		quantmf.WithWorkers(1))
 	seconds := (cpuTime() - began).Seconds()
 	check(err)
 	o := p.score(m.Reconstruct(), false)
@@ -470,10 +490,12 @@ func (p *problem) own(method string) (out []outcome) {
 			return p.fit, p.seconds
 		}
 		defer func() { p.fits[key] = prediction{got, seconds} }()
-		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(seed), quantmf.WithWorkers(1)}
+		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(seed),
+			quantmf.WithWorkers(1)}
 		began := cpuTime()
 		if model == "NMF" {
-			m, err := quantmf.FitNMF(context.Background(), p.mask, k, append(opts, quantmf.WithEpochs(epochs))...)
+			m, err := quantmf.FitNMF(context.Background(), p.mask, k,
+				append(opts, quantmf.WithEpochs(epochs))...)
 			check(err)
 			return m.Reconstruct(), (cpuTime() - began).Seconds()
 		}
@@ -587,8 +609,8 @@ func (p *problem) external(method string, settings []string) (out []outcome) {
 	return out
 }
 
-// floorShares are shares of a row's mean. Predictions below such a floor are raised to it, because a count where 0 was predicted has
-// an infinite divergence. The floor that is best on the hidden cells counts.
+// floorShares are shares of a row's mean. Predictions below such a floor are raised to it, because a count
+// where 0 was predicted has an infinite divergence. The floor that is best on the hidden cells counts.
 var floorShares = []float64{1e-9, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
 
 // score compares a fit with the hidden cells, with the best of the floors if it is floored.
@@ -638,8 +660,8 @@ func (p *problem) score(fit quantmf.Mat, floored bool) outcome {
 // leastCells is the number of hidden cells that a row needs to have a rank correlation.
 const leastCells = 5
 
-// spearman returns the correlation of ranks, ties averaged. It is 0 where the prediction does not vary, and there is none where the truth
-// does not vary or has too few cells.
+// spearman returns the correlation of ranks, ties averaged. It is 0 where the prediction does not vary, and
+// there is none where the truth does not vary or has too few cells.
 func spearman(truth, said []float64) (r float64, varies bool) {
 	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
 		return 0, false
@@ -669,7 +691,8 @@ func runPython(args ...string) []byte {
 	return out
 }
 
-// version returns the last commit that changed the package, without the paths left out, with a + where files differ from it.
+// version returns the last commit that changed the package, without the paths left out, with a + where files
+// differ from it.
 func version(without ...string) string {
 	of := append([]string{"--", ":(top,glob)*.go", ":(top)internal"}, without...)
 	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
@@ -677,7 +700,8 @@ func version(without ...string) string {
 		return "an unknown version"
 	}
 	v := strings.TrimSpace(string(out))
-	if changed, err := exec.Command("git", append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
+	if changed, err := exec.Command("git",
+		append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
 		v += "+"
 	}
 	return v

@@ -13,7 +13,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// The parts of the page between its marks are equal to the texts that are made from the results, and its picture is there.
+// The parts of the page between its marks are equal to the texts that are made from the results, and its
+// picture is there.
 func TestPageShowsPeers(t *testing.T) {
 	r, err := readPeers()
 	if err != nil {
@@ -31,7 +32,8 @@ func TestPageShowsPeers(t *testing.T) {
 		a, b := strings.Split(got, "\n"), strings.Split(want, "\n")
 		for i := range min(len(a), len(b)) {
 			if a[i] != b[i] {
-				t.Fatalf("the page is not what go run . peerspage writes. Line %d:\n%s\nis to be\n%s", i+1, a[i], b[i])
+				t.Fatalf("the page is not what go run . peerspage writes. Line %d:\n%s\nis to be\n%s", i+1,
+					a[i], b[i])
 			}
 		}
 		t.Fatalf("the page has %d lines, go run . peerspage writes %d", len(a), len(b))
@@ -95,12 +97,17 @@ func TestReadmeShowsPeers(t *testing.T) {
 		}
 		groups[group] = append(groups[group], 100*b/o)
 	}
-	of := func(group string) (least, most float64) { return slices.Min(groups[group]), slices.Max(groups[group]) }
+	of := func(group string) (least, most float64) {
+		return slices.Min(groups[group]),
+			slices.Max(groups[group])
+	}
 	a, b := of("omics and counts")
 	c, d := of("small")
 	e, _ := of("faces")
-	want := fmt.Sprintf("%.0f to %.0f %% of softImpute's on seven tables of omics and counts, %.0f to %.0f %% on four small ones, %.0f %% on faces", a, b, c, d, e)
-	if !strings.Contains(string(readme), want) || len(groups["small"]) != 4 || len(groups["omics and counts"]) != 7 {
+	want := fmt.Sprintf("%.0f to %.0f %% of softImpute's on seven tables of omics and counts, %.0f to %.0f "+
+		"%% on four small ones, %.0f %% on faces", a, b, c, d, e)
+	if !strings.Contains(string(readme), want) || len(groups["small"]) != 4 ||
+		len(groups["omics and counts"]) != 7 {
 		t.Errorf("README.md does not say: %s", want)
 	}
 }
@@ -108,7 +115,8 @@ func TestReadmeShowsPeers(t *testing.T) {
 // A value without mass is within an interval or not. Of a value with mass, the part within counts.
 func TestWithin(t *testing.T) {
 	for _, c := range []struct{ below, upTo, level, want float64 }{
-		{0.3, 0.3, 0.5, 1}, {0.2, 0.2, 0.5, 0}, {0.1, 0.1, 0.8, 1}, {0, 0.5, 0.5, 0.5}, {0, 1, 0.8, 0.8}, {0.3, 0.6, 0.5, 1}, {0.8, 0.9, 0.5, 0}, {0.7, 0.8, 0.5, 0.5},
+		{0.3, 0.3, 0.5, 1}, {0.2, 0.2, 0.5, 0}, {0.1, 0.1, 0.8, 1}, {0, 0.5, 0.5, 0.5}, {0, 1, 0.8, 0.8},
+		{0.3, 0.6, 0.5, 1}, {0.8, 0.9, 0.5, 0}, {0.7, 0.8, 0.5, 0.5},
 	} {
 		if got := within(c.below, c.upTo, c.level); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("from %g to %g at %g: %g, want %g", c.below, c.upTo, c.level, got, c.want)
@@ -144,14 +152,16 @@ func TestScore(t *testing.T) {
 	p := &problem{x: x, mask: mask, means: []float64{5, 1}}
 	o := p.score(fit, true)
 	// The first is best at a fifth of the mean of its row, 1: 2 log 2 - 1; the second is 4 log 4/5 + 1.
-	if want := (2*math.Ln2 - 1 + 4*math.Log(0.8) + 1) / 2; math.Abs(o.KL-want) > 1e-15 || o.Absolute != 1.5 || o.Hidden != 2 {
+	if want := (2*math.Ln2 - 1 + 4*math.Log(0.8) + 1) / 2; math.Abs(o.KL-want) > 1e-15 || o.Absolute != 1.5 ||
+		o.Hidden != 2 {
 		t.Errorf("%+v, want a divergence of %g", o, want)
 	}
 	if o := p.score(fit, false); !(o.KL > 60) { // 2 log(2/5e-30) - 2, halved
 		t.Errorf("without floors the divergence is %g", o.KL)
 	}
 	// A method has the best setting for each measure.
-	run := []outcome{{Setting: "a", KL: 1, Absolute: 3, Rank: 0.1}, {Setting: "b", KL: 2, Absolute: 1, Rank: 0.2}, {Setting: "c", KL: 3, Absolute: 2, Rank: 0.3}}
+	run := []outcome{{Setting: "a", KL: 1, Absolute: 3, Rank: 0.1},
+		{Setting: "b", KL: 2, Absolute: 1, Rank: 0.2}, {Setting: "c", KL: 3, Absolute: 2, Rank: 0.3}}
 	if got := strings.Join(bestSettings(run), ""); got != "abc" {
 		t.Errorf("best settings %s", got)
 	}

@@ -1,6 +1,7 @@
 package main
 
-// This file writes the tables of docs/measurements/bqmf.md and draws its picture, from results/peers.json and from nothing else.
+// This file writes the tables of docs/measurements/bqmf.md and draws its picture, from results/peers.json and
+// from nothing else.
 
 import (
 	"encoding/json"
@@ -59,7 +60,8 @@ func fillPage(page string, r *peerResults) (string, error) {
 var singles = slices.Concat(external, []string{"NMF", "QMF"})
 
 // averages are the averages of predictions of this package's other models.
-var averages = []string{"NMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of ranks", "QMF, mean of seeds"}
+var averages = []string{"NMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of ranks",
+	"QMF, mean of seeds"}
 
 func (t *peerResult) of() peerTable {
 	return peerTables[slices.IndexFunc(peerTables, func(p peerTable) bool { return p.key == t.Key })]
@@ -151,8 +153,8 @@ var few = map[int]string{1: "¹", 2: "²"}
 // pagePart is a part of the page that is made from the results.
 type pagePart struct{ name, text string }
 
-// comparison has the tables on which BQMF is compared with other methods. Wide and small are those on which it was developed,
-// fresh are the others.
+// comparison has the tables on which BQMF is compared with other methods. Wide and small are those on which
+// it was developed, fresh are the others.
 type comparison struct {
 	all, wide, small, fresh []*peerResult
 	masks                   int
@@ -183,7 +185,9 @@ func peersParts(r *peerResults) []pagePart {
 	c := compare(r)
 	return []pagePart{
 		{"summary", c.summary()},
-		{"versions", fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks)},
+		{"versions", fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
+			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version,
+			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks)},
 		{"divergence", c.methods(kl, 4)},
 		{"absolute error", c.methods(absolute, 3)},
 		{"rank correlation", c.methods(rank, 2)},
@@ -198,7 +202,9 @@ func (c *comparison) summary() string {
 	over := func(what string, tables []*peerResult) string {
 		return fmt.Sprintf("divergence, %d %s", len(tables), what)
 	}
-	rows := [][]string{{"method", over("wide", c.wide), over("small", c.small), over("later", c.fresh), fmt.Sprintf("all %d", len(c.all)), "less divergence", "less absolute error", "better rank correlation", "seconds, times theirs"}}
+	rows := [][]string{{"method", over("wide", c.wide), over("small", c.small), over("later", c.fresh),
+		fmt.Sprintf("all %d", len(c.all)), "less divergence", "less absolute error",
+		"better rank correlation", "seconds, times theirs"}}
 	for _, m := range singles {
 		row := []string{m}
 		for _, tables := range [][]*peerResult{c.wide, c.small, c.fresh, c.all} {
@@ -212,7 +218,9 @@ func (c *comparison) summary() string {
 		s, _, _ := seconds.ratio(c.all, m)
 		rows = append(rows, append(row, number(s, 2)))
 	}
-	return table(rows) + fmt.Sprintf("\nOf all methods BQMF has the least divergence on %d of the %d tables, the least absolute error on %d, and the best rank correlation on %d.\n", c.first(kl), len(c.all), c.first(absolute), c.first(rank))
+	return table(rows) + fmt.Sprintf("\nOf all methods BQMF has the least divergence on %d of the %d "+
+		"tables, the least absolute error on %d, and the best rank correlation on %d.\n", c.first(kl),
+		len(c.all), c.first(absolute), c.first(rank))
 }
 
 // first returns the number of tables on which no method is better than BQMF.
@@ -228,8 +236,8 @@ func (c *comparison) first(v measure) (count int) {
 	return count
 }
 
-// methods has a measure of every method on every table. Bold is the method with the best ratio to BQMF over the masks that
-// both have.
+// methods has a measure of every method on every table. Bold is the method with the best ratio to BQMF over
+// the masks that both have.
 func (c *comparison) methods(v measure, digits int) string {
 	shown := append([]string{"BQMF"}, singles...)
 	rows := [][]string{append([]string{"table", "d × n"}, shown...)}
@@ -266,7 +274,9 @@ func (c *comparison) methods(v measure, digits int) string {
 
 // averages compares the averages of several models with the best single one and with BQMF.
 func (c *comparison) averages() string {
-	rows := [][]string{{"", fmt.Sprintf("of the single model, %d wide", len(c.wide)), fmt.Sprintf("%d small", len(c.small)), fmt.Sprintf("all %d", len(c.all)), "better on", "of BQMF, all", "better on"}}
+	rows := [][]string{{"", fmt.Sprintf("of the single model, %d wide", len(c.wide)),
+		fmt.Sprintf("%d small", len(c.small)), fmt.Sprintf("all %d", len(c.all)), "better on", "of BQMF, all",
+		"better on"}}
 	for _, m := range averages {
 		of := func(tables []*peerResult, base string) (float64, int, int) {
 			sum, better, n := 0.0, 0, 0
@@ -288,14 +298,17 @@ func (c *comparison) averages() string {
 		small, _, _ := of(c.small, single)
 		all, better, n := of(c.all, single)
 		bqmf, beat, _ := of(c.all, "BQMF")
-		rows = append(rows, []string{m, percent(wide), percent(small), percent(all), fmt.Sprintf("%d of %d", better, n), percent(bqmf), fmt.Sprintf("%d of %d", beat, n)})
+		rows = append(rows, []string{m, percent(wide), percent(small), percent(all),
+			fmt.Sprintf("%d of %d", better, n), percent(bqmf), fmt.Sprintf("%d of %d", beat, n)})
 	}
 	return table(rows)
 }
 
-// intervalsText has the shares of hidden cells within intervals, of BQMF on all tables and of gcimpute where it was fitted.
+// intervalsText has the shares of hidden cells within intervals, of BQMF on all tables and of gcimpute where
+// it was fitted.
 func intervalsText(r *peerResults) string {
-	rows := [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells", "80 %, gcimpute"}}
+	rows := [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells",
+		"80 %, gcimpute"}}
 	within := measure{func(m *methodResult) []float64 { return m.Within80 }, true}
 	wides, most, worst := 0, 0.0, 0.0
 	for i := range r.Tables {
@@ -304,7 +317,8 @@ func intervalsText(r *peerResults) string {
 		for l := range levels {
 			row = append(row, percent(t.Intervals.Within[l]), fmt.Sprintf("%+.1f", 100*t.Intervals.Worst[l]))
 			if t.of().wide {
-				most, worst = max(most, math.Abs(t.Intervals.Within[l]-levels[l])), max(worst, math.Abs(t.Intervals.Worst[l]))
+				most, worst = max(most, math.Abs(t.Intervals.Within[l]-levels[l])),
+					max(worst, math.Abs(t.Intervals.Worst[l]))
 			}
 		}
 		if t.of().wide {
@@ -316,7 +330,8 @@ func intervalsText(r *peerResults) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows) + fmt.Sprintf("\nOn the %d wide tables BQMF departs from its levels by %.1f points at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
+	return table(rows) + fmt.Sprintf("\nOn the %d wide tables BQMF departs from its levels by %.1f points "+
+		"at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
 }
 
 // named is a point of the plot and its name, which is drawn to its left or right.
@@ -334,9 +349,11 @@ const (
 // nameAll draws names beside points, as near to them as possible without covering a point or another name.
 func nameAll(pl *plot.Plot, points []named) error {
 	type box struct{ x, y, w, h float64 }
-	place := func(at plotter.XY) (x, y float64) { // approximate places in points: axes take some of the picture
+	// approximate places in points: axes take some of the picture
+	place := func(at plotter.XY) (x, y float64) {
 		share := func(v, low, high float64) float64 { return math.Log(v/low) / math.Log(high/low) }
-		return share(at.X, pl.X.Min, pl.X.Max) * (pictureWide.Points() - 50), share(at.Y, pl.Y.Min, pl.Y.Max) * (pictureHigh.Points() - 40)
+		return share(at.X, pl.X.Min, pl.X.Max) * (pictureWide.Points() - 50),
+			share(at.Y, pl.Y.Min, pl.Y.Max) * (pictureHigh.Points() - 40)
 	}
 	var taken []box
 	for _, p := range points {
@@ -378,7 +395,8 @@ func nameAll(pl *plot.Plot, points []named) error {
 		if left {
 			b.x, best.X, label.TextStyle[0].XAlign = x-5-width, -best.X, text.XRight
 		}
-		label.TextStyle[0].Font.Size, label.TextStyle[0].YAlign, label.Offset = vg.Points(nameSize), text.YCenter, best
+		label.TextStyle[0].Font.Size, label.TextStyle[0].YAlign, label.Offset = vg.Points(nameSize),
+			text.YCenter, best
 		taken = append(taken, b)
 		pl.Add(label)
 	}
@@ -390,7 +408,9 @@ func drawPeers(r *peerResults) error {
 	pl := plot.New()
 	pl.X.Label.Text, pl.Y.Label.Text = "seconds of one core, a fit", "divergence of hidden cells, % of BQMF's"
 	pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
-	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{}, plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"}, {Value: 200, Label: "200"}, {Value: 250, Label: "250"}, {Value: 300, Label: "300"}}
+	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{},
+		plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"},
+			{Value: 200, Label: "200"}, {Value: 250, Label: "250"}, {Value: 300, Label: "300"}}
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
 	pl.Add(grid)

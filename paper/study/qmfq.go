@@ -13,10 +13,10 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/cells"
 )
 
-// qmfq compares projections, rates and numbers of epochs of FitQMFQ on the sets (at most 300
-// features of each) and on the paper's toy problem. For each setting it prints the loss of the fitted cells,
-// the mean divergence of a hidden tenth of the cells, and the processor time of a fit to all cells as a share of
-// that of the first setting. Last it prints the scores of new columns.
+// qmfq compares projections, rates and numbers of epochs of FitQMFQ on the sets (at most 300 features of
+// each) and on the paper's toy problem. For each setting it prints the loss of the fitted cells, the mean
+// divergence of a hidden tenth of the cells, and the processor time of a fit to all cells as a share of that
+// of the first setting. Last it prints the scores of new columns.
 func qmfq() {
 	if *rows == 0 {
 		*rows = 300
@@ -37,13 +37,15 @@ func qmfq() {
 		hidden bool // whether the projection allows missing cells
 		opts   []quantmf.FitOption
 	}
-	free, updates := quantmf.WithShrinkage(0), func(n int) quantmf.FitOption { return quantmf.WithProjection(quantmf.KLUpdates(n)) }
+	free, updates := quantmf.WithShrinkage(0),
+		func(n int) quantmf.FitOption { return quantmf.WithProjection(quantmf.KLUpdates(n)) }
 	ways := []way{
 		{"defaults: KLUpdates(5), rate 0.1, 100 epochs", true, nil},
 		{"KLUpdates(2)", true, []quantmf.FitOption{updates(2)}},
 		{"KLUpdates(20)", true, []quantmf.FitOption{updates(20)}},
 		{"KLUpdates(100)", true, []quantmf.FitOption{updates(100)}},
-		{"FrobeniusUpdates(5)", true, []quantmf.FitOption{quantmf.WithProjection(quantmf.FrobeniusUpdates(5))}},
+		{"FrobeniusUpdates(5)", true,
+			[]quantmf.FitOption{quantmf.WithProjection(quantmf.FrobeniusUpdates(5))}},
 		{"TruncatedSVD", false, []quantmf.FitOption{quantmf.WithProjection(quantmf.TruncatedSVD())}},
 		{"no shrinkage", true, []quantmf.FitOption{free}},
 		{"no shrinkage, KLUpdates(20): the defaults before", true, []quantmf.FitOption{free, updates(20)}},
@@ -88,7 +90,9 @@ func qmfq() {
 			var hidden []float64
 			for draw := range *draws {
 				holes := cells.Hide(x, uint64(draw))
-				m, err := quantmf.FitQMFQ(ctx, holes, k, append(slices.Clone(w.opts), quantmf.WithMissingValues(), quantmf.WithSeed(uint64(draw+1)))...)
+				m, err := quantmf.FitQMFQ(ctx, holes, k,
+					append(slices.Clone(w.opts), quantmf.WithMissingValues(),
+						quantmf.WithSeed(uint64(draw+1)))...)
 				check(err)
 				h, _ := split(x, holes, m.Reconstruct())
 				hidden = append(hidden, h)
@@ -124,7 +128,8 @@ func qmfq() {
 				lines[i] += fmt.Sprintf(" %.3g |", score/loss)
 			}
 		}
-		fmt.Printf("| %s: columns of the fit |%s\n| %s: unseen columns |%s\n", w.name, lines[0], w.name, lines[1])
+		fmt.Printf("| %s: columns of the fit |%s\n| %s: unseen columns |%s\n", w.name, lines[0], w.name,
+			lines[1])
 	}
 }
 

@@ -59,7 +59,8 @@ func updates() {
 			for i := range all {
 				all[i] = append(all[i], less[i]...)
 			}
-			row(set, fmt.Sprint(k), fmt.Sprintf("%.4g at %.0f, Newton at %.0f", mean(best), mean(at), mean(ours)), less)
+			row(set, fmt.Sprint(k), fmt.Sprintf("%.4g at %.0f, Newton at %.0f", mean(best), mean(at),
+				mean(ours)), less)
 		}
 	}
 	row("all", "", "", all)
@@ -71,14 +72,17 @@ func updates() {
 		for _, c := range []struct {
 			updates quantmf.Updates
 			epochs  int
-		}{{quantmf.UpdatesMultiplicative, 200}, {quantmf.UpdatesNewton, 10}, {quantmf.UpdatesNewton, 20}, {quantmf.UpdatesNewton, 60}} {
+		}{{quantmf.UpdatesMultiplicative, 200}, {quantmf.UpdatesNewton, 10}, {quantmf.UpdatesNewton, 20},
+			{quantmf.UpdatesNewton, 60}} {
 			var got []float64
 			for s := range 20 {
-				m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(uint64(s+1)), quantmf.WithUpdates(c.updates), quantmf.WithEpochs(c.epochs))
+				m, err := quantmf.FitNMF(ctx, x, 3, quantmf.WithSeed(uint64(s+1)),
+					quantmf.WithUpdates(c.updates), quantmf.WithEpochs(c.epochs))
 				check(err)
 				got = append(got, agreement(cluster(profiles(m.V), 3), class))
 			}
-			fmt.Printf("| %d, %v, %d | %.3f | %.3f | %.3f |\n", x.Rows, c.updates, c.epochs, mean(got), deviation(got), slices.Min(got))
+			fmt.Printf("| %d, %v, %d | %.3f | %.3f | %.3f |\n", x.Rows, c.updates, c.epochs, mean(got),
+				deviation(got), slices.Min(got))
 		}
 	}
 }

@@ -39,19 +39,28 @@ var answers = map[string]func(c call) (any, error){
 	"heldOut":     heldOut,
 	"footprint":   footprint,
 
-	"softRank":        operator(quantmf.SoftRank),
-	"softSort":        operator(quantmf.SoftSort),
-	"softQuantile":    softQuantile,
-	"softRankVJP":     backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient, error) { return t.RankVJP(z) }),
-	"softSortVJP":     backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient, error) { return t.SortVJP(z) }),
+	"softRank":     operator(quantmf.SoftRank),
+	"softSort":     operator(quantmf.SoftSort),
+	"softQuantile": softQuantile,
+	"softRankVJP": backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient,
+		error) {
+		return t.RankVJP(z)
+	}),
+	"softSortVJP": backward(func(t *quantmf.Transport, _, z []float64) (*quantmf.Gradient,
+		error) {
+		return t.SortVJP(z)
+	}),
 	"softQuantileVJP": backward((*quantmf.Transport).QuantileVJP),
 }
 
 // fitter is a fit function for any of the methods.
-type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error)
+type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+	error)
 
-func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M, error)) fitter {
-	return func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M,
+	error)) fitter {
+	return func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+		error) {
 		return f(ctx, x, rank, opts...)
 	}
 }
@@ -110,8 +119,8 @@ func fit(c call) (any, error) {
 // memory is the most bytes that a module of WebAssembly can have.
 const memory = 1 << 32
 
-// room returns an error where a fit of this rank may take more memory than a module can have and a fit of rank 1 does not. Without the
-// error Go would end the worker. The fit itself reports all other errors.
+// room returns an error where a fit of this rank may take more memory than a module can have and a fit of
+// rank 1 does not. Without the error Go would end the worker. The fit itself reports all other errors.
 func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error {
 	most, err := quantmf.MemoryOf(method, d, n, rank, opts...)
 	if err != nil || most.Fit < memory {
@@ -120,7 +129,9 @@ func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error
 	if least, err := quantmf.MemoryOf(method, d, n, 1, opts...); err != nil || least.Fit >= memory {
 		return nil
 	}
-	return &quantmf.OptionError{Option: "rank", Value: itoa(rank), Bound: "a fit of a " + itoa(d) + "×" + itoa(n) + " matrix may take " + itoa(int(most.Fit>>20)) + " MiB, and WebAssembly has at most 4096"}
+	return &quantmf.OptionError{Option: "rank", Value: itoa(rank),
+		Bound: "a fit of a " + itoa(d) + "×" + itoa(n) + " matrix may take " + itoa(int(most.Fit>>20)) +
+			" MiB, and WebAssembly has at most 4096"}
 }
 
 // factorisation returns the part that all models have.
@@ -197,7 +208,8 @@ func normalize(c call) (any, error) {
 	}
 	q, ok := m.(*quantmf.QMFQ)
 	if !ok {
-		return nil, &quantmf.OptionError{Option: "normalize", Bound: "is of models by qmfq, the only ones with maps of the data itself"}
+		return nil, &quantmf.OptionError{Option: "normalize",
+			Bound: "is of models by qmfq, the only ones with maps of the data itself"}
 	}
 	y, err := q.Normalize(c.Matrix("x"))
 	if err != nil {
@@ -300,7 +312,8 @@ func ranked(all [][]quantmf.Top) []any {
 	return lists
 }
 
-// accounted is what a report draws of a model and the matrix that was fitted; the call "report" of the readers takes it.
+// accounted is what a report draws of a model and the matrix that was fitted; the call "report" of the
+// readers takes it.
 func accounted(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {
@@ -315,9 +328,12 @@ func accounted(c call) (any, error) {
 		goodness = append(goodness, g.Divergence, g.Spread, g.Explained)
 	}
 	return map[string]any{
-		"method": a.Method, "u": host.Grid(a.U), "v": host.Grid(a.V), "fitted": host.Grid(a.Fitted), "loss": host.Floats(a.Loss), "epochs": a.Epochs,
-		"goodness": host.Floats(goodness), "shares": host.Grid(a.Shares), "features": ranked(a.TopFeatures), "samples": ranked(a.TopSamples),
-		"curves": host.Grid(a.Curves), "bend": host.Floats(a.Bend), "normalized": host.Grid(a.Normalized), "levels": a.Levels, "began": a.Began,
+		"method": a.Method, "u": host.Grid(a.U), "v": host.Grid(a.V), "fitted": host.Grid(a.Fitted),
+		"loss": host.Floats(a.Loss), "epochs": a.Epochs,
+		"goodness": host.Floats(goodness), "shares": host.Grid(a.Shares), "features": ranked(a.TopFeatures),
+		"samples": ranked(a.TopSamples),
+		"curves":  host.Grid(a.Curves), "bend": host.Floats(a.Bend), "normalized": host.Grid(a.Normalized),
+		"levels": a.Levels, "began": a.Began,
 	}, nil
 }
 
@@ -339,7 +355,8 @@ func heldOut(c call) (any, error) {
 	}
 	share := c.Args.Get("share").Float()
 	if n[1] == 0 || share == 0 { // HeldOut has defaults for 0, and js/index.js has its own
-		return nil, &quantmf.OptionError{Option: "repeats", Value: itoa(n[1]), Bound: "neither repeats nor share may be 0"}
+		return nil, &quantmf.OptionError{Option: "repeats", Value: itoa(n[1]),
+			Bound: "neither repeats nor share may be 0"}
 	}
 	fits := 0.0
 	opts = append(opts, quantmf.WithProgress(func(p quantmf.Progress) error {
@@ -356,11 +373,13 @@ func heldOut(c call) (any, error) {
 		return nil, err
 	}
 	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
-	p, err := quantmf.HeldOut(c.Ctx, x, methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
+	p, err := quantmf.HeldOut(c.Ctx, x, methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}},
+		masks)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr, "losses": host.Floats(p[0].Losses)}, nil
+	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr,
+		"losses": host.Floats(p[0].Losses)}, nil
 }
 
 // footprint returns the memory that a fit takes, in bytes.
@@ -414,7 +433,8 @@ func softQuantile(c call) (any, error) {
 }
 
 // backward calls the transposed Jacobian of an operator.
-func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, error)) func(c call) (any, error) {
+func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, error)) func(c call) (any,
+	error) {
 	return func(c call) (any, error) {
 		opts, err := c.operator()
 		if err != nil {
@@ -432,7 +452,8 @@ func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, e
 		if err != nil {
 			return nil, err
 		}
-		of := map[string]any{"x": host.Floats(g.X), "a": host.Floats(g.A), "b": host.Floats(g.B), "y": host.Floats(g.Y), "epsilon": g.Epsilon}
+		of := map[string]any{"x": host.Floats(g.X), "a": host.Floats(g.A), "b": host.Floats(g.B),
+			"y": host.Floats(g.Y), "epsilon": g.Epsilon}
 		if g.Q != nil {
 			of["q"] = host.Floats(g.Q)
 		}
@@ -440,8 +461,8 @@ func backward(f func(t *quantmf.Transport, q, z []float64) (*quantmf.Gradient, e
 	}
 }
 
-// named returns the model's file with the names of features and samples and the origin of the model, in the form that
-// the command writes and reads.
+// named returns the model's file with the names of features and samples and the origin of the model, in the
+// form that the command writes and reads.
 func named(c call) (any, error) {
 	m, err := c.model()
 	if err != nil {
@@ -450,10 +471,13 @@ func named(c call) (any, error) {
 	of := factorisation(m)
 	names := saved.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
 	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
-		return nil, &quantmf.ShapeError{What: "names", Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) + " of features and " + itoa(of.V.Cols) + " of samples"}
+		return nil, &quantmf.ShapeError{What: "names",
+			Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) +
+				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
 	how := c.Args.Get("made")
-	made := saved.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(), Losses: how.Get("losses").String()}
+	made := saved.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
+		Losses: how.Get("losses").String()}
 	for _, w := range of.Warnings {
 		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
 	}

@@ -139,7 +139,8 @@ func wrong(name string, v js.Value, bound string) error {
 	return &quantmf.OptionError{Option: name, Value: text(v), Bound: bound}
 }
 
-// noNumber is the error of a value where a number is wanted. A text, which may look like a number, is shown in quotation marks.
+// noNumber is the error of a value where a number is wanted. A text, which may look like a number, is shown
+// in quotation marks.
 func noNumber(name string, v js.Value, bound string) error {
 	if v.Type() == js.TypeString {
 		return &quantmf.OptionError{Option: name, Value: strconv.Quote(v.String()), Bound: bound}

@@ -90,7 +90,8 @@ func await(promise js.Value) (js.Value, error) {
 	promise.Call("then", kept, broken)
 	o := <-came
 	if !o.ok {
-		return js.Value{}, errors.New("quantmf: the file cannot be read: " + js.Global().Get("String").Invoke(o.v).String())
+		return js.Value{}, errors.New("quantmf: the file cannot be read: " +
+			js.Global().Get("String").Invoke(o.v).String())
 	}
 	return o.v, nil
 }

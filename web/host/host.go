@@ -76,8 +76,8 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 	select {}
 }
 
-// answer makes a call. A panic is how the end of the context stops a call. Any other panic, which no data should
-// cause, becomes an error of kind Error.
+// answer makes a call. A panic is how the end of the context stops a call. Any other panic, which no data
+// should cause, becomes an error of kind Error.
 func answer(f func(c Call) (any, error), c Call) (result any, err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -115,8 +115,8 @@ func (c Call) Texts(name string) (all []string) {
 	return all
 }
 
-// Matrix copies a matrix into Go. It does not check the length of the data against the sizes; the functions of package
-// quantmf do.
+// Matrix copies a matrix into Go. It does not check the length of the data against the sizes; the functions
+// of package quantmf do.
 func Matrix(v js.Value) quantmf.Mat {
 	m := quantmf.Mat{Rows: v.Get("rows").Int(), Cols: v.Get("columns").Int(), Data: Numbers(v.Get("data"))}
 	m.Stride = m.Cols

@@ -38,12 +38,13 @@ func (t *turn) take() {
 	<-t.came
 }
 
-// Context is the context of a call. Its Err takes a turn when the last turn was a pause ago. When the call
-// is to end, Err panics and does not return: a fit that is stopped in the usual way would solve every row for the
-// model so far, for which JavaScript has no use. Calls run on one goroutine and hold no resources beyond it.
+// Context is the context of a call. Its Err takes a turn when the last turn was a pause ago. When the call is
+// to end, Err panics and does not return: a fit that is stopped in the usual way would solve every row for
+// the model so far, for which JavaScript has no use. Calls run on one goroutine and hold no resources beyond
+// it.
 //
-// Context does not use package context, whose contexts may have others below them: the code for that would add
-// 12 KB to the download.
+// Context does not use package context, whose contexts may have others below them: the code for that would
+// add 12 KB to the download.
 type Context struct {
 	turn *turn
 	last int64 // now at the end of the last turn

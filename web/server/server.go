@@ -15,7 +15,8 @@ import (
 )
 
 // policy lets the page fetch its own files and nothing else, and run WebAssembly.
-const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; " +
+const policy = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src " +
+	"'self'; " +
 	"style-src 'self'; img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // handler serves the folder.

@@ -26,13 +26,15 @@ import (
 var version = "(devel)"
 
 func main() {
-	host.Serve(map[string]func(c host.Call) (any, error){"read": read, "groups": groups, "report": page}, described)
+	host.Serve(map[string]func(c host.Call) (any, error){"read": read, "groups": groups, "report": page},
+		described)
 }
 
-// read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A text is
-// read twice, so progress is relative to twice the size of the file.
+// read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A
+// text is read twice, so progress is relative to twice the size of the file.
 func read(c host.Call) (any, error) {
-	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(), Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
+	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(),
+		Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
 	switch header := c.Args.Get("header").String(); header {
 	case "auto":
 	case "yes":
@@ -46,7 +48,8 @@ func read(c host.Call) (any, error) {
 	file := c.Blob("file", func(n int64) { c.Progress("read", math.Min(1, float64(n)/(2*size)), 0, 0, 0) })
 	t, err := table.Read(file, c.Args.Get("name").String(), o)
 	if e := (*table.Error)(nil); errors.As(err, &e) && errors.Is(err, table.ErrMemory) {
-		e.Problem = strings.Replace(e.Problem, "allow more with -max-memory", "allow more with the option memory, or with -max-memory of the command", 1)
+		e.Problem = strings.Replace(e.Problem, "allow more with -max-memory",
+			"allow more with the option memory, or with -max-memory of the command", 1)
 	}
 	if err != nil {
 		return nil, err
@@ -74,7 +77,8 @@ func read(c host.Call) (any, error) {
 
 // groups reads a table of names and their groups, as the command's flag -groups does.
 func groups(c host.Call) (any, error) {
-	features, samples, warnings, err := report.ReadGroups(c.Args.Get("text").String(), c.Texts("features"), c.Texts("samples"))
+	features, samples, warnings,
+		err := report.ReadGroups(c.Args.Get("text").String(), c.Texts("features"), c.Texts("samples"))
 	if err != nil {
 		return nil, &table.Error{File: c.Args.Get("name").String(), Problem: err.Error()}
 	}
@@ -86,9 +90,11 @@ func groups(c host.Call) (any, error) {
 		for i, rank := range g.Of {
 			of[i] = rank
 		}
-		return map[string]any{"title": g.Title, "names": host.Texts(g.Names), "colours": host.Texts(g.Inks()), "of": of}
+		return map[string]any{"title": g.Title, "names": host.Texts(g.Names), "colours": host.Texts(g.Inks()),
+			"of": of}
 	}
-	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)}, nil
+	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)},
+		nil
 }
 
 // page returns the report that the command's "report" writes from a model's file and the matrix. The engine
@@ -109,7 +115,8 @@ func page(c host.Call) (any, error) {
 	f := report.Of(of, features, samples, x, how)
 	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
 	if text := c.Args.Get("groups"); text.Truthy() {
-		if f.FeatureGroups, f.SampleGroups, _, err = report.ReadGroups(text.String(), features, samples); err != nil {
+		if f.FeatureGroups, f.SampleGroups, _,
+			err = report.ReadGroups(text.String(), features, samples); err != nil {
 			return nil, &table.Error{File: "groups", Problem: err.Error()}
 		}
 	}
@@ -126,9 +133,11 @@ func told(v js.Value) account.Account {
 		Method: v.Get("method").String(),
 		U:      grid(v.Get("u")), V: grid(v.Get("v")), Fitted: grid(v.Get("fitted")),
 		Loss: numbers(v.Get("loss")), Epochs: v.Get("epochs").Int(),
-		Shares: grid(v.Get("shares")), TopFeatures: ranked(v.Get("features")), TopSamples: ranked(v.Get("samples")),
-		Curves: grid(v.Get("curves")), Bend: numbers(v.Get("bend")), Normalized: grid(v.Get("normalized")),
-		Levels: v.Get("levels").Int(), Began: v.Get("began").String(),
+		Shares: grid(v.Get("shares")), TopFeatures: ranked(v.Get("features")),
+		TopSamples: ranked(v.Get("samples")),
+		Curves:     grid(v.Get("curves")), Bend: numbers(v.Get("bend")),
+		Normalized: grid(v.Get("normalized")),
+		Levels:     v.Get("levels").Int(), Began: v.Get("began").String(),
 	}
 	for g := numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
 		a.Goodness = append(a.Goodness, quantmf.Goodness{Divergence: g[0], Spread: g[1], Explained: g[2]})
@@ -136,7 +145,8 @@ func told(v js.Value) account.Account {
 	return a
 }
 
-// numbers reads a Float64Array that has its buffer to itself, as those of results do, and grid a matrix of such numbers.
+// numbers reads a Float64Array that has its buffer to itself, as those of results do, and grid a matrix of
+// such numbers.
 func numbers(v js.Value) []float64 {
 	return host.Numbers(js.Global().Get("Uint8Array").New(v.Get("buffer")))
 }
@@ -153,7 +163,8 @@ func ranked(v js.Value) [][]quantmf.Top {
 	for i := range lists {
 		for j := range v.Index(i).Length() {
 			t := v.Index(i).Index(j)
-			lists[i] = append(lists[i], quantmf.Top{Index: t.Get("index").Int(), Value: t.Get("value").Float()})
+			lists[i] = append(lists[i],
+				quantmf.Top{Index: t.Get("index").Int(), Value: t.Get("value").Float()})
 		}
 	}
 	return lists
@@ -162,7 +173,8 @@ func ranked(v js.Value) [][]quantmf.Top {
 func described(err error) map[string]any {
 	var e *table.Error
 	if errors.As(err, &e) {
-		return map[string]any{"kind": "TableError", "line": e.Line, "column": e.Column, "feature": e.Feature, "sample": e.Sample, "problem": e.Problem}
+		return map[string]any{"kind": "TableError", "line": e.Line, "column": e.Column, "feature": e.Feature,
+			"sample": e.Sample, "problem": e.Problem}
 	}
 	return host.Described(err)
 }

@@ -1,4 +1,5 @@
-// Command quantmf-beam fits matrices with quantmf by pipelines of Apache Beam. "quantmf-beam -h" lists its subcommands.
+// Command quantmf-beam fits matrices with quantmf by pipelines of Apache Beam. "quantmf-beam -h" lists its
+// subcommands.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has the ranks of numbers,
-// for rank correlations.
+// Package cells hides cells of a matrix from fits and measures how well they are predicted. It also has the
+// ranks of numbers, for rank correlations.
 package cells
 
 import (

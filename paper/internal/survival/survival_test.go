@@ -108,14 +108,16 @@ func TestCoxAgreesWithR(t *testing.T) {
 					}
 					row = append(row, v)
 				}
-				time, event, x = append(time, data[part[1]][i]), append(event, data[part[2]][i] == 1), append(x, row)
+				time, event, x = append(time, data[part[1]][i]), append(event, data[part[2]][i] == 1),
+					append(x, row)
 			}
 			m, err := FitCox(time, event, x, want.Ties)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if m.N != want.N || m.Events != want.Nevent || m.Iterations != want.Iter || !m.Converged {
-				t.Errorf("%d samples, %d events, %d iterations, converged %v; R has %d, %d, %d", m.N, m.Events, m.Iterations, m.Converged, want.N, want.Nevent, want.Iter)
+				t.Errorf("%d samples, %d events, %d iterations, converged %v; R has %d, %d, %d", m.N,
+					m.Events, m.Iterations, m.Converged, want.N, want.Nevent, want.Iter)
 			}
 			near(t, "log likelihood at 0", m.LogLikNull, want.LoglikNull)
 			near(t, "log likelihood", m.LogLik, want.Loglik)
@@ -213,7 +215,8 @@ func TestEdgesAgreeWithR(t *testing.T) {
 	event, group = nil, nil
 	for i, e := range veteran["status"] {
 		event = append(event, e == 1)
-		group = append(group, int(veteran["ct_smallcell"][i]+2*veteran["ct_adeno"][i]+3*veteran["ct_large"][i]))
+		group = append(group, int(veteran["ct_smallcell"][i]+2*veteran["ct_adeno"][i]+
+			3*veteran["ct_large"][i]))
 	}
 	if test, err = LogRank(veteran["time"], event, group); err != nil {
 		t.Fatal(err)
