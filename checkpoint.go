@@ -258,8 +258,7 @@ func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
 	if s.judge.Last >= entries {
 		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
 	}
-	// In a BQMF section BEST has the best of its epochs so far.
-	if t.kind != kinds.BQMF && (len(s.best) > 0) != (s.restart > 0) {
+	if (len(s.best) > 0) != (s.restart > 0) {
 		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return f, s, nil
@@ -272,9 +271,7 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
 		return ", of which " + utoa(epoch) + " are done"
-	case t.kind == kinds.BQMF:
-		return ", and the first of its two fits may have ended there"
-	case t.kind != kinds.NMF && t.schedule != ScheduleConstant:
+	case kinds.Mapped(t.kind) && t.schedule != ScheduleConstant:
 		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
 	case restart > 0:
 		return ", which restarts before have ended with"

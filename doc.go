@@ -232,7 +232,7 @@
 //	internal/monotone   the d increasing maps, their steps
 //	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
 //	internal/place      coordinates of new columns
-//	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
+//	internal/bqmf       the mathematics of BQMF: UV, its scales and maps
 //	internal/divergence what fits minimise        internal/section       the layout of files
 //	internal/kinds      which sections files have internal/runs          sums over rows in a fixed order
 //	internal/journal    losses, patience          internal/unit          the units of a matrix

@@ -1,10 +1,9 @@
 package quantmf
 
-// This file holds the driver of the fits of NMF, QMF and QMFQ. They are algorithms that know
+// This file holds the driver of all fits. They are algorithms that know
 // how to begin, to make an epoch, and to hand over a model; the driver restarts them,
 // keeps the journal of their losses, ends them by patience, writes and reads their
-// checkpoints, reports their progress, and chooses the best model. BQMF, which fits two strengths
-// in place of restarts, has a driver of its own (bqmf.go).
+// checkpoints, reports their progress, and chooses the best model.
 //
 //	check → for each restart: begin or resume → epoch, journal, progress, checkpoint, ... → model → the best of them
 //
@@ -41,6 +40,8 @@ type algorithm interface {
 	// epoch makes epoch e, counted from 0, and returns the newest losses that it knows
 	// of. An epoch that returns an error was stopped, and is not counted.
 	epoch(e int) (journal.Losses, error)
+	// rested tells whether a further epoch would change nothing that counts, so that none follows.
+	rested() bool
 	// keep copies the state that the losses last returned belong to, as the best so far
 	// on held-out cells.
 	keep()
@@ -195,7 +196,7 @@ func begin(a algorithm, j *journal.Journal) error {
 // advance makes epochs of an algorithm until it has made the given number, patience has run out or an
 // error stops it. After each epoch it calls after, which may be nil.
 func (c *course) advance(a algorithm, j *journal.Journal, epochs int, after func(last bool) error) error {
-	stop := len(j.History) > 0 && j.Over(len(j.History)-1)
+	stop := a.rested() || len(j.History) > 0 && j.Over(len(j.History)-1)
 	for !stop && j.Done < epochs {
 		l, err := a.epoch(j.Done)
 		if err != nil {
@@ -206,8 +207,12 @@ func (c *course) advance(a algorithm, j *journal.Journal, epochs int, after func
 		if better {
 			a.keep()
 		}
-		stop = over
-		err = c.reportEpoch(j.Done, epochs, j.History[len(j.History)-1])
+		stop = over || a.rested()
+		of := epochs
+		if stop {
+			of = j.Done
+		}
+		err = c.reportEpoch(j.Done, of, j.History[len(j.History)-1])
 		if err == nil && after != nil {
 			err = after(stop || j.Done == epochs)
 		}
@@ -259,7 +264,7 @@ func (c *course) report(done float64) error {
 	return c.tell(p)
 }
 
-// reportEpoch reports that an epoch is done. It does not check the context: after the last epoch
+// reportEpoch reports that an epoch is done, of so many. It does not check the context: after the last epoch
 // the fit is complete.
 func (c *course) reportEpoch(epoch, of int, loss float64) error {
 	switch {

@@ -265,6 +265,8 @@ func lossesOf(epoch int, l nmf.Losses) journal.Losses {
 	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
+func (f *nmfFit) rested() bool { return false }
+
 func (f *nmfFit) keep() {
 	if f.best == nil {
 		f.best = newFactors(f.d, f.n, f.k)

@@ -351,8 +351,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; 60 in FitBQMF, which makes at most that many for each of
-// two strengths; 20 in FitNMF, 200 with [UpdatesMultiplicative].
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return fitOption(option.Epochs, itoa(n),
 		func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
@@ -736,7 +736,8 @@ func (p Phase) String() string {
 // PhaseEpochs.
 type Progress struct {
 	Phase  Phase
-	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
+	// the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs, 1 when no epoch follows
+	Done   float64
 	Epoch  int     // epochs done, 0 before PhaseEpochs
 	Epochs int     // epochs in all
 	Rows   int     // rows visited in an epoch

@@ -570,6 +570,8 @@ func (f *qmfFit) regularity() float64 {
 		float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
 }
 
+func (f *qmfFit) rested() bool { return false }
+
 // keep copies the current state as the best.
 func (f *qmfFit) keep() {
 	if f.best == nil {

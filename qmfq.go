@@ -486,6 +486,8 @@ func (f *qmfqFit) losses(of int) journal.Losses {
 	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
+func (f *qmfqFit) rested() bool { return false }
+
 // keep makes before, the state that the last losses belong to, the best.
 func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
 

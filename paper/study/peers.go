@@ -374,7 +374,7 @@ func (t peerTable) problem(draw int) *problem {
 // outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the
 // cache if they are there.
 func (p *problem) outcomes(method string, settings []string) (out []outcome) {
-	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/posterior", ":(top,exclude)internal/curve")
+	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/bqmf")
 	if method == "BQMF" {
 		by = version()
 	}
