@@ -67,7 +67,12 @@ func timing(s *session) (any, error) {
 			return func() (*quantmf.Gradient, error) { return p.implicit(quantmf.WithIterations(l)) }
 		}
 		unrolled := func(l int) func() (*quantmf.Gradient, error) {
-			return func() (*quantmf.Gradient, error) { return p.unrolled(l), nil }
+			return func() (*quantmf.Gradient, error) {
+				if _, err := p.solve(quantmf.WithIterations(l)); err != nil { // the forward
+					return nil, err
+				}
+				return p.unrolled(l), nil
+			}
 		}
 		for i, w := range []struct {
 			l    int
