@@ -19,8 +19,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// readGCT reads the lines above the rows. The rest is text, whose cells are separated by tabs; a quotation mark
-// is an ordinary character.
+// readGCT reads the lines above the rows. The rest is text, whose cells are separated by tabs; a quotation
+// mark is an ordinary character.
 func readGCT(s *source) (*Table, error) {
 	sizes, err := s.gctSizes()
 	if err != nil {

@@ -111,8 +111,8 @@ func (r *mtxReader) size() error {
 // mostCells is how many cells a line is cut into at most, and one more.
 const mostCells = 64
 
-// split cuts the next line that is neither blank nor a comment into cells. what names what it holds in the error
-// where there is none.
+// split cuts the next line that is neither blank nor a comment into cells. what names what it holds in the
+// error where there is none.
 func (r *mtxReader) split(what string, a ...any) error {
 	for {
 		line, err := r.nextLine()

@@ -1,8 +1,8 @@
 package table
 
-// This file holds the reading of numbers from text, and what a number may be. Plain decimals, which are nearly
-// all numbers of tables, are read here and not by strconv.ParseFloat: a text of counts or of three decimals is
-// read in 0.4 of the processor time so (BenchmarkReadText).
+// This file holds the reading of numbers from text, and what a number may be. Plain decimals, which are
+// nearly all numbers of tables, are read here and not by strconv.ParseFloat: a text of counts or of three
+// decimals is read in 0.4 of the processor time so (BenchmarkReadText).
 
 import (
 	"errors"
@@ -32,9 +32,9 @@ func digits(b []byte, n uint64) (uint64, int) {
 }
 
 // decimal reads the number that b begins with, up to sep or the end of b, and says how long it is. It is for
-// digits that make a whole number up to 2^53, with or without a point: there one division rounds once, so that
-// the result is the nearest float64 (Clinger, How to read floating point numbers accurately, 1990). All else is
-// not ok, and for strconv.
+// digits that make a whole number up to 2^53, with or without a point: there one division rounds once, so
+// that the result is the nearest float64 (Clinger, How to read floating point numbers accurately, 1990). All
+// else is not ok, and for strconv.
 func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
 	at := 0
 	if len(b) > 0 && b[0] == '-' {

@@ -53,8 +53,8 @@ func (r *textReader) toSeries() error {
 	}
 }
 
-// nextLine is that of the source, of which a GCT is checked. In the table of a series matrix it returns io.EOF
-// for the mark behind it. A file without that mark was cut, and its last number may be, too.
+// nextLine is that of the source, of which a GCT is checked. In the table of a series matrix it returns
+// io.EOF for the mark behind it. A file without that mark was cut, and its last number may be, too.
 func (r *textReader) nextLine() ([]byte, error) {
 	line, err := r.source.nextLine()
 	switch {

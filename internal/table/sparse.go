@@ -1,8 +1,8 @@
 package table
 
 // This file makes a matrix of a file that lists entries: all numbers (quantmf.Mat), or sparse rows
-// (quantmf.Sparse) where at most a third of the cells is listed. Cells that are not listed are 0; entries of a
-// cell that is listed more than once are added up in the order of the file.
+// (quantmf.Sparse) where at most a third of the cells is listed. Cells that are not listed are 0; entries of
+// a cell that is listed more than once are added up in the order of the file.
 //
 // Files list entries in any order; 10x folders list them column by column. So sparse rows take two passes
 // over the entries. The first pass counts those of each row, and sees whether single precision holds all of
@@ -22,8 +22,8 @@ import (
 // matrix then takes at most half of the memory of all numbers.
 const sparseShare = 3
 
-// A matrix may take spare bytes and packing bytes an entry that is listed: of all numbers at least one in 2048
-// is. So the size in the header of a short file cannot claim much memory.
+// A matrix may take spare bytes and packing bytes an entry that is listed: of all numbers at least one in
+// 2048 is. So the size in the header of a short file cannot claim much memory.
 const (
 	spare   = 64 << 20
 	packing = 8 * 2048
@@ -253,8 +253,8 @@ func increasing(v []uint32) bool {
 	return true
 }
 
-// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if that
-// holds all of them exactly.
+// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if
+// that holds all of them exactly.
 func rebuilt(x *quantmf.Sparse, rows []int, f func(float64) float64) *quantmf.Sparse {
 	_, n := x.Dims()
 	var cols []uint32
