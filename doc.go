@@ -75,9 +75,8 @@
 //
 // What is computed is a [Mat]. What is fitted or placed may be any [Rows], which is read a row at a
 // time: a Mat, a [Mat32], a [*Sparse], a file that package rowfile opens, or a type of the caller's.
-// FitNMF, FitQMF, FitQMFQ, FitBQMF and [HeldOut] take all of them; [TransformRows], [ScoreRows],
-// [LossRows] and [GoodnessRows] are for them what the methods of a model are for a Mat. The same numbers
-// give the same bits, whatever holds them, and a checkpoint saved from one is taken by another.
+// Fits, [HeldOut] and the methods of models take all of them. The same numbers give the same bits, whatever
+// holds them, and a checkpoint saved from one is taken by another.
 //
 // FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while it
 // starts. Where x is no Mat and has more than 2^26 cells, FitQMF does not hold the scores. It makes those of

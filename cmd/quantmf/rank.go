@@ -308,11 +308,11 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 		return err
 	}
 	c.Got, err = quantmf.HeldOut(ctx, x,
-		func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model,
+		func(ctx context.Context, x quantmf.Rows, trial int, options ...quantmf.FitOption) (quantmf.Model,
 			error) {
 			m, key := quantmf.Model(nil), uint64(0)
 			if c.done != nil {
-				key = hashOf(x, trials[trial].Rank, c.M(trial))
+				key = hashOf(x.(quantmf.Mat), trials[trial].Rank, c.M(trial))
 				m = c.done.get(key)
 			}
 			if m == nil {

@@ -54,12 +54,12 @@ var answers = map[string]func(c call) (any, error){
 }
 
 // fitter is a fit function for any of the methods.
-type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+type fitter func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 	error)
 
-func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M,
+func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Rows, int, ...quantmf.FitOption) (M,
 	error)) fitter {
-	return func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+	return func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 		error) {
 		return f(ctx, x, rank, opts...)
 	}
