@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/saved"
 )
 
 // parsers has the parser of each option that texts can give.
@@ -107,7 +107,7 @@ func loss(s string) (quantmf.FitOption, error) {
 	if s == "auto" {
 		return nil, nil
 	}
-	l, err := saved.ParseLoss(s)
+	l, err := account.ParseLoss(s)
 	if err != nil {
 		return nil, err
 	}

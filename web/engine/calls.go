@@ -12,7 +12,6 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/web/host"
 )
@@ -352,7 +351,7 @@ func heldOut(c call) (any, error) {
 		return nil, err
 	}
 	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
-	fit := func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+	fit := func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 		error) {
 		return settings.Fit(ctx, method, x, rank, opts...)
 	}
@@ -451,21 +450,21 @@ func named(c call) (any, error) {
 		return nil, err
 	}
 	of := factorisation(m)
-	names := saved.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
+	names := account.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
 	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
 		return nil, &quantmf.ShapeError{What: "names",
 			Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) +
 				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
 	how := c.Args.Get("made")
-	made := saved.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
+	made := account.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
 		Losses: how.Get("losses").String()}
 	for _, w := range of.Warnings {
 		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
 	}
 	file, err := m.MarshalBinary()
 	if err == nil {
-		file, err = saved.Append(file, names, made)
+		file, err = account.Append(file, names, made)
 	}
 	if err != nil {
 		return nil, err
