@@ -50,16 +50,16 @@ type config struct {
 	midpoint      bool
 
 	// Options that do not change the numbers of one fit.
-	workers  int
-	strict   bool
-	restarts int
-	progress func(Progress) error
-	every    int // epochs from one save to the next
-	save     func(state []byte) error
-	resume   []byte
-	states   states // nil where there is neither save nor resume
-	discard  bool   // no model is wanted of a fit that was stopped
-	mask     *cells // cells of x of which the held-out ones are hidden from the fit; nil: none
+	workers     int
+	strict      bool
+	restarts    int
+	progress    func(Progress) error
+	every       int // epochs from one save to the next
+	save        func(state []byte) error
+	resume      []byte
+	checkpoints checkpoints // nil where there is neither save nor resume
+	discard     bool        // no model is wanted of a fit that was stopped
+	mask        *cells      // cells of x of which the held-out ones are hidden from the fit; nil: none
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -775,7 +775,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.states = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, files{}
 		return ""
 	})
 }
@@ -792,7 +792,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.states = state, files{}
+		c.resume, c.checkpoints = state, files{}
 		return ""
 	})
 }
