@@ -107,17 +107,9 @@ func bqmfDefaults() config {
 // for each missing cell and (d+n)k³; at the end of either strength 5k² for each cell, 4096 (n+2k) for each
 // row and 4096 k for each sample. Memory beside x: some 9dn + 1.5(d+n)k² + nk² + 33nk + 600n numbers, of
 // which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
-func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
-	return runBQMF(ctx, x, rank, opts)
-}
-
-func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, error) {
+func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
-		return nil, err
-	}
-	x, err := c.masked(x)
-	if err != nil {
 		return nil, err
 	}
 	visible, err := c.checkBQMF(x, rank)
@@ -1083,14 +1075,10 @@ func (m *BQMF) bounds() *config {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
 // fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
-func (m *BQMF) Loss(x Mat) (float64, error) {
-	return LossRows(m, x)
-}
+func (m *BQMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
 
 // Goodness is that of [NMF.Goodness].
-func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(m, x)
-}
+func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
@@ -1102,7 +1090,7 @@ func (m *BQMF) Bend() []float64 {
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -1111,9 +1099,7 @@ func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresO
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) { return m.transform(ctx, x) }
-
-func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
+func (m *BQMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	v, _, err := m.coordinates(ctx, x, false)
 	return v, err
 }
@@ -1121,9 +1107,7 @@ func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
 // after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
 // cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) { return m.score(ctx, x) }
-
-func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
+func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
 }

@@ -83,10 +83,6 @@ func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, ra
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
-	x, err := c.masked(x)
-	if err != nil {
-		return nil, err
-	}
 	visible, err := checkFit(x, rank, c)
 	if err != nil {
 		return nil, err

@@ -107,11 +107,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), and none for all dn cells.
 // The start and the checks of x read all of x once. This way takes up to (k+7)(2+w) n + 14wn numbers
 // more with w workers, with Newton's method twice as many.
-func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF, error) {
-	return runNMF(ctx, x, rank, opts)
-}
-
-func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
+func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
 	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
@@ -311,7 +307,7 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out. Errors: [*ShapeError]; [*DataError] for a value that no fit takes, or an x without
 // an observed cell. Cost: that of Reconstruct and dn divergences.
-func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
+func (m *NMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
 
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
 // the caller has given a size or a number that no model has.
@@ -351,9 +347,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
-func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(m, x)
-}
+func (m *NMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
 
 // TopFeatures returns, for each of the k components, the count features that it
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
@@ -361,4 +355,4 @@ func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
 // errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
 // are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+func (m *NMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }

@@ -59,7 +59,6 @@ type config struct {
 	resume      []byte
 	checkpoints checkpoints // nil where there is neither save nor resume
 	discard     bool        // no model is wanted of a fit that was stopped
-	mask        *cells      // cells of x of which the held-out ones are hidden from the fit; nil: none
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;

@@ -158,11 +158,7 @@ func (c *config) settleQMF(rank int) {
 //   - where x is a Mat that is signed or beyond 2^±100 a copy of it.
 //
 // [MemoryOf] adds it up.
-func FitQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMF, error) {
-	return runQMF(ctx, x, rank, opts)
-}
-
-func runQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMF, error) {
+func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
@@ -697,7 +693,7 @@ func (q *QMF) filler(context.Context) (filler, error) {
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out. Errors and cost are those of [NMF.Loss].
-func (q *QMF) Loss(x Mat) (float64, error) { return LossRows(q, x) }
+func (q *QMF) Loss(x Rows) (float64, error) { return lossOf(q, x) }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
@@ -877,12 +873,10 @@ func (q *QMF) bounds() *config {
 }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(q, x)
-}
+func (q *QMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+func (q *QMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
 // Bend returns, for each of the d features, how far T_i is from a straight line over the
 // samples: 1-R² of the best straight line through the fitted values as a function of

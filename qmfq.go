@@ -102,11 +102,7 @@ func (c *config) settleQMFQ() {
 //
 // Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk where
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
-func FitQMFQ[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMFQ, error) {
-	return runQMFQ(ctx, x, rank, opts)
-}
-
-func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, error) {
+func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
 	t, err := open(kinds.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
@@ -743,26 +739,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
-func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.transform(ctx, x)
-}
-
-// Score returns the mean divergence of the observed cells of x, d × n', from
-// T(U V') where V' is Transform(x). For the columns of the training matrix it is
-// at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
-func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
-	return q.score(ctx, x)
-}
-
-func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	return q.inflated.scoreAt(ctx, x, v)
-}
-
-func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
+func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -793,6 +770,17 @@ func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
 		base.Own = func(to []float64, j int) { own.column(to, from+j) }
 		return block.column
 	})
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from
+// T(U V') where V' is Transform(x). For the columns of the training matrix it is
+// at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
+func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) {
+	v, err := q.Transform(ctx, x)
+	if err != nil {
+		return 0, err
+	}
+	return q.inflated.scoreAt(ctx, x, v)
 }
 
 // leastSquares projects deflated columns y on U, whose columns are orthogonal:
@@ -844,7 +832,7 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out. Errors and cost are those of [NMF.Loss].
-func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
+func (q *QMFQ) Loss(x Rows) (float64, error) { return q.inflated.Loss(x) }
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -932,12 +920,10 @@ func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.Unmar
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(q, x)
-}
+func (q *QMFQ) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+func (q *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.

@@ -644,15 +644,8 @@ func (f *inflation) scored() *cells {
 
 // large tells whether a copy of x may be too large to hold in memory.
 func (s *cells) large() bool {
-	switch of := s.source.(type) {
-	case Mat:
-		return false
-	case maskedRows:
-		if _, inMemory := of.Rows.(Mat); inMemory {
-			return false
-		}
-	}
-	return float64(s.d)*float64(s.n) > mostHeld
+	_, inMemory := s.source.(Mat)
+	return !inMemory && float64(s.d)*float64(s.n) > mostHeld
 }
 
 // mostHeld is the largest number of scores that are held in memory where x is no Mat. A test sets it

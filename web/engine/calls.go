@@ -11,7 +11,6 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/web/host"
 )
 
@@ -54,12 +53,12 @@ var answers = map[string]func(c call) (any, error){
 }
 
 // fitter is a fit function for any of the methods.
-type fitter func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+type fitter func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 	error)
 
-func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M,
+func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Rows, int, ...quantmf.FitOption) (M,
 	error)) fitter {
-	return func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+	return func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 		error) {
 		return f(ctx, x, rank, opts...)
 	}
@@ -469,21 +468,21 @@ func named(c call) (any, error) {
 		return nil, err
 	}
 	of := factorisation(m)
-	names := saved.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
+	names := account.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
 	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
 		return nil, &quantmf.ShapeError{What: "names",
 			Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) +
 				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
 	how := c.Args.Get("made")
-	made := saved.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
+	made := account.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
 		Losses: how.Get("losses").String()}
 	for _, w := range of.Warnings {
 		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
 	}
 	file, err := m.MarshalBinary()
 	if err == nil {
-		file, err = saved.Append(file, names, made)
+		file, err = account.Append(file, names, made)
 	}
 	if err != nil {
 		return nil, err
