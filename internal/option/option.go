@@ -70,10 +70,10 @@ const (
 
 // declaration is what is said of an option, once.
 type declaration struct {
-	name      string // of its function, without With
-	flag      string // of the commands; "" for none
-	form      Form
-	bound     bound
+	name  string // of its function, without With
+	flag  string // of the commands; "" for none
+	form  Form
+	bound bound
 	// of a Choice, by their values, without the name of their type, which is that of the option
 	constants string
 }
