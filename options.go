@@ -50,15 +50,15 @@ type config struct {
 	midpoint      bool
 
 	// Options that do not change the numbers of one fit.
-	workers  int
-	strict   bool
-	restarts int
-	progress func(Progress) error
-	every    int // epochs from one save to the next
-	save     func(state []byte) error
-	resume   []byte
-	states   states // nil where there is neither save nor resume
-	discard  bool   // no model is wanted of a fit that was stopped
+	workers     int
+	strict      bool
+	restarts    int
+	progress    func(Progress) error
+	every       int // epochs from one save to the next
+	save        func(state []byte) error
+	resume      []byte
+	checkpoints checkpoints // nil where there is neither save nor resume
+	discard     bool        // no model is wanted of a fit that was stopped
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -774,7 +774,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.states = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, files{}
 		return ""
 	})
 }
@@ -791,7 +791,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.states = state, files{}
+		c.resume, c.checkpoints = state, files{}
 		return ""
 	})
 }
