@@ -116,9 +116,9 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, way course) algorithm {
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
 		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
-			course: way}
+			progress: progress}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
@@ -129,8 +129,8 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 
 func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
-// outward brings a model of x' to the units of x, and sets its warnings.
-func (m *NMF) outward(u *unit.Units) {
+// toUserUnits brings a model of x' to the units of x, and sets its warnings.
+func (m *NMF) toUserUnits(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	if u.All != 0 {
 		for _, f := range []Mat{m.U, m.V} {
@@ -184,11 +184,10 @@ func deadComponents(u, v Mat) (warnings []error) {
 type nmfFit struct {
 	*factors
 	*cells
-	loss   divergence.Loss
-	course course
-	start  func() error // fills the factors
-	method nmf.Method
-	best   *factors // on held-out cells; nil: there are none
+	loss     divergence.Loss
+	progress progress
+	start    func() error // fills the factors
+	method   nmf.Method
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
@@ -223,12 +222,12 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 			f.multiply(1 / f.Root())
 		}
 		f.drop(limit.LeastInit)
-		return f.course.enter(PhaseFactors)
+		return f.progress.enter(PhaseFactors)
 	}
-	err, begun := f.course.enter(PhaseFactors), false
+	err, begun := f.progress.enter(PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.course.within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.within(0, 1))
 	}
 	switch {
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
@@ -261,20 +260,12 @@ func lossesOf(epoch int, l nmf.Losses) journal.Losses {
 	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
-func (f *nmfFit) keep() {
-	if f.best == nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	copy(f.best.u, f.u)
-	copy(f.best.v, f.v)
-}
-
 // model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
+func (f *nmfFit) model(t *attempt) (fitted, error) {
+	j := t.journal
 	best := max(len(j.History)-1, 0)
-	if f.best != nil {
-		copy(f.u, f.best.u)
-		copy(f.v, f.best.v)
+	if t.best != nil {
+		t.restore()
 		best = j.BestEpoch
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
@@ -282,27 +273,23 @@ func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
 		loss: f.loss, missing: f.cells.missing}}, nil
 }
 
-func (f *nmfFit) snapshot() snapshot {
-	real := []section.Part{section.Positive(f.u), section.Positive(f.v)}
-	if f.best != nil {
-		real = append(real, section.Positive(f.best.u), section.Positive(f.best.v))
+func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
+	visit(section.Positive(f.v), f.v)
+	for _, p := range f.method.State() {
+		visit(p, nil)
 	}
-	return snapshot{real: append(real, f.method.State()...)}
 }
 
+func (f *nmfFit) index() []uint64 { return nil }
+
 // resume takes the factors and the state of the method from a checkpoint.
-func (f *nmfFit) resume(file *file, s *saved) error {
-	if f.held != nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	f.method.Prepare(s.epoch)
-	if _, err := file.restore(f.snapshot().real, 0); err != nil {
+func (f *nmfFit) resume(t *attempt, c *checkpoint) error {
+	f.method.Prepare(c.epoch)
+	if _, err := c.fill(t, 0); err != nil {
 		return err
 	}
-	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
-	}
-	f.method.Resume(s.epoch)
+	f.method.Resume(c.epoch)
 	return nil
 }
 

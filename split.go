@@ -189,7 +189,7 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
 	f := &nmfFit{factors: newFactors(s.D, s.N, s.K), cells: t.cells, loss: t.loss,
-		course: newCourse(ctx, t.config, s.D)}
+		progress: newProgress(ctx, t.config, s.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 // startQMF chooses start and shrinkage, and fills the factors and the first states.
 func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	t := s.task
-	f := newQMFFit(t.cells, s.K, &t.settings, t.pool, t.seed, newCourse(ctx, t.config, s.D))
+	f := newQMFFit(t.cells, s.K, &t.settings, t.pool, t.seed, newProgress(ctx, t.config, s.D))
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -295,19 +295,20 @@ func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 func (s *splitFit) NMF(u, v []float64, j *journal.Journal) (Model, error) {
 	f := newFactors(s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
-	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss}
+	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
+	a := &attempt{fit: fit, journal: j}
 	if j.Kept {
-		fit.best = f
+		a.keep()
 	}
-	m, err := fit.model(j)
-	m.outward(&s.Units)
+	m, err := fit.model(a)
+	m.toUserUnits(&s.Units)
 	return m, err
 }
 
 // StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
 func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
-	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, course{ctx: ctx, to: 1}, r.Cut)
+	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, progress{ctx: ctx, to: 1}, r.Cut)
 	f.lambda, f.scale = s.Lambda, s.Scale
 	if s.Holds {
 		f.best = f.newState()
@@ -331,7 +332,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 	}
 	switch step.Pass {
 	case split.PassStart:
-		err = f.startMaps(&f.course)
+		err = f.startMaps(&f.progress)
 	case split.PassEpoch:
 		f.at = f.pace(step.Epoch)
 		if err = f.visitAll(); err != nil {
@@ -353,7 +354,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		}
 		q := f.hand(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
-		q.outward(&f.cells.Units)
+		q.toUserUnits(&f.cells.Units)
 		made.File, err = q.MarshalBinary()
 	}
 	step.Real, step.Index, step.Made = f.rowParts(), monotone.AppendWarm(nil, f.Warm), made

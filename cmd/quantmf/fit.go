@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -282,7 +282,7 @@ func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]boo
 		}
 		f.missing = f.missing || o.Name == "missing"
 		if o.Name == "loss" {
-			f.loss, _ = saved.ParseLoss(o.text)
+			f.loss, _ = account.ParseLoss(o.text)
 			f.autoLoss = false
 		}
 	}

@@ -21,10 +21,10 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/ranking"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -141,7 +141,7 @@ func parseRank(args []string) (*rankFlags, error) {
 			f.seed, _ = flags.Seed(o.text)
 		case "loss":
 			if o.value != nil {
-				f.loss, _ = saved.ParseLoss(o.text)
+				f.loss, _ = account.ParseLoss(o.text)
 				f.autoLoss = false
 			}
 		}
