@@ -79,17 +79,9 @@ func bqmfDefaults() config {
 // 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
 // numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds
 // it up.
-func FitBQMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*BQMF, error) {
-	return runBQMF(ctx, x, rank, opts)
-}
-
-func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, error) {
+func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
-		return nil, err
-	}
-	x, err := c.masked(x)
-	if err != nil {
 		return nil, err
 	}
 	observed, err := c.checkBQMF(x, rank)
@@ -97,8 +89,8 @@ func runBQMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*BQMF, er
 		return nil, err
 	}
 	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: observed}
-	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, way course) algorithm {
-		return &bqmfFit{config: &c, cells: observed, course: way, pool: t.pool,
+	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, progress progress) algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.pool,
 			rank: bqmfComponents(observed.d, observed.n, rank)}
 	})
 	fitted, _ := m.(*BQMF)
@@ -159,25 +151,26 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
-	config  *config
-	cells   *cells
-	course  course
-	pool    *pool.Pool
-	rank    int
-	problem *bqmf.Problem
-	fit     *bqmf.Fit   // nil where the start is not made, or all rows are constant
-	stopped error       // what stopped the start
-	made    int         // epochs
-	best    *bqmf.State // on held-out cells; nil: there are none
+	config   *config
+	cells    *cells
+	progress progress
+	pool     *pool.Pool
+	rank     int
+	problem  *bqmf.Problem
+	fit      *bqmf.Fit // nil where the start is not made, or all rows are constant
+	stopped  error     // what stopped the start
+	// the best state on held-out cells, nil where there are none, and its loss there
+	best     *bqmf.State
+	bestHeld float64
 }
 
 // scale makes the scales of the rows.
 func (f *bqmfFit) scale() error {
-	err := f.course.enter(PhaseFactors)
+	err := f.progress.enter(PhaseFactors)
 	x := f.cells.dense()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
 	if err == nil {
-		half := f.course.within(0, 0.5)
+		half := f.progress.within(0, 0.5)
 		err = half.rows(f.pool, x.Rows, f.problem.Scale)
 	}
 	if err == nil {
@@ -192,14 +185,14 @@ func (f *bqmfFit) begin() (l journal.Losses, err error) {
 		return l, f.stopped
 	}
 	if len(f.problem.Active) == 0 {
-		l.Held = f.heldMean(f.problem.Ignorant(f.rank))
+		l.Held, l.Rested = f.heldMean(f.problem.Ignorant(f.rank)), true
 		return l, nil
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	f.problem.Start(f.fit, f.rank)
-	err = f.course.report(1)
+	err = f.progress.report(1)
 	if err == nil { // the first epoch may take seconds
-		err = f.course.reportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
+		err = f.progress.reportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
 	}
 	if err == nil {
 		l, err = f.losses(0, f.fit.Nothing())
@@ -216,32 +209,27 @@ func (f *bqmfFit) epoch(e int) (journal.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return journal.Losses{}, err
 	}
-	l, err := f.losses(e+1, f.fit.Bound)
-	if err == nil {
-		f.made = e + 1
-	}
-	return l, err
+	return f.losses(e+1, f.fit.Bound)
 }
 
 // losses returns those of the state after some epochs: its bound and, under validation, the loss of the
-// held-out cells by a model whose maps are learnt for it.
+// held-out cells by a model whose maps are learnt for it. The best state is kept here and not by the driver,
+// since states lose components as a fit goes on.
 func (f *bqmfFit) losses(epochs int, bound float64) (journal.Losses, error) {
-	l := journal.Losses{Of: epochs, Visible: bound}
-	if f.cells.held != nil {
-		m := f.problem.Model(f.fit)
-		f.problem.Learn(m, f.pool)
-		l.Held = f.heldMean(m)
+	l := journal.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
+	if f.cells.held == nil {
+		return l, nil
 	}
-	return l, f.pool.Err()
-}
-
-// rested tells whether UV has come to rest: no epoch follows.
-func (f *bqmfFit) rested() bool { return f.fit == nil || f.fit.Rests(f.made, f.config.tolerance) }
-
-func (f *bqmfFit) keep() {
-	if f.fit != nil {
-		f.best = f.fit.State.Copy(f.best)
+	m := f.problem.Model(f.fit)
+	f.problem.Learn(m, f.pool)
+	l.Held = f.heldMean(m)
+	if err := f.pool.Err(); err != nil {
+		return l, err
 	}
+	if epochs == 0 || l.Held < f.bestHeld {
+		f.best, f.bestHeld = f.fit.State.Copy(f.best), l.Held
+	}
+	return l, nil
 }
 
 // heldMean is the mean divergence of the held-out cells, 0 where there are none.
@@ -262,12 +250,12 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
 // context ends its maps are without corrections.
-func (f *bqmfFit) model(j *journal.Journal) (fitted, error) {
-	stopped, bind := f.course.finish(f.pool)
-	m := &BQMF{LeaveOneOut: math.MaxFloat64}
+func (f *bqmfFit) model(t *attempt) (fitted, error) {
+	stopped, bind := f.progress.finish(f.pool)
+	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing = f.config.loss, f.cells.missing
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
-	if f.best != nil {
+	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
 		m.Best = j.BestEpoch
 	}
@@ -284,62 +272,80 @@ func (f *bqmfFit) model(j *journal.Journal) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if made := f.made; made > 0 && made == f.config.epochs && !f.rested() {
-		m.Warnings = append(m.Warnings, &unsettled{made, f.fit.Moved, f.config.tolerance})
+	if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
+		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
 	}
 	m.fill()
 	if f.stopped != nil {
 		return m, f.stopped
 	}
-	return m, f.course.ctx.Err()
+	return m, f.progress.ctx.Err()
 }
 
-// snapshot returns the state of the fit, and the one that was kept.
-func (f *bqmfFit) snapshot() snapshot {
-	s := snapshot{real: f.fit.Parts(),
-		index: []uint64{uint64(f.fit.K), math.Float64bits(f.fit.Unit), math.Float64bits(f.fit.Moved)}}
-	if f.best != nil {
-		s.real = append(s.real, f.best.Parts()...)
-		s.index = append(s.index, uint64(f.best.K), math.Float64bits(f.best.Unit))
+// walk shows the current state and the best one.
+func (f *bqmfFit) walk(visit func(array section.Part, best []float64)) {
+	for _, s := range f.states() {
+		for _, p := range s.Parts() {
+			visit(p, nil)
+		}
 	}
-	return s
+}
+
+// states are the current state and, where cells are held out, the best one.
+func (f *bqmfFit) states() []*bqmf.State {
+	switch {
+	case f.fit == nil: // all rows are constant
+		return nil
+	case f.best == nil:
+		return []*bqmf.State{&f.fit.State}
+	}
+	return []*bqmf.State{&f.fit.State, f.best}
+}
+
+func (f *bqmfFit) index() (index []uint64) {
+	for _, s := range f.states() {
+		index = append(index, uint64(s.K), math.Float64bits(s.Unit))
+	}
+	return append(index, math.Float64bits(f.fit.Moved))
 }
 
 // resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
 // scales, there is no fit, and model says so.
-func (f *bqmfFit) resume(from *file, s *saved) error {
+func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	if f.stopped = f.scale(); f.stopped != nil {
+		t.journal.Rested = true // no epoch follows
 		return nil
 	}
-	if s.steps != 0 || len(f.problem.Active) == 0 {
-		return from.failAt("STAT", 3, "there are no such steps")
+	if len(f.problem.Active) == 0 {
+		return c.file.fail("STAT", "a fit of constant rows has no epochs")
 	}
-	f.fit, f.made = f.problem.Fit(f.rank, f.pool), s.epoch
-	count, most := 3, f.fit.K
-	if f.cells.held != nil {
-		count = 5
+	f.fit = f.problem.Fit(f.rank, f.pool)
+	most, count := uint64(f.fit.K), 3
+	if t.journal.Holds {
+		f.best, f.bestHeld, count = new(bqmf.State), c.watch.Best, 5
 	}
-	index, err := from.words("IDX0", count)
+	index, err := c.file.words("IDX0", count)
 	if err != nil {
 		return err
 	}
-	for at := 0; at < count; at += 3 {
-		unit := math.Float64frombits(index[at+1])
-		if index[at] < 1 || index[at] > uint64(most) || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
-			return from.failAt("IDX0", at, "a number of components or a unit is out of range")
+	states := f.states()
+	for k := len(states) - 1; k >= 0; k-- { // the current one is the last that the fit has room for
+		components, unit := index[2*k], math.Float64frombits(index[2*k+1])
+		if components < 1 || components > most || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
+			return c.file.failAt("IDX0", 2*k, "a number of components or a unit is out of range")
 		}
+		f.fit.Resize(int(components))
+		if k > 0 {
+			f.fit.State.Copy(states[k])
+		}
+		states[k].Unit = unit
 	}
-	if f.cells.held != nil {
-		f.fit.Resize(int(index[3]))
-		f.best = f.fit.State.Copy(nil)
-		f.best.Unit = math.Float64frombits(index[4])
-	}
-	f.fit.Resize(int(index[0]))
-	f.fit.Unit, f.fit.Moved = math.Float64frombits(index[1]), math.Float64frombits(index[2])
+	f.fit.Moved = math.Float64frombits(index[count-1])
 	if !(f.fit.Moved >= 0 && f.fit.Moved <= limit.Moment) {
-		return from.failAt("IDX0", 2, "the last movement is out of range")
+		return c.file.failAt("IDX0", count-1, "the last movement is out of range")
 	}
-	_, err = from.restore(f.snapshot().real, count)
+	t.journal.Rested = f.fit.Rests(c.epoch, f.config.tolerance)
+	_, err = c.fill(t, count)
 	return err
 }
 
@@ -358,8 +364,8 @@ func (m *BQMF) common() *Factorisation { return &m.Factorisation }
 
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
-// outward has nothing to do: a BQMF takes x in its own units.
-func (m *BQMF) outward(*unit.Units) {}
+// toUserUnits has nothing to do: a BQMF takes x in its own units.
+func (m *BQMF) toUserUnits(*unit.Units) {}
 
 // fill takes the public fields from the posterior.
 func (m *BQMF) fill() {
@@ -512,14 +518,10 @@ func (m *BQMF) bounds() *config {
 
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
 // fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
-func (m *BQMF) Loss(x Mat) (float64, error) {
-	return LossRows(m, x)
-}
+func (m *BQMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
 
 // Goodness is that of [NMF.Goodness].
-func (m *BQMF) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(m, x)
-}
+func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
@@ -531,7 +533,7 @@ func (m *BQMF) Bend() []float64 {
 func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -540,9 +542,7 @@ func (m *BQMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresO
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Mat) (Mat, error) { return m.transform(ctx, x) }
-
-func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
+func (m *BQMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	v, _, err := m.coordinates(ctx, x, false)
 	return v, err
 }
@@ -550,9 +550,7 @@ func (m *BQMF) transform(ctx context.Context, x Rows) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
 // after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
 // cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Mat) (float64, error) { return m.score(ctx, x) }
-
-func (m *BQMF) score(ctx context.Context, x Rows) (float64, error) {
+func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
 	_, score, err := m.coordinates(ctx, x, true)
 	return score, err
 }

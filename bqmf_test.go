@@ -708,7 +708,7 @@ func TestBQMFResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			index, size := f.Payload("IDX0"), 0
-			for at := 0; at < len(index); at += 24 { // the state, and the best one
+			for at := 0; at+8 < len(index); at += 16 { // the state, and the best one
 				size += bqmfNumbers(20, 26, int(section.Get64(index[at:])))
 			}
 			if len(f.Payload("REAL")) != 8*size {
