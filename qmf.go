@@ -281,7 +281,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{
-		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
+		settings: s, inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p, slots), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start,
 		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), progress: progress,
 	}

@@ -355,7 +355,7 @@ func (s *Sharded) stepOf(ctx context.Context, of int) func(r *shard.Round, state
 		workers.Bind(ctx)
 		if p := s.fit.Plan; p.Kind == kinds.NMF {
 			made, err = s.fit.StepNMF(r, of, state, v,
-				newProblem(newFactors(rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
+				newProblem(newFactors(nil, rows.d, p.N, p.K), rows, p.Loss, p.Penalty, workers))
 		} else {
 			made, err = s.stepQMF(ctx, r, of, state, v, rows, workers)
 		}
@@ -504,7 +504,7 @@ var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
 
 // startNMF makes the start of an NMF.
 func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
-	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss,
+	f := &nmfFit{factors: newFactors(nil, p.D, p.N, p.K), cells: t.cells, loss: t.loss,
 		progress: newProgress(ctx, t.config, p.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return stoppedAt(0, err)
@@ -533,7 +533,7 @@ func (s *Sharded) finishNMF(r *shard.Round) (fitted, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := newFactors(p.D, p.N, p.K)
+	f := newFactors(nil, p.D, p.N, p.K)
 	f.copyFrom(Mat{p.D, p.K, u, p.K}, Mat{p.K, p.N, v, p.N})
 	fit := &nmfFit{factors: f, cells: &cells{missing: p.Missing}, loss: p.Loss, method: new(nmf.Updates)}
 	a := &attempt{fit: fit, journal: r.Journal}
@@ -676,7 +676,7 @@ func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *sh
 // reducer makes the fit without rows with which a round is reduced.
 func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmfFit, error) {
 	p := s.fit.Plan
-	all := newFactors(0, p.N, p.K)
+	all := newFactors(nil, 0, p.N, p.K)
 	all.d = p.D
 	f := &qmfFit{
 		settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D),

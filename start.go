@@ -339,6 +339,10 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	}
 	epochs = int(share * float64(epochs))
 	method := newMethod(p, f, x, loss, 0, updates)
+	if p.Memory.Dry() {
+		method.Reserve()
+		return nil
+	}
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
@@ -375,7 +379,7 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.n, f.k)
 	g.random(few, seed)
 	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
@@ -396,6 +400,17 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 	}
 	f.raise(farthest) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
+}
+
+// reserveSome takes the memory of fromSome.
+func (f *factors) reserveSome(x *cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+	if samples == 0 {
+		return
+	}
+	defer p.Part()()
+	p.Memory.Floats(f.d, int(samples)) // the samples
+	g := newFactors(p.Memory, f.d, int(samples), f.k)
+	g.approximate(x, loss, 1, p, progress{})
 }
 
 // startLogarithms raises small entries of U and V, unless they are the paper's start, and, where Adam

@@ -74,6 +74,9 @@ type Method interface {
 	State() []section.Part // what the rest depends on beside the factors
 	Prepare(e int)
 	Resume(e int)
+	// Reserve takes all that the epochs take, of rows that are mostly zero if there may be any, from a dry
+	// arena, in place of all other calls.
+	Reserve()
 }
 
 // Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to

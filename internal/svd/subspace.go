@@ -36,18 +36,21 @@ type Subspace struct {
 // the result has no meaning.
 func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
-	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l),
-		r:   New(n, l),
+	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(p.Memory, d, l),
+		r:   New(p.Memory, n, l),
 		acc: make([][]float64, min(pieces, d)), g: make([][]float64, p.Workers())}
 	for i := range s.acc {
-		s.acc[i] = make([]float64, l*s.np)
+		s.acc[i] = p.Memory.Floats(l, s.np)
 	}
 	for i := range s.g {
-		s.g[i] = make([]float64, l)
+		s.g[i] = p.Memory.Floats(l)
 	}
 	stop := func() bool { return p.Err() != nil }
 	s.q.Stop, s.r.Stop = stop, stop
-	directions := make([]float64, l*s.np)
+	directions := p.Memory.Floats(l, s.np)
+	if p.Memory.Dry() {
+		return s
+	}
 	src := random.Split(0, 3)
 	for h := range l {
 		for j := range n {
