@@ -1,8 +1,8 @@
 package nmf
 
-// This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
-// with momentum: some twenty epochs where multiplicative updates (updates.go) take hundreds.
-// The loss is that of Kullback and Leibler, or Frobenius'. Here are the course of an epoch and its momentum. metric.go has the problem of one
+// This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and with momentum: some
+// twenty epochs where multiplicative updates (updates.go) take hundreds. The loss is that of Kullback and
+// Leibler, or Frobenius'. Here are the course of an epoch and its momentum. metric.go has the problem of one
 // column, newtonv.go and newtonu.go the two halves, newtonthin.go rows that are mostly zero.
 //
 // # A half
@@ -31,7 +31,7 @@ package nmf
 // non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
 //
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
-// sweeps themselves lower it: exact.go. There the first epoch may begin with some of the rows: lead.go.
+// sweeps themselves lower it: exact.go.
 //
 // # Hidden cells
 //
@@ -85,7 +85,6 @@ type Newton struct {
 	sized bool // the pieces have the size
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
-	fresh bool // the next epoch may begin with the rows that lead
 	last  Losses
 	momentum
 	points
@@ -94,7 +93,6 @@ type Newton struct {
 	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
-	sizes          []float64 // Σ_j X_ij² of each row, where the metric is exact
 	extra          []newtonPart
 	room           []newtonScratch
 	cols           int // pieces of the columns
@@ -195,7 +193,6 @@ func (f *Newton) Begin() (Losses, error) {
 		return f.Updates.Begin()
 	}
 	f.start()
-	f.fresh = true
 	return f.last, f.Pool.Err()
 }
 
@@ -254,7 +251,7 @@ func (f *Newton) makeRoom() {
 		}
 	}
 	if f.exact {
-		f.gram, f.some, f.sizes = a.Floats(k, k), a.Floats(k, k), a.Floats(d)
+		f.gram, f.some = a.Floats(k, k), a.Floats(k, k)
 	} else {
 		f.z2, f.shareU = a.Floats(k, np), a.Floats(d)
 	}
@@ -386,17 +383,8 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		f.start()
 	}
 	if !f.still {
-		led := f.fresh && f.lead()
-		f.fresh = false
-		if !led {
-			f.halfV()
-		}
+		f.halfV()
 		l := f.onward()
-		if led && f.rises(l) {
-			f.back()
-			f.halfV()
-			l = f.onward()
-		}
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)

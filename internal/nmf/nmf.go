@@ -86,6 +86,19 @@ func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
 }
 
+// Memory returns how many bytes a method takes of a problem, beside the factors, where rows may be mostly
+// zero. p.Pool is [pool.Idle].
+func Memory(p Problem, newton bool) float64 {
+	var m Method
+	if newton {
+		m = NewNewton(p)
+	} else {
+		m = NewUpdates(p)
+	}
+	m.Reserve()
+	return p.Pool.Memory.Most()
+}
+
 // Pieces is the number of pieces that the rows are cut into: each has a
 // partial sum for V, added in order, so the bits do not depend on the workers. Where
 // an update takes less than a millisecond there are fewer, for sums cost time too.

@@ -1,7 +1,7 @@
 package pool
 
-// This file holds the memory of a fit. An arena gives it out and counts it. A dry one only counts: what is said of
-// the memory of a fit that is not made is what its own constructors ask for.
+// This file holds the memory of a fit. An arena gives it out and counts it. A dry one only counts: what is
+// said of the memory of a fit that is not made is what its own constructors ask for.
 
 import "unsafe"
 

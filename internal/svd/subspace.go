@@ -141,14 +141,3 @@ func (s *Subspace) Vectors(u, v []float64, h int) float64 {
 	}
 	return s.r.S[h]
 }
-
-// Numbers is how many numbers a Subspace of these sizes holds at most, beside what row returns. Sizes may be
-// beyond what any memory holds.
-func Numbers(d, n, l, pieces float64) float64 {
-	l = min(l, d, n)
-	pad := func(n float64) float64 { return math.Ceil(n/kernel.Lanes) * kernel.Lanes }
-	decomposition := func(r float64) float64 {
-		return float64(2*float64(l*pad(r))) + float64(3*float64(l*pad(l))) + float64(4*l)
-	}
-	return decomposition(d) + decomposition(n) + float64((min(pieces, d)+1)*float64(l*pad(n)))
-}
