@@ -99,7 +99,8 @@ func circle(x, y, r float64) string {
 func (c Chart) Write(w io.Writer) error {
 	d := &document{}
 	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 360" width="640" height="360">`+"\n"+
-		`<style>%s</style>`+"\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", markup(chartStyle))
+		"<title>%s</title>\n<style>%s</style>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", c.Title,
+		markup(chartStyle))
 	d.plot(c.plot())
 	d.add("</svg>\n")
 	_, err := w.Write(d.Bytes())
