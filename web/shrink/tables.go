@@ -221,19 +221,24 @@ func clearTrees(memory, addresses, names []byte, trees map[uint32]int, layouts, 
 		}
 	}
 	are := func(base uint64) bool {
+		nodes, first := 0, 0 // nodes in all, and those with the first of the names
 		for from, size := range trees {
 			if base > uint64(len(memory)) || uint64(from)+uint64(size) > uint64(len(memory))-base {
 				return false
 			}
 			for tree := memory[base+uint64(from):][:size]; len(tree) > 0; tree = tree[treeNode:] {
 				name := uint64(binary.LittleEndian.Uint32(tree[nodeName:]))
-				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name == 0 ||
-					name >= uint64(len(names)) || names[name-1] != 0 {
+				if tree[nodeZeros]|tree[nodeZeros+1]|tree[nodeZeros+2] != 0 || name >= uint64(len(names)) ||
+					name > 0 && names[name-1] != 0 {
 					return false
 				}
+				if name == 0 {
+					first++
+				}
+				nodes++
 			}
 		}
-		return true
+		return 2*first < nodes // zeros would name the first name alone
 	}
 	for ; len(addresses) > 0; addresses = addresses[8:] {
 		if base := binary.LittleEndian.Uint64(addresses); are(base) {
