@@ -322,33 +322,6 @@ func (s *cells) dense() Mat {
 	return m
 }
 
-// maskedRows are rows with NaN where a mask holds a cell out.
-type maskedRows struct {
-	Rows
-	mask *cells
-}
-
-func (m maskedRows) ReadRow(x []float64, i int) error {
-	err := m.Rows.ReadRow(x, i)
-	m.mask.hide(x, i)
-	return err
-}
-
-// masked returns x without the cells that the mask of the options hides, if there is a mask.
-func (c *config) masked(x Rows) (Rows, error) {
-	if c.mask == nil {
-		return x, nil
-	}
-	if err := checkRows(x); err != nil {
-		return nil, err
-	}
-	if d, n := x.Dims(); d != c.mask.d || n != c.mask.n {
-		return nil, &ShapeError{What: "x", Got: sizeOf(d, n),
-			Want: sizeOf(c.mask.d, c.mask.n) + ", as HeldOut has it"}
-	}
-	return maskedRows{x, c.mask}, nil
-}
-
 // checkFit returns the cells that a fit sees, or the error of its data.
 func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	if err := checkRows(x); err != nil {
@@ -371,7 +344,7 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 		return nil, err
 	}
 	s.setUnits(c.loss, c.mapped)
-	c.inward(&s.Units)
+	c.toFitUnits(&s.Units)
 	if !c.given.Has(option.Init) {
 		return s, nil
 	}
@@ -593,8 +566,8 @@ func (m Mat) brought(u *unit.Units) Mat {
 	return y
 }
 
-// inward brings the options that are in the units of x to those of x'.
-func (c *config) inward(u *unit.Units) {
+// toFitUnits brings the options that are in the units of x to those of x'.
+func (c *config) toFitUnits(u *unit.Units) {
 	if u.All == 0 {
 		return
 	}

@@ -104,9 +104,6 @@ func TestOptionBounds(t *testing.T) {
 	}
 }
 
-// otherRows are rows of another size than HeldOut was given.
-type otherRows struct{ Mat }
-
 // TestArgumentsThatDoNotFit: lengths that contradict each other are errors that name them.
 func TestArgumentsThatDoNotFit(t *testing.T) {
 	var shape *ShapeError
@@ -122,9 +119,9 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 	}
 	x := toy(1)
 	fit := func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
-		return FitNMF[Rows](ctx, otherRows{NewMat(x.Rows, x.Cols+1)}, k, o...)
+		return FitNMF(ctx, NewMat(x.Rows, x.Cols+1), k, o...)
 	}
-	if _, err := HeldOut[Rows](context.Background(), otherRows{x}, fit, []Trial{{Rank: 1}},
+	if _, err := HeldOut(context.Background(), x, fit, []Trial{{Rank: 1}},
 		Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
 		t.Errorf("a fit of a matrix of another size: %v", err)
 	}

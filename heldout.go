@@ -56,9 +56,9 @@ type Masks struct {
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
-func HeldOut[X Rows, M Model](ctx context.Context, x X,
-	fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks) ([]Prediction,
-	error) {
+func HeldOut[M Model](ctx context.Context, x Rows,
+	fit func(context.Context, Rows, int, ...FitOption) (M, error), trials []Trial,
+	masks Masks) ([]Prediction, error) {
 	all, err := heldOut(ctx, x, fit, trials, masks, -1)
 	if err != nil {
 		return nil, err
@@ -73,8 +73,8 @@ func HeldOut[X Rows, M Model](ctx context.Context, x X,
 // HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the
 // same bits. So independent processes can make the fits of one comparison. The caller must see to it that
 // all trials have the same loss. Errors are those of HeldOut. Cost: one fit, by one worker.
-func HeldOutLoss[X Rows, M Model](ctx context.Context, x X,
-	fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, masks Masks,
+func HeldOutLoss[M Model](ctx context.Context, x Rows,
+	fit func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial, masks Masks,
 	repeat int) (float64, error) {
 	if repeat < 0 {
 		return 0, &OptionError{Option: "repeat", Value: itoa(repeat), Bound: "must be at least 0"}
@@ -110,8 +110,8 @@ func PredictionOf(losses []float64) Prediction {
 
 // heldOut returns the losses of each trial in each repeat; where only is not negative, in that repeat
 // alone.
-func heldOut[X Rows, M Model](ctx context.Context, x X,
-	fit func(context.Context, X, int, ...FitOption) (M, error), trials []Trial, masks Masks,
+func heldOut[M Model](ctx context.Context, x Rows,
+	fit func(context.Context, Rows, int, ...FitOption) (M, error), trials []Trial, masks Masks,
 	only int) ([][]float64, error) {
 	masks, err := masks.settled()
 	if err != nil {
@@ -173,27 +173,28 @@ func heldOut[X Rows, M Model](ctx context.Context, x X,
 
 // lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence
 // of these cells from what the model predicts of them, and under which loss the model was fitted.
-func lossOfHidden[X Rows, M Model](ctx context.Context, x X,
-	fit func(context.Context, X, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64,
+func lossOfHidden[M Model](ctx context.Context, x Rows,
+	fit func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64,
 	of divergence.Loss, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, stoppedAt(0, err)
 	}
-	seen, isMat := any(mask.dense).(func() X) // of a Mat a copy without what is hidden
 	alone := fitOption(option.Workers, "1", func(c *config) string {
 		c.workers, c.discard = 1, true
-		if !isMat {
-			c.mask = mask
-		}
 		return ""
 	})
-	opts, visible := append(append([]FitOption{}, trial.Options...), WithMissingValues(), alone), x
-	if isMat {
-		visible = seen()
+	var visible Rows = maskedRows{x, mask}
+	if _, inMemory := x.(Mat); inMemory {
+		visible = mask.dense()
 	}
-	m, err := fit(ctx, visible, trial.Rank, opts...)
+	m, err := fit(ctx, visible, trial.Rank, append(append([]FitOption{}, trial.Options...),
+		WithMissingValues(), alone)...)
 	if err != nil {
 		return 0, 0, err
+	}
+	if d, n := m.dims(); d != mask.d || n != mask.n {
+		return 0, 0, &ShapeError{What: "x", Got: sizeOf(d, n),
+			Want: sizeOf(mask.d, mask.n) + ", as HeldOut has it"}
 	}
 	is := m.bounds()
 	if err := is.checkCells(x); err != nil {
@@ -201,6 +202,18 @@ func lossOfHidden[X Rows, M Model](ctx context.Context, x X,
 	}
 	sum, err := mask.predicted(ctx, m)
 	return sum / float64(mask.heldOut), is.loss, err
+}
+
+// maskedRows are rows with NaN where a mask holds a cell out.
+type maskedRows struct {
+	Rows
+	mask *cells
+}
+
+func (m maskedRows) ReadRow(x []float64, i int) error {
+	err := m.Rows.ReadRow(x, i)
+	m.mask.hide(x, i)
+	return err
 }
 
 // settled returns the masks with their defaults filled in, or the error of a field that is out of range.

@@ -176,11 +176,11 @@ func TestHeldOutFormula(t *testing.T) {
 	for seed := range uint64(20) {
 		var mu sync.Mutex
 		var all []fitted
-		fit := func(ctx context.Context, y Mat, rank int, opts ...FitOption) (*NMF, error) {
+		fit := func(ctx context.Context, y Rows, rank int, opts ...FitOption) (*NMF, error) {
 			m, err := FitNMF(ctx, y, rank, append(opts, WithEpochs(3))...)
 			if err == nil {
 				mu.Lock()
-				all = append(all, fitted{y.Clone(), m.Reconstruct()})
+				all = append(all, fitted{y.(Mat).Clone(), m.Reconstruct()})
 				mu.Unlock()
 			}
 			return m, err

@@ -333,8 +333,13 @@ func TestBadHolders(t *testing.T) {
 	if s, err := NewSparse(0, []int{0, 0}, nil, []float32{}); s != nil || !errors.As(err, &shape) {
 		t.Errorf("no columns: %v, %v", s, err)
 	}
-	var none Rows
-	for name, x := range map[string]Rows{"nil": none, "empty": Mat32{},
+	y := sparseCounts(3, 4, 1)
+	m, err := FitNMF(context.Background(), y, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]Rows{"nil": nil, "no sparse": (*Sparse)(nil), "sparse": &Sparse{},
+		"empty": Mat32{},
 		"short": Mat32{Rows: 2, Cols: 3, Stride: 3, Data: make([]float32, 5)},
 		"huge":  sized{math.MaxInt, math.MaxInt}, "negative": sized{-1, 2}} {
 		if m, err := FitNMF(context.Background(), x, 2); m != nil || !errors.As(err, &shape) {
@@ -343,6 +348,16 @@ func TestBadHolders(t *testing.T) {
 		if _, err := HeldOut(context.Background(), x, FitQMF, []Trial{{Rank: 1}}, Masks{}); !errors.As(err,
 			&shape) {
 			t.Errorf("%s: %v", name, err)
+		}
+		_, loss := m.Loss(x)
+		_, transform := m.Transform(context.Background(), x)
+		_, score := m.Score(context.Background(), x)
+		_, goodness := m.Goodness(x)
+		_, top := m.TopFeatures(x, 1)
+		for k, err := range []error{loss, transform, score, goodness, top} {
+			if !errors.As(err, &shape) {
+				t.Errorf("%s: method %d: %v", name, k, err)
+			}
 		}
 	}
 }
@@ -452,19 +467,19 @@ func TestNewRows(t *testing.T) {
 				if testing.Short() && holder == "sparse" { // as in single precision
 					continue
 				}
-				got, err := TransformRows(t.Context(), m, h)
+				got, err := m.Transform(t.Context(), h)
 				if err != nil || fingerprint(got) != fingerprint(v) {
 					t.Errorf("%s: other coordinates, %v", holder, err)
 				}
-				if s, err := ScoreRows(t.Context(), m, h); err != nil || s != score {
+				if s, err := m.Score(t.Context(), h); err != nil || s != score {
 					t.Errorf("%s: score %v, want %v, %v", holder, s, score, err)
 				}
 			}
 			for holder, h := range holders(t, x) {
-				if l, err := LossRows(m, h); err != nil || l != loss {
+				if l, err := m.Loss(h); err != nil || l != loss {
 					t.Errorf("%s: loss %v, want %v, %v", holder, l, loss, err)
 				}
-				g, err := GoodnessRows(m, h)
+				g, err := m.Goodness(h)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -477,7 +492,7 @@ func TestNewRows(t *testing.T) {
 			cause, calls := errors.New("the disk is gone"), 0
 			var read *ReadError
 			for after := range 2 {
-				if v, err := TransformRows(t.Context(), m,
+				if v, err := m.Transform(t.Context(),
 					failing{rowsOf{y}, 7, after, &calls, cause}); !errors.Is(err, cause) ||
 					!errors.As(err, &read) || read.Row != 7 || v.Data != nil {
 					t.Errorf("after %d: %v, %v", after, v, err)

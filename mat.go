@@ -131,7 +131,7 @@ func checkRows(x Rows) error {
 	switch m := x.(type) {
 	case nil:
 		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
-	case interface{ check(name string) error }: // Mat, Mat32
+	case interface{ check(name string) error }: // Mat, Mat32, *Sparse
 		return m.check(name)
 	}
 	rows, cols := x.Dims()
@@ -309,7 +309,14 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 }
 
 // Dims returns the sizes.
-func (s *Sparse) Dims() (rows, cols int) { return len(s.start) - 1, s.cols }
+func (s *Sparse) Dims() (rows, cols int) { return max(len(s.start)-1, 0), s.cols }
+
+func (s *Sparse) check(name string) error {
+	if s == nil {
+		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
+	}
+	return checkSize(name, max(len(s.start)-1, 0), s.cols)
+}
 
 // Listed returns how many numbers are listed.
 func (s *Sparse) Listed() int { return len(s.index) }

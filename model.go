@@ -53,17 +53,17 @@ type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
 	// Loss returns the mean divergence of x, d × n, from Reconstruct().
-	Loss(x Mat) (float64, error)
+	Loss(x Rows) (float64, error)
 	// Transform returns the coordinates, k × n', of n' new samples x, d × n'.
-	Transform(ctx context.Context, x Mat) (Mat, error)
+	Transform(ctx context.Context, x Rows) (Mat, error)
 	// Score returns the mean divergence of new samples from the model at Transform(x).
-	Score(ctx context.Context, x Mat) (float64, error)
+	Score(ctx context.Context, x Rows) (float64, error)
 	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
 	// Goodness says for each of the d features how well the model fits x, d × n.
-	Goodness(x Mat) ([]Goodness, error)
+	Goodness(x Rows) ([]Goodness, error)
 	// TopFeatures ranks, for each of the k components, the features it stands for.
-	TopFeatures(x Mat, count int) ([][]Top, error)
+	TopFeatures(x Rows, count int) ([][]Top, error)
 	// TopSamples ranks, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
 	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field
@@ -72,8 +72,6 @@ type Model interface {
 	MarshalBinary() ([]byte, error)
 	dims() (d, n int)
 	bounds() *config
-	transform(ctx context.Context, x Rows) (Mat, error)
-	score(ctx context.Context, x Rows) (float64, error)
 	filler(ctx context.Context) (filler, error)
 }
 
@@ -188,9 +186,8 @@ func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (f
 	return sum / float64(count), nil
 }
 
-// LossRows is the Loss of a model from a matrix that is read by rows. Errors are those of Loss, and
-// [*ReadError]. Cost: that of Loss; every row of x is read once.
-func LossRows(m Model, x Rows) (float64, error) {
+// lossOf is the Loss of a model.
+func lossOf(m Model, x Rows) (float64, error) {
 	fill, err := m.filler(context.Background())
 	if err != nil {
 		return 0, err
@@ -256,9 +253,8 @@ func meanSize(v []float64) float64 {
 	return mean
 }
 
-// GoodnessRows is the Goodness of a model for a matrix that is read by rows. Errors are those of
-// Goodness, and [*ReadError]. Cost: that of Goodness; every row of x is read once.
-func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
+// goodnessOf is the Goodness of a model.
+func goodnessOf(m Model, x Rows) ([]Goodness, error) {
 	c := m.bounds()
 	d, n := m.dims()
 	if err := checkRows(x); err != nil {
@@ -320,7 +316,7 @@ func GoodnessRows(m Model, x Rows) ([]Goodness, error) {
 	return out, nil
 }
 
-func featuresOf(m Model, x Mat, count int) ([][]Top, error) {
+func featuresOf(m Model, x Rows, count int) ([][]Top, error) {
 	if count < 0 {
 		return nil, &OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
 	}

@@ -45,9 +45,9 @@ func (c *config) settleNMF(d, n, rank int) error {
 	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
-	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
+	if c.updates == UpdatesNewton && c.loss != divergence.KL && c.loss != divergence.Frobenius {
 		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
-			Bound: "takes no β above 2; that has UpdatesMultiplicative"}
+			Bound: "takes KL and Frobenius; under other losses there is UpdatesMultiplicative"}
 	}
 	if c.given.Has(option.Epochs) {
 		return nil
@@ -73,18 +73,19 @@ func (c *config) startsFrom(d, n int) float64 {
 // into U V of the given rank k >= 1, which may exceed d and n. x may be in any unit;
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
-// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and
-// momentum (internal/nmf), whose epoch reads x twice; under other losses, for k > d+n, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never
-// rises by more than rounding.
+// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
+// (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
+// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never rises by
+// more than rounding.
 //
 // Under Frobenius, without missing or held-out cells and without a penalty, the first epoch may begin
 // with ten epochs over a few rows alone, which find V. It does so where d is at least 32k and some rows,
 // at most d/8 and at most 16k of them, have three fifths of Σ x². It then takes up to 2.3 times the time
 // of another epoch.
 //
-// Entries of the factors may be 0. Under β <= 1 with cells hidden they stay at or above a hundredth of
-// the mean of their component, so that the model does not hold values of unseen cells impossible.
+// Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
+// hundredth of the mean of their component, so that the model does not hold values of unseen cells
+// impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
 // validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
@@ -107,11 +108,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), and none for all dn cells.
 // The start and the checks of x read all of x once. This way takes up to (k+7)(2+w) n + 14wn numbers
 // more with w workers, with Newton's method twice as many.
-func FitNMF[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*NMF, error) {
-	return runNMF(ctx, x, rank, opts)
-}
-
-func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
+func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
 	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
@@ -120,9 +117,9 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, way course) algorithm {
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
 		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
-			course: way}
+			progress: progress}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
@@ -133,8 +130,8 @@ func runNMF(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, erro
 
 func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
-// outward brings a model of x' to the units of x, and sets its warnings.
-func (m *NMF) outward(u *unit.Units) {
+// toUserUnits brings a model of x' to the units of x, and sets its warnings.
+func (m *NMF) toUserUnits(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	if u.All != 0 {
 		for _, f := range []Mat{m.U, m.V} {
@@ -188,11 +185,10 @@ func deadComponents(u, v Mat) (warnings []error) {
 type nmfFit struct {
 	*factors
 	*cells
-	loss   divergence.Loss
-	course course
-	start  func() error // fills the factors
-	method nmf.Method
-	best   *factors // on held-out cells; nil: there are none
+	loss     divergence.Loss
+	progress progress
+	start    func() error // fills the factors
+	method   nmf.Method
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
@@ -227,12 +223,12 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 			f.multiply(1 / f.Root())
 		}
 		f.drop(limit.LeastInit)
-		return f.course.enter(PhaseFactors)
+		return f.progress.enter(PhaseFactors)
 	}
-	err, begun := f.course.enter(PhaseFactors), false
+	err, begun := f.progress.enter(PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.course.within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.within(0, 1))
 	}
 	switch {
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
@@ -265,20 +261,12 @@ func lossesOf(epoch int, l nmf.Losses) journal.Losses {
 	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
-func (f *nmfFit) keep() {
-	if f.best == nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	copy(f.best.u, f.u)
-	copy(f.best.v, f.v)
-}
-
 // model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
+func (f *nmfFit) model(t *attempt) (fitted, error) {
+	j := t.journal
 	best := max(len(j.History)-1, 0)
-	if f.best != nil {
-		copy(f.u, f.best.u)
-		copy(f.v, f.best.v)
+	if t.best != nil {
+		t.restore()
 		best = j.BestEpoch
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
@@ -286,27 +274,23 @@ func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
 		loss: f.loss, missing: f.cells.missing}}, nil
 }
 
-func (f *nmfFit) snapshot() snapshot {
-	real := []section.Part{section.Positive(f.u), section.Positive(f.v)}
-	if f.best != nil {
-		real = append(real, section.Positive(f.best.u), section.Positive(f.best.v))
+func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
+	visit(section.Positive(f.v), f.v)
+	for _, p := range f.method.State() {
+		visit(p, nil)
 	}
-	return snapshot{real: append(real, f.method.State()...)}
 }
 
+func (f *nmfFit) index() []uint64 { return nil }
+
 // resume takes the factors and the state of the method from a checkpoint.
-func (f *nmfFit) resume(file *file, s *saved) error {
-	if f.held != nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	f.method.Prepare(s.epoch)
-	if _, err := file.restore(f.snapshot().real, 0); err != nil {
+func (f *nmfFit) resume(t *attempt, c *checkpoint) error {
+	f.method.Prepare(c.epoch)
+	if _, err := c.fill(t, 0); err != nil {
 		return err
 	}
-	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
-	}
-	f.method.Resume(s.epoch)
+	f.method.Resume(c.epoch)
 	return nil
 }
 
@@ -324,7 +308,7 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out. Errors: [*ShapeError]; [*DataError] for a value that no fit takes, or an x without
 // an observed cell. Cost: that of Reconstruct and dn divergences.
-func (m *NMF) Loss(x Mat) (float64, error) { return LossRows(m, x) }
+func (m *NMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
 
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
 // the caller has given a size or a number that no model has.
@@ -364,9 +348,7 @@ func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss,
 // [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
 // a row without an observed cell is one. Cost: that of Reconstruct and 2dn
 // divergences.
-func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(m, x)
-}
+func (m *NMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
 
 // TopFeatures returns, for each of the k components, the count features that it
 // stands for most, the first of equal ones first. A feature's value is s_ic e_i,
@@ -374,4 +356,4 @@ func (m *NMF) Goodness(x Mat) ([]Goodness, error) {
 // where that is negative: from 0 to 1, whatever scale the feature has. x and
 // errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
 // are d.
-func (m *NMF) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+func (m *NMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }

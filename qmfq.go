@@ -102,11 +102,7 @@ func (c *config) settleQMFQ() {
 //
 // Cost of an epoch: the projection, 28dnk flops an update forward and back, 42dnk where
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
-func FitQMFQ[X Rows](ctx context.Context, x X, rank int, opts ...FitOption) (*QMFQ, error) {
-	return runQMFQ(ctx, x, rank, opts)
-}
-
-func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, error) {
+func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
 	t, err := open(kinds.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
@@ -121,8 +117,8 @@ func runQMFQ(ctx context.Context, x Rows, rank int, opts []FitOption) (*QMFQ, er
 		}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, way course) algorithm {
-		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, progress progress) algorithm {
+		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, progress)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -159,9 +155,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 	return nil
 }
 
-// outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *unit.Units) {
-	q.inflated.outward(u)
+// toUserUnits brings a model of x' to the units of x.
+func (q *QMFQ) toUserUnits(u *unit.Units) {
+	q.inflated.toUserUnits(u)
 	if u.Plain() {
 		return
 	}
@@ -188,19 +184,18 @@ type qmfqFit struct {
 	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
-	course    course
+	progress  progress
 	now       [][]float64             // what the model is made of: F, D, F', R', the potentials of T', U, V
-	best      [][]float64             // now at the best epoch on held-out cells
 	before    [][]float64             // now before the last steps
 	visits    func(worker, piece int) // visit, made once
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
-		course: way,
+		progress: progress,
 	}
 	f.inflation = newInflation(s, visible, f.projected, p, d)
 	f.inflation.batch, f.inflation.whole = f.all, true
@@ -212,8 +207,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.best, f.before = append(f.best, make([]float64, len(v))),
-				append(f.before, make([]float64, len(v)))
+			f.before = append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
@@ -486,9 +480,6 @@ func (f *qmfqFit) losses(of int) journal.Losses {
 	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
-// keep makes before, the state that the last losses belong to, the best.
-func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
-
 func copyAll(to, from [][]float64) {
 	for i := range to {
 		copy(to[i], from[i])
@@ -496,8 +487,8 @@ func copyAll(to, from [][]float64) {
 }
 
 // restore goes back to the best state.
-func (f *qmfqFit) restore() {
-	copyAll(f.now, f.best)
+func (f *qmfqFit) restore(t *attempt) {
+	t.restore()
 	for i := range f.all {
 		f.deflation.FromR(i)
 	}
@@ -527,7 +518,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 // startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
-	err := f.course.enter(PhaseFactors)
+	err := f.progress.enter(PhaseFactors)
 	if err == nil {
 		if f.init {
 			f.from.copyFrom(f.initU, f.initV)
@@ -537,7 +528,7 @@ func (f *qmfqFit) startUniform() error {
 		}
 		copy(f.projected.u, f.from.u)
 		copy(f.projected.v, f.from.v)
-		err = f.inflation.startMaps(&f.course)
+		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
 		f.deflation.R[i] = -elem.Log(float64(f.n))
@@ -560,19 +551,19 @@ func (f *qmfqFit) startFromQMF() error {
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
-	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course),
-		journal.New(s.patience, s.epochs, f.held != nil)
+	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.heaviest = mostShrinkage
-	err := begin(q, j)
+	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
+	err := a.begin()
 	if err == nil {
-		err = f.course.enter(PhaseQMF)
+		err = f.progress.enter(PhaseQMF)
 	}
 	if err == nil {
-		way := f.course.within(0, 1)
-		err = way.advance(q, j, s.epochs, nil)
+		progress := f.progress.within(0, 1)
+		err = a.advance(&progress, s.epochs, nil)
 	}
-	if q.best != nil {
-		q.restore()
+	if a.best != nil {
+		a.restore()
 	}
 	f.inflation.lambda = q.lambda
 	copy(f.inflation.F, q.F)
@@ -580,11 +571,11 @@ func (f *qmfqFit) startFromQMF() error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		err = f.course.enter(PhaseMaps)
+		err = f.progress.enter(PhaseMaps)
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.course.rows(f.pool, len(f.all),
+		err = f.progress.rows(f.pool, len(f.all),
 			func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
 	}
 	return err
@@ -593,25 +584,23 @@ func (f *qmfqFit) startFromQMF() error {
 // model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
-	on := func() bool { return f.pool.Err() == nil }
+func (f *qmfqFit) model(a *attempt) (fitted, error) {
+	on, j := func() bool { return f.pool.Err() == nil }, a.journal
 	if on() {
 		f.project()
 	}
 	if f.held != nil && on() {
 		if f.inflation.evaluateAll(f.all); on() {
 			copyAll(f.before, f.now)
-			if better, _ := j.Note(f.losses(j.Done)); better {
-				f.keep()
-			}
+			a.note(f.losses(j.Done))
 		}
 	}
 	if j.Kept {
-		if f.restore(); on() {
+		if f.restore(a); on() {
 			f.project()
 		}
 	}
-	stopped, done := f.course.finish(f.pool)
+	stopped, done := f.progress.finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
@@ -635,28 +624,34 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, f.course.ctx.Err()
+	return q, f.progress.ctx.Err()
 }
 
-// snapshot returns all that the rest of the fit depends on. It has the last projection too, which is
-// the model of a resumed fit that is stopped before the next projection.
-func (f *qmfqFit) snapshot() snapshot {
+// walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
+// projection.
+func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	t, s := f.inflation, f.deflation
-	p := []section.Part{
-		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses),
-		section.Positive(t.rowHeld),
+	before := f.before
+	if before == nil {
+		before = make([][]float64, len(f.now))
 	}
-	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
-	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
-	if f.held != nil {
-		b := f.best
-		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)
-		p = append(p, section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
-		p = append(p, f.product(b[5], b[6])...)
+	visit(section.Positive(f.from.u), nil)
+	visit(section.Positive(f.from.v), nil)
+	visit(section.Positive(t.rowLosses), nil)
+	visit(section.Positive(t.rowHeld), nil)
+	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1]})
+	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
+	visit(section.Finite(s.h), before[4])
+	for i, p := range f.product(f.projected.u, f.projected.v) {
+		visit(p, before[5+i])
 	}
-	return snapshot{real: p,
-		index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm),
-			math.Float64bits(t.lambda))}
+}
+
+// index returns which warm starts are valid, and λ.
+func (f *qmfqFit) index() []uint64 {
+	t := f.inflation
+	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
+		math.Float64bits(t.lambda))
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
@@ -668,9 +663,9 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(from *file, s *saved) error {
-	d := len(f.all)
-	index, err := from.restore(f.snapshot().real, 2*d+1)
+func (f *qmfqFit) resume(t *attempt, c *checkpoint) error {
+	d, from := len(f.all), c.file
+	index, err := c.fill(t, 2*d+1)
 	if err != nil {
 		return err
 	}
@@ -683,9 +678,6 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	}
 	if err := formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d)); err != nil {
 		return err
-	}
-	if s.steps != 0 {
-		return from.failAt("STAT", 3, "there are no steps of V")
 	}
 	f.inflation.lambda = lambda
 	return nil
@@ -747,26 +739,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 //
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
-func (q *QMFQ) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.transform(ctx, x)
-}
-
-// Score returns the mean divergence of the observed cells of x, d × n', from
-// T(U V') where V' is Transform(x). For the columns of the training matrix it is
-// at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
-func (q *QMFQ) Score(ctx context.Context, x Mat) (float64, error) {
-	return q.score(ctx, x)
-}
-
-func (q *QMFQ) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	return q.inflated.scoreAt(ctx, x, v)
-}
-
-func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
+func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
@@ -797,6 +770,17 @@ func (q *QMFQ) transform(ctx context.Context, x Rows) (Mat, error) {
 		base.Own = func(to []float64, j int) { own.column(to, from+j) }
 		return block.column
 	})
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from
+// T(U V') where V' is Transform(x). For the columns of the training matrix it is
+// at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
+func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) {
+	v, err := q.Transform(ctx, x)
+	if err != nil {
+		return 0, err
+	}
+	return q.inflated.scoreAt(ctx, x, v)
 }
 
 // leastSquares projects deflated columns y on U, whose columns are orthogonal:
@@ -848,7 +832,7 @@ func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.f
 // Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
 // loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
 // out. Errors and cost are those of [NMF.Loss].
-func (q *QMFQ) Loss(x Mat) (float64, error) { return q.inflated.Loss(x) }
+func (q *QMFQ) Loss(x Rows) (float64, error) { return q.inflated.Loss(x) }
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -936,12 +920,10 @@ func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.Unmar
 func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
 
 // Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Mat) ([]Goodness, error) {
-	return GoodnessRows(q, x)
-}
+func (q *QMFQ) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
 
 // TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Mat, count int) ([][]Top, error) { return featuresOf(q, x, count) }
+func (q *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.

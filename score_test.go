@@ -15,9 +15,9 @@ import (
 
 // scorer is what NMF and QMF have in common for new samples.
 type scorer interface {
-	Loss(x Mat) (float64, error)
-	Transform(ctx context.Context, x Mat) (Mat, error)
-	Score(ctx context.Context, x Mat) (float64, error)
+	Loss(x Rows) (float64, error)
+	Transform(ctx context.Context, x Rows) (Mat, error)
+	Score(ctx context.Context, x Rows) (float64, error)
 }
 
 // bothModels fits NMF and QMF to x.

@@ -37,6 +37,7 @@ import (
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/runs"
@@ -414,7 +415,7 @@ func (s *Sharded) Finish(ctx context.Context) (Model, error) {
 	if err != nil {
 		return nil, ofBlobs(err)
 	}
-	m.outward(&s.fit.Plan.Units)
+	m.toUserUnits(&s.fit.Plan.Units)
 	if f := m.common(); s.fit.Plan.Strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}
@@ -504,7 +505,7 @@ var _ = [1]struct{}{}[shard.Newton-UpdatesNewton]
 // startNMF makes the start of an NMF.
 func (t *task) startNMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
 	f := &nmfFit{factors: newFactors(p.D, p.N, p.K), cells: t.cells, loss: t.loss,
-		course: newCourse(ctx, t.config, p.D)}
+		progress: newProgress(ctx, t.config, p.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return stoppedAt(0, err)
 	}
@@ -534,16 +535,17 @@ func (s *Sharded) finishNMF(r *shard.Round) (fitted, error) {
 	}
 	f := newFactors(p.D, p.N, p.K)
 	f.copyFrom(Mat{p.D, p.K, u, p.K}, Mat{p.K, p.N, v, p.N})
-	fit := &nmfFit{factors: f, cells: &cells{missing: p.Missing}, loss: p.Loss}
+	fit := &nmfFit{factors: f, cells: &cells{missing: p.Missing}, loss: p.Loss, method: new(nmf.Updates)}
+	a := &attempt{fit: fit, journal: r.Journal}
 	if r.Kept {
-		fit.best = f
+		a.keep()
 	}
-	return fit.model(r.Journal)
+	return fit.model(a)
 }
 
 // startQMF makes the start of a QMF: the choice of start and shrinkage, and the factors.
 func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) error {
-	f := newQMFFit(t.cells, p.K, &t.settings, t.pool, t.seed, newCourse(ctx, t.config, p.D))
+	f := newQMFFit(t.cells, p.K, &t.settings, t.pool, t.seed, newProgress(ctx, t.config, p.D))
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -617,7 +619,7 @@ func (f *factors) setV(v []float64) {
 func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *shard.Blob, v []float64,
 	rows *cells, workers *pool.Pool) (*shard.Made, error) {
 	p := s.fit.Plan
-	f := newQMFPart(rows, p.K, &s.settings, workers, p.Seed, course{ctx: ctx, to: 1}, p.Cut(of))
+	f := newQMFPart(rows, p.K, &s.settings, workers, p.Seed, progress{ctx: ctx, to: 1}, p.Cut(of))
 	f.lambda, f.scale = p.Lambda, p.Scale
 	if p.Holds {
 		f.best = f.newState()
@@ -644,7 +646,7 @@ func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *sh
 	}
 	switch r.Phase {
 	case shard.PhaseStart:
-		err = f.startMaps(&f.course)
+		err = f.startMaps(&f.progress)
 	case shard.PhaseVisit:
 		f.at = f.pace(r.Done)
 		if err = f.visitAll(); err != nil {

@@ -36,33 +36,25 @@ import (
 // k³: .28 of the fit for its own columns at k = 10. One product under Frobenius without missing cells; for
 // other β more passes, at most 200 steps, and powers. Memory 2dk + dk(k+1)/2 (no more than 2^18 of these) + k
 // n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
-func (m *NMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return m.transform(ctx, x)
+func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
+		return Mat{}, err
+	}
+	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform, and 2dkn' flops and dn' numbers.
-func (m *NMF) Score(ctx context.Context, x Mat) (float64, error) {
-	return m.score(ctx, x)
-}
-
-func (m *NMF) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := m.transform(ctx, x)
+func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) {
+	v, err := m.Transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
 	at := *m
 	at.V = v
 	return scoreAt(ctx, &at, x, at.U, v)
-}
-
-func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error) {
-	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
-		return Mat{}, err
-	}
-	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -84,8 +76,15 @@ func (m *NMF) transform(ctx context.Context, x Rows) (Mat, error) {
 // many maps have their fitted values. Memory 12dm + dk + dk(k+1)/2 (no more than 2^18 of these) + k n'
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64 columns at a
 // time.
-func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
-	return q.transform(ctx, x)
+func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+		return Mat{}, err
+	}
+	b, u, err := q.placer(ctx, x)
+	if err != nil {
+		return Mat{}, err
+	}
+	return placed(ctx, x, u, q.U.Cols, b, ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
@@ -94,12 +93,8 @@ func (q *QMF) Transform(ctx context.Context, x Mat) (Mat, error) {
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
 // loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
-func (q *QMF) Score(ctx context.Context, x Mat) (float64, error) {
-	return q.score(ctx, x)
-}
-
-func (q *QMF) score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.transform(ctx, x)
+func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) {
+	v, err := q.Transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
@@ -124,17 +119,6 @@ func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
 		return 0, &interrupted{end}
 	}
 	return score, err
-}
-
-func (q *QMF) transform(ctx context.Context, x Rows) (Mat, error) {
-	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
-		return Mat{}, err
-	}
-	b, u, err := q.placer(ctx, x)
-	if err != nil {
-		return Mat{}, err
-	}
-	return placed(ctx, x, u, q.U.Cols, b, ownColumns)
 }
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
@@ -254,17 +238,6 @@ func inBlocks(ctx context.Context, x Rows, u *unit.Units, do func(block Mat, fro
 
 // ownColumns gives columns as they are.
 func ownColumns(block Mat, _ int) func(to []float64, j int) { return block.column }
-
-// TransformRows is the Transform of a model for new samples that are read by rows: the bits of the
-// Transform of a [Mat] of the same numbers. Cost: that of Transform, and the rows of x are read once for
-// every 2^24/d columns (at least 64), which are held at once, and up to three times before. Errors are
-// those of Transform, and [*ReadError].
-func TransformRows(ctx context.Context, m Model, x Rows) (Mat, error) { return m.transform(ctx, x) }
-
-// ScoreRows is the Score of a model for new samples that are read by rows, as [TransformRows] is its
-// Transform. Errors are those of TransformRows. Cost: that of Score; x is read as by TransformRows, and,
-// but for a [*BQMF], once more.
-func ScoreRows(ctx context.Context, m Model, x Rows) (float64, error) { return m.score(ctx, x) }
 
 // column fills to with column j.
 func (m Mat) column(to []float64, j int) {

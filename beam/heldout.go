@@ -33,7 +33,7 @@ type Trial struct {
 
 // FitFunc fits x with the options that spec stands for, and then the given ones. It must return the same
 // model in every process.
-type FitFunc func(ctx context.Context, x quantmf.Mat, rank int, spec string,
+type FitFunc func(ctx context.Context, x quantmf.Rows, rank int, spec string,
 	opts ...quantmf.FitOption) (quantmf.Model, error)
 
 var fitFuncs = map[string]FitFunc{}
@@ -183,7 +183,8 @@ func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int
 	}
 	trial := f.Trials[fit/f.Repeats]
 	loss, err := quantmf.HeldOutLoss(ctx, x,
-		func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model, error) {
+		func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+			error) {
 			return of(ctx, x, rank, trial.Spec, opts...)
 		}, quantmf.Trial{Rank: trial.Rank}, quantmf.Masks{Repeats: f.Repeats, Share: f.Share, Seed: f.Seed},
 		fit%f.Repeats)

@@ -13,7 +13,7 @@ import (
 )
 
 func init() {
-	RegisterFit("test", func(ctx context.Context, x quantmf.Mat, rank int, spec string,
+	RegisterFit("test", func(ctx context.Context, x quantmf.Rows, rank int, spec string,
 		opts ...quantmf.FitOption) (quantmf.Model, error) {
 		switch spec {
 		case "nmf":
@@ -35,7 +35,7 @@ func TestHeldOut(t *testing.T) {
 	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
 	for _, spec := range []string{"nmf", "qmf"} {
 		want, err := quantmf.HeldOut(t.Context(), x,
-			func(ctx context.Context, x quantmf.Mat, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+			func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 				error) {
 				return fitFuncs["test"](ctx, x, rank, spec, opts...)
 			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks)

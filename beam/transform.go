@@ -122,7 +122,7 @@ func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, bl
 		return 0, err
 	}
 	*v = placed
-	return quantmf.LossRows(at, x)
+	return at.Loss(x)
 }
 
 // graphOfPlaces returns the pipeline that places these blocks.

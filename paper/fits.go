@@ -19,7 +19,7 @@ type trace struct {
 // fitted has the methods of models that the experiments use.
 type fitted interface {
 	Reconstruct() quantmf.Mat
-	Loss(quantmf.Mat) (float64, error)
+	Loss(quantmf.Rows) (float64, error)
 }
 
 // way is one way to fit, under the name that tables and figures give it.

@@ -17,9 +17,9 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -250,15 +250,15 @@ func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names saved.Names
+	var names account.Names
 	if t.NamedFeatures {
 		names.Features = t.Features
 	}
 	if t.NamedSamples {
 		names.Samples = t.Samples
 	}
-	return saved.Append(data, names,
-		saved.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
+	return account.Append(data, names,
+		account.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
 }
 
 func numbered(prefix string, n int) []string {

@@ -61,7 +61,7 @@ type fitSpec struct {
 func init() { beam.RegisterFit("command", fitBySpec) }
 
 // fitBySpec makes the fit of a worker.
-func fitBySpec(ctx context.Context, x quantmf.Mat, rank int, spec string,
+func fitBySpec(ctx context.Context, x quantmf.Rows, rank int, spec string,
 	opts ...quantmf.FitOption) (quantmf.Model, error) {
 	var s fitSpec
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {

@@ -18,8 +18,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -575,7 +575,7 @@ func TestNames(t *testing.T) {
 		t.Fatalf("%v: %v", err, m)
 	}
 	m.features, m.namedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
-	m.Made = saved.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
+	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
 		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
 	data, err := m.marshal()
 	if err != nil {

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -89,7 +89,7 @@ How it is fitted (defaults are those of the package)
                     singular vectors, which take no missing values (qmfq; default
                     kl:5, with -start uniform kl:100)
   -updates newton|multiplicative
-                    newton: Newton's method, for a -loss of β up to 2;
+                    newton: Newton's method, under kl and frobenius;
                     multiplicative: the updates of the textbooks, 200 of them unless
                     -epochs is given (nmf; default newton under kl and frobenius,
                     multiplicative under other losses and where -k is above the
@@ -282,7 +282,7 @@ func (f *fitFlags) take(set *flag.FlagSet, options []*optionFlag) map[string]boo
 		}
 		f.missing = f.missing || o.Name == "missing"
 		if o.Name == "loss" {
-			f.loss, _ = saved.ParseLoss(o.text)
+			f.loss, _ = account.ParseLoss(o.text)
 			f.autoLoss = false
 		}
 	}
@@ -467,7 +467,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 		if err != nil {
 			return stopped(err)
 		}
-		goodness, err := quantmf.GoodnessRows(nmf, x)
+		goodness, err := nmf.Goodness(x)
 		if err != nil {
 			return stopped(err)
 		}
@@ -475,7 +475,7 @@ func (r *result) fit(ctx context.Context, tell *progress) error {
 	}
 	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.log1p, r.top > 0, r.losses
 	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
-	if r.goodness, err = quantmf.GoodnessRows(m.Model, x); err != nil {
+	if r.goodness, err = m.Goodness(x); err != nil {
 		return stopped(err)
 	}
 	r.m = m

@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -144,7 +144,7 @@ func parseImpute(args []string) (*imputeFlags, error) {
 		f.options = append(f.options, o.value)
 		switch o.Name {
 		case "loss":
-			f.loss, _ = saved.ParseLoss(o.text)
+			f.loss, _ = account.ParseLoss(o.text)
 			f.autoLoss = false
 		case "seed":
 			f.seed, _ = flags.Seed(o.text)
@@ -727,7 +727,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		share, stdErr := r.overall()
 		line("Check", "%s, each hidden from one of %s and predicted by it",
 			counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", saved.LossName(r.loss), r.all.loss/n,
+		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.loss), r.all.loss/n,
 			r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
 			r.all.ownAbs/n)

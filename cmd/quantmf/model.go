@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -27,7 +27,7 @@ type model struct {
 
 	features, samples           []string
 	namedFeatures, namedSamples bool
-	saved.Made
+	account.Made
 }
 
 // modelOf makes a model from one of the package. It has no names yet.
@@ -79,12 +79,12 @@ func (m *model) marshal() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return saved.Append(data, m.names(), m.Made)
+	return account.Append(data, m.names(), m.Made)
 }
 
 // names returns the names that the matrix had, nil for names that were made up.
-func (m *model) names() saved.Names {
-	var names saved.Names
+func (m *model) names() account.Names {
+	var names account.Names
 	if m.namedFeatures {
 		names.Features = m.features
 	}
@@ -104,8 +104,8 @@ func unmarshal(data []byte) (*model, error) {
 	if len(m.history) == 0 {
 		return nil, &inputError{errors.New("model file: its fit was stopped before it began")}
 	}
-	names, how, known, err := saved.Read(data, m.u.Rows, m.v.Cols)
-	if errors.Is(err, saved.ErrNames) {
+	names, how, known, err := account.Read(data, m.u.Rows, m.v.Cols)
+	if errors.Is(err, account.ErrNames) {
 		return nil, &inputError{err}
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func unmarshal(data []byte) (*model, error) {
 }
 
 // setNames gives the model the names and settings of its file.
-func (m *model) setNames(names saved.Names, how saved.Made) {
+func (m *model) setNames(names account.Names, how account.Made) {
 	m.features, m.samples, m.Made = names.Features, names.Samples, how
 	m.namedFeatures, m.namedSamples = names.Features != nil, names.Samples != nil
 	if !m.namedFeatures {

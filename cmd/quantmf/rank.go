@@ -21,10 +21,10 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/ranking"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -141,7 +141,7 @@ func parseRank(args []string) (*rankFlags, error) {
 			f.seed, _ = flags.Seed(o.text)
 		case "loss":
 			if o.value != nil {
-				f.loss, _ = saved.ParseLoss(o.text)
+				f.loss, _ = account.ParseLoss(o.text)
 				f.autoLoss = false
 			}
 		}
@@ -308,11 +308,11 @@ func (c *comparison) run(ctx context.Context, x quantmf.Mat) error {
 		return err
 	}
 	c.Got, err = quantmf.HeldOut(ctx, x,
-		func(ctx context.Context, x quantmf.Mat, trial int, options ...quantmf.FitOption) (quantmf.Model,
+		func(ctx context.Context, x quantmf.Rows, trial int, options ...quantmf.FitOption) (quantmf.Model,
 			error) {
 			m, key := quantmf.Model(nil), uint64(0)
 			if c.done != nil {
-				key = hashOf(x, trials[trial].Rank, c.M(trial))
+				key = hashOf(x.(quantmf.Mat), trials[trial].Rank, c.M(trial))
 				m = c.done.get(key)
 			}
 			if m == nil {

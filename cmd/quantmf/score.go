@@ -83,14 +83,14 @@ func score(args []string, s streams) error {
 	var at float64
 	if placed == nil {
 		a.tell.at("placing samples")
-		at, err = quantmf.ScoreRows(ctx, m.Model, t.Rows())
+		at, err = m.Score(ctx, t.Rows())
 	} else {
 		var v quantmf.Mat
 		if v, err = a.coordinates(placed, m.u.Cols, t); err != nil {
 			return err
 		}
 		a.tell.at("comparing the model with the matrix")
-		at, err = quantmf.LossRows(m.at(v), t.Rows())
+		at, err = m.at(v).Loss(t.Rows())
 	}
 	if err != nil {
 		return ended(ctx, err, t)

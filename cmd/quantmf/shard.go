@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/saved"
 	shards "github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -262,7 +262,7 @@ func planShards(f *shardFlags, s streams) error {
 
 // about is what finish needs beside the plan: names of the matrix, and the settings of the fit.
 func (f *shardFlags) about(t *table.Table) ([]byte, error) {
-	m := &model{Made: saved.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
+	m := &model{Made: account.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
 	m.named(t)
 	words := append([]string{"quantmf", "fit"}, f.given...)
 	say := func(name, value string) {
@@ -285,7 +285,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return saved.Append(none, m.names(), m.Made)
+	return account.Append(none, m.names(), m.Made)
 }
 
 // openFolder opens the fit in a folder.
@@ -442,7 +442,7 @@ func finishShards(f *shardFlags, s streams) error {
 	if err != nil {
 		return f.inFolder(err)
 	}
-	names, how, _, err := saved.Read(about, m.u.Rows, m.v.Cols)
+	names, how, _, err := account.Read(about, m.u.Rows, m.v.Cols)
 	if err != nil {
 		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
 	}

@@ -17,7 +17,6 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -47,7 +46,7 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, saved.LossName(r.loss),
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, account.LossName(r.loss),
 			counted(m.best, "epoch"), end)
 	}
 	if m.NMFUpdates > 0 {

@@ -1,7 +1,10 @@
-// Package account gathers what a model says of the matrix to which it was fitted. A report draws it
-// (internal/report). In a browser one module of WebAssembly has the models and gathers, and another, which
-// has no model, draws. This package therefore imports nothing but the models and strconv.
+// Package account has what a model says of the matrix to which it was fitted, and what a model file of the
+// command, or of the page in a browser, says beside the model. A report draws both (internal/report). In a
+// browser one module of WebAssembly has the models and gathers, and another, which has no model, draws. This
+// package therefore imports little: no fmt, and nothing that draws or reads tables.
 package account
+
+// This file holds the account of a model: all that a report draws of it.
 
 import (
 	"math"

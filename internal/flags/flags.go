@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/saved"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -139,7 +139,7 @@ func loss(s string) (quantmf.FitOption, error) {
 	if s == "auto" {
 		return nil, nil
 	}
-	l, err := saved.ParseLoss(s)
+	l, err := account.ParseLoss(s)
 	if err != nil {
 		return nil, err
 	}

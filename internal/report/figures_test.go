@@ -21,7 +21,6 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/saved"
 )
 
 // found returns what the groups of a pattern match, numbers where they are.
@@ -762,21 +761,21 @@ func TestTablesOfPage(t *testing.T) {
 func TestSettingsInWords(t *testing.T) {
 	for _, c := range []struct {
 		account account.Account
-		how     saved.Made
+		how     account.Made
 		want    string
 	}{
 		{account.Account{Method: "QMF", Levels: 8, Epochs: 4,
 			Began: "from an NMF of the matrix; maps are free"},
-			saved.Made{Command: "quantmf fit -k 3 -loss frobenius -eps 0.03 -validation .2 -restarts 3 " +
+			account.Made{Command: "quantmf fit -k 3 -loss frobenius -eps 0.03 -validation .2 -restarts 3 " +
 				"-seed 7 m.tsv"},
 			"8 levels; ε = 0.03; the half squared difference as loss; started from an NMF of the matrix, " +
 				"maps are free, 4 epochs; a share of .2 of the values held out to choose the epoch; the " +
 				"best of 3 restarts; seed 7"},
 		{account.Account{Method: "NMF", Epochs: 1},
-			saved.Made{Command: "quantmf nmf", Log1p: true, Top: true},
+			account.Made{Command: "quantmf nmf", Log1p: true, Top: true},
 			"log(1+x) of every value; the features of largest standard deviation alone; 1 epoch"},
 		{account.Account{Method: "BQMF", Epochs: 60},
-			saved.Made{Command: "quantmf bqmf -loss auto m.tsv -seed", Losses: "-loss auto took kl: x"},
+			account.Made{Command: "quantmf bqmf -loss auto m.tsv -seed", Losses: "-loss auto took kl: x"},
 			"the Kullback-Leibler divergence as loss; 60 epochs of variational Bayes"},
 	} {
 		got := strings.Join(settings(c.account, c.how), "; ")
@@ -785,7 +784,7 @@ func TestSettingsInWords(t *testing.T) {
 		}
 	}
 	page := Of(account.Account{Method: "NMF"}, []string{"a"}, []string{"b"}, quantmf.NewMat(1, 1),
-		saved.Made{})
+		account.Made{})
 	if page.Matrix != "A matrix" {
 		t.Errorf("a matrix without a name is %q", page.Matrix)
 	}

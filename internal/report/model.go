@@ -8,12 +8,11 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/saved"
 )
 
 // Of returns the page of what a model says of x, the matrix that was fitted: d names of features,
 // n of samples, and how the model came about.
-func Of(a account.Account, features, samples []string, x quantmf.Mat, how saved.Made) Fit {
+func Of(a account.Account, features, samples []string, x quantmf.Mat, how account.Made) Fit {
 	f := Fit{
 		Account:     a,
 		Matrix:      how.Matrix,
@@ -33,7 +32,7 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how saved.
 }
 
 // settings says in words how the model was fitted, as far as that is known.
-func settings(a account.Account, how saved.Made) (words []string) {
+func settings(a account.Account, how account.Made) (words []string) {
 	say := func(format string, args ...any) { words = append(words, fmt.Sprintf(format, args...)) }
 	given := map[string]string{} // of the command line
 	line := strings.Fields(how.Command)
@@ -58,8 +57,8 @@ func settings(a account.Account, how saved.Made) (words []string) {
 	if _, auto, is := strings.Cut(how.Losses, "-loss auto took "); is {
 		loss, _, _ = strings.Cut(auto, ":")
 	}
-	if l, err := saved.ParseLoss(loss); err == nil {
-		say("the %s as loss", saved.LossName(l))
+	if l, err := account.ParseLoss(loss); err == nil {
+		say("the %s as loss", account.LossName(l))
 	}
 	switch a.Method {
 	case "QMF":

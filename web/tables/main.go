@@ -17,7 +17,6 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/report"
-	"github.com/quantmf/quantmf/internal/saved"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/web/host"
 )
@@ -101,7 +100,7 @@ func groups(c host.Call) (any, error) {
 // computes what the model says of the matrix ("account"), because this module links no models.
 func page(c host.Call) (any, error) {
 	file, x, of := c.Bytes("model"), c.Matrix("x"), told(c.Args.Get("account"))
-	names, how, _, err := saved.Read(file, x.Rows, x.Cols)
+	names, how, _, err := account.Read(file, x.Rows, x.Cols)
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package saved
+package account
 
 // This file holds losses as flags of the command name them, and in words.
 

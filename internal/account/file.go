@@ -1,7 +1,7 @@
-// Package saved has what a model file of the command, or of the page in a browser, holds beside
-// the model: the names of features and samples (section "name"), and how the model came about
-// (section "made", lines of a key, a tab and a value).
-package saved
+package account
+
+// This file holds two sections of a model file: "name", the names of features and samples, and "made", lines
+// of a key, a tab and a value, which say how the model came about.
 
 import (
 	"errors"
@@ -74,27 +74,22 @@ func Read(file []byte, d, n int) (names Names, m Made, known bool, err error) {
 
 // cut reads count names, or none, off b; nil stands for none.
 func cut(b []byte, count int) (names []string, rest []byte, err error) {
-	number := func() (int, bool) {
-		if len(b) < 8 {
-			return 0, false
-		}
-		var v uint64
-		for i, x := range b[:8] {
-			v |= uint64(x) << (8 * i)
-		}
-		b = b[8:]
-		return int(min(v, math.MaxInt32)), true
-	}
 	if len(b) == 0 {
 		return nil, nil, nil
 	}
+	number := func() (v uint64, ok bool) {
+		if ok = len(b) >= 8; ok {
+			v, b = section.Get64(b), b[8:]
+		}
+		return v, ok
+	}
 	n, ok := number()
-	if !ok || n != 0 && n != count {
+	if !ok || n != 0 && n != uint64(count) {
 		return nil, nil, ErrNames
 	}
 	for range n {
 		size, ok := number()
-		if !ok || size > len(b) {
+		if !ok || size > uint64(len(b)) {
 			return nil, nil, ErrNames
 		}
 		names = append(names, string(b[:size]))
