@@ -128,7 +128,7 @@ func epochs(n int) quantmf.FitOption { return quantmf.WithEpochs(n) }
 
 // model is what fits of any method return, as far as it is used here.
 type model interface {
-	Transform(ctx context.Context, x quantmf.Mat) (quantmf.Mat, error)
+	Transform(ctx context.Context, x quantmf.Rows) (quantmf.Mat, error)
 }
 
 type method func(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error)
