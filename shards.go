@@ -557,9 +557,10 @@ func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
 		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
-			factors: &factors{u: f.u[from*p.K : to*p.K]}, cells: &cells{held: f.held},
+			mapRows: mapRows{cells: &cells{held: f.held},
+				Maps: monotone.New(len(rows), p.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
+			factors:   &factors{u: f.u[from*p.K : to*p.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
-			Maps: monotone.New(len(rows), p.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans),
 		}}
 		if f.gauss == nil {
 			part.logU, part.momU = f.logU[from*p.K:to*p.K], adam.NewMoment(len(rows)*p.K)
@@ -573,7 +574,7 @@ func (t *task) startQMF(ctx context.Context, p *shard.Plan, first *shard.Start) 
 		_, _, first.Numbers = f.gauss.State()
 	}
 	m := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest,
-		inflation: &inflation{factors: f.factors, cells: f.cells}, logV: f.logV, momV: f.momV}
+		inflation: &inflation{mapRows: mapRows{cells: f.cells}, factors: f.factors}, logV: f.logV, momV: f.momV}
 	if p.Holds {
 		m.best = &qmfState{v: make([]float64, len(f.v))}
 	}
@@ -657,7 +658,7 @@ func (s *Sharded) stepQMF(ctx context.Context, r *shard.Round, of int, state *sh
 		a, b := f.gauss.Sums()
 		part.Num, part.Den = shard.Joined(b), shard.Joined(a)
 	case shard.PhaseJudge:
-		f.evaluateAll(f.order)
+		f.run(evaluateRows, f.d)
 	case shard.PhaseHand:
 		if r.Kept {
 			copy(f.u, f.best.u)
@@ -680,21 +681,20 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 		settings: &s.settings, farthest: factorBound(s.settings.squash, p.K), cut: runs.All(p.D),
 		stepsV: r.Steps,
 		inflation: &inflation{
-			settings: &s.settings, factors: all, pool: workers,
-			cells:  &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut},
-			lambda: p.Lambda, scale: p.Scale, whole: true, at: s.settings.pace(r.Done),
+			mapRows: mapRows{settings: &s.settings, pool: workers, at: s.settings.pace(r.Done),
+				cells: &cells{Units: p.Units, visible: p.Visible, heldOut: p.HeldOut}},
+			factors: all, lambda: p.Lambda, scale: p.Scale, whole: true,
 			rowLosses: make([]float64, p.D), rowHeld: make([]float64, p.D),
 		},
 	}
 	f.most = elem.Exp(f.farthest)
-	f.least = 1 / f.most
+	f.least, f.piece = 1/f.most, f.doPiece
 	f.setV(v)
 	if p.Holds {
 		f.best = &qmfState{v: make([]float64, len(f.v))}
 	}
 	if s.settings.gaussian(p.K) {
 		f.gauss = gauss.NewWhole(f.cut, p.K, f.np, 1, p.BatchRows, workers.Workers())
-		f.vees = f.stepTileV
 		_, _, numbers := f.gauss.State()
 		if len(r.Numbers) != len(numbers) {
 			return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
@@ -702,7 +702,7 @@ func (s *Sharded) reducer(r *shard.Round, v []float64, workers *pool.Pool) (*qmf
 		copy(numbers, r.Numbers)
 		r.Numbers = numbers
 	} else {
-		f.vees, f.sumsV = f.stepRowV, runs.NewSums(f.cut, p.K*f.np)
+		f.sumsV = runs.NewSums(f.cut, p.K*f.np)
 		f.gradV = f.sumsV.Parts[0]
 		f.logV, f.momV = make([]float64, len(f.v)), adam.NewMoment(len(f.v))
 	}
