@@ -117,21 +117,21 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 		return nil, err
 	}
 	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: visible}
-	past, err := t.reopen()
+	from, err := t.reopen()
 	if err != nil {
 		return nil, err
 	}
 	p := pool.New(c.workers, visible.d)
 	defer p.Close()
-	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, fingerprints: past.data}
-	if len(past.best) > 0 {
+	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: ctx, task: t}
+	if from != nil && len(from.best) > 0 {
 		f.best = new(BQMF)
-		if err := f.best.UnmarshalBinary(past.best); err != nil {
-			return nil, past.inside(err)
+		if err := f.best.UnmarshalBinary(from.best); err != nil {
+			return nil, from.inside(err)
 		}
 		if b := f.best; b.U.Rows != visible.d || b.V.Cols != visible.n || b.loss != c.loss ||
 			b.missing != c.missing || (b.Validation != nil) != (c.validation > 0) {
-			return nil, past.state.fail("BEST", "the best model is not of this fit")
+			return nil, from.file.fail("BEST", "the best model is not of this fit")
 		}
 	}
 	err = f.begin(rank)
@@ -145,16 +145,16 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 		return f.best, stoppedAt(0, err)
 	}
 	first := 0
-	if past.from != nil {
-		first = past.from.restart
+	if from != nil {
+		first = from.restart
 	}
 	for which := first; which < len(strengths); which++ {
 		s := &strengthFit{bqmfFit: f, which: which}
-		var from *saved
-		if past.from != nil && which == first {
-			from = past.from
+		var state *checkpoint
+		if which == first {
+			state = from
 		}
-		err := s.run(past.state, from)
+		err := s.run(state)
 		if late := visible.trouble.get(); late != nil {
 			return nil, late
 		}
@@ -224,11 +224,11 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 type bqmfFit struct {
 	*config
 	*cells
-	x            Mat // NaN where a cell is hidden
-	pool         *pool.Pool
-	ctx          context.Context
-	course       course
-	fingerprints [2]uint64
+	x        Mat // NaN where a cell is hidden
+	pool     *pool.Pool
+	ctx      context.Context
+	progress progress
+	task     *task
 
 	rankAsked, rank int
 	rooted          bool          // the scales begin with a root
@@ -248,9 +248,9 @@ type bqmfFit struct {
 // the progress function; the rows that are left then have no scale.
 func (f *bqmfFit) begin(rank int) error {
 	const some = 256 // rows between two reports
-	f.course = newCourse(f.ctx, f.config, f.cells.d)
-	f.course.now.Epochs = len(strengths) * f.epochs
-	err := f.course.enter(PhaseFactors)
+	f.progress = newProgress(f.ctx, f.config, f.cells.d)
+	f.progress.now.Epochs = len(strengths) * f.epochs
+	err := f.progress.enter(PhaseFactors)
 	f.x = f.dense()
 	d, n := f.x.Rows, f.x.Cols
 	np := kernel.Pad(n)
@@ -285,7 +285,7 @@ func (f *bqmfFit) begin(rank int) error {
 		to := min(from+some, d)
 		f.pool.Do(to-from, func(w, i int) { scale(w, from+i) })
 		if err == nil {
-			err = f.course.report(0.5 * float64(to) / float64(d))
+			err = f.progress.report(0.5 * float64(to) / float64(d))
 		}
 	}
 	for i := range d {
@@ -308,7 +308,7 @@ func (f *bqmfFit) begin(rank int) error {
 	defer f.pool.Bind(nil)
 	f.space = svd.NewSubspace(a, n, f.rank, svd.Passes, nmf.Pieces,
 		func(_, i int) []float64 { return y[i*np : (i+1)*np] }, f.pool)
-	return f.course.report(1)
+	return f.progress.report(1)
 }
 
 // strengthFit is the fit of one strength.
@@ -327,7 +327,7 @@ type strengthFit struct {
 func (s *strengthFit) total() int { return s.which*s.epochs + s.epoch }
 
 // run makes the fit, or goes on with it, and keeps its model if it is the best so far.
-func (s *strengthFit) run(file *file, from *saved) error {
+func (s *strengthFit) run(from *checkpoint) error {
 	if err := s.ctx.Err(); err != nil {
 		return stoppedAt(0, err)
 	}
@@ -359,7 +359,7 @@ func (s *strengthFit) run(file *file, from *saved) error {
 	}
 	if from == nil {
 		s.validate()
-	} else if err := s.resumeFrom(file, from); err != nil {
+	} else if err := s.resumeFrom(from); err != nil {
 		return err
 	}
 	for s.epoch < s.epochs && !s.done && err == nil {
@@ -373,7 +373,7 @@ func (s *strengthFit) run(file *file, from *saved) error {
 
 // tell reports the epochs made.
 func (s *strengthFit) tell() error {
-	if err := s.course.reportEpoch(s.total(), max(s.course.now.Epochs, 1), s.history[s.epoch]); err != nil {
+	if err := s.progress.reportEpoch(s.total(), max(s.progress.now.Epochs, 1), s.history[s.epoch]); err != nil {
 		return stoppedAt(s.total(), err)
 	}
 	return nil
@@ -1455,41 +1455,43 @@ func (f *bqmfFit) parts(fit *posterior.Fit, last []float64) []section.Part {
 
 // checkpoint hands the state after an epoch to the caller.
 func (s *strengthFit) checkpoint() error {
-	state := &saved{restart: s.which, epoch: s.epoch, judge: s.judge, history: s.history,
-		validation: s.validation, real: s.parts(s.fit, []float64{s.fit.Unit, s.fit.Moved, s.mark}),
-		index: []uint64{uint64(s.fit.K)}}
+	c := &checkpoint{restart: s.which, epoch: s.epoch, watch: s.judge, history: s.history,
+		validation: s.validation}
+	done := uint64(0)
 	if s.done {
-		state.steps = 1
+		done = 1
 	}
 	if s.best != nil {
-		state.best, _ = s.best.MarshalBinary()
+		c.best, _ = s.best.MarshalBinary()
 	}
-	return s.save(state.encode(kinds.BQMF, s.config, s.rankAsked, s.fingerprints))
+	return s.save(s.task.encode(c, s.parts(s.fit, []float64{s.fit.Unit, s.fit.Moved, s.mark}),
+		[]uint64{uint64(s.fit.K), done}))
 }
 
 // resumeFrom takes the state of a checkpoint.
-func (s *strengthFit) resumeFrom(file *file, from *saved) error {
-	if from.steps > 1 {
-		return file.failAt("STAT", 3, "there are no steps of V")
-	}
-	k, err := file.words("IDX0", 1)
+func (s *strengthFit) resumeFrom(from *checkpoint) error {
+	file := from.file
+	k, err := file.words("IDX0", 2)
 	if err != nil {
 		return err
 	}
 	if k[0] < 1 || k[0] > uint64(s.fit.K) {
 		return file.fail("IDX0", "the number of components is out of range")
 	}
+	if k[1] > 1 {
+		return file.failAt("IDX0", 1, "is neither 0 nor 1")
+	}
 	s.fit.Resize(int(k[0]))
 	last := make([]float64, 3)
-	if _, err := file.restore(s.parts(s.fit, last), 1); err != nil {
+	if _, err := file.restore(s.parts(s.fit, last), 2); err != nil {
 		return err
 	}
 	if !(last[0] >= 1/limit.Moment) {
 		return file.fail("REAL", "the unit of the samples' noise is out of range")
 	}
 	s.fit.Unit, s.fit.Moved, s.mark = last[0], last[1], last[2]
-	s.epoch, s.done, s.history, s.validation, s.judge = from.epoch, from.steps == 1, from.history,
-		from.validation, from.judge
+	s.epoch, s.done, s.history, s.validation, s.judge = from.epoch, k[1] == 1, from.history,
+		from.validation, from.watch
 	if s.held != nil && s.best != nil && s.best.Strength == strengths[s.which] {
 		s.judged = s.best
 	}

@@ -724,7 +724,7 @@ func TestBQMFResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			components, err := f.words("IDX0", 1)
+			components, err := f.words("IDX0", 2)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -1218,12 +1218,12 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 			second.Epoch(e, f.tolerance)
 		}
 		loss := f.glance(second, 1)
-		if err := (&strengthFit{bqmfFit: f, which: 0}).run(nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: 0}).run(nil); err != nil {
 			t.Fatal(err)
 		}
 		first := f.best
 		f.mark, epochs = loss*ahead, 0
-		if err := (&strengthFit{bqmfFit: f, which: 1}).run(nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: 1}).run(nil); err != nil {
 			t.Fatal(err)
 		}
 		if ahead < 1 && (epochs != raceEpochs[0] || f.best != first) || ahead > 1 && epochs <= raceEpochs[1] {
@@ -1256,7 +1256,7 @@ func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
 	f := start(x, &epochs)
 	for run := range strengths {
 		epochs = 0
-		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -1338,7 +1338,7 @@ func TestBQMFFitsBothStrengthsOfPictures(t *testing.T) {
 	var losses [len(strengths)]float64
 	for run := range strengths {
 		f.best = nil
-		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
+		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil); err != nil {
 			t.Fatal(err)
 		}
 		if f.mark != 0 {

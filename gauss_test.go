@@ -28,7 +28,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 		t.Fatal(err)
 	}
 	visible.setUnits(c.loss, true)
-	f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, x.Rows))
+	f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestGaussLosses(t *testing.T) {
 func adamOf(f *qmfFit) *qmfFit {
 	s := *f.settings
 	s.start = StartUniform
-	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.course)
+	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.progress)
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)

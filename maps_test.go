@@ -52,7 +52,7 @@ func TestStepOnQ(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.spaces[0]
@@ -165,7 +165,7 @@ func TestSignedStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		visible.setUnits(divergence.Frobenius, true)
-		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +246,7 @@ func TestSignedPrior(t *testing.T) {
 		t.Fatal(err)
 	}
 	visible.setUnits(divergence.Frobenius, true)
-	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}

@@ -168,8 +168,8 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, way course) algorithm {
-		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, progress progress) algorithm {
+		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, progress)
 	})
 	q, _ := m.(*QMF)
 	return q, err
@@ -177,8 +177,8 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 
 func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
-// outward brings a model of x' to the units of x.
-func (q *QMF) outward(u *unit.Units) {
+// toUserUnits brings a model of x' to the units of x.
+func (q *QMF) toUserUnits(u *unit.Units) {
 	if !u.Plain() {
 		for i := range q.Quantiles.Rows {
 			u.Outward(q.Quantiles.Row(i), i)
@@ -255,26 +255,26 @@ type qmfFit struct {
 	batch       []int      // the rows that are visited next; an index into batch is called a slot
 	wbar        []float64  // slots × np: the gradients at w, in units of the rows' losses
 	source      random.Source
-	stepsV      int     // how many steps V has made
-	seed        uint64  // of everything random
-	origin      Start   // where this fit starts
-	heaviest    float64 // the most shrinkage that the data may choose
-	farthest    float64 // the bound of |log U| and |log V|
-	least, most float64 // the bounds of U and V: e^±farthest
-	lag         int     // 1 where the losses of an epoch are those of its start, else 0
-	best        *qmfState
-	course      course
+	stepsV      int       // how many steps V has made
+	seed        uint64    // of everything random
+	origin      Start     // where this fit starts
+	heaviest    float64   // the most shrinkage that the data may choose
+	farthest    float64   // the bound of |log U| and |log V|
+	least, most float64   // the bounds of U and V: e^±farthest
+	lag         int       // 1 where the losses of an epoch are those of its start, else 0
+	best        *qmfState // of a shard
+	progress    progress
 	gauss       *gauss.Steps // nil: Adam steps U and V
 	op          op
 	piece       func(worker, piece int) // of op: doPiece, made once, so that no loop allocates
 }
 
-func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, way, runs.All(visible.d))
+func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
+	return newQMFPart(visible, rank, s, p, seed, progress, runs.All(visible.d))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course,
+func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress,
 	cut runs.Cut) *qmfFit {
 	d, n := visible.d, visible.n
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
@@ -284,7 +284,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f := &qmfFit{
 		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start,
-		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), course: way,
+		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), progress: progress,
 	}
 	f.most = elem.Exp(f.farthest)
 	f.least = 1 / f.most
@@ -555,7 +555,7 @@ func (f *qmfFit) penaltyV(rows float64) float64 {
 	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
 }
 
-// qmfState is the parameters that a model is made of, at the best epoch.
+// qmfState is the parameters of a shard's rows that a model is made of, at the best epoch.
 type qmfState struct{ u, v, f, inc []float64 }
 
 func (f *qmfFit) newState() *qmfState {
@@ -581,76 +581,55 @@ func (f *qmfFit) regularity() float64 {
 		float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
 }
 
-// keep copies the current state as the best.
-func (f *qmfFit) keep() {
-	if f.best == nil {
-		f.best = f.newState()
-	}
-	copy(f.best.u, f.u)
-	copy(f.best.v, f.v)
-	copy(f.best.f, f.F)
-	copy(f.best.inc, f.Inc)
-}
-
-// restore goes back to the state that was kept.
-func (f *qmfFit) restore() {
-	copy(f.u, f.best.u)
-	copy(f.v, f.best.v)
-	copy(f.F, f.best.f)
-	copy(f.Inc, f.best.inc)
-}
-
 // model returns the model at the best epoch on held-out cells, otherwise at the current
 // state. Its error is that of the context, also where the context ended only while the model of a
 // complete fit was made.
-func (f *qmfFit) model(j *journal.Journal) (fitted, error) {
-	if f.best != nil {
-		f.restore()
+func (f *qmfFit) model(t *attempt) (fitted, error) {
+	if t.best != nil {
+		t.restore()
 	}
-	stopped, done := f.course.finish(f.pool)
+	j := t.journal
+	stopped, done := f.progress.finish(f.pool)
 	defer done()
 	q := f.hand(stopped)
 	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.History, j.Validation
-	return q, f.course.ctx.Err()
+	return q, f.progress.ctx.Err()
 }
 
-// snapshot returns all that the rest of the fit depends on. resume reads it back.
-func (f *qmfFit) snapshot() snapshot {
-	s := snapshot{real: f.parts(), source: uint64(f.source), steps: f.stepsV}
+// index returns the order of the rows, which warm starts are valid, the start, λ, the state of the random
+// numbers and the number of steps of V.
+func (f *qmfFit) index() (index []uint64) {
 	for _, i := range f.order {
-		s.index = append(s.index, uint64(i))
+		index = append(index, uint64(i))
 	}
-	s.index = append(monotone.AppendWarm(s.index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda))
-	return s
+	return append(monotone.AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
+		uint64(f.source), uint64(f.stepsV))
 }
 
-// parts are the numbers that a checkpoint has of the fit, each with the range that it may have.
-func (f *qmfFit) parts() []section.Part {
-	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses),
-		section.Positive(f.rowHeld)}
+func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
+	visit(section.Positive(f.v), f.v)
+	visit(section.Positive(f.rowLosses), nil)
+	visit(section.Positive(f.rowHeld), nil)
 	if f.gauss != nil {
 		a, b, numbers := f.gauss.State()
-		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
+		visit(section.Positive(a), nil)
+		visit(section.Finite(b), nil)
+		visit(section.Positive(numbers), nil)
 	} else {
-		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
-		p = append(p, log(f.logU), log(f.logV))
-		p = append(append(p, monotone.Moments(f.momU)...), monotone.Moments(f.momV)...)
+		visit(section.Within(f.logU, -f.farthest, f.farthest), nil)
+		visit(section.Within(f.logV, -f.farthest, f.farthest), nil)
+		monotone.WalkMoments(visit, f.momU)
+		monotone.WalkMoments(visit, f.momV)
 	}
-	p = append(p, f.Maps.Parts()...)
-	if f.held != nil {
-		p = append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f))
-		p = append(p, f.Rising(f.best.inc)...)
-	}
-	return p
+	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfFit) resume(from *file, s *saved) error {
-	if f.held != nil {
-		f.best = f.newState()
-	}
-	index, err := from.restore(f.parts(), 2*f.d+2)
+func (f *qmfFit) resume(t *attempt, c *checkpoint) error {
+	from := c.file
+	index, err := c.fill(t, 2*f.d+4)
 	if err != nil {
 		return err
 	}
@@ -676,11 +655,12 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		return err
 	}
 	size := min(f.batchRows, f.d)
-	if s.steps != s.epoch*((f.d+size-1)/size) {
-		return from.failAt("STAT", 3, "the steps of V are not those of so many epochs")
+	steps := c.epoch * ((f.d + size - 1) / size)
+	if index[2*f.d+3] != uint64(steps) {
+		return from.failAt("IDX0", 2*f.d+3, "the steps of V are not those of so many epochs")
 	}
 	f.origin, f.lambda = Start(origin), lambda
-	f.source, f.stepsV = random.Source(s.source), s.steps
+	f.source, f.stepsV = random.Source(index[2*f.d+2]), steps
 	return nil
 }
 
@@ -804,7 +784,7 @@ func (q *QMF) writable(kind uint32, low float64) error {
 		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
 			Problem: "Start must be one of the Start constants"}
 	}
-	if problem := option.Weight(q.Shrinkage); problem != "" {
+	if problem := option.Shrinkage.Check(q.Shrinkage); problem != "" {
 		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
 	}
 	return nil
@@ -1020,7 +1000,7 @@ func (f *inflation) handMean(q *QMF, v *rowSpace, i int, stopped bool) {
 	}
 	f.Increments(i)[0] = at
 	f.Quantiles(q.Quantiles.Row(i), i)
-	if stopped { // the squash as if all samples were equal: the map is constant either way
+	if stopped { // the squash as if all samples were equal: the map is constant either progress
 		v.observed = f.cells.readRow(v.x, v.mask, i)
 		transport.Softmax(q.Weights.Row(i), f.Logits(i))
 		q.squash[i].Kind = transport.Kind(f.squash)

@@ -115,8 +115,8 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 		}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, way course) algorithm {
-		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, progress progress) algorithm {
+		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, progress)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -153,9 +153,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 	return nil
 }
 
-// outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *unit.Units) {
-	q.inflated.outward(u)
+// toUserUnits brings a model of x' to the units of x.
+func (q *QMFQ) toUserUnits(u *unit.Units) {
+	q.inflated.toUserUnits(u)
 	if u.Plain() {
 		return
 	}
@@ -182,21 +182,20 @@ type qmfqFit struct {
 	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
-	course    course
+	progress  progress
 	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
-	best      [][]float64 // now at the best epoch on held-out cells
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 	op        op
 	row       func(worker, i int) // of op: doRow, made once, so that no loop allocates
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
-		course: way,
+		progress: progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)
 	f.inflation.whole = true
@@ -207,8 +206,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.best, f.before = append(f.best, make([]float64, len(v))),
-				append(f.before, make([]float64, len(v)))
+			f.before = append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
@@ -295,9 +293,6 @@ func (f *qmfqFit) losses(of int) journal.Losses {
 	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
-// keep makes before, the state that the last losses belong to, the best.
-func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
-
 func copyAll(to, from [][]float64) {
 	for i := range to {
 		copy(to[i], from[i])
@@ -305,8 +300,8 @@ func copyAll(to, from [][]float64) {
 }
 
 // restore goes back to the best state.
-func (f *qmfqFit) restore() {
-	copyAll(f.now, f.best)
+func (f *qmfqFit) restore(t *attempt) {
+	t.restore()
 	for i := range f.all {
 		f.deflation.FromR(i)
 	}
@@ -336,7 +331,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 // startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
-	err := f.course.enter(PhaseFactors)
+	err := f.progress.enter(PhaseFactors)
 	if err == nil {
 		if f.init {
 			f.from.copyFrom(f.initU, f.initV)
@@ -346,7 +341,7 @@ func (f *qmfqFit) startUniform() error {
 		}
 		copy(f.projected.u, f.from.u)
 		copy(f.projected.v, f.from.v)
-		err = f.inflation.startMaps(&f.course)
+		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
 		f.deflation.R[i] = -elem.Log(float64(f.n))
@@ -369,19 +364,19 @@ func (f *qmfqFit) startFromQMF() error {
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
-	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course),
-		journal.New(s.patience, s.epochs, f.held != nil)
+	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.heaviest = mostShrinkage
-	err := begin(q, j)
+	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
+	err := a.begin()
 	if err == nil {
-		err = f.course.enter(PhaseQMF)
+		err = f.progress.enter(PhaseQMF)
 	}
 	if err == nil {
-		way := f.course.within(0, 1)
-		err = way.advance(q, j, s.epochs, nil)
+		progress := f.progress.within(0, 1)
+		err = a.advance(&progress, s.epochs, nil)
 	}
-	if q.best != nil {
-		q.restore()
+	if a.best != nil {
+		a.restore()
 	}
 	f.inflation.lambda = q.lambda
 	copy(f.inflation.F, q.F)
@@ -389,11 +384,11 @@ func (f *qmfqFit) startFromQMF() error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		err = f.course.enter(PhaseMaps)
+		err = f.progress.enter(PhaseMaps)
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.course.rows(f.pool, len(f.all),
+		err = f.progress.rows(f.pool, len(f.all),
 			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
 	}
 	return err
@@ -402,25 +397,23 @@ func (f *qmfqFit) startFromQMF() error {
 // model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
-	on := func() bool { return f.pool.Err() == nil }
+func (f *qmfqFit) model(a *attempt) (fitted, error) {
+	on, j := func() bool { return f.pool.Err() == nil }, a.journal
 	if on() {
 		f.project()
 	}
 	if f.held != nil && on() {
 		if f.run(evaluateRows); on() {
 			copyAll(f.before, f.now)
-			if better, _ := j.Note(f.losses(j.Done)); better {
-				f.keep()
-			}
+			a.note(f.losses(j.Done))
 		}
 	}
 	if j.Kept {
-		if f.restore(); on() {
+		if f.restore(a); on() {
 			f.project()
 		}
 	}
-	stopped, done := f.course.finish(f.pool)
+	stopped, done := f.progress.finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
@@ -444,28 +437,34 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, f.course.ctx.Err()
+	return q, f.progress.ctx.Err()
 }
 
-// snapshot returns all that the rest of the fit depends on. It has the last projection too, which is
-// the model of a resumed fit that is stopped before the next projection.
-func (f *qmfqFit) snapshot() snapshot {
+// walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
+// projection.
+func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	t, s := f.inflation, f.deflation
-	p := []section.Part{
-		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses),
-		section.Positive(t.rowHeld),
+	before := f.before
+	if before == nil {
+		before = make([][]float64, len(f.now))
 	}
-	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
-	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
-	if f.held != nil {
-		b := f.best
-		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)
-		p = append(p, section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
-		p = append(p, f.product(b[5], b[6])...)
+	visit(section.Positive(f.from.u), nil)
+	visit(section.Positive(f.from.v), nil)
+	visit(section.Positive(t.rowLosses), nil)
+	visit(section.Positive(t.rowHeld), nil)
+	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1]})
+	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
+	visit(section.Finite(s.h), before[4])
+	for i, p := range f.product(f.projected.u, f.projected.v) {
+		visit(p, before[5+i])
 	}
-	return snapshot{real: p,
-		index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm),
-			math.Float64bits(t.lambda))}
+}
+
+// index returns which warm starts are valid, and λ.
+func (f *qmfqFit) index() []uint64 {
+	t := f.inflation
+	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
+		math.Float64bits(t.lambda))
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
@@ -477,9 +476,9 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(from *file, s *saved) error {
-	d := len(f.all)
-	index, err := from.restore(f.snapshot().real, 2*d+1)
+func (f *qmfqFit) resume(t *attempt, c *checkpoint) error {
+	d, from := len(f.all), c.file
+	index, err := c.fill(t, 2*d+1)
 	if err != nil {
 		return err
 	}
@@ -492,9 +491,6 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	}
 	if err := formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d)); err != nil {
 		return err
-	}
-	if s.steps != 0 {
-		return from.failAt("STAT", 3, "there are no steps of V")
 	}
 	f.inflation.lambda = lambda
 	return nil

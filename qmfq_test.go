@@ -42,7 +42,7 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -342,7 +342,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					newCourse(context.Background(), &c, visible.d))
+					newProgress(context.Background(), &c, visible.d))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}

@@ -70,7 +70,7 @@ func (f *qmfFit) begin() (journal.Losses, error) {
 	if err != nil {
 		return journal.Losses{}, err
 	}
-	err = f.startMaps(&f.course)
+	err = f.startMaps(&f.progress)
 	return f.losses(), err
 }
 
@@ -97,7 +97,7 @@ func (f *qmfFit) choose() error {
 	if len(starts)*len(shrinkages) == 1 {
 		return nil
 	}
-	if err := f.course.enter(PhaseChoice); err != nil {
+	if err := f.progress.enter(PhaseChoice); err != nil {
 		return err
 	}
 	src := random.Split(f.seed, 3)
@@ -115,8 +115,8 @@ func (f *qmfFit) choose() error {
 	hidden.Units = f.Pick(rows)
 	best := math.Inf(1)
 	for s, start := range starts {
-		way := f.course.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
-		trials, err := f.tryStart(start, shrinkages, hidden, &c, way)
+		progress := f.progress.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
+		trials, err := f.tryStart(start, shrinkages, hidden, &c, progress)
 		if err != nil {
 			return err
 		}
@@ -132,13 +132,13 @@ func (f *qmfFit) choose() error {
 // tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
 // first epoch, if there are more than two. They are alive together.
 func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings,
-	way course) ([]*qmfFit, error) {
+	progress progress) ([]*qmfFit, error) {
 	// The shares of the work after which the factors and the first maps are there.
 	const factorsDone, mapsDone = 0.45, 0.6
 	trials := make([]*qmfFit, len(shrinkages))
 	twins := make([]*inflation, len(trials))
 	for i, lambda := range shrinkages {
-		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, way.within(0, factorsDone))
+		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, progress.within(0, factorsDone))
 		// it is evaluated once, after its epochs
 		trial.origin, trial.lambda, trial.evaluated = start, lambda, false
 		trials[i], twins[i] = trial, trial.inflation
@@ -153,7 +153,7 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 	for _, trial := range trials {
 		trial.startLogarithms()
 	}
-	maps := way.within(factorsDone, mapsDone)
+	maps := progress.within(factorsDone, mapsDone)
 	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
 		return nil, err
 	}
@@ -168,10 +168,11 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 	}
 	for i, trial := range trials {
 		each := (1 - mapsDone) / float64(len(trials))
-		part := way.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
-		j := journal.New(c.patience, c.epochs, true)
-		j.Note(trial.losses())
-		if err := part.advance(trial, j, c.epochs, nil); err != nil {
+		part := progress.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
+		a := &attempt{fit: trial, journal: journal.New(c.patience, c.epochs, false)}
+		a.note(trial.losses())
+		if err := a.advance(&part, c.epochs, nil); err != nil {
 			return nil, err
 		}
 		trial.run(evaluateRows, trial.d)
@@ -297,7 +298,7 @@ func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, [
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *qmfFit) startFactors() error {
-	if err := f.course.enter(PhaseFactors); err != nil {
+	if err := f.progress.enter(PhaseFactors); err != nil {
 		return err
 	}
 	x, loss := f.cells, f.loss
@@ -317,7 +318,7 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.course.within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.progress.within(0, before))
 	if err != nil {
 		return err
 	}
@@ -327,11 +328,11 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, f.course.within(before, 1))
+	return f.approximate(x, loss, share, f.pool, f.progress.within(before, 1))
 }
 
 // approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
-func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, way course) error {
+func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, progress progress) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
@@ -341,7 +342,7 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
-			err = way.reportEpoch(e+1, epochs, 0)
+			err = progress.reportEpoch(e+1, epochs, 0)
 		}
 	}
 	return err
@@ -361,7 +362,7 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 // its V; entries within e^±farthest. It leaves both as they are, and returns false, for no samples, and where
 // the drawn ones have no visible cell of a row, or nothing but zeros.
 func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64,
-	p *pool.Pool, way course) (bool, error) {
+	p *pool.Pool, progress progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -376,7 +377,7 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 	}
 	g := newFactors(f.d, few.n, f.k)
 	g.random(few, seed)
-	if err := g.approximate(few, loss, 1, p, way); err != nil {
+	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
 	}
 	means := make([]float64, f.k)
@@ -413,11 +414,11 @@ func (f *qmfFit) startLogarithms() {
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
-func (f *inflation) startMaps(way *course, twins ...*inflation) error {
-	err := way.enter(PhaseMaps)
+func (f *inflation) startMaps(progress *progress, twins ...*inflation) error {
+	err := progress.enter(PhaseMaps)
 	if err == nil {
 		rooms := make([]order.Room, f.pool.Workers())
-		err = way.rows(f.pool, f.d, func(worker, i int) {
+		err = progress.rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
 			if room.Perm == nil {
 				room.Resize(f.n)

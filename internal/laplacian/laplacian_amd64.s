@@ -63,9 +63,9 @@ TEXT ·factorAVX512(SB), NOSPLIT, $0-104
 	VMOVSD X0, (BX)
 	CMPQ DX, $2
 	JLT done2
-	CMPQ DX, $16
+	CMPQ R11, $16
 	JGT large4
-	CMPQ DX, $8
+	CMPQ R11, $8
 	JLE small3
 	MOVL $1, AX
 	KMOVB AX, K1
