@@ -382,7 +382,7 @@ func WithBatch(rows int) FitOption {
 }
 
 // WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
-// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes β > 2.
+// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes other losses.
 func WithUpdates(u Updates) FitOption {
 	return constant(option.Updates, int(u), func(c *config) { c.updates = u })
 }
@@ -541,9 +541,7 @@ const (
 	// sparse rows three to four times, and twenty epochs reach a lower loss than hundreds of updates. Entries
 	// of the factors may become 0, and positive again.
 	//
-	// It takes β up to 2. For β between 1 and 2, ten to thirty epochs, each of 1.5 times the time of an
-	// update, reach the loss of 200 updates, but the model predicts unseen cells worse. For β below 1 the
-	// same holds where no x is 0; where some x are 0 it ends at a higher loss.
+	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
 	// and Idier for other losses: the textbook's, and the paper's baseline.

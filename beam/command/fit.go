@@ -17,6 +17,7 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // fitFlags are the flags of a fit.
@@ -127,14 +128,14 @@ func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error 
 	if err := tell.Remark(cli.OneMachine(f.method, d, n, f.rank)); err != nil {
 		return err
 	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
 	if err := plan(ctx, store, f.shards, t.Rows(), f.rank, f.options.List()...); err != nil {
 		return cli.Explain(err, t)
 	}
-	f.Progress = func(r quantmf.Round) {
+	f.Progress = func(r shards.Round) {
 		if r.Epoch > 0 {
 			tell.Report(quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: r.Epoch, Epochs: r.Epochs, Rows: d,
 				Loss: r.Loss, Done: float64(r.Epoch) / float64(r.Epochs)})

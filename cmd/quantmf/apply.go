@@ -96,7 +96,7 @@ func transformProgram() *cli.Program {
 			missing. Formats are those of "quantmf fit -h".`,
 		Groups: own(a.outFlag(), blockFlag, a.in.Allow()),
 		After:  writes,
-		Examples: []cli.Example{{"quantmf transform model.qmf new.csv -o V.csv", ""},
+		Examples: [][2]string{{"quantmf transform model.qmf new.csv -o V.csv", ""},
 			{"zcat new.tsv.gz | quantmf transform model.qmf - -o -", ""}},
 	}, func(s cli.Streams) error { return a.transform(s, block, blocks) })
 }
@@ -110,7 +110,7 @@ func reconstructProgram() *cli.Program {
 			log(1+x).`,
 		Groups:   own(a.outFlag(), a.in.FormatFlag()),
 		After:    writes,
-		Examples: []cli.Example{{"quantmf reconstruct model.qmf -o fitted.tsv.gz", ""}},
+		Examples: [][2]string{{"quantmf reconstruct model.qmf -o fitted.tsv.gz", ""}},
 	}, a.reconstruct)
 }
 
@@ -123,7 +123,7 @@ func normalizeProgram() *cli.Program {
 			-h"; missing values stay missing.`,
 		Groups:   own(a.outFlag(), a.in.Allow()),
 		After:    writes,
-		Examples: []cli.Example{{"quantmf normalize model.qmf table.tsv -o scaled.tsv", ""}},
+		Examples: [][2]string{{"quantmf normalize model.qmf table.tsv -o scaled.tsv", ""}},
 	}, a.normalize)
 }
 
@@ -136,7 +136,7 @@ func convertProgram() *cli.Program {
 			features in a GCT are dropped.`,
 		After: `The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A further
 			.gz compresses it. "-" is standard input or output.` + "\n\n" + cli.ExitHelp,
-		Examples: []cli.Example{{"quantmf convert expression.gct table.csv.gz", ""},
+		Examples: [][2]string{{"quantmf convert expression.gct table.csv.gz", ""},
 			{"quantmf convert counts.mtx.gz -", ""}},
 	}, a.convert)
 	run := p.Run

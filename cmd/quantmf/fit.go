@@ -51,7 +51,7 @@ func (f *fitFlags) program() *cli.Program {
 
 			Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the fit and writes the
 			checkpoint alone.` + "\n\n" + cli.ExitHelp,
-		Examples: []cli.Example{
+		Examples: [][2]string{
 			{"quantmf fit -k 8 -o model.qmf -report page.html table.tsv",
 				"a QMF of 8 components, kept for the other commands, and a page to look at"},
 			{"quantmf fit -method bqmf -missing -o model.qmf holes.csv",

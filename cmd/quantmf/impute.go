@@ -57,7 +57,7 @@ func (f *imputeFlags) program() *cli.Program {
 			along, or leave the values missing for methods that can take that ("quantmf fit -missing").
 
 			Either all files are written or none.` + "\n\n" + cli.ExitHelp,
-		Examples: []cli.Example{
+		Examples: [][2]string{
 			{"quantmf impute holes.csv -o filled.csv", ""},
 			{"quantmf impute holes.csv -o filled.csv -interval 0.9 -features errors.csv",
 				"also writes filled.lower.csv, filled.upper.csv, and how well each feature is predicted"},

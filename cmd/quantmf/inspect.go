@@ -30,7 +30,7 @@ func inspectProgram() *cli.Program {
 			-h" says what MATRIX may be.`,
 		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"), a.in.Allow()),
 		After:  cli.ExitHelp,
-		Examples: []cli.Example{{"quantmf inspect model.qmf table.tsv", ""},
+		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
 			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
 	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })
 }

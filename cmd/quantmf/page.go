@@ -69,7 +69,7 @@ func reportProgram() *cli.Program {
 			2 MB. "quantmf fit -h" says what MATRIX may be.`,
 		Groups:   own(append([]*cli.Flag{a.outFlag(), a.in.Allow()}, look.flags()...)...),
 		After:    cli.ExitHelp,
-		Examples: []cli.Example{{"quantmf report model.qmf table.tsv -o page.html", ""}},
+		Examples: [][2]string{{"quantmf report model.qmf table.tsv -o page.html", ""}},
 	}, func(s cli.Streams) error { return a.report(s, &look) })
 }
 

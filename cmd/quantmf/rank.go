@@ -61,7 +61,7 @@ func (f *rankFlags) program() *cli.Program {
 			the smallest k (with the smallest m) within one standard error of the best; how sure this choice
 			is, as the share of a thousand resamplings of the repeats that make it; and a warning where either
 			lies at the edge of what was tried. Fits run side by side, one a processor.` + "\n\n" + cli.ExitHelp,
-		Examples: []cli.Example{
+		Examples: [][2]string{
 			{"quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv", ""},
 			{"quantmf rank -method nmf -k 2,4,8 -repeats 10 -json table.tsv", ""},
 			{"quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz",

@@ -34,7 +34,7 @@ func scoreProgram() *cli.Program {
 			of -max-memory; while samples are placed, some 2^24 values more.`,
 		Groups: own(v, a.in.Allow()),
 		After:  cli.ExitHelp,
-		Examples: []cli.Example{{"quantmf score model.qmf new.csv", ""},
+		Examples: [][2]string{{"quantmf score model.qmf new.csv", ""},
 			{"seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy", ""},
 			{"quantmf score -v V0.npy -v V1.npy m.nmf big.npy",
 				"blocks are placed side by side, on one machine or several"}},

@@ -1,7 +1,7 @@
 package main
 
-// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
-// makes the steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. Package
+// shards makes the steps. This file has the command line, and waiting.
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/option"
-	shards "github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/shards"
 )
 
 func shardProgram() *cli.Program {
@@ -66,7 +66,7 @@ func shardProgram() *cli.Program {
 			f.in.Limits(),
 		},
 		After: cli.ExitHelp,
-		Examples: []cli.Example{
+		Examples: [][2]string{
 			{"quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz", ""},
 			{"seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit", ""},
 			{"quantmf shard reduce -round 0 fit", "one round; reduce prints the number of the next"},
@@ -163,9 +163,9 @@ func planShards(f *shardFlags, s cli.Streams) error {
 	if err := tell.Remark(cli.OneMachine(f.method, d, n, f.rank)); err != nil {
 		return err
 	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
 	err = plan(ctx, store, f.shards, t.Rows(), f.rank,
 		append(f.options.List(), quantmf.WithProgress(tell.Report))...)
@@ -206,7 +206,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 }
 
 // openFolder opens the fit in a folder.
-func (f *shardFlags) openFolder() (*cli.Folder, *quantmf.Sharded, error) {
+func (f *shardFlags) openFolder() (*cli.Folder, *shards.Fit, error) {
 	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
 		if err == nil {
 			err = errors.New(f.dir + ": is no folder")
@@ -217,17 +217,17 @@ func (f *shardFlags) openFolder() (*cli.Folder, *quantmf.Sharded, error) {
 		runtime.GOMAXPROCS(workers)
 	}
 	store := &cli.Folder{Dir: f.dir}
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	return store, fit, f.inFolder(err)
 }
 
 // inFolder adds to an error the folder, and the command that mends it.
 func (f *shardFlags) inFolder(err error) error {
-	var of *quantmf.ShardError
+	var of *shards.StepError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &of) && errors.Is(err, shards.NotReduced):
+	case errors.As(err, &of) && errors.Is(err, shards.ErrNotReduced):
 		return fmt.Errorf("%s: %w (\"quantmf shard reduce -round %d\" comes first)", f.dir, err, of.Round-1)
 	case errors.As(err, &of):
 		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err,
@@ -303,7 +303,7 @@ func reduceShards(f *shardFlags, s cli.Streams) error {
 		if ctx.Err() != nil {
 			return cli.StoppedError("interrupted; the same command again goes on")
 		}
-		var waits *quantmf.ShardError
+		var waits *shards.StepError
 		if f.wait && errors.As(err, &waits) {
 			pause(ctx)
 			continue

@@ -42,15 +42,12 @@ type Program struct {
 	Usage    []string // lines of what stands behind the name of the command
 	About    string   // paragraphs before the flags
 	Groups   []Group
-	After    string // paragraphs after them
-	Examples []Example
-	Words    []string // the arguments that are no flags; one in brackets may be left out
-	Complete []string // what a shell completes arguments to, nil for files
+	After    string      // paragraphs after them
+	Examples [][2]string // command lines, and what each is for; "" where that is clear
+	Words    []string    // the arguments that are no flags; one in brackets may be left out
+	Complete []string    // what a shell completes arguments to, nil for files
 	Run      func(words []string, s Streams) error
 }
-
-// Example is a command line, and what it is for; "" where that is clear.
-type Example struct{ Line, Text string }
 
 // Exit codes.
 const (

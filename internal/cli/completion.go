@@ -18,7 +18,7 @@ func (a *App) Completion() *Program {
 	return &Program{
 		Usage: []string{"bash|zsh|fish"},
 		About: "Prints a script by which a shell completes commands, flags, their values and files.",
-		Examples: []Example{
+		Examples: [][2]string{
 			{"source <(" + a.Name + " completion bash)", "in ~/.bashrc"},
 			{"source <(" + a.Name + " completion zsh)", "in ~/.zshrc, behind compinit"},
 			{a.Name + " completion fish > ~/.config/fish/completions/" + a.Name + ".fish", "once"},

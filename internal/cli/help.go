@@ -71,7 +71,7 @@ func (a *App) blocks(c Command) (all []block) {
 		add(heading, "", "Examples")
 	}
 	for _, e := range p.Examples {
-		add(item, e.Line, e.Text)
+		add(item, e[0], e[1])
 	}
 	return all
 }

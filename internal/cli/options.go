@@ -49,7 +49,7 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 		-start uniform)`},
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
-	option.Updates: {"", `newton: Newton's method, for a -loss of β up to 2; multiplicative: the updates of
+	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of
 		the textbooks, 200 of them unless -epochs is given (nmf; default newton under kl and frobenius,
 		multiplicative under other losses and where -k is above the number of features and samples
 		together)`},
@@ -217,7 +217,7 @@ func Takes(method string, rank int, options []quantmf.FitOption) error {
 var inFlags = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{"FitNMF", "-method nmf", "FitQMFQ", "-method qmfq", "FitQMF", "-method qmf", "FitBQMF",
 		"-method bqmf", "KLUpdates", "kl", "FrobeniusUpdates", "frobenius", "TruncatedSVD", "svd",
-		"takes KL or Frobenius", "takes kl or frobenius", "losses KL and Frobenius",
+		"takes KL or Frobenius", "takes kl or frobenius", "takes KL and Frobenius", "takes kl and frobenius", "losses KL and Frobenius",
 		"losses kl and frobenius", "another x", "another matrix"}
 	for k := range option.Kinds {
 		if k.Flag() != "" {

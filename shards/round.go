@@ -1,4 +1,4 @@
-package shard
+package shards
 
 // This file holds rounds: where a fit stands before the steps of each, and V, which they read.
 
@@ -11,29 +11,29 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// Phase is what the steps of a round do.
-type Phase uint64
+// phase is what the steps of a round do.
+type phase uint64
 
 const (
-	PhaseStart Phase = iota // what comes before the first epoch
-	PhaseVisit              // an epoch
-	PhaseJudge              // the losses after an epoch, where they are not those of its visits
-	PhaseHand               // the model's rows
-	PhaseOver               // nothing
-	PhaseOpen               // of Newton's method, see newton.go
-	PhaseHalf
-	PhaseAgain
-	PhaseOpenClose
-	PhaseHalfClose
-	PhaseAgainClose
-	PhaseSearch
-	PhaseLead
+	phaseStart phase = iota // what comes before the first epoch
+	phaseVisit              // an epoch
+	phaseJudge              // the losses after an epoch, where they are not those of its visits
+	phaseHand               // the model's rows
+	phaseOver               // nothing
+	phaseOpen               // of Newton's method, see newton.go
+	phaseHalf
+	phaseAgain
+	phaseOpenClose
+	phaseHalfClose
+	phaseAgainClose
+	phaseSearch
+	phaseLead
 )
 
-// Round is where a fit stands before the steps of a round.
-type Round struct {
+// stage is where a fit stands before the steps of a round.
+type stage struct {
 	Number int
-	Phase  Phase
+	Phase  phase
 	Fresh  bool // the states that are read now are the best so far, and to be kept
 	Steps  int  // of V
 	*journal.Journal
@@ -42,9 +42,9 @@ type Round struct {
 	Beside []float64
 }
 
-// Enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or
+// enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or
 // else end.
-func (r *Round) Enter(l journal.Losses, epochs int, again, end Phase) {
+func (r *stage) enter(l journal.Losses, epochs int, again, end phase) {
 	better, stop := r.Note(l)
 	r.Fresh = better
 	r.Phase = again
@@ -53,22 +53,22 @@ func (r *Round) Enter(l journal.Losses, epochs int, again, end Phase) {
 	}
 }
 
-// Fault is the error of the round's blob.
-func (r *Round) Fault(err error) error { return &BlobError{Name: roundName(r.Number), Err: err} }
+// fault is the error of the round's blob.
+func (r *stage) fault(err error) error { return &blobError{Name: roundName(r.Number), Err: err} }
 
-func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
-	of := f.Plan.whom(r.Number, 0)
+func (f *Fit) putRound(r *stage, v []float64, main []section.Part) error {
+	of := f.plan.whom(r.Number, 0)
 	if len(main) > 0 {
-		if err := f.Store.Put(mainName(r.Number),
+		if err := f.store.Put(mainName(r.Number),
 			of.encode(kindMain, section.Parts("REAL", main))); err != nil {
 			return err
 		}
 	}
 	factor := []section.Section{section.Floats("VFAC", v)}
-	if f.Plan.newton() {
+	if f.plan.newton() {
 		factor = append(factor, section.Floats("VTWO", r.Beside))
 	}
-	if err := f.Store.Put(vName(r.Number), of.encode(kindV, factor...)); err != nil {
+	if err := f.store.Put(vName(r.Number), of.encode(kindV, factor...)); err != nil {
 		return err
 	}
 	data := of.encode(kindRound,
@@ -79,43 +79,43 @@ func (f *Fit) putRound(r *Round, v []float64, main []section.Part) error {
 	// What nobody could read would be made again and again.
 	file, err := section.Decode(data, kindRound, kindName, append(slices.Clip(roundTags), "WHOM"), nil)
 	if err == nil {
-		_, err = decodeRound(file, f.Plan, r.Number)
+		_, err = decodeRound(file, f.plan, r.Number)
 	}
 	if err != nil {
-		return &BlobError{Name: roundName(r.Number - 1), Err: err}
+		return &blobError{Name: roundName(r.Number - 1), Err: err}
 	}
-	return f.Store.Put(roundName(r.Number), data)
+	return f.store.Put(roundName(r.Number), data)
 }
 
 var roundTags = []string{"STAT", "HIST", "VALI", "NUMB"}
 
-func (f *Fit) readRound(round int) (*Round, error) {
+func (f *Fit) readRound(round int) (*stage, error) {
 	if round < 0 {
-		return nil, &BlobError{Name: roundName(round), Err: Missing}
+		return nil, &blobError{Name: roundName(round), Err: errMissing}
 	}
-	b, err := f.read(roundName(round), kindRound, f.Plan.whom(round, 0), roundTags...)
+	b, err := f.read(roundName(round), kindRound, f.plan.whom(round, 0), roundTags...)
 	if err != nil {
 		return nil, err
 	}
-	r, err := decodeRound(b.File, f.Plan, round)
-	return r, b.Fault(err)
+	r, err := decodeRound(b.File, f.plan, round)
+	return r, b.fault(err)
 }
 
-func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
+func decodeRound(f *section.File, p *plan, number int) (*stage, error) {
 	st, err := f.Words("STAT", 9)
 	if err != nil {
 		return nil, err
 	}
-	epochs, last := uint64(p.Epochs), PhaseOver
+	epochs, last := uint64(p.Epochs), phaseOver
 	if p.newton() {
-		last = PhaseLead
+		last = phaseLead
 	}
 	for i, most := range []uint64{uint64(last), 1, epochs, epochs, 1, epochs, epochs} {
 		if st[i] > most {
 			return nil, f.FailAt("STAT", i, "a number is out of range")
 		}
 	}
-	r := &Round{Number: number, Phase: Phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]),
+	r := &stage{Number: number, Phase: phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]),
 		Journal: journal.New(p.Patience, p.Epochs, p.Holds)}
 	r.Done, r.Kept, r.BestEpoch, r.Last, r.Best, r.Mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]),
 		math.Float64frombits(st[7]), math.Float64frombits(st[8])
@@ -144,10 +144,10 @@ func decodeRound(f *section.File, p *Plan, number int) (*Round, error) {
 // readAhead is how many rounds one after the other are read before none of them counts as written.
 const readAhead = 4
 
-// Current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
+// current reads the newest round. Rounds are written one after the other and stay, so the newest is found by
 // doubling and halving. One that is damaged counts as not written yet, so that it is written again, unless
 // one of the three after it is there.
-func (f *Fit) Current() (*Round, error) {
+func (f *Fit) current() (*stage, error) {
 	r, err := f.roundAt(0)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (f *Fit) Current() (*Round, error) {
 }
 
 // roundAt reads a round, or where it is damaged the first whole one of the few after it.
-func (f *Fit) roundAt(round int) (*Round, error) {
+func (f *Fit) roundAt(round int) (*stage, error) {
 	r, err := f.readRound(round)
 	for after := 1; err != nil && damaged(err) && after < readAhead; after++ {
 		if next, late := f.readRound(round + after); late == nil || !damaged(late) {
@@ -192,12 +192,12 @@ func (f *Fit) roundAt(round int) (*Round, error) {
 }
 
 // factor reads what the steps of a round read of V.
-func (f *Fit) factor(round int) (*Blob, error) {
+func (f *Fit) factor(round int) (*blob, error) {
 	tags := []string{"VFAC", "VTWO"}
-	if !f.Plan.newton() {
+	if !f.plan.newton() {
 		tags = tags[:1]
 	}
-	return f.read(vName(round), kindV, f.Plan.whom(round, 0), tags...)
+	return f.read(vName(round), kindV, f.plan.whom(round, 0), tags...)
 }
 
 // beside reads what stands beside V, k × n numbers of either sign.
@@ -206,33 +206,33 @@ func (f *Fit) beside(round int) ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := b.Floats("VTWO", int64(f.Plan.K)*int64(f.Plan.N), -math.MaxFloat64, math.MaxFloat64)
-	return v, b.Fault(err)
+	v, err := b.Floats("VTWO", int64(f.plan.K)*int64(f.plan.N), -math.MaxFloat64, math.MaxFloat64)
+	return v, b.fault(err)
 }
 
-// V reads V as the steps of a round do, k × n.
-func (f *Fit) V(round int) ([]float64, error) {
+// readV reads V as the steps of a round do, k × n.
+func (f *Fit) readV(round int) ([]float64, error) {
 	b, err := f.factor(round)
 	if err != nil {
 		return nil, err
 	}
-	v, err := b.Floats("VFAC", int64(f.Plan.K)*int64(f.Plan.N), 0, math.MaxFloat64)
-	return v, b.Fault(err)
+	v, err := b.Floats("VFAC", int64(f.plan.K)*int64(f.plan.N), 0, math.MaxFloat64)
+	return v, b.fault(err)
 }
 
-// main reads what only Reduce goes on from.
-func (f *Fit) main(round int) (*Blob, error) {
-	return f.read(mainName(round), kindMain, f.Plan.whom(round, 0), "REAL")
+// mainBlob reads what only Reduce goes on from.
+func (f *Fit) mainBlob(round int) (*blob, error) {
+	return f.read(mainName(round), kindMain, f.plan.whom(round, 0), "REAL")
 }
 
-// Main fills the parts with it.
-func (f *Fit) Main(round int, parts []section.Part) error {
+// main fills the parts with it.
+func (f *Fit) main(round int, parts []section.Part) error {
 	if len(parts) == 0 {
 		return nil
 	}
-	b, err := f.main(round)
+	b, err := f.mainBlob(round)
 	if err != nil {
 		return err
 	}
-	return b.Fault(b.Fill("REAL", parts))
+	return b.fault(b.Fill("REAL", parts))
 }

@@ -1,4 +1,4 @@
-package quantmf
+package shards
 
 // Tests of fits whose rows are split: the bits of a fit on one machine, steps that are done twice, too late
 // or out of order, and blobs that are lost, cut, flipped or taken from elsewhere.
@@ -6,20 +6,26 @@ package quantmf
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"math"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/kinds"
-	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/shard"
+	"github.com/quantmf/quantmf/internal/split"
 )
+
+var long = os.Getenv("QUANTMF_LONG") != ""
 
 // shelf is a store in memory. It fails a test that gives a name other bytes than before.
 type shelf struct {
@@ -60,9 +66,9 @@ func (s *shelf) Remove(name string) error {
 }
 
 // tabled is d × n counts, every cell positive under no loss that needs it.
-func tabled(d, n int) Mat {
+func tabled(d, n int) quantmf.Mat {
 	src := random.Split(11, 4)
-	x := NewMat(d, n)
+	x := quantmf.NewMat(d, n)
 	for i := range d {
 		for j := range n {
 			x.Data[i*n+j] = math.Floor(20*src.Float64()*src.Float64()*float64(1+(i+j)%4)) + 1
@@ -75,9 +81,9 @@ func tabled(d, n int) Mat {
 }
 
 // finish makes all rounds of a fit, of some steps each in another order.
-func finish(t *testing.T, s *shelf) Model {
+func finish(t *testing.T, s *shelf) quantmf.Model {
 	t.Helper()
-	fit, err := OpenSharded(s)
+	fit, err := Open(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,7 @@ func finish(t *testing.T, s *shelf) Model {
 	return m
 }
 
-func marshalled(t *testing.T, m Model) []byte {
+func marshalled(t *testing.T, m quantmf.Model) []byte {
 	t.Helper()
 	b, err := m.MarshalBinary()
 	if err != nil {
@@ -133,15 +139,17 @@ func TestShards(t *testing.T) {
 		signed.Data[i] -= 9
 	}
 	src := random.Split(3, 3)
-	u, v := NewMat(x.Rows, 4), NewMat(4, x.Cols)
-	for _, m := range []Mat{u, v} {
+	u, v := quantmf.NewMat(x.Rows, 4), quantmf.NewMat(4, x.Cols)
+	for _, m := range []quantmf.Mat{u, v} {
 		for i := range m.Data {
 			m.Data[i] = 0.5 + src.Float64()
 		}
 	}
-	given := []FitOption{WithInit(u, v), WithShrinkage(5), WithEpochs(3)}
-	newton := func(o ...FitOption) []FitOption { return append(o, WithUpdates(UpdatesNewton)) }
-	thin, made := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
+	given := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(5), quantmf.WithEpochs(3)}
+	newton := func(o ...quantmf.FitOption) []quantmf.FitOption {
+		return append(o, quantmf.WithUpdates(quantmf.UpdatesNewton))
+	}
+	thin, made := quantmf.NewMat(x.Rows, x.Cols), quantmf.NewMat(x.Rows, x.Cols)
 	few := holed(x, 0.9) // where the share of a column that is observed bounds curvatures
 	for i := range x.Rows {
 		few.Set(i, i%x.Cols, 1)
@@ -158,8 +166,9 @@ func TestShards(t *testing.T) {
 		}
 	}
 	// few rows of each have most of Σ X²
-	heavy, light, lu, lv := NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols), NewMat(x.Rows, 4),
-		NewMat(4, x.Cols)
+	heavy, light, lu, lv := quantmf.NewMat(x.Rows, x.Cols), quantmf.NewMat(x.Rows, x.Cols),
+		quantmf.NewMat(x.Rows, 4),
+		quantmf.NewMat(4, x.Cols)
 	for i := range x.Rows {
 		leads := i%8 == 3
 		for c := range 4 {
@@ -189,7 +198,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	// the factors of a matrix of which few rows have most, and nearly those
-	hu, near, nearly := u.Clone(), v.Clone(), NewMat(x.Rows, x.Cols)
+	hu, near, nearly := u.Clone(), v.Clone(), quantmf.NewMat(x.Rows, x.Cols)
 	for c := range 4 {
 		for j := range x.Cols { // components that hardly meet, so that the half of U ends where it is least
 			if j%4 != c {
@@ -209,73 +218,97 @@ func TestShards(t *testing.T) {
 		near.Data[i] *= 0.95 + 0.1*src.Float64()
 	}
 	for name, c := range map[string]struct {
-		x    Mat
+		x    quantmf.Mat
 		qmf  bool
-		opts []FitOption
+		opts []quantmf.FitOption
 	}{
-		"NMF":          {x, false, []FitOption{WithEpochs(7)}},
-		"NMF, penalty": {x, false, []FitOption{WithEpochs(7), WithPenalty(0.1), WithPatience(2)}},
-		"NMF, missing": {holes, false, []FitOption{WithEpochs(7), WithMissingValues()}},
+		"NMF": {x, false, []quantmf.FitOption{quantmf.WithEpochs(7)}},
+		"NMF, penalty": {x, false,
+			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithPenalty(0.1), quantmf.WithPatience(2)}},
+		"NMF, missing": {holes, false,
+			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithMissingValues()}},
 		"NMF, validation": {holes, false,
-			[]FitOption{WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3)}},
+			[]quantmf.FitOption{quantmf.WithEpochs(60), quantmf.WithMissingValues(),
+				quantmf.WithValidation(0.2), quantmf.WithPatience(3)}},
 		"NMF, Frobenius, SVD": {small, false,
-			[]FitOption{WithEpochs(5), WithLoss(Frobenius), WithStart(StartSVD)}},
-		"NMF, patience":       {x, false, []FitOption{WithEpochs(400), WithPatience(1)}},
-		"NMF, no epoch":       {x, false, []FitOption{WithEpochs(0)}},
-		"Newton":              {x, false, newton(WithEpochs(9))},
-		"Newton, no epoch":    {x, false, newton(WithEpochs(0))},
-		"Newton, 3 epochs":    {x, false, newton(WithEpochs(3))},
-		"Newton, 4 epochs":    {x, false, newton(WithEpochs(4))},
-		"Newton, mostly zero": {thin, false, newton(WithEpochs(9))},
-		"Newton, few cells":   {few, false, newton(WithEpochs(9), WithMissingValues())},
-		"Frobenius, few":      {few, false, newton(WithEpochs(9), WithMissingValues(), WithLoss(Frobenius))},
-		"Newton, penalty":     {x, false, newton(WithEpochs(30), WithPenalty(0.1), WithPatience(2))},
-		"Newton, missing":     {holes, false, newton(WithEpochs(8), WithMissingValues())},
+			[]quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithLoss(quantmf.Frobenius),
+				quantmf.WithStart(quantmf.StartSVD)}},
+		"NMF, patience": {x, false,
+			[]quantmf.FitOption{quantmf.WithEpochs(400), quantmf.WithPatience(1)}},
+		"NMF, no epoch":       {x, false, []quantmf.FitOption{quantmf.WithEpochs(0)}},
+		"Newton":              {x, false, newton(quantmf.WithEpochs(9))},
+		"Newton, no epoch":    {x, false, newton(quantmf.WithEpochs(0))},
+		"Newton, 3 epochs":    {x, false, newton(quantmf.WithEpochs(3))},
+		"Newton, 4 epochs":    {x, false, newton(quantmf.WithEpochs(4))},
+		"Newton, mostly zero": {thin, false, newton(quantmf.WithEpochs(9))},
+		"Newton, few cells":   {few, false, newton(quantmf.WithEpochs(9), quantmf.WithMissingValues())},
+		"Frobenius, few": {few, false,
+			newton(quantmf.WithEpochs(9), quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.Frobenius))},
+		"Newton, penalty": {x, false,
+			newton(quantmf.WithEpochs(30), quantmf.WithPenalty(0.1), quantmf.WithPatience(2))},
+		"Newton, missing": {holes, false, newton(quantmf.WithEpochs(8), quantmf.WithMissingValues())},
 		"Newton, validation": {holes, false,
-			newton(WithEpochs(60), WithMissingValues(), WithValidation(0.2), WithPatience(3))},
-		"Newton, beta": {x, false, newton(WithEpochs(7), WithLoss(Beta(0.5)))},
+			newton(quantmf.WithEpochs(60), quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
+				quantmf.WithPatience(3))},
+		"Newton, beta": {x, false, newton(quantmf.WithEpochs(7), quantmf.WithLoss(quantmf.Beta(0.5)))},
 		"Frobenius, Newton": {small, false,
-			newton(WithEpochs(9), WithLoss(Frobenius), WithStart(StartSVD))},
-		"Frobenius, no epoch": {x, false, newton(WithEpochs(0), WithLoss(Frobenius))},
-		"Frobenius, penalty":  {x, false, newton(WithEpochs(9), WithLoss(Frobenius), WithPenalty(0.2))},
+			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius),
+				quantmf.WithStart(quantmf.StartSVD))},
+		"Frobenius, no epoch": {x, false, newton(quantmf.WithEpochs(0), quantmf.WithLoss(quantmf.Frobenius))},
+		"Frobenius, penalty": {x, false,
+			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithPenalty(0.2))},
 		"Frobenius, missing": {holes, false,
-			newton(WithEpochs(9), WithLoss(Frobenius), WithMissingValues(), WithValidation(0.1))},
-		"Frobenius, close":  {made, false, newton(WithEpochs(60), WithLoss(Frobenius))},
-		"Frobenius, led":    {heavy, false, newton(WithEpochs(4), WithLoss(Frobenius))},
-		"Frobenius, misled": {light, false, newton(WithEpochs(4), WithInit(lu, lv), WithLoss(Frobenius))},
+			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithMissingValues(),
+				quantmf.WithValidation(0.1))},
+		"Frobenius, close": {made, false,
+			newton(quantmf.WithEpochs(60), quantmf.WithLoss(quantmf.Frobenius))},
+		"Frobenius, led": {heavy, false,
+			newton(quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius))},
+		"Frobenius, misled": {light, false,
+			newton(quantmf.WithEpochs(4), quantmf.WithInit(lu, lv), quantmf.WithLoss(quantmf.Frobenius))},
 		"Frobenius, near": {nearly, false,
-			newton(WithEpochs(3), WithInit(hu, near), WithLoss(Frobenius))},
-		"Newton, exact fit": {made, false, newton(WithEpochs(90))},
-		"Newton, still":     {made, false, newton(WithEpochs(40), WithInit(u, v))},
-		"Frobenius, still":  {made, false, newton(WithEpochs(40), WithInit(u, v), WithLoss(Frobenius))},
-		"Newton, patience":  {made, false, newton(WithEpochs(40), WithInit(u, v), WithPatience(9))},
-		"QMF":               {x, true, given},
-		"QMF, no epoch":     {x, true, append(given[:2:2], WithEpochs(0))},
-		"QMF, chosen":       {x, true, []FitOption{WithEpochs(2)}},
-		"QMF, missing":      {holes, true, append(given, WithMissingValues())},
+			newton(quantmf.WithEpochs(3), quantmf.WithInit(hu, near), quantmf.WithLoss(quantmf.Frobenius))},
+		"Newton, exact fit": {made, false, newton(quantmf.WithEpochs(90))},
+		"Newton, still":     {made, false, newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v))},
+		"Frobenius, still": {made, false,
+			newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v), quantmf.WithLoss(quantmf.Frobenius))},
+		"Newton, patience": {made, false,
+			newton(quantmf.WithEpochs(40), quantmf.WithInit(u, v), quantmf.WithPatience(9))},
+		"QMF":           {x, true, given},
+		"QMF, no epoch": {x, true, append(given[:2:2], quantmf.WithEpochs(0))},
+		"QMF, chosen":   {x, true, []quantmf.FitOption{quantmf.WithEpochs(2)}},
+		"QMF, missing":  {holes, true, append(given, quantmf.WithMissingValues())},
 		"QMF, validation": {holes, true,
-			append(given, WithMissingValues(), WithValidation(0.2), WithEpochs(12), WithPatience(2))},
+			append(given, quantmf.WithMissingValues(), quantmf.WithValidation(0.2), quantmf.WithEpochs(12),
+				quantmf.WithPatience(2))},
 		"QMF, patience": {x, true,
-			append(given, WithEpochs(30), WithPatience(1), WithPenalty(0.3), WithLevels(4))},
-		"QMF, paper": {x, true, []FitOption{WithStart(StartUniform), WithEpochs(4)}},
+			append(given, quantmf.WithEpochs(30), quantmf.WithPatience(1), quantmf.WithPenalty(0.3),
+				quantmf.WithLevels(4))},
+		"QMF, paper": {x, true, []quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform),
+			quantmf.WithEpochs(4)}},
 		"QMF, paper, best": {x, true,
-			[]FitOption{WithStart(StartUniform), WithEpochs(9), WithLearningRate(1), WithValidation(0.1),
-				WithPenalty(1), WithEnds(EndsPinned)}},
-		"QMF, signed": {signed, true, append(given, WithLoss(Frobenius))},
-		"QMF, units":  {small, true, append(given, WithLoss(Beta(0.5)), WithLevels(5))},
+			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(9),
+				quantmf.WithLearningRate(1), quantmf.WithValidation(0.1),
+				quantmf.WithPenalty(1), quantmf.WithEnds(quantmf.EndsPinned)}},
+		"QMF, signed": {signed, true, append(given, quantmf.WithLoss(quantmf.Frobenius))},
+		"QMF, units": {small, true,
+			append(given, quantmf.WithLoss(quantmf.Beta(0.5)), quantmf.WithLevels(5))},
 		"QMF, many samples": {tabled(130, 4200), true,
-			[]FitOption{WithStart(StartNMF), WithShrinkage(5), WithEpochs(2)}},
-		"QMF, convergence": {x, true, append(given, WithMaxIterations(2))},
+			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartNMF), quantmf.WithShrinkage(5),
+				quantmf.WithEpochs(2)}},
+		"QMF, convergence": {x, true, append(given, quantmf.WithMaxIterations(2))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var want Model
+			var want quantmf.Model
 			var err error
 			if c.qmf {
-				want, err = FitQMF(context.Background(), c.x, 4, append(c.opts, WithBatch(1000))...)
+				want, err = quantmf.FitQMF(context.Background(), c.x, 4,
+					append(c.opts, quantmf.WithBatch(1000))...)
 			} else {
-				want, err = FitNMF(context.Background(), c.x, 4,
-					append([]FitOption{WithUpdates(UpdatesMultiplicative)}, c.opts...)...)
+				want, err = quantmf.FitNMF(context.Background(), c.x, 4,
+					append([]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)},
+						c.opts...)...)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -291,7 +324,8 @@ func TestShards(t *testing.T) {
 			for _, shards := range counts {
 				s := newShelf(t)
 				if c.qmf {
-					err = PlanQMF(context.Background(), s, shards, c.x, 4, append(c.opts, WithBatch(1000))...)
+					err = PlanQMF(context.Background(), s, shards, c.x, 4,
+						append(c.opts, quantmf.WithBatch(1000))...)
 				} else if shards == 8 {
 					continue // there are four runs
 				} else {
@@ -313,14 +347,15 @@ func TestShards(t *testing.T) {
 func TestShardManySamples(t *testing.T) {
 	const d, n, k = 50, 4104, 2
 	x, src := tabled(d, n), random.Split(12, 4)
-	u, v := NewMat(d, k), NewMat(k, n)
-	for _, m := range []Mat{u, v} {
+	u, v := quantmf.NewMat(d, k), quantmf.NewMat(k, n)
+	for _, m := range []quantmf.Mat{u, v} {
 		for i := range m.Data {
 			m.Data[i] = 0.5 + src.Float64()
 		}
 	}
-	opts := []FitOption{WithInit(u, v), WithShrinkage(0), WithEpochs(2), WithLevels(3)}
-	want, err := FitQMF(t.Context(), x, k, append(opts, WithBatch(d))...)
+	opts := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(0), quantmf.WithEpochs(2),
+		quantmf.WithLevels(3)}
+	want, err := quantmf.FitQMF(t.Context(), x, k, append(opts, quantmf.WithBatch(d))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,12 +371,14 @@ func TestShardManySamples(t *testing.T) {
 // TestShardFar: where numbers lie so far apart that sums of Newton's method overflow, a fit in shards has the
 // bits of one machine, too.
 func TestShardFar(t *testing.T) {
-	x := Mat{5, 7, []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5,
-		7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
-		7, 1e-9, 0.5, 1e13, 1e-60, 7, 1e30}, 7}
-	for _, loss := range []Loss{KL, Frobenius, Beta(0.5), Beta(1.5)} {
-		opts := []FitOption{WithLoss(loss), WithUpdates(UpdatesNewton), WithMissingValues(), WithEpochs(19)}
-		want, err := FitNMF(t.Context(), x, 3, opts...)
+	x := quantmf.Mat{Rows: 5, Cols: 7, Stride: 7,
+		Data: []float64{31, 12, 0, 0.5, 7, 1e-9, 0, 10, 1e30, 3, 1e-100, 1e-300, 1e30, 5e-324, 2, 2, 0.5,
+			7, 0, 1e-3, 1 + 0x1p-52, 3, 10, 1e12, 1e12, 5e-324, 5e-324, 1e30,
+			7, 1e-9, 0.5, 1e13, 1e-60, 7, 1e30}}
+	for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius, quantmf.Beta(0.5), quantmf.Beta(1.5)} {
+		opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithUpdates(quantmf.UpdatesNewton),
+			quantmf.WithMissingValues(), quantmf.WithEpochs(19)}
+		want, err := quantmf.FitNMF(t.Context(), x, 3, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -356,21 +393,23 @@ func TestShardFar(t *testing.T) {
 }
 
 // planned is a fit of x in shards, of some rounds done.
-func planned(t *testing.T, s *shelf, kind string, rounds int) (*Sharded, Mat) {
+func planned(t *testing.T, s *shelf, kind string, rounds int) (*Fit, quantmf.Mat) {
 	t.Helper()
 	x := tabled(130, 20)
-	plan, opts := PlanNMF, []FitOption{WithEpochs(6), WithValidation(0.1)}
+	plan, opts := PlanNMF, []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithValidation(0.1)}
 	switch kind {
 	case "QMF":
-		plan, opts = PlanQMF, []FitOption{WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
-			WithValidation(0.1)}
+		plan, opts = PlanQMF, []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
+			quantmf.WithShrinkage(1), quantmf.WithLevels(4),
+			quantmf.WithValidation(0.1)}
 	case "Newton": // from the first round on
-		opts = []FitOption{WithEpochs(6), WithUpdates(UpdatesNewton), WithLoss(Frobenius)}
+		opts = []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithUpdates(quantmf.UpdatesNewton),
+			quantmf.WithLoss(quantmf.Frobenius)}
 	}
 	if err := plan(context.Background(), s, 3, x, 2, opts...); err != nil {
 		t.Fatal(err)
 	}
-	fit, err := OpenSharded(s)
+	fit, err := Open(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -404,7 +443,8 @@ func TestShardFaults(t *testing.T) {
 			}
 		}
 		other := newShelf(t) // of another fit
-		if err := PlanNMF(ctx, other, 3, tabled(131, 20), 2, WithEpochs(6), WithValidation(0.1)); err != nil {
+		if err := PlanNMF(ctx, other, 3, tabled(131, 20), 2, quantmf.WithEpochs(6),
+			quantmf.WithValidation(0.1)); err != nil {
 			t.Fatal(err)
 		}
 		finish(t, other)
@@ -475,16 +515,16 @@ func TestShardFaults(t *testing.T) {
 
 // mended goes on with a fit, doing again the steps that errors name, to its end or to an error that names the
 // blob.
-func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
+func mended(t *testing.T, s *shelf, name string) (m quantmf.Model, named bool) {
 	t.Helper()
 	ctx := context.Background()
-	fail := func(err error) (Model, bool) {
-		var format *FormatError
-		named := strings.Contains(err.Error(), name) || name == shard.PlanName &&
+	fail := func(err error) (quantmf.Model, bool) {
+		var format *quantmf.FormatError
+		named := strings.Contains(err.Error(), name) || name == planName &&
 			strings.Contains(err.Error(), "of another fit")
-		return nil, named && (errors.As(err, &format) || errors.Is(err, shard.Missing))
+		return nil, named && (errors.As(err, &format) || errors.Is(err, errMissing))
 	}
-	fit, err := OpenSharded(s)
+	fit, err := Open(s)
 	if err != nil {
 		return fail(err)
 	}
@@ -496,7 +536,7 @@ func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 		if at.Over {
 			break
 		}
-		var again *ShardError
+		var again *StepError
 		_, err = fit.Reduce(ctx, at.Number)
 		if errors.As(err, &again) {
 			err = fit.Step(ctx, again.Round, again.Shard)
@@ -509,7 +549,7 @@ func mended(t *testing.T, s *shelf, name string) (m Model, named bool) {
 		if m, err = fit.Finish(ctx); err == nil {
 			return m, false
 		}
-		var again *ShardError
+		var again *StepError
 		if !errors.As(err, &again) {
 			return fail(err)
 		}
@@ -539,14 +579,15 @@ func TestShardReducedAgain(t *testing.T) {
 				_, err = fit.Reduce(ctx, round)
 			}
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), way) ||
-				!errors.Is(err, shard.Missing) {
+				!errors.Is(err, errMissing) {
 				t.Errorf("%s is lost: %v", name, err)
 			}
 			if round > 0 {
 				_, err = fit.Reduce(ctx, round-1)
 			} else {
-				err = PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1),
-					WithLevels(4), WithValidation(0.1))
+				err = PlanQMF(ctx, s, 3, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
+					quantmf.WithShrinkage(1),
+					quantmf.WithLevels(4), quantmf.WithValidation(0.1))
 			}
 			if err != nil || whole == nil || !bytes.Equal(s.blobs[name], whole) {
 				t.Errorf("%s was not written again: %v", name, err)
@@ -560,27 +601,29 @@ func TestShardSteps(t *testing.T) {
 	ctx := context.Background()
 	s := newShelf(t)
 	fit, x := planned(t, s, "QMF", 1)
-	if err := PlanQMF(ctx, s, 3, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
-		WithValidation(0.1)); err != nil {
+	if err := PlanQMF(ctx, s, 3, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
+		quantmf.WithShrinkage(1), quantmf.WithLevels(4),
+		quantmf.WithValidation(0.1)); err != nil {
 		t.Error(err) // the same bytes, which the store looks at
 	}
-	var option *OptionError
-	if err := PlanQMF(ctx, s, 2, x, 2, WithEpochs(2), WithStart(StartNMF), WithShrinkage(1), WithLevels(4),
-		WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
+	var option *quantmf.OptionError
+	if err := PlanQMF(ctx, s, 2, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
+		quantmf.WithShrinkage(1), quantmf.WithLevels(4),
+		quantmf.WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
 		t.Errorf("another plan: %v", err)
 	}
-	var shape *ShapeError
+	var shape *quantmf.ShapeError
 	for _, shard := range []int{-1, 3} {
 		if err := fit.Step(ctx, 1, shard); !errors.As(err, &shape) {
 			t.Errorf("shard %d: %v", shard, err)
 		}
 	}
-	var early *ShardError
+	var early *StepError
 	if err := fit.Step(ctx, 2, 0); !errors.As(err, &early) || early.Round != 2 {
 		t.Errorf("a step of the next round: %v", err)
 	}
 	if _, err := fit.Reduce(ctx, 1); !errors.As(err, &early) || early.Round != 1 || early.Shard != 0 ||
-		!errors.Is(err, shard.Missing) {
+		!errors.Is(err, errMissing) {
 		t.Errorf("without steps: %v", err)
 	}
 	if _, err := fit.Reduce(ctx, 9); err == nil {
@@ -622,7 +665,7 @@ func TestShardSteps(t *testing.T) {
 			t.Errorf("round %d is reduced again: %v, %v", round, at, err)
 		}
 		if at, err := fit.Reduce(ctx, round+5); err != nil || !at.Over || at.Epoch != 2 ||
-			at.Loss != m.(*QMF).History[2] {
+			at.Loss != m.(*quantmf.QMF).History[2] {
 			t.Errorf("round %d: %v, %v", round+5, at, err)
 		}
 	}
@@ -641,11 +684,11 @@ func TestShardSteps(t *testing.T) {
 // behind them.
 func TestShardDamagedRounds(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(11)); err != nil {
+	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(11)); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, s)
-	fit, err := OpenSharded(s)
+	fit, err := Open(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -676,12 +719,12 @@ func TestShardDamagedRounds(t *testing.T) {
 // that of the store.
 func TestShardFailingStore(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, WithEpochs(3)); err != nil {
+	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)); err != nil {
 		t.Fatal(err)
 	}
 	finish(t, s)
 	fails := &failingStore{shelf: s}
-	fit, err := OpenSharded(fails)
+	fit, err := Open(fails)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -711,32 +754,34 @@ func (s *failingStore) Get(name string) ([]byte, error) {
 func TestShardOptions(t *testing.T) {
 	ctx, x, none := context.Background(), tabled(40, 20), func([]byte) error { return nil }
 	for name, err := range map[string]error{
-		"shards":         PlanQMF(ctx, newShelf(t), 4, x, 2),
-		"no shards":      PlanNMF(ctx, newShelf(t), 0, x, 2),
-		"WithUpdates":    PlanNMF(ctx, newShelf(t), 1, x, 2, WithUpdates(UpdatesNewton), WithLoss(Beta(3))),
-		"WithRestarts":   PlanNMF(ctx, newShelf(t), 1, x, 2, WithRestarts(2)),
-		"WithCheckpoint": PlanQMF(ctx, newShelf(t), 1, x, 2, WithCheckpoint(1, none)),
-		"WithResume":     PlanQMF(ctx, newShelf(t), 1, x, 2, WithResume([]byte{1})),
-		"WithBatch":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithBatch(39)),
-		"WithStart":      PlanQMF(ctx, newShelf(t), 1, x, 2, WithStart(StartSVD)),
-		"WithIterations": PlanQMF(ctx, newShelf(t), 1, x, 2, WithIterations(3)),
+		"shards":    PlanQMF(ctx, newShelf(t), 4, x, 2),
+		"no shards": PlanNMF(ctx, newShelf(t), 0, x, 2),
+		"WithUpdates": PlanNMF(ctx, newShelf(t), 1, x, 2, quantmf.WithUpdates(quantmf.UpdatesNewton),
+			quantmf.WithLoss(quantmf.Beta(3))),
+		"WithRestarts":   PlanNMF(ctx, newShelf(t), 1, x, 2, quantmf.WithRestarts(2)),
+		"WithCheckpoint": PlanQMF(ctx, newShelf(t), 1, x, 2, quantmf.WithCheckpoint(1, none)),
+		"WithResume":     PlanQMF(ctx, newShelf(t), 1, x, 2, quantmf.WithResume([]byte{1})),
+		"WithBatch":      PlanQMF(ctx, newShelf(t), 1, x, 2, quantmf.WithBatch(39)),
+		"WithStart":      PlanQMF(ctx, newShelf(t), 1, x, 2, quantmf.WithStart(quantmf.StartSVD)),
+		"WithIterations": PlanQMF(ctx, newShelf(t), 1, x, 2, quantmf.WithIterations(3)),
 		"rank":           PlanQMF(ctx, newShelf(t), 1, x, 0),
 	} {
-		var option *OptionError
+		var option *quantmf.OptionError
 		if !errors.As(err, &option) || option.Option != strings.TrimPrefix(name, "no ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	stopped, cancel := context.WithCancel(ctx)
 	cancel()
-	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF,
+	for _, plan := range []func(context.Context, Store, int, quantmf.Rows, int,
+		...quantmf.FitOption) error{PlanNMF,
 		PlanQMF} {
 		s := newShelf(t)
 		if err := plan(stopped, s, 1, x, 2); !errors.Is(err, context.Canceled) ||
-			s.blobs[shard.PlanName] != nil {
+			s.blobs[planName] != nil {
 			t.Errorf("a plan whose context has ended: %v", err)
 		}
-		var data *DataError
+		var data *quantmf.DataError
 		bad := x.Clone()
 		bad.Data[30] = math.NaN()
 		if err := plan(ctx, s, 1, bad, 2); !errors.As(err, &data) || data.Row != 1 || data.Col != 10 {
@@ -748,62 +793,64 @@ func TestShardOptions(t *testing.T) {
 // TestShardRows: the rows of a shard come back with their bits and masks, listed or not, in single or double
 // precision.
 func TestShardRows(t *testing.T) {
-	ctx := context.Background()
-	for name, change := range map[string]func(src *random.Source) float64{
-		"counts":         func(src *random.Source) float64 { return float64(src.IntN(9)) + 1 },
-		"few counts":     func(src *random.Source) float64 { return float64(max(src.IntN(9)-6, 0)) },
-		"numbers":        func(src *random.Source) float64 { return src.Float64() },
-		"few numbers":    func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) },
-		"negative zeros": func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 },
+	for name, c := range map[string]struct {
+		draw func(src *random.Source) float64
+		most int // bytes a cell
+	}{
+		"counts":         {func(src *random.Source) float64 { return float64(src.IntN(9)) + 1 }, 4},
+		"few counts":     {func(src *random.Source) float64 { return float64(max(src.IntN(9)-6, 0)) }, 3},
+		"numbers":        {func(src *random.Source) float64 { return src.Float64() }, 8},
+		"few numbers":    {func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) }, 5},
+		"negative zeros": {func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 }, 8},
 	} {
-		src := random.Split(6, 6)
-		x := NewMat(100, 70)
+		const d, n, shards = 100, 70, 3
+		src, x, held := random.Split(6, 6), quantmf.NewMat(d, n), make([]uint64, 2*d)
 		for i := range x.Data {
-			if x.Data[i] = change(&src); src.IntN(10) == 0 {
+			if x.Data[i] = c.draw(&src); src.IntN(10) == 0 {
 				x.Data[i] = math.NaN()
+			} else if src.IntN(5) == 0 {
+				held[i/n*2+i%n/64] |= 1 << (i % n % 64)
 			}
 		}
-		opts := []FitOption{WithMissingValues(), WithValidation(0.2), WithLoss(Frobenius),
-			WithInit(NewMat(100, 1), NewMat(1, 70)), WithShrinkage(0)}
 		s := newShelf(t)
-		if err := PlanQMF(ctx, s, 3, x, 1, opts...); err != nil {
-			t.Fatal(err)
-		}
-		fit, err := OpenSharded(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := qmfDefaults()
-		whole, err := open(kinds.QMF, option.FitQMF, &c, x, 1, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		bytes := 0
-		for shard := range 3 {
-			got, err := fit.readCells(shard)
+		f := &Fit{store: s, plan: &plan{Shards: shards,
+			Fit: split.Fit{Kind: kinds.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
+		f.plan.setRuns()
+		size := 0
+		for shard := range shards {
+			b := f.plan.encodeRows(shard, &split.Start{Held: held,
+				Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
+			s.Put(rowsName(shard), b)
+			size += len(b)
+			got, err := f.readRows(shard)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatal(name, err)
 			}
-			bytes += len(s.blobs["rows-000"+itoa(shard)])
-			from, to := fit.fit.Plan.Cut(shard).Rows()
-			a, b := make([]float64, 70), make([]float64, 70)
+			from, to := got.Cut.Rows()
+			row := make([]float64, n)
 			for i := from; i < to; i++ {
-				for j, v := range got.observedRow(a, i-from) {
-					w := whole.cells.observedRow(b, i)[j]
+				visible := 0
+				if err := got.X.ReadRow(row, i-from); err != nil {
+					t.Fatal(err)
+				}
+				for j, v := range row {
+					w, hidden := x.At(i, j), held[2*i+j/64]>>(j%64)&1 == 1
 					if math.Float64bits(v) != math.Float64bits(w) && !(v != v && w != w) ||
-						got.isHeld(i-from, j) != whole.cells.isHeld(i, j) {
+						hidden != (got.Held[2*(i-from)+j/64]>>(j%64)&1 == 1) {
 						t.Fatalf("%s: cell %d, %d is %v, want %v", name, i, j, v, w)
 					}
+					if v == v && !hidden {
+						visible++
+					}
 				}
-				if got.rows[i-from] != whole.cells.rows[i] {
-					t.Fatalf("%s: row %d has %d cells, want %d", name, i, got.rows[i-from],
-						whole.cells.rows[i])
+				if got.Visible[i-from] != visible {
+					t.Fatalf("%s: row %d has %d visible cells, want %d", name, i, got.Visible[i-from],
+						visible)
 				}
 			}
 		}
-		most := map[string]int{"counts": 4, "few counts": 3, "numbers": 8, "few numbers": 5}[name] * 100 * 70
-		if most > 0 && bytes > most+6000 {
-			t.Errorf("%s take %d bytes", name, bytes)
+		if size > c.most*d*n+6000 {
+			t.Errorf("%s take %d bytes", name, size)
 		}
 	}
 }
@@ -831,34 +878,36 @@ func TestShardHolders(t *testing.T) {
 		}
 		start = append(start, len(index))
 	}
-	sparse, err := NewSparse(x.Cols, start, index, values)
+	sparse, err := quantmf.NewSparse(x.Cols, start, index, values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, plan := range []func(context.Context, Store, int, Rows, int, ...FitOption) error{PlanNMF,
+	for _, plan := range []func(context.Context, Store, int, quantmf.Rows, int,
+		...quantmf.FitOption) error{PlanNMF,
 		PlanQMF} {
 		want := newShelf(t)
-		if err := plan(ctx, want, 2, x, 2, WithEpochs(2)); err != nil {
+		if err := plan(ctx, want, 2, x, 2, quantmf.WithEpochs(2)); err != nil {
 			t.Fatal(err)
 		}
-		for _, holder := range []Rows{sparse, Mat32{x.Rows, x.Cols, single, x.Cols}} {
+		for _, holder := range []quantmf.Rows{sparse,
+			quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Data: single, Stride: x.Cols}} {
 			got := newShelf(t)
 			got.before = want.before // where other bytes are an error
-			if err := plan(ctx, got, 2, holder, 2, WithEpochs(2)); err != nil {
+			if err := plan(ctx, got, 2, holder, 2, quantmf.WithEpochs(2)); err != nil {
 				t.Fatal(err)
 			}
 			if len(got.blobs) != len(want.blobs) {
 				t.Errorf("%d blobs, want %d", len(got.blobs), len(want.blobs))
 			}
 		}
-		var read *ReadError
+		var read *quantmf.ReadError
 		for after := 0; ; after = after*5/4 + 1 {
 			s, calls := newShelf(t), 0
-			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, WithEpochs(2))
+			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, quantmf.WithEpochs(2))
 			if err == nil && after > 4 {
 				break
 			}
-			if !errors.As(err, &read) || read.Row != 7 || s.blobs[shard.PlanName] != nil {
+			if !errors.As(err, &read) || read.Row != 7 || s.blobs[planName] != nil {
 				t.Errorf("row 7 is read %d times: %v", after, err)
 			}
 		}
@@ -888,22 +937,26 @@ func TestShardNumbers(t *testing.T) {
 		for j := range 12 {
 			x.Data[5*12+j] *= 0x1p-300
 		}
-		plan, opts, rounds := PlanNMF, []FitOption{WithEpochs(2), WithValidation(0.1), WithPenalty(0.1)}, 2
+		plan, opts, rounds := PlanNMF,
+			[]quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithValidation(0.1), quantmf.WithPenalty(0.1)},
+			2
 		switch kind {
 		case "Newton": // its rounds 3, 4 and 5 are those of its own
-			opts, rounds = []FitOption{WithEpochs(4), WithValidation(0.1), WithPenalty(0.1),
-				WithUpdates(UpdatesNewton)}, 6
+			opts, rounds = []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithValidation(0.1),
+				quantmf.WithPenalty(0.1),
+				quantmf.WithUpdates(quantmf.UpdatesNewton)}, 6
 		case "QMF":
 			plan, opts, rounds = PlanQMF,
-				[]FitOption{WithEpochs(1), WithStart(StartUniform), WithLevels(3), WithValidation(0.1),
-					WithPenalty(0.1), WithPatience(2)}, 4
+				[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform),
+					quantmf.WithLevels(3), quantmf.WithValidation(0.1),
+					quantmf.WithPenalty(0.1), quantmf.WithPatience(2)}, 4
 		}
 		for _, at := range some([]int{rounds - 1, 1, rounds - 2}[:2+rounds/6], 1) {
 			reference := newShelf(t)
 			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
 				t.Fatal(err)
 			}
-			fit, err := OpenSharded(reference)
+			fit, err := Open(reference)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -948,10 +1001,10 @@ func TestShardNumbers(t *testing.T) {
 						for n, b := range reference.blobs {
 							s.blobs[n] = b
 						}
-						s.blobs[name], _ = altered(b, tag, number, value)
+						s.blobs[name] = altered(b, tag, number, value)
 						m, err := anyway(s)
-						var option *OptionError
-						var format *FormatError
+						var option *quantmf.OptionError
+						var format *quantmf.FormatError
 						switch {
 						case wants && !errors.As(err, &format):
 							t.Errorf("%s, %s %d is %x: %v", name, tag, number, value, err)
@@ -961,7 +1014,7 @@ func TestShardNumbers(t *testing.T) {
 								t.Errorf("%s, %s %d is %x: no model", name, tag, number, value)
 							}
 						case !errors.As(err, &option) && !errors.As(err, &format) &&
-							!errors.Is(err, shard.Missing) && !errors.Is(err, shard.NotReduced):
+							!errors.Is(err, errMissing) && !errors.Is(err, ErrNotReduced):
 							t.Errorf("%s, %s %d is %x: %v", name, tag, number, value, err)
 						default:
 							errs++
@@ -981,9 +1034,9 @@ func TestShardNumbers(t *testing.T) {
 func section32(b []byte) uint32 { kind, _ := section.Kind(b); return kind }
 
 // anyway brings a fit to its end, or to its first error that a step does not mend.
-func anyway(s *shelf) (Model, error) {
+func anyway(s *shelf) (quantmf.Model, error) {
 	ctx := context.Background()
-	fit, err := OpenSharded(s)
+	fit, err := Open(s)
 	if err != nil {
 		return nil, err
 	}
@@ -993,12 +1046,12 @@ func anyway(s *shelf) (Model, error) {
 			return nil, err
 		}
 		if at.Number > 8 { // more epochs are no damage
-			return new(NMF), nil
+			return new(quantmf.NMF), nil
 		}
 		if at.Over {
 			return fit.Finish(ctx)
 		}
-		var again *ShardError
+		var again *StepError
 		if _, err = fit.Reduce(ctx, at.Number); errors.As(err, &again) && mends < 20 {
 			mends++
 			err = fit.Step(ctx, again.Round, again.Shard)
@@ -1019,11 +1072,11 @@ func TestKeepRows(t *testing.T) {
 			fit, _ := planned(t, s, kind, 0)
 			most, left := 0, room
 			for shard := range fit.Shards() {
-				c, err := fit.readCells(shard)
+				rows, err := fit.readRows(shard)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if left -= c.size(); left >= 0 {
+				if left -= sizeOf(rows); left >= 0 {
 					most++
 				}
 			}
@@ -1031,7 +1084,7 @@ func TestKeepRows(t *testing.T) {
 				fit.KeepRows(room)
 			}
 			reads := map[string]int{}
-			fit.fit.Store = countingStore{s, reads}
+			fit.store = countingStore{s, reads}
 			rounds := 0
 			for over := false; !over; rounds++ {
 				for shard := range fit.Shards() {
@@ -1047,7 +1100,7 @@ func TestKeepRows(t *testing.T) {
 			}
 			kept := 0
 			for shard := range fit.Shards() {
-				switch count := reads["rows-000"+itoa(shard)]; {
+				switch count := reads["rows-000"+strconv.Itoa(shard)]; {
 				case count == 1 && rounds > 1:
 					kept++
 				case count < rounds-1:
@@ -1077,7 +1130,7 @@ func TestKeepLastRows(t *testing.T) {
 		s := newShelf(t)
 		fit, _ := planned(t, s, "NMF", 0)
 		reads := map[string]int{}
-		fit.fit.Store = countingStore{s, reads}
+		fit.store = countingStore{s, reads}
 		if c.none {
 			fit.KeepRows(0)
 		}
@@ -1100,4 +1153,88 @@ type countingStore struct {
 func (s countingStore) Get(name string) ([]byte, error) {
 	s.reads[name]++
 	return s.shelf.Get(name)
+}
+
+// holed returns x with about a share of its cells NaN.
+func holed(x quantmf.Mat, share float64) quantmf.Mat {
+	r := random.Split(41, 0)
+	y := x.Clone()
+	for i := range y.Data {
+		if r.Float64() < share {
+			y.Data[i] = math.NaN()
+		}
+	}
+	return y
+}
+
+// product fills row with u V.
+func product(row, u []float64, v quantmf.Mat) {
+	clear(row)
+	for c, uc := range u {
+		for j, vc := range v.Row(c) {
+			row[j] += float64(uc * vc)
+		}
+	}
+}
+
+// endsAfter is a context that ends at the n-th question.
+type endsAfter struct {
+	context.Context
+	mu sync.Mutex
+	n  int
+}
+
+func (c *endsAfter) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// failing fails to read a row from some call on.
+type failing struct {
+	quantmf.Rows
+	row, after int
+	calls      *int
+	err        error
+}
+
+func (f failing) ReadRow(x []float64, i int) error {
+	if i == f.row {
+		if *f.calls++; *f.calls > f.after {
+			return f.err
+		}
+	}
+	return f.Rows.ReadRow(x, i)
+}
+
+// altered returns a copy of a blob with one number of a section replaced, its sum right.
+func altered(data []byte, tag string, number int, value uint64) []byte {
+	const headerSize, sectionSize = 24, 20
+	b := bytes.Clone(data)
+	for at := headerSize; at < len(b); {
+		n := int(binary.LittleEndian.Uint64(b[at+8:]))
+		p := b[at+sectionSize : at+sectionSize+n]
+		if string(b[at:at+4]) == tag {
+			binary.LittleEndian.PutUint64(p[8*number:], value)
+			binary.LittleEndian.PutUint32(b[at+sectionSize+n:], crc32.ChecksumIEEE(p))
+			break
+		}
+		at += sectionSize + n + 4
+	}
+	return b
+}
+
+// some returns all the cases, or under -short those of the given indices: one of each kind.
+func some[T any](cases []T, short ...int) []T {
+	if !testing.Short() {
+		return cases
+	}
+	few := make([]T, 0, len(short))
+	for _, i := range short {
+		few = append(few, cases[i])
+	}
+	return few
 }

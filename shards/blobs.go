@@ -1,4 +1,4 @@
-package shard
+package shards
 
 // This file holds the blobs: their names, whose each is, and what is said of one that is not as it should be.
 // Each has the layout of a model file (internal/section), of a kind of its own from 32 on, and says in WHOM
@@ -50,8 +50,8 @@ func kindName(kind uint32) string {
 	return names[kind-kindPlan]
 }
 
-// PlanName is the name of the plan.
-const PlanName = "plan"
+// planName is the name of the plan.
+const planName = "plan"
 
 func digits(i, n int) string {
 	s := strconv.Itoa(i)
@@ -61,26 +61,14 @@ func digits(i, n int) string {
 	return s
 }
 
-// RowsName returns the name of the rows of a shard.
-func RowsName(shard int) string { return "rows-" + digits(shard, 4) }
+// rowsName returns the name of the rows of a shard.
+func rowsName(shard int) string { return "rows-" + digits(shard, 4) }
 
 func roundName(round int) string        { return "round-" + digits(round, 6) }
 func vName(round int) string            { return "v-" + digits(round, 6) }
 func mainName(round int) string         { return "main-" + digits(round, 6) }
 func stateName(round, shard int) string { return "state-" + digits(round, 6) + "-" + digits(shard, 4) }
 func partName(round, shard int) string  { return "part-" + digits(round, 6) + "-" + digits(shard, 4) }
-
-// Store keeps named blobs. Get returns nil and no error for a blob that does not exist. Put keeps a blob
-// whole or not at all.
-type Store interface {
-	Get(name string) ([]byte, error)
-	Put(name string, data []byte) error
-}
-
-// remover is a store that can also forget.
-type remover interface {
-	Remove(name string) error
-}
 
 // whom tells to which fit, round and shard a blob belongs.
 type whom struct {
@@ -99,57 +87,46 @@ func (w whom) is(f *section.File) (bool, error) {
 	return err == nil && v[0] == w.id && v[1] == uint64(w.round) && v[2] == uint64(w.shard), err
 }
 
-// Missing is the error of a blob that does not exist.
-var Missing = errors.New("is not there")
+// errMissing is the error of a blob that does not exist.
+var errMissing = errors.New("is not there")
 
-// BlobError is an error with the name of its blob.
-type BlobError struct {
+// blobError is an error with the name of its blob.
+type blobError struct {
 	Name string
 	Err  error
 	Way  string // what writes the blob again, if that is no step
 }
 
-func (e *BlobError) Error() string {
+func (e *blobError) Error() string {
 	s := "quantmf: blob " + e.Name + ": " + e.Err.Error()
 	if e.Way != "" {
 		s += " (" + e.Way + ")"
 	}
 	return s
 }
-func (e *BlobError) Unwrap() error { return e.Err }
-
-// StepError names a step that is missing, or whose blobs are damaged.
-type StepError struct {
-	Round, Shard int
-	Err          error
-}
-
-func (e *StepError) Error() string {
-	return "shard " + strconv.Itoa(e.Shard) + ", round " + strconv.Itoa(e.Round) + ": " + e.Err.Error()
-}
-func (e *StepError) Unwrap() error { return e.Err }
+func (e *blobError) Unwrap() error { return e.Err }
 
 // damaged tells whether an error is of a missing or damaged blob, and not of the store.
 func damaged(err error) bool {
 	var format *section.Error
-	return errors.Is(err, Missing) || errors.As(err, &format)
+	return errors.Is(err, errMissing) || errors.As(err, &format)
 }
 
-// Blob is a blob that was read: it is whole and belongs to the right fit, round and shard. Its reader checks
+// blob is a blob that was read: it is whole and belongs to the right fit, round and shard. Its reader checks
 // its numbers.
-type Blob struct {
+type blob struct {
 	*section.File
 	name string
 	made *[2]int // the round and the shard of the step that makes it again; nil: none does
 	way  string  // what else does
 }
 
-// Fault makes an error that names the blob from err; nil from nil.
-func (b *Blob) Fault(err error) error {
+// fault makes an error that names the blob from err; nil from nil.
+func (b *blob) fault(err error) error {
 	if err == nil {
 		return nil
 	}
-	blob := &BlobError{Name: b.name, Err: err}
+	blob := &blobError{Name: b.name, Err: err}
 	if damaged(err) {
 		blob.Way = b.way
 	}
@@ -160,13 +137,13 @@ func (b *Blob) Fault(err error) error {
 	return err
 }
 
-// Restore fills the parts from section REAL, in their order, and returns the count integers of IDX0.
-func (b *Blob) Restore(parts []section.Part, count int) ([]uint64, error) {
+// restore fills the parts from section REAL, in their order, and returns the count integers of IDX0.
+func (b *blob) restore(parts []section.Part, count int) ([]uint64, error) {
 	index, err := b.Words("IDX0", count)
 	if err == nil {
 		err = b.Fill("REAL", parts)
 	}
-	return index, b.Fault(err)
+	return index, b.fault(err)
 }
 
 // way says what writes a blob of a kind again where no step does.
@@ -181,17 +158,17 @@ func way(kind uint32, of *whom) string {
 }
 
 // read gets and decodes a blob, which must have the sections of the tags and be the given one's.
-func (f *Fit) read(name string, kind uint32, of whom, tags ...string) (*Blob, error) {
-	return read(f.Store, name, kind, &of, tags)
+func (f *Fit) read(name string, kind uint32, of whom, tags ...string) (*blob, error) {
+	return read(f.store, name, kind, &of, tags)
 }
 
 // read is the same for any store; of may be nil.
-func read(store Store, name string, kind uint32, of *whom, tags []string) (*Blob, error) {
+func read(store Store, name string, kind uint32, of *whom, tags []string) (*blob, error) {
 	data, err := store.Get(name)
 	if err == nil && data == nil {
-		err = Missing
+		err = errMissing
 	}
-	b := &Blob{name: name, way: way(kind, of)}
+	b := &blob{name: name, way: way(kind, of)}
 	if err == nil {
 		b.File, err = section.Decode(data, kind, kindName, append(slices.Clip(tags), "WHOM"), nil)
 	}
@@ -202,7 +179,7 @@ func read(store Store, name string, kind uint32, of *whom, tags []string) (*Blob
 		}
 	}
 	if err != nil {
-		return nil, b.Fault(err)
+		return nil, b.fault(err)
 	}
 	return b, nil
 }

@@ -1,4 +1,4 @@
-package shard
+package shards
 
 // This file holds an NMF by multiplicative updates whose rows are split, and the first epochs of one by
 // Newton's method (newton.go). Round 0 is the first sweep over the rows, round e+1 that of epoch e: a step
@@ -10,29 +10,31 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/split"
 )
 
-// BeginNMF fills the state of an NMF for the factors of its start, U (d × k) and first.V, and returns its
-// first round. seen is in how many rows each column is observed, for Newton's method where cells are hidden.
-func (p *Plan) BeginNMF(first *Start, u, seen []float64) {
+// beginNMF fills the state of an NMF for the factors of its start, and says which round is the first.
+func (p *plan) beginNMF(first *split.Start) (phase, []float64) {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
-		u := u[from*p.K : to*p.K]
+		u := first.U[from*p.K : to*p.K]
 		none := make([]float64, len(u))
 		return p.statesU(u, none, none, none), nil
 	}
 	main := p.newMain()
-	copy(main.seen, seen)
+	copy(main.seen, first.Seen)
 	first.Main = main.parts()
 	if p.warm() == 0 {
-		first.Phase, first.Beside = PhaseOpen, first.V
+		return phaseOpen, first.V
 	}
+	return phaseStart, nil
 }
 
 // warm is the number of multiplicative updates that a fit begins with.
-func (p *Plan) warm() int {
+func (p *plan) warm() int {
 	if p.newton() {
 		return nmf.First(p.Loss, p.Partial, p.Penalty)
 	}
@@ -40,7 +42,7 @@ func (p *Plan) warm() int {
 }
 
 // statesU is U, the best U, and U at z and at the next y in the state of a shard.
-func (p *Plan) statesU(u, best, z, next []float64) []section.Part {
+func (p *plan) statesU(u, best, z, next []float64) []section.Part {
 	parts := []section.Part{section.Positive(u)}
 	if p.Holds {
 		parts = append(parts, section.Positive(best))
@@ -52,11 +54,11 @@ func (p *Plan) statesU(u, best, z, next []float64) []section.Part {
 }
 
 // factors reads U and, where cells are held out, the best U. ahead says that it is at the next y.
-func (p *Plan) factors(state *Blob, d int, ahead bool) (u, best []float64, err error) {
+func (p *plan) factors(state *blob, d int, ahead bool) (u, best []float64, err error) {
 	v := func() []float64 { return make([]float64, d*p.K) }
 	u, best = v(), v()
 	next := v()
-	_, err = state.Restore(p.statesU(u, best, v(), next), 0)
+	_, err = state.restore(p.statesU(u, best, v(), next), 0)
 	if ahead {
 		u = next
 	}
@@ -64,14 +66,14 @@ func (p *Plan) factors(state *Blob, d int, ahead bool) (u, best []float64, err e
 }
 
 // padded copies V, k × n, into rows of np numbers.
-func (p *Plan) padded(to, v []float64, np int) {
+func (p *plan) padded(to, v []float64, np int) {
 	for c := range p.K {
 		copy(to[c*np:], v[c*p.N:(c+1)*p.N])
 	}
 }
 
 // dense returns the k × n numbers of v, whose rows have np places.
-func (p *Plan) dense(v []float64, np int) []float64 {
+func (p *plan) dense(v []float64, np int) []float64 {
 	to := make([]float64, 0, p.K*p.N)
 	for c := range p.K {
 		to = append(to, v[c*np:c*np+p.N]...)
@@ -80,18 +82,18 @@ func (p *Plan) dense(v []float64, np int) []float64 {
 }
 
 // runsOf makes m the problem of the runs first to end-1.
-func (p *Plan) runsOf(m *nmf.Problem, first, end int) {
+func (p *plan) runsOf(m *nmf.Problem, first, end int) {
 	m.Of, m.Runs = p.D, make([]int, 0, end-first+1)
 	for _, row := range p.runs[first : end+1] {
 		m.Runs = append(m.Runs, row-p.runs[first])
 	}
 }
 
-// StepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled
+// stepNMF makes the step of a shard. m is the problem of its rows, but for the runs; its factors are filled
 // here.
-func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Problem) (*Made, error) {
-	p, cut := f.Plan, f.Plan.Cut(shard)
-	if r.Phase > PhaseOver {
+func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Problem) (*made, error) {
+	p, cut := f.plan, f.plan.cut(shard)
+	if r.Phase > phaseOver {
 		p.runsOf(&m, cut.From, cut.To)
 		return f.stepNewton(r, shard, state, v, m, cut.To-cut.From)
 	}
@@ -106,10 +108,10 @@ func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Probl
 	p.padded(m.V, v, m.NP)
 	p.runsOf(&m, cut.From, cut.To)
 	fit := nmf.NewUpdates(m)
-	if err := fit.Sweep(r.Phase == PhaseStart); err != nil {
+	if err := fit.Sweep(r.Phase == phaseStart); err != nil {
 		return nil, err
 	}
-	var of Part
+	var of split.Part
 	for run := range cut.To - cut.From {
 		num, den, losses := fit.Sums(run)
 		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...),
@@ -118,20 +120,20 @@ func (f *Fit) StepNMF(r *Round, shard int, state *Blob, v []float64, m nmf.Probl
 	if p.Penalty > 0 {
 		of.U = m.U
 	}
-	return &Made{p.statesU(m.U, best, u, u), nil, of.sections(NMF)}, nil
+	return &made{p.statesU(m.U, best, u, u), nil, sections(kinds.NMF, &of)}, nil
 }
 
-// ReduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.
-func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
-	p := f.Plan
+// reduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.
+func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
+	p := f.plan
 	m := p.problem(workers)
-	if r.Phase > PhaseOver {
+	if r.Phase > phaseOver {
 		return f.reduceNewton(r, v, m)
 	}
 	np := m.NP
 	p.padded(m.V, v, np)
 	main := p.newMain()
-	if err := f.Main(r.Number, main.parts()); err != nil {
+	if err := f.main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
 	fit := nmf.NewUpdates(m)
@@ -141,18 +143,18 @@ func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, [
 		}
 	}
 	l := fit.Losses()
-	if r.Phase == PhaseVisit {
+	if r.Phase == phaseVisit {
 		r.Done++
 	}
-	r.Enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
-		PhaseVisit, PhaseOver)
+	r.enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
+		phaseVisit, phaseOver)
 	if r.Fresh {
 		copy(main.best, v)
 	}
 	switch {
-	case r.Phase == PhaseOver:
+	case r.Phase == phaseOver:
 	case r.Done == p.warm():
-		r.Phase, r.Beside = PhaseOpen, v
+		r.Phase, r.Beside = phaseOpen, v
 	default:
 		fit.StepV()
 		v = p.dense(m.V, np)
@@ -162,7 +164,7 @@ func (f *Fit) ReduceNMF(r *Round, v []float64, workers *pool.Pool) ([]float64, [
 
 // sumNMF takes the sums of a shard's runs into their pieces.
 func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
-	p, cut := f.Plan, f.Plan.Cut(shard)
+	p, cut := f.plan, f.plan.cut(shard)
 	b, err := f.part(round, shard)
 	if err != nil {
 		return err
@@ -180,15 +182,15 @@ func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
 	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", losses}, sums{"UFAC", us})
 }
 
-// FinishNMF reads the factors of a fit that is over, U (d × k) and V (k × n).
-func (f *Fit) FinishNMF(r *Round) (u, v []float64, err error) {
-	p := f.Plan
-	if v, err = f.V(r.Number); err != nil {
+// finishNMF reads the factors of a fit that is over, U (d × k) and V (k × n).
+func (f *Fit) finishNMF(r *stage) (u, v []float64, err error) {
+	p := f.plan
+	if v, err = f.readV(r.Number); err != nil {
 		return nil, nil, err
 	}
 	if r.Kept {
 		main := p.newMain()
-		if err := f.Main(r.Number, main.parts()); err != nil {
+		if err := f.main(r.Number, main.parts()); err != nil {
 			return nil, nil, err
 		}
 		v = main.best
@@ -203,7 +205,7 @@ func (f *Fit) FinishNMF(r *Round) (u, v []float64, err error) {
 	}
 	u = make([]float64, p.D*p.K)
 	for shard := range p.Shards {
-		from, to := p.Cut(shard).Rows()
+		from, to := p.cut(shard).Rows()
 		state, err := f.state(r.Number, shard)
 		if err != nil {
 			if damaged(err) {

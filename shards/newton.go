@@ -1,15 +1,15 @@
-package shard
+package shards
 
 // This file holds an NMF by Newton's method whose rows are split. Its first epochs are those of nmf.go; then
 // an epoch takes two rounds, and a further one where it went too far (internal/nmf, rounds.go):
 //
-//	PhaseOpen    the gradient at the factors that the multiplicative updates have led to, once
-//	PhaseLead    the rows that lead, where there are any (internal/nmf, lead.go), once
-//	PhaseSearch  what the step of V is taken of; none under Frobenius without hidden cells
-//	PhaseHalf    the half of U, the loss at the next factors, and the gradient there
-//	PhaseAgain   the same loss and gradient at factors without momentum, where those with it were no better
+//	phaseOpen    the gradient at the factors that the multiplicative updates have led to, once
+//	phaseLead    the rows that lead, where there are any (internal/nmf, lead.go), once
+//	phaseSearch  what the step of V is taken of; none under Frobenius without hidden cells
+//	phaseHalf    the half of U, the loss at the next factors, and the gradient there
+//	phaseAgain   the same loss and gradient at factors without momentum, where those with it were no better
 //
-// PhaseOpenClose, PhaseHalfClose and PhaseAgainClose are the passes that take a small loss cell by cell. The
+// phaseOpenClose, phaseHalfClose and phaseAgainClose are the passes that take a small loss cell by cell. The
 // state of a shard is its rows of U, of z and of the next y, and the best. The round's V, and V beside it,
 // are what the pass reads: y and the direction, z and the next y, or twice the next y.
 
@@ -19,16 +19,15 @@ import (
 
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/split"
 )
 
-// Newton is the number of Newton's method among the choices of updates.
-const Newton = 0
-
 // newton tells whether a fit goes over to Newton's method.
-func (p *Plan) newton() bool { return p.Kind == NMF && p.Updates == Newton }
+func (p *plan) newton() bool { return p.Kind == kinds.NMF && p.Updates == split.Newton }
 
 // mainNMF is what reducing an NMF goes on from beside V.
 type mainNMF struct {
@@ -40,7 +39,7 @@ type mainNMF struct {
 }
 
 // newMain makes room for it.
-func (p *Plan) newMain() *mainNMF {
+func (p *plan) newMain() *mainNMF {
 	m := &mainNMF{rows: p.D}
 	v := func(n int) []float64 { return make([]float64, n) }
 	if p.Holds {
@@ -76,8 +75,8 @@ type course struct {
 	tau   float64
 	last  nmf.Losses
 	ahead bool // the rows of U are those of the next y, which was no worse
-	led   bool // of PhaseHalf: V is that of the rows that lead
-	// of PhaseSearch the sums over U, of PhaseLead these and the rows, of PhaseHalf what nmf.Newton.Turn has
+	led   bool // of phaseHalf: V is that of the rows that lead
+	// of phaseSearch the sums over U, of phaseLead these and the rows, of phaseHalf what nmf.Newton.Turn has
 	more []float64
 }
 
@@ -89,7 +88,7 @@ func (c *course) numbers() []float64 {
 }
 
 // leads returns the rows that lead, of rows from one to another.
-func (c *course) leads(p *Plan, from, to int) (rows []int) {
+func (c *course) leads(p *plan, from, to int) (rows []int) {
 	for _, v := range c.more[p.K:] {
 		if i := int(v); i >= from && i < to {
 			rows = append(rows, i-from)
@@ -99,33 +98,33 @@ func (c *course) leads(p *Plan, from, to int) (rows []int) {
 }
 
 // opens tells whether a round is the first that may find rows that lead.
-func (r *Round) opens(p *Plan) bool {
-	return p.warm() == 0 && len(r.History) == 0 && (r.Phase == PhaseOpen || r.Phase == PhaseOpenClose)
+func (r *stage) opens(p *plan) bool {
+	return p.warm() == 0 && len(r.History) == 0 && (r.Phase == phaseOpen || r.Phase == phaseOpenClose)
 }
 
 // course reads them.
-func (r *Round) course(p *Plan) (*course, error) {
+func (r *stage) course(p *plan) (*course, error) {
 	n, want := r.Numbers, courseNumbers
 	switch r.Phase {
-	case PhaseOpen:
+	case phaseOpen:
 		return new(course), nil
-	case PhaseSearch:
+	case phaseSearch:
 		want += p.K
-	case PhaseHalf:
+	case phaseHalf:
 		want += nmf.Turned(p.K)
-	case PhaseLead:
+	case phaseLead:
 		want = max(len(n), want+p.K)
 	}
 	if len(n) != want {
-		return nil, r.Fault(&section.Error{Problem: "section NUMB: wrong length"})
+		return nil, r.fault(&section.Error{Problem: "section NUMB: wrong length"})
 	}
 	c := &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1 || n[4] == 3,
 		n[4] >= 2, n[courseNumbers:]}
-	if r.Phase == PhaseLead {
+	if r.Phase == phaseLead {
 		next := 0.0
 		for _, v := range c.more[p.K:] {
 			if !(v >= next && v < float64(p.D) && v == math.Trunc(v)) {
-				return nil, r.Fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows " +
+				return nil, r.fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows " +
 					"out of order"})
 			}
 			next = v + 1
@@ -135,9 +134,9 @@ func (r *Round) course(p *Plan) (*course, error) {
 }
 
 // stepNewton makes the step of a shard in a round of Newton's method. m is the problem of its rows.
-func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Problem, runs int) (*Made,
+func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Problem, runs int) (*made,
 	error) {
-	p := f.Plan
+	p := f.plan
 	c, err := r.course(p)
 	if err != nil {
 		return nil, err
@@ -149,7 +148,7 @@ func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Pr
 	fit := nmf.NewRounds(m)
 	u, z, next := fit.Points()
 	best := make([]float64, len(u))
-	if _, err := state.Restore(p.statesU(u, best, z, next), 0); err != nil {
+	if _, err := state.restore(p.statesU(u, best, z, next), 0); err != nil {
 		return nil, err
 	}
 	if c.ahead {
@@ -158,22 +157,22 @@ func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Pr
 	if r.Fresh {
 		copy(best, u)
 	}
-	var of Part
+	var of split.Part
 	passed := fit.Passed
 	switch r.Phase {
-	case PhaseLead:
-		from, to := p.Cut(shard).Rows()
+	case phaseLead:
+		from, to := p.cut(shard).Rows()
 		of.Num, of.Den = fit.Gather(c.leads(p, from, to))
 		runs = 0
-	case PhaseOpen:
+	case phaseOpen:
 		copy(z, u)
 		copy(next, u)
 		err = fit.Gradient(beside, false)
-	case PhaseSearch:
+	case phaseSearch:
 		err, passed = fit.Search(v, beside), fit.Searched
-	case PhaseHalf:
+	case phaseHalf:
 		err = fit.Half(v, beside, c.more)
-	case PhaseAgain:
+	case phaseAgain:
 		copy(next, z)
 		err = fit.Gradient(beside, false)
 	default:
@@ -193,12 +192,12 @@ func (f *Fit) stepNewton(r *Round, shard int, state *Blob, v []float64, m nmf.Pr
 	if p.Penalty > 0 {
 		of.U = next
 	}
-	return &Made{p.statesU(u, best, z, next), nil, of.sections(NMF)}, nil
+	return &made{p.statesU(u, best, z, next), nil, sections(kinds.NMF, &of)}, nil
 }
 
 // reduceNewton joins the sums of a round of Newton's method, and makes the next.
-func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []section.Part, error) {
-	c, err := r.course(f.Plan)
+func (f *Fit) reduceNewton(r *stage, v []float64, m nmf.Problem) ([]float64, []section.Part, error) {
+	c, err := r.course(f.plan)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -206,12 +205,12 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 	if err != nil {
 		return nil, nil, err
 	}
-	main := f.Plan.newMain()
-	if err := f.Main(r.Number, main.parts()); err != nil {
+	main := f.plan.newMain()
+	if err := f.main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
 	j := &joining{Fit: f, r: r, c: c, fit: nmf.NewRounds(m), main: main, v: v, beside: beside}
-	if r.Phase == PhaseLead {
+	if r.Phase == phaseLead {
 		err = j.lead(m)
 	} else {
 		err = j.join(m.U)
@@ -227,7 +226,7 @@ func (f *Fit) reduceNewton(r *Round, v []float64, m nmf.Problem) ([]float64, []s
 // become those of the next.
 type joining struct {
 	*Fit
-	r      *Round
+	r      *stage
 	c      *course
 	fit    *nmf.Newton
 	main   *mainNMF
@@ -238,12 +237,12 @@ type joining struct {
 // turn makes the step of V.
 func (j *joining) turn(d *nmf.Descent) {
 	j.v, j.r.Beside, j.c.tau, j.c.more = j.fit.Turn(j.main.y, j.main.z, j.c.tau, d)
-	j.r.Phase = PhaseHalf
+	j.r.Phase = phaseHalf
 }
 
 // lead makes V of the rows that lead.
 func (j *joining) lead(m nmf.Problem) error {
-	p, main, c := j.Plan, j.main, j.c
+	p, main, c := j.plan, j.main, j.c
 	x, u, err := j.leading(c, j.r.Number, m.NP)
 	if err != nil {
 		return err
@@ -258,9 +257,9 @@ func (j *joining) lead(m nmf.Problem) error {
 
 // join joins the sums of all other rounds; u has room for U where there is a penalty.
 func (j *joining) join(u []float64) error {
-	p, main, c, r := j.Plan, j.main, j.c, j.r
+	p, main, c, r := j.plan, j.main, j.c, j.r
 	passed := j.fit.Passed
-	if r.Phase == PhaseSearch {
+	if r.Phase == phaseSearch {
 		passed = j.fit.Searched
 	}
 	var sizes []float64
@@ -273,7 +272,7 @@ func (j *joining) join(u []float64) error {
 		}
 	}
 	r.Fresh = false
-	if r.Phase == PhaseSearch {
+	if r.Phase == phaseSearch {
 		j.turn(&nmf.Descent{Direction: j.beside, Slopes: main.slopes, Most: main.most, SumU: c.more})
 		c.ahead = false
 		return nil
@@ -287,26 +286,26 @@ func (j *joining) judge(u, sizes []float64) {
 	main, c, r := j.main, j.c, j.r
 	phase, byCells := r.Phase, false
 	switch phase {
-	case PhaseOpenClose, PhaseHalfClose, PhaseAgainClose:
-		phase, byCells = phase-PhaseOpenClose+PhaseOpen, true
+	case phaseOpenClose, phaseHalfClose, phaseAgainClose:
+		phase, byCells = phase-phaseOpenClose+phaseOpen, true
 	}
 	l, again := j.fit.Ahead(u, j.beside, byCells)
 	c.ahead, c.more = false, nil
 	still := false
 	switch {
 	case again:
-		r.Phase, r.Beside = phase-PhaseOpen+PhaseOpenClose, j.beside
+		r.Phase, r.Beside = phase-phaseOpen+phaseOpenClose, j.beside
 		return
-	case phase == PhaseOpen:
+	case phase == phaseOpen:
 		c.tau, c.last = 1, l
 		copy(main.y, j.v)
 		copy(main.z, j.v)
 	case c.led && l.Above(c.last): // without the rows that lead
 		c.led = false
-		r.Phase, r.Beside, j.v = PhaseOpen, main.y, slices.Clone(main.y)
+		r.Phase, r.Beside, j.v = phaseOpen, main.y, slices.Clone(main.y)
 		return
-	case phase == PhaseHalf && l.Above(c.last):
-		r.Phase, r.Beside = PhaseAgain, j.v
+	case phase == phaseHalf && l.Above(c.last):
+		r.Phase, r.Beside = phaseAgain, j.v
 		c.tau = 1
 		return
 	default:
@@ -317,14 +316,14 @@ func (j *joining) judge(u, sizes []float64) {
 		}
 	}
 	c.ahead, c.led = !still, false
-	if phase != PhaseOpen {
+	if phase != phaseOpen {
 		r.Done++
 	}
-	r.Phase = PhaseSearch
-	if phase != PhaseOpen || len(r.History) == 0 {
+	r.Phase = phaseSearch
+	if phase != phaseOpen || len(r.History) == 0 {
 		j.enter()
 	}
-	for still && r.Phase != PhaseOver { // no epoch moves anything any more
+	for still && r.Phase != phaseOver { // no epoch moves anything any more
 		r.Done++
 		j.enter()
 	}
@@ -334,8 +333,8 @@ func (j *joining) judge(u, sizes []float64) {
 // enter enters the losses of an epoch, and keeps V if they are the best.
 func (j *joining) enter() {
 	r, last := j.r, j.c.last
-	r.Enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty},
-		j.Plan.Epochs, PhaseSearch, PhaseOver)
+	r.enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty},
+		j.plan.Epochs, phaseSearch, phaseOver)
 	if r.Fresh {
 		copy(j.main.best, j.main.y)
 	}
@@ -343,9 +342,9 @@ func (j *joining) enter() {
 
 // descend begins the half of V, unless the fit is over.
 func (j *joining) descend(sizes []float64) {
-	p, main, c, r := j.Plan, j.main, j.c, j.r
+	p, main, c, r := j.plan, j.main, j.c, j.r
 	j.v, r.Beside = slices.Clone(main.y), nil
-	if r.Phase == PhaseOver {
+	if r.Phase == phaseOver {
 		return
 	}
 	if rows := nmf.Heavy(sizes, p.K); len(rows) > 0 {
@@ -353,7 +352,7 @@ func (j *joining) descend(sizes []float64) {
 		for _, i := range rows {
 			c.more = append(c.more, float64(i))
 		}
-		r.Phase, r.Beside = PhaseLead, j.v
+		r.Phase, r.Beside = phaseLead, j.v
 		return
 	}
 	d := j.fit.Descend(main.y, main.seen)
@@ -368,13 +367,13 @@ func (j *joining) descend(sizes []float64) {
 
 // leading reads the rows that lead, of X, padded to np numbers, and of U.
 func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
-	p := f.Plan
+	p := f.plan
 	for shard := range p.Shards {
 		b, err := f.part(round, shard)
 		if err != nil {
 			return nil, nil, err
 		}
-		from, to := p.Cut(shard).Rows()
+		from, to := p.cut(shard).Rows()
 		rows := len(c.leads(p, from, to))
 		some, of := make([]float64, rows*np), make([]float64, rows*p.K)
 		if err := b.fill(sums{"NUMS", []section.Part{section.Positive(some)}},
@@ -390,7 +389,7 @@ func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
 // passed takes the sums of a shard's runs into their pieces, and the sizes of its rows where there is room
 // for them.
 func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, shard int) error {
-	p, cut := f.Plan, f.Plan.Cut(shard)
+	p, cut := f.plan, f.plan.cut(shard)
 	b, err := f.part(round, shard)
 	if err != nil {
 		return err
@@ -413,11 +412,11 @@ func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, sh
 }
 
 // problem is that of a reduce, which has no rows.
-func (p *Plan) problem(workers *pool.Pool) nmf.Problem {
+func (p *plan) problem(workers *pool.Pool) nmf.Problem {
 	np := kernel.Pad(p.N)
 	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial,
 		Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
-	p.runsOf(&m, 0, p.Runs())
+	p.runsOf(&m, 0, p.count())
 	if p.Penalty > 0 {
 		m.U = make([]float64, p.D*p.K)
 	}
