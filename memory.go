@@ -247,11 +247,9 @@ func (p footprint) nmfFit(c *config, some float64) float64 {
 // pairs is the number of entries of a symmetric k × k matrix.
 func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
-// row is the workspace of one worker: a group of rows of n samples and m levels.
+// row is the workspace of one worker: a row of n samples and m levels.
 func (p footprint) row() float64 {
-	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
-	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) +
-		size(rows, transport.CondensedRoom(p.n, p.m))
+	return size(p.n, p.m+21) + size(5, p.m, p.m+18) + transport.CondensedRoom(p.n, p.m)
 }
 
 // maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
@@ -323,7 +321,7 @@ func (p footprint) start() float64 {
 // projection is the memory that a QMFQ takes beside T: the maps T', Y and its gradient, and the
 // states of the updates.
 func (p footprint) projection(of Projection) float64 {
-	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
+	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m)
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 

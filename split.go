@@ -225,9 +225,10 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
 		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
-			factors: &factors{u: f.u[from*s.K : to*s.K]}, cells: &cells{held: f.held},
+			mapRows: mapRows{cells: &cells{held: f.held},
+				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
+			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
-			Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans),
 		}}
 		if f.gauss == nil {
 			part.logU, part.momU = f.logU[from*s.K:to*s.K], adam.NewMoment(len(rows)*s.K)
@@ -345,7 +346,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		a, b := f.gauss.Sums()
 		made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 	case split.PassLosses:
-		f.evaluateAll(f.order)
+		f.run(evaluateRows, f.d)
 	case split.PassModel:
 		if step.Best {
 			copy(f.u, f.best.u)
@@ -369,19 +370,18 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	f := &qmfFit{
 		settings: &set, farthest: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
 		inflation: &inflation{
-			settings: &set, factors: all, pool: workers,
-			cells:  &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut},
-			lambda: s.Lambda, scale: s.Scale, whole: true, at: set.pace(r.Epoch),
+			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
+				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
+			factors: all, lambda: s.Lambda, scale: s.Scale, whole: true,
 			rowLosses: make([]float64, s.D), rowHeld: make([]float64, s.D),
 		},
 	}
 	f.most = elem.Exp(f.farthest)
-	f.least = 1 / f.most
+	f.least, f.piece = 1/f.most, f.doPiece
 	f.setV(r.V)
 	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
 	if set.gaussian(s.K) {
 		f.gauss = gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
-		f.vees = f.stepTileV
 		_, _, numbers := f.gauss.State()
 		if len(r.Numbers) != len(numbers) {
 			return &section.Error{Problem: "section NUMB: wrong length"}
@@ -390,7 +390,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 		r.Numbers = numbers
 		total.A, total.B = f.gauss.Sums()
 	} else {
-		f.vees, f.sumsV = f.stepRowV, runs.NewSums(f.cut, s.K*f.np)
+		f.sumsV = runs.NewSums(f.cut, s.K*f.np)
 		f.gradV = f.sumsV.Parts[0]
 		f.logV, f.momV = make([]float64, len(f.v)), adam.NewMoment(len(f.v))
 		total.B = f.sumsV

@@ -47,27 +47,6 @@ type word struct{ text string }
 
 func (w word) Len() int { return len(w.text) }
 
-// An interface finds Twice at run time, and both calls it directly.
-type pair struct{ left, right int }
-
-//go:noinline
-func (p *pair) Twice() int { return 2 * (p.left + p.right) }
-
-var held any = &pair{3, 4}
-
-//go:noinline
-func both(p *pair) int { return p.Twice() + p.left }
-
-// Data hold seven, and named names it.
-//
-//go:noinline
-func seven() int { return 7 }
-
-var values = []func() int{seven}
-
-//go:noinline
-func named() func() int { return seven }
-
 func recovered(f func()) (what string) {
 	defer func() {
 		switch p := recover().(type) {
@@ -103,7 +82,6 @@ func main() {
 		sum += <-done
 	}
 	println(sum, runtime.NumGoroutine())
-	println(held.(interface{ Twice() int }).Twice(), both(&pair{1, 2}), values[0]() == named()())
 	var none []int
 	println(recovered(func() { println(none[sum]) }))
 	var w *word
