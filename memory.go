@@ -211,7 +211,7 @@ type footprint struct {
 }
 
 // sizeInt is a size as an int: one that is larger than any memory is large enough.
-func sizeInt(size float64) int { return int(min(size, 1<<40)) }
+func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
 
 // cells are those of a fit that is not made.
 func (p footprint) cells() *cells {

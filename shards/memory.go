@@ -109,9 +109,8 @@ func (s *sizes) v() float64 { return size(s.k, s.n) }
 // method is what a method of an NMF takes over the runs from first to end, in a step that has their rows,
 // or in a reduce.
 func (s *sizes) method(p *plan, rows bool, first, end int, newton bool) float64 {
-	const most = 1 << 40 // samples: more are too many for any memory
-	n := min(p.N, most)
-	m := nmf.Problem{N: n, K: min(p.K, most), NP: kernel.Pad(n), Partial: s.Hidden, Loss: s.Loss,
+	n := min(p.N, pool.Beyond)
+	m := nmf.Problem{N: n, K: min(p.K, pool.Beyond), NP: kernel.Pad(n), Partial: s.Hidden, Loss: s.Loss,
 		Pool: pool.Idle(int(s.Workers), int(s.Workers))}
 	if rows {
 		m.D = p.runs[end] - p.runs[first]
