@@ -235,6 +235,17 @@ func (p footprint) nmfFit(c *config) float64 {
 	return a.Most() / 8
 }
 
+// reserveSome takes the memory of fromSome.
+func (f *factors) reserveSome(x *cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+	if samples == 0 {
+		return
+	}
+	defer p.Part()()
+	p.Memory.Floats(f.d, int(samples)) // the samples
+	g := newFactors(p.Memory, f.d, int(samples), f.k)
+	g.approximate(x, loss, 1, p, progress{})
+}
+
 // pairs is the number of entries of a symmetric k × k matrix.
 func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
