@@ -1,6 +1,7 @@
-// Package ranking holds the choice of numbers of components and levels by the losses of hidden cells: which
-// is best, which is the smallest that is as good within one standard error, and how sure that is.
-package ranking
+package cli
+
+// This file holds the choice of numbers of components and levels by the losses of hidden cells: which is best,
+// which is the smallest that is as good within one standard error, and how sure that is.
 
 import (
 	"cmp"
@@ -11,7 +12,27 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/option"
 )
+
+// NewComparison has the defaults of what is tried.
+func NewComparison() Comparison { return Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1} }
+
+// Flags are those of what is compared, but for the seed. share is that of the hidden cells.
+func (c *Comparison) Flags(share *float64) []*Flag {
+	return []*Flag{
+		Wholes(&c.Ks, "k", "the numbers of components (default 2,4,8)"),
+		Wholes(&c.Ms, "m", "the numbers of levels, each tried with every -k (default: the default of fit)"),
+		Whole(&c.Repeats, 1, "repeats", "N", "how many times cells are hidden (default 5)"),
+		Share(share, 0.5, true, "share", "X",
+			"the share of the cells hidden each time, at most 0.5 (default 0.1)"),
+	}
+}
+
+// Compared are the options of the fits that are compared, beside loss, missing and seed.
+var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule, option.Batch,
+	option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection, option.Updates,
+	option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict}
 
 // Comparison is what was tried and what came of it. The trials are every number of levels with the first
 // number of components, then with the next.
@@ -34,6 +55,9 @@ func (c *Comparison) Levels() []int {
 	}
 	return c.Ms
 }
+
+// Trials is their number.
+func (c *Comparison) Trials() int { return len(c.Ks) * len(c.Levels()) }
 
 // K and M are those of a trial.
 func (c *Comparison) K(trial int) int { return c.Ks[trial/len(c.Levels())] }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 // This file tests an output that is a pipe: it is written to, not replaced.
 

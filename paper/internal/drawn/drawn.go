@@ -1,5 +1,6 @@
-// This file draws the paper's synthetic problems (§4, Toy illustrations and Larger experiments).
-package main
+// Package drawn draws the paper's synthetic problems (§4, Toy illustrations and Larger experiments), and says
+// how much of the truth a fit has found.
+package drawn
 
 import (
 	"cmp"
@@ -10,20 +11,21 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
 	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
-// drawn is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
+// Problem is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
 // function q of its own by hard quantile normalisation.
-type drawn struct {
+type Problem struct {
 	X, U, V, W, Q quantmf.Mat // Q, d × n, has the true quantile functions before noise
 }
 
-// problem draws a synthetic problem: U* Poisson(2), columns of V* Dirichlet(1/2), and
+// New draws a synthetic problem: U* Poisson(2), columns of V* Dirichlet(1/2), and
 // q = cumsum(exp(gap N)) at n levels. Where noise is above 0, it adds max(noise N, 0) to X.
-func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
+func New(d, n, k int, gap, noise float64, seed uint64) Problem {
 	r := rand.New(rand.NewPCG(seed, 160))
-	p := drawn{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n),
+	p := Problem{quantmf.NewMat(d, n), quantmf.NewMat(d, k), quantmf.NewMat(k, n), quantmf.NewMat(d, n),
 		quantmf.NewMat(d, n)}
 	for i := range p.U.Data {
 		// Knuth's method counts the uniform factors whose product stays above exp(-2).
@@ -75,8 +77,8 @@ func correlation(a, b []float64) float64 {
 	return r
 }
 
-// recovery says how much of the truth a fit has found.
-type recovery struct {
+// Recovery says how much of the truth a fit has found.
+type Recovery struct {
 	// mean over rows: correlation of the fitted row's quantile function with the true one
 	Quantile float64
 	// mean over rows: root mean square of their difference, over the deviation of the true one
@@ -85,10 +87,10 @@ type recovery struct {
 	Components    float64 // mean correlation of the rows of V with those of V*, best matched
 }
 
-// recovered compares a fit with the truth. An increasing map of a row of UV can be undone by
+// Recovered compares a fit with the truth. An increasing map of a row of UV can be undone by
 // the row's T, so only the order of the row can be found, and its rank correlation is taken.
 // Components can be scaled and permuted, so they are matched as well as possible.
-func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery) {
+func (p Problem) Recovered(fit, u, v quantmf.Mat) (r Recovery) {
 	d, n := p.X.Dims()
 	for i := range d {
 		row := slices.Sorted(slices.Values(fit.Row(i)))
@@ -101,10 +103,8 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 		}
 		r.QuantileError += math.Sqrt(square/spread) / float64(d)
 		w := make([]float64, n)
-		for c := range f.U.Cols {
-			for j, v := range f.V.Row(c) {
-				w[j] += f.U.At(i, c) * v
-			}
+		for c := range u.Cols {
+			floats.AddScaled(w, u.At(i, c), v.Row(c))
 		}
 		r.Order += correlation(cells.Ranks(w), cells.Ranks(p.W.Row(i))) / float64(d)
 	}
@@ -112,11 +112,11 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 	score := make([][]float64, k)
 	for a := range k {
 		for b := range k {
-			score[a] = append(score[a], correlation(p.V.Row(a), f.V.Row(b)))
+			score[a] = append(score[a], correlation(p.V.Row(a), v.Row(b)))
 		}
 	}
 	r.Components = assign(score) / float64(k)
-	return recovery{report.Round(r.Quantile, 4), report.Round(r.QuantileError, 4), report.Round(r.Order, 4),
+	return Recovery{report.Round(r.Quantile, 4), report.Round(r.QuantileError, 4), report.Round(r.Order, 4),
 		report.Round(r.Components, 4)}
 }
 

@@ -1,4 +1,4 @@
-package main
+package cli
 
 // This file holds progress: what a running command tells on standard error.
 
@@ -14,29 +14,30 @@ import (
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-// now is the clock of progress. Tests stop it, because the lines that are shown depend on the time.
-var now = time.Now
+// Now is the clock of progress. Tests stop it, because the lines that are shown depend on the time.
+var Now = time.Now
 
 // since is the time from then to now.
-func since(then time.Time) time.Duration { return now().Sub(then) }
+func since(then time.Time) time.Duration { return Now().Sub(then) }
 
-// progress tells of one fit after the other.
-type progress struct {
+// Progress tells of one fit after the other.
+type Progress struct {
 	w     io.Writer
 	mode  string // line, plain, json or none
 	asked bool   // for plain lines, wherever they go
 
-	model     string
-	phase     quantmf.Phase // the phase before the epochs of which a line was last shown
-	start     time.Time     // when the first epoch was reported
-	since     int           // the epochs done at start
-	told      time.Time     // of the last report, of the start or of an epoch
-	shown     time.Time     // when a line was last shown
-	last      quantmf.Progress
+	Model     string           // that is fitted, or the command
+	phase     quantmf.Phase    // the phase before the epochs of which a line was last shown
+	start     time.Time        // when the first epoch was reported
+	since     int              // the epochs done at start
+	told      time.Time        // of the last report, of the start or of an epoch
+	shown     time.Time        // when a line was last shown
+	Last      quantmf.Progress // the newest report of an epoch
 	lineShown bool
 }
 
-func newProgress(mode string, w io.Writer) *progress {
+// NewProgress tells in a mode: auto, line, plain, json or none.
+func NewProgress(mode string, w io.Writer) *Progress {
 	asked := mode == "plain"
 	if mode == "auto" {
 		mode = "plain"
@@ -44,7 +45,7 @@ func newProgress(mode string, w io.Writer) *progress {
 			mode = "line"
 		}
 	}
-	return &progress{w: w, mode: mode, asked: asked}
+	return &Progress{w: w, mode: mode, asked: asked}
 }
 
 func isTerminal(w io.Writer) bool {
@@ -56,9 +57,9 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// begin announces the fit that the next reports are of.
-func (p *progress) begin(model string) {
-	p.model, p.start, p.since, p.last = model, now(), 0, quantmf.Progress{}
+// Begin announces the fit that the next reports are of.
+func (p *Progress) Begin(model string) {
+	p.Model, p.start, p.since, p.Last = model, Now(), 0, quantmf.Progress{}
 	p.shown, p.phase = p.start, quantmf.PhaseEpochs
 }
 
@@ -84,8 +85,8 @@ type record struct {
 }
 
 // starting reports a phase before the epochs, unless the start takes only a moment.
-func (p *progress) starting(q quantmf.Progress) error {
-	p.told = now()
+func (p *Progress) starting(q quantmf.Progress) error {
+	p.told = Now()
 	pause := 100 * time.Millisecond
 	if p.mode == "plain" { // once a phase
 		if pause *= 2; q.Phase == p.phase {
@@ -95,16 +96,16 @@ func (p *progress) starting(q quantmf.Progress) error {
 	if p.mode == "none" || since(p.shown) < pause {
 		return nil
 	}
-	p.shown, p.phase = now(), q.Phase
+	p.shown, p.phase = Now(), q.Phase
 	if p.mode == "json" {
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: phases[q.Phase], Done: q.Done,
+		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: phases[q.Phase], Done: q.Done,
 			Epochs: q.Epochs})
 	}
-	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.model, phases[q.Phase], 100*q.Done))
+	return p.show(fmt.Sprintf("%s: %s, %.0f %%", p.Model, phases[q.Phase], 100*q.Done))
 }
 
 // show writes a line; on a terminal it replaces the line before. The text may hold names of files.
-func (p *progress) show(text string) error {
+func (p *Progress) show(text string) error {
 	text = table.Shown(text)
 	if p.mode == "plain" {
 		_, err := fmt.Fprintln(p.w, text)
@@ -115,71 +116,74 @@ func (p *progress) show(text string) error {
 	return err
 }
 
-// at reports a part of the work that has no parts itself: on a terminal, and where -progress asks for lines
+// At reports a part of the work that has no parts itself: on a terminal, and where -progress asks for lines
 // or objects.
-func (p *progress) at(what string) error {
+func (p *Progress) At(what string) error {
 	switch {
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what})
+		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: what})
 	case p.mode == "line" || p.mode == "plain" && p.asked:
-		if p.model != "" {
-			what = p.model + ": " + what
+		if p.Model != "" {
+			what = p.Model + ": " + what
 		}
 		return p.show(what)
 	}
 	return nil
 }
 
-// remark tells something that a waiting user may want to know; "" is nothing.
-func (p *progress) remark(text string) error {
+// Remark tells something that a waiting user may want to know; "" is nothing.
+func (p *Progress) Remark(text string) error {
 	switch {
 	case text == "" || p.mode == "none":
 		return nil
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: text})
+		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: text})
 	}
-	_, err := fmt.Fprintf(p.w, "%s: %s\n", p.model, text)
+	if p.Model != "" {
+		text = p.Model + ": " + text
+	}
+	_, err := fmt.Fprintln(p.w, table.Shown(text))
 	return err
 }
 
-// count reports how many of several pieces of work are done.
-func (p *progress) count(done, of int, what string) error {
+// Count reports how many of several pieces of work are done.
+func (p *Progress) Count(done, of int, what string) error {
 	share := float64(done) / float64(of)
 	switch {
 	case p.mode == "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: what, Done: share})
+		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: what, Done: share})
 	case p.mode == "plain" && !p.asked && since(p.start) < 2*time.Second:
 		return nil
 	case p.mode == "none" || p.mode == "plain" &&
 		(done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
-	p.shown = now()
-	text := fmt.Sprintf("%s: %d of %d %s", p.model, done, of, what)
+	p.shown = Now()
+	text := fmt.Sprintf("%s: %d of %d %s", p.Model, done, of, what)
 	if done > 0 {
-		text += fmt.Sprintf(", %s left", duration(since(p.start).Seconds()*(1-share)/share))
+		text += fmt.Sprintf(", %s left", Duration(since(p.start).Seconds()*(1-share)/share))
 	}
 	return p.show(text)
 }
 
-// measure names the figure that falls during a fit: the loss, or for a BQMF the negative lower bound of the
+// Measure names the figure that falls during a fit: the loss, or for a BQMF the negative lower bound of the
 // evidence, in nats a value.
-func (p *progress) measure() string {
-	if strings.HasPrefix(p.model, "BQMF") {
+func (p *Progress) Measure() string {
+	if strings.HasPrefix(p.Model, "BQMF") {
 		return "bound"
 	}
 	return "loss"
 }
 
-// report is the fit's progress function.
-func (p *progress) report(q quantmf.Progress) error {
+// Report is the fit's progress function.
+func (p *Progress) Report(q quantmf.Progress) error {
 	if q.Epoch == 0 {
 		return p.starting(q)
 	}
-	if q.Epoch <= p.last.Epoch { // the next restart has begun
-		p.last, p.start = quantmf.Progress{}, p.told
+	if q.Epoch <= p.Last.Epoch { // the next restart has begun
+		p.Last, p.start = quantmf.Progress{}, p.told
 	}
-	first := p.last.Epoch == 0
+	first := p.Last.Epoch == 0
 	if first {
 		if p.told.After(p.start) { // what was told of the start is no part of the first epoch
 			p.start = p.told
@@ -189,15 +193,15 @@ func (p *progress) report(q quantmf.Progress) error {
 	elapsed := max(since(p.start).Seconds(), 1e-9)
 	rate := float64(q.Epoch-p.since) * float64(q.Rows) / elapsed
 	left := float64(q.Epochs-q.Epoch) * float64(q.Rows) / rate
-	p.told = now()
+	p.told = Now()
 	if first { // the first epoch may include some of the start of the fit
-		p.start, p.since = now(), q.Epoch
+		p.start, p.since = Now(), q.Epoch
 	}
-	before := p.last
-	p.last = q
+	before := p.Last
+	p.Last = q
 	switch p.mode {
 	case "json":
-		return json.NewEncoder(p.w).Encode(record{Model: p.model, Phase: "epochs", Done: q.Done,
+		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: "epochs", Done: q.Done,
 			Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
 	case "plain":
 		// A line every tenth of the epochs, but not within a moment of the last.
@@ -212,22 +216,22 @@ func (p *progress) report(q quantmf.Progress) error {
 	default:
 		return nil
 	}
-	p.shown = now()
-	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.model, q.Epoch, q.Epochs,
-		p.measure(), q.Loss, rate, duration(left))
+	p.shown = Now()
+	text := fmt.Sprintf("%s: epoch %d of %d, %s %.4g, %.0f rows/s, %s left", p.Model, q.Epoch, q.Epochs,
+		p.Measure(), q.Loss, rate, Duration(left))
 	return p.show(text)
 }
 
-// end clears the line of the terminal for the text that follows.
-func (p *progress) end() {
+// End clears the line of the terminal for the text that follows.
+func (p *Progress) End() {
 	if p.lineShown {
 		fmt.Fprint(p.w, "\r\x1b[K")
 		p.lineShown = false
 	}
 }
 
-// duration writes a time for people.
-func duration(seconds float64) string {
+// Duration writes a time for people.
+func Duration(seconds float64) string {
 	switch s := int(seconds + 0.5); {
 	case seconds < 10:
 		return fmt.Sprintf("%.1f s", seconds)
@@ -238,4 +242,13 @@ func duration(seconds float64) string {
 	default:
 		return fmt.Sprintf("%d h %d min", s/3600, s/60%60)
 	}
+}
+
+// Summary writes text in the form of the progress: as it is, or as a JSON object.
+func (p *Progress) Summary(text string) error {
+	if p.mode == "json" {
+		return json.NewEncoder(p.w).Encode(map[string]string{"summary": text})
+	}
+	_, err := io.WriteString(p.w, text)
+	return err
 }

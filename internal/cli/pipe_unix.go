@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 // This file holds what a broken pipe means where it is a signal.
 

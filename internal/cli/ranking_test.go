@@ -1,4 +1,4 @@
-package ranking
+package cli
 
 import (
 	"regexp"

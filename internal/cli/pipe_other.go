@@ -1,6 +1,6 @@
 //go:build !unix
 
-package main
+package cli
 
 // This file stands in for pipe_unix.go where a broken pipe is no signal.
 
