@@ -245,7 +245,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{
-		inflation: newInflation(s, visible, newFactors(d, n, rank), p), cut: cut,
+		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d),
 		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
 	}
