@@ -255,14 +255,13 @@ type qmfFit struct {
 	batch       []int      // the rows that are visited next; an index into batch is called a slot
 	wbar        []float64  // slots × np: the gradients at w, in units of the rows' losses
 	source      random.Source
-	stepsV      int       // how many steps V has made
-	seed        uint64    // of everything random
-	origin      Start     // where this fit starts
-	heaviest    float64   // the most shrinkage that the data may choose
-	farthest    float64   // the bound of |log U| and |log V|
-	least, most float64   // the bounds of U and V: e^±farthest
-	lag         int       // 1 where the losses of an epoch are those of its start, else 0
-	best        *qmfState // of a shard
+	stepsV      int     // how many steps V has made
+	seed        uint64  // of everything random
+	origin      Start   // where this fit starts
+	heaviest    float64 // the most shrinkage that the data may choose
+	farthest    float64 // the bound of |log U| and |log V|
+	least, most float64 // the bounds of U and V: e^±farthest
+	lag         int     // 1 where the losses of an epoch are those of its start, else 0
 	progress    progress
 	gauss       *gauss.Steps // nil: Adam steps U and V
 	op          op
@@ -555,14 +554,6 @@ func (f *qmfFit) penaltyV(rows float64) float64 {
 	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
 }
 
-// qmfState is the parameters of a shard's rows that a model is made of, at the best epoch.
-type qmfState struct{ u, v, f, inc []float64 }
-
-func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)),
-		make([]float64, len(f.Inc))}
-}
-
 // regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
 // penalty's value during a fit.
 func (f *qmfFit) regularity() float64 {
@@ -608,22 +599,34 @@ func (f *qmfFit) index() (index []uint64) {
 }
 
 func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
+	f.walkRows(visit)
+	f.walkV(visit)
+}
+
+// walkRows shows what walk does of the rows: the state of a shard.
+func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.u), f.u)
-	visit(section.Positive(f.v), f.v)
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
+	if f.gauss == nil {
+		visit(section.Within(f.logU, -f.farthest, f.farthest), nil)
+		monotone.WalkMoments(visit, f.momU)
+	}
+	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
+}
+
+// walkV shows what walk does of V.
+func (f *qmfFit) walkV(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.v), f.v)
 	if f.gauss != nil {
 		a, b, numbers := f.gauss.State()
 		visit(section.Positive(a), nil)
 		visit(section.Finite(b), nil)
 		visit(section.Positive(numbers), nil)
-	} else {
-		visit(section.Within(f.logU, -f.farthest, f.farthest), nil)
-		visit(section.Within(f.logV, -f.farthest, f.farthest), nil)
-		monotone.WalkMoments(visit, f.momU)
-		monotone.WalkMoments(visit, f.momV)
+		return
 	}
-	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
+	visit(section.Within(f.logV, -f.farthest, f.farthest), nil)
+	monotone.WalkMoments(visit, f.momV)
 }
 
 // resume takes the state of a checkpoint.

@@ -16,10 +16,10 @@ import (
 //	g_j ← ε log b_j - ε log Σ_i exp((f_i-c_ij)/ε),
 //	f_i ← ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε),   c_ij = (x_i-y_j)²,
 //
-// and returns the last f and g. A sample without weight takes no part: its f is -Inf.
+// and returns the last g. A sample without weight takes no part: its f is -Inf.
 // Cost: 2l·nm exponentials; memory n+m.
-func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
-	f, g = make([]float64, len(x)), make([]float64, len(y))
+func sinkhorn(x, a, y, b []float64, eps float64, l int) (g []float64) {
+	f, g := make([]float64, len(x)), make([]float64, len(y))
 	for i, w := range a {
 		if w == 0 {
 			f[i] = math.Inf(-1)
@@ -46,13 +46,13 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (f, g []float64) {
 			f[i] = float64(eps * (elem.Log(a[i]) - transport.LogSum(t)))
 		}
 	}
-	return f, g
+	return g
 }
 
 // iterate puts the row at the potentials after l iterations of Algorithm 1.
 func (c *config) iterate(r *transport.Row) transport.Outcome {
 	a, b := r.Weights()
-	_, g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations)
+	g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations)
 	out := r.Stand(g, c.tolerance)
 	out.Passes = c.iterations
 	return out
