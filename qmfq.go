@@ -186,8 +186,6 @@ type qmfqFit struct {
 	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
-	op        op
-	row       func(worker, i int) // of op: doRow, made once, so that no loop allocates
 }
 
 func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
@@ -201,7 +199,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f.inflation.whole = true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
-	f.row = f.doRow
+	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v}
 	if f.held != nil {
@@ -222,14 +220,12 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 }
 
 // run does an op for every row.
-func (f *qmfqFit) run(op op) {
-	f.op = op
-	f.pool.Do(len(f.all), f.row)
-}
+func (f *qmfqFit) run(op op) { f.inflation.run(op, len(f.all)) }
 
-func (f *qmfqFit) doRow(worker, i int) {
+// piece does the op that runs for row i.
+func (f *qmfqFit) piece(worker, i int) {
 	v := &f.inflation.spaces[worker]
-	switch f.op {
+	switch f.inflation.op {
 	case visitRows:
 		f.visit(v, i)
 	case evaluateRows:
@@ -365,7 +361,7 @@ func (f *qmfqFit) startFromQMF() error {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
-	q.heaviest = mostShrinkage
+	q.maxShrinkage = mostShrinkage
 	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
 	err := a.begin()
 	if err == nil {
@@ -417,7 +413,7 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
-	t := f.inflation.hand(stopped)
+	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
 	q.Factorisation = t.Factorisation

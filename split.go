@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kinds"
@@ -219,24 +218,25 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	if err != nil {
 		return err
 	}
-	f.startLogarithms()
+	f.beginSteps()
 	s.Origin, s.Lambda, s.Scale = uint64(f.origin), f.lambda, f.scale
 	first.V = f.matV().Data
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
-		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
+		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
 			mapRows: mapRows{cells: &cells{held: f.held},
 				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
 		}}
-		if f.gauss == nil {
-			part.logU, part.momU = f.logU[from*s.K:to*s.K], adam.NewMoment(len(rows)*s.K)
+		if all, is := f.steps.(*adamSteps); is {
+			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
+				momU: adam.NewMoment(len(rows) * s.K)}
 		}
 		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
-	if f.gauss != nil {
-		_, _, first.Numbers = f.gauss.State()
+	if of, is := f.steps.(*gaussSteps); is {
+		_, _, first.Numbers = of.models.State()
 	}
 	first.Main = f.mainParts()
 	return nil
@@ -256,14 +256,10 @@ func (s *splitFit) shard(f *qmfFit) *attempt {
 	return a
 }
 
-// mainParts are the numbers, beside V, that a reduce goes on from.
+// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on from.
 func (f *qmfFit) mainParts() (p []section.Part) {
-	if f.gauss == nil {
-		f.walkV(func(array section.Part, best []float64) {
-			if best == nil {
-				p = append(p, array)
-			}
-		})
+	if of, is := f.steps.(*adamSteps); is {
+		of.walkV(func(array section.Part, _ []float64) { p = append(p, array) })
 	}
 	return p
 }
@@ -324,8 +320,8 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
 	if s.JudgesPenalty() {
 		made.U = append(made.U, f.u...)
-		if f.gauss == nil {
-			made.U = append(made.U[:0], f.logU...)
+		if of, is := f.steps.(*adamSteps); is {
+			made.U = append(made.U[:0], of.logU...)
 		}
 	}
 	switch step.Pass {
@@ -336,19 +332,20 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		if err = f.visitAll(); err != nil {
 			break
 		}
-		if f.gauss == nil {
-			made.Num = slices.Concat(f.sumsV.Parts...)
-			break
+		switch of := f.steps.(type) {
+		case *adamSteps:
+			made.Num = slices.Concat(of.sums.Parts...)
+		case *gaussSteps:
+			a, b := of.models.Sums()
+			made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 		}
-		a, b := f.gauss.Sums()
-		made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 	case split.PassLosses:
 		f.run(evaluateRows, f.d)
 	case split.PassModel:
 		if step.Best {
 			a.restore()
 		}
-		q := f.hand(func() bool { return false })
+		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
 		made.File, err = q.MarshalBinary()
@@ -363,7 +360,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	set, all := settingsOf(&s.Settings), newFactors(0, s.N, s.K)
 	all.d = s.D
 	f := &qmfFit{
-		settings: &set, farthest: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
+		maxLogFactor: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
 		inflation: &inflation{
 			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
 				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
@@ -371,24 +368,23 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 			rowLosses: make([]float64, s.D), rowHeld: make([]float64, s.D),
 		},
 	}
-	f.most = elem.Exp(f.farthest)
-	f.least, f.piece = 1/f.most, f.doPiece
+	f.do = f.piece
 	f.setV(r.V)
 	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
 	if set.gaussian(s.K) {
-		f.gauss = gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
-		_, _, numbers := f.gauss.State()
+		models := gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
+		f.steps = newGaussSteps(f, models)
+		_, _, numbers := models.State()
 		if len(r.Numbers) != len(numbers) {
 			return &section.Error{Problem: "section NUMB: wrong length"}
 		}
 		copy(numbers, r.Numbers)
 		r.Numbers = numbers
-		total.A, total.B = f.gauss.Sums()
+		total.A, total.B = models.Sums()
 	} else {
-		f.sumsV = runs.NewSums(f.cut, s.K*f.np)
-		f.gradV = f.sumsV.Parts[0]
-		f.logV, f.momV = make([]float64, len(f.v)), adam.NewMoment(len(f.v))
-		total.B = f.sumsV
+		steps := &adamSteps{fit: f}
+		steps.makeColumns()
+		f.steps, total.B = steps, steps.sums
 	}
 	if s.JudgesPenalty() {
 		total.U = make([]float64, s.D*s.K)
@@ -400,12 +396,13 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	if err := r.Take(total); err != nil {
 		return err
 	}
-	if f.u = total.U; f.gauss == nil {
-		f.logU = total.U
+	f.u = total.U
+	if of, is := f.steps.(*adamSteps); is {
+		of.logU = total.U
 	}
 	r.Losses = journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 	if r.StepV {
-		f.stepV()
+		f.stepV(f.d, true)
 		r.Steps, r.V = f.stepsV, f.matV().Data
 	}
 	return nil

@@ -287,7 +287,7 @@ func TestTwins(t *testing.T) {
 			if err := f.startFactors(); err != nil {
 				t.Fatal(err)
 			}
-			f.startLogarithms()
+			f.beginSteps()
 			return f
 		}
 		var apart, together []*qmfFit
