@@ -15,7 +15,6 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
-	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -64,7 +63,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
 		}
-		fit = f.nmfFit(&c, c.startsFrom(d, n))
+		fit = f.nmfFit(&c)
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
@@ -179,7 +178,6 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 		workers: float64(pool.Count(c.workers, d)),
 		hidden:  c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
 	}
-	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.trialled = trialCells / (1 - c.validation)
 	if c.missing {
 		f.trialled = trialMost
@@ -206,42 +204,46 @@ type footprint struct {
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
 	loss            divergence.Loss
-	lead            bool    // rows may lead the first epoch of an NMF under Frobenius' loss
 	choose          bool    // start or shrinkage are chosen by the data
 	trialled        float64 // cells that a trial has at most
 	gauss           bool    // U and V take steps of Gauss and Newton's method
 	steps           bool    // U and V take steps; those of a QMFQ do not
 }
 
-// nmf returns the sizes of an NMF of d rows.
-func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
-	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden,
-		Warm: nmf.First(loss, p.hidden, 0) > 0}
+// sizeInt is a size as an int: one that is larger than any memory is large enough.
+func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
+
+// cells are those of a fit that is not made.
+func (p footprint) cells() *cells {
+	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, trouble: new(trouble)}
 }
 
-// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples;
-// 0: with none.
-func (p footprint) nmfFit(c *config, some float64) float64 {
-	of := p.nmf(p.d, c.loss)
-	of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
-	of.Warm = nmf.First(c.loss, p.hidden, c.penalty) > 0
-	fit := of.Updates()
-	if c.updates == UpdatesNewton {
-		fit = of.Newton(p.lead)
-	}
+// nmfFit is the memory of a fit of an NMF, the model included.
+func (p footprint) nmfFit(c *config) float64 {
+	workers, x, k := pool.Idle(c.workers, nmf.Pieces), p.cells(), sizeInt(p.k)
+	a := workers.Memory
+	pool.Make[extremes](a, x.d)
+	pool.Make[int](a, x.d)
+	f := newFactors(a, x.d, x.n, k)
+	method := newMethod(workers, f, x, c.loss, c.penalty, c.updates)
+	f.reserveSome(x, c.loss, c.startsFrom(x.d, x.n), workers)
 	if c.start == StartSVD {
-		of.Warm = of.Warm || c.updates == UpdatesMultiplicative
-		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+
-			size(1.2, p.workers, p.n+kernel.Lanes))
+		f.decompose(x, workers)
 	}
-	if some > 0 {
-		few := p
-		few.n = some
-		fit += size(some, p.d+p.k) + few.first()
+	method.Reserve()
+	newFactors(a, x.d, x.n, k) // the model
+	return a.Most() / 8
+}
+
+// reserveSome takes the memory of fromSome.
+func (f *factors) reserveSome(x *cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+	if samples == 0 {
+		return
 	}
-	// the factors and the model; the extremes and counts of rows
-	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n
-	return float64(1.05 * (fit + held)) // allocation rounds sizes up
+	defer p.Part()()
+	p.Memory.Floats(f.d, int(samples)) // the samples
+	g := newFactors(p.Memory, f.d, int(samples), f.k)
+	g.approximate(x, loss, 1, p, progress{})
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -285,11 +287,10 @@ func (p footprint) mapsState() float64 {
 func (p footprint) first() float64 {
 	most := 0.0
 	for _, l := range []divergence.Loss{divergence.KL, p.loss} {
-		if nmf.Suits(l, p.d, p.n, p.k) {
-			most = max(most, p.nmf(p.d, l).Newton(p.lead && l == divergence.Frobenius))
-		} else {
-			most = max(most, p.nmf(p.d, l).Updates())
-		}
+		workers := pool.Idle(sizeInt(p.workers), sizeInt(p.workers))
+		f := newFactors(pool.DryArena(), sizeInt(p.d), sizeInt(p.n), sizeInt(p.k))
+		f.approximate(p.cells(), l, 1, workers, progress{})
+		most = max(most, workers.Memory.Most()/8)
 	}
 	return most
 }
@@ -312,7 +313,7 @@ func (p footprint) start() float64 {
 		few := p
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))
-		few.hidden, few.lead = true, false
+		few.hidden = true
 		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+few.first())
 	}
 	return most

@@ -98,7 +98,7 @@ func (splitting) Sizes(method Method, d, n, rank, rows int, opts []FitOption) (*
 	if err != nil {
 		return nil, err
 	}
-	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Lead: f.lead, Workers: f.workers}
+	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Workers: f.workers}
 	if method != MethodQMF {
 		return of, c.inShards(kinds.NMF, d)
 	}
@@ -187,7 +187,7 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 // startNMF fills the factors of the start, and counts what is seen of the columns.
 func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
-	f := &nmfFit{factors: newFactors(s.D, s.N, s.K), cells: t.cells, loss: t.loss,
+	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.cells, loss: t.loss,
 		progress: newProgress(ctx, t.config, s.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return err
@@ -285,13 +285,13 @@ func (s *splitFit) cellsOf(r *split.Rows) *cells {
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
-	return newProblem(newFactors(c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
+	return newProblem(newFactors(nil, c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
 }
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
 // is known to be another than the last.
 func (s *splitFit) NMF(u, v []float64, j *journal.Journal) (Model, error) {
-	f := newFactors(s.D, s.N, s.K)
+	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
 	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
 	a := &attempt{fit: fit, journal: j}
@@ -357,7 +357,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 // ReduceQMF sums the parts of a round, and makes the step of V where the round was an epoch. The losses are
 // those before the step.
 func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
-	set, all := settingsOf(&s.Settings), newFactors(0, s.N, s.K)
+	set, all := settingsOf(&s.Settings), newFactors(nil, 0, s.N, s.K)
 	all.d = s.D
 	f := &qmfFit{
 		maxLogFactor: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,

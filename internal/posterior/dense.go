@@ -215,7 +215,7 @@ func eigen(a []float64, k int) (values, vectors []float64) {
 		return nil, nil
 	}
 	ridge := float64(1e-13 * trace)
-	s := svd.New(k, k)
+	s := svd.New(nil, k, k)
 	for c := range k {
 		col := s.Column(c)
 		for r := range k {

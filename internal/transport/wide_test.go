@@ -1,10 +1,9 @@
-package wide
+package transport
 
 import (
 	"math"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -14,7 +13,7 @@ func TestWide(t *testing.T) {
 	r := random.Split(72, 0)
 	for range 100000 {
 		a, b := math.Exp(200*normal(&r)/3), math.Exp(200*normal(&r)/3)
-		v, w := Number{a, 0}.normal(), Number{b, 0}.normal()
+		v, w := Wide{a, 0}.normal(), Wide{b, 0}.normal()
 		if got, want := v.Times(w).Float(), a*b; got != want {
 			t.Fatalf("%v·%v = %v, want %v", a, b, got, want)
 		}
@@ -25,16 +24,16 @@ func TestWide(t *testing.T) {
 			t.Fatalf("%v+%v = %v, want %v", a, b, got, want)
 		}
 	}
-	less := func(v, w Number) bool { return v.e < w.e || v.e == w.e && v.f < w.f }
+	less := func(v, w Wide) bool { return v.e < w.e || v.e == w.e && v.f < w.f }
 	for k := -20; k <= 20; k++ {
 		v := 512 * float64(k)
 		for range 50 {
 			v = math.Nextafter(v, math.Inf(-1))
 		}
-		last := Exp(v)
+		last := WideExp(v)
 		for range 100 {
 			v = math.Nextafter(v, math.Inf(1))
-			w := Exp(v)
+			w := WideExp(v)
 			if less(w, last) {
 				t.Fatalf("e^%v falls", v)
 			}
@@ -42,5 +41,3 @@ func TestWide(t *testing.T) {
 		}
 	}
 }
-
-func normal(r *random.Source) float64 { return elem.NormalQuantile((r.Float64() + 0x1p-54)) }

@@ -1,16 +1,15 @@
-package hard
+package transport
 
 import (
 	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// textbook is the plan of x onto targets of weights b by the overlap of intervals of mass; samples of
+// hardByOverlaps is the plan of x onto targets of weights b by the overlap of intervals of mass; samples of
 // one value share the overlaps of all of them.
-func textbook(x, a, b []float64) [][]float64 {
+func hardByOverlaps(x, a, b []float64) [][]float64 {
 	p := make([][]float64, len(x))
 	for i := range x {
 		p[i] = make([]float64, len(b))
@@ -34,8 +33,8 @@ func textbook(x, a, b []float64) [][]float64 {
 	return p
 }
 
-// TestPlan: the plan, what is read off it, and its potentials against their definitions.
-func TestPlan(t *testing.T) {
+// TestHard: the plan, what is read off it, and its potentials against their definitions.
+func TestHard(t *testing.T) {
 	r := random.Split(11, 3)
 	for trial := range 300 {
 		n, m := 1+r.IntN(12), 1+r.IntN(7)
@@ -50,7 +49,7 @@ func TestPlan(t *testing.T) {
 			}
 		}
 		a, b := make([]float64, n), make([]float64, m)
-		w := Weights{}
+		w := Problem{X: x, Squash: Logistic}
 		if trial%2 > 0 {
 			w.A, w.B = make([]float64, n), make([]float64, m)
 			for i := range w.A {
@@ -60,9 +59,9 @@ func TestPlan(t *testing.T) {
 				w.B[j] = 0.1 + r.Float64()
 			}
 		}
-		transport.Normalise(a, w.A)
-		transport.Normalise(b, w.B)
-		want, h := textbook(x, a, b), New(x, w, transport.Logistic, m)
+		Normalise(a, w.A)
+		Normalise(b, w.B)
+		want, h := hardByOverlaps(x, a, b), NewHard(w, m)
 		f, g := h.Potentials()
 		mapped, sum := make([]float64, n), 0.0
 		h.Average(mapped, q)

@@ -1,21 +1,21 @@
-// Package hard has the transport in the limit ε → 0: the monotone plan of sorted samples, mass by
+package transport
+
+// This file holds the transport in the limit ε → 0: the monotone plan of sorted samples, mass by
 // mass (the north-west corner rule). Equal samples share their joint mass
 // equally, which averages tied ranks and tied quantiles.
-package hard
 
 import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/order"
-	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Plan is the plan: sample i holds the mass between lo_i and hi_i, that of
+// Hard is the plan at ε = 0: sample i holds the mass between lo_i and hi_i, that of
 // all samples equal to it, and level j the mass between cum_j and cum_{j+1}.
 // Masses are in units of 1/(nm), and so integers, where a and b are uniform:
 // then ranks and shares are exact.
-type Plan struct {
+type Hard struct {
 	X       []float64
 	xs      []float64 // squashed
 	y, A, B []float64 // targets; weights of samples and of targets, each of sum 1
@@ -23,36 +23,33 @@ type Plan struct {
 	lo, hi  []float64
 	cum     []float64 // m+1 numbers from 0 on
 	Cuts    []float64 // m-1 thresholds between levels, in squashed x
-	Squash  transport.Squash
+	Squash  Squash
 }
 
 // Snap is the difference of mass below which two boundaries count as one.
 const Snap = 1e-13
 
-// Weights are those of samples and targets, and the targets: nil for uniform ones and the grid
-// on [0,1].
-type Weights struct{ A, Y, B []float64 }
-
-// New makes the plan of x onto m targets.
-func New(x []float64, w Weights, squash transport.Kind, m int) *Plan {
-	n := len(x)
-	h := &Plan{X: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m),
+// NewHard makes the plan of a problem of m targets, whose levels are not given by logits and whose samples are
+// all observed.
+func NewHard(p Problem, m int) *Hard {
+	x, n := p.X, len(p.X)
+	h := &Hard{X: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m),
 		A: make([]float64, n), B: make([]float64, m), Perm: make([]int32, n),
 		lo: make([]float64, n), hi: make([]float64, n), cum: make([]float64, m+1), Cuts: make([]float64, m-1)}
-	transport.Normalise(h.A, w.A)
-	transport.Normalise(h.B, w.B)
-	if copy(h.y, w.Y) == 0 {
+	Normalise(h.A, p.A)
+	Normalise(h.B, p.B)
+	if copy(h.y, p.Y) == 0 {
 		for j := range h.y {
-			h.y[j] = transport.Grid(j, m)
+			h.y[j] = Grid(j, m)
 		}
 	}
-	h.Squash = transport.NewSquash(squash, x, nil, nil)
+	h.Squash = NewSquash(p.Squash, x, nil, nil)
 	h.Squash.Apply(h.xs, x)
 	var sorter order.Sorter
 	sorter.Resize(n)
 	sorter.Sort(h.Perm, x)
 	whole := 1.0
-	uniform := w.A == nil && w.B == nil
+	uniform := p.A == nil && p.B == nil
 	if uniform {
 		whole = float64(n) * float64(m)
 	}
@@ -95,7 +92,7 @@ func New(x []float64, w Weights, squash transport.Kind, m int) *Plan {
 
 // thresholds fills cuts: the sample that two levels share, otherwise the middle between
 // the last sample of one and the first of the next.
-func (h *Plan) thresholds() {
+func (h *Hard) thresholds() {
 	h.EachBoundary(func(J, left, right int) {
 		h.Cuts[J] = h.xs[left]
 		if right != left {
@@ -106,7 +103,7 @@ func (h *Plan) thresholds() {
 
 // EachBoundary calls f for every J with the last sample of level J and the first of level
 // J+1, the same one twice where the levels share it. Samples without mass do not count.
-func (h *Plan) EachBoundary(f func(J, left, right int)) {
+func (h *Hard) EachBoundary(f func(J, left, right int)) {
 	p := 0
 	n := len(h.X)
 	for J := range h.Cuts {
@@ -129,7 +126,7 @@ func (h *Plan) EachBoundary(f func(J, left, right int)) {
 
 // EachShare calls f for every level that sample i shares mass with, in order, with
 // the share.
-func (h *Plan) EachShare(i int, f func(j int, share float64)) {
+func (h *Hard) EachShare(i int, f func(j int, share float64)) {
 	whole := h.eachMass(i, func(int, float64) {})
 	h.eachMass(i, func(j int, mass float64) { f(j, mass/whole) })
 }
@@ -137,7 +134,7 @@ func (h *Plan) EachShare(i int, f func(j int, share float64)) {
 // eachMass calls f for every level that sample i and its equals share mass with, with that
 // mass, and returns the sum. A sample without mass belongs to the level whose thresholds it
 // lies between, with a mass of 1.
-func (h *Plan) eachMass(i int, f func(j int, mass float64)) (whole float64) {
+func (h *Hard) eachMass(i int, f func(j int, mass float64)) (whole float64) {
 	lo, hi := h.lo[i], h.hi[i]
 	if !(hi > lo) {
 		j := 0
@@ -165,7 +162,7 @@ func (h *Plan) eachMass(i int, f func(j int, mass float64)) (whole float64) {
 }
 
 // Average fills out with each sample's mean of q over its mass.
-func (h *Plan) Average(out, q []float64) {
+func (h *Hard) Average(out, q []float64) {
 	for i := range out {
 		out[i] = h.at(i, q)
 	}
@@ -177,7 +174,7 @@ func (h *Plan) Average(out, q []float64) {
 }
 
 // at returns sample i's mean of q over its mass.
-func (h *Plan) at(i int, q []float64) float64 {
+func (h *Hard) at(i int, q []float64) float64 {
 	first, sum := -1, 0.0
 	whole := h.eachMass(i, func(j int, s float64) {
 		if first < 0 {
@@ -189,7 +186,7 @@ func (h *Plan) at(i int, q []float64) float64 {
 }
 
 // Sorted returns each level's mean of x over its mass.
-func (h *Plan) Sorted() []float64 {
+func (h *Hard) Sorted() []float64 {
 	m := len(h.B)
 	sum, mass, first := make([]float64, m), make([]float64, m), make([]float64, m)
 	for _, i := range h.Perm {
@@ -217,7 +214,7 @@ func (h *Plan) Sorted() []float64 {
 
 // Potentials returns f, g of the unregularised dual: g from the thresholds,
 // f_i = min_j c_ij - g_j, with Σ b_j g_j = 0.
-func (h *Plan) Potentials() (f, g []float64) {
+func (h *Hard) Potentials() (f, g []float64) {
 	g = make([]float64, len(h.B))
 	mean := 0.0
 	for j := 1; j < len(g); j++ {
