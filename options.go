@@ -675,12 +675,12 @@ func (p Phase) String() string {
 // the first when options and data have been checked, and after every epoch in
 // PhaseEpochs.
 type Progress struct {
-	Phase  Phase
+	Phase Phase
 	// the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs, 1 when no epoch follows
 	Done   float64
-	Epoch  int     // epochs done, 0 before PhaseEpochs
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
+	Epoch  int // epochs done, 0 before PhaseEpochs
+	Epochs int // epochs in all
+	Rows   int // rows visited in an epoch
 	// Loss is the newest entry of History that is known; in FitQMF it may be the mean over rows, each at its
 	// visit. It is 0 before PhaseEpochs.
 	Loss float64
