@@ -6,11 +6,11 @@ package quantmf
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
 // by variational Bayes. The scales g_i are made first, from the observed values of the row alone. The maps
-// back, T_i, are learnt last, from leave-one-out predictions. Two corrections are added to the mean u_i·v_j of
-// a cell. Where the noise of two rows is correlated, as the noise of pixels that touch, the residuals of one
-// row predict cells of the other. Where the residuals of a row are similar at samples that are alike, as where
-// samples come in kinds, they predict the cells of the row at other such samples. α takes components away that
-// the data do not ask for, so the rank is an upper bound.
+// back, T_i, are learnt last, from leave-one-out predictions. Two corrections are added to the mean u_i·v_j
+// of a cell. Where the noise of two rows is correlated, as the noise of pixels that touch, the residuals of
+// one row predict cells of the other. Where the residuals of a row are similar at samples that are alike, as
+// where samples come in kinds, they predict the cells of the row at other such samples. α takes components
+// away that the data do not ask for, so the rank is an upper bound.
 //
 // internal/bqmf has the mathematics. Here are the fit as the driver calls it, and the model.
 
@@ -71,14 +71,14 @@ func bqmfDefaults() config {
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
 // 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt. Under
-// [WithValidation] the maps are learnt after every epoch, which takes about as long. Nothing is random but the
-// cells held out. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or a progress function
-// fails, the model so far with an error that wraps it.
+// [WithValidation] the maps are learnt after every epoch, which takes about as long. Nothing is random but
+// the cells held out. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or a progress
+// function fails, the model so far with an error that wraps it.
 //
-// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell,
-// 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
-// numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds
-// it up.
+// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
+// (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
+// numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf]
+// adds it up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
@@ -446,8 +446,8 @@ func conditional(m *bqmf.Model, p *pool.Pool) Mat {
 	return cellwise(m, p, false, (*bqmf.Table).Conditional)
 }
 
-// cellwise returns a matrix of what g makes of each cell, given the table of its row and its mean and deviation
-// on the scale of UV. With mass the table has the masses of values that come more than once.
+// cellwise returns a matrix of what g makes of each cell, given the table of its row and its mean and
+// deviation on the scale of UV. With mass the table has the masses of values that come more than once.
 func cellwise(m *bqmf.Model, p *pool.Pool, mass bool, g func(t *bqmf.Table, mean, dev float64) float64) Mat {
 	out := NewMat(m.Dims())
 	m.Each(p, mass, func(t *bqmf.Table, i, j int, mean, dev float64) { out.Set(i, j, g(t, mean, dev)) })
