@@ -125,20 +125,20 @@ func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
 // to x'.
 func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
-	top, from := make([]float64, d), newRowReader(x)
-	for i := range top {
+	top, from := 0.0, newRowReader(x)
+	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return nil, nil, err
 		}
-		top[i] = max(math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
+		top = max(top, math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
 		for _, v := range row {
 			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+				top = max(top, math.Abs(v))
 			}
 		}
 	}
-	u := unit.Of(q.loss, top, true)
+	u := unit.Of(top)
 	if !u.Plain() {
 		in := *q
 		in.Quantiles = q.Quantiles.brought(&u)
@@ -158,7 +158,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 			Low:      func(i int) float64 { return maps[i].Low() },
 			High:     func(i int) float64 { return maps[i].High() },
 			Constant: func(i int) bool { return maps[i].Constant() },
-			Weight:   u.LossWeight, Floor: monotone.FloorT,
+			Floor:    monotone.FloorT,
 		}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
 	if err != nil {
 		return nil, nil, &interrupted{err}

@@ -53,7 +53,6 @@ type Problem struct {
 	Ratio     func(i int, low float64) *Ratio
 	Low, High func(i int) float64 // the range of T_i
 	Constant  func(i int) bool    // T_i does not depend on w
-	Weight    func(i int) float64 // of row i in the loss
 	Floor     float64             // the share of High below which T does not fall in derivatives
 }
 
@@ -83,7 +82,7 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 		if lo, hi := b.Low(i), b.High(i); lo < hi && !b.Constant(i) {
 			b.rows = append(b.rows, i)
 			b.u = append(b.u, b.RowU(i)...)
-			tell[i] = b.Weight(i) * b.Loss.Value(lo, hi, b.lowest(i))
+			tell[i] = b.Loss.Value(lo, hi, b.lowest(i))
 			var ratio *Ratio
 			if b.Loss == divergence.KL {
 				ratio = b.Ratio(i, b.floor(i))
@@ -154,8 +153,7 @@ func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i in
 		ws.maps(i, ws.t, ws.to, ws.w)
 		phi, psi := b.phi[r*np:(r+1)*np], b.psi[r*np:(r+1)*np]
 		b.Loss.Split(phi, psi, ws.t, b.lowest(i))
-		kernel.Scale(phi, phi, -b.Weight(i))
-		kernel.Scale(psi, psi, b.Weight(i))
+		kernel.Scale(phi, phi, -1)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
@@ -197,29 +195,18 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 		for r := range rows {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
-			weight, x := b.Weight(row), t.x[(i+r)*t.wide:]
+			x := t.x[(i+r)*t.wide:]
 			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi],
 				t.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
 				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
-				if weight != 1 {
-					kernel.Scale(loss, loss, weight)
-					kernel.Scale(first, first, weight)
-					kernel.Scale(second, second, weight)
-				}
 				continue
 			}
 			value, slope := values[:np], slopes[:np]
 			maps(row, value, slope, t.w[lo:hi])
 			b.Loss.Differentiate(loss, first, second, expected, x, value, b.floor(row))
-			weighted := slope
-			if weight != 1 {
-				weighted = values[:np]
-				kernel.Scale(loss, loss, weight)
-				kernel.Scale(weighted, slope, weight)
-			}
-			kernel.Multiply(first, first, weighted)
-			kernel.Multiply(second, expected, weighted)
+			kernel.Multiply(first, first, slope)
+			kernel.Multiply(second, expected, slope)
 			kernel.Multiply(second, second, slope)
 		}
 	}

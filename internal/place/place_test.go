@@ -40,8 +40,8 @@ func learnt(loss divergence.Loss) (p Problem, x []float64) {
 		},
 		Ratio: func(int, float64) *Ratio { return nil },
 		Low:   func(int) float64 { return 0 }, High: func(i int) float64 { return high[i] },
-		Constant: func(i int) bool { return i == 7 }, Weight: func(i int) float64 { return 1 + float64(i%3) },
-		Floor: 1e-12}
+		Constant: func(i int) bool { return i == 7 },
+		Floor:    1e-12}
 	x = make([]float64, d*n)
 	for i := range d {
 		for j := range n {
@@ -428,7 +428,7 @@ func TestNear(t *testing.T) {
 			for i, y := range column {
 				if y == y && i != 7 {
 					for j := range want {
-						want[j] += of.Weight(i) * c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
+						want[j] += c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
 					}
 				}
 			}
@@ -495,7 +495,7 @@ func TestNearRows(t *testing.T) {
 		Low:      func(i int) float64 { return []float64{0, 1}[i%2] },
 		High:     func(i int) float64 { return high(i) + float64(i%2) },
 		Constant: func(i int) bool { return i == 3 },
-		Weight:   func(i int) float64 { return []float64{1, 0.25}[i%2] }, Floor: 1e-12}
+		Floor:    1e-12}
 	b, err := NewMapped(context.Background(), of, func(row []float64, i int) { copy(row, v) })
 	if err != nil {
 		t.Fatal(err)
@@ -507,7 +507,7 @@ func TestNearRows(t *testing.T) {
 	var all []climb
 	for i := range d {
 		if i != 3 {
-			all = append(all, climb{of.Weight(i) * high(i) * high(i) / 2, i})
+			all = append(all, climb{high(i) * high(i) / 2, i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b climb) int { return cmp.Compare(b.by, a.by) })
@@ -559,8 +559,7 @@ func TestFloors(t *testing.T) {
 }
 
 // TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under
-// the same maps by values and slopes, with weights and without, in any lanes; both are of the weights times
-// what the divergence says.
+// the same maps by values and slopes, in any lanes; both are what the divergence says.
 func TestCells(t *testing.T) {
 	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
 	sheet := NewSheet(squash, []float64{0, 0.4, 0.5, 2}, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12})
@@ -599,13 +598,13 @@ func TestCells(t *testing.T) {
 	}
 	for at := range rows * np {
 		row := plain.rows[from+at/np]
-		y, w, weight := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at], of.Weight(row)
+		y, w := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at]
 		v, s := softmaxOf(squash, sheet.q, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12}, w)
 		for which, of := range tiles {
 			for what, pair := range map[string][3]float64{
-				"loss":      {of.loss[at], weight * divergence.KL.Value(y, v, divergence.LeastT), y + v},
-				"slope":     {of.slope[at], weight * s * (1 - y/v), s * (1 + y/v)},
-				"curvature": {of.curvature[at], weight * s * s / v, s * s / v},
+				"loss":      {of.loss[at], divergence.KL.Value(y, v, divergence.LeastT), y + v},
+				"slope":     {of.slope[at], s * (1 - y/v), s * (1 + y/v)},
+				"curvature": {of.curvature[at], s * s / v, s * s / v},
 			} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
 					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,
