@@ -1,16 +1,15 @@
-package laplacian
+package kernel
 
 import (
 	"math"
 	"math/big"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// exact solves L λ = r with λ_0 = 0 by Gaussian elimination over the rationals.
-func exact(w []float64, stride int, r []float64) []float64 {
+// exactSolution solves L λ = r with λ_0 = 0 by Gaussian elimination over the rationals.
+func exactSolution(w []float64, stride int, r []float64) []float64 {
 	m := len(r)
 	a := make([][]*big.Rat, m-1)
 	for i := 1; i < m; i++ {
@@ -48,9 +47,9 @@ func exact(w []float64, stride int, r []float64) []float64 {
 	return x
 }
 
-// TestSolve couples neighbours by weights down to 1e-18: the condition number
+// TestSolveLaplacian couples neighbours by weights down to 1e-18: the condition number
 // passes 1e18 where LU and Cholesky return noise, and the answer keeps its digits.
-func TestSolve(t *testing.T) {
+func TestSolveLaplacian(t *testing.T) {
 	for _, weak := range []float64{1, 1e-4, 1e-9, 1e-18} {
 		const m, stride = 6, 8
 		w := make([]float64, m*stride)
@@ -63,12 +62,12 @@ func TestSolve(t *testing.T) {
 			}
 		}
 		r := []float64{1, -0.5, 0.25, -0.125, 0.375, -1}
-		want := exact(w, stride, r)
+		want := exactSolution(w, stride, r)
 		d, floor := make([]float64, m), make([]float64, m)
 		f := append([]float64(nil), w...)
-		Factor(f, d, floor, make([]float64, Room(m)))
+		FactorLaplacian(f, d, floor, make([]float64, LaplacianRoom(m)))
 		got := append(make([]float64, 0, stride), r...)
-		Solve(f, d, got)
+		SolveLaplacian(f, d, got)
 		scale := 0.0
 		for _, v := range want {
 			scale = max(scale, math.Abs(v))
@@ -86,7 +85,7 @@ func TestSolve(t *testing.T) {
 func TestPanels(t *testing.T) {
 	for m := panelled; m < panelled+2*panel; m += 3 {
 		r := random.Split(12, m)
-		stride := Stride(m)
+		stride := LaplacianStride(m)
 		w, floor := make([]float64, m*stride), make([]float64, m)
 		for i := range w {
 			w[i] = math.NaN()
@@ -101,12 +100,12 @@ func TestPanels(t *testing.T) {
 			}
 		}
 		want, wants := append([]float64{}, w...), make([]float64, m)
-		factor_g(want, wants, floor, make([]float64, kernel.Pad(m)), stride)
-		d, work := make([]float64, m), make([]float64, Room(m))
+		factor_g(want, wants, floor, make([]float64, Pad(m)), stride)
+		d, work := make([]float64, m), make([]float64, LaplacianRoom(m))
 		for i := range work {
 			work[i] = math.NaN()
 		}
-		Factor(w, d, floor, work)
+		FactorLaplacian(w, d, floor, work)
 		for i := range m {
 			if d[i] != wants[i] {
 				t.Fatalf("m = %d: pivot %d is %v, want %v", m, i, d[i], wants[i])
