@@ -277,8 +277,8 @@ func (d *document) heatRows(f *Fit, l heatLayout) {
 
 // band writes the colour of a group along a run of its members.
 func (d *document) band(g *Groups, r run, what, path string) {
-	d.add(`<path class="band" fill="%s" d="%s"><title>%s: %s</title></path>`, g.ink(r.rank), path, g.name(r.rank),
-		counted(r.to-r.from, what))
+	d.path(series{Class: "band", Fill: g.ink(r.rank), Path: path,
+		Says: g.name(r.rank) + ": " + counted(r.to-r.from, what)})
 }
 
 // heatPanel writes a panel, at x, with its title, bands and the names of samples.
@@ -293,7 +293,8 @@ func (d *document) heatPanel(f *Fit, s shown, l heatLayout, x float64, p panel) 
 		fine = ` class="fine"`
 	}
 	width, height := coordinate(l.width), coordinate(l.height)
-	d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`, markup(fine),
+	d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`,
+		markup(fine),
 		coordinate(x), l.top, width, height, s.draw(p.row))
 	d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), l.top, width, height)
 	if !l.samplesNamed {
@@ -301,7 +302,8 @@ func (d *document) heatPanel(f *Fit, s shown, l heatLayout, x float64, p panel) 
 		return
 	}
 	for t, j := range s.columns {
-		d.upright("end small", x+(float64(t)+.5)*l.width/l.columns+3.5, l.top+l.height+5, clipped(f.Samples[j], 16))
+		d.upright("end small", x+(float64(t)+.5)*l.width/l.columns+3.5, l.top+l.height+5,
+			clipped(f.Samples[j], 16))
 	}
 }
 
@@ -370,8 +372,8 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 	}
 	d.add("</b>")
 	for _, r := range runs {
-		d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="band" fill="%s" d="M0 `+
-			`0h30v12H0z"/></svg>%s (%d)</span>`, g.ink(r.rank), clipped(g.name(r.rank), 60), r.to-r.from)
+		d.key(series{Class: "band", Fill: g.ink(r.rank), Path: "M0 0h30v12H0z",
+			Label: fmt.Sprintf("%s (%d)", clipped(g.name(r.rank), 60), r.to-r.from)})
 	}
 	d.WriteString("</div>\n")
 }
