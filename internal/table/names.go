@@ -217,12 +217,15 @@ func isOneOf(list string) func(string) bool {
 
 var (
 	// Usual headings of a column of names; an empty heading is one, too.
-	ofNames = isOneOf(`feature features component components gene genes geneid geneids genename genenames genesymbol genesymbols
-		hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset probesetid idref id ids name names entrez
-		entrezid entrezgene entrezgeneid ncbigeneid locusid ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid
-		row rows rowname rownames index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
-		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna mirnaid locustag
-		sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes`)
+	ofNames = isOneOf(`
+		feature features component components gene genes geneid geneids genename genenames genesymbol
+		genesymbols hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset
+		probesetid idref id ids name names entrez entrezid entrezgene entrezgeneid ncbigeneid locusid
+		ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid row rows rowname rownames
+		index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
+		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna
+		mirnaid locustag sample samples sampleid samplename patient patientid subject subjectid cell
+		cellid barcode barcodes`)
 	// Headings of the column of names where the rows are samples.
 	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell " +
 		"cellid barcode barcodes")
