@@ -17,7 +17,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -503,7 +502,7 @@ func (f *bqmfFit) heldMean(m *BQMF) float64 {
 func (f *bqmfFit) model(of func(rows []int, d int) *posterior.Posterior, which int) *BQMF {
 	d, n := f.x.Rows, f.x.Cols
 	m := &BQMF{Strength: strengths[which], curves: slices.Clone(f.curves), LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing = f.loss, f.missing
+	m.loss, m.missing, m.mapped = f.loss, f.missing, true
 	for i := range m.curves {
 		m.plain(i)
 	}
@@ -1069,28 +1068,11 @@ func (m *BQMF) dims() (d, n int) {
 	return m.post.D, m.post.N
 }
 
-func (m *BQMF) bounds() *config {
-	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
-}
-
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
-// fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
-func (m *BQMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
-
-// Goodness is that of [NMF.Goodness].
-func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
 	fill, _ := m.filler(context.Background())
 	return bends(fill, m.U, m.V)
 }
-
-// Shares is that of [Factorisation.Shares], signs of U and V having no part in it.
-func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -1431,12 +1413,6 @@ func (f *file) readCurves(b *BQMF) error {
 	b.curves = curves
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
 
 // parts are the numbers of a fit under way: those of the posterior, and the unit of ρ,
 // the last movement and the mark of the first strength.

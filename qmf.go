@@ -10,7 +10,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -140,8 +139,6 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	q, _ := m.(*QMF)
 	return q, err
 }
-
-func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
 // toUserUnits brings a model of x' to the units of x.
 func (q *QMF) toUserUnits(u *unit.Units) {
@@ -499,11 +496,6 @@ func (q *QMF) filler(context.Context) (filler, error) {
 	}, nil
 }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
-// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out. Errors and cost are those of [NMF.Loss].
-func (q *QMF) Loss(x Rows) (float64, error) { return lossOf(q, x) }
-
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
 func (q *QMF) Map(i int) (*Map, error) {
@@ -671,22 +663,6 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (q *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
-
-func (q *QMF) bounds() *config {
-	return &config{settings: settings{loss: q.loss, missing: q.missing, mapped: true}}
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
 // Bend returns, for each of the d features, how far T_i is from a straight line over the
 // samples: 1-R² of the best straight line through the fitted values as a function of
 // (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
@@ -741,7 +717,8 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing},
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing,
+			mapped: true},
 		Quantiles:     NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
 		marginal: make([]float64, d), epsilon: f.epsilon,
