@@ -113,8 +113,8 @@ func (c *config) settleQMF(rank int) {
 // kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
-// The first and the last entry of History are exact. The others are exact where all rows are one batch
-// and under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
+// The first and the last entry of History are exact. The others are exact where all rows are one batch and
+// under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function
@@ -719,7 +719,7 @@ func (f *inflation) buildModel(stopped func() bool) *QMF {
 	q := &QMF{
 		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing,
 			mapped: true},
-		Quantiles:     NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
+		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
@@ -733,8 +733,8 @@ func (f *inflation) buildModel(stopped func() bool) *QMF {
 	return q
 }
 
-// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped has
-// returned.
+// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped
+// has returned.
 func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport.Outcome {
 	if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
 		f.buildMeanRow(q, v, i, stopped)
@@ -762,8 +762,8 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	return end
 }
 
-// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
-// has no map yet.
+// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant
+// or has no map yet.
 func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	at := f.Average[i]
 	if f.Constant(i) {
@@ -786,7 +786,8 @@ func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	f.noteModelLosses(v, i)
 }
 
-// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its potentials.
+// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its
+// potentials.
 func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 	_, b := v.row.Weights()
 	at := v.row.Potentials()
@@ -794,8 +795,8 @@ func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
 }
 
-// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
-// of a fit.
+// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above
+// that of a fit.
 func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
