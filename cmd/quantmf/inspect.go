@@ -19,17 +19,18 @@ func inspectProgram() *cli.Program {
 	a, asJSON := newApplied(), false
 	return a.program("inspect", &cli.Program{
 		Usage: []string{"[flags] MODEL [MATRIX]"},
-		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well, the
-			features whose scales were bent most, and for every component the samples that have most of it, in
-			multiples of the mean sample.
+		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well,
+			the features whose scales were bent most, and for every component the samples that have most of
+			it, in multiples of the mean sample.
 
-			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as on
-			the page of "quantmf report". It then also prints how well features are explained, and which
+			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as
+			on the page of "quantmf report". It then also prints how well features are explained, and which
 			features each component stands for: by the component's share in the feature, times the explained
-			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf fit
-			-h" says what MATRIX may be.`,
-		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"), a.in.Allow()),
-		After:  cli.ExitHelp,
+			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf
+			fit -h" says what MATRIX may be.`,
+		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"),
+			a.in.Allow()),
+		After: cli.ExitHelp,
 		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
 			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
 	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })

@@ -1,7 +1,7 @@
 package cli
 
-// This file holds the choice of numbers of components and levels by the losses of hidden cells: which is best,
-// which is the smallest that is as good within one standard error, and how sure that is.
+// This file holds the choice of numbers of components and levels by the losses of hidden cells: which is
+// best, which is the smallest that is as good within one standard error, and how sure that is.
 
 import (
 	"cmp"
@@ -30,7 +30,8 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 }
 
 // Compared are the options of the fits that are compared, beside loss, missing and seed.
-var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule, option.Batch,
+var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
+	option.Batch,
 	option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection, option.Updates,
 	option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict}
 
