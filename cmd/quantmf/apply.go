@@ -148,14 +148,14 @@ func convertProgram() *cli.Program {
 	return p
 }
 
-// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the
-// names among rows and columns are those of a matrix that was read.
-func (a *applied) writeMatrix(s cli.Streams, inputs []os.FileInfo, corner string, rows, columns []string,
-	m quantmf.Mat, features, samples bool) error {
-	err := cli.WriteOnly(s.Out, a.out, inputs,
-		func(w io.Writer) error { return table.Write(w, a.in.Place(a.out), corner, rows, columns, m) })
+// writeMatrix writes one matrix, to a place that is none of the inputs. Corner says what its rows are.
+func (a *applied) writeMatrix(s cli.Streams, inputs []os.FileInfo, corner string, n cli.Names,
+	m quantmf.Mat) error {
+	err := cli.WriteOnly(s.Out, a.out, inputs, func(w io.Writer) error {
+		return table.Write(w, a.in.Place(a.out), corner, n.Features, n.Samples, m)
+	})
 	if err == nil {
-		err = a.in.Nameless(s.Err, a.out, features, samples)
+		err = a.in.Nameless(s.Err, a.out, n.NamedFeatures, n.NamedSamples)
 	}
 	return err
 }
@@ -220,8 +220,9 @@ func (a *applied) transform(s cli.Streams, block, blocks int) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return a.writeMatrix(s, inputs, "component", cli.Numbered("c", v.Rows), t.Samples[from:to], v, false,
-		t.NamedSamples)
+	return a.writeMatrix(s, inputs, "component",
+		cli.Names{Features: cli.Numbered("c", v.Rows), Samples: t.Samples[from:to],
+			NamedSamples: t.NamedSamples}, v)
 }
 
 // blockOf is where a block of n samples begins.
@@ -286,8 +287,7 @@ func (a *applied) reconstruct(s cli.Streams) error {
 		return err
 	}
 	a.tell.At("taking the model at every feature and sample")
-	return a.writeMatrix(s, []os.FileInfo{from}, "feature", m.Features, m.Samples, m.Reconstruct(),
-		m.NamedFeatures, m.NamedSamples)
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", m.Names, m.Reconstruct())
 }
 
 func (a *applied) normalize(s cli.Streams) error {
@@ -312,7 +312,7 @@ func (a *applied) normalize(s cli.Streams) error {
 	if err != nil {
 		return cli.Explain(err, t)
 	}
-	return a.writeMatrix(s, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
+	return a.writeMatrix(s, inputs, "feature", cli.NamesOf(t), y)
 }
 
 func (a *applied) convert(s cli.Streams) error {
@@ -321,6 +321,5 @@ func (a *applied) convert(s cli.Streams) error {
 		return err
 	}
 	a.tell.At("writing " + a.out)
-	return a.writeMatrix(s, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures,
-		t.NamedSamples)
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", cli.NamesOf(t), t.X)
 }

@@ -86,7 +86,7 @@ func (f *imputeFlags) filling() []*cli.Flag {
 	return []*cli.Flag{
 		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution,
 			for sums and squared errors, or its median, for absolute errors (default mean)`),
-		cli.Share(&f.interval, 1, false, "interval", "P", `also write the ends of the intervals that hold a
+		cli.Number(&f.interval, probability, "interval", "P", `also write the ends of the intervals that hold a
 			missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
 			FILE.upper.csv. Both have a value that is not missing as it is`),
 		loss,
@@ -94,6 +94,14 @@ func (f *imputeFlags) filling() []*cli.Flag {
 			data do not need fade (default 0: 50, or one fewer than features or samples)`),
 		epochs,
 	}
+}
+
+// probability says what that of an interval must be, "" where it is.
+func probability(p float64) string {
+	if p > 0 && p < 1 {
+		return ""
+	}
+	return "must be above 0 and below 1"
 }
 
 func (f *imputeFlags) checking() []*cli.Flag {

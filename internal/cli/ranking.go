@@ -24,7 +24,7 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 		Wholes(&c.Ks, "k", "the numbers of components (default 2,4,8)"),
 		Wholes(&c.Ms, "m", "the numbers of levels, each tried with every -k (default: the default of fit)"),
 		Whole(&c.Repeats, 1, "repeats", "N", "how many times cells are hidden (default 5)"),
-		Share(share, 0.5, true, "share", "X",
+		Number(share, option.Validation.Check, "share", "X",
 			"the share of the cells hidden each time, at most 0.5 (default 0.1)"),
 	}
 }
