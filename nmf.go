@@ -78,11 +78,6 @@ func (c *config) startsFrom(d, n int) float64 {
 // [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never rises by
 // more than rounding.
 //
-// Under Frobenius, without missing or held-out cells and without a penalty, the first epoch may begin
-// with ten epochs over a few rows alone, which find V. It does so where d is at least 32k and some rows,
-// at most d/8 and at most 16k of them, have three fifths of Σ x². It then takes up to 2.3 times the time
-// of another epoch.
-//
 // Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
 // hundredth of the mean of their component, so that the model does not hold values of unseen cells
 // impossible.
@@ -118,7 +113,7 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
-		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
+		f := &nmfFit{factors: newFactors(t.pool.Memory, t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
 			progress: progress}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }

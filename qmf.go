@@ -60,13 +60,13 @@ func qmfDefaults() config {
 // adamRate is the default learning rate where Adam steps U and V.
 const adamRate = 0.06
 
-// gaussian tells whether U and V of a QMF of rank k take steps of Gauss and Newton's method.
+// gaussian tells whether U and V of a QMF of rank k make Gauss–Newton steps.
 // Adam steps them in four cases:
 //   - under StartUniform, which is the paper's form;
 //   - under SquashNone, where a change of w moves T through its potentials more than through the
 //     slopes s_ij (inflation.curvature), so that steps by the slopes alone go far too far;
 //   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
-//   - above 32 components: steps of Gauss and Newton's method cost 2k(k+1) flops a cell and
+//   - above 32 components: Gauss–Newton steps cost 2k(k+1) flops a cell and
 //     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
 func (s *settings) gaussian(k int) bool {
 	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
@@ -82,7 +82,7 @@ func (s *settings) pace(e int) adam.Pace {
 }
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
-// those for steps of Gauss and Newton's method.
+// those for Gauss–Newton steps.
 func (c *config) settleQMF(rank int) {
 	if c.gaussian(rank) {
 		return
@@ -99,58 +99,31 @@ func (c *config) settleQMF(rank int) {
 // a feature. x is finite, of magnitude at most 1e60, and non-negative; under
 // [WithLoss]([Frobenius]) it may have any sign.
 //
-// x may be in any unit. Where its largest value is beyond 2^±100, x is divided by a power
-// of two before it is fitted, and the factors belong to the divided x; a row whose
-// largest value is more than 2^100 times smaller than that of x is divided by a power of
-// its own. Quantiles and losses are always in the units of x. A constant added to a row
+// x may be in any unit: beyond 2^±100 it is divided by a power of two, and the factors belong to the
+// divided x. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// U and V take steps of the method of Gauss and Newton, quantile values EM steps, and the weights of
-// the levels steps of Adam. Under [StartUniform] Adam steps all of them, as in the paper. It steps U and
-// V also under [SquashNone], for β < -1/2, and where k is above 32.
+// In an epoch quantile values make EM steps, the weights of the levels steps of Adam, and U and V
+// Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U and V
+// also under [SquashNone], for β < -1/2, and where k is above 32.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
 // and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
 // restarts, no patience, no validation. These defaults predicted unseen cells best over several
-// kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
+// kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
-// The first and the last entry of History are exact; the others are exact where the batch
-// is the whole matrix and under WithValidation and WithPatience, and otherwise means over
-// the rows, each at its visit.
+// The first and the last entry of History are exact. The others are exact where all rows are one batch
+// and under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function
 // fails, the model so far with an error that wraps it.
 //
-// Where rows come in several batches, a visit solves the row's transport to √ρ, ρ being the tolerance
-// ([WithTolerance]). For exact losses and for the model, transports are solved to ρ.
-//
-// From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a
-// bound sums over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9.
-// Transports that are solved to ρ end with passes over all samples, unless the bound is below ρ, too: with
-// the default ρ from an ε of some 0.2 on. Visits of rows in several batches take the sums over the points if
-// the bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same
-// accuracy. The steps on q under KL take the sums in either case.
-//
-// Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
-// batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
-// V (by Adam 6dnk); half as much again under WithValidation and WithPatience, which evaluate the model
-// after every epoch. The choice of start and shrinkage takes two NMFs and 12 epochs of up to 512 rows
-// and of as many random samples as make up 2^19 observed cells, and the memory of three fits of as many
-// cells; a fit with WithStart and WithShrinkage makes no such choice.
-//
-// Memory beside x, in numbers of 8 bytes:
-//   - dk + nk(k+7)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
-//   - n(m+21) for each of up to eight rows a worker, from 4096 samples on 2048(m+15) more;
-//   - 32(3n + k²/2) for a batch of 32 rows; 64(3n + k²/2) + nk(k+3) for a batch of all rows, however many;
-//   - the model;
-//   - during the start 40kn + 4dk, and dn for normal scores (at most 2^26 where x is no [Mat]);
-//   - under WithValidation a bit for each cell and the parameters at the best epoch;
-//   - where x is a Mat that is signed or beyond 2^±100 a copy of it.
-//
-// [MemoryOf] adds it up.
+// Cost of an epoch: d transports with their backward, some 100nm flops each, and 2dnk(k+3) flops for U and V
+// (by Adam 6dnk). The choice of start and shrinkage takes two NMFs and 12 epochs of up to 2^19 cells.
+// [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
@@ -251,8 +224,7 @@ type qmfFit struct {
 	// each epoch
 	order  []int // the rows in the order in which the next epoch visits them
 	source random.Source
-	stepsV int       // how many steps V has made
-	best   *qmfState // of a shard
+	stepsV int // how many steps V has made
 
 	// each batch
 	batch []int     // the rows that are visited next; an index into batch is called a slot
@@ -272,7 +244,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{
-		inflation: newInflation(s, visible, newFactors(d, n, rank), p), cut: cut,
+		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d),
 		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
 	}
@@ -398,14 +370,6 @@ func (f *qmfFit) visitBatches() error {
 	return nil
 }
 
-// qmfState is the parameters of a shard's rows that a model is made of, at the best epoch.
-type qmfState struct{ u, v, f, inc []float64 }
-
-func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)),
-		make([]float64, len(f.Inc))}
-}
-
 // regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
 // penalty's value during a fit.
 func (f *qmfFit) regularity() float64 {
@@ -442,11 +406,17 @@ func (f *qmfFit) index() (index []uint64) {
 }
 
 func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
-	visit(section.Positive(f.u), f.u)
+	f.walkRows(visit)
 	visit(section.Positive(f.v), f.v)
+	f.steps.walkV(visit)
+}
+
+// walkRows shows what walk does of the rows: the state of a shard.
+func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
-	f.steps.walk(visit)
+	f.steps.walkU(visit)
 	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
 }
 

@@ -80,14 +80,14 @@ func (c *config) settleQMFQ() {
 // maps a feature. The values of x, and their units, are those of [FitQMF]; under
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
+// A fit starts from a QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
+// data choose as in [FitQMF]: T has the maps of this QMF and its shrinkage, at most 20; every projection
+// starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the paper's: factors
+// exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+//
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
-// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
-// QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]. T starts from the maps of this QMF and has its shrinkage, but at most 20;
-// every projection starts from the factors of the QMF; and T' starts as the maps that bring X to the UV
-// of the QMF. These defaults predicted unseen cells best (docs/measurements/qmfq.md); to fit the seen
-// cells more closely, take no shrinkage. Under [StartUniform] the start is the paper's: factors exp of
-// uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. These defaults predicted unseen cells
+// best (docs/measurements/qmfq.md); to fit the observed cells more closely, take no shrinkage.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -192,7 +192,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d), seed: seed,
 		progress: progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)

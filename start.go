@@ -339,6 +339,10 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	}
 	epochs = int(share * float64(epochs))
 	method := newMethod(p, f, x, loss, 0, updates)
+	if p.Memory.Dry() {
+		method.Reserve()
+		return nil
+	}
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
@@ -375,7 +379,7 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.n, f.k)
 	g.random(few, seed)
 	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
