@@ -47,14 +47,13 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform, and 2dkn' flops and dn' numbers.
-func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := m.Transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	at := *m
-	at.V = v
-	return scoreAt(ctx, &at, x, at.U, v)
+func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, m, x) }
+
+// at returns the model of other samples, which are at the coordinates v.
+func (m *NMF) at(v Mat) Model {
+	of := *m
+	of.V = v
+	return &of
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -93,28 +92,25 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
 // loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
-func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.Transform(ctx, x)
+func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+// at returns the model of other samples, which are at the coordinates v.
+func (q *QMF) at(v Mat) Model {
+	of := *q
+	of.V = v
+	return &of
+}
+
+// scoreOf is the Score of a model that can be moved to other samples.
+func scoreOf(ctx context.Context, m interface {
+	Model
+	at(v Mat) Model
+}, x Rows) (float64, error) {
+	v, err := m.Transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
-	return q.scoreAt(ctx, x, v)
-}
-
-// scoreAt is the loss of x, samples of their own, at the coordinates v.
-func (q *QMF) scoreAt(ctx context.Context, x Rows, v Mat) (float64, error) {
-	at := *q
-	at.V = v
-	return scoreAt(ctx, &at, x, q.U, v)
-}
-
-// scoreAt is the loss of x, samples of their own, from a model of them.
-func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
-	fill, err := m.filler(ctx)
-	if err != nil {
-		return 0, err
-	}
-	score, err := m.bounds().meanLoss(ctx, x, u.Rows, v.Cols, fill)
+	score, err := meanLoss(ctx, m.at(v), x)
 	if end := ctx.Err(); end != nil {
 		return 0, &interrupted{end}
 	}
