@@ -16,7 +16,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
@@ -253,7 +252,7 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	stopped, bind := f.progress.finish(f.pool)
 	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing = f.config.loss, f.cells.missing
+	m.loss, m.missing, m.mapped = f.config.loss, f.cells.missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -359,8 +358,6 @@ func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) +
 		" epochs, wanted " + ftoa(u.tolerance)
 }
-
-func (m *BQMF) common() *Factorisation { return &m.Factorisation }
 
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
@@ -512,28 +509,11 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 
 func (m *BQMF) dims() (d, n int) { return m.model.Dims() }
 
-func (m *BQMF) bounds() *config {
-	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
-}
-
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
-// fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
-func (m *BQMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
-
-// Goodness is that of [NMF.Goodness].
-func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
 	fill, _ := m.filler(context.Background())
 	return bends(fill, m.U, m.V)
 }
-
-// Shares is that of [Factorisation.Shares], signs of U and V having no part in it.
-func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -649,9 +629,3 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	*m = *b
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
