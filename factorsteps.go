@@ -42,8 +42,9 @@ type factorSteps interface {
 	stepColumns(worker, tile int)
 	// meanSquares returns mean log²U + mean log²V.
 	meanSquares() float64
-	// walk shows the arrays that a checkpoint has of the steps.
-	walk(visit func(array section.Part, best []float64))
+	// walkU and walkV show the arrays that a checkpoint has of the steps of U and of V.
+	walkU(visit func(array section.Part, best []float64))
+	walkV(visit func(array section.Part, best []float64))
 }
 
 // newFactorSteps makes the steps of a fit that visits so many rows at a time.
@@ -127,7 +128,9 @@ func (s *gaussSteps) meanSquares() float64 {
 	return gauss.MeanLogSquare(f.u) + squares
 }
 
-func (s *gaussSteps) walk(visit func(array section.Part, best []float64)) {
+func (s *gaussSteps) walkU(func(array section.Part, best []float64)) {}
+
+func (s *gaussSteps) walkV(visit func(array section.Part, best []float64)) {
 	a, b, numbers := s.models.State()
 	visit(section.Positive(a), nil)
 	visit(section.Finite(b), nil)
@@ -239,10 +242,12 @@ func (s *adamSteps) meanSquares() float64 {
 	return meanSquare(s.logU) + float64(meanSquare(s.logV)*float64(f.np)/float64(f.n))
 }
 
-func (s *adamSteps) walk(visit func(array section.Part, best []float64)) {
-	most := s.fit.maxLogFactor
-	visit(section.Within(s.logU, -most, most), nil)
-	visit(section.Within(s.logV, -most, most), nil)
+func (s *adamSteps) walkU(visit func(array section.Part, best []float64)) {
+	visit(section.Within(s.logU, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
 	monotone.WalkMoments(visit, s.momU)
+}
+
+func (s *adamSteps) walkV(visit func(array section.Part, best []float64)) {
+	visit(section.Within(s.logV, -s.fit.maxLogFactor, s.fit.maxLogFactor), nil)
 	monotone.WalkMoments(visit, s.momV)
 }

@@ -2,18 +2,18 @@ package quantmf
 
 // This file estimates the memory that fits take, from the sizes of what they allocate: the
 // terms of these formulas are the slices that newQMFFit, newQMFQFit, choose, bqmfFit, internal/nmf,
-// internal/projection and internal/posterior make. A test compares the estimates with the memory that
+// internal/projection and internal/bqmf make. A test compares the estimates with the memory that
 // is alive during fits of many kinds.
 
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -89,15 +89,15 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
 	case MethodBQMF:
-		var left, room float64
-		model, checkpoint, left, room = f.posterior()
-		// Beside the fit under way there are two models: the better one so far, and the one that is made
-		// of the fit. The moments of the latter lie in the fit's spare room, but not under validation.
-		fit = left + 2*model
+		var left, best float64
+		model, checkpoint, left, best = f.posterior()
+		// Beside the fit under way there are a model, whose second moments lie in the fit's spare room, and
+		// under validation the best state.
+		fit = left + model
 		if c.validation > 0 {
-			fit += room
+			fit += best
+			checkpoint += best
 		}
-		checkpoint += model
 	}
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
@@ -117,7 +117,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			fit += size(f.d, f.n)
 		}
 	}
-	if c.restarts > 1 && method != MethodBQMF { // the best of the restarts before
+	if c.restarts > 1 { // the best of the restarts before
 		checkpoint += model
 	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
@@ -326,11 +326,10 @@ func (p footprint) projection(of Projection) float64 {
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 
-// posterior is the memory of a BQMF: the model; a checkpoint without the best model so far; the peak
-// of the fit under way, with all the components that it starts with; and the fit's spare room, not
-// included in fit, which the moments of a model may take. The tables of curves are counted as if no
+// posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
+// way, with all the components that it starts with; and what of a state is kept as the best. The tables of curves are counted as if no
 // value came twice.
-func (p footprint) posterior() (model, state, fit, room float64) {
+func (p footprint) posterior() (model, state, fit, best float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	compared := min(n, 2048)
@@ -345,13 +344,10 @@ func (p footprint) posterior() (model, state, fit, room float64) {
 	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) +
 		size(p.workers, 4, p.k, p.k+8)
-	// which come after them
-	completed := size(3, p.k, n) + size(nmf.Pieces+12, p.k, p.k+kernel.Lanes) + size(p.d, n) +
-		size(p.workers, 12, p.k+kernel.Lanes) - moments
 	cells := size(p.k, p.k, n) +
-		size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
+		size(p.workers, bqmf.RowsPerPass, size(p.k, p.k)+float64(18*n)+bqmf.RowsPerPass)
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
 	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) +
-		size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)
-	return model, state, scales + subspace + epochs + max(completed, cells+alike, near), moments
+		size(p.workers, size(bqmf.RowsPerPass+2, p.k, n)+2*n+float64(compared)+1000)
+	return model, state, scales + subspace + epochs + max(cells+alike, near), state
 }

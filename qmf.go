@@ -224,8 +224,7 @@ type qmfFit struct {
 	// each epoch
 	order  []int // the rows in the order in which the next epoch visits them
 	source random.Source
-	stepsV int       // how many steps V has made
-	best   *qmfState // of a shard
+	stepsV int // how many steps V has made
 
 	// each batch
 	batch []int     // the rows that are visited next; an index into batch is called a slot
@@ -371,14 +370,6 @@ func (f *qmfFit) visitBatches() error {
 	return nil
 }
 
-// qmfState is the parameters of a shard's rows that a model is made of, at the best epoch.
-type qmfState struct{ u, v, f, inc []float64 }
-
-func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)),
-		make([]float64, len(f.Inc))}
-}
-
 // regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
 // penalty's value during a fit.
 func (f *qmfFit) regularity() float64 {
@@ -415,11 +406,17 @@ func (f *qmfFit) index() (index []uint64) {
 }
 
 func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
-	visit(section.Positive(f.u), f.u)
+	f.walkRows(visit)
 	visit(section.Positive(f.v), f.v)
+	f.steps.walkV(visit)
+}
+
+// walkRows shows what walk does of the rows: the state of a shard.
+func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
-	f.steps.walk(visit)
+	f.steps.walkU(visit)
 	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
 }
 

@@ -233,10 +233,7 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
 				momU: adam.NewMoment(len(rows) * s.K)}
 		}
-		if s.Holds {
-			part.best = part.newState()
-		}
-		return part.rowParts(), monotone.AppendWarm(nil, part.Warm)
+		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
 	if of, is := f.steps.(*gaussSteps); is {
 		_, _, first.Numbers = of.models.State()
@@ -245,28 +242,26 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	return nil
 }
 
-// rowParts are the numbers of the rows of a fit in the state of a shard.
-func (f *qmfFit) rowParts() []section.Part {
-	p := []section.Part{section.Positive(f.u), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
-	if of, is := f.steps.(*adamSteps); is {
-		p = append(append(p, section.Within(of.logU, -f.maxLogFactor, f.maxLogFactor)),
-			monotone.Moments(of.momU)...)
+// shardRows is the fit of a shard: what its steps go on from is what walkRows shows.
+type shardRows struct{ *qmfFit }
+
+func (f shardRows) walk(visit func(array section.Part, best []float64)) { f.walkRows(visit) }
+
+// shard returns the fit of a shard, with room for its best state where cells are held out.
+func (s *splitFit) shard(f *qmfFit) *attempt {
+	a := &attempt{fit: shardRows{f}}
+	if s.Holds {
+		a.room()
 	}
-	p = append(p, f.Maps.Parts()...)
-	if f.held != nil {
-		p = append(append(p, section.Positive(f.best.u), section.Finite(f.best.f)), f.Rising(f.best.inc)...)
-	}
-	return p
+	return a
 }
 
-// mainParts are the numbers, beside V, that a reduce goes on from.
-func (f *qmfFit) mainParts() []section.Part {
-	of, is := f.steps.(*adamSteps)
-	if !is {
-		return nil
+// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on from.
+func (f *qmfFit) mainParts() (p []section.Part) {
+	if of, is := f.steps.(*adamSteps); is {
+		of.walkV(func(array section.Part, _ []float64) { p = append(p, array) })
 	}
-	return append([]section.Part{section.Within(of.logV, -f.maxLogFactor, f.maxLogFactor)},
-		monotone.Moments(of.momV)...)
+	return p
 }
 
 // setV fills V from k × n numbers.
@@ -313,18 +308,14 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 	set := settingsOf(&s.Settings)
 	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, progress{ctx: ctx, to: 1}, r.Cut)
 	f.lambda, f.scale = s.Lambda, s.Scale
-	if s.Holds {
-		f.best = f.newState()
-	}
-	err := step.Restore(f.rowParts(), f.Warm)
+	a := s.shard(f)
+	err := step.Restore(a.arrays(), f.Warm)
 	if err != nil {
 		return err
 	}
 	f.setV(step.V)
 	if step.Fresh {
-		copy(f.best.u, f.u)
-		copy(f.best.f, f.F)
-		copy(f.best.inc, f.Inc)
+		a.keep()
 	}
 	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
 	if s.JudgesPenalty() {
@@ -352,16 +343,14 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		f.run(evaluateRows, f.d)
 	case split.PassModel:
 		if step.Best {
-			copy(f.u, f.best.u)
-			copy(f.F, f.best.f)
-			copy(f.Inc, f.best.inc)
+			a.restore()
 		}
 		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
 		made.File, err = q.MarshalBinary()
 	}
-	step.Real, step.Index, step.Made = f.rowParts(), monotone.AppendWarm(nil, f.Warm), made
+	step.Real, step.Index, step.Made = a.arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err
 }
 

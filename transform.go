@@ -144,22 +144,15 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 		in.Quantiles = q.Quantiles.brought(&u)
 		q = &in
 	}
-	maps := make([]place.Sheet, d)
-	for i := range maps {
-		maps[i] = q.mapOf(i).sheet()
+	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}
+	for i := range d {
+		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
+		of.Weights = append(of.Weights, u.LossWeight(i))
 	}
-	b, err := place.NewMapped(ctx,
-		place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
-			Maps: func() func(i int, t, slope, w []float64) {
-				r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
-				return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
-			},
-			Ratio:    func(i int, low float64) *place.Ratio { return maps[i].Ratio(low) },
-			Low:      func(i int) float64 { return maps[i].Low() },
-			High:     func(i int) float64 { return maps[i].High() },
-			Constant: func(i int) bool { return maps[i].Constant() },
-			Weight:   u.LossWeight, Floor: monotone.FloorT,
-		}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
+	for c := range q.V.Rows {
+		of.V = append(of.V, q.V.Row(c))
+	}
+	b, err := place.NewMapped(ctx, of)
 	if err != nil {
 		return nil, nil, &interrupted{err}
 	}

@@ -1,20 +1,20 @@
-package posterior
+package bqmf
 
-// This file holds what the residuals of a row say of a cell of the same row at a sample that is alike. A row
+// This file holds the correction of a cell by the residuals of the same row at samples that are alike. A row
 // may bend along the samples as no linear form in v does, for example where the samples come in kinds. What
 // the factors leave of such a row is a smooth function of v. A Gaussian process for every row has the kernel
 //
 //	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength δ)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
 // Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all
-// pairs. Let e_ij be the leave-one-out residual of a cell (cells.go, near.go) times √(τ_i ρ_j), and 0 where
+// pairs. Let e_ij be the leave-one-out residual of a cell (leaveout.go, near.go) times √(τ_i ρ_j), and 0 where
 // the cell is hidden. The process predicts at sample j
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
 //
 // a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0
-// to 1, is fitted to the seen cells of the row. The row has no such prediction where less than a share
-// nearGain, or alikeGain/n_i for n_i seen cells, of its squared residuals goes away (keep). A seen cell has
+// to 1, is fitted to the observed cells of the row. The row has no such prediction where less than a share
+// nearGain, or alikeGain/n_i for n_i observed cells, of its squared residuals goes away (correction). An observed cell has
 // drawn v_j to where its own residual is small. Without the cell, to first order and with the row held,
 //
 //	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j.
@@ -45,8 +45,9 @@ const (
 // Alike is the prediction of residuals at samples that are alike. References are the samples that all samples
 // are compared with: each step-th one.
 type Alike struct {
-	Z    [][]float64 // of each row f e at the references; nil where the row has no such prediction
-	Left []float64   // of each row, the factor by which the prediction makes its deviation smaller
+	Z [][]float64 // of each row f e at the references; nil where the row has no such prediction
+	// of each row, the factor by which the prediction makes its deviation smaller
+	DeviationShrink []float64
 
 	n, k, kp int
 	step     int
@@ -56,7 +57,7 @@ type Alike struct {
 	squares  []float64 // |w|² of the references
 	of       []int32   // of each sample alikeMost references, nearest first; -1: none
 	weights  []float64 // b, as of has the references
-	// What Cells.Alike alone needs, nil after Settled.
+	// What reader.correctAlike alone needs, nil after settled.
 	places []float64 // of each sample its place w, kp numbers
 	// of each sample (κ + alikeRidge I)⁻¹, alikeMost × alikeMost, 0 where there are fewer references
 	inverses []float64
@@ -72,14 +73,19 @@ func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
 // alike returns L and the places of the references, nil where all samples are in one place.
 func (p *Posterior) alike() *Alike {
 	k, kp, np := p.K, kernel.Pad(p.K), kernel.Pad(p.N)
-	a := &Alike{Z: make([][]float64, p.D), Left: make([]float64, p.D), n: p.N, k: k, kp: kp,
+	a := &Alike{Z: make([][]float64, p.D), DeviationShrink: make([]float64, p.D), n: p.N, k: k, kp: kp,
 		step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
-	trace := 0.0
+	trace, active := 0.0, 0.0 // rows that are not constant
+	for _, t := range p.Tau {
+		if t > 0 {
+			active++
+		}
+	}
 	for i, t := range p.Tau {
-		a.Left[i] = 1
+		a.DeviationShrink[i] = 1
 		u := p.U[i*k : (i+1)*k]
 		for r, x := range u {
-			tx := t / float64(p.D) * x
+			tx := t / active * x
 			row := a.low[r*kp:]
 			for c, y := range u[:r+1] {
 				row[c] += float64(tx * y)
@@ -202,8 +208,9 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 // alikeFar is the squared distance, over 2 alikeLength δ, beyond which κ is below 1e-13 and counts as 0.
 const alikeFar = 30
 
-// samples is Samples; without learn it leaves out what Cells.Alike alone needs.
-func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool) *Alike {
+// samples compares the samples. With learn, reader.correctAlike then finds out which rows are predicted by it.
+// It returns nil where all samples are in one place, or when the pool's work was stopped.
+func (p *Posterior) samples(workers *pool.Pool, learn bool) *Alike {
 	a := p.alike()
 	if a == nil {
 		return nil
@@ -220,9 +227,6 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 	}
 	work := make([]*room, workers.Workers())
 	workers.Do(p.N, func(w, j int) {
-		if stopped() {
-			return
-		}
 		if work[w] == nil {
 			work[w] = &room{a.Finder(), make([]float64, p.K)}
 		}
@@ -249,28 +253,22 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool, stopped func() bool)
 			}
 		}
 	})
-	if stopped() {
+	if workers.Err() != nil {
 		return nil
 	}
 	return a
 }
 
-// Samples compares the samples. Cells.Alike then finds out which rows are predicted by it. It returns nil
-// where all samples are in one place, or when the pool's work was stopped.
-func (p *Posterior) Samples(workers *pool.Pool, stopped func() bool) *Alike {
-	return p.samples(workers, true, stopped)
-}
-
-// Settled drops what Cells.Alike alone needs, and returns nil where no row has such a prediction.
-func (a *Alike) Settled() *Alike {
-	if !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
+// settled drops what reader.correctAlike alone needs, and returns nil where no row has such a prediction.
+func (a *Alike) settled() *Alike {
+	if a == nil || !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
 		return nil
 	}
 	a.places, a.inverses, a.flipped = nil, nil, nil
 	return a
 }
 
-// learning tells whether Cells.Alike may still be asked.
+// learning tells whether reader.correctAlike may still be asked.
 func (a *Alike) learning() bool { return a != nil && a.inverses != nil }
 
 // flip fills flipped.
@@ -295,17 +293,17 @@ func (a *Alike) references(j int) []int32 {
 	return of
 }
 
-// say returns what residuals z at the references say of sample j.
-func (a *Alike) say(z []float64, j int) (sum float64) {
+// prediction returns the prediction of sample j by residuals z at the references.
+func (a *Alike) prediction(z []float64, j int) (sum float64) {
 	for h, l := range a.references(j) {
 		sum += float64(a.weights[j*alikeMost+h] * z[l])
 	}
 	return sum
 }
 
-// Say returns what row i is predicted to have left at the sample of the last Find, times √(τρ); b is what
-// Find returned.
-func (s *Finder) Say(i int, b []float64) (sum float64) {
+// residualPrediction returns the prediction of the residual of row i at the sample of the last Find, times
+// √(τρ); b is what Find returned.
+func (s *Finder) residualPrediction(i int, b []float64) (sum float64) {
 	z := s.a.Z[i]
 	if z == nil {
 		return 0
@@ -316,59 +314,59 @@ func (s *Finder) Say(i int, b []float64) (sum float64) {
 	return sum
 }
 
-// Encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them
-// Left and Z.
-func (a *Alike) Encode() (rows []uint64, numbers [][]float64) {
+// encode returns the predictions as numbers, nothing for nil: the rows that have one, and of each of them
+// DeviationShrink and Z.
+func (a *Alike) encode() (rows []uint64, numbers [][]float64) {
 	if a == nil {
 		return nil, nil
 	}
 	for i, z := range a.Z {
 		if z != nil {
-			rows, numbers = append(rows, uint64(i)), append(numbers, a.Left[i:i+1], z)
+			rows, numbers = append(rows, uint64(i)), append(numbers, a.DeviationShrink[i:i+1], z)
 		}
 	}
 	return rows, numbers
 }
 
-// DecodeAlike is the inverse of Encode, for any numbers; p is the posterior that they belong to. A problem
-// says what is wrong, with part 0 in the rows, with part 1 in the numbers.
-func (p *Posterior) DecodeAlike(rows []uint64, numbers []float64) (a *Alike, part int, problem string) {
+// decodeAlike is the inverse of encode, for any numbers; p is the posterior that they belong to. A problem
+// says what is wrong in the section tag.
+func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag, problem string) {
 	if len(rows) == 0 && len(numbers) == 0 {
-		return nil, 0, ""
+		return nil, "", ""
 	}
 	for k, i := range rows {
 		if i >= uint64(p.D) || k > 0 && i <= rows[k-1] || !(p.Tau[i] > 0) {
-			return nil, 0, "a row is out of range"
+			return nil, "ALIK", "a row is out of range"
 		}
 	}
 	count := (&Alike{n: p.N, step: alikeStep(p.N)}).compared()
 	if int64(len(numbers)) != int64(len(rows))*int64(1+count) {
-		return nil, 1, "wrong length"
+		return nil, "ALIZ", "wrong length"
 	}
 	workers := pool.New(0, p.N)
 	defer workers.Close()
-	if a = p.samples(workers, false, func() bool { return false }); a == nil {
-		return nil, 0, "all samples are in one place"
+	if a = p.samples(workers, false); a == nil {
+		return nil, "ALIK", "all samples are in one place"
 	}
 	for _, i := range rows {
-		if a.Left[i] = numbers[0]; !(numbers[0] >= 0 && numbers[0] <= 1) {
-			return nil, 1, "what samples leave is out of range"
+		if a.DeviationShrink[i] = numbers[0]; !(numbers[0] >= 0 && numbers[0] <= 1) {
+			return nil, "ALIZ", "a factor of deviations is out of range"
 		}
 		a.Z[i], numbers = numbers[1:1+count:1+count], numbers[1+count:]
 	}
-	return a, 0, ""
+	return a, "", ""
 }
 
-// Alike finds out whether row i, row r of the last Rows, is predicted by samples that are alike, and returns
-// whether it is. It takes y of the row, its seen places and the leave-one-out residuals there, times √(τρ).
-// Where it returns true, said has what is predicted of each of these residuals without the cell itself.
-func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []float64) bool {
+// correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and returns
+// whether it is. It takes y of the row, its observed places and the leave-one-out residuals there, times √(τρ).
+// Where it returns true, predicted has what is predicted of each of these residuals without the cell itself.
+func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, predicted []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
-	if c.bent == nil {
-		c.bent = &bent{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np),
+	if c.alike == nil {
+		c.alike = &alikeRoom{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np),
 			z: make([]float64, a.compared()), w: make([]float64, a.kp)}
 	}
-	b := c.bent
+	b := c.alike
 	gain := max(nearGain, alikeGain/float64(len(places)))
 	clear(b.z)
 	for h, j := range places {
@@ -377,10 +375,10 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 		}
 	}
 	for h, j := range places {
-		said[h] = a.say(b.z, int(j))
+		predicted[h] = a.prediction(b.z, int(j))
 	}
 	// a cell that has drawn v_j only makes the gain look larger
-	if factor, _ := keep(residuals, said, gain); factor == 0 {
+	if factor, _ := correction(residuals, predicted, gain); factor == 0 {
 		return false
 	}
 	for h := range k {
@@ -397,7 +395,7 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 	for h, place := range places {
 		j := int(place)
 		weight := float64(p.Tau[i] * p.Rho[j])
-		pull := weight * (y[j] - c.Mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
+		pull := weight * (y[j] - c.cells.mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
 		w := b.w
 		for g, t := range a.places[j*a.kp:][:k] {
 			w[g] = t - float64(pull*b.o[g*np+j])
@@ -413,20 +411,20 @@ func (c *Cells) Alike(r, i int, y []float64, places []int32, residuals, said []f
 		for g, t := range kappa[:len(of)] {
 			sum += float64(process[g] * alikeness(t))
 		}
-		said[h] = sum
+		predicted[h] = sum
 	}
-	factor, left := keep(residuals, said, gain)
+	factor, shrink := correction(residuals, predicted, gain)
 	if factor == 0 {
 		return false
 	}
-	a.Z[i], a.Left[i] = make([]float64, len(b.z)), left
+	a.Z[i], a.DeviationShrink[i] = make([]float64, len(b.z)), shrink
 	kernel.Scale(a.Z[i], b.z, factor)
-	kernel.Scale(said, said, factor)
+	kernel.Scale(predicted, predicted, factor)
 	return true
 }
 
-// bent is the room of Cells.Alike.
-type bent struct{ q, o, own, z, w []float64 }
+// alikeRoom is the room of correctAlike.
+type alikeRoom struct{ q, o, own, z, w []float64 }
 
 func alikeness(square float64) float64 {
 	if !(square < alikeFar) {

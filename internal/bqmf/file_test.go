@@ -1,4 +1,4 @@
-package curve
+package bqmf
 
 import (
 	"math"
@@ -13,9 +13,9 @@ func stored() []Curve {
 	curves := make([]Curve, 3)
 	for i, x := range [][]float64{{0, 0, 1, 3, 7, 2}, {5, 1, 2, 4, 3, 0.5}, {2, 2, 2, 2, 2, 2}} {
 		c := &curves[i]
-		var s Scaler
-		s.Scale(c, make([]float64, len(x)), x, false)
-		(&Learner{X: x, P: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}}).Learn(c, 1, true)
+		var s scaler
+		s.scale(c, make([]float64, len(x)), x, false)
+		(&mapLearner{x: x, p: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}}).fitMap(c, 1, true)
 		c.Levels, c.Spread, c.Floor = LevelsAt, 0.5, 0.125
 	}
 	return curves
@@ -26,21 +26,21 @@ func stored() []Curve {
 // it is in, and so is a number too few or too many.
 func TestDecode(t *testing.T) {
 	curves := stored()
-	counts, rows, parts := Encode(curves)
+	counts, rows, parts := encodeCurves(curves)
 	knots := slices.Concat(parts...)
-	got, _, problem := Decode(counts, rows, knots, false)
+	got, _, problem := decodeCurves(counts, rows, knots, false)
 	if problem != "" || !reflect.DeepEqual(got, curves) {
 		t.Fatalf("%s: %+v is decoded as %+v", problem, curves, got)
 	}
-	again, _, parts := Encode(got)
+	again, _, parts := encodeCurves(got)
 	if !slices.Equal(again, counts) || !slices.Equal(slices.Concat(parts...), knots) || counts[1] == 0 ||
 		counts[4] != 0 {
 		t.Errorf("counts are %v, and %v when they are encoded again", counts, again)
 	}
-	refuses := func(what string, part int, counts []uint64, rows, knots []float64, signed bool) {
+	refuses := func(what, tag string, counts []uint64, rows, knots []float64, signed bool) {
 		t.Helper()
-		if _, at, problem := Decode(counts, rows, knots, signed); problem == "" || at != part {
-			t.Errorf("%s: problem %q in part %d, want one in part %d", what, problem, at, part)
+		if _, at, problem := decodeCurves(counts, rows, knots, signed); problem == "" || at != tag {
+			t.Errorf("%s: problem %q in %s, want one in %s", what, problem, at, tag)
 		}
 	}
 	with := func(v []float64, at int, to float64) []float64 {
@@ -50,19 +50,19 @@ func TestDecode(t *testing.T) {
 	}
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 2e60, -2e60} {
 		for at := range rows {
-			refuses("a number of a row", 1, counts, with(rows, at, bad), knots, true)
+			refuses("a number of a row", "CURR", counts, with(rows, at, bad), knots, true)
 		}
 		for at := range knots {
-			refuses("a knot", 2, counts, rows, with(knots, at, bad), true)
+			refuses("a knot", "KNOT", counts, rows, with(knots, at, bad), true)
 		}
 	}
 	for at, v := range rows {
-		switch k := at % RowNumbers; {
+		switch k := at % rowNumbers; {
 		case k == 0 || k == 1 || k == 4: // spread, floor, slope
-			refuses("a negative number", 1, counts, with(rows, at, -0.1), knots, true)
+			refuses("a negative number", "CURR", counts, with(rows, at, -0.1), knots, true)
 		case k > 5:
-			refuses("levels that stay", 1, counts, with(rows, at, rows[at-1]), knots, true)
-			refuses("levels that fall", 1, counts, with(rows, at-1, v+1), knots, true)
+			refuses("levels that stay", "CURR", counts, with(rows, at, rows[at-1]), knots, true)
+			refuses("levels that fall", "CURR", counts, with(rows, at-1, v+1), knots, true)
 		}
 	}
 	// The lists of the knots: y, x, y and x with mass, where steps begin, and where they lead. The second x
@@ -73,14 +73,14 @@ func TestDecode(t *testing.T) {
 		n := int(counts[3*curve+list/2])
 		for h := at; h < at+n; h++ {
 			if h > at && list != 3 && list != 5 {
-				refuses("knots that stay", 2, counts, rows, with(knots, h, knots[h-1]), false)
+				refuses("knots that stay", "KNOT", counts, rows, with(knots, h, knots[h-1]), false)
 			}
 			if h > at {
-				refuses("knots that fall", 2, counts, rows, with(knots, h, knots[h-1]-1e-3), true)
+				refuses("knots that fall", "KNOT", counts, rows, with(knots, h, knots[h-1]-1e-3), true)
 			}
 			if list%2 == 1 && h == at {
-				refuses("a negative value", 2, counts, rows, with(knots, h, -0.1), false)
-				if _, _, problem := Decode(counts, rows, with(knots, h, -0.1), true); problem != "" {
+				refuses("a negative value", "KNOT", counts, rows, with(knots, h, -0.1), false)
+				if _, _, problem := decodeCurves(counts, rows, with(knots, h, -0.1), true); problem != "" {
 					t.Errorf("a negative value of signed ones: %s", problem)
 				}
 			}
@@ -88,18 +88,18 @@ func TestDecode(t *testing.T) {
 		at += n
 	}
 	for k := range knots {
-		if _, _, problem := Decode(counts, rows, knots[:k], false); problem == "" {
+		if _, _, problem := decodeCurves(counts, rows, knots[:k], false); problem == "" {
 			t.Errorf("%d of %d knots are taken", k, len(knots))
 		}
 	}
-	refuses("a knot too many", 2, counts, rows, append(slices.Clone(knots), 9), false)
+	refuses("a knot too many", "KNOT", counts, rows, append(slices.Clone(knots), 9), false)
 	for at := range counts {
 		for _, n := range []uint64{1 << 20, 1 << 63, math.MaxUint64, math.MaxUint64 - 5} {
 			c := slices.Clone(counts)
 			c[at] = n
-			refuses("a number of knots", 0, c, rows, knots, false)
+			refuses("a number of knots", "CURV", c, rows, knots, false)
 		}
 	}
 	counts[6] = 0
-	refuses("no knots", 0, counts, rows, knots, false)
+	refuses("no knots", "CURV", counts, rows, knots, false)
 }

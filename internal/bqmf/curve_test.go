@@ -1,4 +1,4 @@
-package curve
+package bqmf
 
 import (
 	"cmp"
@@ -14,12 +14,12 @@ import (
 func TestPhi(t *testing.T) {
 	for k := 1; k < 2000; k++ {
 		p := float64(k) / 2000
-		if got := Phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
+		if got := phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
 			t.Errorf("phi of the quantile of %g is %.17g", p, got)
 		}
 	}
 	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
-		if got, want := Phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
+		if got, want := phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
 			t.Errorf("phi(%g) = %g, want %g", z, got, want)
 		}
 	}
@@ -44,10 +44,10 @@ func TestBend(t *testing.T) {
 			z, want = append(z[:1], z[1+k/last]), append(want[:1], want[1+k/last])
 		}
 		for h, z := range z {
-			if got := c.Bend(z); math.Abs(got-want[h]) > 1e-12 {
+			if got := c.bend(z); math.Abs(got-want[h]) > 1e-12 {
 				t.Errorf("%v is bent to %v, want %v", z, got, want[h])
 			}
-			if got := c.Unbend(want[h]); math.Abs(got-z) > 1e-12 {
+			if got := c.unbend(want[h]); math.Abs(got-z) > 1e-12 {
 				t.Errorf("%v is bent back to %v, want %v", want[h], got, z)
 			}
 		}
@@ -57,14 +57,14 @@ func TestBend(t *testing.T) {
 // TestUnitOf: units are powers of four.
 func TestUnitOf(t *testing.T) {
 	for _, v := range []float64{1, 1.5, 2, 3.99, 4, 17, 0.25, 0.2499, 1e60, 3e-60, 0x1p-1074} {
-		unit := UnitOf(v)
+		unit := unitOf(v)
 		half, e := math.Frexp(unit)
 		if half != 0.5 || (e-1)%2 != 0 || v/unit < 1 || v/unit >= 4 {
 			t.Errorf("the unit of %v is %v", v, unit)
 		}
 	}
-	if UnitOf(0) != 1 {
-		t.Errorf("the unit of 0 is %v", UnitOf(0))
+	if unitOf(0) != 1 {
+		t.Errorf("the unit of 0 is %v", unitOf(0))
 	}
 }
 
@@ -73,11 +73,11 @@ func TestUnitOf(t *testing.T) {
 func TestScaleOfZeros(t *testing.T) {
 	minus := math.Copysign(0, -1)
 	var c, other Curve
-	var s Scaler
+	var s scaler
 	y := []float64{9, 9, 9, 9, 9, 9}
-	s.Scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
+	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
 	of := make([]float64, 5)
-	s.Scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
+	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
 	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) ||
 		!slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
 		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
@@ -88,7 +88,7 @@ func TestScaleOfZeros(t *testing.T) {
 func TestOneStep(t *testing.T) {
 	c := Curve{X: []float64{1, 5}, MeanX: 3, MeanP: 2, Slope: 0.5, StepAt: []float64{2}, StepTo: []float64{4}}
 	for _, p := range []float64{1, 2, 3} {
-		if got, want := c.Correct(p), (p+(3+0.5*(p-2))+4)/3; math.Abs(got-want) > 1e-15*want {
+		if got, want := c.correct(p), (p+(3+0.5*(p-2))+4)/3; math.Abs(got-want) > 1e-15*want {
 			t.Errorf("%v is corrected to %v, want %v", p, got, want)
 		}
 	}
@@ -97,11 +97,11 @@ func TestOneStep(t *testing.T) {
 // TestLearnUnits: what is learnt of a row does not depend on its unit, and of a row of the least numbers,
 // whose mean rounds to 0, all is finite.
 func TestLearnUnits(t *testing.T) {
-	learn := func(unit float64) (c Curve, sums Sums) {
-		l := Learner{X: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, P: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
-		var s Scaler
-		s.Scale(&c, make([]float64, len(l.X)), l.X, false)
-		return c, l.Learn(&c, unit, true)
+	learn := func(unit float64) (c Curve, sums rowSums) {
+		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+		var s scaler
+		s.scale(&c, make([]float64, len(l.x)), l.x, false)
+		return c, l.fitMap(&c, unit, true)
 	}
 	c, sums := learn(1)
 	small, of := learn(0x1p-800)
@@ -138,11 +138,11 @@ func TestLearn(t *testing.T) {
 			p[j] = min(max(p[j], slices.Min(x)), slices.Max(x))
 		}
 		for _, relative := range []bool{false, true} {
-			var s Scaler
+			var s scaler
 			var c Curve
-			s.Scale(&c, make([]float64, n), x, false)
-			l := Learner{X: x, P: p}
-			sums := l.Learn(&c, 1, relative)
+			s.scale(&c, make([]float64, n), x, false)
+			l := mapLearner{x: x, p: p}
+			sums := l.fitMap(&c, 1, relative)
 
 			mean := 0.0
 			for _, v := range x {
@@ -237,7 +237,7 @@ func TestLearn(t *testing.T) {
 			for k := range 200 {
 				q := lo + (hi-lo)*float64(k)/199
 				affine := min(max(mx+0.7*(q-mp), lo), hi)
-				if got, want := c.Correct(q), (q+affine+want(q))/3; !(math.Abs(got-want) <= 1e-9) {
+				if got, want := c.correct(q), (q+affine+want(q))/3; !(math.Abs(got-want) <= 1e-9) {
 					t.Fatalf("%d cells, relative %v: the correction of %v is %v, want %v", n, relative, q,
 						got, want)
 				}
@@ -268,10 +268,10 @@ func TestPool(t *testing.T) {
 	r := random.Split(12, 1)
 	for range 20 {
 		var curves []*Curve
-		var rows []Sums
+		var rows []rowSums
 		var cov, vr, cells float64
 		for k := range 5 {
-			s := Sums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(),
+			s := rowSums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(),
 				cells: 1 + math.Floor(50*r.Float64()), unit: 4}
 			if k == 3 {
 				s.xp, s.pp = 0, 0
@@ -288,7 +288,7 @@ func TestPool(t *testing.T) {
 		for k, c := range curves {
 			own[k] = c.Levels
 		}
-		Pool(curves, rows)
+		poolMaps(curves, rows)
 		for k, c := range curves {
 			s := rows[k]
 			slope := cov / vr
@@ -303,7 +303,7 @@ func TestPool(t *testing.T) {
 				for l := range own {
 					all += own[l][h] * rows[l].cells / cells
 				}
-				p := Phi(z)
+				p := phi(z)
 				hold := 10 * 0.25 / (p * (1 - p))
 				if want := (own[k][h]*s.cells + all*hold) / (s.cells +
 					hold); !(math.Abs(c.Levels[h]-want) <= 1e-12) {

@@ -1,4 +1,4 @@
-package posterior
+package bqmf
 
 import (
 	"math"
@@ -100,25 +100,25 @@ func TestAlike(t *testing.T) {
 	p, column := certain(q, k, 8)
 	workers := pool.New(3, n)
 	defer workers.Close()
-	p.Alike = p.Samples(workers, func() bool { return false })
+	p.Alike = p.samples(workers, true)
 	g := newProcess(p, 1)
-	cells := p.reader()
+	cells := wholeReader(p)
 	src := random.Split(4, 0)
 	asked, kept := 0, 0
 	for i := range d {
-		cells.Rows(i, 1)
+		cells.load(i, 1)
 		var places []int32
 		var residuals, unsaid []float64
 		e, y := make([]float64, n), make([]float64, n)
 		for j := range n {
-			if q.seen[i*n+j] {
+			if q.observed[i*n+j] {
 				y[j] = q.y[i*n+j]
 				e[j] = math.Sin(2*g.column(j)[0]) + 0.1*normal(&src) // what bends
 				places, residuals = append(places, int32(j)), append(residuals, e[j])
 			}
 		}
 		said := make([]float64, len(places))
-		if !cells.Alike(0, i, y, places, residuals, said) {
+		if !cells.correctAlike(0, i, y, places, residuals, said) {
 			continue
 		}
 		kept++
@@ -127,8 +127,8 @@ func TestAlike(t *testing.T) {
 			v, _ := column(int(j), i)
 			plain = append(plain, g.says(e, int(j), v))
 		}
-		factor, left := keep(residuals, plain, nearGain)
-		near(t, "what is left", p.Alike.Left[i], left, 1e-9)
+		factor, left := correction(residuals, plain, nearGain)
+		closeTo(t, "what is left", p.Alike.DeviationShrink[i], left, 1e-9)
 		for h, place := range places {
 			j := int(place)
 			_, c := column(j, -1)
@@ -140,30 +140,30 @@ func TestAlike(t *testing.T) {
 				unsaid = append(unsaid, own)
 				continue
 			}
-			near(t, "what is said of a seen cell", said[h], factor*plain[h], 1e-9)
+			closeTo(t, "what is said of a seen cell", said[h], factor*plain[h], 1e-9)
 			asked++
 		}
 		if len(unsaid) > 0 {
 			t.Error("a cell weighs too much for the test")
 		}
 		for j := range n {
-			near(t, "what is said of a sample", p.Alike.say(p.Alike.Z[i], j),
+			closeTo(t, "what is said of a sample", p.Alike.prediction(p.Alike.Z[i], j),
 				factor*g.says(e, j, g.column(j)), 1e-9)
 		}
 		finder := p.Alike.Finder()
 		b := finder.Find(g.column(7), 7)
-		near(t, "what is said of a new sample", finder.Say(i, b), factor*g.says(e, 7, g.column(7)), 1e-9)
+		closeTo(t, "what is said of a new sample", finder.residualPrediction(i, b), factor*g.says(e, 7, g.column(7)), 1e-9)
 	}
 	if asked < 300 || kept < d-4 {
 		t.Errorf("%d rows and %d cells were looked at", kept, asked)
 	}
-	rows, numbers := p.Alike.Settled().Encode()
-	back, _, problem := p.DecodeAlike(rows, slices.Concat(numbers...))
+	rows, numbers := p.Alike.settled().encode()
+	back, _, problem := p.decodeAlike(rows, slices.Concat(numbers...))
 	if problem != "" {
 		t.Fatal(problem)
 	}
 	if !slices.Equal(back.weights, p.Alike.weights) || !slices.Equal(back.of, p.Alike.of) ||
-		!slices.Equal(back.Left, p.Alike.Left) {
+		!slices.Equal(back.DeviationShrink, p.Alike.DeviationShrink) {
 		t.Error("what comes back is something else")
 	}
 	for _, c := range []struct {
@@ -174,10 +174,10 @@ func TestAlike(t *testing.T) {
 		{[]uint64{d}, make([]float64, 1+n), "a row is out of range"},
 		{[]uint64{1, 1}, make([]float64, 2+2*n), "a row is out of range"},
 		{[]uint64{1}, make([]float64, n), "wrong length"},
-		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "what samples leave is out of range"},
+		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "a factor of deviations is out of range"},
 		{nil, []float64{1}, "wrong length"},
 	} {
-		if _, _, problem := p.DecodeAlike(c.rows, c.numbers); problem != c.problem {
+		if _, _, problem := p.decodeAlike(c.rows, c.numbers); problem != c.problem {
 			t.Errorf("%d rows and %d numbers: %q", len(c.rows), len(c.numbers), problem)
 		}
 	}
@@ -191,30 +191,22 @@ func TestAlikeChance(t *testing.T) {
 	kept, all := 0, 0
 	for seed := range uint64(6) {
 		q := drawn(80, 200, 3, 0.1, seed)
-		f := q.start(t, 5, 0.5)
-		for e := range 30 {
-			f.Epoch(e, 0)
-		}
-		rows := make([]int, q.d)
-		for i := range rows {
-			rows[i] = i
-		}
-		p := f.Copy(rows, q.d)
-		p.Alike = p.Samples(workers, func() bool { return false })
-		cells := p.reader()
+		_, p := q.fitted(t, 5, 30)
+		p.Alike = p.samples(workers, true)
+		cells := wholeReader(p)
 		all += q.d
 		for i := range q.d {
-			cells.Rows(i, 1)
+			cells.load(i, 1)
 			var places []int32
 			var residuals []float64
 			for j := range q.n {
-				if at := i*q.n + j; q.seen[at] {
+				if at := i*q.n + j; q.observed[at] {
 					a := p.Tau[i] * p.Rho[j]
 					places, residuals = append(places, int32(j)),
-						append(residuals, math.Sqrt(a)*(q.y[at]-cells.Without(0, j, q.y[at], a)))
+						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
 				}
 			}
-			if cells.Alike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, make([]float64, len(places))) {
+			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, make([]float64, len(places))) {
 				kept++
 			}
 		}
@@ -224,7 +216,7 @@ func TestAlikeChance(t *testing.T) {
 	}
 	many := drawn(6, 3*nearBlock/2, 2, 0, 5)
 	p, _ := certain(many, 2, 6)
-	a := p.Samples(workers, func() bool { return false })
+	a := p.samples(workers, true)
 	if a.compared() != 3*nearBlock/4 {
 		t.Errorf("%d samples are compared", a.compared())
 	}
@@ -234,14 +226,16 @@ func TestAlikeChance(t *testing.T) {
 			t.Fatalf("sample %d is alike to %v", j, of)
 		}
 	}
-	if p.Samples(workers, func() bool { return true }) != nil {
+	workers.Bind(&ending{Context: t.Context(), last: 1})
+	if p.samples(workers, true) != nil {
 		t.Error("samples are found after a stop")
 	}
-	if a.Settled() != nil {
+	workers.Bind(nil)
+	if a.settled() != nil {
 		t.Error("what no row has is kept")
 	}
 	clear(p.V)
-	if p.Samples(workers, func() bool { return false }) != nil {
+	if p.samples(workers, true) != nil {
 		t.Error("samples in one place are alike")
 	}
 }

@@ -1,10 +1,11 @@
-package posterior
+package bqmf
 
-// This file holds what rows say of each other beyond the factors. The noise of two nearly equal rows (pixels
+// This file holds the correction of a row by the residuals of its neighbours, rows whose noise is correlated
+// with its own. The noise of two nearly equal rows (pixels
 // that touch, two forms of one molecule) is correlated, and a fit has no component to spare for a single pair
 // of rows. With
 //
-//	z_ij = √(τ_i ρ_j) (Y_ij - u_i·v_j) at seen cells, 0 at hidden ones,
+//	z_ij = √(τ_i ρ_j) (Y_ij - u_i·v_j) at observed cells, 0 at hidden ones,
 //	c_il = Σ_j z_ij z_lj / n_il + √(τ_i τ_l) u_iᵀ (Σ_j ρ_j C_j / n) u_l,   r_il = c_il / √(c_ii c_ll),
 //
 // r_il is the correlation of the noise of rows i and l over the n_il samples that both rows have. The second
@@ -23,13 +24,13 @@ package posterior
 //	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
 //
 // where R and r_i are the correlations among the neighbours and with row i, each times its share s. The mean
-// of a cell is then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). A seen cell (i, j) of weight A = τ_i ρ_j has itself
-// moved the residuals of the neighbours. Without it they are, to first order as in cells.go,
+// of a cell is then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). An observed cell (i, j) of weight A = τ_i ρ_j has itself
+// moved the residuals of the neighbours. Without it they are, to first order as in leaveout.go,
 //
 //	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
 //
 // How well these predict the leave-one-out residuals of row i decides whether the row has neighbours at all,
-// and may make their weights less (Keep).
+// and may make their weights less (decide).
 //
 // Cost: 2(n + 2K) flops for each pair of rows of a block, the same again for each pair of one of 4 nearPieces
 // rows and a row of its block, 2(n + 2K) for each pair of neighbours of one row, and 2K for each cell and
@@ -49,7 +50,7 @@ const (
 	nearMost  = 10
 	nearSure  = 4.5 // deviations 1/√n_i above which r_il counts in full
 	nearLeast = 2.5 // deviations below which r_il does not count
-	// seen cells of a row below which leave-one-out cannot tell chance, and r_il must be above nearSure
+	// observed cells of a row below which leave-one-out cannot tell chance, and r_il must be above nearSure
 	nearCells  = 100
 	nearShrunk = 1.4  // deviations that s r_il must be above
 	nearBins   = 20   // bins of |cosine|
@@ -70,31 +71,32 @@ type Neighbour struct {
 
 // Near is the neighbours of all rows.
 type Near struct {
-	Of   [][]Neighbour // of each row
-	Left []float64     // of each row, the factor by which its neighbours make its deviation smaller
-	// of each row Pad(N) residuals z; nil for a constant row and, after Settled, for a row that is no
+	Of [][]Neighbour // of each row
+	// of each row, the factor by which its neighbours make its deviation smaller
+	DeviationShrink []float64
+	// of each row Pad(N) residuals z; nil for a constant row and, after settle, for a row that is no
 	// neighbour
 	Z [][]float64
 }
 
-// Neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full
-// until Keep. It returns nil where there are none, or when the pool's work was stopped.
-func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped func() bool) *Near {
-	near := &Near{Of: make([][]Neighbour, p.D), Left: make([]float64, p.D), Z: make([][]float64, p.D)}
-	for i := range near.Left {
-		near.Left[i] = 1
+// neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full
+// until decide. It returns nil where there are none, or when the pool's work was stopped.
+func (p *Posterior) neighbours(x *Data, rows []int, workers *pool.Pool) *Near {
+	near := &Near{Of: make([][]Neighbour, p.D), DeviationShrink: make([]float64, p.D), Z: make([][]float64, p.D)}
+	for i := range near.DeviationShrink {
+		near.DeviationShrink[i] = 1
 	}
 	for _, i := range rows {
 		near.Z[i] = make([]float64, kernel.Pad(p.N))
 	}
-	c := p.comparison(x, rows, near.Z, workers, stopped)
-	share := c.shares(workers, stopped)
-	c.fours(workers, stopped, 1, func(f *four, _, from, to int) {
+	c := p.comparison(x, rows, near.Z, workers)
+	share := c.shares(workers)
+	c.fours(workers, 1, func(f *four, _, from, to int) {
 		for a := from; a < to; a++ {
 			near.Of[rows[a]] = c.neighbours(f, a, a-from, &share)
 		}
 	})
-	if !slices.ContainsFunc(near.Of, func(of []Neighbour) bool { return of != nil }) || stopped() {
+	if !slices.ContainsFunc(near.Of, func(of []Neighbour) bool { return of != nil }) || workers.Err() != nil {
 		return nil
 	}
 	return near
@@ -102,27 +104,26 @@ func (p *Posterior) Neighbours(x *Data, rows []int, workers *pool.Pool, stopped 
 
 // comparison is what correlations of rows are computed from. Line a is √n z/n_a followed by √τ u, both over
 // √c_aa. The inner product of two lines, with Σ_j ρ_j C_j / n between their second parts, is r_il for n_il =
-// n_i n_l / n. Line a of ways is u over its length: inner products are cosines.
+// n_i n_l / n. Line a of directions is u over its length: inner products are cosines.
 type comparison struct {
-	x            *Data
-	rows         []int // those that are compared; a and b below are places among them
-	n, k, np, kp int
-	width, words int       // of a line of lines, and of seen
-	lines, ways  []float64 // each of width, and of kp numbers
-	seen         []uint64  // a bit for each cell
-	scale        []float64 // √c_aa
-	taken        []float64 // Σ_j ρ_j C_j / n, K × kp
+	x                 *Data
+	rows              []int // those that are compared; a and b below are places among them
+	n, k, np, kp      int
+	width, words      int       // of a line of lines, and of observed
+	lines, directions []float64 // each of width, and of kp numbers
+	observed          []uint64  // a bit for each cell
+	scale             []float64 // √c_aa
+	meanC             []float64 // Σ_j ρ_j C_j / n, K × kp
 }
 
 // comparison fills z with the residuals of the rows given, and returns what their correlations are computed
 // from.
-func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool.Pool,
-	stopped func() bool) *comparison {
+func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool.Pool) *comparison {
 	k, np, kp := p.K, kernel.Pad(p.N), kernel.Pad(p.K)
 	c := &comparison{x: x, rows: rows, n: p.N, k: k, np: np, kp: kp, width: np + kp, words: (p.N + 63) / 64}
-	c.lines, c.seen, c.ways = make([]float64, len(rows)*c.width), make([]uint64, len(rows)*c.words),
+	c.lines, c.observed, c.directions = make([]float64, len(rows)*c.width), make([]uint64, len(rows)*c.words),
 		make([]float64, len(rows)*kp)
-	c.taken, c.scale = p.taken(), make([]float64, len(rows))
+	c.meanC, c.scale = p.meanC(), make([]float64, len(rows))
 	root := make([]float64, p.N)
 	for j := range root {
 		root[j] = math.Sqrt(p.Rho[j])
@@ -130,38 +131,38 @@ func (p *Posterior) comparison(x *Data, rows []int, z [][]float64, workers *pool
 	const together = 8 // rows of a piece
 	workers.Do((len(rows)+together-1)/together, func(_, piece int) {
 		half := make([]float64, kp)
-		for a := together * piece; a < min(together*(piece+1), len(rows)) && !stopped(); a++ {
+		for a := together * piece; a < min(together*(piece+1), len(rows)); a++ {
 			i := rows[a]
-			z, line, way, u := z[i], c.line(a), c.way(a), p.U[i*k:(i+1)*k]
+			z, line, direction, u := z[i], c.line(a), c.direction(a), p.U[i*k:(i+1)*k]
 			kernel.Combine(line[:np], u, p.V)
 			t := math.Sqrt(p.Tau[i])
 			x.Rows[a].Each(p.N, func(j int) {
 				z[j] = t * root[j] * (x.Y[a*np+j] - line[j])
-				c.seen[a*c.words+j/64] |= 1 << (j % 64)
+				c.observed[a*c.words+j/64] |= 1 << (j % 64)
 			})
 			for h, v := range u {
 				line[np+h] = t * v
 			}
 			count := float64(max(x.Rows[a].Count, 1))
-			kernel.Combine(half, line[np:np+k], c.taken)
+			kernel.Combine(half, line[np:np+k], c.meanC)
 			var zz, uu [1]float64
 			kernel.Dots(zz[:], z, z)
 			kernel.Dots(uu[:], line[np:], half)
 			c.scale[a] = math.Sqrt(max(zz[0]/count+uu[0], 1e-6))
 			kernel.Scale(line[:np], z, math.Sqrt(float64(p.N))/count/c.scale[a])
 			kernel.Scale(line[np:], line[np:], 1/c.scale[a])
-			copy(way, u)
-			kernel.Dots(uu[:], way, way)
+			copy(direction, u)
+			kernel.Dots(uu[:], direction, direction)
 			if uu[0] > 0 {
-				kernel.Scale(way, way, 1/math.Sqrt(uu[0]))
+				kernel.Scale(direction, direction, 1/math.Sqrt(uu[0]))
 			}
 		}
 	})
 	return c
 }
 
-func (c *comparison) line(a int) []float64 { return c.lines[a*c.width : (a+1)*c.width] }
-func (c *comparison) way(a int) []float64  { return c.ways[a*c.kp : (a+1)*c.kp] }
+func (c *comparison) line(a int) []float64      { return c.lines[a*c.width : (a+1)*c.width] }
+func (c *comparison) direction(a int) []float64 { return c.directions[a*c.kp : (a+1)*c.kp] }
 
 // size is n_a n_b / n.
 func (c *comparison) size(a, b int) float64 {
@@ -177,14 +178,11 @@ type four struct {
 
 // fours takes the rows four by four, and calls g for one of so many fours as every says. from and to-1 are
 // the first and the last row of the four, and piece counts the calls.
-func (c *comparison) fours(workers *pool.Pool, stopped func() bool, every int,
+func (c *comparison) fours(workers *pool.Pool, every int,
 	g func(f *four, piece, from, to int)) {
 	work := make([]*four, workers.Workers())
 	pieces := (len(c.rows) + 3) / 4
 	workers.Do((pieces+every-1)/every, func(w, piece int) {
-		if stopped() {
-			return
-		}
 		if work[w] == nil {
 			most := 4 * min(nearBlock, len(c.rows))
 			work[w] = &four{query: make([]float64, 4*c.width), dots: make([]float64, most),
@@ -205,13 +203,13 @@ func (c *comparison) compare(to *four, from, end int) {
 	for a := from; a < end; a++ {
 		q, line := to.query[(a-from)*c.width:(a-from+1)*c.width], c.line(a)
 		copy(q, line[:c.np])
-		kernel.Combine(to.half, line[c.np:c.np+c.k], c.taken)
+		kernel.Combine(to.half, line[c.np:c.np+c.k], c.meanC)
 		copy(q[c.np:], to.half)
 	}
 	rows := end - from
 	kernel.DotsRows(to.dots[:rows*to.count], c.lines[to.first*c.width:last*c.width], to.query[:rows*c.width],
 		rows)
-	kernel.DotsRows(to.cosines[:rows*to.count], c.ways[to.first*c.kp:last*c.kp], c.ways[from*c.kp:end*c.kp],
+	kernel.DotsRows(to.cosines[:rows*to.count], c.directions[to.first*c.kp:last*c.kp], c.directions[from*c.kp:end*c.kp],
 		rows)
 }
 
@@ -221,11 +219,11 @@ func (f *four) of(r int) (dots, cosines []float64) {
 }
 
 // shares returns the share by which a correlation counts, by the bin of the cosine of the two loadings.
-func (c *comparison) shares(workers *pool.Pool, stopped func() bool) [nearBins]float64 {
+func (c *comparison) shares(workers *pool.Pool) [nearBins]float64 {
 	pieces := (len(c.rows) + 3) / 4
 	every := (pieces + nearPieces - 1) / nearPieces
 	squares := make([][2][nearBins]float64, (pieces+every-1)/every)
-	c.fours(workers, stopped, every, func(f *four, piece, from, to int) {
+	c.fours(workers, every, func(f *four, piece, from, to int) {
 		for a := from; a < to; a++ {
 			dots, cosines := f.of(a - from)
 			for b, r := range dots {
@@ -285,42 +283,41 @@ func (c *comparison) neighbours(f *four, a, r int, share *[nearBins]float64) (ou
 // correlation returns r_ab over the samples that both rows have, times its share. half is scratch.
 func (c *comparison) correlation(a, b int, share *[nearBins]float64, half []float64) float64 {
 	both := 0
-	for w, s := range c.seen[a*c.words : (a+1)*c.words] {
-		both += bits.OnesCount64(s & c.seen[b*c.words+w])
+	for w, s := range c.observed[a*c.words : (a+1)*c.words] {
+		both += bits.OnesCount64(s & c.observed[b*c.words+w])
 	}
 	if both == 0 {
 		return 0
 	}
 	var zz, uu [1]float64
 	kernel.Dots(zz[:], c.line(a)[:c.np], c.line(b)[:c.np])
-	kernel.Combine(half, c.line(a)[c.np:][:c.k], c.taken)
+	kernel.Combine(half, c.line(a)[c.np:][:c.k], c.meanC)
 	kernel.Dots(uu[:], c.line(b)[c.np:], half)
 	r := float64(zz[0]*(c.size(a, b)/float64(both))) + uu[0]
 	if math.Abs(r) > nearSure/math.Sqrt(float64(both)) {
 		return r
 	}
-	kernel.Dots(uu[:], c.way(a), c.way(b))
+	kernel.Dots(uu[:], c.direction(a), c.direction(b))
 	return r * share[nearBin(uu[0])]
 }
 
-// taken returns Σ_j ρ_j C_j / n, K × Pad(K).
-func (p *Posterior) taken() []float64 {
+// meanC returns Σ_j ρ_j C_j / n, K × Pad(K).
+func (p *Posterior) meanC() []float64 {
 	k, pp := p.K, Packed(p.K)
-	np := kernel.Pad(p.N)
-	f := Fit{K: k, kp: kernel.Pad(k)}
-	sum, a := make([]float64, pp), make([]float64, k*kernel.Pad(k))
+	np, kp := kernel.Pad(p.N), kernel.Pad(p.K)
+	sum, a := make([]float64, pp), make([]float64, k*kp)
 	for j := range p.N {
 		w := [1]float64{p.Rho[j] / float64(p.N)}
 		kernel.Accumulate(sum, w[:], p.BV[j*pp:(j+1)*pp])
 	}
-	f.unpack(a, sum)
+	unpack(a, sum, k)
 	for r := range k {
 		for c := range k {
 			s := 0.0
 			for j, rho := range p.Rho {
 				s += float64(float64(rho/float64(p.N)*p.V[r*np+j]) * p.V[c*np+j])
 			}
-			a[r*f.kp+c] -= s
+			a[r*kp+c] -= s
 		}
 	}
 	return a
@@ -369,22 +366,22 @@ func nearest(r []float64, own int, least float64) (of []int) {
 	return of[:min(len(of), nearMost)]
 }
 
-// keep judges a prediction, said, of the leave-one-out residuals of a row, each times √(τρ). factor is the
+// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ). factor is the
 // multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away
-// less than a share gain of them. left is the factor by which the prediction makes the deviation of the
+// less than a share gain of them. shrink is the factor by which the prediction makes the deviation of the
 // residuals smaller.
-func keep(residuals, said []float64, gain float64) (factor, left float64) {
+func correction(residuals, predicted []float64, gain float64) (factor, shrink float64) {
 	cov, square := 0.0, 0.0
-	for j, s := range said {
-		cov += float64(s * residuals[j])
-		square += float64(s * s)
+	for j, p := range predicted {
+		cov += float64(p * residuals[j])
+		square += float64(p * p)
 	}
 	if square > 0 {
 		factor = min(max(cov/square, 0), 1)
 	}
 	before, after := 0.0, 0.0
-	for j, s := range said {
-		e := residuals[j] - float64(factor*s)
+	for j, p := range predicted {
+		e := residuals[j] - float64(factor*p)
 		before += float64(residuals[j] * residuals[j])
 		after += float64(e * e)
 	}
@@ -394,11 +391,11 @@ func keep(residuals, said []float64, gain float64) (factor, left float64) {
 	return factor, math.Sqrt(after / before)
 }
 
-// Keep decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and
-// what the neighbours say of each. It returns the factor that the weights of the neighbours are multiplied
+// decide decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and
+// what the neighbours predict of each. It returns the factor that the weights of the neighbours are multiplied
 // by: 0, and no neighbours, where they do not predict the residuals.
-func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
-	factor, left := keep(residuals, said, nearGain)
+func (n *Near) decide(i int, residuals, predicted []float64) (factor float64) {
+	factor, shrink := correction(residuals, predicted, nearGain)
 	if factor == 0 {
 		n.Of[i] = nil
 		return 0
@@ -406,7 +403,7 @@ func (n *Near) Keep(i int, residuals, said []float64) (factor float64) {
 	for l := range n.Of[i] {
 		n.Of[i][l].Weight *= factor
 	}
-	n.Left[i] = left
+	n.DeviationShrink[i] = shrink
 	return factor
 }
 
@@ -426,9 +423,12 @@ func (n *Near) Used() (rows []int) {
 	return rows
 }
 
-// Settled returns n once Keep has decided on all rows: without the residuals of rows that are no neighbours,
-// and nil where no row has neighbours.
-func (n *Near) Settled() *Near {
+// settled returns n once all rows are decided on: without the residuals of rows that are no neighbours, and
+// nil where no row has neighbours.
+func (n *Near) settled() *Near {
+	if n == nil {
+		return nil
+	}
 	used := n.Used()
 	if len(used) == 0 {
 		return nil
@@ -441,19 +441,19 @@ func (n *Near) Settled() *Near {
 	return n
 }
 
-// Say returns what the neighbours of row i say of its cell of a column, times √(τρ), given z of every row
-// there.
-func (n *Near) Say(i int, z []float64) (sum float64) {
+// residualPrediction returns the prediction by the neighbours of row i of the residual of its cell of a
+// column, times √(τρ), given z of every row there.
+func (n *Near) residualPrediction(i int, z []float64) (sum float64) {
 	for _, l := range n.Of[i] {
 		sum += float64(l.Weight * z[l.Row])
 	}
 	return sum
 }
 
-// Encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it
-// has and which. The numbers are, of each row that has neighbours, their weights and Left; then, of each row
+// encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it
+// has and which. The numbers are, of each row that has neighbours, their weights and DeviationShrink; then, of each row
 // that is a neighbour, z.
-func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
+func (n *Near) encode(columns int) (words []uint64, numbers [][]float64) {
 	if n == nil {
 		return nil, nil
 	}
@@ -464,7 +464,7 @@ func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
 			words, each = append(words, uint64(l.Row)), append(each, l.Weight)
 		}
 		if len(of) > 0 {
-			each = append(each, n.Left[i])
+			each = append(each, n.DeviationShrink[i])
 		}
 	}
 	numbers = append(numbers, each)
@@ -474,49 +474,48 @@ func (n *Near) Encode(columns int) (words []uint64, numbers [][]float64) {
 	return words, numbers
 }
 
-// DecodeNear is the inverse of Encode, for any numbers. A problem says what is wrong, with part 0 in the
-// words, with part 1 in the numbers.
-func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, part int, problem string) {
+// decodeNear is the inverse of encode, for any numbers. A problem says what is wrong in the section tag.
+func decodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, tag, problem string) {
 	if len(words) == 0 && len(numbers) == 0 {
-		return nil, 0, ""
+		return nil, "", ""
 	}
-	n = &Near{Of: make([][]Neighbour, d), Left: make([]float64, d)}
+	n = &Near{Of: make([][]Neighbour, d), DeviationShrink: make([]float64, d)}
 	for i := range n.Of {
-		n.Left[i] = 1
+		n.DeviationShrink[i] = 1
 		if len(words) == 0 {
-			return nil, 0, "wrong length"
+			return nil, "NEAR", "wrong length"
 		}
 		count := words[0]
 		words = words[1:]
 		if count > uint64(len(words)) || count > nearMost {
-			return nil, 0, "a number of neighbours is out of range"
+			return nil, "NEAR", "a number of neighbours is out of range"
 		}
 		if count == 0 {
 			continue
 		}
 		if count >= uint64(len(numbers)) {
-			return nil, 1, "wrong length"
+			return nil, "NEAZ", "wrong length"
 		}
 		for l, row := range words[:count] {
 			if row >= uint64(d) || row == uint64(i) {
-				return nil, 0, "a neighbour is out of range"
+				return nil, "NEAR", "a neighbour is out of range"
 			}
 			if w := numbers[l]; !(math.Abs(w) <= nearWeight) {
-				return nil, 1, "a weight is out of range"
+				return nil, "NEAZ", "a weight is out of range"
 			}
 			n.Of[i] = append(n.Of[i], Neighbour{int(row), numbers[l]})
 		}
-		if n.Left[i] = numbers[count]; !(n.Left[i] >= 0 && n.Left[i] <= 1) {
-			return nil, 1, "what neighbours leave is out of range"
+		if n.DeviationShrink[i] = numbers[count]; !(n.DeviationShrink[i] >= 0 && n.DeviationShrink[i] <= 1) {
+			return nil, "NEAZ", "a factor of deviations is out of range"
 		}
 		words, numbers = words[count:], numbers[count+1:]
 	}
 	used := n.Used()
 	if len(words) > 0 || len(used) == 0 {
-		return nil, 0, "wrong length"
+		return nil, "NEAR", "wrong length"
 	}
 	if int64(len(numbers)) != int64(len(used))*int64(columns) {
-		return nil, 1, "wrong length"
+		return nil, "NEAZ", "wrong length"
 	}
 	np := kernel.Pad(columns)
 	n.Z = make([][]float64, d)
@@ -524,5 +523,5 @@ func DecodeNear(words []uint64, numbers []float64, d, columns int) (n *Near, par
 		n.Z[i] = make([]float64, np)
 		copy(n.Z[i], numbers[at*columns:(at+1)*columns])
 	}
-	return n, 0, ""
+	return n, "", ""
 }

@@ -1,4 +1,4 @@
-package posterior
+package bqmf
 
 import (
 	"math"
@@ -12,7 +12,7 @@ import (
 )
 
 // paired is drawn with the noise of rows 2i and 2i+1 of a correlation.
-func paired(d, n, k int, hidden, correlation float64, seed uint64) *problem {
+func paired(d, n, k int, hidden, correlation float64, seed uint64) *simulated {
 	q := drawn(d, n, k, hidden, seed)
 	for i := 1; i < d; i += 2 {
 		for j := range n {
@@ -25,19 +25,11 @@ func paired(d, n, k int, hidden, correlation float64, seed uint64) *problem {
 	return q
 }
 
-func (q *problem) neighbours(t *testing.T, rank int) (*Posterior, *Near) {
-	f := q.start(t, rank, 0.5)
-	for e := range 30 {
-		f.Epoch(e, 0)
-	}
-	rows := make([]int, q.d)
-	for i := range rows {
-		rows[i] = i
-	}
-	p := f.Copy(rows, q.d)
+func (q *simulated) neighbours(t *testing.T, rank int) (*Posterior, *Near) {
+	f, p := q.fitted(t, rank, 30)
 	workers := pool.New(3, q.d)
 	defer workers.Close()
-	return p, p.Neighbours(f.Data, rows, workers, func() bool { return false })
+	return p, p.neighbours(f.data, upTo(q.d), workers)
 }
 
 // Rows whose noise goes together are neighbours, and no others are. Their weights are most of what the
@@ -52,19 +44,19 @@ func TestNeighbours(t *testing.T) {
 				t.Fatal("no row has neighbours")
 			}
 			p.Near = found
-			cells := p.reader()
-			cells.LeaveOut(q.d * q.n)
+			cells := wholeReader(p)
+			cells.leaveOneOut(q.d * q.n)
 			for i := range q.d {
 				var residuals, said []float64
-				cells.Rows(i, 1)
+				cells.load(i, 1)
 				for j := range q.n {
-					if at := i*q.n + j; q.seen[at] {
+					if at := i*q.n + j; q.observed[at] {
 						a := p.Tau[i] * p.Rho[j]
-						residuals = append(residuals, math.Sqrt(a)*(q.y[at]-cells.Without(0, j, q.y[at], a)))
-						said = append(said, cells.Said(0, i, j, q.y[at]))
+						residuals = append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
+						said = append(said, cells.residualPrediction(0, i, j, q.y[at]))
 					}
 				}
-				found.Keep(i, residuals, said)
+				found.decide(i, residuals, said)
 			}
 			right, others, mean := 0, 0, 0.0
 			for i, of := range found.Of {
@@ -98,9 +90,9 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// alike is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same
+// likeLoadings is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same
 // loadings.
-func alike(d, n int, correlation float64, like bool) *problem {
+func likeLoadings(d, n int, correlation float64, like bool) *simulated {
 	q := paired(d, n, 3, 0.1, 0, 5)
 	for i := 1; i < d; i += 2 {
 		for j := range n {
@@ -138,7 +130,7 @@ func (near *Near) tally() (right, others int) {
 func TestNeighboursOfLikeLoadings(t *testing.T) {
 	const d, n = 80, 200
 	for _, like := range []bool{true, false} {
-		_, found := alike(d, n, 0.28, like).neighbours(t, 5) // .28 is 3.8 deviations of what is seen
+		_, found := likeLoadings(d, n, 0.28, like).neighbours(t, 5) // .28 is 3.8 deviations of what is seen
 		right, others := found.tally()
 		if like && (right < d*6/10 || others > d/10) || !like && right > d/4 {
 			t.Errorf("loadings alike %v: %d of %d rows have the one that they go with, %d another one", like,
@@ -154,7 +146,7 @@ func TestNeighboursOfFewCells(t *testing.T) {
 		n    int
 		many bool
 	}{{100, false}, {125, true}} { // 90 and 112 cells are seen, of which .38 is 3.6 and 4 deviations
-		_, found := alike(d, c.n, 0.38, true).neighbours(t, 5)
+		_, found := likeLoadings(d, c.n, 0.38, true).neighbours(t, 5)
 		right, _ := found.tally()
 		if c.many && right < d/2 || !c.many && right > d/8 {
 			t.Errorf("%d samples: %d of %d rows have the one that they go with", c.n, right, d)
@@ -195,12 +187,11 @@ func TestShares(t *testing.T) {
 
 // certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and
 // C_j, without one cell of a column, or -1.
-func certain(q *problem, k int, seed uint64) (p *Posterior,
+func certain(q *simulated, k int, seed uint64) (p *Posterior,
 	column func(j, without int) (v []float64, c [][]float64)) {
 	d, n := q.d, q.n
 	src := random.Split(seed, 0)
 	np, pp := kernel.Pad(n), Packed(k)
-	f := &Fit{K: k}
 	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np),
 		BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d),
 		Rho: make([]float64, n), Unit: 1}
@@ -209,7 +200,7 @@ func certain(q *problem, k int, seed uint64) (p *Posterior,
 	}
 	for i := range d {
 		p.Tau[i] = 0.5 + src.Float64()
-		f.moments(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
+		packOuter(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
 	}
 	column = func(j, without int) (v []float64, c [][]float64) {
 		a := make([][]float64, k)
@@ -219,7 +210,7 @@ func certain(q *problem, k int, seed uint64) (p *Posterior,
 			a[r][r] = 1
 		}
 		for i := range d {
-			if !q.seen[i*n+j] || i == without {
+			if !q.observed[i*n+j] || i == without {
 				continue
 			}
 			w := p.Tau[i] * p.Rho[j]
@@ -261,7 +252,7 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 	np := kernel.Pad(n)
 	q := drawn(d, n, k, 0.3, 9)
 	p, column := certain(q, k, 8)
-	all := &Near{Of: make([][]Neighbour, d), Left: make([]float64, d), Z: make([][]float64, d)}
+	all := &Near{Of: make([][]Neighbour, d), DeviationShrink: make([]float64, d), Z: make([][]float64, d)}
 	for i := range all.Z {
 		all.Z[i] = make([]float64, np)
 	}
@@ -271,25 +262,25 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 	for j := range n {
 		v, _ := column(j, -1)
 		for i := range d {
-			if q.seen[i*n+j] {
+			if q.observed[i*n+j] {
 				all.Z[i][j] = z(i, j, v)
 			}
 		}
 	}
 	for i := range d {
 		all.Of[i] = []Neighbour{{(i + 1) % d, 0.7}, {(i + 5) % d, -0.4}}[:i%3]
-		all.Left[i] = 1
+		all.DeviationShrink[i] = 1
 	}
 	p.Near = all
-	cells := p.reader()
-	cells.LeaveOut(d * p.N)
+	cells := wholeReader(p)
+	cells.leaveOneOut(d * p.N)
 	asked := 0
-	for from := 0; from < d; from += Together {
-		rows := min(Together, d-from)
-		cells.Rows(from, rows)
+	for from := 0; from < d; from += RowsPerPass {
+		rows := min(RowsPerPass, d-from)
+		cells.load(from, rows)
 		for i := from; i < from+rows; i++ {
 			for j := range n {
-				if !q.seen[i*n+j] || len(all.Of[i]) == 0 {
+				if !q.observed[i*n+j] || len(all.Of[i]) == 0 {
 					continue
 				}
 				_, c := column(j, -1)
@@ -303,11 +294,11 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 				v, _ := column(j, i)
 				want := 0.0
 				for _, l := range all.Of[i] {
-					if q.seen[l.Row*n+j] {
+					if q.observed[l.Row*n+j] {
 						want += l.Weight * z(l.Row, j, v)
 					}
 				}
-				near(t, "what neighbours say", cells.Said(i-from, i, j, q.y[i*n+j]), want, 1e-9)
+				closeTo(t, "what neighbours say", cells.residualPrediction(i-from, i, j, q.y[i*n+j]), want, 1e-9)
 				asked++
 			}
 		}
@@ -321,13 +312,13 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 func TestKeep(t *testing.T) {
 	residuals, said := []float64{1, -2, 3, 0.5}, []float64{0.9, -2.2, 2.8, 1}
 	for _, sign := range []float64{1, -1} {
-		n := &Near{Of: [][]Neighbour{{{1, 0.5}}}, Left: []float64{1}}
+		n := &Near{Of: [][]Neighbour{{{1, 0.5}}}, DeviationShrink: []float64{1}}
 		for j := range said {
 			said[j] *= sign
 		}
-		factor := n.Keep(0, residuals, said)
+		factor := n.decide(0, residuals, said)
 		if sign < 0 {
-			if factor != 0 || n.Of[0] != nil || n.Left[0] != 1 {
+			if factor != 0 || n.Of[0] != nil || n.DeviationShrink[0] != 1 {
 				t.Error("neighbours that say the opposite are kept")
 			}
 			continue
@@ -338,9 +329,9 @@ func TestKeep(t *testing.T) {
 			ss += s * s
 			rr += residuals[j] * residuals[j]
 		}
-		near(t, "factor", factor, min(cov/ss, 1), 1e-12)
-		near(t, "weight", n.Of[0][0].Weight, 0.5*factor, 1e-12)
-		near(t, "what is left", n.Left[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr), 1e-12)
+		closeTo(t, "factor", factor, min(cov/ss, 1), 1e-12)
+		closeTo(t, "weight", n.Of[0][0].Weight, 0.5*factor, 1e-12)
+		closeTo(t, "what is left", n.DeviationShrink[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr), 1e-12)
 	}
 }
 
@@ -355,7 +346,7 @@ func TestDecodeNearMemory(t *testing.T) {
 	numbers[2+7] = 3
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	near, _, problem := DecodeNear(words, numbers, d, n)
+	near, _, problem := decodeNear(words, numbers, d, n)
 	runtime.ReadMemStats(&after)
 	if problem != "" || near.Z[9][7] != 3 {
 		t.Fatal(problem)
@@ -363,14 +354,14 @@ func TestDecodeNearMemory(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; took > 100*(d+n) {
 		t.Errorf("%d bytes for %d words and %d numbers", took, len(words), len(numbers))
 	}
-	if w, x := near.Encode(n); !slices.Equal(w, words) || !slices.Equal(slices.Concat(x...), numbers) {
+	if w, x := near.encode(n); !slices.Equal(w, words) || !slices.Equal(slices.Concat(x...), numbers) {
 		t.Error("encoded again, they are others")
 	}
 }
 
 // weighing is Neighbours written out for one block of rows, with full matrices: the weights of row l in row
 // i.
-func (q *problem) weighing(p *Posterior) [][]float64 {
+func (q *simulated) weighing(p *Posterior) [][]float64 {
 	d, n, k := q.d, q.n, p.K
 	pp := Packed(k)
 	v := make([]float64, k)
@@ -390,7 +381,7 @@ func (q *problem) weighing(p *Posterior) [][]float64 {
 			}
 		}
 		for i := range d {
-			if q.seen[i*n+j] {
+			if q.observed[i*n+j] {
 				z[i][j] = math.Sqrt(p.Tau[i]*p.Rho[j]) * (q.y[i*n+j] - dotted(p.U[i*k:(i+1)*k], v))
 				seen[i]++
 			}
@@ -425,7 +416,7 @@ func (q *problem) weighing(p *Posterior) [][]float64 {
 	counted := func(i, l int) float64 { // s r_il over the samples that both have
 		both := 0.0
 		for j := range n {
-			if q.seen[i*n+j] && q.seen[l*n+j] {
+			if q.observed[i*n+j] && q.observed[l*n+j] {
 				both++
 			}
 		}
@@ -490,7 +481,7 @@ func TestNeighboursAreTheFormula(t *testing.T) {
 		}
 	}
 	for j := range n { // rows 1 and 2 go with row 0, each where the other is hidden
-		q.seen[1*n+j], q.seen[2*n+j] = j < n/2, j >= n/2
+		q.observed[1*n+j], q.observed[2*n+j] = j < n/2, j >= n/2
 	}
 	p, found := q.neighbours(t, 3)
 	want, pairs := q.weighing(p), 0
@@ -500,7 +491,7 @@ func TestNeighboursAreTheFormula(t *testing.T) {
 			got[l.Row] = l.Weight
 		}
 		for l, w := range row {
-			near(t, "the weight of a neighbour", got[l], w, 1e-7)
+			closeTo(t, "the weight of a neighbour", got[l], w, 1e-7)
 			if w != 0 {
 				pairs++
 			}
@@ -520,13 +511,13 @@ func TestNoNeighbours(t *testing.T) {
 	defer workers.Close()
 	x := q.data()
 	x.Rows, x.D = x.Rows[:1], 1
-	if near := p.Neighbours(x, []int{0}, workers, func() bool { return false }); near != nil {
+	if near := p.neighbours(x, []int{0}, workers); near != nil {
 		t.Error("one row has neighbours")
 	}
-	near := &Near{Of: [][]Neighbour{{{1, 0.5}}, nil}, Left: []float64{1, 1},
+	near := &Near{Of: [][]Neighbour{{{1, 0.5}}, nil}, DeviationShrink: []float64{1, 1},
 		Z: [][]float64{make([]float64, n), make([]float64, n)}}
-	near.Keep(0, []float64{1, 1}, []float64{-1, -1})
-	if near.Settled() != nil {
+	near.decide(0, []float64{1, 1}, []float64{-1, -1})
+	if near.settled() != nil {
 		t.Error("neighbours that say the opposite are left")
 	}
 }
@@ -535,23 +526,23 @@ func TestNoNeighbours(t *testing.T) {
 func TestDecodeNearCut(t *testing.T) {
 	const d, n = 4, 3
 	words, numbers := []uint64{0, 2, 0, 3, 0, 0}, []float64{0.5, -0.25, 0.9, 1, 2, 3, 4, 5, 6}
-	if _, _, problem := DecodeNear(words, numbers, d, n); problem != "" {
+	if _, _, problem := decodeNear(words, numbers, d, n); problem != "" {
 		t.Fatal(problem)
 	}
 	for k := range words {
-		if _, _, problem := DecodeNear(words[:k], numbers, d, n); problem == "" {
+		if _, _, problem := decodeNear(words[:k], numbers, d, n); problem == "" {
 			t.Errorf("%d of %d words are taken", k, len(words))
 		}
 	}
 	for k := range numbers {
-		if _, _, problem := DecodeNear(words, numbers[:k], d, n); problem == "" {
+		if _, _, problem := decodeNear(words, numbers[:k], d, n); problem == "" {
 			t.Errorf("%d of %d numbers are taken", k, len(numbers))
 		}
 	}
-	if _, _, problem := DecodeNear(append(words, 0), numbers, d, n); problem == "" {
+	if _, _, problem := decodeNear(append(words, 0), numbers, d, n); problem == "" {
 		t.Error("a word too many is taken")
 	}
-	if _, _, problem := DecodeNear(words, append(numbers, 0), d, n); problem == "" {
+	if _, _, problem := decodeNear(words, append(numbers, 0), d, n); problem == "" {
 		t.Error("a number too many is taken")
 	}
 }

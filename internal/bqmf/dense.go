@@ -1,4 +1,4 @@
-package posterior
+package bqmf
 
 // This file holds small dense matrices: inverse, Cholesky factor, eigenvectors.
 // They are K × Pad(K), row by row, the padding 0.
@@ -192,13 +192,10 @@ func transposed(a []float64, k, kp int) []float64 {
 	return t
 }
 
-// square returns a without its padding.
-func square(a []float64, k, kp int) []float64 { return tight(a, k, k, kp) }
-
-// tight returns rows of k numbers without their padding to kp.
-func tight(a []float64, rows, k, kp int) []float64 {
-	t := make([]float64, rows*k)
-	for r := range rows {
+// tight returns a without its padding.
+func tight(a []float64, k, kp int) []float64 {
+	t := make([]float64, k*k)
+	for r := range k {
 		copy(t[r*k:(r+1)*k], a[r*kp:])
 	}
 	return t
@@ -228,44 +225,6 @@ func eigen(a []float64, k int) (values, vectors []float64) {
 	for c := range k {
 		values[c] = max(s.S[c]-ridge, 0)
 		copy(vectors[c*k:(c+1)*k], s.Right[c*kernel.Pad(k):])
-	}
-	return values, vectors
-}
-
-// jacobi returns the eigenvalues of a positive symmetric matrix, K × kp, which it overwrites, and its
-// eigenvectors in rows of kp. It turns pairs of rows and columns until no entry off the diagonal is above a
-// share off of the root of the product of its two diagonal ones.
-func jacobi(a []float64, k, kp int, off float64) (values, vectors []float64) {
-	const sweeps = 30
-	values, vectors = make([]float64, k), make([]float64, k*kp)
-	for r := range k {
-		vectors[r*kp+r] = 1
-	}
-	done := false
-	for sweep := 0; sweep < sweeps && !done; sweep++ {
-		done = true
-		for p := range k {
-			for q := p + 1; q < k; q++ {
-				g, x, y := a[p*kp+q], a[p*kp+p], a[q*kp+q]
-				if math.Abs(g) <= off*math.Sqrt(max(x, 0))*math.Sqrt(max(y, 0)) {
-					continue
-				}
-				done = false
-				cos, sin, tan := svd.Angle(x, y, g)
-				kernel.Rotate(a[p*kp:p*kp+k], a[q*kp:q*kp+k], cos, sin)
-				kernel.Rotate(vectors[p*kp:p*kp+k], vectors[q*kp:q*kp+k], cos, sin)
-				move := float64(tan * g)
-				a[p*kp+p], a[q*kp+q], a[p*kp+q], a[q*kp+p] = x-move, y+move, 0, 0
-				for h := range k {
-					if h != p && h != q {
-						a[h*kp+p], a[h*kp+q] = a[p*kp+h], a[q*kp+h]
-					}
-				}
-			}
-		}
-	}
-	for r := range k {
-		values[r] = max(a[r*kp+r], 0)
 	}
 	return values, vectors
 }
