@@ -45,9 +45,9 @@ func (c *config) settleNMF(d, n, rank int) error {
 	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
-	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
+	if c.updates == UpdatesNewton && c.loss != divergence.KL && c.loss != divergence.Frobenius {
 		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
-			Bound: "takes no β above 2; that has UpdatesMultiplicative"}
+			Bound: "takes KL and Frobenius; under other losses there is UpdatesMultiplicative"}
 	}
 	if c.given.Has(option.Epochs) {
 		return nil
@@ -73,18 +73,19 @@ func (c *config) startsFrom(d, n int) float64 {
 // into U V of the given rank k >= 1, which may exceed d and n. x may be in any unit;
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
-// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and
-// momentum (internal/nmf), whose epoch reads x twice; under other losses, for k > d+n, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never
-// rises by more than rounding.
+// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
+// (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
+// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never rises by
+// more than rounding.
 //
 // Under Frobenius, without missing or held-out cells and without a penalty, the first epoch may begin
 // with ten epochs over a few rows alone, which find V. It does so where d is at least 32k and some rows,
 // at most d/8 and at most 16k of them, have three fifths of Σ x². It then takes up to 2.3 times the time
 // of another epoch.
 //
-// Entries of the factors may be 0. Under β <= 1 with cells hidden they stay at or above a hundredth of
-// the mean of their component, so that the model does not hold values of unseen cells impossible.
+// Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
+// hundredth of the mean of their component, so that the model does not hold values of unseen cells
+// impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
 // validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).

@@ -769,7 +769,7 @@ func (q *QMF) writable(kind uint32, low float64) error {
 		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
 			Problem: "Start must be one of the Start constants"}
 	}
-	if problem := option.Weight(q.Shrinkage); problem != "" {
+	if problem := option.Shrinkage.Check(q.Shrinkage); problem != "" {
 		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
 	}
 	return nil

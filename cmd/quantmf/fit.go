@@ -89,7 +89,7 @@ How it is fitted (defaults are those of the package)
                     singular vectors, which take no missing values (qmfq; default
                     kl:5, with -start uniform kl:100)
   -updates newton|multiplicative
-                    newton: Newton's method, for a -loss of β up to 2;
+                    newton: Newton's method, under kl and frobenius;
                     multiplicative: the updates of the textbooks, 200 of them unless
                     -epochs is given (nmf; default newton under kl and frobenius,
                     multiplicative under other losses and where -k is above the

@@ -43,7 +43,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
 		{"fit -method nmf -updates newton -loss 3",
-			"-updates newton: takes no β above 2; that has -updates multiplicative"},
+			"-updates newton: takes KL and Frobenius; under other losses there is -updates multiplicative"},
 		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
 		{"fit -shrinkage 1 -ends pinned", "-shrinkage 1: needs -ends free"},
 		{"fit -validation 0.6", "-validation 0.6: must be above 0 and at most 0.5"},
@@ -89,7 +89,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
 		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3",
 		"-method bqmf -tolerance 0.5",
-		"-method nmf -updates multiplicative -epochs 5", "-method nmf -loss 1.5 -updates newton -epochs 5",
+		"-method nmf -updates multiplicative -epochs 5", "-method nmf -loss 1.5 -epochs 5",
 	} {
 		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
 			append(strings.Fields(args), "matrix.tsv")...)

@@ -2,8 +2,7 @@ package nmf
 
 // This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
 // with momentum: some twenty epochs where multiplicative updates (updates.go) take hundreds.
-// The loss is that of Kullback and Leibler, or Frobenius', and may be any other β divergence
-// of β <= 2. Here are the course of an epoch and its momentum. metric.go has the problem of one
+// The loss is that of Kullback and Leibler, or Frobenius'. Here are the course of an epoch and its momentum. metric.go has the problem of one
 // column, newtonv.go and newtonu.go the two halves, newtonthin.go rows that are mostly zero.
 //
 // # A half
@@ -34,28 +33,11 @@ package nmf
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
 // sweeps themselves lower it: exact.go. There the first epoch may begin with some of the rows: lead.go.
 //
-// # Other β
-//
-// With r_i = W_i^{β-2} (X_i - W_i) for the gradient, -Σ A_ia r_i, the curvature of a cell is
-//
-//	q_i = max(β-1,0) W_i^{β-2} + (2-β) X_i W_i^{β-3},
-//
-// h_a = Σ A_ia² q_i, w_i^{β-2} takes the place of 1/w_i in C, and with z_i = max(1,2-β) D_i/W_i the
-// slope is at most
-//
-//	g·s + t Σ q_i D_i² + t²/(1-ρt) Σ_{z_i<0} q_i D_i² |z_i|,   ρ = max |z_i| over z_i < 0, q_i > 0.
-//
-// For D_i < 0 and u = t|D_i|/W_i this is (1-u)^{β-1} >= 1 - (β-1)u/(1-u) and (1-u)^{β-2} <= 1 + (2-β)u/(1-u)
-// for β from 1 to 2; (1-u)^{β-1} >= 1 and (1-u)^{2-β} >= 1 - (2-β)u for β < 1. For D_i > 0 it is what the
-// tangents of (1+u)^{β-1} and (1+u)^{β-2} at 0 say, of the former for β > 1 alone. Below β = 1 the loss is
-// not convex, but its slope is not positive up to the step, so it falls there, too. Where such a loss meets
-// zeros of X the bound keeps steps short: multiplicative updates end lower.
-//
 // # Hidden cells
 //
 // Where W is 0 the fit says that a cell is 0. If the cell is not, it costs any amount of loss, and a fit that
 // has not seen the cell does not feel that. Newton's method brings entries to exactly 0 within ten epochs;
-// after a hundred multiplicative updates they are still far from 0. So for β <= 1, where cells are hidden, no
+// after a hundred multiplicative updates they are still far from 0. So under KL, where cells are hidden, no
 // entry falls below a hundredth of its component's mean. Hidden cells are then predicted better than by
 // multiplicative updates stopped at their best epoch (docs/measurements/nmf.md). Where no cell is hidden,
 // entries may be 0.
@@ -72,7 +54,7 @@ package nmf
 //
 // X is read twice: for the step of V, and for the half of U and with the U and V that follow the
 // loss and the next gradient of V. Nothing of its size is kept: 18dnk flops, 3dn divisions
-// and dn logarithms; five powers of every cell for other β. For Frobenius without hidden cells
+// and dn logarithms. For Frobenius without hidden cells
 // XVᵀ and UᵀX are all that is taken of X, in one reading: 4dnk, and 24k²(d+n) for the sweeps.
 
 import (
@@ -100,7 +82,6 @@ type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
 	sized bool // the pieces have the size
-	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
 	fresh bool // the next epoch may begin with the rows that lead
@@ -188,7 +169,6 @@ type newtonScratch struct {
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
 	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
-	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	if n.exact {
 		n.halves, n.gradients, n.residuals = n.halfExact, n.gradientExact, n.residual
@@ -231,7 +211,7 @@ func (f *Newton) start() {
 func (f *Newton) take() {
 	d, k, np := f.D, f.K, f.NP
 	v := func(n int) []float64 { return make([]float64, n) }
-	if f.apart {
+	if f.Partial {
 		f.tiles.count, f.tiles.width = 1, np
 	}
 	f.taken, f.work, f.tiles.v = true, nil, nil
@@ -281,7 +261,7 @@ func (f *Newton) take() {
 		}
 		ws.x, ws.w, ws.q, ws.d = v(few*np), v(few*np), v(tile), v(tile)
 		ws.u, ws.squares, ws.p, ws.h, ws.over = v(rows), v(rows), v(rows), v(rows), v(rows)
-		if f.apart {
+		if f.Partial {
 			ws.product, ws.observed = v(np), make([]bool, few*f.N)
 		}
 	}
@@ -434,21 +414,16 @@ func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows 
 	}
 }
 
-// powers tells whether the loss takes powers of W.
-func (f *Newton) powers() bool {
-	return f.Loss != divergence.KL && f.Loss != divergence.Frobenius
-}
-
 // load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
 // hidden, and fills seen.
 func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
-	if f.blocks() && !f.apart {
+	if f.blocks() && !f.Partial {
 		return f.X[i*f.Stride:], f.Stride
 	}
 	for r := range rows {
 		to := ws.x[r*f.NP : (r+1)*f.NP]
 		switch {
-		case f.apart:
+		case f.Partial:
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
 		case len(f.X) > 0:
 			copy(to, f.X[(i+r)*f.Stride:(i+r)*f.Stride+f.N])

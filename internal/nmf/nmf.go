@@ -2,7 +2,7 @@
 // visible cells, with a penalty of λ (mean U + mean V):
 //
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
-//	[Newton]   Newton's method with bounds and momentum, β <= 2: under KL and Frobenius twenty epochs for hundreds
+//	[Newton]   Newton's method with bounds and momentum, under KL and Frobenius: twenty epochs for hundreds
 //
 // Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly
 // zero cost what their other cells do (thin.go). The factors are the caller's: a method changes them in Epoch
