@@ -497,6 +497,16 @@ func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) 
 	return nil, -1
 }
 
+// marshalled returns the file of a model.
+func marshalled(t *testing.T, m Model) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func real(v ...float64) (bits []uint64) {
 	for _, x := range v {
 		bits = append(bits, math.Float64bits(x))

@@ -55,7 +55,7 @@ func TestStepOnQ(t *testing.T) {
 		f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		f.factors.copyFrom(u, v)
 		for i := range d {
-			vis := &f.work[0].visitors[0]
+			vis := &f.spaces[0]
 			var seenX, seenW []float64
 			for j, xj := range x.Row(i) {
 				if xj == xj {
@@ -171,7 +171,7 @@ func TestSignedStep(t *testing.T) {
 		}
 		negative := false
 		for i := range 3 { // the last is constant
-			v := &f.work[0].visitors[0]
+			v := &f.spaces[0]
 			f.solveRow(v, i)
 			f.fitted(v, i)
 			last := f.rowLoss(v, i)
@@ -251,7 +251,7 @@ func TestSignedPrior(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		v := &f.work[0].visitors[0]
+		v := &f.spaces[0]
 		f.solveRow(v, i)
 		f.stepQ(v, i, 1)
 		w, n := v.w[:f.n], float64(f.n)

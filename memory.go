@@ -10,13 +10,11 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
-	"github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -127,118 +125,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
 }
 
-// ShardMemory is the memory that a fit over shards takes, in bytes.
-type ShardMemory struct {
-	Plan   int64 // the peak of PlanNMF or PlanQMF beside x: the plan makes the start, on one machine
-	Rows   int64 // the rows of the largest shard, 8 bytes a cell: less for a Sparse or single precision
-	Step   int64 // the peak of a step of the largest shard beside Rows; before it, reading takes Rows twice
-	Reduce int64 // the peak of a Reduce
-	Finish int64 // the peak of Finish, the model included
-	Round  int64 // what the store has of a round beside the rows; it has two rounds at a time
-}
-
-// MemoryOfShards estimates the memory that [PlanNMF] or [PlanQMF] with these arguments, and the steps of
-// the plan, take, before x is read. The estimate is up to 2.5 times what was measured; garbage that has
-// not been collected yet is not counted. Errors: those of [MemoryOf], and an [*OptionError] for a method
-// that cannot be split into shards, or for a wrong number of shards.
-func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (ShardMemory, error) {
-	if method != MethodNMF && method != MethodQMF {
-		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(),
-			Bound: "must be MethodNMF or MethodQMF"}
-	}
-	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
-	if method == MethodQMF {
-		before, kind = []FitOption{WithBatch(max(d, 1))}, kinds.QMF
-	}
-	opts = append(before, opts...)
-	c, f, err := sizesOf(method, d, n, rank, opts)
-	if err != nil {
-		return ShardMemory{}, err
-	}
-	whole, err := MemoryOf(method, d, n, rank, opts...)
-	if err == nil {
-		err = c.inShards(kind, d)
-	}
-	if err != nil {
-		return ShardMemory{}, err
-	}
-	p := &shard.Plan{Kind: kind, D: d, N: n, K: rank, Shards: shards}
-	p.SetRuns()
-	if count := p.Runs(); shards < 1 || shards > count {
-		return ShardMemory{}, shardsError(shards, count)
-	}
-	// The rows of the largest shard; the most sums that a shard puts into the store; the sums of all shards.
-	most, sums, all := 0.0, 0.0, 0.0
-	for shard := range shards {
-		cut := p.Cut(shard)
-		from, to := cut.Rows()
-		parts := float64(cut.To - cut.From)
-		if method == MethodQMF {
-			parts = float64(len(cut.Nodes()))
-		}
-		most, sums, all = max(most, float64(to-from)), max(sums, parts), all+parts
-	}
-	v := size(f.k, f.n)
-	best := 0.0 // 1 where the best epoch is kept as well
-	if c.validation > 0 {
-		best = 1
-	}
-	held := size(best, most, f.n, 1./64)
-	var plan, step, reduce, finish, state, sum, main, lead float64
-	if method == MethodNMF {
-		state, sum = size(1+best, f.k), size(2, v)
-		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
-			sum = v + f.k
-		}
-		part, none := f.nmf(most, c.loss), f.nmf(0, c.loss)
-		part.Of, none.Of = f.d, f.d
-		step = size(2, most, f.k) + part.Updates()
-		reduce = none.Updates()
-		if c.updates == UpdatesNewton {
-			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3,
-				size(3, v)+size(3, f.n)
-			step = size(4, most, f.k) + part.Newton(false) + v
-			reduce = none.Newton(f.lead) + size(3, v)
-			if f.lead {
-				lead = nmf.LeadNumbers(f.d, f.n, f.k)
-			}
-		}
-		finish = size(f.d+f.n, f.k) + size(2, most, state)
-		plan = size(2, f.d+f.n, f.k)
-		if c.start == StartSVD {
-			plan += svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Pieces) + size(1.2, f.workers, f.n+kernel.Lanes)
-		}
-	} else {
-		f.steps, f.gauss = true, c.gaussian(rank)
-		state, sum = size(1+best, f.k)+2+f.mapsState()/f.d+size(2*best, f.m), v
-		if f.gauss {
-			sum = size(f.pairs()+f.k, f.n)
-		} else {
-			state += size(3, f.k)
-			main = size(3, v)
-		}
-		of := f
-		of.d = most
-		// maps counts three sums: of all rows, a group and a run. A step has one for each node, and a run's.
-		step = of.maps(most, most) + size(max(sums-2, 0), sum)
-		reduce = size(3, sum) + size(2, sums, sum) + size(2, f.d) + size(4, v)
-		finish = float64(whole.Model/8) + v + size(3, most, f.k+float64(3*f.m))
-		plan = float64(whole.Rows / 8)
-	}
-	// Beside the numbers of state and sums there are their bytes, and a blob with these bytes.
-	step += size(4, most, state) + max(size(2, sums, sum), size(2, lead)) + size(3, v) + held
-	main += size(best, v)
-	reduce += max(size(sums, sum), lead) + size(5, v) + size(3, main)
-	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
-	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return ShardMemory{
-		Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce),
-		Finish: bytes(finish + size(2, v)),
-		Round:  bytes(max(size(all, sum), lead) + size(f.d, state) + v + main),
-	}, nil
-}
-
-// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf and MemoryOfShards.
+// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf.
 func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footprint, err error) {
 	var t option.Function
 	switch method {
@@ -360,11 +247,9 @@ func (p footprint) nmfFit(c *config, some float64) float64 {
 // pairs is the number of entries of a symmetric k × k matrix.
 func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
-// row is the workspace of one worker: a group of rows of n samples and m levels.
+// row is the workspace of one worker: a row of n samples and m levels.
 func (p footprint) row() float64 {
-	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
-	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) +
-		size(rows, transport.CondensedRoom(p.n, p.m))
+	return size(p.n, p.m+21) + size(5, p.m, p.m+18) + transport.CondensedRoom(p.n, p.m)
 }
 
 // maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
@@ -436,7 +321,7 @@ func (p footprint) start() float64 {
 // projection is the memory that a QMFQ takes beside T: the maps T', Y and its gradient, and the
 // states of the updates.
 func (p footprint) projection(of Projection) float64 {
-	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
+	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m)
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 

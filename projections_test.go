@@ -587,7 +587,7 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			if err := f.project(); err != nil {
 				t.Fatal(err)
 			}
-			f.inflation.evaluateAll(f.all)
+			f.run(evaluateRows)
 			line += " " + strconv.FormatFloat(f.inflation.meanLoss(), 'g', 4, 64) + " | " +
 				strconv.FormatFloat(spent, 'f', 2, 64) + " |"
 			if p, is := f.projector.(*fixed); is && epochs == 100 {

@@ -252,6 +252,8 @@ type qmfFit struct {
 	sumsV       *runs.Sums // of gradV over one batch of all rows, where Adam steps V
 	cut         runs.Cut   // the runs of rows of one batch of all
 	order       []int      // the rows in the order in which the next epoch visits them
+	batch       []int      // the rows that are visited next; an index into batch is called a slot
+	wbar        []float64  // slots × np: the gradients at w, in units of the rows' losses
 	source      random.Source
 	stepsV      int       // how many steps V has made
 	seed        uint64    // of everything random
@@ -262,10 +264,9 @@ type qmfFit struct {
 	lag         int       // 1 where the losses of an epoch are those of its start, else 0
 	best        *qmfState // of a shard
 	progress    progress
-	// visit, and stepRowV or stepTileV: made once, so that no call allocates
-	visits, vees func(worker, piece int)
-	takes        func(worker, piece int) // takeRowV or takeTileV
-	gauss        *gauss.Steps            // nil: Adam steps U and V
+	gauss       *gauss.Steps // nil: Adam steps U and V
+	op          op
+	piece       func(worker, piece int) // of op: doPiece, made once, so that no loop allocates
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
@@ -281,7 +282,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{
-		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
+		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start,
 		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), progress: progress,
 	}
@@ -291,23 +292,22 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		f.lag = 1
 	}
 	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
-	f.order = inOrder(d)
+	f.order, f.wbar = inOrder(d), make([]float64, slots*f.np)
 	f.inflation.whole = whole
-	f.visits = f.visit
+	f.piece = f.doPiece
 	if s.gaussian(rank) {
 		// Three EM steps on q a visit, so that the maps keep up with the factors.
-		f.stepsQ, f.vees, f.takes = 3, f.stepTileV, f.takeTileV
+		f.stepsQ = 3
 		if whole {
 			f.gauss = gauss.NewWhole(cut, rank, f.np, slots, s.batchRows, p.Workers())
 		} else {
 			f.gauss = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers())
 		}
-		f.curvatures = f.gauss.Curvature
 		return f
 	}
 	f.logU, f.momU = make([]float64, d*rank), adam.NewMoment(d*rank)
 	f.logV, f.momV = make([]float64, rank*f.np), adam.NewMoment(rank*f.np)
-	f.ubatch, f.vees, f.takes = make([]float64, slots*rank), f.stepRowV, f.takeRowV
+	f.ubatch = make([]float64, slots*rank)
 	if !whole {
 		f.gradV = make([]float64, rank*f.np)
 	} else if f.sumsV = runs.NewSums(cut, rank*f.np); len(f.sumsV.Parts) == 1 {
@@ -329,55 +329,70 @@ func inOrder(d int) []int {
 	return order
 }
 
-// visit makes the steps of T_i and U_i for the rows of a piece of the batch.
-func (f *qmfFit) visit(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	if f.gauss != nil {
-		f.visitMaps(c, from, to)
-		f.stepGauss(worker, from, to)
-		return
-	}
-	for slot := from; slot < to; slot++ {
-		i := f.batch[slot]
-		unit := f.relativeUnit(i)
-		for t, v := range f.rowU(i) {
-			f.ubatch[slot*f.k+t] = v * unit
+// run does so many pieces of an op.
+func (f *qmfFit) run(op op, pieces int) {
+	f.op = op
+	f.pool.Do(pieces, f.piece)
+}
+
+func (f *qmfFit) doPiece(worker, piece int) {
+	switch f.op {
+	case visitRows:
+		f.visit(worker, piece)
+	case evaluateRows:
+		f.evaluate(&f.spaces[worker], piece)
+	case accumulate:
+		if f.gauss != nil {
+			f.takeTileV(worker, piece)
+		} else {
+			f.takeRowV(worker, piece)
 		}
-	}
-	f.visitMaps(c, from, to)
-	for k, slot := range c.slots {
-		// Ũ̄ = U∘(w̄Vᵀ).
-		i, gu := f.batch[slot], c.visitors[k].gu
-		u := f.rowU(i)
-		kernel.Dots(gu, f.v, f.rowWbar(slot))
-		lo, hi := i*f.k, (i+1)*f.k
-		pen := f.penaltyU(i)
-		for t := range gu {
-			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+	case stepColumns:
+		if f.gauss != nil {
+			f.stepTileV(worker, piece)
+		} else {
+			f.stepRowV(worker, piece)
 		}
-		f.momU.Step(f.logU, gu, lo, hi, f.at)
-		kernel.Confine(f.logU[lo:hi], -f.farthest, f.farthest)
-		kernel.Exp(u, f.logU[lo:hi])
 	}
 }
 
-// stepGauss makes the steps of U by the method of Gauss and Newton for the rows in the slots from
-// to to-1, whose transports the visit has solved, and adds these rows to the model of V.
-func (f *qmfFit) stepGauss(worker, from, to int) {
-	c := &f.work[worker]
-	for slot := from; slot < to; slot++ {
-		if f.Constant(f.batch[slot]) {
+// rowWbar is the gradient at w of the row in a slot.
+func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
+
+// visit makes the steps of T_i and U_i for the row in a slot.
+func (f *qmfFit) visit(worker, slot int) {
+	v, i, wbar := &f.spaces[worker], f.batch[slot], f.rowWbar(slot)
+	u := f.rowU(i)
+	if f.gauss != nil {
+		f.visitMap(v, i, wbar, f.gauss.Curvature(slot))
+		if f.Constant(i) {
 			f.gauss.Skip(slot)
+			return
 		}
-	}
-	for k, slot := range c.slots {
-		v, i := &c.visitors[k], f.batch[slot]
-		u, wbar := f.rowU(i), f.rowWbar(slot)
 		f.gauss.StepRow(worker, slot, u, wbar, f.penaltyU(i))
 		kernel.Confine(u, f.least, f.most)
 		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))
+		return
 	}
+	unit := f.relativeUnit(i)
+	for t, x := range u {
+		f.ubatch[slot*f.k+t] = x * unit
+	}
+	f.visitMap(v, i, wbar, nil)
+	if f.Constant(i) {
+		return
+	}
+	// Ũ̄ = U∘(w̄Vᵀ).
+	gu := v.gu
+	kernel.Dots(gu, f.v, wbar)
+	lo, hi := i*f.k, (i+1)*f.k
+	pen := f.penaltyU(i)
+	for t := range gu {
+		gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
+	}
+	f.momU.Step(f.logU, gu, lo, hi, f.at)
+	kernel.Confine(f.logU[lo:hi], -f.farthest, f.farthest)
+	kernel.Exp(u, f.logU[lo:hi])
 }
 
 // epoch visits every row once: several batches in a new random order, one batch of all rows in the
@@ -402,7 +417,7 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	// The losses are those recorded by the visits, unless validation or patience judge
 	// the model: then they are evaluated after the epoch.
 	if f.evaluated {
-		f.evaluateAll(f.order)
+		f.run(evaluateRows, f.d)
 		if err := f.pool.Err(); err != nil {
 			return journal.Losses{}, err
 		}
@@ -417,8 +432,8 @@ func (f *qmfFit) visitAll() error {
 	f.layV()
 	for from := 0; from < f.d; from += togetherRows {
 		f.batch = f.order[from:min(from+togetherRows, f.d)]
-		f.pool.Do(f.pieces(len(f.batch)), f.visits)
-		f.pool.Do(f.piecesV(), f.takes)
+		f.run(visitRows, len(f.batch))
+		f.run(accumulate, f.piecesV())
 		if err := f.pool.Err(); err != nil {
 			return err
 		}
@@ -448,7 +463,7 @@ func (f *qmfFit) stepV() {
 		f.gauss.Judge(f.meanLoss())
 		f.gauss.Mix(f.d, f.stepsV)
 	}
-	f.pool.Do(f.piecesV(), f.vees)
+	f.run(stepColumns, f.piecesV())
 }
 
 // takeTileV adds the rows of the batch to the sums of a tile of V.
@@ -464,7 +479,7 @@ func (f *qmfFit) visitBatches() error {
 	size := min(f.batchRows, f.d)
 	for from := 0; from < f.d; from += size {
 		f.batch = f.order[from:min(from+size, f.d)]
-		f.pool.Do(f.pieces(len(f.batch)), f.visits)
+		f.run(visitRows, len(f.batch))
 		f.stepsV++
 		if f.gauss != nil {
 			if from+size >= f.d {
@@ -472,7 +487,7 @@ func (f *qmfFit) visitBatches() error {
 			}
 			f.gauss.Mix(len(f.batch), f.stepsV)
 		}
-		f.pool.Do(f.piecesV(), f.vees)
+		f.run(stepColumns, f.piecesV())
 		if err := f.pool.Err(); err != nil {
 			return err
 		}
@@ -938,11 +953,7 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
 	ends := make([]transport.Outcome, d)
-	pieces := f.pieces(d)
-	f.pool.Do(pieces, func(worker, piece int) {
-		from, to := pool.Cut(d, pieces, piece)
-		f.handRows(q, ends, &f.work[worker], from, to, stopped())
-	})
+	f.pool.Do(d, func(worker, i int) { ends[i] = f.handRow(q, &f.spaces[worker], i, stopped()) })
 	for i, o := range ends {
 		if !o.Converged && !f.Constant(i) {
 			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
@@ -951,48 +962,38 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 	return q
 }
 
-// handRows is hand for the rows from, ..., to-1: it fills what q has of them, and how their solves ended.
-// stopped is what hand's stopped has returned.
-func (f *inflation) handRows(q *QMF, ends []transport.Outcome, c *crew, from, to int, stopped bool) {
-	c.group.Clear()
-	c.slots = c.slots[:0] // the rows of the group
-	for i := from; i < to; i++ {
-		v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
-		if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
-			ends[i].Converged = true
-			f.handMean(q, v, i, stopped)
-			continue
-		}
-		f.Quantiles(row, i)
-		if f.Pinned { // the last is not left to the sum
-			row[f.M-1] = f.High[i]
-			for l := range row {
-				row[l] = min(row[l], f.High[i])
-			}
-		}
-		t := v.t
-		if !stopped {
-			t = nil
-		}
-		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, row)
-		c.slots = append(c.slots, i)
+// handRow fills what q has of row i, and returns how its solve ended. stopped is what hand's stopped has
+// returned.
+func (f *inflation) handRow(q *QMF, v *rowSpace, i int, stopped bool) transport.Outcome {
+	if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
+		f.handMean(q, v, i, stopped)
+		return transport.Outcome{Converged: true}
 	}
-	c.group.Solve(f.tolerance, f.maxIterations)
-	for k, i := range c.slots {
-		v := &c.visitors[k]
-		ends[i] = c.group.End(k)
-		copy(q.potentials.Row(i), v.row.Potentials().H)
-		q.take(v, i, ends[i].Error)
-		if !stopped {
-			q.fill(v.row, v.t, v.w[:f.n], i)
+	row := q.Quantiles.Row(i)
+	f.Quantiles(row, i)
+	if f.Pinned { // the last is not left to the sum
+		row[f.M-1] = f.High[i]
+		for l := range row {
+			row[l] = min(row[l], f.High[i])
 		}
-		f.judgeModel(v, i)
 	}
+	f.load(v, i)
+	if stopped {
+		v.row.Want(v.t, row)
+	}
+	end := v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	copy(q.potentials.Row(i), v.row.Potentials().H)
+	q.take(v, i, end.Error)
+	if !stopped {
+		q.fill(v.row, v.t, v.w[:f.n], i)
+	}
+	f.judgeModel(v, i)
+	return end
 }
 
 // handMean fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
 // has no map yet.
-func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
+func (f *inflation) handMean(q *QMF, v *rowSpace, i int, stopped bool) {
 	at := f.Average[i]
 	if f.Constant(i) {
 		at = f.Low[i]
@@ -1005,7 +1006,7 @@ func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
 		q.squash[i].Kind = transport.Kind(f.squash)
 		q.center[i] = q.squash[i].At(0)
 	} else {
-		v.row.Load(f.problem(v, i))
+		f.load(v, i)
 		q.take(v, i, 0)
 	}
 	for j := range v.t {
@@ -1014,8 +1015,8 @@ func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
 	f.judgeModel(v, i)
 }
 
-// take fills what the model has of the transport of row i, which the visitor holds, but for its potentials.
-func (q *QMF) take(v *visitor, i int, marginal float64) {
+// take fills what the model has of the transport of row i, which the workspace holds, but for its potentials.
+func (q *QMF) take(v *rowSpace, i int, marginal float64) {
 	_, b := v.row.Weights()
 	at := v.row.Potentials()
 	copy(q.Weights.Row(i), b)
@@ -1024,7 +1025,7 @@ func (q *QMF) take(v *visitor, i int, marginal float64) {
 
 // judgeModel computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
 // of a fit.
-func (f *inflation) judgeModel(v *visitor, i int) {
+func (f *inflation) judgeModel(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)

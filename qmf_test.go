@@ -112,7 +112,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			}
 		}
 		for i := range f.d {
-			v := &f.work[0].visitors[0]
+			v := &f.spaces[0]
 			f.FromR(i)
 			f.Warm[i].Valid = false
 			f.solveRow(v, i)
@@ -128,8 +128,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	gradV := make([]float64, len(f.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch = f.order[from:min(from+batch, f.d)]
-		for piece := range f.pieces(len(f.batch)) {
-			f.visit(0, piece)
+		for slot := range f.batch {
+			f.visit(0, slot)
 		}
 		for t := range f.k {
 			if f.inflation.whole {

@@ -21,11 +21,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
@@ -185,9 +183,11 @@ type qmfqFit struct {
 	all       []int    // the rows
 	seed      uint64
 	progress  progress
-	now       [][]float64             // what the model is made of: F, D, F', R', the potentials of T', U, V
-	before    [][]float64             // now before the last steps
-	visits    func(worker, piece int) // visit, made once
+	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
+	before    [][]float64 // now before the last steps
+	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
+	op        op
+	row       func(worker, i int) // of op: doRow, made once, so that no loop allocates
 }
 
 func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
@@ -197,12 +197,11 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
 		progress: progress,
 	}
-	f.inflation = newInflation(s, visible, f.projected, p, d)
-	f.inflation.batch, f.inflation.whole = f.all, true
+	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)
+	f.inflation.whole = true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors),
-		p)
-	f.visits = f.visit
+	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
+	f.row = f.doRow
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v}
 	if f.held != nil {
@@ -222,226 +221,40 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.d, N: visible.n, K: k}, seen, p)
 }
 
-// deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
-// gradients in F' and R' alone. Between forward and adjoint only the potentials of the
-// plans are kept; the adjoint recomputes the plans in one pass.
-type deflation struct {
-	*settings
-	*cells
-	monotone.Maps
-	np, block       int // numbers of a padded row; rows of a group
-	pool            *pool.Pool
-	at              adam.Pace               // the rate and the number of Adam's next step
-	y, ybar         []float64               // d × np: Y, 0 in hidden cells, and the gradient at Y
-	h               []float64               // d × m, potentials
-	solved          []transport.Potentials  // of each row, H being a view of h; H nil: not solved yet
-	ends            []transport.Outcome     // of each row's last solve
-	work            []deflators             // one a worker
-	forth, backward func(worker, piece int) // deflate and deflateBack, made once
+// run does an op for every row.
+func (f *qmfqFit) run(op op) {
+	f.op = op
+	f.pool.Do(len(f.all), f.row)
 }
 
-// deflators are the workspace of one worker for T': a deflator for each row of a group.
-type deflators struct {
-	each  []deflator
-	group *transport.Group
-	back  []transport.Cotangent // ∂Δ/∂T' of the rows in the group
-}
-
-// deflator is the workspace of one row for T'.
-type deflator struct {
-	row       *transport.Row // of the group
-	x, t, z   []float64      // np
-	q, g, num []float64      // m
-	mask      []bool
-	observed  []bool // of the row; nil: all
-}
-
-// newDeflation makes T' for the visible cells; mean is the largest of the means of rows.
-func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
-	d, n, m := visible.d, visible.n, s.levels
-	np := kernel.Pad(n)
-	f := &deflation{
-		settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast,
-		pool: p,
-		y:    make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
-		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
-	}
-	scale := elem.Log(max(mean, divergence.Tiny))
-	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
-		f.Longest = elem.Log(limit.Point / float64(m))
-	}
-	f.work = make([]deflators, p.Workers())
-	for w := range f.work {
-		c := &f.work[w]
-		rows := transport.NewRows(abreast, n, m)
-		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows),
-			make([]transport.Cotangent, len(rows))
-		for i := range c.each {
-			v := &c.each[i]
-			v.row = rows[i]
-			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np),
-				make([]bool, n)
-			v.q, v.g, v.num = make([]float64, m), make([]float64, m), make([]float64, m)
-		}
-	}
-	f.forth, f.backward = f.deflate, f.deflateBack
-	return f
-}
-
-func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.M : (i+1)*f.M] }
-func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
-
-// eachPiece calls do for every piece of the rows.
-func (f *deflation) eachPiece(do func(worker, piece int)) {
-	f.pool.Do(f.pool.Pieces(len(f.ends), f.block), do)
-}
-
-// piece returns the rows from, ..., to-1 of a piece.
-func (f *deflation) piece(p int) (from, to int) {
-	d := len(f.ends)
-	return pool.Cut(d, f.pool.Pieces(d, f.block), p)
-}
-
-// problem is the transport of row i of X, its hidden cells left out, onto b'_i.
-func (f *deflation) problem(v *deflator, i int) transport.Problem {
-	v.observed = f.readRow(v.x, v.mask, i)
-	return transport.Problem{
-		X: v.x[:f.n], Observed: v.observed, Logits: f.Logits(i),
-		Squash: transport.Kind(f.squash), Epsilon: f.epsilon,
+func (f *qmfqFit) doRow(worker, i int) {
+	v := &f.inflation.spaces[worker]
+	switch f.op {
+	case visitRows:
+		f.visit(v, i)
+	case evaluateRows:
+		f.inflation.evaluate(v, i)
+	case deflateRows:
+		f.deflation.deflate(v, i)
+	case deflateBack:
+		f.deflation.back(v, i)
 	}
 }
 
-// deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
-func (f *deflation) deflate(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	c.group.Clear()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		f.Quantiles(v.q, i)
-		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], v.t, v.q)
-	}
-	c.group.Solve(f.tolerance, f.maxIterations)
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		f.ends[i] = c.group.End(i - from)
-		copy(f.rowOf(f.h, i), v.row.Potentials().H)
-		f.solvedAt(v, i)
-		y := f.rowY(f.y, i)[:f.n]
-		copy(y, v.t)
-		for j, o := range v.observed {
-			if !o {
-				y[j] = 0
-			}
-		}
-	}
-}
-
-// solvedAt notes the potentials of row i, whose transport the deflator holds: H is the row of h that
-// later solves overwrite. Center and squash depend on x alone.
-func (f *deflation) solvedAt(v *deflator, i int) {
-	f.solved[i] = v.row.Potentials()
-	f.solved[i].H = f.rowOf(f.h, i)
-}
-
-// deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
-func (f *deflation) deflateBack(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	c.group.Clear()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		v.row = c.group.Add(f.problem(v, i), nil, nil, nil)
-		v.row.Return(f.rowOf(f.h, i))
-		f.Quantiles(v.q, i)
-		clear(v.z)
-		copy(v.z[:f.n], f.rowY(f.ybar, i))
-		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
-	}
-	c.group.Adjoint(c.back[:to-from])
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		v.row.GradLogits(v.g)
-		f.StepF(i, v.g, f.at)
-		v.row.GradQ(v.g)
-		f.StepR(i, v.g, 1, f.at)
-	}
-}
-
-// calibrate fits the increments of q'_i by EM steps at the plan of X_i onto even weights, so that
-// T'_i(X_i) is near row i of the product of the given factors.
-func (f *deflation) calibrate(v *deflator, i int, to *factors) {
-	r := v.row
-	r.Load(f.problem(v, i))
-	r.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
-	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
-	to.reconstruct(goal, i)
-	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for j, w := range goal[:to.n] {
-		if sees(j) {
-			lo, hi = min(lo, w), max(hi, w)
-		}
-	}
-	inc := f.Increments(i)
-	for l := range inc {
-		inc[l] = (hi - lo) / float64(f.M)
-	}
-	inc[0] = max(lo, monotone.FloorStart*hi)
-	low := unitDeflation * hi
-	for l := range inc {
-		inc[l] = max(inc[l], low)
-	}
-	num, den := v.num, v.g
-	clear(v.z)
-	for j := range v.z[:to.n] {
-		if sees(j) {
-			v.z[j] = 1
-		}
-	}
-	r.Columns(den, v.z)
-	r.Tails(den)
-	for range calibration {
-		f.Quantiles(v.q, i)
-		r.Average(v.t, v.q)
-		for j := range v.z[:to.n] {
-			if sees(j) {
-				v.z[j] = goal[j] / max(v.t[j], low)
-			}
-		}
-		r.Columns(num, v.z)
-		r.Tails(num)
-		for l, tail := range num {
-			// an unconverged plan may leave levels empty
-			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low)
-		}
-	}
-	for l, d := range inc {
-		f.R[i*f.M+l] = elem.Log(d)
-	}
-	f.FromR(i)
-	clear(goal)
-}
-
-// visit makes the steps of T_i for the rows of a piece, and leaves in their w̄ the gradient at
-// (UV)_i in units of the whole loss.
-func (f *qmfqFit) visit(worker, piece int) {
-	t := f.inflation
-	from, to := t.piece(piece)
-	t.visitMaps(&t.work[worker], from, to)
-	for i := from; i < to; i++ {
-		unit, wbar := t.relativeUnit(i), t.rowWbar(i)
-		for j := range wbar {
-			wbar[j] *= unit
-		}
+// visit makes the steps of T_i, and fills wbar with the gradient at (UV)_i in units of the whole loss.
+func (f *qmfqFit) visit(v *rowSpace, i int) {
+	t, np := f.inflation, f.projected.np
+	unit, wbar := t.relativeUnit(i), f.wbar[i*np:(i+1)*np]
+	t.visitMap(v, i, wbar, nil)
+	for j := range wbar {
+		wbar[j] *= unit
 	}
 }
 
 // project deflates all rows and projects the matrix that they make. Where it is interrupted UV stays
 // as it was.
 func (f *qmfqFit) project() error {
-	f.deflation.eachPiece(f.deflation.forth)
+	f.run(deflateRows)
 	if err := f.pool.Err(); err != nil {
 		return err
 	}
@@ -469,9 +282,9 @@ func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 		return journal.Losses{}, err
 	}
 	copyAll(f.before, f.now)
-	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
-	f.projector.Backward(f.inflation.wbar, f.deflation.ybar)
-	f.deflation.eachPiece(f.deflation.backward)
+	f.run(visitRows)
+	f.projector.Backward(f.wbar, f.deflation.ybar)
+	f.run(deflateBack)
 	return f.losses(e), f.pool.Err()
 }
 
@@ -508,7 +321,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 		err = f.project()
 	}
 	if err == nil {
-		f.inflation.evaluateAll(f.all)
+		f.run(evaluateRows)
 		copyAll(f.before, f.now)
 		err = f.pool.Err()
 	}
@@ -576,7 +389,7 @@ func (f *qmfqFit) startFromQMF() error {
 	if err == nil {
 		t := f.deflation
 		err = f.progress.rows(f.pool, len(f.all),
-			func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
+			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
 	}
 	return err
 }
@@ -590,7 +403,7 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 		f.project()
 	}
 	if f.held != nil && on() {
-		if f.inflation.evaluateAll(f.all); on() {
+		if f.run(evaluateRows); on() {
 			copyAll(f.before, f.now)
 			a.note(f.losses(j.Done))
 		}
@@ -609,9 +422,9 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 	t.History, t.Validation = j.History, j.Validation
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
-		v := &s.work[worker].each[0]
+		v := &s.spaces[worker]
 		if s.solved[i].H == nil { // a resumed fit was stopped before its first projection
-			v.row.Load(s.problem(v, i))
+			s.load(v, i)
 			s.solvedAt(v, i)
 		}
 		s.Quantiles(v.q, i)

@@ -467,8 +467,8 @@ func (t *Transport) average(out, q []float64) {
 // q (d × m), or in its only row (1 × m), as [SoftQuantile] does; the result is d × n.
 // Errors are those of SoftQuantile, with the row; under [WithStrict] a
 // [*ConvergenceError] of the first row that did not converge. Cost: d times that of
-// SoftQuantile, spread over [WithWorkers]. Memory: the result, and up to eight workspaces
-// of [Solve] a worker, which later calls reuse.
+// SoftQuantile, spread over [WithWorkers]. Memory: the result, and a workspace of [Solve] a
+// worker, which later calls reuse.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(x, q, opts)
 	if err != nil {
@@ -600,79 +600,46 @@ func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 // otherwise scratch. At ε = 0 it calls sorted with the plan instead.
 func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int),
 	sorted func(h *hard.Plan, i int)) error {
-	n, m, size := b.x.Cols, b.levels.Cols, 1
-	if b.epsilon > 0 {
-		size = transport.Abreast(n, m, b.x.Rows)
-	}
+	n, m := b.x.Cols, b.levels.Cols
 	p := pool.New(b.workers, b.x.Rows)
 	defer p.Close()
-	pieces := p.Pieces(b.x.Rows, size)
 	type space struct {
-		rows  []*transport.Row
-		group *transport.Group
-		t     []float64
-		bad   *ConvergenceError // the first row of this worker that did not converge
+		row *transport.Row
+		t   []float64
+		bad *ConvergenceError // the first row of this worker that did not converge
 	}
 	work := make([]space, p.Workers())
-	p.Do(pieces, func(worker, piece int) {
-		from, to := pool.Cut(b.x.Rows, pieces, piece)
+	p.Do(b.x.Rows, func(worker, i int) {
 		if b.epsilon == 0 {
-			for i := from; i < to; i++ {
-				sorted(b.hardPlan(b.x.Row(i), m), i)
-			}
+			sorted(b.hardPlan(b.x.Row(i), m), i)
 			return
 		}
-		ws, np := &work[worker], kernel.Pad(n)
-		if ws.group == nil {
-			ws.rows = make([]*transport.Row, size)
-			for k := range ws.rows {
-				ws.rows[k] = workspaces.Get().(*transport.Row)
-				ws.rows[k].Resize(n, m)
-			}
-			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
+		ws := &work[worker]
+		if ws.row == nil {
+			ws.row, ws.t = workspaces.Get().(*transport.Row), make([]float64, kernel.Pad(n))
+			ws.row.Resize(n, m)
 		}
-		g := ws.group
-		g.Clear()
-		for i := from; i < to; i++ {
-			k := i - from
-			if average {
-				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
-			} else {
-				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
-			}
+		r := ws.row
+		r.Load(b.problem(b.x.Row(i)))
+		if average {
+			r.Want(ws.t, b.q(i))
 		}
-		if b.iterations == 0 {
-			g.Solve(b.tolerance, b.maxIterations)
+		if out := b.solve(r); !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+			ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
+				Tolerance: b.tolerance}
 		}
-		for k, r := range g.Rows {
-			i, out := from+k, g.End(k)
-			if b.iterations > 0 {
-				out = b.iterate(r)
-			} else {
-				out = b.polish(r, out)
-			}
-			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
-				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
-					Tolerance: b.tolerance}
-			}
-			soft(r, ws.t[k*np:(k+1)*np], i)
-		}
+		soft(r, ws.t, i)
 	})
-	for i := range work {
-		for _, r := range work[i].rows {
-			workspaces.Put(r)
-		}
-	}
-	if !b.strict {
-		return nil
-	}
 	var first *ConvergenceError
 	for i := range work {
+		if r := work[i].row; r != nil {
+			workspaces.Put(r)
+		}
 		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
 			first = bad
 		}
 	}
-	if first != nil {
+	if b.strict && first != nil {
 		return first
 	}
 	return nil

@@ -175,7 +175,7 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 		if err := a.advance(&part, c.epochs, nil); err != nil {
 			return nil, err
 		}
-		trial.evaluateAll(trial.order)
+		trial.run(evaluateRows, trial.d)
 		if err := f.pool.Err(); err != nil {
 			return nil, err
 		}
@@ -423,7 +423,7 @@ func (f *inflation) startMaps(progress *progress, twins ...*inflation) error {
 			if room.Perm == nil {
 				room.Resize(f.n)
 			}
-			v := &f.work[worker].visitors[0]
+			v := &f.spaces[worker]
 			f.placeRow(v, i, room)
 			for _, t := range twins {
 				copy(t.Increments(i), f.Increments(i))
@@ -493,10 +493,10 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 	}
 }
 
-// placeRow gives row i its first quantiles and levels, and solves its transport in the visitor. Under
+// placeRow gives row i its first quantiles and levels, and solves its transport in the workspace. Under
 // StartUniform the quantiles are equal steps between the extremes of the row. Otherwise they are its
 // empirical quantiles at the middles of the levels.
-func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
+func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 	switch {
 	case f.Constant(i):
 		inc := f.Increments(i)
@@ -510,7 +510,7 @@ func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 		f.startQuantiles(v, i, room)
 		f.Warm[i].Valid = false
 		if transport.Condenses(f.n) { // a solve by points needs no start
-			v.row.Load(f.problem(v, i))
+			f.load(v, i)
 		} else {
 			f.solveRow(v, i)
 		}
@@ -520,8 +520,8 @@ func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 }
 
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under
-// StartUniform, and gives the row its losses. The visitor has the row as placeRow leaves it, and keeps it so.
-func (f *inflation) calibrateRow(v *visitor, i int) {
+// StartUniform, and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
+func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
 		f.stepQ(v, i, calibration)
 	}
@@ -555,7 +555,7 @@ func (f *inflation) startSteps(i int) {
 }
 
 // startQuantiles gives row i its empirical quantiles at the middles of the levels.
-func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
+func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, span := f.Low[i], f.High[i]-f.Low[i]
 	// The visible values in order. Zeros, of which counts have many, need not be sorted.
@@ -607,7 +607,7 @@ func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
 
 // shareLevels sets the logits F_i by where the samples lie among the targets: half of each weight is
 // uniform, half is the share of the visible samples next to the target.
-func (f *inflation) shareLevels(v *visitor, i int) {
+func (f *inflation) shareLevels(v *rowSpace, i int) {
 	share := f.Logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {

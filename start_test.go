@@ -471,13 +471,6 @@ func TestNMFFromSome(t *testing.T) {
 	if !bytes.Equal(marshalled(t, fit(WithWorkers(3))), want) {
 		t.Error("three workers make another model")
 	}
-	s := newShelf(t)
-	if err := PlanNMF(t.Context(), s, 2, x, k, WithUpdates(UpdatesNewton)); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(marshalled(t, finish(t, s)), want) {
-		t.Error("two shards make another model")
-	}
 	// of some, and three tenths as many of all
 	for name, epochs := range map[string]int{"NMF": 20, "QMF": 26} {
 		var done []float64

@@ -9,6 +9,8 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/stat"
 )
 
 // drawn is a synthetic problem. X has the rows of W = U* V*, each brought to a quantile
@@ -66,17 +68,11 @@ func problem(d, n, k int, gap, noise float64, seed uint64) drawn {
 
 // correlation returns Pearson's correlation, 0 where a or b does not vary.
 func correlation(a, b []float64) float64 {
-	ma, mb := average(a), average(b)
-	var ab, aa, bb float64
-	for i := range a {
-		ab += (a[i] - ma) * (b[i] - mb)
-		aa += (a[i] - ma) * (a[i] - ma)
-		bb += (b[i] - mb) * (b[i] - mb)
-	}
-	if aa == 0 || bb == 0 {
+	r := stat.Correlation(a, b, nil)
+	if math.IsNaN(r) {
 		return 0
 	}
-	return ab / math.Sqrt(aa*bb)
+	return r
 }
 
 // recovery says how much of the truth a fit has found.
@@ -98,7 +94,7 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 		row := slices.Sorted(slices.Values(fit.Row(i)))
 		truth := p.Q.Row(i)
 		r.Quantile += correlation(row, truth) / float64(d)
-		m, square, spread := average(truth), 0.0, 0.0
+		m, square, spread := stat.Mean(truth, nil), 0.0, 0.0
 		for j := range truth {
 			square += (row[j] - truth[j]) * (row[j] - truth[j])
 			spread += (truth[j] - m) * (truth[j] - m)
@@ -120,7 +116,8 @@ func (p drawn) recovered(fit quantmf.Mat, f *quantmf.Factorisation) (r recovery)
 		}
 	}
 	r.Components = assign(score) / float64(k)
-	return recovery{sig(r.Quantile, 4), sig(r.QuantileError, 4), sig(r.Order, 4), sig(r.Components, 4)}
+	return recovery{report.Round(r.Quantile, 4), report.Round(r.QuantileError, 4), report.Round(r.Order, 4),
+		report.Round(r.Components, 4)}
 }
 
 // assign returns the largest sum over pairs of rows and columns with each row and each column in

@@ -21,6 +21,7 @@ import (
 	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
 	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/shards"
 )
 
 const fitUsage = `usage: quantmf-beam fit [flags] MATRIX
@@ -150,15 +151,15 @@ func fit(ctx context.Context, args []string, s streams) error {
 	if text := advice.OneMachine(f.method, features, samples, "-k", strconv.Itoa(f.rank)); text != "" {
 		f.say(s, record{Warning: text}, "%s", text)
 	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
 	if err := plan(ctx, store, f.shards, t.Rows(), f.rank, f.options...); err != nil {
 		return f.explain(err, t)
 	}
 	shown := time.Now()
-	f.Progress = func(r quantmf.Round) {
+	f.Progress = func(r shards.Round) {
 		if r.Epoch == 0 || !r.Over && time.Since(shown) < time.Second {
 			return
 		}

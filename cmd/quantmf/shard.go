@@ -1,7 +1,7 @@
 package main
 
 // This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
-// makes the steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
+// shards makes the steps. This file has the folder, the command line, and waiting.
 
 import (
 	"context"
@@ -22,8 +22,8 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/advice"
 	"github.com/quantmf/quantmf/internal/flags"
-	shards "github.com/quantmf/quantmf/internal/shard"
 	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/shards"
 )
 
 const shardUsage = `usage: quantmf shard plan [flags] -shards N -o DIR MATRIX
@@ -237,9 +237,9 @@ func planShards(f *shardFlags, s streams) error {
 	if err := tell.remark(advice.OneMachine(f.method, d, n, "-k", strconv.Itoa(f.rank))); err != nil {
 		return err
 	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
 	err = plan(ctx, store, f.shards, t.Rows(), f.rank,
 		append(f.options, quantmf.WithProgress(tell.report))...)
@@ -289,7 +289,7 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 }
 
 // openFolder opens the fit in a folder.
-func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
+func (f *shardFlags) openFolder() (*folder, *shards.Fit, error) {
 	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
 		if err == nil {
 			err = errors.New(f.dir + ": is no folder")
@@ -300,17 +300,17 @@ func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
 		runtime.GOMAXPROCS(f.workers)
 	}
 	store := &folder{dir: f.dir}
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	return store, fit, f.inFolder(err)
 }
 
 // inFolder adds to an error the folder, and the command that mends it.
 func (f *shardFlags) inFolder(err error) error {
-	var of *quantmf.ShardError
+	var of *shards.StepError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &of) && errors.Is(err, shards.NotReduced):
+	case errors.As(err, &of) && errors.Is(err, shards.ErrNotReduced):
 		return fmt.Errorf("%s: %w (\"quantmf shard reduce -round %d\" comes first)", f.dir, err, of.Round-1)
 	case errors.As(err, &of):
 		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err,
@@ -386,7 +386,7 @@ func reduceShards(f *shardFlags, s streams) error {
 		if ctx.Err() != nil {
 			return interrupted("interrupted; the same command again goes on")
 		}
-		var waits *quantmf.ShardError
+		var waits *shards.StepError
 		if f.wait && errors.As(err, &waits) {
 			pause(ctx)
 			continue
@@ -469,7 +469,7 @@ func finishShards(f *shardFlags, s streams) error {
 	return r.nameless(s.err)
 }
 
-// folder is a quantmf.Remover: a file for each blob.
+// folder is a shards.Remover: a file for each blob.
 type folder struct{ dir string }
 
 func (d *folder) Get(name string) ([]byte, error) {

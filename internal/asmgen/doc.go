@@ -80,8 +80,8 @@
 //     around every slice.
 //
 // A kernel that pays on some sets of instructions only is named in [only] with them. A better set of the same
-// processor then calls that of the next lesser set, unless the loop in Go is made of smaller kernels
-// ([composed]); where there is none, the loop in Go is called.
+// processor then calls that of the next lesser set; where there is none, the loop in Go is called. What a kernel
+// saves each kind of fit, and so which ones are worth their text, is in docs/measurements/kernels.md.
 //
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the

@@ -68,7 +68,7 @@ func (l *laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 func newRow(l *laid) *row {
 	k := l.k
 	return &row{
-		part: make([]float64, k), room: make([]float64, kernel.WeightedGramRoom(k, l.samples)),
+		part: make([]float64, k), room: make([]float64, l.samples+k),
 		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
 	}
 }
@@ -80,7 +80,7 @@ func (r *row) Model(v *laid, wbar, a []float64) {
 	clear(h)
 	for from := 0; from < v.np; from += v.samples {
 		to := min(from+v.samples, v.np)
-		r.add(v.tile(from, to), wbar[from:to], a[from:to], to < v.np)
+		r.add(v.tile(from, to), wbar[from:to], a[from:to])
 	}
 	for c := range k {
 		for b := range c {
@@ -89,18 +89,13 @@ func (r *row) Model(v *laid, wbar, a []float64) {
 	}
 }
 
-// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether
-// another tile comes after it.
-func (r *row) add(v, wbar, a []float64, more bool) {
-	k, ahead := len(r.gradient), 0
-	if more {
-		ahead = len(v)
-	}
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian.
+func (r *row) add(v, wbar, a []float64) {
 	kernel.Dots(r.part, v, wbar)
 	for c, s := range r.part {
 		r.gradient[c] += s
 	}
-	kernel.WeightedGram(r.hessian, v, a, r.room, k, near(k), ahead)
+	kernel.WeightedGram(r.hessian, v, a, r.room, len(r.gradient))
 }
 
 // Penalise adds weight/2 Σ log²u to the model.

@@ -76,18 +76,6 @@ func lift(e, h []float64, n int) {
 //go:noescape
 func liftSIMD128(e_base unsafe.Pointer, h_base unsafe.Pointer, h_len int32, n int32)
 
-func powerMean(t, slope, z, c []float64) {
-	if level == cpu.SIMD128 {
-		powerMeanSIMD128(unsafe.Pointer(&tables), place(t), int32(len(t)), place(slope), place(z), place(c), int32(len(c)))
-		return
-	}
-	powerMean_g(t, slope, z, c)
-}
-
-//go:wasmimport quantmf kernel_powerMean
-//go:noescape
-func powerMeanSIMD128(tables unsafe.Pointer, t_base unsafe.Pointer, t_len int32, slope_base unsafe.Pointer, z_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32)
-
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	if level == cpu.SIMD128 {
 		mappedKLSIMD128(unsafe.Pointer(&tables), place(loss), int32(len(loss)), place(slope), place(curvature), place(w), place(x), place(levels), int32(len(levels)), place(slopes), int32(len(slopes)), unsafe.Pointer(p))
@@ -123,18 +111,6 @@ func rowSums(z, e, w []float64) {
 //go:wasmimport quantmf kernel_rowSums
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
-
-func rowWeights(z, e, w, v, a []float64) {
-	if level == cpu.SIMD128 {
-		rowWeightsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)), place(v), place(a))
-		return
-	}
-	rowWeights_g(z, e, w, v, a)
-}
-
-//go:wasmimport quantmf kernel_rowWeights
-//go:noescape
-func rowWeightsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, v_base unsafe.Pointer, a_base unsafe.Pointer)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	if level == cpu.SIMD128 {
@@ -375,14 +351,6 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
 
-func weightedGram(h, v, a, room []float64, k, near, ahead int) {
-	weightedGram_g(h, v, a, room, k, near, ahead)
-}
-
-func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
-
-func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
-
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
 		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
@@ -406,18 +374,6 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 //go:wasmimport quantmf kernel_unpack
 //go:noescape
 func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
-
-func packOuter(to, a, z []float64, rows, stride int, c float64) {
-	if level == cpu.SIMD128 {
-		packOuterSIMD128(place(to), place(a), place(z), int32(rows), int32(stride), c)
-		return
-	}
-	packOuter_g(to, a, z, rows, stride, c)
-}
-
-//go:wasmimport quantmf kernel_packOuter
-//go:noescape
-func packOuterSIMD128(to_base unsafe.Pointer, a_base unsafe.Pointer, z_base unsafe.Pointer, rows int32, stride int32, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
@@ -571,18 +527,6 @@ func stretchRow(to, v, d, x []float64) {
 //go:noescape
 func stretchRowSIMD128(to_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, d_base unsafe.Pointer, x_base unsafe.Pointer)
 
-func metric(to, r, s, v, g, q []float64, low float64) {
-	if level == cpu.SIMD128 {
-		metricSIMD128(place(to), int32(len(to)), place(r), place(s), place(v), place(g), place(q), low)
-		return
-	}
-	metric_g(to, r, s, v, g, q, low)
-}
-
-//go:wasmimport quantmf kernel_metric
-//go:noescape
-func metricSIMD128(to_base unsafe.Pointer, to_len int32, r_base unsafe.Pointer, s_base unsafe.Pointer, v_base unsafe.Pointer, g_base unsafe.Pointer, q_base unsafe.Pointer, low float64)
-
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	if level == cpu.SIMD128 {
 		boundedSIMD128(place(x), place(low), place(q), place(c), place(inverse), int32(len(inverse)), int32(n), int32(sweeps))
@@ -607,14 +551,6 @@ func descend(s, a []float64, k, n, sweeps int) {
 //go:noescape
 func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
-func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
-}
-
-func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
-}
-
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
 		directionSIMD128(place(p), place(slope), int32(len(slope)), place(most), place(b), place(g), place(root), int32(k), longest)
@@ -626,18 +562,6 @@ func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 //go:wasmimport quantmf kernel_direction
 //go:noescape
 func directionSIMD128(p_base unsafe.Pointer, slope_base unsafe.Pointer, slope_len int32, most_base unsafe.Pointer, b_base unsafe.Pointer, g_base unsafe.Pointer, root_base unsafe.Pointer, k int32, longest float64)
-
-func residual(w, x []float64) {
-	if level == cpu.SIMD128 {
-		residualSIMD128(place(w), int32(len(w)), place(x))
-		return
-	}
-	residual_g(w, x)
-}
-
-//go:wasmimport quantmf kernel_residual
-//go:noescape
-func residualSIMD128(w_base unsafe.Pointer, w_len int32, x_base unsafe.Pointer)
 
 func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
 
@@ -694,8 +618,6 @@ func extent(to, x []float64) {
 //go:wasmimport quantmf kernel_extent
 //go:noescape
 func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
-
-func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) {
 	if level == cpu.SIMD128 {
@@ -754,18 +676,6 @@ func squares(x []float64, ref, scale, mean float64) float64 {
 //go:noescape
 func squaresSIMD128(x_base unsafe.Pointer, x_len int32, ref float64, scale float64, mean float64) float64
 
-func potential(l, u, x []float64, eps, delta, mean float64) {
-	if level == cpu.SIMD128 {
-		potentialSIMD128(place(l), int32(len(l)), place(u), place(x), eps, delta, mean)
-		return
-	}
-	potential_g(l, u, x, eps, delta, mean)
-}
-
-//go:wasmimport quantmf kernel_potential
-//go:noescape
-func potentialSIMD128(l_base unsafe.Pointer, l_len int32, u_base unsafe.Pointer, x_base unsafe.Pointer, eps float64, delta float64, mean float64)
-
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	if level == cpu.SIMD128 {
 		logisticBackSIMD128(place(to), place(g), int32(len(g)), place(s), place(x), unsafe.Pointer(z), rate)
@@ -777,18 +687,6 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:wasmimport quantmf kernel_logisticBack
 //go:noescape
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
-
-func logisticSlope(g, s []float64, c float64) {
-	if level == cpu.SIMD128 {
-		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
-		return
-	}
-	logisticSlope_g(g, s, c)
-}
-
-//go:wasmimport quantmf kernel_logisticSlope
-//go:noescape
-func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	if level == cpu.SIMD128 {
@@ -838,30 +736,6 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
 
-func multiplyLess(to, a, b, c []float64) {
-	if level == cpu.SIMD128 {
-		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
-		return
-	}
-	multiplyLess_g(to, a, b, c)
-}
-
-//go:wasmimport quantmf kernel_multiplyLess
-//go:noescape
-func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
-
-func forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	if level == cpu.SIMD128 {
-		formsSIMD128(place(own), int32(len(own)), place(row), place(both), place(x), place(z), place(v), l, t, h)
-		return
-	}
-	forms_g(own, row, both, x, z, v, l, t, h)
-}
-
-//go:wasmimport quantmf kernel_forms
-//go:noescape
-func formsSIMD128(own_base unsafe.Pointer, own_len int32, row_base unsafe.Pointer, both_base unsafe.Pointer, x_base unsafe.Pointer, z_base unsafe.Pointer, v_base unsafe.Pointer, l float64, t float64, h float64)
-
 func rotate(p, q []float64, cos, sin float64) {
 	if level == cpu.SIMD128 {
 		rotateSIMD128(place(p), int32(len(p)), place(q), cos, sin)
@@ -897,18 +771,6 @@ func ratio(num, x, t []float64, low float64) {
 //go:wasmimport quantmf kernel_ratio
 //go:noescape
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
-
-func fisher(a, t []float64, by, low float64) {
-	if level == cpu.SIMD128 {
-		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
-		return
-	}
-	fisher_g(a, t, by, low)
-}
-
-//go:wasmimport quantmf kernel_fisher
-//go:noescape
-func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	if level == cpu.SIMD128 {

@@ -13,7 +13,7 @@ import (
 // Sizes are what the memory of a method depends on.
 type Sizes struct {
 	D, N, K, Workers float64
-	// rows of the whole matrix where these are some of it, or none in a reduce (internal/shard); 0: they are
+	// rows of the whole matrix where these are some of it, or none in a reduce (package shards); 0: they are
 	// all of it
 	Of     float64
 	Loss   divergence.Loss

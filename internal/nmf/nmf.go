@@ -23,7 +23,7 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
-	// Where the rows are a part of a larger matrix (internal/shard), Of is the number of rows of that matrix,
+	// Where the rows are a part of a larger matrix (package shards), Of is the number of rows of that matrix,
 	// and Runs has the first row of each of its pieces that these rows are, counted from the first of them,
 	// and the end of the last. A problem that joins sums has all pieces, and no rows. Visible and HeldOut are
 	// of the larger matrix. 0 and nil: the rows are the whole matrix.

@@ -1,7 +1,7 @@
 package nmf
 
 // This file holds an epoch of Newton's method (newton.go) in rounds, for a matrix whose rows are split
-// (internal/shard). In a round all rows are passed over, by methods that have some of them, and their sums
+// (package shards). In a round all rows are passed over, by methods that have some of them, and their sums
 // are joined by one that has none:
 //
 //	pass   the rows that lead, once                 Gather    (lead.go; then Lead instead of Descend)

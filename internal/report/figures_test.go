@@ -273,7 +273,7 @@ func TestProfile(t *testing.T) {
 	for c := range 2 {
 		columns := []int{8, 7, 6, 5, 4, 3, 2, 1, 0}
 		d := &document{}
-		d.profile(&f, c, columns)
+		d.plot(f.profilePlot(c, columns))
 		text := d.String()
 		y, off := reading(t, found(text,
 			`<text class="end small" x="[^"]*" y="([-.\d]+)" dy=".35em">([^<]*)<`), false)
@@ -294,7 +294,7 @@ func TestProfile(t *testing.T) {
 			}
 		}
 		bands := fmt.Sprint(found(text,
-			`class="band" fill="([^"]*)" d="M([.\d]+) [.\d]+H([.\d]+)v6H([.\d]+)z"`))
+			`class="band" fill="([^"]*)" d="M([.\d]+) 80.0H([.\d]+)V86.0H([.\d]+)z"`))
 		if want := fmt.Sprintf("[[%s 40.0 195.6 40.0] [%s 195.6 320.0 195.6]]", f.SampleGroups.ink(1),
 			f.SampleGroups.ink(0)); bands != want {
 			t.Errorf("bands %s, want %s", bands, want)
@@ -553,69 +553,73 @@ func TestDiverging(t *testing.T) {
 	}
 }
 
-// TestChartReadBack: points, bars of errors and labels of a chart stand where its ticks say.
-func TestChartReadBack(t *testing.T) {
-	c := Chart{Title: "t", XLabel: "components, k", YLabel: "loss", Lines: []Line{
-		{Name: "m = 4", Points: []Point{{Label: "1", Y: 3, Error: 0.5}, {Label: "2", Y: 2},
-			{Label: "5", Y: 1.5, Error: 0.25, Best: true}}},
-		{Name: "m = 8", Points: []Point{{Label: "1", Y: 2.5, Error: 0.1},
-			{Label: "2", Y: 1.8, Error: 0.3, Marked: true}, {Label: "5", Y: 1.6}}},
+// TestChart: points, bars of errors and labels of a chart stand where its ticks say, each line in its colour.
+func TestChart(t *testing.T) {
+	c := Chart{Title: "A <chart>", XLabel: "components, k", YLabel: "loss", Lines: []Line{
+		{Name: "m = 4", Points: []Point{{Label: "0", Y: 3, Error: 0.5}, {Label: "1", Y: 2},
+			{Label: "2", Y: 1.5, Error: 0.25, Best: true}}},
+		{Name: "m = 8", Points: []Point{{Label: "0", Y: 2.5, Error: 0.1},
+			{Label: "1", Y: 1.8, Error: 0.3, Marked: true}, {Label: "2", Y: 1.6}}},
 	}}
-	var b bytes.Buffer
-	if err := c.Write(&b); err != nil {
-		t.Fatal(err)
-	}
-	s := b.String()
-	y, off := reading(t, found(s, `<text x="[^"]*" y="([.\d]+)" text-anchor="end" dy="4">([^<]*)<`), false)
-	labels := found(s, `<text x="([.\d]+)" y="328.0" text-anchor="middle">([^<]*)<`)
-	points := found(s, `<circle cx="([.\d]+)" cy="([.\d]+)" r="3.5" fill="([^"]*)" stroke="([^"]*)"`)
-	lines := found(s, `<path d="([^"]*)" fill="none" stroke="([^"]*)" stroke-width="1.5"/>`)
-	rings := found(s, `<circle cx="([.\d]+)" cy="([.\d]+)" r="7.5" fill="none" stroke="([^"]*)"`)
-	bars := found(s, `<path d="([^"]*)" stroke="(#[0-9a-f]{6})"/>`)
-	if len(labels) != 3 || len(points) != 6 || len(lines) != 2 || len(bars) != 2 ||
-		fmt.Sprint(rings) != fmt.Sprint([][]string{{points[4][0], points[4][1], points[4][3]}}) {
-		t.Fatalf("%v, %v, %v, %v: %s", labels, points, lines, rings, s)
-	}
+	p := c.plot()
+	pic := readPlot(t, p, false)
 	for k, l := range c.Lines {
-		path, bar := "", ""
+		paths := map[string]string{}
+		for _, s := range p.Series {
+			if s.Ink == inks[k] {
+				paths[s.Class] += s.Path
+			}
+		}
+		var want, got []string
+		near := func(x, y float64) string { return fmt.Sprintf("%.1f %.2f ", x, y) }
 		for i, pt := range l.Points {
-			got := points[3*k+i]
-			if math.Abs(y(number64(t, got[1]))-pt.Y) > off ||
-				math.Abs(number64(t, got[0])-number64(t, labels[i][0])) > 8 || labels[i][1] != pt.Label ||
-				(got[2] == got[3]) != pt.Best {
-				t.Errorf("line %d, point %d: %v", k, i, got)
-			}
-			path += "L" + got[0] + " " + got[1]
+			x := float64(i) + 0.06*(float64(k)-0.5)
+			want = append(want, near(x, pt.Y)+"line", near(x, pt.Y)+"a3.5")
 			if pt.Error > 0 {
-				bar += "M" + got[0]
+				want = append(want, near(x, pt.Y-pt.Error)+"V", near(x, pt.Y+pt.Error))
+			}
+			if pt.Best {
+				want = append(want, near(x, pt.Y)+"a3.5")
+			}
+			if pt.Marked {
+				want = append(want, near(x, pt.Y)+"a7.5")
 			}
 		}
-		if lines[k][0] != "M"+path[1:] || lines[k][1] != points[3*k][3] || lines[k][1] != inks[k] {
-			t.Errorf("line %d is %v", k, lines[k])
-		}
-		all := found(bars[k][0], `(M[.\d]+) ([.\d]+)V([.\d]+)`)
-		at := 0
-		for _, pt := range l.Points {
-			if pt.Error == 0 {
+		for _, m := range found(paths["ring"]+paths["hollow"]+paths["band"],
+			`[ML]([.\d]+) ([.\d]+)(V([.\d]+)|a[.\d]+|h16)?`) {
+			x, y := number64(t, m[0]), number64(t, m[1])
+			switch {
+			case m[2] == "h16":
 				continue
+			case m[2] == "":
+				m[2] = "line"
+			case m[2][0] == 'V':
+				got = append(got, near(pic.x(x), pic.y(number64(t, m[3]))))
+				m[2] = "V"
+			default:
+				x += number64(t, m[2][1:])
 			}
-			if low, high := y(number64(t, all[at][1])),
-				y(number64(t, all[at][2])); math.Abs(low-pt.Y+pt.Error) > off ||
-				math.Abs(high-pt.Y-pt.Error) > off {
-				t.Errorf("line %d: a bar from %v to %v, want %v", k, low, high, pt)
-			}
-			bar = strings.TrimPrefix(bar, all[at][0])
-			at++
+			got = append(got, near(pic.x(x), pic.y(y))+m[2])
 		}
-		if bar != "" || at != len(all) || bars[k][1] != inks[k] {
-			t.Errorf("line %d: bars %v", k, bars[k])
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Errorf("line %d: %q, want %q", k, got, want)
 		}
-		if number64(t, points[k][0]) == number64(t, points[3+k][0]) {
-			t.Error("bars of two lines lie on each other")
+		if !strings.Contains(pic.text, `class="key"`) || !strings.Contains(pic.text, ">"+l.Name+"</text>") {
+			t.Errorf("line %d has no name", k)
 		}
 	}
-	if left := found(s, `<path d="M([.\d]+) 34.0V([.\d]+)H([.\d]+)" fill="none" stroke="#222"/>`); fmt.Sprint(left) != "[[70.0 310.0 630.0]]" {
-		t.Errorf("axes %v", left)
+	for what, c := range map[string]Chart{"a chart": c, "an empty chart": {}} {
+		var b bytes.Buffer
+		if err := c.Write(&b); err != nil {
+			t.Fatal(err)
+		}
+		wellFormed(t, "<!DOCTYPE html>"+b.String())
+		if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") ||
+			strings.Contains(s, "var(") {
+			t.Errorf("%s: %s", what, s)
+		}
 	}
 }
 

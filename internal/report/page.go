@@ -97,7 +97,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-4JYljWtw6yCxq0udQhIuXrxfT/TKjLPXMKlbdyHfuBA="
+const styleHash = "sha256-DneyP5f0CNZc2uKjeoWe6e+xwfn/OMT7nSnzbanVp20="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -127,11 +127,11 @@ svg svg { overflow: hidden; }
 text { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
 .end { text-anchor: end; } .mid { text-anchor: middle; } text.title { fill: var(--text); font-size: 13px; font-weight: 600; } text.small { font-size: 11px; }
 text.named { font-weight: 600; font-size: 13px; text-anchor: end; fill: var(--curve); } text.beside { fill: var(--compared); }
-path { stroke-linecap: round; stroke-linejoin: round; } path:not(.band, .area) { fill: none; }
+path { stroke-linecap: round; stroke-linejoin: round; } path:not(.band, .area, .hollow) { fill: none; }
 path.grid { stroke: var(--grid); } path.axis { stroke: var(--soft); stroke-linecap: butt; }
 path.curve, .curves path { stroke: var(--curve); stroke-width: 2.4; } path.compared { stroke: var(--compared); stroke-width: 2; stroke-dasharray: 7 6; }
 path.line { stroke: var(--soft); stroke-width: 1.4; stroke-dasharray: 4 5; } path.dots { stroke: var(--dots); stroke-width: 4.5; stroke-opacity: var(--faint); }
-path.group { stroke-width: 4.5; stroke-opacity: .75; } path.area { fill: var(--curve); fill-opacity: .75; }
+path.group { stroke-width: 4.5; stroke-opacity: .75; } path.ring, path.hollow { stroke-width: 1.5; } path.hollow { fill: var(--card); } path.area { fill: var(--curve); fill-opacity: .75; }
 .frame { fill: none; stroke: var(--line); } image { image-rendering: pixelated; } image.fine { image-rendering: auto; }
 .two { display: grid; grid-template-columns: 2fr 3fr; gap: 24px; }
 .maps { display: grid; grid-template-columns: repeat(4, 1fr); gap: 10px; }
@@ -140,7 +140,7 @@ path.group { stroke-width: 4.5; stroke-opacity: .75; } path.area { fill: var(--c
 .maps small { color: var(--soft); font-size: .75rem; display: block; margin-bottom: 4px; }
 .key { display: flex; flex-wrap: wrap; gap: 4px 20px; font-size: .85rem; color: var(--soft); margin: .4rem 0 .7rem; }
 .key svg { display: inline-block; width: 30px; height: 12px; vertical-align: -1px; margin-right: 6px; }
-.chart text { fill: #222; } .wide { overflow-x: auto; } .wide > svg { min-width: 860px; }
+.wide { overflow-x: auto; } .wide > svg { min-width: 860px; }
 .components { display: grid; grid-template-columns: repeat(auto-fill, minmax(330px, 1fr)); gap: 10px; }
 .parts { display: grid; grid-template-columns: minmax(44%, 1fr) minmax(0, max-content); gap: 0 16px; font-size: .85rem; }
 .parts ol { list-style: none; margin: 0; padding: 0; min-width: 0; }

@@ -1,6 +1,8 @@
 package report
 
-// This file holds line plots, of losses and of maps, and the profiles of components.
+// This file holds the one figure with axes that there is: the frame, the axes and their ticks, and what is drawn
+// within. The curves of losses and of maps, the profiles of components and the chart of ranks are such figures.
+// Every mark is a path, whose class says how it looks.
 
 import (
 	"fmt"
@@ -11,11 +13,15 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 )
 
-// plot is a line plot of Width × Height; its frame is the rectangle of the axes.
+// plot is a figure of Width × Height; its frame is the rectangle of the axes.
 type plot struct {
-	Title, XLabel, YLabel    string
+	Title                    string // says in words what it shows
+	Head                     string // stands above the frame
+	XLabel, YLabel           string
+	Small                    bool // texts are
 	Width, Height            float64
 	Left, Right, Top, Bottom float64 // of the frame
+	Base                     float64 // where the horizontal axis lies, Bottom in most
 	XTicks, YTicks           []tick
 	Series                   []series
 	x, y                     axis
@@ -26,10 +32,12 @@ type tick struct {
 	Label string
 }
 
-// series is one path, drawn as the class says or in the ink, with its name written at (X,Y).
+// series is one path, drawn as the class says, its lines in the Ink and filled with Fill where it has these.
+// Says is what it means. Label, which looks as LabelClass says, is written at (X,Y).
 type series struct {
-	Class, Ink, Path, Label string
-	X, Y                    float64
+	Class, Ink, Fill, Path, Says string
+	Label, LabelClass            string
+	X, Y                         float64
 }
 
 // axis maps values from [low,high] to [from,to], by their logarithm if log.
@@ -127,7 +135,8 @@ func coordinate(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 
 // frame returns a plot with axes.
 func frame(width, height, left, bottom float64) plot {
-	return plot{Width: width, Height: height, Left: left, Right: width - 10, Top: 10, Bottom: height - bottom}
+	return plot{Width: width, Height: height, Left: left, Right: width - 10, Top: 10, Bottom: height - bottom,
+		Base: height - bottom}
 }
 
 // curve returns a path through the points.
@@ -143,11 +152,13 @@ func (p *plot) curve(x, y []float64) string {
 
 // dots returns a path that is a dot at each point, if its line ends are round.
 func (p *plot) dots(x, y []float64) string {
-	var s strings.Builder
-	for i := range x {
-		s.WriteString("M" + coordinate(p.x.at(x[i])) + " " + coordinate(p.y.at(y[i])) + "h0")
-	}
-	return s.String()
+	return strings.ReplaceAll(p.curve(x, y), "L", "h0M") + "h0"
+}
+
+// box returns the path of a rectangle.
+func box(left, top, right, bottom float64) string {
+	return "M" + coordinate(left) + " " + coordinate(top) + "H" + coordinate(right) + "V" +
+		coordinate(bottom) + "H" + coordinate(left) + "z"
 }
 
 // mostEpochs bounds the points of the curve of losses.
@@ -193,15 +204,15 @@ func lossPlot(f *Fit) plot {
 	p.Title = what + " of " + f.Method + " by epoch, ending at " + short(final)
 	p.Series = append(p.Series,
 		series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final),
-			X: p.Right - 4, Y: end + below})
+			LabelClass: "named", X: p.Right - 4, Y: end + below})
 	if compared {
 		at := p.y.at(f.Compared)
 		p.Title += "; NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates is at " + short(f.Compared)
 		p.Series = append(p.Series,
 			series{Class: "compared",
-				Path:  "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-				Label: "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared),
-				X:     p.Right - 4, Y: at + above})
+				Path:       "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
+				Label:      "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared),
+				LabelClass: "named beside", X: p.Right - 4, Y: at + above})
 	}
 	return p
 }
@@ -251,13 +262,14 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 		}
 	}
 	for g := range dotX {
+		if len(dotX[g]) == 0 {
+			continue
+		}
 		dots := series{Class: "dots", Path: p.dots(dotX[g], dotY[g])}
 		if f.SampleGroups.Of != nil {
 			dots.Class, dots.Ink = "group", f.SampleGroups.ink(g)
 		}
-		if dots.Path != "" {
-			p.Series = append(p.Series, dots)
-		}
+		p.Series = append(p.Series, dots)
 	}
 	slope, offset := line(w, f.Fitted.Row(i))
 	p.Series = append(p.Series,
@@ -281,44 +293,56 @@ func line(x, y []float64) (slope, offset float64) {
 	return slope, my - slope*mx
 }
 
-// plot writes a line plot.
+// plot writes a figure.
 func (d *document) plot(p plot) {
+	small := ""
+	if p.Small {
+		small = " small"
+	}
 	d.svg(p.Width, p.Height, p.Title)
+	if p.Head != "" {
+		d.text("mid", (p.Left+p.Right)/2, 20, p.Head)
+	}
 	for _, t := range p.YTicks {
-		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end" x="%g" y="%s" dy=".35em">%s</text>`,
-			p.Left, t.At, p.Right, p.Left-6, t.At, t.Label)
+		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end%s" x="%g" y="%s" dy=".35em">%s</text>`,
+			p.Left, t.At, p.Right, small, p.Left-6, t.At, t.Label)
 	}
 	for _, t := range p.XTicks {
-		d.add(`<path class="axis" d="M%s %gv4"/><text class="mid" x="%s" y="%g" dy="1.4em">%s</text>`, t.At,
-			p.Bottom, t.At, p.Bottom, t.Label)
+		d.add(`<path class="axis" d="M%s %gv4"/><text class="mid%s" x="%s" y="%g" dy="1.4em">%s</text>`, t.At,
+			p.Bottom, small, t.At, p.Bottom, t.Label)
 	}
 	d.add(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%g %g %g %g">`, p.Left, p.Top, p.Right-p.Left,
 		p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top)
 	for _, s := range p.Series {
+		d.add(`<path class="%s"`, s.Class)
 		if s.Ink != "" {
-			d.add(`<path class="%s" stroke="%s" d="%s"/>`, s.Class, s.Ink, s.Path)
-			continue
+			d.add(` stroke="%s"`, s.Ink)
 		}
-		d.add(`<path class="%s" d="%s"/>`, s.Class, s.Path)
+		if s.Fill != "" {
+			d.add(` fill="%s"`, s.Fill)
+		}
+		d.add(` d="%s"`, s.Path)
+		if s.Says != "" {
+			d.add(`><title>%s</title></path>`, s.Says)
+		} else {
+			d.add(`/>`)
+		}
 	}
-	d.add(`</svg><path class="axis" d="M%g %gV%gH%g"/>`, p.Left, p.Top, p.Bottom, p.Right)
+	d.add(`</svg><path class="axis" d="M%g %gV%s"/><path class="axis" d="M%g %sH%g"/>`, p.Left, p.Top,
+		coordinate(p.y.from), p.Left, coordinate(p.Base), p.Right)
 	for _, s := range p.Series {
 		if s.Label != "" {
-			class := "named"
-			if s.Class == "compared" {
-				class = "named beside"
-			}
-			d.text(class, s.X, s.Y, s.Label)
+			d.text(s.LabelClass, s.X, s.Y, s.Label)
 		}
 	}
-	d.text("mid", (p.Left+p.Right)/2, p.Height-4, p.XLabel)
-	d.upright("mid", 12, (p.Top+p.Bottom)/2, p.YLabel)
+	d.text("mid"+small, (p.Left+p.Right)/2, p.Height-4, p.XLabel)
+	d.upright("mid"+small, 12, (p.Top+p.Bottom)/2, p.YLabel)
 	d.WriteString("</svg>\n")
 }
 
-// profile draws a component over the samples, in multiples of the mean magnitude, with the
-// colours of their groups below.
-func (d *document) profile(f *Fit, c int, columns []int) {
+// profilePlot draws a component over the samples, in multiples of the mean magnitude, with the colours of their
+// groups below.
+func (f *Fit) profilePlot(c int, columns []int) plot {
 	v := at(f.V.Row(c), columns)
 	scale := 0.0
 	for _, a := range f.V.Row(c) {
@@ -334,33 +358,28 @@ func (d *document) profile(f *Fit, c int, columns []int) {
 	if low == high {
 		high = 1
 	}
-	p := frame(330, 104, 40, 28)
-	p.x, p.y = axis{0, float64(len(v)), p.Left, p.Right, false}, axis{low, high, p.Bottom, p.Top, false}
-	d.svg(p.Width, p.Height,
-		fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c),
-			counted(len(v), "sample"), short(low), short(high)))
-	for _, t := range p.y.ticks(4) {
-		d.add(`<path class="grid" d="M%g %sH%g"/><text class="end small" x="%g" y="%s" dy=".35em">%s</text>`,
-			p.Left, t.At, p.Right, p.Left-5, t.At, t.Label)
-	}
-	zero := coordinate(p.y.at(0))
+	const band = 6 // of the colours
+	p := frame(330, 104, 40, 18)
+	p.Small, p.XLabel, p.YLabel = true, "samples, as in the heatmaps", "× mean"
+	p.Title = fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c),
+		counted(len(v), "sample"), short(low), short(high))
+	p.x = axis{0, float64(len(v)), p.Left, p.Right, false}
+	p.y = axis{low, high, p.Bottom - band - 4, p.Top, false}
+	p.YTicks, p.Base = p.y.ticks(4), p.y.at(0)
+	zero := coordinate(p.Base)
 	var s strings.Builder
 	s.WriteString("M" + coordinate(p.Left) + " " + zero)
 	for j, a := range v {
 		s.WriteString("V" + coordinate(p.y.at(a)) + "H" + coordinate(p.x.at(float64(j+1))))
 	}
-	d.add(`<path class="area" d="%sV%sz"/><path class="axis" d="M%g %gV%g"/><path class="axis" d="M%g `+
-		`%sH%g"/>`, s.String(), zero, p.Left, p.Top, p.Bottom, p.Left, zero, p.Right)
+	p.Series = []series{{Class: "area", Path: s.String() + "V" + zero + "z"}}
 	if f.SampleGroups.Of != nil {
 		for _, r := range f.SampleGroups.runs(columns) {
-			d.add(`<path class="band" fill="%s" d="M%s %gH%sv6H%sz"/>`, f.SampleGroups.ink(r.rank),
-				coordinate(p.x.at(float64(r.from))), p.Bottom+4, coordinate(p.x.at(float64(r.to))),
-				coordinate(p.x.at(float64(r.from))))
+			p.Series = append(p.Series, series{Class: "band", Fill: f.SampleGroups.ink(r.rank),
+				Path: box(p.x.at(float64(r.from)), p.Bottom-band, p.x.at(float64(r.to)), p.Bottom)})
 		}
 	}
-	d.text("mid small", (p.Left+p.Right)/2, p.Height-4, "samples, as in the heatmaps")
-	d.upright("mid small", 10, (p.Top+p.Bottom)/2, "× mean")
-	d.WriteString("</svg>\n")
+	return p
 }
 
 // sketch is the curve of a feature as a path in a box of 96 × 48: as few of its points, one in five,

@@ -112,9 +112,7 @@ func Write(w io.Writer, f Fit) error {
 			"this.</b> Each point is the mean loss of cells that were hidden from the fit: lower is "+
 			"better. Bars are standard errors. The filled point is the best number, the ring the smallest "+
 			"within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
-		if err := f.Ranks.Write(d); err != nil {
-			return err
-		}
+		d.plot(f.Ranks.plot())
 		d.add("</figure></div>\n</section>\n\n")
 	}
 	d.methods(&f)
@@ -335,7 +333,7 @@ func (d *document) components(f *Fit, columns []int) {
 	}
 	for c := range min(f.V.Rows, componentsShown) {
 		d.add(`<article class="card"><h3>%s</h3>`, name(c))
-		d.profile(f, c, columns)
+		d.plot(f.profilePlot(c, columns))
 		d.add(`<div class="parts">`)
 		part("features", f.TopFeatures[c], f.Features, "%.2f")
 		part("samples", f.TopSamples[c], f.Samples, "%.1f×")

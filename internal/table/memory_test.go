@@ -87,8 +87,8 @@ var bounded = map[string]func() io.Reader{
 		return forever(npyHead("|u1", "3000, 3000"), "\x01")
 	},
 	"an npy in the order of Fortran": func() io.Reader {
-		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1250, 1250"), "False", "True ", 1),
-			"\x00"), 128+4*1250*1250)
+		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1450, 1450"), "False", "True ", 1),
+			"\x00"), 128+4*1450*1450)
 	},
 	"an endless archive": func() io.Reader { return forever(zipMagic, "z") },
 	"an archive of zeros": func() io.Reader {

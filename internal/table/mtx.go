@@ -25,246 +25,292 @@ import (
 
 const mtxMagic = "%%MatrixMarket"
 
+// mtxReader is the state of the reading of a Matrix Market file.
+type mtxReader struct {
+	*source
+	coordinate, pattern, mirror bool
+	sign                        float64 // of the mirror image
+
+	rows, cols, listed int // listed entries or values
+
+	cells [][]byte // of a line
+}
+
 func readMTX(s *source) (*Table, error) {
-	text, err := s.nextLine()
+	r := &mtxReader{source: s}
+	if err := r.kind(); err != nil {
+		return nil, err
+	}
+	if err := r.size(); err != nil {
+		return nil, err
+	}
+	x, err := r.matrix()
 	if err != nil {
 		return nil, err
+	}
+	return s.tableOf(x) // checks sums and mirror images, too
+}
+
+// kind reads the first line.
+func (r *mtxReader) kind() error {
+	text, err := r.nextLine()
+	if err != nil {
+		return err
 	}
 	kind := strings.Fields(strings.ToLower(short(string(text))))
 	if len(kind) != 5 || kind[1] != "matrix" || !slices.Contains([]string{"coordinate", "array"}, kind[2]) ||
 		!slices.Contains([]string{"real", "double", "integer", "pattern"}, kind[3]) ||
 		!slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, kind[4]) ||
 		kind[2] == "array" && kind[3] == "pattern" {
-		return nil, s.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of "+
+		return r.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of "+
 			"real, integer or pattern, general, symmetric or skew-symmetric", quote(string(text)))
 	}
-	r := &mtxReader{source: s, coordinate: kind[2] == "coordinate", pattern: kind[3] == "pattern",
-		mirror: kind[4] != "general"}
+	r.coordinate, r.pattern, r.mirror = kind[2] == "coordinate", kind[3] == "pattern", kind[4] != "general"
 	r.sign = 1
 	if kind[4] == "skew-symmetric" {
 		r.sign = -1
 	}
-	x, err := r.matrix()
-	if err != nil {
-		return nil, err
-	}
-	if held, is := x.(*quantmf.Sparse); is {
-		return s.sparseTable(held)
-	}
-	return s.tableOf(x.(quantmf.Mat)) // checks sums and mirror images, too
+	return nil
 }
 
-type mtxReader struct {
-	*source
-	coordinate, pattern, mirror bool
-	sign                        float64
+// size reads the line of sizes.
+func (r *mtxReader) size() error {
+	want, names := 2, "rows, columns"
+	if r.coordinate {
+		want, names = 3, "rows, columns, entries"
+	}
+	if err := r.split("the size of the matrix"); err != nil {
+		return err
+	}
+	var sizes [3]uint64
+	ok := len(r.cells) == want
+	for k := 0; ok && k < want; k++ {
+		if k == 2 { // entries may be more than 2^31
+			v, err := strconv.ParseUint(string(r.cells[k]), 10, 62)
+			sizes[k], ok = v, err == nil
+		} else {
+			sizes[k], ok = count(string(r.cells[k]))
+		}
+	}
+	d, n, listed := sizes[0], sizes[1], sizes[2]
+	switch {
+	case !ok:
+		return r.fault(0, "here must be %d whole numbers: %s", want, names)
+	case d == 0 || n == 0:
+		return r.fault(0, "the file says that it has %d rows and %d columns", d, n)
+	case r.coordinate && listed > d*n:
+		return r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d",
+			listed, d, n, d*n)
+	case r.mirror && d != n:
+		return r.fault(0, "a symmetric matrix has as many rows as columns")
+	}
+	r.rows, r.cols, r.listed = int(d), int(n), int(listed)
+	return nil
 }
 
-// fields fills f with the fields of the next line that is no comment. It returns their number, which may be
-// more than f holds.
-func (r *mtxReader) fields(f [][]byte, what string, a ...any) (n int, err error) {
+// mostCells is how many cells a line is cut into at most, and one more.
+const mostCells = 64
+
+// split cuts the next line that is neither blank nor a comment into cells. what names what it holds in the
+// error where there is none.
+func (r *mtxReader) split(what string, a ...any) error {
 	for {
-		text, err := r.nextFull()
+		line, err := r.nextLine()
 		if err == io.EOF {
-			return 0, r.fault(0, "the file ends here, where %s should follow: copy or download it again",
+			return r.fault(0, "the file ends here, where %s should follow: copy or download it again",
 				fmt.Sprintf(what, a...))
 		}
 		if err != nil {
-			return 0, err
+			return err
 		}
-		if text[0] == '%' {
-			continue
+		r.cells = r.cells[:0]
+		for cell := range bytes.FieldsSeq(line) {
+			if r.cells = append(r.cells, cell); len(r.cells) > mostCells {
+				break
+			}
 		}
-		for {
-			text = bytes.TrimLeft(text, " \t\r")
-			if len(text) == 0 {
-				return n, nil
-			}
-			end := bytes.IndexAny(text, " \t\r")
-			if end < 0 {
-				end = len(text)
-			}
-			if n < len(f) {
-				f[n] = text[:end]
-			}
-			n++
-			text = text[end:]
+		if len(r.cells) > 0 && line[0] != '%' {
+			return nil
 		}
 	}
 }
 
-// matrix returns a Mat, or a Sparse where the matrix is to stay sparse.
-func (r *mtxReader) matrix() (x quantmf.Rows, err error) {
-	want := 2
-	if r.coordinate {
-		want = 3
-	}
-	f := make([][]byte, want)
-	got, err := r.fields(f, "the size of the matrix")
-	if err != nil {
-		return x, err
-	}
-	sizes := make([]uint64, want)
-	ok := got == want
-	for k := 0; ok && k < want; k++ {
-		if k == 2 { // entries may be more than 2^31
-			sizes[k], err = strconv.ParseUint(string(f[k]), 10, 62)
-			ok = err == nil
-		} else {
-			sizes[k], ok = count(string(f[k]))
+// matrix returns the matrix. A file may be read a second time from its first entry on.
+func (r *mtxReader) matrix() (quantmf.Rows, error) {
+	header := r.line
+	e := r.source.entries(r.rows, r.cols, func(put func(i, j int, v float64) error) error {
+		if err := r.each(put); err != nil {
+			return err
+		}
+		return r.end()
+	}, nil)
+	if r.source.again != nil {
+		e.again = func(put func(i, j int, v float64) error) error {
+			return r.source.again(func(content io.Reader) error {
+				second := *r
+				second.source = &source{Options: r.Options, budget: r.budget, file: r.file, r: content,
+					buf: make([]byte, buffered)}
+				for range header {
+					if _, err := second.nextLine(); err != nil {
+						return second.changed()
+					}
+				}
+				return second.each(put)
+			})
 		}
 	}
-	d, n := sizes[0], sizes[1]
-	switch {
-	case !ok:
-		return x, r.fault(0, "here must be %d whole numbers: rows, columns%s", want,
-			map[int]string{2: "", 3: ", entries"}[want])
-	case d == 0 || n == 0:
-		return x, r.fault(0, "the file says that it has %d rows and %d columns", d, n)
-	case r.coordinate && sizes[2] > d*n:
-		return x, r.fault(0, "the file says that it has %d entries, and a matrix of %d × %d has only %d",
-			sizes[2], d, n, d*n)
-	case r.mirror && d != n:
-		return x, r.fault(0, "a symmetric matrix has as many rows as columns")
+	if !r.coordinate {
+		return e.full()
 	}
-	entries := sizes[want-1]
+	listed := uint64(r.listed)
 	if r.mirror {
-		entries *= 2
+		listed *= 2
 	}
-	if r.coordinate && r.staysSparse(d, n, entries) {
-		return r.listed(d, n, sizes[2]).sparse()
-	}
-	if r.coordinate {
-		return r.entries(d, n, sizes[2])
-	}
-	return r.array(d, n)
+	return e.matrix(listed)
 }
 
-// entries reads a matrix of listed entries.
-func (r *mtxReader) entries(rows, cols, entries uint64) (x quantmf.Mat, err error) {
-	p, err := newSparse(r.source, rows, cols)
-	if err != nil {
-		return x, err
+// each calls put for everything that follows in the file, and for its mirror image.
+func (r *mtxReader) each(put func(i, j int, v float64) error) error {
+	if r.mirror {
+		plain := put
+		put = func(i, j int, v float64) error {
+			err := plain(i, j, v)
+			if err == nil && i != j {
+				err = plain(j, i, float64(r.sign*v))
+			}
+			return err
+		}
 	}
-	if err := r.listed(rows, cols,
-		entries).each(func(i, j uint32, v float64) error { return p.add(int(i), int(j), v) }); err != nil {
-		return x, err
+	if !r.coordinate {
+		return r.array(put)
 	}
-	return p.matrix()
+	for k := range r.listed {
+		i, j, v, err := r.entry(k)
+		if err == nil {
+			err = put(i, j, v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// entry reads entry e of count, from 0. f has room for its fields.
-func (r *mtxReader) entry(f [][]byte, e, rows, cols, entries uint64) (i, j uint32, v float64, err error) {
-	n, err := r.fields(f, "entry %d of %d", e+1, entries)
-	if err != nil {
+// entry reads entry k, from 0.
+func (r *mtxReader) entry(k int) (i, j int, v float64, err error) {
+	if i, j, v, ok := r.plainEntry(); ok {
+		return i, j, v, nil
+	}
+	if err := r.split("entry %d of %d", k+1, r.listed); err != nil {
 		return 0, 0, 0, err
 	}
-	if n != len(f) {
-		return 0, 0, 0, r.fault(0, "this entry has %d numbers, it should have %d", n, len(f))
+	want := 3
+	if r.pattern {
+		want = 2
 	}
-	var at [2]uint32
-	for k, most := range [2]uint64{rows, cols} {
-		v, ok := count(string(f[k]))
-		if !ok || v < 1 || v > most {
-			return 0, 0, 0, r.fault(k+1, "%s is no index from 1 to %d", quote(string(f[k])), most)
+	if n := len(r.cells); n != want {
+		return 0, 0, 0, r.fault(0, "this entry has %d numbers, it should have %d", n, want)
+	}
+	var at [2]int
+	for k, most := range [2]int{r.rows, r.cols} {
+		v, ok := count(string(r.cells[k]))
+		if !ok || v < 1 || v > uint64(most) {
+			return 0, 0, 0, r.fault(k+1, "%s is no index from 1 to %d", quote(string(r.cells[k])), most)
 		}
-		at[k] = uint32(v - 1)
+		at[k] = int(v) - 1
 	}
-	v = 1
-	if !r.pattern {
-		if v, err = r.value(f[2], 3); err != nil {
-			return 0, 0, 0, err
-		}
+	if v = 1; !r.pattern {
+		v, err = r.value(2)
 	}
-	return at[0], at[1], v, nil
+	return at[0], at[1], v, err
 }
 
-// array reads a matrix of all values. A symmetric matrix does not list the values above the diagonal, a
+// plainEntry reads an entry in its plainest form: decimal numbers, one blank between each, and the end of the
+// line. For any other form, and for what is not in the buffer in full, ok is false and nothing is read.
+func (r *mtxReader) plainEntry() (i, j int, v float64, ok bool) {
+	b := r.buf[r.source.from:r.to]
+	row, at := digits(b, 0)
+	if at == len(b) || at > mostDigits || b[at] != ' ' || row-1 >= uint64(r.rows) {
+		return 0, 0, 0, false
+	}
+	at++
+	column, n := digits(b[at:], 0)
+	at += n
+	if at == len(b) || n > mostDigits || column-1 >= uint64(r.cols) || (b[at] == '\n') != r.pattern {
+		return 0, 0, 0, false
+	}
+	if v = 1; !r.pattern {
+		if b[at] != ' ' {
+			return 0, 0, 0, false
+		}
+		at++
+		v, n, ok = decimal(b[at:], '\n')
+		if at += n; !ok || at == len(b) {
+			return 0, 0, 0, false
+		}
+	}
+	r.skip(at + 1)
+	r.line++
+	return int(row) - 1, int(column) - 1, v, true
+}
+
+// array reads all values, column by column. A symmetric matrix does not list the values above the diagonal, a
 // skew-symmetric matrix not the diagonal either.
-func (r *mtxReader) array(d, n uint64) (x quantmf.Mat, err error) {
-	if err := r.takeMatrix(d, n); err != nil { // in the end; pieces may be fewer
-		return x, err
-	}
-	r.give(8 * int64(d*n))
-	rows, cols := int(d), int(n)
-	values := numberList{s: r.source} // column by column
-	listed := rows * cols
-	if r.mirror {
-		listed = rows * (rows + 1) / 2
-		if r.sign < 0 {
-			listed -= rows
+func (r *mtxReader) array(put func(i, j int, v float64) error) error {
+	first := func(j int) int { // row of column j
+		switch {
+		case !r.mirror:
+			return 0
+		case r.sign > 0:
+			return j
 		}
-	}
-	f := make([][]byte, 64)
-	for values.count < listed {
-		n, err := r.fields(f, "value %d of %d", values.count+1, listed)
-		if err != nil {
-			return x, err
-		}
-		if n > len(f) {
-			return x, r.fault(len(f)+1, "there are more than %d numbers in a line", len(f))
-		}
-		for k, text := range f[:n] {
-			v, err := r.value(text, k+1)
-			if err != nil {
-				return x, err
-			}
-			if values.count == listed {
-				return x, r.fault(k+1, "there are more than the %d values that the size makes", listed)
-			}
-			next, err := values.next(1)
-			if err != nil {
-				return x, err
-			}
-			next[0] = v
-		}
-	}
-	if err := r.end(); err != nil {
-		return x, err
-	}
-	if err := r.takeMatrix(d, n); err != nil {
-		return x, err
-	}
-	x = quantmf.NewMat(rows, cols)
-	i, j := r.from(0), 0
-	for _, p := range values.pieces {
-		for _, v := range p {
-			for i == rows {
-				j++
-				i = r.from(j)
-			}
-			x.Data[i*cols+j] = v
-			if r.mirror && i != j {
-				x.Data[j*cols+i] = float64(r.sign * v)
-			}
-			i++
-		}
-		r.give(8 * int64(cap(p)))
-	}
-	return x, nil
-}
-
-// from is the first row that an array lists of column j.
-func (r *mtxReader) from(j int) int {
-	switch {
-	case !r.mirror:
-		return 0
-	case r.sign < 0:
 		return j + 1
 	}
-	return j
+	listed := r.rows * r.cols
+	if r.mirror {
+		listed = r.rows*(r.rows+1)/2 - first(0)*r.rows
+	}
+	i, j := first(0), 0
+	for k := 0; k < listed; {
+		if err := r.split("value %d of %d", k+1, listed); err != nil {
+			return err
+		}
+		if len(r.cells) > mostCells {
+			return r.fault(mostCells+1, "there are more than %d numbers in a line", mostCells)
+		}
+		for c := range r.cells {
+			v, err := r.value(c)
+			if err != nil {
+				return err
+			}
+			if k == listed {
+				return r.fault(c+1, "there are more than the %d values that the size makes", listed)
+			}
+			for i == r.rows {
+				j++
+				i = first(j)
+			}
+			if err := put(i, j, v); err != nil {
+				return err
+			}
+			i++
+			k++
+		}
+	}
+	return nil
 }
 
-// value parses a number. Its sign is checked when all entries are known.
-func (r *mtxReader) value(text []byte, column int) (float64, error) {
-	if v, n, ok := decimal(text, 0); ok && n == len(text) {
+// value parses the number in a cell. Its sign is checked when all entries are known.
+func (r *mtxReader) value(cell int) (float64, error) {
+	text := r.cells[cell]
+	if v, n, ok := decimal(text, ' '); ok && n == len(text) {
 		return v, nil
 	}
 	o := r.Options
 	o.Negative, o.NA, o.na = true, nil, nil
 	v, problem := o.number(string(text))
 	if problem != "" {
-		return 0, r.fault(column, "%s", problem)
+		return 0, r.fault(cell+1, "%s", problem)
 	}
 	return v, nil
 }

@@ -15,11 +15,20 @@ import (
 	"unicode/utf8"
 )
 
+// quoting says what a quotation mark is.
+type quoting byte
+
+// Values of quoting.
+const (
+	strictQuotes quoting = iota // around a cell, doubled within one
+	looseQuotes                 // or, as between tabs, an ordinary character in any other place
+	noQuotes                    // an ordinary character everywhere
+)
+
 // field returns the cell that starts at line[at]. next is the start of the next cell, len(line)+1 behind the
 // last. A cell in quotation marks ends at the mark before a separator. Within it two marks stand for one, and
-// so does \", which R writes. If loose is set, as between tabs, a mark in any other place is an ordinary
-// character. The separator ' ' stands for any number of blanks.
-func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool, next int, ok bool) {
+// so does \", which R writes. The separator ' ' stands for any number of blanks.
+func field(line []byte, at int, sep byte, quotes quoting) (text []byte, quoted bool, next int, ok bool) {
 	blanks := sep == ' '
 	ends := func(i int) bool {
 		return i >= len(line) || line[i] == sep || blanks && line[i] == '\t'
@@ -36,7 +45,7 @@ func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool,
 		}
 		return i
 	}
-	if at >= len(line) || line[at] != '"' {
+	if at >= len(line) || line[at] != '"' || quotes == noQuotes {
 		end := at
 		if blanks {
 			for !ends(end) {
@@ -48,7 +57,7 @@ func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool,
 			end = len(line)
 		}
 		text = line[at:end]
-		return text, false, after(end), loose || bytes.IndexByte(text, '"') < 0
+		return text, false, after(end), quotes != strictQuotes || bytes.IndexByte(text, '"') < 0
 	}
 	var plain []byte // the text so far, nil where it is a part of the line
 	from := at + 1
@@ -71,7 +80,7 @@ func field(line []byte, at int, sep byte, loose bool) (text []byte, quoted bool,
 		case line[i-1] == '\\' && i > from:
 			plain = append(append(plain, line[from:i-1]...), '"')
 			from = i + 1
-		case !loose:
+		case quotes == strictQuotes:
 			return nil, true, 0, false
 		}
 	}
@@ -94,10 +103,10 @@ type cell struct {
 }
 
 // cells cuts a line into cells. A line that cannot be cut is one cell; the reader reports it later.
-func cells(line []byte, sep byte) []cell {
+func cells(line []byte, sep byte, quotes quoting) []cell {
 	var row []cell
 	for at := begin(line, sep); at <= len(line); {
-		text, quoted, next, ok := field(line, at, sep, true)
+		text, quoted, next, ok := field(line, at, sep, quotes)
 		if !ok {
 			return append(row, cell{string(line[at:]), false})
 		}
@@ -130,9 +139,9 @@ func separator(lines [][]byte) byte {
 	}
 	counts := make([]int, len(lines))
 	for i, l := range lines {
-		counts[i] = len(cells(l, ' ')) - 1
+		counts[i] = len(cells(l, ' ', looseQuotes)) - 1
 	}
-	last := cells(lines[len(lines)-1], ' ')
+	last := cells(lines[len(lines)-1], ' ', looseQuotes)
 	if len(last) > 1 && even(counts) &&
 		!slices.ContainsFunc(last[1:],
 			func(c cell) bool { return !isNumber(c.text) && !(Options{}).isMissing(c.text) }) {
@@ -178,6 +187,7 @@ const (
 // layout tells how a text is cut into names and numbers.
 type layout struct {
 	sep    byte
+	quotes quoting
 	header bool   // the first line names the columns
 	short  bool   // which has no cell above the names of the features
 	roles  []byte // what each column holds; their number is that of the cells of a line

@@ -15,7 +15,7 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,9 +88,9 @@ func (s *source) openNPY(in io.Reader, name string) (*npy, error) {
 	if err := a.full(length, "its header"); err != nil {
 		return nil, err
 	}
-	size := uint32(binary.LittleEndian.Uint16(length))
+	size := uint32(littleEndian.Uint16(length))
 	if len(length) == 4 {
-		size = binary.LittleEndian.Uint32(length)
+		size = littleEndian.Uint32(length)
 	}
 	if size > npyHeader {
 		return nil, a.fault("a header of %d bytes is too long", size)
@@ -178,7 +178,7 @@ func (a *npy) header(text string) bool {
 
 // descr parses the type of the values: byte order, kind, bytes.
 func (a *npy) descr(text string) bool {
-	a.order = binary.LittleEndian
+	a.order = littleEndian
 	if text != "" && strings.IndexByte("<>|=", text[0]) >= 0 {
 		if text[0] == '>' {
 			a.order = binary.BigEndian
@@ -202,77 +202,43 @@ func (a *npy) descr(text string) bool {
 	return true
 }
 
+// decoders make a number of the bytes of one, little end first, by kind and size.
+var decoders = map[string]func(b []byte) float64{
+	"f8": func(b []byte) float64 { return math.Float64frombits(littleEndian.Uint64(b)) },
+	"f4": func(b []byte) float64 { return float64(math.Float32frombits(littleEndian.Uint32(b))) },
+	"f2": func(b []byte) float64 { return half(littleEndian.Uint16(b)) },
+	"i8": func(b []byte) float64 { return float64(int64(littleEndian.Uint64(b))) },
+	"i4": func(b []byte) float64 { return float64(int32(littleEndian.Uint32(b))) },
+	"i2": func(b []byte) float64 { return float64(int16(littleEndian.Uint16(b))) },
+	"i1": func(b []byte) float64 { return float64(int8(b[0])) },
+	"u8": func(b []byte) float64 { return float64(littleEndian.Uint64(b)) },
+	"u4": func(b []byte) float64 { return float64(littleEndian.Uint32(b)) },
+	"u2": func(b []byte) float64 { return float64(littleEndian.Uint16(b)) },
+	"u1": func(b []byte) float64 { return float64(b[0]) },
+	"b1": func(b []byte) float64 { return float64(b[0]) },
+}
+
+var littleEndian = binary.LittleEndian
+
 // decoder returns the function that makes numbers of bytes, nil if the type is not one of numbers.
 func (a *npy) decoder() func(to []float64, b []byte) {
-	big := a.order == binary.BigEndian
-	switch string(a.kind) + strconv.Itoa(a.size) {
-	case "f8":
-		return wide(big, math.Float64frombits)
-	case "f4":
-		return middle(big, func(b uint32) float64 { return float64(math.Float32frombits(b)) })
-	case "f2":
-		return narrow(big, half)
-	case "i8":
-		return wide(big, func(b uint64) float64 { return float64(int64(b)) })
-	case "i4":
-		return middle(big, func(b uint32) float64 { return float64(int32(b)) })
-	case "i2":
-		return narrow(big, func(b uint16) float64 { return float64(int16(b)) })
-	case "i1":
-		return single(func(b byte) float64 { return float64(int8(b)) })
-	case "u8":
-		return wide(big, func(b uint64) float64 { return float64(b) })
-	case "u4":
-		return middle(big, func(b uint32) float64 { return float64(b) })
-	case "u2":
-		return narrow(big, func(b uint16) float64 { return float64(b) })
-	case "u1", "b1":
-		return single(func(b byte) float64 { return float64(b) })
-	}
-	return nil
-}
-
-// wide, middle, narrow and single decode values of 8, 4, 2 and 1 bytes.
-func wide(big bool, value func(uint64) float64) func([]float64, []byte) {
-	return func(to []float64, b []byte) {
-		for k := range to {
-			v := binary.LittleEndian.Uint64(b[8*k:])
-			if big {
-				v = bits.ReverseBytes64(v)
+	value, size := decoders[string(a.kind)+strconv.Itoa(a.size)], a.size
+	switch {
+	case value == nil:
+		return nil
+	case a.order == littleEndian:
+		return func(to []float64, b []byte) {
+			for k := range to {
+				to[k] = value(b[k*size:])
 			}
-			to[k] = value(v)
 		}
 	}
-}
-
-func middle(big bool, value func(uint32) float64) func([]float64, []byte) {
 	return func(to []float64, b []byte) {
+		turned := make([]byte, size)
 		for k := range to {
-			v := binary.LittleEndian.Uint32(b[4*k:])
-			if big {
-				v = bits.ReverseBytes32(v)
-			}
-			to[k] = value(v)
-		}
-	}
-}
-
-func narrow(big bool, value func(uint16) float64) func([]float64, []byte) {
-	return func(to []float64, b []byte) {
-		for k := range to {
-			v := binary.LittleEndian.Uint16(b[2*k:])
-			if big {
-				v = bits.ReverseBytes16(v)
-			}
-			to[k] = value(v)
-		}
-	}
-}
-
-func single(value func(byte) float64) func([]float64, []byte) {
-	return func(to []float64, b []byte) {
-		for k := range to {
-			to[k] = value(b[k])
+			copy(turned, b[k*size:])
+			slices.Reverse(turned)
+			to[k] = value(turned)
 		}
 	}
 }
@@ -325,73 +291,59 @@ const batch = 1 << 12
 
 // matrix reads an array of two dimensions. there is a lower bound of the number of bytes of the file, 0 if it
 // is unknown.
-func (a *npy) matrix(there int64) (x quantmf.Mat, err error) {
+func (a *npy) matrix(there int64) (quantmf.Rows, error) {
 	if a.decoder() == nil {
-		return x, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
+		return nil, a.fault("an array of type %c%d holds no plain numbers", a.kind, a.size)
 	}
 	if len(a.shape) != 2 || a.shape[0] == 0 || a.shape[1] == 0 {
-		return x, a.fault("the array has the shape %v: a matrix has rows and columns", a.shape)
+		return nil, a.fault("the array has the shape %v: a matrix has rows and columns", a.shape)
 	}
 	d, n := a.shape[0], a.shape[1]
-	if err := a.takeMatrix(uint64(d), uint64(n)); err != nil {
-		return x, err
+	if a.fortran {
+		return a.entries(d, n, a.byColumns, nil).full()
 	}
-	a.give(8 * int64(d*n))
-	list := numberList{s: a.source}
+	if err := a.mayTakeMatrix(uint64(d), uint64(n)); err != nil {
+		return nil, err
+	}
+	numbers := a.numbers()
 	if there/int64(a.size) >= int64(d)*int64(n) {
-		if err := list.reserve(d * n); err != nil {
-			return x, err
+		if err := numbers.reserve(d * n); err != nil {
+			return nil, err
 		}
 	}
-	in := a.values(d * n)
-	if reserved := len(list.pieces) == 1; a.fortran && reserved {
-		x = quantmf.Mat{Rows: d, Cols: n, Data: list.pieces[0][:d*n], Stride: n}
-		part := make([]float64, batch)
-		for i, j := 0, 0; j < n; {
-			got, err := in.read(part)
-			if err != nil {
-				return x, err
-			}
-			for _, v := range part[:got] {
-				x.Data[i*n+j] = v
-				if i++; i == d {
-					i, j = 0, j+1
-				}
-			}
+	for in := a.values(d * n); in.done < in.count; {
+		to, err := numbers.next(min(batch, in.count-in.done))
+		if err == nil {
+			_, err = in.read(to)
 		}
-		return x, a.end()
-	}
-	for in.done < in.count {
-		to, err := list.next(min(batch, in.count-in.done))
 		if err != nil {
-			return x, err
-		}
-		if _, err := in.read(to); err != nil {
-			return x, err
+			return nil, err
 		}
 	}
 	if err := a.end(); err != nil {
-		return x, err
+		return nil, err
 	}
-	if !a.fortran {
-		data, err := list.all()
-		return quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}, err
-	}
-	if err := a.takeMatrix(uint64(d), uint64(n)); err != nil {
-		return x, err
-	}
-	x = quantmf.NewMat(d, n)
-	i, j := 0, 0
-	for _, p := range list.pieces {
-		for _, v := range p {
-			x.Data[i*n+j] = v
-			if i++; i == d {
-				i, j = 0, j+1
-			}
+	data, err := numbers.all()
+	return quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}, err
+}
+
+// byColumns calls put for every value of an array in the order of Fortran.
+func (a *npy) byColumns(put func(i, j int, v float64) error) error {
+	in := a.values(a.shape[0] * a.shape[1])
+	part := make([]float64, batch)
+	for k := 0; k < in.count; {
+		got, err := in.read(part)
+		if err != nil {
+			return err
 		}
-		a.give(8 * int64(cap(p)))
+		for _, v := range part[:got] {
+			if err := put(k%a.shape[0], k/a.shape[0], v); err != nil {
+				return err
+			}
+			k++
+		}
 	}
-	return x, nil
+	return a.end()
 }
 
 // end returns an error for anything behind the last value.
@@ -434,26 +386,6 @@ func (a *npy) strings(count int) ([]string, error) {
 	return names, a.end()
 }
 
-// tableOf returns the table of x, whose values it checks.
-func (s *source) tableOf(x quantmf.Mat) (*Table, error) {
-	if err := s.take(40*int64(x.Rows+x.Cols), "names"); err != nil {
-		return nil, err
-	}
-	t := &Table{File: s.file, Features: numbered("f", x.Rows), Samples: numbered("s", x.Cols), X: x,
-		Taken: "no names in the file"}
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if s.fine(v) {
-				continue
-			}
-			if problem := s.check(v); problem != "" {
-				return nil, t.Error(i, j, problem)
-			}
-		}
-	}
-	return t, nil
-}
-
 func readNPY(s *source) (*Table, error) {
 	a, err := s.openNPY(s, s.file)
 	if err != nil {
@@ -485,7 +417,7 @@ func writeNPY(out *bufio.Writer, m quantmf.Mat) {
 	for i := range m.Rows {
 		b = b[:0]
 		for _, v := range m.Row(i) {
-			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+			b = littleEndian.AppendUint64(b, math.Float64bits(v))
 		}
 		out.Write(b)
 	}

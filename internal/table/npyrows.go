@@ -6,8 +6,6 @@ package table
 import (
 	"io"
 	"sync"
-
-	"github.com/quantmf/quantmf"
 )
 
 // npyRows is a matrix in a file, row after row.
@@ -65,7 +63,7 @@ func (a *npy) table() (*Table, error) {
 	if f, is := a.place.(interface{ Fd() uintptr }); is {
 		x.mapped, unmap = mapFile(f.Fd(), end)
 	}
-	t, err := a.heldTable(x)
+	t, err := a.tableOf(x)
 	if err != nil {
 		if unmap != nil {
 			unmap()
@@ -85,29 +83,4 @@ func (a *npy) table() (*Table, error) {
 		return nil
 	}
 	return t, nil
-}
-
-// heldTable does for a matrix that is read by rows what tableOf does for others.
-func (s *source) heldTable(x quantmf.Rows) (*Table, error) {
-	d, n := x.Dims()
-	if err := s.take(48*int64(d+n), "names and a row"); err != nil {
-		return nil, err
-	}
-	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x,
-		Taken: "no names in the file"}
-	var fault *Error
-	err := t.EachRow(func(i int, row []float64) {
-		for j, v := range row {
-			if fault != nil || s.fine(v) {
-				continue
-			}
-			if problem := s.check(v); problem != "" {
-				fault = t.Error(i, j, problem)
-			}
-		}
-	})
-	if fault != nil {
-		return nil, fault
-	}
-	return t, err
 }

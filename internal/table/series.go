@@ -53,11 +53,13 @@ func (r *textReader) toSeries() error {
 	}
 }
 
-// nextLine is that of the source. In the table of a series matrix it returns io.EOF for the mark behind it. A
-// file without that mark was cut, and its last number may be, too.
+// nextLine is that of the source, of which a GCT is checked. In the table of a series matrix it returns
+// io.EOF for the mark behind it. A file without that mark was cut, and its last number may be, too.
 func (r *textReader) nextLine() ([]byte, error) {
 	line, err := r.source.nextLine()
 	switch {
+	case r.most > 0:
+		return r.ofGCT(line, err)
 	case !r.series:
 		return line, err
 	case err == nil && isMark(line, seriesEnd):

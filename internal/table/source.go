@@ -197,6 +197,15 @@ func (s *source) takeMatrix(rows, cols uint64) error {
 	return s.take(int64(bytes), fmt.Sprintf("%d × %d numbers", rows, cols))
 }
 
+// mayTakeMatrix tells whether the memory of a matrix may be taken, later.
+func (s *source) mayTakeMatrix(rows, cols uint64) error {
+	err := s.takeMatrix(rows, cols)
+	if err == nil {
+		s.give(8 * int64(rows*cols))
+	}
+	return err
+}
+
 // failed makes an *Error of an error of reading.
 func (s *source) failed(err error) error {
 	var bad *packedError
@@ -370,43 +379,44 @@ func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
 	return lines, bytesInAll, err == nil
 }
 
-// numberList is a growing list of numbers, in pieces that are moved only once, at the end.
-type numberList struct {
+// list is a growing list of numbers or entries, in pieces that are moved only once, at the end.
+type list[T any] struct {
 	s      *source
-	pieces [][]float64
+	bytes  int64  // of an element
+	what   string // are the elements
+	pieces [][]T
 	count  int
 	room   int // of all pieces
 }
 
-// piece is the largest number of numbers that are allocated at a time while their count is unknown. A long
+func (s *source) numbers() list[float64] { return list[float64]{s: s, bytes: 8, what: "numbers"} }
+
+// piece is the largest number of elements that are allocated at a time while their count is unknown. A long
 // list grows by its part 1/morePieces, which is the most of it that may be empty.
 const (
 	piece      = 1 << 16
 	morePieces = 64
 )
 
-// reserve takes the memory for count numbers at once.
-func (l *numberList) reserve(count int) error {
-	if err := l.s.take(8*int64(count), ofNumbers(count)); err != nil {
+// reserve takes the memory for count more elements at once.
+func (l *list[T]) reserve(count int) error {
+	if err := l.s.take(l.bytes*int64(count), l.of(l.count+count)); err != nil {
 		return err
 	}
-	l.pieces = append(l.pieces, make([]float64, 0, count))
+	l.pieces = append(l.pieces, make([]T, 0, count))
 	l.room += count
 	return nil
 }
 
-func ofNumbers(count int) string { return fmt.Sprintf("%d numbers", count) }
+func (l *list[T]) of(count int) string { return fmt.Sprintf("%d %s", count, l.what) }
 
-// next returns room for count numbers, which lie together.
-func (l *numberList) next(count int) ([]float64, error) {
+// next returns room for count elements, which lie together.
+func (l *list[T]) next(count int) ([]T, error) {
 	last := len(l.pieces) - 1
 	if last < 0 || cap(l.pieces[last])-len(l.pieces[last]) < count {
-		room := max(min(max(l.count, 256), piece), l.count/morePieces, count)
-		if err := l.s.take(8*int64(room), ofNumbers(l.count+room)); err != nil {
+		if err := l.reserve(max(min(max(l.count, 256), piece), l.count/morePieces, count)); err != nil {
 			return nil, err
 		}
-		l.pieces = append(l.pieces, make([]float64, 0, room))
-		l.room += room
 		last++
 	}
 	p := l.pieces[last]
@@ -422,7 +432,7 @@ const handOver = 16
 // all returns the numbers in one slice. The pages of a large slice take no memory before they are written,
 // and pieces go back to the system as they are copied. So memory holds little more than the numbers at any
 // time.
-func (l *numberList) all() ([]float64, error) {
+func (l *list[T]) all() ([]T, error) {
 	if len(l.pieces) == 1 {
 		return l.pieces[0], nil
 	}
@@ -430,10 +440,10 @@ func (l *numberList) all() ([]float64, error) {
 	if l.count >= 1<<20 {
 		more /= handOver
 	}
-	if err := l.s.take(8*int64(more), ofNumbers(l.count)+" in one piece"); err != nil {
+	if err := l.s.take(l.bytes*int64(more), l.of(l.count)+" in one piece"); err != nil {
 		return nil, err
 	}
-	out, kept := make([]float64, 0, l.count), 0
+	out, kept := make([]T, 0, l.count), 0
 	for i, p := range l.pieces {
 		l.pieces[i] = nil
 		out = append(out, p...)
@@ -443,7 +453,7 @@ func (l *numberList) all() ([]float64, error) {
 		}
 	}
 	for _, size := range [...]int{l.room - l.count, more} {
-		l.s.give(8 * int64(size))
+		l.s.give(l.bytes * int64(size))
 	}
 	return out, nil
 }

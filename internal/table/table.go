@@ -93,37 +93,44 @@ func (t *Table) EachRow(do func(i int, row []float64)) error {
 
 // Select returns the table of the given rows, in that order. It shares no
 // numbers with t, but where a file holds them.
-func (t *Table) Select(rows []int) *Table {
+func (t *Table) Select(rows []int) *Table { return t.SelectOr(rows, nil) }
+
+// SelectOr is Select, where -1 in rows stands for a row of missing values, whose name is in names.
+func (t *Table) SelectOr(rows []int, names []string) *Table {
 	s := *t
-	s.absent = nil
 	s.Features = make([]string, len(rows))
-	of := &s.lines
+	s.absent = make([]bool, len(rows))
+	places := &s.lines
 	if t.transposed {
-		of = &s.fields
+		places = &s.fields
 	}
-	at := *of
-	*of = nil
-	switch held := t.Held.(type) {
-	case nil:
-		s.X = quantmf.NewMat(len(rows), t.X.Cols)
-	case *quantmf.Sparse:
-		s.Held = rebuilt(held, rows, func(v float64) float64 { return v })
-	default:
-		s.Held = selected{held, slices.Clone(rows)}
-	}
+	old := *places
+	*places = nil
 	for to, from := range rows {
-		s.Features[to] = t.Features[from]
-		if at != nil {
-			*of = append(*of, at[from])
+		if s.absent[to] = from < 0; s.absent[to] {
+			s.Features[to] = names[to]
+		} else {
+			s.Features[to] = t.Features[from]
 		}
-		if t.Held == nil {
-			copy(s.X.Row(to), t.X.Row(from))
+		if old != nil {
+			*places = append(*places, old[max(from, 0)])
+		}
+	}
+	chosen := selected{t.Rows(), slices.Clone(rows)}
+	if held, is := t.Held.(*quantmf.Sparse); is && !slices.Contains(rows, -1) {
+		s.Held = rebuilt(held, rows, func(v float64) float64 { return v })
+	} else if t.Held != nil {
+		s.Held = chosen
+	} else {
+		s.X = quantmf.NewMat(len(rows), t.X.Cols)
+		for i := range rows {
+			chosen.ReadRow(s.X.Row(i), i) // of a Mat: there is no error
 		}
 	}
 	return &s
 }
 
-// selected is some rows of a matrix.
+// selected is some rows of a matrix; -1 stands for one of missing values.
 type selected struct {
 	quantmf.Rows
 	rows []int
@@ -134,7 +141,15 @@ func (s selected) Dims() (rows, cols int) {
 	return len(s.rows), cols
 }
 
-func (s selected) ReadRow(x []float64, i int) error { return s.Rows.ReadRow(x, s.rows[i]) }
+func (s selected) ReadRow(x []float64, i int) error {
+	if s.rows[i] >= 0 {
+		return s.Rows.ReadRow(x, s.rows[i])
+	}
+	for j := range x {
+		x[j] = math.NaN()
+	}
+	return nil
+}
 
 // logged is log(1+x) of a matrix.
 type logged struct{ quantmf.Rows }
@@ -145,50 +160,6 @@ func (l logged) ReadRow(x []float64, i int) error {
 		x[j] = math.Log1p(v)
 	}
 	return err
-}
-
-// holed is a matrix with rows that are missing altogether.
-type holed struct {
-	quantmf.Rows
-	missing []bool
-}
-
-func (h holed) ReadRow(x []float64, i int) error {
-	if !h.missing[i] {
-		return h.Rows.ReadRow(x, i)
-	}
-	for j := range x {
-		x[j] = math.NaN()
-	}
-	return nil
-}
-
-// SelectOr is Select, where -1 in rows stands for a row of missing values, whose name is in names.
-func (t *Table) SelectOr(rows []int, names []string) *Table {
-	there := make([]int, len(rows))
-	for to, from := range rows {
-		there[to] = max(from, 0)
-	}
-	s := t.Select(there)
-	missing := make([]bool, len(rows))
-	for to, from := range rows {
-		if from >= 0 {
-			continue
-		}
-		s.Features[to], missing[to] = names[to], true
-		if s.Held != nil {
-			continue
-		}
-		row := s.X.Row(to)
-		for j := range row {
-			row[j] = math.NaN()
-		}
-	}
-	s.absent = missing
-	if s.Held != nil && slices.Contains(missing, true) {
-		s.Held = holed{s.Held, missing}
-	}
-	return s
 }
 
 // Absent tells whether the file lacks the feature of row i, which SelectOr added.
@@ -271,6 +242,48 @@ func (t *Table) Error(i, j int, problem string) *Error {
 		}
 	}
 	return e
+}
+
+// tableOf returns the table of a matrix without names, whose numbers it checks.
+func (s *source) tableOf(x quantmf.Rows) (*Table, error) {
+	d, n := x.Dims()
+	if err := s.take(48*int64(d+n), "names and a row"); err != nil {
+		return nil, err
+	}
+	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x,
+		Taken: "no names in the file"}
+	if full, is := x.(quantmf.Mat); is {
+		t.X, t.Held = full, nil
+	}
+	var fault *Error
+	check := func(i, j int, v float64) {
+		if fault == nil && !s.fine(v) {
+			if problem := s.check(v); problem != "" {
+				fault = t.Error(i, j, problem)
+			}
+		}
+	}
+	var err error
+	if sparse, is := x.(*quantmf.Sparse); is {
+		var cols []uint32
+		var values []float64
+		for i := range d {
+			cols, values = sparse.NonZeros(i, cols, values)
+			for k, v := range values {
+				check(i, int(cols[k]), v)
+			}
+		}
+	} else {
+		err = t.EachRow(func(i int, row []float64) {
+			for j, v := range row {
+				check(i, j, v)
+			}
+		})
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	return t, err
 }
 
 // transpose makes the samples of a file the features.

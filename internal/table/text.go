@@ -16,12 +16,12 @@ import (
 type textReader struct {
 	*source
 	*layout
-	loose     bool
 	series    bool // the lines are those of the table of a series matrix
+	most      int  // lines of numbers, as a GCT says; 0 where that is not known
 	firstLine int
 	features  []string
 	lines     []int
-	values    numberList
+	values    list[float64]
 	bare      int // the lines of separators alone that were left out
 	firstBare int // the number of the first of them
 }
@@ -36,7 +36,7 @@ const (
 )
 
 func readText(s *source) (*Table, error) {
-	r := &textReader{source: s, values: numberList{s: s}}
+	r := &textReader{source: s, values: s.numbers()}
 	comment, err := r.comments()
 	if err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func readText(s *source) (*Table, error) {
 			return nil, r.oldMac(0)
 		}
 		for f, at := 0, begin(line, r.sep); at <= len(line); f++ {
-			_, _, next, ok := field(line, at, r.sep, r.loose)
+			_, _, next, ok := field(line, at, r.sep, r.quotes)
 			if !ok {
 				return nil, r.openQuote(f)
 			}
@@ -82,15 +82,20 @@ func readText(s *source) (*Table, error) {
 		}
 		r.firstLine, r.bare = r.line, 0
 	}
+	return r.rest()
+}
+
+// rest reads the lines of numbers.
+func (r *textReader) rest() (*Table, error) {
 	for {
 		line, err := r.nextRow()
 		if err == io.EOF {
 			return r.table()
 		}
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = r.add(line)
 		}
-		if err := r.add(line); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -200,7 +205,6 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	if sep == 0 {
 		sep = separator(head)
 	}
-	r.loose = sep == '\t' || sep == ' '
 	room := int64(0)
 	for i, l := range head {
 		room += 48 * int64(bytes.Count(l, []byte{sep})+1)
@@ -215,12 +219,12 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	defer r.give(room)
 	rows := make([][]cell, len(head))
 	for i, l := range head {
-		rows[i] = cells(l, sep)
+		rows[i] = cells(l, sep, looseQuotes)
 	}
 	o := r.Options
 	first, body := rows[0], rows[1:]
 	if comment != nil {
-		named := cells(bytes.TrimLeft(comment, "# "), sep)
+		named := cells(bytes.TrimLeft(comment, "# "), sep, looseQuotes)
 		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 &&
 			!o.allNumberLike(named[1:]) {
 			first, body = named, rows
@@ -250,7 +254,9 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		return &Error{File: r.file, Line: r.line + 1,
 			Problem: "there is no column of numbers beside the names"}
 	}
-	r.layout = l
+	if r.layout = l; sep == '\t' || sep == ' ' {
+		l.quotes = looseQuotes
+	}
 	names := int64(0)
 	for _, c := range first {
 		names += int64(len(c.text)) + 32
@@ -302,7 +308,7 @@ func (r *textReader) add(line []byte) error {
 				continue
 			}
 		}
-		text, _, next, ok := field(line, at, r.sep, r.loose)
+		text, _, next, ok := field(line, at, r.sep, r.quotes)
 		if !ok {
 			return r.openQuote(f)
 		}
@@ -366,7 +372,7 @@ func (r *textReader) row(line []byte) string {
 	if r.names < 0 {
 		return r.prefix("f", "s") + strconv.Itoa(len(r.lines)+1)
 	}
-	row := cells(line, r.sep)
+	row := cells(line, r.sep, max(r.quotes, looseQuotes))
 	if r.names < len(row) {
 		return row[r.names].text
 	}
@@ -392,7 +398,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 
 // ragged is the error of a line with more or fewer cells than the others.
 func (r *textReader) ragged(line []byte) error {
-	count := len(cells(line, r.sep))
+	count := len(cells(line, r.sep, max(r.quotes, looseQuotes)))
 	before := fmt.Sprintf("the lines before it have %d", len(r.roles))
 	if len(r.lines) == 0 {
 		before = fmt.Sprintf("the header has %d", len(r.roles))

@@ -49,7 +49,6 @@ type dual struct {
 	best       []float64 // the best potentials so far
 	tau, start []float64 // thresholds: scratch, and those of the start of the solve
 	mass       []float64 // of the bins of a histogram
-	few        *dual     // the problem of group means; see coarse
 	condensed  condensed // the samples of a long row as points
 
 	ofSamples, ofLevels []float64 // the memory of the vectors here and in the embedded types
@@ -57,7 +56,7 @@ type dual struct {
 
 // forget sets all that is derived from a problem back, for another one.
 func (r *dual) forget() {
-	r.stands, r.knows, r.want, r.condensed.stands = stale, nothing, want{}, samplewise
+	r.stands, r.knows, r.want, r.condensed.ready = stale, nothing, want{}, false
 }
 
 // relative returns max_j |c_j-b_j|/b_j.

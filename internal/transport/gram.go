@@ -22,8 +22,7 @@ type known uint8
 const (
 	nothing   known = iota // no sweep since the problem was loaded, or M has moved without one
 	swept                  // mu
-	summed                 // and c
-	expanded               // and g
+	expanded               // and c, g
 	triangled              // and g, c do not come from mu: the Hankel form does not hold
 )
 
