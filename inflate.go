@@ -315,11 +315,11 @@ func (f *inflation) evaluate(v *rowSpace, i int) {
 	} else {
 		f.solveMap(v, i, f.tolerance, true)
 	}
-	f.judgeRow(v, i)
+	f.noteLosses(v, i)
 }
 
-// judgeRow computes the losses of row i from T_i in v.t.
-func (f *inflation) judgeRow(v *rowSpace, i int) {
+// noteLosses computes the losses of row i from T_i in v.t.
+func (f *inflation) noteLosses(v *rowSpace, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }

@@ -227,12 +227,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.bounds().meanLoss(t.Context(), x, x.Rows, x.Cols,
-		func(row []float64, i int) { copy(row, fit.Row(i)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return score
+	return meanDivergence(q.loss, x, fit)
 }
 
 // leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a

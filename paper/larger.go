@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/drawn"
 )
 
 type largerResult struct {
@@ -79,7 +80,7 @@ func larger(s *session) (any, error) {
 	r := &largerResult{Repeats: pick(s, 8, 2)}
 	for _, w := range largerWays(s) {
 		b, err := bandOf(s, "larger", w, 10, r.Repeats,
-			func(seed uint64) quantmf.Mat { return problem(500, 256, 10, 1, 10, seed).X })
+			func(seed uint64) quantmf.Mat { return drawn.New(500, 256, 10, 1, 10, seed).X })
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/data"
+	"github.com/quantmf/quantmf/paper/internal/drawn"
 )
 
 type settingsResult struct {
@@ -76,7 +77,7 @@ func settings(s *session) (any, error) {
 			fits = append(fits, way{qmfqDrawn, quantmf.MethodQMFQ, long,
 				append(paperQMFQ(8, quantmf.FrobeniusUpdates(100)), quantmf.WithInit(u, v))})
 		case data.IsMissing(err):
-			x = problem(160, 80, 8, float64(i+1), 0, 1).X
+			x = drawn.New(160, 80, 8, float64(i+1), 0, 1).X
 			m.Name += ", another draw"
 		default:
 			return nil, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/drawn"
 	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
@@ -19,7 +20,7 @@ type toyResult struct {
 type toyProblem struct {
 	Gap      float64
 	Bands    []band
-	Recovery map[string]recovery // means over seeds
+	Recovery map[string]drawn.Recovery // means over seeds
 }
 
 // toyFeature has quantile functions of one feature at n levels: the true one, those of the
@@ -54,21 +55,21 @@ func toyWays(s *session) []way {
 func toy(s *session) (any, error) {
 	r := &toyResult{Seeds: pick(s, 8, 2)}
 	for _, gap := range []float64{1, 2} {
-		p := toyProblem{Gap: gap, Recovery: map[string]recovery{}}
+		p := toyProblem{Gap: gap, Recovery: map[string]drawn.Recovery{}}
 		for _, w := range toyWays(s) {
 			type one struct {
 				Trace    trace
-				Recovery recovery
+				Recovery drawn.Recovery
 				Features []toyFeature
 			}
 			key := fmt.Sprintf("gap %g, %s, %d epochs, seed", gap, w.Name, w.Epochs)
 			all, err := repeat(s, key, r.Seeds, func(seed int) (o one, err error) {
-				truth := problem(160, 80, 8, gap, 0, uint64(seed))
+				truth := drawn.New(160, 80, 8, gap, 0, uint64(seed))
 				m, f, t, err := w.fit(s, truth.X, 8, uint64(seed))
 				if err != nil {
 					return o, err
 				}
-				o.Trace, o.Recovery = t, truth.recovered(m.Reconstruct(), f)
+				o.Trace, o.Recovery = t, truth.Recovered(m.Reconstruct(), f.U, f.V)
 				if seed == 1 && gap == 1 {
 					o.Features, err = learnt(truth, m)
 				}
@@ -78,7 +79,7 @@ func toy(s *session) (any, error) {
 				return nil, err
 			}
 			var traces []trace
-			var mean recovery
+			var mean drawn.Recovery
 			for _, o := range all {
 				traces = append(traces, o.Trace)
 				mean.Quantile += o.Recovery.Quantile / float64(r.Seeds)
@@ -103,7 +104,7 @@ func toy(s *session) (any, error) {
 }
 
 // learnt returns the quantile functions of the first three features.
-func learnt(truth drawn, m quantmf.Model) ([]toyFeature, error) {
+func learnt(truth drawn.Problem, m quantmf.Model) ([]toyFeature, error) {
 	fit := m.Reconstruct()
 	var out []toyFeature
 	for i := range 3 {
