@@ -307,10 +307,6 @@ func BenchmarkCalls(b *testing.B) {
 		copy(rows.Row(i), x)
 		copy(zs.Row(i), z)
 	}
-	steps, err := Solve(x, append(opts, WithIterations(50))...)
-	if err != nil {
-		b.Fatal(err)
-	}
 	one := append(opts, WithWorkers(1))
 	for _, c := range []struct {
 		name string
@@ -335,7 +331,6 @@ func BenchmarkCalls(b *testing.B) {
 		{"SortVJP", 1, func() error { _, err := t.SortVJP(z[:m]); return err }},
 		{"QuantileVJP", 1, func() error { _, err := t.QuantileVJP(q, z); return err }},
 		{"QuantileJVP", 1, func() error { _, err := t.QuantileJVP(q, Gradient{X: z}); return err }},
-		{"UnrolledQuantileVJP,50", 1, func() error { _, err := steps.UnrolledQuantileVJP(q, z); return err }},
 		{"Map.At", 1, func() error { f.At(0.3); return nil }},
 		{"Map.Slope", 1, func() error { f.Slope(0.3); return nil }},
 		{"Map.Invert", 1, func() error { _, err := f.Invert(5); return err }},

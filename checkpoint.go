@@ -234,8 +234,7 @@ func openCheckpoint(t *task) (*checkpoint, error) {
 	if err := c.histories(t); err != nil {
 		return nil, err
 	}
-	// In a BQMF section BEST has the best of its epochs so far.
-	if t.kind != kinds.BQMF && (len(c.best) > 0) != (c.restart > 0) {
+	if (len(c.best) > 0) != (c.restart > 0) {
 		return nil, f.fail("BEST", "there is a best model from the second of the restarts on")
 	}
 	return c, nil
@@ -274,9 +273,7 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
 		return ", of which " + utoa(epoch) + " are done"
-	case t.kind == kinds.BQMF:
-		return ", and the first of its two fits may have ended there"
-	case t.kind != kinds.NMF && t.schedule != ScheduleConstant:
+	case kinds.Mapped(t.kind) && t.schedule != ScheduleConstant:
 		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
 	case restart > 0:
 		return ", which restarts before have ended with"
@@ -285,15 +282,6 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 }
 
 func (files) reopen(t *task, decoded fitted) (*checkpoint, error) {
-	c, err := t.reopen()
-	if c != nil && len(c.best) > 0 {
-		err = c.bestModel(decoded, t)
-	}
-	return c, err
-}
-
-// reopen takes the fingerprints, and reads the checkpoint that the options give, nil for none.
-func (t *task) reopen() (*checkpoint, error) {
 	if t.save == nil && t.resume == nil {
 		return nil, nil
 	}
@@ -306,7 +294,11 @@ func (t *task) reopen() (*checkpoint, error) {
 	if t.resume == nil {
 		return nil, nil
 	}
-	return openCheckpoint(t)
+	c, err := openCheckpoint(t)
+	if c != nil && len(c.best) > 0 {
+		err = c.bestModel(decoded, t)
+	}
+	return c, err
 }
 
 // lag is the number of epochs by which the journal of a fit is behind the fit: 1 where an epoch returns

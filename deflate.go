@@ -29,10 +29,11 @@ type deflation struct {
 func newDeflation(t *mapRows, mean float64) *deflation {
 	d, np, m := t.cells.d, kernel.Pad(t.cells.n), t.levels
 	f := &deflation{
-		mapRows: *t, np: np, y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
+		mapRows: mapRows{settings: t.settings, cells: t.cells, pool: t.pool, spaces: t.spaces,
+			Maps: monotone.New(d, m, true, false, nil)},
+		np: np, y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
 		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
 	}
-	f.Maps = monotone.New(d, m, true, false, nil)
 	scale := elem.Log(max(mean, divergence.Tiny))
 	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if t.squash == SquashNone { // T transports the projection of T'(X) as it is

@@ -193,13 +193,13 @@ func (t *attempt) begin() error {
 	return nil
 }
 
-// note enters losses, and keeps their state where it is the best. It tells whether patience has run out.
-func (t *attempt) note(l journal.Losses) (over bool) {
-	better, over := t.journal.Note(l)
+// note enters losses, and keeps their state where it is the best. It tells whether no epoch follows.
+func (t *attempt) note(l journal.Losses) (stop bool) {
+	better, stop := t.journal.Note(l)
 	if better {
 		t.keep()
 	}
-	return over
+	return stop
 }
 
 // keep copies the state that the losses last returned belong to.
@@ -243,11 +243,11 @@ func (t *attempt) arrays() []section.Part {
 	return append(all, kept...)
 }
 
-// advance makes epochs until the given number is made, patience has run out or an
-// error stops the fit. After each epoch it calls after, which may be nil.
+// advance makes epochs until the given number is made, the fit has come to rest, patience has run out or an
+// error stops it. After each epoch it calls after, which may be nil.
 func (t *attempt) advance(p *progress, epochs int, after func(last bool) error) error {
 	j := t.journal
-	stop := len(j.History) > 0 && j.Over(len(j.History)-1)
+	stop := j.Rested || len(j.History) > 0 && j.Over(len(j.History)-1)
 	for !stop && j.Done < epochs {
 		l, err := t.fit.epoch(j.Done)
 		if err != nil {
@@ -255,7 +255,11 @@ func (t *attempt) advance(p *progress, epochs int, after func(last bool) error) 
 		}
 		j.Done++
 		stop = t.note(l)
-		err = p.reportEpoch(j.Done, epochs, j.History[len(j.History)-1])
+		of := epochs
+		if stop {
+			of = j.Done
+		}
+		err = p.reportEpoch(j.Done, of, j.History[len(j.History)-1])
 		if err == nil && after != nil {
 			err = after(stop || j.Done == epochs)
 		}
@@ -307,7 +311,7 @@ func (r *progress) report(done float64) error {
 	return r.tell(p)
 }
 
-// reportEpoch reports that an epoch is done. It does not check the context: after the last epoch
+// reportEpoch reports that an epoch is done, of so many. It does not check the context: after the last epoch
 // the fit is complete.
 func (r *progress) reportEpoch(epoch, of int, loss float64) error {
 	switch {

@@ -27,7 +27,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(c.loss, true)
+	visible.setUnits(true)
 	f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
@@ -52,7 +52,7 @@ func TestGaussCurvature(t *testing.T) {
 			f := gaussFitOf(t, x, 3, func(c *config) { c.loss, c.missing = l, hidden > 0 })
 			f.batch = []int{0, 4, 7}
 			for slot, i := range f.batch {
-				v, a := &f.spaces[0], f.gauss.Curvature(slot)
+				v, a := &f.spaces[0], f.steps.curvature(slot)
 				f.visitMap(v, i, f.rowWbar(slot), a)
 				q := make([]float64, f.M)
 				f.Quantiles(q, i)
@@ -103,11 +103,11 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 		f.batch = []int{0, 4, 7}
 		for slot, i := range f.batch {
 			v := &f.spaces[0]
-			f.visitMap(v, i, f.rowWbar(slot), f.gauss.Curvature(slot))
+			f.visitMap(v, i, f.rowWbar(slot), f.steps.curvature(slot))
 			q := make([]float64, f.M)
 			f.Quantiles(q, i)
 			m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-			a, h, loss := f.gauss.Curvature(slot), 1e-4*(1+largest(v.w)), 0.0
+			a, h, loss := f.steps.curvature(slot), 1e-4*(1+largest(v.w)), 0.0
 			for j := range f.n {
 				if v.observed != nil && !v.observed[j] {
 					if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
@@ -166,7 +166,7 @@ func adamOf(f *qmfFit) *qmfFit {
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)
-	a.startLogarithms()
+	a.beginSteps()
 	a.Maps = monotone.New(f.d, f.M, false, f.ends == EndsPinned, f.Spans)
 	copy(a.F, f.F)
 	copy(a.Inc, f.Inc)
@@ -261,7 +261,7 @@ func TestRegularity(t *testing.T) {
 		"Adam":  func(c *config) { c.penalty, c.patience, c.start = 3, 2, StartUniform },
 	} {
 		f := gaussFitOf(t, x, 4, change)
-		if (f.gauss != nil) != (name == "Gauss") {
+		if _, is := f.steps.(*gaussSteps); is != (name == "Gauss") {
 			t.Fatalf("%s: another step", name)
 		}
 		squares := func(v []float64) (mean float64) {

@@ -406,6 +406,12 @@ func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOptio
 			return nil, nil, nil, 0, nil, err
 		}
 		return q, q.History, q.Validation, q.Best, q.Warnings, err
+	case "BQMF":
+		b, err := FitBQMF(ctx, x, rank, opts...)
+		if b == nil {
+			return nil, nil, nil, 0, nil, err
+		}
+		return b, b.History, b.Validation, b.Best, b.Warnings, err
 	}
 	q, err := FitQMFQ(ctx, x, rank, opts...)
 	if q == nil {

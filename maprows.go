@@ -20,6 +20,15 @@ type mapRows struct {
 	pool   *pool.Pool
 	spaces []rowSpace // one a worker
 	at     adam.Pace  // the rate and the number of Adam's next step
+
+	op op                      // that runs
+	do func(worker, piece int) // does a piece of it; made once, so that no loop allocates
+}
+
+// run does so many pieces of an op.
+func (m *mapRows) run(op op, pieces int) {
+	m.op = op
+	m.pool.Do(pieces, m.do)
 }
 
 // op is what the pieces of a loop of a fit do: rows, or tiles of V.

@@ -4,7 +4,6 @@ package quantmf
 // write it, its gradient by differences, the promise of its steps, and that it never rises.
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,7 +21,6 @@ type wholeNMF struct {
 	penalty float64
 	exact   bool
 	visible float64
-	leads   []int // the rows that lead, if any
 }
 
 func transposed(m Mat) Mat {
@@ -260,13 +258,7 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 			zu, zv = u, v
 			continue
 		}
-		var nv Mat
-		led := e == 0 && b.leads != nil
-		if led {
-			nv = b.led(u, v)
-		} else {
-			nv = b.half(b.x, u, v)
-		}
+		nv := b.half(b.x, u, v)
 		nu := u.Clone()
 		for c := range nv.Rows {
 			su, sv := 0.0, 0.0
@@ -307,11 +299,6 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 		}
 		yu, yv := transposed(ahead(transposed(nu), transposed(zu), old)), ahead(nv, zv, nv)
 		loss, all := b.objective(yu, yv)
-		if led && all > last {
-			alone := *b
-			alone.leads = nil
-			return alone.run(u, v, warm, epochs)
-		}
 		if all > last {
 			tau, yu, yv = 1, nu, nv
 			loss, all = b.objective(yu, yv)
@@ -320,117 +307,6 @@ func (b *wholeNMF) run(u, v Mat, warm, epochs int) (Mat, Mat, []float64) {
 		history = append(history, loss)
 	}
 	return u, v, history
-}
-
-// led is the v of ten epochs over the rows that lead, alone.
-func (b *wholeNMF) led(u, v Mat) Mat {
-	some, us := NewMat(len(b.leads), v.Cols), NewMat(len(b.leads), v.Rows)
-	for r, i := range b.leads {
-		copy(some.Row(r), b.x.Row(i))
-		copy(us.Row(r), u.Row(i))
-	}
-	alone := &wholeNMF{x: some, loss: b.loss, exact: true, visible: float64(len(some.Data))}
-	_, v, _ = alone.run(us, v, 0, 10)
-	return v
-}
-
-// TestLeadTextbook: under Frobenius' loss an eighth of the rows, 16 for each component at most, lead if they
-// have three fifths of Σ X²; where that ends above the loss of the start they do not.
-func TestLeadTextbook(t *testing.T) {
-	for _, c := range []struct {
-		name       string
-		d, k, loud int
-		by         float64
-		// the loud rows are noise, the others have a component of their own, and the start is near the end
-		apart bool
-		want  int // rows that lead
-	}{
-		{"an eighth", 150, 4, 15, 9, false, 18},
-		{"16 k", 300, 2, 40, 20, false, 32},
-		{"three fifths", 300, 2, 32, 3.56, false, 32},
-		{"less", 300, 2, 32, 3.5, false, 0},
-		{"too few rows", 95, 3, 5, 20, false, 0},
-		{"few that are 0", 160, 2, -9, 9, false, 9},
-		{"back to a start", 160, 4, 21, 9, true, 20},
-	} {
-		r, n, name := random.Split(4, c.d+c.loud), 21, c.name
-		x, u, v := NewMat(c.d, n), NewMat(c.d, c.k), NewMat(c.k, n)
-		for _, m := range []Mat{x, u, v} {
-			for i := range m.Data {
-				m.Data[i] = 0.2 + r.Float64()
-			}
-		}
-		loud := max(c.loud, -c.loud)
-		for i := range c.d {
-			is := i*7%c.d < loud
-			for a := range c.k {
-				if c.apart && is == (a == 0) {
-					u.Set(i, a, 1e-3)
-				} else if c.apart && is {
-					u.Set(i, a, 9*u.At(i, a))
-				}
-			}
-			if c.apart {
-				for j := range n {
-					w := 0.0
-					for a := range c.k {
-						w += u.At(i, a) * v.At(a, j)
-					}
-					if is {
-						w += x.At(i, j)
-					}
-					x.Set(i, j, w)
-				}
-				continue
-			}
-			for j := range n {
-				if is {
-					x.Set(i, j, c.by*x.At(i, j))
-				} else if c.loud < 0 {
-					x.Set(i, j, 0)
-				}
-			}
-		}
-		b := &wholeNMF{x: x, loss: Frobenius, exact: true, visible: float64(c.d * n)}
-		sizes, all, some := make([]float64, c.d), 0.0, 0.0
-		order := make([]int, c.d)
-		for i := range c.d {
-			order[i] = i
-			for _, v := range x.Row(i) {
-				sizes[i] += v * v
-			}
-			all += sizes[i]
-		}
-		slices.SortFunc(order, func(a, b int) int { return cmp.Compare(sizes[b], sizes[a]) })
-		most := min(16*c.k, c.d/8)
-		for _, i := range order[:most] {
-			if sizes[i] > 0 {
-				b.leads = append(b.leads, i)
-				some += sizes[i]
-			}
-		}
-		slices.Sort(b.leads)
-		if some < 0.6*all || most < 4*c.k {
-			b.leads = nil
-		}
-		if len(b.leads) != c.want {
-			t.Fatalf("%s: %d rows lead, want %d: the case is not what it should be (%v)", name, len(b.leads),
-				c.want, some/all)
-		}
-		got, err := FitNMF(t.Context(), x, c.k, WithLoss(Frobenius), WithInit(u, v), WithEpochs(6),
-			WithWorkers(2))
-		if err != nil {
-			t.Fatal(err)
-		}
-		uu, vv, history := b.run(u, v, 0, 6)
-		_, _, plain := (&wholeNMF{x: x, loss: Frobenius, exact: true, visible: b.visible}).run(u, v, 0, 6)
-		if same := math.Abs(plain[1]-history[1]) < 1e-6*history[0]; same != (c.want == 0 || c.apart) {
-			t.Errorf("%s: leading makes a difference: %v", name, !same)
-		}
-		closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
-		closeTo(t, name+": U", got.U.Data, uu.Data, 1e-6*largest(uu.Data))
-		closeTo(t, name+": V", got.V.Data, vv.Data, 1e-6*largest(vv.Data))
-	}
 }
 
 // TestNewtonTextbook: the factors and losses of the method in whole matrices.

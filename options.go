@@ -351,8 +351,8 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; 60 in FitBQMF, which makes at most that many for each of
-// two strengths; 20 in FitNMF, 200 with [UpdatesMultiplicative].
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
 }
@@ -675,11 +675,12 @@ func (p Phase) String() string {
 // the first when options and data have been checked, and after every epoch in
 // PhaseEpochs.
 type Progress struct {
-	Phase  Phase
-	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
-	Epoch  int     // epochs done, 0 before PhaseEpochs
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
+	Phase Phase
+	// the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs, 1 when no epoch follows
+	Done   float64
+	Epoch  int // epochs done, 0 before PhaseEpochs
+	Epochs int // epochs in all
+	Rows   int // rows visited in an epoch
 	// Loss is the newest entry of History that is known; in FitQMF it may be the mean over rows, each at its
 	// visit. It is 0 before PhaseEpochs.
 	Loss float64

@@ -83,7 +83,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(divergence.Loss(l), true)
+	visible.setUnits(true)
 	if visible.Signed != signed {
 		t.Fatalf("signed: %v", visible.Signed)
 	}
@@ -98,15 +98,16 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	for i := range f.R {
 		f.R[i] += normal(&src) / 2
 	}
+	steps := f.steps.(*adamSteps)
 	loss := func() float64 {
 		total, squaresU, squaresV := 0.0, 0.0, 0.0
-		for i, l := range f.logU {
+		for i, l := range steps.logU {
 			f.u[i] = math.Exp(l)
 			squaresU += l * l
 		}
 		for c := range f.k {
 			for j := range f.n {
-				l := f.logV[c*f.np+j]
+				l := steps.logV[c*f.np+j]
 				f.v[c*f.np+j] = math.Exp(l)
 				squaresV += l * l
 			}
@@ -125,7 +126,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
 	f.at, f.stepsV = adam.Pace{Rate: f.learningRate, Count: 1}, 1
-	gradV := make([]float64, len(f.gradV))
+	gradV := make([]float64, len(steps.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch = f.order[from:min(from+batch, f.d)]
 		for slot := range f.batch {
@@ -133,11 +134,11 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		}
 		for t := range f.k {
 			if f.inflation.whole {
-				f.takeRowV(0, t)
+				steps.accumulate(0, t)
 			}
-			f.stepRowV(0, t)
+			steps.stepColumns(0, t)
 		}
-		for i, g := range f.gradV {
+		for i, g := range steps.gradV {
 			gradV[i] += g
 		}
 	}
@@ -154,7 +155,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	for _, p := range []struct {
 		name string
 		x, g []float64
-	}{{"U", f.logU, byMoment(f.momU.Mu)}, {"V", f.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)},
+	}{{"U", steps.logU, byMoment(steps.momU.Mu)}, {"V", steps.logV, gradV}, {"F", f.F, byMoment(f.MomF.Mu)},
 		{"R", f.R, byMoment(f.MomR.Mu)}} {
 		scale := largest(p.g)
 		if !(scale > 0) {

@@ -17,7 +17,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -80,14 +79,14 @@ func (c *config) settleQMFQ() {
 // maps a feature. The values of x, and their units, are those of [FitQMF]; under
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
+// A fit starts from a QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
+// data choose as in [FitQMF]: T has the maps of this QMF and its shrinkage, at most 20; every projection
+// starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the paper's: factors
+// exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+//
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
-// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
-// QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]. T starts from the maps of this QMF and has its shrinkage, but at most 20;
-// every projection starts from the factors of the QMF; and T' starts as the maps that bring X to the UV
-// of the QMF. These defaults predicted unseen cells best (docs/measurements/qmfq.md); to fit the seen
-// cells more closely, take no shrinkage. Under [StartUniform] the start is the paper's: factors exp of
-// uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. These defaults predicted unseen cells
+// best (docs/measurements/qmfq.md); to fit the observed cells more closely, take no shrinkage.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -122,8 +121,6 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	return q, err
 }
 
-func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
-
 // objective is the loss by which the best of several fits is chosen.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
@@ -144,11 +141,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 			}
 		}
 	}
-	for i := range d {
-		if u.Exponent(i) != 0 {
-			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)),
-				Problem: "the row is too small to be transported as it is by SquashNone"}
-		}
+	if u.All != 0 {
+		return &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, u.All),
+			Problem: "x is too small to be transported as it is by SquashNone"}
 	}
 	return nil
 }
@@ -160,7 +155,7 @@ func (q *QMFQ) toUserUnits(u *unit.Units) {
 		return
 	}
 	for i, m := range q.deflate {
-		s, e := &m.squash, u.Exponent(i)
+		s, e := &m.squash, u.All
 		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.Offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
 			if s.Kind == transport.None {
@@ -186,22 +181,20 @@ type qmfqFit struct {
 	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
-	op        op
-	row       func(worker, i int) // of op: doRow, made once, so that no loop allocates
 }
 
 func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d), seed: seed,
 		progress: progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)
 	f.inflation.whole = true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
 	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
-	f.row = f.doRow
+	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v}
 	if f.held != nil {
@@ -222,14 +215,12 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 }
 
 // run does an op for every row.
-func (f *qmfqFit) run(op op) {
-	f.op = op
-	f.pool.Do(len(f.all), f.row)
-}
+func (f *qmfqFit) run(op op) { f.inflation.run(op, len(f.all)) }
 
-func (f *qmfqFit) doRow(worker, i int) {
+// piece does the op that runs for row i.
+func (f *qmfqFit) piece(worker, i int) {
 	v := &f.inflation.spaces[worker]
-	switch f.op {
+	switch f.inflation.op {
 	case visitRows:
 		f.visit(v, i)
 	case evaluateRows:
@@ -365,7 +356,7 @@ func (f *qmfqFit) startFromQMF() error {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
-	q.heaviest = mostShrinkage
+	q.maxShrinkage = mostShrinkage
 	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
 	err := a.begin()
 	if err == nil {
@@ -417,7 +408,7 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
-	t := f.inflation.hand(stopped)
+	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
 	q.Factorisation = t.Factorisation
@@ -588,13 +579,9 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
-func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.Transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	return q.inflated.scoreAt(ctx, x, v)
-}
+func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+func (q *QMFQ) at(v Mat) Model { return q.inflated.at(v) }
 
 // leastSquares projects deflated columns y on U, whose columns are orthogonal:
 // v = diag(UᵀU)⁻¹ Uᵀ y, with 0 for a component whose column of U is 0.
@@ -642,10 +629,7 @@ func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
 
 func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
-// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out. Errors and cost are those of [NMF.Loss].
-func (q *QMFQ) Loss(x Rows) (float64, error) { return q.inflated.Loss(x) }
+func (q *QMFQ) dims() (d, n int) { return q.inflated.dims() }
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -723,20 +707,6 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	*q = n
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
-
-func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.

@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
@@ -49,7 +48,7 @@ type Transport struct {
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
-	hard       *hard.Plan // at ε = 0, in place of the solution
+	hard       *transport.Hard // at ε = 0, in place of the solution
 }
 
 // workspaces are reused from call to call. A call on the same transport as the one before
@@ -345,9 +344,8 @@ func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outco
 }
 
 // hardPlan returns the plan of x at ε = 0.
-func (c *config) hardPlan(x []float64, m int) *hard.Plan {
-	return hard.New(x, hard.Weights{A: c.weights, Y: c.targets, B: c.targetWeights}, transport.Kind(c.squash),
-		m)
+func (c *config) hardPlan(x []float64, m int) *transport.Hard {
+	return transport.NewHard(c.problem(x), m)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
@@ -478,7 +476,7 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	err = b.do(true, func(r *transport.Row, t []float64, i int) {
 		r.Order(t, b.q(i))
 		copy(out.Row(i), t)
-	}, func(h *hard.Plan, i int) { h.Average(out.Row(i), b.q(i)) })
+	}, func(h *transport.Hard, i int) { h.Average(out.Row(i), b.q(i)) })
 	if err != nil {
 		return Mat{}, err
 	}
@@ -525,7 +523,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		r.GradB(g.B)
 		r.GradX(g.X)
 		g.Rescale(sz, scales[k])
-	}, func(h *hard.Plan, i int) {
+	}, func(h *transport.Hard, i int) {
 		g := transport.Gradient{Q: each.Row(i)}
 		sz := transport.ScaleOf(z.Row(i))
 		for s, v := range z.Row(i) {
@@ -599,7 +597,7 @@ func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 // do solves every row i and calls soft with it and with np numbers: T where average is true,
 // otherwise scratch. At ε = 0 it calls sorted with the plan instead.
 func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int),
-	sorted func(h *hard.Plan, i int)) error {
+	sorted func(h *transport.Hard, i int)) error {
 	n, m := b.x.Cols, b.levels.Cols
 	p := pool.New(b.workers, b.x.Rows)
 	defer p.Close()
@@ -706,7 +704,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	end, index := 0.0, make([]int, len(centers))
 	for c, l := range centers {
 		from := min(max(l-float64(width*0.5), end), 1-width)
-		if from-end > hard.Snap { // the samples between
+		if from-end > transport.Snap { // the samples between
 			b = append(b, from-end)
 		} else {
 			from = end
@@ -715,7 +713,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		b = append(b, width)
 		end = from + width
 	}
-	if 1-end > hard.Snap {
+	if 1-end > transport.Snap {
 		b = append(b, 1-end)
 	}
 	at = make([]int, len(levels))

@@ -15,7 +15,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/adam"
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kinds"
@@ -99,7 +98,7 @@ func (splitting) Sizes(method Method, d, n, rank, rows int, opts []FitOption) (*
 	if err != nil {
 		return nil, err
 	}
-	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Lead: f.lead, Workers: f.workers}
+	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Workers: f.workers}
 	if method != MethodQMF {
 		return of, c.inShards(kinds.NMF, d)
 	}
@@ -188,7 +187,7 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 // startNMF fills the factors of the start, and counts what is seen of the columns.
 func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
-	f := &nmfFit{factors: newFactors(s.D, s.N, s.K), cells: t.cells, loss: t.loss,
+	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.cells, loss: t.loss,
 		progress: newProgress(ctx, t.config, s.D)}
 	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
 		return err
@@ -219,52 +218,51 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	if err != nil {
 		return err
 	}
-	f.startLogarithms()
+	f.beginSteps()
 	s.Origin, s.Lambda, s.Scale = uint64(f.origin), f.lambda, f.scale
 	first.V = f.matV().Data
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
-		part := &qmfFit{settings: f.settings, gauss: f.gauss, farthest: f.farthest, inflation: &inflation{
+		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
 			mapRows: mapRows{cells: &cells{held: f.held},
 				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
 		}}
-		if f.gauss == nil {
-			part.logU, part.momU = f.logU[from*s.K:to*s.K], adam.NewMoment(len(rows)*s.K)
+		if all, is := f.steps.(*adamSteps); is {
+			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
+				momU: adam.NewMoment(len(rows) * s.K)}
 		}
-		if s.Holds {
-			part.best = part.newState()
-		}
-		return part.rowParts(), monotone.AppendWarm(nil, part.Warm)
+		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
-	if f.gauss != nil {
-		_, _, first.Numbers = f.gauss.State()
+	if of, is := f.steps.(*gaussSteps); is {
+		_, _, first.Numbers = of.models.State()
 	}
 	first.Main = f.mainParts()
 	return nil
 }
 
-// rowParts are the numbers of the rows of a fit in the state of a shard.
-func (f *qmfFit) rowParts() []section.Part {
-	p := []section.Part{section.Positive(f.u), section.Positive(f.rowLosses), section.Positive(f.rowHeld)}
-	if f.gauss == nil {
-		p = append(append(p, section.Within(f.logU, -f.farthest, f.farthest)), monotone.Moments(f.momU)...)
+// shardRows is the fit of a shard: what its steps go on from is what walkRows shows.
+type shardRows struct{ *qmfFit }
+
+func (f shardRows) walk(visit func(array section.Part, best []float64)) { f.walkRows(visit) }
+
+// shard returns the fit of a shard, with room for its best state where cells are held out.
+func (s *splitFit) shard(f *qmfFit) *attempt {
+	a := &attempt{fit: shardRows{f}}
+	if s.Holds {
+		a.room()
 	}
-	p = append(p, f.Maps.Parts()...)
-	if f.held != nil {
-		p = append(append(p, section.Positive(f.best.u), section.Finite(f.best.f)), f.Rising(f.best.inc)...)
-	}
-	return p
+	return a
 }
 
-// mainParts are the numbers, beside V, that a reduce goes on from.
-func (f *qmfFit) mainParts() []section.Part {
-	if f.gauss != nil {
-		return nil
+// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on
+// from.
+func (f *qmfFit) mainParts() (p []section.Part) {
+	if of, is := f.steps.(*adamSteps); is {
+		of.walkV(func(array section.Part, _ []float64) { p = append(p, array) })
 	}
-	return append([]section.Part{section.Within(f.logV, -f.farthest, f.farthest)},
-		monotone.Moments(f.momV)...)
+	return p
 }
 
 // setV fills V from k × n numbers.
@@ -288,13 +286,13 @@ func (s *splitFit) cellsOf(r *split.Rows) *cells {
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
-	return newProblem(newFactors(c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
+	return newProblem(newFactors(nil, c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
 }
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
 // is known to be another than the last.
 func (s *splitFit) NMF(u, v []float64, j *journal.Journal) (Model, error) {
-	f := newFactors(s.D, s.N, s.K)
+	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
 	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
 	a := &attempt{fit: fit, journal: j}
@@ -311,24 +309,20 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 	set := settingsOf(&s.Settings)
 	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, progress{ctx: ctx, to: 1}, r.Cut)
 	f.lambda, f.scale = s.Lambda, s.Scale
-	if s.Holds {
-		f.best = f.newState()
-	}
-	err := step.Restore(f.rowParts(), f.Warm)
+	a := s.shard(f)
+	err := step.Restore(a.arrays(), f.Warm)
 	if err != nil {
 		return err
 	}
 	f.setV(step.V)
 	if step.Fresh {
-		copy(f.best.u, f.u)
-		copy(f.best.f, f.F)
-		copy(f.best.inc, f.Inc)
+		a.keep()
 	}
 	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
 	if s.JudgesPenalty() {
 		made.U = append(made.U, f.u...)
-		if f.gauss == nil {
-			made.U = append(made.U[:0], f.logU...)
+		if of, is := f.steps.(*adamSteps); is {
+			made.U = append(made.U[:0], of.logU...)
 		}
 	}
 	switch step.Pass {
@@ -339,36 +333,35 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		if err = f.visitAll(); err != nil {
 			break
 		}
-		if f.gauss == nil {
-			made.Num = slices.Concat(f.sumsV.Parts...)
-			break
+		switch of := f.steps.(type) {
+		case *adamSteps:
+			made.Num = slices.Concat(of.sums.Parts...)
+		case *gaussSteps:
+			a, b := of.models.Sums()
+			made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 		}
-		a, b := f.gauss.Sums()
-		made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 	case split.PassLosses:
 		f.run(evaluateRows, f.d)
 	case split.PassModel:
 		if step.Best {
-			copy(f.u, f.best.u)
-			copy(f.F, f.best.f)
-			copy(f.Inc, f.best.inc)
+			a.restore()
 		}
-		q := f.hand(func() bool { return false })
+		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
 		made.File, err = q.MarshalBinary()
 	}
-	step.Real, step.Index, step.Made = f.rowParts(), monotone.AppendWarm(nil, f.Warm), made
+	step.Real, step.Index, step.Made = a.arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err
 }
 
 // ReduceQMF sums the parts of a round, and makes the step of V where the round was an epoch. The losses are
 // those before the step.
 func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
-	set, all := settingsOf(&s.Settings), newFactors(0, s.N, s.K)
+	set, all := settingsOf(&s.Settings), newFactors(nil, 0, s.N, s.K)
 	all.d = s.D
 	f := &qmfFit{
-		settings: &set, farthest: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
+		maxLogFactor: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
 		inflation: &inflation{
 			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
 				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
@@ -376,24 +369,23 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 			rowLosses: make([]float64, s.D), rowHeld: make([]float64, s.D),
 		},
 	}
-	f.most = elem.Exp(f.farthest)
-	f.least, f.piece = 1/f.most, f.doPiece
+	f.do = f.piece
 	f.setV(r.V)
 	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
 	if set.gaussian(s.K) {
-		f.gauss = gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
-		_, _, numbers := f.gauss.State()
+		models := gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
+		f.steps = newGaussSteps(f, models)
+		_, _, numbers := models.State()
 		if len(r.Numbers) != len(numbers) {
 			return &section.Error{Problem: "section NUMB: wrong length"}
 		}
 		copy(numbers, r.Numbers)
 		r.Numbers = numbers
-		total.A, total.B = f.gauss.Sums()
+		total.A, total.B = models.Sums()
 	} else {
-		f.sumsV = runs.NewSums(f.cut, s.K*f.np)
-		f.gradV = f.sumsV.Parts[0]
-		f.logV, f.momV = make([]float64, len(f.v)), adam.NewMoment(len(f.v))
-		total.B = f.sumsV
+		steps := &adamSteps{fit: f}
+		steps.makeColumns()
+		f.steps, total.B = steps, steps.sums
 	}
 	if s.JudgesPenalty() {
 		total.U = make([]float64, s.D*s.K)
@@ -405,12 +397,13 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	if err := r.Take(total); err != nil {
 		return err
 	}
-	if f.u = total.U; f.gauss == nil {
-		f.logU = total.U
+	f.u = total.U
+	if of, is := f.steps.(*adamSteps); is {
+		of.logU = total.U
 	}
 	r.Losses = journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 	if r.StepV {
-		f.stepV()
+		f.stepV(f.d, true)
 		r.Steps, r.V = f.stepsV, f.matV().Data
 	}
 	return nil

@@ -66,7 +66,7 @@ func (f *qmfFit) begin() (journal.Losses, error) {
 	if err == nil {
 		err = f.startFactors()
 	}
-	f.startLogarithms()
+	f.beginSteps()
 	if err != nil {
 		return journal.Losses{}, err
 	}
@@ -122,7 +122,7 @@ func (f *qmfFit) choose() error {
 		}
 		for _, trial := range trials {
 			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.heaviest)
+				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.maxShrinkage)
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 		copy(trial.v, trials[0].v)
 	}
 	for _, trial := range trials {
-		trial.startLogarithms()
+		trial.beginSteps()
 	}
 	maps := progress.within(factorsDone, mapsDone)
 	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
@@ -318,7 +318,7 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.progress.within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.within(0, before))
 	if err != nil {
 		return err
 	}
@@ -339,6 +339,10 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	}
 	epochs = int(share * float64(epochs))
 	method := newMethod(p, f, x, loss, 0, updates)
+	if p.Memory.Dry() {
+		method.Reserve()
+		return nil
+	}
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
@@ -359,9 +363,9 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 }
 
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
-// its V; entries within e^±farthest. It leaves both as they are, and returns false, for no samples, and where
+// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and where
 // the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64,
+func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
 	p *pool.Pool, progress progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
@@ -375,7 +379,7 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.n, f.k)
 	g.random(few, seed)
 	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
@@ -394,23 +398,12 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 			row[j] = mean
 		}
 	}
-	f.raise(farthest) // an entry of 0 would stay so, though other samples may have use for it
+	f.raise(maxLogFactor) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 
-// startLogarithms raises small entries of U and V, unless they are the paper's start, and, where Adam
-// steps the factors, fills Ũ and Ṽ.
-func (f *qmfFit) startLogarithms() {
-	exact := f.origin == StartUniform && !f.init
-	if f.gauss != nil {
-		f.factors.raise(f.farthest)
-		return
-	}
-	logarithms(f.logU, f.u, exact, f.farthest)
-	for t := range f.k {
-		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
-	}
-}
+// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is.
+func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.init) }
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
@@ -461,9 +454,9 @@ const (
 var trialShrinkages = [...]float64{0, 20, 100}
 
 // raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
-// that of the mean of the row, and holds all entries within e^±farthest.
-func (f *factors) raise(farthest float64) {
-	most := elem.Exp(farthest)
+// that of the mean of the row, and holds all entries within e^±maxLogFactor.
+func (f *factors) raise(maxLogFactor float64) {
+	most := elem.Exp(maxLogFactor)
 	raiseFactors(f.u, 1/most, most)
 	for t := range f.k {
 		raiseFactors(f.rowV(t), 1/most, most)
@@ -477,8 +470,8 @@ func raiseFactors(v []float64, least, most float64) {
 }
 
 // logarithms fills l with log v. Unless exact is true it first raises small entries of v as
-// raiseFactors does. It holds v within e^±farthest.
-func logarithms(l, v []float64, exact bool, farthest float64) {
+// raiseFactors does. It holds v within e^±maxLogFactor.
+func logarithms(l, v []float64, exact bool, maxLogFactor float64) {
 	low := monotone.LeastAtStart(meanOf(v))
 	for i, x := range v {
 		if !exact {
@@ -486,8 +479,8 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 			v[i] = x
 		}
 		l[i] = elem.Log(x)
-		if math.Abs(l[i]) > farthest {
-			l[i] = min(max(l[i], -farthest), farthest)
+		if math.Abs(l[i]) > maxLogFactor {
+			l[i] = min(max(l[i], -maxLogFactor), maxLogFactor)
 			v[i] = elem.Exp(l[i])
 		}
 	}
@@ -526,7 +519,7 @@ func (f *inflation) calibrateRow(v *rowSpace, i int) {
 		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)
-	f.judgeRow(v, i)
+	f.noteLosses(v, i)
 }
 
 // startSteps gives row i quantiles in equal steps between its extremes: the paper's start.

@@ -11,6 +11,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/svd"
 )
@@ -51,12 +53,16 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 	}
 	// The rows of the largest shard; the most sums that a shard puts into the store; the sums of all shards.
 	rows, sums, all := 0, 0, 0
+	var largest runs.Cut
 	for shard := range shards {
 		cut := p.cut(shard)
 		from, to := cut.Rows()
 		parts := cut.To - cut.From
 		if p.Kind == kinds.QMF {
 			parts = len(cut.Nodes())
+		}
+		if to-from > rows {
+			largest = cut
 		}
 		rows, sums, all = max(rows, to-from), max(sums, parts), all+parts
 	}
@@ -70,7 +76,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 		s.best = 1
 	}
 	if p.Kind == kinds.NMF {
-		s.nmf()
+		s.nmf(p, largest)
 	} else {
 		s.qmf(float64(whole.Rows/8), float64(whole.Model/8))
 	}
@@ -86,7 +92,7 @@ type sizes struct {
 
 	plan, step, reduce, finish float64
 	state, sum                 float64 // of a row, of a run
-	main, lead                 float64
+	main                       float64
 }
 
 // size is the product of some sizes, rounded before it meets a sum.
@@ -100,31 +106,40 @@ func size(of ...float64) float64 {
 
 func (s *sizes) v() float64 { return size(s.k, s.n) }
 
+// method is what a method of an NMF takes over the runs from first to end, in a step that has their rows,
+// or in a reduce.
+func (s *sizes) method(p *plan, rows bool, first, end int, newton bool) float64 {
+	n := min(p.N, pool.Beyond)
+	m := nmf.Problem{N: n, K: min(p.K, pool.Beyond), NP: kernel.Pad(n), Partial: s.Hidden, Loss: s.Loss,
+		Pool: pool.Idle(int(s.Workers), int(s.Workers))}
+	if rows {
+		m.D = p.runs[end] - p.runs[first]
+	}
+	p.runsOf(&m, first, end)
+	return nmf.Memory(m, newton) / 8
+}
+
 // nmf counts an NMF.
-func (s *sizes) nmf() {
+func (s *sizes) nmf(p *plan, largest runs.Cut) {
 	v := s.v()
 	s.state, s.sum = size(1+s.best, s.k), size(2, v)
 	if s.Loss == divergence.KL && !s.Hidden { // the denominators are sums of factors
 		s.sum = v + s.k
 	}
-	part := nmf.Sizes{D: s.rows, N: s.n, K: s.k, Workers: s.Workers, Loss: s.Loss, Hidden: s.Hidden,
-		Warm: nmf.First(s.Loss, s.Hidden, 0) > 0, Of: s.d}
-	none := part
-	none.D = 0
-	s.step, s.reduce = size(2, s.rows, s.k)+part.Updates(), none.Updates()
+	s.step = size(2, s.rows, s.k) + s.method(p, true, largest.From, largest.To, false)
+	s.reduce = s.method(p, false, 0, p.count(), false)
 	if s.Updates == split.Newton {
 		s.state, s.sum = s.state+size(2, s.k), size(2, v)+size(2, s.k)+size(s.k, s.k+kernel.Lanes)+3
 		s.main = size(3, v) + size(3, s.n)
-		s.step = size(4, s.rows, s.k) + part.Newton(false) + v
-		s.reduce = none.Newton(s.Lead) + size(3, v)
-		if s.Lead {
-			s.lead = nmf.LeadNumbers(s.d, s.n, s.k)
-		}
+		s.step = size(4, s.rows, s.k) + s.method(p, true, largest.From, largest.To, true) + v
+		s.reduce = s.method(p, false, 0, p.count(), true) + size(3, v)
 	}
 	s.finish = size(s.d+s.n, s.k) + size(2, s.rows, s.state)
 	s.plan = size(2, s.d+s.n, s.k)
 	if s.Start == uint64(quantmf.StartSVD) {
-		s.plan += svd.Numbers(s.d, s.n, s.k+svd.More, nmf.Pieces) + size(1.2, s.Workers, s.n+kernel.Lanes)
+		workers := pool.Idle(int(s.Workers), int(s.Workers))
+		svd.NewSubspace(p.D, p.N, p.K+svd.More, svd.Passes, nmf.Pieces, nil, workers)
+		s.plan += workers.Memory.Most()/8 + size(1.2, s.Workers, s.n+kernel.Lanes)
 	}
 }
 
@@ -150,14 +165,14 @@ func (s *sizes) bytes(all float64) Memory {
 	v := s.v()
 	held := size(s.best, s.rows, s.n, 1./64)
 	// Beside the numbers of state and sums there are their bytes, and a blob with these bytes.
-	s.step += size(4, s.rows, s.state) + max(size(2, s.sums, s.sum), size(2, s.lead)) + size(3, v) + held
+	s.step += size(4, s.rows, s.state) + size(2, s.sums, s.sum) + size(3, v) + held
 	s.main += size(s.best, v)
-	s.reduce += max(size(s.sums, s.sum), s.lead) + size(5, v) + size(3, s.main)
+	s.reduce += size(s.sums, s.sum) + size(5, v) + size(3, s.main)
 	s.plan += size(3, s.rows, s.n) + size(3, s.rows, s.state) + size(3, v)
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return Memory{
 		Plan: bytes(s.plan), Rows: bytes(size(s.rows, s.n)), Step: bytes(s.step), Reduce: bytes(s.reduce),
 		Finish: bytes(s.finish + size(2, v)),
-		Round:  bytes(max(size(all, s.sum), s.lead) + size(s.d, s.state) + v + s.main),
+		Round:  bytes(size(all, s.sum) + size(s.d, s.state) + v + s.main),
 	}
 }

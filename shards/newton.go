@@ -4,7 +4,6 @@ package shards
 // an epoch takes two rounds, and a further one where it went too far (internal/nmf, rounds.go):
 //
 //	phaseOpen    the gradient at the factors that the multiplicative updates have led to, once
-//	phaseLead    the rows that lead, where there are any (internal/nmf, lead.go), once
 //	phaseSearch  what the step of V is taken of; none under Frobenius without hidden cells
 //	phaseHalf    the half of U, the loss at the next factors, and the gradient there
 //	phaseAgain   the same loss and gradient at factors without momentum, where those with it were no better
@@ -14,7 +13,6 @@ package shards
 // are what the pass reads: y and the direction, z and the next y, or twice the next y.
 
 import (
-	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/journal"
@@ -74,32 +72,15 @@ func (m *mainNMF) parts() (p []section.Part) {
 type course struct {
 	tau   float64
 	last  nmf.Losses
-	ahead bool // the rows of U are those of the next y, which was no worse
-	led   bool // of phaseHalf: V is that of the rows that lead
-	// of phaseSearch the sums over U, of phaseLead these and the rows, of phaseHalf what nmf.Newton.Turn has
-	more []float64
+	ahead bool      // the rows of U are those of the next y, which was no worse
+	more  []float64 // of phaseSearch the sums over U, of phaseHalf what nmf.Newton.Turn has
 }
 
 const courseNumbers = 5
 
 func (c *course) numbers() []float64 {
 	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty,
-		float64(bit(c.ahead) + 2*bit(c.led))}, c.more...)
-}
-
-// leads returns the rows that lead, of rows from one to another.
-func (c *course) leads(p *plan, from, to int) (rows []int) {
-	for _, v := range c.more[p.K:] {
-		if i := int(v); i >= from && i < to {
-			rows = append(rows, i-from)
-		}
-	}
-	return rows
-}
-
-// opens tells whether a round is the first that may find rows that lead.
-func (r *stage) opens(p *plan) bool {
-	return p.warm() == 0 && len(r.History) == 0 && (r.Phase == phaseOpen || r.Phase == phaseOpenClose)
+		float64(bit(c.ahead))}, c.more...)
 }
 
 // course reads them.
@@ -112,25 +93,12 @@ func (r *stage) course(p *plan) (*course, error) {
 		want += p.K
 	case phaseHalf:
 		want += nmf.Turned(p.K)
-	case phaseLead:
-		want = max(len(n), want+p.K)
 	}
 	if len(n) != want {
 		return nil, r.fault(&section.Error{Problem: "section NUMB: wrong length"})
 	}
-	c := &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1 || n[4] == 3,
-		n[4] >= 2, n[courseNumbers:]}
-	if r.Phase == phaseLead {
-		next := 0.0
-		for _, v := range c.more[p.K:] {
-			if !(v >= next && v < float64(p.D) && v == math.Trunc(v)) {
-				return nil, r.fault(&section.Error{Problem: "section NUMB: no row of the matrix, or rows " +
-					"out of order"})
-			}
-			next = v + 1
-		}
-	}
-	return c, nil
+	return &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1,
+		n[courseNumbers:]}, nil
 }
 
 // stepNewton makes the step of a shard in a round of Newton's method. m is the problem of its rows.
@@ -160,10 +128,6 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 	var of split.Part
 	passed := fit.Passed
 	switch r.Phase {
-	case phaseLead:
-		from, to := p.cut(shard).Rows()
-		of.Num, of.Den = fit.Gather(c.leads(p, from, to))
-		runs = 0
 	case phaseOpen:
 		copy(z, u)
 		copy(next, u)
@@ -186,9 +150,6 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 			of.Num = append(of.Num, s...)
 		}
 	}
-	if r.opens(p) {
-		of.Den = fit.Sizes()
-	}
 	if p.Penalty > 0 {
 		of.U = next
 	}
@@ -210,12 +171,7 @@ func (f *Fit) reduceNewton(r *stage, v []float64, m nmf.Problem) ([]float64, []s
 		return nil, nil, err
 	}
 	j := &joining{Fit: f, r: r, c: c, fit: nmf.NewRounds(m), main: main, v: v, beside: beside}
-	if r.Phase == phaseLead {
-		err = j.lead(m)
-	} else {
-		err = j.join(m.U)
-	}
-	if err != nil {
+	if err := j.join(m.U); err != nil {
 		return nil, nil, err
 	}
 	r.Numbers = c.numbers()
@@ -240,21 +196,6 @@ func (j *joining) turn(d *nmf.Descent) {
 	j.r.Phase = phaseHalf
 }
 
-// lead makes V of the rows that lead.
-func (j *joining) lead(m nmf.Problem) error {
-	p, main, c := j.plan, j.main, j.c
-	x, u, err := j.leading(c, j.r.Number, m.NP)
-	if err != nil {
-		return err
-	}
-	p.padded(m.V, main.y, m.NP)
-	m.Lead(x, u, m.V)
-	j.turn(&nmf.Descent{Direction: p.dense(m.V, m.NP), Slopes: main.slopes, Most: main.most,
-		SumU: c.more[:p.K]})
-	c.ahead, c.led = false, true
-	return nil
-}
-
 // join joins the sums of all other rounds; u has room for U where there is a penalty.
 func (j *joining) join(u []float64) error {
 	p, main, c, r := j.plan, j.main, j.c, j.r
@@ -262,12 +203,8 @@ func (j *joining) join(u []float64) error {
 	if r.Phase == phaseSearch {
 		passed = j.fit.Searched
 	}
-	var sizes []float64
-	if r.opens(p) {
-		sizes = make([]float64, p.D)
-	}
 	for shard := range p.Shards {
-		if err := j.passed(passed, u, sizes, r.Number, shard); err != nil {
+		if err := j.passed(passed, u, r.Number, shard); err != nil {
 			return err
 		}
 	}
@@ -277,12 +214,12 @@ func (j *joining) join(u []float64) error {
 		c.ahead = false
 		return nil
 	}
-	j.judge(u, sizes)
+	j.judge(u)
 	return nil
 }
 
 // judge goes on from the losses at the next factors.
-func (j *joining) judge(u, sizes []float64) {
+func (j *joining) judge(u []float64) {
 	main, c, r := j.main, j.c, j.r
 	phase, byCells := r.Phase, false
 	switch phase {
@@ -300,10 +237,6 @@ func (j *joining) judge(u, sizes []float64) {
 		c.tau, c.last = 1, l
 		copy(main.y, j.v)
 		copy(main.z, j.v)
-	case c.led && l.Above(c.last): // without the rows that lead
-		c.led = false
-		r.Phase, r.Beside, j.v = phaseOpen, main.y, slices.Clone(main.y)
-		return
 	case phase == phaseHalf && l.Above(c.last):
 		r.Phase, r.Beside = phaseAgain, j.v
 		c.tau = 1
@@ -315,7 +248,7 @@ func (j *joining) judge(u, sizes []float64) {
 			c.last = l
 		}
 	}
-	c.ahead, c.led = !still, false
+	c.ahead = !still
 	if phase != phaseOpen {
 		r.Done++
 	}
@@ -327,7 +260,7 @@ func (j *joining) judge(u, sizes []float64) {
 		r.Done++
 		j.enter()
 	}
-	j.descend(sizes)
+	j.descend()
 }
 
 // enter enters the losses of an epoch, and keeps V if they are the best.
@@ -341,18 +274,10 @@ func (j *joining) enter() {
 }
 
 // descend begins the half of V, unless the fit is over.
-func (j *joining) descend(sizes []float64) {
-	p, main, c, r := j.plan, j.main, j.c, j.r
+func (j *joining) descend() {
+	main, c, r := j.main, j.c, j.r
 	j.v, r.Beside = slices.Clone(main.y), nil
 	if r.Phase == phaseOver {
-		return
-	}
-	if rows := nmf.Heavy(sizes, p.K); len(rows) > 0 {
-		c.more = j.fit.SumsU()
-		for _, i := range rows {
-			c.more = append(c.more, float64(i))
-		}
-		r.Phase, r.Beside = phaseLead, j.v
 		return
 	}
 	d := j.fit.Descend(main.y, main.seen)
@@ -365,36 +290,14 @@ func (j *joining) descend(sizes []float64) {
 	r.Beside, c.more = d.Direction, d.SumU
 }
 
-// leading reads the rows that lead, of X, padded to np numbers, and of U.
-func (f *Fit) leading(c *course, round, np int) (x, u []float64, err error) {
-	p := f.plan
-	for shard := range p.Shards {
-		b, err := f.part(round, shard)
-		if err != nil {
-			return nil, nil, err
-		}
-		from, to := p.cut(shard).Rows()
-		rows := len(c.leads(p, from, to))
-		some, of := make([]float64, rows*np), make([]float64, rows*p.K)
-		if err := b.fill(sums{"NUMS", []section.Part{section.Positive(some)}},
-			sums{"DENS", []section.Part{section.Positive(of)}}, sums{"LOSS", nil},
-			sums{"UFAC", nil}); err != nil {
-			return nil, nil, err
-		}
-		x, u = append(x, some...), append(u, of...)
-	}
-	return x, u, nil
-}
-
-// passed takes the sums of a shard's runs into their pieces, and the sizes of its rows where there is room
-// for them.
-func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, shard int) error {
+// passed takes the sums of a shard's runs into their pieces.
+func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int) error {
 	p, cut := f.plan, f.plan.cut(shard)
 	b, err := f.part(round, shard)
 	if err != nil {
 		return err
 	}
-	var num, den, us []section.Part
+	var num, us []section.Part
 	for run := cut.From; run < cut.To; run++ {
 		for _, s := range of(run) {
 			// far from 1 a sum may overflow, and the steps that it is of are none
@@ -405,10 +308,7 @@ func (f *Fit) passed(of func(run int) [][]float64, u, sizes []float64, round, sh
 	if p.Penalty > 0 {
 		us = append(us, section.Positive(u[from*p.K:to*p.K]))
 	}
-	if sizes != nil {
-		den = append(den, section.Positive(sizes[from:to]))
-	}
-	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", nil}, sums{"UFAC", us})
+	return b.fill(sums{"NUMS", num}, sums{"DENS", nil}, sums{"LOSS", nil}, sums{"UFAC", us})
 }
 
 // problem is that of a reduce, which has no rows.

@@ -27,7 +27,6 @@ const (
 	phaseHalfClose
 	phaseAgainClose
 	phaseSearch
-	phaseLead
 )
 
 // stage is where a fit stands before the steps of a round.
@@ -108,7 +107,7 @@ func decodeRound(f *section.File, p *plan, number int) (*stage, error) {
 	}
 	epochs, last := uint64(p.Epochs), phaseOver
 	if p.newton() {
-		last = phaseLead
+		last = phaseSearch
 	}
 	for i, most := range []uint64{uint64(last), 1, epochs, epochs, 1, epochs, epochs} {
 		if st[i] > most {

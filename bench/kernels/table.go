@@ -36,7 +36,7 @@ type trace struct {
 	seconds float64
 }
 
-var call = regexp.MustCompile(`internal/(?:kernel|laplacian|adam)\.(\w+(?:_g|AVX2|AVX512))\b`)
+var call = regexp.MustCompile(`internal/kernel\.(\w+(?:_g|AVX2|AVX512))\b`)
 
 // profileOf reads what pprof -traces writes of so many repetitions of a fit.
 func profileOf(text, repetitions string) (p profile, err error) {
@@ -217,10 +217,12 @@ func table(measured []measurement) (string, error) {
 		if len(s) > 1 && s[1].cost > 0.005 {
 			next = fmt.Sprintf("%s %.1f", s[1].fit, 100*s[1].cost)
 		}
-		return fmt.Sprintf("| %.1f | %.1f | %.1f | %s |", 100*s[0].cost, 100*s[0].share, s[0].gain, s[0].fit+"; "+next)
+		return fmt.Sprintf("| %.1f | %.1f | %.1f | %s |", 100*s[0].cost, 100*s[0].share, s[0].gain,
+			s[0].fit+"; "+next)
 	}
 	var b strings.Builder
-	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit; next, % | AVX2: cost, % | share, % | gain | fit; next, % |\n")
+	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit; next, % | AVX2: cost, % | share, % " +
+		"| gain | fit; next, % |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "| %s %s%s\n", k, cells(wide[k]), cells(narrow[k])[1:])

@@ -11,34 +11,37 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
+func inspectProgram() *cli.Program {
+	a, asJSON := newApplied(), false
+	return a.program("inspect", &cli.Program{
+		Usage: []string{"[flags] MODEL [MATRIX]"},
+		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well,
+			the features whose scales were bent most, and for every component the samples that have most of
+			it, in multiples of the mean sample.
 
-Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how
-well, the features whose scales were bent most, and for every component the samples
-that have most of it, in multiples of the mean sample.
-
-With MATRIX, the matrix that was fitted, the features listed as bent are also well
-explained, as on the page of "quantmf report". It then also prints how well features
-are explained, and which features each component stands for: by the component's
-share in the feature, times the explained share of the feature (1 less its
-divergence from the fit over that from its own mean). "quantmf fit -h" says what
-MATRIX may be.
-
-  -json             everything, of all features, as one JSON object
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + exitHelp
+			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as
+			on the page of "quantmf report". It then also prints how well features are explained, and which
+			features each component stands for: by the component's share in the feature, times the explained
+			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf
+			fit -h" says what MATRIX may be.`,
+		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"),
+			a.in.Allow()),
+		After: cli.ExitHelp,
+		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
+			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
+	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })
+}
 
 // readings are figures that need both a model and its matrix.
 type readings struct {
 	x        quantmf.Mat
 	goodness []quantmf.Goodness
 	features [][]quantmf.Top
-	seen     []float64 // observed cells of each feature
+	observed []float64 // observed cells of each feature
 }
 
 // readings computes these figures for the matrix that was fitted.
@@ -47,69 +50,56 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 		r.features, err = m.TopFeatures(t.X, account.TopShown)
 	}
 	if err != nil {
-		return r, explain(err, t, nil)
+		return r, cli.Explain(err, t)
 	}
 	r.x = t.X
-	r.seen = make([]float64, t.X.Rows)
-	for i := range r.seen {
+	r.observed = make([]float64, t.X.Rows)
+	for i := range r.observed {
 		for _, v := range t.X.Row(i) {
 			if v == v {
-				r.seen[i]++
+				r.observed[i]++
 			}
 		}
 	}
 	return r, nil
 }
 
-func inspect(args []string, s streams) error {
-	set := newFlags("inspect")
-	asJSON := set.Bool("json", false, "")
-	var in inputFlags
-	in.register(set, true)
-	var l limits
-	l.flags(set)
-	words, err := arguments(set, args, "MODEL", "[MATRIX]")
-	if err == nil {
-		err = l.check()
-	}
-	if err != nil {
-		return err
-	}
-	defer l.hold()()
-	tell := newProgress(l.progress, s.err)
-	tell.begin("inspect")
-	defer tell.end()
-	tell.at("reading " + words[0])
-	m, _, err := readModel(words[0], s.in, &l)
+func (a *applied) inspect(s cli.Streams, asJSON bool) error {
+	m, _, err := a.readModel(s)
 	if err != nil {
 		return err
 	}
 	var r readings
-	if words[1] != "" {
-		t, _, err := in.read(words[1], s, &l, tell, true, m.signed())
+	if a.words[1] != "" {
+		t, _, err := a.in.Read(a.words[1], s, a.tell, true, m.signed())
 		if err != nil {
 			return err
 		}
-		if t, err = m.fitted(t, &in, s.err); err != nil {
+		if t, err = m.fitted(t, &a.in, s.Err); err != nil {
 			return err
 		}
-		if err := l.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
+		if err := a.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
 			return err
 		}
-		tell.at("comparing the model with the matrix")
+		a.tell.At("comparing the model with the matrix")
 		if r, err = m.readings(t); err != nil {
 			return err
 		}
 	}
-	tell.end()
-	if *asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		return e.Encode(m.object(r))
+	a.tell.End()
+	if asJSON {
+		return writeJSON(s.Out, m.object(r))
 	}
-	_, err = io.WriteString(s.out, m.tell(r))
+	_, err = io.WriteString(s.Out, m.tell(r))
 	return err
+}
+
+// writeJSON writes an object over several lines.
+func writeJSON(w io.Writer, object any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(object)
 }
 
 // tell prints in words what is in the model.
@@ -117,7 +107,7 @@ func (m *model) tell(r readings) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	name, formula := m.title()
-	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
+	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
 	of := ""
 	if m.Matrix != "" {
 		of = m.Matrix + ": "
@@ -129,14 +119,14 @@ func (m *model) tell(r readings) string {
 	if m.Top {
 		how += ", those features of largest standard deviation"
 	}
-	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"),
-		counted(len(m.samples), "sample"), how)
+	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
+		cli.Counted(len(m.Samples), "sample"), how)
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
 		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first",
-			m.history[m.best], counted(m.best, "epoch"), m.history[0])
+			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)
@@ -144,8 +134,8 @@ func (m *model) tell(r readings) string {
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", account.Begun(q))
 	}
-	if len(m.validation) > m.best {
-		line("", "%.4g on the cells held out", m.validation[m.best])
+	if len(m.of.Validation) > m.of.Best {
+		line("", "%.4g on the cells held out", m.of.Validation[m.of.Best])
 	}
 	if m.NMFUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
@@ -154,43 +144,46 @@ func (m *model) tell(r readings) string {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
 		line("Bent scales", "%s", bent)
 	}
-	for _, w := range m.Warnings {
+	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
-	if r.goodness != nil {
-		least, count := 0, 0
-		left, spread := 0.0, 0.0
-		for i, g := range r.goodness {
-			left += g.Divergence * r.seen[i]
-			spread += g.Spread * r.seen[i]
-			if g.Explained >= 0.5 {
-				count++
-			}
-			if g.Spread > 0 && (r.goodness[least].Spread == 0 || g.Explained < r.goodness[least].Explained) {
-				least = i
-			}
-		}
-		if spread > 0 {
-			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d "+
-				"features; least in %s (%.0f %%)",
-				// and no -0
-				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]),
-				math.Round(100*r.goodness[least].Explained)+0)
-		}
+	if told := m.explained(r); told != "" {
+		line("Explained", "%s", told)
 	}
 	samples := m.TopSamples(account.TopShown)
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
 		if r.features != nil {
-			line(head, "features %s", listed(r.features[c], m.features, "%.2f"))
+			line(head, "features %s", listed(r.features[c], m.Features, "%.2f"))
 			head = ""
 		}
-		line(head, "samples  %s", listed(samples[c], m.samples, "%.1f×"))
+		line(head, "samples  %s", listed(samples[c], m.Samples, "%.1f×"))
 	}
 	if m.Command != "" {
 		line("Command", "%s", m.Command)
 	}
 	return s.String()
+}
+
+// explained says how well the features are explained, "" without the matrix or where all its samples are equal.
+func (m *model) explained(r readings) string {
+	least, count, left, spread := 0, 0, 0.0, 0.0
+	for i, g := range r.goodness {
+		left += g.Divergence * r.observed[i]
+		spread += g.Spread * r.observed[i]
+		if g.Explained >= 0.5 {
+			count++
+		}
+		if g.Spread > 0 && (r.goodness[least].Spread == 0 || g.Explained < r.goodness[least].Explained) {
+			least = i
+		}
+	}
+	if spread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of the differences between samples; half or more in %d of %d features; least "+
+		"in %s (%.0f %%)", 100*(1-left/spread), count, len(r.goodness), m.Features[least],
+		math.Round(100*r.goodness[least].Explained)+0) // and no -0
 }
 
 // listed names the top entries, without those whose value is nothing.
@@ -251,9 +244,9 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.best,
-		Loss:       m.history,
-		Validation: m.validation, Warnings: append([]string{}, m.Warnings...), Samples: m.samples}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.of.Best,
+		Loss:       m.of.History,
+		Validation: m.of.Validation, Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if m.NMFUpdates > 0 {
 		o.NMF = &comparedObject{m.NMF, m.NMFUpdates}
 	}
@@ -268,12 +261,12 @@ func (m *model) object(r readings) modelObject {
 		return out
 	}
 	for c, samples := range m.TopSamples(account.TopShown) {
-		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
+		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.Samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]
 		}
 		if r.features != nil {
-			k.Features = objects(r.features[c], m.features)
+			k.Features = objects(r.features[c], m.Features)
 		}
 		o.Components = append(o.Components, k)
 	}
@@ -282,7 +275,7 @@ func (m *model) object(r readings) modelObject {
 		bend = m.bend()
 	}
 	shares := m.Shares()
-	for i, name := range m.features {
+	for i, name := range m.Features {
 		f := featureObject{Name: name, Shares: shares.Row(i)}
 		if bayes != nil {
 			f.Noise = &bayes.RowNoise[i]

@@ -103,7 +103,12 @@ func TestFootprint(t *testing.T) {
 	t.Logf("%5.1f MiB resident: a fit of three samples", idle/(1<<20))
 	for _, args := range fits {
 		words := append([]string{"fit", "-progress", "none"}, strings.Fields(args)...)
-		f, err := parseFit(words[1:])
+		f := newFitFlags()
+		program := f.program()
+		_, err := program.Parse("fit", words[1:])
+		if err == nil {
+			err = f.check(program)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package main
 
 // Exponential and logarithm, operation for operation those of internal/elem, and the
 // kernels that go number by number; see internal/kernel/elementary.go for their loops in
-// Go, internal/adam for step.
+// Go.
 
 import "slices"
 
@@ -347,8 +347,8 @@ func lossKL(f *Func) {
 	f.sumTo(f.result(), acc)
 }
 
-// step is that of Adam, with β1 = 0.9 and β2 = 0.999.
-func step(f *Func) {
+// adamStep is the step of Adam, with β1 = 0.9 and β2 = 0.999.
+func adamStep(f *Func) {
 	x, g, mu, nu, count := f.base("x", R5), f.base("g", R4), f.base("mu", R3), f.base("nu", R1),
 		f.length("x", R2)
 	f.broadcast(f.common(V8), f.arg("rate"))

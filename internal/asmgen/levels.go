@@ -1,6 +1,6 @@
 package main
 
-// The m × m system of internal/laplacian: its factors, and what they solve. A row of a
+// The m × m Laplacian system of internal/kernel/laplacian.go: its factors, and what they solve. A row of a
 // matrix has a stride of whole blocks.
 
 // window has eight words of ones and eight of zeros: loaded n words before the middle,

@@ -29,6 +29,23 @@ func logistic_g(to, x []float64, z *Score, rate float64) {
 	}
 }
 
+// What [AdamStep] keeps of the moments, and adds to the root.
+const (
+	beta1   = 0.9
+	beta2   = 0.999
+	adamEps = 1e-8
+)
+
+func adamStep_g(x, g, mu, nu []float64, rate, c2 float64) {
+	g, mu, nu = g[:len(x)], mu[:len(x)], nu[:len(x)]
+	for i := range x {
+		m := float64(beta1*mu[i]) + float64((1-beta1)*g[i])
+		v := float64(beta2*nu[i]) + float64((1-beta2)*float64(g[i]*g[i]))
+		mu[i], nu[i] = m, v
+		x[i] -= float64(rate*m) / (math.Sqrt(v/c2) + adamEps)
+	}
+}
+
 func divide_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {

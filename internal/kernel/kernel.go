@@ -6,6 +6,7 @@
 //	product.go     over low-rank products             columns.go  steps of the columns of V
 //	at.go          the same at some samples only      newton.go   an NMF by Newton's method
 //	elementary.go  number by number                   mapped.go   a divergence under a map
+//	laplacian.go   the m × m system of the levels
 //
 // Assembly for amd64, chosen at run time by the processor, for arm64 and for
 // WebAssembly is written by internal/asmgen (the build tag purego leaves it out).
@@ -145,21 +146,6 @@ func BinWeights(sums, x, w []float64, b *Bins) {
 	binWeights_g(sums, x[whole:], w[whole:], b)
 }
 
-// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the
-// samples, at whose places at in bins T and two covariances are cubics: of each bin, curves has the
-// coefficients of 1, t, t² and t³ of T, V and Λ. It fills t = T, ratio = x/max(T,Low), and with the weights
-// a, each 0 or 1 over the number of samples that count,
-//
-//	w = (a Whole - By ratio) V - a Λ,   own = (a V Per)² Fisher/max(T,Low),
-//
-// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole
-// blocks.
-func BackKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	n := len(w)
-	_ = curves[12*int(c.Last)+11]
-	backKL(w, own[:n], t[:n], ratio[:n], at[:n], x[:n], a[:n], cells[:n], curves, c)
-}
-
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]
@@ -193,18 +179,6 @@ func Gram(g, e, v []float64, m int) {
 func Hankel(g, c, mu, ratio, w []float64, m int) {
 	_, _ = mu[0], g[m-1]
 	hankel(g[:m*len(w)], c[:len(w)], mu[:m+len(w)], ratio[:m*len(w)], w, m)
-}
-
-// HankelLanes is [Hankel] for as many systems as there are lanes in use, at most
-// Lanes: entry i of a vector of system l lies at i·Lanes + l, and of a matrix there is
-// what lies below the diagonal, row after row. An empty ratio stands for ones.
-func HankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	m := len(w) / Lanes
-	size := m * (m - 1) / 2 * Lanes
-	if len(ratio) > 0 {
-		ratio = ratio[:size]
-	}
-	hankelLanes(g[:size], c[:len(w)], mu[:(2*m-1)*Lanes], ratio, w, lanes)
 }
 
 // Differences fills out_j = Σ_k (v_j-v_k) g_jk for the symmetric m × m g. out and v
@@ -546,6 +520,12 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 		r, x = r[np:], x[min(stride, len(x)):]
 	}
 	return s * ln2
+}
+
+// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/adam): it makes mu and nu
+// the moments with g, and subtracts rate mu/(√(nu/c2) + 1e-8).
+func AdamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	adamStep(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)
 }
 
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have

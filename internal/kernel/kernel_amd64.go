@@ -196,23 +196,6 @@ func hankelAVX512(g, c, mu, ratio, w []float64, m int)
 //go:noescape
 func hankelAVX2(g, c, mu, ratio, w []float64, m int)
 
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	switch level {
-	case cpu.AVX512:
-		hankelLanesAVX512(g, c, mu, ratio, w, lanes)
-	case cpu.AVX2:
-		hankelLanesAVX2(g, c, mu, ratio, w, lanes)
-	default:
-		hankelLanes_g(g, c, mu, ratio, w, lanes)
-	}
-}
-
-//go:noescape
-func hankelLanesAVX512(g, c, mu, ratio, w []float64, lanes int)
-
-//go:noescape
-func hankelLanesAVX2(g, c, mu, ratio, w []float64, lanes int)
-
 func differences(out, g, v []float64, m int) {
 	switch level {
 	case cpu.AVX512:
@@ -846,20 +829,6 @@ func binWeights(sums, x, w []float64, b *Bins) {
 //go:noescape
 func binWeightsAVX2(sums, x, w []float64, b *Bins)
 
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	switch level {
-	case cpu.AVX512:
-		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
-	case cpu.AVX2:
-		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
-	default:
-		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-	}
-}
-
-//go:noescape
-func backKLAVX2(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics)
-
 func exp(to, x []float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1178,3 +1147,54 @@ func lossKLAVX512(x, t, r []float64, low float64) float64
 
 //go:noescape
 func lossKLAVX2(x, t, r []float64, low float64) float64
+
+func factor(w, d, floor, l []float64, stride int) {
+	switch level {
+	case cpu.AVX512:
+		factorAVX512(w, d, floor, l, stride)
+	case cpu.AVX2:
+		factorAVX2(w, d, floor, l, stride)
+	default:
+		factor_g(w, d, floor, l, stride)
+	}
+}
+
+//go:noescape
+func factorAVX512(w, d, floor, l []float64, stride int)
+
+//go:noescape
+func factorAVX2(w, d, floor, l []float64, stride int)
+
+func solve(w, d, r []float64, stride int) {
+	switch level {
+	case cpu.AVX512:
+		solveAVX512(w, d, r, stride)
+	case cpu.AVX2:
+		solveAVX2(w, d, r, stride)
+	default:
+		solve_g(w, d, r, stride)
+	}
+}
+
+//go:noescape
+func solveAVX512(w, d, r []float64, stride int)
+
+//go:noescape
+func solveAVX2(w, d, r []float64, stride int)
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	switch level {
+	case cpu.AVX512:
+		adamStepAVX512(x, g, mu, nu, rate, c2)
+	case cpu.AVX2:
+		adamStepAVX2(x, g, mu, nu, rate, c2)
+	default:
+		adamStep_g(x, g, mu, nu, rate, c2)
+	}
+}
+
+//go:noescape
+func adamStepAVX512(x, g, mu, nu []float64, rate, c2 float64)
+
+//go:noescape
+func adamStepAVX2(x, g, mu, nu []float64, rate, c2 float64)

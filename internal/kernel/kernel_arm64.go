@@ -141,18 +141,6 @@ func hankel(g, c, mu, ratio, w []float64, m int) {
 //go:noescape
 func hankelNEON(g, c, mu, ratio, w []float64, m int)
 
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	switch level {
-	case cpu.NEON:
-		hankelLanesNEON(g, c, mu, ratio, w, lanes)
-	default:
-		hankelLanes_g(g, c, mu, ratio, w, lanes)
-	}
-}
-
-//go:noescape
-func hankelLanesNEON(g, c, mu, ratio, w []float64, lanes int)
-
 func differences(out, g, v []float64, m int) {
 	switch level {
 	case cpu.NEON:
@@ -572,13 +560,6 @@ func binWeights(sums, x, w []float64, b *Bins) {
 	}
 }
 
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	switch level {
-	default:
-		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-	}
-}
-
 func exp(to, x []float64) {
 	switch level {
 	case cpu.NEON:
@@ -802,3 +783,39 @@ func lossKL(x, t, r []float64, low float64) float64 {
 
 //go:noescape
 func lossKLNEON(x, t, r []float64, low float64) float64
+
+func factor(w, d, floor, l []float64, stride int) {
+	switch level {
+	case cpu.NEON:
+		factorNEON(w, d, floor, l, stride)
+	default:
+		factor_g(w, d, floor, l, stride)
+	}
+}
+
+//go:noescape
+func factorNEON(w, d, floor, l []float64, stride int)
+
+func solve(w, d, r []float64, stride int) {
+	switch level {
+	case cpu.NEON:
+		solveNEON(w, d, r, stride)
+	default:
+		solve_g(w, d, r, stride)
+	}
+}
+
+//go:noescape
+func solveNEON(w, d, r []float64, stride int)
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	switch level {
+	case cpu.NEON:
+		adamStepNEON(x, g, mu, nu, rate, c2)
+	default:
+		adamStep_g(x, g, mu, nu, rate, c2)
+	}
+}
+
+//go:noescape
+func adamStepNEON(x, g, mu, nu []float64, rate, c2 float64)

@@ -28,8 +28,6 @@ func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }
 
 func hankel(g, c, mu, ratio, w []float64, m int) { hankel_g(g, c, mu, ratio, w, m) }
 
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) { hankelLanes_g(g, c, mu, ratio, w, lanes) }
-
 func differences(out, g, v []float64, m int) { differences_g(out, g, v, m) }
 
 func colSums(c, e, v []float64) { colSums_g(c, e, v) }
@@ -130,10 +128,6 @@ func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
 
 func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
 
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-}
-
 func exp(to, x []float64) { exp_g(to, x) }
 
 func log(to, x []float64) { log_g(to, x) }
@@ -173,3 +167,9 @@ func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 
 func lossKL(x, t, r []float64, low float64) float64 { return lossKL_g(x, t, r, low) }
+
+func factor(w, d, floor, l []float64, stride int) { factor_g(w, d, floor, l, stride) }
+
+func solve(w, d, r []float64, stride int) { solve_g(w, d, r, stride) }
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) { adamStep_g(x, g, mu, nu, rate, c2) }

@@ -280,30 +280,6 @@ func hankel_g(g, c, mu, ratio, w []float64, m int) {
 	}
 }
 
-func hankelLanes_g(g, c, mu, ratio, w []float64, lanes int) {
-	clear(c)
-	for j := 0; j < len(w); j += Lanes {
-		at := j / Lanes * (j/Lanes - 1) / 2 * Lanes
-		for k := 0; k <= j; k += Lanes {
-			for l := range lanes {
-				t := mu[j+k+l]
-				if k < j && len(ratio) > 0 {
-					t *= ratio[at+k+l]
-				}
-				t *= w[j+l] * w[k+l]
-				if math.Abs(t) < decouple {
-					t = 0
-				}
-				c[j+l] += t
-				if k < j {
-					g[at+k+l] = t
-					c[k+l] += t
-				}
-			}
-		}
-	}
-}
-
 func differences_g(out, g, v []float64, m int) {
 	stride := len(out)
 	clear(out)

@@ -256,21 +256,6 @@ func TestVectorBins(t *testing.T) {
 				}
 				compare(t, "binWeights", does(func(v vectors) { BinWeights(v[0], v[1], v[2], &b) }),
 					numbers(&r, 4*bins, false), finite, w)
-				if n%Lanes != 0 {
-					continue
-				}
-				pos, any := func() []float64 { return numbers(&r, n, true) },
-					func() []float64 { return numbers(&r, n, false) }
-				compare(t, "backKL", does(func(v vectors) {
-					c := KLCubics{Bins: b, Ref: 0.3, Shift: 0.01, Per: 1.7, Whole: 3, By: 0.4, Low: 0.1,
-						Fisher: 2.1}
-					copy(c.Sum[:], v[9])
-					copy(c.Dot[:], v[9][Lanes:])
-					BackKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], &c)
-					copy(v[9], c.Sum[:])
-					copy(v[9][Lanes:], c.Dot[:])
-				}), any(), any(), any(), any(), at, any(), pos(), pos(), numbers(&r, 12*bins, false),
-					numbers(&r, 2*Lanes, false))
 			}
 		}
 	})
@@ -432,6 +417,8 @@ func TestVectorElementary(t *testing.T) {
 				x[i] = awkward[int(r.Float64()*float64(len(awkward)))]
 			}
 			pos, y := numbers(&r, n, true), numbers(&r, n, false)
+			compare(t, "adamStep", does(func(v vectors) { AdamStep(v[0], v[1], v[2], v[3], 0.1, 0.3) }), y, x,
+				y, pos)
 			compare(t, "exp", of2(Exp), y, x)
 			compare(t, "log", of2(Log), y, x)
 			compare(t, "exp in place", does(func(v vectors) { Exp(v[0], v[0]) }), x)
@@ -544,88 +531,6 @@ func TestVectorElementary(t *testing.T) {
 		for i, v := range awkward {
 			if want := elem.Log(v); math.Float64bits(got[i]) != math.Float64bits(want) {
 				t.Fatalf("log(%v) = %x, want %x", v, math.Float64bits(got[i]), math.Float64bits(want))
-			}
-		}
-	})
-}
-
-// TestHankelLanes asks every lane for the bits of its system alone.
-func TestHankelLanes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	levels(t, func(t *testing.T) {
-		for m := 1; m <= 70; m++ {
-			for lanes := 1; lanes <= Lanes; lanes++ {
-				if m > 20 && (m+lanes)%5 > 0 { // a few of these are enough
-					continue
-				}
-				for _, flat := range []bool{true, false} {
-					r := random.Split(14, 100*m+lanes)
-					p := Pad(m)
-					spread := func(k int) []float64 {
-						v := make([]float64, k)
-						for i := range v {
-							v[i] = math.Float64frombits(poison)
-						}
-						return v
-					}
-					size := m * (m - 1) / 2 * Lanes
-					g, c, mu, ratio, w := spread(size), spread(m*Lanes), spread((2*m-1)*Lanes), spread(size),
-						spread(m*Lanes)
-					type system struct{ g, c, mu, ratio, w []float64 }
-					alone := make([]system, lanes)
-					for lane := range alone {
-						s := system{make([]float64, m*p), make([]float64, p), make([]float64, m+p),
-							make([]float64, m*p), make([]float64, p)}
-						for i, v := range numbers(&r, 2*m-1, true) {
-							v *= math.Ldexp(1, -int(700*r.Float64()))
-							s.mu[i], mu[i*Lanes+lane] = v, v
-						}
-						for i, v := range numbers(&r, m, true) {
-							s.w[i], w[i*Lanes+lane] = v, v
-						}
-						for j := range m {
-							s.ratio[j*p+j] = 1
-							for k := range j {
-								v := 1.0
-								if !flat {
-									v = r.Float64()
-								}
-								s.ratio[j*p+k], s.ratio[k*p+j] = v, v
-								ratio[(j*(j-1)/2+k)*Lanes+lane] = v
-							}
-						}
-						now := level
-						level = cpu.Portable
-						Hankel(s.g, s.c, s.mu, s.ratio, s.w, m)
-						level = now
-						alone[lane] = s
-					}
-					if flat {
-						ratio = nil
-					}
-					compare(t, "hankelLanes", does(func(v vectors) {
-						HankelLanes(v[0], v[1], v[2], v[3], v[4], lanes)
-						if level == cpu.Portable {
-							for lane, s := range alone {
-								for j := range m {
-									sameBits(t, "c", v[1][j*Lanes+lane:][:1], s.c[j:][:1])
-									for k := range j {
-										sameBits(t, "g", v[0][(j*(j-1)/2+k)*Lanes+lane:][:1], s.g[j*p+k:][:1])
-									}
-								}
-							}
-						}
-						for _, i := range []int{0, 1} { // lanes not in use are nobody's business
-							for at := range v[i] {
-								if at%Lanes >= lanes {
-									v[i][at] = 0
-								}
-							}
-						}
-					}), g, c, mu, ratio, w)
-				}
 			}
 		}
 	})
@@ -927,4 +832,63 @@ func TestVectorAt(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestVectorLaplacian compares assembly with the loops in Go bit for bit; what is on and
+// above the diagonal, and in the padding, is NaN, which must not get through.
+func TestVectorLaplacian(t *testing.T) {
+	defer func(l int) { level = l }(level)
+	for l := cpu.Portable + 1; l <= cpu.Level; l++ {
+		for m := 1; m <= 71; m++ {
+			m := m
+			if m == 71 { // rows that are further apart
+				m = 128
+			}
+			r := random.Split(11, m)
+			p, stride := Pad(m), LaplacianStride(m)
+			w, floor, rhs := make([]float64, m*stride), make([]float64, m), make([]float64, m, p)
+			for i := range w {
+				w[i] = math.NaN()
+			}
+			for i := range m {
+				for j := range i {
+					w[i*stride+j] = math.Ldexp(r.Float64(), -int(60*r.Float64()))
+					if r.Float64() < 0.2 {
+						w[i*stride+j] = 0
+					}
+				}
+				floor[i], rhs[i] = 1e-15, r.Float64()-0.5
+			}
+			for i := m; i < p; i++ {
+				rhs[:p][i] = math.NaN()
+			}
+			run := func(l int) (f, d, x []float64) {
+				level = l
+				f, d, x = append([]float64{}, w...), make([]float64, m), append([]float64{}, rhs[:p]...)[:m]
+				room := LaplacianRoom(m)
+				work := make([]float64, room+2)
+				work[room], work[room+1] = 3, 4
+				FactorLaplacian(f, d, floor, work[:room])
+				SolveLaplacian(f, d, x)
+				if work[room] != 3 || work[room+1] != 4 {
+					t.Fatal("written beyond the scratch")
+				}
+				return f, d, x
+			}
+			f0, d0, x0 := run(cpu.Portable)
+			f1, d1, x1 := run(l)
+			same := func(what string, a, b float64) {
+				if math.Float64bits(a) != math.Float64bits(b) || a != a {
+					t.Fatalf("level %d, m = %d: %s is %v, want %v", l, m, what, b, a)
+				}
+			}
+			for i := range m {
+				same("d", d0[i], d1[i])
+				same("x", x0[i], x1[i])
+				for j := range i {
+					same("l", f0[i*stride+j], f1[i*stride+j])
+				}
+			}
+		}
+	}
 }

@@ -342,27 +342,6 @@ func WalkMoments(visit func(numbers section.Part, best []float64), m adam.Moment
 	visit(section.Within(m.Nu, 0, math.Inf(1)), nil)
 }
 
-// Parts are the numbers that Walk shows.
-func (p *Maps) Parts() (all []section.Part) {
-	p.Walk(func(numbers section.Part, _ []float64) { all = append(all, numbers) }, Kept{})
-	return all
-}
-
-// Rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
-// negative.
-func (p *Maps) Rising(inc []float64) (all []section.Part) {
-	for lo := 0; lo < len(inc); lo += p.M {
-		all = append(all, section.Finite(inc[lo:lo+1]), section.Positive(inc[lo+1:lo+p.M]))
-	}
-	return all
-}
-
-// Moments are Adam's moments as parts of a checkpoint.
-func Moments(m adam.Moment) []section.Part {
-	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
-	return []section.Part{section.Finite(m.Mu), section.Within(m.Nu, 0, math.Inf(1))}
-}
-
 // AppendWarm appends, for each row, 1 where its warm start is valid, else 0.
 func AppendWarm(index []uint64, states []transport.Warm) []uint64 {
 	for i := range states {

@@ -74,6 +74,9 @@ type Method interface {
 	State() []section.Part // what the rest depends on beside the factors
 	Prepare(e int)
 	Resume(e int)
+	// Reserve takes all that the epochs take, of rows that are mostly zero if there may be any, from a dry
+	// arena, in place of all other calls.
+	Reserve()
 }
 
 // Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to
@@ -81,6 +84,19 @@ type Method interface {
 // longer than all the multiplicative updates, which come as close to x there.
 func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
+}
+
+// Memory returns how many bytes a method takes of a problem, beside the factors, where rows may be mostly
+// zero. p.Pool is [pool.Idle].
+func Memory(p Problem, newton bool) float64 {
+	var m Method
+	if newton {
+		m = NewNewton(p)
+	} else {
+		m = NewUpdates(p)
+	}
+	m.Reserve()
+	return p.Pool.Memory.Most()
 }
 
 // Pieces is the number of pieces that the rows are cut into: each has a

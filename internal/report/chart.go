@@ -71,7 +71,8 @@ func (c Chart) plot() plot {
 			}
 		}
 		below := p.Top + 14*float64(k) + 6
-		key := series{Class: "ring", Ink: ink, Label: l.Name, LabelClass: "key", X: p.Right - 68, Y: below + 4,
+		key := series{Class: "ring", Ink: ink, Label: l.Name, LabelClass: "key", X: p.Right - 68,
+			Y:    below + 4,
 			Path: "M" + coordinate(p.Right-90) + " " + coordinate(below) + "h16"}
 		if l.Name == "" {
 			key.Path = ""
@@ -79,7 +80,8 @@ func (c Chart) plot() plot {
 		for _, s := range []series{key, {Class: "ring", Ink: ink, Path: p.curve(x, y)},
 			{Class: "ring", Ink: ink, Path: bars}, {Class: "hollow", Ink: ink, Path: all},
 			{Class: "band", Ink: ink, Fill: ink, Path: best},
-			{Class: "ring", Ink: ink, Path: marked, Says: "the smallest within one standard error of the best"},
+			{Class: "ring", Ink: ink, Path: marked,
+				Says: "the smallest within one standard error of the best"},
 		} {
 			if s.Path != "" {
 				p.Series = append(p.Series, s)
@@ -91,7 +93,8 @@ func (c Chart) plot() plot {
 
 // circle returns the path of a circle.
 func circle(x, y, r float64) string {
-	return fmt.Sprintf("M%s %sa%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", coordinate(x-r), coordinate(y), r, r, 2*r, r, r,
+	return fmt.Sprintf("M%s %sa%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", coordinate(x-r), coordinate(y), r, r, 2*r,
+		r, r,
 		-2*r)
 }
 
@@ -99,7 +102,8 @@ func circle(x, y, r float64) string {
 func (c Chart) Write(w io.Writer) error {
 	d := &document{}
 	d.add(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 640 360" width="640" height="360">`+"\n"+
-		"<title>%s</title>\n<style>%s</style>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n", c.Title,
+		"<title>%s</title>\n<style>%s</style>\n"+`<rect width="100%%" height="100%%" fill="#fff"/>`+"\n",
+		c.Title,
 		markup(chartStyle))
 	d.plot(c.plot())
 	d.add("</svg>\n")
@@ -107,8 +111,8 @@ func (c Chart) Write(w io.Writer) error {
 	return err
 }
 
-// chartStyle is that of figures in a page, for a picture alone: with colours in place of variables, which not all
-// programs for drawings know.
+// chartStyle is that of figures in a page, for a picture alone: with colours in place of variables, which not
+// all programs for drawings know.
 const chartStyle = `text { font: 12px sans-serif; fill: #222; } .end { text-anchor: end; } .mid { text-anchor: middle; }
 .grid, .axis, .ring { fill: none; } .grid { stroke: #ddd; } .axis { stroke: #222; }
 .ring, .hollow { stroke-width: 1.5; } .hollow { fill: #fff; }`

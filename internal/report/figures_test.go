@@ -401,7 +401,7 @@ func TestHeatmapFigure(t *testing.T) {
 			band, rowRuns, columnRuns = bandWidth+3, f.FeatureGroups.runs(s.rows),
 				f.SampleGroups.runs(s.columns)
 			bands := found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
-				`([.\d]+)h8V([.\d]+)h-8z"><title>([^<]*)<`)
+				`([.\d]+)H[.\d]+V([.\d]+)H[.\d]+z"><title>([^<]* features?)<`)
 			if len(bands) != len(rowRuns) {
 				t.Fatalf("%v: %v", c, bands)
 			}
@@ -416,7 +416,7 @@ func TestHeatmapFigure(t *testing.T) {
 				}
 			}
 			bands = found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
-				`24V32H([.\d]+)V24z"><title>([^<]*)<`)
+				`24.0H([.\d]+)V32.0H[.\d]+z"><title>([^<]*)<`)
 			if len(bands) != 4*len(columnRuns) || top != 24+band {
 				t.Fatalf("%v: %v above %v", c, bands, top)
 			}

@@ -23,6 +23,15 @@ type Groups struct {
 // mostGroups is how many groups can be told apart.
 const mostGroups = 30
 
+// groupTable is what was read of a table of names and groups.
+type groupTable struct {
+	known          map[string]bool   // features and samples
+	groups         map[string]string // of the names of the table that are known, "" for none
+	names, unknown []string          // groups in their order; names that are neither feature nor sample
+	heading, above string            // the first line, if that is a heading: its second cell and its first
+	warnings       []string
+}
+
 // ReadGroups reads a table of two columns, names and their groups, separated by tabs, commas
 // or semicolons. A name may be one of the features, of the samples, or both; where it stands
 // more than once there, all have the group. An empty group, NA and NaN are none. A first line
@@ -31,6 +40,12 @@ const mostGroups = 30
 // where a name has two groups, and where there are more than 30 groups.
 func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples Groups, warnings []string,
 	err error) {
+	t := groupTable{known: map[string]bool{}, groups: map[string]string{}}
+	for _, names := range [][]string{features, samples} {
+		for _, n := range names {
+			t.known[n] = true
+		}
+	}
 	r := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	first, _, _ := strings.Cut(text, "\n")
 	switch {
@@ -40,126 +55,106 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		r.Comma = ';'
 	}
 	r.FieldsPerRecord, r.LazyQuotes, r.ReuseRecord = -1, true, true
-	known := map[string]bool{}
-	for _, n := range features {
-		known[n] = true
-	}
-	for _, n := range samples {
-		known[n] = true
-	}
-	groups := map[string]string{} // of the names that have one
-	seen := map[string]bool{}
-	var names, unknown []string // groups in their order; names that are neither feature nor sample
-	title, above := "", ""      // what stands in the first line, if that is a heading
-	for lines := 0; ; lines++ {
-		record, err := r.Read()
-		if err == io.EOF {
+	for lines := 0; err == nil; lines++ {
+		record, wrong := r.Read()
+		if wrong == io.EOF {
 			break
 		}
-		if err != nil {
-			return ofFeatures, ofSamples, nil, fmt.Errorf("no table of names and groups: %w", err)
-		}
-		line, _ := r.FieldPos(0)
-		if len(record) < 2 {
-			return ofFeatures, ofSamples, nil,
-				fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, "+
-					"comma or semicolon between", line)
-		}
-		name, group := strings.TrimSpace(record[0]), strings.TrimSpace(record[1])
-		if !known[name] {
-			if lines == 0 {
-				title, above = group, name
-				if len(record) > 2 {
-					warnings = append(warnings,
-						fmt.Sprintf("column 2 (%q) was taken for the groups; columns from 3 (%q) on were "+
-							"left out", clipped(group, 40), clipped(record[2], 40)))
-				}
-			} else {
-				unknown = append(unknown, name)
-			}
-			continue
-		}
-		if group == "NA" || group == "NaN" {
-			group = ""
-		}
-		if seen[name] && groups[name] != group {
-			return ofFeatures, ofSamples, nil,
-				fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40),
-					clipped(group, 40), clipped(groups[name], 40))
-		}
-		seen[name] = true
-		if group == "" {
-			continue
-		}
-		groups[name] = group
-		if !slices.Contains(names, group) {
-			if names = append(names, group); len(names) > mostGroups {
-				return ofFeatures, ofSamples, nil,
-					fmt.Errorf("line %d: the second column has more than %d groups: give a column of few "+
-						"different words", line, mostGroups)
-			}
+		if err = wrong; err != nil {
+			err = fmt.Errorf("no table of names and groups: %w", err)
+		} else {
+			line, _ := r.FieldPos(0)
+			err = t.add(record, line, lines == 0)
 		}
 	}
-	if slices.Contains(names, title) { // the first line is one like the others
-		title, unknown = "", append([]string{above}, unknown...)
+	if err == nil && len(t.groups) == 0 {
+		err = errors.New("no name in the first column is that of a feature or a sample" +
+			examples(" (it has ", t.unknown, ")"))
 	}
-	if len(seen) == 0 {
-		return ofFeatures, ofSamples, nil,
-			errors.New("no name in the first column is that of a feature or a sample" +
-				examples(" (it has ", unknown, ")"))
+	if err != nil {
+		return ofFeatures, ofSamples, nil, err
 	}
-	if len(unknown) > 0 {
-		warnings = append(warnings,
-			fmt.Sprintf("%s not in the matrix%s", are(len(unknown), "name"), examples(": ", unknown, "")))
+	if slices.Contains(t.names, t.heading) { // the first line is one like the others
+		t.heading, t.unknown = "", append([]string{t.above}, t.unknown...)
 	}
-	ofFeatures, without := grouped(title, names, groups, features)
-	if ofFeatures.Of != nil && len(without) > 0 {
-		warnings = append(warnings,
-			fmt.Sprintf("%s without a group%s", are(len(without), "feature"), examples(": ", without, "")))
+	if len(t.unknown) > 0 {
+		t.warn("%s not in the matrix%s", are(len(t.unknown), "name"), examples(": ", t.unknown, ""))
 	}
-	ofSamples, without = grouped(title, names, groups, samples)
-	if ofSamples.Of != nil && len(without) > 0 {
-		warnings = append(warnings,
-			fmt.Sprintf("%s without a group%s", are(len(without), "sample"), examples(": ", without, "")))
-	}
+	ofFeatures, ofSamples = t.of(features, "feature"), t.of(samples, "sample")
 	if ofFeatures.Of == nil && ofSamples.Of == nil {
 		return ofFeatures, ofSamples, nil,
 			errors.New("no feature and no sample has a group: the second column is empty where names " +
 				"are known")
 	}
-	return ofFeatures, ofSamples, warnings, nil
+	return ofFeatures, ofSamples, t.warnings, nil
 }
 
-// grouped returns the groups of what is called so, none where no name has one, and what has none.
-func grouped(title string, names []string, groups map[string]string, called []string) (g Groups,
-	without []string) {
-	of := make([]int, len(called))
-	used := make([]bool, len(names))
-	for i, name := range called {
-		group, is := groups[name]
-		if of[i] = slices.Index(names, group); !is {
-			without = append(without, name)
-			continue
+func (t *groupTable) warn(format string, args ...any) {
+	t.warnings = append(t.warnings, fmt.Sprintf(format, args...))
+}
+
+// add takes in a line.
+func (t *groupTable) add(record []string, line int, first bool) error {
+	if len(record) < 2 {
+		return fmt.Errorf("line %d has no second column: a line is a name and its group, with a tab, "+
+			"comma or semicolon between", line)
+	}
+	name, group := strings.TrimSpace(record[0]), strings.TrimSpace(record[1])
+	switch {
+	case !t.known[name] && first:
+		t.heading, t.above = group, name
+		if len(record) > 2 {
+			t.warn("column 2 (%q) was taken for the groups; columns from 3 (%q) on were left out",
+				clipped(group, 40), clipped(record[2], 40))
 		}
-		used[of[i]] = true
+		return nil
+	case !t.known[name]:
+		t.unknown = append(t.unknown, name)
+		return nil
+	case group == "NA", group == "NaN":
+		group = ""
 	}
-	if len(without) == len(called) {
-		return g, without
+	if before, seen := t.groups[name]; seen && before != group {
+		return fmt.Errorf("line %d: %q has the group %q here and %q above", line, clipped(name, 40),
+			clipped(group, 40), clipped(before, 40))
 	}
-	g = Groups{Title: title, Of: of}
-	place := make([]int, len(names))
-	for t, name := range names {
-		if used[t] {
-			place[t] = len(g.Names)
+	t.groups[name] = group
+	if group != "" && !slices.Contains(t.names, group) {
+		t.names = append(t.names, group)
+	}
+	if len(t.names) > mostGroups {
+		return fmt.Errorf("line %d: the second column has more than %d groups: give a column of few "+
+			"different words", line, mostGroups)
+	}
+	return nil
+}
+
+// of returns the groups of features or samples, none where no name has one, and warns of those that have none
+// where others have.
+func (t *groupTable) of(called []string, what string) Groups {
+	g := Groups{Title: t.heading, Of: make([]int, len(called))}
+	used := map[string]bool{}
+	for _, name := range called {
+		used[t.groups[name]] = true
+	}
+	for _, name := range t.names {
+		if used[name] {
 			g.Names = append(g.Names, name)
 		}
 	}
-	for i, t := range of {
-		if t >= 0 {
-			of[i] = place[t]
+	if len(g.Names) == 0 {
+		return Groups{}
+	}
+	var without []string
+	for i, name := range called {
+		if g.Of[i] = slices.Index(g.Names, t.groups[name]); g.Of[i] < 0 {
+			without = append(without, name)
 		}
 	}
-	return g, without
+	if len(without) > 0 {
+		t.warn("%s without a group%s", are(len(without), what), examples(": ", without, ""))
+	}
+	return g
 }
 
 // are is "1 name is" or "2 names are".

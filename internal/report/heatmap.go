@@ -166,122 +166,145 @@ const (
 	letter     = 6.3 // the mean width of a character
 )
 
-// heatmaps writes the figure of all panels, what its colours mean and what it leaves out.
-func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
-	rows, columns := float64(len(s.rows)), float64(len(s.columns))
-	height := min(max(1.4*rows, 240), 520)
-	if labelPitch*rows <= 620 {
-		height = max(height, labelPitch*rows)
+// heatLayout says where the panels, their labels and the bands of groups lie.
+type heatLayout struct {
+	rows, columns         float64 // their numbers
+	left, top             float64 // of the first panel
+	width, height, bottom float64 // of a panel, and of the room below it
+	names                 []string
+	named                 bool // names are those of rows; else of runs
+	samplesNamed          bool
+	rowRuns, columnRuns   []run
+}
+
+func (f *Fit) heatLayout(s shown, panels int) heatLayout {
+	l := heatLayout{rows: float64(len(s.rows)), columns: float64(len(s.columns)), left: 18, top: heatTop,
+		bottom: 18}
+	l.height = min(max(1.4*l.rows, 240), 520)
+	if labelPitch*l.rows <= 620 {
+		l.height = max(l.height, labelPitch*l.rows)
 	}
-	panels := f.panels(uv)
-	left := 18.
-	named := height/rows >= labelPitch
-	var names []string // beside the first panel
-	for _, i := range s.rows {
-		names = append(names, clipped(f.Features[i], 24))
-	}
-	rowRuns, columnRuns := []run(nil), []run(nil)
 	if f.FeatureGroups.Of != nil {
-		rowRuns = f.FeatureGroups.runs(s.rows)
+		l.rowRuns = f.FeatureGroups.runs(s.rows)
 	}
 	if f.SampleGroups.Of != nil {
-		columnRuns = f.SampleGroups.runs(s.columns)
+		l.columnRuns = f.SampleGroups.runs(s.columns)
+		l.top += bandWidth + 3
 	}
-	if !named {
-		names = nil
-		for _, r := range rowRuns {
-			names = append(names, clipped(f.FeatureGroups.name(r.rank), 24))
+	if l.named = l.height/l.rows >= labelPitch; l.named {
+		for _, i := range s.rows {
+			l.names = append(l.names, clipped(f.Features[i], 24))
+		}
+	} else {
+		for _, r := range l.rowRuns {
+			l.names = append(l.names, clipped(f.FeatureGroups.name(r.rank), 24))
 		}
 	}
-	longest := 0
-	for _, n := range names {
-		longest = max(longest, utf8.RuneCountInString(n))
+	if len(l.names) > 0 {
+		l.left = letter*float64(longest(l.names)) + 8
 	}
-	if longest > 0 {
-		left = letter*float64(longest) + 8
+	if l.rowRuns != nil {
+		l.left += bandWidth + 3
 	}
-	if rowRuns != nil {
-		left += bandWidth + 3
-	}
-	top := heatTop
-	if columnRuns != nil {
-		top += bandWidth + 3
-	}
-	count := float64(len(panels))
-	width := (heatWidth - left - heatGap*(count-1)) / count
-	samplesNamed := width/columns >= labelPitch
-	bottom := 18.
-	if samplesNamed {
-		longest = 0
+	count := float64(panels)
+	l.width = (heatWidth - l.left - heatGap*(count-1)) / count
+	if l.samplesNamed = l.width/l.columns >= labelPitch; l.samplesNamed {
+		var names []string
 		for _, j := range s.columns {
-			longest = max(longest, utf8.RuneCountInString(clipped(f.Samples[j], 16)))
+			names = append(names, clipped(f.Samples[j], 16))
 		}
-		bottom = letter*float64(longest) + 10
+		l.bottom = letter*float64(longest(names)) + 10
 	}
+	return l
+}
 
-	var titles []string
+// longest is the number of characters of the longest name.
+func longest(names []string) int {
+	most := 0
+	for _, n := range names {
+		most = max(most, utf8.RuneCountInString(n))
+	}
+	return most
+}
+
+// heatmaps writes the figure of all panels, what its colours mean and what it leaves out.
+func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
+	panels := f.panels(uv)
+	l := f.heatLayout(s, len(panels))
+	var says []string
 	for _, p := range panels {
-		titles = append(titles, p.says)
+		says = append(says, p.says)
 	}
 	d.add(`<figure><div class="wide">`)
-	d.svg(heatWidth, top+height+bottom,
+	d.svg(heatWidth, l.top+l.height+l.bottom,
 		fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations",
-			strings.Join(titles, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
-	pitch := height / rows
-	switch {
-	case named:
-		for t, n := range names {
-			d.text("end small", left-6-bandOf(rowRuns), top+(float64(t)+.5)*pitch+3.5, n)
-		}
-	case rowRuns != nil:
-		for t, r := range rowRuns {
-			if float64(r.to-r.from)*pitch >= labelPitch {
-				d.text("end small", left-6-bandOf(rowRuns), top+float64(r.from+r.to)/2*pitch+3.5, names[t])
-			}
-		}
-	default:
-		d.upright("mid small", 11, top+height/2, counted(len(s.rows), "feature"))
-	}
-	for _, r := range rowRuns {
-		d.add(`<path class="band" fill="%s" d="M%s %sh%gV%sh-%gz"><title>%s: %s</title></path>`,
-			f.FeatureGroups.ink(r.rank), coordinate(left-bandWidth-3), coordinate(top+float64(r.from)*pitch),
-			bandWidth, coordinate(top+float64(r.to)*pitch), bandWidth, f.FeatureGroups.name(r.rank),
-			counted(r.to-r.from, "feature"))
-	}
-	fine := ""
-	if columns > width { // rows are never finer than pixels
-		fine = ` class="fine"`
-	}
+			strings.Join(says, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
+	d.heatRows(f, l)
 	for t, p := range panels {
-		x := left + float64(t)*(width+heatGap)
-		d.text("title", x, 13, p.title)
-		for _, r := range columnRuns {
-			d.add(`<path class="band" fill="%s" d="M%s %gV%gH%sV%gz"><title>%s: %s</title></path>`,
-				f.SampleGroups.ink(r.rank), coordinate(x+float64(r.from)*width/columns), heatTop, heatTop+
-					bandWidth,
-				coordinate(x+float64(r.to)*width/columns), heatTop, f.SampleGroups.name(r.rank),
-				counted(r.to-r.from, "sample"))
-		}
-		d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`,
-			markup(fine), coordinate(x), top, coordinate(width), coordinate(height), s.draw(p.row))
-		d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), top,
-			coordinate(width), coordinate(height))
-		if !samplesNamed {
-			d.text("mid small", x+width/2, top+height+13, counted(len(s.columns), "sample"))
-			continue
-		}
-		for t, j := range s.columns {
-			d.add(`<text class="end small" transform="translate(%s %s) rotate(-90)">%s</text>`,
-				coordinate(x+(float64(t)+.5)*width/columns+3.5), coordinate(top+height+5),
-				clipped(f.Samples[j], 16))
-		}
+		d.heatPanel(f, s, l, l.left+float64(t)*(l.width+heatGap), p)
 	}
 	d.WriteString("</svg>\n")
 	d.scale(f.missing() > 0)
 	d.WriteString("</div>\n")
-	d.legend("features", &f.FeatureGroups, rowRuns)
-	d.legend("samples", &f.SampleGroups, columnRuns)
-	d.heatmapCaption(f, s, rowRuns != nil || columnRuns != nil)
+	d.legend("features", &f.FeatureGroups, l.rowRuns)
+	d.legend("samples", &f.SampleGroups, l.columnRuns)
+	d.heatmapCaption(f, s, l.rowRuns != nil || l.columnRuns != nil)
+}
+
+// heatRows writes what stands left of the first panel: names of rows or of groups, and the bands of groups.
+func (d *document) heatRows(f *Fit, l heatLayout) {
+	pitch, right := l.height/l.rows, l.left-6
+	if l.rowRuns != nil {
+		right -= bandWidth + 3
+	}
+	for t, n := range l.names {
+		from, to := t, t+1
+		if !l.named {
+			from, to = l.rowRuns[t].from, l.rowRuns[t].to
+		}
+		if float64(to-from)*pitch >= labelPitch {
+			d.text("end small", right, l.top+float64(from+to)/2*pitch+3.5, n)
+		}
+	}
+	if len(l.names) == 0 {
+		d.upright("mid small", 11, l.top+l.height/2, counted(int(l.rows), "feature"))
+	}
+	for _, r := range l.rowRuns {
+		d.band(&f.FeatureGroups, r, "feature", box(l.left-bandWidth-3, l.top+float64(r.from)*pitch, l.left-3,
+			l.top+float64(r.to)*pitch))
+	}
+}
+
+// band writes the colour of a group along a run of its members.
+func (d *document) band(g *Groups, r run, what, path string) {
+	d.path(series{Class: "band", Fill: g.ink(r.rank), Path: path,
+		Says: g.name(r.rank) + ": " + counted(r.to-r.from, what)})
+}
+
+// heatPanel writes a panel, at x, with its title, bands and the names of samples.
+func (d *document) heatPanel(f *Fit, s shown, l heatLayout, x float64, p panel) {
+	d.text("title", x, 13, p.title)
+	for _, r := range l.columnRuns {
+		d.band(&f.SampleGroups, r, "sample", box(x+float64(r.from)*l.width/l.columns, heatTop,
+			x+float64(r.to)*l.width/l.columns, heatTop+bandWidth))
+	}
+	fine := ""
+	if l.columns > l.width { // rows are never finer than pixels
+		fine = ` class="fine"`
+	}
+	width, height := coordinate(l.width), coordinate(l.height)
+	d.add(`<image%s x="%s" y="%g" width="%s" height="%s" preserveAspectRatio="none" href="%s"/>`,
+		markup(fine),
+		coordinate(x), l.top, width, height, s.draw(p.row))
+	d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), l.top, width, height)
+	if !l.samplesNamed {
+		d.text("mid small", x+l.width/2, l.top+l.height+13, counted(len(s.columns), "sample"))
+		return
+	}
+	for t, j := range s.columns {
+		d.upright("end small", x+(float64(t)+.5)*l.width/l.columns+3.5, l.top+l.height+5,
+			clipped(f.Samples[j], 16))
+	}
 }
 
 // heatmapCaption says in which units and order the heatmaps are, and which rows and columns they leave out.
@@ -308,14 +331,6 @@ func (d *document) heatmapCaption(f *Fit, s shown, grouped bool) {
 		d.add(" Shown are %d samples, evenly spaced in the table, of %d.", len(s.columns), f.X.Cols)
 	}
 	d.WriteString("</figcaption></figure>\n")
-}
-
-// bandOf is the room that a band takes.
-func bandOf(runs []run) float64 {
-	if runs == nil {
-		return 0
-	}
-	return bandWidth + 3
 }
 
 // scale writes what the colours of heatmaps mean.
@@ -357,8 +372,8 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 	}
 	d.add("</b>")
 	for _, r := range runs {
-		d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="band" fill="%s" d="M0 `+
-			`0h30v12H0z"/></svg>%s (%d)</span>`, g.ink(r.rank), clipped(g.name(r.rank), 60), r.to-r.from)
+		d.key(series{Class: "band", Fill: g.ink(r.rank), Path: "M0 0h30v12H0z",
+			Label: fmt.Sprintf("%s (%d)", clipped(g.name(r.rank), 60), r.to-r.from)})
 	}
 	d.WriteString("</div>\n")
 }

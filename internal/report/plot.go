@@ -1,8 +1,8 @@
 package report
 
-// This file holds the one figure with axes that there is: the frame, the axes and their ticks, and what is drawn
-// within. The curves of losses and of maps, the profiles of components and the chart of ranks are such figures.
-// Every mark is a path, whose class says how it looks.
+// This file holds the one figure with axes that there is: the frame, the axes and their ticks, and what is
+// drawn within. The curves of losses and of maps, the profiles of components and the chart of ranks are such
+// figures. Every mark is a path, whose class says how it looks.
 
 import (
 	"fmt"
@@ -314,19 +314,7 @@ func (d *document) plot(p plot) {
 	d.add(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%g %g %g %g">`, p.Left, p.Top, p.Right-p.Left,
 		p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top)
 	for _, s := range p.Series {
-		d.add(`<path class="%s"`, s.Class)
-		if s.Ink != "" {
-			d.add(` stroke="%s"`, s.Ink)
-		}
-		if s.Fill != "" {
-			d.add(` fill="%s"`, s.Fill)
-		}
-		d.add(` d="%s"`, s.Path)
-		if s.Says != "" {
-			d.add(`><title>%s</title></path>`, s.Says)
-		} else {
-			d.add(`/>`)
-		}
+		d.path(s)
 	}
 	d.add(`</svg><path class="axis" d="M%g %gV%s"/><path class="axis" d="M%g %sH%g"/>`, p.Left, p.Top,
 		coordinate(p.y.from), p.Left, coordinate(p.Base), p.Right)
@@ -340,8 +328,8 @@ func (d *document) plot(p plot) {
 	d.WriteString("</svg>\n")
 }
 
-// profilePlot draws a component over the samples, in multiples of the mean magnitude, with the colours of their
-// groups below.
+// profilePlot draws a component over the samples, in multiples of the mean magnitude, with the colours of
+// their groups below.
 func (f *Fit) profilePlot(c int, columns []int) plot {
 	v := at(f.V.Row(c), columns)
 	scale := 0.0

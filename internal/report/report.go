@@ -86,8 +86,8 @@ func Write(w io.Writer, f Fit) error {
 	}
 	best := largest(rank, len(rank))
 	shown := f.arrange()
-	d.add("<section>\n<h2>Data and fit</h2>\n")
-	d.add(`<p class="how"><b>How to read this.</b> Rows are features and columns are samples, in the same ` +
+	d.section("Data and fit")
+	d.add(how + `Rows are features and columns are samples, in the same ` +
 		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
 		`feature's mean, blue where it is below. `)
 	if f.mapped() && f.Normalized.Rows == 0 {
@@ -108,15 +108,17 @@ func Write(w io.Writer, f Fit) error {
 	d.odd(&f)
 	d.course(&f)
 	if f.Ranks != nil {
-		d.add("<section>\n<h2>How many components</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read "+
-			"this.</b> Each point is the mean loss of cells that were hidden from the fit: lower is "+
+		d.section("How many components")
+		d.add("<div class=\"two\">"+how+
+			"Each point is the mean loss of cells that were hidden from the fit: lower is "+
 			"better. Bars are standard errors. The filled point is the best number, the ring the smallest "+
 			"within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
 		d.plot(f.Ranks.plot())
 		d.add("</figure></div>\n</section>\n\n")
 	}
 	d.methods(&f)
-	d.add("<section>\n<h2>Tables</h2>\n<p class=\"how\">These files are in this page; a click saves them. " +
+	d.section("Tables")
+	d.add("<p class=\"how\">These files are in this page; a click saves them. " +
 		"Their numbers have four or five digits; the files that the command writes have all. Names end in " +
 		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
@@ -202,8 +204,8 @@ func numbers(f *Fit) []number {
 
 // course writes the loss by epoch.
 func (d *document) course(f *Fit) {
-	d.add("<section>\n<h2>How the fit went</h2>\n<div class=\"two\"><p class=\"how\"><b>How to read " +
-		"this.</b> ")
+	d.section("How the fit went")
+	d.add("<div class=\"two\">" + how)
 	if f.Method == "BQMF" {
 		d.add("The curve is the negative lower bound of the evidence, in nats a value on the scale of the " +
 			"mixture: how well the model accounts for the data, less the price of the model itself. Lower " +
@@ -223,25 +225,27 @@ func (d *document) course(f *Fit) {
 
 // maps writes the learned maps of some features, with their samples.
 func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
-	d.add(`<section>
-<h2>Learned scales of features that are bent and well explained</h2>
-<p class="how"><b>How to read this.</b> Each panel is one feature. The components' mixture for a sample runs from left to right, from the lowest (0) to the highest (1); the measured value runs upwards.
-The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed no change; a step means an on-off feature; a flat end means saturation or a detection limit.
-Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line has. Shown are the features with the largest bend times explained part, times the share of samples that do not have the feature's most frequent value.</p>
-<div class="key"><span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="curve" d="M1 6H29"/></svg>learned map</span>
-<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="line" d="M1 6H29"/></svg>best straight line</span>
-`)
+	d.section("Learned scales of features that are bent and well explained")
+	d.add(how + `Each panel is one feature. The components' mixture for a sample runs from left to right, from the
+lowest (0) to the highest (1); the measured value runs upwards.
+The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed
+no change; a step means an on-off feature; a flat end means saturation or a detection limit.
+Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line
+has. Shown are the features with the largest bend times explained part, times the share of samples that do
+not have the feature's most frequent value.</p>
+<div class="key">`)
+	const dots = "M6 6h0M15 6h0M24 6h0"
+	d.key(series{Class: "curve", Path: "M1 6H29", Label: "learned map"})
+	d.key(series{Class: "line", Path: "M1 6H29", Label: "best straight line"})
 	if f.SampleGroups.Of == nil {
-		d.add("<span><svg viewBox=\"0 0 30 12\" aria-hidden=\"true\"><path class=\"dots\" d=\"M6 6h0M15 " +
-			"6h0M24 6h0\"/></svg>samples</span></div>\n")
+		d.key(series{Class: "dots", Path: dots, Label: "samples"})
 	} else {
 		d.add("<span>samples in the colours of their groups:</span>")
 		for r, n := range f.SampleGroups.Names {
-			d.add(`<span><svg viewBox="0 0 30 12" aria-hidden="true"><path class="group" stroke="%s" d="M6 `+
-				`6h0M15 6h0M24 6h0"/></svg>%s</span>`, f.SampleGroups.ink(r), clipped(n, 60))
+			d.key(series{Class: "group", Ink: f.SampleGroups.ink(r), Path: dots, Label: clipped(n, 60)})
 		}
-		d.add("</div>\n")
 	}
+	d.add("</div>\n")
 	d.add(`<div class="maps">`)
 	for _, i := range features {
 		explained := f.explainedText(i)
@@ -309,13 +313,14 @@ func percent(v float64) string {
 
 // components writes the profile of each, and what it stands for.
 func (d *document) components(f *Fit, columns []int) {
-	d.add(`<section>
-<h2>Components</h2>
-<p class="how"><b>How to read this.</b> The profile shows how much of the component each sample has, in multiples of the mean`)
+	d.section("Components")
+	d.add(how + "The profile shows how much of the component each sample has, in multiples of the mean")
 	if f.Method == "BQMF" {
 		d.add(" distance from 0")
 	}
-	d.add(`, in the order of the heatmaps. <b>Features</b> are those that the component stands for, from 0 to 1: its share in the feature's mixture times the part of the feature that the model explains. A feature's own scale does not matter for this.
+	d.add(`, in the order of the heatmaps. <b>Features</b> are those that the component stands for, from 0 to
+1: its share in the feature's mixture times the part of the feature that the model explains. A feature's own
+scale does not matter for this.
 <b>Samples</b> are those that have most of the component, in the same multiples.`)
 	if f.V.Rows > componentsShown {
 		d.add(" Shown are the first %d of %d components.", componentsShown, f.V.Rows)
@@ -349,7 +354,8 @@ func (d *document) list(f *Fit, best []int) {
 	if f.mapped() {
 		heading = "All curves, the most telling first"
 	}
-	d.add("<section>\n<h2>%s</h2>\n<p class=\"how\"><b>How to read this.</b> ", heading)
+	d.section(heading)
+	d.add(how)
 	if f.mapped() {
 		d.add("Features are ordered by their bend times their explained part, times the share of samples " +
 			"that do not have the most frequent value. Below each name stand the <b>bend</b>, the part of " +
@@ -396,7 +402,7 @@ func (d *document) list(f *Fit, best []int) {
 
 // odd writes what is odd in the data.
 func (d *document) odd(f *Fit) {
-	d.add("<section>\n<h2>What is odd in the data</h2>\n")
+	d.section("What is odd in the data")
 	odd := f.oddities()
 	if len(odd) == 0 {
 		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is "+
@@ -414,7 +420,8 @@ func (d *document) odd(f *Fit) {
 
 // methods writes a paragraph for a methods section and the command line.
 func (d *document) methods(f *Fit) {
-	d.add("<section>\n<h2>Methods</h2>\n<p>%s</p>\n", f.Methods())
+	d.section("Methods")
+	d.add("<p>%s</p>\n", f.Methods())
 	if f.Command != "" {
 		d.add("<p class=\"how\">The same matrix and command give the same numbers, on any "+
 			"machine.</p>\n<pre>%s</pre>\n", clipped(f.Command, 5000))

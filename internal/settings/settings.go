@@ -183,3 +183,29 @@ func Fit(ctx context.Context, method string, x quantmf.Rows, rank int,
 	}
 	return quantmf.FitQMF(ctx, x, rank, options...)
 }
+
+// MethodOf returns the name of the method of a model.
+func MethodOf(m quantmf.Model) string {
+	switch m.(type) {
+	case *quantmf.NMF:
+		return "nmf"
+	case *quantmf.QMFQ:
+		return "qmfq"
+	case *quantmf.BQMF:
+		return "bqmf"
+	}
+	return "qmf"
+}
+
+// Factorisation returns the part that all models have.
+func Factorisation(m quantmf.Model) *quantmf.Factorisation {
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		return &m.Factorisation
+	case *quantmf.QMF:
+		return &m.Factorisation
+	case *quantmf.QMFQ:
+		return &m.Factorisation
+	}
+	return &m.(*quantmf.BQMF).Factorisation
+}

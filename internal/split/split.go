@@ -145,8 +145,8 @@ type Sizes struct {
 	Settings
 	Gaussian bool // Gauss and Newton's method steps U and V of a QMF
 	Hidden   bool // cells may be
-	Lead     bool // rows may lead the first epoch of an NMF
-	Workers  float64
+
+	Workers float64
 	// Numbers of eight bytes: what a QMF of some of the rows takes, and what the state of a shard has of the
 	// map of a row.
 	Maps, MapState float64

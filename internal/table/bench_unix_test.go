@@ -2,16 +2,13 @@
 
 package table
 
-// This file measures the reader of text beside encoding/csv and strconv, which it replaced, in
-// time of the processor: that of the clock says little on a busy machine.
+// This file measures readers in time of the processor: that of the clock says little on a busy machine.
 
 import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
-	"encoding/csv"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -66,28 +63,6 @@ func BenchmarkReadText(b *testing.B) {
 			timed(b, text.Len(), func() {
 				if _, err := Read(bytes.NewReader(text.Bytes()), "in", Options{}); err != nil {
 					b.Fatal(err)
-				}
-			})
-		})
-		b.Run(c.name+"/encoding-csv", func(b *testing.B) {
-			timed(b, text.Len(), func() {
-				z := csv.NewReader(bytes.NewReader(text.Bytes()))
-				z.Comma = rune(c.sep[0])
-				z.ReuseRecord = true
-				z.Read()
-				var values []float64
-				for {
-					row, err := z.Read()
-					if err == io.EOF {
-						break
-					}
-					for _, cell := range row[1:] {
-						v, err := strconv.ParseFloat(cell, 64)
-						if err != nil {
-							b.Fatal(err)
-						}
-						values = append(values, v)
-					}
 				}
 			})
 		})

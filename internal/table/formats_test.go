@@ -21,57 +21,43 @@ import (
 var anything = Options{Missing: true, Negative: true}
 
 func TestReadFormats(t *testing.T) {
-	for _, c := range []struct{ file, features, samples, x string }{
-		{"le-f8.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"be-f8.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"le-f4.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"be-f4.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"le-f2.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"le-i8.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"be-i4.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"le-i2.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"i1.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"le-u8.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"be-u4.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"le-u2.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"u1.npy", "f1|f2", "s1|s2|s3", "0 1 0/2 0 0"},
-		{"b1.npy", "f1|f2", "s1|s2|s3", "0 1 0/1 0 1"},
-		{"fortran.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"version2.npy", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"one.npz", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"named.npz", "g1|gü", "a|bc|d", "0 1.5 0/2 0 0.25"},
-		{"sparse-csr.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-csc.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-coo.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-bsr.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-dia.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-twice.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-array.npz", "f1|f2", "s1|s2|s3|s4", "0 1.5 0 0/2 0 0.25 0"},
-		{"sparse-int.npz", "f1|f2", "s1|s2|s3|s4", "0 1 0 0/2 0 0 0"},
-		{"sparse-bsr22.npz", "f1|f2|f3|f4", "s1|s2|s3|s4", "0 0 1 2/0 0 3 4/2 4 0 0/6 8 0 0"},
-		{"sparse-dia2.npz", "f1|f2|f3", "s1|s2|s3|s4", "0 0 7 0/1 0 0 8/0 2 0 0"},
-		{"coordinate.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"array.mtx", "f1|f2", "s1|s2|s3", "0 1.5 0/2 0 0.25"},
-		{"pattern.mtx", "f1|f2", "s1|s2|s3", "0 1 0/1 0 1"},
-		{"symmetric.mtx", "f1|f2|f3", "s1|s2|s3", "1 2 0/2 0 3/0 3 5"},
-		{"symmetric-array.mtx", "f1|f2|f3", "s1|s2|s3", "1 2 0/2 0 3/0 3 5"},
-		{"skew.mtx", "f1|f2", "s1|s2", "0 4/-4 0"},
+	for _, c := range []struct{ file, want string }{
+		{"le-f8.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"be-f8.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"le-f4.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"be-f4.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"le-f2.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"le-i8.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"be-i4.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"le-i2.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"i1.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"le-u8.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"be-u4.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"le-u2.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"u1.npy", "f1|f2; s1|s2|s3; 0 1 0/2 0 0"},
+		{"b1.npy", "f1|f2; s1|s2|s3; 0 1 0/1 0 1"},
+		{"fortran.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"version2.npy", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"one.npz", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"named.npz", "g1|gü; a|bc|d; 0 1.5 0/2 0 0.25"},
+		{"sparse-csr.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-csc.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-coo.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-bsr.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-dia.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-twice.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-array.npz", "f1|f2; s1|s2|s3|s4; 0 1.5 0 0/2 0 0.25 0"},
+		{"sparse-int.npz", "f1|f2; s1|s2|s3|s4; 0 1 0 0/2 0 0 0"},
+		{"sparse-bsr22.npz", "f1|f2|f3|f4; s1|s2|s3|s4; 0 0 1 2/0 0 3 4/2 4 0 0/6 8 0 0"},
+		{"sparse-dia2.npz", "f1|f2|f3; s1|s2|s3|s4; 0 0 7 0/1 0 0 8/0 2 0 0"},
+		{"coordinate.mtx", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"array.mtx", "f1|f2; s1|s2|s3; 0 1.5 0/2 0 0.25"},
+		{"pattern.mtx", "f1|f2; s1|s2|s3; 0 1 0/1 0 1"},
+		{"symmetric.mtx", "f1|f2|f3; s1|s2|s3; 1 2 0/2 0 3/0 3 5"},
+		{"symmetric-array.mtx", "f1|f2|f3; s1|s2|s3; 1 2 0/2 0 3/0 3 5"},
+		{"skew.mtx", "f1|f2; s1|s2; 0 4/-4 0"},
 	} {
-		b, err := os.ReadFile(filepath.Join("testdata", c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, in := range [][]byte{b, []byte(gzipped(string(b)))} {
-			got, err := Read(bytes.NewReader(in), c.file, anything)
-			if err != nil {
-				t.Errorf("%v", err)
-				continue
-			}
-			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
-				numbers(got); f != c.features || s != c.samples || x != c.x {
-				t.Errorf("%s: got %s, %s, %s; want %s, %s, %s", c.file, f, s, x, c.features, c.samples, c.x)
-			}
-		}
+		t.Run(c.file, func(t *testing.T) { t.Parallel(); readsAs(t, file(t, c.file), anything, c.want) })
 	}
 }
 
@@ -82,15 +68,7 @@ func TestReadGCT(t *testing.T) {
 		"1.2": "#1.2\n2\t2\nName\tDescription\ta\tb\ng1\tfirst\t1\t2\ng2\t\t3.5\t\n",
 		"1.3": gct13, "1.3 of Windows": strings.ReplaceAll(gct13, "\n", "\r\n"),
 	} {
-		got, err := Read(strings.NewReader(in), "in", anything)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
-			numbers(got); f != "g1|g2" || s != "a|b" || x != "1 2/3.5 NaN" || !got.NamedFeatures {
-			t.Errorf("%s: got %s, %s, %s", name, f, s, x)
-		}
+		t.Run(name, func(t *testing.T) { readsAs(t, in, anything, "g1|g2; a|b; 1 2/3.5 NaN") })
 	}
 	got, _ := Read(strings.NewReader(gct13), "in", anything)
 	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
@@ -208,13 +186,7 @@ func TestFormatFaults(t *testing.T) {
 			"in: more than 8185 lines of 2 numbers would take more than the 256 KiB of memory that reading " +
 				"may take: allow more with -max-memory, if the file is what it should be"},
 	} {
-		_, err := Read(strings.NewReader(c.in), "in", Options{Memory: 1 << 18})
-		var fault *Error
-		if !errors.As(err, &fault) {
-			t.Errorf("%s: got %v, want an *Error", c.name, err)
-		} else if got := fault.Error(); got != c.want {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) { t.Parallel(); fails(t, c.in, Options{Memory: 1 << 18}, c.want) })
 	}
 }
 

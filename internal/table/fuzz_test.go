@@ -196,7 +196,8 @@ func FuzzText(f *testing.F) {
 // FuzzArrays: archives of arrays, whose checksums hold. Each part is the name of an
 // array, its type, its shape and its bytes.
 func FuzzArrays(f *testing.F) {
-	f.Add("x\n<f8\n2, 1\n\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\x40\nfeatures\n<U1\n2,\na\x00\x00\x00b\x00\x00\x00", false)
+	f.Add("x\n<f8\n2, 1\n\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\x40\n"+
+		"features\n<U1\n2,\na\x00\x00\x00b\x00\x00\x00", false)
 	whole := func(v ...byte) string { return string(v) }
 	for _, kind := range []string{"csr", "csc", "bsr", "dia", "coo"} {
 		shape, data := "2,", whole(1, 2)

@@ -1,12 +1,12 @@
 package table
 
+// This file tests matrices of listed entries: sparse rows have the numbers, and the faults, of all numbers.
+
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -224,15 +224,7 @@ func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 		}
 		pointers = append(pointers, float64(len(data)))
 	}
-	vector := func(v ...float64) io.Reader {
-		text := []byte(npyHead("<f8", fmt.Sprintf("%d,", len(v))))
-		for _, v := range v {
-			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
-		}
-		return bytes.NewReader(text)
-	}
-	arrays := map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format),
-		"shape": vector(float64(x.Rows), float64(x.Cols)), "data": vector(data...)}
+	arrays := map[string]io.Reader{"data": vector(data...)}
 	switch format {
 	case "coo":
 		arrays["row"], arrays["col"] = vector(rows...), vector(cols...)
@@ -241,7 +233,46 @@ func sparseZip(x quantmf.Mat, format string, twice bool) []byte {
 	case "csc":
 		arrays["indices"], arrays["indptr"] = vector(rows...), vector(pointers...)
 	}
-	return archive(arrays)
+	return scipyArchive(format, x.Rows, x.Cols, arrays)
+}
+
+// staysSparse reads an archive of SciPy's, from a file and from a pipe, into sparse rows with these numbers,
+// which it also has in full.
+func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Sparse) {
+	t.Helper()
+	for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
+		"pipe": pipe{bytes.NewReader(file)}} {
+		got, err := Read(in, "in", Options{Rows: true})
+		if err != nil {
+			t.Fatalf("%s: %v", how, err)
+		}
+		is := false
+		if held, is = got.Held.(*quantmf.Sparse); !is {
+			t.Fatalf("%s: it did not stay sparse", how)
+		}
+		sameNumbers(t, how, held, want)
+		if !strings.HasPrefix(got.Taken, "SciPy ") ||
+			!strings.HasSuffix(got.Taken, ", no names in the file") {
+			t.Error(got.Taken)
+		}
+	}
+	full, err := Read(bytes.NewReader(file), "in", Options{})
+	if err != nil || full.Held != nil {
+		t.Fatalf("in full: %v", err)
+	}
+	sameNumbers(t, "in full", full.X, want)
+	return held
+}
+
+// failsAlike reads an archive whose fault is said in the same words in either form.
+func failsAlike(t *testing.T, file []byte, says string) {
+	t.Helper()
+	_, want := Read(bytes.NewReader(file), "in", Options{})
+	got, err := Read(bytes.NewReader(file), "in", Options{Rows: true})
+	if want == nil || got != nil || err == nil || err.Error() != want.Error() ||
+		!strings.Contains(err.Error(), says) {
+		t.Errorf("%v, in full %v, want %s", err, want, says)
+	}
 }
 
 // TestListedArchive: an archive of SciPy's stays sparse, with the numbers that it has in full, from a file
@@ -257,34 +288,15 @@ func TestListedArchive(t *testing.T) {
 	}
 	for _, format := range []string{"csr", "csc", "coo"} {
 		for _, twice := range []bool{false, true} {
-			file := sparseZip(x, format, twice)
-			for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
-				"pipe": pipe{bytes.NewReader(file)}} {
-				got, err := Read(in, "in", Options{Rows: true})
-				if err != nil {
-					t.Errorf("%s, %s: %v", format, how, err)
-					continue
+			t.Run(fmt.Sprint(format, ", listed twice: ", twice), func(t *testing.T) {
+				if held := staysSparse(t, sparseZip(x, format, twice), x); held.Listed() != nonzero {
+					t.Errorf("%d numbers are listed, want %d", held.Listed(), nonzero)
 				}
-				held, is := got.Held.(*quantmf.Sparse)
-				if !is {
-					t.Fatalf("%s, %s: it did not stay sparse", format, how)
-				}
-				if held.Listed() != nonzero {
-					t.Errorf("%s, %s: %d numbers are listed, want %d", format, how, held.Listed(), nonzero)
-				}
-				sameNumbers(t, format+", "+how, held, x)
-				if got.Taken != "SciPy "+format+", no names in the file" {
-					t.Error(got.Taken)
-				}
-			}
+			})
 		}
 	}
 	x.Set(3, 4, -1)
-	whole, wrong := Read(bytes.NewReader(sparseZip(x, "csr", false)), "in", Options{})
-	held, err := Read(bytes.NewReader(sparseZip(x, "csr", false)), "in", Options{Rows: true})
-	if whole != nil || held != nil || err == nil || err.Error() != wrong.Error() {
-		t.Errorf("a negative number: %v, want %v", err, wrong)
-	}
+	failsAlike(t, sparseZip(x, "csr", false), "is negative")
 	file := sparseZip(x, "csr", false)
 	for _, length := range []int{len(file) / 3, len(file) - 40} {
 		if got, err := Read(bytes.NewReader(file[:length]), "in",
@@ -300,43 +312,6 @@ func TestListedArchive(t *testing.T) {
 func TestListedBlocks(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	const d, n = 36, 40
-	array := func(shape string, v []float64) io.Reader {
-		text := []byte(npyHead("<f8", shape))
-		for _, v := range v {
-			text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
-		}
-		return bytes.NewReader(text)
-	}
-	vector := func(v ...float64) io.Reader { return array(fmt.Sprintf("%d,", len(v)), v) }
-	arrays := func(format string) map[string]io.Reader {
-		return map[string]io.Reader{"format": strings.NewReader(npyHead("|S3", "") + format),
-			"shape": vector(d, n)}
-	}
-	check := func(name string, file []byte, want quantmf.Mat) {
-		for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
-			"pipe": pipe{bytes.NewReader(file)}} {
-			got, err := Read(in, "in", Options{Rows: true})
-			if err != nil {
-				t.Errorf("%s, %s: %v", name, how, err)
-			} else if _, is := got.Held.(*quantmf.Sparse); !is {
-				t.Errorf("%s, %s: it did not stay sparse", name, how)
-			} else {
-				sameNumbers(t, name+", "+how, got.Held, want)
-			}
-		}
-		full, err := Read(bytes.NewReader(file), "in", Options{})
-		if err != nil || full.Held != nil {
-			t.Fatalf("%s in full: %v", name, err)
-		}
-		sameNumbers(t, name+" in full", full.X, want)
-	}
-	wrong := func(name string, file []byte, says string) {
-		_, want := Read(bytes.NewReader(file), "in", Options{})
-		_, err := Read(bytes.NewReader(file), "in", Options{Rows: true})
-		if want == nil || err == nil || err.Error() != want.Error() || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v, in full %v, want %s", name, err, want, says)
-		}
-	}
 	for _, of := range [][2]int{{1, 1}, {3, 2}, {2, 5}, {12, 4}} {
 		name, height, width := fmt.Sprintf("blocks of %d × %d", of[0], of[1]), of[0], of[1]
 		blocks := func(stray float64) (file []byte, x quantmf.Mat) {
@@ -358,20 +333,20 @@ func TestListedBlocks(t *testing.T) {
 				pointers = append(pointers, float64(len(indices)))
 			}
 			indices[len(indices)-1] += stray
-			a := arrays("bsr")
-			a["data"], a["indices"],
-				a["indptr"] = array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data),
-				vector(indices...), vector(pointers...)
-			return archive(a), x
+			return scipyArchive("bsr", d, n, map[string]io.Reader{"indices": vector(indices...),
+				"indptr": vector(pointers...),
+				"data":   array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data...)}), x
 		}
-		file, x := blocks(0)
-		check(name, file, x)
-		file, _ = blocks(n)
-		wrong(name+", one beyond the matrix", file, "is no index")
+		t.Run(name, func(t *testing.T) {
+			file, x := blocks(0)
+			staysSparse(t, file, x)
+			file, _ = blocks(n)
+			failsAlike(t, file, "is no index") // one block is beyond the matrix
+		})
 	}
-	a := arrays("bsr")
-	a["data"], a["indices"], a["indptr"] = array("1, 7, 2", make([]float64, 14)), vector(0), vector(0, 1)
-	wrong("blocks that do not make up the matrix", archive(a), "blocks of 7 × 2 do not make up")
+	failsAlike(t, scipyArchive("bsr", d, n,
+		map[string]io.Reader{"data": array("1, 7, 2", make([]float64, 14)...),
+			"indices": vector(0), "indptr": vector(0, 1)}), "blocks of 7 × 2 do not make up")
 	// of the array of diagonals: what is beyond the matrix counts for nothing
 	for _, length := range []int{n - 7, n, n + 9} {
 		diagonals := func(offsets ...float64) (file []byte, x quantmf.Mat) {
@@ -386,16 +361,15 @@ func TestListedBlocks(t *testing.T) {
 					}
 				}
 			}
-			a := arrays("dia")
-			a["data"], a["offsets"] = array(fmt.Sprintf("%d, %d", len(offsets), length), data),
-				vector(offsets...)
-			return archive(a), x
+			return scipyArchive("dia", d, n, map[string]io.Reader{"offsets": vector(offsets...),
+				"data": array(fmt.Sprintf("%d, %d", len(offsets), length), data...)}), x
 		}
-		name := fmt.Sprintf("diagonals of %d", length)
-		file, x := diagonals(0, -d+1, 7, n-1, -3)
-		check(name, file, x)
-		file, _ = diagonals(0, n+1)
-		wrong(name+", one beyond the matrix", file, "is no index")
+		t.Run(fmt.Sprintf("diagonals of %d", length), func(t *testing.T) {
+			file, x := diagonals(0, -d+1, 7, n-1, -3)
+			staysSparse(t, file, x)
+			file, _ = diagonals(0, n+1)
+			failsAlike(t, file, "is no index") // one diagonal is beyond the matrix
+		})
 	}
 }
 

@@ -11,12 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,61 +46,48 @@ func forever(start, rest string) io.Reader {
 	return io.MultiReader(strings.NewReader(start), &endless{text: rest})
 }
 
-// bounded are files that ask for more memory than they may take.
+// endlessly are files of a start and a text that goes on for ever. They ask for more memory than they may take.
+var endlessly = map[string][2]string{
+	"one endless line":           {"", "x"},
+	"an endless header":          {"gene", "\ta"},
+	"an endless line of numbers": {"gene,a,b\ng", ",1"},
+	"an open quotation mark":     {"gene,a\n\"", "g\t,;"},
+	"endless lines":              {"gene,a\n", "g,1\n"},
+	"endless names":              {"gene,a\n", strings.Repeat("g", 1<<20) + ",1\n"},
+	"an endless comment":         {"#", "c"},
+	"an endless separator":       {"sep=", ";"},
+	"an endless line of gct":     {"#1.2\n", "9"},
+	"an endless description":     {"#1.2\n1\t1\nName\tDescription\ta\ng\t", "d"},
+	"endless names of gct":       {"#1.2\n1\t1000000\nName\tDescription", "\tabc"},
+	"endless features of gct":    {"#1.2\n2000000000\t1\nName\tDescription\ta\n", "g\td\t1\n"},
+	"an endless comment of mtx":  {mtxMagic + " matrix coordinate real general\n%", "c"},
+	"an endless kind of mtx":     {mtxMagic + " matrix", " x"},
+	"an endless array of mtx":    {mtxMagic + " matrix array real general\n3000 3000\n", "1\n"},
+	"entries of mtx": {mtxMagic + " matrix coordinate real general\n1440 1430 2050000\n",
+		"1 1 1\n1 2 3\n"},
+	"an npy":                 {npyHead("<f8", "30000, 30000"), "\x00"},
+	"an npy of single bytes": {npyHead("|u1", "3000, 3000"), "\x01"},
+	"an endless archive":     {zipMagic, "z"},
+}
+
+// bounded are others that do.
 var bounded = map[string]func() io.Reader{
-	"one endless line":           func() io.Reader { return forever("", "x") },
-	"an endless header":          func() io.Reader { return forever("gene", "\ta") },
-	"an endless line of numbers": func() io.Reader { return forever("gene,a,b\ng", ",1") },
-	"an open quotation mark":     func() io.Reader { return forever("gene,a\n\"", "g\t,;") },
-	"endless lines":              func() io.Reader { return forever("gene,a\n", "g,1\n") },
-	"endless names": func() io.Reader {
-		return forever("gene,a\n",
-			strings.Repeat("g", 1<<20)+",1\n")
-	},
-	"an endless comment":             func() io.Reader { return forever("#", "c") },
-	"an endless separator":           func() io.Reader { return forever("sep=", ";") },
 	"a header of 3000 names of 1 MB": func() io.Reader { return named(3000) },
-	"an endless line of gct":         func() io.Reader { return forever("#1.2\n", "9") },
-	"an endless description":         func() io.Reader { return forever("#1.2\n1\t1\nName\tDescription\ta\ng\t", "d") },
-	"endless names of gct": func() io.Reader {
-		return forever("#1.2\n1\t1000000\nName\tDescription",
-			"\tabc")
-	},
-	"endless features of gct": func() io.Reader {
-		return forever("#1.2\n2000000000\t1\nName\tDescription\ta\n", "g\td\t1\n")
-	},
-	"an endless comment of mtx": func() io.Reader {
-		return forever(mtxMagic+
-			" matrix coordinate real general\n%", "c")
-	},
-	"an endless kind of mtx": func() io.Reader { return forever(mtxMagic+" matrix", " x") },
-	"entries of mtx": func() io.Reader {
-		return forever(mtxMagic+" matrix coordinate real general\n1440 1430 2050000\n", "1 1 1\n1 2 3\n")
-	},
-	"an endless array of mtx": func() io.Reader {
-		return forever(mtxMagic+
-			" matrix array real general\n3000 3000\n", "1\n")
-	},
 	"a matrix of one entry": func() io.Reader {
 		return strings.NewReader(mtxMagic + " matrix coordinate real general\n30000 30000 1\n1 1 1\n")
-	},
-	"an npy": func() io.Reader { return forever(npyHead("<f8", "30000, 30000"), "\x00") },
-	"an npy of single bytes": func() io.Reader {
-		return forever(npyHead("|u1", "3000, 3000"), "\x01")
 	},
 	"an npy in the order of Fortran": func() io.Reader {
 		return io.LimitReader(forever(strings.Replace(npyHead("<f4", "1450, 1450"), "False", "True ", 1),
 			"\x00"), 128+4*1450*1450)
 	},
-	"an endless archive": func() io.Reader { return forever(zipMagic, "z") },
 	"an archive of zeros": func() io.Reader {
-		return bytes.NewReader(archive(map[string]io.Reader{"x": io.MultiReader(strings.NewReader(npyHead("<f8", "1700, 1700")), io.LimitReader(&endless{text: "\x00"}, 8*1700*1700))}))
+		x := io.LimitReader(forever(npyHead("<f8", "1700, 1700"), "\x00"), 128+8*1700*1700)
+		return bytes.NewReader(archive(map[string]io.Reader{"x": x}))
 	},
 	"an archive of long names": func() io.Reader {
 		return bytes.NewReader(archive(map[string]io.Reader{
-			"x": strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
-			"features": io.MultiReader(strings.NewReader(npyHead("|S1000000", "40,")),
-				io.LimitReader(&endless{text: "n"}, 40e6)),
+			"x":        strings.NewReader(npyHead("|b1", "40, 1") + strings.Repeat("\x01", 40)),
+			"features": io.LimitReader(forever(npyHead("|S1000000", "40,"), "n"), 128+40e6),
 		}))
 	},
 	"a sparse archive of nothing": func() io.Reader {
@@ -146,27 +135,35 @@ func archive(arrays map[string]io.Reader) []byte {
 	return b.Bytes()
 }
 
+// vector is an array of one dimension, and array one of a shape.
+func vector(v ...float64) io.Reader { return array(fmt.Sprintf("%d,", len(v)), v...) }
+
+func array(shape string, v ...float64) io.Reader {
+	text := []byte(npyHead("<f8", shape))
+	for _, v := range v {
+		text = binary.LittleEndian.AppendUint64(text, math.Float64bits(v))
+	}
+	return bytes.NewReader(text)
+}
+
+// scipyArchive is a sparse matrix as SciPy's save_npz writes it.
+func scipyArchive(format string, d, n int, arrays map[string]io.Reader) []byte {
+	arrays["format"] = strings.NewReader(npyHead("|S3", "") + format)
+	arrays["shape"] = vector(float64(d), float64(n))
+	return archive(arrays)
+}
+
 // sparseArchive is a csr matrix of count entries, all in the first row.
 func sparseArchive(d, n, count int) []byte {
-	whole := func(v ...int) io.Reader {
-		text := []byte(npyHead("<i8", fmt.Sprintf("%d,", len(v))))
-		for _, i := range v {
-			text = binary.LittleEndian.AppendUint64(text, uint64(i))
-		}
-		return bytes.NewReader(text)
-	}
-	pointers := make([]int, d+1)
+	pointers, columns := make([]float64, d+1), make([]float64, count)
 	for i := range d {
-		pointers[i+1] = count
+		pointers[i+1] = float64(count)
 	}
-	columns := make([]int, count)
 	for i := range columns {
-		columns[i] = i
+		columns[i] = float64(i)
 	}
-	return archive(map[string]io.Reader{
-		"format": strings.NewReader(npyHead("|S3", "") + "csr"), "shape": whole(d, n),
-		"indptr": whole(pointers...), "indices": whole(columns...), "data": whole(columns...),
-	})
+	return scipyArchive("csr", d, n, map[string]io.Reader{"indptr": vector(pointers...),
+		"indices": vector(columns...), "data": vector(columns...)})
 }
 
 const bound = 16 << 20
@@ -180,7 +177,8 @@ func TestMemory(t *testing.T) {
 	}
 	alone := func(name string) (peak int, said string) { return readBy(t, boundedReads+"="+name) }
 	idle, _ := alone("nothing")
-	for name := range bounded {
+	for _, name := range slices.Concat(slices.Collect(maps.Keys(endlessly)),
+		slices.Collect(maps.Keys(bounded))) {
 		for _, packed := range []string{"", "gzip: "} {
 			if packed != "" && name != "one endless line" && name != "endless lines" &&
 				name != "an archive of zeros" {
@@ -239,7 +237,11 @@ func readBy(t *testing.T, environ ...string) (peak int, said string) {
 func readBounded(name string) (said string) {
 	debug.SetMemoryLimit(bound)
 	base, packed := strings.CutPrefix(name, "gzip: ")
-	if open := bounded[base]; open != nil {
+	open := bounded[base]
+	if text, is := endlessly[base]; is {
+		open = func() io.Reader { return forever(text[0], text[1]) }
+	}
+	if open != nil {
 		in := open()
 		debug.FreeOSMemory() // what open held; the peak begins anew
 		os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)

@@ -217,12 +217,15 @@ func isOneOf(list string) func(string) bool {
 
 var (
 	// Usual headings of a column of names; an empty heading is one, too.
-	ofNames = isOneOf(`feature features component components gene genes geneid geneids genename genenames genesymbol genesymbols
-		hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset probesetid idref id ids name names entrez
-		entrezid entrezgene entrezgeneid ncbigeneid locusid ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid
-		row rows rowname rownames index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
-		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna mirnaid locustag
-		sample samples sampleid samplename patient patientid subject subjectid cell cellid barcode barcodes`)
+	ofNames = isOneOf(`
+		feature features component components gene genes geneid geneids genename genenames genesymbol
+		genesymbols hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset
+		probesetid idref id ids name names entrez entrezid entrezgene entrezgeneid ncbigeneid locusid
+		ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid row rows rowname rownames
+		index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
+		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna
+		mirnaid locustag sample samples sampleid samplename patient patientid subject subjectid cell
+		cellid barcode barcodes`)
 	// Headings of the column of names where the rows are samples.
 	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell " +
 		"cellid barcode barcodes")
@@ -445,12 +448,6 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	if o.Names == "none" {
 		return ""
 	}
-	heading := func(c int) string {
-		if !l.header || l.short {
-			return ""
-		}
-		return l.first[c].text
-	}
 	column := func(c int) (column []cell) {
 		for _, r := range body {
 			if c < len(r) {
@@ -465,14 +462,14 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	case l.short, l.header && isHeading(l.first[0].text), !o.allNumberLike(first),
 		len(first) > 0 && len(body[0]) > 1 && quotedAgainst(first, [][]cell{body[0][len(body[0])-1:]}):
 		l.names = 0
-	case len(first) >= 2 && whole && l.header && looksLikeID(heading(0)):
+	case len(first) >= 2 && whole && l.header && looksLikeID(l.heading(0)):
 		l.names = 0
 		l.doubt(fmt.Sprintf("column 1 (%s) holds whole numbers and was taken for names of features; give "+
-			"-names none if they are values", quote(heading(0))))
+			"-names none if they are values", quote(l.heading(0))))
 	case len(first) >= 3 && whole && len(body[0]) > 1:
 		if _, others := wholes(column(1)); !others {
 			l.doubt(fmt.Sprintf("column 1%s holds whole numbers, all different, and was taken for values; "+
-				"give -names 1 if they are names of features", inBrackets(heading(0))))
+				"give -names 1 if they are names of features", inBrackets(l.heading(0))))
 		}
 	}
 	if l.names < 0 || len(l.roles) < 2 {
@@ -486,6 +483,12 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
 		return "" // as written here: numbers alone follow
 	}
+	o.leaveOut(l, column)
+	return ""
+}
+
+// leaveOut finds the columns behind that of names which describe the features.
+func (o Options) leaveOut(l *layout, column func(c int) []cell) {
 	left := 1
 	counts := l.header && !l.short && len(l.first) > len(featureCounts)
 	for c := 0; counts && c < len(featureCounts); c++ {
@@ -494,18 +497,17 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	if counts {
 		left = len(featureCounts)
 	} else {
-		for left < len(l.roles)-1 && (ofOtherNames(heading(left)) || o.allWords(column(left))) {
+		for left < len(l.roles)-1 && (ofOtherNames(l.heading(left)) || o.allWords(column(left))) {
 			left++
 		}
 	}
 	for c := 1; c < left; c++ {
 		l.roles[c] = isLeft
 	}
-	if left < len(l.roles) && ofDescription(heading(left)) {
+	if left < len(l.roles) && ofDescription(l.heading(left)) {
 		l.doubt(fmt.Sprintf("column %d (%s) was taken for a sample; give -names 1-%d if it describes the "+
-			"features", left+1, quote(heading(left)), left+1))
+			"features", left+1, quote(l.heading(left)), left+1))
 	}
-	return ""
 }
 
 // givenNames returns the columns of -names, nil for none given. A number is that of a column, unless there
@@ -595,6 +597,14 @@ func Shown(text string) string {
 // quote returns a name in quotation marks, cut if it is long; characters that cannot be printed are escaped.
 func quote(name string) string { return strconv.Quote(short(name)) }
 
+// heading is what the first line says above a column, "" where it does not.
+func (l *layout) heading(c int) string {
+	if !l.header || l.short {
+		return ""
+	}
+	return l.first[c].text
+}
+
 func inBrackets(heading string) string {
 	if heading == "" {
 		return ""
@@ -605,18 +615,12 @@ func inBrackets(heading string) string {
 // taken says in words what was taken for names; first is the number of the first line.
 func (l *layout) taken(first int) string {
 	var s strings.Builder
-	heading := func(c int) string {
-		if !l.header || l.short || l.first[c].text == "" {
-			return ""
-		}
-		return " (" + quote(l.first[c].text) + ")"
-	}
 	s.WriteString(separatedBy[l.sep])
 	if separatedBy[l.sep] == "" {
 		fmt.Fprintf(&s, "separated by %q", l.sep)
 	}
 	if l.names >= 0 {
-		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, heading(l.names))
+		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, inBrackets(l.heading(l.names)))
 	} else {
 		s.WriteString(", no names of features")
 	}
@@ -628,7 +632,7 @@ func (l *layout) taken(first int) string {
 	var left []string
 	for c, r := range l.roles {
 		if r == isLeft {
-			left = append(left, strconv.Itoa(c+1)+heading(c))
+			left = append(left, strconv.Itoa(c+1)+inBrackets(l.heading(c)))
 		}
 	}
 	switch more := len(left) - 8; {

@@ -15,179 +15,179 @@ import (
 
 // TestReadTables: the tables of NumPy, pandas, R, Excel, featureCounts, cBioPortal and 10x.
 func TestReadTables(t *testing.T) {
-	for _, c := range []struct{ file, features, samples, x, taken, doubts string }{
-		{"pandas.csv", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+	for _, c := range []struct{ file, want, taken, doubts string }{
+		{"pandas.csv", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"pandas.tsv.gz", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"pandas.tsv.gz", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			`tab-separated, features named by column 1 ("gene"), samples by line 1`, ""},
-		{"pandas.csv.bz2", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"pandas.csv.bz2", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			`comma-separated, features named by column 1 ("gene"), samples by line 1`, ""},
-		{"pandas-numbered.csv", "0|1", "0|1", "1.5 2/3 4.25",
+		{"pandas-numbered.csv", "0|1; 0|1; 1.5 2/3 4.25",
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"pandas-noindex.csv", "f1|f2", "0|1", "1.5 2/3 4.25",
+		{"pandas-noindex.csv", "f1|f2; 0|1; 1.5 2/3 4.25",
 			"comma-separated, no names of features, samples by line 1",
 			"line 1 holds numbers that may be names or values: it was taken for names of samples"},
-		{"pandas-missing.csv", "TP53|EGFR", "a|b", "1.5 2/3 NaN",
+		{"pandas-missing.csv", "TP53|EGFR; a|b; 1.5 2/3 NaN",
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"cbioportal.txt", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"cbioportal.txt", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			`tab-separated, features named by column 1 ("Hugo_Symbol"), samples by line 1; column 2 ` +
 				`("Entrez_Gene_Id") left out`, ""},
-		{"entrez.csv", "7157|1956", "a|b", "1.5 2/3 4.25",
+		{"entrez.csv", "7157|1956; a|b; 1.5 2/3 4.25",
 			`comma-separated, features named by column 1 ("Entrez_Gene_Id"), samples by line 1`, ""},
-		{"numbered-samples.csv", "TP53|EGFR", "101|205", "1.5 2/3 4.25",
+		{"numbered-samples.csv", "TP53|EGFR; 101|205; 1.5 2/3 4.25",
 			`comma-separated, features named by column 1 ("gene"), samples by line 1`, ""},
-		{"featurecounts.txt", "ENSG1|ENSG2", "a.bam|b.bam", "5 0/0 7",
+		{"featurecounts.txt", "ENSG1|ENSG2; a.bam|b.bam; 5 0/0 7",
 			`tab-separated, features named by column 1 ("Geneid"), samples by line 2; columns 2 ("Chr"), 3 ` +
 				`("Start"), 4 ("End"), 5 ("Strand"), 6 ("Length") left out`, ""},
-		{"numpy.txt", "f1|f2", "s1|s2", "1.5 2/3 4.25",
+		{"numpy.txt", "f1|f2; s1|s2; 1.5 2/3 4.25",
 			"blank-separated, no names of features, no names of samples", ""},
-		{"numpy.csv", "f1|f2", "a|b", "1.5 2/3 4.25",
+		{"numpy.csv", "f1|f2; a|b; 1.5 2/3 4.25",
 			"comma-separated, no names of features, samples by line 1", ""},
-		{"excel.csv", "TP53|EGFR", `Tumor, primary|a "b"`, "1.5 2/3 4.25",
+		{"excel.csv", `TP53|EGFR; Tumor, primary|a "b"; 1.5 2/3 4.25`,
 			`comma-separated, features named by column 1 ("Gene"), samples by line 1`, ""},
-		{"excel-sep.csv", "TP53|EGFR", `Tumor, primary|a "b"`, "1.5 2/3 4.25",
+		{"excel-sep.csv", `TP53|EGFR; Tumor, primary|a "b"; 1.5 2/3 4.25`,
 			`semicolon-separated, features named by column 1 ("Gene"), samples by line 2`, ""},
-		{"r.txt", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"r.txt", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			"blank-separated, features named by column 1, samples by line 1", ""},
-		{"r-tab.txt", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"r-tab.txt", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			"tab-separated, features named by column 1, samples by line 1", ""},
-		{"r.tsv.gz", "TP53|EGFR", "a", "1.5/3",
+		{"r.tsv.gz", "TP53|EGFR; a; 1.5/3",
 			"tab-separated, features named by column 1, samples by line 1", ""},
-		{"r.csv", "TP53|EGFR", "a|b", "1.5 2/3 4.25",
+		{"r.csv", "TP53|EGFR; a|b; 1.5 2/3 4.25",
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"r2.csv", "TP53|EGFR", "a|b", "2 2/3 4",
+		{"r2.csv", "TP53|EGFR; a|b; 2 2/3 4",
 			"semicolon-separated, features named by column 1, samples by line 1", ""},
-		{"r-none.txt", "f1|f2", "s1|s2", "1.5 2/3 4.25",
+		{"r-none.txt", "f1|f2; s1|s2; 1.5 2/3 4.25",
 			"blank-separated, no names of features, no names of samples", ""},
-		{"r-norows.csv", "f1|f2", "a|b", "1.5 2/3 4.25",
+		{"r-norows.csv", "f1|f2; a|b; 1.5 2/3 4.25",
 			"comma-separated, no names of features, samples by line 1", ""},
-		{"r-numbers.txt", "7157|1956", "101|205", "1.5 2/3 4.25",
+		{"r-numbers.txt", "7157|1956; 101|205; 1.5 2/3 4.25",
 			"blank-separated, features named by column 1, samples by line 1", ""},
-		{"r-numbers.csv", "7157|1956", "101|205", "1.5 2/3 4.25",
+		{"r-numbers.csv", "7157|1956; 101|205; 1.5 2/3 4.25",
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"r-odd.txt", `5" end|a b`, "s 1|s,2", "1.5 2/3 4.25",
+		{"r-odd.txt", `5" end|a b; s 1|s,2; 1.5 2/3 4.25`,
 			"blank-separated, features named by column 1, samples by line 1", ""},
-		{"r-odd.csv", `5" end|a b`, "s 1|s,2", "1.5 2/3 4.25",
+		{"r-odd.csv", `5" end|a b; s 1|s,2; 1.5 2/3 4.25`,
 			"comma-separated, features named by column 1, samples by line 1", ""},
-		{"r-missing.txt", "TP53|EGFR", "a|b", "1.5 2/3 NaN",
+		{"r-missing.txt", "TP53|EGFR; a|b; 1.5 2/3 NaN",
 			"blank-separated, features named by column 1, samples by line 1", ""},
-		{"tenx", "G0|G1|G2", "AAA-1|CCC-1", "0 3/5 0/0 1",
+		{"tenx", "G0|G1|G2; AAA-1|CCC-1; 0 3/5 0/0 1",
 			"a 10x folder, features named by column 2 of features.tsv.gz, samples by barcodes.tsv.gz",
 			"the features are of several types: 1 Antibody Capture, 2 Gene Expression"},
-		{"tenx2", "G0|G1|G2", "AAA-1|CCC-1", "0 3/5 0/0 1",
+		{"tenx2", "G0|G1|G2; AAA-1|CCC-1; 0 3/5 0/0 1",
 			"a 10x folder, features named by column 2 of genes.tsv, samples by barcodes.tsv", ""},
 	} {
-		path := filepath.Join("testdata", c.file)
-		var got *Table
-		var err error
-		if strings.HasPrefix(c.file, "tenx") {
-			got, err = ReadFolder(os.DirFS(path), c.file, anything)
-		} else {
-			in, _ := os.Open(path)
-			got, err = Read(in, c.file, anything)
-			in.Close()
-		}
-		if err != nil {
-			t.Errorf("%v", err)
-			continue
-		}
-		if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
-			numbers(got); f != c.features || s != c.samples || x != c.x || got.Taken != c.taken {
-			t.Errorf("%s: got %s, %s, %s: %s; want %s, %s, %s: %s", c.file, f, s, x, got.Taken, c.features,
-				c.samples, c.x, c.taken)
-		}
-		if d := strings.Join(got.Warnings, "|"); d != c.doubts &&
-			(c.doubts == "" || !strings.HasPrefix(d, c.doubts)) {
-			t.Errorf("%s: doubts %q", c.file, d)
-		}
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			var got *Table
+			if strings.HasPrefix(c.file, "tenx") {
+				var err error
+				if got, err = ReadFolder(os.DirFS("testdata/"+c.file), c.file, anything); err != nil {
+					t.Fatal(err)
+				}
+				if is := shown(got); is != c.want {
+					t.Errorf("got %s, want %s", is, c.want)
+				}
+			} else {
+				got = readsAs(t, file(t, c.file), anything, c.want)
+			}
+			if got.Taken != c.taken {
+				t.Errorf("got %s, want %s", got.Taken, c.taken)
+			}
+			if d := strings.Join(got.Warnings, "|"); d != c.doubts &&
+				(c.doubts == "" || !strings.HasPrefix(d, c.doubts)) {
+				t.Errorf("doubts %q", d)
+			}
+		})
 	}
-	_, err := Read(strings.NewReader(file(t, "sheet.xlsx")), "in", anything)
-	if err == nil || err.Error() != "in: this is a zip archive or an Excel workbook: save the sheet as CSV "+
-		"or tab-separated text" {
-		t.Error(err)
-	}
+	fails(t, file(t, "sheet.xlsx"), anything,
+		"in: this is a zip archive or an Excel workbook: save the sheet as "+
+			"CSV or tab-separated text")
 }
 
 // TestDoubts: what could be read in two ways is said, and each flag makes it the one or
 // the other.
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct {
-		name, in         string
-		o                Options
-		features, x, say string // say is in the only warning, "" for none
+		name, in  string
+		o         Options
+		want, say string // features and numbers; what is in the only warning, "" for none
 	}{
 		{"numeric names of samples, a corner of no known name", "cohort,1,2,3\ng,4,5,6\nh,7,8,8\n", Options{},
-			"g|h", "4 5 6/7 8 8", "line 1 holds numbers that may be names or values: it was taken for " +
+			"g|h; 4 5 6/7 8 8", "line 1 holds numbers that may be names or values: it was taken for " +
 				"names of samples; give -header no"},
-		{"a first feature like the others", "g1,1,2,3\ng2,4,5,6\n", Options{}, "g1|g2", "1 2 3/4 5 6", ""},
-		{"years", "country,1990,2000,2010\nFR,1.5,2,3\n", Options{}, "FR", "1.5 2 3",
+		{"a first feature like the others", "g1,1,2,3\ng2,4,5,6\n", Options{}, "g1|g2; 1 2 3/4 5 6", ""},
+		{"years", "country,1990,2000,2010\nFR,1.5,2,3\n", Options{}, "FR; 1.5 2 3",
 			"taken for names of samples"},
-		{"counts in no order", "a,7,3,9\nbb,4,5,6\n", Options{}, "a|bb", "7 3 9/4 5 6",
+		{"counts in no order", "a,7,3,9\nbb,4,5,6\n", Options{}, "a|bb; 7 3 9/4 5 6",
 			"it was taken for values; give -header yes"},
-		{"the same, overruled", "a,7,3,9\nbb,4,5,6\n", Options{Header: HeaderYes}, "bb", "4 5 6", ""},
-		{"the first, overruled", "cohort,1,2,3\ng,4,5,6\n", Options{Header: HeaderNo}, "cohort|g",
-			"1 2 3/4 5 6", ""},
-		{"unknown identifiers", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", Options{}, "f1|f2|f3",
-			"7157 5 5/1956 6 6/3845 6 6",
+		{"the same, overruled", "a,7,3,9\nbb,4,5,6\n", Options{Header: HeaderYes}, "bb; 4 5 6", ""},
+		{"the first, overruled", "cohort,1,2,3\ng,4,5,6\n", Options{Header: HeaderNo},
+			"cohort|g; 1 2 3/4 5 6", ""},
+		{"unknown identifiers", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", Options{},
+			"f1|f2|f3; 7157 5 5/1956 6 6/3845 6 6",
 			`column 1 ("S0") holds whole numbers, all different, and was taken for values; give -names 1`},
 		{"the same, overruled", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", Options{Names: "1"},
-			"7157|1956|3845", "5 5/6 6/6 6", ""},
-		{"something like identifiers", "my_gene_id,S1\n7157,5\n1956,6\n", Options{}, "7157|1956", "5/6",
+			"7157|1956|3845; 5 5/6 6/6 6", ""},
+		{"something like identifiers", "my_gene_id,S1\n7157,5\n1956,6\n", Options{}, "7157|1956; 5/6",
 			`column 1 ("my_gene_id") holds whole numbers and was taken for names of features; give ` +
 				`-names none`},
-		{"the same, overruled", "my_gene_id,S1\n7157,5\n1956,6\n", Options{Names: "none"}, "f1|f2",
-			"7157 5/1956 6", ""},
-		{"lengths", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{}, "a|b", "1000 5/700 6",
+		{"the same, overruled", "my_gene_id,S1\n7157,5\n1956,6\n", Options{Names: "none"},
+			"f1|f2; 7157 5/1956 6", ""},
+		{"lengths", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{}, "a|b; 1000 5/700 6",
 			`column 2 ("length") was taken for a sample; give -names 1-2`},
-		{"the same, overruled", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{Names: "1-2"}, "a|b", "5/6",
+		{"the same, overruled", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{Names: "1-2"}, "a|b; 5/6",
 			""},
-		{"samples in rows", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{}, "s1|s2", "1 2/3 4",
+		{"samples in rows", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{}, "s1|s2; 1 2/3 4",
 			"speaks of samples in rows"},
-		{"the same, transposed", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{Transpose: true}, "TP53|EGFR",
-			"1 3/2 4", "speaks of samples in rows"},
-		{"a column of words", "gene,what,S1\na,first gene,5\nb,,6\n", Options{}, "a|b", "5/6", ""},
-		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", Options{}, "7157|1956", "5 6/5 6",
+		{"the same, transposed", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{Transpose: true},
+			"TP53|EGFR; 1 3/2 4", "speaks of samples in rows"},
+		{"a column of words", "gene,what,S1\na,first gene,5\nb,,6\n", Options{}, "a|b; 5/6", ""},
+		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", Options{}, "7157|1956; 5 6/5 6",
 			"one cell fewer than the lines below"},
-		{"what is written here", "feature,length,chr\na,1,2\n", Options{}, "a", "1 2", ""},
-		{"a short header, names in column 2", "a b\n1 g 2\n", Options{Names: "2", Sep: ' '}, "g", "1 2", ""},
-		{"separators before the header", ",,\n,,\nx,a,b\ng,1,2\n;;\n", Options{}, "g", "1 2", ""},
-		{"comments", "# one\n# two\n\nx,a\ng,1\n", Options{}, "g", "1", ""},
-		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x", "1 2", ""},
-		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h",
-			"1 2/3 4", ""},
+		{"what is written here", "feature,length,chr\na,1,2\n", Options{}, "a; 1 2", ""},
+		{"a short header, names in column 2", "a b\n1 g 2\n", Options{Names: "2", Sep: ' '}, "g; 1 2", ""},
+		{"separators before the header", ",,\n,,\nx,a,b\ng,1,2\n;;\n", Options{}, "g; 1 2", ""},
+		{"comments", "# one\n# two\n\nx,a\ng,1\n", Options{}, "g; 1", ""},
+		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x; 1 2", ""},
+		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h; 1 2/3 4",
+			""},
 		{"words of missing values", "x,a,b\ng,-999,below\n",
-			Options{Missing: true, NA: []string{"-999", "below"}}, "g", "NaN NaN", ""},
-		{"lines that end in a separator", "x,a,b,\ng,1,2,\nh,3,4,\n", Options{}, "g|h", "1 2/3 4", ""},
-		{"all but the first", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true}, "g|h", "1 2/3 4",
+			Options{Missing: true, NA: []string{"-999", "below"}}, "g; NaN NaN", ""},
+		{"lines that end in a separator", "x,a,b,\ng,1,2,\nh,3,4,\n", Options{}, "g|h; 1 2/3 4", ""},
+		{"all but the first", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true}, "g|h; 1 2/3 4",
 			"the empty column 4 was left out; give -header yes"},
 		{"the same, overruled", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true, Header: HeaderYes},
-			"g|h", "1 2 NaN/3 4 NaN", ""},
-		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", Options{Missing: true}, "g|h",
-			"1 NaN/3 4", ""},
-		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", Options{}, "1_1|1_2", "1 2/3 4", ""},
-		{"others", "0x1p4,1,2\n0x1p5,3,4\n", Options{}, "0x1p4|0x1p5", "1 2/3 4", ""},
+			"g|h; 1 2 NaN/3 4 NaN", ""},
+		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", Options{Missing: true},
+			"g|h; 1 NaN/3 4", ""},
+		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", Options{}, "1_1|1_2; 1 2/3 4", ""},
+		{"others", "0x1p4,1,2\n0x1p5,3,4\n", Options{}, "0x1p4|0x1p5; 1 2/3 4", ""},
 		{"samples called by numbers, column 1", "gene,1,2\n7157,5,6\n1956,5,6\n", Options{Names: "1"},
-			"7157|1956", "5 6/5 6", ""},
+			"7157|1956; 5 6/5 6", ""},
 		{"samples called by numbers, a heading", "1990,2000,2010\n5,6,7\n",
-			Options{Names: "2000", Header: HeaderYes}, "6", "5 7", ""},
-		{"no names, and a line of separators", "a,b\n1,2\n,\n3,4\n", Options{}, "f1|f2", "1 2/3 4",
+			Options{Names: "2000", Header: HeaderYes}, "6; 5 7", ""},
+		{"no names, and a line of separators", "a,b\n1,2\n,\n3,4\n", Options{}, "f1|f2; 1 2/3 4",
 			"line 3 holds nothing but separators: left out; write NA into a line"},
-		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", Options{}, "f1|f2", "1 2/3 4",
+		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", Options{}, "f1|f2; 1 2/3 4",
 			"line 2 and 2 more hold nothing but separators"},
-		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g", "1 2", ""},
+		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g; 1 2", ""},
 	} {
-		got, err := Read(strings.NewReader(c.in), "in", c.o)
-		if err != nil {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if f, x := strings.Join(got.Features, "|"), numbers(got); f != c.features || x != c.x {
-			t.Errorf("%s: got %s, %s", c.name, f, x)
-		}
-		if d := strings.Join(got.Warnings, "|"); !strings.Contains(d, c.say) || (c.say == "") != (d == "") ||
-			len(got.Warnings) > 1 {
-			t.Errorf("%s: doubts %q", c.name, d)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := Read(strings.NewReader(c.in), "in", c.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if is := strings.Join(got.Features, "|") + "; " + numbers(got); is != c.want {
+				t.Errorf("got %s, want %s", is, c.want)
+			}
+			if d := strings.Join(got.Warnings, "|"); !strings.Contains(d, c.say) ||
+				(c.say == "") != (d == "") ||
+				len(got.Warnings) > 1 {
+				t.Errorf("doubts %q", d)
+			}
+		})
 	}
 }
 
@@ -217,11 +217,7 @@ func TestFaultsOfNames(t *testing.T) {
 		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", Options{Format: "csv"}, `in: this is gct, not csv`},
 		{"sep=ab\nx,a\n", Options{}, `in:1: "sep=ab" names no separator of one character`},
 	} {
-		_, err := Read(strings.NewReader(c.in), "in", c.o)
-		var fault *Error
-		if !errors.As(err, &fault) || fault.Error() != c.want {
-			t.Errorf("got %v, want %s", err, c.want)
-		}
+		fails(t, c.in, c.o, c.want)
 	}
 }
 

@@ -108,72 +108,35 @@ func (s *source) openNPY(in io.Reader, name string) (*npy, error) {
 
 // header parses a header: a dictionary of Python with the keys descr, fortran_order and shape, in any order.
 func (a *npy) header(text string) bool {
-	word := func() (w string, ok bool) { // a string in either kind of quotation marks
-		text = strings.TrimLeft(text, " \t\n")
-		if text == "" || text[0] != '\'' && text[0] != '"' {
-			return "", false
+	text = strings.ReplaceAll(text, `"`, "'")
+	value := func(key string) string {
+		_, after, _ := strings.Cut(text, "'"+key+"'")
+		after, ok := strings.CutPrefix(strings.TrimLeft(after, " "), ":")
+		if !ok || strings.Count(text, "'"+key+"'") > 1 {
+			return ""
 		}
-		w, rest, ok := strings.Cut(text[1:], text[:1])
-		text = rest
-		return w, ok
+		return strings.TrimLeft(after, " ")
 	}
-	sign := func(c byte) bool {
-		text = strings.TrimLeft(text, " \t\n")
-		if text == "" || text[0] != c {
-			return false
-		}
-		text = text[1:]
-		return true
-	}
-	if !sign('{') {
+	descr := strings.SplitN(value("descr"), "'", 3)
+	if len(descr) < 3 || descr[0] != "" || !a.descr(descr[1]) {
 		return false
 	}
-	seen := map[string]bool{}
-	for !sign('}') {
-		key, ok := word()
-		if !ok || !sign(':') || seen[key] {
-			return false
-		}
-		seen[key] = true
-		switch key {
-		case "descr":
-			descr, ok := word()
-			if !ok || !a.descr(descr) {
-				return false
-			}
-		case "fortran_order":
-			text = strings.TrimLeft(text, " \t\n")
-			rest, yes := strings.CutPrefix(text, "True")
-			if !yes {
-				var no bool
-				if rest, no = strings.CutPrefix(text, "False"); !no {
-					return false
-				}
-			}
-			a.fortran, text = yes, rest
-		case "shape":
-			if !sign('(') {
-				return false
-			}
-			for !sign(')') {
-				end := strings.IndexAny(text, ",)")
-				if end < 0 {
-					return false
-				}
-				v, ok := count(strings.TrimSuffix(strings.TrimSpace(text[:end]), "L")) // L of Python 2
-				if !ok || len(a.shape) == 32 {
-					return false
-				}
-				a.shape = append(a.shape, int(v))
-				text = text[end:]
-				sign(',')
-			}
-		default:
-			return false
-		}
-		sign(',')
+	a.fortran = strings.HasPrefix(value("fortran_order"), "True")
+	if !a.fortran && !strings.HasPrefix(value("fortran_order"), "False") {
+		return false
 	}
-	return seen["descr"] && seen["fortran_order"] && seen["shape"] && strings.TrimSpace(text) == ""
+	shape, _, ok := strings.Cut(value("shape"), ")")
+	if shape == "" || shape[0] != '(' || !ok {
+		return false
+	}
+	for _, size := range strings.FieldsFunc(shape[1:], func(r rune) bool { return r == ',' || r == ' ' }) {
+		v, ok := count(strings.TrimSuffix(size, "L")) // L of Python 2
+		if !ok || len(a.shape) == 32 {
+			return false
+		}
+		a.shape = append(a.shape, int(v))
+	}
+	return true
 }
 
 // descr parses the type of the values: byte order, kind, bytes.

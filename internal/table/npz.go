@@ -12,7 +12,7 @@ package table
 //	csc  the same by columns
 //	coo  data, row, col
 //	bsr  csr of blocks: data is entries × height × width
-//	dia  data is diagonals × length; data[q][j] is the entry in column j of the diagonal offsets[q], row j - offsets[q]
+//	dia  data is diagonals × length; data[q][j] is the entry in column j and row j - offsets[q]
 
 import (
 	"archive/zip"

@@ -5,7 +5,6 @@ package table
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 )
@@ -20,12 +19,13 @@ func seriesOf(table string) string {
 		seriesBegin + "\n" + table
 }
 
-const seriesRows = "\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n\"1007_s_at\"\t7.5\t-6.25\n\"1053_at\"\t\t1e-3\n\"117_at\"\tnull\t3\n" + seriesEnd + "\n"
+const seriesRows = "\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n\"1007_s_at\"\t7.5\t-6.25\n\"1053_at\"\t\t1e-3\n" +
+	"\"117_at\"\tnull\t3\n" + seriesEnd + "\n"
 
 func TestReadSeries(t *testing.T) {
 	in := seriesOf(seriesRows)
 	for name, in := range map[string]string{
-		"of GEO": in, "compressed": gzipped(in), "of Windows": strings.ReplaceAll(in, "\n", "\r\n"),
+		"of GEO": in, "of Windows": strings.ReplaceAll(in, "\n", "\r\n"),
 		"without a last line end": strings.TrimSuffix(in, "\n"),
 		"blank lines behind":      in + "\n\n",
 		"of a spreadsheet": strings.NewReplacer(seriesBegin, seriesBegin+"\t\t", seriesEnd,
@@ -34,19 +34,9 @@ func TestReadSeries(t *testing.T) {
 		"the table alone":     in[strings.Index(in, seriesBegin):], "behind a blank line": "\n" + in,
 		"as CSV": seriesBegin + ",,\n" + strings.ReplaceAll(seriesRows, "\t", ","),
 	} {
-		// the other is a pipe
-		for _, r := range []io.Reader{strings.NewReader(in), struct{ io.Reader }{strings.NewReader(in)}} {
-			got, err := Read(r, "in", anything)
-			if err != nil {
-				t.Errorf("%s: %v", name, err)
-				continue
-			}
-			if f, s, x := strings.Join(got.Features, "|"), strings.Join(got.Samples, "|"),
-				numbers(got); f != "1007_s_at|1053_at|117_at" || s != "GSM1|GSM2" ||
-				x != "7.5 -6.25/NaN 0.001/NaN 3" {
-				t.Errorf("%s: got %s, %s, %s", name, f, s, x)
-			}
-		}
+		t.Run(name, func(t *testing.T) {
+			readsAs(t, in, anything, "1007_s_at|1053_at|117_at; GSM1|GSM2; 7.5 -6.25/NaN 0.001/NaN 3")
+		})
 	}
 	got, err := Read(strings.NewReader(in), "in", anything)
 	if want := `a series matrix of GEO, tab-separated, features named by column 1 ("ID_REF"), samples by ` +
@@ -89,9 +79,7 @@ func TestSeriesFaults(t *testing.T) {
 		{"SOFT", "^DATABASE = GeoMiame\n",
 			"in: this is SOFT of GEO: take the series matrix that GEO offers of the same series"},
 	} {
-		if _, err := Read(strings.NewReader(c.in), "in", anything); err == nil || err.Error() != c.want {
-			t.Errorf("%s: got\n%v\nwant\n%s", c.name, err, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) { fails(t, c.in, anything, c.want) })
 	}
 	// Wherever a file is cut, this is said.
 	in = in[strings.Index(in, "!Sample_data"):]

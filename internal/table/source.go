@@ -60,49 +60,28 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	if err := s.take(2*buffered, "a buffer"); err != nil {
 		return nil, err
 	}
-	content, packed, err := unpack(r)
-	if err != nil {
-		return nil, s.failed(err)
-	}
-	s.r, s.packed = content, packed
-	s.buf = make([]byte, buffered)
 	if seeker, ok := r.(io.ReadSeeker); ok {
-		if here, err := seeker.Seek(0, io.SeekCurrent); err == nil {
-			start := here - content.raw.n
+		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil {
 			if at, is := r.(io.ReaderAt); is && start == 0 {
 				s.place = at
 			}
-			s.again = func(do func(io.Reader) error) error { return s.reread(seeker, start, do) }
+			s.again = func(do func(io.Reader) error) error { return reread(seeker, start, do) }
 		}
 	}
+	var err error
+	if s.r, s.packed, err = unpack(r); err != nil {
+		return nil, s.failed(err)
+	}
+	s.buf = make([]byte, buffered)
 	if start, err := s.peek(3); err == nil && bytes.Equal(start, []byte("\ufeff")) {
 		s.skip(3)
 	}
 	return s, nil
 }
 
-// opened is a reader that knows how far ahead it has read its own source.
-type opened struct {
-	io.Reader
-	raw *meter
-}
-
-// meter counts the bytes that are read.
-type meter struct {
-	io.Reader
-	n int64
-}
-
-func (c *meter) Read(b []byte) (int, error) {
-	n, err := c.Reader.Read(b)
-	c.n += int64(n)
-	return n, err
-}
-
-// unpack opens compressed data.
-func unpack(r io.Reader) (content *opened, packed string, err error) {
-	raw := &meter{Reader: r}
-	in := bufio.NewReaderSize(raw, buffered)
+// unpack opens compressed data, by the method packed, "" for none.
+func unpack(r io.Reader) (content io.Reader, packed string, err error) {
+	in := bufio.NewReaderSize(r, buffered)
 	magic, err := in.Peek(4)
 	if err != nil && err != io.EOF {
 		return nil, "", err
@@ -113,11 +92,11 @@ func unpack(r io.Reader) (content *opened, packed string, err error) {
 		if err != nil {
 			return nil, "gzip", &packedError{"gzip", err}
 		}
-		return &opened{&packedReader{z, "gzip"}, raw}, "gzip", nil
+		return &packedReader{z, "gzip"}, "gzip", nil
 	case bytes.HasPrefix(magic, []byte("BZh")) && len(magic) == 4 && '1' <= magic[3] && magic[3] <= '9':
-		return &opened{&packedReader{bzip2.NewReader(in), "bzip2"}, raw}, "bzip2", nil
+		return &packedReader{bzip2.NewReader(in), "bzip2"}, "bzip2", nil
 	}
-	return &opened{in, raw}, "", nil
+	return in, "", nil
 }
 
 // packedReader marks errors of decompression as such.
@@ -143,7 +122,7 @@ func (e *packedError) Error() string { return e.err.Error() }
 func (e *packedError) Unwrap() error { return e.err }
 
 // reread reads the content from its start and puts the file back to where it was.
-func (s *source) reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
+func reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
 	here, err := seeker.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return err

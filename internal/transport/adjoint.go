@@ -30,7 +30,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/laplacian"
 )
 
 // Cotangent is dℓ/dT at q, to which an adjoint is applied. Its slices are read until the last call of a
@@ -209,7 +208,7 @@ func (r *Row) sortB(to, s []float64) {
 	}
 	copy(mu, to)
 	balance(mu, r.b)
-	laplacian.Solve(r.fac, r.piv, mu)
+	kernel.SolveLaplacian(r.fac, r.piv, mu)
 	// The elimination ends at the first levels. Where these have little weight, the rounding errors of
 	// heavy levels are large beside it. So each level but the heaviest takes its potential from its own
 	// equation.
@@ -344,7 +343,7 @@ func (r *Row) regauge() {
 		res[j] -= t
 	}
 	balance(res, r.b)
-	laplacian.Solve(r.fac, r.piv, res)
+	kernel.SolveLaplacian(r.fac, r.piv, res)
 	// The weighted median, by counting: m is small.
 	mid := r.lam[0]
 	for _, c := range r.lam {

@@ -30,8 +30,9 @@
 //	start.go    where a solve starts, and what it leaves for the next
 //	row.go      the workspace and its states       solution.go a solved row, kept and restored
 //	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
-//	forward.go  the forward derivative of T
-//	scale.go    powers of two against overflow     limits.go   thresholds, measured by bench/calibrate
+//	forward.go  the forward derivative of T        hard.go     the plan in the limit ε → 0
+//	scale.go    powers of two against overflow     wide.go     numbers of a larger range
+//	limits.go   thresholds, measured by bench/calibrate
 //	invariants.go what a build with -tags invariants checks
 //
 // Whether a derived value is valid is one state, not several flags: a matrix is stale, aimed or

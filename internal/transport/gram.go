@@ -35,7 +35,7 @@ type gram struct {
 	c     []float64 // column sums, m
 	nu    []float64 // scratch: mu of other row weights
 	total []float64 // scratch: c of other row weights
-	fac   []float64 // scratch: a tile's triangle; the factors of the Laplacian, m × laplacian.Stride(m)
+	fac   []float64 // scratch: a tile's triangle; the factors of the Laplacian, m × kernel.LaplacianStride(m)
 }
 
 // sweep takes the plan to the potentials h, and takes the sums that hold the Gram matrix. last says that

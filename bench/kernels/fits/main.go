@@ -80,7 +80,8 @@ var fits = []struct {
 	{"NMF", fit(nmf, dense, 1500, 500, 10, epochs(15))},
 	{"NMF, Frobenius", fit(nmf, dense, 1500, 500, 10, epochs(15), frobenius)},
 	{"NMF, updates", fit(nmf, dense, 1500, 500, 20, epochs(60), updates)},
-	{"NMF, β = 1.5", fit(nmf, dense, 1500, 500, 10, epochs(30), updates, quantmf.WithLoss(quantmf.Beta(1.5)))},
+	{"NMF, β = 1.5", fit(nmf, dense, 1500, 500, 10, epochs(30), updates,
+		quantmf.WithLoss(quantmf.Beta(1.5)))},
 	{"NMF, k = 40", fit(nmf, dense, 500, 500, 40, epochs(15))},
 	{"NMF, missing", fit(nmf, holes, 1500, 500, 10, epochs(15), missing)},
 	{"NMF, missing, Frobenius", fit(nmf, holes, 1500, 500, 10, epochs(15), missing, frobenius)},
@@ -150,7 +151,8 @@ func bqmf(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error) {
 }
 
 // fit is a fit of a d × n matrix.
-func fit(of method, data func(d, n int) quantmf.Rows, d, n, k int, opts ...quantmf.FitOption) func() func() error {
+func fit(of method, data func(d, n int) quantmf.Rows, d, n, k int,
+	opts ...quantmf.FitOption) func() func() error {
 	return func() func() error {
 		x := data(d, n)
 		return func() error {
