@@ -505,50 +505,40 @@ func TestHeatmapFigure(t *testing.T) {
 	}
 }
 
-// TestOKLab: the primaries, white and black of sRGB in OKLab, as Ottosson has them.
-func TestOKLab(t *testing.T) {
-	for _, c := range []struct {
-		l, a, b float64
-		want    color.RGBA
-	}{
-		{0.627955, 0.224863, 0.125846, color.RGBA{255, 0, 0, 255}},
-		{0.866440, -0.233888, 0.179498, color.RGBA{0, 255, 0, 255}},
-		{0.452014, -0.032457, -0.311528, color.RGBA{0, 0, 255, 255}},
-		{1, 0, 0, color.RGBA{255, 255, 255, 255}}, {0, 0, 0, color.RGBA{0, 0, 0, 255}},
-		{0.1, 0, 0, color.RGBA{3, 3, 3, 255}}, // 255·12.92·0.001
-	} {
-		if got := srgb(c.l, c.a, c.b); got != c.want {
-			t.Errorf("%v is %v", c, got)
-		}
-	}
-}
-
-// TestDiverging: the ends and the middle of the colours have the lightness, chroma and hue that they are said
-// to have, by the way from sRGB to OKLab.
+// TestDiverging: the colours lie in OKLab on straight lines between those that are named, in equal steps.
 func TestDiverging(t *testing.T) {
-	for i, want := range map[int][3]float64{0: {0.36, 0.13, 264}, shades / 2: {0.97, 0.005, 90},
-		shades - 1: {0.40, 0.14, 27}} {
-		c := diverging[i].(color.RGBA)
-		linear := func(v uint8) float64 {
-			s := float64(v) / 255
-			if s <= 0.04045 {
-				return s / 12.92
-			}
-			return math.Pow((s+0.055)/1.055, 2.4)
+	anchors := [][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90}, {0.70, 0.14, 48},
+		{0.40, 0.14, 27}}
+	lab := func(k int) (l, a, b float64) {
+		sin, cos := math.Sincos(anchors[k][2] * math.Pi / 180)
+		return anchors[k][0], anchors[k][1] * cos, anchors[k][1] * sin
+	}
+	linear := func(v uint8) float64 {
+		s := float64(v) / 255
+		if s <= 0.04045 {
+			return s / 12.92
 		}
-		r, g, b := linear(c.R), linear(c.G), linear(c.B)
-		long, medium, short := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b),
-			math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b),
-			math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	for i := range shades {
+		c := diverging[i].(color.RGBA)
+		red, green, blue := linear(c.R), linear(c.G), linear(c.B)
+		long, medium, short := math.Cbrt(0.4122214708*red+0.5363325363*green+0.0514459929*blue),
+			math.Cbrt(0.2119034982*red+0.6806995451*green+0.1073969566*blue),
+			math.Cbrt(0.0883024619*red+0.2817188376*green+0.6299787005*blue)
 		l := 0.2104542553*long + 0.7936177850*medium - 0.0040720468*short
-		x, y := 1.9779984951*long-2.4285922050*medium+0.4505937099*short, 0.0259040371*long+
-			0.7827717662*medium-0.8086757660*short
-		sin, cos := math.Sincos(want[2] * math.Pi / 180)
-		if math.Abs(l-want[0]) > 0.005 || math.Hypot(x-want[1]*cos, y-want[1]*sin) > 0.005 {
-			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, want %v", i, c, l, x, y, want)
+		a := 1.9779984951*long - 2.4285922050*medium + 0.4505937099*short
+		b := 0.0259040371*long + 0.7827717662*medium - 0.8086757660*short
+		at := float64(i) / (shades - 1) * float64(len(anchors)-1)
+		from := min(int(at), len(anchors)-2)
+		at -= float64(from)
+		l0, a0, b0 := lab(from)
+		l1, a1, b1 := lab(from + 1)
+		if off := max(math.Abs(l-l0-at*(l1-l0)), math.Hypot(a-a0-at*(a1-a0), b-b0-at*(b1-b0))); off > 0.005 {
+			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, %.3f beside its place", i, c, l, a, b, off)
 		}
 	}
-	if len(diverging) != shades+1 {
+	if len(diverging) != shades+1 || len(colours) != 6*shades {
 		t.Errorf("%d colours", len(diverging))
 	}
 }
