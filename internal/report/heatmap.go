@@ -379,8 +379,8 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 	d.WriteString("</div>\n")
 }
 
-// diverging runs from blue over near white to red in equal steps of perceived difference, and ends in the grey of
-// missing values.
+// diverging runs from blue over near white to red in equal steps of perceived difference, and ends in the
+// grey of missing values.
 var diverging = palette()
 
 // colours are straight lines in OKLab (Ottosson 2020) from lightness, chroma and hue 0.36, 0.13, 264° over
