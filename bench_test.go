@@ -153,31 +153,19 @@ func BenchmarkRow(b *testing.B) {
 	}
 }
 
-// BenchmarkWarmRow times a row as a fit visits it, eight abreast: warm start, T and
-// its gradients in x, b and q.
+// BenchmarkWarmRow times a row as a fit visits it: warm start, T and its gradients in x, b and q.
 func BenchmarkWarmRow(b *testing.B) {
 	for _, c := range rowSettings {
-		b.Run(c.name, func(b *testing.B) {
-			benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, kernel.Lanes),
-				c.eps)
-		})
+		b.Run(c.name, func(b *testing.B) { benchWarm(b, c.n, c.m, c.eps) })
 	}
 }
 
-// benchWarm visits so many rows at a time whose samples move by 0.003 or so between
-// visits.
-func benchWarm(b *testing.B, n, m, count int, eps float64) {
+// benchWarm visits a row whose samples move by 0.003 or so between visits.
+func benchWarm(b *testing.B, n, m int, eps float64) {
 	x, w, q, z := benchRow(n, m)
-	states, t, back := make([]transport.Warm, count), make([][]float64, count),
-		make([]transport.Cotangent, count)
-	group := transport.NewGroup(transport.NewRows(count, n, m))
-	np := kernel.Pad(n)
-	zeta, dx, dq := make([]float64, np), make([]float64, n), make([]float64, m)
+	r, np, state := transport.NewRow(n, m), kernel.Pad(n), transport.NewWarm(m)
+	t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, n), make([]float64, m)
 	copy(zeta, z)
-	for i := range t {
-		states[i], t[i], back[i] = transport.NewWarm(m), make([]float64, np),
-			transport.Cotangent{Z: zeta, Q: q}
-	}
 	src := random.Split(1, 1)
 	near := make([][]float64, 64)
 	for k := range near {
@@ -188,28 +176,21 @@ func benchWarm(b *testing.B, n, m, count int, eps float64) {
 	}
 	passes := 0
 	visit := func(k int) {
-		group.Clear()
-		for i := range t {
-			group.Add(transport.Problem{X: near[(k+i)%64], B: w, Squash: transport.None, Epsilon: eps},
-				&states[i], t[i], q)
-		}
-		group.Solve(1e-9, 3000)
-		group.Adjoint(back)
-		for i, r := range group.Rows {
-			passes += group.End(i).Passes
-			r.GradX(dx)
-			r.GradQ(dq)
-		}
+		r.Load(transport.Problem{X: near[k%64], B: w, Squash: transport.None, Epsilon: eps})
+		r.Want(t, q)
+		passes += r.Solve(1e-9, 3000, &state).Passes
+		r.Adjoint(transport.Cotangent{Z: zeta, Q: q})
+		r.GradX(dx)
+		r.GradQ(dq)
 	}
 	visit(0)
 	passes = 0
 	b.ReportAllocs()
 	b.ResetTimer()
-	done := 0
-	for ; done < b.N; done += count {
-		visit(done)
+	for k := range b.N {
+		visit(k)
 	}
-	b.ReportMetric(float64(passes)/float64(done), "passes/op")
+	b.ReportMetric(float64(passes)/float64(b.N), "passes/op")
 }
 
 // BenchmarkEpoch times epochs of fits with one worker. The metric "allocs/epoch"
@@ -326,10 +307,6 @@ func BenchmarkCalls(b *testing.B) {
 		copy(rows.Row(i), x)
 		copy(zs.Row(i), z)
 	}
-	steps, err := Solve(x, append(opts, WithIterations(50))...)
-	if err != nil {
-		b.Fatal(err)
-	}
 	one := append(opts, WithWorkers(1))
 	for _, c := range []struct {
 		name string
@@ -354,7 +331,6 @@ func BenchmarkCalls(b *testing.B) {
 		{"SortVJP", 1, func() error { _, err := t.SortVJP(z[:m]); return err }},
 		{"QuantileVJP", 1, func() error { _, err := t.QuantileVJP(q, z); return err }},
 		{"QuantileJVP", 1, func() error { _, err := t.QuantileJVP(q, Gradient{X: z}); return err }},
-		{"UnrolledQuantileVJP,50", 1, func() error { _, err := steps.UnrolledQuantileVJP(q, z); return err }},
 		{"Map.At", 1, func() error { f.At(0.3); return nil }},
 		{"Map.Slope", 1, func() error { f.Slope(0.3); return nil }},
 		{"Map.Invert", 1, func() error { _, err := f.Invert(5); return err }},

@@ -8,17 +8,14 @@ import (
 	"context"
 	"errors"
 	"math"
-	"os"
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/curve"
+	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
-	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -199,9 +196,8 @@ func TestBQMFUnits(t *testing.T) {
 			scaled.Data[i] *= unit
 		}
 		in := fitBQMF(t, scaled, 0, WithMissingValues())
-		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut || in.Strength != m.Strength {
-			t.Errorf("unit %g: strength %g, by leave-one-out %g, want %g, %g", unit, in.Strength,
-				in.LeaveOneOut/unit, m.Strength, m.LeaveOneOut)
+		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut {
+			t.Errorf("unit %g: by leave-one-out %g, want %g", unit, in.LeaveOneOut/unit, m.LeaveOneOut)
 		}
 		r := in.Reconstruct()
 		for i, v := range r.Data {
@@ -247,7 +243,6 @@ func TestBQMFSigned(t *testing.T) {
 		constant.Row(3)[j] = -7
 	}
 	flat := fitBQMF(t, constant, 0)
-	scoredAsSlowly(t, flat, constant)
 	c, err := flat.Map(3)
 	if err != nil {
 		t.Fatal(err)
@@ -427,13 +422,14 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 			WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
 		return s
 	}
-	real := func(b []byte) []byte {
+	real := func(b []byte) []byte { // of the last epoch, without the best one
 		f, err := decodeSections(b, kinds.State+kinds.BQMF,
 			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return append(f.Payload("REAL"), f.Payload("HIST")...)
+		k, numbers := int(section.Get64(f.Payload("IDX0"))), f.Payload("REAL")
+		return append(numbers[:8*bqmfNumbers(20, 30, k)], f.Payload("HIST")...)
 	}
 	if !bytes.Equal(real(state(x)), real(state(other))) {
 		t.Error("held-out values touch the fit")
@@ -691,22 +687,9 @@ func TestBQMFRests(t *testing.T) {
 	}
 }
 
-// TestBQMFBetter: of two models the one with the less loss of held-out cells is better, else the one with the
-// less leave-one-out loss.
-func TestBQMFBetter(t *testing.T) {
-	of := func(loss float64, validation ...float64) *BQMF {
-		m := &BQMF{LeaveOneOut: loss}
-		m.Validation, m.Best = validation, len(validation)-1
-		return m
-	}
-	f := &bqmfFit{cells: &cells{}, best: of(2)}
-	if !f.better(of(1)) || f.better(of(3)) {
-		t.Error("without held-out cells")
-	}
-	f.held, f.best = []uint64{0}, of(2, 9, 5)
-	if !f.better(of(3, 9, 4)) || f.better(of(1, 4, 6)) || f.better(of(1)) {
-		t.Error("with held-out cells")
-	}
+// bqmfNumbers is how many numbers a state of k components has.
+func bqmfNumbers(d, n, k int) int {
+	return d*(k+bqmf.Packed(k)+1) + k*kernel.Pad(n) + n*(bqmf.Packed(k)+1) + k
 }
 
 func TestBQMFResume(t *testing.T) {
@@ -724,21 +707,19 @@ func TestBQMFResume(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			components, err := f.words("IDX0", 1)
-			if err != nil {
-				t.Fatal(err)
+			index, size := f.Payload("IDX0"), 0
+			for at := 0; at+8 < len(index); at += 16 { // the state, and the best one
+				size += bqmfNumbers(20, 26, int(section.Get64(index[at:])))
 			}
-			c := int(components[0])
-			if n := 20*(c+posterior.Packed(c)+1) + c*kernel.Pad(26) + 26*(posterior.Packed(c)+1) + c +
-				3; len(f.Payload("REAL")) != 8*n {
+			if len(f.Payload("REAL")) != 8*size {
 				t.Errorf("state %d has %d bytes of numbers, of which it needs %d", k, len(f.Payload("REAL")),
-					8*n)
+					8*size)
 			}
 			if !bytes.Equal(want, bqmfFile(t, fitBQMF(t, given, 5, append(opts, WithResume(s))...))) {
 				t.Fatalf("resumed at state %d of %d: other bits", k, len(states))
 			}
 		}
-		if len(states) < 12 {
+		if len(states) < 6 {
 			t.Errorf("%d states", len(states))
 		}
 		var o *OptionError
@@ -784,12 +765,12 @@ func TestBQMFNeighbours(t *testing.T) {
 			}
 		}
 		if correlation == 0 {
-			if near := m.post.Near; near != nil && len(near.Used()) > 4 {
+			if near := m.model.Near; near != nil && len(near.Used()) > 4 {
 				t.Errorf("%d rows are neighbours where noise is independent", len(near.Used()))
 			}
 			continue
 		}
-		if m.post.Near == nil || len(m.post.Near.Used()) < 40 {
+		if m.model.Near == nil || len(m.model.Near.Used()) < 40 {
 			t.Fatal("no rows are neighbours")
 		}
 		finiteBQMF(t, m)
@@ -812,12 +793,11 @@ func TestBQMFNeighbours(t *testing.T) {
 		}
 		// What is known of a new sample makes Score less than without neighbours.
 		fresh, _ := twins(60, 160, 3, correlation, 5)
-		scoredAsSlowly(t, m, fresh)
 		with, err := m.Score(context.Background(), fresh)
 		if err != nil {
 			t.Fatal(err)
 		}
-		back.post.Near = nil
+		back.model.Near = nil
 		without, err := back.Score(context.Background(), fresh)
 		if err != nil {
 			t.Fatal(err)
@@ -866,7 +846,7 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 func TestBQMFAlike(t *testing.T) {
 	x, given := circle(24, 200, 3)
 	m := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(1))
-	if m.post.Alike == nil {
+	if m.model.Alike == nil {
 		t.Fatal("no row has anything of samples that are alike")
 	}
 	finiteBQMF(t, m)
@@ -932,9 +912,8 @@ func TestBQMFAlike(t *testing.T) {
 	if score(m) != score(back) {
 		t.Error("Score of the file is another one")
 	}
-	scoredAsSlowly(t, m, x)
 	with, scored := missed(m.Reconstruct()), score(m)
-	back.post.Alike = nil
+	back.model.Alike = nil
 	if without := missed(back.Reconstruct()); with > 0.8*without {
 		t.Errorf("hidden cells are missed by %g, by %g without samples that are alike", with, without)
 	}
@@ -943,7 +922,7 @@ func TestBQMFAlike(t *testing.T) {
 	}
 	// A file of before, that has nothing of it, is the model without.
 	old := new(BQMF)
-	if err := old.UnmarshalBinary(bqmfFile(t, back)); err != nil || old.post.Alike != nil {
+	if err := old.UnmarshalBinary(bqmfFile(t, back)); err != nil || old.model.Alike != nil {
 		t.Errorf("a file without ALIK: %v", err)
 	}
 	// Cells held out are as good as not there.
@@ -960,11 +939,11 @@ func TestBQMFAlike(t *testing.T) {
 	}
 	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(12)),
 		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(12))
-	if a.post.Alike == nil || !slices.Equal(a.post.V, b.post.V) {
+	if a.model.Alike == nil || !slices.Equal(a.model.V, b.model.V) {
 		t.Fatal("the fits are not of one state")
 	}
-	for i, z := range a.post.Alike.Z {
-		if !slices.Equal(z, b.post.Alike.Z[i]) {
+	for i, z := range a.model.Alike.Z {
+		if !slices.Equal(z, b.model.Alike.Z[i]) {
 			t.Fatal("hidden values touch what samples that are alike say")
 		}
 	}
@@ -983,23 +962,29 @@ func FuzzBQMFFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m.post.Near = &posterior.Near{Of: make([][]posterior.Neighbour, m.post.D),
-		Left: make([]float64, m.post.D),
-		Z:    slices.Repeat([][]float64{slices.Repeat([]float64{0.5}, len(m.post.V)/m.post.K)}, m.post.D)}
-	m.post.Near.Of[1] = []posterior.Neighbour{{Row: 0, Weight: 0.5}, {Row: 2, Weight: -1}}
-	for i := range m.post.Near.Left {
-		m.post.Near.Left[i] = 1
-	}
-	numbers := make([]float64, 2*(1+m.post.N))
-	for k := range numbers {
-		numbers[k] = 0.5
-	}
-	var problem string
-	if m.post.Alike, _, problem = m.post.DecodeAlike([]uint64{1, 3}, numbers); problem != "" {
-		f.Fatal(problem)
-	}
+	file, _ := m.MarshalBinary()
 	tags := append(kinds.Required(kinds.BQMF), "ALIK", "ALIZ")
-	b, _ := m.MarshalBinary()
+	// rows 0 and 2 are neighbours of row 1, and rows 1 and 3 have something of samples that are alike
+	half := slices.Repeat([]float64{0.5}, 2*given.Cols)
+	with := map[string]section.Section{"NEAR": section.Words("NEAR", 0, 2, 0, 2, 0, 0, 0),
+		"NEAZ": section.Floats("NEAZ", []float64{0.5, -1, 1}, half), "ALIK": section.Words("ALIK", 1, 3),
+		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
+	was, err := decode(file, kinds.BQMF)
+	if err != nil {
+		f.Fatal(err)
+	}
+	var sections []section.Section
+	for _, tag := range tags {
+		if of, is := with[tag]; is {
+			sections = append(sections, of)
+		} else {
+			sections = append(sections, section.Section{Tag: tag, Payload: was.Payload(tag)})
+		}
+	}
+	b := section.Encode(kinds.BQMF, sections)
+	if err := m.UnmarshalBinary(b); err != nil || m.model.Near == nil || m.model.Alike == nil {
+		f.Fatalf("a file with both corrections: %v", err)
+	}
 	f.Add(uint16(100), uint64(0x7ff0000000000000))
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
@@ -1061,7 +1046,7 @@ func TestBQMFCurve(t *testing.T) {
 		for k := -60; k <= 60; k++ {
 			places = append(places, float64(k)/13)
 		}
-		for _, e := range curve.Nodes { // the seams of the tables under every node
+		for _, e := range bqmf.Nodes { // the seams of the tables under every node
 			for _, y := range c.of.Y {
 				places = append(places, y-e*c.of.Spread)
 			}
@@ -1155,209 +1140,6 @@ func TestBQMFIntervalsHold(t *testing.T) {
 	}
 }
 
-// The mark of the first strength is the larger of its loss after some epochs and that at its end.
-func TestBQMFMark(t *testing.T) {
-	_, given := bent(30, 24, 3, 0.1, 1)
-	c := bqmfDefaults()
-	c.missing = true
-	visible, err := c.checkBQMF(given, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pool.New(1, given.Rows)
-	defer p.Close()
-	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: t.Context()}
-	f.begin(0)
-	fit := posterior.New(f.ctx, f.data, f.rank, strengths[0], f.space, f.pool)
-	fit.Begin()
-	fit.Epoch(0, f.tolerance)
-	marked := func(mark float64) float64 {
-		f.mark = mark
-		f.finish(fit.Copy, 0)
-		return f.mark
-	}
-	end := marked(0)
-	if !(end > 0) {
-		t.Fatalf("no mark: %g", end)
-	}
-	if got := marked(end / 2); got != end {
-		t.Errorf("the loss at the end is larger: the mark is %g, not %g", got, end)
-	}
-	if got := marked(2 * end); got != 2*end {
-		t.Errorf("the loss after some epochs is larger: the mark is %g, not %g", got, 2*end)
-	}
-}
-
-// The second strength is given up where it is behind, and the model is that of both
-// fitted to their ends.
-func TestBQMFGivesUpTheSecondStrength(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two strengths to their ends, twice")
-	}
-	start := func(x Mat, epochs *int) *bqmfFit {
-		c := bqmfDefaults()
-		c.missing, c.workers = true, 1
-		c.progress = func(p Progress) error { *epochs++; return nil }
-		visible, err := c.checkBQMF(x, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		p := pool.New(c.workers, x.Rows)
-		t.Cleanup(p.Close)
-		f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: context.Background()}
-		f.begin(0)
-		return f
-	}
-	_, even := bent(50, 50, 12, 0.1, 1)
-	for _, ahead := range []float64{0.9, 1.1} { // the first strength at the mark, of what the second is there
-		var epochs int
-		f := start(even, &epochs)
-		second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
-		second.Begin()
-		for e := range raceEpochs[0] {
-			second.Epoch(e, f.tolerance)
-		}
-		loss := f.glance(second, 1)
-		if err := (&strengthFit{bqmfFit: f, which: 0}).run(nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		first := f.best
-		f.mark, epochs = loss*ahead, 0
-		if err := (&strengthFit{bqmfFit: f, which: 1}).run(nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		if ahead < 1 && (epochs != raceEpochs[0] || f.best != first) || ahead > 1 && epochs <= raceEpochs[1] {
-			t.Errorf("the first strength at %g of the second: %d epochs, the model has %g", ahead, epochs,
-				f.best.Strength)
-		}
-	}
-	const file = "../shared/data/tcga-laml/exp.tsv.gz"
-	if _, err := os.Stat(file); err != nil {
-		return
-	}
-	all := loadRows(t, file, draws(math.MaxInt, 200, 0))
-	x := all.Clone()
-	src := random.Split(4, 4)
-	for i := range x.Data {
-		if src.Float64() < 0.1 {
-			x.Data[i] = math.NaN()
-		}
-	}
-	hidden := func(m *BQMF) (loss float64) { // Σ over the cells that no fit saw
-		said := m.Reconstruct()
-		for i, v := range x.Data {
-			if v != v {
-				loss += divergence.KL.Value(all.Data[i], said.Data[i], divergence.Tiny)
-			}
-		}
-		return loss
-	}
-	var epochs int
-	f := start(x, &epochs)
-	for run := range strengths {
-		epochs = 0
-		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	second := posterior.New(f.ctx, f.data, f.rank, strengths[1], f.space, f.pool)
-	if !slices.Contains(raceEpochs[:], second.Ahead+epochs) || f.best.Strength != strengths[0] {
-		t.Errorf("%d epochs of the second strength, the model has %g", second.Ahead+epochs, f.best.Strength)
-	}
-	second.Complete()
-	for e := range f.epochs {
-		if second.Epoch(e, f.tolerance) {
-			break
-		}
-	}
-	if given, best := hidden(f.finish(second.Lend, 1)), hidden(f.best); given < best {
-		t.Errorf("hidden cells have a loss of %g by the strength that was given up, %g by the model's", given,
-			best)
-	}
-}
-
-// pictures returns n pictures of size × size pixels, sums of bumps at random places and noise that pixels
-// which touch share, a tenth hidden.
-func pictures(size, n int) Mat {
-	src := random.Split(3, 4)
-	const bumps = 8
-	x := NewMat(size*size, n)
-	white := make([]float64, (size+1)*(size+1))
-	for j := range n {
-		for i := range white {
-			white[i] = elem.NormalQuantile(math.Max(src.Float64(), 1e-12))
-		}
-		var at [bumps][3]float64 // two coordinates and the height
-		for b := range at {
-			at[b] = [3]float64{src.Float64() * float64(size), src.Float64() * float64(size),
-				1 + src.Float64()}
-		}
-		for p := range size {
-			for q := range size {
-				v := 10 + 0.05*(white[p*(size+1)+q]+white[p*(size+1)+q+1]+white[(p+1)*(size+1)+q]+
-					white[(p+1)*(size+1)+q+1])
-				for _, b := range at {
-					y, z := float64(p)-b[0], float64(q)-b[1]
-					v += b[2] * elem.Exp(-(y*y+z*z)/float64(2*size))
-				}
-				x.Set(p*size+q, j, v)
-			}
-		}
-	}
-	for i := range x.Data {
-		if src.Float64() < 0.1 {
-			x.Data[i] = math.NaN()
-		}
-	}
-	return x
-}
-
-// Of pictures the factors alone say little of a pixel beside the pixels that touch it. So there is no mark,
-// both strengths are fitted to their ends, and the strength is taken that predicts hidden cells better.
-func TestBQMFFitsBothStrengthsOfPictures(t *testing.T) {
-	if testing.Short() {
-		t.Skip("two strengths to their ends, twice")
-	}
-	x := pictures(16, 200)
-	y := x.Clone()
-	for i := range y.Data {
-		if i%19 == 8 {
-			y.Data[i] = math.NaN()
-		}
-	}
-	c := bqmfDefaults()
-	c.missing = true
-	visible, err := c.checkBQMF(y, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := pool.New(c.workers, y.Rows)
-	defer p.Close()
-	f := &bqmfFit{config: &c, cells: visible, pool: p, ctx: context.Background()}
-	f.begin(0)
-	var losses [len(strengths)]float64
-	for run := range strengths {
-		f.best = nil
-		if err := (&strengthFit{bqmfFit: f, which: run}).run(nil, nil); err != nil {
-			t.Fatal(err)
-		}
-		if f.mark != 0 {
-			t.Errorf("strength %g leaves a mark of %g", strengths[run], f.mark)
-		}
-		fit := f.best.Reconstruct()
-		for i, v := range x.Data {
-			if v == v && y.Data[i] != y.Data[i] {
-				losses[run] += f.loss.Divergence(v, fit.Data[i])
-			}
-		}
-	}
-	m := fitBQMF(t, y, 0, WithMissingValues())
-	if better := strengths[slices.Index(losses[:], slices.Min(losses[:]))]; m.Strength != better {
-		t.Errorf("the model has strength %g; the losses of hidden cells are %g for %g", m.Strength, losses,
-			strengths)
-	}
-}
-
 // TestBQMFTellsItsStart: progress is told before the scales are made, and on while they are;
 // an error in any of these reports stops the fit, with a model that is finite.
 func TestBQMFTellsItsStart(t *testing.T) {
@@ -1372,7 +1154,7 @@ func TestBQMFTellsItsStart(t *testing.T) {
 	}
 	start := 0
 	for start < len(seen) && seen[start].Phase == PhaseFactors {
-		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 4 || start > 0 &&
+		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 2 || start > 0 &&
 			p.Done <= seen[start-1].Done {
 			t.Errorf("report %d: %+v", start, p)
 		}
@@ -1396,177 +1178,5 @@ func TestBQMFTellsItsStart(t *testing.T) {
 		if i := notFinite(m.Reconstruct().Data); i >= 0 {
 			t.Errorf("report %d: cell %d of the model is not finite", at, i)
 		}
-	}
-}
-
-// slowScore is BQMF.Score cell by cell: the equations of package posterior for a new column, with all else as
-// it was fitted, in dense matrices; what rows of correlated noise and samples that are alike say of the cell;
-// and T_i averaged over its normal distribution.
-func slowScore(m *BQMF, x Mat) (score float64) {
-	p, k := m.post, m.post.K
-	cells := 0.0
-	for j := range x.Cols {
-		y, seen := make([]float64, p.D), 0.0
-		for i := range y {
-			if y[i] = x.At(i, j); y[i] == y[i] {
-				y[i] = slowLine(y[i], m.curves[i].X, m.curves[i].Y)
-				seen++
-			}
-		}
-		moment := func(i, a, b int) float64 { // E u_ia u_ib
-			packed := p.BU[i*posterior.Packed(k):]
-			if a == b {
-				return packed[a*(a+1)/2+a]
-			}
-			a, b = max(a, b), min(a, b)
-			return packed[a*(a+1)/2+b] / math.Sqrt2
-		}
-		rho, v, cov := 1.0, make([]float64, k), [][]float64(nil)
-		for step := range 3 {
-			right, a := make([]float64, k), make([][]float64, k)
-			for r := range a {
-				a[r] = make([]float64, k)
-				a[r][r] = 1
-				for i, y := range y {
-					if y == y {
-						right[r] += rho * p.Tau[i] * y * m.U.At(i, r)
-						for c := range k {
-							a[r][c] += rho * p.Tau[i] * moment(i, r, c)
-						}
-					}
-				}
-			}
-			cov = slowInverse(a)
-			for r := range v {
-				v[r] = 0
-				for c, b := range right {
-					v[r] += cov[r][c] * b
-				}
-			}
-			if step == 2 {
-				break
-			}
-			off := 60.0 // with the pseudo-cells of ρ
-			for i, y := range y {
-				if y == y {
-					off += p.Tau[i] * y * y
-					for a := range k {
-						off -= 2 * p.Tau[i] * y * m.U.At(i, a) * v[a]
-						for b := range k {
-							off += p.Tau[i] * moment(i, a, b) * (v[a]*v[b] + cov[a][b])
-						}
-					}
-				}
-			}
-			rho = min(max((seen+60)/off/p.Unit, 1.0/20), 20)
-		}
-		mean, z := make([]float64, p.D), make([]float64, p.D)
-		for i, y := range y {
-			for a, v := range v {
-				mean[i] += m.U.At(i, a) * v
-			}
-			if y == y {
-				z[i] = math.Sqrt(p.Tau[i]*rho) * (y - mean[i])
-			}
-		}
-		for i, y := range y {
-			if y != y {
-				continue
-			}
-			cells++
-			c := &m.curves[i]
-			if len(c.X) == 1 {
-				score += m.loss.Divergence(x.At(i, j), c.X[0])
-				continue
-			}
-			variance, said, left := 1/(p.Tau[i]*rho)-mean[i]*mean[i], 0.0, 1.0
-			for a := range k {
-				for b := range k {
-					variance += moment(i, a, b) * (v[a]*v[b] + cov[a][b])
-				}
-			}
-			if p.Near != nil {
-				left *= p.Near.Left[i]
-				for _, of := range p.Near.Of[i] {
-					said += of.Weight * z[of.Row]
-				}
-			}
-			if p.Alike != nil {
-				left *= p.Alike.Left[i]
-				if of := p.Alike.Z[i]; of != nil {
-					finder := p.Alike.Finder()
-					for h, b := range finder.Find(v, -1) {
-						said += b * of[finder.Of[h]]
-					}
-				}
-			}
-			t := 0.0
-			for h, e := range curve.Nodes {
-				t += curve.NodeWeights[h] * slowLine(mean[i]+said/math.Sqrt(p.Tau[i]*rho)+
-					left*math.Sqrt(variance)*e, c.Y, c.X)
-			}
-			score += m.loss.Divergence(x.At(i, j), c.Correct(t))
-		}
-	}
-	return score / cells
-}
-
-// slowLine is linear between the points of from and to, and constant beyond.
-func slowLine(v float64, from, to []float64) float64 {
-	last := len(from) - 1
-	if v <= from[0] {
-		return to[0]
-	}
-	for k := range last {
-		if v <= from[k+1] {
-			return to[k] + (v-from[k])/(from[k+1]-from[k])*(to[k+1]-to[k])
-		}
-	}
-	return to[last]
-}
-
-// slowInverse inverts a by the elimination of Gauss and Jordan; a is lost.
-func slowInverse(a [][]float64) [][]float64 {
-	inverse := make([][]float64, len(a))
-	for r := range a {
-		inverse[r] = make([]float64, len(a))
-		inverse[r][r] = 1
-	}
-	for c := range a {
-		by := a[c][c]
-		for b := range a {
-			a[c][b], inverse[c][b] = a[c][b]/by, inverse[c][b]/by
-		}
-		for r := range a {
-			if by := a[r][c]; r != c {
-				for b := range a {
-					a[r][b] -= by * a[c][b]
-					inverse[r][b] -= by * inverse[c][b]
-				}
-			}
-		}
-	}
-	return inverse
-}
-
-// scoredAsSlowly holds Score to slowScore for a few of the columns of x, where cells may be missing also with
-// most of them missing.
-func scoredAsSlowly(t *testing.T, m *BQMF, x Mat) {
-	t.Helper()
-	few, src := NewMat(x.Rows, 9), random.Split(3, 21)
-	for i := range few.Rows {
-		copy(few.Row(i), x.Row(i))
-		for j := range few.Row(i) {
-			switch {
-			case m.missing && (j%3 == 1 && src.Float64() < 0.2 || j%3 == 2 && i != 1 && src.Float64() < 0.8):
-				few.Set(i, j, math.NaN())
-			case j == 0:
-				few.Set(i, j, few.At(i, j)*elem.Exp(4*src.Float64()-2)) // also beyond the row
-			}
-		}
-	}
-	want := slowScore(m, few)
-	if got, err := m.Score(context.Background(), few); err != nil || !(math.Abs(got-want) <= 1e-9*want) {
-		t.Errorf("the score is %v, %v, cell by cell %v", got, err, want)
 	}
 }

@@ -5,57 +5,11 @@ package quantmf
 
 import (
 	"math"
-	"strconv"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// BenchmarkAbreast times a row as a fit visits it, as many abreast as there may be, or
-// as the name says.
-func BenchmarkAbreast(b *testing.B) {
-	for _, c := range []struct{ n, m, rows int }{{80, 8, 8}, {256, 16, 8}, {500, 16, 8}, {1000, 16, 8},
-		{1000, 32, 8}, {2000, 16, 8}, {4000, 16, 8},
-		{256, 8, 2}, {256, 16, 2}, {256, 8, 3}, {256, 16, 3}, {256, 8, 4}, {256, 16, 4}} {
-		name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m)
-		if c.rows < kernel.Lanes {
-			name += ",rows=" + strconv.Itoa(c.rows)
-		}
-		b.Run(name, func(b *testing.B) { benchWarm(b, c.n, c.m, transport.Abreast(c.n, c.m, c.rows), 0.01) })
-	}
-}
-
-// BenchmarkWide times rows of few samples and many levels as a fit visits them.
-func BenchmarkWide(b *testing.B) {
-	for _, m := range []int{24, 32, 48, 64, 96, 120} {
-		b.Run("32x"+strconv.Itoa(m),
-			func(b *testing.B) { benchWarm(b, 32, m, transport.Abreast(32, m, kernel.Lanes), 0.1) })
-	}
-}
-
-// BenchmarkRowsAbreast times a row of SoftQuantileRows, 64 together, on one worker.
-func BenchmarkRowsAbreast(b *testing.B) {
-	for _, c := range []struct{ n, m int }{{80, 8}, {256, 8}, {256, 16}, {500, 16}, {1000, 8}, {1000, 16}} {
-		b.Run(itoa(c.n)+"x"+itoa(c.m), func(b *testing.B) {
-			const d = 64
-			src := random.Split(2, 2)
-			x, q := NewMat(d, c.n), NewMat(1, c.m)
-			for i := range x.Data {
-				x.Data[i] = normal(&src)
-			}
-			for j := range q.Data {
-				q.Data[j] = float64(j)
-			}
-			for k := 0; k < b.N; k += d {
-				if _, err := SoftQuantileRows(x, q, WithWorkers(1)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
 
 // BenchmarkPasses solves random rows of every kind: sizes, ε, spread, clusters and
 // ties of samples, and weights far from even.

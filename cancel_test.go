@@ -345,7 +345,7 @@ func TestStoppedModels(t *testing.T) {
 	for j := range x.Cols {
 		x.Data[3*x.Cols+j] = 2 // constant
 	}
-	var states [][]byte // of a BQMF, those of the second strength from 3 on
+	var states [][]byte // of a BQMF
 	keep := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
 	if _, err := FitBQMF(context.Background(), x, 2, WithEpochs(3), WithValidation(0.1), keep); err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func TestStoppedModels(t *testing.T) {
 			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithWorkers(1))
 		},
 		"BQMF, validation, from a state": func(ctx context.Context) (Model, error) {
-			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[3]),
+			return FitBQMF(ctx, x, 2, WithEpochs(3), WithValidation(0.1), WithResume(states[1]),
 				WithWorkers(1))
 		},
 	} {

@@ -344,7 +344,7 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 		return nil, err
 	}
 	s.setUnits(c.loss, c.mapped)
-	c.inward(&s.Units)
+	c.toFitUnits(&s.Units)
 	if !c.given.Has(option.Init) {
 		return s, nil
 	}
@@ -566,8 +566,8 @@ func (m Mat) brought(u *unit.Units) Mat {
 	return y
 }
 
-// inward brings the options that are in the units of x to those of x'.
-func (c *config) inward(u *unit.Units) {
+// toFitUnits brings the options that are in the units of x to those of x'.
+func (c *config) toFitUnits(u *unit.Units) {
 	if u.All == 0 {
 		return
 	}

@@ -9,11 +9,10 @@ package quantmf
 //
 //	OPTS  the options that the result depends on: name, tab, value, a line each
 //	DATA  u fingerprint of x, of given factors
-//	STAT  u restart, epoch, random state, steps of V, best epoch, epoch of the last fall; f best loss,
-//	      loss at the last fall
+//	STAT  u restart, epoch, best epoch, epoch of the last fall; f best loss, loss at the last fall
 //	HIST, VALI  as in a model
 //	BEST  a model file, empty in the first of the restarts
-//	REAL  f the parameters, one after another in the order of their fit's list
+//	REAL  f the arrays, one after another as the walk of the fit shows them, then those of the best state
 //	IDX0  u the integers of the fit
 
 import (
@@ -110,58 +109,56 @@ func fingerprintRows(ms ...Rows) (uint64, error) {
 	return h, nil
 }
 
-// states saves the states of fits and resumes fits from them. It is an interface for the sake of the
+// checkpoints saves the states of fits and resumes fits from them. It is an interface for the sake of the
 // linker: only WithCheckpoint and WithResume name its one implementation, so a program that uses neither,
 // such as a page in a browser, does not contain the code that reads and writes files.
-type states interface {
-	// reopen reads the checkpoint that the options give, if any, and the best model in it into none.
-	reopen(t *task, none fitted) (past, error)
-	// resume brings an algorithm and its journal to the state that was saved.
-	resume(p *past, a algorithm, j *journal.Journal) error
-	// save hands the state after an epoch to the caller.
-	save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error
+type checkpoints interface {
+	// reopen reads the checkpoint that the options give, nil for none, and the best model in it into decoded.
+	reopen(t *task, decoded fitted) (*checkpoint, error)
+	// resume brings a fit and its journal to the state that was saved.
+	resume(a *attempt, c *checkpoint) error
+	// save hands the state after an epoch to the caller. best is the model file of the best of the restarts
+	// before.
+	save(t *task, a *attempt, restart int, best []byte) error
 	// file returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its
 	// range, may end in a model that no file can hold: this is the error.
 	file(m fitted) ([]byte, error)
 }
 
-// files implements states by files.
+// files implements checkpoints by files.
 type files struct{}
 
 func (files) file(m fitted) ([]byte, error) { return m.MarshalBinary() }
 
-// saved is a decoded checkpoint: what all fits have, and the snapshot of one algorithm.
-type saved struct {
+// checkpoint is what a checkpoint has of every fit. Its file has the arrays and the integers of one algorithm.
+type checkpoint struct {
+	file                *file
 	restart, epoch      int
-	source              uint64
-	steps               int
-	judge               journal.Watch
+	watch               journal.Watch
 	history, validation []float64
-	best                []byte
-	real                []section.Part
-	index               []uint64
+	best                []byte // the model file of the best of the restarts before
 }
 
-func (files) save(t *task, a algorithm, j *journal.Journal, restart int, before *past) error {
-	own := a.snapshot()
-	s := &saved{restart: restart, epoch: j.Done, source: own.source, steps: own.steps, judge: j.Watch,
-		history: j.History, validation: j.Validation, best: before.best, real: own.real, index: own.index}
-	return t.config.save(s.encode(t.kind, t.config, t.rank, before.data))
+func (files) save(t *task, a *attempt, restart int, best []byte) error {
+	j := a.journal
+	c := &checkpoint{restart: restart, epoch: j.Done, watch: j.Watch, history: j.History,
+		validation: j.Validation, best: best}
+	return t.save(t.encode(c, a.arrays(), a.fit.index()))
 }
 
-func (s *saved) encode(kind uint32, c *config, rank int, data [2]uint64) []byte {
+// encode returns the file of a checkpoint with these arrays and integers of a fit.
+func (t *task) encode(c *checkpoint, real []section.Part, index []uint64) []byte {
 	var opts []byte
-	for _, o := range c.described(rank) {
+	for _, o := range t.described(t.rank) {
 		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
 	}
-	return section.Encode(kinds.State+kind, []section.Section{
-		{Tag: "OPTS", Payload: opts}, section.Words("DATA", data[:]...),
-		section.Words("STAT", uint64(s.restart), uint64(s.epoch), s.source, uint64(s.steps),
-			uint64(s.judge.BestEpoch), uint64(s.judge.Last),
-			math.Float64bits(s.judge.Best), math.Float64bits(s.judge.Mark)),
-		section.Floats("HIST", s.history), section.Floats("VALI", s.validation),
-		{Tag: "BEST", Payload: s.best},
-		section.Parts("REAL", s.real), section.Words("IDX0", s.index...),
+	return section.Encode(kinds.State+t.kind, []section.Section{
+		{Tag: "OPTS", Payload: opts}, section.Words("DATA", t.fingerprints[:]...),
+		section.Words("STAT", uint64(c.restart), uint64(c.epoch), uint64(c.watch.BestEpoch),
+			uint64(c.watch.Last), math.Float64bits(c.watch.Best), math.Float64bits(c.watch.Mark)),
+		section.Floats("HIST", c.history), section.Floats("VALI", c.validation),
+		{Tag: "BEST", Payload: c.best},
+		section.Parts("REAL", real), section.Words("IDX0", index...),
 	})
 }
 
@@ -186,83 +183,87 @@ func (t *task) compare(f *file) (planned string, err error) {
 	return planned, nil
 }
 
-// openCheckpoint reads the sections of c.resume that all fits have, and compares them with
+// openCheckpoint reads the sections of t.resume that all fits have, and compares them with
 // the options and the data.
-func openCheckpoint(t *task, data [2]uint64) (*file, *saved, error) {
-	c, lag := t.config, t.lag()
+func openCheckpoint(t *task) (*checkpoint, error) {
 	tags := []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}
-	f, err := decodeSections(c.resume, kinds.State+t.kind, tags)
+	f, err := decodeSections(t.resume, kinds.State+t.kind, tags)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	planned, err := t.compare(f)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	st, err := f.words("STAT", 8)
+	st, err := f.words("STAT", 6)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if planned != "" {
 		if why := t.epochsAreFixed(st[0], st[1]); why != "" {
-			return nil, nil, &OptionError{Option: option.Epochs.String(), Value: itoa(c.epochs),
+			return nil, &OptionError{Option: option.Epochs.String(), Value: itoa(t.epochs),
 				Bound: "the state was saved with " + planned + why}
 		}
 	}
 	d, err := f.words("DATA", 2)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if d[0] != data[0] {
-		return nil, nil, &DataError{Row: -1, Col: -1, Value: math.NaN(),
+	if d[0] != t.fingerprints[0] {
+		return nil, &DataError{Row: -1, Col: -1, Value: math.NaN(),
 			Problem: "the state was saved from another x"}
 	}
-	if d[1] != data[1] {
-		return nil, nil, &OptionError{Option: option.Init.String(),
-			Value: c.initU.size() + ", " + c.initV.size(),
+	if d[1] != t.fingerprints[1] {
+		return nil, &OptionError{Option: option.Init.String(),
+			Value: t.initU.size() + ", " + t.initV.size(),
 			Bound: "the state was saved with other initial factors"}
 	}
-	for i, most := range []uint64{uint64(c.restarts) - 1, uint64(c.epochs), math.MaxUint64, math.MaxInt64,
-		st[1], st[1]} {
+	for i, most := range []uint64{uint64(t.restarts) - 1, uint64(t.epochs), st[1], st[1]} {
 		if st[i] > most || i == 1 && st[i] < 1 {
-			return nil, nil, f.failAt("STAT", i, "a count is out of range")
+			return nil, f.failAt("STAT", i, "a count is out of range")
 		}
 	}
-	for i := 6; i < 8; i++ {
+	for i := 4; i < 6; i++ {
 		if v := math.Float64frombits(st[i]); !(v >= 0 && v <= math.MaxFloat64) {
-			return nil, nil, f.failAt("STAT", i, "a loss is "+ftoa(v))
+			return nil, f.failAt("STAT", i, "a loss is "+ftoa(v))
 		}
 	}
-	s := &saved{restart: int(st[0]), epoch: int(st[1]), source: st[2], steps: int(st[3]),
-		best: f.Payload("BEST"),
-		judge: journal.Watch{Patience: c.patience, BestEpoch: int(st[4]), Last: int(st[5]),
-			Best: math.Float64frombits(st[6]), Mark: math.Float64frombits(st[7])}}
-	entries := s.epoch + 1 - lag
-	if s.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind),
+	c := &checkpoint{file: f, restart: int(st[0]), epoch: int(st[1]), best: f.Payload("BEST"),
+		watch: journal.Watch{Patience: t.patience, BestEpoch: int(st[2]), Last: int(st[3]),
+			Best: math.Float64frombits(st[4]), Mark: math.Float64frombits(st[5])}}
+	if err := c.histories(t); err != nil {
+		return nil, err
+	}
+	if (len(c.best) > 0) != (c.restart > 0) {
+		return nil, f.fail("BEST", "there is a best model from the second of the restarts on")
+	}
+	return c, nil
+}
+
+// histories reads the losses after each epoch, and checks that those that the watch remembers are among them.
+func (c *checkpoint) histories(t *task) (err error) {
+	f, entries := c.file, c.epoch+1-t.lag()
+	if c.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind),
 		math.MaxFloat64); err != nil {
-		return nil, nil, err
+		return err
 	}
 	held := 0
-	if c.validation > 0 {
+	if t.validation > 0 {
 		held = entries
 	}
-	if s.validation, err = f.vectorIn("VALI", int64(held), 0, math.MaxFloat64); err != nil {
-		return nil, nil, err
+	if c.validation, err = f.vectorIn("VALI", int64(held), 0, math.MaxFloat64); err != nil {
+		return err
 	}
 	if held == 0 {
-		s.validation = nil // as in a fit that never stopped
+		c.validation = nil // as in a fit that never stopped
 	}
-	if s.judge.BestEpoch >= entries {
-		return nil, nil, f.failAt("STAT", 4, "the best epoch is not in the history")
+	if c.watch.BestEpoch >= entries {
+		return f.failAt("STAT", 2, "the best epoch is not in the history")
 	}
-	if s.judge.Last >= entries {
-		return nil, nil, f.failAt("STAT", 5, "the epoch of the last fall is not in the history")
+	if c.watch.Last >= entries {
+		return f.failAt("STAT", 3, "the epoch of the last fall is not in the history")
 	}
-	// In a BQMF section BEST has the best of its epochs so far.
-	if t.kind != kinds.BQMF && (len(s.best) > 0) != (s.restart > 0) {
-		return nil, nil, f.fail("BEST", "there is a best model from the second of the restarts on")
-	}
-	return f, s, nil
+	return nil
 }
 
 // epochsAreFixed says why a fit cannot go on with another number of epochs from a state
@@ -272,9 +273,7 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
 		return ", of which " + utoa(epoch) + " are done"
-	case t.kind == kinds.BQMF:
-		return ", and the first of its two fits may have ended there"
-	case t.kind != kinds.NMF && t.schedule != ScheduleConstant:
+	case kinds.Mapped(t.kind) && t.schedule != ScheduleConstant:
 		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
 	case restart > 0:
 		return ", which restarts before have ended with"
@@ -282,39 +281,24 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	return ""
 }
 
-// past is the checkpoint that a fit resumes from, if any.
-type past struct {
-	state *file
-	from  *saved
-	best  []byte    // the model file of the best of the restarts before
-	data  [2]uint64 // fingerprints of x and of given factors, where states are saved or resumed
-}
-
-func (files) reopen(t *task, none fitted) (past, error) {
-	p, err := t.reopen()
-	if err == nil && len(p.best) > 0 {
-		err = p.bestModel(none, t)
+func (files) reopen(t *task, decoded fitted) (*checkpoint, error) {
+	if t.save == nil && t.resume == nil {
+		return nil, nil
 	}
-	return p, err
-}
-
-// reopen reads the checkpoint that the options give, if any.
-func (t *task) reopen() (p past, err error) {
-	if t.save != nil || t.resume != nil {
-		of, err := fingerprintRows(t.x)
-		if err != nil {
-			return p, err
-		}
-		given, _ := fingerprintRows(t.initU, t.initV) // reading a Mat has no error
-		p.data = [2]uint64{of, given}
+	of, err := fingerprintRows(t.x)
+	if err != nil {
+		return nil, err
 	}
+	given, _ := fingerprintRows(t.initU, t.initV) // reading a Mat has no error
+	t.fingerprints = [2]uint64{of, given}
 	if t.resume == nil {
-		return p, nil
+		return nil, nil
 	}
-	if p.state, p.from, err = openCheckpoint(t, p.data); err == nil {
-		p.best = p.from.best
+	c, err := openCheckpoint(t)
+	if c != nil && len(c.best) > 0 {
+		err = c.bestModel(decoded, t)
 	}
-	return p, err
+	return c, err
 }
 
 // lag is the number of epochs by which the journal of a fit is behind the fit: 1 where an epoch returns
@@ -326,45 +310,49 @@ func (t *task) lag() int {
 	return 0
 }
 
-func (files) resume(p *past, a algorithm, j *journal.Journal) error {
-	if err := a.resume(p.state, p.from); err != nil {
-		return err
+func (files) resume(a *attempt, c *checkpoint) error {
+	j := a.journal
+	j.History, j.Validation, j.Watch, j.Done, j.Kept = c.history, c.validation, c.watch, c.epoch, j.Holds
+	return a.fit.resume(a, c)
+}
+
+// fill reads the arrays of a fit and its best state from section REAL, and returns the count integers of IDX0.
+func (c *checkpoint) fill(t *attempt, count int) ([]uint64, error) {
+	if t.journal.Holds {
+		t.room()
 	}
-	j.History, j.Validation, j.Watch, j.Done = p.from.history, p.from.validation, p.from.judge, p.from.epoch
-	j.Kept = j.Holds
-	return nil
+	return c.file.restore(t.arrays(), count)
 }
 
 // inside turns the offset of an error in the best model, which counts from the start of section BEST,
 // into one from the start of the checkpoint.
-func (p *past) inside(err error) error {
+func (c *checkpoint) inside(err error) error {
 	if e, ok := err.(*FormatError); ok {
-		return &FormatError{Offset: p.state.Offset("BEST") + e.Offset, Problem: "section BEST: " + e.Problem}
+		return &FormatError{Offset: c.file.Offset("BEST") + e.Offset, Problem: "section BEST: " + e.Problem}
 	}
 	return err
 }
 
 // bestModel reads the best model of the restarts before into m, and checks that it is of
 // this fit.
-func (p *past) bestModel(m fitted, t *task) error {
-	kind, c := t.kind, t.config
-	f, err := decode(p.best, kind)
+func (c *checkpoint) bestModel(m fitted, t *task) error {
+	f, err := decode(c.best, t.kind)
 	if err == nil {
-		err = m.UnmarshalBinary(p.best)
+		err = m.UnmarshalBinary(c.best)
 	}
 	if err != nil {
-		return p.inside(err)
+		return c.inside(err)
 	}
-	levels, eps := c.levels, c.epsilon
-	if kind == kinds.NMF {
+	levels, eps := t.levels, t.epsilon
+	if t.kind == kinds.NMF {
 		levels, eps = 0, 0
 	}
 	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels ||
-		f.loss != c.loss || f.missing != c.missing || f.epsilon != eps {
-		return p.state.fail("BEST", "the best model is not of this fit")
+		f.loss != t.loss || f.missing != t.missing || f.epsilon != eps {
+		return c.file.fail("BEST", "the best model is not of this fit")
 	}
-	if (c.validation > 0) != (len(f.Payload("VALI")) > 0) {
-		return p.state.fail("BEST", "the best model has other histories than this fit")
+	if (t.validation > 0) != (len(f.Payload("VALI")) > 0) {
+		return c.file.fail("BEST", "the best model has other histories than this fit")
 	}
 	return nil
 }

@@ -259,8 +259,8 @@ func TestResumeRanges(t *testing.T) {
 			to        uint64
 		}
 		changes := []change{{"a restart beyond the last", "STAT", 0, 1},
-			{"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 4, 3},
-			{"a fall to come", "STAT", 5, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)},
+			{"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 2, 3},
+			{"a fall to come", "STAT", 3, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)},
 			{"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
 		if name == "QMF" {
 			changes = append(changes, change{"a row beyond the last", "IDX0", 0, 12})
@@ -357,12 +357,12 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 			}
 		}
-		for number, bad := range [][]uint64{{2, math.MaxUint64}, {0, 4, math.MaxUint64}, nil, {1, 1 << 62},
+		for number, bad := range [][]uint64{{2, math.MaxUint64}, {0, 4, math.MaxUint64},
 			{3, math.MaxUint64}, {3, math.MaxUint64}, real(-1, math.NaN(), math.Inf(1)),
 			real(-1, math.NaN(), math.Inf(1))} {
 			for _, v := range bad {
 				b, at := altered(state, "STAT", number, v)
-				if model == "QMF" && number == 3 || number == 1 && v < 5 {
+				if number == 1 && v < 5 {
 					at = -1
 				}
 				refused("STAT", b, at)
@@ -374,6 +374,9 @@ func TestStatesOutOfRange(t *testing.T) {
 				b, at := altered(state, "IDX0", number, 1<<40)
 				if b == nil {
 					break
+				}
+				if model == "QMF" && number == 2*rows+2 {
+					continue // any state of the random numbers will do
 				}
 				if model == "QMF" && number == 2*rows+1 || model == "QMFQ" && number == 2*rows {
 					b, at = altered(state, "IDX0", number, math.Float64bits(-1))

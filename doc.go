@@ -1,35 +1,32 @@
-// Package quantmf factorises matrices whose features live on scales that do not
-// fit each other, and offers the differentiable rank, sort and
-// quantile-normalisation operators that this takes.
+// Package quantmf factorises matrices whose features live on scales that do not fit each other, and offers
+// the differentiable rank, sort and quantile-normalisation operators that this takes.
 //
-// It follows "Supervised Quantile Normalization for Low-rank Matrix
-// Approximation" (Cuturi, Teboul, Niles-Weed and Vert, ICML 2020), cited below
-// as "the paper"; where the paper or its code errs, the file that differs says
-// so.
+// It follows "Supervised Quantile Normalization for Low-rank Matrix Approximation" (Cuturi, Teboul,
+// Niles-Weed and Vert, ICML 2020), cited below as "the paper"; where the paper or its code errs, the file
+// that differs says so.
 //
 // # The problem
 //
-// A matrix X of d features × n samples (genes × patients, terms × documents,
-// metrics × hosts) is often approximated by a product UV of rank k. When one
-// feature is a count, the next a percentage and the third a logarithm, the
-// product cannot fit all three, and people first apply logarithms, tf-idf or
-// z-scores, chosen by hand. Here every feature i has an increasing map T_i of
-// its own, learnt together with the factors:
+// A matrix X of d features × n samples (genes × patients, terms × documents, metrics × hosts) is often
+// approximated by a product UV of rank k. When one feature is a count, the next a percentage and the third
+// a logarithm, the product cannot fit all three, and people first apply logarithms, tf-idf or z-scores,
+// chosen by hand. Here every feature i has an increasing map T_i of its own, learnt together with the
+// factors:
 //
 //	NMF   X ≈ UV                 [FitNMF]
 //	QMF   X ≈ T(UV)              [FitQMF]   paper §3.4
 //	QMFQ  X ≈ T(Π_k(T'(X)))      [FitQMFQ]  paper §3.5
 //	BQMF  X ≈ T(UV), signed, with its uncertainty   [FitBQMF]
 //
-// NMF is non-negative matrix factorisation, QMF quantile matrix factorisation, BQMF a Bayesian form of it. U
-// and V are not negative, but for BQMF. In QMFQ the rows are first brought to scales on which a projection
-// Π_k onto rank k does well, and the result is brought back; the two maps of a row are learnt through the
-// projection.
+// NMF is non-negative matrix factorisation, QMF quantile matrix factorisation, BQMF a Bayesian form of it.
+// U and V are not negative, but for BQMF. In QMFQ the rows are first brought to scales on which a
+// projection Π_k onto rank k does well, and the result is brought back; the two maps of a row are learnt
+// through the projection.
 //
 // # What a fit minimises
 //
-// A fit minimises the sum of a divergence Δ over the observed cells, the generalised one of
-// Kullback and Leibler by default ([WithLoss]):
+// A fit minimises the sum of a divergence Δ over the observed cells, the generalised one of Kullback and
+// Leibler by default ([WithLoss]):
 //
 //	NMF   min over U, V >= 0        of  Σ_ij Δ(x_ij, (UV)_ij)
 //	QMF   min over Ũ, Ṽ, F, q       of  Σ_i Δ(X_i, T_i((UV)_i)),   U = exp Ũ, V = exp Ṽ   Eq. (QMF)
@@ -37,29 +34,28 @@
 //	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i non-decreasing                         paper §3.3
 //
 // T_{ε,b,q} is the soft quantile map of the next section. A row's map of m levels is thus given by 2m
-// numbers: the weights b_i of the levels and the quantile values q_i. qmf.go and qmfq.go have the steps that
-// an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
+// numbers: the weights b_i of the levels and the quantile values q_i. qmf.go and qmfq.go have the steps
+// that an epoch makes. BQMF puts a prior on U and V and finds their distribution (bqmf.go).
 //
 // # The operator
 //
-// Let x be n samples of weights a, y m increasing targets of weights b, and P (paper §2.1)
-// the plan that carries x to y at the least cost Σ P_ij (x_i-y_j)² plus an
-// entropy of weight ε. Each sample is spread over the targets by the row M_i of
-// M = diag(1/a) P. With ε → 0 the plan sorts; with ε > 0 it is smooth, and
+// Let x be n samples of weights a, y m increasing targets of weights b, and P (paper §2.1) the plan that
+// carries x to y at the least cost Σ P_ij (x_i-y_j)² plus an entropy of weight ε. Each sample is spread
+// over the targets by the row M_i of M = diag(1/a) P. With ε → 0 the plan sorts; with ε > 0 it is smooth,
+// and
 //
 //	R = n M cumsum(b)               are soft ranks          [SoftRank]
 //	S = diag(1/c) Mᵀ diag(a) x      soft order statistics   [SoftSort],  c the plan's column sums
 //	T = M q                         the soft quantile map   [SoftQuantile]
 //
-// T carries the distribution of x to the one with quantile values q at the
-// levels cumsum(b): a differentiable quantile normalisation, increasing in x,
-// within [q_1,q_m]. [Solve] does the work once for all three and for their
-// derivatives; [Transport.Map] gives T at values other than the samples. [SoftQuantiles] gives
-// single quantiles of x, such as its median.
+// T carries the distribution of x to the one with quantile values q at the levels cumsum(b): a
+// differentiable quantile normalisation, increasing in x, within [q_1,q_m]. [Solve] does the work once for
+// all three and for their derivatives; [Transport.Map] gives T at values other than the samples.
+// [SoftQuantiles] gives single quantiles of x, such as its median.
 //
-// The derivatives are those of the solution itself, by the implicit function theorem (paper §2.4,
-// Algorithm 2): one linear system of m unknowns takes the place of a way back through the iterations.
-// implicit.go has the formulas.
+// The derivatives are those of the solution itself, by the implicit function theorem (paper §2.4, Algorithm
+// 2): one linear system of m unknowns takes the place of a way back through the iterations. implicit.go has
+// the formulas.
 //
 // # Notation
 //
@@ -73,39 +69,20 @@
 //
 // # Matrices
 //
-// What is computed is a [Mat]. What is fitted or placed may be any [Rows], which is read a row at a
-// time: a Mat, a [Mat32], a [*Sparse], a file that package rowfile opens, or a type of the caller's.
-// Fits, [HeldOut] and the methods of models take all of them. The same numbers give the same bits, whatever
-// holds them, and a checkpoint saved from one is taken by another.
-//
-// FitNMF holds no d × n numbers beside x. FitQMF holds d × n numbers, the normal scores of the rows, while it
-// starts. Where x is no Mat and has more than 2^26 cells, FitQMF does not hold the scores. It makes those of
-// a row whenever it reads the row, some forty times, by sorting the numbers of the row that are not 0. Under
-// WithValidation both hold a bit for each cell. FitQMFQ holds its projections, which are d × n, and FitBQMF
-// makes a Mat. Under KL, FitNMF visits only the listed numbers of a [*Sparse] in which none is missing.
-// [MemoryOf] estimates what a fit takes.
+// What is computed is a [Mat]. What is fitted or placed may be any [Rows], which is read a row at a time: a
+// Mat, a [Mat32], a [*Sparse], a file that package rowfile opens, or a type of the caller's. The same numbers
+// give the same bits, whatever holds them. Inputs are neither changed nor kept.
 //
 // # Choosing ε
 //
-// Rows are squashed onto [0,1] by a logistic function of their z-score. Its slope is
-// π/√3 in operators ([SquashLogistic]) and 1 in models ([SquashLogisticUnit]). Targets
-// are a regular grid on [0,1]. So ε has one meaning for every row, and does not depend
-// on n or on the units of x.
+// Rows are squashed onto [0,1] by a logistic function of their z-score, and targets are a regular grid on
+// [0,1], so that ε has one meaning for every row and does not depend on n or on the units of x. The slope of
+// the logistic is π/√3 in operators ([SquashLogistic]) and 1 in models ([SquashLogisticUnit]).
 //
-// With many levels a sample is spread over targets with a standard deviation of
-// about √(ε/2): 0.07 of the range at the default of 0.01. Ranks and sorted
-// values are blurred over that share of the n samples. To blur over a share s,
-// take ε = 2s².
-//
-// With few levels what counts is the boundary between neighbours: the odds
-// between the two levels grow by a factor e every ε(m-1)/2 in squashed x, and
-// the levels lie 1/(m-1) apart. For evenly spaced samples a map is smooth from ε =
-// 1/(2(m-1)²) on, 0.0022 for m = 16 and 0.010 for m = 8: at this ε its slope varies by 10 to
-// 15 % from a level to the middle between two levels, at twice this ε by 2 % at most. At
-// 1/(4(m-1)²) a map is four to seven times as steep between levels as at them. At
-// 1/(8(m-1)²) and below, 0.00056 for m = 16 and 0.0026 for m = 8, it is a chain of steps,
-// more than a hundred times as steep between levels as at them. Models take 0.02 with m = 8,
-// twice the ε from which their maps are smooth.
+// With many levels a sample is spread over targets with a standard deviation of about √(ε/2): ranks and
+// sorted values are blurred over a share s of the n samples for ε = 2s². With few levels a map is smooth from
+// ε = 1/(2(m-1)²) on, 0.0022 for m = 16 and 0.010 for m = 8. Below a quarter of that it is a chain of steps.
+// Models take 0.02 with m = 8.
 //
 // # Options
 //
@@ -177,78 +154,24 @@
 // Without options there is no validation share, no patience and no checkpoint, NaN is an
 // error, and GOMAXPROCS goroutines work.
 //
-// # Convergence
+// # What holds everywhere
 //
-// Rows are solved to a relative column error of 1e-9 by a Newton method that provably converges
-// (internal/transport/dual.go). On random problems of every kind that takes 5 passes over the row on average.
-// [Transport.Converged] tells whether a row converged, and Warnings of a model name the rows that did not.
-// That is an error under [WithStrict] alone.
+// Convergence. Rows are solved to a relative column error of 1e-9 by a Newton method that provably converges
+// (internal/transport/dual.go). [Transport.Converged] tells whether a row converged, and Warnings of a model
+// name the rows that did not. That is an error under [WithStrict] alone.
 //
-// # Exactness
+// Exactness. Ranks, sorted values and maps keep order and range without exception: equal samples get equal
+// values, not merely up to rounding. The same input, options and seed give the same bits on every platform,
+// for any number of workers, with assembly and without it (-tags purego).
 //
-// Ranks, sorted values and maps keep order and range without exception: equal
-// samples get equal values, not merely up to rounding. The same input, options
-// and seed give the same bits on every platform and for any number of workers:
-// exp and log are the package's own, no product is fused with a sum, and sums
-// have one fixed order. No output is NaN for finite input.
+// Numbers. A NaN or an infinity in the data is a [*DataError] that says where; [WithMissingValues] lets fits
+// take NaN for a cell that was not observed. Magnitudes are bounded where a sum could overflow: 1e300 for
+// samples and quantile values of operators, 1e60 for matrices to be fitted. A derivative too large for a
+// float64 is returned as the largest float64 of its sign. No output is NaN for finite input.
 //
-// # Concurrency and memory
+// Concurrency. All functions may be called from several goroutines at once, and fitted models and transports
+// are immutable. Goroutines live no longer than the call that starts them.
 //
-// All functions may be called from several goroutines at once, and fitted
-// models and transports are immutable. Goroutines live no longer than the call
-// that starts them. Inputs are neither changed nor kept. What each call costs is
-// in its documentation and, measured, in docs/measurements/cost.md.
-//
-// # NaN
-//
-// A NaN or an infinity in the data is a [*DataError] that says where, never a value to be
-// sorted; [WithMissingValues] lets fits take NaN for a cell that was not observed.
-// Magnitudes are bounded where a sum could overflow: 1e300 for samples and quantile values
-// of operators, 1e60 for matrices to be fitted. A derivative too large for a float64 is
-// returned as the largest float64 of its sign.
-//
-// # Map of files
-//
-//	mat.go        matrices: Mat, Rows, Sparse     options.go    every option, its default and bound
-//	errors.go     the typed errors                cells.go      which cells count, in which units
-//
-//	quantile.go   R, S, T, Transport, few levels  implicit.go   their derivatives
-//	sinkhorn.go   Algorithm 1, the reference      map.go        T as a function
-//
-//	model.go      what all models are and say     files.go      model files of any kind
-//	fit.go        the driver of fits              checkpoint.go fits that stop and go on
-//	factors.go    U and V, and starts of them     inflate.go    T fitted to X
-//	nmf.go        X ≈ UV                          qmf.go        X ≈ T(UV)
-//	qmfq.go       X ≈ T(Π_k(T'(X)))               bqmf.go       X ≈ T(UV) and its uncertainty
-//	start.go      where a fit of QMF starts       shards.go     fits whose rows are split
-//	transform.go  new samples                     heldout.go    choosing k and m
-//	memory.go     what fits take
-//
-//	internal/transport  the problem of one row: its dual, solver, averages, adjoints, several rows abreast
-//	internal/hard       the limit ε → 0 of that problem
-//	internal/nmf        X ≈ UV by multiplicative updates and by Newton's method
-//	internal/shard      plan, blobs and rounds of fits whose rows are split
-//	internal/monotone   the d increasing maps, their steps
-//	internal/projection the projection Π_k: its updates, the truncated SVD, their adjoints
-//	internal/place      coordinates of new columns
-//	internal/posterior, curve                     the mathematics of BQMF: UV, and its scales and maps
-//	internal/divergence what fits minimise        internal/section       the layout of files
-//	internal/kinds      which sections files have internal/runs          sums over rows in a fixed order
-//	internal/journal    losses, patience          internal/unit          the units of a matrix
-//	internal/option     which function takes what internal/limit         the ranges of numbers
-//	internal/kernel     loops over samples        internal/laplacian     the m × m system
-//	internal/elem       exp, log, normal quantile internal/order         the order of samples
-//	internal/svd        singular vectors          internal/quadratic     steps in k unknowns
-//	internal/gauss      steps of Gauss and Newton's method on U and V
-//	internal/rankit     normal scores             internal/wide          a larger range than float64's
-//	internal/adam, pool, random, cpu              internal/asmgen        what writes the assembly
-//
-// docs/architecture.md has the way of a row through them, and where to change what.
-//
-// The loops of internal/kernel, laplacian and adam run in assembly, on amd64 for
-// AVX-512 or AVX2, on arm64 for NEON and, with the tag wasmsimd, in WebAssembly
-// (docs/web.md), with the bits of the loops in Go. A build with -tags purego leaves it out.
-//
-// A build with -tags invariants checks plan, marginals and order after every
-// solve (internal/transport/invariants.go).
+// What calls cost is measured in docs/measurements; [MemoryOf] tells what a fit takes. docs/architecture.md
+// has the files and packages, the way of a row through them, and where to change what.
 package quantmf

@@ -21,9 +21,9 @@ type factors struct {
 	u, v        []float64
 }
 
-func newFactors(d, n, k int) *factors {
+func newFactors(a *pool.Arena, d, n, k int) *factors {
 	np := kernel.Pad(n)
-	return &factors{d: d, n: n, np: np, k: k, u: make([]float64, d*k), v: make([]float64, k*np)}
+	return &factors{d: d, n: n, np: np, k: k, u: a.Floats(d, k), v: a.Floats(k, np)}
 }
 
 func (f *factors) rowU(i int) []float64 { return f.u[i*f.k : (i+1)*f.k] }
@@ -126,8 +126,9 @@ func (f *factors) random(visible *cells, seed uint64) {
 // internal/svd). It leaves components beyond the rank of X as they are, and all of them where the
 // context that p is bound to has ended.
 func (f *factors) decompose(visible *cells, p *pool.Pool) error {
+	defer p.Part()()
 	s := visible.subspace(f.k, p)
-	if err := p.Err(); err != nil {
+	if err := p.Err(); err != nil || p.Memory.Dry() {
 		return err
 	}
 	u, v := make([]float64, f.d), make([]float64, f.n)
@@ -153,7 +154,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	}
 	work := make([]space, p.Workers())
 	for i := range work {
-		work[i] = space{make([]float64, kernel.Pad(n)), make([]bool, n)}
+		work[i] = space{p.Memory.Floats(kernel.Pad(n)), pool.Make[bool](p.Memory, n)}
 	}
 	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Pieces, func(worker, i int) []float64 {
 		ws := &work[worker]

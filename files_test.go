@@ -609,7 +609,7 @@ func TestChangedFields(t *testing.T) {
 		}
 	}
 	for _, field := range []string{"U", "V", "History", "Validation", "Best", "Warnings", "Quantiles",
-		"Weights", "Start", "Shrinkage", "Strength", "LeaveOneOut"} {
+		"Weights", "Start", "Shrinkage", "LeaveOneOut"} {
 		if refused[field] == 0 {
 			t.Errorf("no change of %s is refused", field)
 		}

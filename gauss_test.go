@@ -28,7 +28,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 		t.Fatal(err)
 	}
 	visible.setUnits(c.loss, true)
-	f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, x.Rows))
+	f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,38 +51,33 @@ func TestGaussCurvature(t *testing.T) {
 			}
 			f := gaussFitOf(t, x, 3, func(c *config) { c.loss, c.missing = l, hidden > 0 })
 			f.batch = []int{0, 4, 7}
-			c := &f.work[0]
-			for piece := range f.pieces(len(f.batch)) {
-				from, to := f.piece(piece)
-				f.visitMaps(c, from, to)
-				for s, slot := range c.slots {
-					v, i := &c.visitors[s], f.batch[slot]
-					a := f.curvatures(slot)
-					q := make([]float64, f.M)
-					f.Quantiles(q, i)
-					at := func(d float64) []float64 {
-						w := append([]float64(nil), v.w[:f.n]...)
-						for j := range w {
-							w[j] += d
-						}
-						m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-						out := make([]float64, f.n)
-						for j, w := range w {
-							out[j] = m.At(w)
-						}
-						return out
+			for slot, i := range f.batch {
+				v, a := &f.spaces[0], f.steps.curvature(slot)
+				f.visitMap(v, i, f.rowWbar(slot), a)
+				q := make([]float64, f.M)
+				f.Quantiles(q, i)
+				at := func(d float64) []float64 {
+					w := append([]float64(nil), v.w[:f.n]...)
+					for j := range w {
+						w[j] += d
 					}
-					h := 1e-4 * (1 + largest(v.w))
-					mid, up, down := at(0), at(h), at(-h)
-					for j := range f.n {
-						second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
-						want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
-						if v.observed != nil && !v.observed[j] {
-							want = 0
-						}
-						if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-							t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
-						}
+					m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+					out := make([]float64, f.n)
+					for j, w := range w {
+						out[j] = m.At(w)
+					}
+					return out
+				}
+				h := 1e-4 * (1 + largest(v.w))
+				mid, up, down := at(0), at(h), at(-h)
+				for j := range f.n {
+					second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
+					want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+					if v.observed != nil && !v.observed[j] {
+						want = 0
+					}
+					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
+						t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
 					}
 				}
 			}
@@ -106,42 +101,35 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 		}
 		f := gaussFitOf(t, x, 3, func(c *config) { c.missing, c.batchRows = hidden > 0, 3 })
 		f.batch = []int{0, 4, 7}
-		c := &f.work[0]
-		for piece := range f.pieces(len(f.batch)) {
-			from, to := f.piece(piece)
-			f.visitMaps(c, from, to)
-			for s, slot := range c.slots {
-				v, i := &c.visitors[s], f.batch[slot]
-				if c.back[s].Z != nil {
-					t.Fatal("the row is not by points")
-				}
-				q := make([]float64, f.M)
-				f.Quantiles(q, i)
-				m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-				a, h, loss := f.curvatures(slot), 1e-4*(1+largest(v.w)), 0.0
-				for j := range f.n {
-					if v.observed != nil && !v.observed[j] {
-						if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
-							t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j],
-								f.rowWbar(slot)[j])
-						}
-						continue
+		for slot, i := range f.batch {
+			v := &f.spaces[0]
+			f.visitMap(v, i, f.rowWbar(slot), f.steps.curvature(slot))
+			q := make([]float64, f.M)
+			f.Quantiles(q, i)
+			m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+			a, h, loss := f.steps.curvature(slot), 1e-4*(1+largest(v.w)), 0.0
+			for j := range f.n {
+				if v.observed != nil && !v.observed[j] {
+					if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
+						t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j],
+							f.rowWbar(slot)[j])
 					}
-					mid := m.At(v.w[j])
-					loss += divergence.KL.Value(v.x[j], mid, f.lowest(i))
-					if j%9 > 0 {
-						continue
-					}
-					up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
-					want := (divergence.KL.Value(mid, up, 0) +
-						divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
-					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-						t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
-					}
+					continue
 				}
-				if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
-					t.Fatalf("the loss of row %d is %v, want %v", i, f.rowLosses[i], loss)
+				mid := m.At(v.w[j])
+				loss += divergence.KL.Value(v.x[j], mid, f.lowest(i))
+				if j%9 > 0 {
+					continue
 				}
+				up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
+				want := (divergence.KL.Value(mid, up, 0) +
+					divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+				if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
+					t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
+				}
+			}
+			if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
+				t.Fatalf("the loss of row %d is %v, want %v", i, f.rowLosses[i], loss)
 			}
 		}
 	}
@@ -174,11 +162,11 @@ func TestGaussLosses(t *testing.T) {
 func adamOf(f *qmfFit) *qmfFit {
 	s := *f.settings
 	s.start = StartUniform
-	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.course)
+	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.progress)
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)
-	a.startLogarithms()
+	a.beginSteps()
 	a.Maps = monotone.New(f.d, f.M, false, f.ends == EndsPinned, f.Spans)
 	copy(a.F, f.F)
 	copy(a.Inc, f.Inc)
@@ -273,7 +261,7 @@ func TestRegularity(t *testing.T) {
 		"Adam":  func(c *config) { c.penalty, c.patience, c.start = 3, 2, StartUniform },
 	} {
 		f := gaussFitOf(t, x, 4, change)
-		if (f.gauss != nil) != (name == "Gauss") {
+		if _, is := f.steps.(*gaussSteps); is != (name == "Gauss") {
 			t.Fatalf("%s: another step", name)
 		}
 		squares := func(v []float64) (mean float64) {

@@ -387,7 +387,7 @@ func kinHash(t *testing.T) uint64 {
 		}
 	}
 	m := fitBQMF(t, x, 0, WithMissingValues())
-	if m.post.Near == nil || m.post.Alike == nil {
+	if m.model.Near == nil || m.model.Alike == nil {
 		t.Fatal("the model has no neighbours, or no samples that are alike")
 	}
 	score, err := m.Score(context.Background(), x)

@@ -406,6 +406,12 @@ func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOptio
 			return nil, nil, nil, 0, nil, err
 		}
 		return q, q.History, q.Validation, q.Best, q.Warnings, err
+	case "BQMF":
+		b, err := FitBQMF(ctx, x, rank, opts...)
+		if b == nil {
+			return nil, nil, nil, 0, nil, err
+		}
+		return b, b.History, b.Validation, b.Best, b.Warnings, err
 	}
 	q, err := FitQMFQ(ctx, x, rank, opts...)
 	if q == nil {
@@ -495,6 +501,16 @@ func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) 
 		at += sectionSize + n + 4
 	}
 	return nil, -1
+}
+
+// marshalled returns the file of a model.
+func marshalled(t *testing.T, m Model) []byte {
+	t.Helper()
+	b, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func real(v ...float64) (bits []uint64) {

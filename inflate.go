@@ -6,13 +6,11 @@ package quantmf
 //
 //	w = U_i V → T_i(w), its loss → the step on q_i → ∂Δ/∂T → w̄, and the step of F_i,
 //
-// one call forward and one back (internal/transport), for some rows abreast. qmf.go and
-// qmfq.go take w̄ on to their factors.
+// one call forward and one back (internal/transport). qmf.go and qmfq.go take w̄ on to their factors.
 
 import (
 	"math"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
@@ -22,121 +20,60 @@ import (
 
 // inflation is the maps T_i during a fit.
 type inflation struct {
-	*settings
-	*cells
+	mapRows
 	*factors // whose product is inflated
 	*monotone.Spans
-	monotone.Maps
-	pool   *pool.Pool
-	lambda float64   // the shrinkage
-	scale  float64   // the weighted mean of unit(i): the unit of the whole loss
-	batch  []int     // the rows that are visited next; an index into batch is called a slot
-	whole  bool      // all rows are one batch, of which some rows are visited at a time
-	at     adam.Pace // the rate and the number of Adam's next step
-	stepsQ int       // how many EM steps a visit makes on q
+	lambda float64 // the shrinkage
+	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
+	whole  bool    // all rows are one batch, of which some rows are visited at a time
+	stepsQ int     // how many EM steps a visit makes on q
 	// A visit records the loss of a row before its steps where all rows are one batch,
 	// otherwise after the step on q. evaluated says that the losses of an epoch are those of
 	// evaluateAll: visits of several batches then record none.
 	evaluated          bool
 	rowLosses, rowHeld []float64 // of each row, as last visited or evaluated
-	// batch × np: the gradients at w, in units of the rows' losses
-	wbar      []float64
-	work      []crew                  // one a worker
-	evaluates func(worker, piece int) // evaluate, made once
-	// room for what curvature fills, np numbers; nil: it is not wanted
-	curvatures func(slot int) []float64
 }
 
-// crew is the workspace of one worker: a visitor for each row of a group.
-type crew struct {
-	visitors []visitor
-	slots    []int // the slot of the row that each visitor holds
-	group    *transport.Group
-	back     []transport.Cotangent // ∂Δ/∂T of the rows that the visitors hold
-}
-
-// visitor is the workspace of one row.
-type visitor struct {
-	row         *transport.Row // of the crew's group
-	x, w, t, g  []float64      // np
-	s           []float64      // np, T^{β-1}, which ratios fills; under KL newCrew and read fill it
-	about, z    []float64      // scratch, np
-	q, num, den []float64      // m
-	shares      []float64      // m
-	d0          []float64      // increments of the affine map, m
-	observed    []bool         // of the row at hand; nil: all
-	mask        []bool
-	gu          []float64 // k
-}
-
-// newInflation makes maps for the visible cells, up to batch rows of which are visited at a time.
-// Its factors may be replaced by others of the same size.
-func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool, batch int) *inflation {
+// newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
+func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool) *inflation {
 	d, room := visible.d, make([]float64, visible.n)
 	of := monotone.NewSpans(d, visible.rows, visible.Signed)
 	for i := range d {
 		of.Read(visible.row(room, i), i)
 	}
 	t := &inflation{
-		settings: s, cells: visible, factors: f, Spans: of, pool: p,
-		Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
+		mapRows: mapRows{settings: s, cells: visible, pool: p,
+			Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
+			spaces: newRowSpaces(p.Workers(), visible.n, f.k, s.levels)},
+		factors: f, Spans: of,
 		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d),
 	}
 	for i := range d {
 		t.scale += float64(t.LossWeight(i)*t.unit(i)) / float64(d)
 	}
-	batch = min(batch, d)
-	t.wbar = make([]float64, batch*t.np)
-	t.work = make([]crew, p.Workers())
-	share := (batch + p.Workers() - 1) / p.Workers() // rows of a batch for each worker
-	for w := range t.work {
-		t.work[w] = t.newCrew(transport.Abreast(t.n, t.M, share))
-	}
-	t.evaluates = t.evaluate
 	return t
 }
 
-func (f *inflation) newCrew(abreast int) crew {
-	rows := transport.NewRows(abreast, f.n, f.M)
-	c := crew{
-		visitors: make([]visitor, len(rows)), slots: make([]int, 0, len(rows)),
-		group: transport.NewGroup(rows), back: make([]transport.Cotangent, len(rows)),
-	}
-	for i := range c.visitors {
-		v := &c.visitors[i]
-		v.row = rows[i]
-		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
-			*s = make([]float64, f.np)
-		}
-		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.shares, &v.d0} {
-			*s = make([]float64, f.M)
-		}
-		for j := range v.s[:f.n] {
-			v.s[j] = 1
-		}
-		v.gu, v.mask = make([]float64, f.k), make([]bool, f.n)
-	}
-	return c
-}
-
-// pieces returns the number of pieces that a batch of so many rows is cut into.
-func (f *inflation) pieces(rows int) int { return f.pool.Pieces(rows, len(f.work[0].visitors)) }
-
-// piece returns the slots from, ..., to-1 of a piece of the batch.
-func (f *inflation) piece(p int) (from, to int) {
-	rows := len(f.batch)
-	return pool.Cut(rows, f.pieces(rows), p)
-}
-
-// solveRow solves the transport of row i by itself, in the visitor.
-func (f *inflation) solveRow(v *visitor, i int) {
-	v.row.Load(f.problem(v, i))
+// solveRow solves the transport of row i.
+func (f *inflation) solveRow(v *rowSpace, i int) {
+	f.load(v, i)
 	v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 }
 
+// solveMap solves the transport of row i, which is not constant, to a tolerance. It fills v.q with q_i, and
+// v.t with T_i where average is true.
+func (f *inflation) solveMap(v *rowSpace, i int, tolerance float64, average bool) {
+	f.Quantiles(v.q, i)
+	f.load(v, i)
+	if average {
+		v.row.Want(v.t, v.q)
+	}
+	v.row.Solve(tolerance, f.maxIterations, &f.Warm[i])
+}
+
 // read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in
-// hidden ones; where no cell is hidden v.s is 1 from newCrew on.
-func (f *inflation) read(v *visitor, i int) {
+// hidden ones; where no cell is hidden v.s is 1 from newRowSpaces on.
+func (f *inflation) read(v *rowSpace, i int) {
 	v.observed = f.cells.readRow(v.x, v.mask, i)
 	if f.loss == divergence.KL {
 		for j, o := range v.observed {
@@ -149,39 +86,15 @@ func (f *inflation) read(v *visitor, i int) {
 	}
 }
 
-// problem is the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
-func (f *inflation) problem(v *visitor, i int) transport.Problem {
+// load loads the transport of row i: of w = U_i V, its hidden cells left out, onto b_i.
+func (f *inflation) load(v *rowSpace, i int) {
 	f.read(v, i)
 	kernel.Combine(v.w, f.rowU(i), f.v)
-	return transport.Problem{
-		X: v.w[:f.n], Observed: v.observed, Logits: f.Logits(i),
-		Squash: transport.Kind(f.squash), Epsilon: f.epsilon,
-	}
-}
-
-// solveRows solves the transports of the rows in the slots from, ..., to-1 side by side, to a
-// tolerance, except those of constant rows. It fills v.q of each visitor with q_i and, where fill is
-// true, v.t with T_i.
-func (f *inflation) solveRows(c *crew, from, to int, tolerance float64, fill bool) {
-	c.group.Clear()
-	c.slots = c.slots[:0]
-	for slot := from; slot < to; slot++ {
-		if i := f.batch[slot]; !f.Constant(i) {
-			v := &c.visitors[len(c.slots)]
-			f.Quantiles(v.q, i)
-			t := v.t
-			if !fill {
-				t = nil
-			}
-			v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, v.q)
-			c.slots = append(c.slots, slot)
-		}
-	}
-	c.group.Solve(tolerance, f.maxIterations)
+	f.mapRows.load(v, v.w, i)
 }
 
 // fitted fills v.t with T_i(w) = M q_i at the solved transport.
-func (f *inflation) fitted(v *visitor, i int) {
+func (f *inflation) fitted(v *rowSpace, i int) {
 	f.Quantiles(v.q, i)
 	if f.Constant(i) {
 		for j := range v.t {
@@ -203,7 +116,7 @@ func (f *inflation) lowest(i int) float64 {
 
 // ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
 // read has filled v.s.
-func (f *inflation) ratios(v *visitor, i int) {
+func (f *inflation) ratios(v *rowSpace, i int) {
 	den, hidden := v.s[:f.n], v.observed
 	if f.loss == divergence.KL {
 		den, hidden = nil, nil
@@ -217,13 +130,13 @@ func (f *inflation) ratios(v *visitor, i int) {
 }
 
 // rowLoss fills the ratios and returns the sum of divergences of the row.
-func (f *inflation) rowLoss(v *visitor, i int) float64 {
+func (f *inflation) rowLoss(v *rowSpace, i int) float64 {
 	f.ratios(v, i)
 	return f.ratiosLoss(v, i)
 }
 
 // ratiosLoss returns the sum of divergences of the row from the ratios that are in v.g.
-func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
+func (f *inflation) ratiosLoss(v *rowSpace, i int) float64 {
 	t, observed := v.t, v.observed
 	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
 		t, observed = v.z, nil
@@ -235,7 +148,7 @@ func (f *inflation) ratiosLoss(v *visitor, i int) float64 {
 // prior fills d0 with the increments of the map that shrinkage pulls q_i towards. This map is α+βw, β >= 0,
 // by least squares of x on w, averaged over each level under the plan. Where the data are not signed it is at
 // least 0. den holds the column sums of M over the visible cells.
-func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
+func (f *inflation) prior(v *rowSpace, i int, d0, den []float64) {
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here
 		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
@@ -277,7 +190,7 @@ func (f *inflation) prior(v *visitor, i int, d0, den []float64) {
 
 // stepQ makes EM steps on q_i (internal/monotone) at the solved transport. Sums that do not depend on
 // q are taken once: under KL all but those of the ratios x/T.
-func (f *inflation) stepQ(v *visitor, i, steps int) {
+func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	kl := f.loss == divergence.KL
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
@@ -318,9 +231,6 @@ func (f *inflation) stepQ(v *visitor, i, steps int) {
 	}
 }
 
-// rowWbar is the gradient at w of the row in a slot.
-func (f *inflation) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
-
 // unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit times the weight of the
 // row in the loss of the matrix, divided by the mean of this product over all rows.
 func (f *inflation) unit(i int) float64 {
@@ -328,87 +238,49 @@ func (f *inflation) unit(i int) float64 {
 }
 func (f *inflation) relativeUnit(i int) float64 { return f.LossWeight(i) * f.unit(i) / f.scale }
 
-// visitMaps makes the steps on q and F for the rows in the slots from, ..., to-1, and fills their w̄
-// with the gradient at w = (UV)_i, in units of the row's loss. For constant rows w̄ is 0
-// and nothing is stepped.
-func (f *inflation) visitMaps(c *crew, from, to int) {
-	for slot := from; slot < to; slot++ {
-		if i := f.batch[slot]; f.Constant(i) {
-			f.rowLosses[i] = 0
-			clear(f.rowWbar(slot))
-		}
+// visitMap makes the steps on q and F of row i, and fills wbar with the gradient at w = (UV)_i, in units of
+// the row's loss, and curvature, np numbers, unless it is nil, with the curvature in w. For a constant row
+// wbar is 0 and nothing is stepped.
+func (f *inflation) visitMap(v *rowSpace, i int, wbar, curvature []float64) {
+	if f.Constant(i) {
+		f.rowLosses[i] = 0
+		clear(wbar)
+		return
 	}
 	// Where rows come in several batches a step needs no exact loss. A transport with the error √ρ is one
-	// sweep short of ρ, and its T and its gradients have errors of the order of √ρ.
+	// pass short of ρ, and its T and its gradients have errors of the order of √ρ.
 	tolerance := f.tolerance
 	if !f.whole {
 		tolerance = max(tolerance, math.Sqrt(tolerance))
 	}
-	f.solveRows(c, from, to, tolerance, f.whole || f.R != nil)
-	for k, slot := range c.slots {
-		v := &c.visitors[k]
-		c.back[k] = f.fitMap(v, f.batch[slot])
-	}
-	c.group.Adjoint(c.back[:len(c.slots)])
-	for k, slot := range c.slots {
-		f.gradient(&c.visitors[k], slot, c.back[k].Z == nil)
-		f.stepMap(&c.visitors[k], f.batch[slot])
-	}
-}
-
-// gradient fills w̄ of the row in a slot after the adjoint and, where it is wanted, the curvature. byPoints
-// says that T_i after the steps on q is not known yet.
-func (f *inflation) gradient(v *visitor, slot int, byPoints bool) {
-	i, wbar, curvature := f.batch[slot], f.rowWbar(slot), v.about
-	if f.curvatures != nil {
-		curvature = f.curvatures(slot)
-	}
-	switch {
-	case byPoints:
-		v.row.GradKL(wbar, &transport.KL{X: v.x, T: v.t, Ratio: v.g, Curvature: curvature,
-			By: f.curvatureUnit(i)})
-		clear(curvature[f.n:])
-		f.visited(v, i)
-	case f.curvatures == nil:
+	f.solveMap(v, i, tolerance, f.whole || f.R != nil)
+	v.row.Adjoint(f.fitMap(v, i))
+	if curvature == nil {
 		v.row.GradX(wbar[:f.n])
-	default:
+	} else {
 		v.row.GradXSlopes(wbar[:f.n], curvature)
 		f.curvature(curvature, v, i)
 	}
 	clear(wbar[f.n:])
-}
-
-// visited records the loss of row i at T_i after the step on q, whose ratios are in v.g, where it is that of
-// the visit.
-func (f *inflation) visited(v *visitor, i int) {
-	if !f.whole && !f.evaluated {
-		f.rowLosses[i] = f.ratiosLoss(v, i)
-	}
+	f.stepMap(v, i)
 }
 
 // fitMap makes the EM steps on q_i. Where all rows are one batch, and where Adam steps q, v.t holds T_i
 // before the steps. fitMap returns the gradient ∂Δ/∂T at T_i after the steps and the q_i that the adjoint
-// takes, both in the units of the adjoint. Where the points of a row have solved it, and q takes EM steps
-// under KL, the gradient is residuals alone, which need no T of the samples yet.
-func (f *inflation) fitMap(v *visitor, i int) transport.Cotangent {
+// takes, both in the units of the adjoint.
+func (f *inflation) fitMap(v *rowSpace, i int) transport.Cotangent {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
 		f.rowLosses[i] = f.rowLoss(v, i)
 		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
-	gathered := f.loss == divergence.KL && f.R == nil // by stepQ
-	byPoints := gathered && v.row.ByPoints()
 	if f.R == nil {
 		f.stepQ(v, i, f.stepsQ)
+		f.fitted(v, i)
 	}
-	if byPoints {
-		f.Quantiles(v.q, i)
-	} else {
-		if f.R == nil {
-			f.fitted(v, i)
-		}
-		f.ratios(v, i)
-		f.visited(v, i)
+	f.ratios(v, i)
+	if !f.whole && !f.evaluated {
+		f.rowLosses[i] = f.ratiosLoss(v, i)
 	}
 	// ∂Δ/∂T of the row's mean divergence, in units of f.unit(i); Ṽ̄ is in units of the
 	// whole loss (relativeUnit). So Adam's constant of 1e-8 means the same at every scale of x.
@@ -417,24 +289,16 @@ func (f *inflation) fitMap(v *visitor, i int) transport.Cotangent {
 		v.q[l] *= unit
 	}
 	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
-	back := transport.Cotangent{Q: v.q}
-	if gathered {
-		back.Residuals = transport.Residuals{By: perCell, Unit: unit, Low: float64(f.lowest(i) * unit),
-			Count: f.cells.rows[i]}
-	}
-	if !byPoints {
-		kernel.Residual(v.g, v.s, f.np, 1)
-		kernel.Scale(v.g, v.g, perCell)
-		back.Z = v.g
-	}
-	return back
+	kernel.Residual(v.g, v.s, f.np, 1)
+	kernel.Scale(v.g, v.g, perCell)
+	return transport.Cotangent{Z: v.g, Q: v.q}
 }
 
 // cellUnit is the factor that brings q_i to units of the mean of x_i for the adjoint.
 func (f *inflation) cellUnit(i int) float64 { return 1 / max(f.Average[i], divergence.Tiny) }
 
 // stepMap makes the steps of F_i and, where q is stepped by Adam, of R_i.
-func (f *inflation) stepMap(v *visitor, i int) {
+func (f *inflation) stepMap(v *rowSpace, i int) {
 	if f.R != nil {
 		v.row.GradQ(v.den)
 		f.StepR(i, v.den, f.cellUnit(i), f.at)
@@ -443,32 +307,19 @@ func (f *inflation) stepMap(v *visitor, i int) {
 	f.StepF(i, v.num, f.at)
 }
 
-// evaluateAll computes the losses of the given rows at the current parameters.
-func (f *inflation) evaluateAll(all []int) {
-	f.batch = all
-	f.pool.Do(f.pieces(len(all)), f.evaluates)
+// evaluate computes the losses of row i at the current parameters.
+func (f *inflation) evaluate(v *rowSpace, i int) {
+	if f.Constant(i) {
+		f.read(v, i)
+		f.fitted(v, i)
+	} else {
+		f.solveMap(v, i, f.tolerance, true)
+	}
+	f.noteLosses(v, i)
 }
 
-// evaluate computes the losses of the rows of a piece of the batch.
-func (f *inflation) evaluate(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	f.solveRows(c, from, to, f.tolerance, true)
-	for k, slot := range c.slots {
-		f.judgeRow(&c.visitors[k], f.batch[slot])
-	}
-	for _, i := range f.batch[from:to] {
-		if f.Constant(i) {
-			v := &c.visitors[0]
-			f.read(v, i)
-			f.fitted(v, i)
-			f.judgeRow(v, i)
-		}
-	}
-}
-
-// judgeRow computes the losses of row i from T_i in v.t.
-func (f *inflation) judgeRow(v *visitor, i int) {
+// noteLosses computes the losses of row i from T_i in v.t.
+func (f *inflation) noteLosses(v *rowSpace, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
 	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }
@@ -509,7 +360,7 @@ func (f *inflation) meanLoss() float64 {
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
 // short where x is far above T. Before this call a holds s_j/n_i in units
 // of the row's mean, and v.s is T^{β-1}. Both are 0 in hidden cells.
-func (f *inflation) curvature(a []float64, v *visitor, i int) {
+func (f *inflation) curvature(a []float64, v *rowSpace, i int) {
 	low, by := f.lowest(i), f.curvatureUnit(i)
 	if f.loss == divergence.KL {
 		kernel.Fisher(a[:f.n], v.t, by, low)

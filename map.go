@@ -25,10 +25,8 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/transport"
-	"github.com/quantmf/quantmf/internal/wide"
 )
 
 // Map is a fitted increasing function T, from the units of x to those of q. For a row of
@@ -68,7 +66,7 @@ func newMap(p transport.Potentials, q, y []float64, eps float64) *Map {
 }
 
 // staircaseOf returns the staircase of a plan at ε = 0.
-func staircaseOf(h *hard.Plan, q []float64) *Map {
+func staircaseOf(h *transport.Hard, q []float64) *Map {
 	n := len(h.X)
 	f := &Map{q: append([]float64(nil), q...), squash: h.Squash, cut: make([]float64, len(h.Cuts)),
 		points: make([]float64, n), values: make([]float64, n)}
@@ -186,16 +184,16 @@ func (f *Map) at(s float64, odds []float64) float64 {
 // with the same rounding where both apply, so that T does not fall from one to the other.
 func (f *Map) atFar(logs, odds []float64) float64 {
 	m := len(f.q)
-	var localRatio, localUp [64]wide.Number
+	var localRatio, localUp [64]transport.Wide
 	ratio, up := localRatio[:], localUp[:]
 	if m > len(up) {
-		ratio, up = make([]wide.Number, m), make([]wide.Number, m)
+		ratio, up = make([]transport.Wide, m), make([]transport.Wide, m)
 	}
 	ratio = ratio[:m-1]
-	one := wide.Of(1)
+	one := transport.WideOf(1)
 	b := one
 	for J := m - 2; J >= 0; J-- {
-		ratio[J] = wide.Exp(logs[J])
+		ratio[J] = transport.WideExp(logs[J])
 		up[J] = b
 		b = one.Plus(b.Times(ratio[J]))
 	}

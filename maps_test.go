@@ -52,10 +52,10 @@ func TestStepOnQ(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		f.factors.copyFrom(u, v)
 		for i := range d {
-			vis := &f.work[0].visitors[0]
+			vis := &f.spaces[0]
 			var seenX, seenW []float64
 			for j, xj := range x.Row(i) {
 				if xj == xj {
@@ -165,13 +165,13 @@ func TestSignedStep(t *testing.T) {
 			t.Fatal(err)
 		}
 		visible.setUnits(divergence.Frobenius, true)
-		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
 		negative := false
 		for i := range 3 { // the last is constant
-			v := &f.work[0].visitors[0]
+			v := &f.spaces[0]
 			f.solveRow(v, i)
 			f.fitted(v, i)
 			last := f.rowLoss(v, i)
@@ -246,12 +246,12 @@ func TestSignedPrior(t *testing.T) {
 		t.Fatal(err)
 	}
 	visible.setUnits(divergence.Frobenius, true)
-	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
-		v := &f.work[0].visitors[0]
+		v := &f.spaces[0]
 		f.solveRow(v, i)
 		f.stepQ(v, i, 1)
 		w, n := v.w[:f.n], float64(f.n)

@@ -2,22 +2,19 @@ package quantmf
 
 // This file estimates the memory that fits take, from the sizes of what they allocate: the
 // terms of these formulas are the slices that newQMFFit, newQMFQFit, choose, bqmfFit, internal/nmf,
-// internal/projection and internal/posterior make. A test compares the estimates with the memory that
+// internal/projection and internal/bqmf make. A test compares the estimates with the memory that
 // is alive during fits of many kinds.
 
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/posterior"
 	"github.com/quantmf/quantmf/internal/projection"
-	"github.com/quantmf/quantmf/internal/shard"
-	"github.com/quantmf/quantmf/internal/svd"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -66,7 +63,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		if c.updates == UpdatesNewton {
 			checkpoint += uv
 		}
-		fit = f.nmfFit(&c, c.startsFrom(d, n))
+		fit = f.nmfFit(&c)
 	case MethodQMF:
 		model = uv + size(3, f.d, f.m+4)
 		checkpoint = float64(4*uv) + f.mapsState()
@@ -92,15 +89,15 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 		}
 		fit = own + f.projection(c.projection) + max(before, model+f.row())
 	case MethodBQMF:
-		var left, room float64
-		model, checkpoint, left, room = f.posterior()
-		// Beside the fit under way there are two models: the better one so far, and the one that is made
-		// of the fit. The moments of the latter lie in the fit's spare room, but not under validation.
-		fit = left + 2*model
+		var left, best float64
+		model, checkpoint, left, best = f.posterior()
+		// Beside the fit under way there are a model, whose second moments lie in the fit's spare room, and
+		// under validation the best state.
+		fit = left + model
 		if c.validation > 0 {
-			fit += room
+			fit += best
+			checkpoint += best
 		}
-		checkpoint += model
 	}
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
@@ -120,125 +117,14 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			fit += size(f.d, f.n)
 		}
 	}
-	if c.restarts > 1 && method != MethodBQMF { // the best of the restarts before
+	if c.restarts > 1 { // the best of the restarts before
 		checkpoint += model
 	}
 	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
 }
 
-// ShardMemory is the memory that a fit over shards takes, in bytes.
-type ShardMemory struct {
-	Plan   int64 // the peak of PlanNMF or PlanQMF beside x: the plan makes the start, on one machine
-	Rows   int64 // the rows of the largest shard, 8 bytes a cell: less for a Sparse or single precision
-	Step   int64 // the peak of a step of the largest shard beside Rows; before it, reading takes Rows twice
-	Reduce int64 // the peak of a Reduce
-	Finish int64 // the peak of Finish, the model included
-	Round  int64 // what the store has of a round beside the rows; it has two rounds at a time
-}
-
-// MemoryOfShards estimates the memory that [PlanNMF] or [PlanQMF] with these arguments, and the steps of
-// the plan, take, before x is read. The estimate is up to 2.5 times what was measured; garbage that has
-// not been collected yet is not counted. Errors: those of [MemoryOf], and an [*OptionError] for a method
-// that cannot be split into shards, or for a wrong number of shards.
-func MemoryOfShards(method Method, d, n, rank, shards int, opts ...FitOption) (ShardMemory, error) {
-	if method != MethodNMF && method != MethodQMF {
-		return ShardMemory{}, &OptionError{Option: "method", Value: method.String(),
-			Bound: "must be MethodNMF or MethodQMF"}
-	}
-	before, kind := []FitOption{WithUpdates(UpdatesMultiplicative)}, kinds.NMF
-	if method == MethodQMF {
-		before, kind = []FitOption{WithBatch(max(d, 1))}, kinds.QMF
-	}
-	opts = append(before, opts...)
-	c, f, err := sizesOf(method, d, n, rank, opts)
-	if err != nil {
-		return ShardMemory{}, err
-	}
-	whole, err := MemoryOf(method, d, n, rank, opts...)
-	if err == nil {
-		err = c.inShards(kind, d)
-	}
-	if err != nil {
-		return ShardMemory{}, err
-	}
-	p := &shard.Plan{Kind: kind, D: d, N: n, K: rank, Shards: shards}
-	p.SetRuns()
-	if count := p.Runs(); shards < 1 || shards > count {
-		return ShardMemory{}, shardsError(shards, count)
-	}
-	// The rows of the largest shard; the most sums that a shard puts into the store; the sums of all shards.
-	most, sums, all := 0.0, 0.0, 0.0
-	for shard := range shards {
-		cut := p.Cut(shard)
-		from, to := cut.Rows()
-		parts := float64(cut.To - cut.From)
-		if method == MethodQMF {
-			parts = float64(len(cut.Nodes()))
-		}
-		most, sums, all = max(most, float64(to-from)), max(sums, parts), all+parts
-	}
-	v := size(f.k, f.n)
-	best := 0.0 // 1 where the best epoch is kept as well
-	if c.validation > 0 {
-		best = 1
-	}
-	held := size(best, most, f.n, 1./64)
-	var plan, step, reduce, finish, state, sum, main, lead float64
-	if method == MethodNMF {
-		state, sum = size(1+best, f.k), size(2, v)
-		if c.loss == divergence.KL && !f.hidden { // the denominators are sums of factors
-			sum = v + f.k
-		}
-		part, none := f.nmf(most, c.loss), f.nmf(0, c.loss)
-		part.Of, none.Of = f.d, f.d
-		step = size(2, most, f.k) + part.Updates()
-		reduce = none.Updates()
-		if c.updates == UpdatesNewton {
-			state, sum, main = state+size(2, f.k), size(2, v)+size(2, f.k)+size(f.k, f.k+kernel.Lanes)+3,
-				size(3, v)+size(3, f.n)
-			step = size(4, most, f.k) + part.Newton(false) + v
-			reduce = none.Newton(f.lead) + size(3, v)
-			if f.lead {
-				lead = nmf.LeadNumbers(f.d, f.n, f.k)
-			}
-		}
-		finish = size(f.d+f.n, f.k) + size(2, most, state)
-		plan = size(2, f.d+f.n, f.k)
-		if c.start == StartSVD {
-			plan += svd.Numbers(f.d, f.n, f.k+svd.More, nmf.Pieces) + size(1.2, f.workers, f.n+kernel.Lanes)
-		}
-	} else {
-		f.steps, f.gauss = true, c.gaussian(rank)
-		state, sum = size(1+best, f.k)+2+f.mapsState()/f.d+size(2*best, f.m), v
-		if f.gauss {
-			sum = size(f.pairs()+f.k, f.n)
-		} else {
-			state += size(3, f.k)
-			main = size(3, v)
-		}
-		of := f
-		of.d = most
-		// maps counts three sums: of all rows, a group and a run. A step has one for each node, and a run's.
-		step = of.maps(most, most) + size(max(sums-2, 0), sum)
-		reduce = size(3, sum) + size(2, sums, sum) + size(2, f.d) + size(4, v)
-		finish = float64(whole.Model/8) + v + size(3, most, f.k+float64(3*f.m))
-		plan = float64(whole.Rows / 8)
-	}
-	// Beside the numbers of state and sums there are their bytes, and a blob with these bytes.
-	step += size(4, most, state) + max(size(2, sums, sum), size(2, lead)) + size(3, v) + held
-	main += size(best, v)
-	reduce += max(size(sums, sum), lead) + size(5, v) + size(3, main)
-	plan += size(3, most, f.n) + size(3, most, state) + size(3, v)
-	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return ShardMemory{
-		Plan: bytes(plan), Rows: bytes(size(most, f.n)), Step: bytes(step), Reduce: bytes(reduce),
-		Finish: bytes(finish + size(2, v)),
-		Round:  bytes(max(size(all, sum), lead) + size(f.d, state) + v + main),
-	}, nil
-}
-
-// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf and MemoryOfShards.
+// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf.
 func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footprint, err error) {
 	var t option.Function
 	switch method {
@@ -292,7 +178,6 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 		workers: float64(pool.Count(c.workers, d)),
 		hidden:  c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
 	}
-	f.lead = c.loss == divergence.Frobenius && !f.hidden && nmf.MayLead(f.d, f.k)
 	f.trialled = trialCells / (1 - c.validation)
 	if c.missing {
 		f.trialled = trialMost
@@ -319,52 +204,54 @@ type footprint struct {
 	batch, workers  float64
 	hidden, uniform bool // cells are hidden; StartUniform
 	loss            divergence.Loss
-	lead            bool    // rows may lead the first epoch of an NMF under Frobenius' loss
 	choose          bool    // start or shrinkage are chosen by the data
 	trialled        float64 // cells that a trial has at most
 	gauss           bool    // U and V take steps of Gauss and Newton's method
 	steps           bool    // U and V take steps; those of a QMFQ do not
 }
 
-// nmf returns the sizes of an NMF of d rows.
-func (p footprint) nmf(d float64, loss divergence.Loss) nmf.Sizes {
-	return nmf.Sizes{D: d, N: p.n, K: p.k, Workers: p.workers, Loss: loss, Hidden: p.hidden,
-		Warm: nmf.First(loss, p.hidden, 0) > 0}
+// sizeInt is a size as an int: one that is larger than any memory is large enough.
+func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
+
+// cells are those of a fit that is not made.
+func (p footprint) cells() *cells {
+	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, trouble: new(trouble)}
 }
 
-// nmfFit is the memory of a fit of an NMF, the model included, which begins with an NMF of so many samples;
-// 0: with none.
-func (p footprint) nmfFit(c *config, some float64) float64 {
-	of := p.nmf(p.d, c.loss)
-	of.Workers = float64(pool.Count(c.workers, nmf.Pieces))
-	of.Warm = nmf.First(c.loss, p.hidden, c.penalty) > 0
-	fit := of.Updates()
-	if c.updates == UpdatesNewton {
-		fit = of.Newton(p.lead)
-	}
+// nmfFit is the memory of a fit of an NMF, the model included.
+func (p footprint) nmfFit(c *config) float64 {
+	workers, x, k := pool.Idle(c.workers, nmf.Pieces), p.cells(), sizeInt(p.k)
+	a := workers.Memory
+	pool.Make[extremes](a, x.d)
+	pool.Make[int](a, x.d)
+	f := newFactors(a, x.d, x.n, k)
+	method := newMethod(workers, f, x, c.loss, c.penalty, c.updates)
+	f.reserveSome(x, c.loss, c.startsFrom(x.d, x.n), workers)
 	if c.start == StartSVD {
-		of.Warm = of.Warm || c.updates == UpdatesMultiplicative
-		fit = max(fit, of.Made()+svd.Numbers(p.d, p.n, p.k+svd.More, nmf.Pieces)+
-			size(1.2, p.workers, p.n+kernel.Lanes))
+		f.decompose(x, workers)
 	}
-	if some > 0 {
-		few := p
-		few.n = some
-		fit += size(some, p.d+p.k) + few.first()
+	method.Reserve()
+	newFactors(a, x.d, x.n, k) // the model
+	return a.Most() / 8
+}
+
+// reserveSome takes the memory of fromSome.
+func (f *factors) reserveSome(x *cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+	if samples == 0 {
+		return
 	}
-	// the factors and the model; the extremes and counts of rows
-	held := size(2, p.d+p.n, p.k) + size(4, p.d) + p.n
-	return float64(1.05 * (fit + held)) // allocation rounds sizes up
+	defer p.Part()()
+	p.Memory.Floats(f.d, int(samples)) // the samples
+	g := newFactors(p.Memory, f.d, int(samples), f.k)
+	g.approximate(x, loss, 1, p, progress{})
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
 func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
 
-// row is the workspace of one worker: a group of rows of n samples and m levels.
+// row is the workspace of one worker: a row of n samples and m levels.
 func (p footprint) row() float64 {
-	rows := float64(transport.Abreast(int(p.n), int(p.m), int(p.d)))
-	return size(rows, p.n, p.m+21) + size(5, rows, p.m, p.m+18) +
-		size(rows, transport.CondensedRoom(p.n, p.m))
+	return size(p.n, p.m+21) + size(5, p.m, p.m+18) + transport.CondensedRoom(p.n, p.m)
 }
 
 // maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
@@ -400,11 +287,10 @@ func (p footprint) mapsState() float64 {
 func (p footprint) first() float64 {
 	most := 0.0
 	for _, l := range []divergence.Loss{divergence.KL, p.loss} {
-		if nmf.Suits(l, p.d, p.n, p.k) {
-			most = max(most, p.nmf(p.d, l).Newton(p.lead && l == divergence.Frobenius))
-		} else {
-			most = max(most, p.nmf(p.d, l).Updates())
-		}
+		workers := pool.Idle(sizeInt(p.workers), sizeInt(p.workers))
+		f := newFactors(pool.DryArena(), sizeInt(p.d), sizeInt(p.n), sizeInt(p.k))
+		f.approximate(p.cells(), l, 1, workers, progress{})
+		most = max(most, workers.Memory.Most()/8)
 	}
 	return most
 }
@@ -427,7 +313,7 @@ func (p footprint) start() float64 {
 		few := p
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))
-		few.hidden, few.lead = true, false
+		few.hidden = true
 		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+few.first())
 	}
 	return most
@@ -436,15 +322,14 @@ func (p footprint) start() float64 {
 // projection is the memory that a QMFQ takes beside T: the maps T', Y and its gradient, and the
 // states of the updates.
 func (p footprint) projection(of Projection) float64 {
-	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m) + size(p.workers, p.row())
+	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m)
 	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 
-// posterior is the memory of a BQMF: the model; a checkpoint without the best model so far; the peak
-// of the fit under way, with all the components that it starts with; and the fit's spare room, not
-// included in fit, which the moments of a model may take. The tables of curves are counted as if no
+// posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
+// way, with all the components that it starts with; and what of a state is kept as the best. The tables of curves are counted as if no
 // value came twice.
-func (p footprint) posterior() (model, state, fit, room float64) {
+func (p footprint) posterior() (model, state, fit, best float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	compared := min(n, 2048)
@@ -459,13 +344,10 @@ func (p footprint) posterior() (model, state, fit, room float64) {
 	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)
 	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) +
 		size(p.workers, 4, p.k, p.k+8)
-	// which come after them
-	completed := size(3, p.k, n) + size(nmf.Pieces+12, p.k, p.k+kernel.Lanes) + size(p.d, n) +
-		size(p.workers, 12, p.k+kernel.Lanes) - moments
 	cells := size(p.k, p.k, n) +
-		size(p.workers, posterior.Together, size(p.k, p.k)+float64(18*n)+posterior.Together)
+		size(p.workers, bqmf.RowsPerPass, size(p.k, p.k)+float64(18*n)+bqmf.RowsPerPass)
 	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
 	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) +
-		size(p.workers, size(posterior.Together+2, p.k, n)+2*n+float64(compared)+1000)
-	return model, state, scales + subspace + epochs + max(completed, cells+alike, near), moments
+		size(p.workers, size(bqmf.RowsPerPass+2, p.k, n)+2*n+float64(compared)+1000)
+	return model, state, scales + subspace + epochs + max(cells+alike, near), state
 }

@@ -20,7 +20,8 @@ func TestMemoryOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Model < 8*int64(d+n)*int64(rank) || got.Fit < got.Model || got.State < got.Model/2 {
+		if got.Model < 8*int64(d+n)*int64(rank) || got.Fit < got.Model ||
+			got.State < got.Model/2 && m != MethodBQMF {
 			t.Errorf("%v, %d×%d of rank %d: %+v", m, d, n, rank, got)
 		}
 		return got
@@ -35,7 +36,7 @@ func TestMemoryOf(t *testing.T) {
 			}
 		}
 		opts := []FitOption{one}
-		// that takes room for rows that are mostly zero, or that lead, unless cells are held out
+		// that takes room for rows that are mostly zero, unless cells are held out
 		if m == MethodNMF {
 			opts = append(opts, WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative))
 		}
@@ -100,7 +101,8 @@ func TestMemoryOfState(t *testing.T) {
 		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
 		{"QMF", MethodQMF, []FitOption{WithRestarts(2)}},
 		{"BQMF", MethodBQMF, nil},
-	}, 0, 2, 4, 5, 7, 8, 10) {
+		{"BQMF", MethodBQMF, []FitOption{WithValidation(0.1)}},
+	}, 0, 2, 4, 5, 7, 8, 10, 11) {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
 		told, err := MemoryOf(c.method, x.Rows, x.Cols, 6, opts...)
 		if err != nil {
@@ -113,11 +115,9 @@ func TestMemoryOfState(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
-		// Names, counts and losses are another two thousand; components of a BQMF fade, and none of these
-		// rows has neighbours or samples that are alike, whose places and weights are in no file.
-		neighbours := float64(8 * (x.Rows*(2*x.Cols+20) + (37+6+8)*x.Cols))
+		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole blocks.
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
-			(c.method != MethodBQMF || got-neighbours > 1.8*float64(most)) {
+			(c.method != MethodBQMF || got > 1.4*float64(most)) {
 			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
 		}
 	}
@@ -172,12 +172,9 @@ func TestMemoryOfNMF(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := float64(most) - float64(before) + float64(told.Model)
-			bound := 1.12
-			if o == 2 { // rows may lead, which these do not
-				bound = 1.6
-			}
-			if ratio := float64(told.Fit) / got; ratio < 1 || ratio > bound {
-				t.Errorf("%v, options %d: %.0f bytes were alive, %d told", s, o, got, told.Fit)
+			ratio := float64(told.Fit) / got
+			if ratio < 1 || ratio > 1.12 {
+				t.Errorf("%v, options %d: %.0f bytes were alive, %d told: %.3f", s, o, got, told.Fit, ratio)
 			}
 		}
 	}
@@ -260,60 +257,3 @@ func TestMemoryOfAbsurd(t *testing.T) {
 		}
 	}
 }
-
-// TestMemoryOfShards: more of anything takes no less, more shards take less each, and what is no plan is an
-// error. What is told is held against what steps take by the command's tests.
-func TestMemoryOfShards(t *testing.T) {
-	one := WithWorkers(1)
-	need := func(m Method, d, n, rank, shards int, opts ...FitOption) ShardMemory {
-		t.Helper()
-		got, err := MemoryOfShards(m, d, n, rank, shards, append(opts, one)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if min(got.Plan, got.Rows, got.Step, got.Reduce, got.Finish, got.Round) <= 0 {
-			t.Errorf("%v: %+v", m, got)
-		}
-		return got
-	}
-	if updates, newton := need(MethodNMF, 2000, 4000, 10, 2),
-		need(MethodNMF, 2000, 4000, 10, 2, WithUpdates(UpdatesNewton)); newton.Step <= updates.Step ||
-		newton.Reduce <= updates.Reduce || newton.Round <= updates.Round {
-		t.Errorf("Newton's method takes %+v, updates %+v", newton, updates)
-	}
-	for _, m := range []Method{MethodNMF, MethodQMF} {
-		base := need(m, 2000, 4000, 10, 2)
-		for what, more := range map[string]ShardMemory{"d": need(m, 4000, 4000, 10, 2),
-			"n": need(m, 2000, 8000, 10, 2), "rank": need(m, 2000, 4000, 20, 2),
-			"cells held out": need(m, 2000, 4000, 10, 2, WithValidation(0.1))} {
-			if more.Plan < base.Plan || more.Step <= base.Step || more.Reduce < base.Reduce ||
-				more.Finish < base.Finish || more.Round <= base.Round {
-				t.Errorf("%v: more of %s takes %+v, less %+v", m, what, more, base)
-			}
-		}
-		if more := need(m, 2000, 4000, 10, 8); more.Rows > base.Rows*26/100 || more.Step >= base.Step {
-			t.Errorf("%v: over 8 shards %+v, over 2 %+v", m, more, base)
-		}
-		if base.Rows < 8*1000*4000 || base.Rows > 8*1016*4000 {
-			t.Errorf("%v: rows take %d", m, base.Rows)
-		}
-		if need(m, 1<<30, 1<<30, 1<<30, 2).Step < 1<<60 {
-			t.Errorf("%v: a step beyond reason is told to be small", m)
-		}
-	}
-	var option *OptionError
-	for name, err := range map[string]error{
-		"method": second(MemoryOfShards(MethodQMFQ, 100, 100, 2, 1)),
-		"shards": second(MemoryOfShards(MethodQMF, 100, 100, 2, 8)),
-		"WithUpdates": second(MemoryOfShards(MethodNMF, 100, 100, 2, 1, WithUpdates(UpdatesNewton),
-			WithLoss(Beta(3)))),
-		"WithBatch": second(MemoryOfShards(MethodQMF, 100, 100, 2, 1, WithBatch(99))),
-		"rank":      second(MemoryOfShards(MethodNMF, 100, 100, 0, 1)),
-	} {
-		if !errors.As(err, &option) || option.Option != name {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-func second(_ ShardMemory, err error) error { return err }

@@ -45,9 +45,9 @@ func (c *config) settleNMF(d, n, rank int) error {
 	if !nmf.Suits(c.loss, float64(d), float64(n), float64(rank)) && !c.given.Has(option.Updates) {
 		c.updates = UpdatesMultiplicative
 	}
-	if c.loss > divergence.Frobenius && c.updates == UpdatesNewton {
+	if c.updates == UpdatesNewton && c.loss != divergence.KL && c.loss != divergence.Frobenius {
 		return &OptionError{Option: option.Updates.String(), Value: c.updates.String(),
-			Bound: "takes no β above 2; that has UpdatesMultiplicative"}
+			Bound: "takes KL and Frobenius; under other losses there is UpdatesMultiplicative"}
 	}
 	if c.given.Has(option.Epochs) {
 		return nil
@@ -73,18 +73,14 @@ func (c *config) startsFrom(d, n int) float64 {
 // into U V of the given rank k >= 1, which may exceed d and n. x may be in any unit;
 // negative values need a [FitQMF] or [FitQMFQ] under [WithLoss]([Frobenius]).
 //
-// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and
-// momentum (internal/nmf), whose epoch reads x twice; under other losses, for k > d+n, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never
-// rises by more than rounding.
+// Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
+// (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
+// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never rises by
+// more than rounding.
 //
-// Under Frobenius, without missing or held-out cells and without a penalty, the first epoch may begin
-// with ten epochs over a few rows alone, which find V. It does so where d is at least 32k and some rows,
-// at most d/8 and at most 16k of them, have three fifths of Σ x². It then takes up to 2.3 times the time
-// of another epoch.
-//
-// Entries of the factors may be 0. Under β <= 1 with cells hidden they stay at or above a hundredth of
-// the mean of their component, so that the model does not hold values of unseen cells impossible.
+// Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
+// hundredth of the mean of their component, so that the model does not hold values of unseen cells
+// impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
 // validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
@@ -116,9 +112,9 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, way course) algorithm {
-		f := &nmfFit{factors: newFactors(t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
-			course: way}
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
+		f := &nmfFit{factors: newFactors(t.pool.Memory, t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
+			progress: progress}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
 		return f
@@ -129,8 +125,8 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 
 func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
-// outward brings a model of x' to the units of x, and sets its warnings.
-func (m *NMF) outward(u *unit.Units) {
+// toUserUnits brings a model of x' to the units of x, and sets its warnings.
+func (m *NMF) toUserUnits(u *unit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	if u.All != 0 {
 		for _, f := range []Mat{m.U, m.V} {
@@ -184,11 +180,10 @@ func deadComponents(u, v Mat) (warnings []error) {
 type nmfFit struct {
 	*factors
 	*cells
-	loss   divergence.Loss
-	course course
-	start  func() error // fills the factors
-	method nmf.Method
-	best   *factors // on held-out cells; nil: there are none
+	loss     divergence.Loss
+	progress progress
+	start    func() error // fills the factors
+	method   nmf.Method
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
@@ -223,12 +218,12 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 			f.multiply(1 / f.Root())
 		}
 		f.drop(limit.LeastInit)
-		return f.course.enter(PhaseFactors)
+		return f.progress.enter(PhaseFactors)
 	}
-	err, begun := f.course.enter(PhaseFactors), false
+	err, begun := f.progress.enter(PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.course.within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.within(0, 1))
 	}
 	switch {
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
@@ -261,20 +256,12 @@ func lossesOf(epoch int, l nmf.Losses) journal.Losses {
 	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
-func (f *nmfFit) keep() {
-	if f.best == nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	copy(f.best.u, f.u)
-	copy(f.best.v, f.v)
-}
-
 // model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
+func (f *nmfFit) model(t *attempt) (fitted, error) {
+	j := t.journal
 	best := max(len(j.History)-1, 0)
-	if f.best != nil {
-		copy(f.u, f.best.u)
-		copy(f.v, f.best.v)
+	if t.best != nil {
+		t.restore()
 		best = j.BestEpoch
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
@@ -282,27 +269,23 @@ func (f *nmfFit) model(j *journal.Journal) (fitted, error) {
 		loss: f.loss, missing: f.cells.missing}}, nil
 }
 
-func (f *nmfFit) snapshot() snapshot {
-	real := []section.Part{section.Positive(f.u), section.Positive(f.v)}
-	if f.best != nil {
-		real = append(real, section.Positive(f.best.u), section.Positive(f.best.v))
+func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
+	visit(section.Positive(f.v), f.v)
+	for _, p := range f.method.State() {
+		visit(p, nil)
 	}
-	return snapshot{real: append(real, f.method.State()...)}
 }
 
+func (f *nmfFit) index() []uint64 { return nil }
+
 // resume takes the factors and the state of the method from a checkpoint.
-func (f *nmfFit) resume(file *file, s *saved) error {
-	if f.held != nil {
-		f.best = newFactors(f.d, f.n, f.k)
-	}
-	f.method.Prepare(s.epoch)
-	if _, err := file.restore(f.snapshot().real, 0); err != nil {
+func (f *nmfFit) resume(t *attempt, c *checkpoint) error {
+	f.method.Prepare(c.epoch)
+	if _, err := c.fill(t, 0); err != nil {
 		return err
 	}
-	if s.steps != 0 {
-		return file.failAt("STAT", 3, "there are no steps of V")
-	}
-	f.method.Resume(s.epoch)
+	f.method.Resume(c.epoch)
 	return nil
 }
 

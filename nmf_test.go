@@ -384,7 +384,7 @@ func BenchmarkStartSVD(b *testing.B) {
 	defer one.Close()
 	b.Run("start", func(b *testing.B) {
 		for b.Loop() {
-			newFactors(6000, 304, 10).decompose(visible, one)
+			newFactors(nil, 6000, 304, 10).decompose(visible, one)
 		}
 	})
 	b.Run("10 epochs", func(b *testing.B) {
@@ -396,7 +396,7 @@ func BenchmarkStartSVD(b *testing.B) {
 	})
 	b.Run("full SVD", func(b *testing.B) {
 		for b.Loop() {
-			s := svd.New(6000, 304)
+			s := svd.New(nil, 6000, 304)
 			for j := range 304 {
 				for i := range 6000 {
 					s.Column(j)[i] = x.At(i, j)

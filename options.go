@@ -32,9 +32,9 @@ type choice struct {
 
 func (s *choice) setting() *choice { return s }
 
-type operatorSetting struct{ choice }
+type operatorSetting struct{ *choice }
 
-func (*operatorSetting) operator() {}
+func (operatorSetting) operator() {}
 
 // config is what the options of a call set. A field has a meaning where given has its
 // kind, or where the function has filled in its default.
@@ -50,15 +50,15 @@ type config struct {
 	midpoint      bool
 
 	// Options that do not change the numbers of one fit.
-	workers  int
-	strict   bool
-	restarts int
-	progress func(Progress) error
-	every    int // epochs from one save to the next
-	save     func(state []byte) error
-	resume   []byte
-	states   states // nil where there is neither save nor resume
-	discard  bool   // no model is wanted of a fit that was stopped
+	workers     int
+	strict      bool
+	restarts    int
+	progress    func(Progress) error
+	every       int // epochs from one save to the next
+	save        func(state []byte) error
+	resume      []byte
+	checkpoints checkpoints // nil where there is neither save nor resume
+	discard     bool        // no model is wanted of a fit that was stopped
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -160,11 +160,34 @@ func (c *config) contradictions() error {
 }
 
 func operatorOption(k option.Kind, value string, check func(c *config) string) Option {
-	return &operatorSetting{choice{k, value, check}}
+	return operatorSetting{&choice{k, value, check}}
 }
 
 func fitOption(k option.Kind, value string, check func(c *config) string) FitOption {
 	return &choice{k, value, check}
+}
+
+// number, whole and constant make options whose bound is declared (internal/option). They call set with a
+// value within it.
+func number(k option.Kind, v float64, set func(c *config)) *choice {
+	return declared(k, ftoa(v), k.Check(v), set)
+}
+
+func whole(k option.Kind, n int, set func(c *config)) *choice {
+	return declared(k, itoa(n), k.Check(float64(n)), set)
+}
+
+func constant(k option.Kind, i int, set func(c *config)) *choice {
+	return declared(k, k.Constant(i), k.CheckConstant(i), set)
+}
+
+func declared(k option.Kind, value, broken string, set func(c *config)) *choice {
+	return &choice{k, value, func(c *config) string {
+		if broken == "" {
+			set(c)
+		}
+		return broken
+	}}
 }
 
 // WithEpsilon sets ε, the entropic regularisation, in units of the squared distance
@@ -182,25 +205,13 @@ func fitOption(k option.Kind, value string, check func(c *config) string) FitOpt
 // convention. Nothing is iterated, so WithTolerance, WithMaxIterations, WithIterations
 // and WithStrict are an error. Models take no ε of 0.
 func WithEpsilon(eps float64) Option {
-	return operatorOption(option.Epsilon, ftoa(eps), func(c *config) string {
-		if eps != 0 && !(eps >= 1e-12 && eps <= 1e12) {
-			return "must be 0, or from 1e-12 to 1e12"
-		}
-		c.epsilon = eps
-		return ""
-	})
+	return operatorSetting{number(option.Epsilon, eps, func(c *config) { c.epsilon = eps })}
 }
 
 // WithSquash sets how the samples of a row are brought onto [0,1] before the transport.
 // Default [SquashLogistic], in models [SquashLogisticUnit].
 func WithSquash(s Squash) Option {
-	return operatorOption(option.Squash, s.String(), func(c *config) string {
-		if s > SquashArctan {
-			return "must be one of the Squash constants"
-		}
-		c.squash = s
-		return ""
-	})
+	return operatorSetting{constant(option.Squash, int(s), func(c *config) { c.squash = s })}
 }
 
 // WithTolerance sets ρ, the relative column error max_j |c_j-b_j|/b_j at which a
@@ -211,21 +222,14 @@ func WithSquash(s Squash) Option {
 //
 // In FitBQMF ρ is the largest share of UV by which the last epoch may move UV; default 3e-3.
 func WithTolerance(rho float64) Option {
-	return operatorOption(option.Tolerance, ftoa(rho), func(c *config) string {
-		if !(rho > 0) || rho-rho != 0 {
-			return "must be finite and above 0"
-		}
-		c.tolerance = rho
-		return ""
-	})
+	return operatorSetting{number(option.Tolerance, rho, func(c *config) { c.tolerance = rho })}
 }
 
 // WithMaxIterations bounds the passes over a row. n >= 1; default 3000, in models 200,
 // where 4 or 5 are usual. A row of a model that would take more keeps the potentials that it has
 // reached, and the model a warning.
 func WithMaxIterations(n int) Option {
-	return operatorOption(option.MaxIterations, itoa(n),
-		func(c *config) string { c.maxIterations = n; return option.AtLeast(n, 1) })
+	return operatorSetting{whole(option.MaxIterations, n, func(c *config) { c.maxIterations = n })}
 }
 
 // WithStrict makes a transport that does not converge an error, a [*ConvergenceError]. A
@@ -320,8 +324,7 @@ func WithTargetWeights(b []float64) Option {
 // column sums, so all keep order and range at any l. Gradients are the implicit formulas,
 // evaluated at that plan.
 func WithIterations(l int) Option {
-	return operatorOption(option.Iterations, itoa(l),
-		func(c *config) string { c.iterations = l; return option.AtLeast(l, 1) })
+	return operatorSetting{whole(option.Iterations, l, func(c *config) { c.iterations = l })}
 }
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives
@@ -331,8 +334,7 @@ func WithIterations(l int) Option {
 // Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB; 2^27 where addresses have 32 bits) is an
 // error. From n = 20725 on the default m = n is too large.
 func WithLevels(m int) Option {
-	return operatorOption(option.Levels, itoa(m),
-		func(c *config) string { c.levels = m; return option.AtLeast(m, 1) })
+	return operatorSetting{whole(option.Levels, m, func(c *config) { c.levels = m })}
 }
 
 // WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
@@ -345,16 +347,14 @@ func WithMidpointRanks() Option {
 // WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
-	return operatorOption(option.Workers, itoa(n),
-		func(c *config) string { c.workers = n; return option.AtLeast(n, 0) })
+	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
 }
 
 // WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; 60 in FitBQMF, which makes at most that many for each of
-// two strengths; 20 in FitNMF, 200 with [UpdatesMultiplicative].
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
-	return fitOption(option.Epochs, itoa(n),
-		func(c *config) string { c.epochs = n; return option.AtLeast(n, 0) })
+	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
 }
 
 // WithSeed sets the seed of everything random in a fit, any number. Default 1.
@@ -366,69 +366,38 @@ func WithSeed(s uint64) FitOption {
 // where more than 1 is of no use. Default: 0.2 in FitQMF, where Adam steps the weights of the levels
 // alone, and 0.06 where it steps U and V too; 0.1 in FitQMFQ. [WithSchedule] says how it falls.
 func WithLearningRate(lr float64) FitOption {
-	return fitOption(option.LearningRate, ftoa(lr), func(c *config) string {
-		if !(lr > 0 && lr <= 100) {
-			return "must be above 0 and at most 100"
-		}
-		c.learningRate = lr
-		return ""
-	})
+	return number(option.LearningRate, lr, func(c *config) { c.learningRate = lr })
 }
 
 // WithSchedule sets how the learning rate changes over the epochs. Default
 // [ScheduleCosine].
 func WithSchedule(s Schedule) FitOption {
-	return fitOption(option.Schedule, s.String(), func(c *config) string {
-		if s > ScheduleConstant {
-			return "must be one of the Schedule constants"
-		}
-		c.schedule = s
-		return ""
-	})
+	return constant(option.Schedule, int(s), func(c *config) { c.schedule = s })
 }
 
 // WithBatch sets how many rows are visited between two steps of V. rows >= 1; default 32.
 // With rows >= d all rows are one batch.
 func WithBatch(rows int) FitOption {
-	return fitOption(option.Batch, itoa(rows),
-		func(c *config) string { c.batchRows = rows; return option.AtLeast(rows, 1) })
+	return whole(option.Batch, rows, func(c *config) { c.batchRows = rows })
 }
 
 // WithUpdates sets how FitNMF lowers the loss. Default [UpdatesNewton] under [KL] and
-// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes β > 2.
+// [Frobenius] up to rank d+n, else [UpdatesMultiplicative], which alone takes other losses.
 func WithUpdates(u Updates) FitOption {
-	return fitOption(option.Updates, u.String(), func(c *config) string {
-		if u > UpdatesMultiplicative {
-			return "must be one of the Updates constants"
-		}
-		c.updates = u
-		return ""
-	})
+	return constant(option.Updates, int(u), func(c *config) { c.updates = u })
 }
 
 // WithStart sets where a fit starts. A FitQMFQ starts from a QMF, and the option sets where that QMF
 // starts. Default [StartAuto]. FitNMF takes StartAuto, [StartUniform] and [StartSVD] alone, and no other fit
 // takes StartSVD.
 func WithStart(s Start) FitOption {
-	return fitOption(option.Start, s.String(), func(c *config) string {
-		if s > StartSVD {
-			return "must be one of the Start constants"
-		}
-		c.start = s
-		return ""
-	})
+	return constant(option.Start, int(s), func(c *config) { c.start = s })
 }
 
 // WithEnds sets whether the lowest and highest quantile are learnt. Default
 // [EndsFree].
 func WithEnds(e Ends) FitOption {
-	return fitOption(option.Ends, e.String(), func(c *config) string {
-		if e > EndsPinned {
-			return "must be one of the Ends constants"
-		}
-		c.ends = e
-		return ""
-	})
+	return constant(option.Ends, int(e), func(c *config) { c.ends = e })
 }
 
 // WithInit starts a fit from the given factors, u d × k and v k × n, finite and
@@ -458,8 +427,7 @@ func WithInit(u, v Mat) FitOption {
 // Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
 // loss. 0 <= λ <= 1e30; default 0.
 func WithPenalty(lambda float64) FitOption {
-	return fitOption(option.Penalty, ftoa(lambda),
-		func(c *config) string { c.penalty = lambda; return option.Weight(lambda) })
+	return number(option.Penalty, lambda, func(c *config) { c.penalty = lambda })
 }
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map
@@ -468,21 +436,14 @@ func WithPenalty(lambda float64) FitOption {
 // FitQMFQ; 0 with [EndsPinned], [StartUniform] or [WithInit]. A lambda above 0 is an error with EndsPinned
 // or StartUniform.
 func WithShrinkage(lambda float64) FitOption {
-	return fitOption(option.Shrinkage, ftoa(lambda),
-		func(c *config) string { c.shrinkage = lambda; return option.Weight(lambda) })
+	return number(option.Shrinkage, lambda, func(c *config) { c.shrinkage = lambda })
 }
 
 // WithLoss sets the divergence that is minimised. Default [KL], in FitBQMF [Frobenius] where x has negative
 // values. x must not be negative, except that FitQMF, FitQMFQ and FitBQMF under Frobenius take any finite x:
 // log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
 func WithLoss(l Loss) FitOption {
-	return fitOption(option.Loss, ftoa(float64(l)), func(c *config) string {
-		if !(l >= -2 && l <= 4) {
-			return "β must be from -2 to 4"
-		}
-		c.loss = divergence.Loss(l)
-		return ""
-	})
+	return number(option.Loss, float64(l), func(c *config) { c.loss = divergence.Loss(l) })
 }
 
 // Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
@@ -505,8 +466,7 @@ func Beta(beta float64) Loss { return Loss(beta) }
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {
-	return fitOption(option.Patience, itoa(epochs),
-		func(c *config) string { c.patience = epochs; return option.AtLeast(epochs, 1) })
+	return whole(option.Patience, epochs, func(c *config) { c.patience = epochs })
 }
 
 // WithRestarts makes n fits, with the seeds s, s+1, ..., s+n-1, s being that of [WithSeed], and
@@ -514,21 +474,14 @@ func WithPatience(epochs int) FitOption {
 // [WithValidation], which are the same for all n fits, otherwise that on the visible cells with
 // the penalty. n >= 1; default 1. Cost: n fits.
 func WithRestarts(n int) FitOption {
-	return fitOption(option.Restarts, itoa(n),
-		func(c *config) string { c.restarts = n; return option.AtLeast(n, 1) })
+	return whole(option.Restarts, n, func(c *config) { c.restarts = n })
 }
 
 // WithValidation hides a share of the observed cells, chosen by the seed, from a fit and
 // its start, and returns the model of the epoch that predicts them best. 0 < share <=
 // 1/2; default none. Every row and column keeps at least two visible cells.
 func WithValidation(share float64) FitOption {
-	return fitOption(option.Validation, ftoa(share), func(c *config) string {
-		if !(share > 0 && share <= 0.5) {
-			return "must be above 0 and at most 0.5"
-		}
-		c.validation = share
-		return ""
-	})
+	return number(option.Validation, share, func(c *config) { c.validation = share })
 }
 
 // WithMissingValues takes NaN cells of x as unobserved: they take no part in the loss, in
@@ -566,9 +519,7 @@ const (
 )
 
 // String returns the name of the constant.
-func (s Squash) String() string {
-	return option.Name(int(s), "SquashLogistic", "SquashNone", "SquashLogisticUnit", "SquashArctan")
-}
+func (s Squash) String() string { return option.Squash.Constant(int(s)) }
 
 // Schedule says how the learning rate lr changes over the E epochs of a fit.
 type Schedule uint8
@@ -579,9 +530,7 @@ const (
 )
 
 // String returns the name of the constant.
-func (s Schedule) String() string {
-	return option.Name(int(s), "ScheduleCosine", "ScheduleConstant")
-}
+func (s Schedule) String() string { return option.Schedule.Constant(int(s)) }
 
 // Updates says how FitNMF lowers the loss.
 type Updates uint8
@@ -592,9 +541,7 @@ const (
 	// sparse rows three to four times, and twenty epochs reach a lower loss than hundreds of updates. Entries
 	// of the factors may become 0, and positive again.
 	//
-	// It takes β up to 2. For β between 1 and 2, ten to thirty epochs, each of 1.5 times the time of an
-	// update, reach the loss of 200 updates, but the model predicts unseen cells worse. For β below 1 the
-	// same holds where no x is 0; where some x are 0 it ends at a higher loss.
+	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
 	// and Idier for other losses: the textbook's, and the paper's baseline.
@@ -602,9 +549,7 @@ const (
 )
 
 // String returns the name of the constant.
-func (u Updates) String() string {
-	return option.Name(int(u), "UpdatesNewton", "UpdatesMultiplicative")
-}
+func (u Updates) String() string { return option.Updates.Constant(int(u)) }
 
 // Start says where a fit starts; in FitQMFQ, where the QMF starts from which the fit starts.
 type Start uint8
@@ -638,9 +583,7 @@ const (
 )
 
 // String returns the name of the constant.
-func (s Start) String() string {
-	return option.Name(int(s), "StartAuto", "StartScores", "StartNMF", "StartUniform", "StartSVD")
-}
+func (s Start) String() string { return option.Start.Constant(int(s)) }
 
 // Ends says whether the lowest and highest quantile of a row are learnt.
 type Ends uint8
@@ -651,9 +594,7 @@ const (
 )
 
 // String returns the name of the constant.
-func (e Ends) String() string {
-	return option.Name(int(e), "EndsFree", "EndsPinned")
-}
+func (e Ends) String() string { return option.Ends.Constant(int(e)) }
 
 // Projection is the way in which a QMFQ projects a matrix onto those of rank k:
 // [KLUpdates], [FrobeniusUpdates] or [TruncatedSVD]. Projections are equal when
@@ -734,11 +675,12 @@ func (p Phase) String() string {
 // the first when options and data have been checked, and after every epoch in
 // PhaseEpochs.
 type Progress struct {
-	Phase  Phase
-	Done   float64 // the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs
-	Epoch  int     // epochs done, 0 before PhaseEpochs
-	Epochs int     // epochs in all
-	Rows   int     // rows visited in an epoch
+	Phase Phase
+	// the share of the phase that is done, from 0 to 1; Epoch/Epochs in PhaseEpochs, 1 when no epoch follows
+	Done   float64
+	Epoch  int // epochs done, 0 before PhaseEpochs
+	Epochs int // epochs in all
+	Rows   int // rows visited in an epoch
 	// Loss is the newest entry of History that is known; in FitQMF it may be the mean over rows, each at its
 	// visit. It is 0 before PhaseEpochs.
 	Loss float64
@@ -774,7 +716,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.states = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, files{}
 		return ""
 	})
 }
@@ -791,7 +733,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.states = state, files{}
+		c.resume, c.checkpoints = state, files{}
 		return ""
 	})
 }

@@ -560,12 +560,12 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := newQMFQFit(visible, k, &c.settings, one, c.seed, newCourse(context.Background(), &c, x.Rows))
+			f := newQMFQFit(visible, k, &c.settings, one, c.seed, newProgress(context.Background(), &c, x.Rows))
 			if start == nil {
 				if err := f.startFromQMF(); err != nil {
 					t.Fatal(err)
 				}
-				start = newQMFQFit(visible, k, &c.settings, one, c.seed, f.course)
+				start = newQMFQFit(visible, k, &c.settings, one, c.seed, f.progress)
 				begun(start, f)
 			}
 			begun(f, start)
@@ -587,7 +587,7 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			if err := f.project(); err != nil {
 				t.Fatal(err)
 			}
-			f.inflation.evaluateAll(f.all)
+			f.run(evaluateRows)
 			line += " " + strconv.FormatFloat(f.inflation.meanLoss(), 'g', 4, 64) + " | " +
 				strconv.FormatFloat(spent, 'f', 2, 64) + " |"
 			if p, is := f.projector.(*fixed); is && epochs == 100 {

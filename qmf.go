@@ -5,13 +5,8 @@ package quantmf
 //	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
 //	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
 //
-// An epoch visits all rows in batches. Where all rows are one batch, 64 rows are visited at a time,
-// and what they add to the step of V is summed in one fixed order (internal/runs). A visit
-// (inflate.go) makes the steps of T_i and gives w̄, the gradient at w = (UV)_i. U_i at each visit, and
-// V once a batch, take steps by the method of Gauss and Newton (internal/gauss) or, in the paper's
-// form, by Adam:
-//
-//	Ũ̄_i = U_i∘(w̄Vᵀ),   Adam on Ũ_i;   once a batch   Ṽ̄ = V∘Σ_i U_iᵀw̄_i,   Adam on Ṽ.
+// An epoch visits all rows in batches. Where all rows are one batch, 64 rows are visited at a time. A visit
+// makes the steps of T_i (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
 
 import (
 	"context"
@@ -21,8 +16,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
@@ -67,13 +60,13 @@ func qmfDefaults() config {
 // adamRate is the default learning rate where Adam steps U and V.
 const adamRate = 0.06
 
-// gaussian tells whether U and V of a QMF of rank k take steps of Gauss and Newton's method.
+// gaussian tells whether U and V of a QMF of rank k make Gauss–Newton steps.
 // Adam steps them in four cases:
 //   - under StartUniform, which is the paper's form;
 //   - under SquashNone, where a change of w moves T through its potentials more than through the
 //     slopes s_ij (inflation.curvature), so that steps by the slopes alone go far too far;
 //   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
-//   - above 32 components: steps of Gauss and Newton's method cost 2k(k+1) flops a cell and
+//   - above 32 components: Gauss–Newton steps cost 2k(k+1) flops a cell and
 //     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
 func (s *settings) gaussian(k int) bool {
 	return s.start != StartUniform && s.squash != SquashNone && s.loss >= -0.5 && k <= 32
@@ -89,7 +82,7 @@ func (s *settings) pace(e int) adam.Pace {
 }
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
-// those for steps of Gauss and Newton's method.
+// those for Gauss–Newton steps.
 func (c *config) settleQMF(rank int) {
 	if c.gaussian(rank) {
 		return
@@ -106,58 +99,31 @@ func (c *config) settleQMF(rank int) {
 // a feature. x is finite, of magnitude at most 1e60, and non-negative; under
 // [WithLoss]([Frobenius]) it may have any sign.
 //
-// x may be in any unit. Where its largest value is beyond 2^±100, x is divided by a power
-// of two before it is fitted, and the factors belong to the divided x; a row whose
-// largest value is more than 2^100 times smaller than that of x is divided by a power of
-// its own. Quantiles and losses are always in the units of x. A constant added to a row
+// x may be in any unit: beyond 2^±100 it is divided by a power of two, and the factors belong to the
+// divided x. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// U and V take steps of the method of Gauss and Newton, quantile values EM steps, and the weights of
-// the levels steps of Adam. Under [StartUniform] Adam steps all of them, as in the paper. It steps U and
-// V also under [SquashNone], for β < -1/2, and where k is above 32.
+// In an epoch quantile values make EM steps, the weights of the levels steps of Adam, and U and V
+// Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U and V
+// also under [SquashNone], for β < -1/2, and where k is above 32.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
 // to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
 // and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
 // restarts, no patience, no validation. These defaults predicted unseen cells best over several
-// kinds of data (docs/measurements/defaults.md); to fit the seen cells more closely, take
+// kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
-// The first and the last entry of History are exact; the others are exact where the batch
-// is the whole matrix and under WithValidation and WithPatience, and otherwise means over
-// the rows, each at its visit.
+// The first and the last entry of History are exact. The others are exact where all rows are one batch
+// and under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function
 // fails, the model so far with an error that wraps it.
 //
-// Where rows come in several batches, a visit solves the row's transport to √ρ, ρ being the tolerance
-// ([WithTolerance]). For exact losses and for the model, transports are solved to ρ.
-//
-// From 4096 samples on a solve goes over at most 1024 points that stand for the samples of a row, if by a
-// bound sums over the points have relative errors below 1e-4; with the default ε the errors are some 1e-9.
-// Transports that are solved to ρ end with passes over all samples, unless the bound is below ρ, too: with
-// the default ρ from an ε of some 0.2 on. Visits of rows in several batches take the sums over the points if
-// the bound is below √ρ, and then T and its derivatives by cubics between the edges of 512 bins, to the same
-// accuracy. The steps on q under KL take the sums in either case.
-//
-// Cost of an epoch: d solves of about 3 passes (8nm flops and m³/3 each; 4 passes where all rows are one
-// batch), their backward (40nm), six averages for the steps on q (2nm each) and 2dnk(k+3) flops for U and
-// V (by Adam 6dnk); half as much again under WithValidation and WithPatience, which evaluate the model
-// after every epoch. The choice of start and shrinkage takes two NMFs and 12 epochs of up to 512 rows
-// and of as many random samples as make up 2^19 observed cells, and the memory of three fits of as many
-// cells; a fit with WithStart and WithShrinkage makes no such choice.
-//
-// Memory beside x, in numbers of 8 bytes:
-//   - dk + nk(k+7)/2 + 5dm + 24d, by Adam 4dk + 5kn + 5dm + 24d;
-//   - n(m+21) for each of up to eight rows a worker, from 4096 samples on 2048(m+15) more;
-//   - 32(3n + k²/2) for a batch of 32 rows; 64(3n + k²/2) + nk(k+3) for a batch of all rows, however many;
-//   - the model;
-//   - during the start 40kn + 4dk, and dn for normal scores (at most 2^26 where x is no [Mat]);
-//   - under WithValidation a bit for each cell and the parameters at the best epoch;
-//   - where x is a Mat that is signed or beyond 2^±100 a copy of it.
-//
-// [MemoryOf] adds it up.
+// Cost of an epoch: d transports with their backward, some 100nm flops each, and 2dnk(k+3) flops for U and V
+// (by Adam 6dnk). The choice of start and shrinkage takes two NMFs and 12 epochs of up to 2^19 cells.
+// [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
 	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
@@ -168,8 +134,8 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, way course) algorithm {
-		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, progress progress) algorithm {
+		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, progress)
 	})
 	q, _ := m.(*QMF)
 	return q, err
@@ -177,8 +143,8 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 
 func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
-// outward brings a model of x' to the units of x.
-func (q *QMF) outward(u *unit.Units) {
+// toUserUnits brings a model of x' to the units of x.
+func (q *QMF) toUserUnits(u *unit.Units) {
 	if !u.Plain() {
 		for i := range q.Quantiles.Rows {
 			u.Outward(q.Quantiles.Row(i), i)
@@ -243,37 +209,34 @@ func (c *config) checkQMF(d, n int) error {
 
 // qmfFit is a QMF during its fit.
 type qmfFit struct {
-	*settings
 	*inflation
-	logU, logV  []float64 // Ũ, Ṽ; u and v hold their exponentials
-	momU, momV  adam.Moment
-	gradV       []float64  // k × np: the gradient at Ṽ
-	ubatch      []float64  // batch × k: rows of U before their steps, times relativeUnit
-	sumsV       *runs.Sums // of gradV over one batch of all rows, where Adam steps V
-	cut         runs.Cut   // the runs of rows of one batch of all
-	order       []int      // the rows in the order in which the next epoch visits them
-	source      random.Source
-	stepsV      int     // how many steps V has made
-	seed        uint64  // of everything random
-	origin      Start   // where this fit starts
-	heaviest    float64 // the most shrinkage that the data may choose
-	farthest    float64 // the bound of |log U| and |log V|
-	least, most float64 // the bounds of U and V: e^±farthest
-	lag         int     // 1 where the losses of an epoch are those of its start, else 0
-	best        *qmfState
-	course      course
-	// visit, and stepRowV or stepTileV: made once, so that no call allocates
-	visits, vees func(worker, piece int)
-	takes        func(worker, piece int) // takeRowV or takeTileV
-	gauss        *gauss.Steps            // nil: Adam steps U and V
+	steps    factorSteps
+	progress progress
+
+	// set once
+	cut          runs.Cut // the runs of rows of one batch of all
+	seed         uint64   // of everything random
+	origin       Start    // where this fit starts
+	maxShrinkage float64  // the most shrinkage that the data may choose
+	maxLogFactor float64  // the bound of |log U| and |log V|
+	lossDelay    int      // 1 where the losses of an epoch are those of its start, else 0
+
+	// each epoch
+	order  []int // the rows in the order in which the next epoch visits them
+	source random.Source
+	stepsV int // how many steps V has made
+
+	// each batch
+	batch []int     // the rows that are visited next; an index into batch is called a slot
+	wbar  []float64 // slots × np: the gradients at w, in units of the rows' losses
 }
 
-func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, way, runs.All(visible.d))
+func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
+	return newQMFPart(visible, rank, s, p, seed, progress, runs.All(visible.d))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course,
+func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress,
 	cut runs.Cut) *qmfFit {
 	d, n := visible.d, visible.n
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
@@ -281,38 +244,19 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		slots = min(slots, togetherRows)
 	}
 	f := &qmfFit{
-		settings: s, inflation: newInflation(s, visible, newFactors(d, n, rank), p, slots), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start,
-		heaviest: math.Inf(1), farthest: factorBound(s.squash, rank), course: way,
+		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
+		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d),
+		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
 	}
-	f.most = elem.Exp(f.farthest)
-	f.least = 1 / f.most
 	if s.lagging(d) {
-		f.lag = 1
+		f.lossDelay = 1
 	}
-	f.evaluated = f.held != nil || f.lag == 0 && s.patience > 0
-	f.order = inOrder(d)
-	f.inflation.whole = whole
-	f.visits = f.visit
+	f.wbar, f.do = make([]float64, slots*f.np), f.piece
+	f.inflation.whole, f.evaluated = whole, f.held != nil || f.lossDelay == 0 && s.patience > 0
 	if s.gaussian(rank) {
-		// Three EM steps on q a visit, so that the maps keep up with the factors.
-		f.stepsQ, f.vees, f.takes = 3, f.stepTileV, f.takeTileV
-		if whole {
-			f.gauss = gauss.NewWhole(cut, rank, f.np, slots, s.batchRows, p.Workers())
-		} else {
-			f.gauss = gauss.NewSteps(d, rank, f.np, s.batchRows, p.Workers())
-		}
-		f.curvatures = f.gauss.Curvature
-		return f
+		f.stepsQ = 3 // a visit, so that the maps keep up with the factors
 	}
-	f.logU, f.momU = make([]float64, d*rank), adam.NewMoment(d*rank)
-	f.logV, f.momV = make([]float64, rank*f.np), adam.NewMoment(rank*f.np)
-	f.ubatch, f.vees, f.takes = make([]float64, slots*rank), f.stepRowV, f.takeRowV
-	if !whole {
-		f.gradV = make([]float64, rank*f.np)
-	} else if f.sumsV = runs.NewSums(cut, rank*f.np); len(f.sumsV.Parts) == 1 {
-		f.gradV = f.sumsV.Parts[0]
-	}
+	f.steps = newFactorSteps(f, slots)
 	return f
 }
 
@@ -329,54 +273,31 @@ func inOrder(d int) []int {
 	return order
 }
 
-// visit makes the steps of T_i and U_i for the rows of a piece of the batch.
-func (f *qmfFit) visit(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	if f.gauss != nil {
-		f.visitMaps(c, from, to)
-		f.stepGauss(worker, from, to)
-		return
-	}
-	for slot := from; slot < to; slot++ {
-		i := f.batch[slot]
-		unit := f.relativeUnit(i)
-		for t, v := range f.rowU(i) {
-			f.ubatch[slot*f.k+t] = v * unit
-		}
-	}
-	f.visitMaps(c, from, to)
-	for k, slot := range c.slots {
-		// Ũ̄ = U∘(w̄Vᵀ).
-		i, gu := f.batch[slot], c.visitors[k].gu
-		u := f.rowU(i)
-		kernel.Dots(gu, f.v, f.rowWbar(slot))
-		lo, hi := i*f.k, (i+1)*f.k
-		pen := f.penaltyU(i)
-		for t := range gu {
-			gu[t] = float64(gu[t]*u[t]) + float64(pen*f.logU[lo+t])
-		}
-		f.momU.Step(f.logU, gu, lo, hi, f.at)
-		kernel.Confine(f.logU[lo:hi], -f.farthest, f.farthest)
-		kernel.Exp(u, f.logU[lo:hi])
+// rowWbar is the gradient at w of the row in a slot.
+func (f *qmfFit) rowWbar(slot int) []float64 { return f.wbar[slot*f.np : (slot+1)*f.np] }
+
+// piece does a piece of the op that runs.
+func (f *qmfFit) piece(worker, piece int) {
+	switch f.op {
+	case visitRows:
+		f.visit(worker, piece)
+	case evaluateRows:
+		f.evaluate(&f.spaces[worker], piece)
+	case accumulate:
+		f.steps.accumulate(worker, piece)
+	case stepColumns:
+		f.steps.stepColumns(worker, piece)
 	}
 }
 
-// stepGauss makes the steps of U by the method of Gauss and Newton for the rows in the slots from
-// to to-1, whose transports the visit has solved, and adds these rows to the model of V.
-func (f *qmfFit) stepGauss(worker, from, to int) {
-	c := &f.work[worker]
-	for slot := from; slot < to; slot++ {
-		if f.Constant(f.batch[slot]) {
-			f.gauss.Skip(slot)
-		}
-	}
-	for k, slot := range c.slots {
-		v, i := &c.visitors[k], f.batch[slot]
-		u, wbar := f.rowU(i), f.rowWbar(slot)
-		f.gauss.StepRow(worker, slot, u, wbar, f.penaltyU(i))
-		kernel.Confine(u, f.least, f.most)
-		f.gauss.Put(slot, u, v.w, wbar, f.relativeUnit(i))
+// visit makes the steps of T_i and U_i for the row in a slot.
+func (f *qmfFit) visit(worker, slot int) {
+	v, i := &f.spaces[worker], f.batch[slot]
+	f.visitMap(v, i, f.rowWbar(slot), f.steps.curvature(slot))
+	if f.Constant(i) {
+		f.steps.skipRow(slot)
+	} else {
+		f.steps.stepRow(worker, slot, v)
 	}
 }
 
@@ -390,7 +311,7 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	penalty, err := f.regularity(), error(nil)
 	if f.inflation.whole {
 		if err = f.visitAll(); err == nil {
-			f.stepV()
+			f.stepV(f.d, true)
 			err = f.pool.Err()
 		}
 	} else {
@@ -402,23 +323,23 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 	// The losses are those recorded by the visits, unless validation or patience judge
 	// the model: then they are evaluated after the epoch.
 	if f.evaluated {
-		f.evaluateAll(f.order)
+		f.run(evaluateRows, f.d)
 		if err := f.pool.Err(); err != nil {
 			return journal.Losses{}, err
 		}
 		penalty = f.regularity()
 	}
-	return journal.Losses{Of: e + 1 - f.lag, Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: penalty}, nil
+	return journal.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: penalty}, nil
 }
 
 // visitAll visits all rows as one batch, togetherRows at a time, and sums what they add to the step
 // of V.
 func (f *qmfFit) visitAll() error {
-	f.layV()
+	f.steps.beginEpoch()
 	for from := 0; from < f.d; from += togetherRows {
 		f.batch = f.order[from:min(from+togetherRows, f.d)]
-		f.pool.Do(f.pieces(len(f.batch)), f.visits)
-		f.pool.Do(f.piecesV(), f.takes)
+		f.run(visitRows, len(f.batch))
+		f.run(accumulate, f.steps.tiles())
 		if err := f.pool.Err(); err != nil {
 			return err
 		}
@@ -426,126 +347,27 @@ func (f *qmfFit) visitAll() error {
 	return nil
 }
 
-// layV takes all of V for the steps of U. Within an epoch each step of a tile of V does.
-func (f *qmfFit) layV() {
-	if f.gauss != nil {
-		f.gauss.Lay(f.v, 0, f.np)
-	}
-}
-
-// piecesV is the number of pieces that the steps of V are cut into.
-func (f *qmfFit) piecesV() int {
-	if f.gauss != nil {
-		return f.gauss.Tiles()
-	}
-	return f.k
-}
-
-// stepV makes the step of V after one batch of all rows, from the sums that visitAll has left.
-func (f *qmfFit) stepV() {
+// stepV makes the step of V after a batch of so many rows, the last of its epoch or not.
+func (f *qmfFit) stepV(rows int, last bool) {
 	f.stepsV++
-	if f.gauss != nil {
-		f.gauss.Judge(f.meanLoss())
-		f.gauss.Mix(f.d, f.stepsV)
-	}
-	f.pool.Do(f.piecesV(), f.vees)
-}
-
-// takeTileV adds the rows of the batch to the sums of a tile of V.
-func (f *qmfFit) takeTileV(worker, t int) {
-	first, _ := f.cut.Rows()
-	f.gauss.TakeTile(worker, t, first+f.batch[0], len(f.batch))
+	f.steps.endBatch(rows, last)
+	f.run(stepColumns, f.steps.tiles())
 }
 
 // visitBatches visits all rows in batches of a new random order, and makes a step of V after each.
 func (f *qmfFit) visitBatches() error {
-	f.layV()
+	f.steps.beginEpoch()
 	f.source.Shuffle(f.order)
 	size := min(f.batchRows, f.d)
 	for from := 0; from < f.d; from += size {
 		f.batch = f.order[from:min(from+size, f.d)]
-		f.pool.Do(f.pieces(len(f.batch)), f.visits)
-		f.stepsV++
-		if f.gauss != nil {
-			if from+size >= f.d {
-				f.gauss.Judge(f.meanLoss())
-			}
-			f.gauss.Mix(len(f.batch), f.stepsV)
-		}
-		f.pool.Do(f.piecesV(), f.vees)
+		f.run(visitRows, len(f.batch))
+		f.stepV(len(f.batch), from+size >= f.d)
 		if err := f.pool.Err(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// stepRowV makes Adam's step of row t of Ṽ after a batch. The gradient is Ṽ̄ = V∘Σ_i U_iᵀw̄_i, here
-// summed in the order of the batch; for one batch of all rows visitAll has summed it.
-func (f *qmfFit) stepRowV(_, t int) {
-	lo, hi := t*f.np, (t+1)*f.np
-	g, v, lv := f.gradV[lo:hi], f.v[lo:hi], f.logV[lo:hi]
-	rows := f.cut.Bounds[len(f.cut.Bounds)-1]
-	if !f.inflation.whole {
-		rows = len(f.batch)
-		clear(g)
-		f.gradRowV(g, t, 0, rows)
-	}
-	pen := f.penaltyV(float64(rows))
-	for j := range g[:f.n] {
-		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
-	}
-	adam.Step(lv[:f.n], g[:f.n], f.momV.Mu[lo:hi], f.momV.Nu[lo:hi], f.at.Rate, f.stepsV)
-	kernel.Confine(lv[:f.n], -f.farthest, f.farthest)
-	kernel.Exp(v[:f.n], lv)
-}
-
-// gradRowV adds U_iᵀw̄_i of the slots from, ..., to-1 to row t of the gradient at V.
-func (f *qmfFit) gradRowV(g []float64, t, from, to int) {
-	for s := from; s < to; s++ {
-		kernel.Accumulate(g, f.ubatch[s*f.k+t:s*f.k+t+1], f.wbar[s*f.np:(s+1)*f.np])
-	}
-}
-
-// takeRowV adds the rows of the batch to the sums of row t of the gradient at V, run by run.
-func (f *qmfFit) takeRowV(_, t int) {
-	lo, hi := t*f.np, (t+1)*f.np
-	first, _ := f.cut.Rows()
-	first += f.batch[0]
-	for slot := 0; slot < len(f.batch); {
-		run, end := f.cut.Run(first + slot)
-		till := min(end-first, len(f.batch))
-		f.gradRowV(f.sumsV.Open(first+slot, run, lo, hi), t, slot, till)
-		f.sumsV.Close(first+till, run, lo, hi)
-		slot = till
-	}
-}
-
-// stepTileV makes the batch's step of a tile of V by the method of Gauss and Newton.
-func (f *qmfFit) stepTileV(worker, t int) {
-	f.gauss.StepTile(worker, t, f.v, f.penaltyV(f.gauss.Weight()))
-	from, to := f.gauss.Tile(t)
-	for c := range f.k {
-		kernel.Confine(f.rowV(c)[from:min(to, f.n)], f.least, f.most)
-	}
-	f.gauss.Lay(f.v, from, to)
-}
-
-// penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.
-// penaltyV is that in the step of V after so many rows, in the units of the whole loss.
-func (f *qmfFit) penaltyU(i int) float64 {
-	return min(f.penalty/float64(f.k)/f.unit(i)/max(f.LossWeight(i), divergence.Tiny), limit.Penalty)
-}
-func (f *qmfFit) penaltyV(rows float64) float64 {
-	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)
-}
-
-// qmfState is the parameters that a model is made of, at the best epoch.
-type qmfState struct{ u, v, f, inc []float64 }
-
-func (f *qmfFit) newState() *qmfState {
-	return &qmfState{make([]float64, len(f.u)), make([]float64, len(f.v)), make([]float64, len(f.F)),
-		make([]float64, len(f.Inc))}
 }
 
 // regularity is the penalty of the current factors. It is 0 without patience, the only reader of the
@@ -554,88 +376,54 @@ func (f *qmfFit) regularity() float64 {
 	if f.penalty == 0 || f.patience == 0 {
 		return 0
 	}
-	if f.gauss != nil {
-		squares := 0.0
-		for c := range f.k {
-			squares += gauss.MeanLogSquare(f.rowV(c)) / float64(f.k)
-		}
-		return float64(f.penalty / 2 * (gauss.MeanLogSquare(f.u) + squares))
-	}
-	// The padding of Ṽ is 0.
-	return float64(f.penalty / 2 * (meanSquare(f.logU) +
-		float64(meanSquare(f.logV)*float64(f.np)/float64(f.n))))
-}
-
-// keep copies the current state as the best.
-func (f *qmfFit) keep() {
-	if f.best == nil {
-		f.best = f.newState()
-	}
-	copy(f.best.u, f.u)
-	copy(f.best.v, f.v)
-	copy(f.best.f, f.F)
-	copy(f.best.inc, f.Inc)
-}
-
-// restore goes back to the state that was kept.
-func (f *qmfFit) restore() {
-	copy(f.u, f.best.u)
-	copy(f.v, f.best.v)
-	copy(f.F, f.best.f)
-	copy(f.Inc, f.best.inc)
+	return float64(f.penalty / 2 * f.steps.meanSquares())
 }
 
 // model returns the model at the best epoch on held-out cells, otherwise at the current
 // state. Its error is that of the context, also where the context ended only while the model of a
 // complete fit was made.
-func (f *qmfFit) model(j *journal.Journal) (fitted, error) {
-	if f.best != nil {
-		f.restore()
+func (f *qmfFit) model(t *attempt) (fitted, error) {
+	if t.best != nil {
+		t.restore()
 	}
-	stopped, done := f.course.finish(f.pool)
+	j := t.journal
+	stopped, done := f.progress.finish(f.pool)
 	defer done()
-	q := f.hand(stopped)
+	q := f.buildModel(stopped)
 	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.History, j.Validation
-	return q, f.course.ctx.Err()
+	return q, f.progress.ctx.Err()
 }
 
-// snapshot returns all that the rest of the fit depends on. resume reads it back.
-func (f *qmfFit) snapshot() snapshot {
-	s := snapshot{real: f.parts(), source: uint64(f.source), steps: f.stepsV}
+// index returns the order of the rows, which warm starts are valid, the start, λ, the state of the random
+// numbers and the number of steps of V.
+func (f *qmfFit) index() (index []uint64) {
 	for _, i := range f.order {
-		s.index = append(s.index, uint64(i))
+		index = append(index, uint64(i))
 	}
-	s.index = append(monotone.AppendWarm(s.index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda))
-	return s
+	return append(monotone.AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
+		uint64(f.source), uint64(f.stepsV))
 }
 
-// parts are the numbers that a checkpoint has of the fit, each with the range that it may have.
-func (f *qmfFit) parts() []section.Part {
-	p := []section.Part{section.Positive(f.u), section.Positive(f.v), section.Positive(f.rowLosses),
-		section.Positive(f.rowHeld)}
-	if f.gauss != nil {
-		a, b, numbers := f.gauss.State()
-		p = append(p, section.Positive(a), section.Finite(b), section.Positive(numbers))
-	} else {
-		log := func(v []float64) section.Part { return section.Within(v, -f.farthest, f.farthest) }
-		p = append(p, log(f.logU), log(f.logV))
-		p = append(append(p, monotone.Moments(f.momU)...), monotone.Moments(f.momV)...)
-	}
-	p = append(p, f.Maps.Parts()...)
-	if f.held != nil {
-		p = append(p, section.Positive(f.best.u), section.Positive(f.best.v), section.Finite(f.best.f))
-		p = append(p, f.Rising(f.best.inc)...)
-	}
-	return p
+func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
+	f.walkRows(visit)
+	visit(section.Positive(f.v), f.v)
+	f.steps.walkV(visit)
+}
+
+// walkRows shows what walk does of the rows: the state of a shard.
+func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
+	visit(section.Positive(f.u), f.u)
+	visit(section.Positive(f.rowLosses), nil)
+	visit(section.Positive(f.rowHeld), nil)
+	f.steps.walkU(visit)
+	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfFit) resume(from *file, s *saved) error {
-	if f.held != nil {
-		f.best = f.newState()
-	}
-	index, err := from.restore(f.parts(), 2*f.d+2)
+func (f *qmfFit) resume(t *attempt, c *checkpoint) error {
+	from := c.file
+	index, err := c.fill(t, 2*f.d+4)
 	if err != nil {
 		return err
 	}
@@ -661,11 +449,12 @@ func (f *qmfFit) resume(from *file, s *saved) error {
 		return err
 	}
 	size := min(f.batchRows, f.d)
-	if s.steps != s.epoch*((f.d+size-1)/size) {
-		return from.failAt("STAT", 3, "the steps of V are not those of so many epochs")
+	steps := c.epoch * ((f.d + size - 1) / size)
+	if index[2*f.d+3] != uint64(steps) {
+		return from.failAt("IDX0", 2*f.d+3, "the steps of V are not those of so many epochs")
 	}
 	f.origin, f.lambda = Start(origin), lambda
-	f.source, f.stepsV = random.Source(s.source), s.steps
+	f.source, f.stepsV = random.Source(index[2*f.d+2]), steps
 	return nil
 }
 
@@ -789,7 +578,7 @@ func (q *QMF) writable(kind uint32, low float64) error {
 		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
 			Problem: "Start must be one of the Start constants"}
 	}
-	if problem := option.Weight(q.Shrinkage); problem != "" {
+	if problem := option.Shrinkage.Check(q.Shrinkage); problem != "" {
 		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
 	}
 	return nil
@@ -943,13 +732,13 @@ func bends(fill filler, u, v Mat) []float64 {
 // transport when the fit ended.
 func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
 
-// hand solves every row once more and returns the model as it stands, without its
+// buildModel solves every row once more and returns the model as it stands, without its
 // histories. Row losses are exact then. A row that has no map yet gets its mean as T_i.
 //
 // Once stopped returns true, the losses are those of T as the solve leaves it, the same but for
 // rounding: M is not made anew from the potentials and samples are not brought into order, which
 // saves more than half of the time.
-func (f *inflation) hand(stopped func() bool) *QMF {
+func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
 		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing},
@@ -958,11 +747,7 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
 	ends := make([]transport.Outcome, d)
-	pieces := f.pieces(d)
-	f.pool.Do(pieces, func(worker, piece int) {
-		from, to := pool.Cut(d, pieces, piece)
-		f.handRows(q, ends, &f.work[worker], from, to, stopped())
-	})
+	f.pool.Do(d, func(worker, i int) { ends[i] = f.buildRow(q, &f.spaces[worker], i, stopped()) })
 	for i, o := range ends {
 		if !o.Converged && !f.Constant(i) {
 			q.Warnings = append(q.Warnings, notConverged(o, i, f.tolerance))
@@ -971,80 +756,70 @@ func (f *inflation) hand(stopped func() bool) *QMF {
 	return q
 }
 
-// handRows is hand for the rows from, ..., to-1: it fills what q has of them, and how their solves ended.
-// stopped is what hand's stopped has returned.
-func (f *inflation) handRows(q *QMF, ends []transport.Outcome, c *crew, from, to int, stopped bool) {
-	c.group.Clear()
-	c.slots = c.slots[:0] // the rows of the group
-	for i := from; i < to; i++ {
-		v, row := &c.visitors[len(c.slots)], q.Quantiles.Row(i)
-		if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
-			ends[i].Converged = true
-			f.handMean(q, v, i, stopped)
-			continue
-		}
-		f.Quantiles(row, i)
-		if f.Pinned { // the last is not left to the sum
-			row[f.M-1] = f.High[i]
-			for l := range row {
-				row[l] = min(row[l], f.High[i])
-			}
-		}
-		t := v.t
-		if !stopped {
-			t = nil
-		}
-		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], t, row)
-		c.slots = append(c.slots, i)
+// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped has
+// returned.
+func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport.Outcome {
+	if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
+		f.buildMeanRow(q, v, i, stopped)
+		return transport.Outcome{Converged: true}
 	}
-	c.group.Solve(f.tolerance, f.maxIterations)
-	for k, i := range c.slots {
-		v := &c.visitors[k]
-		ends[i] = c.group.End(k)
-		copy(q.potentials.Row(i), v.row.Potentials().H)
-		q.take(v, i, ends[i].Error)
-		if !stopped {
-			q.fill(v.row, v.t, v.w[:f.n], i)
+	row := q.Quantiles.Row(i)
+	f.Quantiles(row, i)
+	if f.Pinned { // the last is not left to the sum
+		row[f.M-1] = f.High[i]
+		for l := range row {
+			row[l] = min(row[l], f.High[i])
 		}
-		f.judgeModel(v, i)
 	}
+	f.load(v, i)
+	if stopped {
+		v.row.Want(v.t, row)
+	}
+	end := v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
+	copy(q.potentials.Row(i), v.row.Potentials().H)
+	q.setTransport(v, i, end.Error)
+	if !stopped {
+		q.fill(v.row, v.t, v.w[:f.n], i)
+	}
+	f.noteModelLosses(v, i)
+	return end
 }
 
-// handMean fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
+// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
 // has no map yet.
-func (f *inflation) handMean(q *QMF, v *visitor, i int, stopped bool) {
+func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	at := f.Average[i]
 	if f.Constant(i) {
 		at = f.Low[i]
 	}
 	f.Increments(i)[0] = at
 	f.Quantiles(q.Quantiles.Row(i), i)
-	if stopped { // the squash as if all samples were equal: the map is constant either way
+	if stopped { // the squash as if all samples were equal: the map is constant either progress
 		v.observed = f.cells.readRow(v.x, v.mask, i)
 		transport.Softmax(q.Weights.Row(i), f.Logits(i))
 		q.squash[i].Kind = transport.Kind(f.squash)
 		q.center[i] = q.squash[i].At(0)
 	} else {
-		v.row.Load(f.problem(v, i))
-		q.take(v, i, 0)
+		f.load(v, i)
+		q.setTransport(v, i, 0)
 	}
 	for j := range v.t {
 		v.t[j] = at
 	}
-	f.judgeModel(v, i)
+	f.noteModelLosses(v, i)
 }
 
-// take fills what the model has of the transport of row i, which the visitor holds, but for its potentials.
-func (q *QMF) take(v *visitor, i int, marginal float64) {
+// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its potentials.
+func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 	_, b := v.row.Weights()
 	at := v.row.Potentials()
 	copy(q.Weights.Row(i), b)
 	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
 }
 
-// judgeModel computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
+// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
 // of a fit.
-func (f *inflation) judgeModel(v *visitor, i int) {
+func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)

@@ -21,11 +21,9 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
@@ -82,14 +80,14 @@ func (c *config) settleQMFQ() {
 // maps a feature. The values of x, and their units, are those of [FitQMF]; under
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
+// A fit starts from a QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
+// data choose as in [FitQMF]: T has the maps of this QMF and its shrinkage, at most 20; every projection
+// starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the paper's: factors
+// exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+//
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
-// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. A fit starts from a
-// QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]. T starts from the maps of this QMF and has its shrinkage, but at most 20;
-// every projection starts from the factors of the QMF; and T' starts as the maps that bring X to the UV
-// of the QMF. These defaults predicted unseen cells best (docs/measurements/qmfq.md); to fit the seen
-// cells more closely, take no shrinkage. Under [StartUniform] the start is the paper's: factors exp of
-// uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. These defaults predicted unseen cells
+// best (docs/measurements/qmfq.md); to fit the observed cells more closely, take no shrinkage.
 //
 // Hidden cells, missing or held out, take no part in the measures that T and T' transport
 // nor in the projection. Under WithValidation the fit starts from the QMF at its best
@@ -117,8 +115,8 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 		}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, way course) algorithm {
-		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, way)
+	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, progress progress) algorithm {
+		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, progress)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -155,9 +153,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 	return nil
 }
 
-// outward brings a model of x' to the units of x.
-func (q *QMFQ) outward(u *unit.Units) {
-	q.inflated.outward(u)
+// toUserUnits brings a model of x' to the units of x.
+func (q *QMFQ) toUserUnits(u *unit.Units) {
+	q.inflated.toUserUnits(u)
 	if u.Plain() {
 		return
 	}
@@ -184,32 +182,29 @@ type qmfqFit struct {
 	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
-	course    course
-	now       [][]float64             // what the model is made of: F, D, F', R', the potentials of T', U, V
-	best      [][]float64             // now at the best epoch on held-out cells
-	before    [][]float64             // now before the last steps
-	visits    func(worker, piece int) // visit, made once
+	progress  progress
+	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
+	before    [][]float64 // now before the last steps
+	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, way course) *qmfqFit {
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(d, n, rank), projected: newFactors(d, n, rank), all: inOrder(d), seed: seed,
-		course: way,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d), seed: seed,
+		progress: progress,
 	}
-	f.inflation = newInflation(s, visible, f.projected, p, d)
-	f.inflation.batch, f.inflation.whole = f.all, true
+	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)
+	f.inflation.whole = true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(s, visible, slices.Max(f.inflation.Average), len(f.inflation.work[0].visitors),
-		p)
-	f.visits = f.visit
+	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
+	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v}
 	if f.held != nil {
 		for _, v := range f.now {
-			f.best, f.before = append(f.best, make([]float64, len(v))),
-				append(f.before, make([]float64, len(v)))
+			f.before = append(f.before, make([]float64, len(v)))
 		}
 	}
 	return f
@@ -224,226 +219,38 @@ func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projecti
 	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.d, N: visible.n, K: k}, seen, p)
 }
 
-// deflation is T' during a fit: Y = T'(X), and its adjoint. X is a constant, so T' takes
-// gradients in F' and R' alone. Between forward and adjoint only the potentials of the
-// plans are kept; the adjoint recomputes the plans in one pass.
-type deflation struct {
-	*settings
-	*cells
-	monotone.Maps
-	np, block       int // numbers of a padded row; rows of a group
-	pool            *pool.Pool
-	at              adam.Pace               // the rate and the number of Adam's next step
-	y, ybar         []float64               // d × np: Y, 0 in hidden cells, and the gradient at Y
-	h               []float64               // d × m, potentials
-	solved          []transport.Potentials  // of each row, H being a view of h; H nil: not solved yet
-	ends            []transport.Outcome     // of each row's last solve
-	work            []deflators             // one a worker
-	forth, backward func(worker, piece int) // deflate and deflateBack, made once
-}
+// run does an op for every row.
+func (f *qmfqFit) run(op op) { f.inflation.run(op, len(f.all)) }
 
-// deflators are the workspace of one worker for T': a deflator for each row of a group.
-type deflators struct {
-	each  []deflator
-	group *transport.Group
-	back  []transport.Cotangent // ∂Δ/∂T' of the rows in the group
-}
-
-// deflator is the workspace of one row for T'.
-type deflator struct {
-	row       *transport.Row // of the group
-	x, t, z   []float64      // np
-	q, g, num []float64      // m
-	mask      []bool
-	observed  []bool // of the row; nil: all
-}
-
-// newDeflation makes T' for the visible cells; mean is the largest of the means of rows.
-func newDeflation(s *settings, visible *cells, mean float64, abreast int, p *pool.Pool) *deflation {
-	d, n, m := visible.d, visible.n, s.levels
-	np := kernel.Pad(n)
-	f := &deflation{
-		settings: s, cells: visible, Maps: monotone.New(d, m, true, false, nil), np: np, block: abreast,
-		pool: p,
-		y:    make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
-		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
-	}
-	scale := elem.Log(max(mean, divergence.Tiny))
-	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
-	if s.squash == SquashNone { // T transports the projection of T'(X) as it is
-		f.Longest = elem.Log(limit.Point / float64(m))
-	}
-	f.work = make([]deflators, p.Workers())
-	for w := range f.work {
-		c := &f.work[w]
-		rows := transport.NewRows(abreast, n, m)
-		c.each, c.group, c.back = make([]deflator, len(rows)), transport.NewGroup(rows),
-			make([]transport.Cotangent, len(rows))
-		for i := range c.each {
-			v := &c.each[i]
-			v.row = rows[i]
-			v.x, v.t, v.z, v.mask = make([]float64, np), make([]float64, np), make([]float64, np),
-				make([]bool, n)
-			v.q, v.g, v.num = make([]float64, m), make([]float64, m), make([]float64, m)
-		}
-	}
-	f.forth, f.backward = f.deflate, f.deflateBack
-	return f
-}
-
-func (f *deflation) rowOf(v []float64, i int) []float64 { return v[i*f.M : (i+1)*f.M] }
-func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1)*f.np] }
-
-// eachPiece calls do for every piece of the rows.
-func (f *deflation) eachPiece(do func(worker, piece int)) {
-	f.pool.Do(f.pool.Pieces(len(f.ends), f.block), do)
-}
-
-// piece returns the rows from, ..., to-1 of a piece.
-func (f *deflation) piece(p int) (from, to int) {
-	d := len(f.ends)
-	return pool.Cut(d, f.pool.Pieces(d, f.block), p)
-}
-
-// problem is the transport of row i of X, its hidden cells left out, onto b'_i.
-func (f *deflation) problem(v *deflator, i int) transport.Problem {
-	v.observed = f.readRow(v.x, v.mask, i)
-	return transport.Problem{
-		X: v.x[:f.n], Observed: v.observed, Logits: f.Logits(i),
-		Squash: transport.Kind(f.squash), Epsilon: f.epsilon,
+// piece does the op that runs for row i.
+func (f *qmfqFit) piece(worker, i int) {
+	v := &f.inflation.spaces[worker]
+	switch f.inflation.op {
+	case visitRows:
+		f.visit(v, i)
+	case evaluateRows:
+		f.inflation.evaluate(v, i)
+	case deflateRows:
+		f.deflation.deflate(v, i)
+	case deflateBack:
+		f.deflation.back(v, i)
 	}
 }
 
-// deflate fills the rows of a piece of Y with T'_i(X_i), 0 in hidden cells.
-func (f *deflation) deflate(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	c.group.Clear()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		f.Quantiles(v.q, i)
-		v.row = c.group.Add(f.problem(v, i), &f.Warm[i], v.t, v.q)
-	}
-	c.group.Solve(f.tolerance, f.maxIterations)
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		f.ends[i] = c.group.End(i - from)
-		copy(f.rowOf(f.h, i), v.row.Potentials().H)
-		f.solvedAt(v, i)
-		y := f.rowY(f.y, i)[:f.n]
-		copy(y, v.t)
-		for j, o := range v.observed {
-			if !o {
-				y[j] = 0
-			}
-		}
-	}
-}
-
-// solvedAt notes the potentials of row i, whose transport the deflator holds: H is the row of h that
-// later solves overwrite. Center and squash depend on x alone.
-func (f *deflation) solvedAt(v *deflator, i int) {
-	f.solved[i] = v.row.Potentials()
-	f.solved[i].H = f.rowOf(f.h, i)
-}
-
-// deflateBack makes the steps of F'_i and R'_i from Ȳ_i for the rows of a piece.
-func (f *deflation) deflateBack(worker, piece int) {
-	c := &f.work[worker]
-	from, to := f.piece(piece)
-	c.group.Clear()
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		v.row = c.group.Add(f.problem(v, i), nil, nil, nil)
-		v.row.Return(f.rowOf(f.h, i))
-		f.Quantiles(v.q, i)
-		clear(v.z)
-		copy(v.z[:f.n], f.rowY(f.ybar, i))
-		c.back[i-from] = transport.Cotangent{Z: v.z, Q: v.q}
-	}
-	c.group.Adjoint(c.back[:to-from])
-	for i := from; i < to; i++ {
-		v := &c.each[i-from]
-		v.row.GradLogits(v.g)
-		f.StepF(i, v.g, f.at)
-		v.row.GradQ(v.g)
-		f.StepR(i, v.g, 1, f.at)
-	}
-}
-
-// calibrate fits the increments of q'_i by EM steps at the plan of X_i onto even weights, so that
-// T'_i(X_i) is near row i of the product of the given factors.
-func (f *deflation) calibrate(v *deflator, i int, to *factors) {
-	r := v.row
-	r.Load(f.problem(v, i))
-	r.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
-	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
-	to.reconstruct(goal, i)
-	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
-	lo, hi := math.Inf(1), math.Inf(-1)
-	for j, w := range goal[:to.n] {
-		if sees(j) {
-			lo, hi = min(lo, w), max(hi, w)
-		}
-	}
-	inc := f.Increments(i)
-	for l := range inc {
-		inc[l] = (hi - lo) / float64(f.M)
-	}
-	inc[0] = max(lo, monotone.FloorStart*hi)
-	low := unitDeflation * hi
-	for l := range inc {
-		inc[l] = max(inc[l], low)
-	}
-	num, den := v.num, v.g
-	clear(v.z)
-	for j := range v.z[:to.n] {
-		if sees(j) {
-			v.z[j] = 1
-		}
-	}
-	r.Columns(den, v.z)
-	r.Tails(den)
-	for range calibration {
-		f.Quantiles(v.q, i)
-		r.Average(v.t, v.q)
-		for j := range v.z[:to.n] {
-			if sees(j) {
-				v.z[j] = goal[j] / max(v.t[j], low)
-			}
-		}
-		r.Columns(num, v.z)
-		r.Tails(num)
-		for l, tail := range num {
-			// an unconverged plan may leave levels empty
-			inc[l] = max(inc[l]*divergence.KL.Step(tail, den[l]), low)
-		}
-	}
-	for l, d := range inc {
-		f.R[i*f.M+l] = elem.Log(d)
-	}
-	f.FromR(i)
-	clear(goal)
-}
-
-// visit makes the steps of T_i for the rows of a piece, and leaves in their w̄ the gradient at
-// (UV)_i in units of the whole loss.
-func (f *qmfqFit) visit(worker, piece int) {
-	t := f.inflation
-	from, to := t.piece(piece)
-	t.visitMaps(&t.work[worker], from, to)
-	for i := from; i < to; i++ {
-		unit, wbar := t.relativeUnit(i), t.rowWbar(i)
-		for j := range wbar {
-			wbar[j] *= unit
-		}
+// visit makes the steps of T_i, and fills wbar with the gradient at (UV)_i in units of the whole loss.
+func (f *qmfqFit) visit(v *rowSpace, i int) {
+	t, np := f.inflation, f.projected.np
+	unit, wbar := t.relativeUnit(i), f.wbar[i*np:(i+1)*np]
+	t.visitMap(v, i, wbar, nil)
+	for j := range wbar {
+		wbar[j] *= unit
 	}
 }
 
 // project deflates all rows and projects the matrix that they make. Where it is interrupted UV stays
 // as it was.
 func (f *qmfqFit) project() error {
-	f.deflation.eachPiece(f.deflation.forth)
+	f.run(deflateRows)
 	if err := f.pool.Err(); err != nil {
 		return err
 	}
@@ -471,9 +278,9 @@ func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 		return journal.Losses{}, err
 	}
 	copyAll(f.before, f.now)
-	f.pool.Do(f.inflation.pieces(len(f.all)), f.visits)
-	f.projector.Backward(f.inflation.wbar, f.deflation.ybar)
-	f.deflation.eachPiece(f.deflation.backward)
+	f.run(visitRows)
+	f.projector.Backward(f.wbar, f.deflation.ybar)
+	f.run(deflateBack)
 	return f.losses(e), f.pool.Err()
 }
 
@@ -482,9 +289,6 @@ func (f *qmfqFit) losses(of int) journal.Losses {
 	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
-// keep makes before, the state that the last losses belong to, the best.
-func (f *qmfqFit) keep() { f.best, f.before = f.before, f.best }
-
 func copyAll(to, from [][]float64) {
 	for i := range to {
 		copy(to[i], from[i])
@@ -492,8 +296,8 @@ func copyAll(to, from [][]float64) {
 }
 
 // restore goes back to the best state.
-func (f *qmfqFit) restore() {
-	copyAll(f.now, f.best)
+func (f *qmfqFit) restore(t *attempt) {
+	t.restore()
 	for i := range f.all {
 		f.deflation.FromR(i)
 	}
@@ -513,7 +317,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 		err = f.project()
 	}
 	if err == nil {
-		f.inflation.evaluateAll(f.all)
+		f.run(evaluateRows)
 		copyAll(f.before, f.now)
 		err = f.pool.Err()
 	}
@@ -523,7 +327,7 @@ func (f *qmfqFit) begin() (journal.Losses, error) {
 // startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
-	err := f.course.enter(PhaseFactors)
+	err := f.progress.enter(PhaseFactors)
 	if err == nil {
 		if f.init {
 			f.from.copyFrom(f.initU, f.initV)
@@ -533,7 +337,7 @@ func (f *qmfqFit) startUniform() error {
 		}
 		copy(f.projected.u, f.from.u)
 		copy(f.projected.v, f.from.v)
-		err = f.inflation.startMaps(&f.course)
+		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
 		f.deflation.R[i] = -elem.Log(float64(f.n))
@@ -556,19 +360,19 @@ func (f *qmfqFit) startFromQMF() error {
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
-	q, j := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.course),
-		journal.New(s.patience, s.epochs, f.held != nil)
-	q.heaviest = mostShrinkage
-	err := begin(q, j)
+	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
+	q.maxShrinkage = mostShrinkage
+	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
+	err := a.begin()
 	if err == nil {
-		err = f.course.enter(PhaseQMF)
+		err = f.progress.enter(PhaseQMF)
 	}
 	if err == nil {
-		way := f.course.within(0, 1)
-		err = way.advance(q, j, s.epochs, nil)
+		progress := f.progress.within(0, 1)
+		err = a.advance(&progress, s.epochs, nil)
 	}
-	if q.best != nil {
-		q.restore()
+	if a.best != nil {
+		a.restore()
 	}
 	f.inflation.lambda = q.lambda
 	copy(f.inflation.F, q.F)
@@ -576,12 +380,12 @@ func (f *qmfqFit) startFromQMF() error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		err = f.course.enter(PhaseMaps)
+		err = f.progress.enter(PhaseMaps)
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.course.rows(f.pool, len(f.all),
-			func(worker, i int) { t.calibrate(&t.work[worker].each[0], i, f.from) })
+		err = f.progress.rows(f.pool, len(f.all),
+			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
 	}
 	return err
 }
@@ -589,36 +393,34 @@ func (f *qmfqFit) startFromQMF() error {
 // model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
-	on := func() bool { return f.pool.Err() == nil }
+func (f *qmfqFit) model(a *attempt) (fitted, error) {
+	on, j := func() bool { return f.pool.Err() == nil }, a.journal
 	if on() {
 		f.project()
 	}
 	if f.held != nil && on() {
-		if f.inflation.evaluateAll(f.all); on() {
+		if f.run(evaluateRows); on() {
 			copyAll(f.before, f.now)
-			if better, _ := j.Note(f.losses(j.Done)); better {
-				f.keep()
-			}
+			a.note(f.losses(j.Done))
 		}
 	}
 	if j.Kept {
-		if f.restore(); on() {
+		if f.restore(a); on() {
 			f.project()
 		}
 	}
-	stopped, done := f.course.finish(f.pool)
+	stopped, done := f.progress.finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
-	t := f.inflation.hand(stopped)
+	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
 	q.Factorisation = t.Factorisation
 	f.pool.Do(d, func(worker, i int) {
-		v := &s.work[worker].each[0]
+		v := &s.spaces[worker]
 		if s.solved[i].H == nil { // a resumed fit was stopped before its first projection
-			v.row.Load(s.problem(v, i))
+			s.load(v, i)
 			s.solvedAt(v, i)
 		}
 		s.Quantiles(v.q, i)
@@ -631,28 +433,34 @@ func (f *qmfqFit) model(j *journal.Journal) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, f.course.ctx.Err()
+	return q, f.progress.ctx.Err()
 }
 
-// snapshot returns all that the rest of the fit depends on. It has the last projection too, which is
-// the model of a resumed fit that is stopped before the next projection.
-func (f *qmfqFit) snapshot() snapshot {
+// walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
+// projection.
+func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	t, s := f.inflation, f.deflation
-	p := []section.Part{
-		section.Positive(f.from.u), section.Positive(f.from.v), section.Positive(t.rowLosses),
-		section.Positive(t.rowHeld),
+	before := f.before
+	if before == nil {
+		before = make([][]float64, len(f.now))
 	}
-	p = append(append(p, t.Maps.Parts()...), s.Maps.Parts()...)
-	p = append(append(p, section.Finite(s.h)), f.product(f.projected.u, f.projected.v)...)
-	if f.held != nil {
-		b := f.best
-		p = append(append(p, section.Finite(b[0])), t.Rising(b[1])...)
-		p = append(p, section.Finite(b[2]), section.Within(b[3], s.Shortest, s.Longest), section.Finite(b[4]))
-		p = append(p, f.product(b[5], b[6])...)
+	visit(section.Positive(f.from.u), nil)
+	visit(section.Positive(f.from.v), nil)
+	visit(section.Positive(t.rowLosses), nil)
+	visit(section.Positive(t.rowHeld), nil)
+	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1]})
+	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
+	visit(section.Finite(s.h), before[4])
+	for i, p := range f.product(f.projected.u, f.projected.v) {
+		visit(p, before[5+i])
 	}
-	return snapshot{real: p,
-		index: append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), s.Warm),
-			math.Float64bits(t.lambda))}
+}
+
+// index returns which warm starts are valid, and λ.
+func (f *qmfqFit) index() []uint64 {
+	t := f.inflation
+	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
+		math.Float64bits(t.lambda))
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
@@ -664,9 +472,9 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 }
 
 // resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(from *file, s *saved) error {
-	d := len(f.all)
-	index, err := from.restore(f.snapshot().real, 2*d+1)
+func (f *qmfqFit) resume(t *attempt, c *checkpoint) error {
+	d, from := len(f.all), c.file
+	index, err := c.fill(t, 2*d+1)
 	if err != nil {
 		return err
 	}
@@ -679,9 +487,6 @@ func (f *qmfqFit) resume(from *file, s *saved) error {
 	}
 	if err := formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d)); err != nil {
 		return err
-	}
-	if s.steps != 0 {
-		return from.failAt("STAT", 3, "there are no steps of V")
 	}
 	f.inflation.lambda = lambda
 	return nil

@@ -42,7 +42,7 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newCourse(context.Background(), &c, visible.d))
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestQMFQGradient(t *testing.T) {
 				t.Fatal(err)
 			}
 			sum := 0.0
-			up.evaluateAll(f.all)
+			f.run(evaluateRows)
 			for i := range d {
 				sum += up.rowLosses[i] / float64(f.rows[i]) / up.scale
 			}
@@ -71,13 +71,9 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		loss()
 		up.at, down.at = adam.Pace{Rate: f.learningRate, Count: 1}, adam.Pace{Rate: f.learningRate, Count: 1}
-		for piece := range up.pieces(d) {
-			f.visit(0, piece)
-		}
-		f.projector.Backward(up.wbar, down.ybar)
-		for piece := range up.pieces(d) {
-			down.deflateBack(0, piece)
-		}
+		f.run(visitRows)
+		f.projector.Backward(f.wbar, down.ybar)
+		f.run(deflateBack)
 		for _, p := range []struct {
 			name  string
 			x, mu []float64
@@ -346,7 +342,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					newCourse(context.Background(), &c, visible.d))
+					newProgress(context.Background(), &c, visible.d))
 				if _, err := f.begin(); err != nil {
 					b.Fatal(err)
 				}
@@ -356,7 +352,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 					up.at = adam.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
 					down.at = up.at
 					for i, step := range []func(){
-						func() { down.eachPiece(down.forth) },
+						func() { f.run(deflateRows) },
 						func() {
 							if err := f.projector.Forward(down.y,
 								projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
@@ -365,9 +361,9 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 							copy(f.projected.u, f.projector.Result().U)
 							copy(f.projected.v, f.projector.Result().V)
 						},
-						func() { f.pool.Do(up.pieces(len(f.all)), f.visits) },
-						func() { f.projector.Backward(up.wbar, down.ybar) },
-						func() { down.eachPiece(down.backward) },
+						func() { f.run(visitRows) },
+						func() { f.projector.Backward(f.wbar, down.ybar) },
+						func() { f.run(deflateBack) },
 					} {
 						began := time.Now()
 						step()

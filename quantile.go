@@ -17,7 +17,6 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/hard"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
@@ -49,7 +48,7 @@ type Transport struct {
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
-	hard       *hard.Plan // at ε = 0, in place of the solution
+	hard       *transport.Hard // at ε = 0, in place of the solution
 }
 
 // workspaces are reused from call to call. A call on the same transport as the one before
@@ -345,9 +344,8 @@ func (c *config) polish(r *transport.Row, out transport.Outcome) transport.Outco
 }
 
 // hardPlan returns the plan of x at ε = 0.
-func (c *config) hardPlan(x []float64, m int) *hard.Plan {
-	return hard.New(x, hard.Weights{A: c.weights, Y: c.targets, B: c.targetWeights}, transport.Kind(c.squash),
-		m)
+func (c *config) hardPlan(x []float64, m int) *transport.Hard {
+	return transport.NewHard(c.problem(x), m)
 }
 
 // Plan returns the n × m plan P: rows sum to a, columns to b within
@@ -467,8 +465,8 @@ func (t *Transport) average(out, q []float64) {
 // q (d × m), or in its only row (1 × m), as [SoftQuantile] does; the result is d × n.
 // Errors are those of SoftQuantile, with the row; under [WithStrict] a
 // [*ConvergenceError] of the first row that did not converge. Cost: d times that of
-// SoftQuantile, spread over [WithWorkers]. Memory: the result, and up to eight workspaces
-// of [Solve] a worker, which later calls reuse.
+// SoftQuantile, spread over [WithWorkers]. Memory: the result, and a workspace of [Solve] a
+// worker, which later calls reuse.
 func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(x, q, opts)
 	if err != nil {
@@ -478,7 +476,7 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 	err = b.do(true, func(r *transport.Row, t []float64, i int) {
 		r.Order(t, b.q(i))
 		copy(out.Row(i), t)
-	}, func(h *hard.Plan, i int) { h.Average(out.Row(i), b.q(i)) })
+	}, func(h *transport.Hard, i int) { h.Average(out.Row(i), b.q(i)) })
 	if err != nil {
 		return Mat{}, err
 	}
@@ -525,7 +523,7 @@ func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error
 		r.GradB(g.B)
 		r.GradX(g.X)
 		g.Rescale(sz, scales[k])
-	}, func(h *hard.Plan, i int) {
+	}, func(h *transport.Hard, i int) {
 		g := transport.Gradient{Q: each.Row(i)}
 		sz := transport.ScaleOf(z.Row(i))
 		for s, v := range z.Row(i) {
@@ -599,80 +597,47 @@ func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
 // do solves every row i and calls soft with it and with np numbers: T where average is true,
 // otherwise scratch. At ε = 0 it calls sorted with the plan instead.
 func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int),
-	sorted func(h *hard.Plan, i int)) error {
-	n, m, size := b.x.Cols, b.levels.Cols, 1
-	if b.epsilon > 0 {
-		size = transport.Abreast(n, m, b.x.Rows)
-	}
+	sorted func(h *transport.Hard, i int)) error {
+	n, m := b.x.Cols, b.levels.Cols
 	p := pool.New(b.workers, b.x.Rows)
 	defer p.Close()
-	pieces := p.Pieces(b.x.Rows, size)
 	type space struct {
-		rows  []*transport.Row
-		group *transport.Group
-		t     []float64
-		bad   *ConvergenceError // the first row of this worker that did not converge
+		row *transport.Row
+		t   []float64
+		bad *ConvergenceError // the first row of this worker that did not converge
 	}
 	work := make([]space, p.Workers())
-	p.Do(pieces, func(worker, piece int) {
-		from, to := pool.Cut(b.x.Rows, pieces, piece)
+	p.Do(b.x.Rows, func(worker, i int) {
 		if b.epsilon == 0 {
-			for i := from; i < to; i++ {
-				sorted(b.hardPlan(b.x.Row(i), m), i)
-			}
+			sorted(b.hardPlan(b.x.Row(i), m), i)
 			return
 		}
-		ws, np := &work[worker], kernel.Pad(n)
-		if ws.group == nil {
-			ws.rows = make([]*transport.Row, size)
-			for k := range ws.rows {
-				ws.rows[k] = workspaces.Get().(*transport.Row)
-				ws.rows[k].Resize(n, m)
-			}
-			ws.group, ws.t = transport.NewGroup(ws.rows), make([]float64, size*np)
+		ws := &work[worker]
+		if ws.row == nil {
+			ws.row, ws.t = workspaces.Get().(*transport.Row), make([]float64, kernel.Pad(n))
+			ws.row.Resize(n, m)
 		}
-		g := ws.group
-		g.Clear()
-		for i := from; i < to; i++ {
-			k := i - from
-			if average {
-				g.Add(b.problem(b.x.Row(i)), nil, ws.t[k*np:(k+1)*np], b.q(i))
-			} else {
-				g.Add(b.problem(b.x.Row(i)), nil, nil, nil)
-			}
+		r := ws.row
+		r.Load(b.problem(b.x.Row(i)))
+		if average {
+			r.Want(ws.t, b.q(i))
 		}
-		if b.iterations == 0 {
-			g.Solve(b.tolerance, b.maxIterations)
+		if out := b.solve(r); !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
+			ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
+				Tolerance: b.tolerance}
 		}
-		for k, r := range g.Rows {
-			i, out := from+k, g.End(k)
-			if b.iterations > 0 {
-				out = b.iterate(r)
-			} else {
-				out = b.polish(r, out)
-			}
-			if !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
-				ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
-					Tolerance: b.tolerance}
-			}
-			soft(r, ws.t[k*np:(k+1)*np], i)
-		}
+		soft(r, ws.t, i)
 	})
-	for i := range work {
-		for _, r := range work[i].rows {
-			workspaces.Put(r)
-		}
-	}
-	if !b.strict {
-		return nil
-	}
 	var first *ConvergenceError
 	for i := range work {
+		if r := work[i].row; r != nil {
+			workspaces.Put(r)
+		}
 		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
 			first = bad
 		}
 	}
-	if first != nil {
+	if b.strict && first != nil {
 		return first
 	}
 	return nil
@@ -739,7 +704,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	end, index := 0.0, make([]int, len(centers))
 	for c, l := range centers {
 		from := min(max(l-float64(width*0.5), end), 1-width)
-		if from-end > hard.Snap { // the samples between
+		if from-end > transport.Snap { // the samples between
 			b = append(b, from-end)
 		} else {
 			from = end
@@ -748,7 +713,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 		b = append(b, width)
 		end = from + width
 	}
-	if 1-end > hard.Snap {
+	if 1-end > transport.Snap {
 		b = append(b, 1-end)
 	}
 	at = make([]int, len(levels))

@@ -358,6 +358,9 @@ func TestResumeExtends(t *testing.T) {
 		"qmfq": func(epochs int, opts ...FitOption) (Model, error) {
 			return FitQMFQ(ctx, x, 3, append([]FitOption{constant, WithEpochs(epochs)}, opts...)...)
 		},
+		"bqmf": func(epochs int, opts ...FitOption) (Model, error) {
+			return FitBQMF(ctx, x, 3, append([]FitOption{WithEpochs(epochs)}, opts...)...)
+		},
 	} {
 		var states [][]byte
 		save := WithCheckpoint(1, func(b []byte) error { states = append(states, b); return nil })
@@ -388,9 +391,6 @@ func TestResumeExtends(t *testing.T) {
 	for why, fit := range map[string]fitter{
 		"over which the learning rate falls to 0": qmf(),
 		"which restarts before have ended with":   nmf(WithRestarts(2)),
-		"the first of its two fits": func(epochs int, opts ...FitOption) (Model, error) {
-			return FitBQMF(ctx, x, 3, append([]FitOption{WithEpochs(epochs)}, opts...)...)
-		},
 	} {
 		var state []byte
 		if _, err := fit(6, WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {

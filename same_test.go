@@ -17,6 +17,7 @@ import (
 	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // shelves is a store in memory.
@@ -39,22 +40,22 @@ func (s *shelves) Put(name string, data []byte) error {
 }
 
 // overShards fits over shards.
-func overShards(ctx context.Context, f samebits.Fit, x quantmf.Rows, shards int) (quantmf.Model, error) {
+func overShards(ctx context.Context, f samebits.Fit, x quantmf.Rows, count int) (quantmf.Model, error) {
 	store := &shelves{blobs: map[string][]byte{}}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.Method == quantmf.MethodNMF {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
-	if err := plan(ctx, store, shards, x, f.Rank, f.Options...); err != nil {
+	if err := plan(ctx, store, count, x, f.Rank, f.Options...); err != nil {
 		return nil, err
 	}
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	if err != nil {
 		return nil, err
 	}
 	for round := 0; ; round++ {
-		for shard := range shards {
-			if err := fit.Step(ctx, round, shards-1-shard); err != nil {
+		for shard := range count {
+			if err := fit.Step(ctx, round, count-1-shard); err != nil {
 				return nil, err
 			}
 		}

@@ -178,8 +178,6 @@ func checkAny(t *testing.T, data []byte) bool {
 	finite("T", T...)
 	g, err = tr.QuantileVJP(q, zn)
 	gradient("QuantileVJP", g, err)
-	g, err = tr.UnrolledQuantileVJP(q, zn)
-	gradient("UnrolledQuantileVJP", g, err)
 	d, err := tr.QuantileJVP(q, Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]})
 	if err != nil {
 		t.Fatal(err)

@@ -66,11 +66,11 @@ func (f *qmfFit) begin() (journal.Losses, error) {
 	if err == nil {
 		err = f.startFactors()
 	}
-	f.startLogarithms()
+	f.beginSteps()
 	if err != nil {
 		return journal.Losses{}, err
 	}
-	err = f.startMaps(&f.course)
+	err = f.startMaps(&f.progress)
 	return f.losses(), err
 }
 
@@ -97,7 +97,7 @@ func (f *qmfFit) choose() error {
 	if len(starts)*len(shrinkages) == 1 {
 		return nil
 	}
-	if err := f.course.enter(PhaseChoice); err != nil {
+	if err := f.progress.enter(PhaseChoice); err != nil {
 		return err
 	}
 	src := random.Split(f.seed, 3)
@@ -115,14 +115,14 @@ func (f *qmfFit) choose() error {
 	hidden.Units = f.Pick(rows)
 	best := math.Inf(1)
 	for s, start := range starts {
-		way := f.course.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
-		trials, err := f.tryStart(start, shrinkages, hidden, &c, way)
+		progress := f.progress.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
+		trials, err := f.tryStart(start, shrinkages, hidden, &c, progress)
 		if err != nil {
 			return err
 		}
 		for _, trial := range trials {
 			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.heaviest)
+				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.maxShrinkage)
 			}
 		}
 	}
@@ -132,13 +132,13 @@ func (f *qmfFit) choose() error {
 // tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
 // first epoch, if there are more than two. They are alive together.
 func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings,
-	way course) ([]*qmfFit, error) {
+	progress progress) ([]*qmfFit, error) {
 	// The shares of the work after which the factors and the first maps are there.
 	const factorsDone, mapsDone = 0.45, 0.6
 	trials := make([]*qmfFit, len(shrinkages))
 	twins := make([]*inflation, len(trials))
 	for i, lambda := range shrinkages {
-		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, way.within(0, factorsDone))
+		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, progress.within(0, factorsDone))
 		// it is evaluated once, after its epochs
 		trial.origin, trial.lambda, trial.evaluated = start, lambda, false
 		trials[i], twins[i] = trial, trial.inflation
@@ -151,9 +151,9 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 		copy(trial.v, trials[0].v)
 	}
 	for _, trial := range trials {
-		trial.startLogarithms()
+		trial.beginSteps()
 	}
-	maps := way.within(factorsDone, mapsDone)
+	maps := progress.within(factorsDone, mapsDone)
 	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
 		return nil, err
 	}
@@ -168,13 +168,14 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 	}
 	for i, trial := range trials {
 		each := (1 - mapsDone) / float64(len(trials))
-		part := way.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
-		j := journal.New(c.patience, c.epochs, true)
-		j.Note(trial.losses())
-		if err := part.advance(trial, j, c.epochs, nil); err != nil {
+		part := progress.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
+		a := &attempt{fit: trial, journal: journal.New(c.patience, c.epochs, false)}
+		a.note(trial.losses())
+		if err := a.advance(&part, c.epochs, nil); err != nil {
 			return nil, err
 		}
-		trial.evaluateAll(trial.order)
+		trial.run(evaluateRows, trial.d)
 		if err := f.pool.Err(); err != nil {
 			return nil, err
 		}
@@ -297,7 +298,7 @@ func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, [
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *qmfFit) startFactors() error {
-	if err := f.course.enter(PhaseFactors); err != nil {
+	if err := f.progress.enter(PhaseFactors); err != nil {
 		return err
 	}
 	x, loss := f.cells, f.loss
@@ -317,7 +318,7 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.farthest, f.seed, f.pool, f.course.within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.within(0, before))
 	if err != nil {
 		return err
 	}
@@ -327,21 +328,25 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, f.course.within(before, 1))
+	return f.approximate(x, loss, share, f.pool, f.progress.within(before, 1))
 }
 
 // approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
-func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, way course) error {
+func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, progress progress) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
 	}
 	epochs = int(share * float64(epochs))
 	method := newMethod(p, f, x, loss, 0, updates)
+	if p.Memory.Dry() {
+		method.Reserve()
+		return nil
+	}
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
-			err = way.reportEpoch(e+1, epochs, 0)
+			err = progress.reportEpoch(e+1, epochs, 0)
 		}
 	}
 	return err
@@ -358,10 +363,10 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 }
 
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
-// its V; entries within e^±farthest. It leaves both as they are, and returns false, for no samples, and where
+// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and where
 // the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest float64, seed uint64,
-	p *pool.Pool, way course) (bool, error) {
+func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
+	p *pool.Pool, progress progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -374,9 +379,9 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.n, f.k)
 	g.random(few, seed)
-	if err := g.approximate(few, loss, 1, p, way); err != nil {
+	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
 	}
 	means := make([]float64, f.k)
@@ -393,36 +398,25 @@ func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, farthest flo
 			row[j] = mean
 		}
 	}
-	f.raise(farthest) // an entry of 0 would stay so, though other samples may have use for it
+	f.raise(maxLogFactor) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 
-// startLogarithms raises small entries of U and V, unless they are the paper's start, and, where Adam
-// steps the factors, fills Ũ and Ṽ.
-func (f *qmfFit) startLogarithms() {
-	exact := f.origin == StartUniform && !f.init
-	if f.gauss != nil {
-		f.factors.raise(f.farthest)
-		return
-	}
-	logarithms(f.logU, f.u, exact, f.farthest)
-	for t := range f.k {
-		logarithms(f.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.farthest)
-	}
-}
+// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is.
+func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.init) }
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
-func (f *inflation) startMaps(way *course, twins ...*inflation) error {
-	err := way.enter(PhaseMaps)
+func (f *inflation) startMaps(progress *progress, twins ...*inflation) error {
+	err := progress.enter(PhaseMaps)
 	if err == nil {
 		rooms := make([]order.Room, f.pool.Workers())
-		err = way.rows(f.pool, f.d, func(worker, i int) {
+		err = progress.rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
 			if room.Perm == nil {
 				room.Resize(f.n)
 			}
-			v := &f.work[worker].visitors[0]
+			v := &f.spaces[worker]
 			f.placeRow(v, i, room)
 			for _, t := range twins {
 				copy(t.Increments(i), f.Increments(i))
@@ -460,9 +454,9 @@ const (
 var trialShrinkages = [...]float64{0, 20, 100}
 
 // raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
-// that of the mean of the row, and holds all entries within e^±farthest.
-func (f *factors) raise(farthest float64) {
-	most := elem.Exp(farthest)
+// that of the mean of the row, and holds all entries within e^±maxLogFactor.
+func (f *factors) raise(maxLogFactor float64) {
+	most := elem.Exp(maxLogFactor)
 	raiseFactors(f.u, 1/most, most)
 	for t := range f.k {
 		raiseFactors(f.rowV(t), 1/most, most)
@@ -476,8 +470,8 @@ func raiseFactors(v []float64, least, most float64) {
 }
 
 // logarithms fills l with log v. Unless exact is true it first raises small entries of v as
-// raiseFactors does. It holds v within e^±farthest.
-func logarithms(l, v []float64, exact bool, farthest float64) {
+// raiseFactors does. It holds v within e^±maxLogFactor.
+func logarithms(l, v []float64, exact bool, maxLogFactor float64) {
 	low := monotone.LeastAtStart(meanOf(v))
 	for i, x := range v {
 		if !exact {
@@ -485,17 +479,17 @@ func logarithms(l, v []float64, exact bool, farthest float64) {
 			v[i] = x
 		}
 		l[i] = elem.Log(x)
-		if math.Abs(l[i]) > farthest {
-			l[i] = min(max(l[i], -farthest), farthest)
+		if math.Abs(l[i]) > maxLogFactor {
+			l[i] = min(max(l[i], -maxLogFactor), maxLogFactor)
 			v[i] = elem.Exp(l[i])
 		}
 	}
 }
 
-// placeRow gives row i its first quantiles and levels, and solves its transport in the visitor. Under
+// placeRow gives row i its first quantiles and levels, and solves its transport in the workspace. Under
 // StartUniform the quantiles are equal steps between the extremes of the row. Otherwise they are its
 // empirical quantiles at the middles of the levels.
-func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
+func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 	switch {
 	case f.Constant(i):
 		inc := f.Increments(i)
@@ -509,7 +503,7 @@ func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 		f.startQuantiles(v, i, room)
 		f.Warm[i].Valid = false
 		if transport.Condenses(f.n) { // a solve by points needs no start
-			v.row.Load(f.problem(v, i))
+			f.load(v, i)
 		} else {
 			f.solveRow(v, i)
 		}
@@ -519,13 +513,13 @@ func (f *inflation) placeRow(v *visitor, i int, room *order.Room) {
 }
 
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under
-// StartUniform, and gives the row its losses. The visitor has the row as placeRow leaves it, and keeps it so.
-func (f *inflation) calibrateRow(v *visitor, i int) {
+// StartUniform, and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
+func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
 		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)
-	f.judgeRow(v, i)
+	f.noteLosses(v, i)
 }
 
 // startSteps gives row i quantiles in equal steps between its extremes: the paper's start.
@@ -554,7 +548,7 @@ func (f *inflation) startSteps(i int) {
 }
 
 // startQuantiles gives row i its empirical quantiles at the middles of the levels.
-func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
+func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, span := f.Low[i], f.High[i]-f.Low[i]
 	// The visible values in order. Zeros, of which counts have many, need not be sorted.
@@ -606,7 +600,7 @@ func (f *inflation) startQuantiles(v *visitor, i int, room *order.Room) {
 
 // shareLevels sets the logits F_i by where the samples lie among the targets: half of each weight is
 // uniform, half is the share of the visible samples next to the target.
-func (f *inflation) shareLevels(v *visitor, i int) {
+func (f *inflation) shareLevels(v *rowSpace, i int) {
 	share := f.Logits(i)
 	seen := float64(f.cells.rows[i])
 	for l := range share {

@@ -277,18 +277,3 @@ func TestMemoryBound(t *testing.T) {
 		t.Error("the documentation says that the default of n levels ends at 20724")
 	}
 }
-
-// TestUnrolledBound: the potentials of all iterations, which UnrolledQuantileVJP keeps, are
-// held to a bound of memory too.
-func TestUnrolledBound(t *testing.T) {
-	tr, err := Solve([]float64{1, 2}, WithLevels(2), WithIterations(1), WithEpsilon(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr.iterations = math.MaxInt / 2 // as if they had been made
-	var option *OptionError
-	if _, err := tr.UnrolledQuantileVJP([]float64{0, 1}, []float64{1, 0}); !errors.As(err, &option) ||
-		option.Option != "WithIterations" {
-		t.Errorf("%v", err)
-	}
-}

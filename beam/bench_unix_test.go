@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // BenchmarkRound compares a round by Prism in this process with an epoch on one machine, of the same matrix
@@ -21,16 +22,16 @@ func BenchmarkRound(b *testing.B) {
 		x := lowRank(size[0], size[1])
 		for _, nmf := range []bool{true, false} {
 			for _, processors := range []int{1, 2} {
-				for _, shards := range []int{1, 2} {
+				for _, count := range []int{1, 2} {
 					name := map[bool]string{true: "NMF", false: "QMF"}[nmf]
 					b.Run(fmt.Sprintf("%s/%dx%d/processors=%d/shards=%d", name, size[0], size[1], processors,
-						shards), func(b *testing.B) {
+						count), func(b *testing.B) {
 						if processors > runtime.NumCPU() {
 							b.Skip("there are not so many processors")
 						}
 						defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
 						for range b.N {
-							whole, round := epochAndRound(b, x, nmf, shards)
+							whole, round := epochAndRound(b, x, nmf, count)
 							b.ReportMetric(whole.wall, "s/epoch")
 							b.ReportMetric(whole.cpu, "cpu-s/epoch")
 							b.ReportMetric(round.wall, "s/round")
@@ -60,12 +61,12 @@ func (m moment) per(then moment, count int) moment {
 
 // epochAndRound returns the times of an epoch on one machine and of a round over shards. They are means
 // between the end of the first and the end of the last, so the start of either is left out.
-func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, round moment) {
+func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, round moment) {
 	ctx, epochs := b.Context(), 11
 	opts := []quantmf.FitOption{quantmf.WithStart(quantmf.StartScores), quantmf.WithShrinkage(0)}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if nmf {
-		opts, plan = nil, quantmf.PlanNMF
+		opts, plan = nil, shards.PlanNMF
 	} else {
 		epochs = 5
 	}
@@ -94,16 +95,16 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, shards int) (whole, ro
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := plan(ctx, store, shards, x, 10, opts...); err != nil {
+	if err := plan(ctx, store, count, x, 10, opts...); err != nil {
 		b.Fatal(err)
 	}
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	if err != nil {
 		b.Fatal(err)
 	}
 	done := make(chan error, 1)
 	go func() { _, err := Fit(ctx, store, Run{Retries: -1}); done <- err }()
-	var from, to quantmf.Round
+	var from, to shards.Round
 	var began, ended moment
 	for {
 		select {

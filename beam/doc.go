@@ -4,7 +4,7 @@
 // on one machine, for any number of shards, workers and failures.
 //
 //	store, err := beam.OpenStore(ctx, "/shared/fit1")
-//	err = quantmf.PlanNMF(ctx, store, 8, x, 10, quantmf.WithUpdates(quantmf.UpdatesNewton))
+//	err = shards.PlanNMF(ctx, store, 8, x, 10, quantmf.WithUpdates(quantmf.UpdatesNewton))
 //	model, err := beam.Fit(ctx, store, beam.Run{})
 //
 // Large data never enter a pipeline. Rows, state, V and its parts are in a [Store] that all

@@ -13,6 +13,7 @@ import (
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // Run says how pipelines are run. The zero value runs them by Prism within this process.
@@ -37,7 +38,7 @@ type Run struct {
 	Stall time.Duration
 	// Progress, if not nil, is called with each round that the driver sees begin. It is called on one
 	// goroutine at a time.
-	Progress func(quantmf.Round)
+	Progress func(shards.Round)
 	// Failed, if not nil, is called when a pipeline has failed and is tried again.
 	Failed func(error)
 }
@@ -51,14 +52,14 @@ const (
 	stallTimes     = 10
 )
 
-// Fit finishes the fit that [quantmf.PlanNMF] or [quantmf.PlanQMF] has planned in a store, and returns the
+// Fit finishes the fit that [shards.PlanNMF] or [shards.PlanQMF] has planned in a store, and returns the
 // model. Rounds that are done are not repeated. Errors: those of the steps, in the words of the runner. When
 // ctx ends, the error wraps that of ctx, and a later call with the same store continues the fit.
 func Fit(ctx context.Context, store *Store, run Run) (quantmf.Model, error) {
 	if err := run.settle(); err != nil {
 		return nil, err
 	}
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +135,7 @@ func (r *Run) again(ctx context.Context, failures int, failed error) error {
 	}
 }
 
-func (r *Run) tell(at quantmf.Round) {
+func (r *Run) tell(at shards.Round) {
 	if r.Progress != nil {
 		r.Progress(at)
 	}
@@ -142,8 +143,8 @@ func (r *Run) tell(at quantmf.Round) {
 
 // pipeline runs one pipeline, and meanwhile reports the rounds that begin. at is the round reported last, and
 // longest the longest time of a round. It cancels the pipeline where a round takes too long.
-func (r *Run) pipeline(ctx context.Context, fit *quantmf.Sharded, build func(*sdk.Pipeline),
-	at *quantmf.Round, longest *time.Duration) error {
+func (r *Run) pipeline(ctx context.Context, fit *shards.Fit, build func(*sdk.Pipeline),
+	at *shards.Round, longest *time.Duration) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	done := make(chan error, 1)

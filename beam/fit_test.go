@@ -15,6 +15,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/samebits"
+	"github.com/quantmf/quantmf/shards"
 )
 
 func TestMain(m *testing.M) {
@@ -88,9 +89,9 @@ func TestBits(t *testing.T) {
 	for _, c := range cases() {
 		var want quantmf.Model
 		var err error
-		plan := quantmf.PlanQMF
+		plan := shards.PlanQMF
 		if c.nmf {
-			plan = quantmf.PlanNMF
+			plan = shards.PlanNMF
 			want, err = quantmf.FitNMF(ctx, c.x, c.rank,
 				append([]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}, c.opts...)...)
 		} else {
@@ -99,20 +100,20 @@ func TestBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, shards := range []int{1, 2, 3, 8} {
-			t.Run(fmt.Sprintf("%s, %d shards", c.name, shards), func(t *testing.T) {
+		for _, count := range []int{1, 2, 3, 8} {
+			t.Run(fmt.Sprintf("%s, %d shards", c.name, count), func(t *testing.T) {
 				folder := t.TempDir()
 				store, err := OpenStore(ctx, folder)
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer store.Close()
-				if err := plan(ctx, store, shards, c.x, c.rank, c.opts...); err != nil {
+				if err := plan(ctx, store, count, c.x, c.rank, c.opts...); err != nil {
 					t.Fatal(err)
 				}
-				last := quantmf.Round{Number: -1}
+				last := shards.Round{Number: -1}
 				got, err := Fit(ctx, store,
-					Run{Rounds: 1 + 5*(shards-1), Retries: -1, Progress: func(r quantmf.Round) {
+					Run{Rounds: 1 + 5*(count-1), Retries: -1, Progress: func(r shards.Round) {
 						if r.Number < last.Number {
 							t.Errorf("round %d is told after %d", r.Number, last.Number)
 						}
@@ -146,19 +147,19 @@ func TestSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := quantmf.PlanQMF
+		plan := shards.PlanQMF
 		if f.Method == quantmf.MethodNMF {
-			plan = quantmf.PlanNMF
+			plan = shards.PlanNMF
 		}
-		shards := []int{1, 2, 3, 8, 3}[i]
-		if err := plan(t.Context(), store, shards, f.X, f.Rank, f.Options...); err != nil {
+		count := []int{1, 2, 3, 8, 3}[i]
+		if err := plan(t.Context(), store, count, f.X, f.Rank, f.Options...); err != nil {
 			t.Fatal(err)
 		}
 		m, err := Fit(t.Context(), store, Run{Retries: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.Check(t, fmt.Sprintf("%d shards by Beam", shards), m)
+		f.Check(t, fmt.Sprintf("%d shards by Beam", count), m)
 		if err := store.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -177,12 +178,12 @@ func TestGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := quantmf.PlanNMF(t.Context(), store, 3, c.x, c.rank, c.opts...); err != nil {
+	if err := shards.PlanNMF(t.Context(), store, 3, c.x, c.rank, c.opts...); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	seen := 0
-	_, err = Fit(ctx, store, Run{Rounds: 2, Progress: func(quantmf.Round) {
+	_, err = Fit(ctx, store, Run{Rounds: 2, Progress: func(shards.Round) {
 		if seen++; seen == 3 {
 			stop()
 		}
@@ -191,7 +192,7 @@ func TestGoesOn(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	first := -1
-	got, err := Fit(t.Context(), store, Run{Progress: func(r quantmf.Round) {
+	got, err := Fit(t.Context(), store, Run{Progress: func(r shards.Round) {
 		if first < 0 {
 			first = r.Number
 		}
@@ -216,7 +217,7 @@ func TestFailedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := quantmf.PlanNMF(t.Context(), store, 2, c.x, c.rank, c.opts...); err != nil {
+	if err := shards.PlanNMF(t.Context(), store, 2, c.x, c.rank, c.opts...); err != nil {
 		t.Fatal(err)
 	}
 	rows := filepath.Join(folder, "rows-0001")

@@ -22,7 +22,7 @@ import (
 	"sync"
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
-	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
 )
 
 func init() {
@@ -51,7 +51,7 @@ type task struct {
 	Room        int64
 }
 
-func (t task) acquire() (*quantmf.Sharded, func(), error) {
+func (t task) acquire() (*shards.Fit, func(), error) {
 	return acquire(fitKey{t.Store, t.Call}, t.Room)
 }
 

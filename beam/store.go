@@ -18,10 +18,10 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local" // paths without a scheme
-	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
 )
 
-// Store is a folder of blobs, a [quantmf.Remover]. Any number of processes may use one at once.
+// Store is a folder of blobs, a [shards.Remover]. Any number of processes may use one at once.
 type Store struct {
 	ctx    context.Context
 	folder string
@@ -29,7 +29,7 @@ type Store struct {
 	files  filesystem.Interface
 }
 
-var _ quantmf.Remover = (*Store)(nil)
+var _ shards.Remover = (*Store)(nil)
 
 // OpenStore opens the store below a folder: a path, which all workers must see, or an address such as
 // gs://bucket/folder. Close it when it is no longer needed. The context is that of all its reads and

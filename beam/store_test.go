@@ -12,7 +12,7 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestStore checks what the documentation of quantmf.Store requires, on a file system that renames and on one
+// TestStore checks what the documentation of shards.Store requires, on a file system that renames and on one
 // with a scheme.
 func TestStore(t *testing.T) {
 	for _, folder := range []string{filepath.Join(t.TempDir(), "a [b]*"), "memfs://bucket/a"} {

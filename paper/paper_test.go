@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/data"
+	"github.com/quantmf/quantmf/paper/internal/drawn"
 )
 
 // folder has the real data, if they are there.
@@ -87,51 +84,6 @@ func TestData(t *testing.T) {
 	}
 }
 
-// A drawn problem has the ranks of U*V* in every row and q as its sorted values. A fit that is
-// the truth has full recovery.
-func TestProblem(t *testing.T) {
-	p := problem(20, 30, 4, 1, 0, 3)
-	for i := range p.X.Rows {
-		if !slices.Equal(slices.Sorted(slices.Values(p.X.Row(i))), p.Q.Row(i)) {
-			t.Errorf("row %d: its sorted values are not q", i)
-		}
-		for a, w := range p.W.Row(i) {
-			for b, v := range p.W.Row(i) {
-				if w < v && p.X.At(i, a) >= p.X.At(i, b) {
-					t.Errorf("row %d: samples %d and %d are in another order in X", i, a, b)
-				}
-			}
-		}
-	}
-	// Components may be permuted and scaled, with the rows of V. Only the order of samples that rounding
-	// decides may differ: a row of equal numbers in U* makes a constant row.
-	u, v := quantmf.NewMat(20, 4), quantmf.NewMat(4, 30)
-	for c := range 4 {
-		for i := range 20 {
-			u.Set(i, (c+1)%4, p.U.At(i, c)*float64(c+1))
-		}
-		for j := range 30 {
-			v.Set((c+1)%4, j, p.V.At(c, j)/float64(c+1))
-		}
-	}
-	r := p.recovered(p.X, &quantmf.Factorisation{U: u, V: v})
-	if r.Quantile < 1-1e-9 || r.QuantileError > 1e-9 || r.Order < 0.95 || r.Components < 1-1e-9 {
-		t.Errorf("of the truth: %+v", r)
-	}
-}
-
-// The best assignment is compared with all permutations.
-func TestAssign(t *testing.T) {
-	score := [][]float64{{0.1, 0.9, 0.3}, {0.8, 0.85, 0.2}, {0.4, 0.7, 0.1}}
-	best := math.Inf(-1)
-	for _, p := range [][3]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-		best = max(best, score[0][p[0]]+score[1][p[1]]+score[2][p[2]])
-	}
-	if got := assign(score); math.Abs(got-best) > 1e-15 {
-		t.Errorf("%v, not %v", got, best)
-	}
-}
-
 // The errors of the timing experiment are right on a problem whose truth is known.
 func TestDistance(t *testing.T) {
 	if d := distance([]float64{3, 4}, []float64{3, 4}); d != 0 {
@@ -145,7 +97,7 @@ func TestDistance(t *testing.T) {
 // The trace of a fit has the losses of History at its marks, and seconds that increase.
 func TestTrace(t *testing.T) {
 	s := newSession(context.Background(), "test", false, false, "")
-	x := problem(20, 30, 3, 1, 0, 1).X
+	x := drawn.New(20, 30, 3, 1, 0, 1).X
 	for _, w := range []way{
 		{"NMF", quantmf.MethodNMF, 40,
 			[]quantmf.FitOption{quantmf.WithUpdates(quantmf.UpdatesMultiplicative)}},
@@ -170,28 +122,6 @@ func TestTrace(t *testing.T) {
 		if !slices.IsSorted(tr.Seconds) {
 			t.Errorf("%s: seconds %v", w.Name, tr.Seconds)
 		}
-	}
-}
-
-// Compact JSON reads as the values that were written.
-func TestCompact(t *testing.T) {
-	v := map[string]any{"a": []float64{1, 2.5, -3e-7}, "b": []any{map[string]any{"c": []float64{1}}},
-		"s": []string{"x [ 1 , y", "n"}}
-	text, err := json.MarshalIndent(v, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a, b any
-	if err := json.Unmarshal(text, &a); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(compact(text), &b); err != nil {
-		t.Fatal(err)
-	}
-	x, _ := json.Marshal(a)
-	y, _ := json.Marshal(b)
-	if string(x) != string(y) {
-		t.Errorf("%s\n%s", x, y)
 	}
 }
 
@@ -252,87 +182,86 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// An entry of the cache belongs to the text that made it: the package, and the program up to its
-// pages. A change of tests or pages does not make fits again.
-func TestSources(t *testing.T) {
-	root := t.TempDir()
-	put := func(name, text string) {
-		t.Helper()
-		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	const toy = "package main\nconst epochs = 4\n"
-	put("qmf.go", "package quantmf\n")
-	put("internal/kernel/kernel.go", "package kernel\n")
-	put("internal/kernel/kernel.s", "// loops\n")
-	put("paper/toy.go", toy+"func toyPage(w *writer) error { return nil }\n")
-	put("paper/internal/data/sums.go", "package data\n")
-	t.Chdir(filepath.Join(root, "paper"))
-	hash := func() string {
-		h, err := hashSources()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return h
-	}
-	before := hash()
-	put("qmf_test.go", "package quantmf\n")
-	put("paper/page.go", "package main\n")
-	put("paper/toy.go", toy+"func toyPage(w *writer) error { return errors.New(\"\") }\n")
-	if hash() != before {
-		t.Error("a test or a page makes all fits again")
-	}
-	for name, text := range map[string]string{
-		"qmf.go": "package quantmf // changed\n", "internal/kernel/kernel.go": "package kernel // changed\n",
-		"internal/kernel/kernel.s": "// others\n",
-		"nmf.go":                   "package quantmf\n", "paper/toy.go": strings.Replace(toy, "4", "5", 1),
-		"paper/internal/data/sums.go": "package data // changed\n",
-	} {
-		put(name, text)
-		if now := hash(); now == before {
-			t.Errorf("%s changed, and fits of before would be taken", name)
-		} else {
-			before = now
-		}
-	}
-}
-
-// A fit in the cache is not made again, and counts with the time that it took.
+// A fit in the cache is not made again but with -again, and other keys have fits of their own.
 func TestCached(t *testing.T) {
-	if _, err := sources(); err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir(t.TempDir())
 	made := 0
-	get := func(again bool, key string) *session {
-		s := newSession(context.Background(), "test", false, again, "")
-		v, err := cached(s, key, func() ([]float64, error) {
-			made++
-			for from := worked(); worked()-from < 20*time.Millisecond; {
-			}
-			return []float64{1, 2}, nil
-		})
-		if err != nil || len(v) != 2 || v[1] != 2 {
-			t.Fatalf("%v %v", v, err)
-		}
-		return s
-	}
 	for i, c := range []struct {
 		again bool
 		key   string
 		made  int
 	}{{false, "a", 1}, {false, "a", 1}, {true, "a", 2}, {false, "b", 3}, {false, "b", 3}} {
-		s := get(c.again, c.key)
+		s := newSession(context.Background(), "test", false, c.again, "")
+		v, err := cached(s, c.key, func() ([]float64, error) {
+			made++
+			return []float64{1, 2}, nil
+		})
+		if err != nil || !slices.Equal(v, []float64{1, 2}) {
+			t.Fatalf("%v %v", v, err)
+		}
 		if made != c.made {
 			t.Errorf("call %d: made %d times, not %d", i, made, c.made)
 		}
-		if hit := i == 1 || i == 4; hit != (s.found >= 20*time.Millisecond) {
-			t.Errorf("call %d: found %v", i, s.found)
+	}
+}
+
+// The gradients through the iterations are those of differences, and after many iterations the implicit ones.
+func TestUnrolled(t *testing.T) {
+	p := drawRow(20, 5, 0.1)
+	value := func(x, b, q []float64) (sum float64) {
+		o, err := quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(p.eps),
+			quantmf.WithSquash(quantmf.SquashNone), quantmf.WithIterations(3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := o.Quantile(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, z := range p.z {
+			sum += z * y[i]
+		}
+		return sum
+	}
+	b := []float64{0.2, 0.2, 0.2, 0.2, 0.2}
+	const step = 1e-5
+	got := p.unrolled(3)
+	for name, c := range map[string]struct{ at, gradient []float64 }{"x": {p.x, got.X}, "q": {p.q, got.Q}} {
+		for i := range c.at {
+			v := c.at[i]
+			c.at[i] = v + step
+			above := value(p.x, b, p.q)
+			c.at[i] = v - step
+			want := (above - value(p.x, b, p.q)) / (2 * step)
+			c.at[i] = v
+			if math.Abs(c.gradient[i]-want) > 1e-6 {
+				t.Errorf("in %s_%d: %v, by differences %v", name, i, c.gradient[i], want)
+			}
+		}
+	}
+	implicit, err := p.implicit(quantmf.WithTolerance(1e-13))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = p.unrolled(500)
+	if x, b, q := distance(got.X, implicit.X), distance(got.B, implicit.B),
+		distance(got.Q, implicit.Q); x > 1e-6 ||
+		b > 1e-6 || q > 1e-6 {
+		t.Errorf("after 500 iterations %v, %v and %v from the implicit gradients", x, b, q)
+	}
+}
+
+// The fewest iterations to a tolerance are enough, and one fewer are not.
+func TestReach(t *testing.T) {
+	p := drawRow(100, 10, 0.01)
+	l, err := p.reach(1e-2)
+	if err != nil || l < 2 {
+		t.Fatal(l, err)
+	}
+	for i, within := range map[int]bool{l: true, l - 1: false} {
+		o, err := p.solve(quantmf.WithIterations(i))
+		if err != nil || o.MarginalError <= 1e-2 != within {
+			t.Errorf("after %d iterations %v, %v", i, o.MarginalError, err)
 		}
 	}
 }

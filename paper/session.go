@@ -1,6 +1,5 @@
-// This file has what all experiments share. A session reports its progress, caches fits and
-// writes results. A result is a struct of numbers with a header that names the setting,
-// version and machine that made them.
+// This file has what all experiments share. A session reports its progress, caches fits and writes results. A
+// result is a struct of numbers with a header that names the setting, version and machine that made them.
 package main
 
 import (
@@ -11,18 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/quantmf/quantmf/paper/internal/data"
+	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 // session is one run of an experiment.
@@ -32,25 +27,10 @@ type session struct {
 	quick, again bool
 	data         data.Folder
 	began        time.Time
-	before       time.Duration // the value of worked when the session began
-	abreast      int           // the number of fits that are made at the same time
-	mu           sync.Mutex    // guards found
-	found        time.Duration // the processor time of fits in the cache, from when they were made
 }
 
 func newSession(ctx context.Context, name string, quick, again bool, folder data.Folder) *session {
-	return &session{ctx: ctx, name: name, quick: quick, again: again, data: folder, began: time.Now(),
-		before: worked(), abreast: 1}
-}
-
-var started = time.Now()
-
-func cores() int { return runtime.GOMAXPROCS(0) }
-
-// took returns how long the session would have taken so far on a machine without other work: the
-// processor time of its fits, those in the cache included, divided by the number of cores.
-func (s *session) took() time.Duration {
-	return (worked() - s.before + s.found) / time.Duration(cores())
+	return &session{ctx, name, quick, again, folder, time.Now()}
 }
 
 func (s *session) setting() string {
@@ -75,11 +55,10 @@ func (s *session) say(format string, args ...any) {
 
 // header begins every result.
 type header struct {
-	Setting string  // quick or full
-	Version string  // of the package
-	Date    string  // of the run
-	Machine string  // cores and architecture
-	Minutes float64 // that all cores worked for the run, and for what it found in the cache
+	Setting string // quick or full
+	Version string // of the package
+	Date    string // of the run
+	Machine string // cores and architecture
 }
 
 // result is what a file of results holds.
@@ -88,198 +67,77 @@ type result[T any] struct {
 	Result T
 }
 
-// version returns the last commit that changed the package, changes of tests left out, with a + where
-// files differ from it.
-var version = sync.OnceValue(func() string {
-	of := []string{"--", ":(top,glob)*.go", ":(top)internal", ":(top,exclude)*_test.go"}
-	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
-	if err != nil || len(out) == 0 {
-		return "an unknown version"
-	}
-	v := strings.TrimSpace(string(out))
-	if changed, err := exec.Command("git",
-		append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
-		v += "+"
-	}
-	return v
-})
-
 func (s *session) save(v any) error {
 	file := filepath.Join("results", s.name+".json")
 	if s.quick {
 		file = filepath.Join("results", "quick", s.name+".json")
 	}
-	text, err := json.MarshalIndent(result[any]{header{
-		Setting: s.setting(), Version: version(), Date: time.Now().UTC().Format(time.DateOnly),
-		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU()),
-		Minutes: sig(s.took().Minutes(), 2),
-	}, v}, "", " ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return err
-	}
 	s.say("%s", file)
-	return os.WriteFile(file, compact(text), 0o644)
+	return report.Write(file,
+		result[any]{header{s.setting(), report.Version(), report.Today(), report.Machine()}, v})
 }
 
-// compact puts arrays of numbers on one line.
-func compact(text []byte) []byte {
-	text = numbers.ReplaceAllFunc(text, func(array []byte) []byte {
-		return []byte(strings.Join(strings.Fields(string(array)), ""))
-	})
-	return append(text, '\n')
-}
-
-var numbers = regexp.MustCompile(`\[[-+0-9.eE,\s]*\]`)
-
-// read returns the results of an experiment, preferably those of the full setting, and false where there
-// are none.
-func read[T any](name string) (r result[T], has bool, err error) {
-	for _, file := range []string{"results/" + name + ".json", "results/quick/" + name + ".json"} {
-		text, err := os.ReadFile(filepath.FromSlash(file))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return r, false, err
-		}
-		if err := json.Unmarshal(text, &r); err != nil {
-			return r, false, fmt.Errorf("%s: %w", file, err)
-		}
-		return r, true, nil
+// read returns the results of an experiment, preferably those of the full setting.
+func read[T any](name string) (r result[T], err error) {
+	text, err := os.ReadFile(filepath.Join("results", name+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		text, err = os.ReadFile(filepath.Join("results", "quick", name+".json"))
 	}
-	return r, false, nil
-}
-
-// sources returns the SHA-256 of the text on which fits depend: the package, and this program up to
-// the functions that write the page. Tests and files that make no fits are left out.
-var sources = sync.OnceValues(hashSources)
-
-func hashSources() (string, error) {
-	h := sha256.New()
-	add := func(pattern string) error {
-		files, err := filepath.Glob(filepath.FromSlash(pattern))
-		if err != nil {
-			return err
-		}
-		for _, file := range files {
-			name := filepath.ToSlash(file)
-			if strings.HasSuffix(name, "_test.go") || slices.Contains(noFits, name) {
-				continue
-			}
-			text, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			if at := pages.FindIndex(text); at != nil {
-				text = text[:at[0]]
-			}
-			fmt.Fprintf(h, "%s %d\n%s", name, len(text), text)
-		}
-		return nil
+	if err != nil {
+		return r, err
 	}
-	for _, pattern := range []string{"../*.go", "../internal/*/*.go", "../internal/*/*.s",
-		"../internal/*/*/*.go", "../internal/*/*/*.s", "*.go", "internal/*/*.go", "go.mod", "../go.mod"} {
-		if err := add(pattern); err != nil {
-			return "", err
-		}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, fmt.Errorf("results of %s: %w", name, err)
 	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	return r, nil
 }
 
-// noFits are the files of this program that make no fits.
-var noFits = []string{"main.go", "session.go", "clock_unix.go", "clock_other.go", "page.go", "figure.go"}
+// program returns the SHA-256 of the running program, in which the package is compiled.
+var program = sync.OnceValues(func() (string, error) {
+	file, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(file)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:]), err
+})
 
-// pages matches the beginning of the functions for the page in the file of an experiment.
-var pages = regexp.MustCompile(`(?m)^func \w+Page\(w \*writer\)`)
-
-// entry is a file of the cache.
-type entry[T any] struct {
-	Seconds float64 // the processor time of it, estimated where several fits were made at the same time
-	Value   T
-}
-
-// cached returns the result of an earlier call of compute with this key and the same sources, or calls
+// cached returns the result of an earlier call of compute with this key by the same program, or calls
 // compute.
 func cached[T any](s *session, key string, compute func() (T, error)) (v T, err error) {
-	src, err := sources()
+	by, err := program()
 	if err != nil {
 		return v, err
 	}
-	h := sha256.Sum256([]byte(src + "\n" + s.name + "\n" + key))
+	h := sha256.Sum256([]byte(by + "\n" + s.name + "\n" + key))
 	file := filepath.Join("cache", s.name, hex.EncodeToString(h[:12])+".json")
-	var e entry[T]
-	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &e) == nil {
-		s.mu.Lock()
-		s.found += time.Duration(e.Seconds * float64(time.Second))
-		s.mu.Unlock()
-		return e.Value, nil
+	if text, err := os.ReadFile(file); err == nil && !s.again && json.Unmarshal(text, &v) == nil {
+		return v, nil
 	}
 	if err := s.ctx.Err(); err != nil {
 		return v, err
 	}
-	before := worked()
 	if v, err = compute(); err != nil {
 		return v, fmt.Errorf("%s: %w", key, err)
 	}
-	e = entry[T]{Seconds: sig((worked()-before).Seconds()/float64(s.abreast), 3), Value: v}
 	s.say("%s", key)
-	text, err := json.Marshal(e)
-	if err != nil {
-		return v, fmt.Errorf("%s: %w", key, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return v, err
-	}
-	return v, os.WriteFile(file, text, 0o644)
+	return v, report.Write(file, v)
 }
 
-// each calls f(0), ..., f(n-1) on as many goroutines as there are processors. The
-// error returned is that of the lowest index.
-func (s *session) each(n int, f func(i int) error) error {
-	workers := min(n, cores())
-	s.abreast = workers
-	defer func() { s.abreast = 1 }()
-	errs := make([]error, n)
+// repeat returns f(1), ..., f(n), each cached under the key and its number, computed on as many goroutines as
+// there are processors.
+func repeat[T any](s *session, key string, n int, f func(i int) (T, error)) ([]T, error) {
+	all, errs := make([]T, n), make([]error, n)
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var wg sync.WaitGroup
-	next := make(chan int)
-	for range workers {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			for i := range next {
-				errs[i] = f(i)
-			}
-		}()
-	}
 	for i := range n {
-		next <- i
+		slots <- struct{}{}
+		wg.Go(func() {
+			all[i], errs[i] = cached(s, fmt.Sprintf("%s %d", key, i+1), func() (T, error) { return f(i + 1) })
+			<-slots
+		})
 	}
-	close(next)
 	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// sig rounds to the given number of significant digits.
-func sig(v float64, digits int) float64 {
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return v
-	}
-	unit := math.Pow(10, float64(digits-1)-math.Floor(math.Log10(math.Abs(v))))
-	return math.Round(v*unit) / unit
-}
-
-func sigs(v []float64, digits int) []float64 {
-	out := make([]float64, len(v))
-	for i := range v {
-		out[i] = sig(v[i], digits)
-	}
-	return out
+	return all, errors.Join(errs...)
 }

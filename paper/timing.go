@@ -3,14 +3,20 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sort"
+	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
 
 type timingResult struct {
@@ -39,144 +45,145 @@ const (
 func timing(s *session) (any, error) {
 	const m, eps = 10, 0.01
 	r := &timingResult{Levels: m, Epsilon: eps}
-	sizes := pick(s, []int{100, 316, 1000, 3162, 10000, 31623, 100000},
-		[]int{100, 316, 1000, 3162, 10000, 31623, 100000})
 	long := pick(s, time.Second, 100*time.Millisecond)
-	by := map[string]*timed{}
 	for _, name := range []string{newtonName, looseImplicit, looseUnrolled, tightImplicit, tightUnrolled} {
 		r.Methods = append(r.Methods, timed{Name: name})
 	}
-	for i := range r.Methods {
-		by[r.Methods[i].Name] = &r.Methods[i]
-	}
-	for _, n := range sizes {
-		rnd := rand.New(rand.NewPCG(uint64(n), 1))
-		x, z, q := make([]float64, n), make([]float64, n), make([]float64, m)
-		for i := range x {
-			x[i], z[i] = rnd.NormFloat64(), rnd.NormFloat64()
-		}
-		for j := range q {
-			q[j] = rnd.ExpFloat64()
-			if j > 0 {
-				q[j] += q[j-1]
-			}
-		}
-		opts := func(more ...quantmf.Option) []quantmf.Option {
-			return append(more, quantmf.WithLevels(m), quantmf.WithEpsilon(eps), quantmf.WithWorkers(1))
-		}
-		implicit := func(more ...quantmf.Option) (*quantmf.Gradient, error) {
-			t, err := quantmf.Solve(x, opts(more...)...)
-			if err != nil {
-				return nil, err
-			}
-			return t.QuantileVJP(q, z)
-		}
-		unrolled := func(more ...quantmf.Option) (*quantmf.Gradient, error) {
-			t, err := quantmf.Solve(x, opts(more...)...)
-			if err != nil {
-				return nil, err
-			}
-			return t.UnrolledQuantileVJP(q, z)
-		}
-		truth, err := implicit(quantmf.WithTolerance(1e-13))
+	for _, n := range []int{100, 316, 1000, 3162, 10000, 31623, 100000} {
+		p := drawRow(n, m, eps)
+		truth, err := p.implicit(quantmf.WithTolerance(1e-13))
 		if err != nil {
 			return nil, err
 		}
-		// The fewest iterations that reach a tolerance are found by doubling and then by bisection.
-		reach := func(tolerance float64) (int, error) {
-			reached := func(l int) (bool, error) {
-				t, err := quantmf.Solve(x, opts(quantmf.WithIterations(l))...)
-				if err != nil {
-					return false, err
-				}
-				return t.MarginalError <= tolerance, nil
-			}
-			high := 1
-			for {
-				ok, err := reached(high)
-				if err != nil {
-					return 0, err
-				}
-				if ok {
-					break
-				}
-				high *= 2
-			}
-			low := high / 2
-			for high-low > 1 {
-				mid := (low + high) / 2
-				ok, err := reached(mid)
-				if err != nil {
-					return 0, err
-				}
-				if ok {
-					high = mid
-				} else {
-					low = mid
-				}
-			}
-			return high, nil
-		}
-		loose, err := reach(1e-2)
+		loose, err := p.reach(1e-2)
 		if err != nil {
 			return nil, err
 		}
-		tight, err := reach(1e-3)
+		tight, err := p.reach(1e-3)
 		if err != nil {
 			return nil, err
 		}
-		for _, w := range []struct {
-			name string
-			l    int
-			f    func(...quantmf.Option) (*quantmf.Gradient, error)
-		}{
-			{newtonName, 0, implicit}, {looseImplicit, loose, implicit}, {looseUnrolled, loose, unrolled},
-			{tightImplicit, tight, implicit}, {tightUnrolled, tight, unrolled},
-		} {
-			call := func() (*quantmf.Gradient, error) {
-				if w.l == 0 {
-					return w.f()
-				}
-				return w.f(quantmf.WithIterations(w.l))
-			}
-			runtime.GC() // twice: the second collection frees the workspaces that calls keep for the next
-			runtime.GC()
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			grad, err := call()
-			if err != nil {
-				return nil, err
-			}
-			runtime.ReadMemStats(&after)
-			least := math.Inf(1)
-			for began := time.Now(); time.Since(began) < long || math.IsInf(least, 1); {
-				start := time.Now()
-				if _, err := call(); err != nil {
+		fixed := func(l int) func() (*quantmf.Gradient, error) {
+			return func() (*quantmf.Gradient, error) { return p.implicit(quantmf.WithIterations(l)) }
+		}
+		unrolled := func(l int) func() (*quantmf.Gradient, error) {
+			return func() (*quantmf.Gradient, error) {
+				if _, err := p.solve(quantmf.WithIterations(l)); err != nil { // the forward
 					return nil, err
 				}
-				least = min(least, time.Since(start).Seconds())
+				return p.unrolled(l), nil
 			}
-			t := by[w.name]
-			t.N, t.Iterations = append(t.N, n), append(t.Iterations, w.l)
-			t.Seconds = append(t.Seconds, sig(least, 3))
-			t.Bytes = append(t.Bytes, sig(float64(after.TotalAlloc-before.TotalAlloc), 3))
-			t.ErrorX = append(t.ErrorX, distance(grad.X, truth.X))
-			t.ErrorB = append(t.ErrorB, distance(grad.B, truth.B))
-			t.ErrorQ = append(t.ErrorQ, distance(grad.Q, truth.Q))
+		}
+		for i, w := range []struct {
+			l    int
+			call func() (*quantmf.Gradient, error)
+		}{
+			{0, func() (*quantmf.Gradient, error) { return p.implicit() }},
+			{loose, fixed(loose)}, {loose, unrolled(loose)}, {tight, fixed(tight)}, {tight, unrolled(tight)},
+		} {
+			if err := r.Methods[i].measure(n, w.l, long, truth, w.call); err != nil {
+				return nil, err
+			}
 		}
 		s.say("n = %d: %d iterations to 1e-2, %d to 1e-3", n, loose, tight)
 	}
 	return r, nil
 }
 
+// row is a row of n normal samples, squashed, and cotangents z of its quantile map onto q.
+type row struct {
+	x, q, z []float64
+	eps     float64
+}
+
+func drawRow(n, m int, eps float64) *row {
+	r := rand.New(rand.NewPCG(uint64(n), 1))
+	p := &row{make([]float64, n), make([]float64, m), make([]float64, n), eps}
+	for i := range p.x {
+		p.x[i], p.z[i] = r.NormFloat64(), r.NormFloat64()
+	}
+	mean, deviation := stat.PopMeanStdDev(p.x, nil)
+	for i, v := range p.x {
+		p.x[i] = 1 / (1 + math.Exp(-(v-mean)/deviation*math.Pi/math.Sqrt(3)))
+	}
+	for j := range p.q {
+		p.q[j] = r.ExpFloat64()
+	}
+	floats.CumSum(p.q, p.q)
+	return p
+}
+
+func (p *row) solve(more ...quantmf.Option) (*quantmf.Transport, error) {
+	return quantmf.Solve(p.x, append(more, quantmf.WithLevels(len(p.q)), quantmf.WithEpsilon(p.eps),
+		quantmf.WithSquash(quantmf.SquashNone), quantmf.WithWorkers(1))...)
+}
+
+func (p *row) implicit(more ...quantmf.Option) (*quantmf.Gradient, error) {
+	t, err := p.solve(more...)
+	if err != nil {
+		return nil, err
+	}
+	return t.QuantileVJP(p.q, p.z)
+}
+
+func (p *row) unrolled(l int) *quantmf.Gradient {
+	m := len(p.q)
+	u := &unrolling{x: p.x, eps: p.eps, l: l, b: make([]float64, m), y: make([]float64, m)}
+	floats.AddConst(1/float64(m), u.b)
+	floats.Span(u.y, 0, 1)
+	u.gradient(p.q, p.z)
+	return &quantmf.Gradient{X: u.gradX, B: u.gradB, Q: u.gradQ}
+}
+
+// reach returns the fewest iterations that bring the columns of the plan within a tolerance, found by
+// doubling and then by bisection.
+func (p *row) reach(tolerance float64) (int, error) {
+	var fault error
+	reached := func(l int) bool {
+		t, err := p.solve(quantmf.WithIterations(l))
+		fault = errors.Join(fault, err)
+		return err != nil || t.MarginalError <= tolerance
+	}
+	high := 1
+	for !reached(high) {
+		high *= 2
+	}
+	low := high / 2
+	return low + 1 + sort.Search(high-low-1, func(i int) bool { return reached(low + 1 + i) }), fault
+}
+
+// measure appends the bytes of a call, the time of the fastest of repeated calls, and its errors.
+func (t *timed) measure(n, iterations int, long time.Duration, truth *quantmf.Gradient,
+	call func() (*quantmf.Gradient, error)) error {
+	runtime.GC() // twice: the second collection frees the workspaces that calls keep for the next
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	grad, err := call()
+	if err != nil {
+		return err
+	}
+	runtime.ReadMemStats(&after)
+	least := math.Inf(1)
+	for began := time.Now(); time.Since(began) < long || math.IsInf(least, 1); {
+		start := time.Now()
+		if _, err := call(); err != nil {
+			return err
+		}
+		least = min(least, time.Since(start).Seconds())
+	}
+	t.N, t.Iterations = append(t.N, n), append(t.Iterations, iterations)
+	t.Seconds = append(t.Seconds, report.Round(least, 3))
+	t.Bytes = append(t.Bytes, report.Round(float64(after.TotalAlloc-before.TotalAlloc), 3))
+	t.ErrorX = append(t.ErrorX, distance(grad.X, truth.X))
+	t.ErrorB = append(t.ErrorB, distance(grad.B, truth.B))
+	t.ErrorQ = append(t.ErrorQ, distance(grad.Q, truth.Q))
+	return nil
+}
+
 // distance returns |a-b|/|b|.
 func distance(a, b []float64) float64 {
-	d, size := 0.0, 0.0
-	for i := range a {
-		d += (a[i] - b[i]) * (a[i] - b[i])
-		size += b[i] * b[i]
-	}
-	return sig(math.Sqrt(d/size), 2)
+	return report.Round(floats.Distance(a, b, 2)/floats.Norm(b, 2), 2)
 }
 
 var timingLooks = map[string]line{
@@ -187,95 +194,44 @@ var timingLooks = map[string]line{
 	tightUnrolled: {color: purple, dash: 3},
 }
 
-func timingPage(w *writer) error {
-	w.p("## Timing\n")
-	r, has, err := read[timingResult]("timing")
-	if err != nil || !has {
-		w.p("Not run.\n")
-		return err
-	}
-	res := r.Result
-	w.made(r.Header, "one draw of x a size, the fastest of repeated calls")
-	w.p("The soft quantile map of n normal samples and its transposed Jacobian in x, b and q, m = %d, ε = "+
-		"%g, one core, with the forward. Sinkhorn is Algorithm 1 stopped", res.Levels, res.Epsilon)
-	w.p("after as many iterations as bring the columns of the plan within 1e-2 (the published code's " +
-		"tolerance) or 1e-3 (that of ott-jax); unrolled is the exact derivative of these iterations.\n")
-	err = w.picture("timing",
-		"Time, memory and gradient error of the transposed Jacobian. Memory is what a call allocates; "+
-			"unrolling keeps the potentials of all iterations.", func() error {
-			a := &chart{title: "time", x: "samples n", y: "seconds", logX: true, logY: true,
-				legend: "top left"}
-			b := &chart{title: "memory", x: "samples n", y: "MB allocated", logX: true, logY: true}
-			c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", logX: true,
-				logY: true}
-			for _, t := range res.Methods {
-				n := make([]float64, len(t.N))
-				for i := range n {
-					n[i] = float64(t.N[i])
-				}
-				megabytes := make([]float64, len(n))
-				for i, v := range t.Bytes {
-					megabytes[i] = v / 1e6
-				}
-				for to, y := range map[*chart][]float64{a: t.Seconds, b: megabytes, c: t.ErrorX} {
-					l := timingLooks[t.Name]
-					l.name, l.x, l.y, l.points = t.Name, n, y, true
-					to.add(l)
-				}
-			}
-			a.yRange = [2]float64{5e-6, 50}
-			return figure("timing", 8, 8, []*chart{a, b, c})
-		})
-	if err != nil {
-		return err
-	}
+func timingPage(w *writer, res timingResult) error {
+	a := &chart{title: "time", x: "samples n", y: "seconds", logX: true, logY: true, legend: "top left",
+		yRange: [2]float64{5e-6, 50}}
+	b := &chart{title: "memory", x: "samples n", y: "MB allocated", logX: true, logY: true}
+	c := &chart{title: "error of the gradient in x", x: "samples n", y: "relative error", logX: true,
+		logY: true}
+	by := map[string]timed{}
 	last := len(res.Methods[0].N) - 1
 	rows := [][]string{{fmt.Sprintf("n = %d", res.Methods[0].N[last]), "iterations", "ms", "MB", "error in x",
-		"in b", "in q"}}
-	by := map[string]timed{}
+		"in b"}}
 	for _, t := range res.Methods {
 		by[t.Name] = t
-		l := fmt.Sprint(t.Iterations[last])
-		if t.Iterations[last] == 0 {
-			l = "Newton"
+		rows = append(rows, []string{t.Name, fmt.Sprint(t.Iterations[last]), g(1e3 * t.Seconds[last]),
+			g(t.Bytes[last] / 1e6), g(t.ErrorX[last]), g(t.ErrorB[last])})
+		l := timingLooks[t.Name]
+		l.name, l.points = t.Name, true
+		megabytes := slices.Clone(t.Bytes)
+		floats.Scale(1e-6, megabytes)
+		for _, n := range t.N {
+			l.x = append(l.x, float64(n))
 		}
-		rows = append(rows, []string{t.Name, l, g(1e3 * t.Seconds[last]), g(t.Bytes[last] / 1e6),
-			g(t.ErrorX[last]), g(t.ErrorB[last]), g(t.ErrorQ[last])})
-	}
-	w.table(rows)
-	ratio := func(a, b []float64) (least, most float64) {
-		least, most = math.Inf(1), 0
-		for i := range a {
-			least, most = min(least, a[i]/b[i]), max(most, a[i]/b[i])
+		for to, y := range map[*chart][]float64{a: t.Seconds, b: megabytes, c: t.ErrorX} {
+			l.y = y
+			to.add(l)
 		}
-		return least, most
 	}
-	lo, hi := ratio(by[tightImplicit].Seconds, by[tightUnrolled].Seconds)
-	memLo, memHi := ratio(by[tightUnrolled].Bytes, by[tightImplicit].Bytes)
-	fastLo, fastHi := ratio(by[looseImplicit].Seconds, by[newtonName].Seconds)
-	worst := func(name string) string {
-		t := by[name]
-		return fmt.Sprintf("%.2g %% in x and %.2g %% in b", 100*slices.Max(t.ErrorX),
-			100*slices.Max(t.ErrorB))
+	w.table("timing", rows)
+	ratio := func(a, b []float64) string {
+		r := floats.DivTo(make([]float64, len(a)), a, b)
+		return fmt.Sprintf("%.3g to %.3g", floats.Min(r), floats.Max(r))
 	}
-	exact := max(slices.Max(by[newtonName].ErrorX), slices.Max(by[newtonName].ErrorB),
-		slices.Max(by[newtonName].ErrorQ))
-	tape := 16 * float64(by[tightUnrolled].Iterations[last]) * float64(by[tightUnrolled].N[last]) * float64(res.Levels)
-	w.claim("Implicit gradients take half the time of unrolled ones, and far less memory",
-		"%s: %.2f to %.2f of the time of our unrolling, which is not that of a tape. [Timing](#timing)",
-		verdict(hi < 1, "The direction holds", "It does not hold at every size"), lo, hi)
-	w.p("- The paper: implicit takes about half the time of unrolling and far less memory. Here, at the "+
-		"same iterations, it takes %.2f to %.2f of the time, and unrolling allocates %.2g to %.2g times as "+
-		"much. %s",
-		lo, hi, memLo, memHi, verdict(hi < 0.6, "The direction holds.",
-			"The direction holds; the factor depends on n."))
-	w.p("  The factors are not those of automatic differentiation: our unrolling keeps potentials alone "+
-		"and computes plans again, which costs time and saves memory. A tape of two plans an iteration "+
-		"would take %.3g MB in the last row, by calculation.", tape/1e6)
-	w.p("- Newton's method to 1e-9 takes %.0f to %.0f times less than Sinkhorn to 1e-2, with the implicit "+
-		"gradient in both.", fastLo, fastHi)
-	w.p("- The paper does not say how wrong the gradients are. Over these n, at 1e-2, the implicit one is "+
-		"up to %s off, the unrolled one %s; after Newton's method the error of x, b and q is within %.0e.\n",
-		worst(looseImplicit), worst(looseUnrolled), exact)
-	return nil
+	w.claim("implicit gradients take half the time of unrolled ones, and far less memory",
+		"%s of the time; unrolled ones take %s times the memory",
+		ratio(by[tightImplicit].Seconds, by[tightUnrolled].Seconds),
+		ratio(by[tightUnrolled].Bytes, by[tightImplicit].Bytes))
+	w.claim("(nothing on errors of gradients)",
+		"to 1e-2 up to %.0f %% in b, unrolled %.0f %%; Newton's method takes 1/%s of the time",
+		100*floats.Max(by[looseImplicit].ErrorB), 100*floats.Max(by[looseUnrolled].ErrorB),
+		strings.ReplaceAll(ratio(by[looseImplicit].Seconds, by[newtonName].Seconds), " to ", " to 1/"))
+	return w.figure("timing", 8, 8, []*chart{a, b, c})
 }

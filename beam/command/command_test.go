@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -30,7 +31,7 @@ func TestFit(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	store := filepath.Join(t.TempDir(), "store")
 	// with names, in a temporary store
-	u, said := run(t, exitDone, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0",
+	u, said := run(t, cli.Done, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0",
 		"-shards", "3", "-o", model, "-u", "-", file)
 	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
 		if !strings.Contains(said, want) {
@@ -45,13 +46,13 @@ func TestFit(t *testing.T) {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 	for range 2 { // the second command finds its work done
-		_, said := run(t, exitDone, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u",
+		_, said := run(t, cli.Done, "fit", "-method", "nmf", "-k", "2", "-epochs", "3", "-store", store, "-u",
 			filepath.Join(t.TempDir(), "U.npy"), file)
 		if !strings.Contains(said, "U.npy: npy has no names, so those of the features are left out") {
 			t.Errorf("names were lost, and what was said is %q", said)
 		}
 	}
-	if _, said := run(t, exitUsage, "fit", "-method", "nmf", "-k", "3", "-store", store,
+	if _, said := run(t, cli.Usage, "fit", "-method", "nmf", "-k", "3", "-store", store,
 		file); !strings.Contains(said, "-store: it has another fit") {
 		t.Error(said)
 	}
@@ -87,7 +88,7 @@ func TestFit(t *testing.T) {
 	if err := table.Write(&want, "-", "component", []string{"c1", "c2"}, x.Samples, v); err != nil {
 		t.Fatal(err)
 	}
-	if got, _ := run(t, exitDone, "transform", "-blocks", "5", model, file); got != want.String() {
+	if got, _ := run(t, cli.Done, "transform", "-blocks", "5", model, file); got != want.String() {
 		t.Error("the coordinates differ from those of Transform")
 	}
 }
@@ -110,7 +111,7 @@ func TestRank(t *testing.T) {
 		if err := c.Run(); err != nil {
 			t.Fatalf("%s: %v\n%s", args, err, verdict.String())
 		}
-		got, said := run(t, exitDone, words...)
+		got, said := run(t, cli.Done, words...)
 		if got != out.String() || strings.Count(got, "\n") < 3 {
 			t.Errorf("%s:\n%swant\n%s", args, got, out.String())
 		}
@@ -142,41 +143,41 @@ func TestFaults(t *testing.T) {
 		says string
 		args string
 	}{
-		{exitUsage, "is read itself", "fit -method nmf -k 1 -shards 1 -o " + matrix + " " + matrix},
-		{exitUsage, "is read itself", "fit -method nmf -k 1 -shards 1 -u " + link + " " + matrix},
-		{exitUsage, "is read itself", "transform -o " + matrix + " MODEL " + link},
-		{exitUsage, "two outputs", "fit -o U.tsv -u ./U.tsv " + file},
-		{exitUsage, "there is no command", "fitt"},
-		{exitUsage, "no MATRIX given", "fit"},
-		{exitUsage, "too much", "fit a b"},
-		{exitUsage, "-method qmfq", "fit -method qmfq x"},
-		{exitUsage, "-endpoint", "fit -runner universal x"},
-		{exitUsage, "-runner nope: this program has no such runner", "fit -runner nope " + file},
-		{exitUsage, "not a whole number", "fit -m x x"},
-		{exitUsage, "-shards 400", "fit -shards 400 " + file},
-		{exitUsage, "-updates", "fit -method nmf -updates newton -loss 3 " + file},
-		{exitUsage, "-top: must be a whole number of at least 1", "fit -top 0 " + file},
-		{exitUsage, "-top: must be a whole number of at least 1", "rank -top 0 " + file},
-		{exitUsage, "-k 0", "fit -k 0 " + file},
-		{exitUsage, "end of the name", "fit -u U.what " + file},
-		{exitUsage, "two outputs", "fit -u U.tsv -v U.tsv " + file},
-		{exitUsage, "-log loud", "fit -log loud " + file},
-		{exitUsage, "-share 0.9", "rank -share 0.9 " + file},
-		{exitUsage, "-repeats 0", "rank -repeats 0 " + file},
-		{exitUsage, "not whole numbers", "rank -k 1,x " + file},
-		{exitUsage, "-k 0", "rank -method nmf -k 0 " + file},
-		{exitUsage, "-method what", "rank -method what " + file},
-		{exitUsage, "-eps", "rank -method nmf -eps 0.1 " + file},
-		{exitUsage, "-blocks 0", "transform -blocks 0 MODEL " + file},
-		{exitBadInput, "no such file", "fit /nowhere"},
-		{exitBadInput, `fit: open /no\x1bwhere:`, "fit /no\x1bwhere"},
-		{exitUsage, `-method \x1b: must`, "fit -method \x1b " + file},
-		{exitUsage, "-o: the value is empty", "fit -o= " + file},
-		{exitUsage, "-o: the value is empty", "transform -o= MODEL " + file},
-		{exitUsage, "-store: the value is empty", "rank -store= " + file},
-		{exitUsage, "-endpoint: the value is empty", "fit -endpoint= " + file},
-		{exitUsage, "-na: the value is empty", "fit -na= " + file},
-		{exitBadInput, "model", "transform " + damaged + " " + file},
+		{cli.Usage, "is read itself", "fit -method nmf -k 1 -shards 1 -o " + matrix + " " + matrix},
+		{cli.Usage, "is read itself", "fit -method nmf -k 1 -shards 1 -u " + link + " " + matrix},
+		{cli.Usage, "is read itself", "transform -o " + matrix + " MODEL " + link},
+		{cli.Usage, "two outputs", "fit -o U.tsv -u ./U.tsv " + file},
+		{cli.Usage, "there is no command", "fitt"},
+		{cli.Usage, "no MATRIX given", "fit"},
+		{cli.Usage, "too much", "fit a b"},
+		{cli.Usage, "-method qmfq", "fit -method qmfq x"},
+		{cli.Usage, "-endpoint", "fit -runner universal x"},
+		{cli.Usage, "-runner nope: this program has no such runner", "fit -runner nope " + file},
+		{cli.Usage, "not a whole number", "fit -m x x"},
+		{cli.Usage, "-shards 400", "fit -shards 400 " + file},
+		{cli.Usage, "-updates", "fit -method nmf -updates newton -loss 3 " + file},
+		{cli.Usage, "-top 0: must be at least 1", "fit -top 0 " + file},
+		{cli.Usage, "-top 0: must be at least 1", "rank -top 0 " + file},
+		{cli.Usage, "-k 0", "fit -k 0 " + file},
+		{cli.Usage, "end of the name", "fit -u U.what " + file},
+		{cli.Usage, "two outputs", "fit -u U.tsv -v U.tsv " + file},
+		{cli.Usage, "-log loud", "fit -log loud " + file},
+		{cli.Usage, "-share 0.9", "rank -share 0.9 " + file},
+		{cli.Usage, "-repeats 0", "rank -repeats 0 " + file},
+		{cli.Usage, "not whole numbers", "rank -k 1,x " + file},
+		{cli.Usage, "-k 0", "rank -method nmf -k 0 " + file},
+		{cli.Usage, "-method what", "rank -method what " + file},
+		{cli.Usage, "-eps", "rank -method nmf -eps 0.1 " + file},
+		{cli.Usage, "-blocks 0", "transform -blocks 0 MODEL " + file},
+		{cli.BadInput, "no such file", "fit /nowhere"},
+		{cli.BadInput, `fit: open /no\x1bwhere:`, "fit /no\x1bwhere"},
+		{cli.Usage, `-method \x1b: must`, "fit -method \x1b " + file},
+		{cli.Usage, "-o: the value is empty", "fit -o= " + file},
+		{cli.Usage, "-o: the value is empty", "transform -o= MODEL " + file},
+		{cli.Usage, "-store: the value is empty", "rank -store= " + file},
+		{cli.Usage, "-endpoint: the value is empty", "fit -endpoint= " + file},
+		{cli.Usage, "-na: the value is empty", "fit -na= " + file},
+		{cli.BadInput, "model", "transform " + damaged + " " + file},
 	} {
 		_, said := run(t, c.code, strings.Fields(strings.Replace(c.args, "MODEL", goodModel(t), 1))...)
 		if !strings.Contains(said, c.says) {
@@ -187,7 +188,7 @@ func TestFaults(t *testing.T) {
 		t.Errorf("the matrix is %q now, %v", b, err)
 	}
 	for _, help := range []string{"-h", "fit -h", "transform -h", "rank -h", "workers -h"} {
-		if out, _ := run(t, exitDone, strings.Fields(help)...); !strings.Contains(out, "usage:") {
+		if out, _ := run(t, cli.Done, strings.Fields(help)...); !strings.Contains(out, "usage:") {
 			t.Errorf("%s: %q", help, out)
 		}
 	}

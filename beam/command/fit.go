@@ -3,127 +3,108 @@ package command
 // This file holds "quantmf-beam fit".
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/advice"
-	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/shards"
 )
-
-const fitUsage = `usage: quantmf-beam fit [flags] MATRIX
-
-Fits a matrix as "quantmf fit" does, with all its rows as one batch and the rows
-split over shards, which the workers of a Beam runner fit side by side. The model
-has the same bits for any number of shards and workers, those of one process included.
-
-` + matrixHelp + `
-` + readHelp + `
-What is fitted
-  -method qmf|nmf   X = T(UV), or X = UV (default qmf)
-  -k N              rank, the number of components (default 10)
-  -log1p            take log(1+x) of every value first (natural logarithm)
-  -top N            keep the N features of largest standard deviation, after
-                    -log1p (default: all)
-` + optionHelp + `
-How it is split
-  -shards N         shards of rows, each a unit of work; from 1 to one for each 16
-                    rows, at most 64 (nmf: 16) (default 4)
-  -rounds N         rounds, one or two an epoch, in a pipeline (default 20)
-  -keep SIZE        rows that a worker's process keeps in memory from round to round,
-                    such as 16GiB, 0 for none (default 4GiB)
-  -workers N        processors that workers in this process use, 0 for all (default 0)
-
-` + runnerHelp + `
-What is written ("-" is standard output; the ending of a name says the format)
-  -o FILE           the model, for the commands of quantmf
-  -u FILE           U, features × components
-  -v FILE           V, components × samples
-  -q FILE           quantiles and weights of each feature's map (qmf)
-  -progress plain|json|none
-                    on standard error: a line or an object a second at most (default plain)
-
-A fit that was stopped goes on where it was if the same command is given with the same
--store.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 not converged where
--strict wants it, 130 interrupted.
-`
 
 // fitFlags are the flags of a fit.
 type fitFlags struct {
-	optionFlags
-	matrixFlags
 	runnerFlags
-	method                    string
-	rank, shards, workers     int
-	modelFile, uFile, vFile   string
-	qFile, progress, fileName string
+	options               cli.Options
+	in                    cli.Input
+	files                 cli.ModelFiles
+	method                string
+	rank, shards, workers int
 }
 
-func parseFit(args []string) (*fitFlags, error) {
-	f := &fitFlags{}
-	set := flag.NewFlagSet("fit", flag.ContinueOnError)
-	f.optionFlags.register(set)
-	f.matrixFlags.register(set)
-	f.registerTop(set)
-	f.runnerFlags.register(set)
-	set.StringVar(&f.method, "method", "qmf", "")
-	set.IntVar(&f.rank, "k", 10, "")
-	set.IntVar(&f.shards, "shards", 4, "")
-	set.IntVar(&f.Rounds, "rounds", 20, "")
-	set.IntVar(&f.workers, "workers", 0, "")
-	set.Func("keep", "", func(s string) (err error) {
+func fitProgram() *cli.Program {
+	f := &fitFlags{runnerFlags: newRunnerFlags(), options: cli.NewOptions(), in: cli.NewInput(), method: "qmf",
+		rank: 10, shards: 4}
+	f.Rounds = 20
+	updates := f.options.Flag(option.Updates)
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of the
+		former or more (nmf; default multiplicative)`
+	return &cli.Program{
+		Usage: []string{"[flags] MATRIX"},
+		About: `Fits a matrix as "quantmf fit" does, with all its rows as one batch and the rows split over shards,
+			which the workers of a Beam runner fit side by side. The model has the same bits for any number of
+			shards and workers, those of one process included.` + "\n\n" + matrixHelp,
+		Groups: []cli.Group{
+			f.in.Reading(),
+			{Heading: "What is fitted", Flags: append([]*cli.Flag{
+				cli.Choice(&f.method, "method", "qmf|nmf", "X = T(UV), or X = UV (default qmf)"),
+				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
+				updates}, f.in.Changes()...)},
+			{Elsewhere: `as in "quantmf fit -h"`, Flags: f.options.Flags(option.Loss, option.Missing,
+				option.Levels, option.Epsilon, option.LearningRate, option.Schedule, option.Start, option.Ends,
+				option.Shrinkage, option.Tolerance, option.Strict, option.Epochs, option.Penalty,
+				option.Validation, option.Patience, option.Seed)},
+			{Heading: "How it is split", Flags: []*cli.Flag{
+				cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `shards of rows, each a unit of work; from 1 to
+					one for each 16 rows, at most 64 (nmf: 16) (default 4)`),
+				cli.Whole(&f.Rounds, 1, "rounds", "N", "rounds, one or two an epoch, in a pipeline (default 20)"),
+				f.keep(),
+				cli.Whole(&f.workers, 0, "workers", "N",
+					"processors that workers in this process use, 0 for all (default 0)")}},
+			f.group(),
+			{Heading: `What is written ("-" is standard output; the ending of a name says the format)`,
+				Flags: f.files.Flags()},
+			f.in.Limits(),
+		},
+		After: `A fit that was stopped goes on where it was if the same command is given with the same -store.` +
+			"\n\n" + cli.ExitHelp,
+		Words: []string{"MATRIX"},
+		Run: func(words []string, s cli.Streams) error {
+			if err := cmp.Or(f.files.Check(&f.in, f.method), unread(words, f.files.Paths()...)); err != nil {
+				return err
+			}
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			return f.run(ctx, words[0], s)
+		},
+	}
+}
+
+// keep is -keep.
+func (f *fitFlags) keep() *cli.Flag {
+	return cli.Func("keep", "SIZE", `rows that a worker's process keeps in memory from round to round, such as
+		16GiB, 0 for none (default 4GiB)`, func(text string) (err error) {
 		f.Run.Memory = -1
-		if s != "0" {
-			f.Run.Memory, err = flags.Size(s)
+		if text != "0" {
+			f.Run.Memory, err = cli.ParseSize(text)
 		}
 		return err
 	})
-	set.StringVar(&f.modelFile, "o", "", "")
-	set.StringVar(&f.uFile, "u", "", "")
-	set.StringVar(&f.vFile, "v", "", "")
-	set.StringVar(&f.qFile, "q", "", "")
-	set.StringVar(&f.progress, "progress", "plain", "")
-	words, err := arguments(set, args, "MATRIX")
-	if err != nil {
-		return nil, err
-	}
-	f.fileName = words[0]
-	switch {
-	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
-		return nil, usageError("-method " + f.method +
-			": must be one of qmf, nmf; the others are not split into shards")
-	case f.Rounds < 1:
-		return nil, usageError(fmt.Sprintf("-rounds %d: must be at least 1", f.Rounds))
-	case f.workers < 0:
-		return nil, usageError(fmt.Sprintf("-workers %d: must be at least 0", f.workers))
-	case f.qFile != "" && f.method != "qmf":
-		return nil, usageError("-q: only a QMF has quantiles to write")
-	case !slices.Contains([]string{"plain", "json", "none"}, f.progress):
-		return nil, usageError("-progress " + f.progress + ": must be one of plain, json, none")
-	}
-	return f, writable(words, f.modelFile, f.uFile, f.vFile, f.qFile)
 }
 
-func fit(ctx context.Context, args []string, s streams) error {
-	began := time.Now()
-	f, err := parseFit(args)
-	if err != nil {
-		return err
+// unread reports outputs over a file that is read, before any work is done.
+func unread(inputs []string, outputs ...string) error {
+	var read []os.FileInfo
+	for _, path := range inputs {
+		if info, err := os.Stat(path); err == nil {
+			read = append(read, info)
+		}
 	}
+	out := &cli.Outputs{}
+	defer out.Discard()
+	return out.Open(read, outputs...)
+}
+
+func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error {
+	began := time.Now()
 	if f.workers > 0 {
 		runtime.GOMAXPROCS(f.workers)
 	}
@@ -132,139 +113,55 @@ func fit(ctx context.Context, args []string, s streams) error {
 		return err
 	}
 	defer end()
-	f.Options.Rows = true
-	t, err := f.matrix(f.fileName, f.missing, f.method != "nmf")
+	tell := cli.NewProgress(f.in.Progress, s.Err)
+	f.in.Rows = true
+	t, info, err := f.in.Read(matrix, s, tell, f.options.Missing, f.method != "nmf" && !f.in.Log1p)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if err := f.takeLoss(t); err != nil {
+	if _, err := f.options.SettleLoss(t); err != nil {
 		return err
 	}
-	features, samples := t.Dims()
-	f.say(s, record{Read: t.File, Features: features, Samples: samples}, "%s: %d features × %d samples; %s",
-		t.File, features, samples, t.Taken)
-	for _, w := range t.Warnings {
-		f.say(s, record{Warning: w}, "warning: %s", w)
+	d, n := t.Dims()
+	tell.Begin(strings.ToUpper(f.method))
+	if err := tell.Remark(cli.OneMachine(f.method, d, n, f.rank)); err != nil {
+		return err
 	}
-	if text := advice.OneMachine(f.method, features, samples, "-k", strconv.Itoa(f.rank)); text != "" {
-		f.say(s, record{Warning: text}, "%s", text)
-	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
-	if err := plan(ctx, store, f.shards, t.Rows(), f.rank, f.options...); err != nil {
-		return f.explain(err, t)
+	if err := plan(ctx, store, f.shards, t.Rows(), f.rank, f.options.List()...); err != nil {
+		return cli.Explain(err, t)
 	}
-	shown := time.Now()
-	f.Progress = func(r quantmf.Round) {
-		if r.Epoch == 0 || !r.Over && time.Since(shown) < time.Second {
-			return
+	f.Progress = func(r shards.Round) {
+		if r.Epoch > 0 {
+			tell.Report(quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: r.Epoch, Epochs: r.Epochs, Rows: d,
+				Loss: r.Loss, Done: float64(r.Epoch) / float64(r.Epochs)})
 		}
-		shown = time.Now()
-		f.say(s, record{Epoch: r.Epoch, Epochs: r.Epochs, Loss: r.Loss}, "epoch %d of %d, loss %.4g", r.Epoch,
-			r.Epochs, r.Loss)
 	}
-	f.Failed = func(err error) { f.say(s, record{Warning: cause(err)}, "trying again: %s", cause(err)) }
+	f.Failed = again(&f.in, s)
 	m, err := beam.Fit(ctx, store, f.Run)
+	tell.End()
 	if err != nil {
 		if ctx.Err() != nil && f.store != "" {
 			return fmt.Errorf("interrupted; the same command goes on with what is in %s: %w", f.store, err)
 		}
 		return err
 	}
-	if err := f.write(m, t, s.out); err != nil {
+	out := &cli.Outputs{Stdout: s.Out}
+	defer out.Discard()
+	if err := out.Open([]os.FileInfo{info}, f.files.Paths()...); err != nil {
 		return err
 	}
-	for _, text := range []string{nameless(f.uFile, "features", t.NamedFeatures),
-		nameless(f.vFile, "samples", t.NamedSamples), nameless(f.qFile, "features", t.NamedFeatures)} {
-		if text != "" {
-			f.say(s, record{Warning: text}, "warning: %s", text)
-		}
-	}
-	f.say(s, record{Done: true, Seconds: time.Since(began).Seconds()}, "done in %.1f s",
-		time.Since(began).Seconds())
-	return nil
-}
-
-// record is a line of -progress json.
-type record struct {
-	Read     string  `json:"read,omitempty"`
-	Features int     `json:"features,omitempty"`
-	Samples  int     `json:"samples,omitempty"`
-	Warning  string  `json:"warning,omitempty"`
-	Epoch    int     `json:"epoch,omitempty"`
-	Epochs   int     `json:"epochs,omitempty"`
-	Loss     float64 `json:"loss,omitempty"`
-	Done     bool    `json:"done,omitempty"`
-	Seconds  float64 `json:"seconds,omitempty"`
-}
-
-func (f *fitFlags) say(s streams, r record, format string, args ...any) {
-	switch f.progress {
-	case "plain":
-		fmt.Fprintln(s.err, table.Shown(fmt.Sprintf(format, args...)))
-	case "json":
-		json.NewEncoder(s.err).Encode(r)
-	}
-}
-
-// write writes the outputs.
-func (f *fitFlags) write(m quantmf.Model, t *table.Table, stdout io.Writer) error {
-	files := []output{{f.modelFile, func(w io.Writer) error {
-		data, err := f.marshal(m, t)
-		if err == nil {
-			_, err = w.Write(data)
-		}
+	names := cli.NamesOf(t)
+	if err := f.files.Write(out, &f.in, m, names, account.Made{Matrix: filepath.Base(matrix), Log1p: f.in.Log1p,
+		Top: f.in.Top > 0}); err != nil {
 		return err
-	}}}
-	var u, v quantmf.Mat
-	switch m := m.(type) {
-	case *quantmf.NMF:
-		u, v = m.U, m.V
-	case *quantmf.QMF:
-		u, v = m.U, m.V
-		if f.qFile != "" {
-			levels := m.Quantiles.Cols
-			both := quantmf.NewMat(u.Rows, 2*levels)
-			for i := range u.Rows {
-				copy(both.Row(i), m.Quantiles.Row(i))
-				copy(both.Row(i)[levels:], m.Weights.Row(i))
-			}
-			files = append(files, tableOutput(f.qFile, "feature", t.Features,
-				append(numbered("q", levels), numbered("w", levels)...), both))
-		}
-	default:
-		return errors.New("the store has a model of another kind")
 	}
-	components := numbered("c", u.Cols)
-	return write(stdout, append(files, tableOutput(f.uFile, "feature", t.Features, components, u),
-		tableOutput(f.vFile, "component", components, t.Samples, v))...)
-}
-
-// marshal returns the model as a file of quantmf, with the names of features and samples, and with the
-// changes that were made to the matrix before the fit.
-func (f *fitFlags) marshal(m quantmf.Model, t *table.Table) ([]byte, error) {
-	data, err := m.MarshalBinary()
-	if err != nil {
-		return nil, err
+	if err := cmp.Or(out.Commit(), f.files.Nameless(s.Err, &f.in, names)); err != nil {
+		return err
 	}
-	var names account.Names
-	if t.NamedFeatures {
-		names.Features = t.Features
-	}
-	if t.NamedSamples {
-		names.Samples = t.Samples
-	}
-	return account.Append(data, names,
-		account.Made{Matrix: filepath.Base(f.fileName), Log1p: f.log1p, Top: f.top > 0})
-}
-
-func numbered(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = prefix + strconv.Itoa(i+1)
-	}
-	return names
+	return tell.Summary(fmt.Sprintf("done in %.1f s\n", time.Since(began).Seconds()))
 }

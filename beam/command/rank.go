@@ -5,52 +5,17 @@ package command
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"flag"
-	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
-	"github.com/quantmf/quantmf/internal/flags"
-	"github.com/quantmf/quantmf/internal/ranking"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
-
-const rankUsage = `usage: quantmf-beam rank [flags] MATRIX
-
-Compares numbers of components as "quantmf rank" does, with its results: hides a
-share of the cells, fits the rest with each number, and measures how well the
-hidden cells are predicted. Each fit is made by one of the workers of a Beam runner;
-nothing is split over shards, and each holds the matrix in full.
-
-` + matrixHelp + `
-` + readHelp + `
-What is compared, as in "quantmf rank -h"
-  -k N,N,...        the numbers of components (default 2,4,8)
-  -m N,N,...        the numbers of levels, each tried with every -k (default: the
-                    default of fit)
-  -repeats N        how many times cells are hidden (default 5)
-  -share X          the share of the cells hidden each time, at most 0.5 (default 0.1)
-  -seed N           seed of the hidden cells and of the fits (default 1)
-  -method qmf|nmf|qmfq|bqmf
-                    what is fitted (default qmf)
-  -loss, -missing, -log1p, -top, -eps, -epochs, -lr, -schedule, -batch, -start,
-  -ends, -penalty, -shrinkage, -projection, -updates, -tolerance, -validation,
-  -patience, -restarts, -strict
-                    as in "quantmf fit -h"
-
-` + runnerHelp + `
-Standard output gets the table of "quantmf rank", standard error which number is
-best and which to take. What was fitted is taken from the -store if the same command is
-given with the same one.
-
-Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input, 4 not converged where
--strict wants it, 130 interrupted.
-`
 
 // fitSpec tells a worker how to fit, apart from the rank.
 type fitSpec struct {
@@ -67,180 +32,104 @@ func fitBySpec(ctx context.Context, x quantmf.Rows, rank int, spec string,
 	if err := json.Unmarshal([]byte(spec), &s); err != nil {
 		return nil, err
 	}
-	options, err := s.options()
-	if err != nil {
-		return nil, err
-	}
-	options = append(options, opts...)
-	return flags.Fit(ctx, s.Method, x, rank, options)
-}
-
-// options returns the options of the flags.
-func (s *fitSpec) options() (options []quantmf.FitOption, err error) {
-	all := flags.Options()
+	options := cli.NewOptions()
 	for _, f := range s.Flags {
-		i := slices.IndexFunc(all, func(o flags.Option) bool { return o.Name == f[0] })
-		if i < 0 {
-			return nil, errors.New("there is no flag -" + f[0])
-		}
-		o, err := all[i].Parse(f[1])
-		if err != nil {
+		if err := options.SetFlag(f[0], f[1]); err != nil {
 			return nil, err
 		}
-		if o != nil { // nil: the data choose
-			options = append(options, o)
-		}
 	}
-	return options, nil
+	return settings.Fit(ctx, s.Method, x, rank, append(options.List(), opts...)...)
 }
-
-var methods = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF,
-	"qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
 
 // rankFlags are the flags of rank.
 type rankFlags struct {
-	optionFlags
-	matrixFlags
 	runnerFlags
-	spec     fitSpec
-	share    float64
-	fileName string
-	ranking.Comparison
+	cli.Comparison
+	options cli.Options
+	in      cli.Input
+	method  string
+	share   float64
 }
 
-func parseRank(args []string) (*rankFlags, error) {
-	f := &rankFlags{spec: fitSpec{Method: "qmf"},
-		Comparison: ranking.Comparison{Ks: []int{2, 4, 8}, Repeats: 5, Seed: 1}}
-	f.names = map[string]string{"rank": "k", "repeats": "repeats", "share": "share"}
-	set := flag.NewFlagSet("rank", flag.ContinueOnError)
-	f.matrixFlags.register(set)
-	f.registerTop(set)
-	f.runnerFlags.register(set)
-	list := func(to *[]int) func(string) error {
-		return func(text string) error {
-			*to = nil
-			for _, word := range flags.Words(text) {
-				v, err := strconv.Atoi(word)
-				if err != nil {
-					return errors.New("not whole numbers with commas between, such as 2,4,8")
-				}
-				*to = append(*to, v)
-			}
-			return nil
-		}
+func rankProgram() *cli.Program {
+	f := &rankFlags{runnerFlags: newRunnerFlags(), Comparison: cli.NewComparison(), options: cli.NewOptions(),
+		in: cli.NewInput(), method: "qmf", share: 0.1}
+	return &cli.Program{
+		Usage: []string{"[flags] MATRIX"},
+		About: `Compares numbers of components as "quantmf rank" does, with its results: hides a share of the cells,
+			fits the rest with each number, and measures how well the hidden cells are predicted. Each fit is
+			made by one of the workers of a Beam runner; nothing is split over shards, and each holds the matrix
+			in full.` + "\n\n" + matrixHelp,
+		Groups: []cli.Group{
+			f.in.Reading(),
+			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
+			{Heading: "What is fitted", Elsewhere: `as in "quantmf fit -h"`, Flags: append(append([]*cli.Flag{
+				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"), "what is fitted (default qmf)"),
+				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...),
+				f.options.Flags(cli.Compared...)...)},
+			f.group(),
+			f.in.Limits(),
+		},
+		After: `Standard output gets the table of "quantmf rank", standard error which number is best and which to
+			take. What was fitted is taken from the -store if the same command is given with the same one.` +
+			"\n\n" + cli.ExitHelp,
+		Words: []string{"MATRIX"},
+		Run: func(words []string, s cli.Streams) error {
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			return f.run(ctx, words[0], s)
+		},
 	}
-	set.Func("k", "", list(&f.Ks))
-	set.Func("m", "", list(&f.Ms))
-	set.StringVar(&f.spec.Method, "method", f.spec.Method, "")
-	set.IntVar(&f.Repeats, "repeats", f.Repeats, "")
-	set.Float64Var(&f.share, "share", 0.1, "")
-	for _, o := range flags.Options() {
-		if o.Name == "m" || o.Name == "workers" {
-			continue
-		}
-		f.names[o.Option] = o.Name
-		take := func(text string) error { return f.take(o, text) }
-		if o.Boolean {
-			set.BoolFunc(o.Name, "", take)
-		} else {
-			set.Func(o.Name, "", take)
-		}
-	}
-	words, err := arguments(set, args, "MATRIX")
-	if err != nil {
-		return nil, err
-	}
-	f.fileName = words[0]
-	switch {
-	case !slices.Contains(slices.Collect(maps.Keys(methods)), f.spec.Method):
-		return nil, usageError("-method " + f.spec.Method + ": must be one of qmf, nmf, qmfq, bqmf")
-	case !(f.share > 0 && f.share <= 0.5):
-		return nil, usageError(fmt.Sprintf("-share %g: must be above 0 and at most 0.5", f.share))
-	case f.Repeats < 1:
-		return nil, usageError(fmt.Sprintf("-repeats %d: must be at least 1", f.Repeats))
-	}
-	return f, nil
-}
-
-// take takes the value of the flag of an option.
-func (f *rankFlags) take(o flags.Option, text string) error {
-	_, err := o.Parse(text)
-	switch {
-	case err != nil:
-		return err
-	case o.Name == "missing": // HeldOut sets it
-		f.missing = text == "true"
-		return nil
-	case o.Name == "loss":
-		f.loss = text != "auto"
-	case o.Name == "seed":
-		f.Seed, _ = flags.Seed(text)
-	}
-	f.spec.Flags = append(f.spec.Flags, [2]string{o.Name, text})
-	return nil
 }
 
 // trials are the pairs of -k and -m that are tried. An option that the method does not have is reported here,
-// before any fit.
+// before any fit. -missing is left out, which HeldOut sets.
 func (f *rankFlags) trials(t *table.Table) (trials []beam.Trial, err error) {
-	for _, k := range f.Ks {
-		for _, m := range f.Levels() {
-			of := f.spec
-			if len(f.Ms) > 0 {
-				of.Flags = append(slices.Clip(of.Flags), [2]string{"m", strconv.Itoa(m)})
-			}
-			options, err := of.options()
-			if err == nil {
-				_, err = quantmf.MemoryOf(methods[of.Method], t.X.Rows, t.X.Cols, k, options...)
-			}
-			if err != nil {
-				return nil, f.explain(err, t)
-			}
-			text, err := json.Marshal(of)
-			if err != nil {
-				return nil, err
-			}
-			trials = append(trials, beam.Trial{Rank: k, Spec: string(text)})
+	for trial := range f.Trials() {
+		options := f.options
+		if len(f.Ms) > 0 {
+			options.Set(option.Levels, strconv.Itoa(f.M(trial)))
 		}
+		if _, err := quantmf.MemoryOf(settings.Method(f.method), t.X.Rows, t.X.Cols, f.K(trial),
+			options.List()...); err != nil {
+			return nil, cli.Explain(err, t)
+		}
+		text, err := json.Marshal(fitSpec{f.method, options.Texts(option.Missing)})
+		if err != nil {
+			return nil, err
+		}
+		trials = append(trials, beam.Trial{Rank: f.K(trial), Spec: string(text)})
 	}
 	return trials, nil
 }
 
-func rank(ctx context.Context, args []string, s streams) error {
-	f, err := parseRank(args)
-	if err != nil {
-		return err
-	}
+func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error {
 	store, end, err := f.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	t, err := f.matrix(f.fileName, f.missing, f.spec.Method != "nmf")
+	t, _, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
+		f.method != "nmf" && !f.in.Log1p)
 	if err != nil {
 		return err
 	}
-	if !f.loss {
-		if err := f.takeLoss(t); err != nil {
-			return err
-		}
-		if f.loss {
-			f.spec.Flags = append(f.spec.Flags, [2]string{"loss", "frobenius"})
-		}
+	if _, err := f.options.SettleLoss(t); err != nil {
+		return err
 	}
 	trials, err := f.trials(t)
 	if err != nil {
 		return err
 	}
-	f.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
+	f.Seed, f.Failed = f.options.Seed, again(&f.in, s)
 	if f.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials,
 		quantmf.Masks{Repeats: f.Repeats, Share: f.share, Seed: f.Seed}, f.Run); err != nil {
-		return f.explain(err, t)
+		return cli.Explain(err, t)
 	}
 	f.Choose()
-	if _, err := io.WriteString(s.out, f.Table()); err != nil {
+	if _, err := io.WriteString(s.Out, f.Table()); err != nil {
 		return err
 	}
-	_, err = io.WriteString(s.err, f.Verdict())
+	_, err = io.WriteString(s.Err, f.Verdict())
 	return err
 }

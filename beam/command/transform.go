@@ -3,75 +3,89 @@ package command
 // This file holds "quantmf-beam transform".
 
 import (
+	"cmp"
 	"context"
-	"flag"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const transformUsage = `usage: quantmf-beam transform [flags] MODEL MATRIX
+// placing are the flags of transform.
+type placing struct {
+	runnerFlags
+	options cli.Options
+	in      cli.Input
+	blocks  int
+	out     string
+}
 
-Places new samples in the components of a model as "quantmf transform" does, by
-blocks of samples that the workers of a Beam runner place side by side. The
-features of MATRIX must be those of the model, in its order.
-
-` + matrixHelp + `
-` + readHelp + `  -missing          empty cells, NA and NaN are missing
-  -log1p            take log(1+x) of every value first
-
-  -blocks N         blocks of samples, each a unit of work (default 4)
-
-` + runnerHelp + `
-  -o FILE           where the coordinates go, components × samples (default "-")
-`
-
-func transform(ctx context.Context, args []string, s streams) error {
-	var in matrixFlags
-	var on runnerFlags
-	set := flag.NewFlagSet("transform", flag.ContinueOnError)
-	in.register(set)
-	on.register(set)
-	missing := set.Bool("missing", false, "")
-	blocks := set.Int("blocks", 4, "")
-	out := set.String("o", "-", "")
-	words, err := arguments(set, args, "MODEL", "MATRIX")
-	if err != nil {
-		return err
+func transformProgram() *cli.Program {
+	f := &placing{runnerFlags: newRunnerFlags(), options: cli.NewOptions(), in: cli.NewInput(), blocks: 4,
+		out: "-"}
+	return &cli.Program{
+		Usage: []string{"[flags] MODEL MATRIX"},
+		About: `Places new samples in the components of a model as "quantmf transform" does, by blocks of samples
+			that the workers of a Beam runner place side by side. The features of MATRIX must be those of the
+			model, in its order.` + "\n\n" + matrixHelp,
+		Groups: []cli.Group{
+			f.in.Reading(),
+			{Flags: []*cli.Flag{
+				f.options.Flag(option.Missing), f.in.Changes()[0],
+				cli.Whole(&f.blocks, 1, "blocks", "N", "blocks of samples, each a unit of work (default 4)"),
+				cli.File(&f.out, "o", `where the coordinates go, components × samples (default "-")`)}},
+			f.group(),
+			f.in.Limits(),
+		},
+		After: cli.ExitHelp,
+		Words: []string{"MODEL", "MATRIX"},
+		Run: func(words []string, s cli.Streams) error {
+			if err := cmp.Or(f.in.Writable(f.out), unread(words, f.out)); err != nil {
+				return err
+			}
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			return f.run(ctx, words[0], words[1], s)
+		},
 	}
-	if err := writable(words, "", *out); err != nil {
-		return err
-	}
-	store, end, err := on.begin(ctx)
+}
+
+func (f *placing) run(ctx context.Context, model, matrix string, s cli.Streams) error {
+	store, end, err := f.begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer end()
-	data, err := os.ReadFile(words[0])
+	data, _, err := f.in.ReadAll(model, s.In, "model", 3)
 	if err != nil {
-		return inputError{err}
+		return err
 	}
 	m, err := quantmf.UnmarshalModel(data)
 	if err != nil {
-		return fmt.Errorf("%s: %w", words[0], err)
+		return fmt.Errorf("%s: %w", model, err)
 	}
-	t, err := in.matrix(words[1], *missing, true)
+	t, info, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing, !f.in.Log1p)
 	if err != nil {
 		return err
 	}
-	if *blocks < 1 || *blocks > t.X.Cols {
-		return usageError(fmt.Sprintf("-blocks %d: must be from 1 to the %d samples", *blocks, t.X.Cols))
+	if f.blocks > t.X.Cols {
+		return cli.Usagef("-blocks %d: must be from 1 to the %d samples", f.blocks, t.X.Cols)
 	}
-	on.Failed = func(err error) { fmt.Fprintln(s.err, "trying again:", table.Shown(cause(err))) }
-	v, err := beam.Transform(ctx, store, m, t.X, *blocks, on.Run)
+	f.Failed = again(&f.in, s)
+	v, err := beam.Transform(ctx, store, m, t.X, f.blocks, f.Run)
 	if err != nil {
 		return err
 	}
-	if text := nameless(*out, "samples", t.NamedSamples); text != "" {
-		fmt.Fprintln(s.err, "warning:", table.Shown(text))
+	err = cli.WriteOnly(s.Out, f.out, []os.FileInfo{info}, func(w io.Writer) error {
+		return table.Write(w, f.in.Place(f.out), "component", cli.Numbered("c", v.Rows), t.Samples, v)
+	})
+	if err != nil {
+		return err
 	}
-	return write(s.out, tableOutput(*out, "component", numbered("c", v.Rows), t.Samples, v))
+	return f.in.Nameless(s.Err, f.out, false, t.NamedSamples)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/bench"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // work is a fit: the kind of fit and the sizes of its matrix. A line of the results begins with it.
@@ -310,21 +311,21 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 	defer os.RemoveAll(dir)
 	store := &folder{dir: dir}
 	ctx := context.Background()
-	plan := quantmf.PlanNMF
+	plan := shards.PlanNMF
 	if method == quantmf.MethodQMF {
-		plan = quantmf.PlanQMF
+		plan = shards.PlanQMF
 	}
 	began := worked()
 	if err := plan(ctx, store, w.shards, x, w.k, opts...); err != nil {
 		return err
 	}
 	t.start = worked() - began
-	fit, err := quantmf.OpenSharded(store)
+	fit, err := shards.Open(store)
 	if err != nil {
 		return err
 	}
 	fit.KeepRows(1 << 40)
-	times := func(round int) (longest, all, reduce float64, at quantmf.Round, err error) {
+	times := func(round int) (longest, all, reduce float64, at shards.Round, err error) {
 		for shard := range w.shards {
 			began := worked()
 			if err := fit.Step(ctx, round, shard); err != nil {
@@ -373,7 +374,7 @@ func overShards(w work, t *took, method quantmf.Method, x quantmf.Rows, opts []q
 	return nil
 }
 
-// folder is a quantmf.Remover over files, which counts the bytes that go through it.
+// folder is a shards.Remover over files, which counts the bytes that go through it.
 type folder struct {
 	dir         string
 	moved, rows int

@@ -1,215 +1,211 @@
 package main
 
-// This file holds what is done with a fitted model and a matrix: transform,
-// reconstruct, normalize; and convert, which needs no model.
+// This file holds what is done with a fitted model and a matrix: transform, reconstruct, normalize; and
+// convert, which needs no model.
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const transformUsage = `usage: quantmf transform [flags] MODEL MATRIX -o FILE
-
-Places the samples of MATRIX, which the fit need not have seen, in the components
-of MODEL, a file that "quantmf fit -o" wrote. For each sample it finds the column v
-for which the divergence of the sample from T(Uv) is least. FILE gets these columns,
-components × samples, like -v of fit.
-
-The features of MATRIX are matched with those of the model by name, in any order.
-Without names on either side they must be the model's features in its order. A
-feature that only one of the two has is an error; for a model that was fitted with
--top, MATRIX may have features that the fit dropped. Where fit had -log1p, log(1+x)
-is taken here, too. For a model fitted with -missing, values may be missing. Formats
-are those of "quantmf fit -h".
-
-  -o FILE           where to write (required)
-  -block I/N        place only the samples of block I, from 0, of N blocks. N such
-                    commands, one for each I, give the bits of a single command.
-                    A sparse matrix, or an npy file larger than a quarter of
-                    -max-memory, is expanded for this block only (default 0/1)
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + writeHelp + `
-` + exitHelp
-
-const reconstructUsage = `usage: quantmf reconstruct [flags] MODEL -o FILE
-
-Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that
-"quantmf fit -o" wrote, was fitted, with missing values filled in. Where fit had
--log1p these are values of log(1+x).
-
-  -o FILE           where to write (required)
-  -format FORMAT    the format of standard output, and of a FILE whose name says
-                    none: tsv, csv, gct, mtx, npy or npz (default tsv)
-
-` + limitsHelp + `
-` + writeHelp + `
-` + exitHelp
-
-const normalizeUsage = `usage: quantmf normalize [flags] MODEL MATRIX -o FILE
-
-Writes T'(x), features × samples: the samples of MATRIX on the scales on which the
-components of MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX
-is as in "quantmf transform -h"; missing values stay missing.
-
-  -o FILE           where to write (required)
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + writeHelp + `
-` + exitHelp
-
-const convertUsage = `usage: quantmf convert [flags] IN OUT
-
-Rewrites a matrix in another format; missing and negative values are kept. IN is
-read as in "quantmf fit -h". Matrix Market and npy hold no names, so names are lost
-there. Descriptions of features in a GCT are dropped.
-
-` + readHelp + `
-The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz.
-A further .gz compresses it. "-" is standard input or output.
-
-` + limitsHelp + `
-` + exitHelp
-
-// applied is the command line of a command whose own flags are -o and few more, and its progress.
+// applied is the command line of a command that makes something of a model or a matrix, and its progress.
 type applied struct {
-	limits
-	in    inputFlags
+	in    cli.Input
 	words []string
 	out   string
-	tell  *progress
-
-	block, blocks int // of transform: which of how many blocks of samples
+	page  bool // the output is no matrix
+	tell  *cli.Progress
 }
 
-// parseApplied parses the command line of such a command.
-func parseApplied(command string, args []string, s streams, page *pageFlags, wanted ...string) (*applied,
-	error) {
-	a := &applied{blocks: 1}
-	set := newFlags(command)
-	set.StringVar(&a.out, "o", "", "")
-	a.limits.flags(set)
-	if len(wanted) > 1 {
-		a.in.register(set, true)
-	} else {
-		a.in.registerFormat(set)
+func newApplied() *applied { return &applied{in: cli.NewInput()} }
+
+// program completes the declaration of such a command, which has its usage, its text and its own flags.
+func (a *applied) program(name string, p *cli.Program, run func(s cli.Streams) error) *cli.Program {
+	usage, _, _ := strings.Cut(p.Usage[0], " -o ")
+	p.Words = strings.Fields(strings.TrimPrefix(usage, "[flags] "))
+	if len(p.Words) > 1 { // with a matrix
+		p.Groups = append(p.Groups, a.in.Reading())
 	}
-	if page != nil {
-		page.register(set)
+	p.Groups = append(p.Groups, a.in.Limits())
+	p.Run = func(words []string, s cli.Streams) error {
+		a.words = words
+		if err := cli.OnceStdin(words...); err != nil {
+			return err
+		}
+		if p.Flag("o") != nil && a.out == "" {
+			return cli.UsageError(`say where to write: -o FILE, "-" is standard output`)
+		}
+		if !a.page {
+			if err := a.in.Writable(a.out); err != nil {
+				return err
+			}
+		}
+		defer a.in.Hold()()
+		a.tell = cli.NewProgress(a.in.Progress, s.Err)
+		a.tell.Begin(name)
+		defer a.tell.End()
+		return run(s)
 	}
-	if command == "transform" {
-		setting(set, "block", func(s string) error {
-			i, n, ok := strings.Cut(s, "/")
+	return p
+}
+
+// own are the flags that a command has beside those of program.
+func own(flags ...*cli.Flag) []cli.Group { return []cli.Group{{Flags: flags}} }
+
+// outFlag is -o.
+func (a *applied) outFlag() *cli.Flag {
+	return cli.File(&a.out, "o", `where to write (required; "-" is standard output)`)
+}
+
+const writes = cli.WriteHelp + "\n" + cli.ExitHelp
+
+func transformProgram() *cli.Program {
+	a := newApplied()
+	block, blocks := 0, 1
+	blockFlag := cli.Func("block", "I/N", `place only the samples of block I, from 0, of N blocks. N such
+		commands, one for each I, give the bits of a single command. A sparse matrix, or an npy file larger
+		than a quarter of -max-memory, is expanded for this block only (default 0/1)`,
+		func(text string) error {
+			i, n, ok := strings.Cut(text, "/")
 			var wrong [2]error
-			a.block, wrong[0] = strconv.Atoi(i)
-			a.blocks, wrong[1] = strconv.Atoi(n)
-			if !ok || wrong[0] != nil || wrong[1] != nil || a.block < 0 || a.block >= a.blocks ||
-				a.blocks > 1<<31-1 {
-				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below " +
-					"the second")
+			block, wrong[0] = strconv.Atoi(i)
+			blocks, wrong[1] = strconv.Atoi(n)
+			if !ok || wrong[0] != nil || wrong[1] != nil || block < 0 || block >= blocks || blocks > 1<<31-1 {
+				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below the second")
 			}
 			return nil
 		})
+	return a.program("transform", &cli.Program{
+		Usage: []string{"[flags] MODEL MATRIX -o FILE"},
+		About: `Places the samples of MATRIX, which the fit need not have seen, in the components of MODEL, a
+			file that "quantmf fit -o" wrote. For each sample it finds the column v for which the divergence
+			of the sample from T(Uv) is least. FILE gets these columns, components × samples, like -v of fit.
+
+			The features of MATRIX are matched with those of the model by name, in any order. Without names on
+			either side they must be the model's features in its order. A feature that only one of the two has
+			is an error; for a model that was fitted with -top, MATRIX may have features that the fit dropped.
+			Where fit had -log1p, log(1+x) is taken here, too. For a model fitted with -missing, values may be
+			missing. Formats are those of "quantmf fit -h".`,
+		Groups: own(a.outFlag(), blockFlag, a.in.Allow()),
+		After:  writes,
+		Examples: [][2]string{{"quantmf transform model.qmf new.csv -o V.csv", ""},
+			{"zcat new.tsv.gz | quantmf transform model.qmf - -o -", ""}},
+	}, func(s cli.Streams) error { return a.transform(s, block, blocks) })
+}
+
+func reconstructProgram() *cli.Program {
+	a := newApplied()
+	return a.program("reconstruct", &cli.Program{
+		Usage: []string{"[flags] MODEL -o FILE"},
+		About: `Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that "quantmf fit
+			-o" wrote, was fitted, with missing values filled in. Where fit had -log1p these are values of
+			log(1+x).`,
+		Groups:   own(a.outFlag(), a.in.FormatFlag()),
+		After:    writes,
+		Examples: [][2]string{{"quantmf reconstruct model.qmf -o fitted.tsv.gz", ""}},
+	}, a.reconstruct)
+}
+
+func normalizeProgram() *cli.Program {
+	a := newApplied()
+	return a.program("normalize", &cli.Program{
+		Usage: []string{"[flags] MODEL MATRIX -o FILE"},
+		About: `Writes T'(x), features × samples: the samples of MATRIX on the scales on which the components of
+			MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX is as in "quantmf transform
+			-h"; missing values stay missing.`,
+		Groups:   own(a.outFlag(), a.in.Allow()),
+		After:    writes,
+		Examples: [][2]string{{"quantmf normalize model.qmf table.tsv -o scaled.tsv", ""}},
+	}, a.normalize)
+}
+
+func convertProgram() *cli.Program {
+	a := newApplied()
+	p := a.program("convert", &cli.Program{
+		Usage: []string{"[flags] IN OUT"},
+		About: `Rewrites a matrix in another format; missing and negative values are kept. IN is read as in
+			"quantmf fit -h". Matrix Market and npy hold no names, so names are lost there. Descriptions of
+			features in a GCT are dropped.`,
+		After: `The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A further
+			.gz compresses it. "-" is standard input or output.` + "\n\n" + cli.ExitHelp,
+		Examples: [][2]string{{"quantmf convert expression.gct table.csv.gz", ""},
+			{"quantmf convert counts.mtx.gz -", ""}},
+	}, a.convert)
+	run := p.Run
+	p.Run = func(words []string, s cli.Streams) error {
+		a.out = words[1]
+		return run(words[:1], s)
 	}
-	words, err := arguments(set, args, wanted...)
-	if err != nil {
-		return nil, err
-	}
-	a.words = words
-	if err := needsOut(a.out); err != nil {
-		return nil, err
-	}
-	if page != nil {
-		err = page.check(words...)
-	} else {
-		err = a.in.writable(a.out)
-	}
-	if err != nil {
-		return nil, err
-	}
-	a.in.progress = a.progress
-	a.tell = newProgress(a.progress, s.err)
-	a.tell.begin(command)
-	return a, a.limits.check()
+	return p
 }
 
 // writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the
 // names among rows and columns are those of a matrix that was read.
-func writeMatrix(s streams, path string, in *inputFlags, inputs []os.FileInfo, corner string, rows,
-	columns []string, m quantmf.Mat, features, samples bool) error {
-	err := writeOnly(s, path, inputs,
-		func(w io.Writer) error { return table.Write(w, in.place(path), corner, rows, columns, m) })
+func (a *applied) writeMatrix(s cli.Streams, inputs []os.FileInfo, corner string, rows, columns []string,
+	m quantmf.Mat, features, samples bool) error {
+	err := cli.WriteOnly(s.Out, a.out, inputs,
+		func(w io.Writer) error { return table.Write(w, a.in.Place(a.out), corner, rows, columns, m) })
 	if err == nil {
-		err = in.nameless(s.err, path, features, samples)
+		err = a.in.Nameless(s.Err, a.out, features, samples)
 	}
 	return err
 }
 
-// writeOnly writes one file, to a place that is none of the inputs.
-func writeOnly(s streams, path string, inputs []os.FileInfo, fill func(w io.Writer) error) error {
-	out := &outputs{stdout: s.out}
-	defer out.discard()
-	if err := out.open(path, inputs...); err != nil {
-		return err
-	}
-	if err := out.write(path, fill); err != nil {
-		return err
-	}
-	return out.commit()
+// allowsMatrices returns an error if count matrices of d × n numbers, beside the model, take more than
+// -max-memory.
+func (a *applied) allowsMatrices(count float64, d, n int) error {
+	return a.in.Allows(8*count*float64(d)*float64(n)+programSize, "this",
+		"allow more, or give fewer samples at a time")
 }
 
 // readBoth reads a model, and a matrix that has its features.
-func readBoth(a *applied, s streams) (*model, *table.Table, []os.FileInfo, error) {
-	a.tell.at("reading " + a.words[0])
-	m, from, err := readModel(a.words[0], s.in, &a.limits)
+func (a *applied) readBoth(s cli.Streams) (*model, *table.Table, []os.FileInfo, error) {
+	m, from, err := a.readModel(s)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, also, err := a.in.read(a.words[1], s, &a.limits, a.tell, true, m.signed())
+	t, also, err := a.in.Read(a.words[1], s, a.tell, true, m.signed())
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	return m, t, []os.FileInfo{from, also}, nil
 }
 
-func transform(args []string, s streams) error {
-	a, err := parseApplied("transform", args, s, nil, "MODEL", "MATRIX")
-	if err != nil {
-		return err
-	}
-	defer a.hold()()
-	defer a.tell.end()
-	a.in.rows = a.blocks > 1 // only one block is held in full
-	m, t, inputs, err := readBoth(a, s)
+func (a *applied) readModel(s cli.Streams) (*model, os.FileInfo, error) {
+	a.tell.At("reading " + a.words[0])
+	return readModel(a.words[0], s.In, &a.in)
+}
+
+func (a *applied) transform(s cli.Streams, block, blocks int) error {
+	a.in.Rows = blocks > 1 // only one block is held in full
+	m, t, inputs, err := a.readBoth(s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if t, err = m.fitting(t, &a.in, s.err); err != nil {
+	if t, err = m.fitting(t, &a.in, s.Err); err != nil {
 		return err
 	}
 	d, n := t.Dims()
-	from, to := blockOf(n, a.block, a.blocks), blockOf(n, a.block+1, a.blocks)
+	from, to := blockOf(n, block, blocks), blockOf(n, block+1, blocks)
 	if from == to {
-		return usageError(fmt.Sprintf("-block %d/%d: there are %s", a.block, a.blocks, counted(n, "sample")))
+		return cli.Usagef("-block %d/%d: there are %s", block, blocks, cli.Counted(n, "sample"))
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	full := n
 	if t.Held != nil {
 		full = to - from
 	}
-	if err := a.allowsMatrices(4, d+m.v.Rows, full); err != nil {
+	if err := a.allowsMatrices(4, d+m.of.V.Rows, full); err != nil {
 		return err
 	}
 	x, err := samples(t, from, to)
@@ -223,23 +219,35 @@ func transform(args []string, s streams) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "component", numbered("c", v.Rows), t.Samples[from:to], v,
-		false, t.NamedSamples)
+	return a.writeMatrix(s, inputs, "component", cli.Numbered("c", v.Rows), t.Samples[from:to], v, false,
+		t.NamedSamples)
 }
 
 // blockOf is where a block of n samples begins.
 func blockOf(n, block, blocks int) int { return int(int64(n) * int64(block) / int64(blocks)) }
+
+// samples returns the samples from, ..., to-1 of a matrix as a Mat.
+func samples(t *table.Table, from, to int) (quantmf.Mat, error) {
+	if t.Held == nil {
+		x := t.X
+		x.Data, x.Cols = x.Data[from:], to-from
+		return x, nil
+	}
+	x := quantmf.NewMat(len(t.Features), to-from)
+	err := t.EachRow(func(i int, row []float64) { copy(x.Row(i), row[from:to]) })
+	return x, err
+}
 
 // placed is the least number of samples that are placed at once: the nearest samples of the fit are looked
 // for once a part.
 const placed = 200
 
 // place transforms the samples in up to ten parts. The number of parts changes no bit.
-func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantmf.Mat, error) {
+func place(ctx context.Context, m *model, x quantmf.Mat, tell *cli.Progress) (quantmf.Mat, error) {
 	some := max(placed, (x.Cols+9)/10)
-	v := quantmf.NewMat(m.u.Cols, x.Cols)
+	v := quantmf.NewMat(m.of.U.Cols, x.Cols)
 	for from := 0; from < x.Cols; from += some {
-		if err := tell.count(from, x.Cols, "samples"); err != nil {
+		if err := tell.Count(from, x.Cols, "samples"); err != nil {
 			return v, err
 		}
 		part := x
@@ -257,94 +265,61 @@ func place(ctx context.Context, m *model, x quantmf.Mat, tell *progress) (quantm
 			copy(v.Row(c)[from:], at.Row(c))
 		}
 	}
-	return v, tell.count(x.Cols, x.Cols, "samples")
+	return v, tell.Count(x.Cols, x.Cols, "samples")
 }
 
-// ended puts an error of the package into words for a command that has no flags of a fit.
+// ended puts an error of the package into words for a command that has no checkpoint.
 func ended(ctx context.Context, err error, t *table.Table) error {
 	if ctx.Err() != nil {
-		return interrupted("interrupted; no file was written")
+		return cli.StoppedError("interrupted; no file was written")
 	}
-	return explain(err, t, nil)
+	return cli.Explain(err, t)
 }
 
-func reconstruct(args []string, s streams) error {
-	a, err := parseApplied("reconstruct", args, s, nil, "MODEL")
+func (a *applied) reconstruct(s cli.Streams) error {
+	m, from, err := a.readModel(s)
 	if err != nil {
 		return err
 	}
-	defer a.hold()()
-	defer a.tell.end()
-	a.tell.at("reading " + a.words[0])
-	m, from, err := readModel(a.words[0], s.in, &a.limits)
-	if err != nil {
+	if err := a.allowsMatrices(2, len(m.Features), len(m.Samples)); err != nil {
 		return err
 	}
-	if err := a.allowsMatrices(2, len(m.features), len(m.samples)); err != nil {
-		return err
-	}
-	a.tell.at("taking the model at every feature and sample")
-	return writeMatrix(s, a.out, &a.in, []os.FileInfo{from}, "feature", m.features, m.samples,
-		m.Reconstruct(), m.namedFeatures, m.namedSamples)
+	a.tell.At("taking the model at every feature and sample")
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", m.Features, m.Samples, m.Reconstruct(),
+		m.NamedFeatures, m.NamedSamples)
 }
 
-func normalize(args []string, s streams) error {
-	a, err := parseApplied("normalize", args, s, nil, "MODEL", "MATRIX")
-	if err != nil {
-		return err
-	}
-	defer a.hold()()
-	defer a.tell.end()
-	m, t, inputs, err := readBoth(a, s)
+func (a *applied) normalize(s cli.Streams) error {
+	m, t, inputs, err := a.readBoth(s)
 	if err != nil {
 		return err
 	}
 	q, is := m.Model.(*quantmf.QMFQ)
 	if !is {
 		name, _ := m.title()
-		return usageError(a.words[0] + " is a model of kind " + name +
+		return cli.UsageError(a.words[0] + " is a model of kind " + name +
 			", which has no map from a feature's scale to the components': fit one with -method qmfq")
 	}
-	if t, err = m.fitting(t, &a.in, s.err); err != nil {
+	if t, err = m.fitting(t, &a.in, s.Err); err != nil {
 		return err
 	}
 	if err := a.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
 		return err
 	}
-	a.tell.at("taking maps")
+	a.tell.At("taking maps")
 	y, err := q.Normalize(t.X)
 	if err != nil {
-		return explain(err, t, nil)
+		return cli.Explain(err, t)
 	}
-	return writeMatrix(s, a.out, &a.in, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures,
-		t.NamedSamples)
+	return a.writeMatrix(s, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
 }
 
-func convert(args []string, s streams) error {
-	var l limits
-	var in inputFlags
-	set := newFlags("convert")
-	l.flags(set)
-	in.register(set, false)
-	words, err := arguments(set, args, "IN", "OUT")
-	if err == nil {
-		err = l.check()
-	}
-	if err == nil {
-		err = in.writable(words[1])
-	}
+func (a *applied) convert(s cli.Streams) error {
+	t, from, err := a.in.Read(a.words[0], s, a.tell, true, true)
 	if err != nil {
 		return err
 	}
-	defer l.hold()()
-	tell := newProgress(l.progress, s.err)
-	tell.begin("convert")
-	defer tell.end()
-	t, from, err := in.read(words[0], s, &l, tell, true, true)
-	if err != nil {
-		return err
-	}
-	tell.at("writing " + words[1])
-	return writeMatrix(s, words[1], &in, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X,
-		t.NamedFeatures, t.NamedSamples)
+	a.tell.At("writing " + a.out)
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures,
+		t.NamedSamples)
 }

@@ -19,7 +19,8 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/flags"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -37,7 +38,7 @@ func quiet(t *testing.T, want int, args ...string) (out, errOut string) {
 func workshop(t *testing.T) {
 	t.Helper()
 	runWith(t, "", "version")
-	for _, method := range methods {
+	for _, method := range settings.Methods {
 		quiet(t, 0, "fit", "-method", method, "-k", "2", "-epochs", "4", "-o", method+".qmf", "matrix.tsv")
 	}
 }
@@ -55,9 +56,8 @@ func TestModelFiles(t *testing.T) {
 	workshop(t)
 	in := read(t, "matrix.tsv")
 	ctx := context.Background()
-	for _, method := range methods {
-		options := []quantmf.FitOption{quantmf.WithEpochs(4)}
-		want, err := flags.Fit(ctx, method, in.X, 2, options)
+	for _, method := range settings.Methods {
+		want, err := settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +111,9 @@ func TestInspect(t *testing.T) {
 	workshop(t)
 	in := read(t, "matrix.tsv")
 	ctx := context.Background()
-	for _, method := range methods {
+	for _, method := range settings.Methods {
 		file := method + ".qmf"
-		m, err := flags.Fit(ctx, method, in.X, 2, []quantmf.FitOption{quantmf.WithEpochs(4)})
+		m, err := settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,6 +183,10 @@ func TestModelAndMatrix(t *testing.T) {
 	flipped[len(flipped)/3] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
+	if err := os.Mkdir("mine", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	writeText(t, "mine/thing", "of the user's")
 	for _, c := range []struct {
 		args string
 		code int
@@ -243,10 +247,11 @@ func TestModelAndMatrix(t *testing.T) {
 		{"fit -checkpoint x -o ./x matrix.tsv", 2, `two outputs to the same place: x`},
 		{"fit -force -checkpoint matrix.tsv matrix.tsv", 2, `matrix.tsv is read itself`},
 		{"fit -checkpoint matrix.tsv matrix.tsv", 2,
-			`-checkpoint matrix.tsv: the file exists: -resume goes on from it, -force starts anew over it`},
-		{"rank -checkpoint qmf.qmf matrix.tsv", 2, `-checkpoint qmf.qmf: the file exists`},
-		{"rank -checkpoint qmf.qmf -resume matrix.tsv", 3,
-			`qmf.qmf: this is no file of -checkpoint of quantmf rank`},
+			`-checkpoint matrix.tsv: it exists: -resume goes on from it, -force starts anew over it`},
+		{"rank -checkpoint qmf.qmf matrix.tsv", 2, `-checkpoint qmf.qmf: it exists`},
+		{"rank -checkpoint qmf.qmf -resume matrix.tsv", 2, `-checkpoint qmf.qmf: must be a folder`},
+		{"rank -checkpoint mine -resume matrix.tsv", 3,
+			`mine: this is no folder of -checkpoint of quantmf rank`},
 		{"rank -resume matrix.tsv", 2, `-resume: needs the -checkpoint FILE`},
 		{"fit -resume -force -checkpoint x matrix.tsv", 2, `-force: -resume goes on from the file`},
 		{"fit -checkpoint qmf.qmf -resume -k 2 matrix.tsv", 3,
@@ -324,14 +329,13 @@ func TestMissingValues(t *testing.T) {
 	if missing(in.X) != 3 {
 		t.Fatal("holes")
 	}
-	for _, method := range methods {
+	for _, method := range settings.Methods {
 		_, e := quiet(t, 0, "fit", "-method", method, "-missing", "-k", "2", "-epochs", "5", "-o", "m.qmf",
 			"-report", "r.html", "holes.tsv")
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
 		}
-		want, err := flags.Fit(t.Context(), method, in.X, 2,
-			[]quantmf.FitOption{quantmf.WithEpochs(5), quantmf.WithMissingValues()})
+		want, err := settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5), quantmf.WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +426,7 @@ func TestTransformBlocks(t *testing.T) {
 	}
 	for _, block := range []string{"3/3", "-1/3", "1", "x/2", "0/0", "0/99999",
 		"900000000000000000/9000000000000000000"} {
-		if _, said := quiet(t, exitUsage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block",
+		if _, said := quiet(t, cli.Usage, "transform", "m", "matrix.tsv", "-o", "part.tsv", "-block",
 			block); !strings.Contains(said, "-block") {
 			t.Errorf("%s: %s", block, said)
 		}
@@ -464,7 +468,7 @@ func TestResume(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no process here can interrupt itself")
 	}
-	for _, method := range methods {
+	for _, method := range settings.Methods {
 		if testing.Short() && method != "qmf" {
 			continue
 		}
@@ -482,7 +486,7 @@ func TestResume(t *testing.T) {
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
 			var w interrupting
 			code := run(with, nil, io.Discard, &w)
-			if code != exitInterrupted ||
+			if code != cli.Interrupted ||
 				!regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a `+
 					`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
 				!strings.Contains(w.String(),
@@ -544,11 +548,11 @@ func TestResumeOfNothing(t *testing.T) {
 // TestNotConverged: -strict makes what is a warning otherwise exit code 4, and no
 // file is written.
 func TestNotConverged(t *testing.T) {
-	err := explain(fmt.Errorf("wrapped: %w",
+	err := cli.Explain(fmt.Errorf("wrapped: %w",
 		&quantmf.ConvergenceError{Row: 1, MarginalError: 1, Tolerance: 0.5}),
-		&table.Table{Features: []string{"a", "b"}}, nil)
-	if exitCode(err) != exitUnconverged || !strings.HasPrefix(err.Error(), `feature "b": `) {
-		t.Errorf("%d: %v", exitCode(err), err)
+		&table.Table{Features: []string{"a", "b"}})
+	if cli.ExitCode(err) != cli.Unconverged || !strings.HasPrefix(err.Error(), `feature "b": `) {
+		t.Errorf("%d: %v", cli.ExitCode(err), err)
 	}
 	runWith(t, "", "version")
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-strict", "matrix.tsv")
@@ -570,14 +574,14 @@ func TestNames(t *testing.T) {
 	}
 	plain, _ := fitted.MarshalBinary()
 	m, err := unmarshal(plain)
-	if err != nil || strings.Join(m.features, " ") != "f1 f2 f3" || strings.Join(m.samples, " ") != "s1 s2" ||
-		m.namedFeatures || m.Matrix != "" {
+	if err != nil || strings.Join(m.Features, " ") != "f1 f2 f3" || strings.Join(m.Samples, " ") != "s1 s2" ||
+		m.NamedFeatures || m.Matrix != "" {
 		t.Fatalf("%v: %v", err, m)
 	}
-	m.features, m.namedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
+	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
 		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
-	data, err := m.marshal()
+	data, err := account.Append(plain, m.Saved(), m.Made)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -586,9 +590,9 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Matrix = "x y .tsv"
-	if strings.Join(got.features, "|") != strings.Join(m.features, "|") || !got.namedFeatures ||
-		got.namedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
-		t.Errorf("%q, %v", got.features, got.Made)
+	if strings.Join(got.Features, "|") != strings.Join(m.Features, "|") || !got.NamedFeatures ||
+		got.NamedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
+		t.Errorf("%q, %v", got.Features, got.Made)
 	}
 	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8),
 		"\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
@@ -596,40 +600,20 @@ func TestNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := unmarshal(bad); exitCode(err) != exitBadInput {
+		if _, err := unmarshal(bad); cli.ExitCode(err) != cli.BadInput {
 			t.Errorf("%q: %v", names, err)
 		}
 	}
 	fitted.History, fitted.Best = nil, 0
 	empty, _ := fitted.MarshalBinary()
-	if _, err := unmarshal(empty); exitCode(err) != exitBadInput {
+	if _, err := unmarshal(empty); cli.ExitCode(err) != cli.BadInput {
 		t.Errorf("a model without a history: %v", err)
 	}
 	// A matrix without names is taken by its number of features alone.
-	unnamed := &table.Table{Features: numbered("f", 3), X: x}
+	unnamed := &table.Table{Features: cli.Numbered("f", 3), X: x}
 	got.Log1p, got.Top = false, false
-	if _, err := got.fitting(unnamed, &inputFlags{}, io.Discard); err != nil {
+	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)
-	}
-}
-
-// TestHelpOfAll: the help of a command names every flag that it has.
-func TestHelpOfAll(t *testing.T) {
-	for _, c := range commands {
-		if out, _ := quiet(t, 0, c.name, "-h"); out != c.help() ||
-			!strings.HasPrefix(out, "usage: quantmf "+c.name) {
-			t.Errorf("%s -h: %s", c.name, out)
-		}
-		for i, line := range strings.Split(c.help(), "\n") {
-			if n := len([]rune(line)); n > 84 {
-				t.Errorf("%s -h: line %d has %d characters", c.name, i+1, n)
-			}
-		}
-	}
-	for _, o := range optionFlags() {
-		if o.Name != "workers" && !strings.Contains(rankUsage, "-"+o.Name) {
-			t.Errorf("rank -h does not say -%s", o.Name)
-		}
 	}
 }
 
@@ -657,7 +641,7 @@ func TestNamesTwice(t *testing.T) {
 	quiet(t, 0, strings.Fields("fit -method nmf -k 1 -epochs 1 -o m x.tsv")...)
 	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more ` +
 		`often than the matrix: -allow missing`
-	if _, e := quiet(t, exitBadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e,
+	if _, e := quiet(t, cli.BadInput, strings.Fields("transform m y.tsv -o -")...); !strings.Contains(e,
 		want) {
 		t.Error(e)
 	}
@@ -667,7 +651,8 @@ func TestNamesTwice(t *testing.T) {
 // five at most, and counts them; none of those that are nearly straight.
 func TestBentScales(t *testing.T) {
 	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
-	m := &model{bend: func() []float64 { return bend }, features: []string{"a", "b", "c", "d", "e", "f"}}
+	m := &model{bend: func() []float64 { return bend },
+		Names: cli.Names{Features: []string{"a", "b", "c", "d", "e", "f"}}}
 	want := "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 " +
 		"or above)"
 	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
@@ -714,8 +699,7 @@ func TestLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := flags.Fit(context.Background(), method, m.X, 2,
-			[]quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius)})
+		want, err := settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -775,7 +759,7 @@ func TestSignedFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if q, _, err := readModel("q.qmf", nil, &limits{maxMemory: 1 << 30}); err != nil ||
+	if q, _, err := readModel("q.qmf", nil, &cli.Input{MaxMemory: 1 << 30}); err != nil ||
 		!same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
 		t.Errorf("%v: %s", err, said)
 	}
@@ -814,18 +798,9 @@ func TestBlockNamesSample(t *testing.T) {
 	lines[3] = strings.Join(cells, "\t")
 	writeText(t, "far.tsv", strings.Join(lines, "\n"))
 	for _, block := range []string{"0/1", "2/3"} {
-		if _, said := quiet(t, exitBadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block",
+		if _, said := quiet(t, cli.BadInput, "transform", "m", "far.tsv", "-o", "v.tsv", "-block",
 			block); !strings.Contains(said, `far.tsv:4:8: feature "g2", sample "p6"`) {
 			t.Errorf("-block %s: %s", block, said)
 		}
-	}
-}
-
-// TestBeside: two matrices side by side.
-func TestBeside(t *testing.T) {
-	a, b := quantmf.Mat{Rows: 2, Cols: 1, Stride: 1, Data: []float64{1, 2}},
-		quantmf.Mat{Rows: 2, Cols: 2, Stride: 2, Data: []float64{3, 4, 5, 6}}
-	if m := beside(a, b); m.Rows != 2 || m.Cols != 3 || fmt.Sprint(m.Row(0), m.Row(1)) != "[1 3 4] [2 5 6]" {
-		t.Errorf("%v", m)
 	}
 }

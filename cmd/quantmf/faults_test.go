@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 // TestMain makes the test a quantmf for those tests that need a process of its own. The others
@@ -23,10 +25,10 @@ func TestMain(m *testing.M) {
 	switch as {
 	case "":
 		at := time.Now()
-		now = func() time.Time { return at }
-		heard = func() { interrupts <- true }
+		cli.Now = func() time.Time { return at }
+		cli.Heard = func() { interrupts <- true }
 	case "heard": // a file tells that an interrupt was heard
-		heard = func() { os.WriteFile("heard", nil, 0o666) }
+		cli.Heard = func() { os.WriteFile("heard", nil, 0o666) }
 		main()
 	case "peak": // what /proc says of its memory follows what it writes
 		code := run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -57,7 +59,7 @@ func TestShortWriter(t *testing.T) {
 		"version",
 	} {
 		var errOut bytes.Buffer
-		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != exitFailed ||
+		if code := run(strings.Fields(args), nil, &half{}, &errOut); code != cli.Failed ||
 			!strings.Contains(errOut.String(), "short write") {
 			t.Errorf("%s: exit code %d, %s", args, code, errOut.String())
 		}
@@ -75,7 +77,7 @@ func TestMatrixChanges(t *testing.T) {
 		writeText(t, "tenx/genes.tsv", "E1\tG1\nE2\tG2\nE3\tG3\n\n")
 		writeText(t, "tenx/barcodes.tsv", "A\nB\n\n")
 	}
-	defer func(before func(string)) { openedMatrix = before }(openedMatrix)
+	defer func(before func(string)) { cli.Opened = before }(cli.Opened)
 	for _, c := range []struct{ args, file string }{
 		{"convert changing.tsv x.npy", "changing.tsv"},
 		{"transform qmf.qmf changing.tsv -o x.tsv", "changing.tsv"},
@@ -90,7 +92,7 @@ func TestMatrixChanges(t *testing.T) {
 		for _, by := range []int64{0, -1, 1} {
 			folder()
 			writeText(t, "changing.tsv", small()+strings.Repeat("\n", 400000)) // too long to be read ahead
-			openedMatrix = func(path string) {
+			cli.Opened = func(path string) {
 				if filepath.Base(path) != filepath.Base(c.file) {
 					return
 				}
@@ -113,7 +115,7 @@ func TestMatrixChanges(t *testing.T) {
 			code := run(strings.Fields(c.args), strings.NewReader(""), &out, &e)
 			switch said := strings.Contains(e.String(),
 				map[int64]string{-1: "became shorter while it was read", 1: "grew while it was read"}[by]); {
-			case by == 0 && code != 0, by != 0 && (code != exitBadInput || !said):
+			case by == 0 && code != 0, by != 0 && (code != cli.BadInput || !said):
 				t.Errorf("%s, %s by %d: %d, %s", c.args, c.file, by, code, e.String())
 			}
 		}
@@ -141,7 +143,7 @@ func TestInputChanges(t *testing.T) {
 		}, "grew while it was read"},
 	} {
 		writeText(t, "changing.tsv", small()+strings.Repeat(strings.Repeat("x", 99)+"\n", 50))
-		in, _, err := open("changing.tsv", nil, "matrix")
+		in, _, err := cli.Open("changing.tsv", nil, "matrix")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +154,7 @@ func TestInputChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = io.ReadAll(in)
-		if err == nil || !strings.Contains(err.Error(), c.says) || exitCode(err) != exitBadInput {
+		if err == nil || !strings.Contains(err.Error(), c.says) || cli.ExitCode(err) != cli.BadInput {
 			t.Errorf("%v, want %s", err, c.says)
 		}
 		in.Close()
@@ -160,7 +162,7 @@ func TestInputChanges(t *testing.T) {
 	// At the end of a line, too, where what is left is a table.
 	whole := small()
 	writeText(t, "changing.tsv", whole)
-	in, _, err := open("changing.tsv", nil, "matrix")
+	in, _, err := cli.Open("changing.tsv", nil, "matrix")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,79 +176,15 @@ func TestInputChanges(t *testing.T) {
 	}
 }
 
-// TestLeftovers: temporary files that no process has open are removed by the next run that
-// writes to the same place; others are not.
-func TestLeftovers(t *testing.T) {
-	if !stays {
-		t.Skip("no locks here")
-	}
-	dir, _, _, _ := runWith(t, "", "version")
-	for _, name := range []string{".m.qmf.0123abcd.tmp", ".m.qmf.89abcdef.tmp", ".m.qmf.0123abc.tmp",
-		".other.qmf.0123abcd.tmp", ".m.qmf.0123abcd.tmp2", "m.qmf.0123abcd.tmp", ".m.qmf.lock"} {
-		writeText(t, name, "left")
-	}
-	held, err := os.OpenFile(".m.qmf.89abcdef.tmp", os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !tryLock(held) {
-		t.Fatal("a lock that is free")
-	}
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
-	want := ".m.qmf.0123abc.tmp .m.qmf.0123abcd.tmp2 .m.qmf.89abcdef.tmp .m.qmf.lock " +
-		".other.qmf.0123abcd.tmp m.qmf m.qmf.0123abcd.tmp"
-	if got := files(t, dir); got != want {
-		t.Errorf("files: %s", got)
-	}
-	held.Close()
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
-	if got := files(t, dir); got != strings.Replace(want, ".m.qmf.89abcdef.tmp ", "", 1) {
-		t.Errorf("files: %s", got)
-	}
-	// A lock that was left is no lock.
-	writeText(t, ".state.lock", "")
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "matrix.tsv")
-	if got := files(t, dir); strings.Contains(got, ".state") {
-		t.Errorf("files: %s", got)
-	}
-	// One that is held is.
-	l, err := lockBeside("state")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, e := quiet(t, exitFailed, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force",
-		"matrix.tsv"); !strings.Contains(e, "state is in use: another quantmf writes to it") {
-		t.Error(e)
-	}
-	if _, e := quiet(t, exitFailed, "rank", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force",
-		"matrix.tsv"); !strings.Contains(e, "state is in use") {
-		t.Error(e)
-	}
-	l.release()
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-checkpoint", "state", "-force", "matrix.tsv")
-}
-
-// TestLongNames: a file may have the longest name that its folder takes, and two that differ at their ends
-// stay apart.
+// TestLongNames: a file may have the longest name that its folder takes.
 func TestLongNames(t *testing.T) {
 	dir, _, _, _ := runWith(t, "", "version")
 	name := strings.Repeat("é", 127)
 	if err := os.WriteFile(name+"0", nil, 0o666); err != nil {
 		t.Skip("this system has no such names: ", err)
 	}
-	for _, end := range []string{"0", "1"} {
-		l, err := lockBeside(name + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.release()
-	}
-	long := strings.Repeat("é", 123)
-	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-u", long+".tsv", "-v", long+".csv",
-		"-checkpoint", name+"2", "matrix.tsv")
-	writeText(t, "."+stem(name+"0")+".01234567.tmp", "of a run that was killed")
-	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "matrix.tsv")
-	if got := strings.Fields(files(t, dir)); len(got) != 6 { // with two locks
+	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-checkpoint", name+"2", "matrix.tsv")
+	if got := files(t, dir); got != name+"0 "+name+"2" {
 		t.Errorf("files: %q", got)
 	}
 }

@@ -4,71 +4,51 @@ package main
 // made, and that shells complete what it says.
 
 import (
-	"errors"
-	"flag"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
-)
 
-// TestManual: the flags that the help of a command says are those that it has.
-func TestManual(t *testing.T) {
-	t.Chdir(t.TempDir())
-	defer func() { madeFlags = func(*flag.FlagSet) {} }()
-	for _, c := range manual() {
-		var has []string
-		madeFlags = func(set *flag.FlagSet) {
-			set.VisitAll(func(f *flag.Flag) {
-				if has == nil || !slices.Contains(has, f.Name) {
-					has = append(has, f.Name)
-				}
-			})
-		}
-		quiet(t, 0, c.name, "-h")
-		var says []string
-		for _, f := range flagsOf(c) {
-			if slices.Contains(says, f.name) {
-				t.Errorf("%s -h says -%s twice", c.name, f.name)
-			}
-			says = append(says, f.name)
-			if f.text == "" {
-				t.Errorf("%s -h does not explain -%s", c.name, f.name)
-			}
-		}
-		slices.Sort(has)
-		slices.Sort(says)
-		if !slices.Equal(has, says) {
-			t.Errorf("%s has %v, its help says %v", c.name, has, says)
-		}
-	}
-}
+	"github.com/quantmf/quantmf/internal/cli"
+)
 
 // TestHelpForms: help is the same however it is asked for, and all forms have all of it.
 func TestHelpForms(t *testing.T) {
 	t.Chdir(t.TempDir())
 	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
-	for _, c := range manual() {
-		plain, _ := quiet(t, 0, "help", c.name)
-		if dashed, _ := quiet(t, 0, c.name, "-h"); c.name != "help" && dashed != plain ||
-			!strings.HasPrefix(plain, "usage: quantmf "+c.name) {
-			t.Errorf("%s: %s", c.name, dashed)
+	for _, c := range program().Commands {
+		plain, _ := quiet(t, 0, "help", c.Name)
+		if dashed, _ := quiet(t, 0, c.Name, "-h"); c.Name != "help" && dashed != plain ||
+			!strings.HasPrefix(plain, "usage: quantmf "+c.Name) {
+			t.Errorf("%s: %s", c.Name, dashed)
 		}
-		man, _ := quiet(t, 0, "help", "-man", c.name)
-		markdown, _ := quiet(t, 0, "help", c.name, "-markdown")
+		man, _ := quiet(t, 0, "help", "-man", c.Name)
+		markdown, _ := quiet(t, 0, "help", c.Name, "-markdown")
 		lower := strings.ToLower(man)
-		for _, b := range blocks(c.help()) {
-			for _, w := range strings.Fields(b.term + " " + b.text) {
-				word := letters.FindString(w)
-				if !strings.Contains(lower, strings.ToLower(word)) || !strings.Contains(markdown, word) {
-					t.Errorf("%s: %q is lost", c.name, w)
-				}
+		for i, line := range strings.Split(plain, "\n") {
+			if n := len([]rune(line)); n > 84 {
+				t.Errorf("%s -h: line %d has %d characters", c.Name, i+1, n)
 			}
 		}
-		if len(examples[c.name]) == 0 && !slices.Contains([]string{"version", "help", "completion"}, c.name) {
-			t.Errorf("%s has no examples", c.name)
+		for _, w := range strings.Fields(strings.TrimPrefix(plain, "usage:")) {
+			word := letters.FindString(w)
+			if !strings.Contains(lower, strings.ToLower(word)) || !strings.Contains(markdown, word) {
+				t.Errorf("%s: %q is lost", c.Name, w)
+			}
+		}
+		p, has := c.New(), map[string]bool{}
+		for _, g := range p.Groups {
+			for _, f := range g.Flags {
+				if has[f.Name] || f.Help == "" || !strings.Contains(plain, "-"+f.Name) {
+					t.Errorf("%s: -%s is there twice, or not explained", c.Name, f.Name)
+				}
+				has[f.Name] = true
+			}
+		}
+		if len(p.Examples) == 0 && !slices.Contains([]string{"version", "help"}, c.Name) {
+			t.Errorf("%s has no examples", c.Name)
 		}
 		if groff, err := exec.LookPath("groff"); err == nil {
 			run := exec.Command(groff, "-man", "-Tutf8", "-ww", "-Kutf8")
@@ -78,18 +58,18 @@ func TestHelpForms(t *testing.T) {
 			out, err := run.Output()
 			if text := regexp.MustCompile("\x1b\\[[0-9;]*m|.\b").ReplaceAllString(string(out),
 				""); err != nil || said.String() != "" || !strings.Contains(text, "SYNOPSIS") ||
-				!strings.Contains(text, "quantmf "+c.name) {
-				t.Errorf("%s: %v %s %s", c.name, err, said.String(), text)
+				!strings.Contains(text, "quantmf "+c.Name) {
+				t.Errorf("%s: %v %s %s", c.Name, err, said.String(), text)
 			}
 		}
 	}
 	all, _ := quiet(t, 0, "help", "-markdown")
 	overall, _ := quiet(t, 0, "help", "-man")
-	for _, c := range manual() {
-		if !strings.Contains(all, "\n## quantmf "+c.name+"\n") ||
-			!strings.Contains(all, "(#quantmf-"+c.name+")") ||
-			!strings.Contains(overall, `.BR quantmf\-`+c.name) {
-			t.Errorf("%s is not in the manual", c.name)
+	for _, c := range program().Commands {
+		if !strings.Contains(all, "\n## quantmf "+c.Name+"\n") ||
+			!strings.Contains(all, "(#quantmf-"+c.Name+")") ||
+			!strings.Contains(overall, `.BR quantmf\-`+c.Name) {
+			t.Errorf("%s is not in the manual", c.Name)
 		}
 	}
 	version, _ := quiet(t, 0, "--version")
@@ -100,22 +80,9 @@ func TestHelpForms(t *testing.T) {
 		"help -man -markdown fit": "give one of them",
 		"completion csh":          "csh: must be one of bash, zsh, fish",
 		"completion":              "no bash|zsh|fish given"} {
-		if _, e := quiet(t, exitUsage, strings.Fields(args)...); !strings.Contains(e, says) {
+		if _, e := quiet(t, cli.Usage, strings.Fields(args)...); !strings.Contains(e, says) {
 			t.Errorf("%s: %s", args, e)
 		}
-	}
-}
-
-// TestBlocks reads a text with all that there is.
-func TestBlocks(t *testing.T) {
-	got := blocks("usage: quantmf x [flags]\n\nOne line\nand one.\n\nHead\n  -a N              first\n     " +
-		"               and second\n  -b FILE|-         b\n  -ends free|pinned learn\n                    " +
-		"more\n  -c, -d,\n  -e\n                    as in\nBehind.\n")
-	want := []block{{'u', "", "quantmf x [flags]"}, {'p', "", "One line and one."}, {'h', "", "Head"},
-		{'i', "-a N", "first and second"}, {'i', "-b FILE|-", "b"},
-		{'i', "-ends free|pinned", "learn more"}, {'i', "-c, -d, -e", "as in"}, {'p', "", "Behind."}}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
 	}
 }
 
@@ -158,11 +125,11 @@ comppostfuncs=(told)
 func TestCompletion(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "table.tsv", "")
-	for _, shell := range shells {
+	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, _ := quiet(t, 0, "completion", shell)
-		for _, c := range manual() {
-			if !strings.Contains(script, c.name) {
-				t.Errorf("%s: no %s", shell, c.name)
+		for _, c := range program().Commands {
+			if !strings.Contains(script, c.Name) {
+				t.Errorf("%s: no %s", shell, c.Name)
 			}
 		}
 		path, err := exec.LookPath(shell)
@@ -229,15 +196,6 @@ func TestCompletion(t *testing.T) {
 			if got := strings.TrimSpace(string(out)); err != nil || got != c.want {
 				t.Errorf("%q: %v, %q, want %q", c.line, err, got, c.want)
 			}
-		}
-	}
-}
-
-// TestHelpOfFlags: asking for help of a command is no error, wherever it stands.
-func TestHelpOfFlags(t *testing.T) {
-	for _, c := range manual() {
-		if err := c.run([]string{"-h"}, streams{}); !errors.Is(err, flag.ErrHelp) {
-			t.Errorf("%s -h: %v", c.name, err)
 		}
 	}
 }

@@ -1,185 +1,160 @@
 package main
 
 // This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts
-// known values. For the check the known values of every feature are dealt out to ten parts at random. One
-// part at a time is hidden and a further fit is made of the rest. Its predictions of the hidden values are
-// compared with them, and so is the mean of the feature's visible values.
+// known values. For the check a tenth of the known values is hidden at random, several times, and a further fit
+// is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of the
+// feature's other values.
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/flags"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const imputeUsage = `usage: quantmf impute [flags] MATRIX -o FILE
+func imputeProgram() *cli.Program { return newImputeFlags().program() }
 
-Fills in the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile
-matrix factorisation, the method of quantmf that predicts unseen values best. It
-then hides known values from further fits, and says how well these are predicted.
-Nothing needs to be chosen. Values that are not missing stay as they are. FILE has
-features in rows, also where -transpose reads samples in rows.
+func (f *imputeFlags) program() *cli.Program {
+	p := &cli.Program{
+		Usage: []string{"[flags] MATRIX -o FILE"},
+		About: `Fills in the missing values of MATRIX (empty cells, NA, NaN) by a Bayesian quantile matrix
+			factorisation, the method of quantmf that predicts unseen values best. It then hides known values
+			from further fits, and says how well these are predicted. Nothing needs to be chosen. Values that
+			are not missing stay as they are. FILE has features in rows, also where -transpose reads samples
+			in rows.` + "\n\n" + cli.MatrixHelp,
+		Groups: []cli.Group{
+			{Heading: "What is filled in", Flags: f.filling()},
+			{Heading: "How well", Flags: f.checking()},
+			{Heading: "What is written", Flags: []*cli.Flag{cli.File(&f.out, "o",
+				`where to write (required; "-" is standard output)`), f.options.Flag(option.Workers)}},
+			f.in.Reading(),
+			f.in.Limits(),
+		},
+		After: cli.WriteHelp + `
 
-` + matrixHelp + `
-What is filled in
-  -value mean|median
-                    what to fill in: the mean of a value's distribution, for sums
-                    and squared errors, or its median, for absolute errors (default
-                    mean)
-  -interval P       also write the ends of the intervals that hold a missing value
-                    with probability P, above 0 and below 1: with -o FILE.csv to
-                    FILE.lower.csv and FILE.upper.csv. Both have a value that is not
-                    missing as it is
-  -loss auto|kl|frobenius
-                    the loss by which the model is chosen: the Kullback-Leibler
-                    divergence, for positive amounts and counts, or half the squared
-                    differences, for values of any sign. auto is frobenius where a
-                    value is negative and kl elsewhere; the summary says which
-                    (default auto)
-  -k N              the most components there may be: components that the data do
-                    not need fade (default 0: 50, or one fewer than features or
-                    samples)
-  -epochs N         the most epochs of each of the model's two fits (default 60)
+			When to use it: where features hang together, there are some forty samples or more, and values are
+			missing here and there. Samples or features without any value cannot be filled in. The model
+			assumes that a value is not missing because of its size: values below a detection limit are filled
+			in too high. The summary has the share by which the error is less than that of the features'
+			means: near 0, means do as well. A filled table looks more certain than it is: carry the intervals
+			along, or leave the values missing for methods that can take that ("quantmf fit -missing").
 
-How well
-  -checks N         the number of checks, each of which hides another tenth of the
-                    known values; at most 10, 0 for none (default 5)
-  -features FILE    a line for each feature: missing values, values checked, the
-                    mean error of the model and that of the feature's own mean, the
-                    share by which the first is less, the standard error of this
-                    share, and a verdict. better: the model predicts better; unsure:
-                    the difference is within 1.64 standard errors; mean: the
-                    feature's mean predicts as well; unchecked: no value was hidden.
-                    With -value median the errors are absolute, and medians take the
-                    place of means. Between columns stand commas where FILE ends in
-                    .csv, tabs elsewhere
-  -json             the summary and the lines of all features as one JSON object on
-                    standard output
-  -seed N           seed of the choice of hidden values (default 1)
+			Either all files are written or none.` + "\n\n" + cli.ExitHelp,
+		Examples: [][2]string{
+			{"quantmf impute holes.csv -o filled.csv", ""},
+			{"quantmf impute holes.csv -o filled.csv -interval 0.9 -features errors.csv",
+				"also writes filled.lower.csv, filled.upper.csv, and how well each feature is predicted"},
+			{"quantmf impute counts.tsv -o filled.tsv -value median -json", "medians, and the check as JSON"},
+		},
+		Words: []string{"MATRIX"},
+	}
+	p.Run = func(words []string, s cli.Streams) error {
+		f.matrix = words[0]
+		if err := f.check(); err != nil {
+			return err
+		}
+		return f.run(s)
+	}
+	return p
+}
 
-  -o FILE           where to write (required)
-  -workers N        threads, 0 for one per processor; the result does not depend
-                    on it (default 0)
-  -max-memory SIZE  refuse a matrix or a fit that needs more, such as 500MB, with
-                    exit code 3 (default 8GiB)
-  -progress auto|plain|json|none
-                    as in "quantmf fit -h" (default auto)
+// filling are the flags of what is filled in, checking those of how well.
+func (f *imputeFlags) filling() []*cli.Flag {
+	loss, epochs := f.options.Flag(option.Loss), f.options.Flag(option.Epochs)
+	loss.Value, loss.Help = "auto|kl|frobenius", `the loss by which the model is chosen: the Kullback-Leibler
+		divergence, for positive amounts and counts, or half the squared differences, for values of any sign.
+		auto is frobenius where a value is negative and kl elsewhere; the summary says which (default auto)`
+	epochs.Help = `the most epochs of each of the model's two fits (default 60)`
+	return []*cli.Flag{
+		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution, for
+			sums and squared errors, or its median, for absolute errors (default mean)`),
+		cli.Share(&f.interval, 1, false, "interval", "P", `also write the ends of the intervals that hold a
+			missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
+			FILE.upper.csv. Both have a value that is not missing as it is`),
+		loss,
+		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the data do
+			not need fade (default 0: 50, or one fewer than features or samples)`),
+		epochs,
+	}
+}
 
-` + readHelp + `
-` + writeHelp + `
-When to use it: where features hang together, there are some forty samples or more,
-and values are missing here and there. Samples or features without any value cannot
-be filled in. The model assumes that a value is not missing because of its size:
-values below a detection limit are filled in too high. The summary has the share by
-which the error is less than that of the features' means: near 0, means do as well.
-A filled table looks more certain than it is: carry the intervals along, or leave
-the values missing for methods that can take that ("quantmf fit -missing").
-
-Either all files are written or none.
-
-` + exitHelp
+func (f *imputeFlags) checking() []*cli.Flag {
+	seed := f.options.Flag(option.Seed)
+	seed.Help = "seed of the choice of hidden values (default 1)"
+	return []*cli.Flag{
+		cli.Whole(&f.checks, 0, "checks", "N", `the number of checks, each of which hides a tenth of the known
+			values, of a small table about twenty; at most 10, 0 for none (default 5)`),
+		cli.File(&f.features, "features", `a line for each feature: missing values, values checked, the mean
+			error of the model and that of the feature's own mean, the share by which the first is less, the
+			standard error of this share, and a verdict. better: the model predicts better; unsure: the
+			difference is within 1.64 standard errors; mean: the feature's mean predicts as well; unchecked: no
+			value was hidden. With -value median the errors are absolute, and medians take the place of means.
+			Between columns stand commas where FILE ends in .csv, tabs elsewhere`),
+		cli.Switch(&f.asJSON, "json", `the summary and the lines of all features as one JSON object on standard
+			output`),
+		seed,
+	}
+}
 
 // imputeFlags are the flags of impute. fitFlags has what it shares with fit.
 type imputeFlags struct {
 	fitFlags
 	out, features string
 	interval      float64 // 0 for none
-	median        bool
+	value         string  // mean or median
 	checks        int
 	asJSON        bool
-	seed          uint64
 }
 
-// parts is the number of parts to which the known values are dealt out.
-const parts = 10
+func newImputeFlags() *imputeFlags {
+	f := &imputeFlags{fitFlags: *newFitFlags(), value: "mean", checks: 5}
+	f.method, f.rank = "bqmf", 0
+	f.options.Set(option.Missing, "true")
+	return f
+}
 
-func parseImpute(args []string) (*imputeFlags, error) {
-	options := optionFlags()
-	f := &imputeFlags{seed: 1}
-	f.fitFlags = fitFlags{method: "bqmf", missing: true, flagOf: flagOf(options), loss: quantmf.KL,
-		autoLoss: true,
-		options:  []quantmf.FitOption{quantmf.WithMissingValues()}}
-	set := newFlags("impute")
-	value := "mean"
-	set.StringVar(&f.out, "o", "", "")
-	set.StringVar(&f.features, "features", "", "")
-	set.Float64Var(&f.interval, "interval", 0, "")
-	set.StringVar(&value, "value", value, "")
-	set.IntVar(&f.checks, "checks", 5, "")
-	set.BoolVar(&f.asJSON, "json", false, "")
-	set.IntVar(&f.rank, "k", 0, "")
-	f.limits.flags(set)
-	f.in.register(set, false)
-	for _, o := range options {
-		if slices.Contains([]string{"loss", "epochs", "seed", "workers"}, o.Name) {
-			set.Var(o, o.Name, "")
-		}
-	}
-	words, err := arguments(set, args, "MATRIX")
-	if err != nil {
-		return nil, err
-	}
-	f.matrix = words[0]
-	given := map[string]bool{}
-	set.Visit(func(g *flag.Flag) {
-		given[g.Name] = true
-		o, is := g.Value.(*optionFlag)
-		if !is || o.value == nil {
-			return
-		}
-		f.options = append(f.options, o.value)
-		switch o.Name {
-		case "loss":
-			f.loss, _ = account.ParseLoss(o.text)
-			f.autoLoss = false
-		case "seed":
-			f.seed, _ = flags.Seed(o.text)
-		}
-	})
-	f.median = value == "median"
+func (f *imputeFlags) median() bool { return f.value == "median" }
+
+const mostChecks = 10
+
+// check reports flags that exclude each other.
+func (f *imputeFlags) check() error {
 	switch {
-	case value != "mean" && value != "median":
-		return nil, usageError(fmt.Sprintf("-value %s: %v", value, flags.OneOf([]string{"mean", "median"})))
-	case given["interval"] && !(f.interval > 0 && f.interval < 1):
-		return nil, usageError(fmt.Sprintf("-interval %g: must be above 0 and below 1", f.interval))
-	case f.checks < 0 || f.checks > parts:
-		return nil, usageError(fmt.Sprintf("-checks %d: must be from 0 to %d", f.checks, parts))
-	case f.loss != quantmf.KL && f.loss != quantmf.Frobenius:
-		return nil, usageError("-loss: must be auto, kl or frobenius")
+	case f.checks > mostChecks:
+		return cli.Usagef("-checks %d: must be at most %d", f.checks, mostChecks)
+	case f.options.Loss != quantmf.KL && f.options.Loss != quantmf.Frobenius:
+		return cli.UsageError("-loss: must be auto, kl or frobenius")
 	case f.checks == 0 && f.features != "":
-		return nil, usageError("-features: there is nothing to say with -checks 0")
+		return cli.UsageError("-features: there is nothing to say with -checks 0")
 	case f.interval > 0 && f.out == "-":
-		return nil, usageError("-interval: needs an -o FILE, beside which its ends are written")
+		return cli.UsageError("-interval: needs an -o FILE, beside which its ends are written")
 	case f.asJSON && (f.out == "-" || f.features == "-"):
-		return nil, usageError("-json: standard output is taken: give a file to -o and -features")
+		return cli.UsageError("-json: standard output is taken: give a file to -o and -features")
 	}
-	if err := f.limits.check(); err != nil {
-		return nil, err
+	if err := cli.Takes("bqmf", f.rank, f.options.List()); err != nil {
+		return err
 	}
-	if err := f.takes("bqmf", f.options); err != nil {
-		return nil, err
+	if f.out == "" {
+		return cli.UsageError(`say where to write: -o FILE, "-" is standard output`)
 	}
-	if err := needsOut(f.out); err != nil {
-		return nil, err
-	}
-	if err := f.in.writable(f.out); err != nil {
-		return nil, err
-	}
-	return f, apart(f.files()...)
+	return cmp.Or(f.in.Writable(f.out), cli.Apart(f.files()...))
 }
 
 // files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the features.
@@ -204,90 +179,80 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix and its copy with hidden cells, and
-// either the fit, or the model with the predictions and intervals that it gives.
+// footprint is the most that is alive at once, in bytes: the matrix, and either the fit, or the model with the
+// predictions and intervals that it gives; while checks are made one of each for every processor, and a copy of
+// the matrix with hidden cells.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
-	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options...)
+	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options.List()...)
 	if err != nil {
 		return 0, err
 	}
 	numbers := float64(d) * float64(n)
 	asked := float64(need.Model) + 8*6*numbers
-	return margin*max(8*2.25*numbers+max(float64(need.Fit), asked), readShare*numbers) + 64*float64(d+n) +
-		buffers + programSize, nil
+	side := float64(max(1, min(runtime.GOMAXPROCS(0), f.checks)))
+	return margin*max(8*1.25*numbers+side*(8*numbers+max(float64(need.Fit), asked)), readShare*numbers) +
+		64*float64(d+n) + buffers + programSize, nil
 }
 
-func impute(args []string, s streams) error {
+func (f *imputeFlags) run(s cli.Streams) error {
 	began := time.Now()
-	f, err := parseImpute(args)
-	if err != nil {
-		return err
-	}
-	defer f.hold()()
+	defer f.in.Hold()()
 	t, input, err := f.read(s)
 	if err != nil {
 		return err
 	}
 	need, err := f.footprint(t.X.Rows, t.X.Cols)
 	if err == nil {
-		err = f.allows(need, "this", "use fewer features or components (-k), or allow more")
+		err = f.in.Allows(need, "this", "use fewer features or components (-k), or allow more")
 	}
 	if err != nil {
-		return explain(err, t, f.flagOf)
+		return cli.Explain(err, t)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	out := &outputs{stdout: s.out}
-	defer out.discard()
+	out := &cli.Outputs{Stdout: s.Out}
+	defer out.Discard()
 	files := f.files()
-	for _, path := range files {
-		if err := out.open(path, input); err != nil {
-			return err
-		}
+	if err := out.Open([]os.FileInfo{input}, files...); err != nil {
+		return err
 	}
-	tell := newProgress(f.progress, s.err)
+	tell := cli.NewProgress(f.in.Progress, s.Err)
 	r := &imputation{imputeFlags: f, table: t, tell: tell}
-	err = r.run(ctx)
-	tell.end()
+	err = r.work(ctx)
+	tell.End()
 	if err != nil {
-		if ctx.Err() != nil {
-			return interrupted("interrupted; no file was written")
-		}
-		return explain(err, t, f.flagOf)
+		return ended(ctx, err, t)
 	}
 	if err := r.write(out, files); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
-		return interrupted("interrupted before the files were in place; no file was written")
+		return cli.StoppedError("interrupted before the files were in place; no file was written")
 	}
-	if err := out.commit(); err != nil {
+	if err := out.Commit(); err != nil {
 		return err
 	}
 	for _, path := range files {
 		if path == f.features { // no matrix
 			continue
 		}
-		if err := f.in.nameless(s.err, path, t.NamedFeatures, t.NamedSamples); err != nil {
+		if err := f.in.Nameless(s.Err, path, t.NamedFeatures, t.NamedSamples); err != nil {
 			return err
 		}
 	}
 	if f.asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		if err := e.Encode(r.object()); err != nil {
+		if err := writeJSON(s.Out, r.object()); err != nil {
 			return err
 		}
 	}
-	return tell.summary(r.summary(files, time.Since(began).Seconds()))
+	return tell.Summary(r.summary(files, time.Since(began).Seconds()))
 }
 
 // imputation is an imputation under way.
 type imputation struct {
 	*imputeFlags
 	table *table.Table
-	tell  *progress
+	tell  *cli.Progress
 
 	model         *quantmf.BQMF
 	filled        quantmf.Mat
@@ -306,6 +271,17 @@ type feature struct {
 	abs, ownAbs float64 // the absolute error of the model's median, and of that of the visible values
 	square      float64 // of own - loss, with -value median of ownAbs - abs
 	held        float64 // within the interval
+}
+
+// add adds the values of b.
+func (c *feature) add(b feature) {
+	c.hidden += b.hidden
+	c.loss += b.loss
+	c.own += b.own
+	c.abs += b.abs
+	c.ownAbs += b.ownAbs
+	c.square += b.square
+	c.held += b.held
 }
 
 // errors are the mean error of the model and of the feature's own mean or median.
@@ -349,42 +325,22 @@ func (c *feature) verdict(median bool) string {
 	return "better"
 }
 
-// run makes the checks and the fit.
-func (r *imputation) run(ctx context.Context) error {
+// work makes the checks and the fit.
+func (r *imputation) work(ctx context.Context) error {
 	x := r.table.X
-	observe := quantmf.WithProgress(r.tell.report)
-	options := append(slices.Clip(r.options), observe)
-	r.probabilities = r.interval
-	if r.interval == 0 {
-		r.probabilities = 0.9
+	r.probabilities = cmp.Or(r.interval, 0.9)
+	if err := r.check(ctx); err != nil {
+		return err
 	}
-	if r.checks > 0 {
-		r.of = make([]feature, x.Rows)
-	}
-	dealt := deal(x, r.seed)
-	for check := range r.checks {
-		r.tell.begin(fmt.Sprintf("BQMF, check %d of %d", check+1, r.checks))
-		if err := r.hide(ctx, dealt, check, options); err != nil {
-			return err
-		}
-	}
-	for i := range r.of {
-		c := &r.of[i]
-		r.all.hidden += c.hidden
-		r.all.loss += c.loss
-		r.all.own += c.own
-		r.all.abs += c.abs
-		r.all.ownAbs += c.ownAbs
-		r.all.held += c.held
-	}
-	r.tell.begin("BQMF")
-	m, err := quantmf.FitBQMF(ctx, x, r.rank, options...)
+	r.tell.Begin("BQMF")
+	m, err := quantmf.FitBQMF(ctx, x, r.rank,
+		append(r.options.List(), quantmf.WithProgress(r.tell.Report))...)
 	if err != nil {
 		return err
 	}
 	r.model = m
 	r.words, _ = warningsInWords(m.Warnings, r.table.Features)
-	if r.median {
+	if r.median() {
 		r.filled = m.Median()
 	} else {
 		r.filled = m.Reconstruct()
@@ -400,6 +356,59 @@ func (r *imputation) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
+// check makes the fits without hidden values, side by side, and adds up the errors of their predictions. A
+// matrix of which no value can be hidden is not checked.
+func (r *imputation) check(ctx context.Context) error {
+	if r.checks == 0 {
+		return nil
+	}
+	x := r.table.X
+	r.of = make([]feature, x.Rows)
+	if workers := r.options.Workers(); workers > 0 { // as many fits at a time
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+	}
+	var mutex sync.Mutex
+	var parts [][]feature
+	r.tell.Begin("BQMF")
+	err := r.tell.Count(0, r.checks, "checks")
+	if err != nil {
+		return err
+	}
+	_, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, given quantmf.Rows, rank int,
+		options ...quantmf.FitOption) (*quantmf.BQMF, error) {
+		m, err := quantmf.FitBQMF(ctx, given, rank, options...)
+		if err != nil {
+			return nil, err
+		}
+		part, err := r.compare(m, given)
+		if err != nil {
+			return nil, err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		parts = append(parts, part)
+		return m, r.tell.Count(len(parts), r.checks, "checks")
+	}, []quantmf.Trial{{Rank: r.rank, Options: r.options.List(option.Missing, option.Workers)}},
+		quantmf.Masks{Repeats: r.checks, Share: r.share(), Seed: r.options.Seed})
+	if bad := new(quantmf.OptionError); errors.As(err, &bad) && bad.Option == "share" { // too small a matrix
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// Sums do not depend on the order in which the fits ended.
+	slices.SortFunc(parts, func(a, b []feature) int {
+		return slices.CompareFunc(a, b, func(a, b feature) int { return cmp.Compare(a.loss, b.loss) })
+	})
+	for i := range r.of {
+		for _, part := range parts {
+			r.of[i].add(part[i])
+		}
+		r.all.add(r.of[i])
+	}
+	return nil
+}
+
 // keep puts into m the values of x that are not missing.
 func keep(m, x quantmf.Mat) {
 	for i := range x.Rows {
@@ -411,100 +420,58 @@ func keep(m, x quantmf.Mat) {
 	}
 }
 
-// deal returns the part of every cell, -1 for a missing one. The known cells of every row are dealt out in
-// random order, as evenly as possible. With any one part hidden, every row and column keeps at least two
-// known cells.
-func deal(x quantmf.Mat, seed uint64) []int8 {
-	src := rand.New(rand.NewPCG(seed, 17))
-	known := make([]int, x.Cols)
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if v == v {
-				known[j]++
-			}
-		}
-	}
-	out := make([]int8, x.Rows*x.Cols)
-	taken := make([][parts]int, x.Cols) // of each column, from each part
-	var cells []int
-	for i := range x.Rows {
-		cells = cells[:0]
-		for j, v := range x.Row(i) {
-			out[i*x.Cols+j] = -1
-			if v == v {
-				cells = append(cells, j)
-			}
-		}
-		src.Shuffle(len(cells), func(a, b int) { cells[a], cells[b] = cells[b], cells[a] })
-		var row [parts]int
-		part := src.IntN(parts)
-		for _, j := range cells {
-			if row[part]+2 < len(cells) && taken[j][part]+2 < known[j] {
-				out[i*x.Cols+j] = int8(part)
-				row[part]++
-				taken[j][part]++
-			}
-			part = (part + 1) % parts
-		}
-	}
-	return out
+// share is that of the known values that a check hides: a tenth, and in a small table as many as twenty are.
+func (r *imputation) share() float64 {
+	known := float64(len(r.table.X.Data) - missing(r.table.X))
+	return max(0.1, min(0.5, 20/known))
 }
 
-// hide hides one part from a fit, and adds the errors of its predictions.
-func (r *imputation) hide(ctx context.Context, dealt []int8, part int, options []quantmf.FitOption) error {
+// compare returns the errors of a model's predictions of the values that were hidden from it, by feature.
+// given is the matrix without them.
+func (r *imputation) compare(m *quantmf.BQMF, given quantmf.Rows) ([]feature, error) {
 	x := r.table.X
-	given, hidden := x.Clone(), quantmf.NewMat(x.Rows, x.Cols)
+	hidden := quantmf.NewMat(x.Rows, x.Cols)
+	visible := make([][]float64, x.Rows)
+	row := make([]float64, x.Cols)
 	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if dealt[i*x.Cols+j] == int8(part) {
-				given.Set(i, j, math.NaN())
-				hidden.Set(i, j, v)
-			} else {
-				hidden.Set(i, j, math.NaN())
-			}
+		if err := given.ReadRow(row, i); err != nil {
+			return nil, err
 		}
-	}
-	m, err := quantmf.FitBQMF(ctx, given, r.rank, options...)
-	if err != nil {
-		return err
+		for j, v := range x.Row(i) {
+			if row[j] == row[j] { // not hidden
+				visible[i], v = append(visible[i], v), math.NaN()
+			}
+			hidden.Set(i, j, v)
+		}
 	}
 	below, upTo, err := m.Probability(hidden)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mean, median := m.Reconstruct(), m.Median()
-	var visible []float64
-	for i := range x.Rows {
-		visible = visible[:0]
+	out := make([]feature, x.Rows)
+	for i := range out {
 		own := 0.0
-		for _, v := range given.Row(i) {
-			if v == v {
-				visible = append(visible, v)
-				own += (v - own) / float64(len(visible))
-			}
+		for n, v := range visible[i] {
+			own += (v - own) / float64(n+1)
 		}
-		middle := medianOf(visible)
-		c := &r.of[i]
+		middle := medianOf(visible[i])
+		c := &out[i]
 		for j, v := range hidden.Row(i) {
 			if v != v {
 				continue
 			}
-			loss, ownLoss := divergence(r.loss, v, mean.At(i, j)), divergence(r.loss, v, own)
+			loss, ownLoss := divergence(r.options.Loss, v, mean.At(i, j)), divergence(r.options.Loss, v, own)
 			abs, ownAbs := math.Abs(v-median.At(i, j)), math.Abs(v-middle)
 			gain := ownLoss - loss
-			if r.median {
+			if r.median() {
 				gain = ownAbs - abs
 			}
-			c.hidden++
-			c.loss += loss
-			c.own += ownLoss
-			c.abs += abs
-			c.ownAbs += ownAbs
-			c.square += gain * gain
-			c.held += within(below.At(i, j), upTo.At(i, j), r.probabilities)
+			c.add(feature{1, loss, ownLoss, abs, ownAbs, float64(gain * gain),
+				within(below.At(i, j), upTo.At(i, j), r.probabilities)})
 		}
 	}
-	return ctx.Err()
+	return out, nil
 }
 
 // divergence is that of the loss, t held above 0 under the Kullback-Leibler one as the
@@ -541,11 +508,11 @@ func within(below, upTo, p float64) float64 {
 }
 
 // write writes the files, in the order in which they were opened.
-func (r *imputation) write(out *outputs, files []string) error {
+func (r *imputation) write(out *cli.Outputs, files []string) error {
 	t := r.table
 	matrix := func(path string, m quantmf.Mat) error {
-		return out.write(path, func(w io.Writer) error {
-			return table.Write(w, r.in.place(path), "feature",
+		return out.Write(path, func(w io.Writer) error {
+			return table.Write(w, r.in.Place(path), "feature",
 				t.Features, t.Samples, m)
 		})
 	}
@@ -563,13 +530,13 @@ func (r *imputation) write(out *outputs, files []string) error {
 	if r.features == "" {
 		return nil
 	}
-	return out.write(r.features, func(w io.Writer) error {
+	return out.Write(r.features, func(w io.Writer) error {
 		c := csv.NewWriter(w)
 		if !strings.HasSuffix(strings.ToLower(r.features), ".csv") {
 			c.Comma = '\t'
 		}
 		own := "error_of_mean"
-		if r.median {
+		if r.median() {
 			own = "error_of_median"
 		}
 		c.Write([]string{"feature", "missing", "checked", "error", own, "less", "stderr", "verdict"})
@@ -626,15 +593,15 @@ type (
 func (r *imputation) object() imputeObject {
 	x := r.table.X
 	o := imputeObject{Matrix: r.name(), Missing: missing(x),
-		Loss:       map[quantmf.Loss]string{quantmf.KL: "kl", quantmf.Frobenius: "frobenius"}[r.loss],
+		Loss:       map[quantmf.Loss]string{quantmf.KL: "kl", quantmf.Frobenius: "frobenius"}[r.fitFlags.options.Loss],
 		LossReason: r.losses,
 		Components: r.model.U.Cols, Value: "mean", Checked: r.all.hidden, Interval: r.probabilities,
 		Warnings: append([]string{}, r.words...)}
-	if r.median {
+	if r.median() {
 		o.Value = "median"
 	}
 	if r.all.hidden > 0 {
-		model, own := r.all.errors(r.median)
+		model, own := r.all.errors(r.median())
 		share, stdErr := r.overall()
 		n := float64(r.all.hidden)
 		abs, ownAbs, held := r.all.abs/n, r.all.ownAbs/n, r.all.held/n
@@ -650,10 +617,10 @@ func (r *imputation) object() imputeObject {
 		}
 		if r.of != nil && r.of[i].hidden > 0 {
 			c := &r.of[i]
-			model, own := c.errors(r.median)
-			share, stdErr := c.less(r.median)
+			model, own := c.errors(r.median())
+			share, stdErr := c.less(r.median())
 			e.Checked, e.Error, e.Own, e.Less, e.StdErr, e.Verdict = c.hidden, &model, &own, &share, &stdErr,
-				c.verdict(r.median)
+				c.verdict(r.median())
 		}
 		o.Features = append(o.Features, e)
 	}
@@ -665,7 +632,7 @@ func (r *imputation) object() imputeObject {
 // values of one feature are not independent.
 func (r *imputation) overall() (share, stdErr float64) {
 	model, own := r.all.loss, r.all.own
-	if r.median {
+	if r.median() {
 		model, own = r.all.abs, r.all.ownAbs
 	}
 	if own == 0 {
@@ -674,7 +641,7 @@ func (r *imputation) overall() (share, stdErr float64) {
 	ratio, square := model/own, 0.0
 	for i := range r.of {
 		m, o := r.of[i].loss, r.of[i].own
-		if r.median {
+		if r.median() {
 			m, o = r.of[i].abs, r.of[i].ownAbs
 		}
 		square += (m - ratio*o) * (m - ratio*o)
@@ -688,7 +655,7 @@ func (r *imputation) overall() (share, stdErr float64) {
 // strayed says what to make of intervals of a nominal percent, when the share of hidden values that they held
 // is far from it. tried is the number of hidden values.
 func strayed(percent, share float64, tried int) string {
-	values := counted(tried, "value")
+	values := cli.Counted(tried, "value")
 	switch {
 	case tried < 100:
 		return fmt.Sprintf("the table is too small to check its intervals: of no more than %s %.0f %% lay "+
@@ -707,17 +674,17 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line := linesOf(&s)
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
-	line("Matrix", "%s: %s × %s%s", r.name(), counted(x.Rows, "feature"), counted(x.Cols, "sample"),
+	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(x.Rows, "feature"), cli.Counted(x.Cols, "sample"),
 		read.naming(missing(r.table.X)))
 	if r.losses != "" {
 		line("Loss", "%s", r.losses)
 	}
-	line("Model", "BQMF of %s", counted(r.model.U.Cols, "component"))
+	line("Model", "BQMF of %s", cli.Counted(r.model.U.Cols, "component"))
 	what := "mean"
-	if r.median {
+	if r.median() {
 		what = "median"
 	}
-	line("Filled", "%s, each by the %s of its distribution", counted(missing(x), "value"), what)
+	line("Filled", "%s, each by the %s of its distribution", cli.Counted(missing(x), "value"), what)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0:
@@ -725,9 +692,9 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "%s, each hidden from one of %s and predicted by it",
-			counted(r.all.hidden, "known value"), counted(r.checks, "further fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.loss), r.all.loss/n,
+		line("Check", "predictions of %s that %s did not see", cli.Counted(r.all.hidden, "known value"),
+			cli.Counted(r.checks, "further fit"))
+		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.fitFlags.options.Loss), r.all.loss/n,
 			r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
 			r.all.ownAbs/n)
@@ -747,7 +714,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	for _, w := range r.words {
 		line("Warning", "%s", w)
 	}
-	line("Time", "%s", duration(seconds))
+	line("Time", "%s", cli.Duration(seconds))
 	for i, f := range files {
 		if f != "-" {
 			what := "the matrix, filled in"
@@ -785,7 +752,7 @@ func (r *imputation) told(own string) string {
 	count := map[string]int{}
 	var names []string
 	for i := range r.of {
-		v := r.of[i].verdict(r.median)
+		v := r.of[i].verdict(r.median())
 		count[v]++
 		if v == "mean" {
 			names = append(names, table.Shown(r.table.Features[i]))

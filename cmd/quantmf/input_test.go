@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 // TestFeaturesByName: features in another order give the same bits; what is not in both is
@@ -220,7 +222,7 @@ func TestRemarks(t *testing.T) {
 func TestConvertIsBounded(t *testing.T) {
 	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n",
 		"convert", "-", "-")
-	if code != exitBadInput || out != "" ||
+	if code != cli.BadInput || out != "" ||
 		!strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
 		t.Errorf("%d: %s", code, e)
 	}

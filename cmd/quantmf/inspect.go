@@ -11,27 +11,29 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const inspectUsage = `usage: quantmf inspect [flags] MODEL [MATRIX]
+func inspectProgram() *cli.Program {
+	a, asJSON := newApplied(), false
+	return a.program("inspect", &cli.Program{
+		Usage: []string{"[flags] MODEL [MATRIX]"},
+		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well, the
+			features whose scales were bent most, and for every component the samples that have most of it, in
+			multiples of the mean sample.
 
-Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how
-well, the features whose scales were bent most, and for every component the samples
-that have most of it, in multiples of the mean sample.
-
-With MATRIX, the matrix that was fitted, the features listed as bent are also well
-explained, as on the page of "quantmf report". It then also prints how well features
-are explained, and which features each component stands for: by the component's
-share in the feature, times the explained share of the feature (1 less its
-divergence from the fit over that from its own mean). "quantmf fit -h" says what
-MATRIX may be.
-
-  -json             everything, of all features, as one JSON object
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + exitHelp
+			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as on
+			the page of "quantmf report". It then also prints how well features are explained, and which
+			features each component stands for: by the component's share in the feature, times the explained
+			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf fit
+			-h" says what MATRIX may be.`,
+		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"), a.in.Allow()),
+		After:  cli.ExitHelp,
+		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
+			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
+	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })
+}
 
 // readings are figures that need both a model and its matrix.
 type readings struct {
@@ -47,7 +49,7 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 		r.features, err = m.TopFeatures(t.X, account.TopShown)
 	}
 	if err != nil {
-		return r, explain(err, t, nil)
+		return r, cli.Explain(err, t)
 	}
 	r.x = t.X
 	r.seen = make([]float64, t.X.Rows)
@@ -61,55 +63,42 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	return r, nil
 }
 
-func inspect(args []string, s streams) error {
-	set := newFlags("inspect")
-	asJSON := set.Bool("json", false, "")
-	var in inputFlags
-	in.register(set, true)
-	var l limits
-	l.flags(set)
-	words, err := arguments(set, args, "MODEL", "[MATRIX]")
-	if err == nil {
-		err = l.check()
-	}
-	if err != nil {
-		return err
-	}
-	defer l.hold()()
-	tell := newProgress(l.progress, s.err)
-	tell.begin("inspect")
-	defer tell.end()
-	tell.at("reading " + words[0])
-	m, _, err := readModel(words[0], s.in, &l)
+func (a *applied) inspect(s cli.Streams, asJSON bool) error {
+	m, _, err := a.readModel(s)
 	if err != nil {
 		return err
 	}
 	var r readings
-	if words[1] != "" {
-		t, _, err := in.read(words[1], s, &l, tell, true, m.signed())
+	if a.words[1] != "" {
+		t, _, err := a.in.Read(a.words[1], s, a.tell, true, m.signed())
 		if err != nil {
 			return err
 		}
-		if t, err = m.fitted(t, &in, s.err); err != nil {
+		if t, err = m.fitted(t, &a.in, s.Err); err != nil {
 			return err
 		}
-		if err := l.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
+		if err := a.allowsMatrices(3, t.X.Rows, t.X.Cols); err != nil {
 			return err
 		}
-		tell.at("comparing the model with the matrix")
+		a.tell.At("comparing the model with the matrix")
 		if r, err = m.readings(t); err != nil {
 			return err
 		}
 	}
-	tell.end()
-	if *asJSON {
-		e := json.NewEncoder(s.out)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", " ")
-		return e.Encode(m.object(r))
+	a.tell.End()
+	if asJSON {
+		return writeJSON(s.Out, m.object(r))
 	}
-	_, err = io.WriteString(s.out, m.tell(r))
+	_, err = io.WriteString(s.Out, m.tell(r))
 	return err
+}
+
+// writeJSON writes an object over several lines.
+func writeJSON(w io.Writer, object any) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", " ")
+	return e.Encode(object)
 }
 
 // tell prints in words what is in the model.
@@ -117,7 +106,7 @@ func (m *model) tell(r readings) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	name, formula := m.title()
-	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
+	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
 	of := ""
 	if m.Matrix != "" {
 		of = m.Matrix + ": "
@@ -129,14 +118,14 @@ func (m *model) tell(r readings) string {
 	if m.Top {
 		how += ", those features of largest standard deviation"
 	}
-	line("Fitted to", "%s%s × %s%s", of, counted(len(m.features), "feature"),
-		counted(len(m.samples), "sample"), how)
+	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
+		cli.Counted(len(m.Samples), "sample"), how)
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
 		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first",
-			m.history[m.best], counted(m.best, "epoch"), m.history[0])
+			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)
@@ -144,8 +133,8 @@ func (m *model) tell(r readings) string {
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", account.Begun(q))
 	}
-	if len(m.validation) > m.best {
-		line("", "%.4g on the cells held out", m.validation[m.best])
+	if len(m.of.Validation) > m.of.Best {
+		line("", "%.4g on the cells held out", m.of.Validation[m.of.Best])
 	}
 	if m.NMFUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
@@ -154,7 +143,7 @@ func (m *model) tell(r readings) string {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
 		line("Bent scales", "%s", bent)
 	}
-	for _, w := range m.Warnings {
+	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
 	if r.goodness != nil {
@@ -174,7 +163,7 @@ func (m *model) tell(r readings) string {
 			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d "+
 				"features; least in %s (%.0f %%)",
 				// and no -0
-				100*(1-left/spread), count, len(r.goodness), table.Shown(m.features[least]),
+				100*(1-left/spread), count, len(r.goodness), table.Shown(m.Features[least]),
 				math.Round(100*r.goodness[least].Explained)+0)
 		}
 	}
@@ -182,10 +171,10 @@ func (m *model) tell(r readings) string {
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
 		if r.features != nil {
-			line(head, "features %s", listed(r.features[c], m.features, "%.2f"))
+			line(head, "features %s", listed(r.features[c], m.Features, "%.2f"))
 			head = ""
 		}
-		line(head, "samples  %s", listed(samples[c], m.samples, "%.1f×"))
+		line(head, "samples  %s", listed(samples[c], m.Samples, "%.1f×"))
 	}
 	if m.Command != "" {
 		line("Command", "%s", m.Command)
@@ -251,9 +240,9 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.best,
-		Loss:       m.history,
-		Validation: m.validation, Warnings: append([]string{}, m.Warnings...), Samples: m.samples}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.of.Best,
+		Loss:       m.of.History,
+		Validation: m.of.Validation, Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if m.NMFUpdates > 0 {
 		o.NMF = &comparedObject{m.NMF, m.NMFUpdates}
 	}
@@ -268,12 +257,12 @@ func (m *model) object(r readings) modelObject {
 		return out
 	}
 	for c, samples := range m.TopSamples(account.TopShown) {
-		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.samples)}
+		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.Samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]
 		}
 		if r.features != nil {
-			k.Features = objects(r.features[c], m.features)
+			k.Features = objects(r.features[c], m.Features)
 		}
 		o.Components = append(o.Components, k)
 	}
@@ -282,7 +271,7 @@ func (m *model) object(r readings) modelObject {
 		bend = m.bend()
 	}
 	shares := m.Shares()
-	for i, name := range m.features {
+	for i, name := range m.Features {
 		f := featureObject{Name: name, Shares: shares.Row(i)}
 		if bayes != nil {
 			f.Noise = &bayes.RowNoise[i]

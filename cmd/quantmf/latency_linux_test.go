@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 // TestCommandLatency: of every command that works for long, on a matrix of 6000 × 300 with 10 components, the
@@ -77,7 +78,7 @@ func TestCommandLatency(t *testing.T) {
 			p.Process.Kill()
 			p.Wait()
 		}
-		left, _ := filepath.Glob(".o.*.tmp")
+		left, _ := filepath.Glob(".quantmf-*.tmp")
 		for _, o := range append(left, outputs...) {
 			os.Remove(o)
 		}
@@ -94,7 +95,7 @@ func TestCommandLatency(t *testing.T) {
 				err := p.Wait()
 				least = min(least, time.Since(told))
 				var exit *exec.ExitError
-				if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != exitInterrupted) {
+				if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != cli.Interrupted) {
 					t.Errorf("%s: %v", args, err)
 				}
 				if err == nil { // it had ended by itself

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -43,7 +44,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
 		{"fit -method nmf -updates newton -loss 3",
-			"-updates newton: takes no β above 2; that has -updates multiplicative"},
+			"-updates newton: takes kl and frobenius; under other losses there is -updates multiplicative"},
 		{"fit -shrinkage 1 -start uniform", "-shrinkage 1: -start uniform has no EM step"},
 		{"fit -shrinkage 1 -ends pinned", "-shrinkage 1: needs -ends free"},
 		{"fit -validation 0.6", "-validation 0.6: must be above 0 and at most 0.5"},
@@ -58,7 +59,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -u a.tsv -v ./a.tsv", "two outputs to the same place"},
 		{"fit -o a -checkpoint a", "two outputs to the same place"},
 		{"rank -k 2,0", "-k 0: must be at least 1"},
-		{"rank -share .7", "-share 0.7: must be above 0 and at most 0.5"},
+		{"rank -share .7", "-share .7: must be above 0 and at most 0.5"},
 		{"rank -share none", "-share none: not a number"},
 		{"rank -m 1,2", "-m 1: a model needs at least 2"},
 		{"rank -method nmf -m 4", "-m 4: -method nmf has no use for it"},
@@ -71,7 +72,7 @@ func TestFlagsNotGo(t *testing.T) {
 		if c.args == "fit -o" {
 			args = args[:2]
 		}
-		if _, e := quiet(t, exitUsage, args...); !strings.Contains(e, c.says) ||
+		if _, e := quiet(t, cli.Usage, args...); !strings.Contains(e, c.says) ||
 			goNames.MatchString(strings.TrimPrefix(e, "quantmf ")) {
 			t.Errorf("%s: %s", c.args, e)
 		}
@@ -89,7 +90,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
 		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3",
 		"-method bqmf -tolerance 0.5",
-		"-method nmf -updates multiplicative -epochs 5", "-method nmf -loss 1.5 -updates newton -epochs 5",
+		"-method nmf -updates multiplicative -epochs 5",
 	} {
 		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
 			append(strings.Fields(args), "matrix.tsv")...)
@@ -130,7 +131,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		t.Error("the extended fit is another")
 	}
 	quiet(t, 0, "fit", "-k", "2", "-epochs", "5", "-force", "-checkpoint", "state", "matrix.tsv")
-	if _, e := quiet(t, exitUsage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state",
+	if _, e := quiet(t, cli.Usage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state",
 		"matrix.tsv"); !strings.Contains(e,
 		"-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule "+
 			"constant can have more") {
@@ -153,7 +154,7 @@ func TestLimits(t *testing.T) {
 		{"fit -k 2 -epochs 2 matrix.tsv", "epochs"},
 	} {
 		words := strings.Fields(c.args)
-		if _, e := quiet(t, exitBadInput,
+		if _, e := quiet(t, cli.BadInput,
 			append(words, "-max-memory",
 				"2kB")...); !regexp.MustCompile(`-max-memory|than the \S+ GiB of memory that a matrix ` +
 			`may have`).MatchString(e) {

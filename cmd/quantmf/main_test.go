@@ -7,7 +7,6 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
@@ -18,9 +17,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -84,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such command", "fix", "", 2, `^$`,
 			`^quantmf: there is no command "fix": "quantmf -h" lists them\n$`},
 		{"version", "version", "", 0, `^quantmf \S+ go1\S* \w+/\w+\n$`, `^$`},
-		{"version with more", "version x", "", 2, `^$`, `no arguments`},
+		{"version with more", "version x", "", 2, `^$`, `version takes no arguments`},
 		{"help of version", "version -h", "", 0, `^usage: quantmf version`, `^$`},
 		{"help of fit", "fit -h", "", 0, `^usage: quantmf fit`, `^$`},
 		{"help behind the matrix", "fit matrix.tsv --help", "", 0, `^usage: quantmf fit`, `^$`},
@@ -162,25 +161,6 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestUsageNamesEveryFlag(t *testing.T) {
-	for _, o := range optionFlags() {
-		if !strings.Contains(fitUsage, "\n  -"+o.Name+" ") {
-			t.Errorf("fit -h does not say -%s", o.Name)
-		}
-	}
-	for _, m := range regexp.MustCompile(`(?m)^  -([\w-]+)( \S+)?`).FindAllStringSubmatch(fitUsage, -1) {
-		args := []string{"-" + m[1], "matrix"}
-		if _, err := parseFit(args); err != nil && strings.Contains(err.Error(), "there is no flag") {
-			t.Errorf("fit -h says -%s: %v", m[1], err)
-		}
-	}
-	for _, c := range commands {
-		if err := c.run([]string{"-h"}, streams{}); !errors.Is(err, flag.ErrHelp) {
-			t.Errorf("%s -h: %v", c.name, err)
-		}
-	}
-}
-
 func read(t *testing.T, path string) *table.Table {
 	t.Helper()
 	f, err := os.Open(path)
@@ -209,6 +189,17 @@ func same(a, b quantmf.Mat) bool {
 	return true
 }
 
+// scales are the columns of -q.
+func scales(m *quantmf.QMF) quantmf.Mat {
+	d, levels := m.Quantiles.Dims()
+	x := quantmf.NewMat(d, 2*levels)
+	for i := range d {
+		copy(x.Row(i), m.Quantiles.Row(i))
+		copy(x.Row(i)[levels:], m.Weights.Row(i))
+	}
+	return x
+}
+
 // What is written is what the package gives, with the names of the file.
 func TestFitWritesTheModel(t *testing.T) {
 	dir, code, _, errOut := runWith(t, "", "fit", "-k", "3", "-m", "5", "-epochs", "4", "-seed", "7",
@@ -232,7 +223,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	}{
 		{"U.tsv", features, "c1 c2 c3", m.U},
 		{"V.csv.gz", "c1 c2 c3", samples, m.V},
-		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", beside(m.Quantiles, m.Weights)},
+		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", scales(m)},
 	} {
 		got := read(t, c.file)
 		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows ||
@@ -335,58 +326,6 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// A line on a terminal is rewritten, at most ten times a second, and wiped.
-func TestProgressLine(t *testing.T) {
-	at := stopped(t)
-	var w bytes.Buffer
-	p := newProgress("line", &w)
-	p.begin("QMF")
-	for e := 1; e <= 1000; e++ {
-		*at = at.Add(time.Millisecond)
-		if err := p.report(quantmf.Progress{Epoch: e, Epochs: 1000, Rows: 5, Loss: 1}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	p.end()
-	got := w.String()
-	if n := strings.Count(got, "\r"); n != 10+1 || strings.Contains(got, "\n") ||
-		!strings.HasSuffix(got, "\r\x1b[K") {
-		t.Errorf("%d rewritings: ...%q", n, got[max(0, len(got)-200):])
-	}
-}
-
-// TestTimeOfFirstEpoch: the time that is left after the first epoch does not count what came before it.
-func TestTimeOfFirstEpoch(t *testing.T) {
-	at := stopped(t)
-	var w bytes.Buffer
-	p := newProgress("plain", &w)
-	p.begin("NMF")
-	for _, q := range []quantmf.Progress{{Phase: quantmf.PhaseFactors},
-		{Phase: quantmf.PhaseFactors, Done: 1},
-		{Phase: quantmf.PhaseEpochs, Epoch: 1, Epochs: 10, Rows: 6, Loss: 1}} {
-		if q.Epoch > 0 {
-			*at = at.Add(2 * time.Second)
-		} else {
-			*at = at.Add(time.Minute)
-		}
-		if err := p.report(q); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := w.String(); !strings.HasSuffix(got, "NMF: epoch 1 of 10, loss 1, 3 rows/s, 18 s left\n") {
-		t.Error(got)
-	}
-}
-
-func TestDuration(t *testing.T) {
-	for s, want := range map[float64]string{0.04: "0.0 s", 9.94: "9.9 s", 59.4: "59 s", 59.6: "1 min 0 s",
-		3599.4: "59 min 59 s", 3599.6: "1 h 0 min", 7384: "2 h 3 min"} {
-		if got := duration(s); got != want {
-			t.Errorf("%v: %s, want %s", s, got, want)
-		}
-	}
-}
-
 // interrupts has one value for each interrupt that a command has heard; see TestMain.
 var interrupts = make(chan bool, 1)
 
@@ -431,7 +370,7 @@ func TestInterrupt(t *testing.T) {
 	var w interrupting
 	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report",
 		"r.html", "matrix.tsv"}, nil, io.Discard, &w)
-	if code != exitInterrupted {
+	if code != cli.Interrupted {
 		t.Errorf("exit code %d: %s", code, w.String())
 	}
 	if !regexp.MustCompile(`quantmf fit: interrupted after \d+ of 200000 epochs of the QMF, at a loss of ` +
@@ -452,7 +391,7 @@ func TestAllOrNothing(t *testing.T) {
 	var errOut bytes.Buffer
 	code := run([]string{"fit", "-k", "2", "-epochs", "2", "-u", "U.tsv", "-v", "-", "matrix.tsv"}, nil,
 		broken{}, &errOut)
-	if code != exitFailed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
+	if code != cli.Failed || !strings.Contains(errOut.String(), "cannot write -: no space left") {
 		t.Errorf("exit code %d: %s", code, errOut.String())
 	}
 	if got := files(t, dir); got != "" {
@@ -463,74 +402,6 @@ func TestAllOrNothing(t *testing.T) {
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errors.New("no space left") }
-
-func fill(s string) func(io.Writer) error {
-	return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
-}
-
-// writeOne writes s to path the way a command does.
-func writeOne(t *testing.T, path, s string) {
-	t.Helper()
-	o := &outputs{}
-	defer o.discard()
-	for _, err := range []error{o.open(path), o.write(path, fill(s)), o.commit()} {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func TestOutputs(t *testing.T) {
-	t.Chdir(t.TempDir())
-	write := func(path, s string) { writeOne(t, path, s) }
-	content := func(path string) string {
-		b, _ := os.ReadFile(path)
-		return string(b)
-	}
-
-	write("a", "1")
-	write("a", "2")
-	if got := content("a"); got != "2" {
-		t.Errorf("written twice: %q", got)
-	}
-	if info, _ := os.Stat("a"); runtime.GOOS != "windows" && info.Mode().Perm()&0o400 == 0 {
-		t.Errorf("permissions %v", info.Mode())
-	}
-
-	if runtime.GOOS != "windows" && runtime.GOOS != "js" {
-		// Permissions are kept and a link stays one.
-		os.Chmod("a", 0o600)
-		os.Symlink("a", "link")
-		write("link", "3")
-		if info, _ := os.Lstat("link"); info.Mode()&os.ModeSymlink == 0 || content("a") != "3" {
-			t.Errorf("link: %v, %q", info.Mode(), content("a"))
-		}
-		if info, _ := os.Stat("a"); info.Mode().Perm() != 0o600 {
-			t.Errorf("permissions became %v", info.Mode())
-		}
-	}
-
-	// A failure while writing leaves all as it was.
-	o := &outputs{}
-	if err := errors.Join(o.open("a"), o.open("b")); err != nil {
-		t.Fatal(err)
-	}
-	before := content("a")
-	if err := o.write("a", fill("5")); err != nil {
-		t.Fatal(err)
-	}
-	if err := o.write("b", func(io.Writer) error { return errors.New("full") }); err == nil ||
-		err.Error() != "cannot write b: full" {
-		t.Error(err)
-	}
-	o.discard()
-	if got := content("a"); got != before {
-		t.Errorf("a became %q", got)
-	}
-	if left, _ := filepath.Glob(".*.tmp"); len(left) > 0 {
-		t.Errorf("left: %v", left)
-	}
-}
 
 func TestReport(t *testing.T) {
 	_, code, page, errOut := runWith(t, "", "fit", "-k", "2", "-m", "4", "-epochs", "3", "-report", "-",
@@ -557,7 +428,7 @@ func TestReport(t *testing.T) {
 
 func TestCommandLineIsQuoted(t *testing.T) {
 	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv",
-		given: []string{"-k", "3", "-log1p"}}, m: &model{history: make([]float64, 11)}}
+		given: []string{"-k", "3", "-log1p"}}, m: &model{of: &quantmf.Factorisation{History: make([]float64, 11)}}}
 	if got, want := r.commandLine(),
 		`quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -587,7 +458,7 @@ func TestCommandLineHasDefaults(t *testing.T) {
 		"quantmf fit -na '*[`' -method nmf -k 2 -epochs 4 -seed 1 '{'": {method: "nmf", rank: 2,
 			matrix: "{", given: []string{"-na", "*[`"}},
 	} {
-		r := &result{fitFlags: f, m: &model{history: make([]float64, 5)}}
+		r := &result{fitFlags: f, m: &model{of: &quantmf.Factorisation{History: make([]float64, 5)}}}
 		if f.method == "qmf" {
 			r.m.Model = q
 		}

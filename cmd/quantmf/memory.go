@@ -2,11 +2,12 @@ package main
 
 // This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole
 // command. quantmf.MemoryOf has the share of the package. Garbage is not counted, because the collector gets
-// the same limit (limits.hold).
+// the same limit (cli.Input.Hold).
 
 import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
@@ -29,13 +30,13 @@ const programSize = 12 << 20
 // bytes: the matrix, the fit (quantmf.MemoryOf), the NMF that it is compared with,
 // the report. held is what the matrix takes where it is no Mat, else 0.
 func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
-	need, err := quantmf.MemoryOf(methodOf[f.method], d, n, f.rank, f.options...)
+	need, err := quantmf.MemoryOf(settings.Method(f.method), d, n, f.rank, f.options.List()...)
 	if err != nil {
 		return 0, err
 	}
 	var compared quantmf.Memory
 	if f.method == "qmf" || f.method == "qmfq" {
-		if compared, err = quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.shared...); err != nil {
+		if compared, err = quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.options.Shared()...); err != nil {
 			return 0, err
 		}
 	}
@@ -45,7 +46,7 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 		fit, compared.Fit = float64(need.Rows), compared.Rows
 		x, reading = held, 1.3*held
 	}
-	if f.checkpoint != "" {
+	if f.keep.path != "" {
 		fit += 3 * float64(need.State) // the last one, a new one, and one that the collector has not come for
 	}
 	model := float64(need.Model)
@@ -60,9 +61,6 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 
-var methodOf = map[string]quantmf.Method{"nmf": quantmf.MethodNMF, "qmf": quantmf.MethodQMF,
-	"qmfq": quantmf.MethodQMFQ, "bqmf": quantmf.MethodBQMF}
-
 // affordable returns an error for a fit that would take more memory than -max-memory.
 func (f *fitFlags) affordable(t *table.Table) error {
 	d, n := t.Dims()
@@ -70,5 +68,5 @@ func (f *fitFlags) affordable(t *table.Table) error {
 	if err != nil {
 		return err
 	}
-	return f.allows(need, "this fit", "use fewer features (-top), components or levels, or allow more")
+	return f.in.Allows(need, "this fit", "use fewer features (-top), components or levels, or allow more")
 }

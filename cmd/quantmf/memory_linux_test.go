@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/shards"
 )
 
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
@@ -102,7 +103,12 @@ func TestFootprint(t *testing.T) {
 	t.Logf("%5.1f MiB resident: a fit of three samples", idle/(1<<20))
 	for _, args := range fits {
 		words := append([]string{"fit", "-progress", "none"}, strings.Fields(args)...)
-		f, err := parseFit(words[1:])
+		f := newFitFlags()
+		program := f.program()
+		_, err := program.Parse("fit", words[1:])
+		if err == nil {
+			err = f.check(program)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +132,7 @@ func TestShardFootprint(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("QUANTMF_LONG is not set: starts many processes")
 	}
-	const d, n, k, shards = 320, 4000, 20, 4
+	const d, n, k, count = 320, 4000, 20, 4
 	t.Chdir(t.TempDir())
 	r := rand.New(rand.NewPCG(1, 2))
 	x := quantmf.NewMat(d, n)
@@ -161,7 +167,7 @@ func TestShardFootprint(t *testing.T) {
 		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform",
 			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
 	} {
-		told, err := quantmf.MemoryOfShards(c.method, d, n, k, shards, c.opts...)
+		told, err := shards.MemoryOf(c.method, d, n, k, count, c.opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,17 +183,17 @@ func TestShardFootprint(t *testing.T) {
 			}
 		}
 		check("plan", float64(told.Plan)+whole,
-			append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(shards), "-progress",
+			append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(count), "-progress",
 				"none", "-o", dir, "x.npy"}, strings.Fields(c.flags)...)...)
 		looked := 1 // the round that is looked at
 		if strings.Contains(c.flags, "newton") {
 			looked = 6 // of the half of U
 		}
 		for round := 0; ; round++ {
-			for shard := range shards - 1 {
+			for shard := range count - 1 {
 				quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
 			}
-			step := []string{"shard", "step", dir, "-shard", fmt.Sprint(shards - 1)}
+			step := []string{"shard", "step", dir, "-shard", fmt.Sprint(count - 1)}
 			if round == looked {
 				check("step", float64(max(2*told.Rows, told.Rows+told.Step)), step...)
 				var bytes int64

@@ -1,98 +1,57 @@
 package main
 
 // This file holds the models of the command: models of any kind, with the names of features and samples and
-// the settings of the fit. Model files keep both in sections of their own (package saved).
+// the settings of the fit. Model files keep both in sections of their own (package account).
 
 import (
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
 // model is a fitted model of any kind.
 type model struct {
 	quantmf.Model
-	method              string // qmf, qmfq, nmf or bqmf
-	u, v                quantmf.Mat
-	history, validation []float64
-	best                int
-	warnings            []error
-	bend                func() []float64 // nil in an NMF
+	of     *quantmf.Factorisation
+	method string           // qmf, qmfq, nmf or bqmf
+	bend   func() []float64 // nil in an NMF
 
-	features, samples           []string
-	namedFeatures, namedSamples bool
+	cli.Names
 	account.Made
 }
 
 // modelOf makes a model from one of the package. It has no names yet.
 func modelOf(m quantmf.Model) *model {
-	switch m := m.(type) {
-	case *quantmf.NMF:
-		return &model{Model: m, method: "nmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
-			best: m.Best, warnings: m.Warnings}
-	case *quantmf.QMF:
-		return &model{Model: m, method: "qmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
-			best: m.Best, warnings: m.Warnings, bend: m.Bend}
-	case *quantmf.QMFQ:
-		return &model{Model: m, method: "qmfq", u: m.U, v: m.V, history: m.History, validation: m.Validation,
-			best: m.Best, warnings: m.Warnings, bend: m.Bend}
-	case *quantmf.BQMF:
-		return &model{Model: m, method: "bqmf", u: m.U, v: m.V, history: m.History, validation: m.Validation,
-			best: m.Best, warnings: m.Warnings, bend: m.Bend}
+	of := &model{Model: m, of: settings.Factorisation(m), method: settings.MethodOf(m)}
+	if bent, is := m.(interface{ Bend() []float64 }); is {
+		of.bend = bent.Bend
 	}
-	panic("a model of no kind")
+	return of
 }
 
 // title returns the name of the kind for people, and its formula.
 func (m *model) title() (name, formula string) {
-	switch m.method {
-	case "nmf":
-		return "NMF", "X = UV"
-	case "qmf":
-		return "QMF", "X = T(UV), one increasing map T per feature"
-	}
-	if m.method == "bqmf" {
-		return "BQMF", "X = T(UV), U and V of either sign, with the uncertainty of every value"
-	}
-	return "QMFQ", "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components"
+	return strings.ToUpper(m.method), map[string]string{
+		"nmf":  "X = UV",
+		"qmf":  "X = T(UV), one increasing map T per feature",
+		"qmfq": "X = T(P(T'(X))), two increasing maps per feature and P a projection onto the components",
+		"bqmf": "X = T(UV), U and V of either sign, with the uncertainty of every value",
+	}[m.method]
 }
 
 // signed tells whether this kind of model may take negative values. Whether the fitted loss allows them is
 // checked by the package.
 func (m *model) signed() bool { return m.method != "nmf" && !m.Log1p }
-
-// named gives the model the names of the matrix that was fitted.
-func (m *model) named(t *table.Table) {
-	m.features, m.samples, m.namedFeatures, m.namedSamples = t.Features, t.Samples, t.NamedFeatures,
-		t.NamedSamples
-}
-
-// marshal returns the model as a file.
-func (m *model) marshal() ([]byte, error) {
-	data, err := m.MarshalBinary()
-	if err != nil {
-		return nil, err
-	}
-	return account.Append(data, m.names(), m.Made)
-}
-
-// names returns the names that the matrix had, nil for names that were made up.
-func (m *model) names() account.Names {
-	var names account.Names
-	if m.namedFeatures {
-		names.Features = m.features
-	}
-	if m.namedSamples {
-		names.Samples = m.samples
-	}
-	return names
-}
 
 // unmarshal reads a model file.
 func unmarshal(data []byte) (*model, error) {
@@ -101,20 +60,20 @@ func unmarshal(data []byte) (*model, error) {
 		return nil, err
 	}
 	m := modelOf(opened)
-	if len(m.history) == 0 {
-		return nil, &inputError{errors.New("model file: its fit was stopped before it began")}
+	if len(m.of.History) == 0 {
+		return nil, &cli.InputError{Err: errors.New("model file: its fit was stopped before it began")}
 	}
-	names, how, known, err := account.Read(data, m.u.Rows, m.v.Cols)
+	names, how, known, err := account.Read(data, m.of.U.Rows, m.of.V.Cols)
 	if errors.Is(err, account.ErrNames) {
-		return nil, &inputError{err}
+		return nil, &cli.InputError{Err: err}
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.setNames(names, how)
 	if !known {
-		for _, w := range m.warnings {
-			m.Warnings = append(m.Warnings, w.Error())
+		for _, w := range m.of.Warnings {
+			m.Made.Warnings = append(m.Made.Warnings, w.Error())
 		}
 	}
 	return m, nil
@@ -122,31 +81,23 @@ func unmarshal(data []byte) (*model, error) {
 
 // setNames gives the model the names and settings of its file.
 func (m *model) setNames(names account.Names, how account.Made) {
-	m.features, m.samples, m.Made = names.Features, names.Samples, how
-	m.namedFeatures, m.namedSamples = names.Features != nil, names.Samples != nil
-	if !m.namedFeatures {
-		m.features = numbered("f", m.u.Rows)
+	m.Names = cli.Names{Features: names.Features, Samples: names.Samples, NamedFeatures: names.Features != nil,
+		NamedSamples: names.Samples != nil}
+	m.Made = how
+	if !m.NamedFeatures {
+		m.Features = cli.Numbered("f", m.of.U.Rows)
 	}
-	if !m.namedSamples {
-		m.samples = numbered("s", m.v.Cols)
+	if !m.NamedSamples {
+		m.Samples = cli.Numbered("s", m.of.V.Cols)
 	}
 }
 
 // readModel reads a model, and returns the identity of its file, too, nil for standard input.
-func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, error) {
-	in, info, err := open(path, stdin, "model")
+func readModel(path string, stdin io.Reader, in *cli.Input) (*model, os.FileInfo, error) {
+	// The file, the model and what it is put together from are of about the same size.
+	data, info, err := in.ReadAll(path, stdin, "model", 3)
 	if err != nil {
 		return nil, nil, err
-	}
-	defer in.Close()
-	// The file, the model and what it is put together from are of about the same size.
-	most := int64(l.maxMemory) / 3
-	data, err := io.ReadAll(io.LimitReader(in, most+1))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if int64(len(data)) > most {
-		return nil, nil, l.allows(3*float64(len(data)), path, "allow more")
 	}
 	m, err := unmarshal(data)
 	var bad *quantmf.FormatError
@@ -161,18 +112,18 @@ func readModel(path string, stdin io.Reader, l *limits) (*model, os.FileInfo, er
 }
 
 // fitted does what fitting does, for the matrix that was fitted: its samples, too, must be the model's.
-func (m *model) fitted(t *table.Table, f *inputFlags, messages io.Writer) (*table.Table, error) {
-	t, err := m.fitting(t, f, messages)
+func (m *model) fitted(t *table.Table, in *cli.Input, messages io.Writer) (*table.Table, error) {
+	t, err := m.fitting(t, in, messages)
 	if err != nil {
 		return nil, err
 	}
-	if len(t.Samples) != len(m.samples) {
+	if len(t.Samples) != len(m.Samples) {
 		return nil, t.Error(-1, -1,
 			fmt.Sprintf("the matrix has %d samples, the model %d: give the matrix that was fitted",
-				len(t.Samples), len(m.samples)))
+				len(t.Samples), len(m.Samples)))
 	}
-	if m.namedSamples && t.NamedSamples {
-		for j, s := range m.samples {
+	if m.NamedSamples && t.NamedSamples {
+		for j, s := range m.Samples {
 			if t.Samples[j] != s {
 				return nil, t.Error(-1, j,
 					fmt.Sprintf("the model has %q in this place: give the matrix that was fitted", s))
@@ -182,10 +133,113 @@ func (m *model) fitted(t *table.Table, f *inputFlags, messages io.Writer) (*tabl
 	return t, nil
 }
 
-func numbered(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = prefix + strconv.Itoa(i+1)
+// fitting applies to a matrix what fit applied: -log1p, and the choice and order of features. Features are
+// found by name. A feature that only the matrix or only the model has is an error, unless f allows it; if the
+// model was fitted with -top, further features of the matrix are left out. Where a name stands several times,
+// its first feature is the model's first of that name, and so on. Without names on either side the features
+// must be the model's in its order.
+func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*table.Table, error) {
+	if m.Log1p {
+		t.Log1p()
 	}
-	return names
+	if !m.NamedFeatures || !t.NamedFeatures {
+		switch d := len(m.Features); {
+		case len(t.Features) > d:
+			return nil, t.Error(d, -1, fmt.Sprintf("this feature is one more than the %d of the model", d))
+		case len(t.Features) < d:
+			return nil, t.Error(-1, -1,
+				fmt.Sprintf("the matrix has %d features, the model %d: the first that is missing is %s",
+					len(t.Features), d, strconv.Quote(m.Features[len(t.Features)])))
+		}
+		return t, nil
+	}
+	if slices.Equal(t.Features, m.Features) {
+		return t, nil
+	}
+	rows, absent, extra := matched(m.Features, t.Features)
+	var problems []string
+	if len(absent) > 0 {
+		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.Features),
+			firstOf(absent))
+		if slices.ContainsFunc(absent[:min(len(absent), 3)],
+			func(name string) bool { return slices.Contains(t.Features, name) }) {
+			text += ", a name that the model has more often than the matrix"
+		}
+		if !in.Absent {
+			problems = append(problems, text)
+		} else if err := in.Warn(messages, t.File, text+"; taken for missing values"); err != nil {
+			return nil, err
+		}
+	}
+	if len(extra) > 0 {
+		text := fmt.Sprintf("%d of the %d features are not the model's: %s", len(extra), len(t.Features),
+			firstOf(extra))
+		if !in.Extra && !m.Top {
+			problems = append(problems, text)
+		} else if !m.Top {
+			if err := in.Warn(messages, t.File, text+"; left out"); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(absent) == len(m.Features) {
+		return nil, t.Error(-1, -1,
+			fmt.Sprintf("none of the model's %d features is there: they are called %s, and those of the "+
+				"matrix %s; -names says which column names them, -transpose that samples are in rows",
+				len(m.Features), firstOf(m.Features), firstOf(t.Features)))
+	}
+	if len(problems) > 0 {
+		var allow []string
+		if len(extra) > 0 && !in.Extra && !m.Top {
+			allow = append(allow, "extra")
+		}
+		if len(absent) > 0 && !in.Absent {
+			allow = append(allow, "missing")
+		}
+		how := ": -allow " + strings.Join(allow, ",") + " goes on without"
+		if len(absent) > 0 && !in.Absent {
+			how += ", if the model was fitted with -missing"
+		}
+		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+how)
+	}
+	return t.SelectOr(rows, m.Features), nil
+}
+
+// matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their
+// names; and those of the features that the model lacks.
+func matched(model, matrix []string) (rows []int, absent, extra []string) {
+	places := make(map[string][]int, len(matrix))
+	for i, name := range matrix {
+		places[name] = append(places[name], i)
+	}
+	rows = make([]int, len(model))
+	used := make([]bool, len(matrix))
+	for i, name := range model {
+		at := places[name]
+		if len(at) == 0 {
+			rows[i] = -1
+			absent = append(absent, name)
+			continue
+		}
+		rows[i], places[name] = at[0], at[1:]
+		used[at[0]] = true
+	}
+	for i, name := range matrix {
+		if !used[i] {
+			extra = append(extra, name)
+		}
+	}
+	return rows, absent, extra
+}
+
+// firstOf quotes the first names of a list.
+func firstOf(names []string) string {
+	var quoted []string
+	for _, n := range names[:min(len(names), 3)] {
+		quoted = append(quoted, strconv.Quote(n))
+	}
+	if len(names) > 3 {
+		quoted = append(quoted, "...")
+	}
+	return strings.Join(quoted, ", ")
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -138,89 +137,4 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 	if line.FindString(alone) == "" {
 		t.Error(alone)
 	}
-}
-
-// TestRankOnThePage: the page draws what rank found.
-func TestRankOnThePage(t *testing.T) {
-	runWith(t, "", "version")
-	found, _ := quiet(t, 0, "rank", "-k", "1,2,3", "-repeats", "2", "-epochs", "2", "-json", "-plot",
-		"rank.svg", "matrix.tsv")
-	writeText(t, "rank.json", found)
-	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-rank", "rank.json", "-report", "-",
-		"matrix.tsv")
-	plot, _ := os.ReadFile("rank.svg")
-	_, inner, _ := strings.Cut(string(plot), "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n")
-	if inner = strings.TrimSuffix(inner, "</svg>\n"); inner == "" || !strings.Contains(page, inner) ||
-		!strings.Contains(page, "10 % of the cells were hidden, 2 times, from fits by QMF. They are "+
-			"predicted best with k = ") {
-		t.Error("the page does not draw it")
-	}
-	writeText(t, "bad.json", `{"trials":[`+strings.Repeat(`{"k":1},`, 200)+`{"k":1}]}`)
-	if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html",
-		"matrix.tsv"); !strings.Contains(said, "more than 200 trials") {
-		t.Error(said)
-	}
-	for _, bad := range []string{"", "{}", `{"trials":[{"k":1}],"best":1}`,
-		`{"trials":[{"k":1}],"chosen":-1}`, "k\tmean\n"} {
-		writeText(t, "bad.json", bad)
-		if _, said := quiet(t, 3, "fit", "-k", "2", "-rank", "bad.json", "-report", "x.html",
-			"matrix.tsv"); !strings.Contains(said, "bad.json: is not what quantmf rank -json writes") {
-			t.Errorf("%q: %s", bad, said)
-		}
-	}
-
-	// The file is of this table, whatever the order of its features.
-	in := read(t, "matrix.tsv")
-	whole, err := os.ReadFile("matrix.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := strings.SplitAfter(string(whole), "\n")
-	last := len(lines) - 1
-	if lines[last] == "" {
-		last--
-	}
-	turned := append([]string{lines[0], lines[last]}, lines[1:last]...)
-	writeText(t, "turned.tsv", strings.Join(turned, ""))
-	writeText(t, "shorter.tsv", strings.Join(lines[:last], ""))
-	renamed := slices.Clone(lines)
-	renamed[1] = "another" + renamed[1]
-	writeText(t, "renamed.tsv", strings.Join(renamed, ""))
-	var old map[string]any
-	if err := json.Unmarshal([]byte(found), &old); err != nil {
-		t.Fatal(err)
-	}
-	delete(old, "table")
-	without, _ := json.Marshal(old)
-	writeText(t, "old.json", string(without))
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "m.qmf", "matrix.tsv")
-	quiet(t, 0, "report", "m.qmf", "turned.tsv", "-rank", "rank.json", "-o", "-")
-	d, n := len(in.Features), len(in.Samples)
-	for _, c := range []struct{ args, want string }{
-		{"-rank rank.json shorter.tsv",
-			fmt.Sprintf("rank.json: is of a table of %d features and %d samples, this one has %d and %d", d,
-				n, d-1, n)},
-		{"-rank rank.json renamed.tsv",
-			"rank.json: is of a table of the same size with other values or names"},
-		{"-rank rank.json -log1p matrix.tsv",
-			"rank.json: is of a table of the same size with other values or names"},
-		{"-rank old.json matrix.tsv", "old.json: does not say which table it is of"},
-	} {
-		args := append([]string{"fit", "-k", "2", "-report", "x.html"}, strings.Fields(c.args)...)
-		if _, said := quiet(t, 3, args...); !strings.Contains(said, c.want) {
-			t.Errorf("%s: %s", c.args, said)
-		}
-	}
-	if _, err := os.Stat("x.html"); err == nil {
-		t.Error("a page with the ranks of another table")
-	}
-
-	// Missing cells are those of the table, too.
-	writeText(t, "holes.tsv",
-		"f\ta\tb\tc\td\n1g\t1\tNA\t3\t2\n2g\t2\t5\t1\t1\n3g\t4\t1\tNA\t3\n4g\t1\t1\t2\t6\n")
-	found, _ = quiet(t, 0, "rank", "-missing", "-k", "1", "-repeats", "1", "-epochs", "2", "-json",
-		"holes.tsv")
-	writeText(t, "rank.json", found)
-	quiet(t, 0, "fit", "-missing", "-k", "1", "-epochs", "2", "-rank", "rank.json", "-report", "-",
-		"holes.tsv")
 }

@@ -9,14 +9,17 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 func TestRank(t *testing.T) {
@@ -143,7 +146,7 @@ func (w *interruptAt) Write(b []byte) (int, error) {
 }
 
 // TestRankResumes: fits done before an interrupt are not made again, and the result is that of
-// one that was never stopped; what is cut off at the end of the file is made anew.
+// one that was never stopped; one that is damaged or lost is made anew.
 func TestRankResumes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for moments at which it interrupts")
@@ -158,7 +161,7 @@ func TestRankResumes(t *testing.T) {
 	want, _ := quiet(t, 0, args...)
 	with := append(args, "-checkpoint", "fits", "-progress", "json")
 	w := interruptAt{at: 5}
-	if code := run(with, nil, io.Discard, &w); code != exitInterrupted ||
+	if code := run(with, nil, io.Discard, &w); code != cli.Interrupted ||
 		!strings.Contains(w.String(),
 			"interrupted before all fits were done; those that are done are in fits: the same command with "+
 				"-resume goes on") {
@@ -167,126 +170,115 @@ func TestRankResumes(t *testing.T) {
 	if got := files(t, dir); got != "fits" {
 		t.Fatalf("files: %s", got)
 	}
-	whole, _ := os.ReadFile("fits")
-	if len(whole) < 1000 {
-		t.Fatalf("%d bytes", len(whole))
-	}
-	for _, cut := range []int{0, 100} {
-		if err := os.WriteFile("fits", whole[:len(whole)-cut], 0o666); err != nil {
+	for _, damage := range []func(blob string) error{
+		func(string) error { return nil },
+		func(blob string) error { return os.Truncate(blob, 100) },
+		os.Remove,
+	} {
+		saved, err := filepath.Glob("fits/fit-*")
+		if err != nil || len(saved) < 3 {
+			t.Fatalf("%q fits kept, %v", saved, err)
+		}
+		if err := damage(saved[1]); err != nil {
 			t.Fatal(err)
 		}
 		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e,
 			"-resume: fits was made with other flags") {
 			t.Error(e)
 		}
-		d, err := openFits("fits", true, nil, parsedRank(t, args[1:]).identity())
-		if err != nil {
-			t.Fatal(err)
-		}
-		before := len(d.models)
-		d.close()
-		if before < 3 {
-			t.Errorf("%d fits kept", before)
-		}
+		before := copied(t, "fits")
 		got, _ := quiet(t, 0, append(with, "-resume")...)
 		if got != want {
-			t.Errorf("cut by %d: got %s, want %s", cut, got, want)
+			t.Errorf("got %s, want %s", got, want)
 		}
 		if left := files(t, dir); left != "" {
 			t.Errorf("files: %s", left)
 		}
-	}
-	// All fits are in the file: nothing is fitted, and a larger grid takes them, too.
-	calls := 0
-	d, err := openFits("fits", false, nil, "x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := newComparison(parsedRank(t, args[1:]), newProgress("none", io.Discard))
-	c.done = d
-	x := read(t, "matrix.tsv").X
-	if err := c.run(t.Context(), x); err != nil {
-		t.Fatal(err)
-	}
-	d.close()
-	if d, err = openFits("fits", true, nil, "x"); err != nil {
-		t.Fatal(err)
-	}
-	defer d.close()
-	calls = len(d.models)
-	c = newComparison(parsedRank(t, append([]string{"-k", "1,2,3,4"}, args[3:]...)),
-		newProgress("none", io.Discard))
-	c.done = d
-	before, _ := d.file.Seek(0, io.SeekEnd)
-	if err := c.run(t.Context(), x); err != nil {
-		t.Fatal(err)
-	}
-	after, _ := d.file.Seek(0, io.SeekEnd)
-	if calls != 12 || after-before > before/2 || after == before {
-		t.Errorf("%d fits in the file; it grew from %d to %d bytes by four more", calls, before, after)
-	}
-	if c.Table()[:strings.Index(c.Table(), "\n4\t")+1] == "" {
-		t.Error("no fourth")
+		if err := os.CopyFS("fits", before); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
-func parsedRank(t *testing.T, args []string) *rankFlags {
+// copied is what a folder has.
+func copied(t *testing.T, dir string) fs.FS {
 	t.Helper()
-	f, err := parseRank(args)
-	if err != nil {
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
 		t.Fatal(err)
 	}
-	f.takeLoss(&table.Table{X: quantmf.NewMat(1, 1)})
-	return f
+	return os.DirFS(to)
 }
 
-// TestRankInWords: what the page says of a comparison, and which files it takes for one.
-func TestRankInWords(t *testing.T) {
-	sure := 0.873
-	o := rankObject{Method: "qmf", Share: 0.1, Repeats: 5, Best: 1, Chosen: 0, Sure: &sure,
-		Trials: []trialObject{{K: 2, M: 4}, {K: 0}}, Warnings: []string{"one", "two"}}
-	const want = "10 % of the cells were hidden, 5 times, from fits by QMF. They are predicted best with " +
-		"as many components as there can be; " +
-		"k = 2 with m = 4 is the smallest within one standard error of it; 87 % of resamplings of the " +
-		"repeats choose k = 2 with m = 4. Beware: one. Beware: two."
-	if got := o.words(); got != want {
-		t.Errorf("%q, want %q", got, want)
+// TestRankTakesFits: a fit that is in the folder is not made again, neither by the same comparison nor by a
+// larger one.
+func TestRankTakesFits(t *testing.T) {
+	t.Chdir(t.TempDir())
+	x := quantmf.NewMat(6, 5)
+	for i := range x.Data {
+		x.Data[i] = float64(1 + i*i%7)
 	}
-	o.Best, o.Sure, o.Warnings, o.Repeats = 0, nil, nil, 1
-	if got, want := o.words(),
-		"10 % of the cells were hidden, 1 time, from fits by QMF. They are predicted best with k = 2 "+
-			"with m = 4."; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	for _, c := range []struct {
-		trials, best, chosen int
-		says                 string
-	}{{1, 0, 0, ""}, {200, 199, 0, ""}, {201, 0, 0, "has more than 200 trials"}, {0, 0, 0, "is not what"},
-		{2, 2, 0, "is not what"}, {2, 0, 2, "is not what"}, {2, -1, 0, "is not what"},
-		{2, 1, -1, "is not what"}} {
-		b, err := json.Marshal(rankObject{Trials: make([]trialObject, c.trials), Best: c.best,
-			Chosen: c.chosen})
+	compare := func(args string) (fits int) {
+		f := parsedRank(t, strings.Fields("-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")...)
+		done, err := openFits(&f.keep, "flags of this test")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readRank(b); (err == nil) != (c.says == "") || err != nil &&
-			!strings.Contains(err.Error(), c.says) {
-			t.Errorf("%+v: %v", c, err)
+		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
+		if err := c.fits(t.Context(), x); err != nil {
+			t.Fatal(err)
+		}
+		if c.Table() == "" || len(c.Got) != len(f.Ks) {
+			t.Error(c.Table())
+		}
+		return len(done.blobs()) - 1
+	}
+	if got := compare("-method nmf -k 1,2 -force"); got != 6 {
+		t.Errorf("%d fits", got)
+	}
+	blobs, _ := filepath.Glob("fits/fit-*")
+	old := time.Unix(1000, 0)
+	for _, b := range blobs {
+		os.Chtimes(b, old, old)
+	}
+	if got := compare("-method nmf -k 1,2,3 -resume"); got != 9 {
+		t.Errorf("%d fits", got)
+	}
+	for _, b := range blobs {
+		if info, err := os.Stat(b); err != nil || !info.ModTime().Equal(old) {
+			t.Errorf("%s was made again: %v", b, err)
 		}
 	}
+	writeText(t, "fits/mine", "not of rank")
+	if got := compare("-method nmf -k 1 -force"); got != 3 {
+		t.Errorf("%d fits", got)
+	}
+	(&fitsDone{cli.Folder{Dir: "fits"}}).remove()
+	if got := files(t, "fits"); got != "mine" {
+		t.Errorf("files: %s", got)
+	}
+}
+
+func parsedRank(t *testing.T, args ...string) *rankFlags {
+	t.Helper()
+	f := newRankFlags()
+	if _, err := f.program().Parse("rank", args); err != nil {
+		t.Fatal(err)
+	}
+	return f
 }
 
 // TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
 func TestRankMemory(t *testing.T) {
 	asks := func(args ...string) float64 {
-		f := parsedRank(t, append(args, "-max-memory", "1MB", "x.tsv"))
+		f := parsedRank(t, append(args, "x.tsv")...)
 		least, most := 0.0, 1e12
 		for most-least > 1e4 {
-			f.maxMemory = memory((least + most) / 2)
+			f.in.MaxMemory = int64((least + most) / 2)
 			if f.affordable(3000, 2000) == nil {
-				most = float64(f.maxMemory)
+				most = float64(f.in.MaxMemory)
 			} else {
-				least = float64(f.maxMemory)
+				least = float64(f.in.MaxMemory)
 			}
 		}
 		return most

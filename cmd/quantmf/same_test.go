@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -34,7 +35,7 @@ func TestSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, n := f.X.Rows, f.X.Cols
-			if err := table.Write(file, name, "feature", numbered("f", d), numbered("s", n),
+			if err := table.Write(file, name, "feature", cli.Numbered("f", d), cli.Numbered("s", n),
 				f.X); err != nil {
 				t.Fatal(err)
 			}

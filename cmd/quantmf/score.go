@@ -8,65 +8,53 @@ import (
 	"fmt"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/table"
 )
 
-const scoreUsage = `usage: quantmf score [flags] MODEL MATRIX
-
-Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit
--o" wrote, as "quantmf transform" does. Then it prints how far they are from the
-model: the mean divergence, of the loss that was fitted, over the values that are
-not missing. Features are matched as in "quantmf transform -h".
-
-Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger
-than a quarter of -max-memory; while samples are placed, some 2^24 values more.
-
-  -v FILE           the samples' columns, components × samples, that "quantmf
-                    transform" wrote: placing the samples is most of the work. Give
-                    -v once for each file of -block, in their order. -v of fit has
-                    the columns of the fitted samples (qmf and nmf; default: place
-                    the samples)
-` + matchHelp + `
-` + readHelp + `
-` + limitsHelp + `
-` + exitHelp
-
-func score(args []string, s streams) error {
-	var l limits
-	var in inputFlags
+func scoreProgram() *cli.Program {
+	a := newApplied()
+	a.in.Rows = true
 	var placed []string
-	set := newFlags("score")
-	l.flags(set)
-	in.register(set, true)
-	setting(set, "v", func(path string) error {
-		placed = append(placed, path)
-		return nil
-	})
-	words, err := arguments(set, args, "MODEL", "MATRIX")
-	if err == nil {
-		err = l.check()
-	}
-	if err != nil {
-		return err
-	}
-	defer l.hold()()
-	in.rows = true
-	a := &applied{limits: l, in: in, words: words, tell: newProgress(l.progress, s.err)}
-	a.tell.begin("score")
-	defer a.tell.end()
-	m, t, _, err := readBoth(a, s)
+	v := cli.Aside(cli.Func("v", "FILE", `the samples' columns, components × samples, that "quantmf transform"
+		wrote: placing the samples is most of the work. Give -v once for each file of -block, in their order.
+		-v of fit has the columns of the fitted samples (qmf and nmf; default: place the samples)`,
+		func(path string) error {
+			placed = append(placed, path)
+			return nil
+		}))
+	return a.program("score", &cli.Program{
+		Usage: []string{"[flags] MODEL MATRIX"},
+		About: `Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit -o" wrote, as
+			"quantmf transform" does. Then it prints how far they are from the model: the mean divergence, of
+			the loss that was fitted, over the values that are not missing. Features are matched as in
+			"quantmf transform -h".
+
+			Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger than a quarter
+			of -max-memory; while samples are placed, some 2^24 values more.`,
+		Groups: own(v, a.in.Allow()),
+		After:  cli.ExitHelp,
+		Examples: [][2]string{{"quantmf score model.qmf new.csv", ""},
+			{"seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy", ""},
+			{"quantmf score -v V0.npy -v V1.npy m.nmf big.npy",
+				"blocks are placed side by side, on one machine or several"}},
+	}, func(s cli.Streams) error { return a.score(s, placed) })
+}
+
+func (a *applied) score(s cli.Streams, placed []string) error {
+	m, t, _, err := a.readBoth(s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	if placed != nil && m.method != "nmf" && m.method != "qmf" {
-		return usageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, " +
+		return cli.UsageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, " +
 			"and this is one of " + m.method)
 	}
-	if t, err = m.fitting(t, &a.in, s.err); err != nil {
+	if t, err = m.fitting(t, &a.in, s.Err); err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	d, n := t.Dims()
 	full := n // the number of samples that are held in full at once
@@ -76,27 +64,27 @@ func score(args []string, s streams) error {
 	case t.Held != nil:
 		full = min(n, max(64, 1<<24/d))
 	}
-	if err := a.allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.u.Cols)*float64(n))+programSize,
+	if err := a.in.Allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.of.U.Cols)*float64(n))+programSize,
 		"this", "allow more, or give fewer samples at a time"); err != nil {
 		return err
 	}
 	var at float64
 	if placed == nil {
-		a.tell.at("placing samples")
+		a.tell.At("placing samples")
 		at, err = m.Score(ctx, t.Rows())
 	} else {
 		var v quantmf.Mat
-		if v, err = a.coordinates(placed, m.u.Cols, t); err != nil {
+		if v, err = a.coordinates(placed, m.of.U.Cols, t); err != nil {
 			return err
 		}
-		a.tell.at("comparing the model with the matrix")
+		a.tell.At("comparing the model with the matrix")
 		at, err = m.at(v).Loss(t.Rows())
 	}
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	a.tell.end()
-	_, err = fmt.Fprintln(s.out, at)
+	a.tell.End()
+	_, err = fmt.Fprintln(s.Out, at)
 	return err
 }
 
@@ -117,20 +105,20 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 	_, n := t.Dims()
 	v, from := quantmf.NewMat(k, n), 0
 	for _, path := range paths {
-		a.tell.at("reading " + path)
-		in, _, err := open(path, nil, "matrix")
+		a.tell.At("reading " + path)
+		in, _, err := cli.Open(path, nil, "matrix")
 		if err != nil {
 			return v, err
 		}
 		part, err := table.Read(in, path,
-			table.Options{Memory: int64(a.maxMemory), Header: table.HeaderYes, Names: "1"})
+			table.Options{Memory: a.in.MaxMemory, Header: table.HeaderYes, Names: "1"})
 		in.Close()
 		if err != nil {
 			return v, err
 		}
 		if part.X.Rows != k {
 			return v, part.Error(-1, -1,
-				fmt.Sprintf("the model has %s, and this %d", counted(k, "component"), part.X.Rows))
+				fmt.Sprintf("the model has %s, and this %d", cli.Counted(k, "component"), part.X.Rows))
 		}
 		if more := from + part.X.Cols; more > n {
 			return v, part.Error(-1, n-from,
@@ -151,20 +139,8 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		from += part.X.Cols
 	}
 	if from < n {
-		return v, usageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", counted(from, "sample"),
+		return v, cli.UsageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", cli.Counted(from, "sample"),
 			n))
 	}
 	return v, nil
-}
-
-// samples returns the samples from, ..., to-1 of a matrix as a Mat.
-func samples(t *table.Table, from, to int) (quantmf.Mat, error) {
-	if t.Held == nil {
-		x := t.X
-		x.Data, x.Cols = x.Data[from:], to-from
-		return x, nil
-	}
-	x := quantmf.NewMat(len(t.Features), to-from)
-	err := t.EachRow(func(i int, row []float64) { copy(x.Row(i), row[from:to]) })
-	return x, err
 }

@@ -4,6 +4,7 @@ package main
 // bits of the package over all of the matrix in memory.
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -13,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // scoreOf is what "quantmf score" prints.
@@ -42,12 +45,13 @@ func TestScore(t *testing.T) {
 	for j := range y.Cols {
 		y.Set(j%y.Rows, j, 3)
 	}
-	names := numbered("new", y.Cols)
+	names := cli.Numbered("new", y.Cols)
 	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
-		if err := writeMatrix(streams{}, path, &inputFlags{progress: "none"}, nil, "feature", in.Features,
-			names, y, true, true); err != nil {
+		var b bytes.Buffer
+		if err := table.Write(&b, path, "feature", in.Features, names, y); err != nil {
 			t.Fatal(err)
 		}
+		writeText(t, path, b.String())
 	}
 	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")...)
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
@@ -81,7 +85,7 @@ func TestScore(t *testing.T) {
 				t.Errorf("%s, %s: %v, want %v", model, path, got, want)
 			}
 			if m.method != "nmf" && m.method != "qmf" {
-				if _, said := quiet(t, exitUsage,
+				if _, said := quiet(t, cli.Usage,
 					strings.Fields("score"+parts+" "+model+" "+path)...); !strings.Contains(said,
 					"this is one of "+m.method) {
 					t.Error(said)
@@ -97,15 +101,15 @@ func TestScore(t *testing.T) {
 		code int
 		says string
 	}{
-		{"nmf.qmf", exitUsage, "no MATRIX given"},
-		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", exitBadInput,
+		{"nmf.qmf", cli.Usage, "no MATRIX given"},
+		{"-v nmf.qmf2.csv.gz -v nmf.qmf1.npy -v nmf.qmf0.tsv nmf.qmf y.tsv", cli.BadInput,
 			`the matrix has "new1" in this place: give the files in the order of their blocks`},
-		{"-v nmf.qmf0.tsv nmf.qmf y.tsv", exitUsage, "-v: the files have 2 samples, and the matrix 7"},
-		{"-v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy nmf.qmf y.tsv", exitBadInput,
+		{"-v nmf.qmf0.tsv nmf.qmf y.tsv", cli.Usage, "-v: the files have 2 samples, and the matrix 7"},
+		{"-v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy -v nmf.qmf1.npy nmf.qmf y.tsv", cli.BadInput,
 			"one more than the 7"},
-		{"-v nmf.qmf0.tsv three.nmf y.tsv", exitBadInput, "the model has 3 components, and this 2"},
-		{"-v none.tsv nmf.qmf y.tsv", exitBadInput, "none.tsv"},
-		{"-max-memory 1MB nmf.qmf y.tsv", exitBadInput, "-max-memory allows"},
+		{"-v nmf.qmf0.tsv three.nmf y.tsv", cli.BadInput, "the model has 3 components, and this 2"},
+		{"-v none.tsv nmf.qmf y.tsv", cli.BadInput, "none.tsv"},
+		{"-max-memory 1MB nmf.qmf y.tsv", cli.BadInput, "-max-memory allows"},
 	} {
 		if _, said := quiet(t, c.code, strings.Fields("score "+c.args)...); !strings.Contains(said, c.says) {
 			t.Errorf("%s: %s", c.args, said)
@@ -152,7 +156,7 @@ func TestScoreByRows(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, args := range []string{"transform m x.npy -o V.npy", "score m x.npy"} {
-		if _, said := quiet(t, exitBadInput,
+		if _, said := quiet(t, cli.BadInput,
 			strings.Fields(args+" -max-memory 16MB")...); !strings.Contains(said, "-max-memory allows") {
 			t.Errorf("%s: %s", args, said)
 		}

@@ -1,17 +1,13 @@
 package main
 
-// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. The package
-// makes the steps (quantmf.Sharded). This file has the folder, the command line, and waiting.
+// This file holds "quantmf shard": a fit whose rows are split, in a folder that all machines see. Package
+// shards makes the steps. This file has the command line, and waiting.
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -20,230 +16,160 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
-	"github.com/quantmf/quantmf/internal/advice"
-	"github.com/quantmf/quantmf/internal/flags"
-	shards "github.com/quantmf/quantmf/internal/shard"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/table"
+	"github.com/quantmf/quantmf/shards"
 )
 
-const shardUsage = `usage: quantmf shard plan [flags] -shards N -o DIR MATRIX
-usage: quantmf shard step [flags] -shard I DIR
-usage: quantmf shard reduce [flags] DIR
-usage: quantmf shard finish [flags] DIR
+func shardProgram() *cli.Program {
+	f := &shardFlags{fitFlags: *newFitFlags(), shards: 1, shard: -1, round: -1}
+	workers, updates := f.options.Flag(option.Workers), f.options.Flag(option.Updates)
+	workers.Help = "threads, 0 for one per processor (default 0)"
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of the
+		former or more (nmf; default multiplicative)`
+	p := &cli.Program{
+		Usage: []string{"plan [flags] -shards N -o DIR MATRIX", "step [flags] -shard I DIR",
+			"reduce [flags] DIR", "finish [flags] DIR"},
+		About: `Fits a matrix whose features are split over N shards, by commands that a scheduler starts: on one
+			machine or on many that share the folder DIR. For any N the model has the bits of "quantmf fit" on
+			one machine, with the same -updates for -method nmf, and with a -batch of all features for -method
+			qmf.
 
-Fits a matrix whose features are split over N shards, by commands that a scheduler
-starts: on one machine or on many that share the folder DIR. For any N the model has
-the bits of "quantmf fit" on one machine, with the same -updates for -method nmf,
-and with a -batch of all features for -method qmf.
-
-plan reads MATRIX, chooses the start and fills DIR, which must be new, empty, or
-hold this very plan. Then the fit goes in rounds. In every round each shard makes a
-step, in any order and anywhere, and one reduce sums the steps. reduce prints the
-number of the next round, or "over"; then finish writes the model. Every command may
-be repeated with the same -round: it writes the same bytes, or finds its work done.
-Files that are missing or damaged are named, or made again.
-
-` + matrixHelp + `
-` + readHelp + `
-Of plan ("quantmf fit -h" says more about each)
-  -o DIR            the folder; of finish: the file of the model
-  -shards N         the number of shards: at most one for each 16 features, and at
-                    most 64 (qmf) or 16, fewer for a small matrix (nmf) (default 1)
-  -method qmf|nmf   what is fitted (default qmf)
-  -k N              rank, the number of components (default 10)
-  -loss auto|kl|frobenius|BETA
-                    what is minimised (default auto)
-  -missing          empty cells, NA and NaN are missing
-  -log1p            take log(1+x) of every value first
-  -top N            keep the N features of largest standard deviation
-  -m N              levels (qmf; default 8)
-  -eps X            entropic regularisation (qmf; default 0.02)
-  -epochs N         visits of every feature (default 4 for qmf, 20 where Adam
-                    steps U and V; 200 for nmf, 20 with -updates newton, half
-                    of these under kl from 8192 samples on)
-  -lr X             learning rate of Adam (qmf)
-  -schedule cosine|constant
-                    how the learning rate falls (qmf; default cosine)
-  -start auto|scores|nmf|uniform|svd
-                    where it starts
-  -ends free|pinned learn the lowest and highest quantile, or keep them (qmf)
-  -updates multiplicative|newton
-                    multiplicative: one round an epoch; newton: two rounds an epoch,
-                    each epoch worth ten of the former or more (nmf; default
-                    multiplicative)
-  -penalty X        weight of the penalty on the factors (default 0)
-  -shrinkage X      how strongly every map is pulled towards a straight line (qmf)
-  -tolerance X      where a map counts as converged (qmf)
-  -validation X     hide this share of the values, and take the epoch that
-                    predicts them best (default: none)
-  -patience N       end when the loss has not fallen for N epochs
-  -strict           fail at the end, with exit code 4, where a map has not
-                    converged (qmf)
-  -seed N           seed of everything random (default 1)
-  -workers N        threads, 0 for one per processor (default 0); also of step and
-                    reduce
-
-Of step and reduce
-  -shard I          the shard of the step, from 0
-  -round N          the round, from 0 (default: the one under way)
-  -wait             go on until the fit is over: a step waits for the next round, a
-                    reduce for all parts of its round
-
-Of finish ("-" is standard output; the ending of a name says the format)
-  -u FILE           U, features × components
-  -v FILE           V, components × samples
-  -q FILE           per feature the quantiles and their weights (qmf)
-
-All
-` + limitsHelp + `
-` + exitHelp
+			plan reads MATRIX, chooses the start and fills DIR, which must be new, empty, or hold this very
+			plan. Then the fit goes in rounds. In every round each shard makes a step, in any order and
+			anywhere, and one reduce sums the steps. reduce prints the number of the next round, or "over";
+			then finish writes the model. Every command may be repeated with the same -round: it writes the
+			same bytes, or finds its work done. Files that are missing or damaged are named, or made again.` +
+			"\n\n" + cli.MatrixHelp,
+		Groups: []cli.Group{
+			f.in.Reading(),
+			{Heading: "Of plan", Flags: append([]*cli.Flag{
+				cli.File(&f.files.Model, "o", "a folder; of finish: the file of the model"),
+				cli.Aside(cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `the number of shards: at most one for
+					each 16 features, and at most 64 (qmf) or 16, fewer for a small matrix (nmf) (default 1)`)),
+				cli.Choice(&f.method, "method", "qmf|nmf", "what is fitted (default qmf)"),
+				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"), updates},
+				f.in.Changes()...)},
+			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: f.options.Flags(
+				option.Loss, option.Missing, option.Levels, option.Epsilon, option.Epochs, option.LearningRate,
+				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Tolerance,
+				option.Validation, option.Patience, option.Strict, option.Seed)},
+			{Heading: "Of step and reduce", Flags: []*cli.Flag{
+				cli.Whole(&f.shard, 0, "shard", "I", "the shard of the step, from 0"),
+				cli.Whole(&f.round, 0, "round", "N", "the round, from 0 (default: the one under way)"),
+				cli.Switch(&f.wait, "wait", `go on until the fit is over: a step waits for the next round, a reduce
+					for all parts of its round`)}},
+			{Heading: `Of finish ("-" is standard output; the ending of a name says the format)`,
+				Flags: f.files.Flags()[1:]},
+			{Heading: "Of plan, step and reduce", Flags: []*cli.Flag{workers}},
+			f.in.Limits(),
+		},
+		After: cli.ExitHelp,
+		Examples: [][2]string{
+			{"quantmf shard plan -method nmf -k 10 -shards 8 -o fit counts.mtx.gz", ""},
+			{"seq 0 7 | xargs -P 4 -I{} quantmf shard step -round 0 -shard {} fit", ""},
+			{"quantmf shard reduce -round 0 fit", "one round; reduce prints the number of the next"},
+			{"quantmf shard step -wait -shard 3 fit", "on one of eight machines; a ninth runs reduce -wait"},
+			{"quantmf shard finish -o model.nmf fit", ""},
+		},
+		Words: []string{"[plan|step|reduce|finish]", "[MATRIX|DIR]"},
+	}
+	p.Run = func(words []string, s cli.Streams) error {
+		i := slices.IndexFunc(shardActions, func(a shardAction) bool { return a.name == words[0] })
+		if i < 0 {
+			return cli.UsageError("give one of plan, step, reduce, finish first")
+		}
+		action := shardActions[i]
+		if words[1] == "" {
+			return cli.UsageError("no " + action.word + " given")
+		}
+		f.took(p, words[1])
+		if err := f.check(action, p); err != nil {
+			return err
+		}
+		f.dir = words[1]
+		defer f.in.Hold()()
+		return action.run(f, s)
+	}
+	return p
+}
 
 // shardFlags are the flags of plan, step, reduce and finish.
 type shardFlags struct {
 	fitFlags
-	shards, shard, round, workers int
-	wait                          bool
-	dir                           string
+	shards, shard, round int
+	wait                 bool
+	dir                  string
 }
 
 // shardAction is one of the commands of shard.
 type shardAction struct {
 	name, word string
 	takes      []string // its flags; nil: all but those of the other three alone
-	run        func(*shardFlags, streams) error
+	run        func(*shardFlags, cli.Streams) error
 }
 
-func shardActions() []shardAction {
-	return []shardAction{
-		{"plan", "MATRIX", nil, planShards},
-		{"step", "DIR", []string{"shard", "round", "wait", "workers", "max-memory", "progress"}, stepShard},
-		{"reduce", "DIR", []string{"round", "wait", "workers", "max-memory", "progress"}, reduceShards},
-		{"finish", "DIR", []string{"o", "u", "v", "q", "format", "max-memory", "progress"}, finishShards},
-	}
+var shardActions = []shardAction{
+	{"plan", "MATRIX", nil, planShards},
+	{"step", "DIR", []string{"shard", "round", "wait", "workers", "max-memory", "progress"}, stepShard},
+	{"reduce", "DIR", []string{"round", "wait", "workers", "max-memory", "progress"}, reduceShards},
+	{"finish", "DIR", []string{"o", "u", "v", "q", "format", "max-memory", "progress"}, finishShards},
 }
 
-func shard(args []string, s streams) error {
-	actions := shardActions()
-	action, known := actions[0], false
-	var names []string
-	for _, a := range actions {
-		names = append(names, a.name)
-		if len(args) > 0 && args[0] == a.name {
-			action, known = a, true
-		}
-	}
-	if known {
-		args = args[1:]
-	}
-	options := slices.DeleteFunc(optionFlags(), func(o *optionFlag) bool {
-		return slices.Contains([]string{"batch", "projection", "restarts"}, o.Name)
-	})
-	f := &shardFlags{fitFlags: fitFlags{flagOf: flagOf(options), loss: quantmf.KL, autoLoss: true}}
-	f.flagOf["shards"] = "shards"
-	set := newFlags("shard")
-	f.register(set, options)
-	words, err := arguments(set, args, action.word)
-	if errors.Is(err, flag.ErrHelp) {
-		return err
-	}
-	if !known {
-		return usageError("give one of " + strings.Join(names, ", ") + " first")
-	}
-	if err != nil {
-		return err
-	}
-	if err := f.check(action, set, f.take(set, options)); err != nil {
-		return err
-	}
-	f.matrix, f.dir = words[0], words[0]
-	defer f.hold()()
-	return action.run(f, s)
-}
-
-// register makes the flags known.
-func (f *shardFlags) register(set *flag.FlagSet, options []*optionFlag) {
-	set.StringVar(&f.method, "method", "qmf", "")
-	set.IntVar(&f.rank, "k", 10, "")
-	set.BoolVar(&f.log1p, "log1p", false, "")
-	set.IntVar(&f.top, "top", 0, "")
-	set.IntVar(&f.shards, "shards", 1, "")
-	set.IntVar(&f.shard, "shard", -1, "")
-	set.IntVar(&f.round, "round", -1, "")
-	set.BoolVar(&f.wait, "wait", false, "")
-	set.StringVar(&f.modelFile, "o", "", "")
-	set.StringVar(&f.uFile, "u", "", "")
-	set.StringVar(&f.vFile, "v", "", "")
-	set.StringVar(&f.qFile, "q", "", "")
-	f.limits.flags(set)
-	f.in.register(set, false)
-	for _, o := range options {
-		set.Var(o, o.Name, "")
-	}
-}
-
-// check reports given flags that the action has no use for, and values that cannot be.
-func (f *shardFlags) check(action shardAction, set *flag.FlagSet, given map[string]bool) error {
+// check reports given flags that the action has no use for.
+func (f *shardFlags) check(action shardAction, p *cli.Program) error {
 	others := []string{"shard", "round", "wait", "u", "v", "q"}
-	for name := range given {
-		if action.takes == nil && slices.Contains(others, name) || action.takes != nil &&
-			!slices.Contains(action.takes, name) {
-			return usageError("-" + name + ": " + action.name + " has no use for it")
+	for _, g := range p.Given() {
+		if action.takes == nil && slices.Contains(others, g.Name) || action.takes != nil &&
+			!slices.Contains(action.takes, g.Name) {
+			return cli.UsageError("-" + g.Name + ": " + action.name + " has no use for it")
 		}
 	}
-	if given["workers"] {
-		f.workers, _ = strconv.Atoi(set.Lookup("workers").Value.String())
-		if f.workers < 0 {
-			return usageError("-workers: must be at least 0")
-		}
+	if f.options.Workers() < 0 {
+		return cli.UsageError("-workers: must be at least 0")
 	}
-	switch {
-	case !slices.Contains([]string{"qmf", "nmf"}, f.method):
-		return usageError(fmt.Sprintf("-method %s: %v", f.method, flags.OneOf([]string{"qmf", "nmf"})))
-	case given["top"] && f.top < 1:
-		return usageError(fmt.Sprintf("-top %d: must be at least 1", f.top))
-	case given["round"] && f.round < 0:
-		return usageError(fmt.Sprintf("-round %d: must be at least 0", f.round))
-	case given["round"] && f.wait:
-		return usageError("-wait goes through all rounds: leave -round out")
+	if f.round >= 0 && f.wait {
+		return cli.UsageError("-wait goes through all rounds: leave -round out")
 	}
-	return f.limits.check()
+	return nil
 }
 
-func planShards(f *shardFlags, s streams) error {
-	if err := needsOut(f.modelFile); err != nil {
+func planShards(f *shardFlags, s cli.Streams) error {
+	if f.files.Model == "" {
+		return cli.UsageError("say where to write: -o DIR")
+	}
+	if err := cli.Takes(f.method, f.rank, f.options.List()); err != nil {
 		return err
 	}
-	if err := f.takes(f.method, f.options); err != nil {
-		return err
-	}
-	f.in.rows = true
+	f.in.Rows = true
 	t, _, err := f.read(s)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
 	if err := f.affordable(t); err != nil {
-		return explain(err, t, f.flagOf)
+		return cli.Explain(err, t)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := os.MkdirAll(f.modelFile, 0o777); err != nil {
+	if err := os.MkdirAll(f.files.Model, 0o777); err != nil {
 		return err
 	}
-	store := &folder{dir: f.modelFile}
-	tell := newProgress(f.progress, s.err)
-	tell.begin(strings.ToUpper(f.method))
+	store := &cli.Folder{Dir: f.files.Model}
+	tell := cli.NewProgress(f.in.Progress, s.Err)
+	tell.Begin(strings.ToUpper(f.method))
 	d, n := t.Dims()
-	if err := tell.remark(advice.OneMachine(f.method, d, n, "-k", strconv.Itoa(f.rank))); err != nil {
+	if err := tell.Remark(cli.OneMachine(f.method, d, n, f.rank)); err != nil {
 		return err
 	}
-	plan := quantmf.PlanQMF
+	plan := shards.PlanQMF
 	if f.method == "nmf" {
-		plan = quantmf.PlanNMF
+		plan = shards.PlanNMF
 	}
 	err = plan(ctx, store, f.shards, t.Rows(), f.rank,
-		append(f.options, quantmf.WithProgress(tell.report))...)
-	tell.end()
+		append(f.options.List(), quantmf.WithProgress(tell.Report))...)
+	tell.End()
 	if err == nil { // the folder has no plan of another fit
 		about, err := f.about(t)
 		if err == nil {
@@ -252,71 +178,62 @@ func planShards(f *shardFlags, s streams) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return interrupted("interrupted; the same command again goes on")
+		return cli.StoppedError("interrupted; the same command again goes on")
 	}
 	if option := new(quantmf.OptionError); errors.As(err, &option) && option.Option == "store" {
-		return usageError("-o " + f.modelFile + ": the folder has another fit")
+		return cli.UsageError("-o " + f.files.Model + ": the folder has another fit")
 	}
-	return explain(err, t, f.flagOf)
+	return cli.Explain(err, t)
 }
 
 // about is what finish needs beside the plan: names of the matrix, and the settings of the fit.
 func (f *shardFlags) about(t *table.Table) ([]byte, error) {
-	m := &model{Made: account.Made{Matrix: f.name(), Log1p: f.log1p, Top: f.top > 0, Losses: f.losses}}
-	m.named(t)
-	words := append([]string{"quantmf", "fit"}, f.given...)
-	say := func(name, value string) {
-		if !slices.Contains(f.given, name) {
-			words = append(words, name, value)
-		}
-	}
-	say("-method", f.method)
-	say("-k", strconv.Itoa(f.rank))
+	more := []string{"-method", f.method, "-k", strconv.Itoa(f.rank)}
 	if f.method == "nmf" {
-		say("-updates", "multiplicative")
+		more = append(more, "-updates", "multiplicative")
 	} else {
 		d, _ := t.Dims()
-		say("-batch", strconv.Itoa(d))
+		more = append(more, "-batch", strconv.Itoa(d))
 	}
-	say("-seed", "1")
-	m.Command = shellLine(append(words, f.word()))
+	made := account.Made{Matrix: f.name(), Log1p: f.in.Log1p, Top: f.in.Top > 0, Losses: f.losses,
+		Command: f.repeated(append(more, "-seed", "1")...)}
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
 	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {
 		return nil, err
 	}
-	return account.Append(none, m.names(), m.Made)
+	return account.Append(none, cli.NamesOf(t).Saved(), made)
 }
 
 // openFolder opens the fit in a folder.
-func (f *shardFlags) openFolder() (*folder, *quantmf.Sharded, error) {
+func (f *shardFlags) openFolder() (*cli.Folder, *shards.Fit, error) {
 	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
 		if err == nil {
 			err = errors.New(f.dir + ": is no folder")
 		}
-		return nil, nil, &inputError{err}
+		return nil, nil, &cli.InputError{Err: err}
 	}
-	if f.workers > 0 {
-		runtime.GOMAXPROCS(f.workers)
+	if workers := f.options.Workers(); workers > 0 {
+		runtime.GOMAXPROCS(workers)
 	}
-	store := &folder{dir: f.dir}
-	fit, err := quantmf.OpenSharded(store)
+	store := &cli.Folder{Dir: f.dir}
+	fit, err := shards.Open(store)
 	return store, fit, f.inFolder(err)
 }
 
 // inFolder adds to an error the folder, and the command that mends it.
 func (f *shardFlags) inFolder(err error) error {
-	var of *quantmf.ShardError
+	var of *shards.StepError
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &of) && errors.Is(err, shards.NotReduced):
+	case errors.As(err, &of) && errors.Is(err, shards.ErrNotReduced):
 		return fmt.Errorf("%s: %w (\"quantmf shard reduce -round %d\" comes first)", f.dir, err, of.Round-1)
 	case errors.As(err, &of):
 		return fmt.Errorf("%s: %w (\"quantmf shard step -round %d -shard %d\" makes it)", f.dir, err,
 			of.Round, of.Shard)
 	}
-	return fmt.Errorf("%s: %w", f.dir, explain(err, &table.Table{}, map[string]string{}))
+	return fmt.Errorf("%s: %w", f.dir, cli.Explain(err, &table.Table{}))
 }
 
 // patienceOfFolder is the time between two looks at the folder while a command waits.
@@ -330,15 +247,15 @@ func pause(ctx context.Context) {
 	}
 }
 
-func stepShard(f *shardFlags, s streams) error {
+func stepShard(f *shardFlags, s cli.Streams) error {
 	_, fit, err := f.openFolder()
 	if err != nil {
 		return err
 	}
 	if f.shard < 0 || f.shard >= fit.Shards() {
-		return usageError(fmt.Sprintf("-shard: must be from 0 to %d", fit.Shards()-1))
+		return cli.UsageError(fmt.Sprintf("-shard: must be from 0 to %d", fit.Shards()-1))
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	for {
 		at, err := fit.Round()
@@ -354,7 +271,7 @@ func stepShard(f *shardFlags, s streams) error {
 		}
 		err = fit.Step(ctx, round, f.shard)
 		if ctx.Err() != nil {
-			return interrupted("interrupted; the same command again goes on")
+			return cli.StoppedError("interrupted; the same command again goes on")
 		}
 		if err != nil || !f.wait {
 			return f.inFolder(err)
@@ -366,12 +283,12 @@ func stepShard(f *shardFlags, s streams) error {
 	}
 }
 
-func reduceShards(f *shardFlags, s streams) error {
+func reduceShards(f *shardFlags, s cli.Streams) error {
 	_, fit, err := f.openFolder()
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	for {
 		round := f.round
@@ -384,9 +301,9 @@ func reduceShards(f *shardFlags, s streams) error {
 		}
 		at, err := fit.Reduce(ctx, round)
 		if ctx.Err() != nil {
-			return interrupted("interrupted; the same command again goes on")
+			return cli.StoppedError("interrupted; the same command again goes on")
 		}
-		var waits *quantmf.ShardError
+		var waits *shards.StepError
 		if f.wait && errors.As(err, &waits) {
 			pause(ctx)
 			continue
@@ -394,29 +311,26 @@ func reduceShards(f *shardFlags, s streams) error {
 		if err != nil {
 			return f.inFolder(err)
 		}
-		if f.progress != "none" {
-			fmt.Fprintf(s.err, "%s: epoch %d of %d, loss %.6g\n", table.Shown(f.dir), at.Epoch, at.Epochs,
+		if f.in.Progress != "none" {
+			fmt.Fprintf(s.Err, "%s: epoch %d of %d, loss %.6g\n", table.Shown(f.dir), at.Epoch, at.Epochs,
 				at.Loss)
 		}
 		if at.Over {
-			_, err = fmt.Fprintln(s.out, "over")
+			_, err = fmt.Fprintln(s.Out, "over")
 			return err
 		}
 		if !f.wait {
-			_, err = fmt.Fprintln(s.out, at.Number)
+			_, err = fmt.Fprintln(s.Out, at.Number)
 			return err
 		}
 	}
 }
 
-func finishShards(f *shardFlags, s streams) error {
-	if f.modelFile == "" && f.uFile == "" && f.vFile == "" && f.qFile == "" {
-		return needsOut("")
+func finishShards(f *shardFlags, s cli.Streams) error {
+	if slices.Max(f.files.Paths()) == "" {
+		return cli.UsageError(`say where to write: -o FILE, "-" is standard output`)
 	}
-	if err := apart(f.modelFile, f.uFile, f.vFile, f.qFile); err != nil {
-		return err
-	}
-	if err := f.in.writable(f.uFile, f.vFile, f.qFile); err != nil {
+	if err := f.files.Check(&f.in, "qmf"); err != nil {
 		return err
 	}
 	store, fit, err := f.openFolder()
@@ -428,91 +342,36 @@ func finishShards(f *shardFlags, s streams) error {
 	} else if !at.Over {
 		return fmt.Errorf("%s: the fit is not over: the steps of round %d come next", f.dir, at.Number)
 	}
-	ctx, stop := interruptible()
+	ctx, stop := cli.Interruptible()
 	defer stop()
 	fitted, err := fit.Finish(ctx)
 	if err != nil {
 		return f.inFolder(err)
 	}
 	m := modelOf(fitted)
-	if f.qFile != "" && m.method != "qmf" {
-		return usageError("-q: only a QMF has quantiles to write")
+	if err := f.files.Check(&f.in, m.method); err != nil {
+		return err
 	}
 	about, err := store.Get("names")
 	if err != nil {
 		return f.inFolder(err)
 	}
-	names, how, _, err := account.Read(about, m.u.Rows, m.v.Cols)
+	names, how, _, err := account.Read(about, m.of.U.Rows, m.of.V.Cols)
 	if err != nil {
 		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
 	}
 	m.setNames(names, how)
-	m.Warnings, m.Unconverged = warningsInWords(m.warnings, m.features)
-	out := &outputs{stdout: s.out}
-	defer out.discard()
-	for _, path := range []string{f.modelFile, f.uFile, f.vFile, f.qFile} {
-		if path == "" {
-			continue
-		}
-		if err := out.open(path, store.files()...); err != nil {
-			return err
-		}
-	}
-	r := &result{fitFlags: &f.fitFlags, m: m}
-	if err := r.write(out); err != nil {
+	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	out := &cli.Outputs{Stdout: s.Out}
+	defer out.Discard()
+	if err := out.Open(store.Files(), f.files.Paths()...); err != nil {
 		return err
 	}
-	if err := out.commit(); err != nil {
+	if err := f.files.Write(out, &f.in, m.Model, m.Names, m.Made); err != nil {
 		return err
 	}
-	f.in.progress = f.progress
-	return r.nameless(s.err)
-}
-
-// folder is a quantmf.Remover: a file for each blob.
-type folder struct{ dir string }
-
-func (d *folder) Get(name string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(d.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if err := out.Commit(); err != nil {
+		return err
 	}
-	return b, err
-}
-
-// files are those that are there: the blobs that can be seen.
-func (d *folder) files() (all []os.FileInfo) {
-	there, _ := os.ReadDir(d.dir) // what cannot be seen is not protected
-	for _, e := range there {
-		if info, err := e.Info(); err == nil {
-			all = append(all, info)
-		}
-	}
-	return all
-}
-
-// Put writes a temporary file and renames it, so that a file is whole or not there.
-func (d *folder) Put(name string, data []byte) error {
-	out := &outputs{stdout: io.Discard}
-	defer out.discard()
-	path := filepath.Join(d.dir, name)
-	err := out.open(path)
-	if err == nil {
-		err = out.write(path, func(w io.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
-	}
-	if err == nil {
-		err = out.commit()
-	}
-	return err
-}
-
-func (d *folder) Remove(name string) error {
-	err := os.Remove(filepath.Join(d.dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return f.files.Nameless(s.Err, &f.in, m.Names)
 }

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/cli"
 )
 
 // wide is a matrix of 96 features that sums in six runs.
@@ -108,21 +109,21 @@ func TestShard(t *testing.T) {
 		code int
 		says string
 	}{
-		{"shard", exitUsage, "give one of plan, step, reduce, finish"},
-		{"shard plan -shards 7 -o new -missing wide.tsv", exitUsage, "-shards 7: must be from 1 to 6"},
-		{"shard plan -shards 2 -missing wide.tsv", exitUsage, "-o FILE"},
-		{"shard plan -method bqmf -o new wide.tsv", exitUsage, "must be one of qmf, nmf"},
-		{"shard plan -restarts 2 -o new wide.tsv", exitUsage, "no flag -restarts"},
-		{"shard plan -shards 3 -k 5 -missing -o fit0 wide.tsv", exitUsage,
+		{"shard", cli.Usage, "give one of plan, step, reduce, finish"},
+		{"shard plan -shards 7 -o new -missing wide.tsv", cli.Usage, "-shards 7: must be from 1 to 6"},
+		{"shard plan -shards 2 -missing wide.tsv", cli.Usage, "-o DIR"},
+		{"shard plan -method bqmf -o new wide.tsv", cli.Usage, "must be one of qmf, nmf"},
+		{"shard plan -restarts 2 -o new wide.tsv", cli.Usage, "no flag -restarts"},
+		{"shard plan -shards 3 -k 5 -missing -o fit0 wide.tsv", cli.Usage,
 			"-o fit0: the folder has another fit"},
-		{"shard plan -shards 3 -o new wide.tsv", exitBadInput, "missing"},
-		{"shard step -k 3 fit0", exitUsage, "-k: step has no use for it"},
-		{"shard step fit0", exitUsage, "must be from 0 to 2"},
-		{"shard step -shard 3 fit0", exitUsage, "must be from 0 to 2"},
-		{"shard step -shard 0 -round 1 -wait fit0", exitUsage, "leave -round out"},
-		{"shard reduce nowhere", exitBadInput, "nowhere"},
-		{"shard finish -q Q.tsv fit0", exitUsage, "only a QMF"},
-		{"shard finish fit0", exitUsage, "-o FILE"},
+		{"shard plan -shards 3 -o new wide.tsv", cli.BadInput, "missing"},
+		{"shard step -k 3 fit0", cli.Usage, "-k: step has no use for it"},
+		{"shard step fit0", cli.Usage, "must be from 0 to 2"},
+		{"shard step -shard 3 fit0", cli.Usage, "must be from 0 to 2"},
+		{"shard step -shard 0 -round 1 -wait fit0", cli.Usage, "leave -round out"},
+		{"shard reduce nowhere", cli.BadInput, "nowhere"},
+		{"shard finish -q Q.tsv fit0", cli.Usage, "only a QMF"},
+		{"shard finish fit0", cli.Usage, "-o FILE"},
 	} {
 		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
 			t.Errorf("%s: %s", c.args, said)
@@ -136,18 +137,18 @@ func TestShardParts(t *testing.T) {
 	writeText(t, "wide.tsv", wide())
 	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o "+
 		"D wide.tsv")...)
-	_, said := quiet(t, exitFailed, "shard", "finish", "-o", "m", "D")
+	_, said := quiet(t, cli.Failed, "shard", "finish", "-o", "m", "D")
 	if !strings.Contains(said, "not over") {
 		t.Error(said)
 	}
-	if _, said = quiet(t, exitFailed,
+	if _, said = quiet(t, cli.Failed,
 		strings.Fields("shard step -round 1 -shard 0 D")...); !strings.Contains(said,
 		`("quantmf shard reduce -round 0" comes first)`) {
 		t.Error(said)
 	}
 	mend := regexp.MustCompile(`"quantmf (shard step -round 0 -shard 1)" makes it`)
 	quiet(t, 0, strings.Fields("shard step -shard 0 D")...)
-	_, said = quiet(t, exitFailed, "shard", "reduce", "D")
+	_, said = quiet(t, cli.Failed, "shard", "reduce", "D")
 	if !strings.Contains(said, "part-000000-0001") || !mend.MatchString(said) {
 		t.Error(said)
 	}
@@ -164,7 +165,7 @@ func TestShardParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.WriteFile(part, change(bytes.Clone(whole)), 0o666)
-		_, said := quiet(t, exitBadInput, "shard", "reduce", "D")
+		_, said := quiet(t, cli.BadInput, "shard", "reduce", "D")
 		command := mend.FindStringSubmatch(said)
 		if command == nil || !strings.Contains(said, "part-000000-0001") {
 			t.Fatal(said)
@@ -209,7 +210,7 @@ func TestShardWait(t *testing.T) {
 		}
 	}
 	all.Wait()
-	if _, said := quiet(t, exitUsage, "shard", "finish", "-o", filepath.Join("D", "plan"),
+	if _, said := quiet(t, cli.Usage, "shard", "finish", "-o", filepath.Join("D", "plan"),
 		"D"); !strings.Contains(said, "plan is read itself") {
 		t.Errorf("over the plan: %q", said)
 	}

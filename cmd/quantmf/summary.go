@@ -4,10 +4,8 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"regexp"
 	"slices"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -34,9 +33,9 @@ func (r *result) summary(seconds float64) (string, error) {
 		return "", err
 	}
 	name, formula := m.title()
-	line("Matrix", "%s: %s × %s%s", r.name(), counted(d, "feature"), counted(n, "sample"), r.naming(gaps))
-	line("Model", "%s of %s (%s)", name, counted(m.u.Cols, "component"), formula)
-	loss, end := m.history[m.best], ""
+	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(d, "feature"), cli.Counted(n, "sample"), r.naming(gaps))
+	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
+	loss, end := m.of.History[m.of.Best], ""
 	if m.NMFUpdates > 0 {
 		end = ";"
 	}
@@ -46,12 +45,12 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, account.LossName(r.loss),
-			counted(m.best, "epoch"), end)
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, account.LossName(r.fitFlags.options.Loss),
+			cli.Counted(m.of.Best, "epoch"), end)
 	}
 	if m.NMFUpdates > 0 {
 		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
-		line("", "%s", compared(name, r.loss, loss, m.NMF, mean))
+		line("", "%s", compared(name, r.fitFlags.options.Loss, loss, m.NMF, mean))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", account.Begun(q))
@@ -66,19 +65,19 @@ func (r *result) summary(seconds float64) (string, error) {
 	if m.transported() {
 		line("Transport", "%s", m.transports())
 	}
-	for _, w := range m.Warnings {
+	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
-	if fewer := min(d, n); m.method != "bqmf" && m.u.Cols >= fewer {
+	if fewer := min(d, n); m.method != "bqmf" && m.of.U.Cols >= fewer {
 		line("Warning", "%s can repeat any matrix of %s × %s as it is: take a -k far below %d",
-			counted(m.u.Cols, "component"), counted(d, "feature"), counted(n, "sample"), fewer)
+			cli.Counted(m.of.U.Cols, "component"), cli.Counted(d, "feature"), cli.Counted(n, "sample"), fewer)
 	}
-	line("Time", "%s", duration(seconds))
+	line("Time", "%s", cli.Duration(seconds))
 	for _, f := range []struct{ path, what string }{
-		{r.modelFile, "the model: \"quantmf inspect\" prints what is in it"},
-		{r.uFile, "U, features × components"},
-		{r.vFile, "V, components × samples"},
-		{r.qFile, "quantiles and weights of each feature's map"},
+		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},
+		{r.files.U, "U, features × components"},
+		{r.files.V, "V, components × samples"},
+		{r.files.Q, "quantiles and weights of each feature's map"},
 		{r.page, "the report: a page to open in a browser"},
 	} {
 		if f.path != "" && f.path != "-" {
@@ -98,31 +97,7 @@ func linesOf(s *strings.Builder) func(head, format string, args ...any) {
 // foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
 	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value "+
-		"is predicted without itself; after %s", m.LeaveOneOut, counted(len(m.History)-1, "epoch"))
-}
-
-// summary writes text in the form of the progress: as it is, or as a JSON object.
-func (p *progress) summary(text string) error {
-	if p.mode == "json" {
-		return json.NewEncoder(p.w).Encode(map[string]string{"summary": text})
-	}
-	_, err := io.WriteString(p.w, text)
-	return err
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// are says how many have a property, as in "2 samples are missing".
-func are(n int, what, how string) string {
-	if n == 1 {
-		return "1 " + what + " is " + how
-	}
-	return fmt.Sprintf("%d %ss are %s", n, what, how)
+		"is predicted without itself; after %s", m.LeaveOneOut, cli.Counted(len(m.History)-1, "epoch"))
 }
 
 // naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p,
@@ -136,12 +111,12 @@ func (r *result) naming(gaps int) string {
 		parts = append(parts, "the file names no samples, so they are s1, s2, ...")
 	}
 	if gaps > 0 {
-		parts = append(parts, counted(gaps, "missing value"))
+		parts = append(parts, cli.Counted(gaps, "missing value"))
 	}
-	if r.log1p {
+	if r.in.Log1p {
 		parts = append(parts, "log(1+x) taken")
 	}
-	if r.top > 0 {
+	if r.in.Top > 0 {
 		parts = append(parts, "the features of largest standard deviation")
 	}
 	if len(parts) == 0 {
@@ -233,7 +208,7 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(rank[b], rank[a]) })
 	var names []string
 	for _, i := range order[:min(5, len(order))] {
-		names = append(names, fmt.Sprintf("%s %.2f", table.Shown(m.features[i]), bend[i]))
+		names = append(names, fmt.Sprintf("%s %.2f", table.Shown(m.Features[i]), bend[i]))
 	}
 	if len(names) == 0 {
 		return "none: every feature kept its scale, nearly", nil
@@ -256,7 +231,7 @@ func (m *model) transports() string {
 			slices.Max(q.MarginalErrors()))
 	}
 	if m.Unconverged > 0 {
-		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.features), worst)
+		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.Features), worst)
 	}
 	return "converged for every feature" + worst
 }

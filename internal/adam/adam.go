@@ -1,12 +1,11 @@
 // Package adam is the step rule of Kingma and Ba (2015) over slices.
 package adam
 
-import "math"
+import "github.com/quantmf/quantmf/internal/kernel"
 
 const (
 	beta1 = 0.9
 	beta2 = 0.999
-	eps   = 1e-8
 )
 
 // Step moves x against its gradient g:
@@ -18,18 +17,7 @@ const (
 // slices have the length of x.
 func Step(x, g, mu, nu []float64, lr float64, t int) {
 	c1, c2 := correction(t)
-	rate := lr / c1
-	step(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)
-}
-
-func step_g(x, g, mu, nu []float64, rate, c2 float64) {
-	g, mu, nu = g[:len(x)], mu[:len(x)], nu[:len(x)]
-	for i := range x {
-		m := float64(beta1*mu[i]) + float64((1-beta1)*g[i])
-		v := float64(beta2*nu[i]) + float64((1-beta2)*float64(g[i]*g[i]))
-		mu[i], nu[i] = m, v
-		x[i] -= float64(rate*m) / (math.Sqrt(v/c2) + eps)
-	}
+	kernel.AdamStep(x, g, mu, nu, lr/c1, c2)
 }
 
 // correction returns 1-β1^t and 1-β2^t.

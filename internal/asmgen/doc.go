@@ -1,12 +1,12 @@
 // Asmgen writes the kernels of quantmf: the inner loops, in assembly for amd64 (AVX2 and AVX-512) and arm64
-// (NEON), and in WebAssembly (SIMD128). Of internal/kernel, internal/laplacian and internal/adam it writes
-// the files x_amd64.go, x_arm64.go (the choice at run time and the declarations), x_portable.go (the loops in
-// Go, where there is no assembly) and x_amd64.s, x_arm64.s. Run it in the root of the repository:
+// (NEON), and in WebAssembly (SIMD128). Of internal/kernel it writes the files kernel_amd64.go,
+// kernel_arm64.go (the choice at run time and the declarations), kernel_portable.go (the loops in Go, where
+// there is no assembly) and kernel_amd64.s, kernel_arm64.s. Run it in the root of the repository:
 //
 //	go run ./internal/asmgen
 //
 // Go has no assembly for WebAssembly. There the kernels are a module of their own, which imports
-// Go's memory: x_wasm.go has the imports, under the build tag wasmsimd, and
+// Go's memory: kernel_wasm.go has the imports, under the build tag wasmsimd, and
 //
 //	go run ./internal/asmgen -wasm FOLDER
 //
@@ -74,14 +74,14 @@
 //     (assembly checks no bounds) and calls name.
 //  3. An entry in list.go: name, parameters, result and text.
 //  4. The text, in the file here of the loop in Go: plan.go, product.go, quotients.go,
-//     elementary.go, bins.go; levels.go and lanes.go for internal/laplacian.
+//     elementary.go, bins.go; levels.go.
 //  5. go run ./internal/asmgen
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
 //
 // A kernel that pays on some sets of instructions only is named in [only] with them. A better set of the same
-// processor then calls that of the next lesser set, unless the loop in Go is made of smaller kernels
-// ([composed]); where there is none, the loop in Go is called.
+// processor then calls that of the next lesser set; where there is none, the loop in Go is called. What a
+// kernel saves each kind of fit, and so which ones are worth their text, is in docs/measurements/kernels.md.
 //
 // Parameters are slices of float64 or uint32, numbers of float64 and int, and one pointer to a
 // struct of such fields where they would be many: its fields are then "c.X", and the
@@ -105,7 +105,7 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, lanes.go, columns.go,
+//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, columns.go,
 //	bins.go        the texts
 package main
 

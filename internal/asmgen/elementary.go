@@ -2,7 +2,7 @@ package main
 
 // Exponential and logarithm, operation for operation those of internal/elem, and the
 // kernels that go number by number; see internal/kernel/elementary.go for their loops in
-// Go, internal/adam for step.
+// Go.
 
 import "slices"
 
@@ -210,48 +210,6 @@ func multiply(f *Func) {
 	})
 }
 
-func multiplyLess(f *Func) {
-	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1),
-		f.length("to", R2)
-	f.each([]Reg{to, a, b, c}, count, func(get get, put put) {
-		get(V0, a)
-		get(V1, b)
-		f.mul(V0, V0, V1)
-		get(V1, c)
-		f.sub(V0, V0, V1)
-		put(to, V0)
-	})
-}
-
-func forms(f *Func) {
-	own, count, row, both := f.base("own", R5), f.length("own", R2), f.base("row", R4), f.base("both", R3)
-	x, z, v := f.base("x", R1), f.base("z", R6), f.base("v", R7)
-	l, t, h := f.common(V8), f.common(V9), f.common(V10)
-	f.broadcast(l, f.arg("l"))
-	f.broadcast(t, f.arg("t"))
-	f.broadcast(h, f.arg("h"))
-	f.each([]Reg{own, row, both, x, z, v}, count, func(get get, put put) {
-		get(V0, x)
-		get(V1, z)
-		f.mul(V2, V0, V1)
-		f.mul(V2, V2, h)
-		get(V3, both)
-		f.add(V3, V3, V2)
-		put(both, V3)
-		f.mul(V0, V0, l)
-		get(V2, v)
-		f.mul(V0, V0, V2)
-		get(V3, row)
-		f.add(V3, V3, V0)
-		put(row, V3)
-		get(V3, own)
-		f.add(V3, V3, V0)
-		f.mul(V1, V1, t)
-		f.add(V3, V3, V1)
-		put(own, V3)
-	})
-}
-
 func rotate(f *Func) {
 	p, count, q := f.base("p", R5), f.length("p", R2), f.base("q", R4)
 	cos, sin := f.common(V8), f.common(V9)
@@ -291,38 +249,6 @@ func ratio(f *Func) {
 		f.max(V1, f.common(V8), V1)
 		f.div(V0, V0, V1)
 		put(num, V0)
-	})
-}
-
-func fisher(f *Func) {
-	a, t, count := f.base("a", R5), f.base("t", R4), f.length("a", R2)
-	by, low := f.common(V8), f.common(V9)
-	f.broadcast(by, f.arg("by"))
-	f.broadcast(low, f.arg("low"))
-	f.each([]Reg{a, t}, count, func(get get, put put) {
-		get(V0, t)
-		f.max(V0, low, V0)
-		f.div(V0, by, V0)
-		get(V1, a)
-		f.mul(V0, V0, V1)
-		f.mul(V0, V0, V1)
-		put(a, V0)
-	})
-}
-
-func logisticSlope(f *Func) {
-	g, s, count := f.base("g", R5), f.base("s", R4), f.length("g", R2)
-	c, one := f.common(V8), f.common(V9)
-	f.broadcast(c, f.arg("c"))
-	f.load(one, f.c("one", 1))
-	f.each([]Reg{g, s}, count, func(get get, put put) {
-		get(V0, s)
-		f.sub(V1, one, V0)
-		f.mul(V0, V0, V1)
-		f.mul(V0, V0, c)
-		get(V1, g)
-		f.mul(V0, V1, V0)
-		put(g, V0)
 	})
 }
 
@@ -421,8 +347,8 @@ func lossKL(f *Func) {
 	f.sumTo(f.result(), acc)
 }
 
-// step is that of Adam, with β1 = 0.9 and β2 = 0.999.
-func step(f *Func) {
+// adamStep is the step of Adam, with β1 = 0.9 and β2 = 0.999.
+func adamStep(f *Func) {
 	x, g, mu, nu, count := f.base("x", R5), f.base("g", R4), f.base("mu", R3), f.base("nu", R1),
 		f.length("x", R2)
 	f.broadcast(f.common(V8), f.arg("rate"))
@@ -472,19 +398,6 @@ func extent(f *Func) {
 	f.reduceMax(f.block(hi), V1)
 	f.storeFirst(mem(0, to), lo)
 	f.storeFirst(mem(8, to), hi)
-}
-
-func confine(f *Func) {
-	x, count := f.base("x", R5), f.length("x", R2)
-	low, high := f.common(V8), f.common(V9)
-	f.broadcast(low, f.arg("low"))
-	f.broadcast(high, f.arg("high"))
-	f.each([]Reg{x}, count, func(get get, put put) {
-		get(V0, x)
-		f.max(V0, low, V0)
-		f.min(V0, high, V0)
-		put(x, V0)
-	})
 }
 
 func shift(f *Func) {
@@ -569,25 +482,6 @@ func squares(f *Func) {
 		f.add(9+h, 9+h, V0)
 	})
 	f.sumTo(f.result(), V9)
-}
-
-func potential(f *Func) {
-	l, u, x, count := f.base("l", R5), f.base("u", R4), f.base("x", R3), f.length("l", R2)
-	for i, name := range []string{"eps", "delta", "mean"} {
-		f.broadcast(f.common(V3+Vec(i)), f.arg(name))
-	}
-	f.each([]Reg{l, u, x}, count, func(get get, put put) {
-		get(V0, u)
-		get(V1, l)
-		f.sub(V0, V0, V1)
-		f.mul(V0, f.common(V3), V0)
-		get(V1, x)
-		f.add(V1, V1, f.common(V4))
-		f.mul(V1, V1, V1)
-		f.add(V0, V0, V1)
-		f.add(V0, V0, f.common(V5))
-		put(l, V0)
-	})
 }
 
 func logisticBack(f *Func) {

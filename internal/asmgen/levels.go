@@ -1,6 +1,6 @@
 package main
 
-// The m × m system of internal/laplacian: its factors, and what they solve. A row of a
+// The m × m Laplacian system of internal/kernel/laplacian.go: its factors, and what they solve. A row of a
 // matrix has a stride of whole blocks.
 
 // window has eight words of ones and eight of zeros: loaded n words before the middle,
@@ -79,11 +79,11 @@ func factor(f *Func) {
 	f.load(V0, f.c("one", 1))
 	f.storeFirst(mem(0, d), V0)
 	next, done := f.label("next"), f.label("done")
-	if f.masked { // and has a register for each row
+	if f.masked { // and has a register for each row, where rows are 8 or 16 numbers apart
 		small, large := f.label("small"), f.label("large")
 		f.branch(k, LT, Imm(2), done)
-		f.branch(k, GT, Imm(16), large)
-		f.branch(k, LE, Imm(8), small)
+		f.branch(stride, GT, Imm(16), large)
+		f.branch(stride, LE, Imm(8), small)
 		f.factorInRegisters(16, w, d, floor, k, done)
 		f.at(small)
 		f.factorInRegisters(8, w, d, floor, k, done)

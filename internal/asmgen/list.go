@@ -18,24 +18,16 @@ type kernel struct {
 
 // only has the sets of instructions of kernels that are not written for all.
 var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2},
-	"ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2},
-	"weightedGram": {avx2}, "fold": {avx2}, "copyRows": {avx2}, "beginColumns": {avx2}, "stepColumns": {avx2},
-	"confine":    {avx2},
-	"binMoments": {avx2}, "binWeights": {avx2}, "backKL": {avx2}}
-
-// composed are the kernels of only whose loops in Go are made of smaller kernels.
-var composed = []string{"combineRuns", "ratioDotsRuns", "ratioAccumulateRuns", "weightedGram", "fold",
-	"beginColumns", "stepColumns"}
+	"ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}, "binMoments": {avx2},
+	"binWeights": {avx2}}
 
 // of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
-// processor; nil is the loop in Go. A loop that is made of smaller kernels takes these from the better set,
-// and so goes before the text of a lesser one.
+// processor; nil is the loop in Go.
 func (k kernel) of(set *Arch, lesser []*Arch) *Arch {
-	switch best := slices.IndexFunc(lesser, k.in); {
-	case k.in(set):
-		return set
-	case best >= 0 && !slices.Contains(composed, k.name):
-		return lesser[best]
+	for _, s := range append([]*Arch{set}, lesser...) {
+		if k.in(s) {
+			return s
+		}
 	}
 	return nil
 }
@@ -46,112 +38,81 @@ func (k kernel) in(set *Arch) bool {
 	return !some || slices.Contains(sets, set)
 }
 
-// pkg is a package with kernels; its folder is internal/name.
-type pkg struct {
-	name    string
-	kernels []kernel
-}
-
-var packages = []pkg{
-	{"kernel", []kernel{
-		{"build", "e, s, h, y []float64", "", build},
-		{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
-		{"powersOf", "e, base, rate []float64, m int", "", powersOf},
-		{"lift", "e, h []float64, n int", "", lift},
-		{"powerMean", "t, slope, z, c []float64", "", powerMean},
-		{"mappedKL", "loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap", "", mappedKL},
-		{"tops", "t, s, h, y []float64", "", tops},
-		{"rowSums", "z, e, w []float64", "", rowSums},
-		{"rowWeights", "z, e, w, v, a []float64", "", rowWeights},
-		{"rowRatios", "u, e, c, z, x []float64, low float64", "", rowRatios},
-		{"moments", "mu, e, v []float64", "", moments},
-		{"gram", "g, e, v []float64, m int", "", gram},
-		{"hankel", "g, c, mu, ratio, w []float64, m int", "", hankel},
-		{"hankelLanes", "g, c, mu, ratio, w []float64, lanes int", "", hankelLanes},
-		{"differences", "out, g, v []float64, m int", "", differences},
-		{"colSums", "c, e, v []float64", "", colSums},
-		{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
-		{"covariance", "c *Cov, n, m int", "", covariance},
-		{"covarianceOwn", "c *Cov, n, m int", "", covarianceOwn},
-		{"covariances", "c *Cov, n, m int", "", covariances},
-		{"combine", "w, u, v []float64", "", combine},
-		{"dots", "g, v, r []float64", "", dots},
-		{"sum", "r []float64", "float64", sum},
-		{"accumulate", "acc, u, r []float64", "", accumulate},
-		{"combine4", "w, u, v []float64", "", combine4},
-		{"dots4", "g, v, r []float64", "", dots4},
-		{"accumulate4", "acc, u, r []float64", "", accumulate4},
-		{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
-		{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
-		{"weightedGram", "h, v, a, room []float64, k, near, ahead int", "", weightedGram},
-		{"fold", "acc, u, r []float64, k, n, rows int, keep float64", "", fold},
-		{"copyRows", "to, from []float64, n, rows, stride int", "", copyRows},
-		{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
-		{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
-		{"packOuter", "to, a, z []float64, rows, stride int, c float64", "", packOuter},
-		{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
-		{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
-		{"dotsSquaresAt", "g, h, v, r, q []float64, cols []uint32, stride int", "", dotsSquaresAt},
-		{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
-		{"combineRuns", "r, u, v []float64, cols, runs []uint32, stride, k int", "", combineRuns},
-		{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "",
-			ratioDotsRuns},
-		{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low " +
-			"float64, k int", "", ratioAccumulateRuns},
-		{"largest", "to, cols []uint32", "", largest},
-		{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
-		{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},
-		{"logSum", "r, x []float64, stride int", "float64", logSums(1)},
-		{"logSum4", "r, x []float64, stride int", "float64", logSums(4)},
-		{"curve4", "r, q, w, u, v, x []float64, stride int, low float64", "float64", quotients(4, true)},
-		{"curve", "r, q, w, x []float64, low float64", "float64", curve},
-		{"stretch", "c2, c3, rho, w, d, x []float64, low float64", "", stretch},
-		{"stretchRow", "to, v, d, x []float64", "", stretchRow},
-		{"metric", "to, r, s, v, g, q []float64, low float64", "", metric},
-		{"bounded", "x, low, q, c, inverse []float64, n, sweeps int", "", bounded},
-		{"descend", "s, a []float64, k, n, sweeps int", "", descend},
-		{"beginColumns", "s, a, b, v, mean []float64, k, n, stride int, share float64", "", beginColumns},
-		{"stepColumns", "s, a, v, mean, by []float64, k, n, stride, sweeps int", "", stepColumns},
-		{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
-		{"residual", "w, x []float64", "", residual},
-		{"binMoments", "sums, x []float64, b *Bins", "", binMoments},
-		{"binWeights", "sums, x, w []float64, b *Bins", "", binWeights},
-		{"backKL", "w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics", "", backKL},
-		{"exp", "to, x []float64", "", exp},
-		{"log", "to, x []float64", "", log},
-		{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},
-		{"extent", "to, x []float64", "", extent},
-		{"confine", "x []float64, low, high float64", "", confine},
-		{"shift", "to, x []float64, c float64", "", shift},
-		{"slopes", "s, x []float64, eps float64", "float64", slopes},
-		{"spread", "to, x []float64, ref float64", "", spread},
-		{"deviation", "x []float64, ref, scale float64", "float64", deviation},
-		{"squares", "x []float64, ref, scale, mean float64", "float64", squares},
-		{"potential", "l, u, x []float64, eps, delta, mean float64", "", potential},
-		{"logisticBack", "to, g, s, x []float64, z *Score, rate float64", "", logisticBack},
-		{"logisticSlope", "g, s []float64, c float64", "", logisticSlope},
-		{"scoreBack", "g, x []float64, z *Score, mean, dot float64", "", scoreBack},
-		{"divide", "to, a, z []float64", "", divide},
-		{"scale", "to, x []float64, c float64", "", scale},
-		{"multiply", "to, a, b []float64", "", multiply},
-		{"multiplyLess", "to, a, b, c []float64", "", multiplyLess},
-		{"forms", "own, row, both, x, z, v []float64, l, t, h float64", "", forms},
-		{"rotate", "p, q []float64, cos, sin float64", "", rotate},
-		{"weigh", "to, a, z []float64", "", weigh},
-		{"ratio", "num, x, t []float64, low float64", "", ratio},
-		{"fisher", "a, t []float64, by, low float64", "", fisher},
-		{"ratioBack", "w, r, ybar, y []float64, low float64", "", ratioBack},
-		{"lossKL", "x, t, r []float64, low float64", "float64", lossKL},
-	}},
-	{"laplacian", []kernel{
-		{"factor", "w, d, floor, l []float64, stride int", "", factor},
-		{"solve", "w, d, r []float64, stride int", "", solve},
-		{"factorLanes", "w, d, floor, l []float64, lanes int", "", factorLanes},
-		{"solveLanes", "w, d, r []float64, lanes int", "", solveLanes},
-	}},
-	{"adam", []kernel{
-		{"step", "x, g, mu, nu []float64, rate, c2 float64", "", step},
-	}},
+// kernels are those of internal/kernel.
+var kernels = []kernel{
+	{"build", "e, s, h, y []float64", "", build},
+	{"buildPower", "e, s []float64, y0, step float64, m int", "", buildPower},
+	{"powersOf", "e, base, rate []float64, m int", "", powersOf},
+	{"lift", "e, h []float64, n int", "", lift},
+	{"mappedKL", "loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap", "", mappedKL},
+	{"tops", "t, s, h, y []float64", "", tops},
+	{"rowSums", "z, e, w []float64", "", rowSums},
+	{"rowRatios", "u, e, c, z, x []float64, low float64", "", rowRatios},
+	{"moments", "mu, e, v []float64", "", moments},
+	{"gram", "g, e, v []float64, m int", "", gram},
+	{"hankel", "g, c, mu, ratio, w []float64, m int", "", hankel},
+	{"differences", "out, g, v []float64, m int", "", differences},
+	{"colSums", "c, e, v []float64", "", colSums},
+	{"average", "t, e, w, z []float64, first float64, d []float64", "", average},
+	{"covariance", "c *Cov, n, m int", "", covariance},
+	{"covarianceOwn", "c *Cov, n, m int", "", covarianceOwn},
+	{"covariances", "c *Cov, n, m int", "", covariances},
+	{"combine", "w, u, v []float64", "", combine},
+	{"dots", "g, v, r []float64", "", dots},
+	{"sum", "r []float64", "float64", sum},
+	{"accumulate", "acc, u, r []float64", "", accumulate},
+	{"combine4", "w, u, v []float64", "", combine4},
+	{"dots4", "g, v, r []float64", "", dots4},
+	{"accumulate4", "acc, u, r []float64", "", accumulate4},
+	{"accumulateLower", "acc, u, r []float64, first, rows int", "", accumulateLower},
+	{"sweep", "acc, lines, minus []float64, before, after, rows int", "", sweep},
+	{"accumulateFrom", "to, from, w, r []float64, at []uint32, stride int", "", accumulateFrom},
+	{"unpack", "to, from []float64, rows, stride int, c float64", "", unpack},
+	{"combineAt", "w, u, v []float64, cols []uint32, stride int", "", combineAt},
+	{"dotsAt", "g, v, r []float64, cols []uint32, stride int", "", dotsAt},
+	{"dotsSquaresAt", "g, h, v, r, q []float64, cols []uint32, stride int", "", dotsSquaresAt},
+	{"accumulateAt", "acc, u, r []float64, cols []uint32, stride int", "", accumulateAt},
+	{"combineRuns", "r, u, v []float64, cols, runs []uint32, stride, k int", "", combineRuns},
+	{"ratioDotsRuns", "g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int", "",
+		ratioDotsRuns},
+	{"ratioAccumulateRuns", "acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low " +
+		"float64, k int", "", ratioAccumulateRuns},
+	{"largest", "to, cols []uint32", "", largest},
+	{"quotient", "r, u, v, x []float64, stride int, low float64", "float64", quotients(1, false)},
+	{"quotient4", "r, u, v, x []float64, stride int, low float64", "float64", quotients(4, false)},
+	{"logSum", "r, x []float64, stride int", "float64", logSums(1)},
+	{"logSum4", "r, x []float64, stride int", "float64", logSums(4)},
+	{"curve4", "r, q, w, u, v, x []float64, stride int, low float64", "float64", quotients(4, true)},
+	{"curve", "r, q, w, x []float64, low float64", "float64", curve},
+	{"stretch", "c2, c3, rho, w, d, x []float64, low float64", "", stretch},
+	{"stretchRow", "to, v, d, x []float64", "", stretchRow},
+	{"bounded", "x, low, q, c, inverse []float64, n, sweeps int", "", bounded},
+	{"descend", "s, a []float64, k, n, sweeps int", "", descend},
+	{"direction", "p, slope, most, b, g, root []float64, k int, longest float64", "", direction},
+	{"binMoments", "sums, x []float64, b *Bins", "", binMoments},
+	{"binWeights", "sums, x, w []float64, b *Bins", "", binWeights},
+	{"exp", "to, x []float64", "", exp},
+	{"log", "to, x []float64", "", log},
+	{"logistic", "to, x []float64, z *Score, rate float64", "", logistic},
+	{"extent", "to, x []float64", "", extent},
+	{"shift", "to, x []float64, c float64", "", shift},
+	{"slopes", "s, x []float64, eps float64", "float64", slopes},
+	{"spread", "to, x []float64, ref float64", "", spread},
+	{"deviation", "x []float64, ref, scale float64", "float64", deviation},
+	{"squares", "x []float64, ref, scale, mean float64", "float64", squares},
+	{"logisticBack", "to, g, s, x []float64, z *Score, rate float64", "", logisticBack},
+	{"scoreBack", "g, x []float64, z *Score, mean, dot float64", "", scoreBack},
+	{"divide", "to, a, z []float64", "", divide},
+	{"scale", "to, x []float64, c float64", "", scale},
+	{"multiply", "to, a, b []float64", "", multiply},
+	{"rotate", "p, q []float64, cos, sin float64", "", rotate},
+	{"weigh", "to, a, z []float64", "", weigh},
+	{"ratio", "num, x, t []float64, low float64", "", ratio},
+	{"ratioBack", "w, r, ybar, y []float64, low float64", "", ratioBack},
+	{"lossKL", "x, t, r []float64, low float64", "float64", lossKL},
+	{"factor", "w, d, floor, l []float64, stride int", "", factor},
+	{"solve", "w, d, r []float64, stride int", "", solve},
+	{"adamStep", "x, g, mu, nu []float64, rate, c2 float64", "", adamStep},
 }
 
 // signature is that of the form with the suffix.

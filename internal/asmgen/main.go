@@ -1,6 +1,6 @@
 package main
 
-// Writing the files of a package: branches, stubs and assembly.
+// Writing the files of internal/kernel: branches, stubs and assembly.
 
 import (
 	"flag"
@@ -18,19 +18,18 @@ func main() {
 	root := flag.String("root", ".", "the folder of the repository")
 	wasm := flag.String("wasm", "", "write kernels.wasm and kernels.js into this folder, and nothing else")
 	flag.Parse()
-	w := &module{root: *root}
+	w := compile(*root)
 	files := map[string]string{}
-	for _, p := range packages {
-		first := len(w.functions)
-		w.compile(p)
-		for name, text := range p.files() {
-			files[filepath.Join(*root, "internal", p.name, name)] = text
-		}
-		files[filepath.Join(*root, "internal", p.name, p.name+"_wasm.go")] = w.declarations(p, w.functions[first:])
-	}
-	files[filepath.Join(*root, "internal", "cpu", "kernels_wasm.go")] = w.said()
 	if *wasm != "" {
-		files = map[string]string{filepath.Join(*wasm, "kernels.wasm"): string(w.bytes()), filepath.Join(*wasm, "kernels.js"): w.script()}
+		files[filepath.Join(*wasm, "kernels.wasm")], files[filepath.Join(*wasm, "kernels.js")] =
+			string(w.bytes()), w.script()
+	} else {
+		of := func(name string) string { return filepath.Join(*root, "internal", "kernel", "kernel_"+name) }
+		files[of("portable.go")], files[of("wasm.go")] = portable(), w.declarations()
+		files[filepath.Join(*root, "internal", "cpu", "kernels_wasm.go")] = w.said()
+		for _, t := range targets {
+			files[of(t.GOARCH+".go")], files[of(t.GOARCH+".s")] = branches(t), assembly(t)
+		}
 	}
 	for name, text := range files {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -40,25 +39,15 @@ func main() {
 	}
 }
 
-// files returns the text of each file of the package by its name.
-func (p pkg) files() map[string]string {
-	files := map[string]string{p.name + "_portable.go": p.portable()}
-	for _, t := range targets {
-		files[p.name+"_"+t.GOARCH+".go"] = p.branches(t)
-		files[p.name+"_"+t.GOARCH+".s"] = p.assembly(t)
-	}
-	return files
-}
-
 // portable is the file for where there is no assembly.
-func (p pkg) portable() string {
+func portable() string {
 	var b strings.Builder
 	b.WriteString(notice + "//go:build ")
 	for _, t := range targets {
 		b.WriteString("!" + t.GOARCH + " && ")
 	}
-	text := b.String() + "!(wasm && " + wasmTag + ") || purego\n\npackage " + p.name + "\n"
-	for _, k := range p.kernels {
+	text := b.String() + "!(wasm && " + wasmTag + ") || purego\n\npackage kernel\n"
+	for _, k := range kernels {
 		text += fmt.Sprintf("\n%s { %s }\n", k.signature(""), k.call("_g"))
 	}
 	return gofmt(text)
@@ -66,11 +55,12 @@ func (p pkg) portable() string {
 
 // branches is the file with the choice among the sets of instructions at run time, and
 // the declaration of each kernel.
-func (p pkg) branches(t Target) string {
+func branches(t Target) string {
 	var b strings.Builder
-	b.WriteString(notice + "//go:build !purego\n\npackage " + p.name + "\n\nimport \"github.com/quantmf/quantmf/internal/cpu\"\n\n" +
+	b.WriteString(notice + "//go:build !purego\n\npackage kernel\n\n" +
+		"import \"github.com/quantmf/quantmf/internal/cpu\"\n\n" +
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n")
-	for _, k := range p.kernels {
+	for _, k := range kernels {
 		fmt.Fprintf(&b, "\n%s {\n\tswitch level {\n", k.signature(""))
 		for i, set := range t.Sets {
 			if best := k.of(set, t.Sets[i+1:]); best != nil {
@@ -93,9 +83,9 @@ func (p pkg) branches(t Target) string {
 }
 
 // assembly is the file with every kernel for every set.
-func (p pkg) assembly(t Target) string {
+func assembly(t Target) string {
 	file := &File{constants: map[string][]uint64{}}
-	for _, k := range p.kernels {
+	for _, k := range kernels {
 		for _, set := range t.Sets {
 			if !k.in(set) {
 				continue
@@ -106,15 +96,15 @@ func (p pkg) assembly(t Target) string {
 		}
 	}
 	include := "#include \"textflag.h\"\n"
-	if p.structs() {
+	if structs() {
 		include = "#include \"go_asm.h\"\n" + include // offsets of fields
 	}
 	return notice + "//go:build !purego\n\n" + include + file.data() + file.body.String()
 }
 
-// structs says whether a kernel of the package takes one.
-func (p pkg) structs() bool {
-	return slices.ContainsFunc(p.kernels, func(k kernel) bool { return len(k.structs()) > 0 })
+// structs says whether a kernel takes one.
+func structs() bool {
+	return slices.ContainsFunc(kernels, func(k kernel) bool { return len(k.structs()) > 0 })
 }
 
 func gofmt(text string) string {

@@ -29,8 +29,8 @@ import (
 
 // module is a module while it is written.
 type module struct {
-	root      string
-	tables    []string       // of the package at hand, by name
+	root      string         // the folder of the repository
+	tables    []string       // by name
 	at        map[string]int // their places, in bytes
 	words     []uint64
 	functions []wasmFunction
@@ -38,7 +38,7 @@ type module struct {
 
 // wasmFunction is a kernel in it.
 type wasmFunction struct {
-	name   string   // package_kernel
+	name   string
 	params []string // words of the arguments that it uses, "tables" first if it uses them
 	types  []byte
 	result bool
@@ -75,18 +75,19 @@ const opShuffle = 0x10d
 // register the second before the first.
 var shuffles = map[string][2]int{"lows": {0, 2}, "highs": {1, 3}, "swap": {1, 0}}
 
-// compile adds the kernels of a package.
-func (w *module) compile(p pkg) {
-	w.tables, w.at, w.words = nil, map[string]int{}, nil
-	for _, k := range p.kernels {
+// compile makes the module of all kernels.
+func compile(root string) *module {
+	w := &module{root: root, at: map[string]int{}}
+	for _, k := range kernels {
 		if !k.in(simd128) {
 			continue
 		}
 		file := &File{constants: map[string][]uint64{}}
 		f := newFunc(file, k, simd128)
 		k.text(f)
-		w.functions = append(w.functions, w.function(p, k, file, f.out.String()))
+		w.functions = append(w.functions, w.function(k, file, f.out.String()))
 	}
+	return w
 }
 
 // wasmTag is the build tag under which Go imports the module: a program that does not bring it
@@ -100,7 +101,7 @@ type item struct {
 }
 
 // function encodes the text of a kernel.
-func (w *module) function(p pkg, k kernel, file *File, text string) wasmFunction {
+func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	var items []item
 	var all []string
 	for line := range strings.Lines(text) {
@@ -120,7 +121,7 @@ func (w *module) function(p pkg, k kernel, file *File, text string) wasmFunction
 	}
 
 	// Arguments that are used, then locals.
-	out := wasmFunction{name: p.name + "_" + k.name, result: k.result != ""}
+	out := wasmFunction{name: k.name, result: k.result != ""}
 	locals, kinds := []string{}, map[string]byte{}
 	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
 	param := func(name string, kind byte) {
@@ -172,7 +173,7 @@ func (w *module) function(p pkg, k kernel, file *File, text string) wasmFunction
 	for _, name := range locals[len(out.params):] {
 		body = append(body, 1, kinds[name])
 	}
-	fields := w.offsets(p, k)
+	fields := w.offsets(k)
 	emit := func(s string) { body = w.instruction(body, s, index, file, fields) }
 	for _, name := range constants {
 		emit(fmt.Sprintf("v128.const %x %[1]x", file.constants[name][0]))
@@ -462,11 +463,11 @@ export function bind(exports) {
 `
 }
 
-// declarations is the file of a package with the choice at run time and the imports.
-func (w *module) declarations(p pkg, functions []wasmFunction) string {
+// declarations is the file of internal/kernel with the choice at run time and the imports.
+func (w *module) declarations() string {
 	var b strings.Builder
-	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage " + p.name +
-		"\n\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
+	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage kernel\n" +
+		"\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
 		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
 		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return " +
 		"unsafe.Pointer(unsafe.SliceData(s)) }\n")
@@ -481,14 +482,15 @@ func (w *module) declarations(p pkg, functions []wasmFunction) string {
 		b.WriteString("\n}\n")
 	}
 	checked := map[string]bool{}
-	for _, k := range p.kernels {
+	functions := w.functions
+	for _, k := range kernels {
 		if !k.in(simd128) {
 			fmt.Fprintf(&b, "\n%s { %s }\n", k.signature(""), k.call("_g"))
 			continue
 		}
 		f := functions[0]
 		functions = functions[1:]
-		for field, at := range w.offsets(p, k) {
+		for field, at := range w.offsets(k) {
 			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]",
 				strings.Replace(field, "_", "{}.", 1), at)] = true
 		}
@@ -555,10 +557,10 @@ func (k kernel) words() (all []word) {
 }
 
 // offsets are those of the fields of the structs that a kernel takes, "Type_Field".
-func (w *module) offsets(p pkg, k kernel) map[string]int {
+func (w *module) offsets(k kernel) map[string]int {
 	at := map[string]int{}
 	for _, typ := range k.structs() {
-		files, err := filepath.Glob(filepath.Join(w.root, "internal", p.name, "*.go"))
+		files, err := filepath.Glob(filepath.Join(w.root, "internal", "kernel", "*.go"))
 		if err != nil {
 			panic(err)
 		}

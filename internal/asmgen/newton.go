@@ -104,26 +104,6 @@ func stretchRow(f *Func) {
 	f.storeFirst(mem(16, to), c)
 }
 
-func metric(f *Func) {
-	to, count, r, s := f.base("to", R5), f.length("to", R2), f.base("r", R4), f.base("s", R3)
-	v, g, q := f.base("v", R1), f.base("g", R6), f.base("q", R7)
-	low := f.common(V8)
-	f.broadcast(low, f.arg("low"))
-	f.each([]Reg{to, r, s, v, g, q}, count, func(get get, put put) {
-		get(V0, q)
-		f.max(V0, low, V0)
-		f.sqrt(V0, V0)
-		put(s, V0)
-		get(V1, v)
-		f.negate(V1, V1)
-		f.mul(V1, V1, V0)
-		put(to, V1)
-		get(V1, g)
-		f.div(V1, V1, V0)
-		put(r, V1)
-	})
-}
-
 // bounded has the sums over components at even places and at odd ones in registers of their own: each
 // waits for the one before.
 func bounded(f *Func) {
@@ -230,15 +210,5 @@ func direction(f *Func) {
 			f.store(mem(off, most), limit+h)
 		})
 		f.advance(64, p, b, g, root, slope, most)
-	})
-}
-
-func residual(f *Func) {
-	w, x, count := f.base("w", R5), f.base("x", R4), f.length("w", R2)
-	f.each([]Reg{w, x}, count, func(get get, put put) {
-		get(V0, x)
-		get(V1, w)
-		f.sub(V0, V0, V1)
-		put(w, V0)
 	})
 }

@@ -408,238 +408,6 @@ func sweep(f *Func) {
 	})
 }
 
-// weightedGram takes two rows of h at a time, and of each up to six entries: twelve sums, of one register of
-// a block of samples each, and then of the other. Sums lie in room, block after block of eight lanes: entry
-// (c+r, b) of the rows c and c+1, c even, 2b+r blocks after the first of the two rows. For one part of the
-// samples after the other, near blocks of them, the sums are read and written; at the end each is added to h.
-// It asks for what lies ahead of the two rows.
-func weightedGram(f *Func) {
-	v, a, row, threeRows := f.base("v", R4), f.base("a", R12), f.length("a", R9), R10
-	const sums, c, ahead, left, vb, vbFour, vci, ai, count = R5, R2, R11, R1, R6, R7, R8, R3, R0
-	f.shlR(row, Imm(3)) // bytes of a row of v
-	f.addressR(threeRows, mem(0, row, row.times(2)))
-	rest := func() { // count = bytes of the samples that are left
-		f.moveR(count, row)
-		f.base("a", vbFour)
-		f.addR(count, vbFour)
-		f.subR(count, a)
-	}
-	some := func(rowsOf int, sizes []int) {
-		f.moveR(left, c)
-		f.addR(left, Imm(rowsOf))
-		f.moveR(vb, v)
-		f.groups(left, sizes, func(n int) {
-			acc := func(r, g int) Vec { return Vec(4 + r*n + g) }
-			each := func(text func(acc Vec, at Mem), off int) {
-				for g := range n {
-					for r := range rowsOf {
-						text(acc(r, g), mem(64*(2*g+r)+off, sums))
-					}
-				}
-			}
-			f.halves(func(h Vec, off int) {
-				each(func(acc Vec, at Mem) { f.load(acc, at) }, off)
-				rest()
-				f.shrR(count, Imm(6))
-				last := f.label("last")
-				f.value("near", vbFour)
-				f.branch(count, LE, vbFour, last)
-				f.moveR(count, vbFour)
-				f.at(last)
-				f.addressR(vbFour, mem(0, vb, row.times(4)))
-				f.moveR(vci, c)
-				f.mulR(vci, row)
-				f.addR(vci, v)
-				f.moveR(ai, a)
-				if h == 1 {
-					f.addR(ahead, row)
-				}
-				f.loop(count, func() {
-					f.load(V0, mem(off, ai))
-					if int(h) < rowsOf {
-						f.prefetch(mem(0, vci, ahead.times(1))) // of row c + h
-					}
-					for r := range rowsOf {
-						f.mul(V1+Vec(r), V0, fourth(r, off, vci, row, threeRows))
-					}
-					for g := range n {
-						f.load(V3, rows(g, off))
-						for r := range rowsOf {
-							f.mul(V0, V3, V1+Vec(r))
-							f.add(acc(r, g), acc(r, g), V0)
-						}
-					}
-					f.advance(64, vb, vbFour, vci, ai)
-				})
-				each(func(acc Vec, at Mem) { f.store(at, acc) }, off)
-				if h == 1 {
-					f.subR(ahead, row)
-				}
-				f.subR(ai, a)
-				f.subR(vb, ai)
-			})
-			f.advance(128*n, sums)
-			for range n {
-				f.addR(vb, row)
-			}
-		})
-	}
-	f.value("k", left)
-	f.incR(left)
-	f.shrR(left, Imm(1)) // pairs of rows
-	f.moveR(count, left)
-	f.incR(count)
-	f.mulR(count, left)
-	f.shlR(count, Imm(1)) // blocks
-	f.base("room", sums)
-	f.clear(V0)
-	f.loop(count, func() {
-		f.halves(func(_ Vec, off int) { f.store(mem(off, sums), V0) })
-		f.advance(64, sums)
-	})
-	f.value("ahead", ahead)
-	f.shlR(ahead, Imm(3))
-	part := f.label("part")
-	f.at(part)
-	f.base("room", sums)
-	f.zeroR(c)
-	pair, single, parted := f.label("pair"), f.label("single"), f.label("parted")
-	f.at(pair)
-	f.value("k", left)
-	f.subR(left, c)
-	f.branch(left, LT, Imm(2), single)
-	some(2, []int{6, 4, 2})
-	f.addR(c, Imm(2))
-	f.jump(pair)
-	f.at(single)
-	f.branch(left, LT, Imm(1), parted)
-	some(1, []int{6, 4, 2, 1})
-	f.at(parted)
-	f.value("near", count)
-	f.shlR(count, Imm(6))
-	f.addR(v, count)
-	f.addR(a, count)
-	rest()
-	f.branch(count, GT, Imm(0), part)
-
-	const to, hRow, at, entry, k = R4, R9, R6, R8, R1
-	f.base("h", to)
-	f.base("room", sums)
-	f.value("k", k)
-	f.moveR(hRow, k)
-	f.shlR(hRow, Imm(3)) // bytes of a row of h
-	f.zeroR(c)
-	next, end := f.label("rows"), f.label("end")
-	f.at(next)
-	for r := range 2 {
-		f.moveR(count, c)
-		f.addR(count, Imm(r+1))
-		f.branch(count, GT, k, end)
-		f.addressR(at, mem(64*r, sums))
-		f.moveR(entry, to)
-		f.loop(count, func() {
-			f.halves(func(h Vec, off int) { f.load(V2+h, mem(off, at)) })
-			f.reduce(f.block(V2), V1)
-			f.loadFirst(V0, mem(0, entry))
-			f.addFirst(V0, V0, V2)
-			f.storeFirst(mem(0, entry), V0)
-			f.advance(128, at)
-			f.advance(8, entry)
-		})
-		f.addR(to, hRow)
-	}
-	f.addR(c, Imm(2))
-	f.moveR(count, c)
-	f.shlR(count, Imm(7))
-	f.addR(sums, count)
-	f.jump(next)
-	f.at(end)
-}
-
-// fold keeps the sums of six rows of acc and a block of their entries in registers from the first row of r to
-// the last.
-func fold(f *Func) {
-	acc, u, k, rAt, row := f.base("acc", R5), f.base("u", R3), f.value("k", R1), f.base("r", R4), R9
-	const threeRows, uRow, blocks, at, atFour, ri, ui, left = R10, R11, R2, R6, R7, R8, R12, R0
-	f.value("n", row)
-	f.shlR(row, Imm(3)) // bytes of a row of r and acc
-	f.addressR(threeRows, mem(0, row, row.times(2)))
-	f.moveR(uRow, k)
-	f.shlR(uRow, Imm(3)) // bytes of a row of u
-	const most = 6
-	f.groups(k, []int{most, 4, 2, 1}, func(n int) {
-		sum := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		f.moveR(at, acc)
-		f.addressR(atFour, mem(0, acc, row.times(4)))
-		f.value("n", blocks)
-		f.shrR(blocks, Imm(3))
-		f.loop(blocks, func() {
-			if n == most { // the sums of the next rows
-				f.addressR(ri, mem(0, at, threeRows.times(2)))
-				f.addressR(ui, mem(0, ri, row.times(4)))
-				for g := range n {
-					if g < 4 {
-						f.prefetch(fourth(g, 0, ri, row, threeRows))
-					} else {
-						f.prefetch(fourth(g-4, 0, ui, row, threeRows))
-					}
-				}
-			}
-			f.broadcast(V0, f.arg("keep"))
-			for g := range n {
-				f.halves(func(h Vec, off int) { f.mul(sum(g, h), V0, rows(g, off)) })
-			}
-			f.moveR(ri, rAt)
-			f.moveR(ui, u)
-			f.value("rows", left)
-			f.loop(left, func() {
-				f.halves(func(h Vec, off int) { f.load(V2+h, mem(off, ri)) })
-				for g := range n {
-					f.broadcast(V1, mem(8*g, ui))
-					f.halves(func(h Vec, _ int) {
-						f.mul(V0, V1, V2+h)
-						f.add(sum(g, h), sum(g, h), V0)
-					})
-				}
-				f.addR(ri, row)
-				f.addR(ui, uRow)
-			})
-			for g := range n {
-				f.halves(func(h Vec, off int) { f.store(rows(g, off), sum(g, h)) })
-			}
-			f.advance(64, at, atFour, rAt)
-		})
-		f.subR(rAt, row)
-		f.advance(8*n, u)
-		for range n {
-			f.addR(acc, row)
-		}
-	})
-}
-
-// copyRows asks for what comes after each row, which the next call copies.
-func copyRows(f *Func) {
-	to, from, rows, row, stride := f.base("to", R5), f.base("from", R4), f.value("rows", R2),
-		f.value("n", R9), f.value("stride", R10)
-	const at, left = R6, R0
-	f.shlR(row, Imm(3))
-	f.shlR(stride, Imm(3))
-	f.loop(rows, func() {
-		f.moveR(at, from)
-		f.moveR(left, row)
-		f.shrR(left, Imm(6))
-		f.loop(left, func() {
-			f.prefetch(mem(0, at, row.times(1)))
-			f.halves(func(h Vec, off int) {
-				f.load(V0+h, mem(off, at))
-				f.store(mem(off, to), V0+h)
-			})
-			f.advance(64, at, to)
-		})
-		f.addR(from, stride)
-	})
-}
-
 // accumulateFrom keeps some blocks of sums in registers from the first line to the last.
 func accumulateFrom(f *Func) {
 	to, blocks, from, w, r := f.base("to", R5), f.length("to", R1), f.base("from", R8), f.base("w", R3),
@@ -673,52 +441,29 @@ func accumulateFrom(f *Func) {
 	})
 }
 
-// triangle calls text for the registers of the blocks up to the diagonal of each of some rows, with how far
-// from the start of the row they are: matrix is at the start of a row, and packed where the row begins in a
-// packed matrix. begin is written before each row.
-func (f *Func) triangle(matrix, packed, rows Reg, begin func(), text func(at Reg, off int)) {
+// unpack goes row by row, over the blocks up to the diagonal: done counts the rows.
+func unpack(f *Func) {
+	to, from, rows := f.base("to", R5), f.base("from", R4), f.value("rows", R1)
 	const row, done, at, left = R9, R2, R6, R8
+	f.broadcast(V2, f.arg("c"))
 	f.stride(row)
 	f.zeroR(done)
 	f.groups(rows, []int{1}, func(int) {
-		begin()
 		f.zeroR(at)
 		f.moveR(left, done)
 		f.shrR(left, Imm(3))
 		f.incR(left)
 		f.loop(left, func() {
-			f.halves(func(_ Vec, off int) { text(at, off) })
+			f.halves(func(_ Vec, off int) {
+				f.mul(V0, V2, mem(off, from, at.times(1)))
+				f.store(mem(off, to, at.times(1)), V0)
+			})
 			f.advance(64, at)
 		})
 		f.incR(done)
 		f.moveR(left, done)
 		f.shlR(left, Imm(3))
-		f.addR(packed, left)
-		f.addR(matrix, row)
-	})
-}
-
-func unpack(f *Func) {
-	to, from, rows := f.base("to", R5), f.base("from", R4), f.value("rows", R1)
-	f.broadcast(V2, f.arg("c"))
-	f.triangle(to, from, rows, func() {}, func(at Reg, off int) {
-		f.mul(V0, V2, mem(off, from, at.times(1)))
-		f.store(mem(off, to, at.times(1)), V0)
-	})
-}
-
-func packOuter(f *Func) {
-	to, a, z, rows := f.base("to", R5), f.base("a", R4), f.base("z", R3), f.value("rows", R1)
-	const zr = R7
-	f.moveR(zr, z)
-	f.broadcast(V2, f.arg("c"))
-	f.triangle(a, to, rows, func() {
-		f.broadcast(V3, mem(0, zr))
-		f.advance(8, zr)
-	}, func(at Reg, off int) {
-		f.mul(V0, V3, mem(off, z, at.times(1)))
-		f.sub(V0, V0, mem(off, a, at.times(1)))
-		f.mul(V0, V0, V2)
-		f.store(mem(off, to, at.times(1)), V0)
+		f.addR(from, left)
+		f.addR(to, row)
 	})
 }

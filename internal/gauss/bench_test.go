@@ -22,7 +22,7 @@ func BenchmarkSteps(b *testing.B) {
 			v, all := problem(&src, k, n, rows)
 			np := kernel.Pad(n)
 			s := NewSteps(10*rows, k, np, rows, 1)
-			s.Lay(v, 0, np)
+			s.ToTiles(v, 0, np)
 			put := func(slot int, r rowOf) {
 				copy(s.Curvature(slot), r.a)
 				s.StepRow(0, slot, r.u, r.wbar, 0)
@@ -54,7 +54,7 @@ func BenchmarkSteps(b *testing.B) {
 				for t := range s.Tiles() {
 					s.StepTile(0, t, v, 0)
 					from, to := s.Tile(t)
-					s.Lay(v, from, to)
+					s.ToTiles(v, from, to)
 				}
 			})
 		}

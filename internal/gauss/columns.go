@@ -128,8 +128,11 @@ func (m *columns) add(a, b []float64, keep float64, t int, batch *batch, first, 
 	n, count := to-from, end-first
 	rows := room.rows[:count*n]
 	take := func(sums, cells, by []float64, each int) {
-		kernel.CopyRows(rows, cells[first*m.np+from:], n, count, m.np)
-		kernel.Fold(sums, by[first*each:], rows, n, count, keep)
+		for i := range count {
+			copy(rows[i*n:(i+1)*n], cells[(first+i)*m.np+from:])
+		}
+		kernel.Scale(sums, sums, keep)
+		kernel.AccumulateRows(sums, by[first*each:end*each], rows, count)
 	}
 	take(a, batch.a, batch.pairs, pairsOf(m.k))
 	take(b, batch.b, batch.u, m.k)

@@ -1,4 +1,4 @@
-// Package gauss holds steps on the factors of W = UV by the method of Gauss and Newton, in its
+// Package gauss makes Gauss–Newton steps on the factors of W = UV, in the method's
 // incremental form, which sees one row after the other (Bertsekas 1996). A row comes with w, the
 // gradient w̄ at w and a curvature a_j >= 0 of each cell. It is taken by its quadratic model
 //

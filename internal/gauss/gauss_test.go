@@ -50,9 +50,9 @@ func problem(src *random.Source, k, n, rows int) (v []float64, all []rowOf) {
 }
 
 // rowFor is a row that reads V.
-func rowFor(k int, v []float64) (*row, *laid) {
-	l := newLaid(k, len(v)/k)
-	l.Lay(v, 0, len(v)/k)
+func rowFor(k int, v []float64) (*row, *tiles) {
+	l := newTiles(k, len(v)/k)
+	l.ToTiles(v, 0, len(v)/k)
 	return newRow(l), l
 }
 
@@ -106,8 +106,8 @@ func TestRow(t *testing.T) {
 		k, n := size[0], size[1]
 		v, all := problem(&src, k, n, 1)
 		r := all[0]
-		row, laid := rowFor(k, v)
-		row.Model(laid, r.wbar, r.a)
+		row, tiles := rowFor(k, v)
+		row.Model(tiles, r.wbar, r.a)
 		g, h := differences(func(u []float64) float64 { return r.model(times(u, v)) }, r.u)
 		compare(t, "gradient", row.gradient, g, 1e-11)
 		compare(t, "Hessian", row.hessian, h, 1e-10)
@@ -122,14 +122,14 @@ func TestRowTiles(t *testing.T) {
 		k, n := size[0], size[1]
 		v, all := problem(&src, k, n, 1)
 		np, r := kernel.Pad(n), all[0]
-		row, laid := rowFor(k, make([]float64, k*np))
-		if laid.samples == np {
+		row, tiles := rowFor(k, make([]float64, k*np))
+		if tiles.samples == np {
 			t.Fatal("there is one tile")
 		}
 		for from := 0; from < np; from += width { // as steps of V do
-			laid.Lay(v, from, min(from+width, np))
+			tiles.ToTiles(v, from, min(from+width, np))
 		}
-		row.Model(laid, r.wbar, r.a)
+		row.Model(tiles, r.wbar, r.a)
 		g, h := make([]float64, k), make([]float64, k*k)
 		for j := range n {
 			for c := range k {
@@ -198,8 +198,8 @@ func TestSteps(t *testing.T) {
 		for _, s := range steps {
 			for _, penalty := range []float64{0, 0.3} {
 				v, all := problem(&src, k, n, 7)
-				row, laid := rowFor(k, v)
-				row.Model(laid, all[0].wbar, all[0].a)
+				row, tiles := rowFor(k, v)
+				row.Model(tiles, all[0].wbar, all[0].a)
 				if penalty > 0 {
 					row.Penalise(all[0].u, penalty)
 				}
@@ -376,8 +376,8 @@ func TestHostile(t *testing.T) {
 		for j := range n {
 			r.wbar[j], r.a[j] = pick(), math.Abs(pick())
 		}
-		row, laid := rowFor(k, v)
-		row.Model(laid, r.wbar, r.a)
+		row, tiles := rowFor(k, v)
+		row.Model(tiles, r.wbar, r.a)
 		u := append([]float64(nil), r.u...)
 		row.Step(u, s)
 		mean := (r.u[0] + r.u[1] + r.u[2] + r.u[3]) / k
@@ -434,7 +434,7 @@ func TestWhole(t *testing.T) {
 				put(s, slot, at+slot)
 			}
 			for tile := range s.Tiles() {
-				s.TakeTile(0, tile, at, min(together, to-at))
+				s.Accumulate(0, tile, at, min(together, to-at))
 			}
 		}
 	}

@@ -26,24 +26,24 @@ const (
 // near is the number of samples of which V, k rows, and a have about nearTile numbers.
 func near(k int) int { return max(nearTile/(k+1)&^(width-1), width) }
 
-// laid is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has
+// tiles is V, k × np, as the sums of rows read it: tile after tile, each k rows of as many numbers as it has
 // samples.
-type laid struct {
-	v              []float64 // where one tile has all samples, V itself, once Lay took all of it
+type tiles struct {
+	v              []float64 // where one tile has all samples, V itself, once ToTiles took all of it
 	k, np, samples int       // samples of a tile
 }
 
-// newLaid makes room for V.
-func newLaid(k, np int) *laid {
+// newTiles makes room for V.
+func newTiles(k, np int) *tiles {
 	if k*np <= nearWhole {
-		return &laid{k: k, np: np, samples: np}
+		return &tiles{k: k, np: np, samples: np}
 	}
-	return &laid{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
+	return &tiles{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
 }
 
-// Lay takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all
+// ToTiles takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all
 // are taken. Parts of V may be taken at the same time.
-func (l *laid) Lay(v []float64, from, to int) {
+func (l *tiles) ToTiles(v []float64, from, to int) {
 	if l.samples == l.np {
 		if to-from == l.np {
 			l.v = v
@@ -62,25 +62,25 @@ func (l *laid) Lay(v []float64, from, to int) {
 }
 
 // tile returns the tile of the samples from to to-1.
-func (l *laid) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
+func (l *tiles) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 
 // newRow makes room for rows of k entries.
-func newRow(l *laid) *row {
+func newRow(l *tiles) *row {
 	k := l.k
 	return &row{
-		part: make([]float64, k), room: make([]float64, kernel.WeightedGramRoom(k, l.samples)),
+		part: make([]float64, k), room: make([]float64, l.samples+k),
 		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
 	}
 }
 
 // Model computes gradient and Hessian from V, w̄ and a, whole blocks of numbers, 0 in the padding.
-func (r *row) Model(v *laid, wbar, a []float64) {
+func (r *row) Model(v *tiles, wbar, a []float64) {
 	k, h := len(r.gradient), r.hessian
 	clear(r.gradient)
 	clear(h)
 	for from := 0; from < v.np; from += v.samples {
 		to := min(from+v.samples, v.np)
-		r.add(v.tile(from, to), wbar[from:to], a[from:to], to < v.np)
+		r.add(v.tile(from, to), wbar[from:to], a[from:to])
 	}
 	for c := range k {
 		for b := range c {
@@ -89,18 +89,13 @@ func (r *row) Model(v *laid, wbar, a []float64) {
 	}
 }
 
-// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian. more tells whether
-// another tile comes after it.
-func (r *row) add(v, wbar, a []float64, more bool) {
-	k, ahead := len(r.gradient), 0
-	if more {
-		ahead = len(v)
-	}
+// add adds the samples of a tile to the gradient and to the lower triangle of the Hessian.
+func (r *row) add(v, wbar, a []float64) {
 	kernel.Dots(r.part, v, wbar)
 	for c, s := range r.part {
 		r.gradient[c] += s
 	}
-	kernel.WeightedGram(r.hessian, v, a, r.room, k, near(k), ahead)
+	kernel.WeightedGram(r.hessian, v, a, r.room, len(r.gradient))
 }
 
 // Penalise adds weight/2 Σ log²u to the model.

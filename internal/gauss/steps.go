@@ -24,13 +24,13 @@ const wholeBatch = 32
 // are tiles.
 //
 // Where all rows are one batch (NewWhole), not all of them need slots at once, nor need one machine see
-// them all. Some rows at a time get slots, and TakeTile adds them up tile by tile, in one tree of sums
+// them all. Some rows at a time get slots, and Accumulate adds them up tile by tile, in one tree of sums
 // (internal/runs). After all rows come Mix and StepTile.
 type Steps struct {
 	columns *columns
 	batch   batch
 	numbers []float64  // weight, trust and judged
-	laid    *laid      // V
+	tiles   *tiles     // V
 	rows    []*row     // one a worker
 	rooms   []*room    // one a worker
 	stepV   step       // how far V goes after this batch
@@ -54,9 +54,9 @@ func newSteps(columns *columns, d, slots, size, workers int) *Steps {
 	k, np := columns.k, columns.np
 	s := &Steps{columns: columns, batch: newBatch(slots, k, np),
 		numbers: []float64{weight: 0, trust: 1, judged: 0},
-		laid:    newLaid(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
+		tiles:   newTiles(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
 	for w := range workers {
-		s.rows[w], s.rooms[w] = newRow(s.laid), newRoom(k, slots)
+		s.rows[w], s.rooms[w] = newRow(s.tiles), newRoom(k, slots)
 	}
 	return s
 }
@@ -73,9 +73,9 @@ func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
 	return s
 }
 
-// TakeTile adds the rows in the slots, which are successive rows of the matrix from the given row on, to
+// Accumulate adds the rows in the slots, which are successive rows of the matrix from the given row on, to
 // the sums of a tile of V. Rows must come in their order.
-func (s *Steps) TakeTile(worker, t, row, rows int) {
+func (s *Steps) Accumulate(worker, t, row, rows int) {
 	batch := s.batch
 	batch.Rows = rows
 	s.columns.TakeRuns(t, row, s.a, s.b, &batch, s.rooms[worker])
@@ -87,13 +87,13 @@ func (s *Steps) Sums() (a, b *runs.Sums) { return s.a, s.b }
 // Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
 
-// Lay takes the columns from to to-1 of V for StepRow, which reads V as it was taken last.
-func (s *Steps) Lay(v []float64, from, to int) { s.laid.Lay(v, from, to) }
+// ToTiles takes the columns from to to-1 of V for StepRow, which reads V as it was taken last.
+func (s *Steps) ToTiles(v []float64, from, to int) { s.tiles.ToTiles(v, from, to) }
 
 // StepRow makes the step of u, the row in the slot, in place, with penalty/2 Σ log²u added to its model.
 func (s *Steps) StepRow(worker, slot int, u, wbar []float64, penalty float64) {
 	row := s.rows[worker]
-	row.Model(s.laid, wbar, s.batch.Curvature(slot))
+	row.Model(s.tiles, wbar, s.batch.Curvature(slot))
 	if penalty > 0 {
 		row.Penalise(u, penalty)
 	}

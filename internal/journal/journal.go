@@ -8,6 +8,7 @@ type Losses struct {
 	Of            int // the number of epochs that led to the state, 0: the start
 	Visible, Held float64
 	Penalty       float64 // what the penalty adds to Visible for patience; 0 without patience
+	Rested        bool    // the fit has come to rest: a further epoch would change nothing that counts
 }
 
 // Journal is the losses of a fit after each epoch.
@@ -15,6 +16,7 @@ type Journal struct {
 	History, Validation []float64 // of visible and of held-out cells, the latter nil without
 	Done                int       // epochs made
 	Kept                bool      // a state was kept
+	Rested              bool      // by the losses last noted
 	Watch
 	Holds bool // there are held-out cells
 }
@@ -30,12 +32,12 @@ func New(patience, epochs int, holds bool) *Journal {
 }
 
 // Note enters losses, unless the journal has those of their state already, and tells
-// whether their state is to be kept and whether patience has run out.
+// whether their state is to be kept and whether to end: the fit rests, or patience has run out.
 func (j *Journal) Note(l Losses) (better, stop bool) {
 	if l.Of < len(j.History) {
 		return false, false
 	}
-	j.History = append(j.History, l.Visible)
+	j.History, j.Rested = append(j.History, l.Visible), l.Rested
 	judged := l.Visible + l.Penalty
 	if j.Holds {
 		j.Validation = append(j.Validation, l.Held)
@@ -44,7 +46,7 @@ func (j *Journal) Note(l Losses) (better, stop bool) {
 	better, stop = j.See(l.Of, judged)
 	better = better && j.Holds
 	j.Kept = j.Kept || better
-	return better, stop
+	return better, stop || j.Rested
 }
 
 // Exact enters the exact losses of the model, for the state that was kept, otherwise for

@@ -30,9 +30,8 @@ func ColumnOf(s []float64, c, n int) Column {
 	return Column{row(columnX), row(columnG), row(columnH), row(columnLow), row(columnHigh)}
 }
 
-// ColumnsRoom is how many numbers the rows of k entries are, with what [StepColumns] needs as scratch after
-// them.
-func ColumnsRoom(k int) int { return k * (columnNumbers + Wide) }
+// ColumnsRoom is how many numbers the rows of k entries are.
+func ColumnsRoom(k int) int { return k * columnNumbers }
 
 // ColumnStep says how far [StepColumns] goes; internal/gauss has the meaning of its numbers.
 type ColumnStep struct {
@@ -45,8 +44,16 @@ type ColumnStep struct {
 // apart, those of b n numbers; a is as [StepColumns] has it. n is of whole blocks, at most Wide.
 func BeginColumns(s, a, b, v, mean []float64, k, n, stride int) {
 	checkColumns(n)
-	beginColumns(s[:k*columnNumbers], a[:k*(k+1)/2*n], b[:k*n], v[:(k-1)*stride+n], mean[:n], k, n, stride,
-		1/float64(k))
+	mean = mean[:n]
+	clear(mean)
+	share := [...]float64{1 / float64(k)}
+	for c := range k {
+		row, column, diagonal := v[c*stride:][:n], ColumnOf(s, c, n), c*(c+3)/2
+		Accumulate(mean, share[:], row)
+		copy(column.X, row)
+		copy(column.H, a[diagonal*n:])
+		Scale(column.G, b[c*n:(c+1)*n], -1)
+	}
 }
 
 // StepColumns makes steps of n columns of V: s has the rows that BeginColumns filled, of which it reads X, G,
@@ -57,42 +64,25 @@ func BeginColumns(s, a, b, v, mean []float64, k, n, stride int) {
 // the gradient is not a number, the entry stays. What s has then is anything.
 func StepColumns(s, a, v, mean []float64, k, n, stride int, step ColumnStep) {
 	checkColumns(n)
-	by := [...]float64{1 + step.Damp, step.Low, step.High, step.Rise, -step.Share}
-	stepColumns(s[:ColumnsRoom(k)], a[:k*(k+1)/2*n], v[:(k-1)*stride+n], mean[:n], by[:], k, n, stride,
-		step.Sweeps)
+	rise, share := [...]float64{step.Rise}, [...]float64{-step.Share}
+	for c := range k {
+		column := ColumnOf(s, c, n)
+		Scale(column.H, column.H, 1+step.Damp)
+		Scale(column.Low, column.X, step.Low)
+		Scale(column.High, column.X, step.High)
+		Accumulate(column.High, rise[:], mean[:n])
+	}
+	descend(s[:k*columnNumbers], a[:k*(k+1)/2*n], k, n, step.Sweeps)
+	for c := range k {
+		row, x := v[c*stride:][:n], ColumnOf(s, c, n).X
+		residual(x, row) // the way back
+		Accumulate(row, share[:], x)
+	}
 }
 
 func checkColumns(n int) {
 	if n%Lanes != 0 || n > Wide {
 		panic("kernel: columns that are no whole blocks")
-	}
-}
-
-func beginColumns_g(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	clear(mean)
-	shares := [...]float64{share}
-	for c := range k {
-		row, column, diagonal := v[c*stride:][:n], ColumnOf(s, c, n), c*(c+3)/2
-		accumulate(mean, shares[:], row)
-		copy(column.X, row)
-		copy(column.H, a[diagonal*n:])
-		scale(column.G, b[c*n:(c+1)*n], -1)
-	}
-}
-
-func stepColumns_g(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	for c := range k {
-		column := ColumnOf(s, c, n)
-		scale(column.H, column.H, by[0])
-		scale(column.Low, column.X, by[1])
-		scale(column.High, column.X, by[2])
-		accumulate(column.High, by[3:4], mean)
-	}
-	descend(s[:k*columnNumbers], a, k, n, sweeps)
-	for c := range k {
-		row, x := v[c*stride:][:n], ColumnOf(s, c, n).X
-		residual(x, row) // the way back
-		accumulate(row, by[4:5], x)
 	}
 }
 

@@ -29,6 +29,23 @@ func logistic_g(to, x []float64, z *Score, rate float64) {
 	}
 }
 
+// What [AdamStep] keeps of the moments, and adds to the root.
+const (
+	beta1   = 0.9
+	beta2   = 0.999
+	adamEps = 1e-8
+)
+
+func adamStep_g(x, g, mu, nu []float64, rate, c2 float64) {
+	g, mu, nu = g[:len(x)], mu[:len(x)], nu[:len(x)]
+	for i := range x {
+		m := float64(beta1*mu[i]) + float64((1-beta1)*g[i])
+		v := float64(beta2*nu[i]) + float64((1-beta2)*float64(g[i]*g[i]))
+		mu[i], nu[i] = m, v
+		x[i] -= float64(rate*m) / (math.Sqrt(v/c2) + adamEps)
+	}
+}
+
 func divide_g(to, a, z []float64) {
 	a, z = a[:len(to)], z[:len(to)]
 	for i := range to {
@@ -50,14 +67,17 @@ func multiply_g(to, a, b []float64) {
 	}
 }
 
-func multiplyLess_g(to, a, b, c []float64) {
+// MultiplyLess fills to_i = a_i b_i - c_i.
+func MultiplyLess(to, a, b, c []float64) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
 	for i := range to {
 		to[i] = float64(a[i]*b[i]) - c[i]
 	}
 }
 
-func forms_g(own, row, both, x, z, v []float64, l, t, h float64) {
+// Forms adds a component to three forms of each cell of a row: l x_j v_j + t z_j to own_j, l x_j v_j to row_j
+// and h x_j z_j to both_j.
+func Forms(own, row, both, x, z, v []float64, l, t, h float64) {
 	row, both, x, z, v = row[:len(own)], both[:len(own)], x[:len(own)], z[:len(own)], v[:len(own)]
 	for j, o := range own {
 		lxv := float64(float64(l*x[j]) * v[j])
@@ -90,7 +110,8 @@ func ratio_g(num, x, t []float64, low float64) {
 	}
 }
 
-func fisher_g(a, t []float64, by, low float64) {
+// Fisher replaces a_i by a_i² by/max(t_i, low).
+func Fisher(a, t []float64, by, low float64) {
 	t = t[:len(a)]
 	for i, v := range a {
 		a[i] = by / max(t[i], low) * v * v
@@ -138,7 +159,8 @@ func extent_g(to, x []float64) {
 	to[0], to[1] = lo, hi
 }
 
-func confine_g(x []float64, low, high float64) {
+// Confine brings what of x lies outside [low,high] to its ends, of which none is 0.
+func Confine(x []float64, low, high float64) {
 	for i, v := range x {
 		x[i] = min(max(v, low), high)
 	}
@@ -194,7 +216,8 @@ func squares_g(x []float64, ref, scale, mean float64) float64 {
 	return Reduce(&s)
 }
 
-func potential_g(l, u, x []float64, eps, delta, mean float64) {
+// Potential turns the logarithms l into ε(u_i - l_i) + (x_i+δ)² + mean.
+func Potential(l, u, x []float64, eps, delta, mean float64) {
 	u, x = u[:len(l)], x[:len(l)]
 	for i := range l {
 		d := x[i] + delta
@@ -214,7 +237,8 @@ func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
 }
 
-func logisticSlope_g(g, s []float64, c float64) {
+// LogisticSlope multiplies g_i by c s_i (1-s_i).
+func LogisticSlope(g, s []float64, c float64) {
 	s = s[:len(g)]
 	for i, v := range g {
 		g[i] = v * float64(float64(s[i]*(1-s[i]))*c)

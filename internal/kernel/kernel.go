@@ -6,6 +6,7 @@
 //	product.go     over low-rank products             columns.go  steps of the columns of V
 //	at.go          the same at some samples only      newton.go   an NMF by Newton's method
 //	elementary.go  number by number                   mapped.go   a divergence under a map
+//	laplacian.go   the m × m system of the levels
 //
 // Assembly for amd64, chosen at run time by the processor, for arm64 and for
 // WebAssembly is written by internal/asmgen (the build tag purego leaves it out).
@@ -108,19 +109,6 @@ func PowersOf(e, base, rate []float64, m int) {
 	powersOf(e[:len(base)*m], base, rate[:len(base)], m)
 }
 
-// PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with
-// its derivative in z_i, the covariance of the values with their index,
-//
-//	t = Σ_J b_J r^J / Σ_J a_J r^J,   r = e^z,   |z| <= 700,
-//
-// c being a_0, b_0, a_1, b_1 and so on of two levels at least, whole blocks of z. Sums are of powers of
-// e^{-|z|}, from the last level where z > 0: the slope keeps its digits where the first level has all the
-// weight, and where the last one has, as far as b_J/a_J tells it from the one before.
-func PowerMean(t, slope, z, c []float64) {
-	_ = c[3]
-	powerMean(t, slope[:len(t)], z[:len(t)], c[:len(c)&^1])
-}
-
 // MappedKL fills loss, slope and curvature with what cells x >= 0 under T(w) say of the divergence of
 // Kullback and Leibler,
 //
@@ -158,31 +146,10 @@ func BinWeights(sums, x, w []float64, b *Bins) {
 	binWeights_g(sums, x[whole:], w[whole:], b)
 }
 
-// BackKL takes the slope of the divergence of Kullback and Leibler of cells x >= 0 from T back to the
-// samples, at whose places at in bins T and two covariances are cubics: of each bin, curves has the
-// coefficients of 1, t, t² and t³ of T, V and Λ. It fills t = T, ratio = x/max(T,Low), and with the weights
-// a, each 0 or 1 over the number of samples that count,
-//
-//	w = (a Whole - By ratio) V - a Λ,   own = (a V Per)² Fisher/max(T,Low),
-//
-// cells being 0 where a is. It adds Σ w and Σ w z, z the z-scores of the samples x as given, in lanes. Whole
-// blocks.
-func BackKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	n := len(w)
-	_ = curves[12*int(c.Last)+11]
-	backKL(w, own[:n], t[:n], ratio[:n], at[:n], x[:n], a[:n], cells[:n], curves, c)
-}
-
 // RowSums fills z_i = Σ_j E_ij w_j, the last level first.
 func RowSums(z, e, w []float64) {
 	_ = w[0]
 	rowSums(z, e[:len(z)*len(w)], w)
-}
-
-// RowWeights is [RowSums], and fills v_i = a_i / z_i².
-func RowWeights(z, e, w, v, a []float64) {
-	_ = w[0]
-	rowWeights(z, e[:len(z)*len(w)], w, v[:len(z)], a[:len(z)])
 }
 
 // RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
@@ -212,18 +179,6 @@ func Gram(g, e, v []float64, m int) {
 func Hankel(g, c, mu, ratio, w []float64, m int) {
 	_, _ = mu[0], g[m-1]
 	hankel(g[:m*len(w)], c[:len(w)], mu[:m+len(w)], ratio[:m*len(w)], w, m)
-}
-
-// HankelLanes is [Hankel] for as many systems as there are lanes in use, at most
-// Lanes: entry i of a vector of system l lies at i·Lanes + l, and of a matrix there is
-// what lies below the diagonal, row after row. An empty ratio stands for ones.
-func HankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	m := len(w) / Lanes
-	size := m * (m - 1) / 2 * Lanes
-	if len(ratio) > 0 {
-		ratio = ratio[:size]
-	}
-	hankelLanes(g[:size], c[:len(w)], mu[:(2*m-1)*Lanes], ratio, w, lanes)
 }
 
 // Differences fills out_j = Σ_k (v_j-v_k) g_jk for the symmetric m × m g. out and v
@@ -397,19 +352,6 @@ func Unpack(to, from []float64, rows, stride int, c float64) {
 	}
 }
 
-// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one
-// of its rows.
-func PackOuter(to, a, z []float64, rows, stride int, c float64) {
-	whole := inside(rows*(rows+1)/2, rows)
-	packOuter(to[:rows*(rows+1)/2], a[:rows*stride], z[:stride], whole, stride, c)
-	for r := whole; r < rows; r++ {
-		x, row, b := z[r], a[r*stride:][:r+1], to[r*(r+1)/2:][:r+1]
-		for i, y := range z[:r+1] {
-			b[i] = (float64(x*y) - row[i]) * c
-		}
-	}
-}
-
 // inside is how many rows of a packed triangle, at most some, have all of their blocks within its first n
 // numbers.
 func inside(n, rows int) int {
@@ -417,38 +359,6 @@ func inside(n, rows int) int {
 		rows--
 	}
 	return rows
-}
-
-// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj)
-// over the samples, whole blocks, at least one. Two numbers change the time alone: near is how many samples
-// of V, whole blocks, stay in the nearest cache, and ahead how many numbers after V the next V begins, 0
-// where there is none. room has [WeightedGramRoom] numbers of scratch.
-func WeightedGram(h, v, a, room []float64, k, near, ahead int) {
-	n := len(a)
-	_, _ = a[Lanes-1], room[:WeightedGramRoom(k, n)]
-	weightedGram(h[:k*k], v[:k*n], a, room, k, max(near/Lanes, 1), ahead)
-}
-
-// WeightedGramRoom is the number of numbers that [WeightedGram] needs as scratch for n samples.
-func WeightedGramRoom(k, n int) int { return max(n+k, sumsOfPairs(k)) }
-
-// sumsOfPairs is how many numbers the sums of the rows c and c+1 of a k × k matrix are, for all even c: c+2
-// in each, of eight lanes.
-func sumsOfPairs(k int) int {
-	pairs := (k + 1) / 2
-	return pairs * (pairs + 1) * 2 * Lanes
-}
-
-// Fold multiplies acc, k rows of n sums, by keep and then adds UᵀR as [AccumulateRows] does: U is rows × k, R
-// is rows × n, n of whole blocks. Each number of acc is read and written once.
-func Fold(acc, u, r []float64, n, rows int, keep float64) {
-	k := len(acc) / n
-	fold(acc[:k*n], u[:rows*k], r[:rows*n], k, n, rows, keep)
-}
-
-// CopyRows fills to with rows of n numbers, whole blocks, that lie stride numbers apart, at least one.
-func CopyRows(to, from []float64, n, rows, stride int) {
-	copyRows(to[:rows*n], from[:(rows-1)*stride+n], n, rows, stride)
 }
 
 // AccumulateFrom fills to, whole blocks, with from and adds w_l times line l of r, for all l of at in turn:
@@ -612,6 +522,12 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 	return s * ln2
 }
 
+// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/adam): it makes mu and nu
+// the moments with g, and subtracts rate mu/(√(nu/c2) + 1e-8).
+func AdamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	adamStep(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)
+}
+
 // Exp fills to_i = exp x_i, with the bits of elem.Exp. Here and below slices have
 // any length and to may be one of the others.
 func Exp(to, x []float64) { exp(to, x[:len(to)]) }
@@ -636,9 +552,6 @@ func Extent(to *[2]float64, x []float64) {
 	extent(to[:], x)
 }
 
-// Confine brings what of x lies outside [low,high] to its ends, of which none is 0.
-func Confine(x []float64, low, high float64) { confine(x, low, high) }
-
 // Shift fills to_i = x_i - c.
 func Shift(to, x []float64, c float64) { shift(to, x[:len(to)], c) }
 
@@ -655,19 +568,11 @@ func Deviation(x []float64, ref, scale float64) float64 { return deviation(x, re
 // Squares returns Σ ((x_i-ref)/scale - mean)².
 func Squares(x []float64, ref, scale, mean float64) float64 { return squares(x, ref, scale, mean) }
 
-// Potential turns the logarithms l into ε(u_i - l_i) + (x_i+δ)² + mean.
-func Potential(l, u, x []float64, eps, delta, mean float64) {
-	potential(l, u[:len(l)], x[:len(l)], eps, delta, mean)
-}
-
 // LogisticBack turns the gradient g at s, what [Logistic] made of x, into
 // w_i = g_i s_i (1-s_i) rate, and fills to with Σ w_i and Σ w_i z_i.
 func LogisticBack(to *[2]float64, g, s, x []float64, z *Score, rate float64) {
 	logisticBack(to[:], g, s[:len(g)], x[:len(g)], z, rate)
 }
-
-// LogisticSlope multiplies g_i by c s_i (1-s_i).
-func LogisticSlope(g, s []float64, c float64) { logisticSlope(g, s[:len(g)], c) }
 
 // ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
 func ScoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack(g, x[:len(g)], z, mean, dot) }
@@ -681,19 +586,6 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
 
-// MultiplyLess fills to_i = a_i b_i - c_i.
-func MultiplyLess(to, a, b, c []float64) {
-	n := len(to)
-	multiplyLess(to, a[:n], b[:n], c[:n])
-}
-
-// Forms adds a component to three forms of each cell of a row: l x_j v_j + t z_j to own_j, l x_j v_j to row_j
-// and h x_j z_j to both_j.
-func Forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	n := len(own)
-	forms(own, row[:n], both[:n], x[:n], z[:n], v[:n], l, t, h)
-}
-
 // Rotate turns the pair (p, q) by the angle of the given cosine and sine.
 func Rotate(p, q []float64, cos, sin float64) { rotate(p, q[:len(p)], cos, sin) }
 
@@ -702,9 +594,6 @@ func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 
 // Ratio fills num_i = x_i / max(t_i, low).
 func Ratio(num, x, t []float64, low float64) { ratio(num, x[:len(num)], t[:len(num)], low) }
-
-// Fisher replaces a_i by a_i² by/max(t_i, low).
-func Fisher(a, t []float64, by, low float64) { fisher(a, t[:len(a)], by, low) }
 
 // RatioBack takes the gradient r at R = y/max(w, low) back: it adds the gradient at y
 // to ybar, and leaves R in r and the gradient at w, -r R/w and 0 up to low, in w.
@@ -763,12 +652,6 @@ func StretchRow(to *[3]float64, v, d, x []float64) {
 	stretchRow(to[:], v, d[:len(v)], x[:len(v)])
 }
 
-// Metric fills s with the root of q, not let fall below low, to with -v s and r with g/s.
-func Metric(to, r, s, v, g, q []float64, low float64) {
-	n := len(to)
-	metric(to, r[:n], s[:n], v[:n], g[:n], q[:n], low)
-}
-
 // Bounded makes sweeps of coordinate descent from x towards the least of q·x + xᵀCx/2 over
 // x >= low, for every sample: x, low and q have k rows of whole blocks of samples. C is k × k,
 // symmetric; inverse, k, has 1/C_aa. A sum over components has those at even and at odd places apart.
@@ -783,14 +666,4 @@ func Bounded(x, low, q, c, inverse []float64, sweeps int) {
 func Direction(p, slope, most, v, g, s []float64, longest float64) {
 	n := len(p)
 	direction(p, slope, most[:len(slope)], v[:n], g[:n], s[:n], n/max(len(slope), 1), longest)
-}
-
-// Residual replaces W in w, rows of padded samples, by X - W. Rows of X lie stride
-// numbers apart.
-func Residual(w, x []float64, stride, rows int) {
-	np := len(w) / rows
-	_ = x[:(rows-1)*stride+np]
-	for i := range rows {
-		residual(w[i*np:(i+1)*np], x[i*stride:i*stride+np])
-	}
 }

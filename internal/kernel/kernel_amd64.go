@@ -77,23 +77,6 @@ func liftAVX512(e, h []float64, n int)
 //go:noescape
 func liftAVX2(e, h []float64, n int)
 
-func powerMean(t, slope, z, c []float64) {
-	switch level {
-	case cpu.AVX512:
-		powerMeanAVX512(t, slope, z, c)
-	case cpu.AVX2:
-		powerMeanAVX2(t, slope, z, c)
-	default:
-		powerMean_g(t, slope, z, c)
-	}
-}
-
-//go:noescape
-func powerMeanAVX512(t, slope, z, c []float64)
-
-//go:noescape
-func powerMeanAVX2(t, slope, z, c []float64)
-
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	switch level {
 	case cpu.AVX512:
@@ -144,23 +127,6 @@ func rowSumsAVX512(z, e, w []float64)
 
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
-
-func rowWeights(z, e, w, v, a []float64) {
-	switch level {
-	case cpu.AVX512:
-		rowWeightsAVX512(z, e, w, v, a)
-	case cpu.AVX2:
-		rowWeightsAVX2(z, e, w, v, a)
-	default:
-		rowWeights_g(z, e, w, v, a)
-	}
-}
-
-//go:noescape
-func rowWeightsAVX512(z, e, w, v, a []float64)
-
-//go:noescape
-func rowWeightsAVX2(z, e, w, v, a []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
@@ -229,23 +195,6 @@ func hankelAVX512(g, c, mu, ratio, w []float64, m int)
 
 //go:noescape
 func hankelAVX2(g, c, mu, ratio, w []float64, m int)
-
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	switch level {
-	case cpu.AVX512:
-		hankelLanesAVX512(g, c, mu, ratio, w, lanes)
-	case cpu.AVX2:
-		hankelLanesAVX2(g, c, mu, ratio, w, lanes)
-	default:
-		hankelLanes_g(g, c, mu, ratio, w, lanes)
-	}
-}
-
-//go:noescape
-func hankelLanesAVX512(g, c, mu, ratio, w []float64, lanes int)
-
-//go:noescape
-func hankelLanesAVX2(g, c, mu, ratio, w []float64, lanes int)
 
 func differences(out, g, v []float64, m int) {
 	switch level {
@@ -501,44 +450,6 @@ func sweepAVX512(acc, lines, minus []float64, before, after, rows int)
 //go:noescape
 func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
 
-func weightedGram(h, v, a, room []float64, k, near, ahead int) {
-	switch level {
-	case cpu.AVX2:
-		weightedGramAVX2(h, v, a, room, k, near, ahead)
-	default:
-		weightedGram_g(h, v, a, room, k, near, ahead)
-	}
-}
-
-//go:noescape
-func weightedGramAVX2(h, v, a, room []float64, k, near, ahead int)
-
-func fold(acc, u, r []float64, k, n, rows int, keep float64) {
-	switch level {
-	case cpu.AVX2:
-		foldAVX2(acc, u, r, k, n, rows, keep)
-	default:
-		fold_g(acc, u, r, k, n, rows, keep)
-	}
-}
-
-//go:noescape
-func foldAVX2(acc, u, r []float64, k, n, rows int, keep float64)
-
-func copyRows(to, from []float64, n, rows, stride int) {
-	switch level {
-	case cpu.AVX512:
-		copyRowsAVX2(to, from, n, rows, stride)
-	case cpu.AVX2:
-		copyRowsAVX2(to, from, n, rows, stride)
-	default:
-		copyRows_g(to, from, n, rows, stride)
-	}
-}
-
-//go:noescape
-func copyRowsAVX2(to, from []float64, n, rows, stride int)
-
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.AVX512:
@@ -572,23 +483,6 @@ func unpackAVX512(to, from []float64, rows, stride int, c float64)
 
 //go:noescape
 func unpackAVX2(to, from []float64, rows, stride int, c float64)
-
-func packOuter(to, a, z []float64, rows, stride int, c float64) {
-	switch level {
-	case cpu.AVX512:
-		packOuterAVX512(to, a, z, rows, stride, c)
-	case cpu.AVX2:
-		packOuterAVX2(to, a, z, rows, stride, c)
-	default:
-		packOuter_g(to, a, z, rows, stride, c)
-	}
-}
-
-//go:noescape
-func packOuterAVX512(to, a, z []float64, rows, stride int, c float64)
-
-//go:noescape
-func packOuterAVX2(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -856,23 +750,6 @@ func stretchRowAVX512(to, v, d, x []float64)
 //go:noescape
 func stretchRowAVX2(to, v, d, x []float64)
 
-func metric(to, r, s, v, g, q []float64, low float64) {
-	switch level {
-	case cpu.AVX512:
-		metricAVX512(to, r, s, v, g, q, low)
-	case cpu.AVX2:
-		metricAVX2(to, r, s, v, g, q, low)
-	default:
-		metric_g(to, r, s, v, g, q, low)
-	}
-}
-
-//go:noescape
-func metricAVX512(to, r, s, v, g, q []float64, low float64)
-
-//go:noescape
-func metricAVX2(to, r, s, v, g, q []float64, low float64)
-
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
 	case cpu.AVX512:
@@ -907,30 +784,6 @@ func descendAVX512(s, a []float64, k, n, sweeps int)
 //go:noescape
 func descendAVX2(s, a []float64, k, n, sweeps int)
 
-func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	switch level {
-	case cpu.AVX2:
-		beginColumnsAVX2(s, a, b, v, mean, k, n, stride, share)
-	default:
-		beginColumns_g(s, a, b, v, mean, k, n, stride, share)
-	}
-}
-
-//go:noescape
-func beginColumnsAVX2(s, a, b, v, mean []float64, k, n, stride int, share float64)
-
-func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	switch level {
-	case cpu.AVX2:
-		stepColumnsAVX2(s, a, v, mean, by, k, n, stride, sweeps)
-	default:
-		stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
-	}
-}
-
-//go:noescape
-func stepColumnsAVX2(s, a, v, mean, by []float64, k, n, stride, sweeps int)
-
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.AVX512:
@@ -947,23 +800,6 @@ func directionAVX512(p, slope, most, b, g, root []float64, k int, longest float6
 
 //go:noescape
 func directionAVX2(p, slope, most, b, g, root []float64, k int, longest float64)
-
-func residual(w, x []float64) {
-	switch level {
-	case cpu.AVX512:
-		residualAVX512(w, x)
-	case cpu.AVX2:
-		residualAVX2(w, x)
-	default:
-		residual_g(w, x)
-	}
-}
-
-//go:noescape
-func residualAVX512(w, x []float64)
-
-//go:noescape
-func residualAVX2(w, x []float64)
 
 func binMoments(sums, x []float64, b *Bins) {
 	switch level {
@@ -992,20 +828,6 @@ func binWeights(sums, x, w []float64, b *Bins) {
 
 //go:noescape
 func binWeightsAVX2(sums, x, w []float64, b *Bins)
-
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	switch level {
-	case cpu.AVX512:
-		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
-	case cpu.AVX2:
-		backKLAVX2(w, own, t, ratio, at, x, a, cells, curves, c)
-	default:
-		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-	}
-}
-
-//go:noescape
-func backKLAVX2(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics)
 
 func exp(to, x []float64) {
 	switch level {
@@ -1074,20 +896,6 @@ func extentAVX512(to, x []float64)
 
 //go:noescape
 func extentAVX2(to, x []float64)
-
-func confine(x []float64, low, high float64) {
-	switch level {
-	case cpu.AVX512:
-		confineAVX2(x, low, high)
-	case cpu.AVX2:
-		confineAVX2(x, low, high)
-	default:
-		confine_g(x, low, high)
-	}
-}
-
-//go:noescape
-func confineAVX2(x []float64, low, high float64)
 
 func shift(to, x []float64, c float64) {
 	switch level {
@@ -1171,23 +979,6 @@ func squaresAVX512(x []float64, ref, scale, mean float64) float64
 //go:noescape
 func squaresAVX2(x []float64, ref, scale, mean float64) float64
 
-func potential(l, u, x []float64, eps, delta, mean float64) {
-	switch level {
-	case cpu.AVX512:
-		potentialAVX512(l, u, x, eps, delta, mean)
-	case cpu.AVX2:
-		potentialAVX2(l, u, x, eps, delta, mean)
-	default:
-		potential_g(l, u, x, eps, delta, mean)
-	}
-}
-
-//go:noescape
-func potentialAVX512(l, u, x []float64, eps, delta, mean float64)
-
-//go:noescape
-func potentialAVX2(l, u, x []float64, eps, delta, mean float64)
-
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1204,23 +995,6 @@ func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 
 //go:noescape
 func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
-
-func logisticSlope(g, s []float64, c float64) {
-	switch level {
-	case cpu.AVX512:
-		logisticSlopeAVX512(g, s, c)
-	case cpu.AVX2:
-		logisticSlopeAVX2(g, s, c)
-	default:
-		logisticSlope_g(g, s, c)
-	}
-}
-
-//go:noescape
-func logisticSlopeAVX512(g, s []float64, c float64)
-
-//go:noescape
-func logisticSlopeAVX2(g, s []float64, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
@@ -1290,40 +1064,6 @@ func multiplyAVX512(to, a, b []float64)
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
 
-func multiplyLess(to, a, b, c []float64) {
-	switch level {
-	case cpu.AVX512:
-		multiplyLessAVX512(to, a, b, c)
-	case cpu.AVX2:
-		multiplyLessAVX2(to, a, b, c)
-	default:
-		multiplyLess_g(to, a, b, c)
-	}
-}
-
-//go:noescape
-func multiplyLessAVX512(to, a, b, c []float64)
-
-//go:noescape
-func multiplyLessAVX2(to, a, b, c []float64)
-
-func forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	switch level {
-	case cpu.AVX512:
-		formsAVX512(own, row, both, x, z, v, l, t, h)
-	case cpu.AVX2:
-		formsAVX2(own, row, both, x, z, v, l, t, h)
-	default:
-		forms_g(own, row, both, x, z, v, l, t, h)
-	}
-}
-
-//go:noescape
-func formsAVX512(own, row, both, x, z, v []float64, l, t, h float64)
-
-//go:noescape
-func formsAVX2(own, row, both, x, z, v []float64, l, t, h float64)
-
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1375,23 +1115,6 @@ func ratioAVX512(num, x, t []float64, low float64)
 //go:noescape
 func ratioAVX2(num, x, t []float64, low float64)
 
-func fisher(a, t []float64, by, low float64) {
-	switch level {
-	case cpu.AVX512:
-		fisherAVX512(a, t, by, low)
-	case cpu.AVX2:
-		fisherAVX2(a, t, by, low)
-	default:
-		fisher_g(a, t, by, low)
-	}
-}
-
-//go:noescape
-func fisherAVX512(a, t []float64, by, low float64)
-
-//go:noescape
-func fisherAVX2(a, t []float64, by, low float64)
-
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1424,3 +1147,54 @@ func lossKLAVX512(x, t, r []float64, low float64) float64
 
 //go:noescape
 func lossKLAVX2(x, t, r []float64, low float64) float64
+
+func factor(w, d, floor, l []float64, stride int) {
+	switch level {
+	case cpu.AVX512:
+		factorAVX512(w, d, floor, l, stride)
+	case cpu.AVX2:
+		factorAVX2(w, d, floor, l, stride)
+	default:
+		factor_g(w, d, floor, l, stride)
+	}
+}
+
+//go:noescape
+func factorAVX512(w, d, floor, l []float64, stride int)
+
+//go:noescape
+func factorAVX2(w, d, floor, l []float64, stride int)
+
+func solve(w, d, r []float64, stride int) {
+	switch level {
+	case cpu.AVX512:
+		solveAVX512(w, d, r, stride)
+	case cpu.AVX2:
+		solveAVX2(w, d, r, stride)
+	default:
+		solve_g(w, d, r, stride)
+	}
+}
+
+//go:noescape
+func solveAVX512(w, d, r []float64, stride int)
+
+//go:noescape
+func solveAVX2(w, d, r []float64, stride int)
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	switch level {
+	case cpu.AVX512:
+		adamStepAVX512(x, g, mu, nu, rate, c2)
+	case cpu.AVX2:
+		adamStepAVX2(x, g, mu, nu, rate, c2)
+	default:
+		adamStep_g(x, g, mu, nu, rate, c2)
+	}
+}
+
+//go:noescape
+func adamStepAVX512(x, g, mu, nu []float64, rate, c2 float64)
+
+//go:noescape
+func adamStepAVX2(x, g, mu, nu []float64, rate, c2 float64)

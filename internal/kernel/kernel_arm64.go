@@ -57,18 +57,6 @@ func lift(e, h []float64, n int) {
 //go:noescape
 func liftNEON(e, h []float64, n int)
 
-func powerMean(t, slope, z, c []float64) {
-	switch level {
-	case cpu.NEON:
-		powerMeanNEON(t, slope, z, c)
-	default:
-		powerMean_g(t, slope, z, c)
-	}
-}
-
-//go:noescape
-func powerMeanNEON(t, slope, z, c []float64)
-
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	switch level {
 	case cpu.NEON:
@@ -104,18 +92,6 @@ func rowSums(z, e, w []float64) {
 
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
-
-func rowWeights(z, e, w, v, a []float64) {
-	switch level {
-	case cpu.NEON:
-		rowWeightsNEON(z, e, w, v, a)
-	default:
-		rowWeights_g(z, e, w, v, a)
-	}
-}
-
-//go:noescape
-func rowWeightsNEON(z, e, w, v, a []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
@@ -164,18 +140,6 @@ func hankel(g, c, mu, ratio, w []float64, m int) {
 
 //go:noescape
 func hankelNEON(g, c, mu, ratio, w []float64, m int)
-
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	switch level {
-	case cpu.NEON:
-		hankelLanesNEON(g, c, mu, ratio, w, lanes)
-	default:
-		hankelLanes_g(g, c, mu, ratio, w, lanes)
-	}
-}
-
-//go:noescape
-func hankelLanesNEON(g, c, mu, ratio, w []float64, lanes int)
 
 func differences(out, g, v []float64, m int) {
 	switch level {
@@ -356,27 +320,6 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 //go:noescape
 func sweepNEON(acc, lines, minus []float64, before, after, rows int)
 
-func weightedGram(h, v, a, room []float64, k, near, ahead int) {
-	switch level {
-	default:
-		weightedGram_g(h, v, a, room, k, near, ahead)
-	}
-}
-
-func fold(acc, u, r []float64, k, n, rows int, keep float64) {
-	switch level {
-	default:
-		fold_g(acc, u, r, k, n, rows, keep)
-	}
-}
-
-func copyRows(to, from []float64, n, rows, stride int) {
-	switch level {
-	default:
-		copyRows_g(to, from, n, rows, stride)
-	}
-}
-
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
 	case cpu.NEON:
@@ -400,18 +343,6 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 
 //go:noescape
 func unpackNEON(to, from []float64, rows, stride int, c float64)
-
-func packOuter(to, a, z []float64, rows, stride int, c float64) {
-	switch level {
-	case cpu.NEON:
-		packOuterNEON(to, a, z, rows, stride, c)
-	default:
-		packOuter_g(to, a, z, rows, stride, c)
-	}
-}
-
-//go:noescape
-func packOuterNEON(to, a, z []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
@@ -579,18 +510,6 @@ func stretchRow(to, v, d, x []float64) {
 //go:noescape
 func stretchRowNEON(to, v, d, x []float64)
 
-func metric(to, r, s, v, g, q []float64, low float64) {
-	switch level {
-	case cpu.NEON:
-		metricNEON(to, r, s, v, g, q, low)
-	default:
-		metric_g(to, r, s, v, g, q, low)
-	}
-}
-
-//go:noescape
-func metricNEON(to, r, s, v, g, q []float64, low float64)
-
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
 	case cpu.NEON:
@@ -615,20 +534,6 @@ func descend(s, a []float64, k, n, sweeps int) {
 //go:noescape
 func descendNEON(s, a []float64, k, n, sweeps int)
 
-func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	switch level {
-	default:
-		beginColumns_g(s, a, b, v, mean, k, n, stride, share)
-	}
-}
-
-func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	switch level {
-	default:
-		stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
-	}
-}
-
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
 	case cpu.NEON:
@@ -641,18 +546,6 @@ func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 //go:noescape
 func directionNEON(p, slope, most, b, g, root []float64, k int, longest float64)
 
-func residual(w, x []float64) {
-	switch level {
-	case cpu.NEON:
-		residualNEON(w, x)
-	default:
-		residual_g(w, x)
-	}
-}
-
-//go:noescape
-func residualNEON(w, x []float64)
-
 func binMoments(sums, x []float64, b *Bins) {
 	switch level {
 	default:
@@ -664,13 +557,6 @@ func binWeights(sums, x, w []float64, b *Bins) {
 	switch level {
 	default:
 		binWeights_g(sums, x, w, b)
-	}
-}
-
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	switch level {
-	default:
-		backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
 	}
 }
 
@@ -721,13 +607,6 @@ func extent(to, x []float64) {
 
 //go:noescape
 func extentNEON(to, x []float64)
-
-func confine(x []float64, low, high float64) {
-	switch level {
-	default:
-		confine_g(x, low, high)
-	}
-}
 
 func shift(to, x []float64, c float64) {
 	switch level {
@@ -786,18 +665,6 @@ func squares(x []float64, ref, scale, mean float64) float64 {
 //go:noescape
 func squaresNEON(x []float64, ref, scale, mean float64) float64
 
-func potential(l, u, x []float64, eps, delta, mean float64) {
-	switch level {
-	case cpu.NEON:
-		potentialNEON(l, u, x, eps, delta, mean)
-	default:
-		potential_g(l, u, x, eps, delta, mean)
-	}
-}
-
-//go:noescape
-func potentialNEON(l, u, x []float64, eps, delta, mean float64)
-
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
 	case cpu.NEON:
@@ -809,18 +676,6 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 
 //go:noescape
 func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
-
-func logisticSlope(g, s []float64, c float64) {
-	switch level {
-	case cpu.NEON:
-		logisticSlopeNEON(g, s, c)
-	default:
-		logisticSlope_g(g, s, c)
-	}
-}
-
-//go:noescape
-func logisticSlopeNEON(g, s []float64, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
@@ -870,30 +725,6 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplyNEON(to, a, b []float64)
 
-func multiplyLess(to, a, b, c []float64) {
-	switch level {
-	case cpu.NEON:
-		multiplyLessNEON(to, a, b, c)
-	default:
-		multiplyLess_g(to, a, b, c)
-	}
-}
-
-//go:noescape
-func multiplyLessNEON(to, a, b, c []float64)
-
-func forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	switch level {
-	case cpu.NEON:
-		formsNEON(own, row, both, x, z, v, l, t, h)
-	default:
-		forms_g(own, row, both, x, z, v, l, t, h)
-	}
-}
-
-//go:noescape
-func formsNEON(own, row, both, x, z, v []float64, l, t, h float64)
-
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
 	case cpu.NEON:
@@ -930,18 +761,6 @@ func ratio(num, x, t []float64, low float64) {
 //go:noescape
 func ratioNEON(num, x, t []float64, low float64)
 
-func fisher(a, t []float64, by, low float64) {
-	switch level {
-	case cpu.NEON:
-		fisherNEON(a, t, by, low)
-	default:
-		fisher_g(a, t, by, low)
-	}
-}
-
-//go:noescape
-func fisherNEON(a, t []float64, by, low float64)
-
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {
 	case cpu.NEON:
@@ -964,3 +783,39 @@ func lossKL(x, t, r []float64, low float64) float64 {
 
 //go:noescape
 func lossKLNEON(x, t, r []float64, low float64) float64
+
+func factor(w, d, floor, l []float64, stride int) {
+	switch level {
+	case cpu.NEON:
+		factorNEON(w, d, floor, l, stride)
+	default:
+		factor_g(w, d, floor, l, stride)
+	}
+}
+
+//go:noescape
+func factorNEON(w, d, floor, l []float64, stride int)
+
+func solve(w, d, r []float64, stride int) {
+	switch level {
+	case cpu.NEON:
+		solveNEON(w, d, r, stride)
+	default:
+		solve_g(w, d, r, stride)
+	}
+}
+
+//go:noescape
+func solveNEON(w, d, r []float64, stride int)
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	switch level {
+	case cpu.NEON:
+		adamStepNEON(x, g, mu, nu, rate, c2)
+	default:
+		adamStep_g(x, g, mu, nu, rate, c2)
+	}
+}
+
+//go:noescape
+func adamStepNEON(x, g, mu, nu []float64, rate, c2 float64)

@@ -12,8 +12,6 @@ func powersOf(e, base, rate []float64, m int) { powersOf_g(e, base, rate, m) }
 
 func lift(e, h []float64, n int) { lift_g(e, h, n) }
 
-func powerMean(t, slope, z, c []float64) { powerMean_g(t, slope, z, c) }
-
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
 }
@@ -22,8 +20,6 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
-func rowWeights(z, e, w, v, a []float64) { rowWeights_g(z, e, w, v, a) }
-
 func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
 
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }
@@ -31,8 +27,6 @@ func moments(mu, e, v []float64) { moments_g(mu, e, v) }
 func gram(g, e, v []float64, m int) { gram_g(g, e, v, m) }
 
 func hankel(g, c, mu, ratio, w []float64, m int) { hankel_g(g, c, mu, ratio, w, m) }
-
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) { hankelLanes_g(g, c, mu, ratio, w, lanes) }
 
 func differences(out, g, v []float64, m int) { differences_g(out, g, v, m) }
 
@@ -66,23 +60,11 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 	sweep_g(acc, lines, minus, before, after, rows)
 }
 
-func weightedGram(h, v, a, room []float64, k, near, ahead int) {
-	weightedGram_g(h, v, a, room, k, near, ahead)
-}
-
-func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
-
-func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
-
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
 func unpack(to, from []float64, rows, stride int, c float64) { unpack_g(to, from, rows, stride, c) }
-
-func packOuter(to, a, z []float64, rows, stride int, c float64) {
-	packOuter_g(to, a, z, rows, stride, c)
-}
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
 
@@ -132,35 +114,19 @@ func stretch(c2, c3, rho, w, d, x []float64, low float64) { stretch_g(c2, c3, rh
 
 func stretchRow(to, v, d, x []float64) { stretchRow_g(to, v, d, x) }
 
-func metric(to, r, s, v, g, q []float64, low float64) { metric_g(to, r, s, v, g, q, low) }
-
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
 
 func descend(s, a []float64, k, n, sweeps int) { descend_g(s, a, k, n, sweeps) }
 
-func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
-}
-
-func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
-}
-
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
 }
 
-func residual(w, x []float64) { residual_g(w, x) }
-
 func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
 
 func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
-
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-}
 
 func exp(to, x []float64) { exp_g(to, x) }
 
@@ -169,8 +135,6 @@ func log(to, x []float64) { log_g(to, x) }
 func logistic(to, x []float64, z *Score, rate float64) { logistic_g(to, x, z, rate) }
 
 func extent(to, x []float64) { extent_g(to, x) }
-
-func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) { shift_g(to, x, c) }
 
@@ -182,13 +146,9 @@ func deviation(x []float64, ref, scale float64) float64 { return deviation_g(x, 
 
 func squares(x []float64, ref, scale, mean float64) float64 { return squares_g(x, ref, scale, mean) }
 
-func potential(l, u, x []float64, eps, delta, mean float64) { potential_g(l, u, x, eps, delta, mean) }
-
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
-
-func logisticSlope(g, s []float64, c float64) { logisticSlope_g(g, s, c) }
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
@@ -198,20 +158,18 @@ func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
-func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
-
-func forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	forms_g(own, row, both, x, z, v, l, t, h)
-}
-
 func rotate(p, q []float64, cos, sin float64) { rotate_g(p, q, cos, sin) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
 
-func fisher(a, t []float64, by, low float64) { fisher_g(a, t, by, low) }
-
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 
 func lossKL(x, t, r []float64, low float64) float64 { return lossKL_g(x, t, r, low) }
+
+func factor(w, d, floor, l []float64, stride int) { factor_g(w, d, floor, l, stride) }
+
+func solve(w, d, r []float64, stride int) { solve_g(w, d, r, stride) }
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) { adamStep_g(x, g, mu, nu, rate, c2) }

@@ -16,7 +16,7 @@ var level = cpu.Level
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
 
-// tables are pow16.
+// tables are pow16, then window, then single.
 var tables = [...]uint64{
 	0x3ff0000000000000, 0x0000000000000000, 0x3ff0b5586cf9890f, 0x3c98a62e4adc610b,
 	0x3ff172b83c7d517b, 0xbc819041b9d78a76, 0x3ff2387a6e756238, 0x3c99b07eb6c70573,
@@ -26,6 +26,14 @@ var tables = [...]uint64{
 	0x3ff8ace5422aa0db, 0x3c96e9f156864b27, 0x3ff9c49182a3f090, 0x3c7c7c46b071f2be,
 	0x3ffae89f995ad3ad, 0x3c97a1cd345dcc81, 0x3ffc199bdd85529c, 0x3c811065895048dd,
 	0x3ffd5818dcfba487, 0x3c82ed02d75b3707, 0x3ffea4afa2a490da, 0xbc9e9c23179c2893,
+	0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
+	0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff, 0xffffffffffffffff,
+	0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
+	0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
+	0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
+	0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
+	0xffffffffffffffff, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
+	0x0000000000000000, 0x0000000000000000, 0x0000000000000000, 0x0000000000000000,
 }
 
 func build(e, s, h, y []float64) {
@@ -36,7 +44,7 @@ func build(e, s, h, y []float64) {
 	build_g(e, s, h, y)
 }
 
-//go:wasmimport quantmf kernel_build
+//go:wasmimport quantmf build
 //go:noescape
 func buildSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, h_base unsafe.Pointer, y_base unsafe.Pointer, y_len int32)
 
@@ -48,7 +56,7 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 	buildPower_g(e, s, y0, step, m)
 }
 
-//go:wasmimport quantmf kernel_buildPower
+//go:wasmimport quantmf buildPower
 //go:noescape
 func buildPowerSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, y0 float64, step float64, m int32)
 
@@ -60,7 +68,7 @@ func powersOf(e, base, rate []float64, m int) {
 	powersOf_g(e, base, rate, m)
 }
 
-//go:wasmimport quantmf kernel_powersOf
+//go:wasmimport quantmf powersOf
 //go:noescape
 func powersOfSIMD128(e_base unsafe.Pointer, base_base unsafe.Pointer, base_len int32, rate_base unsafe.Pointer, m int32)
 
@@ -72,21 +80,9 @@ func lift(e, h []float64, n int) {
 	lift_g(e, h, n)
 }
 
-//go:wasmimport quantmf kernel_lift
+//go:wasmimport quantmf lift
 //go:noescape
 func liftSIMD128(e_base unsafe.Pointer, h_base unsafe.Pointer, h_len int32, n int32)
-
-func powerMean(t, slope, z, c []float64) {
-	if level == cpu.SIMD128 {
-		powerMeanSIMD128(unsafe.Pointer(&tables), place(t), int32(len(t)), place(slope), place(z), place(c), int32(len(c)))
-		return
-	}
-	powerMean_g(t, slope, z, c)
-}
-
-//go:wasmimport quantmf kernel_powerMean
-//go:noescape
-func powerMeanSIMD128(tables unsafe.Pointer, t_base unsafe.Pointer, t_len int32, slope_base unsafe.Pointer, z_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32)
 
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	if level == cpu.SIMD128 {
@@ -96,7 +92,7 @@ func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) 
 	mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
 }
 
-//go:wasmimport quantmf kernel_mappedKL
+//go:wasmimport quantmf mappedKL
 //go:noescape
 func mappedKLSIMD128(tables unsafe.Pointer, loss_base unsafe.Pointer, loss_len int32, slope_base unsafe.Pointer, curvature_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, levels_base unsafe.Pointer, levels_len int32, slopes_base unsafe.Pointer, slopes_len int32, p unsafe.Pointer)
 
@@ -108,7 +104,7 @@ func tops(t, s, h, y []float64) {
 	tops_g(t, s, h, y)
 }
 
-//go:wasmimport quantmf kernel_tops
+//go:wasmimport quantmf tops
 //go:noescape
 func topsSIMD128(t_base unsafe.Pointer, t_len int32, s_base unsafe.Pointer, h_base unsafe.Pointer, y_base unsafe.Pointer, y_len int32)
 
@@ -120,21 +116,9 @@ func rowSums(z, e, w []float64) {
 	rowSums_g(z, e, w)
 }
 
-//go:wasmimport quantmf kernel_rowSums
+//go:wasmimport quantmf rowSums
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
-
-func rowWeights(z, e, w, v, a []float64) {
-	if level == cpu.SIMD128 {
-		rowWeightsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)), place(v), place(a))
-		return
-	}
-	rowWeights_g(z, e, w, v, a)
-}
-
-//go:wasmimport quantmf kernel_rowWeights
-//go:noescape
-func rowWeightsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, v_base unsafe.Pointer, a_base unsafe.Pointer)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	if level == cpu.SIMD128 {
@@ -144,7 +128,7 @@ func rowRatios(u, e, c, z, x []float64, low float64) {
 	rowRatios_g(u, e, c, z, x, low)
 }
 
-//go:wasmimport quantmf kernel_rowRatios
+//go:wasmimport quantmf rowRatios
 //go:noescape
 func rowRatiosSIMD128(u_base unsafe.Pointer, u_len int32, e_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32, z_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
 
@@ -156,7 +140,7 @@ func moments(mu, e, v []float64) {
 	moments_g(mu, e, v)
 }
 
-//go:wasmimport quantmf kernel_moments
+//go:wasmimport quantmf moments
 //go:noescape
 func momentsSIMD128(mu_base unsafe.Pointer, mu_len int32, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32)
 
@@ -168,7 +152,7 @@ func gram(g, e, v []float64, m int) {
 	gram_g(g, e, v, m)
 }
 
-//go:wasmimport quantmf kernel_gram
+//go:wasmimport quantmf gram
 //go:noescape
 func gramSIMD128(g_base unsafe.Pointer, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, m int32)
 
@@ -180,21 +164,9 @@ func hankel(g, c, mu, ratio, w []float64, m int) {
 	hankel_g(g, c, mu, ratio, w, m)
 }
 
-//go:wasmimport quantmf kernel_hankel
+//go:wasmimport quantmf hankel
 //go:noescape
 func hankelSIMD128(g_base unsafe.Pointer, c_base unsafe.Pointer, mu_base unsafe.Pointer, ratio_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, m int32)
-
-func hankelLanes(g, c, mu, ratio, w []float64, lanes int) {
-	if level == cpu.SIMD128 {
-		hankelLanesSIMD128(place(g), place(c), place(mu), place(ratio), int32(len(ratio)), place(w), int32(len(w)), int32(lanes))
-		return
-	}
-	hankelLanes_g(g, c, mu, ratio, w, lanes)
-}
-
-//go:wasmimport quantmf kernel_hankelLanes
-//go:noescape
-func hankelLanesSIMD128(g_base unsafe.Pointer, c_base unsafe.Pointer, mu_base unsafe.Pointer, ratio_base unsafe.Pointer, ratio_len int32, w_base unsafe.Pointer, w_len int32, lanes int32)
 
 func differences(out, g, v []float64, m int) {
 	if level == cpu.SIMD128 {
@@ -204,7 +176,7 @@ func differences(out, g, v []float64, m int) {
 	differences_g(out, g, v, m)
 }
 
-//go:wasmimport quantmf kernel_differences
+//go:wasmimport quantmf differences
 //go:noescape
 func differencesSIMD128(out_base unsafe.Pointer, out_len int32, g_base unsafe.Pointer, v_base unsafe.Pointer, m int32)
 
@@ -216,7 +188,7 @@ func colSums(c, e, v []float64) {
 	colSums_g(c, e, v)
 }
 
-//go:wasmimport quantmf kernel_colSums
+//go:wasmimport quantmf colSums
 //go:noescape
 func colSumsSIMD128(c_base unsafe.Pointer, c_len int32, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32)
 
@@ -228,7 +200,7 @@ func average(t, e, w, z []float64, first float64, d []float64) {
 	average_g(t, e, w, z, first, d)
 }
 
-//go:wasmimport quantmf kernel_average
+//go:wasmimport quantmf average
 //go:noescape
 func averageSIMD128(t_base unsafe.Pointer, t_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, first float64, d_base unsafe.Pointer)
 
@@ -240,7 +212,7 @@ func covariance(c *Cov, n, m int) {
 	covariance_g(c, n, m)
 }
 
-//go:wasmimport quantmf kernel_covariance
+//go:wasmimport quantmf covariance
 //go:noescape
 func covarianceSIMD128(c unsafe.Pointer, n int32, m int32)
 
@@ -252,7 +224,7 @@ func covarianceOwn(c *Cov, n, m int) {
 	covarianceOwn_g(c, n, m)
 }
 
-//go:wasmimport quantmf kernel_covarianceOwn
+//go:wasmimport quantmf covarianceOwn
 //go:noescape
 func covarianceOwnSIMD128(c unsafe.Pointer, n int32, m int32)
 
@@ -264,7 +236,7 @@ func covariances(c *Cov, n, m int) {
 	covariances_g(c, n, m)
 }
 
-//go:wasmimport quantmf kernel_covariances
+//go:wasmimport quantmf covariances
 //go:noescape
 func covariancesSIMD128(c unsafe.Pointer, n int32, m int32)
 
@@ -276,7 +248,7 @@ func combine(w, u, v []float64) {
 	combine_g(w, u, v)
 }
 
-//go:wasmimport quantmf kernel_combine
+//go:wasmimport quantmf combine
 //go:noescape
 func combineSIMD128(w_base unsafe.Pointer, w_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer)
 
@@ -288,7 +260,7 @@ func dots(g, v, r []float64) {
 	dots_g(g, v, r)
 }
 
-//go:wasmimport quantmf kernel_dots
+//go:wasmimport quantmf dots
 //go:noescape
 func dotsSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32)
 
@@ -299,7 +271,7 @@ func sum(r []float64) float64 {
 	return sum_g(r)
 }
 
-//go:wasmimport quantmf kernel_sum
+//go:wasmimport quantmf sum
 //go:noescape
 func sumSIMD128(r_base unsafe.Pointer, r_len int32) float64
 
@@ -311,7 +283,7 @@ func accumulate(acc, u, r []float64) {
 	accumulate_g(acc, u, r)
 }
 
-//go:wasmimport quantmf kernel_accumulate
+//go:wasmimport quantmf accumulate
 //go:noescape
 func accumulateSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
@@ -323,7 +295,7 @@ func combine4(w, u, v []float64) {
 	combine4_g(w, u, v)
 }
 
-//go:wasmimport quantmf kernel_combine4
+//go:wasmimport quantmf combine4
 //go:noescape
 func combine4SIMD128(w_base unsafe.Pointer, w_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer)
 
@@ -335,7 +307,7 @@ func dots4(g, v, r []float64) {
 	dots4_g(g, v, r)
 }
 
-//go:wasmimport quantmf kernel_dots4
+//go:wasmimport quantmf dots4
 //go:noescape
 func dots4SIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32)
 
@@ -347,7 +319,7 @@ func accumulate4(acc, u, r []float64) {
 	accumulate4_g(acc, u, r)
 }
 
-//go:wasmimport quantmf kernel_accumulate4
+//go:wasmimport quantmf accumulate4
 //go:noescape
 func accumulate4SIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
@@ -359,7 +331,7 @@ func accumulateLower(acc, u, r []float64, first, rows int) {
 	accumulateLower_g(acc, u, r, first, rows)
 }
 
-//go:wasmimport quantmf kernel_accumulateLower
+//go:wasmimport quantmf accumulateLower
 //go:noescape
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, first int32, rows int32)
 
@@ -371,17 +343,9 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 	sweep_g(acc, lines, minus, before, after, rows)
 }
 
-//go:wasmimport quantmf kernel_sweep
+//go:wasmimport quantmf sweep
 //go:noescape
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
-
-func weightedGram(h, v, a, room []float64, k, near, ahead int) {
-	weightedGram_g(h, v, a, room, k, near, ahead)
-}
-
-func fold(acc, u, r []float64, k, n, rows int, keep float64) { fold_g(acc, u, r, k, n, rows, keep) }
-
-func copyRows(to, from []float64, n, rows, stride int) { copyRows_g(to, from, n, rows, stride) }
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	if level == cpu.SIMD128 {
@@ -391,7 +355,7 @@ func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom_g(to, from, w, r, at, stride)
 }
 
-//go:wasmimport quantmf kernel_accumulateFrom
+//go:wasmimport quantmf accumulateFrom
 //go:noescape
 func accumulateFromSIMD128(to_base unsafe.Pointer, to_len int32, from_base unsafe.Pointer, w_base unsafe.Pointer, r_base unsafe.Pointer, at_base unsafe.Pointer, at_len int32, stride int32)
 
@@ -403,21 +367,9 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 	unpack_g(to, from, rows, stride, c)
 }
 
-//go:wasmimport quantmf kernel_unpack
+//go:wasmimport quantmf unpack
 //go:noescape
 func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
-
-func packOuter(to, a, z []float64, rows, stride int, c float64) {
-	if level == cpu.SIMD128 {
-		packOuterSIMD128(place(to), place(a), place(z), int32(rows), int32(stride), c)
-		return
-	}
-	packOuter_g(to, a, z, rows, stride, c)
-}
-
-//go:wasmimport quantmf kernel_packOuter
-//go:noescape
-func packOuterSIMD128(to_base unsafe.Pointer, a_base unsafe.Pointer, z_base unsafe.Pointer, rows int32, stride int32, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	if level == cpu.SIMD128 {
@@ -427,7 +379,7 @@ func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	combineAt_g(w, u, v, cols, stride)
 }
 
-//go:wasmimport quantmf kernel_combineAt
+//go:wasmimport quantmf combineAt
 //go:noescape
 func combineAtSIMD128(w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
@@ -439,7 +391,7 @@ func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 	dotsAt_g(g, v, r, cols, stride)
 }
 
-//go:wasmimport quantmf kernel_dotsAt
+//go:wasmimport quantmf dotsAt
 //go:noescape
 func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
@@ -451,7 +403,7 @@ func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
 	dotsSquaresAt_g(g, h, v, r, q, cols, stride)
 }
 
-//go:wasmimport quantmf kernel_dotsSquaresAt
+//go:wasmimport quantmf dotsSquaresAt
 //go:noescape
 func dotsSquaresAtSIMD128(g_base unsafe.Pointer, g_len int32, h_base unsafe.Pointer, v_base unsafe.Pointer, r_base unsafe.Pointer, q_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
@@ -463,7 +415,7 @@ func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	accumulateAt_g(acc, u, r, cols, stride)
 }
 
-//go:wasmimport quantmf kernel_accumulateAt
+//go:wasmimport quantmf accumulateAt
 //go:noescape
 func accumulateAtSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
@@ -488,7 +440,7 @@ func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }
 
-//go:wasmimport quantmf kernel_quotient
+//go:wasmimport quantmf quotient
 //go:noescape
 func quotientSIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
@@ -499,7 +451,7 @@ func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient4_g(r, u, v, x, stride, low)
 }
 
-//go:wasmimport quantmf kernel_quotient4
+//go:wasmimport quantmf quotient4
 //go:noescape
 func quotient4SIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
@@ -510,7 +462,7 @@ func logSum(r, x []float64, stride int) float64 {
 	return logSum_g(r, x, stride)
 }
 
-//go:wasmimport quantmf kernel_logSum
+//go:wasmimport quantmf logSum
 //go:noescape
 func logSumSIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
@@ -521,7 +473,7 @@ func logSum4(r, x []float64, stride int) float64 {
 	return logSum4_g(r, x, stride)
 }
 
-//go:wasmimport quantmf kernel_logSum4
+//go:wasmimport quantmf logSum4
 //go:noescape
 func logSum4SIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
@@ -532,7 +484,7 @@ func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	return curve4_g(r, q, w, u, v, x, stride, low)
 }
 
-//go:wasmimport quantmf kernel_curve4
+//go:wasmimport quantmf curve4
 //go:noescape
 func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
@@ -543,7 +495,7 @@ func curve(r, q, w, x []float64, low float64) float64 {
 	return curve_g(r, q, w, x, low)
 }
 
-//go:wasmimport quantmf kernel_curve
+//go:wasmimport quantmf curve
 //go:noescape
 func curveSIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, low float64) float64
 
@@ -555,7 +507,7 @@ func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 	stretch_g(c2, c3, rho, w, d, x, low)
 }
 
-//go:wasmimport quantmf kernel_stretch
+//go:wasmimport quantmf stretch
 //go:noescape
 func stretchSIMD128(c2_base unsafe.Pointer, c2_len int32, c3_base unsafe.Pointer, rho_base unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
 
@@ -567,21 +519,9 @@ func stretchRow(to, v, d, x []float64) {
 	stretchRow_g(to, v, d, x)
 }
 
-//go:wasmimport quantmf kernel_stretchRow
+//go:wasmimport quantmf stretchRow
 //go:noescape
 func stretchRowSIMD128(to_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, d_base unsafe.Pointer, x_base unsafe.Pointer)
-
-func metric(to, r, s, v, g, q []float64, low float64) {
-	if level == cpu.SIMD128 {
-		metricSIMD128(place(to), int32(len(to)), place(r), place(s), place(v), place(g), place(q), low)
-		return
-	}
-	metric_g(to, r, s, v, g, q, low)
-}
-
-//go:wasmimport quantmf kernel_metric
-//go:noescape
-func metricSIMD128(to_base unsafe.Pointer, to_len int32, r_base unsafe.Pointer, s_base unsafe.Pointer, v_base unsafe.Pointer, g_base unsafe.Pointer, q_base unsafe.Pointer, low float64)
 
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	if level == cpu.SIMD128 {
@@ -591,7 +531,7 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	bounded_g(x, low, q, c, inverse, n, sweeps)
 }
 
-//go:wasmimport quantmf kernel_bounded
+//go:wasmimport quantmf bounded
 //go:noescape
 func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
 
@@ -603,17 +543,9 @@ func descend(s, a []float64, k, n, sweeps int) {
 	descend_g(s, a, k, n, sweeps)
 }
 
-//go:wasmimport quantmf kernel_descend
+//go:wasmimport quantmf descend
 //go:noescape
 func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
-
-func beginColumns(s, a, b, v, mean []float64, k, n, stride int, share float64) {
-	beginColumns_g(s, a, b, v, mean, k, n, stride, share)
-}
-
-func stepColumns(s, a, v, mean, by []float64, k, n, stride, sweeps int) {
-	stepColumns_g(s, a, v, mean, by, k, n, stride, sweeps)
-}
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	if level == cpu.SIMD128 {
@@ -623,29 +555,13 @@ func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	direction_g(p, slope, most, b, g, root, k, longest)
 }
 
-//go:wasmimport quantmf kernel_direction
+//go:wasmimport quantmf direction
 //go:noescape
 func directionSIMD128(p_base unsafe.Pointer, slope_base unsafe.Pointer, slope_len int32, most_base unsafe.Pointer, b_base unsafe.Pointer, g_base unsafe.Pointer, root_base unsafe.Pointer, k int32, longest float64)
-
-func residual(w, x []float64) {
-	if level == cpu.SIMD128 {
-		residualSIMD128(place(w), int32(len(w)), place(x))
-		return
-	}
-	residual_g(w, x)
-}
-
-//go:wasmimport quantmf kernel_residual
-//go:noescape
-func residualSIMD128(w_base unsafe.Pointer, w_len int32, x_base unsafe.Pointer)
 
 func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
 
 func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
-
-func backKL(w, own, t, ratio, at, x, a, cells, curves []float64, c *KLCubics) {
-	backKL_g(w, own, t, ratio, at, x, a, cells, curves, c)
-}
 
 func exp(to, x []float64) {
 	if level == cpu.SIMD128 {
@@ -655,7 +571,7 @@ func exp(to, x []float64) {
 	exp_g(to, x)
 }
 
-//go:wasmimport quantmf kernel_exp
+//go:wasmimport quantmf exp
 //go:noescape
 func expSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
 
@@ -667,7 +583,7 @@ func log(to, x []float64) {
 	log_g(to, x)
 }
 
-//go:wasmimport quantmf kernel_log
+//go:wasmimport quantmf log
 //go:noescape
 func logSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
 
@@ -679,7 +595,7 @@ func logistic(to, x []float64, z *Score, rate float64) {
 	logistic_g(to, x, z, rate)
 }
 
-//go:wasmimport quantmf kernel_logistic
+//go:wasmimport quantmf logistic
 //go:noescape
 func logisticSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
@@ -691,11 +607,9 @@ func extent(to, x []float64) {
 	extent_g(to, x)
 }
 
-//go:wasmimport quantmf kernel_extent
+//go:wasmimport quantmf extent
 //go:noescape
 func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
-
-func confine(x []float64, low, high float64) { confine_g(x, low, high) }
 
 func shift(to, x []float64, c float64) {
 	if level == cpu.SIMD128 {
@@ -705,7 +619,7 @@ func shift(to, x []float64, c float64) {
 	shift_g(to, x, c)
 }
 
-//go:wasmimport quantmf kernel_shift
+//go:wasmimport quantmf shift
 //go:noescape
 func shiftSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
 
@@ -716,7 +630,7 @@ func slopes(s, x []float64, eps float64) float64 {
 	return slopes_g(s, x, eps)
 }
 
-//go:wasmimport quantmf kernel_slopes
+//go:wasmimport quantmf slopes
 //go:noescape
 func slopesSIMD128(s_base unsafe.Pointer, s_len int32, x_base unsafe.Pointer, eps float64) float64
 
@@ -728,7 +642,7 @@ func spread(to, x []float64, ref float64) {
 	spread_g(to, x, ref)
 }
 
-//go:wasmimport quantmf kernel_spread
+//go:wasmimport quantmf spread
 //go:noescape
 func spreadSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, ref float64)
 
@@ -739,7 +653,7 @@ func deviation(x []float64, ref, scale float64) float64 {
 	return deviation_g(x, ref, scale)
 }
 
-//go:wasmimport quantmf kernel_deviation
+//go:wasmimport quantmf deviation
 //go:noescape
 func deviationSIMD128(x_base unsafe.Pointer, x_len int32, ref float64, scale float64) float64
 
@@ -750,21 +664,9 @@ func squares(x []float64, ref, scale, mean float64) float64 {
 	return squares_g(x, ref, scale, mean)
 }
 
-//go:wasmimport quantmf kernel_squares
+//go:wasmimport quantmf squares
 //go:noescape
 func squaresSIMD128(x_base unsafe.Pointer, x_len int32, ref float64, scale float64, mean float64) float64
-
-func potential(l, u, x []float64, eps, delta, mean float64) {
-	if level == cpu.SIMD128 {
-		potentialSIMD128(place(l), int32(len(l)), place(u), place(x), eps, delta, mean)
-		return
-	}
-	potential_g(l, u, x, eps, delta, mean)
-}
-
-//go:wasmimport quantmf kernel_potential
-//go:noescape
-func potentialSIMD128(l_base unsafe.Pointer, l_len int32, u_base unsafe.Pointer, x_base unsafe.Pointer, eps float64, delta float64, mean float64)
 
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	if level == cpu.SIMD128 {
@@ -774,21 +676,9 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
 
-//go:wasmimport quantmf kernel_logisticBack
+//go:wasmimport quantmf logisticBack
 //go:noescape
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
-
-func logisticSlope(g, s []float64, c float64) {
-	if level == cpu.SIMD128 {
-		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
-		return
-	}
-	logisticSlope_g(g, s, c)
-}
-
-//go:wasmimport quantmf kernel_logisticSlope
-//go:noescape
-func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	if level == cpu.SIMD128 {
@@ -798,7 +688,7 @@ func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	scoreBack_g(g, x, z, mean, dot)
 }
 
-//go:wasmimport quantmf kernel_scoreBack
+//go:wasmimport quantmf scoreBack
 //go:noescape
 func scoreBackSIMD128(g_base unsafe.Pointer, g_len int32, x_base unsafe.Pointer, z unsafe.Pointer, mean float64, dot float64)
 
@@ -810,7 +700,7 @@ func divide(to, a, z []float64) {
 	divide_g(to, a, z)
 }
 
-//go:wasmimport quantmf kernel_divide
+//go:wasmimport quantmf divide
 //go:noescape
 func divideSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, z_base unsafe.Pointer)
 
@@ -822,7 +712,7 @@ func scale(to, x []float64, c float64) {
 	scale_g(to, x, c)
 }
 
-//go:wasmimport quantmf kernel_scale
+//go:wasmimport quantmf scale
 //go:noescape
 func scaleSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
 
@@ -834,33 +724,9 @@ func multiply(to, a, b []float64) {
 	multiply_g(to, a, b)
 }
 
-//go:wasmimport quantmf kernel_multiply
+//go:wasmimport quantmf multiply
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
-
-func multiplyLess(to, a, b, c []float64) {
-	if level == cpu.SIMD128 {
-		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
-		return
-	}
-	multiplyLess_g(to, a, b, c)
-}
-
-//go:wasmimport quantmf kernel_multiplyLess
-//go:noescape
-func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
-
-func forms(own, row, both, x, z, v []float64, l, t, h float64) {
-	if level == cpu.SIMD128 {
-		formsSIMD128(place(own), int32(len(own)), place(row), place(both), place(x), place(z), place(v), l, t, h)
-		return
-	}
-	forms_g(own, row, both, x, z, v, l, t, h)
-}
-
-//go:wasmimport quantmf kernel_forms
-//go:noescape
-func formsSIMD128(own_base unsafe.Pointer, own_len int32, row_base unsafe.Pointer, both_base unsafe.Pointer, x_base unsafe.Pointer, z_base unsafe.Pointer, v_base unsafe.Pointer, l float64, t float64, h float64)
 
 func rotate(p, q []float64, cos, sin float64) {
 	if level == cpu.SIMD128 {
@@ -870,7 +736,7 @@ func rotate(p, q []float64, cos, sin float64) {
 	rotate_g(p, q, cos, sin)
 }
 
-//go:wasmimport quantmf kernel_rotate
+//go:wasmimport quantmf rotate
 //go:noescape
 func rotateSIMD128(p_base unsafe.Pointer, p_len int32, q_base unsafe.Pointer, cos float64, sin float64)
 
@@ -882,7 +748,7 @@ func weigh(to, a, z []float64) {
 	weigh_g(to, a, z)
 }
 
-//go:wasmimport quantmf kernel_weigh
+//go:wasmimport quantmf weigh
 //go:noescape
 func weighSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, z_base unsafe.Pointer)
 
@@ -894,21 +760,9 @@ func ratio(num, x, t []float64, low float64) {
 	ratio_g(num, x, t, low)
 }
 
-//go:wasmimport quantmf kernel_ratio
+//go:wasmimport quantmf ratio
 //go:noescape
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
-
-func fisher(a, t []float64, by, low float64) {
-	if level == cpu.SIMD128 {
-		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
-		return
-	}
-	fisher_g(a, t, by, low)
-}
-
-//go:wasmimport quantmf kernel_fisher
-//go:noescape
-func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	if level == cpu.SIMD128 {
@@ -918,7 +772,7 @@ func ratioBack(w, r, ybar, y []float64, low float64) {
 	ratioBack_g(w, r, ybar, y, low)
 }
 
-//go:wasmimport quantmf kernel_ratioBack
+//go:wasmimport quantmf ratioBack
 //go:noescape
 func ratioBackSIMD128(w_base unsafe.Pointer, w_len int32, r_base unsafe.Pointer, ybar_base unsafe.Pointer, y_base unsafe.Pointer, low float64)
 
@@ -929,9 +783,45 @@ func lossKL(x, t, r []float64, low float64) float64 {
 	return lossKL_g(x, t, r, low)
 }
 
-//go:wasmimport quantmf kernel_lossKL
+//go:wasmimport quantmf lossKL
 //go:noescape
 func lossKLSIMD128(x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_base unsafe.Pointer, low float64) float64
+
+func factor(w, d, floor, l []float64, stride int) {
+	if level == cpu.SIMD128 {
+		factorSIMD128(unsafe.Pointer(&tables), place(w), place(d), int32(len(d)), place(floor), place(l), int32(stride))
+		return
+	}
+	factor_g(w, d, floor, l, stride)
+}
+
+//go:wasmimport quantmf factor
+//go:noescape
+func factorSIMD128(tables unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, d_len int32, floor_base unsafe.Pointer, l_base unsafe.Pointer, stride int32)
+
+func solve(w, d, r []float64, stride int) {
+	if level == cpu.SIMD128 {
+		solveSIMD128(unsafe.Pointer(&tables), place(w), place(d), int32(len(d)), place(r), int32(stride))
+		return
+	}
+	solve_g(w, d, r, stride)
+}
+
+//go:wasmimport quantmf solve
+//go:noescape
+func solveSIMD128(tables unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, d_len int32, r_base unsafe.Pointer, stride int32)
+
+func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
+	if level == cpu.SIMD128 {
+		adamStepSIMD128(place(x), int32(len(x)), place(g), place(mu), place(nu), rate, c2)
+		return
+	}
+	adamStep_g(x, g, mu, nu, rate, c2)
+}
+
+//go:wasmimport quantmf adamStep
+//go:noescape
+func adamStepSIMD128(x_base unsafe.Pointer, x_len int32, g_base unsafe.Pointer, mu_base unsafe.Pointer, nu_base unsafe.Pointer, rate float64, c2 float64)
 
 // The kernels have these offsets.
 var (

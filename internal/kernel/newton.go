@@ -121,7 +121,8 @@ func bounded_g(x, low, q, c, inverse []float64, n, sweeps int) {
 	}
 }
 
-func metric_g(to, r, s, v, g, q []float64, low float64) {
+// Metric fills s with the root of q, not let fall below low, to with -v s and r with g/s.
+func Metric(to, r, s, v, g, q []float64, low float64) {
 	r, s, v, g, q = r[:len(to)], s[:len(to)], v[:len(to)], g[:len(to)], q[:len(to)]
 	for i := range to {
 		root := math.Sqrt(atLeast(q[i], low))
@@ -153,7 +154,15 @@ func direction_g(p, slope, most, b, g, root []float64, k int, longest float64) {
 	}
 }
 
-func residual_g(w, x []float64) {
+// Residual replaces W in w, rows of padded samples, by X - W. Rows of X lie stride numbers apart.
+func Residual(w, x []float64, stride, rows int) {
+	np := len(w) / rows
+	for i := range rows {
+		residual(w[i*np:(i+1)*np], x[i*stride:])
+	}
+}
+
+func residual(w, x []float64) {
 	x = x[:len(w)]
 	for j, v := range w {
 		w[j] = x[j] - v

@@ -138,9 +138,18 @@ func lift_g(e, h []float64, n int) {
 	}
 }
 
-func powerMean_g(t, slope, z, c []float64) {
+// PowerMean fills t_i with the mean of m values under weights of the levels that are powers, and slope_i with
+// its derivative in z_i, the covariance of the values with their index,
+//
+//	t = Σ_J b_J r^J / Σ_J a_J r^J,   r = e^z,   |z| <= 700,
+//
+// c being a_0, b_0, a_1, b_1 and so on of two levels at least, whole blocks of z. Sums are of powers of
+// e^{-|z|}, from the last level where z > 0: the slope keeps its digits where the first level has all the
+// weight, and where the last one has, as far as b_J/a_J tells it from the one before.
+func PowerMean(t, slope, z, c []float64) {
+	_ = c[3]
 	slope, z = slope[:len(t)], z[:len(t)]
-	last := len(c) - 2
+	last := len(c)&^1 - 2
 	for i, z := range z {
 		at, by := last, -2
 		if z > 0 {
@@ -187,9 +196,10 @@ func rowSums_g(z, e, w []float64) {
 	}
 }
 
-func rowWeights_g(z, e, w, v, a []float64) {
-	rowSums_g(z, e, w)
-	weigh_g(v, a, z)
+// RowWeights is [RowSums], and fills v_i = a_i / z_i².
+func RowWeights(z, e, w, v, a []float64) {
+	RowSums(z, e, w)
+	Weigh(v, a, z[:len(v)])
 }
 
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
@@ -266,30 +276,6 @@ func hankel_g(g, c, mu, ratio, w []float64, m int) {
 			}
 			to[k] = t
 			c[k] += t
-		}
-	}
-}
-
-func hankelLanes_g(g, c, mu, ratio, w []float64, lanes int) {
-	clear(c)
-	for j := 0; j < len(w); j += Lanes {
-		at := j / Lanes * (j/Lanes - 1) / 2 * Lanes
-		for k := 0; k <= j; k += Lanes {
-			for l := range lanes {
-				t := mu[j+k+l]
-				if k < j && len(ratio) > 0 {
-					t *= ratio[at+k+l]
-				}
-				t *= w[j+l] * w[k+l]
-				if math.Abs(t) < decouple {
-					t = 0
-				}
-				c[j+l] += t
-				if k < j {
-					g[at+k+l] = t
-					c[k+l] += t
-				}
-			}
 		}
 	}
 }

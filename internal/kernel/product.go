@@ -211,30 +211,19 @@ func sweep_g(acc, lines, minus []float64, before, after, rows int) {
 	}
 }
 
-// weightedGram_g and fold_g are made of smaller loops, which are kernels on most processors.
-
-func weightedGram_g(h, v, a, room []float64, k, near, ahead int) {
+// WeightedGram adds V diag(a) Vᵀ to the lower triangle of the k × k h: to h_cb, b <= c, Σ_j V_bj (a_j V_cj)
+// over the samples, whole blocks, at least one. room has len(a)+k numbers of scratch.
+func WeightedGram(h, v, a, room []float64, k int) {
 	n := len(a)
 	weighted, sums := room[:n], room[n:]
 	for c := range k {
-		multiply(weighted, a, v[c*n:(c+1)*n])
+		Multiply(weighted, a, v[c*n:(c+1)*n])
 		sums := sums[:c+1]
-		dots(sums, v[:(c+1)*n], weighted)
+		Dots(sums, v[:(c+1)*n], weighted)
 		row := h[c*k:][:len(sums)]
 		for b, s := range sums {
 			row[b] += s
 		}
-	}
-}
-
-func fold_g(acc, u, r []float64, k, n, rows int, keep float64) {
-	scale(acc, acc, keep)
-	AccumulateRows(acc, u, r, rows)
-}
-
-func copyRows_g(to, from []float64, n, rows, stride int) {
-	for i := range rows {
-		copy(to[i*n:(i+1)*n], from[i*stride:])
 	}
 }
 
@@ -270,13 +259,13 @@ func unpack_g(to, from []float64, rows, stride int, c float64) {
 	}
 }
 
-func packOuter_g(to, a, z []float64, rows, stride int, c float64) {
-	for r := range rows {
-		n := r&^(Lanes-1) + Lanes
-		x, row, line := z[r], a[r*stride:][:n], z[:n]
-		b := to[r*(r+1)/2:][:n]
-		for i := range b {
-			b[i] = (float64(x*line[i]) - row[i]) * c
+// PackOuter fills a packed lower triangle with (z zᵀ - A) c, A and z being as [Unpack] has a matrix and one
+// of its rows.
+func PackOuter(to, a, z []float64, rows, stride int, c float64) {
+	for r, x := range z[:rows] {
+		row, packed := a[r*stride:][:r+1], to[r*(r+1)/2:][:r+1]
+		for i, y := range z[:r+1] {
+			packed[i] = (float64(x*y) - row[i]) * c
 		}
 	}
 }

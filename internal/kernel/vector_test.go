@@ -78,9 +78,33 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 	}
 }
 
+// vectors are the slices that a call takes.
+type vectors = [][]float64
+
+// does, of2, of3, of4 and of5 make calls as compare takes them of what returns nothing.
+func does(f func(v vectors)) func(v vectors) float64 {
+	return func(v vectors) float64 { f(v); return 0 }
+}
+
+func of2(f func(a, b []float64)) func(v vectors) float64 {
+	return does(func(v vectors) { f(v[0], v[1]) })
+}
+
+func of3(f func(a, b, c []float64)) func(v vectors) float64 {
+	return does(func(v vectors) { f(v[0], v[1], v[2]) })
+}
+
+func of4(f func(a, b, c, d []float64)) func(v vectors) float64 {
+	return does(func(v vectors) { f(v[0], v[1], v[2], v[3]) })
+}
+
+func of5(f func(a, b, c, d, e []float64)) func(v vectors) float64 {
+	return does(func(v vectors) { f(v[0], v[1], v[2], v[3], v[4]) })
+}
+
 // compare calls f once with the loops in Go and once with assembly, on copies of
 // the slices, and compares all of them.
-func compare(t *testing.T, what string, f func(v [][]float64) float64, slices ...[]float64) {
+func compare(t *testing.T, what string, f func(v vectors) float64, slices ...[]float64) {
 	t.Helper()
 	plain := make([][]float64, len(slices))
 	for i, s := range slices {
@@ -132,71 +156,45 @@ func TestVectorPlan(t *testing.T) {
 					return v
 				}
 				if np > 0 {
-					compare(t, "moments", func(v [][]float64) float64 { Moments(v[0], v[1], v[2]); return 0 },
-						pos(2*m), pos(np*m), any(np))
-					compare(t, "gram", func(v [][]float64) float64 { Gram(v[0], v[1], v[2], m); return 0 },
+					compare(t, "moments", of3(Moments), pos(2*m), pos(np*m), any(np))
+					compare(t, "gram", does(func(v vectors) { Gram(v[0], v[1], v[2], m) }),
 						make([]float64, m*Pad(m)), pos(np*m), any(np))
-					compare(t, "colSums", func(v [][]float64) float64 { ColSums(v[0], v[1], v[2]); return 0 },
-						pos(m), pos(np*m), any(np))
+					compare(t, "colSums", of3(ColSums), pos(m), pos(np*m), any(np))
 				}
-				compare(t, "rowSums", func(v [][]float64) float64 { RowSums(v[0], v[1], v[2]); return 0 },
-					pos(np), pos(np*m), pos(m))
-				compare(t, "rowWeights",
-					func(v [][]float64) float64 { RowWeights(v[0], v[1], v[2], v[3], v[4]); return 0 },
-					pos(np), steep(pos(np*m)), pos(m), pos(np), pos(np))
-				compare(t, "rowRatios", func(v [][]float64) float64 {
+				compare(t, "rowSums", of3(RowSums), pos(np), pos(np*m), pos(m))
+				compare(t, "rowRatios", does(func(v vectors) {
 					RowRatios(v[0], v[1], v[2], v[3], v[4],
 						0.3)
-					return 0
-				},
+				}),
 					pos(np), pos(np*m), pos(m), steep(pos(np)), pos(np))
-				compare(t, "average", func(v [][]float64) float64 {
-					Average(v[0], v[1], v[2], v[3], 0.3,
-						v[4])
-					return 0
-				},
+				compare(t, "average", does(func(v vectors) { Average(v[0], v[1], v[2], v[3], 0.3, v[4]) }),
 					pos(np), pos(np*m), pos(m), pos(np), any(m-1))
-				compare(t, "covarianceOwn", func(v [][]float64) float64 {
+				compare(t, "covarianceOwn", does(func(v vectors) {
 					CovarianceOwn(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
 						Lam: v[7], Y: v[8], Own: v[9]})
-					return 0
-				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
-				compare(t, "covariance", func(v [][]float64) float64 {
+				}), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m), any(np))
+				compare(t, "covariance", does(func(v vectors) {
 					Covariance(&Cov{Out: v[0], E: v[1], W: v[2], Z: v[3], Zeta: v[4], A: v[5], V: v[6],
 						Lam: v[7], Y: v[8]})
-					return 0
-				}, pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
-				compare(t, "covariances", func(v [][]float64) float64 {
+				}), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(m), any(m), any(m))
+				compare(t, "covariances", does(func(v vectors) {
 					Covariances(&Cov{Out: v[0], Mean: v[1], Logs: v[2], E: v[3], W: v[4], Z: v[5], Zeta: v[6],
 						A: v[7], S: v[8],
 						V: v[9], Lam: v[10], H: v[11], Y: v[12]})
-					return 0
-				}, pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m),
+				}), pos(np), pos(np), pos(np), pos(np*m), pos(m), pos(np), any(np), pos(np), any(np), any(m),
 					any(m), any(m), any(m))
-				compare(t, "powersOf", func(v [][]float64) float64 {
-					PowersOf(v[0], v[1], v[2],
-						m)
-					return 0
-				}, pos(np*m), pos(np), pos(np))
+				compare(t, "powersOf", does(func(v vectors) { PowersOf(v[0], v[1], v[2], m) }), pos(np*m),
+					pos(np), pos(np))
 				whole, apart, x := make([]float64, np*m), make([]float64, np*m), any(np)
 				base, rate := make([]float64, np), make([]float64, np)
 				BuildPower(whole, x, -0.5, 0.1, m)
 				Powers(base, rate, x, -0.5, 0.1)
 				PowersOf(apart, base, rate, m)
 				sameBits(t, "powers of what was kept", apart, whole)
-				compare(t, "lift", func(v [][]float64) float64 { Lift(v[0], v[1], np); return 0 },
+				compare(t, "lift", does(func(v vectors) { Lift(v[0], v[1], np) }),
 					steep(pos(np*m)), steep(pos(m)))
-				compare(t, "tops", func(v [][]float64) float64 { Tops(v[0], v[1], v[2], v[3]); return 0 },
-					pos(np), any(np), any(m), any(m))
-				compare(t, "build", func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 },
-					pos(np*m), any(np), any(m), any(m))
-				if m > 1 {
-					compare(t, "powerMean", func(v [][]float64) float64 {
-						PowerMean(v[0], v[1], v[2],
-							v[3])
-						return 0
-					}, pos(np), pos(np), any(np), steep(pos(2*m)))
-				}
+				compare(t, "tops", of4(Tops), pos(np), any(np), any(m), any(m))
+				compare(t, "build", of4(Build), pos(np*m), any(np), any(m), any(m))
 				wide := any(np)
 				for i := range wide {
 					wide[i] *= 40
@@ -212,17 +210,15 @@ func TestVectorPlan(t *testing.T) {
 						}
 						return v
 					}
-					compare(t, "mappedKL", func(v [][]float64) float64 {
+					compare(t, "mappedKL", does(func(v vectors) {
 						MappedKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6],
 							&KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20})
-						return 0
-					}, pos(np), pos(np), pos(np), points, pos(np), above(pos(2*m)), above(pos(2*m-3)))
+					}), pos(np), pos(np), pos(np), points, pos(np), above(pos(2*m)), above(pos(2*m-3)))
 				}
-				compare(t, "build, flushed",
-					func(v [][]float64) float64 { Build(v[0], v[1], v[2], v[3]); return 0 }, pos(np*m), wide,
+				compare(t, "build, flushed", of4(Build), pos(np*m), wide,
 					any(m), any(m))
 				compare(t, "buildPower",
-					func(v [][]float64) float64 { BuildPower(v[0], v[1], -0.5, 1/float64(m), m); return 0 },
+					does(func(v vectors) { BuildPower(v[0], v[1], -0.5, 1/float64(m), m) }),
 					pos(np*m), wide)
 			}
 		}
@@ -247,7 +243,7 @@ func TestVectorBins(t *testing.T) {
 							math.Copysign(0, -1)}[r.IntN(5)]
 					}
 				}
-				compare(t, "binMoments", func(v [][]float64) float64 { BinMoments(v[0], v[1], &b); return 0 },
+				compare(t, "binMoments", does(func(v vectors) { BinMoments(v[0], v[1], &b) }),
 					numbers(&r, 4*bins, false), at)
 				w, finite := numbers(&r, n, true), slices.Clone(at)
 				for i := range w {
@@ -258,25 +254,8 @@ func TestVectorBins(t *testing.T) {
 						w[i] = 0
 					}
 				}
-				compare(t, "binWeights",
-					func(v [][]float64) float64 { BinWeights(v[0], v[1], v[2], &b); return 0 },
+				compare(t, "binWeights", does(func(v vectors) { BinWeights(v[0], v[1], v[2], &b) }),
 					numbers(&r, 4*bins, false), finite, w)
-				if n%Lanes != 0 {
-					continue
-				}
-				pos, any := func() []float64 { return numbers(&r, n, true) },
-					func() []float64 { return numbers(&r, n, false) }
-				compare(t, "backKL", func(v [][]float64) float64 {
-					c := KLCubics{Bins: b, Ref: 0.3, Shift: 0.01, Per: 1.7, Whole: 3, By: 0.4, Low: 0.1,
-						Fisher: 2.1}
-					copy(c.Sum[:], v[9])
-					copy(c.Dot[:], v[9][Lanes:])
-					BackKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], &c)
-					copy(v[9], c.Sum[:])
-					copy(v[9][Lanes:], c.Dot[:])
-					return 0
-				}, any(), any(), any(), any(), at, any(), pos(), pos(), numbers(&r, 12*bins, false),
-					numbers(&r, 2*Lanes, false))
 			}
 		}
 	})
@@ -299,7 +278,7 @@ func TestVectorHankel(t *testing.T) {
 					ratio[j*p+k], ratio[k*p+j] = v, v
 				}
 			}
-			compare(t, "hankel", func(v [][]float64) float64 {
+			compare(t, "hankel", does(func(v vectors) {
 				Hankel(v[0], v[1], v[2], v[3], v[4], m)
 				for j := range m { // the padding is free
 					for k := m; k < p; k++ {
@@ -316,12 +295,11 @@ func TestVectorHankel(t *testing.T) {
 						}
 					}
 				}
-				return 0
-			}, make([]float64, m*p), make([]float64, p), mu, ratio, w)
+			}), make([]float64, m*p), make([]float64, p), mu, ratio, w)
 			v := numbers(&r, p, false)
 			clear(v[m:])
 			compare(t, "differences",
-				func(v [][]float64) float64 { Differences(v[0], v[1], v[2], m); clear(v[0][m:]); return 0 },
+				does(func(v vectors) { Differences(v[0], v[1], v[2], m); clear(v[0][m:]) }),
 				make([]float64, p), ratio, v)
 		}
 	})
@@ -339,10 +317,8 @@ func TestVectorProduct(t *testing.T) {
 				}
 				r := random.Split(uint64(np), k)
 				any := func(n int) []float64 { return numbers(&r, n, false) }
-				compare(t, "combine", func(v [][]float64) float64 { Combine(v[0], v[1], v[2]); return 0 },
-					any(np), any(k), any(k*np))
-				compare(t, "accumulate",
-					func(v [][]float64) float64 { Accumulate(v[0], v[1], v[2]); return 0 }, any(k*np), any(k),
+				compare(t, "combine", of3(Combine), any(np), any(k), any(k*np))
+				compare(t, "accumulate", of3(Accumulate), any(k*np), any(k),
 					any(np))
 				if np < 8 || np%8 != 0 {
 					continue
@@ -356,91 +332,48 @@ func TestVectorProduct(t *testing.T) {
 					for stride := np; stride < np+10; stride += 9 {
 						w, r := any(k), any(k*stride)
 						compare(t, "accumulateFrom",
-							func(v [][]float64) float64 {
+							does(func(v vectors) {
 								AccumulateFrom(v[0], v[1], v[2], v[3], at[:k/2],
 									stride)
-								return 0
-							}, any(np), any(np), w, r)
+							}), any(np), any(np), w, r)
 						compare(t, "accumulateFrom",
-							func(v [][]float64) float64 {
-								AccumulateFrom(v[0], v[1], v[2], v[3], at,
-									stride)
-								return 0
-							}, any(np), any(np), w, r)
+							does(func(v vectors) { AccumulateFrom(v[0], v[1], v[2], v[3], at, stride) }),
+							any(np), any(np), w, r)
 					}
 				}
 				if k > 0 && k <= np {
 					size := k * (k + 1) / 2
-					compare(t, "unpack", func(v [][]float64) float64 {
-						Unpack(v[0], v[1], k, np,
-							0.7)
-						return 0
-					}, any(k*np), any(Pad(size)))
-					compare(t, "packOuter", func(v [][]float64) float64 {
-						PackOuter(v[0], v[1], v[2], k, np,
-							-1.4)
-						return 0
-					}, any(size), any(k*np), any(np))
+					compare(t, "unpack", does(func(v vectors) { Unpack(v[0], v[1], k, np, 0.7) }), any(k*np),
+						any(Pad(size)))
 					for first := 0; first+4 <= k; first += 4 {
-						compare(t, "sweep", func(v [][]float64) float64 {
-							Sweep(v[0], v[1], v[2], first,
-								first+3, k)
-							return 0
-						}, any(k*np), any(4*np), any(16))
+						compare(t, "sweep", does(func(v vectors) {
+							Sweep(v[0], v[1], v[2], first, first+3,
+								k)
+						}), any(k*np), any(4*np), any(16))
 						compare(t, "sweep in place",
-							func(v [][]float64) float64 {
-								Sweep(v[0], v[0][first*np:][:4*np], v[1], first,
-									first+4, k)
-								return 0
-							}, any(k*np), any(16))
+							does(func(v vectors) {
+								Sweep(v[0], v[0][first*np:][:4*np], v[1], first, first+4,
+									k)
+							}), any(k*np), any(16))
 					}
 					for first := 0; first <= k; first += 4 {
 						compare(t, "accumulateLower",
-							func(v [][]float64) float64 {
-								AccumulateLower(v[0], v[1], v[2], first,
-									k)
-								return 0
-							}, any(k*np), any(4*np), any(4*np))
+							does(func(v vectors) { AccumulateLower(v[0], v[1], v[2], first, k) }), any(k*np),
+							any(4*np), any(4*np))
 					}
 				}
-				for near := Lanes; k > 0 && k <= 20 && near <= np; near += 3 * Lanes {
-					compare(t, "weightedGram", func(v [][]float64) float64 {
-						WeightedGram(v[0], v[1], v[2], v[3], k, near, k*np)
-						clear(v[3]) // anything
-						return 0
-					}, any(k*k), any(k*np), any(np), any(WeightedGramRoom(k, np)))
-				}
-				for _, rows := range []int{1, 2, 9} {
-					if k == 0 || np > 40 {
-						continue
-					}
-					compare(t, "fold", func(v [][]float64) float64 {
-						Fold(v[0], v[1], v[2], np, rows,
-							0.7)
-						return 0
-					}, any(k*np), any(rows*k), any(rows*np))
-					compare(t, "copyRows", func(v [][]float64) float64 {
-						CopyRows(v[0], v[1], np, rows,
-							np+k)
-						return 0
-					}, any(rows*np), any(rows*(np+k)-k))
-				}
-				compare(t, "dots", func(v [][]float64) float64 { Dots(v[0], v[1], v[2]); return 0 }, any(k),
+				compare(t, "dots", of3(Dots), any(k),
 					any(k*np), any(np))
 				for rows := range 10 {
 					if k == 0 || rows == 0 || rows > 5 && np > 40 {
 						continue
 					}
-					compare(t, "combineRows",
-						func(v [][]float64) float64 { CombineRows(v[0], v[1], v[2], rows); return 0 },
+					compare(t, "combineRows", does(func(v vectors) { CombineRows(v[0], v[1], v[2], rows) }),
 						any(rows*np), any(rows*k), any(k*np))
-					compare(t, "dotsRows", func(v [][]float64) float64 {
-						DotsRows(v[0], v[1], v[2],
-							rows)
-						return 0
-					}, any(rows*k), any(k*np), any(rows*np))
+					compare(t, "dotsRows", does(func(v vectors) { DotsRows(v[0], v[1], v[2], rows) }),
+						any(rows*k), any(k*np), any(rows*np))
 					compare(t, "accumulateRows",
-						func(v [][]float64) float64 { AccumulateRows(v[0], v[1], v[2], rows); return 0 },
+						does(func(v vectors) { AccumulateRows(v[0], v[1], v[2], rows) }),
 						any(k*np), any(rows*k), any(rows*np))
 				}
 				for rows := 1; rows < 10 && k > 0 && np <= 40; rows++ {
@@ -448,16 +381,16 @@ func TestVectorProduct(t *testing.T) {
 					x := numbers(&r, rows*stride, true)
 					for _, sign := range []bool{true, false} { // products below low too
 						u, v := numbers(&r, rows*k, sign), numbers(&r, k*np, true)
-						compare(t, "quotientRows", func(v [][]float64) float64 {
+						compare(t, "quotientRows", func(v vectors) float64 {
 							return QuotientRows(v[0], v[1], v[2], v[3], stride, rows, 1e-3)
 						}, any(rows*np), u, v, x)
-						compare(t, "logSumRows", func(v [][]float64) float64 {
+						compare(t, "logSumRows", func(v vectors) float64 {
 							QuotientRows(v[0], v[1], v[2], v[3], stride, rows, 1e-3)
 							return LogSumRows(v[0], v[3], stride, rows)
 						}, any(rows*np), u, v, x)
 					}
 				}
-				compare(t, "sum", func(v [][]float64) float64 { return Sum(v[0]) }, any(np))
+				compare(t, "sum", func(v vectors) float64 { return Sum(v[0]) }, any(np))
 			}
 		}
 	})
@@ -484,85 +417,64 @@ func TestVectorElementary(t *testing.T) {
 				x[i] = awkward[int(r.Float64()*float64(len(awkward)))]
 			}
 			pos, y := numbers(&r, n, true), numbers(&r, n, false)
-			compare(t, "confine", func(v [][]float64) float64 { Confine(v[0], -0.3, 0.5); return 0 }, x)
-			compare(t, "exp", func(v [][]float64) float64 { Exp(v[0], v[1]); return 0 }, y, x)
-			compare(t, "log", func(v [][]float64) float64 { Log(v[0], v[1]); return 0 }, y, x)
-			compare(t, "exp in place", func(v [][]float64) float64 { Exp(v[0], v[0]); return 0 }, x)
-			compare(t, "log in place", func(v [][]float64) float64 { Log(v[0], v[0]); return 0 }, x)
-			compare(t, "logistic", func(v [][]float64) float64 {
+			compare(t, "adamStep", does(func(v vectors) { AdamStep(v[0], v[1], v[2], v[3], 0.1, 0.3) }), y, x,
+				y, pos)
+			compare(t, "exp", of2(Exp), y, x)
+			compare(t, "log", of2(Log), y, x)
+			compare(t, "exp in place", does(func(v vectors) { Exp(v[0], v[0]) }), x)
+			compare(t, "log in place", does(func(v vectors) { Log(v[0], v[0]) }), x)
+			compare(t, "logistic", does(func(v vectors) {
 				Logistic(v[0], v[1], &Score{0.3, -1, 2.5},
 					1.8)
-				return 0
-			}, pos, x)
+			}), pos, x)
 			compare(t, "logistic in place",
-				func(v [][]float64) float64 { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8); return 0 }, y)
-			compare(t, "divide", func(v [][]float64) float64 { Divide(v[0], v[1], v[2]); return 0 }, pos, y,
+				does(func(v vectors) { Logistic(v[0], v[0], &Score{0.3, -1, 2.5}, 1.8) }), y)
+			compare(t, "divide", of3(Divide), pos, y,
 				x)
-			compare(t, "forms", func(v [][]float64) float64 {
-				Forms(v[0], v[1], v[2], v[3], v[4], v[5], 1.3,
-					-0.7, 1.1)
-				return 0
-			}, pos, y, numbers(&r, n, false), x, numbers(&r, n, false), pos)
-			compare(t, "rotate", func(v [][]float64) float64 { Rotate(v[0], v[1], 0.8, -0.6); return 0 }, y,
+			compare(t, "rotate", does(func(v vectors) { Rotate(v[0], v[1], 0.8, -0.6) }), y,
 				x)
-			compare(t, "weigh", func(v [][]float64) float64 { Weigh(v[0], v[1], v[2]); return 0 }, pos, y, x)
-			compare(t, "scale", func(v [][]float64) float64 { Scale(v[0], v[1], -0.3); return 0 }, y, x)
-			compare(t, "scale in place", func(v [][]float64) float64 { Scale(v[0], v[0], -0.3); return 0 }, y)
-			compare(t, "multiply", func(v [][]float64) float64 { Multiply(v[0], v[1], v[2]); return 0 }, pos,
+			compare(t, "weigh", of3(Weigh), pos, y, x)
+			compare(t, "scale", does(func(v vectors) { Scale(v[0], v[1], -0.3) }), y, x)
+			compare(t, "scale in place", does(func(v vectors) { Scale(v[0], v[0], -0.3) }), y)
+			compare(t, "multiply", of3(Multiply), pos,
 				y, x)
-			compare(t, "multiplyLess",
-				func(v [][]float64) float64 { MultiplyLess(v[0], v[1], v[2], v[3]); return 0 }, pos, y, x,
-				numbers(&r, n, false))
-			compare(t, "potential", func(v [][]float64) float64 {
-				Potential(v[0], v[1], v[2], 0.3, -0.1,
-					7)
-				return 0
-			}, y, x, pos)
-			compare(t, "divide in place", func(v [][]float64) float64 { Divide(v[0], v[0], v[1]); return 0 },
+			compare(t, "divide in place", does(func(v vectors) { Divide(v[0], v[0], v[1]) }),
 				y, pos)
-			compare(t, "ratio", func(v [][]float64) float64 { Ratio(v[0], v[1], v[2], 1e-3); return 0 }, y,
+			compare(t, "ratio", does(func(v vectors) { Ratio(v[0], v[1], v[2], 1e-3) }), y,
 				pos, x)
-			compare(t, "shift", func(v [][]float64) float64 { Shift(v[0], v[1], 0.3); return 0 }, y, x)
-			compare(t, "shift in place", func(v [][]float64) float64 { Shift(v[0], v[0], 0.3); return 0 }, y)
-			compare(t, "slopes", func(v [][]float64) float64 { return Slopes(v[0], v[1], 0.3) }, pos, y)
-			compare(t, "spread", func(v [][]float64) float64 {
+			compare(t, "shift", does(func(v vectors) { Shift(v[0], v[1], 0.3) }), y, x)
+			compare(t, "shift in place", does(func(v vectors) { Shift(v[0], v[0], 0.3) }), y)
+			compare(t, "slopes", func(v vectors) float64 { return Slopes(v[0], v[1], 0.3) }, pos, y)
+			compare(t, "spread", func(v vectors) float64 {
 				var to [2]float64
 				Spread(&to, v[0], -3)
 				return to[0] + 1e-3*to[1]
 			}, y)
-			compare(t, "spread, not finite", func(v [][]float64) float64 {
+			compare(t, "spread, not finite", func(v vectors) float64 {
 				var to [2]float64
 				Spread(&to, v[0], -3)
 				return to[1]
 			}, x)
-			compare(t, "deviation", func(v [][]float64) float64 { return Deviation(v[0], -3, 7) }, y)
-			compare(t, "squares", func(v [][]float64) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
-			compare(t, "logisticBack", func(v [][]float64) float64 {
+			compare(t, "deviation", func(v vectors) float64 { return Deviation(v[0], -3, 7) }, y)
+			compare(t, "squares", func(v vectors) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
+			compare(t, "logisticBack", func(v vectors) float64 {
 				var to [2]float64
 				LogisticBack(&to, v[0], v[1], v[2], &Score{0.3, -1, 2.5}, 1.8)
 				return to[0] + 1e-3*to[1]
 			}, y, pos, numbers(&r, n, false))
-			compare(t, "scoreBack", func(v [][]float64) float64 {
+			compare(t, "scoreBack", does(func(v vectors) {
 				ScoreBack(v[0], v[1], &Score{0.3, -1, 2.5},
 					0.1, -0.2)
-				return 0
-			}, y, pos)
+			}), y, pos)
 			if n >= 8 {
-				compare(t, "extent", func(v [][]float64) float64 {
+				compare(t, "extent", func(v vectors) float64 {
 					var to [2]float64
 					Extent(&to, v[0])
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
-			compare(t, "fisher", func(v [][]float64) float64 { Fisher(v[0], v[1], 1.7, 1e-3); return 0 }, y,
-				pos)
-			compare(t, "logisticSlope",
-				func(v [][]float64) float64 { LogisticSlope(v[0], v[1], -1.7); return 0 }, y, x)
-			compare(t, "ratioBack", func(v [][]float64) float64 {
-				RatioBack(v[0], v[1], v[2], v[3],
-					1e-3)
-				return 0
-			}, x, y, numbers(&r, n, false), pos)
+			compare(t, "ratioBack", does(func(v vectors) { RatioBack(v[0], v[1], v[2], v[3], 1e-3) }), x, y,
+				numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
 			counts := slices.Clone(pos) // most are 0
 			for i := range counts {
@@ -571,7 +483,7 @@ func TestVectorElementary(t *testing.T) {
 				}
 			}
 			for _, x := range [][]float64{pos, counts} {
-				compare(t, "lossKL", func(v [][]float64) float64 {
+				compare(t, "lossKL", func(v vectors) float64 {
 					Ratio(v[2], v[0], v[1], 1e-30)
 					return LossKL(v[0], v[1], v[2], 1e-30)
 				}, x, fit, make([]float64, n))
@@ -624,89 +536,6 @@ func TestVectorElementary(t *testing.T) {
 	})
 }
 
-// TestHankelLanes asks every lane for the bits of its system alone.
-func TestHankelLanes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	levels(t, func(t *testing.T) {
-		for m := 1; m <= 70; m++ {
-			for lanes := 1; lanes <= Lanes; lanes++ {
-				if m > 20 && (m+lanes)%5 > 0 { // a few of these are enough
-					continue
-				}
-				for _, flat := range []bool{true, false} {
-					r := random.Split(14, 100*m+lanes)
-					p := Pad(m)
-					spread := func(k int) []float64 {
-						v := make([]float64, k)
-						for i := range v {
-							v[i] = math.Float64frombits(poison)
-						}
-						return v
-					}
-					size := m * (m - 1) / 2 * Lanes
-					g, c, mu, ratio, w := spread(size), spread(m*Lanes), spread((2*m-1)*Lanes), spread(size),
-						spread(m*Lanes)
-					type system struct{ g, c, mu, ratio, w []float64 }
-					alone := make([]system, lanes)
-					for lane := range alone {
-						s := system{make([]float64, m*p), make([]float64, p), make([]float64, m+p),
-							make([]float64, m*p), make([]float64, p)}
-						for i, v := range numbers(&r, 2*m-1, true) {
-							v *= math.Ldexp(1, -int(700*r.Float64()))
-							s.mu[i], mu[i*Lanes+lane] = v, v
-						}
-						for i, v := range numbers(&r, m, true) {
-							s.w[i], w[i*Lanes+lane] = v, v
-						}
-						for j := range m {
-							s.ratio[j*p+j] = 1
-							for k := range j {
-								v := 1.0
-								if !flat {
-									v = r.Float64()
-								}
-								s.ratio[j*p+k], s.ratio[k*p+j] = v, v
-								ratio[(j*(j-1)/2+k)*Lanes+lane] = v
-							}
-						}
-						now := level
-						level = cpu.Portable
-						Hankel(s.g, s.c, s.mu, s.ratio, s.w, m)
-						level = now
-						alone[lane] = s
-					}
-					if flat {
-						ratio = nil
-					}
-					compare(t, "hankelLanes", func(v [][]float64) float64 {
-						HankelLanes(v[0], v[1], v[2], v[3], v[4], lanes)
-						if level == cpu.Portable {
-							for lane, s := range alone {
-								for j := range m {
-									sameBits(t, "c", v[1][j*Lanes+lane:][:1], s.c[j:][:1])
-									for k := range j {
-										sameBits(t, "g", v[0][(j*(j-1)/2+k)*Lanes+lane:][:1], s.g[j*p+k:][:1])
-									}
-								}
-							}
-						}
-						for _, i := range []int{0, 1} { // lanes not in use are nobody's business
-							for at := range v[i] {
-								if at%Lanes >= lanes {
-									v[i][at] = 0
-								}
-							}
-						}
-						return 0
-					}, g, c, mu, ratio, w)
-				}
-			}
-		}
-	})
-}
-
 func TestVectorNewton(t *testing.T) {
 	levels(t, func(t *testing.T) {
 		for np := 8; np <= 104; np += 8 {
@@ -720,38 +549,26 @@ func TestVectorNewton(t *testing.T) {
 				}
 				return v
 			}
-			compare(t, "curve", func(v [][]float64) float64 {
+			compare(t, "curve", func(v vectors) float64 {
 				return Curve(v[0], v[1], v[2], v[3], np, 1,
 					0.2)
 			}, pos(np), pos(np), pos(np), pos(np))
 			compare(t, "curve of rows",
-				func(v [][]float64) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
+				func(v vectors) float64 { return Curve(v[0], v[1], v[2], v[3], np+3, 3, 0.2) },
 				pos(3*np), pos(3*np), pos(3*np), pos(3*np+6))
 			for _, k := range []int{1, 2, 7, 10} {
 				for rows := 1; rows <= 9; rows += 2 {
-					compare(t, "curveRows", func(v [][]float64) float64 {
+					compare(t, "curveRows", func(v vectors) float64 {
 						return CurveRows(v[0], v[1], v[2], v[3], v[4], v[5], np+3, rows, 0.2)
 					}, pos(rows*np), pos(rows*np), pos(rows*np), pos(rows*k), pos(k*np),
 						pos((rows-1)*(np+3)+np))
 				}
 			}
-			compare(t, "stretch", func(v [][]float64) float64 {
-				Stretch(v[0], v[1], v[2], v[3], v[4], v[5],
-					0.2)
-				return 0
-			},
+			compare(t, "stretch", does(func(v vectors) { Stretch(v[0], v[1], v[2], v[3], v[4], v[5], 0.2) }),
 				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
 			compare(t, "stretchRow",
-				func(v [][]float64) float64 { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]); return 0 },
+				does(func(v vectors) { StretchRow((*[3]float64)(v[0]), v[1], v[2], v[3]) }),
 				pos(3), pos(np), any(np), pos(np))
-			compare(t, "metric", func(v [][]float64) float64 {
-				Metric(v[0], v[1], v[2], v[3], v[4], v[5],
-					0.2)
-				return 0
-			},
-				pos(np), pos(np), pos(np), pos(np), any(np), pos(np))
-			compare(t, "residual", func(v [][]float64) float64 { Residual(v[0], v[1], np+5, 2); return 0 },
-				pos(2*np), pos(2*np+5))
 			for _, k := range []int{1, 2, 3, 5, 8, 13} {
 				c, inverse := any(k*k), pos(k)
 				for a := range k {
@@ -759,18 +576,16 @@ func TestVectorNewton(t *testing.T) {
 						c[a*k+b] = c[b*k+a]
 					}
 				}
-				compare(t, "direction", func(v [][]float64) float64 {
-					Direction(v[0], v[1], v[2], v[3], v[4],
-						v[5], 2)
-					return 0
-				},
+				compare(t, "direction", does(func(v vectors) {
+					Direction(v[0], v[1], v[2], v[3], v[4], v[5],
+						2)
+				}),
 					pos(k*np), any(np), any(np), pos(k*np), any(k*np), steep(k*np))
 				for sweeps := 1; sweeps <= 4; sweeps += 3 {
-					compare(t, "bounded", func(v [][]float64) float64 {
+					compare(t, "bounded", does(func(v vectors) {
 						Bounded(v[0], v[1], v[2], v[3], v[4],
 							sweeps)
-						return 0
-					},
+					}),
 						any(k*np), any(k*np), any(k*np), c, inverse)
 				}
 			}
@@ -798,29 +613,7 @@ func TestVectorColumns(t *testing.T) {
 							}
 						}
 					}
-					compare(t, "descend", func(v [][]float64) float64 {
-						descend(v[0], v[1], k, n,
-							sweeps)
-						return 0
-					}, s, a)
-					s = append(s, numbers(&r, ColumnsRoom(k)-len(s), false)...)
-					for stride := n; stride < n+20; stride += 17 {
-						step := ColumnStep{Sweeps: sweeps, Damp: 0.1, Low: 0.3, High: 3, Rise: 0.02,
-							Share: 0.7}
-						x := numbers(&r, (k-1)*stride+n, true)
-						compare(t, "beginColumns",
-							func(v [][]float64) float64 {
-								BeginColumns(v[0], v[1], v[2], v[3], v[4], k, n,
-									stride)
-								return 0
-							},
-							s, a, numbers(&r, k*n, false), x, numbers(&r, n, true))
-						compare(t, "stepColumns", func(v [][]float64) float64 {
-							StepColumns(v[0], v[1], v[2], v[3], k, n, stride, step)
-							clear(v[0]) // anything
-							return 0
-						}, s, a, x, numbers(&r, n, true))
-					}
+					compare(t, "descend", does(func(v vectors) { descend(v[0], v[1], k, n, sweeps) }), s, a)
 				}
 			}
 		}
@@ -971,24 +764,21 @@ func TestVectorRuns(t *testing.T) {
 			for _, list := range lists {
 				k, runs, padded, any := of(parts, list)
 				most := len(runs.X)
-				compare(t, "combineRuns", func(v [][]float64) float64 {
+				compare(t, "combineRuns", does(func(v vectors) {
 					CombineRuns(v[0], v[1], v[2], runs, k, parts)
 					clear(v[0][:RunsBefore]) // which nothing is promised of
 					clear(v[0][most-RunsAfter:])
-					return 0
-				}, any(most), padded(rows), padded(n))
-				compare(t, "ratioDotsRuns", func(v [][]float64) float64 {
+				}), any(most), padded(rows), padded(n))
+				compare(t, "ratioDotsRuns", does(func(v vectors) {
 					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, low, parts)
 					clear(v[1][:RunsBefore]) // which nothing is promised of
 					clear(v[1][most-RunsAfter:])
-					return 0
-				}, padded(rows), any(most), padded(rows), padded(n))
-				compare(t, "ratioAccumulateRuns", func(v [][]float64) float64 {
+				}), padded(rows), any(most), padded(rows), padded(n))
+				compare(t, "ratioAccumulateRuns", does(func(v vectors) {
 					RatioAccumulateRuns(v[0], v[1], v[2], v[3], v[4], runs, k, low, parts)
 					clear(v[1][:RunsBefore])
 					clear(v[1][most-RunsAfter:])
-					return 0
-				}, padded(n), any(most), any(rows*Lanes), padded(rows), padded(n))
+				}), padded(n), any(most), any(rows*Lanes), padded(rows), padded(n))
 			}
 		}
 	})
@@ -1014,44 +804,91 @@ func TestVectorAt(t *testing.T) {
 					}
 					return v
 				}
-				compare(t, "combineAt", func(v [][]float64) float64 {
-					combineAt(v[0], v[1], v[2], cols,
-						k)
-					return 0
-				}, any(count), any(k), any(n*k))
-				compare(t, "dotsAt", func(v [][]float64) float64 {
-					dotsAt(v[0], v[1], v[2], cols,
-						k)
-					return 0
-				}, any(k), any(n*k), any(count))
+				compare(t, "combineAt", does(func(v vectors) { combineAt(v[0], v[1], v[2], cols, k) }),
+					any(count), any(k), any(n*k))
+				compare(t, "dotsAt", does(func(v vectors) { dotsAt(v[0], v[1], v[2], cols, k) }), any(k),
+					any(n*k), any(count))
 				compare(t, "dotsSquaresAt",
-					func(v [][]float64) float64 {
-						DotsSquaresAt(v[0], v[1], v[2], v[3], v[4],
-							cols)
-						return 0
-					},
+					does(func(v vectors) { DotsSquaresAt(v[0], v[1], v[2], v[3], v[4], cols) }),
 					any(k), any(k), any(n*k), any(count), any(count))
-				compare(t, "accumulateAt",
-					func(v [][]float64) float64 { AccumulateAt(v[0], v[1], v[2], cols); return 0 }, any(n*k),
+				compare(t, "accumulateAt", does(func(v vectors) { AccumulateAt(v[0], v[1], v[2], cols) }),
+					any(n*k),
 					any(k), any(count))
 				if count == 0 {
 					continue
 				}
 				runs := runsOf(&r, cols, n)
 				most := len(runs.X)
-				compare(t, "ratioDotsRuns", func(v [][]float64) float64 {
+				compare(t, "ratioDotsRuns", does(func(v vectors) {
 					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, 0.7, parts)
 					clear(v[1][:RunsBefore]) // which nothing is promised of
 					clear(v[1][most-RunsAfter:])
-					return 0
-				}, padded(3), any(most), padded(3), padded(n))
-				compare(t, "ratioAccumulateRuns", func(v [][]float64) float64 {
+				}), padded(3), any(most), padded(3), padded(n))
+				compare(t, "ratioAccumulateRuns", does(func(v vectors) {
 					RatioAccumulateRuns(v[0], v[1], v[2], v[3], v[4], runs, k, 0.7, parts)
 					clear(v[1][:RunsBefore])
 					clear(v[1][most-RunsAfter:])
-					return 0
-				}, padded(n), any(most), any(3*Lanes), padded(3), padded(n))
+				}), padded(n), any(most), any(3*Lanes), padded(3), padded(n))
 			}
 		}
 	})
+}
+
+// TestVectorLaplacian compares assembly with the loops in Go bit for bit; what is on and
+// above the diagonal, and in the padding, is NaN, which must not get through.
+func TestVectorLaplacian(t *testing.T) {
+	defer func(l int) { level = l }(level)
+	for l := cpu.Portable + 1; l <= cpu.Level; l++ {
+		for m := 1; m <= 71; m++ {
+			m := m
+			if m == 71 { // rows that are further apart
+				m = 128
+			}
+			r := random.Split(11, m)
+			p, stride := Pad(m), LaplacianStride(m)
+			w, floor, rhs := make([]float64, m*stride), make([]float64, m), make([]float64, m, p)
+			for i := range w {
+				w[i] = math.NaN()
+			}
+			for i := range m {
+				for j := range i {
+					w[i*stride+j] = math.Ldexp(r.Float64(), -int(60*r.Float64()))
+					if r.Float64() < 0.2 {
+						w[i*stride+j] = 0
+					}
+				}
+				floor[i], rhs[i] = 1e-15, r.Float64()-0.5
+			}
+			for i := m; i < p; i++ {
+				rhs[:p][i] = math.NaN()
+			}
+			run := func(l int) (f, d, x []float64) {
+				level = l
+				f, d, x = append([]float64{}, w...), make([]float64, m), append([]float64{}, rhs[:p]...)[:m]
+				room := LaplacianRoom(m)
+				work := make([]float64, room+2)
+				work[room], work[room+1] = 3, 4
+				FactorLaplacian(f, d, floor, work[:room])
+				SolveLaplacian(f, d, x)
+				if work[room] != 3 || work[room+1] != 4 {
+					t.Fatal("written beyond the scratch")
+				}
+				return f, d, x
+			}
+			f0, d0, x0 := run(cpu.Portable)
+			f1, d1, x1 := run(l)
+			same := func(what string, a, b float64) {
+				if math.Float64bits(a) != math.Float64bits(b) || a != a {
+					t.Fatalf("level %d, m = %d: %s is %v, want %v", l, m, what, b, a)
+				}
+			}
+			for i := range m {
+				same("d", d0[i], d1[i])
+				same("x", x0[i], x1[i])
+				for j := range i {
+					same("l", f0[i*stride+j], f1[i*stride+j])
+				}
+			}
+		}
+	}
 }

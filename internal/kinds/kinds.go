@@ -10,9 +10,9 @@
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
 //	PROJ  u kind of projection, u updates
-//	BQMF only, packed matrices of k(k+1)/2 as in internal/posterior, factors signed:
+//	BQMF only, packed matrices of k(k+1)/2 as in internal/bqmf, factors signed:
 //	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
-//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; strength; leave-one-out loss
+//	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; leave-one-out loss
 //	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
 //	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values

@@ -309,32 +309,37 @@ func pinned(d, num, den []float64, span, low float64) {
 	}
 }
 
-// Parts are the numbers of the maps in a checkpoint: parameters, moments and warm starts.
-func (p *Maps) Parts() []section.Part {
-	all := append([]section.Part{section.Finite(p.F)}, p.Rising(p.Inc)...)
-	all = append(all, Moments(p.MomF)...)
+// Kept are the parameters that a best state has of maps, at the state that the losses last returned belong
+// to; nil: it does not have them.
+type Kept struct{ F, Inc, R []float64 }
+
+// Walk calls visit for the numbers of the maps in a checkpoint, which are parameters, moments and warm starts,
+// and for what the best state has of each.
+func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept) {
+	visit(section.Finite(p.F), best.F)
+	for lo := 0; lo < len(p.Inc); lo += p.M {
+		var first, others []float64
+		if best.Inc != nil {
+			first, others = best.Inc[lo:lo+1], best.Inc[lo+1:lo+p.M]
+		}
+		visit(section.Finite(p.Inc[lo:lo+1]), first) // only q_1 may be negative
+		visit(section.Positive(p.Inc[lo+1:lo+p.M]), others)
+	}
+	WalkMoments(visit, p.MomF)
 	if p.R != nil {
-		all = append(append(all, section.Within(p.R, p.Shortest, p.Longest)), Moments(p.MomR)...)
+		visit(section.Within(p.R, p.Shortest, p.Longest), best.R)
+		WalkMoments(visit, p.MomR)
 	}
 	for i := range p.Warm {
-		all = append(all, section.Finite(p.Warm[i].Offset))
+		visit(section.Finite(p.Warm[i].Offset), nil)
 	}
-	return all
 }
 
-// Rising are increments as parts of a checkpoint: only the first of a row, q_1, may be
-// negative.
-func (p *Maps) Rising(inc []float64) (all []section.Part) {
-	for lo := 0; lo < len(inc); lo += p.M {
-		all = append(all, section.Finite(inc[lo:lo+1]), section.Positive(inc[lo+1:lo+p.M]))
-	}
-	return all
-}
-
-// Moments are Adam's moments as parts of a checkpoint.
-func Moments(m adam.Moment) []section.Part {
+// WalkMoments calls visit for Adam's moments.
+func WalkMoments(visit func(numbers section.Part, best []float64), m adam.Moment) {
+	visit(section.Finite(m.Mu), nil)
 	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
-	return []section.Part{section.Finite(m.Mu), section.Within(m.Nu, 0, math.Inf(1))}
+	visit(section.Within(m.Nu, 0, math.Inf(1)), nil)
 }
 
 // AppendWarm appends, for each row, 1 where its warm start is valid, else 0.

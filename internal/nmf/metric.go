@@ -98,14 +98,10 @@ func (m *metric) solve(s *strip) {
 // weigh returns what the shared Hessian is multiplied by in a column whose W sums to sum,
 // a share of its cells being visible, one of count columns.
 func (m *metric) weigh(loss divergence.Loss, sum, share float64, count int) float64 {
-	sum = max(sum, float64(m.total*1e-12)/float64(count), divergence.LeastSum)
-	switch loss {
-	case divergence.Frobenius:
+	if loss == divergence.Frobenius {
 		return share
-	case divergence.KL:
-		return share * (m.total / sum)
 	}
-	return share / loss.Stiffness(sum/max(m.total, divergence.LeastSum))
+	return share * (m.total / max(sum, float64(m.total*1e-12)/float64(count), divergence.LeastSum))
 }
 
 // stepLength is the step along a direction of that slope: the root of the bound in newton.go ("A step"), of
@@ -148,23 +144,12 @@ func inner(a, b []float64) float64 {
 	return s
 }
 
-// stretch is what a cell adds to the two sums of the bound for other β in newton.go, and its |z|: q is its
-// curvature, w its W and d its D.
-func (f *Newton) stretch(q, w, d float64) (c2, c3, rho float64) {
-	c2 = float64(float64(q*d) * d)
-	if d < 0 && q > 0 {
-		rho = -d / max(w, f.Loss.Least()) * max(1, 2-float64(f.Loss))
-		c3 = float64(c2 * rho)
-	}
-	return c2, c3, rho
-}
-
 // lowest sets what the entries of components with these sums over count are not let fall
 // below.
 func (f *Newton) lowest(sums []float64, count int) {
 	for c, v := range sums {
 		f.metric.floor[c] = 0
-		if f.Loss <= divergence.KL && f.Partial {
+		if f.Loss == divergence.KL && f.Partial {
 			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
 		}
 	}

@@ -1,9 +1,8 @@
 package nmf
 
-// This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and
-// with momentum: some twenty epochs where multiplicative updates (updates.go) take hundreds.
-// The loss is that of Kullback and Leibler, or Frobenius', and may be any other β divergence
-// of β <= 2. Here are the course of an epoch and its momentum. metric.go has the problem of one
+// This file holds X ≈ UV with U, V >= 0 by Newton's method with bounds, half by half and with momentum: some
+// twenty epochs where multiplicative updates (updates.go) take hundreds. The loss is that of Kullback and
+// Leibler, or Frobenius'. Here are the course of an epoch and its momentum. metric.go has the problem of one
 // column, newtonv.go and newtonu.go the two halves, newtonthin.go rows that are mostly zero.
 //
 // # A half
@@ -32,30 +31,13 @@ package nmf
 // non-negative. Under Frobenius' loss the last sum is 0 and the bound exact.
 //
 // Where no cell is hidden Frobenius' loss has the same Hessian AᵀA for every column, and the
-// sweeps themselves lower it: exact.go. There the first epoch may begin with some of the rows: lead.go.
-//
-// # Other β
-//
-// With r_i = W_i^{β-2} (X_i - W_i) for the gradient, -Σ A_ia r_i, the curvature of a cell is
-//
-//	q_i = max(β-1,0) W_i^{β-2} + (2-β) X_i W_i^{β-3},
-//
-// h_a = Σ A_ia² q_i, w_i^{β-2} takes the place of 1/w_i in C, and with z_i = max(1,2-β) D_i/W_i the
-// slope is at most
-//
-//	g·s + t Σ q_i D_i² + t²/(1-ρt) Σ_{z_i<0} q_i D_i² |z_i|,   ρ = max |z_i| over z_i < 0, q_i > 0.
-//
-// For D_i < 0 and u = t|D_i|/W_i this is (1-u)^{β-1} >= 1 - (β-1)u/(1-u) and (1-u)^{β-2} <= 1 + (2-β)u/(1-u)
-// for β from 1 to 2; (1-u)^{β-1} >= 1 and (1-u)^{2-β} >= 1 - (2-β)u for β < 1. For D_i > 0 it is what the
-// tangents of (1+u)^{β-1} and (1+u)^{β-2} at 0 say, of the former for β > 1 alone. Below β = 1 the loss is
-// not convex, but its slope is not positive up to the step, so it falls there, too. Where such a loss meets
-// zeros of X the bound keeps steps short: multiplicative updates end lower.
+// sweeps themselves lower it: exact.go.
 //
 // # Hidden cells
 //
 // Where W is 0 the fit says that a cell is 0. If the cell is not, it costs any amount of loss, and a fit that
 // has not seen the cell does not feel that. Newton's method brings entries to exactly 0 within ten epochs;
-// after a hundred multiplicative updates they are still far from 0. So for β <= 1, where cells are hidden, no
+// after a hundred multiplicative updates they are still far from 0. So under KL, where cells are hidden, no
 // entry falls below a hundredth of its component's mean. Hidden cells are then predicted better than by
 // multiplicative updates stopped at their best epoch (docs/measurements/nmf.md). Where no cell is hidden,
 // entries may be 0.
@@ -72,7 +54,7 @@ package nmf
 //
 // X is read twice: for the step of V, and for the half of U and with the U and V that follow the
 // loss and the next gradient of V. Nothing of its size is kept: 18dnk flops, 3dn divisions
-// and dn logarithms; five powers of every cell for other β. For Frobenius without hidden cells
+// and dn logarithms. For Frobenius without hidden cells
 // XVᵀ and UᵀX are all that is taken of X, in one reading: 4dnk, and 24k²(d+n) for the sweeps.
 
 import (
@@ -80,6 +62,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -100,10 +83,8 @@ type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
 	sized bool // the pieces have the size
-	apart bool // cells are looked at one by one: some are hidden, or the loss has powers
 	taken bool // the multiplicative updates are over
 	still bool // neither y nor z was lower: nothing moves any more
-	fresh bool // the next epoch may begin with the rows that lead
 	last  Losses
 	momentum
 	points
@@ -112,7 +93,6 @@ type Newton struct {
 	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
-	sizes          []float64 // Σ_j X_ij² of each row, where the metric is exact
 	extra          []newtonPart
 	room           []newtonScratch
 	cols           int // pieces of the columns
@@ -188,7 +168,6 @@ type newtonScratch struct {
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
 	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
-	n.apart = p.Partial || n.powers()
 	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
 	if n.exact {
 		n.halves, n.gradients, n.residuals = n.halfExact, n.gradientExact, n.residual
@@ -214,7 +193,6 @@ func (f *Newton) Begin() (Losses, error) {
 		return f.Updates.Begin()
 	}
 	f.start()
-	f.fresh = true
 	return f.last, f.Pool.Err()
 }
 
@@ -229,75 +207,104 @@ func (f *Newton) start() {
 
 // take goes over from multiplicative updates.
 func (f *Newton) take() {
-	d, k, np := f.D, f.K, f.NP
-	v := func(n int) []float64 { return make([]float64, n) }
-	if f.apart {
-		f.tiles.count, f.tiles.width = 1, np
-	}
-	f.taken, f.work, f.tiles.v = true, nil, nil
+	f.taken = true
 	if f.plain {
 		f.thin.from = nil
 		if f.thin.some {
 			f.takeThin()
 		}
 	}
-	f.y, f.zv, f.nv, f.z = v(k*np), v(k*np), v(k*np), v(k*np)
-	f.zu, f.nu = v(d*k), v(d*k)
-	f.scale, f.sumU, f.sumV, f.sumZ = v(k), v(k), v(k), v(k)
-	f.metric = metric{floor: v(k), c: v(k * k), diag: v(k), inverse: v(k)}
-	f.slopes, f.most, f.shareV = v(np), v(np), v(np)
+	f.makeRoom()
+	f.observedShares()
+}
+
+// Reserve takes the room of multiplicative updates, if there are any, and then that of Newton's method.
+func (f *Newton) Reserve() {
+	f.Updates.Reserve()
+	if f.plain {
+		f.takeThin()
+	}
+	f.makeRoom()
+}
+
+// makeRoom makes room, in place of that which multiplicative updates alone need.
+func (f *Newton) makeRoom() {
+	a, d, k, np := f.Pool.Memory, f.D, f.K, f.NP
+	f.work, f.tiles.v = nil, nil
+	f.early.Release()
+	if f.Partial {
+		f.tiles.count, f.tiles.width = 1, np
+	}
+	f.y, f.zv, f.nv, f.z = a.Floats(k, np), a.Floats(k, np), a.Floats(k, np), a.Floats(k, np)
+	f.zu, f.nu = a.Floats(d, k), a.Floats(d, k)
+	f.scale, f.sumU, f.sumV, f.sumZ = a.Floats(k), a.Floats(k), a.Floats(k), a.Floats(k)
+	f.metric = metric{floor: a.Floats(k), c: a.Floats(k, k), diag: a.Floats(k), inverse: a.Floats(k)}
+	f.slopes, f.most, f.shareV = a.Floats(np), a.Floats(np), a.Floats(np)
 	f.extra, f.room = make([]newtonPart, len(f.pieces)), make([]newtonScratch, f.Pool.Workers())
 	f.cols = min(Pieces, np/kernel.Lanes)
-	for i := range f.pieces {
-		f.extra[i].h, f.pieces[i].sum = v(k*kernel.Pad(k)), v(k)
-		if f.exact {
-			f.pieces[i].den = nil
-			continue
-		}
-		f.extra[i].c2, f.extra[i].c3, f.extra[i].rho = v(np), v(np), v(np)
-		if f.pieces[i].den == nil {
-			f.pieces[i].den = v(k * np)
+	for i := range f.extra {
+		e := &f.extra[i]
+		e.h, f.pieces[i].den = a.Floats(k, kernel.Pad(k)), nil
+		if !f.exact {
+			e.c2, e.c3, e.rho = a.Floats(np), a.Floats(np), a.Floats(np)
+			f.pieces[i].den = a.Floats(k, np)
 		}
 	}
-	few := f.together(Group)
-	group, wide := few, k*stripColumns
 	if f.exact {
-		f.gram, f.some, f.sizes = v(k*k), v(k*k), v(d)
-		group = f.together(f.rowsTogether())
-		wide = max(wide, k*kernel.Pad(group))
+		f.gram, f.some = a.Floats(k, k), a.Floats(k, k)
 	} else {
-		f.z2, f.shareU = v(k*np), v(d)
+		f.z2, f.shareU = a.Floats(k, np), a.Floats(d)
 	}
-	rows, tile := group*k, few*f.tiles.width
 	for i := range f.room {
-		ws := &f.room[i]
-		ws.r, ws.g, ws.t, ws.wide = v(tile), v(rows), v(rows), v(few*kernel.Pad(k))
-		ws.strip = strip{b: v(wide), g: v(wide), h: v(wide), p: v(wide), low: v(wide), r: v(wide),
-			root:   v(wide),
-			weight: v(stripColumns), slope: v(stripColumns), limits: v(stripColumns)}
-		if f.exact {
-			ws.x, ws.w, ws.laid = v(np), v(tile), v(group*np)
-			continue
-		}
-		ws.x, ws.w, ws.q, ws.d = v(few*np), v(few*np), v(tile), v(tile)
-		ws.u, ws.squares, ws.p, ws.h, ws.over = v(rows), v(rows), v(rows), v(rows), v(rows)
-		if f.apart {
-			ws.product, ws.observed = v(np), make([]bool, few*f.N)
-		}
+		f.room[i] = f.newScratch()
 	}
+}
+
+// newScratch makes the room of a worker.
+func (f *Newton) newScratch() newtonScratch {
+	a, k, np := f.Pool.Memory, f.K, f.NP
+	few := f.together(Group)
+	rows, wide := few, stripColumns
+	if f.exact {
+		rows = f.together(f.rowsTogether())
+		wide = max(wide, kernel.Pad(rows))
+	}
+	strips := func() []float64 { return a.Floats(k, wide) }
+	ws := newtonScratch{r: a.Floats(few, f.tiles.width), g: a.Floats(rows, k), t: a.Floats(rows, k),
+		wide: a.Floats(few, kernel.Pad(k)),
+		strip: strip{b: strips(), g: strips(), h: strips(), p: strips(), low: strips(), r: strips(),
+			root: strips(), weight: a.Floats(stripColumns), slope: a.Floats(stripColumns),
+			limits: a.Floats(stripColumns)}}
+	if f.exact {
+		ws.x, ws.w, ws.laid = a.Floats(np), a.Floats(few, f.tiles.width), a.Floats(rows, np)
+		return ws
+	}
+	ws.x, ws.w = a.Floats(few, np), a.Floats(few, np)
+	ws.q, ws.d = a.Floats(few, f.tiles.width), a.Floats(few, f.tiles.width)
+	ws.u, ws.squares, ws.p = a.Floats(rows, k), a.Floats(rows, k), a.Floats(rows, k)
+	ws.h, ws.over = a.Floats(rows, k), a.Floats(rows, k)
+	if f.Partial {
+		ws.product, ws.observed = a.Floats(np), pool.Make[bool](a, few, f.N)
+	}
+	return ws
+}
+
+// observedShares fills shareU and shareV.
+func (f *Newton) observedShares() {
 	for i := range f.shareU {
 		f.shareU[i] = float64(f.Rows[i]) / float64(f.N)
 	}
 	for j := range f.shareV {
 		f.shareV[j] = 1
 	}
-	if f.Partial && f.D == f.Of {
-		clear(f.shareV)
-		for i := range d {
-			for j, o := range f.Read(f.room[0].x, f.room[0].observed, i) {
-				if o {
-					f.shareV[j] += 1 / float64(d)
-				}
+	if !f.Partial || f.D != f.Of {
+		return
+	}
+	clear(f.shareV)
+	for i := range f.D {
+		for j, o := range f.Read(f.room[0].x, f.room[0].observed, i) {
+			if o {
+				f.shareV[j] += 1 / float64(f.D)
 			}
 		}
 	}
@@ -376,17 +383,8 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 		f.start()
 	}
 	if !f.still {
-		led := f.fresh && f.lead()
-		f.fresh = false
-		if !led {
-			f.halfV()
-		}
+		f.halfV()
 		l := f.onward()
-		if led && f.rises(l) {
-			f.back()
-			f.halfV()
-			l = f.onward()
-		}
 		if f.rises(l) {
 			f.tau[0] = 1
 			copy(f.nu, f.zu)
@@ -434,21 +432,16 @@ func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows 
 	}
 }
 
-// powers tells whether the loss takes powers of W.
-func (f *Newton) powers() bool {
-	return f.Loss != divergence.KL && f.Loss != divergence.Frobenius
-}
-
 // load returns rows of x, whole blocks that lie stride apart, with 0 where a cell is
 // hidden, and fills seen.
 func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) {
-	if f.blocks() && !f.apart {
+	if f.blocks() && !f.Partial {
 		return f.X[i*f.Stride:], f.Stride
 	}
 	for r := range rows {
 		to := ws.x[r*f.NP : (r+1)*f.NP]
 		switch {
-		case f.apart:
+		case f.Partial:
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
 		case len(f.X) > 0:
 			copy(to, f.X[(i+r)*f.Stride:(i+r)*f.Stride+f.N])

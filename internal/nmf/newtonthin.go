@@ -7,6 +7,7 @@ package nmf
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y
@@ -23,7 +24,7 @@ type newtonBand struct {
 	squares  []float64    // of rows of U
 	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
-	room     [2][]float64 // what belongs to the cells of a chunk, as w
+	beside   [2][]float64 // what belongs to the cells of a chunk, as w
 	sums     [3][]float64 // what RunCells of these say of a step
 	steps    [][3]float64 // of each row: what the step is taken of
 	slopes   []float64    // of each row: along the direction
@@ -33,20 +34,20 @@ type newtonBand struct {
 
 // takeThin makes room.
 func (f *Newton) takeThin() {
-	v := func(n int) []float64 { return make([]float64, n) }
-	size := f.NP * f.thin.kp
-	f.thin.other, f.thin.next, f.thin.transposesThree = v(size), v(size), f.transposeThreeTile
+	a, np, kp := f.Pool.Memory, f.NP, f.thin.kp
+	f.thin.other, f.thin.next = a.Floats(np, kp), a.Floats(np, kp)
+	f.thin.transposesThree = f.transposeThreeTile
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		rows := b.rows
-		b.p, b.h, b.squares = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*f.thin.kp)
-		b.inverses, b.den = v(len(b.x)), v(size)
-		b.steps, b.slopes, b.most = make([][3]float64, rows), v(rows), v(rows)
-		for i := range b.room {
-			b.room[i] = v(len(b.w))
+		b.p, b.h, b.squares = a.Floats(rows, kp), a.Floats(rows, kp), a.Floats(rows, kp)
+		b.inverses, b.den = a.Floats(b.room), a.Floats(np, kp)
+		b.steps, b.slopes, b.most = pool.Make[[3]float64](a, rows), a.Floats(rows), a.Floats(rows)
+		for i := range b.beside {
+			b.beside[i] = a.Floats(chunkRoom(min(f.thin.width, f.N)))
 		}
 		for i := range b.sums {
-			b.sums[i] = v(kernel.RunCells)
+			b.sums[i] = a.Floats(kernel.RunCells)
 		}
 	}
 }
@@ -74,7 +75,7 @@ func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
 	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, f.thin.kp)
 	for _, c := range b.chunks {
 		runs, n := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		w, d := b.w[:len(runs.X)], b.room[0][:len(runs.X)]
+		w, d := b.w[:len(runs.X)], b.beside[0][:len(runs.X)]
 		kernel.CombineRuns(w, b.u, f.thin.v, runs, f.thin.kp, f.K)
 		kernel.CombineRuns(d, b.u, f.thin.other, runs, f.thin.kp, f.K)
 		for from := kernel.RunsBefore; from < n; from += kernel.RunCells {
@@ -119,7 +120,7 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	clear(b.h[:rows*kp])
 	for _, c := range b.chunks {
 		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		inverse, ratio, q := b.inverses[c.cells[0]:c.cells[1]], b.room[0][:cells], b.room[1][:cells]
+		inverse, ratio, q := b.inverses[c.cells[0]:c.cells[1]], b.beside[0][:cells], b.beside[1][:cells]
 		kernel.CombineRuns(inverse, b.u, f.thin.v, runs, kp, k)
 		kernel.Curve(ratio[kernel.RunsBefore:], q[kernel.RunsBefore:], inverse[kernel.RunsBefore:cells],
 			runs.X[kernel.RunsBefore:cells], 0, 1, divergence.LeastT)
@@ -193,7 +194,7 @@ func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	for _, c := range b.chunks {
 		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.next, b.in(c), kp, divergence.LeastT, k)
 		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		ratio, q := b.w[kernel.RunsBefore:cells], b.room[0][:cells]
+		ratio, q := b.w[kernel.RunsBefore:cells], b.beside[0][:cells]
 		kernel.Ratio(q[kernel.RunsBefore:], ratio, runs.X[kernel.RunsBefore:cells], divergence.LeastT) // 1/w
 		kernel.Multiply(q[kernel.RunsBefore:], q[kernel.RunsBefore:], ratio)
 		for _, run := range b.runs[c.runs[0]:c.runs[1]] {

@@ -128,15 +128,6 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 		kernel.CombineRows(d, ws.p[:rows*k], f.z[k*lo:k*hi], rows)
 		for r := range rows {
 			d := d[r*n : (r+1)*n]
-			if f.powers() {
-				for j, v := range d {
-					c2, c3, rho := f.stretch(ws.q[r*n+j], ws.w[r*n+j], v)
-					sums[r][0] += c2
-					sums[r][1] += c3
-					sums[r][2] = max(sums[r][2], rho)
-				}
-				continue
-			}
 			if f.Loss == divergence.KL {
 				var some [3]float64
 				kernel.StretchRow(&some, ws.w[rows*lo+r*n:rows*lo+(r+1)*n], d, x[r*stride+lo:r*stride+hi])
@@ -164,8 +155,7 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 // curve fills r with what the gradient of the factor that moves sums against the one that is
 // held, but for its sign and for the sums of that under KL without hidden cells, and q with
 // the curvature: X/W - 1 and X/W² or X - W and 1, 0 where a cell is hidden; without, X/W and
-// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W. For other β
-// r and q are r_i and q_i of newton.go ("Other β").
+// X/W², W = uv, which w has already where v is nil. w is W afterwards, under KL 1/W.
 func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, rows int) (difference float64) {
 	n := len(r) / rows
 	switch {
@@ -176,25 +166,19 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	case v != nil:
 		kernel.CombineRows(w, u, v, rows)
 	}
-	if !f.apart {
+	if !f.Partial {
 		return difference
 	}
-	least, linear, square := f.Loss.Least(), max(float64(f.Loss)-1, 0), 2-float64(f.Loss)
 	for i := range rows {
 		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
-		if f.powers() {
-			f.Loss.Terms(r, q, x[:n], w, least)
-		}
 		for j := range r {
 			switch {
 			case j >= f.N || ws.seen[i] != nil && !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
 			case f.Loss == divergence.KL:
 				r[j]--
-			case f.Loss == divergence.Frobenius:
-				r[j], q[j] = x[j]-w[j], 1
 			default:
-				r[j], q[j] = r[j]-q[j], (float64(linear*q[j])+float64(square*r[j]))/max(w[j], least)
+				r[j], q[j] = x[j]-w[j], 1
 			}
 		}
 	}
@@ -236,13 +220,13 @@ func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64
 		num := pt.num[k*lo : k*hi]
 		w, r, q := ws.w[:rows*n], ws.r[:rows*n], ws.q[:rows*n]
 		v := f.nv[k*lo : k*hi]
-		if f.apart {
+		if f.Partial {
 			kernel.CombineRows(w, u, v, rows)
 			f.lossRows(ws, pt, i, rows, x, w)
 			v = nil
 		}
 		difference := f.curve(ws, r, q, w, u, v, x[lo:], stride, rows)
-		if !f.apart {
+		if !f.Partial {
 			loss += difference
 			loss += kernel.LogSumRows(r, x[lo:], stride, rows)
 		}

@@ -130,17 +130,6 @@ func (f *Newton) searchV(worker, piece int) {
 				if f.Loss == divergence.KL {
 					kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
 				}
-				if f.powers() { // in one tile
-					q := ws.q[:rows*n]
-					f.curve(ws, ws.r[:rows*n], q, w, u, f.y, x, stride, rows)
-					for j := range q {
-						c2, c3, rho := f.stretch(q[j], w[j], d[j])
-						ex.c2[j%n] += c2
-						ex.c3[j%n] += c3
-						ex.rho[j%n] = max(ex.rho[j%n], rho)
-					}
-					return
-				}
 				for r := range rows {
 					d := d[r*n : (r+1)*n]
 					if f.Loss == divergence.KL {

@@ -2,7 +2,7 @@
 // visible cells, with a penalty of λ (mean U + mean V):
 //
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
-//	[Newton]   Newton's method with bounds and momentum, β <= 2: under KL and Frobenius twenty epochs for hundreds
+//	[Newton]   Newton's method with bounds and momentum, under KL and Frobenius: twenty epochs for hundreds
 //
 // Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly
 // zero cost what their other cells do (thin.go). The factors are the caller's: a method changes them in Epoch
@@ -23,7 +23,7 @@ type Problem struct {
 	NP      int       // N padded to whole blocks of samples
 	U, V    []float64 // d × k; k × np, the padding 0
 
-	// Where the rows are a part of a larger matrix (internal/shard), Of is the number of rows of that matrix,
+	// Where the rows are a part of a larger matrix (package shards), Of is the number of rows of that matrix,
 	// and Runs has the first row of each of its pieces that these rows are, counted from the first of them,
 	// and the end of the last. A problem that joins sums has all pieces, and no rows. Visible and HeldOut are
 	// of the larger matrix. 0 and nil: the rows are the whole matrix.
@@ -74,6 +74,9 @@ type Method interface {
 	State() []section.Part // what the rest depends on beside the factors
 	Prepare(e int)
 	Resume(e int)
+	// Reserve takes all that the epochs take, of rows that are mostly zero if there may be any, from a dry
+	// arena, in place of all other calls.
+	Reserve()
 }
 
 // Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to
@@ -81,6 +84,19 @@ type Method interface {
 // longer than all the multiplicative updates, which come as close to x there.
 func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
+}
+
+// Memory returns how many bytes a method takes of a problem, beside the factors, where rows may be mostly
+// zero. p.Pool is [pool.Idle].
+func Memory(p Problem, newton bool) float64 {
+	var m Method
+	if newton {
+		m = NewNewton(p)
+	} else {
+		m = NewUpdates(p)
+	}
+	m.Reserve()
+	return p.Pool.Memory.Most()
 }
 
 // Pieces is the number of pieces that the rows are cut into: each has a

@@ -1,10 +1,9 @@
 package nmf
 
 // This file holds an epoch of Newton's method (newton.go) in rounds, for a matrix whose rows are split
-// (internal/shard). In a round all rows are passed over, by methods that have some of them, and their sums
+// (package shards). In a round all rows are passed over, by methods that have some of them, and their sums
 // are joined by one that has none:
 //
-//	pass   the rows that lead, once                 Gather    (lead.go; then Lead instead of Descend)
 //	join   the half of V as far as its direction    Descend   (under an exact metric all of it, and Turn)
 //	pass   what the step along it is taken of       Search
 //	join   the step of V; the next y                Turn
@@ -53,14 +52,6 @@ func (f *Newton) flat(v []float64) []float64 {
 // Points returns U at y, at z and at the next y, d × k each: a pass reads them, and writes what it makes of
 // them there.
 func (f *Newton) Points() (y, z, next []float64) { return f.U, f.zu, f.nu }
-
-// Sizes returns the Σ_j X_ij² of the rows of a pass, under an exact metric, and SumsU what a pass adds up
-// over U.
-func (f *Newton) Sizes() []float64 { return f.sizes }
-func (f *Newton) SumsU() []float64 {
-	f.sumsU()
-	return f.sumU
-}
 
 // Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there.
 // Where the metric is exact and byCells is true, the loss is taken cell by cell.

@@ -32,6 +32,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 const (
@@ -70,6 +71,7 @@ type thin struct {
 // band is some thin rows, and a worker's room for them.
 type band struct {
 	rows   int      // there is room for
+	room   int      // cells there is room for
 	cols   []uint32 // cells, tile by tile and row by row, in chunks as kernel.Runs has them
 	x      []float64
 	from   []int // of each row and tile, where its cells begin
@@ -97,15 +99,16 @@ type chunk struct{ cells, runs, list [2]int }
 func (f *Updates) newThin() *thin {
 	kp := kernel.Pad(f.K)
 	width := thinWidth(kp)
-	t := &thin{groups: make([]bool, (f.D+Group-1)/Group), sums: make([]float64, f.D), kp: kp,
-		tiles: (f.N + width - 1) / width, width: width,
-		ends: make([]int32, f.D*((f.N+width-1)/width)), sumV: make([]float64, f.K),
+	tiles, a := (f.N+width-1)/width, f.Pool.Memory
+	t := &thin{groups: pool.Make[bool](a, (f.D+Group-1)/Group), sums: a.Floats(f.D), kp: kp,
+		tiles: tiles, width: width, ends: pool.Make[int32](a, f.D, tiles), sumV: a.Floats(f.K),
 		bands: make([]band, f.Pool.Workers())}
 	t.surveys, t.transposes = f.survey, f.transposeTile
 	for i := range t.bands {
-		t.bands[i].places, t.bands[i].cells = make([]uint32, f.N), make([]float64, f.N) // for one row
+		b := &t.bands[i]
+		b.places, b.cells = pool.Make[uint32](a, f.N), a.Floats(f.N) // for one row
 		if f.NonZeros == nil && f.X == nil {
-			t.bands[i].row = make([]float64, f.N)
+			b.row = a.Floats(f.N)
 		}
 	}
 	return t
@@ -123,11 +126,15 @@ func (f *Updates) prepare() {
 	for _, is := range f.thin.groups {
 		f.thin.some = f.thin.some || is
 	}
-	if !f.thin.some {
-		return
+	if f.thin.some {
+		f.roomThin()
 	}
-	v := func(n int) []float64 { return make([]float64, n) }
-	f.thin.v = v(f.NP * f.thin.kp)
+}
+
+// roomThin makes room for thin rows.
+func (f *Updates) roomThin() {
+	a, kp := f.Pool.Memory, f.thin.kp
+	f.thin.v = a.Floats(f.NP, kp)
 	// A group that is thin has a quarter of its cells at most. Runs add less than a block each, and chunks,
 	// all of which but the last of a tile have chunkCells, what lies before and after them.
 	rows := min(bandRows, f.D)
@@ -137,11 +144,12 @@ func (f *Updates) prepare() {
 	room += runs*kernel.Lanes + chunks*kernel.RunsBefore + kernel.RunsAfter
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
-		b.rows, b.cols, b.x, b.from = rows, make([]uint32, room), v(room), make([]int, rows*f.thin.tiles)
-		b.runs, b.list, b.chunks = make([]run, 0, runs), make([]uint32, 0, kernel.ListOf(runs, chunks)),
-			make([]chunk, 0, chunks)
-		b.u, b.g, b.logs = v(rows*f.thin.kp), v(rows*f.thin.kp), v(rows*kernel.Lanes)
-		b.w, b.num = v(chunkRoom(min(f.thin.width, f.N))), v(f.NP*f.thin.kp)
+		b.rows, b.room = rows, room
+		b.cols, b.x, b.from = pool.Make[uint32](a, room), a.Floats(room), pool.Make[int](a, rows, f.thin.tiles)
+		b.runs, b.list = pool.Make[run](a, runs)[:0], pool.Make[uint32](a, kernel.ListOf(runs, chunks))[:0]
+		b.chunks = pool.Make[chunk](a, chunks)[:0]
+		b.u, b.g, b.logs = a.Floats(rows, kp), a.Floats(rows, kp), a.Floats(rows, kernel.Lanes)
+		b.w, b.num = a.Floats(chunkRoom(min(f.thin.width, f.N))), a.Floats(f.NP, kp)
 	}
 }
 

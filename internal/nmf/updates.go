@@ -21,6 +21,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -46,10 +47,11 @@ type Updates struct {
 	plain   bool // KL of whole rows: the denominators are sums of factors
 	pieces  []part
 	work    []scratch
-	tiles   tiles   // in the plain case
-	thin    *thin   // of its rows
-	updateU bool    // the next sweep finishes the update of U: false in the first
-	addU    float64 // what the penalty adds to the denominators
+	early   *pool.Arena // of what Newton's method gives up when it begins
+	tiles   tiles       // in the plain case
+	thin    *thin       // of its rows
+	updateU bool        // the next sweep finishes the update of U: false in the first
+	addU    float64     // what the penalty adds to the denominators
 	addV    float64
 
 	sweeps, updates func(worker, piece int) // sweep and updateV, made once
@@ -88,43 +90,48 @@ func (fit *Updates) set(p Problem, updating bool) {
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
 	}
+	a := p.Pool.Memory
 	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
-		pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers())}
+		pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers()), early: a.Part()}
 	fit.sweeps, fit.updates = fit.sweep, fit.updateV
 	if fit.plain {
 		fit.thin = fit.newThin()
 	}
 	count := int(tiling(float64(np), float64(k)))
 	fit.tiles = tiles{count: count, width: (np/kernel.Lanes + count - 1) / count * kernel.Lanes,
-		denU: make([]float64, Group*k)}
+		denU: a.Floats(Group, k)}
 	for i := range fit.pieces {
-		fit.pieces[i] = part{num: make([]float64, k*np), sum: make([]float64, k), losses: make([]float64, 2)}
+		fit.pieces[i] = part{num: a.Floats(k, np), sum: a.Floats(k), losses: make([]float64, 2)}
 		if !fit.plain && updating {
-			fit.pieces[i].den = make([]float64, k*np)
+			fit.pieces[i].den = fit.early.Floats(k, np)
 		}
-	}
-	for i := range fit.work {
-		if !updating {
-			break
-		}
-		if fit.plain {
-			rows := p.together(Group)
-			v := func(n int) []float64 { return make([]float64, rows*n) }
-			fit.work[i] = scratch{x: v(np), num: v(fit.tiles.width), g: v(k), h: v(k)}
-			continue
-		}
-		rows := p.together(sweepRows)
-		v := func(n int) []float64 { return make([]float64, rows*n) }
-		fit.work[i] = scratch{x: v(np), w: v(np), num: v(np), den: v(np), g: v(k), h: v(k),
-			observed: make([]bool, rows*p.N)}
 	}
 	if fit.plain {
-		fit.tiles.v = make([]float64, k*np)
+		fit.tiles.v = fit.early.Floats(k, np)
+	}
+	for i := range fit.work {
+		if updating {
+			fit.work[i] = fit.newScratch()
+		}
 	}
 	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
 	// of the updates with these added.
 	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
 	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
+}
+
+// newScratch makes the room of a worker.
+func (fit *Updates) newScratch() scratch {
+	a, k, np := fit.early, fit.K, fit.NP
+	if fit.plain {
+		rows := fit.together(Group)
+		return scratch{x: a.Floats(rows, np), num: a.Floats(rows, fit.tiles.width), g: a.Floats(rows, k),
+			h: a.Floats(rows, k)}
+	}
+	rows := fit.together(sweepRows)
+	return scratch{x: a.Floats(rows, np), w: a.Floats(rows, np), num: a.Floats(rows, np),
+		den: a.Floats(rows, np), g: a.Floats(rows, k), h: a.Floats(rows, k),
+		observed: pool.Make[bool](a, rows, fit.N)}
 }
 
 // tiling is into how many tiles the samples of a V of k rows are cut.
@@ -393,6 +400,13 @@ func (f *Updates) Losses() Losses { return f.losses(f.U, f.V) }
 // Prepare and State are of a method with a state of its own beside the factors: there is none.
 func (f *Updates) Prepare(int)           {}
 func (f *Updates) State() []section.Part { return nil }
+
+// Reserve takes the room for thin rows.
+func (f *Updates) Reserve() {
+	if f.plain {
+		f.roomThin()
+	}
+}
 
 // Resume makes the sums that the next update of V takes.
 func (f *Updates) Resume(int) {

@@ -31,6 +31,7 @@ import (
 
 // Pool is a set of workers. With one worker it holds no goroutine at all.
 type Pool struct {
+	Memory  *Arena // of what works on it; nil: it is not counted
 	workers int
 	// state is the number of the round, the bit open while pieces may be left, and
 	// in the bits below the number of workers that have joined it. f and the shares are
@@ -117,6 +118,9 @@ func (p *Pool) Workers() int { return p.workers }
 // caller is worker 0. Calls of Do must not overlap. Where f panics and there are several workers, Do panics
 // with a *Fault when no worker runs f any more.
 func (p *Pool) Do(n int, f func(worker, piece int)) {
+	if p.Memory.Dry() {
+		return
+	}
 	if p.workers == 1 || n == 1 {
 		for i := range n {
 			if p.Err() != nil {

@@ -36,18 +36,21 @@ type Subspace struct {
 // the result has no meaning.
 func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
-	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(d, l),
-		r:   New(n, l),
+	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(p.Memory, d, l),
+		r:   New(p.Memory, n, l),
 		acc: make([][]float64, min(pieces, d)), g: make([][]float64, p.Workers())}
 	for i := range s.acc {
-		s.acc[i] = make([]float64, l*s.np)
+		s.acc[i] = p.Memory.Floats(l, s.np)
 	}
 	for i := range s.g {
-		s.g[i] = make([]float64, l)
+		s.g[i] = p.Memory.Floats(l)
 	}
 	stop := func() bool { return p.Err() != nil }
 	s.q.Stop, s.r.Stop = stop, stop
-	directions := make([]float64, l*s.np)
+	directions := p.Memory.Floats(l, s.np)
+	if p.Memory.Dry() {
+		return s
+	}
 	src := random.Split(0, 3)
 	for h := range l {
 		for j := range n {
@@ -137,15 +140,4 @@ func (s *Subspace) Vectors(u, v []float64, h int) float64 {
 		}
 	}
 	return s.r.S[h]
-}
-
-// Numbers is how many numbers a Subspace of these sizes holds at most, beside what row returns. Sizes may be
-// beyond what any memory holds.
-func Numbers(d, n, l, pieces float64) float64 {
-	l = min(l, d, n)
-	pad := func(n float64) float64 { return math.Ceil(n/kernel.Lanes) * kernel.Lanes }
-	decomposition := func(r float64) float64 {
-		return float64(2*float64(l*pad(r))) + float64(3*float64(l*pad(l))) + float64(4*l)
-	}
-	return decomposition(d) + decomposition(n) + float64((min(pieces, d)+1)*float64(l*pad(n)))
 }

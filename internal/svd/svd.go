@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Decomposition is the workspace and the result for a matrix A of r
@@ -38,12 +39,11 @@ type Decomposition struct {
 func (s *Decomposition) stopped() bool { return s.Stop != nil && s.Stop() }
 
 // New returns a workspace for matrices of r rows and c columns, r >= c >= 1.
-func New(r, c int) *Decomposition {
+func New(a *pool.Arena, r, c int) *Decomposition {
 	rp, cp := kernel.Pad(r), kernel.Pad(c)
-	f := func(n int) []float64 { return make([]float64, n) }
-	return &Decomposition{r: r, c: c, rp: rp, cp: cp, S: f(c), Right: f(c * cp), left: f(c * rp),
-		a: f(c * rp),
-		x: f(c * cp), j: f(c * cp), tau: f(c), norm: f(c), perm: make([]int, c)}
+	return &Decomposition{r: r, c: c, rp: rp, cp: cp, S: a.Floats(c), Right: a.Floats(c, cp),
+		left: a.Floats(c, rp), a: a.Floats(c, rp), x: a.Floats(c, cp), j: a.Floats(c, cp),
+		tau: a.Floats(c), norm: a.Floats(c), perm: pool.Make[int](a, c)}
 }
 
 // Column returns column h of A, to be filled before [Decomposition.Factor], which

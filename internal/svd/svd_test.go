@@ -89,7 +89,7 @@ func checkSVD(t *testing.T, s *Decomposition, a [][]float64) {
 func TestSVD(t *testing.T) {
 	for _, size := range [][2]int{{1, 1}, {2, 1}, {2, 2}, {9, 8}, {30, 17}, {64, 64}, {150, 33}} {
 		r, c := size[0], size[1]
-		s := New(r, c)
+		s := New(nil, r, c)
 		for name, values := range map[string]func(h int) float64{
 			"even":     func(h int) float64 { return float64(c - h) },
 			"graded":   func(h int) float64 { return math.Pow(10, -float64(h)/2) },
@@ -129,7 +129,7 @@ func TestSVDSmall(t *testing.T) {
 	const r, c = 40, 12
 	source := random.Source(1)
 	u := orthonormal(&source, r, c)
-	s := New(r, c)
+	s := New(nil, r, c)
 	for h := range c {
 		for i := range s.Column(h) {
 			s.Column(h)[i] = u[h][i] * math.Pow(10, -float64(h*7%c)*10)
@@ -146,7 +146,7 @@ func TestSVDSmall(t *testing.T) {
 func BenchmarkSVD(b *testing.B) {
 	for _, size := range [][2]int{{160, 80}, {500, 256}, {3000, 300}} {
 		b.Run(strconv.Itoa(size[0])+"x"+strconv.Itoa(size[1]), func(b *testing.B) {
-			s := New(size[0], size[1])
+			s := New(nil, size[0], size[1])
 			source := random.Source(1)
 			for b.Loop() {
 				for h := range s.c {
@@ -168,7 +168,7 @@ func BenchmarkSVD(b *testing.B) {
 func TestStop(t *testing.T) {
 	const r, c = 40, 12
 	fill := func() *Decomposition {
-		s := New(r, c)
+		s := New(nil, r, c)
 		for h := range c {
 			for i, col := 0, s.Column(h); i < r; i++ {
 				col[i] = float64((i*i+7*h*i+h)%23) - 11
@@ -196,7 +196,7 @@ func TestStop(t *testing.T) {
 func TestFarColumns(t *testing.T) {
 	for _, far := range []float64{1e-140, 1e-150, 1e-160, 1e-170, 1e-300} {
 		rows := [4][3]float64{{1, 1, far}, {1, 2, 0}, {1, 3, 0}, {1, 5, 2 * far}}
-		s := New(4, 3)
+		s := New(nil, 4, 3)
 		for h := range 3 {
 			for i := range rows {
 				s.Column(h)[i] = rows[i][h]

@@ -30,70 +30,28 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/laplacian"
 )
 
-// Cotangent is dℓ/dT at q, to which an adjoint is applied. Both slices are read until the last call of a
+// Cotangent is dℓ/dT at q, to which an adjoint is applied. Its slices are read until the last call of a
 // Grad method after the adjoint.
 type Cotangent struct {
-	Z []float64 // ζ, whole blocks of numbers, 0 in the padding; nil for GradKL, which has it from Residuals
+	Z []float64 // ζ, whole blocks of numbers, 0 in the padding
 	Q []float64 // v, m
-	Residuals
-}
-
-// Residuals says that a cotangent has
-//
-//	ζ_i = By (1 - Unit x_i / max(T_i, Low)),   T = M v,
-//
-// in the Count observed samples, which have even weights, and 0 in the others, x >= 0 having been gathered. v
-// is >= 0. By 0 says nothing.
-type Residuals struct {
-	By, Unit, Low float64
-	Count         int
 }
 
 // Adjoint solves for λ, after which the Grad methods give the gradients of Σ z_i T_i.
 func (r *Row) Adjoint(back Cotangent) {
 	r.need(solved)
 	r.expand()
-	r.pull(back)
-	r.newton(r.lam)
-	r.gauge()
-	r.phase = pulled
-}
-
-// pull fills pairs with N, and lam and rho with ρ. The sums over the plan must have been expanded.
-func (r *Row) pull(back Cotangent) {
 	r.back = back
-	if back.By != 0 && r.condensed.stands >= byPoints && r.knows != triangled {
-		r.pullPoints()
-		return
-	}
 	r.rows()
-	r.differentiate(r.lam, func(lo, hi int,
-		_ []float64) {
+	r.differentiate(r.lam, func(lo, hi int, _ []float64) {
 		kernel.Weigh(r.v[lo:hi], back.Z[lo:hi], r.z[lo:hi])
 	}, back.Q)
 	copy(r.rho, r.lam)
-}
-
-// pullPoints is pull by the sums over the points of a condensed row: those of x/T, and those that the solve
-// has left.
-func (r *Row) pullPoints() {
-	back, f, x := &r.back, r.gathered, r.weights
-	for j, w := range f.w {
-		f.inc[j] = float64(w * back.Q[j])
-	}
-	f.moments(r.nu, func(lo, hi int, e []float64) {
-		kernel.RowRatios(f.v[lo:hi], e, f.inc, f.z[lo:hi], x[lo:hi], back.Low)
-		kernel.Divide(f.v[lo:hi], f.v[lo:hi], f.z[lo:hi]) // by z once: RowRatios has divided by it, too
-	})
-	for j, of := range r.mu[:2*r.m] {
-		r.nu[j] = back.By * (float64(of*float64(back.Count)) - float64(back.Unit*r.nu[j]))
-	}
-	kernel.Hankel(r.pairs, r.total[:r.mp], r.nu, r.ratio, r.w[:r.mp], r.m)
-	r.differences(r.lam, r.pairs, back.Q)
-	copy(r.rho, r.lam)
+	r.newton(r.lam)
+	r.gauge()
+	r.phase = pulled
 }
 
 // GradX fills to with the gradient in the n samples, squash included.
@@ -108,12 +66,6 @@ func (r *Row) GradXSlopes(to, slopes []float64) { r.gradX(to, slopes) }
 func (r *Row) gradX(to, own []float64) {
 	r.need(pulled)
 	zeta, v := r.back.Z, r.back.Q
-	if r.condensed.stands >= byPoints && r.squash.Logistic() > 0 {
-		var sums [2]float64
-		r.gradByCubics(&sums, to, own, zeta, v, r.lam)
-		r.squash.center(to, r.x, r.observed, &sums)
-		return
-	}
 	r.rows()
 	r.tiles(func(lo, hi int, e []float64) {
 		c := kernel.Cov{Out: r.gx[lo:hi], E: e, W: r.w, Z: r.z[lo:hi], Zeta: zeta[lo:hi], A: r.a[lo:hi], V: v,
@@ -130,30 +82,6 @@ func (r *Row) gradX(to, own []float64) {
 	if own != nil {
 		r.squash.Slopes(own[:r.n], r.xs, r.x, 2/r.eps)
 	}
-}
-
-// KL is what [Row.GradKL] reads and fills beside the gradient: whole blocks of numbers over samples.
-type KL struct {
-	X         []float64 // x of the residuals: 0 where it is not observed, and in the padding
-	T, Ratio  []float64 // filled with T and x/max(T,Low)
-	Curvature []float64 // filled with By s²/max(T,Low), s being what GradXSlopes fills
-	By        float64
-}
-
-// ByPoints tells whether the points of the row have solved it, and T and its slopes are cubics between the
-// edges of bins. Then GradKL can be called.
-func (r *Row) ByPoints() bool {
-	r.need(solved)
-	return r.condensed.stands >= byPoints && r.squash.Logistic() > 0
-}
-
-// GradKL is GradX of a cotangent that its residuals say. It makes T, ζ and the gradient in one pass over the
-// samples, T = M v/Unit being in the units of x, and Low over Unit its floor. to has whole blocks of numbers.
-func (r *Row) GradKL(to []float64, k *KL) {
-	r.need(pulled)
-	var sums [2]float64
-	r.pullKL(&sums, to, k, &r.back, r.lam)
-	r.squash.center(to[:r.n], r.x[:r.n], r.observed, &sums)
 }
 
 // SquashBack turns the gradient g at x̃ into that at x, in place.
@@ -280,7 +208,7 @@ func (r *Row) sortB(to, s []float64) {
 	}
 	copy(mu, to)
 	balance(mu, r.b)
-	laplacian.Solve(r.fac, r.piv, mu)
+	kernel.SolveLaplacian(r.fac, r.piv, mu)
 	// The elimination ends at the first levels. Where these have little weight, the rounding errors of
 	// heavy levels are large beside it. So each level but the heaviest takes its potential from its own
 	// equation.
@@ -415,7 +343,7 @@ func (r *Row) regauge() {
 		res[j] -= t
 	}
 	balance(res, r.b)
-	laplacian.Solve(r.fac, r.piv, res)
+	kernel.SolveLaplacian(r.fac, r.piv, res)
 	// The weighted median, by counting: m is small.
 	mid := r.lam[0]
 	for _, c := range r.lam {

@@ -15,14 +15,9 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// Average fills t (whole blocks of numbers) with T = M q: where the points of a row have solved it, to their
-// accuracy.
+// Average fills t (whole blocks of numbers) with T = M q.
 func (r *Row) Average(t, q []float64) {
 	r.need(placed)
-	if r.condensed.stands >= byPoints {
-		r.averageByCubics(t, q)
-		return
-	}
 	r.average(t, q)
 }
 
@@ -65,7 +60,7 @@ func (r *Row) Columns(out, zeta []float64) {
 // others. A condensed row has these sums from its solve.
 func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 	r.need(placed)
-	if r.condensed.stands < binned || r.knows < summed {
+	if !r.condensed.ready || r.knows < expanded {
 		r.columns(out, zeta)
 		return
 	}
@@ -79,7 +74,7 @@ func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 func (r *Row) Gather(x []float64) {
 	r.need(placed)
 	r.gathered = &r.dual
-	if r.condensed.stands < binned {
+	if !r.condensed.ready {
 		r.weights = x
 		r.rows()
 		return

@@ -22,27 +22,16 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// standIn says how far points stand for the samples of a row. Each state includes those before it. Loading a
-// problem, or another change of samples, targets or ε, brings it back to samplewise.
-type standIn uint8
-
-const (
-	samplewise standIn = iota // not at all: sums go over the samples
-	binned                    // the points are those of the samples that are loaded
-	byPoints                  // and the sums that the solve was to find are those over the points
-	// and the room of the points holds the edges of the bins at the potentials of the row
-	byEdges
-)
-
 // condensed is the samples of a row in bins.
 type condensed struct {
-	stands standIn
-	bound  float64   // of the relative error of sums of positive terms
-	sums   []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2
+	// ready says that the points are those of the samples that are loaded. Loading a problem, or another change
+	// of samples, targets or ε, makes it false.
+	ready bool
+	bound float64   // of the relative error of sums of positive terms
+	sums  []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2
 	// The points, as samples of problems of their own, X being centred as that of the row.
-	points  *dual     // with the weights a
-	weighed *dual     // with other weights: see Row.Gather
-	curves  []float64 // the cubics of each bin (cubic.go)
+	points  *dual // with the weights a
+	weighed *dual // with other weights: see Row.Gather
 }
 
 // Condenses tells whether rows of n samples are solved by points, where these are good enough.
@@ -54,14 +43,14 @@ func CondensedRoom(n, m float64) float64 {
 		return 0
 	}
 	const points = 2 * condensedBins
-	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 20*condensedBins
+	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 8*condensedBins
 }
 
 // condense makes points of the samples, where these are many and the points are good enough, and fills mass
 // with the weights of the bins.
 func (r *dual) condense() bool {
 	k := &r.condensed
-	k.stands = samplewise
+	k.ready = false
 	if r.n < condensedFrom || !r.blurred() {
 		return false
 	}
@@ -71,7 +60,7 @@ func (r *dual) condense() bool {
 		return false
 	}
 	if k.points == nil {
-		k.sums, k.curves = make([]float64, 4*condensedBins), make([]float64, 4*cubics*condensedBins)
+		k.sums = make([]float64, 4*condensedBins)
 		for _, p := range []**dual{&k.points, &k.weighed} {
 			*p = new(dual)
 			(*p).resize(2*condensedBins, r.m)
@@ -88,7 +77,7 @@ func (r *dual) condense() bool {
 		r.mass[p] = k.sums[4*p] * weight
 	}
 	r.setPoints(k.points, weight)
-	k.stands = binned
+	k.ready = true
 	return true
 }
 
@@ -179,12 +168,11 @@ func (r *dual) solvePoints() (converged bool) {
 	copy(f.h, r.h)
 	copy(f.b, r.b)
 	goal := max(condensedTo, f.roundingFloor())
-	s := f.descend(goal, goal, 16, 16, false)
-	s.run(f)
-	if s.Converged {
+	converged = f.descend(goal, goal, 16, 16, false).Converged
+	if converged {
 		copy(r.h, f.h)
 	}
-	return s.Converged
+	return converged
 }
 
 // pointsError bounds the relative error of column sums over the points at their solution.
@@ -206,6 +194,6 @@ func (r *dual) takePoints() bool {
 	copy(r.mu, f.mu)
 	copy(r.g, f.g)
 	copy(r.c, f.c)
-	r.knows, r.condensed.stands = expanded, byPoints
+	r.knows = expanded
 	return true
 }

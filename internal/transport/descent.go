@@ -2,8 +2,7 @@ package transport
 
 // This file holds the two methods that maximise the semi-dual of dual.go. descent is fast, and
 // replaces a step after which the dual is not higher. safe is the damped method of the proof in
-// dual.go, for problems on which descent did not converge. A descent is a state that can be left
-// between two sweeps, so that the systems of several rows can be solved together (group.go).
+// dual.go, for problems on which descent did not converge.
 
 import (
 	"math"
@@ -31,33 +30,24 @@ type descent struct {
 	farthest, slope float64 // before the last step: max|log b/c|, and d·(b-c)
 	moved           bool    // the last step, to r.try, has not been judged yet
 	refined         bool    // the pass for the last digits was made
-	condensed       bool    // the points of the samples have ended the solve
 }
 
-// descend begins at h; last says that h is probably the solution.
-func (r *dual) descend(tol, goal float64, limit, most int, last bool) descent {
+// descend makes a descent from h; last says that h is probably the solution.
+func (r *dual) descend(tol, goal float64, limit, most int, last bool) Outcome {
 	r.sweep(r.h, last)
-	return descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most,
+	s := descent{Outcome: Outcome{Passes: 1}, tol: tol, goal: goal, limit: limit, most: most,
 		lowest: math.Inf(1)}
-}
-
-// run goes on to the end.
-func (s *descent) run(r *dual) {
 	for s.ahead(r) {
 		r.newton(r.dir)
 		s.move(r)
 	}
+	return s.Outcome
 }
 
 // ahead judges the last sweep, and fills dir with the right side of the equations of
 // the next step, or returns false at the end.
 func (s *descent) ahead(r *dual) bool {
-	if s.condensed {
-		return false
-	}
-	if r.knows < summed {
-		r.expand()
-	}
+	r.expand()
 	if s.moved {
 		s.judge(r)
 	}

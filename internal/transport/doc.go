@@ -4,19 +4,17 @@
 //
 // # The way of a row
 //
-// A caller has a [Row], or a [Group] of rows that are solved side by side, one a worker,
-// and uses it for many problems:
+// A caller has a [Row], one a worker, and uses it for many problems:
 //
-//	g.Clear()                        for the next rows
-//	r := g.Add(problem, state, t, q) x, squashed; a, b; ε; where the last solve of this row ended
-//	g.Solve(tol, most)               the potentials; T = M q in t; state for the next visit
+//	r.Load(problem)                  x, squashed; a, b; ε
+//	r.Want(t, q)                     that the solve leaves T = M q in t
+//	r.Solve(tol, most, state)        the potentials; state says where the last solve of this row ended
 //	r.Average, r.Columns, r.Tails    what else is wanted of M: T at another q, sums for a step on q
-//	g.Adjoint(back)                  λ of dℓ/dT
+//	r.Adjoint(back)                  λ of dℓ/dT
 //	r.GradX, r.GradQ, r.GradLogits   its gradients
 //
-// A Row by itself has Load, Solve and Adjoint in the same places. A row has states that say
-// which method may be called (row.go), and a call out of order panics. Slices that a method
-// fills are the caller's; scratch never leaves the package.
+// A Row has states that say which method may be called (row.go), and a call out of order panics. Slices that
+// a method fills are the caller's; scratch never leaves the package.
 //
 // # Map of files
 //
@@ -29,17 +27,16 @@
 //	dual.go     the semi-dual, its proof of convergence, its linear system
 //	descent.go  the methods that maximise it       polish.go   the last digits of weakly coupled levels
 //	condense.go many samples replaced by points with the same sums
-//	cubic.go    T and gradients of such samples
 //	start.go    where a solve starts, and what it leaves for the next
 //	row.go      the workspace and its states       solution.go a solved row, kept and restored
 //	average.go  T, S, f and g                      adjoint.go  their transposed Jacobians
-//	forward.go  the forward derivative of T        group.go    several rows abreast
-//	scale.go    powers of two against overflow     limits.go   thresholds, measured by bench/calibrate
+//	forward.go  the forward derivative of T        hard.go     the plan in the limit ε → 0
+//	scale.go    powers of two against overflow     wide.go     numbers of a larger range
+//	limits.go   thresholds, measured by bench/calibrate
 //	invariants.go what a build with -tags invariants checks
 //
 // Whether a derived value is valid is one state, not several flags: a matrix is stale, aimed or
-// built ([matrix.stands]), sums are nothing, swept, summed, expanded or triangled ([gram.knows]), points
-// stand for the samples not at all, as bins, by their sums or by edges ([condensed.stands]).
+// built ([matrix.stands]), sums are nothing, swept, expanded or triangled ([gram.knows]).
 // A method that changes the values from which it is derived sets the state back.
 //
 // # A sweep

@@ -17,7 +17,7 @@ package transport
 //	∇D = b - c,  c = Mᵀa;   -∇²D = L = diag(c) - Mᵀ diag(a) M.
 //
 // L is the Laplacian of a weighted graph, solved without subtractions by
-// package laplacian; it is also the matrix of the implicit gradients.
+// kernel.FactorLaplacian; it is also the matrix of the implicit gradients.
 //
 // # Why it converges
 //
@@ -35,7 +35,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/laplacian"
 )
 
 // dual is a plan with its sums, on the way to the maximum of D.
@@ -49,7 +48,6 @@ type dual struct {
 	best       []float64 // the best potentials so far
 	tau, start []float64 // thresholds: scratch, and those of the start of the solve
 	mass       []float64 // of the bins of a histogram
-	few        *dual     // the problem of group means; see coarse
 	condensed  condensed // the samples of a long row as points
 
 	ofSamples, ofLevels []float64 // the memory of the vectors here and in the embedded types
@@ -57,7 +55,7 @@ type dual struct {
 
 // forget sets all that is derived from a problem back, for another one.
 func (r *dual) forget() {
-	r.stands, r.knows, r.want, r.condensed.stands = stale, nothing, want{}, samplewise
+	r.stands, r.knows, r.want, r.condensed.ready = stale, nothing, want{}, false
 }
 
 // relative returns max_j |c_j-b_j|/b_j.
@@ -107,18 +105,18 @@ func (r *dual) logResidual(h []float64, rel float64) float64 {
 // newton solves L d = res for the direction d in place: res sums to 0.
 func (r *dual) newton(res []float64) {
 	r.factor()
-	laplacian.Solve(r.fac, r.piv, res)
+	kernel.SolveLaplacian(r.fac, r.piv, res)
 }
 
 // factor eliminates the Laplacian of the last pass.
 func (r *dual) factor() {
 	r.expand()
-	stride := laplacian.Stride(r.m)
+	stride := kernel.LaplacianStride(r.m)
 	for j := range r.m {
 		copy(r.fac[j*stride:], r.g[j*r.mp:(j+1)*r.mp])
 	}
 	r.setFloor()
-	laplacian.Factor(r.fac, r.piv, r.floor, r.elim)
+	kernel.FactorLaplacian(r.fac, r.piv, r.floor, r.elim)
 }
 
 // setFloor fills floor with the lower bounds of the pivots.
@@ -199,7 +197,7 @@ func (r *dual) resize(n, m int) {
 		r.sorter.Resize(n)
 	}
 	if m != r.m {
-		factors, scratch := m*laplacian.Stride(m), laplacian.Room(m)
+		factors, scratch := m*kernel.LaplacianStride(m), kernel.LaplacianRoom(m)
 		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors+scratch)
 		clear(free)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,

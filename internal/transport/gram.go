@@ -22,8 +22,7 @@ type known uint8
 const (
 	nothing   known = iota // no sweep since the problem was loaded, or M has moved without one
 	swept                  // mu
-	summed                 // and c
-	expanded               // and g
+	expanded               // and c, g
 	triangled              // and g, c do not come from mu: the Hankel form does not hold
 )
 
@@ -36,7 +35,7 @@ type gram struct {
 	c     []float64 // column sums, m
 	nu    []float64 // scratch: mu of other row weights
 	total []float64 // scratch: c of other row weights
-	fac   []float64 // scratch: a tile's triangle; the factors of the Laplacian, m × laplacian.Stride(m)
+	fac   []float64 // scratch: a tile's triangle; the factors of the Laplacian, m × kernel.LaplacianStride(m)
 }
 
 // sweep takes the plan to the potentials h, and takes the sums that hold the Gram matrix. last says that

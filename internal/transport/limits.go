@@ -42,13 +42,4 @@ const (
 	// weakCoupling is the share of the mass between the levels below and above a boundary
 	// under which the last digits need Polish.
 	weakCoupling = 1e-4
-
-	// fewestRows is the number of rows that are worth solving abreast.
-	fewestRows = 3
-	// groupEntries is the number of entries of E, of all rows abreast, that stay in the cache
-	// from one sweep to the next.
-	groupEntries = 1 << 15
-	// widestGroup is the number of levels up to which lanes are faster than one system after
-	// the other: larger systems leave the cache, and keep vectors busy alone.
-	widestGroup = 64
 )

@@ -44,6 +44,16 @@ type Row struct {
 	own      [2][]float64 // the memory of these vectors
 }
 
+// NewRow returns a workspace for n samples and m targets with all the memory that it will need: without
+// [Row.Resize] it never allocates.
+func NewRow(n, m int) *Row {
+	r := new(Row)
+	r.Resize(n, m)
+	r.form = powers
+	r.reserve() // otherwise the first solve does
+	return r
+}
+
 // Resize makes room for n samples and m targets, and empties the row.
 func (r *Row) Resize(n, m int) {
 	np, mp := kernel.Pad(n), kernel.Pad(m)
@@ -75,6 +85,13 @@ func (r *Row) Load(p Problem) {
 	r.load(&p)
 	r.forget()
 	r.phase, r.of = loaded, 0
+}
+
+// Want asks the next Solve for T = M q too, which is left in t, whole blocks of numbers: its last pass makes T
+// at less cost than Average would after it. t and q are used until the next Load.
+func (r *Row) Want(t, q []float64) {
+	r.need(loaded)
+	r.want = want{t: t, q: q}
 }
 
 // Solve finds the potentials to a relative column error of tol, in at most maxPasses passes. It starts

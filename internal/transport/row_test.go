@@ -146,6 +146,74 @@ func TestReuse(t *testing.T) {
 	}
 }
 
+// TestWanted: T that a solve makes in passing has the bits of one made afterwards, and most solves make it in
+// passing, cold and from where they stood, easy and hard.
+func TestWanted(t *testing.T) {
+	src := random.Split(41, 0)
+	taken, all := 0, 0
+	for trial := range 300 {
+		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
+		r, after := NewRow(n, m), NewRow(n, m)
+		states := [2]Warm{NewWarm(m), NewWarm(m)}
+		got, want, q := make([]float64, r.np), make([]float64, r.np), make([]float64, m)
+		for j := range q {
+			q[j] = float64(j) + src.Float64()
+		}
+		for visit := range 3 {
+			x, b := make([]float64, n), make([]float64, m)
+			spread, skew := math.Exp(2*normal(&src)), 3.0
+			for i := range x {
+				x[i] = spread * normal(&src)
+			}
+			if trial%5 == 0 { // columns that are flushed to 0
+				skew = 100
+			}
+			for j := range b {
+				b[j] = math.Exp(min(max(skew*normal(&src), -500), 100))
+			}
+			p := Problem{X: x, B: b, Squash: None, Epsilon: math.Pow(10, -4*src.Float64())}
+			after.Load(p)
+			end := after.Solve(1e-9, 300, &states[0])
+			after.Average(want, q)
+			r.Load(p)
+			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300, &Warm{slices.Clone(states[1].Offset), states[1].Valid})
+			if all++; r.want.had {
+				t.Fatal("T was made though nobody wanted it")
+			}
+			r.Load(p)
+			r.Want(got, q)
+			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300, &Warm{slices.Clone(states[1].Offset), states[1].Valid})
+			if r.want.had {
+				taken++
+			}
+			r.Load(p)
+			r.Want(got, q)
+			if out := r.Solve(1e-9, 300, &states[1]); out != end {
+				t.Fatalf("trial %d, visit %d: ended as %v, without T as %v", trial, visit, out, end)
+			}
+			if !slices.Equal(got[:n], want[:n]) {
+				t.Fatalf("trial %d, visit %d: T is %v in passing, %v afterwards", trial, visit, got[:n], want[:n])
+			}
+			// A row that is taken back to where it was solved has an adjoint.
+			h, zeta := slices.Clone(r.h), make([]float64, r.np)
+			for i := range n {
+				zeta[i] = normal(&src)
+			}
+			r.Load(p)
+			r.Return(h)
+			r.Adjoint(Cotangent{Z: zeta, Q: q})
+			for j, v := range r.lam {
+				if v-v != 0 {
+					t.Fatalf("trial %d, visit %d: taken back, λ_%d is %v", trial, visit, j, v)
+				}
+			}
+		}
+	}
+	if taken < all/2 || taken == all {
+		t.Errorf("T was made in the last pass of %d rows of %d", taken, all)
+	}
+}
+
 // TestRestoredForgetsPoints: a workspace that points have solved has the bits of a new one once another
 // solution is restored in it.
 func TestRestoredForgetsPoints(t *testing.T) {
@@ -161,7 +229,7 @@ func TestRestoredForgetsPoints(t *testing.T) {
 	state := NewWarm(len(q))
 	r.Resize(len(p.X), len(q))
 	r.Load(p)
-	if r.Solve(3e-5, 100, &state); r.condensed.stands != byPoints {
+	if r.Solve(3e-5, 100, &state); !r.condensed.ready {
 		t.Fatal("not solved by points")
 	}
 	r.Restore(&s)

@@ -220,23 +220,17 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std},
 			q.Kind.rate())
 	}
-	q.center(g, x, observed, &sums)
-}
-
-// center ends backward: it turns w, of which sums has Σ w and Σ w z, into x̄. Std is not 0, and w is 0 in
-// entries that are not observed.
-func (q *Squash) center(w, x []float64, observed []bool, sums *[2]float64) {
-	n := len(w)
+	n := len(g)
 	for _, o := range observed {
 		if !o {
 			n--
 		}
 	}
-	kernel.ScoreBack(w, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n),
+	kernel.ScoreBack(g, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std}, sums[0]/float64(n),
 		sums[1]/float64(n))
 	for i, o := range observed {
 		if !o {
-			w[i] = 0
+			g[i] = 0
 		}
 	}
 }

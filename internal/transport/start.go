@@ -15,7 +15,7 @@ package transport
 //
 // Where the blur between two targets, ε/2Δy, is wide, quantiles are read off a
 // histogram, which needs no order of the samples. Rows of many samples are first solved for points in
-// their place (condense.go), and somewhat shorter rows without a last visit for the means of some groups.
+// their place (condense.go).
 
 import (
 	"math"
@@ -37,49 +37,12 @@ func NewWarm(m int) Warm { return Warm{Offset: make([]float64, max(m-1, 0))} }
 // solve maximises the semi-dual to a relative column error of tol. The row then
 // stands at the last pass: h, M and its sums belong together. ws may be nil.
 func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
-	s := r.begin(tol, maxPasses, ws)
-	s.run(r)
-	return r.finish(s, ws)
-}
-
-// begin sets the start of a solve and makes its first sweep.
-func (r *dual) begin(tol float64, maxPasses int, ws *Warm) descent {
-	m := r.m
-	tau, start := r.tau[:m-1], r.start[:m-1]
-	condensed := r.condense()
-	if condensed {
-		r.quantiles(start)
-	} else {
-		r.initial(start)
-	}
-	copy(tau, start)
-	if ws != nil && ws.Valid {
-		for J := range tau {
-			tau[J] += ws.Offset[J]
-		}
-	}
-	goal, limit := max(tol, r.roundingFloor()), min(maxPasses, 16)
-	if condensed {
-		r.fromThresholds(r.h, tau)
-		if r.solvePoints() && ws != nil && r.pointsError() <= tol && r.takePoints() {
-			return descent{Outcome: Outcome{Passes: 1, Error: r.pointsError(), Converged: true},
-				condensed: true, tol: tol, goal: goal, most: maxPasses}
-		}
-		return r.descend(tol, goal, limit, maxPasses, true)
-	}
-	if ws == nil || !ws.Valid {
-		r.coarse(tau)
-	}
-	r.fromThresholds(r.h, tau)
-	return r.descend(tol, goal, limit, maxPasses, false)
-}
-
-// finish ends a solve, by the damped method where s has not converged.
-func (r *dual) finish(s descent, ws *Warm) Outcome {
-	out, start := s.Outcome, r.start[:r.m-1]
-	if !out.Converged && out.Passes < s.most {
+	goal := max(tol, r.roundingFloor())
+	out := r.fast(tol, goal, maxPasses, ws)
+	start := r.start[:r.m-1]
+	if !out.Converged && out.Passes < maxPasses {
 		r.fromThresholds(r.h, start)
-		out = r.safe(s.goal, s.most, out)
+		out = r.safe(goal, maxPasses, out)
 	}
 	r.grant()
 	if Invariants {
@@ -99,6 +62,29 @@ func (r *dual) finish(s descent, ws *Warm) Outcome {
 		}
 	}
 	return out
+}
+
+// fast is the solve by the fast method, from its start on, which start keeps.
+func (r *dual) fast(tol, goal float64, maxPasses int, ws *Warm) Outcome {
+	m := r.m
+	tau, start := r.tau[:m-1], r.start[:m-1]
+	condensed := r.condense()
+	if condensed {
+		r.quantiles(start)
+	} else {
+		r.initial(start)
+	}
+	copy(tau, start)
+	if ws != nil && ws.Valid {
+		for J := range tau {
+			tau[J] += ws.Offset[J]
+		}
+	}
+	r.fromThresholds(r.h, tau)
+	if condensed && r.solvePoints() && ws != nil && r.pointsError() <= tol && r.takePoints() {
+		return Outcome{Passes: 1, Error: r.pointsError(), Converged: true}
+	}
+	return r.descend(tol, goal, min(maxPasses, 16), maxPasses, condensed)
 }
 
 // initial fills tau_J, J = 0..m-2, with the thresholds between targets J and J+1 of
@@ -228,51 +214,6 @@ func (r *dual) corner(tau []float64) {
 	for J, l := range shares {
 		width := r.eps / (2 * r.dy[J])
 		tau[J] = min(max(tau[J]-float64(width*l), least[J]), most[J])
-	}
-}
-
-// coarse replaces the thresholds of a histogram, where samples are many, by the
-// solution for the means of a quarter as many groups, at most 512: off by the square of
-// their width over that of the blur. It leaves two or three passes of five.
-func (r *dual) coarse(tau []float64) {
-	if r.n < 1024 || !r.blurred() {
-		return
-	}
-	groups := min(r.n/4, 512)
-	if r.few == nil {
-		r.few = new(dual)
-	}
-	f := r.few
-	f.resize(groups, r.m)
-	f.setTargets(r.y)
-	copy(f.b, r.b)
-	first, scale := r.extent[0]-r.xc, float64(groups)/(r.extent[1]-r.extent[0])
-	clear(f.a)
-	clear(f.xs)
-	for i, x := range r.cx[:r.n] {
-		p := min(uint((x-first)*scale), uint(groups-1))
-		f.a[p] += r.a[i]
-		f.xs[p] += float64(r.a[i] * x)
-	}
-	for p, a := range f.a[:groups] {
-		if a > 0 {
-			f.xs[p] /= a
-		} else {
-			f.xs[p] = first + (float64(p)+0.5)/scale
-		}
-	}
-	f.center()
-	f.setEpsilon(r.eps)
-	f.stands, f.even = stale, false
-	for J, t := range tau {
-		tau[J] = t - f.xc
-	}
-	f.fromThresholds(f.h, tau)
-	s := f.descend(1e-6, 1e-6, 16, 16, false)
-	s.run(f)
-	f.thresholds(tau, f.h)
-	for J := range tau {
-		tau[J] += f.xc
 	}
 }
 

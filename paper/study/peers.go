@@ -19,8 +19,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +26,13 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/floats"
+	"gonum.org/v1/gonum/stat"
 )
+
+// sig rounds to four significant digits.
+func sig(v float64) float64 { return report.Round(v, 4) }
 
 // peerTable is a table of the comparison, one or more sets stacked. peers.py makes the sets of scikit-learn.
 type peerTable struct {
@@ -151,8 +155,8 @@ func peers() {
 	if _, err := os.Stat(filepath.Join(bundled, "digits.tsv.gz")); err != nil {
 		runPython("tables", bundled)
 	}
-	r := peerResults{Version: version(), Date: time.Now().UTC().Format(time.DateOnly), Masks: *draws,
-		Machine: fmt.Sprintf("%s/%s, %d cores", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())}
+	r := peerResults{Version: report.Version(), Date: report.Today(), Masks: *draws,
+		Machine: report.Machine()}
 	check(json.Unmarshal(runPython("versions"), &r.Packages))
 	// The loop over masks is the outer one, so that a command that is stopped has results of each table.
 	all := map[string][][]outcome{} // by table and method, for each mask
@@ -256,16 +260,9 @@ func (r *peerResults) merge(from *peerResults) {
 
 // write writes the results and the page.
 func (r *peerResults) write() {
-	text, err := json.MarshalIndent(r, "", " ")
-	check(err)
-	check(os.MkdirAll("results", 0o755))
-	text = arrays.ReplaceAllFunc(text,
-		func(a []byte) []byte { return []byte(strings.Join(strings.Fields(string(a)), " ")) })
-	check(os.WriteFile(peerFile, append(text, '\n'), 0o644))
-	writePeersPage(r)
+	check(report.Write(peerFile, r))
+	check(writePeersPage(r))
 }
-
-var arrays = regexp.MustCompile(`\[[^][{}]*\]`) // arrays of numbers or settings, which go onto one line
 
 const peerFile = "results/peers.json"
 
@@ -374,9 +371,9 @@ func (t peerTable) problem(draw int) *problem {
 // outcomes returns the outcomes of a method with all its settings, or with the given ones. They come from the
 // cache if they are there.
 func (p *problem) outcomes(method string, settings []string) (out []outcome) {
-	by := version(":(top,exclude)bqmf.go", ":(top,exclude)internal/posterior", ":(top,exclude)internal/curve")
+	by := report.Version("bqmf.go", "internal/bqmf")
 	if method == "BQMF" {
-		by = version()
+		by = report.Version()
 	}
 	if slices.Contains(external, method) {
 		script, err := os.ReadFile("peers.py")
@@ -407,10 +404,10 @@ func (p *problem) outcomes(method string, settings []string) (out []outcome) {
 }
 
 func (p *problem) bqmf() outcome {
-	began := cpuTime()
+	began := report.CPUTime()
 	m, err := quantmf.FitBQMF(context.Background(), p.mask, 0, quantmf.WithMissingValues(),
 		quantmf.WithWorkers(1))
-	seconds := (cpuTime() - began).Seconds()
+	seconds := (report.CPUTime() - began).Seconds()
 	check(err)
 	o := p.score(m.Reconstruct(), false)
 	o.Absolute = p.score(m.Median(), false).Absolute
@@ -492,16 +489,16 @@ func (p *problem) own(method string) (out []outcome) {
 		defer func() { p.fits[key] = prediction{got, seconds} }()
 		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(seed),
 			quantmf.WithWorkers(1)}
-		began := cpuTime()
+		began := report.CPUTime()
 		if model == "NMF" {
 			m, err := quantmf.FitNMF(context.Background(), p.mask, k,
 				append(opts, quantmf.WithEpochs(epochs))...)
 			check(err)
-			return m.Reconstruct(), (cpuTime() - began).Seconds()
+			return m.Reconstruct(), (report.CPUTime() - began).Seconds()
 		}
 		m, err := quantmf.FitQMF(context.Background(), p.mask, k, opts...)
 		check(err)
-		return m.Reconstruct(), (cpuTime() - began).Seconds()
+		return m.Reconstruct(), (report.CPUTime() - began).Seconds()
 	}
 	lengths := nmfEpochs
 	name := func(k, epochs int) string { return fmt.Sprintf("k = %d, %d epochs", k, epochs) }
@@ -520,7 +517,7 @@ func (p *problem) own(method string) (out []outcome) {
 			sum, all := quantmf.NewMat(p.x.Rows, p.x.Cols), 0.0
 			for _, k := range ranks {
 				f, s := fit(k, epochs, 1)
-				add(sum, f, 1/float64(len(ranks)))
+				floats.AddScaled(sum.Data, 1/float64(len(ranks)), f.Data)
 				all += s
 			}
 			o := p.score(sum, true)
@@ -535,7 +532,7 @@ func (p *problem) own(method string) (out []outcome) {
 			}
 			for seed := range times {
 				f, s := fit(k, epochs, uint64(seed+1))
-				add(sum, f, 1/float64(times))
+				floats.AddScaled(sum.Data, 1/float64(times), f.Data)
 				all += s
 			}
 			o := p.score(sum, true)
@@ -544,14 +541,6 @@ func (p *problem) own(method string) (out []outcome) {
 		}
 	}
 	return out
-}
-
-func add(to, x quantmf.Mat, weight float64) {
-	for i := range to.Rows {
-		for j, v := range x.Row(i) {
-			to.Set(i, j, to.At(i, j)+weight*v)
-		}
-	}
 }
 
 // external runs peers.py and scores its predictions.
@@ -666,18 +655,10 @@ func spearman(truth, said []float64) (r float64, varies bool) {
 	if len(truth) < leastCells || slices.Min(truth) == slices.Max(truth) {
 		return 0, false
 	}
-	a, b := cells.Ranks(truth), cells.Ranks(said)
-	m := float64(len(a)-1) / 2
-	var ab, aa, bb float64
-	for i := range a {
-		ab += (a[i] - m) * (b[i] - m)
-		aa += (a[i] - m) * (a[i] - m)
-		bb += (b[i] - m) * (b[i] - m)
+	if r = stat.Correlation(cells.Ranks(truth), cells.Ranks(said), nil); math.IsNaN(r) {
+		r = 0
 	}
-	if bb == 0 {
-		return 0, true
-	}
-	return ab / math.Sqrt(aa*bb), true
+	return r, true
 }
 
 // runPython calls peers.py. Its messages go to standard error.
@@ -689,26 +670,4 @@ func runPython(args ...string) []byte {
 		log.Fatalf("peers.py %s: %v (%s needs what requirements.txt names)", args[0], err, *python)
 	}
 	return out
-}
-
-// version returns the last commit that changed the package, without the paths left out, with a + where files
-// differ from it.
-func version(without ...string) string {
-	of := append([]string{"--", ":(top,glob)*.go", ":(top)internal"}, without...)
-	out, err := exec.Command("git", append([]string{"log", "-1", "--format=%h"}, of...)...).Output()
-	if err != nil || len(out) == 0 {
-		return "an unknown version"
-	}
-	v := strings.TrimSpace(string(out))
-	if changed, err := exec.Command("git",
-		append([]string{"status", "--porcelain"}, of...)...).Output(); err != nil || len(changed) > 0 {
-		v += "+"
-	}
-	return v
-}
-
-// sig rounds to four significant digits.
-func sig(v float64) float64 {
-	r, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 4, 64), 64)
-	return r
 }

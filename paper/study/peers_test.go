@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
 // The parts of the page between its marks are equal to the texts that are made from the results, and its
@@ -24,7 +25,7 @@ func TestPageShowsPeers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := fillPage(string(page), r)
+	want, err := report.Fill(string(page), "paper/study", peersParts(r))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestPageShowsPeers(t *testing.T) {
 		}
 		before := one.Methods[0].KL[0]
 		one.Methods[0].KL[0] *= 3
-		if other, _ := fillPage(want, r); other == want {
+		if other, _ := report.Fill(want, "paper/study", peersParts(r)); other == want {
 			t.Errorf("the page does not follow %s", one.Key)
 		}
 		one.Methods[0].KL[0] = before

@@ -10,8 +10,8 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 
+	"github.com/quantmf/quantmf/paper/internal/report"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/text"
@@ -33,27 +33,11 @@ func readPeers() (*peerResults, error) {
 	return r, json.Unmarshal(text, r)
 }
 
-func writePeersPage(r *peerResults) {
-	page, err := os.ReadFile(pageFile)
-	check(err)
-	text, err := fillPage(string(page), r)
-	check(err)
-	check(os.WriteFile(pageFile, []byte(text), 0o644))
-	check(drawPeers(r))
-}
-
-// fillPage puts the parts that are made from the results between their marks in the page.
-func fillPage(page string, r *peerResults) (string, error) {
-	for _, part := range peersParts(r) {
-		begin, end := "<!-- paper/study: "+part.name+" -->\n", "<!-- end -->"
-		before, rest, begins := strings.Cut(page, begin)
-		_, after, ends := strings.Cut(rest, end)
-		if !begins || !ends {
-			return "", fmt.Errorf("%s has no place for %q", pageFile, part.name)
-		}
-		page = before + begin + part.text + end + after
+func writePeersPage(r *peerResults) error {
+	if err := report.FillFile(pageFile, "paper/study", peersParts(r)); err != nil {
+		return err
 	}
-	return page, nil
+	return drawPeers(r)
 }
 
 // singles are the methods that FitBQMF is compared with one by one.
@@ -90,6 +74,13 @@ var (
 	seconds  = measure{func(m *methodResult) []float64 { return m.Second }, true}
 )
 
+func mean(v []float64) (m float64) {
+	for _, x := range v {
+		m += x / float64(len(v))
+	}
+	return m
+}
+
 // mean returns the mean over the masks, and false where a method has no values.
 func (v measure) mean(t *peerResult, method string) (float64, bool) {
 	if m := t.method(method); m != nil && len(v.of(m)) > 0 {
@@ -125,18 +116,6 @@ func (v measure) ratio(tables []*peerResult, method string) (ratio float64, bett
 	return math.Exp(sum / float64(of)), better, of
 }
 
-// table returns a table. Its first row is the head.
-func table(rows [][]string) string {
-	var w strings.Builder
-	for i, row := range rows {
-		fmt.Fprintf(&w, "| %s |\n", strings.Join(row, " | "))
-		if i == 0 {
-			fmt.Fprintf(&w, "|%s\n", strings.Repeat("---|", len(row)))
-		}
-	}
-	return w.String()
-}
-
 // number returns v with the given number of digits, without an exponent.
 func number(v float64, digits int) string {
 	if v == 0 {
@@ -149,9 +128,6 @@ func percent(v float64) string { return fmt.Sprintf("%.1f", 100*v) }
 
 // few marks a mean over fewer masks than the others have.
 var few = map[int]string{1: "¹", 2: "²"}
-
-// pagePart is a part of the page that is made from the results.
-type pagePart struct{ name, text string }
 
 // comparison has the tables on which BQMF is compared with other methods. Wide and small are those on which
 // it was developed, fresh are the others.
@@ -181,19 +157,19 @@ func compare(r *peerResults) *comparison {
 }
 
 // peersParts returns the parts of the page.
-func peersParts(r *peerResults) []pagePart {
+func peersParts(r *peerResults) map[string]string {
 	c := compare(r)
-	return []pagePart{
-		{"summary", c.summary()},
-		{"versions", fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
+	return map[string]string{
+		"summary": c.summary(),
+		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
 			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version,
-			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks)},
-		{"divergence", c.methods(kl, 4)},
-		{"absolute error", c.methods(absolute, 3)},
-		{"rank correlation", c.methods(rank, 2)},
-		{"seconds", c.methods(seconds, 2)},
-		{"intervals", intervalsText(r)},
-		{"averages", c.averages()},
+			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks),
+		"divergence":       c.methods(kl, 4),
+		"absolute error":   c.methods(absolute, 3),
+		"rank correlation": c.methods(rank, 2),
+		"seconds":          c.methods(seconds, 2),
+		"intervals":        intervalsText(r),
+		"averages":         c.averages(),
 	}
 }
 
@@ -218,7 +194,7 @@ func (c *comparison) summary() string {
 		s, _, _ := seconds.ratio(c.all, m)
 		rows = append(rows, append(row, number(s, 2)))
 	}
-	return table(rows) + fmt.Sprintf("\nOf all methods BQMF has the least divergence on %d of the %d "+
+	return report.Table(rows) + fmt.Sprintf("\nOf all methods BQMF has the least divergence on %d of the %d "+
 		"tables, the least absolute error on %d, and the best rank correlation on %d.\n", c.first(kl),
 		len(c.all), c.first(absolute), c.first(rank))
 }
@@ -269,7 +245,7 @@ func (c *comparison) methods(v measure, digits int) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows)
+	return report.Table(rows)
 }
 
 // averages compares the averages of several models with the best single one and with BQMF.
@@ -301,7 +277,7 @@ func (c *comparison) averages() string {
 		rows = append(rows, []string{m, percent(wide), percent(small), percent(all),
 			fmt.Sprintf("%d of %d", better, n), percent(bqmf), fmt.Sprintf("%d of %d", beat, n)})
 	}
-	return table(rows)
+	return report.Table(rows)
 }
 
 // intervalsText has the shares of hidden cells within intervals, of BQMF on all tables and of gcimpute where
@@ -330,8 +306,9 @@ func intervalsText(r *peerResults) string {
 		}
 		rows = append(rows, row)
 	}
-	return table(rows) + fmt.Sprintf("\nOn the %d wide tables BQMF departs from its levels by %.1f points "+
-		"at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
+	return report.Table(rows) +
+		fmt.Sprintf("\nOn the %d wide tables BQMF departs from its levels by %.1f points "+
+			"at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
 }
 
 // named is a point of the plot and its name, which is drawn to its left or right.

@@ -42,8 +42,7 @@ const packed = (...names) => [gzip, brotli].map((pack) => (names.reduce((s, n) =
 const page = readdirSync(dist).filter((n) => /^(index\.html|page\.(js|css)|state\.js|result\.js|downloads\.js|chart\.js|heatmap\.js|icon\.svg|sw\.js)$/.test(n));
 line('## What is downloaded\n');
 const parts = [
-  ['engine for NMF and QMF, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'messages.js', 'worker.js', 'wasm_exec.js')],
-  ['the rest of the engine, on demand', ...packed('engine-more.wasm')],
+  ['engine, kernels, glue', ...packed('engine.wasm', 'kernels.wasm', 'kernels.js', 'index.js', 'errors.js', 'messages.js', 'worker.js', 'wasm_exec.js')],
   ['readers and report, on demand', ...packed('tables.wasm')],
   ['the page', ...packed(...page)],
 ];
@@ -330,8 +329,7 @@ line(`Memory of Chromium's renderer after fits of 1000 × 200: ${memory[1].toFix
 line(`A CSV of ${read.size.toFixed(0)} MB, dropped on the page: "${read.said}" after ${read.seconds.toFixed(0)} s; memory ${read.before.toFixed(0)} MB before, at most ${read.most.toFixed(0)}, ${read.after.toFixed(0)} after.`);
 out.splice(summary, 0, `## In short
 
-- **Download.** A page loads ${parts[0][1]} KB, compressed by gzip, before its first fit by NMF or QMF, ${parts[2][1]} KB with the first file that it reads or reports,
-  and ${parts[1][1]} KB with the first call of anything else.
+- **Download.** A page loads ${parts[0][1]} KB, compressed by gzip, before its first fit, and ${parts[1][1]} KB with the first file that it reads or reports.
 - **Speed.** A fit takes ${median(over['native, assembly'], 1)} times the processor time of the command, and ${median(over['native, Go alone'], 2)} of that of the command without assembly. Without
   the vectors of WebAssembly it takes ${(1 / median(over['wasm alone'], 3)).toFixed(1)} times as long.
 - **Answers.** The first progress of a fit comes after ${latestFirst.toFixed(0)} ms of the processor at the latest, and a cancelled fit ends within ${latestEnd.toFixed(0)} ms,

@@ -621,41 +621,6 @@ test('a result becomes visible block by block, in frames of its own', async () =
   for (const [drawn, is] of widths) assert.equal(drawn, is, 'a map is drawn at the width at which it is shown');
 });
 
-test('engine-more.wasm comes with the first call that needs it: where it does not come the page says so, and goes on', async () => {
-  const one = await browser.newContext({ serviceWorkers: 'block' });
-  const tab = await one.newPage();
-  let asked = 0;
-  let answer = (route) => route.abort();
-  await one.route('**/engine-more.wasm', (route) => {
-    asked++;
-    return answer(route);
-  });
-  await tab.goto(address);
-  await tab.waitForSelector('html[data-ready]');
-  await tab.click('#sample');
-  await tab.waitForSelector('#found:not([hidden])');
-  await tab.fill('[name=rank]', '2');
-  await fit(tab);
-  assert.equal(await tab.isVisible('#result'), true);
-  assert.equal(asked, 0);
-  await tab.selectOption('[name=method]', 'bqmf');
-  await tab.waitForFunction(() => document.getElementById('estimate').textContent.includes('engine-more.wasm'));
-  await tab.click('#fit');
-  await tab.waitForFunction(() => document.getElementById('fit-problem').textContent.includes('engine-more.wasm'));
-  // It hangs, and the call is cancelled.
-  let hangs;
-  answer = (route) => (hangs = route);
-  await tab.click('#fit');
-  await says(tab, 'Starting.');
-  await tab.click('#cancel');
-  await says(tab, 'Cancelled.');
-  await hangs.continue();
-  answer = (route) => route.continue();
-  await fit(tab);
-  assert.equal(await tab.evaluate(() => globalThis.quantmfPage.model.method), 'bqmf');
-  await one.close();
-});
-
 test('settings are in the fragment', async () => {
   await page.selectOption('[name=method]', 'qmf');
   await page.fill('[name=rank]', '7');

@@ -7,10 +7,12 @@ package main
 import (
 	"context"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/web/host"
 )
 
@@ -52,34 +54,11 @@ var answers = map[string]func(c call) (any, error){
 	"softQuantileVJP": backward((*quantmf.Transport).QuantileVJP),
 }
 
-// fitter is a fit function for any of the methods.
-type fitter func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
-	error)
-
-func fitterOf[M quantmf.Model](f func(context.Context, quantmf.Rows, int, ...quantmf.FitOption) (M,
-	error)) fitter {
-	return func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
-		error) {
-		return f(ctx, x, rank, opts...)
-	}
-}
-
-// methods has the methods under their names, which are those of the command.
-var methods = map[string]struct {
-	fit fitter
-	is  quantmf.Method
-}{
-	"nmf":  {fitterOf(quantmf.FitNMF), quantmf.MethodNMF},
-	"qmf":  {fitterOf(quantmf.FitQMF), quantmf.MethodQMF},
-	"qmfq": {fitterOf(quantmf.FitQMFQ), quantmf.MethodQMFQ},
-	"bqmf": {fitterOf(quantmf.FitBQMF), quantmf.MethodBQMF},
-}
-
 func (c call) method() (name string, err error) {
 	v := c.Args.Get("method")
 	name = text(v)
-	if _, known := methods[name]; !known {
-		return "", wrong("method", v, "must be nmf, qmf, qmfq or bqmf")
+	if !slices.Contains(settings.Methods, name) {
+		return "", wrong("method", v, settings.OneOf(settings.Methods).Error())
 	}
 	return name, nil
 }
@@ -105,10 +84,10 @@ func fit(c call) (any, error) {
 		return nil, err
 	}
 	x := c.Matrix("x")
-	if err := room(methods[method].is, x.Rows, x.Cols, rank, opts); err != nil {
+	if err := room(settings.Method(method), x.Rows, x.Cols, rank, opts); err != nil {
 		return nil, err
 	}
-	m, err := methods[method].fit(c.Ctx, x, rank, append(opts, quantmf.WithProgress(c.told))...)
+	m, err := settings.Fit(c.Ctx, method, x, rank, append(opts, quantmf.WithProgress(c.told))...)
 	if err != nil {
 		return nil, err
 	}
@@ -368,12 +347,15 @@ func heldOut(c call) (any, error) {
 		return c.Ctx.Err()
 	}))
 	x := c.Matrix("x")
-	if err := room(methods[method].is, x.Rows, x.Cols, n[0], opts); err != nil {
+	if err := room(settings.Method(method), x.Rows, x.Cols, n[0], opts); err != nil {
 		return nil, err
 	}
 	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(c.Args.Get("maskSeed").Float())}
-	p, err := quantmf.HeldOut(c.Ctx, x, methods[method].fit, []quantmf.Trial{{Rank: n[0], Options: opts}},
-		masks)
+	fit := func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
+		error) {
+		return settings.Fit(ctx, method, x, rank, opts...)
+	}
+	p, err := quantmf.HeldOut(c.Ctx, x, fit, []quantmf.Trial{{Rank: n[0], Options: opts}}, masks)
 	if err != nil {
 		return nil, err
 	}
@@ -397,7 +379,7 @@ func footprint(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := quantmf.MemoryOf(methods[method].is, n[0], n[1], n[2], opts...)
+	m, err := quantmf.MemoryOf(settings.Method(method), n[0], n[1], n[2], opts...)
 	if err != nil {
 		return nil, err
 	}

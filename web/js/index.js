@@ -195,27 +195,10 @@ class Engine {
     if (this.task !== task) return; // the worker died meanwhile
     task.abort = () => this.worker.postMessage({ type: 'cancel', id: task.id });
     task.signal?.addEventListener('abort', task.abort);
-    if (task.more && !this.more) {
-      this.more = true;
-      this.worker.postMessage({ type: 'more', module: task.more });
-    }
     const { args } = task;
     this.worker.postMessage({ type: 'call', id: task.id, name: task.name, args }, buffers(args)); // copies made here
     if (task.signal?.aborted) task.abort();
   }
-}
-
-/** needsMore says whether a call needs engine-more.wasm: engine.wasm has fits by NMF and QMF, and those methods of their models
- * that the list names. web/later names the functions that it lacks. */
-const needsMore = (name, method) => !['fit', 'heldOut', 'footprint', 'reconstruct', 'named', 'map', 'top'].includes(name) || method === 'qmfq' || method === 'bqmf';
-
-/** supplement returns the module of engine-more.wasm, and throws where it belongs to another engine. */
-async function supplement(url, engine) {
-  const fail = (what) => new QuantmfError(`quantmf: ${url}: ${what}`);
-  const module = await compile(url).catch((error) => Promise.reject(error instanceof QuantmfError ? error : fail(error.message)));
-  const has = new Set(WebAssembly.Module.exports(engine).map((e) => e.name));
-  if (!WebAssembly.Module.imports(module).every((i) => i.module !== 'first' || has.has(i.name))) throw fail('of another version than engine.wasm');
-  return module;
 }
 
 /** unless waits for a promise until a signal comes. */
@@ -276,13 +259,11 @@ export async function load(options) {
   const places = {
     worker: at('worker.js'),
     engine: at('engine.wasm') ?? new URL('./engine.wasm', import.meta.url),
-    more: at('engine-more.wasm') ?? new URL('./engine-more.wasm', import.meta.url),
     kernels: at('kernels.wasm') ?? new URL('./kernels.wasm', import.meta.url),
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
   const [engine, kernels] = await Promise.all([compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker),
-    () => supplement(places.more, engine), () => compile(places.tables));
+  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker), () => compile(places.tables));
   await all.warm();
   return all;
 }
@@ -295,15 +276,12 @@ class Quantmf {
   #spawn;
   #id = 0;
   #closed = false;
-  #supplement;
-  #more;
   #tables;
   #asides = new Set();
 
-  constructor(most, spawn, supplement, tables) {
+  constructor(most, spawn, tables) {
     this.#most = most;
     this.#spawn = spawn;
-    this.#supplement = supplement;
     this.#tables = tables;
   }
 
@@ -337,22 +315,13 @@ class Quantmf {
     }
   }
 
-  /** call makes a call of a worker, method being that of the fit or of the model. */
-  async #call(name, args, how, method) {
+  /** call makes a call of a worker. */
+  async #call(name, args, how) {
     const { signal, onProgress } = fields('how', how);
     heeded(signal, onProgress);
     this.#open(signal);
-    let more;
-    if (needsMore(name, method)) {
-      this.#more ??= this.#supplement().catch((error) => {
-        this.#more = undefined; // the next call tries again
-        throw error;
-      });
-      more = await unless(signal, this.#more);
-      this.#open(signal);
-    }
     return new Promise((resolve, reject) => {
-      const task = { id: ++this.#id, name, args, more, signal, onProgress, resolve, reject, free: () => this.#next() };
+      const task = { id: ++this.#id, name, args, signal, onProgress, resolve, reject, free: () => this.#next() };
       task.leave = () => {
         const i = this.#waiting.indexOf(task);
         if (i < 0) return; // it runs, and the engine ends it
@@ -367,7 +336,7 @@ class Quantmf {
 
   async fit(x, given, how) {
     const { method = 'qmf', rank, ...options } = fields('options', given);
-    const about = await this.#call('fit', { x: matrix('x', x, how), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how, method);
+    const about = await this.#call('fit', { x: matrix('x', x, how), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how);
     return this.#model(about);
   }
 
@@ -376,7 +345,7 @@ class Quantmf {
   }
 
   #model(about) {
-    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: content('bytes', about.bytes) }, how, about.method));
+    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: content('bytes', about.bytes) }, how));
   }
 
   async rank(x, given, how) {
@@ -400,7 +369,7 @@ class Quantmf {
               done[i] = p.done;
               onProgress?.({ phase: 'rank', done: done.reduce((a, b) => a + b, 0) / done.length });
             },
-          }, method),
+          }),
         ),
       );
     } catch (error) {
@@ -413,7 +382,7 @@ class Quantmf {
 
   async footprint(given) {
     const { rows, columns, method = 'qmf', rank, ...options } = fields('options', given);
-    return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, undefined, method);
+    return this.#call('footprint', { rows: plain('rows', rows), columns: plain('columns', columns), method: plain('method', method), rank: plain('rank', rank), options: settings(options) });
   }
 
   async estimate(x, given, how) {

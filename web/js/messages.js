@@ -1,7 +1,6 @@
 // The messages between index.js and a worker:
 //
 //	to the worker    {type: 'start', engine, kernels}   compiled modules; kernels null without SIMD
-//	                 {type: 'more', module}             functions that the engine lacks, before a call that needs them
 //	                 {type: 'call', id, name, args}, {type: 'cancel', id}
 //	from the worker  {type: 'listening'}                it can be started; in node the thread itself tells
 //	                 {type: 'ready', vectors}, {type: 'progress', id, phase, done, epoch, epochs, loss},

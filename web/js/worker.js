@@ -37,8 +37,6 @@ async function start({ engine, kernels }) {
     (error) => post({ type: 'died', message: String(error) }),
   );
   post({ type: 'ready', vectors: host.vectors });
-  // The instance is made synchronously, so that the call that follows finds the functions.
-  host.more = (module) => new WebAssembly.Instance(module, { ...go.importObject, first: instance.exports });
   return host;
 }
 
@@ -46,7 +44,6 @@ let host;
 listen(async (message) => {
   try {
     if (message.type === 'start') host = await start(message);
-    else if (message.type === 'more') host.more(message.module);
     else if (message.type === 'call') host.call(message.id, message.name, message.args);
     else if (message.type === 'cancel') host.cancel(message.id);
   } catch (error) {

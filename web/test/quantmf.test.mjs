@@ -1,7 +1,7 @@
 // Tests of the package for JavaScript: its results have every bit of those of the native command.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -385,58 +385,6 @@ test('kernels of another version are left alone', async () => {
   await plain.close();
   const nowhere = await load({ url: pathToFileURL(`${folder}/none/`) }).then(() => 'loaded', (e) => e.code);
   assert.equal(nowhere, 'ENOENT');
-});
-
-test('engine.wasm alone fits by NMF and QMF with any option, and says what their models hold; other calls need engine-more.wasm', async () => {
-  const half = join(folder, 'half');
-  cpSync(new URL('../dist/', import.meta.url), half, { recursive: true });
-  const file = join(half, 'engine-more.wasm');
-  const content = readFileSync(file);
-  const small = mixed(30, 24, 2);
-  const holes = { ...small, data: small.data.map((v, i) => (i % 9 === 4 ? NaN : v)) };
-  const init = { u: mixed(30, 2, 2), v: mixed(2, 24, 2) };
-  const fits = [
-    ...[{}, { updates: 'multiplicative' }, { start: 'svd' }, { init }, { patience: 2, epochs: 40 }].map((o) => ({ method: 'nmf', ...o })),
-    ...[{}, { epochs: 3 }, { start: 'scores' }, { start: 'nmf' }, { start: 'uniform' }, { start: 'svd' }, { start: 'uniform', batch: 8, ends: 'pinned', squash: 'arctan' }, { shrinkage: 2, patience: 1 },
-      { levels: 4, epsilon: 1, learningRate: 0.01, schedule: 'constant', tolerance: 1e-3 }, { start: 'nmf', init }].map((o) => ({ method: 'qmf', ...o })),
-  ];
-  const losses = ['kl', 'frobenius', 0, 1.5, 3];
-  const all = fits.flatMap((o, i) => [o, { ...o, loss: losses[i % losses.length] }, { ...o, missingValues: true }, { ...o, missingValues: true, validation: 0.1, restarts: 2, seed: 5 }]);
-  const ask = async (of, options) => {
-    const said = async (call) => call().catch((e) => `${e.name}: ${e.message}`);
-    const given = options.missingValues ? holes : small;
-    const model = await of.fit(given, { rank: 2, ...options }).catch((e) => `${e.name}: ${e.message}`);
-    const footprint = await said(() => of.footprint({ rows: 30, columns: 24, rank: 2, ...options }));
-    if (typeof model === 'string') return [model, footprint];
-    const names = (n) => Array.from({ length: n }, (_, i) => `${i}`);
-    return [model.bytes, footprint, await said(() => model.reconstruct()), await said(() => model.map(2, [0.5, 1])), await said(() => model.top(given, 3)), await said(() => model.named(names(30), names(24), { matrix: 'x' }))];
-  };
-  rmSync(file);
-  const alone = await load({ workers: 2, url: pathToFileURL(half) });
-  for (const options of all) {
-    const got = await ask(alone, options);
-    assert.deepEqual(got, await ask(q, options), JSON.stringify(options));
-  }
-  for (const options of [{ rank: 3, strict: true, maxIterations: 1 }, { rank: 0 }, { rank: 2, epsilon: -1 }, { rank: 2, method: 'nmf', levels: 3 }]) {
-    assert.deepEqual(await ask(alone, options), await ask(q, options));
-  }
-  assert.match(String(await alone.fit(holes, { rank: 2 }).catch((e) => e)), /^DataError/);
-  for (const method of ['nmf', 'qmf']) assert.equal((await alone.rank(small, { method, ranks: [1, 2], repeats: 1 })).length, 2);
-  assert.ok((await alone.estimate(small, { rank: 2 })).seconds > 0);
-
-  // Calls that need the file reject with its name, and the worker goes on; an abort does not wait for the file.
-  const model = await alone.fit(small, { rank: 2 });
-  for (const call of [() => alone.fit(small, { method: 'bqmf', rank: 2 }), () => alone.fit(small, { method: 'qmfq', rank: 2 }), () => model.transform(small), () => model.score(small), () => alone.open(model.bytes),
-    () => alone.softRank([1, 2]), () => alone.rank(small, { method: 'bqmf', ranks: [2] }), () => alone.footprint({ rows: 9, columns: 9, method: 'bqmf', rank: 2 })]) {
-    await assert.rejects(call, (e) => e instanceof QuantmfError && e.message.includes('engine-more.wasm'));
-  }
-  await assert.rejects(alone.open(model.bytes, { signal: AbortSignal.abort() }), { name: 'AbortError' });
-  writeFileSync(file, content.map((b, i) => (i === content.indexOf('table ') + 8 ? b ^ 1 : b)));
-  await assert.rejects(alone.open(model.bytes), (e) => e instanceof QuantmfError && /engine-more\.wasm: of another version/.test(e.message));
-  writeFileSync(file, content);
-  const calls = await Promise.all([alone.open(model.bytes), alone.fit(small, { method: 'bqmf', rank: 2 }), alone.fit(small, { method: 'qmfq', rank: 2, epochs: 1 }), model.transform(small)]);
-  assert.deepEqual([calls[0].bytes, calls[1].bytes], [model.bytes, (await q.fit(small, { method: 'bqmf', rank: 2 })).bytes]);
-  await alone.close();
 });
 
 test('tables are read as the command reads them', async () => {

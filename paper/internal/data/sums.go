@@ -1,73 +1,19 @@
 package data
 
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed sums.txt
+var listed string
+
 // Sums has the SHA-256 of the unpacked text of each file.
-var Sums = map[string]string{
-	"golub-leukemia/exp.tsv.gz":                "7ff566262c4c61906421539244f6b1b94c83dafeab9b20c411de8111b3c6034f",
-	"golub-leukemia/labels.tsv":                "9881e82c3f9296523da480e251902ce68469c26242e6053f04bd8eb2b9e75f46",
-	"orl-faces-23x28/pixels.tsv.gz":            "46e77ad7b1c1fa5c057661cdc7013843231159fc54065e1b8e7e5765d82db38d",
-	"pbmc3k-small/counts.tsv.gz":               "9902aa521f3c4bda723a5e4cd8b4121c01ba99b9557a7f6e89c42ba595678b58",
-	"sotu-wordcounts/counts.tsv.gz":            "71bdc1c7c578c32d2312f266704838b715a894ba5b28075dd745ba8e345e9862",
-	"tcga-brca/exp.tsv.gz":                     "ee3dbfa0a55bf20975621abc8cccf6563229e1d3689a78e0516a0a12075dd935",
-	"tcga-brca/methy.tsv.gz":                   "a892d537656a103b6f402767b3c813e012a20eb10daff21ec0b81efa7256d5cb",
-	"tcga-brca/mirna.tsv.gz":                   "4174f6650453206be5a035e7d809615551f8915223ad2bc36549fd79c5255051",
-	"tcga-brca/rppa.tsv.gz":                    "0593b9ef7c8dae8094f9c69d0729efe52d55fb5e5b59931558118c89b9acb58e",
-	"tcga-brca/survival.tsv":                   "76f3fc026d6c89cceb89666eeae5842d944d6cc1bbbe5c4306ed07bb54976c5c",
-	"tcga-cesc/exp.tsv.gz":                     "e440b80ab3d2480e598ddb8ee81245b39a24281d2fb21202338af37a74e17328",
-	"tcga-cesc/methy.tsv.gz":                   "c0713589066993e8964d75efe5718bae183a324379cbc7358e2722e7f6260d56",
-	"tcga-cesc/mirna.tsv.gz":                   "2071e248b7cb3db2ff3952a29eb003ee7954b790a72f03e46c79ad299780c660",
-	"tcga-cesc/rppa.tsv.gz":                    "4d850a78fa45a5fafa5e6c039cc40ab1612f15d8f365eb075124ba815fa84452",
-	"tcga-cesc/survival.tsv":                   "928efb327ae969690142cb8c07ee61e856c5051630b909c26a49c4b6de8cbde7",
-	"tcga-coadread/exp.tsv.gz":                 "649687c9eccb13b7955d2795b33b9833bb22d85301aee225175641b3ced34d3e",
-	"tcga-coadread/mirna.tsv.gz":               "755c68ec393a680b2398a88f86d26dea8f59340e7cefa5b4dd4957dde2f83c91",
-	"tcga-coadread/survival.tsv":               "9a56ecd5dc311df84776e9f0f51a57e9c8fce39314bd91394ce23de744979129",
-	"tcga-kirc/mirna.tsv.gz":                   "775273b0e69463caea822115fd409d1fd9401f7fbf0f6560a5656300c6f41dce",
-	"tcga-kirc/rppa.tsv.gz":                    "e8cd448e5117daad82dafb0ad2f9614fe85e2b4d24e32067897433399a63a2cf",
-	"tcga-kirc/survival.tsv":                   "7eca3ffde7905843757342f0f3f5082ff71b0d544b2c79ec9f691fbb0fccc7c5",
-	"tcga-laml/exp.tsv.gz":                     "79358e3e9c3ed459438d98c8160108603a0e1e037755b412fd2b4f02cbf3c730",
-	"tcga-laml/methy.tsv.gz":                   "3ba3659dfff555dee44d813bc74c27280cb5a064dc99edd9e12d304cc15bb52e",
-	"tcga-laml/mirna.tsv.gz":                   "86531ea3a669639478b5489faefb60b374791536e6ea6beadb0d80cd91759046",
-	"tcga-laml/survival.tsv":                   "5f37f9f735be837b8557f3cce8dde0003c023d714f1630ec88d33749c550bb55",
-	"tcga-ov/mirna.tsv.gz":                     "bcdf4e4cf7822c0e9df2a3fb589e82e38c1f87a50329c10d464411026680a9ce",
-	"tcga-ov/rppa.tsv.gz":                      "6264de24180919139985ad1248e7002e9a67d116186ce8e06599b0dcc98e229f",
-	"tcga-ov/survival.tsv":                     "408d012ce512f643d3832c387d224ae2d540242bee9ae6eb70e58cee49c6f3dd",
-	"tcga-qmf-authors/aml/coxph.json":          "cba3730511b7b8c67a807c0a2ce3fa6bcb8c9eee89576479c94576b78b2ca3bf",
-	"tcga-qmf-authors/aml/nmf_init1.tsv.gz":    "9f3872489c0a8622e23f73236a749cbed48f6938595246e2cb3f27f48ca13e39",
-	"tcga-qmf-authors/aml/nmf_init2.tsv.gz":    "96e3dcebbc2c68b9dfa1772e87f9e045908a4b0badc89cc7dbbb9f3f81b539da",
-	"tcga-qmf-authors/aml/qmf_init1.tsv.gz":    "161a8f46d76d61b5156f21edc5b817bfaca363fa6377ce4d7006c9d4ee1a8ccf",
-	"tcga-qmf-authors/aml/qmf_init2.tsv.gz":    "b1da3283689740d0bba493fd54486297aaf69ed7faca36b9bc2d56bda2d38f0f",
-	"tcga-qmf-authors/aml/survival.tsv":        "cfd337957934eecfece924ddbacc786c211d8bdde5f3f4da1aca209a35e8d920",
-	"tcga-qmf-authors/breast/coxph.json":       "64c91cba44adb1e2041b29dcfdd899a1eddff56f96a2c3170af7b1ab4aaeeeb2",
-	"tcga-qmf-authors/breast/nmf_init1.tsv.gz": "e94641fcb3f89067d6d4fb10aded8dcb2fa03bb5d2f83139812ab9b126761222",
-	"tcga-qmf-authors/breast/nmf_init2.tsv.gz": "4522222d1fd9000a27dcd4f865c118ec7676f9b332875903c7857345312d2a58",
-	"tcga-qmf-authors/breast/qmf_init1.tsv.gz": "9b74500daf4c00aa19602a979a8aa396170f238cbaba34a7097d59b7a9d07359",
-	"tcga-qmf-authors/breast/qmf_init2.tsv.gz": "1332050df03264927d9a02923e44edb970f901170799b2c61e12262649003e4b",
-	"tcga-qmf-authors/breast/survival.tsv":     "2a86e39e1294b3a78abf1501b639341c8b550fea383ef95de48f7eeb14ca6330",
-	"tcga-qmf-authors/colon/coxph.json":        "e08a55909847e474650f1adc9b3c3fc3e5757aabf53e81bac9512105530cc5d1",
-	"tcga-qmf-authors/colon/nmf_init1.tsv.gz":  "1f6c19dbb4084c8877f4e86f3220d2c91ee592e3455918b9aa2451184a2bcb7e",
-	"tcga-qmf-authors/colon/nmf_init2.tsv.gz":  "faedd832016572feec269472f2fa62ac784b0011496a08e5d65ca6d64da7c974",
-	"tcga-qmf-authors/colon/qmf_init1.tsv.gz":  "0254abb7f87cee5c74a12662eae80de7155f3ff650f2e5dfecba55973a89cd69",
-	"tcga-qmf-authors/colon/qmf_init2.tsv.gz":  "5ac882435af9364a37b9659b1f7ede7e0291cf0c881a99b7127e5e9a5a0ed600",
-	"tcga-qmf-authors/colon/survival.tsv":      "f350f956091e3629f1fdd0463b460cc9258c329c428540f39c1fd4cde1a5578a",
-	"tcga-qmf-authors/gbm/coxph.json":          "4e891db4bc3948ed7af1d5f092ed8aa8a7eeab2b631d6c7889dd018b201982b8",
-	"tcga-qmf-authors/gbm/nmf_init1.tsv.gz":    "7267e4b3e712ff29214540ebf2b55205d014c7f91b36d80a6d00350991f9f06a",
-	"tcga-qmf-authors/gbm/nmf_init2.tsv.gz":    "8004cdc24f409292561c9ac8546802092f1b7d148360d79895f2132218af8ac8",
-	"tcga-qmf-authors/gbm/qmf_init1.tsv.gz":    "db9d4beed709e6894469dd34cc82f401ce9794c3e621f46206bba8a3c352e4c9",
-	"tcga-qmf-authors/gbm/qmf_init2.tsv.gz":    "2035de76769a235f2e0787f03ab55482e124402fc9784377508bb95646565a61",
-	"tcga-qmf-authors/gbm/survival.tsv":        "d7bda6813124d5fe6ffd169b708bbed79bc846134df1ecf7c2fbd21250c69369",
-	"tcga-qmf-authors/kidney/coxph.json":       "5b5911709e3d92c57d50a3524bc018441e24d79b852392e328deaec3b8472dd3",
-	"tcga-qmf-authors/kidney/nmf_init1.tsv.gz": "3fccc52d3c1f5292330a64b671e209ca328fa14b280417917cb2749ed9dc84d6",
-	"tcga-qmf-authors/kidney/nmf_init2.tsv.gz": "d4c7ef589b6450ca9e2b95b28e9ec6103d195a5526a8c23bc31815dae8b3d457",
-	"tcga-qmf-authors/kidney/qmf_init1.tsv.gz": "3ce8ad787848ddaa8b64cbf7a2f4c66d9b14ac72a5d5e66b5debf57af629f2ef",
-	"tcga-qmf-authors/kidney/qmf_init2.tsv.gz": "b279eefa6de58e69c9132d46d26d9a04b17801fb8bd5f347c809664ae269bec5",
-	"tcga-qmf-authors/kidney/survival.tsv":     "cb0445176e46f72812d5842ed3ba6da8661ed6cfa45b0aa860094505f4e23bd2",
-	"tcga-qmf-authors/liver/coxph.json":        "918b3fa9982c7bf610ce12f5a19d2f40a0838f1a18d3d8cb7ef7834c6d603553",
-	"tcga-qmf-authors/liver/nmf_init1.tsv.gz":  "b991aac08f7f4539354eec41a60f52b89047e56c4de96bf8d18687c35ab116cf",
-	"tcga-qmf-authors/liver/nmf_init2.tsv.gz":  "851025673d15a77db554717ae0c1b668751b492541dae14f7772c2d74e9d6e04",
-	"tcga-qmf-authors/liver/qmf_init1.tsv.gz":  "0d9d38db3e5a987a8567223090b5b39e130d22b15dc70b97abcc6cbf93216caf",
-	"tcga-qmf-authors/liver/qmf_init2.tsv.gz":  "08a6261736bb6aec337572742293135e4b73bd8d717fa2a45ea59f722abda671",
-	"tcga-qmf-authors/liver/survival.tsv":      "0335c268aefefb538d70237b8bac5126f99aec028e4fe9073f36d83dc702cb26",
-	"toy/larger.tsv.gz":                        "478ba95d262984b4c30152aba0f0a6926820e685c280e8f54449a1c9bc6892ef",
-	"toy/official.json":                        "35800f29d28ff4b7486d85a61984bc939afa56f136f2bdb72e1da4346837b7c9",
-	"toy/toy-std1.tsv.gz":                      "cff18287488f407476f714c4c1806ccee7314c88ddf040982b01a857517e86b0",
-	"toy/toy-std2.tsv.gz":                      "7374af00d91b1c6f80252de3029f99fd42288b5ac69cc63a06c9a1a850824d44",
-}
+var Sums = func() map[string]string {
+	sums := map[string]string{}
+	for line := range strings.Lines(listed) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		sums[name] = sum
+	}
+	return sums
+}()

@@ -1,6 +1,6 @@
 package survival
 
-// This file holds the Kaplan-Meier estimate, the log-rank test, and corrections for several tests.
+// This file holds the Kaplan-Meier estimate, the log-rank test of two groups, and Bonferroni's correction.
 
 import (
 	"cmp"
@@ -8,17 +8,10 @@ import (
 	"slices"
 )
 
-// Step is a step of a Kaplan-Meier estimate: at Time, AtRisk samples were alive and
-// Deaths of them died. Survival is the estimate after Time.
-type Step struct {
-	Time           float64
-	AtRisk, Deaths int
-	Survival       float64
-	StdErrLog      float64 // of log Survival, by Greenwood's formula
-}
+// Step is a step of a Kaplan-Meier estimate, which is Survival after Time.
+type Step struct{ Time, Survival float64 }
 
-// KaplanMeier returns the steps of the estimate in increasing time, those without a
-// death left out.
+// KaplanMeier returns the steps of the estimate in increasing time, those without a death left out.
 func KaplanMeier(time []float64, event []bool) []Step {
 	order := make([]int, len(time))
 	for i := range order {
@@ -26,109 +19,65 @@ func KaplanMeier(time []float64, event []bool) []Step {
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(time[i], time[j]) })
 	var steps []Step
-	survival, variance := 1.0, 0.0
+	survival := 1.0
 	for at := 0; at < len(order); {
-		s := Step{Time: time[order[at]], AtRisk: len(order) - at}
-		for ; at < len(order) && time[order[at]] == s.Time; at++ {
+		now, risk, deaths := time[order[at]], float64(len(order)-at), 0.0
+		for ; at < len(order) && time[order[at]] == now; at++ {
 			if event[order[at]] {
-				s.Deaths++
+				deaths++
 			}
 		}
-		if s.Deaths == 0 {
-			continue
+		if deaths > 0 {
+			survival *= 1 - deaths/risk
+			steps = append(steps, Step{now, survival})
 		}
-		r, d := float64(s.AtRisk), float64(s.Deaths)
-		survival *= 1 - d/r
-		variance += d / (r * (r - d))
-		s.Survival, s.StdErrLog = survival, math.Sqrt(variance)
-		steps = append(steps, s)
 	}
 	return steps
 }
 
-// LogRank tests whether groups of samples have the same survival. group has numbers
-// 0, ..., g-1.
-func LogRank(time []float64, event []bool, group []int) (Test, error) {
-	g := slices.Max(group) + 1
-	observed, expected := make([]float64, g), make([]float64, g)
-	variance := square(g)
-	times := map[float64]bool{}
-	for i := range time {
+// LogRank returns the p-value of the log-rank test of two groups: under the same survival the deaths of one
+// less their expectation, squared and over the variance, have a χ² distribution.
+func LogRank(time []float64, event, second []bool) float64 {
+	var times []float64
+	for i, t := range time {
 		if event[i] {
-			times[time[i]] = true
+			times = append(times, t)
 		}
 	}
-	all := make([]float64, 0, len(times))
-	for t := range times {
-		all = append(all, t)
-	}
-	slices.Sort(all) // sums in one order
-	for _, t := range all {
-		risk, n, d := make([]float64, g), 0.0, 0.0
+	slices.Sort(times)
+	difference, variance := 0.0, 0.0
+	for _, t := range slices.Compact(times) {
+		atRisk, in, deaths := 0.0, 0.0, 0.0
 		for i := range time {
 			if time[i] < t {
 				continue
 			}
-			risk[group[i]]++
-			n++
-			if event[i] && time[i] == t {
-				observed[group[i]]++
-				d++
+			atRisk++
+			died := event[i] && time[i] == t
+			if died {
+				deaths++
 			}
-		}
-		for a := range g {
-			expected[a] += d * risk[a] / n
-			if n == 1 {
-				continue
-			}
-			for b := range g {
-				v := -risk[b] / n
-				if a == b {
-					v++
+			if second[i] {
+				in++
+				if died {
+					difference++
 				}
-				variance[a][b] += d * (n - d) / (n - 1) * risk[a] / n * v
 			}
 		}
+		difference -= deaths * in / atRisk
+		if atRisk > 1 {
+			variance += deaths * (atRisk - deaths) / (atRisk - 1) * in / atRisk * (1 - in/atRisk)
+		}
 	}
-	// The differences sum to 0, so the last group is left out.
-	u := make([]float64, g-1)
-	for a := range u {
-		u[a] = observed[a] - expected[a]
-		variance[a] = variance[a][:g-1]
-	}
-	x, err := solve(variance[:g-1], u)
-	if err != nil {
-		return Test{}, err
-	}
-	return chi2(dot(u, x), g-1), nil
+	return math.Erfc(math.Abs(difference) / math.Sqrt(2*variance))
 }
 
-// Bonferroni returns the p-values times their number, at most 1. If those below 0.05 are taken
-// as findings, the chance of any false finding is at most 0.05.
+// Bonferroni returns the p-values times their number, at most 1. If those below 0.05 are taken as findings,
+// the chance of any false finding is at most 0.05.
 func Bonferroni(p []float64) []float64 {
 	adjusted := make([]float64, len(p))
 	for i := range p {
 		adjusted[i] = min(1, p[i]*float64(len(p)))
 	}
 	return adjusted
-}
-
-// Holm returns adjusted p-values with the guarantee of Bonferroni's, and never larger.
-func Holm(p []float64) []float64 {
-	order := increasing(p)
-	adjusted, largest := make([]float64, len(p)), 0.0
-	for r, i := range order {
-		largest = max(largest, min(1, p[i]*float64(len(p)-r)))
-		adjusted[i] = largest
-	}
-	return adjusted
-}
-
-func increasing(p []float64) []int {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
-	return order
 }

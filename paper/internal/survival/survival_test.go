@@ -72,27 +72,23 @@ func near(t *testing.T, what string, got, want float64) {
 
 var formula = regexp.MustCompile(`Surv\((\w+), (\w+)\) ~ (.*)`)
 
-// All 35 models of R, with the three ways to treat ties.
+// Models of R with Efron's treatment of ties.
 func TestCoxAgreesWithR(t *testing.T) {
 	var r struct {
 		Models []struct {
-			Dataset, Formula    string
-			Ties                Ties
-			N, Nevent, Iter     int
-			Coef, Se, Z, P, Var numbers
-			LoglikNull          float64 `json:"loglik_null"`
-			Loglik, Concordance float64
-			LR                  numbers `json:"lr_test"`
-			Wald                numbers `json:"wald_test"`
-			Score               numbers `json:"score_test"`
+			Dataset, Formula, Ties string
+			Coef, P                numbers
+			LR                     numbers `json:"lr_test"`
 		}
 	}
 	load(t, "coxph.json", &r)
-	if len(r.Models) != 35 {
-		t.Fatalf("%d models", len(r.Models))
-	}
+	compared := 0
 	for _, want := range r.Models {
-		t.Run(want.Dataset+"/"+string(want.Ties)+"/"+want.Formula, func(t *testing.T) {
+		if want.Ties != "efron" {
+			continue
+		}
+		compared++
+		t.Run(want.Dataset+"/"+want.Formula, func(t *testing.T) {
 			data := table(t, want.Dataset)
 			part := formula.FindStringSubmatch(want.Formula)
 			var time []float64
@@ -111,39 +107,22 @@ func TestCoxAgreesWithR(t *testing.T) {
 				time, event, x = append(time, data[part[1]][i]), append(event, data[part[2]][i] == 1),
 					append(x, row)
 			}
-			m, err := FitCox(time, event, x, want.Ties)
+			m, err := FitCox(time, event, x)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m.N != want.N || m.Events != want.Nevent || m.Iterations != want.Iter || !m.Converged {
-				t.Errorf("%d samples, %d events, %d iterations, converged %v; R has %d, %d, %d", m.N,
-					m.Events, m.Iterations, m.Converged, want.N, want.Nevent, want.Iter)
+			if !m.Converged {
+				t.Error("not converged")
 			}
-			near(t, "log likelihood at 0", m.LogLikNull, want.LoglikNull)
-			near(t, "log likelihood", m.LogLik, want.Loglik)
-			near(t, "concordance", m.Concordance, want.Concordance)
 			for c := range want.Coef {
 				near(t, "coefficient", m.Coef[c], want.Coef[c])
-				near(t, "standard error", m.SE[c], want.Se[c])
-				near(t, "z", m.Z[c], want.Z[c])
 				near(t, "p", m.P[c], want.P[c])
-				for e := range want.Coef {
-					near(t, "covariance", m.Var[c][e], want.Var[c*len(want.Coef)+e])
-				}
 			}
-			for _, c := range []struct {
-				name string
-				got  Test
-				want numbers
-			}{{"likelihood ratio", m.LR, want.LR}, {"score", m.Score, want.Score}} {
-				near(t, c.name, c.got.Statistic, c.want[0])
-				near(t, c.name+" p", c.got.P, c.want[2])
-			}
-			if r := math.Round(m.Wald.Statistic*100) / 100; r != want.Wald[0] { // R rounds this one
-				t.Errorf("Wald: %v, R has %v", r, want.Wald[0])
-			}
-			near(t, "Wald p", m.Wald.P, want.Wald[2])
+			near(t, "p of the likelihood ratio", m.LR, want.LR[2])
 		})
+	}
+	if compared < 10 {
+		t.Errorf("%d models", compared)
 	}
 }
 
@@ -152,24 +131,19 @@ func TestEdgesAgreeWithR(t *testing.T) {
 		Edge struct {
 			Monotone struct {
 				Data []struct{ Time, Status, X float64 }
-				Coef float64 `json:"r_coef"`
 			}
 			Scaling struct {
 				Z float64 `json:"z_age"`
 			}
 		}
 		Logrank struct {
-			Lung struct{ Chisq, P float64 } `json:"lung_sex"`
-			Cell struct{ Chisq, P float64 } `json:"veteran_celltype"`
+			Lung struct{ P float64 } `json:"lung_sex"`
 		}
 		KM struct {
-			Time, Surv, StdErrLog []float64
-			Log                   []float64 `json:"std_err_log"`
-			Risk                  []int     `json:"n_risk"`
-			Event                 []int     `json:"n_event"`
+			Time, Surv []float64
 		} `json:"kaplan_meier_lung"`
 		Adjust struct {
-			P, Bonferroni, Holm []float64
+			P, Bonferroni []float64
 		} `json:"p_adjust"`
 	}
 	load(t, "other.json", &r)
@@ -180,88 +154,58 @@ func TestEdgesAgreeWithR(t *testing.T) {
 	for _, d := range r.Edge.Monotone.Data {
 		time, event, x = append(time, d.Time), append(event, d.Status == 1), append(x, []float64{d.X})
 	}
-	if m, err := FitCox(time, event, x, Efron); err != nil || m.Converged {
+	if m, err := FitCox(time, event, x); err != nil || m.Converged {
 		t.Errorf("a likelihood without a maximum: %+v, %v", m, err)
 	}
 
 	lung := table(t, "lung")
 	event, x = nil, nil
-	group := []int{}
+	var second []bool
 	for i, e := range lung["event"] {
 		event = append(event, e == 1)
 		x = append(x, []float64{lung["age"][i] * 1e6})
-		group = append(group, int(lung["sex"][i])-1)
+		second = append(second, lung["sex"][i] == 2)
 	}
-	m, err := FitCox(lung["time"], event, x, Efron)
+	m, err := FitCox(lung["time"], event, x)
 	if err != nil {
 		t.Fatal(err)
 	}
-	near(t, "z of a scaled covariate", m.Z[0], r.Edge.Scaling.Z)
+	near(t, "p of a scaled covariate", m.P[0], math.Erfc(math.Abs(r.Edge.Scaling.Z)/math.Sqrt2))
 	for i := range x {
-		x[i][0] = 3
+		x[i] = append(x[i], -x[i][0])
 	}
-	if _, err := FitCox(lung["time"], event, x, Efron); err == nil {
+	if _, err := FitCox(lung["time"], event, x); err == nil {
+		t.Error("a covariate that is another one is fitted")
+	}
+	for i := range x {
+		x[i] = []float64{3}
+	}
+	if _, err := FitCox(lung["time"], event, x); err == nil {
 		t.Error("a constant covariate is fitted")
 	}
-
-	test, err := LogRank(lung["time"], event, group)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near(t, "log-rank of two groups", test.Statistic, r.Logrank.Lung.Chisq)
-	near(t, "its p", test.P, r.Logrank.Lung.P)
-
-	veteran := table(t, "veteran")
-	event, group = nil, nil
-	for i, e := range veteran["status"] {
-		event = append(event, e == 1)
-		group = append(group, int(veteran["ct_smallcell"][i]+2*veteran["ct_adeno"][i]+
-			3*veteran["ct_large"][i]))
-	}
-	if test, err = LogRank(veteran["time"], event, group); err != nil {
-		t.Fatal(err)
-	}
-	near(t, "log-rank of four groups", test.Statistic, r.Logrank.Cell.Chisq)
-	near(t, "its p", test.P, r.Logrank.Cell.P)
-
-	event = nil
-	for _, e := range lung["event"] {
-		event = append(event, e == 1)
-	}
+	near(t, "log-rank", LogRank(lung["time"], event, second), r.Logrank.Lung.P)
 	steps := KaplanMeier(lung["time"], event)
 	for i, at := range r.KM.Time {
-		s := steps[i]
-		if s.Time != at || s.AtRisk != r.KM.Risk[i] || s.Deaths != r.KM.Event[i] {
-			t.Errorf("step %d: %+v", i, s)
-		}
-		near(t, "Kaplan-Meier", s.Survival, r.KM.Surv[i])
-		near(t, "its standard error", s.StdErrLog, r.KM.Log[i])
+		near(t, "time of a step", steps[i].Time, at)
+		near(t, "Kaplan-Meier", steps[i].Survival, r.KM.Surv[i])
 	}
-
 	for i := range r.Adjust.P {
 		near(t, "Bonferroni", Bonferroni(r.Adjust.P)[i], r.Adjust.Bonferroni[i])
-		near(t, "Holm", Holm(r.Adjust.P)[i], r.Adjust.Holm[i])
 	}
 }
 
-// Seven samples with ties are few enough to compute by hand: at β = 0 the partial likelihoods
-// are products of counts.
+// Seven samples with ties are few enough to compute by hand: at β = 0 the partial likelihood is a product of
+// counts.
 func TestCoxByHand(t *testing.T) {
 	time := []float64{4, 3, 1, 1, 2, 2, 3}
 	event := []bool{true, true, true, false, true, true, false}
 	x := [][]float64{{0}, {2}, {1}, {1}, {1}, {0}, {0}}
+	s, _, err := newSample(time, event, x)
+	if err != nil {
+		t.Fatal(err)
+	}
 	// Deaths: at 1 one of 7; at 2 two of 5; at 3 one of 3; at 4 one of 1.
-	for ties, want := range map[Ties]float64{
-		Efron:   -math.Log(7 * 5 * 4 * 3),
-		Breslow: -math.Log(7 * 5 * 5 * 3),
-		Exact:   -math.Log(7 * 10 * 3),
-	} {
-		m, err := FitCox(time, event, x, ties)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if math.Abs(m.LogLikNull-want) > 1e-14 {
-			t.Errorf("%s: log likelihood at 0 is %v, by hand %v", ties, m.LogLikNull, want)
-		}
+	if got, want := s.likelihood([]float64{0}).value, -math.Log(7*5*4*3); math.Abs(got-want) > 1e-14 {
+		t.Errorf("log likelihood at 0 is %v, by hand %v", got, want)
 	}
 }

@@ -1,0 +1,231 @@
+//go:build linux && amd64 && !purego
+
+package main
+
+// This file reads profiles, and makes the table of them.
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// measurement is a fit in each build.
+type measurement struct {
+	fit      string
+	profiles [levels]profile
+}
+
+// profile is the processor's time of one fit, in seconds, in all and by the calls on the stack.
+type profile struct {
+	total  float64
+	traces []trace
+}
+
+// trace is a stack's calls of kernels, the innermost first, and its time. A kernel's name ends in the set of
+// instructions of its text, or in _g.
+type trace struct {
+	calls   []string
+	seconds float64
+}
+
+var call = regexp.MustCompile(`internal/kernel\.(\w+(?:_g|AVX2|AVX512))\b`)
+
+// profileOf reads what pprof -traces writes of so many repetitions of a fit.
+func profileOf(text, repetitions string) (p profile, err error) {
+	times, err := strconv.ParseFloat(strings.TrimSpace(repetitions), 64)
+	if err != nil {
+		return p, err
+	}
+	blocks := strings.Split(text, "-----------+-------------------------------------------------------\n")
+	for _, block := range blocks[1:] {
+		fields := strings.Fields(block)
+		if len(fields) == 0 {
+			continue
+		}
+		took, err := time.ParseDuration(fields[0])
+		if err != nil {
+			return p, fmt.Errorf("a trace begins with %q: %w", fields[0], err)
+		}
+		t := trace{seconds: took.Seconds() / times}
+		for _, found := range call.FindAllStringSubmatch(block, -1) {
+			t.calls = append(t.calls, found[1])
+		}
+		p.total += t.seconds
+		p.traces = append(p.traces, t)
+	}
+	return p, nil
+}
+
+// name returns the kernel of a call.
+func name(call string) string {
+	for _, form := range []string{"_g", "AVX512", "AVX2"} {
+		if kernel, is := strings.CutSuffix(call, form); is {
+			return kernel
+		}
+	}
+	return call
+}
+
+// times returns the seconds of each kernel with a text: those of the outermost call, since the loops of some
+// kernels call others. If inner is not nil, the time of what a loop calls is multiplied by what inner has.
+func times(p profile, texts map[string]bool, inner map[string]float64) map[string]float64 {
+	seconds := map[string]float64{}
+	for _, t := range p.traces {
+		inmost, outermost := "", ""
+		for _, c := range t.calls {
+			if kernel := name(c); texts[kernel] {
+				if inmost == "" {
+					inmost = kernel
+				}
+				outermost = kernel
+			}
+		}
+		if outermost == "" {
+			continue
+		}
+		by := 1.0
+		if inner != nil && inmost != outermost {
+			by = inner[inmost]
+		}
+		seconds[outermost] += by * t.seconds
+	}
+	return seconds
+}
+
+// texts returns the kernels that are called in assembly at a level.
+func texts(level string) (map[string]bool, error) {
+	declared := regexp.MustCompile(`(?m)^func (\w+)\(`)
+	files, err := filepath.Glob("../internal/*/*_amd64.go")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		at := declared.FindAllSubmatchIndex(text, -1)
+		for i, found := range at {
+			end := len(text)
+			if i+1 < len(at) {
+				end = at[i+1][0]
+			}
+			if bytes.Contains(text[found[1]:end], []byte("case cpu."+level+":")) {
+				names[string(text[found[2]:found[3]])] = true
+			}
+		}
+	}
+	return names, nil
+}
+
+// saving is what a kernel saves one fit.
+type saving struct {
+	fit               string
+	share, gain, cost float64
+}
+
+// savings returns those of each kernel by one set of instructions, the dearest first.
+func savings(measured []measurement, level int) (map[string][]saving, error) {
+	texts, err := texts([levels]string{"AVX512", "AVX2"}[level])
+	if err != nil {
+		return nil, err
+	}
+	// What a kernel takes in assembly of its time in Go, over all fits.
+	fast, slow := map[string]float64{}, map[string]float64{}
+	for _, m := range measured {
+		for k, s := range times(m.profiles[level], texts, nil) {
+			fast[k] += s
+		}
+		for k, s := range times(m.profiles[loops], texts, nil) {
+			slow[k] += s
+		}
+	}
+	inner := map[string]float64{}
+	for k, s := range slow {
+		inner[k] = min(1, fast[k]/s)
+	}
+	all := map[string][]saving{}
+	for _, m := range measured {
+		fast, slow := times(m.profiles[level], texts, nil), times(m.profiles[loops], texts, inner)
+		total := m.profiles[level].total
+		for k := range texts {
+			if fast[k] > 0 || slow[k] > 0 {
+				all[k] = append(all[k], saving{m.fit, fast[k] / total, slow[k] / fast[k],
+					(slow[k] - fast[k]) / total})
+			}
+		}
+	}
+	for _, s := range all {
+		slices.SortFunc(s, func(a, b saving) int { return -compare(a.cost, b.cost) })
+	}
+	return all, nil
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+const meaning = `# What each kernel saves
+
+%s in cd bench && go run ./kernels%s wrote this.
+`
+
+// table is the page: each kernel with the fits that need it most.
+func table(measured []measurement) (string, error) {
+	wide, err := savings(measured, avx512)
+	if err != nil {
+		return "", err
+	}
+	narrow, err := savings(measured, avx2)
+	if err != nil {
+		return "", err
+	}
+	all, err := texts("AVX2")
+	if err != nil {
+		return "", err
+	}
+	kernels := slices.Sorted(maps.Keys(all))
+	most := func(k string) (c float64) {
+		for _, of := range []map[string][]saving{wide, narrow} {
+			if len(of[k]) > 0 {
+				c = max(c, of[k][0].cost)
+			}
+		}
+		return c
+	}
+	slices.SortStableFunc(kernels, func(a, b string) int { return -compare(most(a), most(b)) })
+	cells := func(s []saving) string {
+		if len(s) == 0 {
+			return "| – | | | |"
+		}
+		next := ""
+		if len(s) > 1 && s[1].cost > 0.005 {
+			next = fmt.Sprintf("%s %.1f", s[1].fit, 100*s[1].cost)
+		}
+		return fmt.Sprintf("| %.1f | %.1f | %.1f | %s |", 100*s[0].cost, 100*s[0].share, s[0].gain,
+			s[0].fit+"; "+next)
+	}
+	var b strings.Builder
+	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit; next, % | AVX2: cost, % | share, % " +
+		"| gain | fit; next, % |\n")
+	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	for _, k := range kernels {
+		fmt.Fprintf(&b, "| %s %s%s\n", k, cells(wide[k]), cells(narrow[k])[1:])
+	}
+	return b.String(), nil
+}

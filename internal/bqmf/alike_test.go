@@ -1,0 +1,241 @@
+package bqmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// process is the Gaussian process of alike.go in its plain form.
+type process struct {
+	p        *Posterior
+	m        [][]float64 // Σ τ u uᵀ
+	unit     float64
+	compared []int
+}
+
+func newProcess(p *Posterior, step int) *process {
+	g := &process{p: p, m: make([][]float64, p.K)}
+	for r := range g.m {
+		g.m[r] = make([]float64, p.K)
+		for c := range g.m[r] {
+			for i, t := range p.Tau {
+				g.m[r][c] += t * p.U[i*p.K+r] * p.U[i*p.K+c]
+			}
+		}
+	}
+	for j := 0; j < p.N; j += step {
+		g.compared = append(g.compared, j)
+	}
+	for _, j := range g.compared {
+		for _, l := range g.compared {
+			g.unit += g.square(g.column(j), g.column(l)) / float64(len(g.compared)*len(g.compared))
+		}
+	}
+	return g
+}
+
+func (g *process) column(j int) []float64 {
+	v := make([]float64, g.p.K)
+	g.p.column(v, j)
+	return v
+}
+
+func (g *process) square(v, w []float64) (sum float64) {
+	for r := range v {
+		for c := range v {
+			sum += (v[r] - w[r]) * g.m[r][c] * (v[c] - w[c])
+		}
+	}
+	return sum
+}
+
+func (g *process) kernel(v, w []float64) float64 {
+	return math.Exp(-g.square(v, w) / (2 * alikeLength * g.unit))
+}
+
+// says returns what residuals e of all samples, 0 where there is none, say at v of sample j, whose nearest
+// samples are those of column j.
+func (g *process) says(e []float64, j int, v []float64) (sum float64) {
+	var of []int
+	for _, l := range g.compared {
+		if l != j {
+			of = append(of, l)
+		}
+	}
+	at := g.column(j)
+	slices.SortStableFunc(of, func(a, b int) int {
+		if g.square(at, g.column(a)) < g.square(at, g.column(b)) {
+			return -1
+		}
+		return 1
+	})
+	of = of[:min(len(of), alikeMost)]
+	a := make([][]float64, len(of))
+	for r, l := range of {
+		a[r] = make([]float64, len(of))
+		for c, m := range of {
+			a[r][c] = g.kernel(g.column(l), g.column(m))
+		}
+		a[r][r] += alikeRidge
+	}
+	inverse, _ := solve(a)
+	for r, l := range of {
+		for c, m := range of {
+			sum += g.kernel(v, g.column(l)) * inverse[r][c] * e[m]
+		}
+	}
+	return sum
+}
+
+// What samples that are alike say is what the process in its plain form says, of a seen cell at where its
+// sample is after a fit of the column without the cell, where rows are known for certain; of a sample that is
+// new, at where it is.
+func TestAlike(t *testing.T) {
+	const d, n, k = 14, 60, 2
+	q := drawn(d, n, k, 0.2, 9)
+	p, column := certain(q, k, 8)
+	workers := pool.New(3, n)
+	defer workers.Close()
+	p.Alike = p.samples(workers, true)
+	g := newProcess(p, 1)
+	cells := wholeReader(p)
+	src := random.Split(4, 0)
+	asked, kept := 0, 0
+	for i := range d {
+		cells.load(i, 1)
+		var places []int32
+		var residuals, unsaid []float64
+		e, y := make([]float64, n), make([]float64, n)
+		for j := range n {
+			if q.observed[i*n+j] {
+				y[j] = q.y[i*n+j]
+				e[j] = math.Sin(2*g.column(j)[0]) + 0.1*normal(&src) // what bends
+				places, residuals = append(places, int32(j)), append(residuals, e[j])
+			}
+		}
+		said := make([]float64, len(places))
+		if !cells.correctAlike(0, i, y, places, residuals, said) {
+			continue
+		}
+		kept++
+		var plain []float64 // before the factor
+		for _, j := range places {
+			v, _ := column(int(j), i)
+			plain = append(plain, g.says(e, int(j), v))
+		}
+		factor, left := correction(residuals, plain, nearGain)
+		closeTo(t, "what is left", p.Alike.DeviationShrink[i], left, 1e-9)
+		for h, place := range places {
+			j := int(place)
+			_, c := column(j, -1)
+			own := 0.0
+			for r := range k {
+				own += p.Tau[i] * p.Rho[j] * p.U[i*k+r] * dotted(c[r], p.U[i*k:(i+1)*k])
+			}
+			if own > 1-slack {
+				unsaid = append(unsaid, own)
+				continue
+			}
+			closeTo(t, "what is said of a seen cell", said[h], factor*plain[h], 1e-9)
+			asked++
+		}
+		if len(unsaid) > 0 {
+			t.Error("a cell weighs too much for the test")
+		}
+		for j := range n {
+			closeTo(t, "what is said of a sample", p.Alike.prediction(p.Alike.Z[i], j),
+				factor*g.says(e, j, g.column(j)), 1e-9)
+		}
+		finder := p.Alike.Finder()
+		b := finder.Find(g.column(7), 7)
+		closeTo(t, "what is said of a new sample", finder.residualPrediction(i, b), factor*g.says(e, 7, g.column(7)), 1e-9)
+	}
+	if asked < 300 || kept < d-4 {
+		t.Errorf("%d rows and %d cells were looked at", kept, asked)
+	}
+	rows, numbers := p.Alike.settled().encode()
+	back, _, problem := p.decodeAlike(rows, slices.Concat(numbers...))
+	if problem != "" {
+		t.Fatal(problem)
+	}
+	if !slices.Equal(back.weights, p.Alike.weights) || !slices.Equal(back.of, p.Alike.of) ||
+		!slices.Equal(back.DeviationShrink, p.Alike.DeviationShrink) {
+		t.Error("what comes back is something else")
+	}
+	for _, c := range []struct {
+		rows    []uint64
+		numbers []float64
+		problem string
+	}{
+		{[]uint64{d}, make([]float64, 1+n), "a row is out of range"},
+		{[]uint64{1, 1}, make([]float64, 2+2*n), "a row is out of range"},
+		{[]uint64{1}, make([]float64, n), "wrong length"},
+		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "a factor of deviations is out of range"},
+		{nil, []float64{1}, "wrong length"},
+	} {
+		if _, _, problem := p.decodeAlike(c.rows, c.numbers); problem != c.problem {
+			t.Errorf("%d rows and %d numbers: %q", len(c.rows), len(c.numbers), problem)
+		}
+	}
+}
+
+// Of noise that nothing goes along with, samples that are alike say nothing; of more samples than are
+// compared, all have some.
+func TestAlikeChance(t *testing.T) {
+	workers := pool.New(3, 80)
+	defer workers.Close()
+	kept, all := 0, 0
+	for seed := range uint64(6) {
+		q := drawn(80, 200, 3, 0.1, seed)
+		_, p := q.fitted(t, 5, 30)
+		p.Alike = p.samples(workers, true)
+		cells := wholeReader(p)
+		all += q.d
+		for i := range q.d {
+			cells.load(i, 1)
+			var places []int32
+			var residuals []float64
+			for j := range q.n {
+				if at := i*q.n + j; q.observed[at] {
+					a := p.Tau[i] * p.Rho[j]
+					places, residuals = append(places, int32(j)),
+						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
+				}
+			}
+			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, make([]float64, len(places))) {
+				kept++
+			}
+		}
+	}
+	if kept > all/25 { // one or two of a hundred are, by chance
+		t.Errorf("%d of %d rows have something of samples that are alike", kept, all)
+	}
+	many := drawn(6, 3*nearBlock/2, 2, 0, 5)
+	p, _ := certain(many, 2, 6)
+	a := p.samples(workers, true)
+	if a.compared() != 3*nearBlock/4 {
+		t.Errorf("%d samples are compared", a.compared())
+	}
+	for j := range many.n {
+		of := a.references(j)
+		if len(of) != alikeMost || j%2 == 0 && slices.Contains(of, int32(j/2)) {
+			t.Fatalf("sample %d is alike to %v", j, of)
+		}
+	}
+	workers.Bind(&ending{Context: t.Context(), last: 1})
+	if p.samples(workers, true) != nil {
+		t.Error("samples are found after a stop")
+	}
+	workers.Bind(nil)
+	if a.settled() != nil {
+		t.Error("what no row has is kept")
+	}
+	clear(p.V)
+	if p.samples(workers, true) != nil {
+		t.Error("samples in one place are alike")
+	}
+}

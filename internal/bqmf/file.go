@@ -1,0 +1,257 @@
+package bqmf
+
+// This file holds models as sections of a file (internal/kinds lists them), and states as parts of a
+// checkpoint. What is read may be any numbers: each is held to the range that it has in a model.
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// Sections returns the sections of a model but for U and V. The numbers of more are kept beside the noise.
+func (m *Model) Sections(more ...float64) []section.Section {
+	p := m.Posterior
+	size := p.K * (p.K + 1) / 2
+	tight := func(b []float64, lines int) [][]float64 {
+		out := make([][]float64, lines)
+		for l := range out {
+			out[l] = b[l*Packed(p.K):][:size]
+		}
+		return out
+	}
+	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit)
+	counts, rows, knots := encodeCurves(m.Curves)
+	of, near := p.Near.encode(p.N)
+	all := []section.Section{
+		section.Words("NEAR", of...), section.Floats("NEAZ", near...),
+		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...),
+		section.Floats("NOIS", noise, more),
+		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
+	}
+	if p.Alike != nil {
+		of, alike := p.Alike.encode()
+		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike...))
+	}
+	return all
+}
+
+// Decode reads a model of which d, n and k are the sizes and u and v the factors, row by row. It fills more.
+// Values of x are not negative unless signed.
+func Decode(f *section.File, d, n, k int, u, v []float64, signed bool, more []float64) (*Model, error) {
+	p := &Posterior{D: d, N: n, K: k, U: u, V: make([]float64, k*kernel.Pad(n))}
+	for c := range k {
+		copy(p.V[c*kernel.Pad(n):], v[c*n:(c+1)*n])
+	}
+	m := &Model{Posterior: p}
+	for _, read := range []func(*section.File) error{p.readMoments,
+		func(f *section.File) error { return p.readNoise(f, more) },
+		func(f *section.File) error { return m.readCurves(f, signed) }, p.readNear, p.readAlike} {
+		if err := read(f); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// readMoments reads the second moments, and checks the first ones.
+func (p *Posterior) readMoments(f *section.File) (err error) {
+	if size := int64(p.K) * int64(p.K+1) / 2; size > limit.Cells/int64(p.D+p.N) {
+		return f.Fail("DIMS", "the moments would need too much memory")
+	}
+	for _, tag := range []string{"UFAC", "VFAC"} {
+		if _, err := f.Floats(tag, -1, -limit.Moment, limit.Moment); err != nil {
+			return err
+		}
+	}
+	moments := func(tag string, lines int) ([]float64, error) {
+		size, pp := p.K*(p.K+1)/2, Packed(p.K)
+		v, err := f.Floats(tag, int64(lines)*int64(size), -limit.Moment, limit.Moment)
+		if err != nil {
+			return nil, err
+		}
+		out := make([]float64, lines*pp)
+		for l := range lines {
+			copy(out[l*pp:], v[l*size:(l+1)*size])
+		}
+		return out, nil
+	}
+	if p.BU, err = moments("MOMU", p.D); err != nil {
+		return err
+	}
+	p.BV, err = moments("MOMV", p.N)
+	return err
+}
+
+// readNoise reads τ, ρ and what stands beside them.
+func (p *Posterior) readNoise(f *section.File, more []float64) error {
+	v, err := f.Floats("NOIS", int64(p.D+p.N+1+len(more)), 0, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	within := func(t float64) bool { return t >= 1/limit.Moment && t <= limit.Moment }
+	for i, t := range v[:p.D+p.N+1] {
+		if !within(t) && (i >= p.D || t != 0) { // τ of a constant row is 0
+			return f.FailAt("NOIS", i, "a number is out of range")
+		}
+	}
+	p.Tau, p.Rho, p.Unit = v[:p.D:p.D], v[p.D:p.D+p.N:p.D+p.N], v[p.D+p.N]
+	copy(more, v[p.D+p.N+1:])
+	return nil
+}
+
+// readCurves reads the maps.
+func (m *Model) readCurves(f *section.File, signed bool) error {
+	counts, err := f.Words("CURV", 3*m.D)
+	if err != nil {
+		return err
+	}
+	rows, err := f.Floats("CURR", int64(m.D)*int64(rowNumbers), -limit.Value, limit.Value)
+	if err != nil {
+		return err
+	}
+	knots, err := f.Floats("KNOT", -1, -limit.Value, limit.Value)
+	if err != nil {
+		return err
+	}
+	curves, tag, problem := decodeCurves(counts, rows, knots, signed)
+	if problem != "" {
+		return f.Fail(tag, problem)
+	}
+	for i := range curves {
+		if (len(curves[i].X) == 1) != (m.Tau[i] == 0) {
+			return f.Fail("NOIS", "a row is constant and has noise, or neither")
+		}
+	}
+	m.Curves = curves
+	return nil
+}
+
+// readCorrection reads the integers and the numbers of a correction.
+func readCorrection(f *section.File, words, floats string) ([]uint64, []float64, error) {
+	of, err := f.Words(words, len(f.Payload(words))/8)
+	if err != nil {
+		return nil, nil, err
+	}
+	v, err := f.Floats(floats, -1, -limit.Moment, limit.Moment)
+	return of, v, err
+}
+
+func (p *Posterior) readNear(f *section.File) error {
+	of, z, err := readCorrection(f, "NEAR", "NEAZ")
+	if err != nil {
+		return err
+	}
+	var tag, problem string
+	if p.Near, tag, problem = decodeNear(of, z, p.D, p.N); problem != "" {
+		return f.Fail(tag, problem)
+	}
+	return nil
+}
+
+func (p *Posterior) readAlike(f *section.File) error {
+	if !f.Has("ALIK") && !f.Has("ALIZ") {
+		return nil
+	}
+	of, z, err := readCorrection(f, "ALIK", "ALIZ")
+	if err != nil {
+		return err
+	}
+	var tag, problem string
+	if p.Alike, tag, problem = p.decodeAlike(of, z); problem != "" {
+		return f.Fail(tag, problem)
+	}
+	return nil
+}
+
+// Parts are the numbers of a state in a checkpoint, but for K and Unit.
+func (s *State) Parts() []section.Part {
+	within := func(v []float64) section.Part { return section.Within(v, -limit.Moment, limit.Moment) }
+	above := func(v []float64) section.Part { return section.Within(v, 1/limit.Moment, limit.Moment) }
+	return []section.Part{within(s.U), within(s.V), within(s.BU), within(s.BV), above(s.Tau), above(s.Rho),
+		above(s.Alpha)}
+}
+
+// rowNumbers is how many numbers a curve has beside its knots: spread, floor, mean of x, mean of p, slope and
+// the levels.
+const rowNumbers = 5 + len(LevelsAt)
+
+// encodeCurves returns curves as numbers: three counts each (of the knots of g_i, of those of g_i⁻¹ with mass,
+// 0 where they are the same, and of the steps), rowNumbers numbers, and the knots, views of those of the
+// curves, a part after another.
+func encodeCurves(curves []Curve) (counts []uint64, rows []float64, knots [][]float64) {
+	for i := range curves {
+		c := &curves[i]
+		at, to := c.MassY, c.MassX
+		if &at[0] == &c.Y[0] {
+			at, to = nil, nil
+		}
+		counts = append(counts, uint64(len(c.X)), uint64(len(at)), uint64(len(c.StepAt)))
+		rows = append(append(rows, c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope), c.Levels[:]...)
+		knots = append(knots, c.Y, c.X, at, to, c.StepAt, c.StepTo)
+	}
+	return counts, rows, knots
+}
+
+// decodeCurves is the inverse of encodeCurves, for any numbers; of as many curves as counts and rows are for.
+// Numbers on the scale of x are not negative unless signed. What is wrong is a problem of the section tag.
+func decodeCurves(counts []uint64, rows, knots []float64, signed bool) (curves []Curve, tag, problem string) {
+	curves = make([]Curve, len(counts)/3)
+	for i := range curves {
+		c, r := &curves[i], rows[i*rowNumbers:(i+1)*rowNumbers]
+		n, mass, steps, left := counts[3*i], counts[3*i+1], counts[3*i+2], uint64(len(knots))/2
+		if n < 1 || n > left || mass > left || steps > left || n+mass+steps > left {
+			return nil, "CURV", "a number of knots is out of range"
+		}
+		take := func(n uint64) []float64 {
+			v := knots[:n:n]
+			knots = knots[n:]
+			return v
+		}
+		c.Y, c.X, c.MassY, c.MassX, c.StepAt, c.StepTo = take(n), take(n), take(mass), take(mass),
+			take(steps), take(steps)
+		if mass == 0 {
+			c.MassY, c.MassX = c.Y, c.X
+		}
+		copy(c.Levels[:], r[5:])
+		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[0], r[1], r[2], r[3], r[4]
+		if !(c.Spread >= 0 && c.Spread <= limit.Moment) || !(c.Floor >= 0 && c.Floor <= limit.Value) ||
+			!(c.Slope >= 0 && c.Slope <= limit.Moment) ||
+			!(math.Abs(c.MeanX) <= limit.Value) || !(math.Abs(c.MeanP) <= limit.Value) {
+			return nil, "CURR", "a number of row " + strconv.Itoa(i) + " is out of range"
+		}
+		for k := range c.X {
+			if !(math.Abs(c.Y[k]) <= limit.Moment && math.Abs(c.X[k]) <= limit.Value) || k > 0 &&
+				!(c.Y[k] > c.Y[k-1] && c.X[k] > c.X[k-1]) ||
+				!signed && c.X[k] < 0 {
+				return nil, "KNOT", "the scale of row " + strconv.Itoa(i) + " does not rise"
+			}
+		}
+		for k := range c.MassY {
+			if !(math.Abs(c.MassY[k]) <= limit.Moment && math.Abs(c.MassX[k]) <= limit.Value) || k > 0 &&
+				!(c.MassY[k] > c.MassY[k-1] && c.MassX[k] >= c.MassX[k-1]) ||
+				!signed && c.MassX[k] < 0 {
+				return nil, "KNOT", "the masses of row " + strconv.Itoa(i) + " fall"
+			}
+		}
+		for k, l := range c.Levels {
+			if !(math.Abs(l) <= limit.Moment) || k > 0 && !(l > c.Levels[k-1]) {
+				return nil, "CURR", "the levels of row " + strconv.Itoa(i) + " do not rise"
+			}
+		}
+		for k := range c.StepAt {
+			if !(math.Abs(c.StepAt[k]) <= limit.Value && math.Abs(c.StepTo[k]) <= limit.Value) || k > 0 &&
+				!(c.StepAt[k] > c.StepAt[k-1] && c.StepTo[k] >= c.StepTo[k-1]) ||
+				!signed && c.StepTo[k] < 0 {
+				return nil, "KNOT", "the steps of row " + strconv.Itoa(i) + " fall"
+			}
+		}
+	}
+	if len(knots) > 0 {
+		return nil, "KNOT", "wrong length"
+	}
+	return curves, "", ""
+}

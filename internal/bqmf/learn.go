@@ -1,0 +1,346 @@
+package bqmf
+
+// This file holds a matrix on the scales of its rows, and what is learnt of it once UV is fitted: the two
+// corrections and the maps T_i, from what the model says of each observed cell without it.
+
+import (
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/svd"
+)
+
+// Problem is a matrix to be fitted, and its rows on their scales.
+type Problem struct {
+	// Set once:
+	d, n, stride int
+	x            []float64 // NaN where a cell is hidden
+	loss         divergence.Loss
+	signed       bool    // the scales begin with no root
+	observed     float64 // the number of observed cells
+	// By Scale and Scaled:
+	scales []Curve
+	units  []float64 // of each row
+	// the largest of units: losses are taken of x over it, so that squares neither overflow nor vanish
+	lossUnit float64
+	Active   []int // rows that are not constant
+	data     *Data // of these
+
+	y       []float64 // d × Pad(n) before Scaled
+	scalers []scaler  // of each worker
+	reader  *reader   // of the last Learn, whose room the next one takes
+}
+
+// NewProblem returns the problem of x, d × n, its rows stride numbers apart, NaN where a cell is hidden.
+func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, workers int) *Problem {
+	q := &Problem{x: x, d: d, n: n, stride: stride, loss: loss, scales: make([]Curve, d),
+		units: make([]float64, d), y: make([]float64, d*kernel.Pad(n)), scalers: make([]scaler, workers)}
+	for i := range d {
+		for _, v := range q.row(i) {
+			q.signed = q.signed || v < 0
+			if v == v {
+				q.observed++
+			}
+		}
+	}
+	return q
+}
+
+func (q *Problem) row(i int) []float64 { return q.x[i*q.stride:][:q.n] }
+
+// Scale makes the scale of row i.
+func (q *Problem) Scale(worker, i int) {
+	top := 0.0
+	for _, v := range q.row(i) {
+		if v == v {
+			top = max(top, math.Abs(v))
+		}
+	}
+	q.units[i] = unitOf(top)
+	np := kernel.Pad(q.n)
+	q.scalers[worker].scale(&q.scales[i], q.y[i*np:i*np+q.n], q.row(i), q.signed)
+}
+
+// Scaled ends the making of the scales, when those of all rows are made.
+func (q *Problem) Scaled() {
+	np := kernel.Pad(q.n)
+	for i := range q.d {
+		q.lossUnit = max(q.lossUnit, q.units[i])
+		if len(q.scales[i].X) > 1 {
+			if a := len(q.Active); a < i {
+				copy(q.y[a*np:(a+1)*np], q.y[i*np:(i+1)*np])
+			}
+			q.Active = append(q.Active, i)
+		}
+	}
+	a := len(q.Active)
+	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
+	q.data.Of = q.d
+}
+
+// Fit returns a fit of the active rows, at most rank components, with room for a state.
+func (q *Problem) Fit(rank int, p *pool.Pool) *Fit { return New(q.data, min(rank, len(q.Active)), p) }
+
+// Start gives the fit its first state. Where the pool's context has ended it has no meaning.
+func (q *Problem) Start(f *Fit, rank int) {
+	np := f.np
+	f.Start(svd.NewSubspace(q.data.D, q.n, rank, svd.Passes, mostPieces,
+		func(_, i int) []float64 { return q.data.Y[i*np : (i+1)*np] }, f.pool))
+}
+
+// Ignorant returns the model that knows nothing but the scales, or the mean of a row that has none yet.
+func (q *Problem) Ignorant(rank int) *Model {
+	m := &Model{Curves: q.curves()}
+	for i := range m.Curves {
+		if len(m.Curves[i].X) == 0 {
+			mean, count := 0.0, 0.0
+			for _, v := range q.row(i) {
+				if v == v {
+					count++
+					mean += (v - mean) / count
+				}
+			}
+			m.Curves[i] = Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0},
+				MassX: []float64{mean}}
+			m.Curves[i].plain()
+		}
+	}
+	var active []int
+	for i, c := range m.Curves {
+		if len(c.X) > 1 { // a scale has the deviation 1
+			active = append(active, i)
+		}
+	}
+	m.Posterior = Ignorant(q.d, q.n, rank, active)
+	return m
+}
+
+// curves returns the maps without corrections.
+func (q *Problem) curves() []Curve {
+	curves := slices.Clone(q.scales)
+	for i := range curves {
+		curves[i].plain()
+	}
+	return curves
+}
+
+// Model returns the model of a fit, without corrections. It has a meaning until the next epoch.
+func (q *Problem) Model(f *Fit) *Model {
+	return &Model{Posterior: f.Posterior(q.Active, q.d), Curves: q.curves()}
+}
+
+// floors are shares of the mean of a row. Under KL no prediction falls below one of them, the one of the
+// least leave-one-out loss.
+var floors = [...]float64{1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.2}
+
+// losses are leave-one-out losses under each of the floors.
+type losses [len(floors)]float64
+
+func (l *losses) add(of *losses) {
+	for k, v := range of {
+		l[k] += v
+	}
+}
+
+// Learn learns the corrections and the maps of m from leave-one-out predictions. It returns the mean
+// divergence of the observed cells from these predictions: the geometric mean of that by the factors alone
+// and that with the corrections, since the corrections were chosen by the same cells. When the context that
+// the workers are bound to ends, m is without corrections, and the largest number is returned.
+func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
+	m.Near = m.neighbours(q.data, q.Active, p)
+	m.Alike = m.samples(p, true)
+	a := len(q.Active)
+	curves, sums := make([]*Curve, a), make([]rowSums, a) // of the active rows
+	means := make([]float64, a)                           // of their observed cells
+	byFactors, corrected := make([]losses, a), make([]losses, a)
+	work := make([]*rowLearner, p.Workers())
+	q.reader = m.reader(p, q.reader)
+	q.reader.leaveOneOut(q.data.Observed())
+	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
+		if work[w] == nil {
+			work[w] = &rowLearner{q: q, m: m, cells: q.reader.share()}
+		}
+		l := work[w]
+		from := piece * RowsPerPass
+		l.each(from, min(from+RowsPerPass, a), func(k int) {
+			means[k] = l.leaveOut(k)
+			l.predict()
+			l.addLoss(&byFactors[k])
+			if corrected[k] = byFactors[k]; l.correct() {
+				l.predict()
+				corrected[k] = losses{}
+				l.addLoss(&corrected[k])
+			}
+			curves[k], sums[k] = l.c, l.fit()
+		})
+	})
+	if p.Err() != nil {
+		m.Curves, m.Near, m.Alike = q.curves(), nil, nil
+		return math.MaxFloat64
+	}
+	m.Near, m.Alike = m.Near.settled(), m.Alike.settled()
+	poolMaps(curves, sums)
+	var before, after losses
+	for k := range corrected {
+		before.add(&byFactors[k])
+		after.add(&corrected[k])
+	}
+	least := 0
+	for k, l := range after {
+		if l < after[least] {
+			least = k
+		}
+	}
+	if q.loss == divergence.KL {
+		for k, c := range curves {
+			c.Floor = floors[least] * means[k]
+		}
+	}
+	loss = after[least]
+	if m.Near != nil || m.Alike != nil {
+		loss = math.Sqrt(slices.Min(before[:])) * math.Sqrt(loss)
+	}
+	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
+}
+
+// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; predict, correct,
+// fit and addLoss go on with it.
+type rowLearner struct {
+	// Set once:
+	q     *Problem
+	m     *Model
+	cells *reader // of which the row is row r
+	// Of each row:
+	i, r int
+	c    *Curve
+	y    []float64 // the row on its scale
+	lows losses    // its floors
+	// Of each of its observed cells: its place; its mean without it, what is left of it then, and the
+	// prediction of what is left
+	places                        []int32
+	without, residuals, predicted []float64
+
+	table Table
+	maps  mapLearner
+}
+
+// each calls g for the active rows from from to to-1, of which cells then has row r.
+func (l *rowLearner) each(from, to int, g func(k int)) {
+	active := l.q.Active
+	for at := from; at < to; { // the rows follow one another in the matrix unless a constant one lies between
+		end := at + 1
+		for end < to && active[end] == active[end-1]+1 {
+			end++
+		}
+		l.cells.load(active[at], end-at)
+		for k := at; k < end; k++ {
+			l.r = k - at
+			g(k)
+		}
+		at = end
+	}
+}
+
+// weight is √(τρ) of cell j.
+func (l *rowLearner) weight(j int) float64 { return math.Sqrt(l.m.Tau[l.i] * l.m.Rho[j]) }
+
+// leaveOut takes active row k, row r of cells, and returns the mean of its observed cells.
+func (l *rowLearner) leaveOut(k int) (mean float64) {
+	l.i = l.q.Active[k]
+	l.c = &l.m.Curves[l.i]
+	l.table.Load(l.c, false)
+	l.y = l.q.data.Y[k*kernel.Pad(l.q.n):]
+	l.maps.x, l.maps.z = l.maps.x[:0], l.maps.z[:0]
+	l.places, l.without, l.residuals = l.places[:0], l.without[:0], l.residuals[:0]
+	tau, count := l.m.Tau[l.i], float64(l.q.data.Rows[k].Count)
+	for j, x := range l.q.row(l.i) {
+		if x == x {
+			l.maps.x = append(l.maps.x, x)
+			mean += x / count
+			without := l.cells.without(l.r, j, l.y[j], float64(tau*l.m.Rho[j]))
+			l.places, l.without = append(l.places, int32(j)), append(l.without, without)
+			l.residuals = append(l.residuals, l.weight(j)*(l.y[j]-without))
+		}
+	}
+	for k, share := range floors {
+		l.lows[k] = math.Inf(-1)
+		if l.q.loss == divergence.KL {
+			l.lows[k] = float64(share * mean)
+		}
+	}
+	return mean
+}
+
+// predict predicts the observed cells in the units of x, p of curve.go.
+func (l *rowLearner) predict() {
+	l.maps.p = l.maps.p[:0]
+	for h, j := range l.places {
+		l.maps.p = append(l.maps.p, l.table.Mean(l.without[h], l.cells.deviation(l.r, l.i, int(j))))
+	}
+}
+
+// addLoss adds the loss of what predict has predicted, under each floor.
+func (l *rowLearner) addLoss(to *losses) {
+	unit := l.q.lossUnit
+	for j, x := range l.maps.x {
+		p, above := l.maps.p[j], -1.0 // the loss that all floors share which are below p
+		for k, low := range l.lows {
+			if p < low {
+				to[k] += l.q.loss.Value(x/unit, low/unit, divergence.Tiny) / l.q.observed
+			} else {
+				if above < 0 {
+					above = l.q.loss.Value(x/unit, p/unit, divergence.Tiny) / l.q.observed
+				}
+				to[k] += above
+			}
+		}
+	}
+}
+
+// correct decides which corrections the row has, makes them, and tells whether there are any.
+func (l *rowLearner) correct() (is bool) {
+	near, alike := l.m.Near, l.m.Alike
+	l.predicted = slices.Grow(l.predicted[:0], len(l.places))[:len(l.places)]
+	if near != nil && len(near.Of[l.i]) > 0 {
+		for h, j := range l.places {
+			l.predicted[h] = l.cells.residualPrediction(l.r, l.i, int(j), l.y[j])
+		}
+		if factor := near.decide(l.i, l.residuals, l.predicted); factor > 0 {
+			is = true
+			for h, j := range l.places {
+				p := float64(factor * l.predicted[h])
+				l.without[h] += p / l.weight(int(j))
+				l.residuals[h] -= p
+			}
+		}
+	}
+	if alike != nil && l.cells.correctAlike(l.r, l.i, l.y, l.places, l.residuals, l.predicted) {
+		is = true
+		for h, j := range l.places {
+			l.without[h] += l.predicted[h] / l.weight(int(j))
+		}
+	}
+	return is
+}
+
+// fit fits the map of the row to what predict has predicted.
+func (l *rowLearner) fit() rowSums {
+	tau, spread := l.m.Tau[l.i], 0.0
+	for j := range l.q.n {
+		s := l.cells.deviation(l.r, l.i, j)
+		spread += float64(s*s) / float64(l.q.n)
+	}
+	for h, place := range l.places {
+		// levels are learnt with the cell left out of row and column in turn
+		j := int(place)
+		a, y := float64(tau*l.m.Rho[j]), l.y[j]
+		l.maps.addResidual(l.c, l.maps.x[h], y, l.without[h]+
+			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)), l.cells.deviation(l.r, l.i, j))
+	}
+	l.c.Spread = math.Sqrt(spread)
+	l.maps.quantiles(l.c)
+	return l.maps.fitMap(l.c, l.q.units[l.i], l.q.loss == divergence.KL)
+}

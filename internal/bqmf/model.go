@@ -1,0 +1,145 @@
+package bqmf
+
+// This file holds what a model says of the cells that it was fitted to, and of new samples.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+// Model is a posterior and the map of each row.
+type Model struct {
+	*Posterior
+	Curves []Curve
+}
+
+// Dims returns the sizes of the matrix that was fitted, 0 for the zero value.
+func (m *Model) Dims() (d, n int) {
+	if m.Posterior == nil {
+		return 0, 0
+	}
+	return m.D, m.N
+}
+
+// Each calls g for every cell, with the table of its row and the normal distribution of the cell on the scale
+// of the row: that of a constant row, whose table has one value, is at 0. With mass the table has the masses
+// of values that come more than once.
+func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, deviation float64)) {
+	type room struct {
+		cells *reader
+		table Table
+	}
+	d := len(m.Curves)
+	if d == 0 { // the zero value
+		return
+	}
+	work := make([]*room, p.Workers())
+	base := m.reader(p, nil)
+	p.Do((d+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
+		if work[w] == nil {
+			work[w] = &room{cells: base.share()}
+		}
+		ws := work[w]
+		from := piece * RowsPerPass
+		rows := min(RowsPerPass, d-from)
+		ws.cells.load(from, rows)
+		for r := range rows {
+			i := from + r
+			ws.table.Load(&m.Curves[i], mass)
+			for j := range m.N {
+				mean, deviation := 0.0, 0.0
+				if len(m.Curves[i].X) > 1 {
+					mean, deviation = ws.cells.mean(r, i, j), ws.cells.deviation(r, i, j)
+				}
+				g(&ws.table, i, j, mean, deviation)
+			}
+		}
+	})
+}
+
+// Sample is a new sample, and the room of a worker for it: Place finds its coordinates, and Predict follows.
+type Sample struct {
+	m      *Model
+	tables []Table // of all rows, for Predict
+	placer *Placer
+	finder *Finder // made by Predict, where rows are predicted by samples that are alike
+
+	v              []float64 // the coordinates
+	rho            float64
+	y, w, variance []float64 // on the scales of the rows: x_i, the mean by the factors, its variance
+	z              []float64 // √(τ_i ρ) (y_i - w_i)
+}
+
+// Sample returns a place for new samples, for one worker; with predict also for Predict.
+func (m *Model) Sample(predict bool) *Sample {
+	s := &Sample{m: m, placer: m.Placer()}
+	if predict {
+		s.tables = make([]Table, m.D)
+		for i := range s.tables {
+			s.tables[i].Load(&m.Curves[i], false)
+		}
+	}
+	return s
+}
+
+// Share returns another for another worker.
+func (s *Sample) Share() *Sample {
+	line := func() []float64 { return make([]float64, s.m.D) }
+	return &Sample{m: s.m, tables: s.tables, placer: s.placer.Share(), y: line(), w: line(), variance: line(),
+		z: line()}
+}
+
+// Place returns the coordinates of the sample x, NaN where it is not observed.
+func (s *Sample) Place(x []float64) (v []float64) {
+	for i, t := range x {
+		s.y[i] = t
+		if t == t {
+			s.y[i] = s.m.Curves[i].forward(t)
+		}
+	}
+	s.v, s.rho = s.placer.Place(s.y)
+	return s.v
+}
+
+// Predict fills x with what the model says of each observed cell of the sample that Place took.
+func (s *Sample) Predict(x []float64) {
+	m := s.m
+	s.placer.Spread(s.variance)
+	var alike []float64
+	if m.Alike != nil {
+		if s.finder == nil {
+			s.finder = m.Alike.Finder()
+		}
+		alike = s.finder.Find(s.v, -1)
+	}
+	for i, y := range s.y {
+		s.w[i], s.z[i] = 0, 0
+		for c, u := range m.U[i*m.K : (i+1)*m.K] {
+			s.w[i] += float64(u * s.v[c])
+		}
+		if y == y {
+			s.z[i] = math.Sqrt(m.Tau[i]*s.rho) * (y - s.w[i])
+		}
+	}
+	for i, y := range s.y {
+		tau := m.Tau[i]
+		switch {
+		case y != y:
+			continue
+		case !(tau > 0):
+			x[i] = m.Curves[i].X[0]
+			continue
+		}
+		residual := 0.0
+		if m.Near != nil {
+			residual = m.Near.residualPrediction(i, s.z)
+		}
+		if m.Alike != nil {
+			residual += s.finder.residualPrediction(i, alike)
+		}
+		noise := tau * s.rho
+		x[i] = s.tables[i].Conditional(s.w[i]+residual/math.Sqrt(noise),
+			m.deviationShrink(i)*math.Sqrt(s.variance[i]+1/noise))
+	}
+}

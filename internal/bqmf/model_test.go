@@ -1,0 +1,216 @@
+package bqmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// table is a matrix in the units of x, with NaN in hidden cells.
+type table struct {
+	d, n int
+	x    []float64
+}
+
+// bends has samples on a circle, of which most rows are one wave and every third has a length of its own; rows
+// 2i and 2i+1 have common noise, and a row is constant. Both corrections are of use.
+func bends(d, n int, seed uint64) *table {
+	src := random.Split(seed, 12)
+	q := &table{d, n, make([]float64, d*n)}
+	angle, noise := make([]float64, n), make([]float64, n)
+	for j := range angle {
+		angle[j] = 2 * math.Pi * src.Float64()
+	}
+	for i := range d {
+		waves, phase := 1.0, 2*math.Pi*src.Float64()
+		if i%3 == 0 {
+			waves = 1.5 + 0.4*float64(i/3)
+		}
+		for j, a := range angle {
+			if i%2 == 0 {
+				noise[j] = normal(&src)
+			}
+			q.x[i*n+j] = elem.Exp(math.Sin(waves*a+phase) + 0.2*noise[j] + 0.05*normal(&src))
+			switch {
+			case i == 4:
+				q.x[i*n+j] = 7
+			case src.Float64() < 0.1:
+				q.x[i*n+j] = math.NaN()
+			}
+		}
+	}
+	return q
+}
+
+// learned returns the model of the table after some epochs.
+func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
+	p := pool.New(workers, workers)
+	t.Cleanup(p.Close)
+	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, workers)
+	for i := range q.d {
+		problem.Scale(0, i)
+	}
+	problem.Scaled()
+	f := problem.Fit(rank, p)
+	problem.Start(f, rank)
+	for e := range epochs {
+		f.Epoch(e)
+	}
+	m := problem.Model(f)
+	problem.Learn(m, p)
+	return m
+}
+
+// slowPredict is Sample.Place and Predict cell by cell: the equations of an epoch for a new column, with all else
+// as it was fitted, in dense matrices; what rows of correlated noise and samples that are alike predict of the
+// cell; and T_i averaged over its normal distribution.
+func slowPredict(m *Model, x []float64) (fit []float64) {
+	p, k := m.Posterior, m.K
+	y, observed := make([]float64, p.D), 0.0
+	for i := range y {
+		if y[i] = x[i]; y[i] == y[i] {
+			y[i] = slowLine(y[i], m.Curves[i].X, m.Curves[i].Y)
+			observed++
+		}
+	}
+	moment := func(i, a, b int) float64 { // E u_ia u_ib
+		packed := p.BU[i*Packed(k):]
+		if a == b {
+			return packed[a*(a+1)/2+a]
+		}
+		a, b = max(a, b), min(a, b)
+		return packed[a*(a+1)/2+b] / math.Sqrt2
+	}
+	u := func(i, a int) float64 { return p.U[i*k+a] }
+	rho, v, cov := 1.0, make([]float64, k), [][]float64(nil)
+	for step := range 3 {
+		right, a := make([]float64, k), make([][]float64, k)
+		for r := range a {
+			a[r] = make([]float64, k)
+			a[r][r] = 1
+			for i, y := range y {
+				if y == y {
+					right[r] += rho * p.Tau[i] * y * u(i, r)
+					for c := range k {
+						a[r][c] += rho * p.Tau[i] * moment(i, r, c)
+					}
+				}
+			}
+		}
+		cov, _ = solve(a)
+		for r := range v {
+			v[r] = dotted(cov[r], right)
+		}
+		if step == 2 {
+			break
+		}
+		off := 60.0 // with the pseudo-cells of ρ
+		for i, y := range y {
+			if y == y {
+				off += p.Tau[i] * y * y
+				for a := range k {
+					off -= 2 * p.Tau[i] * y * u(i, a) * v[a]
+					for b := range k {
+						off += p.Tau[i] * moment(i, a, b) * (v[a]*v[b] + cov[a][b])
+					}
+				}
+			}
+		}
+		rho = min(max((observed+60)/off/p.Unit, 1.0/20), 20)
+	}
+	mean, z := make([]float64, p.D), make([]float64, p.D)
+	for i, y := range y {
+		mean[i] = dotted(p.U[i*k:(i+1)*k], v)
+		if y == y {
+			z[i] = math.Sqrt(p.Tau[i]*rho) * (y - mean[i])
+		}
+	}
+	fit = slices.Clone(x)
+	for i, y := range y {
+		c := &m.Curves[i]
+		if y != y || len(c.X) == 1 {
+			continue
+		}
+		variance, residual, shrink := 1/(p.Tau[i]*rho)-mean[i]*mean[i], 0.0, 1.0
+		for a := range k {
+			for b := range k {
+				variance += moment(i, a, b) * (v[a]*v[b] + cov[a][b])
+			}
+		}
+		if p.Near != nil {
+			shrink *= p.Near.DeviationShrink[i]
+			for _, of := range p.Near.Of[i] {
+				residual += of.Weight * z[of.Row]
+			}
+		}
+		if p.Alike != nil {
+			shrink *= p.Alike.DeviationShrink[i]
+			if of := p.Alike.Z[i]; of != nil {
+				finder := p.Alike.Finder()
+				for h, b := range finder.Find(v, -1) {
+					residual += b * of[finder.Of[h]]
+				}
+			}
+		}
+		t := 0.0
+		for h, e := range Nodes {
+			t += NodeWeights[h] * slowLine(mean[i]+residual/math.Sqrt(p.Tau[i]*rho)+
+				shrink*math.Sqrt(variance)*e, c.Y, c.X)
+		}
+		fit[i] = c.correct(t)
+	}
+	return fit
+}
+
+// slowLine is linear between the points of from and to, and constant beyond.
+func slowLine(v float64, from, to []float64) float64 {
+	last := len(from) - 1
+	if v <= from[0] {
+		return to[0]
+	}
+	for k := range last {
+		if v <= from[k+1] {
+			return to[k] + (v-from[k])/(from[k+1]-from[k])*(to[k+1]-to[k])
+		}
+	}
+	return to[last]
+}
+
+// What is said of new samples is what the equations say cell by cell: with and without corrections, of samples
+// with few cells hidden and with most, and beyond the rows' values.
+func TestNewSamplesAreTheSlowForm(t *testing.T) {
+	q, src := bends(24, 160, 3), random.Split(3, 21)
+	for name, m := range map[string]*Model{"both corrections": q.learned(t, 3, 12, 1),
+		"neither": bends(9, 12, 3).learned(t, 2, 12, 1)} {
+		if is := m.Near != nil && m.Alike != nil; is != (name == "both corrections") {
+			t.Fatalf("%s: neighbours %v, alike %v", name, m.Near != nil, m.Alike != nil)
+		}
+		sample := m.Sample(true).Share()
+		got := make([]float64, m.D)
+		for j := range 9 {
+			x := make([]float64, m.D)
+			for i := range x {
+				x[i] = q.x[i*q.n+j] * elem.Exp(float64(j%3)*normal(&src))
+				if share := [3]float64{0, 0.2, 0.8}[j%3]; i != 1 && src.Float64() < share {
+					x[i] = math.NaN()
+				}
+			}
+			x[1] = 2
+			sample.Place(x)
+			sample.Predict(got)
+			for i, want := range slowPredict(m, x) {
+				if want == want && i != 4 {
+					closeTo(t, name+": a cell", got[i], want, 1e-9)
+				}
+			}
+			if x[4] == x[4] && got[4] != 7 {
+				t.Errorf("%s: %v of a constant row of 7", name, got[4])
+			}
+		}
+	}
+}

@@ -1,0 +1,464 @@
+package bqmf
+
+// This file holds what a posterior says of single cells, and where it places a new column.
+//
+//	E (u_i·v_j) = u_i·v_j = m,  Var (u_i·v_j) = v_jᵀS_i v_j + u_iᵀC_j u_i + tr S_i C_j.
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+// Posterior is what a fit ends with, and the corrections by residuals.
+type Posterior struct {
+	D, N, K  int
+	U        []float64 // D × K
+	V        []float64 // K × Pad(N)
+	BU, BV   []float64 // D and N × Packed(K)
+	Tau, Rho []float64
+	Unit     float64
+	Near     *Near  // nil: none
+	Alike    *Alike // nil: no row has any
+}
+
+// Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
+// are not constant, have noise 1.
+func Ignorant(d, n, k int, active []int) *Posterior {
+	pp := Packed(k)
+	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)),
+		BU: make([]float64, d*pp), BV: make([]float64, n*pp),
+		Tau: make([]float64, d), Rho: slices.Repeat([]float64{1}, n), Unit: 1}
+	for _, i := range active {
+		p.Tau[i] = 1
+	}
+	for j := range n {
+		for c := range k {
+			p.BV[j*pp+c*(c+1)/2+c] = 1
+		}
+	}
+	return p
+}
+
+// Posterior returns the posterior of the fit as one of d rows: the rows given are the fit's, and nothing is
+// known of the others. Components are ordered by falling relevance, and the entry of each row of V that is
+// largest in magnitude is positive. Second moments are in the room of the fit: they have a meaning until its
+// next epoch.
+func (f *Fit) Posterior(rows []int, d int) *Posterior {
+	k, n, pp := f.K, f.data.N, f.room.pp
+	bu, bv := f.room.spare, f.room.grams
+	if cap(bu) < d*pp { // Data did not tell of d
+		bu = make([]float64, d*pp)
+	}
+	bu = bu[:d*pp]
+	from := &Posterior{D: f.data.D, N: n, K: k, BU: f.BU, BV: f.BV}
+	relevance := from.Relevance()
+	order, flip := make([]int, k), make([]bool, k)
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
+	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: bu, BV: bv,
+		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit}
+	for h, c := range order {
+		row, top := f.V[c*f.np:c*f.np+n], 0.0
+		for _, v := range row {
+			if math.Abs(v) > math.Abs(top) {
+				top = v
+			}
+		}
+		flip[h] = top < 0
+		sign := 1.0
+		if flip[h] {
+			sign = -1
+		}
+		for j, v := range row {
+			p.V[h*f.np+j] = sign * v
+		}
+		for a, i := range rows {
+			p.U[i*k+h] = sign * f.U[a*k+c]
+		}
+	}
+	pick := newPicker(order, flip)
+	f.pool.Do(f.data.D, func(_, a int) {
+		i, next := rows[a], d
+		if a+1 < len(rows) {
+			next = rows[a+1]
+		}
+		p.Tau[i] = f.Tau[a]
+		pick.fill(bu[i*pp:(i+1)*pp], f.packU(a))
+		clear(bu[(i+1)*pp : next*pp])
+	})
+	clear(bu[:rows[0]*pp])
+	f.pool.Do(n, func(_, j int) { pick.fill(bv[j*pp:(j+1)*pp], f.packV(j)) })
+	return p
+}
+
+// Relevance returns, for each component, the mean over the cells of the square of its part of u·v, by the
+// second moments.
+func (p *Posterior) Relevance() []float64 {
+	out, pp := make([]float64, p.K), Packed(p.K)
+	v := make([]float64, p.K)
+	mean := func(to, moments []float64, lines int) {
+		for l := range lines {
+			for c := range to {
+				to[c] += diagonal(moments[l*pp:], c) / float64(lines)
+			}
+		}
+	}
+	mean(out, p.BU, p.D)
+	mean(v, p.BV, p.N)
+	for c := range out {
+		out[c] *= v[c]
+	}
+	return out
+}
+
+// RowsPerPass is the number of rows that a reader takes at once. Every time that it takes some it reads K²
+// numbers of each sample, more than a cache holds.
+const RowsPerPass = 16
+
+// reader reads a posterior cell by cell. One reader belongs to one worker; planes, left and right are made
+// once for all.
+type reader struct {
+	p      *Posterior
+	np     int
+	planes []float64 // K × K × Pad(N): entry (k, l) of C_j for all j
+	rows   int       // of the last load
+	cells  cellForms
+	// Leave-one-out:
+	leaveOut    bool
+	left, right []float64 // l_k and r_k; 1 before leave-one-out
+	near        nearForms
+	alike       *alikeRoom
+	// Scratch:
+	s   []float64 // K × rows × K: row k of S_i for all rows
+	x   []float64 // rows × Pad(N): entry k of S_i v_j
+	z   []float64 // rows × Pad(N): entry k of C_j u_i; K × rows × Pad(N) where Alike asks for all entries
+	all []float64 // rows × some samples: E (u_i·v_j)²
+}
+
+// cellForms are, of RowsPerPass rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, leave-one-out, h;
+// all of the variance; vᵀSCu or g/2; and the part of own that the row's posterior has, vᵀSv or r/A.
+type cellForms struct{ mean, own, variance, both, byRow []float64 }
+
+// nearForms are the u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
+type nearForms struct {
+	first [RowsPerPass]int // the first line of with that belongs to a row
+	with  []float64        // the u_lᵀC_j u_i, each line Pad(N)
+	ends  []float64        // entry a of the u_l
+}
+
+// reader returns a reader, which is of no use where the context that the workers are bound to has ended. It
+// takes the planes of another reader that is no longer used, or nil.
+func (p *Posterior) reader(workers *pool.Pool, room *reader) *reader {
+	np, k := kernel.Pad(p.N), p.K
+	if room == nil || cap(room.planes) < k*k*np {
+		room = &reader{planes: make([]float64, k*k*np)}
+	}
+	c := &reader{p: p, np: np, planes: room.planes[:k*k*np], left: slices.Repeat([]float64{1}, k),
+		right: slices.Repeat([]float64{1}, k)}
+	pp := Packed(k)
+	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
+		r := 0
+		for (r+1)*(r+2)/2 <= at {
+			r++
+		}
+		h := at - r*(r+1)/2
+		plane, a, b := c.planes[(r*k+h)*np:][:p.N], p.V[r*np:], p.V[h*np:]
+		for j := range plane {
+			v := p.BV[j*pp+at]
+			if h < r {
+				v /= root2
+			}
+			plane[j] = v - float64(a[j]*b[j])
+		}
+		clear(c.planes[(r*k+h)*np+p.N : (r*k+h+1)*np])
+		copy(c.planes[(h*k+r)*np:], c.planes[(r*k+h)*np:][:np])
+	})
+	return c
+}
+
+// share returns another reader of the same posterior.
+func (c *reader) share() *reader {
+	return &reader{p: c.p, np: c.np, planes: c.planes, leaveOut: c.leaveOut, left: c.left, right: c.right}
+}
+
+// room makes the room for rows.
+func (c *reader) room() {
+	k, np := c.p.K, c.np
+	c.s, c.all = make([]float64, RowsPerPass*k*k), make([]float64, RowsPerPass*RowsPerPass)
+	for _, line := range []*[]float64{&c.x, &c.cells.mean, &c.cells.own, &c.cells.variance, &c.cells.both,
+		&c.cells.byRow} {
+		*line = make([]float64, RowsPerPass*np)
+	}
+	c.z = make([]float64, RowsPerPass*np)
+	if c.p.Alike.learning() {
+		c.z = make([]float64, k*RowsPerPass*np)
+	}
+}
+
+// load reads the rows from i on, at most RowsPerPass of them.
+func (c *reader) load(i, rows int) {
+	p, k, np := c.p, c.p.K, c.np
+	if c.s == nil {
+		c.room()
+	}
+	c.rows = rows
+	kernel.CombineRows(c.cells.mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
+	c.unpackRows(i, rows)
+	lines := 0
+	for r := range rows {
+		c.near.first[r] = lines
+		if of := c.neighbours(i + r); c.leaveOut && len(of) > 0 {
+			lines += len(of) + 1
+		}
+	}
+	if lines > 0 {
+		c.near.with = slices.Grow(c.near.with[:0], lines*np)[:lines*np]
+		clear(c.near.with)
+	}
+	c.forms(i, rows)
+	c.variances(i, rows)
+}
+
+// unpackRows fills s with the S_i of the rows from i on.
+func (c *reader) unpackRows(i, rows int) {
+	p, k, pp := c.p, c.p.K, Packed(c.p.K)
+	for r := range rows {
+		b, u, at := p.BU[(i+r)*pp:], p.U[(i+r)*k:(i+r+1)*k], 0
+		for a := range k {
+			for h := range a + 1 {
+				v := b[at]
+				if h < a {
+					v /= root2
+				}
+				v -= float64(u[a] * u[h])
+				c.s[(a*rows+r)*k+h], c.s[(h*rows+r)*k+a] = v, v
+				at++
+			}
+		}
+	}
+}
+
+// forms fills own, byRow, both and near.with of the rows from i on, component by component.
+func (c *reader) forms(i, rows int) {
+	p, k, np := c.p, c.p.K, c.np
+	u, own, byRow, both := p.U[i*k:(i+rows)*k], c.cells.own[:rows*np], c.cells.byRow[:rows*np],
+		c.cells.both[:rows*np]
+	clear(own)
+	clear(byRow)
+	clear(both)
+	x, all := c.x[:rows*np], len(c.z) > RowsPerPass*np
+	for a := range k {
+		kernel.CombineRows(x, c.s[a*rows*k:(a+1)*rows*k], p.V, rows)
+		z := c.z[:rows*np]
+		if all {
+			z = c.z[a*rows*np:][:rows*np]
+		}
+		kernel.CombineRows(z, u, c.planes[a*k*np:(a+1)*k*np], rows)
+		v := p.V[a*np : (a+1)*np]
+		for r := range rows {
+			t, zr := u[r*k+a], z[r*np:(r+1)*np]
+			xr, o, bo, by := x[r*np:], own[r*np:][:np], both[r*np:], byRow[r*np:]
+			kernel.Forms(o, by, bo, xr, zr, v, c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2)
+			if of := c.neighbours(i + r); c.leaveOut && len(of) > 0 {
+				ends := c.near.ends[:0]
+				for _, l := range of {
+					ends = append(ends, p.U[l.Row*k+a])
+				}
+				c.near.ends = append(ends, t)
+				kernel.Accumulate(c.near.with[c.near.first[r]*np:], c.near.ends, zr)
+			}
+		}
+	}
+	for j, o := range own {
+		own[j] = max(o, 0)
+	}
+}
+
+// variances fills the variances of the rows from i on, given the means.
+func (c *reader) variances(i, rows int) {
+	p, n, np, pp := c.p, c.p.N, c.np, Packed(c.p.K)
+	moments, all := p.BU[i*pp:(i+rows)*pp], c.cells.variance[:rows*np]
+	clear(all)
+	// second moments of so many samples stay in the cache for all rows
+	for from := 0; from < n; from += RowsPerPass {
+		some := min(RowsPerPass, n-from)
+		kernel.DotsRows(c.all[:rows*some], p.BV[from*pp:(from+some)*pp], moments, rows)
+		for r := range rows {
+			at := r*np + from
+			// what is left of E (u·v)² without the square of the mean
+			for j, e := range c.all[r*some : (r+1)*some] {
+				m := c.cells.mean[at+j]
+				all[at+j] = max(e-float64(m*m), 0)
+			}
+		}
+	}
+}
+
+// neighbours returns the neighbours of row i.
+func (c *reader) neighbours(i int) []Neighbour {
+	if c.p.Near == nil {
+		return nil
+	}
+	return c.p.Near.Of[i]
+}
+
+// mean returns the mean of a cell of row i, row r of the last load.
+func (c *reader) mean(r, i, j int) float64 {
+	m, sum := c.cells.mean[r*c.np+j], 0.0
+	of, alike := c.neighbours(i), c.p.Alike
+	corrected := alike != nil && alike.Z[i] != nil
+	if len(of) == 0 && !corrected {
+		return m
+	}
+	for _, o := range of {
+		sum += float64(o.Weight * c.p.Near.Z[o.Row][j])
+	}
+	if corrected {
+		sum += alike.prediction(alike.Z[i], j)
+	}
+	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
+}
+
+// deviation returns the deviation of Y of a cell of row i, row r of the last load.
+func (c *reader) deviation(r, i, j int) float64 {
+	return c.p.deviationShrink(i) * math.Sqrt(c.cells.variance[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
+}
+
+// deviationShrink returns the factor by which the two corrections make the deviation of row i smaller.
+func (p *Posterior) deviationShrink(i int) float64 {
+	shrink := 1.0
+	if p.Near != nil {
+		shrink = p.Near.DeviationShrink[i]
+	}
+	if p.Alike != nil {
+		shrink *= p.Alike.DeviationShrink[i]
+	}
+	return shrink
+}
+
+// Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.
+type Placer struct {
+	p          *Posterior
+	all        []float64 // packed Σ_i τ_i B_i
+	weights    weights
+	gram, back []float64
+	rhs, v     []float64
+	ws         system // holds -C and v
+}
+
+// Placer returns what places new columns, for one worker.
+func (p *Posterior) Placer() *Placer {
+	pp := Packed(p.K)
+	s := &Placer{p: p, all: make([]float64, pp)}
+	s.weights.fill(p.Tau, pp)
+	var w [1]float64
+	for i := range p.D {
+		w[0] = p.Tau[i]
+		kernel.Accumulate(s.all, w[:], p.BU[i*pp:(i+1)*pp])
+	}
+	return s.Share()
+}
+
+// Share returns another for another worker.
+func (s *Placer) Share() *Placer {
+	k := s.p.K
+	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)),
+		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+}
+
+// placeSteps is how often ρ and v of a new column are updated in turn.
+const placeSteps = 3
+
+// Place returns the coordinates of a new column y, NaN where it is not known, and
+// its ρ. What it returns is overwritten by the next call.
+func (s *Placer) Place(y []float64) (v []float64, rho float64) {
+	p, k := s.p, s.p.K
+	pp := Packed(k)
+	l := List{}
+	for _, t := range y {
+		if t == t {
+			l.Count++
+		}
+	}
+	l.Observed = 2*l.Count < p.D
+	squares := 0.0
+	clear(s.rhs)
+	for i, t := range y {
+		if (t == t) == l.Observed {
+			l.At = append(l.At, uint32(i))
+		}
+		if t == t {
+			a := p.Tau[i] * t
+			squares += float64(a * t)
+			for c, u := range p.U[i*k : (i+1)*k] {
+				s.rhs[c] += float64(a * u)
+			}
+		}
+	}
+	s.weights.observed(s.gram, &l, s.all, p.BU, pp)
+	rho = 1
+	at := s.ws.border()
+	for step := range placeSteps {
+		s.ws.load(s.gram, rho)
+		for c := range at {
+			s.ws.a[c*s.ws.kp+c]++
+			at[c] = s.rhs[c] * rho
+		}
+		s.ws.solve()
+		s.ws.pack(s.back)
+		copy(s.v, at)
+		if !s.finite() { // moments that are none, from a file: the prior
+			clear(s.v)
+			clear(s.back)
+			for c := range k {
+				s.back[c*(c+1)/2+c] = 1
+			}
+			return s.v, 1
+		}
+		if step == placeSteps-1 {
+			break
+		}
+		var e [1]float64
+		kernel.Dots(e[:], s.gram, s.back)
+		dot := 0.0
+		for c, t := range s.v {
+			dot += float64(t * s.rhs[c])
+		}
+		rho = (float64(l.Count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
+		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
+	}
+	return s.v, rho
+}
+
+// finite tells whether v and its second moments are numbers.
+func (s *Placer) finite() bool {
+	sum := 0.0
+	for _, t := range s.v {
+		sum += t - t
+	}
+	for _, t := range s.back {
+		sum += t - t
+	}
+	return sum == 0
+}
+
+// Spread fills variance with Var (u_i·v) of every row, for the last column placed.
+func (s *Placer) Spread(variance []float64) {
+	p, k := s.p, s.p.K
+	pp := Packed(k)
+	for i := range variance {
+		var e [1]float64
+		kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
+		m := 0.0
+		for c, u := range p.U[i*k : (i+1)*k] {
+			m += float64(u * s.v[c])
+		}
+		variance[i] = max(e[0]-float64(m*m), 0)
+	}
+}

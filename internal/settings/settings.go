@@ -1,0 +1,211 @@
+// Package settings makes options, and fits, from texts: the values of flags and of options in JavaScript, by
+// the declarations of package option.
+package settings
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/option"
+)
+
+// parsers has the parser of each option that texts can give.
+var parsers = [option.Kinds]func(text string) (quantmf.FitOption, error){
+	option.Epsilon:       decimal(quantmf.WithEpsilon),
+	option.Squash:        choice(option.Squash, quantmf.WithSquash),
+	option.Tolerance:     decimal(quantmf.WithTolerance),
+	option.MaxIterations: whole(quantmf.WithMaxIterations),
+	option.Strict:        on(quantmf.WithStrict),
+	option.Iterations:    whole(quantmf.WithIterations),
+	option.Levels:        whole(quantmf.WithLevels),
+	option.MidpointRanks: on(quantmf.WithMidpointRanks),
+	option.Workers:       whole(quantmf.WithWorkers),
+	option.Epochs:        whole(quantmf.WithEpochs),
+	option.Seed:          seed,
+	option.LearningRate:  decimal(quantmf.WithLearningRate),
+	option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
+	option.Batch:         whole(quantmf.WithBatch),
+	option.Start:         choice(option.Start, quantmf.WithStart),
+	option.Ends:          choice(option.Ends, quantmf.WithEnds),
+	option.Penalty:       decimal(quantmf.WithPenalty),
+	option.Shrinkage:     decimal(quantmf.WithShrinkage),
+	option.Loss:          loss,
+	option.Patience:      whole(quantmf.WithPatience),
+	option.Restarts:      whole(quantmf.WithRestarts),
+	option.Validation:    decimal(quantmf.WithValidation),
+	option.Missing:       on(quantmf.WithMissingValues),
+	option.Projection:    projection,
+	option.Updates:       choice(option.Updates, quantmf.WithUpdates),
+}
+
+// Parses tells whether texts can give an option of the kind.
+func Parses(k option.Kind) bool { return parsers[k] != nil }
+
+// Parse returns the option of a kind from the text of its value, "true" or "false" for one that has none. It
+// returns nil and no error for a text that leaves the choice to the data, or that is false.
+func Parse(k option.Kind, text string) (quantmf.FitOption, error) { return parsers[k](text) }
+
+func on[O quantmf.FitOption](with func() O) func(string) (quantmf.FitOption, error) {
+	return func(s string) (quantmf.FitOption, error) {
+		switch s {
+		case "true":
+			return with(), nil
+		case "false":
+			return nil, nil
+		}
+		return nil, OneOf([]string{"true", "false"})
+	}
+}
+
+func whole[O quantmf.FitOption](with func(int) O) func(string) (quantmf.FitOption, error) {
+	return func(s string) (quantmf.FitOption, error) {
+		v, err := Whole(s)
+		if err != nil {
+			return nil, err
+		}
+		return with(v), nil
+	}
+}
+
+func decimal[O quantmf.FitOption](with func(float64) O) func(string) (quantmf.FitOption, error) {
+	return func(s string) (quantmf.FitOption, error) {
+		v, err := Decimal(s)
+		if err != nil {
+			return nil, err
+		}
+		return with(v), nil
+	}
+}
+
+func choice[T ~uint8, O quantmf.FitOption](k option.Kind, with func(T) O) func(string) (quantmf.FitOption,
+	error) {
+	return func(s string) (quantmf.FitOption, error) {
+		words := k.Words()
+		i := slices.Index(words, s)
+		if i < 0 {
+			return nil, OneOf(words)
+		}
+		return with(T(i)), nil
+	}
+}
+
+func seed(s string) (quantmf.FitOption, error) {
+	v, err := Seed(s)
+	if err != nil {
+		return nil, err
+	}
+	return quantmf.WithSeed(v), nil
+}
+
+// loss reads kl, frobenius or a β; auto is the choice of the data.
+func loss(s string) (quantmf.FitOption, error) {
+	if s == "auto" {
+		return nil, nil
+	}
+	l, err := account.ParseLoss(s)
+	if err != nil {
+		return nil, err
+	}
+	return quantmf.WithLoss(l), nil
+}
+
+// projection reads kl:N, frobenius:N or svd.
+func projection(s string) (quantmf.FitOption, error) {
+	kind, count, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(count)
+	switch {
+	case s == "svd":
+		return quantmf.WithProjection(quantmf.TruncatedSVD()), nil
+	case err == nil && kind == "kl":
+		return quantmf.WithProjection(quantmf.KLUpdates(n)), nil
+	case err == nil && kind == "frobenius":
+		return quantmf.WithProjection(quantmf.FrobeniusUpdates(n)), nil
+	}
+	return nil, errors.New("must be kl:N, frobenius:N or svd")
+}
+
+// Whole reads a whole number.
+func Whole(s string) (int, error) {
+	v, err := strconv.Atoi(s)
+	if err != nil {
+		return 0, errors.New("not a whole number")
+	}
+	return v, nil
+}
+
+// Decimal reads a number.
+func Decimal(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return 0, errors.New("not a number")
+	}
+	return v, nil
+}
+
+// Seed reads a seed.
+func Seed(s string) (uint64, error) {
+	v, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, errors.New("not a whole number from 0 to 2^64-1")
+	}
+	return v, nil
+}
+
+// OneOf is the error of a value that is none of the words.
+func OneOf(words []string) error {
+	return errors.New("must be one of " + strings.Join(words, ", "))
+}
+
+// Methods are the methods in the order of the help.
+var Methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
+
+// Method returns the method of a name among Methods.
+func Method(name string) quantmf.Method {
+	return map[string]quantmf.Method{"qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ,
+		"nmf": quantmf.MethodNMF, "bqmf": quantmf.MethodBQMF}[name]
+}
+
+// Fit runs the fit of a method, qmf where the name is none of Methods.
+func Fit(ctx context.Context, method string, x quantmf.Rows, rank int,
+	options ...quantmf.FitOption) (quantmf.Model, error) {
+	switch method {
+	case "nmf":
+		return quantmf.FitNMF(ctx, x, rank, options...)
+	case "qmfq":
+		return quantmf.FitQMFQ(ctx, x, rank, options...)
+	case "bqmf":
+		return quantmf.FitBQMF(ctx, x, rank, options...)
+	}
+	return quantmf.FitQMF(ctx, x, rank, options...)
+}
+
+// MethodOf returns the name of the method of a model.
+func MethodOf(m quantmf.Model) string {
+	switch m.(type) {
+	case *quantmf.NMF:
+		return "nmf"
+	case *quantmf.QMFQ:
+		return "qmfq"
+	case *quantmf.BQMF:
+		return "bqmf"
+	}
+	return "qmf"
+}
+
+// Factorisation returns the part that all models have.
+func Factorisation(m quantmf.Model) *quantmf.Factorisation {
+	switch m := m.(type) {
+	case *quantmf.NMF:
+		return &m.Factorisation
+	case *quantmf.QMF:
+		return &m.Factorisation
+	case *quantmf.QMFQ:
+		return &m.Factorisation
+	}
+	return &m.(*quantmf.BQMF).Factorisation
+}

@@ -1,0 +1,270 @@
+package main
+
+// This file compares ways to fit by the cells that were hidden from them.
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/paper/internal/cells"
+	"github.com/quantmf/quantmf/paper/internal/drawn"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/stat"
+)
+
+// way is a way to fit. It returns what it says of all cells; of several answers the one that predicts the
+// hidden cells best counts.
+type way struct {
+	name string
+	fit  func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat
+}
+
+// contest hides a tenth of the cells from all ways under the same masks. For each set it prints the mean
+// divergence of these cells by rank; the divergence less that of the first way on the same mask, in per cent
+// of the latter, each at its best rank and over all ranks (mean ± standard error over masks); the divergence
+// of the visible cells at the best rank; and the processor time as a share of that of the first way.
+func contest(sets []string, ranks []int, ways []way) {
+	if *some != "" {
+		names := strings.Split(*some, ";")
+		ways = slices.DeleteFunc(ways, func(w way) bool { return !slices.Contains(names, w.name) })
+	}
+	head := []string{"set", ""}
+	for _, k := range ranks {
+		head = append(head, fmt.Sprint(k))
+	}
+	head = append(head, "best rank: less the first, %", "all ranks, %", "visible", "time")
+	over, times := make([][]float64, len(ways)), make([]float64, len(ways))
+	for _, set := range sets {
+		x := read(set)
+		// by way, rank, mask
+		hidden, visible := make([][][]float64, len(ways)), make([][][]float64, len(ways))
+		spent := make([]float64, len(ways))
+		for i := range ways {
+			hidden[i], visible[i] = make([][]float64, len(ranks)), make([][]float64, len(ranks))
+		}
+		for draw := range *draws {
+			holes := cells.Hide(x, uint64(draw))
+			for r, k := range ranks {
+				for i, w := range ways {
+					began := report.CPUTime()
+					fits := w.fit(holes, k, uint64(draw+1))
+					spent[i] += (report.CPUTime() - began).Seconds()
+					least, seen := math.Inf(1), 0.0
+					for _, fit := range fits {
+						if h, s := cells.Divergences(x, holes, fit, 1e-30); h < least {
+							least, seen = h, s
+						}
+					}
+					hidden[i][r], visible[i][r] = append(hidden[i][r], least), append(visible[i][r], seen)
+				}
+			}
+		}
+		rows := [][]string{head}
+		first := bestRank(hidden[0])
+		for i, w := range ways {
+			row := []string{set, w.name}
+			var all []float64
+			for r := range ranks {
+				row = append(row, fmt.Sprintf("%.4g", stat.Mean(hidden[i][r], nil)))
+				all = append(all, less(hidden[i][r], hidden[0][r])...)
+			}
+			at := bestRank(hidden[i])
+			rows = append(rows, append(row, shown(less(hidden[i][at], hidden[0][first])), shown(all),
+				fmt.Sprintf("%.4g", stat.Mean(visible[i][at], nil)), fmt.Sprintf("%.2f", spent[i]/spent[0])))
+			over[i] = append(over[i], all...)
+			times[i] += math.Log(spent[i]/spent[0]) / float64(len(sets))
+		}
+		fmt.Println(report.Table(rows))
+	}
+	rows := [][]string{{"all sets", "all ranks, %", "time"}}
+	for i, w := range ways {
+		rows = append(rows, []string{w.name, shown(over[i]), fmt.Sprintf("%.2f", math.Exp(times[i]))})
+	}
+	fmt.Println(report.Table(rows))
+}
+
+// less returns v less base, in per cent of base.
+func less(v, base []float64) []float64 {
+	d := slices.Clone(v)
+	for i := range d {
+		d[i] = 100 * (v[i] - base[i]) / base[i]
+	}
+	return d
+}
+
+// shown is a mean and its standard error.
+func shown(v []float64) string {
+	mean, deviation := stat.MeanStdDev(v, nil)
+	return fmt.Sprintf("%+.1f ± %.1f", mean, deviation/math.Sqrt(float64(len(v))))
+}
+
+// bestRank returns the index of the rank with the least mean.
+func bestRank(byRank [][]float64) int {
+	means := make([]float64, len(byRank))
+	for r := range means {
+		means[r] = stat.Mean(byRank[r], nil)
+	}
+	return slices.Index(means, slices.Min(means))
+}
+
+// fitting is the way of one fit by a function of quantmf.
+func fitting[M quantmf.Model](name string,
+	fit func(context.Context, quantmf.Mat, int, ...quantmf.FitOption) (M, error),
+	opts ...quantmf.FitOption) way {
+	return way{name, func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat {
+		m, err := fit(context.Background(), holes, k, append(slices.Clone(opts), quantmf.WithMissingValues(),
+			quantmf.WithSeed(seed), quantmf.WithWorkers(1))...)
+		check(err)
+		return []quantmf.Mat{m.Reconstruct()}
+	}}
+}
+
+func nmf(name string, opts ...quantmf.FitOption) way {
+	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
+		o ...quantmf.FitOption) (*quantmf.NMF,
+		error) {
+		return quantmf.FitNMF(ctx, x, k, o...)
+	}, opts...)
+}
+
+func qmf(name string, opts ...quantmf.FitOption) way {
+	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
+		o ...quantmf.FitOption) (*quantmf.QMF,
+		error) {
+		return quantmf.FitQMF(ctx, x, k, o...)
+	}, opts...)
+}
+
+func qmfq(name string, opts ...quantmf.FitOption) way {
+	return fitting(name, func(ctx context.Context, x quantmf.Mat, k int,
+		o ...quantmf.FitOption) (*quantmf.QMFQ,
+		error) {
+		return quantmf.FitQMFQ(ctx, x, k, o...)
+	}, opts...)
+}
+
+// stopped is NMF by multiplicative updates, stopped at the number of up to 600 updates that predicts the
+// hidden cells best.
+func stopped(name string) way {
+	return way{name, func(holes quantmf.Mat, k int, seed uint64) (fits []quantmf.Mat) {
+		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithWorkers(1),
+			quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithSeed(seed)}
+		var from []quantmf.FitOption
+		for _, epochs := range []int{15, 10, 15, 20, 40, 50, 100, 150, 200} { // 15, 25, ..., 600 in all
+			m, err := quantmf.FitNMF(context.Background(), holes, k,
+				slices.Concat(from, opts, []quantmf.FitOption{quantmf.WithEpochs(epochs)})...)
+			check(err)
+			from = []quantmf.FitOption{quantmf.WithInit(m.U, m.V)}
+			fits = append(fits, m.Reconstruct())
+		}
+		return fits
+	}}
+}
+
+func rowMeans(x quantmf.Mat) quantmf.Mat {
+	fit := quantmf.NewMat(x.Rows, x.Cols)
+	for i := range x.Rows {
+		visible := slices.DeleteFunc(slices.Clone(x.Row(i)), math.IsNaN)
+		for j := range x.Cols {
+			fit.Set(i, j, stat.Mean(visible, nil))
+		}
+	}
+	return fit
+}
+
+// heldOut compares QMF at its defaults, and with a validation share, with NMF at its best.
+func heldOut() {
+	contest(sets, []int{2, 3, 5, 8, 12}, []way{stopped("NMF at its best"), qmf("QMF"),
+		qmf("QMF, validation", quantmf.WithValidation(0.1)),
+		{"row means", func(holes quantmf.Mat, _ int, _ uint64) []quantmf.Mat {
+			return []quantmf.Mat{rowMeans(holes)}
+		}}})
+}
+
+// updates compares Newton's method after some epochs with multiplicative updates.
+func updates() {
+	ways := []way{stopped("multiplicative, best"), nmf("multiplicative, 200",
+		quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithEpochs(200))}
+	for _, epochs := range []int{8, 10, 12, 15, 20, 30, 60} {
+		ways = append(ways, nmf(fmt.Sprintf("Newton, %d", epochs), quantmf.WithUpdates(quantmf.UpdatesNewton),
+			quantmf.WithEpochs(epochs)))
+	}
+	contest(sets, []int{3, 8, 12}, ways)
+}
+
+// batches compares batches of FitQMF. A number of rows with a cross takes the start and the shrinkage that
+// the trials chose for the default batch on the same mask.
+func batches() {
+	ctx := context.Background()
+	batch := func(rows int) quantmf.FitOption { return quantmf.WithBatch(rows) }
+	var first *quantmf.QMF
+	ways := []way{{"32", func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat {
+		m, err := quantmf.FitQMF(ctx, holes, k, quantmf.WithMissingValues(), quantmf.WithSeed(seed),
+			quantmf.WithWorkers(1), batch(32))
+		check(err)
+		first = m
+		return []quantmf.Mat{m.Reconstruct()}
+	}}}
+	for _, rows := range []int{64, 128, 1 << 30} {
+		ways = append(ways, qmf(fmt.Sprint(rows), batch(rows)),
+			way{fmt.Sprint(rows, " †"), func(holes quantmf.Mat, k int, seed uint64) []quantmf.Mat {
+				return qmf("", batch(rows), quantmf.WithStart(first.Start),
+					quantmf.WithShrinkage(first.Shrinkage)).fit(holes, k, seed)
+			}})
+	}
+	if flag.NArg() < 2 {
+		sets = append([]string{assays}, sets...)
+	}
+	contest(sets, []int{2, 5, 8}, ways)
+}
+
+// projections compares projections, rates and numbers of epochs of FitQMFQ on the sets (at most 300 features
+// of each) and on the paper's toy problem.
+func projections() {
+	if *rows == 0 {
+		*rows = 300
+	}
+	if flag.NArg() < 2 {
+		sets = append([]string{toy}, sets...)
+	}
+	free := quantmf.WithShrinkage(0)
+	kl := func(n int) quantmf.FitOption { return quantmf.WithProjection(quantmf.KLUpdates(n)) }
+	contest(sets, []int{8, 10},
+		[]way{qmfq("defaults"), qmfq("KLUpdates(2)", kl(2)), qmfq("KLUpdates(20)", kl(20)),
+			qmfq("KLUpdates(100)", kl(100)),
+			qmfq("FrobeniusUpdates(5)", quantmf.WithProjection(quantmf.FrobeniusUpdates(5))),
+			qmfq("no shrinkage", free), qmfq("no shrinkage, KLUpdates(20)", free, kl(20)),
+			qmfq("rate 0.05", quantmf.WithLearningRate(0.05)),
+			qmfq("rate 0.2", quantmf.WithLearningRate(0.2)),
+			qmfq("30 epochs", quantmf.WithEpochs(30)),
+			qmfq("validation share 0.1", quantmf.WithValidation(0.1))})
+}
+
+// toy names the paper's synthetic problem, and assays the table in mixed units of the README, in testdata.
+const toy, assays = "toy", "laml-assays"
+
+// read reads a set, of whose features it takes at most *rows, at even distances.
+func read(set string) quantmf.Mat {
+	var x quantmf.Mat
+	switch set {
+	case toy:
+		return drawn.New(160, 80, 8, 1, 0, 1).X
+	case assays:
+		x = readIn("../../testdata", set)
+	default:
+		x = readIn(*data, set)
+	}
+	if *rows == 0 || x.Rows <= *rows {
+		return x
+	}
+	y := quantmf.NewMat(*rows, x.Cols)
+	for i := range y.Rows {
+		copy(y.Row(i), x.Row(i*x.Rows/y.Rows))
+	}
+	return y
+}

@@ -1,0 +1,70 @@
+package shards
+
+// This file holds parts: what a shard adds in a round.
+//
+//	of an NMF
+//	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out cells
+//	UFAC              f the rows of U, where there is a penalty: it is a part of the losses
+//	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at the next y.
+//
+//	of a QMF
+//	NUMS, DENS  f of each node of the tree of sums (internal/runs): B and A of the model of V; where Adam
+//	            steps V its gradient, and nothing
+//	LOSS, HELD  f of each row: its losses
+//	UFAC        f the rows of U, or of Ũ, before the step, where patience judges the penalty
+//	FILE        in the round phaseHand, a QMF of the shard's rows as a file
+
+import (
+	"github.com/quantmf/quantmf/internal/kinds"
+	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/split"
+)
+
+// sections are those of a part.
+func sections(kind uint32, p *split.Part) []section.Section {
+	s := []section.Section{section.Floats("NUMS", p.Num), section.Floats("DENS", p.Den),
+		section.Floats("LOSS", p.Losses)}
+	if kind == kinds.QMF {
+		s = append(s, section.Floats("HELD", p.Held))
+	}
+	s = append(s, section.Floats("UFAC", p.U))
+	if kind == kinds.QMF {
+		s = append(s, section.Section{Tag: "FILE", Payload: p.File})
+	}
+	return s
+}
+
+// partTags are the sections of parts; an NMF has the first four.
+var partTags = []string{"NUMS", "DENS", "LOSS", "UFAC", "HELD", "FILE"}
+
+// part reads what a shard adds in a round.
+func (f *Fit) part(round, shard int) (*blob, error) {
+	tags := partTags
+	if f.plan.Kind == kinds.NMF {
+		tags = tags[:4]
+	}
+	b, err := f.read(partName(round, shard), kindPart, f.plan.whom(round, shard), tags...)
+	if err != nil {
+		if damaged(err) {
+			err = &StepError{round, shard, err}
+		}
+		return nil, err
+	}
+	b.made = &[2]int{round, shard}
+	return b, nil
+}
+
+// sums are the numbers of a section.
+type sums struct {
+	tag   string
+	parts []section.Part
+}
+
+func (b *blob) fill(all ...sums) error {
+	for _, s := range all {
+		if err := b.Fill(s.tag, s.parts); err != nil {
+			return b.fault(err)
+		}
+	}
+	return nil
+}

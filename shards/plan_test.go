@@ -1,0 +1,91 @@
+package shards
+
+import (
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kinds"
+	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/split"
+	"github.com/quantmf/quantmf/internal/unit"
+)
+
+// memory is a store in memory.
+type memory map[string][]byte
+
+func (m memory) Get(name string) ([]byte, error) { return m[name], nil }
+
+func (m memory) Put(name string, data []byte) error {
+	m[name] = data
+	return nil
+}
+
+var most = split.Choices{Squash: split.LastSquash, Schedule: split.LastSchedule, Start: split.LastStart,
+	Ends: split.LastEnds, Updates: split.LastUpdates}
+
+func planOf(kind uint32) *plan {
+	p := &plan{ID: 7, Shards: 2, Fit: split.Fit{Kind: kind, D: 40, N: 12, K: 3, Visible: 470, HeldOut: 3,
+		Partial: true, Holds: true, Strict: true,
+		Units: unit.Units{All: -4, Each: make([]int, 40), Weight: make([]float64, 40)},
+		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
+			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
+			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Scale: 0.7}}}
+	p.Each[5], p.Weight[5] = -300, 0.25
+	if kind == kinds.QMF {
+		p.Epsilon, p.Mapped, p.Signed, p.Shift = 0.02, true, true, make([]float64, 40)
+		p.Shift[3] = -1
+	}
+	p.setRuns()
+	return p
+}
+
+// TestPlan: a plan comes back as it was, and one with a number that no fit has is refused, where the number
+// stands.
+func TestPlan(t *testing.T) {
+	for _, kind := range []uint32{kinds.NMF, kinds.QMF} {
+		s := memory{planName: planOf(kind).encode()}
+		got, err := readPlan(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := planOf(kind); !reflect.DeepEqual(got, want) {
+			t.Errorf("kind %d: %+v, want %+v", kind, got, want)
+		}
+	}
+	for name, c := range map[string]struct {
+		kind   uint32
+		change func(p *plan)
+		where  string
+	}{
+		"kind":              {kinds.QMF, func(p *plan) { p.Kind = 3 }, "WORD"},
+		"no row":            {kinds.NMF, func(p *plan) { p.D = 0 }, "WORD"},
+		"too large":         {kinds.QMF, func(p *plan) { p.D, p.N = 1<<31-1, 1<<31-1 }, "WORD"},
+		"rank":              {kinds.NMF, func(p *plan) { p.K = 1<<31 - 1 }, "WORD"},
+		"shards":            {kinds.NMF, func(p *plan) { p.Shards = 41 }, "WORD"},
+		"one level":         {kinds.QMF, func(p *plan) { p.Levels = 1 }, "WORD"},
+		"batches":           {kinds.QMF, func(p *plan) { p.BatchRows = 39 }, "WORD"},
+		"start":             {kinds.QMF, func(p *plan) { p.Start = most.Start + 1 }, "WORD"},
+		"origin":            {kinds.QMF, func(p *plan) { p.Origin = most.Start + 1 }, "WORD"},
+		"exponent":          {kinds.QMF, func(p *plan) { p.All = exponents + 1 }, "WORD"},
+		"exponent of one":   {kinds.QMF, func(p *plan) { p.Each[3] = exponents + 1 }, "EACH"},
+		"ε of 0":            {kinds.QMF, func(p *plan) { p.Epsilon = 0 }, "ε"},
+		"ε":                 {kinds.QMF, func(p *plan) { p.Epsilon = 9e-13 }, "ε"},
+		"ε of an NMF":       {kinds.NMF, func(p *plan) { p.Epsilon = 0.02 }, "ε"},
+		"β":                 {kinds.NMF, func(p *plan) { p.Loss = 5 }, "REAL"},
+		"NaN":               {kinds.NMF, func(p *plan) { p.Penalty = math.NaN() }, "REAL"},
+		"no weights":        {kinds.QMF, func(p *plan) { p.Weight = nil }, "UNIT"},
+		"shift, not signed": {kinds.QMF, func(p *plan) { p.Signed = false }, "UNIT"},
+		"few shifts":        {kinds.QMF, func(p *plan) { p.Shift = p.Shift[:39] }, "UNIT"},
+	} {
+		p := planOf(c.kind)
+		c.change(p)
+		_, err := readPlan(memory{planName: p.encode()})
+		var format *section.Error
+		if !errors.As(err, &format) || !strings.Contains(format.Problem, c.where) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

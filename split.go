@@ -1,0 +1,409 @@
+package quantmf
+
+// This file is the door of package shards, whose fits split the rows over machines: what a step of some rows
+// computes, and what a reduce makes of the sums of all steps. Package shards has the rounds, the store, and
+// all that internal/nmf computes.
+//
+// A step of a QMF is made by a qmfFit that has the rows of a shard alone. Its sums for V are those of its
+// runs of rows (internal/runs), joined as far as whole groups of runs go. A reduce is made by a qmfFit
+// without rows. It joins the sums of all shards in the tree in which a fit on one machine joins them, so the
+// model has the bits of that fit. The state of a shard holds the numbers that a checkpoint has of the shard's
+// rows, in the order of the checkpoint.
+
+import (
+	"context"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/adam"
+	"github.com/quantmf/quantmf/internal/gauss"
+	"github.com/quantmf/quantmf/internal/journal"
+	"github.com/quantmf/quantmf/internal/kinds"
+	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/nmf"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/section"
+	"github.com/quantmf/quantmf/internal/split"
+)
+
+// Split is for package shards of this module, and nobody else can call it: it takes a value of an internal
+// type. It would go if the rows of a QMF were computed in an internal package.
+func Split(split.Door) splitting { return splitting{} }
+
+// splitting is what Split opens.
+type splitting struct{}
+
+// The constants of internal/split are those of this package.
+var (
+	_ = [1]struct{}{}[split.LastSquash-SquashArctan]
+	_ = [1]struct{}{}[split.LastSchedule-ScheduleConstant]
+	_ = [1]struct{}{}[split.LastStart-StartSVD]
+	_ = [1]struct{}{}[split.LastEnds-EndsPinned]
+	_ = [1]struct{}{}[split.LastUpdates-UpdatesMultiplicative]
+	_ = [1]struct{}{}[split.Newton-UpdatesNewton]
+)
+
+// planned returns the settings as a plan holds them.
+func (s *settings) planned() split.Settings {
+	return split.Settings{
+		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
+		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
+		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
+		Seed: s.seed, Missing: s.missing, Mapped: s.mapped,
+		Choices: split.Choices{Squash: uint64(s.squash), Schedule: uint64(s.schedule),
+			Start: uint64(s.start), Ends: uint64(s.ends), Updates: uint64(s.updates)},
+	}
+}
+
+// settingsOf returns the settings of a plan: the inverse of planned.
+func settingsOf(p *split.Settings) settings {
+	return settings{
+		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
+		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
+		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
+		missing: p.Missing, mapped: p.Mapped,
+		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start),
+		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda,
+	}
+}
+
+// inShards reports options of a fit of d rows that a fit whose rows are split does not take.
+func (c *config) inShards(kind uint32, d int) error {
+	if kind == kinds.QMF && c.batchRows < d {
+		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows),
+			Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
+	}
+	for _, o := range []struct {
+		given bool
+		kind  option.Kind
+		value string
+	}{
+		{c.restarts > 1, option.Restarts, itoa(c.restarts)},
+		{c.save != nil, option.Checkpoint, itoa(c.every)},
+		{c.resume != nil, option.Resume, ""},
+	} {
+		if o.given {
+			return &OptionError{Option: o.kind.String(), Value: o.value,
+				Bound: "a fit in shards has no use for it"}
+		}
+	}
+	return nil
+}
+
+// Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of some of
+// the rows takes in a step.
+func (splitting) Sizes(method Method, d, n, rank, rows int, opts []FitOption) (*split.Sizes, error) {
+	c, f, err := sizesOf(method, d, n, rank, opts)
+	if err != nil {
+		return nil, err
+	}
+	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Workers: f.workers}
+	if method != MethodQMF {
+		return of, c.inShards(kinds.NMF, d)
+	}
+	f.steps, f.gauss = true, c.gaussian(rank)
+	of.Gaussian, of.MapState = f.gauss, f.mapsState()/f.d
+	f.d = float64(rows)
+	of.Maps = f.maps(f.d, f.d)
+	return of, c.inShards(kinds.QMF, d)
+}
+
+// Plan checks the options and the data of a fit, and returns it and a hash of all that it depends on.
+func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFit, uint64, error) {
+	c, function := nmfDefaults(), option.FitNMF
+	if c.updates = UpdatesMultiplicative; kind == kinds.QMF {
+		c, function = qmfDefaults(), option.FitQMF
+	}
+	t, err := open(kind, function, &c, x, rank, opts)
+	if err != nil {
+		return nil, 0, err
+	}
+	d, n := t.cells.d, t.cells.n
+	if kind == kinds.NMF {
+		err = c.settleNMF(d, n, rank)
+	} else if err = c.checkQMF(d, n); err == nil {
+		c.settleQMF(rank)
+		if !c.given.Has(option.Batch) {
+			c.batchRows = d
+		}
+	}
+	if err == nil {
+		err = c.inShards(kind, d)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	of := t.cells
+	f := &splitFit{task: t, Fit: split.Fit{
+		Kind: kind, Strict: c.strict, D: d, N: n, K: rank, Visible: of.visible, HeldOut: of.heldOut,
+		Partial: of.partial, Holds: of.held != nil, Units: of.Units, Settings: c.planned(),
+	}}
+	h, err := fingerprintRows(x, c.initU, c.initV)
+	put := func(text string) {
+		for i := range len(text) {
+			h = (h ^ uint64(text[i])) * 1099511628211
+		}
+		h *= 1099511628211
+	}
+	put(itoa(int(kind)))
+	for _, o := range c.described(rank) {
+		put(o[0])
+		put(o[1])
+	}
+	return f, h, err
+}
+
+// Open returns the fit of a plan.
+func (splitting) Open(f *split.Fit) *splitFit { return &splitFit{Fit: *f} }
+
+// splitFit is a fit whose rows are split.
+type splitFit struct {
+	split.Fit
+	task *task // of Plan
+}
+
+// Of returns what every step knows. Start adds to it what the start has chosen.
+func (s *splitFit) Of() *split.Fit { return &s.Fit }
+
+// Start makes the start of the fit.
+func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
+	t := s.task
+	t.pool = pool.New(t.workers, s.D)
+	defer t.pool.Close()
+	ctx = t.cells.trouble.over(ctx)
+	t.pool.Bind(ctx)
+	first := &split.Start{Row: t.cells.observedRow, Held: t.cells.held, Read: t.cells.trouble.get}
+	start := s.startNMF
+	if s.Kind == kinds.QMF {
+		start = s.startQMF
+	}
+	if err := start(ctx, first); err != nil {
+		return nil, stoppedAt(0, err)
+	}
+	return first, nil
+}
+
+// startNMF fills the factors of the start, and counts what is seen of the columns.
+func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
+	t := s.task
+	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.cells, loss: t.loss,
+		progress: newProgress(ctx, t.config, s.D)}
+	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
+		return err
+	}
+	first.U, first.V = f.u, f.matV().Data
+	if s.Partial && t.updates == UpdatesNewton {
+		first.Seen = make([]float64, s.N)
+		x, observed := make([]float64, s.N), make([]bool, s.N)
+		for i := range s.D {
+			for j, o := range t.cells.readRow(x, observed, i) {
+				if o {
+					first.Seen[j]++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// startQMF chooses start and shrinkage, and fills the factors and the first states.
+func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
+	t := s.task
+	f := newQMFFit(t.cells, s.K, &t.settings, t.pool, t.seed, newProgress(ctx, t.config, s.D))
+	err := f.choose()
+	if err == nil {
+		err = f.startFactors()
+	}
+	if err != nil {
+		return err
+	}
+	f.beginSteps()
+	s.Origin, s.Lambda, s.Scale = uint64(f.origin), f.lambda, f.scale
+	first.V = f.matV().Data
+	first.State = func(from, to int) ([]section.Part, []uint64) {
+		rows := make([]int, to-from)
+		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
+			mapRows: mapRows{cells: &cells{held: f.held},
+				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
+			factors:   &factors{u: f.u[from*s.K : to*s.K]},
+			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
+		}}
+		if all, is := f.steps.(*adamSteps); is {
+			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
+				momU: adam.NewMoment(len(rows) * s.K)}
+		}
+		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
+	}
+	if of, is := f.steps.(*gaussSteps); is {
+		_, _, first.Numbers = of.models.State()
+	}
+	first.Main = f.mainParts()
+	return nil
+}
+
+// shardRows is the fit of a shard: what its steps go on from is what walkRows shows.
+type shardRows struct{ *qmfFit }
+
+func (f shardRows) walk(visit func(array section.Part, best []float64)) { f.walkRows(visit) }
+
+// shard returns the fit of a shard, with room for its best state where cells are held out.
+func (s *splitFit) shard(f *qmfFit) *attempt {
+	a := &attempt{fit: shardRows{f}}
+	if s.Holds {
+		a.room()
+	}
+	return a
+}
+
+// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on from.
+func (f *qmfFit) mainParts() (p []section.Part) {
+	if of, is := f.steps.(*adamSteps); is {
+		of.walkV(func(array section.Part, _ []float64) { p = append(p, array) })
+	}
+	return p
+}
+
+// setV fills V from k × n numbers.
+func (f *factors) setV(v []float64) {
+	for c := range f.k {
+		copy(f.rowV(c), v[c*f.n:])
+	}
+}
+
+// cellsOf returns the rows of a shard as cells. The counts of visible and held-out cells are those of the
+// whole matrix, by which losses are divided.
+func (s *splitFit) cellsOf(r *split.Rows) *cells {
+	d, n := r.X.Dims()
+	c := &cells{sizes: sizes{d, n}, source: r.X, trouble: new(trouble), missing: s.Missing,
+		partial: s.Partial, visible: s.Visible, heldOut: s.HeldOut, rows: r.Visible, held: r.Held,
+		Units: r.Units}
+	c.mat, _ = r.X.(Mat)
+	return c
+}
+
+// Problem returns the problem of the rows of a shard of an NMF, but for the runs.
+func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
+	c := s.cellsOf(r)
+	return newProblem(newFactors(nil, c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
+}
+
+// NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
+// is known to be another than the last.
+func (s *splitFit) NMF(u, v []float64, j *journal.Journal) (Model, error) {
+	f := newFactors(nil, s.D, s.N, s.K)
+	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
+	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
+	a := &attempt{fit: fit, journal: j}
+	if j.Kept {
+		a.keep()
+	}
+	m, err := fit.model(a)
+	m.toUserUnits(&s.Units)
+	return m, err
+}
+
+// StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
+func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
+	set := settingsOf(&s.Settings)
+	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, progress{ctx: ctx, to: 1}, r.Cut)
+	f.lambda, f.scale = s.Lambda, s.Scale
+	a := s.shard(f)
+	err := step.Restore(a.arrays(), f.Warm)
+	if err != nil {
+		return err
+	}
+	f.setV(step.V)
+	if step.Fresh {
+		a.keep()
+	}
+	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
+	if s.JudgesPenalty() {
+		made.U = append(made.U, f.u...)
+		if of, is := f.steps.(*adamSteps); is {
+			made.U = append(made.U[:0], of.logU...)
+		}
+	}
+	switch step.Pass {
+	case split.PassStart:
+		err = f.startMaps(&f.progress)
+	case split.PassEpoch:
+		f.at = f.pace(step.Epoch)
+		if err = f.visitAll(); err != nil {
+			break
+		}
+		switch of := f.steps.(type) {
+		case *adamSteps:
+			made.Num = slices.Concat(of.sums.Parts...)
+		case *gaussSteps:
+			a, b := of.models.Sums()
+			made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
+		}
+	case split.PassLosses:
+		f.run(evaluateRows, f.d)
+	case split.PassModel:
+		if step.Best {
+			a.restore()
+		}
+		q := f.buildModel(func() bool { return false })
+		q.Start, q.History = Start(s.Origin), []float64{0}
+		q.toUserUnits(&f.cells.Units)
+		made.File, err = q.MarshalBinary()
+	}
+	step.Real, step.Index, step.Made = a.arrays(), monotone.AppendWarm(nil, f.Warm), made
+	return err
+}
+
+// ReduceQMF sums the parts of a round, and makes the step of V where the round was an epoch. The losses are
+// those before the step.
+func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
+	set, all := settingsOf(&s.Settings), newFactors(nil, 0, s.N, s.K)
+	all.d = s.D
+	f := &qmfFit{
+		maxLogFactor: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
+		inflation: &inflation{
+			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
+				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
+			factors: all, lambda: s.Lambda, scale: s.Scale, whole: true,
+			rowLosses: make([]float64, s.D), rowHeld: make([]float64, s.D),
+		},
+	}
+	f.do = f.piece
+	f.setV(r.V)
+	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
+	if set.gaussian(s.K) {
+		models := gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
+		f.steps = newGaussSteps(f, models)
+		_, _, numbers := models.State()
+		if len(r.Numbers) != len(numbers) {
+			return &section.Error{Problem: "section NUMB: wrong length"}
+		}
+		copy(numbers, r.Numbers)
+		r.Numbers = numbers
+		total.A, total.B = models.Sums()
+	} else {
+		steps := &adamSteps{fit: f}
+		steps.makeColumns()
+		f.steps, total.B = steps, steps.sums
+	}
+	if s.JudgesPenalty() {
+		total.U = make([]float64, s.D*s.K)
+	}
+	r.Main = f.mainParts()
+	if err := r.Restore(r.Main); err != nil {
+		return err
+	}
+	if err := r.Take(total); err != nil {
+		return err
+	}
+	f.u = total.U
+	if of, is := f.steps.(*adamSteps); is {
+		of.logU = total.U
+	}
+	r.Losses = journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
+	if r.StepV {
+		f.stepV(f.d, true)
+		r.Steps, r.V = f.stepsV, f.matV().Data
+	}
+	return nil
+}
