@@ -385,10 +385,11 @@ var diverging = palette()
 
 // colours are straight lines in OKLab (Ottosson 2020) from lightness, chroma and hue 0.36, 0.13, 264° over
 // 0.66, 0.12, 245° to 0.97, 0.005, 90° and on over 0.70, 0.14, 48° to 0.40, 0.14, 27°.
-const colours = "1836801a3d851d438b204990234f9626559b295ca12c62a73068ac336fb23775b73a7bbd3e82c34188c8458fce4996d4" +
-	"519cd85ea2da69a8dc75aede80b4e08bbae296c0e4a1c6e5abcce7b6d2e9c1d8eacbdeecd6e3ede1e9efeceff0f6f5f1" +
-	"f6eee7f6e6dcf5dfd2f4d8c7f3d0bdf2c9b2f1c1a8f0ba9defb393edab88eca37dea9c73e89468e68c5ce48550e07d49" +
-	"da7745d47142cd6a3ec7643bc15d38ba5735b45131ae4a2ea8442ba23d289b37259530228f291e89221b831a18"
+const colours = "1836801a3d851d438b204990234f9626559b295ca12c62a73068ac336fb23775b73a7bbd3e82c34188c8458fce" +
+	"4996d4519cd85ea2da69a8dc75aede80b4e08bbae296c0e4a1c6e5abcce7b6d2e9c1d8eacbdeecd6e3ede1e9ef" +
+	"eceff0f6f5f1f6eee7f6e6dcf5dfd2f4d8c7f3d0bdf2c9b2f1c1a8f0ba9defb393edab88eca37dea9c73e89468" +
+	"e68c5ce48550e07d49da7745d47142cd6a3ec7643bc15d38ba5735b45131ae4a2ea8442ba23d289b3725953022" +
+	"8f291e89221b831a18"
 
 func palette() color.Palette {
 	p := make(color.Palette, shades, shades+1)
