@@ -106,7 +106,7 @@ func Write(w io.Writer, f Fit) error {
 	d.components(&f, shown.columns)
 	d.list(&f, best)
 	d.odd(&f)
-	d.course(&f)
+	d.losses(&f)
 	if f.Ranks != nil {
 		d.section("How many components")
 		d.add("<div class=\"two\">"+how+
@@ -202,8 +202,8 @@ func numbers(f *Fit) []number {
 	return out
 }
 
-// course writes the loss by epoch.
-func (d *document) course(f *Fit) {
+// losses writes the loss by epoch.
+func (d *document) losses(f *Fit) {
 	d.section("How the fit went")
 	d.add("<div class=\"two\">" + how)
 	if f.Method == "BQMF" {
