@@ -215,7 +215,7 @@ func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
 
 // cells are those of a fit that is not made.
 func (p footprint) cells() *cells {
-	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, trouble: new(trouble)}
+	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, fault: new(readFault)}
 }
 
 // nmfFit is the memory of a fit of an NMF, the model included.
