@@ -393,6 +393,10 @@ func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 			t.Errorf("%+v after %+v", p, told[i])
 		}
 	}
+	if last := told[len(told)-1]; last.Done != 1 || last.Epoch != len(m.History)-1 ||
+		last.Epoch >= last.Epochs {
+		t.Errorf("the last report of a fit that came to rest is %+v", last)
+	}
 	fail := errors.New("enough")
 	m, err = FitBQMF(context.Background(), x, 3, WithProgress(func(Progress) error { return fail }))
 	if !errors.Is(err, fail) || m == nil || len(m.History) != 1 {
@@ -444,6 +448,30 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())),
 		bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
 		t.Error("hidden values touch the model")
+	}
+}
+
+// The model under validation is that of the epoch that is best on the held-out cells.
+func TestBQMFKeepsTheBestEpoch(t *testing.T) {
+	x := lognormal(15, 20)
+	c := settings{validation: 0.2, seed: 1}
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fitBQMF(t, x, 8, WithValidation(0.2), WithEpochs(9))
+	said, sum, count := m.Reconstruct(), 0.0, 0.0
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if hidden.isHeld(i, j) {
+				sum += m.loss.Divergence(v, said.At(i, j))
+				count++
+			}
+		}
+	}
+	if best := slices.Min(m.Validation); m.Validation[m.Best] != best || !near(sum/count, best) ||
+		m.Best == len(m.History)-1 {
+		t.Errorf("epoch %d has %v on the held-out cells; they had %v", m.Best, sum/count, m.Validation)
 	}
 }
 
@@ -668,6 +696,7 @@ func bqmfNumbers(d, n, k int) int {
 func TestBQMFResume(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
 	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)},
+		{WithMissingValues(), WithTolerance(0.05)}, // comes to rest
 		{WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
 		var states [][]byte
 		whole := fitBQMF(t, given, 5,
