@@ -139,7 +139,8 @@ func (b *Mapped) train(ctx context.Context) error {
 		}
 		ws, i := &work[worker], b.near[r]
 		if ws.maps == nil {
-			*ws = room{NewSheetRoom(n, b.levels()), make([]float64, np), make([]float64, np), make([]float64, np)}
+			*ws = room{NewSheetRoom(n, b.levels()), make([]float64, np), make([]float64, np),
+				make([]float64, np)}
 		}
 		clear(ws.w)
 		for c, u := range b.U[i] {

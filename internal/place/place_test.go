@@ -487,7 +487,8 @@ func TestNearRows(t *testing.T) {
 			squash.Std = 0
 		}
 		of.U = append(of.U, []float64{1})
-		of.Maps = append(of.Maps, NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
+		of.Maps = append(of.Maps,
+			NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
 	}
 	b, err := NewMapped(context.Background(), of)
 	if err != nil {

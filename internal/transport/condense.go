@@ -24,8 +24,8 @@ import (
 
 // condensed is the samples of a row in bins.
 type condensed struct {
-	// ready says that the points are those of the samples that are loaded. Loading a problem, or another change
-	// of samples, targets or ε, makes it false.
+	// ready says that the points are those of the samples that are loaded. Loading a problem, or another
+	// change of samples, targets or ε, makes it false.
 	ready bool
 	bound float64   // of the relative error of sums of positive terms
 	sums  []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2

@@ -465,7 +465,8 @@ func TestPointsOfOddRows(t *testing.T) {
 		})
 		for j, b := range r.b {
 			if !(math.Abs(sums[j]-b) <= (out.Error+1e-12)*b) {
-				t.Errorf("%s: level %d has %v, want %v, off by more than %v", c.name, j, sums[j], b, out.Error)
+				t.Errorf("%s: level %d has %v, want %v, off by more than %v", c.name, j, sums[j], b,
+					out.Error)
 			}
 		}
 	}
