@@ -141,11 +141,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 			}
 		}
 	}
-	for i := range d {
-		if u.Exponent(i) != 0 {
-			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)),
-				Problem: "the row is too small to be transported as it is by SquashNone"}
-		}
+	if u.All != 0 {
+		return &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, u.All),
+			Problem: "x is too small to be transported as it is by SquashNone"}
 	}
 	return nil
 }
@@ -157,7 +155,7 @@ func (q *QMFQ) toUserUnits(u *unit.Units) {
 		return
 	}
 	for i, m := range q.deflate {
-		s, e := &m.squash, u.Exponent(i)
+		s, e := &m.squash, u.All
 		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.Offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
 			if s.Kind == transport.None {

@@ -121,20 +121,20 @@ func scoreOf(ctx context.Context, m interface {
 // to x'.
 func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
-	top, from := make([]float64, d), newRowReader(x)
-	for i := range top {
+	top, from := 0.0, newRowReader(x)
+	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return nil, nil, err
 		}
-		top[i] = max(math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
+		top = max(top, math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
 		for _, v := range row {
 			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+				top = max(top, math.Abs(v))
 			}
 		}
 	}
-	u := unit.Of(q.loss, top, true)
+	u := unit.Of(top)
 	if !u.Plain() {
 		in := *q
 		in.Quantiles = q.Quantiles.brought(&u)
@@ -143,7 +143,6 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}
 	for i := range d {
 		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
-		of.Weights = append(of.Weights, u.LossWeight(i))
 	}
 	for c := range q.V.Rows {
 		of.V = append(of.V, q.V.Row(c))

@@ -963,7 +963,7 @@ func TestShardNumbers(t *testing.T) {
 	ctx := context.Background()
 	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()),
 		math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}
-	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT", "EACH", "WGHT"},
+	tags := map[string][]string{"plan": {"WHOM", "WORD", "REAL", "UNIT"},
 		"rows":  {"WHOM", "FORM", "STRT", "COLS", "CELL", "HELD"},
 		"round": {"WHOM", "STAT", "HIST", "VALI", "NUMB"},
 		"v":     {"WHOM", "VFAC", "VTWO"}, "main": {"WHOM", "REAL"}, "state": {"WHOM", "REAL", "IDX0"},

@@ -42,11 +42,10 @@ const (
 
 // Problem is what a fit has learnt.
 type Problem struct {
-	Loss    divergence.Loss
-	U, V    [][]float64 // the d rows of U, k numbers each, and the k rows of V, n positive numbers each
-	Maps    []Sheet     // T_i
-	Weights []float64   // of each row in the loss
-	Floor   float64     // the share of a map's High below which T does not fall in derivatives
+	Loss  divergence.Loss
+	U, V  [][]float64 // the d rows of U, k numbers each, and the k rows of V, n positive numbers each
+	Maps  []Sheet     // T_i
+	Floor float64     // the share of a map's High below which T does not fall in derivatives
 }
 
 // Mapped is a problem and what its columns are looked for by.
@@ -78,7 +77,7 @@ func NewMapped(ctx context.Context, of Problem) (*Mapped, error) {
 		if lo, hi := t.Low(), t.High(); lo < hi && !t.Constant() {
 			b.rows = append(b.rows, i)
 			b.u = append(b.u, b.U[i]...)
-			tell[i] = b.Weights[i] * b.Loss.Value(lo, hi, b.lowest(i))
+			tell[i] = b.Loss.Value(lo, hi, b.lowest(i))
 			var ratio *Ratio
 			if b.Loss == divergence.KL {
 				ratio = t.Ratio(b.floor(i))
@@ -154,8 +153,7 @@ func (b *Mapped) train(ctx context.Context) error {
 		b.Maps[i].At(ws.t, ws.to, ws.w, ws.maps)
 		phi, psi := b.phi[r*np:(r+1)*np], b.psi[r*np:(r+1)*np]
 		b.Loss.Split(phi, psi, ws.t, b.lowest(i))
-		kernel.Scale(phi, phi, -b.Weights[i])
-		kernel.Scale(psi, psi, b.Weights[i])
+		kernel.Scale(phi, phi, -1)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
@@ -200,29 +198,18 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 		for r := range rows {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
-			weight, x := b.Weights[row], t.x[(i+r)*t.wide:]
+			x := t.x[(i+r)*t.wide:]
 			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi],
 				t.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
 				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
-				if weight != 1 {
-					kernel.Scale(loss, loss, weight)
-					kernel.Scale(first, first, weight)
-					kernel.Scale(second, second, weight)
-				}
 				continue
 			}
 			value, slope := values[:np], slopes[:np]
 			b.Maps[row].At(value, slope, t.w[lo:hi], room)
 			b.Loss.Differentiate(loss, first, second, expected, x, value, b.floor(row))
-			weighted := slope
-			if weight != 1 {
-				weighted = values[:np]
-				kernel.Scale(loss, loss, weight)
-				kernel.Scale(weighted, slope, weight)
-			}
-			kernel.Multiply(first, first, weighted)
-			kernel.Multiply(second, expected, weighted)
+			kernel.Multiply(first, first, slope)
+			kernel.Multiply(second, expected, slope)
 			kernel.Multiply(second, second, slope)
 		}
 	}

@@ -34,7 +34,7 @@ func learnt(loss divergence.Loss) (p Problem, x []float64) {
 		if i == 7 {
 			squash.Std = 0
 		}
-		p.U, p.Weights = append(p.U, row(k)), append(p.Weights, 1+float64(i%3))
+		p.U = append(p.U, row(k))
 		p.Maps = append(p.Maps, NewSheet(squash, []float64{0, 0.2 * high, 0.6 * high, 2 * high},
 			[]float64{0.2, 0.5, 0.8}, []float64{6, 6, 6}))
 	}
@@ -422,7 +422,7 @@ func TestNear(t *testing.T) {
 			for i, y := range column {
 				if y == y && i != 7 {
 					for j := range want {
-						want[j] += of.Weights[i] * c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
+						want[j] += c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
 					}
 				}
 			}
@@ -486,7 +486,7 @@ func TestNearRows(t *testing.T) {
 		if i == 3 {
 			squash.Std = 0
 		}
-		of.U, of.Weights = append(of.U, []float64{1}), append(of.Weights, []float64{1, 0.25}[i%2])
+		of.U = append(of.U, []float64{1})
 		of.Maps = append(of.Maps, NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
 	}
 	b, err := NewMapped(context.Background(), of)
@@ -500,7 +500,7 @@ func TestNearRows(t *testing.T) {
 	var all []climb
 	for i := range d {
 		if i != 3 {
-			all = append(all, climb{of.Weights[i] * high(i) * high(i) / 2, i})
+			all = append(all, climb{high(i) * high(i) / 2, i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b climb) int { return cmp.Compare(b.by, a.by) })
@@ -549,7 +549,7 @@ func TestFloors(t *testing.T) {
 }
 
 // TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under
-// the same maps by values and slopes, with weights and without, in any lanes; both are of the weights times
+// the same maps by values and slopes, in any lanes; both are
 // what the divergence says.
 func TestCells(t *testing.T) {
 	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
@@ -582,13 +582,13 @@ func TestCells(t *testing.T) {
 	}
 	for at := range rows * np {
 		row := plain.rows[from+at/np]
-		y, w, weight := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at], of.Weights[row]
+		y, w := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at]
 		v, s := softmaxOf(squash, sheet.q, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12}, w)
 		for which, of := range tiles {
 			for what, pair := range map[string][3]float64{
-				"loss":      {of.loss[at], weight * divergence.KL.Value(y, v, divergence.LeastT), y + v},
-				"slope":     {of.slope[at], weight * s * (1 - y/v), s * (1 + y/v)},
-				"curvature": {of.curvature[at], weight * s * s / v, s * s / v},
+				"loss":      {of.loss[at], divergence.KL.Value(y, v, divergence.LeastT), y + v},
+				"slope":     {of.slope[at], s * (1 - y/v), s * (1 + y/v)},
+				"curvature": {of.curvature[at], s * s / v, s * s / v},
 			} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
 					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,
