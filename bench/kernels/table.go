@@ -174,14 +174,14 @@ func savings(measured []measurement, level int) (map[string][]saving, error) {
 // meaning begins the page; its table follows.
 const meaning = `# What each kernel saves
 
-` + "`cd bench && go run ./kernels`" + ` wrote this: each of %d fits in three builds, %s.
+` + "`cd bench && go run ./kernels`" + ` wrote this: %d fits in three builds, %s.
 
 A kernel is a loop in assembly. Its cost is how much longer a fit would take if that one kernel were its loop in
 Go: share × (gain - 1), share being the kernel's part of the fit's time and gain its loop's time over its own. The
 table has the fit that needs the kernel most, with AVX-512 and with AVX2. A kernel that saves no fit more than some
-2 %% is not worth its text: sixteen went by this table, among them all that stood between two larger ones. Shares of
-a short loop come of few samples, so that a cost below 3 %% is good to one or two hundredths. What no fit here
-calls has a dash.
+2 %% is not worth its text: sixteen went when this table was first made, and are loops in Go. Short loops were seen
+in few samples, so that a cost below 3 %% is good to one or two points. quotient and logSum serve what is left of
+rows that go four at a time: fits of few features.
 
 `
 
