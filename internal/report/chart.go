@@ -113,6 +113,7 @@ func (c Chart) Write(w io.Writer) error {
 
 // chartStyle is that of figures in a page, for a picture alone: with colours in place of variables, which not
 // all programs for drawings know.
-const chartStyle = `text { font: 12px sans-serif; fill: #222; } .end { text-anchor: end; } .mid { text-anchor: middle; }
+const chartStyle = `text { font: 12px sans-serif; fill: #222; }
+.end { text-anchor: end; } .mid { text-anchor: middle; }
 .grid, .axis, .ring { fill: none; } .grid { stroke: #ddd; } .axis { stroke: #222; }
 .ring, .hollow { stroke-width: 1.5; } .hollow { fill: #fff; }`

@@ -86,8 +86,9 @@ func readPlot(t *testing.T, p plot, log bool) picture {
 			t.Errorf("a line of the grid: %v", g)
 		}
 	}
-	if clip := found(f.text,
-		`<svg x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" height="([.\d]+)" viewBox="([^"]*)">`); fmt.Sprint(clip) != fmt.Sprintf("[[%g %g %g %g %g %g %g %g]]", p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top, p.Left, p.Top, p.Right-p.Left, p.Bottom-p.Top) {
+	frame := fmt.Sprintf(`<svg x="%g" y="%g" width="%g" height="%g" viewBox="%[1]g %g %g %g">`, p.Left, p.Top,
+		p.Right-p.Left, p.Bottom-p.Top)
+	if clip := found(f.text, `(<svg x=[^>]*>)`); len(clip) != 1 || clip[0][0] != frame {
 		t.Errorf("what clips the frame: %v", clip)
 	}
 	for _, m := range found(f.text, `<path class="(?:curve|line|dots|group|compared)"[^>]* d="([^"]*)"`) {
@@ -345,146 +346,173 @@ func TestSketch(t *testing.T) {
 	}
 }
 
-// TestHeatmapFigure: panels fill the width, labels and colours of groups stand at the rows and columns that
-// they name, and labels that do not fit are left out.
+// heatFigure is a figure of heatmaps that was read back: where its images lie, and how large they are.
+type heatFigure struct {
+	*testing.T
+	text               string
+	x                  []float64
+	top, width, height float64
+	rows, columns      float64 // their numbers
+}
+
+func readHeatmaps(t *testing.T, f *Fit, s shown) heatFigure {
+	d := &document{}
+	d.heatmaps(f, s, product(f.U, f.V))
+	h := heatFigure{T: t, text: d.String(), rows: float64(len(s.rows)), columns: float64(len(s.columns))}
+	h.text = h.text[:strings.Index(h.text, "</svg>")]
+	images := found(h.text, `<image( class="fine")? x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" `+
+		`height="([.\d]+)"`)
+	h.top, h.width, h.height = number64(t, images[0][2]), number64(t, images[0][3]), number64(t, images[0][4])
+	for p, i := range images {
+		h.x = append(h.x, number64(t, i[1]))
+		if (i[0] != "") != (h.columns > h.width) || !slices.Equal(i[2:], images[0][2:]) {
+			t.Errorf("an image %v", i)
+		}
+		if p > 0 {
+			h.near("an image", i[1], h.x[p-1]+h.width+heatGap)
+		}
+	}
+	if len(h.x) != 4 || math.Abs(h.x[3]+h.width-heatWidth) > 0.2 || h.height < 240 || h.height > 620 {
+		t.Fatalf("images at %v of %v × %v", h.x, h.width, h.height)
+	}
+	return h
+}
+
+func (h heatFigure) near(what, got string, want float64) {
+	h.Helper()
+	if math.Abs(number64(h.T, got)-want) > 0.2 {
+		h.Errorf("%s is at %s, want %v", what, got, want)
+	}
+}
+
+// bands checks those of groups: beside the rows, at left, or above the columns of each panel.
+func (h heatFigure) bands(f *Fit, s shown, left float64) {
+	h.Helper()
+	box := `<path class="band" fill="([^"]*)" d="M([.\d]+) ` +
+		`([.\d]+)H([.\d]+)V([.\d]+)H[.\d]+z"><title>([^<]*)<`
+	rowRuns, columnRuns := f.FeatureGroups.runs(s.rows), f.SampleGroups.runs(s.columns)
+	all := found(h.text, box)
+	if len(all) != len(rowRuns)+len(h.x)*len(columnRuns) {
+		h.Fatalf("bands %v", all)
+	}
+	check := func(band []string, g *Groups, r run, what string, box ...float64) {
+		for k, want := range box {
+			h.near("a band", band[1+k], want)
+		}
+		if says := g.Names[r.rank] + ": " + counted(r.to-r.from, what); band[0] != g.ink(r.rank) ||
+			band[5] != says {
+			h.Errorf("a band %v of %q", band, says)
+		}
+	}
+	for k, r := range rowRuns {
+		pitch := h.height / h.rows
+		check(all[k], &f.FeatureGroups, r, "feature", left, h.top+float64(r.from)*pitch, left+bandWidth,
+			h.top+float64(r.to)*pitch)
+	}
+	for k, band := range all[len(rowRuns):] {
+		r, x, pitch := columnRuns[k%len(columnRuns)], h.x[k/len(columnRuns)], h.width/h.columns
+		check(band, &f.SampleGroups, r, "sample", x+float64(r.from)*pitch, heatTop, x+float64(r.to)*pitch,
+			heatTop+bandWidth)
+	}
+}
+
+// TestHeatmapFigure: panels stand side by side with all that belongs to them: the colours of groups, and the
+// names of rows, of their groups or their number, and of columns, where there is room.
 func TestHeatmapFigure(t *testing.T) {
 	for _, c := range []struct{ d, n, k int }{{12, 9, 0}, {12, 9, 3}, {100, 40, 0}, {100, 40, 3},
 		{20, 301, 2}} {
-		f := example(c.d, c.n)
-		if c.k > 0 {
-			f.FeatureGroups, f.SampleGroups = Groups{Names: []string{"A", "B", "C"}[:c.k]},
-				Groups{Names: []string{"D", "E", "F"}[:c.k]}
-			for i := range c.d {
-				// one of A, one of B where there is a C
-				f.FeatureGroups.Of = append(f.FeatureGroups.Of, min(i, c.k-1))
+		t.Run(fmt.Sprint(c), func(t *testing.T) {
+			f := example(c.d, c.n)
+			band := 0.0
+			if c.k > 0 {
+				f.FeatureGroups, f.SampleGroups = Groups{Names: []string{"A", "B", "C"}[:c.k]},
+					Groups{Names: []string{"D", "E", "F"}[:c.k]}
+				for i := range c.d {
+					// one of A, one of B where there is a C
+					f.FeatureGroups.Of = append(f.FeatureGroups.Of, min(i, c.k-1))
+				}
+				for j := range c.n {
+					f.SampleGroups.Of = append(f.SampleGroups.Of, j*c.k/c.n)
+				}
+				band = bandWidth + 3
 			}
-			for j := range c.n {
-				f.SampleGroups.Of = append(f.SampleGroups.Of, j*c.k/c.n)
+			s := f.arrange()
+			h := readHeatmaps(t, &f, s)
+			if h.top != heatTop+band {
+				t.Errorf("panels begin at %v", h.top)
 			}
-		}
-		s := f.arrange()
-		d := &document{}
-		d.heatmaps(&f, s, product(f.U, f.V))
-		text := d.String()
-		figure := text[:strings.Index(text, "</svg>")]
-		rows, columns := float64(len(s.rows)), float64(len(s.columns))
-		var x []float64
-		images := found(figure, `<image( class="fine")? x="([.\d]+)" y="([.\d]+)" width="([.\d]+)" `+
-			`height="([.\d]+)"`)
-		top, width, height := number64(t, images[0][2]), number64(t, images[0][3]), number64(t, images[0][4])
-		for _, i := range images {
-			x = append(x, number64(t, i[1]))
-			if (i[0] != "") != (columns > width) || fmt.Sprint(i[2:]) != fmt.Sprint(images[0][2:]) {
-				t.Errorf("%v: an image %v", c, i)
+			if c.k > 0 {
+				h.bands(&f, s, h.x[0]-band)
 			}
-		}
-		if len(x) != 4 || math.Abs(x[3]+width-heatWidth) > 0.2 {
-			t.Fatalf("%v: images at %v of width %v", c, x, width)
-		}
-		for p := 1; p < 4; p++ {
-			if math.Abs(x[p]-x[p-1]-width-heatGap) > 0.2 {
-				t.Errorf("%v: images at %v of width %v", c, x, width)
+			type label struct {
+				at   float64
+				text string
 			}
-		}
-		if height < 240 || height > 620 {
-			t.Errorf("%v: panels of height %v", c, height)
-		}
-		near := func(what, got string, want float64) {
-			t.Helper()
-			if math.Abs(number64(t, got)-want) > 0.2 {
-				t.Errorf("%v: %s is at %s, want %v", c, what, got, want)
+			var want []label
+			pitch := h.height / h.rows
+			if (pitch >= 11) != (c.d < 50) {
+				t.Errorf("rows of %v", pitch)
 			}
-		}
-		band := 0.0
-		rowRuns, columnRuns := []run(nil), []run(nil)
-		if c.k > 0 {
-			band, rowRuns, columnRuns = bandWidth+3, f.FeatureGroups.runs(s.rows),
-				f.SampleGroups.runs(s.columns)
-			bands := found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
-				`([.\d]+)H[.\d]+V([.\d]+)H[.\d]+z"><title>([^<]* features?)<`)
-			if len(bands) != len(rowRuns) {
-				t.Fatalf("%v: %v", c, bands)
-			}
-			for k, r := range rowRuns {
-				near("a band", bands[k][1], x[0]-band)
-				near("a band", bands[k][2], top+float64(r.from)*height/rows)
-				near("a band", bands[k][3], top+float64(r.to)*height/rows)
-				if says := f.FeatureGroups.Names[r.rank] + ": " +
-					counted(r.to-r.from, "feature"); bands[k][0] != f.FeatureGroups.ink(r.rank) ||
-					bands[k][4] != says {
-					t.Errorf("%v: band %d is %v", c, k, bands[k])
+			if pitch >= 11 {
+				for k, i := range s.rows {
+					want = append(want, label{h.top + (float64(k)+.5)*pitch, clipped(f.Features[i], 24)})
+				}
+			} else if c.k > 0 {
+				for _, r := range f.FeatureGroups.runs(s.rows) {
+					if float64(r.to-r.from)*pitch >= 11 {
+						want = append(want, label{h.top + float64(r.from+r.to)/2*pitch,
+							f.FeatureGroups.Names[r.rank]})
+					}
 				}
 			}
-			bands = found(figure, `<path class="band" fill="([^"]*)" d="M([.\d]+) `+
-				`24.0H([.\d]+)V32.0H[.\d]+z"><title>([^<]*)<`)
-			if len(bands) != 4*len(columnRuns) || top != 24+band {
-				t.Fatalf("%v: %v above %v", c, bands, top)
+			labels := found(h.text, `<text class="end small" x="([-.\d]+)" y="([.\d]+)">([^<]*)<`)
+			if len(labels) != len(want) {
+				t.Fatalf("%d labels of rows, want %v", len(labels), want)
 			}
-			for k, b := range bands {
-				r := columnRuns[k%len(columnRuns)]
-				near("a band", b[1], x[k/len(columnRuns)]+float64(r.from)*width/columns)
-				near("a band", b[2], x[k/len(columnRuns)]+float64(r.to)*width/columns)
-				if says := f.SampleGroups.Names[r.rank] + ": " +
-					counted(r.to-r.from, "sample"); b[0] != f.SampleGroups.ink(r.rank) || b[3] != says {
-					t.Errorf("%v: band %d is %v", c, k, b)
+			for k, l := range labels {
+				h.near("a label", l[0], h.x[0]-band-6)
+				h.near("a label", l[1], want[k].at+3.5)
+				if name := html.UnescapeString(l[2]); name != want[k].text ||
+					number64(t, l[0]) < letter*float64(len([]rune(name))) {
+					t.Errorf("row %d is %q at %s, want %q", k, name, l[0], want[k].text)
 				}
 			}
-		}
-		type label struct {
-			at   float64
-			text string
-		}
-		var want []label
-		if height/rows >= 11 {
-			for k, i := range s.rows {
-				want = append(want, label{top + (float64(k)+.5)*height/rows, clipped(f.Features[i], 24)})
+			if is := strings.Contains(h.text, ">"+counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
+				t.Errorf("the number of features is written: %v", is)
 			}
-		} else {
-			for _, r := range rowRuns {
-				if float64(r.to-r.from)*height/rows >= 11 {
-					want = append(want, label{top + float64(r.from+r.to)/2*height/rows,
-						f.FeatureGroups.Names[r.rank]})
-				}
-			}
+			h.samples(&f, s)
+		})
+	}
+}
+
+// samples checks what stands below the panels.
+func (h heatFigure) samples(f *Fit, s shown) {
+	h.Helper()
+	n, numbers := len(s.columns), len(found(h.text, `(>\d+ samples</text>)`))
+	below := found(h.text, `<text class="end small" transform="translate\(([.\d]+) ([.\d]+)\) `+
+		`rotate\(-90\)">`+
+		`([^<]*)<`)
+	if n > 9 {
+		if len(below) != 0 || numbers != 4 {
+			h.Errorf("%d labels of samples, %d numbers", len(below), numbers)
 		}
-		if (height/rows >= 11) != (c.d < 50) {
-			t.Errorf("%v: rows of %v", c, height/rows)
-		}
-		labels := found(figure, `<text class="end small" x="([-.\d]+)" y="([.\d]+)">([^<]*)<`)
-		if len(labels) != len(want) {
-			t.Fatalf("%v: %d labels of rows, want %v", c, len(labels), want)
-		}
-		for k, l := range labels {
-			near("a label", l[0], x[0]-band-6)
-			near("a label", l[1], want[k].at+3.5)
-			if name := html.UnescapeString(l[2]); name != want[k].text ||
-				number64(t, l[0]) < letter*float64(len([]rune(name))) {
-				t.Errorf("%v: row %d is %q at %s, want %q", c, k, name, l[0], want[k].text)
-			}
-		}
-		if is := strings.Contains(figure, ">"+counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
-			t.Errorf("%v: the number of features is written: %v", c, is)
-		}
-		below := found(figure, `<text class="end small" transform="translate\(([.\d]+) ([.\d]+)\) `+
-			`rotate\(-90\)">([^<]*)<`)
-		if c.n > 9 {
-			if len(below) != 0 || len(found(figure, `(>\d+ samples</text>)`)) != 4 {
-				t.Errorf("%v: %d labels of samples", c, len(below))
-			}
-			continue
-		}
-		for k, l := range below {
-			near("a sample", l[0], x[k/c.n]+(float64(k%c.n)+.5)*width/columns+3.5)
-			near("a sample", l[1], top+height+5)
-			if html.UnescapeString(l[2]) != clipped(f.Samples[s.columns[k%c.n]], 16) {
-				t.Errorf("%v: label %d is %s", c, k, l[2])
-			}
-		}
-		total := number64(t, found(figure, `viewBox="0 0 1120 ([.\d]+)"`)[0][0])
-		if len(below) != 4*c.n || total < top+height+5+letter*float64(len(f.Samples[0])) {
-			t.Errorf("%v: %d labels of samples, the figure ends at %v", c, len(below), total)
+		return
+	}
+	for k, l := range below {
+		h.near("a sample", l[0], h.x[k/n]+(float64(k%n)+.5)*h.width/h.columns+3.5)
+		h.near("a sample", l[1], h.top+h.height+5)
+		if html.UnescapeString(l[2]) != clipped(f.Samples[s.columns[k%n]], 16) {
+			h.Errorf("label %d is %s", k, l[2])
 		}
 	}
+	total := number64(h.T, found(h.text, `viewBox="0 0 1120 ([.\d]+)"`)[0][0])
+	if len(below) != 4*n || total < h.top+h.height+5+letter*float64(len(f.Samples[0])) {
+		h.Errorf("%d labels of samples, the figure ends at %v", len(below), total)
+	}
+}
+
+// TestScale: the colours of heatmaps stand at the numbers below them.
+func TestScale(t *testing.T) {
 	d := &document{}
 	d.scale(true)
 	scale := d.String()
@@ -505,50 +533,40 @@ func TestHeatmapFigure(t *testing.T) {
 	}
 }
 
-// TestOKLab: the primaries, white and black of sRGB in OKLab, as Ottosson has them.
-func TestOKLab(t *testing.T) {
-	for _, c := range []struct {
-		l, a, b float64
-		want    color.RGBA
-	}{
-		{0.627955, 0.224863, 0.125846, color.RGBA{255, 0, 0, 255}},
-		{0.866440, -0.233888, 0.179498, color.RGBA{0, 255, 0, 255}},
-		{0.452014, -0.032457, -0.311528, color.RGBA{0, 0, 255, 255}},
-		{1, 0, 0, color.RGBA{255, 255, 255, 255}}, {0, 0, 0, color.RGBA{0, 0, 0, 255}},
-		{0.1, 0, 0, color.RGBA{3, 3, 3, 255}}, // 255·12.92·0.001
-	} {
-		if got := srgb(c.l, c.a, c.b); got != c.want {
-			t.Errorf("%v is %v", c, got)
-		}
-	}
-}
-
-// TestDiverging: the ends and the middle of the colours have the lightness, chroma and hue that they are said
-// to have, by the way from sRGB to OKLab.
+// TestDiverging: the colours lie in OKLab on straight lines between those that are named, in equal steps.
 func TestDiverging(t *testing.T) {
-	for i, want := range map[int][3]float64{0: {0.36, 0.13, 264}, shades / 2: {0.97, 0.005, 90},
-		shades - 1: {0.40, 0.14, 27}} {
-		c := diverging[i].(color.RGBA)
-		linear := func(v uint8) float64 {
-			s := float64(v) / 255
-			if s <= 0.04045 {
-				return s / 12.92
-			}
-			return math.Pow((s+0.055)/1.055, 2.4)
+	anchors := [][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90}, {0.70, 0.14, 48},
+		{0.40, 0.14, 27}}
+	lab := func(k int) (l, a, b float64) {
+		sin, cos := math.Sincos(anchors[k][2] * math.Pi / 180)
+		return anchors[k][0], anchors[k][1] * cos, anchors[k][1] * sin
+	}
+	linear := func(v uint8) float64 {
+		s := float64(v) / 255
+		if s <= 0.04045 {
+			return s / 12.92
 		}
-		r, g, b := linear(c.R), linear(c.G), linear(c.B)
-		long, medium, short := math.Cbrt(0.4122214708*r+0.5363325363*g+0.0514459929*b),
-			math.Cbrt(0.2119034982*r+0.6806995451*g+0.1073969566*b),
-			math.Cbrt(0.0883024619*r+0.2817188376*g+0.6299787005*b)
+		return math.Pow((s+0.055)/1.055, 2.4)
+	}
+	for i := range shades {
+		c := diverging[i].(color.RGBA)
+		red, green, blue := linear(c.R), linear(c.G), linear(c.B)
+		long, medium, short := math.Cbrt(0.4122214708*red+0.5363325363*green+0.0514459929*blue),
+			math.Cbrt(0.2119034982*red+0.6806995451*green+0.1073969566*blue),
+			math.Cbrt(0.0883024619*red+0.2817188376*green+0.6299787005*blue)
 		l := 0.2104542553*long + 0.7936177850*medium - 0.0040720468*short
-		x, y := 1.9779984951*long-2.4285922050*medium+0.4505937099*short, 0.0259040371*long+
-			0.7827717662*medium-0.8086757660*short
-		sin, cos := math.Sincos(want[2] * math.Pi / 180)
-		if math.Abs(l-want[0]) > 0.005 || math.Hypot(x-want[1]*cos, y-want[1]*sin) > 0.005 {
-			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, want %v", i, c, l, x, y, want)
+		a := 1.9779984951*long - 2.4285922050*medium + 0.4505937099*short
+		b := 0.0259040371*long + 0.7827717662*medium - 0.8086757660*short
+		at := float64(i) / (shades - 1) * float64(len(anchors)-1)
+		from := min(int(at), len(anchors)-2)
+		at -= float64(from)
+		l0, a0, b0 := lab(from)
+		l1, a1, b1 := lab(from + 1)
+		if off := max(math.Abs(l-l0-at*(l1-l0)), math.Hypot(a-a0-at*(a1-a0), b-b0-at*(b1-b0))); off > 0.005 {
+			t.Errorf("colour %d, %v, is %.3f, %.3f, %.3f in OKLab, %.3f beside its place", i, c, l, a, b, off)
 		}
 	}
-	if len(diverging) != shades+1 {
+	if len(diverging) != shades+1 || len(colours) != 6*shades {
 		t.Errorf("%d colours", len(diverging))
 	}
 }

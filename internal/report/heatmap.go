@@ -12,6 +12,7 @@ import (
 	"image/png"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -378,49 +379,23 @@ func (d *document) legend(of string, g *Groups, runs []run) {
 	d.WriteString("</div>\n")
 }
 
-// diverging runs from blue over near white to red in equal steps of perceived
-// difference: straight lines in OKLab through these lightnesses, chromas and hues. Behind
-// them is the grey of missing values.
-var diverging = palette([][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90},
-	{0.70, 0.14, 48}, {0.40, 0.14, 27}})
+// diverging runs from blue over near white to red in equal steps of perceived difference, and ends in the
+// grey of missing values.
+var diverging = palette()
 
-func palette(anchors [][3]float64) color.Palette {
+// colours are straight lines in OKLab (Ottosson 2020) from lightness, chroma and hue 0.36, 0.13, 264° over
+// 0.66, 0.12, 245° to 0.97, 0.005, 90° and on over 0.70, 0.14, 48° to 0.40, 0.14, 27°.
+const colours = "1836801a3d851d438b204990234f9626559b295ca12c62a73068ac336fb23775b73a7bbd3e82c34188c8458fce" +
+	"4996d4519cd85ea2da69a8dc75aede80b4e08bbae296c0e4a1c6e5abcce7b6d2e9c1d8eacbdeecd6e3ede1e9ef" +
+	"eceff0f6f5f1f6eee7f6e6dcf5dfd2f4d8c7f3d0bdf2c9b2f1c1a8f0ba9defb393edab88eca37dea9c73e89468" +
+	"e68c5ce48550e07d49da7745d47142cd6a3ec7643bc15d38ba5735b45131ae4a2ea8442ba23d289b3725953022" +
+	"8f291e89221b831a18"
+
+func palette() color.Palette {
 	p := make(color.Palette, shades, shades+1)
 	for i := range p {
-		t := float64(i) / (shades - 1) * float64(len(anchors)-1)
-		from := min(int(t), len(anchors)-2)
-		t -= float64(from)
-		l1, a1, b1 := oklab(anchors[from])
-		l2, a2, b2 := oklab(anchors[from+1])
-		p[i] = srgb(l1+t*(l2-l1), a1+t*(a2-a1), b1+t*(b2-b1))
+		v, _ := strconv.ParseUint(colours[6*i:6*i+6], 16, 32)
+		p[i] = color.RGBA{uint8(v >> 16), uint8(v >> 8), uint8(v), 255}
 	}
 	return append(p, color.RGBA{0x8e, 0x8e, 0x8e, 255})
-}
-
-func oklab(lch [3]float64) (l, a, b float64) {
-	sin, cos := math.Sincos(lch[2] * math.Pi / 180)
-	return lch[0], lch[1] * cos, lch[1] * sin
-}
-
-// srgb converts from OKLab (Ottosson 2020).
-func srgb(l, a, b float64) color.RGBA {
-	cube := func(v float64) float64 { return v * v * v }
-	long := cube(l + 0.3963377774*a + 0.2158037573*b)
-	medium := cube(l - 0.1055613458*a - 0.0638541728*b)
-	short := cube(l - 0.0894841775*a - 1.2914855480*b)
-	channel := func(v float64) uint8 {
-		v = min(max(v, 0), 1)
-		if v <= 0.0031308 {
-			v *= 12.92
-		} else {
-			v = 1.055*math.Pow(v, 1/2.4) - 0.055
-		}
-		return uint8(math.Round(255 * v))
-	}
-	return color.RGBA{
-		channel(4.0767416621*long - 3.3077115913*medium + 0.2309699292*short),
-		channel(-1.2684380046*long + 2.6097574011*medium - 0.3413193965*short),
-		channel(-0.0041960863*long - 0.7034186147*medium + 1.7076147010*short),
-		255,
-	}
 }

@@ -106,7 +106,7 @@ func Write(w io.Writer, f Fit) error {
 	d.components(&f, shown.columns)
 	d.list(&f, best)
 	d.odd(&f)
-	d.course(&f)
+	d.losses(&f)
 	if f.Ranks != nil {
 		d.section("How many components")
 		d.add("<div class=\"two\">"+how+
@@ -202,8 +202,8 @@ func numbers(f *Fit) []number {
 	return out
 }
 
-// course writes the loss by epoch.
-func (d *document) course(f *Fit) {
+// losses writes the loss by epoch.
+func (d *document) losses(f *Fit) {
 	d.section("How the fit went")
 	d.add("<div class=\"two\">" + how)
 	if f.Method == "BQMF" {
@@ -226,8 +226,8 @@ func (d *document) course(f *Fit) {
 // maps writes the learned maps of some features, with their samples.
 func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
 	d.section("Learned scales of features that are bent and well explained")
-	d.add(how + `Each panel is one feature. The components' mixture for a sample runs from left to right, from the
-lowest (0) to the highest (1); the measured value runs upwards.
+	d.add(how + `Each panel is one feature. The components' mixture for a sample runs from left to right, from
+the lowest (0) to the highest (1); the measured value runs upwards.
 The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed
 no change; a step means an on-off feature; a flat end means saturation or a detection limit.
 Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line

@@ -364,34 +364,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// The colours run from dark over light to dark in steps that hardly differ.
-func TestPaletteIsEven(t *testing.T) {
-	lightness := func(i int) float64 {
-		r, g, b, _ := diverging[i].RGBA()
-		linear := func(v uint32) float64 {
-			s := float64(v) / 65535
-			if s <= 0.04045 {
-				return s / 12.92
-			}
-			return math.Pow((s+0.055)/1.055, 2.4)
-		}
-		y := 0.2126*linear(r) + 0.7152*linear(g) + 0.0722*linear(b)
-		return 116*math.Cbrt(y) - 16
-	}
-	for i := 1; i < shades; i++ {
-		step := lightness(i) - lightness(i-1)
-		if i > shades/2 {
-			step = -step
-		}
-		if step < 0 || step > 4 {
-			t.Errorf("from %d to %d the lightness changes by %v", i-1, i, step)
-		}
-	}
-	if lightness(shades/2) < 93 || lightness(0) > 40 || lightness(shades-1) > 40 {
-		t.Errorf("lightness %v, %v, %v", lightness(0), lightness(shades/2), lightness(shades-1))
-	}
-}
-
 func TestTicks(t *testing.T) {
 	for _, c := range []struct {
 		axis  axis

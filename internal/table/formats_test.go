@@ -61,6 +61,18 @@ func TestReadFormats(t *testing.T) {
 	}
 }
 
+// TestReadEntries: forms of Matrix Market that no file of testdata has.
+func TestReadEntries(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"a skew array": {"%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
+			"f1|f2|f3; s1|s2|s3; 0 -1 -2/1 0 -3/2 3 0"},
+		"a negative zero": {"%%MatrixMarket matrix coordinate real general\n1 2 2\n1 1 -0\n1 2 1\n",
+			"f1; s1|s2; -0 1"},
+	} {
+		t.Run(name, func(t *testing.T) { readsAs(t, c[0], anything, c[1]) })
+	}
+}
+
 const gct13 = "#1.3\n2\t2\t1\t1\nid\tdesc\ta\tb\nage\tna\t4\tx\ng1\tfirst\t1\t2\ng2\t\t3.5\tNA\t\n"
 
 func TestReadGCT(t *testing.T) {
@@ -70,6 +82,8 @@ func TestReadGCT(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { readsAs(t, in, anything, "g1|g2; a|b; 1 2/3.5 NaN") })
 	}
+	readsAs(t, "#1.2\n2\t1\nName\tDescription\t\"a\n\"g1\"\t5\" end\t1\n\"\t\"\t2\n", anything,
+		`"g1"|"; "a; 1/2`) // a quotation mark is a character
 	got, _ := Read(strings.NewReader(gct13), "in", anything)
 	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
 		t.Error(e)

@@ -84,6 +84,7 @@ func TestListed(t *testing.T) {
 		"row 0":            head + "4 4 1\n0 1 1\n",
 		"row 5":            head + "4 4 1\n5 1 1\n",
 		"column 5":         head + "4 4 1\n1 5 1\n",
+		"column 0":         head + "4 4 1\n1 0 1\n",
 		"two numbers":      head + "4 4 1\n1 5\n",
 		"four numbers":     head + "4 4 1\n1 1 1 1\n",
 		"a word":           head + "4 4 1\n1 1 x\n",

@@ -224,6 +224,16 @@ func TestReadPassesOnOtherErrors(t *testing.T) {
 	}
 }
 
+// TestReadFromWithin: a file is read from where it stands, in text that is read twice as well.
+func TestReadFromWithin(t *testing.T) {
+	r := strings.NewReader("some other text\nx,a\n" + strings.Repeat("g,1\n", buffered))
+	r.Seek(int64(len("some other text\n")), io.SeekStart)
+	got, err := Read(r, "in", Options{})
+	if err != nil || len(got.Features) != buffered || cap(got.X.Data) != buffered {
+		t.Errorf("%d rows in room for %d, %v", len(got.Features), cap(got.X.Data), err)
+	}
+}
+
 func TestSelect(t *testing.T) {
 	in, err := Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", Options{})
 	if err != nil {
@@ -241,6 +251,10 @@ func TestSelect(t *testing.T) {
 	}
 	if e := got.Error(0, -1, "odd").Error(); e != `in:5: feature "g3": odd` {
 		t.Error(e)
+	}
+	if or := in.SelectOr([]int{-1, 0}, []string{"new", ""}); !or.Absent(0) || or.Absent(1) ||
+		shown(or) != "new|g1; a|b; NaN NaN/1 2" {
+		t.Errorf("with a row that is missing: %s", shown(or))
 	}
 	got.X.Set(0, 0, 9)
 	if in.X.At(2, 0) != 5 {
