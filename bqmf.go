@@ -6,17 +6,16 @@ package quantmf
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
 // by variational Bayes. The scales g_i are made first, from the observed values of the row alone. The maps
-// back, T_i, are learnt last, from leave-one-out predictions. Two corrections are added to the mean u_i·v_j of
-// a cell. Where the noise of two rows is correlated, as the noise of pixels that touch, the residuals of one
-// row predict cells of the other. Where the residuals of a row are similar at samples that are alike, as where
-// samples come in kinds, they predict the cells of the row at other such samples. α takes components away that
-// the data do not ask for, so the rank is an upper bound.
+// back, T_i, are learnt last, from leave-one-out predictions. Two corrections are added to the mean u_i·v_j
+// of a cell. Where the noise of two rows is correlated, as the noise of pixels that touch, the residuals of
+// one row predict cells of the other. Where the residuals of a row are similar at samples that are alike, as
+// where samples come in kinds, they predict the cells of the row at other such samples. α takes components
+// away that the data do not ask for, so the rank is an upper bound.
 //
 // internal/bqmf has the mathematics. Here are the fit as the driver calls it, and the model.
 
 import (
 	"context"
-	"io"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
@@ -71,14 +70,14 @@ func bqmfDefaults() config {
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
 // 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt. Under
-// [WithValidation] the maps are learnt after every epoch, which takes about as long. Nothing is random but the
-// cells held out. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or a progress function
-// fails, the model so far with an error that wraps it.
+// [WithValidation] the maps are learnt after every epoch, which takes about as long. Nothing is random but
+// the cells held out. Errors: [*DataError], [*ShapeError], [*OptionError]; when ctx ends or a progress
+// function fails, the model so far with an error that wraps it.
 //
-// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell,
-// 4096 (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
-// numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds
-// it up.
+// Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
+// (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
+// numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf]
+// adds it up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
@@ -253,7 +252,7 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	stopped, bind := f.progress.finish(f.pool)
 	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing = f.config.loss, f.cells.missing
+	m.loss, m.missing, m.mapped = f.config.loss, f.cells.missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -360,8 +359,6 @@ func (u *unsettled) Error() string {
 		" epochs, wanted " + ftoa(u.tolerance)
 }
 
-func (m *BQMF) common() *Factorisation { return &m.Factorisation }
-
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
@@ -446,8 +443,8 @@ func conditional(m *bqmf.Model, p *pool.Pool) Mat {
 	return cellwise(m, p, false, (*bqmf.Table).Conditional)
 }
 
-// cellwise returns a matrix of what g makes of each cell, given the table of its row and its mean and deviation
-// on the scale of UV. With mass the table has the masses of values that come more than once.
+// cellwise returns a matrix of what g makes of each cell, given the table of its row and its mean and
+// deviation on the scale of UV. With mass the table has the masses of values that come more than once.
 func cellwise(m *bqmf.Model, p *pool.Pool, mass bool, g func(t *bqmf.Table, mean, dev float64) float64) Mat {
 	out := NewMat(m.Dims())
 	m.Each(p, mass, func(t *bqmf.Table, i, j int, mean, dev float64) { out.Set(i, j, g(t, mean, dev)) })
@@ -512,28 +509,11 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 
 func (m *BQMF) dims() (d, n int) { return m.model.Dims() }
 
-func (m *BQMF) bounds() *config {
-	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: true}}
-}
-
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the loss that was fitted. Where the
-// fit was WithMissingValues, NaN cells are left out. Errors and cost are those of [NMF.Loss].
-func (m *BQMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
-
-// Goodness is that of [NMF.Goodness].
-func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
 	fill, _ := m.filler(context.Background())
 	return bends(fill, m.U, m.V)
 }
-
-// Shares is that of [Factorisation.Shares], signs of U and V having no part in it.
-func (m *BQMF) Shares() Mat { return shares(m.U, m.V) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
@@ -649,9 +629,3 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	*m = *b
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"math"
 	"math/bits"
+	"slices"
 	"sync/atomic"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -343,7 +344,9 @@ func checkFit(x Rows, rank int, c *config) (*cells, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.setUnits(c.loss, c.mapped)
+	if err := s.setUnits(c.mapped); err != nil {
+		return nil, err
+	}
 	c.toFitUnits(&s.Units)
 	if !c.given.Has(option.Init) {
 		return s, nil
@@ -590,8 +593,9 @@ func (c *config) toFitUnits(u *unit.Units) {
 }
 
 // setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
-// has maps, which may give every row a scale of its own, and where x is signed a shift.
-func (s *cells) setUnits(l divergence.Loss, mapped bool) {
+// has maps, which may give every row a scale of its own, and where x is signed a shift. A row of it that is too
+// small beside the largest is an error.
+func (s *cells) setUnits(mapped bool) error {
 	low, top := make([]float64, s.d), make([]float64, s.d)
 	signed := false
 	for i, e := range s.extremes {
@@ -605,18 +609,26 @@ func (s *cells) setUnits(l divergence.Loss, mapped bool) {
 		}
 		top[i] = max(math.Abs(e.least-offset), math.Abs(e.most-offset))
 	}
-	s.Units = unit.Of(l, top, mapped)
+	most := slices.Max(top)
+	for i, t := range top {
+		if mapped && t > 0 && t < math.Ldexp(most, -divergence.Ordinary) {
+			return &DataError{Row: i, Col: -1, Value: t, Problem: "the row is more than 2^100 smaller than row " +
+				itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
+		}
+	}
+	s.Units = unit.Of(most)
 	if signed {
 		s.Signed, s.Shift = true, low
 	}
 	if s.Plain() {
-		return
+		return nil
 	}
 	if s.mat.Rows > 0 { // what is in memory is brought to x' once
 		s.mat = s.mat.brought(&s.Units)
-		return
+		return nil
 	}
 	s.into = &s.Units
+	return nil
 }
 
 // factorBound returns the bound of |log u| and |log v| for the entries of factors.

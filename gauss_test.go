@@ -27,7 +27,7 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(c.loss, true)
+	visible.setUnits(true)
 	f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, x.Rows))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool) *inflat
 		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d),
 	}
 	for i := range d {
-		t.scale += float64(t.LossWeight(i)*t.unit(i)) / float64(d)
+		t.scale += t.unit(i) / float64(d)
 	}
 	return t
 }
@@ -231,12 +231,11 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	}
 }
 
-// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit times the weight of the
-// row in the loss of the matrix, divided by the mean of this product over all rows.
+// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit divided by its mean over all rows.
 func (f *inflation) unit(i int) float64 {
 	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }
-func (f *inflation) relativeUnit(i int) float64 { return f.LossWeight(i) * f.unit(i) / f.scale }
+func (f *inflation) relativeUnit(i int) float64 { return f.unit(i) / f.scale }
 
 // visitMap makes the steps on q and F of row i, and fills wbar with the gradient at w = (UV)_i, in units of
 // the row's loss, and curvature, np numbers, unless it is nil, with the curvature in w. For a constant row
@@ -332,16 +331,16 @@ func (f *inflation) curvatureUnit(i int) float64 {
 
 func (f *inflation) meanHeld() float64 {
 	total := 0.0
-	for i, l := range f.rowHeld {
-		total += float64(f.LossWeight(i) * l)
+	for _, l := range f.rowHeld {
+		total += l
 	}
 	return total / float64(max(f.heldOut, 1))
 }
 
 func (f *inflation) meanLoss() float64 {
 	total := 0.0
-	for i, l := range f.rowLosses {
-		total += float64(f.LossWeight(i) * l)
+	for _, l := range f.rowLosses {
+		total += l
 	}
 	return total / float64(f.visible)
 }

@@ -164,7 +164,7 @@ func TestSignedStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(divergence.Frobenius, true)
+		visible.setUnits(true)
 		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 		if _, err := f.begin(); err != nil {
 			t.Fatal(err)
@@ -245,7 +245,7 @@ func TestSignedPrior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(divergence.Frobenius, true)
+	visible.setUnits(true)
 	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
 	if _, err := f.begin(); err != nil {
 		t.Fatal(err)

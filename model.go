@@ -49,10 +49,15 @@ import (
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for
 // UnmarshalBinary and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and
 // lists are empty, and methods with an x return errors.
+//
+// The loss is the one that was fitted, without penalty. Where the fit was [WithMissingValues], NaN cells of x
+// are left out. Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no
+// fit takes and for an x, a row or a column without an observed cell where one is needed, [*ReadError].
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
-	// Loss returns the mean divergence of x, d × n, from Reconstruct().
+	// Loss returns the mean divergence of x, d × n, from Reconstruct(). Cost: that of Reconstruct and dn
+	// divergences.
 	Loss(x Rows) (float64, error)
 	// Transform returns the coordinates, k × n', of n' new samples x, d × n'.
 	Transform(ctx context.Context, x Rows) (Mat, error)
@@ -60,20 +65,90 @@ type Model interface {
 	Score(ctx context.Context, x Rows) (float64, error)
 	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
-	// Goodness says for each of the d features how well the model fits x, d × n.
+	// Goodness says for each of the d features how well the model fits x, d × n, the matrix that was fitted
+	// or another one of the same samples. A row without an observed cell is an error. Cost: that of
+	// Reconstruct and 2dn divergences.
 	Goodness(x Rows) ([]Goodness, error)
-	// TopFeatures ranks, for each of the k components, the features it stands for.
+	// TopFeatures returns, for each of the k components, the count features that it stands for most, the
+	// first of equal ones first. A feature's value is s_ic e_i, its share times what the model explains of it
+	// (Shares, Goodness), 0 where that is negative: from 0 to 1, whatever scale the feature has. Errors are
+	// those of Goodness; a count below 0 is an [*OptionError], and more than d are d.
 	TopFeatures(x Rows, count int) ([][]Top, error)
-	// TopSamples ranks, for each of the k components, the samples that have most of it.
+	// TopSamples returns, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
 	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field
 	// of the model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError]
 	// that names the field.
 	MarshalBinary() ([]byte, error)
+	// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
+	WriteTo(w io.Writer) (int64, error)
 	dims() (d, n int)
 	bounds() *config
 	filler(ctx context.Context) (filler, error)
 }
+
+// What all models do in the same words. Go's embedding hands no model to the methods of Factorisation, so
+// each has a line a model.
+
+// Loss is that of [Model].
+func (m *NMF) Loss(x Rows) (float64, error) { return meanLoss(context.Background(), m, x) }
+
+// Loss is that of [Model].
+func (m *QMF) Loss(x Rows) (float64, error) { return meanLoss(context.Background(), m, x) }
+
+// Loss is that of [Model].
+func (m *QMFQ) Loss(x Rows) (float64, error) { return meanLoss(context.Background(), m, x) }
+
+// Loss is that of [Model].
+func (m *BQMF) Loss(x Rows) (float64, error) { return meanLoss(context.Background(), m, x) }
+
+// Goodness is that of [Model].
+func (m *NMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
+
+// Goodness is that of [Model].
+func (m *QMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
+
+// Goodness is that of [Model].
+func (m *QMFQ) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
+
+// Goodness is that of [Model].
+func (m *BQMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
+
+// TopFeatures is that of [Model].
+func (m *NMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [Model].
+func (m *QMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [Model].
+func (m *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// TopFeatures is that of [Model].
+func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
+
+// WriteTo is that of [Model].
+func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
+
+// WriteTo is that of [Model].
+func (m *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
+
+// WriteTo is that of [Model].
+func (m *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
+
+// WriteTo is that of [Model].
+func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
+
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
+func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
+
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
+func (m *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
+
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
+func (m *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
+
+// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
+func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
 
 // Factorisation is what all models have: the factors and the course of the fit.
 type Factorisation struct {
@@ -104,6 +179,7 @@ type Factorisation struct {
 
 	loss    divergence.Loss
 	missing bool // NaN cells are unobserved
+	mapped  bool // the model has maps
 }
 
 // Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
@@ -134,9 +210,15 @@ func (f filler) matrix(d, n int) Mat {
 	return m
 }
 
-// meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was
-// fitted, t being d × n.
-func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (float64, error) {
+// meanLoss is the mean over the observed entries of Δ(x, t) under the loss that was fitted, t being what a
+// model says of its samples.
+func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
+	fill, err := m.filler(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c := m.bounds()
+	d, n := m.dims()
 	if err := checkRows(x); err != nil {
 		return 0, err
 	}
@@ -186,17 +268,14 @@ func (c *config) meanLoss(ctx context.Context, x Rows, d, n int, fill filler) (f
 	return sum / float64(count), nil
 }
 
-// lossOf is the Loss of a model.
-func lossOf(m Model, x Rows) (float64, error) {
-	fill, err := m.filler(context.Background())
-	if err != nil {
-		return 0, err
-	}
-	d, n := m.dims()
-	return m.bounds().meanLoss(context.Background(), x, d, n, fill)
-}
-
 func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
+
+func (m *Factorisation) common() *Factorisation { return m }
+
+// bounds returns the options that say which values a matrix may have.
+func (m *Factorisation) bounds() *config {
+	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: m.mapped}}
+}
 
 // judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that
 // of the visible cells.
@@ -214,9 +293,8 @@ func (m *Factorisation) judged() float64 {
 // Shares returns s, d × k: s_ic is the share of component c in feature i of UV, in [0,1].
 // The shares of a feature sum to 1; they are all 0 where UV is 0 for every sample. Under
 // [TruncatedSVD] magnitudes are compared.
-func (m *Factorisation) Shares() Mat { return shares(m.U, m.V) }
-
-func shares(u, v Mat) Mat {
+func (m *Factorisation) Shares() Mat {
+	u, v := m.U, m.V
 	mass, most := make([]float64, v.Rows), 0.0
 	for c := range mass {
 		mass[c] = meanSize(v.Row(c))
@@ -365,7 +443,7 @@ func ranked(n, count int, value func(i int) float64) []Top {
 
 // common reads the sections that all models have. No entry of a factor may be below low.
 func (f *file) common(m *Factorisation, low float64) (err error) {
-	m.Best, m.loss, m.missing = f.best, f.loss, f.missing
+	m.Best, m.loss, m.missing, m.mapped = f.best, f.loss, f.missing, f.mapped
 	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
 		return err
 	}
@@ -504,8 +582,8 @@ func (f *file) warnings() (errs []error, err error) {
 	return errs, formatError(err)
 }
 
-func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {
-	b, err := marshal()
+func writeTo(w io.Writer, m Model) (int64, error) {
+	b, err := m.MarshalBinary()
 	if err != nil {
 		return 0, err
 	}
@@ -513,10 +591,10 @@ func writeTo(w io.Writer, marshal func() ([]byte, error)) (int64, error) {
 	return int64(n), err
 }
 
-func readFrom(r io.Reader, unmarshal func([]byte) error) (int64, error) {
+func readFrom(r io.Reader, m interface{ UnmarshalBinary([]byte) error }) (int64, error) {
 	b, err := io.ReadAll(r)
 	if err == nil {
-		err = unmarshal(b)
+		err = m.UnmarshalBinary(b)
 	}
 	return int64(len(b)), err
 }
@@ -546,6 +624,7 @@ type file struct {
 	leastHistory float64
 	d, n, k      int
 	m            int
+	mapped       bool
 	best         int
 	missing      bool
 	loss         divergence.Loss
@@ -557,7 +636,7 @@ func decode(b []byte, kind uint32) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.leastHistory = kinds.LeastHistory(kind)
+	f.leastHistory, f.mapped = kinds.LeastHistory(kind), kind != kinds.NMF
 	return f, f.dims(kind)
 }
 

@@ -293,7 +293,8 @@ func TestShares(t *testing.T) {
 	u, _ := MatOf([]float64{1, -1}, []float64{0, 0}, []float64{1e-200, 3e-200}, []float64{5, 0},
 		[]float64{7, 0}, []float64{1e300, 1e300})
 	v, _ := MatOf([]float64{1, 2, 3}, []float64{-4, 4, 4})
-	s := shares(u, v)
+	m := &NMF{Factorisation{U: u, V: v}}
+	s := m.Shares()
 	closeTo(t, "shares", s.Data, []float64{1. / 3, 2. / 3, 0, 0, 1. / 7, 6. / 7, 1, 0, 1, 0, 1. / 3, 2. / 3},
 		1e-15)
 	for c, by := range []float64{1e9, 0x1p-900} {
@@ -306,7 +307,7 @@ func TestShares(t *testing.T) {
 	}
 	u.Set(5, 1, 0x1p900) // what it was is beyond the largest number
 	u.Set(5, 0, 1/1e9)
-	closeTo(t, "rescaled", shares(u, v).Data[:10], s.Data[:10], 1e-15)
+	closeTo(t, "rescaled", m.Shares().Data[:10], s.Data[:10], 1e-15)
 	g := make([]Goodness, 6)
 	for i := range g {
 		g[i].Explained = 0.5

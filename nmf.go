@@ -10,7 +10,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -122,8 +121,6 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	fitted, _ := m.(*NMF)
 	return fitted, err
 }
-
-func (m *NMF) common() *Factorisation { return &m.Factorisation }
 
 // toUserUnits brings a model of x' to the units of x, and sets its warnings.
 func (m *NMF) toUserUnits(u *unit.Units) {
@@ -299,12 +296,6 @@ func (m *NMF) filler(context.Context) (filler, error) {
 	return func(row []float64, i int) { product(row, m.U.Row(i), m.V) }, nil
 }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
-// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out. Errors: [*ShapeError]; [*DataError] for a value that no fit takes, or an x without
-// an observed cell. Cost: that of Reconstruct and dn divergences.
-func (m *NMF) Loss(x Rows) (float64, error) { return lossOf(m, x) }
-
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
 // the caller has given a size or a number that no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
@@ -328,27 +319,3 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	*m = n
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m.UnmarshalBinary) }
-
-// bounds returns the options that say which values a matrix may have.
-func (m *NMF) bounds() *config { return &config{settings: settings{loss: m.loss, missing: m.missing}} }
-
-// Goodness says for every feature how well the model fits x, d × n, the matrix
-// that was fitted or another one of the same samples. Where the fit was
-// [WithMissingValues], NaN cells are left out. Errors: [*ShapeError], [*DataError];
-// a row without an observed cell is one. Cost: that of Reconstruct and 2dn
-// divergences.
-func (m *NMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(m, x) }
-
-// TopFeatures returns, for each of the k components, the count features that it
-// stands for most, the first of equal ones first. A feature's value is s_ic e_i,
-// its share times what the model explains of it ([Factorisation.Shares], [Goodness]), 0
-// where that is negative: from 0 to 1, whatever scale the feature has. x and
-// errors are those of [NMF.Goodness]; a count below 0 is an [*OptionError], and more than d
-// are d.
-func (m *NMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }

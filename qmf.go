@@ -10,7 +10,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -114,8 +113,8 @@ func (c *config) settleQMF(rank int) {
 // kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
 // 30 epochs, no shrinkage, a smaller ε.
 //
-// The first and the last entry of History are exact. The others are exact where all rows are one batch
-// and under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
+// The first and the last entry of History are exact. The others are exact where all rows are one batch and
+// under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
 //
 // Errors: [*DataError], [*ShapeError], [*OptionError]; where a row cannot be read a [*ReadError],
 // without a model; under [WithStrict] a [*ConvergenceError]; when ctx ends or a progress function
@@ -140,8 +139,6 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	q, _ := m.(*QMF)
 	return q, err
 }
-
-func (q *QMF) common() *Factorisation { return &q.Factorisation }
 
 // toUserUnits brings a model of x' to the units of x.
 func (q *QMF) toUserUnits(u *unit.Units) {
@@ -499,11 +496,6 @@ func (q *QMF) filler(context.Context) (filler, error) {
 	}, nil
 }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
-// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out. Errors and cost are those of [NMF.Loss].
-func (q *QMF) Loss(x Rows) (float64, error) { return lossOf(q, x) }
-
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
 func (q *QMF) Map(i int) (*Map, error) {
@@ -671,22 +663,6 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (q *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (q *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
-
-func (q *QMF) bounds() *config {
-	return &config{settings: settings{loss: q.loss, missing: q.missing, mapped: true}}
-}
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMF) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
-
 // Bend returns, for each of the d features, how far T_i is from a straight line over the
 // samples: 1-R² of the best straight line through the fitted values as a function of
 // (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
@@ -741,8 +717,9 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing},
-		Quantiles:     NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing,
+			mapped: true},
+		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
@@ -756,8 +733,8 @@ func (f *inflation) buildModel(stopped func() bool) *QMF {
 	return q
 }
 
-// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped has
-// returned.
+// buildRow fills what q has of row i, and returns how its solve ended. stopped is what buildModel's stopped
+// has returned.
 func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport.Outcome {
 	if !slices.ContainsFunc(f.Increments(i), func(d float64) bool { return d != 0 }) {
 		f.buildMeanRow(q, v, i, stopped)
@@ -785,8 +762,8 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	return end
 }
 
-// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant or
-// has no map yet.
+// buildMeanRow fills what q has of row i with a map that is its mean everywhere: for a row that is constant
+// or has no map yet.
 func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	at := f.Average[i]
 	if f.Constant(i) {
@@ -809,7 +786,8 @@ func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	f.noteModelLosses(v, i)
 }
 
-// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its potentials.
+// setTransport fills what the model has of the transport of row i, which the workspace holds, but for its
+// potentials.
 func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 	_, b := v.row.Weights()
 	at := v.row.Potentials()
@@ -817,8 +795,8 @@ func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 	q.center[i], q.squash[i], q.marginal[i] = at.Center, at.Squash, marginal
 }
 
-// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above that
-// of a fit.
+// noteModelLosses computes the losses of row i from T_i in v.t as [QMF.Loss] does, whose floor is not above
+// that of a fit.
 func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)

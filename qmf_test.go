@@ -83,7 +83,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(divergence.Loss(l), true)
+	visible.setUnits(true)
 	if visible.Signed != signed {
 		t.Fatalf("signed: %v", visible.Signed)
 	}

@@ -17,7 +17,6 @@ package quantmf
 
 import (
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -122,8 +121,6 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	return q, err
 }
 
-func (q *QMFQ) common() *Factorisation { return &q.Factorisation }
-
 // objective is the loss by which the best of several fits is chosen.
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
@@ -144,11 +141,9 @@ func checkPoints(x Rows, u *unit.Units) error {
 			}
 		}
 	}
-	for i := range d {
-		if u.Exponent(i) != 0 {
-			return &DataError{Row: i, Col: -1, Value: math.Ldexp(1, u.Exponent(i)),
-				Problem: "the row is too small to be transported as it is by SquashNone"}
-		}
+	if u.All != 0 {
+		return &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, u.All),
+			Problem: "x is too small to be transported as it is by SquashNone"}
 	}
 	return nil
 }
@@ -160,7 +155,7 @@ func (q *QMFQ) toUserUnits(u *unit.Units) {
 		return
 	}
 	for i, m := range q.deflate {
-		s, e := &m.squash, u.Exponent(i)
+		s, e := &m.squash, u.All
 		s.Ref, s.Shift, s.Std = math.Ldexp(s.Ref, e)+u.Offset(i), math.Ldexp(s.Shift, e), math.Ldexp(s.Std, e)
 		for j := range m.cut {
 			if s.Kind == transport.None {
@@ -584,13 +579,9 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 // Score returns the mean divergence of the observed cells of x, d × n', from
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
-func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.Transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	return q.inflated.scoreAt(ctx, x, v)
-}
+func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+func (q *QMFQ) at(v Mat) Model { return q.inflated.at(v) }
 
 // leastSquares projects deflated columns y on U, whose columns are orthogonal:
 // v = diag(UᵀU)⁻¹ Uᵀ y, with 0 for a component whose column of U is 0.
@@ -638,10 +629,7 @@ func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
 
 func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }
 
-// Loss returns the mean divergence of x, d × n, from Reconstruct(), under the
-// loss that was fitted. Where the fit was WithMissingValues, NaN cells are left
-// out. Errors and cost are those of [NMF.Loss].
-func (q *QMFQ) Loss(x Rows) (float64, error) { return q.inflated.Loss(x) }
+func (q *QMFQ) dims() (d, n int) { return q.inflated.dims() }
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -719,20 +707,6 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 	*q = n
 	return nil
 }
-
-// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-func (q *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, q.MarshalBinary) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (q *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, q.UnmarshalBinary) }
-
-func (q *QMFQ) bounds() *config { return q.inflated.bounds() }
-
-// Goodness is that of [NMF.Goodness].
-func (q *QMFQ) Goodness(x Rows) ([]Goodness, error) { return goodnessOf(q, x) }
-
-// TopFeatures is that of [NMF.TopFeatures].
-func (q *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(q, x, count) }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.

@@ -227,12 +227,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	score, err := q.bounds().meanLoss(t.Context(), x, x.Rows, x.Cols,
-		func(row []float64, i int) { copy(row, fit.Row(i)) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return score
+	return meanDivergence(q.loss, x, fit)
 }
 
 // leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a
@@ -381,7 +376,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 // TestRawPlaces: what SquashNone transports as it is must be in reach.
 func TestRawPlaces(t *testing.T) {
 	ctx := context.Background()
-	for _, v := range []float64{1e40, 1e13, 1e-170} {
+	for _, v := range []float64{1e20, 1e13, 1e-170} {
 		x := near1(8, 6, 7)
 		x.Set(4, 5, v)
 		for j := range x.Cols {

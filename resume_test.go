@@ -311,7 +311,7 @@ func TestResumeOverflowedMoment(t *testing.T) {
 	x.Rows, x.Cols = 14, 12
 	x = x.Clone()
 	for j := range x.Cols {
-		x.Set(2, j, x.At(2, j)*1e-140)
+		x.Set(2, j, x.At(2, j)*1e-28)
 	}
 	for _, start := range []Start{StartNMF, StartUniform} {
 		opts := []FitOption{WithEpochs(3), WithLevels(4), WithPenalty(1e30), WithStart(start)}

@@ -256,7 +256,8 @@ func (s *splitFit) shard(f *qmfFit) *attempt {
 	return a
 }
 
-// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on from.
+// mainParts are the numbers, beside V and the numbers of Gauss and Newton's method, that a reduce goes on
+// from.
 func (f *qmfFit) mainParts() (p []section.Part) {
 	if of, is := f.steps.(*adamSteps); is {
 		of.walkV(func(array section.Part, _ []float64) { p = append(p, array) })

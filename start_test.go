@@ -278,7 +278,7 @@ func TestTwins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(c.loss, true)
+		visible.setUnits(true)
 		p := pool.New(2, visible.d)
 		progress := newProgress(context.Background(), &c, visible.d)
 		begun := func(lambda float64) *qmfFit {
@@ -384,7 +384,7 @@ func TestStartFromSome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(c.loss, true)
+		visible.setUnits(true)
 		p := pool.New(2, visible.d)
 		progress := newProgress(context.Background(), &c, visible.d)
 		lossFrom := func(some float64) float64 {
@@ -564,7 +564,7 @@ func TestTrialSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(c.loss, true)
+		visible.setUnits(true)
 		var before []float64
 		for seed := range uint64(4) {
 			p, src := pool.New(int(1+seed%3), visible.d), random.Split(seed, 3)

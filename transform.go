@@ -47,14 +47,13 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform, and 2dkn' flops and dn' numbers.
-func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := m.Transform(ctx, x)
-	if err != nil {
-		return 0, err
-	}
-	at := *m
-	at.V = v
-	return scoreAt(ctx, &at, x, at.U, v)
+func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, m, x) }
+
+// at returns the model of other samples, which are at the coordinates v.
+func (m *NMF) at(v Mat) Model {
+	of := *m
+	of.V = v
+	return &of
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -93,28 +92,25 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
 // loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
-func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) {
-	v, err := q.Transform(ctx, x)
+func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+// at returns the model of other samples, which are at the coordinates v.
+func (q *QMF) at(v Mat) Model {
+	of := *q
+	of.V = v
+	return &of
+}
+
+// scoreOf is the Score of a model that can be moved to other samples.
+func scoreOf(ctx context.Context, m interface {
+	Model
+	at(v Mat) Model
+}, x Rows) (float64, error) {
+	v, err := m.Transform(ctx, x)
 	if err != nil {
 		return 0, err
 	}
-	return q.scoreAt(ctx, x, v)
-}
-
-// scoreAt is the loss of x, samples of their own, at the coordinates v.
-func (q *QMF) scoreAt(ctx context.Context, x Rows, v Mat) (float64, error) {
-	at := *q
-	at.V = v
-	return scoreAt(ctx, &at, x, q.U, v)
-}
-
-// scoreAt is the loss of x, samples of their own, from a model of them.
-func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
-	fill, err := m.filler(ctx)
-	if err != nil {
-		return 0, err
-	}
-	score, err := m.bounds().meanLoss(ctx, x, u.Rows, v.Cols, fill)
+	score, err := meanLoss(ctx, m.at(v), x)
 	if end := ctx.Err(); end != nil {
 		return 0, &interrupted{end}
 	}
@@ -125,41 +121,33 @@ func scoreAt(ctx context.Context, m Model, x Rows, u, v Mat) (float64, error) {
 // to x'.
 func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
-	top, from := make([]float64, d), newRowReader(x)
-	for i := range top {
+	top, from := 0.0, newRowReader(x)
+	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return nil, nil, err
 		}
-		top[i] = max(math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
+		top = max(top, math.Abs(q.Quantiles.At(i, 0)), math.Abs(q.Quantiles.At(i, m-1)))
 		for _, v := range row {
 			if v == v {
-				top[i] = max(top[i], math.Abs(v))
+				top = max(top, math.Abs(v))
 			}
 		}
 	}
-	u := unit.Of(q.loss, top, true)
+	u := unit.Of(top)
 	if !u.Plain() {
 		in := *q
 		in.Quantiles = q.Quantiles.brought(&u)
 		q = &in
 	}
-	maps := make([]place.Sheet, d)
-	for i := range maps {
-		maps[i] = q.mapOf(i).sheet()
+	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}
+	for i := range d {
+		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
 	}
-	b, err := place.NewMapped(ctx,
-		place.Problem{Loss: q.loss, D: d, N: q.V.Cols, K: q.U.Cols, RowU: q.U.Row, RowV: q.V.Row,
-			Maps: func() func(i int, t, slope, w []float64) {
-				r := place.NewSheetRoom(max(place.Widest, q.V.Cols), m)
-				return func(i int, t, slope, w []float64) { maps[i].At(t, slope, w, r) }
-			},
-			Ratio:    func(i int, low float64) *place.Ratio { return maps[i].Ratio(low) },
-			Low:      func(i int) float64 { return maps[i].Low() },
-			High:     func(i int) float64 { return maps[i].High() },
-			Constant: func(i int) bool { return maps[i].Constant() },
-			Weight:   u.LossWeight, Floor: monotone.FloorT,
-		}, func(row []float64, i int) { product(row, q.U.Row(i), q.V) })
+	for c := range q.V.Rows {
+		of.V = append(of.V, q.V.Row(c))
+	}
+	b, err := place.NewMapped(ctx, of)
 	if err != nil {
 		return nil, nil, &interrupted{err}
 	}

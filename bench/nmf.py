@@ -1,70 +1,41 @@
-"""Measures the seconds that FitNMF takes to the losses of scikit-learn's solvers of NMF, from the same start.
+"""Measures the seconds that FitNMF takes to the losses of other solvers of NMF, and fills the tables of
+docs/measurements/nmf.md and its plot.
 
-    bench/.work/env/bin/python bench/nmf.py FOLDER [quick]
+    bench/run nmf FOLDER [quick]
 
-FOLDER has the matrices of paper/study/, which are public. Five of them are fitted with k of 5, 10 and 20,
-on one thread, by these contenders:
-
-- scikit-learn's `mu` under KL, and `cd` and `mu` under Frobenius: 200 and 1000 iterations without a stopping rule;
-- FitNMF of this package by Newton's method, in three builds;
-- RcppML (r-cran-rcppml of Debian), where R has it, from its own random start.
-
-The time of FitNMF to a loss is that of the whole call up to the first epoch at or below it. All seconds are
-those of the processor and not of a clock: the least of three rounds in which all contenders take turns, so
-that other programs disturb little. 1000 iterations are timed once, and count as five times 200 where that is
-less. The program writes docs/measurements/nmf.svg, and the tables to standard output. It needs Go, numpy,
-scikit-learn and matplotlib.
+FOLDER has the matrices of paper/study/. scikit-learn's `mu` under KL, its `cd` and `mu` under Frobenius, and RcppML
+(r-cran-rcppml of Debian), where R has it, make 200 and 1000 iterations without a stopping rule; scikit-learn from
+the factors from which FitNMF starts. The time of FitNMF to a loss is that of the whole call up to the first epoch at
+or below it. Seconds are the processor's, the least of three rounds in turns; 1000 iterations are timed once, and
+count as five times 200 where that is less.
 """
 
 import gzip
 import math
-import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 import time
 import warnings
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+from harness import BUILDS, QUICK, arguments, build, fill, fit, geometric, here, pages, plot, table
 
 import numpy as np
 from sklearn.decomposition import non_negative_factorization
 
-here = pathlib.Path(__file__).resolve().parent
-data = pathlib.Path(sys.argv[1])
-QUICK = "quick" in sys.argv
-SETS = {
-    "AML expression": "tcga-laml/exp",
-    "AML miRNA": "tcga-laml/mirna",
-    "Golub": "golub-leukemia/exp",
-    "single cells": "pbmc3k-small/counts",
-    "speeches": "sotu-wordcounts/counts",
-}
+warnings.filterwarnings("ignore")
+SETS = {"AML expression": "tcga-laml/exp", "AML miRNA": "tcga-laml/mirna", "Golub": "golub-leukemia/exp",
+        "single cells": "pbmc3k-small/counts", "speeches": "sotu-wordcounts/counts"}
 RANKS = [10] if QUICK else [5, 10, 20]
 ITERATIONS = [200] if QUICK else [200, 1000]
 EPOCHS = {1: 150, 2: 400}
 ROUNDS = 1 if QUICK else 3
-BUILDS = {"native": "best", "avx2": "AVX2", "purego": "Go alone"}
-
-
-def build(folder):
-    cpu = here.parent / "internal" / "cpu" / "cpu_amd64.go"
-    held = folder / "cpu_avx2.go"
-    text = cpu.read_text()
-    changed = text.replace("\nvar Level = detect()\n", "\nvar Level = min(detect(), AVX2)\n")
-    assert changed != text, "nmf.py: no line to hold to AVX2"
-    held.write_text(changed)
-    overlay = folder / "overlay.json"
-    overlay.write_text('{"Replace": {"%s": "%s"}}' % (cpu, held))
-    flags = {"native": [], "avx2": ["-overlay", str(overlay)], "purego": ["-tags", "purego"]}
-    for name, more in flags.items():
-        subprocess.run(["go", "test", "-c", "-o", str(folder / name), *more, "."], cwd=here, check=True)
+if QUICK:
+    SETS = {"AML miRNA": SETS["AML miRNA"]}
 
 
 def load(name):
-    with gzip.open(data / (name + ".tsv.gz"), "rt") as f:
+    with gzip.open(pathlib.Path(arguments()[0]) / (name + ".tsv.gz"), "rt") as f:
         next(f)
         x = np.array([[float(v) for v in line.rstrip("\n").split("\t")[1:]] for line in f])
     return np.ascontiguousarray(x[x.sum(1) > 0])
@@ -80,141 +51,114 @@ def loss(x, u, v, beta):
 
 def has_rcppml():
     try:
-        return subprocess.run(["Rscript", "-e", "library(RcppML)"], capture_output=True).returncode == 0
+        return not subprocess.run(["Rscript", "-e", "library(RcppML)"], capture_output=True).returncode
     except FileNotFoundError:
         return False
 
 
-def peer(problem, x, u, v, beta, solver, iterations):
-    if solver == "RcppML":
-        out = subprocess.run(["Rscript", str(here / "nmf.R"), str(problem), str(iterations)], capture_output=True, text=True, check=True).stdout
-        return tuple(map(float, out.split()))
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+class Problem:
+    """A matrix, its start and rank, in files that FitNMF and RcppML read."""
+
+    def __init__(self, folder, x, k, beta):
+        rng = np.random.default_rng(k)
+        scale = math.sqrt(x.mean() / k)
+        self.x, self.k, self.beta = x, k, beta
+        self.u = scale * (0.5 + rng.random((x.shape[0], k)))
+        self.v = scale * (0.5 + rng.random((k, x.shape[1])))
+        self.files = {}
+        for name, m in (("X", x), ("U", self.u), ("V", self.v)):
+            self.files[name] = str(folder / name)
+            np.ascontiguousarray(m).tofile(self.files[name])
+
+    def ours(self, binary, epochs):
+        """Returns the processor's seconds and the loss after every epoch."""
+        got = fit(binary, D=self.x.shape[0], N=self.x.shape[1], K=self.k, Method="NMF", Beta=float(self.beta),
+                  Epochs=epochs, Warm=0.1, **self.files)
+        return list(zip(got["Seconds"], got["Losses"]))
+
+    def peer(self, solver, iterations):
+        """Returns the processor's seconds and the loss at the end."""
+        if solver == "RcppML":
+            done = subprocess.run(["Rscript", str(here / "nmf.R"), self.files["X"],
+                                   *map(str, (*self.x.shape, self.k, iterations))], capture_output=True, text=True,
+                                  check=True)
+            return tuple(map(float, done.stdout.split()))
+        start = time.process_time()
         a, b, _ = non_negative_factorization(
-            x, W=u.copy(), H=v.copy(), n_components=u.shape[1], init="custom", tol=0, max_iter=iterations,
-            solver=solver, beta_loss="kullback-leibler" if beta == 1 else "frobenius")
-    return time.process_time() - start, loss(x, a, b, beta)
-
-
-def ours(folder, build, problem, epochs):
-    """Returns the processor seconds and the loss after every epoch."""
-    out = subprocess.run([str(folder / build), "-test.run", "TestLosses$", "-test.v"], capture_output=True, text=True, check=True,
-                         env=dict(os.environ, QUANTMF_NMF=str(problem), QUANTMF_EPOCHS=str(epochs), GOMAXPROCS="1")).stdout
-    return [tuple(map(float, line.split()[1:])) for line in out.splitlines() if line.startswith("loss ")]
+            self.x, W=self.u.copy(), H=self.v.copy(), n_components=self.k, init="custom", tol=0, solver=solver,
+            max_iter=iterations, beta_loss="kullback-leibler" if self.beta == 1 else "frobenius")
+        return time.process_time() - start, loss(self.x, a, b, self.beta)
 
 
 def reach(trace, target):
-    """Returns the number of epochs to a loss, or None if no epoch reaches it."""
+    """Returns the number of epochs to a loss, None where none reaches it."""
     return next((e + 1 for e, (_, value) in enumerate(trace) if value <= target * (1 + 1e-12)), None)
 
 
-class Table:
-    def __init__(self, title, solver):
-        self.solver, self.rows = solver, []
-        self.gains = {(n, b): [] for n in ITERATIONS for b in BUILDS}
-        of = "RcppML" if solver == "RcppML" else f"scikit-learn's `{solver}`"
-        cells = ["set", "k"]
-        for n in ITERATIONS:
-            cells += [f"`{solver}`, {n} iterations, s"] + [f"{b}: times faster" for b in BUILDS.values()] + ["epochs"]
-        self.head = f"\n### {title}, {of}\n\n| " + " | ".join(cells) + " |\n|" + "---|" * len(cells)
-
-    def enter(self, name, k, seconds, epochs, times):
-        row = [name, str(k)]
-        for n in ITERATIONS:
-            row.append(f"{seconds[n]:.2f}")
-            for b in BUILDS:
-                gain = seconds[n] / times[b][epochs[n] - 1] if epochs[n] else math.nan
-                self.gains[n, b].append(gain)
-                row.append("not reached" if math.isnan(gain) else f"{gain:.1f}")
-            row.append(str(epochs[n] or "–"))
-        self.rows.append(row)
-
-    def write(self):
-        row = ["geometric mean of those reached; least", ""]
-        for n in ITERATIONS:
-            row.append("")
-            for b in BUILDS:
-                reached = [g for g in self.gains[n, b] if not math.isnan(g)]
-                row.append(f"{math.exp(np.mean(np.log(reached))):.1f}; {min(reached):.1f}; {len(reached)} of {len(self.gains[n, b])}" if reached else "–")
-            row.append("")
-        print(self.head)
-        for r in self.rows + [row]:
-            print("| " + " | ".join(r) + " |")
+def measure(p, solvers, built):
+    """Returns {(solver, iterations): ({build: times sooner}, epochs)}, and points for the plot."""
+    long = p.ours(built["AVX-512"], EPOCHS[p.beta])
+    ends = {(s, n): p.peer(s, n) for s in solvers for n in ITERATIONS}
+    epochs = {key: reach(long, end[1]) for key, end in ends.items()}
+    most = max([e for e in epochs.values() if e] + [20])
+    times, least = {b: [] for b in built}, {s: ends[s, ITERATIONS[0]][0] for s in solvers}
+    for turn in range(ROUNDS):
+        for b, binary in built.items():
+            trace = p.ours(binary, most)
+            assert [l for _, l in trace] == [l for _, l in long[:most]], "nmf.py: the builds differ"
+            times[b].append([s for s, _ in trace])
+        for s in solvers if turn else []:  # the first round was timed above
+            least[s] = min(least[s], p.peer(s, ITERATIONS[0])[0])
+    times = {b: np.min(t, axis=0) for b, t in times.items()}
+    found = {}
+    for (s, n), e in epochs.items():
+        seconds = min(ends[s, n][0], n / ITERATIONS[0] * least[s])
+        found[s, n] = {b: seconds / times[b][e - 1] for b in built} if e else None, e
+    points = {s: [(n / ITERATIONS[0] * least[s], ends[s, n][1]) for n in ITERATIONS] for s in solvers}
+    return found, (points, times, [l for _, l in long])
 
 
 def main():
     folder = pathlib.Path(tempfile.mkdtemp())
-    build(folder)
-    curves = {}
-    for beta, title, solvers in ((1, "KL", ["mu"]), (2, "Frobenius", ["cd", "mu"] + (["RcppML"] if has_rcppml() else []))):
-        tables = [Table(title, s) for s in solvers]
+    built = build()
+    cases, curves = {}, {}
+    for beta, solvers in ((1, ["mu"]), (2, ["cd", "mu"] + ["RcppML"] * has_rcppml())):
         for name, file in SETS.items():
             x = load(file)
             for k in RANKS:
-                rng = np.random.default_rng(k)
-                scale = math.sqrt(x.mean() / k)
-                u, v = scale * (0.5 + rng.random((x.shape[0], k))), scale * (0.5 + rng.random((k, x.shape[1])))
-                problem = folder / "problem"
-                head = np.array([*x.shape, k, beta], dtype=float)
-                problem.write_bytes(b"".join(np.ascontiguousarray(m).tobytes() for m in (head, x, u, v)))
-                long = ours(folder, "native", problem, EPOCHS[beta])
-                ends = {s: {n: peer(problem, x, u, v, beta, s, n) for n in ITERATIONS} for s in solvers}
-                epochs = {s: {n: reach(long, ends[s][n][1]) for n in ITERATIONS} for s in solvers}
-                most = max([e for s in solvers for e in epochs[s].values() if e] + [20])
-                times = {b: [] for b in BUILDS}
-                for r in range(ROUNDS):
-                    for b in BUILDS:
-                        trace = ours(folder, b, problem, most)
-                        assert [l for _, l in trace] == [l for _, l in long[:most]], "nmf.py: the builds differ"
-                        times[b].append([s for s, _ in trace])
-                    for s in solvers if r else []:  # the first round was timed above
-                        again = peer(problem, x, u, v, beta, s, ITERATIONS[0])
-                        ends[s][ITERATIONS[0]] = min(ends[s][ITERATIONS[0]], again)
-                times = {b: np.min(t, axis=0) for b, t in times.items()}
-                for t in tables:
-                    seconds = {n: min(ends[t.solver][n][0], n / ITERATIONS[0] * ends[t.solver][ITERATIONS[0]][0]) for n in ITERATIONS}
-                    t.enter(f"{name} {x.shape[0]}×{x.shape[1]}", k, seconds, epochs[t.solver], times)
-                print(title, name, k, file=sys.stderr, flush=True)
+                found, curve = measure(Problem(folder, x, k, beta), solvers, built)
+                for (s, n), got in found.items():
+                    cases[beta, s, n, "%s %d × %d" % (name, *x.shape), k] = got
                 if k == 10:
-                    points = {}
-                    for s in solvers:
-                        rate = ends[s][ITERATIONS[0]][0] / ITERATIONS[0]
-                        points[s] = ([] if s == "RcppML" else [(0, loss(x, u, v, beta))]) + [(n * rate, peer(problem, x, u, v, beta, s, n)[1]) for n in (10, 20, 50, 100)]
-                        points[s] += [(n * rate, ends[s][n][1]) for n in ITERATIONS]
-                    losses = [l for _, l in long]
-                    curves[beta, name] = (points, list(zip(times["native"], losses)), list(zip(times["purego"], losses)))
-        for t in tables:
-            t.write()
-    plot(curves)
+                    curves[beta, name] = curve
+    lines, shown = [], {}
+    for beta, s, n in dict.fromkeys(key[:3] for key in cases):
+        got = [v[0] for key, v in cases.items() if key[:3] == (beta, s, n)]
+        reached = [g for g in got if g]
+        lines.append([("KL, " if beta == 1 else "Frobenius, ") + s, n] + [
+            "%.1f; %.1f; %d" % (geometric([g[b] for g in reached]), min(g[b] for g in reached), len(reached))
+            if reached else "0" for b in BUILDS])
+    for (beta, s, n, name, k), (gains, e) in cases.items():
+        if beta == 1:
+            shown.setdefault(name, {}).setdefault(k, []).append(("%.0f" % gains["AVX-512"] if e else "–", e or "–"))
+    fill(pages / "nmf.md", {
+        "losses": table(["loss of", "iterations", *BUILDS], lines),
+        "cases": table(["set"] + ["k = %d" % k for k in RANKS], [[name] + [
+            "%s (%s)" % tuple(", ".join(str(v[i]) for v in row[k]) for i in (0, 1)) for k in RANKS]
+            for name, row in shown.items()])}, record={" ".join(map(str, k)): v for k, v in cases.items()})
 
+    def draw(figure, axes):
+        for a, ((beta, name), (points, times, losses)) in zip(np.ravel(axes), curves.items()):
+            for s, p in points.items():
+                a.plot(*zip(*p), "o-", label=s, markersize=3)
+            for b, style in (("AVX-512", "-"), ("Go alone", "--")):
+                a.plot(np.maximum(times[b], 1e-4), losses[:len(times[b])], style, color="black", label="FitNMF, " + b)
+            a.set(xscale="log", ylim=(0.98 * min(losses), 1.8 * min(losses)), xlabel="seconds",
+                  title=f"{name}, {'KL' if beta == 1 else 'Frobenius'}")
+            a.legend(fontsize=6)
+        figure.tight_layout()
 
-def plot(curves):
-    import matplotlib
-
-    matplotlib.use("svg")
-    matplotlib.rcParams["svg.hashsalt"] = "quantmf"
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(2, len(SETS), figsize=(16, 6), squeeze=False)
-    colors, lines = {}, {}
-    for row, beta in enumerate((1, 2)):
-        for column, name in enumerate(SETS):
-            a = axes[row][column]
-            points, best, go = curves[beta, name]
-            peers = [(p, solver if solver == "RcppML" else f"scikit-learn, {solver}", "o-") for solver, p in points.items()]
-            for trace, label, style in peers + [(best, "FitNMF", "-"), (go, "FitNMF, Go alone", "--")]:
-                # A method has the same colour in all panels.
-                color = colors.setdefault(label, f"C{len(colors)}")
-                (line,) = a.plot([max(s, 1e-4) for s, _ in trace], [l for _, l in trace], style, color=color, label=label, markersize=3)
-                lines.setdefault(label, line)
-            low = min(l for _, l in best)
-            a.set(xscale="log", ylim=(0.98 * low, 1.8 * low), title=f"{name}, {'KL' if beta == 1 else 'Frobenius'}", xlabel="seconds")
-    axes[0][0].set_ylabel("mean loss, k = 10")
-    figure.legend(lines.values(), lines, loc="lower center", ncol=len(lines), fontsize=8, frameon=False)
-    figure.tight_layout(rect=(0, 0.04, 1, 1))
-    figure.savefig(here.parent / "docs" / "measurements" / "nmf.svg", metadata={"Date": None})
+    plot(pages / "nmf.svg", draw, nrows=2, ncols=len(SETS), figsize=(16, 6))
 
 
 main()

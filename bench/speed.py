@@ -1,24 +1,26 @@
-"""Times this package and its peers in turn, and writes docs/measurements/speed.md and its plot.
+"""Times this package and other software in turns on one core, and fills the tables of docs/measurements/speed.md and
+its plot.
 
-Called by bench/run, which has built the Go tests into bench/.work/bin and keeps
-everything on one core. A round measures every contender once, in the same
-order; a ratio is the median over rounds of ratios within a round.
+    bench/run [quick] [FOLDER]
+
+FOLDER has toy-std1.tsv.gz and official.json: the paper's synthetic problem, and losses and times of the authors'
+code on it. Without it the page has no fit to the authors' loss. Software that is not installed is left out.
 """
 
+import functools
+import gzip
 import json
 import os
 import pathlib
-import re
-import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import warnings
 
-here = pathlib.Path(__file__).resolve().parent
-root = here.parent
-sys.path.insert(0, str(root / "reference" / "peers"))
+from harness import (BUILDS, QUICK, Rounds, arguments, ask, benchmark, build, digits, fill, fit, machine,
+                     pages, plot, table, versions, work)
+
+os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+os.environ.update(XLA_FLAGS="--xla_cpu_multi_thread_eigen=false", JAX_PLATFORMS="cpu")
 
 import jax
 import jax.numpy as jnp
@@ -27,400 +29,239 @@ from ott.geometry import geometry
 from ott.problems.linear import linear_problem
 from ott.solvers.linear import sinkhorn
 
-import compare  # in float64, unless the arguments have "float32"
+from peers import problem  # which lets jax compute in float64
 
-# The code that jax compiles is kept, because compiling takes longer than most of the timed calls.
-jax.config.update("jax_compilation_cache_dir", str(here / ".work" / "compiled"))
+jax.config.update("jax_compilation_cache_dir", str(work / "compiled"))
 jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+warnings.filterwarnings("ignore")
 
-QUICK = "quick" in sys.argv
-TOY = next((pathlib.Path(word).resolve() for word in sys.argv[1:] if word not in ("quick", "float32")), None)
-BATCH = 8 if QUICK else 64  # rows given to a peer at once
-ROUNDS = 1 if QUICK else 3
+BATCH, ROUNDS = (8, 1) if QUICK else (64, 3)
 SETTINGS = [(256, 16, 1e-1), (256, 16, 1e-2), (256, 16, 1e-3), (80, 8, 1e-2), (500, 16, 1e-2)]
-MAIN = (256, 16, 1e-2)
-SHAPES = [(500, 256, 10), (6000, 304, 10), (2000, 2000, 20)]
-RANKS = [(500, 256, k) for k in (1, 3, 5, 32, 64)]
+SHAPES = [(500, 256, 10), (6000, 304, 10), (2000, 2000, 20), (500, 256, 1), (500, 256, 5), (500, 256, 32),
+          (500, 256, 64)]
 if QUICK:
-    SETTINGS, SHAPES, RANKS = SETTINGS[:2], SHAPES[:1], RANKS[-1:]
-BUILDS = ["purego", "avx2", "native"]
-NAMES = {"purego": "purego", "avx2": "AVX2", "native": "AVX-512"}
-THRESHOLDS = [(1e-3, 2000), (1e-9, 200000)]
+    SETTINGS, SHAPES = SETTINGS[:2], SHAPES[:1]
+OTT = {"ott-jax, 1e-3": (1e-3, 2000), "ott-jax, 1e-9": (1e-9, 200000)}
+OTHER = ["scikit-learn", "NumPy", "torch"]
 
 
-def rows_of(setting):
+def timed(call, per, least=0.15):
+    """Returns the seconds of a unit, of which a call has so many."""
+    begin, done = time.perf_counter(), 0
+    while not done or time.perf_counter() - begin < least:
+        call()
+        done += 1
+    return (time.perf_counter() - begin) / done / per
+
+
+def ott_function(setting, lse, how, threshold, most):
+    """Returns T of a batch of rows, and its gradients in x, b and q, in lock step or one after the other."""
     n, m, eps = setting
-    rng = np.random.default_rng([n, m, int(round(1 / eps))])
-    return [compare.problem(rng, n, m, eps) for _ in range(BATCH)]
-
-
-def label(setting):
-    """Returns the name of a setting in Go's benchmarks."""
-    n, m, eps = setting
-    return "%dx%d,eps=1e%d" % (n, m, round(np.log10(eps)))
-
-
-# --- contenders -----------------------------------------------------------------
-
-
-class Contender:
-    """A call that is timed once a round; warm() makes it once before the first round."""
-
-    def __init__(self, group, name, call, per=1.0, warm=True):
-        self.group, self.name, self.call, self.per = group, name, call, per
-        self.cold = warm
-        self.times, self.takes = {}, 0.0  # seconds of a unit, by round; seconds of a call
-
-    def warm(self):
-        if self.cold:
-            self.call()
-
-    def measure(self, turn):
-        if self.takes > 2 and turn % 3:  # the slowest contenders are timed every third round
-            return
-        start = time.perf_counter()
-        done = 0
-        while done == 0 or time.perf_counter() - start < 0.15:
-            self.call()
-            done += 1
-        self.takes = (time.perf_counter() - start) / done
-        self.times[turn] = self.takes / self.per
-
-
-def ott_function(setting, dtype, lse, how, threshold, most, gradient=True):
-    """Returns a function that computes T, its gradients in x, b, q and the number of iterations of a batch of rows."""
-    n, m, eps = setting
-    y, a = jnp.linspace(0, 1, m, dtype=dtype), jnp.full(n, 1 / n, dtype=dtype)
+    y, a = jnp.linspace(0, 1, m), jnp.full(n, 1 / n)
 
     def forward(x, b, q, z):
         geom = geometry.Geometry(cost_matrix=(x[:, None] - y[None, :]) ** 2, epsilon=eps)
         solver = sinkhorn.Sinkhorn(threshold=threshold, max_iterations=most, lse_mode=lse)
-        out = solver(linear_problem.LinearProblem(geom, a=a, b=b))
-        T = out.apply(q, axis=1) / a
-        return z @ T, (T, out.n_iters)
+        return z @ (solver(linear_problem.LinearProblem(geom, a=a, b=b)).apply(q, axis=1) / a)
 
-    def row(x, b, q, z):
-        if not gradient:
-            _, (T, iterations) = forward(x, b, q, z)
-            return T, (), iterations
-        (_, (T, iterations)), g = jax.value_and_grad(forward, (0, 1, 2), has_aux=True)(x, b, q, z)
-        return T, g, iterations
-
-    if how == "vmap":
-        return jax.jit(jax.vmap(row))
-    return jax.jit(lambda *v: jax.lax.map(lambda r: row(*r), v))
-
-
-def ott_arguments(rows, dtype):
-    return [jnp.asarray(np.stack([p[k] for p in rows]).astype(dtype)) for k in ("x", "b", "q", "zt")]
+    row = jax.value_and_grad(forward, (0, 1, 2))
+    return jax.jit(jax.vmap(row)) if how == "vmap" else jax.jit(lambda *v: jax.lax.map(lambda r: row(*r), v))
 
 
 def pot(rows):
-    """Solves rows by ot.sinkhorn to 1e-9, forward only: it has no gradients of a numpy problem."""
     import ot
 
-    out = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for p in rows:
-            C = (p["x"][:, None] - p["y"][None, :]) ** 2
-            P = ot.sinkhorn(p["a"], p["b"], C, p["eps"], stopThr=1e-9, numItermax=100000)
-            out.append(P @ p["q"] / p["a"])
-    return out
-
-
-def nmf_start(shape):
-    d, n, k = shape
-    rng = np.random.default_rng(d)
-    X = np.exp(rng.normal(size=(d, n)))
-    scale = np.sqrt(X.mean() / k)
-    return X, scale * (0.5 + rng.random((d, k))), scale * (0.5 + rng.random((k, n)))
+    for p in rows:
+        C = (p["x"][:, None] - p["y"][None, :]) ** 2
+        ot.sinkhorn(p["a"], p["b"], C, p["eps"], stopThr=1e-9, numItermax=100000) @ p["q"]
 
 
 def scikit(X, W, H, updates):
     from sklearn.decomposition import non_negative_factorization
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        non_negative_factorization(X, W=W.copy(), H=H.copy(), n_components=W.shape[1], init="custom", solver="mu",
-                                   beta_loss="kullback-leibler", max_iter=updates, tol=0)
+    non_negative_factorization(X, W=W.copy(), H=H.copy(), n_components=W.shape[1], init="custom", solver="mu",
+                               beta_loss="kullback-leibler", max_iter=updates, tol=0)
 
 
-def numpy_updates(X, U, V, updates):
-    U, V, R = U.copy(), V.copy(), np.empty_like(X)
+def textbook(lib, X, U, V, updates):
+    """The formulas of the textbook by NumPy or torch, with buffers that are used again."""
+    copy = (lambda v: v.clone()) if lib.__name__ == "torch" else (lambda v: v.copy())
+    divide = getattr(lib, "div", None) or lib.divide
+    U, V, R = copy(U), copy(V), lib.empty_like(X)
     for _ in range(updates):
-        np.matmul(U, V, out=R)
-        np.divide(X, R, out=R)
+        lib.matmul(U, V, out=R)
+        divide(X, R, out=R)
         V *= (U.T @ R) / U.sum(0)[:, None]
-        np.matmul(U, V, out=R)
-        np.divide(X, R, out=R)
+        lib.matmul(U, V, out=R)
+        divide(X, R, out=R)
         U *= (R @ V.T) / V.sum(1)
 
 
-def torch_updates(X, U, V, updates):
-    import torch
-
-    with torch.inference_mode():
-        U, V, R = U.clone(), V.clone(), torch.empty_like(X)
-        for _ in range(updates):
-            torch.matmul(U, V, out=R)
-            torch.div(X, R, out=R)
-            V *= (U.T @ R) / U.sum(0)[:, None]
-            torch.matmul(U, V, out=R)
-            torch.div(X, R, out=R)
-            U *= (R @ V.T) / V.sum(1)
-
-
-class Program:
-    """A Go benchmark. One run of a test binary is one measurement."""
-
-    def __init__(self, group, name, binary, bench, benchtime, *flags):
-        self.group, self.name = group, name
-        self.benchtime = "20ms" if QUICK else benchtime
-        pattern = "/".join("^%s$" % re.escape(p) for p in bench.split("/"))
-        self.command = [str(here / ".work" / "bin" / binary), "-test.run=^$", "-test.bench=" + pattern, "-test.cpu=1", *flags]
-        if binary.endswith(".wasm"):
-            goroot = subprocess.run(["go", "env", "GOROOT"], capture_output=True, text=True, check=True).stdout.strip()
-            self.command = ["node", "--stack-size=8192", goroot + "/lib/wasm/wasm_exec_node.js"] + self.command
-        self.times, self.metrics = {}, {}
-
-    def run(self, *more):
-        cwd = here if "/calls." in " ".join(self.command) else root
-        done = subprocess.run(self.command + ["-test.benchtime=" + self.benchtime, *more], capture_output=True, text=True, cwd=cwd)
-        line = [l for l in done.stdout.splitlines() if l.startswith("Benchmark") and "ns/op" in l]
-        if done.returncode or not line:
-            raise RuntimeError(" ".join(self.command) + "\n" + done.stdout + done.stderr)
-        words = line[0].split()[2:]
-        return {unit: float(value) for value, unit in zip(words[::2], words[1::2])}
-
-    def warm(self):
-        pass
-
-    def measure(self, turn):
-        self.metrics[turn] = self.run()
-        self.times[turn] = self.metrics[turn]["ns/op"] * 1e-9
-
-    def metric(self, unit):
-        return statistics.median(m[unit] for m in self.metrics.values())
-
-
-def float32_child():
-    """Answers requests on standard input. A request is a setting. The answer has the seconds
-    of a row forward, the seconds with gradients or why there are none, and T of eight rows."""
-    known = {}
-    for line in sys.stdin:
-        setting = tuple(json.loads(line))
-        setting = (int(setting[0]), int(setting[1]), setting[2])
-        rows = rows_of(setting)
-        args = ott_arguments(rows, np.float32)
-        answer = {}
-        for name, gradient in (("forward", False), ("gradient", True)):
-            try:
-                if (setting, gradient) not in known:
-                    f = ott_function(setting, np.float32, True, "map", 1e-3, 2000, gradient)
-                    T, g, _ = jax.block_until_ready(f(*args))
-                    if gradient and not all(bool(jnp.isfinite(v).all()) for v in g):
-                        raise ArithmeticError("NaN")
-                    known[setting, gradient] = f, T
-                f, T = known[setting, gradient]
-                start = time.perf_counter()
-                jax.block_until_ready(f(*args))
-                answer[name] = (time.perf_counter() - start) / len(rows)
-                answer["T"] = np.asarray(T[:8], dtype=float).tolist()
-            except Exception as e:
-                answer[name], answer["why"] = None, type(e).__name__
-        print(json.dumps(answer), flush=True)
-
-
-class Float32:
-    """ott-jax in float32, in a process of its own, because jax has one precision a process."""
-
-    def __init__(self):
-        self.process = subprocess.Popen([sys.executable, __file__, "float32"] + (["quick"] if QUICK else []),
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-
-    def ask(self, setting):
-        self.process.stdin.write(json.dumps(setting) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-
-class Narrow:
-    def __init__(self, child, setting, name, key):
-        self.child, self.setting, self.group, self.name, self.key = child, setting, label(setting), name, key
-        self.times, self.answer = {}, None
-
-    def warm(self):
-        self.answer = self.child.ask(self.setting)
-
-    def measure(self, turn):
-        if self.answer[self.key] is not None:
-            self.answer = self.child.ask(self.setting)
-            if self.answer[self.key] is not None:
-                self.times[turn] = self.answer[self.key]
-
-
-# --- what is measured -----------------------------------------------------------
-
-
-def contenders(file):
-    out, notes = [], {}
-    child = Float32()
-    problems = {}
+def add_rows(rounds, contenders, tests):
     for setting in SETTINGS:
-        group = label(setting)
-        rows = rows_of(setting)
-        problems[group] = [{k: np.asarray(p[k]).tolist() for k in ("x", "b", "q", "zt", "eps")} for p in rows]
-        some = rows[:8]
-        # This is within 1e-12 of the solution in 160 digits on such rows: docs/measurements/peers.md.
-        truth = compare.ours([dict(p, tolerance=1e-13) for p in some])
-        want = [{"T": a["T"], "Tx": a["GradT"]["X"], "Tb": a["GradT"]["B"], "Tq": a["GradT"]["Q"]} for a in truth]
-
-        def accuracy(T, g=None):
-            got = []
-            for i, p in enumerate(some):
-                one = {"T": T[i]}
-                if g:
-                    one.update(Tx=g[0][i], Tb=g[1][i] - p["b"] @ g[1][i], Tq=g[2][i])
-                got.append(one)
-            text = "T %s" % compare.number(compare.worst(got, want, "T"))
-            if g:
-                text += ", gradients %s" % compare.number(np.max([compare.worst(got, want, k, True) for k in ("Tx", "Tb", "Tq")]))
-            return text
-
-        args = ott_arguments(rows, np.float64)
-        for threshold, most in THRESHOLDS:
+        n, m, eps = setting
+        rng = np.random.default_rng([n, m, int(round(1 / eps))])
+        rows = [problem(rng, n, m, eps) for _ in range(BATCH)]
+        args = [jnp.asarray(np.stack([p[k] for p in rows])) for k in ("x", "b", "q", "zt")]
+        for name, (threshold, most) in OTT.items():
             for lse in (True, False):
-                for how in ("vmap", "map"):
-                    f = ott_function(setting, np.float64, lse, how, threshold, most)
-                    name = "ott-jax %s, %s mode, %s" % ("1e-3" if threshold == 1e-3 else "1e-9", "log" if lse else "kernel",
-                                                       "vmap" if how == "vmap" else "one by one")
-                    T, g, iterations = (np.asarray(v) if not isinstance(v, tuple) else [np.asarray(w) for w in v] for v in f(*args))
-                    notes[group, name] = "%s; %d to %d iterations" % (accuracy(T, g), iterations.min(), iterations.max())
-                    out.append(Contender(group, name, lambda f=f, args=args: jax.block_until_ready(f(*args)), BATCH, warm=False))
-        for key in ("forward", "gradient"):
-            name = "ott-jax float32 1e-3, " + ("forward alone" if key == "forward" else "with gradients")
-            c = Narrow(child, setting, name, key)
-            c.warm()
-            notes[group, name] = accuracy(np.array(c.answer["T"])) if c.answer[key] is not None else "raises " + c.answer["why"]
-            out.append(c)
-        few = rows[:4]
-        notes[group, "POT 1e-9, forward alone"] = accuracy(np.array(pot(some)))
-        out.append(Contender(group, "POT 1e-9, forward alone", lambda few=few: pot(few), len(few)))
-        for build in BUILDS:
-            out.append(Program(group, "cold " + build, "calls." + build, "BenchmarkCold/" + group, "200ms", "-rows=" + file))
-        for build in BUILDS:
-            out.append(Program(group, "warm " + build, "fits." + build, "BenchmarkWarmRow/" + group, "200ms"))
-        cold = compare.ours(some)
-        notes[group, "cold"] = accuracy(np.array([a["T"] for a in cold]), [np.array([a["GradT"][k] for a in cold]) for k in "XBQ"])
-    pathlib.Path(file).write_text(json.dumps(problems))
+                for how in ("vmap", "one by one"):
+                    f = ott_function(setting, lse, how, threshold, most)
+                    jax.block_until_ready(f(*args))
+                    rounds.add((setting, name, lse, how),
+                               lambda f=f, args=args: timed(lambda: jax.block_until_ready(f(*args)), BATCH))
+        rounds.add((setting, "POT, 1e-9, forward alone"), lambda r=rows[:4]: timed(lambda: pot(r), 4))
+        for b in BUILDS:
+            rounds.add((setting, "cold, " + b), lambda b=b, r=rows: ask(contenders[b], rows=r, repeat=0.2))
+            pattern = "^BenchmarkWarmRow$/^%dx%d,eps=1e%d$" % (n, m, round(np.log10(eps)))
+            rounds.add((setting, "warm, " + b), lambda b=b, p=pattern: list(
+                benchmark(tests[b], p, "200ms").values())[0]["ns/op"] * 1e-9)
+        if setting == (256, 16, 1e-2):
+            try:
+                import torch
+                import torchsort
+            except ImportError:
+                continue
+            x = torch.tensor(np.stack([p["x"] for p in rows]), dtype=torch.float64, requires_grad=True)
+            rounds.add((setting, "torchsort, float64"), lambda x=x: timed(lambda: torchsort.soft_rank(
+                x, regularization="l2", regularization_strength=0.1).backward(torch.ones_like(x)), BATCH))
 
-    import torch
-    import torchsort
 
-    torch.set_num_threads(1)
-    for dtype, name in ((torch.float32, "float32"), (torch.float64, "float64")):
-        values = torch.tensor(np.stack([p["x"] for p in rows_of(MAIN)]), dtype=dtype, requires_grad=True)
-        z = torch.ones_like(values)
-
-        def both(values=values, z=z):
-            values.grad = None
-            torchsort.soft_rank(values, regularization="l2", regularization_strength=0.1).backward(z)
-
-        out.append(Contender(label(MAIN), "torchsort soft_rank %s" % name, both, BATCH))
-
-    for shape in SHAPES + RANKS:
-        # The time of an update grows about as d n (k + 8): k components and other work of a cell that takes as long as eight.
+def add_updates(rounds, contenders, folder):
+    for shape in SHAPES:
         d, n, k = shape
+        # an update takes about as long as k components and work of a cell that takes as long as eight
         updates = max(6, round(3.5e8 / (d * n * (k + 8))))
-        benchtime = "%dx" % max(8, round(1e9 / (d * n * (k + 8))))
-        size = "%dx%dx%d" % shape
-        X, U, V = nmf_start(shape)
-        Xt, Ut, Vt = np.ascontiguousarray(X.T), np.ascontiguousarray(U.T), np.ascontiguousarray(V.T)
-        tensors = [torch.tensor(v) for v in (X, U, V)]
-        group = "NMF " + size
-        # With so many updates scikit-learn's checks and copies before the first are a negligible share.
-        many = 4 * updates
-        out.append(Contender(group, "scikit-learn", lambda X=X, U=U, V=V, u=many: scikit(X, U, V, u), many))
-        out.append(Contender(group, "scikit-learn, samples in rows", lambda X=Xt, U=Vt, V=Ut, u=many: scikit(X, U, V, u), many))
-        out.append(Contender(group, "NumPy", lambda X=X, U=U, V=V, u=updates: numpy_updates(X, U, V, u), updates))
-        out.append(Contender(group, "torch float64", lambda t=tensors, u=updates: torch_updates(*t, u), updates))
-        for build in BUILDS:
-            out.append(Program(group, build, "fits." + build, "BenchmarkEpoch/NMF," + size, benchtime))
-    for build in BUILDS:
-        out.append(Program("QMF", build, "fits." + build, "BenchmarkEpoch/QMF,500x256x10,m=16", "20x"))
-        out.append(Program("QMFQ", build, "fits." + build, "BenchmarkEpoch/QMFQ,160x80x8,m=8,100updates", "20x"))
-        if toy_seconds():
-            out.append(Program("loss", build, "calls." + build, "BenchmarkToLoss", "2x", "-toy=%s" % TOY))
-    for bench, group, times in (("BenchmarkWarmRow/" + label(MAIN), "wasm row", "300ms"), ("BenchmarkEpoch/NMF,500x256x10", "wasm NMF", "100x")):
-        for name, binary in (("native", "fits.purego"), ("wasm", "fits.wasm")):
-            out.append(Program(group, name, binary, bench, times))
-    if "avx512f" in flags():
-        out.append(Program("fused", "fused", "calls.native", "BenchmarkFused", "500x"))
-    return out, notes
+        rng = np.random.default_rng(d)
+        X = np.exp(rng.normal(size=(d, n)))
+        scale = np.sqrt(X.mean() / k)
+        U, V = scale * (0.5 + rng.random((d, k))), scale * (0.5 + rng.random((k, n)))
+        files = {}
+        for name, v in (("X", X), ("U", U), ("V", V)):
+            files[name] = str(folder / ("%s%dx%dx%d" % (name, *shape)))
+            v.tofile(files[name])
+        turned = [np.ascontiguousarray(v.T) for v in (X, V, U)]
+        for way, a in (("", (X, U, V)), ("transposed", turned)):
+            rounds.add((shape, "scikit-learn", way), lambda a=a, u=4 * updates: timed(lambda: scikit(*a, u), u))
+        rounds.add((shape, "NumPy"), lambda a=(X, U, V), u=updates: timed(lambda: textbook(np, *a, u), u))
+        try:
+            import torch
+
+            torch.set_num_threads(1)
+            tensors = [torch.tensor(v) for v in (X, U, V)]
+            rounds.add((shape, "torch"), lambda a=tensors, u=updates: timed(lambda: textbook(torch, *a, u), u))
+        except ImportError:
+            pass
+        for b in [*BUILDS, "wasm"] if shape == SHAPES[0] else BUILDS:
+            rounds.add((shape, b), lambda b=b, f=files, s=shape, u=updates: update(contenders[b], f, s, u))
 
 
-def toy_seconds():
-    """Returns the authors' seconds an epoch, None where no folder is given."""
-    return TOY and json.loads((TOY / "official.json").read_text())["seconds per epoch, one core"]
+def update(binary, files, shape, updates):
+    d, n, k = shape
+    got = fit(binary, D=d, N=n, K=k, Method="NMF", Updates="multiplicative", Epochs=updates, Warm=0.1, **files)["Seconds"]
+    return (got[-1] - got[0]) / (updates - 1)
 
 
-def flags():
-    try:
-        return re.search(r"^flags\s*:(.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M).group(1).split()
-    except (OSError, AttributeError):
-        return []
+def add_epochs(rounds, contenders, tests, folder, toy):
+    for name in ("QMF,500x256x10,m=16", "QMFQ,160x80x8,m=8,100updates"):
+        for b in BUILDS:
+            rounds.add((name, b), lambda b=b, name=name: list(benchmark(
+                tests[b], "^BenchmarkEpoch$/^%s$" % name, "20x").values())[0]["ns/op"] * 1e-9)
+    if toy:
+        with gzip.open(toy / "toy-std1.tsv.gz", "rt") as f:
+            next(f)
+            x = np.array([[float(v) for v in line.rstrip("\n").split("\t")[1:]] for line in f])
+        x.tofile(folder / "toy")
+        for b in BUILDS:
+            rounds.add(("toy", b), lambda b=b: fit(contenders[b], D=x.shape[0], N=x.shape[1], X=str(folder / "toy"), K=8,
+                                                   Levels=8, Method="QMF", Settings="scores", Epochs=20)["Total"])
 
 
-# --- the page -------------------------------------------------------------------
+class Results:
+    def __init__(self, rounds):
+        self.rounds = rounds
+
+    def best(self, group, name):
+        """Returns the key of the fastest form of a contender, None where there is none."""
+        return self.rounds.fastest([k for k in self.rounds.times if k[:2] == (group, name)])
+
+    def cell(self, group, name, unit):
+        key = self.best(group, name)
+        return digits(self.rounds.median(key) / unit) if key else ""
+
+    def ratios(self, group, theirs, ours=""):
+        """Returns how many times faster each build is than the fastest form of a contender."""
+        key = self.best(group, theirs)
+        return [digits(self.rounds.ratio(key, (group, ours + b))) if key else "" for b in BUILDS]
+
+
+def tables(r, official):
+    title = lambda s: "%d × %d, %g" % s
+    ratios = []
+    for setting in [s for s in SETTINGS if s[:2] == (256, 16) and s[2] < 0.1]:
+        for name in OTT:
+            ratios.append(["cold row, ε = %g, as %s" % (setting[2], name.replace(", ", " at "))]
+                          + r.ratios(setting, name, "cold, "))
+    for name in ("scikit-learn", "torch"):
+        for shape in SHAPES:
+            if shape[2] in (10, 20, 64):
+                ratios.append(["update of NMF %d × %d, k = %d, as %s" % (*shape, name)] + r.ratios(shape, name))
+    theirs = official and official["seconds per epoch, one core"]
+    if theirs:
+        ratios.append(["fit of toy-std1 to the authors' loss, as their code compiled"] + [
+            digits(1000 * theirs["toy QMF"]["compiled graph"] / r.rounds.median(("toy", b))) for b in BUILDS])
+    ratios.append(["update of NMF 500 × 256, k = 10: wasm in node, as Go alone", "", "",
+                   digits(r.rounds.ratio((SHAPES[0], "Go alone"), (SHAPES[0], "wasm")))])
+    rows = [[name] + [r.cell(s, name, 1e-6) for s in SETTINGS] for name in [
+        *OTT, "POT, 1e-9, forward alone", "torchsort, float64", *("cold, " + b for b in BUILDS),
+        *("warm, " + b for b in BUILDS)]]
+    updates = [[name] + [r.cell(s, name, 1e-3) for s in SHAPES] for name in [*OTHER, *BUILDS]]
+    epochs = [["epoch of " + n] + [r.cell(g, b, 1e-3) for b in BUILDS] + t for n, g, t in (
+        ("QMF, 500 × 256, k = 10, m = 16", "QMF,500x256x10,m=16", ["", ""]),
+        ("QMFQ, 160 × 80, k = 8, m = 8, 100 updates", "QMFQ,160x80x8,m=8,100updates",
+         [digits(1e3 * theirs["toy QMFQ"][k]) for k in ("compiled graph", "as published")] if theirs else ["", ""]))]
+    if theirs:
+        epochs.append(["fit of toy-std1 to the authors' loss"] + [r.cell("toy", b, 1e-3) for b in BUILDS] + [
+            digits(1e6 * theirs["toy QMF"][k]) for k in ("compiled graph", "as published (eager)")])
+    return {
+        "ratios": table(["times as fast", *BUILDS], ratios),
+        "rows": table(["µs a row: samples × levels, ε", *map(title, SETTINGS)], rows),
+        "updates": table(["ms an update", *("%d × %d × %d" % s for s in SHAPES)], updates),
+        "epochs": table(["ms", *BUILDS, "the authors, compiled", "as published"], epochs) + "\n%s; %s.\n" % (
+            machine(), versions("ott-jax", "jax", "POT", "scikit-learn", "numpy")),
+    }
+
+
+def draw(r, figure, axes):
+    ink = dict(zip(["other", *BUILDS], (["#8a8a8a", "#5a5a5a", "#b8b8b8"], "#08519c", "#4292c6", "#9ecae1")))
+    for a, groups, names, unit, title in (
+            (axes[0], SETTINGS[:3], [*OTT, "POT, 1e-9, forward alone", *("cold, " + b for b in BUILDS)], 1e-6,
+             "256 samples onto 16 levels, with gradients: µs a row"),
+            (axes[1], SHAPES[:3], [*OTHER, *BUILDS], 1e-3, "NMF under KL: ms an update")):
+        for i, name in enumerate(names):
+            keys = [r.best(g, name) for g in groups]
+            at = [j + (i - (len(names) - 1) / 2) * 0.8 / len(names) for j in range(len(groups))]
+            a.bar(at, [r.rounds.median(k) / unit if k else 0 for k in keys], 0.74 / len(names), label=name,
+                  color=ink.get(name.removeprefix("cold, "), ink["other"][i % 3]))
+        a.set_yscale("log")
+        a.set_xticks(range(len(groups)), ["%g × %g, %g" % g for g in groups])
+        a.set_title(title, fontsize=10, loc="left")
+        a.legend(frameon=False, fontsize=8, ncols=2)
+    figure.tight_layout()
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        measured = Measured(*contenders(os.path.join(folder, "rows.json")))
-        measured.go()
-        import page
-
-        if QUICK:
-            print(page.text(measured))
-        else:
-            (root / "docs" / "measurements" / "speed.md").write_text(page.text(measured))
-            page.plot(measured, root / "docs" / "measurements" / "speed.png")
-
-
-class Measured:
-    def __init__(self, all, notes):
-        self.all, self.notes = all, notes
-        self.by = {(c.group, c.name): c for c in all}
-
-    def go(self):
-        for c in self.all:
-            c.warm()
-        print("all are warm", file=sys.stderr, flush=True)
-        for turn in range(ROUNDS):
-            start = time.perf_counter()
-            for c in self.all:
-                c.measure(turn)
-            print("round %d of %d: %.0f s" % (turn + 1, ROUNDS, time.perf_counter() - start), file=sys.stderr, flush=True)
-
-    def has(self, group, name):
-        return (group, name) in self.by and bool(self.by[group, name].times)
-
-    def median(self, group, name):
-        return statistics.median(self.by[group, name].times.values())
-
-    def metric(self, group, name, unit):
-        return self.by[group, name].metric(unit)
-
-    def ratio(self, group, peer, ours, other=None):
-        """Returns the median over rounds of the peer's time divided by ours."""
-        p, o = self.by[group, peer].times, self.by[other or group, ours].times
-        return statistics.median(p[t] / o[t] for t in p if t in o)
-
-    def fastest(self, group, begins, ends=""):
-        """Returns the name of the fastest contender whose name begins and ends with these strings."""
-        return min((c.name for c in self.all if c.group == group and c.name.startswith(begins) and c.name.endswith(ends) and c.times), key=lambda n: self.median(group, n))
+    toy = next(map(pathlib.Path, arguments()), None)
+    official = toy and json.loads((toy / "official.json").read_text())
+    contenders, tests = build(wasm=True), build(test=".")
+    folder = pathlib.Path(tempfile.mkdtemp())
+    rounds = Rounds()
+    add_rows(rounds, contenders, tests)
+    add_updates(rounds, contenders, folder)
+    add_epochs(rounds, contenders, tests, folder, toy)
+    r = Results(rounds.run(ROUNDS))
+    fill(pages / "speed.md", tables(r, official), record=[[*map(str, k), *t.values()] for k, t in rounds.times.items()])
+    plot(pages / "speed.png", functools.partial(draw, r), nrows=1, ncols=2, figsize=(11, 4.2))
 
 
-if __name__ == "__main__":
-    float32_child() if "float32" in sys.argv else main()
+main()

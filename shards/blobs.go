@@ -6,7 +6,7 @@ package shards
 //
 //	WHOM  u the fit's fingerprint, round, shard
 //
-//	plan               WORD u sizes and settings; REAL f settings; UNIT f, EACH u, WGHT f the units of rows, if any
+//	plan               WORD u sizes and settings; REAL f settings; UNIT f the shifts of rows, if any
 //	rows-SSSS          FORM u 1 where numbers are listed, 1 in single precision; CELL x', NaN where nothing was
 //	                   observed: row by row, or those of columns COLS from STRT u on; HELD u a bit for each cell, 1
 //	                   where it is held out

@@ -81,18 +81,14 @@ func (p *plan) reals() []section.Part {
 }
 
 func (p *plan) encode() []byte {
-	var each []uint64
-	for _, e := range p.Each {
-		each = append(each, uint64(int64(e)+exponents))
-	}
 	return p.whom(0, 0).encode(kindPlan, section.Words("WORD", p.words()...),
 		section.Parts("REAL", p.reals()),
-		section.Floats("UNIT", p.Shift), section.Words("EACH", each...), section.Floats("WGHT", p.Weight))
+		section.Floats("UNIT", p.Shift))
 }
 
 // readPlan reads the plan of a store.
 func readPlan(store Store) (*plan, error) {
-	b, err := read(store, planName, kindPlan, nil, []string{"WORD", "REAL", "UNIT", "EACH", "WGHT"})
+	b, err := read(store, planName, kindPlan, nil, []string{"WORD", "REAL", "UNIT"})
 	if err != nil {
 		return nil, err
 	}
@@ -135,36 +131,15 @@ func decodePlan(f *section.File) (*plan, error) {
 	if p.Kind == kinds.QMF && !(p.Epsilon >= 1e-12) || p.Kind == kinds.NMF && p.Epsilon != 0 {
 		return nil, f.FailAt("REAL", 0, "ε is "+strconv.FormatFloat(p.Epsilon, 'g', -1, 64))
 	}
-	perRow := func(tag string) int {
-		if len(f.Payload(tag)) == 0 {
-			return 0
-		}
-		return p.D
+	rows := 0
+	if p.Signed {
+		rows = p.D
 	}
-	if p.Shift, err = f.Floats("UNIT", int64(perRow("UNIT")), -math.MaxFloat64, math.MaxFloat64); err != nil {
+	if p.Shift, err = f.Floats("UNIT", int64(rows), -math.MaxFloat64, math.MaxFloat64); err != nil {
 		return nil, err
 	}
-	if p.Weight, err = f.Floats("WGHT", int64(perRow("WGHT")), 0, math.MaxFloat64); err != nil {
-		return nil, err
-	}
-	each, err := f.Words("EACH", perRow("EACH"))
-	if err != nil {
-		return nil, err
-	}
-	for i, e := range each {
-		if e > 2*exponents {
-			return nil, f.FailAt("EACH", i, "a number is out of range")
-		}
-		p.Each = append(p.Each, int(e)-exponents)
-	}
-	if p.Signed != (len(p.Shift) > 0) || (len(p.Each) > 0) != (len(p.Weight) > 0) {
-		return nil, f.Fail("UNIT", "wrong length")
-	}
-	if len(p.Shift) == 0 {
+	if !p.Signed {
 		p.Shift = nil
-	}
-	if len(p.Weight) == 0 {
-		p.Weight = nil
 	}
 	p.setRuns()
 	if p.Shards > p.count() {

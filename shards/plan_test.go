@@ -29,11 +29,10 @@ var most = split.Choices{Squash: split.LastSquash, Schedule: split.LastSchedule,
 func planOf(kind uint32) *plan {
 	p := &plan{ID: 7, Shards: 2, Fit: split.Fit{Kind: kind, D: 40, N: 12, K: 3, Visible: 470, HeldOut: 3,
 		Partial: true, Holds: true, Strict: true,
-		Units: unit.Units{All: -4, Each: make([]int, 40), Weight: make([]float64, 40)},
+		Units: unit.Units{All: -4},
 		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Scale: 0.7}}}
-	p.Each[5], p.Weight[5] = -300, 0.25
 	if kind == kinds.QMF {
 		p.Epsilon, p.Mapped, p.Signed, p.Shift = 0.02, true, true, make([]float64, 40)
 		p.Shift[3] = -1
@@ -70,13 +69,11 @@ func TestPlan(t *testing.T) {
 		"start":             {kinds.QMF, func(p *plan) { p.Start = most.Start + 1 }, "WORD"},
 		"origin":            {kinds.QMF, func(p *plan) { p.Origin = most.Start + 1 }, "WORD"},
 		"exponent":          {kinds.QMF, func(p *plan) { p.All = exponents + 1 }, "WORD"},
-		"exponent of one":   {kinds.QMF, func(p *plan) { p.Each[3] = exponents + 1 }, "EACH"},
 		"ε of 0":            {kinds.QMF, func(p *plan) { p.Epsilon = 0 }, "ε"},
 		"ε":                 {kinds.QMF, func(p *plan) { p.Epsilon = 9e-13 }, "ε"},
 		"ε of an NMF":       {kinds.NMF, func(p *plan) { p.Epsilon = 0.02 }, "ε"},
 		"β":                 {kinds.NMF, func(p *plan) { p.Loss = 5 }, "REAL"},
 		"NaN":               {kinds.NMF, func(p *plan) { p.Penalty = math.NaN() }, "REAL"},
-		"no weights":        {kinds.QMF, func(p *plan) { p.Weight = nil }, "UNIT"},
 		"shift, not signed": {kinds.QMF, func(p *plan) { p.Signed = false }, "UNIT"},
 		"few shifts":        {kinds.QMF, func(p *plan) { p.Shift = p.Shift[:39] }, "UNIT"},
 	} {

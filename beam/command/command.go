@@ -54,8 +54,8 @@ func Run(args []string, out, errOut io.Writer) int {
 	return app.Run(args, cli.Streams{In: os.Stdin, Out: out, Err: errOut})
 }
 
-const matrixHelp = `MATRIX is what quantmf takes ("quantmf fit -h"); features are in rows, samples in columns. The
-driver reads it whole.`
+const matrixHelp = `MATRIX is what quantmf takes ("quantmf fit -h"); features are in rows, samples in
+	columns. The driver reads it whole.`
 
 // runnerFlags are the flags that say how pipelines are run.
 type runnerFlags struct {
@@ -83,23 +83,23 @@ const asBeam = "as Beam has it"
 func (f *runnerFlags) group() cli.Group {
 	return cli.Group{Heading: "Where it runs", Flags: []*cli.Flag{
 		cli.Text(&f.Runner, "runner", "NAME", `prism: within this process; universal: by the job server at
-			-endpoint, of Flink, Spark or a Prism elsewhere; or another runner that the program was built with
-			(default prism)`),
+			-endpoint, of Flink, Spark or a Prism elsewhere; or another runner that the program was built
+			with (default prism)`),
 		f.passed("endpoint", "HOST:PORT", "the job server"),
-		cli.Text(&f.store, "store", "FOLDER", `where matrix, state and results lie, as all workers see it: a path
-			on a file system that they share, or gs://bucket/folder (default: a temporary folder, removed at
-			the end; workers in other processes of this machine see it, too)`),
+		cli.Text(&f.store, "store", "FOLDER", `where matrix, state and results lie, as all workers see it: a
+			path on a file system that they share, or gs://bucket/folder (default: a temporary folder,
+			removed at the end; workers in other processes of this machine see it, too)`),
 		f.passed("environment_type", "DOCKER|EXTERNAL|PROCESS|LOOPBACK",
 			"where workers come from, in Beam's words (default: with -runner prism this process)"),
-		f.passed("environment_config", "TEXT", `of that, an image, the HOST:PORT of "quantmf-beam workers", or a
-			command`),
+		f.passed("environment_config", "TEXT", `of that, an image, the HOST:PORT of "quantmf-beam workers",
+			or a command`),
 		f.passed("worker_binary", "FILE", "what workers in containers run (default: this program)"),
 		f.passed("job_name", "TEXT", asBeam), f.passed("parallelism", "N", asBeam),
 		f.passed("experiments", "TEXT", asBeam),
 		cli.Whole(&f.Retries, 0, "retries", "N",
 			"how often in a row a pipeline may fail with nothing done (default 3)"),
-		cli.Func("stall", "DURATION", `how long a round may take, such as 30m, before its pipeline is given up and
-			tried again; -1ns: any time (default 0: a minute, and ten times the longest round so far)`,
+		cli.Func("stall", "DURATION", `how long a round may take, such as 30m, before its pipeline is given
+			up and tried again; -1ns: any time (default 0: a minute, and ten times the longest round so far)`,
 			func(text string) (err error) {
 				if f.Stall, err = time.ParseDuration(text); err != nil {
 					err = errors.New("not a time such as 30m")

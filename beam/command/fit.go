@@ -31,17 +31,18 @@ type fitFlags struct {
 }
 
 func fitProgram() *cli.Program {
-	f := &fitFlags{runnerFlags: newRunnerFlags(), options: cli.NewOptions(), in: cli.NewInput(), method: "qmf",
-		rank: 10, shards: 4}
+	f := &fitFlags{runnerFlags: newRunnerFlags(), options: cli.NewOptions(), in: cli.NewInput(),
+		method: "qmf",
+		rank:   10, shards: 4}
 	f.Rounds = 20
 	updates := f.options.Flag(option.Updates)
-	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of the
-		former or more (nmf; default multiplicative)`
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
+		the former or more (nmf; default multiplicative)`
 	return &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Fits a matrix as "quantmf fit" does, with all its rows as one batch and the rows split over shards,
-			which the workers of a Beam runner fit side by side. The model has the same bits for any number of
-			shards and workers, those of one process included.` + "\n\n" + matrixHelp,
+		About: `Fits a matrix as "quantmf fit" does, with all its rows as one batch and the rows split over
+			shards, which the workers of a Beam runner fit side by side. The model has the same bits for any
+			number of shards and workers, those of one process included.` + "\n\n" + matrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is fitted", Flags: append([]*cli.Flag{
@@ -49,13 +50,15 @@ func fitProgram() *cli.Program {
 				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
 				updates}, f.in.Changes()...)},
 			{Elsewhere: `as in "quantmf fit -h"`, Flags: f.options.Flags(option.Loss, option.Missing,
-				option.Levels, option.Epsilon, option.LearningRate, option.Schedule, option.Start, option.Ends,
+				option.Levels, option.Epsilon, option.LearningRate, option.Schedule, option.Start,
+				option.Ends,
 				option.Shrinkage, option.Tolerance, option.Strict, option.Epochs, option.Penalty,
 				option.Validation, option.Patience, option.Seed)},
 			{Heading: "How it is split", Flags: []*cli.Flag{
-				cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `shards of rows, each a unit of work; from 1 to
-					one for each 16 rows, at most 64 (nmf: 16) (default 4)`),
-				cli.Whole(&f.Rounds, 1, "rounds", "N", "rounds, one or two an epoch, in a pipeline (default 20)"),
+				cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `shards of rows, each a unit of work; from
+					1 to one for each 16 rows, at most 64 (nmf: 16) (default 4)`),
+				cli.Whole(&f.Rounds, 1, "rounds", "N",
+					"rounds, one or two an epoch, in a pipeline (default 20)"),
 				f.keep(),
 				cli.Whole(&f.workers, 0, "workers", "N",
 					"processors that workers in this process use, 0 for all (default 0)")}},
@@ -64,7 +67,8 @@ func fitProgram() *cli.Program {
 				Flags: f.files.Flags()},
 			f.in.Limits(),
 		},
-		After: `A fit that was stopped goes on where it was if the same command is given with the same -store.` +
+		After: `A fit that was stopped goes on where it was if the same command is given with the same ` +
+			`-store.` +
 			"\n\n" + cli.ExitHelp,
 		Words: []string{"MATRIX"},
 		Run: func(words []string, s cli.Streams) error {
@@ -80,8 +84,8 @@ func fitProgram() *cli.Program {
 
 // keep is -keep.
 func (f *fitFlags) keep() *cli.Flag {
-	return cli.Func("keep", "SIZE", `rows that a worker's process keeps in memory from round to round, such as
-		16GiB, 0 for none (default 4GiB)`, func(text string) (err error) {
+	return cli.Func("keep", "SIZE", `rows that a worker's process keeps in memory from round to round, such
+		as 16GiB, 0 for none (default 4GiB)`, func(text string) (err error) {
 		f.Run.Memory = -1
 		if text != "0" {
 			f.Run.Memory, err = cli.ParseSize(text)
@@ -137,7 +141,8 @@ func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error 
 	}
 	f.Progress = func(r shards.Round) {
 		if r.Epoch > 0 {
-			tell.Report(quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: r.Epoch, Epochs: r.Epochs, Rows: d,
+			tell.Report(quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: r.Epoch, Epochs: r.Epochs,
+				Rows: d,
 				Loss: r.Loss, Done: float64(r.Epoch) / float64(r.Epochs)})
 		}
 	}
@@ -156,8 +161,9 @@ func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error 
 		return err
 	}
 	names := cli.NamesOf(t)
-	if err := f.files.Write(out, &f.in, m, names, account.Made{Matrix: filepath.Base(matrix), Log1p: f.in.Log1p,
-		Top: f.in.Top > 0}); err != nil {
+	if err := f.files.Write(out, &f.in, m, names,
+		account.Made{Matrix: filepath.Base(matrix), Log1p: f.in.Log1p,
+			Top: f.in.Top > 0}); err != nil {
 		return err
 	}
 	if err := cmp.Or(out.Commit(), f.files.Nameless(s.Err, &f.in, names)); err != nil {

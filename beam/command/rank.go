@@ -56,22 +56,24 @@ func rankProgram() *cli.Program {
 		in: cli.NewInput(), method: "qmf", share: 0.1}
 	return &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Compares numbers of components as "quantmf rank" does, with its results: hides a share of the cells,
-			fits the rest with each number, and measures how well the hidden cells are predicted. Each fit is
-			made by one of the workers of a Beam runner; nothing is split over shards, and each holds the matrix
-			in full.` + "\n\n" + matrixHelp,
+		About: `Compares numbers of components as "quantmf rank" does, with its results: hides a share of the
+			cells, fits the rest with each number, and measures how well the hidden cells are predicted. Each
+			fit is made by one of the workers of a Beam runner; nothing is split over shards, and each holds
+			the matrix in full.` + "\n\n" + matrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
 			{Heading: "What is fitted", Elsewhere: `as in "quantmf fit -h"`, Flags: append(append([]*cli.Flag{
-				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"), "what is fitted (default qmf)"),
+				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"),
+					"what is fitted (default qmf)"),
 				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...),
 				f.options.Flags(cli.Compared...)...)},
 			f.group(),
 			f.in.Limits(),
 		},
-		After: `Standard output gets the table of "quantmf rank", standard error which number is best and which to
-			take. What was fitted is taken from the -store if the same command is given with the same one.` +
+		After: `Standard output gets the table of "quantmf rank", standard error which number is best and
+			which to take. What was fitted is taken from the -store if the same command is given with the
+			same one.` +
 			"\n\n" + cli.ExitHelp,
 		Words: []string{"MATRIX"},
 		Run: func(words []string, s cli.Streams) error {

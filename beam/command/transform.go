@@ -30,9 +30,9 @@ func transformProgram() *cli.Program {
 		out: "-"}
 	return &cli.Program{
 		Usage: []string{"[flags] MODEL MATRIX"},
-		About: `Places new samples in the components of a model as "quantmf transform" does, by blocks of samples
-			that the workers of a Beam runner place side by side. The features of MATRIX must be those of the
-			model, in its order.` + "\n\n" + matrixHelp,
+		About: `Places new samples in the components of a model as "quantmf transform" does, by blocks of
+			samples that the workers of a Beam runner place side by side. The features of MATRIX must be
+			those of the model, in its order.` + "\n\n" + matrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Flags: []*cli.Flag{
@@ -69,7 +69,8 @@ func (f *placing) run(ctx context.Context, model, matrix string, s cli.Streams) 
 	if err != nil {
 		return fmt.Errorf("%s: %w", model, err)
 	}
-	t, info, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing, !f.in.Log1p)
+	t, info, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
+		!f.in.Log1p)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,10 @@ func workersProgram() *cli.Program {
 	f, port := newRunnerFlags(), 50000
 	return &cli.Program{
 		Usage: []string{"[-port N] [-log LEVEL]"},
-		About: `Waits on a port of localhost for runners that want workers, and works for them in this process until
-			it is interrupted: one beside every task manager of Flink, say, for fits with -environment_type
-			EXTERNAL -environment_config localhost:N. It must be the same program as that which fits.`,
+		About: `Waits on a port of localhost for runners that want workers, and works for them in this
+			process until it is interrupted: one beside every task manager of Flink, say, for fits with
+			-environment_type EXTERNAL -environment_config localhost:N. It must be the same program as that
+			which fits.`,
 		Groups: []cli.Group{{Flags: []*cli.Flag{cli.Whole(&port, 0, "port", "N", "the port (default 50000)"),
 			f.logFlag()}}},
 		After: "What workers log goes to the runner as well.",

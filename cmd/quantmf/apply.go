@@ -79,7 +79,8 @@ func transformProgram() *cli.Program {
 			block, wrong[0] = strconv.Atoi(i)
 			blocks, wrong[1] = strconv.Atoi(n)
 			if !ok || wrong[0] != nil || wrong[1] != nil || block < 0 || block >= blocks || blocks > 1<<31-1 {
-				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below the second")
+				return errors.New("must be two whole numbers such as 0/4, the first from 0 and below " +
+					"the second")
 			}
 			return nil
 		})
@@ -89,11 +90,11 @@ func transformProgram() *cli.Program {
 			file that "quantmf fit -o" wrote. For each sample it finds the column v for which the divergence
 			of the sample from T(Uv) is least. FILE gets these columns, components × samples, like -v of fit.
 
-			The features of MATRIX are matched with those of the model by name, in any order. Without names on
-			either side they must be the model's features in its order. A feature that only one of the two has
-			is an error; for a model that was fitted with -top, MATRIX may have features that the fit dropped.
-			Where fit had -log1p, log(1+x) is taken here, too. For a model fitted with -missing, values may be
-			missing. Formats are those of "quantmf fit -h".`,
+			The features of MATRIX are matched with those of the model by name, in any order. Without names
+			on either side they must be the model's features in its order. A feature that only one of the two
+			has is an error; for a model that was fitted with -top, MATRIX may have features that the fit
+			dropped. Where fit had -log1p, log(1+x) is taken here, too. For a model fitted with -missing,
+			values may be missing. Formats are those of "quantmf fit -h".`,
 		Groups: own(a.outFlag(), blockFlag, a.in.Allow()),
 		After:  writes,
 		Examples: [][2]string{{"quantmf transform model.qmf new.csv -o V.csv", ""},
@@ -105,9 +106,9 @@ func reconstructProgram() *cli.Program {
 	a := newApplied()
 	return a.program("reconstruct", &cli.Program{
 		Usage: []string{"[flags] MODEL -o FILE"},
-		About: `Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that "quantmf fit
-			-o" wrote, was fitted, with missing values filled in. Where fit had -log1p these are values of
-			log(1+x).`,
+		About: `Writes T(UV), features × samples: the fit of the matrix to which MODEL, a file that "quantmf
+			fit -o" wrote, was fitted, with missing values filled in. Where fit had -log1p these are values
+			of log(1+x).`,
 		Groups:   own(a.outFlag(), a.in.FormatFlag()),
 		After:    writes,
 		Examples: [][2]string{{"quantmf reconstruct model.qmf -o fitted.tsv.gz", ""}},
@@ -118,9 +119,9 @@ func normalizeProgram() *cli.Program {
 	a := newApplied()
 	return a.program("normalize", &cli.Program{
 		Usage: []string{"[flags] MODEL MATRIX -o FILE"},
-		About: `Writes T'(x), features × samples: the samples of MATRIX on the scales on which the components of
-			MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX is as in "quantmf transform
-			-h"; missing values stay missing.`,
+		About: `Writes T'(x), features × samples: the samples of MATRIX on the scales on which the components
+			of MODEL add up, by the maps that a fit with -method qmfq learned. MATRIX is as in "quantmf
+			transform -h"; missing values stay missing.`,
 		Groups:   own(a.outFlag(), a.in.Allow()),
 		After:    writes,
 		Examples: [][2]string{{"quantmf normalize model.qmf table.tsv -o scaled.tsv", ""}},
@@ -134,8 +135,8 @@ func convertProgram() *cli.Program {
 		About: `Rewrites a matrix in another format; missing and negative values are kept. IN is read as in
 			"quantmf fit -h". Matrix Market and npy hold no names, so names are lost there. Descriptions of
 			features in a GCT are dropped.`,
-		After: `The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A further
-			.gz compresses it. "-" is standard input or output.` + "\n\n" + cli.ExitHelp,
+		After: `The ending of OUT says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A
+			further .gz compresses it. "-" is standard input or output.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{{"quantmf convert expression.gct table.csv.gz", ""},
 			{"quantmf convert counts.mtx.gz -", ""}},
 	}, a.convert)
@@ -147,14 +148,14 @@ func convertProgram() *cli.Program {
 	return p
 }
 
-// writeMatrix writes one matrix, to a place that is none of the inputs. Features and samples tell whether the
-// names among rows and columns are those of a matrix that was read.
-func (a *applied) writeMatrix(s cli.Streams, inputs []os.FileInfo, corner string, rows, columns []string,
-	m quantmf.Mat, features, samples bool) error {
-	err := cli.WriteOnly(s.Out, a.out, inputs,
-		func(w io.Writer) error { return table.Write(w, a.in.Place(a.out), corner, rows, columns, m) })
+// writeMatrix writes one matrix, to a place that is none of the inputs. Corner says what its rows are.
+func (a *applied) writeMatrix(s cli.Streams, inputs []os.FileInfo, corner string, n cli.Names,
+	m quantmf.Mat) error {
+	err := cli.WriteOnly(s.Out, a.out, inputs, func(w io.Writer) error {
+		return table.Write(w, a.in.Place(a.out), corner, n.Features, n.Samples, m)
+	})
 	if err == nil {
-		err = a.in.Nameless(s.Err, a.out, features, samples)
+		err = a.in.Nameless(s.Err, a.out, n.NamedFeatures, n.NamedSamples)
 	}
 	return err
 }
@@ -219,8 +220,9 @@ func (a *applied) transform(s cli.Streams, block, blocks int) error {
 	if err != nil {
 		return ended(ctx, err, t)
 	}
-	return a.writeMatrix(s, inputs, "component", cli.Numbered("c", v.Rows), t.Samples[from:to], v, false,
-		t.NamedSamples)
+	return a.writeMatrix(s, inputs, "component",
+		cli.Names{Features: cli.Numbered("c", v.Rows), Samples: t.Samples[from:to],
+			NamedSamples: t.NamedSamples}, v)
 }
 
 // blockOf is where a block of n samples begins.
@@ -285,8 +287,7 @@ func (a *applied) reconstruct(s cli.Streams) error {
 		return err
 	}
 	a.tell.At("taking the model at every feature and sample")
-	return a.writeMatrix(s, []os.FileInfo{from}, "feature", m.Features, m.Samples, m.Reconstruct(),
-		m.NamedFeatures, m.NamedSamples)
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", m.Names, m.Reconstruct())
 }
 
 func (a *applied) normalize(s cli.Streams) error {
@@ -311,7 +312,7 @@ func (a *applied) normalize(s cli.Streams) error {
 	if err != nil {
 		return cli.Explain(err, t)
 	}
-	return a.writeMatrix(s, inputs, "feature", t.Features, t.Samples, y, t.NamedFeatures, t.NamedSamples)
+	return a.writeMatrix(s, inputs, "feature", cli.NamesOf(t), y)
 }
 
 func (a *applied) convert(s cli.Streams) error {
@@ -320,6 +321,5 @@ func (a *applied) convert(s cli.Streams) error {
 		return err
 	}
 	a.tell.At("writing " + a.out)
-	return a.writeMatrix(s, []os.FileInfo{from}, "feature", t.Features, t.Samples, t.X, t.NamedFeatures,
-		t.NamedSamples)
+	return a.writeMatrix(s, []os.FileInfo{from}, "feature", cli.NamesOf(t), t.X)
 }

@@ -58,7 +58,8 @@ func (c *checkpoint) check() error {
 	if within, err := os.ReadDir(c.path); err == nil && len(within) == 0 {
 		return nil
 	}
-	return cli.Usagef("-checkpoint %s: it exists: -resume goes on from it, -force starts anew over it", c.path)
+	return cli.Usagef("-checkpoint %s: it exists: -resume goes on from it, -force starts anew over it",
+		c.path)
 }
 
 // checkpointEvery is how often the file is written while a fit runs.

@@ -335,7 +335,8 @@ func TestMissingValues(t *testing.T) {
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
 		}
-		want, err := settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5), quantmf.WithMissingValues())
+		want, err := settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5),
+			quantmf.WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +358,8 @@ func TestMissingValues(t *testing.T) {
 		}
 	}
 	out, _ := quiet(t, 0, "rank", "-missing", "-k", "1,2", "-repeats", "2", "-epochs", "3", "holes.tsv")
-	if !regexp.MustCompile(`^k\tmean\tstderr\tworse\tworse_stderr\n1(\t\S+){4}\n2(\t\S+){4}\n$`).MatchString(out) {
+	shape := regexp.MustCompile(`^k\tmean\tstderr\tworse\tworse_stderr\n1(\t\S+){4}\n2(\t\S+){4}\n$`)
+	if !shape.MatchString(out) {
 		t.Error(out)
 	}
 }
@@ -486,9 +488,9 @@ func TestResume(t *testing.T) {
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
 			var w interrupting
 			code := run(with, nil, io.Discard, &w)
-			if code != cli.Interrupted ||
-				!regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a `+
-					`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`).MatchString(w.String()) ||
+			said := regexp.MustCompile(`interrupted after \d+ of (2000|4000|8000) epochs of the \w+, at a ` +
+				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)
+			if code != cli.Interrupted || !said.MatchString(w.String()) ||
 				!strings.Contains(w.String(),
 					`{"file":"state","warning":"there is nothing to go on from yet`) {
 				t.Fatalf("exit code %d: ...%s", code, w.String()[max(0, w.Len()-300):])
@@ -699,7 +701,8 @@ func TestLoss(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4), quantmf.WithLoss(quantmf.Frobenius))
+		want, err := settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
+			quantmf.WithLoss(quantmf.Frobenius))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,25 +29,27 @@ func fitProgram() *cli.Program { return newFitFlags().program() }
 func (f *fitFlags) program() *cli.Program {
 	p := &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Learns factors U and V of low rank together with an increasing map T for every feature (a row of
-			MATRIX), so that MATRIX is close to T(UV). The map takes its feature from the scale of UV to the
-			feature's own scale.` + "\n\n" + cli.MatrixHelp,
+		About: `Learns factors U and V of low rank together with an increasing map T for every feature (a row
+			of MATRIX), so that MATRIX is close to T(UV). The map takes its feature from the scale of UV to
+			the feature's own scale.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is fitted", Flags: f.what()},
-			{Heading: "How it is fitted (defaults are those of the package)", Flags: f.options.Flags(cli.How...)},
+			{Heading: "How it is fitted (defaults are those of the package)",
+				Flags: f.options.Flags(cli.How...)},
 			{Heading: `What is written ("-" is standard output; the ending of a name says the format)`,
 				Flags: append(append(f.files.Flags(),
 					cli.File(&f.page, "report", "a page of figures in one HTML file")), f.look.flags()...)},
-			f.keep.group("FILE", "keep the state of the fit here: about every ten seconds, at an interrupt, and at the end",
+			f.keep.group("FILE", "keep the state of the fit here: about every ten seconds, at an "+
+				"interrupt, and at the end",
 				`, with the same matrix and flags. The result has the bits of a fit that never stopped. With
-				-method nmf or -schedule constant -epochs may be larger than before, also after the end of a
-				fit`),
+					-method nmf or -schedule constant -epochs may be larger than before, also after the end
+					of a fit`),
 			f.in.Limits(),
 		},
-		After: `At the end a summary in words goes to standard error; with -progress json it is an object like the
-			others. For qmf and qmfq the summary compares the loss, which is the mean divergence per entry,
-			with that of an NMF of the same rank after 1000 updates, unless values are negative.
+		After: `At the end a summary in words goes to standard error; with -progress json it is an object
+			like the others. For qmf and qmfq the summary compares the loss, which is the mean divergence per
+			entry, with that of an NMF of the same rank after 1000 updates, unless values are negative.
 
 			Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the fit and writes the
 			checkpoint alone.` + "\n\n" + cli.ExitHelp,
@@ -103,9 +105,9 @@ func (f *fitFlags) what() []*cli.Flag {
 			T(P(T'(X))), a map on either side of a projection P onto the components; nmf: X = UV, without
 			maps; bqmf: X = T(UV) with U and V of either sign, the best predictor of missing values (default
 			qmf)`),
-		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `rank, the number of components (default 10); of bqmf the most
-			there may be: components that the data do not need fade (default 0: 50, or one fewer than features
-			or samples)`),
+		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `rank, the number of components (default 10); of bqmf the
+			most there may be: components that the data do not need fade (default 0: 50, or one fewer than
+			features or samples)`),
 		f.options.Flag(option.Loss), f.options.Flag(option.Missing),
 	}, f.in.Changes()...)
 }
@@ -156,7 +158,8 @@ func (f *fitFlags) signed() bool {
 
 // read reads the matrix, and settles the loss.
 func (f *fitFlags) read(s cli.Streams) (*table.Table, os.FileInfo, error) {
-	t, input, err := f.in.Read(f.matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing, f.signed())
+	t, input, err := f.in.Read(f.matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
+		f.signed())
 	if err != nil {
 		return nil, nil, err
 	}

@@ -1,9 +1,9 @@
 package main
 
 // This file holds "quantmf impute": missing values filled in by a BQMF, and a check of how well it predicts
-// known values. For the check a tenth of the known values is hidden at random, several times, and a further fit
-// is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of the
-// feature's other values.
+// known values. For the check a tenth of the known values is hidden at random, several times, and a further
+// fit is made of the rest. Its predictions of the hidden values are compared with them, and so is the mean of
+// the feature's other values.
 
 import (
 	"cmp"
@@ -49,12 +49,13 @@ func (f *imputeFlags) program() *cli.Program {
 		},
 		After: cli.WriteHelp + `
 
-			When to use it: where features hang together, there are some forty samples or more, and values are
-			missing here and there. Samples or features without any value cannot be filled in. The model
-			assumes that a value is not missing because of its size: values below a detection limit are filled
-			in too high. The summary has the share by which the error is less than that of the features'
-			means: near 0, means do as well. A filled table looks more certain than it is: carry the intervals
-			along, or leave the values missing for methods that can take that ("quantmf fit -missing").
+			When to use it: where features hang together, there are some forty samples or more, and values
+			are missing here and there. Samples or features without any value cannot be filled in. The model
+			assumes that a value is not missing because of its size: values below a detection limit are
+			filled in too high. The summary has the share by which the error is less than that of the
+			features' means: near 0, means do as well. A filled table looks more certain than it is: carry
+			the intervals along, or leave the values missing for methods that can take that ("quantmf fit
+			-missing").
 
 			Either all files are written or none.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
@@ -83,32 +84,40 @@ func (f *imputeFlags) filling() []*cli.Flag {
 		auto is frobenius where a value is negative and kl elsewhere; the summary says which (default auto)`
 	epochs.Help = `the most epochs of each of the model's two fits (default 60)`
 	return []*cli.Flag{
-		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution, for
-			sums and squared errors, or its median, for absolute errors (default mean)`),
-		cli.Share(&f.interval, 1, false, "interval", "P", `also write the ends of the intervals that hold a
+		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution,
+			for sums and squared errors, or its median, for absolute errors (default mean)`),
+		cli.Number(&f.interval, probability, "interval", "P", `also write the ends of the intervals that hold a
 			missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
 			FILE.upper.csv. Both have a value that is not missing as it is`),
 		loss,
-		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the data do
-			not need fade (default 0: 50, or one fewer than features or samples)`),
+		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the
+			data do not need fade (default 0: 50, or one fewer than features or samples)`),
 		epochs,
 	}
+}
+
+// probability says what that of an interval must be, "" where it is.
+func probability(p float64) string {
+	if p > 0 && p < 1 {
+		return ""
+	}
+	return "must be above 0 and below 1"
 }
 
 func (f *imputeFlags) checking() []*cli.Flag {
 	seed := f.options.Flag(option.Seed)
 	seed.Help = "seed of the choice of hidden values (default 1)"
 	return []*cli.Flag{
-		cli.Whole(&f.checks, 0, "checks", "N", `the number of checks, each of which hides a tenth of the known
-			values, of a small table about twenty; at most 10, 0 for none (default 5)`),
+		cli.Whole(&f.checks, 0, "checks", "N", `the number of checks, each of which hides a tenth of the
+			known values, of a small table about twenty; at most 10, 0 for none (default 5)`),
 		cli.File(&f.features, "features", `a line for each feature: missing values, values checked, the mean
 			error of the model and that of the feature's own mean, the share by which the first is less, the
 			standard error of this share, and a verdict. better: the model predicts better; unsure: the
-			difference is within 1.64 standard errors; mean: the feature's mean predicts as well; unchecked: no
-			value was hidden. With -value median the errors are absolute, and medians take the place of means.
-			Between columns stand commas where FILE ends in .csv, tabs elsewhere`),
-		cli.Switch(&f.asJSON, "json", `the summary and the lines of all features as one JSON object on standard
-			output`),
+			difference is within 1.64 standard errors; mean: the feature's mean predicts as well; unchecked:
+			no value was hidden. With -value median the errors are absolute, and medians take the place of
+			means. Between columns stand commas where FILE ends in .csv, tabs elsewhere`),
+		cli.Switch(&f.asJSON, "json", `the summary and the lines of all features as one JSON object on
+			standard output`),
 		seed,
 	}
 }
@@ -179,9 +188,9 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix, and either the fit, or the model with the
-// predictions and intervals that it gives; while checks are made one of each for every processor, and a copy of
-// the matrix with hidden cells.
+// footprint is the most that is alive at once, in bytes: the matrix, and either the fit, or the model with
+// the predictions and intervals that it gives; while checks are made one of each for every processor, and a
+// copy of the matrix with hidden cells.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options.List()...)
 	if err != nil {
@@ -593,7 +602,8 @@ type (
 func (r *imputation) object() imputeObject {
 	x := r.table.X
 	o := imputeObject{Matrix: r.name(), Missing: missing(x),
-		Loss:       map[quantmf.Loss]string{quantmf.KL: "kl", quantmf.Frobenius: "frobenius"}[r.fitFlags.options.Loss],
+		Loss: map[quantmf.Loss]string{quantmf.KL: "kl",
+			quantmf.Frobenius: "frobenius"}[r.fitFlags.options.Loss],
 		LossReason: r.losses,
 		Components: r.model.U.Cols, Value: "mean", Checked: r.all.hidden, Interval: r.probabilities,
 		Warnings: append([]string{}, r.words...)}
@@ -694,7 +704,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		share, stdErr := r.overall()
 		line("Check", "predictions of %s that %s did not see", cli.Counted(r.all.hidden, "known value"),
 			cli.Counted(r.checks, "further fit"))
-		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.fitFlags.options.Loss), r.all.loss/n,
+		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.fitFlags.options.Loss),
+			r.all.loss/n,
 			r.all.own/n)
 		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
 			r.all.ownAbs/n)

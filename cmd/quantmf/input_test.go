@@ -43,8 +43,8 @@ func TestFeaturesByName(t *testing.T) {
 		if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
 			t.Errorf("%s: another result", args)
 		}
-		if said := strings.Contains(e,
-			`warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`); said != strings.HasPrefix(args, "extra") {
+		const warning = `warning: extra.tsv: 1 of the 15 features are not the model's: "more"; left out`
+		if strings.Contains(e, warning) != strings.HasPrefix(args, "extra") {
 			t.Errorf("%s: %s", args, e)
 		}
 	}
@@ -86,7 +86,8 @@ func TestDuplicates(t *testing.T) {
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
 	_, e := quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "twice.tsv")
-	if !strings.Contains(e, `warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
+	if !strings.Contains(e,
+		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
 		t.Error(e)
 	}
 	quiet(t, 0, "transform", "m.qmf", "twice.tsv", "-o", "v.tsv")

@@ -19,17 +19,18 @@ func inspectProgram() *cli.Program {
 	a, asJSON := newApplied(), false
 	return a.program("inspect", &cli.Program{
 		Usage: []string{"[flags] MODEL [MATRIX]"},
-		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well, the
-			features whose scales were bent most, and for every component the samples that have most of it, in
-			multiples of the mean sample.
+		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well,
+			the features whose scales were bent most, and for every component the samples that have most of
+			it, in multiples of the mean sample.
 
-			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as on
-			the page of "quantmf report". It then also prints how well features are explained, and which
+			With MATRIX, the matrix that was fitted, the features listed as bent are also well explained, as
+			on the page of "quantmf report". It then also prints how well features are explained, and which
 			features each component stands for: by the component's share in the feature, times the explained
-			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf fit
-			-h" says what MATRIX may be.`,
-		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"), a.in.Allow()),
-		After:  cli.ExitHelp,
+			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf
+			fit -h" says what MATRIX may be.`,
+		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"),
+			a.in.Allow()),
+		After: cli.ExitHelp,
 		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
 			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
 	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })
@@ -40,7 +41,7 @@ type readings struct {
 	x        quantmf.Mat
 	goodness []quantmf.Goodness
 	features [][]quantmf.Top
-	seen     []float64 // observed cells of each feature
+	observed []float64 // observed cells of each feature
 }
 
 // readings computes these figures for the matrix that was fitted.
@@ -52,11 +53,11 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 		return r, cli.Explain(err, t)
 	}
 	r.x = t.X
-	r.seen = make([]float64, t.X.Rows)
-	for i := range r.seen {
+	r.observed = make([]float64, t.X.Rows)
+	for i := range r.observed {
 		for _, v := range t.X.Row(i) {
 			if v == v {
-				r.seen[i]++
+				r.observed[i]++
 			}
 		}
 	}
@@ -146,26 +147,8 @@ func (m *model) tell(r readings) string {
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
-	if r.goodness != nil {
-		least, count := 0, 0
-		left, spread := 0.0, 0.0
-		for i, g := range r.goodness {
-			left += g.Divergence * r.seen[i]
-			spread += g.Spread * r.seen[i]
-			if g.Explained >= 0.5 {
-				count++
-			}
-			if g.Spread > 0 && (r.goodness[least].Spread == 0 || g.Explained < r.goodness[least].Explained) {
-				least = i
-			}
-		}
-		if spread > 0 {
-			line("Explained", "%.0f %% of the differences between samples; half or more in %d of %d "+
-				"features; least in %s (%.0f %%)",
-				// and no -0
-				100*(1-left/spread), count, len(r.goodness), table.Shown(m.Features[least]),
-				math.Round(100*r.goodness[least].Explained)+0)
-		}
+	if told := m.explained(r); told != "" {
+		line("Explained", "%s", told)
 	}
 	samples := m.TopSamples(account.TopShown)
 	for c := range samples {
@@ -180,6 +163,27 @@ func (m *model) tell(r readings) string {
 		line("Command", "%s", m.Command)
 	}
 	return s.String()
+}
+
+// explained says how well the features are explained, "" without the matrix or where all its samples are equal.
+func (m *model) explained(r readings) string {
+	least, count, left, spread := 0, 0, 0.0, 0.0
+	for i, g := range r.goodness {
+		left += g.Divergence * r.observed[i]
+		spread += g.Spread * r.observed[i]
+		if g.Explained >= 0.5 {
+			count++
+		}
+		if g.Spread > 0 && (r.goodness[least].Spread == 0 || g.Explained < r.goodness[least].Explained) {
+			least = i
+		}
+	}
+	if spread == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.0f %% of the differences between samples; half or more in %d of %d features; least "+
+		"in %s (%.0f %%)", 100*(1-left/spread), count, len(r.goodness), m.Features[least],
+		math.Round(100*r.goodness[least].Explained)+0) // and no -0
 }
 
 // listed names the top entries, without those whose value is nothing.

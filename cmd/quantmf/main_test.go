@@ -428,7 +428,8 @@ func TestReport(t *testing.T) {
 
 func TestCommandLineIsQuoted(t *testing.T) {
 	r := &result{fitFlags: &fitFlags{method: "nmf", rank: 3, matrix: "dir/it's $x.tsv",
-		given: []string{"-k", "3", "-log1p"}}, m: &model{of: &quantmf.Factorisation{History: make([]float64, 11)}}}
+		given: []string{"-k", "3", "-log1p"}},
+		m: &model{of: &quantmf.Factorisation{History: make([]float64, 11)}}}
 	if got, want := r.commandLine(),
 		`quantmf fit -k 3 -log1p -method nmf -epochs 10 -seed 1 'it'\''s $x.tsv'`; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -81,8 +81,9 @@ func unmarshal(data []byte) (*model, error) {
 
 // setNames gives the model the names and settings of its file.
 func (m *model) setNames(names account.Names, how account.Made) {
-	m.Names = cli.Names{Features: names.Features, Samples: names.Samples, NamedFeatures: names.Features != nil,
-		NamedSamples: names.Samples != nil}
+	m.Names = cli.Names{Features: names.Features, Samples: names.Samples,
+		NamedFeatures: names.Features != nil,
+		NamedSamples:  names.Samples != nil}
 	m.Made = how
 	if !m.NamedFeatures {
 		m.Features = cli.Numbered("f", m.of.U.Rows)

@@ -25,8 +25,8 @@ func (p *pageFlags) flags() []*cli.Flag {
 	return []*cli.Flag{
 		cli.File(&p.groups, "groups", `a table of two columns: names of samples, features or both, and their
 			groups. The page colours the groups and puts their members together`),
-		cli.Aside(cli.Choice(&p.order, "order", "table|fit", `the order of samples on the page: as in the table,
-			or by likeness in the fit (default table)`)),
+		cli.Aside(cli.Choice(&p.order, "order", "table|fit", `the order of samples on the page: as in the
+			table, or by likeness in the fit (default table)`)),
 	}
 }
 
@@ -62,11 +62,11 @@ func reportProgram() *cli.Program {
 	a.page = true
 	return a.program("report", &cli.Program{
 		Usage: []string{"[flags] MODEL MATRIX -o FILE"},
-		About: `Draws MODEL, a file that "quantmf fit -o" wrote, and MATRIX, the matrix that was fitted, as a page
-			of figures in one HTML file, like -report of fit. The page has heatmaps of the data, the fit and
-			the residuals, the curves of all features, the components, what is odd in the data, a paragraph
-			for a methods section, and tables to save. It fetches nothing, runs no script and takes at most
-			2 MB. "quantmf fit -h" says what MATRIX may be.`,
+		About: `Draws MODEL, a file that "quantmf fit -o" wrote, and MATRIX, the matrix that was fitted, as a
+			page of figures in one HTML file, like -report of fit. The page has heatmaps of the data, the fit
+			and the residuals, the curves of all features, the components, what is odd in the data, a
+			paragraph for a methods section, and tables to save. It fetches nothing, runs no script and takes
+			at most 2 MB. "quantmf fit -h" says what MATRIX may be.`,
 		Groups:   own(append([]*cli.Flag{a.outFlag(), a.in.Allow()}, look.flags()...)...),
 		After:    cli.ExitHelp,
 		Examples: [][2]string{{"quantmf report model.qmf table.tsv -o page.html", ""}},

@@ -35,14 +35,16 @@ func newRankFlags() *rankFlags {
 func (f *rankFlags) program() *cli.Program {
 	p := &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Compares numbers of components. Several times it hides a share of the cells, fits the rest with
-			each number, and measures how well the hidden cells are predicted. A low loss on cells that were
-			fitted says little, because more components always fit them better.` + "\n\n" + cli.MatrixHelp,
+		About: `Compares numbers of components. Several times it hides a share of the cells, fits the rest
+			with each number, and measures how well the hidden cells are predicted. A low loss on cells that
+			were fitted says little, because more components always fit
+			them better.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
 			{Heading: "What is fitted", Elsewhere: asInFit, Flags: append(append([]*cli.Flag{
-				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"), "what is fitted (default qmf)"),
+				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"),
+					"what is fitted (default qmf)"),
 				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...),
 				f.options.Flags(cli.Compared...)...)},
 			{Heading: "What is written", Flags: []*cli.Flag{
@@ -52,15 +54,16 @@ func (f *rankFlags) program() *cli.Program {
 			f.keep.group("DIR", "keep finished fits in this folder until all are finished", ""),
 			f.in.Limits(),
 		},
-		After: `Standard output gets a tab-separated line for each number: k; m where it was given; the mean over
-			the repeats of the mean divergence of the hidden cells; its standard error; by how much this mean
-			is worse than the best; and the standard error of that difference. All numbers see the same hidden
-			cells, so the difference is surer than the two standard errors say.
+		After: `Standard output gets a tab-separated line for each number: k; m where it was given; the mean
+			over the repeats of the mean divergence of the hidden cells; its standard error; by how much this
+			mean is worse than the best; and the standard error of that difference. All numbers see the same
+			hidden cells, so the difference is surer than the two standard errors say.
 
 			Standard error gets three things, whatever -progress is: the best k and the one to take, which is
 			the smallest k (with the smallest m) within one standard error of the best; how sure this choice
-			is, as the share of a thousand resamplings of the repeats that make it; and a warning where either
-			lies at the edge of what was tried. Fits run side by side, one a processor.` + "\n\n" + cli.ExitHelp,
+			is, as the share of a thousand resamplings of the repeats that make it; and a warning where
+			either lies at the edge of what was tried. Fits run side by side, one
+			a processor.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv", ""},
 			{"quantmf rank -method nmf -k 2,4,8 -repeats 10 -json table.tsv", ""},
@@ -189,7 +192,8 @@ func (f *rankFlags) affordable(d, n int) error {
 	fits := float64(min(runtime.GOMAXPROCS(0), f.Repeats*len(f.trials())))
 	// reading takes less
 	need := margin*((1.25+1.125*float64(f.Repeats))*numbers+fits*(most+numbers)) + buffers + programSize
-	return f.in.Allows(need, "this", "use fewer features (-top), components, levels or repeats, or allow more")
+	return f.in.Allows(need, "this",
+		"use fewer features (-top), components, levels or repeats, or allow more")
 }
 
 // identity is a text of all on which the fits depend, beside the matrix and the sizes tried.
@@ -224,7 +228,10 @@ func (c *comparison) fits(ctx context.Context, x quantmf.Mat) (err error) {
 	}
 	c.Got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Rows, trial int,
 		options ...quantmf.FitOption) (m quantmf.Model, err error) {
-		fit := func() (quantmf.Model, error) { return settings.Fit(ctx, c.method, x, ranks[trial], options...) }
+		fit := func() (quantmf.Model,
+			error) {
+			return settings.Fit(ctx, c.method, x, ranks[trial], options...)
+		}
 		if c.done == nil {
 			m, err = fit()
 		} else {

@@ -120,7 +120,8 @@ func TestRankPlot(t *testing.T) {
 	}
 	all := strings.Join(texts, "|")
 	if circles != 4 || !strings.Contains(all, "|1|3|") ||
-		!strings.Contains(all, "|components, k|mean divergence") || !strings.Contains(all, "m = 4") || !strings.Contains(all, "m = 6") {
+		!strings.Contains(all, "|components, k|mean divergence") || !strings.Contains(all, "m = 4") ||
+		!strings.Contains(all, "m = 6") {
 		t.Errorf("%d circles, %s", circles, all)
 	}
 	if strings.Contains(string(b), "NaN") || strings.Contains(string(b), "Inf") {

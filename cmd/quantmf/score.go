@@ -16,22 +16,23 @@ func scoreProgram() *cli.Program {
 	a := newApplied()
 	a.in.Rows = true
 	var placed []string
-	v := cli.Aside(cli.Func("v", "FILE", `the samples' columns, components × samples, that "quantmf transform"
-		wrote: placing the samples is most of the work. Give -v once for each file of -block, in their order.
-		-v of fit has the columns of the fitted samples (qmf and nmf; default: place the samples)`,
+	v := cli.Aside(cli.Func("v", "FILE", `the samples' columns, components × samples, that "quantmf
+		transform" wrote: placing the samples is most of the work. Give -v once for each file of -block, in
+		their order. -v of fit has the columns of the fitted samples (qmf and nmf; default: place the
+		samples)`,
 		func(path string) error {
 			placed = append(placed, path)
 			return nil
 		}))
 	return a.program("score", &cli.Program{
 		Usage: []string{"[flags] MODEL MATRIX"},
-		About: `Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit -o" wrote, as
-			"quantmf transform" does. Then it prints how far they are from the model: the mean divergence, of
-			the loss that was fitted, over the values that are not missing. Features are matched as in
+		About: `Places the samples of MATRIX in the components of MODEL, a file that "quantmf fit -o" wrote,
+			as "quantmf transform" does. Then it prints how far they are from the model: the mean divergence,
+			of the loss that was fitted, over the values that are not missing. Features are matched as in
 			"quantmf transform -h".
 
-			Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger than a quarter
-			of -max-memory; while samples are placed, some 2^24 values more.`,
+			Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger than a
+			quarter of -max-memory; while samples are placed, some 2^24 values more.`,
 		Groups: own(v, a.in.Allow()),
 		After:  cli.ExitHelp,
 		Examples: [][2]string{{"quantmf score model.qmf new.csv", ""},
@@ -48,7 +49,8 @@ func (a *applied) score(s cli.Streams, placed []string) error {
 	}
 	defer t.Close()
 	if placed != nil && m.method != "nmf" && m.method != "qmf" {
-		return cli.UsageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a sample, " +
+		return cli.UsageError("-v: coordinates alone say what a model of -method qmf or nmf makes of a " +
+			"sample, " +
 			"and this is one of " + m.method)
 	}
 	if t, err = m.fitting(t, &a.in, s.Err); err != nil {
@@ -64,7 +66,8 @@ func (a *applied) score(s cli.Streams, placed []string) error {
 	case t.Held != nil:
 		full = min(n, max(64, 1<<24/d))
 	}
-	if err := a.in.Allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.of.U.Cols)*float64(n))+programSize,
+	if err := a.in.Allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.of.U.Cols)*float64(n))+
+		programSize,
 		"this", "allow more, or give fewer samples at a time"); err != nil {
 		return err
 	}
@@ -139,7 +142,8 @@ func (a *applied) coordinates(paths []string, k int, t *table.Table) (quantmf.Ma
 		from += part.X.Cols
 	}
 	if from < n {
-		return v, cli.UsageError(fmt.Sprintf("-v: the files have %s, and the matrix %d", cli.Counted(from, "sample"),
+		return v, cli.UsageError(fmt.Sprintf("-v: the files have %s, and the matrix %d",
+			cli.Counted(from, "sample"),
 			n))
 	}
 	return v, nil

@@ -26,15 +26,15 @@ func shardProgram() *cli.Program {
 	f := &shardFlags{fitFlags: *newFitFlags(), shards: 1, shard: -1, round: -1}
 	workers, updates := f.options.Flag(option.Workers), f.options.Flag(option.Updates)
 	workers.Help = "threads, 0 for one per processor (default 0)"
-	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of the
-		former or more (nmf; default multiplicative)`
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
+		the former or more (nmf; default multiplicative)`
 	p := &cli.Program{
 		Usage: []string{"plan [flags] -shards N -o DIR MATRIX", "step [flags] -shard I DIR",
 			"reduce [flags] DIR", "finish [flags] DIR"},
-		About: `Fits a matrix whose features are split over N shards, by commands that a scheduler starts: on one
-			machine or on many that share the folder DIR. For any N the model has the bits of "quantmf fit" on
-			one machine, with the same -updates for -method nmf, and with a -batch of all features for -method
-			qmf.
+		About: `Fits a matrix whose features are split over N shards, by commands that a scheduler starts: on
+			one machine or on many that share the folder DIR. For any N the model has the bits of "quantmf
+			fit" on one machine, with the same -updates for -method nmf, and with a -batch of all features
+			for -method qmf.
 
 			plan reads MATRIX, chooses the start and fills DIR, which must be new, empty, or hold this very
 			plan. Then the fit goes in rounds. In every round each shard makes a step, in any order and
@@ -46,20 +46,24 @@ func shardProgram() *cli.Program {
 			f.in.Reading(),
 			{Heading: "Of plan", Flags: append([]*cli.Flag{
 				cli.File(&f.files.Model, "o", "a folder; of finish: the file of the model"),
-				cli.Aside(cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `the number of shards: at most one for
-					each 16 features, and at most 64 (qmf) or 16, fewer for a small matrix (nmf) (default 1)`)),
+				cli.Aside(cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `the number of shards: at most
+					one for each 16 features, and at most 64 (qmf) or 16, fewer for a small matrix (nmf)
+					(default 1)`)),
 				cli.Choice(&f.method, "method", "qmf|nmf", "what is fitted (default qmf)"),
-				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"), updates},
+				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
+				updates},
 				f.in.Changes()...)},
 			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: f.options.Flags(
-				option.Loss, option.Missing, option.Levels, option.Epsilon, option.Epochs, option.LearningRate,
-				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Tolerance,
+				option.Loss, option.Missing, option.Levels, option.Epsilon, option.Epochs,
+				option.LearningRate,
+				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage,
+				option.Tolerance,
 				option.Validation, option.Patience, option.Strict, option.Seed)},
 			{Heading: "Of step and reduce", Flags: []*cli.Flag{
 				cli.Whole(&f.shard, 0, "shard", "I", "the shard of the step, from 0"),
 				cli.Whole(&f.round, 0, "round", "N", "the round, from 0 (default: the one under way)"),
-				cli.Switch(&f.wait, "wait", `go on until the fit is over: a step waits for the next round, a reduce
-					for all parts of its round`)}},
+				cli.Switch(&f.wait, "wait", `go on until the fit is over: a step waits for the next round, a
+					reduce for all parts of its round`)}},
 			{Heading: `Of finish ("-" is standard output; the ending of a name says the format)`,
 				Flags: f.files.Flags()[1:]},
 			{Heading: "Of plan, step and reduce", Flags: []*cli.Flag{workers}},

@@ -99,8 +99,9 @@ func TestShard(t *testing.T) {
 			t.Error(u.Features[0])
 		}
 	}
-	if _, said := quiet(t, 0,
-		strings.Fields("shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv")...); !strings.Contains(said, "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n") {
+	const few = "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n"
+	if _, said := quiet(t, 0, strings.Fields(
+		"shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv")...); !strings.Contains(said, few) {
 		t.Errorf("nothing is said of one machine: %s", said)
 	}
 	// What is wrong is said in the words of the command.

@@ -33,7 +33,8 @@ func (r *result) summary(seconds float64) (string, error) {
 		return "", err
 	}
 	name, formula := m.title()
-	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(d, "feature"), cli.Counted(n, "sample"), r.naming(gaps))
+	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(d, "feature"), cli.Counted(n, "sample"),
+		r.naming(gaps))
 	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
 	loss, end := m.of.History[m.of.Best], ""
 	if m.NMFUpdates > 0 {
@@ -45,7 +46,8 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss, account.LossName(r.fitFlags.options.Loss),
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss,
+			account.LossName(r.fitFlags.options.Loss),
 			cli.Counted(m.of.Best, "epoch"), end)
 	}
 	if m.NMFUpdates > 0 {

@@ -7,15 +7,16 @@ package bqmf
 //	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength δ)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
 // Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all
-// pairs. Let e_ij be the leave-one-out residual of a cell (leaveout.go, near.go) times √(τ_i ρ_j), and 0 where
-// the cell is hidden. The process predicts at sample j
+// pairs. Let e_ij be the leave-one-out residual of a cell (leaveout.go, near.go) times √(τ_i ρ_j), and 0
+// where the cell is hidden. The process predicts at sample j
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
 //
 // a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0
 // to 1, is fitted to the observed cells of the row. The row has no such prediction where less than a share
-// nearGain, or alikeGain/n_i for n_i observed cells, of its squared residuals goes away (correction). An observed cell has
-// drawn v_j to where its own residual is small. Without the cell, to first order and with the row held,
+// nearGain, or alikeGain/n_i for n_i observed cells, of its squared residuals goes away (correction). An
+// observed cell has drawn v_j to where its own residual is small. Without the cell, to first order and with
+// the row held,
 //
 //	w_j⁻ = w_j - A (Y_ij - u_i·v_j) LᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i),  A = τ_i ρ_j.
 //
@@ -208,8 +209,8 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 // alikeFar is the squared distance, over 2 alikeLength δ, beyond which κ is below 1e-13 and counts as 0.
 const alikeFar = 30
 
-// samples compares the samples. With learn, reader.correctAlike then finds out which rows are predicted by it.
-// It returns nil where all samples are in one place, or when the pool's work was stopped.
+// samples compares the samples. With learn, reader.correctAlike then finds out which rows are predicted by
+// it. It returns nil where all samples are in one place, or when the pool's work was stopped.
 func (p *Posterior) samples(workers *pool.Pool, learn bool) *Alike {
 	a := p.alike()
 	if a == nil {
@@ -357,9 +358,10 @@ func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag
 	return a, "", ""
 }
 
-// correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and returns
-// whether it is. It takes y of the row, its observed places and the leave-one-out residuals there, times √(τρ).
-// Where it returns true, predicted has what is predicted of each of these residuals without the cell itself.
+// correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and
+// returns whether it is. It takes y of the row, its observed places and the leave-one-out residuals there,
+// times √(τρ). Where it returns true, predicted has what is predicted of each of these residuals without the
+// cell itself.
 func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, predicted []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.alike == nil {

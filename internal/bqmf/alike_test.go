@@ -152,7 +152,8 @@ func TestAlike(t *testing.T) {
 		}
 		finder := p.Alike.Finder()
 		b := finder.Find(g.column(7), 7)
-		closeTo(t, "what is said of a new sample", finder.residualPrediction(i, b), factor*g.says(e, 7, g.column(7)), 1e-9)
+		closeTo(t, "what is said of a new sample", finder.residualPrediction(i, b),
+			factor*g.says(e, 7, g.column(7)), 1e-9)
 	}
 	if asked < 300 || kept < d-4 {
 		t.Errorf("%d rows and %d cells were looked at", kept, asked)
@@ -174,7 +175,8 @@ func TestAlike(t *testing.T) {
 		{[]uint64{d}, make([]float64, 1+n), "a row is out of range"},
 		{[]uint64{1, 1}, make([]float64, 2+2*n), "a row is out of range"},
 		{[]uint64{1}, make([]float64, n), "wrong length"},
-		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...), "a factor of deviations is out of range"},
+		{[]uint64{1}, append([]float64{1.5}, make([]float64, n)...),
+			"a factor of deviations is out of range"},
 		{nil, []float64{1}, "wrong length"},
 	} {
 		if _, _, problem := p.decodeAlike(c.rows, c.numbers); problem != c.problem {
@@ -206,7 +208,8 @@ func TestAlikeChance(t *testing.T) {
 						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
 				}
 			}
-			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, make([]float64, len(places))) {
+			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals,
+				make([]float64, len(places))) {
 				kept++
 			}
 		}

@@ -98,7 +98,8 @@ func TestOneStep(t *testing.T) {
 // whose mean rounds to 0, all is finite.
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums rowSums) {
-		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0}, p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0},
+			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
 		var s scaler
 		s.scale(&c, make([]float64, len(l.x)), l.x, false)
 		return c, l.fitMap(&c, unit, true)

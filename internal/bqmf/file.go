@@ -179,9 +179,9 @@ func (s *State) Parts() []section.Part {
 // the levels.
 const rowNumbers = 5 + len(LevelsAt)
 
-// encodeCurves returns curves as numbers: three counts each (of the knots of g_i, of those of g_i⁻¹ with mass,
-// 0 where they are the same, and of the steps), rowNumbers numbers, and the knots, views of those of the
-// curves, a part after another.
+// encodeCurves returns curves as numbers: three counts each (of the knots of g_i, of those of g_i⁻¹ with
+// mass, 0 where they are the same, and of the steps), rowNumbers numbers, and the knots, views of those of
+// the curves, a part after another.
 func encodeCurves(curves []Curve) (counts []uint64, rows []float64, knots [][]float64) {
 	for i := range curves {
 		c := &curves[i]

@@ -1,7 +1,7 @@
 package bqmf
 
-// This file holds variational Bayes of the model (bqmf.go). With B_i = u_i u_iᵀ + S_i and B_j = v_j v_jᵀ + C_j,
-// the second moments, an epoch is
+// This file holds variational Bayes of the model (bqmf.go). With B_i = u_i u_iᵀ + S_i and B_j = v_j v_jᵀ +
+// C_j, the second moments, an epoch is
 //
 //	ρ_j = (n_j+60)/(Σ_i τ_i e_ij + 60), geometric mean 1, within [1/20, 20];
 //	C_j = (I + ρ_j Σ_i τ_i B_i)⁻¹,        v_j = C_j ρ_j Σ_i τ_i Y_ij u_i;
@@ -10,10 +10,10 @@ package bqmf
 //	α_k = (d + 30)/(s_k + 30 Σ s/(dK)),   s = diag Σ_i B_i;
 //	τ_i = (n_i+2)/(Σ_j ρ_j e_ij + 2/t),   t = Σ n_i/ΣΣ ρ_j e_ij,
 //
-// sums over the observed cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². Thirty pseudo-rows draw every
-// 1/α_k to the mean of all: a component has a relevance of its own as far as the rows ask for it. The change
-// of coordinates leaves the model as it is and gives α its meaning at once; it is made in the first epochs
-// only.
+// sums over the observed cells of a row or a column, e_ij = E (Y_ij - u_i·v_j)². Thirty pseudo-rows draw
+// every 1/α_k to the mean of all: a component has a relevance of its own as far as the rows ask for it. The
+// change of coordinates leaves the model as it is and gives α its meaning at once; it is made in the first
+// epochs only.
 //
 // # Cost
 //
@@ -106,7 +106,8 @@ type room struct {
 	scaled       []float64 // K × Pad(N)
 	// D × Packed(K): the B_i of the epoch before, and where a step of U puts the new ones
 	spare []float64
-	// N × Packed(K): Σ_i τ_i B_i of what a column observes, then its new B_j, and after a step of V the old ones
+	// N × Packed(K): Σ_i τ_i B_i of what a column observes, then its new B_j, and after a step of V the old
+	// ones
 	grams      []float64
 	sumU, sumV []float64   // packed
 	parts      [][]float64 // of sums over lines, see pieces

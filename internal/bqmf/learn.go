@@ -206,8 +206,8 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
-// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; predict, correct,
-// fit and addLoss go on with it.
+// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; predict,
+// correct, fit and addLoss go on with it.
 type rowLearner struct {
 	// Set once:
 	q     *Problem
@@ -338,7 +338,8 @@ func (l *rowLearner) fit() rowSums {
 		j := int(place)
 		a, y := float64(tau*l.m.Rho[j]), l.y[j]
 		l.maps.addResidual(l.c, l.maps.x[h], y, l.without[h]+
-			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)), l.cells.deviation(l.r, l.i, j))
+			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)),
+			l.cells.deviation(l.r, l.i, j))
 	}
 	l.c.Spread = math.Sqrt(spread)
 	l.maps.quantiles(l.c)

@@ -132,8 +132,8 @@ func (c *reader) withoutInTurn(r, j int, y, a float64) float64 {
 	return m - (float64((y-m)*(1-left))-float64(2*float64(a*c.cells.both[at])))/left
 }
 
-// residualPrediction returns the prediction by the neighbours of row i, row r of the last load, of the residual of a cell of value y, times √(τρ),
-// had the cell not been observed.
+// residualPrediction returns the prediction by the neighbours of row i, row r of the last load, of the
+// residual of a cell of value y, times √(τρ), had the cell not been observed.
 func (c *reader) residualPrediction(r, i, j int, y float64) (sum float64) {
 	p, of := c.p, c.neighbours(i)
 	a := float64(p.Tau[i] * p.Rho[j])

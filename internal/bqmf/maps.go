@@ -34,8 +34,8 @@ type block struct {
 	count, to float64
 }
 
-// rowSums is what poolMaps takes of a row: weighted sums of products and squares of x and leave-one-out p, in the
-// unit of the row.
+// rowSums is what poolMaps takes of a row: weighted sums of products and squares of x and leave-one-out p, in
+// the unit of the row.
 type rowSums struct {
 	xp, pp, xx  float64 // Σ w dx dp, Σ w dp², and the mean of w dx², dx and dp being from the means
 	cells, unit float64 // the number of observed cells; the unit
@@ -206,7 +206,8 @@ func (l *mapLearner) knots(c *Curve) {
 	}
 }
 
-// poolMaps ends the learning of all curves: it draws the slope and the levels of each row to those of all rows.
+// poolMaps ends the learning of all curves: it draws the slope and the levels of each row to those of all
+// rows.
 func poolMaps(curves []*Curve, rows []rowSums) {
 	cov, variance, cells := 0.0, 0.0, 0.0
 	for _, s := range rows {

@@ -17,8 +17,8 @@ type table struct {
 	x    []float64
 }
 
-// bends has samples on a circle, of which most rows are one wave and every third has a length of its own; rows
-// 2i and 2i+1 have common noise, and a row is constant. Both corrections are of use.
+// bends has samples on a circle, of which most rows are one wave and every third has a length of its own;
+// rows 2i and 2i+1 have common noise, and a row is constant. Both corrections are of use.
 func bends(d, n int, seed uint64) *table {
 	src := random.Split(seed, 12)
 	q := &table{d, n, make([]float64, d*n)}
@@ -66,9 +66,9 @@ func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
 	return m
 }
 
-// slowPredict is Sample.Place and Predict cell by cell: the equations of an epoch for a new column, with all else
-// as it was fitted, in dense matrices; what rows of correlated noise and samples that are alike predict of the
-// cell; and T_i averaged over its normal distribution.
+// slowPredict is Sample.Place and Predict cell by cell: the equations of an epoch for a new column, with all
+// else as it was fitted, in dense matrices; what rows of correlated noise and samples that are alike predict
+// of the cell; and T_i averaged over its normal distribution.
 func slowPredict(m *Model, x []float64) (fit []float64) {
 	p, k := m.Posterior, m.K
 	y, observed := make([]float64, p.D), 0.0
@@ -181,8 +181,8 @@ func slowLine(v float64, from, to []float64) float64 {
 	return to[last]
 }
 
-// What is said of new samples is what the equations say cell by cell: with and without corrections, of samples
-// with few cells hidden and with most, and beyond the rows' values.
+// What is said of new samples is what the equations say cell by cell: with and without corrections, of
+// samples with few cells hidden and with most, and beyond the rows' values.
 func TestNewSamplesAreTheSlowForm(t *testing.T) {
 	q, src := bends(24, 160, 3), random.Split(3, 21)
 	for name, m := range map[string]*Model{"both corrections": q.learned(t, 3, 12, 1),

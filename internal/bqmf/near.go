@@ -13,7 +13,7 @@ package bqmf
 // compared, n_i n_l / n stands in for n_il. Rows with nearly the same loadings are likely to have common
 // noise, other rows are not. So an r_il of at most nearSure/√n_i counts only by the share
 //
-//	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i and u_l,
+//	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i, u_l,
 //
 // and a larger one by s = 1. Here ν, the part of chance, is the mean of n_il r_il² over the pairs of the
 // smallest |cosine|: √n_il r_il has the variance v + ν, so the true correlation is expected to be s r_il.
@@ -24,8 +24,8 @@ package bqmf
 //	b_l = √(c_ii/c_ll) a_l,  a = (R + nearRidge I)⁻¹ r_i,
 //
 // where R and r_i are the correlations among the neighbours and with row i, each times its share s. The mean
-// of a cell is then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). An observed cell (i, j) of weight A = τ_i ρ_j has itself
-// moved the residuals of the neighbours. Without it they are, to first order as in leaveout.go,
+// of a cell is then u_i·v_j + Σ_l b_l z_lj / √(τ_i ρ_j). An observed cell (i, j) of weight A = τ_i ρ_j has
+// itself moved the residuals of the neighbours. Without it they are, to first order as in leaveout.go,
 //
 //	z_lj⁻ = z_lj + √(τ_l ρ_j) A (Y_ij - m) u_lᵀC_j u_i / max(0.4, 1 - A u_iᵀC_j u_i).
 //
@@ -82,7 +82,8 @@ type Near struct {
 // neighbours finds the neighbours of the rows given, of which x has the cells. Their weights count in full
 // until decide. It returns nil where there are none, or when the pool's work was stopped.
 func (p *Posterior) neighbours(x *Data, rows []int, workers *pool.Pool) *Near {
-	near := &Near{Of: make([][]Neighbour, p.D), DeviationShrink: make([]float64, p.D), Z: make([][]float64, p.D)}
+	near := &Near{Of: make([][]Neighbour, p.D), DeviationShrink: make([]float64, p.D),
+		Z: make([][]float64, p.D)}
 	for i := range near.DeviationShrink {
 		near.DeviationShrink[i] = 1
 	}
@@ -209,7 +210,8 @@ func (c *comparison) compare(to *four, from, end int) {
 	rows := end - from
 	kernel.DotsRows(to.dots[:rows*to.count], c.lines[to.first*c.width:last*c.width], to.query[:rows*c.width],
 		rows)
-	kernel.DotsRows(to.cosines[:rows*to.count], c.directions[to.first*c.kp:last*c.kp], c.directions[from*c.kp:end*c.kp],
+	kernel.DotsRows(to.cosines[:rows*to.count], c.directions[to.first*c.kp:last*c.kp],
+		c.directions[from*c.kp:end*c.kp],
 		rows)
 }
 
@@ -391,9 +393,9 @@ func correction(residuals, predicted []float64, gain float64) (factor, shrink fl
 	return factor, math.Sqrt(after / before)
 }
 
-// decide decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ), and
-// what the neighbours predict of each. It returns the factor that the weights of the neighbours are multiplied
-// by: 0, and no neighbours, where they do not predict the residuals.
+// decide decides on the neighbours of row i by the leave-one-out residuals of its cells, each times √(τρ),
+// and what the neighbours predict of each. It returns the factor that the weights of the neighbours are
+// multiplied by: 0, and no neighbours, where they do not predict the residuals.
 func (n *Near) decide(i int, residuals, predicted []float64) (factor float64) {
 	factor, shrink := correction(residuals, predicted, nearGain)
 	if factor == 0 {
@@ -451,8 +453,8 @@ func (n *Near) residualPrediction(i int, z []float64) (sum float64) {
 }
 
 // encode returns the neighbours as numbers, none for nil. The words are, of each row, how many neighbours it
-// has and which. The numbers are, of each row that has neighbours, their weights and DeviationShrink; then, of each row
-// that is a neighbour, z.
+// has and which. The numbers are, of each row that has neighbours, their weights and DeviationShrink; then,
+// of each row that is a neighbour, z.
 func (n *Near) encode(columns int) (words []uint64, numbers [][]float64) {
 	if n == nil {
 		return nil, nil

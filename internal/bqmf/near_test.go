@@ -90,8 +90,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// likeLoadings is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the same
-// loadings.
+// likeLoadings is drawn with the noise of rows 2i and 2i+1 of a correlation, and, where like is set, with the
+// same loadings.
 func likeLoadings(d, n int, correlation float64, like bool) *simulated {
 	q := paired(d, n, 3, 0.1, 0, 5)
 	for i := 1; i < d; i += 2 {
@@ -298,7 +298,8 @@ func TestSaidIsWithoutTheCell(t *testing.T) {
 						want += l.Weight * z(l.Row, j, v)
 					}
 				}
-				closeTo(t, "what neighbours say", cells.residualPrediction(i-from, i, j, q.y[i*n+j]), want, 1e-9)
+				closeTo(t, "what neighbours say", cells.residualPrediction(i-from, i, j, q.y[i*n+j]), want,
+					1e-9)
 				asked++
 			}
 		}
@@ -331,7 +332,8 @@ func TestKeep(t *testing.T) {
 		}
 		closeTo(t, "factor", factor, min(cov/ss, 1), 1e-12)
 		closeTo(t, "weight", n.Of[0][0].Weight, 0.5*factor, 1e-12)
-		closeTo(t, "what is left", n.DeviationShrink[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr), 1e-12)
+		closeTo(t, "what is left", n.DeviationShrink[0], math.Sqrt((rr-2*factor*cov+factor*factor*ss)/rr),
+			1e-12)
 	}
 }
 

@@ -108,8 +108,8 @@ func (s *scaler) distinct(c *Curve, x []float64) (top float64) {
 	return top
 }
 
-// tellApart makes Y of y, the scale at X, in its room: values so close that the scale does not tell them apart
-// become one.
+// tellApart makes Y of y, the scale at X, in its room: values so close that the scale does not tell them
+// apart become one.
 func (c *Curve) tellApart(y []float64) {
 	c.Y = y[:0]
 	for h, v := range y {

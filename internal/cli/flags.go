@@ -83,18 +83,16 @@ func Whole(to *int, least int, name, value, help string) *Flag {
 // AnyWhole is the least of a Whole that is bounded elsewhere.
 const AnyWhole = -1 << 31
 
-// Share is a flag of a number above 0, and at most or below another.
-func Share(to *float64, most float64, within bool, name, value, help string) *Flag {
+// Number is a flag of a number of which check says what it must be, "" where it is.
+func Number(to *float64, check func(v float64) string, name, value, help string) *Flag {
 	return Func(name, value, help, func(text string) (err error) {
-		*to, err = settings.Decimal(text)
-		if err != nil || *to > 0 && (*to < most || within && *to == most) {
+		if *to, err = settings.Decimal(text); err != nil {
 			return err
 		}
-		how := "below "
-		if within {
-			how = "at most "
+		if broken := check(*to); broken != "" {
+			return errors.New(broken)
 		}
-		return errors.New("must be above 0 and " + how + strconv.FormatFloat(most, 'g', -1, 64))
+		return nil
 	})
 }
 

@@ -21,19 +21,17 @@ import (
 
 // Parts of the help of several commands.
 const (
-	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series matrix of
-GEO, Matrix Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or bzip2; or a
-folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-", standard input. The content tells the
-format. Features are in rows, samples in columns. A line on standard error says what was taken for names, and
-warnings say what may be wrong with that. Features without names are f1, f2, ..., samples s1, s2, ... Values
-must be finite; negative ones need -loss frobenius, which auto takes for them.
-`
+	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series matrix
+		of GEO, Matrix Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or
+		bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-", standard input. The
+		content tells the format. Features are in rows, samples in columns. A line on standard error says
+		what was taken for names, and warnings say what may be wrong with that. Features without names are
+		f1, f2, ..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius, which
+		auto takes for them.`
 	WriteHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A
-further .gz compresses it. "-" is standard output, tab-separated without -format.
-`
+		further .gz compresses it. "-" is standard output, tab-separated without -format.`
 	ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not converged under
--strict, 130 interrupted.
-`
+		-strict, 130 interrupted.`
 )
 
 // Input is how a command reads its files.
@@ -96,9 +94,9 @@ func (in *Input) separator(text string) error {
 
 // FormatFlag is -format.
 func (in *Input) FormatFlag() *Flag {
-	return Aside(Func("format", "FORMAT", `the format of standard input and output, and of an output whose name
-		says none: tsv, csv, gct, mtx, npy or npz. Of two formats with a comma between, the first is that of
-		input, the second that of output (default: input by its content, output tsv)`,
+	return Aside(Func("format", "FORMAT", `the format of standard input and output, and of an output whose
+		name says none: tsv, csv, gct, mtx, npy or npz. Of two formats with a comma between, the first is
+		that of input, the second that of output (default: input by its content, output tsv)`,
 		func(text string) error {
 			from, to, two := strings.Cut(text, ",")
 			if !two {
@@ -114,8 +112,8 @@ func (in *Input) FormatFlag() *Flag {
 
 // Allow is the flag of commands that match a matrix with a model.
 func (in *Input) Allow() *Flag {
-	return Func("allow", "extra,missing", `extra: leave out features that the model does not have; missing: take
-		features that the matrix does not have as missing values (default: both are errors)`,
+	return Func("allow", "extra,missing", `extra: leave out features that the model does not have; missing:
+		take features that the matrix does not have as missing values (default: both are errors)`,
 		func(text string) error {
 			for w := range strings.SplitSeq(text, ",") {
 				switch w {
@@ -136,18 +134,19 @@ func (in *Input) Changes() []*Flag {
 	return []*Flag{
 		Switch(&in.Log1p, "log1p", `take log(1+x) of every value first (natural logarithm); no value may be
 			negative`),
-		Whole(&in.Top, 1, "top", "N", `keep the N features of largest standard deviation, after -log1p (default:
-			all)`),
+		Whole(&in.Top, 1, "top", "N", `keep the N features of largest standard deviation, after -log1p
+			(default: all)`),
 	}
 }
 
 // Limits are the flags that every command has. On what they say no result depends.
 func (in *Input) Limits() Group {
-	return Group{Flags: []*Flag{in.MemoryFlag(), Aside(Choice(&in.Progress, "progress", "auto|plain|json|none",
-		`what is told on standard error: auto: one line rewritten on a terminal, elsewhere up to ten lines of
-		what is counted, from two seconds on; plain: a line for each part of the work, up to ten a fit; json:
-		an object for each, and for every epoch; none: only what was found, and warnings of what may be wrong
-		in how the matrix was read (default auto)`))}}
+	return Group{Flags: []*Flag{in.MemoryFlag(),
+		Aside(Choice(&in.Progress, "progress", "auto|plain|json|none",
+			`what is told on standard error: auto: one line rewritten on a terminal, elsewhere up to ten
+				lines of what is counted, from two seconds on; plain: a line for each part of the work, up to
+				ten a fit; json: an object for each, and for every epoch; none: only what was found, and
+				warnings of what may be wrong in how the matrix was read (default auto)`))}}
 }
 
 // MemoryFlag is -max-memory.
@@ -361,7 +360,8 @@ func Open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 }
 
 // ReadAll reads a file of at most a share of -max-memory, since the bytes are not all that it takes.
-func (in *Input) ReadAll(path string, stdin io.Reader, what string, share int64) ([]byte, os.FileInfo, error) {
+func (in *Input) ReadAll(path string, stdin io.Reader, what string, share int64) ([]byte, os.FileInfo,
+	error) {
 	file, info, err := Open(path, stdin, what)
 	if err != nil {
 		return nil, nil, err

@@ -30,9 +30,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Levels: {"N", `levels, the quantiles learned per feature, at least 2 (qmf, qmfq; default 8)`},
 	option.Epsilon: {"X", `entropic regularisation of the maps, above 0; larger is smoother (qmf, qmfq;
 		default 0.02)`},
-	option.Epochs: {"N", `how often every feature is fitted (default 4 for qmf, 100 for qmfq, 20 for nmf, under kl 10
-		from 8192 samples on; at most 60 for each of the two fits of bqmf; 20 for qmf where Adam steps U and
-		V, which it does with -start uniform, with -k above 32 and with a -loss below -0.5)`},
+	option.Epochs: {"N", `how often every feature is fitted (default 4 for qmf, 100 for qmfq, 20 for nmf,
+		under kl 10 from 8192 samples on; at most 60 for each of the two fits of bqmf; 20 for qmf where Adam
+		steps U and V, which it does with -start uniform, with -k above 32 and with a -loss below -0.5)`},
 	option.LearningRate: {"X", `learning rate of Adam, above 0 (default 0.2 for qmf, 0.1 for qmfq; 0.06 for
 		qmf where Adam steps U and V)`},
 	option.Schedule: {"", `how the learning rate falls (qmf, qmfq; default cosine)`},
@@ -44,22 +44,22 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Ends: {"", `free: learn each feature's lowest and highest quantile; pinned: keep them at its
 		minimum and maximum (qmf, qmfq; default free)`},
 	option.Penalty: {"X", `weight of the penalty on the factors (qmf, nmf; default 0)`},
-	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples (qmf,
-		qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
+	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
+		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
 		-start uniform)`},
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
-	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of
-		the textbooks, 200 of them unless -epochs is given (nmf; default newton under kl and frobenius,
-		multiplicative under other losses and where -k is above the number of features and samples
-		together)`},
+	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of the
+		textbooks, 200 of them unless -epochs is given (nmf; default newton under kl and frobenius,
+		multiplicative under other losses and where -k is above the number of features and
+		samples together)`},
 	option.Tolerance: {"X", `where a map counts as converged, above 0 (qmf, qmfq; default 1e-9); of bqmf the
 		share of UV that the last epoch may still change (default 0.003)`},
 	option.Validation: {"X", `hide this share of the values, up to 0.5, from the fit, and take the epoch that
 		predicts them best (default: hide none)`},
 	option.Patience: {"N", `end when the loss has not fallen for N epochs (not bqmf; default: never)`},
-	option.Restarts: {"N", `the number of fits, each with the next seed, of which the best is taken (not bqmf;
-		default 1)`},
+	option.Restarts: {"N", `the number of fits, each with the next seed, of which the best is taken (not
+		bqmf; default 1)`},
 	option.Strict: {"", `fail, with exit code 4, where a map has not converged (qmf, qmfq; default: warn)`},
 	option.Seed:   {"N", `seed of everything random (default 1)`},
 	option.Workers: {"N", `threads that work on features, 0 for one per processor; the result does not depend
@@ -217,7 +217,8 @@ func Takes(method string, rank int, options []quantmf.FitOption) error {
 var inFlags = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{"FitNMF", "-method nmf", "FitQMFQ", "-method qmfq", "FitQMF", "-method qmf", "FitBQMF",
 		"-method bqmf", "KLUpdates", "kl", "FrobeniusUpdates", "frobenius", "TruncatedSVD", "svd",
-		"takes KL or Frobenius", "takes kl or frobenius", "takes KL and Frobenius", "takes kl and frobenius", "losses KL and Frobenius",
+		"takes KL or Frobenius", "takes kl or frobenius", "takes KL and Frobenius", "takes kl and frobenius",
+		"losses KL and Frobenius",
 		"losses kl and frobenius", "another x", "another matrix"}
 	for k := range option.Kinds {
 		if k.Flag() != "" {
@@ -280,7 +281,8 @@ func explainOption(bad *quantmf.OptionError) error {
 			}
 		}
 		switch k {
-		case option.Missing, option.Strict, option.Checkpoint, option.Resume: // which have no value to speak of
+		case option.Missing, option.Strict, option.Checkpoint,
+			option.Resume: // which have no value to speak of
 			value = ""
 		case option.Projection: // KLUpdates(5)
 			value = strings.NewReplacer("()", "", "(", ":", ")", "").Replace(inFlags().Replace(value))

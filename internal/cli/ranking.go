@@ -1,7 +1,7 @@
 package cli
 
-// This file holds the choice of numbers of components and levels by the losses of hidden cells: which is best,
-// which is the smallest that is as good within one standard error, and how sure that is.
+// This file holds the choice of numbers of components and levels by the losses of hidden cells: which is
+// best, which is the smallest that is as good within one standard error, and how sure that is.
 
 import (
 	"cmp"
@@ -24,13 +24,14 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 		Wholes(&c.Ks, "k", "the numbers of components (default 2,4,8)"),
 		Wholes(&c.Ms, "m", "the numbers of levels, each tried with every -k (default: the default of fit)"),
 		Whole(&c.Repeats, 1, "repeats", "N", "how many times cells are hidden (default 5)"),
-		Share(share, 0.5, true, "share", "X",
+		Number(share, option.Validation.Check, "share", "X",
 			"the share of the cells hidden each time, at most 0.5 (default 0.1)"),
 	}
 }
 
 // Compared are the options of the fits that are compared, beside loss, missing and seed.
-var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule, option.Batch,
+var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
+	option.Batch,
 	option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection, option.Updates,
 	option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict}
 

@@ -70,13 +70,13 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Sure = 0.734
-	if got, want := r.Verdict(),
-		"k=0 predicts hidden cells best. Take k=0: 73 % of 1000 resamplings of the 3 repeats choose it\n"; got != want {
+	want := "k=0 predicts hidden cells best. Take k=0: 73 % of 1000 resamplings of the 3 repeats choose it\n"
+	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Ms, r.Ks, r.Chosen = []int{4, 8}, []int{3}, 0
-	if got, want := r.Table(),
-		"k\tm\tmean\tstderr\tworse\tworse_stderr\n3\t4\t6\t1.53\t1\t0.577\n3\t8\t5\t1.53\t0\t0\n"; got != want {
+	want = "k\tm\tmean\tstderr\tworse\tworse_stderr\n3\t4\t6\t1.53\t1\t0.577\n3\t8\t5\t1.53\t0\t0\n"
+	if got := r.Table(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := r.Verdict(),

@@ -58,7 +58,7 @@ func (f *Newton) lossesExact() Losses {
 	l, again := f.summed()
 	f.sized = true
 	if again {
-		f.Pool.Do(len(f.pieces), f.residuals)
+		f.run(opResidual, len(f.pieces))
 		l = f.losses(f.nu, f.nv)
 	}
 	return l
@@ -74,9 +74,9 @@ func (f *Newton) summed() (l Losses, again bool) {
 	return l, !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size))
 }
 
-// lay returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they
+// toTiles returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they
 // are 0.
-func (f *Newton) lay(ws *newtonScratch, i, rows int) []float64 {
+func (f *Newton) toTiles(ws *newtonScratch, i, rows int) []float64 {
 	n, count := f.N, f.tiles.count
 	if f.blocks() && count == 1 && f.Stride == n {
 		return f.X[i*n : (i+rows)*n]
@@ -105,24 +105,15 @@ func (f *Newton) row(ws *newtonScratch, i int) []float64 {
 	return ws.x[:f.N]
 }
 
-// exactly calls g for the rows of a piece that go together.
-func (f *Newton) exactly(piece int, g func(i, rows int)) {
-	begin, end := f.span(piece)
-	some := f.rowsTogether()
-	for i := begin; i < end && f.Pool.Err() == nil; i += some {
-		g(i, min(some, end-i))
-	}
-}
-
 // halfExact makes z of U in a piece of the rows, and the next y of it, and takes the gradient of V there.
 func (f *Newton) halfExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.exactly(piece, func(i, rows int) {
-		x := f.lay(ws, i, rows)
-		f.sweepU(ws, i, rows, x)
-		f.sumExact(ws, piece, i, rows, x)
-	})
+	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
+		x := f.toTiles(ws, g.i, g.rows)
+		f.sweepU(ws, g.i, g.rows, x)
+		f.sumExact(ws, piece, g.i, g.rows, x)
+	}
 	f.whole(piece)
 }
 
@@ -130,9 +121,9 @@ func (f *Newton) halfExact(worker, piece int) {
 func (f *Newton) gradientExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.exactly(piece, func(i, rows int) {
-		f.sumExact(ws, piece, i, rows, f.lay(ws, i, rows))
-	})
+	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
+		f.sumExact(ws, piece, g.i, g.rows, f.toTiles(ws, g.i, g.rows))
+	}
 	f.whole(piece)
 }
 
@@ -227,8 +218,9 @@ func (f *Newton) whole(piece int) {
 // residual takes the loss at the next y cell by cell, in a piece of the rows.
 func (f *Newton) residual(worker, piece int) {
 	ws, k, loss := &f.room[worker], f.K, 0.0
-	f.exactly(piece, func(i, rows int) {
-		x := f.lay(ws, i, rows)
+	for g := f.groups(worker, piece, f.rowsTogether(), nil); g.next(); {
+		i, rows := g.i, g.rows
+		x := f.toTiles(ws, i, rows)
 		f.parts(rows, func(from, some, lo, hi int) {
 			w := ws.w[:some*(hi-lo)]
 			kernel.CombineRows(w, f.nu[(i+from)*k:(i+from+some)*k], f.nv[k*lo:k*hi], some)
@@ -237,7 +229,7 @@ func (f *Newton) residual(worker, piece int) {
 			kernel.Dots(s[:], w, w)
 			loss += float64(s[0] / 2)
 		})
-	})
+	}
 	f.pieces[piece].losses[0] = loss
 }
 

@@ -82,22 +82,27 @@ const (
 type Newton struct {
 	Updates
 	exact bool // Frobenius, no cell hidden
-	sized bool // the pieces have the size
-	taken bool // the multiplicative updates are over
-	still bool // neither y nor z was lower: nothing moves any more
-	last  Losses
+	cols  int  // pieces of the columns
+
+	progress
 	momentum
 	points
 	balance
 	metric         metric
-	gram, some     []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
-	slopes, most   []float64 // np: of the direction of V
 	shareU, shareV []float64 // the visible share of a row, of a column
-	extra          []newtonPart
-	room           []newtonScratch
-	cols           int // pieces of the columns
 
-	directs, searches, moves, halves, gradients, residuals func(worker, piece int)
+	gram, some   []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
+	slopes, most []float64 // np: of the direction of V
+	extra        []newtonPart
+	room         []newtonScratch
+}
+
+// progress is how far the method has come.
+type progress struct {
+	taken bool // the multiplicative updates are over
+	sized bool // the pieces have the size of X
+	still bool // neither y nor z was lower: nothing moves any more
+	last  Losses
 }
 
 // momentum is what an epoch takes over from the one before: z, and τ, which is 1 where there is
@@ -158,7 +163,7 @@ type newtonScratch struct {
 	product                []float64 // n: of one row
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
 	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
-	laid                   []float64 // rows of X, see lay
+	laid                   []float64 // rows of X, see toTiles
 	strip                  strip
 	observed               []bool
 	seen                   [Group][]bool
@@ -168,10 +173,7 @@ type newtonScratch struct {
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
 	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
-	n.directs, n.searches, n.moves, n.halves, n.gradients = n.direct, n.searchV, n.moveV, n.halfU, n.gradient
-	if n.exact {
-		n.halves, n.gradients, n.residuals = n.halfExact, n.gradientExact, n.residual
-	}
+	n.do = n.piece
 	return n
 }
 
@@ -348,7 +350,7 @@ func (f *Newton) refresh() {
 		f.products()
 	}
 	f.transposeThree(nil, nil, f.nv)
-	f.Pool.Do(len(f.pieces), f.gradients)
+	f.run(opGradient, len(f.pieces))
 }
 
 // lossesNext are those at the next y.
@@ -407,28 +409,32 @@ func (f *Newton) Epoch(e int) (Losses, error) {
 func (f *Newton) onward() Losses {
 	f.between()
 	f.transposeThree(f.z, nil, f.nv)
-	f.Pool.Do(len(f.pieces), f.halves)
+	f.run(opHalf, len(f.pieces))
 	return f.lossesNext()
 }
 
 // rises tells whether losses are above the last ones.
 func (f *Newton) rises(l Losses) bool { return l.Above(f.last) }
 
-// over calls others for the rows of a piece, Group at a time, and bands for those that are thin, see
-// [Updates.visit], or where the calls add to num and den [Updates.sum].
-func (f *Newton) over(worker, piece int, sums bool, bands func(b *band, i, rows int),
-	others func(i, rows int)) {
-	if f.plain && sums {
-		f.sum(worker, piece, bands, others)
-		return
-	}
-	if f.plain {
-		f.visit(worker, piece, bands, others)
-		return
-	}
-	begin, end := f.span(piece)
-	for i := begin; i < end && f.Pool.Err() == nil; i += Group {
-		others(i, min(Group, end-i))
+// piece does the op with a piece.
+func (f *Newton) piece(worker, piece int) {
+	switch f.op {
+	case opTransposeThree:
+		f.transposeThreeTile(piece)
+	case opDirect:
+		f.direct(worker, piece)
+	case opSearch:
+		f.searchV(worker, piece)
+	case opMove:
+		f.moveV(piece)
+	case opHalf:
+		f.halfU(worker, piece)
+	case opGradient:
+		f.gradient(worker, piece)
+	case opResidual:
+		f.residual(worker, piece)
+	default:
+		f.Updates.piece(worker, piece)
 	}
 }
 

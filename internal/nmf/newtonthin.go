@@ -13,9 +13,8 @@ import (
 // newtonThin are matrices beside v that lie sample by sample: in the half of V its direction, and the next y
 // of V.
 type newtonThin struct {
-	other, next     []float64
-	three           [3][]float64 // what v, other and next are filled with
-	transposesThree func(worker, tile int)
+	other, next []float64
+	three       [3][]float64 // what v, other and next are filled with
 }
 
 // newtonBand is a worker's further room.
@@ -36,7 +35,6 @@ type newtonBand struct {
 func (f *Newton) takeThin() {
 	a, np, kp := f.Pool.Memory, f.NP, f.thin.kp
 	f.thin.other, f.thin.next = a.Floats(np, kp), a.Floats(np, kp)
-	f.thin.transposesThree = f.transposeThreeTile
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		rows := b.rows
@@ -58,10 +56,10 @@ func (f *Newton) transposeThree(v, other, next []float64) {
 		return
 	}
 	f.thin.three = [3][]float64{v, other, next}
-	f.Pool.Do(f.tiles.count, f.thin.transposesThree)
+	f.run(opTransposeThree, f.tiles.count)
 }
 
-func (f *Newton) transposeThreeTile(_, tile int) {
+func (f *Newton) transposeThreeTile(tile int) {
 	lo, hi := f.tile(tile)
 	for i, to := range [3][]float64{f.thin.v, f.thin.other, f.thin.next} {
 		if from := f.thin.three[i]; from != nil {

@@ -20,25 +20,33 @@ func (f *Newton) leastAhead() float64 {
 // halfU makes z of U in a piece of the rows: their half at y and the new V. With the next
 // y of them it takes the gradient of V there.
 func (f *Newton) halfU(worker, piece int) {
+	if f.exact {
+		f.halfExact(worker, piece)
+		return
+	}
 	ws := &f.room[worker]
 	f.clear(piece)
 	k := f.K
-	f.over(worker, piece, true, func(b *band, i, rows int) { f.halfThin(ws, b, piece, i, rows) },
-		func(i, rows int) {
-			x, stride := f.load(ws, i, rows)
-			u, p := ws.u[:rows*k], ws.p[:rows*k]
-			for r := range rows {
-				for c, s := range f.scale {
-					u[r*k+c] = float64(f.U[(i+r)*k+c] * s)
-				}
+	for g := f.groups(worker, piece, Group, &f.pieces[piece]); g.next(); {
+		if g.thin {
+			f.halfThin(ws, g.band, piece, g.i, g.rows)
+			continue
+		}
+		i, rows := g.i, g.rows
+		x, stride := f.load(ws, i, rows)
+		u, p := ws.u[:rows*k], ws.p[:rows*k]
+		for r := range rows {
+			for c, s := range f.scale {
+				u[r*k+c] = float64(f.U[(i+r)*k+c] * s)
 			}
-			f.directU(ws, i, rows, x, stride)
-			f.searchU(ws, rows, x, stride)
-			for r := range rows {
-				f.aheadU(i+r, p[r*k:(r+1)*k])
-			}
-			f.gradientRows(ws, piece, i, rows, x, stride)
-		})
+		}
+		f.directU(ws, i, rows, x, stride)
+		f.searchU(ws, rows, x, stride)
+		for r := range rows {
+			f.aheadU(i+r, p[r*k:(r+1)*k])
+		}
+		f.gradientRows(ws, piece, i, rows, x, stride)
+	}
 }
 
 // aheadU makes row i of U's z of the one before, and the next y.
@@ -185,14 +193,9 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	return difference
 }
 
-// clear readies a piece of the rows for sums at the next y. In the plain case num and den are those of
-// [Updates.sum].
+// clear readies a piece of the rows for sums at the next y, but for num and den, which rowGroups clear.
 func (f *Newton) clear(piece int) {
 	p := &f.pieces[piece]
-	if !f.plain {
-		clear(p.num)
-		clear(p.den)
-	}
 	clear(p.sum)
 	clear(p.losses)
 	clear(f.extra[piece].h)
@@ -200,13 +203,20 @@ func (f *Newton) clear(piece int) {
 
 // gradient takes the loss and the gradient of V at the next y, in a piece of the rows.
 func (f *Newton) gradient(worker, piece int) {
+	if f.exact {
+		f.gradientExact(worker, piece)
+		return
+	}
 	ws := &f.room[worker]
 	f.clear(piece)
-	f.over(worker, piece, true, func(b *band, i, rows int) { f.gradientThin(ws, b, piece, i, rows) },
-		func(i, rows int) {
-			x, stride := f.load(ws, i, rows)
-			f.gradientRows(ws, piece, i, rows, x, stride)
-		})
+	for g := f.groups(worker, piece, Group, &f.pieces[piece]); g.next(); {
+		if g.thin {
+			f.gradientThin(ws, g.band, piece, g.i, g.rows)
+			continue
+		}
+		x, stride := f.load(ws, g.i, g.rows)
+		f.gradientRows(ws, piece, g.i, g.rows, x, stride)
+	}
 }
 
 func (f *Newton) gradientRows(ws *newtonScratch, piece, i, rows int, x []float64, stride int) {

@@ -17,8 +17,8 @@ func (f *Newton) halfV() {
 	f.descend()
 	if !f.exact {
 		f.transposeThree(f.y, f.nv, nil)
-		f.Pool.Do(len(f.pieces), f.searches)
-		f.Pool.Do(f.cols, f.moves)
+		f.run(opSearch, len(f.pieces))
+		f.run(opMove, f.cols)
 	}
 }
 
@@ -35,7 +35,7 @@ func (f *Newton) descend() {
 	f.sumsU()
 	f.lowest(f.sumV, f.N)
 	m.fill(f.exact, inner(f.sumU, f.sumV))
-	f.Pool.Do(f.cols, f.directs)
+	f.run(opDirect, f.cols)
 }
 
 // sumsU adds up the sums over U of the pieces.
@@ -118,37 +118,45 @@ func (f *Newton) searchV(worker, piece int) {
 	clear(ex.c2)
 	clear(ex.c3)
 	clear(ex.rho)
-	f.over(worker, piece, false, func(b *band, i, rows int) { f.searchThin(b, ex, i, rows) },
-		func(i, rows int) {
-			x, stride := f.load(ws, i, rows)
-			u := f.U[i*f.K : (i+rows)*f.K]
-			for t := range f.tiles.count {
-				lo, hi := f.tile(t)
-				n := hi - lo
-				w, d := ws.w[:rows*n], ws.d[:rows*n]
-				kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
-				if f.Loss == divergence.KL {
-					kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
-				}
-				for r := range rows {
-					d := d[r*n : (r+1)*n]
-					if f.Loss == divergence.KL {
-						kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d,
-							x[r*stride+lo:r*stride+hi], divergence.LeastT)
-						continue
-					}
-					for j, o := range ws.seen[r] {
-						if o {
-							ex.c2[j] += float64(d[j] * d[j])
-						}
-					}
+	for g := f.groups(worker, piece, Group, nil); g.next(); {
+		if g.thin {
+			f.searchThin(g.band, ex, g.i, g.rows)
+		} else {
+			f.searchRows(ws, ex, g.i, g.rows)
+		}
+	}
+}
+
+// searchRows is searchV for rows that are not thin.
+func (f *Newton) searchRows(ws *newtonScratch, ex *newtonPart, i, rows int) {
+	x, stride := f.load(ws, i, rows)
+	u := f.U[i*f.K : (i+rows)*f.K]
+	for t := range f.tiles.count {
+		lo, hi := f.tile(t)
+		n := hi - lo
+		w, d := ws.w[:rows*n], ws.d[:rows*n]
+		kernel.CombineRows(d, u, f.nv[f.K*lo:f.K*hi], rows)
+		if f.Loss == divergence.KL {
+			kernel.CombineRows(w, u, f.y[f.K*lo:f.K*hi], rows)
+		}
+		for r := range rows {
+			d := d[r*n : (r+1)*n]
+			if f.Loss == divergence.KL {
+				kernel.Stretch(ex.c2[lo:hi], ex.c3[lo:hi], ex.rho[lo:hi], w[r*n:(r+1)*n], d,
+					x[r*stride+lo:r*stride+hi], divergence.LeastT)
+				continue
+			}
+			for j, o := range ws.seen[r] {
+				if o {
+					ex.c2[j] += float64(d[j] * d[j])
 				}
 			}
-		})
+		}
+	}
 }
 
 // moveV makes the step of some columns of V.
-func (f *Newton) moveV(worker, piece int) {
+func (f *Newton) moveV(piece int) {
 	f.columns(piece, f.NP, func(lo, hi, from, width int) {
 		for j := lo; j < hi; j++ {
 			var c2, c3, rho float64

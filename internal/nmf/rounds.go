@@ -27,8 +27,8 @@ func NewRounds(p Problem) *Newton {
 	return f
 }
 
-// laid copies k × n numbers to a matrix that lies in tiles, as V does.
-func (f *Newton) laid(to, v []float64) {
+// toMatrix copies k × n numbers to a matrix that lies in tiles, as V does.
+func (f *Newton) toMatrix(to, v []float64) {
 	for c := range f.K {
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
@@ -37,8 +37,8 @@ func (f *Newton) laid(to, v []float64) {
 	}
 }
 
-// flat is the inverse of laid.
-func (f *Newton) flat(v []float64) []float64 {
+// fromMatrix is the inverse of toMatrix.
+func (f *Newton) fromMatrix(v []float64) []float64 {
 	to := make([]float64, f.K*f.N)
 	for c := range f.K {
 		for t := range f.tiles.count {
@@ -56,28 +56,28 @@ func (f *Newton) Points() (y, z, next []float64) { return f.U, f.zu, f.nu }
 // Gradient passes over the rows for the loss at the next y of U and of V, and for the gradient of V there.
 // Where the metric is exact and byCells is true, the loss is taken cell by cell.
 func (f *Newton) Gradient(next []float64, byCells bool) error {
-	f.laid(f.nv, next)
+	f.toMatrix(f.nv, next)
 	f.refresh()
 	if byCells && f.exact {
-		f.Pool.Do(len(f.pieces), f.residuals)
+		f.run(opResidual, len(f.pieces))
 	}
 	return f.Pool.Err()
 }
 
 // Search passes over the rows for what the step of V is taken of, from y along a direction.
 func (f *Newton) Search(y, direction []float64) error {
-	f.laid(f.y, y)
-	f.laid(f.nv, direction)
+	f.toMatrix(f.y, y)
+	f.toMatrix(f.nv, direction)
 	f.transposeThree(f.y, f.nv, nil)
-	f.Pool.Do(len(f.pieces), f.searches)
+	f.run(opSearch, len(f.pieces))
 	return f.Pool.Err()
 }
 
 // Half makes the half of U for the new V, z, in a pass that takes the gradient at its next y too. numbers are
 // those of Turn.
 func (f *Newton) Half(z, next, numbers []float64) error {
-	f.laid(f.z, z)
-	f.laid(f.nv, next)
+	f.toMatrix(f.z, z)
+	f.toMatrix(f.nv, next)
 	at := 0
 	for _, to := range f.turned() {
 		at += copy(to, numbers[at:])
@@ -90,7 +90,7 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}
 	f.transposeThree(f.z, nil, f.nv)
-	f.Pool.Do(len(f.pieces), f.halves)
+	f.run(opHalf, len(f.pieces))
 	return f.Pool.Err()
 }
 
@@ -119,7 +119,7 @@ func (f *Newton) Passed(piece int) [][]float64 {
 // tells that the pass took the loss cell by cell; again, that another pass must.
 func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	f.nu = u
-	f.laid(f.nv, next)
+	f.toMatrix(f.nv, next)
 	if !f.exact || byCells {
 		return f.losses(f.nu, f.nv), false
 	}
@@ -137,7 +137,7 @@ type Descent struct {
 // Descend makes the direction of V at y of the sums there. seen is in how many rows each column was observed,
 // nil for all.
 func (f *Newton) Descend(y []float64, seen []float64) *Descent {
-	f.laid(f.y, y)
+	f.toMatrix(f.y, y)
 	for j, rows := range seen {
 		for f.shareV[j] = 0; rows > 0; rows-- {
 			f.shareV[j] += 1 / float64(f.Of)
@@ -147,9 +147,9 @@ func (f *Newton) Descend(y []float64, seen []float64) *Descent {
 	f.descend()
 	d := &Descent{Slopes: f.slopes[:f.N], Most: f.most[:f.N], SumU: f.sumU}
 	if f.exact {
-		d.Direction = f.flat(f.z)
+		d.Direction = f.fromMatrix(f.z)
 	} else {
-		d.Direction = f.flat(f.nv)
+		d.Direction = f.fromMatrix(f.nv)
 	}
 	return d
 }
@@ -159,22 +159,22 @@ func (f *Newton) Descend(y []float64, seen []float64) *Descent {
 func (f *Newton) Turn(y, before []float64, tau float64, d *Descent) (z, next []float64, nextTau float64,
 	numbers []float64) {
 	f.tau[0] = tau
-	f.laid(f.zv, before)
+	f.toMatrix(f.zv, before)
 	copy(f.sumU, d.SumU)
 	if f.exact {
-		f.laid(f.z, d.Direction)
+		f.toMatrix(f.z, d.Direction)
 	} else {
-		f.laid(f.y, y)
-		f.laid(f.nv, d.Direction)
+		f.toMatrix(f.y, y)
+		f.toMatrix(f.nv, d.Direction)
 		copy(f.slopes, d.Slopes)
 		copy(f.most, d.Most)
-		f.Pool.Do(f.cols, f.moves)
+		f.run(opMove, f.cols)
 	}
 	f.between()
 	for _, v := range f.turned() {
 		numbers = append(numbers, v...)
 	}
-	return f.flat(f.z), f.flat(f.nv), f.tau[0], append(numbers, f.by, f.metric.total)
+	return f.fromMatrix(f.z), f.fromMatrix(f.nv), f.tau[0], append(numbers, f.by, f.metric.total)
 }
 
 // Exact tells whether the half of V needs no search.

@@ -64,8 +64,6 @@ type thin struct {
 	newtonThin
 	sumV  []float64 // k: Σ_j V_cj
 	bands []band    // by worker
-
-	surveys, transposes func(worker, piece int)
 }
 
 // band is some thin rows, and a worker's room for them.
@@ -103,7 +101,6 @@ func (f *Updates) newThin() *thin {
 	t := &thin{groups: pool.Make[bool](a, (f.D+Group-1)/Group), sums: a.Floats(f.D), kp: kp,
 		tiles: tiles, width: width, ends: pool.Make[int32](a, f.D, tiles), sumV: a.Floats(f.K),
 		bands: make([]band, f.Pool.Workers())}
-	t.surveys, t.transposes = f.survey, f.transposeTile
 	for i := range t.bands {
 		b := &t.bands[i]
 		b.places, b.cells = pool.Make[uint32](a, f.N), a.Floats(f.N) // for one row
@@ -122,7 +119,7 @@ func (f *Updates) prepare() {
 	if !f.plain || f.thin.some {
 		return
 	}
-	f.Pool.Do(len(f.pieces), f.thin.surveys)
+	f.run(opSurvey, len(f.pieces))
 	for _, is := range f.thin.groups {
 		f.thin.some = f.thin.some || is
 	}
@@ -220,11 +217,11 @@ func (f *Updates) cells(b *band, i int, places []uint32, cells []float64) ([]uin
 // transposeV copies V, which lies in tiles of k rows each, to where thin rows read it sample by sample.
 func (f *Updates) transposeV(v []float64) {
 	f.thin.from = v
-	f.Pool.Do(f.tiles.count, f.thin.transposes)
+	f.run(opTranspose, f.tiles.count)
 }
 
 // transposeTile is transposeV for a tile.
-func (f *Updates) transposeTile(_, tile int) {
+func (f *Updates) transposeTile(tile int) {
 	lo, hi := f.tile(tile)
 	f.transpose(f.thin.v, f.thin.from, lo, hi)
 }
@@ -270,45 +267,67 @@ func (f *Updates) join(to, from []float64, has bool) {
 	}
 }
 
-// visit calls bands for the thin rows of a piece, as many as go over V together, and others for groups of
-// others.
-func (f *Updates) visit(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
-	b := &f.thin.bands[worker]
-	begin, end := f.span(piece)
-	for i := begin; i < end && f.Pool.Err() == nil; {
-		rows := f.fetch(b, i, end)
-		if rows > 0 {
-			bands(b, i, rows)
-		} else {
-			rows = min(Group, end-i)
-			others(i, rows)
-		}
-		i += rows
+// rowGroups goes over the rows of a piece, group by group: thin rows as many as go over V together, and others as
+// many as were asked for.
+type rowGroups struct {
+	f          *Updates
+	band       *band // a worker's room for thin rows
+	into       *part // the sums that groups add to, those of thin rows in the band; nil: none
+	size       int   // of a group of other rows
+	i, rows    int   // the group
+	end        int   // of the piece
+	thin       bool  // the group is of thin rows, which the band has the cells of
+	thins, has bool  // there was a thin group; into has sums
+}
+
+// groups begins before the first group.
+func (f *Updates) groups(worker, piece, size int, into *part) rowGroups {
+	g := rowGroups{f: f, into: into, size: size}
+	if f.plain {
+		g.band = &f.thin.bands[worker]
+	}
+	g.i, g.end = f.span(piece)
+	return g
+}
+
+// next goes to the next group. After the last, or where the pool has stopped, it is false, and into has the
+// sums of all groups, and nothing of what it had before.
+func (g *rowGroups) next() bool {
+	g.i += g.rows
+	if g.i >= g.end || g.f.Pool.Err() != nil {
+		g.join()
+		return false
+	}
+	g.rows, g.thin = 0, false
+	if g.band != nil {
+		g.rows = g.f.fetch(g.band, g.i, g.end)
+		g.thin = g.rows > 0
+	}
+	g.thins = g.thins || g.thin
+	if !g.thin {
+		g.rows = min(g.size, g.end-g.i)
+		g.open()
+	}
+	return true
+}
+
+// open clears into before the first group that adds to it.
+func (g *rowGroups) open() {
+	if g.into != nil && !g.has {
+		clear(g.into.num)
+		clear(g.into.den)
+		g.has = true
 	}
 }
 
-// sum is visit for calls that add to num and den: bands to those of the band, others to those of the piece,
-// which has the sums of all these calls afterwards, and nothing of what it had before.
-func (f *Updates) sum(worker, piece int, bands func(b *band, i, rows int), others func(i, rows int)) {
-	b, pt := &f.thin.bands[worker], &f.pieces[piece]
-	thin, has := false, false // bands were called; the piece has sums
-	f.visit(worker, piece, func(b *band, i, rows int) {
-		thin = true
-		bands(b, i, rows)
-	}, func(i, rows int) {
-		if !has {
-			clear(pt.num)
-			clear(pt.den)
-			has = true
-		}
-		others(i, rows)
-	})
-	if !thin {
+// join adds the sums of thin rows to into.
+func (g *rowGroups) join() {
+	if g.into == nil || !g.thins {
 		return
 	}
-	f.join(pt.num, b.num, has)
-	if len(b.den) > 0 {
-		f.join(pt.den, b.den, has)
+	g.f.join(g.into.num, g.band.num, g.has)
+	if len(g.band.den) > 0 {
+		g.f.join(g.into.den, g.band.den, g.has)
 	}
 }
 

@@ -278,7 +278,7 @@ func TestThinSums(t *testing.T) {
 		for _, f := range all {
 			f.between()
 			f.transposeThree(f.z, f.z2, f.nv)
-			f.Pool.Do(len(f.pieces), f.halves)
+			f.run(opHalf, len(f.pieces))
 		}
 		same("U", f.zu, g.zu, 1e-9)
 		same("the losses", []float64{f.losses(f.nu, f.nv).Visible}, []float64{g.losses(g.nu, g.nv).Visible},

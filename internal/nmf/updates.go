@@ -54,7 +54,45 @@ type Updates struct {
 	addU    float64     // what the penalty adds to the denominators
 	addV    float64
 
-	sweeps, updates func(worker, piece int) // sweep and updateV, made once
+	op op                      // that is run
+	do func(worker, piece int) // piece of this method or of Newton's, made once: no epoch allocates
+}
+
+// op is what workers do with a piece.
+type op uint8
+
+const (
+	opSurvey         op = iota // tells which groups of the rows are thin
+	opTranspose                // copies a tile of V for thin rows
+	opSweep                    // of the rows, by multiplicative updates
+	opUpdateV                  // of a component
+	opTransposeThree           // copies a tile of up to three matrices for thin rows
+	opDirect                   // makes the direction of some columns of V
+	opSearch                   // sums over the rows what the step of V is taken of
+	opMove                     // makes the step of some columns of V
+	opHalf                     // makes the half of U of the rows, and the gradient of V after it
+	opGradient                 // takes that gradient alone
+	opResidual                 // takes the loss of the rows cell by cell
+)
+
+// run does an op with each of so many pieces.
+func (f *Updates) run(o op, pieces int) {
+	f.op = o
+	f.Pool.Do(pieces, f.do)
+}
+
+// piece does the op with a piece.
+func (f *Updates) piece(worker, piece int) {
+	switch f.op {
+	case opSurvey:
+		f.survey(worker, piece)
+	case opTranspose:
+		f.transposeTile(piece)
+	case opSweep:
+		f.sweep(worker, piece)
+	default:
+		f.updateV(worker, piece)
+	}
 }
 
 // tiles is what the plain case reads V from: tiles of some samples, k rows of each.
@@ -93,7 +131,7 @@ func (fit *Updates) set(p Problem, updating bool) {
 	a := p.Pool.Memory
 	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
 		pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers()), early: a.Part()}
-	fit.sweeps, fit.updates = fit.sweep, fit.updateV
+	fit.do = fit.piece
 	if fit.plain {
 		fit.thin = fit.newThin()
 	}
@@ -163,19 +201,18 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
-	begin, end := f.span(piece)
 	if f.plain {
-		f.sum(worker, piece, func(b *band, i, rows int) { f.sweepThin(b, pt, i, rows) },
-			func(i, rows int) { f.sweepPlain(ws, pt, i, rows) })
+		for g := f.groups(worker, piece, Group, pt); g.next(); {
+			if g.thin {
+				f.sweepThin(g.band, pt, g.i, g.rows)
+			} else {
+				f.sweepPlain(ws, pt, g.i, g.rows)
+			}
+		}
 		return
 	}
-	clear(pt.num)
-	clear(pt.den)
-	for i := begin; i < end; i += sweepRows {
-		if f.Pool.Err() != nil {
-			return
-		}
-		rows := min(sweepRows, end-i)
+	for g := f.groups(worker, piece, sweepRows, pt); g.next(); {
+		i, rows := g.i, g.rows
 		u, w, num, den := f.U[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
 		for r := range rows {
 			ws.seen[r] = f.Read(ws.x[r*np:(r+1)*np], ws.observed[r*f.N:(r+1)*f.N], i+r)
@@ -333,7 +370,7 @@ func (f *Updates) sweepAll() {
 	if f.plain && f.thin.some {
 		f.transposeV(f.tiles.v)
 	}
-	f.Pool.Do(len(f.pieces), f.sweeps)
+	f.run(opSweep, len(f.pieces))
 }
 
 // Begin makes the first sweep over the factors of the start.
@@ -350,7 +387,7 @@ func (f *Updates) Epoch(int) (Losses, error) {
 	if err := f.Pool.Err(); err != nil {
 		return Losses{}, err
 	}
-	f.Pool.Do(f.K, f.updates)
+	f.run(opUpdateV, f.K)
 	f.updateU = true
 	f.sweepAll()
 	return f.losses(f.U, f.V), f.Pool.Err()
@@ -392,7 +429,7 @@ func (f *Updates) Sweep(first bool) error {
 }
 
 // StepV makes the update of V of the sums of all pieces, which are no more afterwards.
-func (f *Updates) StepV() { f.Pool.Do(f.K, f.updates) }
+func (f *Updates) StepV() { f.run(opUpdateV, f.K) }
 
 // Losses are those of the factors by the sums of all pieces.
 func (f *Updates) Losses() Losses { return f.losses(f.U, f.V) }

@@ -93,9 +93,11 @@ const unbounded = math.MaxFloat64
 const heaviest = 1e30
 
 var declarations = [Kinds]declaration{
-	Epsilon:       {name: "Epsilon", flag: "eps", form: Decimal, bound: bound{low: 1e-12, high: 1e12, zero: true}},
-	Squash:        {name: "Squash", form: Choice, constants: "Logistic None LogisticUnit Arctan"},
-	Tolerance:     {name: "Tolerance", flag: "tolerance", form: Decimal, bound: bound{high: unbounded, open: true}},
+	Epsilon: {name: "Epsilon", flag: "eps", form: Decimal,
+		bound: bound{low: 1e-12, high: 1e12, zero: true}},
+	Squash: {name: "Squash", form: Choice, constants: "Logistic None LogisticUnit Arctan"},
+	Tolerance: {name: "Tolerance", flag: "tolerance", form: Decimal,
+		bound: bound{high: unbounded, open: true}},
 	MaxIterations: {name: "MaxIterations", form: Whole, bound: bound{low: 1, high: unbounded}},
 	Strict:        {name: "Strict", flag: "strict", form: Switch},
 	Weights:       {name: "Weights", form: Numbers},
@@ -119,12 +121,13 @@ var declarations = [Kinds]declaration{
 	Loss:          {name: "Loss", flag: "loss", form: Text, bound: bound{low: -2, high: 4, of: "β "}},
 	Patience:      {name: "Patience", flag: "patience", form: Whole, bound: bound{low: 1, high: unbounded}},
 	Restarts:      {name: "Restarts", flag: "restarts", form: Whole, bound: bound{low: 1, high: unbounded}},
-	Validation:    {name: "Validation", flag: "validation", form: Decimal, bound: bound{high: 0.5, open: true}},
-	Missing:       {name: "MissingValues", flag: "missing", form: Switch},
-	Checkpoint:    {name: "Checkpoint", flag: "checkpoint"},
-	Resume:        {name: "Resume", flag: "resume"},
-	Projection:    {name: "Projection", flag: "projection", form: Text},
-	Updates:       {name: "Updates", flag: "updates", form: Choice, constants: "Newton Multiplicative"},
+	Validation: {name: "Validation", flag: "validation", form: Decimal,
+		bound: bound{high: 0.5, open: true}},
+	Missing:    {name: "MissingValues", flag: "missing", form: Switch},
+	Checkpoint: {name: "Checkpoint", flag: "checkpoint"},
+	Resume:     {name: "Resume", flag: "resume"},
+	Projection: {name: "Projection", flag: "projection", form: Text},
+	Updates:    {name: "Updates", flag: "updates", form: Choice, constants: "Newton Multiplicative"},
 }
 
 // String returns the name of the function that makes the option, such as WithEpsilon.

@@ -55,10 +55,12 @@ func TestBounds(t *testing.T) {
 	}{
 		{Epsilon, []float64{0, 1e-12, 1e12}, []float64{-1, 9e-13, 2e12, math.NaN()},
 			"must be 0, or from 1e-12 to 1e12"},
-		{Tolerance, []float64{1e-300, 1e300}, []float64{0, -1, inf, math.NaN()}, "must be finite and above 0"},
+		{Tolerance, []float64{1e-300, 1e300}, []float64{0, -1, inf, math.NaN()},
+			"must be finite and above 0"},
 		{Levels, []float64{1, 1 << 31}, []float64{0, -5}, "must be at least 1"},
 		{Workers, []float64{0}, []float64{-1}, "must be at least 0"},
-		{LearningRate, []float64{1e-9, 100}, []float64{0, 100.1, math.NaN()}, "must be above 0 and at most 100"},
+		{LearningRate, []float64{1e-9, 100}, []float64{0, 100.1, math.NaN()},
+			"must be above 0 and at most 100"},
 		{Penalty, []float64{0, 1e30}, []float64{-1, 1.1e30, math.NaN()}, "must be from 0 to 1e30"},
 		{Loss, []float64{-2, 4}, []float64{-2.1, 4.1, math.NaN()}, "β must be from -2 to 4"},
 		{Validation, []float64{0.1, 0.5}, []float64{0, 0.51}, "must be above 0 and at most 0.5"},
@@ -78,7 +80,8 @@ func TestBounds(t *testing.T) {
 
 // TestWords: the constants of an option in Go, in flags and in JavaScript.
 func TestWords(t *testing.T) {
-	if got := strings.Join(Start.Words(), " "); got != "auto scores nmf uniform svd" || Start.Constant(4) != "StartSVD" ||
+	if got := strings.Join(Start.Words(), " "); got != "auto scores nmf uniform svd" ||
+		Start.Constant(4) != "StartSVD" ||
 		Start.Constant(5) != "5" || Start.CheckConstant(4) != "" ||
 		Start.CheckConstant(5) != "must be one of the Start constants" {
 		t.Error(got)

@@ -40,26 +40,18 @@ const (
 	nearRows  = 64
 )
 
-// Problem is what a fit has learnt: U, d × k, V, k × n, positive, and the d maps T_i.
+// Problem is what a fit has learnt.
 type Problem struct {
-	Loss       divergence.Loss
-	D, N, K    int
-	RowU, RowV func(i int) []float64
-	// Maps returns one worker's: it fills t and slope with T_i and its derivative at w, whole
-	// blocks of numbers.
-	Maps func() func(i int, t, slope, w []float64)
-	// Ratio returns T_i as a ratio of polynomials, or nil; it is asked under the divergence of Kullback and
-	// Leibler alone.
-	Ratio     func(i int, low float64) *Ratio
-	Low, High func(i int) float64 // the range of T_i
-	Constant  func(i int) bool    // T_i does not depend on w
-	Weight    func(i int) float64 // of row i in the loss
-	Floor     float64             // the share of High below which T does not fall in derivatives
+	Loss  divergence.Loss
+	U, V  [][]float64 // the d rows of U, k numbers each, and the k rows of V, n positive numbers each
+	Maps  []Sheet     // T_i
+	Floor float64     // the share of a map's High below which T does not fall in derivatives
 }
 
 // Mapped is a problem and what its columns are looked for by.
 type Mapped struct {
 	Problem
+	k, n      int       // the rows and the columns of V
 	rows      []int     // features whose map is not constant
 	ratios    []*Ratio  // of those, nil for one that is no ratio
 	u         []float64 // of those, len(rows) × k
@@ -74,34 +66,36 @@ type Mapped struct {
 	Own func(v []float64, j int)
 }
 
-// NewMapped makes a Mapped. Reconstruct fills row, n numbers, with row i of UV.
-func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, i int)) (*Mapped, error) {
-	d, n, k := of.D, of.N, of.K
+// NewMapped makes a Mapped.
+func NewMapped(ctx context.Context, of Problem) (*Mapped, error) {
+	d, k := len(of.U), len(of.V)
 	b := &Mapped{Problem: of, mean: make([]float64, k), low: make([]float64, k), high: make([]float64, k)}
+	b.k, b.n = k, len(of.V[0])
 	tell := make([]float64, d)
 	for i := range d {
-		if lo, hi := b.Low(i), b.High(i); lo < hi && !b.Constant(i) {
+		t := &b.Maps[i]
+		if lo, hi := t.Low(), t.High(); lo < hi && !t.Constant() {
 			b.rows = append(b.rows, i)
-			b.u = append(b.u, b.RowU(i)...)
-			tell[i] = b.Weight(i) * b.Loss.Value(lo, hi, b.lowest(i))
+			b.u = append(b.u, b.U[i]...)
+			tell[i] = b.Loss.Value(lo, hi, b.lowest(i))
 			var ratio *Ratio
 			if b.Loss == divergence.KL {
-				ratio = b.Ratio(i, b.floor(i))
+				ratio = t.Ratio(b.floor(i))
 			}
 			b.ratios = append(b.ratios, ratio)
 		}
 	}
 	for c := range k {
 		lo, hi := math.Inf(1), 0.0
-		for _, v := range b.RowV(c) {
+		for _, v := range b.V[c] {
 			v = max(v, divergence.Tiny)
 			lo, hi = min(lo, v), max(hi, v)
-			b.mean[c] += v / float64(n)
+			b.mean[c] += v / float64(b.n)
 		}
 		b.low[c], b.high[c] = elem.Log(lo)-reach, elem.Log(hi)+reach
 	}
 	b.telling(tell)
-	if err := b.train(ctx, reconstruct); err != nil {
+	if err := b.train(ctx); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -110,7 +104,7 @@ func NewMapped(ctx context.Context, of Problem, reconstruct func(row []float64, 
 // telling fills near with the features that tell most, in their order.
 func (b *Mapped) telling(tell []float64) {
 	b.near = append(b.near, b.rows...)
-	most := max(nearRows, nearCells/b.N)
+	most := max(nearRows, nearCells/b.n)
 	if len(b.near) <= most {
 		return
 	}
@@ -128,14 +122,14 @@ func (b *Mapped) telling(tell []float64) {
 }
 
 // train fills phi, psi and all with what the fitted values of the training columns make of them.
-func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i int)) error {
-	n, np := b.N, kernel.Pad(b.N)
+func (b *Mapped) train(ctx context.Context) error {
+	n, np := b.n, kernel.Pad(b.n)
 	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np),
 		make([]float64, np)
 	p := pool.New(0, len(b.near))
 	defer p.Close()
 	type room struct {
-		maps     func(i int, t, slope, w []float64)
+		maps     *SheetRoom
 		t, w, to []float64
 	}
 	work := make([]room, p.Workers())
@@ -145,17 +139,21 @@ func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i in
 		}
 		ws, i := &work[worker], b.near[r]
 		if ws.maps == nil {
-			*ws = room{b.Maps(), make([]float64, np), make([]float64, np), make([]float64, np)}
+			*ws = room{NewSheetRoom(n, b.levels()), make([]float64, np), make([]float64, np), make([]float64, np)}
 		}
-		reconstruct(ws.w[:n], i)
+		clear(ws.w)
+		for c, u := range b.U[i] {
+			for j, v := range b.V[c] {
+				ws.w[j] += float64(u * v)
+			}
+		}
 		for j := n; j < np; j++ {
 			ws.w[j] = ws.w[0]
 		}
-		ws.maps(i, ws.t, ws.to, ws.w)
+		b.Maps[i].At(ws.t, ws.to, ws.w, ws.maps)
 		phi, psi := b.phi[r*np:(r+1)*np], b.psi[r*np:(r+1)*np]
 		b.Loss.Split(phi, psi, ws.t, b.lowest(i))
-		kernel.Scale(phi, phi, -b.Weight(i))
-		kernel.Scale(psi, psi, b.Weight(i))
+		kernel.Scale(phi, phi, -1)
 	})
 	if err := ctx.Err(); err != nil {
 		return err
@@ -168,10 +166,13 @@ func (b *Mapped) train(ctx context.Context, reconstruct func(row []float64, i in
 	return nil
 }
 
+// levels returns the number of levels of a map.
+func (b *Problem) levels() int { return len(b.Maps[0].q) }
+
 // lowest is the least value of T_i where T is divided by. A T of negative values, under
 // Frobenius, is never divided by.
 func (b *Problem) lowest(i int) float64 {
-	if b.Loss == divergence.Frobenius && b.Low(i) < 0 {
+	if b.Loss == divergence.Frobenius && b.Maps[i].Low() < 0 {
 		return math.Inf(-1)
 	}
 	return b.Loss.Least()
@@ -181,45 +182,34 @@ func (b *Problem) lowest(i int) float64 {
 func (b *Problem) floor(i int) float64 {
 	low := b.lowest(i)
 	if low > 0 {
-		low = max(b.Floor*b.High(i), low)
+		low = max(b.Floor*b.Maps[i].High(), low)
 	}
 	return low
 }
 
-func (b *Mapped) features() (u []float64, d, k int) { return b.u, len(b.rows), b.K }
+func (b *Mapped) features() (u []float64, d, k int) { return b.u, len(b.rows), b.k }
 
 func (b *Mapped) valued() bool { return true }
 
 func (b *Mapped) cells() func(t *tile, i, rows, np int) {
-	maps := b.Maps()
+	room := NewSheetRoom(Widest, b.levels())
 	values, slopes := make([]float64, together), make([]float64, together)
 	return func(t *tile, i, rows, np int) {
 		for r := range rows {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
-			weight, x := b.Weight(row), t.x[(i+r)*t.wide:]
+			x := t.x[(i+r)*t.wide:]
 			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi],
 				t.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
 				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
-				if weight != 1 {
-					kernel.Scale(loss, loss, weight)
-					kernel.Scale(first, first, weight)
-					kernel.Scale(second, second, weight)
-				}
 				continue
 			}
 			value, slope := values[:np], slopes[:np]
-			maps(row, value, slope, t.w[lo:hi])
+			b.Maps[row].At(value, slope, t.w[lo:hi], room)
 			b.Loss.Differentiate(loss, first, second, expected, x, value, b.floor(row))
-			weighted := slope
-			if weight != 1 {
-				weighted = values[:np]
-				kernel.Scale(loss, loss, weight)
-				kernel.Scale(weighted, slope, weight)
-			}
-			kernel.Multiply(first, first, weighted)
-			kernel.Multiply(second, expected, weighted)
+			kernel.Multiply(first, first, slope)
+			kernel.Multiply(second, expected, slope)
 			kernel.Multiply(second, second, slope)
 		}
 	}
@@ -257,7 +247,7 @@ func newLogPoint(k int) logPoint {
 }
 
 func (b *Mapped) searches() func() search {
-	k, np := b.K, kernel.Pad(b.N)
+	k, np := b.k, kernel.Pad(b.n)
 	v := func(n int) []float64 { return make([]float64, n) }
 	room := &nearest{x: v(len(b.rows)), weights: v(len(b.near)), distance: v(np), base: v(np)}
 	return func() search {
@@ -291,8 +281,8 @@ func (p *mapped) begin(j int, column []float64) ([]float64, bool) {
 		p.from(func(c int) float64 { return p.s[c] })
 	}
 	p.measure(column)
-	d := p.distance[:p.N]
-	for range min(nearStarts, p.N) {
+	d := p.distance[:p.n]
+	for range min(nearStarts, p.n) {
 		j := 0
 		for i, v := range d {
 			if v < d[j] {
@@ -300,7 +290,7 @@ func (p *mapped) begin(j int, column []float64) ([]float64, bool) {
 			}
 		}
 		d[j] = math.Inf(1)
-		p.from(func(c int) float64 { return p.RowV(c)[j] })
+		p.from(func(c int) float64 { return p.V[c][j] })
 	}
 	p.now = 0
 	p.visit(shortSteps)
@@ -365,7 +355,7 @@ func (p *mapped) end(v []float64)        { copy(v, p.at.v) }
 
 func (p *mapped) next(loss float64) bool {
 	p.there.loss = loss
-	k := p.K
+	k := p.k
 	for c, v := range p.there.v { // from v to log v
 		p.there.G[c] *= v
 		for b, w := range p.there.v[:c+1] {

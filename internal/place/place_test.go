@@ -16,54 +16,55 @@ import (
 
 const d, n, k = 20, 30, 3
 
-// learnt is a problem of smooth maps T_i(w) = h_i w²/(1+w²), and the values T(UV).
+// learnt is a problem of maps by values and slopes, that of feature 7 constant, and the values T(UV).
 func learnt(loss divergence.Loss) (p Problem, x []float64) {
 	r := random.Split(3, 3)
-	u, v, high := make([]float64, d*k), make([]float64, k*n), make([]float64, d)
-	for _, m := range [][]float64{u, v, high} {
-		for i := range m {
-			m[i] = 0.2 + r.Float64()
+	p = Problem{Loss: loss, Floor: 1e-12}
+	row := func(n int) (v []float64) {
+		for range n {
+			v = append(v, 0.2+r.Float64())
 		}
+		return v
 	}
-	at := func(i int, w float64) (t, slope float64) {
-		return high[i] * w * w / (1 + w*w), high[i] * 2 * w / ((1 + w*w) * (1 + w*w))
+	for range k {
+		p.V = append(p.V, row(n))
 	}
-	p = Problem{Loss: loss, D: d, N: n, K: k,
-		RowU: func(i int) []float64 { return u[i*k : (i+1)*k] },
-		RowV: func(c int) []float64 { return v[c*n : (c+1)*n] },
-		Maps: func() func(i int, t, slope, w []float64) {
-			return func(i int, t, slope, w []float64) {
-				for j, w := range w {
-					t[j], slope[j] = at(i, w)
-				}
-			}
-		},
-		Ratio: func(int, float64) *Ratio { return nil },
-		Low:   func(int) float64 { return 0 }, High: func(i int) float64 { return high[i] },
-		Constant: func(i int) bool { return i == 7 }, Weight: func(i int) float64 { return 1 + float64(i%3) },
-		Floor: 1e-12}
-	x = make([]float64, d*n)
 	for i := range d {
-		for j := range n {
-			w := 0.0
-			for c := range k {
-				w += u[i*k+c] * v[c*n+j]
-			}
-			x[i*n+j], _ = at(i, w)
+		high, squash := 0.2+r.Float64(), transport.Squash{Kind: transport.Arctan, Ref: 0.8, Std: 0.7}
+		if i == 7 {
+			squash.Std = 0
 		}
+		p.U = append(p.U, row(k))
+		p.Maps = append(p.Maps, NewSheet(squash, []float64{0, 0.2 * high, 0.6 * high, 2 * high},
+			[]float64{0.2, 0.5, 0.8}, []float64{6, 6, 6}))
+	}
+	x = make([]float64, d*n)
+	room, np := NewSheetRoom(n, 4), kernel.Pad(n)
+	w, t, slope := make([]float64, np), make([]float64, np), make([]float64, np)
+	for i := range d {
+		clear(w)
+		for j := range n {
+			w[j] = p.product(i, j)
+		}
+		p.Maps[i].At(t, slope, w, room)
+		copy(x[i*n:(i+1)*n], t)
 	}
 	return p, x
 }
 
+// product is entry i, j of UV.
+func (b *Problem) product(i, j int) (w float64) {
+	for c, u := range b.U[i] {
+		w += u * b.V[c][j]
+	}
+	return w
+}
+
+// rowU is row i of U.
+func (b *Problem) rowU(i int) []float64 { return b.U[i] }
+
 func newMapped(t *testing.T, p Problem) *Mapped {
-	b, err := NewMapped(context.Background(), p, func(row []float64, i int) {
-		for j := range row {
-			row[j] = 0
-			for c, u := range p.RowU(i) {
-				row[j] += u * p.RowV(c)[j]
-			}
-		}
-	})
+	b, err := NewMapped(context.Background(), p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +239,7 @@ func TestColumns(t *testing.T) {
 		}
 		for c := range k {
 			for j := range n {
-				if want := of.RowV(c)[j]; math.Abs(v[c*n+j]-want) > by*want {
+				if want := of.V[c][j]; math.Abs(v[c*n+j]-want) > by*want {
 					t.Errorf("coordinate %d of column %d is %v, want %v", c, j, v[c*n+j], want)
 				}
 			}
@@ -255,9 +256,7 @@ func TestColumns(t *testing.T) {
 	plain := make([]float64, d*n)
 	for i := range d {
 		for j := range n {
-			for c, u := range of.RowU(i) {
-				plain[i*n+j] += u * of.RowV(c)[j]
-			}
+			plain[i*n+j] = of.product(i, j)
 		}
 	}
 	holedPlain := append([]float64(nil), plain...)
@@ -265,7 +264,7 @@ func TestColumns(t *testing.T) {
 		holedPlain[i] = math.NaN()
 	}
 	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius, 1.5, 0.5, 3} {
-		linear := NewLinear(loss, d, k, of.RowU)
+		linear := NewLinear(loss, d, k, of.rowU)
 		for _, x := range [][]float64{plain, holedPlain} {
 			v, err := Columns(ctx, linear, d, n, k, columns(x))
 			by := 1e-7
@@ -280,7 +279,7 @@ func TestColumns(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	linear := NewLinear(divergence.KL, d, k, of.RowU)
+	linear := NewLinear(divergence.KL, d, k, of.rowU)
 	if v, err := Columns(ended, linear, d, n, k, columns(x)); v != nil || !errors.Is(err, context.Canceled) {
 		t.Error("after the end:", v, err)
 	}
@@ -310,8 +309,8 @@ func TestLanes(t *testing.T) {
 			x[i] = math.NaN()
 		}
 	}
-	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.RowU),
-		"Frobenius": NewLinear(divergence.Frobenius, d, k, of.RowU), "mapped": newMapped(t, of)} {
+	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.rowU),
+		"Frobenius": NewLinear(divergence.Frobenius, d, k, of.rowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
 		all, err := Columns(ctx, m, d, many, k, func(to []float64, j int) {
 			for i := range to {
@@ -361,8 +360,8 @@ func TestNothing(t *testing.T) {
 	of, x := learnt(divergence.KL)
 	for _, loss := range []divergence.Loss{divergence.KL, 1.5, divergence.Frobenius, 3} {
 		for _, small := range []float64{0, 1e-250} {
-			with := func(i int) []float64 { u := of.RowU(i); return []float64{u[0], small, u[1]} }
-			without := func(i int) []float64 { u := of.RowU(i); return u[:2] }
+			with := func(i int) []float64 { u := of.U[i]; return []float64{u[0], small, u[1]} }
+			without := func(i int) []float64 { u := of.U[i]; return u[:2] }
 			zero := func(int) []float64 { return []float64{small, small, small} }
 			column := func(to []float64, j int) {
 				for i := range to {
@@ -402,16 +401,11 @@ func TestNear(t *testing.T) {
 		below float64 // T begins so far below 0
 	}{{divergence.KL, 0}, {divergence.Frobenius, 0}, {divergence.Frobenius, 0.7}, {1.5, 0}, {0, 0}, {3, 0}} {
 		of, x := learnt(c.loss)
-		maps := of.Maps()
-		of.Maps = func() func(i int, t, slope, w []float64) {
-			return func(i int, t, slope, w []float64) {
-				maps(i, t, slope, w)
-				for j := range t {
-					t[j] -= c.below
-				}
+		for i := range of.Maps {
+			for l := range of.Maps[i].q {
+				of.Maps[i].q[l] -= c.below
 			}
 		}
-		of.Low = func(int) float64 { return -c.below }
 		b := newMapped(t, of)
 		b.Own = func(v []float64, j int) { v[0], v[1], v[2] = 2, 3, float64(j) }
 		p := b.searches()().(*mapped)
@@ -428,7 +422,7 @@ func TestNear(t *testing.T) {
 			for i, y := range column {
 				if y == y && i != 7 {
 					for j := range want {
-						want[j] += of.Weight(i) * c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
+						want[j] += c.loss.Value(y, x[i*n+j]-c.below, b.lowest(i))
 					}
 				}
 			}
@@ -453,13 +447,13 @@ func TestNear(t *testing.T) {
 					v := 0.0
 					switch {
 					case s == 0:
-						for _, x := range of.RowV(c) {
+						for _, x := range of.V[c] {
 							v += x / n
 						}
 					case s == 1:
 						v = []float64{2, 3, max(float64(round), divergence.Tiny)}[c]
 					default:
-						v = of.RowV(c)[order[s-2]]
+						v = of.V[c][order[s-2]]
 					}
 					if !(math.Abs(z-math.Log(v)) <= 1e-13*(1+math.Abs(z))) {
 						t.Fatalf("start %d is at %v in coordinate %d, want %v", s, z, c, math.Log(v))
@@ -468,7 +462,7 @@ func TestNear(t *testing.T) {
 			}
 		}
 		for c := range k {
-			lo, hi := slices.Min(of.RowV(c)), slices.Max(of.RowV(c))
+			lo, hi := slices.Min(of.V[c]), slices.Max(of.V[c])
 			if math.Abs(b.low[c]-math.Log(lo)+reach) > 1e-12 ||
 				math.Abs(b.high[c]-math.Log(hi)-reach) > 1e-12 {
 				t.Errorf("coordinate %d is bound to %v and %v", c, b.low[c], b.high[c])
@@ -481,22 +475,21 @@ func TestNear(t *testing.T) {
 // in their order, and features whose map is constant do not count.
 func TestNearRows(t *testing.T) {
 	const d, n = nearRows + 9, 4200
-	one := []float64{1}
 	v := make([]float64, n)
 	for j := range v {
 		v[j] = 1 + float64(j)/n
 	}
 	high := func(i int) float64 { return float64((i*29)%d) + 1 } // each once, from 1 to d
-	of := Problem{Loss: divergence.Frobenius, D: d, N: n, K: 1,
-		RowU: func(int) []float64 { return one }, RowV: func(int) []float64 { return v },
-		Maps: func() func(i int, t, slope, w []float64) {
-			return func(i int, t, slope, w []float64) { copy(t, w); copy(slope, w) }
-		},
-		Low:      func(i int) float64 { return []float64{0, 1}[i%2] },
-		High:     func(i int) float64 { return high(i) + float64(i%2) },
-		Constant: func(i int) bool { return i == 3 },
-		Weight:   func(i int) float64 { return []float64{1, 0.25}[i%2] }, Floor: 1e-12}
-	b, err := NewMapped(context.Background(), of, func(row []float64, i int) { copy(row, v) })
+	of := Problem{Loss: divergence.Frobenius, V: [][]float64{v}, Floor: 1e-12}
+	for i := range d {
+		squash, low := transport.Squash{Kind: transport.Arctan, Ref: 1.5, Std: 1}, float64(i%2)
+		if i == 3 {
+			squash.Std = 0
+		}
+		of.U = append(of.U, []float64{1})
+		of.Maps = append(of.Maps, NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
+	}
+	b, err := NewMapped(context.Background(), of)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -507,7 +500,7 @@ func TestNearRows(t *testing.T) {
 	var all []climb
 	for i := range d {
 		if i != 3 {
-			all = append(all, climb{of.Weight(i) * high(i) * high(i) / 2, i})
+			all = append(all, climb{high(i) * high(i) / 2, i})
 		}
 	}
 	slices.SortStableFunc(all, func(a, b climb) int { return cmp.Compare(b.by, a.by) })
@@ -523,16 +516,13 @@ func TestNearRows(t *testing.T) {
 		t.Errorf("%d features and %d values of φ", len(b.rows), len(b.phi))
 	}
 	small := of
-	small.N = 100
-	if b, err = NewMapped(context.Background(), small,
-		func(row []float64, i int) { copy(row, v) }); err != nil || !slices.Equal(b.near, b.rows) {
+	small.V = [][]float64{v[:100]}
+	if b, err = NewMapped(context.Background(), small); err != nil || !slices.Equal(b.near, b.rows) {
 		t.Errorf("of few columns not all features are taken: %v, %v", b.near, err)
 	}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	if b, err := NewMapped(ended, small,
-		func([]float64, int) { t.Error("rows are made after the end") }); b != nil ||
-		!errors.Is(err, context.Canceled) {
+	if b, err := NewMapped(ended, small); b != nil || !errors.Is(err, context.Canceled) {
 		t.Error("after the end:", b, err)
 	}
 }
@@ -550,8 +540,8 @@ func TestFloors(t *testing.T) {
 		{divergence.Frobenius, -1e-9, 2, math.Inf(-1), math.Inf(-1)},
 		{1.5, 0, 2, 1e-100, 2e-12},
 	} {
-		p := Problem{Loss: c.loss, Low: func(int) float64 { return c.low },
-			High: func(int) float64 { return c.high }, Floor: 1e-12}
+		p := Problem{Loss: c.loss, Floor: 1e-12, Maps: []Sheet{NewSheet(transport.Squash{},
+			[]float64{c.low, c.high}, []float64{0}, []float64{1})}}
 		if lowest, floor := p.lowest(0), p.floor(0); lowest != c.lowest || floor != c.floor {
 			t.Errorf("%+v: %v and %v", c, lowest, floor)
 		}
@@ -559,25 +549,18 @@ func TestFloors(t *testing.T) {
 }
 
 // TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under
-// the same maps by values and slopes, with weights and without, in any lanes; both are of the weights times
+// the same maps by values and slopes, in any lanes; both are
 // what the divergence says.
 func TestCells(t *testing.T) {
 	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
 	sheet := NewSheet(squash, []float64{0, 0.4, 0.5, 2}, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12})
 	of, x := learnt(divergence.KL)
-	of.Maps = func() func(i int, t, slope, w []float64) {
-		room := NewSheetRoom(together, 4)
-		return func(i int, t, slope, w []float64) { sheet.At(t, slope, w, room) }
+	for i := range of.Maps {
+		of.Maps[i] = sheet
 	}
-	of.Low, of.High = func(int) float64 { return sheet.Low() }, func(int) float64 { return sheet.High() }
-	plain := newMapped(t, of)
-	of.Ratio = func(i int, low float64) *Ratio {
-		if i == 4 {
-			return nil
-		}
-		return sheet.Ratio(low)
-	}
-	ratio := newMapped(t, of)
+	plain, ratio := newMapped(t, of), newMapped(t, of)
+	clear(plain.ratios)
+	ratio.ratios[slices.Index(ratio.rows, 4)] = nil
 	for r, of := range ratio.ratios {
 		if (of == nil) != (ratio.rows[r] == 4) || plain.ratios[r] != nil {
 			t.Fatal("not all maps but one are ratios")
@@ -599,13 +582,13 @@ func TestCells(t *testing.T) {
 	}
 	for at := range rows * np {
 		row := plain.rows[from+at/np]
-		y, w, weight := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at], of.Weight(row)
+		y, w := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at]
 		v, s := softmaxOf(squash, sheet.q, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12}, w)
 		for which, of := range tiles {
 			for what, pair := range map[string][3]float64{
-				"loss":      {of.loss[at], weight * divergence.KL.Value(y, v, divergence.LeastT), y + v},
-				"slope":     {of.slope[at], weight * s * (1 - y/v), s * (1 + y/v)},
-				"curvature": {of.curvature[at], weight * s * s / v, s * s / v},
+				"loss":      {of.loss[at], divergence.KL.Value(y, v, divergence.LeastT), y + v},
+				"slope":     {of.slope[at], s * (1 - y/v), s * (1 + y/v)},
+				"curvature": {of.curvature[at], s * s / v, s * s / v},
 			} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
 					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,

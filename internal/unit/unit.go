@@ -1,23 +1,14 @@
 // Package unit has the units in which a matrix is fitted. Sums of powers of x overflow or underflow where the
 // unit of x is far from 1, so a fit works on
 //
-//	x'_ij = (x_ij - shift_i) 2^{-e_i},
+//	x'_ij = (x_ij - shift_i) 2^{-e},
 //
-// and converts its model to the units of x at the end. Multiplication by 2^{-e_i} is
-// exact, and e_i is even, so that 2^{e_i/2} is exact, too. Where the largest |x| lies
-// within 2^±100 and x is not negative, x' is x itself.
+// and converts its model to the units of x at the end. Multiplication by 2^{-e} is
+// exact, and e is even, so that 2^{e/2} is exact, too. Where the largest |x| lies
+// within 2^±100 and x is not negative, x' is x itself. Otherwise e brings the largest |x| to [1,4);
+// the loss of x is then 2^{βe} times that of x'.
 //
-// # Scale
-//
-// Every e_i is the exponent e that brings the largest |x| to [1,4); the loss of x is
-// then 2^{βe} times that of x'. An NMF has no other exponent. The maps of QMF and QMFQ
-// are free to give every row a scale of its own. So a row that lies more than 2^100
-// below the largest gets a smaller e_i, which brings it to 2^-100 of the largest. Its
-// loss in x' is weighted by 2^{β(e_i-e)}.
-//
-// # Shift
-//
-// Under Frobenius those maps are free to give every row an offset, too. Where x has a
+// Under Frobenius the maps of QMF and QMFQ are free to give every row an offset. Where x has a
 // negative value the shift of a row is its lowest visible value: x' is not negative,
 // starts and floors are relative to the range of the row, and q_1 alone may be of either
 // sign (internal/monotone).
@@ -25,59 +16,24 @@ package unit
 
 import (
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 )
 
-// Units are the units of one matrix. Shift is nil where all are 0, Each and Weight where all
-// rows have the exponent All.
+// Units are the units of one matrix.
 type Units struct {
 	Signed bool      // rows are taken about their lowest value
-	Shift  []float64 // of each row
+	Shift  []float64 // of each row; nil: all are 0
 	All    int       // e
-	Each   []int     // e_i
-	Weight []float64 // 2^{β(e_i-e)}
 }
 
-// Of returns the units for rows of the given largest values, without a shift.
-func Of(l divergence.Loss, top []float64, byRow bool) (u Units) {
-	whole := slices.Max(top)
-	u.All = divergence.ExponentOf(whole)
-	if !byRow {
-		return u
-	}
-	_, floor := math.Frexp(math.Ldexp(whole, -u.All))
-	floor = (floor-1)&^1 - divergence.Ordinary
-	for i, t := range top {
-		_, e := math.Frexp(math.Ldexp(t, -u.All))
-		e = (e - 1) &^ 1
-		if t == 0 || e >= floor {
-			continue
-		}
-		if u.Each == nil {
-			u.Each, u.Weight = make([]int, len(top)), make([]float64, len(top))
-			for h := range u.Each {
-				u.Each[h], u.Weight[h] = u.All, 1
-			}
-		}
-		u.Each[i] = u.All + e - floor
-		u.Weight[i] = l.Unit(e - floor)
-	}
-	return u
-}
+// Of returns the units of rows the largest value of which is top, without a shift.
+func Of(top float64) Units { return Units{All: divergence.ExponentOf(top)} }
 
 // Plain tells whether x' is x.
-func (u *Units) Plain() bool { return !u.Signed && u.All == 0 && u.Each == nil }
+func (u *Units) Plain() bool { return !u.Signed && u.All == 0 }
 
-// Exponent returns e_i, and Offset the shift of row i.
-func (u *Units) Exponent(i int) int {
-	if u.Each == nil {
-		return u.All
-	}
-	return u.Each[i]
-}
-
+// Offset returns the shift of row i.
 func (u *Units) Offset(i int) float64 {
 	if u.Shift == nil {
 		return 0
@@ -85,17 +41,9 @@ func (u *Units) Offset(i int) float64 {
 	return u.Shift[i]
 }
 
-// LossWeight returns the weight of the loss of row i of x' in that of the matrix.
-func (u *Units) LossWeight(i int) float64 {
-	if u.Weight == nil {
-		return 1
-	}
-	return u.Weight[i]
-}
-
 // Bring makes row i of x' of that of x.
 func (u *Units) Bring(row []float64, i int) {
-	e, offset := u.Exponent(i), u.Offset(i)
+	e, offset := u.All, u.Offset(i)
 	if e < -farthest || e > farthest {
 		for j, v := range row {
 			row[j] = math.Ldexp(v-offset, -e)
@@ -113,7 +61,7 @@ const farthest = 1000
 
 // Outward brings a row of values of x' to the units of x.
 func (u *Units) Outward(row []float64, i int) {
-	e, offset := u.Exponent(i), u.Offset(i)
+	e, offset := u.All, u.Offset(i)
 	for j, v := range row {
 		row[j] = math.Ldexp(v, e) + offset
 	}
@@ -139,9 +87,6 @@ func (u *Units) Pick(rows []int) Units {
 	for _, i := range rows {
 		if u.Shift != nil {
 			p.Shift = append(p.Shift, u.Shift[i])
-		}
-		if u.Each != nil {
-			p.Each, p.Weight = append(p.Each, u.Each[i]), append(p.Weight, u.Weight[i])
 		}
 	}
 	return p

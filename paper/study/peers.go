@@ -158,63 +158,9 @@ func peers() {
 	r := peerResults{Version: report.Version(), Date: report.Today(), Masks: *draws,
 		Machine: report.Machine()}
 	check(json.Unmarshal(runPython("versions"), &r.Packages))
-	// The loop over masks is the outer one, so that a command that is stopped has results of each table.
-	all := map[string][][]outcome{} // by table and method, for each mask
-	var order []string
-	for draw := range *draws {
-		for _, t := range tables {
-			p := t.problem(draw)
-			for _, method := range methods(t) {
-				key := t.key + "/" + method
-				if draw == 0 {
-					order = append(order, key)
-				}
-				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
-					continue
-				}
-				var settings []string
-				if slow[method] && draw > 0 {
-					settings = bestSettings(all[key][0])
-				}
-				all[key] = append(all[key], p.outcomes(method, settings))
-			}
-		}
-	}
+	all := outcomesOf(tables)
 	for _, t := range tables {
-		one := peerResult{Key: t.key}
-		for _, method := range methods(t) {
-			runs := all[t.key+"/"+method]
-			if len(runs) == 0 {
-				continue
-			}
-			one.Features, one.Samples = runs[0][0].Features, runs[0][0].Samples
-			m := methodResult{Name: method}
-			for _, run := range runs {
-				if len(run) == 0 {
-					continue
-				}
-				least := slices.MinFunc(run, func(a, b outcome) int { return cmp.Compare(a.KL, b.KL) })
-				m.Setting, m.KL, m.Second = append(m.Setting, least.Setting), append(m.KL, sig(least.KL)),
-					append(m.Second, sig(least.Seconds))
-				m.Absolute = append(m.Absolute,
-					sig(slices.MinFunc(run, func(a,
-						b outcome) int {
-						return cmp.Compare(a.Absolute, b.Absolute)
-					}).Absolute))
-				m.Rank = append(m.Rank, sig(slices.MaxFunc(run,
-					func(a, b outcome) int { return cmp.Compare(a.Rank, b.Rank) }).Rank))
-				if least.Within80 >= 0 {
-					m.Within80 = append(m.Within80, sig(least.Within80))
-				}
-			}
-			if len(m.KL) > 0 {
-				one.Methods = append(one.Methods, m)
-			}
-			if method == "BQMF" {
-				one.Intervals = pooled(runs)
-			}
-		}
-		r.Tables = append(r.Tables, one)
+		r.Tables = append(r.Tables, t.summary(all))
 	}
 	if len(named) > 0 && *merge {
 		old, err := readPeers()
@@ -234,6 +180,64 @@ func peers() {
 		return
 	}
 	r.write()
+}
+
+// outcomesOf returns the outcomes of all settings by "TABLE/METHOD", for each mask. The loop over masks is the
+// outer one, so that a command that is stopped has results of each table.
+func outcomesOf(tables []peerTable) map[string][][]outcome {
+	all := map[string][][]outcome{}
+	for draw := range *draws {
+		for _, t := range tables {
+			p := t.problem(draw)
+			for _, method := range methods(t) {
+				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
+					continue
+				}
+				key := t.key + "/" + method
+				var settings []string
+				if slow[method] && draw > 0 {
+					settings = bestSettings(all[key][0])
+				}
+				all[key] = append(all[key], p.outcomes(method, settings))
+			}
+		}
+	}
+	return all
+}
+
+// Outcomes in the order of a measure, the best first.
+func byKL(a, b outcome) int       { return cmp.Compare(a.KL, b.KL) }
+func byAbsolute(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) }
+func byRank(a, b outcome) int     { return cmp.Compare(b.Rank, a.Rank) }
+
+// summary returns the results of a table, each method with the setting that is best for the measure on a mask.
+func (t peerTable) summary(all map[string][][]outcome) peerResult {
+	one := peerResult{Key: t.key}
+	for _, method := range methods(t) {
+		runs := all[t.key+"/"+method]
+		m := methodResult{Name: method}
+		for _, run := range runs {
+			if len(run) == 0 {
+				continue
+			}
+			one.Features, one.Samples = run[0].Features, run[0].Samples
+			least := slices.MinFunc(run, byKL)
+			m.Setting, m.KL = append(m.Setting, least.Setting), append(m.KL, sig(least.KL))
+			m.Second = append(m.Second, sig(least.Seconds))
+			m.Absolute = append(m.Absolute, sig(slices.MinFunc(run, byAbsolute).Absolute))
+			m.Rank = append(m.Rank, sig(slices.MinFunc(run, byRank).Rank))
+			if least.Within80 >= 0 {
+				m.Within80 = append(m.Within80, sig(least.Within80))
+			}
+		}
+		if len(m.KL) > 0 {
+			one.Methods = append(one.Methods, m)
+		}
+		if method == "BQMF" && len(runs) > 0 {
+			one.Intervals = pooled(runs)
+		}
+	}
+	return one
 }
 
 // merge adds the results of another run for some tables and methods, if it has as many masks.
@@ -283,16 +287,11 @@ func methods(t peerTable) []string {
 }
 
 // bestSettings returns the settings that are best for some measure.
-func bestSettings(run []outcome) []string {
-	var names []string
+func bestSettings(run []outcome) (names []string) {
 	if len(run) == 0 {
 		return nil
 	}
-	for _, better := range []func(a, b outcome) int{
-		func(a, b outcome) int { return cmp.Compare(a.KL, b.KL) },
-		func(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) },
-		func(a, b outcome) int { return cmp.Compare(b.Rank, a.Rank) },
-	} {
+	for _, better := range []func(a, b outcome) int{byKL, byAbsolute, byRank} {
 		if s := slices.MinFunc(run, better).Setting; !slices.Contains(names, s) {
 			names = append(names, s)
 		}

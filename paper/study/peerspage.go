@@ -164,12 +164,11 @@ func peersParts(r *peerResults) map[string]string {
 		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
 			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version,
 			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks),
-		"divergence":       c.methods(kl, 4),
-		"absolute error":   c.methods(absolute, 3),
-		"rank correlation": c.methods(rank, 2),
-		"seconds":          c.methods(seconds, 2),
-		"intervals":        intervalsText(r),
-		"averages":         c.averages(),
+		"divergence":     c.methods(kl, 4),
+		"absolute error": c.methods(absolute, 3),
+		"seconds":        c.methods(seconds, 2),
+		"intervals":      intervalsText(r),
+		"averages":       c.averages(),
 	}
 }
 

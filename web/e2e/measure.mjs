@@ -5,11 +5,9 @@ import { readFileSync, readdirSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 import { load } from '../dist/index.js';
 import { folder, mixed, phases, write } from '../test/helpers.mjs';
-import { Firefox } from './marionette.mjs';
-import { serve } from './site.mjs';
+import { contextOf, launch, serve, tabOf } from './site.mjs';
 
 const turns = Number(process.argv[2] ?? 3);
 const sorted = (v) => [...v].sort((a, b) => a - b);
@@ -129,10 +127,9 @@ rows(['matrix', 'method', 'phase', 'first progress, processor', 'clock', 'cancel
 
 // Browsers.
 const site = await serve();
-const chrome = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
-const context = await chrome.newContext();
-const tab = await context.newPage();
-const cdp = await tab.context().newCDPSession(tab);
+const chrome = await launch('chrome');
+const tab = await tabOf(await contextOf(chrome));
+const cdp = await tab.createCDPSession();
 
 /** ready is how long load takes in a page, the first time and then with files at hand. */
 const ready = `async () => {
@@ -220,22 +217,22 @@ function pss() {
 }
 await tab.goto(`${site.address}/icon.svg`);
 await tab.goto(site.address);
-await tab.waitForSelector('html[data-ready]');
+await tab.exists('html[data-ready]');
 await cdp.send('Network.setCacheDisabled', { cacheDisabled: true });
 const cold = [];
 for (let k = 0; k < turns; k++) {
-  const own = await chrome.newContext();
-  const one = await own.newPage();
+  const own = await contextOf(chrome);
+  const one = await tabOf(own);
   await one.goto(`${site.address}/index.d.ts`);
   cold.push((await one.evaluate(`(${ready})()`).catch(() => [NaN]))[0]);
   await own.close();
 }
 const warm = (await tab.evaluate(`(${ready})()`)).slice(1);
 await cdp.send('Network.setCacheDisabled', { cacheDisabled: false });
-await tab.setInputFiles('#file', join(folder, 'x.tsv'));
-await tab.waitForFunction(() => !document.getElementById('found').hidden);
+await tab.give('#file', 'x.tsv');
+await tab.until(() => !document.getElementById('found').hidden);
 await tab.fill('[name=rank]', '10');
-await tab.waitForFunction(() => / and .*second/.test(document.getElementById('estimate').textContent));
+await tab.until(() => / and .*second/.test(document.getElementById('estimate').textContent));
 await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
 const busy = async () => {
   const { metrics } = await cdp.send('Performance.getMetrics');
@@ -248,9 +245,9 @@ const ends = await busy();
 const work = ends.task - begins.task;
 // What the main thread works in each frame, in milliseconds of its processor, in other fits of the same. A task belongs to the
 // frame in which it ends: that of a click, or that which draws the frame, has the frame's mark in it.
-await chrome.startTracing(tab, { categories: ['toplevel', 'blink.user_timing'] });
+await tab.tracing.start({ categories: ['toplevel', 'blink.user_timing'] });
 await tab.evaluate(`(${frames})(true)`);
-const { traceEvents } = JSON.parse(await chrome.stopTracing());
+const { traceEvents } = JSON.parse(Buffer.from(await tab.tracing.stop()));
 const marks = traceEvents.filter((e) => e.name === 'frame' || e.name === 'pause').sort((a, b) => a.ts - b.ts);
 const tasks = traceEvents.filter((e) => e.pid === marks[0].pid && e.tid === marks[0].tid && e.name.endsWith('RunTask'));
 const each = marks
@@ -264,9 +261,9 @@ const alone = await tab.evaluate(`(${empty(plainX)})()`);
 await tab.close(); // memory is that of the largest renderer
 const memory = {};
 for (const workers of [1, 4]) {
-  const one = await (await chrome.newContext()).newPage();
+  const one = await tabOf(await contextOf(chrome));
   await one.goto(site.address);
-  await one.waitForSelector('html[data-ready]');
+  await one.exists('html[data-ready]');
   await one.evaluate(`(async (x, workers) => {
     const { load } = await import('./index.js');
     const q = (globalThis.kept = await load({ workers }));
@@ -274,12 +271,12 @@ for (const workers of [1, 4]) {
     await Promise.all(Array.from({ length: workers }, () => q.fit(x, { rank: 10, epochs: 2 })));
   })(${JSON.stringify(plainX)}, ${workers})`);
   memory[workers] = pss();
-  await one.context().close();
+  await one.browserContext().close();
 }
 note('a file of 200 MB');
-const huge = await (await chrome.newContext()).newPage();
+const huge = await tabOf(await contextOf(chrome));
 await huge.goto(site.address);
-await huge.waitForSelector('html[data-ready]');
+await huge.exists('html[data-ready]');
 const before = pss();
 let most = 0;
 const watch = setInterval(() => (most = Math.max(most, pss())), 250);
@@ -294,28 +291,30 @@ await huge.evaluate(() => {
   document.getElementById('file').dispatchEvent(new Event('change'));
   globalThis.size = files.files[0].size;
 });
-await huge.waitForFunction(() => !document.getElementById('found').hidden || document.getElementById('problem').textContent, null, { timeout: 600000 });
+await huge.until(() => !document.getElementById('found').hidden || document.getElementById('problem').textContent, undefined, 600000);
 clearInterval(watch);
-const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.textContent('#problem')) || (await huge.textContent('#found-title')), before, most, after: pss() };
+const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.text('#problem')) || (await huge.text('#found-title')), before, most, after: pss() };
+const version = (await chrome.version()).split('/')[1];
 await chrome.close();
-const browsers = [[`Chromium ${chrome.version()}, headless`, drawn, cold, warm, alone]];
+const browsers = [[`Chromium ${version}, headless`, drawn, cold, warm, alone]];
 
 if (process.env.FIREFOX) {
   note('Firefox');
-  const f = await Firefox.start(process.env.FIREFOX, folder);
+  const firefox = await launch('firefox');
+  const f = await tabOf(firefox);
   await f.goto(`${site.address}/index.d.ts`);
-  const took = await f.run(`() => (${ready})()`);
+  const took = await f.evaluate(`(${ready})()`);
   await f.goto(site.address);
-  await f.until((page) => page.document.documentElement.dataset.ready);
-  await f.type('#file', join(folder, 'x.tsv'));
-  await f.until((page) => !page.document.getElementById('found').hidden);
+  await f.exists('html[data-ready]');
+  await f.give('#file', 'x.tsv');
+  await f.exists('#found:not([hidden])');
   await f.fill('[name=rank]', '10');
-  await f.until((page) => / and .*second/.test(page.document.getElementById('estimate').textContent));
-  const shown = await f.run(`() => (${frames})()`);
+  await f.until(() => / and .*second/.test(document.getElementById('estimate').textContent));
+  const shown = await f.evaluate(`(${frames})()`);
   await f.goto(`${site.address}/index.d.ts`);
-  const nothing = await f.run(`() => (${empty(plainX)})()`);
-  browsers.push([`Firefox ${f.version}, headless`, shown, took.slice(0, 1), took.slice(1), nothing]);
-  await f.stop();
+  const nothing = await f.evaluate(`(${empty(plainX)})()`);
+  browsers.push([`Firefox ${(await firefox.version()).split('/')[1]}, headless`, shown, took.slice(0, 1), took.slice(1), nothing]);
+  await firefox.close();
 }
 await site.stop();
 line('## In browsers\n');

@@ -7,13 +7,13 @@ import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSy
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { chromium } from 'playwright-core';
 import { build } from 'vite';
 import { load } from '../dist/index.js';
 import { command, folder, mixed, part, read, run, write } from '../test/helpers.mjs';
-import { download as save, fit, serve, status as says } from './site.mjs';
+import { contextOf, launch, serve, tabOf } from './site.mjs';
 
 const shots = process.env.SCREENSHOTS;
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 let site, browser, context, page, address;
 const requests = [];
 const complaints = [];
@@ -21,37 +21,51 @@ const complaints = [];
 before(async () => {
   site = await serve();
   ({ address } = site);
-  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu'] });
-  context = await browser.newContext({ viewport: { width: 1200, height: 900 }, acceptDownloads: true });
-  context.on('request', (r) => requests.push(r.url()));
-  page = await context.newPage();
-  page.on('console', (m) => m.type() === 'error' && complaints.push(m.text()));
-  page.on('pageerror', (e) => complaints.push(e.message));
+  browser = await launch('chrome');
+  context = await contextOf(browser);
+  page = await tabOf(context, complaints);
+  await recorded(page);
   await page.goto(address);
-  await page.waitForSelector('html[data-ready]');
+  await page.exists('html[data-ready]');
 });
 after(async () => {
   await browser?.close();
   await site?.stop();
 });
 
-const status = (text) => says(page, text);
-const download = (what) => save(page, what);
-const put = (name, content) => page.setInputFiles('#file', { name, mimeType: 'text/plain', buffer: Buffer.from(content) });
+/** recorded keeps the requests of a page and of its workers. */
+async function recorded(tab) {
+  const record = async (session) => {
+    session.on('Network.requestWillBeSent', (e) => requests.push(e.request.url));
+    await session.send('Network.enable');
+  };
+  tab.on('workercreated', (worker) => record(worker.client));
+  browser.on('targetcreated', async (target) => {
+    if (target.type() === 'service_worker') await record(await target.createCDPSession());
+  });
+  await record(await tab.createCDPSession());
+}
+
+const fit = (tab) => tab.fit();
+const save = (tab, what) => tab.download(what);
+const says = (tab, text) => tab.status(text);
+const status = (text) => page.status(text);
+const download = (what) => page.download(what);
+const put = (name, content) => page.give('#file', name, content);
 
 /** shown waits until a matrix of that size is there. */
-const shown = (size) => page.waitForFunction((t) => !document.getElementById('found').hidden && document.getElementById('found-title').textContent.includes(t), size);
+const shown = (size) => page.until((t) => !document.getElementById('found').hidden && document.getElementById('found-title').textContent.includes(t), size);
 
 /** words are those of the command line that is shown, as a shell takes them. */
-const words = async () => (await page.textContent('#command')).match(/'[^']*'|\S+/g).map((w) => w.replaceAll("'", ''));
+const words = async () => (await page.text('#command')).match(/'[^']*'|\S+/g).map((w) => w.replaceAll("'", ''));
 
 test('sample data, fit, and the bits of the command line that is shown', async () => {
   assert.equal(await page.evaluate(() => globalThis.quantmfPage.vectors), true);
   await page.click('#sample');
-  await page.waitForSelector('#found:not([hidden])');
-  assert.match(await page.textContent('#found-title'), /300 features × 148 samples/);
+  await page.exists('#found:not([hidden])');
+  assert.match(await page.text('#found-title'), /300 features × 148 samples/);
   await fit(page);
-  assert.equal(await page.isVisible('#result'), true);
+  assert.equal(await page.visible('#result'), true);
   const model = await download('model');
   copyFileSync(fileURLToPath(new URL('../../testdata/laml-assays.tsv.gz', import.meta.url)), join(folder, 'laml-assays.tsv.gz'));
   const line = await words();
@@ -67,8 +81,8 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   const few = part(t.x, 20, 26);
   const text = [['gene', ...t.samples.slice(20, 26)], ...t.features.map((f, i) => [f, ...few.data.subarray(6 * i, 6 * i + 6)]).reverse()];
   writeFileSync(join(folder, 'few.tsv'), text.map((l) => `${l.join('\t')}\n`).join(''));
-  await page.setInputFiles('#new', join(folder, 'few.tsv'));
-  await page.waitForFunction(() => /^6 samples placed/.test(document.getElementById('placed').textContent), null, { timeout: 120000 });
+  await page.give('#new', 'few.tsv');
+  await page.until(() => /^6 samples placed/.test(document.getElementById('placed').textContent), undefined, 120000);
   run('transform', model, 'few.tsv', '-o', 'placed.native.csv');
   const rows = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((l) => l.split(',').slice(1).map(Number));
   assert.deepEqual(rows(await download('placed')), rows(join(folder, 'placed.native.csv')));
@@ -79,11 +93,11 @@ test('sample data, fit, and the bits of the command line that is shown', async (
 test('labels colour samples, and the report is the page of the command', async () => {
   const samples = await page.evaluate(() => globalThis.quantmfPage.table.samples);
   copyFileSync(fileURLToPath(new URL('../../testdata/laml-groups.tsv', import.meta.url)), join(folder, 'groups.tsv'));
-  await page.setInputFiles('#labels', join(folder, 'groups.tsv'));
-  await page.waitForFunction(() => document.querySelectorAll('#key li').length > 1);
+  await page.give('#labels', 'groups.tsv');
+  await page.until(() => document.querySelectorAll('#key li').length > 1);
   const colours = await page.evaluate(() => new Set([...document.querySelectorAll('#samples .plot [fill]')].map((e) => e.getAttribute('fill'))).size);
   assert.ok(colours >= 2);
-  assert.equal(await page.locator('#samples .plot :is(circle, rect, path[fill])').count(), samples.length + 6, 'a mark for each sample, and rings');
+  assert.equal(await page.count('#samples .plot :is(circle, rect, path[fill])'), samples.length + 6, 'a mark for each sample, and rings');
   const model = await download('model');
   const report = readFileSync(await download('report'), 'utf8');
   run('report', model, 'laml-assays.tsv.gz', '-groups', 'groups.tsv', '-o', 'native.html');
@@ -92,36 +106,36 @@ test('labels colour samples, and the report is the page of the command', async (
 
   // Hostile labels are text; more groups than can be told apart are refused in words.
   const evil = '<img src=x onerror="globalThis.hit=1">';
-  const label = (name, lines) => page.setInputFiles('#labels', { name, mimeType: 'text/plain', buffer: Buffer.from(lines.join('\n')) });
+  const label = (name, lines) => page.give('#labels', name, lines.join('\n'));
   await label('evil.tsv', samples.map((s, j) => `${s}\t${j % 2 ? evil : '"><script>globalThis.hit=1</script>'}`));
-  await page.waitForFunction(() => document.querySelector('#key').textContent.includes('onerror'));
+  await page.until(() => document.querySelector('#key').textContent.includes('onerror'));
   assert.ok(!readFileSync(await download('report'), 'utf8').includes('<img src=x'));
   assert.equal(await page.evaluate(() => globalThis.hit), undefined);
-  assert.equal(await page.locator('main img, main script').count(), 0);
+  assert.equal(await page.count('main img, main script'), 0);
   await label('many.tsv', samples.map((s, j) => `${s}\tg${j}`));
-  await page.waitForFunction(() => /many.tsv.*more than 30 groups/.test(document.getElementById('labels-problem').textContent));
+  await page.until(() => /many.tsv.*more than 30 groups/.test(document.getElementById('labels-problem').textContent));
   assert.equal(await page.evaluate(() => document.getElementById('labels-problem').getBoundingClientRect().top - document.getElementById('labels').getBoundingClientRect().bottom < 100), true, 'beside what was asked for');
   await label('29.tsv', samples.map((s, j) => `${s}\tg${j % 29}`));
-  await page.waitForFunction(() => document.querySelectorAll('#key li').length === 29);
+  await page.until(() => document.querySelectorAll('#key li').length === 29);
   const marks = await page.evaluate(() => [...document.querySelectorAll('#key svg > *')].map((e) => e.tagName + e.getAttribute('fill') + e.getAttribute('d')));
   assert.equal(new Set(marks).size, 29, 'colour and shape tell groups apart');
   await label('groups.tsv', readFileSync(join(folder, 'groups.tsv'), 'utf8').split('\n'));
 });
 
 test('keys move over cells, and a cell is told', async () => {
-  await page.focus('canvas[data-map=x]');
-  const before = await page.textContent('#cell');
+  await page.focused('canvas[data-map=x]');
+  const before = await page.text('#cell');
   await page.keyboard.press('ArrowDown');
   await page.keyboard.press('ArrowRight');
-  await page.waitForFunction((t) => document.getElementById('cell').textContent !== t, before);
-  assert.match(await page.textContent('#cell'), /x .*, UV .*, T\(UV\) .*, x − T\(UV\)/);
+  await page.until((t) => document.getElementById('cell').textContent !== t, before);
+  assert.match(await page.text('#cell'), /x .*, UV .*, T\(UV\) .*, x − T\(UV\)/);
   await page.click('[data-zoom=in]');
   await page.fill('#search', (await page.evaluate(() => globalThis.quantmfPage.table.features[100])));
-  await page.waitForFunction(() => document.querySelectorAll('#names option').length === globalThis.quantmfPage.table.features.length);
-  await page.dispatchEvent('#search', 'change');
-  await page.waitForFunction(() => document.getElementById('cell').textContent.startsWith(globalThis.quantmfPage.table.features[100]));
-  const sample = async () => (await page.textContent('#cell')).match(/, (.*): x /)[1];
-  await page.focus('canvas[data-map=t]');
+  await page.until(() => document.querySelectorAll('#names option').length === globalThis.quantmfPage.table.features.length);
+  await page.dispatch('#search', 'change');
+  await page.until(() => document.getElementById('cell').textContent.startsWith(globalThis.quantmfPage.table.features[100]));
+  const sample = async () => (await page.text('#cell')).match(/, (.*): x /)[1];
+  await page.focused('canvas[data-map=t]');
   const ends = [];
   for (const key of ['End', 'Home', 'PageDown']) {
     await page.keyboard.press(key);
@@ -138,29 +152,29 @@ test('a table stands beside each figure, with the numbers of the figure', async 
   const cells = {};
   for (const map of ['x', 'uv', 't', 'rest']) {
     await page.click(`[data-table=${map}] summary`);
-    await page.waitForSelector(`[data-table=${map}] td`);
+    await page.exists(`[data-table=${map}] td`);
     cells[map] = await page.$$eval(`[data-table=${map}] tr`, (rows) => rows.map((r) => [...r.children].map((c) => c.textContent)));
   }
-  const cell = (await page.textContent('#cell')).match(/^(.*), (.*): x (.*), UV (.*), T\(UV\) (.*), x − T\(UV\) (.*)$/);
+  const cell = (await page.text('#cell')).match(/^(.*), (.*): x (.*), UV (.*), T\(UV\) (.*), x − T\(UV\) (.*)$/);
   const j = cells.x[0].indexOf(cell[2]);
   const at = (map) => cells[map].find((r) => r[0] === cell[1])[j];
   assert.deepEqual(['x', 'uv', 't', 'rest'].map(at), cell.slice(3));
   const narrow = await page.$$eval('.maps th', (all) => all.filter((c) => c.getBoundingClientRect().width < 60 || c.getBoundingClientRect().height > 100).map((c) => c.textContent));
   assert.deepEqual(narrow, [], 'names are words, not a letter a line');
-  await page.focus('canvas[data-map=x]');
+  await page.focused('canvas[data-map=x]');
   await page.keyboard.press('End');
-  await page.waitForFunction((name) => ![...document.querySelectorAll('[data-table=x] thead th')].some((c) => c.textContent === name), cell[2]);
+  await page.until((name) => ![...document.querySelectorAll('[data-table=x] thead th')].some((c) => c.textContent === name), cell[2]);
   for (const map of ['x', 'uv', 't', 'rest']) await page.click(`[data-table=${map}] summary`);
 });
 
 test('nothing that axe finds', async () => {
   for (const scheme of ['light', 'dark']) {
-    await page.emulateMedia({ colorScheme: scheme, reducedMotion: 'reduce' }); // buttons take their time to change colour
+    await page.media('screen', scheme, 'reduce'); // buttons take their time to change colour
     await page.evaluate(readFileSync(fileURLToPath(new URL('./node_modules/axe-core/axe.min.js', import.meta.url)), 'utf8'));
     const found = await page.evaluate(() => globalThis.axe.run().then((r) => r.violations.map((v) => `${v.id}: ${v.nodes.map((n) => n.target).join(' ')}`)));
     assert.deepEqual(found, [], scheme);
   }
-  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'no-preference' });
+  await page.media('screen');
 });
 
 test('settings stand in line, and nothing that is hidden takes room', async () => {
@@ -170,42 +184,42 @@ test('settings stand in line, and nothing that is hidden takes room', async () =
 });
 
 test('it fits a phone', async () => {
-  await page.setViewportSize({ width: 390, height: 844 });
+  await page.setViewport({ width: 390, height: 844 });
   const wide = await page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > 390 && !e.closest('.table, .skip, svg')).map((e) => e.outerHTML.slice(0, 80)));
   assert.deepEqual(wide, []);
   const touch = () => page.$eval('canvas[data-map=x]', (c) => getComputedStyle(c).touchAction);
   await page.click('[data-zoom=all]');
-  await page.waitForFunction(() => !document.querySelector('canvas.part'));
+  await page.until(() => !document.querySelector('canvas.part'));
   assert.equal(await touch(), 'pan-y', 'a finger on a map scrolls the page');
   await page.click('[data-zoom=in]');
-  await page.waitForSelector('canvas.part');
+  await page.exists('canvas.part');
   assert.equal(await touch(), 'none', 'and moves the map where it is not whole');
   await page.click('[data-zoom=all]');
   if (shots) await page.screenshot({ path: join(shots, 'phone.png'), fullPage: true });
-  await page.setViewportSize({ width: 1200, height: 900 });
+  await page.setViewport({ width: 1200, height: 900 });
   for (const scheme of shots ? ['light', 'dark'] : []) {
-    await page.emulateMedia({ colorScheme: scheme });
-    await page.waitForTimeout(300);
+    await page.media('screen', scheme);
+    await sleep(300);
     await page.screenshot({ path: join(shots, `${scheme}.png`), fullPage: true });
   }
 });
 
 test('on paper: figures and numbers, no controls, dark on white', async () => {
-  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-  for (const hidden of ['#drop', '#settings', '#downloads', '#fit', '#labels']) assert.equal(await page.isVisible(hidden), false, hidden);
-  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command', '#components button']) assert.equal(await page.isVisible(shown), true, shown);
+  await page.media('print', 'dark');
+  for (const hidden of ['#drop', '#settings', '#downloads', '#fit', '#labels']) assert.equal(await page.visible(hidden), false, hidden);
+  for (const shown of ['#summary', 'canvas[data-map=x]', '#curve svg', '#samples svg', '#command', '#components button']) assert.equal(await page.visible(shown), true, shown);
   assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).color), 'rgb(0, 0, 0)');
   const pdf = await page.pdf({ format: 'A4', ...(shots && { path: join(shots, 'print.pdf') }) });
-  assert.ok(pdf.toString('latin1').match(/\/Type \/Page\b/g).length <= 4, 'figures share pages');
-  await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
+  assert.ok(Buffer.from(pdf).toString('latin1').match(/\/Type \/Page\b/g).length <= 4, 'figures share pages');
+  await page.media('screen');
 });
 
 test('less motion where that is asked for', async () => {
   const moves = () => page.evaluate(() => [...document.querySelectorAll('*')].filter((e) => getComputedStyle(e).transitionDuration !== '0s' || getComputedStyle(e).animationName !== 'none').length);
   assert.ok((await moves()) > 0);
-  await page.emulateMedia({ reducedMotion: 'reduce' });
+  await page.media('screen', 'light', 'reduce');
   assert.equal(await moves(), 0);
-  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  await page.media('screen');
 });
 
 test('the status says at most one thing a second', async () => {
@@ -213,10 +227,10 @@ test('the status says at most one thing a second', async () => {
     globalThis.said = [];
     new MutationObserver(() => globalThis.said.push(performance.now())).observe(document.getElementById('status'), { childList: true });
   });
-  await page.selectOption('[name=method]', 'qmfq');
+  await page.choose('[name=method]', 'qmfq');
   await page.fill('[name=epochs]', '200000'); // more than any machine makes in some seconds
   await page.click('#fit');
-  await page.waitForFunction(() => globalThis.said.length > 3);
+  await page.until(() => globalThis.said.length > 3);
   await page.click('#cancel');
   await status('Cancelled');
   const said = await page.evaluate(() => globalThis.said);
@@ -224,10 +238,10 @@ test('the status says at most one thing a second', async () => {
 });
 
 test('cancel is heard at once, and the page goes on', async () => {
-  await page.selectOption('[name=method]', 'qmfq');
+  await page.choose('[name=method]', 'qmfq');
   await page.fill('[name=epochs]', '1000');
   await page.click('#fit');
-  await page.waitForFunction(() => document.getElementById('progress').value > 0, null, { timeout: 60000 });
+  await page.until(() => document.getElementById('progress').value > 0, undefined, 60000);
   const took = await page.evaluate(async () => {
     const from = performance.now();
     document.getElementById('cancel').click();
@@ -236,33 +250,33 @@ test('cancel is heard at once, and the page goes on', async () => {
   });
   assert.ok(took < 1000, `${took} ms`);
   await status('Cancelled');
-  await page.selectOption('[name=method]', 'nmf');
+  await page.choose('[name=method]', 'nmf');
   await page.fill('[name=epochs]', '');
   await fit(page);
-  assert.match(await page.textContent('#summary'), /^nmf/);
+  assert.match(await page.text('#summary'), /^nmf/);
 });
 
 test('bad files are said to be, with the place', async () => {
   await put('bad.csv', 'id,a,b\nx,1,2\ny,3,4,5\n');
-  await page.waitForFunction(() => document.getElementById('problem').textContent.includes('bad.csv:3'));
-  assert.equal(await page.isVisible('#fitting'), false);
+  await page.until(() => document.getElementById('problem').textContent.includes('bad.csv:3'));
+  assert.equal(await page.visible('#fitting'), false);
   await put('empty.csv', '');
-  await page.waitForFunction(() => document.getElementById('problem').textContent.includes('empty.csv'));
+  await page.until(() => document.getElementById('problem').textContent.includes('empty.csv'));
   await put('negative.csv', 'id,a,b,c\nx,1,-2,3\ny,3,,5\nz,3,4,1\n');
-  await page.waitForFunction(() => document.getElementById('facts').textContent.includes('1 value is missing, of 9'));
-  assert.match(await page.textContent('#facts'), /1 value is negative: the loss is Frobenius/);
-  assert.match(await page.textContent('#command'), /-missing/);
-  for (const no of ['[name=method] [value=nmf]', '[name=loss] [value=kl]']) assert.equal(await page.isDisabled(no), true, no);
+  await page.until(() => document.getElementById('facts').textContent.includes('1 value is missing, of 9'));
+  assert.match(await page.text('#facts'), /1 value is negative: the loss is Frobenius/);
+  assert.match(await page.text('#command'), /-missing/);
+  for (const no of ['[name=method] [value=nmf]', '[name=loss] [value=kl]']) assert.equal(await page.property(no, 'disabled'), true, no);
 });
 
 test('numbers that may be names are taken as is said, on the command line, too', async () => {
   writeFileSync(join(folder, 'patients.csv'), `1,2,3,4\n${Array.from({ length: 6 }, (_, i) => [1, 2, 3, 5].map((v, j) => (j ? v * (i + 1) + ((i * j) % 3) : 7)).join(',')).join('\n')}\n`);
-  await page.setInputFiles('#file', join(folder, 'patients.csv'));
+  await page.give('#file', 'patients.csv');
   await shown('7 features × 4');
-  assert.match(await page.textContent('#facts'), /line 1 holds numbers.*say that the first line holds names/);
-  assert.doesNotMatch(await page.textContent('#facts'), /give -/);
+  assert.match(await page.text('#facts'), /line 1 holds numbers.*say that the first line holds names/);
+  assert.doesNotMatch(await page.text('#facts'), /give -/);
   await page.click('#reading-of summary');
-  await page.selectOption('#header', 'yes');
+  await page.choose('#header', 'yes');
   await shown('6 features × 4');
   assert.match(await page.evaluate(() => location.hash), /header=yes/);
   await page.fill('[name=rank]', '2');
@@ -274,7 +288,7 @@ test('numbers that may be names are taken as is said, on the command line, too',
   const q = await load({ workers: 1 });
   assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
   await q.close();
-  await page.selectOption('#header', 'auto');
+  await page.choose('#header', 'auto');
   await shown('7 features × 4');
 });
 
@@ -282,22 +296,22 @@ test('what is missing is filled in as by the command, and words fit the method',
   const x = mixed(40, 30, 3);
   x.data.forEach((v, i) => (x.data[i] = i % 11 ? v - 2 : NaN)); // of either sign
   write('holes.tsv', x);
-  await page.setInputFiles('#file', join(folder, 'holes.tsv'));
+  await page.give('#file', 'holes.tsv');
   await shown('40 features × 30');
-  await page.selectOption('[name=method]', 'bqmf');
+  await page.choose('[name=method]', 'bqmf');
   await page.fill('[name=rank]', '0');
   await fit(page);
-  assert.match(await page.textContent('#losses figcaption'), /negative evidence, nats a cell/);
-  assert.match(await page.textContent('#summary'), /each predicted without itself \(mean half the squared difference\)/);
+  assert.match(await page.text('#losses figcaption'), /negative evidence, nats a cell/);
+  assert.match(await page.text('#summary'), /each predicted without itself \(mean half the squared difference\)/);
   const filled = readFileSync(await download('filled'), 'utf8').trim().split('\n').map((l) => l.split(','));
   run('impute', 'holes.tsv', '-checks', '0', '-o', 'filled.native.csv');
   const native = readFileSync(join(folder, 'filled.native.csv'), 'utf8').trim().split('\n').map((l) => l.split(','));
   assert.deepEqual(filled.slice(1).map((r) => r.slice(1).map(Number)), native.slice(1).map((r) => r.slice(1).map(Number)));
   assert.ok(filled.slice(1).some((r, i) => r.slice(1).some((v, j) => x.data[30 * i + j] !== x.data[30 * i + j] && Number(v) < 0)), 'below 0, too');
-  await page.selectOption('[name=method]', 'qmf');
+  await page.choose('[name=method]', 'qmf');
   await page.fill('[name=rank]', '3');
   await fit(page);
-  assert.match(await page.textContent('#losses figcaption'), /mean divergence/);
+  assert.match(await page.text('#losses figcaption'), /mean divergence/);
 });
 
 test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
@@ -312,46 +326,46 @@ test('a file of 200 MB is read piece by piece, and another takes its place at on
     globalThis.size = files.files[0].size;
   });
   assert.ok((await page.evaluate(() => globalThis.size)) > 2e8);
-  await page.waitForFunction(() => document.getElementById('reading').value > 0.02, null, { timeout: 60000 });
-  assert.equal(await page.isVisible('#fitting'), false);
+  await page.until(() => document.getElementById('reading').value > 0.02, undefined, 60000);
+  assert.equal(await page.visible('#fitting'), false);
   await put('small.csv', 'id,a,b,c\nx,1,2,3\ny,3,2,5\nz,3,4,1\n');
   await shown('3 features × 3');
-  assert.equal(await page.isVisible('#reading'), false);
-  assert.equal(await page.textContent('#problem'), '');
+  assert.equal(await page.visible('#reading'), false);
+  assert.equal(await page.text('#problem'), '');
 });
 
 test('labels are text, whatever they hold', async () => {
   const evil = '<img src=x onerror="globalThis.hit=1">';
   const names = ['x"><script>globalThis.hit=1</script>', evil, "'); alert(1); ('", '=cmd()|x', '\u202egnp', 'a\x01\ufffe'];
   await put(`${evil}.csv`, `id\ta\tb\tc\td\n${names.map((n, i) => `${n}\t${[1, 2, 3, 4].map((v) => v * (i + 1) + (v === i)).join('\t')}`).join('\n')}\n`);
-  await page.waitForFunction(() => document.getElementById('found-title').textContent.includes('6 features'));
+  await page.until(() => document.getElementById('found-title').textContent.includes('6 features'));
   await page.fill('[name=rank]', '2');
   await fit(page);
-  assert.match(await page.textContent('#components'), /onerror/);
+  assert.match(await page.text('#components'), /onerror/);
   assert.equal(await page.evaluate(() => globalThis.hit), undefined);
-  assert.equal(await page.locator('main img, main script').count(), 0);
+  assert.equal(await page.count('main img, main script'), 0);
   await page.fill('#search', names.at(-1));
-  await page.dispatchEvent('#search', 'change');
-  await page.waitForFunction((name) => document.querySelector('#curve figcaption').textContent.startsWith(name), names.at(-1));
+  await page.dispatch('#search', 'change');
+  await page.until((name) => document.querySelector('#curve figcaption').textContent.startsWith(name), names.at(-1));
   const svg = readFileSync(await download('curve'), 'utf8');
   assert.equal(await page.evaluate((text) => new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror')?.textContent, svg.replace(/<style.*?<\/style>/s, '')), undefined); // the page's policy applies no style of a text
-  assert.ok((await page.textContent('#command')).endsWith(`'${evil}.csv'`));
+  assert.ok((await page.text('#command')).endsWith(`'${evil}.csv'`));
 });
 
 test('ranks are compared by hidden cells', async () => {
   const x = mixed(40, 30, 3);
   write('ranks.tsv', x);
-  await page.setInputFiles('#file', join(folder, 'ranks.tsv'));
-  await page.waitForFunction(() => document.getElementById('found-title').textContent.includes('40 features × 30'));
-  await page.selectOption('[name=method]', 'qmf');
+  await page.give('#file', 'ranks.tsv');
+  await page.until(() => document.getElementById('found-title').textContent.includes('40 features × 30'));
+  await page.choose('[name=method]', 'qmf');
   await page.fill('[name=rank]', '4');
   await page.click('#choose');
-  await page.waitForSelector('#ranks svg', { timeout: 120000 });
+  await page.exists('#ranks svg', 120000);
   const { chosen, best, trials } = JSON.parse(run('rank', 'ranks.tsv', '-k', '1,2,3,4,5,8,12,20', '-repeats', '3', '-json'));
-  const verdict = await page.textContent('#verdict');
+  const verdict = await page.text('#verdict');
   assert.match(verdict, new RegExp(`by ${trials[best].k} component`));
   await page.click('#verdict button');
-  assert.equal(await page.inputValue('[name=rank]'), String(trials[chosen].k));
+  assert.equal(await page.property('[name=rank]', 'value'), String(trials[chosen].k));
 });
 
 test('the command line repeats the fit to the bit, for every method, with missing and negative values', async () => {
@@ -363,16 +377,16 @@ test('the command line repeats the fit to the bit, for every method, with missin
   const q = await load({ workers: 1 });
   const settings = { rank: '3', levels: '5', epsilon: '0.05', epochs: '3', seed: '18446744073709551615' };
   for (const [file, method, given] of [["it's x.tsv", 'qmf', settings], ["it's x.tsv", 'nmf', { rank: '2', loss: 'frobenius', levels: '', epsilon: '' }], ['signed.tsv', 'qmfq', { ...settings, loss: 'auto' }], ['signed.tsv', 'bqmf', { rank: '4', loss: 'auto', levels: '', epsilon: '' }]]) {
-    await page.setInputFiles('#file', join(folder, file));
-    await page.waitForFunction((f) => !document.getElementById('found').hidden && document.getElementById('found-title').textContent.startsWith(f), file);
-    await page.selectOption('[name=method]', method);
+    await page.give('#file', file);
+    await page.until((f) => !document.getElementById('found').hidden && document.getElementById('found-title').textContent.startsWith(f), file);
+    await page.choose('[name=method]', method);
     for (const [name, value] of Object.entries(given)) {
-      if (name === 'loss') await page.selectOption('[name=loss]', value);
-      else if (await page.isEnabled(`[name=${name}]`)) await page.fill(`[name=${name}]`, value);
+      if (name === 'loss') await page.choose('[name=loss]', value);
+      else if (!(await page.property(`[name=${name}]`, 'disabled'))) await page.fill(`[name=${name}]`, value);
     }
     await fit(page);
     const model = readFileSync(await download('model'));
-    const line = (await page.textContent('#command')).replace('-o model.qmf', '-o native.qmf');
+    const line = (await page.text('#command')).replace('-o model.qmf', '-o native.qmf');
     writeFileSync(join(folder, 'line.sh'), `quantmf() { "$0" "$@"; }\n${line}\n`);
     execFileSync('bash', ['-c', 'source ./line.sh', command], { cwd: folder, stdio: 'pipe' });
     const bytes = async (b) => Buffer.from((await q.open(b)).bytes);
@@ -386,16 +400,14 @@ test('the command line repeats the fit to the bit, for every method, with missin
 
 /** fresh opens the page in a tab of its own and reads a text; the end of a test must close it. */
 async function fresh(name, text, fragment = '') {
-  const tab = await context.newPage();
-  tab.on('console', (m) => m.type() === 'error' && complaints.push(m.text()));
-  tab.on('pageerror', (e) => complaints.push(e.message));
+  const tab = await tabOf(context, complaints);
   await tab.goto(`${address}/${fragment}`);
-  await tab.waitForSelector('html[data-ready]');
+  await tab.exists('html[data-ready]');
   await give(tab, '#file', name, text);
-  await tab.waitForSelector('#found:not([hidden])');
+  await tab.exists('#found:not([hidden])');
   return tab;
 }
-const give = (tab, field, name, text) => tab.setInputFiles(field, { name, mimeType: 'text/plain', buffer: Buffer.from(text) });
+const give = (tab, field, name, text) => tab.give(field, name, text);
 
 /** lines returns a table as text: d features and n samples with the values of(i, j). */
 const lines = (d, n, of, sample = 's', feature = (i) => `f${i}`) => `id\t${Array.from({ length: n }, (_, j) => sample + j).join('\t')}\n${Array.from({ length: d }, (_, i) => `${feature(i)}\t${Array.from({ length: n }, (_, j) => of(i, j)).join('\t')}\n`).join('')}`;
@@ -405,20 +417,20 @@ test('values that only rounding keeps apart, and more samples than a figure has 
   const tab = await fresh('same.tsv', lines(6, 8, (i) => (i === 2 ? 1e17 : 0.1 * (i + 1))));
   await tab.fill('[name=rank]', '1');
   for (const method of ['nmf', 'qmf']) {
-    await tab.selectOption('[name=method]', method);
+    await tab.choose('[name=method]', method);
     await fit(tab);
-    await tab.focus('canvas[data-map=x]');
+    await tab.focused('canvas[data-map=x]');
     for (let i = 0; i < 6; i++) {
       await tab.keyboard.press('ArrowDown');
-      await tab.waitForFunction(() => document.querySelectorAll('#curve text').length > 5, null, { timeout: 5000 });
+      await tab.until(() => document.querySelectorAll('#curve text').length > 5, undefined, 5000);
     }
   }
   await give(tab, '#file', 'wide.tsv', lines(3, 2500, some));
-  await tab.waitForFunction(() => document.getElementById('found-title').textContent.includes('2500 samples'));
+  await tab.until(() => document.getElementById('found-title').textContent.includes('2500 samples'));
   await fit(tab);
   for (const figure of ['#curve', '#samples']) {
     assert.equal(await tab.evaluate((of) => [...document.querySelectorAll(`${of} .dot`)].map((e) => e.getAttribute('d')).join('').split('M').length - 1, figure), 834, figure);
-    assert.match(await tab.textContent(`${figure} svg`), /one point in 3 is drawn/);
+    assert.match(await tab.text(`${figure} svg`), /one point in 3 is drawn/);
   }
   // A picture that takes the place of another one is the same as where there was none.
   assert.deepEqual(await tab.evaluate(async () => {
@@ -462,43 +474,43 @@ test('what was begun for a table or a model that has gone comes to nothing', asy
     hold(globalThis, 'fetch');
   });
   const letGo = async () => {
-    await tab.waitForFunction(() => globalThis.held.length === 1);
+    await tab.until(() => globalThis.held.length === 1);
     await tab.evaluate(() => globalThis.held.pop()());
-    await tab.waitForTimeout(500);
+    await sleep(500);
   };
   await give(tab, '#new', 'new.tsv', lines(20, 5, some, 'n'));
-  await tab.waitForFunction(() => globalThis.held.length === 1);
+  await tab.until(() => globalThis.held.length === 1);
   await tab.fill('[name=rank]', '2');
   await fit(tab);
   await letGo();
-  assert.deepEqual([await tab.textContent('#placed'), await tab.isDisabled('[data-save=placed]'), await tab.locator('.ring').count()], ['', true, 0]);
+  assert.deepEqual([await tab.text('#placed'), await tab.property('[data-save=placed]', 'disabled'), await tab.count('.ring')], ['', true, 0]);
   await give(tab, '#labels', 'groups.tsv', Array.from({ length: 12 }, (_, j) => `s${j}\tg${j % 2}\n`).join(''));
   await give(tab, '#file', 'second.tsv', lines(5, 6, some, 't'));
-  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('second.tsv'));
+  await tab.until(() => document.getElementById('found-title').textContent.startsWith('second.tsv'));
   await letGo();
-  assert.deepEqual([await tab.textContent('#labelled'), await tab.evaluate(() => globalThis.quantmfPage.groups)], ['', undefined]);
+  assert.deepEqual([await tab.text('#labelled'), await tab.evaluate(() => globalThis.quantmfPage.groups)], ['', undefined]);
   await tab.click('#sample');
   await give(tab, '#file', 'third.tsv', lines(6, 7, some, 't'));
-  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('third.tsv'));
+  await tab.until(() => document.getElementById('found-title').textContent.startsWith('third.tsv'));
   await letGo();
-  assert.match(await tab.textContent('#found-title'), /^third.tsv: 6 features × 7 samples/);
-  assert.doesNotMatch(await tab.textContent('#facts'), /cancer/);
+  assert.match(await tab.text('#found-title'), /^third.tsv: 6 features × 7 samples/);
+  assert.doesNotMatch(await tab.text('#facts'), /cancer/);
 
   // The losses are those of the model that is shown, also after a fit that was cancelled.
   await tab.fill('[name=rank]', '2');
-  await tab.selectOption('[name=method]', 'nmf');
+  await tab.choose('[name=method]', 'nmf');
   await fit(tab);
   const losses = () => tab.evaluate(() => document.getElementById('losses').innerHTML);
   const own = await losses();
-  await tab.selectOption('[name=method]', 'qmf');
+  await tab.choose('[name=method]', 'qmf');
   await tab.fill('[name=epochs]', '1000000');
   await tab.click('#fit');
-  await tab.waitForFunction((before) => document.getElementById('losses').innerHTML !== before, own);
+  await tab.until((before) => document.getElementById('losses').innerHTML !== before, own);
   await tab.click('#cancel');
   await says(tab, 'Cancelled.');
-  await tab.waitForTimeout(400);
+  await sleep(400);
   assert.equal(await losses(), own);
-  assert.match(await tab.textContent('#summary'), /^nmf/);
+  assert.match(await tab.text('#summary'), /^nmf/);
   await tab.close();
   assert.deepEqual(complaints, []);
 });
@@ -511,83 +523,83 @@ test('new samples are matched with features as by the command: by name, a name t
   await tab.fill('[name=rank]', '2');
   await fit(tab);
   await give(tab, '#new', 'few.tsv', readFileSync(join(folder, 'few.tsv')));
-  await tab.waitForFunction(() => document.getElementById('placed').textContent);
+  await tab.until(() => document.getElementById('placed').textContent);
   run('transform', await save(tab, 'model'), 'few.tsv', '-o', 'few.native.csv');
   const rows = (file) => readFileSync(file, 'utf8').trim().split('\n').slice(1).map((l) => l.split(',').slice(1).map(Number));
   assert.deepEqual(rows(await save(tab, 'placed')), rows(join(folder, 'few.native.csv')));
   await give(tab, '#new', 'more.tsv', lines(12, 3, some, 'n', (i) => (i < 11 ? names(i) : 'more')));
-  await tab.waitForFunction(() => /3 samples placed.* 1 feature of the file that the model does not have is left out/.test(document.getElementById('placed').textContent));
+  await tab.until(() => /3 samples placed.* 1 feature of the file that the model does not have is left out/.test(document.getElementById('placed').textContent));
   await give(tab, '#new', 'nameless.tsv', lines(12, 3, some).split('\n').slice(1, -1).map((l) => l.slice(l.indexOf('\t') + 1)).join('\n'));
-  await tab.waitForFunction(() => document.getElementById('new-problem').textContent === 'nameless.tsv: 12 features, and the model has 11');
+  await tab.until(() => document.getElementById('new-problem').textContent === 'nameless.tsv: 12 features, and the model has 11');
   await tab.close();
 });
 
 test('settings of any notation stand on the command line as the command reads them, and choices that there are none of are left out', async () => {
   const tab = await fresh('-x.tsv', lines(12, 10, some), '#method=junk&loss=junk&header=junk&constructor=1&rank=010&epochs=1e1&epsilon=.05&levels=05');
-  assert.equal(await tab.textContent('#command'), 'quantmf fit -method qmf -k 10 -m 5 -eps 0.05 -epochs 10 -o model.qmf ./-x.tsv');
-  for (const field of ['[name=method]', '[name=loss]', '#header']) assert.notEqual(await tab.inputValue(field), '', field);
+  assert.equal(await tab.text('#command'), 'quantmf fit -method qmf -k 10 -m 5 -eps 0.05 -epochs 10 -o model.qmf ./-x.tsv');
+  for (const field of ['[name=method]', '[name=loss]', '#header']) assert.notEqual(await tab.property(field, 'value'), '', field);
   await tab.fill('[name=epochs]', '');
-  assert.equal(await tab.getAttribute('[name=epochs]', 'placeholder'), '4');
+  assert.equal(await tab.property('[name=epochs]', 'placeholder'), '4');
   await tab.fill('[name=rank]', '');
-  await tab.waitForFunction(() => document.getElementById('estimate').textContent === '');
+  await tab.until(() => document.getElementById('estimate').textContent === '');
   await tab.fill('[name=rank]', '2');
   await give(tab, '#file', 'x.csv', '-id,a,b,c\np,1,2,3\nq,3,1,2\nr,1,5,1\n');
   await tab.evaluate(() => (document.getElementById('reading-of').open = true));
   await tab.fill('#names-in', '-id');
   await tab.press('#names-in', 'Tab');
-  await tab.waitForFunction(() => document.getElementById('command').textContent.includes('-names -id') && document.getElementById('reading').hidden);
+  await tab.until(() => document.getElementById('command').textContent.includes('-names -id') && document.getElementById('reading').hidden);
   await tab.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined })); // as over plain http
   await tab.click('#copy');
-  assert.equal(await tab.evaluate(() => String(getSelection())), await tab.textContent('#command'));
+  assert.equal(await tab.evaluate(() => String(getSelection())), await tab.text('#command'));
   // An address that is pasted over this one has its effect.
   await tab.evaluate(() => (location.hash = '#rank=3&method=nmf'));
-  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method nmf -k 3 -o model.qmf x.csv');
+  await tab.until(() => document.getElementById('command').textContent === 'quantmf fit -method nmf -k 3 -o model.qmf x.csv');
   await tab.evaluate(() => (location.hash = '#rank=2&names=-id'));
-  await tab.waitForFunction(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -names -id -o model.qmf x.csv');
-  await tab.waitForFunction(() => !document.getElementById('found').hidden);
+  await tab.until(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -names -id -o model.qmf x.csv');
+  await tab.until(() => !document.getElementById('found').hidden);
   // A field of files takes what is dropped on it, and the same file again.
   for (const [at, taken] of [['#labels', true], ['#file', true], ['#drop', false]]) {
     assert.equal(await tab.evaluate((q) => document.querySelector(q).dispatchEvent(new DragEvent('dragover', { bubbles: true, cancelable: true })), at), taken, at);
   }
   // A folder is none.
   await tab.evaluate(() => document.body.dispatchEvent(Object.defineProperty(new Event('drop', { bubbles: true }), 'dataTransfer', { value: { items: [{ webkitGetAsEntry: () => ({ isDirectory: true }) }], files: [new File([], 'tenx')] } })));
-  assert.match(await tab.textContent('#problem'), /^This is a folder: /);
-  await Promise.all([tab.waitForEvent('filechooser'), tab.click('#file')]);
-  assert.equal(await tab.inputValue('#file'), '');
+  assert.match(await tab.text('#problem'), /^This is a folder: /);
+  await Promise.all([tab.waitForFileChooser(), tab.click('#file')]);
+  assert.equal(await tab.property('#file', 'value'), '');
   // A sample without a value has its name.
   await give(tab, '#file', 'holes.tsv', lines(4, 5, (i, j) => (j === 2 ? 'NA' : some(i, j))));
   await tab.fill('#names-in', '');
   await tab.press('#names-in', 'Tab');
-  await tab.waitForFunction(() => document.getElementById('found-title').textContent.startsWith('holes.tsv') && document.getElementById('reading').hidden);
+  await tab.until(() => document.getElementById('found-title').textContent.startsWith('holes.tsv') && document.getElementById('reading').hidden);
   await tab.click('#fit');
-  await tab.waitForFunction(() => document.getElementById('fit-problem').textContent === 'sample s2: missing: the column has no observed cell');
+  await tab.until(() => document.getElementById('fit-problem').textContent === 'sample s2: missing: the column has no observed cell');
   await tab.close();
   assert.deepEqual(complaints, []);
 });
 
 test('an estimate comes before the fit', async () => {
   write('large.tsv', mixed(600, 150, 4));
-  await page.setInputFiles('#file', join(folder, 'large.tsv'));
+  await page.give('#file', 'large.tsv');
   await shown('600 features × 150');
-  await page.selectOption('[name=method]', 'qmf');
+  await page.choose('[name=method]', 'qmf');
   await page.fill('[name=rank]', '8');
-  await page.waitForFunction(() => /MB of memory, and .*second/.test(document.getElementById('estimate').textContent), null, { timeout: 30000 });
+  await page.until(() => /MB of memory, and .*second/.test(document.getElementById('estimate').textContent), undefined, 30000);
   assert.equal(await page.evaluate(() => globalThis.quantmfPage.busy), undefined);
 });
 
 test('no task of the page takes a frame while it fits and shows', async () => {
   write('tasks.tsv', mixed(1000, 200, 10));
-  await page.setInputFiles('#file', join(folder, 'tasks.tsv'));
+  await page.give('#file', 'tasks.tsv');
   await shown('1000 features × 200');
   await page.fill('[name=rank]', '10');
   // The longest task in ms of the processor, in the best of three tries: other work on the machine lengthens it, too, by what it takes of the caches.
   let longest = Infinity;
   for (let k = 0; k < 3 && longest >= 20; k++) {
-    await browser.startTracing(page, { categories: ['toplevel', 'blink.user_timing'] });
+    await page.tracing.start({ categories: ['toplevel', 'blink.user_timing'] });
     await page.evaluate(() => performance.mark('it begins'));
     await fit(page); // the result was out of sight, and all of it is laid out
     await fit(page);
-    const { traceEvents } = JSON.parse(await browser.stopTracing());
+    const { traceEvents } = JSON.parse(Buffer.from(await page.tracing.stop()));
     const { pid, tid, ts } = traceEvents.findLast((e) => e.name === 'it begins');
     const tasks = traceEvents.filter((e) => e.pid === pid && e.tid === tid && e.ts > ts && e.name.endsWith('RunTask') && e.tdur).map((e) => e.tdur / 1000);
     assert.ok(tasks.length > 100);
@@ -598,7 +610,7 @@ test('no task of the page takes a frame while it fits and shows', async () => {
 
 test('a result becomes visible block by block, in frames of its own', async () => {
   write('blocks.tsv', mixed(120, 40, 3));
-  await page.setInputFiles('#file', join(folder, 'blocks.tsv'));
+  await page.give('#file', 'blocks.tsv');
   await shown('120 features × 40');
   await page.fill('[name=rank]', '3');
   await page.evaluate(() => {
@@ -611,8 +623,8 @@ test('a result becomes visible block by block, in frames of its own', async () =
     count();
   });
   await fit(page);
-  const blocks = await page.locator('.maps > figure, .maps ~ *').count();
-  await page.waitForFunction((all) => globalThis.seen.at(-1) === all, blocks);
+  const blocks = await page.count('.maps > figure, .maps ~ *');
+  await page.until((all) => globalThis.seen.at(-1) === all, blocks);
   const seen = await page.evaluate(() => globalThis.seen);
   assert.equal(seen[0], 0);
   const most = Math.max(...seen.slice(1).map((v, i) => v - seen[i]));
@@ -622,18 +634,18 @@ test('a result becomes visible block by block, in frames of its own', async () =
 });
 
 test('settings are in the fragment', async () => {
-  await page.selectOption('[name=method]', 'qmf');
+  await page.choose('[name=method]', 'qmf');
   await page.fill('[name=rank]', '7');
   await page.fill('[name=epsilon]', '0.05');
-  await page.check('#transpose');
+  await page.check('#transpose', true);
   const url = await page.evaluate(() => location.href);
   assert.match(url, /#.*rank=7.*epsilon=0.05/);
-  const other = await context.newPage();
+  const other = await tabOf(context);
   await other.goto(url);
-  await other.waitForSelector('html[data-ready]');
-  assert.deepEqual([await other.inputValue('[name=rank]'), await other.inputValue('[name=epsilon]'), await other.isChecked('#transpose')], ['7', '0.05', true]);
+  await other.exists('html[data-ready]');
+  assert.deepEqual([await other.property('[name=rank]', 'value'), await other.property('[name=epsilon]', 'value'), await other.property('#transpose', 'checked')], ['7', '0.05', true]);
   await other.close();
-  await page.uncheck('#transpose');
+  await page.check('#transpose', false);
 });
 
 test('nothing leaves the machine', async () => {
@@ -646,7 +658,7 @@ test('nothing leaves the machine', async () => {
   const refused = complaints.filter((c) => c.includes('Content Security Policy'));
   assert.ok(refused.length >= 2, complaints.join('\n'));
   assert.equal(await page.evaluate(() => navigator.sendBeacon('https://example.org/', 'x') && document.querySelector('img') === null), true);
-  await page.waitForTimeout(200);
+  await sleep(200);
   for (const r of requests) assert.ok(r.includes('127.0.0.1') || r.startsWith('blob:') || complaints.some((c) => c.includes(r)), r);
 });
 
@@ -656,21 +668,19 @@ test('from any server of files, which sends no policy: the page has its own, and
     server.once('error', no);
     server.stdout.once('data', (d) => done(/port (\d+)/.exec(d)[1]));
   });
-  const one = await browser.newContext();
-  const tab = await one.newPage();
+  const one = await contextOf(browser);
   const wrong = [];
-  tab.on('console', (m) => m.type() === 'error' && wrong.push(m.text()));
-  tab.on('pageerror', (e) => wrong.push(e.message));
+  const tab = await tabOf(one, wrong);
   const response = await tab.goto(`http://127.0.0.1:${port}/`);
   assert.equal(response.headers()['content-security-policy'], undefined);
-  await tab.waitForSelector('html[data-ready]');
-  await tab.waitForSelector('html[data-offline]', { timeout: 60000 });
-  await tab.waitForSelector('#offline:not([hidden])');
+  await tab.exists('html[data-ready]');
+  await tab.exists('html[data-offline]', 60000);
+  await tab.exists('#offline:not([hidden])');
   await new Promise((done) => server.once('exit', done) && server.kill());
   await tab.reload();
-  await tab.waitForSelector('html[data-ready]');
+  await tab.exists('html[data-ready]');
   await tab.click('#sample');
-  await tab.waitForSelector('#found:not([hidden])');
+  await tab.exists('#found:not([hidden])');
   await tab.fill('[name=rank]', '2');
   await fit(tab);
   assert.deepEqual(wrong, []);
@@ -683,18 +693,18 @@ test('in any folder, without a network after the first visit, and a new version 
   const copy = join(folder, 'site');
   cpSync(fileURLToPath(new URL('../dist/', import.meta.url)), copy, { recursive: true });
   let own = await serve(folder);
-  const one = await browser.newContext({ acceptDownloads: true });
-  const tab = await one.newPage();
+  const one = await contextOf(browser);
+  const tab = await tabOf(one);
   const errors = [];
   tab.on('pageerror', (e) => errors.push(e.message));
   await tab.goto(`${own.address}/site/`);
-  await tab.waitForSelector('html[data-offline]', { timeout: 60000 });
+  await tab.exists('html[data-offline]', 60000);
   await own.stop(); // the machine is gone, not only the network
   for (const again of [false, true]) {
     if (again) await tab.reload();
-    await tab.waitForSelector('html[data-ready]');
+    await tab.exists('html[data-ready]');
     await tab.click('#sample');
-    await tab.waitForSelector('#found:not([hidden])');
+    await tab.exists('#found:not([hidden])');
     await tab.fill('[name=rank]', '3');
     await fit(tab);
     assert.ok(readFileSync(await save(tab, 'report')).length > 1e5);
@@ -716,16 +726,16 @@ test('in any folder, without a network after the first visit, and a new version 
   writeFileSync(file('sw.js'), worker.replace(sum(old), sum(fresh)).replace(/mine \+ '[0-9a-f]+'/, "mine + '1'"));
   own = await serve(folder, new URL(own.address).host);
   await tab.reload();
-  await tab.waitForSelector('html[data-ready]');
+  await tab.exists('html[data-ready]');
   await tab.evaluate(() => navigator.serviceWorker.ready.then((r) => r.update()).catch(() => {}));
-  await tab.waitForTimeout(1500);
-  assert.equal(await tab.isVisible('#newer'), false, 'page.css is not that of the sums');
+  await sleep(1500);
+  assert.equal(await tab.visible('#newer'), false, 'page.css is not that of the sums');
   writeFileSync(file('page.css'), fresh);
   await tab.evaluate(() => navigator.serviceWorker.ready.then((r) => r.update()).catch(() => {}));
-  await tab.waitForSelector('#newer:not([hidden])', { timeout: 30000 });
+  await tab.exists('#newer:not([hidden])', 30000);
   assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('/* new */'))), false, 'the old one until then');
-  await Promise.all([tab.waitForEvent('load'), tab.click('#take-newer')]);
-  await tab.waitForSelector('html[data-ready]');
+  await Promise.all([new Promise((done) => tab.once('load', done)), tab.click('#take-newer')]);
+  await tab.exists('html[data-ready]');
   assert.equal(await tab.evaluate(() => fetch('page.css').then((r) => r.text()).then((t) => t.includes('/* new */'))), true);
   assert.equal(await tab.evaluate(() => caches.keys().then((k) => k.length)), 1);
   await one.close();
@@ -745,12 +755,12 @@ test('a bundle of the package made by Vite, with a first fit', async (t) => {
   await build({ root: app, base: './', logLevel: 'error', configFile: false, resolve: { alias: { quantmf } }, build: { target: 'esnext' } });
   const own = await serve(join(app, 'dist'));
   t.after(own.stop);
-  const tab = await browser.newPage();
+  const tab = await tabOf(browser);
   t.after(() => tab.close());
   const errors = [];
   tab.on('pageerror', (e) => errors.push(e.message));
   await tab.goto(own.address);
-  await tab.waitForFunction(() => document.title !== '.', null, { timeout: 30000 }).catch(() => {});
+  await tab.until(() => document.title !== '.', undefined, 30000).catch(() => {});
   assert.deepEqual(errors, []);
   assert.ok(Number(await tab.title()) > 0);
 });

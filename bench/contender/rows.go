@@ -1,19 +1,16 @@
-// Command peers answers problems of one row, given as a JSON array on standard
-// input, with what package quantmf gives, as a JSON array on standard output.
-// compare.py lays the answers beside those of other software.
 package main
 
+// This file answers problems of one row with all that the package says of them, and times rows.
+
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
+	"time"
 
 	"github.com/quantmf/quantmf"
 )
 
-// problem is one row. What is null is left at the package's default.
-type problem struct {
+// row is a problem of one row. What is null is left at the package's default.
+type row struct {
 	X, A, B, Y, Q []float64
 	Eps           *float64
 	Squash        string  // "none" or, by default, "logistic"
@@ -36,7 +33,7 @@ type answer struct {
 	Error         string
 }
 
-func (p *problem) solve() (a answer, err error) {
+func (p *row) solve() (a answer, err error) {
 	var opts []quantmf.Option
 	if p.Eps != nil {
 		opts = append(opts, quantmf.WithEpsilon(*p.Eps))
@@ -115,25 +112,38 @@ func kind(err error) string {
 	return "error"
 }
 
-func run() error {
-	var problems []problem
-	if err := json.NewDecoder(os.Stdin).Decode(&problems); err != nil {
-		return err
-	}
-	answers := make([]answer, len(problems))
-	for i := range problems {
-		a, err := problems[i].solve()
+func answers(rows []row) []answer {
+	all := make([]answer, len(rows))
+	for i := range rows {
+		a, err := rows[i].solve()
 		if err != nil {
 			a = answer{Error: kind(err) + ": " + err.Error()}
 		}
-		answers[i] = a
+		all[i] = a
 	}
-	return json.NewEncoder(os.Stdout).Encode(answers)
+	return all
 }
 
-func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1)
+// timeRows returns the seconds of a row that is solved from nothing by Solve, Quantile and QuantileVJP, the mean
+// over calls of so many seconds in all. QuantileVJP computes the gradients in all arguments.
+func timeRows(rows []row, seconds float64) (float64, error) {
+	calls, began := 0, time.Now()
+	for calls == 0 || time.Since(began).Seconds() < seconds {
+		for i := range rows {
+			p := &rows[i]
+			t, err := quantmf.Solve(p.X, quantmf.WithEpsilon(*p.Eps), quantmf.WithTargetWeights(p.B),
+				quantmf.WithSquash(quantmf.SquashNone))
+			if err == nil {
+				_, err = t.Quantile(p.Q)
+			}
+			if err == nil {
+				_, err = t.QuantileVJP(p.Q, p.ZT)
+			}
+			if err != nil {
+				return 0, err
+			}
+			calls++
+		}
 	}
+	return time.Since(began).Seconds() / float64(calls), nil
 }

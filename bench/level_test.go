@@ -1,7 +1,0 @@
-//go:build !amd64 || purego
-
-package bench
-
-import "github.com/quantmf/quantmf/internal/cpu"
-
-const level = cpu.Portable

@@ -1,7 +1,0 @@
-module github.com/quantmf/quantmf/reference/peers
-
-go 1.25
-
-require github.com/quantmf/quantmf v0.0.0
-
-replace github.com/quantmf/quantmf => ../..
