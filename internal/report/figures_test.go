@@ -21,6 +21,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // found returns what the groups of a pattern match, numbers where they are.
@@ -403,7 +404,7 @@ func (h heatFigure) bands(f *Fit, s shown, left float64) {
 		for k, want := range box {
 			h.near("a band", band[1+k], want)
 		}
-		if says := g.Names[r.rank] + ": " + counted(r.to-r.from, what); band[0] != g.ink(r.rank) ||
+		if says := g.Names[r.rank] + ": " + table.Counted(r.to-r.from, what); band[0] != g.ink(r.rank) ||
 			band[5] != says {
 			h.Errorf("a band %v of %q", band, says)
 		}
@@ -482,7 +483,8 @@ func TestHeatmapFigure(t *testing.T) {
 					t.Errorf("row %d is %q at %s, want %q", k, name, l[0], want[k].text)
 				}
 			}
-			if is := strings.Contains(h.text, ">"+counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
+			if is := strings.Contains(h.text,
+				">"+table.Counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
 				t.Errorf("the number of features is written: %v", is)
 			}
 			h.samples(&f, s)
