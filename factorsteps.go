@@ -1,8 +1,8 @@
 package quantmf
 
 // This file holds the steps of U and V in the epochs of a QMF. Let w̄_i be the gradient at w_i = (UV)_i, in
-// units of the row's loss. At each visit of a row U_i makes a step, and after each batch V: Gauss–Newton steps
-// (internal/gauss) or, in the paper's form, steps of Adam on the logarithms,
+// units of the row's loss. At each visit of a row U_i makes a step, and after each batch V: Gauss–Newton
+// steps (internal/gauss) or, in the paper's form, steps of Adam on the logarithms,
 //
 //	Ũ̄_i = U_i∘(w̄_i Vᵀ),   Ṽ̄ = V∘Σ_i U_iᵀ w̄_i,   U = exp Ũ,  V = exp Ṽ.
 //
@@ -214,8 +214,8 @@ func (s *adamSteps) accumulate(_, t int) {
 	}
 }
 
-// stepColumns takes the gradient of several batches in the order of the rows of the batch; that of one batch of
-// all rows has been accumulated.
+// stepColumns takes the gradient of several batches in the order of the rows of the batch; that of one batch
+// of all rows has been accumulated.
 func (s *adamSteps) stepColumns(_, t int) {
 	f := s.fit
 	lo, hi := t*f.np, (t+1)*f.np

@@ -231,7 +231,8 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	}
 }
 
-// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit divided by its mean over all rows.
+// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit divided by its mean over all
+// rows.
 func (f *inflation) unit(i int) float64 {
 	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }

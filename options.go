@@ -350,7 +350,7 @@ func WithWorkers(n int) Option {
 	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
 }
 
-// WithEpochs sets the number of epochs, each a visit of every row. n >= 0. Default: 4 in FitQMF, 20
+// WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, 20
 // where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
@@ -723,7 +723,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 
 // WithResume continues a fit from a state that [WithCheckpoint] saved, with the same x
 // and the same options; workers, progress and checkpoints may differ. The model has the
-// bits of a fit that was never stopped. In FitNMF and under [ScheduleConstant], where no
+// bits of a fit that was never stopped. In FitNMF, FitBQMF and under [ScheduleConstant], where no
 // epoch depends on the number of epochs, [WithEpochs] may be another number than before, from
 // the number of epochs done on, also for a fit that was complete; but not from the second of
 // several restarts on. Another option or initial factor is an [*OptionError] that names it,

@@ -326,7 +326,8 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 		}
 		penalty = f.regularity()
 	}
-	return journal.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: penalty}, nil
+	return journal.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(),
+		Penalty: penalty}, nil
 }
 
 // visitAll visits all rows as one batch, togetherRows at a time, and sums what they add to the step

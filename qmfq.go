@@ -183,11 +183,13 @@ type qmfqFit struct {
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfqFit {
+func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
+	progress progress) *qmfqFit {
 	d, n := visible.d, visible.n
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d), seed: seed,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d),
+		seed:     seed,
 		progress: progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)

@@ -332,7 +332,8 @@ func (f *qmfFit) startFactors() error {
 }
 
 // approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
-func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool, progress progress) error {
+func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool,
+	progress progress) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
@@ -363,8 +364,8 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 }
 
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
-// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and where
-// the drawn ones have no visible cell of a row, or nothing but zeros.
+// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and
+// where the drawn ones have no visible cell of a row, or nothing but zeros.
 func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
 	p *pool.Pool, progress progress) (bool, error) {
 	if samples == 0 {
@@ -512,8 +513,8 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 	}
 }
 
-// calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under
-// StartUniform, and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
+// calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,
+// and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
 		f.stepQ(v, i, calibration)
@@ -625,7 +626,7 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
 	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
-	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible,
+	c := &cells{sizes: f.cells.sizes, source: s, fault: f.fault, partial: f.partial, visible: f.visible,
 		rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)

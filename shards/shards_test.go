@@ -187,6 +187,10 @@ func TestShards(t *testing.T) {
 	for i := range near.Data {
 		near.Data[i] *= 0.95 + 0.1*src.Float64()
 	}
+	far := x.Clone() // whose losses have another unit
+	for i := range far.Data {
+		far.Data[i] *= 0x1p150
+	}
 	for name, c := range map[string]struct {
 		x    quantmf.Mat
 		qmf  bool
@@ -205,6 +209,8 @@ func TestShards(t *testing.T) {
 				quantmf.WithStart(quantmf.StartSVD)}},
 		"NMF, patience": {x, false,
 			[]quantmf.FitOption{quantmf.WithEpochs(400), quantmf.WithPatience(1)}},
+		"NMF, far": {far, false,
+			[]quantmf.FitOption{quantmf.WithEpochs(3), quantmf.WithValidation(0.1)}},
 		"NMF, no epoch":       {x, false, []quantmf.FitOption{quantmf.WithEpochs(0)}},
 		"Newton":              {x, false, newton(quantmf.WithEpochs(9))},
 		"Newton, no epoch":    {x, false, newton(quantmf.WithEpochs(0))},
@@ -255,6 +261,10 @@ func TestShards(t *testing.T) {
 			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(9),
 				quantmf.WithLearningRate(1), quantmf.WithValidation(0.1),
 				quantmf.WithPenalty(1), quantmf.WithEnds(quantmf.EndsPinned)}},
+		"QMF, paper, patience": {x, true,
+			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(12),
+				quantmf.WithLearningRate(0.5), quantmf.WithPenalty(3), quantmf.WithPatience(1)}},
+		"QMF, far":    {far, true, append(given, quantmf.WithValidation(0.1))},
 		"QMF, signed": {signed, true, append(given, quantmf.WithLoss(quantmf.Frobenius))},
 		"QMF, units": {small, true,
 			append(given, quantmf.WithLoss(quantmf.Beta(0.5)), quantmf.WithLevels(5))},
@@ -358,7 +368,7 @@ func TestShardFar(t *testing.T) {
 }
 
 // planned is a fit of x in shards, of some rounds done.
-func planned(t *testing.T, s *shelf, kind string, rounds int) (*Fit, quantmf.Mat) {
+func planned(t *testing.T, s *shelf, kind string, count int) (*Fit, quantmf.Mat) {
 	t.Helper()
 	x := tabled(130, 20)
 	plan, opts := PlanNMF, []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithValidation(0.1)}
@@ -378,17 +388,25 @@ func planned(t *testing.T, s *shelf, kind string, rounds int) (*Fit, quantmf.Mat
 	if err != nil {
 		t.Fatal(err)
 	}
-	for round := range rounds {
+	rounds(t, fit, count)
+	return fit, x
+}
+
+// rounds makes the first rounds of a fit, at most as many as there are.
+func rounds(t *testing.T, fit *Fit, count int) {
+	t.Helper()
+	for round := range count {
 		for shard := range fit.Shards() {
-			if err := fit.Step(context.Background(), round, shard); err != nil {
+			if err := fit.Step(t.Context(), round, shard); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if _, err := fit.Reduce(context.Background(), round); err != nil {
+		if at, err := fit.Reduce(t.Context(), round); err != nil {
 			t.Fatal(err)
+		} else if at.Over {
+			break
 		}
 	}
-	return fit, x
 }
 
 // TestShardFaults: a blob that is lost, cut, flipped or taken from elsewhere is found wherever that happens.
@@ -817,6 +835,68 @@ func TestShardRows(t *testing.T) {
 		if size > c.most*d*n+6000 {
 			t.Errorf("%s take %d bytes", name, size)
 		}
+	}
+}
+
+// TestShardRowsDamaged: rows whose checksums are right and whose numbers are not those of a shard are refused,
+// and the error says where.
+func TestShardRowsDamaged(t *testing.T) {
+	const d, n = 16, 8
+	for name, c := range map[string]struct {
+		change func(x []float64, held []uint64)
+		alter  func(b []byte) []byte
+		where  string
+	}{
+		"a number is missing": {func(x []float64, _ []uint64) { x[3*n+2] = math.NaN() }, nil, "CELL"},
+		"nothing is visible":  {func(_ []float64, held []uint64) { held[3] = 1<<n - 1 }, nil, "CELL"},
+		"infinite": {nil, func(b []byte) []byte { return altered(b, "CELL", 0, 0x7f8000007f800000) },
+			"CELL"},
+		"held beyond the last": {nil, func(b []byte) []byte { return altered(b, "HELD", 1, 1<<n) }, "HELD"},
+		"of no form":           {nil, func(b []byte) []byte { return altered(b, "FORM", 0, 2) }, "FORM"},
+		"start beyond the end": {func(x []float64, _ []uint64) { clear(x[n:]) },
+			func(b []byte) []byte { return altered(b, "STRT", 3, 99) }, "STRT"},
+		"starts fall": {func(x []float64, _ []uint64) { clear(x[n:]) },
+			func(b []byte) []byte { return altered(b, "STRT", 2, 3) }, "STRT"},
+	} {
+		x, held := quantmf.NewMat(d, n), make([]uint64, d)
+		for i := range x.Data {
+			x.Data[i] = float64(1 + i%5)
+		}
+		if c.change != nil {
+			c.change(x.Data, held)
+		}
+		s := newShelf(t)
+		f := &Fit{store: s, plan: &plan{Shards: 1,
+			Fit: split.Fit{Kind: kinds.QMF, D: d, N: n, K: 1, Holds: true}}}
+		f.plan.setRuns()
+		b := f.plan.encodeRows(0, &split.Start{Held: held,
+			Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
+		if c.alter != nil {
+			b = c.alter(b)
+		}
+		s.Put(rowsName(0), b)
+		var format *section.Error
+		if _, err := f.readRows(0); !errors.As(err, &format) || !strings.Contains(format.Problem, c.where) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestShardStrict: under WithStrict what has not converged is an error beside the model.
+func TestShardStrict(t *testing.T) {
+	s := newShelf(t)
+	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(), quantmf.WithMaxIterations(2),
+		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)); err != nil {
+		t.Fatal(err)
+	}
+	fit, err := Open(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounds(t, fit, math.MaxInt)
+	var warning *quantmf.ConvergenceError
+	if m, err := fit.Finish(t.Context()); m == nil || !errors.As(err, &warning) {
+		t.Errorf("%v, %v", m, err)
 	}
 }
 

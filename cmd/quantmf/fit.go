@@ -43,8 +43,8 @@ func (f *fitFlags) program() *cli.Program {
 			f.keep.group("FILE", "keep the state of the fit here: about every ten seconds, at an "+
 				"interrupt, and at the end",
 				`, with the same matrix and flags. The result has the bits of a fit that never stopped. With
-					-method nmf or -schedule constant -epochs may be larger than before, also after the end
-					of a fit`),
+					-method nmf or bqmf or -schedule constant -epochs may be larger than before, also after
+					the end of a fit`),
 			f.in.Limits(),
 		},
 		After: `At the end a summary in words goes to standard error; with -progress json it is an object

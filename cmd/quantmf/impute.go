@@ -82,7 +82,7 @@ func (f *imputeFlags) filling() []*cli.Flag {
 	loss.Value, loss.Help = "auto|kl|frobenius", `the loss by which the model is chosen: the Kullback-Leibler
 		divergence, for positive amounts and counts, or half the squared differences, for values of any sign.
 		auto is frobenius where a value is negative and kl elsewhere; the summary says which (default auto)`
-	epochs.Help = `the most epochs of each of the model's two fits (default 60)`
+	epochs.Help = `the most epochs of a fit (default 60)`
 	return []*cli.Flag{
 		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution,
 			for sums and squared errors, or its median, for absolute errors (default mean)`),

@@ -41,8 +41,8 @@ func newTiles(k, np int) *tiles {
 	return &tiles{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
 }
 
-// ToTiles takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and all
-// are taken. Parts of V may be taken at the same time.
+// ToTiles takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and
+// all are taken. Parts of V may be taken at the same time.
 func (l *tiles) ToTiles(v []float64, from, to int) {
 	if l.samples == l.np {
 		if to-from == l.np {

@@ -54,7 +54,8 @@ func newSteps(columns *columns, d, slots, size, workers int) *Steps {
 	k, np := columns.k, columns.np
 	s := &Steps{columns: columns, batch: newBatch(slots, k, np),
 		numbers: []float64{weight: 0, trust: 1, judged: 0},
-		tiles:   newTiles(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d, size: size}
+		tiles:   newTiles(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d,
+		size: size}
 	for w := range workers {
 		s.rows[w], s.rooms[w] = newRow(s.tiles), newRoom(k, slots)
 	}

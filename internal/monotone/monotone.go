@@ -313,8 +313,8 @@ func pinned(d, num, den []float64, span, low float64) {
 // to; nil: it does not have them.
 type Kept struct{ F, Inc, R []float64 }
 
-// Walk calls visit for the numbers of the maps in a checkpoint, which are parameters, moments and warm starts,
-// and for what the best state has of each.
+// Walk calls visit for the numbers of the maps in a checkpoint, which are parameters, moments and warm
+// starts, and for what the best state has of each.
 func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept) {
 	visit(section.Finite(p.F), best.F)
 	for lo := 0; lo < len(p.Inc); lo += p.M {

@@ -113,19 +113,19 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 		}
 		for r := range n {
 			lo, hi := r*each, (r+1)*each
-			value := t.loss[lo:hi]
+			value := t.group.loss[lo:hi]
 			if b.convex {
 				value = nil
 			}
-			b.loss.Differentiate(value, t.slope[lo:hi], t.curvature[lo:hi], t.expected[lo:hi],
-				t.x[(i+r)*t.wide:], t.w[lo:hi], floorShare)
+			b.loss.Differentiate(value, t.group.slope[lo:hi], t.group.curvature[lo:hi], t.group.expected[lo:hi],
+				t.columns[(i+r)*t.wide:], t.group.w[lo:hi], floorShare)
 		}
 		if !b.convex { // all are cautious
-			copy(t.curvature[:rows*np], t.expected)
+			copy(t.group.curvature[:rows*np], t.group.expected)
 			return
 		}
 		for r := range rows {
-			curvature, expected := t.curvature[r*np:(r+1)*np], t.expected[r*np:(r+1)*np]
+			curvature, expected := t.group.curvature[r*np:(r+1)*np], t.group.expected[r*np:(r+1)*np]
 			for _, l := range t.cautious {
 				curvature[l] = max(curvature[l], expected[l])
 			}

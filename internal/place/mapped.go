@@ -139,7 +139,8 @@ func (b *Mapped) train(ctx context.Context) error {
 		}
 		ws, i := &work[worker], b.near[r]
 		if ws.maps == nil {
-			*ws = room{NewSheetRoom(n, b.levels()), make([]float64, np), make([]float64, np), make([]float64, np)}
+			*ws = room{NewSheetRoom(n, b.levels()), make([]float64, np), make([]float64, np),
+				make([]float64, np)}
 		}
 		clear(ws.w)
 		for c, u := range b.U[i] {
@@ -198,15 +199,15 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 		for r := range rows {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
-			x := t.x[(i+r)*t.wide:]
-			loss, first, second, expected := t.loss[lo:hi], t.slope[lo:hi], t.curvature[lo:hi],
-				t.expected[lo:hi]
+			x := t.columns[(i+r)*t.wide:]
+			loss, first, second, expected := t.group.loss[lo:hi], t.group.slope[lo:hi], t.group.curvature[lo:hi],
+				t.group.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
-				kernel.MappedKL(loss, first, second, t.w[lo:hi], x, of.levels, of.slopes, &of.row)
+				kernel.MappedKL(loss, first, second, t.group.w[lo:hi], x, of.levels, of.slopes, &of.row)
 				continue
 			}
 			value, slope := values[:np], slopes[:np]
-			b.Maps[row].At(value, slope, t.w[lo:hi], room)
+			b.Maps[row].At(value, slope, t.group.w[lo:hi], room)
 			b.Loss.Differentiate(loss, first, second, expected, x, value, b.floor(row))
 			kernel.Multiply(first, first, slope)
 			kernel.Multiply(second, expected, slope)

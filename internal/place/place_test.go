@@ -85,7 +85,7 @@ func alone(m Method, column []float64) *tile {
 func (t *tile) look() float64 {
 	t.pass(context.Background())
 	t.gather(t.lanes[0].model(), 0, 8)
-	return t.sum[0]
+	return t.sums.loss[0]
 }
 
 // TestGradient compares the gradient in log v with central differences, and sees to it that no
@@ -487,7 +487,8 @@ func TestNearRows(t *testing.T) {
 			squash.Std = 0
 		}
 		of.U = append(of.U, []float64{1})
-		of.Maps = append(of.Maps, NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
+		of.Maps = append(of.Maps,
+			NewSheet(squash, []float64{low, high(i) + low}, []float64{0.5}, []float64{3}))
 	}
 	b, err := NewMapped(context.Background(), of)
 	if err != nil {
@@ -569,26 +570,26 @@ func TestCells(t *testing.T) {
 	tiles := [2]*tile{newTile(plain, 24, nil), newTile(ratio, 24, nil)}
 	const from, rows, np = 1, 16, 16
 	src := random.Split(9, 9)
-	for i := range tiles[0].x {
-		tiles[0].x[i] = x[i%len(x)] * []float64{0, 1, 3}[i%3]
+	for i := range tiles[0].columns {
+		tiles[0].columns[i] = x[i%len(x)] * []float64{0, 1, 3}[i%3]
 	}
-	copy(tiles[1].x, tiles[0].x)
-	for i := range tiles[0].w[:rows*np] {
-		tiles[0].w[i] = 2 * src.Float64()
+	copy(tiles[1].columns, tiles[0].columns)
+	for i := range tiles[0].group.w[:rows*np] {
+		tiles[0].group.w[i] = 2 * src.Float64()
 	}
-	copy(tiles[1].w, tiles[0].w)
+	copy(tiles[1].group.w, tiles[0].group.w)
 	for _, t := range tiles {
 		t.cells(t, from, rows, np)
 	}
 	for at := range rows * np {
 		row := plain.rows[from+at/np]
-		y, w := tiles[0].x[(from+at/np)*tiles[0].wide+at%np], tiles[0].w[at]
+		y, w := tiles[0].columns[(from+at/np)*tiles[0].wide+at%np], tiles[0].group.w[at]
 		v, s := softmaxOf(squash, sheet.q, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12}, w)
 		for which, of := range tiles {
 			for what, pair := range map[string][3]float64{
-				"loss":      {of.loss[at], divergence.KL.Value(y, v, divergence.LeastT), y + v},
-				"slope":     {of.slope[at], s * (1 - y/v), s * (1 + y/v)},
-				"curvature": {of.curvature[at], s * s / v, s * s / v},
+				"loss":      {of.group.loss[at], divergence.KL.Value(y, v, divergence.LeastT), y + v},
+				"slope":     {of.group.slope[at], s * (1 - y/v), s * (1 + y/v)},
+				"curvature": {of.group.curvature[at], s * s / v, s * s / v},
 			} {
 				if !(math.Abs(pair[0]-pair[1]) <= 1e-12*pair[2]) {
 					t.Fatalf("row %d, w=%v, x=%v, ratios %v: the %s is %v, want %v", row, w, y, which == 1,

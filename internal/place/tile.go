@@ -58,27 +58,35 @@ type Method interface {
 
 // tile is one worker's.
 type tile struct {
-	u    []float64 // d × k
-	d, k int
-	wide int       // lanes there is room for
-	x    []float64 // d × wide: the columns, 0 where a cell is missing
-	seen []float64 // d × wide: 1, 0 where a cell is missing; nil before a column has such a cell
-	left int       // lanes that have a column with missing cells; in the others seen is 1
+	u       []float64 // d × k
+	d, k    int
+	wide    int       // lanes there is room for
+	columns []float64 // d × wide: the columns, 0 where a cell is missing
+	all     []float64 // the products of all rows of U, as group has them, which workers share, or nil
+	ones    []float64
+	valued  bool // there are losses
+	cells   func(t *tile, i, rows, np int)
 
-	lanes    []lane // of which the first have columns
-	cautious []int  // lanes of cautious searches
-	busy     int
+	// with each column
+	lanes []lane    // of which the first busy have columns
+	busy  int       // lanes that have columns
+	seen  []float64 // d × wide: 1, 0 where a cell is missing; nil before a column has such a cell
+	left  int       // lanes that have a column with missing cells; in the others seen is 1
 
-	// Of a group of rows, np cells each:
-	w, loss, slope, curvature, expected []float64
-	pairs                               []float64 // U_ic U_ib, b <= c, of a group of rows
-	all                                 []float64 // the same of all rows, which workers share, or nil
-	ones                                []float64
-	valued                              bool // there are losses
-	// Sums, np numbers a row, and where the lanes look:
-	v, g, h, sum []float64
-	cells        func(t *tile, i, rows, np int)
+	// in each pass
+	cautious []int // lanes of cautious searches
+	group    group
+	sums     sums
 }
+
+// group is room for a group of rows, np cells each.
+type group struct {
+	w, loss, slope, curvature, expected []float64
+	pairs                               []float64 // U_ic U_ib, b <= c, of each row
+}
+
+// sums are where the lanes look, and what a pass sums there, np numbers a row.
+type sums struct{ v, loss, slope, curvature []float64 }
 
 type lane struct {
 	search
@@ -92,13 +100,13 @@ func newTile(m Method, wide int, all []float64) *tile {
 	wide = min(kernel.Pad(wide), Widest)
 	v := func(n int) []float64 { return make([]float64, n) }
 	size, pairs := max(together, wide), k*(k+1)/2
-	t := &tile{u: u, d: d, k: k, wide: wide, x: v(d * wide), lanes: make([]lane, wide),
+	t := &tile{u: u, d: d, k: k, wide: wide, columns: v(d * wide), lanes: make([]lane, wide),
+		all: all, valued: m.valued(), ones: v(size / kernel.Lanes), cells: m.cells(),
 		cautious: make([]int, 0, wide),
-		w:        v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size),
-		all: all, valued: m.valued(), ones: v(size / kernel.Lanes),
-		v: v(k * wide), g: v(k * wide), h: v(pairs * wide), sum: v(wide), cells: m.cells()}
+		group:    group{w: v(size), loss: v(size), slope: v(size), curvature: v(size), expected: v(size)},
+		sums:     sums{v: v(k * wide), loss: v(wide), slope: v(k * wide), curvature: v(pairs * wide)}}
 	if all == nil {
-		t.pairs = v(size / kernel.Lanes * pairs)
+		t.group.pairs = v(size / kernel.Lanes * pairs)
 	}
 	search := m.searches()
 	for l := range t.lanes {
@@ -160,7 +168,7 @@ func (t *tile) locate(ctx context.Context, take func(column []float64) (j int, m
 		for l := t.busy - 1; l >= 0; l-- {
 			s := &t.lanes[l]
 			t.gather(s.model(), l, np)
-			if s.next(t.sum[l]) {
+			if s.next(t.sums.loss[l]) {
 				continue
 			}
 			s.end(v)
@@ -198,7 +206,7 @@ func (t *tile) load(l int, take func(column []float64) (int, bool), put func(j i
 			t.hide(i, l)
 			x = 0
 		}
-		t.x[i*t.wide+l] = x
+		t.columns[i*t.wide+l] = x
 	}
 	return true, true
 }
@@ -232,8 +240,8 @@ func (t *tile) move(l, from int) {
 	if l == from {
 		return
 	}
-	for at := 0; at < len(t.x); at += t.wide {
-		t.x[at+l] = t.x[at+from]
+	for at := 0; at < len(t.columns); at += t.wide {
+		t.columns[at+l] = t.columns[at+from]
 	}
 	to, last := &t.lanes[l], &t.lanes[from]
 	*to, *last = *last, *to
@@ -247,7 +255,7 @@ func (t *tile) move(l, from int) {
 // pass fills the sums of all busy lanes; false if ctx ends.
 func (t *tile) pass(ctx context.Context) bool {
 	k, np := t.k, kernel.Pad(t.busy)
-	v, g, h, sum := t.v[:k*np], t.g[:k*np], t.h[:k*(k+1)/2*np], t.sum[:np]
+	v, g, h, sum := t.sums.v[:k*np], t.sums.slope[:k*np], t.sums.curvature[:k*(k+1)/2*np], t.sums.loss[:np]
 	t.cautious = t.cautious[:0]
 	for l := range np {
 		s := &t.lanes[min(l, t.busy-1)]
@@ -261,24 +269,24 @@ func (t *tile) pass(ctx context.Context) bool {
 	clear(g)
 	clear(h)
 	clear(sum)
-	group := together / np
-	for i := 0; i < t.d; i += group {
+	of, many := &t.group, together/np
+	for i := 0; i < t.d; i += many {
 		if ctx.Err() != nil {
 			return false
 		}
-		rows := min(group, t.d-i)
+		rows := min(many, t.d-i)
 		u, n := t.u[i*k:(i+rows)*k], rows*np
-		kernel.CombineRows(t.w[:n], u, v, rows)
+		kernel.CombineRows(of.w[:n], u, v, rows)
 		t.cells(t, i, rows, np)
 		if t.left > 0 {
 			for r := range rows {
 				seen := t.seen[(i+r)*t.wide:]
-				for _, of := range [...][]float64{t.loss, t.slope, t.curvature} {
-					kernel.Multiply(of[r*np:(r+1)*np], of[r*np:(r+1)*np], seen)
+				for _, v := range [...][]float64{of.loss, of.slope, of.curvature} {
+					kernel.Multiply(v[r*np:(r+1)*np], v[r*np:(r+1)*np], seen)
 				}
 			}
 		}
-		pairs := t.pairs
+		pairs := of.pairs
 		if all := k * (k + 1) / 2; t.all == nil {
 			pairs = pairs[:rows*all]
 			multiply(pairs, u, k)
@@ -286,10 +294,10 @@ func (t *tile) pass(ctx context.Context) bool {
 			pairs = t.all[i*all : (i+rows)*all]
 		}
 		if t.valued {
-			kernel.AccumulateRows(sum, t.ones[:rows], t.loss[:n], rows)
+			kernel.AccumulateRows(sum, t.ones[:rows], of.loss[:n], rows)
 		}
-		kernel.AccumulateRows(g, u, t.slope[:n], rows)
-		kernel.AccumulateRows(h, pairs, t.curvature[:n], rows)
+		kernel.AccumulateRows(g, u, of.slope[:n], rows)
+		kernel.AccumulateRows(h, pairs, of.curvature[:n], rows)
 	}
 	return true
 }
@@ -298,9 +306,9 @@ func (t *tile) pass(ctx context.Context) bool {
 func (t *tile) gather(f *quadratic.Form, l, np int) {
 	pair := 0
 	for c := range t.k {
-		f.G[c] = t.g[c*np+l]
+		f.G[c] = t.sums.slope[c*np+l]
 		for b := range c + 1 {
-			x := t.h[pair*np+l]
+			x := t.sums.curvature[pair*np+l]
 			f.H[c*t.k+b], f.H[b*t.k+c] = x, x
 			pair++
 		}

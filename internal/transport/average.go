@@ -81,7 +81,7 @@ func (r *Row) Gather(x []float64) {
 	}
 	f := r.condensed.weighed
 	r.bin(x[:r.n])
-	r.setPoints(f, 1)
+	r.setQuadrature(f, 1)
 	f.evaluate(r.h)
 	r.gathered, r.weights = f, f.a
 }

@@ -24,14 +24,14 @@ import (
 
 // condensed is the samples of a row in bins.
 type condensed struct {
-	// ready says that the points are those of the samples that are loaded. Loading a problem, or another change
-	// of samples, targets or ε, makes it false.
+	// ready says that the points are those of the samples that are loaded. Loading a problem, or another
+	// change of samples, targets or ε, makes it false.
 	ready bool
 	bound float64   // of the relative error of sums of positive terms
 	sums  []float64 // of each bin four numbers Σ v t^p, t being the place in the bin from -1/2 to 1/2
 	// The points, as samples of problems of their own, X being centred as that of the row.
-	points  *dual // with the weights a
-	weighed *dual // with other weights: see Row.Gather
+	quadrature *dual // with the weights a
+	weighed    *dual // with other weights: see Row.Gather
 }
 
 // Condenses tells whether rows of n samples are solved by points, where these are good enough.
@@ -59,9 +59,9 @@ func (r *dual) condense() bool {
 	if !(k.bound <= condensedError) {
 		return false
 	}
-	if k.points == nil {
+	if k.quadrature == nil {
 		k.sums = make([]float64, 4*condensedBins)
-		for _, p := range []**dual{&k.points, &k.weighed} {
+		for _, p := range []**dual{&k.quadrature, &k.weighed} {
 			*p = new(dual)
 			(*p).resize(2*condensedBins, r.m)
 			(*p).form = powers
@@ -76,7 +76,7 @@ func (r *dual) condense() bool {
 	for p := range r.mass {
 		r.mass[p] = k.sums[4*p] * weight
 	}
-	r.setPoints(k.points, weight)
+	r.setQuadrature(k.quadrature, weight)
 	k.ready = true
 	return true
 }
@@ -98,8 +98,8 @@ func (r *dual) bins() kernel.Bins {
 		Last: condensedBins - 1}
 }
 
-// setPoints makes f the points of sums, times a weight.
-func (r *dual) setPoints(f *dual, weight float64) {
+// setQuadrature makes f the points of sums, times a weight.
+func (r *dual) setQuadrature(f *dual, weight float64) {
 	const (
 		flat = 1e-10 // the variance, in squared widths of a bin, up to which one point stands for a bin
 		half = 0.5
@@ -162,9 +162,9 @@ func (r *dual) cut(n int) {
 	r.setTiles()
 }
 
-// solvePoints brings h to the solution of the problem of the points, where a solve of it converges.
-func (r *dual) solvePoints() (converged bool) {
-	f := r.condensed.points
+// solveQuadrature brings h to the solution of the problem of the points, where a solve of it converges.
+func (r *dual) solveQuadrature() (converged bool) {
+	f := r.condensed.quadrature
 	copy(f.h, r.h)
 	copy(f.b, r.b)
 	goal := max(condensedTo, f.roundingFloor())
@@ -175,13 +175,15 @@ func (r *dual) solvePoints() (converged bool) {
 	return converged
 }
 
-// pointsError bounds the relative error of column sums over the points at their solution.
-func (r *dual) pointsError() float64 { return r.condensed.points.relative() + r.condensed.bound }
+// quadratureError bounds the relative error of column sums over the points at their solution.
+func (r *dual) quadratureError() float64 {
+	return r.condensed.quadrature.relative() + r.condensed.bound
+}
 
-// takePoints takes the sums over the points, at their solution, as those of the samples. It returns false,
+// takeQuadrature takes the sums over the points, at their solution, as those of the samples. It returns false,
 // and takes none, where the forms of the two matrices do not allow it.
-func (r *dual) takePoints() bool {
-	f := r.condensed.points
+func (r *dual) takeQuadrature() bool {
+	f := r.condensed.quadrature
 	if f.form != powers || !r.regular {
 		return false
 	}

@@ -340,12 +340,12 @@ func TestPoints(t *testing.T) {
 	}
 	bins := r.bins()
 	first, scale := bins.First, bins.Scale
-	for which, f := range []*dual{r.condensed.points, r.condensed.weighed} {
+	for which, f := range []*dual{r.condensed.quadrature, r.condensed.weighed} {
 		v := r.a
 		if which == 1 {
 			v = x
 			r.bin(x[:r.n])
-			r.setPoints(f, 1)
+			r.setQuadrature(f, 1)
 		}
 		var want, got [condensedBins][4]float64
 		add := func(to *[condensedBins][4]float64, at, v float64) {
@@ -386,7 +386,7 @@ func TestPointsOfClusters(t *testing.T) {
 	if !r.condense() {
 		t.Fatal("the row is not condensed")
 	}
-	bins, f := r.bins(), r.condensed.points
+	bins, f := r.bins(), r.condensed.quadrature
 	for range 1000 {
 		const bin = 100
 		near := math.Pow(10, -5+4*src.Float64()) // how far the samples are from an edge
@@ -398,7 +398,7 @@ func TestPointsOfClusters(t *testing.T) {
 		clear(r.condensed.sums)
 		third := mean*(3*variance+mean*mean) + 1e-14*normal(&src)
 		copy(r.condensed.sums[4*bin:], []float64{1, mean, variance + mean*mean, third})
-		r.setPoints(f, 1)
+		r.setQuadrature(f, 1)
 		got := [3]float64{}
 		for i, x := range f.cx[:f.n] {
 			at := (x-bins.First)*bins.Scale - bin - 0.5
@@ -465,7 +465,8 @@ func TestPointsOfOddRows(t *testing.T) {
 		})
 		for j, b := range r.b {
 			if !(math.Abs(sums[j]-b) <= (out.Error+1e-12)*b) {
-				t.Errorf("%s: level %d has %v, want %v, off by more than %v", c.name, j, sums[j], b, out.Error)
+				t.Errorf("%s: level %d has %v, want %v, off by more than %v", c.name, j, sums[j], b,
+					out.Error)
 			}
 		}
 	}

@@ -29,8 +29,8 @@ type Hard struct {
 // Snap is the difference of mass below which two boundaries count as one.
 const Snap = 1e-13
 
-// NewHard makes the plan of a problem of m targets, whose levels are not given by logits and whose samples are
-// all observed.
+// NewHard makes the plan of a problem of m targets, whose levels are not given by logits and whose samples
+// are all observed.
 func NewHard(p Problem, m int) *Hard {
 	x, n := p.X, len(p.X)
 	h := &Hard{X: append([]float64(nil), x...), xs: make([]float64, n), y: make([]float64, m),

@@ -87,8 +87,8 @@ func (r *Row) Load(p Problem) {
 	r.phase, r.of = loaded, 0
 }
 
-// Want asks the next Solve for T = M q too, which is left in t, whole blocks of numbers: its last pass makes T
-// at less cost than Average would after it. t and q are used until the next Load.
+// Want asks the next Solve for T = M q too, which is left in t, whole blocks of numbers: its last pass makes
+// T at less cost than Average would after it. t and q are used until the next Load.
 func (r *Row) Want(t, q []float64) {
 	r.need(loaded)
 	r.want = want{t: t, q: q}

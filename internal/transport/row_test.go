@@ -176,13 +176,15 @@ func TestWanted(t *testing.T) {
 			end := after.Solve(1e-9, 300, &states[0])
 			after.Average(want, q)
 			r.Load(p)
-			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300, &Warm{slices.Clone(states[1].Offset), states[1].Valid})
+			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300,
+				&Warm{slices.Clone(states[1].Offset), states[1].Valid})
 			if all++; r.want.had {
 				t.Fatal("T was made though nobody wanted it")
 			}
 			r.Load(p)
 			r.Want(got, q)
-			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300, &Warm{slices.Clone(states[1].Offset), states[1].Valid})
+			r.fast(1e-9, max(1e-9, r.roundingFloor()), 300,
+				&Warm{slices.Clone(states[1].Offset), states[1].Valid})
 			if r.want.had {
 				taken++
 			}
@@ -192,7 +194,8 @@ func TestWanted(t *testing.T) {
 				t.Fatalf("trial %d, visit %d: ended as %v, without T as %v", trial, visit, out, end)
 			}
 			if !slices.Equal(got[:n], want[:n]) {
-				t.Fatalf("trial %d, visit %d: T is %v in passing, %v afterwards", trial, visit, got[:n], want[:n])
+				t.Fatalf("trial %d, visit %d: T is %v in passing, %v afterwards", trial, visit, got[:n],
+					want[:n])
 			}
 			// A row that is taken back to where it was solved has an adjoint.
 			h, zeta := slices.Clone(r.h), make([]float64, r.np)

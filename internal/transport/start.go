@@ -81,8 +81,8 @@ func (r *dual) fast(tol, goal float64, maxPasses int, ws *Warm) Outcome {
 		}
 	}
 	r.fromThresholds(r.h, tau)
-	if condensed && r.solvePoints() && ws != nil && r.pointsError() <= tol && r.takePoints() {
-		return Outcome{Passes: 1, Error: r.pointsError(), Converged: true}
+	if condensed && r.solveQuadrature() && ws != nil && r.quadratureError() <= tol && r.takeQuadrature() {
+		return Outcome{Passes: 1, Error: r.quadratureError(), Converged: true}
 	}
 	return r.descend(tol, goal, min(maxPasses, 16), maxPasses, condensed)
 }
