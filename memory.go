@@ -99,6 +99,12 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			checkpoint += best
 		}
 	}
+	losses := float64(c.epochs) + 2 // of every epoch
+	if c.validation > 0 {
+		losses *= 2
+	}
+	fit += float64(1.25 * losses) // a slice that grows has up to a quarter more
+	model, checkpoint = model+losses, checkpoint+losses
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
 	}
@@ -215,7 +221,7 @@ func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
 
 // cells are those of a fit that is not made.
 func (p footprint) cells() *cells {
-	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, trouble: new(trouble)}
+	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, fault: new(readFault)}
 }
 
 // nmfFit is the memory of a fit of an NMF, the model included.

@@ -48,6 +48,12 @@ func TestMemoryOf(t *testing.T) {
 			t.Errorf("%v: a fit beyond reason is told to be small", m)
 		}
 	}
+	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+		few, many := need(m, 20, 20, 2, WithEpochs(10)), need(m, 20, 20, 2, WithEpochs(1<<20))
+		if more := many.Fit - few.Fit; more < 8<<20 || more > 12<<20 || many.State-few.State < 8<<20-88 {
+			t.Errorf("%v: the losses of 2^20 epochs take %d", m, more)
+		}
+	}
 	if a, b := need(MethodQMFQ, 500, 100, 10),
 		need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
 		t.Errorf("500 updates take %+v, 20 %+v", b, a)
