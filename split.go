@@ -225,7 +225,8 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		rows := make([]int, to-from)
 		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
 			mapRows: mapRows{cells: &cells{held: f.held},
-				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
+				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned,
+					f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
 		}}

@@ -838,8 +838,8 @@ func TestShardRows(t *testing.T) {
 	}
 }
 
-// TestShardRowsDamaged: rows whose checksums are right and whose numbers are not those of a shard are refused,
-// and the error says where.
+// TestShardRowsDamaged: rows whose checksums are right and whose numbers are not those of a shard are
+// refused, and the error says where.
 func TestShardRowsDamaged(t *testing.T) {
 	const d, n = 16, 8
 	for name, c := range map[string]struct {
@@ -885,7 +885,8 @@ func TestShardRowsDamaged(t *testing.T) {
 // TestShardStrict: under WithStrict what has not converged is an error beside the model.
 func TestShardStrict(t *testing.T) {
 	s := newShelf(t)
-	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(), quantmf.WithMaxIterations(2),
+	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
+		quantmf.WithMaxIterations(2),
 		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)); err != nil {
 		t.Fatal(err)
 	}

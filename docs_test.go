@@ -1,6 +1,6 @@
 package quantmf
 
-// Tests of the pages of documentation.
+// Tests of the pages of documentation, and of the width of what a reader reads.
 
 import (
 	"io/fs"
@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // TestLinks: what a page links to is there, the heading too that an anchor names.
@@ -65,4 +66,42 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	t.Log(count, "links")
+}
+
+// TestWidth: code, where a tab counts four, and prose are at most 110 columns wide. Generated code, tables,
+// blocks of code and links in pages are not prose.
+func TestWidth(t *testing.T) {
+	const most = 110
+	link := regexp.MustCompile(`\]\([^()\s]+\)|https?://`)
+	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && name != "." && (strings.HasPrefix(e.Name(), ".") && name != ".ci" ||
+			e.Name() == "node_modules" || e.Name() == "cache" || e.Name() == "vendor" ||
+			e.Name() == "testdata") {
+			return fs.SkipDir
+		}
+		page, code := strings.HasSuffix(name, ".md"), strings.HasSuffix(name, ".go")
+		if err != nil || !page && !code {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		if err != nil || code && strings.Contains(string(text[:min(len(text), 2000)]), "Code generated") {
+			return err
+		}
+		block := false
+		for i, line := range strings.Split(string(text), "\n") {
+			if page && strings.HasPrefix(strings.TrimSpace(line), "```") {
+				block = !block
+			}
+			if page && (block || strings.HasPrefix(line, "|") || link.MatchString(line)) {
+				continue
+			}
+			if n := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")); n > most {
+				t.Errorf("%s:%d: %d columns", name, i+1, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
