@@ -592,9 +592,9 @@ func (c *config) toFitUnits(u *unit.Units) {
 	}
 }
 
-// setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
-// has maps, which may give every row a scale of its own, and where x is signed a shift. A row of it that is too
-// small beside the largest is an error.
+// setUnits chooses the units of the cells and brings the cells to them. mapped: the fit has maps, which may
+// give every row a scale of its own, and where x is signed a shift. A row of it that is too small beside the
+// largest is an error.
 func (s *cells) setUnits(mapped bool) error {
 	low, top := make([]float64, s.d), make([]float64, s.d)
 	signed := false
@@ -612,8 +612,9 @@ func (s *cells) setUnits(mapped bool) error {
 	most := slices.Max(top)
 	for i, t := range top {
 		if mapped && t > 0 && t < math.Ldexp(most, -divergence.Ordinary) {
-			return &DataError{Row: i, Col: -1, Value: t, Problem: "the row is more than 2^100 smaller than row " +
-				itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
+			return &DataError{Row: i, Col: -1, Value: t,
+				Problem: "the row is more than 2^100 smaller than row " +
+					itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
 		}
 	}
 	s.Units = unit.Of(most)

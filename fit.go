@@ -50,7 +50,8 @@ type algorithm interface {
 	walk(visit func(array section.Part, best []float64))
 	// index returns the integers that the rest of the fit depends on, beside the number of the epoch.
 	index() []uint64
-	// resume brings the fit to the state of a checkpoint, from which c.fill reads the arrays and the integers.
+	// resume brings the fit to the state of a checkpoint, from which c.fill reads the arrays and the
+	// integers.
 	resume(t *attempt, c *checkpoint) error
 	// model returns the model at the state that t has kept, otherwise at the current one,
 	// and makes the journal's entry for it exact.

@@ -333,8 +333,8 @@ func (p footprint) projection(of Projection) float64 {
 }
 
 // posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
-// way, with all the components that it starts with; and what of a state is kept as the best. The tables of curves are counted as if no
-// value came twice.
+// way, with all the components that it starts with; and what of a state is kept as the best. The tables of
+// curves are counted as if no value came twice.
 func (p footprint) posterior() (model, state, fit, best float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)

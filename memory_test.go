@@ -121,7 +121,8 @@ func TestMemoryOfState(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
-		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole blocks.
+		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
+		// blocks.
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
 			(c.method != MethodBQMF || got > 1.4*float64(most)) {
 			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
