@@ -393,6 +393,10 @@ func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 			t.Errorf("%+v after %+v", p, told[i])
 		}
 	}
+	if last := told[len(told)-1]; last.Done != 1 || last.Epoch != len(m.History)-1 ||
+		last.Epoch >= last.Epochs {
+		t.Errorf("the last report of a fit that came to rest is %+v", last)
+	}
 	fail := errors.New("enough")
 	m, err = FitBQMF(context.Background(), x, 3, WithProgress(func(Progress) error { return fail }))
 	if !errors.Is(err, fail) || m == nil || len(m.History) != 1 {
@@ -447,6 +451,30 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 	}
 }
 
+// The model under validation is that of the epoch that is best on the held-out cells.
+func TestBQMFKeepsTheBestEpoch(t *testing.T) {
+	x := lognormal(15, 20)
+	c := settings{validation: 0.2, seed: 1}
+	hidden, err := newCells(x, &c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := fitBQMF(t, x, 8, WithValidation(0.2), WithEpochs(9))
+	said, sum, count := m.Reconstruct(), 0.0, 0.0
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if hidden.isHeld(i, j) {
+				sum += m.loss.Divergence(v, said.At(i, j))
+				count++
+			}
+		}
+	}
+	if best := slices.Min(m.Validation); m.Validation[m.Best] != best || !near(sum/count, best) ||
+		m.Best == len(m.History)-1 {
+		t.Errorf("epoch %d has %v on the held-out cells; they had %v", m.Best, sum/count, m.Validation)
+	}
+}
+
 func TestBQMFOptions(t *testing.T) {
 	x, _ := bent(6, 7, 1, 0, 12)
 	ctx := context.Background()
@@ -498,33 +526,6 @@ func bqmfFile(t *testing.T, m *BQMF) []byte {
 		t.Fatal(err)
 	}
 	return b
-}
-
-func TestBQMFFileAndWorkers(t *testing.T) {
-	_, given := bent(30, 24, 3, 0.2, 2)
-	m := fitBQMF(t, given, 6, WithMissingValues(), WithWorkers(1))
-	b := bqmfFile(t, m)
-	if !bytes.Equal(b, bqmfFile(t, fitBQMF(t, given, 6, WithMissingValues(), WithWorkers(5)))) {
-		t.Error("bits depend on the workers")
-	}
-	var back BQMF
-	if err := back.UnmarshalBinary(b); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(b, bqmfFile(t, &back)) {
-		t.Error("a file read and written is another one")
-	}
-	if a, b := m.Reconstruct(), back.Reconstruct(); fingerprint(a) != fingerprint(b) {
-		t.Error("the model of a file predicts something else")
-	}
-	for at := 0; at < len(b); at += 1 + len(b)/997 {
-		broken := bytes.Clone(b)
-		broken[at] ^= 0x55
-		var f *FormatError
-		if err := new(BQMF).UnmarshalBinary(broken); !errors.As(err, &f) {
-			t.Fatalf("byte %d broken: %v", at, err)
-		}
-	}
 }
 
 // TestBQMFFileOfAnyNumbers: with right checksums and one number changed, a file is refused, or all that its
@@ -695,6 +696,7 @@ func bqmfNumbers(d, n, k int) int {
 func TestBQMFResume(t *testing.T) {
 	_, given := bent(20, 26, 2, 0.2, 3)
 	for _, opts := range [][]FitOption{{WithMissingValues(), WithEpochs(15)},
+		{WithMissingValues(), WithTolerance(0.05)}, // comes to rest
 		{WithMissingValues(), WithEpochs(6), WithValidation(0.1)}} {
 		var states [][]byte
 		whole := fitBQMF(t, given, 5,
@@ -751,67 +753,6 @@ func twins(d, n, k int, correlation float64, seed uint64) (x, given Mat) {
 	return x, given
 }
 
-// Where the noise of rows goes together, the one says what the other is. Models that have such rows come back
-// from their files as they were, and have the same bits for any number of workers.
-func TestBQMFNeighbours(t *testing.T) {
-	var missed [2]float64
-	for k, correlation := range []float64{0, 0.9} {
-		x, given := twins(60, 160, 3, correlation, 5)
-		m := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(1))
-		r := m.Reconstruct()
-		for i := range x.Data {
-			if given.Data[i] != given.Data[i] {
-				missed[k] += math.Abs(elem.Log(r.Data[i] / x.Data[i]))
-			}
-		}
-		if correlation == 0 {
-			if near := m.model.Near; near != nil && len(near.Used()) > 4 {
-				t.Errorf("%d rows are neighbours where noise is independent", len(near.Used()))
-			}
-			continue
-		}
-		if m.model.Near == nil || len(m.model.Near.Used()) < 40 {
-			t.Fatal("no rows are neighbours")
-		}
-		finiteBQMF(t, m)
-		if other := fitBQMF(t, given, 8, WithMissingValues(), WithWorkers(3)); !bytes.Equal(bqmfFile(t, m),
-			bqmfFile(t, other)) {
-			t.Error("the model depends on the number of workers")
-		}
-		back := new(BQMF)
-		if err := back.UnmarshalBinary(bqmfFile(t, m)); err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
-			t.Error("the file of a file is another one")
-		}
-		for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()},
-			"Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
-			if !slices.Equal(pair[0].Data, pair[1].Data) {
-				t.Errorf("%s of the file is another one", name)
-			}
-		}
-		// What is known of a new sample makes Score less than without neighbours.
-		fresh, _ := twins(60, 160, 3, correlation, 5)
-		with, err := m.Score(context.Background(), fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
-		back.model.Near = nil
-		without, err := back.Score(context.Background(), fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if with >= without {
-			t.Errorf("the score is %g, and %g without neighbours", with, without)
-		}
-	}
-	if missed[1] > 0.8*missed[0] {
-		t.Errorf("hidden cells are missed by %g where twins say what they are, by %g otherwise", missed[1],
-			missed[0])
-	}
-}
-
 // circle has samples on a circle, of which most rows are one wave and every third has a length of its own, so
 // that no other row says what it is; and a copy with a tenth of the cells hidden.
 func circle(d, n int, seed uint64) (x, given Mat) {
@@ -840,92 +781,149 @@ func circle(d, n int, seed uint64) (x, given Mat) {
 	return x, given
 }
 
-// Where rows bend along the samples, samples that are alike say what factors too few cannot. Models that have
-// that come back from their files as they were, and have the same bits for any number of workers; hidden
-// values touch nothing.
-func TestBQMFAlike(t *testing.T) {
-	x, given := circle(24, 200, 3)
-	m := fitBQMF(t, given, 2, WithMissingValues(), WithWorkers(1))
-	if m.model.Alike == nil {
-		t.Fatal("no row has anything of samples that are alike")
+// bqmfTables are data whose models have no correction, neighbours, and samples that are alike.
+func bqmfTables() map[string]struct {
+	x, given Mat
+	rank     int
+} {
+	type table = struct {
+		x, given Mat
+		rank     int
 	}
-	finiteBQMF(t, m)
-	missed := func(r Mat) (sum float64) {
-		for i, v := range given.Data {
-			if v != v {
-				sum += math.Abs(elem.Log(r.Data[i] / x.Data[i]))
+	of := func(x, given Mat, rank int) table { return table{x, given, rank} }
+	a, b := bent(30, 24, 3, 0.2, 2)
+	c, d := twins(60, 160, 3, 0.9, 5)
+	e, f := circle(24, 200, 3)
+	return map[string]table{"plain": of(a, b, 6), "neighbours": of(c, d, 8), "alike": of(e, f, 2)}
+}
+
+// A model has the same bits for any number of workers. Its file is read back as it was, and the model of it
+// says the same; damaged anywhere, it is refused.
+func TestBQMFFiles(t *testing.T) {
+	for name, c := range bqmfTables() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := fitBQMF(t, c.given, c.rank, WithMissingValues(), WithWorkers(1))
+			finiteBQMF(t, m)
+			b, back := bqmfFile(t, m), new(BQMF)
+			if !bytes.Equal(b, bqmfFile(t,
+				fitBQMF(t, c.given, c.rank, WithMissingValues(), WithWorkers(3)))) {
+				t.Error("bits depend on the workers")
 			}
-		}
-		return sum
-	}
-	score := func(m *BQMF) float64 {
-		t.Helper()
-		s, err := m.Score(context.Background(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	within := func(m *BQMF) float64 {
-		lo, hi, err := m.Interval(0.8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		in, all := 0.0, 0.0
-		for i, v := range given.Data {
-			if v != v {
-				all++
-				if x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i] {
-					in++
+			if err := back.UnmarshalBinary(b); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b, bqmfFile(t, back)) {
+				t.Error("a file read and written is another one")
+			}
+			own, err := AppendSection(b, "name", []byte("abc"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, has, err := Section(own, "name"); err != nil || !has || string(got) != "abc" {
+				t.Errorf("a section of one's own: %q, %v, %v", got, has, err)
+			}
+			for i, said := range bqmfSays(t, m, c.x) {
+				if other := bqmfSays(t, back, c.x)[i]; !slices.Equal(said, other) {
+					t.Errorf("number %d of what the model of the file says is another one", i)
 				}
 			}
-		}
-		return in / all
+			for at := 0; at < len(b); at += 1 + len(b)/499 {
+				broken := bytes.Clone(b)
+				broken[at] ^= 0x55
+				var f *FormatError
+				if err := new(BQMF).UnmarshalBinary(broken); !errors.As(err, &f) {
+					t.Fatalf("byte %d broken: %v", at, err)
+				}
+			}
+		})
 	}
-	if in := within(m); math.Abs(in-0.8) > 0.06 {
-		t.Errorf("80 %% intervals hold %.3f", in)
-	}
-	for _, workers := range []int{3, 8} {
-		if other := fitBQMF(t, given, 2, WithMissingValues(),
-			WithWorkers(workers)); !bytes.Equal(bqmfFile(t, m), bqmfFile(t, other)) {
-			t.Errorf("another model of %d workers", workers)
-		}
-	}
-	back := new(BQMF)
-	if err := back.UnmarshalBinary(bqmfFile(t, m)); err != nil {
+}
+
+// bqmfSays returns what a model says of its cells and of new samples.
+func bqmfSays(t *testing.T, m *BQMF, x Mat) [][]float64 {
+	t.Helper()
+	score, err := m.Score(t.Context(), x)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(bqmfFile(t, m), bqmfFile(t, back)) {
-		t.Error("the file of a file is another one")
+	return [][]float64{m.Reconstruct().Data, m.Median().Data, m.Deviation().Data, {score}}
+}
+
+// Where the noise of rows goes together, one says what the other is; where rows bend along the samples,
+// samples that are alike say what factors too few cannot. Hidden cells and new samples are predicted better
+// than without, and intervals hold what they promise.
+func TestBQMFCorrections(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		has  func(p *bqmf.Posterior) bool
+		drop func(p *bqmf.Posterior)
+	}{
+		{"neighbours", func(p *bqmf.Posterior) bool { return p.Near != nil && len(p.Near.Used()) >= 40 },
+			func(p *bqmf.Posterior) { p.Near = nil }},
+		{"alike", func(p *bqmf.Posterior) bool { return p.Alike != nil },
+			func(p *bqmf.Posterior) { p.Alike = nil }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			data := bqmfTables()[c.name]
+			m := fitBQMF(t, data.given, data.rank, WithMissingValues(), WithWorkers(1))
+			if !c.has(m.model.Posterior) {
+				t.Fatal("the model has no such correction")
+			}
+			says := func(m *BQMF) (missed, score float64) {
+				said := bqmfSays(t, m, data.x)
+				for i, v := range data.given.Data {
+					if v != v {
+						missed += math.Abs(elem.Log(said[0][i] / data.x.Data[i]))
+					}
+				}
+				return missed, said[3][0]
+			}
+			lo, hi, err := m.Interval(0.8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, all := 0.0, 0.0
+			for i, v := range data.given.Data {
+				if v != v {
+					all++
+					if x := data.x.Data[i]; x >= lo.Data[i] && x <= hi.Data[i] {
+						in++
+					}
+				}
+			}
+			if math.Abs(in/all-0.8) > 0.06 {
+				t.Errorf("80 %% intervals hold %.3f", in/all)
+			}
+			with, scored := says(m)
+			without := new(BQMF)
+			if err := without.UnmarshalBinary(bqmfFile(t, m)); err != nil {
+				t.Fatal(err)
+			}
+			c.drop(without.model.Posterior)
+			if missed, score := says(without); with > 0.8*missed || scored >= score {
+				t.Errorf("hidden cells are missed by %g, without the correction by %g; new samples "+
+					"score %g, %g",
+					with, missed, scored, score)
+			}
+			again := new(BQMF) // a file that has nothing of it is the model without
+			if err := again.UnmarshalBinary(bqmfFile(t, without)); err != nil ||
+				c.has(again.model.Posterior) {
+				t.Errorf("a file without the correction: %v", err)
+			}
+		})
 	}
-	if data, err := AppendSection(bqmfFile(t, m), "name", []byte("abc")); err != nil {
-		t.Error(err)
-	} else if got, has, err := Section(data, "name"); err != nil || !has || string(got) != "abc" {
-		t.Errorf("a section of one's own: %q, %v, %v", got, has, err)
+	_, given := twins(60, 160, 3, 0, 5)
+	m := fitBQMF(t, given, 8, WithMissingValues())
+	if near := m.model.Near; near != nil && len(near.Used()) > 4 {
+		t.Errorf("%d rows are neighbours where noise is independent", len(near.Used()))
 	}
-	for name, pair := range map[string][2]Mat{"Reconstruct": {m.Reconstruct(), back.Reconstruct()},
-		"Median": {m.Median(), back.Median()}, "Deviation": {m.Deviation(), back.Deviation()}} {
-		if !slices.Equal(pair[0].Data, pair[1].Data) {
-			t.Errorf("%s of the file is another one", name)
-		}
-	}
-	if score(m) != score(back) {
-		t.Error("Score of the file is another one")
-	}
-	with, scored := missed(m.Reconstruct()), score(m)
-	back.model.Alike = nil
-	if without := missed(back.Reconstruct()); with > 0.8*without {
-		t.Errorf("hidden cells are missed by %g, by %g without samples that are alike", with, without)
-	}
-	if without := score(back); scored >= without {
-		t.Errorf("the score is %g, and %g without samples that are alike", scored, without)
-	}
-	// A file of before, that has nothing of it, is the model without.
-	old := new(BQMF)
-	if err := old.UnmarshalBinary(bqmfFile(t, back)); err != nil || old.model.Alike != nil {
-		t.Errorf("a file without ALIK: %v", err)
-	}
-	// Cells held out are as good as not there.
+}
+
+// Values of cells that are held out touch nothing of what samples that are alike say.
+func TestBQMFHeldOutCellsAreNotAlike(t *testing.T) {
+	x, _ := circle(24, 120, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}
 	hidden, err := newCells(x, &c)
@@ -937,8 +935,8 @@ func TestBQMFAlike(t *testing.T) {
 			held.Data[i] *= 1.001 // the best epoch stays
 		}
 	}
-	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(12)),
-		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(12))
+	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(8)),
+		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(8))
 	if a.model.Alike == nil || !slices.Equal(a.model.V, b.model.V) {
 		t.Fatal("the fits are not of one state")
 	}

@@ -31,7 +31,7 @@ type cells struct {
 	source     Rows
 	mat        Mat         // x' where source is a Mat, a copy where x' is not x; else empty
 	into       *unit.Units // brings rows of source to x'; nil: they are rows of x'
-	trouble    *trouble    // with reading
+	fault      *readFault  // the first
 	missing    bool        // NaN cells are unobserved
 	partial    bool        // some cells are hidden: they are unobserved or held out
 	visible    int         // the number of visible cells
@@ -50,28 +50,28 @@ type sizes struct{ d, n int }
 // the visible ones.
 type extremes struct{ least, most, visible float64 }
 
-// trouble is the first error of reading rows. Loops over rows go on after it with rows of 0; the
-// context that over returns ends, and so the fit does.
-type trouble struct {
+// readFault is the first error of reading rows. Loops over rows go on after it with rows of 0; the
+// context that withFault returns ends, and so the fit does.
+type readFault struct {
 	err atomic.Pointer[ReadError]
 }
 
-// over returns ctx, ended where there is trouble.
-func (t *trouble) over(ctx context.Context) context.Context { return troubled{ctx, t} }
+// withFault returns ctx, ended where there is a fault.
+func (t *readFault) withFault(ctx context.Context) context.Context { return faulted{ctx, t} }
 
-func (t *trouble) get() error {
+func (t *readFault) get() error {
 	if e := t.err.Load(); e != nil {
 		return e
 	}
 	return nil
 }
 
-type troubled struct {
+type faulted struct {
 	context.Context
-	*trouble
+	*readFault
 }
 
-func (t troubled) Err() error {
+func (t faulted) Err() error {
 	if err := t.get(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func newCellsOf(x Rows, c *settings, each []extremes) (*cells, error) {
 	if !known {
 		each = make([]extremes, d)
 	}
-	s := &cells{sizes: sizes{d, n}, source: x, trouble: new(trouble), missing: c.missing,
+	s := &cells{sizes: sizes{d, n}, source: x, fault: new(readFault), missing: c.missing,
 		rows: make([]int, d), extremes: each}
 	s.mat, _ = x.(Mat)
 	from := newRowReader(x)
@@ -196,7 +196,7 @@ func (s *cells) isHeld(i, j int) bool {
 
 // observedRow returns row i of x' with its held-out cells, and NaN in cells that are not observed. The
 // row is a view of x', or is written to room, n numbers; the caller must not write to it. A row that
-// cannot be read is all 0, and the trouble is noted.
+// cannot be read is all 0, and the fault is noted.
 func (s *cells) observedRow(room []float64, i int) []float64 {
 	if s.mat.Rows > 0 {
 		return s.mat.Row(i)
@@ -213,7 +213,7 @@ func (s *cells) fill(x []float64, i int) {
 		return
 	}
 	if err := s.source.ReadRow(x, i); err != nil {
-		s.trouble.err.CompareAndSwap(nil, unread(i, err))
+		s.fault.err.CompareAndSwap(nil, unread(i, err))
 		clear(x)
 	}
 	if s.into != nil {
@@ -592,9 +592,9 @@ func (c *config) toFitUnits(u *unit.Units) {
 	}
 }
 
-// setUnits chooses the units of the cells and brings the cells to them. mapped: the fit
-// has maps, which may give every row a scale of its own, and where x is signed a shift. A row of it that is too
-// small beside the largest is an error.
+// setUnits chooses the units of the cells and brings the cells to them. mapped: the fit has maps, which may
+// give every row a scale of its own, and where x is signed a shift. A row of it that is too small beside the
+// largest is an error.
 func (s *cells) setUnits(mapped bool) error {
 	low, top := make([]float64, s.d), make([]float64, s.d)
 	signed := false
@@ -612,8 +612,9 @@ func (s *cells) setUnits(mapped bool) error {
 	most := slices.Max(top)
 	for i, t := range top {
 		if mapped && t > 0 && t < math.Ldexp(most, -divergence.Ordinary) {
-			return &DataError{Row: i, Col: -1, Value: t, Problem: "the row is more than 2^100 smaller than row " +
-				itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
+			return &DataError{Row: i, Col: -1, Value: t,
+				Problem: "the row is more than 2^100 smaller than row " +
+					itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
 		}
 	}
 	s.Units = unit.Of(most)

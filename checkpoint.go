@@ -130,7 +130,8 @@ type files struct{}
 
 func (files) file(m fitted) ([]byte, error) { return m.MarshalBinary() }
 
-// checkpoint is what a checkpoint has of every fit. Its file has the arrays and the integers of one algorithm.
+// checkpoint is what a checkpoint has of every fit. Its file has the arrays and the integers of one
+// algorithm.
 type checkpoint struct {
 	file                *file
 	restart, epoch      int
@@ -316,7 +317,8 @@ func (files) resume(a *attempt, c *checkpoint) error {
 	return a.fit.resume(a, c)
 }
 
-// fill reads the arrays of a fit and its best state from section REAL, and returns the count integers of IDX0.
+// fill reads the arrays of a fit and its best state from section REAL, and returns the count integers of
+// IDX0.
 func (c *checkpoint) fill(t *attempt, count int) ([]uint64, error) {
 	if t.journal.Holds {
 		t.room()

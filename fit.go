@@ -50,7 +50,8 @@ type algorithm interface {
 	walk(visit func(array section.Part, best []float64))
 	// index returns the integers that the rest of the fit depends on, beside the number of the epoch.
 	index() []uint64
-	// resume brings the fit to the state of a checkpoint, from which c.fill reads the arrays and the integers.
+	// resume brings the fit to the state of a checkpoint, from which c.fill reads the arrays and the
+	// integers.
 	resume(t *attempt, c *checkpoint) error
 	// model returns the model at the state that t has kept, otherwise at the current one,
 	// and makes the journal's entry for it exact.
@@ -102,7 +103,7 @@ type attempt struct {
 // which the best model of a checkpoint is read.
 func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	fresh func(seed uint64, progress progress) algorithm) (best fitted, err error) {
-	ctx = t.cells.trouble.over(ctx)
+	ctx = t.cells.fault.withFault(ctx)
 	t.pool = pool.New(t.workers, pieces)
 	defer t.pool.Close()
 	t.pool.Bind(ctx)
@@ -139,7 +140,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 				return t.checkpoints.save(t, a, restart, file)
 			})
 		}
-		if t.cells.trouble.get() != nil {
+		if t.cells.fault.get() != nil {
 			break
 		}
 		if err != nil && (t.discard || best != nil && len(j.History) == 0) {
@@ -164,10 +165,10 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 			break
 		}
 	}
-	if late := t.cells.trouble.get(); late != nil && err == nil {
+	if late := t.cells.fault.get(); late != nil && err == nil {
 		err = stoppedAt(0, late)
 	}
-	if err != nil && (t.discard || t.cells.trouble.get() != nil) {
+	if err != nil && (t.discard || t.cells.fault.get() != nil) {
 		return nil, err
 	}
 	best.toUserUnits(&t.cells.Units)

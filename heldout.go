@@ -272,5 +272,5 @@ func (s *cells) predicted(ctx context.Context, m Model) (sum float64, err error)
 			}
 		}
 	}
-	return sum, s.trouble.get()
+	return sum, s.fault.get()
 }

@@ -99,6 +99,12 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 			checkpoint += best
 		}
 	}
+	losses := float64(c.epochs) + 2 // of every epoch
+	if c.validation > 0 {
+		losses *= 2
+	}
+	fit += float64(1.25 * losses) // a slice that grows has up to a quarter more
+	model, checkpoint = model+losses, checkpoint+losses
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
 	}
@@ -215,7 +221,7 @@ func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
 
 // cells are those of a fit that is not made.
 func (p footprint) cells() *cells {
-	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, trouble: new(trouble)}
+	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, fault: new(readFault)}
 }
 
 // nmfFit is the memory of a fit of an NMF, the model included.
@@ -327,8 +333,8 @@ func (p footprint) projection(of Projection) float64 {
 }
 
 // posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
-// way, with all the components that it starts with; and what of a state is kept as the best. The tables of curves are counted as if no
-// value came twice.
+// way, with all the components that it starts with; and what of a state is kept as the best. The tables of
+// curves are counted as if no value came twice.
 func (p footprint) posterior() (model, state, fit, best float64) {
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)

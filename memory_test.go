@@ -48,6 +48,12 @@ func TestMemoryOf(t *testing.T) {
 			t.Errorf("%v: a fit beyond reason is told to be small", m)
 		}
 	}
+	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+		few, many := need(m, 20, 20, 2, WithEpochs(10)), need(m, 20, 20, 2, WithEpochs(1<<20))
+		if more := many.Fit - few.Fit; more < 8<<20 || more > 12<<20 || many.State-few.State < 8<<20-88 {
+			t.Errorf("%v: the losses of 2^20 epochs take %d", m, more)
+		}
+	}
 	if a, b := need(MethodQMFQ, 500, 100, 10),
 		need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
 		t.Errorf("500 updates take %+v, 20 %+v", b, a)
@@ -115,7 +121,8 @@ func TestMemoryOfState(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
-		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole blocks.
+		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
+		// blocks.
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
 			(c.method != MethodBQMF || got > 1.4*float64(most)) {
 			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)

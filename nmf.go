@@ -112,7 +112,8 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return nil, err
 	}
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
-		f := &nmfFit{factors: newFactors(t.pool.Memory, t.cells.d, t.cells.n, rank), cells: t.cells, loss: c.loss,
+		f := &nmfFit{factors: newFactors(t.pool.Memory, t.cells.d, t.cells.n, rank), cells: t.cells,
+			loss:     c.loss,
 			progress: progress}
 		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
 		f.start = func() error { return f.startFactors(&c, t.pool, seed) }

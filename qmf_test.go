@@ -468,7 +468,8 @@ func TestFitAllocations(t *testing.T) {
 			}
 		}
 		for workers := 1; workers <= 2; workers++ {
-			few, many := allocations(2, func() { fit(2, workers) }), allocations(2, func() { fit(22, workers) })
+			few, many := allocations(2, func() { fit(2, workers) }),
+				allocations(2, func() { fit(22, workers) })
 			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
 			// theirs; stacks that grow later, by some in one run and not in another, are none of an epoch's:
 			// one number an epoch would be twenty. An epoch that is kept takes three for its walk.

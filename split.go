@@ -171,9 +171,9 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 	t := s.task
 	t.pool = pool.New(t.workers, s.D)
 	defer t.pool.Close()
-	ctx = t.cells.trouble.over(ctx)
+	ctx = t.cells.fault.withFault(ctx)
 	t.pool.Bind(ctx)
-	first := &split.Start{Row: t.cells.observedRow, Held: t.cells.held, Read: t.cells.trouble.get}
+	first := &split.Start{Row: t.cells.observedRow, Held: t.cells.held, Read: t.cells.fault.get}
 	start := s.startNMF
 	if s.Kind == kinds.QMF {
 		start = s.startQMF
@@ -276,7 +276,7 @@ func (f *factors) setV(v []float64) {
 // whole matrix, by which losses are divided.
 func (s *splitFit) cellsOf(r *split.Rows) *cells {
 	d, n := r.X.Dims()
-	c := &cells{sizes: sizes{d, n}, source: r.X, trouble: new(trouble), missing: s.Missing,
+	c := &cells{sizes: sizes{d, n}, source: r.X, fault: new(readFault), missing: s.Missing,
 		partial: s.Partial, visible: s.Visible, heldOut: s.HeldOut, rows: r.Visible, held: r.Held,
 		Units: r.Units}
 	c.mat, _ = r.X.(Mat)

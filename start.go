@@ -626,7 +626,7 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
 	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
-	c := &cells{sizes: f.cells.sizes, source: s, trouble: f.trouble, partial: f.partial, visible: f.visible,
+	c := &cells{sizes: f.cells.sizes, source: s, fault: f.fault, partial: f.partial, visible: f.visible,
 		rows: f.cells.rows}
 	if !f.cells.large() {
 		m := NewMat(f.d, f.n)

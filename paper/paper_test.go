@@ -26,6 +26,7 @@ func needData(t *testing.T) {
 // R computes from the same factors.
 func TestCountsOnAuthorsFactors(t *testing.T) {
 	needData(t)
+	remain := 0 // factors after Bonferroni's correction, of both models and runs
 	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0},
 		"gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
 		p, err := authorsFactors(folder, cancer)
@@ -42,12 +43,18 @@ func TestCountsOnAuthorsFactors(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, model := range survivalModels {
+			for _, n := range p.Bonferroni[model] {
+				remain += n
+			}
 			for i, v := range r.Merged[model] {
 				if math.Abs(p.P[model][i]-v) > 1e-5*v { // results keep six digits, factors eight
 					t.Errorf("%s %s: p %v, R has %v", cancer, model, p.P[model][i], v)
 				}
 			}
 		}
+	}
+	if remain != 1 {
+		t.Errorf("%d factors remain after the correction", remain)
 	}
 }
 

@@ -63,7 +63,8 @@ func softmax(v []float64) float64 {
 }
 
 // gradient takes z = dℓ/dT back through T_i = Σ_j softmax_j((g_j-c_ij)/ε) q_j and the iterations. The
-// gradient in b is along the simplex.
+// gradient in b is along the simplex,
+// for weights times a factor have the same plan.
 func (u *unrolling) gradient(q, z []float64) {
 	n, m := len(u.x), len(u.y)
 	u.row, u.column = make([]float64, m), make([]float64, n)
@@ -102,5 +103,4 @@ func (u *unrolling) gradient(q, z []float64) {
 			}
 		}
 	}
-	floats.AddConst(-floats.Dot(u.b, u.gradB), u.gradB)
 }

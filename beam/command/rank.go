@@ -116,7 +116,8 @@ func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error
 	if err != nil {
 		return err
 	}
-	if _, err := f.options.SettleLoss(t); err != nil {
+	losses, err := f.options.SettleLoss(t)
+	if err != nil {
 		return err
 	}
 	trials, err := f.trials(t)
@@ -132,6 +133,10 @@ func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error
 	if _, err := io.WriteString(s.Out, f.Table()); err != nil {
 		return err
 	}
-	_, err = io.WriteString(s.Err, f.Verdict())
+	verdict := f.Verdict()
+	if losses != "" {
+		verdict = losses + "\n" + verdict
+	}
+	_, err = io.WriteString(s.Err, verdict)
 	return err
 }

@@ -22,7 +22,8 @@ func TestFits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, text := range []string{
-		`{"D": 20, "N": 30, "X": "FILE", "Method": "NMF"}`, `{"D": 20, "N": 30, "X": "FILE", "Method": "NMF", "Beta": 2}`,
+		`{"D": 20, "N": 30, "X": "FILE", "Method": "NMF"}`,
+		`{"D": 20, "N": 30, "X": "FILE", "Method": "NMF", "Beta": 2}`,
 		`{"D": 20, "N": 30, "X": "FILE", "Method": "QMF", "Levels": 4, "Settings": "free"}`,
 		`{"D": 20, "N": 30, "X": "FILE", "Method": "QMF", "Settings": "paper"}`,
 		`{"D": 60, "N": 200, "Density": 0.1, "Method": "NMF", "Updates": "multiplicative"}`,
@@ -44,7 +45,8 @@ func TestFits(t *testing.T) {
 
 // An epoch over shards has a longest step, a reduce and bytes.
 func TestShards(t *testing.T) {
-	for _, f := range []fit{{Method: "NMF"}, {Method: "NMF", Updates: "multiplicative"}, {Method: "QMF", Levels: 4}} {
+	for _, f := range []fit{{Method: "NMF"}, {Method: "NMF", Updates: "multiplicative"},
+		{Method: "QMF", Levels: 4}} {
 		f.D, f.N, f.K, f.Density, f.Epochs, f.Shards = 60, 200, 2, 0.1, 8, 2
 		c, err := f.run()
 		if err != nil || c.Shards == nil || c.Shards.Moved == 0 {
@@ -56,7 +58,8 @@ func TestShards(t *testing.T) {
 // Rows are answered, wrong ones by the kind of their error, and timed.
 func TestRows(t *testing.T) {
 	eps := 0.1
-	rows := []row{{X: []float64{1, 2, 4}, Q: []float64{0, 1, 2}, B: []float64{1, 1, 1}, Eps: &eps, ZT: []float64{1, 0, 0}}}
+	rows := []row{{X: []float64{1, 2, 4}, Q: []float64{0, 1, 2}, B: []float64{1, 1, 1}, Eps: &eps,
+		ZT: []float64{1, 0, 0}}}
 	a := answers(append(rows, row{}))
 	if a[0].Error != "" || len(a[0].T) != 3 || a[0].GradT == nil || a[1].Error == "" {
 		t.Errorf("%+v", a)

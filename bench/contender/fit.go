@@ -21,8 +21,8 @@ type fit struct {
 	// a matrix in sparse rows: the nonzero cells of the rows before each row (d+1 numbers), columns, values
 	Starts, Columns, Values string
 	Density                 float64 // of drawn counts, where no file is given
-	// Holder is how the matrix is held: "" as it is given, "full" for sparse rows in full, "positive" for these
-	// with 0.01 added to each cell.
+	// Holder is how the matrix is held: "" as it is given, "full" for sparse rows in full, "positive" for
+	// these with 0.01 added to each cell.
 	Holder string
 
 	Method  string // "NMF" or "QMF"

@@ -1,6 +1,6 @@
-// Command contender does for the harness in this folder what other software does in Python: it reads a request as
-// JSON from standard input, works, and writes the answer as JSON to standard output. The harness builds it with
-// different assembly, and for WebAssembly.
+// Command contender does for the harness in this folder what other software does in Python: it reads a
+// request as JSON from standard input, works, and writes the answer as JSON to standard output. The harness
+// builds it with different assembly, and for WebAssembly.
 //
 //	{"rows": [ROW, ...], "repeat": SECONDS}    transports of rows (rows.go)
 //	{"fit": FIT}                               a fit, its losses by seconds, and its memory (fit.go)

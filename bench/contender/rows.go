@@ -124,8 +124,8 @@ func answers(rows []row) []answer {
 	return all
 }
 
-// timeRows returns the seconds of a row that is solved from nothing by Solve, Quantile and QuantileVJP, the mean
-// over calls of so many seconds in all. QuantileVJP computes the gradients in all arguments.
+// timeRows returns the seconds of a row that is solved from nothing by Solve, Quantile and QuantileVJP, the
+// mean over calls of so many seconds in all. QuantileVJP computes the gradients in all arguments.
 func timeRows(rows []row, seconds float64) (float64, error) {
 	calls, began := 0, time.Now()
 	for calls == 0 || time.Since(began).Seconds() < seconds {

@@ -13,8 +13,8 @@ import (
 	"github.com/quantmf/quantmf/shards"
 )
 
-// split is what an epoch over shards has taken: its longest steps, one a round, its reduces, and the bytes that
-// went through the store, rows left out. It is that of the shortest epoch.
+// split is what an epoch over shards has taken: its longest steps, one a round, its reduces, and the bytes
+// that went through the store, rows left out. It is that of the shortest epoch.
 type split struct{ Longest, Reduce, Moved float64 }
 
 // overShards keeps all rows between steps. The start is that of one machine: of QMF U and V are given.
@@ -73,7 +73,8 @@ func (f *fit) overShards(method quantmf.Method, x quantmf.Rows, opts []quantmf.F
 		epoch = at.Epoch
 		now.Moved = float64(store.moved)
 		// the first epochs of Newton's method are multiplicative updates, and the first reads the rows
-		if first := map[bool]int{true: 5, false: 2}[f.Method == "NMF" && f.Updates != "multiplicative"]; best == nil ||
+		if first := map[bool]int{true: 5, false: 2}[f.Method == "NMF" &&
+			f.Updates != "multiplicative"]; best == nil ||
 			epoch <= first || now.Longest+now.Reduce < best.Longest+best.Reduce {
 			kept := now
 			best = &kept

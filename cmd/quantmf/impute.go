@@ -86,8 +86,8 @@ func (f *imputeFlags) filling() []*cli.Flag {
 	return []*cli.Flag{
 		cli.Choice(&f.value, "value", "mean|median", `what to fill in: the mean of a value's distribution,
 			for sums and squared errors, or its median, for absolute errors (default mean)`),
-		cli.Number(&f.interval, probability, "interval", "P", `also write the ends of the intervals that hold a
-			missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
+		cli.Number(&f.interval, probability, "interval", "P", `also write the ends of the intervals that hold
+			a missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
 			FILE.upper.csv. Both have a value that is not missing as it is`),
 		loss,
 		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the

@@ -165,7 +165,8 @@ func (m *model) tell(r readings) string {
 	return s.String()
 }
 
-// explained says how well the features are explained, "" without the matrix or where all its samples are equal.
+// explained says how well the features are explained, "" without the matrix or where all its samples are
+// equal.
 func (m *model) explained(r readings) string {
 	least, count, left, spread := 0, 0, 0.0, 0.0
 	for i, g := range r.goodness {
@@ -181,8 +182,8 @@ func (m *model) explained(r readings) string {
 	if spread == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %% of the differences between samples; half or more in %d of %d features; least "+
-		"in %s (%.0f %%)", 100*(1-left/spread), count, len(r.goodness), m.Features[least],
+	return fmt.Sprintf("%.0f %% of the differences between samples; half or more in %d of %d features; "+
+		"least in %s (%.0f %%)", 100*(1-left/spread), count, len(r.goodness), m.Features[least],
 		math.Round(100*r.goodness[least].Explained)+0) // and no -0
 }
 

@@ -23,6 +23,7 @@ func table(d, n int) quantmf.Mat {
 // TestOf: the account of a model of each kind says what the model says when it is asked, and its curves are
 // the maps.
 func TestOf(t *testing.T) {
+	t.Parallel()
 	ctx, x := context.Background(), table(9, 14)
 	nmf, err := quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4))
 	if err != nil {
@@ -105,6 +106,7 @@ func TestOf(t *testing.T) {
 
 // TestOfAnotherMatrix: the error of a matrix of another shape is the one of Goodness.
 func TestOfAnotherMatrix(t *testing.T) {
+	t.Parallel()
 	m, err := quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1))
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +119,7 @@ func TestOfAnotherMatrix(t *testing.T) {
 
 // TestBegun: where a fit started, and how much its maps were shrunk.
 func TestBegun(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		start     quantmf.Start
 		shrinkage float64
@@ -136,6 +139,7 @@ func TestBegun(t *testing.T) {
 }
 
 func TestSpan(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		w        []float64
 		from, to float64

@@ -31,6 +31,7 @@ func file(t *testing.T) []byte {
 // TestRead: what Append writes Read returns, line breaks as spaces; of a file with neither section nothing is
 // known.
 func TestRead(t *testing.T) {
+	t.Parallel()
 	plain := file(t)
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
 	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
@@ -76,6 +77,7 @@ func TestRead(t *testing.T) {
 // TestDamagedNames: names of another number of features or samples, cut at any byte, with bytes after them
 // and of forged lengths.
 func TestDamagedNames(t *testing.T) {
+	t.Parallel()
 	plain := file(t)
 	good := slices.Concat(section.Words("", 3).Payload, section.Texts("", "a", "bc", "").Payload,
 		section.Words("", 2).Payload, section.Texts("", "x", "y").Payload)
@@ -118,6 +120,7 @@ func TestDamagedNames(t *testing.T) {
 }
 
 func TestLosses(t *testing.T) {
+	t.Parallel()
 	for flag, want := range map[string]struct {
 		loss quantmf.Loss
 		name string

@@ -543,6 +543,9 @@ func TestPosteriorInTheRoomOfTheFit(t *testing.T) {
 				t.Fatalf("epoch %d: not the posterior of the state", e)
 			}
 		}
+		if a.Unit != b.Unit || f.Unit != before.Unit {
+			t.Fatalf("epoch %d: units %v, %v of the state's %v", e, a.Unit, b.Unit, before.Unit)
+		}
 	}
 }
 

@@ -74,8 +74,8 @@ func (f *Newton) summed() (l Losses, again bool) {
 	return l, !(float64(l.Visible*float64(f.Visible)) >= float64(closeFit*size))
 }
 
-// toTiles returns some rows of X tile by tile, the rows of each one after another. Behind the last sample they
-// are 0.
+// toTiles returns some rows of X tile by tile, the rows of each one after another. Behind the last sample
+// they are 0.
 func (f *Newton) toTiles(ws *newtonScratch, i, rows int) []float64 {
 	n, count := f.N, f.tiles.count
 	if f.blocks() && count == 1 && f.Stride == n {

@@ -142,7 +142,8 @@ func (f *Updates) roomThin() {
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		b.rows, b.room = rows, room
-		b.cols, b.x, b.from = pool.Make[uint32](a, room), a.Floats(room), pool.Make[int](a, rows, f.thin.tiles)
+		b.cols, b.x, b.from = pool.Make[uint32](a, room), a.Floats(room),
+			pool.Make[int](a, rows, f.thin.tiles)
 		b.runs, b.list = pool.Make[run](a, runs)[:0], pool.Make[uint32](a, kernel.ListOf(runs, chunks))[:0]
 		b.chunks = pool.Make[chunk](a, chunks)[:0]
 		b.u, b.g, b.logs = a.Floats(rows, kp), a.Floats(rows, kp), a.Floats(rows, kernel.Lanes)
@@ -267,8 +268,8 @@ func (f *Updates) join(to, from []float64, has bool) {
 	}
 }
 
-// rowGroups goes over the rows of a piece, group by group: thin rows as many as go over V together, and others as
-// many as were asked for.
+// rowGroups goes over the rows of a piece, group by group: thin rows as many as go over V together, and
+// others as many as were asked for.
 type rowGroups struct {
 	f          *Updates
 	band       *band // a worker's room for thin rows

@@ -200,7 +200,8 @@ func (b *Mapped) cells() func(t *tile, i, rows, np int) {
 			lo, hi := r*np, (r+1)*np
 			row := b.rows[i+r]
 			x := t.columns[(i+r)*t.wide:]
-			loss, first, second, expected := t.group.loss[lo:hi], t.group.slope[lo:hi], t.group.curvature[lo:hi],
+			loss, first, second, expected := t.group.loss[lo:hi], t.group.slope[lo:hi],
+				t.group.curvature[lo:hi],
 				t.group.expected[lo:hi]
 			if of := b.ratios[i+r]; of != nil {
 				kernel.MappedKL(loss, first, second, t.group.w[lo:hi], x, of.levels, of.slopes, &of.row)

@@ -550,8 +550,7 @@ func TestFloors(t *testing.T) {
 }
 
 // TestCells: losses, slopes and curvatures of cells under maps that are ratios of polynomials are those under
-// the same maps by values and slopes, in any lanes; both are
-// what the divergence says.
+// the same maps by values and slopes, in any lanes; both are what the divergence says.
 func TestCells(t *testing.T) {
 	squash := transport.Squash{Kind: transport.Logistic, Ref: 0.9, Std: 0.5}
 	sheet := NewSheet(squash, []float64{0, 0.4, 0.5, 2}, []float64{0.2, 0.4, 0.7}, []float64{12, 12, 12})

@@ -69,7 +69,8 @@ func (a *Arena) Floats(sizes ...int) []float64 { return Make[float64](a, sizes..
 
 const page = 8192
 
-// Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are ints.
+// Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are
+// ints.
 const Beyond = 1 << (24 + 16*(^uint(0)>>63))
 
 // Idle returns a pool whose workers do nothing, and whose memory is a dry arena: it is for constructors, as

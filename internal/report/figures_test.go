@@ -21,6 +21,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // found returns what the groups of a pattern match, numbers where they are.
@@ -127,6 +128,7 @@ func (f picture) points(t *testing.T, class string) (x, y []float64) {
 // TestLossPlot: the curve has the loss of every epoch and the line that with which it is compared. Each is
 // named at its end, within the frame and apart from the other.
 func TestLossPlot(t *testing.T) {
+	t.Parallel()
 	long := make([]float64, 2*mostEpochs+5)
 	for e := range long {
 		long[e] = 3 - float64(e)/float64(len(long))
@@ -196,6 +198,7 @@ func TestLossPlot(t *testing.T) {
 // TestMapPlot: a map has its curve, its samples, each in the colour of its group, and the line of least
 // squares.
 func TestMapPlot(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	f.X.Set(4, 3, math.NaN())
 	f.X.Set(2, 5, 1000) // far above the curve
@@ -268,6 +271,7 @@ func TestMapPlot(t *testing.T) {
 // TestProfile: a component has a column a sample, in multiples of its mean magnitude, from 0 up or down,
 // above the colours of the groups.
 func TestProfile(t *testing.T) {
+	t.Parallel()
 	f := example(4, 9)
 	f.V.Set(1, 2, -3)
 	f.SampleGroups = Groups{Names: []string{"A", "B"}, Of: []int{0, 0, 0, 0, 1, 1, 1, 1, 1}}
@@ -306,6 +310,7 @@ func TestProfile(t *testing.T) {
 // TestSketch: a path of whole numbers keeps within a unit and a half of one in five points of the curve, a
 // half of which is rounding.
 func TestSketch(t *testing.T) {
+	t.Parallel()
 	for kind, of := range []func(s float64) float64{
 		func(s float64) float64 { return s * s }, func(s float64) float64 { return math.Tanh(20*s - 10) },
 		func(s float64) float64 { return s },
@@ -399,7 +404,7 @@ func (h heatFigure) bands(f *Fit, s shown, left float64) {
 		for k, want := range box {
 			h.near("a band", band[1+k], want)
 		}
-		if says := g.Names[r.rank] + ": " + counted(r.to-r.from, what); band[0] != g.ink(r.rank) ||
+		if says := g.Names[r.rank] + ": " + table.Counted(r.to-r.from, what); band[0] != g.ink(r.rank) ||
 			band[5] != says {
 			h.Errorf("a band %v of %q", band, says)
 		}
@@ -419,6 +424,7 @@ func (h heatFigure) bands(f *Fit, s shown, left float64) {
 // TestHeatmapFigure: panels stand side by side with all that belongs to them: the colours of groups, and the
 // names of rows, of their groups or their number, and of columns, where there is room.
 func TestHeatmapFigure(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ d, n, k int }{{12, 9, 0}, {12, 9, 3}, {100, 40, 0}, {100, 40, 3},
 		{20, 301, 2}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
@@ -477,7 +483,8 @@ func TestHeatmapFigure(t *testing.T) {
 					t.Errorf("row %d is %q at %s, want %q", k, name, l[0], want[k].text)
 				}
 			}
-			if is := strings.Contains(h.text, ">"+counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
+			if is := strings.Contains(h.text,
+				">"+table.Counted(c.d, "feature")+"</text>"); is != (len(want) == 0) {
 				t.Errorf("the number of features is written: %v", is)
 			}
 			h.samples(&f, s)
@@ -513,6 +520,7 @@ func (h heatFigure) samples(f *Fit, s shown) {
 
 // TestScale: the colours of heatmaps stand at the numbers below them.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	d := &document{}
 	d.scale(true)
 	scale := d.String()
@@ -535,6 +543,7 @@ func TestScale(t *testing.T) {
 
 // TestDiverging: the colours lie in OKLab on straight lines between those that are named, in equal steps.
 func TestDiverging(t *testing.T) {
+	t.Parallel()
 	anchors := [][3]float64{{0.36, 0.13, 264}, {0.66, 0.12, 245}, {0.97, 0.005, 90}, {0.70, 0.14, 48},
 		{0.40, 0.14, 27}}
 	lab := func(k int) (l, a, b float64) {
@@ -573,6 +582,7 @@ func TestDiverging(t *testing.T) {
 
 // TestChart: points, bars of errors and labels of a chart stand where its ticks say, each line in its colour.
 func TestChart(t *testing.T) {
+	t.Parallel()
 	c := Chart{Title: "A <chart>", XLabel: "components, k", YLabel: "loss", Lines: []Line{
 		{Name: "m = 4", Points: []Point{{Label: "0", Y: 3, Error: 0.5}, {Label: "1", Y: 2},
 			{Label: "2", Y: 1.5, Error: 0.25, Best: true}}},
@@ -643,6 +653,7 @@ func TestChart(t *testing.T) {
 
 // TestOdd: each kind of oddity in its sentence, and a table without any.
 func TestOdd(t *testing.T) {
+	t.Parallel()
 	f := example(5, 8)
 	nan := math.NaN()
 	for i, row := range [][]float64{
@@ -712,6 +723,7 @@ func TestOdd(t *testing.T) {
 
 // TestTablesOfPage: the tables in a page have the numbers of the fit to four or five digits.
 func TestTablesOfPage(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	uv := product(f.U, f.V)
 	page := render(t, f)
@@ -781,6 +793,7 @@ func TestTablesOfPage(t *testing.T) {
 // TestSettingsInWords: what the command line, the model and the notes of the fit say goes into the paragraph
 // of methods.
 func TestSettingsInWords(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		account account.Account
 		how     account.Made
@@ -814,6 +827,7 @@ func TestSettingsInWords(t *testing.T) {
 
 // TestCaption: the caption of heatmaps says what they show, and no more.
 func TestCaption(t *testing.T) {
+	t.Parallel()
 	f := example(4, 5)
 	s := shown{rows: []int{0, 1, 2, 3}, columns: []int{0, 1, 2, 3, 4}}
 	const units, mixed, residuals = "Colours are in standard deviations of each feature. The data and the " +
@@ -843,6 +857,7 @@ func TestCaption(t *testing.T) {
 
 // TestDigits: numbers have three or four digits, from ten thousand on with k or M behind them.
 func TestDigits(t *testing.T) {
+	t.Parallel()
 	for v, want := range map[float64][2]string{0: {"0", "0"}, 0.12345: {"0.1235", "0.123"},
 		1234: {"1234", "1234"}, 9999: {"9999", "9999"}, 10000: {"10k", "10k"}, -12345: {"-12.35k", "-12.3k"},
 		999.4: {"999.4", "999"}, 999.6: {"999.6", "1000"}, -999.96: {"-1000", "-1000"},
@@ -857,6 +872,7 @@ func TestDigits(t *testing.T) {
 // TestWard: the order is that of Ward's clustering by definition, the two clusters of least increase of the
 // sum of squares merged first, each merge turned so that the nearest ends meet. The whole may run either way.
 func TestWard(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(5, 5))
 	for n := 1; n <= 24; n++ {
 		points := make([][]float64, n)

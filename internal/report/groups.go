@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // Groups puts features, or samples, into groups. The zero value has none.
@@ -68,8 +70,10 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		}
 	}
 	if err == nil && len(t.groups) == 0 {
-		err = errors.New("no name in the first column is that of a feature or a sample" +
-			examples(" (it has ", t.unknown, ")"))
+		err = errors.New("no name in the first column is that of a feature or a sample")
+		if len(t.unknown) > 0 {
+			err = fmt.Errorf("%w (it has %s)", err, table.Examples(t.unknown))
+		}
 	}
 	if err != nil {
 		return ofFeatures, ofSamples, nil, err
@@ -78,7 +82,8 @@ func ReadGroups(text string, features, samples []string) (ofFeatures, ofSamples 
 		t.heading, t.unknown = "", append([]string{t.above}, t.unknown...)
 	}
 	if len(t.unknown) > 0 {
-		t.warn("%s not in the matrix%s", are(len(t.unknown), "name"), examples(": ", t.unknown, ""))
+		t.warn("%s not in the matrix: %s", table.Counted(len(t.unknown), "name is", "names are"),
+			table.Examples(t.unknown))
 	}
 	ofFeatures, ofSamples = t.of(features, "feature"), t.of(samples, "sample")
 	if ofFeatures.Of == nil && ofSamples.Of == nil {
@@ -152,32 +157,10 @@ func (t *groupTable) of(called []string, what string) Groups {
 		}
 	}
 	if len(without) > 0 {
-		t.warn("%s without a group%s", are(len(without), what), examples(": ", without, ""))
+		t.warn("%s without a group: %s", table.Counted(len(without), what+" is", what+"s are"),
+			table.Examples(without))
 	}
 	return g
-}
-
-// are is "1 name is" or "2 names are".
-func are(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return counted(n, what) + " are"
-}
-
-// examples quotes the first names of a list, nothing where it is empty.
-func examples(before string, names []string, behind string) string {
-	if len(names) == 0 {
-		return ""
-	}
-	var quoted []string
-	for _, n := range names[:min(len(names), 3)] {
-		quoted = append(quoted, fmt.Sprintf("%q", clipped(n, 40)))
-	}
-	if len(names) > 3 {
-		quoted = append(quoted, "...")
-	}
-	return before + strings.Join(quoted, ", ") + behind
 }
 
 // order sorts the indices of features or samples by their groups, those without last; within

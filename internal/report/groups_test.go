@@ -10,6 +10,7 @@ import (
 )
 
 func TestReadGroups(t *testing.T) {
+	t.Parallel()
 	features, samples := []string{"g1", "g2", "g3"}, []string{"a", "b", "c", "b", "x,y"}
 	for _, c := range []struct {
 		text              string
@@ -76,6 +77,7 @@ func alikeGroups(a, b Groups) bool {
 // TestOrderOfPanels: samples stand as in the table, or like beside like if asked for; groups stand
 // together, as they were named, and within them the order stays.
 func TestOrderOfPanels(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	for i := range f.X.Rows { // columns of two kinds, in turn
 		for j := range f.X.Cols {

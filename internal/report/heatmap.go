@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // most rows or columns of a heatmap: a panel is about 270 pixels wide on a screen.
@@ -239,7 +240,8 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 	d.add(`<figure><div class="wide">`)
 	d.svg(heatWidth, l.top+l.height+l.bottom,
 		fmt.Sprintf("Heatmaps of %s: %s by %s, each feature in its standard deviations",
-			strings.Join(says, ", "), counted(len(s.rows), "feature"), counted(len(s.columns), "sample")))
+			strings.Join(says, ", "), table.Counted(len(s.rows), "feature"),
+			table.Counted(len(s.columns), "sample")))
 	d.heatRows(f, l)
 	for t, p := range panels {
 		d.heatPanel(f, s, l, l.left+float64(t)*(l.width+heatGap), p)
@@ -268,7 +270,7 @@ func (d *document) heatRows(f *Fit, l heatLayout) {
 		}
 	}
 	if len(l.names) == 0 {
-		d.upright("mid small", 11, l.top+l.height/2, counted(int(l.rows), "feature"))
+		d.upright("mid small", 11, l.top+l.height/2, table.Counted(int(l.rows), "feature"))
 	}
 	for _, r := range l.rowRuns {
 		d.band(&f.FeatureGroups, r, "feature", box(l.left-bandWidth-3, l.top+float64(r.from)*pitch, l.left-3,
@@ -279,7 +281,7 @@ func (d *document) heatRows(f *Fit, l heatLayout) {
 // band writes the colour of a group along a run of its members.
 func (d *document) band(g *Groups, r run, what, path string) {
 	d.path(series{Class: "band", Fill: g.ink(r.rank), Path: path,
-		Says: g.name(r.rank) + ": " + counted(r.to-r.from, what)})
+		Says: g.name(r.rank) + ": " + table.Counted(r.to-r.from, what)})
 }
 
 // heatPanel writes a panel, at x, with its title, bands and the names of samples.
@@ -299,7 +301,7 @@ func (d *document) heatPanel(f *Fit, s shown, l heatLayout, x float64, p panel) 
 		coordinate(x), l.top, width, height, s.draw(p.row))
 	d.add(`<rect class="frame" x="%s" y="%g" width="%s" height="%s"/>`, coordinate(x), l.top, width, height)
 	if !l.samplesNamed {
-		d.text("mid small", x+l.width/2, l.top+l.height+13, counted(len(s.columns), "sample"))
+		d.text("mid small", x+l.width/2, l.top+l.height+13, table.Counted(len(s.columns), "sample"))
 		return
 	}
 	for t, j := range s.columns {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // Of returns the page of what a model says of x, the matrix that was fitted: d names of features,
@@ -62,11 +63,11 @@ func settings(a account.Account, how account.Made) (words []string) {
 	}
 	switch a.Method {
 	case "QMF":
-		say("started %s, %s", strings.ReplaceAll(a.Began, "; ", ", "), counted(a.Epochs, "epoch"))
+		say("started %s, %s", strings.ReplaceAll(a.Began, "; ", ", "), table.Counted(a.Epochs, "epoch"))
 	case "BQMF":
-		say("%s of variational Bayes", counted(a.Epochs, "epoch"))
+		say("%s of variational Bayes", table.Counted(a.Epochs, "epoch"))
 	default:
-		say("%s", counted(a.Epochs, "epoch"))
+		say("%s", table.Counted(a.Epochs, "epoch"))
 	}
 	if share := given["-validation"]; share != "" {
 		say("a share of %s of the values held out to choose the epoch", share)

@@ -47,7 +47,7 @@ func (f *Fit) oddities() (out []string) {
 		}
 		i, j := slices.Index(rows, slices.Max(rows)), slices.Index(columns, slices.Max(columns))
 		say("%s missing, %s %% of the table; most in the feature %q (%d of %d) and in the sample %q "+
-			"(%d of %d)", are(gone, "value"),
+			"(%d of %d)", table.Counted(gone, "value is", "values are"),
 			short(100*float64(gone)/float64(len(f.Features)*len(f.Samples))),
 			clipped(f.Features[i], 40), rows[i], x.Cols, clipped(f.Samples[j], 40), columns[j], x.Rows)
 	}
@@ -72,17 +72,20 @@ func (f *Fit) oddities() (out []string) {
 		}
 	}
 	if negative > 0 {
-		say("%s negative, in %s: %s", are(negative, "value"), counted(len(within), "feature"),
-			examples("", within, ""))
+		say("%s negative, in %s: %s", table.Counted(negative, "value is", "values are"),
+			table.Counted(len(within), "feature"),
+			table.Examples(within))
 	}
 	if far > 0 {
 		say("%s more than %d interquartile ranges beyond the quartiles of the feature, in %s: %s",
-			are(far, "value"), farOut, counted(len(farIn), "feature"), examples("", farIn, ""))
+			table.Counted(far, "value is", "values are"), farOut, table.Counted(len(farIn), "feature"),
+			table.Examples(farIn))
 	}
 	if x.Cols > 1 {
 		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
-			say("%s the same in all samples as an earlier one: %s", are(len(copies), "feature"),
-				examples("", copies, ""))
+			say("%s the same in all samples as an earlier one: %s",
+				table.Counted(len(copies), "feature is", "features are"),
+				table.Examples(copies))
 		}
 	}
 	if x.Rows > 1 {
@@ -93,8 +96,9 @@ func (f *Fit) oddities() (out []string) {
 			}
 			return column
 		}, f.Samples); len(copies) > 0 {
-			say("%s the same in all features as an earlier one: %s", are(len(copies), "sample"),
-				examples("", copies, ""))
+			say("%s the same in all features as an earlier one: %s",
+				table.Counted(len(copies), "sample is", "samples are"),
+				table.Examples(copies))
 		}
 	}
 	return out

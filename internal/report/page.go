@@ -68,14 +68,6 @@ func clipped(name string, most int) string {
 	return string(r[:head]) + "…" + string(r[len(r)-(most-1-head):])
 }
 
-// counted is "1 sample", "2 samples".
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
-
 // section begins a section.
 func (d *document) section(title string) { d.add("<section>\n<h2>%s</h2>\n", title) }
 

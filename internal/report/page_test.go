@@ -18,6 +18,7 @@ var hostile = []string{
 }
 
 func TestHostileNames(t *testing.T) {
+	t.Parallel()
 	f := example(len(hostile), len(hostile))
 	f.Features, f.Samples = hostile, hostile
 	f.Warnings, f.Settings = hostile, hostile
@@ -45,6 +46,7 @@ func TestHostileNames(t *testing.T) {
 
 // TestEscape: what is escaped reads as it was, but for what cannot be printed.
 func TestEscape(t *testing.T) {
+	t.Parallel()
 	for _, s := range append([]string{"Gène β₂ 蛋白质 😀", "it's 5 < 6 & \"so\""}, hostile[:10]...) {
 		if got := html.UnescapeString(escape(s)); got != s {
 			t.Errorf("%q reads as %q", s, got)
@@ -56,6 +58,7 @@ func TestEscape(t *testing.T) {
 }
 
 func TestClipped(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		most int

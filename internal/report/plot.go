@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // plot is a figure of Width × Height; its frame is the rectangle of the axes.
@@ -350,7 +351,7 @@ func (f *Fit) profilePlot(c int, columns []int) plot {
 	p := frame(330, 104, 40, 18)
 	p.Small, p.XLabel, p.YLabel = true, "samples, as in the heatmaps", "× mean"
 	p.Title = fmt.Sprintf("Profile of component %s over %s, from %s to %s times the mean", name(c),
-		counted(len(v), "sample"), short(low), short(high))
+		table.Counted(len(v), "sample"), short(low), short(high))
 	p.x = axis{0, float64(len(v)), p.Left, p.Right, false}
 	p.y = axis{low, high, p.Bottom - band - 4, p.Top, false}
 	p.YTicks, p.Base = p.y.ticks(4), p.y.at(0)

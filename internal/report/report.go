@@ -13,6 +13,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // Fit is what the page shows.
@@ -130,19 +131,19 @@ func Write(w io.Writer, f Fit) error {
 // head writes what was fitted, the key numbers and the warnings.
 func (d *document) head(f *Fit) {
 	d.add("<header>\n<h1>%s: %s × %s in %s</h1>\n", clipped(f.Matrix, 120),
-		counted(len(f.Features), "feature"), counted(len(f.Samples), "sample"),
-		counted(f.V.Rows, "component"))
+		table.Counted(len(f.Features), "feature"), table.Counted(len(f.Samples), "sample"),
+		table.Counted(f.V.Rows, "component"))
 	d.add(`<p class="lede">`)
 	switch {
 	case f.Method == "BQMF":
 		d.add("Bayesian quantile matrix factorisation (BQMF) describes every sample as a point in %s, of "+
 			"either sign, and learns one increasing map for every feature, which translates that point "+
 			"into the feature's own scale. It has an uncertainty for every value.",
-			counted(f.V.Rows, "direction"))
+			table.Counted(f.V.Rows, "direction"))
 	case f.mapped():
 		d.add("Quantile matrix factorisation (%s) describes every sample as a mixture of %s, and learns "+
 			"one increasing map for every feature, which translates that mixture into the feature's own "+
-			"scale. ", f.Method, counted(f.V.Rows, "component"))
+			"scale. ", f.Method, table.Counted(f.V.Rows, "component"))
 		if f.Method == "QMFQ" {
 			d.add("The mixture is the projection of the data onto these components, after a second map of " +
 				"each feature. ")
@@ -150,7 +151,7 @@ func (d *document) head(f *Fit) {
 		d.add("Plain non-negative matrix factorisation (NMF) has the mixture but not the maps.")
 	default:
 		d.add("Non-negative matrix factorisation (NMF) describes every sample as a mixture of %s.",
-			counted(f.V.Rows, "component"))
+			table.Counted(f.V.Rows, "component"))
 	}
 	d.add("</p>\n<ul class=\"numbers\">")
 	for _, n := range numbers(f) {
@@ -373,7 +374,7 @@ func (d *document) list(f *Fit, best []int) {
 		to := min(from+chunk, len(best))
 		if d.Len() > limit-500*(to-from) {
 			d.add("<p>The other %s are in the table of features below, if this page has room for it.</p>\n",
-				counted(len(best)-from, "feature"))
+				table.Counted(len(best)-from, "feature"))
 			break
 		}
 		open := ""
@@ -432,10 +433,11 @@ func (d *document) methods(f *Fit) {
 // Methods returns the paragraph for a methods section.
 func (f *Fit) Methods() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120), counted(len(f.Features), "feature"),
-		counted(len(f.Samples), "sample"))
+	fmt.Fprintf(&s, "The table %s (%s × %s", clipped(f.Matrix, 120),
+		table.Counted(len(f.Features), "feature"),
+		table.Counted(len(f.Samples), "sample"))
 	if n := f.missing(); n > 0 {
-		fmt.Fprintf(&s, ", %s left out", counted(n, "missing value"))
+		fmt.Fprintf(&s, ", %s left out", table.Counted(n, "missing value"))
 	}
 	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix " +
 		"Approximation, ICML 2020"
@@ -449,7 +451,7 @@ func (f *Fit) Methods() string {
 			"increasing map T for every feature",
 	}[f.Method]
 	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version,
-		strings.Join(append([]string{counted(f.V.Rows, "component")}, f.Settings...), ", "))
+		strings.Join(append([]string{table.Counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
 	if f.ComparedUpdates > 0 {
 		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for "+

@@ -144,6 +144,7 @@ func wellFormed(t *testing.T, page string) map[string]int {
 }
 
 func TestPage(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	page := render(t, f)
 	for i, n := range f.Features {
@@ -201,6 +202,7 @@ func withoutImages(page string) string {
 
 // Constant, empty and single things have no scale to divide by.
 func TestPageOfLittle(t *testing.T) {
+	t.Parallel()
 	zero := example(2, 3)
 	for _, m := range []quantmf.Mat{zero.X, zero.U, zero.V, zero.Fitted} {
 		clear(m.Data)
@@ -259,6 +261,7 @@ func TestPageOfLittle(t *testing.T) {
 }
 
 func TestHeatmapsOfMany(t *testing.T) {
+	t.Parallel()
 	f := example(most+40, most+11)
 	page := render(t, f)
 	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.",
@@ -291,6 +294,7 @@ func decoded(t *testing.T, uri string) image.Image {
 // TestPanels: data and fit are in deviations of the data, the mixture in its own, and what is
 // missing has a colour of its own.
 func TestPanels(t *testing.T) {
+	t.Parallel()
 	f := example(2, 4)
 	copy(f.X.Row(0), []float64{3, 3, 3, 3})
 	copy(f.X.Row(1), []float64{0, math.NaN(), 100, 100})
@@ -322,6 +326,7 @@ func TestPanels(t *testing.T) {
 // Points along a line come in the order of the line, and groups stay together,
 // whatever the order they are given in.
 func TestOrder(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{1, 2, 3, 10, 64} {
 		points := make([][]float64, n)
 		for i := range points {
@@ -365,6 +370,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestTicks(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		axis  axis
 		count int
@@ -397,6 +403,7 @@ func TestTicks(t *testing.T) {
 }
 
 func TestStatistics(t *testing.T) {
+	t.Parallel()
 	f := example(2, 4)
 	f.X.Set(0, 0, math.NaN())
 	f.Goodness = []quantmf.Goodness{{Divergence: 1, Spread: 4}, {Divergence: 0.5, Spread: 3}}
@@ -436,6 +443,7 @@ func TestStatistics(t *testing.T) {
 // TestPolicy: the page forbids scripts and whatever is not in it; its style is the one whose
 // hash the policy has.
 func TestPolicy(t *testing.T) {
+	t.Parallel()
 	page := render(t, example(20, 9))
 	sum := sha256.Sum256([]byte(style))
 	hash := "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
@@ -455,6 +463,7 @@ func TestPolicy(t *testing.T) {
 // TestList: all features are listed once, with their curves, in lists of at most a hundred,
 // the most telling first.
 func TestList(t *testing.T) {
+	t.Parallel()
 	f := example(2*chunk+3, 9)
 	page := render(t, f)
 	list := page[strings.Index(page, "<h2>All curves"):strings.Index(page, "<h2>What is odd")]
@@ -484,6 +493,7 @@ func TestList(t *testing.T) {
 // TestTelling: of features that are equally bent, rows that are nearly all zero and those that
 // are not explained come last.
 func TestTelling(t *testing.T) {
+	t.Parallel()
 	f := example(3, 10)
 	f.Bend = []float64{0.5, 0.4, 0.5}
 	f.Goodness[2].Explained = 0.1
@@ -502,6 +512,7 @@ func TestTelling(t *testing.T) {
 
 // TestNumbers: a loss of nothing is no times as much as another.
 func TestNumbers(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		final, compared float64
 		want            string
@@ -517,6 +528,7 @@ func TestNumbers(t *testing.T) {
 
 // TestRanks: the page has the chart of ranks, where there is one.
 func TestRanks(t *testing.T) {
+	t.Parallel()
 	f := example(3, 4)
 	if strings.Contains(render(t, f), "How many components") {
 		t.Error("a chart of nothing")
@@ -533,6 +545,7 @@ func TestRanks(t *testing.T) {
 
 // TestBayes: the page of a BQMF does not call its bound a loss.
 func TestBayes(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	f.Method, f.Compared, f.ComparedUpdates = "BQMF", 0, 0
 	page := render(t, f)
@@ -552,6 +565,7 @@ func TestBayes(t *testing.T) {
 
 // TestPlain: the page of an NMF speaks of no maps, that of the others of theirs.
 func TestPlain(t *testing.T) {
+	t.Parallel()
 	f := example(20, 9)
 	f.Unconverged = 3
 	text := func() string { _, body, _ := strings.Cut(withoutImages(render(t, f)), "<main>"); return body }

@@ -36,7 +36,8 @@ type Subspace struct {
 // the result has no meaning.
 func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
-	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p, q: New(p.Memory, d, l),
+	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p,
+		q:   New(p.Memory, d, l),
 		r:   New(p.Memory, n, l),
 		acc: make([][]float64, min(pieces, d)), g: make([][]float64, p.Workers())}
 	for i := range s.acc {

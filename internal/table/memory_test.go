@@ -46,7 +46,7 @@ func forever(start, rest string) io.Reader {
 	return io.MultiReader(strings.NewReader(start), &endless{text: rest})
 }
 
-// endlessly are files of a start and a text that goes on for ever. They ask for more memory than they may take.
+// endlessly are files of a start and a text that goes on for ever, which ask for too much memory.
 var endlessly = map[string][2]string{
 	"one endless line":           {"", "x"},
 	"an endless header":          {"gene", "\ta"},

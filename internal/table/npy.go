@@ -294,16 +294,18 @@ func (a *npy) matrix(there int64) (quantmf.Rows, error) {
 func (a *npy) byColumns(put func(i, j int, v float64) error) error {
 	in := a.values(a.shape[0] * a.shape[1])
 	part := make([]float64, batch)
-	for k := 0; k < in.count; {
+	for i, j := 0, 0; j < a.shape[1]; {
 		got, err := in.read(part)
 		if err != nil {
 			return err
 		}
 		for _, v := range part[:got] {
-			if err := put(k%a.shape[0], k/a.shape[0], v); err != nil {
+			if err := put(i, j, v); err != nil {
 				return err
 			}
-			k++
+			if i++; i == a.shape[0] {
+				i, j = 0, j+1
+			}
 		}
 	}
 	return a.end()

@@ -338,14 +338,14 @@ func (t *Table) Remarks() []string {
 		if len(twice) > 0 {
 			remarks = append(remarks,
 				fmt.Sprintf("%s more than once among those of %s: %s",
-					counted(len(twice), "name stands", "names stand"), n.what,
-					examples(slices.Sorted(maps.Keys(twice)))))
+					Counted(len(twice), "name stands", "names stand"), n.what,
+					Examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
 	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
 		remarks = append(remarks,
 			fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s",
-				counted(len(dates), "feature is called like", "features are called like"), examples(dates)))
+				Counted(len(dates), "feature is called like", "features are called like"), Examples(dates)))
 	}
 	if len(t.Samples) < 2 {
 		return remarks
@@ -374,13 +374,13 @@ func (t *Table) Remarks() []string {
 	}
 	if len(zero) > 0 {
 		remarks = append(remarks,
-			fmt.Sprintf("%s 0 in all samples: %s", counted(len(zero), "feature is", "features are"),
-				examples(zero)))
+			fmt.Sprintf("%s 0 in all samples: %s", Counted(len(zero), "feature is", "features are"),
+				Examples(zero)))
 	}
 	if len(constant) > 0 {
 		remarks = append(remarks,
 			fmt.Sprintf("%s the same in all samples: %s",
-				counted(len(constant), "feature is", "features are"), examples(constant)))
+				Counted(len(constant), "feature is", "features are"), Examples(constant)))
 	}
 	return remarks
 }
@@ -403,16 +403,16 @@ func isMonth(s string) bool {
 		"nov", "dec"}, strings.ToLower(s))
 }
 
-// counted is "1 name", "2 names"; the plural is given where it does not end in s.
-func counted(n int, one string, many ...string) string {
+// Counted is "1 name", "2 names"; the plural is given where it does not end in s.
+func Counted(n int, one string, many ...string) string {
 	if n == 1 {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, append(many, one+"s")[0])
 }
 
-// examples quotes the first names of a list.
-func examples(names []string) string {
+// Examples quotes the first names of a list.
+func Examples(names []string) string {
 	var s []string
 	for _, n := range names[:min(len(names), 3)] {
 		s = append(s, quote(n))

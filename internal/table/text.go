@@ -411,7 +411,7 @@ func (r *textReader) ragged(line []byte) error {
 		todo += ", or copy or download the file again if it was cut short here"
 	}
 	f := min(count, len(r.roles))
-	e := r.fault(f+1, "this line has %s, %s: %s", counted(count, "cell"), before, todo)
+	e := r.fault(f+1, "this line has %s, %s: %s", Counted(count, "cell"), before, todo)
 	column := ""
 	if f < len(r.roles) && r.roles[f] == isValue {
 		column = r.column(f)

@@ -27,7 +27,7 @@ const spread = (v, digits = 2) => `${median(v, digits)} (${Math.min(...v).toFixe
 
 line('# In the browser, measured\n');
 line(`\`bash web/measure ${turns}\` wrote this: ${os.cpus()[0].model}, ${os.cpus().length} processors, a load of ${os.loadavg()[0].toFixed(1)} at the start, node ${process.version}.`);
-line('Where the load is above 1 the machine had other work: milliseconds of the clock are then upper bounds, and ratios within a turn hold.\n');
+line();
 
 /** What it means stands first, and is known last. */
 const summary = out.length;
@@ -76,9 +76,7 @@ rows(['', 's of the processor', 'wasm with vectors over it'], Object.entries(sec
 
 // First progress and cancel, in node: the same workers without a page.
 note('first progress and cancel');
-line('## First progress, and cancel in each phase of a fit\n');
-line('In ms of the processor, which other work on the machine does not change, and of the clock: the median and the most of all.');
-line('A cancel comes some 0 to 40 ms behind a report of the phase.\n');
+line('## First progress, and cancel, the latest of all phases of a fit, in ms of the processor\n');
 const cpu = () => {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;
@@ -89,41 +87,36 @@ for (const [d, n] of [[1000, 200], [6000, 300]]) {
   const big = d === 1000 ? x : mixed(d, n, 10);
   const tries = (d === 1000 ? 4 : 1) * turns;
   const q = await load({ workers: 1 });
+  const found = [];
   for (const [method, all] of Object.entries(phases)) {
+    let [first, end] = [0, 0];
     for (const [phase, options] of all) {
-      const [first, firstCPU, took, tookCPU] = [[], [], [], []];
       for (let k = 0; k < tries; k++) {
         const stop = new AbortController();
-        let told, asked, askedCPU, timer;
-        const began = performance.now();
-        const beganCPU = cpu();
+        let told, asked, timer;
+        const began = cpu();
         await q.fit(big, { method, rank: 10, ...options }, { signal: stop.signal, onProgress: (p) => {
           if (!told) {
             told = true;
-            first.push(performance.now() - began);
-            firstCPU.push(cpu() - beganCPU);
+            first = Math.max(first, cpu() - began);
           }
           if (p.phase === phase && p.done < 1) timer ??= setTimeout(() => {
-            asked = performance.now();
-            askedCPU = cpu();
+            asked = cpu();
             stop.abort();
           }, (40 * k) / tries);
         } }).then(() => clearTimeout(timer), () => {
-          took.push(performance.now() - asked);
-          tookCPU.push(cpu() - askedCPU);
+          end = Math.max(end, cpu() - asked);
         });
       }
-      if (took.length === 0) [took, tookCPU].forEach((v) => v.push(NaN));
-      latestFirst = Math.max(latestFirst, ...firstCPU);
-      latestEnd = Math.max(latestEnd, ...tookCPU.filter((t) => t >= 0)); // NaN: no cancel came in time
-      const both = (v) => `${median(v)}, ${Math.max(...v).toFixed(0)}`;
-      late.push([`${d} × ${n}`, method, phase, both(firstCPU), both(first), both(tookCPU), both(took)]);
-      note(late.at(-1).join(' '));
+      note(`${d} × ${n} ${method} ${phase} ${first.toFixed(0)} ${end.toFixed(0)}`);
     }
+    [latestFirst, latestEnd] = [Math.max(latestFirst, first), Math.max(latestEnd, end)];
+    found.push([method, first.toFixed(0), end.toFixed(0)]);
   }
+  late.push([`${d} × ${n}`, ...[0, 1, 2].map((k) => found.map((f) => f[k]).join(', '))]);
   await q.close();
 }
-rows(['matrix', 'method', 'phase', 'first progress, processor', 'clock', 'cancel, processor', 'clock'], late);
+rows(['matrix', 'method', 'first progress', 'a cancelled fit ends'], late);
 
 // Browsers.
 const site = await serve();
@@ -233,16 +226,7 @@ await tab.give('#file', 'x.tsv');
 await tab.until(() => !document.getElementById('found').hidden);
 await tab.fill('[name=rank]', '10');
 await tab.until(() => / and .*second/.test(document.getElementById('estimate').textContent));
-await cdp.send('Performance.enable', { timeDomain: 'threadTicks' });
-const busy = async () => {
-  const { metrics } = await cdp.send('Performance.getMetrics');
-  const of = (name) => metrics.find((m) => m.name === name).value;
-  return { task: of('TaskDuration'), at: Date.now() / 1000 };
-};
-const begins = await busy();
 const drawn = await tab.evaluate(`(${frames})()`);
-const ends = await busy();
-const work = ends.task - begins.task;
 // What the main thread works in each frame, in milliseconds of its processor, in other fits of the same. A task belongs to the
 // frame in which it ends: that of a click, or that which draws the frame, has the frame's mark in it.
 await tab.tracing.start({ categories: ['toplevel', 'blink.user_timing'] });
@@ -277,7 +261,6 @@ note('a file of 200 MB');
 const huge = await tabOf(await contextOf(chrome));
 await huge.goto(site.address);
 await huge.exists('html[data-ready]');
-const before = pss();
 let most = 0;
 const watch = setInterval(() => (most = Math.max(most, pss())), 250);
 const began = Date.now();
@@ -293,7 +276,7 @@ await huge.evaluate(() => {
 });
 await huge.until(() => !document.getElementById('found').hidden || document.getElementById('problem').textContent, undefined, 600000);
 clearInterval(watch);
-const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.text('#problem')) || (await huge.text('#found-title')), before, most, after: pss() };
+const read = { size: await huge.evaluate(() => globalThis.size / 1e6), seconds: (Date.now() - began) / 1000, said: (await huge.text('#problem')) || (await huge.text('#found-title')), most };
 const version = (await chrome.version()).split('/')[1];
 await chrome.close();
 const browsers = [[`Chromium ${version}, headless`, drawn, cold, warm, alone]];
@@ -318,23 +301,12 @@ if (process.env.FIREFOX) {
 }
 await site.stop();
 line('## In browsers\n');
-line('Without a screen, and so without a compositor that gives the beat: the rate at rest is what a headless browser can show here.\n');
-rows(['', 'worker ready, cold, ms', 'warm', 'frames a second at rest', `in ${fits} fits of 1000 × 200 until they are shown`, '99 % of frames within, ms, at rest', 'in the fits', 'the longest', 'beside an empty page: 99 %', 'the longest'],
-  browsers.map(([name, d, c, w, e]) => [name, spread(c, 0), spread(w, 0), d.rest.rate.toFixed(1), d.fit.rate.toFixed(1), d.rest.late.toFixed(1), d.fit.late.toFixed(1), d.fit.most.toFixed(1), e.late.toFixed(1), e.most.toFixed(1)]));
-line('Beside an empty page: a worker makes the same fits, and nothing is shown. What is late there comes of the machine and the browser.\n');
-line(`In ${fits} other fits Chromium's main thread worked at most ${usual.toFixed(1)} ms of its processor in 99 % of the ${each.length} frames, and ${longest.toFixed(1)} ms in the longest, drawing included.\n`);
-line(`Chromium's main thread worked ${(1000 * work).toFixed(0)} ms of its processor in the ${(ends.at - begins.at).toFixed(1)} s of rest and fits, drawing included.\n`);
-line(`Memory of Chromium's renderer after fits of 1000 × 200: ${memory[1].toFixed(0)} MB with the page's worker and one more, ${memory[4].toFixed(0)} MB with it and four: ${((memory[4] - memory[1]) / 3).toFixed(1)} MB a worker.\n`);
-line(`A CSV of ${read.size.toFixed(0)} MB, dropped on the page: "${read.said}" after ${read.seconds.toFixed(0)} s; memory ${read.before.toFixed(0)} MB before, at most ${read.most.toFixed(0)}, ${read.after.toFixed(0)} after.`);
-out.splice(summary, 0, `## In short
-
-- **Download.** A page loads ${parts[0][1]} KB, compressed by gzip, before its first fit, and ${parts[1][1]} KB with the first file that it reads or reports.
-- **Speed.** A fit takes ${median(over['native, assembly'], 1)} times the processor time of the command, and ${median(over['native, Go alone'], 2)} of that of the command without assembly. Without
-  the vectors of WebAssembly it takes ${(1 / median(over['wasm alone'], 3)).toFixed(1)} times as long.
-- **Answers.** The first progress of a fit comes after ${latestFirst.toFixed(0)} ms of the processor at the latest, and a cancelled fit ends within ${latestEnd.toFixed(0)} ms,
-  in every phase of every method.
-${browsers.map(([name, d, c]) => `- **${name.split(' ')[0]}.** A worker is ready after ${median(c)} ms. While the page fits it draws ${d.fit.rate.toFixed(0)} frames a second, and ${d.rest.rate.toFixed(0)} at rest;
-  99 % of the frames of a fit come within ${d.fit.late.toFixed(0)} ms, and within ${d.rest.late.toFixed(0)} at rest.`).join('\n')}
-- **Frames.** Of these, the page itself takes ${usual.toFixed(0)} ms of the main thread's processor in 99 % of the frames of a fit, and ${longest.toFixed(0)} in the longest.
+rows(['', 'worker ready, cold, ms', 'warm', `frames a second in ${fits} fits of 1000 × 200`, '99 % of frames within, ms', 'the longest', 'an empty page: 99 %'],
+  browsers.map(([name, d, c, w, e]) => [name, spread(c, 0), spread(w, 0), d.fit.rate.toFixed(1), d.fit.late.toFixed(1), d.fit.most.toFixed(1), e.late.toFixed(1)]));
+line(`An empty page: a worker makes the same fits, and nothing is shown. Chromium's main thread worked at most ${usual.toFixed(1)} ms in 99 % of the frames of ${fits} fits, and ${longest.toFixed(1)} ms in the longest. Memory of its renderer: ${memory[1].toFixed(0)} MB with the page's worker and one more, ${((memory[4] - memory[1]) / 3).toFixed(1)} MB for each further worker. A CSV of ${read.size.toFixed(0)} MB is read in ${read.seconds.toFixed(0)} s, with ${read.most.toFixed(0)} MB at most ("${read.said}").`);
+out.splice(summary, 0, `A page loads ${parts[0][1]} KB, compressed by gzip, before its first fit, and ${parts[1][1]} KB with the first file. A fit takes ${median(over['native, assembly'], 1)} times
+the processor time of the command, ${median(over['native, Go alone'], 2)} of that of the command without assembly, and ${(1 / median(over['wasm alone'], 3)).toFixed(1)} times as long without the vectors of
+WebAssembly. The first progress comes after ${latestFirst.toFixed(0)} ms of the processor at the latest, and a cancelled fit ends within ${latestEnd.toFixed(0)} ms.
+While it fits, the page draws ${browsers.map(([name, d]) => `${d.fit.rate.toFixed(0)} frames a second in ${name.split(' ')[0]}`).join(' and ')}.
 `);
 console.log(out.join('\n'));

@@ -33,8 +33,10 @@ func TestWrite(t *testing.T) {
 // Parts go between their marks and leave the rest of a page, in any order; a part without marks is an error.
 func TestFill(t *testing.T) {
 	const page = "a\n<!-- p: one -->\nold\n<!-- end -->\nb\n<!-- p: two -->\n<!-- end -->\nc\n"
-	got, err := Fill(page, "p", map[string]string{"two": "2\n", "one": Table([][]string{{"x", "y"}, {"1", "2"}})})
-	want := "a\n<!-- p: one -->\n| x | y |\n|---|---|\n| 1 | 2 |\n<!-- end -->\nb\n<!-- p: two -->\n2\n<!-- end -->\nc\n"
+	got, err := Fill(page, "p",
+		map[string]string{"two": "2\n", "one": Table([][]string{{"x", "y"}, {"1", "2"}})})
+	want := "a\n<!-- p: one -->\n| x | y |\n|---|---|\n| 1 | 2 |\n<!-- end -->\nb\n<!-- p: two " +
+		"-->\n2\n<!-- end -->\nc\n"
 	if err != nil || got != want {
 		t.Errorf("%v\n%s", err, got)
 	}
