@@ -7,14 +7,14 @@ package shards
 //	WHOM  u the fit's fingerprint, round, shard
 //
 //	plan               WORD u sizes and settings; REAL f settings; UNIT f the shifts of rows, if any
-//	rows-SSSS          FORM u 1 where numbers are listed, 1 in single precision; CELL x', NaN where nothing was
-//	                   observed: row by row, or those of columns COLS from STRT u on; HELD u a bit for each cell, 1
-//	                   where it is held out
+//	rows-SSSS          FORM u 1 where numbers are listed, 1 in single precision; CELL x', NaN where nothing
+//	                   was observed: row by row, or those of columns COLS from STRT u on; HELD u a bit for
+//	                   each cell, 1 where it is held out
 //	round-RRRRRR       STAT u, HIST f, VALI f the journal; NUMB f the numbers that V's steps go on from
-//	v-RRRRRR           VFAC f k × n: V as the steps of the round read it; VTWO f of Newton's method, k × n or none: what
-//	                   they read beside it
-//	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its moments; of
-//	                   Newton's method see newton.go
+//	v-RRRRRR           VFAC f k × n: V as the steps of the round read it; VTWO f of Newton's method, k × n
+//	                   or none: what they read beside it
+//	main-RRRRRR        REAL f what Reduce alone goes on from, if anything: V at the best epoch, Ṽ and its
+//	                   moments; of Newton's method see newton.go
 //	state-RRRRRR-SSSS  REAL f, IDX0 u a shard before the round
 //	part-RRRRRR-SSSS   what the shard adds in the round (parts.go)
 //

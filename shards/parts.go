@@ -5,7 +5,8 @@ package shards
 //	of an NMF
 //	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out cells
 //	UFAC              f the rows of U, where there is a penalty: it is a part of the losses
-//	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at the next y.
+//	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at
+//	                  the next y.
 //
 //	of a QMF
 //	NUMS, DENS  f of each node of the tree of sums (internal/runs): B and A of the model of V; where Adam

@@ -150,7 +150,7 @@ func TestReuse(t *testing.T) {
 // passing, cold and from where they stood, easy and hard.
 func TestWanted(t *testing.T) {
 	src := random.Split(41, 0)
-	taken, all := 0, 0
+	taken, all, large, zero := 0, 0, 0, 0
 	for trial := range 300 {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
 		r, after := NewRow(n, m), NewRow(n, m)
@@ -210,10 +210,20 @@ func TestWanted(t *testing.T) {
 					t.Fatalf("trial %d, visit %d: taken back, λ_%d is %v", trial, visit, j, v)
 				}
 			}
+			// The constant up to which λ is known is chosen where λ is large: the elimination leaves λ_0 = 0.
+			if lo, hi := bounds(r.lam); hi-lo > 1e3 {
+				large++
+				if r.lam[0] == 0 {
+					zero++
+				}
+			}
 		}
 	}
 	if taken < all/2 || taken == all {
 		t.Errorf("T was made in the last pass of %d rows of %d", taken, all)
+	}
+	if large == 0 || zero > large/2 {
+		t.Errorf("λ_0 is 0 in %d of the %d rows whose λ is large", zero, large)
 	}
 }
 
