@@ -473,7 +473,9 @@ func TestFilesOutOfOrder(t *testing.T) {
 			}
 			return new(QMFQ)
 		}
-		read := func(b []byte) error { return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b) }
+		read := func(b []byte) error { 
+			return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b)
+		}
 		for _, tag := range append(tags, "") {
 			for _, row := range []int{0, 4} {
 				b := rewritten(t, data, tag, func(v []float64) {

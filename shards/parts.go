@@ -3,7 +3,8 @@ package shards
 // This file holds parts: what a shard adds in a round.
 //
 //	of an NMF
-//	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out cells
+//	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out
+//	                  cells
 //	UFAC              f the rows of U, where there is a penalty: it is a part of the losses
 //	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at
 //	                  the next y.

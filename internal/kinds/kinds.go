@@ -17,7 +17,8 @@
 //	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
-//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
+//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n)
+//	      of each row that is one
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
