@@ -76,7 +76,7 @@ func TestWidth(t *testing.T) {
 	const most = 110
 	link := regexp.MustCompile(`\]\([^()\s]+\)|https?://`)
 	err := filepath.WalkDir(".", func(name string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() && name != "." && (strings.HasPrefix(e.Name(), ".") && name != ".ci" ||
+		if err == nil && e.IsDir() && name != "." && (e.Name()[0] == '.' && name != ".ci" ||
 			e.Name() == "node_modules" || e.Name() == "cache" || e.Name() == "vendor" ||
 			e.Name() == "testdata") {
 			return fs.SkipDir
