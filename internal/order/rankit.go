@@ -25,7 +25,8 @@ type Scores struct {
 // NewScores returns the scores of rows of n numbers: row i is by row, in space or where it lies, NaN where a
 // cell is not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or
 // some more, read them.
-func NewScores(n int, seen []int, by []float64, row func(space []float64, i int) []float64, readers int) *Scores {
+func NewScores(n int, seen []int, by []float64, row func(space []float64, i int) []float64,
+	readers int) *Scores {
 	return &Scores{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
 		spaces: make(chan *space, readers)}
 }
