@@ -70,7 +70,8 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	if err != nil {
 		return nil, false, formatError(err)
 	}
-	f, err := decodeSections(data, kind, section.RequiredTags(kind), append(section.OptionalTags(kind), tag)...)
+	f, err := decodeSections(data, kind, section.RequiredTags(kind),
+		append(section.OptionalTags(kind), tag)...)
 	if err != nil {
 		return nil, false, err
 	}
