@@ -71,7 +71,7 @@ func TestLinks(t *testing.T) {
 }
 
 // TestWidth: code, where a tab counts four, and prose are at most 110 columns wide. Generated code, tables,
-// blocks of code and links in pages are not prose, and data is not where a word of it is wider than half a line.
+// blocks of code and links in pages are not prose, nor is data, of which a word is wider than half a line.
 func TestWidth(t *testing.T) {
 	const most = 110
 	link := regexp.MustCompile(`\]\([^()\s]+\)|https?://`)
