@@ -23,7 +23,6 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -87,7 +86,7 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: kinds.BQMF, x: x, rank: rank, cells: observed}
+	t := &task{config: &c, kind: section.BQMF, x: x, rank: rank, cells: observed}
 	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, progress progress) algorithm {
 		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.pool,
 			rank: bqmfComponents(observed.d, observed.n, rank)}
@@ -590,7 +589,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(kinds.BQMF, -limit.Moment, limit.Moment); err != nil {
+	if err := m.writable(section.BQMF, -limit.Moment, limit.Moment); err != nil {
 		return nil, err
 	}
 	p := m.model.Posterior
@@ -602,13 +601,13 @@ func (m *BQMF) MarshalBinary() ([]byte, error) {
 		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut,
 			Problem: "LeaveOneOut must be finite and not negative"}
 	}
-	return section.Encode(kinds.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...)), nil
+	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *BQMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kinds.BQMF)
+	f, err := decode(data, section.BQMF)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -427,7 +426,7 @@ func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
 		return s
 	}
 	real := func(b []byte) []byte { // of the last epoch, without the best one
-		f, err := decodeSections(b, kinds.State+kinds.BQMF,
+		f, err := decodeSections(b, section.State+section.BQMF,
 			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 		if err != nil {
 			t.Fatal(err)
@@ -536,7 +535,7 @@ func TestBQMFFileOfAnyNumbers(t *testing.T) {
 	values := append(real(5e-324, 1e-200, 1, 1e29, 1e200, math.MaxFloat64, -1, -1e-320, -1e200,
 		-math.MaxFloat64), 0, 1, 1<<40)
 	refused, taken := map[string]int{}, 0
-	for _, tag := range kinds.Required(kinds.BQMF) {
+	for _, tag := range section.RequiredTags(section.BQMF) {
 		for number := 0; ; number++ {
 			if b, _ := altered(b, tag, number, 0); b == nil {
 				break
@@ -620,14 +619,14 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 	_, given := twins(12, 40, 1, 0.9, 4)
 	for _, loss := range []Loss{KL, Frobenius} {
 		b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
-		f, err := decode(b, kinds.BQMF)
+		f, err := decode(b, section.BQMF)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(f.Payload("NEAZ")) == 0 {
 			t.Error("no row has neighbours: nothing is tested of them")
 		}
-		for _, tag := range kinds.Required(kinds.BQMF) {
+		for _, tag := range section.RequiredTags(section.BQMF) {
 			payload := f.Payload(tag)
 			lengths := map[string][]byte{"as it was": payload,
 				"longer":        append(bytes.Clone(payload), 0, 0, 0, 0, 0, 0, 0, 0),
@@ -648,7 +647,7 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 					}
 				}
 				m := new(BQMF)
-				err := m.UnmarshalBinary(section.Encode(kinds.BQMF, sections))
+				err := m.UnmarshalBinary(section.Encode(section.BQMF, sections))
 				var format *FormatError
 				switch {
 				case what == "as it was":
@@ -704,7 +703,7 @@ func TestBQMFResume(t *testing.T) {
 				func(s []byte) error { states = append(states, s); return nil }))...)
 		want := bqmfFile(t, whole)
 		for k, s := range states {
-			f, err := decodeSections(s, kinds.State+kinds.BQMF,
+			f, err := decodeSections(s, section.State+section.BQMF,
 				[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
 			if err != nil {
 				t.Fatal(err)
@@ -961,13 +960,13 @@ func FuzzBQMFFile(f *testing.F) {
 		f.Fatal(err)
 	}
 	file, _ := m.MarshalBinary()
-	tags := append(kinds.Required(kinds.BQMF), "ALIK", "ALIZ")
+	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ")
 	// rows 0 and 2 are neighbours of row 1, and rows 1 and 3 have something of samples that are alike
 	half := slices.Repeat([]float64{0.5}, 2*given.Cols)
 	with := map[string]section.Section{"NEAR": section.Words("NEAR", 0, 2, 0, 2, 0, 0, 0),
 		"NEAZ": section.Floats("NEAZ", []float64{0.5, -1, 1}, half), "ALIK": section.Words("ALIK", 1, 3),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
-	was, err := decode(file, kinds.BQMF)
+	was, err := decode(file, section.BQMF)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -979,7 +978,7 @@ func FuzzBQMFFile(f *testing.F) {
 			sections = append(sections, section.Section{Tag: tag, Payload: was.Payload(tag)})
 		}
 	}
-	b := section.Encode(kinds.BQMF, sections)
+	b := section.Encode(section.BQMF, sections)
 	if err := m.UnmarshalBinary(b); err != nil || m.model.Near == nil || m.model.Alike == nil {
 		f.Fatalf("a file with both corrections: %v", err)
 	}
@@ -987,7 +986,7 @@ func FuzzBQMFFile(f *testing.F) {
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f, err := decodeSections(b, kinds.BQMF, tags)
+		f, err := decodeSections(b, section.BQMF, tags)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1004,7 +1003,7 @@ func FuzzBQMFFile(f *testing.F) {
 			sections = append(sections, section.Section{Tag: tag, Payload: p})
 		}
 		got := new(BQMF)
-		if err := got.UnmarshalBinary(section.Encode(kinds.BQMF, sections)); err != nil {
+		if err := got.UnmarshalBinary(section.Encode(section.BQMF, sections)); err != nil {
 			var fe *FormatError
 			if !errors.As(err, &fe) {
 				t.Fatal(err)

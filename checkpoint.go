@@ -19,7 +19,6 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -153,7 +152,7 @@ func (t *task) encode(c *checkpoint, real []section.Part, index []uint64) []byte
 	for _, o := range t.described(t.rank) {
 		opts = append(opts, o[0]+"\t"+o[1]+"\n"...)
 	}
-	return section.Encode(kinds.State+t.kind, []section.Section{
+	return section.Encode(section.State+t.kind, []section.Section{
 		{Tag: "OPTS", Payload: opts}, section.Words("DATA", t.fingerprints[:]...),
 		section.Words("STAT", uint64(c.restart), uint64(c.epoch), uint64(c.watch.BestEpoch),
 			uint64(c.watch.Last), math.Float64bits(c.watch.Best), math.Float64bits(c.watch.Mark)),
@@ -188,7 +187,7 @@ func (t *task) compare(f *file) (planned string, err error) {
 // the options and the data.
 func openCheckpoint(t *task) (*checkpoint, error) {
 	tags := []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}
-	f, err := decodeSections(t.resume, kinds.State+t.kind, tags)
+	f, err := decodeSections(t.resume, section.State+t.kind, tags)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +243,7 @@ func openCheckpoint(t *task) (*checkpoint, error) {
 // histories reads the losses after each epoch, and checks that those that the watch remembers are among them.
 func (c *checkpoint) histories(t *task) (err error) {
 	f, entries := c.file, c.epoch+1-t.lag()
-	if c.history, err = f.vectorIn("HIST", int64(entries), kinds.LeastHistory(t.kind),
+	if c.history, err = f.vectorIn("HIST", int64(entries), section.LeastHistory(t.kind),
 		math.MaxFloat64); err != nil {
 		return err
 	}
@@ -274,7 +273,7 @@ func (t *task) epochsAreFixed(restart, epoch uint64) string {
 	switch {
 	case epoch > uint64(t.epochs):
 		return ", of which " + utoa(epoch) + " are done"
-	case kinds.Mapped(t.kind) && t.schedule != ScheduleConstant:
+	case section.Mapped(t.kind) && t.schedule != ScheduleConstant:
 		return ", over which the learning rate falls to 0: only ScheduleConstant can have more"
 	case restart > 0:
 		return ", which restarts before have ended with"
@@ -305,7 +304,7 @@ func (files) reopen(t *task, decoded fitted) (*checkpoint, error) {
 // lag is the number of epochs by which the journal of a fit is behind the fit: 1 where an epoch returns
 // the losses of the state that it started from.
 func (t *task) lag() int {
-	if t.kind == kinds.QMFQ || t.kind == kinds.QMF && t.lagging(t.cells.d) {
+	if t.kind == section.QMFQ || t.kind == section.QMF && t.lagging(t.cells.d) {
 		return 1
 	}
 	return 0
@@ -346,7 +345,7 @@ func (c *checkpoint) bestModel(m fitted, t *task) error {
 		return c.inside(err)
 	}
 	levels, eps := t.levels, t.epsilon
-	if t.kind == kinds.NMF {
+	if t.kind == section.NMF {
 		levels, eps = 0, 0
 	}
 	if f.d != t.cells.d || f.n != t.cells.n || f.k != t.rank || f.m != levels ||

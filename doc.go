@@ -90,40 +90,40 @@
 // an option that it has no use for, for two options that contradict each other, and at ε = 0
 // for an option that concerns iterations.
 //
-//	                     Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
-//	                     SoftRank            SoftQuantileRows  SoftTopK
-//	WithEpsilon          x         x         x                 x              -       x       x        -
-//	WithSquash           x         x         x                 x              -       x       x        -
-//	WithTolerance        x         x         x                 x              -       x       x        x
-//	WithMaxIterations    x         x         x                 x              -       x       x        -
-//	WithStrict           x         x         x                 x              -       x       x        -
-//	WithWorkers          x         x         x                 x              x       x       x        x
-//	WithWeights          x         x         x                 x              -       -       -        -
-//	WithIterations       x         x         x                 x              -       -       -        -
-//	WithTargets          x         x         x                 -              -       -       -        -
-//	WithTargetWeights    x         x         x                 -              -       -       -        -
-//	WithLevels           x         x         as len(q)         -              -       x       x        -
-//	WithMidpointRanks    x         -         -                 -              -       -       -        -
-//	WithEpochs           -         -         -                 -              x       x       x        x
-//	WithSeed             -         -         -                 -              x       x       x        x
-//	WithLoss             -         -         -                 -              x       x       x        x
-//	WithPatience         -         -         -                 -              x       x       x        -
-//	WithRestarts         -         -         -                 -              x       x       x        -
-//	WithValidation       -         -         -                 -              x       x       x        x
-//	WithMissingValues    -         -         -                 -              x       x       x        x
-//	WithProgress         -         -         -                 -              x       x       x        x
-//	WithCheckpoint       -         -         -                 -              x       x       x        x
-//	WithResume           -         -         -                 -              x       x       x        x
-//	WithInit             -         -         -                 -              x       x       x        -
-//	WithStart            -         -         -                 -              x       x       x        -
-//	WithPenalty          -         -         -                 -              x       x       -        -
-//	WithUpdates          -         -         -                 -              x       -       -        -
-//	WithLearningRate     -         -         -                 -              -       x       x        -
-//	WithSchedule         -         -         -                 -              -       x       x        -
-//	WithEnds             -         -         -                 -              -       x       x        -
-//	WithBatch            -         -         -                 -              -       x       -        -
-//	WithShrinkage        -         -         -                 -              -       x       x        -
-//	WithProjection       -         -         -                 -              -       -       x        -
+//	                   Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
+//	                   SoftRank            SoftQuantileRows  SoftTopK
+//	WithEpsilon        x         x         x                 x              -       x       x        -
+//	WithSquash         x         x         x                 x              -       x       x        -
+//	WithTolerance      x         x         x                 x              -       x       x        x
+//	WithMaxIterations  x         x         x                 x              -       x       x        -
+//	WithStrict         x         x         x                 x              -       x       x        -
+//	WithWorkers        x         x         x                 x              x       x       x        x
+//	WithWeights        x         x         x                 x              -       -       -        -
+//	WithIterations     x         x         x                 x              -       -       -        -
+//	WithTargets        x         x         x                 -              -       -       -        -
+//	WithTargetWeights  x         x         x                 -              -       -       -        -
+//	WithLevels         x         x         as len(q)         -              -       x       x        -
+//	WithMidpointRanks  x         -         -                 -              -       -       -        -
+//	WithEpochs         -         -         -                 -              x       x       x        x
+//	WithSeed           -         -         -                 -              x       x       x        x
+//	WithLoss           -         -         -                 -              x       x       x        x
+//	WithPatience       -         -         -                 -              x       x       x        -
+//	WithRestarts       -         -         -                 -              x       x       x        -
+//	WithValidation     -         -         -                 -              x       x       x        x
+//	WithMissingValues  -         -         -                 -              x       x       x        x
+//	WithProgress       -         -         -                 -              x       x       x        x
+//	WithCheckpoint     -         -         -                 -              x       x       x        x
+//	WithResume         -         -         -                 -              x       x       x        x
+//	WithInit           -         -         -                 -              x       x       x        -
+//	WithStart          -         -         -                 -              x       x       x        -
+//	WithPenalty        -         -         -                 -              x       x       -        -
+//	WithUpdates        -         -         -                 -              x       -       -        -
+//	WithLearningRate   -         -         -                 -              -       x       x        -
+//	WithSchedule       -         -         -                 -              -       x       x        -
+//	WithEnds           -         -         -                 -              -       x       x        -
+//	WithBatch          -         -         -                 -              -       x       -        -
+//	WithShrinkage      -         -         -                 -              -       x       x        -
+//	WithProjection     -         -         -                 -              -       -       x        -
 //
 // # Defaults of models
 //

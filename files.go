@@ -1,7 +1,7 @@
 package quantmf
 
 // This file holds model files as programs use them: reading a model of any kind, and sections
-// of the program's own. internal/kinds lists the sections that the package itself writes.
+// of the program's own. internal/section lists the sections that the package itself writes.
 //
 // A section whose tag is in lower case belongs to the program that wrote the file
 // (AppendSection, Section). It is always optional, and the package skips it. cmd/quantmf writes
@@ -12,14 +12,13 @@ package quantmf
 import (
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // UnmarshalModel reads a model of any kind: a [*NMF], [*QMF], [*QMFQ] or [*BQMF], or
 // a [*FormatError].
 func UnmarshalModel(data []byte) (Model, error) {
-	kind, err := kinds.Model(data)
+	kind, err := section.ModelKind(data)
 	if err != nil {
 		return nil, formatError(err)
 	}
@@ -28,11 +27,11 @@ func UnmarshalModel(data []byte) (Model, error) {
 		UnmarshalBinary(data []byte) error
 	}
 	switch kind {
-	case kinds.NMF:
+	case section.NMF:
 		m = new(NMF)
-	case kinds.QMF:
+	case section.QMF:
 		m = new(QMF)
-	case kinds.BQMF:
+	case section.BQMF:
 		m = new(BQMF)
 	default:
 		m = new(QMFQ)
@@ -67,11 +66,12 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 		return nil, false, &OptionError{Option: "tag", Value: tag,
 			Bound: "must be four letters in lower case"}
 	}
-	kind, err := kinds.Model(data)
+	kind, err := section.ModelKind(data)
 	if err != nil {
 		return nil, false, formatError(err)
 	}
-	f, err := decodeSections(data, kind, kinds.Required(kind), append(kinds.Optional(kind), tag)...)
+	f, err := decodeSections(data, kind, section.RequiredTags(kind),
+		append(section.OptionalTags(kind), tag)...)
 	if err != nil {
 		return nil, false, err
 	}

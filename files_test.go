@@ -15,7 +15,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -183,7 +182,7 @@ func TestDamage(t *testing.T) {
 	// A section of a later version is skipped where it is optional, refused where not.
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
-		extra := section.Encode(kinds.QMF,
+		extra := section.Encode(section.QMF,
 			[]section.Section{{Tag: "NEXT", Flags: flags, Payload: []byte("something")}})[headerSize:]
 		q2 = append(q2, extra...)
 		binary.LittleEndian.PutUint32(q2[16:], binary.LittleEndian.Uint32(q2[16:])+1)
@@ -203,7 +202,7 @@ func TestHugeSizes(t *testing.T) {
 		t.Fatal("another product")
 	}
 	eight := make([]float64, 8)
-	data := section.Encode(kinds.NMF,
+	data := section.Encode(section.NMF,
 		[]section.Section{section.Words("DIMS", d, d, k, 0, 0, 0, math.Float64bits(float64(KL)), 0),
 			section.Floats("UFAC", eight), section.Floats("VFAC", eight), section.Floats("HIST", eight[:1]),
 			section.Floats("VALI", nil)})
@@ -217,7 +216,7 @@ func TestHugeSizes(t *testing.T) {
 	for i := range ones {
 		ones[i] = 1
 	}
-	data = section.Encode(kinds.QMF,
+	data = section.Encode(section.QMF,
 		[]section.Section{section.Words("DIMS", 1, n, 1, n, 0, 0, math.Float64bits(float64(KL)),
 			math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones),
 			section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
@@ -473,7 +472,9 @@ func TestFilesOutOfOrder(t *testing.T) {
 			}
 			return new(QMFQ)
 		}
-		read := func(b []byte) error { return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b) }
+		read := func(b []byte) error {
+			return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b)
+		}
 		for _, tag := range append(tags, "") {
 			for _, row := range []int{0, 4} {
 				b := rewritten(t, data, tag, func(v []float64) {

@@ -4,7 +4,8 @@ package quantmf
 // epoch, and to make a model of its state; the driver restarts it, keeps the journal of its losses, ends it
 // by patience, writes and reads its checkpoints, reports its progress, and chooses the best model.
 //
-//	check → for each restart: begin or resume → epoch, journal, progress, checkpoint, ... → model → the best of them
+//	check → for each restart: begin or resume → epochs, each with its journal, progress and
+//	checkpoint → model → the best of them
 //
 // # Losses and states
 //

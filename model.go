@@ -29,7 +29,7 @@ package quantmf
 //
 // # Files
 //
-// A model is saved as a file of sections (internal/section); internal/kinds lists the sections and what
+// A model is saved as a file of sections (internal/section); internal/section lists the sections and what
 // they hold. A reader checks every number against the range that it has in a model.
 
 import (
@@ -40,7 +40,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -513,7 +512,7 @@ func (m *Factorisation) writable(kind uint32, low, high float64) error {
 		name string
 		v    []float64
 		low  float64
-	}{{"History", m.History, kinds.LeastHistory(kind)}, {"Validation", m.Validation, 0}} {
+	}{{"History", m.History, section.LeastHistory(kind)}, {"Validation", m.Validation, 0}} {
 		line := Mat{Rows: 1, Cols: len(h.v), Stride: len(h.v), Data: h.v}
 		if err := line.within(h.name, h.low, math.MaxFloat64); err != nil && len(h.v) > 0 {
 			return err
@@ -632,18 +631,18 @@ type file struct {
 }
 
 func decode(b []byte, kind uint32) (*file, error) {
-	f, err := decodeSections(b, kind, kinds.Required(kind), kinds.Optional(kind)...)
+	f, err := decodeSections(b, kind, section.RequiredTags(kind), section.OptionalTags(kind)...)
 	if err != nil {
 		return nil, err
 	}
-	f.leastHistory, f.mapped = kinds.LeastHistory(kind), kind != kinds.NMF
+	f.leastHistory, f.mapped = section.LeastHistory(kind), kind != section.NMF
 	return f, f.dims(kind)
 }
 
 // decodeSections reads a file of the kind that must have the sections tags and
 // may have CONV, WARN and more.
 func decodeSections(b []byte, kind uint32, tags []string, more ...string) (*file, error) {
-	f, err := section.Decode(b, kind, kinds.Name, tags, append(more, "CONV", "WARN"))
+	f, err := section.Decode(b, kind, section.KindName, tags, append(more, "CONV", "WARN"))
 	if err != nil {
 		return nil, formatError(err)
 	}
@@ -672,7 +671,7 @@ func (f *file) dims(kind uint32) error {
 	}
 	low := [6]uint64{1, 1, 1, 2, 0, 0}
 	most := [6]uint64{1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1<<31 - 1, 1}
-	mapped := kinds.Mapped(kind)
+	mapped := section.Mapped(kind)
 	if !mapped {
 		low[3], most[3] = 0, 0
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -104,7 +103,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // more with w workers, with Newton's method twice as many.
 func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(kinds.NMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(section.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -300,16 +299,16 @@ func (m *NMF) filler(context.Context) (filler, error) {
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
 // the caller has given a size or a number that no model has.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(kinds.NMF, 0, math.MaxFloat64); err != nil {
+	if err := m.writable(section.NMF, 0, math.MaxFloat64); err != nil {
 		return nil, err
 	}
-	return section.Encode(kinds.NMF, m.sections(0, 0)), nil
+	return section.Encode(section.NMF, m.sections(0, 0)), nil
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
 func (m *NMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kinds.NMF)
+	f, err := decode(data, section.NMF)
 	if err != nil {
 		return err
 	}

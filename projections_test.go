@@ -560,7 +560,8 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f := newQMFQFit(visible, k, &c.settings, one, c.seed, newProgress(context.Background(), &c, x.Rows))
+			f := newQMFQFit(visible, k, &c.settings, one, c.seed,
+				newProgress(context.Background(), &c, x.Rows))
 			if start == nil {
 				if err := f.startFromQMF(); err != nil {
 					t.Fatal(err)

@@ -17,7 +17,6 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -125,7 +124,7 @@ func (c *config) settleQMF(rank int) {
 // [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(kinds.QMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(section.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -513,10 +512,10 @@ func (q *QMF) mapOf(i int) *Map {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMF) MarshalBinary() ([]byte, error) {
-	if err := q.writable(kinds.QMF, math.SmallestNonzeroFloat64); err != nil {
+	if err := q.writable(section.QMF, math.SmallestNonzeroFloat64); err != nil {
 		return nil, err
 	}
-	return section.Encode(kinds.QMF, q.sections()), nil
+	return section.Encode(section.QMF, q.sections()), nil
 }
 
 // leastQuantile is the least quantile that a file may have: only Frobenius takes an x below 0.
@@ -592,7 +591,7 @@ func (q *QMF) sections() []section.Section {
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMF) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kinds.QMF)
+	f, err := decode(data, section.QMF)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -101,7 +100,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(kinds.QMFQ, option.FitQMFQ, &c, x, rank, opts)
+	t, err := open(section.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -645,7 +644,7 @@ func (q *QMFQ) least() float64 {
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
 	t := q.inflated
 	t.Factorisation = q.Factorisation
-	if err := t.writable(kinds.QMFQ, q.least()); err != nil {
+	if err := t.writable(section.QMFQ, q.least()); err != nil {
 		return nil, err
 	}
 	var quantiles, cuts, squashes []float64
@@ -654,7 +653,7 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(kinds.QMFQ, append(t.sections(),
+	return section.Encode(section.QMFQ, append(t.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
 		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
 }
@@ -662,7 +661,7 @@ func (q *QMFQ) MarshalBinary() ([]byte, error) {
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
 // leaves q as it was.
 func (q *QMFQ) UnmarshalBinary(data []byte) error {
-	f, err := decode(data, kinds.QMFQ)
+	f, err := decode(data, section.QMFQ)
 	if err != nil {
 		return err
 	}

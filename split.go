@@ -17,7 +17,6 @@ import (
 	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -70,7 +69,7 @@ func settingsOf(p *split.Settings) settings {
 
 // inShards reports options of a fit of d rows that a fit whose rows are split does not take.
 func (c *config) inShards(kind uint32, d int) error {
-	if kind == kinds.QMF && c.batchRows < d {
+	if kind == section.QMF && c.batchRows < d {
 		return &OptionError{Option: option.Batch.String(), Value: itoa(c.batchRows),
 			Bound: "a fit in shards has one batch of all " + itoa(d) + " rows"}
 	}
@@ -100,19 +99,19 @@ func (splitting) Sizes(method Method, d, n, rank, rows int, opts []FitOption) (*
 	}
 	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Workers: f.workers}
 	if method != MethodQMF {
-		return of, c.inShards(kinds.NMF, d)
+		return of, c.inShards(section.NMF, d)
 	}
 	f.steps, f.gauss = true, c.gaussian(rank)
 	of.Gaussian, of.MapState = f.gauss, f.mapsState()/f.d
 	f.d = float64(rows)
 	of.Maps = f.maps(f.d, f.d)
-	return of, c.inShards(kinds.QMF, d)
+	return of, c.inShards(section.QMF, d)
 }
 
 // Plan checks the options and the data of a fit, and returns it and a hash of all that it depends on.
 func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFit, uint64, error) {
 	c, function := nmfDefaults(), option.FitNMF
-	if c.updates = UpdatesMultiplicative; kind == kinds.QMF {
+	if c.updates = UpdatesMultiplicative; kind == section.QMF {
 		c, function = qmfDefaults(), option.FitQMF
 	}
 	t, err := open(kind, function, &c, x, rank, opts)
@@ -120,7 +119,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		return nil, 0, err
 	}
 	d, n := t.cells.d, t.cells.n
-	if kind == kinds.NMF {
+	if kind == section.NMF {
 		err = c.settleNMF(d, n, rank)
 	} else if err = c.checkQMF(d, n); err == nil {
 		c.settleQMF(rank)
@@ -175,7 +174,7 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 	t.pool.Bind(ctx)
 	first := &split.Start{Row: t.cells.observedRow, Held: t.cells.held, Read: t.cells.fault.get}
 	start := s.startNMF
-	if s.Kind == kinds.QMF {
+	if s.Kind == section.QMF {
 		start = s.startQMF
 	}
 	if err := start(ctx, first); err != nil {
@@ -225,7 +224,8 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		rows := make([]int, to-from)
 		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
 			mapRows: mapRows{cells: &cells{held: f.held},
-				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned, f.Spans)},
+				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned,
+					f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
 		}}

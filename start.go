@@ -56,7 +56,6 @@ import (
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/rankit"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -625,7 +624,7 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 // scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *cells {
-	s := rankit.New(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
+	s := order.NewScores(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
 	c := &cells{sizes: f.cells.sizes, source: s, fault: f.fault, partial: f.partial, visible: f.visible,
 		rows: f.cells.rows}
 	if !f.cells.large() {

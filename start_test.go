@@ -491,8 +491,8 @@ func TestNMFFromSome(t *testing.T) {
 			t.Errorf("%s: progress %v", name, done)
 		}
 	}
-	few, _ := MemoryOf(MethodNMF, d, n, k)
-	if none, err := MemoryOf(MethodNMF, d, n, k, WithStart(StartUniform)); err != nil ||
+	few, _ := MemoryOf(MethodNMF, d, n, k, WithEpochs(20))
+	if none, err := MemoryOf(MethodNMF, d, n, k, WithEpochs(20), WithStart(StartUniform)); err != nil ||
 		few.Fit < none.Fit {
 		t.Errorf("memory of an NMF from some samples: %d bytes, from random factors %d, %v", few.Fit,
 			none.Fit, err)

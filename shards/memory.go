@@ -9,10 +9,10 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/svd"
 )
@@ -32,12 +32,12 @@ type Memory struct {
 // collected yet is not counted. Errors: those of [quantmf.MemoryOf], and a [*quantmf.OptionError] for a
 // method that cannot be split into shards, or for a wrong number of shards.
 func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.FitOption) (Memory, error) {
-	p := &plan{Fit: split.Fit{Kind: kinds.NMF, D: d, N: n, K: rank}, Shards: shards}
+	p := &plan{Fit: split.Fit{Kind: section.NMF, D: d, N: n, K: rank}, Shards: shards}
 	first := quantmf.WithUpdates(quantmf.UpdatesMultiplicative)
 	switch method {
 	case quantmf.MethodNMF:
 	case quantmf.MethodQMF:
-		first, p.Kind = quantmf.WithBatch(max(d, 1)), kinds.QMF
+		first, p.Kind = quantmf.WithBatch(max(d, 1)), section.QMF
 	default:
 		return Memory{}, &quantmf.OptionError{Option: "method", Value: method.String(),
 			Bound: "must be MethodNMF or MethodQMF"}
@@ -58,7 +58,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 		cut := p.cut(shard)
 		from, to := cut.Rows()
 		parts := cut.To - cut.From
-		if p.Kind == kinds.QMF {
+		if p.Kind == section.QMF {
 			parts = len(cut.Nodes())
 		}
 		if to-from > rows {
@@ -75,7 +75,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 	if of.Validation > 0 {
 		s.best = 1
 	}
-	if p.Kind == kinds.NMF {
+	if p.Kind == section.NMF {
 		s.nmf(p, largest)
 	} else {
 		s.qmf(float64(whole.Rows/8), float64(whole.Model/8))

@@ -17,7 +17,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -25,7 +24,7 @@ import (
 )
 
 // newton tells whether a fit goes over to Newton's method.
-func (p *plan) newton() bool { return p.Kind == kinds.NMF && p.Updates == split.Newton }
+func (p *plan) newton() bool { return p.Kind == section.NMF && p.Updates == split.Newton }
 
 // mainNMF is what reducing an NMF goes on from beside V.
 type mainNMF struct {
@@ -153,7 +152,7 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 	if p.Penalty > 0 {
 		of.U = next
 	}
-	return &made{p.statesU(u, best, z, next), nil, sections(kinds.NMF, &of)}, nil
+	return &made{p.statesU(u, best, z, next), nil, sections(section.NMF, &of)}, nil
 }
 
 // reduceNewton joins the sums of a round of Newton's method, and makes the next.

@@ -10,7 +10,6 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -120,7 +119,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	if p.Penalty > 0 {
 		of.U = m.U
 	}
-	return &made{p.statesU(m.U, best, u, u), nil, sections(kinds.NMF, &of)}, nil
+	return &made{p.statesU(m.U, best, u, u), nil, sections(section.NMF, &of)}, nil
 }
 
 // reduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.

@@ -3,7 +3,8 @@ package shards
 // This file holds parts: what a shard adds in a round.
 //
 //	of an NMF
-//	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out cells
+//	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out
+//	                  cells
 //	UFAC              f the rows of U, where there is a penalty: it is a part of the losses
 //	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at
 //	                  the next y.
@@ -16,7 +17,6 @@ package shards
 //	FILE        in the round phaseHand, a QMF of the shard's rows as a file
 
 import (
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 )
@@ -25,11 +25,11 @@ import (
 func sections(kind uint32, p *split.Part) []section.Section {
 	s := []section.Section{section.Floats("NUMS", p.Num), section.Floats("DENS", p.Den),
 		section.Floats("LOSS", p.Losses)}
-	if kind == kinds.QMF {
+	if kind == section.QMF {
 		s = append(s, section.Floats("HELD", p.Held))
 	}
 	s = append(s, section.Floats("UFAC", p.U))
-	if kind == kinds.QMF {
+	if kind == section.QMF {
 		s = append(s, section.Section{Tag: "FILE", Payload: p.File})
 	}
 	return s
@@ -41,7 +41,7 @@ var partTags = []string{"NUMS", "DENS", "LOSS", "UFAC", "HELD", "FILE"}
 // part reads what a shard adds in a round.
 func (f *Fit) part(round, shard int) (*blob, error) {
 	tags := partTags
-	if f.plan.Kind == kinds.NMF {
+	if f.plan.Kind == section.NMF {
 		tags = tags[:4]
 	}
 	b, err := f.read(partName(round, shard), kindPart, f.plan.whom(round, shard), tags...)

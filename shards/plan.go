@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/runs"
@@ -32,7 +31,7 @@ func (p *plan) count() int { return len(p.runs) - 1 }
 // setRuns cuts the rows, by kind and sizes.
 func (p *plan) setRuns() {
 	p.runs = runs.Of(p.D)
-	if p.Kind == kinds.NMF {
+	if p.Kind == section.NMF {
 		p.runs = nmf.Runs(p.D, p.N, p.K)
 	}
 }
@@ -69,7 +68,7 @@ func (p *plan) words() []uint64 {
 // bounds are what each of the words may at most be.
 func bounds() [planWords]uint64 {
 	const size, any = 1<<31 - 1, math.MaxUint64
-	return [planWords]uint64{uint64(kinds.QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
+	return [planWords]uint64{uint64(section.QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
 		2 * exponents, split.LastStart, size, size, size, any, size, size, split.LastSquash,
 		split.LastSchedule, split.LastStart, split.LastEnds, split.LastUpdates, 1, 1}
 }
@@ -117,7 +116,7 @@ func decodePlan(f *section.File) (*plan, error) {
 	if limit.TooMany(max(p.D, p.N), max(p.Levels, 2)) || uint64(p.K) > limit.Cells/uint64(p.D+p.N) {
 		return nil, f.FailAt("WORD", 4, "the model would need too much memory")
 	}
-	if p.Kind == kinds.QMF && (p.Levels < 2 || p.BatchRows < p.D) {
+	if p.Kind == section.QMF && (p.Levels < 2 || p.BatchRows < p.D) {
 		return nil, f.FailAt("WORD", 15, "a number is out of range")
 	}
 	parts := p.reals()
@@ -128,7 +127,7 @@ func decodePlan(f *section.File) (*plan, error) {
 	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2],
 		v[3], v[4]
 	p.Loss, p.Validation = divergence.Loss(parts[2].V[0]), parts[3].V[0]
-	if p.Kind == kinds.QMF && !(p.Epsilon >= 1e-12) || p.Kind == kinds.NMF && p.Epsilon != 0 {
+	if p.Kind == section.QMF && !(p.Epsilon >= 1e-12) || p.Kind == section.NMF && p.Epsilon != 0 {
 		return nil, f.FailAt("REAL", 0, "ε is "+strconv.FormatFloat(p.Epsilon, 'g', -1, 64))
 	}
 	rows := 0

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/unit"
@@ -33,7 +32,7 @@ func planOf(kind uint32) *plan {
 		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Scale: 0.7}}}
-	if kind == kinds.QMF {
+	if kind == section.QMF {
 		p.Epsilon, p.Mapped, p.Signed, p.Shift = 0.02, true, true, make([]float64, 40)
 		p.Shift[3] = -1
 	}
@@ -44,7 +43,7 @@ func planOf(kind uint32) *plan {
 // TestPlan: a plan comes back as it was, and one with a number that no fit has is refused, where the number
 // stands.
 func TestPlan(t *testing.T) {
-	for _, kind := range []uint32{kinds.NMF, kinds.QMF} {
+	for _, kind := range []uint32{section.NMF, section.QMF} {
 		s := memory{planName: planOf(kind).encode()}
 		got, err := readPlan(s)
 		if err != nil {
@@ -59,23 +58,23 @@ func TestPlan(t *testing.T) {
 		change func(p *plan)
 		where  string
 	}{
-		"kind":              {kinds.QMF, func(p *plan) { p.Kind = 3 }, "WORD"},
-		"no row":            {kinds.NMF, func(p *plan) { p.D = 0 }, "WORD"},
-		"too large":         {kinds.QMF, func(p *plan) { p.D, p.N = 1<<31-1, 1<<31-1 }, "WORD"},
-		"rank":              {kinds.NMF, func(p *plan) { p.K = 1<<31 - 1 }, "WORD"},
-		"shards":            {kinds.NMF, func(p *plan) { p.Shards = 41 }, "WORD"},
-		"one level":         {kinds.QMF, func(p *plan) { p.Levels = 1 }, "WORD"},
-		"batches":           {kinds.QMF, func(p *plan) { p.BatchRows = 39 }, "WORD"},
-		"start":             {kinds.QMF, func(p *plan) { p.Start = most.Start + 1 }, "WORD"},
-		"origin":            {kinds.QMF, func(p *plan) { p.Origin = most.Start + 1 }, "WORD"},
-		"exponent":          {kinds.QMF, func(p *plan) { p.All = exponents + 1 }, "WORD"},
-		"ε of 0":            {kinds.QMF, func(p *plan) { p.Epsilon = 0 }, "ε"},
-		"ε":                 {kinds.QMF, func(p *plan) { p.Epsilon = 9e-13 }, "ε"},
-		"ε of an NMF":       {kinds.NMF, func(p *plan) { p.Epsilon = 0.02 }, "ε"},
-		"β":                 {kinds.NMF, func(p *plan) { p.Loss = 5 }, "REAL"},
-		"NaN":               {kinds.NMF, func(p *plan) { p.Penalty = math.NaN() }, "REAL"},
-		"shift, not signed": {kinds.QMF, func(p *plan) { p.Signed = false }, "UNIT"},
-		"few shifts":        {kinds.QMF, func(p *plan) { p.Shift = p.Shift[:39] }, "UNIT"},
+		"kind":              {section.QMF, func(p *plan) { p.Kind = 3 }, "WORD"},
+		"no row":            {section.NMF, func(p *plan) { p.D = 0 }, "WORD"},
+		"too large":         {section.QMF, func(p *plan) { p.D, p.N = 1<<31-1, 1<<31-1 }, "WORD"},
+		"rank":              {section.NMF, func(p *plan) { p.K = 1<<31 - 1 }, "WORD"},
+		"shards":            {section.NMF, func(p *plan) { p.Shards = 41 }, "WORD"},
+		"one level":         {section.QMF, func(p *plan) { p.Levels = 1 }, "WORD"},
+		"batches":           {section.QMF, func(p *plan) { p.BatchRows = 39 }, "WORD"},
+		"start":             {section.QMF, func(p *plan) { p.Start = most.Start + 1 }, "WORD"},
+		"origin":            {section.QMF, func(p *plan) { p.Origin = most.Start + 1 }, "WORD"},
+		"exponent":          {section.QMF, func(p *plan) { p.All = exponents + 1 }, "WORD"},
+		"ε of 0":            {section.QMF, func(p *plan) { p.Epsilon = 0 }, "ε"},
+		"ε":                 {section.QMF, func(p *plan) { p.Epsilon = 9e-13 }, "ε"},
+		"ε of an NMF":       {section.NMF, func(p *plan) { p.Epsilon = 0.02 }, "ε"},
+		"β":                 {section.NMF, func(p *plan) { p.Loss = 5 }, "REAL"},
+		"NaN":               {section.NMF, func(p *plan) { p.Penalty = math.NaN() }, "REAL"},
+		"shift, not signed": {section.QMF, func(p *plan) { p.Signed = false }, "UNIT"},
+		"few shifts":        {section.QMF, func(p *plan) { p.Shift = p.Shift[:39] }, "UNIT"},
 	} {
 		p := planOf(c.kind)
 		c.change(p)

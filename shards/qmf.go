@@ -16,7 +16,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/runs"
@@ -41,7 +40,7 @@ func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, r
 		},
 	}
 	err := f.of.StepQMF(ctx, s, rows, workers)
-	return &made{s.Real, s.Index, sections(kinds.QMF, &s.Made)}, err
+	return &made{s.Real, s.Index, sections(section.QMF, &s.Made)}, err
 }
 
 // reduceQMF sums the parts of a round, makes the step of V after a round of visits, and enters the losses
@@ -166,8 +165,8 @@ func (f *Fit) modelOf(part *blob, shard int) (*section.File, error) {
 	if err != nil {
 		return nil, part.fault(err)
 	}
-	return section.Decode(data, kinds.QMF, kinds.Name, kinds.Required(kinds.QMF),
-		append(kinds.Optional(kinds.QMF), "CONV", "WARN"))
+	return section.Decode(data, section.QMF, section.KindName, section.RequiredTags(section.QMF),
+		append(section.OptionalTags(section.QMF), "CONV", "WARN"))
 }
 
 // finishQMF joins the models of the rows of all shards: the sections of a model of all rows are theirs, one
@@ -220,5 +219,5 @@ func (f *Fit) finishQMF(r *stage) (*quantmf.QMF, error) {
 		file = append(file, section.Section{Tag: tag, Payload: all[i]})
 	}
 	m := new(quantmf.QMF)
-	return m, m.UnmarshalBinary(section.Encode(kinds.QMF, file))
+	return m, m.UnmarshalBinary(section.Encode(section.QMF, file))
 }

@@ -27,7 +27,6 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -106,7 +105,7 @@ func (e *StepError) Unwrap() error { return e.Err }
 // A second call with the same arguments writes the same bytes.
 func PlanNMF(ctx context.Context, store Store, shards int, x quantmf.Rows, rank int,
 	opts ...quantmf.FitOption) error {
-	return begin(ctx, kinds.NMF, store, shards, x, rank, opts)
+	return begin(ctx, section.NMF, store, shards, x, rank, opts)
 }
 
 // PlanQMF begins a QMF whose rows are split into the given number of shards, all rows being one batch, and
@@ -122,7 +121,7 @@ func PlanNMF(ctx context.Context, store Store, shards int, x quantmf.Rows, rank 
 // more.
 func PlanQMF(ctx context.Context, store Store, shards int, x quantmf.Rows, rank int,
 	opts ...quantmf.FitOption) error {
-	return begin(ctx, kinds.QMF, store, shards, x, rank, opts)
+	return begin(ctx, section.QMF, store, shards, x, rank, opts)
 }
 
 // begin writes the plan of a fit of the kind.
@@ -244,7 +243,7 @@ func (f *Fit) compute(ctx context.Context, r *stage, shard int, state *blob, v [
 	workers := pool.New(0, len(rows.Visible))
 	defer workers.Close()
 	workers.Bind(ctx)
-	if f.plan.Kind == kinds.NMF {
+	if f.plan.Kind == section.NMF {
 		m, err = f.stepNMF(r, shard, state, v, f.of.Problem(rows, workers))
 	} else {
 		m, err = f.stepQMF(ctx, r, state, v, rows, workers)
@@ -276,7 +275,7 @@ func (f *Fit) next(ctx context.Context, r *stage, v []float64) (next []float64, 
 	workers := pool.New(0, f.plan.N)
 	defer workers.Close()
 	workers.Bind(ctx)
-	if f.plan.Kind == kinds.NMF {
+	if f.plan.Kind == section.NMF {
 		next, main, err = f.reduceNMF(r, v, workers)
 	} else {
 		next, main, err = f.reduceQMF(r, v, workers)
@@ -299,7 +298,7 @@ func (f *Fit) Finish(ctx context.Context) (quantmf.Model, error) {
 		return nil, &quantmf.OptionError{Option: "Finish", Value: "round " + strconv.Itoa(r.Number),
 			Bound: "the fit is not over"}
 	}
-	if f.plan.Kind == kinds.NMF {
+	if f.plan.Kind == section.NMF {
 		u, v, err := f.finishNMF(r)
 		if err != nil {
 			return nil, ofBlobs(err)

@@ -19,7 +19,6 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
@@ -797,7 +796,7 @@ func TestShardRows(t *testing.T) {
 		}
 		s := newShelf(t)
 		f := &Fit{store: s, plan: &plan{Shards: shards,
-			Fit: split.Fit{Kind: kinds.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
+			Fit: split.Fit{Kind: section.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
 		f.plan.setRuns()
 		size := 0
 		for shard := range shards {
@@ -838,8 +837,8 @@ func TestShardRows(t *testing.T) {
 	}
 }
 
-// TestShardRowsDamaged: rows whose checksums are right and whose numbers are not those of a shard are refused,
-// and the error says where.
+// TestShardRowsDamaged: rows whose checksums are right and whose numbers are not those of a shard are
+// refused, and the error says where.
 func TestShardRowsDamaged(t *testing.T) {
 	const d, n = 16, 8
 	for name, c := range map[string]struct {
@@ -867,7 +866,7 @@ func TestShardRowsDamaged(t *testing.T) {
 		}
 		s := newShelf(t)
 		f := &Fit{store: s, plan: &plan{Shards: 1,
-			Fit: split.Fit{Kind: kinds.QMF, D: d, N: n, K: 1, Holds: true}}}
+			Fit: split.Fit{Kind: section.QMF, D: d, N: n, K: 1, Holds: true}}}
 		f.plan.setRuns()
 		b := f.plan.encodeRows(0, &split.Start{Held: held,
 			Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
@@ -885,7 +884,8 @@ func TestShardRowsDamaged(t *testing.T) {
 // TestShardStrict: under WithStrict what has not converged is an error beside the model.
 func TestShardStrict(t *testing.T) {
 	s := newShelf(t)
-	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(), quantmf.WithMaxIterations(2),
+	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
+		quantmf.WithMaxIterations(2),
 		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)); err != nil {
 		t.Fatal(err)
 	}
@@ -1025,7 +1025,7 @@ func TestShardNumbers(t *testing.T) {
 			for _, name := range names {
 				b := reference.blobs[name]
 				kind, _, _ := strings.Cut(name, "-")
-				f, err := section.Decode(b, section32(b), kinds.Name, nil, tags[kind])
+				f, err := section.Decode(b, section32(b), section.KindName, nil, tags[kind])
 				if err != nil {
 					t.Fatal(name, err)
 				}

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/kinds"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 )
@@ -18,7 +17,7 @@ import (
 func (f *Fit) begin(ctx context.Context, first *split.Start) error {
 	p := f.plan
 	r := &stage{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
-	if p.Kind == kinds.NMF {
+	if p.Kind == section.NMF {
 		r.Phase, r.Beside = p.beginNMF(first)
 	} else if p.Holds {
 		first.Main = append(first.Main, section.Positive(make([]float64, p.K*p.N)))

@@ -176,12 +176,12 @@ const meaning = `# What each kernel saves
 
 ` + "`cd bench && go run ./kernels`" + ` wrote this: %d fits in three builds, %s.
 
-A kernel is a loop in assembly. Its cost is how much longer a fit would take if that one kernel were its loop in
-Go: share × (gain - 1), share being the kernel's part of the fit's time and gain its loop's time over its own. The
-table has the fit that needs the kernel most, with AVX-512 and with AVX2. A kernel that saves no fit more than some
-2 %% is not worth its text: sixteen went when this table was first made, and are loops in Go. Short loops were seen
-in few samples, so that a cost below 3 %% is good to one or two points. quotient and logSum serve what is left of
-rows that go four at a time: fits of few features.
+A kernel is a loop in assembly. Its cost is how much longer a fit would take if that one kernel were its
+loop in Go: share × (gain - 1), share being the kernel's part of the fit's time and gain its loop's time
+over its own. The table has the fit that needs the kernel most, with AVX-512 and with AVX2. A kernel that
+saves no fit more than some 2 %% is not worth its text: sixteen went when this table was first made, and are
+loops in Go. Short loops were seen in few samples, so that a cost below 3 %% is good to one or two points.
+quotient and logSum serve what is left of rows that go four at a time: fits of few features.
 
 `
 
@@ -217,7 +217,8 @@ func table(measured []measurement) (string, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, meaning, len(measured), machine())
-	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit | AVX2: cost, % | share, % | gain | fit |\n")
+	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit | AVX2: cost, % | share, % | gain | " +
+		"fit |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "| %s %s%s|\n", k, cells(wide[k]), cells(narrow[k]))

@@ -1,6 +1,6 @@
 package bqmf
 
-// This file holds models as sections of a file (internal/kinds lists them), and states as parts of a
+// This file holds models as sections of a file (internal/section lists them), and states as parts of a
 // checkpoint. What is read may be any numbers: each is held to the range that it has in a model.
 
 import (

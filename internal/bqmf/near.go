@@ -13,7 +13,8 @@ package bqmf
 // compared, n_i n_l / n stands in for n_il. Rows with nearly the same loadings are likely to have common
 // noise, other rows are not. So an r_il of at most nearSure/√n_i counts only by the share
 //
-//	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i, u_l,
+//	s = v/(v + ν),  v = mean of (n_il r_il² - ν) over the pairs of rows with as large a |cosine| of u_i and
+//	                    u_l,
 //
 // and a larger one by s = 1. Here ν, the part of chance, is the mean of n_il r_il² over the pairs of the
 // smallest |cosine|: √n_il r_il has the variance v + ν, so the true correlation is expected to be s r_il.

@@ -2,7 +2,8 @@
 // incremental form, which sees one row after the other (Bertsekas 1996). A row comes with w, the
 // gradient w̄ at w and a curvature a_j >= 0 of each cell. It is taken by its quadratic model
 //
-//	Σ_j w̄_j (w'_j - w_j) + a_j (w'_j - w_j)²/2 = Σ_j a_j w'_j²/2 - b_j w'_j + const,   b_j = a_j w_j - w̄_j.
+//	Σ_j w̄_j (w'_j - w_j) + a_j (w'_j - w_j)²/2 = Σ_j a_j w'_j²/2 - b_j w'_j + const,
+//	b_j = a_j w_j - w̄_j.
 //
 // # A row of U
 //

@@ -121,7 +121,8 @@ func TestThin(t *testing.T) {
 							t.Fatal(err)
 						}
 						if p.X != nil && workers == 1 {
-							if want := p.objective() / float64(p.Visible); !(math.Abs(l.Visible-want) <= 1e-12*want+1e-16) {
+							want := p.objective() / float64(p.Visible)
+							if !(math.Abs(l.Visible-want) <= 1e-12*want+1e-16) {
 								t.Fatalf("epoch %d: a loss of %v, of the factors %v", e, l.Visible, want)
 							}
 						}

@@ -117,7 +117,8 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 			if b.convex {
 				value = nil
 			}
-			b.loss.Differentiate(value, t.group.slope[lo:hi], t.group.curvature[lo:hi], t.group.expected[lo:hi],
+			b.loss.Differentiate(value, t.group.slope[lo:hi], t.group.curvature[lo:hi],
+				t.group.expected[lo:hi],
 				t.columns[(i+r)*t.wide:], t.group.w[lo:hi], floorShare)
 		}
 		if !b.convex { // all are cautious

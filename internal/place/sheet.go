@@ -230,7 +230,8 @@ func (f *Sheet) Ratio(low float64) *Ratio {
 		at := 2 * (m - 1 - J)
 		r.levels[at], r.levels[at+1] = h, h*f.q[J]
 		for K, g := range f.h[:J] {
-			r.slopes[2*m-3-J-K] += float64(float64(float64(float64(J-K)*(f.q[J]-f.q[K]))*h) * float64(g*steep))
+			rise := float64(float64(J-K)*(f.q[J]-f.q[K])) * h
+			r.slopes[2*m-3-J-K] += float64(rise * float64(g*steep))
 		}
 	}
 	return r

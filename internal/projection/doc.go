@@ -87,7 +87,8 @@
 // 2018, Theorem 25). With α_ij = u_iᵀHv_j and β_ij = u_jᵀHv_i for i <= k < j the two sums
 // over F± in that theorem join into
 //
-//	DΠ_k(Y)[H] = P H + H Q - P H Q + Σ_ij s_j/(s_i²-s_j²) [(s_jα_ij + s_iβ_ij) u_i v_jᵀ + (s_iα_ij + s_jβ_ij) u_j v_iᵀ]
+//	DΠ_k(Y)[H] = P H + H Q - P H Q +
+//	             Σ_ij s_j/(s_i²-s_j²) [(s_jα_ij + s_iβ_ij) u_i v_jᵀ + (s_iα_ij + s_jβ_ij) u_j v_iᵀ]
 //
 // with P = Σ u_i u_iᵀ, Q = Σ v_i v_iᵀ over i <= k. Directions of s_j = 0, among them the
 // whole null space, add nothing. So row i of the result is

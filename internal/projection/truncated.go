@@ -53,7 +53,8 @@ func newTruncated(size Size, workers *pool.Pool) *truncated {
 	dp, np := kernel.Pad(d), kernel.Pad(n)
 	p := &truncated{Size: size, np: np, pool: workers, pieces: min(pieces, d), left: f(d * k),
 		final: Factors{f(d * k), f(k * np)}}
-	p.vectors = vectors{svd: svd.New(workers.Memory, max(d, n), min(d, n)), rank: min(d, n), tall: d >= n, dp: dp, np: np}
+	p.vectors = vectors{svd: svd.New(workers.Memory, max(d, n), min(d, n)), rank: min(d, n), tall: d >= n,
+		dp: dp, np: np}
 	p.vectors.svd.Stop = func() bool { return workers.Err() != nil }
 	p.diff = differential{a: f(k * np), b: f(k * dp), inner: f(k * k), shares: make([][]float64, p.pieces),
 		work: make([]differentialScratch, workers.Workers())}

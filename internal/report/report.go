@@ -34,11 +34,6 @@ type Fit struct {
 	FeatureGroups, SampleGroups Groups
 	ByFit                       bool
 
-	// How the number of components was chosen, nil where that is not known, and what is to
-	// be said of it.
-	Ranks    *Chart
-	RanksSay string
-
 	Unconverged int // features whose transport did not converge
 
 	// The final loss of an NMF of the same rank after so many updates, 0 where there is none, and what
@@ -108,15 +103,6 @@ func Write(w io.Writer, f Fit) error {
 	d.list(&f, best)
 	d.odd(&f)
 	d.losses(&f)
-	if f.Ranks != nil {
-		d.section("How many components")
-		d.add("<div class=\"two\">"+how+
-			"Each point is the mean loss of cells that were hidden from the fit: lower is "+
-			"better. Bars are standard errors. The filled point is the best number, the ring the smallest "+
-			"within one standard error of the best. %s</p>\n<figure class=\"card chart\">", f.RanksSay)
-		d.plot(f.Ranks.plot())
-		d.add("</figure></div>\n</section>\n\n")
-	}
 	d.methods(&f)
 	d.section("Tables")
 	d.add("<p class=\"how\">These files are in this page; a click saves them. " +

@@ -526,23 +526,6 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestRanks: the page has the chart of ranks, where there is one.
-func TestRanks(t *testing.T) {
-	t.Parallel()
-	f := example(3, 4)
-	if strings.Contains(render(t, f), "How many components") {
-		t.Error("a chart of nothing")
-	}
-	f.Ranks, f.RanksSay = &Chart{Title: "<ranks>",
-		Lines: []Line{{Points: []Point{{Label: "1", Y: 3, Error: 1}, {Label: "2", Y: 1, Best: true}}}}},
-		"<said>"
-	page := render(t, f)
-	wellFormed(t, page)
-	if !strings.Contains(page, "&lt;said&gt;") || !strings.Contains(page, "<title>&lt;ranks&gt;</title>") {
-		t.Error("no chart")
-	}
-}
-
 // TestBayes: the page of a BQMF does not call its bound a loss.
 func TestBayes(t *testing.T) {
 	t.Parallel()

@@ -17,7 +17,7 @@ type Door struct{ _ [0]func() }
 
 // Fit is what every step of a fit knows.
 type Fit struct {
-	// of the model (internal/kinds): an NMF, or a QMF with all rows in one batch
+	// of the model (internal/section): an NMF, or a QMF with all rows in one batch
 	Kind                   uint32
 	D, N, K                int
 	Visible, HeldOut       int  // cells

@@ -114,7 +114,8 @@ func TestSVD(t *testing.T) {
 				}
 				checkSVD(t, s, a)
 				for h := range c {
-					if got, want := s.S[h], values(h); !(math.Abs(got-want) <= 1e-14*math.Sqrt(float64(r))*values(0)) {
+					got, want := s.S[h], values(h)
+					if !(math.Abs(got-want) <= 1e-14*math.Sqrt(float64(r))*values(0)) {
 						t.Errorf("S[%d] = %v, want %v", h, got, want)
 					}
 				}

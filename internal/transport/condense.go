@@ -180,8 +180,8 @@ func (r *dual) quadratureError() float64 {
 	return r.condensed.quadrature.relative() + r.condensed.bound
 }
 
-// takeQuadrature takes the sums over the points, at their solution, as those of the samples. It returns false,
-// and takes none, where the forms of the two matrices do not allow it.
+// takeQuadrature takes the sums over the points, at their solution, as those of the samples. It returns
+// false, and takes none, where the forms of the two matrices do not allow it.
 func (r *dual) takeQuadrature() bool {
 	f := r.condensed.quadrature
 	if f.form != powers || !r.regular {

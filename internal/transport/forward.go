@@ -7,7 +7,8 @@ package transport
 // the logits h_j + 2X_i Y_j/ε move by dh_j + κ_ij, M by M(κ - M·κ) and the like of dh, which
 // keeps the column sums:
 //
-//	L dh = dc - Σ_k F_jk,   dc_j = db_j - Σ_i da_i M_ij,   F_jk = (Y_j-Y_k) N^{aα}_jk + (dY_j-dY_k) N^{as}_jk.
+//	L dh = dc - Σ_k F_jk,   dc_j = db_j - Σ_i da_i M_ij,
+//	F_jk = (Y_j-Y_k) N^{aα}_jk + (dY_j-dY_k) N^{as}_jk.
 //
 // F_jk is the mass that moves between two levels, and is as small as their coupling. It is eliminated
 // pair by pair (carry): in its sums over k the rounding errors of strong couplings would cover the
@@ -120,7 +121,8 @@ func (r *Row) forward(out, q []float64, s float64, dir *Gradient) {
 // carry overwrites d, which sums to zero, with a solution of Σ_k L_jk d_k = d_j - Σ_k f_jk for
 // antisymmetric f, whose entries are small where those of L are. A level k is eliminated by
 //
-//	W_ij += W_ik W_kj/p_k,   f_ij += (W_ik f_kj + W_kj f_ik)/p_k,   d_j += W_kj d_k/p_k,   p_k = Σ_{j<k} W_kj,
+//	W_ij += W_ik W_kj/p_k,   f_ij += (W_ik f_kj + W_kj f_ik)/p_k,
+//	d_j += W_kj d_k/p_k,   p_k = Σ_{j<k} W_kj,
 //
 // so that only what passes through k is added to what passes between i and j. f is
 // lost. Cost: m³.

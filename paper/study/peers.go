@@ -182,8 +182,8 @@ func peers() {
 	r.write()
 }
 
-// outcomesOf returns the outcomes of all settings by "TABLE/METHOD", for each mask. The loop over masks is the
-// outer one, so that a command that is stopped has results of each table.
+// outcomesOf returns the outcomes of all settings by "TABLE/METHOD", for each mask. The loop over masks is
+// the outer one, so that a command that is stopped has results of each table.
 func outcomesOf(tables []peerTable) map[string][][]outcome {
 	all := map[string][][]outcome{}
 	for draw := range *draws {
@@ -210,7 +210,8 @@ func byKL(a, b outcome) int       { return cmp.Compare(a.KL, b.KL) }
 func byAbsolute(a, b outcome) int { return cmp.Compare(a.Absolute, b.Absolute) }
 func byRank(a, b outcome) int     { return cmp.Compare(b.Rank, a.Rank) }
 
-// summary returns the results of a table, each method with the setting that is best for the measure on a mask.
+// summary returns the results of a table, each method with the setting that is best for the measure on a
+// mask.
 func (t peerTable) summary(all map[string][][]outcome) peerResult {
 	one := peerResult{Key: t.key}
 	for _, method := range methods(t) {

@@ -54,8 +54,8 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 	}
 }
 
-// TestShrink: a program that collects garbage, grows stacks, switches between goroutines, recovers from panics
-// and asks for its callers does what it did, and has a third less to download.
+// TestShrink: a program that collects garbage, grows stacks, switches between goroutines, recovers from
+// panics and asks for its callers does what it did, and has a third less to download.
 func TestShrink(t *testing.T) {
 	module, run := built(t)
 	small, err := shrink(bytes.Clone(module))

@@ -1,5 +1,7 @@
-// Package kinds has the kinds of files that the package writes, models and states of fits (checkpoints), and
-// the sections that each has. internal/section has their layout. A state is of the kind of its model plus
+package section
+
+// This file holds the kinds of files that the package writes, models and states of fits (checkpoints), and
+// the sections that each has. section.go has their layout. A state is of the kind of its model plus
 // [State]; checkpoint.go has its sections. Those of a model, uint64 as u, float64 as f:
 //
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
@@ -17,7 +19,8 @@
 //	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
-//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n) of each row that is one
+//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n)
+//	      of each row that is one
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
@@ -25,12 +28,9 @@
 //	WARN  texts of warnings, each u length and bytes (optional)
 //
 // A section whose tag is in lower case is of the program that wrote the file.
-package kinds
 
 import (
 	"math"
-
-	"github.com/quantmf/quantmf/internal/section"
 )
 
 // Models.
@@ -44,23 +44,23 @@ const (
 // State is added to the kind of a model for that of a state of its fit.
 const State = 16
 
-// Model returns the kind of the model in a file, by its header: where that is none of them any, for whose
+// ModelKind returns the kind of the model in a file, by its header: where that is none of them any, for whose
 // reader to say what is wrong. The state of a fit is an error.
-func Model(data []byte) (uint32, error) {
-	kind, err := section.Kind(data)
+func ModelKind(data []byte) (uint32, error) {
+	kind, err := Kind(data)
 	switch {
 	case err != nil:
 		return 0, err
 	case kind >= State+NMF && kind <= State+BQMF:
-		return 0, &section.Error{Offset: 12, Problem: "this is a checkpoint of a fit, not a model"}
+		return 0, &Error{Offset: 12, Problem: "this is a checkpoint of a fit, not a model"}
 	case kind < NMF || kind > BQMF:
 		return QMF, nil
 	}
 	return kind, nil
 }
 
-// Name says what a file of the kind is.
-func Name(kind uint32) string {
+// KindName says what a file of the kind is.
+func KindName(kind uint32) string {
 	names := map[uint32]string{NMF: "NMF", QMF: "QMF", QMFQ: "QMFQ", BQMF: "BQMF"}
 	if name, known := names[kind]; known {
 		return "a model of " + name
@@ -71,9 +71,9 @@ func Name(kind uint32) string {
 	return "of unknown kind"
 }
 
-// Required returns the tags of the sections that a model of the kind must have. Those of Optional, CONV and
-// WARN are the only other ones that this version knows.
-func Required(kind uint32) []string {
+// RequiredTags returns the tags of the sections that a model of the kind must have. Those of OptionalTags,
+// CONV and WARN are the only other ones that this version knows.
+func RequiredTags(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind == BQMF {
 		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
@@ -87,8 +87,8 @@ func Required(kind uint32) []string {
 	return tags
 }
 
-// Optional returns the tags that only some models of the kind have.
-func Optional(kind uint32) []string {
+// OptionalTags returns the tags that only some models of the kind have.
+func OptionalTags(kind uint32) []string {
 	if kind == BQMF {
 		return []string{"ALIK", "ALIZ"}
 	}

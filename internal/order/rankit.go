@@ -1,58 +1,59 @@
-// Package rankit has the normal scores of the rows of a matrix,
+package order
+
+// This file holds the normal scores of the rows of a matrix,
 //
 //	Φ⁻¹((rank-1/2)/n) + lift,
 //
 // ranks among the n visible values of the row, ties averaged, lifted to be positive and times a factor of the
 // row. They are made whenever a row is read, at the cost of sorting what is not 0 in it.
-package rankit
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/order"
 )
 
-// Rows are the scores of rows. Several goroutines may read them at once.
-type Rows struct {
-	n     int
-	seen  []int
-	by    []float64
-	row   func(room []float64, i int) []float64
-	lift  float64
-	rooms chan *room // those that nobody is in
+// Scores makes the normal scores of rows. Several goroutines may read them at once.
+type Scores struct {
+	n      int
+	seen   []int
+	by     []float64
+	row    func(space []float64, i int) []float64
+	lift   float64
+	spaces chan *space // those that nobody is in
 }
 
-// New returns the scores of rows of n numbers: row i is by row, in room or where it lies, NaN where a cell is
-// not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or some
-// more, read them.
-func New(n int, seen []int, by []float64, row func(room []float64, i int) []float64, readers int) *Rows {
-	return &Rows{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
-		rooms: make(chan *room, readers)}
+// NewScores returns the scores of rows of n numbers: row i is by row, in space or where it lies, NaN where a
+// cell is not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or
+// some more, read them.
+func NewScores(n int, seen []int, by []float64, row func(space []float64, i int) []float64,
+	readers int) *Scores {
+	return &Scores{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
+		spaces: make(chan *space, readers)}
 }
 
-// room is what the scores of a row are made in.
-type room struct {
-	order.Room
+// space is what the scores of a row are made in.
+type space struct {
+	Room
 	values []float64
 	at     []int
 }
 
-func newRoom(n int) *room {
-	w := &room{values: make([]float64, n), at: make([]int, n)}
+func newSpace(n int) *space {
+	w := &space{values: make([]float64, n), at: make([]int, n)}
 	w.Resize(n)
 	return w
 }
 
 // Dims returns the sizes.
-func (s *Rows) Dims() (rows, cols int) { return len(s.seen), s.n }
+func (s *Scores) Dims() (rows, cols int) { return len(s.seen), s.n }
 
 // ReadRow fills x with the scores of row i, NaN where a cell is not visible. It has no error.
-func (s *Rows) ReadRow(x []float64, i int) error {
-	var w *room
+func (s *Scores) ReadRow(x []float64, i int) error {
+	var w *space
 	select {
-	case w = <-s.rooms:
+	case w = <-s.spaces:
 	default:
-		w = newRoom(s.n)
+		w = newSpace(s.n)
 	}
 	seen, k, below, by := s.seen[i], 0, 0, max(s.by[i], divergence.Tiny)
 	row := s.row(x, i)
@@ -98,7 +99,7 @@ func (s *Rows) ReadRow(x []float64, i int) error {
 		p = end
 	}
 	select {
-	case s.rooms <- w:
+	case s.spaces <- w:
 	default:
 	}
 	return nil
