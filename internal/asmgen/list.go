@@ -47,7 +47,6 @@ var kernels = []kernel{
 	{"mappedKL", "loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap", "", mappedKL},
 	{"tops", "t, s, h, y []float64", "", tops},
 	{"rowSums", "z, e, w []float64", "", rowSums},
-	{"rowWeights", "z, e, w, v, a []float64", "", rowWeights},
 	{"rowRatios", "u, e, c, z, x []float64, low float64", "", rowRatios},
 	{"moments", "mu, e, v []float64", "", moments},
 	{"gram", "g, e, v []float64, m int", "", gram},

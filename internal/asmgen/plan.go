@@ -217,18 +217,6 @@ func powersOf(f *Func) {
 
 func rowSums(f *Func) { f.rowSums("z", "w", nil, nil) }
 
-func rowWeights(f *Func) {
-	const v, a = R11, R12
-	f.base("v", v)
-	f.base("a", a)
-	f.rowSums("z", "w", []Reg{v, a}, func(sum Vec, off int) {
-		f.mul(V0, sum, sum)
-		f.load(V1, mem(off, a))
-		f.div(V1, V1, V0)
-		f.store(mem(off, v), V1)
-	})
-}
-
 func rowRatios(f *Func) {
 	const z, x = R11, R12
 	low := pick(f, Vec(30), 14, 26)

@@ -152,12 +152,6 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
-// RowWeights is [RowSums], and fills v_i = a_i / z_i².
-func RowWeights(z, e, w, v, a []float64) {
-	_ = w[0]
-	rowWeights(z, e[:len(z)*len(w)], w, v[:len(z)], a[:len(z)])
-}
-
 // RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
 func RowRatios(u, e, c, z, x []float64, low float64) {
 	_ = c[0]

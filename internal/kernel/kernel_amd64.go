@@ -128,23 +128,6 @@ func rowSumsAVX512(z, e, w []float64)
 //go:noescape
 func rowSumsAVX2(z, e, w []float64)
 
-func rowWeights(z, e, w, v, a []float64) {
-	switch level {
-	case cpu.AVX512:
-		rowWeightsAVX512(z, e, w, v, a)
-	case cpu.AVX2:
-		rowWeightsAVX2(z, e, w, v, a)
-	default:
-		rowWeights_g(z, e, w, v, a)
-	}
-}
-
-//go:noescape
-func rowWeightsAVX512(z, e, w, v, a []float64)
-
-//go:noescape
-func rowWeightsAVX2(z, e, w, v, a []float64)
-
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
 	case cpu.AVX512:

@@ -93,18 +93,6 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsNEON(z, e, w []float64)
 
-func rowWeights(z, e, w, v, a []float64) {
-	switch level {
-	case cpu.NEON:
-		rowWeightsNEON(z, e, w, v, a)
-	default:
-		rowWeights_g(z, e, w, v, a)
-	}
-}
-
-//go:noescape
-func rowWeightsNEON(z, e, w, v, a []float64)
-
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
 	case cpu.NEON:

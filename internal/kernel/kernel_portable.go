@@ -20,8 +20,6 @@ func tops(t, s, h, y []float64) { tops_g(t, s, h, y) }
 
 func rowSums(z, e, w []float64) { rowSums_g(z, e, w) }
 
-func rowWeights(z, e, w, v, a []float64) { rowWeights_g(z, e, w, v, a) }
-
 func rowRatios(u, e, c, z, x []float64, low float64) { rowRatios_g(u, e, c, z, x, low) }
 
 func moments(mu, e, v []float64) { moments_g(mu, e, v) }

@@ -314,7 +314,6 @@ func BenchmarkKernels(b *testing.B) {
 				&KLMap{Fall: -1, Center: 0.5, Step: 4, Most: 1e10})
 		},
 		"RowSums":       func() { RowSums(p.z, p.e, p.w) },
-		"RowWeights":    func() { RowWeights(p.z, p.e, p.w, spare, p.zeta) },
 		"MultiplyLess":  func() { MultiplyLess(t, p.s, p.z, p.zeta) },
 		"Fisher":        func() { copy(t, p.s); Fisher(t, p.z, 1.7, 1e-3) },
 		"LogisticSlope": func() { copy(t, p.s); LogisticSlope(t, p.zeta, -1.7) },

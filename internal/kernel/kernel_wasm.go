@@ -120,18 +120,6 @@ func rowSums(z, e, w []float64) {
 //go:noescape
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
-func rowWeights(z, e, w, v, a []float64) {
-	if level == cpu.SIMD128 {
-		rowWeightsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)), place(v), place(a))
-		return
-	}
-	rowWeights_g(z, e, w, v, a)
-}
-
-//go:wasmimport quantmf rowWeights
-//go:noescape
-func rowWeightsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, v_base unsafe.Pointer, a_base unsafe.Pointer)
-
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	if level == cpu.SIMD128 {
 		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)

@@ -196,9 +196,10 @@ func rowSums_g(z, e, w []float64) {
 	}
 }
 
-func rowWeights_g(z, e, w, v, a []float64) {
-	rowSums_g(z, e, w)
-	weigh_g(v, a, z)
+// RowWeights is [RowSums], and fills v_i = a_i / z_i².
+func RowWeights(z, e, w, v, a []float64) {
+	RowSums(z, e, w)
+	Weigh(v, a, z[:len(v)])
 }
 
 func rowRatios_g(u, e, c, z, x []float64, low float64) {

@@ -162,7 +162,6 @@ func TestVectorPlan(t *testing.T) {
 					compare(t, "colSums", of3(ColSums), pos(m), pos(np*m), any(np))
 				}
 				compare(t, "rowSums", of3(RowSums), pos(np), pos(np*m), pos(m))
-				compare(t, "rowWeights", of5(RowWeights), pos(np), steep(pos(np*m)), pos(m), pos(np), pos(np))
 				compare(t, "rowRatios", does(func(v vectors) {
 					RowRatios(v[0], v[1], v[2], v[3], v[4],
 						0.3)
