@@ -280,6 +280,9 @@ func TestValidation(t *testing.T) {
 // saw; what they hold makes no difference to it. From a start that is not chosen
 // by them it is the fit of the matrix that lacks them.
 func TestQMFQValidation(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	ctx := context.Background()
 	x := loadRows(t, "testdata/laml-exp.tsv.gz", 24)
 	c := qmfDefaults()

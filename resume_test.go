@@ -211,6 +211,9 @@ func stateCases(f func(name, model string, x Mat, opts []FitOption)) {
 // it gives the model of the fit that never stopped: its bits, histories, best epoch, and warnings of the same
 // types.
 func TestResumeEveryState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	ctx := context.Background()
 	stateCases(func(name, model string, x Mat, opts []FitOption) {
 		want, _, _, _, warnings, err := fitAny(ctx, model, x, 2, opts...)

@@ -182,6 +182,9 @@ func waitFor(t *testing.T, ended <-chan error, what string, is func() bool) {
 // TestSecondInterrupt: a process that does not end at the first, because it writes to a pipe
 // that nobody reads, ends at the second, and takes its temporary files away.
 func TestSecondInterrupt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	dir, _, _, _ := runWith(t, "", "version")
 	if err := syscall.Mkfifo("pipe.tsv", 0o666); err != nil {
 		t.Skip(err)

@@ -16,6 +16,9 @@ import (
 
 // TestHelpForms: help is the same however it is asked for, and all forms have all of it.
 func TestHelpForms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Chdir(t.TempDir())
 	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
 	for _, c := range program().Commands {

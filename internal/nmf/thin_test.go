@@ -93,6 +93,9 @@ var thinMethods = map[string]func(*Problem) Method{
 // stores, and for any number of workers; the losses are those of the factors, by the definition. Of thousands
 // of columns it takes fewer ways to hold the rows, but with QUANTMF_LONG.
 func TestThin(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	none := func(i, j int) bool { return false }
 	for name, method := range thinMethods {
 		for _, c := range []struct {

@@ -290,6 +290,9 @@ func TestWrite(t *testing.T) {
 // TestManyUnnamed: the columns of a text without names are numbered, each by one step: a million of them in
 // less time than anyone waits.
 func TestManyUnnamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	const n = 1 << 20
 	x, err := Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", Options{})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Table returns a table. Its first row is the head.
@@ -30,8 +31,38 @@ func Table(rows [][]string) string {
 	return w.String()
 }
 
-// Fill puts each part of a page between its marks, the comments "PROGRAM: NAME" and "end". A part without its
-// marks is an error.
+// width is that of the prose of a page.
+const width = 110
+
+// prose breaks the lines of a part that are wider than a page, rows of tables apart.
+func prose(part string) string {
+	var w strings.Builder
+	for line := range strings.Lines(part) {
+		if len(line) <= width || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "[") {
+			w.WriteString(line)
+			continue
+		}
+		at := 0
+		for i, word := range strings.Fields(line) {
+			switch n := utf8.RuneCountInString(word); {
+			case i == 0:
+				at = n
+			case at+1+n > width:
+				w.WriteByte('\n')
+				at = n
+			default:
+				w.WriteByte(' ')
+				at += 1 + n
+			}
+			w.WriteString(word)
+		}
+		w.WriteByte('\n')
+	}
+	return w.String()
+}
+
+// Fill puts each part of a page between its marks, the comments "PROGRAM: NAME" and "end", with prose of at
+// most 110 columns. A part without its marks is an error.
 func Fill(page, program string, parts map[string]string) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		begin, end := "<!-- "+program+": "+name+" -->\n", "<!-- end -->"
@@ -40,7 +71,7 @@ func Fill(page, program string, parts map[string]string) (string, error) {
 		if !begins || !ends {
 			return "", fmt.Errorf("the page has no place for %q", name)
 		}
-		page = before + begin + parts[name] + end + after
+		page = before + begin + prose(parts[name]) + end + after
 	}
 	return page, nil
 }
