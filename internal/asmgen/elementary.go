@@ -210,6 +210,19 @@ func multiply(f *Func) {
 	})
 }
 
+func multiplyLess(f *Func) {
+	to, a, b, c, count := f.base("to", R5), f.base("a", R4), f.base("b", R3), f.base("c", R1),
+		f.length("to", R2)
+	f.each([]Reg{to, a, b, c}, count, func(get get, put put) {
+		get(V0, a)
+		get(V1, b)
+		f.mul(V0, V0, V1)
+		get(V1, c)
+		f.sub(V0, V0, V1)
+		put(to, V0)
+	})
+}
+
 func rotate(f *Func) {
 	p, count, q := f.base("p", R5), f.length("p", R2), f.base("q", R4)
 	cos, sin := f.common(V8), f.common(V9)
@@ -249,6 +262,38 @@ func ratio(f *Func) {
 		f.max(V1, f.common(V8), V1)
 		f.div(V0, V0, V1)
 		put(num, V0)
+	})
+}
+
+func fisher(f *Func) {
+	a, t, count := f.base("a", R5), f.base("t", R4), f.length("a", R2)
+	by, low := f.common(V8), f.common(V9)
+	f.broadcast(by, f.arg("by"))
+	f.broadcast(low, f.arg("low"))
+	f.each([]Reg{a, t}, count, func(get get, put put) {
+		get(V0, t)
+		f.max(V0, low, V0)
+		f.div(V0, by, V0)
+		get(V1, a)
+		f.mul(V0, V0, V1)
+		f.mul(V0, V0, V1)
+		put(a, V0)
+	})
+}
+
+func logisticSlope(f *Func) {
+	g, s, count := f.base("g", R5), f.base("s", R4), f.length("g", R2)
+	c, one := f.common(V8), f.common(V9)
+	f.broadcast(c, f.arg("c"))
+	f.load(one, f.c("one", 1))
+	f.each([]Reg{g, s}, count, func(get get, put put) {
+		get(V0, s)
+		f.sub(V1, one, V0)
+		f.mul(V0, V0, V1)
+		f.mul(V0, V0, c)
+		get(V1, g)
+		f.mul(V0, V1, V0)
+		put(g, V0)
 	})
 }
 

@@ -67,8 +67,7 @@ func multiply_g(to, a, b []float64) {
 	}
 }
 
-// MultiplyLess fills to_i = a_i b_i - c_i.
-func MultiplyLess(to, a, b, c []float64) {
+func multiplyLess_g(to, a, b, c []float64) {
 	a, b, c = a[:len(to)], b[:len(to)], c[:len(to)]
 	for i := range to {
 		to[i] = float64(a[i]*b[i]) - c[i]
@@ -110,8 +109,7 @@ func ratio_g(num, x, t []float64, low float64) {
 	}
 }
 
-// Fisher replaces a_i by a_i² by/max(t_i, low).
-func Fisher(a, t []float64, by, low float64) {
+func fisher_g(a, t []float64, by, low float64) {
 	t = t[:len(a)]
 	for i, v := range a {
 		a[i] = by / max(t[i], low) * v * v
@@ -237,8 +235,7 @@ func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
 }
 
-// LogisticSlope multiplies g_i by c s_i (1-s_i).
-func LogisticSlope(g, s []float64, c float64) {
+func logisticSlope_g(g, s []float64, c float64) {
 	s = s[:len(g)]
 	for i, v := range g {
 		g[i] = v * float64(float64(s[i]*(1-s[i]))*c)

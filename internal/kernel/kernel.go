@@ -574,6 +574,9 @@ func LogisticBack(to *[2]float64, g, s, x []float64, z *Score, rate float64) {
 	logisticBack(to[:], g, s[:len(g)], x[:len(g)], z, rate)
 }
 
+// LogisticSlope multiplies g_i by c s_i (1-s_i).
+func LogisticSlope(g, s []float64, c float64) { logisticSlope(g, s[:len(g)], c) }
+
 // ScoreBack replaces g_i by (g_i - mean - z_i dot)/std.
 func ScoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack(g, x[:len(g)], z, mean, dot) }
 
@@ -586,6 +589,12 @@ func Scale(to, x []float64, c float64) { scale(to, x[:len(to)], c) }
 // Multiply fills to_i = a_i b_i.
 func Multiply(to, a, b []float64) { multiply(to, a[:len(to)], b[:len(to)]) }
 
+// MultiplyLess fills to_i = a_i b_i - c_i.
+func MultiplyLess(to, a, b, c []float64) {
+	n := len(to)
+	multiplyLess(to, a[:n], b[:n], c[:n])
+}
+
 // Rotate turns the pair (p, q) by the angle of the given cosine and sine.
 func Rotate(p, q []float64, cos, sin float64) { rotate(p, q[:len(p)], cos, sin) }
 
@@ -594,6 +603,9 @@ func Weigh(to, a, z []float64) { weigh(to, a[:len(to)], z[:len(to)]) }
 
 // Ratio fills num_i = x_i / max(t_i, low).
 func Ratio(num, x, t []float64, low float64) { ratio(num, x[:len(num)], t[:len(num)], low) }
+
+// Fisher replaces a_i by a_i² by/max(t_i, low).
+func Fisher(a, t []float64, by, low float64) { fisher(a, t[:len(a)], by, low) }
 
 // RatioBack takes the gradient r at R = y/max(w, low) back: it adds the gradient at y
 // to ybar, and leaves R in r and the gradient at w, -r R/w and 0 up to low, in w.

@@ -996,6 +996,23 @@ func logisticBackAVX512(to, g, s, x []float64, z *Score, rate float64)
 //go:noescape
 func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.AVX512:
+		logisticSlopeAVX512(g, s, c)
+	case cpu.AVX2:
+		logisticSlopeAVX2(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeAVX512(g, s []float64, c float64)
+
+//go:noescape
+func logisticSlopeAVX2(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1064,6 +1081,23 @@ func multiplyAVX512(to, a, b []float64)
 //go:noescape
 func multiplyAVX2(to, a, b []float64)
 
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.AVX512:
+		multiplyLessAVX512(to, a, b, c)
+	case cpu.AVX2:
+		multiplyLessAVX2(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessAVX512(to, a, b, c []float64)
+
+//go:noescape
+func multiplyLessAVX2(to, a, b, c []float64)
+
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
 	case cpu.AVX512:
@@ -1114,6 +1148,23 @@ func ratioAVX512(num, x, t []float64, low float64)
 
 //go:noescape
 func ratioAVX2(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.AVX512:
+		fisherAVX512(a, t, by, low)
+	case cpu.AVX2:
+		fisherAVX2(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherAVX512(a, t []float64, by, low float64)
+
+//go:noescape
+func fisherAVX2(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {

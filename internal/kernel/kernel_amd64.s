@@ -21893,6 +21893,85 @@ done3:
 	VZEROUPPER
 	RET
 
+// func logisticSlopeAVX512(g, s []float64, c float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·logisticSlopeAVX512(SB), NOSPLIT, $0-56
+	MOVQ g_base+0(FP), DI
+	MOVQ s_base+24(FP), SI
+	MOVQ g_len+8(FP), CX
+	VBROADCASTSD c+48(FP), Z8
+	VMOVUPD one<>(SB), Z9
+loop1:
+	CMPQ CX, $8
+	JLT tail2
+	VMOVUPD (SI), Z0
+	VSUBPD Z0, Z9, Z1
+	VMULPD Z1, Z0, Z0
+	VMULPD Z8, Z0, Z0
+	VMOVUPD (DI), Z1
+	VMULPD Z0, Z1, Z0
+	VMOVUPD Z0, (DI)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	SUBQ $8, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVB AX, K7
+	VMOVUPD.Z (SI), K7, Z0
+	VSUBPD Z0, Z9, Z1
+	VMULPD Z1, Z0, Z0
+	VMULPD Z8, Z0, Z0
+	VMOVUPD.Z (DI), K7, Z1
+	VMULPD Z0, Z1, Z0
+	VMOVUPD Z0, K7, (DI)
+done3:
+	VZEROUPPER
+	RET
+
+// func logisticSlopeAVX2(g, s []float64, c float64)
+// Requires: AVX2
+TEXT ·logisticSlopeAVX2(SB), NOSPLIT, $0-56
+	MOVQ g_base+0(FP), DI
+	MOVQ s_base+24(FP), SI
+	MOVQ g_len+8(FP), CX
+	VBROADCASTSD c+48(FP), Y8
+	VMOVUPD one<>(SB), Y9
+loop1:
+	CMPQ CX, $4
+	JLT tail2
+	VMOVUPD (SI), Y0
+	VSUBPD Y0, Y9, Y1
+	VMULPD Y1, Y0, Y0
+	VMULPD Y8, Y0, Y0
+	VMOVUPD (DI), Y1
+	VMULPD Y0, Y1, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	SUBQ $4, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	LEAQ window<>(SB), AX
+	NEGQ CX
+	VMOVUPD 64(AX)(CX*8), Y15
+	VMASKMOVPD (SI), Y15, Y0
+	VSUBPD Y0, Y9, Y1
+	VMULPD Y1, Y0, Y0
+	VMULPD Y8, Y0, Y0
+	VMASKMOVPD (DI), Y15, Y1
+	VMULPD Y0, Y1, Y0
+	VMASKMOVPD Y0, Y15, (DI)
+done3:
+	VZEROUPPER
+	RET
+
 // func scoreBackAVX512(g, x []float64, z *Score, mean, dot float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·scoreBackAVX512(SB), NOSPLIT, $0-72
@@ -22187,6 +22266,85 @@ done3:
 	VZEROUPPER
 	RET
 
+// func multiplyLessAVX512(to, a, b, c []float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·multiplyLessAVX512(SB), NOSPLIT, $0-96
+	MOVQ to_base+0(FP), DI
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), BX
+	MOVQ to_len+8(FP), CX
+loop1:
+	CMPQ CX, $8
+	JLT tail2
+	VMOVUPD (SI), Z0
+	VMOVUPD (DX), Z1
+	VMULPD Z1, Z0, Z0
+	VMOVUPD (BX), Z1
+	VSUBPD Z1, Z0, Z0
+	VMOVUPD Z0, (DI)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $64, BX
+	SUBQ $8, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVB AX, K7
+	VMOVUPD.Z (SI), K7, Z0
+	VMOVUPD.Z (DX), K7, Z1
+	VMULPD Z1, Z0, Z0
+	VMOVUPD.Z (BX), K7, Z1
+	VSUBPD Z1, Z0, Z0
+	VMOVUPD Z0, K7, (DI)
+done3:
+	VZEROUPPER
+	RET
+
+// func multiplyLessAVX2(to, a, b, c []float64)
+// Requires: AVX2
+TEXT ·multiplyLessAVX2(SB), NOSPLIT, $0-96
+	MOVQ to_base+0(FP), DI
+	MOVQ a_base+24(FP), SI
+	MOVQ b_base+48(FP), DX
+	MOVQ c_base+72(FP), BX
+	MOVQ to_len+8(FP), CX
+loop1:
+	CMPQ CX, $4
+	JLT tail2
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VMULPD Y1, Y0, Y0
+	VMOVUPD (BX), Y1
+	VSUBPD Y1, Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	ADDQ $32, DX
+	ADDQ $32, BX
+	SUBQ $4, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	LEAQ window<>(SB), AX
+	NEGQ CX
+	VMOVUPD 64(AX)(CX*8), Y15
+	VMASKMOVPD (SI), Y15, Y0
+	VMASKMOVPD (DX), Y15, Y1
+	VMULPD Y1, Y0, Y0
+	VMASKMOVPD (BX), Y15, Y1
+	VSUBPD Y1, Y0, Y0
+	VMASKMOVPD Y0, Y15, (DI)
+done3:
+	VZEROUPPER
+	RET
+
 // func rotateAVX512(p, q []float64, cos, sin float64)
 // Requires: AVX512F, AVX512DQ, AVX512VL
 TEXT ·rotateAVX512(SB), NOSPLIT, $0-64
@@ -22417,6 +22575,85 @@ tail2:
 	VMASKMOVPD (DX), Y15, Y1
 	VMAXPD Y1, Y8, Y1
 	VDIVPD Y1, Y0, Y0
+	VMASKMOVPD Y0, Y15, (DI)
+done3:
+	VZEROUPPER
+	RET
+
+// func fisherAVX512(a, t []float64, by, low float64)
+// Requires: AVX512F, AVX512DQ, AVX512VL
+TEXT ·fisherAVX512(SB), NOSPLIT, $0-64
+	MOVQ a_base+0(FP), DI
+	MOVQ t_base+24(FP), SI
+	MOVQ a_len+8(FP), CX
+	VBROADCASTSD by+48(FP), Z8
+	VBROADCASTSD low+56(FP), Z9
+loop1:
+	CMPQ CX, $8
+	JLT tail2
+	VMOVUPD (SI), Z0
+	VMAXPD Z0, Z9, Z0
+	VDIVPD Z0, Z8, Z0
+	VMOVUPD (DI), Z1
+	VMULPD Z1, Z0, Z0
+	VMULPD Z1, Z0, Z0
+	VMOVUPD Z0, (DI)
+	ADDQ $64, DI
+	ADDQ $64, SI
+	SUBQ $8, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	MOVL $1, AX
+	SHLL CX, AX
+	DECL AX
+	KMOVB AX, K7
+	VMOVUPD.Z (SI), K7, Z0
+	VMAXPD Z0, Z9, Z0
+	VDIVPD Z0, Z8, Z0
+	VMOVUPD.Z (DI), K7, Z1
+	VMULPD Z1, Z0, Z0
+	VMULPD Z1, Z0, Z0
+	VMOVUPD Z0, K7, (DI)
+done3:
+	VZEROUPPER
+	RET
+
+// func fisherAVX2(a, t []float64, by, low float64)
+// Requires: AVX2
+TEXT ·fisherAVX2(SB), NOSPLIT, $0-64
+	MOVQ a_base+0(FP), DI
+	MOVQ t_base+24(FP), SI
+	MOVQ a_len+8(FP), CX
+	VBROADCASTSD by+48(FP), Y8
+	VBROADCASTSD low+56(FP), Y9
+loop1:
+	CMPQ CX, $4
+	JLT tail2
+	VMOVUPD (SI), Y0
+	VMAXPD Y0, Y9, Y0
+	VDIVPD Y0, Y8, Y0
+	VMOVUPD (DI), Y1
+	VMULPD Y1, Y0, Y0
+	VMULPD Y1, Y0, Y0
+	VMOVUPD Y0, (DI)
+	ADDQ $32, DI
+	ADDQ $32, SI
+	SUBQ $4, CX
+	JMP loop1
+tail2:
+	TESTQ CX, CX
+	JEQ done3
+	LEAQ window<>(SB), AX
+	NEGQ CX
+	VMOVUPD 64(AX)(CX*8), Y15
+	VMASKMOVPD (SI), Y15, Y0
+	VMAXPD Y0, Y9, Y0
+	VDIVPD Y0, Y8, Y0
+	VMASKMOVPD (DI), Y15, Y1
+	VMULPD Y1, Y0, Y0
+	VMULPD Y1, Y0, Y0
 	VMASKMOVPD Y0, Y15, (DI)
 done3:
 	VZEROUPPER

@@ -677,6 +677,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	switch level {
+	case cpu.NEON:
+		logisticSlopeNEON(g, s, c)
+	default:
+		logisticSlope_g(g, s, c)
+	}
+}
+
+//go:noescape
+func logisticSlopeNEON(g, s []float64, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
 	case cpu.NEON:
@@ -725,6 +737,18 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplyNEON(to, a, b []float64)
 
+func multiplyLess(to, a, b, c []float64) {
+	switch level {
+	case cpu.NEON:
+		multiplyLessNEON(to, a, b, c)
+	default:
+		multiplyLess_g(to, a, b, c)
+	}
+}
+
+//go:noescape
+func multiplyLessNEON(to, a, b, c []float64)
+
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
 	case cpu.NEON:
@@ -760,6 +784,18 @@ func ratio(num, x, t []float64, low float64) {
 
 //go:noescape
 func ratioNEON(num, x, t []float64, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	switch level {
+	case cpu.NEON:
+		fisherNEON(a, t, by, low)
+	default:
+		fisher_g(a, t, by, low)
+	}
+}
+
+//go:noescape
+func fisherNEON(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {

@@ -150,6 +150,8 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	logisticBack_g(to, g, s, x, z, rate)
 }
 
+func logisticSlope(g, s []float64, c float64) { logisticSlope_g(g, s, c) }
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) { scoreBack_g(g, x, z, mean, dot) }
 
 func divide(to, a, z []float64) { divide_g(to, a, z) }
@@ -158,11 +160,15 @@ func scale(to, x []float64, c float64) { scale_g(to, x, c) }
 
 func multiply(to, a, b []float64) { multiply_g(to, a, b) }
 
+func multiplyLess(to, a, b, c []float64) { multiplyLess_g(to, a, b, c) }
+
 func rotate(p, q []float64, cos, sin float64) { rotate_g(p, q, cos, sin) }
 
 func weigh(to, a, z []float64) { weigh_g(to, a, z) }
 
 func ratio(num, x, t []float64, low float64) { ratio_g(num, x, t, low) }
+
+func fisher(a, t []float64, by, low float64) { fisher_g(a, t, by, low) }
 
 func ratioBack(w, r, ybar, y []float64, low float64) { ratioBack_g(w, r, ybar, y, low) }
 

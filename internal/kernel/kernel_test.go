@@ -313,10 +313,13 @@ func BenchmarkKernels(b *testing.B) {
 			MappedKL(t, spare, p.z, p.s, p.zeta, powers, powers[:2*m-3],
 				&KLMap{Fall: -1, Center: 0.5, Step: 4, Most: 1e10})
 		},
-		"RowSums": func() { RowSums(p.z, p.e, p.w) },
-		"Moments": func() { Moments(mu, p.e, p.v) },
-		"ColSums": func() { ColSums(c, p.e, p.v) },
-		"Average": func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
+		"RowSums":       func() { RowSums(p.z, p.e, p.w) },
+		"MultiplyLess":  func() { MultiplyLess(t, p.s, p.z, p.zeta) },
+		"Fisher":        func() { copy(t, p.s); Fisher(t, p.z, 1.7, 1e-3) },
+		"LogisticSlope": func() { copy(t, p.s); LogisticSlope(t, p.zeta, -1.7) },
+		"Moments":       func() { Moments(mu, p.e, p.v) },
+		"ColSums":       func() { ColSums(c, p.e, p.v) },
+		"Average":       func() { Average(t, p.e, p.w, p.z, 0, p.inc) },
 		"Covariance": func() {
 			Covariance(&Cov{Out: t, E: p.e, W: p.w, Z: p.z, Zeta: p.zeta, A: p.weights, V: u, Lam: v, Y: p.y})
 		},

@@ -680,6 +680,18 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 //go:noescape
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
+func logisticSlope(g, s []float64, c float64) {
+	if level == cpu.SIMD128 {
+		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
+		return
+	}
+	logisticSlope_g(g, s, c)
+}
+
+//go:wasmimport quantmf logisticSlope
+//go:noescape
+func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
+
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	if level == cpu.SIMD128 {
 		scoreBackSIMD128(place(g), int32(len(g)), place(x), unsafe.Pointer(z), mean, dot)
@@ -728,6 +740,18 @@ func multiply(to, a, b []float64) {
 //go:noescape
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
 
+func multiplyLess(to, a, b, c []float64) {
+	if level == cpu.SIMD128 {
+		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
+		return
+	}
+	multiplyLess_g(to, a, b, c)
+}
+
+//go:wasmimport quantmf multiplyLess
+//go:noescape
+func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
+
 func rotate(p, q []float64, cos, sin float64) {
 	if level == cpu.SIMD128 {
 		rotateSIMD128(place(p), int32(len(p)), place(q), cos, sin)
@@ -763,6 +787,18 @@ func ratio(num, x, t []float64, low float64) {
 //go:wasmimport quantmf ratio
 //go:noescape
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
+
+func fisher(a, t []float64, by, low float64) {
+	if level == cpu.SIMD128 {
+		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
+		return
+	}
+	fisher_g(a, t, by, low)
+}
+
+//go:wasmimport quantmf fisher
+//go:noescape
+func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	if level == cpu.SIMD128 {

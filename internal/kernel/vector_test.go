@@ -438,6 +438,7 @@ func TestVectorElementary(t *testing.T) {
 			compare(t, "scale in place", does(func(v vectors) { Scale(v[0], v[0], -0.3) }), y)
 			compare(t, "multiply", of3(Multiply), pos,
 				y, x)
+			compare(t, "multiplyLess", of4(MultiplyLess), pos, y, x, numbers(&r, n, false))
 			compare(t, "divide in place", does(func(v vectors) { Divide(v[0], v[0], v[1]) }),
 				y, pos)
 			compare(t, "ratio", does(func(v vectors) { Ratio(v[0], v[1], v[2], 1e-3) }), y,
@@ -473,6 +474,8 @@ func TestVectorElementary(t *testing.T) {
 					return to[0] + 1e-3*to[1]
 				}, y[:n&^7])
 			}
+			compare(t, "fisher", does(func(v vectors) { Fisher(v[0], v[1], 1.7, 1e-3) }), y, pos)
+			compare(t, "logisticSlope", does(func(v vectors) { LogisticSlope(v[0], v[1], -1.7) }), y, x)
 			compare(t, "ratioBack", does(func(v vectors) { RatioBack(v[0], v[1], v[2], v[3], 1e-3) }), x, y,
 				numbers(&r, n, false), pos)
 			fit := numbers(&r, n, true)
