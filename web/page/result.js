@@ -225,8 +225,8 @@ function drawSamples() {
 // The part of the maps that is in view, as tables.
 
 function drawTables() {
+  if (!now.table || !now.fitted) return; // a frame that was asked for before another table came
   const { table: { x, features, samples }, model, fitted } = now;
-  if (!fitted) return;
   const { rows, columns } = maps.view(12);
   const values = { x: (i) => rowOf(x, i), uv: (i) => combined(model, i), t: (i) => rowOf(fitted, i), rest: (i) => rowOf(x, i).map((v, j) => v - rowOf(fitted, i)[j]) };
   for (const details of document.querySelectorAll('.maps details[open]')) {
