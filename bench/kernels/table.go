@@ -181,9 +181,10 @@ in Go: share × (gain - 1), share being the kernel's part of the fit's time and 
 own. The table has the fit that needs the kernel most, with AVX-512 and with AVX2. A kernel that saves no fit
 more than some 2 %% is not worth its text: sixteen went when this table was first made. Thirteen of them are
 loops in Go. Three came back, fisher, multiplyLess and logisticSlope, since all are in every step of a QMF and
-add up: with the three of them an epoch of 500 × 300 takes 4 %% less with AVX-512, of 500 × 80 2 %%, of 1000
-× 2000 1 %%; with AVX2 at most 2 %%. Short loops were seen in few samples, so that a cost below 3 %% is good to one or two points.
-quotient and logSum serve what is left of rows that go four at a time: fits of few features.
+add up: with the three of them an epoch of 500 × 300 takes 4 %% less with AVX-512, of 500 × 80 2 %%, of
+1000 × 2000 1 %%; with AVX2 at most 2 %%. Short loops were seen in few samples, so that a cost below 3 %% is
+good to one or two points. quotient and logSum serve what is left of rows that go four at a time: fits of few
+features.
 
 `
 
