@@ -962,6 +962,9 @@ func TestShardHolders(t *testing.T) {
 // TestShardNumbers: blobs whose checksums are right and whose numbers are not make errors of a type, or a
 // model: they never panic, and take no more memory than their length.
 func TestShardNumbers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	ctx := context.Background()
 	values := []uint64{0, 1, 2, 1 << 31, 1<<63 - 1, math.MaxUint64, math.Float64bits(math.NaN()),
 		math.Float64bits(math.Inf(1)), math.Float64bits(-1), math.Float64bits(1e308)}

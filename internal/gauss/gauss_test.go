@@ -191,6 +191,9 @@ var steps = []step{{Sweeps: 1, Low: 0.1, High: 4, Share: 1},
 // TestSteps: steps of rows and of columns are the textbook's, of the model that batches have left
 // with a forgetting of the rows before, and where there are no bounds lead to its least.
 func TestSteps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	src := random.Split(2, 0)
 	for _, size := range [][2]int{{1, 1}, {3, 10}, {5, 33}, {9, 72}} {
 		k, n := size[0], size[1]

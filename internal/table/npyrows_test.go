@@ -64,6 +64,9 @@ func readInFile(t *testing.T, path string, mapped bool, o Options) (*Table, erro
 // TestNPYRows: an array that stays in its file, mapped or not, has the numbers of one that is read, and a
 // fit of it the bits: of one model for each file, mapped or not by turns, with QUANTMF_LONG of all.
 func TestNPYRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	r := rand.New(rand.NewPCG(1, 2))
 	x := quantmf.NewMat(130, 150)
 	for i := range x.Data {
