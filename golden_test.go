@@ -249,7 +249,7 @@ func goldenRows() [][]float64 {
 }
 
 // goldenProduct is of such numbers as well, and of three components and noise: those of a BQMF of goldenRows
-// have no relevance. From 64 rows and columns on a BQMF begins on the completed matrix.
+// have no relevance.
 func goldenProduct(d, n int) Mat {
 	r := random.Split(9, 9)
 	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)

@@ -112,26 +112,13 @@ func room(method quantmf.Method, d, n, rank int, opts []quantmf.FitOption) error
 			" MiB, and WebAssembly has at most 4096"}
 }
 
-// factorisation returns the part that all models have.
-func factorisation(m quantmf.Model) *quantmf.Factorisation {
-	switch m := m.(type) {
-	case *quantmf.NMF:
-		return &m.Factorisation
-	case *quantmf.QMF:
-		return &m.Factorisation
-	case *quantmf.QMFQ:
-		return &m.Factorisation
-	}
-	return &m.(*quantmf.BQMF).Factorisation
-}
-
 // about returns what JavaScript holds of a model: its file, and the numbers of it that callers read.
 func about(m quantmf.Model) (any, error) {
 	file, err := m.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
-	of := factorisation(m)
+	of := settings.Factorisation(m)
 	a := map[string]any{"bytes": host.File(file)}
 	switch m := m.(type) {
 	case *quantmf.NMF:
@@ -449,7 +436,7 @@ func named(c call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	of := factorisation(m)
+	of := settings.Factorisation(m)
 	names := account.Names{Features: c.Texts("features"), Samples: c.Texts("samples")}
 	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
 		return nil, &quantmf.ShapeError{What: "names",
