@@ -133,12 +133,16 @@ func about(m quantmf.Model) (any, error) {
 	}
 	a["u"], a["v"] = host.Grid(of.U), host.Grid(of.V)
 	a["history"], a["validation"], a["best"] = host.Floats(of.History), host.Floats(of.Validation), of.Best
-	var warnings []string
-	for _, w := range of.Warnings {
-		warnings = append(warnings, w.Error())
-	}
-	a["warnings"] = host.Texts(warnings)
+	a["warnings"] = host.Texts(warnings(m))
 	return a, nil
+}
+
+// warnings returns those of a fit and of the size of its model, as the report and a named file have them.
+func warnings(m quantmf.Model) (all []string) {
+	for _, w := range settings.Factorisation(m).Warnings {
+		all = append(all, strings.TrimPrefix(w.Error(), "quantmf: "))
+	}
+	return append(all, account.Remarks(m)...)
 }
 
 // model reads the model from the argument with its file.
@@ -445,10 +449,7 @@ func named(c call) (any, error) {
 	}
 	how := c.Args.Get("made")
 	made := account.Made{Matrix: how.Get("matrix").String(), Command: how.Get("command").String(),
-		Losses: how.Get("losses").String()}
-	for _, w := range of.Warnings {
-		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
-	}
+		Losses: how.Get("losses").String(), Warnings: warnings(m)}
 	file, err := m.MarshalBinary()
 	if err == nil {
 		file, err = account.Append(file, names, made)
