@@ -14,7 +14,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/monotone"
@@ -231,7 +230,7 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		}}
 		if all, is := f.steps.(*adamSteps); is {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
-				momU: adam.NewMoment(len(rows) * s.K)}
+				momU: monotone.NewMoment(len(rows) * s.K)}
 		}
 		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
