@@ -352,7 +352,7 @@ func (r *progress) finish(p *pool.Pool) (stopped func() bool, done func()) {
 	if r.discard {
 		return stopped, func() {}
 	}
-	p.Bind(nil)
+	p.Bind(context.Background())
 	return stopped, func() { p.Bind(r.ctx) }
 }
 

@@ -14,7 +14,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -69,12 +68,12 @@ func (s *settings) gaussian(k int) bool {
 }
 
 // pace returns the pace of Adam in epoch e, counted from 0.
-func (s *settings) pace(e int) adam.Pace {
+func (s *settings) pace(e int) monotone.Pace {
 	rate := s.learningRate
 	if s.schedule == ScheduleCosine {
-		rate *= adam.Cosine(float64(e) / float64(s.epochs))
+		rate *= monotone.Cosine(float64(e) / float64(s.epochs))
 	}
-	return adam.Pace{Rate: rate, Count: e + 1}
+	return monotone.Pace{Rate: rate, Count: e + 1}
 }
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has

@@ -15,7 +15,6 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
@@ -230,7 +229,7 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		}}
 		if all, is := f.steps.(*adamSteps); is {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
-				momU: adam.NewMoment(len(rows) * s.K)}
+				momU: monotone.NewMoment(len(rows) * s.K)}
 		}
 		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
