@@ -38,7 +38,7 @@ type BQMF struct {
 	// negative lower bound of the evidence of the observed cells on the scale of UV, given
 	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
 	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	// Warnings has one entry where UV still moved when the epochs ended.
+	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended.
 	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
@@ -269,7 +269,9 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
+	if j.Done > 0 && !f.fit.Found() {
+		m.Warnings = append(m.Warnings, noComponent{})
+	} else if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
 		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
 	}
 	m.fill()
@@ -355,6 +357,13 @@ type unsettled struct {
 func (u *unsettled) Error() string {
 	return "quantmf: UV moved by " + ftoa(u.moved) + " of itself in the last of " + itoa(u.epochs) +
 		" epochs, wanted " + ftoa(u.tolerance)
+}
+
+// noComponent is the warning of a fit whose components have all faded.
+type noComponent struct{}
+
+func (noComponent) Error() string {
+	return "quantmf: no component was found: the model predicts each feature's own distribution"
 }
 
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
