@@ -269,9 +269,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if j.Done > 0 && !f.fit.Found() {
+	switch {
+	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
+	case !f.fit.Found():
 		m.Warnings = append(m.Warnings, noComponent{})
-	} else if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
+	case j.Done == f.config.epochs && !j.Rested:
 		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
 	}
 	m.fill()
