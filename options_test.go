@@ -352,7 +352,7 @@ func TestProjectionValues(t *testing.T) {
 			t.Errorf("%v: %q", c.p, c.p.bound())
 		}
 	}
-	if KLUpdates(3) != KLUpdates(3) || KLUpdates(3) == FrobeniusUpdates(3) {
+	if again := KLUpdates(3); again != KLUpdates(3) || again == FrobeniusUpdates(3) {
 		t.Error("equality")
 	}
 }
