@@ -6,16 +6,15 @@ package quantmf
 //
 //	Ũ̄_i = U_i∘(w̄_i Vᵀ),   Ṽ̄ = V∘Σ_i U_iᵀ w̄_i,   U = exp Ũ,  V = exp Ṽ.
 //
-// What all rows of one batch add to the step of V is summed in one fixed order (internal/runs).
+// What all rows of one batch add to the step of V is summed in one fixed order (internal/pool).
 
 import (
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -50,7 +49,7 @@ type factorSteps interface {
 func newFactorSteps(f *qmfFit, slots int) factorSteps {
 	workers := f.pool.Workers()
 	if !f.gaussian(f.k) {
-		s := &adamSteps{fit: f, logU: make([]float64, f.d*f.k), momU: adam.NewMoment(f.d * f.k),
+		s := &adamSteps{fit: f, logU: make([]float64, f.d*f.k), momU: monotone.NewMoment(f.d * f.k),
 			u: make([]float64, slots*f.k)}
 		s.makeColumns()
 		return s
@@ -140,20 +139,20 @@ func (s *gaussSteps) walkV(visit func(array section.Part, best []float64)) {
 type adamSteps struct {
 	fit        *qmfFit
 	logU, logV []float64 // Ũ, Ṽ; U and V hold their exponentials
-	momU, momV adam.Moment
+	momU, momV monotone.Moment
 	gradV      []float64  // k × np: the gradient at Ṽ
 	u          []float64  // slots × k: rows of U before their steps, times relativeUnit
-	sums       *runs.Sums // of gradV over one batch of all rows; nil where there are several batches
+	sums       *pool.Sums // of gradV over one batch of all rows; nil where there are several batches
 }
 
 // makeColumns makes what the steps of V take.
 func (s *adamSteps) makeColumns() {
 	f := s.fit
 	size := f.k * f.np
-	s.logV, s.momV = make([]float64, size), adam.NewMoment(size)
+	s.logV, s.momV = make([]float64, size), monotone.NewMoment(size)
 	if !f.inflation.whole {
 		s.gradV = make([]float64, size)
-	} else if s.sums = runs.NewSums(f.cut, size); len(s.sums.Parts) == 1 {
+	} else if s.sums = pool.NewSums(f.cut, size); len(s.sums.Parts) == 1 {
 		s.gradV = s.sums.Parts[0]
 	}
 }
@@ -230,7 +229,7 @@ func (s *adamSteps) stepColumns(_, t int) {
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
-	adam.Step(lv[:f.n], g[:f.n], s.momV.Mu[lo:hi], s.momV.Nu[lo:hi], f.at.Rate, f.stepsV)
+	monotone.AdamStep(lv[:f.n], g[:f.n], s.momV.Mu[lo:hi], s.momV.Nu[lo:hi], f.at.Rate, f.stepsV)
 	kernel.Confine(lv[:f.n], -f.maxLogFactor, f.maxLogFactor)
 	kernel.Exp(v[:f.n], lv)
 }

@@ -5,7 +5,6 @@ package quantmf
 // onto its levels.
 
 import (
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -18,8 +17,8 @@ type mapRows struct {
 	*cells
 	monotone.Maps
 	pool   *pool.Pool
-	spaces []rowSpace // one a worker
-	at     adam.Pace  // the rate and the number of Adam's next step
+	spaces []rowSpace    // one a worker
+	at     monotone.Pace // the rate and the number of Adam's next step
 
 	op op                      // that runs
 	do func(worker, piece int) // does a piece of it; made once, so that no loop allocates

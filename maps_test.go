@@ -352,7 +352,7 @@ func TestMapOfFit(t *testing.T) {
 	}
 }
 
-// TestSchedule: the rate of a cosine begins at what was given; internal/adam has how it falls.
+// TestSchedule: the rate of a cosine begins at what was given; internal/monotone has how it falls.
 func TestSchedule(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(3), 12)

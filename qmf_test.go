@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -125,7 +125,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	loss()
 	// With Adam's first moment at zero before, the gradient is μ/(1-β1) after. Of Ṽ
 	// the batches are to add up to it.
-	f.at, f.stepsV = adam.Pace{Rate: f.learningRate, Count: 1}, 1
+	f.at, f.stepsV = monotone.Pace{Rate: f.learningRate, Count: 1}, 1
 	gradV := make([]float64, len(steps.gradV))
 	for from := 0; from < f.d; from += batch {
 		f.batch = f.order[from:min(from+batch, f.d)]

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/random"
@@ -70,7 +70,7 @@ func TestQMFQGradient(t *testing.T) {
 			return sum
 		}
 		loss()
-		up.at, down.at = adam.Pace{Rate: f.learningRate, Count: 1}, adam.Pace{Rate: f.learningRate, Count: 1}
+		up.at, down.at = monotone.Pace{Rate: f.learningRate, Count: 1}, monotone.Pace{Rate: f.learningRate, Count: 1}
 		f.run(visitRows)
 		f.projector.Backward(f.wbar, down.ybar)
 		f.run(deflateBack)
@@ -344,7 +344,7 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
-					up.at = adam.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
+					up.at = monotone.Pace{Rate: qmfqDefaults().learningRate, Count: epoch}
 					down.at = up.at
 					for i, step := range []func(){
 						func() { f.run(deflateRows) },

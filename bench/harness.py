@@ -45,8 +45,8 @@ def go(*args, cwd=here, env=None):
 def build(names=BUILDS, test=None, wasm=False):
     """Builds the contender, or the tests of a folder of the package, in several ways."""
     folder = pathlib.Path(tempfile.mkdtemp(dir=work if work.exists() else None))
-    held = overlay(root / "internal/cpu/cpu_amd64.go", lambda t: t.replace(
-        "\nvar Level = detect()\n", "\nvar Level = min(detect(), AVX2)\n"), folder)
+    held = overlay(root / "internal/kernel/level_amd64.go", lambda t: t.replace(
+        "\nvar level = detect()\n", "\nvar level = min(detect(), AVX2)\n"), folder)
     built = {}
     for name in names:
         built[name] = str(folder / name.replace(" ", "-"))

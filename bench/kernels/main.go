@@ -97,23 +97,23 @@ const (
 
 // build makes the program of fits with AVX-512, held to AVX2, and of the loops in Go.
 func build(folder string) (programs [levels]string, err error) {
-	cpu, err := filepath.Abs("../internal/cpu/cpu_amd64.go")
+	levelFile, err := filepath.Abs("../internal/kernel/level_amd64.go")
 	if err != nil {
 		return programs, err
 	}
-	text, err := os.ReadFile(cpu)
+	text, err := os.ReadFile(levelFile)
 	if err != nil {
 		return programs, err
 	}
-	held := strings.Replace(string(text), "var Level = detect()", "var Level = min(detect(), AVX2)", 1)
+	held := strings.Replace(string(text), "var level = detect()", "var level = min(detect(), AVX2)", 1)
 	if held == string(text) {
-		return programs, fmt.Errorf("%s has no line to hold to AVX2", cpu)
+		return programs, fmt.Errorf("%s has no line to hold to AVX2", levelFile)
 	}
-	other, overlay := filepath.Join(folder, "cpu.go"), filepath.Join(folder, "overlay.json")
+	other, overlay := filepath.Join(folder, "level.go"), filepath.Join(folder, "overlay.json")
 	if err := os.WriteFile(other, []byte(held), 0o666); err != nil {
 		return programs, err
 	}
-	replace := fmt.Sprintf(`{"Replace": {%q: %q}}`, cpu, other)
+	replace := fmt.Sprintf(`{"Replace": {%q: %q}}`, levelFile, other)
 	if err := os.WriteFile(overlay, []byte(replace), 0o666); err != nil {
 		return programs, err
 	}

@@ -120,7 +120,7 @@ func texts(level string) (map[string]bool, error) {
 			if i+1 < len(at) {
 				end = at[i+1][0]
 			}
-			if bytes.Contains(text[found[1]:end], []byte("case cpu."+level+":")) {
+			if bytes.Contains(text[found[1]:end], []byte("case "+level+":")) {
 				names[string(text[found[2]:found[3]])] = true
 			}
 		}

@@ -167,7 +167,7 @@ const (
 // file with such a table and an entry in [targets]. A field that may be nil says so;
 // [Func] has the method of the same name, whose comment says what the operation does.
 type Arch struct {
-	Name           string // the suffix of its kernels, and its constant in internal/cpu
+	Name           string // the suffix of its kernels, and its constant in internal/kernel
 	Requires       string // for a line in the comment of each kernel, or ""
 	Lanes          int    // doubles in a vector register
 	Vectors        int    // vector registers that a kernel may use

@@ -89,7 +89,7 @@
 //
 // # To add a set of instructions
 //
-// A new file has its table, an [Arch], and [targets] its name; internal/cpu needs the
+// A new file has its table, an [Arch], and [targets] its name; internal/kernel needs the
 // level. avx2.go shows the shortest one. A field whose comment says so may be nil. Texts
 // ask for the number of lanes ([pick]), and for what a table says of itself: masked,
 // memoryOperands, exponent.

@@ -26,7 +26,6 @@ func main() {
 	} else {
 		of := func(name string) string { return filepath.Join(*root, "internal", "kernel", "kernel_"+name) }
 		files[of("portable.go")], files[of("wasm.go")] = portable(), w.declarations()
-		files[filepath.Join(*root, "internal", "cpu", "kernels_wasm.go")] = w.said()
 		for _, t := range targets {
 			files[of(t.GOARCH+".go")], files[of(t.GOARCH+".s")] = branches(t), assembly(t)
 		}
@@ -57,14 +56,12 @@ func portable() string {
 // the declaration of each kernel.
 func branches(t Target) string {
 	var b strings.Builder
-	b.WriteString(notice + "//go:build !purego\n\npackage kernel\n\n" +
-		"import \"github.com/quantmf/quantmf/internal/cpu\"\n\n" +
-		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n")
+	b.WriteString(notice + "//go:build !purego\n\npackage kernel\n")
 	for _, k := range kernels {
 		fmt.Fprintf(&b, "\n%s {\n\tswitch level {\n", k.signature(""))
 		for i, set := range t.Sets {
 			if best := k.of(set, t.Sets[i+1:]); best != nil {
-				fmt.Fprintf(&b, "\tcase cpu.%s:\n\t\t%s\n", set.Name, k.call(best.Name))
+				fmt.Fprintf(&b, "\tcase %s:\n\t\t%s\n", set.Name, k.call(best.Name))
 			}
 		}
 		if k.result == "" {

@@ -430,13 +430,6 @@ func (w *module) version() int32 {
 	return int32(sum.Sum32())
 }
 
-// said is the file of internal/cpu with the version.
-func (w *module) said() string {
-	return gofmt(notice + "//go:build " + wasmTag +
-		" && !purego\n\npackage cpu\n\n// kernels is what the module of kernels that Go was built with " +
-		"says of itself.\nconst kernels = " + fmt.Sprint(w.version()) + "\n")
-}
-
 // script is the module of JavaScript with Go's imports.
 func (w *module) script() string {
 	var imports, names, bound strings.Builder
@@ -467,8 +460,9 @@ export function bind(exports) {
 func (w *module) declarations() string {
 	var b strings.Builder
 	b.WriteString(notice + "//go:build " + wasmTag + " && !purego\n\npackage kernel\n" +
-		"\nimport (\n\t\"unsafe\"\n\n\t\"github.com/quantmf/quantmf/internal/cpu\"\n)\n\n" +
-		"// level is the set of instructions in use; tests set it.\nvar level = cpu.Level\n\n" +
+		"\nimport \"unsafe\"\n\n" +
+		"// moduleVersion is what the module of kernels that Go was built with says of itself.\n" +
+		"const moduleVersion = " + fmt.Sprint(w.version()) + "\n\n" +
 		"// place is the address of a slice.\nfunc place[T any](s []T) unsafe.Pointer { return " +
 		"unsafe.Pointer(unsafe.SliceData(s)) }\n")
 	if len(w.words) > 0 {
@@ -507,7 +501,7 @@ func (w *module) declarations() string {
 		if k.result != "" {
 			call = "return " + call
 		}
-		fmt.Fprintf(&b, "\n%s {\n\tif level == cpu.%s {\n\t\t%s\n", k.signature(""), simd128.Name, call)
+		fmt.Fprintf(&b, "\n%s {\n\tif level == %s {\n\t\t%s\n", k.signature(""), simd128.Name, call)
 		if k.result == "" {
 			b.WriteString("return\n")
 		}

@@ -33,13 +33,15 @@
 // Z_i = Σ_j E_ij W_j; M_ij = E_ij W_j / Z_i is the row-stochastic plan.
 package kernel
 
-import "github.com/quantmf/quantmf/internal/cpu"
-
 // Lanes is the number of samples in a block.
 const Lanes = 8
 
+// Portable is the level of no vector instructions: the loops in Go. The levels of each processor follow it,
+// each with those before it; the files level_* say which there are and which the processor has.
+const Portable = 0
+
 // Vectors tells whether the loops run in assembly here.
-func Vectors() bool { return cpu.Level != cpu.Portable }
+func Vectors() bool { return level != Portable }
 
 // Pad returns n rounded up to whole blocks.
 func Pad(n int) int { return (n + Lanes - 1) &^ (Lanes - 1) }
@@ -522,7 +524,7 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 	return s * ln2
 }
 
-// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/adam): it makes mu and nu
+// AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/monotone): it makes mu and nu
 // the moments with g, and subtracts rate mu/(√(nu/c2) + 1e-8).
 func AdamStep(x, g, mu, nu []float64, rate, c2 float64) {
 	adamStep(x, g[:len(x)], mu[:len(x)], nu[:len(x)], rate, c2)

@@ -4,16 +4,11 @@
 
 package kernel
 
-import "github.com/quantmf/quantmf/internal/cpu"
-
-// level is the set of instructions in use; tests set it.
-var level = cpu.Level
-
 func build(e, s, h, y []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		buildAVX512(e, s, h, y)
-	case cpu.AVX2:
+	case AVX2:
 		buildAVX2(e, s, h, y)
 	default:
 		build_g(e, s, h, y)
@@ -28,9 +23,9 @@ func buildAVX2(e, s, h, y []float64)
 
 func buildPower(e, s []float64, y0, step float64, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		buildPowerAVX512(e, s, y0, step, m)
-	case cpu.AVX2:
+	case AVX2:
 		buildPowerAVX2(e, s, y0, step, m)
 	default:
 		buildPower_g(e, s, y0, step, m)
@@ -45,9 +40,9 @@ func buildPowerAVX2(e, s []float64, y0, step float64, m int)
 
 func powersOf(e, base, rate []float64, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		powersOfAVX512(e, base, rate, m)
-	case cpu.AVX2:
+	case AVX2:
 		powersOfAVX2(e, base, rate, m)
 	default:
 		powersOf_g(e, base, rate, m)
@@ -62,9 +57,9 @@ func powersOfAVX2(e, base, rate []float64, m int)
 
 func lift(e, h []float64, n int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		liftAVX512(e, h, n)
-	case cpu.AVX2:
+	case AVX2:
 		liftAVX2(e, h, n)
 	default:
 		lift_g(e, h, n)
@@ -79,9 +74,9 @@ func liftAVX2(e, h []float64, n int)
 
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		mappedKLAVX512(loss, slope, curvature, w, x, levels, slopes, p)
-	case cpu.AVX2:
+	case AVX2:
 		mappedKLAVX2(loss, slope, curvature, w, x, levels, slopes, p)
 	default:
 		mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
@@ -96,9 +91,9 @@ func mappedKLAVX2(loss, slope, curvature, w, x, levels, slopes []float64, p *KLM
 
 func tops(t, s, h, y []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		topsAVX512(t, s, h, y)
-	case cpu.AVX2:
+	case AVX2:
 		topsAVX2(t, s, h, y)
 	default:
 		tops_g(t, s, h, y)
@@ -113,9 +108,9 @@ func topsAVX2(t, s, h, y []float64)
 
 func rowSums(z, e, w []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		rowSumsAVX512(z, e, w)
-	case cpu.AVX2:
+	case AVX2:
 		rowSumsAVX2(z, e, w)
 	default:
 		rowSums_g(z, e, w)
@@ -130,9 +125,9 @@ func rowSumsAVX2(z, e, w []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		rowRatiosAVX512(u, e, c, z, x, low)
-	case cpu.AVX2:
+	case AVX2:
 		rowRatiosAVX2(u, e, c, z, x, low)
 	default:
 		rowRatios_g(u, e, c, z, x, low)
@@ -147,9 +142,9 @@ func rowRatiosAVX2(u, e, c, z, x []float64, low float64)
 
 func moments(mu, e, v []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		momentsAVX512(mu, e, v)
-	case cpu.AVX2:
+	case AVX2:
 		momentsAVX2(mu, e, v)
 	default:
 		moments_g(mu, e, v)
@@ -164,9 +159,9 @@ func momentsAVX2(mu, e, v []float64)
 
 func gram(g, e, v []float64, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		gramAVX512(g, e, v, m)
-	case cpu.AVX2:
+	case AVX2:
 		gramAVX2(g, e, v, m)
 	default:
 		gram_g(g, e, v, m)
@@ -181,9 +176,9 @@ func gramAVX2(g, e, v []float64, m int)
 
 func hankel(g, c, mu, ratio, w []float64, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		hankelAVX512(g, c, mu, ratio, w, m)
-	case cpu.AVX2:
+	case AVX2:
 		hankelAVX2(g, c, mu, ratio, w, m)
 	default:
 		hankel_g(g, c, mu, ratio, w, m)
@@ -198,9 +193,9 @@ func hankelAVX2(g, c, mu, ratio, w []float64, m int)
 
 func differences(out, g, v []float64, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		differencesAVX512(out, g, v, m)
-	case cpu.AVX2:
+	case AVX2:
 		differencesAVX2(out, g, v, m)
 	default:
 		differences_g(out, g, v, m)
@@ -215,9 +210,9 @@ func differencesAVX2(out, g, v []float64, m int)
 
 func colSums(c, e, v []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		colSumsAVX512(c, e, v)
-	case cpu.AVX2:
+	case AVX2:
 		colSumsAVX2(c, e, v)
 	default:
 		colSums_g(c, e, v)
@@ -232,9 +227,9 @@ func colSumsAVX2(c, e, v []float64)
 
 func average(t, e, w, z []float64, first float64, d []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		averageAVX512(t, e, w, z, first, d)
-	case cpu.AVX2:
+	case AVX2:
 		averageAVX2(t, e, w, z, first, d)
 	default:
 		average_g(t, e, w, z, first, d)
@@ -249,9 +244,9 @@ func averageAVX2(t, e, w, z []float64, first float64, d []float64)
 
 func covariance(c *Cov, n, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		covarianceAVX512(c, n, m)
-	case cpu.AVX2:
+	case AVX2:
 		covarianceAVX2(c, n, m)
 	default:
 		covariance_g(c, n, m)
@@ -266,9 +261,9 @@ func covarianceAVX2(c *Cov, n, m int)
 
 func covarianceOwn(c *Cov, n, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		covarianceOwnAVX512(c, n, m)
-	case cpu.AVX2:
+	case AVX2:
 		covarianceOwnAVX2(c, n, m)
 	default:
 		covarianceOwn_g(c, n, m)
@@ -283,9 +278,9 @@ func covarianceOwnAVX2(c *Cov, n, m int)
 
 func covariances(c *Cov, n, m int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		covariancesAVX512(c, n, m)
-	case cpu.AVX2:
+	case AVX2:
 		covariancesAVX2(c, n, m)
 	default:
 		covariances_g(c, n, m)
@@ -300,9 +295,9 @@ func covariancesAVX2(c *Cov, n, m int)
 
 func combine(w, u, v []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		combineAVX512(w, u, v)
-	case cpu.AVX2:
+	case AVX2:
 		combineAVX2(w, u, v)
 	default:
 		combine_g(w, u, v)
@@ -317,9 +312,9 @@ func combineAVX2(w, u, v []float64)
 
 func dots(g, v, r []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		dotsAVX512(g, v, r)
-	case cpu.AVX2:
+	case AVX2:
 		dotsAVX2(g, v, r)
 	default:
 		dots_g(g, v, r)
@@ -334,9 +329,9 @@ func dotsAVX2(g, v, r []float64)
 
 func sum(r []float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return sumAVX512(r)
-	case cpu.AVX2:
+	case AVX2:
 		return sumAVX2(r)
 	}
 	return sum_g(r)
@@ -350,9 +345,9 @@ func sumAVX2(r []float64) float64
 
 func accumulate(acc, u, r []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		accumulateAVX512(acc, u, r)
-	case cpu.AVX2:
+	case AVX2:
 		accumulateAVX2(acc, u, r)
 	default:
 		accumulate_g(acc, u, r)
@@ -367,9 +362,9 @@ func accumulateAVX2(acc, u, r []float64)
 
 func combine4(w, u, v []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		combine4AVX512(w, u, v)
-	case cpu.AVX2:
+	case AVX2:
 		combine4AVX2(w, u, v)
 	default:
 		combine4_g(w, u, v)
@@ -384,9 +379,9 @@ func combine4AVX2(w, u, v []float64)
 
 func dots4(g, v, r []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		dots4AVX512(g, v, r)
-	case cpu.AVX2:
+	case AVX2:
 		dots4AVX2(g, v, r)
 	default:
 		dots4_g(g, v, r)
@@ -401,9 +396,9 @@ func dots4AVX2(g, v, r []float64)
 
 func accumulate4(acc, u, r []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		accumulate4AVX512(acc, u, r)
-	case cpu.AVX2:
+	case AVX2:
 		accumulate4AVX2(acc, u, r)
 	default:
 		accumulate4_g(acc, u, r)
@@ -418,9 +413,9 @@ func accumulate4AVX2(acc, u, r []float64)
 
 func accumulateLower(acc, u, r []float64, first, rows int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		accumulateLowerAVX512(acc, u, r, first, rows)
-	case cpu.AVX2:
+	case AVX2:
 		accumulateLowerAVX2(acc, u, r, first, rows)
 	default:
 		accumulateLower_g(acc, u, r, first, rows)
@@ -435,9 +430,9 @@ func accumulateLowerAVX2(acc, u, r []float64, first, rows int)
 
 func sweep(acc, lines, minus []float64, before, after, rows int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		sweepAVX512(acc, lines, minus, before, after, rows)
-	case cpu.AVX2:
+	case AVX2:
 		sweepAVX2(acc, lines, minus, before, after, rows)
 	default:
 		sweep_g(acc, lines, minus, before, after, rows)
@@ -452,9 +447,9 @@ func sweepAVX2(acc, lines, minus []float64, before, after, rows int)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		accumulateFromAVX512(to, from, w, r, at, stride)
-	case cpu.AVX2:
+	case AVX2:
 		accumulateFromAVX2(to, from, w, r, at, stride)
 	default:
 		accumulateFrom_g(to, from, w, r, at, stride)
@@ -469,9 +464,9 @@ func accumulateFromAVX2(to, from, w, r []float64, at []uint32, stride int)
 
 func unpack(to, from []float64, rows, stride int, c float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		unpackAVX512(to, from, rows, stride, c)
-	case cpu.AVX2:
+	case AVX2:
 		unpackAVX2(to, from, rows, stride, c)
 	default:
 		unpack_g(to, from, rows, stride, c)
@@ -486,9 +481,9 @@ func unpackAVX2(to, from []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		combineAtAVX512(w, u, v, cols, stride)
-	case cpu.AVX2:
+	case AVX2:
 		combineAtAVX2(w, u, v, cols, stride)
 	default:
 		combineAt_g(w, u, v, cols, stride)
@@ -503,9 +498,9 @@ func combineAtAVX2(w, u, v []float64, cols []uint32, stride int)
 
 func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		dotsAtAVX512(g, v, r, cols, stride)
-	case cpu.AVX2:
+	case AVX2:
 		dotsAtAVX2(g, v, r, cols, stride)
 	default:
 		dotsAt_g(g, v, r, cols, stride)
@@ -520,9 +515,9 @@ func dotsAtAVX2(g, v, r []float64, cols []uint32, stride int)
 
 func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		dotsSquaresAtAVX512(g, h, v, r, q, cols, stride)
-	case cpu.AVX2:
+	case AVX2:
 		dotsSquaresAtAVX2(g, h, v, r, q, cols, stride)
 	default:
 		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
@@ -537,9 +532,9 @@ func dotsSquaresAtAVX2(g, h, v, r, q []float64, cols []uint32, stride int)
 
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		accumulateAtAVX512(acc, u, r, cols, stride)
-	case cpu.AVX2:
+	case AVX2:
 		accumulateAtAVX2(acc, u, r, cols, stride)
 	default:
 		accumulateAt_g(acc, u, r, cols, stride)
@@ -554,9 +549,9 @@ func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
 
 func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		combineRunsAVX512(r, u, v, cols, runs, stride, k)
-	case cpu.AVX2:
+	case AVX2:
 		combineRunsAVX2(r, u, v, cols, runs, stride, k)
 	default:
 		combineRuns_g(r, u, v, cols, runs, stride, k)
@@ -571,9 +566,9 @@ func combineRunsAVX2(r, u, v []float64, cols, runs []uint32, stride, k int)
 
 func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		ratioDotsRunsAVX512(g, r, u, v, x, cols, runs, stride, low, k)
-	case cpu.AVX2:
+	case AVX2:
 		ratioDotsRunsAVX2(g, r, u, v, x, cols, runs, stride, low, k)
 	default:
 		ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
@@ -588,9 +583,9 @@ func ratioDotsRunsAVX2(g, r, u, v, x []float64, cols, runs []uint32, stride int,
 
 func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		ratioAccumulateRunsAVX512(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-	case cpu.AVX2:
+	case AVX2:
 		ratioAccumulateRunsAVX2(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 	default:
 		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
@@ -605,9 +600,9 @@ func ratioAccumulateRunsAVX2(acc, r, logs, u, v, x []float64, cols, runs []uint3
 
 func largest(to, cols []uint32) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		largestAVX512(to, cols)
-	case cpu.AVX2:
+	case AVX2:
 		largestAVX2(to, cols)
 	default:
 		largest_g(to, cols)
@@ -622,9 +617,9 @@ func largestAVX2(to, cols []uint32)
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return quotientAVX512(r, u, v, x, stride, low)
-	case cpu.AVX2:
+	case AVX2:
 		return quotientAVX2(r, u, v, x, stride, low)
 	}
 	return quotient_g(r, u, v, x, stride, low)
@@ -638,9 +633,9 @@ func quotientAVX2(r, u, v, x []float64, stride int, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return quotient4AVX512(r, u, v, x, stride, low)
-	case cpu.AVX2:
+	case AVX2:
 		return quotient4AVX2(r, u, v, x, stride, low)
 	}
 	return quotient4_g(r, u, v, x, stride, low)
@@ -654,9 +649,9 @@ func quotient4AVX2(r, u, v, x []float64, stride int, low float64) float64
 
 func logSum(r, x []float64, stride int) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return logSumAVX512(r, x, stride)
-	case cpu.AVX2:
+	case AVX2:
 		return logSumAVX2(r, x, stride)
 	}
 	return logSum_g(r, x, stride)
@@ -670,9 +665,9 @@ func logSumAVX2(r, x []float64, stride int) float64
 
 func logSum4(r, x []float64, stride int) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return logSum4AVX512(r, x, stride)
-	case cpu.AVX2:
+	case AVX2:
 		return logSum4AVX2(r, x, stride)
 	}
 	return logSum4_g(r, x, stride)
@@ -686,9 +681,9 @@ func logSum4AVX2(r, x []float64, stride int) float64
 
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return curve4AVX512(r, q, w, u, v, x, stride, low)
-	case cpu.AVX2:
+	case AVX2:
 		return curve4AVX2(r, q, w, u, v, x, stride, low)
 	}
 	return curve4_g(r, q, w, u, v, x, stride, low)
@@ -702,9 +697,9 @@ func curve4AVX2(r, q, w, u, v, x []float64, stride int, low float64) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return curveAVX512(r, q, w, x, low)
-	case cpu.AVX2:
+	case AVX2:
 		return curveAVX2(r, q, w, x, low)
 	}
 	return curve_g(r, q, w, x, low)
@@ -718,9 +713,9 @@ func curveAVX2(r, q, w, x []float64, low float64) float64
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		stretchAVX512(c2, c3, rho, w, d, x, low)
-	case cpu.AVX2:
+	case AVX2:
 		stretchAVX2(c2, c3, rho, w, d, x, low)
 	default:
 		stretch_g(c2, c3, rho, w, d, x, low)
@@ -735,9 +730,9 @@ func stretchAVX2(c2, c3, rho, w, d, x []float64, low float64)
 
 func stretchRow(to, v, d, x []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		stretchRowAVX512(to, v, d, x)
-	case cpu.AVX2:
+	case AVX2:
 		stretchRowAVX2(to, v, d, x)
 	default:
 		stretchRow_g(to, v, d, x)
@@ -752,9 +747,9 @@ func stretchRowAVX2(to, v, d, x []float64)
 
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		boundedAVX512(x, low, q, c, inverse, n, sweeps)
-	case cpu.AVX2:
+	case AVX2:
 		boundedAVX2(x, low, q, c, inverse, n, sweeps)
 	default:
 		bounded_g(x, low, q, c, inverse, n, sweeps)
@@ -769,9 +764,9 @@ func boundedAVX2(x, low, q, c, inverse []float64, n, sweeps int)
 
 func descend(s, a []float64, k, n, sweeps int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		descendAVX512(s, a, k, n, sweeps)
-	case cpu.AVX2:
+	case AVX2:
 		descendAVX2(s, a, k, n, sweeps)
 	default:
 		descend_g(s, a, k, n, sweeps)
@@ -786,9 +781,9 @@ func descendAVX2(s, a []float64, k, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		directionAVX512(p, slope, most, b, g, root, k, longest)
-	case cpu.AVX2:
+	case AVX2:
 		directionAVX2(p, slope, most, b, g, root, k, longest)
 	default:
 		direction_g(p, slope, most, b, g, root, k, longest)
@@ -803,9 +798,9 @@ func directionAVX2(p, slope, most, b, g, root []float64, k int, longest float64)
 
 func binMoments(sums, x []float64, b *Bins) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		binMomentsAVX2(sums, x, b)
-	case cpu.AVX2:
+	case AVX2:
 		binMomentsAVX2(sums, x, b)
 	default:
 		binMoments_g(sums, x, b)
@@ -817,9 +812,9 @@ func binMomentsAVX2(sums, x []float64, b *Bins)
 
 func binWeights(sums, x, w []float64, b *Bins) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		binWeightsAVX2(sums, x, w, b)
-	case cpu.AVX2:
+	case AVX2:
 		binWeightsAVX2(sums, x, w, b)
 	default:
 		binWeights_g(sums, x, w, b)
@@ -831,9 +826,9 @@ func binWeightsAVX2(sums, x, w []float64, b *Bins)
 
 func exp(to, x []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		expAVX512(to, x)
-	case cpu.AVX2:
+	case AVX2:
 		expAVX2(to, x)
 	default:
 		exp_g(to, x)
@@ -848,9 +843,9 @@ func expAVX2(to, x []float64)
 
 func log(to, x []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		logAVX512(to, x)
-	case cpu.AVX2:
+	case AVX2:
 		logAVX2(to, x)
 	default:
 		log_g(to, x)
@@ -865,9 +860,9 @@ func logAVX2(to, x []float64)
 
 func logistic(to, x []float64, z *Score, rate float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		logisticAVX512(to, x, z, rate)
-	case cpu.AVX2:
+	case AVX2:
 		logisticAVX2(to, x, z, rate)
 	default:
 		logistic_g(to, x, z, rate)
@@ -882,9 +877,9 @@ func logisticAVX2(to, x []float64, z *Score, rate float64)
 
 func extent(to, x []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		extentAVX512(to, x)
-	case cpu.AVX2:
+	case AVX2:
 		extentAVX2(to, x)
 	default:
 		extent_g(to, x)
@@ -899,9 +894,9 @@ func extentAVX2(to, x []float64)
 
 func shift(to, x []float64, c float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		shiftAVX512(to, x, c)
-	case cpu.AVX2:
+	case AVX2:
 		shiftAVX2(to, x, c)
 	default:
 		shift_g(to, x, c)
@@ -916,9 +911,9 @@ func shiftAVX2(to, x []float64, c float64)
 
 func slopes(s, x []float64, eps float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return slopesAVX512(s, x, eps)
-	case cpu.AVX2:
+	case AVX2:
 		return slopesAVX2(s, x, eps)
 	}
 	return slopes_g(s, x, eps)
@@ -932,9 +927,9 @@ func slopesAVX2(s, x []float64, eps float64) float64
 
 func spread(to, x []float64, ref float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		spreadAVX512(to, x, ref)
-	case cpu.AVX2:
+	case AVX2:
 		spreadAVX2(to, x, ref)
 	default:
 		spread_g(to, x, ref)
@@ -949,9 +944,9 @@ func spreadAVX2(to, x []float64, ref float64)
 
 func deviation(x []float64, ref, scale float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return deviationAVX512(x, ref, scale)
-	case cpu.AVX2:
+	case AVX2:
 		return deviationAVX2(x, ref, scale)
 	}
 	return deviation_g(x, ref, scale)
@@ -965,9 +960,9 @@ func deviationAVX2(x []float64, ref, scale float64) float64
 
 func squares(x []float64, ref, scale, mean float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return squaresAVX512(x, ref, scale, mean)
-	case cpu.AVX2:
+	case AVX2:
 		return squaresAVX2(x, ref, scale, mean)
 	}
 	return squares_g(x, ref, scale, mean)
@@ -981,9 +976,9 @@ func squaresAVX2(x []float64, ref, scale, mean float64) float64
 
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		logisticBackAVX512(to, g, s, x, z, rate)
-	case cpu.AVX2:
+	case AVX2:
 		logisticBackAVX2(to, g, s, x, z, rate)
 	default:
 		logisticBack_g(to, g, s, x, z, rate)
@@ -998,9 +993,9 @@ func logisticBackAVX2(to, g, s, x []float64, z *Score, rate float64)
 
 func logisticSlope(g, s []float64, c float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		logisticSlopeAVX512(g, s, c)
-	case cpu.AVX2:
+	case AVX2:
 		logisticSlopeAVX2(g, s, c)
 	default:
 		logisticSlope_g(g, s, c)
@@ -1015,9 +1010,9 @@ func logisticSlopeAVX2(g, s []float64, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		scoreBackAVX512(g, x, z, mean, dot)
-	case cpu.AVX2:
+	case AVX2:
 		scoreBackAVX2(g, x, z, mean, dot)
 	default:
 		scoreBack_g(g, x, z, mean, dot)
@@ -1032,9 +1027,9 @@ func scoreBackAVX2(g, x []float64, z *Score, mean, dot float64)
 
 func divide(to, a, z []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		divideAVX512(to, a, z)
-	case cpu.AVX2:
+	case AVX2:
 		divideAVX2(to, a, z)
 	default:
 		divide_g(to, a, z)
@@ -1049,9 +1044,9 @@ func divideAVX2(to, a, z []float64)
 
 func scale(to, x []float64, c float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		scaleAVX512(to, x, c)
-	case cpu.AVX2:
+	case AVX2:
 		scaleAVX2(to, x, c)
 	default:
 		scale_g(to, x, c)
@@ -1066,9 +1061,9 @@ func scaleAVX2(to, x []float64, c float64)
 
 func multiply(to, a, b []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		multiplyAVX512(to, a, b)
-	case cpu.AVX2:
+	case AVX2:
 		multiplyAVX2(to, a, b)
 	default:
 		multiply_g(to, a, b)
@@ -1083,9 +1078,9 @@ func multiplyAVX2(to, a, b []float64)
 
 func multiplyLess(to, a, b, c []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		multiplyLessAVX512(to, a, b, c)
-	case cpu.AVX2:
+	case AVX2:
 		multiplyLessAVX2(to, a, b, c)
 	default:
 		multiplyLess_g(to, a, b, c)
@@ -1100,9 +1095,9 @@ func multiplyLessAVX2(to, a, b, c []float64)
 
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		rotateAVX512(p, q, cos, sin)
-	case cpu.AVX2:
+	case AVX2:
 		rotateAVX2(p, q, cos, sin)
 	default:
 		rotate_g(p, q, cos, sin)
@@ -1117,9 +1112,9 @@ func rotateAVX2(p, q []float64, cos, sin float64)
 
 func weigh(to, a, z []float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		weighAVX512(to, a, z)
-	case cpu.AVX2:
+	case AVX2:
 		weighAVX2(to, a, z)
 	default:
 		weigh_g(to, a, z)
@@ -1134,9 +1129,9 @@ func weighAVX2(to, a, z []float64)
 
 func ratio(num, x, t []float64, low float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		ratioAVX512(num, x, t, low)
-	case cpu.AVX2:
+	case AVX2:
 		ratioAVX2(num, x, t, low)
 	default:
 		ratio_g(num, x, t, low)
@@ -1151,9 +1146,9 @@ func ratioAVX2(num, x, t []float64, low float64)
 
 func fisher(a, t []float64, by, low float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		fisherAVX512(a, t, by, low)
-	case cpu.AVX2:
+	case AVX2:
 		fisherAVX2(a, t, by, low)
 	default:
 		fisher_g(a, t, by, low)
@@ -1168,9 +1163,9 @@ func fisherAVX2(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		ratioBackAVX512(w, r, ybar, y, low)
-	case cpu.AVX2:
+	case AVX2:
 		ratioBackAVX2(w, r, ybar, y, low)
 	default:
 		ratioBack_g(w, r, ybar, y, low)
@@ -1185,9 +1180,9 @@ func ratioBackAVX2(w, r, ybar, y []float64, low float64)
 
 func lossKL(x, t, r []float64, low float64) float64 {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		return lossKLAVX512(x, t, r, low)
-	case cpu.AVX2:
+	case AVX2:
 		return lossKLAVX2(x, t, r, low)
 	}
 	return lossKL_g(x, t, r, low)
@@ -1201,9 +1196,9 @@ func lossKLAVX2(x, t, r []float64, low float64) float64
 
 func factor(w, d, floor, l []float64, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		factorAVX512(w, d, floor, l, stride)
-	case cpu.AVX2:
+	case AVX2:
 		factorAVX2(w, d, floor, l, stride)
 	default:
 		factor_g(w, d, floor, l, stride)
@@ -1218,9 +1213,9 @@ func factorAVX2(w, d, floor, l []float64, stride int)
 
 func solve(w, d, r []float64, stride int) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		solveAVX512(w, d, r, stride)
-	case cpu.AVX2:
+	case AVX2:
 		solveAVX2(w, d, r, stride)
 	default:
 		solve_g(w, d, r, stride)
@@ -1235,9 +1230,9 @@ func solveAVX2(w, d, r []float64, stride int)
 
 func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
 	switch level {
-	case cpu.AVX512:
+	case AVX512:
 		adamStepAVX512(x, g, mu, nu, rate, c2)
-	case cpu.AVX2:
+	case AVX2:
 		adamStepAVX2(x, g, mu, nu, rate, c2)
 	default:
 		adamStep_g(x, g, mu, nu, rate, c2)

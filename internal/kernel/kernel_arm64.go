@@ -4,14 +4,9 @@
 
 package kernel
 
-import "github.com/quantmf/quantmf/internal/cpu"
-
-// level is the set of instructions in use; tests set it.
-var level = cpu.Level
-
 func build(e, s, h, y []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		buildNEON(e, s, h, y)
 	default:
 		build_g(e, s, h, y)
@@ -23,7 +18,7 @@ func buildNEON(e, s, h, y []float64)
 
 func buildPower(e, s []float64, y0, step float64, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		buildPowerNEON(e, s, y0, step, m)
 	default:
 		buildPower_g(e, s, y0, step, m)
@@ -35,7 +30,7 @@ func buildPowerNEON(e, s []float64, y0, step float64, m int)
 
 func powersOf(e, base, rate []float64, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		powersOfNEON(e, base, rate, m)
 	default:
 		powersOf_g(e, base, rate, m)
@@ -47,7 +42,7 @@ func powersOfNEON(e, base, rate []float64, m int)
 
 func lift(e, h []float64, n int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		liftNEON(e, h, n)
 	default:
 		lift_g(e, h, n)
@@ -59,7 +54,7 @@ func liftNEON(e, h []float64, n int)
 
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		mappedKLNEON(loss, slope, curvature, w, x, levels, slopes, p)
 	default:
 		mappedKL_g(loss, slope, curvature, w, x, levels, slopes, p)
@@ -71,7 +66,7 @@ func mappedKLNEON(loss, slope, curvature, w, x, levels, slopes []float64, p *KLM
 
 func tops(t, s, h, y []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		topsNEON(t, s, h, y)
 	default:
 		tops_g(t, s, h, y)
@@ -83,7 +78,7 @@ func topsNEON(t, s, h, y []float64)
 
 func rowSums(z, e, w []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		rowSumsNEON(z, e, w)
 	default:
 		rowSums_g(z, e, w)
@@ -95,7 +90,7 @@ func rowSumsNEON(z, e, w []float64)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		rowRatiosNEON(u, e, c, z, x, low)
 	default:
 		rowRatios_g(u, e, c, z, x, low)
@@ -107,7 +102,7 @@ func rowRatiosNEON(u, e, c, z, x []float64, low float64)
 
 func moments(mu, e, v []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		momentsNEON(mu, e, v)
 	default:
 		moments_g(mu, e, v)
@@ -119,7 +114,7 @@ func momentsNEON(mu, e, v []float64)
 
 func gram(g, e, v []float64, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		gramNEON(g, e, v, m)
 	default:
 		gram_g(g, e, v, m)
@@ -131,7 +126,7 @@ func gramNEON(g, e, v []float64, m int)
 
 func hankel(g, c, mu, ratio, w []float64, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		hankelNEON(g, c, mu, ratio, w, m)
 	default:
 		hankel_g(g, c, mu, ratio, w, m)
@@ -143,7 +138,7 @@ func hankelNEON(g, c, mu, ratio, w []float64, m int)
 
 func differences(out, g, v []float64, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		differencesNEON(out, g, v, m)
 	default:
 		differences_g(out, g, v, m)
@@ -155,7 +150,7 @@ func differencesNEON(out, g, v []float64, m int)
 
 func colSums(c, e, v []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		colSumsNEON(c, e, v)
 	default:
 		colSums_g(c, e, v)
@@ -167,7 +162,7 @@ func colSumsNEON(c, e, v []float64)
 
 func average(t, e, w, z []float64, first float64, d []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		averageNEON(t, e, w, z, first, d)
 	default:
 		average_g(t, e, w, z, first, d)
@@ -179,7 +174,7 @@ func averageNEON(t, e, w, z []float64, first float64, d []float64)
 
 func covariance(c *Cov, n, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		covarianceNEON(c, n, m)
 	default:
 		covariance_g(c, n, m)
@@ -191,7 +186,7 @@ func covarianceNEON(c *Cov, n, m int)
 
 func covarianceOwn(c *Cov, n, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		covarianceOwnNEON(c, n, m)
 	default:
 		covarianceOwn_g(c, n, m)
@@ -203,7 +198,7 @@ func covarianceOwnNEON(c *Cov, n, m int)
 
 func covariances(c *Cov, n, m int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		covariancesNEON(c, n, m)
 	default:
 		covariances_g(c, n, m)
@@ -215,7 +210,7 @@ func covariancesNEON(c *Cov, n, m int)
 
 func combine(w, u, v []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		combineNEON(w, u, v)
 	default:
 		combine_g(w, u, v)
@@ -227,7 +222,7 @@ func combineNEON(w, u, v []float64)
 
 func dots(g, v, r []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		dotsNEON(g, v, r)
 	default:
 		dots_g(g, v, r)
@@ -239,7 +234,7 @@ func dotsNEON(g, v, r []float64)
 
 func sum(r []float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return sumNEON(r)
 	}
 	return sum_g(r)
@@ -250,7 +245,7 @@ func sumNEON(r []float64) float64
 
 func accumulate(acc, u, r []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		accumulateNEON(acc, u, r)
 	default:
 		accumulate_g(acc, u, r)
@@ -262,7 +257,7 @@ func accumulateNEON(acc, u, r []float64)
 
 func combine4(w, u, v []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		combine4NEON(w, u, v)
 	default:
 		combine4_g(w, u, v)
@@ -274,7 +269,7 @@ func combine4NEON(w, u, v []float64)
 
 func dots4(g, v, r []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		dots4NEON(g, v, r)
 	default:
 		dots4_g(g, v, r)
@@ -286,7 +281,7 @@ func dots4NEON(g, v, r []float64)
 
 func accumulate4(acc, u, r []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		accumulate4NEON(acc, u, r)
 	default:
 		accumulate4_g(acc, u, r)
@@ -298,7 +293,7 @@ func accumulate4NEON(acc, u, r []float64)
 
 func accumulateLower(acc, u, r []float64, first, rows int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		accumulateLowerNEON(acc, u, r, first, rows)
 	default:
 		accumulateLower_g(acc, u, r, first, rows)
@@ -310,7 +305,7 @@ func accumulateLowerNEON(acc, u, r []float64, first, rows int)
 
 func sweep(acc, lines, minus []float64, before, after, rows int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		sweepNEON(acc, lines, minus, before, after, rows)
 	default:
 		sweep_g(acc, lines, minus, before, after, rows)
@@ -322,7 +317,7 @@ func sweepNEON(acc, lines, minus []float64, before, after, rows int)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		accumulateFromNEON(to, from, w, r, at, stride)
 	default:
 		accumulateFrom_g(to, from, w, r, at, stride)
@@ -334,7 +329,7 @@ func accumulateFromNEON(to, from, w, r []float64, at []uint32, stride int)
 
 func unpack(to, from []float64, rows, stride int, c float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		unpackNEON(to, from, rows, stride, c)
 	default:
 		unpack_g(to, from, rows, stride, c)
@@ -346,7 +341,7 @@ func unpackNEON(to, from []float64, rows, stride int, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		combineAtNEON(w, u, v, cols, stride)
 	default:
 		combineAt_g(w, u, v, cols, stride)
@@ -358,7 +353,7 @@ func combineAtNEON(w, u, v []float64, cols []uint32, stride int)
 
 func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		dotsAtNEON(g, v, r, cols, stride)
 	default:
 		dotsAt_g(g, v, r, cols, stride)
@@ -370,7 +365,7 @@ func dotsAtNEON(g, v, r []float64, cols []uint32, stride int)
 
 func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		dotsSquaresAtNEON(g, h, v, r, q, cols, stride)
 	default:
 		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
@@ -382,7 +377,7 @@ func dotsSquaresAtNEON(g, h, v, r, q []float64, cols []uint32, stride int)
 
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		accumulateAtNEON(acc, u, r, cols, stride)
 	default:
 		accumulateAt_g(acc, u, r, cols, stride)
@@ -422,7 +417,7 @@ func largest(to, cols []uint32) {
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return quotientNEON(r, u, v, x, stride, low)
 	}
 	return quotient_g(r, u, v, x, stride, low)
@@ -433,7 +428,7 @@ func quotientNEON(r, u, v, x []float64, stride int, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return quotient4NEON(r, u, v, x, stride, low)
 	}
 	return quotient4_g(r, u, v, x, stride, low)
@@ -444,7 +439,7 @@ func quotient4NEON(r, u, v, x []float64, stride int, low float64) float64
 
 func logSum(r, x []float64, stride int) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return logSumNEON(r, x, stride)
 	}
 	return logSum_g(r, x, stride)
@@ -455,7 +450,7 @@ func logSumNEON(r, x []float64, stride int) float64
 
 func logSum4(r, x []float64, stride int) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return logSum4NEON(r, x, stride)
 	}
 	return logSum4_g(r, x, stride)
@@ -466,7 +461,7 @@ func logSum4NEON(r, x []float64, stride int) float64
 
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return curve4NEON(r, q, w, u, v, x, stride, low)
 	}
 	return curve4_g(r, q, w, u, v, x, stride, low)
@@ -477,7 +472,7 @@ func curve4NEON(r, q, w, u, v, x []float64, stride int, low float64) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return curveNEON(r, q, w, x, low)
 	}
 	return curve_g(r, q, w, x, low)
@@ -488,7 +483,7 @@ func curveNEON(r, q, w, x []float64, low float64) float64
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		stretchNEON(c2, c3, rho, w, d, x, low)
 	default:
 		stretch_g(c2, c3, rho, w, d, x, low)
@@ -500,7 +495,7 @@ func stretchNEON(c2, c3, rho, w, d, x []float64, low float64)
 
 func stretchRow(to, v, d, x []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		stretchRowNEON(to, v, d, x)
 	default:
 		stretchRow_g(to, v, d, x)
@@ -512,7 +507,7 @@ func stretchRowNEON(to, v, d, x []float64)
 
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		boundedNEON(x, low, q, c, inverse, n, sweeps)
 	default:
 		bounded_g(x, low, q, c, inverse, n, sweeps)
@@ -524,7 +519,7 @@ func boundedNEON(x, low, q, c, inverse []float64, n, sweeps int)
 
 func descend(s, a []float64, k, n, sweeps int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		descendNEON(s, a, k, n, sweeps)
 	default:
 		descend_g(s, a, k, n, sweeps)
@@ -536,7 +531,7 @@ func descendNEON(s, a []float64, k, n, sweeps int)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		directionNEON(p, slope, most, b, g, root, k, longest)
 	default:
 		direction_g(p, slope, most, b, g, root, k, longest)
@@ -562,7 +557,7 @@ func binWeights(sums, x, w []float64, b *Bins) {
 
 func exp(to, x []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		expNEON(to, x)
 	default:
 		exp_g(to, x)
@@ -574,7 +569,7 @@ func expNEON(to, x []float64)
 
 func log(to, x []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		logNEON(to, x)
 	default:
 		log_g(to, x)
@@ -586,7 +581,7 @@ func logNEON(to, x []float64)
 
 func logistic(to, x []float64, z *Score, rate float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		logisticNEON(to, x, z, rate)
 	default:
 		logistic_g(to, x, z, rate)
@@ -598,7 +593,7 @@ func logisticNEON(to, x []float64, z *Score, rate float64)
 
 func extent(to, x []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		extentNEON(to, x)
 	default:
 		extent_g(to, x)
@@ -610,7 +605,7 @@ func extentNEON(to, x []float64)
 
 func shift(to, x []float64, c float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		shiftNEON(to, x, c)
 	default:
 		shift_g(to, x, c)
@@ -622,7 +617,7 @@ func shiftNEON(to, x []float64, c float64)
 
 func slopes(s, x []float64, eps float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return slopesNEON(s, x, eps)
 	}
 	return slopes_g(s, x, eps)
@@ -633,7 +628,7 @@ func slopesNEON(s, x []float64, eps float64) float64
 
 func spread(to, x []float64, ref float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		spreadNEON(to, x, ref)
 	default:
 		spread_g(to, x, ref)
@@ -645,7 +640,7 @@ func spreadNEON(to, x []float64, ref float64)
 
 func deviation(x []float64, ref, scale float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return deviationNEON(x, ref, scale)
 	}
 	return deviation_g(x, ref, scale)
@@ -656,7 +651,7 @@ func deviationNEON(x []float64, ref, scale float64) float64
 
 func squares(x []float64, ref, scale, mean float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return squaresNEON(x, ref, scale, mean)
 	}
 	return squares_g(x, ref, scale, mean)
@@ -667,7 +662,7 @@ func squaresNEON(x []float64, ref, scale, mean float64) float64
 
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		logisticBackNEON(to, g, s, x, z, rate)
 	default:
 		logisticBack_g(to, g, s, x, z, rate)
@@ -679,7 +674,7 @@ func logisticBackNEON(to, g, s, x []float64, z *Score, rate float64)
 
 func logisticSlope(g, s []float64, c float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		logisticSlopeNEON(g, s, c)
 	default:
 		logisticSlope_g(g, s, c)
@@ -691,7 +686,7 @@ func logisticSlopeNEON(g, s []float64, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		scoreBackNEON(g, x, z, mean, dot)
 	default:
 		scoreBack_g(g, x, z, mean, dot)
@@ -703,7 +698,7 @@ func scoreBackNEON(g, x []float64, z *Score, mean, dot float64)
 
 func divide(to, a, z []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		divideNEON(to, a, z)
 	default:
 		divide_g(to, a, z)
@@ -715,7 +710,7 @@ func divideNEON(to, a, z []float64)
 
 func scale(to, x []float64, c float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		scaleNEON(to, x, c)
 	default:
 		scale_g(to, x, c)
@@ -727,7 +722,7 @@ func scaleNEON(to, x []float64, c float64)
 
 func multiply(to, a, b []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		multiplyNEON(to, a, b)
 	default:
 		multiply_g(to, a, b)
@@ -739,7 +734,7 @@ func multiplyNEON(to, a, b []float64)
 
 func multiplyLess(to, a, b, c []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		multiplyLessNEON(to, a, b, c)
 	default:
 		multiplyLess_g(to, a, b, c)
@@ -751,7 +746,7 @@ func multiplyLessNEON(to, a, b, c []float64)
 
 func rotate(p, q []float64, cos, sin float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		rotateNEON(p, q, cos, sin)
 	default:
 		rotate_g(p, q, cos, sin)
@@ -763,7 +758,7 @@ func rotateNEON(p, q []float64, cos, sin float64)
 
 func weigh(to, a, z []float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		weighNEON(to, a, z)
 	default:
 		weigh_g(to, a, z)
@@ -775,7 +770,7 @@ func weighNEON(to, a, z []float64)
 
 func ratio(num, x, t []float64, low float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		ratioNEON(num, x, t, low)
 	default:
 		ratio_g(num, x, t, low)
@@ -787,7 +782,7 @@ func ratioNEON(num, x, t []float64, low float64)
 
 func fisher(a, t []float64, by, low float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		fisherNEON(a, t, by, low)
 	default:
 		fisher_g(a, t, by, low)
@@ -799,7 +794,7 @@ func fisherNEON(a, t []float64, by, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		ratioBackNEON(w, r, ybar, y, low)
 	default:
 		ratioBack_g(w, r, ybar, y, low)
@@ -811,7 +806,7 @@ func ratioBackNEON(w, r, ybar, y []float64, low float64)
 
 func lossKL(x, t, r []float64, low float64) float64 {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		return lossKLNEON(x, t, r, low)
 	}
 	return lossKL_g(x, t, r, low)
@@ -822,7 +817,7 @@ func lossKLNEON(x, t, r []float64, low float64) float64
 
 func factor(w, d, floor, l []float64, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		factorNEON(w, d, floor, l, stride)
 	default:
 		factor_g(w, d, floor, l, stride)
@@ -834,7 +829,7 @@ func factorNEON(w, d, floor, l []float64, stride int)
 
 func solve(w, d, r []float64, stride int) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		solveNEON(w, d, r, stride)
 	default:
 		solve_g(w, d, r, stride)
@@ -846,7 +841,7 @@ func solveNEON(w, d, r []float64, stride int)
 
 func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
 	switch level {
-	case cpu.NEON:
+	case NEON:
 		adamStepNEON(x, g, mu, nu, rate, c2)
 	default:
 		adamStep_g(x, g, mu, nu, rate, c2)

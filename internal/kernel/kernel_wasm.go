@@ -4,14 +4,10 @@
 
 package kernel
 
-import (
-	"unsafe"
+import "unsafe"
 
-	"github.com/quantmf/quantmf/internal/cpu"
-)
-
-// level is the set of instructions in use; tests set it.
-var level = cpu.Level
+// moduleVersion is what the module of kernels that Go was built with says of itself.
+const moduleVersion = 1795702320
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -37,7 +33,7 @@ var tables = [...]uint64{
 }
 
 func build(e, s, h, y []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		buildSIMD128(unsafe.Pointer(&tables), place(e), place(s), int32(len(s)), place(h), place(y), int32(len(y)))
 		return
 	}
@@ -49,7 +45,7 @@ func build(e, s, h, y []float64) {
 func buildSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, h_base unsafe.Pointer, y_base unsafe.Pointer, y_len int32)
 
 func buildPower(e, s []float64, y0, step float64, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		buildPowerSIMD128(unsafe.Pointer(&tables), place(e), place(s), int32(len(s)), y0, step, int32(m))
 		return
 	}
@@ -61,7 +57,7 @@ func buildPower(e, s []float64, y0, step float64, m int) {
 func buildPowerSIMD128(tables unsafe.Pointer, e_base unsafe.Pointer, s_base unsafe.Pointer, s_len int32, y0 float64, step float64, m int32)
 
 func powersOf(e, base, rate []float64, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		powersOfSIMD128(place(e), place(base), int32(len(base)), place(rate), int32(m))
 		return
 	}
@@ -73,7 +69,7 @@ func powersOf(e, base, rate []float64, m int) {
 func powersOfSIMD128(e_base unsafe.Pointer, base_base unsafe.Pointer, base_len int32, rate_base unsafe.Pointer, m int32)
 
 func lift(e, h []float64, n int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		liftSIMD128(place(e), place(h), int32(len(h)), int32(n))
 		return
 	}
@@ -85,7 +81,7 @@ func lift(e, h []float64, n int) {
 func liftSIMD128(e_base unsafe.Pointer, h_base unsafe.Pointer, h_len int32, n int32)
 
 func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		mappedKLSIMD128(unsafe.Pointer(&tables), place(loss), int32(len(loss)), place(slope), place(curvature), place(w), place(x), place(levels), int32(len(levels)), place(slopes), int32(len(slopes)), unsafe.Pointer(p))
 		return
 	}
@@ -97,7 +93,7 @@ func mappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) 
 func mappedKLSIMD128(tables unsafe.Pointer, loss_base unsafe.Pointer, loss_len int32, slope_base unsafe.Pointer, curvature_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, levels_base unsafe.Pointer, levels_len int32, slopes_base unsafe.Pointer, slopes_len int32, p unsafe.Pointer)
 
 func tops(t, s, h, y []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		topsSIMD128(place(t), int32(len(t)), place(s), place(h), place(y), int32(len(y)))
 		return
 	}
@@ -109,7 +105,7 @@ func tops(t, s, h, y []float64) {
 func topsSIMD128(t_base unsafe.Pointer, t_len int32, s_base unsafe.Pointer, h_base unsafe.Pointer, y_base unsafe.Pointer, y_len int32)
 
 func rowSums(z, e, w []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		rowSumsSIMD128(place(z), int32(len(z)), place(e), place(w), int32(len(w)))
 		return
 	}
@@ -121,7 +117,7 @@ func rowSums(z, e, w []float64) {
 func rowSumsSIMD128(z_base unsafe.Pointer, z_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32)
 
 func rowRatios(u, e, c, z, x []float64, low float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		rowRatiosSIMD128(place(u), int32(len(u)), place(e), place(c), int32(len(c)), place(z), place(x), low)
 		return
 	}
@@ -133,7 +129,7 @@ func rowRatios(u, e, c, z, x []float64, low float64) {
 func rowRatiosSIMD128(u_base unsafe.Pointer, u_len int32, e_base unsafe.Pointer, c_base unsafe.Pointer, c_len int32, z_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
 
 func moments(mu, e, v []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		momentsSIMD128(place(mu), int32(len(mu)), place(e), place(v), int32(len(v)))
 		return
 	}
@@ -145,7 +141,7 @@ func moments(mu, e, v []float64) {
 func momentsSIMD128(mu_base unsafe.Pointer, mu_len int32, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32)
 
 func gram(g, e, v []float64, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		gramSIMD128(place(g), place(e), place(v), int32(len(v)), int32(m))
 		return
 	}
@@ -157,7 +153,7 @@ func gram(g, e, v []float64, m int) {
 func gramSIMD128(g_base unsafe.Pointer, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, m int32)
 
 func hankel(g, c, mu, ratio, w []float64, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		hankelSIMD128(place(g), place(c), place(mu), place(ratio), place(w), int32(len(w)), int32(m))
 		return
 	}
@@ -169,7 +165,7 @@ func hankel(g, c, mu, ratio, w []float64, m int) {
 func hankelSIMD128(g_base unsafe.Pointer, c_base unsafe.Pointer, mu_base unsafe.Pointer, ratio_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, m int32)
 
 func differences(out, g, v []float64, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		differencesSIMD128(place(out), int32(len(out)), place(g), place(v), int32(m))
 		return
 	}
@@ -181,7 +177,7 @@ func differences(out, g, v []float64, m int) {
 func differencesSIMD128(out_base unsafe.Pointer, out_len int32, g_base unsafe.Pointer, v_base unsafe.Pointer, m int32)
 
 func colSums(c, e, v []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		colSumsSIMD128(place(c), int32(len(c)), place(e), place(v), int32(len(v)))
 		return
 	}
@@ -193,7 +189,7 @@ func colSums(c, e, v []float64) {
 func colSumsSIMD128(c_base unsafe.Pointer, c_len int32, e_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32)
 
 func average(t, e, w, z []float64, first float64, d []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		averageSIMD128(place(t), int32(len(t)), place(e), place(w), int32(len(w)), place(z), first, place(d))
 		return
 	}
@@ -205,7 +201,7 @@ func average(t, e, w, z []float64, first float64, d []float64) {
 func averageSIMD128(t_base unsafe.Pointer, t_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, first float64, d_base unsafe.Pointer)
 
 func covariance(c *Cov, n, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		covarianceSIMD128(unsafe.Pointer(c), int32(n), int32(m))
 		return
 	}
@@ -217,7 +213,7 @@ func covariance(c *Cov, n, m int) {
 func covarianceSIMD128(c unsafe.Pointer, n int32, m int32)
 
 func covarianceOwn(c *Cov, n, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		covarianceOwnSIMD128(unsafe.Pointer(c), int32(n), int32(m))
 		return
 	}
@@ -229,7 +225,7 @@ func covarianceOwn(c *Cov, n, m int) {
 func covarianceOwnSIMD128(c unsafe.Pointer, n int32, m int32)
 
 func covariances(c *Cov, n, m int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		covariancesSIMD128(unsafe.Pointer(c), int32(n), int32(m))
 		return
 	}
@@ -241,7 +237,7 @@ func covariances(c *Cov, n, m int) {
 func covariancesSIMD128(c unsafe.Pointer, n int32, m int32)
 
 func combine(w, u, v []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		combineSIMD128(place(w), int32(len(w)), place(u), int32(len(u)), place(v))
 		return
 	}
@@ -253,7 +249,7 @@ func combine(w, u, v []float64) {
 func combineSIMD128(w_base unsafe.Pointer, w_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer)
 
 func dots(g, v, r []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		dotsSIMD128(place(g), int32(len(g)), place(v), place(r), int32(len(r)))
 		return
 	}
@@ -265,7 +261,7 @@ func dots(g, v, r []float64) {
 func dotsSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32)
 
 func sum(r []float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return sumSIMD128(place(r), int32(len(r)))
 	}
 	return sum_g(r)
@@ -276,7 +272,7 @@ func sum(r []float64) float64 {
 func sumSIMD128(r_base unsafe.Pointer, r_len int32) float64
 
 func accumulate(acc, u, r []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		accumulateSIMD128(place(acc), place(u), int32(len(u)), place(r), int32(len(r)))
 		return
 	}
@@ -288,7 +284,7 @@ func accumulate(acc, u, r []float64) {
 func accumulateSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
 func combine4(w, u, v []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		combine4SIMD128(place(w), int32(len(w)), place(u), int32(len(u)), place(v))
 		return
 	}
@@ -300,7 +296,7 @@ func combine4(w, u, v []float64) {
 func combine4SIMD128(w_base unsafe.Pointer, w_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer)
 
 func dots4(g, v, r []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		dots4SIMD128(place(g), int32(len(g)), place(v), place(r), int32(len(r)))
 		return
 	}
@@ -312,7 +308,7 @@ func dots4(g, v, r []float64) {
 func dots4SIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32)
 
 func accumulate4(acc, u, r []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		accumulate4SIMD128(place(acc), place(u), int32(len(u)), place(r), int32(len(r)))
 		return
 	}
@@ -324,7 +320,7 @@ func accumulate4(acc, u, r []float64) {
 func accumulate4SIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, r_len int32)
 
 func accumulateLower(acc, u, r []float64, first, rows int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		accumulateLowerSIMD128(place(acc), place(u), place(r), int32(len(r)), int32(first), int32(rows))
 		return
 	}
@@ -336,7 +332,7 @@ func accumulateLower(acc, u, r []float64, first, rows int) {
 func accumulateLowerSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, r_base unsafe.Pointer, r_len int32, first int32, rows int32)
 
 func sweep(acc, lines, minus []float64, before, after, rows int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		sweepSIMD128(place(acc), place(lines), int32(len(lines)), place(minus), int32(before), int32(after), int32(rows))
 		return
 	}
@@ -348,7 +344,7 @@ func sweep(acc, lines, minus []float64, before, after, rows int) {
 func sweepSIMD128(acc_base unsafe.Pointer, lines_base unsafe.Pointer, lines_len int32, minus_base unsafe.Pointer, before int32, after int32, rows int32)
 
 func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		accumulateFromSIMD128(place(to), int32(len(to)), place(from), place(w), place(r), place(at), int32(len(at)), int32(stride))
 		return
 	}
@@ -360,7 +356,7 @@ func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 func accumulateFromSIMD128(to_base unsafe.Pointer, to_len int32, from_base unsafe.Pointer, w_base unsafe.Pointer, r_base unsafe.Pointer, at_base unsafe.Pointer, at_len int32, stride int32)
 
 func unpack(to, from []float64, rows, stride int, c float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		unpackSIMD128(place(to), place(from), int32(rows), int32(stride), c)
 		return
 	}
@@ -372,7 +368,7 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
 
 func combineAt(w, u, v []float64, cols []uint32, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		combineAtSIMD128(place(w), place(u), int32(len(u)), place(v), place(cols), int32(len(cols)), int32(stride))
 		return
 	}
@@ -384,7 +380,7 @@ func combineAt(w, u, v []float64, cols []uint32, stride int) {
 func combineAtSIMD128(w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
 func dotsAt(g, v, r []float64, cols []uint32, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		dotsAtSIMD128(place(g), int32(len(g)), place(v), place(r), place(cols), int32(len(cols)), int32(stride))
 		return
 	}
@@ -396,7 +392,7 @@ func dotsAt(g, v, r []float64, cols []uint32, stride int) {
 func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
 func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		dotsSquaresAtSIMD128(place(g), int32(len(g)), place(h), place(v), place(r), place(q), place(cols), int32(len(cols)), int32(stride))
 		return
 	}
@@ -408,7 +404,7 @@ func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
 func dotsSquaresAtSIMD128(g_base unsafe.Pointer, g_len int32, h_base unsafe.Pointer, v_base unsafe.Pointer, r_base unsafe.Pointer, q_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
 
 func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		accumulateAtSIMD128(place(acc), place(u), int32(len(u)), place(r), place(cols), int32(len(cols)), int32(stride))
 		return
 	}
@@ -434,7 +430,7 @@ func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, s
 func largest(to, cols []uint32) { largest_g(to, cols) }
 
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
 	}
 	return quotient_g(r, u, v, x, stride, low)
@@ -445,7 +441,7 @@ func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 func quotientSIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return quotient4SIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
 	}
 	return quotient4_g(r, u, v, x, stride, low)
@@ -456,7 +452,7 @@ func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 func quotient4SIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
 func logSum(r, x []float64, stride int) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return logSumSIMD128(place(r), int32(len(r)), place(x), int32(stride))
 	}
 	return logSum_g(r, x, stride)
@@ -467,7 +463,7 @@ func logSum(r, x []float64, stride int) float64 {
 func logSumSIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
 func logSum4(r, x []float64, stride int) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return logSum4SIMD128(place(r), int32(len(r)), place(x), int32(stride))
 	}
 	return logSum4_g(r, x, stride)
@@ -478,7 +474,7 @@ func logSum4(r, x []float64, stride int) float64 {
 func logSum4SIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
 
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return curve4SIMD128(place(r), int32(len(r)), place(q), place(w), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
 	}
 	return curve4_g(r, q, w, u, v, x, stride, low)
@@ -489,7 +485,7 @@ func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return curveSIMD128(place(r), int32(len(r)), place(q), place(w), place(x), low)
 	}
 	return curve_g(r, q, w, x, low)
@@ -500,7 +496,7 @@ func curve(r, q, w, x []float64, low float64) float64 {
 func curveSIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, low float64) float64
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		stretchSIMD128(place(c2), int32(len(c2)), place(c3), place(rho), place(w), place(d), place(x), low)
 		return
 	}
@@ -512,7 +508,7 @@ func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 func stretchSIMD128(c2_base unsafe.Pointer, c2_len int32, c3_base unsafe.Pointer, rho_base unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
 
 func stretchRow(to, v, d, x []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		stretchRowSIMD128(place(to), place(v), int32(len(v)), place(d), place(x))
 		return
 	}
@@ -524,7 +520,7 @@ func stretchRow(to, v, d, x []float64) {
 func stretchRowSIMD128(to_base unsafe.Pointer, v_base unsafe.Pointer, v_len int32, d_base unsafe.Pointer, x_base unsafe.Pointer)
 
 func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		boundedSIMD128(place(x), place(low), place(q), place(c), place(inverse), int32(len(inverse)), int32(n), int32(sweeps))
 		return
 	}
@@ -536,7 +532,7 @@ func bounded(x, low, q, c, inverse []float64, n, sweeps int) {
 func boundedSIMD128(x_base unsafe.Pointer, low_base unsafe.Pointer, q_base unsafe.Pointer, c_base unsafe.Pointer, inverse_base unsafe.Pointer, inverse_len int32, n int32, sweeps int32)
 
 func descend(s, a []float64, k, n, sweeps int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		descendSIMD128(place(s), place(a), int32(k), int32(n), int32(sweeps))
 		return
 	}
@@ -548,7 +544,7 @@ func descend(s, a []float64, k, n, sweeps int) {
 func descendSIMD128(s_base unsafe.Pointer, a_base unsafe.Pointer, k int32, n int32, sweeps int32)
 
 func direction(p, slope, most, b, g, root []float64, k int, longest float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		directionSIMD128(place(p), place(slope), int32(len(slope)), place(most), place(b), place(g), place(root), int32(k), longest)
 		return
 	}
@@ -564,7 +560,7 @@ func binMoments(sums, x []float64, b *Bins) { binMoments_g(sums, x, b) }
 func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
 
 func exp(to, x []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		expSIMD128(unsafe.Pointer(&tables), place(to), int32(len(to)), place(x))
 		return
 	}
@@ -576,7 +572,7 @@ func exp(to, x []float64) {
 func expSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
 
 func log(to, x []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		logSIMD128(place(to), int32(len(to)), place(x))
 		return
 	}
@@ -588,7 +584,7 @@ func log(to, x []float64) {
 func logSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
 
 func logistic(to, x []float64, z *Score, rate float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		logisticSIMD128(unsafe.Pointer(&tables), place(to), int32(len(to)), place(x), unsafe.Pointer(z), rate)
 		return
 	}
@@ -600,7 +596,7 @@ func logistic(to, x []float64, z *Score, rate float64) {
 func logisticSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
 func extent(to, x []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		extentSIMD128(place(to), place(x), int32(len(x)))
 		return
 	}
@@ -612,7 +608,7 @@ func extent(to, x []float64) {
 func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
 
 func shift(to, x []float64, c float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		shiftSIMD128(place(to), int32(len(to)), place(x), c)
 		return
 	}
@@ -624,7 +620,7 @@ func shift(to, x []float64, c float64) {
 func shiftSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
 
 func slopes(s, x []float64, eps float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return slopesSIMD128(place(s), int32(len(s)), place(x), eps)
 	}
 	return slopes_g(s, x, eps)
@@ -635,7 +631,7 @@ func slopes(s, x []float64, eps float64) float64 {
 func slopesSIMD128(s_base unsafe.Pointer, s_len int32, x_base unsafe.Pointer, eps float64) float64
 
 func spread(to, x []float64, ref float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		spreadSIMD128(place(to), place(x), int32(len(x)), ref)
 		return
 	}
@@ -647,7 +643,7 @@ func spread(to, x []float64, ref float64) {
 func spreadSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, ref float64)
 
 func deviation(x []float64, ref, scale float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return deviationSIMD128(place(x), int32(len(x)), ref, scale)
 	}
 	return deviation_g(x, ref, scale)
@@ -658,7 +654,7 @@ func deviation(x []float64, ref, scale float64) float64 {
 func deviationSIMD128(x_base unsafe.Pointer, x_len int32, ref float64, scale float64) float64
 
 func squares(x []float64, ref, scale, mean float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return squaresSIMD128(place(x), int32(len(x)), ref, scale, mean)
 	}
 	return squares_g(x, ref, scale, mean)
@@ -669,7 +665,7 @@ func squares(x []float64, ref, scale, mean float64) float64 {
 func squaresSIMD128(x_base unsafe.Pointer, x_len int32, ref float64, scale float64, mean float64) float64
 
 func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		logisticBackSIMD128(place(to), place(g), int32(len(g)), place(s), place(x), unsafe.Pointer(z), rate)
 		return
 	}
@@ -681,7 +677,7 @@ func logisticBack(to, g, s, x []float64, z *Score, rate float64) {
 func logisticBackSIMD128(to_base unsafe.Pointer, g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
 
 func logisticSlope(g, s []float64, c float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		logisticSlopeSIMD128(place(g), int32(len(g)), place(s), c)
 		return
 	}
@@ -693,7 +689,7 @@ func logisticSlope(g, s []float64, c float64) {
 func logisticSlopeSIMD128(g_base unsafe.Pointer, g_len int32, s_base unsafe.Pointer, c float64)
 
 func scoreBack(g, x []float64, z *Score, mean, dot float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		scoreBackSIMD128(place(g), int32(len(g)), place(x), unsafe.Pointer(z), mean, dot)
 		return
 	}
@@ -705,7 +701,7 @@ func scoreBack(g, x []float64, z *Score, mean, dot float64) {
 func scoreBackSIMD128(g_base unsafe.Pointer, g_len int32, x_base unsafe.Pointer, z unsafe.Pointer, mean float64, dot float64)
 
 func divide(to, a, z []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		divideSIMD128(place(to), int32(len(to)), place(a), place(z))
 		return
 	}
@@ -717,7 +713,7 @@ func divide(to, a, z []float64) {
 func divideSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, z_base unsafe.Pointer)
 
 func scale(to, x []float64, c float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		scaleSIMD128(place(to), int32(len(to)), place(x), c)
 		return
 	}
@@ -729,7 +725,7 @@ func scale(to, x []float64, c float64) {
 func scaleSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
 
 func multiply(to, a, b []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		multiplySIMD128(place(to), int32(len(to)), place(a), place(b))
 		return
 	}
@@ -741,7 +737,7 @@ func multiply(to, a, b []float64) {
 func multiplySIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer)
 
 func multiplyLess(to, a, b, c []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		multiplyLessSIMD128(place(to), int32(len(to)), place(a), place(b), place(c))
 		return
 	}
@@ -753,7 +749,7 @@ func multiplyLess(to, a, b, c []float64) {
 func multiplyLessSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, b_base unsafe.Pointer, c_base unsafe.Pointer)
 
 func rotate(p, q []float64, cos, sin float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		rotateSIMD128(place(p), int32(len(p)), place(q), cos, sin)
 		return
 	}
@@ -765,7 +761,7 @@ func rotate(p, q []float64, cos, sin float64) {
 func rotateSIMD128(p_base unsafe.Pointer, p_len int32, q_base unsafe.Pointer, cos float64, sin float64)
 
 func weigh(to, a, z []float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		weighSIMD128(place(to), int32(len(to)), place(a), place(z))
 		return
 	}
@@ -777,7 +773,7 @@ func weigh(to, a, z []float64) {
 func weighSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, z_base unsafe.Pointer)
 
 func ratio(num, x, t []float64, low float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		ratioSIMD128(place(num), int32(len(num)), place(x), place(t), low)
 		return
 	}
@@ -789,7 +785,7 @@ func ratio(num, x, t []float64, low float64) {
 func ratioSIMD128(num_base unsafe.Pointer, num_len int32, x_base unsafe.Pointer, t_base unsafe.Pointer, low float64)
 
 func fisher(a, t []float64, by, low float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		fisherSIMD128(place(a), int32(len(a)), place(t), by, low)
 		return
 	}
@@ -801,7 +797,7 @@ func fisher(a, t []float64, by, low float64) {
 func fisherSIMD128(a_base unsafe.Pointer, a_len int32, t_base unsafe.Pointer, by float64, low float64)
 
 func ratioBack(w, r, ybar, y []float64, low float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		ratioBackSIMD128(place(w), int32(len(w)), place(r), place(ybar), place(y), low)
 		return
 	}
@@ -813,7 +809,7 @@ func ratioBack(w, r, ybar, y []float64, low float64) {
 func ratioBackSIMD128(w_base unsafe.Pointer, w_len int32, r_base unsafe.Pointer, ybar_base unsafe.Pointer, y_base unsafe.Pointer, low float64)
 
 func lossKL(x, t, r []float64, low float64) float64 {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		return lossKLSIMD128(place(x), int32(len(x)), place(t), place(r), low)
 	}
 	return lossKL_g(x, t, r, low)
@@ -824,7 +820,7 @@ func lossKL(x, t, r []float64, low float64) float64 {
 func lossKLSIMD128(x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_base unsafe.Pointer, low float64) float64
 
 func factor(w, d, floor, l []float64, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		factorSIMD128(unsafe.Pointer(&tables), place(w), place(d), int32(len(d)), place(floor), place(l), int32(stride))
 		return
 	}
@@ -836,7 +832,7 @@ func factor(w, d, floor, l []float64, stride int) {
 func factorSIMD128(tables unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, d_len int32, floor_base unsafe.Pointer, l_base unsafe.Pointer, stride int32)
 
 func solve(w, d, r []float64, stride int) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		solveSIMD128(unsafe.Pointer(&tables), place(w), place(d), int32(len(d)), place(r), int32(stride))
 		return
 	}
@@ -848,7 +844,7 @@ func solve(w, d, r []float64, stride int) {
 func solveSIMD128(tables unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, d_len int32, r_base unsafe.Pointer, stride int32)
 
 func adamStep(x, g, mu, nu []float64, rate, c2 float64) {
-	if level == cpu.SIMD128 {
+	if level == SIMD128 {
 		adamStepSIMD128(place(x), int32(len(x)), place(g), place(mu), place(nu), rate, c2)
 		return
 	}

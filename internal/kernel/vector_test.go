@@ -9,17 +9,19 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/cpu"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
+// highest is the level of this processor.
+var highest = level
+
 // levels runs f at each level that this processor has, and restores it.
 func levels(t *testing.T, f func(t *testing.T)) {
 	defer func(l int) { level = l }(level)
-	for l := cpu.Portable + 1; l < len(cpu.Names); l++ {
-		t.Run(cpu.Names[l], func(t *testing.T) {
-			if cpu.Level < l {
+	for l := Portable + 1; l < len(levelNames); l++ {
+		t.Run(levelNames[l], func(t *testing.T) {
+			if highest < l {
 				t.Skip("this processor has none")
 			}
 			level = l
@@ -81,7 +83,7 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 // vectors are the slices that a call takes.
 type vectors = [][]float64
 
-// does, of2, of3, of4 and of5 make calls as compare takes them of what returns nothing.
+// does, of2, of3 and of4 make calls as compare takes them of what returns nothing.
 func does(f func(v vectors)) func(v vectors) float64 {
 	return func(v vectors) float64 { f(v); return 0 }
 }
@@ -98,10 +100,6 @@ func of4(f func(a, b, c, d []float64)) func(v vectors) float64 {
 	return does(func(v vectors) { f(v[0], v[1], v[2], v[3]) })
 }
 
-func of5(f func(a, b, c, d, e []float64)) func(v vectors) float64 {
-	return does(func(v vectors) { f(v[0], v[1], v[2], v[3], v[4]) })
-}
-
 // compare calls f once with the loops in Go and once with assembly, on copies of
 // the slices, and compares all of them.
 func compare(t *testing.T, what string, f func(v vectors) float64, slices ...[]float64) {
@@ -111,7 +109,7 @@ func compare(t *testing.T, what string, f func(v vectors) float64, slices ...[]f
 		plain[i] = append([]float64{}, s...)
 	}
 	now := level
-	level = cpu.Portable
+	level = Portable
 	want := f(plain)
 	level = now
 	guarded, given := make([]fenced, len(slices)), make([][]float64, len(slices))
@@ -841,7 +839,7 @@ func TestVectorAt(t *testing.T) {
 // above the diagonal, and in the padding, is NaN, which must not get through.
 func TestVectorLaplacian(t *testing.T) {
 	defer func(l int) { level = l }(level)
-	for l := cpu.Portable + 1; l <= cpu.Level; l++ {
+	for l := Portable + 1; l <= highest; l++ {
 		for m := 1; m <= 71; m++ {
 			m := m
 			if m == 71 { // rows that are further apart
@@ -878,7 +876,7 @@ func TestVectorLaplacian(t *testing.T) {
 				}
 				return f, d, x
 			}
-			f0, d0, x0 := run(cpu.Portable)
+			f0, d0, x0 := run(Portable)
 			f1, d1, x1 := run(l)
 			same := func(what string, a, b float64) {
 				if math.Float64bits(a) != math.Float64bits(b) || a != a {

@@ -2,7 +2,7 @@
 //
 //	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i = cumsum D_i,
 //
-// and their steps: Adam on F, and on q either the EM step or Adam on R, the logarithms
+// and their steps: Adam on F (adam.go), and on q either the EM step or Adam on R, the logarithms
 // of D. A QMF has one set of them (T), a QMFQ two (T and T').
 //
 // # The EM step on q
@@ -26,7 +26,7 @@
 // # Signed data
 //
 // Data of either sign, which Frobenius alone takes, have each row shifted by its lowest
-// value (internal/unit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
+// value (internal/fit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
 // T - c and D_l, l > 0, are non-negative, so D_l, l > 0, take the step above for x - c and
 // T - c. Then q_1 takes its least-squares value, the mean of x_j - Σ_{l>0} tail_jl D_l;
 // with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without
@@ -37,7 +37,6 @@ package monotone
 import (
 	"math"
 
-	"github.com/quantmf/quantmf/internal/adam"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -51,8 +50,8 @@ type Maps struct {
 	F    []float64 // F
 	Inc  []float64 // D, the first of a row q_1; where R is not nil, computed from it (FromR)
 	R    []float64 // R: the logarithms of D, where Adam makes the steps on q; nil: EM does
-	MomF adam.Moment
-	MomR adam.Moment
+	MomF Moment
+	MomR Moment
 	Warm []transport.Warm // the warm starts of the transports
 
 	Pinned            bool    // q_1 and q_m are the extremes of the row of x
@@ -120,14 +119,14 @@ func LeastAtStart(mean float64) float64 {
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
 // q, on R.
 func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
-	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: adam.NewMoment(d * m),
+	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: NewMoment(d * m),
 		Warm:   make([]transport.Warm, d),
 		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	for i := range p.Warm {
 		p.Warm[i] = transport.NewWarm(m)
 	}
 	if byAdam {
-		p.R, p.MomR = make([]float64, d*m), adam.NewMoment(d*m)
+		p.R, p.MomR = make([]float64, d*m), NewMoment(d*m)
 	}
 	return p
 }
@@ -151,14 +150,14 @@ func (p *Maps) Quantiles(q []float64, i int) {
 func (p *Maps) signedEnds() bool { return p.of != nil && p.of.Signed }
 
 // StepF makes Adam's step of F_i along its gradient.
-func (p *Maps) StepF(i int, grad []float64, at adam.Pace) {
+func (p *Maps) StepF(i int, grad []float64, at Pace) {
 	p.MomF.Step(p.F, grad, i*p.M, (i+1)*p.M, at)
 }
 
 // StepR makes the paper's step on q: Adam on R, the logarithms of the increments (of
 // signed data R_1 is q_1 over the row's mean; pinned: of their shares of the row's range,
 // by softmax). grad is the gradient in unit·q_i, and is overwritten.
-func (p *Maps) StepR(i int, grad []float64, unit float64, at adam.Pace) {
+func (p *Maps) StepR(i int, grad []float64, unit float64, at Pace) {
 	m, inc := p.M, p.Increments(i)
 	tail := 0.0
 	for l := m - 1; l >= 0; l-- { // backward of the cumulative sum
@@ -336,7 +335,7 @@ func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept)
 }
 
 // WalkMoments calls visit for Adam's moments.
-func WalkMoments(visit func(numbers section.Part, best []float64), m adam.Moment) {
+func WalkMoments(visit func(numbers section.Part, best []float64), m Moment) {
 	visit(section.Finite(m.Mu), nil)
 	// The square of a large gradient overflows: ν is +Inf from then on, and its parameter stands still.
 	visit(section.Within(m.Nu, 0, math.Inf(1)), nil)

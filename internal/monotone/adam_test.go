@@ -1,12 +1,12 @@
-package adam
+package monotone
 
 import (
 	"math"
 	"testing"
 )
 
-// TestStep follows the rule as the paper prints it, with math.Pow.
-func TestStep(t *testing.T) {
+// TestAdamStep follows the rule as the paper prints it, with math.Pow.
+func TestAdamStep(t *testing.T) {
 	x, mu, nu := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
 	want, m, v := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
 	for step := 1; step <= 300; step++ {
@@ -19,11 +19,21 @@ func TestStep(t *testing.T) {
 			vh := v[i] / (1 - math.Pow(0.999, float64(step)))
 			want[i] -= 0.05 * mh / (math.Sqrt(vh) + 1e-8)
 		}
-		Step(x, g, mu, nu, 0.05, step)
+		AdamStep(x, g, mu, nu, 0.05, step)
 		for i := range x {
 			if math.Abs(x[i]-want[i]) > 1e-12 {
 				t.Fatalf("step %d: %v, want %v", step, x, want)
 			}
+		}
+	}
+}
+
+// TestCosine: the rate begins at what was given and falls as (1+cos πt)/2.
+func TestCosine(t *testing.T) {
+	for i := range 101 {
+		p := float64(i) / 100
+		if want := (1 + math.Cos(math.Pi*p)) / 2; math.Abs(Cosine(p)-want) > 1e-15 {
+			t.Errorf("cosine(%v) = %v, want %v", p, Cosine(p), want)
 		}
 	}
 }

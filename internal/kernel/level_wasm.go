@@ -1,19 +1,19 @@
 //go:build wasmsimd && !purego
 
-package cpu
+package kernel
 
 // SIMD128 is the level of the vectors of WebAssembly.
 const SIMD128 = 1
 
-// Names are the names of the levels.
-var Names = []string{"Go", "SIMD128"}
+// levelNames are the names of the levels.
+var levelNames = []string{"Go", "SIMD128"}
 
-// Level is SIMD128 where the host has linked the module of kernels that was written with this
-// package.
-var Level = detect()
+// level is SIMD128 where the host has linked the module of kernels that was written with this package. Tests
+// set a lower one.
+var level = detect()
 
 func detect() int {
-	if version() == kernels {
+	if version() == moduleVersion {
 		return SIMD128
 	}
 	return Portable

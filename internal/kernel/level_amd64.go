@@ -1,19 +1,19 @@
 //go:build !purego
 
-package cpu
+package kernel
 
-// Levels of vector instructions.
+// Levels of vector instructions; see [Portable].
 const (
 	AVX2   = 1
 	AVX512 = 2 // F, DQ and VL
 )
 
-// Names are the names of the levels.
-var Names = []string{"Go", "AVX2", "AVX-512"}
+// levelNames are the names of the levels.
+var levelNames = []string{"Go", "AVX2", "AVX-512"}
 
-// Level is the highest level that the processor has and whose registers the operating
-// system saves.
-var Level = detect()
+// level is the highest level that the processor has and whose registers the operating system saves. Tests set
+// lower ones.
+var level = detect()
 
 func detect() int {
 	const (

@@ -1,0 +1,76 @@
+package monotone
+
+// This file holds the step rule of Kingma and Ba (2015) over slices, the state that goes from step to step,
+// and the cosine schedule of the rate,
+//
+//	lr_e = lr (1+cos(π e/E))/2   in epoch e = 0, ..., E-1.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+const (
+	beta1 = 0.9
+	beta2 = 0.999
+)
+
+// AdamStep moves x against its gradient g:
+//
+//	μ ← β1 μ + (1-β1) g,  ν ← β2 ν + (1-β2) g²,
+//	x ← x - lr · (μ/(1-β1^t)) / (√(ν/(1-β2^t)) + 1e-8)
+//
+// with β1 = 0.9, β2 = 0.999. t counts the steps of x, this one included. All
+// slices have the length of x.
+func AdamStep(x, g, mu, nu []float64, lr float64, t int) {
+	c1, c2 := correction(t)
+	kernel.AdamStep(x, g, mu, nu, lr/c1, c2)
+}
+
+// correction returns 1-β1^t and 1-β2^t.
+func correction(t int) (c1, c2 float64) {
+	return 1 - power(beta1, t), 1 - power(beta2, t)
+}
+
+func power(b float64, t int) float64 {
+	r := 1.0
+	for ; t > 0; t >>= 1 {
+		if t&1 == 1 {
+			r *= b
+		}
+		b *= b
+	}
+	return r
+}
+
+// Moment holds the two moments of some parameters.
+type Moment struct{ Mu, Nu []float64 }
+
+// NewMoment returns the moments of n parameters before their first step.
+func NewMoment(n int) Moment { return Moment{make([]float64, n), make([]float64, n)} }
+
+// Step makes the step of parameters lo to hi-1 along their gradient.
+func (m Moment) Step(param, grad []float64, lo, hi int, at Pace) {
+	AdamStep(param[lo:hi], grad, m.Mu[lo:hi], m.Nu[lo:hi], at.Rate, at.Count)
+}
+
+// Pace is the learning rate of a step, and the number of the step, from 1.
+type Pace struct {
+	Rate  float64
+	Count int
+}
+
+// Cosine returns (1+cos πt)/2 = cos²(πt/2) for t in [0,1], from the series of
+// cos on [0,π/4]: the same bits everywhere.
+func Cosine(t float64) float64 {
+	if t > 0.5 {
+		return 1 - Cosine(1-t)
+	}
+	a := t * (math.Pi / 2) // in [0, π/4]
+	c := 1.0
+	for i := 16; i > 0; i -= 2 { // cos a = 1 - a²/2(1 - a²/12(...))
+		c = 1 - float64(float64(a*a)*c)/float64(i*(i-1))
+	}
+	return c * c
+}
