@@ -105,8 +105,8 @@ func (c *Comparison) Worse(trial int) (mean, stdErr float64) {
 	return paired(c.Got[trial].Losses, c.Got[c.Best].Losses)
 }
 
-// choice is the trial of least mean loss, of losses by trial and repeat, and the smallest one that is worse by
-// at most a standard error of the difference.
+// choice is the trial of least mean loss, of losses by trial and repeat, and the smallest one that is worse
+// by at most a standard error of the difference.
 func (c *Comparison) choice(losses [][]float64) (best, chosen int) {
 	for i := range losses {
 		if worse, _ := paired(losses[i], losses[best]); worse < 0 {

@@ -72,7 +72,8 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Sure = 0.734
-	want := "k=0 predicts hidden cells best. Take k=0: about 73 % of other sets of 3 masks would choose it. " +
+	want := "k=0 predicts hidden cells best. Take k=0: about 73 % of other sets of 3 masks would " +
+		"choose it. " +
 		"Standard errors speak of other hidden cells of this table; other tables like it differ by more\n"
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -85,7 +86,8 @@ func TestTexts(t *testing.T) {
 	if got, want := r.Verdict(),
 		"k=3, m=8 predicts hidden cells best; k=3, m=4 is the smallest within one standard error of it "+
 			"(worse by 1 ± 0.58). Take k=3, m=4: about 73 % of other sets of 3 masks would choose it. "+
-			"Standard errors speak of other hidden cells of this table; other tables like it differ by more\n"+
+			"Standard errors speak of other hidden cells of this table; other tables like it differ "+
+			"by more\n"+
 			"Warning: the best, -m 8, is the largest that was tried: try larger ones\nWarning: -m 4 is the "+
 			"smallest that was tried: smaller ones may do as well\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
