@@ -183,6 +183,8 @@ func TestModelAndMatrix(t *testing.T) {
 	flipped[len(flipped)/3] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
+	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",
+		"matrix.tsv")
 	if err := os.Mkdir("mine", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -194,20 +196,21 @@ func TestModelAndMatrix(t *testing.T) {
 	}{
 		{"transform qmf.qmf renamed.tsv -o -", 3,
 			`\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the ` +
-				`14 features are not the model's: "other": -allow extra,missing goes on without, if the ` +
-				`model was fitted with -missing\n`},
-		{"transform qmf.qmf short.tsv -o - -allow missing", 3,
-			`quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model ` +
-				`takes none for missing: -allow missing is for models that were fitted with -missing\n`},
+				`14 features are not the model's: "other": -allow extra,missing goes on without\n`},
+		{"transform qmf.qmf short.tsv -o - -allow missing", 0,
+			`features are not there: "g11", "g12", "g13"; taken for missing values\n`},
+		{"transform svd.qmf short.tsv -o - -allow missing", 3,
+			`quantmf transform: short.tsv: feature "g11": the matrix lacks this feature: -projection svd ` +
+				`of fit needs every cell\n`},
+		{"transform qmf.qmf hole.tsv -o -", 0, ""}, {"score bqmf.qmf hole.tsv", 0, ""},
 		{"report qmf.qmf negative.tsv -o page.html", 3, `\nquantmf report: negative.tsv:3:2: feature `},
 		{"transform qmf.qmf short.tsv -o -", 3,
 			`short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing ` +
 				`goes on`},
 		{"transform qmf.qmf long.tsv -o -", 3,
 			`long.tsv: 1 of the 15 features are not the model's: "more": -allow extra goes on`},
-		{"transform qmf.qmf hole.tsv -o -", 3,
-			`hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as ` +
-				`missing`},
+		{"transform svd.qmf hole.tsv -o -", 3,
+			`hole.tsv:4:10: feature "g2", sample "p8": -projection svd of fit needs every cell`},
 		{"normalize qmfq.qmf renamed.tsv -o -", 3, `features are not there: "g4"`},
 		{"inspect qmf.qmf narrow.tsv", 3,
 			`narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
