@@ -87,18 +87,30 @@ func (c *Cells) Observed(room []float64, i int) []float64 {
 	return room
 }
 
+// ObservedRow is Observed outside a pool: a row that cannot be read is the error.
+func (c *Cells) ObservedRow(room []float64, i int) ([]float64, error) {
+	if c.X.Rows > 0 {
+		return c.X.Row(i), nil
+	}
+	room = room[:c.N]
+	if err := c.readAgain(room, i); err != nil {
+		return nil, err
+	}
+	if c.into != nil {
+		c.into.Bring(room, i)
+	}
+	return room, nil
+}
+
 // fill fills x, N numbers, with what Observed returns.
 func (c *Cells) fill(x []float64, i int) {
 	if c.X.Rows > 0 {
 		copy(x, c.X.Row(i))
 		return
 	}
-	if err := c.readAgain(x, i); err != nil {
+	if _, err := c.ObservedRow(x, i); err != nil {
 		c.Pool.Fail(err)
 		clear(x)
-	}
-	if c.into != nil {
-		c.into.Bring(x, i)
 	}
 }
 

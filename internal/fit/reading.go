@@ -14,6 +14,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -94,6 +95,12 @@ func (r *Rules) Check(i, j int, v float64) error {
 	return &DataError{Row: i, Col: j, Value: v, Problem: problem}
 }
 
+// CheckAll reports the first number of x that a fit cannot have.
+func (r Rules) CheckAll(x Source) error {
+	r.Validation, r.Hash = 0, false
+	return newReading(x, r).rowsOf()
+}
+
 // Reach returns the least and the largest number of a row. finite is true where the row has at least
 // kernel.Lanes numbers and all are finite; otherwise the others mean nothing.
 func Reach(row []float64) (least, most float64, finite bool) {
@@ -123,34 +130,52 @@ type reading struct {
 // the seed: the validation share of the observed ones, but a row or column keeps at least two visible cells,
 // or what it has.
 func Read(x Source, rules Rules) (*Cells, error) {
-	c := NewCells(x)
-	c.Missing, c.InRow, c.extents = rules.Missing, make([]int, c.D), make([]extent, c.D)
-	t := &reading{Cells: c, rules: rules, cols: make([]int, c.N), draws: random.Split(rules.Seed, 2)}
+	t := newReading(x, rules)
 	if rules.Validation > 0 {
-		c.Partial, c.Held, c.lowest = true, make([]uint64, c.D*c.words()), make([]float64, c.D)
+		t.Partial, t.Held, t.lowest = true, make([]uint64, t.D*t.words()), make([]float64, t.D)
 	}
 	if rules.Hash {
-		c.Fingerprint = NewHash(c.D, c.N)
+		t.Fingerprint = NewHash(t.D, t.N)
 	}
-	room := make([]float64, c.N)
-	for i := range c.D {
-		row := room
-		if c.X.Rows > 0 {
-			row = c.X.Row(i)
-		} else if err := c.rows.ReadRow(row, i); err != nil {
-			return nil, &ReadError{i, err}
-		}
-		if err := t.take(row, i); err != nil {
-			return nil, err
-		}
-	}
-	if x.Rows != nil && !x.InMemory {
-		c.checks = &t.rules
-	}
-	if err := t.ratios(); err != nil {
+	if err := t.rowsOf(); err != nil {
 		return nil, err
 	}
-	return c, t.end()
+	if x.Rows != nil && !x.InMemory {
+		t.checks = &rules
+	}
+	if err := t.end(); err != nil {
+		return nil, err
+	}
+	return t.Cells, nil
+}
+
+// Reserve takes the memory that cells of so many rows hold, beside a copy of x and a bit a held-out cell.
+func Reserve(a *pool.Arena, rows int) {
+	pool.Make[extent](a, rows)
+	pool.Make[int](a, rows)
+}
+
+func newReading(x Source, rules Rules) *reading {
+	c := NewCells(x)
+	c.Missing, c.InRow, c.extents = rules.Missing, make([]int, c.D), make([]extent, c.D)
+	return &reading{Cells: c, rules: rules, cols: make([]int, c.N), draws: random.Split(rules.Seed, 2)}
+}
+
+// rowsOf takes all rows.
+func (t *reading) rowsOf() error {
+	room := make([]float64, t.N)
+	for i := range t.D {
+		row := room
+		if t.X.Rows > 0 {
+			row = t.X.Row(i)
+		} else if err := t.rows.ReadRow(row, i); err != nil {
+			return &ReadError{i, err}
+		}
+		if err := t.take(row, i); err != nil {
+			return err
+		}
+	}
+	return t.ratios()
 }
 
 // take takes row i.
@@ -193,22 +218,17 @@ func (t *reading) draw(row []float64, i int) {
 	t.lowest[i] = least
 }
 
-// top returns the largest magnitude of all cells.
-func (t *reading) top() (top float64) {
-	for _, e := range t.extents {
-		if e.observed > 0 {
-			top = max(top, math.Abs(e.least), math.Abs(e.most))
-		}
-	}
-	return top
-}
-
 // ratios reports a number that is too small beside the largest for a divergence of ratios.
 func (t *reading) ratios() error {
 	if t.rules.Loss >= limit.LeastBeta {
 		return nil
 	}
-	top := t.top()
+	top := 0.0
+	for _, e := range t.extents {
+		if e.observed > 0 {
+			top = max(top, e.most) // nothing is negative
+		}
+	}
 	least := top / limit.Ratio
 	i := slices.IndexFunc(t.extents, func(e extent) bool { return e.least < least })
 	if i < 0 {
@@ -328,7 +348,7 @@ func (c *Cells) SetUnits(mapped bool) error {
 					", the largest: rescale the rows to similar sizes"}
 		}
 	}
-	c.Units = UnitsOf(most)
+	c.Units, c.lowest = UnitsOf(most), nil
 	if signed {
 		c.Units.Signed, c.Units.Shift = true, low
 	}
@@ -369,10 +389,15 @@ type Hash uint64
 // NewHash begins with whole numbers, such as the sizes of a matrix.
 func NewHash(sizes ...int) Hash {
 	h := Hash(14695981039346656037)
+	h.Sizes(sizes...)
+	return h
+}
+
+// Sizes adds whole numbers.
+func (h *Hash) Sizes(sizes ...int) {
 	for _, n := range sizes {
 		h.word(uint64(n))
 	}
-	return h
 }
 
 func (h *Hash) word(v uint64) {

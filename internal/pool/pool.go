@@ -23,8 +23,8 @@
 // Do, on the goroutine of the caller, who can recover from it. On another goroutine it would end the program.
 // So does runtime.Goexit, which a failing test calls: it ends the goroutine of the caller, too.
 //
-// An error of a piece, such as that of a row that cannot be read, is given to Fail. It is the error of the pool
-// from then on, whatever the pool is bound to: no further piece begins.
+// An error of a piece, such as that of a row that cannot be read, is given to Fail. It is the error of the
+// pool from then on, whatever the pool is bound to: no further piece begins.
 package pool
 
 import (
