@@ -309,7 +309,7 @@ func TestQMFQValidation(t *testing.T) {
 		if q.Best > 0 && q.Best < len(q.History)-1 {
 			interior++
 		}
-		fit, l := q.Reconstruct(), q.inflated.loss
+		fit, l := q.Reconstruct(), q.inflated.divergence()
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -618,7 +617,7 @@ func TestFarGoodness(t *testing.T) {
 	} {
 		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
 		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
-			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
+			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: c.loss}}
 		g, err := m.Goodness(x)
 		if err != nil {
 			t.Fatal(err)

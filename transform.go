@@ -37,10 +37,13 @@ import (
 // other β more passes, at most 200 steps, and powers. Memory 2dk + dk(k+1)/2 (no more than 2^18 of these) + k
 // n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
 func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if err := m.usable(); err != nil {
+		return Mat{}, err
+	}
 	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
+	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
@@ -53,6 +56,9 @@ func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return score
 func (m *NMF) at(v Mat) Model {
 	of := *m
 	of.V = v
+	if m.seals != nil {
+		sealFields(&of)
+	}
 	return &of
 }
 
@@ -76,6 +82,9 @@ func (m *NMF) at(v Mat) Model {
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64 columns at a
 // time.
 func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if err := usable(q); err != nil {
+		return Mat{}, err
+	}
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
 	}
@@ -98,6 +107,7 @@ func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return score
 func (q *QMF) at(v Mat) Model {
 	of := *q
 	of.V = v
+	sealFields(&of)
 	return &of
 }
 
@@ -140,7 +150,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 		in.Quantiles = q.Quantiles.brought(&u)
 		q = &in
 	}
-	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}
+	of := place.Problem{Loss: q.divergence(), Floor: monotone.FloorT}
 	for i := range d {
 		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
 	}
