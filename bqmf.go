@@ -16,18 +16,17 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // BQMF is a fitted X ≈ T(UV) with its uncertainty. It is not changed by its methods
@@ -178,7 +177,7 @@ func (f *bqmfFit) scale() error {
 }
 
 // begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) begin() (l journal.Losses, err error) {
+func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	if f.stopped = f.scale(); f.stopped != nil {
 		return l, f.stopped
 	}
@@ -202,10 +201,10 @@ func (f *bqmfFit) begin() (l journal.Losses, err error) {
 }
 
 // epoch makes epoch e.
-func (f *bqmfFit) epoch(e int) (journal.Losses, error) {
+func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
 	f.fit.Epoch(e)
 	if err := f.pool.Err(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	return f.losses(e+1, f.fit.Bound)
 }
@@ -213,8 +212,8 @@ func (f *bqmfFit) epoch(e int) (journal.Losses, error) {
 // losses returns those of the state after some epochs: its bound and, under validation, the loss of the
 // held-out cells by a model whose maps are learnt for it. The best state is kept here and not by the driver,
 // since states lose components as a fit goes on.
-func (f *bqmfFit) losses(epochs int, bound float64) (journal.Losses, error) {
-	l := journal.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
+func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
+	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
 	if f.cells.held == nil {
 		return l, nil
 	}
@@ -370,7 +369,7 @@ func (noComponent) Error() string {
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
-func (m *BQMF) toUserUnits(*unit.Units) {}
+func (m *BQMF) toUserUnits(*fit.Units) {}
 
 // fill takes the public fields from the posterior.
 func (m *BQMF) fill() {

@@ -17,12 +17,12 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -31,7 +31,6 @@ import (
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -124,7 +123,7 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Rows, u *unit.Units) error {
+func checkPoints(x Rows, u *fit.Units) error {
 	d, _ := x.Dims()
 	from := newRowReader(x)
 	for i := range d {
@@ -148,7 +147,7 @@ func checkPoints(x Rows, u *unit.Units) error {
 }
 
 // toUserUnits brings a model of x' to the units of x.
-func (q *QMFQ) toUserUnits(u *unit.Units) {
+func (q *QMFQ) toUserUnits(u *fit.Units) {
 	q.inflated.toUserUnits(u)
 	if u.Plain() {
 		return
@@ -265,13 +264,13 @@ func (f *qmfqFit) project() error {
 
 // epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
 // start from, which is the state after epoch e-1.
-func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
+func (f *qmfqFit) epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
 	if err := f.project(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	copyAll(f.before, f.now)
 	f.run(visitRows)
@@ -281,8 +280,8 @@ func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 }
 
 // losses returns the losses of the last visit or evaluation.
-func (f *qmfqFit) losses(of int) journal.Losses {
-	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
+func (f *qmfqFit) losses(of int) fit.Losses {
+	return fit.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
 func copyAll(to, from [][]float64) {
@@ -300,7 +299,7 @@ func (f *qmfqFit) restore(t *attempt) {
 }
 
 // begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) begin() (journal.Losses, error) {
+func (f *qmfqFit) begin() (fit.Losses, error) {
 	var err error
 	if f.start == StartUniform {
 		err = f.startUniform()
@@ -358,7 +357,7 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.maxShrinkage = mostShrinkage
-	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
+	a := &attempt{fit: q, journal: fit.NewJournal(s.patience, s.epochs, f.held != nil)}
 	err := a.begin()
 	if err == nil {
 		err = f.progress.enter(PhaseQMF)

@@ -12,12 +12,12 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/place"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -129,7 +129,7 @@ func scoreOf(ctx context.Context, m interface {
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
 // to x'.
-func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
+func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
 	top, from := 0.0, newRowReader(x)
 	for i := range d {
@@ -144,7 +144,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 			}
 		}
 	}
-	u := unit.Of(top)
+	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
 		in.Quantiles = q.Quantiles.brought(&u)
@@ -167,7 +167,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 // placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by
 // block. of(block, from) returns the function that fills to with column j of a block as by takes it, from
 // being the block's first column in x. u are the units that blocks are brought to, nil for those of x.
-func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method,
+func placed(ctx context.Context, x Rows, u *fit.Units, k int, by place.Method,
 	of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
@@ -200,7 +200,7 @@ var blockNumbers, blockColumns = 1 << 24, 64 // a test has fewer
 
 // inBlocks calls do for blocks of columns of x, of x' where u are its units: all at once where x is a
 // Mat. The block that begins with column from is not to be written to.
-func inBlocks(ctx context.Context, x Rows, u *unit.Units, do func(block Mat, from int) error) error {
+func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from int) error) error {
 	if u != nil && u.Plain() {
 		u = nil
 	}
