@@ -269,7 +269,7 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if j.Done > 0 && !f.fit.Found() {
+	if j.Done > 0 && f.fit != nil && !f.fit.Found() {
 		m.Warnings = append(m.Warnings, noComponent{})
 	} else if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
 		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})

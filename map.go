@@ -29,9 +29,9 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Map is a fitted increasing function T, from the units of x to those of q. For a row of
-// equal samples it is constant, with slope 0, unless [SquashNone] was given; so is the zero Map, at 0. It is not
-// changed by its methods and may be used by several goroutines at once.
+// Map is a fitted increasing function T, from the units of x to those of q. For a row of equal samples it is
+// constant, with slope 0, unless [SquashNone] was given; so is the zero Map, at 0. It is not changed by its
+// methods and may be used by several goroutines at once.
 type Map struct {
 	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x

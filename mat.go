@@ -93,6 +93,17 @@ func (m Mat) Clone() Mat {
 	return c
 }
 
+// T returns the transposed matrix, a copy with Stride = Rows of m.
+func (m Mat) T() Mat {
+	t := NewMat(m.Cols, m.Rows)
+	for i := range t.Cols {
+		for j, v := range m.Row(i) {
+			t.Data[j*t.Stride+i] = v
+		}
+	}
+	return t
+}
+
 // check reports a matrix whose fields contradict each other. The error calls the matrix by name.
 func (m Mat) check(name string) error {
 	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)

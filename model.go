@@ -46,8 +46,11 @@ import (
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for
-// UnmarshalBinary and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and
-// lists are empty, and methods with an x return errors.
+// UnmarshalBinary and UnmarshalText. Until one of them succeeds it is a model of no features: its matrices
+// and lists are empty, and methods with an x return errors.
+//
+// Fields are there to be read. Where one that a method computes with has got another size or another number,
+// the method returns a [*ShapeError] or a [*DataError], or an empty result where it has no error.
 //
 // The loss is the one that was fitted, without penalty. Where the fit was [WithMissingValues], NaN cells of x
 // are left out. Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no
@@ -75,9 +78,10 @@ type Model interface {
 	TopFeatures(x Rows, count int) ([][]Top, error)
 	// TopSamples returns, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
-	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field
-	// of the model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError]
-	// that names the field.
+	// MarshalText returns the model as a text, for JSON: its method, a colon and its file in base64.
+	MarshalText() ([]byte, error)
+	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given any field
+	// another size or another number, it returns a [*ShapeError] or a [*DataError] that names the field.
 	MarshalBinary() ([]byte, error)
 	// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 	WriteTo(w io.Writer) (int64, error)
@@ -89,6 +93,35 @@ type Model interface {
 	Factors() (u, v Mat)
 	bounds() *config
 	filler(ctx context.Context) (filler, error)
+}
+
+// Fit is the fit of a method: FitNMF, FitQMF, FitQMFQ or FitBQMF, with its options and errors. The model is
+// nil where that fit returns none.
+func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Model, error) {
+	switch method {
+	case MethodNMF:
+		return orNil(FitNMF(ctx, x, rank, opts...))
+	case MethodQMF:
+		return orNil(FitQMF(ctx, x, rank, opts...))
+	case MethodQMFQ:
+		return orNil(FitQMFQ(ctx, x, rank, opts...))
+	case MethodBQMF:
+		return orNil(FitBQMF(ctx, x, rank, opts...))
+	}
+	return nil, &OptionError{Option: "method", Value: itoa(int(method)),
+		Bound: "must be one of the Method constants"}
+}
+
+// orNil makes an interface of a model: nil, and not one that holds a nil pointer, where there is none.
+func orNil[M interface {
+	Model
+	comparable
+}](m M, err error) (Model, error) {
+	var none M
+	if m == none {
+		return nil, err
+	}
+	return m, err
 }
 
 // Factorisation is what all models have: the factors and the course of the fit.

@@ -167,7 +167,7 @@ func TestStarts(t *testing.T) {
 	}
 	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform),
 		"SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
-		for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
+		for _, l := range []Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3} {
 			for _, x := range []Mat{x, holed(x, 0.1)} {
 				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(draws(40, 20, 12)),
 					WithMissingValues(), start)

@@ -110,16 +110,17 @@ func (m *Factorisation) unchanged(fields []field) error {
 	return nil
 }
 
-// factors returns U and V, or empty matrices where they are not what the model was made with, or do not belong
-// together.
+// factors returns U and V, or empty matrices where they are not as the model was made, or, put together by
+// hand, are not of one rank and finite.
 func (m *Factorisation) factors() (u, v Mat) {
-	err := error(nil)
-	if m.seals == nil {
-		err = m.byHand()
-	} else {
-		err = m.unchanged([]field{{"U", m.U}, {"V", m.V}})
+	if m.seals != nil {
+		if m.unchanged([]field{{"U", m.U}, {"V", m.V}}) != nil {
+			return Mat{}, Mat{}
+		}
+		return m.U, m.V
 	}
-	if err != nil {
+	const most = math.MaxFloat64
+	if cmp.Or(m.U.within("U", -most, most), m.V.within("V", -most, most)) != nil || m.U.Cols != m.V.Rows {
 		return Mat{}, Mat{}
 	}
 	return m.U, m.V

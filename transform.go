@@ -43,7 +43,8 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
+	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row)
+	return placed(ctx, x, nil, m.U.Cols, by, ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
