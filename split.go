@@ -299,6 +299,7 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	}
 	m, err := fit.model(a)
 	m.toUserUnits(&s.Units)
+	sealFields(m)
 	return m, err
 }
 
