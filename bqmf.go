@@ -269,9 +269,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if j.Done > 0 && f.fit != nil && !f.fit.Found() {
+	switch {
+	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
+	case !f.fit.Found():
 		m.Warnings = append(m.Warnings, noComponent{})
-	} else if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
+	case j.Done == f.config.epochs && !j.Rested:
 		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
 	}
 	m.fill()
@@ -521,9 +523,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if d, n := m.Dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
-	rules := m.bounds()
-	rules.missing = true
-	if err := rules.checkCells(x); err != nil {
+	if err := m.bounds().checkCells(x); err != nil {
 		return Mat{}, Mat{}, err
 	}
 	p := pool.New(0, len(m.model.Curves))
@@ -544,7 +544,7 @@ func (m *BQMF) Bend() []float64 {
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
-// row's fit counting as the nearest. After [WithMissingValues] NaN cells are left out,
+// row's fit counting as the nearest. NaN cells are left out, whatever the fit took,
 // and a column needs one that is not. Columns are spread over GOMAXPROCS workers.
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //

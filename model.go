@@ -52,9 +52,9 @@ import (
 // Fields are there to be read. Where one that a method computes with has got another size or another number,
 // the method returns a [*ShapeError] or a [*DataError], or an empty result where it has no error.
 //
-// The loss is the one that was fitted, without penalty. Where the fit was [WithMissingValues], NaN cells of x
-// are left out. Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no
-// fit takes and for an x, a row or a column without an observed cell where one is needed, [*ReadError].
+// The loss is the one that was fitted, without penalty. NaN cells of x are left out, whatever the fit took.
+// Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no fit takes and
+// for an x, a row or a column without an observed cell where one is needed, [*ReadError].
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
@@ -261,9 +261,10 @@ func (m *Factorisation) divergence() divergence.Loss { return m.loss.of(divergen
 
 func (m *Factorisation) common() *Factorisation { return m }
 
-// bounds returns the options that say which values a matrix may have.
+// bounds returns the options that say which values a matrix may have. Whatever the fit took, a NaN cell is
+// unobserved: samples that lack values are placed and judged by those that they have.
 func (m *Factorisation) bounds() *config {
-	return &config{settings: settings{loss: m.divergence(), missing: m.missing, mapped: m.mapped}}
+	return &config{settings: settings{loss: m.divergence(), missing: true, mapped: m.mapped}}
 }
 
 // judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that

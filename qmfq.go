@@ -502,8 +502,8 @@ func mapAt(all []*Map, i int) (*Map, error) {
 	return all[i], nil
 }
 
-// Normalize returns T'(x), d × n', for new samples x, d × n', finite; after
-// [WithMissingValues] a NaN cell is missing and stays NaN. Errors: [*ShapeError],
+// Normalize returns T'(x), d × n', for new samples x, d × n', finite; a NaN cell is missing and stays NaN.
+// Errors: [*ShapeError],
 // [*DataError]. Cost: d n' maps.
 func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	if err := x.check("x"); err != nil {
@@ -514,7 +514,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v-v != 0 && !(v != v && q.inflated.missing) {
+			if v-v != 0 && v == v {
 				return Mat{}, &DataError{Row: i, Col: j, Value: v, Problem: "x must be finite"}
 			}
 		}
@@ -539,7 +539,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // the fit (docs/measurements/qmfq.md).
 //
 // Under [TruncatedSVD] the two projections are the same, and V' is the least-squares
-// projection of T'(x) on U.
+// projection of T'(x) on U, which needs every cell.
 //
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
@@ -548,7 +548,12 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err := usable(q); err != nil {
 		return Mat{}, err
 	}
-	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+	rules := q.bounds()
+	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
+	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
+		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
+			bad.Problem = "x must be finite: TruncatedSVD needs every cell"
+		}
 		return Mat{}, err
 	}
 	if q.projection.kind == projection.SVD {

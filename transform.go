@@ -24,7 +24,7 @@ import (
 // matrix V' >= 0 at which the divergence of x from U V' is least.
 //
 // The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// bound as in the fit; NaN cells are left out, whatever the fit took, and a
 // column needs one that is not. A component of which U is zero has coordinates 0,
 // as has a column of zeros. Where U has dependent columns, as for k > d, V' is
 // one of many; under divergences that are not convex, β < 1 or β > 2, it is a
@@ -81,7 +81,8 @@ func (m *Factorisation) placeable(v Mat, low float64) error {
 		return err
 	}
 	if v.Rows != m.U.Cols {
-		return &ShapeError{What: "v", Got: v.size(), Want: itoa(m.U.Cols) + " rows, the components of the model"}
+		return &ShapeError{What: "v", Got: v.size(),
+			Want: itoa(m.U.Cols) + " rows, the components of the model"}
 	}
 	of := Factorisation{U: m.U, V: v}
 	if c, j := of.overflow(); c >= 0 {
@@ -95,7 +96,7 @@ func (m *Factorisation) placeable(v Mat, low float64) error {
 // T_i as it was fitted.
 //
 // The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// bound as in the fit; NaN cells are left out, whatever the fit took, and a
 // column needs one that is not. The minimum is a local one, the best of several starts. Coordinates
 // stay within a factor of 1e10 of the range of their component in V. There are no
 // options; columns are spread over GOMAXPROCS workers, and the result does not
