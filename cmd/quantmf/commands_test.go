@@ -626,8 +626,8 @@ func TestNames(t *testing.T) {
 func TestTooManyComponents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "x.tsv", "x\ta\tb\tc\n"+"f\t1\t2\t3\ng\t2\t5\t1\nh\t1\t1\t4\ni\t3\t0\t2\n")
-	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is: " +
-		"take a -k far below 3\n"
+	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is, " +
+		"noise included: take far fewer than 3\n"
 	for _, k := range []int{2, 3} {
 		warned := k == 3
 		if _, e := quiet(t, 0, "fit", "-method", "nmf", "-k", strconv.Itoa(k), "-epochs", "1",

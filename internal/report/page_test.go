@@ -1,9 +1,10 @@
 package report
 
-// This file tests that nothing in a fit can be taken for HTML.
+// This file tests that nothing in a fit can be taken for HTML, that pages are narrow, and what they warn of.
 
 import (
 	"html"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -66,6 +67,45 @@ func TestClipped(t *testing.T) {
 	}{{"short", 5, "short"}, {"abcdefghij", 7, "abcd…ij"}, {"ééééééééé", 4, "éé…é"}} {
 		if got := clipped(c.name, c.most); got != c.want {
 			t.Errorf("%q in %d: %q, want %q", c.name, c.most, got, c.want)
+		}
+	}
+}
+
+// TestNarrow: columns of a grid are as narrow as the screen. Without a least width of their own they are as
+// wide as the longest name in them, and the page scrolls sideways.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	grids := found(style, `grid-template-columns: ([^;]*);`)
+	for _, g := range grids {
+		if free := regexp.MustCompile(`minmax\([^()]*\)`).ReplaceAllString(g[0], ""); strings.Contains(free,
+			"fr") {
+			t.Errorf("%s: a column has no least width", g[0])
+		}
+	}
+	if len(grids) < 8 {
+		t.Errorf("%d grids", len(grids))
+	}
+}
+
+// TestCautions: the page warns of a rank at which it explains whatever the table holds, and of few samples.
+func TestCautions(t *testing.T) {
+	t.Parallel()
+	const repeats = "2 components can repeat any matrix of 2 features × 50 samples as it is, noise included"
+	for _, c := range []struct {
+		d, n      int
+		method    string
+		repeats   bool
+		ofSamples bool
+	}{
+		{3, 40, "QMF", false, false}, {2, 50, "QMF", true, false}, {3, 39, "NMF", false, true},
+		{2, 50, "BQMF", false, false}, {3, 20, "BQMF", false, false},
+	} {
+		f := example(c.d, c.n)
+		f.Method = c.method
+		page := render(t, f)
+		if strings.Contains(page, repeats) != c.repeats ||
+			strings.Contains(page, "samples are few") != c.ofSamples {
+			t.Errorf("%+v: the warnings are others", c)
 		}
 	}
 }

@@ -106,7 +106,9 @@ func Write(w io.Writer, f Fit) error {
 	d.methods(&f)
 	d.section("Tables")
 	d.add("<p class=\"how\">These files are in this page; a click saves them. " +
-		"Their numbers have four or five digits; the files that the command writes have all. Names end in " +
+		"Their numbers have four or five digits, whole ones all of theirs; the files that the command " +
+		"writes " +
+		"have all. Names end in " +
 		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
@@ -144,7 +146,8 @@ func (d *document) head(f *Fit) {
 		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
 	}
 	d.add("</ul>\n")
-	for _, w := range f.Warnings {
+	for _, w := range append(account.Cautions(f.Method, len(f.Features), len(f.Samples), f.V.Rows),
+		f.Warnings...) {
 		d.add("<p class=\"warning\"><b>Warning:</b> %s</p>\n", clipped(w, 1000))
 	}
 	d.add("</header>\n\n")
