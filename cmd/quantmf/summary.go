@@ -70,9 +70,6 @@ func (r *result) summary(seconds float64) (string, error) {
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
-	for _, w := range account.Cautions(name, d, n, m.of.U.Cols) {
-		line("Warning", "%s", w)
-	}
 	line("Time", "%s", cli.Duration(seconds))
 	for _, f := range []struct{ path, what string }{
 		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},

@@ -1,6 +1,6 @@
 package report
 
-// This file tests that nothing in a fit can be taken for HTML, that pages are narrow, and what they warn of.
+// This file tests that nothing in a fit can be taken for HTML, and that pages are narrow.
 
 import (
 	"html"
@@ -84,28 +84,5 @@ func TestNarrow(t *testing.T) {
 	}
 	if len(grids) < 8 {
 		t.Errorf("%d grids", len(grids))
-	}
-}
-
-// TestCautions: the page warns of a rank at which it explains whatever the table holds, and of few samples.
-func TestCautions(t *testing.T) {
-	t.Parallel()
-	const repeats = "2 components can repeat any matrix of 2 features × 50 samples as it is, noise included"
-	for _, c := range []struct {
-		d, n      int
-		method    string
-		repeats   bool
-		ofSamples bool
-	}{
-		{3, 40, "QMF", false, false}, {2, 50, "QMF", true, false}, {3, 39, "NMF", false, true},
-		{2, 50, "BQMF", false, false}, {3, 20, "BQMF", false, false},
-	} {
-		f := example(c.d, c.n)
-		f.Method = c.method
-		page := render(t, f)
-		if strings.Contains(page, repeats) != c.repeats ||
-			strings.Contains(page, "samples are few") != c.ofSamples {
-			t.Errorf("%+v: the warnings are others", c)
-		}
 	}
 }

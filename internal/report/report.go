@@ -146,8 +146,7 @@ func (d *document) head(f *Fit) {
 		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
 	}
 	d.add("</ul>\n")
-	for _, w := range append(account.Cautions(f.Method, len(f.Features), len(f.Samples), f.V.Rows),
-		f.Warnings...) {
+	for _, w := range f.Warnings {
 		d.add("<p class=\"warning\"><b>Warning:</b> %s</p>\n", clipped(w, 1000))
 	}
 	d.add("</header>\n\n")
