@@ -17,9 +17,10 @@ import (
 type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
+	encode() []byte
+	sealed
 	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
 	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
-	common() *Factorisation
 }
 
 // task is what a fit is asked for.
@@ -124,8 +125,20 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	return best, public(err)
 }
 
-func (t *task) Objective(m fit.Model) float64 { return m.(fitted).objective(t.penalty) }
-func (t *task) Finish(m fit.Model)            { m.(fitted).toUserUnits(&t.Cells.Units) }
+func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(t.penalty) }
+func (t *task) File(m fit.Model) ([]byte, error) { return readable(m.(fitted)) }
+
+func (t *task) Finish(m fit.Model) {
+	m.(fitted).toUserUnits(&t.Cells.Units)
+	sealFields(m.(fitted))
+}
+
+// readable returns a model as a file that can be read.
+func readable(m interface{ encode() []byte }) ([]byte, error) {
+	data := m.encode()
+	_, err := UnmarshalModel(data)
+	return data, err
+}
 
 // Decode reads the best model of the restarts before, and checks that it is of this fit.
 func (t *task) Decode(data []byte) (fit.Model, error) {

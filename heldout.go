@@ -193,7 +193,7 @@ func lossOfHidden[M Model](ctx context.Context, x Rows,
 	if err != nil {
 		return 0, 0, err
 	}
-	if d, n := m.dims(); d != mask.D || n != mask.N {
+	if d, n := m.Dims(); d != mask.D || n != mask.N {
 		return 0, 0, &ShapeError{What: "x", Got: sizeOf(d, n),
 			Want: sizeOf(mask.D, mask.N) + ", as HeldOut has it"}
 	}

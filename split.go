@@ -300,8 +300,10 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 		a.Keep()
 	}
 	m, err := of.Model(a)
-	m.(fitted).toUserUnits(&s.Units)
-	return m.(fitted), err
+	q := m.(fitted)
+	q.toUserUnits(&s.Units)
+	sealFields(q)
+	return q, err
 }
 
 // StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
@@ -349,7 +351,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
-		made.File, err = q.MarshalBinary()
+		made.File, err = readable(q)
 	}
 	step.Real, step.Index, step.Made = a.Arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err

@@ -47,15 +47,14 @@ type Checkpoints interface {
 	// save hands the state after an epoch to the caller. best is the model file of the best of the restarts
 	// before.
 	save(t *Task, a *Attempt, restart int, best []byte) error
-	// file returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its
-	// range, may end in a model that no file can hold: this is the error.
-	file(m Model) ([]byte, error)
+	// file returns a model as a file.
+	file(t *Task, m Model) ([]byte, error)
 }
 
 // Files implements Checkpoints by files.
 type Files struct{}
 
-func (Files) file(m Model) ([]byte, error) { return m.MarshalBinary() }
+func (Files) file(t *Task, m Model) ([]byte, error) { return t.Models.File(m) }
 
 // Checkpoint is what a checkpoint has of every fit. Its file has the arrays and the integers of one
 // algorithm.

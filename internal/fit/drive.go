@@ -59,15 +59,16 @@ type Algorithm interface {
 	Model(a *Attempt) (Model, error)
 }
 
-// Model is a model of x', as the driver takes it from an algorithm.
-type Model interface {
-	MarshalBinary() ([]byte, error)
-}
+// Model is a model of x', which the Models of a task know.
+type Model any
 
 // Models is what the driver asks of the models of a task.
 type Models interface {
 	// Objective is the loss by which the best of several fits is chosen.
 	Objective(m Model) float64
+	// File returns a model as a file. A fit that resumed from numbers that no fit has, each of them in its
+	// range, may end in a model that no file can hold: this is the error.
+	File(m Model) ([]byte, error)
 	// Decode reads the best model of the restarts before a checkpoint.
 	Decode(file []byte) (Model, error)
 	// Finish brings the best model to the units of x.
@@ -170,7 +171,7 @@ func (t *Task) Drive(ctx context.Context, fresh func(seed uint64, progress Progr
 		if best == nil || t.Models.Objective(m) < t.Models.Objective(best) {
 			best = m
 			if t.Save != nil && t.Restarts > 1 {
-				file, _ = t.Files.file(m) // its fields are those of the fit: a file can hold them
+				file, _ = t.Files.file(t, m) // its fields are those of the fit: a file can hold them
 			}
 		}
 		if err != nil {
@@ -188,7 +189,7 @@ func (t *Task) Drive(ctx context.Context, fresh func(seed uint64, progress Progr
 	}
 	t.Models.Finish(best)
 	if from != nil {
-		if _, wrong := t.Files.file(best); wrong != nil {
+		if _, wrong := t.Files.file(t, best); wrong != nil {
 			return nil, from.Fail("REAL",
 				"the fit that goes on from these numbers ends in no model: "+wrong.Error())
 		}

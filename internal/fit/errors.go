@@ -48,6 +48,9 @@ type ReadError struct {
 }
 
 func (e *ReadError) Error() string {
+	if e.Err == nil {
+		return "quantmf: row " + strconv.Itoa(e.Row) + " could not be read"
+	}
 	return "quantmf: row " + strconv.Itoa(e.Row) + " could not be read: " + e.Err.Error()
 }
 func (e *ReadError) Unwrap() error { return e.Err }

@@ -105,7 +105,7 @@ func (r *Progress) Finish(p *pool.Pool) (stopped func() bool, done func()) {
 	if r.discard {
 		return stopped, func() {}
 	}
-	p.Bind(nil)
+	p.Bind(context.Background())
 	return stopped, func() { p.Bind(r.Ctx) }
 }
 
