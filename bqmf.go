@@ -253,7 +253,7 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	stopped, bind := f.progress.finish(f.pool)
 	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = f.config.loss, f.cells.missing, true
+	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -423,18 +423,26 @@ func (m *BQMF) Map(i int) (*Curve, error) {
 
 // Curve is T_i of a [BQMF], an increasing function from the scale of UV to the
 // units of x, for a cell about which the model is as sure as it is on average of
-// the row. It is constant for a constant row. It is not changed by its methods.
+// the row. It is constant for a constant row, as is the zero Curve, at 0. It is not changed by its methods.
 type Curve struct{ of *bqmf.Curve }
 
 // At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
 // ten searches of the row's distinct values.
-func (c *Curve) At(w float64) float64 { return c.of.At(w) }
+func (c *Curve) At(w float64) float64 {
+	if c.of == nil && w == w {
+		return 0
+	}
+	return c.of.At(w)
+}
 
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v. A v outside the values that T takes, or a flat T, is a
 // [*DataError] with Row = Col = -1. Cost: one call of At for each bit of w, some sixty where w is not
 // very near 0.
 func (c *Curve) Invert(v float64) (float64, error) {
+	if c.of == nil {
+		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: "the map is flat"}
+	}
 	w, problem := c.of.Invert(v)
 	if problem != "" {
 		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
@@ -454,10 +462,16 @@ func (m *BQMF) Reconstruct() Mat {
 
 func (m *BQMF) filler(ctx context.Context) (filler, error) {
 	t, err := m.reconstruct(ctx)
-	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+	if err != nil {
+		return nil, err
+	}
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, nil
 }
 
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, err
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
@@ -482,6 +496,9 @@ func cellwise(m *bqmf.Model, p *pool.Pool, mass bool, g func(t *bqmf.Table, mean
 }
 
 func (m *BQMF) cellwise(g func(t *bqmf.Table, mean, dev float64) float64) Mat {
+	if usable(m) != nil {
+		return Mat{}
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	return cellwise(&m.model, p, true, g)
@@ -507,6 +524,9 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	z := elem.NormalQuantile(0.5 + float64(p/2))
 	return m.quantile(-z), m.quantile(z), nil
 }
@@ -515,10 +535,13 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 // it, and of one that is at most it. They differ where single values have mass,
 // as in counts. NaN where x is. Errors: [*ShapeError], [*DataError]. Cost: that of Reconstruct.
 func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	if d, n := m.dims(); x.Rows != d || x.Cols != n {
+	if d, n := m.Dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
 	if err := m.bounds().checkCells(x); err != nil {
@@ -535,12 +558,9 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	return below, upTo, nil
 }
 
-func (m *BQMF) dims() (d, n int) { return m.model.Dims() }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
-	fill, _ := m.filler(context.Background())
-	return bends(fill, m.U, m.V)
+	return bendsOf(m)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
@@ -565,11 +585,15 @@ func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
 
 // coordinates returns what Transform does and, where score is wanted, what Score does.
 func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, 0, err
+	}
 	observed, err := m.bounds().checkColumns(x, len(m.model.Curves))
 	if err != nil {
 		return Mat{}, 0, err
 	}
 	d, n := x.Dims()
+	loss := m.divergence()
 	v, losses := NewMat(m.model.K, n), make([]float64, n)
 	p := pool.New(0, n)
 	defer p.Close()
@@ -597,7 +621,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			s.Predict(s.fit)
 			for i, t := range s.x {
 				if t == t {
-					losses[from+j] += m.loss.Divergence(t, s.fit[i])
+					losses[from+j] += loss.Divergence(t, s.fit[i])
 				}
 			}
 		})
@@ -618,19 +642,11 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(section.BQMF, -limit.Moment, limit.Moment); err != nil {
-		return nil, err
-	}
-	p := m.model.Posterior
-	switch {
-	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
-		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(),
-			Want: "the sizes that were fitted"}
-	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
-		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut,
-			Problem: "LeaveOneOut must be finite and not negative"}
-	}
-	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...)), nil
+	return fileOf(m)
+}
+
+func (m *BQMF) encode() []byte {
+	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...))
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -655,5 +671,6 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	b.model, b.LeaveOneOut = *of, more[0]
 	b.fill()
 	*m = *b
+	sealFields(m)
 	return nil
 }
