@@ -18,6 +18,7 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
+	"strconv"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -38,7 +39,9 @@ type BQMF struct {
 	// negative lower bound of the evidence of the observed cells on the scale of UV, given
 	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
 	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended.
+	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended, and
+	// one where missing cells look unlike the observed ones: no interval makes up for values that are missing
+	// because they are low.
 	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
@@ -62,9 +65,9 @@ func bqmfDefaults() config {
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one
-// increasing map T_i for each feature. The number k of components is at most rank and at most min(d,n)-1, but
-// at least 1; rank 0 stands for min(50, d-1, n-1). Components that the data do not ask for fade, so the rank
-// need not be chosen.
+// increasing map T_i for each feature, which goes on beyond the values that were observed of it. The number k
+// of components is at most rank and at most min(d,n)-1, but at least 1; rank 0 stands for min(50, d-1, n-1).
+// Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
 // 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt. Under
@@ -261,6 +264,9 @@ func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 	bind()
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
+		if shift := f.problem.Missing(&m.model); shift != 0 {
+			m.Warnings = append(m.Warnings, &missingUnlike{shift})
+		}
 	}
 	switch {
 	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
@@ -359,6 +365,21 @@ type noComponent struct{}
 
 func (noComponent) Error() string {
 	return "quantmf: no component was found: the model predicts each feature's own distribution"
+}
+
+// missingUnlike is the warning of a table whose missing cells are predicted unlike its observed ones: by so
+// many deviations of their rows higher.
+type missingUnlike struct{ shift float64 }
+
+func (u *missingUnlike) Error() string {
+	where, which, what := "higher", "high", "low"
+	if u.shift < 0 {
+		where, which, what = "lower", "low", "high"
+	}
+	by := strconv.FormatFloat(math.Abs(u.shift), 'f', 1, 64)
+	return "quantmf: missing cells look " + where + " than observed ones by " + by +
+		" deviations of their features: if values are missing because they are " + which +
+		", predictions of them are too " + what + " and their intervals hold too few"
 }
 
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
