@@ -18,6 +18,7 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
+	"strconv"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -38,7 +39,9 @@ type BQMF struct {
 	// negative lower bound of the evidence of the observed cells on the scale of UV, given
 	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
 	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended.
+	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended, and
+	// one where missing cells look unlike the observed ones: no interval makes up for values that are missing
+	// because they are low.
 	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
@@ -62,9 +65,9 @@ func bqmfDefaults() config {
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one
-// increasing map T_i for each feature. The number k of components is at most rank and at most min(d,n)-1, but
-// at least 1; rank 0 stands for min(50, d-1, n-1). Components that the data do not ask for fade, so the rank
-// need not be chosen.
+// increasing map T_i for each feature, which goes on beyond the values that were observed of it. The number k
+// of components is at most rank and at most min(d,n)-1, but at least 1; rank 0 stands for min(50, d-1, n-1).
+// Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
 // 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt. Under
@@ -250,7 +253,7 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	stopped, bind := f.progress.finish(f.pool)
 	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = f.config.loss, f.cells.missing, true
+	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -268,6 +271,9 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	bind()
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
+		if shift := f.problem.Missing(&m.model); shift != 0 {
+			m.Warnings = append(m.Warnings, &missingUnlike{shift})
+		}
 	}
 	switch {
 	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
@@ -368,6 +374,21 @@ func (noComponent) Error() string {
 	return "quantmf: no component was found: the model predicts each feature's own distribution"
 }
 
+// missingUnlike is the warning of a table whose missing cells are predicted unlike its observed ones: by so
+// many deviations of their rows higher.
+type missingUnlike struct{ shift float64 }
+
+func (u *missingUnlike) Error() string {
+	where, which, what := "higher", "high", "low"
+	if u.shift < 0 {
+		where, which, what = "lower", "low", "high"
+	}
+	by := strconv.FormatFloat(math.Abs(u.shift), 'f', 1, 64)
+	return "quantmf: missing cells look " + where + " than observed ones by " + by +
+		" deviations of their features: if values are missing because they are " + which +
+		", predictions of them are too " + what + " and their intervals hold too few"
+}
+
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
@@ -402,18 +423,26 @@ func (m *BQMF) Map(i int) (*Curve, error) {
 
 // Curve is T_i of a [BQMF], an increasing function from the scale of UV to the
 // units of x, for a cell about which the model is as sure as it is on average of
-// the row. It is constant for a constant row. It is not changed by its methods.
+// the row. It is constant for a constant row, as is the zero Curve, at 0. It is not changed by its methods.
 type Curve struct{ of *bqmf.Curve }
 
 // At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
 // ten searches of the row's distinct values.
-func (c *Curve) At(w float64) float64 { return c.of.At(w) }
+func (c *Curve) At(w float64) float64 {
+	if c.of == nil && w == w {
+		return 0
+	}
+	return c.of.At(w)
+}
 
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v. A v outside the values that T takes, or a flat T, is a
 // [*DataError] with Row = Col = -1. Cost: one call of At for each bit of w, some sixty where w is not
 // very near 0.
 func (c *Curve) Invert(v float64) (float64, error) {
+	if c.of == nil {
+		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: "the map is flat"}
+	}
 	w, problem := c.of.Invert(v)
 	if problem != "" {
 		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
@@ -433,10 +462,16 @@ func (m *BQMF) Reconstruct() Mat {
 
 func (m *BQMF) filler(ctx context.Context) (filler, error) {
 	t, err := m.reconstruct(ctx)
-	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+	if err != nil {
+		return nil, err
+	}
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, nil
 }
 
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, err
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
@@ -461,6 +496,9 @@ func cellwise(m *bqmf.Model, p *pool.Pool, mass bool, g func(t *bqmf.Table, mean
 }
 
 func (m *BQMF) cellwise(g func(t *bqmf.Table, mean, dev float64) float64) Mat {
+	if usable(m) != nil {
+		return Mat{}
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	return cellwise(&m.model, p, true, g)
@@ -486,6 +524,9 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	z := elem.NormalQuantile(0.5 + float64(p/2))
 	return m.quantile(-z), m.quantile(z), nil
 }
@@ -494,10 +535,13 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 // it, and of one that is at most it. They differ where single values have mass,
 // as in counts. NaN where x is. Errors: [*ShapeError], [*DataError]. Cost: that of Reconstruct.
 func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	if d, n := m.dims(); x.Rows != d || x.Cols != n {
+	if d, n := m.Dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
 	if err := m.bounds().checkCells(x); err != nil {
@@ -514,12 +558,9 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	return below, upTo, nil
 }
 
-func (m *BQMF) dims() (d, n int) { return m.model.Dims() }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
-	fill, _ := m.filler(context.Background())
-	return bends(fill, m.U, m.V)
+	return bendsOf(m)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
@@ -544,11 +585,15 @@ func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
 
 // coordinates returns what Transform does and, where score is wanted, what Score does.
 func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, 0, err
+	}
 	observed, err := m.bounds().checkColumns(x, len(m.model.Curves))
 	if err != nil {
 		return Mat{}, 0, err
 	}
 	d, n := x.Dims()
+	loss := m.divergence()
 	v, losses := NewMat(m.model.K, n), make([]float64, n)
 	p := pool.New(0, n)
 	defer p.Close()
@@ -576,7 +621,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			s.Predict(s.fit)
 			for i, t := range s.x {
 				if t == t {
-					losses[from+j] += m.loss.Divergence(t, s.fit[i])
+					losses[from+j] += loss.Divergence(t, s.fit[i])
 				}
 			}
 		})
@@ -597,19 +642,11 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(section.BQMF, -limit.Moment, limit.Moment); err != nil {
-		return nil, err
-	}
-	p := m.model.Posterior
-	switch {
-	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
-		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(),
-			Want: "the sizes that were fitted"}
-	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
-		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut,
-			Problem: "LeaveOneOut must be finite and not negative"}
-	}
-	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...)), nil
+	return fileOf(m)
+}
+
+func (m *BQMF) encode() []byte {
+	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...))
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -634,5 +671,6 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	b.model, b.LeaveOneOut = *of, more[0]
 	b.fill()
 	*m = *b
+	sealFields(m)
 	return nil
 }

@@ -219,7 +219,7 @@ func TestBQMFSigned(t *testing.T) {
 	}
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	finiteBQMF(t, m)
-	if m.loss != divergence.Frobenius {
+	if m.loss != Frobenius {
 		t.Error("not Frobenius")
 	}
 	said := m.Reconstruct()
@@ -463,7 +463,7 @@ func TestBQMFKeepsTheBestEpoch(t *testing.T) {
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
 			if hidden.isHeld(i, j) {
-				sum += m.loss.Divergence(v, said.At(i, j))
+				sum += m.loss.At(v, said.At(i, j))
 				count++
 			}
 		}

@@ -127,7 +127,11 @@ type checkpoints interface {
 // files implements checkpoints by files.
 type files struct{}
 
-func (files) file(m fitted) ([]byte, error) { return m.MarshalBinary() }
+func (files) file(m fitted) ([]byte, error) {
+	data := m.encode()
+	_, err := UnmarshalModel(data)
+	return data, err
+}
 
 // checkpoint is what a checkpoint has of every fit. Its file has the arrays and the integers of one
 // algorithm.

@@ -61,6 +61,9 @@ type ReadError struct {
 }
 
 func (e *ReadError) Error() string {
+	if e.Err == nil {
+		return "quantmf: row " + itoa(e.Row) + " could not be read"
+	}
 	return "quantmf: row " + itoa(e.Row) + " could not be read: " + e.Err.Error()
 }
 func (e *ReadError) Unwrap() error { return e.Err }

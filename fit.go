@@ -62,9 +62,10 @@ type algorithm interface {
 type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
+	encode() []byte
+	sealed
 	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
 	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
-	common() *Factorisation
 }
 
 // task is what a fit is asked for: the options and the data, checked.
@@ -178,6 +179,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 				"the fit that goes on from these numbers ends in no model: "+wrong.Error())
 		}
 	}
+	sealFields(best)
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}

@@ -309,7 +309,7 @@ func TestQMFQValidation(t *testing.T) {
 		if q.Best > 0 && q.Best < len(q.History)-1 {
 			interior++
 		}
-		fit, l := q.Reconstruct(), q.inflated.loss
+		fit, l := q.Reconstruct(), q.inflated.divergence()
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
@@ -618,7 +618,7 @@ func TestLosses(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] += 0.01
 	}
-	for _, l := range some([]Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
+	for _, l := range some([]Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
 		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
 		if err != nil {
 			t.Fatal(err)
@@ -636,7 +636,7 @@ func TestLosses(t *testing.T) {
 				switch l {
 				case KL:
 					want += v*math.Log(v/w) - v + w
-				case 0:
+				case Beta(0):
 					want += v/w - math.Log(v/w) - 1
 				default:
 					want += (math.Pow(v, b) + (b-1)*math.Pow(w, b) - b*v*math.Pow(w, b-1)) / (b * (b - 1))
@@ -650,7 +650,7 @@ func TestLosses(t *testing.T) {
 		}
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
-			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == 0) {
+			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
 			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
@@ -666,7 +666,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
-	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(0)); err == nil {
+	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(Beta(0))); err == nil {
 		t.Error("a zero was taken by the divergence of Itakura and Saito")
 	}
 }

@@ -192,7 +192,7 @@ func lossOfHidden[M Model](ctx context.Context, x Rows,
 	if err != nil {
 		return 0, 0, err
 	}
-	if d, n := m.dims(); d != mask.d || n != mask.n {
+	if d, n := m.Dims(); d != mask.d || n != mask.n {
 		return 0, 0, &ShapeError{What: "x", Got: sizeOf(d, n),
 			Want: sizeOf(mask.d, mask.n) + ", as HeldOut has it"}
 	}

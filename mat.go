@@ -93,6 +93,17 @@ func (m Mat) Clone() Mat {
 	return c
 }
 
+// T returns the transposed matrix, a copy with Stride = Rows of m.
+func (m Mat) T() Mat {
+	t := NewMat(m.Cols, m.Rows)
+	for i := range t.Cols {
+		for j, v := range m.Row(i) {
+			t.Data[j*t.Stride+i] = v
+		}
+	}
+	return t
+}
+
 // check reports a matrix whose fields contradict each other. The error calls the matrix by name.
 func (m Mat) check(name string) error {
 	return checkFields(name, m.Rows, m.Cols, len(m.Data), m.Stride)
@@ -309,7 +320,12 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 }
 
 // Dims returns the sizes.
-func (s *Sparse) Dims() (rows, cols int) { return max(len(s.start)-1, 0), s.cols }
+func (s *Sparse) Dims() (rows, cols int) {
+	if s == nil {
+		return 0, 0
+	}
+	return max(len(s.start)-1, 0), s.cols
+}
 
 func (s *Sparse) check(name string) error {
 	if s == nil {
@@ -319,7 +335,12 @@ func (s *Sparse) check(name string) error {
 }
 
 // Listed returns how many numbers are listed.
-func (s *Sparse) Listed() int { return len(s.index) }
+func (s *Sparse) Listed() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.index)
+}
 
 // ReadRow fills x with row i; the error is nil. It panics when i is out of range.
 func (s *Sparse) ReadRow(x []float64, i int) error {

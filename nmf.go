@@ -11,7 +11,6 @@ package quantmf
 import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
-	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -131,8 +130,8 @@ func (m *NMF) toUserUnits(u *fit.Units) {
 			}
 		}
 	}
-	u.Losses(m.loss, m.History)
-	u.Losses(m.loss, m.Validation)
+	u.Losses(m.divergence(), m.History)
+	u.Losses(m.divergence(), m.Validation)
 }
 
 // objective is the loss by which the best of several fits is chosen: that on held-out cells where
@@ -262,7 +261,7 @@ func (f *nmfFit) model(t *attempt) (fitted, error) {
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
 		Best: best,
-		loss: f.loss, missing: f.cells.missing}}, nil
+		loss: lossOf(f.loss), missing: f.cells.missing}}, nil
 }
 
 func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
@@ -287,22 +286,42 @@ func (f *nmfFit) resume(t *attempt, c *checkpoint) error {
 
 // Reconstruct returns UV, d × n. Cost: 2dnk flops.
 func (m *NMF) Reconstruct() Mat {
-	fill, _ := m.filler(context.Background())
-	return fill.matrix(m.U.Rows, m.V.Cols)
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return Mat{}
+	}
+	return fill.matrix(m.Dims())
+}
+
+// usable reports fields that are not as the model was made, or make no NMF.
+func (m *NMF) usable() error {
+	if m.seals == nil {
+		return m.byHand()
+	}
+	return usable(m)
 }
 
 func (m *NMF) filler(context.Context) (filler, error) {
+	if err := m.usable(); err != nil {
+		return nil, err
+	}
 	return func(row []float64, i int) { product(row, m.U.Row(i), m.V) }, nil
 }
 
 // MarshalBinary returns the model as a file. Errors: [*ShapeError] and [*DataError] for a field that
-// the caller has given a size or a number that no model has.
+// the caller has given another size or another number.
 func (m *NMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(section.NMF, 0, math.MaxFloat64); err != nil {
+	if m.seals != nil {
+		return fileOf(m)
+	}
+	if err := m.byHand(); err != nil {
 		return nil, err
 	}
-	return section.Encode(section.NMF, m.sections(0, 0)), nil
+	of := NMF{Factorisation{U: m.U, V: m.V, loss: m.loss}} // a history that no fit made is not written
+	return of.encode(), nil
 }
+
+func (m *NMF) encode() []byte { return section.Encode(section.NMF, m.sections(0, 0)) }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
 // leaves m as it was.
@@ -316,5 +335,6 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	*m = n
+	sealFields(m)
 	return nil
 }

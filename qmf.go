@@ -143,8 +143,8 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 			u.Outward(q.Quantiles.Row(i), i)
 		}
 	}
-	u.Losses(q.loss, q.History)
-	u.Losses(q.loss, q.Validation)
+	u.Losses(q.divergence(), q.History)
+	u.Losses(q.divergence(), q.Validation)
 }
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
@@ -475,29 +475,44 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
-	fill, _ := q.filler(context.Background())
-	return fill.matrix(q.U.Rows, q.V.Cols)
+	fill, err := q.filler(context.Background())
+	if err != nil {
+		return Mat{}
+	}
+	return fill.matrix(q.Dims())
 }
 
 func (q *QMF) filler(context.Context) (filler, error) {
+	if err := usable(q); err != nil {
+		return nil, err
+	}
+	return q.rows(), nil
+}
+
+// rows fills rows of T(UV).
+func (q *QMF) rows() filler {
 	n := q.V.Cols
 	var r transport.Row
-	if n > 0 { // else it is the zero value
-		r.Resize(n, q.Quantiles.Cols)
-	}
+	r.Resize(n, q.Quantiles.Cols)
 	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
 	return func(row []float64, i int) {
 		product(w, q.U.Row(i), q.V)
 		q.fill(&r, t, w, i)
 		copy(row, t)
-	}, nil
+	}
 }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
 func (q *QMF) Map(i int) (*Map, error) {
-	if uint(i) >= uint(q.U.Rows) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
+	if err := q.unchanged(nil); err != nil {
+		return nil, err
+	}
+	if d := q.potentials.Rows; uint(i) >= uint(d) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(d-1)}
+	}
+	if err := q.seals[2].check(field{"Quantiles", q.Quantiles}, i, i+1); err != nil {
+		return nil, err
 	}
 	return q.mapOf(i), nil
 }
@@ -509,15 +524,14 @@ func (q *QMF) mapOf(i int) *Map {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMF) MarshalBinary() ([]byte, error) {
-	if err := q.writable(section.QMF, math.SmallestNonzeroFloat64); err != nil {
-		return nil, err
-	}
-	return section.Encode(section.QMF, q.sections()), nil
+	return fileOf(q)
 }
+
+func (q *QMF) encode() []byte { return section.Encode(section.QMF, q.sections()) }
 
 // leastQuantile is the least quantile that a file may have: only Frobenius takes an x below 0.
 func (q *QMF) leastQuantile() float64 {
-	if q.loss == divergence.Frobenius {
+	if q.loss == Frobenius {
 		return -limit.Map
 	}
 	return 0
@@ -529,48 +543,6 @@ func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 		sum += w
 	}
 	return sum, math.Abs(sum-1) <= 1e-9
-}
-
-// writable reports the first exported field that has what no reader of a file of the kind would take.
-func (q *QMF) writable(kind uint32, low float64) error {
-	if err := q.Factorisation.writable(kind, low, math.MaxFloat64); err != nil {
-		return err
-	}
-	for _, m := range [...]struct {
-		name      string
-		m         Mat
-		low, high float64
-	}{
-		{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map},
-		{"Weights", q.Weights, math.SmallestNonzeroFloat64, 1},
-	} {
-		if err := m.m.within(m.name, m.low, m.high); err != nil {
-			return err
-		}
-		if p := &q.potentials; m.m.Rows != p.Rows || m.m.Cols != p.Cols {
-			return &ShapeError{What: m.name, Got: m.m.size(), Want: p.size() + ", as fitted"}
-		}
-	}
-	if d := q.potentials.Rows; q.U.Rows != d {
-		return &ShapeError{What: "U", Got: q.U.size(), Want: itoa(d) + " rows, as fitted"}
-	}
-	for i := range q.Weights.Rows {
-		if l := q.Quantiles.falls(i); l > 0 {
-			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l),
-				Problem: "Quantiles must not fall within a row"}
-		}
-		if sum, ok := q.sumsTo1(i); !ok {
-			return &DataError{Row: i, Col: -1, Value: sum, Problem: "Weights of a row must have the sum 1"}
-		}
-	}
-	if q.Start > StartSVD {
-		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
-			Problem: "Start must be one of the Start constants"}
-	}
-	if problem := option.Shrinkage.Check(q.Shrinkage); problem != "" {
-		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
-	}
-	return nil
 }
 
 func (q *QMF) sections() []section.Section {
@@ -597,6 +569,7 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	*q = *n
+	sealFields(q)
 	return nil
 }
 
@@ -666,8 +639,19 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 // the fitted row is constant. Near 1: no straight line comes close. Cost: that of
 // Reconstruct.
 func (q *QMF) Bend() []float64 {
-	fill, _ := q.filler(context.Background())
-	return bends(fill, q.U, q.V)
+	return bendsOf(q)
+}
+
+// bendsOf is the Bend of a model.
+func bendsOf(m interface {
+	Model
+	sealed
+}) []float64 {
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return nil
+	}
+	return bends(fill, m.common().U, m.common().V)
 }
 
 // bends returns 1-R² of the best straight line through each row of a fitted matrix as a function of
@@ -714,7 +698,7 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing,
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.missing,
 			mapped: true},
 		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),

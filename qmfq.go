@@ -545,6 +545,9 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
+	if err := usable(q); err != nil {
+		return Mat{}, err
+	}
 	rules := q.bounds()
 	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
 	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
@@ -630,11 +633,20 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 }
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n. Cost: that of [QMF.Reconstruct].
-func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
+func (q *QMFQ) Reconstruct() Mat {
+	fill, err := q.filler(context.Background())
+	if err != nil {
+		return Mat{}
+	}
+	return fill.matrix(q.Dims())
+}
 
-func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }
-
-func (q *QMFQ) dims() (d, n int) { return q.inflated.dims() }
+func (q *QMFQ) filler(context.Context) (filler, error) {
+	if err := usable(q); err != nil {
+		return nil, err
+	}
+	return q.inflated.rows(), nil
+}
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -646,20 +658,19 @@ func (q *QMFQ) least() float64 {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
-	t := q.inflated
-	t.Factorisation = q.Factorisation
-	if err := t.writable(section.QMFQ, q.least()); err != nil {
-		return nil, err
-	}
+	return fileOf(q)
+}
+
+func (q *QMFQ) encode() []byte {
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(section.QMFQ, append(t.sections(),
+	return section.Encode(section.QMFQ, append(q.inflated.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
-		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates))))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -699,7 +710,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	for i := range f.d {
-		inflate, _ := t.Map(i)
+		inflate := t.mapOf(i)
 		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
 		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
 			return err
@@ -710,9 +721,10 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
 	}
 	*q = n
+	sealFields(q)
 	return nil
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.
-func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
+func (q *QMFQ) Bend() []float64 { return bendsOf(q) }

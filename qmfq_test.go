@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -216,7 +215,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			loss = Frobenius
 		}
 		if v, err = (&NMF{Factorisation{U: q.U, V: q.V,
-			loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
+			loss: loss}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -227,7 +226,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	return meanDivergence(q.loss, x, fit)
+	return meanDivergence(q.divergence(), x, fit)
 }
 
 // leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a

@@ -299,6 +299,7 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	}
 	m, err := fit.model(a)
 	m.toUserUnits(&s.Units)
+	sealFields(m)
 	return m, err
 }
 
@@ -347,7 +348,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
-		made.File, err = q.MarshalBinary()
+		made.File, err = files{}.file(q)
 	}
 	step.Real, step.Index, step.Made = a.arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err

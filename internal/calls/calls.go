@@ -146,12 +146,17 @@ func about(m quantmf.Model) (any, error) {
 	}
 	a["u"], a["v"] = of.U, of.V
 	a["history"], a["validation"], a["best"] = of.History, of.Validation, of.Best
-	warnings := []string{}
-	for _, w := range of.Warnings {
-		warnings = append(warnings, w.Error())
-	}
-	a["warnings"] = warnings
+	a["warnings"] = warnings(m)
 	return a, nil
+}
+
+// warnings returns those of a fit and of the size of its model, as the report and a named file have them.
+func warnings(m quantmf.Model) []string {
+	all := []string{}
+	for _, w := range settings.Factorisation(m).Warnings {
+		all = append(all, strings.TrimPrefix(w.Error(), "quantmf: "))
+	}
+	return append(all, account.Remarks(m)...)
 }
 
 func (c Call) open() (any, error) {
@@ -584,10 +589,8 @@ func (c Call) named() (any, error) {
 				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
 	how := Call{Args: c.Args.Field("made")}
-	made := account.Made{Matrix: how.text("matrix"), Command: how.text("command"), Losses: how.text("losses")}
-	for _, w := range of.Warnings {
-		made.Warnings = append(made.Warnings, strings.TrimPrefix(w.Error(), "quantmf: "))
-	}
+	made := account.Made{Matrix: how.text("matrix"), Command: how.text("command"), Losses: how.text("losses"),
+		Warnings: warnings(m)}
 	file, err := m.MarshalBinary()
 	if err != nil {
 		return nil, err
