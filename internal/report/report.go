@@ -106,7 +106,9 @@ func Write(w io.Writer, f Fit) error {
 	d.methods(&f)
 	d.section("Tables")
 	d.add("<p class=\"how\">These files are in this page; a click saves them. " +
-		"Their numbers have four or five digits; the files that the command writes have all. Names end in " +
+		"Their numbers have four or five digits, whole ones all of theirs; the files that the command " +
+		"writes " +
+		"have all. Names end in " +
 		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
