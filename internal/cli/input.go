@@ -65,9 +65,11 @@ func (in *Input) Reading() Group {
 				in.Header = []table.Header{table.HeaderAuto, table.HeaderYes, table.HeaderNo}[i]
 				return nil
 			}),
-		Text(&in.Names, "names", "COLUMN", `the column that names the features, by number or heading; others
-			behind it, as in 1,3-5, are left out; none: there is no such column (default: guessed from the
-			content; of a 10x folder 2, the gene names)`),
+		Text(&in.Names, "names", "COLUMN,...", `the column that names the features, by number or heading;
+			further ones, as in gene,length or 1,3-5, are left out; none: there is no such column (default:
+			guessed from the content; of a 10x folder 2, the gene names)`),
+		Text(&in.Long, "long", "FEATURE,SAMPLE,VALUE", `of a table with a line for each value: the columns of
+			the feature, the sample and the value, by number or heading (default: such a table is refused)`),
 		Func("na", "WORD,...", `more words that mean a missing value`, func(text string) error {
 			in.NA = words(text)
 			return nil
