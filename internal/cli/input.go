@@ -5,6 +5,8 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -360,6 +362,24 @@ func Open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
+}
+
+// Sum returns the SHA-256 of a file in hexadecimal digits, by which others can tell whether they have the same
+// one; "" for standard input, folders and pipes.
+func Sum(path string) (string, error) {
+	if info, err := os.Stat(path); path == "-" || err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	file, _, err := Open(path, nil, "matrix")
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", &InputError{err}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // ReadAll reads a file of at most a share of -max-memory, since the bytes are not all that it takes.
