@@ -88,10 +88,10 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: section.BQMF, x: x, rank: rank, cells: observed}
-	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, progress progress) algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.pool,
-			rank: bqmfComponents(observed.d, observed.n, rank)}
+	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
+	m, err := t.drive(ctx, observed.D, new(BQMF), func(_ uint64, progress fit.Progress) fit.Algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.Pool,
+			rank: bqmfComponents(observed.D, observed.N, rank)}
 	})
 	fitted, _ := m.(*BQMF)
 	return fitted, err
@@ -115,7 +115,7 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
@@ -130,30 +130,23 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
+	rules := c.rules()
+	rules.Mapped, rules.Hash = true, c.checkpoints != nil
 	if !c.given.Has(option.Loss) {
-		rules.loss = divergence.Frobenius // which takes any finite x
+		rules.Loss = divergence.Frobenius // which takes any finite x
 	}
-	if err := rules.checkCells(x); err != nil {
-		return nil, err
+	observed, err := readCells(x, rules)
+	if err == nil && observed.Signed() { // under KL, if that was asked for, x has no negative value
+		c.loss = divergence.Frobenius
 	}
-	observed, err := newCells(x, &c.settings)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range observed.extremes {
-		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
-			c.loss = divergence.Frobenius
-		}
-	}
-	return observed, nil
+	return observed, err
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	config   *config
-	cells    *cells
-	progress progress
+	cells    *fit.Cells
+	progress fit.Progress
 	pool     *pool.Pool
 	rank     int
 	problem  *bqmf.Problem
@@ -166,12 +159,12 @@ type bqmfFit struct {
 
 // scale makes the scales of the rows.
 func (f *bqmfFit) scale() error {
-	err := f.progress.enter(PhaseFactors)
-	x := f.cells.dense()
+	err := f.progress.Enter(fit.PhaseFactors)
+	x := f.cells.Matrix()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
 	if err == nil {
-		half := f.progress.within(0, 0.5)
-		err = half.rows(f.pool, x.Rows, f.problem.Scale)
+		half := f.progress.Within(0, 0.5)
+		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
 	}
 	if err == nil {
 		f.problem.Scaled()
@@ -179,8 +172,8 @@ func (f *bqmfFit) scale() error {
 	return err
 }
 
-// begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) begin() (l fit.Losses, err error) {
+// Begin makes the scales, and the state that the epochs start from.
+func (f *bqmfFit) Begin() (l fit.Losses, err error) {
 	if f.stopped = f.scale(); f.stopped != nil {
 		return l, f.stopped
 	}
@@ -190,9 +183,9 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	f.problem.Start(f.fit, f.rank)
-	err = f.progress.report(1)
+	err = f.progress.Report(1)
 	if err == nil { // the first epoch may take seconds
-		err = f.progress.reportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
+		err = f.progress.ReportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
 	}
 	if err == nil {
 		l, err = f.losses(0, f.fit.Nothing())
@@ -203,8 +196,8 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	return l, err
 }
 
-// epoch makes epoch e.
-func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
+// Epoch makes epoch e.
+func (f *bqmfFit) Epoch(e int) (fit.Losses, error) {
 	f.fit.Epoch(e)
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
@@ -217,7 +210,7 @@ func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
 // since states lose components as a fit goes on.
 func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return l, nil
 	}
 	m := f.problem.Model(f.fit)
@@ -234,26 +227,26 @@ func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 
 // heldMean is the mean divergence of the held-out cells, 0 where there are none.
 func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return 0
 	}
-	t, room := conditional(m, f.pool), make([]float64, f.cells.n)
+	t, room := conditional(m, f.pool), make([]float64, f.cells.N)
 	for i := range t.Rows {
-		for j, v := range f.cells.observedRow(room, i) {
-			if f.cells.isHeld(i, j) {
-				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.heldOut)
+		for j, v := range f.cells.Observed(room, i) {
+			if f.cells.IsHeld(i, j) {
+				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.HeldOut)
 			}
 		}
 	}
 	return mean
 }
 
-// model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
+// Model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
 // context ends its maps are without corrections.
-func (f *bqmfFit) model(t *attempt) (fitted, error) {
-	stopped, bind := f.progress.finish(f.pool)
-	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.missing, true
+func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	stopped, bind := f.progress.Finish(f.pool)
+	j, m := t.Journal, &BQMF{LeaveOneOut: math.MaxFloat64}
+	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.Missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -286,11 +279,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.stopped != nil {
 		return m, f.stopped
 	}
-	return m, f.progress.ctx.Err()
+	return m, f.progress.Ctx.Err()
 }
 
-// walk shows the current state and the best one.
-func (f *bqmfFit) walk(visit func(array section.Part, best []float64)) {
+// Walk shows the current state and the best one.
+func (f *bqmfFit) Walk(visit func(array section.Part, best []float64)) {
 	for _, s := range f.states() {
 		for _, p := range s.Parts() {
 			visit(p, nil)
@@ -309,29 +302,29 @@ func (f *bqmfFit) states() []*bqmf.State {
 	return []*bqmf.State{&f.fit.State, f.best}
 }
 
-func (f *bqmfFit) index() (index []uint64) {
+func (f *bqmfFit) Index() (index []uint64) {
 	for _, s := range f.states() {
 		index = append(index, uint64(s.K), math.Float64bits(s.Unit))
 	}
 	return append(index, math.Float64bits(f.fit.Moved))
 }
 
-// resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
+// Resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
 // scales, there is no fit, and model says so.
-func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
+func (f *bqmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 	if f.stopped = f.scale(); f.stopped != nil {
-		t.journal.Rested = true // no epoch follows
+		t.Journal.Rested = true // no epoch follows
 		return nil
 	}
 	if len(f.problem.Active) == 0 {
-		return c.file.fail("STAT", "a fit of constant rows has no epochs")
+		return c.Fail("STAT", "a fit of constant rows has no epochs")
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	most, count := uint64(f.fit.K), 3
-	if t.journal.Holds {
-		f.best, f.bestHeld, count = new(bqmf.State), c.watch.Best, 5
+	if t.Journal.Holds {
+		f.best, f.bestHeld, count = new(bqmf.State), c.Watch.Best, 5
 	}
-	index, err := c.file.words("IDX0", count)
+	index, err := c.Words("IDX0", count)
 	if err != nil {
 		return err
 	}
@@ -339,7 +332,7 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	for k := len(states) - 1; k >= 0; k-- { // the current one is the last that the fit has room for
 		components, unit := index[2*k], math.Float64frombits(index[2*k+1])
 		if components < 1 || components > most || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
-			return c.file.failAt("IDX0", 2*k, "a number of components or a unit is out of range")
+			return c.FailAt("IDX0", 2*k, "a number of components or a unit is out of range")
 		}
 		f.fit.Resize(int(components))
 		if k > 0 {
@@ -349,10 +342,10 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	}
 	f.fit.Moved = math.Float64frombits(index[count-1])
 	if !(f.fit.Moved >= 0 && f.fit.Moved <= limit.Moment) {
-		return c.file.failAt("IDX0", count-1, "the last movement is out of range")
+		return c.FailAt("IDX0", count-1, "the last movement is out of range")
 	}
-	t.journal.Rested = f.fit.Rests(c.epoch, f.config.tolerance)
-	_, err = c.fill(t, count)
+	t.Journal.Rested = f.fit.Rests(c.Epoch, f.config.tolerance)
+	_, err = c.Fill(t, count)
 	return err
 }
 
@@ -477,7 +470,7 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	p.Bind(ctx)
 	out := conditional(&m.model, p)
 	if err := p.Err(); err != nil {
-		return Mat{}, stoppedAt(0, err)
+		return Mat{}, fit.StoppedAt(0, err)
 	}
 	return out, nil
 }

@@ -188,7 +188,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = q.Quantiles.brought(&u)
+		in.Quantiles = Mat(fit.Dense(q.Quantiles).In(&u))
 		q = &in
 	}
 	of := place.Problem{Loss: q.divergence(), Floor: monotone.FloorT}
@@ -247,7 +247,7 @@ func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = m.brought(u)
+			m = Mat(fit.Dense(m).In(u))
 		}
 		return do(m, 0)
 	}
@@ -297,14 +297,14 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	seen, from := make([]bool, n), newRowReader(x)
+	seen, from, rules := make([]bool, n), newRowReader(x), c.rules()
 	whole := false // a row has no missing cell
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return 0, err
 		}
-		if _, _, ok := c.takes(row); ok {
+		if rules.Takes(row) {
 			whole = true
 			visible += n
 			continue
