@@ -247,9 +247,9 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, SHA256: m.SHA256, Command: m.Command, Log1p: m.Log1p, Epoch: m.of.Best,
-		Loss:       m.of.History,
-		Validation: m.of.Validation, Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, SHA256: m.SHA256, Command: m.Command,
+		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
+		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if m.NMFEpochs > 0 {
 		o.NMF = &comparedObject{m.NMF, m.NMFEpochs}
 	}

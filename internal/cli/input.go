@@ -364,8 +364,8 @@ func Open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 	return &wholeFile{File: file, name: path, size: size}, info, nil
 }
 
-// Sum returns the SHA-256 of a file in hexadecimal digits, by which others can tell whether they have the same
-// one; "" for standard input, folders and pipes.
+// Sum returns the SHA-256 of a file in hexadecimal digits, by which others can tell whether they have the
+// same one; "" for standard input, folders and pipes.
 func Sum(path string) (string, error) {
 	if info, err := os.Stat(path); path == "-" || err != nil || !info.Mode().IsRegular() {
 		return "", nil
