@@ -180,6 +180,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 		}
 	}
 	sealFields(best)
+	best.common().workers = t.workers
 	if f := best.common(); err == nil && t.strict && len(f.Warnings) > 0 {
 		err = f.Warnings[0]
 	}
