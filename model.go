@@ -149,7 +149,7 @@ type Factorisation struct {
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
 	// within an epoch has made a part of that epoch too. The last entry of History is
 	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
-	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
+	// of an NMF may be lower.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a

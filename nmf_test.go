@@ -213,18 +213,18 @@ func TestNNDSVD(t *testing.T) {
 
 	one := pool.New(1, 1)
 	defer one.Close()
-	visible, err := newCells(s.X, &settings{})
+	visible, err := newCells(s.X, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := visible.subspace(5, one)
+	sub := subspace(visible, 5, one)
 	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
-	visible, err = newCells(few, &settings{})
+	visible, err = newCells(few, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub = visible.subspace(5, one)
+	sub = subspace(visible, 5, one)
 	left, right := make([]float64, few.Rows), make([]float64, few.Cols)
 	for h := range 12 {
 		size := sub.Vectors(left, right, h)
@@ -375,7 +375,7 @@ func BenchmarkStartSVD(b *testing.B) {
 	for i := range x.Data {
 		x.Data[i] = math.Exp(normal(&r))
 	}
-	visible, err := newCells(x, &settings{})
+	visible, err := newCells(x, &settings{loss: 1})
 	if err != nil {
 		b.Fatal(err)
 	}

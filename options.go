@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -59,8 +60,9 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	checkpoints checkpoints // nil where there is neither save nor resume
-	discard     bool        // no model is wanted of a fit that was stopped
+	checkpoints fit.Checkpoints // nil where there is neither save nor resume
+	discard     bool            // no model is wanted of a fit that was stopped
+	hash        bool            // a fingerprint of x is wanted
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -746,7 +748,8 @@ type Progress struct {
 //
 // Where f or the context stops a fit before its first epoch, the model so far is the best
 // model of the restarts before. In the first of the restarts it is the unfinished start:
-// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet.
+// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet. A context that
+// had ended before the call leaves no model.
 func WithProgress(f func(Progress) error) FitOption {
 	return fitOption(option.Progress, "func", func(c *config) string {
 		if f == nil {
@@ -770,7 +773,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.checkpoints = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, fit.Files{}
 		return ""
 	})
 }
@@ -787,7 +790,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.checkpoints = state, files{}
+		c.resume, c.checkpoints = state, fit.Files{}
 		return ""
 	})
 }

@@ -54,19 +54,13 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
 // Transform, and 2dkn' flops and dn' divergences.
-func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) {
-	_, mean, err := scoresOf(ctx, m, x)
-	return mean, err
-}
+func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, m, x) }
 
 // Scores is that of [Model]. Cost: that of Score.
-func (m *NMF) Scores(ctx context.Context, x Rows) ([]float64, error) {
-	each, _, err := scoresOf(ctx, m, x)
-	return each, err
-}
+func (m *NMF) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, m, x) }
 
 // Predict is that of [Model]: U V'. Cost: that of Transform, and 2dkn' flops.
-func (m *NMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predicted(ctx, m, x) }
+func (m *NMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, m, x) }
 
 func (m *NMF) at(v Mat) Model {
 	of := *m
@@ -143,19 +137,13 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
 // loss. Cost and errors are those of Transform, and dn' maps and divergences.
-func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) {
-	_, mean, err := scoresOf(ctx, q, x)
-	return mean, err
-}
+func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
 
 // Scores is that of [Model]. Cost: that of Score.
-func (q *QMF) Scores(ctx context.Context, x Rows) ([]float64, error) {
-	each, _, err := scoresOf(ctx, q, x)
-	return each, err
-}
+func (q *QMF) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, q, x) }
 
 // Predict is that of [Model]: T(U V'). Cost: that of Transform, and dn' maps.
-func (q *QMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predicted(ctx, q, x) }
+func (q *QMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, q, x) }
 
 // Placed returns the model of other samples: with a copy of their coordinates v, k × n' and above 0, as
 // Transform returns them, in the place of V. History and Warnings stay those of the fit. Errors:
@@ -327,26 +315,39 @@ type movable interface {
 	at(v Mat) Model
 }
 
-// scoresOf is the Scores of a model, and its Score.
-func scoresOf(ctx context.Context, m movable, x Rows) (scores []float64, mean float64, err error) {
+// scoreOf is the Score of a model: the loss of the model at the coordinates of the samples.
+func scoreOf(ctx context.Context, m movable, x Rows) (float64, error) {
 	v, err := m.Transform(ctx, x)
 	if err != nil {
-		return nil, 0, err
+		return 0, err
+	}
+	score, err := meanLoss(ctx, m.at(v), x)
+	if end := ctx.Err(); end != nil {
+		return 0, &interrupted{end}
+	}
+	return score, err
+}
+
+// scoresOf is the Scores of a model.
+func scoresOf(ctx context.Context, m movable, x Rows) ([]float64, error) {
+	v, err := m.Transform(ctx, x)
+	if err != nil {
+		return nil, err
 	}
 	fill, err := m.at(v).filler(ctx)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	d, n := x.Dims()
 	loss, from, t := m.bounds().loss, newRowReader(x), make([]float64, n)
 	s := newSampleLosses(n)
 	for i := range d {
 		if err := ctx.Err(); err != nil {
-			return nil, 0, &interrupted{err}
+			return nil, &interrupted{err}
 		}
 		row, err := from.row(i)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		fill(t, i)
 		for j, v := range row {
@@ -355,12 +356,12 @@ func scoresOf(ctx context.Context, m movable, x Rows) (scores []float64, mean fl
 			}
 		}
 	}
-	scores, mean = s.means()
-	return scores, mean, nil
+	scores, _ := s.means()
+	return scores, nil
 }
 
-// predicted is the Predict of a model.
-func predicted(ctx context.Context, m movable, x Rows) (Mat, error) {
+// predictionOf is the Predict of a model.
+func predictionOf(ctx context.Context, m movable, x Rows) (Mat, error) {
 	v, err := m.Transform(ctx, x)
 	if err != nil {
 		return Mat{}, err
@@ -422,7 +423,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = q.Quantiles.brought(&u)
+		in.Quantiles = Mat(fit.Dense(q.Quantiles).In(&u))
 		q = &in
 	}
 	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: monotone.FloorT}
@@ -483,7 +484,7 @@ func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = m.brought(u)
+			m = Mat(fit.Dense(m).In(u))
 		}
 		return do(m, 0)
 	}
@@ -533,14 +534,14 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	seen, from := make([]bool, n), newRowReader(x)
+	seen, from, rules := make([]bool, n), newRowReader(x), c.rules()
 	whole := false // a row has no missing cell
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return 0, err
 		}
-		if _, _, ok := c.takes(row); ok {
+		if rules.Takes(row) {
 			whole = true
 			visible += n
 			continue
