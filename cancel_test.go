@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -479,7 +480,7 @@ func TestPhases(t *testing.T) {
 					}
 					return nil
 				}))...)
-			var s *stopped
+			var s *fit.Stopped
 			if m == nil || !errors.Is(err, cause) || !errors.As(err, &s) ||
 				strings.Count(err.Error(), "stopped") != 1 || best > len(history) {
 				t.Errorf("%s, an error in %v: %v", c.model, c.want[at], err)
@@ -489,7 +490,7 @@ func TestPhases(t *testing.T) {
 				t.Errorf("%s, an error in %v: the model has no finite fit", c.model, c.want[at])
 			}
 			if l, err := m.Loss(x); c.model != "NMF" &&
-				(err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
+				(err != nil || len(history) != s.Epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
 				t.Errorf("%s, an error in %v: loss %v, %v; history %v", c.model, c.want[at], l, err, history)
 			}
 		}
