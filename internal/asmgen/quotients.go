@@ -88,14 +88,8 @@ func quotients(rows int, curve bool) func(f *Func) {
 		if curve {
 			outputs = []Reg{to, f.base("q", q), f.base("w", w)}
 		}
-		f.moveR(row, count) // bytes of a row of r and v
-		f.shlR(row, Imm(pickRows(rows, 3, 1)))
-		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.length("u", uRow)
-		f.shrR(uRow, Imm(pickRows(rows, 0, 2)))
-		f.shlR(uRow, Imm(3)) // bytes of a row of u
-		f.addressR(threeU, mem(0, uRow, uRow.times(2)))
-		f.addressR(threeRows, mem(0, row, row.times(2)))
+		f.rowBytes(rows, count, row, threeRows)
+		f.componentBytes(rows, f.length("u", left), uRow, threeU)
 		low, total, one := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23), pick(f, Vec(21), 15, 27)
 		f.broadcast(low, f.arg("low"))
 		if curve {
@@ -171,14 +165,6 @@ func quotients(rows int, curve bool) func(f *Func) {
 	}
 }
 
-// pickRows returns what is for one row, or for four.
-func pickRows(rows, one, four int) int {
-	if rows == 4 {
-		return four
-	}
-	return one
-}
-
 // logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
 // rows of x 16 further, which come next (internal/nmf).
 func logSums(rows int) func(f *Func) {
@@ -186,10 +172,7 @@ func logSums(rows int) func(f *Func) {
 		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12),
 			f.value("stride", R6)
 		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
-		f.moveR(row, count) // bytes of a row of r
-		f.shlR(row, Imm(pickRows(rows, 3, 1)))
-		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.addressR(threeRows, mem(0, row, row.times(2)))
+		f.rowBytes(rows, count, row, threeRows)
 		f.shlR(stride, Imm(3))
 		f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 		if rows == 4 {
