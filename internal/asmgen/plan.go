@@ -77,28 +77,22 @@ func lift(f *Func) {
 			f.moveR(left, m)
 			f.loop(left, func() {
 				f.broadcast(V0, mem(0, hj))
-				for u := range n {
-					f.halves(func(h Vec, off int) { text(u, h, mem(off, entry, index[u]...)) })
-				}
+				f.units(n, func(u int, h Vec, off int) { text(u, h, mem(off, entry, index[u]...)) })
 				f.advance(64, entry)
 				f.advance(8, hj)
 			})
 		}
-		for u := range n {
-			f.halves(func(h Vec, _ int) { f.clear(top(u, h)) })
-		}
+		f.units(n, func(u int, h Vec, _ int) { f.clear(top(u, h)) })
 		each(func(u int, h Vec, at Mem) {
 			f.mul(V1, V0, at)
 			f.store(at, V1)
 			f.max(top(u, h), top(u, h), V1)
 		})
 		f.load(V1, f.c("one", 1))
-		for u := range n {
-			f.halves(func(h Vec, _ int) {
-				f.mul(top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
-				f.div(top(u, h), V1, top(u, h))
-			})
-		}
+		f.units(n, func(u int, h Vec, _ int) {
+			f.mul(top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
+			f.div(top(u, h), V1, top(u, h))
+		})
 		each(func(u int, h Vec, at Mem) {
 			f.load(V1, at)
 			f.keepIf(V1, V1, notLess, top(u, h)+1, V2)
@@ -118,30 +112,24 @@ func tops(f *Func) {
 	f.shrR(count, Imm(3))
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		s := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
-		for u := range n {
-			f.halves(func(h Vec, off int) {
-				f.load(s(u, h), mem(64*u+off, sAt))
-				f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
-			})
-		}
+		f.units(n, func(u int, h Vec, off int) {
+			f.load(s(u, h), mem(64*u+off, sAt))
+			f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
+		})
 		f.moveR(hj, hAt)
 		f.moveR(yj, y)
 		f.moveR(left, m)
 		f.loop(left, func() {
 			f.broadcast(V0, mem(0, hj))
 			f.broadcast(V1, mem(0, yj))
-			for u := range n {
-				f.halves(func(h Vec, _ int) {
-					f.mul(V2, s(u, h), V1)
-					f.add(V2, V0, V2)
-					f.max(s(u, h)+1, s(u, h)+1, V2)
-				})
-			}
+			f.units(n, func(u int, h Vec, _ int) {
+				f.mul(V2, s(u, h), V1)
+				f.add(V2, V0, V2)
+				f.max(s(u, h)+1, s(u, h)+1, V2)
+			})
 			f.advance(8, hj, yj)
 		})
-		for u := range n {
-			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
-		}
+		f.units(n, func(u int, h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
 		f.advance(64*n, t, sAt)
 	})
 }
@@ -191,21 +179,17 @@ func powersOf(f *Func) {
 	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 		p := func(u int, h Vec) Vec { return f.nth(V0, 2*u, h) }
 		r := func(u int, h Vec) Vec { return f.nth(V0, 2*u+1, h) }
-		for u := range n {
-			f.halves(func(h Vec, off int) {
-				f.load(p(u, h), mem(64*u+off, base))
-				f.load(r(u, h), mem(64*u+off, rate))
-			})
-		}
+		f.units(n, func(u int, h Vec, off int) {
+			f.load(p(u, h), mem(64*u+off, base))
+			f.load(r(u, h), mem(64*u+off, rate))
+		})
 		f.moveR(entry, e)
 		f.moveR(left, m)
 		f.loop(left, func() {
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
-					f.mul(p(u, h), p(u, h), r(u, h))
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
+				f.mul(p(u, h), p(u, h), r(u, h))
+			})
 			f.advance(64, entry)
 		})
 		for range n {
@@ -244,20 +228,16 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u int, h Vec) Vec { return f.nth(V4, u, h) }
-		for u := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(u, h)) })
-		}
+		f.units(n, func(u int, h Vec, _ int) { f.clear(acc(u, h)) })
 		f.addressR(entry, mem(-64, e, eBlock.times(1))) // the last level
 		f.moveR(wj, w)
 		f.moveR(left, m)
 		f.loop(left, func() {
 			f.broadcast(V0, mem(0, wj))
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.mul(V1, V0, mem(off, entry, index[u]...))
-					f.add(acc(u, h), acc(u, h), V1)
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.mul(V1, V0, mem(off, entry, index[u]...))
+				f.add(acc(u, h), acc(u, h), V1)
+			})
 			f.subR(entry, Imm(64))
 			f.subR(wj, Imm(8))
 		})
@@ -285,9 +265,7 @@ func moments(f *Func) {
 	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
 		acc := func(g, o int, h Vec) Vec { return f.nth(V5, 2*g+o, h) }
 		for g := range n {
-			for o := range 2 {
-				f.halves(func(h Vec, _ int) { f.clear(acc(g, o, h)) })
-			}
+			f.units(2, func(o int, h Vec, _ int) { f.clear(acc(g, o, h)) })
 		}
 		last := f.label("inside")
 		f.moveR(next, Imm(64*n)) // to the level after the group, or the last again
@@ -348,9 +326,7 @@ func gram(f *Func) {
 	f.moveR(to, gAt)     // g_jk of row j
 	f.groups(left, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
 		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		for g := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
-		}
+		f.units(n, func(g int, h Vec, _ int) { f.clear(acc(g, h)) })
 		f.zeroR(block) // from the first block to this one
 		vi, blocks := f.base("v", R3), f.length("v", R2)
 		f.shrR(blocks, Imm(3))
@@ -462,9 +438,7 @@ func colSums(f *Func) {
 	f.shlR(eBlock, Imm(6))
 	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
 		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		for g := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
-		}
+		f.units(n, func(g int, h Vec, _ int) { f.clear(acc(g, h)) })
 		f.moveR(entry, e)
 		f.moveR(vi, v)
 		f.moveR(left, blocks)
@@ -504,9 +478,7 @@ func average(f *Func) {
 		index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
 		f.addressR(threeBlocks, mem(0, eBlock, eBlock.times(2)))
 		for u := range n {
-			for o := range 2 {
-				f.halves(func(h Vec, _ int) { f.clear(acc(u, o, h)) })
-			}
+			f.units(2, func(o int, h Vec, _ int) { f.clear(acc(u, o, h)) })
 		}
 		none := f.label("none")
 		f.addressR(entry, mem(0, e, last.times(1)))
@@ -517,14 +489,12 @@ func average(f *Func) {
 		f.loop(increments, func() {
 			f.broadcast(V0, mem(0, w, at.times(1)))
 			f.broadcast(V1, mem(0, d, at.times(1)))
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.mul(V2, V0, mem(off, entry, index[u]...))
-					f.add(acc(u, 0, h), acc(u, 0, h), V2)
-					f.mul(V2, V1, acc(u, 0, h))
-					f.add(acc(u, 1, h), acc(u, 1, h), V2)
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.mul(V2, V0, mem(off, entry, index[u]...))
+				f.add(acc(u, 0, h), acc(u, 0, h), V2)
+				f.mul(V2, V1, acc(u, 0, h))
+				f.add(acc(u, 1, h), acc(u, 1, h), V2)
+			})
 			f.subR(entry, Imm(64))
 			f.subR(at, Imm(8))
 		})

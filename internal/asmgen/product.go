@@ -50,9 +50,7 @@ func combines(rows int) func(f *Func) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(pickRows(rows, V4, pick(f, V8, V6)), r*n+b, h) }
 			each := func(text func(r, b int, h Vec, off int)) {
 				for r := range rows {
-					for b := range n {
-						f.halves(func(h Vec, off int) { text(r, b, h, 64*b+off) })
-					}
+					f.units(n, func(b int, h Vec, off int) { text(r, b, h, 64*b+off) })
 				}
 			}
 			each(func(r, b int, h Vec, _ int) { f.clear(acc(r, b, h)) })
@@ -235,9 +233,7 @@ func sweep(f *Func) {
 		})
 	}
 	f.groups(count, []int{1}, func(int) {
-		for r := range 4 {
-			f.halves(func(h Vec, _ int) { f.clear(x(r, h)) })
-		}
+		f.units(4, func(r int, h Vec, _ int) { f.clear(x(r, h)) })
 		for c := range 4 {
 			f.halves(func(h Vec, off int) { f.load(V2+h, fourth(c, off, lines, row, threeRows)) })
 			for r := range 4 {
@@ -270,12 +266,10 @@ func sweep(f *Func) {
 		f.addressR(at, mem(0, diagonal, begin.times(1)))
 		some()
 		f.at(noneAfter)
-		for r := range 4 {
-			f.halves(func(h Vec, off int) {
-				f.negate(x(r, h), x(r, h))
-				f.store(fourth(r, off, lines, row, threeRows), x(r, h))
-			})
-		}
+		f.units(4, func(r int, h Vec, off int) {
+			f.negate(x(r, h), x(r, h))
+			f.store(fourth(r, off, lines, row, threeRows), x(r, h))
+		})
 		f.addressR(diagonal, mem(64, diagonal, row.times(8)))
 		f.advance(64, lines)
 		f.advance(8, first)
@@ -291,26 +285,20 @@ func accumulateFrom(f *Func) {
 	f.shrR(blocks, Imm(3))
 	f.groups(blocks, pick(f, []int{8, 4, 1}, []int{4, 1}), func(n int) {
 		sum := func(b int, h Vec) Vec { return f.nth(V4, b, h) }
-		for b := range n {
-			f.halves(func(h Vec, off int) { f.load(sum(b, h), mem(64*b+off, from)) })
-		}
+		f.units(n, func(b int, h Vec, off int) { f.load(sum(b, h), mem(64*b+off, from)) })
 		f.base("at", at)
 		f.length("at", left)
 		f.groups(left, []int{1}, func(int) {
 			f.wordR(line, mem(0, at))
 			f.broadcast(V0, mem(0, w, line.times(8)))
 			f.mulR(line, row)
-			for b := range n {
-				f.halves(func(h Vec, off int) {
-					f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
-					f.add(sum(b, h), sum(b, h), V1)
-				})
-			}
+			f.units(n, func(b int, h Vec, off int) {
+				f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
+				f.add(sum(b, h), sum(b, h), V1)
+			})
 			f.advance(4, at)
 		})
-		for b := range n {
-			f.halves(func(h Vec, off int) { f.store(mem(64*b+off, to), sum(b, h)) })
-		}
+		f.units(n, func(b int, h Vec, off int) { f.store(mem(64*b+off, to), sum(b, h)) })
 		f.advance(64*n, to, from, r)
 	})
 }

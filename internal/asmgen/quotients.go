@@ -99,21 +99,17 @@ func quotients(rows int, curve bool) func(f *Func) {
 		f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
-				for b := range n {
-					f.halves(func(h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
-				}
+				f.units(n, func(b int, h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
 				for r := range rows {
 					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
-					for b := range n {
-						f.halves(func(h Vec, _ int) {
-							if !sum {
-								f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
-								return
-							}
-							f.mul(V1, V0, f.nth(V2, b, h))
-							f.add(acc(r, b, h), acc(r, b, h), V1)
-						})
-					}
+					f.units(n, func(b int, h Vec, _ int) {
+						if !sum {
+							f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
+							return
+						}
+						f.mul(V1, V0, f.nth(V2, b, h))
+						f.add(acc(r, b, h), acc(r, b, h), V1)
+					})
 				}
 				f.addR(vc, row)
 				f.advance(8, uc)
@@ -133,30 +129,28 @@ func quotients(rows int, curve bool) func(f *Func) {
 			f.shlR(stride, Imm(3))
 			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
-				for r := range rows {
-					f.halves(func(h Vec, off int) {
-						w, diff := acc(r, b, h), 2+h
-						f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
-						if r == 0 {
-							f.sub(diff, w, V0)
-						} else {
-							f.sub(V1, w, V0)
-							f.add(diff, diff, V1)
-						}
-						f.max(w, low, w)
-						if !curve {
-							f.div(w, V0, w)
-							f.store(fourth(r, 64*b+off, to, row, threeRows), w)
-							return
-						}
-						f.div(w, one, w)
-						f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
-						f.mul(V0, V0, w)
-						f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
-						f.mul(V0, V0, w)
-						f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
-					})
-				}
+				f.units(rows, func(r int, h Vec, off int) {
+					w, diff := acc(r, b, h), 2+h
+					f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
+					if r == 0 {
+						f.sub(diff, w, V0)
+					} else {
+						f.sub(V1, w, V0)
+						f.add(diff, diff, V1)
+					}
+					f.max(w, low, w)
+					if !curve {
+						f.div(w, V0, w)
+						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
+						return
+					}
+					f.div(w, one, w)
+					f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
+					f.mul(V0, V0, w)
+					f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
+					f.mul(V0, V0, w)
+					f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
+				})
 				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
 			}
 			f.advance(64*n, append(outputs, v, x)...)
