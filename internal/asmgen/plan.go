@@ -254,62 +254,88 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	})
 }
 
-func moments(f *Func) {
-	mu, levels, e, v, blocks := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3),
-		f.length("v", R2)
-	const eBlock, next, entry, vi, left = R9, R10, R6, R7, R8
-	f.shrR(levels, Imm(1)) // levels
-	f.shrR(blocks, Imm(3)) // blocks
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
-		acc := func(g, o int, h Vec) Vec { return f.nth(V5, 2*g+o, h) }
-		for g := range n {
-			f.units(2, func(o int, h Vec, _ int) { f.clear(acc(g, o, h)) })
-		}
-		last := f.label("inside")
-		f.moveR(next, Imm(64*n)) // to the level after the group, or the last again
-		f.branch(levels, NE, Imm(n), last)
-		f.moveR(next, Imm(64*(n-1)))
-		f.at(last)
-		f.moveR(entry, e)
-		f.moveR(vi, v)
-		f.moveR(left, blocks)
+// sumsOfLevels stores kinds sums over blocks of each level from to on, some levels at a time, count of them. text
+// is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next come
+// before and after the blocks of these levels, next within a block.
+func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, begin func(n int), next func(),
+	text func(n int, h Vec, off int, sum func(level, kind int) Vec)) {
+	const vi, left = R2, R12
+	f.groups(count, sizes, func(n int) {
+		f.units(kinds*n, func(i int, h Vec, _ int) { f.clear(f.nth(first, i, h)) })
+		begin(n)
+		f.base("v", vi)
+		f.length("v", left)
+		f.shrR(left, Imm(3))
 		f.loop(left, func() {
 			f.halves(func(h Vec, off int) {
 				f.load(V0, mem(off, vi))
-				a, b := V1, V2
-				f.load(a, mem(off, entry))
-				for g := range n {
-					if g < n-1 {
-						f.load(b, mem(64*(g+1)+off, entry))
-					} else {
-						f.load(b, mem(off, entry, next.times(1)))
-					}
-					f.mul(V3, V0, a)
-					f.mul(V4, V3, a)
-					f.add(acc(g, 0, h), acc(g, 0, h), V4)
-					f.mul(V4, V3, b)
-					f.add(acc(g, 1, h), acc(g, 1, h), V4)
-					a, b = b, a
-				}
+				text(n, h, off, func(level, kind int) Vec { return f.nth(first, kinds*level+kind, h) })
 			})
-			f.addR(entry, eBlock)
+			next()
 			f.advance(64, vi)
 		})
-		for g := range n {
-			for o := range 2 {
-				f.sumTo(mem(16*g+8*o, mu), acc(g, o, 0))
-			}
+		for i := range kinds * n {
+			f.sumTo(mem(8*i, to), f.nth(first, i, 0))
 		}
+		f.advance(8*kinds*n, to)
+	})
+}
+
+// addProduct adds to a sum what a register and another operand make.
+func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
+	f.mul(t, a, b)
+	f.add(sum, sum, t)
+}
+
+func moments(f *Func) {
+	mu, levels, e := f.base("mu", R5), f.length("mu", R1), f.base("e", R4)
+	const eBlock, further, entry = R9, R10, R6
+	f.shrR(levels, Imm(1))
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.sumsOfLevels(mu, levels, V5, 2, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+		inside := f.label("inside")
+		f.moveR(further, Imm(64*n)) // to the level after the group, or the last again
+		f.branch(levels, NE, Imm(n), inside)
+		f.moveR(further, Imm(64*(n-1)))
+		f.at(inside)
+		f.moveR(entry, e)
 		f.advance(64*n, e)
-		f.advance(16*n, mu)
+	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		a, b := V1, V2
+		f.load(a, mem(off, entry))
+		for g := range n {
+			if g < n-1 {
+				f.load(b, mem(64*(g+1)+off, entry))
+			} else {
+				f.load(b, mem(off, entry, further.times(1)))
+			}
+			f.mul(V3, V0, a)
+			f.addProduct(sum(g, 0), V3, a, V4)
+			f.addProduct(sum(g, 1), V3, b, V4)
+			a, b = b, a
+		}
 	})
 	f.zeroAt(mem(-8, mu)) // the last neighbour was the last level itself
 }
 
+func colSums(f *Func) {
+	c, levels, e := f.base("c", R5), f.length("c", R1), f.base("e", R4)
+	const eBlock, entry = R9, R6
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.sumsOfLevels(c, levels, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		f.moveR(entry, e)
+		f.advance(64*n, e)
+	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		for g := range n {
+			f.addProduct(sum(g, 0), V0, mem(64*g+off, entry), V1)
+		}
+	})
+}
+
 func gram(f *Func) {
-	gAt, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
+	row, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
 	const eBlock, levelJ, upToJ, left, levelK, to, block = R9, R0, R10, R6, R7, R8, R11
 	f.moveR(eBlock, rowBytes)
 	f.shlR(eBlock, Imm(6))   // a block of e
@@ -318,40 +344,27 @@ func gram(f *Func) {
 	f.shlR(rowBytes, Imm(3))
 	f.moveR(levelJ, e)
 	f.moveR(upToJ, Imm(1))
-	row, done := f.label("row"), f.label("done")
-	f.at(row)
+	next, done := f.label("row"), f.label("done")
+	f.at(next)
 	f.branch(upToJ, GT, f.arg("m"), done)
 	f.moveR(left, upToJ) // levels left
-	f.moveR(levelK, e)   // level k
-	f.moveR(to, gAt)     // g_jk of row j
-	f.groups(left, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
-		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		f.units(n, func(g int, h Vec, _ int) { f.clear(acc(g, h)) })
+	f.moveR(to, row)     // g_jk of row j
+	f.sumsOfLevels(to, left, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		f.moveR(levelK, upToJ)
+		f.subR(levelK, left)
+		f.shlR(levelK, Imm(6))
+		f.addR(levelK, e)
 		f.zeroR(block) // from the first block to this one
-		vi, blocks := f.base("v", R3), f.length("v", R2)
-		f.shrR(blocks, Imm(3))
-		f.loop(blocks, func() {
-			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, vi))
-				f.mul(V0, V0, mem(off, levelJ, block.times(1)))
-				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, levelK, block.times(1)))
-					f.add(acc(g, h), acc(g, h), V1)
-				}
-			})
-			f.addR(block, eBlock)
-			f.advance(64, vi)
-		})
+	}, func() { f.addR(block, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		f.mul(V0, V0, mem(off, levelJ, block.times(1)))
 		for g := range n {
-			f.sumTo(mem(8*g, to), acc(g, 0))
+			f.addProduct(sum(g, 0), V0, mem(64*g+off, levelK, block.times(1)), V1)
 		}
-		f.advance(64*n, levelK)
-		f.advance(8*n, to)
 	})
-	f.addR(gAt, rowBytes)
+	f.addR(row, rowBytes)
 	f.advance(64, levelJ)
 	f.incR(upToJ)
-	f.jump(row)
+	f.jump(next)
 	f.at(done)
 }
 
@@ -427,38 +440,6 @@ func differences(f *Func) {
 func (f *Func) flush(r, s, t Vec) {
 	f.magnitude(s, r)
 	f.keepIf(r, s, notLess, f.c("decouple", 1e-200), t)
-}
-
-func colSums(f *Func) {
-	c, levels, e, v, blocks := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3),
-		f.length("v", R2)
-	const eBlock, entry, vi, left = R9, R6, R7, R8
-	f.shrR(blocks, Imm(3))
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
-		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		f.units(n, func(g int, h Vec, _ int) { f.clear(acc(g, h)) })
-		f.moveR(entry, e)
-		f.moveR(vi, v)
-		f.moveR(left, blocks)
-		f.loop(left, func() {
-			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, vi))
-				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, entry))
-					f.add(acc(g, h), acc(g, h), V1)
-				}
-			})
-			f.addR(entry, eBlock)
-			f.advance(64, vi)
-		})
-		for g := range n {
-			f.sumTo(mem(8*g, c), acc(g, 0))
-		}
-		f.advance(64*n, e)
-		f.advance(8*n, c)
-	})
 }
 
 func average(f *Func) {
