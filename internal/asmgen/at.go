@@ -46,8 +46,7 @@ func (f *Func) products(acc, by Vec, n, rows int, v Reg, at func(i int) Reg) {
 				f.mul(a, f.nth(by, b, h), from)
 				return
 			}
-			f.mul(V1, f.nth(by, b, h), from)
-			f.add(a, a, V1)
+			f.addProduct(a, f.nth(by, b, h), from, V1)
 		})
 	}
 }
@@ -113,26 +112,25 @@ func sumsAt(squares bool) func(f *Func) {
 			}
 			f.base("cols", cols)
 			f.length("cols", left)
-			f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
-				for i := range m {
-					j := at(i)
-					f.broadcast(V0, mem(8*i, r))
-					if squares {
-						f.broadcast(V1, mem(8*i, q))
-					}
-					f.units(n, func(b int, h Vec, off int) {
-						f.load(V2, mem(64*b+off, v, j.times(1)))
-						f.mul(V3, V2, V0)
-						f.add(sum(i%2, 0, b, h), sum(i%2, 0, b, h), V3)
+			f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil),
+				func(m int, at func(int) Reg) {
+					for i := range m {
+						j := at(i)
+						f.broadcast(V0, mem(8*i, r))
 						if squares {
-							f.mul(V2, V2, V2)
-							f.mul(V2, V2, V1)
-							f.add(sum(i%2, 1, b, h), sum(i%2, 1, b, h), V2)
+							f.broadcast(V1, mem(8*i, q))
 						}
-					})
-				}
-				f.advance(8*m, r, q)
-			})
+						f.units(n, func(b int, h Vec, off int) {
+							f.load(V2, mem(64*b+off, v, j.times(1)))
+							f.addProduct(sum(i%2, 0, b, h), V2, V0, V3)
+							if squares {
+								f.mul(V2, V2, V2)
+								f.addProduct(sum(i%2, 1, b, h), V2, V1, V2)
+							}
+						})
+					}
+					f.advance(8*m, r, q)
+				})
 			for b := range n {
 				for kind, to := range to {
 					f.halves(func(h Vec, off int) {
@@ -386,8 +384,7 @@ func ratioDotsRuns(f *Func) {
 	}, func(n, i int, at Reg) {
 		f.broadcast(by, mem(8*i-128, r))
 		for h := range n {
-			f.mul(t, by, mem(wide*h, v, at.times(1)))
-			f.add(sum(n, i, h), sum(n, i, h), t)
+			f.addProduct(sum(n, i, h), by, mem(wide*h, v, at.times(1)), t)
 		}
 	}, func() {}, func(n int, _ Reg) {
 		for i := range 2 * n {
@@ -435,8 +432,7 @@ func ratioAccumulateRuns(f *Func) {
 		f.halves(func(h Vec, off int) {
 			f.load(V0, mem(off-128, r))
 			f.roughLogBy(constants, held, V0, V1, V2, V3, V4, V5)
-			f.mul(V0, V0, mem(off-128, x))
-			f.add(total+h, total+h, V0)
+			f.addProduct(total+h, V0, mem(off-128, x), V0)
 		})
 	}, func(n int, row Reg) {
 		f.moveR(R11, row)

@@ -30,8 +30,7 @@ func bounded(f *Func) {
 					for odd := range m {
 						f.broadcast(V0, mem(8*odd, c))
 						f.units(n, func(b int, h Vec, off int) {
-							f.mul(V1, V0, mem(64*b+off, xb))
-							f.add(sum(odd, b, h), sum(odd, b, h), V1)
+							f.addProduct(sum(odd, b, h), V0, mem(64*b+off, xb), V1)
 						})
 						f.addR(xb, row)
 					}
@@ -84,8 +83,7 @@ func direction(f *Func) {
 				f.choose(f.mask(V6), V4, V3, V4)
 				f.clear(V5)
 				f.store(mem(off, pa), V4)
-				f.mul(V3, V4, mem(off, ga))
-				f.add(sum+h, sum+h, V3)
+				f.addProduct(sum+h, V4, mem(off, ga), V3)
 				f.negate(V4, V4)
 				f.div(V2, V1, V4)
 				f.copy(V3, limit+h)

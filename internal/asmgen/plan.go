@@ -235,8 +235,7 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 		f.loop(left, func() {
 			f.broadcast(V0, mem(0, wj))
 			f.units(n, func(u int, h Vec, off int) {
-				f.mul(V1, V0, mem(off, entry, index[u]...))
-				f.add(acc(u, h), acc(u, h), V1)
+				f.addProduct(acc(u, h), V0, mem(off, entry, index[u]...), V1)
 			})
 			f.subR(entry, Imm(64))
 			f.subR(wj, Imm(8))
@@ -254,9 +253,9 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	})
 }
 
-// sumsOfLevels stores kinds sums over blocks of each level from to on, some levels at a time, count of them. text
-// is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next come
-// before and after the blocks of these levels, next within a block.
+// sumsOfLevels stores kinds sums over blocks of each level from to on, some levels at a time, count of them.
+// text is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next
+// come before and after the blocks of these levels, next within a block.
 func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, begin func(n int), next func(),
 	text func(n int, h Vec, off int, sum func(level, kind int) Vec)) {
 	const vi, left = R2, R12
@@ -279,12 +278,6 @@ func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, be
 		}
 		f.advance(8*kinds*n, to)
 	})
-}
-
-// addProduct adds to a sum what a register and another operand make.
-func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
-	f.mul(t, a, b)
-	f.add(sum, sum, t)
 }
 
 func moments(f *Func) {
@@ -425,8 +418,7 @@ func differences(f *Func) {
 			f.broadcast(V3, mem(0, vk))
 			f.halves(func(h Vec, off int) {
 				f.sub(V0, 4+h, V3)
-				f.mul(V0, V0, mem(off, gj))
-				f.add(sums+h, sums+h, V0)
+				f.addProduct(sums+h, V0, mem(off, gj), V0)
 			})
 			f.advance(8, vk)
 			f.addR(gj, rowBytes)
@@ -471,10 +463,8 @@ func average(f *Func) {
 			f.broadcast(V0, mem(0, w, at.times(1)))
 			f.broadcast(V1, mem(0, d, at.times(1)))
 			f.units(n, func(u int, h Vec, off int) {
-				f.mul(V2, V0, mem(off, entry, index[u]...))
-				f.add(acc(u, 0, h), acc(u, 0, h), V2)
-				f.mul(V2, V1, acc(u, 0, h))
-				f.add(acc(u, 1, h), acc(u, 1, h), V2)
+				f.addProduct(acc(u, 0, h), V0, mem(off, entry, index[u]...), V2)
+				f.addProduct(acc(u, 1, h), V1, acc(u, 0, h), V2)
 			})
 			f.subR(entry, Imm(64))
 			f.subR(at, Imm(8))
@@ -503,8 +493,8 @@ type levelWalk struct {
 	n, off, own int // off is the offset in a block of the first register
 }
 
-// The registers of a walk over levels: the share of the level in each sample, and three that are free within a
-// level.
+// The registers of a walk over levels: the share of the level in each sample, and three that are free within
+// a level.
 const levelP, levelD, levelT, levelS Vec = 0, 1, 2, 3
 
 // Addresses: of e at the level, the level's number, the samples' and, of lists over samples, one at a time.
@@ -559,7 +549,8 @@ func (c *levelWalk) each(text func(u int)) {
 	for u := range c.n {
 		p := c.r(u, levelP)
 		f.broadcast(p, mem(0, R3, levelAt.times(8)))
-		f.mul(p, p, pick(f, mem(0, entryAt, []Index{R11.times(1)}[:u]...), mem(0, entryAt), mem(16*u, entryAt)))
+		f.mul(p, p, pick(f, mem(0, entryAt, []Index{R11.times(1)}[:u]...), mem(0, entryAt),
+			mem(16*u, entryAt)))
 		text(u)
 	}
 	f.advance(64, entryAt)
@@ -606,8 +597,8 @@ func (c *levelWalk) findTops(lists []levelList) {
 }
 
 // overLevels finds the level of the largest share of each sample, and then writes text, for all samples. Each
-// register of them has own registers: AVX-512 takes two blocks side by side, NEON two of the four registers of
-// a block, where there are enough, and AVX2 one half of a block after the other.
+// register of them has own registers: AVX-512 takes two blocks side by side, NEON two of the four registers
+// of a block, where there are enough, and AVX2 one half of a block after the other.
 func overLevels(f *Func, own int, lists []levelList, text func(c *levelWalk)) {
 	const e, w, eBlock = R4, R3, R11
 	f.base("c.E", e)
@@ -745,17 +736,14 @@ func covariances(f *Func) {
 			c.less(u, v, du)
 			f.mul(du, c.r(u, zl), du)
 			c.less(u, lam, t)
-			f.mul(dt, p, t)
-			f.add(c.r(u, mlam), c.r(u, mlam), dt)
+			f.addProduct(c.r(u, mlam), p, t, dt)
 			f.mul(t, c.r(u, al), t)
 			f.sub(du, du, t)
 			f.mul(du, p, du)
 			f.add(c.r(u, mu), c.r(u, mu), du)
 			c.less(u, y, t)
-			f.mul(dt, p, t)
-			f.add(c.r(u, my), c.r(u, my), dt)
-			f.mul(dt, du, t)
-			f.add(c.r(u, muy), c.r(u, muy), dt)
+			f.addProduct(c.r(u, my), p, t, dt)
+			f.addProduct(c.r(u, muy), du, t, dt)
 			f.mul(t, t, c.at(u))
 			c.less(u, h, dt)
 			f.add(dt, dt, t)

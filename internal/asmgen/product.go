@@ -2,8 +2,8 @@ package main
 
 // The kernels of low-rank products; see internal/kernel/product.go for their loops in Go.
 
-// The first three texts are for one row of U and of samples, or for four at a time, so that V is read once for
-// them; narrow, two and two where registers are short. Each row has the bits of its own loop.
+// The first three texts are for one row of U and of samples, or for four at a time, so that V is read once
+// for them; narrow, two and two where registers are short. Each row has the bits of its own loop.
 
 // fourth returns the place off bytes after base of row i of up to five that lie step bytes apart,
 // triple three times that.
@@ -73,8 +73,7 @@ func combines(rows int) func(f *Func) {
 					if b == 0 && h == 0 {
 						f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
 					}
-					f.mul(V1, V0, samples(b, h, off))
-					f.add(acc(r, b, h), acc(r, b, h), V1)
+					f.addProduct(acc(r, b, h), V0, samples(b, h, off), V1)
 				})
 				f.addR(vc, row)
 				f.advance(8, uc)
@@ -88,7 +87,8 @@ func combines(rows int) func(f *Func) {
 	}
 }
 
-// componentRows are the places of up to eight rows R9 bytes apart, from R6 and R7 = R6 + 4 R9 with R10 = 3 R9.
+// componentRows are the places of up to eight rows R9 bytes apart, from R6 and R7 = R6 + 4 R9 with R10 = 3
+// R9.
 func componentRows(g, off int) Mem { return fourth(g&3, off, []Reg{R6, R7}[g/4], R9, R10) }
 
 func dots(rows int) func(f *Func) {
@@ -102,7 +102,10 @@ func dots(rows int) func(f *Func) {
 			pick(f, []int{5, 4, 3, 2, 1}, []int{2, 1})), func(n int) {
 			some := pickRows(rows, 1, pick(f, 4, 2)) // rows at a time
 			for first := 0; first < rows; first += some {
-				acc := func(r, g int, h Vec) Vec { return f.nth(pickRows(rows, V4, pick(f, V8, V5)), r*n+g, h) }
+				acc := func(r, g int, h Vec) Vec {
+					return f.nth(pickRows(rows, V4, pick(f, V8, V5)), r*n+g,
+						h)
+				}
 				each := func(text func(r, g int)) {
 					for g := range n {
 						for r := range some {
@@ -128,8 +131,7 @@ func dots(rows int) func(f *Func) {
 								}
 								from = V0
 							}
-							f.mul(V1, Vec(2+r), from)
-							f.add(acc(r, g, h), acc(r, g, h), V1)
+							f.addProduct(acc(r, g, h), Vec(2+r), from, V1)
 						})
 					})
 					f.advance(64, R6, R7, ri)
@@ -186,8 +188,7 @@ func accumulates(rows int, lower bool) func(f *Func) {
 					for g := range n {
 						f.load(V0, componentRows(g, off))
 						for r := range rows {
-							f.mul(V1, Vec(2+r), by(r, g))
-							f.add(V0, V0, V1)
+							f.addProduct(V0, Vec(2+r), by(r, g), V1)
 						}
 						f.store(componentRows(g, off), V0)
 					}
@@ -223,8 +224,7 @@ func sweep(f *Func) {
 			for r := range 4 {
 				f.broadcast(V0, fourth(r, 0, uc, row, threeRows))
 				f.halves(func(h Vec, _ int) {
-					f.mul(V1, V0, x(r, h))
-					f.add(V4+h, V4+h, V1)
+					f.addProduct(V4+h, V0, x(r, h), V1)
 				})
 			}
 			f.halves(func(h Vec, off int) { f.store(mem(off, at), V4+h) })
@@ -239,8 +239,7 @@ func sweep(f *Func) {
 			for r := range 4 {
 				f.broadcast(V0, mem(8*(4*r+c), minus))
 				f.halves(func(h Vec, _ int) {
-					f.mul(V1, V0, V2+h)
-					f.add(x(r, h), x(r, h), V1)
+					f.addProduct(x(r, h), V0, V2+h, V1)
 				})
 			}
 		}
@@ -293,8 +292,7 @@ func accumulateFrom(f *Func) {
 			f.broadcast(V0, mem(0, w, line.times(8)))
 			f.mulR(line, row)
 			f.units(n, func(b int, h Vec, off int) {
-				f.mul(V1, V0, mem(64*b+off, r, line.times(1)))
-				f.add(sum(b, h), sum(b, h), V1)
+				f.addProduct(sum(b, h), V0, mem(64*b+off, r, line.times(1)), V1)
 			})
 			f.advance(4, at)
 		})

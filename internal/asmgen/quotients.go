@@ -107,8 +107,7 @@ func quotients(rows int, curve bool) func(f *Func) {
 							f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
 							return
 						}
-						f.mul(V1, V0, f.nth(V2, b, h))
-						f.add(acc(r, b, h), acc(r, b, h), V1)
+						f.addProduct(acc(r, b, h), V0, f.nth(V2, b, h), V1)
 					})
 				}
 				f.addR(vc, row)
@@ -189,8 +188,7 @@ func logSums(rows int) func(f *Func) {
 					off := 8 * f.Lanes * h
 					f.load(V0, fourth(r, off, ratios, row, threeRows))
 					f.roughLog(V0, V1, V2, V3, V4, V5)
-					f.mul(V0, V0, fourth(r, off, x, stride, threeStrides))
-					f.add(total+Vec(h), total+Vec(h), V0)
+					f.addProduct(total+Vec(h), V0, fourth(r, off, x, stride, threeStrides), V0)
 				})
 			}
 			f.advance(64, ratios, x, ahead)
