@@ -157,14 +157,17 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Return the negative mean divergence of each sample, (n_samples,): the lowest are the odd ones."""
         return -self._of_new("scores", X)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Return what the model says of every cell of samples, (n_samples, n_features), NaN cells included."""
-        return np.ascontiguousarray(self._of_new("predict", X).T)
+    def reconstruct(self, X: Any = None) -> np.ndarray:
+        """Return what the model says of every cell, (n_samples, n_features), NaN cells included.
 
-    def reconstruct(self) -> np.ndarray:
-        """Return the fitted matrix, (n_samples, n_features), with missing cells filled in."""
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), optional
+            New samples; without it the cells are those of the fitted samples.
+        """
         check_is_fitted(self)
-        return np.ascontiguousarray(call("reconstruct", model=self.model_).T)
+        said = call("reconstruct", model=self.model_) if X is None else self._of_new("predict", X)
+        return np.ascontiguousarray(said.T)
 
     def curve(self, feature: int, values: Any) -> np.ndarray:
         """Return the map T of a feature at values of its row of U V. An NMF has no maps."""
@@ -568,7 +571,7 @@ class BQMFImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Return samples, (n_samples, n_features), with their NaN cells filled in."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
-        return _filled(X, lambda: self.estimator_.predict(X)) if np.isnan(X).any() else X.copy()
+        return _filled(X, lambda: self.estimator_.reconstruct(X)) if np.isnan(X).any() else X.copy()
 
 
 def _filled(X: np.ndarray, said: Callable[[], np.ndarray]) -> np.ndarray:
