@@ -175,7 +175,8 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestExit: runtime.Goexit in a piece ends the goroutine of Do, whoever took the piece, and no worker is left.
+// TestExit: runtime.Goexit in a piece ends the goroutine of Do, whoever took the piece, and no worker is
+// left.
 func TestExit(t *testing.T) {
 	for at := range 50 {
 		returned := false
