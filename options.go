@@ -518,7 +518,7 @@ func (l Loss) String() string {
 	return "Beta(" + ftoa(float64(l.of(0))) + ")"
 }
 
-// WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
+// WithPatience ends a fit when its loss has not fallen by 1e-7 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {

@@ -429,7 +429,7 @@ func (c Call) account() (any, error) {
 		"method": a.Method, "u": a.U, "v": a.V, "fitted": a.Fitted, "loss": a.Loss, "epochs": a.Epochs,
 		"goodness": goodness, "shares": a.Shares, "features": ranked(a.TopFeatures),
 		"samples": ranked(a.TopSamples), "curves": a.Curves, "bend": a.Bend, "normalized": a.Normalized,
-		"levels": a.Levels, "began": a.Began,
+		"levels": a.Levels, "began": a.Began, "predicted": a.Predicted,
 	}, nil
 }
 
