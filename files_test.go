@@ -18,67 +18,6 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// TestFiles: what is written is read, and what a loaded model returns has the
-// bits of what was saved.
-func TestFiles(t *testing.T) {
-	ctx := context.Background()
-	x := holed(first(toy(5), 60), 0.05)
-	q, err := FitQMF(ctx, x, 3, WithEpochs(5), WithLevels(6), WithMissingValues(), WithValidation(0.1),
-		WithLoss(Beta(1.5)), WithSquash(SquashArctan), WithMaxIterations(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(q.Warnings) == 0 {
-		t.Fatal("two passes sufficed everywhere")
-	}
-	var file bytes.Buffer
-	if n, err := q.WriteTo(&file); err != nil || n != int64(file.Len()) {
-		t.Fatal(n, err)
-	}
-	data := bytes.Clone(file.Bytes())
-	var p QMF
-	if n, err := p.ReadFrom(&file); err != nil || n != int64(len(data)) {
-		t.Fatal(n, err)
-	}
-	for _, v := range [][2][]float64{{q.U.Data, p.U.Data}, {q.V.Data, p.V.Data},
-		{q.Quantiles.Data, p.Quantiles.Data}, {q.Weights.Data, p.Weights.Data},
-		{q.History, p.History}, {q.Validation, p.Validation}, {q.Reconstruct().Data, p.Reconstruct().Data},
-		{q.Bend(), p.Bend()}, {q.MarginalErrors(), p.MarginalErrors()}} {
-		closeTo(t, "loaded", v[1], v[0], 0)
-	}
-	a, _ := q.Loss(x)
-	b, err := p.Loss(x)
-	if err != nil || a != b || p.Best != q.Best || len(p.Warnings) != len(q.Warnings) ||
-		p.Warnings[0].Error() != q.Warnings[0].Error() {
-		t.Errorf("loss %v, %v, %v; best %d, %d; %d, %d warnings", a, b, err, q.Best, p.Best, len(q.Warnings),
-			len(p.Warnings))
-	}
-	again, _ := p.MarshalBinary()
-	if !bytes.Equal(again, data) {
-		t.Error("a loaded model is not saved as it was")
-	}
-	n, err := FitNMF(ctx, x, 2, WithEpochs(3), WithMissingValues())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nd, _ := n.MarshalBinary()
-	var m NMF
-	if err := m.UnmarshalBinary(nd); err != nil {
-		t.Fatal(err)
-	}
-	closeTo(t, "V", m.V.Data, n.V.Data, 0)
-	var bad *FormatError
-	if err := m.UnmarshalBinary(data); !errors.As(err, &bad) || bad.Offset != 12 {
-		t.Errorf("a QMF read as an NMF: %v", err)
-	}
-	if err := p.UnmarshalBinary(nil); !errors.As(err, &bad) {
-		t.Errorf("nothing: %v", err)
-	}
-	if _, err := m.ReadFrom(io.LimitReader(bytes.NewReader(nd), 100)); !errors.As(err, &bad) {
-		t.Errorf("a hundred bytes: %v", err)
-	}
-}
-
 func TestQMFQFile(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 12, 20

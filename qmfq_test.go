@@ -224,7 +224,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 	for i := range fit.Rows {
 		product(fit.Row(i), q.U.Row(i), v)
 		for j, w := range fit.Row(i) {
-			fit.Set(i, j, q.inflate[i].At(w))
+			fit.Set(i, j, q.inflated.mapOf(i).At(w))
 		}
 	}
 	return meanDivergence(q.loss, x, fit)
