@@ -1,5 +1,7 @@
 package quantmf
 
+import "testing"
+
 // What the tests from outside of the package share with those from inside.
 var (
 	AllEnd       = allEnd
@@ -13,3 +15,11 @@ var (
 	TimesPower   = timesPower
 	SparseCounts = sparseCounts
 )
+
+// Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
+// normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
+func Small(t *testing.T) {
+	held, samples, numbers, columns := mostHeld, startSamples, blockNumbers, blockColumns
+	t.Cleanup(func() { mostHeld, startSamples, blockNumbers, blockColumns = held, samples, numbers, columns })
+	mostHeld, startSamples, blockNumbers, blockColumns = 200, 5, 90, 7
+}

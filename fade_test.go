@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestBQMFWithoutStructure: where a table has no structure all components fade, and the fit comes to rest soon
-// and says that it found none; a weak component is not taken for none.
+// TestBQMFWithoutStructure: where a table has no structure all components fade, and the fit comes to rest
+// soon and says that it found none; a weak component is not taken for none.
 func TestBQMFWithoutStructure(t *testing.T) {
 	t.Parallel()
 	for _, of := range []struct {

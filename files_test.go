@@ -18,39 +18,6 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-func TestQMFQFile(t *testing.T) {
-	x := toy(5)
-	x.Rows, x.Cols = 12, 20
-	for _, projection := range []Projection{KLUpdates(3), TruncatedSVD()} {
-		q, err := FitQMFQ(context.Background(), x, 2, WithEpochs(2), WithLevels(4),
-			WithProjection(projection))
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, _ := q.MarshalBinary()
-		var p QMFQ
-		if err := p.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
-		a, _ := q.Normalize(x)
-		b, _ := p.Normalize(x)
-		closeTo(t, "T'(X)", b.Data, a.Data, 0)
-		closeTo(t, "T(UV)", p.Reconstruct().Data, q.Reconstruct().Data, 0)
-		closeTo(t, "History", p.History, q.History, 0)
-		if again, _ := p.MarshalBinary(); !bytes.Equal(again, data) {
-			t.Error("a loaded model is not saved as it was")
-		}
-		var bad *FormatError
-		for i := 0; i < len(data); i += 1 + i/100 {
-			c := bytes.Clone(data)
-			c[i] ^= 16
-			if err := p.UnmarshalBinary(c); !errors.As(err, &bad) {
-				t.Fatalf("byte %d changed: %v", i, err)
-			}
-		}
-	}
-}
-
 // TestDamage: every flipped bit and every cut is a FormatError; nothing panics,
 // and no length that a file claims is taken for memory.
 func TestDamage(t *testing.T) {
@@ -163,67 +130,6 @@ func TestHugeSizes(t *testing.T) {
 			section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
-	}
-}
-
-// TestSections: a section of the caller's is found again, readers of models skip
-// it, and a model of any kind is read as what it is.
-func TestSections(t *testing.T) {
-	x := toy(5)
-	x.Rows, x.Cols = 6, 9
-	for name, m := range threeModels(t, x, 2) {
-		plain, _ := m.MarshalBinary()
-		if p, has, err := Section(plain, "name"); p != nil || has || err != nil {
-			t.Errorf("%s: %v, %v, %v", name, p, has, err)
-		}
-		data, err := AppendSection(plain, "name", []byte("abc"))
-		if err == nil {
-			data, err = AppendSection(data, "made", nil)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if p, has, err := Section(data, "name"); string(p) != "abc" || !has || err != nil {
-			t.Errorf("%s: %q, %v, %v", name, p, has, err)
-		}
-		if p, has, err := Section(data, "made"); len(p) != 0 || !has || err != nil {
-			t.Errorf("%s: %q, %v, %v", name, p, has, err)
-		}
-		again, err := UnmarshalModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, _ := again.MarshalBinary(); !bytes.Equal(b, plain) {
-			t.Errorf("%s: another model was read", name)
-		}
-		var option *OptionError
-		var bad *FormatError
-		for _, tag := range []string{"name", "WARN", "abc", "abcde", "a1bc"} {
-			if _, err := AppendSection(data, tag, nil); !errors.As(err, &option) {
-				t.Errorf("%s: tag %q: %v", name, tag, err)
-			}
-		}
-		for i := range data {
-			cut, flipped := data[:i], bytes.Clone(data)
-			flipped[i] ^= 4
-			for _, b := range [][]byte{cut, flipped} {
-				if m, err := UnmarshalModel(b); !errors.As(err, &bad) || m != nil {
-					t.Fatalf("%s: cut or flipped at %d: %v, %v", name, i, m, err)
-				}
-				if p, has, err := Section(b, "name"); !errors.As(err, &bad) || has || p != nil {
-					t.Fatalf("%s: cut or flipped at %d: %v", name, i, err)
-				}
-			}
-		}
-	}
-	var state []byte
-	if _, err := FitNMF(context.Background(), x, 1, WithEpochs(1),
-		WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := UnmarshalModel(state); err == nil ||
-		err.Error() != "quantmf: model file, byte 12: this is a checkpoint of a fit, not a model" {
-		t.Error(err)
 	}
 }
 

@@ -4,7 +4,6 @@ package quantmf
 // and fits of no epochs.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"github.com/quantmf/quantmf/internal/fit"
@@ -19,38 +18,9 @@ import (
 // near tells whether two losses are the same but for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Abs(b) }
 
-// countdown is a context that is cancelled once it was looked at often enough.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestStopsEarly: fits that ctx ended before their first epoch hand back a model,
-// and say that none was done.
-func TestStopsEarly(t *testing.T) {
+// TestStoppedDead: a fit that is stopped at once warns of a component that is dead, too.
+func TestStoppedDead(t *testing.T) {
 	x := toy(3)
-	gone, cancel := context.WithCancel(context.Background())
-	cancel()
-	want := "quantmf: stopped after epoch 0: context canceled"
-	n, err := FitNMF(gone, x, 4)
-	if n == nil || n.Best != 0 || err == nil || err.Error() != want {
-		t.Errorf("NMF: %v", err)
-	}
-	q, err := FitQMF(gone, x, 4)
-	if q == nil || q.Best >= len(q.History) || err == nil || err.Error() != want {
-		t.Errorf("QMF: %v", err)
-	}
-	two, err := FitQMFQ(gone, x, 4)
-	if two == nil || two.Best >= len(two.History) || err == nil || err.Error() != want {
-		t.Errorf("QMFQ: %v", err)
-	}
 	dead := func(opts ...FitOption) *NMF {
 		u, v := NewMat(x.Rows, 2), NewMat(2, x.Cols)
 		for i := range u.Rows {
@@ -65,76 +35,6 @@ func TestStopsEarly(t *testing.T) {
 	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
 	if len(m.Warnings) != 1 {
 		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
-	}
-}
-
-// TestCancelledBetweenEpochs: a fit whose context ends between two epochs, or within
-// one, has an entry of History for each epoch done and the one before the first, Best
-// among them, and the last says what the model returned has for a loss.
-func TestCancelledBetweenEpochs(t *testing.T) {
-	stateCases(func(name, model string, x Mat, opts []FitOption) {
-		for _, at := range some([]int{1, 2, 3}, 1) {
-			ctx, cancel := context.WithCancel(context.Background())
-			watch := WithProgress(func(p Progress) error {
-				if p.Epoch == at {
-					cancel()
-				}
-				return nil
-			})
-			m, history, validation, best, _,
-				err := fitAny(ctx, model, x, 2, append(opts, watch, WithWorkers(1))...)
-			cancel()
-			if m == nil {
-				t.Fatalf("%s: no model, %v", name, err)
-			}
-			var s *stopped
-			if !errors.As(err, &s) || !errors.Is(err, context.Canceled) {
-				if err == nil && bytes.Contains([]byte(name), []byte("patience")) {
-					continue // which ran out first
-				}
-				t.Fatalf("%s, cancelled after epoch %d: %v", name, at, err)
-			}
-			n := at
-			if s.epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
-				continue // patience ran out at that very epoch, and the next restart had not begun
-			}
-			if s.epoch != n || len(history) > n+1 || best >= len(history) || validation != nil &&
-				len(validation) != len(history) {
-				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at,
-					len(history), len(validation), best, err)
-			}
-			if model != "QMFQ" || validation == nil {
-				if len(history) != n+1 && !bytes.Contains([]byte(name), []byte("restarts")) {
-					t.Errorf("%s, cancelled after epoch %d: %d entries", name, at, len(history))
-				}
-			}
-			if l, err := m.Loss(x); err != nil || !near(l, history[best]) && validation == nil {
-				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l,
-					history, best, err)
-			}
-		}
-	})
-}
-
-// TestNoEpochs: a fit of no epochs is its start, with one entry of History.
-func TestNoEpochs(t *testing.T) {
-	x := first(toy(6), 50)
-	for _, o := range [][]FitOption{{WithEpochs(0)}, {WithEpochs(0), WithBatch(1000)},
-		{WithEpochs(0), WithStart(StartUniform)}} {
-		q, err := FitQMF(context.Background(), x, 3, o...)
-		if err != nil || len(q.History) != 1 || q.Best != 0 {
-			t.Errorf("%v, history %v", err, q.History)
-		}
-	}
-	n, err := FitNMF(context.Background(), x, 3, WithEpochs(0))
-	if err != nil || len(n.History) != 1 {
-		t.Errorf("%v, history %v", err, n.History)
-	}
-	for _, o := range [][]FitOption{{WithEpochs(3)}, {WithEpochs(3), WithBatch(1000)}} {
-		q, err := FitQMF(context.Background(), x, 3, o...)
-		if err != nil || len(q.History) != 4 {
-			t.Errorf("%v, history %v", err, q.History)
-		}
 	}
 }
 

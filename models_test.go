@@ -143,12 +143,12 @@ func ways() []way {
 		{"NMF, thin", MethodNMF, thin, KL, of(WithEpochs(7))},
 		{"NMF, updates, penalty, restarts", MethodNMF, plain, KL, of(WithUpdates(UpdatesMultiplicative),
 			WithPenalty(3), WithRestarts(3), WithEpochs(4))},
-		{"NMF, Frobenius, hidden, validation", MethodNMF, holed, Frobenius, of(missing,
+		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
 			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.2), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
-		{"QMF, paper", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
+		{"QMF, paper, penalty", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
 			WithSchedule(ScheduleConstant), WithPenalty(0.5))},
 		{"QMF, one batch, hidden, restarts", MethodQMF, holed, KL, maps(missing, WithBatch(100),
 			WithStart(StartNMF), WithShrinkage(5), WithRestarts(2))},
@@ -211,30 +211,42 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// TestSameBits: the model and the states of a fit have the same bits for any number of workers, and whatever
-// holds its matrix; and the fit changes nothing of that.
-func TestSameBits(t *testing.T) {
-	each(t, func(t *testing.T, w way) {
-		before := w.x.Clone()
-		var want, states [][]byte
-		m := w.must(t, w.x, keep(&want), WithWorkers(1))
-		same := func(what string, x Rows, workers int) {
-			states = nil
-			if got := w.must(t, x, keep(&states), WithWorkers(workers)); !bytes.Equal(file(t, got),
-				file(t, m)) || !slices.EqualFunc(states, want, bytes.Equal) {
-				t.Errorf("%s, %d workers: other bits", what, workers)
-			}
+// TestSameBits: the model and the states of a fit have the same bits for any number of workers, whatever
+// holds its matrix, and whatever the sign of zeros; and the fit changes nothing of that.
+func TestSameBits(t *testing.T) { each(t, sameBits) }
+
+// TestSameBitsOfMany: where samples are many, too.
+func TestSameBitsOfMany(t *testing.T) {
+	Small(t)
+	each(t, sameBits)
+}
+
+func sameBits(t *testing.T, w way) {
+	before := w.x.Clone()
+	var want, states [][]byte
+	m := w.must(t, w.x, keep(&want), WithWorkers(1))
+	same := func(what string, x Rows, workers int) {
+		states = nil
+		if got := w.must(t, x, keep(&states), WithWorkers(workers)); !bytes.Equal(file(t, got), file(t, m)) ||
+			!slices.EqualFunc(states, want, bytes.Equal) {
+			t.Errorf("%s, %d workers: other bits", what, workers)
 		}
-		same("matrix", w.x, 7)
-		for holder, x := range Holders(t, w.x) {
-			same(holder, x, 2)
+	}
+	same("matrix", w.x, 7)
+	for holder, x := range Holders(t, w.x) {
+		same(holder, x, 2)
+	}
+	for i, v := range w.x.Data {
+		if math.Float64bits(v) != math.Float64bits(before.Data[i]) {
+			t.Fatal("the fit has changed its matrix")
 		}
-		for i, v := range w.x.Data {
-			if math.Float64bits(v) != math.Float64bits(before.Data[i]) {
-				t.Fatal("the fit has changed its matrix")
-			}
-		}
+	}
+	y := with(w.x, func(i, j int, v float64) float64 {
+		return map[bool]float64{true: math.Copysign(0, -1), false: v}[v == 0 && j%2 == 0]
 	})
+	if !bytes.Equal(file(t, w.must(t, y)), file(t, m)) {
+		t.Error("-0 makes another model")
+	}
 }
 
 // ending is a context that ends when it is asked for the at-th time, if at is above 0.
@@ -298,6 +310,13 @@ func TestStops(t *testing.T) {
 		for at := int64(1); at < whole.asked; at += 1 + whole.asked/11 {
 			m, err := w.fit(&ending{t.Context(), at, 0}, w.x, WithWorkers(1))
 			check("at look "+strconv.FormatInt(at, 10), m, err, context.Canceled)
+		}
+		// a number of looks that the workers decide
+		for at := int64(1); at < whole.asked; at += 1 + whole.asked/3 {
+			m, err := w.fit(&ending{t.Context(), at, 0}, w.x, WithWorkers(3))
+			if err != nil {
+				check("three workers, at look "+strconv.FormatInt(at, 10), m, err, context.Canceled)
+			}
 		}
 		last := Phase(255)
 		for at, p := range told {
@@ -369,15 +388,27 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// TestUnits: in another unit, a power of 4, the fit is the same in that unit, and so are its losses, and
-// where new samples are.
+// TestUnits: in another unit, a power of 4, the fit is the same in that unit, and so are its losses. A
+// constant added to a row of either sign is added to what is fitted.
 func TestUnits(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		if w.says("raw") { // which transports numbers as they are
 			return
 		}
 		want := w.must(t, w.x)
-		for _, e := range []int{-266, 60} {
+		if w.says("signed") && w.method != MethodBQMF {
+			y := with(w.x, func(i, _ int, v float64) float64 { return v + float64(4*(3*i%7)) - 12 })
+			shifted, fit := w.must(t, y).Reconstruct(), want.Reconstruct()
+			for i, v := range shifted.Data {
+				if d := v - y.Data[i] - (fit.Data[i] - w.x.Data[i]); !(math.Abs(d) <= 1e-11) {
+					t.Fatalf("shifted, cell %d is off by %v", i, d)
+				}
+			}
+		}
+		for _, e := range []int{-960, -266, 60} {
+			if e == -960 && (w.loss < 1 || w.says("penalty")) {
+				continue
+			}
 			y, unit := TimesPower(w.x, e), math.Exp2(float64(w.loss)*float64(e))
 			var opts []FitOption
 			switch { // a penalty is in the unit of the loss, and that of an NMF on factors in the unit's root
@@ -404,6 +435,9 @@ func TestUnits(t *testing.T) {
 				}
 			}
 			alike("cell", TimesPower(got.Reconstruct(), -e).Data, want.Reconstruct().Data, 1, 1e-7)
+			if unit < 1e-290 {
+				continue // losses vanish
+			}
 			a, b := factors(want), factors(got)
 			if w.method == MethodBQMF {
 				unit = 1 // nats
@@ -593,6 +627,7 @@ func inflated(t *testing.T, m Model, v Mat) Mat {
 // holds the samples, and whichever are beside them, the answers have the same bits, and so they have for
 // callers at once. Samples of the fit score no worse than they were fitted.
 func TestAnswers(t *testing.T) {
+	Small(t)
 	each(t, func(t *testing.T, w way) {
 		ctx, m, beta := t.Context(), w.must(t, w.x), float64(w.loss)
 		near := func(what string, got, want, within float64) {
@@ -659,6 +694,9 @@ func TestAnswers(t *testing.T) {
 			_, want := means(beta, y, inflated(t, m, v))
 			near("Score", score, want, 1e-9)
 		}
+		if q, is := m.(*QMFQ); is {
+			checkDeflated(t, w, q, y, v)
+		}
 		lossY, _ := m.Loss(y)
 		goodY, _ := m.Goodness(y)
 		same := func(what string, x Rows) {
@@ -719,6 +757,90 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	})
+}
+
+// checkDeflated: Normalize is T' of each cell, and under TruncatedSVD the coordinates v of new samples y are
+// those of least squares, where U has orthogonal columns.
+func checkDeflated(t *testing.T, w way, q *QMFQ, y, v Mat) {
+	normal, err := q.Normalize(y)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range y.Rows {
+		f, err := q.Deflate(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, x := range y.Row(i) {
+			if got := normal.At(i, j); got != f.At(x) && (x == x || got == got) {
+				t.Errorf("cell (%d, %d) is normalised to %v, T' of it is %v", i, j, got, f.At(x))
+			}
+		}
+	}
+	if !w.says("vectors") {
+		return
+	}
+	for c := range v.Rows {
+		for j := range v.Cols {
+			norm, sum := 0.0, 0.0
+			for i := range y.Rows {
+				norm += q.U.At(i, c) * q.U.At(i, c)
+				sum += q.U.At(i, c) * normal.At(i, j)
+			}
+			if math.Abs(v.At(c, j)-sum/norm) > 1e-12 {
+				t.Errorf("coordinate %d of sample %d is %v, by least squares %v", c, j, v.At(c, j), sum/norm)
+			}
+		}
+	}
+}
+
+// TestHiddenCells: where all cells are observed, the fit is the same whether cells may be missing or not;
+// where a tenth are, they are predicted better than by the means of their rows, by all models.
+func TestHiddenCells(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		var option *OptionError
+		if w.says("hidden") {
+			return
+		}
+		m, err := w.fit(t.Context(), w.x, WithMissingValues())
+		if w.says("QMFQ, vectors") {
+			if !errors.As(err, &option) || option.Option != "WithProjection" {
+				t.Errorf("a truncated SVD with hidden cells: %v", err)
+			}
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		want := w.must(t, w.x).Reconstruct()
+		for i, v := range m.Reconstruct().Data {
+			if !(math.Abs(v-want.Data[i]) <= 1e-7*slices.Max(want.Data)) {
+				t.Fatalf("cell %d is fitted by %v, without missing values by %v", i, v, want.Data[i])
+			}
+		}
+	})
+	full, holed := Bent(60, 50, 3, 0.15, 1)
+	for _, w := range []way{{method: MethodNMF}, {method: MethodQMF}, {method: MethodQMFQ},
+		{method: MethodQMFQ, opts: []FitOption{WithProjection(FrobeniusUpdates(30))}}, {method: MethodBQMF}} {
+		w.loss = KL
+		fit, ours, theirs := w.must(t, holed, WithMissingValues()).Reconstruct(), 0.0, 0.0
+		for i := range full.Rows {
+			sum, seen := 0.0, 0.0
+			for _, v := range holed.Row(i) {
+				if v == v {
+					sum, seen = sum+v, seen+1
+				}
+			}
+			for j, v := range holed.Row(i) {
+				if v != v {
+					ours += delta(1, full.At(i, j), fit.At(i, j))
+					theirs += delta(1, full.At(i, j), sum/seen)
+				}
+			}
+		}
+		if !(ours < 0.75*theirs) {
+			t.Errorf("%v: hidden cells are missed by %v, by the means of rows by %v", w.method, ours, theirs)
+		}
+	}
 }
 
 // TestAwkwardData: what data may be that has little in it, or much: all that a model says of it is finite,
@@ -792,6 +914,9 @@ func TestAwkwardData(t *testing.T) {
 								v[j])
 						}
 					}
+					if f := factors(m); epochs == 0 && (len(f.History) != 1 || f.Best != 0) {
+						t.Errorf("%s, no epochs: History %v, best %d", set, f.History, f.Best)
+					}
 					fit := m.Reconstruct()
 					for i, row := range rows {
 						if top := slices.Max(row); w.method == MethodNMF || top != slices.Min(row) {
@@ -812,6 +937,8 @@ func TestAwkwardData(t *testing.T) {
 // TestBadData: a cell that no fit takes is an error that says where, of a fit and of new samples; and so are
 // a row or a column without a cell, a matrix of no or of another size, and a row that cannot be read.
 func TestBadData(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() { AllEnd(t, before) })
 	each(t, func(t *testing.T, w way) {
 		ctx, m := t.Context(), w.must(t, w.x)
 		calls := map[string]func(x Rows) (any, error){

@@ -588,7 +588,8 @@ func (f *Fit) movement() float64 {
 	return math.Sqrt(max(nn-2*no+oo, 0) / max(nn, f.leastSquares()))
 }
 
-// leastSquares is the sum of the squares of a UV that has leastShare of the table, whose rows have deviation 1.
+// leastSquares is the sum of the squares of a UV that has leastShare of the table, whose rows have deviation
+// 1.
 func (f *Fit) leastSquares() float64 { return leastShare * float64(f.data.D) * float64(f.data.N) }
 
 // Found tells whether UV has more than leastShare of the table.
