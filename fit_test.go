@@ -57,7 +57,7 @@ func TestValidation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	share := float64(hidden.heldOut) / float64(x.Rows*x.Cols)
+	share := float64(hidden.HeldOut) / float64(x.Rows*x.Cols)
 	if math.Abs(share-0.1) > 0.01 {
 		t.Errorf("%v of the cells held out", share)
 	}
@@ -77,10 +77,10 @@ func TestValidation(t *testing.T) {
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
 				d := divergence.KL.Value(v, m.fit.At(i, j), divergence.LeastT)
-				if hidden.isHeld(i, j) {
-					held += d / float64(hidden.heldOut)
+				if hidden.IsHeld(i, j) {
+					held += d / float64(hidden.HeldOut)
 				} else {
-					seen += d / float64(hidden.visible)
+					seen += d / float64(hidden.Visible)
 				}
 			}
 		}
@@ -92,7 +92,7 @@ func TestValidation(t *testing.T) {
 	// What the held-out cells hold makes no difference to the factors of a fixed epoch.
 	y := x.Clone()
 	for i := range x.Rows * x.Cols {
-		if hidden.isHeld(i/x.Cols, i%x.Cols) {
+		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 			y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 		}
 	}
@@ -136,14 +136,14 @@ func TestQMFQValidation(t *testing.T) {
 		if q.Best > 0 && q.Best < len(q.History)-1 {
 			interior++
 		}
-		fit, l := q.Reconstruct(), q.inflated.loss
+		fit, l := q.Reconstruct(), q.inflated.divergence()
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.isHeld(i, j) {
-					held += d / float64(hidden.heldOut)
+				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.IsHeld(i, j) {
+					held += d / float64(hidden.HeldOut)
 				} else {
-					seen += d / float64(hidden.visible)
+					seen += d / float64(hidden.Visible)
 				}
 			}
 		}
@@ -156,7 +156,7 @@ func TestQMFQValidation(t *testing.T) {
 		}
 		y := x.Clone()
 		for i := range x.Rows * x.Cols {
-			if hidden.isHeld(i/x.Cols, i%x.Cols) {
+			if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 				y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 			}
 		}
@@ -168,7 +168,7 @@ func TestQMFQValidation(t *testing.T) {
 		if o[0].setting().kind != option.Start {
 			continue
 		}
-		m, err := FitQMFQ(ctx, hidden.dense(), 6, append(o, WithMissingValues())...)
+		m, err := FitQMFQ(ctx, Mat(hidden.Matrix()), 6, append(o, WithMissingValues())...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,15 +372,15 @@ func TestQMFQRestarts(t *testing.T) {
 	}
 	best := math.Inf(1)
 	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), hidden.dense(), 3, WithEpochs(4), WithLevels(5),
+		one, err := FitQMFQ(context.Background(), Mat(hidden.Matrix()), 3, WithEpochs(4), WithLevels(5),
 			WithSeed(uint64(3+seed)), WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
-				nil) / float64(hidden.heldOut)
+			held += hidden.HeldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
+				nil) / float64(hidden.HeldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)
@@ -445,7 +445,7 @@ func TestLosses(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] += 0.01
 	}
-	for _, l := range some([]Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
+	for _, l := range some([]Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
 		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
 		if err != nil {
 			t.Fatal(err)
@@ -463,7 +463,7 @@ func TestLosses(t *testing.T) {
 				switch l {
 				case KL:
 					want += v*math.Log(v/w) - v + w
-				case 0:
+				case Beta(0):
 					want += v/w - math.Log(v/w) - 1
 				default:
 					want += (math.Pow(v, b) + (b-1)*math.Pow(w, b) - b*v*math.Pow(w, b-1)) / (b * (b - 1))
@@ -477,7 +477,7 @@ func TestLosses(t *testing.T) {
 		}
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
-			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == 0) {
+			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
 			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
@@ -493,7 +493,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
-	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(0)); err == nil {
+	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(Beta(0))); err == nil {
 		t.Error("a zero was taken by the divergence of Itakura and Saito")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -40,8 +41,8 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-		if _, err := f.begin(); err != nil {
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		if _, err := f.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		up, down, d := f.inflation, f.deflation, x.Rows
@@ -63,7 +64,7 @@ func TestQMFQGradient(t *testing.T) {
 			sum := 0.0
 			f.run(evaluateRows)
 			for i := range d {
-				sum += up.rowLosses[i] / float64(f.rows[i]) / up.scale
+				sum += up.rowLosses[i] / float64(f.cells.InRow[i]) / up.scale
 			}
 			return sum
 		}
@@ -192,8 +193,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					newProgress(context.Background(), &c, visible.d))
-				if _, err := f.begin(); err != nil {
+					fit.Silent(context.Background()))
+				if _, err := f.Begin(); err != nil {
 					b.Fatal(err)
 				}
 				up, down := f.inflation, f.deflation

@@ -366,6 +366,7 @@ func finishShards(f *shardFlags, s cli.Streams) error {
 	}
 	m.setNames(names, how)
 	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
 	if err := out.Open(store.Files(), f.files.Paths()...); err != nil {

@@ -14,41 +14,44 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// parsers has the parser of each option that texts can give.
-var parsers = [option.Kinds]func(text string) (quantmf.FitOption, error){
-	option.Epsilon:       decimal(quantmf.WithEpsilon),
-	option.Squash:        choice(option.Squash, quantmf.WithSquash),
-	option.Tolerance:     decimal(quantmf.WithTolerance),
-	option.MaxIterations: whole(quantmf.WithMaxIterations),
-	option.Strict:        on(quantmf.WithStrict),
-	option.Iterations:    whole(quantmf.WithIterations),
-	option.Levels:        whole(quantmf.WithLevels),
-	option.MidpointRanks: on(quantmf.WithMidpointRanks),
-	option.Workers:       whole(quantmf.WithWorkers),
-	option.Epochs:        whole(quantmf.WithEpochs),
-	option.Seed:          seed,
-	option.LearningRate:  decimal(quantmf.WithLearningRate),
-	option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
-	option.Batch:         whole(quantmf.WithBatch),
-	option.Start:         choice(option.Start, quantmf.WithStart),
-	option.Ends:          choice(option.Ends, quantmf.WithEnds),
-	option.Penalty:       decimal(quantmf.WithPenalty),
-	option.Shrinkage:     decimal(quantmf.WithShrinkage),
-	option.Loss:          loss,
-	option.Patience:      whole(quantmf.WithPatience),
-	option.Restarts:      whole(quantmf.WithRestarts),
-	option.Validation:    decimal(quantmf.WithValidation),
-	option.Missing:       on(quantmf.WithMissingValues),
-	option.Projection:    projection,
-	option.Updates:       choice(option.Updates, quantmf.WithUpdates),
+// parsers returns the parser of each option that texts can give. It is no variable, so that a program that does
+// not parse links no options.
+func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
+	return [option.Kinds]func(text string) (quantmf.FitOption, error){
+		option.Epsilon:       decimal(quantmf.WithEpsilon),
+		option.Squash:        choice(option.Squash, quantmf.WithSquash),
+		option.Tolerance:     decimal(quantmf.WithTolerance),
+		option.MaxIterations: whole(quantmf.WithMaxIterations),
+		option.Strict:        on(quantmf.WithStrict),
+		option.Iterations:    whole(quantmf.WithIterations),
+		option.Levels:        whole(quantmf.WithLevels),
+		option.MidpointRanks: on(quantmf.WithMidpointRanks),
+		option.Workers:       whole(quantmf.WithWorkers),
+		option.Epochs:        whole(quantmf.WithEpochs),
+		option.Seed:          seed,
+		option.LearningRate:  decimal(quantmf.WithLearningRate),
+		option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
+		option.Batch:         whole(quantmf.WithBatch),
+		option.Start:         choice(option.Start, quantmf.WithStart),
+		option.Ends:          choice(option.Ends, quantmf.WithEnds),
+		option.Penalty:       decimal(quantmf.WithPenalty),
+		option.Shrinkage:     decimal(quantmf.WithShrinkage),
+		option.Loss:          loss,
+		option.Patience:      whole(quantmf.WithPatience),
+		option.Restarts:      whole(quantmf.WithRestarts),
+		option.Validation:    decimal(quantmf.WithValidation),
+		option.Missing:       on(quantmf.WithMissingValues),
+		option.Projection:    projection,
+		option.Updates:       choice(option.Updates, quantmf.WithUpdates),
+	}
 }
 
 // Parses tells whether texts can give an option of the kind.
-func Parses(k option.Kind) bool { return parsers[k] != nil }
+func Parses(k option.Kind) bool { return parsers()[k] != nil }
 
 // Parse returns the option of a kind from the text of its value, "true" or "false" for one that has none. It
 // returns nil and no error for a text that leaves the choice to the data, or that is false.
-func Parse(k option.Kind, text string) (quantmf.FitOption, error) { return parsers[k](text) }
+func Parse(k option.Kind, text string) (quantmf.FitOption, error) { return parsers()[k](text) }
 
 func on[O quantmf.FitOption](with func() O) func(string) (quantmf.FitOption, error) {
 	return func(s string) (quantmf.FitOption, error) {
@@ -116,17 +119,11 @@ func loss(s string) (quantmf.FitOption, error) {
 
 // projection reads kl:N, frobenius:N or svd.
 func projection(s string) (quantmf.FitOption, error) {
-	kind, count, _ := strings.Cut(s, ":")
-	n, err := strconv.Atoi(count)
-	switch {
-	case s == "svd":
-		return quantmf.WithProjection(quantmf.TruncatedSVD()), nil
-	case err == nil && kind == "kl":
-		return quantmf.WithProjection(quantmf.KLUpdates(n)), nil
-	case err == nil && kind == "frobenius":
-		return quantmf.WithProjection(quantmf.FrobeniusUpdates(n)), nil
+	var p quantmf.Projection
+	if s == "" || p.UnmarshalText([]byte(s)) != nil {
+		return nil, errors.New("must be kl:N, frobenius:N or svd")
 	}
-	return nil, errors.New("must be kl:N, frobenius:N or svd")
+	return quantmf.WithProjection(p), nil
 }
 
 // Whole reads a whole number.
@@ -164,24 +161,17 @@ func OneOf(words []string) error {
 // Methods are the methods in the order of the help.
 var Methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
-// Method returns the method of a name among Methods.
+// Method returns the method of a name, that of qmf for a name that is none of Methods.
 func Method(name string) quantmf.Method {
-	return map[string]quantmf.Method{"qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ,
-		"nmf": quantmf.MethodNMF, "bqmf": quantmf.MethodBQMF}[name]
+	m := quantmf.MethodQMF
+	_ = m.UnmarshalText([]byte(name)) // which leaves m as it was for another name
+	return m
 }
 
 // Fit runs the fit of a method, qmf where the name is none of Methods.
 func Fit(ctx context.Context, method string, x quantmf.Rows, rank int,
 	options ...quantmf.FitOption) (quantmf.Model, error) {
-	switch method {
-	case "nmf":
-		return quantmf.FitNMF(ctx, x, rank, options...)
-	case "qmfq":
-		return quantmf.FitQMFQ(ctx, x, rank, options...)
-	case "bqmf":
-		return quantmf.FitBQMF(ctx, x, rank, options...)
-	}
-	return quantmf.FitQMF(ctx, x, rank, options...)
+	return quantmf.Fit(ctx, Method(method), x, rank, options...)
 }
 
 // MethodOf returns the name of the method of a model.
