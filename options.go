@@ -353,7 +353,8 @@ func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
+// WithWorkers sets how many goroutines work on rows at the same time: in the call, and in the methods of a
+// model that a fit or [UnmarshalModel] returns, such as Transform, Predict and Scores. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
 	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
