@@ -47,6 +47,7 @@ func (c *config) described(rank int) [][2]string {
 		{option.Ends.String(), c.ends.String()},
 		{option.Penalty.String(), ftoa(c.penalty)},
 		{option.Shrinkage.String(), ftoa(c.shrinkage)},
+		{option.Line.String(), ftoa(c.line)},
 		{option.Loss.String(), ftoa(float64(c.loss))},
 		{option.Patience.String(), itoa(c.patience)},
 		{option.Restarts.String(), itoa(c.restarts)},
@@ -61,9 +62,10 @@ func (c *config) described(rank int) [][2]string {
 // differs is the error of an option that has another value than in the state. The values are those of
 // described, where an option that was not given has one that none can be given.
 func (c *config) differs(name, now, then string) *OptionError {
-	unset := map[string]string{option.Shrinkage.String(): "-1", option.Validation.String(): "0",
-		option.Patience.String(): "0",
-		option.Missing.String():  "not given", option.Init.String(): "not given"}[name]
+	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
+		option.Validation.String(): "0",
+		option.Patience.String():   "0",
+		option.Missing.String():    "not given", option.Init.String(): "not given"}[name]
 	e := &OptionError{Option: name, Value: now, Bound: "the state was saved with " + then}
 	switch {
 	case unset == "":

@@ -70,7 +70,8 @@ func TestQMFQGradient(t *testing.T) {
 			return sum
 		}
 		loss()
-		up.at, down.at = monotone.Pace{Rate: f.learningRate, Count: 1}, monotone.Pace{Rate: f.learningRate, Count: 1}
+		up.at = monotone.Pace{Rate: f.learningRate, Count: 1}
+		down.at = up.at
 		f.run(visitRows)
 		f.projector.Backward(f.wbar, down.ybar)
 		f.run(deflateBack)

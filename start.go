@@ -516,6 +516,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
+		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)

@@ -280,7 +280,7 @@ func TestStates(t *testing.T) {
 		{"Return", loaded, func(r *Row) { r.Return(m) }},
 		{"Average", placed, func(r *Row) { r.Average(n, q) }},
 		{"Columns", placed, func(r *Row) { r.Columns(m, n) }},
-		{"RatioColumns", placed, func(r *Row) { r.Gather(n); r.RatioColumns(m, q, 0.1) }},
+		{"RatioColumns", placed, func(r *Row) { r.Gather(n, false); r.RatioColumns(m, q, 0, 0.1) }},
 		{"Sort", solved, func(r *Row) { r.Sort(m) }},
 		{"Adjoint", solved, func(r *Row) { r.Adjoint(back) }},
 		{"Keep", solved, func(r *Row) { r.Keep(make([]float64, r.Room(false)), false) }},
@@ -420,8 +420,8 @@ func TestRatioColumns(t *testing.T) {
 			}
 		})
 		got := make([]float64, m)
-		r.Gather(x)
-		r.RatioColumns(got, q, low)
+		r.Gather(x, false)
+		r.RatioColumns(got, q, 0, low)
 		for j := range got {
 			if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]+1e-100) {
 				t.Fatalf("trial %d: level %d has %v, want %v", trial, j, got, want[j])
