@@ -16,18 +16,17 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // BQMF is a fitted X ≈ T(UV) with its uncertainty. It is not changed by its methods
@@ -39,7 +38,7 @@ type BQMF struct {
 	// negative lower bound of the evidence of the observed cells on the scale of UV, given
 	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
 	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	// Warnings has one entry where UV still moved when the epochs ended.
+	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended.
 	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
@@ -178,7 +177,7 @@ func (f *bqmfFit) scale() error {
 }
 
 // begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) begin() (l journal.Losses, err error) {
+func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	if f.stopped = f.scale(); f.stopped != nil {
 		return l, f.stopped
 	}
@@ -202,10 +201,10 @@ func (f *bqmfFit) begin() (l journal.Losses, err error) {
 }
 
 // epoch makes epoch e.
-func (f *bqmfFit) epoch(e int) (journal.Losses, error) {
+func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
 	f.fit.Epoch(e)
 	if err := f.pool.Err(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	return f.losses(e+1, f.fit.Bound)
 }
@@ -213,8 +212,8 @@ func (f *bqmfFit) epoch(e int) (journal.Losses, error) {
 // losses returns those of the state after some epochs: its bound and, under validation, the loss of the
 // held-out cells by a model whose maps are learnt for it. The best state is kept here and not by the driver,
 // since states lose components as a fit goes on.
-func (f *bqmfFit) losses(epochs int, bound float64) (journal.Losses, error) {
-	l := journal.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
+func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
+	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
 	if f.cells.held == nil {
 		return l, nil
 	}
@@ -270,7 +269,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 	}
-	if j.Done > 0 && j.Done == f.config.epochs && !j.Rested {
+	switch {
+	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
+	case !f.fit.Found():
+		m.Warnings = append(m.Warnings, noComponent{})
+	case j.Done == f.config.epochs && !j.Rested:
 		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
 	}
 	m.fill()
@@ -358,10 +361,17 @@ func (u *unsettled) Error() string {
 		" epochs, wanted " + ftoa(u.tolerance)
 }
 
+// noComponent is the warning of a fit whose components have all faded.
+type noComponent struct{}
+
+func (noComponent) Error() string {
+	return "quantmf: no component was found: the model predicts each feature's own distribution"
+}
+
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
-func (m *BQMF) toUserUnits(*unit.Units) {}
+func (m *BQMF) toUserUnits(*fit.Units) {}
 
 // fill takes the public fields from the posterior.
 func (m *BQMF) fill() {
@@ -490,9 +500,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if d, n := m.dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
-	rules := m.bounds()
-	rules.missing = true
-	if err := rules.checkCells(x); err != nil {
+	if err := m.bounds().checkCells(x); err != nil {
 		return Mat{}, Mat{}, err
 	}
 	p := pool.New(0, len(m.model.Curves))
@@ -516,7 +524,7 @@ func (m *BQMF) Bend() []float64 {
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
 // of the posterior of V' with all else as it was fitted, values beyond those of a
-// row's fit counting as the nearest. After [WithMissingValues] NaN cells are left out,
+// row's fit counting as the nearest. NaN cells are left out, whatever the fit took,
 // and a column needs one that is not. Columns are spread over GOMAXPROCS workers.
 // Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
 //

@@ -4,12 +4,13 @@ package quantmf
 // Some observed cells may be held out for validation; the others are visible. A cell that is not
 // visible is hidden: a fit does not read it.
 //
-// A fit works on x', which is x in units of its own (internal/unit); the rows here are rows of x'.
+// A fit works on x', which is x in units of its own (internal/fit); the rows here are rows of x'.
 // They are read from x whenever they are needed. Of the size of x a fit keeps only a bit for each cell
 // where some are held out, and a copy of x where x is a Mat and x' is not x.
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"math/bits"
 	"slices"
@@ -22,24 +23,23 @@ import (
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // cells are the rows of x', with the cells that are hidden and the numbers of visible ones.
 type cells struct {
 	sizes
-	source     Rows
-	mat        Mat         // x' where source is a Mat, a copy where x' is not x; else empty
-	into       *unit.Units // brings rows of source to x'; nil: they are rows of x'
-	fault      *readFault  // the first
-	missing    bool        // NaN cells are unobserved
-	partial    bool        // some cells are hidden: they are unobserved or held out
-	visible    int         // the number of visible cells
-	rows       []int       // the number of visible cells of each row
-	held       []uint64    // for each row a bit a cell, 1 where it is held out; nil where none is
-	heldOut    int         // the number of held-out cells
-	unit.Units             // of x'
-	extremes   []extremes  // of each row, in the units of source
+	source    Rows
+	mat       Mat        // x' where source is a Mat, a copy where x' is not x; else empty
+	into      *fit.Units // brings rows of source to x'; nil: they are rows of x'
+	fault     *readFault // the first
+	missing   bool       // NaN cells are unobserved
+	partial   bool       // some cells are hidden: they are unobserved or held out
+	visible   int        // the number of visible cells
+	rows      []int      // the number of visible cells of each row
+	held      []uint64   // for each row a bit a cell, 1 where it is held out; nil where none is
+	heldOut   int        // the number of held-out cells
+	fit.Units            // of x'
+	extremes  []extremes // of each row, in the units of source
 }
 
 // sizes are d and n. They are a type of their own so that, in a struct that embeds both cells and
@@ -558,7 +558,7 @@ func (c *config) checkCell(i, j int, v float64) error {
 }
 
 // brought returns m in the given units: m itself where they are its own, otherwise a copy.
-func (m Mat) brought(u *unit.Units) Mat {
+func (m Mat) brought(u *fit.Units) Mat {
 	if u.Plain() {
 		return m
 	}
@@ -570,7 +570,7 @@ func (m Mat) brought(u *unit.Units) Mat {
 }
 
 // toFitUnits brings the options that are in the units of x to those of x'.
-func (c *config) toFitUnits(u *unit.Units) {
+func (c *config) toFitUnits(u *fit.Units) {
 	if u.All == 0 {
 		return
 	}
@@ -617,7 +617,7 @@ func (s *cells) setUnits(mapped bool) error {
 					itoa(slices.Index(top, most)) + ", the largest: rescale the rows to similar sizes"}
 		}
 	}
-	s.Units = unit.Of(most)
+	s.Units = fit.UnitsOf(most)
 	if signed {
 		s.Signed, s.Shift = true, low
 	}

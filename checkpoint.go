@@ -16,9 +16,9 @@ package quantmf
 //	IDX0  u the integers of the fit
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -136,7 +136,7 @@ func (files) file(m fitted) ([]byte, error) { return m.MarshalBinary() }
 type checkpoint struct {
 	file                *file
 	restart, epoch      int
-	watch               journal.Watch
+	watch               fit.Watch
 	history, validation []float64
 	best                []byte // the model file of the best of the restarts before
 }
@@ -231,7 +231,7 @@ func openCheckpoint(t *task) (*checkpoint, error) {
 		}
 	}
 	c := &checkpoint{file: f, restart: int(st[0]), epoch: int(st[1]), best: f.Payload("BEST"),
-		watch: journal.Watch{Patience: t.patience, BestEpoch: int(st[2]), Last: int(st[3]),
+		watch: fit.Watch{Patience: t.patience, BestEpoch: int(st[2]), Last: int(st[3]),
 			Best: math.Float64frombits(st[4]), Mark: math.Float64frombits(st[5])}}
 	if err := c.histories(t); err != nil {
 		return nil, err

@@ -171,9 +171,10 @@
 // for any number of workers, with assembly and without it (-tags purego).
 //
 // Numbers. A NaN or an infinity in the data is a [*DataError] that says where; [WithMissingValues] lets fits
-// take NaN for a cell that was not observed. Magnitudes are bounded where a sum could overflow: 1e300 for
-// samples and quantile values of operators, 1e60 for matrices to be fitted. A derivative too large for a
-// float64 is returned as the largest float64 of its sign. No output is NaN for finite input.
+// take NaN for a cell that was not observed, and methods of models take it so without. Magnitudes are bounded
+// where a sum could overflow: 1e300 for samples and quantile values of operators, 1e60 for matrices to be
+// fitted. A derivative too large for a float64 is returned as the largest float64 of its sign. No output is
+// NaN for finite input.
 //
 // Concurrency. All functions may be called from several goroutines at once, and fitted models and transports
 // are immutable. Goroutines live no longer than the call that starts them.

@@ -6,7 +6,7 @@ package quantmf
 //
 //	Ũ̄_i = U_i∘(w̄_i Vᵀ),   Ṽ̄ = V∘Σ_i U_iᵀ w̄_i,   U = exp Ũ,  V = exp Ṽ.
 //
-// What all rows of one batch add to the step of V is summed in one fixed order (internal/runs).
+// What all rows of one batch add to the step of V is summed in one fixed order (internal/pool).
 
 import (
 	"github.com/quantmf/quantmf/internal/elem"
@@ -14,7 +14,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -142,7 +142,7 @@ type adamSteps struct {
 	momU, momV monotone.Moment
 	gradV      []float64  // k × np: the gradient at Ṽ
 	u          []float64  // slots × k: rows of U before their steps, times relativeUnit
-	sums       *runs.Sums // of gradV over one batch of all rows; nil where there are several batches
+	sums       *pool.Sums // of gradV over one batch of all rows; nil where there are several batches
 }
 
 // makeColumns makes what the steps of V take.
@@ -152,7 +152,7 @@ func (s *adamSteps) makeColumns() {
 	s.logV, s.momV = make([]float64, size), monotone.NewMoment(size)
 	if !f.inflation.whole {
 		s.gradV = make([]float64, size)
-	} else if s.sums = runs.NewSums(f.cut, size); len(s.sums.Parts) == 1 {
+	} else if s.sums = pool.NewSums(f.cut, size); len(s.sums.Parts) == 1 {
 		s.gradV = s.sums.Parts[0]
 	}
 }

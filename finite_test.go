@@ -198,7 +198,7 @@ func TestQMFQAwkward(t *testing.T) {
 	if err != nil || len(q.History) != 1 || len(q.Validation) != 1 || q.Best != 0 {
 		t.Errorf("no epochs: %v, %v, %v", err, q.History, q.Validation)
 	}
-	for _, bad := range []float64{nan, math.Inf(1), -1, 2 * limit.Value} {
+	for _, bad := range []float64{math.Inf(1), -1, 2 * limit.Value} {
 		y := x.Clone()
 		y.Set(7, 3, bad)
 		var e *DataError

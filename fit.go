@@ -10,7 +10,7 @@ package quantmf
 // # Losses and states
 //
 // An epoch may return the losses of the state that its steps started from, because its
-// forward pass computes them anyway and no further pass is needed. So journal.Losses name the
+// forward pass computes them anyway and no further pass is needed. So fit.Losses name the
 // epoch after which the fit was in the state that they belong to, and the journal writes them
 // to the entry of that epoch.
 //
@@ -30,21 +30,20 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // algorithm is a fit under way, of one seed.
 type algorithm interface {
 	// begin makes the start, and returns its losses: those after epoch 0.
-	begin() (journal.Losses, error)
+	begin() (fit.Losses, error)
 	// epoch makes epoch e, counted from 0, and returns the newest losses that it knows
 	// of. An epoch that returns an error was stopped, and is not counted.
-	epoch(e int) (journal.Losses, error)
+	epoch(e int) (fit.Losses, error)
 	// walk calls visit for every array that the rest of the fit depends on, with the range that its numbers
 	// have. The model of the best epoch is made of those that have a best: the numbers at the state that the
 	// losses last returned belong to, which are the array itself where these losses are of the current state.
@@ -64,7 +63,7 @@ type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
 	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
-	toUserUnits(u *unit.Units)         // brings a model of x' to the units of x
+	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
 	common() *Factorisation
 }
 
@@ -95,7 +94,7 @@ func open[O FitOption](fileKind uint32, t option.Function, c *config, x Rows, ra
 // attempt is the fit of one seed: its algorithm, the losses after its epochs, and its best state.
 type attempt struct {
 	fit     algorithm
-	journal *journal.Journal
+	journal *fit.Journal
 	best    []float64 // what walk shows of the best epoch on held-out cells; nil: none yet
 }
 
@@ -124,7 +123,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	for restart := first; restart < t.restarts; restart++ {
 		progress := newProgress(ctx, t.config, t.cells.d)
 		a := &attempt{fit: fresh(t.seed+uint64(restart), progress),
-			journal: journal.New(t.patience, t.epochs, t.cells.held != nil)}
+			journal: fit.NewJournal(t.patience, t.epochs, t.cells.held != nil)}
 		j := a.journal
 		if from != nil && restart == first {
 			if err := t.checkpoints.resume(a, from); err != nil {
@@ -196,7 +195,7 @@ func (t *attempt) begin() error {
 }
 
 // note enters losses, and keeps their state where it is the best. It tells whether no epoch follows.
-func (t *attempt) note(l journal.Losses) (stop bool) {
+func (t *attempt) note(l fit.Losses) (stop bool) {
 	better, stop := t.journal.Note(l)
 	if better {
 		t.keep()
@@ -353,7 +352,7 @@ func (r *progress) finish(p *pool.Pool) (stopped func() bool, done func()) {
 	if r.discard {
 		return stopped, func() {}
 	}
-	p.Bind(nil)
+	p.Bind(context.Background())
 	return stopped, func() { p.Bind(r.ctx) }
 }
 

@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/option"
 )
 
@@ -367,7 +367,7 @@ func TestFirstPatience(t *testing.T) {
 			t.Fatal(err)
 		}
 		for e := 1; e < len(q.History)-2; e++ {
-			if q.History[e] > q.History[e-1]*(1-journal.Worthwhile) {
+			if q.History[e] > q.History[e-1]*(1-fit.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
 			}
 		}

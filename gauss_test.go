@@ -5,11 +5,11 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -146,7 +146,7 @@ func TestGaussLosses(t *testing.T) {
 	}
 	f := gaussFitOf(t, x, 8, func(c *config) { c.epsilon, c.epochs, c.learningRate = 0.01, 100, adamRate })
 	adam := adamOf(f)
-	var last journal.Losses
+	var last fit.Losses
 	for e := range 100 {
 		if last, err = adam.epoch(e); err != nil {
 			t.Fatal(err)

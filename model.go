@@ -49,9 +49,9 @@ import (
 // UnmarshalBinary and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and
 // lists are empty, and methods with an x return errors.
 //
-// The loss is the one that was fitted, without penalty. Where the fit was [WithMissingValues], NaN cells of x
-// are left out. Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no
-// fit takes and for an x, a row or a column without an observed cell where one is needed, [*ReadError].
+// The loss is the one that was fitted, without penalty. NaN cells of x are left out, whatever the fit took.
+// Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no fit takes and
+// for an x, a row or a column without an observed cell where one is needed, [*ReadError].
 type Model interface {
 	// Reconstruct returns the fitted matrix, d × n.
 	Reconstruct() Mat
@@ -208,9 +208,10 @@ func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
 
 func (m *Factorisation) common() *Factorisation { return m }
 
-// bounds returns the options that say which values a matrix may have.
+// bounds returns the options that say which values a matrix may have. Whatever the fit took, a NaN cell is
+// unobserved: samples that lack values are placed and judged by those that they have.
 func (m *Factorisation) bounds() *config {
-	return &config{settings: settings{loss: m.loss, missing: m.missing, mapped: m.mapped}}
+	return &config{settings: settings{loss: m.loss, missing: true, mapped: m.mapped}}
 }
 
 // judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that

@@ -233,8 +233,9 @@ func TestGoodness(t *testing.T) {
 
 func TestReadingErrors(t *testing.T) {
 	x := first(toy(4), 12)
-	holes := x.Clone()
+	holes, endless := x.Clone(), x.Clone()
 	holes.Set(3, 4, math.NaN())
+	endless.Set(3, 4, math.Inf(1))
 	empty := x.Clone()
 	for j := range empty.Cols {
 		empty.Set(6, j, math.NaN())
@@ -243,8 +244,8 @@ func TestReadingErrors(t *testing.T) {
 	for name, m := range threeModels(t, x, 2) {
 		var data *DataError
 		var shape *ShapeError
-		if _, err := m.Goodness(holes); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
-			t.Errorf("%s: NaN: %v", name, err)
+		if _, err := m.Goodness(endless); !errors.As(err, &data) || data.Row != 3 || data.Col != 4 {
+			t.Errorf("%s: Inf: %v", name, err)
 		}
 		if _, err := m.TopFeatures(tall, 3); !errors.As(err, &shape) {
 			t.Errorf("%s: too many rows: %v", name, err)
@@ -513,7 +514,8 @@ func TestNegativeCount(t *testing.T) {
 	qmfq, _ := FitQMFQ(t.Context(), x, 2, WithEpochs(1))
 	bqmf, _ := FitBQMF(t.Context(), x, 2, WithEpochs(1))
 	wide, _ := MatOf([]float64{1, 2, 3, 4}, []float64{3, 1, 2, 4}, []float64{1, 1, 4, 4})
-	holed, _ := MatOf([]float64{1, 2, 3}, []float64{3, math.NaN(), 2}, []float64{1, 1, 4})
+	endless := x.Clone()
+	endless.Set(1, 1, math.Inf(1))
 	for _, m := range []Model{nmf, qmf, qmfq, bqmf} {
 		k := m.Shares().Cols
 		if top, err := m.TopFeatures(x, -3); !errors.As(err, &option) || top != nil {
@@ -530,8 +532,8 @@ func TestNegativeCount(t *testing.T) {
 			t.Errorf("%T: another size: %v, %v", m, top, err)
 		}
 		var data *DataError
-		if top, err := m.TopFeatures(holed, 1); !errors.As(err, &data) || top != nil {
-			t.Errorf("%T: NaN: %v, %v", m, top, err)
+		if top, err := m.TopFeatures(endless, 1); !errors.As(err, &data) || top != nil {
+			t.Errorf("%T: Inf: %v, %v", m, top, err)
 		}
 		if top := m.TopSamples(-3); len(top) != k || k > 0 && len(top[0]) != 0 {
 			t.Errorf("%T: %v", m, top)

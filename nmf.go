@@ -10,16 +10,15 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // NMF is a fitted X ≈ UV. It is not changed by its methods.
@@ -123,7 +122,7 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 }
 
 // toUserUnits brings a model of x' to the units of x, and sets its warnings.
-func (m *NMF) toUserUnits(u *unit.Units) {
+func (m *NMF) toUserUnits(u *fit.Units) {
 	m.Warnings = deadComponents(m.U, m.V)
 	if u.All != 0 {
 		for _, f := range []Mat{m.U, m.V} {
@@ -235,22 +234,22 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 }
 
 // begin makes the first sweep over the factors of the start.
-func (f *nmfFit) begin() (journal.Losses, error) {
+func (f *nmfFit) begin() (fit.Losses, error) {
 	if err := f.start(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	l, err := f.method.Begin()
 	return lossesOf(0, l), err
 }
 
 // epoch makes epoch e. Where it is interrupted the factors stay those of the last losses.
-func (f *nmfFit) epoch(e int) (journal.Losses, error) {
+func (f *nmfFit) epoch(e int) (fit.Losses, error) {
 	l, err := f.method.Epoch(e)
 	return lossesOf(e+1, l), err
 }
 
-func lossesOf(epoch int, l nmf.Losses) journal.Losses {
-	return journal.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
+func lossesOf(epoch int, l nmf.Losses) fit.Losses {
+	return fit.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
 // model hands the factors over. Every entry of the journal is exact.

@@ -494,9 +494,9 @@ func WithValidation(share float64) FitOption {
 	return number(option.Validation, share, func(c *config) { c.validation = share })
 }
 
-// WithMissingValues takes NaN cells of x as unobserved: they take no part in the loss, in
-// the steps or in the measure that a row's map transports, and Reconstruct fills them. A
-// row or a column without any observed cell is a [*DataError].
+// WithMissingValues takes NaN cells of x as unobserved: they take no part in the loss, in the steps or in the
+// measure that a row's map transports, and Reconstruct fills them. A row or a column without any observed
+// cell is a [*DataError]. The methods of a model take NaN cells without it.
 func WithMissingValues() FitOption {
 	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
 }

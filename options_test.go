@@ -243,8 +243,8 @@ func TestBadArguments(t *testing.T) {
 	if _, err := m.Loss(x1()); !errors.As(err, &shape) {
 		t.Errorf("loss of another shape: %v", err)
 	}
-	if _, err := m.Loss(mat(x, []float64{1, 2, nan})); !errors.As(err, &data) {
-		t.Errorf("loss of NaN: %v", err)
+	if _, err := m.Loss(mat(x, []float64{1, 2, math.Inf(1)})); !errors.As(err, &data) {
+		t.Errorf("loss of Inf: %v", err)
 	}
 }
 
@@ -363,7 +363,7 @@ func TestProjectionValues(t *testing.T) {
 			t.Errorf("%v: %q", c.p, c.p.bound())
 		}
 	}
-	if KLUpdates(3) != KLUpdates(3) || KLUpdates(3) == FrobeniusUpdates(3) {
+	if again := KLUpdates(3); again != KLUpdates(3) || again == FrobeniusUpdates(3) {
 		t.Error("equality")
 	}
 }

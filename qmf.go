@@ -11,21 +11,19 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // QMF is a fitted X ≈ T(UV). It is not changed by its methods and may be used by
@@ -143,7 +141,7 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 }
 
 // toUserUnits brings a model of x' to the units of x.
-func (q *QMF) toUserUnits(u *unit.Units) {
+func (q *QMF) toUserUnits(u *fit.Units) {
 	if !u.Plain() {
 		for i := range q.Quantiles.Rows {
 			u.Outward(q.Quantiles.Row(i), i)
@@ -218,12 +216,12 @@ type qmfFit struct {
 	progress progress
 
 	// set once
-	cut          runs.Cut // the runs of rows of one batch of all
-	seed         uint64   // of everything random
-	origin       Start    // where this fit starts
-	maxShrinkage float64  // the most shrinkage that the data may choose
-	maxLogFactor float64  // the bound of |log U| and |log V|
-	lossDelay    int      // 1 where the losses of an epoch are those of its start, else 0
+	cut          pool.Runs // the runs of rows of one batch of all
+	seed         uint64    // of everything random
+	origin       Start     // where this fit starts
+	maxShrinkage float64   // the most shrinkage that the data may choose
+	maxLogFactor float64   // the bound of |log U| and |log V|
+	lossDelay    int       // 1 where the losses of an epoch are those of its start, else 0
 
 	// each epoch
 	order  []int // the rows in the order in which the next epoch visits them
@@ -236,12 +234,12 @@ type qmfFit struct {
 }
 
 func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, progress, runs.All(visible.d))
+	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.d))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
 func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress,
-	cut runs.Cut) *qmfFit {
+	cut pool.Runs) *qmfFit {
 	d, n := visible.d, visible.n
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
@@ -307,9 +305,9 @@ func (f *qmfFit) visit(worker, slot int) {
 
 // epoch visits every row once: several batches in a new random order, one batch of all rows in the
 // order of their numbers.
-func (f *qmfFit) epoch(e int) (journal.Losses, error) {
+func (f *qmfFit) epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	f.at = f.pace(e)
 	penalty, err := f.regularity(), error(nil)
@@ -322,18 +320,18 @@ func (f *qmfFit) epoch(e int) (journal.Losses, error) {
 		err = f.visitBatches()
 	}
 	if err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	// The losses are those recorded by the visits, unless validation or patience judge
 	// the model: then they are evaluated after the epoch.
 	if f.evaluated {
 		f.run(evaluateRows, f.d)
 		if err := f.pool.Err(); err != nil {
-			return journal.Losses{}, err
+			return fit.Losses{}, err
 		}
 		penalty = f.regularity()
 	}
-	return journal.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(),
+	return fit.Losses{Of: e + 1 - f.lossDelay, Visible: f.meanLoss(), Held: f.meanHeld(),
 		Penalty: penalty}, nil
 }
 

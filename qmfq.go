@@ -17,12 +17,12 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -31,7 +31,6 @@ import (
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // QMFQ is a fitted X ≈ T(Π_k(T'(X))). It is not changed by its methods and may be
@@ -131,7 +130,7 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Rows, u *unit.Units) error {
+func checkPoints(x Rows, u *fit.Units) error {
 	d, _ := x.Dims()
 	from := newRowReader(x)
 	for i := range d {
@@ -155,7 +154,7 @@ func checkPoints(x Rows, u *unit.Units) error {
 }
 
 // toUserUnits brings a model of x' to the units of x.
-func (q *QMFQ) toUserUnits(u *unit.Units) {
+func (q *QMFQ) toUserUnits(u *fit.Units) {
 	q.inflated.toUserUnits(u)
 	if u.Plain() {
 		return
@@ -272,13 +271,13 @@ func (f *qmfqFit) project() error {
 
 // epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
 // start from, which is the state after epoch e-1.
-func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
+func (f *qmfqFit) epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	f.inflation.at, f.deflation.at = f.pace(e), f.pace(e)
 	if err := f.project(); err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	copyAll(f.before, f.now)
 	f.run(visitRows)
@@ -288,8 +287,8 @@ func (f *qmfqFit) epoch(e int) (journal.Losses, error) {
 }
 
 // losses returns the losses of the last visit or evaluation.
-func (f *qmfqFit) losses(of int) journal.Losses {
-	return journal.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
+func (f *qmfqFit) losses(of int) fit.Losses {
+	return fit.Losses{Of: of, Visible: f.inflation.meanLoss(), Held: f.inflation.meanHeld()}
 }
 
 func copyAll(to, from [][]float64) {
@@ -307,7 +306,7 @@ func (f *qmfqFit) restore(t *attempt) {
 }
 
 // begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) begin() (journal.Losses, error) {
+func (f *qmfqFit) begin() (fit.Losses, error) {
 	var err error
 	if f.start == StartUniform {
 		err = f.startUniform()
@@ -365,7 +364,7 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.maxShrinkage = mostShrinkage
-	a := &attempt{fit: q, journal: journal.New(s.patience, s.epochs, f.held != nil)}
+	a := &attempt{fit: q, journal: fit.NewJournal(s.patience, s.epochs, f.held != nil)}
 	err := a.begin()
 	if err == nil {
 		err = f.progress.enter(PhaseQMF)
@@ -506,8 +505,8 @@ func mapAt(all []*Map, i int) (*Map, error) {
 	return all[i], nil
 }
 
-// Normalize returns T'(x), d × n', for new samples x, d × n', finite; after
-// [WithMissingValues] a NaN cell is missing and stays NaN. Errors: [*ShapeError],
+// Normalize returns T'(x), d × n', for new samples x, d × n', finite; a NaN cell is missing and stays NaN.
+// Errors: [*ShapeError],
 // [*DataError]. Cost: d n' maps.
 func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	if err := x.check("x"); err != nil {
@@ -518,7 +517,7 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 	}
 	for i := range x.Rows {
 		for j, v := range x.Row(i) {
-			if v-v != 0 && !(v != v && q.inflated.missing) {
+			if v-v != 0 && v == v {
 				return Mat{}, &DataError{Row: i, Col: j, Value: v, Problem: "x must be finite"}
 			}
 		}
@@ -543,13 +542,18 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // the fit (docs/measurements/qmfq.md).
 //
 // Under [TruncatedSVD] the two projections are the same, and V' is the least-squares
-// projection of T'(x) on U.
+// projection of T'(x) on U, which needs every cell.
 //
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
-	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+	rules := q.bounds()
+	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
+	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
+		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
+			bad.Problem = "x must be finite: TruncatedSVD needs every cell"
+		}
 		return Mat{}, err
 	}
 	if q.projection.kind == projection.SVD {

@@ -5,22 +5,21 @@ package quantmf
 // all that internal/nmf computes.
 //
 // A step of a QMF is made by a qmfFit that has the rows of a shard alone. Its sums for V are those of its
-// runs of rows (internal/runs), joined as far as whole groups of runs go. A reduce is made by a qmfFit
+// runs of rows (internal/pool), joined as far as whole groups of runs go. A reduce is made by a qmfFit
 // without rows. It joins the sums of all shards in the tree in which a fit on one machine joins them, so the
 // model has the bits of that fit. The state of a shard holds the numbers that a checkpoint has of the shard's
 // rows, in the order of the checkpoint.
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/gauss"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 )
@@ -290,7 +289,7 @@ func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
 // is known to be another than the last.
-func (s *splitFit) NMF(u, v []float64, j *journal.Journal) (Model, error) {
+func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
 	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
@@ -360,7 +359,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	set, all := settingsOf(&s.Settings), newFactors(nil, 0, s.N, s.K)
 	all.d = s.D
 	f := &qmfFit{
-		maxLogFactor: factorBound(set.squash, s.K), cut: runs.All(s.D), stepsV: r.Steps,
+		maxLogFactor: factorBound(set.squash, s.K), cut: pool.AllRuns(s.D), stepsV: r.Steps,
 		inflation: &inflation{
 			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
 				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
@@ -400,7 +399,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	if of, is := f.steps.(*adamSteps); is {
 		of.logU = total.U
 	}
-	r.Losses = journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
+	r.Losses = fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 	if r.StepV {
 		f.stepV(f.d, true)
 		r.Steps, r.V = f.stepsV, f.matV().Data

@@ -44,12 +44,12 @@ package quantmf
 // the fit itself.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
@@ -60,22 +60,22 @@ import (
 )
 
 // begin fills factors and quantiles, and returns the losses before the first epoch.
-func (f *qmfFit) begin() (journal.Losses, error) {
+func (f *qmfFit) begin() (fit.Losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
 	}
 	f.beginSteps()
 	if err != nil {
-		return journal.Losses{}, err
+		return fit.Losses{}, err
 	}
 	err = f.startMaps(&f.progress)
 	return f.losses(), err
 }
 
 // losses returns the losses of the start.
-func (f *qmfFit) losses() journal.Losses {
-	return journal.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
+func (f *qmfFit) losses() fit.Losses {
+	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 }
 
 // choose sets start and shrinkage where they are left to the data.
@@ -169,7 +169,7 @@ func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *s
 		each := (1 - mapsDone) / float64(len(trials))
 		part := progress.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
-		a := &attempt{fit: trial, journal: journal.New(c.patience, c.epochs, false)}
+		a := &attempt{fit: trial, journal: fit.NewJournal(c.patience, c.epochs, false)}
 		a.note(trial.losses())
 		if err := a.advance(&part, c.epochs, nil); err != nil {
 			return nil, err

@@ -12,19 +12,19 @@ package quantmf
 
 import (
 	"context"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/place"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
 // matrix V' >= 0 at which the divergence of x from U V' is least.
 //
 // The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// bound as in the fit; NaN cells are left out, whatever the fit took, and a
 // column needs one that is not. A component of which U is zero has coordinates 0,
 // as has a column of zeros. Where U has dependent columns, as for k > d, V' is
 // one of many; under divergences that are not convex, β < 1 or β > 2, it is a
@@ -61,7 +61,7 @@ func (m *NMF) at(v Mat) Model {
 // T_i as it was fitted.
 //
 // The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; after [WithMissingValues] NaN cells are left out, and a
+// bound as in the fit; NaN cells are left out, whatever the fit took, and a
 // column needs one that is not. The minimum is a local one, the best of several starts. Coordinates
 // stay within a factor of 1e10 of the range of their component in V. There are no
 // options; columns are spread over GOMAXPROCS workers, and the result does not
@@ -119,7 +119,7 @@ func scoreOf(ctx context.Context, m interface {
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
 // to x'.
-func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, error) {
+func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, error) {
 	d, m := q.U.Rows, q.Quantiles.Cols
 	top, from := 0.0, newRowReader(x)
 	for i := range d {
@@ -134,7 +134,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 			}
 		}
 	}
-	u := unit.Of(top)
+	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
 		in.Quantiles = q.Quantiles.brought(&u)
@@ -157,7 +157,7 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *unit.Units, e
 // placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by
 // block. of(block, from) returns the function that fills to with column j of a block as by takes it, from
 // being the block's first column in x. u are the units that blocks are brought to, nil for those of x.
-func placed(ctx context.Context, x Rows, u *unit.Units, k int, by place.Method,
+func placed(ctx context.Context, x Rows, u *fit.Units, k int, by place.Method,
 	of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
@@ -190,7 +190,7 @@ var blockNumbers, blockColumns = 1 << 24, 64 // a test has fewer
 
 // inBlocks calls do for blocks of columns of x, of x' where u are its units: all at once where x is a
 // Mat. The block that begins with column from is not to be written to.
-func inBlocks(ctx context.Context, x Rows, u *unit.Units, do func(block Mat, from int) error) error {
+func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from int) error) error {
 	if u != nil && u.Plain() {
 		u = nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -53,7 +52,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 	}
 	// The rows of the largest shard; the most sums that a shard puts into the store; the sums of all shards.
 	rows, sums, all := 0, 0, 0
-	var largest runs.Cut
+	var largest pool.Runs
 	for shard := range shards {
 		cut := p.cut(shard)
 		from, to := cut.Rows()
@@ -120,7 +119,7 @@ func (s *sizes) method(p *plan, rows bool, first, end int, newton bool) float64 
 }
 
 // nmf counts an NMF.
-func (s *sizes) nmf(p *plan, largest runs.Cut) {
+func (s *sizes) nmf(p *plan, largest pool.Runs) {
 	v := s.v()
 	s.state, s.sum = size(1+s.best, s.k), size(2, v)
 	if s.Loss == divergence.KL && !s.Hidden { // the denominators are sums of factors

@@ -13,9 +13,9 @@ package shards
 // are what the pass reads: y and the direction, z and the next y, or twice the next y.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -112,8 +112,8 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 	if err != nil {
 		return nil, err
 	}
-	fit := nmf.NewRounds(m)
-	u, z, next := fit.Points()
+	method := nmf.NewRounds(m)
+	u, z, next := method.Points()
 	best := make([]float64, len(u))
 	if _, err := state.restore(p.statesU(u, best, z, next), 0); err != nil {
 		return nil, err
@@ -125,21 +125,21 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 		copy(best, u)
 	}
 	var of split.Part
-	passed := fit.Passed
+	passed := method.Passed
 	switch r.Phase {
 	case phaseOpen:
 		copy(z, u)
 		copy(next, u)
-		err = fit.Gradient(beside, false)
+		err = method.Gradient(beside, false)
 	case phaseSearch:
-		err, passed = fit.Search(v, beside), fit.Searched
+		err, passed = method.Search(v, beside), method.Searched
 	case phaseHalf:
-		err = fit.Half(v, beside, c.more)
+		err = method.Half(v, beside, c.more)
 	case phaseAgain:
 		copy(next, z)
-		err = fit.Gradient(beside, false)
+		err = method.Gradient(beside, false)
 	default:
-		err = fit.Gradient(beside, true)
+		err = method.Gradient(beside, true)
 	}
 	if err != nil {
 		return nil, err
@@ -265,7 +265,7 @@ func (j *joining) judge(u []float64) {
 // enter enters the losses of an epoch, and keeps V if they are the best.
 func (j *joining) enter() {
 	r, last := j.r, j.c.last
-	r.enter(journal.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty},
+	r.enter(fit.Losses{Of: r.Done, Visible: last.Visible, Held: last.Held, Penalty: last.Penalty},
 		j.plan.Epochs, phaseSearch, phaseOver)
 	if r.Fresh {
 		copy(j.main.best, j.main.y)

@@ -7,9 +7,9 @@ package shards
 // The state of a shard is its rows of U and, where cells are held out, those at the best epoch.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -106,13 +106,13 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	copy(m.U, u)
 	p.padded(m.V, v, m.NP)
 	p.runsOf(&m, cut.From, cut.To)
-	fit := nmf.NewUpdates(m)
-	if err := fit.Sweep(r.Phase == phaseStart); err != nil {
+	method := nmf.NewUpdates(m)
+	if err := method.Sweep(r.Phase == phaseStart); err != nil {
 		return nil, err
 	}
 	var of split.Part
 	for run := range cut.To - cut.From {
-		num, den, losses := fit.Sums(run)
+		num, den, losses := method.Sums(run)
 		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...),
 			append(of.Losses, losses...)
 	}
@@ -135,17 +135,17 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 	if err := f.main(r.Number, main.parts()); err != nil {
 		return nil, nil, err
 	}
-	fit := nmf.NewUpdates(m)
+	method := nmf.NewUpdates(m)
 	for shard := range p.Shards {
-		if err := f.sumNMF(fit, m.U, r.Number, shard); err != nil {
+		if err := f.sumNMF(method, m.U, r.Number, shard); err != nil {
 			return nil, nil, err
 		}
 	}
-	l := fit.Losses()
+	l := method.Losses()
 	if r.Phase == phaseVisit {
 		r.Done++
 	}
-	r.enter(journal.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
+	r.enter(fit.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
 		phaseVisit, phaseOver)
 	if r.Fresh {
 		copy(main.best, v)
@@ -155,14 +155,14 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 	case r.Done == p.warm():
 		r.Phase, r.Beside = phaseOpen, v
 	default:
-		fit.StepV()
+		method.StepV()
 		v = p.dense(m.V, np)
 	}
 	return v, main.parts(), nil
 }
 
 // sumNMF takes the sums of a shard's runs into their pieces.
-func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
+func (f *Fit) sumNMF(method *nmf.Updates, u []float64, round, shard int) error {
 	p, cut := f.plan, f.plan.cut(shard)
 	b, err := f.part(round, shard)
 	if err != nil {
@@ -170,7 +170,7 @@ func (f *Fit) sumNMF(fit *nmf.Updates, u []float64, round, shard int) error {
 	}
 	var num, den, losses []section.Part
 	for run := cut.From; run < cut.To; run++ {
-		a, b, c := fit.Sums(run)
+		a, b, c := method.Sums(run)
 		num, den, losses = append(num, section.Positive(a)), append(den, section.Positive(b)),
 			append(losses, section.Positive(c))
 	}

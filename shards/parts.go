@@ -10,7 +10,7 @@ package shards
 //	                  the next y.
 //
 //	of a QMF
-//	NUMS, DENS  f of each node of the tree of sums (internal/runs): B and A of the model of V; where Adam
+//	NUMS, DENS  f of each node of the tree of sums (internal/pool): B and A of the model of V; where Adam
 //	            steps V its gradient, and nothing
 //	LOSS, HELD  f of each row: its losses
 //	UFAC        f the rows of U, or of Ũ, before the step, where patience judges the penalty

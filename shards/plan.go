@@ -3,16 +3,16 @@ package shards
 // This file holds the plan: what all steps of a fit know, and who has which rows.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/pool"
 	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
-	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // plan is what all steps of a fit know.
@@ -30,16 +30,16 @@ func (p *plan) count() int { return len(p.runs) - 1 }
 
 // setRuns cuts the rows, by kind and sizes.
 func (p *plan) setRuns() {
-	p.runs = runs.Of(p.D)
+	p.runs = pool.RunBounds(p.D)
 	if p.Kind == section.NMF {
 		p.runs = nmf.Runs(p.D, p.N, p.K)
 	}
 }
 
 // cut returns the runs of a shard.
-func (p *plan) cut(shard int) runs.Cut {
+func (p *plan) cut(shard int) pool.Runs {
 	count := p.count()
-	return runs.Cut{Bounds: p.runs, From: shard * count / p.Shards, To: (shard + 1) * count / p.Shards}
+	return pool.Runs{Bounds: p.runs, From: shard * count / p.Shards, To: (shard + 1) * count / p.Shards}
 }
 
 func bit(b bool) uint64 {
@@ -108,7 +108,7 @@ func decodePlan(f *section.File) (*plan, error) {
 	}
 	p := &plan{ID: w[1], Shards: int(w[5]), Fit: split.Fit{Kind: uint32(w[0]), D: int(w[2]), N: int(w[3]),
 		K: int(w[4]), Visible: int(w[6]), HeldOut: int(w[7]), Partial: w[8] == 1, Holds: w[9] == 1,
-		Strict: w[10] == 1, Units: unit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
+		Strict: w[10] == 1, Units: fit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
 		Settings: split.Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]),
 			Epochs: int(w[16]), Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
 			Choices: split.Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23],

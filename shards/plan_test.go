@@ -2,6 +2,7 @@ package shards
 
 import (
 	"errors"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"reflect"
 	"strings"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // memory is a store in memory.
@@ -28,7 +28,7 @@ var most = split.Choices{Squash: split.LastSquash, Schedule: split.LastSchedule,
 func planOf(kind uint32) *plan {
 	p := &plan{ID: 7, Shards: 2, Fit: split.Fit{Kind: kind, D: 40, N: 12, K: 3, Visible: 470, HeldOut: 3,
 		Partial: true, Holds: true, Strict: true,
-		Units: unit.Units{All: -4},
+		Units: fit.Units{All: -4},
 		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Line: 0.5,

@@ -18,7 +18,6 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/runs"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -122,7 +121,7 @@ func (f *Fit) takePart(r *stage, shard int, to *split.Total) (*blob, error) {
 	if r.Phase != phaseVisit {
 		nodes = nil
 	}
-	numbers := func(s *runs.Sums, as func([]float64) section.Part) (parts []section.Part) {
+	numbers := func(s *pool.Sums, as func([]float64) section.Part) (parts []section.Part) {
 		if s != nil {
 			for range nodes {
 				parts = append(parts, as(make([]float64, len(s.Parts[0]))))

@@ -3,11 +3,11 @@ package shards
 // This file holds rounds: where a fit stands before the steps of each, and V, which they read.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -35,7 +35,7 @@ type stage struct {
 	Phase  phase
 	Fresh  bool // the states that are read now are the best so far, and to be kept
 	Steps  int  // of V
-	*journal.Journal
+	*fit.Journal
 	Numbers []float64 // that V's steps go on from
 	// k × n, of Newton's method: what the steps read beside V; of a round that is to be written
 	Beside []float64
@@ -43,7 +43,7 @@ type stage struct {
 
 // enter enters losses into the journal, and sets what comes next: again, where there is another epoch, or
 // else end.
-func (r *stage) enter(l journal.Losses, epochs int, again, end phase) {
+func (r *stage) enter(l fit.Losses, epochs int, again, end phase) {
 	better, stop := r.Note(l)
 	r.Fresh = better
 	r.Phase = again
@@ -115,7 +115,7 @@ func decodeRound(f *section.File, p *plan, number int) (*stage, error) {
 		}
 	}
 	r := &stage{Number: number, Phase: phase(st[0]), Fresh: st[1] == 1, Steps: int(st[2]),
-		Journal: journal.New(p.Patience, p.Epochs, p.Holds)}
+		Journal: fit.NewJournal(p.Patience, p.Epochs, p.Holds)}
 	r.Done, r.Kept, r.BestEpoch, r.Last, r.Best, r.Mark = int(st[3]), st[4] == 1, int(st[5]), int(st[6]),
 		math.Float64frombits(st[7]), math.Float64frombits(st[8])
 	for i, v := range []float64{r.Best, r.Mark} {

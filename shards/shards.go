@@ -13,7 +13,7 @@
 //
 //	a step of each shard   reads V (k × n), goes over the rows, and writes the state of the shard, which no
 //	                       other step reads, and its part: sums for the step of V, and losses
-//	a reduce               sums the parts in one fixed tree (internal/runs, nmf.Runs), and makes the next V
+//	a reduce               sums the parts in one fixed tree (internal/pool, nmf.Runs), and makes the next V
 //
 // Every blob is only ever given the same bytes, so steps and reduces may be made in any order that their
 // inputs allow, anywhere, and again. A blob that is missing or damaged is made again or named in an error.
@@ -22,11 +22,11 @@ package shards
 import (
 	"context"
 	"errors"
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -62,7 +62,7 @@ type Fit struct {
 // computation is what the root package computes.
 type computation interface {
 	Problem(r *split.Rows, workers *pool.Pool) nmf.Problem
-	NMF(u, v []float64, j *journal.Journal) (quantmf.Model, error)
+	NMF(u, v []float64, j *fit.Journal) (quantmf.Model, error)
 	StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error
 	ReduceQMF(r *split.Reduce, workers *pool.Pool) error
 }

@@ -6,9 +6,9 @@ package shards
 import (
 	"context"
 	"errors"
+	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
-	"github.com/quantmf/quantmf/internal/journal"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 )
@@ -16,7 +16,7 @@ import (
 // begin writes the rows and the first state of every shard, the first round, and last the plan itself.
 func (f *Fit) begin(ctx context.Context, first *split.Start) error {
 	p := f.plan
-	r := &stage{Journal: journal.New(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
+	r := &stage{Journal: fit.NewJournal(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
 	if p.Kind == section.NMF {
 		r.Phase, r.Beside = p.beginNMF(first)
 	} else if p.Holds {

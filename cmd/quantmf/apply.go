@@ -93,8 +93,9 @@ func transformProgram() *cli.Program {
 			The features of MATRIX are matched with those of the model by name, in any order. Without names
 			on either side they must be the model's features in its order. A feature that only one of the two
 			has is an error; for a model that was fitted with -top, MATRIX may have features that the fit
-			dropped. Where fit had -log1p, log(1+x) is taken here, too. For a model fitted with -missing,
-			values may be missing. Formats are those of "quantmf fit -h".`,
+			dropped. Where fit had -log1p, log(1+x) is taken here, too. Values may be missing, whether
+			fit had -missing or not (but with -projection svd): a sample is placed by those that it has.
+			Formats are those of "quantmf fit -h".`,
 		Groups: own(a.outFlag(), blockFlag, a.in.Allow()),
 		After:  writes,
 		Examples: [][2]string{{"quantmf transform model.qmf new.csv -o V.csv", ""},

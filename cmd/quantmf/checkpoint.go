@@ -4,10 +4,8 @@ package main
 // rank has as well.
 
 import (
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"time"
 
@@ -48,11 +46,16 @@ func (c *checkpoint) check() error {
 			"of them")
 	case c.path == "-":
 		return cli.UsageError("-checkpoint -: must be a file")
-	case c.path == "" || c.resume || c.force:
+	case c.path == "":
 		return nil
 	}
 	info, err := os.Stat(c.path)
-	if err != nil || info.Size() == 0 {
+	switch {
+	case err != nil:
+		return nil
+	case !info.Mode().IsRegular() && !info.IsDir(): // a pipe would be waited for
+		return cli.UsageError("-checkpoint " + c.path + ": is no regular file")
+	case c.resume || c.force || info.Size() == 0:
 		return nil
 	}
 	if within, err := os.ReadDir(c.path); err == nil && len(within) == 0 {
@@ -102,17 +105,17 @@ func (r *result) prepareCheckpoint(input os.FileInfo, messages io.Writer) error 
 	if !c.resume {
 		return nil
 	}
-	state, err := os.ReadFile(c.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), err == nil && len(state) == 0:
+	state, err := r.in.ReadBack(c.path)
+	if err != nil {
+		return err
+	}
+	if len(state) == 0 {
 		const text = "there is nothing to go on from yet: the fit starts at the beginning"
 		if r.in.Progress == "json" {
 			return r.in.Warn(messages, c.path, text)
 		}
 		_, err := fmt.Fprintf(messages, "%s: %s\n", table.Shown(c.path), text)
 		return err
-	case err != nil:
-		return &cli.InputError{Err: err}
 	}
 	r.options = append(r.options, quantmf.WithResume(state))
 	return nil

@@ -183,6 +183,8 @@ func TestModelAndMatrix(t *testing.T) {
 	flipped[len(flipped)/3] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
+	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",
+		"matrix.tsv")
 	if err := os.Mkdir("mine", 0o777); err != nil {
 		t.Fatal(err)
 	}
@@ -194,20 +196,21 @@ func TestModelAndMatrix(t *testing.T) {
 	}{
 		{"transform qmf.qmf renamed.tsv -o -", 3,
 			`\nquantmf transform: renamed.tsv: 1 of the model's 14 features are not there: "g4"; 1 of the ` +
-				`14 features are not the model's: "other": -allow extra,missing goes on without, if the ` +
-				`model was fitted with -missing\n`},
-		{"transform qmf.qmf short.tsv -o - -allow missing", 3,
-			`quantmf transform: short.tsv: feature "g11": the matrix lacks this feature, and the model ` +
-				`takes none for missing: -allow missing is for models that were fitted with -missing\n`},
+				`14 features are not the model's: "other": -allow extra,missing goes on without\n`},
+		{"transform qmf.qmf short.tsv -o - -allow missing", 0,
+			`features are not there: "g11", "g12", "g13"; taken for missing values\n`},
+		{"transform svd.qmf short.tsv -o - -allow missing", 3,
+			`quantmf transform: short.tsv: feature "g11": the matrix lacks this feature: -projection svd ` +
+				`of fit needs every cell\n`},
+		{"transform qmf.qmf hole.tsv -o -", 0, ""}, {"score bqmf.qmf hole.tsv", 0, ""},
 		{"report qmf.qmf negative.tsv -o page.html", 3, `\nquantmf report: negative.tsv:3:2: feature `},
 		{"transform qmf.qmf short.tsv -o -", 3,
 			`short.tsv: 3 of the model's 14 features are not there: "g11", "g12", "g13": -allow missing ` +
 				`goes on`},
 		{"transform qmf.qmf long.tsv -o -", 3,
 			`long.tsv: 1 of the 15 features are not the model's: "more": -allow extra goes on`},
-		{"transform qmf.qmf hole.tsv -o -", 3,
-			`hole.tsv:4:10: feature "g2", sample "p8": x must be finite; -missing of fit takes NaN as ` +
-				`missing`},
+		{"transform svd.qmf hole.tsv -o -", 3,
+			`hole.tsv:4:10: feature "g2", sample "p8": -projection svd of fit needs every cell`},
 		{"normalize qmfq.qmf renamed.tsv -o -", 3, `features are not there: "g4"`},
 		{"inspect qmf.qmf narrow.tsv", 3,
 			`narrow.tsv: the matrix has 8 samples, the model 9: give the matrix that was fitted`},
@@ -619,17 +622,31 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestTooManyComponents: the summary warns of a rank at which a product can be any matrix of this size.
+// TestTooManyComponents: summary, report and inspect warn of a rank at which a product can be any matrix of
+// this size.
 func TestTooManyComponents(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "x.tsv", "x\ta\tb\tc\n"+"f\t1\t2\t3\ng\t2\t5\t1\nh\t1\t1\t4\ni\t3\t0\t2\n")
-	const warning = "Warning       3 components can repeat any matrix of 4 features × 3 samples as it is: " +
-		"take a -k far below 3\n"
-	for _, k := range []int{2, 3} {
-		warned := k == 3
-		if _, e := quiet(t, 0, "fit", "-method", "nmf", "-k", strconv.Itoa(k), "-epochs", "1",
-			"x.tsv"); strings.Contains(e, warning) != warned {
-			t.Errorf("-k %d: got %s", k, e)
+	const warning = "k = 3 can repeat any 4 × 3 matrix as it is: take a k far below 3"
+	for _, method := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
+		for _, k := range []int{2, 3} {
+			_, summary := quiet(t, 0, "fit", "-method", method, "-k", strconv.Itoa(k), "-epochs", "1",
+				"-o", "m", "-report", "r.html", "x.tsv")
+			inspected, _ := quiet(t, 0, "inspect", "m")
+			page, err := os.ReadFile("r.html")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0
+			if k == 3 && method != "bqmf" {
+				want = 1
+			}
+			for what, text := range map[string]string{"summary": summary, "inspect": inspected,
+				"report": string(page)} {
+				if got := strings.Count(text, warning); got != want {
+					t.Errorf("%s, -k %d, %s: %d warnings, want %d", method, k, what, got, want)
+				}
+			}
 		}
 	}
 }

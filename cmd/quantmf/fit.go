@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/report"
@@ -270,6 +271,7 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	}
 	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.in.Log1p, r.in.Top > 0, r.losses
 	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	if r.goodness, err = m.Goodness(x); err != nil {
 		return stopped(err)
 	}

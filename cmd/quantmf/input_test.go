@@ -146,7 +146,7 @@ func TestReadingFlags(t *testing.T) {
 		{"convert -- - -names x", 2, "x is too much: wanted IN OUT"},
 		{"convert - -- -none/x.tsv", 1, "cannot write -none/x.tsv: "},
 		{"convert - -- -x", 2, `"-x": the end of the name must say the format`},
-		{"convert - - -names nobody", 3, `-names "nobody": no column has this heading`},
+		{"convert - - -names nobody", 3, `-names "nobody": none of the 2 columns is called "nobody"`},
 		{"convert - - -format npz", 3, `stdin: this is no npz`},
 	} {
 		_, code, _, e := runWith(t, "gene,a\ng,1\n", strings.Fields(c.args)...)

@@ -197,11 +197,8 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 		if len(absent) > 0 && !in.Absent {
 			allow = append(allow, "missing")
 		}
-		how := ": -allow " + strings.Join(allow, ",") + " goes on without"
-		if len(absent) > 0 && !in.Absent {
-			how += ", if the model was fitted with -missing"
-		}
-		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+how)
+		return nil, t.Error(-1, -1, strings.Join(problems, "; ")+": -allow "+strings.Join(allow, ",")+
+			" goes on without")
 	}
 	return t.SelectOr(rows, m.Features), nil
 }

@@ -137,7 +137,7 @@ func (f *rankFlags) run(s cli.Streams) error {
 	}
 	c := &comparison{rankFlags: f, told: cli.NewProgress(f.in.Progress, s.Err)}
 	if f.keep.path != "" {
-		if c.done, err = openFits(&f.keep, f.identity()); err != nil {
+		if c.done, err = openFits(f); err != nil {
 			return err
 		}
 	}
@@ -256,8 +256,9 @@ func (c *comparison) fits(ctx context.Context, x quantmf.Mat) (err error) {
 type fitsDone struct{ cli.Folder }
 
 // openFits opens the folder, and removes what is there unless it is to be resumed.
-func openFits(keep *checkpoint, identity string) (*fitsDone, error) {
-	d := &fitsDone{cli.Folder{Dir: keep.path}}
+func openFits(f *rankFlags) (*fitsDone, error) {
+	keep, identity := &f.keep, f.identity()
+	d := &fitsDone{cli.Folder{Dir: keep.path, In: &f.in}}
 	if info, err := os.Stat(keep.path); err == nil && !info.IsDir() {
 		return nil, cli.UsageError("-checkpoint " + keep.path + ": must be a folder")
 	}

@@ -221,7 +221,7 @@ func TestRankTakesFits(t *testing.T) {
 	}
 	compare := func(args string) (fits int) {
 		f := parsedRank(t, strings.Fields("-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")...)
-		done, err := openFits(&f.keep, "flags of this test")
+		done, err := openFits(f)
 		if err != nil {
 			t.Fatal(err)
 		}

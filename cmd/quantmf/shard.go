@@ -160,7 +160,7 @@ func planShards(f *shardFlags, s cli.Streams) error {
 	if err := os.MkdirAll(f.files.Model, 0o777); err != nil {
 		return err
 	}
-	store := &cli.Folder{Dir: f.files.Model}
+	store := &cli.Folder{Dir: f.files.Model, In: &f.in}
 	tell := cli.NewProgress(f.in.Progress, s.Err)
 	tell.Begin(strings.ToUpper(f.method))
 	d, n := t.Dims()
@@ -220,7 +220,7 @@ func (f *shardFlags) openFolder() (*cli.Folder, *shards.Fit, error) {
 	if workers := f.options.Workers(); workers > 0 {
 		runtime.GOMAXPROCS(workers)
 	}
-	store := &cli.Folder{Dir: f.dir}
+	store := &cli.Folder{Dir: f.dir, In: &f.in}
 	fit, err := shards.Open(store)
 	return store, fit, f.inFolder(err)
 }
@@ -366,6 +366,7 @@ func finishShards(f *shardFlags, s cli.Streams) error {
 	}
 	m.setNames(names, how)
 	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
 	if err := out.Open(store.Files(), f.files.Paths()...); err != nil {

@@ -70,10 +70,6 @@ func (r *result) summary(seconds float64) (string, error) {
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
 	}
-	if fewer := min(d, n); m.method != "bqmf" && m.of.U.Cols >= fewer {
-		line("Warning", "%s can repeat any matrix of %s × %s as it is: take a -k far below %d",
-			cli.Counted(m.of.U.Cols, "component"), cli.Counted(d, "feature"), cli.Counted(n, "sample"), fewer)
-	}
 	line("Time", "%s", cli.Duration(seconds))
 	for _, f := range []struct{ path, what string }{
 		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},

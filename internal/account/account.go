@@ -129,6 +129,28 @@ func Span(w []float64) (from, to float64) {
 	return from, to
 }
 
+// Remarks returns warnings that follow from the size of a model: that k components can repeat any matrix of
+// this size, so that a fit says nothing of what the matrix holds. A BQMF leaves out what it does not need.
+func Remarks(model quantmf.Model) []string {
+	var of *quantmf.Factorisation
+	switch m := model.(type) {
+	case *quantmf.NMF:
+		of = &m.Factorisation
+	case *quantmf.QMF:
+		of = &m.Factorisation
+	case *quantmf.QMFQ:
+		of = &m.Factorisation
+	default:
+		return nil
+	}
+	d, n, k := of.U.Rows, of.V.Cols, of.U.Cols
+	if k < min(d, n) {
+		return nil
+	}
+	return []string{"k = " + strconv.Itoa(k) + " can repeat any " + strconv.Itoa(d) + " × " +
+		strconv.Itoa(n) + " matrix as it is: take a k far below " + strconv.Itoa(min(d, n))}
+}
+
 // Begun says where a fit started and how much its maps were shrunk.
 func Begun(q *quantmf.QMF) string {
 	var from string

@@ -233,7 +233,7 @@ func TestAlikeChance(t *testing.T) {
 	if p.samples(workers, true) != nil {
 		t.Error("samples are found after a stop")
 	}
-	workers.Bind(nil)
+	workers.Bind(t.Context())
 	if a.settled() != nil {
 		t.Error("what no row has is kept")
 	}

@@ -48,6 +48,9 @@ const (
 	tauMost    = 1e6  // noise below a thousandth of a row's deviation counts as so much
 	leastSteps = 11   // epochs before a fit may end
 	startRidge = 1e-6 // of α at the start
+	// of the squares of Y, below which UV says nothing of any cell. One component of pure noise has more of
+	// any table with fewer than 1e4 rows or columns
+	leastShare = 1e-4
 )
 
 // State is what a fit of K components has learnt. A fit that is given the state of another one, of the same
@@ -79,7 +82,7 @@ type Fit struct {
 	State
 	// After an epoch:
 	Bound float64 // the negative lower bound of the evidence, in nats an observed cell
-	Moved float64 // how far the epoch moved UV, relative to itself
+	Moved float64 // how far the epoch moved UV, relative to itself, see movement
 	steps steps
 
 	// Set once:
@@ -576,16 +579,21 @@ func (f *Fit) Nothing() float64 {
 	return b/2/f.observed + logTwoPi/2
 }
 
-// movement returns |UV - last UV|/|UV|, by the Gram matrices of the factors.
+// movement returns |UV - last UV|/|UV|, by the Gram matrices of the factors. A UV that has less than
+// leastShare of the table counts as so much: of one that fades there is nothing left to measure by.
 func (f *Fit) movement() float64 {
 	nn := f.inner(f.U, f.U, f.V, f.V)
 	oo := f.inner(f.room.lastU, f.room.lastU, f.room.lastV, f.room.lastV)
 	no := f.inner(f.U, f.room.lastU, f.V, f.room.lastV)
-	if !(nn > 0) {
-		return 0
-	}
-	return math.Sqrt(max(nn-2*no+oo, 0) / nn)
+	return math.Sqrt(max(nn-2*no+oo, 0) / max(nn, f.leastSquares()))
 }
+
+// leastSquares is the sum of the squares of a UV that has leastShare of the table, whose rows have deviation
+// 1.
+func (f *Fit) leastSquares() float64 { return leastShare * float64(f.data.D) * float64(f.data.N) }
+
+// Found tells whether UV has more than leastShare of the table.
+func (f *Fit) Found() bool { return f.inner(f.U, f.U, f.V, f.V) > f.leastSquares() }
 
 // inner returns the inner product of the matrices uv and sw, products of factors.
 func (f *Fit) inner(u, s, v, w []float64) float64 {

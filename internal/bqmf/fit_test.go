@@ -508,7 +508,7 @@ func TestStoppedEpoch(t *testing.T) {
 					t.Fatalf("hidden %g, epoch %d, look %d of %d: the fit is not as it was", hidden, e, look,
 						count.count)
 				}
-				f.pool.Bind(nil)
+				f.pool.Bind(context.Background())
 				if f.Epoch(e); !slices.Equal(state(f), state(whole)) {
 					t.Fatalf("hidden %g, epoch %d, look %d of %d: another epoch", hidden, e, look,
 						count.count)

@@ -4,6 +4,7 @@ package cli
 // line that says what was taken for names, -max-memory and -progress.
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -367,15 +368,36 @@ func (in *Input) ReadAll(path string, stdin io.Reader, what string, share int64)
 		return nil, nil, err
 	}
 	defer file.Close()
+	var data bytes.Buffer
+	if of, is := file.(*wholeFile); is && of.size > 0 {
+		if err := in.Allows(float64(share)*float64(of.size), path, "allow more"); err != nil {
+			return nil, info, err
+		}
+		data.Grow(int(of.size) + bytes.MinRead) // with which ReadFrom need not grow it
+	}
 	most := in.MaxMemory / share
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	read, err := data.ReadFrom(io.LimitReader(file, most+1))
 	switch {
 	case err != nil:
 		err = fmt.Errorf("%s: %w", path, err)
-	case int64(len(data)) > most:
-		err = in.Allows(float64(share)*float64(len(data)), path, "allow more")
+	case read > most:
+		err = in.Allows(float64(share)*float64(read), path, "allow more")
 	}
-	return data, info, err
+	return data.Bytes(), info, err
+}
+
+// ReadBack reads what a command has written for itself, such as a state or a blob; nil where there is none.
+// What is no regular file is refused: a pipe would be waited for, and a device may have no end.
+func (in *Input) ReadBack(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err == nil && !info.Mode().IsRegular():
+		return nil, &InputError{errors.New(path + ": is no regular file")}
+	}
+	data, _, err := in.ReadAll(path, nil, "file", 2) // the bytes, and what is made of them
+	return data, err
 }
 
 // wholeFile reads a file. At the end it returns an error if the file has become shorter or longer meanwhile,

@@ -238,6 +238,7 @@ var inFlags = sync.OnceValue(func() *strings.Replacer {
 // command has none of them.
 var ofFit = strings.NewReplacer("WithMissingValues", "-missing of fit", "WithLoss(Frobenius)",
 	"-loss frobenius of fit", "another x", "another matrix",
+	"x must be finite: TruncatedSVD", "-projection svd of fit",
 	"the row has no observed cell", "all its values are missing: remove the feature",
 	"the column has no observed cell", "all its values are missing: remove the sample")
 
@@ -256,9 +257,7 @@ func Explain(err error, t *table.Table) error {
 			problem = fmt.Sprintf("%g: %s", data.Value, problem)
 		}
 		if data.Row >= 0 && t.Absent(data.Row) {
-			return t.Error(data.Row, -1,
-				"the matrix lacks this feature, and the model takes none for missing: -allow missing is "+
-					"for models that were fitted with -missing")
+			return t.Error(data.Row, -1, "the matrix lacks this feature: "+problem)
 		}
 		return t.Error(data.Row, data.Col, problem)
 	case errors.As(err, &unconverged) && unconverged.Row >= 0:

@@ -232,16 +232,13 @@ func WriteOnly(stdout io.Writer, path string, inputs []os.FileInfo, fill func(w 
 }
 
 // Folder is a store of named blobs, a file for each.
-type Folder struct{ Dir string }
+type Folder struct {
+	Dir string
+	In  *Input // bounds what is read
+}
 
 // Get returns the bytes of a blob, nil where there is none.
-func (d *Folder) Get(name string) ([]byte, error) {
-	b, err := os.ReadFile(filepath.Join(d.Dir, name))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return b, err
-}
+func (d *Folder) Get(name string) ([]byte, error) { return d.In.ReadBack(filepath.Join(d.Dir, name)) }
 
 // Put writes a blob, which is whole or not there.
 func (d *Folder) Put(name string, data []byte) error {

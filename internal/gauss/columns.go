@@ -8,7 +8,7 @@ package gauss
 
 import (
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // width is the number of columns of a tile: few enough that A of a tile stays in the cache while it is
@@ -108,7 +108,7 @@ func (m *columns) Take(t int, batch *batch, room *room) {
 
 // TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
 // have successive rows, of which row is the first.
-func (m *columns) TakeRuns(t, row int, a, b *runs.Sums, batch *batch, room *room) {
+func (m *columns) TakeRuns(t, row int, a, b *pool.Sums, batch *batch, room *room) {
 	from, to := m.Tile(t)
 	pairs := pairsOf(m.k)
 	for slot := 0; slot < batch.Rows; {

@@ -5,12 +5,12 @@ package gauss
 // and numbers that no step may be led astray by.
 
 import (
+	"github.com/quantmf/quantmf/internal/pool"
 	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/runs"
 )
 
 // rowOf is a row's w, w̄ and a, np numbers of which n are not padding.
@@ -430,7 +430,7 @@ func TestWhole(t *testing.T) {
 		put(batch, i, i)
 	}
 	want := step(batch)
-	sum := func(s *Steps, cut runs.Cut, together int) {
+	sum := func(s *Steps, cut pool.Runs, together int) {
 		from, to := cut.Rows()
 		for at := from; at < to; at += together {
 			for slot := range min(together, to-at) {
@@ -441,15 +441,15 @@ func TestWhole(t *testing.T) {
 			}
 		}
 	}
-	whole := NewWhole(runs.All(d), k, np, 64, d, 1)
-	sum(whole, runs.All(d), 64)
+	whole := NewWhole(pool.AllRuns(d), k, np, 64, d, 1)
+	sum(whole, pool.AllRuns(d), 64)
 	first := step(whole)
 	compare(t, "V", first, want, 1e-13)
 	for _, shards := range []int{1, 2, 3} {
-		to := NewWhole(runs.All(d), k, np, 1, d, 1)
+		to := NewWhole(pool.AllRuns(d), k, np, 1, d, 1)
 		a, b := to.Sums()
 		for shard := range shards {
-			cut := runs.All(d)
+			cut := pool.AllRuns(d)
 			cut.From, cut.To = shard*cut.To/shards, (shard+1)*cut.To/shards
 			s := NewWhole(cut, k, np, 7, d, 1)
 			sum(s, cut, 7)

@@ -5,7 +5,7 @@ package gauss
 
 import (
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // How far a row of U and a column of V go in a step.
@@ -25,7 +25,7 @@ const wholeBatch = 32
 //
 // Where all rows are one batch (NewWhole), not all of them need slots at once, nor need one machine see
 // them all. Some rows at a time get slots, and Accumulate adds them up tile by tile, in one tree of sums
-// (internal/runs). After all rows come Mix and StepTile.
+// (internal/pool). After all rows come Mix and StepTile.
 type Steps struct {
 	columns *columns
 	batch   batch
@@ -35,7 +35,7 @@ type Steps struct {
 	rooms   []*room    // one a worker
 	stepV   step       // how far V goes after this batch
 	d, size int        // the rows of U; the rows of a full batch
-	a, b    *runs.Sums // A and B over one batch of all rows; nil where there are several batches
+	a, b    *pool.Sums // A and B over one batch of all rows; nil where there are several batches
 }
 
 // The indices of the numbers of Steps that persist from batch to batch.
@@ -64,10 +64,10 @@ func newSteps(columns *columns, d, slots, size, workers int) *Steps {
 
 // NewWhole makes the steps of one batch of all rows. Here the rows in the runs of a cut are seen, in the
 // given number of slots. size is the number of rows that a batch may have.
-func NewWhole(cut runs.Cut, k, np, slots, size, workers int) *Steps {
+func NewWhole(cut pool.Runs, k, np, slots, size, workers int) *Steps {
 	columns := &columns{k: k, np: np}
 	s := newSteps(columns, cut.Bounds[len(cut.Bounds)-1], slots, size, workers)
-	s.a, s.b = runs.NewSums(cut, pairsOf(k)*np), runs.NewSums(cut, k*np)
+	s.a, s.b = pool.NewSums(cut, pairsOf(k)*np), pool.NewSums(cut, k*np)
 	if len(s.a.Parts) == 1 {
 		columns.A, columns.B = s.a.Parts[0], s.b.Parts[0]
 	}
@@ -83,7 +83,7 @@ func (s *Steps) Accumulate(worker, t, row, rows int) {
 }
 
 // Sums returns the sums A and B over one batch of all rows.
-func (s *Steps) Sums() (a, b *runs.Sums) { return s.a, s.b }
+func (s *Steps) Sums() (a, b *pool.Sums) { return s.a, s.b }
 
 // Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }

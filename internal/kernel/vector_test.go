@@ -83,7 +83,7 @@ func sameBits(t *testing.T, what string, got, want []float64) {
 // vectors are the slices that a call takes.
 type vectors = [][]float64
 
-// does, of2, of3, of4 and of5 make calls as compare takes them of what returns nothing.
+// does, of2, of3 and of4 make calls as compare takes them of what returns nothing.
 func does(f func(v vectors)) func(v vectors) float64 {
 	return func(v vectors) float64 { f(v); return 0 }
 }
@@ -98,10 +98,6 @@ func of3(f func(a, b, c []float64)) func(v vectors) float64 {
 
 func of4(f func(a, b, c, d []float64)) func(v vectors) float64 {
 	return does(func(v vectors) { f(v[0], v[1], v[2], v[3]) })
-}
-
-func of5(f func(a, b, c, d, e []float64)) func(v vectors) float64 {
-	return does(func(v vectors) { f(v[0], v[1], v[2], v[3], v[4]) })
 }
 
 // compare calls f once with the loops in Go and once with assembly, on copies of

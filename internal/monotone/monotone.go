@@ -28,7 +28,7 @@
 // # Signed data
 //
 // Data of either sign, which Frobenius alone takes, have each row shifted by its lowest
-// value (internal/unit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
+// value (internal/fit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
 // T - c, s w and D_l, l > 0, are non-negative, so s and D_l, l > 0, take the step above for x - c and
 // T - c. Then q_1 takes its least-squares value, the mean of x_j - s w_j - Σ_{l>0} tail_jl D_l;
 // with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without

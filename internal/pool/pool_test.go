@@ -101,7 +101,7 @@ func TestBind(t *testing.T) {
 		if n := int(done.Load()); p.Err() == nil || n < 10 || n >= 10+workers {
 			t.Errorf("%d workers: %d pieces after the end, %v", workers, n, p.Err())
 		}
-		p.Bind(nil)
+		p.Bind(context.Background())
 		done.Store(0)
 		p.Do(100, func(_, _ int) { done.Add(1) })
 		if p.Err() != nil || done.Load() != 100 {

@@ -14,42 +14,45 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// parsers has the parser of each option that texts can give.
-var parsers = [option.Kinds]func(text string) (quantmf.FitOption, error){
-	option.Epsilon:       decimal(quantmf.WithEpsilon),
-	option.Squash:        choice(option.Squash, quantmf.WithSquash),
-	option.Tolerance:     decimal(quantmf.WithTolerance),
-	option.MaxIterations: whole(quantmf.WithMaxIterations),
-	option.Strict:        on(quantmf.WithStrict),
-	option.Iterations:    whole(quantmf.WithIterations),
-	option.Levels:        whole(quantmf.WithLevels),
-	option.MidpointRanks: on(quantmf.WithMidpointRanks),
-	option.Workers:       whole(quantmf.WithWorkers),
-	option.Epochs:        whole(quantmf.WithEpochs),
-	option.Seed:          seed,
-	option.LearningRate:  decimal(quantmf.WithLearningRate),
-	option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
-	option.Batch:         whole(quantmf.WithBatch),
-	option.Start:         choice(option.Start, quantmf.WithStart),
-	option.Ends:          choice(option.Ends, quantmf.WithEnds),
-	option.Penalty:       decimal(quantmf.WithPenalty),
-	option.Shrinkage:     decimal(quantmf.WithShrinkage),
-	option.Line:          decimal(quantmf.WithLine),
-	option.Loss:          loss,
-	option.Patience:      whole(quantmf.WithPatience),
-	option.Restarts:      whole(quantmf.WithRestarts),
-	option.Validation:    decimal(quantmf.WithValidation),
-	option.Missing:       on(quantmf.WithMissingValues),
-	option.Projection:    projection,
-	option.Updates:       choice(option.Updates, quantmf.WithUpdates),
+// parsers returns the parser of each option that texts can give. It is no variable, so that a program that does
+// not parse links no options.
+func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
+	return [option.Kinds]func(text string) (quantmf.FitOption, error){
+		option.Epsilon:       decimal(quantmf.WithEpsilon),
+		option.Squash:        choice(option.Squash, quantmf.WithSquash),
+		option.Tolerance:     decimal(quantmf.WithTolerance),
+		option.MaxIterations: whole(quantmf.WithMaxIterations),
+		option.Strict:        on(quantmf.WithStrict),
+		option.Iterations:    whole(quantmf.WithIterations),
+		option.Levels:        whole(quantmf.WithLevels),
+		option.MidpointRanks: on(quantmf.WithMidpointRanks),
+		option.Workers:       whole(quantmf.WithWorkers),
+		option.Epochs:        whole(quantmf.WithEpochs),
+		option.Seed:          seed,
+		option.LearningRate:  decimal(quantmf.WithLearningRate),
+		option.Schedule:      choice(option.Schedule, quantmf.WithSchedule),
+		option.Batch:         whole(quantmf.WithBatch),
+		option.Start:         choice(option.Start, quantmf.WithStart),
+		option.Ends:          choice(option.Ends, quantmf.WithEnds),
+		option.Penalty:       decimal(quantmf.WithPenalty),
+		option.Shrinkage:     decimal(quantmf.WithShrinkage),
+		option.Line:          decimal(quantmf.WithLine),
+		option.Loss:          loss,
+		option.Patience:      whole(quantmf.WithPatience),
+		option.Restarts:      whole(quantmf.WithRestarts),
+		option.Validation:    decimal(quantmf.WithValidation),
+		option.Missing:       on(quantmf.WithMissingValues),
+		option.Projection:    projection,
+		option.Updates:       choice(option.Updates, quantmf.WithUpdates),
+	}
 }
 
 // Parses tells whether texts can give an option of the kind.
-func Parses(k option.Kind) bool { return parsers[k] != nil }
+func Parses(k option.Kind) bool { return parsers()[k] != nil }
 
 // Parse returns the option of a kind from the text of its value, "true" or "false" for one that has none. It
 // returns nil and no error for a text that leaves the choice to the data, or that is false.
-func Parse(k option.Kind, text string) (quantmf.FitOption, error) { return parsers[k](text) }
+func Parse(k option.Kind, text string) (quantmf.FitOption, error) { return parsers()[k](text) }
 
 func on[O quantmf.FitOption](with func() O) func(string) (quantmf.FitOption, error) {
 	return func(s string) (quantmf.FitOption, error) {

@@ -1,15 +1,14 @@
 // Package split has what passes between the root package, which has the equations of the models, and package
 // shards, which splits the rows of a fit over machines. A fit there goes in rounds: each shard makes a step
-// for its rows, and one reduce goes on from the sums of all steps. The rows are those of x' (internal/unit).
+// for its rows, and one reduce goes on from the sums of all steps. The rows are those of x' (internal/fit).
 package split
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/journal"
-	"github.com/quantmf/quantmf/internal/runs"
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
-	"github.com/quantmf/quantmf/internal/unit"
 )
 
 // Door is what the root package asks of a caller of its Split. No package outside this module can make one.
@@ -22,7 +21,7 @@ type Fit struct {
 	D, N, K                int
 	Visible, HeldOut       int  // cells
 	Partial, Holds, Strict bool // cells are hidden, held out; what has not converged is an error
-	unit.Units
+	fit.Units
 	Settings
 }
 
@@ -80,11 +79,11 @@ type Matrix interface {
 
 // Rows are the rows of a shard.
 type Rows struct {
-	X       Matrix     // NaN where nothing was observed
-	Held    []uint64   // as in Start
-	Visible []int      // visible cells of each row
-	Units   unit.Units // of these rows
-	Cut     runs.Cut   // the runs of the whole matrix that they are
+	X       Matrix    // NaN where nothing was observed
+	Held    []uint64  // as in Start
+	Visible []int     // visible cells of each row
+	Units   fit.Units // of these rows
+	Cut     pool.Runs // the runs of the whole matrix that they are
 }
 
 // Pass is what a step of a QMF does with its rows.
@@ -131,12 +130,12 @@ type Reduce struct {
 	Restore func(parts []section.Part) error
 	Main    []section.Part
 	Take    func(to *Total) error // adds up the parts
-	Losses  journal.Losses        // Of is not set
+	Losses  fit.Losses            // Of is not set
 }
 
 // Total is what the parts of a round of a QMF come to.
 type Total struct {
-	A, B         *runs.Sums // of the models of V, all runs; A nil: B is the gradient
+	A, B         *pool.Sums // of the models of V, all runs; A nil: B is the gradient
 	Losses, Held []float64  // of each row
 	U            []float64  // d × k; nil: not asked for
 }

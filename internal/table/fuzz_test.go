@@ -176,12 +176,18 @@ func FuzzText(f *testing.F) {
 		f.Add(b, byte(2), byte(' '), byte(2), "none", "")
 	}
 	seeds(f, add, "*.txt", "*.csv")
+	f.Add([]byte("gene,sample,value\nTP53,A,1\nTP53,B,2\nEGFR,A,3\n"), byte(0), byte(0), byte(9),
+		"gene,sample,value", "")
+	add([]byte(",gene,sample,value\n1,TP53,A,1\n2,TP53,B,2\n3,EGFR,A,3\n"))
 	add([]byte("a\\\"b\t\"c\\\"\t1\n\"x\" \"y\\\" z\" 3\n"))
 	f.Fuzz(func(t *testing.T, in []byte, header, sep, flags byte, names, na string) {
 		o := Options{Memory: little, Header: Header(header % 3), Sep: sep, Names: names,
 			Missing: flags&1 != 0, Negative: flags&2 != 0, Transpose: flags&4 != 0}
 		if sep > 0x7f || strings.IndexByte("\"\r\n", sep) >= 0 {
 			o.Sep = 0
+		}
+		if flags&8 != 0 {
+			o.Long, o.Names = names, ""
 		}
 		if na != "" {
 			o.NA = strings.Split(na, ",")

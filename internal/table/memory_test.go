@@ -372,10 +372,12 @@ func TestBlankLines(t *testing.T) {
 		got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
 		t.Errorf("some: %+v, %v", got, err)
 	}
-	if _, err := Read(forever("", ",\n"), "in", Options{}); err == nil ||
-		err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and "+
-			"samples in columns" {
-		t.Errorf("endless ones: %v", err)
+	for _, line := range []string{",\n", "\n", "\r\n", " \n"} {
+		if _, err := Read(forever("", line), "in", Options{}); err == nil ||
+			err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and "+
+				"samples in columns" {
+			t.Errorf("endless ones, %q: %v", line, err)
+		}
 	}
 	if _, err := Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*blankBytes)), "in",
 		Options{Memory: 2 * blankBytes}); !errors.Is(err, ErrMemory) ||

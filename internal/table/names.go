@@ -118,7 +118,7 @@ func cells(line []byte, sep byte, quotes quoting) []cell {
 
 // separator chooses tab, semicolon or comma: the character that cuts all lines into the same number of cells,
 // the header perhaps into one fewer. Semicolons come before commas, which may be decimal commas. Blanks
-// separate if none of the three does and numbers stand between blanks.
+// separate if none of the three does and the last line ends in a number behind a blank.
 func separator(lines [][]byte) byte {
 	best, most := byte(','), 0
 	for _, sep := range []byte("\t;,") {
@@ -142,9 +142,7 @@ func separator(lines [][]byte) byte {
 		counts[i] = len(cells(l, ' ', looseQuotes)) - 1
 	}
 	last := cells(lines[len(lines)-1], ' ', looseQuotes)
-	if len(last) > 1 && even(counts) &&
-		!slices.ContainsFunc(last[1:],
-			func(c cell) bool { return !isNumber(c.text) && !(Options{}).isMissing(c.text) }) {
+	if len(last) > 1 && even(counts) && (Options{}).numberLike(last[len(last)-1].text) {
 		return ' '
 	}
 	return best
@@ -180,16 +178,19 @@ func separators(line []byte, sep byte) int {
 const (
 	isValue = iota
 	isName
-	isLeft  // left out
-	isEmpty // nothing: the lines end in a separator
+	isSample // the name of a sample, in a long table
+	isLeft   // left out
+	isIndex  // the number of the row: left out
+	isEmpty  // nothing: the lines end in a separator
 )
 
 // layout tells how a text is cut into names and numbers.
 type layout struct {
 	sep    byte
 	quotes quoting
-	header bool   // the first line names the columns
-	short  bool   // which has no cell above the names of the features
+	header bool // the first line names the columns
+	short  bool // which lacks a cell, above column bare
+	bare   int
 	roles  []byte // what each column holds; their number is that of the cells of a line
 	names  int    // the column of names, -1 for none
 	values int    // the columns of numbers
@@ -229,6 +230,8 @@ var (
 	// Headings of the column of names where the rows are samples.
 	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell " +
 		"cellid barcode barcodes")
+	// Headings of a column that numbers the rows; an empty heading is one, too.
+	ofNumbers = isOneOf("unnamed0 index x v1 1 id no nr number row rows rowname rownames rownumber")
 	// Headings of a second column of names, whose cells may be numbers.
 	ofOtherNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
 	// Headings of columns of numbers that describe the features.
@@ -352,11 +355,14 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	if isHeading(first[0].text) || quotedAgainst(first, rows) {
 		return true
 	}
-	for c := 1; c < len(first); c++ {
-		// A word above numbers is a name. A word above words may be a cell of a column of words.
-		if !o.numberLike(first[c].text) &&
-			(len(rows) == 0 || slices.ContainsFunc(rows,
-				func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) })) {
+	for c := range first {
+		// A word above numbers is a name. A word above words may be a cell of a column of words; so may
+		// column 1, which holds names in any but a long table.
+		if c == 0 && o.Long == "" || o.numberLike(first[c].text) {
+			continue
+		}
+		if len(rows) == 0 || slices.ContainsFunc(rows,
+			func(r []cell) bool { return c < len(r) && o.numberLike(r[c].text) }) {
 			return true
 		}
 	}
@@ -432,22 +438,6 @@ func shape(name string) string {
 
 // nameColumns finds the column of names and the columns that describe the features.
 func (o Options) nameColumns(l *layout, body [][]cell) string {
-	given, problem := o.givenNames(l)
-	if problem != "" {
-		return problem
-	}
-	if given != nil {
-		for i, c := range given {
-			l.roles[c] = isLeft
-			if i == 0 {
-				l.roles[c], l.names = isName, c
-			}
-		}
-		return ""
-	}
-	if o.Names == "none" {
-		return ""
-	}
 	column := func(c int) (column []cell) {
 		for _, r := range body {
 			if c < len(r) {
@@ -456,6 +446,53 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 		}
 		return column
 	}
+	first := column(0)
+	numbered := len(l.roles) > 2 && countsRows(first) && (l.heading(0) == "" || ofNumbers(l.heading(0)))
+	if o.Long != "" {
+		return o.longColumns(l)
+	}
+	if o.Names != "" && o.Names != "none" {
+		given, problem := l.columns("-names", o.Names)
+		if problem != "" {
+			return problem
+		}
+		for _, c := range given {
+			l.roles[c] = isLeft
+		}
+		l.names = given[0]
+		l.roles[l.names] = isName
+		if numbered && !slices.Contains(given, 0) {
+			l.roles[0] = isIndex
+		} else {
+			l.bare = l.names
+		}
+		return ""
+	}
+	if o.Names == "none" {
+		return ""
+	}
+	if numbered && o.namesBehind(l, column(1)) {
+		l.roles[0], l.names = isIndex, 1
+	} else {
+		o.firstColumn(l, column, body)
+	}
+	if l.names < 0 || len(l.roles) < 2 {
+		return ""
+	}
+	l.roles[l.names] = isName
+	if heading := l.heading(l.names); ofSamples(heading) {
+		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; "+
+			"give -transpose if they are samples", quote(heading)))
+	}
+	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
+		return "" // as written here: numbers alone follow
+	}
+	o.leaveOut(l, column)
+	return o.isLong(l, body)
+}
+
+// firstColumn finds out whether column 1 holds names.
+func (o Options) firstColumn(l *layout, column func(c int) []cell, body [][]cell) {
 	first := column(0)
 	_, whole := wholes(first)
 	switch {
@@ -472,24 +509,33 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 				"give -names 1 if they are names of features", inBrackets(l.heading(0))))
 		}
 	}
-	if l.names < 0 || len(l.roles) < 2 {
-		return ""
+}
+
+// countsRows tells whether a column counts the rows from 0 or 1 on.
+func countsRows(column []cell) bool {
+	values, ok := wholes(column)
+	for i, v := range values {
+		ok = ok && values[0] <= 1 && v == values[0]+uint64(i)
 	}
-	l.roles[0] = isName
-	if l.header && !l.short && ofSamples(l.first[0].text) {
-		l.doubt(fmt.Sprintf("the heading %s speaks of samples in rows, and rows were taken for features; "+
-			"give -transpose if they are samples", quote(l.first[0].text)))
+	return ok && len(values) > 1
+}
+
+// namesBehind tells whether column 2 holds the names, behind the numbers of rows: its heading says so, or its
+// cells are words, each another.
+func (o Options) namesBehind(l *layout, column []cell) bool {
+	if heading := l.heading(1); heading != "" && ofNames(heading) {
+		return true
 	}
-	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
-		return "" // as written here: numbers alone follow
+	seen := map[string]bool{}
+	for _, c := range column {
+		seen[c.text] = true
 	}
-	o.leaveOut(l, column)
-	return ""
+	return len(seen) == len(column) && o.allWords(column)
 }
 
 // leaveOut finds the columns behind that of names which describe the features.
 func (o Options) leaveOut(l *layout, column func(c int) []cell) {
-	left := 1
+	left := l.names + 1
 	counts := l.header && !l.short && len(l.first) > len(featureCounts)
 	for c := 0; counts && c < len(featureCounts); c++ {
 		counts = l.first[c].text == featureCounts[c]
@@ -501,7 +547,7 @@ func (o Options) leaveOut(l *layout, column func(c int) []cell) {
 			left++
 		}
 	}
-	for c := 1; c < left; c++ {
+	for c := l.names + 1; c < left; c++ {
 		l.roles[c] = isLeft
 	}
 	if left < len(l.roles) && ofDescription(l.heading(left)) {
@@ -510,44 +556,51 @@ func (o Options) leaveOut(l *layout, column func(c int) []cell) {
 	}
 }
 
-// givenNames returns the columns of -names, nil for none given. A number is that of a column, unless there
-// are fewer columns: samples may be called 1, 2, ..., too.
-func (o Options) givenNames(l *layout) (columns []int, problem string) {
-	if o.Names == "" || o.Names == "none" {
-		return nil, ""
-	}
-	columns, problem = columnsOf(o.Names, len(l.roles))
-	if problem != "" && l.header && !l.short {
-		if c := slices.IndexFunc(l.first, func(c cell) bool { return c.text == o.Names }); c >= 0 {
-			return []int{c}, ""
-		}
-	}
-	return columns, problem
-}
-
-// columnsOf returns the columns that a list such as 1,3-5 names, of most columns.
-func columnsOf(list string, most int) (columns []int, problem string) {
+// columns returns the columns of a list such as gene,3-5, which a flag gives. A number is that of a column,
+// unless there are fewer columns: samples may be called 1, 2, ..., too. All of the list may be one heading.
+func (l *layout) columns(flag, list string) (columns []int, problem string) {
 	for part := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		a, okA := count(strings.TrimSpace(from))
-		b, okB := a, true
-		if isRange {
-			b, okB = count(strings.TrimSpace(to))
+		from, to := l.column(strings.TrimSpace(part))
+		if from < 0 {
+			if c := l.headed(list); c >= 0 {
+				return []int{c}, ""
+			}
+			return nil, fmt.Sprintf("%s %s: none of the %d columns is called %s: give headings or "+
+				"numbers, such "+
+				"as gene,3-5", flag, quote(list), len(l.roles), quote(part))
 		}
-		if !okA || !okB || a < 1 || b < a {
-			return nil, fmt.Sprintf("-names %s: no column has this heading, and it is no list of columns "+
-				"such as 1 or 1-3", quote(list))
-		}
-		if b > uint64(most) {
-			return nil, fmt.Sprintf("-names %s: there are %d columns", quote(list), most)
-		}
-		for c := a; c <= b; c++ {
-			if !slices.Contains(columns, int(c)-1) {
-				columns = append(columns, int(c)-1)
+		for c := from; c <= to; c++ {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
 			}
 		}
 	}
 	return columns, ""
+}
+
+// column returns the columns that a number, a range or a heading means; from is -1 where there are none.
+func (l *layout) column(text string) (from, to int) {
+	first, last, isRange := strings.Cut(text, "-")
+	a, ok := count(first)
+	b := a
+	if isRange && ok {
+		b, ok = count(last)
+	}
+	if ok && 1 <= a && a <= b && b <= uint64(len(l.roles)) {
+		return int(a) - 1, int(b) - 1
+	}
+	c := l.headed(text)
+	return c, c
+}
+
+// headed returns the column with a heading, -1 for none.
+func (l *layout) headed(heading string) int {
+	for c := range l.roles {
+		if l.header && l.heading(c) == heading {
+			return c
+		}
+	}
+	return -1
 }
 
 // allWords tells whether a column holds words: most cells begin with a letter and none is a number. Cells may
@@ -599,8 +652,11 @@ func quote(name string) string { return strconv.Quote(short(name)) }
 
 // heading is what the first line says above a column, "" where it does not.
 func (l *layout) heading(c int) string {
-	if !l.header || l.short {
+	switch {
+	case !l.header, l.short && c == l.bare:
 		return ""
+	case l.short && c > l.bare:
+		c--
 	}
 	return l.first[c].text
 }
@@ -619,15 +675,24 @@ func (l *layout) taken(first int) string {
 	if separatedBy[l.sep] == "" {
 		fmt.Fprintf(&s, "separated by %q", l.sep)
 	}
+	samples := slices.Index(l.roles, isSample)
 	if l.names >= 0 {
 		fmt.Fprintf(&s, ", features named by column %d%s", l.names+1, inBrackets(l.heading(l.names)))
 	} else {
 		s.WriteString(", no names of features")
 	}
-	if l.header {
+	switch {
+	case samples >= 0:
+		values := slices.Index(l.roles, isValue)
+		fmt.Fprintf(&s, ", samples by column %d%s, a value a line in column %d%s", samples+1,
+			inBrackets(l.heading(samples)), values+1, inBrackets(l.heading(values)))
+	case l.header:
 		fmt.Fprintf(&s, ", samples by line %d", first)
-	} else {
+	default:
 		s.WriteString(", no names of samples")
+	}
+	if l.roles[0] == isIndex {
+		s.WriteString("; column 1" + inBrackets(l.heading(0)) + " numbers the rows and was left out")
 	}
 	var left []string
 	for c, r := range l.roles {

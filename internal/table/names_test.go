@@ -171,6 +171,11 @@ func TestDoubts(t *testing.T) {
 			"line 3 holds nothing but separators: left out; write NA into a line"},
 		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", Options{}, "f1|f2; 1 2/3 4",
 			"line 2 and 2 more hold nothing but separators"},
+		{"names by a list of headings", "id,gene,length,S1\n1,a,1000,5\n2,b,700,6\n",
+			Options{Names: "gene,length"}, "a|b; 5/6", ""},
+		{"and of a number", "id,gene,length,S1\n7,a,1000,5\n2,b,700,6\n", Options{Names: "gene,1,length"},
+			"a|b; 5/6", ""},
+		{"a heading with a comma", "x;a,b;S1\n1;g;5\n", Options{Names: "a,b"}, "g; 1 5", ""},
 		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g; 1 2", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -206,12 +211,17 @@ func TestFaultsOfNames(t *testing.T) {
 			`in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong ` +
 				`into the first line and the first column; -names none says that column 1 holds values: ` +
 				`leave it out if column 1 names the features`},
-		{"x,a\ng,1\n", Options{Names: "3"}, `in: -names "3": there are 2 columns`},
+		{"x,a\ng,1\n", Options{Names: "3"}, `in: -names "3": none of the 2 columns is called "3": give ` +
+			`headings or numbers, such as gene,3-5`},
 		{"0 0\nA 0 0\n", Options{Names: "none"},
 			`in: the first line has one cell fewer than the lines below, as where it has none above the ` +
 				`names of the features; -names none says that there are no such names`},
 		{"x,a\ng,1\n", Options{Names: "0"},
-			`in: -names "0": no column has this heading, and it is no list of columns such as 1 or 1-3`},
+			`in: -names "0": none of the 2 columns is called "0": give headings or numbers, such as ` +
+				`gene,3-5`},
+		{"x,a\ng,1\n", Options{Names: "x,b"},
+			`in: -names "x,b": none of the 2 columns is called "b": give headings or numbers, such as ` +
+				`gene,3-5`},
 		{"x,a\ng,1\n", Options{Names: "1-2"}, `in:1: there is no column of numbers beside the names`},
 		{"x\ta\ng\t1\n", Options{Format: "npz"}, `in: this is no npz: it does not begin like one`},
 		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", Options{Format: "csv"}, `in: this is gct, not csv`},

@@ -40,13 +40,14 @@ type Options struct {
 	// those do whose numbers would take more than a quarter of Memory.
 	InFile bool
 
-	// Of text. Names is the number, from 1, or the heading of the column that names the
-	// features; the further numbers of a list such as 1,3-5 are columns to be left out;
-	// "none" is no such column; "" is to find out. Of a 10x folder it is the column of
-	// features.tsv. NA are words that mean a missing value beside the usual ones. Sep is
-	// the separator, ' ' for any number of blanks, 0 to find out.
+	// Of text. Names is the number, from 1, or the heading of the column that names the features; the further
+	// columns of a list such as gene,3-5 are left out; "none" is no such column; "" is to find out. Of a 10x
+	// folder it is the column of features.tsv. Long are the three columns of features, samples and values of
+	// a table that has a line for each value; "" for any other. NA are words that mean a missing value beside
+	// the usual ones. Sep is the separator, ' ' for any number of blanks, 0 to find out.
 	Header Header
 	Names  string
+	Long   string
 	NA     []string
 	Sep    byte
 
@@ -123,10 +124,13 @@ func (s *source) read(r io.Reader) (*Table, error) {
 	return readText(s)
 }
 
-// mustBe reports a format that is not the one asked for.
+// mustBe reports a format, of any but text, that is not the one asked for.
 func (s *source) mustBe(format string) error {
 	if s.Format != "" && s.Format != format {
 		return &Error{File: s.file, Problem: fmt.Sprintf("this is %s, not %s", format, s.Format)}
+	}
+	if s.Long != "" {
+		return &Error{File: s.file, Problem: "-long is for text, and this is " + format}
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,19 +17,20 @@ import (
 type textReader struct {
 	*source
 	*layout
-	series    bool // the lines are those of the table of a series matrix
-	most      int  // lines of numbers, as a GCT says; 0 where that is not known
-	firstLine int
-	features  []string
-	lines     []int
-	values    list[float64]
-	bare      int // the lines of separators alone that were left out
-	firstBare int // the number of the first of them
+	series      bool // the lines are those of the table of a series matrix
+	most        int  // lines of numbers, as a GCT says; 0 where that is not known
+	firstLine   int
+	features    []string
+	lines       []int
+	values      list[float64]
+	long        *longCells // nil unless the table is long
+	hollow      int        // the lines of separators alone that were left out
+	firstHollow int        // the number of the first of them
 }
 
 // headLines and headBytes bound the part of a text that the rules look at before reading starts: so many
 // lines, or so many bytes, but at least 3 lines that are not blank, for which it looks among blank ones up to
-// blankBytes.
+// blankBytes. A table that begins behind so many bytes of blank lines is none.
 const (
 	headLines  = 50
 	headBytes  = 1 << 18
@@ -49,12 +51,7 @@ func readText(s *source) (*Table, error) {
 		return nil, r.noNumbers()
 	}
 	if len(head) == 0 {
-		what := "the file is empty"
-		if s.err == nil {
-			what = "the file begins with blank lines alone"
-		}
-		return nil, &Error{File: s.file,
-			Problem: what + ": it should hold features in rows and samples in columns"}
+		return nil, r.noTable()
 	}
 	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
 		return nil, &Error{File: s.file, Problem: problem}
@@ -80,9 +77,18 @@ func readText(s *source) (*Table, error) {
 			}
 			at = next
 		}
-		r.firstLine, r.bare = r.line, 0
+		r.firstLine, r.hollow = r.line, 0
 	}
 	return r.rest()
+}
+
+// noTable is the error of a text that begins with no table.
+func (r *textReader) noTable() *Error {
+	what := "the file is empty"
+	if r.err == nil {
+		what = "the file begins with blank lines alone"
+	}
+	return &Error{File: r.file, Problem: what + ": it should hold features in rows and samples in columns"}
 }
 
 // rest reads the lines of numbers.
@@ -109,8 +115,8 @@ func (r *textReader) nextRow() ([]byte, error) {
 			return line, err
 		}
 		if r.sep != ' ' && bytes.IndexByte(line, r.sep) >= 0 {
-			if r.bare++; r.bare == 1 {
-				r.firstBare = r.line
+			if r.hollow++; r.hollow == 1 {
+				r.firstHollow = r.line
 			}
 		}
 	}
@@ -130,6 +136,7 @@ func (r *textReader) blank(line []byte) bool {
 // with a #, and the metadata of a series matrix. It returns the last line with a # if it stands right above
 // the table and may be its header.
 func (r *textReader) comments() (last []byte, err error) {
+	blank := 0 // bytes of blank lines
 	for first := true; ; first = false {
 		start, err := r.peek(16)
 		if err != nil && err != io.EOF {
@@ -146,6 +153,11 @@ func (r *textReader) comments() (last []byte, err error) {
 		line, err := r.nextLine()
 		if err != nil {
 			return nil, err
+		}
+		if len(line) == 0 {
+			if blank++; blank > blankBytes {
+				return nil, r.noTable()
+			}
 		}
 		switch {
 		case isSep && len(line) == 5:
@@ -250,6 +262,9 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	if problem != "" {
 		return &Error{File: r.file, Problem: problem}
 	}
+	if o.Long != "" {
+		r.long = newLongCells(r.source)
+	}
 	if l.values == 0 {
 		return &Error{File: r.file, Line: r.line + 1,
 			Problem: "there is no column of numbers beside the names"}
@@ -320,14 +335,13 @@ func (r *textReader) add(line []byte) error {
 			}
 			row[k] = v
 			k++
-		case isName:
+		case isName, isSample:
 			if bytes.IndexByte(text, '\r') >= 0 {
 				return r.oldMac(f)
 			}
-			if err := r.take(int64(len(text))+32, "so many names of features"); err != nil {
+			if err := r.name(r.roles[f], text); err != nil {
 				return err
 			}
-			r.features = append(r.features, string(text))
 		case isEmpty:
 			if len(bytes.TrimSpace(text)) > 0 {
 				return r.fault(f+1, "%s stands in a column that is empty in the lines before: remove it, "+
@@ -345,7 +359,29 @@ func (r *textReader) add(line []byte) error {
 		}
 	}
 	r.lines = append(r.lines, r.line)
+	if r.long != nil {
+		to, err := r.long.lines.next(1)
+		if err != nil {
+			return err
+		}
+		to[0] = r.long.line
+	}
 	return nil
+}
+
+// name adds a name of a feature or, in a long table, of a sample to the line.
+func (r *textReader) name(role byte, text []byte) (err error) {
+	switch {
+	case r.long == nil:
+		if err = r.take(int64(len(text))+32, "so many names of features"); err == nil {
+			r.features = append(r.features, string(text))
+		}
+	case role == isName:
+		r.long.line.i, err = r.long.features.add(r.source, text)
+	default:
+		r.long.line.j, err = r.long.samples.add(r.source, text)
+	}
+	return err
 }
 
 func skipBlanks(line []byte, at int) int {
@@ -372,9 +408,14 @@ func (r *textReader) row(line []byte) string {
 	if r.names < 0 {
 		return r.prefix("f", "s") + strconv.Itoa(len(r.lines)+1)
 	}
+	return r.cell(line, r.names)
+}
+
+// cell is what stands in column c of a line, "" where nothing does.
+func (r *textReader) cell(line []byte, c int) string {
 	row := cells(line, r.sep, max(r.quotes, looseQuotes))
-	if r.names < len(row) {
-		return row[r.names].text
+	if c < len(row) {
+		return row[c].text
 	}
 	return ""
 }
@@ -393,7 +434,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 		problem += "; the first lines hold numbers in column 1, which so was taken for values: give -names " +
 			"1 if it names the features"
 	}
-	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(f))
+	return r.naming(r.fault(f+1, "%s", problem), r.row(line), r.column(line, f))
 }
 
 // ragged is the error of a line with more or fewer cells than the others.
@@ -414,7 +455,7 @@ func (r *textReader) ragged(line []byte) error {
 	e := r.fault(f+1, "this line has %s, %s: %s", Counted(count, "cell"), before, todo)
 	column := ""
 	if f < len(r.roles) && r.roles[f] == isValue {
-		column = r.column(f)
+		column = r.column(line, f)
 	}
 	return r.naming(e, r.row(line), column)
 }
@@ -427,19 +468,19 @@ func (r *textReader) prefix(features, samples string) string {
 	return features
 }
 
-// column names what a field holds a number of.
-func (r *textReader) column(f int) string {
+// column names what a field of a line holds a number of.
+func (r *textReader) column(line []byte, f int) string {
 	switch {
-	case r.short && f > r.names: // above the names stands nothing
-		return r.first[f-1].text
+	case r.long != nil:
+		return r.cell(line, slices.Index(r.roles, isSample))
 	case r.header:
-		return r.first[f].text
+		return r.heading(f)
 	}
 	return r.prefix("s", "f") + strconv.Itoa(1+bytes.Count(r.roles[:f], []byte{isValue}))
 }
 
 // table makes the table once all lines are known.
-func (r *textReader) table() (*Table, error) {
+func (r *textReader) table() (t *Table, err error) {
 	if len(r.lines) == 0 {
 		return nil, r.noNumbers()
 	}
@@ -447,26 +488,31 @@ func (r *textReader) table() (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := len(r.lines)
-	t := &Table{
-		File:          r.file,
-		Features:      r.features,
-		X:             quantmf.Mat{Rows: d, Cols: r.layout.values, Data: data, Stride: r.layout.values},
-		NamedFeatures: r.names >= 0,
-		NamedSamples:  r.header,
-		Taken:         r.taken(r.firstLine),
-		Warnings:      r.doubts,
-		lines:         r.lines,
+	if r.long == nil {
+		t = r.wideTable(data)
+	} else if t, err = r.longTable(data); err != nil {
+		return nil, err
 	}
+	t.File, t.Taken = r.file, r.taken(r.firstLine)
+	t.NamedFeatures, t.NamedSamples = r.names >= 0, r.header || r.long != nil
+	t.Warnings = append(r.doubts, t.Warnings...)
 	if r.series {
 		t.Taken = "a series matrix of GEO, " + t.Taken
 	}
+	return t, nil
+}
+
+// wideTable makes the table that has a line for each feature.
+func (r *textReader) wideTable(data []float64) *Table {
+	d, n := len(r.lines), r.layout.values
+	t := &Table{Features: r.features, lines: r.lines,
+		X: quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}}
 	if r.names < 0 {
 		t.Features = numbered("f", d)
-		if r.bare > 0 { // where rows have names these are none
-			lines := fmt.Sprintf("line %d holds", r.firstBare)
-			if r.bare > 1 {
-				lines = fmt.Sprintf("line %d and %d more hold", r.firstBare, r.bare-1)
+		if r.hollow > 0 { // where rows have names these are none
+			lines := fmt.Sprintf("line %d holds", r.firstHollow)
+			if r.hollow > 1 {
+				lines = fmt.Sprintf("line %d and %d more hold", r.firstHollow, r.hollow-1)
 			}
 			t.Warnings = append(t.Warnings,
 				lines+" nothing but separators: left out; write NA into a line that is a row of "+
@@ -476,16 +522,13 @@ func (r *textReader) table() (*Table, error) {
 	for f, role := range r.roles {
 		if role == isValue {
 			t.fields = append(t.fields, f+1)
+			t.Samples = append(t.Samples, r.heading(f))
 		}
 	}
 	if !r.header {
-		t.Samples = numbered("s", len(t.fields))
-		return t, nil
+		t.Samples = numbered("s", n)
 	}
-	for _, f := range t.fields {
-		t.Samples = append(t.Samples, r.column(f-1))
-	}
-	return t, nil
+	return t
 }
 
 // numbered returns prefix1, prefix2, ..., for a file without names.

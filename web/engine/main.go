@@ -1,47 +1,41 @@
 //go:build js && wasm
 
-// Engine is the package for JavaScript: fits, methods of models, and operators. It runs in a
-// worker, which js/worker.js starts. Users call js/index.js, and package host passes their calls on to
-// the engine. Engine imports no fmt, which would make it larger.
+// Engine is the package for JavaScript: fits, methods of models, and operators (internal/calls). It runs in a
+// worker, which js/worker.js starts. Users call js/index.js, and package host passes their calls on to the
+// engine. Engine imports no fmt, which would make it larger.
 package main
 
 import (
 	"strconv"
-	"strings"
 
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/calls"
 	"github.com/quantmf/quantmf/web/host"
 )
 
-func main() { host.Serve(calls, described) }
+func main() { host.Serve(answer, calls.Described) }
 
-// described returns an error of the package as an object. Options have their names in JavaScript.
-func described(err error) map[string]any {
-	e := host.Described(err)
-	if option, is := e["option"].(string); is {
-		name := optionName(option)
-		e["option"] = name
-		said := name
-		if value := e["value"].(string); value != "" {
-			said += " " + value
-		}
-		e["message"] = "quantmf: " + said + ": " + e["bound"].(string)
+func answer(name string, c host.Call) (any, error) {
+	v, err := calls.Call{Ctx: c.Ctx, Args: value{c.Args}, Host: worker{c}}.Answer(name)
+	if err != nil {
+		return nil, err
 	}
-	if problem, is := e["problem"].(string); is {
-		e["problem"], e["message"] = inJavaScript(problem), inJavaScript(err.Error())
-	}
-	return e
+	return result(v), nil
 }
 
-// inJavaScript writes a text that names options with their names in JavaScript.
-func inJavaScript(text string) string {
-	text = strings.Replace(text, "WithMissingValues takes", "missingValues: true takes", 1)
-	return strings.Replace(text, "WithLoss(Frobenius) takes", "loss: 'frobenius' takes", 1)
+// worker is the host of a call.
+type worker struct{ host.Call }
+
+// memory is the most bytes that a module of WebAssembly can have.
+const memory = 1 << 32
+
+// Room returns an error where a fit of this rank may take more memory than a module can have and a fit of
+// rank 1 does not. Without the error Go would end the worker.
+func (w worker) Room(d, n int, need, least int64) error {
+	if need < memory || least >= memory {
+		return nil
+	}
+	return &quantmf.OptionError{Option: "rank", Value: strconv.Itoa(w.Args.Get("rank").Int()),
+		Bound: "a fit of a " + strconv.Itoa(d) + "×" + strconv.Itoa(n) + " matrix may take " +
+			strconv.Itoa(int(need>>20)) + " MiB, and WebAssembly has at most 4096"}
 }
-
-// call is a call with methods that read its arguments.
-type call struct{ host.Call }
-
-// whole returns the argument of this name, which must be a whole number.
-func (c call) whole(name string) (int, error) { return wholeOf(name, c.Args.Get(name)) }
-
-func itoa(i int) string { return strconv.Itoa(i) }

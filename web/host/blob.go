@@ -45,7 +45,7 @@ func (b *Blob) Read(p []byte) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		b.ahead = bytesFrom(js.Global().Get("Uint8Array").New(buffer))
+		b.ahead = Bytes(js.Global().Get("Uint8Array").New(buffer))
 		b.all += int64(len(b.ahead))
 		b.told(b.all)
 	}

@@ -37,9 +37,9 @@ type Call struct {
 	Ctx  *Context
 }
 
-// Serve answers calls by their names, and does not return. described makes an object of an
-// error. An object without a kind gets the kind Error.
-func Serve(calls map[string]func(c Call) (any, error), described func(err error) map[string]any) {
+// Serve answers calls by their names, and does not return. described makes an object, with a kind and a
+// message, of an error.
+func Serve(calls func(name string, c Call) (any, error), described func(err error) map[string]any) {
 	running := map[int]*Context{}
 	events := newTurn()
 	host.Set("vectors", kernel.Vectors())
@@ -48,17 +48,13 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 		ctx := newContext(events)
 		running[id] = ctx
 		go func() {
-			result, err := answer(calls[name], Call{id, args, ctx})
+			result, err := answer(calls, name, Call{id, args, ctx})
 			delete(running, id)
 			ctx.end()
 			if err != nil {
-				e := map[string]any{"kind": "Error", "message": err.Error()}
+				e := described(err)
 				if errors.Is(err, context.Canceled) {
-					e["kind"] = "AbortError"
-				} else {
-					for k, v := range described(err) {
-						e[k] = v
-					}
+					e = map[string]any{"kind": "AbortError", "message": err.Error()}
 				}
 				host.Call("reply", id, e, nil)
 				return
@@ -78,7 +74,7 @@ func Serve(calls map[string]func(c Call) (any, error), described func(err error)
 
 // answer makes a call. A panic is how the end of the context stops a call. Any other panic, which no data
 // should cause, becomes an error of kind Error.
-func answer(f func(c Call) (any, error), c Call) (result any, err error) {
+func answer(calls func(name string, c Call) (any, error), name string, c Call) (result any, err error) {
 	defer func() {
 		switch p := recover().(type) {
 		case nil:
@@ -92,10 +88,7 @@ func answer(f func(c Call) (any, error), c Call) (result any, err error) {
 			err = errors.New("quantmf: panic")
 		}
 	}()
-	if f == nil {
-		return nil, errors.New("quantmf: there is no such call")
-	}
-	return f(c)
+	return calls(name, c)
 }
 
 // Progress reports how far a call is.
@@ -106,14 +99,8 @@ func (c Call) Progress(phase string, done float64, epoch, epochs int, loss float
 // Matrix returns the argument of this name as a matrix, and Numbers as a list of numbers.
 func (c Call) Matrix(name string) quantmf.Mat { return Matrix(c.Args.Get(name)) }
 func (c Call) Numbers(name string) []float64  { return Numbers(c.Args.Get(name)) }
-func (c Call) Bytes(name string) []byte       { return bytesFrom(c.Args.Get(name)) }
-func (c Call) Texts(name string) (all []string) {
-	v := c.Args.Get(name)
-	for i := range v.Length() {
-		all = append(all, v.Index(i).String())
-	}
-	return all
-}
+func (c Call) Bytes(name string) []byte       { return Bytes(c.Args.Get(name)) }
+func (c Call) Texts(name string) []string     { return TextsOf(c.Args.Get(name)) }
 
 // Matrix copies a matrix into Go. It does not check the length of the data against the sizes; the functions
 // of package quantmf do.
@@ -138,10 +125,19 @@ func bytesOf(v []float64) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 8*len(v))
 }
 
-func bytesFrom(v js.Value) []byte {
+// Bytes copies a Uint8Array, and TextsOf an array of strings.
+
+func Bytes(v js.Value) []byte {
 	b := make([]byte, v.Get("byteLength").Int())
 	js.CopyBytesToGo(b, v)
 	return b
+}
+
+func TextsOf(v js.Value) (all []string) {
+	for i := range v.Length() {
+		all = append(all, v.Index(i).String())
+	}
+	return all
 }
 
 // File returns bytes as a Uint8Array, Floats numbers as a Float64Array, Grid a matrix as an

@@ -27,7 +27,8 @@ export type Method = 'nmf' | 'qmf' | 'qmfq' | 'bqmf';
 /** Options of fits. An option that the method does not have is an OptionError. Defaults are those of
  * the package in Go, whose documentation has a table of them. */
 export interface Settings {
-  /** The divergence that is minimised: kl (default), frobenius, or the β of a β-divergence, from -2 to 4. */
+  /** The divergence that is minimised: kl, frobenius, or the β of a β-divergence, from -2 to 4; default kl, of bqmf frobenius where
+   * x has negative values. */
   loss?: 'kl' | 'frobenius' | number;
   /** The number of quantiles that are learnt for each feature, at least 2; default 8. */
   levels?: number;
@@ -36,14 +37,14 @@ export interface Settings {
   /** The function that brings the samples of a row onto [0, 1]; default logisticUnit. */
   squash?: 'logistic' | 'none' | 'logisticUnit' | 'arctan';
   /** The relative column error at which a map has converged, above 0; default 1e-9. Of bqmf the largest share of UV
-   * by which the last epoch may change UV; default 3e-3. */
+   * by which the last epoch may change UV; default 0.003. */
   tolerance?: number;
   /** The most passes over a row for its map, at least 1; default 200. */
   maxIterations?: number;
   /** A map that has not converged gives a ConvergenceError; default false, which gives a warning. */
   strict?: boolean;
   /** The number of epochs, each a visit of every feature; default 4 (qmf; 20 where Adam steps U and V, as above rank 32),
-   * 100 (qmfq), 20 (nmf; 200 with multiplicative updates), 60 (bqmf). */
+   * 100 (qmfq), 20 (nmf; 10 under kl from 8192 samples on, 200 with multiplicative updates), 60 (bqmf). */
   epochs?: number;
   /** The seed of all random numbers, a whole number from 0 to 2^64-1; default 1. */
   seed?: number | bigint | string;
@@ -105,7 +106,8 @@ export interface How {
 
 export interface HowWithMatrix extends How {
   /** Where it is true and the numbers of x are a Float64Array, they move to the worker and are not copied: from the call on the array
-   * is empty, with all others on its buffer. A copy of a large matrix keeps the calling thread busy for a millisecond or more a megabyte. */
+   * is empty, with all others on its buffer. Shared memory, and that of a module of WebAssembly, is copied nevertheless. A copy of a large
+   * matrix keeps the calling thread busy for a millisecond or more a megabyte. */
   transfer?: boolean;
 }
 
@@ -213,7 +215,7 @@ export interface OperatorSettings {
   targets?: Numbers;
   /** The weights of the targets, positive; default uniform. */
   targetWeights?: Numbers;
-  /** The number of targets; default as many as samples. */
+  /** The number of targets, at least 1; default as many as samples. */
   levels?: number;
   /** Ranks whose mean is exactly (n + 1) / 2. */
   midpointRanks?: boolean;

@@ -28,14 +28,23 @@ const list = (v) => Array.isArray(v) || (typed(v) && !lost(v));
 const kind = (v) => (typed(v) && lost(v) ? 'an array that has lost its buffer' : v === null ? 'null' : typeof v);
 
 /** numbers copies the numbers of an argument, so that the caller's array is neither kept nor transferred; where how.transfer says so,
- * the numbers of a Float64Array leave it without a copy. */
+ * the numbers of a Float64Array leave it without a copy if they can. */
 function numbers(name, value, how) {
   if (!list(value)) throw shape(name, kind(value), 'an array of numbers');
-  if (how?.transfer && value instanceof Float64Array) return bytes(structuredClone(value, { transfer: [value.buffer] }));
+  if (how?.transfer && value instanceof Float64Array) return bytes(taken(value));
   if (value instanceof Float64Array || value instanceof Float32Array) return bytes(new Float64Array(value));
   const to = new Float64Array(value.length);
   for (let i = 0; i < to.length; i++) to[i] = number(value[i], -1, i);
   return bytes(to);
+}
+
+/** taken takes the numbers out of an array. Shared memory and that of a module of WebAssembly cannot move, and are copied. */
+function taken(array) {
+  try {
+    return structuredClone(array, { transfer: [array.buffer] });
+  } catch {
+    return new Float64Array(array);
+  }
 }
 
 const bytes = (f64) => new Uint8Array(f64.buffer, f64.byteOffset, f64.byteLength);
@@ -48,9 +57,13 @@ function number(v, row, column) {
 
 const count = (n) => Number.isSafeInteger(n) && n >= 0;
 
-/** sized throws where a matrix has no size. */
-function sized(name, x, want) {
+/** parts returns the parts of a matrix that has as many numbers as its size says. */
+function parts(name, x, want) {
   if (!x || typeof x !== 'object' || !count(x.rows) || !count(x.columns)) throw shape(name, kind(x), want);
+  const { rows, columns, data } = x;
+  if (!list(data)) throw shape(name, `${kind(data)} for data`, 'an array of numbers');
+  if (data.length !== rows * columns) throw shape(name, `${data.length} numbers of data`, `${rows}×${columns}`);
+  return { rows, columns, data };
 }
 
 /** matrix makes the engine's form of an argument, which is {rows, columns, data} or an array of rows. */
@@ -66,9 +79,8 @@ function matrix(name, x, how) {
     });
     return { rows, columns, data: bytes(data) };
   }
-  sized(name, x, '{rows, columns, data} or an array of rows');
-  if (x.data?.length !== x.rows * x.columns) throw shape(name, `${x.data?.length} numbers of data`, `${x.rows}×${x.columns}`);
-  return { rows: x.rows, columns: x.columns, data: numbers(name, x.data, how) };
+  const { rows, columns, data } = parts(name, x, '{rows, columns, data} or an array of rows');
+  return { rows, columns, data: numbers(name, data, how) };
 }
 
 /** content copies a file. */
@@ -77,8 +89,17 @@ function content(name, value, want = 'a Uint8Array') {
   return new Uint8Array(value);
 }
 
+/** isBlob tells a Blob from what only inherits from it, which has no size. */
+function isBlob(v) {
+  try {
+    return v instanceof Blob && v.size >= 0;
+  } catch {
+    return false;
+  }
+}
+
 /** blob returns a file as a Blob, which a worker reads piece by piece. */
-const blob = (name, value) => (value instanceof Blob ? value : new Blob([content(name, value, 'a Blob or a Uint8Array')]));
+const blob = (name, value) => (isBlob(value) ? value : new Blob([content(name, value, 'a Blob or a Uint8Array')]));
 
 /** plain makes the engine's form of an option that is a number, a word or true. */
 function plain(name, value) {
@@ -388,9 +409,8 @@ class Quantmf {
   async estimate(x, given, how) {
     const { method = 'qmf', rank, ...options } = fields('options', given);
     const { signal } = fields('how', how);
-    sized('x', x, '{rows, columns, data}');
-    const { rows: d, columns: n } = x;
-    if (!ArrayBuffer.isView(x.data) || x.data.length !== d * n) throw shape('x', `${x.data?.length} numbers of data`, `a Float64Array of ${d}×${n}`);
+    const { rows: d, columns: n, data: all } = parts('x', x, '{rows, columns, data}');
+    if (!(all instanceof Float64Array)) throw shape('x', `${kind(all)} for data`, 'a Float64Array');
     const bytes = await this.footprint({ rows: d, columns: n, method, rank, ...options });
     const began = performance.now();
     /** timed fits so many rows and returns the milliseconds of each phase, or undefined where no epoch ends in time. */
@@ -398,7 +418,7 @@ class Quantmf {
       const data = new Float64Array(rows * n);
       for (let i = 0; i < rows; i++) {
         const from = Math.floor((i * d) / rows) * n;
-        data.set(x.data.subarray(from, from + n), i * n);
+        data.set(all.subarray(from, from + n), i * n);
       }
       const stop = new AbortController();
       const pass = () => stop.abort(signal.reason);
@@ -452,9 +472,9 @@ class Quantmf {
     const large = more > few && sum(small) < 100 ? await fastest(more) : undefined;
     const [rows, took] = large ? [more, large] : [few, small];
     const seconds = Object.entries(took).reduce((s, [name, t]) => {
-      const all = name === 'choice' ? Math.min(d, 512) : d; // a start is chosen by at most 512 rows
+      const of = name === 'choice' ? Math.min(d, 512) : d; // a start is chosen by at most 512 rows
       const row = large && small[name] !== undefined ? Math.max(0, t - small[name]) / (more - few) : t / rows;
-      return s + (t + row * (all - rows)) / 1000;
+      return s + (t + row * (of - rows)) / 1000;
     }, 0);
     return { bytes, seconds };
   }

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -40,13 +39,17 @@ func built(t *testing.T) (module []byte, run func(module []byte) string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	execute := filepath.Join(strings.TrimSpace(string(root)), "lib", "wasm", "go_js_wasm_exec")
 	file := filepath.Join(t.TempDir(), "program.wasm")
 	return bytes.Clone(module), func(module []byte) string {
 		if err := os.WriteFile(file, module, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		out, err := exec.Command(filepath.Join(runtime.GOROOT(), "lib", "wasm", "go_js_wasm_exec"),
-			file).CombinedOutput()
+		out, err := exec.Command(execute, file).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}

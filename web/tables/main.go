@@ -16,6 +16,7 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/calls"
 	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/web/host"
@@ -25,8 +26,19 @@ import (
 var version = "(devel)"
 
 func main() {
-	host.Serve(map[string]func(c host.Call) (any, error){"read": read, "groups": groups, "report": page},
-		described)
+	host.Serve(answer, described)
+}
+
+func answer(name string, c host.Call) (any, error) {
+	switch name {
+	case "read":
+		return read(c)
+	case "groups":
+		return groups(c)
+	case "report":
+		return page(c)
+	}
+	return nil, errors.New("quantmf: there is no such call")
 }
 
 // read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A
@@ -172,8 +184,8 @@ func ranked(v js.Value) [][]quantmf.Top {
 func described(err error) map[string]any {
 	var e *table.Error
 	if errors.As(err, &e) {
-		return map[string]any{"kind": "TableError", "line": e.Line, "column": e.Column, "feature": e.Feature,
+		return map[string]any{"kind": "TableError", "message": err.Error(), "line": e.Line, "column": e.Column, "feature": e.Feature,
 			"sample": e.Sample, "problem": e.Problem}
 	}
-	return host.Described(err)
+	return calls.Described(err)
 }

@@ -77,6 +77,27 @@ test('a matrix moves to the worker where transfer says so, and is copied otherwi
   await assert.rejects(q.fit(moved, { rank: 3 }, { transfer: true }), ShapeError);
 });
 
+test('what cannot move is copied, and what only looks like an array is a ShapeError', async () => {
+  const model = await q.fit(x, { method: 'nmf', rank: 2, epochs: 1 });
+  const bytes = x.data.byteLength;
+  const wasm = new WebAssembly.Memory({ initial: Math.ceil(bytes / 65536) });
+  for (const buffer of [new SharedArrayBuffer(bytes), wasm.buffer]) {
+    const data = new Float64Array(buffer, 0, x.data.length);
+    data.set(x.data);
+    const again = await q.fit({ ...x, data }, { method: 'nmf', rank: 2, epochs: 1 }, { transfer: true });
+    assert.deepEqual(again.bytes, model.bytes);
+    assert.equal(data.length, x.data.length);
+  }
+  for (const data of [Object.create(Float64Array.prototype), new Proxy(new Float64Array(2), {}), { length: 2, 0: 1, 1: 2 }, new DataView(new ArrayBuffer(16)), new ArrayBuffer(16), undefined]) {
+    for (const call of [() => q.fit({ rows: 1, columns: 2, data }, { rank: 1 }), () => q.fit({ rows: 1, columns: 2, data }, { rank: 1 }, { transfer: true }), () => q.fit([data], { rank: 1 }),
+      () => model.transform({ rows: 60, columns: 1, data }), () => q.softRank(data), () => q.estimate({ rows: 1, columns: 2, data }, { rank: 1 }), () => q.open(data), () => q.read(data)]) {
+      await assert.rejects(call(), ShapeError, String(call));
+    }
+  }
+  for (const data of [[1, 2], new BigInt64Array(2)]) await assert.rejects(q.estimate({ rows: 1, columns: 2, data }, { rank: 1 }), ShapeError);
+  await assert.rejects(q.read(Object.create(Blob.prototype)), ShapeError);
+});
+
 test('progress comes in the order of phases', async () => {
   const seen = [];
   const model = await q.fit(x, { rank: 3 }, { onProgress: (p) => seen.push(p) });
@@ -252,6 +273,17 @@ test('arrays without their buffers, and values without a text, are errors of the
     }
     await assert.rejects(q.groups('a', { features: value, samples: [] }), ShapeError);
     await assert.rejects(q.softRank([1, value]), DataError);
+  }
+});
+
+test('a rank at which a product can be any matrix is warned of, in the report too', async () => {
+  const few = mixed(4, 3, 2);
+  const words = 'k = 3 can repeat any 4 × 3 matrix as it is: take a k far below 3';
+  for (const [method, rank, want] of [['nmf', 2, []], ['nmf', 3, [words]], ['qmf', 3, [words]], ['qmfq', 3, [words]], ['bqmf', 3, []]]) {
+    const model = await q.fit(few, { method, rank, epochs: 1 });
+    assert.deepEqual(model.warnings.filter((w) => w.includes('k = ')), want, method);
+    const file = await model.named(['a', 'b', 'c', 'd'], ['x', 'y', 'z']);
+    assert.equal(Buffer.from(await q.report(file, few)).includes(words), want.length > 0, method);
   }
 });
 

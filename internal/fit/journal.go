@@ -1,7 +1,8 @@
-// Package journal has the losses of a fit after each of its epochs. It tells which epoch is the best, and
-// whether the losses still fall. A fit is judged by the loss of the held-out cells if there are any, else by
-// the loss of the visible cells and the penalty.
-package journal
+package fit
+
+// This file holds the losses of a fit after each of its epochs. It tells which epoch is the best, and whether
+// the losses still fall. A fit is judged by the loss of the held-out cells if there are any, else by the loss
+// of the visible cells and the penalty.
 
 // Losses are mean divergences of one state of a fit.
 type Losses struct {
@@ -21,8 +22,8 @@ type Journal struct {
 	Holds bool // there are held-out cells
 }
 
-// New begins the journal of a fit of so many epochs at most. holds: there are held-out cells.
-func New(patience, epochs int, holds bool) *Journal {
+// NewJournal begins the journal of a fit of so many epochs at most. holds: there are held-out cells.
+func NewJournal(patience, epochs int, holds bool) *Journal {
 	room := min(epochs, 1000) + 2
 	j := &Journal{Watch: Watch{Patience: patience}, Holds: holds, History: make([]float64, 0, room)}
 	if holds {

@@ -1,4 +1,6 @@
-// Package unit has the units in which a matrix is fitted. Sums of powers of x overflow or underflow where the
+package fit
+
+// This file has the units in which a matrix is fitted. Sums of powers of x overflow or underflow where the
 // unit of x is far from 1, so a fit works on
 //
 //	x'_ij = (x_ij - shift_i) 2^{-e},
@@ -12,7 +14,6 @@
 // negative value the shift of a row is its lowest visible value: x' is not negative,
 // starts and floors are relative to the range of the row, and q_1 alone may be of either
 // sign (internal/monotone).
-package unit
 
 import (
 	"math"
@@ -27,8 +28,8 @@ type Units struct {
 	All    int       // e
 }
 
-// Of returns the units of rows the largest value of which is top, without a shift.
-func Of(top float64) Units { return Units{All: divergence.ExponentOf(top)} }
+// UnitsOf returns the units of rows the largest value of which is top, without a shift.
+func UnitsOf(top float64) Units { return Units{All: divergence.ExponentOf(top)} }
 
 // Plain tells whether x' is x.
 func (u *Units) Plain() bool { return !u.Signed && u.All == 0 }

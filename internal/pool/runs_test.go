@@ -1,4 +1,4 @@
-package runs
+package pool
 
 import (
 	"math"
@@ -8,7 +8,7 @@ import (
 // textbook adds rows up as the package comment says.
 func textbook(d int, row func(i int) float64) float64 {
 	var groups []float64
-	bounds := Of(d)
+	bounds := RunBounds(d)
 	for run := range len(bounds) - 1 {
 		sum := 0.0
 		for i := bounds[run]; i < bounds[run+1]; i++ {
@@ -33,13 +33,13 @@ func TestSums(t *testing.T) {
 	for _, d := range []int{1, 15, 16, 17, 40, 128, 143, 144, 1000, 1024, 5000} {
 		want := textbook(d, row)
 		for _, shards := range []int{1, 2, 3, 5, 8, 13} {
-			count := len(Of(d)) - 1
+			count := len(RunBounds(d)) - 1
 			if shards > count {
 				continue
 			}
-			total := NewSums(All(d), 3)
+			total := NewSums(AllRuns(d), 3)
 			for shard := range shards {
-				cut := Cut{Of(d), shard * count / shards, (shard + 1) * count / shards}
+				cut := Runs{RunBounds(d), shard * count / shards, (shard + 1) * count / shards}
 				s := NewSums(cut, 3)
 				from, to := cut.Rows()
 				for first := from; first < to; first += 50 {

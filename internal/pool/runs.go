@@ -1,4 +1,6 @@
-// Package runs holds sums over the rows of a matrix that are the same to the bit whoever makes which part
+package pool
+
+// This file holds sums over the rows of a matrix that are the same to the bit whoever makes which part
 // of them. The rows are cut into runs by their number alone. Within a run rows are added in their order;
 // eight runs are added in their order to a group, and the groups in their order to the whole:
 //
@@ -6,7 +8,6 @@
 //
 // Whoever has some of the runs makes a sum of each whole group among them, and one of each other run
 // (Nodes). The whole is added up of these in their order. It takes three vectors: a run, a group, the whole.
-package runs
 
 import "slices"
 
@@ -16,10 +17,10 @@ const (
 	few   = 16            // rows that a run holds before there are that many runs
 )
 
-// Of returns where the runs of d rows begin, and d. There are as few runs as have at most 16 rows each, but
-// no more than 64. The sizes of two runs differ by one row at most: where there are several, each has 8 rows
-// or more.
-func Of(d int) []int {
+// RunBounds returns where the runs of d rows begin, and d. There are as few runs as have at most 16 rows
+// each, but no more than 64. The sizes of two runs differ by one row at most: where there are several, each
+// has 8 rows or more.
+func RunBounds(d int) []int {
 	count := min(most, (d+few-1)/few)
 	bounds := make([]int, count+1)
 	for i := range bounds {
@@ -47,26 +48,26 @@ func Nodes(count, from, to int) (nodes []Node) {
 	return nodes
 }
 
-// Cut is the runs that somebody has, From to To-1, of those that begin at Bounds.
-type Cut struct {
+// Runs is the runs that somebody has, From to To-1, of those that begin at Bounds.
+type Runs struct {
 	Bounds   []int
 	From, To int
 }
 
-// All is all runs of d rows.
-func All(d int) Cut {
-	bounds := Of(d)
-	return Cut{bounds, 0, len(bounds) - 1}
+// AllRuns is all runs of d rows.
+func AllRuns(d int) Runs {
+	bounds := RunBounds(d)
+	return Runs{bounds, 0, len(bounds) - 1}
 }
 
 // Rows returns the rows of the cut.
-func (c Cut) Rows() (from, to int) { return c.Bounds[c.From], c.Bounds[c.To] }
+func (c Runs) Rows() (from, to int) { return c.Bounds[c.From], c.Bounds[c.To] }
 
 // Nodes returns the nodes of the cut.
-func (c Cut) Nodes() []Node { return Nodes(len(c.Bounds)-1, c.From, c.To) }
+func (c Runs) Nodes() []Node { return Nodes(len(c.Bounds)-1, c.From, c.To) }
 
 // Run returns the run of a row, and where it ends.
-func (c Cut) Run(row int) (run, end int) {
+func (c Runs) Run(row int) (run, end int) {
 	run, found := slices.BinarySearch(c.Bounds, row)
 	if !found {
 		run--
@@ -77,15 +78,15 @@ func (c Cut) Run(row int) (run, end int) {
 // Sums is the sums of vectors over the runs of a cut. Entries are independent of each other: several
 // goroutines may each see to some of them.
 type Sums struct {
-	Cut
+	Runs
 	Parts      [][]float64 // of the nodes of the cut
 	run, group []float64
 	node       []int // of each run
 }
 
 // NewSums makes sums of so many entries.
-func NewSums(cut Cut, entries int) *Sums {
-	s := &Sums{Cut: cut, run: make([]float64, entries), node: make([]int, len(cut.Bounds)-1)}
+func NewSums(cut Runs, entries int) *Sums {
+	s := &Sums{Runs: cut, run: make([]float64, entries), node: make([]int, len(cut.Bounds)-1)}
 	for i, n := range cut.Nodes() {
 		s.Parts = append(s.Parts, make([]float64, entries))
 		for run := n.From; run < n.To; run++ {

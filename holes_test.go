@@ -1,0 +1,70 @@
+package quantmf_test
+
+// Tests of what models fitted without WithMissingValues make of samples that lack values.
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/settings"
+)
+
+// TestHoles: a model that was fitted without missing values places, judges and describes samples with NaN
+// cells as one of the same factors that was fitted with them does. Only TruncatedSVD needs every cell.
+func TestHoles(t *testing.T) {
+	t.Parallel()
+	x := quantmf.NewMat(20, 10)
+	for i := range x.Data {
+		x.Data[i] = float64(1 + i*i%11 + i%10*(i/10))
+	}
+	holes := x.Clone()
+	for i := range 20 {
+		holes.Set(i, i%7, math.NaN()) // three columns have none
+	}
+	for _, method := range settings.Methods {
+		fit := func(o ...quantmf.FitOption) quantmf.Model {
+			m, err := settings.Fit(t.Context(), method, x, 2, append(o, quantmf.WithEpochs(3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return m
+		}
+		m, of := fit(), fit(quantmf.WithMissingValues())
+		got, err := m.Transform(t.Context(), holes)
+		want, _ := of.Transform(t.Context(), holes)
+		if err != nil || !slices.Equal(got.Data, want.Data) || slices.Max(got.Data) == 0 {
+			t.Errorf("%s: %v at %v, want %v", method, err, got, want)
+		}
+		score, err := m.Score(t.Context(), holes)
+		if as, _ := of.Score(t.Context(), holes); err != nil || score != as || !(score > 0) {
+			t.Errorf("%s: %v, a score of %v, want %v", method, err, score, as)
+		}
+		loss, err := m.Loss(holes)
+		if as, _ := of.Loss(holes); err != nil || loss != as || !(loss > 0) {
+			t.Errorf("%s: %v, a loss of %v, want %v", method, err, loss, as)
+		}
+		good, err := m.Goodness(holes)
+		if as, _ := of.Goodness(holes); err != nil || good[3] != as[3] {
+			t.Errorf("%s: %v, %v, want %v", method, err, good, as)
+		}
+		if q, is := m.(*quantmf.QMFQ); is {
+			y, err := q.Normalize(holes)
+			if err != nil || y.At(3, 3) == y.At(3, 3) || y.At(3, 4) != y.At(3, 4) {
+				t.Errorf("%v, %v", err, y.Row(3))
+			}
+		}
+	}
+	q, err := quantmf.FitQMFQ(t.Context(), x, 2, quantmf.WithEpochs(2),
+		quantmf.WithProjection(quantmf.TruncatedSVD()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bad *quantmf.DataError
+	if _, err := q.Transform(t.Context(), holes); !errors.As(err, &bad) || bad.Row != 0 || bad.Col != 0 ||
+		bad.Problem != "x must be finite: TruncatedSVD needs every cell" {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,116 @@
+package calls
+
+// This file holds the options, by their declarations (internal/option). Their names are those of package
+// quantmf without With, and their values that are words are those of the command's flags.
+
+import (
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/settings"
+)
+
+// setting makes an option of a kind from its value. Options that only operators take are among them.
+func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
+	name := k.JavaScript()
+	switch k {
+	case option.Init:
+		if v.Type() != Object {
+			return nil, wrong(name, v, "must be {u, v}")
+		}
+		u, err := matrix(name+".u", v.Field("u"))
+		if err != nil {
+			return nil, err
+		}
+		w, err := matrix(name+".v", v.Field("v"))
+		if err != nil {
+			return nil, err
+		}
+		return quantmf.WithInit(u, w), nil
+	case option.Weights:
+		return list(quantmf.WithWeights, name, v)
+	case option.Targets:
+		return list(quantmf.WithTargets, name, v)
+	case option.TargetWeights:
+		return list(quantmf.WithTargetWeights, name, v)
+	case option.Loss:
+		if v.Type() != Number && v.Text() != "kl" && v.Text() != "frobenius" {
+			return nil, wrong(name, v, "must be kl, frobenius or the β of a divergence")
+		}
+	}
+	switch k.Form() {
+	case option.Whole:
+		if _, err := whole(name, v); err != nil {
+			return nil, err
+		}
+	case option.Decimal:
+		if v.Type() != Number {
+			return nil, noNumber(name, v, "must be a number")
+		}
+	case option.Switch:
+		if v.Type() != Bool {
+			return nil, wrong(name, v, "must be true or false")
+		}
+	}
+	o, err := settings.Parse(k, v.Text())
+	if err != nil {
+		return nil, wrong(name, v, err.Error())
+	}
+	return o, nil
+}
+
+// kindOf returns the option of this name, and whether a call can give it.
+func kindOf(name string) (option.Kind, bool) {
+	for k := range option.Kinds {
+		if k.JavaScript() == name {
+			return k, settings.Parses(k) || k.Form() == option.Numbers || k == option.Init
+		}
+	}
+	return 0, false
+}
+
+// options returns the options in the argument of this name, in the order of their names.
+func (c Call) options() (opts []quantmf.FitOption, err error) {
+	given := c.Args.Field("options")
+	if given.Type() != Object && given.Type() != None {
+		return nil, other("options", given, "an object")
+	}
+	for _, name := range given.Fields() {
+		v := given.Field(name)
+		if v.Type() == None {
+			continue
+		}
+		k, known := kindOf(name)
+		if !known {
+			return nil, wrong(name, v, "there is no such option")
+		}
+		o, err := setting(k, v)
+		if err != nil {
+			return nil, err
+		}
+		if o != nil {
+			opts = append(opts, o)
+		}
+	}
+	return opts, nil
+}
+
+// settings returns the options of an operator.
+func (c Call) settings() (opts []quantmf.Option, err error) {
+	all, err := c.options()
+	for _, o := range all {
+		own, ok := o.(quantmf.Option)
+		if !ok {
+			return nil, &quantmf.OptionError{Option: "options", Bound: "an operator takes no option of fits"}
+		}
+		opts = append(opts, own)
+	}
+	return opts, err
+}
+
+func list(with func([]float64) quantmf.Option, name string, v Value) (quantmf.FitOption, error) {
+	x, err := numbers(name, v)
+	if err != nil {
+		return nil, err
+	}
+	return with(x), nil
+}
