@@ -286,8 +286,9 @@ func TestQMFQShrinkage(t *testing.T) {
 	if lambda != 20 || q.Shrinkage != 100 { // the most that either may choose
 		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
 	}
-	if !bytes.Equal(bits(fit(WithShrinkage(lambda))), bits(chosen)) {
-		t.Error("a fit that is told the shrinkage differs from the one that chose it")
+	line := WithLine(chosen.inflated.Line)
+	if !bytes.Equal(bits(fit(WithShrinkage(lambda), line)), bits(chosen)) {
+		t.Error("a fit that is told shrinkage and line differs from the one that chose them")
 	}
 	if !bytes.Equal(bits(fit(WithResume(state))), bits(chosen)) {
 		t.Error("a resumed fit differs")

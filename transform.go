@@ -137,7 +137,10 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = q.Quantiles.brought(&u)
+		in.Quantiles, in.Slopes = q.Quantiles.brought(&u), make([]float64, d)
+		for i, s := range q.Slopes {
+			in.Slopes[i] = math.Ldexp(s, -u.All)
+		}
 		q = &in
 	}
 	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}

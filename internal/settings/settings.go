@@ -14,8 +14,8 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// parsers returns the parser of each option that texts can give. It is no variable, so that a program that does
-// not parse links no options.
+// parsers returns the parser of each option that texts can give. It is no variable, so that a program that
+// does not parse links no options.
 func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 	return [option.Kinds]func(text string) (quantmf.FitOption, error){
 		option.Epsilon:       decimal(quantmf.WithEpsilon),
