@@ -18,6 +18,7 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
+	"strconv"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -38,7 +39,9 @@ type BQMF struct {
 	// negative lower bound of the evidence of the observed cells on the scale of UV, given
 	// the noise and the relevance, in nats a cell; entry 0 is that of no component at all.
 	// Steps of U and V never raise it; those of noise and relevance may, by little.
-	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended.
+	// Warnings has one entry where no component was found, or where UV still moved when the epochs ended, and
+	// one where missing cells look unlike the observed ones: no interval makes up for values that are missing
+	// because they are low.
 	Factorisation
 	// Relevance is the mean over all cells of the square of a component's part of UV:
 	// its share of the variance of a row.
@@ -62,9 +65,9 @@ func bqmfDefaults() config {
 }
 
 // FitBQMF fits x, d features × n samples of any finite values, by T(UV) with signed factors and one
-// increasing map T_i for each feature. The number k of components is at most rank and at most min(d,n)-1, but
-// at least 1; rank 0 stands for min(50, d-1, n-1). Components that the data do not ask for fade, so the rank
-// need not be chosen.
+// increasing map T_i for each feature, which goes on beyond the values that were observed of it. The number k
+// of components is at most rank and at most min(d,n)-1, but at least 1; rank 0 stands for min(50, d-1, n-1).
+// Components that the data do not ask for fade, so the rank need not be chosen.
 //
 // Defaults: KL, Frobenius where x has negative values; at most 60 epochs, ended when UV moves by less than
 // 3e-3 of itself ([WithTolerance]); no validation. The loss decides how the maps are learnt. Under
@@ -85,10 +88,10 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: section.BQMF, x: x, rank: rank, cells: observed}
-	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, progress progress) algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.pool,
-			rank: bqmfComponents(observed.d, observed.n, rank)}
+	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
+	m, err := t.drive(ctx, observed.D, new(BQMF), func(_ uint64, progress fit.Progress) fit.Algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.Pool,
+			rank: bqmfComponents(observed.D, observed.N, rank)}
 	})
 	fitted, _ := m.(*BQMF)
 	return fitted, err
@@ -112,7 +115,7 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
@@ -127,30 +130,23 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
+	rules := c.rules()
+	rules.Mapped, rules.Hash = true, c.checkpoints != nil
 	if !c.given.Has(option.Loss) {
-		rules.loss = divergence.Frobenius // which takes any finite x
+		rules.Loss = divergence.Frobenius // which takes any finite x
 	}
-	if err := rules.checkCells(x); err != nil {
-		return nil, err
+	observed, err := readCells(x, rules)
+	if err == nil && observed.Signed() { // under KL, if that was asked for, x has no negative value
+		c.loss = divergence.Frobenius
 	}
-	observed, err := newCells(x, &c.settings)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range observed.extremes {
-		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
-			c.loss = divergence.Frobenius
-		}
-	}
-	return observed, nil
+	return observed, err
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	config   *config
-	cells    *cells
-	progress progress
+	cells    *fit.Cells
+	progress fit.Progress
 	pool     *pool.Pool
 	rank     int
 	problem  *bqmf.Problem
@@ -163,12 +159,12 @@ type bqmfFit struct {
 
 // scale makes the scales of the rows.
 func (f *bqmfFit) scale() error {
-	err := f.progress.enter(PhaseFactors)
-	x := f.cells.dense()
+	err := f.progress.Enter(fit.PhaseFactors)
+	x := f.cells.Matrix()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
 	if err == nil {
-		half := f.progress.within(0, 0.5)
-		err = half.rows(f.pool, x.Rows, f.problem.Scale)
+		half := f.progress.Within(0, 0.5)
+		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
 	}
 	if err == nil {
 		f.problem.Scaled()
@@ -176,8 +172,8 @@ func (f *bqmfFit) scale() error {
 	return err
 }
 
-// begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) begin() (l fit.Losses, err error) {
+// Begin makes the scales, and the state that the epochs start from.
+func (f *bqmfFit) Begin() (l fit.Losses, err error) {
 	if f.stopped = f.scale(); f.stopped != nil {
 		return l, f.stopped
 	}
@@ -187,9 +183,9 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	f.problem.Start(f.fit, f.rank)
-	err = f.progress.report(1)
+	err = f.progress.Report(1)
 	if err == nil { // the first epoch may take seconds
-		err = f.progress.reportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
+		err = f.progress.ReportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
 	}
 	if err == nil {
 		l, err = f.losses(0, f.fit.Nothing())
@@ -200,8 +196,8 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	return l, err
 }
 
-// epoch makes epoch e.
-func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
+// Epoch makes epoch e.
+func (f *bqmfFit) Epoch(e int) (fit.Losses, error) {
 	f.fit.Epoch(e)
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
@@ -214,7 +210,7 @@ func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
 // since states lose components as a fit goes on.
 func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return l, nil
 	}
 	m := f.problem.Model(f.fit)
@@ -231,26 +227,26 @@ func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 
 // heldMean is the mean divergence of the held-out cells, 0 where there are none.
 func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return 0
 	}
-	t, room := conditional(m, f.pool), make([]float64, f.cells.n)
+	t, room := conditional(m, f.pool), make([]float64, f.cells.N)
 	for i := range t.Rows {
-		for j, v := range f.cells.observedRow(room, i) {
-			if f.cells.isHeld(i, j) {
-				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.heldOut)
+		for j, v := range f.cells.Observed(room, i) {
+			if f.cells.IsHeld(i, j) {
+				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.HeldOut)
 			}
 		}
 	}
 	return mean
 }
 
-// model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
+// Model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
 // context ends its maps are without corrections.
-func (f *bqmfFit) model(t *attempt) (fitted, error) {
-	stopped, bind := f.progress.finish(f.pool)
-	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = f.config.loss, f.cells.missing, true
+func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	stopped, bind := f.progress.Finish(f.pool)
+	j, m := t.Journal, &BQMF{LeaveOneOut: math.MaxFloat64}
+	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.Missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -268,6 +264,9 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	bind()
 	if f.fit != nil && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
+		if shift := f.problem.Missing(&m.model); shift != 0 {
+			m.Warnings = append(m.Warnings, &missingUnlike{shift})
+		}
 	}
 	switch {
 	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
@@ -280,11 +279,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.stopped != nil {
 		return m, f.stopped
 	}
-	return m, f.progress.ctx.Err()
+	return m, f.progress.Ctx.Err()
 }
 
-// walk shows the current state and the best one.
-func (f *bqmfFit) walk(visit func(array section.Part, best []float64)) {
+// Walk shows the current state and the best one.
+func (f *bqmfFit) Walk(visit func(array section.Part, best []float64)) {
 	for _, s := range f.states() {
 		for _, p := range s.Parts() {
 			visit(p, nil)
@@ -303,29 +302,29 @@ func (f *bqmfFit) states() []*bqmf.State {
 	return []*bqmf.State{&f.fit.State, f.best}
 }
 
-func (f *bqmfFit) index() (index []uint64) {
+func (f *bqmfFit) Index() (index []uint64) {
 	for _, s := range f.states() {
 		index = append(index, uint64(s.K), math.Float64bits(s.Unit))
 	}
 	return append(index, math.Float64bits(f.fit.Moved))
 }
 
-// resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
+// Resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
 // scales, there is no fit, and model says so.
-func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
+func (f *bqmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 	if f.stopped = f.scale(); f.stopped != nil {
-		t.journal.Rested = true // no epoch follows
+		t.Journal.Rested = true // no epoch follows
 		return nil
 	}
 	if len(f.problem.Active) == 0 {
-		return c.file.fail("STAT", "a fit of constant rows has no epochs")
+		return c.Fail("STAT", "a fit of constant rows has no epochs")
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	most, count := uint64(f.fit.K), 3
-	if t.journal.Holds {
-		f.best, f.bestHeld, count = new(bqmf.State), c.watch.Best, 5
+	if t.Journal.Holds {
+		f.best, f.bestHeld, count = new(bqmf.State), c.Watch.Best, 5
 	}
-	index, err := c.file.words("IDX0", count)
+	index, err := c.Words("IDX0", count)
 	if err != nil {
 		return err
 	}
@@ -333,7 +332,7 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	for k := len(states) - 1; k >= 0; k-- { // the current one is the last that the fit has room for
 		components, unit := index[2*k], math.Float64frombits(index[2*k+1])
 		if components < 1 || components > most || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
-			return c.file.failAt("IDX0", 2*k, "a number of components or a unit is out of range")
+			return c.FailAt("IDX0", 2*k, "a number of components or a unit is out of range")
 		}
 		f.fit.Resize(int(components))
 		if k > 0 {
@@ -343,10 +342,10 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	}
 	f.fit.Moved = math.Float64frombits(index[count-1])
 	if !(f.fit.Moved >= 0 && f.fit.Moved <= limit.Moment) {
-		return c.file.failAt("IDX0", count-1, "the last movement is out of range")
+		return c.FailAt("IDX0", count-1, "the last movement is out of range")
 	}
-	t.journal.Rested = f.fit.Rests(c.epoch, f.config.tolerance)
-	_, err = c.fill(t, count)
+	t.Journal.Rested = f.fit.Rests(c.Epoch, f.config.tolerance)
+	_, err = c.Fill(t, count)
 	return err
 }
 
@@ -366,6 +365,21 @@ type noComponent struct{}
 
 func (noComponent) Error() string {
 	return "quantmf: no component was found: the model predicts each feature's own distribution"
+}
+
+// missingUnlike is the warning of a table whose missing cells are predicted unlike its observed ones: by so
+// many deviations of their rows higher.
+type missingUnlike struct{ shift float64 }
+
+func (u *missingUnlike) Error() string {
+	where, which, what := "higher", "high", "low"
+	if u.shift < 0 {
+		where, which, what = "lower", "low", "high"
+	}
+	by := strconv.FormatFloat(math.Abs(u.shift), 'f', 1, 64)
+	return "quantmf: missing cells look " + where + " than observed ones by " + by +
+		" deviations of their features: if values are missing because they are " + which +
+		", predictions of them are too " + what + " and their intervals hold too few"
 }
 
 func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
@@ -402,18 +416,26 @@ func (m *BQMF) Map(i int) (*Curve, error) {
 
 // Curve is T_i of a [BQMF], an increasing function from the scale of UV to the
 // units of x, for a cell about which the model is as sure as it is on average of
-// the row. It is constant for a constant row. It is not changed by its methods.
+// the row. It is constant for a constant row, as is the zero Curve, at 0. It is not changed by its methods.
 type Curve struct{ of *bqmf.Curve }
 
 // At returns T(w), non-decreasing in w; NaN for NaN, and the limits at ±Inf. Cost:
 // ten searches of the row's distinct values.
-func (c *Curve) At(w float64) float64 { return c.of.At(w) }
+func (c *Curve) At(w float64) float64 {
+	if c.of == nil && w == w {
+		return 0
+	}
+	return c.of.At(w)
+}
 
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v. A v outside the values that T takes, or a flat T, is a
 // [*DataError] with Row = Col = -1. Cost: one call of At for each bit of w, some sixty where w is not
 // very near 0.
 func (c *Curve) Invert(v float64) (float64, error) {
+	if c.of == nil {
+		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: "the map is flat"}
+	}
 	w, problem := c.of.Invert(v)
 	if problem != "" {
 		return 0, &DataError{Row: -1, Col: -1, Value: v, Problem: problem}
@@ -433,16 +455,22 @@ func (m *BQMF) Reconstruct() Mat {
 
 func (m *BQMF) filler(ctx context.Context) (filler, error) {
 	t, err := m.reconstruct(ctx)
-	return func(row []float64, i int) { copy(row, t.Row(i)) }, err
+	if err != nil {
+		return nil, err
+	}
+	return func(row []float64, i int) { copy(row, t.Row(i)) }, nil
 }
 
 func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, err
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
 	out := conditional(&m.model, p)
 	if err := p.Err(); err != nil {
-		return Mat{}, stoppedAt(0, err)
+		return Mat{}, fit.StoppedAt(0, err)
 	}
 	return out, nil
 }
@@ -461,6 +489,9 @@ func cellwise(m *bqmf.Model, p *pool.Pool, mass bool, g func(t *bqmf.Table, mean
 }
 
 func (m *BQMF) cellwise(g func(t *bqmf.Table, mean, dev float64) float64) Mat {
+	if usable(m) != nil {
+		return Mat{}
+	}
 	p := pool.New(0, len(m.model.Curves))
 	defer p.Close()
 	return cellwise(&m.model, p, true, g)
@@ -486,6 +517,9 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	if !(p > 0 && p < 1) {
 		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
 	}
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	z := elem.NormalQuantile(0.5 + float64(p/2))
 	return m.quantile(-z), m.quantile(z), nil
 }
@@ -494,10 +528,13 @@ func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 // it, and of one that is at most it. They differ where single values have mass,
 // as in counts. NaN where x is. Errors: [*ShapeError], [*DataError]. Cost: that of Reconstruct.
 func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
+	if err := usable(m); err != nil {
+		return Mat{}, Mat{}, err
+	}
 	if err := x.check("x"); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	if d, n := m.dims(); x.Rows != d || x.Cols != n {
+	if d, n := m.Dims(); x.Rows != d || x.Cols != n {
 		return Mat{}, Mat{}, &ShapeError{What: "x", Got: x.size(), Want: itoa(d) + "×" + itoa(n)}
 	}
 	if err := m.bounds().checkCells(x); err != nil {
@@ -514,12 +551,9 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	return below, upTo, nil
 }
 
-func (m *BQMF) dims() (d, n int) { return m.model.Dims() }
-
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
-	fill, _ := m.filler(context.Background())
-	return bends(fill, m.U, m.V)
+	return bendsOf(m)
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n' means
@@ -544,11 +578,15 @@ func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
 
 // coordinates returns what Transform does and, where score is wanted, what Score does.
 func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, 0, err
+	}
 	observed, err := m.bounds().checkColumns(x, len(m.model.Curves))
 	if err != nil {
 		return Mat{}, 0, err
 	}
 	d, n := x.Dims()
+	loss := m.divergence()
 	v, losses := NewMat(m.model.K, n), make([]float64, n)
 	p := pool.New(0, n)
 	defer p.Close()
@@ -576,7 +614,7 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 			s.Predict(s.fit)
 			for i, t := range s.x {
 				if t == t {
-					losses[from+j] += m.loss.Divergence(t, s.fit[i])
+					losses[from+j] += loss.Divergence(t, s.fit[i])
 				}
 			}
 		})
@@ -597,19 +635,11 @@ func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float6
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (m *BQMF) MarshalBinary() ([]byte, error) {
-	if err := m.writable(section.BQMF, -limit.Moment, limit.Moment); err != nil {
-		return nil, err
-	}
-	p := m.model.Posterior
-	switch {
-	case p == nil || m.U.Rows != p.D || m.U.Cols != p.K || m.V.Cols != p.N:
-		return nil, &ShapeError{What: "U, V", Got: m.U.size() + ", " + m.V.size(),
-			Want: "the sizes that were fitted"}
-	case !(m.LeaveOneOut >= 0 && m.LeaveOneOut <= math.MaxFloat64):
-		return nil, &DataError{Row: -1, Col: -1, Value: m.LeaveOneOut,
-			Problem: "LeaveOneOut must be finite and not negative"}
-	}
-	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...)), nil
+	return fileOf(m)
+}
+
+func (m *BQMF) encode() []byte {
+	return section.Encode(section.BQMF, append(m.sections(0, 0), m.model.Sections(m.LeaveOneOut)...))
 }
 
 // UnmarshalBinary makes m the model in data, or returns a [*FormatError] and
@@ -634,5 +664,6 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	b.model, b.LeaveOneOut = *of, more[0]
 	b.fill()
 	*m = *b
+	sealFields(m)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -291,7 +292,7 @@ func TestLooks(t *testing.T) {
 		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)},
 			[]want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
 		{"QMF", "QMF", []FitOption{WithEpochs(3)},
-			[]want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 2*512 + 4*trialEpochs*512/8},
+			[]want{{PhaseChoice, 2*(startNewton*512/nmf.Group) + 3*512 + 5*trialEpochs*512/8},
 				{PhaseFactors, startNewton * groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", "QMF",
 			[]FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
@@ -433,7 +434,7 @@ func TestPhases(t *testing.T) {
 		{"NMF", nil, []Phase{PhaseFactors, PhaseEpochs}},
 		{"NMF", []FitOption{WithStart(StartSVD)}, []Phase{PhaseFactors, PhaseEpochs}},
 		{"QMF", nil, []Phase{PhaseChoice, PhaseFactors, PhaseMaps, PhaseEpochs}},
-		{"QMF", []FitOption{WithStart(StartScores), WithShrinkage(0), WithValidation(0.1)},
+		{"QMF", []FitOption{WithStart(StartScores), WithShrinkage(0), WithLine(0.5), WithValidation(0.1)},
 			[]Phase{PhaseFactors, PhaseMaps, PhaseEpochs}},
 		{"QMFQ", nil, []Phase{PhaseChoice, PhaseFactors, PhaseMaps, PhaseQMF, PhaseMaps, PhaseEpochs}},
 		{"QMFQ", []FitOption{WithStart(StartUniform)}, []Phase{PhaseFactors, PhaseMaps, PhaseEpochs}},
@@ -479,7 +480,7 @@ func TestPhases(t *testing.T) {
 					}
 					return nil
 				}))...)
-			var s *stopped
+			var s *fit.Stopped
 			if m == nil || !errors.Is(err, cause) || !errors.As(err, &s) ||
 				strings.Count(err.Error(), "stopped") != 1 || best > len(history) {
 				t.Errorf("%s, an error in %v: %v", c.model, c.want[at], err)
@@ -489,7 +490,7 @@ func TestPhases(t *testing.T) {
 				t.Errorf("%s, an error in %v: the model has no finite fit", c.model, c.want[at])
 			}
 			if l, err := m.Loss(x); c.model != "NMF" &&
-				(err != nil || len(history) != s.epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
+				(err != nil || len(history) != s.Epoch+1 || !near(l, history[best]) && len(c.opts) < 3) {
 				t.Errorf("%s, an error in %v: loss %v, %v; history %v", c.model, c.want[at], l, err, history)
 			}
 		}

@@ -199,12 +199,12 @@ func TestValidationOfConstants(t *testing.T) {
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
-		want += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT, nil)
-		if i < 20 && hidden.isHeld(i, i) {
+		want += hidden.HeldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT, nil)
+		if i < 20 && hidden.IsHeld(i, i) {
 			alone++
 		}
 	}
-	if want /= float64(hidden.heldOut); alone == 0 || math.Abs(m.Validation[0]-want) > 1e-9*want {
+	if want /= float64(hidden.HeldOut); alone == 0 || math.Abs(m.Validation[0]-want) > 1e-9*want {
 		t.Errorf("%d such rows; Validation %v, the model's own loss %v", alone, m.Validation[0], want)
 	}
 }

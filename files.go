@@ -15,9 +15,14 @@ import (
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// UnmarshalModel reads a model of any kind: a [*NMF], [*QMF], [*QMFQ] or [*BQMF], or
-// a [*FormatError].
+// UnmarshalModel reads a model of any kind, a file or the text that MarshalText has written: a [*NMF],
+// [*QMF], [*QMFQ] or [*BQMF], or a [*FormatError] and nil.
 func UnmarshalModel(data []byte) (Model, error) {
+	if _, file, err := modelText(data); err == nil {
+		data = file
+	} else if e, is := err.(*FormatError); is && e.Offset > 0 {
+		return nil, err // a text that is damaged
+	}
 	kind, err := section.ModelKind(data)
 	if err != nil {
 		return nil, formatError(err)
@@ -76,4 +81,15 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 		return nil, false, err
 	}
 	return f.Payload(tag), f.Has(tag), nil
+}
+
+// fileOf is the MarshalBinary of a model.
+func fileOf(m interface {
+	sealed
+	encode() []byte
+}) ([]byte, error) {
+	if err := writable(m); err != nil {
+		return nil, err
+	}
+	return m.encode(), nil
 }

@@ -228,8 +228,8 @@ func TestRowBelowHeldOut(t *testing.T) {
 	x.Set(1, 0, 5e-324)
 	x.Set(1, 1, 5e-324)
 	x.Set(1, 2, -16)
-	c, err := newCells(x, &settings{validation: 0.3, seed: 1})
-	if err != nil || !c.isHeld(1, 2) || c.isHeld(1, 0) {
+	c, err := newCells(x, &settings{validation: 0.3, seed: 1, loss: divergence.Frobenius, mapped: true})
+	if err != nil || !c.IsHeld(1, 2) || c.IsHeld(1, 0) {
 		t.Fatalf("another cell than the large one is held out: %v, %v", c, err)
 	}
 	for _, model := range []string{"QMF", "QMFQ"} {

@@ -47,7 +47,7 @@ func TestStops(t *testing.T) {
 		t.Fatalf("QMFQ: %v", err)
 	}
 	given := WithInit(z.U, z.V)
-	for _, after := range some([]int{0, 3, 250, 2500, 12000, 15000, 20000}, 0, 2, 4) {
+	for _, after := range some([]int{1, 4, 250, 2500, 12000, 15000, 20000}, 0, 2, 4) {
 		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)},
 			{WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
 			ctx := &countdown{Context: context.Background(), left: after}
@@ -65,14 +65,14 @@ func TestStops(t *testing.T) {
 				(err != nil || !near(l, q.History[len(q.History)-1])) {
 				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
 			}
-			done := err.(*stopped).epoch
+			done := err.(*fit.Stopped).Epoch
 			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) ||
 				q.Validation != nil && len(q.Validation) != len(q.History) {
 				t.Errorf("QMFQ cancelled after %d looks, in epoch %d: History %v", after, done, q.History)
 			}
 		}
 	}
-	for _, after := range []int{0, 1, 50} {
+	for _, after := range []int{1, 2, 50} {
 		ctx := &countdown{Context: context.Background(), left: after}
 		q, err := FitQMF(ctx, x, 4, WithWorkers(1))
 		if !errors.Is(err, context.Canceled) || q == nil {
@@ -106,21 +106,36 @@ func (c *countdown) Err() error {
 }
 
 // TestStopsEarly: fits that ctx ended before their first epoch hand back a model,
-// and say that none was done.
+// and say that none was done. A context that had ended before the call gives none.
 func TestStopsEarly(t *testing.T) {
 	x := toy(3)
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
 	want := "quantmf: stopped after epoch 0: context canceled"
 	n, err := FitNMF(gone, x, 4)
-	if n == nil || n.Best != 0 || err == nil || err.Error() != want {
+	if n != nil || err == nil || err.Error() != want {
+		t.Errorf("NMF: %v, %v", n, err)
+	}
+	b, err := FitBQMF(gone, x, 4)
+	if b != nil || err == nil || err.Error() != want {
+		t.Errorf("BQMF: %v, %v", b, err)
+	}
+	if q, err := FitQMF(gone, x, 4); q != nil || err == nil || err.Error() != want {
+		t.Errorf("QMF: %v, %v", q, err)
+	}
+	if q, err := FitQMFQ(gone, x, 4); q != nil || err == nil || err.Error() != want {
+		t.Errorf("QMFQ: %v, %v", q, err)
+	}
+	soon := func() context.Context { return &countdown{context.Background(), 1} }
+	n, err = FitNMF(soon(), x, 4, WithWorkers(1))
+	if n == nil || n.Best != 0 || len(n.History) != 1 || err == nil || err.Error() != want {
 		t.Errorf("NMF: %v", err)
 	}
-	q, err := FitQMF(gone, x, 4)
+	q, err := FitQMF(soon(), x, 4, WithWorkers(1))
 	if q == nil || q.Best >= len(q.History) || err == nil || err.Error() != want {
 		t.Errorf("QMF: %v", err)
 	}
-	two, err := FitQMFQ(gone, x, 4)
+	two, err := FitQMFQ(soon(), x, 4, WithWorkers(1))
 	if two == nil || two.Best >= len(two.History) || err == nil || err.Error() != want {
 		t.Errorf("QMFQ: %v", err)
 	}
@@ -160,7 +175,7 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 			if m == nil {
 				t.Fatalf("%s: no model, %v", name, err)
 			}
-			var s *stopped
+			var s *fit.Stopped
 			if !errors.As(err, &s) || !errors.Is(err, context.Canceled) {
 				if err == nil && bytes.Contains([]byte(name), []byte("patience")) {
 					continue // which ran out first
@@ -168,10 +183,10 @@ func TestCancelledBetweenEpochs(t *testing.T) {
 				t.Fatalf("%s, cancelled after epoch %d: %v", name, at, err)
 			}
 			n := at
-			if s.epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
+			if s.Epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
 				continue // patience ran out at that very epoch, and the next restart had not begun
 			}
-			if s.epoch != n || len(history) > n+1 || best >= len(history) || validation != nil &&
+			if s.Epoch != n || len(history) > n+1 || best >= len(history) || validation != nil &&
 				len(validation) != len(history) {
 				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at,
 					len(history), len(validation), best, err)
@@ -230,7 +245,7 @@ func TestValidation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	share := float64(hidden.heldOut) / float64(x.Rows*x.Cols)
+	share := float64(hidden.HeldOut) / float64(x.Rows*x.Cols)
 	if math.Abs(share-0.1) > 0.01 {
 		t.Errorf("%v of the cells held out", share)
 	}
@@ -250,10 +265,10 @@ func TestValidation(t *testing.T) {
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
 				d := divergence.KL.Value(v, m.fit.At(i, j), divergence.LeastT)
-				if hidden.isHeld(i, j) {
-					held += d / float64(hidden.heldOut)
+				if hidden.IsHeld(i, j) {
+					held += d / float64(hidden.HeldOut)
 				} else {
-					seen += d / float64(hidden.visible)
+					seen += d / float64(hidden.Visible)
 				}
 			}
 		}
@@ -265,7 +280,7 @@ func TestValidation(t *testing.T) {
 	// What the held-out cells hold makes no difference to the factors of a fixed epoch.
 	y := x.Clone()
 	for i := range x.Rows * x.Cols {
-		if hidden.isHeld(i/x.Cols, i%x.Cols) {
+		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 			y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 		}
 	}
@@ -309,14 +324,14 @@ func TestQMFQValidation(t *testing.T) {
 		if q.Best > 0 && q.Best < len(q.History)-1 {
 			interior++
 		}
-		fit, l := q.Reconstruct(), q.inflated.loss
+		fit, l := q.Reconstruct(), q.inflated.divergence()
 		seen, held := 0.0, 0.0
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
-				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.isHeld(i, j) {
-					held += d / float64(hidden.heldOut)
+				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.IsHeld(i, j) {
+					held += d / float64(hidden.HeldOut)
 				} else {
-					seen += d / float64(hidden.visible)
+					seen += d / float64(hidden.Visible)
 				}
 			}
 		}
@@ -329,7 +344,7 @@ func TestQMFQValidation(t *testing.T) {
 		}
 		y := x.Clone()
 		for i := range x.Rows * x.Cols {
-			if hidden.isHeld(i/x.Cols, i%x.Cols) {
+			if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 				y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
 			}
 		}
@@ -341,7 +356,7 @@ func TestQMFQValidation(t *testing.T) {
 		if o[0].setting().kind != option.Start {
 			continue
 		}
-		m, err := FitQMFQ(ctx, hidden.dense(), 6, append(o, WithMissingValues())...)
+		m, err := FitQMFQ(ctx, Mat(hidden.Matrix()), 6, append(o, WithMissingValues())...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -545,15 +560,15 @@ func TestQMFQRestarts(t *testing.T) {
 	}
 	best := math.Inf(1)
 	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), hidden.dense(), 3, WithEpochs(4), WithLevels(5),
+		one, err := FitQMFQ(context.Background(), Mat(hidden.Matrix()), 3, WithEpochs(4), WithLevels(5),
 			WithSeed(uint64(3+seed)), WithMissingValues())
 		if err != nil {
 			t.Fatal(err)
 		}
 		fit, held := one.Reconstruct(), 0.0
 		for i := range x.Rows {
-			held += hidden.heldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
-				nil) / float64(hidden.heldOut)
+			held += hidden.HeldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
+				nil) / float64(hidden.HeldOut)
 		}
 		t.Logf("seed %d: %v held out", 3+seed, held)
 		best = min(best, held)
@@ -618,7 +633,7 @@ func TestLosses(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] += 0.01
 	}
-	for _, l := range some([]Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
+	for _, l := range some([]Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
 		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
 		if err != nil {
 			t.Fatal(err)
@@ -636,7 +651,7 @@ func TestLosses(t *testing.T) {
 				switch l {
 				case KL:
 					want += v*math.Log(v/w) - v + w
-				case 0:
+				case Beta(0):
 					want += v/w - math.Log(v/w) - 1
 				default:
 					want += (math.Pow(v, b) + (b-1)*math.Pow(w, b) - b*v*math.Pow(w, b-1)) / (b * (b - 1))
@@ -650,7 +665,7 @@ func TestLosses(t *testing.T) {
 		}
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
-			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == 0) {
+			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
 			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
@@ -666,7 +681,7 @@ func TestLosses(t *testing.T) {
 			}
 		}
 	}
-	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(0)); err == nil {
+	if _, err := FitNMF(context.Background(), toyWithZero(), 2, WithLoss(Beta(0))); err == nil {
 		t.Error("a zero was taken by the divergence of Itakura and Saito")
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
@@ -579,10 +580,9 @@ func append64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint
 
 // fingerprint hashes matrices in memory.
 func fingerprint(ms ...Mat) uint64 {
-	all := make([]Rows, len(ms))
-	for i, m := range ms {
-		all[i] = m
+	h := fit.NewHash()
+	for _, m := range ms {
+		hashMat(&h, m)
 	}
-	h, _ := fingerprintRows(all...) // reading a Mat has no error
-	return h
+	return uint64(h)
 }

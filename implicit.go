@@ -36,6 +36,9 @@ type Gradient struct {
 // finite. Cost: a pass over the plan and the moments of three sets of
 // weights, 50nm flops, m³/3 once; memory 8(2n+3m) bytes, the result. At ε = 0 all are zero.
 func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
+	if err := t.unsolved(); err != nil {
+		return nil, err
+	}
 	n, b := t.size()
 	q := make([]float64, len(b))
 	t.rankLevels(q, n, b)
@@ -99,6 +102,9 @@ func (t *Transport) QuantileVJP(q, z []float64) (*Gradient, error) {
 // numbers. Errors, cost and memory as RankVJP. At ε = 0, X is that of the exact sort,
 // P z/b, and the others are zero.
 func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
+	if err := t.unsolved(); err != nil {
+		return nil, err
+	}
 	n, b := t.size()
 	sz, err := checkCotangent(z, len(b))
 	if err != nil {

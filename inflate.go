@@ -13,6 +13,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -37,16 +38,16 @@ type inflation struct {
 }
 
 // newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
-func newInflation(s *settings, visible *cells, f *factors, p *pool.Pool) *inflation {
-	d, room := visible.d, make([]float64, visible.n)
-	of := monotone.NewSpans(d, visible.rows, visible.Signed)
+func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
+	d, room := visible.D, make([]float64, visible.N)
+	of := monotone.NewSpans(d, visible.InRow, visible.Units.Signed)
 	for i := range d {
-		of.Read(visible.row(room, i), i)
+		of.Read(visible.Row(room, i), i)
 	}
 	t := &inflation{
 		mapRows: mapRows{settings: s, cells: visible, pool: p,
 			Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
-			spaces: newRowSpaces(p.Workers(), visible.n, f.k, s.levels)},
+			spaces: newRowSpaces(p.Workers(), visible.N, f.k, s.levels)},
 		factors: f, Spans: of,
 		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: make([]float64, d),
 		rowHeld: make([]float64, d),
@@ -80,7 +81,7 @@ func (f *inflation) solveMap(v *rowSpace, i int, tolerance float64, average bool
 // read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in
 // hidden ones; where no cell is hidden v.s is 1 from newRowSpaces on.
 func (f *inflation) read(v *rowSpace, i int) {
-	v.observed = f.cells.readRow(v.x, v.mask, i)
+	v.observed = f.cells.ReadRow(v.x, v.mask, i)
 	if f.loss == divergence.KL {
 		for j, o := range v.observed {
 			one := uint64(0) // the compiler makes no branch of this, which would often be predicted wrongly
@@ -207,7 +208,7 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	kl, lined := f.loss == divergence.KL, f.Slope(i) > 0
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
-		v.row.ObservedColumns(s.Den, v.s, f.cells.rows[i])
+		v.row.ObservedColumns(s.Den, v.s, f.cells.InRow[i])
 	} else if f.lambda > 0 || f.Spans.Signed {
 		s.Shares = v.shares
 		ones := f.visibleCells(v)
@@ -290,7 +291,7 @@ func (f *inflation) fitMap(v *rowSpace, i int) transport.Cotangent {
 	// Where all rows are one batch the loss before the steps is that of the model.
 	if f.whole {
 		f.rowLosses[i] = f.rowLoss(v, i)
-		f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
+		f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 	}
 	if f.R == nil {
 		f.stepQ(v, i, f.stepsQ)
@@ -306,7 +307,7 @@ func (f *inflation) fitMap(v *rowSpace, i int) transport.Cotangent {
 	for l := range v.q {
 		v.q[l] *= unit
 	}
-	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.rows[i])
+	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.InRow[i])
 	kernel.Residual(v.g, v.s, f.np, 1)
 	kernel.Scale(v.g, v.g, perCell)
 	return transport.Cotangent{Z: v.g, Q: v.q}
@@ -339,13 +340,13 @@ func (f *inflation) evaluate(v *rowSpace, i int) {
 // noteLosses computes the losses of row i from T_i in v.t.
 func (f *inflation) noteLosses(v *rowSpace, i int) {
 	f.rowLosses[i] = f.rowLoss(v, i)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, f.lowest(i), v.about)
+	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }
 
 // curvatureUnit is n_i in the units in which curvature has the slopes and w̄.
 func (f *inflation) curvatureUnit(i int) float64 {
 	unit := f.cellUnit(i)
-	return float64(f.cells.rows[i]) / (f.unit(i) * unit) / unit
+	return float64(f.cells.InRow[i]) / (f.unit(i) * unit) / unit
 }
 
 func (f *inflation) meanHeld() float64 {
@@ -353,7 +354,7 @@ func (f *inflation) meanHeld() float64 {
 	for _, l := range f.rowHeld {
 		total += l
 	}
-	return total / float64(max(f.heldOut, 1))
+	return total / float64(max(f.cells.HeldOut, 1))
 }
 
 func (f *inflation) meanLoss() float64 {
@@ -361,7 +362,7 @@ func (f *inflation) meanLoss() float64 {
 	for _, l := range f.rowLosses {
 		total += l
 	}
-	return total / float64(f.visible)
+	return total / float64(f.cells.Visible)
 }
 
 // curvature fills a with the curvature in w of the divergence of row i, in the units of w̄. With

@@ -41,7 +41,7 @@ func (f *inflation) startLine(v *rowSpace, i int) {
 	}
 	if sum := blockDot(v.w, f.visibleCells(v)); sum > divergence.LeastSum {
 		kernel.Scale(f.Increments(i), f.Increments(i), 1-f.line)
-		f.S[i] = f.line * f.Average[i] * float64(f.cells.rows[i]) / sum
+		f.S[i] = f.line * f.Average[i] * float64(f.cells.InRow[i]) / sum
 	}
 }
 
@@ -92,7 +92,7 @@ func (f *inflation) backLine(v *rowSpace, i int, wbar, slopes []float64) {
 	by := [...]float64{s * f.cellUnit(i)}
 	kernel.Accumulate(wbar, by[:], v.g)
 	if slopes != nil {
-		by[0] /= float64(f.cells.rows[i])
+		by[0] /= float64(f.cells.InRow[i])
 		kernel.Accumulate(slopes, by[:], f.visibleCells(v))
 	}
 }

@@ -60,7 +60,7 @@ func TestLineGradient(t *testing.T) {
 			f.v[j] += by // V of the first component
 			f.solveMap(v, i, f.tolerance, true)
 			f.v[j] -= by
-			return f.rowLoss(v, i) / f.unit(i) / float64(f.cells.rows[i])
+			return f.rowLoss(v, i) / f.unit(i) / float64(f.cells.InRow[i])
 		}
 		for j := 0; j < f.n; j += 3 {
 			h := 1e-5 * (1 + f.v[j])

@@ -30,9 +30,10 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// Map is a fitted increasing function T, from the units of x to those of q. For a row of
-// equal samples it is constant, with slope 0, unless [SquashNone] was given or it has a line
-// ([WithLine]). It is not changed by its methods and may be used by several goroutines at once.
+// Map is a fitted increasing function T, from the units of x to those of q. For a row of equal samples it is
+// constant, with slope 0, unless [SquashNone] was given or it has a line
+// ([WithLine]); so is the zero Map, at 0. It is not changed by its
+// methods and may be used by several goroutines at once.
 type Map struct {
 	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
@@ -117,6 +118,9 @@ func (f *Map) crossing(lo, hi, s float64) float64 {
 func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
+	}
+	if len(f.q) == 0 {
+		return 0
 	}
 	if f.points != nil {
 		return f.staircase(x)
@@ -231,7 +235,7 @@ func (f *Map) Slope(x float64) float64 {
 
 // slope is the slope of T less its line.
 func (f *Map) slope(x float64) float64 {
-	if f.points != nil || len(f.q) == 1 {
+	if f.points != nil || len(f.q) <= 1 {
 		return 0
 	}
 	s := f.squash.At(x)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -52,7 +53,7 @@ func TestStepOnQ(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
+		f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
 		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.spaces[0]
@@ -164,9 +165,9 @@ func TestSignedStep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(true)
-		f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-		if _, err := f.begin(); err != nil {
+		visible.SetUnits(true)
+		f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		if _, err := f.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		negative := false
@@ -246,9 +247,9 @@ func TestSignedPrior(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(true)
-	f := newQMFFit(visible, 2, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-	if _, err := f.begin(); err != nil {
+	visible.SetUnits(true)
+	f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	if _, err := f.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 2 {
@@ -275,7 +276,7 @@ func TestSignedPrior(t *testing.T) {
 				mass += shares[j]
 				sum += shares[j] * w[j]
 			}
-			want := mx + beta*(sum/mass-mw) - visible.Offset(i)
+			want := mx + beta*(sum/mass-mw) - visible.Units.Offset(i)
 			if math.Abs(q[l]-want) > 1e-9 {
 				t.Errorf("row %d, level %d: %v, the line has %v", i, l, q[l], want)
 			}

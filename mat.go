@@ -3,7 +3,10 @@ package quantmf
 // This file holds matrices. The package computes with Mat, which is dense and in memory. It reads Rows:
 // a Mat, or a Mat32 or a Sparse, which hold larger matrices in less memory.
 
-import "github.com/quantmf/quantmf/internal/limit"
+import (
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/limit"
+)
 
 // Rows is a matrix that is read a row at a time: [Mat], [Mat32], [*Sparse], or another type that holds
 // d × n numbers. A fit reads every row many times, and several rows at once. It holds d × n numbers
@@ -91,6 +94,17 @@ func (m Mat) Clone() Mat {
 		copy(c.Row(i), m.Row(i))
 	}
 	return c
+}
+
+// T returns the transposed matrix, a copy with Stride = Rows of m.
+func (m Mat) T() Mat {
+	t := NewMat(m.Cols, m.Rows)
+	for i := range t.Cols {
+		for j, v := range m.Row(i) {
+			t.Data[j*t.Stride+i] = v
+		}
+	}
+	return t
 }
 
 // check reports a matrix whose fields contradict each other. The error calls the matrix by name.
@@ -257,13 +271,7 @@ func (m Mat32) check(name string) error {
 // Sparse is a matrix most of whose numbers are 0. It lists the others row by row, each with its
 // column (compressed sparse rows). It takes 8 bytes a listed number in single precision, 12 in
 // double, and 8 a row.
-type Sparse struct {
-	cols   int
-	start  []int // row i is listed from start[i] up to start[i+1]
-	index  []uint32
-	wide   []float64 // the numbers in double precision,
-	narrow []float32 // or in single
-}
+type Sparse struct{ of fit.Sparse }
 
 // NewSparse returns a matrix of cols columns and len(start)-1 rows. Row i has the numbers
 // values[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]], which increase, and 0 in
@@ -298,61 +306,48 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 			last = int(j)
 		}
 	}
-	s := &Sparse{cols: cols, start: start, index: index}
+	s := fit.Sparse{Cols: cols, Start: start, Index: index}
 	switch v := any(values).(type) {
 	case []float64:
-		s.wide = v
+		s.Wide = v
 	case []float32:
-		s.narrow = v
+		s.Narrow = v
 	}
-	return s, nil
+	return &Sparse{s}, nil
 }
 
 // Dims returns the sizes.
-func (s *Sparse) Dims() (rows, cols int) { return max(len(s.start)-1, 0), s.cols }
+func (s *Sparse) Dims() (rows, cols int) {
+	if s == nil {
+		return 0, 0
+	}
+	return s.of.Dims()
+}
 
 func (s *Sparse) check(name string) error {
 	if s == nil {
 		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
 	}
-	return checkSize(name, max(len(s.start)-1, 0), s.cols)
+	rows, cols := s.Dims()
+	return checkSize(name, rows, cols)
 }
 
 // Listed returns how many numbers are listed.
-func (s *Sparse) Listed() int { return len(s.index) }
+func (s *Sparse) Listed() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.of.Index)
+}
 
 // ReadRow fills x with row i; the error is nil. It panics when i is out of range.
-func (s *Sparse) ReadRow(x []float64, i int) error {
-	x = x[:s.cols]
-	clear(x)
-	from, to := s.start[i], s.start[i+1]
-	if s.narrow != nil {
-		values := s.narrow[from:to]
-		for k, j := range s.index[from:to] {
-			x[j] = float64(values[k])
-		}
-		return nil
-	}
-	values := s.wide[from:to]
-	for k, j := range s.index[from:to] {
-		x[j] = values[k]
-	}
-	return nil
-}
+func (s *Sparse) ReadRow(x []float64, i int) error { return s.of.ReadRow(x, i) }
 
 // NonZeros returns the listed columns and numbers of row i. The caller must not write to the slices: they
 // are views of the matrix, or of the given slices, which NonZeros overwrites from their start. It panics
 // when i is out of range.
 func (s *Sparse) NonZeros(i int, cols []uint32, values []float64) ([]uint32, []float64) {
-	from, to := s.start[i], s.start[i+1]
-	if s.narrow == nil {
-		return s.index[from:to], s.wide[from:to]
-	}
-	values = values[:0]
-	for _, v := range s.narrow[from:to] {
-		values = append(values, float64(v))
-	}
-	return s.index[from:to], values
+	return s.of.NonZeros(i, cols, values)
 }
 
 // product fills w = u V.

@@ -46,8 +46,11 @@ import (
 )
 
 // Model is what fits return: [*NMF], [*QMF], [*QMFQ] or [*BQMF]. The zero value of each is for
-// UnmarshalBinary and ReadFrom. Until one of them succeeds it is a model of no features: its matrices and
-// lists are empty, and methods with an x return errors.
+// UnmarshalBinary and UnmarshalText. Until one of them succeeds it is a model of no features: its matrices
+// and lists are empty, and methods with an x return errors.
+//
+// Fields are there to be read. Where one that a method computes with has got another size or another number,
+// the method returns a [*ShapeError] or a [*DataError], or an empty result where it has no error.
 //
 // The loss is the one that was fitted, without penalty. NaN cells of x are left out, whatever the fit took.
 // Errors of methods with an x: [*ShapeError] for another size, [*DataError] for a value that no fit takes and
@@ -75,15 +78,50 @@ type Model interface {
 	TopFeatures(x Rows, count int) ([][]Top, error)
 	// TopSamples returns, for each of the k components, the samples that have most of it.
 	TopSamples(count int) [][]Top
-	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given a field
-	// of the model a size or a number that no model has, it returns a [*ShapeError] or a [*DataError]
-	// that names the field.
+	// MarshalText returns the model as a text, for JSON: its method, a colon and its file in base64.
+	MarshalText() ([]byte, error)
+	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given any field
+	// another size or another number, it returns a [*ShapeError] or a [*DataError] that names the field.
 	MarshalBinary() ([]byte, error)
 	// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
 	WriteTo(w io.Writer) (int64, error)
-	dims() (d, n int)
+	// Dims returns the sizes of the matrix that was fitted.
+	Dims() (d, n int)
+	// Rank returns k, the number of components.
+	Rank() int
+	// Factors returns copies of U, d × k, and V, k × n.
+	Factors() (u, v Mat)
 	bounds() *config
 	filler(ctx context.Context) (filler, error)
+}
+
+// Fit is the fit of a method: FitNMF, FitQMF, FitQMFQ or FitBQMF, with its options and errors. The model is
+// nil where that fit returns none.
+func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Model, error) {
+	switch method {
+	case MethodNMF:
+		return orNil(FitNMF(ctx, x, rank, opts...))
+	case MethodQMF:
+		return orNil(FitQMF(ctx, x, rank, opts...))
+	case MethodQMFQ:
+		return orNil(FitQMFQ(ctx, x, rank, opts...))
+	case MethodBQMF:
+		return orNil(FitBQMF(ctx, x, rank, opts...))
+	}
+	return nil, &OptionError{Option: "method", Value: itoa(int(method)),
+		Bound: "must be one of the Method constants"}
+}
+
+// orNil makes an interface of a model: nil, and not one that holds a nil pointer, where there is none.
+func orNil[M interface {
+	Model
+	comparable
+}](m M, err error) (Model, error) {
+	var none M
+	if m == none {
+		return nil, err
+	}
+	return m, err
 }
 
 // Factorisation is what all models have: the factors and the course of the fit.
@@ -105,7 +143,7 @@ type Factorisation struct {
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
 	// within an epoch has made a part of that epoch too. The last entry of History is
 	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
-	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
+	// of an NMF may be lower.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a
@@ -113,9 +151,11 @@ type Factorisation struct {
 	// the same text.
 	Warnings []error
 
-	loss    divergence.Loss
-	missing bool // NaN cells are unobserved
-	mapped  bool // the model has maps
+	loss    Loss
+	missing bool   // NaN cells are unobserved
+	mapped  bool   // the model has maps
+	workers int    // of the methods
+	seals   []seal // of the fields as the model was made, nil in one that was put together by hand
 }
 
 // Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
@@ -154,7 +194,7 @@ func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
 		return 0, err
 	}
 	c := m.bounds()
-	d, n := m.dims()
+	d, n := m.Dims()
 	if err := checkRows(x); err != nil {
 		return 0, err
 	}
@@ -204,14 +244,27 @@ func meanLoss(ctx context.Context, m Model, x Rows) (float64, error) {
 	return sum / float64(count), nil
 }
 
-func (m *Factorisation) dims() (d, n int) { return m.U.Rows, m.V.Cols }
+// Dims is that of [Model].
+func (m *Factorisation) Dims() (d, n int) { return m.U.Rows, m.V.Cols }
+
+// Rank is that of [Model].
+func (m *Factorisation) Rank() int { return m.U.Cols }
+
+// Factors is that of [Model].
+func (m *Factorisation) Factors() (u, v Mat) {
+	u, v = m.factors()
+	return u.Clone(), v.Clone()
+}
+
+// divergence is the loss of the model.
+func (m *Factorisation) divergence() divergence.Loss { return m.loss.of(divergence.KL) }
 
 func (m *Factorisation) common() *Factorisation { return m }
 
 // bounds returns the options that say which values a matrix may have. Whatever the fit took, a NaN cell is
 // unobserved: samples that lack values are placed and judged by those that they have.
 func (m *Factorisation) bounds() *config {
-	return &config{settings: settings{loss: m.loss, missing: true, mapped: m.mapped}}
+	return &config{settings: settings{loss: m.divergence(), missing: true, mapped: m.mapped}}
 }
 
 // judged is the loss at the best epoch: that of the held-out cells where there are any, otherwise that
@@ -231,7 +284,7 @@ func (m *Factorisation) judged() float64 {
 // The shares of a feature sum to 1; they are all 0 where UV is 0 for every sample. Under
 // [TruncatedSVD] magnitudes are compared.
 func (m *Factorisation) Shares() Mat {
-	u, v := m.U, m.V
+	u, v := m.factors()
 	mass, most := make([]float64, v.Rows), 0.0
 	for c := range mass {
 		mass[c] = meanSize(v.Row(c))
@@ -271,7 +324,7 @@ func meanSize(v []float64) float64 {
 // goodnessOf is the Goodness of a model.
 func goodnessOf(m Model, x Rows) ([]Goodness, error) {
 	c := m.bounds()
-	d, n := m.dims()
+	d, n := m.Dims()
 	if err := checkRows(x); err != nil {
 		return nil, err
 	}
@@ -355,9 +408,10 @@ func topFeatures(s Mat, g []Goodness, count int) [][]Top {
 // divided by the mean of v_c (of |v_c| under a [TruncatedSVD]); 0 where that mean is 0. A
 // count below 0 is taken as 0, one above n as n.
 func (m *Factorisation) TopSamples(count int) [][]Top {
-	out := make([][]Top, m.V.Rows)
+	_, v := m.factors()
+	out := make([][]Top, v.Rows)
 	for c := range out {
-		row, mean := m.V.Row(c), meanSize(m.V.Row(c))
+		row, mean := v.Row(c), meanSize(v.Row(c))
 		out[c] = ranked(len(row), count, func(j int) float64 {
 			if mean == 0 {
 				return 0
@@ -380,7 +434,7 @@ func ranked(n, count int, value func(i int) float64) []Top {
 
 // common reads the sections that all models have. No entry of a factor may be below low.
 func (f *file) common(m *Factorisation, low float64) (err error) {
-	m.Best, m.loss, m.missing, m.mapped = f.best, f.loss, f.missing, f.mapped
+	m.Best, m.loss, m.missing, m.mapped = f.best, lossOf(f.loss), f.missing, f.mapped
 	if m.U, err = f.matrixIn("UFAC", f.d, f.k, low, math.MaxFloat64); err != nil {
 		return err
 	}
@@ -429,54 +483,6 @@ func (m *Factorisation) overflow() (component, sample int) {
 	return -1, 0
 }
 
-// writable reports the first exported field that has what no reader of a file of the kind would take;
-// callers may have changed these fields. Entries of factors must be from low to high.
-func (m *Factorisation) writable(kind uint32, low, high float64) error {
-	if err := cmp.Or(m.U.within("U", low, high), m.V.within("V", low, high)); err != nil {
-		return err
-	}
-	if m.V.Rows != m.U.Cols {
-		return &ShapeError{What: "V", Got: m.V.size(), Want: itoa(m.U.Cols) + " rows, as U has columns"}
-	}
-	if c, j := m.overflow(); c >= 0 {
-		return &DataError{Row: c, Col: j, Value: m.V.At(c, j),
-			Problem: "V must not be so large that UV may exceed " + ftoa(limit.Product)}
-	}
-	if n := len(m.Validation); n > 0 && n != len(m.History) {
-		return &ShapeError{What: "Validation", Got: itoa(n) + " entries",
-			Want: itoa(len(m.History)) + ", as History has, or none"}
-	}
-	for _, h := range [...]struct {
-		name string
-		v    []float64
-		low  float64
-	}{{"History", m.History, section.LeastHistory(kind)}, {"Validation", m.Validation, 0}} {
-		line := Mat{Rows: 1, Cols: len(h.v), Stride: len(h.v), Data: h.v}
-		if err := line.within(h.name, h.low, math.MaxFloat64); err != nil && len(h.v) > 0 {
-			return err
-		}
-	}
-	if m.Best < 0 || m.Best >= max(len(m.History), 1) {
-		return &DataError{Row: -1, Col: -1, Value: float64(m.Best),
-			Problem: "Best must be an index into History"}
-	}
-	for _, w := range m.Warnings {
-		c, is := w.(*ConvergenceError)
-		switch {
-		case w == nil || is && c == nil:
-			return &DataError{Row: -1, Col: -1, Value: math.NaN(), Problem: "Warnings must not have a nil"}
-		case !is:
-		case c.Row < 0 || c.Row >= m.U.Rows || c.Iterations < 0 ||
-			!(c.MarginalError >= 0 && c.MarginalError <= math.MaxFloat64) ||
-			!(c.Tolerance > 0 && c.Tolerance <= math.MaxFloat64):
-			return &DataError{Row: -1, Col: -1, Value: math.NaN(),
-				Problem: "Warnings must be of rows that there are, their numbers not negative and finite: " +
-					c.Error()}
-		}
-	}
-	return nil
-}
-
 // sections returns the sections that all models have; m and ε are 0 in an NMF.
 func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	missing := uint64(0)
@@ -485,7 +491,7 @@ func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	}
 	return append([]section.Section{
 		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m),
-			uint64(f.Best), missing, math.Float64bits(float64(f.loss)), math.Float64bits(eps)),
+			uint64(f.Best), missing, math.Float64bits(float64(f.divergence())), math.Float64bits(eps)),
 		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)),
 		section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
 	}, warned(f.Warnings)...)

@@ -324,11 +324,12 @@ func TestShares(t *testing.T) {
 	if got := topFeatures(s, g, -1); len(got) != 2 || len(got[0]) != 0 {
 		t.Errorf("count -1: %v", got)
 	}
-	if got := (&Factorisation{V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) ||
+	if got := (&Factorisation{U: NewMat(1, 2), V: NewMat(2, 3)}).TopSamples(2); got[1][0] != (Top{0, 0}) ||
 		got[1][1] != (Top{1, 0}) {
 		t.Errorf("samples of nothing: %v", got)
 	}
-	if got := (&Factorisation{V: v}).TopSamples(1); got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
+	got := (&Factorisation{U: u, V: v}).TopSamples(1)
+	if got[1][0] != (Top{1, 1}) || got[0][0] != (Top{2, 1.5}) {
 		t.Errorf("samples %v", got)
 	}
 }
@@ -654,9 +655,7 @@ func TestZeroModels(t *testing.T) {
 			lo, hi, err := m.Interval(0.5)
 			empty(what, m.Median(), m.Deviation(), lo, hi)
 			lists += len(m.Bend())
-			if err != nil {
-				t.Error(err)
-			}
+			fails(err)
 		}
 		for i, err := range errs {
 			var shape *ShapeError

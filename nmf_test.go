@@ -13,7 +13,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -168,7 +167,7 @@ func TestStarts(t *testing.T) {
 	}
 	for name, start := range map[string]FitOption{"uniform": WithStart(StartUniform),
 		"SVD": WithStart(StartSVD), "given": WithInit(u, v)} {
-		for _, l := range []Loss{KL, Frobenius, 0, -1, 0.5, 1.5, 3} {
+		for _, l := range []Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3} {
 			for _, x := range []Mat{x, holed(x, 0.1)} {
 				m, err := FitNMF(context.Background(), x, 4, WithLoss(l), WithEpochs(draws(40, 20, 12)),
 					WithMissingValues(), start)
@@ -214,18 +213,18 @@ func TestNNDSVD(t *testing.T) {
 
 	one := pool.New(1, 1)
 	defer one.Close()
-	visible, err := newCells(s.X, &settings{})
+	visible, err := newCells(s.X, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := visible.subspace(5, one)
+	sub := subspace(visible, 5, one)
 	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
-	visible, err = newCells(few, &settings{})
+	visible, err = newCells(few, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub = visible.subspace(5, one)
+	sub = subspace(visible, 5, one)
 	left, right := make([]float64, few.Rows), make([]float64, few.Cols)
 	for h := range 12 {
 		size := sub.Vectors(left, right, h)
@@ -376,7 +375,7 @@ func BenchmarkStartSVD(b *testing.B) {
 	for i := range x.Data {
 		x.Data[i] = math.Exp(normal(&r))
 	}
-	visible, err := newCells(x, &settings{})
+	visible, err := newCells(x, &settings{loss: 1})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -618,7 +617,7 @@ func TestFarGoodness(t *testing.T) {
 	} {
 		x := Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.x}
 		m := &NMF{Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}},
-			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: divergence.Loss(c.loss)}}
+			V: Mat{Rows: 1, Cols: 3, Stride: 3, Data: c.uv}, loss: c.loss}}
 		g, err := m.Goodness(x)
 		if err != nil {
 			t.Fatal(err)

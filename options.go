@@ -4,7 +4,10 @@ package quantmf
 // before any work starts. The table of internal/option says which function takes which option.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -57,8 +60,9 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	checkpoints checkpoints // nil where there is neither save nor resume
-	discard     bool        // no model is wanted of a fit that was stopped
+	checkpoints fit.Checkpoints // nil where there is neither save nor resume
+	discard     bool            // no model is wanted of a fit that was stopped
+	hash        bool            // a fingerprint of x is wanted
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -93,6 +97,7 @@ type settings struct {
 // parse reads opts over the defaults in c. The last of two settings of one
 // option counts.
 func parse[O FitOption](t option.Function, c *config, opts []O) error {
+	standard := c.loss
 	for _, o := range opts {
 		var f FitOption = o
 		if f == nil {
@@ -106,6 +111,10 @@ func parse[O FitOption](t option.Function, c *config, opts []O) error {
 			return &OptionError{Option: s.kind.String(), Value: s.value, Bound: bound}
 		}
 		c.given |= option.Of(s.kind)
+	}
+	if c.loss == lossOfFit {
+		c.loss = standard
+		c.given &^= option.Of(option.Loss)
 	}
 	return c.contradictions()
 }
@@ -453,11 +462,18 @@ func WithLine(tau float64) FitOption {
 // values. x must not be negative, except that FitQMF, FitQMFQ and FitBQMF under Frobenius take any finite x:
 // log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
 func WithLoss(l Loss) FitOption {
-	return number(option.Loss, float64(l), func(c *config) { c.loss = divergence.Loss(l) })
+	if l == 0 { // for a field of a caller's struct that was left alone
+		return fitOption(option.Loss, l.String(), func(c *config) string { c.loss = lossOfFit; return "" })
+	}
+	beta := l.of(divergence.KL)
+	return number(option.Loss, float64(beta), func(c *config) { c.loss = beta })
 }
 
+// lossOfFit stands for the default of the fit while options are parsed.
+var lossOfFit = divergence.Loss(math.Inf(1))
+
 // Loss is a β divergence Δ(x,t) of a fitted value t from an observed one x, named by its
-// β. With Δ_1 and Δ_0 as limits it is
+// β. The zero Loss stands for the default of a fit. With Δ_1 and Δ_0 as limits it is
 //
 //	Δ_β(x,t) = (x^β + (β-1)t^β - βxt^{β-1}) / (β(β-1)).
 type Loss float64
@@ -465,12 +481,51 @@ type Loss float64
 const (
 	KL        Loss = 1 // generalised Kullback-Leibler, x log(x/t) - x + t: the default
 	Frobenius Loss = 2 // (x-t)²/2
+
+	itakuraSaito Loss = math.SmallestNonzeroFloat64 // β = 0; the zero Loss is the default of the fit
 )
 
 // Beta returns the divergence of the given β, from -2 to 4: 2 is [Frobenius], 1 is [KL],
-// 0 that of Itakura and Saito. It is continuous in β. For β < 1e-9 x must be at least 1e-60,
+// 0 that of Itakura and Saito. It is continuous in β. Beta(0) is not the zero Loss, which stands for the
+// default of the fit. For β < 1e-9 x must be at least 1e-60,
 // and within a factor of 1e30 of its largest value, since the divergence from 0 grows as 1/β.
-func Beta(beta float64) Loss { return Loss(beta) }
+func Beta(beta float64) Loss {
+	if beta == 0 {
+		return itakuraSaito
+	}
+	return Loss(beta)
+}
+
+// lossOf is a loss as users have it.
+func lossOf(l divergence.Loss) Loss { return Beta(float64(l)) }
+
+// of is a loss as fits have it, and the given one for the zero Loss.
+func (l Loss) of(fallback divergence.Loss) divergence.Loss {
+	switch l {
+	case 0:
+		return fallback
+	case itakuraSaito:
+		return 0
+	}
+	return divergence.Loss(l)
+}
+
+// At returns Δ(x,t), the divergence of one cell of value x from the fitted value t, both at least 0, except
+// under [Frobenius]; under the zero Loss that of [KL].
+func (l Loss) At(x, t float64) float64 { return l.of(divergence.KL).Divergence(x, t) }
+
+// String returns KL, Frobenius, Beta(β), or default for the zero Loss.
+func (l Loss) String() string {
+	switch l {
+	case 0:
+		return "default"
+	case KL:
+		return "KL"
+	case Frobenius:
+		return "Frobenius"
+	}
+	return "Beta(" + ftoa(float64(l.of(0))) + ")"
+}
 
 // WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
@@ -702,7 +757,8 @@ type Progress struct {
 //
 // Where f or the context stops a fit before its first epoch, the model so far is the best
 // model of the restarts before. In the first of the restarts it is the unfinished start:
-// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet.
+// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet. A context that
+// had ended before the call leaves no model.
 func WithProgress(f func(Progress) error) FitOption {
 	return fitOption(option.Progress, "func", func(c *config) string {
 		if f == nil {
@@ -726,7 +782,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.checkpoints = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, fit.Files{}
 		return ""
 	})
 }
@@ -743,7 +799,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.checkpoints = state, files{}
+		c.resume, c.checkpoints = state, fit.Files{}
 		return ""
 	})
 }

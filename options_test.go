@@ -224,7 +224,7 @@ func TestBadArguments(t *testing.T) {
 		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
 		{"progress", fit(good, 1, WithProgress(nil)), &option, "WithProgress"},
 		{"loss", nmf(good, 1, WithLoss(Beta(9))), &option, "WithLoss(9)"},
-		{"zero", nmf(good, 1, WithLoss(0)), &data, "positive"},
+		{"zero", nmf(good, 1, WithLoss(Beta(0))), &data, "positive"},
 		{"patience", nmf(good, 1, WithPatience(0)), &option, "WithPatience(0)"},
 		{"restarts", nmf(good, 1, WithRestarts(0)), &option, "WithRestarts(0)"},
 		{"restarts, init", nmf(good, 1, WithRestarts(2), WithInit(mat([]float64{1}, []float64{1}), mat(x))),

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -561,7 +562,7 @@ func compareProjections(t *testing.T, x Mat, k int) {
 				t.Fatal(err)
 			}
 			f := newQMFQFit(visible, k, &c.settings, one, c.seed,
-				newProgress(context.Background(), &c, x.Rows))
+				fit.Silent(context.Background()))
 			if start == nil {
 				if err := f.startFromQMF(); err != nil {
 					t.Fatal(err)
@@ -576,7 +577,7 @@ func compareProjections(t *testing.T, x Mat, k int) {
 			}
 			before, spent := cpuTime(), 0.0
 			for e := range epochs {
-				if _, err := f.epoch(e + 1); err != nil {
+				if _, err := f.Epoch(e + 1); err != nil {
 					t.Fatal(err)
 				}
 				if r.carried {

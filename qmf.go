@@ -129,12 +129,12 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
+	if err := c.checkQMF(t.Cells.D, t.Cells.N); err != nil {
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, progress progress) algorithm {
-		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMF), func(seed uint64, progress fit.Progress) fit.Algorithm {
+		return newQMFFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
 	})
 	q, _ := m.(*QMF)
 	return q, err
@@ -148,8 +148,8 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 			q.Slopes[i] = math.Ldexp(q.Slopes[i], u.All)
 		}
 	}
-	u.Losses(q.loss, q.History)
-	u.Losses(q.loss, q.Validation)
+	u.Losses(q.divergence(), q.History)
+	u.Losses(q.divergence(), q.Validation)
 }
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
@@ -213,7 +213,7 @@ func (c *config) checkQMF(d, n int) error {
 type qmfFit struct {
 	*inflation
 	steps    factorSteps
-	progress progress
+	progress fit.Progress
 
 	// set once
 	cut          pool.Runs // the runs of rows of one batch of all
@@ -233,14 +233,15 @@ type qmfFit struct {
 	wbar  []float64 // slots × np: the gradients at w, in units of the rows' losses
 }
 
-func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.d))
+func newQMFFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
+	progress fit.Progress) *qmfFit {
+	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.D))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress,
+func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64, progress fit.Progress,
 	cut pool.Runs) *qmfFit {
-	d, n := visible.d, visible.n
+	d, n := visible.D, visible.N
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
 		slots = min(slots, togetherRows)
@@ -254,7 +255,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		f.lossDelay = 1
 	}
 	f.wbar, f.do = make([]float64, slots*f.np), f.piece
-	f.inflation.whole, f.evaluated = whole, f.held != nil || f.lossDelay == 0 && s.patience > 0
+	f.inflation.whole, f.evaluated = whole, f.cells.Held != nil || f.lossDelay == 0 && s.patience > 0
 	if s.gaussian(rank) {
 		f.stepsQ = 3 // a visit, so that the maps keep up with the factors
 	}
@@ -303,9 +304,9 @@ func (f *qmfFit) visit(worker, slot int) {
 	}
 }
 
-// epoch visits every row once: several batches in a new random order, one batch of all rows in the
+// Epoch visits every row once: several batches in a new random order, one batch of all rows in the
 // order of their numbers.
-func (f *qmfFit) epoch(e int) (fit.Losses, error) {
+func (f *qmfFit) Epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
 	}
@@ -382,25 +383,23 @@ func (f *qmfFit) regularity() float64 {
 	return float64(f.penalty / 2 * f.steps.meanSquares())
 }
 
-// model returns the model at the best epoch on held-out cells, otherwise at the current
+// Model returns the model at the best epoch on held-out cells, otherwise at the current
 // state. Its error is that of the context, also where the context ended only while the model of a
 // complete fit was made.
-func (f *qmfFit) model(t *attempt) (fitted, error) {
-	if t.best != nil {
-		t.restore()
-	}
-	j := t.journal
-	stopped, done := f.progress.finish(f.pool)
+func (f *qmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	t.Restore()
+	j := t.Journal
+	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	q := f.buildModel(stopped)
 	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.History, j.Validation
-	return q, f.progress.ctx.Err()
+	return q, f.progress.Ctx.Err()
 }
 
-// index returns the order of the rows, which warm starts are valid, the start, λ, τ, the state of the random
+// Index returns the order of the rows, which warm starts are valid, the start, λ, τ, the state of the random
 // numbers and the number of steps of V.
-func (f *qmfFit) index() (index []uint64) {
+func (f *qmfFit) Index() (index []uint64) {
 	for _, i := range f.order {
 		index = append(index, uint64(i))
 	}
@@ -408,7 +407,7 @@ func (f *qmfFit) index() (index []uint64) {
 		math.Float64bits(f.line), uint64(f.source), uint64(f.stepsV))
 }
 
-func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
+func (f *qmfFit) Walk(visit func(array section.Part, best []float64)) {
 	f.walkRows(visit)
 	visit(section.Positive(f.v), f.v)
 	f.steps.walkV(visit)
@@ -423,51 +422,50 @@ func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
 	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc, S: f.S})
 }
 
-// resume takes the state of a checkpoint.
-func (f *qmfFit) resume(t *attempt, c *checkpoint) error {
-	from := c.file
-	index, err := c.fill(t, 2*f.d+5)
+// Resume takes the state of a checkpoint.
+func (f *qmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
+	index, err := c.Fill(t, 2*f.d+5)
 	if err != nil {
 		return err
 	}
 	seen := make([]bool, f.d)
 	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
-			return from.failAt("IDX0", k, "an index is out of range")
+			return c.FailAt("IDX0", k, "an index is out of range")
 		}
 		if f.inflation.whole && i != uint64(k) {
-			return from.failAt("IDX0", k, "one batch of all rows has another order")
+			return c.FailAt("IDX0", k, "one batch of all rows has another order")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	if err := formatError(monotone.TakeWarm(from.File, f.Warm, index, f.d)); err != nil {
+	if err := monotone.TakeWarm(c.File, f.Warm, index, f.d); err != nil {
 		return err
 	}
 	origin := index[2*f.d]
 	if origin > uint64(StartSVD) {
-		return from.failAt("IDX0", 2*f.d, "there is no such start")
+		return c.FailAt("IDX0", 2*f.d, "there is no such start")
 	}
-	if f.lambda, f.line, err = from.shrinkage(index, 2*f.d+1); err != nil {
+	if f.lambda, f.line, err = shrinkageOf(c, index, 2*f.d+1); err != nil {
 		return err
 	}
 	size := min(f.batchRows, f.d)
-	steps := c.epoch * ((f.d + size - 1) / size)
+	steps := c.Epoch * ((f.d + size - 1) / size)
 	if index[2*f.d+4] != uint64(steps) {
-		return from.failAt("IDX0", 2*f.d+4, "the steps of V are not those of so many epochs")
+		return c.FailAt("IDX0", 2*f.d+4, "the steps of V are not those of so many epochs")
 	}
 	f.origin = Start(origin)
 	f.source, f.stepsV = random.Source(index[2*f.d+3]), steps
 	return nil
 }
 
-// shrinkage returns λ and τ, the numbers at position at of section IDX0 of a checkpoint and after it.
-func (f *file) shrinkage(index []uint64, at int) (lambda, line float64, err error) {
+// shrinkageOf returns λ and τ, the numbers at position at of section IDX0 of a checkpoint and after it.
+func shrinkageOf(c *fit.Checkpoint, index []uint64, at int) (lambda, line float64, err error) {
 	lambda, line = math.Float64frombits(index[at]), math.Float64frombits(index[at+1])
 	if option.Shrinkage.Check(lambda) != "" {
-		return 0, 0, f.failAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
+		return 0, 0, c.FailAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
 	}
 	if option.Line.Check(line) != "" {
-		return 0, 0, f.failAt("IDX0", at+1, "the share of the line is "+ftoa(line))
+		return 0, 0, c.FailAt("IDX0", at+1, "the share of the line is "+ftoa(line))
 	}
 	return lambda, line, nil
 }
@@ -491,29 +489,47 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 
 // Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
 func (q *QMF) Reconstruct() Mat {
-	fill, _ := q.filler(context.Background())
-	return fill.matrix(q.U.Rows, q.V.Cols)
+	fill, err := q.filler(context.Background())
+	if err != nil {
+		return Mat{}
+	}
+	return fill.matrix(q.Dims())
 }
 
 func (q *QMF) filler(context.Context) (filler, error) {
+	if err := usable(q); err != nil {
+		return nil, err
+	}
+	return q.rows(), nil
+}
+
+// rows fills rows of T(UV).
+func (q *QMF) rows() filler {
 	n := q.V.Cols
 	var r transport.Row
-	if n > 0 { // else it is the zero value
-		r.Resize(n, q.Quantiles.Cols)
-	}
+	r.Resize(n, q.Quantiles.Cols)
 	w, t := make([]float64, n), make([]float64, kernel.Pad(n))
 	return func(row []float64, i int) {
 		product(w, q.U.Row(i), q.V)
 		q.fill(&r, t, w, i)
 		copy(row, t)
-	}, nil
+	}
 }
 
 // Map returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another i
 // is a [*ShapeError].
 func (q *QMF) Map(i int) (*Map, error) {
-	if uint(i) >= uint(q.U.Rows) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(q.U.Rows-1)}
+	if err := q.unchanged(nil); err != nil {
+		return nil, err
+	}
+	if d := q.potentials.Rows; uint(i) >= uint(d) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(d-1)}
+	}
+	if err := q.seals[2].check(field{"Quantiles", q.Quantiles}, i, i+1); err != nil {
+		return nil, err
+	}
+	if err := q.seals[4].check(q.slopes(), i, i+1); err != nil {
+		return nil, err
 	}
 	return q.mapOf(i), nil
 }
@@ -527,15 +543,14 @@ func (q *QMF) mapOf(i int) *Map {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMF) MarshalBinary() ([]byte, error) {
-	if err := q.writable(section.QMF, math.SmallestNonzeroFloat64); err != nil {
-		return nil, err
-	}
-	return section.Encode(section.QMF, q.sections()), nil
+	return fileOf(q)
 }
+
+func (q *QMF) encode() []byte { return section.Encode(section.QMF, q.sections()) }
 
 // leastQuantile is the least quantile that a file may have: only Frobenius takes an x below 0.
 func (q *QMF) leastQuantile() float64 {
-	if q.loss == divergence.Frobenius {
+	if q.loss == Frobenius {
 		return -limit.Map
 	}
 	return 0
@@ -547,59 +562,6 @@ func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 		sum += w
 	}
 	return sum, math.Abs(sum-1) <= 1e-9
-}
-
-// writable reports the first exported field that has what no reader of a file of the kind would take.
-func (q *QMF) writable(kind uint32, low float64) error {
-	if err := q.Factorisation.writable(kind, low, math.MaxFloat64); err != nil {
-		return err
-	}
-	for _, m := range [...]struct {
-		name      string
-		m         Mat
-		low, high float64
-	}{
-		{"Quantiles", q.Quantiles, q.leastQuantile(), limit.Map},
-		{"Weights", q.Weights, math.SmallestNonzeroFloat64, 1},
-	} {
-		if err := m.m.within(m.name, m.low, m.high); err != nil {
-			return err
-		}
-		if p := &q.potentials; m.m.Rows != p.Rows || m.m.Cols != p.Cols {
-			return &ShapeError{What: m.name, Got: m.m.size(), Want: p.size() + ", as fitted"}
-		}
-	}
-	if d := q.potentials.Rows; q.U.Rows != d {
-		return &ShapeError{What: "U", Got: q.U.size(), Want: itoa(d) + " rows, as fitted"}
-	}
-	if len(q.Slopes) != q.U.Rows {
-		return &ShapeError{What: "Slopes", Got: itoa(len(q.Slopes)), Want: itoa(q.U.Rows) + ", as fitted"}
-	}
-	for i, s := range q.Slopes {
-		if !(s >= 0 && s <= math.MaxFloat64) {
-			return &DataError{Row: i, Col: -1, Value: s, Problem: "Slopes must be finite and not below 0"}
-		}
-	}
-	for i := range q.Weights.Rows {
-		if l := q.Quantiles.falls(i); l > 0 {
-			return &DataError{Row: i, Col: l, Value: q.Quantiles.At(i, l),
-				Problem: "Quantiles must not fall within a row"}
-		}
-		if sum, ok := q.sumsTo1(i); !ok {
-			return &DataError{Row: i, Col: -1, Value: sum, Problem: "Weights of a row must have the sum 1"}
-		}
-	}
-	if q.Start > StartSVD {
-		return &DataError{Row: -1, Col: -1, Value: float64(q.Start),
-			Problem: "Start must be one of the Start constants"}
-	}
-	if problem := option.Shrinkage.Check(q.Shrinkage); problem != "" {
-		return &DataError{Row: -1, Col: -1, Value: q.Shrinkage, Problem: "Shrinkage " + problem}
-	}
-	if problem := option.Line.Check(q.Line); problem != "" {
-		return &DataError{Row: -1, Col: -1, Value: q.Line, Problem: "Line " + problem}
-	}
-	return nil
 }
 
 // rowNumbers is how many numbers section ROWS has of a row.
@@ -629,6 +591,7 @@ func (q *QMF) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	*q = *n
+	sealFields(q)
 	return nil
 }
 
@@ -710,8 +673,19 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 // the fitted row is constant. Near 1: no straight line comes close. Cost: that of
 // Reconstruct.
 func (q *QMF) Bend() []float64 {
-	fill, _ := q.filler(context.Background())
-	return bends(fill, q.U, q.V)
+	return bendsOf(q)
+}
+
+// bendsOf is the Bend of a model.
+func bendsOf(m interface {
+	Model
+	sealed
+}) []float64 {
+	fill, err := m.filler(context.Background())
+	if err != nil {
+		return nil
+	}
+	return bends(fill, m.common().U, m.common().V)
 }
 
 // bends returns 1-R² of the best straight line through each row of a fitted matrix as a function of
@@ -758,7 +732,7 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: f.loss, missing: f.cells.missing,
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
 			mapped: true},
 		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Slopes: make([]float64, d), Shrinkage: f.lambda,
 		Line:       f.line,
@@ -817,7 +791,7 @@ func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	f.Increments(i)[0] = at
 	f.Quantiles(q.Quantiles.Row(i), i)
 	if stopped { // the squash as if all samples were equal: the map is constant either progress
-		v.observed = f.cells.readRow(v.x, v.mask, i)
+		v.observed = f.cells.ReadRow(v.x, v.mask, i)
 		transport.Softmax(q.Weights.Row(i), f.Logits(i))
 		q.squash[i].Kind = transport.Kind(f.squash)
 		q.center[i] = q.squash[i].At(0)
@@ -846,5 +820,5 @@ func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low, v.about)
+	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, low, v.about)
 }

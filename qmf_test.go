@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -83,12 +84,12 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(true)
-	if visible.Signed != signed {
-		t.Fatalf("signed: %v", visible.Signed)
+	visible.SetUnits(true)
+	if visible.Units.Signed != signed {
+		t.Fatalf("signed: %v", visible.Units.Signed)
 	}
-	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-	if _, err := f.begin(); err != nil {
+	f := newQMFFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	if _, err := f.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -118,7 +119,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			f.Warm[i].Valid = false
 			f.solveRow(v, i)
 			f.fitted(v, i)
-			total += f.rowLoss(v, i) / float64(f.cells.rows[i])
+			total += f.rowLoss(v, i) / float64(f.cells.InRow[i])
 		}
 		return total/float64(f.d) + penalty/2*(squaresU/float64(f.d*f.k)+squaresV/float64(f.k*f.n))
 	}
@@ -394,7 +395,8 @@ func TestSigned(t *testing.T) {
 			t.Errorf("%s: Loss %v (%v), History %v", name, loss, err, history[best])
 		}
 		if loss > 0.5*spread && !strings.Contains(name, "uniform") ||
-			!(strings.Contains(name, "SVD") || strings.Contains(name, "raw")) && loss > max(history[0]*1.01, 0.01*spread) {
+			!(strings.Contains(name, "SVD") || strings.Contains(name, "raw")) &&
+				loss > max(history[0]*1.01, 0.01*spread) {
 			t.Errorf("%s: from %v to %v, the means have %v", name, history[0], loss, spread)
 		}
 		if score, err := m.Score(ctx, x); err != nil || score > loss*1.01 && !strings.Contains(name, "SVD") {

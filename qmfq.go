@@ -106,12 +106,12 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
+	if err := c.checkQMF(t.Cells.D, t.Cells.N); err != nil {
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPoints(x, &t.cells.Units); err != nil {
-			return nil, err
+		if err := checkPoints(t.Cells); err != nil {
+			return nil, public(err)
 		}
 	}
 	if c.line > 0 && c.projection.kind == projection.SVD {
@@ -119,8 +119,8 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 			Bound: "must be 0 with TruncatedSVD, whose UV may be negative"}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, progress progress) algorithm {
-		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(seed uint64, progress fit.Progress) fit.Algorithm {
+		return newQMFQFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -130,24 +130,13 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Rows, u *fit.Units) error {
-	d, _ := x.Dims()
-	from := newRowReader(x)
-	for i := range d {
-		row, err := from.row(i)
-		if err != nil {
-			return err
-		}
-		for j, v := range row {
-			if math.Abs(v) > limit.Point {
-				return &DataError{Row: i, Col: j, Value: v,
-					Problem: "x must be at most " + ftoa(limit.Point) +
-						" in magnitude under SquashNone, which transports it as it is"}
-			}
-		}
+func checkPoints(x *fit.Cells) error {
+	if err := x.CheckMagnitude(limit.Point, "x must be at most "+ftoa(limit.Point)+
+		" in magnitude under SquashNone, which transports it as it is"); err != nil {
+		return err
 	}
-	if u.All != 0 {
-		return &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, u.All),
+	if x.Units.All != 0 {
+		return &fit.DataError{Row: -1, Col: -1, Value: math.Ldexp(1, x.Units.All),
 			Problem: "x is too small to be transported as it is by SquashNone"}
 	}
 	return nil
@@ -173,7 +162,7 @@ func (q *QMFQ) toUserUnits(u *fit.Units) {
 // qmfqFit is a QMFQ during its fit.
 type qmfqFit struct {
 	*settings
-	*cells
+	cells     *fit.Cells
 	pool      *pool.Pool
 	inflation *inflation // T
 	deflation *deflation // T'
@@ -182,15 +171,15 @@ type qmfqFit struct {
 	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
-	progress  progress
+	progress  fit.Progress
 	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V, s
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
-	progress progress) *qmfqFit {
-	d, n := visible.d, visible.n
+func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
+	progress fit.Progress) *qmfqFit {
+	d, n := visible.D, visible.N
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d),
@@ -204,7 +193,7 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v, f.inflation.S}
-	if f.held != nil {
+	if f.cells.Held != nil {
 		for _, v := range f.now {
 			f.before = append(f.before, make([]float64, len(v)))
 		}
@@ -213,12 +202,12 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 }
 
 // newProjector returns Π_k for the visible cells.
-func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projection.Projector {
+func newProjector(kind Projection, visible *fit.Cells, k int, p *pool.Pool) projection.Projector {
 	var seen projection.Seen
-	if visible.partial {
-		seen = visible.mark
+	if visible.Partial {
+		seen = visible.Mark
 	}
-	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.d, N: visible.n, K: k}, seen, p)
+	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.D, N: visible.N, K: k}, seen, p)
 }
 
 // run does an op for every row.
@@ -269,9 +258,9 @@ func (f *qmfqFit) project() error {
 	return err
 }
 
-// epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
+// Epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
 // start from, which is the state after epoch e-1.
-func (f *qmfqFit) epoch(e int) (fit.Losses, error) {
+func (f *qmfqFit) Epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
 	}
@@ -298,15 +287,15 @@ func copyAll(to, from [][]float64) {
 }
 
 // restore goes back to the best state.
-func (f *qmfqFit) restore(t *attempt) {
-	t.restore()
+func (f *qmfqFit) restore(t *fit.Attempt) {
+	t.Restore()
 	for i := range f.all {
 		f.deflation.FromR(i)
 	}
 }
 
-// begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) begin() (fit.Losses, error) {
+// Begin fills the maps and the factors that projections start from, and returns the losses.
+func (f *qmfqFit) Begin() (fit.Losses, error) {
 	var err error
 	if f.start == StartUniform {
 		err = f.startUniform()
@@ -329,7 +318,7 @@ func (f *qmfqFit) begin() (fit.Losses, error) {
 // startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
-	err := f.progress.enter(PhaseFactors)
+	err := f.progress.Enter(fit.PhaseFactors)
 	if err == nil {
 		if f.init {
 			f.from.copyFrom(f.initU, f.initV)
@@ -342,7 +331,7 @@ func (f *qmfqFit) startUniform() error {
 		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
-		f.deflation.R[i] = -elem.Log(float64(f.n))
+		f.deflation.R[i] = -elem.Log(float64(f.cells.N))
 	}
 	for i := range f.all {
 		f.deflation.FromR(i)
@@ -364,18 +353,16 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.maxShrinkage = mostShrinkage
-	a := &attempt{fit: q, journal: fit.NewJournal(s.patience, s.epochs, f.held != nil)}
-	err := a.begin()
+	a := &fit.Attempt{Fit: q, Journal: fit.NewJournal(s.patience, s.epochs, f.cells.Held != nil)}
+	err := a.Begin()
 	if err == nil {
-		err = f.progress.enter(PhaseQMF)
+		err = f.progress.Enter(fit.PhaseQMF)
 	}
 	if err == nil {
-		progress := f.progress.within(0, 1)
-		err = a.advance(&progress, s.epochs, nil)
+		progress := f.progress.Within(0, 1)
+		err = a.Advance(&progress, s.epochs, nil)
 	}
-	if a.best != nil {
-		a.restore()
-	}
+	a.Restore()
 	f.inflation.lambda, f.inflation.line = q.lambda, q.line
 	copy(f.inflation.F, q.F)
 	copy(f.inflation.Inc, q.Inc)
@@ -383,28 +370,28 @@ func (f *qmfqFit) startFromQMF() error {
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		err = f.progress.enter(PhaseMaps)
+		err = f.progress.Enter(fit.PhaseMaps)
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.progress.rows(f.pool, len(f.all),
+		err = f.progress.Rows(f.pool, len(f.all),
 			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
 	}
 	return err
 }
 
-// model projects once more and returns the model. Where the fit is stopped before this
+// Model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) model(a *attempt) (fitted, error) {
-	on, j := func() bool { return f.pool.Err() == nil }, a.journal
+func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
+	on, j := func() bool { return f.pool.Err() == nil }, a.Journal
 	if on() {
 		f.project()
 	}
-	if f.held != nil && on() {
+	if f.cells.Held != nil && on() {
 		if f.run(evaluateRows); on() {
 			copyAll(f.before, f.now)
-			a.note(f.losses(j.Done))
+			a.Note(f.losses(j.Done))
 		}
 	}
 	if j.Kept {
@@ -412,7 +399,7 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 			f.project()
 		}
 	}
-	stopped, done := f.progress.finish(f.pool)
+	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
 	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
@@ -436,12 +423,12 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, f.progress.ctx.Err()
+	return q, f.progress.Ctx.Err()
 }
 
-// walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
+// Walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
 // projection.
-func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
+func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 	t, s := f.inflation, f.deflation
 	before := f.before
 	if before == nil {
@@ -459,8 +446,8 @@ func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	}
 }
 
-// index returns which warm starts are valid, λ and τ.
-func (f *qmfqFit) index() []uint64 {
+// Index returns which warm starts are valid, λ and τ.
+func (f *qmfqFit) Index() []uint64 {
 	t := f.inflation
 	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
 		math.Float64bits(t.lambda), math.Float64bits(t.line))
@@ -474,20 +461,20 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 	return []section.Part{section.Positive(u), section.Positive(v)}
 }
 
-// resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(t *attempt, c *checkpoint) error {
-	d, from := len(f.all), c.file
-	index, err := c.fill(t, 2*d+2)
+// Resume takes the state of a checkpoint.
+func (f *qmfqFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
+	d := len(f.all)
+	index, err := c.Fill(t, 2*d+2)
 	if err != nil {
 		return err
 	}
-	if f.inflation.lambda, f.inflation.line, err = from.shrinkage(index, 2*d); err != nil {
+	if f.inflation.lambda, f.inflation.line, err = shrinkageOf(c, index, 2*d); err != nil {
 		return err
 	}
-	if err := formatError(monotone.TakeWarm(from.File, f.inflation.Warm, index, 0)); err != nil {
+	if err := monotone.TakeWarm(c.File, f.inflation.Warm, index, 0); err != nil {
 		return err
 	}
-	return formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d))
+	return monotone.TakeWarm(c.File, f.deflation.Warm, index, d)
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
@@ -548,6 +535,9 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	t := &q.inflated
+	if err := usable(q); err != nil {
+		return Mat{}, err
+	}
 	rules := q.bounds()
 	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
 	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
@@ -633,11 +623,20 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 }
 
 // Reconstruct returns T(UV) = T(Π_k(T'(X))), d × n. Cost: that of [QMF.Reconstruct].
-func (q *QMFQ) Reconstruct() Mat { return q.inflated.Reconstruct() }
+func (q *QMFQ) Reconstruct() Mat {
+	fill, err := q.filler(context.Background())
+	if err != nil {
+		return Mat{}
+	}
+	return fill.matrix(q.Dims())
+}
 
-func (q *QMFQ) filler(ctx context.Context) (filler, error) { return q.inflated.filler(ctx) }
-
-func (q *QMFQ) dims() (d, n int) { return q.inflated.dims() }
+func (q *QMFQ) filler(context.Context) (filler, error) {
+	if err := usable(q); err != nil {
+		return nil, err
+	}
+	return q.inflated.rows(), nil
+}
 
 // least is the least number that a factor may have: those of a truncated SVD may be negative.
 func (q *QMFQ) least() float64 {
@@ -649,20 +648,19 @@ func (q *QMFQ) least() float64 {
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
 func (q *QMFQ) MarshalBinary() ([]byte, error) {
-	t := q.inflated
-	t.Factorisation = q.Factorisation
-	if err := t.writable(section.QMFQ, q.least()); err != nil {
-		return nil, err
-	}
+	return fileOf(q)
+}
+
+func (q *QMFQ) encode() []byte {
 	var quantiles, cuts, squashes []float64
 	for _, m := range q.deflate {
 		quantiles = append(quantiles, m.q...)
 		cuts = append(cuts, m.cut...)
 		squashes = append(squashes, float64(m.squash.Kind), m.squash.Ref, m.squash.Shift, m.squash.Std)
 	}
-	return section.Encode(section.QMFQ, append(t.sections(),
+	return section.Encode(section.QMFQ, append(q.inflated.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
-		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)))), nil
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates))))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -702,7 +700,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	for i := range f.d {
-		inflate, _ := t.Map(i)
+		inflate := t.mapOf(i)
 		deflate := &Map{q: quantiles.Row(i), cut: cuts.Row(i), rate: inflate.rate}
 		if deflate.squash, err = f.squash("DEFR", 4*i, squashes.Row(i)); err != nil {
 			return err
@@ -713,9 +711,10 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
 	}
 	*q = n
+	sealFields(q)
 	return nil
 }
 
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.
-func (q *QMFQ) Bend() []float64 { return q.inflated.Bend() }
+func (q *QMFQ) Bend() []float64 { return bendsOf(q) }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -42,8 +42,8 @@ func TestQMFQGradient(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-		if _, err := f.begin(); err != nil {
+		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		if _, err := f.Begin(); err != nil {
 			t.Fatal(err)
 		}
 		up, down, d := f.inflation, f.deflation, x.Rows
@@ -65,7 +65,7 @@ func TestQMFQGradient(t *testing.T) {
 			sum := 0.0
 			f.run(evaluateRows)
 			for i := range d {
-				sum += up.rowLosses[i] / float64(f.rows[i]) / up.scale
+				sum += up.rowLosses[i] / float64(f.cells.InRow[i]) / up.scale
 			}
 			return sum
 		}
@@ -217,7 +217,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			loss = Frobenius
 		}
 		if v, err = (&NMF{Factorisation{U: q.U, V: q.V,
-			loss: divergence.Loss(loss)}}).Transform(context.Background(), y); err != nil {
+			loss: loss}}).Transform(context.Background(), y); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -228,7 +228,7 @@ func (q *QMFQ) projectedScore(t *testing.T, x Mat) float64 {
 			fit.Set(i, j, q.inflate[i].At(w))
 		}
 	}
-	return meanDivergence(q.loss, x, fit)
+	return meanDivergence(q.divergence(), x, fit)
 }
 
 // leastSquares returns v of least |y - Uv|² for U of orthogonal columns: a
@@ -339,8 +339,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					newProgress(context.Background(), &c, visible.d))
-				if _, err := f.begin(); err != nil {
+					fit.Silent(context.Background()))
+				if _, err := f.Begin(); err != nil {
 					b.Fatal(err)
 				}
 				up, down := f.inflation, f.deflation

@@ -26,7 +26,8 @@ import (
 )
 
 // Transport is the solved transport of n samples onto m targets. It is not changed by its
-// methods and may be used by several goroutines at once. Where a method follows one of
+// methods and may be used by several goroutines at once. The zero value has no samples: its
+// methods return nothing, or an error. Where a method follows one of
 // another Transport, it first recomputes the plan, at the cost of nm exponentials or
 // products and 8nm flops.
 type Transport struct {
@@ -49,6 +50,14 @@ type Transport struct {
 	uniformB   bool           // b was not given
 	midpoint   bool
 	hard       *transport.Hard // at ε = 0, in place of the solution
+}
+
+// unsolved reports the zero Transport.
+func (t *Transport) unsolved() error {
+	if _, b := t.size(); len(b) > 0 {
+		return nil
+	}
+	return &ShapeError{What: "the transport", Got: "one of no samples", Want: "one that Solve returned"}
 }
 
 // workspaces are reused from call to call. A call on the same transport as the one before
@@ -351,6 +360,9 @@ func (c *config) hardPlan(x []float64, m int) *transport.Hard {
 // Plan returns the n × m plan P: rows sum to a, columns to b within
 // MarginalError. Cost: 2nm flops.
 func (t *Transport) Plan() Mat {
+	if t.unsolved() != nil {
+		return Mat{}
+	}
 	if t.hard != nil {
 		p := NewMat(len(t.hard.A), len(t.hard.B))
 		for i, a := range t.hard.A {
@@ -372,6 +384,9 @@ func (t *Transport) Plan() Mat {
 
 // Rank returns the n soft ranks; see [SoftRank]. Cost: 4nm flops, and the order of the samples.
 func (t *Transport) Rank() []float64 {
+	if t.unsolved() != nil {
+		return nil
+	}
 	n, b := t.size()
 	q := make([]float64, len(b))
 	t.rankLevels(q, n, b)
@@ -415,6 +430,9 @@ func (t *Transport) rankLevels(q []float64, n int, b []float64) {
 
 // Sort returns the m soft order statistics, in the units of x; see [SoftSort]. Cost: 4nm flops.
 func (t *Transport) Sort() []float64 {
+	if t.unsolved() != nil {
+		return nil
+	}
 	if t.hard != nil {
 		return t.hard.Sorted()
 	}
@@ -441,6 +459,9 @@ func (t *Transport) Quantile(q []float64) ([]float64, error) {
 }
 
 func (t *Transport) checkQ(q []float64) error {
+	if err := t.unsolved(); err != nil {
+		return err
+	}
 	if err := checkLevels(q, -1); err != nil {
 		return err
 	}

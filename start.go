@@ -47,12 +47,12 @@ package quantmf
 // the fit itself.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
@@ -62,8 +62,8 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// begin fills factors and quantiles, and returns the losses before the first epoch.
-func (f *qmfFit) begin() (fit.Losses, error) {
+// Begin fills factors and quantiles, and returns the losses before the first epoch.
+func (f *qmfFit) Begin() (fit.Losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -126,21 +126,24 @@ func (f *qmfFit) choose() error {
 	if len(starts)*len(first)*len(lambdas) == 1 {
 		return nil
 	}
-	if err := f.progress.enter(PhaseChoice); err != nil {
+	if err := f.progress.Enter(fit.PhaseChoice); err != nil {
 		return err
 	}
 	t, err := f.newTrials()
 	if t == nil || err != nil {
 		return err
 	}
-	const last = 0.2 // the share of the work that comes after the first pairs
+	last := 0.2 // the share of the work that comes after the first pairs
+	if len(lambdas) == 1 {
+		last = 0
+	}
 	each := (1 - last) / float64(len(starts))
 	for s, start := range starts {
 		open := slices.Clone(first)
 		for i := range open {
 			open[i].start = start
 		}
-		part := f.progress.within(float64(s)*each, float64(s+1)*each)
+		part := f.progress.Within(float64(s)*each, float64(s+1)*each)
 		if err := t.from(open, 2, part); err != nil {
 			return err
 		}
@@ -152,7 +155,7 @@ func (f *qmfFit) choose() error {
 			open = append(open, c)
 		}
 	}
-	if err := t.from(open, 1, f.progress.within(1-last, 1)); err != nil {
+	if err := t.from(open, 1, f.progress.Within(1-last, 1)); err != nil {
 		return err
 	}
 	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
@@ -163,7 +166,7 @@ func (f *qmfFit) choose() error {
 type trials struct {
 	of       *qmfFit
 	settings settings
-	hidden   *cells
+	hidden   *fit.Cells
 	best     prospect // that predicts the hidden cells best so far
 	loss     float64
 	begun    *factors // those with which the trials of the best start began
@@ -176,21 +179,21 @@ func (f *qmfFit) newTrials() (*trials, error) {
 	t := &trials{of: f, settings: *f.settings, loss: math.Inf(1)}
 	c := &t.settings
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
-	some, rows := f.cells.sample(trialRows, trialCells, &src, f.pool)
+	some, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
 		return nil, err
 	}
 	var err error
-	if t.hidden, err = newCells(some, c); err != nil {
+	if t.hidden, err = fit.Read(some, c.rules()); err != nil {
 		return nil, nil
 	}
-	t.hidden.Units = f.Pick(rows)
+	t.hidden.Units = f.cells.Units.Pick(rows)
 	return t, nil
 }
 
 // from makes the trials of some choices from one start. They are alive together. The most of them that
 // predict best before the first epoch make epochs.
-func (t *trials) from(open []prospect, most int, progress progress) error {
+func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
 	if len(open) == 0 {
 		return nil
 	}
@@ -199,7 +202,7 @@ func (t *trials) from(open []prospect, most int, progress progress) error {
 	f, made, twins := t.of, make([]*qmfFit, len(open)), make([]*inflation, len(open))
 	for i, c := range open {
 		trial := newQMFFit(t.hidden, f.k, &t.settings, f.pool, t.settings.seed,
-			progress.within(0, factorsDone))
+			progress.Within(0, factorsDone))
 		// A trial is evaluated once, after its epochs.
 		trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
 		made[i], twins[i] = trial, trial.inflation
@@ -218,18 +221,18 @@ func (t *trials) from(open []prospect, most int, progress progress) error {
 		copy(trial.v, begun.v)
 		trial.beginSteps()
 	}
-	maps := progress.within(factorsDone, mapsDone)
+	maps := progress.Within(factorsDone, mapsDone)
 	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
 		return err
 	}
 	made = leaders(made, most)
 	for i, trial := range made {
 		each := (1 - mapsDone) / float64(len(made))
-		part := progress.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		part := progress.Within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
-		a := &attempt{fit: trial, journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
-		a.note(trial.losses())
-		if err := a.advance(&part, t.settings.epochs, nil); err != nil {
+		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
+		a.Note(trial.losses())
+		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
 			return err
 		}
 		trial.run(evaluateRows, trial.d)
@@ -258,122 +261,9 @@ func leaders(made []*qmfFit, most int) []*qmfFit {
 	return made
 }
 
-// sample returns up to so many random rows of x', and of their columns as many random ones as make up the
-// given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
-// columns of which the sample has no visible cell are left out. numbers are those of the rows in x'. Where
-// the pool has stopped the sample means nothing. The sample of listed cells, all visible, lists them as well.
-func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Rows, numbers []int) {
-	// some returns count random numbers below n in increasing order, or all where there are no more.
-	some := func(n, count int) []int {
-		all := inOrder(n)
-		if n <= count {
-			return all
-		}
-		src.Shuffle(all)
-		slices.Sort(all[:count])
-		return all[:count]
-	}
-	numbers = some(s.d, rows)
-	seen := 0.0
-	for _, i := range numbers {
-		seen += float64(s.rows[i]) / float64(s.n)
-	}
-	cols := some(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))))
-	if list := s.nonZeros(); list != nil {
-		return sampleListed(list, s.n, numbers, cols, p), numbers
-	}
-	x := NewMat(len(numbers), len(cols))
-	rooms := make([][]float64, p.Workers())
-	p.Do(x.Rows, func(worker, r int) {
-		if rooms[worker] == nil {
-			rooms[worker] = make([]float64, s.n)
-		}
-		row := s.row(rooms[worker], numbers[r])
-		for c, j := range cols {
-			x.Row(r)[c] = row[j]
-		}
-	})
-	if !s.partial {
-		return x, numbers
-	}
-	seenRow, seenCol := make([]bool, x.Rows), make([]bool, x.Cols)
-	for r := range x.Rows {
-		for c, v := range x.Row(r) {
-			if v == v {
-				seenRow[r], seenCol[c] = true, true
-			}
-		}
-	}
-	kept, width := numbers[:0], 0
-	for r, i := range numbers {
-		if !seenRow[r] {
-			continue
-		}
-		to := x.Row(len(kept))
-		width = 0
-		for c, v := range x.Row(r) {
-			if seenCol[c] {
-				to[width] = v
-				width++
-			}
-		}
-		kept = append(kept, i)
-	}
-	x.Rows, x.Cols = len(kept), width
-	return x, kept
-}
-
-// sampleListed returns the given rows and columns of a matrix of n columns whose cells list returns.
-func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, []float64), n int, rows,
-	cols []int, p *pool.Pool) *Sparse {
-	const out = math.MaxUint32
-	x := &Sparse{cols: len(cols), start: make([]int, len(rows)+1)}
-	places := make([]uint32, n) // of the columns of the matrix in x, or out
-	for j := range places {
-		places[j] = out
-	}
-	for c, j := range cols {
-		places[j] = uint32(c)
-	}
-	rooms := make([][]float64, p.Workers())
-	each := func(visit func(r int, cols []uint32, values []float64)) {
-		p.Do(len(rows), func(worker, r int) {
-			if rooms[worker] == nil {
-				rooms[worker] = make([]float64, 0, n)
-			}
-			cols, values := list(rows[r], nil, rooms[worker])
-			visit(r, cols, values)
-		})
-	}
-	each(func(r int, cols []uint32, _ []float64) {
-		for _, j := range cols {
-			if places[j] != out {
-				x.start[r+1]++
-			}
-		}
-	})
-	if p.Err() != nil {
-		return x
-	}
-	for r := range rows {
-		x.start[r+1] += x.start[r]
-	}
-	x.index, x.wide = make([]uint32, x.start[len(rows)]), make([]float64, x.start[len(rows)])
-	each(func(r int, cols []uint32, values []float64) {
-		to := x.start[r]
-		for k, j := range cols {
-			if places[j] != out {
-				x.index[to], x.wide[to] = places[j], values[k]
-				to++
-			}
-		}
-	})
-	return x
-}
-
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *qmfFit) startFactors() error {
-	if err := f.progress.enter(PhaseFactors); err != nil {
+	if err := f.progress.Enter(fit.PhaseFactors); err != nil {
 		return err
 	}
 	x, loss := f.cells, f.loss
@@ -393,7 +283,7 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.Within(0, before))
 	if err != nil {
 		return err
 	}
@@ -403,12 +293,12 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, f.progress.within(before, 1))
+	return f.approximate(x, loss, share, f.pool, f.progress.Within(before, 1))
 }
 
 // approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
-func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool,
-	progress progress) error {
+func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, p *pool.Pool,
+	progress fit.Progress) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
@@ -422,16 +312,16 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
-			err = progress.reportEpoch(e+1, epochs, 0)
+			err = progress.ReportEpoch(e+1, epochs, 0)
 		}
 	}
 	return err
 }
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
-// trialMost cells, and a quarter of startSamples at least.
+// fit.MostSampled cells, and a quarter of startSamples at least.
 func someSamples(loss divergence.Loss, d, n float64) float64 {
-	some := min(startSamples, math.Floor(trialMost/d))
+	some := min(startSamples, math.Floor(fit.MostSampled/d))
 	if loss != divergence.KL || n < 4*startSamples || 4*some < startSamples {
 		return 0
 	}
@@ -441,21 +331,21 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
 // its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and
 // where the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
-	p *pool.Pool, progress progress) (bool, error) {
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
+	p *pool.Pool, progress fit.Progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
 	src := random.Split(seed, 4)
-	some, rows := x.sample(f.d, int(samples*float64(x.visible)/float64(x.n)), &src, p)
+	some, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
 	if err := p.Err(); err != nil || len(rows) < f.d {
 		return false, err
 	}
-	few, err := newCells(some, &settings{missing: true})
+	few, err := fit.Read(some, fit.Rules{Loss: divergence.Frobenius, Missing: true, Mapped: true})
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(p.Memory, f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.random(few, seed)
 	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
@@ -483,11 +373,11 @@ func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.ini
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
-func (f *inflation) startMaps(progress *progress, twins ...*inflation) error {
-	err := progress.enter(PhaseMaps)
+func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error {
+	err := progress.Enter(fit.PhaseMaps)
 	if err == nil {
 		rooms := make([]order.Room, f.pool.Workers())
-		err = progress.rows(f.pool, f.d, func(worker, i int) {
+		err = progress.Rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
 			if room.Perm == nil {
 				room.Resize(f.n)
@@ -522,7 +412,6 @@ var startSamples = 2048.0
 const (
 	trialRows   = 512     // how many rows are fitted, at most
 	trialCells  = 1 << 19 // how many visible cells of these rows
-	trialMost   = 1 << 26 // how many cells, visible or not
 	trialEpochs = 2       // of each trial
 	lineOfInit  = 0.5     // τ where initial factors leave no choice
 )
@@ -633,8 +522,8 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, span := f.Low[i], f.High[i]-f.Low[i]
 	// The visible values in order. Zeros, of which counts have many, need not be sorted.
-	values, below, seen := v.t[:0], 0, f.cells.rows[i]
-	for _, x := range f.row(v.z[:f.n], i) {
+	values, below, seen := v.t[:0], 0, f.cells.InRow[i]
+	for _, x := range f.cells.Row(v.z[:f.n], i) {
 		if x == x && x != 0 {
 			values = append(values, x)
 			if x < 0 {
@@ -683,7 +572,7 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 // uniform, half is the share of the visible samples next to the target.
 func (f *inflation) shareLevels(v *rowSpace, i int) {
 	share := f.Logits(i)
-	seen := float64(f.cells.rows[i])
+	seen := float64(f.cells.InRow[i])
 	for l := range share {
 		share[l] = 0.5 / float64(f.M)
 	}
@@ -704,23 +593,21 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 
 // scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
-func (f *inflation) scored() *cells {
-	s := order.NewScores(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
-	c := &cells{sizes: f.cells.sizes, source: s, fault: f.fault, partial: f.partial, visible: f.visible,
-		rows: f.cells.rows}
-	if !f.cells.large() {
-		m := NewMat(f.d, f.n)
+func (f *inflation) scored() *fit.Cells {
+	s := order.NewScores(f.n, f.cells.InRow, f.Average, f.cells.Row, f.pool.Workers())
+	x := fit.Source{Rows: s}
+	if !large(f.cells) {
+		m := fit.NewDense(f.d, f.n)
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
-		c.source, c.mat = m, m
+		x = fit.Source{Dense: m}
 	}
+	c := fit.NewCells(x)
+	c.Partial, c.Visible, c.InRow = f.cells.Partial, f.cells.Visible, f.cells.InRow
 	return c
 }
 
 // large tells whether a copy of x may be too large to hold in memory.
-func (s *cells) large() bool {
-	_, inMemory := s.source.(Mat)
-	return !inMemory && float64(s.d)*float64(s.n) > mostHeld
-}
+func large(x *fit.Cells) bool { return x.X.Rows == 0 && float64(x.D)*float64(x.N) > mostHeld }
 
 // mostHeld is the largest number of scores that are held in memory where x is no Mat. A test sets it
 // lower.

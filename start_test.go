@@ -14,6 +14,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -155,7 +156,9 @@ func TestChoiceByPrediction(t *testing.T) {
 		var all []*QMF
 		for _, s := range []Start{StartScores, StartNMF} {
 			made := []*QMF{fit(s, 0, 0), fit(s, 0, 0.9), fit(s, 20, 0.5)}
-			worst := slices.MaxFunc(made, func(a, b *QMF) int { return cmp.Compare(before(a), before(b)) })
+			worst := slices.MaxFunc(made, func(a, b *QMF) int {
+				return cmp.Compare(before(a), before(b))
+			})
 			all = append(all, slices.DeleteFunc(made, func(m *QMF) bool { return m == worst })...)
 		}
 		best := least(all, after)
@@ -182,8 +185,8 @@ func TestChoiceByPrediction(t *testing.T) {
 		}
 	}
 	if late == 0 || later == 0 {
-		t.Errorf("%d, %d: the epochs of the trials never decided, or the second shrinkage never did: nothing "+
-			"is tested", late, later)
+		t.Errorf("%d, %d: the epochs of the trials never decided, or the second shrinkage never did", late,
+			later)
 	}
 }
 
@@ -283,9 +286,9 @@ func TestTwins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(true)
-		p := pool.New(2, visible.d)
-		progress := newProgress(context.Background(), &c, visible.d)
+		visible.SetUnits(true)
+		p := pool.New(2, visible.D)
+		progress := fit.Silent(context.Background())
 		begun := func(lambda float64) *qmfFit {
 			f := newQMFFit(visible, 3, &c.settings, p, 9, progress)
 			f.origin, f.lambda = StartNMF, lambda
@@ -389,9 +392,9 @@ func TestStartFromSome(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(true)
-		p := pool.New(2, visible.d)
-		progress := newProgress(context.Background(), &c, visible.d)
+		visible.SetUnits(true)
+		p := pool.New(2, visible.D)
+		progress := fit.Silent(context.Background())
 		lossFrom := func(some float64) float64 {
 			startSamples = some
 			f := newQMFFit(visible, k, &c.settings, p, 9, progress)
@@ -406,7 +409,7 @@ func TestStartFromSome(t *testing.T) {
 			w, room, sum, gap := make([]float64, f.np), make([]float64, n), 0.0, 0.0
 			for i := range d {
 				f.reconstruct(w, i)
-				for j, v := range y.row(room, i) {
+				for j, v := range y.Row(room, i) {
 					if v == v {
 						sum += as.Divergence(v, w[j])
 						if i == apart {
@@ -569,13 +572,14 @@ func TestTrialSample(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		visible.setUnits(true)
+		visible.SetUnits(true)
 		var before []float64
-		for seed := range uint64(8) {
-			p, src := pool.New(int(1+seed%3), visible.d), random.Split(seed, 3)
-			sampled, rows := visible.sample(of.rows, of.cells, &src, p)
+		for seed := range uint64(4) {
+			p, src := pool.New(int(1+seed%3), visible.D), random.Split(seed, 3)
+			source, rows := visible.Sample(of.rows, of.cells, &src, p)
 			p.Close()
-			if _, ok := sampled.(*Sparse); ok != (visible.nonZeros() != nil) ||
+			sampled := source.Matrix()
+			if ok := source.Sparse != nil; ok != (visible.NonZeros() != nil) ||
 				ok != (of.name == "listed" || of.name == "listed, rows") {
 				t.Errorf("%s: the sample is listed: %v", of.name, ok)
 			}
@@ -598,7 +602,7 @@ func TestTrialSample(t *testing.T) {
 			for j := range some.Cols { // each is found among the columns of x' after the one before
 				same := func(at int) bool {
 					for i, from := range rows {
-						v, w := some.At(i, j), visible.row(room, from)[at]
+						v, w := some.At(i, j), visible.Row(room, from)[at]
 						if v != w && (v == v || w == w) {
 							return false
 						}

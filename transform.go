@@ -37,10 +37,14 @@ import (
 // other β more passes, at most 200 steps, and powers. Memory 2dk + dk(k+1)/2 (no more than 2^18 of these) + k
 // n' numbers, and 130d + 100k² a worker at most, for 64 columns at a time.
 func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if err := m.usable(); err != nil {
+		return Mat{}, err
+	}
 	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, nil, m.U.Cols, place.NewLinear(m.loss, m.U.Rows, m.U.Cols, m.U.Row), ownColumns)
+	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row)
+	return placed(ctx, x, nil, m.U.Cols, by, ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
@@ -49,11 +53,42 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // Transform, and 2dkn' flops and dn' numbers.
 func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, m, x) }
 
-// at returns the model of other samples, which are at the coordinates v.
 func (m *NMF) at(v Mat) Model {
 	of := *m
 	of.V = v
+	if m.seals != nil {
+		sealFields(&of)
+	}
 	return &of
+}
+
+// Placed returns the model of other samples: with a copy of their coordinates v, k × n' and at least 0, as
+// Transform returns them, in the place of V. History and Warnings stay those of the fit. Errors:
+// [*ShapeError], [*DataError].
+func (m *NMF) Placed(v Mat) (*NMF, error) {
+	if err := m.usable(); err != nil {
+		return nil, err
+	}
+	if err := m.placeable(v, 0); err != nil {
+		return nil, err
+	}
+	return m.at(v.Clone()).(*NMF), nil
+}
+
+// placeable reports coordinates that a model of these factors cannot have, where none may be below low.
+func (m *Factorisation) placeable(v Mat, low float64) error {
+	if err := v.within("v", low, math.MaxFloat64); err != nil {
+		return err
+	}
+	if v.Rows != m.U.Cols {
+		return &ShapeError{What: "v", Got: v.size(),
+			Want: itoa(m.U.Cols) + " rows, the components of the model"}
+	}
+	of := Factorisation{U: m.U, V: v}
+	if c, j := of.overflow(); c >= 0 {
+		return &DataError{Row: c, Col: j, Value: v.At(c, j), Problem: "v is so large that UV may overflow"}
+	}
+	return nil
 }
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -76,6 +111,9 @@ func (m *NMF) at(v Mat) Model {
 // numbers and two for each of those cells, and 130d + mn + 10n + 300k² a worker at most, for 64 columns at a
 // time.
 func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	if err := usable(q); err != nil {
+		return Mat{}, err
+	}
 	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
 		return Mat{}, err
 	}
@@ -94,10 +132,23 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
 func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
 
-// at returns the model of other samples, which are at the coordinates v.
+// Placed returns the model of other samples: with a copy of their coordinates v, k × n' and above 0, as
+// Transform returns them, in the place of V. History and Warnings stay those of the fit. Errors:
+// [*ShapeError], [*DataError].
+func (q *QMF) Placed(v Mat) (*QMF, error) {
+	if err := usable(q); err != nil {
+		return nil, err
+	}
+	if err := q.placeable(v, math.SmallestNonzeroFloat64); err != nil {
+		return nil, err
+	}
+	return q.at(v.Clone()).(*QMF), nil
+}
+
 func (q *QMF) at(v Mat) Model {
 	of := *q
 	of.V = v
+	sealFields(&of)
 	return &of
 }
 
@@ -137,13 +188,13 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles, in.Slopes = q.Quantiles.brought(&u), make([]float64, d)
+		in.Quantiles, in.Slopes = Mat(fit.Dense(q.Quantiles).In(&u)), make([]float64, d)
 		for i, s := range q.Slopes {
 			in.Slopes[i] = math.Ldexp(s, -u.All)
 		}
 		q = &in
 	}
-	of := place.Problem{Loss: q.loss, Floor: monotone.FloorT}
+	of := place.Problem{Loss: q.divergence(), Floor: monotone.FloorT}
 	for i := range d {
 		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
 	}
@@ -199,7 +250,7 @@ func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = m.brought(u)
+			m = Mat(fit.Dense(m).In(u))
 		}
 		return do(m, 0)
 	}
@@ -249,14 +300,14 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	seen, from := make([]bool, n), newRowReader(x)
+	seen, from, rules := make([]bool, n), newRowReader(x), c.rules()
 	whole := false // a row has no missing cell
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return 0, err
 		}
-		if _, _, ok := c.takes(row); ok {
+		if rules.Takes(row) {
 			whole = true
 			visible += n
 			continue

@@ -566,11 +566,11 @@ func TestTransformCorners(t *testing.T) {
 	for i := range u.Rows {
 		u.Set(i, 1, 0)
 	}
-	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: divergence.KL}}, first(toy(5), 6))
+	got := check("dead component", &NMF{Factorisation{U: u, V: v, loss: KL}}, first(toy(5), 6))
 	if largest(got.Row(1)) != 0 || largest(got.Row(0)) == 0 {
 		t.Errorf("a component without features has coordinates %v, one with them %v", got.Row(1), got.Row(0))
 	}
-	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: divergence.KL}}, first(toy(5), 6))
+	check("nothing alive", &NMF{Factorisation{U: NewMat(6, 3), V: v, loss: KL}}, first(toy(5), 6))
 }
 
 // TestTransformErrors: what is wrong is typed and says where.

@@ -124,7 +124,7 @@ func (f *fitFlags) run(ctx context.Context, matrix string, s cli.Streams) error 
 		return err
 	}
 	defer t.Close()
-	if _, err := f.options.SettleLoss(t); err != nil {
+	if _, err := f.options.SettleLoss(t, &f.in, s.Err); err != nil {
 		return err
 	}
 	d, n := t.Dims()

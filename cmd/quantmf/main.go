@@ -47,6 +47,8 @@ func program() *cli.App {
 			Does: "compare numbers of components on hidden cells"},
 		{Name: "shard", New: shardProgram,
 			Does: "fit a matrix in steps that many machines share"},
+		{Name: "serve", New: serveProgram,
+			Does: "answer calls of another program, such as the package for Python"},
 		{Name: "convert", New: convertProgram,
 			Does: "rewrite a matrix in another format"},
 		{Name: "version", New: versionProgram,

@@ -81,7 +81,10 @@ func (a *applied) score(s cli.Streams, placed []string) error {
 			return err
 		}
 		a.tell.At("comparing the model with the matrix")
-		at, err = m.at(v).Loss(t.Rows())
+		var moved quantmf.Model
+		if moved, err = m.at(v); err == nil {
+			at, err = moved.Loss(t.Rows())
+		}
 	}
 	if err != nil {
 		return ended(ctx, err, t)
@@ -92,15 +95,11 @@ func (a *applied) score(s cli.Streams, placed []string) error {
 }
 
 // at returns the model, an NMF or a QMF, with v (k × n) in the place of its V.
-func (m *model) at(v quantmf.Mat) quantmf.Model {
+func (m *model) at(v quantmf.Mat) (quantmf.Model, error) {
 	if m, is := m.Model.(*quantmf.NMF); is {
-		at := *m
-		at.V = v
-		return &at
+		return m.Placed(v)
 	}
-	at := *m.Model.(*quantmf.QMF)
-	at.V = v
-	return &at
+	return m.Model.(*quantmf.QMF).Placed(v)
 }
 
 // coordinates reads the blocks that "quantmf transform" wrote for the samples of t, and joins them to one V.

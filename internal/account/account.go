@@ -129,8 +129,13 @@ func Span(w []float64) (from, to float64) {
 	return from, to
 }
 
+// fewSamples is the number of samples below which much of what a fit explains is noise: at ten components 77
+// % of the differences between 30 samples of noise alone, 52 % of those between 100.
+const fewSamples = 40
+
 // Remarks returns warnings that follow from the size of a model: that k components can repeat any matrix of
-// this size, so that a fit says nothing of what the matrix holds. A BQMF leaves out what it does not need.
+// this size, so that a fit says nothing of what the matrix holds, or that there are few samples. A BQMF
+// leaves out what it does not need.
 func Remarks(model quantmf.Model) []string {
 	var of *quantmf.Factorisation
 	switch m := model.(type) {
@@ -144,8 +149,13 @@ func Remarks(model quantmf.Model) []string {
 		return nil
 	}
 	d, n, k := of.U.Rows, of.V.Cols, of.U.Cols
-	if k < min(d, n) {
+	switch {
+	case k < min(d, n) && n >= fewSamples:
 		return nil
+	case k < min(d, n):
+		return []string{"there are " + strconv.Itoa(n) + " samples: of fewer than " +
+			strconv.Itoa(fewSamples) +
+			" a fit explains much that is noise, so see how it predicts values that it has not seen"}
 	}
 	return []string{"k = " + strconv.Itoa(k) + " can repeat any " + strconv.Itoa(d) + " × " +
 		strconv.Itoa(n) + " matrix as it is: take a k far below " + strconv.Itoa(min(d, n))}

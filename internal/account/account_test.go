@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf"
@@ -147,6 +148,31 @@ func TestSpan(t *testing.T) {
 		{[]float64{0, 0}, 0, 1}} {
 		if from, to := Span(c.w); from != c.from || to != c.to {
 			t.Errorf("%v: from %v to %v", c.w, from, to)
+		}
+	}
+}
+
+// TestRemarks: few samples and many components are told of, and neither of a BQMF.
+func TestRemarks(t *testing.T) {
+	t.Parallel()
+	of := func(d, n, k int) quantmf.Factorisation {
+		return quantmf.Factorisation{U: quantmf.NewMat(d, k), V: quantmf.NewMat(k, n)}
+	}
+	for _, c := range []struct {
+		model quantmf.Model
+		want  string // how the only warning begins, "" for none
+	}{
+		{&quantmf.NMF{Factorisation: of(50, 40, 10)}, ""},
+		{&quantmf.QMF{Factorisation: of(50, 39, 10)},
+			"there are 39 samples: of fewer than 40 a fit explains "},
+		{&quantmf.QMFQ{Factorisation: of(4, 3, 3)}, "k = 3 can repeat any 4 × 3 matrix as it is"},
+		{&quantmf.NMF{Factorisation: of(30, 40, 100)}, "k = 100 can repeat any 30 × 40 matrix as it is"},
+		{&quantmf.BQMF{Factorisation: of(4, 3, 3)}, ""},
+	} {
+		got := Remarks(c.model)
+		if c.want == "" && len(got) > 0 || c.want != "" &&
+			(len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
+			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
 }

@@ -26,10 +26,10 @@ type Made struct {
 	Warnings    []string // of the fit
 	Unconverged int      // features whose map is less exact than asked for
 
-	// The final loss of an NMF of the same rank after so many updates, 0 for none, and what
+	// The final loss of an NMF of the same rank after so many epochs, 0 for none, and what
 	// it explains of the average feature, NaN where that is not known.
 	NMF          float64
-	NMFUpdates   int
+	NMFEpochs    int
 	NMFExplained float64
 }
 
@@ -118,8 +118,8 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	if m.NMFUpdates > 0 {
-		line("nmf updates", strconv.Itoa(m.NMFUpdates))
+	if m.NMFEpochs > 0 {
+		line("nmf epochs", strconv.Itoa(m.NMFEpochs))
 		line("nmf", strconv.FormatFloat(m.NMF, 'g', -1, 64))
 		line("nmf explained", strconv.FormatFloat(m.NMFExplained, 'g', -1, 64))
 	}
@@ -147,8 +147,8 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "nmf updates":
-			m.NMFUpdates, _ = strconv.Atoi(value)
+		case "nmf epochs":
+			m.NMFEpochs, _ = strconv.Atoi(value)
 		case "nmf explained":
 			m.NMFExplained, _ = strconv.ParseFloat(value, 64)
 		case "nmf":

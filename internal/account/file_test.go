@@ -36,9 +36,9 @@ func TestRead(t *testing.T) {
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
 	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
-		NMF: 0.1 + 0.2, NMFUpdates: 200, NMFExplained: 0.75}
+		NMF: 0.1 + 0.2, NMFEpochs: 200, NMFExplained: 0.75}
 	unknown := Made{NMFExplained: math.NaN()}
-	broken := Made{Matrix: "a\nb\rc", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}
+	broken := Made{Matrix: "a\nb\rc", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}
 	for _, c := range []struct {
 		names      Names
 		made, want Made
@@ -49,7 +49,7 @@ func TestRead(t *testing.T) {
 			Made{Log1p: true, NMFExplained: math.NaN()}, true},
 		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()},
 			Made{Top: true, NMFExplained: math.NaN()}, true},
-		{Names{}, broken, Made{Matrix: "a b c", NMFUpdates: 1, NMF: 2, NMFExplained: math.NaN()}, true},
+		{Names{}, broken, Made{Matrix: "a b c", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}, true},
 		{Names{}, Made{}, unknown, false},
 	} {
 		b, err := Append(plain, c.names, c.made)

@@ -9,19 +9,12 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// losses are the divergences that have a name.
-var losses = map[string]quantmf.Loss{"kl": quantmf.KL, "frobenius": quantmf.Frobenius}
-
-// ParseLoss returns the loss that a flag names.
-func ParseLoss(s string) (quantmf.Loss, error) {
-	if l, named := losses[s]; named {
-		return l, nil
-	}
-	beta, err := strconv.ParseFloat(s, 64)
-	if err != nil {
+// ParseLoss returns the loss that a flag names; auto names none.
+func ParseLoss(s string) (l quantmf.Loss, err error) {
+	if s == "auto" || l.UnmarshalText([]byte(s)) != nil {
 		return 0, errors.New("must be auto, kl, frobenius or the β of a divergence")
 	}
-	return quantmf.Beta(beta), nil
+	return l, nil
 }
 
 // LossName says in words what a loss is the mean of.
@@ -31,7 +24,7 @@ func LossName(l quantmf.Loss) string {
 		return "Kullback-Leibler divergence"
 	case quantmf.Frobenius:
 		return "half squared difference"
-	case 0:
+	case quantmf.Beta(0):
 		return "Itakura-Saito divergence"
 	}
 	return "β-divergence of β = " + strconv.FormatFloat(float64(l), 'g', -1, 64)

@@ -8,7 +8,7 @@ package bqmf
 // z to mean 0 and deviation 1 over the observed cells of the row; no root where x
 // has negative values. The root is the scale on which KL is nearly a square, the
 // score that of the ranks. g_i is a table at the row's values, its inverse linear
-// between them and flat beyond.
+// between them, with tails beyond (tails.go) and flat beyond these.
 //
 // What the model says of a cell is N(w, s²), of which the mean in the units of x is
 //
@@ -18,7 +18,7 @@ package bqmf
 // correction that is linear between knots. The affine correction is by least squares. Its weights under KL
 // are 1/p, because KL is to second order a square over what is predicted. The rising correction is the
 // isotonic regression of x on p: every block of equal values makes a knot in its middle, drawn towards p by
-// stepCells pseudo-cells. Beyond the outer knots it goes on to the row's least and largest value, in lines of
+// stepCells pseudo-cells. Beyond the outer knots it goes on to the ends of the scale's tails, in lines of
 // slope 1 at most. Both corrections are learnt from what the model says of each observed cell without it
 // (leave-one-out), so no cell corrects its own prediction. Every operation is non-decreasing in w; therefore
 // T_i is non-decreasing at every pair of representable numbers.
@@ -39,7 +39,8 @@ import (
 // more than once. A Curve is made by scaler.scale and
 // mapLearner.fitMap, and not changed by its methods but plain.
 type Curve struct {
-	Y, X         []float64              // g_i at the row's distinct values, both rising
+	Seen         [2]float64             // the least and the largest observed value
+	Y, X         []float64              // g_i at the row's distinct values and on its tails, both rising
 	MassY, MassX []float64              // g_i⁻¹ with mass: MassX stays where a value has mass
 	Levels       [len(LevelsAt)]float64 // deviations from the mean at LevelsAt
 	Spread       float64                // s of At
@@ -220,8 +221,18 @@ func (c *Curve) raised(t float64) float64 {
 	return t
 }
 
-// forward is g_i, linear between the row's values and flat beyond.
-func (c *Curve) forward(x float64) float64 { return along(x, c.X, c.Y) }
+// forward is g_i. A value beyond those of the row counts as at most one deviation beyond them, as one cell of
+// a new sample is not to say where the sample lies.
+func (c *Curve) forward(x float64) float64 {
+	y := along(x, c.X, c.Y)
+	if x < c.Seen[lower] {
+		return max(y, along(c.Seen[lower], c.X, c.Y)-1)
+	}
+	if x > c.Seen[upper] {
+		return min(y, along(c.Seen[upper], c.X, c.Y)+1)
+	}
+	return y
+}
 
 // along is the function that is linear between the points (from_k, to_k), from rising, and flat beyond them.
 func along(v float64, from, to []float64) float64 {

@@ -264,7 +264,7 @@ func sortedBy(p []float64) []int {
 
 // TestPool holds the slopes and the levels of rows to their definitions, in plain loops: a row's own, drawn
 // to those of all rows by so many pseudo-cells. A row whose predictions are all the same has the slope of
-// all.
+// all, and a level that a row has too few cells for the distance of all rows' from the next inner one.
 func TestPool(t *testing.T) {
 	r := random.Split(12, 1)
 	for range 20 {
@@ -273,7 +273,7 @@ func TestPool(t *testing.T) {
 		var cov, vr, cells float64
 		for k := range 5 {
 			s := rowSums{xp: r.Float64(), pp: r.Float64(), xx: 1 + r.Float64(),
-				cells: 1 + math.Floor(50*r.Float64()), unit: 4}
+				cells: 20 + math.Floor(250*r.Float64()), unit: 4}
 			if k == 3 {
 				s.xp, s.pp = 0, 0
 			}
@@ -289,7 +289,14 @@ func TestPool(t *testing.T) {
 		for k, c := range curves {
 			own[k] = c.Levels
 		}
-		poolMaps(curves, rows)
+		var residuals []float64
+		for range int(cells) * residualParts {
+			residuals = append(residuals, 3*r.Float64()-1)
+		}
+		slices.Sort(residuals)
+		var all histogram
+		all.take(residuals, residualParts)
+		poolMaps(curves, rows, &all)
 		for k, c := range curves {
 			s := rows[k]
 			slope := cov / vr
@@ -299,16 +306,28 @@ func TestPool(t *testing.T) {
 			if !(math.Abs(c.Slope-slope) <= 1e-12) {
 				t.Errorf("row %d: slope %v, want %v", k, c.Slope, slope)
 			}
+			var want, pooled [len(LevelsAt)]float64
 			for h, z := range LevelsAt {
-				all := 0.0
-				for l := range own {
-					all += own[l][h] * rows[l].cells / cells
-				}
 				p := phi(z)
+				pooled[h] = residuals[int(math.Ceil(p*(cells+1)*residualParts))-1] // within a bin
 				hold := 10 * 0.25 / (p * (1 - p))
-				if want := (own[k][h]*s.cells + all*hold) / (s.cells +
-					hold); !(math.Abs(c.Levels[h]-want) <= 1e-12) {
-					t.Errorf("row %d: level %d %v, want %v", k, h, c.Levels[h], want)
+				want[h] = (own[k][h]*s.cells + pooled[h]*hold) / (s.cells + hold)
+			}
+			for h := 6; h >= 0; h-- {
+				if phi(LevelsAt[h])*(s.cells+1) < 1 {
+					want[h] = want[h+1] + pooled[h] - pooled[h+1]
+				}
+			}
+			for h := 8; h < len(want); h++ {
+				if phi(-LevelsAt[h])*(s.cells+1) < 1 {
+					want[h] = want[h-1] + pooled[h] - pooled[h-1]
+				}
+			}
+			for h := range want {
+				want[h] = max(want[h], want[max(h-1, 0)])
+				if !(math.Abs(c.Levels[h]-want[h]) <= 2.0/binsPerUnit) || h > 0 &&
+					!(c.Levels[h] > c.Levels[h-1]) {
+					t.Errorf("row %d of %v cells: level %d %v, want %v", k, s.cells, h, c.Levels[h], want[h])
 				}
 			}
 		}

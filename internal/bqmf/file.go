@@ -175,9 +175,9 @@ func (s *State) Parts() []section.Part {
 		above(s.Alpha)}
 }
 
-// rowNumbers is how many numbers a curve has beside its knots: spread, floor, mean of x, mean of p, slope and
-// the levels.
-const rowNumbers = 5 + len(LevelsAt)
+// rowNumbers is how many numbers a curve has beside its knots: the least and the largest observed value,
+// spread, floor, mean of x, mean of p, slope and the levels.
+const rowNumbers = 7 + len(LevelsAt)
 
 // encodeCurves returns curves as numbers: three counts each (of the knots of g_i, of those of g_i⁻¹ with
 // mass, 0 where they are the same, and of the steps), rowNumbers numbers, and the knots, views of those of
@@ -190,7 +190,8 @@ func encodeCurves(curves []Curve) (counts []uint64, rows []float64, knots [][]fl
 			at, to = nil, nil
 		}
 		counts = append(counts, uint64(len(c.X)), uint64(len(at)), uint64(len(c.StepAt)))
-		rows = append(append(rows, c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope), c.Levels[:]...)
+		rows = append(append(rows, c.Seen[lower], c.Seen[upper], c.Spread, c.Floor, c.MeanX, c.MeanP,
+			c.Slope), c.Levels[:]...)
 		knots = append(knots, c.Y, c.X, at, to, c.StepAt, c.StepTo)
 	}
 	return counts, rows, knots
@@ -216,8 +217,9 @@ func decodeCurves(counts []uint64, rows, knots []float64, signed bool) (curves [
 		if mass == 0 {
 			c.MassY, c.MassX = c.Y, c.X
 		}
-		copy(c.Levels[:], r[5:])
-		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[0], r[1], r[2], r[3], r[4]
+		copy(c.Levels[:], r[7:])
+		c.Seen = [2]float64{r[0], r[1]}
+		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[2], r[3], r[4], r[5], r[6]
 		if !(c.Spread >= 0 && c.Spread <= limit.Moment) || !(c.Floor >= 0 && c.Floor <= limit.Value) ||
 			!(c.Slope >= 0 && c.Slope <= limit.Moment) ||
 			!(math.Abs(c.MeanX) <= limit.Value) || !(math.Abs(c.MeanP) <= limit.Value) {
@@ -229,6 +231,9 @@ func decodeCurves(counts []uint64, rows, knots []float64, signed bool) (curves [
 				!signed && c.X[k] < 0 {
 				return nil, "KNOT", "the scale of row " + strconv.Itoa(i) + " does not rise"
 			}
+		}
+		if !(c.X[0] <= c.Seen[lower] && c.Seen[lower] <= c.Seen[upper] && c.Seen[upper] <= c.X[len(c.X)-1]) {
+			return nil, "CURR", "the ends of row " + strconv.Itoa(i) + " are not on its scale"
 		}
 		for k := range c.MassY {
 			if !(math.Abs(c.MassY[k]) <= limit.Moment && math.Abs(c.MassX[k]) <= limit.Value) || k > 0 &&

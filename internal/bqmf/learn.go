@@ -28,16 +28,19 @@ type Problem struct {
 	lossUnit float64
 	Active   []int // rows that are not constant
 	data     *Data // of these
+	tails    tails
 
-	y       []float64 // d × Pad(n) before Scaled
-	scalers []scaler  // of each worker
-	reader  *reader   // of the last Learn, whose room the next one takes
+	y       []float64   // d × Pad(n) before Scaled
+	votes   []tailVotes // of each row, nil after Scaled
+	scalers []scaler    // of each worker
+	reader  *reader     // of the last Learn, whose room the next one takes
 }
 
 // NewProblem returns the problem of x, d × n, its rows stride numbers apart, NaN where a cell is hidden.
 func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, workers int) *Problem {
 	q := &Problem{x: x, d: d, n: n, stride: stride, loss: loss, scales: make([]Curve, d),
-		units: make([]float64, d), y: make([]float64, d*kernel.Pad(n)), scalers: make([]scaler, workers)}
+		units: make([]float64, d), y: make([]float64, d*kernel.Pad(n)), votes: make([]tailVotes, d),
+		scalers: make([]scaler, workers)}
 	for i := range d {
 		for _, v := range q.row(i) {
 			q.signed = q.signed || v < 0
@@ -61,7 +64,9 @@ func (q *Problem) Scale(worker, i int) {
 	}
 	q.units[i] = unitOf(top)
 	np := kernel.Pad(q.n)
-	q.scalers[worker].scale(&q.scales[i], q.y[i*np:i*np+q.n], q.row(i), q.signed)
+	s := &q.scalers[worker]
+	s.scale(&q.scales[i], q.y[i*np:i*np+q.n], q.row(i), q.signed)
+	q.votes[i] = s.votes(&q.scales[i])
 }
 
 // Scaled ends the making of the scales, when those of all rows are made.
@@ -75,6 +80,12 @@ func (q *Problem) Scaled() {
 			}
 			q.Active = append(q.Active, i)
 		}
+	}
+	q.tails = newTails(q.scales, q.votes, q.signed)
+	q.votes = nil
+	for i := range q.scales {
+		q.scalers[0].sort(q.row(i))
+		q.scales[i].grow(&q.tails, float64(len(q.scalers[0].sorted)), atEnds(q.scalers[0].sorted))
 	}
 	a := len(q.Active)
 	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
@@ -103,8 +114,8 @@ func (q *Problem) Ignorant(rank int) *Model {
 					mean += (v - mean) / count
 				}
 			}
-			m.Curves[i] = Curve{X: []float64{mean}, Y: []float64{0}, MassY: []float64{0},
-				MassX: []float64{mean}}
+			m.Curves[i] = Curve{Seen: [2]float64{mean, mean}, X: []float64{mean}, Y: []float64{0},
+				MassY: []float64{0}, MassX: []float64{mean}}
 			m.Curves[i].plain()
 		}
 	}
@@ -167,10 +178,8 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 		from := piece * RowsPerPass
 		l.each(from, min(from+RowsPerPass, a), func(k int) {
 			means[k] = l.leaveOut(k)
-			l.predict()
 			l.addLoss(&byFactors[k])
 			if corrected[k] = byFactors[k]; l.correct() {
-				l.predict()
 				corrected[k] = losses{}
 				l.addLoss(&corrected[k])
 			}
@@ -182,7 +191,13 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 		return math.MaxFloat64
 	}
 	m.Near, m.Alike = m.Near.settled(), m.Alike.settled()
-	poolMaps(curves, sums)
+	var residuals histogram
+	for _, l := range work {
+		if l != nil {
+			residuals.add(&l.all)
+		}
+	}
+	poolMaps(curves, sums, &residuals)
 	var before, after losses
 	for k := range corrected {
 		before.add(&byFactors[k])
@@ -206,8 +221,8 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
-// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; predict,
-// correct, fit and addLoss go on with it.
+// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; correct, fit
+// and addLoss go on with it.
 type rowLearner struct {
 	// Set once:
 	q     *Problem
@@ -223,8 +238,60 @@ type rowLearner struct {
 	places                        []int32
 	without, residuals, predicted []float64
 
+	table  Table
+	maps   mapLearner
+	scaler scaler
+	ends   [2]endScale
+	all    histogram // of the residuals of all its rows
+}
+
+// endScale is the scale of a row without the one cell that has its least or its largest value: that cell has
+// not made the scale that it is judged by. is tells that there is one such cell.
+type endScale struct {
+	is    bool
+	x     float64
+	c     Curve
 	table Table
-	maps  mapLearner
+}
+
+// leaveOutEnds makes the scales of the row without its ends.
+func (l *rowLearner) leaveOutEnds() {
+	l.scaler.sort(l.q.row(l.i))
+	sorted := l.scaler.sorted
+	count := atEnds(sorted)
+	for side := range l.ends {
+		e := &l.ends[side]
+		if e.is = count[side] == 1 && len(sorted) > 2; !e.is {
+			continue
+		}
+		rest := sorted[1-side : len(sorted)-side]
+		e.x = l.c.Seen[side]
+		l.scaler.fill(&e.c, rest, l.q.signed)
+		e.c.grow(&l.q.tails, float64(len(rest)), atEnds(rest))
+		e.c.plain()
+		e.table.Load(&e.c, false)
+	}
+}
+
+// end returns the scale without a cell of value x, nil where that cell is not the only one at an end.
+func (l *rowLearner) end(x float64) *endScale {
+	for side := range l.ends {
+		if e := &l.ends[side]; e.is && x == e.x {
+			return e
+		}
+	}
+	return nil
+}
+
+// others returns the mean and the deviation of the row's other cells, on its scale, without a cell at y: all
+// of them have mean 0 and deviation 1.
+func (l *rowLearner) others(y float64) (mean, deviation float64) {
+	n := float64(len(l.places))
+	if n < 2 {
+		return 0, 1
+	}
+	mean = -y / (n - 1)
+	return mean, math.Sqrt(max((n-float64(y*y))/(n-1)-float64(mean*mean), 1e-6))
 }
 
 // each calls g for the active rows from from to to-1, of which cells then has row r.
@@ -252,6 +319,7 @@ func (l *rowLearner) leaveOut(k int) (mean float64) {
 	l.i = l.q.Active[k]
 	l.c = &l.m.Curves[l.i]
 	l.table.Load(l.c, false)
+	l.leaveOutEnds()
 	l.y = l.q.data.Y[k*kernel.Pad(l.q.n):]
 	l.maps.x, l.maps.z = l.maps.x[:0], l.maps.z[:0]
 	l.places, l.without, l.residuals = l.places[:0], l.without[:0], l.residuals[:0]
@@ -274,19 +342,24 @@ func (l *rowLearner) leaveOut(k int) (mean float64) {
 	return mean
 }
 
-// predict predicts the observed cells in the units of x, p of curve.go.
-func (l *rowLearner) predict() {
-	l.maps.p = l.maps.p[:0]
-	for h, j := range l.places {
-		l.maps.p = append(l.maps.p, l.table.Mean(l.without[h], l.cells.deviation(l.r, l.i, int(j))))
+// predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go
+// by the scale of the row without the cell, of which the mean alone is left out where the cell is not at an
+// end.
+func (l *rowLearner) predict(h int) float64 {
+	j := int(l.places[h])
+	w, s := l.without[h], l.cells.deviation(l.r, l.i, j)
+	mean, deviation := l.others(l.y[j])
+	if e := l.end(l.maps.x[h]); e != nil {
+		return e.table.Mean(w/deviation, s/deviation)
 	}
+	return l.table.Mean(w+mean, s)
 }
 
-// addLoss adds the loss of what predict has predicted, under each floor.
+// addLoss adds the loss of what predict says of the row's observed cells, under each floor.
 func (l *rowLearner) addLoss(to *losses) {
 	unit := l.q.lossUnit
-	for j, x := range l.maps.x {
-		p, above := l.maps.p[j], -1.0 // the loss that all floors share which are below p
+	for h, x := range l.maps.x {
+		p, above := l.predict(h), -1.0 // the loss that all floors share which are below p
 		for k, low := range l.lows {
 			if p < low {
 				to[k] += l.q.loss.Value(x/unit, low/unit, divergence.Tiny) / l.q.observed
@@ -326,22 +399,47 @@ func (l *rowLearner) correct() (is bool) {
 	return is
 }
 
-// fit fits the map of the row to what predict has predicted.
+// fit fits the map of the row. T_i is learnt from predictions by the scale that has seen the cell: without
+// it, T_i would follow what two cells say of the tails.
 func (l *rowLearner) fit() rowSums {
 	tau, spread := l.m.Tau[l.i], 0.0
 	for j := range l.q.n {
 		s := l.cells.deviation(l.r, l.i, j)
 		spread += float64(s*s) / float64(l.q.n)
 	}
+	l.maps.p = l.maps.p[:0]
 	for h, place := range l.places {
-		// levels are learnt with the cell left out of row and column in turn
 		j := int(place)
+		s := l.cells.deviation(l.r, l.i, j)
+		l.maps.p = append(l.maps.p, l.table.Mean(l.without[h], s))
+		// levels are learnt with the cell left out of row and column in turn
 		a, y := float64(tau*l.m.Rho[j]), l.y[j]
-		l.maps.addResidual(l.c, l.maps.x[h], y, l.without[h]+
-			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)),
-			l.cells.deviation(l.r, l.i, j))
+		l.addResidual(h, l.without[h]+
+			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)), s)
 	}
 	l.c.Spread = math.Sqrt(spread)
 	l.maps.quantiles(l.c)
+	l.all.take(l.maps.z, l.c.parts())
 	return l.maps.fitMap(l.c, l.q.units[l.i], l.q.loss == divergence.KL)
 }
+
+// addResidual adds what the h-th observed cell says of the levels, w and s being its mean and its deviation.
+// τ is taken without the cell, as a residual over a deviation that it has a part in has no long tails: with
+// τ_i of leave-one-out, to first order, s² is less by the cell's own share of Σ_j ρ_j e_ij.
+func (l *rowLearner) addResidual(h int, w, s float64) {
+	j, n := int(l.places[h]), float64(len(l.places))
+	x, y, at := l.maps.x[h], l.y[j], l.r*l.cells.np+j
+	own := float64(l.m.Tau[l.i] * l.m.Rho[j] * (max(float64((y-l.cells.cells.mean[at])*(y-w)), 0) +
+		l.cells.cells.variance[at]))
+	s *= math.Sqrt(max(n+tauCells-own, leastTau*(n+1)) / (n + 1))
+	if e := l.end(x); e != nil && len(e.c.X) > 1 {
+		_, deviation := l.others(y)
+		x = min(max(x, e.c.X[0]), e.c.X[len(e.c.X)-1])
+		l.maps.addResidual(&e.c, x, along(x, e.c.X, e.c.Y), w/deviation, s/deviation)
+		return
+	}
+	l.maps.addResidual(l.c, x, y, w, s)
+}
+
+// leastTau is the least factor that leaving a cell out of τ changes s² by.
+const leastTau = 0.1

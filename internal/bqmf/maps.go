@@ -206,9 +206,69 @@ func (l *mapLearner) knots(c *Curve) {
 	}
 }
 
+// outerLevels gives the levels that so few cells say nothing of the distance that the pooled ones have from
+// the next inner level, and makes all levels rise.
+func (c *Curve) outerLevels(pooled *[len(LevelsAt)]float64, cells float64) {
+	const middle = len(LevelsAt) / 2
+	for h := middle - 1; h >= 0; h-- {
+		if phi(LevelsAt[h])*(cells+1) < 1 {
+			c.Levels[h] = c.Levels[h+1] + (pooled[h] - pooled[h+1])
+		}
+	}
+	for h := middle + 1; h < len(LevelsAt); h++ {
+		if phi(-LevelsAt[h])*(cells+1) < 1 {
+			c.Levels[h] = c.Levels[h-1] + (pooled[h] - pooled[h-1])
+		}
+	}
+	for h := 1; h < len(LevelsAt); h++ {
+		c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
+	}
+}
+
+// histogram counts residuals of all rows in bins of 1/binsPerUnit from -farResidual to farResidual, what lies
+// beyond in the outer ones. A cell counts residualParts, so that counts are whole numbers and the order of
+// rows does not matter.
+type histogram [2 * farResidual * binsPerUnit]uint64
+
+const (
+	binsPerUnit = 64
+	farResidual = 40
+)
+
+// take counts residuals, of which so many make a cell.
+func (g *histogram) take(z []float64, parts int) {
+	for _, t := range z {
+		g[int(min(max((t+farResidual)*binsPerUnit, 0), float64(len(g)-1)))] += uint64(residualParts / parts)
+	}
+}
+
+func (g *histogram) add(of *histogram) {
+	for b, c := range of {
+		g[b] += c
+	}
+}
+
+// levels returns the quantiles of the residuals of so many cells at LevelsAt. Those that even all cells say
+// nothing of have the distance of normal ones from the outermost that they do.
+func (g *histogram) levels(cells float64) (levels [len(LevelsAt)]float64) {
+	bin, below := 0, 0.0
+	for h, at := range LevelsAt {
+		share := min(max(phi(at), 1/(cells+1)), cells/(cells+1))
+		place := float64(share * (cells + 1) * residualParts)
+		for bin < len(g)-1 && below+float64(g[bin]) < place {
+			below += float64(g[bin])
+			bin++
+		}
+		inside := min((place-below)/max(float64(g[bin]), 1), 1)
+		levels[h] = float64((float64(bin)+inside)/binsPerUnit) - farResidual +
+			(at - elem.NormalQuantile(share))
+	}
+	return levels
+}
+
 // poolMaps ends the learning of all curves: it draws the slope and the levels of each row to those of all
-// rows.
-func poolMaps(curves []*Curve, rows []rowSums) {
+// rows, of whose residuals all has the counts.
+func poolMaps(curves []*Curve, rows []rowSums, all *histogram) {
 	cov, variance, cells := 0.0, 0.0, 0.0
 	for _, s := range rows {
 		if s.xx > 0 {
@@ -221,22 +281,15 @@ func poolMaps(curves []*Curve, rows []rowSums) {
 	if variance > 0 {
 		pooled = max(cov/variance, 0)
 	}
-	var levels [len(LevelsAt)]float64 // means over the rows
-	for k, c := range curves {
-		for h, l := range c.Levels {
-			levels[h] += float64(l*rows[k].cells) / cells
-		}
-	}
+	levels := all.levels(cells)
 	for k, c := range curves {
 		s := rows[k]
 		for h, l := range levels {
 			p := phi(LevelsAt[h])
 			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
 			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
-			if h > 0 {
-				c.Levels[h] = max(c.Levels[h], c.Levels[h-1]+1e-6)
-			}
 		}
+		c.outerLevels(&levels, s.cells)
 		mean := c.MeanP / s.unit
 		c.Slope = pooled
 		if s.pp > 1e-9*max(float64(mean*mean), 1e-12) {

@@ -74,7 +74,9 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 	y, observed := make([]float64, p.D), 0.0
 	for i := range y {
 		if y[i] = x[i]; y[i] == y[i] {
-			y[i] = slowLine(y[i], m.Curves[i].X, m.Curves[i].Y)
+			c := &m.Curves[i]
+			least, most := slowLine(c.Seen[0], c.X, c.Y)-1, slowLine(c.Seen[1], c.X, c.Y)+1
+			y[i] = min(max(slowLine(y[i], c.X, c.Y), least), most)
 			observed++
 		}
 	}

@@ -12,7 +12,8 @@ import (
 // scaler makes the scale of a row.
 type scaler struct {
 	sorted []float64
-	count  []int // how often each distinct value comes
+	count  []int     // how often each distinct value comes
+	score  []float64 // the normal score of each of them
 }
 
 // unitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled
@@ -27,10 +28,33 @@ func unitOf(v float64) float64 {
 }
 
 // scale fills c with the scale of a row, of which NaN cells are hidden, and y with
-// the row on it, hidden cells at 0.
+// the row on it, hidden cells at 0. The scale has no tails.
 func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
-	top := s.distinct(c, x)
-	n := float64(len(s.sorted))
+	s.sort(x)
+	s.fill(c, s.sorted, signed)
+	for j, v := range x {
+		y[j] = 0
+		if v == v {
+			y[j] = c.forward(v)
+		}
+	}
+}
+
+// sort takes the observed values of a row.
+func (s *scaler) sort(x []float64) {
+	s.sorted = s.sorted[:0]
+	for _, v := range x {
+		if v == v {
+			s.sorted = append(s.sorted, v+0) // no negative zero
+		}
+	}
+	slices.Sort(s.sorted)
+}
+
+// fill fills c with the scale of sorted values.
+func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
+	top := s.distinct(c, sorted)
+	n := float64(len(sorted))
 	unit := unitOf(top)
 	k := len(c.X)
 	root, score := make([]float64, k), make([]float64, k)
@@ -44,6 +68,7 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 		score[h] = elem.NormalQuantile((below + float64(m/2)) / n)
 		below += m
 	}
+	s.score = append(s.score[:0], score...)
 	s.standardise(root, n)
 	scoreMean, scoreDev := s.standardise(score, n)
 	for h := range root {
@@ -78,26 +103,35 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 	if c.MassY == nil {
 		c.MassY, c.MassX = c.Y, c.X
 	}
-	for j, v := range x {
-		y[j] = 0
-		if v == v {
-			y[j] = c.forward(v)
-		}
-	}
+	c.Seen = [2]float64{c.X[0], c.X[len(c.X)-1]}
 }
 
-// distinct fills X of c with the distinct values of x, rising, and count. It returns the largest magnitude.
-func (s *scaler) distinct(c *Curve, x []float64) (top float64) {
-	s.sorted = s.sorted[:0]
-	for _, v := range x {
-		if v == v {
-			s.sorted = append(s.sorted, v+0) // no negative zero
-			top = max(top, math.Abs(v))
+// votes returns the votes of the row of the last fill, of which c is the scale.
+func (s *scaler) votes(c *Curve) (v tailVotes) {
+	if len(c.X) == len(s.score) { // no two values are too close for the scale
+		v = votes(c.X, s.score)
+	}
+	return v
+}
+
+// atEnds returns how often the ends of sorted values come.
+func atEnds(sorted []float64) (count [2]float64) {
+	for _, v := range sorted {
+		if v == sorted[0] {
+			count[lower]++
+		}
+		if v == sorted[len(sorted)-1] {
+			count[upper]++
 		}
 	}
-	slices.Sort(s.sorted)
+	return count
+}
+
+// distinct fills X of c with the distinct values of sorted ones, and count. It returns the largest magnitude.
+func (s *scaler) distinct(c *Curve, sorted []float64) (top float64) {
 	c.X, s.count = make([]float64, 0, 16), s.count[:0]
-	for _, v := range s.sorted {
+	for _, v := range sorted {
+		top = max(top, math.Abs(v))
 		if k := len(c.X); k > 0 && c.X[k-1] == v {
 			s.count[k-1]++
 			continue

@@ -223,7 +223,17 @@ func (c Call) reconstruct() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.full(m, 1); err != nil {
+		return nil, err
+	}
 	return m.Reconstruct(), nil
+}
+
+// full asks the host whether there is room for results as large as the matrix that was fitted.
+func (c Call) full(m quantmf.Model, results int64) error {
+	of := settings.Factorisation(m)
+	need := 8 * results * int64(of.U.Rows) * int64(of.V.Cols)
+	return c.Host.Room(of.U.Rows, of.V.Cols, need, need)
 }
 
 // posterior reads the model, which must be by bqmf, for a call of this name.
@@ -242,10 +252,13 @@ func (c Call) posterior(name string) (*quantmf.BQMF, error) {
 
 func (c Call) bayesian(name string) (any, error) {
 	m, err := c.posterior(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case name == "median":
+	}
+	if err := c.full(m, 1); err != nil {
+		return nil, err
+	}
+	if name == "median" {
 		return m.Median(), nil
 	}
 	return m.Deviation(), nil
@@ -258,6 +271,9 @@ func (c Call) interval() (any, error) {
 	}
 	p, err := c.decimal("p")
 	if err != nil {
+		return nil, err
+	}
+	if err := c.full(m, 2); err != nil {
 		return nil, err
 	}
 	lo, hi, err := m.Interval(p)

@@ -101,11 +101,11 @@ func (f *ModelFiles) Nameless(w io.Writer, in *Input, n Names) error {
 
 // beside returns matrices of as many rows side by side.
 func beside(of ...quantmf.Mat) quantmf.Mat {
-	m := quantmf.NewMat(of[0].Rows, 0)
+	cols := 0
 	for _, a := range of {
-		m.Cols += a.Cols
+		cols += a.Cols
 	}
-	m.Data, m.Stride = make([]float64, m.Rows*m.Cols), m.Cols
+	m := quantmf.NewMat(of[0].Rows, cols)
 	for i := range m.Rows {
 		row := m.Row(i)
 		for _, a := range of {

@@ -5,8 +5,10 @@ package cli
 // option.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"sync"
@@ -177,35 +179,60 @@ func (o *Options) SetFlag(flag, text string) error {
 	return errors.New("there is no flag -" + flag)
 }
 
-// SettleLoss takes frobenius if x has negative values, else kl, if no loss was given. It says which, and why.
-func (o *Options) SettleLoss(t *table.Table) (words string, err error) {
+// SettleLoss takes frobenius if x has negative values, else kl, if no loss was given. It says which, and why,
+// and warns of values so few that they may be none.
+func (o *Options) SettleLoss(t *table.Table, in *Input, messages io.Writer) (words string, err error) {
 	if !o.Auto {
 		return "", nil
 	}
-	count, err := Negatives(t)
-	switch {
-	case err != nil:
+	below, err := NegativesOf(t)
+	if err != nil {
 		return "", err
-	case count == 0:
-		return "-loss auto took kl: no value is negative", nil
-	case count == 1:
-		words = "1 value is"
-	default:
-		words = fmt.Sprint(count, " values are")
 	}
-	return "-loss auto took frobenius: " + words + " negative", o.Set(option.Loss, "frobenius")
+	if below.Count == 0 {
+		return "-loss auto took kl: no value is negative", nil
+	}
+	d, n := t.Dims()
+	if below.Count == 1 || float64(below.Count) <= fewNegatives*float64(d)*float64(n) {
+		err = in.Warn(messages, t.File, fmt.Sprintf("no more than %s: feature %q, sample %q has %g, and "+
+			"-loss auto takes frobenius for all. If that stands for a missing value, -na %[4]g says so; if "+
+			"it is meant, -loss frobenius", below.words(), t.Features[below.row], t.Samples[below.column],
+			below.first))
+	}
+	return "-loss auto took frobenius: " + below.words(), cmp.Or(err, o.Set(option.Loss, "frobenius"))
 }
 
-// Negatives counts the negative values.
-func Negatives(t *table.Table) (n int, err error) {
-	err = t.EachRow(func(_ int, row []float64) {
-		for _, v := range row {
-			if v < 0 {
-				n++
+// fewNegatives is the share of a matrix up to which negative values may be a code or a slip.
+const fewNegatives = 0.01
+
+// Negatives are the negative values of a matrix: their number, and the first of them.
+type Negatives struct {
+	Count       int
+	row, column int
+	first       float64
+}
+
+// NegativesOf looks for those of t.
+func NegativesOf(t *table.Table) (below Negatives, err error) {
+	err = t.EachRow(func(i int, row []float64) {
+		for j, v := range row {
+			if v >= 0 || v != v {
+				continue
+			}
+			if below.Count++; below.Count == 1 {
+				below.row, below.column, below.first = i, j, v
 			}
 		}
 	})
-	return n, err
+	return below, err
+}
+
+// words are "1 value is negative" and the like.
+func (b Negatives) words() string {
+	if b.Count == 1 {
+		return "1 value is negative"
+	}
+	return fmt.Sprint(b.Count, " values are negative")
 }
 
 // Takes returns an error for options that exclude each other, or that the method has not, before any file is

@@ -701,6 +701,12 @@ func TestOdd(t *testing.T) {
 		!strings.Contains(got, "1 feature is the same in all samples as an earlier one: \"<script>f1") {
 		t.Errorf("%q", got)
 	}
+	signs := example(2, 3) // 0 and -0 are one value
+	copy(signs.X.Data, []float64{0, 1, 2, math.Copysign(0, -1), 1, 2})
+	if got := strings.Join(signs.oddities(), "\n"); !strings.Contains(got,
+		"1 feature is the same in all samples as an earlier one") {
+		t.Errorf("%q", got)
+	}
 	for row, want := range map[string][2]float64{"[4 1 2 3]": {2 - 10, 3 + 10},
 		"[3 1 2]": {math.Inf(-1), math.Inf(1)}, "[1 2 2 2 9]": {math.Inf(-1), math.Inf(1)},
 		"[1 2 4 6 9]": {2 - 40, 6 + 40}} {
@@ -725,6 +731,8 @@ func TestOdd(t *testing.T) {
 func TestTablesOfPage(t *testing.T) {
 	t.Parallel()
 	f := example(20, 9)
+	const whole = 1234567 // may be a count
+	f.Bend[3] = whole
 	uv := product(f.U, f.V)
 	page := render(t, f)
 	rows := func(of string, d, n int, at func(i, j int) float64, digits int) {
@@ -747,8 +755,11 @@ func TestTablesOfPage(t *testing.T) {
 				t.Fatalf("%s: %q", of, l)
 			}
 			for j := range n {
-				if want := strconv.FormatFloat(at(i, j), 'g', digits, 64); number64(t,
-					fields[j+1]) != number64(t, want) {
+				want := strconv.FormatFloat(at(i, j), 'g', digits, 64)
+				if at(i, j) == whole {
+					want = "1234567"
+				}
+				if number64(t, fields[j+1]) != number64(t, want) {
 					t.Errorf("%s: %s at %d, %d, want %s", of, fields[j+1], i, j, want)
 				}
 			}
@@ -765,7 +776,7 @@ func TestTablesOfPage(t *testing.T) {
 		return w * w
 	}, 4)
 	rows("features", 20, 5, func(i, j int) float64 {
-		return []float64{0.75, 0.5, float64(i%2 + 1), 1, float64(i) / 20}[j]
+		return []float64{0.75, 0.5, float64(i%2 + 1), 1, f.Bend[i]}[j]
 	}, 4)
 	// A large table is compressed.
 	d := &document{}

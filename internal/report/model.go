@@ -24,7 +24,7 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 		X:           x,
 		Warnings:    how.Warnings,
 		Unconverged: how.Unconverged,
-		Compared:    how.NMF, ComparedUpdates: how.NMFUpdates, ComparedExplained: how.NMFExplained,
+		Compared:    how.NMF, ComparedEpochs: how.NMFEpochs, ComparedExplained: how.NMFExplained,
 	}
 	if f.Matrix == "" {
 		f.Matrix = "A matrix"

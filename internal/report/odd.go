@@ -139,10 +139,10 @@ func alike(count int, line func(int) []float64, names []string) (copies []string
 				first = x
 			}
 			varies = varies || x == x && x != first
-			if x != x {
+			if x != x { // NaN, whose hash is any; no value is infinite
 				x = math.Inf(1)
 			}
-			maphash.WriteComparable(&h, x+0)
+			maphash.WriteComparable(&h, x) // the same of 0 and of -0, since they are equal
 		}
 		if !varies {
 			continue

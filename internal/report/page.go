@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-jJKvvbe9cix5z5i+a2/E8JrbfN7OQpVHQ/lqcXtxvTs="
+const styleHash = "sha256-PTmk5i10tIi2lL/kBT3567uO3xf7lRRrrKpeOYQGxoM="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -167,8 +167,8 @@ path.group { stroke-width: 4.5; stroke-opacity: .75; } path.ring, path.hollow { 
   path.hollow { fill: var(--card); } path.area { fill: var(--curve); fill-opacity: .75; }
 .frame { fill: none; stroke: var(--line); } image { image-rendering: pixelated; }
   image.fine { image-rendering: auto; }
-.two { display: grid; grid-template-columns: 2fr 3fr; gap: 24px; }
-.maps { display: grid; grid-template-columns: repeat(4, 1fr); gap: 10px; }
+.two { display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr); gap: 24px; }
+.maps { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 10px; }
 .maps .card { margin: 0; padding: 10px 10px 6px; }
 .maps h3 { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .maps small { color: var(--soft); font-size: .75rem; display: block; margin-bottom: 4px; }
@@ -196,14 +196,14 @@ ul { margin: .3rem 0 .8rem; padding-left: 1.2em; overflow-wrap: anywhere; }
 pre { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 10px 14px;
   overflow-x: auto; font-size: .85rem; white-space: pre-wrap; overflow-wrap: anywhere; }
 a { color: var(--curve); }
-@media (max-width: 900px) { .maps { grid-template-columns: repeat(3, 1fr); } }
+@media (max-width: 900px) { .maps { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 @media (max-width: 640px) {
   main { padding: 18px 14px 40px; } h1 { font-size: 1.4rem; }
-  .maps { grid-template-columns: 1fr 1fr; gap: 8px; } .maps .card { padding: 8px 6px 4px; }
+  .maps { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 8px; } .maps .card { padding: 8px 6px 4px; }
     .maps text { font-size: 13px; }
   .loss text, .loss text.named { font-size: 18px; }
-  .numbers { grid-template-columns: 1fr 1fr; } .numbers b { font-size: 1.25rem; }
-  .two { display: block; } .components { grid-template-columns: 1fr; }
+  .numbers { grid-template-columns: repeat(2, minmax(0, 1fr)); } .numbers b { font-size: 1.25rem; }
+  .two { display: block; } .components { grid-template-columns: minmax(0, 1fr); }
 }
 @media print {
   :root { color-scheme: light; --back: #fff; --card: #fff; --text: #000; --soft: #444; --line: #ccc;

@@ -1,9 +1,10 @@
 package report
 
-// This file tests that nothing in a fit can be taken for HTML.
+// This file tests that nothing in a fit can be taken for HTML, and that pages are narrow.
 
 import (
 	"html"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -67,5 +68,21 @@ func TestClipped(t *testing.T) {
 		if got := clipped(c.name, c.most); got != c.want {
 			t.Errorf("%q in %d: %q, want %q", c.name, c.most, got, c.want)
 		}
+	}
+}
+
+// TestNarrow: columns of a grid are as narrow as the screen. Without a least width of their own they are as
+// wide as the longest name in them, and the page scrolls sideways.
+func TestNarrow(t *testing.T) {
+	t.Parallel()
+	grids := found(style, `grid-template-columns: ([^;]*);`)
+	for _, g := range grids {
+		if free := regexp.MustCompile(`minmax\([^()]*\)`).ReplaceAllString(g[0], ""); strings.Contains(free,
+			"fr") {
+			t.Errorf("%s: a column has no least width", g[0])
+		}
+	}
+	if len(grids) < 8 {
+		t.Errorf("%d grids", len(grids))
 	}
 }

@@ -36,10 +36,10 @@ type Fit struct {
 
 	Unconverged int // features whose transport did not converge
 
-	// The final loss of an NMF of the same rank after so many updates, 0 where there is none, and what
+	// The final loss of an NMF of the same rank after so many epochs, 0 where there is none, and what
 	// it explains of the average feature, as Average has it; NaN where that is not known.
 	Compared          float64
-	ComparedUpdates   int
+	ComparedEpochs    int
 	ComparedExplained float64
 }
 
@@ -106,7 +106,9 @@ func Write(w io.Writer, f Fit) error {
 	d.methods(&f)
 	d.section("Tables")
 	d.add("<p class=\"how\">These files are in this page; a click saves them. " +
-		"Their numbers have four or five digits; the files that the command writes have all. Names end in " +
+		"Their numbers have four or five digits, whole ones all of theirs; the files that the command " +
+		"writes " +
+		"have all. Names end in " +
 		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")
@@ -162,7 +164,7 @@ func numbers(f *Fit) []number {
 	}
 	out := []number{{percent(own), "of the differences between samples explained"}}
 	loss := "loss: mean divergence per entry"
-	if f.ComparedUpdates > 0 {
+	if f.ComparedEpochs > 0 {
 		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
 		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
 		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
@@ -171,7 +173,7 @@ func numbers(f *Fit) []number {
 	}
 	out = append(out, number{short(final), loss})
 	average := "of the average feature explained, whatever its scale"
-	if f.ComparedUpdates > 0 && f.ComparedExplained == f.ComparedExplained {
+	if f.ComparedEpochs > 0 && f.ComparedExplained == f.ComparedExplained {
 		average = "of the average feature explained, whatever its scale; by plain NMF " +
 			percent(f.ComparedExplained)
 	}
@@ -201,7 +203,7 @@ func (d *document) losses(f *Fit) {
 		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, " +
 			"as the mean divergence per entry. Lower is better. A curve that still falls would come closer " +
 			"to these data with more epochs, but need not predict unseen values better.")
-		if f.ComparedUpdates > 0 {
+		if f.ComparedEpochs > 0 {
 			d.add(" The dashed line is where plain NMF with as many components ends.")
 		}
 	}
@@ -439,9 +441,9 @@ func (f *Fit) Methods() string {
 	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version,
 		strings.Join(append([]string{table.Counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
-	if f.ComparedUpdates > 0 {
-		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was run for "+
-			"%d multiplicative updates.", f.ComparedUpdates)
+	if f.ComparedEpochs > 0 {
+		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was fitted, "+
+			"with its defaults (%s).", table.Counted(f.ComparedEpochs, "epoch"))
 	}
 	return s.String()
 }

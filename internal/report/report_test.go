@@ -32,7 +32,7 @@ func example(features, samples int) Fit {
 		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
 		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
 		X:        quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000}
+		Warnings: []string{"<w>"}, Compared: 2, ComparedEpochs: 1000}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -212,14 +212,14 @@ func TestPageOfLittle(t *testing.T) {
 	clear(zero.Curves.Row(0))
 	nmf := example(3, 4)
 	nmf.Method, nmf.Curves, nmf.Bend, nmf.Fitted = "NMF", quantmf.Mat{}, nil, product(nmf.U, nmf.V)
-	nmf.ComparedUpdates, nmf.Command = 0, ""
+	nmf.ComparedEpochs, nmf.Command = 0, ""
 	holes := example(3, 4)
 	holes.X.Set(1, 2, math.NaN())
 	for j := range 4 {
 		holes.X.Set(2, j, math.NaN())
 	}
 	signed := example(3, 4)
-	signed.Method, signed.Compared, signed.ComparedUpdates = "BQMF", 0, 0
+	signed.Method, signed.Compared, signed.ComparedEpochs = "BQMF", 0, 0
 	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
 		for i := range m.Data {
 			m.Data[i] -= 2
@@ -530,7 +530,7 @@ func TestNumbers(t *testing.T) {
 func TestBayes(t *testing.T) {
 	t.Parallel()
 	f := example(20, 9)
-	f.Method, f.Compared, f.ComparedUpdates = "BQMF", 0, 0
+	f.Method, f.Compared, f.ComparedEpochs = "BQMF", 0, 0
 	page := render(t, f)
 	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
 		"<b>0.5</b><span>loss: mean divergence per entry"} {
@@ -566,7 +566,7 @@ func TestPlain(t *testing.T) {
 		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
 		t.Error("the second panel of a QMFQ")
 	}
-	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedUpdates = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
+	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedEpochs = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
 	page = text()
 	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a " +
 		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"math"
 	"strconv"
 
 	"github.com/quantmf/quantmf"
@@ -62,7 +63,8 @@ type tooLarge struct{}
 
 func (tooLarge) Error() string { return "it would be too large" }
 
-// link writes a table as a link, with numbers of so many digits.
+// link writes a table as a link. Its numbers have so many digits, whole ones all of theirs: they may be
+// counts.
 func (d *document) link(file, corner string, rows, columns []string, m quantmf.Mat, digits int) error {
 	const tail = 2_000 // what follows the tables
 	room := (budget - tail - d.Len()) / 4 * 3
@@ -73,7 +75,9 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 	rounded := quantmf.NewMat(m.Rows, m.Cols)
 	for i := range m.Rows {
 		for j, v := range m.Row(i) {
-			v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+			if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+				v, _ = strconv.ParseFloat(strconv.FormatFloat(v, 'g', digits, 64), 64)
+			}
 			rounded.Set(i, j, v)
 		}
 	}

@@ -16,7 +16,8 @@ package section
 //	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
 //	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; leave-one-out loss
 //	CURV  u d×3: knots of g_i, of g_i⁻¹ with mass (0: the same), steps of T_i
-//	CURR  f d×20: spread, floor, mean of x, mean of leave-one-out p, slope, 15 levels
+//	CURR  f d×22: least and largest observed value, spread, floor, mean of x, mean of leave-one-out p,
+//	      slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
 //	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n)

@@ -4,7 +4,7 @@
 //
 //	offset  size  what
 //	0       8     "quantmf\n"
-//	8       4     version, 1
+//	8       4     version of the layout of this kind: 2 for a BQMF, else 1
 //	12      4     kind: the caller's
 //	16      4     number of sections
 //	20      4     CRC-32 (IEEE) of bytes 0 to 19
@@ -34,7 +34,6 @@ import (
 
 const (
 	magic       = "quantmf\n"
-	version     = 1
 	headerSize  = 24
 	sectionSize = 20
 )
@@ -112,6 +111,14 @@ func (s Section) AsOptional() Section {
 	return s
 }
 
+// version is that of the layout of a kind. Files of another version are refused.
+func version(kind uint32) uint32 {
+	if kind == BQMF {
+		return 2
+	}
+	return 1
+}
+
 // Encode returns the file of a kind with these sections.
 func Encode(kind uint32, sections []Section) []byte {
 	size := headerSize
@@ -120,7 +127,7 @@ func Encode(kind uint32, sections []Section) []byte {
 	}
 	b := make([]byte, 0, size)
 	b = append(b, magic...)
-	b = Append32(b, version)
+	b = Append32(b, version(kind))
 	b = Append32(b, kind)
 	b = Append32(b, uint32(len(sections)))
 	b = Append32(b, crc32.ChecksumIEEE(b))
@@ -186,11 +193,12 @@ func Decode(b []byte, kind uint32, name func(kind uint32) string, must, may []st
 	if crc32.ChecksumIEEE(b[:20]) != Get32(b[20:]) {
 		return nil, damaged(20, "the header is damaged")
 	}
-	if v := Get32(b[8:]); v != version {
-		return nil, damaged(8, "version "+strconv.Itoa(int(v))+", this reader knows "+strconv.Itoa(version))
-	}
 	if k := Get32(b[12:]); k != kind {
 		return nil, damaged(12, "this is "+name(k)+", not "+name(kind))
+	}
+	if v, known := Get32(b[8:]), version(kind); v != known {
+		return nil, damaged(8, "this is "+name(kind)+" in version "+strconv.Itoa(int(v))+
+			" of its layout; this program reads version "+strconv.Itoa(int(known)))
 	}
 	f := &File{payloads: map[string][]byte{}, offsets: map[string]int64{}}
 	at := headerSize

@@ -120,17 +120,11 @@ func loss(s string) (quantmf.FitOption, error) {
 
 // projection reads kl:N, frobenius:N or svd.
 func projection(s string) (quantmf.FitOption, error) {
-	kind, count, _ := strings.Cut(s, ":")
-	n, err := strconv.Atoi(count)
-	switch {
-	case s == "svd":
-		return quantmf.WithProjection(quantmf.TruncatedSVD()), nil
-	case err == nil && kind == "kl":
-		return quantmf.WithProjection(quantmf.KLUpdates(n)), nil
-	case err == nil && kind == "frobenius":
-		return quantmf.WithProjection(quantmf.FrobeniusUpdates(n)), nil
+	var p quantmf.Projection
+	if s == "" || p.UnmarshalText([]byte(s)) != nil {
+		return nil, errors.New("must be kl:N, frobenius:N or svd")
 	}
-	return nil, errors.New("must be kl:N, frobenius:N or svd")
+	return quantmf.WithProjection(p), nil
 }
 
 // Whole reads a whole number.
@@ -168,24 +162,17 @@ func OneOf(words []string) error {
 // Methods are the methods in the order of the help.
 var Methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
-// Method returns the method of a name among Methods.
+// Method returns the method of a name, that of qmf for a name that is none of Methods.
 func Method(name string) quantmf.Method {
-	return map[string]quantmf.Method{"qmf": quantmf.MethodQMF, "qmfq": quantmf.MethodQMFQ,
-		"nmf": quantmf.MethodNMF, "bqmf": quantmf.MethodBQMF}[name]
+	m := quantmf.MethodQMF
+	_ = m.UnmarshalText([]byte(name)) // which leaves m as it was for another name
+	return m
 }
 
 // Fit runs the fit of a method, qmf where the name is none of Methods.
 func Fit(ctx context.Context, method string, x quantmf.Rows, rank int,
 	options ...quantmf.FitOption) (quantmf.Model, error) {
-	switch method {
-	case "nmf":
-		return quantmf.FitNMF(ctx, x, rank, options...)
-	case "qmfq":
-		return quantmf.FitQMFQ(ctx, x, rank, options...)
-	case "bqmf":
-		return quantmf.FitBQMF(ctx, x, rank, options...)
-	}
-	return quantmf.FitQMF(ctx, x, rank, options...)
+	return quantmf.Fit(ctx, Method(method), x, rank, options...)
 }
 
 // MethodOf returns the name of the method of a model.

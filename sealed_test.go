@@ -1,0 +1,346 @@
+package quantmf_test
+
+import (
+	"context"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// smallModels are a model of each kind, for 6 × 9.
+func smallModels(t *testing.T) (x quantmf.Mat, models map[quantmf.Method]quantmf.Model) {
+	t.Helper()
+	x = quantmf.NewMat(6, 9)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			x.Set(i, j, 1+math.Abs(math.Sin(float64(3*i+1))*float64(j+1))+float64((i*j)%3))
+		}
+	}
+	models = map[quantmf.Method]quantmf.Model{}
+	for method := quantmf.MethodNMF; method <= quantmf.MethodBQMF; method++ {
+		m, err := quantmf.Fit(t.Context(), method, x, 2, quantmf.WithEpochs(3))
+		if err != nil {
+			t.Fatal(method, err)
+		}
+		models[method] = m
+	}
+	return x, models
+}
+
+// typed tells whether err is one of the errors that say what is wrong with a model or an argument.
+func typed(err error) bool {
+	var shape *quantmf.ShapeError
+	var data *quantmf.DataError
+	var option *quantmf.OptionError
+	return errors.As(err, &shape) || errors.As(err, &data) || errors.As(err, &option)
+}
+
+// answers calls every method of a model that computes with its factors, and returns the names of those that
+// answer: with no error, or with a result that is not empty.
+func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) (answered []string) {
+	t.Helper()
+	fails := func(name string, err error) {
+		if err == nil {
+			answered = append(answered, name)
+		} else if !typed(err) {
+			t.Errorf("%T: %s: %v is not typed", m, name, err)
+		}
+	}
+	empty := func(name string, ms ...quantmf.Mat) {
+		for _, m := range ms {
+			if m.Rows != 0 || m.Cols != 0 || m.Data != nil {
+				answered = append(answered, name)
+			}
+		}
+	}
+	_, err := m.Loss(x)
+	fails("Loss", err)
+	_, err = m.Score(ctx, x)
+	fails("Score", err)
+	_, err = m.Transform(ctx, x)
+	fails("Transform", err)
+	_, err = m.MarshalBinary()
+	fails("MarshalBinary", err)
+	_, err = m.MarshalText()
+	fails("MarshalText", err)
+	empty("Reconstruct", m.Reconstruct())
+	switch m := m.(type) {
+	case *quantmf.BQMF:
+		lo, hi, err := m.Interval(0.5)
+		fails("Interval", err)
+		empty("Interval", lo, hi)
+		empty("Median", m.Median(), m.Deviation())
+		_, _, err = m.Probability(x)
+		fails("Probability", err)
+	}
+	return answered
+}
+
+// TestChangedFieldsAnswer: where a field that a model computes with has another size or another number, each
+// of its methods returns a typed error or an empty result, and never panics.
+func TestChangedFieldsAnswer(t *testing.T) {
+	x, models := smallModels(t)
+	for method, m := range models {
+		if got := answers(t.Context(), t, m, x); len(got) < 6 {
+			t.Errorf("%v: as fitted, only %v answer", method, got)
+		}
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"U", "V", "Quantiles", "Weights"} {
+			f := reflect.ValueOf(m).Elem().FieldByName(name)
+			if !f.IsValid() {
+				continue
+			}
+			was := f.Interface().(quantmf.Mat)
+			other := was.Clone()
+			other.Set(1, 1, other.At(1, 1)+1)
+			wide := quantmf.NewMat(was.Rows, was.Cols+1)
+			short := was
+			short.Data = was.Data[:3]
+			for what, change := range map[string]quantmf.Mat{"another number": other, "another size": wide,
+				"too little data": short, "no stride": {Rows: was.Rows, Cols: was.Cols, Data: was.Data},
+				"nothing": {}, "negative": {Rows: -1, Cols: 2, Stride: 2}} {
+				changed, err := quantmf.UnmarshalModel(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				reflect.ValueOf(changed).Elem().FieldByName(name).Set(reflect.ValueOf(change))
+				if got := answers(t.Context(), t, changed, x); len(got) > 0 {
+					t.Errorf("%v: %s with %s: %v answer", method, name, what, got)
+				}
+			}
+		}
+	}
+}
+
+// TestModelByHand: an NMF that was put together is one under KL, and the zero Loss is the default of a fit.
+func TestModelByHand(t *testing.T) {
+	x, models := smallModels(t)
+	u, v := models[quantmf.MethodNMF].Factors()
+	m := quantmf.NMF{Factorisation: quantmf.Factorisation{U: u, V: v}}
+	got, err := m.Loss(x)
+	want, _ := models[quantmf.MethodNMF].Loss(x)
+	if err != nil || got != want {
+		t.Errorf("by hand: loss %v, %v, as fitted %v", got, err, want)
+	}
+	data, err := m.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read, err := quantmf.UnmarshalModel(data); err != nil {
+		t.Error(err)
+	} else if got, err = read.Loss(x); got != want {
+		t.Errorf("read: loss %v, %v", got, err)
+	}
+	for _, bad := range []quantmf.NMF{
+		{}, {Factorisation: quantmf.Factorisation{U: u}}, {Factorisation: quantmf.Factorisation{U: v, V: u}},
+		{Factorisation: quantmf.Factorisation{U: quantmf.Mat{Rows: 1, Cols: 1, Stride: 1,
+			Data: []float64{-1}},
+			V: quantmf.Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}}},
+	} {
+		if got := answers(t.Context(), t, &bad, x); len(got) > 0 {
+			t.Errorf("%v by hand: %v answer", bad.U, got)
+		}
+	}
+	for _, l := range []quantmf.Loss{0, quantmf.KL} {
+		m, err := quantmf.FitNMF(t.Context(), x, 2, quantmf.WithEpochs(3),
+			quantmf.WithLoss(quantmf.Frobenius), quantmf.WithLoss(l))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := m.Loss(x); got != want {
+			t.Errorf("WithLoss(%v) after Frobenius: %v, want %v", l, got, want)
+		}
+	}
+	signed := x.Clone()
+	signed.Set(2, 3, -4)
+	if _, err := quantmf.FitBQMF(t.Context(), signed, 2, quantmf.WithEpochs(1),
+		quantmf.WithLoss(0)); err != nil {
+		t.Errorf("the zero loss of a signed x: %v", err)
+	}
+	if at := quantmf.Loss(0).At(3, 2); at != quantmf.KL.At(3, 2) || at == quantmf.Beta(0).At(3, 2) {
+		t.Errorf("the zero loss at one cell: %v", at)
+	}
+	if at := quantmf.Beta(0).At(3, 2); math.Abs(at-(1.5-math.Log(1.5)-1)) > 1e-15 {
+		t.Errorf("Itakura and Saito at one cell: %v", at)
+	}
+}
+
+// TestNoTypedNil: a Model is nil where the fit returns none.
+func TestNoTypedNil(t *testing.T) {
+	for method := quantmf.MethodNMF; method <= quantmf.MethodBQMF+1; method++ {
+		m, err := quantmf.Fit(t.Context(), method, quantmf.Mat{}, 2)
+		if m != nil || !typed(err) {
+			t.Errorf("%v: %v, %v", method, m, err)
+		}
+	}
+}
+
+// TestModelsAsTexts: what encoding/json makes of a model is read back to the same bits, by its own type and
+// by UnmarshalModel, and another type or a damaged text is an error that leaves the model alone.
+func TestModelsAsTexts(t *testing.T) {
+	_, models := smallModels(t)
+	into := map[quantmf.Method]func() quantmf.Model{
+		quantmf.MethodNMF:  func() quantmf.Model { return new(quantmf.NMF) },
+		quantmf.MethodQMF:  func() quantmf.Model { return new(quantmf.QMF) },
+		quantmf.MethodQMFQ: func() quantmf.Model { return new(quantmf.QMFQ) },
+		quantmf.MethodBQMF: func() quantmf.Model { return new(quantmf.BQMF) },
+	}
+	for method, m := range models {
+		coded, err := json.Marshal(map[string]any{"model": m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, _ := m.MarshalBinary()
+		for other, fresh := range into {
+			one := fresh()
+			var raw map[string]json.RawMessage
+			if err := json.Unmarshal(coded, &raw); err != nil {
+				t.Fatal(err)
+			}
+			err := json.Unmarshal(raw["model"], one)
+			var bad *quantmf.FormatError
+			if other != method {
+				if _, has := one.MarshalBinary(); !errors.As(err, &bad) || has == nil {
+					t.Errorf("%v read as %v: %v", method, other, err)
+				}
+				continue
+			}
+			if again, _ := one.MarshalBinary(); err != nil || string(again) != string(file) {
+				t.Errorf("%v: another model, %v", method, err)
+			}
+		}
+		text, _ := m.MarshalText()
+		if any, err := quantmf.UnmarshalModel(text); err != nil {
+			t.Error(err)
+		} else if again, _ := any.MarshalBinary(); string(again) != string(file) {
+			t.Errorf("%v: UnmarshalModel reads another model", method)
+		}
+		for _, damaged := range [][]byte{text[:len(text)-1],
+			append(text[:len(text)-8:len(text)-8], "$AAAAAAA"...),
+			[]byte(method.String() + ":"), {}} {
+			var bad *quantmf.FormatError
+			if m, err := quantmf.UnmarshalModel(damaged); m != nil || !errors.As(err, &bad) {
+				t.Errorf("%v: a damaged text: %v", method, err)
+			}
+		}
+	}
+}
+
+// TestZeroValues: zero values of exported types answer with errors, empty results or constants.
+func TestZeroValues(t *testing.T) {
+	tr := new(quantmf.Transport)
+	if len(tr.Rank()) != 0 || len(tr.Sort()) != 0 || tr.Plan().Rows != 0 {
+		t.Error("the zero Transport has results")
+	}
+	q := []float64{1, 2}
+	var errs []error
+	for _, vjp := range []func([]float64) (*quantmf.Gradient, error){tr.RankVJP, tr.SortVJP} {
+		for _, z := range [][]float64{nil, q} {
+			_, err := vjp(z)
+			errs = append(errs, err)
+		}
+	}
+	for _, q := range [][]float64{nil, q} {
+		_, err := tr.Quantile(q)
+		_, mapped := tr.Map(q)
+		_, back := tr.QuantileVJP(q, q)
+		_, on := tr.QuantileJVP(q, quantmf.Gradient{})
+		errs = append(errs, err, mapped, back, on)
+	}
+	f, c := new(quantmf.Map), new(quantmf.Curve)
+	_, err := f.Invert(0)
+	_, other := c.Invert(0)
+	errs = append(errs, err, other)
+	for i, err := range errs {
+		if !typed(err) {
+			t.Errorf("error %d is %v", i, err)
+		}
+	}
+	if f.At(3) != 0 || f.Slope(3) != 0 || c.At(3) != 0 || !math.IsNaN(c.At(math.NaN())) {
+		t.Error("the zero Map or Curve is not 0")
+	}
+	var s *quantmf.Sparse
+	if d, n := s.Dims(); d != 0 || n != 0 || s.Listed() != 0 {
+		t.Error("a nil Sparse has numbers")
+	}
+	for _, x := range []quantmf.Rows{nil, s, new(quantmf.Sparse), quantmf.Mat{}, quantmf.Mat32{}} {
+		if _, err := quantmf.FitNMF(t.Context(), x, 1); !typed(err) {
+			t.Errorf("%T: %v", x, err)
+		}
+	}
+	for _, err := range []error{&quantmf.ReadError{}, &quantmf.DataError{}, &quantmf.ShapeError{},
+		&quantmf.OptionError{}, &quantmf.FormatError{}, &quantmf.ConvergenceError{}} {
+		if err.Error() == "" {
+			t.Errorf("%T says nothing", err)
+		}
+	}
+	if p, err := (quantmf.Projection{}).MarshalText(); err != nil || len(p) != 0 {
+		t.Errorf("the zero Projection: %q, %v", p, err)
+	}
+	if _, err := quantmf.FitNMF(t.Context(), quantmf.NewMat(2, 2), 1, nil); !typed(err) {
+		t.Errorf("a nil option: %v", err)
+	}
+}
+
+// TestTexts: every constant is read back from its text, and no other text is.
+func TestTexts(t *testing.T) {
+	count := 0
+	check := func(v encoding.TextMarshaler, fresh encoding.TextUnmarshaler, want string) {
+		t.Helper()
+		count++
+		got, err := v.MarshalText()
+		if err != nil || string(got) != want {
+			t.Errorf("%v: %q, %v, want %q", v, got, err, want)
+			return
+		}
+		if err := fresh.UnmarshalText(got); err != nil ||
+			reflect.ValueOf(fresh).Elem().Interface() != any(v) {
+			t.Errorf("%q is read as %v, %v", got, reflect.ValueOf(fresh).Elem(), err)
+		}
+		before := reflect.ValueOf(fresh).Elem().Interface()
+		if err := fresh.UnmarshalText([]byte("x y")); !typed(err) ||
+			reflect.ValueOf(fresh).Elem().Interface() != before {
+			t.Errorf("%T takes another text: %v", v, err)
+		}
+	}
+	for m, want := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
+		check(quantmf.Method(m), new(quantmf.Method), want)
+	}
+	for p, want := range []string{"choice", "factors", "maps", "qmf", "epochs"} {
+		check(quantmf.Phase(p), new(quantmf.Phase), want)
+	}
+	for s, want := range []string{"logistic", "none", "logisticUnit", "arctan"} {
+		check(quantmf.Squash(s), new(quantmf.Squash), want)
+	}
+	for s, want := range []string{"auto", "scores", "nmf", "uniform", "svd"} {
+		check(quantmf.Start(s), new(quantmf.Start), want)
+	}
+	check(quantmf.ScheduleConstant, new(quantmf.Schedule), "constant")
+	check(quantmf.UpdatesMultiplicative, new(quantmf.Updates), "multiplicative")
+	check(quantmf.EndsPinned, new(quantmf.Ends), "pinned")
+	for l, want := range map[quantmf.Loss]string{0: "auto", quantmf.KL: "kl", quantmf.Frobenius: "frobenius",
+		quantmf.Beta(0): "0", quantmf.Beta(0.5): "0.5"} {
+		check(l, new(quantmf.Loss), want)
+	}
+	for p, want := range map[quantmf.Projection]string{quantmf.KLUpdates(5): "kl:5",
+		quantmf.FrobeniusUpdates(7): "frobenius:7", quantmf.TruncatedSVD(): "svd", {}: ""} {
+		check(p, new(quantmf.Projection), want)
+	}
+	for _, v := range []encoding.TextMarshaler{quantmf.Method(9), quantmf.Phase(9), quantmf.Squash(9),
+		quantmf.Schedule(9), quantmf.Updates(9), quantmf.Start(9), quantmf.Ends(9)} {
+		if _, err := v.MarshalText(); !typed(err) {
+			t.Errorf("%T(9): %v", v, err)
+		}
+	}
+	if count < 25 {
+		t.Errorf("%d texts", count)
+	}
+}
