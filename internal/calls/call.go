@@ -21,8 +21,8 @@ const (
 	Object             // all else: fields, lists, matrices, bytes
 )
 
-// Value is an argument in the form of another language. Each method is for values of some types; the last four
-// return false for a value that is none of theirs, and Rows an error for a matrix that is damaged.
+// Value is an argument in the form of another language. Each method is for values of some types; the last
+// four return false for a value that is none of theirs, and Rows an error for a matrix that is damaged.
 type Value interface {
 	Type() Type
 	Text() string // the value as its language writes it, of any type

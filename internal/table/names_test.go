@@ -138,6 +138,8 @@ func TestDoubts(t *testing.T) {
 			`column 2 ("length") was taken for a sample; give -names 1-2`},
 		{"the same, overruled", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{Names: "1-2"}, "a|b; 5/6",
 			""},
+		{"places of genes", "gene_id,chr,start,end,S1\na,1,1000,2000,5\nb,X,700,900,6\n", Options{},
+			"a|b; 5/6", ""},
 		{"samples in rows", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{}, "s1|s2; 1 2/3 4",
 			"speaks of samples in rows"},
 		{"the same, transposed", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{Transpose: true},

@@ -88,6 +88,7 @@ func TestRead(t *testing.T) {
 		{"spaces around numbers", "x, a,b \ng1, 1 , 2\n", "g1;  a|b ; 1 2"},
 		{"quoted", "\"\",\"a,1\",\"b \"\"x\"\"\"\n\"g 1\",\"1\",2\n", `g 1; a,1|b "x"; 1 2`},
 		{"quotation marks in tsv", "feature\ta\tb\n5\"-x\t1\t2\n\"g\"\t3\t4\n", `5"-x|g; a|b; 1 2/3 4`},
+		{"quotation marks in csv", "x,a\n5\"-x,1\n\"g\"\"h\",2\n", `5"-x|g"h; a; 1/2`},
 		{"commas in tsv names", "feature\ta\nx,y,z\t1\nx,y,z\t2\n", "x,y,z|x,y,z; a; 1/2"},
 		{"R header", "a\tb\ng1\t1\t2\n", "g1; a|b; 1 2"},
 		{"R header of numbers", "1,2\ng1,5,6\n", "g1; 1|2; 5 6"},
@@ -187,9 +188,6 @@ func TestReadFaults(t *testing.T) {
 			`in:2:3: feature "g1", sample "b": "NA" is a missing value` + missing},
 		{"open quotation mark in csv", "x,a\n\"g1,1\ng2,2\n",
 			"in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that " +
-				"holds one in quotation marks and double those inside"},
-		{"bare quotation mark in csv", "x,a\ng1,1\ng\"2,2\n",
-			"in:3:1: a quotation mark that is out of place or never closed in its line: put a cell that " +
 				"holds one in quotation marks and double those inside"},
 		{"open quotation mark in tsv", "x\ta\n\"g1\t1\ng2\t2\n",
 			"in:2:1: a quotation mark that is out of place or never closed in its line: put a cell that " +

@@ -184,8 +184,8 @@ func ranked(v js.Value) [][]quantmf.Top {
 func described(err error) map[string]any {
 	var e *table.Error
 	if errors.As(err, &e) {
-		return map[string]any{"kind": "TableError", "message": err.Error(), "line": e.Line, "column": e.Column, "feature": e.Feature,
-			"sample": e.Sample, "problem": e.Problem}
+		return map[string]any{"kind": "TableError", "message": err.Error(), "line": e.Line,
+			"column": e.Column, "feature": e.Feature, "sample": e.Sample, "problem": e.Problem}
 	}
 	return calls.Described(err)
 }
