@@ -465,7 +465,7 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	if err := usable(m); err != nil {
 		return Mat{}, err
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
 	out := conditional(&m.model, p)
@@ -492,7 +492,7 @@ func (m *BQMF) cellwise(g func(t *bqmf.Table, mean, dev float64) float64) Mat {
 	if usable(m) != nil {
 		return Mat{}
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	return cellwise(&m.model, p, true, g)
 }
@@ -514,14 +514,22 @@ func (m *BQMF) Deviation() Mat { return m.cellwise((*bqmf.Table).Deviation) }
 // probability p, 0 < p < 1, as two d × n matrices. Another p is an [*OptionError]. Cost: twice that
 // of Reconstruct.
 func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
-	if !(p > 0 && p < 1) {
-		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
+	z, err := tailOf(p)
+	if err != nil {
+		return Mat{}, Mat{}, err
 	}
 	if err := usable(m); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	z := elem.NormalQuantile(0.5 + float64(p/2))
 	return m.quantile(-z), m.quantile(z), nil
+}
+
+// tailOf returns the normal quantile at the upper end of a central interval of probability p.
+func tailOf(p float64) (float64, error) {
+	if !(p > 0 && p < 1) {
+		return 0, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
+	}
+	return elem.NormalQuantile(0.5 + float64(p/2)), nil
 }
 
 // Probability returns, for every cell of x, d × n, the probability of a value below
@@ -540,7 +548,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if err := m.bounds().checkCells(x); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
 	m.model.Each(p, true, func(t *bqmf.Table, i, j int, mean, dev float64) {
@@ -554,83 +562,6 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
 	return bendsOf(m)
-}
-
-// Transform returns the coordinates of new samples: for x, d × n', the k × n' means
-// of the posterior of V' with all else as it was fitted, values beyond those of a
-// row's fit counting as the nearest. NaN cells are left out, whatever the fit took,
-// and a column needs one that is not. Columns are spread over GOMAXPROCS workers.
-// Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
-//
-// Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Rows) (Mat, error) {
-	v, _, err := m.coordinates(ctx, x, false)
-	return v, err
-}
-
-// Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
-// after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
-// cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
-	_, score, err := m.coordinates(ctx, x, true)
-	return score, err
-}
-
-// coordinates returns what Transform does and, where score is wanted, what Score does.
-func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
-	if err := usable(m); err != nil {
-		return Mat{}, 0, err
-	}
-	observed, err := m.bounds().checkColumns(x, len(m.model.Curves))
-	if err != nil {
-		return Mat{}, 0, err
-	}
-	d, n := x.Dims()
-	loss := m.divergence()
-	v, losses := NewMat(m.model.K, n), make([]float64, n)
-	p := pool.New(0, n)
-	defer p.Close()
-	p.Bind(ctx)
-	type room struct {
-		*bqmf.Sample
-		x, fit []float64
-	}
-	base, work := m.model.Sample(score), make([]*room, p.Workers())
-	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
-		p.Do(block.Cols, func(w, j int) {
-			if work[w] == nil {
-				work[w] = &room{base.Share(), make([]float64, d), make([]float64, d)}
-			}
-			s := work[w]
-			for i := range s.x {
-				s.x[i] = block.At(i, j)
-			}
-			for h, t := range s.Place(s.x) {
-				v.Set(h, from+j, t)
-			}
-			if !score {
-				return
-			}
-			s.Predict(s.fit)
-			for i, t := range s.x {
-				if t == t {
-					losses[from+j] += loss.Divergence(t, s.fit[i])
-				}
-			}
-		})
-		if err := p.Err(); err != nil {
-			return &interrupted{err}
-		}
-		return nil
-	})
-	if err != nil {
-		return Mat{}, 0, err
-	}
-	sum := 0.0
-	for _, l := range losses {
-		sum += l
-	}
-	return v, sum / float64(observed), nil
 }
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].

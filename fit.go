@@ -131,6 +131,7 @@ func (t *task) File(m fit.Model) ([]byte, error) { return readable(m.(fitted)) }
 func (t *task) Finish(m fit.Model) {
 	m.(fitted).toUserUnits(&t.Cells.Units)
 	sealFields(m.(fitted))
+	m.(fitted).common().workers = t.workers
 }
 
 // readable returns a model as a file that can be read.

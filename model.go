@@ -65,6 +65,12 @@ type Model interface {
 	Transform(ctx context.Context, x Rows) (Mat, error)
 	// Score returns the mean divergence of new samples from the model at Transform(x).
 	Score(ctx context.Context, x Rows) (float64, error)
+	// Scores returns the mean divergence of each of n' new samples, over its observed cells: what tells of
+	// odd ones. Score is their mean over the observed cells of all. Errors are those of Transform.
+	Scores(ctx context.Context, x Rows) ([]float64, error)
+	// Predict returns what the model says of every cell of new samples, d × n', NaN cells of x included.
+	// Errors are those of Transform.
+	Predict(ctx context.Context, x Rows) (Mat, error)
 	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
 	// Goodness says for each of the d features how well the model fits x, d × n, the matrix that was fitted

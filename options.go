@@ -354,7 +354,8 @@ func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
+// WithWorkers sets how many goroutines work on rows at the same time: in the call, and in the methods of a
+// model that a fit or [UnmarshalModel] returns, such as Transform, Predict and Scores. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
 	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
@@ -527,7 +528,7 @@ func (l Loss) String() string {
 	return "Beta(" + ftoa(float64(l.of(0))) + ")"
 }
 
-// WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
+// WithPatience ends a fit when its loss has not fallen by 1e-7 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {

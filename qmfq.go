@@ -534,7 +534,8 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
-	t := &q.inflated
+	t := q.inflated
+	t.workers = q.workers
 	if err := usable(q); err != nil {
 		return Mat{}, err
 	}
@@ -560,7 +561,8 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	own, err := placed(ctx, x, nil, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	own, err := placed(ctx, x, nil, &q.Factorisation, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row),
+		deflated)
 	if err != nil {
 		return Mat{}, err
 	}
@@ -568,7 +570,7 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, u, q.U.Cols, base, func(block Mat, from int) func([]float64, int) {
+	return placed(ctx, x, u, &q.Factorisation, base, func(block Mat, from int) func([]float64, int) {
 		base.Own = func(to []float64, j int) { own.column(to, from+j) }
 		return block.column
 	})
@@ -578,6 +580,12 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+// Scores is that of [Model]. Cost: that of Score.
+func (q *QMFQ) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, q, x) }
+
+// Predict is that of [Model]: T(U V'). Cost: that of Transform, and dn' maps.
+func (q *QMFQ) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, q, x) }
 
 func (q *QMFQ) at(v Mat) Model { return q.inflated.at(v) }
 
@@ -592,7 +600,7 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	}
 	_, n := x.Dims()
 	v := NewMat(q.U.Cols, n)
-	p := pool.New(0, n)
+	p := pool.New(q.workers, n)
 	defer p.Close()
 	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
 		p.Do(block.Cols, func(_, j int) {

@@ -174,7 +174,7 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 	t.Pieces = s.D
 	t.Open(ctx)
 	defer t.Pool.Close()
-	first := &split.Start{Row: t.Cells.Observed, Held: t.Cells.Held, Read: t.Pool.Failed}
+	first := &split.Start{Row: t.Cells.Observed, Held: t.Cells.Held, Read: s.failed}
 	start := s.startNMF
 	if s.Kind == section.QMF {
 		start = s.startQMF
@@ -184,6 +184,9 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 	}
 	return first, nil
 }
+
+// failed returns the error of reading rows, if any.
+func (s *splitFit) failed() error { return public(s.task.Pool.Failed()) }
 
 // startNMF fills the factors of the start, and counts what is seen of the columns.
 func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {

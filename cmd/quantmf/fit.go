@@ -268,6 +268,9 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	m := modelOf(fitted)
 	m.Names = cli.NamesOf(r.table)
 	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.in.Log1p, r.in.Top > 0, r.losses
+	if m.SHA256, err = cli.Sum(r.matrix); err != nil {
+		return err
+	}
 	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
 	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	if r.goodness, err = m.Goodness(x); err != nil {

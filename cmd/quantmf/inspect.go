@@ -207,6 +207,7 @@ type (
 	modelObject struct {
 		Method     string          `json:"method"`
 		Matrix     string          `json:"matrix,omitempty"`
+		SHA256     string          `json:"sha256,omitempty"`
 		Command    string          `json:"command,omitempty"`
 		Log1p      bool            `json:"log1p"`
 		Epoch      int             `json:"epoch"`
@@ -246,9 +247,9 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.of.Best,
-		Loss:       m.of.History,
-		Validation: m.of.Validation, Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, SHA256: m.SHA256, Command: m.Command,
+		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
+		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if m.NMFEpochs > 0 {
 		o.NMF = &comparedObject{m.NMF, m.NMFEpochs}
 	}

@@ -201,6 +201,10 @@ func (f *shardFlags) about(t *table.Table) ([]byte, error) {
 	}
 	made := account.Made{Matrix: f.name(), Log1p: f.in.Log1p, Top: f.in.Top > 0, Losses: f.losses,
 		Command: f.repeated(append(more, "-seed", "1")...)}
+	var err error
+	if made.SHA256, err = cli.Sum(f.matrix); err != nil {
+		return nil, err
+	}
 	one := quantmf.NMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(1, 1), V: quantmf.NewMat(1, 1)}}
 	none, err := one.MarshalBinary() // a model file to which the sections are appended
 	if err != nil {

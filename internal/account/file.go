@@ -19,6 +19,7 @@ type Names struct{ Features, Samples []string }
 // Made is how a model came about, empty where that is not known.
 type Made struct {
 	Matrix      string   // its name
+	SHA256      string   // of its file, in hexadecimal digits; empty where it was no single file
 	Command     string   // the command line that repeats the fit
 	Log1p       bool     // log(1+x) was taken first
 	Top         bool     // not all features of the matrix were fitted
@@ -108,6 +109,7 @@ func (m *Made) text() string {
 	}
 	yes := map[bool]string{true: "yes"}
 	line("matrix", m.Matrix)
+	line("sha256", m.SHA256)
 	line("command", m.Command)
 	line("log1p", yes[m.Log1p])
 	line("top", yes[m.Top])
@@ -135,6 +137,8 @@ func (m *Made) read(text string) {
 		switch key {
 		case "matrix":
 			m.Matrix = value
+		case "sha256":
+			m.SHA256 = value
 		case "command":
 			m.Command = value
 		case "log1p":

@@ -34,7 +34,7 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	plain := file(t)
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
-	made := Made{Matrix: "x.csv", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
+	made := Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
 		NMF: 0.1 + 0.2, NMFEpochs: 200, NMFExplained: 0.75}
 	unknown := Made{NMFExplained: math.NaN()}

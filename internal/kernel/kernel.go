@@ -542,9 +542,6 @@ func Log(to, x []float64) { log(to, x[:len(to)]) }
 // digits.
 type Score struct{ Ref, Shift, Std float64 }
 
-// of is z.
-func (z *Score) of(x float64) float64 { return ((x - z.Ref) - z.Shift) / z.Std }
-
 // Logistic fills to_i with elem.Logistic of z_i·rate.
 func Logistic(to, x []float64, z *Score, rate float64) { logistic(to, x[:len(to)], z, rate) }
 
@@ -562,7 +559,11 @@ func Slopes(s, x []float64, eps float64) float64 { return slopes(s, x[:len(s)], 
 
 // Spread fills to with max |x_i-ref| and max |x_i|. Where an x_i is not finite, the
 // second is NaN and the first anything.
-func Spread(to *[2]float64, x []float64, ref float64) { spread(to[:], x, ref) }
+func Spread(to *[2]float64, x []float64, ref float64) {
+	var three [3]float64
+	spread(three[:], x, ref)
+	to[0], to[1] = three[0], three[1]+three[2]
+}
 
 // Deviation returns Σ (x_i-ref)/scale.
 func Deviation(x []float64, ref, scale float64) float64 { return deviation(x, ref, scale) }

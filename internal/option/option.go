@@ -248,6 +248,9 @@ var (
 			Projection)) &^ Of(Penalty), ""}
 )
 
+// UnmarshalModel takes what a model's methods need.
+var UnmarshalModel = Function{"UnmarshalModel", Of(Workers), ""}
+
 // Name returns the name of constant i of an enumeration, or its number if it has none.
 func Name(i int, names ...string) string {
 	if i < len(names) {

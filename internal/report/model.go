@@ -17,6 +17,7 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 	f := Fit{
 		Account:     a,
 		Matrix:      how.Matrix,
+		SHA256:      how.SHA256,
 		Command:     how.Command,
 		Settings:    settings(a, how),
 		Features:    features,

@@ -21,6 +21,7 @@ type Fit struct {
 	account.Account // what the model says
 
 	Matrix   string   // the name of the file
+	SHA256   string   // of the file, "" where it is not known
 	Command  string   // the command line that repeats the fit, "" where it is not known
 	Version  string   // of quantmf
 	Settings []string // of the fit in words, for a methods section, such as "8 levels"
@@ -426,6 +427,9 @@ func (f *Fit) Methods() string {
 		table.Counted(len(f.Samples), "sample"))
 	if n := f.missing(); n > 0 {
 		fmt.Fprintf(&s, ", %s left out", table.Counted(n, "missing value"))
+	}
+	if f.SHA256 != "" {
+		s.WriteString("; SHA-256 of the file: " + clipped(f.SHA256, 64))
 	}
 	const paper = "Cuturi, Teboul, Niles-Weed, Vert: Supervised Quantile Normalization for Low-rank Matrix " +
 		"Approximation, ICML 2020"
