@@ -127,7 +127,7 @@ func TestHugeSizes(t *testing.T) {
 			math.Float64bits(0.02)), section.Floats("UFAC", ones[:1]), section.Floats("VFAC", ones),
 			section.Floats("HIST", ones[:1]), section.Floats("VALI", nil),
 			section.Floats("QUAN", ones), section.Floats("WGHT", ones), section.Floats("POTN", ones),
-			section.Floats("ROWS", make([]float64, 6)), section.Words("TOOK", 0, 0)})
+			section.Floats("ROWS", make([]float64, 7)), section.Words("TOOK", 0, 0, 0)})
 	if m, err := UnmarshalModel(data); !errors.As(err, &bad) {
 		t.Errorf("%T, %v", m, err)
 	}
@@ -200,10 +200,11 @@ func TestFilesOutOfRange(t *testing.T) {
 		{"WGHT", nil, append(real(1.1, 0.999), notPositive...)},
 		{"POTN", nil, append(real(1e151, -1e151), noNumber...)},
 		{"TOOK", is(0), []uint64{5, math.MaxUint64}}, {"TOOK", is(1), append(real(1.1e30), negative...)},
-		{"ROWS", nil, noNumber}, {"ROWS", column(6, 1), real(-1, 0.5, 4, 1e300)},
-		{"ROWS", column(6, 0), real(1e151)},
-		{"ROWS", column(6, 2, 3), real(1e300)}, {"ROWS", column(6, 4), real(-1, -1e-300, 1e300)},
-		{"ROWS", column(6, 5), real(-1)},
+		{"TOOK", is(2), append(real(1.1), negative...)},
+		{"ROWS", nil, noNumber}, {"ROWS", column(7, 1), real(-1, 0.5, 4, 1e300)},
+		{"ROWS", column(7, 0), real(1e151)},
+		{"ROWS", column(7, 2, 3), real(1e300)}, {"ROWS", column(7, 4), real(-1, -1e-300, 1e300)},
+		{"ROWS", column(7, 5, 6), real(-1)},
 		{"CONV", nil, negative}, {"CONV", column(4, 0), real(3, 0.5, 1e300)},
 		{"CONV", column(4, 1), real(0.5, 1e300)}, {"CONV", column(4, 3), real(0)},
 	}

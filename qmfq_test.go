@@ -69,8 +69,8 @@ func TestQMFQGradient(t *testing.T) {
 			return sum
 		}
 		loss()
-		up.at, down.at = monotone.Pace{Rate: f.learningRate, Count: 1},
-			monotone.Pace{Rate: f.learningRate, Count: 1}
+		up.at = monotone.Pace{Rate: f.learningRate, Count: 1}
+		down.at = up.at
 		f.run(visitRows)
 		f.projector.Backward(f.wbar, down.ybar)
 		f.run(deflateBack)
@@ -141,8 +141,9 @@ func TestQMFQShrinkage(t *testing.T) {
 	if lambda != 20 || q.Shrinkage != 100 { // the most that either may choose
 		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
 	}
-	if !bytes.Equal(bits(fit(WithShrinkage(lambda))), bits(chosen)) {
-		t.Error("a fit that is told the shrinkage differs from the one that chose it")
+	line := WithLine(chosen.inflated.Line)
+	if !bytes.Equal(bits(fit(WithShrinkage(lambda), line)), bits(chosen)) {
+		t.Error("a fit that is told shrinkage and line differs from the one that chose them")
 	}
 	if !bytes.Equal(bits(fit(WithResume(state))), bits(chosen)) {
 		t.Error("a resumed fit differs")

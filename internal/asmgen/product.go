@@ -85,17 +85,6 @@ func dots(f *Func) {
 	})
 }
 
-func sum(f *Func) {
-	r, count := f.base("r", R4), f.length("r", R2)
-	f.shrR(count, Imm(3))
-	f.clear(f.block(V2)...)
-	f.groups(count, []int{1}, func(int) {
-		f.halves(func(h Vec, off int) { f.add(2+h, 2+h, mem(off, r)) })
-		f.advance(64, r)
-	})
-	f.sumTo(f.result(), V2)
-}
-
 func accumulate(f *Func) {
 	acc, u, uLen, r, count := f.base("acc", R4), f.base("u", R5), f.length("u", R1), f.base("r", R3),
 		f.length("r", R2)

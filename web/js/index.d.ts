@@ -48,7 +48,7 @@ export interface Settings {
   epochs?: number;
   /** The seed of all random numbers, a whole number from 0 to 2^64-1; default 1. */
   seed?: number | bigint | string;
-  /** The fit ends when the loss has not fallen by 1e-4 of itself in so many epochs, at least 1; default never. */
+  /** The fit ends when the loss has not fallen by 1e-7 of itself in so many epochs, at least 1; default never. */
   patience?: number;
   /** The number of fits, each with the next seed, of which the one with the lowest loss is returned; default 1. */
   restarts?: number;
@@ -75,6 +75,8 @@ export interface Settings {
   /** The weight, in samples, by which maps are pulled towards straight lines, from 0 to 1e30; default chosen by
    * hidden cells. */
   shrinkage?: number;
+  /** The share of a straight line in every map at the start, from 0 to 1; default chosen by hidden cells. */
+  line?: number;
   /** The projection of a qmfq and its number of updates; default kl:5. */
   projection?: `kl:${number}` | `frobenius:${number}` | 'svd';
 }
