@@ -52,7 +52,7 @@ func fitProgram() *cli.Program {
 			{Elsewhere: `as in "quantmf fit -h"`, Flags: f.options.Flags(option.Loss, option.Missing,
 				option.Levels, option.Epsilon, option.LearningRate, option.Schedule, option.Start,
 				option.Ends,
-				option.Shrinkage, option.Tolerance, option.Strict, option.Epochs, option.Penalty,
+				option.Shrinkage, option.Line, option.Tolerance, option.Strict, option.Epochs, option.Penalty,
 				option.Validation, option.Patience, option.Seed)},
 			{Heading: "How it is split", Flags: []*cli.Flag{
 				cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `shards of rows, each a unit of work; from

@@ -56,7 +56,7 @@ func shardProgram() *cli.Program {
 			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: f.options.Flags(
 				option.Loss, option.Missing, option.Levels, option.Epsilon, option.Epochs,
 				option.LearningRate,
-				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage,
+				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line,
 				option.Tolerance,
 				option.Validation, option.Patience, option.Strict, option.Seed)},
 			{Heading: "Of step and reduce", Flags: []*cli.Flag{

@@ -123,18 +123,18 @@ func TestOfAnotherMatrix(t *testing.T) {
 func TestBegun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		start     quantmf.Start
-		shrinkage float64
-		want      string
+		start           quantmf.Start
+		shrinkage, line float64
+		want            string
 	}{
-		{quantmf.StartAuto, 0, "from given factors; maps are free"},
-		{quantmf.StartScores, 0.5,
+		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
+		{quantmf.StartScores, 0.5, 0,
 			"from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
-		{quantmf.StartNMF, 20, "from an NMF of the matrix; maps are pulled towards straight lines by 20 " +
-			"pseudo-samples"},
-		{quantmf.StartUniform, 0, "at random; maps are free"},
+		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
+			"pulled towards straight lines by 20 pseudo-samples"},
+		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
 	} {
-		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage}); got != c.want {
+		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage, Line: c.line}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
