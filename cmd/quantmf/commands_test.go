@@ -180,7 +180,7 @@ func TestModelAndMatrix(t *testing.T) {
 	model, _ := os.ReadFile("qmf.qmf")
 	writeText(t, "cut.qmf", string(model[:len(model)/2]))
 	flipped := bytes.Clone(model)
-	flipped[len(flipped)/3] ^= 8
+	flipped[2*len(flipped)/5] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
 	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",

@@ -50,6 +50,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
 		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
 		-start uniform)`},
+	option.Line: {"X", `the share of a straight line in every map at the start, from 0, the paper's maps
+		without one, to 1, nearly an NMF (qmf, qmfq; default: of 0, 0.5 and 0.9 the one that predicts hidden
+		cells best; 0 with -ends pinned, -start uniform and -projection svd)`},
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
 	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of the
@@ -125,7 +128,7 @@ func (o *Options) Flags(kinds ...option.Kind) (flags []*Flag) {
 
 // How are the options of how a matrix is fitted, in the order of the help.
 var How = []option.Kind{option.Levels, option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
-	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection,
+	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
 	option.Updates, option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict,
 	option.Seed, option.Workers}
 

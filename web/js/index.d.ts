@@ -75,6 +75,8 @@ export interface Settings {
   /** The weight, in samples, by which maps are pulled towards straight lines, from 0 to 1e30; default chosen by
    * hidden cells. */
   shrinkage?: number;
+  /** The share of a straight line in every map at the start, from 0 to 1; default chosen by hidden cells. */
+  line?: number;
   /** The projection of a qmfq and its number of updates; default kl:5. */
   projection?: `kl:${number}` | `frobenius:${number}` | 'svd';
 }

@@ -148,6 +148,7 @@ func told(v js.Value) account.Account {
 		Curves:     grid(v.Get("curves")), Bend: numbers(v.Get("bend")),
 		Normalized: grid(v.Get("normalized")),
 		Levels:     v.Get("levels").Int(), Began: v.Get("began").String(),
+		Predicted: v.Get("predicted").Float(),
 	}
 	for g := numbers(v.Get("goodness")); len(g) > 0; g = g[3:] {
 		a.Goodness = append(a.Goodness, quantmf.Goodness{Divergence: g[0], Spread: g[1], Explained: g[2]})

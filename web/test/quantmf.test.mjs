@@ -22,8 +22,8 @@ const bits = (got, want) => assert.deepEqual(new BigUint64Array(got.buffer, got.
 const cases = [
   ['nmf', { method: 'nmf', rank: 3 }, ['-method', 'nmf', '-k', '3']],
   ['qmf', { rank: 3 }, ['-k', '3']],
-  ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, loss: 'frobenius' },
-    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-loss', 'frobenius']],
+  ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, line: 0.4, loss: 'frobenius' },
+    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-line', '0.4', '-loss', 'frobenius']],
   ['qmf by Adam', { rank: 2, start: 'uniform', learningRate: 0.1, schedule: 'constant', ends: 'pinned', batch: 16 },
     ['-k', '2', '-start', 'uniform', '-lr', '0.1', '-schedule', 'constant', '-ends', 'pinned', '-batch', '16']],
   ['qmfq', { method: 'qmfq', rank: 3, epochs: 3, projection: 'kl:10' }, ['-method', 'qmfq', '-k', '3', '-epochs', '3', '-projection', 'kl:10']],
