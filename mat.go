@@ -4,6 +4,8 @@ package quantmf
 // a Mat, or a Mat32 or a Sparse, which hold larger matrices in less memory.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 )
@@ -32,11 +34,14 @@ type Mat struct {
 	Stride     int
 }
 
-// NewMat returns a matrix of zeros with Stride = cols. Negative sizes give the
-// empty matrix.
+// NewMat returns a matrix of zeros with Stride = cols. Negative sizes give the empty matrix. It panics, as
+// make does, where no memory can hold so many numbers.
 func NewMat(rows, cols int) Mat {
 	if rows <= 0 || cols <= 0 {
 		return Mat{}
+	}
+	if rows > math.MaxInt/8/cols { // the product may overflow
+		panic("quantmf: a matrix of " + sizeOf(rows, cols) + " is larger than any memory")
 	}
 	return Mat{Rows: rows, Cols: cols, Data: make([]float64, rows*cols), Stride: cols}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -122,18 +123,18 @@ func TestOfAnotherMatrix(t *testing.T) {
 func TestBegun(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		start     quantmf.Start
-		shrinkage float64
-		want      string
+		start           quantmf.Start
+		shrinkage, line float64
+		want            string
 	}{
-		{quantmf.StartAuto, 0, "from given factors; maps are free"},
-		{quantmf.StartScores, 0.5,
+		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
+		{quantmf.StartScores, 0.5, 0,
 			"from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
-		{quantmf.StartNMF, 20, "from an NMF of the matrix; maps are pulled towards straight lines by 20 " +
-			"pseudo-samples"},
-		{quantmf.StartUniform, 0, "at random; maps are free"},
+		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
+			"pulled towards straight lines by 20 pseudo-samples"},
+		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
 	} {
-		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage}); got != c.want {
+		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage, Line: c.line}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -174,5 +175,70 @@ func TestRemarks(t *testing.T) {
 			(len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// TestPredicted: what a BQMF says it predicts of unseen values is what it predicts of values that were
+// hidden; of other models that is not known.
+func TestPredicted(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+	const d, n = 80, 20
+	for _, structure := range []float64{0, 1} {
+		r := rand.New(rand.NewPCG(3, 4))
+		x, holes, v := quantmf.NewMat(d, n), quantmf.NewMat(d, n), make([]float64, n)
+		for j := range v {
+			v[j] = r.NormFloat64()
+		}
+		for i := range d {
+			u := structure * r.NormFloat64()
+			for j := range n {
+				x.Set(i, j, 5+u*v[j]+r.NormFloat64())
+			}
+		}
+		copy(holes.Data, x.Data)
+		for k := range holes.Data {
+			if r.IntN(8) == 0 {
+				holes.Data[k] = math.NaN()
+			}
+		}
+		m, err := quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
+			quantmf.WithMissingValues())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := Of(m, holes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		left, spread := 0.0, 0.0
+		for i := range d {
+			mean, seen := 0.0, 0.0
+			for _, w := range holes.Row(i) {
+				if w == w {
+					seen++
+					mean += (w - mean) / seen
+				}
+			}
+			for j, w := range holes.Row(i) {
+				if w != w {
+					left += math.Pow(x.At(i, j)-a.Fitted.At(i, j), 2)
+					spread += math.Pow(x.At(i, j)-mean, 2)
+				}
+			}
+		}
+		hidden, told := 1-left/spread, a.Predicted
+		if math.Abs(told-hidden) > 0.08 || structure == 0 && told > 0.01 || structure == 1 && told < 0.2 {
+			t.Errorf("structure %v: predicted %.3f of hidden values, told %.3f", structure, hidden, told)
+		}
+	}
+	nmf, err := quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, err := Of(nmf, table(9, 14)); err != nil || a.Predicted == a.Predicted {
+		t.Errorf("of an NMF: %v, %v", a.Predicted, err)
 	}
 }

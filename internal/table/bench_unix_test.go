@@ -108,7 +108,7 @@ func BenchmarkReadPacked(b *testing.B) {
 		counts.Data[i] = math.Floor(r.ExpFloat64() * 3)
 		decimals.Data[i] = math.Round(r.Float64()*15000) / 1000
 	}
-	features, samples := numbered("gene", d), numbered("sample", n)
+	features, samples := Numbered("gene", d), Numbered("sample", n)
 	for _, c := range []struct {
 		name, file string
 		x          quantmf.Mat

@@ -280,7 +280,7 @@ func TestPeak(t *testing.T) {
 	for k := range m.Data {
 		m.Data[k] = float64(k*7919%100003) / 1000
 	}
-	rows, columns := numbered("gene", m.Rows), numbered("sample", m.Cols)
+	rows, columns := Numbered("gene", m.Rows), Numbered("sample", m.Cols)
 	matrix := 8 * len(m.Data)
 	idle, _ := readBy(t, "GOGC=1", peakReads+"=")
 	names := []string{"x.csv.gz", "x.gct", "x.npz"} // text, a form of tables, an archive
