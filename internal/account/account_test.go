@@ -170,7 +170,8 @@ func TestRemarks(t *testing.T) {
 		{&quantmf.QMF{Factorisation: of(50, 39, 10)},
 			"there are 39 samples: of fewer than 40 a fit explains "},
 		{&quantmf.QMFQ{Factorisation: of(4, 3, 3)}, "k = 3 can repeat any 4 × 3 matrix as it is"},
-		{&quantmf.NMF{Factorisation: of(30, 40, 100)}, "k = 100 can repeat any 30 × 40 matrix as it is"},
+		{&quantmf.NMF{Factorisation: of(30, 40, 100)},
+			"k = 100 can repeat any 30 × 40 matrix as it is: take a k far below 30"},
 		{&quantmf.BQMF{Factorisation: of(4, 3, 3)}, ""},
 	} {
 		got := account.Remarks(c.model)

@@ -63,7 +63,13 @@ func TestReadFormats(t *testing.T) {
 		{"symmetric-array.mtx", "f1|f2|f3; s1|s2|s3; 1 2 0/2 0 3/0 3 5"},
 		{"skew.mtx", "f1|f2; s1|s2; 0 4/-4 0"},
 	} {
-		t.Run(c.file, func(t *testing.T) { t.Parallel(); readsAs(t, file(t, c.file), anything, c.want) })
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			got, named := readsAs(t, file(t, c.file), anything, c.want), c.file == "named.npz"
+			if got.NamedFeatures != named || got.NamedSamples != named {
+				t.Errorf("named: features %v, samples %v", got.NamedFeatures, got.NamedSamples)
+			}
+		})
 	}
 }
 
@@ -187,6 +193,10 @@ func TestFormatFaults(t *testing.T) {
 		{"npy: shape", npy("<f8", "99999999999, 4", ""),
 			`in: byte 128: the header must have descr, fortran_order and shape of an array of plain ` +
 				`numbers, and is "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999..."`},
+		{"npy: a header without a colon",
+			strings.Replace(npy("<f8", "2, 2", zeros), "'shape':", "'shape' ", 1),
+			`in: byte 128: the header must have descr, fortran_order and shape of an array of plain ` +
+				`numbers, and is "{'descr': '<f8', 'fortran_order': False, 'shape'  (2, 2), } ..."`},
 		{"npy: too large", npy("<f8", "2000000000, 2000000000", ""),
 			"in: 2000000000 × 2000000000 numbers would take more than the 256 KiB of memory that reading " +
 				"may take: allow more with -max-memory, if the file is what it should be"},

@@ -131,6 +131,8 @@ func TestLongFaults(t *testing.T) {
 			say("gene,sample,value") + "1-2"},
 		{"words without telling headings", long("protein,run,lfq\n", 4, 30, byGene),
 			say("protein,run,lfq") + "1-2"},
+		{"the same, sample by sample", long("protein,run,lfq\n", 30, 100, bySample),
+			say("protein,run,lfq") + "1-2"},
 		{"headings with blanks", long("Gene Name,The sample,value\n", 4, 30, byGene), say("1,2,3") + "1-2"},
 		{"no header", long("", 4, 30, byGene), say("1,2,3") + "1-2"},
 		{"samples first", long("sample,gene,value\n", 4, 30, byGene), say("gene,sample,value") + "1-2"},
