@@ -109,7 +109,7 @@ func BenchmarkReadPacked(b *testing.B) {
 		counts.Data[i] = math.Floor(r.ExpFloat64() * 3)
 		decimals.Data[i] = math.Round(r.Float64()*15000) / 1000
 	}
-	features, samples := numberedNames("gene", d), numberedNames("sample", n)
+	features, samples := table.Numbered("gene", d), table.Numbered("sample", n)
 	for _, c := range []struct {
 		name, file string
 		x          quantmf.Mat

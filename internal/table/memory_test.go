@@ -281,7 +281,7 @@ func TestPeak(t *testing.T) {
 	for k := range m.Data {
 		m.Data[k] = float64(k*7919%100003) / 1000
 	}
-	rows, columns := numberedNames("gene", m.Rows), numberedNames("sample", m.Cols)
+	rows, columns := table.Numbered("gene", m.Rows), table.Numbered("sample", m.Cols)
 	matrix := 8 * len(m.Data)
 	idle, _ := readBy(t, "GOGC=1", peakReads+"=")
 	names := []string{"x.csv.gz", "x.gct", "x.npz"} // text, a form of tables, an archive

@@ -8,7 +8,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -23,15 +22,6 @@ func gzipped(s string) string {
 	z.Write([]byte(s))
 	z.Close()
 	return b.String()
-}
-
-// numberedNames returns prefix1, prefix2, ...
-func numberedNames(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = prefix + strconv.Itoa(i+1)
-	}
-	return names
 }
 
 // numbers prints the matrix as rows parted by "/".
