@@ -283,15 +283,14 @@ func (l *rowLearner) end(x float64) *endScale {
 	return nil
 }
 
-// others returns the mean and the deviation of the row's other cells, on its scale, without a cell at y: all
-// of them have mean 0 and deviation 1.
-func (l *rowLearner) others(y float64) (mean, deviation float64) {
+// deviationWithout returns the deviation of the row's cells on its scale but for one at y: all of them have
+// mean 0 and deviation 1.
+func (l *rowLearner) deviationWithout(y float64) float64 {
 	n := float64(len(l.places))
 	if n < 2 {
-		return 0, 1
+		return 1
 	}
-	mean = -y / (n - 1)
-	return mean, math.Sqrt(max((n-float64(y*y))/(n-1)-float64(mean*mean), 1e-6))
+	return math.Sqrt(max((n-float64(y*y))/(n-1)-float64(y/(n-1)*(y/(n-1))), 1e-6))
 }
 
 // each calls g for the active rows from from to to-1, of which cells then has row r.
@@ -342,17 +341,16 @@ func (l *rowLearner) leaveOut(k int) (mean float64) {
 	return mean
 }
 
-// predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go
-// by the scale of the row without the cell, of which the mean alone is left out where the cell is not at an
-// end.
+// predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go,
+// by the scale of the row without the cell where it is at an end.
 func (l *rowLearner) predict(h int) float64 {
 	j := int(l.places[h])
 	w, s := l.without[h], l.cells.deviation(l.r, l.i, j)
-	mean, deviation := l.others(l.y[j])
 	if e := l.end(l.maps.x[h]); e != nil {
+		deviation := l.deviationWithout(l.y[j])
 		return e.table.Mean(w/deviation, s/deviation)
 	}
-	return l.table.Mean(w+mean, s)
+	return l.table.Mean(w, s)
 }
 
 // addLoss adds the loss of what predict says of the row's observed cells, under each floor.
@@ -433,7 +431,7 @@ func (l *rowLearner) addResidual(h int, w, s float64) {
 		l.cells.cells.variance[at]))
 	s *= math.Sqrt(max(n+tauCells-own, leastTau*(n+1)) / (n + 1))
 	if e := l.end(x); e != nil && len(e.c.X) > 1 {
-		_, deviation := l.others(y)
+		deviation := l.deviationWithout(y)
 		x = min(max(x, e.c.X[0]), e.c.X[len(e.c.X)-1])
 		l.maps.addResidual(&e.c, x, along(x, e.c.X, e.c.Y), w/deviation, s/deviation)
 		return
