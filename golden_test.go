@@ -271,7 +271,7 @@ func goldenProduct(d, n int) Mat {
 	return x
 }
 
-// goldenKin is of such numbers: rows in pairs of common noise, which a BQMF finds to be neighbours, and every
+// goldenKin is of such numbers: rows in pairs of common noise, which predict each other, and every
 // third row bent along the samples, so that it has a prediction from samples that are alike.
 func goldenKin(d, n int) Mat {
 	r := random.Split(10, 10)
@@ -377,8 +377,8 @@ func bqmfHash(t *testing.T, x Mat, kinds ...string) uint64 {
 	return fingerprint(parts...)
 }
 
-// kinHash covers a BQMF that has neighbours and samples that are alike, and what it says of its own samples
-// and of new ones.
+// kinHash covers a BQMF that has a second stage and samples that are alike, and what it says of its own
+// samples and of new ones.
 func kinHash(t *testing.T) uint64 {
 	x := goldenKin(30, 110)
 	for i := range x.Data {
@@ -387,8 +387,8 @@ func kinHash(t *testing.T) uint64 {
 		}
 	}
 	m := fitBQMF(t, x, 0, WithMissingValues())
-	if m.model.Near == nil || m.model.Alike == nil {
-		t.Fatal("the model has no neighbours, or no samples that are alike")
+	if m.model.Stage == nil || m.model.Alike == nil {
+		t.Fatal("the model has no second stage, or no samples that are alike")
 	}
 	score, err := m.Score(context.Background(), x)
 	if err != nil {
