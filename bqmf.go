@@ -88,10 +88,10 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, kind: section.BQMF, x: x, rank: rank, cells: observed}
-	m, err := t.drive(ctx, observed.d, new(BQMF), func(_ uint64, progress progress) algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.pool,
-			rank: bqmfComponents(observed.d, observed.n, rank)}
+	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
+	m, err := t.drive(ctx, observed.D, new(BQMF), func(_ uint64, progress fit.Progress) fit.Algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.Pool,
+			rank: bqmfComponents(observed.D, observed.N, rank)}
 	})
 	fitted, _ := m.(*BQMF)
 	return fitted, err
@@ -115,7 +115,7 @@ func (c *config) settleBQMF() error {
 }
 
 // checkBQMF returns the cells that a fit sees, or what is wrong with its data.
-func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
+func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 	if err := c.settleBQMF(); err != nil {
 		return nil, err
 	}
@@ -130,30 +130,23 @@ func (c *config) checkBQMF(x Rows, rank int) (*cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
-	rules := config{settings: settings{missing: c.missing, loss: c.loss, mapped: true}}
+	rules := c.rules()
+	rules.Mapped, rules.Hash = true, c.checkpoints != nil
 	if !c.given.Has(option.Loss) {
-		rules.loss = divergence.Frobenius // which takes any finite x
+		rules.Loss = divergence.Frobenius // which takes any finite x
 	}
-	if err := rules.checkCells(x); err != nil {
-		return nil, err
+	observed, err := readCells(x, rules)
+	if err == nil && observed.Signed() { // under KL, if that was asked for, x has no negative value
+		c.loss = divergence.Frobenius
 	}
-	observed, err := newCells(x, &c.settings)
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range observed.extremes {
-		if e.least < 0 && c.loss == divergence.KL { // not asked for: checkCells would have said so
-			c.loss = divergence.Frobenius
-		}
-	}
-	return observed, nil
+	return observed, err
 }
 
 // bqmfFit is a fit under way.
 type bqmfFit struct {
 	config   *config
-	cells    *cells
-	progress progress
+	cells    *fit.Cells
+	progress fit.Progress
 	pool     *pool.Pool
 	rank     int
 	problem  *bqmf.Problem
@@ -166,12 +159,12 @@ type bqmfFit struct {
 
 // scale makes the scales of the rows.
 func (f *bqmfFit) scale() error {
-	err := f.progress.enter(PhaseFactors)
-	x := f.cells.dense()
+	err := f.progress.Enter(fit.PhaseFactors)
+	x := f.cells.Matrix()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
 	if err == nil {
-		half := f.progress.within(0, 0.5)
-		err = half.rows(f.pool, x.Rows, f.problem.Scale)
+		half := f.progress.Within(0, 0.5)
+		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
 	}
 	if err == nil {
 		f.problem.Scaled()
@@ -179,8 +172,8 @@ func (f *bqmfFit) scale() error {
 	return err
 }
 
-// begin makes the scales, and the state that the epochs start from.
-func (f *bqmfFit) begin() (l fit.Losses, err error) {
+// Begin makes the scales, and the state that the epochs start from.
+func (f *bqmfFit) Begin() (l fit.Losses, err error) {
 	if f.stopped = f.scale(); f.stopped != nil {
 		return l, f.stopped
 	}
@@ -190,9 +183,9 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	f.problem.Start(f.fit, f.rank)
-	err = f.progress.report(1)
+	err = f.progress.Report(1)
 	if err == nil { // the first epoch may take seconds
-		err = f.progress.reportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
+		err = f.progress.ReportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
 	}
 	if err == nil {
 		l, err = f.losses(0, f.fit.Nothing())
@@ -203,8 +196,8 @@ func (f *bqmfFit) begin() (l fit.Losses, err error) {
 	return l, err
 }
 
-// epoch makes epoch e.
-func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
+// Epoch makes epoch e.
+func (f *bqmfFit) Epoch(e int) (fit.Losses, error) {
 	f.fit.Epoch(e)
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
@@ -217,7 +210,7 @@ func (f *bqmfFit) epoch(e int) (fit.Losses, error) {
 // since states lose components as a fit goes on.
 func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 	l := fit.Losses{Of: epochs, Visible: bound, Rested: f.fit.Rests(epochs, f.config.tolerance)}
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return l, nil
 	}
 	m := f.problem.Model(f.fit)
@@ -234,26 +227,26 @@ func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 
 // heldMean is the mean divergence of the held-out cells, 0 where there are none.
 func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
-	if f.cells.held == nil {
+	if f.cells.Held == nil {
 		return 0
 	}
-	t, room := conditional(m, f.pool), make([]float64, f.cells.n)
+	t, room := conditional(m, f.pool), make([]float64, f.cells.N)
 	for i := range t.Rows {
-		for j, v := range f.cells.observedRow(room, i) {
-			if f.cells.isHeld(i, j) {
-				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.heldOut)
+		for j, v := range f.cells.Observed(room, i) {
+			if f.cells.IsHeld(i, j) {
+				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.HeldOut)
 			}
 		}
 	}
 	return mean
 }
 
-// model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
+// Model returns the model at the best epoch on held-out cells, otherwise at the current state. When the
 // context ends its maps are without corrections.
-func (f *bqmfFit) model(t *attempt) (fitted, error) {
-	stopped, bind := f.progress.finish(f.pool)
-	j, m := t.journal, &BQMF{LeaveOneOut: math.MaxFloat64}
-	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.missing, true
+func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	stopped, bind := f.progress.Finish(f.pool)
+	j, m := t.Journal, &BQMF{LeaveOneOut: math.MaxFloat64}
+	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.Missing, true
 	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
@@ -286,11 +279,11 @@ func (f *bqmfFit) model(t *attempt) (fitted, error) {
 	if f.stopped != nil {
 		return m, f.stopped
 	}
-	return m, f.progress.ctx.Err()
+	return m, f.progress.Ctx.Err()
 }
 
-// walk shows the current state and the best one.
-func (f *bqmfFit) walk(visit func(array section.Part, best []float64)) {
+// Walk shows the current state and the best one.
+func (f *bqmfFit) Walk(visit func(array section.Part, best []float64)) {
 	for _, s := range f.states() {
 		for _, p := range s.Parts() {
 			visit(p, nil)
@@ -309,29 +302,29 @@ func (f *bqmfFit) states() []*bqmf.State {
 	return []*bqmf.State{&f.fit.State, f.best}
 }
 
-func (f *bqmfFit) index() (index []uint64) {
+func (f *bqmfFit) Index() (index []uint64) {
 	for _, s := range f.states() {
 		index = append(index, uint64(s.K), math.Float64bits(s.Unit))
 	}
 	return append(index, math.Float64bits(f.fit.Moved))
 }
 
-// resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
+// Resume takes the state of a checkpoint. Where the context or a progress function ends the making of the
 // scales, there is no fit, and model says so.
-func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
+func (f *bqmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 	if f.stopped = f.scale(); f.stopped != nil {
-		t.journal.Rested = true // no epoch follows
+		t.Journal.Rested = true // no epoch follows
 		return nil
 	}
 	if len(f.problem.Active) == 0 {
-		return c.file.fail("STAT", "a fit of constant rows has no epochs")
+		return c.Fail("STAT", "a fit of constant rows has no epochs")
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
 	most, count := uint64(f.fit.K), 3
-	if t.journal.Holds {
-		f.best, f.bestHeld, count = new(bqmf.State), c.watch.Best, 5
+	if t.Journal.Holds {
+		f.best, f.bestHeld, count = new(bqmf.State), c.Watch.Best, 5
 	}
-	index, err := c.file.words("IDX0", count)
+	index, err := c.Words("IDX0", count)
 	if err != nil {
 		return err
 	}
@@ -339,7 +332,7 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	for k := len(states) - 1; k >= 0; k-- { // the current one is the last that the fit has room for
 		components, unit := index[2*k], math.Float64frombits(index[2*k+1])
 		if components < 1 || components > most || !(unit >= 1/limit.Moment && unit <= limit.Moment) {
-			return c.file.failAt("IDX0", 2*k, "a number of components or a unit is out of range")
+			return c.FailAt("IDX0", 2*k, "a number of components or a unit is out of range")
 		}
 		f.fit.Resize(int(components))
 		if k > 0 {
@@ -349,10 +342,10 @@ func (f *bqmfFit) resume(t *attempt, c *checkpoint) error {
 	}
 	f.fit.Moved = math.Float64frombits(index[count-1])
 	if !(f.fit.Moved >= 0 && f.fit.Moved <= limit.Moment) {
-		return c.file.failAt("IDX0", count-1, "the last movement is out of range")
+		return c.FailAt("IDX0", count-1, "the last movement is out of range")
 	}
-	t.journal.Rested = f.fit.Rests(c.epoch, f.config.tolerance)
-	_, err = c.fill(t, count)
+	t.Journal.Rested = f.fit.Rests(c.Epoch, f.config.tolerance)
+	_, err = c.Fill(t, count)
 	return err
 }
 
@@ -472,12 +465,12 @@ func (m *BQMF) reconstruct(ctx context.Context) (Mat, error) {
 	if err := usable(m); err != nil {
 		return Mat{}, err
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	p.Bind(ctx)
 	out := conditional(&m.model, p)
 	if err := p.Err(); err != nil {
-		return Mat{}, stoppedAt(0, err)
+		return Mat{}, fit.StoppedAt(0, err)
 	}
 	return out, nil
 }
@@ -499,7 +492,7 @@ func (m *BQMF) cellwise(g func(t *bqmf.Table, mean, dev float64) float64) Mat {
 	if usable(m) != nil {
 		return Mat{}
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	return cellwise(&m.model, p, true, g)
 }
@@ -521,14 +514,22 @@ func (m *BQMF) Deviation() Mat { return m.cellwise((*bqmf.Table).Deviation) }
 // probability p, 0 < p < 1, as two d × n matrices. Another p is an [*OptionError]. Cost: twice that
 // of Reconstruct.
 func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
-	if !(p > 0 && p < 1) {
-		return Mat{}, Mat{}, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
+	z, err := tailOf(p)
+	if err != nil {
+		return Mat{}, Mat{}, err
 	}
 	if err := usable(m); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	z := elem.NormalQuantile(0.5 + float64(p/2))
 	return m.quantile(-z), m.quantile(z), nil
+}
+
+// tailOf returns the normal quantile at the upper end of a central interval of probability p.
+func tailOf(p float64) (float64, error) {
+	if !(p > 0 && p < 1) {
+		return 0, &OptionError{Option: "p", Value: ftoa(p), Bound: "must be above 0 and below 1"}
+	}
+	return elem.NormalQuantile(0.5 + float64(p/2)), nil
 }
 
 // Probability returns, for every cell of x, d × n, the probability of a value below
@@ -547,7 +548,7 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 	if err := m.bounds().checkCells(x); err != nil {
 		return Mat{}, Mat{}, err
 	}
-	p := pool.New(0, len(m.model.Curves))
+	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	below, upTo = NewMat(x.Rows, x.Cols), NewMat(x.Rows, x.Cols)
 	m.model.Each(p, true, func(t *bqmf.Table, i, j int, mean, dev float64) {
@@ -561,83 +562,6 @@ func (m *BQMF) Probability(x Mat) (below, upTo Mat, err error) {
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it.
 func (m *BQMF) Bend() []float64 {
 	return bendsOf(m)
-}
-
-// Transform returns the coordinates of new samples: for x, d × n', the k × n' means
-// of the posterior of V' with all else as it was fitted, values beyond those of a
-// row's fit counting as the nearest. NaN cells are left out, whatever the fit took,
-// and a column needs one that is not. Columns are spread over GOMAXPROCS workers.
-// Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
-//
-// Cost of a column: dk flops, k² for each missing cell and 6k³.
-func (m *BQMF) Transform(ctx context.Context, x Rows) (Mat, error) {
-	v, _, err := m.coordinates(ctx, x, false)
-	return v, err
-}
-
-// Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
-// after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
-// cost of Transform, k² flops a cell and 4096 k a column are added.
-func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
-	_, score, err := m.coordinates(ctx, x, true)
-	return score, err
-}
-
-// coordinates returns what Transform does and, where score is wanted, what Score does.
-func (m *BQMF) coordinates(ctx context.Context, x Rows, score bool) (Mat, float64, error) {
-	if err := usable(m); err != nil {
-		return Mat{}, 0, err
-	}
-	observed, err := m.bounds().checkColumns(x, len(m.model.Curves))
-	if err != nil {
-		return Mat{}, 0, err
-	}
-	d, n := x.Dims()
-	loss := m.divergence()
-	v, losses := NewMat(m.model.K, n), make([]float64, n)
-	p := pool.New(0, n)
-	defer p.Close()
-	p.Bind(ctx)
-	type room struct {
-		*bqmf.Sample
-		x, fit []float64
-	}
-	base, work := m.model.Sample(score), make([]*room, p.Workers())
-	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
-		p.Do(block.Cols, func(w, j int) {
-			if work[w] == nil {
-				work[w] = &room{base.Share(), make([]float64, d), make([]float64, d)}
-			}
-			s := work[w]
-			for i := range s.x {
-				s.x[i] = block.At(i, j)
-			}
-			for h, t := range s.Place(s.x) {
-				v.Set(h, from+j, t)
-			}
-			if !score {
-				return
-			}
-			s.Predict(s.fit)
-			for i, t := range s.x {
-				if t == t {
-					losses[from+j] += loss.Divergence(t, s.fit[i])
-				}
-			}
-		})
-		if err := p.Err(); err != nil {
-			return &interrupted{err}
-		}
-		return nil
-	})
-	if err != nil {
-		return Mat{}, 0, err
-	}
-	sum := 0.0
-	for _, l := range losses {
-		sum += l
-	}
-	return v, sum / float64(observed), nil
 }
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].

@@ -27,7 +27,7 @@ type deflation struct {
 
 // newDeflation makes T' for the cells of T, in the same workspaces; mean is the largest of the means of rows.
 func newDeflation(t *mapRows, mean float64) *deflation {
-	d, np, m := t.cells.d, kernel.Pad(t.cells.n), t.levels
+	d, np, m := t.cells.D, kernel.Pad(t.cells.N), t.levels
 	f := &deflation{
 		mapRows: mapRows{settings: t.settings, cells: t.cells, pool: t.pool, spaces: t.spaces,
 			Maps: monotone.New(d, m, true, false, nil)},
@@ -47,7 +47,7 @@ func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1
 
 // load loads the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) load(v *rowSpace, i int) {
-	v.observed = f.readRow(v.x, v.mask, i)
+	v.observed = f.cells.ReadRow(v.x, v.mask, i)
 	f.mapRows.load(v, v.x, i)
 }
 
@@ -59,7 +59,7 @@ func (f *deflation) deflate(v *rowSpace, i int) {
 	f.ends[i] = v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 	copy(f.rowOf(f.h, i), v.row.Potentials().H)
 	f.solvedAt(v, i)
-	y := f.rowY(f.y, i)[:f.n]
+	y := f.rowY(f.y, i)[:f.cells.N]
 	copy(y, v.t)
 	for j, o := range v.observed {
 		if !o {
@@ -81,7 +81,7 @@ func (f *deflation) back(v *rowSpace, i int) {
 	v.row.Return(f.rowOf(f.h, i))
 	f.Quantiles(v.q, i)
 	clear(v.z)
-	copy(v.z[:f.n], f.rowY(f.ybar, i))
+	copy(v.z[:f.cells.N], f.rowY(f.ybar, i))
 	v.row.Adjoint(transport.Cotangent{Z: v.z, Q: v.q})
 	v.row.GradLogits(v.den)
 	f.StepF(i, v.den, f.at)

@@ -3,7 +3,12 @@ package quantmf
 // This file holds the typed errors. Bad input never panics and is never
 // silently mended: a function returns one of these errors, which says what is wrong and where.
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/section"
+)
 
 // OptionError reports an option with a value that it cannot have, an option the
 // called function has no use for, or two options that contradict each other.
@@ -13,9 +18,7 @@ type OptionError struct {
 	Bound  string // what the value must be, or why the option cannot stand here
 }
 
-func (e *OptionError) Error() string {
-	return "quantmf: " + e.Option + "(" + e.Value + "): " + e.Bound
-}
+func (e *OptionError) Error() string { return (*fit.OptionError)(e).Error() }
 
 // DataError reports a number in the data, or in a field of a model, that cannot be used. Row and
 // Col count from 0 and are -1 where they do not apply. Value is the number, NaN where no single
@@ -26,22 +29,7 @@ type DataError struct {
 	Problem  string
 }
 
-func (e *DataError) Error() string {
-	s := "quantmf: "
-	if e.Row >= 0 {
-		s += "row " + itoa(e.Row) + ", "
-	}
-	if e.Col >= 0 {
-		s += "column " + itoa(e.Col) + ", "
-	}
-	if e.Row < 0 && e.Col < 0 && e.Value != e.Value {
-		return s + e.Problem
-	}
-	if e.Row >= 0 || e.Col >= 0 {
-		s += "value "
-	}
-	return s + ftoa(e.Value) + ": " + e.Problem
-}
+func (e *DataError) Error() string { return (*fit.DataError)(e).Error() }
 
 // ShapeError reports lengths or sizes that do not fit.
 type ShapeError struct {
@@ -60,12 +48,7 @@ type ReadError struct {
 	Err error
 }
 
-func (e *ReadError) Error() string {
-	if e.Err == nil {
-		return "quantmf: row " + itoa(e.Row) + " could not be read"
-	}
-	return "quantmf: row " + itoa(e.Row) + " could not be read: " + e.Err.Error()
-}
+func (e *ReadError) Error() string { return (*fit.ReadError)(e).Error() }
 func (e *ReadError) Unwrap() error { return e.Err }
 
 // FormatError reports a model file or a checkpoint that is damaged or of another kind.
@@ -95,6 +78,27 @@ func (e *ConvergenceError) Error() string {
 	}
 	return s + "transport at a relative column error of " + ftoa(e.MarginalError) + " after " +
 		itoa(e.Iterations) + " passes, wanted " + ftoa(e.Tolerance)
+}
+
+// public returns an error of internal/fit or internal/section as the type that callers know, within what
+// stopped a fit, too.
+func public(err error) error {
+	switch e := err.(type) {
+	case *fit.DataError:
+		return (*DataError)(e)
+	case *fit.OptionError:
+		return (*OptionError)(e)
+	case *fit.ReadError:
+		if named, is := e.Err.(*ReadError); is { // by a matrix that is made from another one
+			return named
+		}
+		return (*ReadError)(e)
+	case *section.Error:
+		return (*FormatError)(e)
+	case *fit.Stopped:
+		return &fit.Stopped{Epoch: e.Epoch, Err: public(e.Err)}
+	}
+	return err
 }
 
 func itoa(i int) string     { return strconv.Itoa(i) }

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -92,12 +93,12 @@ func (f *factors) uniform(seed uint64) {
 
 // random fills the factors with sqrt(mean/k) times uniform numbers on [1/2,3/2), where mean is
 // that of the visible cells: then UV has about the mean of X.
-func (f *factors) random(visible *cells, seed uint64) {
+func (f *factors) random(visible *fit.Cells, seed uint64) {
 	mean, count := 0.0, 0
 	all, room := float64(f.d*f.n), make([]float64, f.n)
 	for i := range f.d {
 		s := 0.0
-		for _, v := range visible.row(room, i) {
+		for _, v := range visible.Row(room, i) {
 			if v == v {
 				s += v / all
 				count++
@@ -125,9 +126,9 @@ func (f *factors) random(visible *cells, seed uint64) {
 // decompose fills the factors from the singular vectors of the visible cells (NNDSVD,
 // internal/svd). It leaves components beyond the rank of X as they are, and all of them where the
 // context that p is bound to has ended.
-func (f *factors) decompose(visible *cells, p *pool.Pool) error {
+func (f *factors) decompose(visible *fit.Cells, p *pool.Pool) error {
 	defer p.Part()()
-	s := visible.subspace(f.k, p)
+	s := subspace(visible, f.k, p)
 	if err := p.Err(); err != nil || p.Memory.Dry() {
 		return err
 	}
@@ -146,8 +147,8 @@ func (f *factors) decompose(visible *cells, p *pool.Pool) error {
 
 // subspace computes the first k+svd.More singular vectors of x', with hidden cells set to the mean
 // of their row.
-func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
-	d, n := s.d, s.n
+func subspace(s *fit.Cells, k int, p *pool.Pool) *svd.Subspace {
+	d, n := s.D, s.N
 	type space struct {
 		x        []float64
 		observed []bool
@@ -158,24 +159,7 @@ func (s *cells) subspace(k int, p *pool.Pool) *svd.Subspace {
 	}
 	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Pieces, func(worker, i int) []float64 {
 		ws := &work[worker]
-		s.readRowFilled(ws.x, ws.observed, i)
+		s.ReadFilled(ws.x, ws.observed, i)
 		return ws.x
 	}, p)
-}
-
-// readRowFilled is readRow, but sets hidden cells to the mean of the row's visible cells.
-func (s *cells) readRowFilled(x []float64, observed []bool, i int) {
-	seen := s.readRow(x, observed, i)
-	if seen == nil {
-		return
-	}
-	mean := 0.0
-	for _, v := range x[:s.n] {
-		mean += v / float64(s.rows[i])
-	}
-	for j, o := range seen {
-		if !o {
-			x[j] = mean
-		}
-	}
 }

@@ -12,12 +12,18 @@ package quantmf
 import (
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
 // UnmarshalModel reads a model of any kind, a file or the text that MarshalText has written: a [*NMF],
-// [*QMF], [*QMFQ] or [*BQMF], or a [*FormatError] and nil.
-func UnmarshalModel(data []byte) (Model, error) {
+// [*QMF], [*QMFQ] or [*BQMF], or a [*FormatError] and nil. [WithWorkers] is for the methods of the model; any
+// other option is an [*OptionError].
+func UnmarshalModel(data []byte, opts ...Option) (Model, error) {
+	var c config
+	if err := parse(option.UnmarshalModel, &c, opts); err != nil {
+		return nil, err
+	}
 	if _, file, err := modelText(data); err == nil {
 		data = file
 	} else if e, is := err.(*FormatError); is && e.Offset > 0 {
@@ -30,6 +36,7 @@ func UnmarshalModel(data []byte) (Model, error) {
 	var m interface {
 		Model
 		UnmarshalBinary(data []byte) error
+		common() *Factorisation
 	}
 	switch kind {
 	case section.NMF:
@@ -44,6 +51,7 @@ func UnmarshalModel(data []byte) (Model, error) {
 	if err := m.UnmarshalBinary(data); err != nil {
 		return nil, err
 	}
+	m.common().workers = c.workers
 	return m, nil
 }
 

@@ -27,9 +27,9 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(true)
-	f := newQMFFit(visible, k, &c.settings, p, c.seed, newProgress(context.Background(), &c, x.Rows))
-	if _, err := f.begin(); err != nil {
+	visible.SetUnits(true)
+	f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	if _, err := f.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	return f
@@ -62,6 +62,7 @@ func TestGaussCurvature(t *testing.T) {
 						w[j] += d
 					}
 					m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+					m.line = f.Slope(i)
 					out := make([]float64, f.n)
 					for j, w := range w {
 						out[j] = m.At(w)
@@ -72,7 +73,7 @@ func TestGaussCurvature(t *testing.T) {
 				mid, up, down := at(0), at(h), at(-h)
 				for j := range f.n {
 					second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
-					want := second / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+					want := second / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
 					if v.observed != nil && !v.observed[j] {
 						want = 0
 					}
@@ -107,6 +108,7 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 			q := make([]float64, f.M)
 			f.Quantiles(q, i)
 			m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+			m.line = f.Slope(i)
 			a, h, loss := f.steps.curvature(slot), 1e-4*(1+largest(v.w)), 0.0
 			for j := range f.n {
 				if v.observed != nil && !v.observed[j] {
@@ -123,7 +125,7 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 				}
 				up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
 				want := (divergence.KL.Value(mid, up, 0) +
-					divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.rows[i]) / f.unit(i)
+					divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
 				if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
 					t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
 				}
@@ -148,7 +150,7 @@ func TestGaussLosses(t *testing.T) {
 	adam := adamOf(f)
 	var last fit.Losses
 	for e := range 100 {
-		if last, err = adam.epoch(e); err != nil {
+		if last, err = adam.Epoch(e); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -174,10 +175,10 @@ func heldOut[M Model](ctx context.Context, x Rows,
 // lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence
 // of these cells from what the model predicts of them, and under which loss the model was fitted.
 func lossOfHidden[M Model](ctx context.Context, x Rows,
-	fit func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial, mask *cells) (mean float64,
-	of divergence.Loss, err error) {
+	method func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial,
+	mask *fit.Cells) (mean float64, of divergence.Loss, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, stoppedAt(0, err)
+		return 0, 0, fit.StoppedAt(0, err)
 	}
 	alone := fitOption(option.Workers, "1", func(c *config) string {
 		c.workers, c.discard = 1, true
@@ -185,34 +186,34 @@ func lossOfHidden[M Model](ctx context.Context, x Rows,
 	})
 	var visible Rows = maskedRows{x, mask}
 	if _, inMemory := x.(Mat); inMemory {
-		visible = mask.dense()
+		visible = Mat(mask.Matrix())
 	}
-	m, err := fit(ctx, visible, trial.Rank, append(append([]FitOption{}, trial.Options...),
+	m, err := method(ctx, visible, trial.Rank, append(append([]FitOption{}, trial.Options...),
 		WithMissingValues(), alone)...)
 	if err != nil {
 		return 0, 0, err
 	}
-	if d, n := m.Dims(); d != mask.d || n != mask.n {
+	if d, n := m.Dims(); d != mask.D || n != mask.N {
 		return 0, 0, &ShapeError{What: "x", Got: sizeOf(d, n),
-			Want: sizeOf(mask.d, mask.n) + ", as HeldOut has it"}
+			Want: sizeOf(mask.D, mask.N) + ", as HeldOut has it"}
 	}
 	is := m.bounds()
 	if err := is.checkCells(x); err != nil {
 		return 0, 0, err
 	}
-	sum, err := mask.predicted(ctx, m)
-	return sum / float64(mask.heldOut), is.loss, err
+	sum, err := predicted(ctx, mask, m)
+	return sum / float64(mask.HeldOut), is.loss, err
 }
 
 // maskedRows are rows with NaN where a mask holds a cell out.
 type maskedRows struct {
 	Rows
-	mask *cells
+	mask *fit.Cells
 }
 
 func (m maskedRows) ReadRow(x []float64, i int) error {
 	err := m.Rows.ReadRow(x, i)
-	m.mask.hide(x, i)
+	m.mask.Hide(x, i)
 	return err
 }
 
@@ -235,13 +236,14 @@ func (m Masks) settled() (Masks, error) {
 }
 
 // hide returns the cells of x under the masks first, ..., first+count-1.
-func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*cells, error) {
-	hidden := make([]*cells, count)
+func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*fit.Cells, error) {
+	hidden := make([]*fit.Cells, count)
 	for r := range hidden {
 		if err := ctx.Err(); err != nil {
-			return nil, stoppedAt(0, err)
+			return nil, fit.StoppedAt(0, err)
 		}
-		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, first+r)), missing: true}
+		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, first+r)), missing: true,
+			mapped: true, loss: divergence.Frobenius}
 		var err error
 		if hidden[r], err = newCells(x, &s); err != nil {
 			if o, ok := err.(*OptionError); ok {
@@ -255,22 +257,26 @@ func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*cells, er
 
 // predicted returns the sum of the divergences of the held-out cells from what a model predicts of them,
 // under the loss of the model.
-func (s *cells) predicted(ctx context.Context, m Model) (sum float64, err error) {
+func predicted(ctx context.Context, s *fit.Cells, m Model) (sum float64, err error) {
 	fill, err := m.filler(ctx)
 	if err != nil {
 		return 0, err
 	}
-	loss, room, t := m.bounds().loss, make([]float64, s.n), make([]float64, s.n)
-	for i := range s.d {
+	loss, room, t := m.bounds().loss, make([]float64, s.N), make([]float64, s.N)
+	for i := range s.D {
 		if err := ctx.Err(); err != nil {
-			return 0, stoppedAt(0, err)
+			return 0, fit.StoppedAt(0, err)
 		}
 		fill(t, i)
-		for j, v := range s.observedRow(room, i) {
-			if s.isHeld(i, j) {
+		row, err := s.ObservedRow(room, i)
+		if err != nil {
+			return 0, public(err)
+		}
+		for j, v := range row {
+			if s.IsHeld(i, j) {
 				sum += loss.Divergence(v, t[j])
 			}
 		}
 	}
-	return sum, s.fault.get()
+	return sum, nil
 }

@@ -348,21 +348,22 @@ func TestSignedUnseenCells(t *testing.T) {
 			}
 			// The same cells by the means of what is visible of their rows.
 			mask, err := newCells(x,
-				&settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true})
+				&settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true,
+					loss: divergence.Frobenius, mapped: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			means := 0.0
 			for i := range x.Rows {
 				mean := 0.0
-				for _, v := range mask.dense().Row(i) {
+				for _, v := range Mat(mask.Matrix()).Row(i) {
 					if v == v {
-						mean += v / float64(mask.rows[i])
+						mean += v / float64(mask.InRow[i])
 					}
 				}
 				for j, v := range x.Row(i) {
-					if mask.isHeld(i, j) {
-						means += (v - mean) * (v - mean) / 2 / float64(mask.heldOut)
+					if mask.IsHeld(i, j) {
+						means += (v - mean) * (v - mean) / 2 / float64(mask.HeldOut)
 					}
 				}
 			}

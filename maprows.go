@@ -5,6 +5,7 @@ package quantmf
 // onto its levels.
 
 import (
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -14,7 +15,7 @@ import (
 // mapRows is an increasing map of every row during a fit.
 type mapRows struct {
 	*settings
-	*cells
+	cells *fit.Cells
 	monotone.Maps
 	pool   *pool.Pool
 	spaces []rowSpace    // one a worker
@@ -79,7 +80,7 @@ func newRowSpaces(workers, n, k, m int) []rowSpace {
 // load loads the transport of the samples x of row i, those left out that v.observed leaves out, onto b_i.
 func (m *mapRows) load(v *rowSpace, x []float64, i int) {
 	v.row.Load(transport.Problem{
-		X: x[:m.cells.n], Observed: v.observed, Logits: m.Logits(i),
+		X: x[:m.cells.N], Observed: v.observed, Logits: m.Logits(i),
 		Squash: transport.Kind(m.squash), Epsilon: m.epsilon,
 	})
 }

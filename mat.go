@@ -3,7 +3,12 @@ package quantmf
 // This file holds matrices. The package computes with Mat, which is dense and in memory. It reads Rows:
 // a Mat, or a Mat32 or a Sparse, which hold larger matrices in less memory.
 
-import "github.com/quantmf/quantmf/internal/limit"
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/limit"
+)
 
 // Rows is a matrix that is read a row at a time: [Mat], [Mat32], [*Sparse], or another type that holds
 // d × n numbers. A fit reads every row many times, and several rows at once. It holds d × n numbers
@@ -29,11 +34,14 @@ type Mat struct {
 	Stride     int
 }
 
-// NewMat returns a matrix of zeros with Stride = cols. Negative sizes give the
-// empty matrix.
+// NewMat returns a matrix of zeros with Stride = cols. Negative sizes give the empty matrix. It panics, as
+// make does, where no memory can hold so many numbers.
 func NewMat(rows, cols int) Mat {
 	if rows <= 0 || cols <= 0 {
 		return Mat{}
+	}
+	if rows > math.MaxInt/8/cols { // the product may overflow
+		panic("quantmf: a matrix of " + sizeOf(rows, cols) + " is larger than any memory")
 	}
 	return Mat{Rows: rows, Cols: cols, Data: make([]float64, rows*cols), Stride: cols}
 }
@@ -268,13 +276,7 @@ func (m Mat32) check(name string) error {
 // Sparse is a matrix most of whose numbers are 0. It lists the others row by row, each with its
 // column (compressed sparse rows). It takes 8 bytes a listed number in single precision, 12 in
 // double, and 8 a row.
-type Sparse struct {
-	cols   int
-	start  []int // row i is listed from start[i] up to start[i+1]
-	index  []uint32
-	wide   []float64 // the numbers in double precision,
-	narrow []float32 // or in single
-}
+type Sparse struct{ of fit.Sparse }
 
 // NewSparse returns a matrix of cols columns and len(start)-1 rows. Row i has the numbers
 // values[start[i]:start[i+1]] in the columns index[start[i]:start[i+1]], which increase, and 0 in
@@ -309,14 +311,14 @@ func NewSparse[F float32 | float64](cols int, start []int, index []uint32, value
 			last = int(j)
 		}
 	}
-	s := &Sparse{cols: cols, start: start, index: index}
+	s := fit.Sparse{Cols: cols, Start: start, Index: index}
 	switch v := any(values).(type) {
 	case []float64:
-		s.wide = v
+		s.Wide = v
 	case []float32:
-		s.narrow = v
+		s.Narrow = v
 	}
-	return s, nil
+	return &Sparse{s}, nil
 }
 
 // Dims returns the sizes.
@@ -324,14 +326,15 @@ func (s *Sparse) Dims() (rows, cols int) {
 	if s == nil {
 		return 0, 0
 	}
-	return max(len(s.start)-1, 0), s.cols
+	return s.of.Dims()
 }
 
 func (s *Sparse) check(name string) error {
 	if s == nil {
 		return &ShapeError{What: name, Got: "nil", Want: "a matrix"}
 	}
-	return checkSize(name, max(len(s.start)-1, 0), s.cols)
+	rows, cols := s.Dims()
+	return checkSize(name, rows, cols)
 }
 
 // Listed returns how many numbers are listed.
@@ -339,41 +342,17 @@ func (s *Sparse) Listed() int {
 	if s == nil {
 		return 0
 	}
-	return len(s.index)
+	return len(s.of.Index)
 }
 
 // ReadRow fills x with row i; the error is nil. It panics when i is out of range.
-func (s *Sparse) ReadRow(x []float64, i int) error {
-	x = x[:s.cols]
-	clear(x)
-	from, to := s.start[i], s.start[i+1]
-	if s.narrow != nil {
-		values := s.narrow[from:to]
-		for k, j := range s.index[from:to] {
-			x[j] = float64(values[k])
-		}
-		return nil
-	}
-	values := s.wide[from:to]
-	for k, j := range s.index[from:to] {
-		x[j] = values[k]
-	}
-	return nil
-}
+func (s *Sparse) ReadRow(x []float64, i int) error { return s.of.ReadRow(x, i) }
 
 // NonZeros returns the listed columns and numbers of row i. The caller must not write to the slices: they
 // are views of the matrix, or of the given slices, which NonZeros overwrites from their start. It panics
 // when i is out of range.
 func (s *Sparse) NonZeros(i int, cols []uint32, values []float64) ([]uint32, []float64) {
-	from, to := s.start[i], s.start[i+1]
-	if s.narrow == nil {
-		return s.index[from:to], s.wide[from:to]
-	}
-	values = values[:0]
-	for _, v := range s.narrow[from:to] {
-		values = append(values, float64(v))
-	}
-	return s.index[from:to], values
+	return s.of.NonZeros(i, cols, values)
 }
 
 // product fills w = u V.

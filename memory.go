@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -186,7 +187,7 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	}
 	f.trialled = trialCells / (1 - c.validation)
 	if c.missing {
-		f.trialled = trialMost
+		f.trialled = fit.MostSampled
 	}
 	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
 	return c, f, nil
@@ -220,36 +221,35 @@ type footprint struct {
 func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
 
 // cells are those of a fit that is not made.
-func (p footprint) cells() *cells {
-	return &cells{sizes: sizes{sizeInt(p.d), sizeInt(p.n)}, partial: p.hidden, fault: new(readFault)}
+func (p footprint) cells() *fit.Cells {
+	return &fit.Cells{D: sizeInt(p.d), N: sizeInt(p.n), Partial: p.hidden}
 }
 
 // nmfFit is the memory of a fit of an NMF, the model included.
 func (p footprint) nmfFit(c *config) float64 {
 	workers, x, k := pool.Idle(c.workers, nmf.Pieces), p.cells(), sizeInt(p.k)
 	a := workers.Memory
-	pool.Make[extremes](a, x.d)
-	pool.Make[int](a, x.d)
-	f := newFactors(a, x.d, x.n, k)
+	fit.Reserve(a, x.D)
+	f := newFactors(a, x.D, x.N, k)
 	method := newMethod(workers, f, x, c.loss, c.penalty, c.updates)
-	f.reserveSome(x, c.loss, c.startsFrom(x.d, x.n), workers)
+	f.reserveSome(x, c.loss, c.startsFrom(x.D, x.N), workers)
 	if c.start == StartSVD {
 		f.decompose(x, workers)
 	}
 	method.Reserve()
-	newFactors(a, x.d, x.n, k) // the model
+	newFactors(a, x.D, x.N, k) // the model
 	return a.Most() / 8
 }
 
 // reserveSome takes the memory of fromSome.
-func (f *factors) reserveSome(x *cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float64, p *pool.Pool) {
 	if samples == 0 {
 		return
 	}
 	defer p.Part()()
 	p.Memory.Floats(f.d, int(samples)) // the samples
 	g := newFactors(p.Memory, f.d, int(samples), f.k)
-	g.approximate(x, loss, 1, p, progress{})
+	g.approximate(x, loss, 1, p, fit.Progress{})
 }
 
 // pairs is the number of entries of a symmetric k × k matrix.
@@ -295,7 +295,7 @@ func (p footprint) first() float64 {
 	for _, l := range []divergence.Loss{divergence.KL, p.loss} {
 		workers := pool.Idle(sizeInt(p.workers), sizeInt(p.workers))
 		f := newFactors(pool.DryArena(), sizeInt(p.d), sizeInt(p.n), sizeInt(p.k))
-		f.approximate(p.cells(), l, 1, workers, progress{})
+		f.approximate(p.cells(), l, 1, workers, fit.Progress{})
 		most = max(most, workers.Memory.Most()/8)
 	}
 	return most

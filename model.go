@@ -65,6 +65,12 @@ type Model interface {
 	Transform(ctx context.Context, x Rows) (Mat, error)
 	// Score returns the mean divergence of new samples from the model at Transform(x).
 	Score(ctx context.Context, x Rows) (float64, error)
+	// Scores returns the mean divergence of each of n' new samples, over its observed cells: what tells of
+	// odd ones. Score is their mean over the observed cells of all. Errors are those of Transform.
+	Scores(ctx context.Context, x Rows) ([]float64, error)
+	// Predict returns what the model says of every cell of new samples, d × n', NaN cells of x included.
+	// Errors are those of Transform.
+	Predict(ctx context.Context, x Rows) (Mat, error)
 	// Shares returns the share of each component in each feature, d × k.
 	Shares() Mat
 	// Goodness says for each of the d features how well the model fits x, d × n, the matrix that was fitted
@@ -143,7 +149,7 @@ type Factorisation struct {
 	// [WithValidation] the one of the lowest loss on the held-out cells. A fit stopped
 	// within an epoch has made a part of that epoch too. The last entry of History is
 	// still that of the model for a QMF and a QMFQ, exact but for rounding, while the loss
-	// of an NMF may be lower. An NMF stopped before its first epoch has no History.
+	// of an NMF may be lower.
 	Best int
 	// Warnings has a *[ConvergenceError] for each row of which a transport did not
 	// converge, and a *[DataError] for each component of an NMF that has died out. In a

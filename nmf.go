@@ -79,7 +79,8 @@ func (c *config) startsFrom(d, n int) float64 {
 // impossible.
 //
 // Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
-// validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3).
+// validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3): by
+// Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
 // takes U from a default FitNMF of 2048 random samples (fewer above 32768 features) without penalty, and for
@@ -105,15 +106,15 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	if err != nil {
 		return nil, err
 	}
-	if err := c.settleNMF(t.cells.d, t.cells.n, rank); err != nil {
+	if err := c.settleNMF(t.Cells.D, t.Cells.N, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress progress) algorithm {
-		f := &nmfFit{factors: newFactors(t.pool.Memory, t.cells.d, t.cells.n, rank), cells: t.cells,
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress fit.Progress) fit.Algorithm {
+		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
 			loss:     c.loss,
-			progress: progress}
-		f.method = newMethod(t.pool, f.factors, t.cells, c.loss, c.penalty, c.updates)
-		f.start = func() error { return f.startFactors(&c, t.pool, seed) }
+			progress: progress, pool: t.Pool}
+		f.method = newMethod(t.Pool, f.factors, t.Cells, c.loss, c.penalty, c.updates)
+		f.start = func() error { return f.startFactors(&c, t.Pool, seed) }
 		return f
 	})
 	fitted, _ := m.(*NMF)
@@ -174,15 +175,16 @@ func deadComponents(u, v Mat) (warnings []error) {
 // nmfFit is an NMF during its fit.
 type nmfFit struct {
 	*factors
-	*cells
+	cells    *fit.Cells
 	loss     divergence.Loss
-	progress progress
+	progress fit.Progress
+	pool     *pool.Pool
 	start    func() error // fills the factors
 	method   nmf.Method
 }
 
 // newMethod returns the method that lowers the loss from the factors f, which it steps in place.
-func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty float64,
+func newMethod(p *pool.Pool, f *factors, s *fit.Cells, loss divergence.Loss, penalty float64,
 	u Updates) nmf.Method {
 	problem := newProblem(f, s, loss, penalty, p)
 	if u == UpdatesNewton {
@@ -192,15 +194,15 @@ func newMethod(p *pool.Pool, f *factors, s *cells, loss divergence.Loss, penalty
 }
 
 // newProblem describes factors, cells and loss as internal/nmf takes them.
-func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
+func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Partial: s.partial, Rows: s.rows, Visible: s.visible, HeldOut: s.heldOut, Read: s.readRow,
-		Held:     s.heldLoss,
-		NonZeros: s.nonZeros(), Loss: loss, Penalty: penalty, Pool: p,
+		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
+		Held:     s.HeldLoss,
+		NonZeros: s.NonZeros(), Loss: loss, Penalty: penalty, Pool: p,
 	}
-	if s.held == nil {
-		problem.X, problem.Stride = s.mat.Data, s.mat.Stride
+	if s.Held == nil {
+		problem.X, problem.Stride = s.X.Data, s.X.Stride
 	}
 	return problem
 }
@@ -209,16 +211,16 @@ func newProblem(f *factors, s *cells, loss divergence.Loss, penalty float64, p *
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
-		if f.All != 0 {
-			f.multiply(1 / f.Root())
+		if f.cells.Units.All != 0 {
+			f.multiply(1 / f.cells.Units.Root())
 		}
 		f.drop(limit.LeastInit)
-		return f.progress.enter(PhaseFactors)
+		return f.progress.Enter(fit.PhaseFactors)
 	}
-	err, begun := f.progress.enter(PhaseFactors), false
+	err, begun := f.progress.Enter(fit.PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.Within(0, 1))
 	}
 	switch {
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
@@ -232,8 +234,8 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	return err
 }
 
-// begin makes the first sweep over the factors of the start.
-func (f *nmfFit) begin() (fit.Losses, error) {
+// Begin makes the first sweep over the factors of the start.
+func (f *nmfFit) Begin() (fit.Losses, error) {
 	if err := f.start(); err != nil {
 		return fit.Losses{}, err
 	}
@@ -241,8 +243,8 @@ func (f *nmfFit) begin() (fit.Losses, error) {
 	return lossesOf(0, l), err
 }
 
-// epoch makes epoch e. Where it is interrupted the factors stay those of the last losses.
-func (f *nmfFit) epoch(e int) (fit.Losses, error) {
+// Epoch makes epoch e. Where it is interrupted the factors stay those of the last losses.
+func (f *nmfFit) Epoch(e int) (fit.Losses, error) {
 	l, err := f.method.Epoch(e)
 	return lossesOf(e+1, l), err
 }
@@ -251,20 +253,27 @@ func lossesOf(epoch int, l nmf.Losses) fit.Losses {
 	return fit.Losses{Of: epoch, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}
 }
 
-// model hands the factors over. Every entry of the journal is exact.
-func (f *nmfFit) model(t *attempt) (fitted, error) {
-	j := t.journal
+// Model hands the factors over. Every entry of the journal is exact.
+func (f *nmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	j := t.Journal
+	if len(j.History) == 0 { // stopped before the first sweep, which gives the losses of the start
+		_, done := f.progress.Finish(f.pool)
+		l, err := f.method.Begin()
+		done()
+		if err == nil {
+			t.Note(lossesOf(0, l))
+		}
+	}
 	best := max(len(j.History)-1, 0)
-	if t.best != nil {
-		t.restore()
+	if t.Restore() {
 		best = j.BestEpoch
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
 		Best: best,
-		loss: lossOf(f.loss), missing: f.cells.missing}}, nil
+		loss: lossOf(f.loss), missing: f.cells.Missing}}, nil
 }
 
-func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
+func (f *nmfFit) Walk(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.u), f.u)
 	visit(section.Positive(f.v), f.v)
 	for _, p := range f.method.State() {
@@ -272,15 +281,15 @@ func (f *nmfFit) walk(visit func(array section.Part, best []float64)) {
 	}
 }
 
-func (f *nmfFit) index() []uint64 { return nil }
+func (f *nmfFit) Index() []uint64 { return nil }
 
-// resume takes the factors and the state of the method from a checkpoint.
-func (f *nmfFit) resume(t *attempt, c *checkpoint) error {
-	f.method.Prepare(c.epoch)
-	if _, err := c.fill(t, 0); err != nil {
+// Resume takes the factors and the state of the method from a checkpoint.
+func (f *nmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
+	f.method.Prepare(c.Epoch)
+	if _, err := c.Fill(t, 0); err != nil {
 		return err
 	}
-	f.method.Resume(c.epoch)
+	f.method.Resume(c.Epoch)
 	return nil
 }
 

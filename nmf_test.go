@@ -213,18 +213,18 @@ func TestNNDSVD(t *testing.T) {
 
 	one := pool.New(1, 1)
 	defer one.Close()
-	visible, err := newCells(s.X, &settings{})
+	visible, err := newCells(s.X, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub := visible.subspace(5, one)
+	sub := subspace(visible, 5, one)
 	closeTo(t, "singular values", sub.Values()[:5], s.S[:5], 0.01*s.S[4])
 	// The vectors: orthonormal, X v = s u where the subspace is all there is.
-	visible, err = newCells(few, &settings{})
+	visible, err = newCells(few, &settings{loss: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	sub = visible.subspace(5, one)
+	sub = subspace(visible, 5, one)
 	left, right := make([]float64, few.Rows), make([]float64, few.Cols)
 	for h := range 12 {
 		size := sub.Vectors(left, right, h)
@@ -366,47 +366,6 @@ func TestDeadComponents(t *testing.T) {
 			t.Errorf("%v: %v, %v", s, m.Warnings, err)
 		}
 	}
-}
-
-// BenchmarkStartSVD measures the start in epochs of the fit that follows.
-func BenchmarkStartSVD(b *testing.B) {
-	x := NewMat(6000, 304)
-	r := random.Split(12, 0)
-	for i := range x.Data {
-		x.Data[i] = math.Exp(normal(&r))
-	}
-	visible, err := newCells(x, &settings{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	one := pool.New(1, 1)
-	defer one.Close()
-	b.Run("start", func(b *testing.B) {
-		for b.Loop() {
-			newFactors(nil, 6000, 304, 10).decompose(visible, one)
-		}
-	})
-	b.Run("10 epochs", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := FitNMF(context.Background(), x, 10, WithEpochs(10), WithWorkers(1)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("full SVD", func(b *testing.B) {
-		for b.Loop() {
-			s := svd.New(nil, 6000, 304)
-			for j := range 304 {
-				for i := range 6000 {
-					s.Column(j)[i] = x.At(i, j)
-				}
-			}
-			s.Factor()
-			for h := range 10 {
-				s.Left(h)
-			}
-		}
-	})
 }
 
 // TestHistoryOfScales: an entry of History is the loss of that state, also where a row

@@ -7,6 +7,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
@@ -59,8 +60,9 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	checkpoints checkpoints // nil where there is neither save nor resume
-	discard     bool        // no model is wanted of a fit that was stopped
+	checkpoints fit.Checkpoints // nil where there is neither save nor resume
+	discard     bool            // no model is wanted of a fit that was stopped
+	hash        bool            // a fingerprint of x is wanted
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -82,6 +84,7 @@ type settings struct {
 	initU, initV  Mat
 	penalty       float64
 	shrinkage     float64
+	line          float64
 	loss          divergence.Loss
 	patience      int
 	validation    float64
@@ -351,7 +354,8 @@ func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithWorkers sets how many goroutines work on rows at the same time. n >= 0; default 0,
+// WithWorkers sets how many goroutines work on rows at the same time: in the call, and in the methods of a
+// model that a fit or [UnmarshalModel] returns, such as Transform, Predict and Scores. n >= 0; default 0,
 // which stands for GOMAXPROCS. The result does not depend on it.
 func WithWorkers(n int) Option {
 	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
@@ -446,6 +450,15 @@ func WithShrinkage(lambda float64) FitOption {
 	return number(option.Shrinkage, lambda, func(c *config) { c.shrinkage = lambda })
 }
 
+// WithLine sets τ, the share of the line s_i w in the maps T_i(w) = s_i w + M_i(w) q_i that a QMF starts
+// from, and that shrinkage pulls to; the data then move it a little. 0 is no line: T_i is the paper's,
+// bounded by q. Near 1 a QMF is near an NMF. 0 <= tau <= 1. Default: whichever of 0, 0.5 and 0.9 predicts a
+// hidden tenth of the cells best in short fits (start.go); 0.5 with [WithInit]. With [EndsPinned],
+// [StartUniform] and [TruncatedSVD] there is no line, and a tau above 0 is an error.
+func WithLine(tau float64) FitOption {
+	return number(option.Line, tau, func(c *config) { c.line = tau })
+}
+
 // WithLoss sets the divergence that is minimised. Default [KL], in FitBQMF [Frobenius] where x has negative
 // values. x must not be negative, except that FitQMF, FitQMFQ and FitBQMF under Frobenius take any finite x:
 // log ratios, z-scores. FitBQMF takes KL and Frobenius alone. See [Beta] for what β < 1e-9 asks of x.
@@ -515,7 +528,7 @@ func (l Loss) String() string {
 	return "Beta(" + ftoa(float64(l.of(0))) + ")"
 }
 
-// WithPatience ends a fit when its loss has not fallen by 1e-4 of itself within the given
+// WithPatience ends a fit when its loss has not fallen by 1e-7 of itself within the given
 // number of epochs. The loss is that on the held-out cells under [WithValidation],
 // otherwise that on the visible cells with the penalty. epochs >= 1; default none.
 func WithPatience(epochs int) FitOption {
@@ -745,7 +758,8 @@ type Progress struct {
 //
 // Where f or the context stops a fit before its first epoch, the model so far is the best
 // model of the restarts before. In the first of the restarts it is the unfinished start:
-// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet.
+// factors that need not fit x, and the mean of row i as T_i where T_i has not been fitted yet. A context that
+// had ended before the call leaves no model.
 func WithProgress(f func(Progress) error) FitOption {
 	return fitOption(option.Progress, "func", func(c *config) string {
 		if f == nil {
@@ -769,7 +783,7 @@ func WithCheckpoint(every int, save func(state []byte) error) FitOption {
 		if save == nil {
 			return "save must not be nil"
 		}
-		c.every, c.save, c.checkpoints = every, save, files{}
+		c.every, c.save, c.checkpoints = every, save, fit.Files{}
 		return ""
 	})
 }
@@ -786,7 +800,7 @@ func WithResume(state []byte) FitOption {
 		if len(state) == 0 {
 			return "must not be empty"
 		}
-		c.resume, c.checkpoints = state, files{}
+		c.resume, c.checkpoints = state, fit.Files{}
 		return ""
 	})
 }

@@ -2,11 +2,12 @@ package quantmf
 
 // This file holds quantile matrix factorisation (paper §3.4, Eq. (QMF)),
 //
-//	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
-//	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
+//	min over Ũ, Ṽ, F, q, s of  Σ_i Δ(X_i, T_i((UV)_i)),
+//	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i(w) = s_i w + T_{ε,b_i,q_i}(w).
 //
-// An epoch visits all rows in batches. Where all rows are one batch, 64 rows are visited at a time. A visit
-// makes the steps of T_i (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
+// The line s_i w is not in the paper (line.go); s = 0 is the paper's model. An epoch visits all rows in
+// batches. Where all rows are one batch, 64 rows are visited at a time. A visit makes the steps of T_i
+// (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
 
 import (
 	"context"
@@ -31,8 +32,10 @@ type QMF struct {
 	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	Start              Start   // where the fit started; StartAuto after WithInit alone
-	Shrinkage          float64 // λ of WithShrinkage: as given, or as chosen by the data
+	Slopes             []float64 // s_i >= 0, d numbers: T_i(w) = s_i w + M_i(w) q_i
+	Start              Start     // where the fit started; StartAuto after WithInit alone
+	Shrinkage          float64   // λ of WithShrinkage: as given, or as chosen by the data
+	Line               float64   // τ of WithLine: as given, or as chosen by the data
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
@@ -47,6 +50,7 @@ func qmfDefaults() config {
 			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200,
 			levels: 8,
 			epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1,
+			line: -1,
 		},
 		restarts: 1,
 	}
@@ -59,7 +63,7 @@ const adamRate = 0.06
 // Adam steps them in four cases:
 //   - under StartUniform, which is the paper's form;
 //   - under SquashNone, where a change of w moves T through its potentials more than through the
-//     slopes s_ij (inflation.curvature), so that steps by the slopes alone go far too far;
+//     slopes T'_j (inflation.curvature), so that steps by the slopes alone go far too far;
 //   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
 //   - above 32 components: Gauss–Newton steps cost 2k(k+1) flops a cell and
 //     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
@@ -90,24 +94,24 @@ func (c *config) settleQMF(rank int) {
 	}
 }
 
-// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
-// a feature. x is finite, of magnitude at most 1e60, and non-negative; under
+// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i a feature: a line
+// and a soft quantile map, see [WithLine]. x is finite, of magnitude at most 1e60, and non-negative; under
 // [WithLoss]([Frobenius]) it may have any sign.
 //
 // x may be in any unit: beyond 2^±100 it is divided by a power of two, and the factors belong to the
 // divided x. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// In an epoch quantile values make EM steps, the weights of the levels steps of Adam, and U and V
-// Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U and V
-// also under [SquashNone], for β < -1/2, and where k is above 32.
+// In an epoch quantile values and slopes of lines make EM steps, the weights of the levels steps of Adam, and
+// U and V Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U
+// and V also under [SquashNone], for β < -1/2, and where k is above 32.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
-// to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
-// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
-// restarts, no patience, no validation. These defaults predicted unseen cells best over several
-// kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
-// 30 epochs, no shrinkage, a smaller ε.
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling to 0 by cosine
+// (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start, shrinkage and line
+// chosen by the data (see [WithStart], [WithShrinkage], [WithLine]), no penalty, seed 1, no restarts, no
+// patience, no validation. These defaults predicted unseen cells best over several kinds of data
+// (docs/measurements/defaults.md); to fit the observed cells more closely, take 30 epochs, no shrinkage, a
+// smaller ε.
 //
 // The first and the last entry of History are exact. The others are exact where all rows are one batch and
 // under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
@@ -125,12 +129,12 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
+	if err := c.checkQMF(t.Cells.D, t.Cells.N); err != nil {
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, t.cells.d, new(QMF), func(seed uint64, progress progress) algorithm {
-		return newQMFFit(t.cells, rank, &c.settings, t.pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMF), func(seed uint64, progress fit.Progress) fit.Algorithm {
+		return newQMFFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
 	})
 	q, _ := m.(*QMF)
 	return q, err
@@ -141,6 +145,7 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 	if !u.Plain() {
 		for i := range q.Quantiles.Rows {
 			u.Outward(q.Quantiles.Row(i), i)
+			q.Slopes[i] = math.Ldexp(q.Slopes[i], u.All)
 		}
 	}
 	u.Losses(q.divergence(), q.History)
@@ -197,6 +202,10 @@ func (c *config) checkQMF(d, n int) error {
 				Bound: "StartUniform has no EM step to shrink"}
 		}
 	}
+	if c.line > 0 && !c.mayHaveLine() {
+		return &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+			Bound: "must be 0 with StartUniform and with EndsPinned, whose maps are the paper's"}
+	}
 	return nil
 }
 
@@ -204,7 +213,7 @@ func (c *config) checkQMF(d, n int) error {
 type qmfFit struct {
 	*inflation
 	steps    factorSteps
-	progress progress
+	progress fit.Progress
 
 	// set once
 	cut          pool.Runs // the runs of rows of one batch of all
@@ -224,14 +233,15 @@ type qmfFit struct {
 	wbar  []float64 // slots × np: the gradients at w, in units of the rows' losses
 }
 
-func newQMFFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.d))
+func newQMFFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
+	progress fit.Progress) *qmfFit {
+	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.D))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64, progress progress,
+func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64, progress fit.Progress,
 	cut pool.Runs) *qmfFit {
-	d, n := visible.d, visible.n
+	d, n := visible.D, visible.N
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
 		slots = min(slots, togetherRows)
@@ -245,7 +255,7 @@ func newQMFPart(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 		f.lossDelay = 1
 	}
 	f.wbar, f.do = make([]float64, slots*f.np), f.piece
-	f.inflation.whole, f.evaluated = whole, f.held != nil || f.lossDelay == 0 && s.patience > 0
+	f.inflation.whole, f.evaluated = whole, f.cells.Held != nil || f.lossDelay == 0 && s.patience > 0
 	if s.gaussian(rank) {
 		f.stepsQ = 3 // a visit, so that the maps keep up with the factors
 	}
@@ -294,9 +304,9 @@ func (f *qmfFit) visit(worker, slot int) {
 	}
 }
 
-// epoch visits every row once: several batches in a new random order, one batch of all rows in the
+// Epoch visits every row once: several batches in a new random order, one batch of all rows in the
 // order of their numbers.
-func (f *qmfFit) epoch(e int) (fit.Losses, error) {
+func (f *qmfFit) Epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
 	}
@@ -373,33 +383,31 @@ func (f *qmfFit) regularity() float64 {
 	return float64(f.penalty / 2 * f.steps.meanSquares())
 }
 
-// model returns the model at the best epoch on held-out cells, otherwise at the current
+// Model returns the model at the best epoch on held-out cells, otherwise at the current
 // state. Its error is that of the context, also where the context ended only while the model of a
 // complete fit was made.
-func (f *qmfFit) model(t *attempt) (fitted, error) {
-	if t.best != nil {
-		t.restore()
-	}
-	j := t.journal
-	stopped, done := f.progress.finish(f.pool)
+func (f *qmfFit) Model(t *fit.Attempt) (fit.Model, error) {
+	t.Restore()
+	j := t.Journal
+	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	q := f.buildModel(stopped)
 	q.Start, q.Best = f.origin, j.Exact(f.meanLoss(), f.meanHeld())
 	q.History, q.Validation = j.History, j.Validation
-	return q, f.progress.ctx.Err()
+	return q, f.progress.Ctx.Err()
 }
 
-// index returns the order of the rows, which warm starts are valid, the start, λ, the state of the random
+// Index returns the order of the rows, which warm starts are valid, the start, λ, τ, the state of the random
 // numbers and the number of steps of V.
-func (f *qmfFit) index() (index []uint64) {
+func (f *qmfFit) Index() (index []uint64) {
 	for _, i := range f.order {
 		index = append(index, uint64(i))
 	}
 	return append(monotone.AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
-		uint64(f.source), uint64(f.stepsV))
+		math.Float64bits(f.line), uint64(f.source), uint64(f.stepsV))
 }
 
-func (f *qmfFit) walk(visit func(array section.Part, best []float64)) {
+func (f *qmfFit) Walk(visit func(array section.Part, best []float64)) {
 	f.walkRows(visit)
 	visit(section.Positive(f.v), f.v)
 	f.steps.walkV(visit)
@@ -411,54 +419,55 @@ func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
 	f.steps.walkU(visit)
-	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
+	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc, S: f.S})
 }
 
-// resume takes the state of a checkpoint.
-func (f *qmfFit) resume(t *attempt, c *checkpoint) error {
-	from := c.file
-	index, err := c.fill(t, 2*f.d+4)
+// Resume takes the state of a checkpoint.
+func (f *qmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
+	index, err := c.Fill(t, 2*f.d+5)
 	if err != nil {
 		return err
 	}
 	seen := make([]bool, f.d)
 	for k, i := range index[:f.d] {
 		if i >= uint64(f.d) || seen[i] {
-			return from.failAt("IDX0", k, "an index is out of range")
+			return c.FailAt("IDX0", k, "an index is out of range")
 		}
 		if f.inflation.whole && i != uint64(k) {
-			return from.failAt("IDX0", k, "one batch of all rows has another order")
+			return c.FailAt("IDX0", k, "one batch of all rows has another order")
 		}
 		seen[i], f.order[k] = true, int(i)
 	}
-	if err := formatError(monotone.TakeWarm(from.File, f.Warm, index, f.d)); err != nil {
+	if err := monotone.TakeWarm(c.File, f.Warm, index, f.d); err != nil {
 		return err
 	}
 	origin := index[2*f.d]
 	if origin > uint64(StartSVD) {
-		return from.failAt("IDX0", 2*f.d, "there is no such start")
+		return c.FailAt("IDX0", 2*f.d, "there is no such start")
 	}
-	lambda, err := from.shrinkage(index, 2*f.d+1)
-	if err != nil {
+	if f.lambda, f.line, err = shrinkageOf(c, index, 2*f.d+1); err != nil {
 		return err
 	}
 	size := min(f.batchRows, f.d)
-	steps := c.epoch * ((f.d + size - 1) / size)
-	if index[2*f.d+3] != uint64(steps) {
-		return from.failAt("IDX0", 2*f.d+3, "the steps of V are not those of so many epochs")
+	steps := c.Epoch * ((f.d + size - 1) / size)
+	if index[2*f.d+4] != uint64(steps) {
+		return c.FailAt("IDX0", 2*f.d+4, "the steps of V are not those of so many epochs")
 	}
-	f.origin, f.lambda = Start(origin), lambda
-	f.source, f.stepsV = random.Source(index[2*f.d+2]), steps
+	f.origin = Start(origin)
+	f.source, f.stepsV = random.Source(index[2*f.d+3]), steps
 	return nil
 }
 
-// shrinkage returns λ, the number at position at of section IDX0 of a checkpoint.
-func (f *file) shrinkage(index []uint64, at int) (float64, error) {
-	lambda := math.Float64frombits(index[at])
-	if !(lambda >= 0 && lambda <= 1e30) {
-		return 0, f.failAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
+// shrinkageOf returns λ and τ, the numbers at position at of section IDX0 of a checkpoint and after it.
+func shrinkageOf(c *fit.Checkpoint, index []uint64, at int) (lambda, line float64, err error) {
+	lambda, line = math.Float64frombits(index[at]), math.Float64frombits(index[at+1])
+	if option.Shrinkage.Check(lambda) != "" {
+		return 0, 0, c.FailAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
 	}
-	return lambda, nil
+	if option.Line.Check(line) != "" {
+		return 0, 0, c.FailAt("IDX0", at+1, "the share of the line is "+ftoa(line))
+	}
+	return lambda, line, nil
 }
 
 // solved returns the potentials of the solved transport of T_i.
@@ -471,6 +480,11 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 	r.Evaluate(w, q.solved(i), q.epsilon)
 	r.Average(t, q.Quantiles.Row(i))
 	r.Order(t, q.Quantiles.Row(i))
+	if s := q.Slopes[i]; s > 0 {
+		for j, x := range w {
+			t[j] += float64(s * x)
+		}
+	}
 }
 
 // Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
@@ -514,12 +528,17 @@ func (q *QMF) Map(i int) (*Map, error) {
 	if err := q.seals[2].check(field{"Quantiles", q.Quantiles}, i, i+1); err != nil {
 		return nil, err
 	}
+	if err := q.seals[4].check(q.slopes(), i, i+1); err != nil {
+		return nil, err
+	}
 	return q.mapOf(i), nil
 }
 
 // mapOf returns T_i.
 func (q *QMF) mapOf(i int) *Map {
-	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+	f := newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+	f.line = q.Slopes[i]
+	return f
 }
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
@@ -545,16 +564,19 @@ func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 	return sum, math.Abs(sum-1) <= 1e-9
 }
 
+// rowNumbers is how many numbers section ROWS has of a row.
+const rowNumbers = 7
+
 func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
-	rows := make([]float64, 0, 6*d)
+	rows := make([]float64, 0, rowNumbers*d)
 	for i, s := range q.squash {
-		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
+		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i], q.Slopes[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
 		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)),
 		section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows),
-		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage), math.Float64bits(q.Line)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -593,36 +615,48 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 			return nil, err
 		}
 	}
-	took, err := f.words("TOOK", 2)
+	if len(f.Payload("TOOK")) == 16 {
+		return nil, f.fail("TOOK", "an earlier version wrote the file, whose maps had no line: fit again")
+	}
+	took, err := f.words("TOOK", 3)
 	if err != nil {
 		return nil, err
 	}
-	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
+	n.Start = Start(took[0] & 255)
+	n.Shrinkage, n.Line = math.Float64frombits(took[1]), math.Float64frombits(took[2])
 	if took[0] > uint64(StartSVD) {
 		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
-	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
+	if option.Shrinkage.Check(n.Shrinkage) != "" {
 		return nil, f.failAt("TOOK", 1, "the shrinkage is "+ftoa(n.Shrinkage))
 	}
-	rows, err := f.matrixIn("ROWS", f.d, 6, -math.MaxFloat64, math.MaxFloat64)
+	if option.Line.Check(n.Line) != "" {
+		return nil, f.failAt("TOOK", 2, "the share of the line is "+ftoa(n.Line))
+	}
+	rows, err := f.matrixIn("ROWS", f.d, rowNumbers, -math.MaxFloat64, math.MaxFloat64)
 	if err != nil {
 		return nil, err
 	}
 	for i := range f.d {
 		r := rows.Row(i)
 		if !(math.Abs(r[0]) <= limit.Map) {
-			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
+			return nil, f.failAt("ROWS", rowNumbers*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
 		}
 		if r[5] < 0 {
-			return nil, f.failAt("ROWS", 6*i+5, "the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
+			return nil, f.failAt("ROWS", rowNumbers*i+5,
+				"the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
 		}
-		s, err := f.squash("ROWS", 6*i+1, r[1:5])
+		if r[6] < 0 {
+			return nil, f.failAt("ROWS", rowNumbers*i+6, "the slope of row "+itoa(i)+" is "+ftoa(r[6]))
+		}
+		s, err := f.squash("ROWS", rowNumbers*i+1, r[1:5])
 		if err != nil {
 			return nil, err
 		}
 		n.center = append(n.center, r[0])
 		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
+		n.Slopes = append(n.Slopes, r[6])
 		if sum, ok := n.sumsTo1(i); !ok {
 			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
 		}
@@ -698,9 +732,10 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 func (f *inflation) buildModel(stopped func() bool) *QMF {
 	d, m := f.d, f.M
 	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.missing,
+		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
 			mapped: true},
-		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
+		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Slopes: make([]float64, d), Shrinkage: f.lambda,
+		Line:       f.line,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
@@ -723,6 +758,7 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	}
 	row := q.Quantiles.Row(i)
 	f.Quantiles(row, i)
+	q.Slopes[i] = f.Slope(i)
 	if f.Pinned { // the last is not left to the sum
 		row[f.M-1] = f.High[i]
 		for l := range row {
@@ -736,7 +772,9 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	end := v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 	copy(q.potentials.Row(i), v.row.Potentials().H)
 	q.setTransport(v, i, end.Error)
-	if !stopped {
+	if stopped {
+		f.addLine(v, i)
+	} else {
 		q.fill(v.row, v.t, v.w[:f.n], i)
 	}
 	f.noteModelLosses(v, i)
@@ -753,7 +791,7 @@ func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	f.Increments(i)[0] = at
 	f.Quantiles(q.Quantiles.Row(i), i)
 	if stopped { // the squash as if all samples were equal: the map is constant either progress
-		v.observed = f.cells.readRow(v.x, v.mask, i)
+		v.observed = f.cells.ReadRow(v.x, v.mask, i)
 		transport.Softmax(q.Weights.Row(i), f.Logits(i))
 		q.squash[i].Kind = transport.Kind(f.squash)
 		q.center[i] = q.squash[i].At(0)
@@ -782,5 +820,5 @@ func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
 	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
 	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
-	f.rowHeld[i] = f.heldLoss(f.loss, v.t, i, low, v.about)
+	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, low, v.about)
 }

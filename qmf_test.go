@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -83,12 +84,12 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if err != nil {
 		t.Fatal(err)
 	}
-	visible.setUnits(true)
-	if visible.Signed != signed {
-		t.Fatalf("signed: %v", visible.Signed)
+	visible.SetUnits(true)
+	if visible.Units.Signed != signed {
+		t.Fatalf("signed: %v", visible.Units.Signed)
 	}
-	f := newQMFFit(visible, 3, &c.settings, p, c.seed, newProgress(context.Background(), &c, visible.d))
-	if _, err := f.begin(); err != nil {
+	f := newQMFFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	if _, err := f.Begin(); err != nil {
 		t.Fatal(err)
 	}
 	src := random.Split(2, 2)
@@ -118,7 +119,7 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			f.Warm[i].Valid = false
 			f.solveRow(v, i)
 			f.fitted(v, i)
-			total += f.rowLoss(v, i) / float64(f.cells.rows[i])
+			total += f.rowLoss(v, i) / float64(f.cells.InRow[i])
 		}
 		return total/float64(f.d) + penalty/2*(squaresU/float64(f.d*f.k)+squaresV/float64(f.k*f.n))
 	}
@@ -346,97 +347,6 @@ func TestRealData(t *testing.T) {
 				t.Errorf("QMF %v, NMF %v, %d warnings", b, a, len(qmf.Warnings))
 			}
 		})
-	}
-}
-
-// TestSigned: the loss falls, maps rise, new samples are placed at least as well as the
-// fit, files come back, and the row of a map is known by its quantiles.
-func TestSigned(t *testing.T) {
-	ctx := context.Background()
-	x := scores(1, 20, 40)
-	before := x.Clone()
-	for name, fit := range signedFits(ctx, 4) {
-		m, err := fit(x, WithEpochs(25))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if !slices.Equal(x.Data, before.Data) {
-			t.Fatalf("%s changed x", name)
-		}
-		allFinite(t, name, m, x)
-		var history []float64
-		var maps func(i int) (*Map, error)
-		best := 0
-		switch m := m.(type) {
-		case *QMF:
-			history, maps, best = m.History, m.Map, m.Best
-			least := 0.0
-			for i := range x.Rows {
-				least = min(least, m.Quantiles.At(i, 0))
-			}
-			if !(least < 0) {
-				t.Errorf("%s: no negative quantile", name)
-			}
-		case *QMFQ:
-			history, maps, best = m.History, m.Inflate, m.Best
-		}
-		// Of what rows spread, the loss of the rows' means: Σ (x-mean)²/2.
-		spread := 0.0
-		for i := range x.Rows {
-			mean := total(x.Row(i)) / float64(x.Cols)
-			for _, v := range x.Row(i) {
-				spread += (v - mean) * (v - mean) / 2 / float64(len(x.Data))
-			}
-		}
-		loss, err := m.Loss(x)
-		if err != nil || !strings.Contains(name, "validation") && math.Abs(loss-history[best]) > 1e-10*loss {
-			t.Errorf("%s: Loss %v (%v), History %v", name, loss, err, history[best])
-		}
-		if loss > 0.5*spread && !strings.Contains(name, "uniform") ||
-			!(strings.Contains(name, "SVD") || strings.Contains(name, "raw")) && loss > history[0]*1.01 {
-			t.Errorf("%s: from %v to %v, the means have %v", name, history[0], loss, spread)
-		}
-		if score, err := m.Score(ctx, x); err != nil || score > loss*1.01 && !strings.Contains(name, "SVD") {
-			t.Errorf("%s: score %v (%v), loss %v", name, score, err, loss)
-		}
-		fitted := m.Reconstruct()
-		want := 0.0
-		for i, v := range x.Data {
-			want += (v - fitted.Data[i]) * (v - fitted.Data[i]) / 2 / float64(len(x.Data))
-		}
-		if math.Abs(loss-want) > 1e-12*want {
-			t.Errorf("%s: Loss %v, the formula %v", name, loss, want)
-		}
-		g, err := m.Goodness(x)
-		if err != nil || g[19].Divergence > 1e-20 {
-			t.Errorf("%s: %v, %v", name, g, err)
-		}
-		for i := range x.Rows {
-			f, err := maps(i)
-			if err != nil {
-				t.Fatal(err)
-			}
-			last := math.Inf(-1)
-			for w := -3.0; w < 8; w += some([]float64{0.01, 0.1}, 1)[0] {
-				v := f.At(w)
-				if v < last || f.Slope(w) < 0 {
-					t.Fatalf("%s: map %d falls", name, i)
-				}
-				last = v
-			}
-		}
-		b, err := m.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := UnmarshalModel(b)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if v, err := again.Score(ctx, x); err != nil {
-			t.Errorf("%s: from the file: %v, %v", name, v, err)
-		}
 	}
 }
 

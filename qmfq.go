@@ -38,9 +38,9 @@ import (
 type QMFQ struct {
 	Factorisation // Π_k(T'(X)) = UV
 
-	inflate, deflate []*Map
-	inflated         QMF // T as a QMF of U and V
-	projection       Projection
+	deflate    []*Map
+	inflated   QMF // T as a QMF of U and V
+	projection Projection
 }
 
 const (
@@ -64,7 +64,10 @@ func qmfqDefaults() config {
 
 // settleQMFQ sets the batch, and the default projection, which depends on the start.
 func (c *config) settleQMFQ() {
-	c.batchRows = math.MaxInt32 // all rows are one step
+	c.batchRows = math.MaxInt32              // all rows are one step
+	if c.projection.kind == projection.SVD { // UV may be negative
+		c.line = 0
+	}
 	if !c.given.Has(option.Projection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {
@@ -78,9 +81,9 @@ func (c *config) settleQMFQ() {
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
 // A fit starts from a QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]: T has the maps of this QMF and its shrinkage, at most 20; every projection
-// starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the paper's: factors
-// exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// data choose as in [FitQMF]: T has the maps of this QMF, its line and its shrinkage, at most 20; every
+// projection starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the
+// paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. These defaults predicted unseen cells
@@ -103,17 +106,21 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkQMF(t.cells.d, t.cells.n); err != nil {
+	if err := c.checkQMF(t.Cells.D, t.Cells.N); err != nil {
 		return nil, err
 	}
 	if c.squash == SquashNone {
-		if err := checkPoints(x, &t.cells.Units); err != nil {
-			return nil, err
+		if err := checkPoints(t.Cells); err != nil {
+			return nil, public(err)
 		}
 	}
+	if c.line > 0 && c.projection.kind == projection.SVD {
+		return nil, &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+			Bound: "must be 0 with TruncatedSVD, whose UV may be negative"}
+	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.cells.d, new(QMFQ), func(seed uint64, progress progress) algorithm {
-		return newQMFQFit(t.cells, rank, &c.settings, t.pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(seed uint64, progress fit.Progress) fit.Algorithm {
+		return newQMFQFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -123,24 +130,13 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 func (q *QMFQ) objective(float64) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
-func checkPoints(x Rows, u *fit.Units) error {
-	d, _ := x.Dims()
-	from := newRowReader(x)
-	for i := range d {
-		row, err := from.row(i)
-		if err != nil {
-			return err
-		}
-		for j, v := range row {
-			if math.Abs(v) > limit.Point {
-				return &DataError{Row: i, Col: j, Value: v,
-					Problem: "x must be at most " + ftoa(limit.Point) +
-						" in magnitude under SquashNone, which transports it as it is"}
-			}
-		}
+func checkPoints(x *fit.Cells) error {
+	if err := x.CheckMagnitude(limit.Point, "x must be at most "+ftoa(limit.Point)+
+		" in magnitude under SquashNone, which transports it as it is"); err != nil {
+		return err
 	}
-	if u.All != 0 {
-		return &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, u.All),
+	if x.Units.All != 0 {
+		return &fit.DataError{Row: -1, Col: -1, Value: math.Ldexp(1, x.Units.All),
 			Problem: "x is too small to be transported as it is by SquashNone"}
 	}
 	return nil
@@ -166,7 +162,7 @@ func (q *QMFQ) toUserUnits(u *fit.Units) {
 // qmfqFit is a QMFQ during its fit.
 type qmfqFit struct {
 	*settings
-	*cells
+	cells     *fit.Cells
 	pool      *pool.Pool
 	inflation *inflation // T
 	deflation *deflation // T'
@@ -175,15 +171,15 @@ type qmfqFit struct {
 	projected *factors // UV: the last projection that was not interrupted
 	all       []int    // the rows
 	seed      uint64
-	progress  progress
-	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
+	progress  fit.Progress
+	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V, s
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
 
-func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64,
-	progress progress) *qmfqFit {
-	d, n := visible.d, visible.n
+func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
+	progress fit.Progress) *qmfqFit {
+	d, n := visible.D, visible.N
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d),
@@ -196,8 +192,8 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
 	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
-		f.projected.u, f.projected.v}
-	if f.held != nil {
+		f.projected.u, f.projected.v, f.inflation.S}
+	if f.cells.Held != nil {
 		for _, v := range f.now {
 			f.before = append(f.before, make([]float64, len(v)))
 		}
@@ -206,12 +202,12 @@ func newQMFQFit(visible *cells, rank int, s *settings, p *pool.Pool, seed uint64
 }
 
 // newProjector returns Π_k for the visible cells.
-func newProjector(kind Projection, visible *cells, k int, p *pool.Pool) projection.Projector {
+func newProjector(kind Projection, visible *fit.Cells, k int, p *pool.Pool) projection.Projector {
 	var seen projection.Seen
-	if visible.partial {
-		seen = visible.mark
+	if visible.Partial {
+		seen = visible.Mark
 	}
-	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.d, N: visible.n, K: k}, seen, p)
+	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.D, N: visible.N, K: k}, seen, p)
 }
 
 // run does an op for every row.
@@ -262,9 +258,9 @@ func (f *qmfqFit) project() error {
 	return err
 }
 
-// epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
+// Epoch makes epoch e, one pass forward and back. It returns the losses of the state that its steps
 // start from, which is the state after epoch e-1.
-func (f *qmfqFit) epoch(e int) (fit.Losses, error) {
+func (f *qmfqFit) Epoch(e int) (fit.Losses, error) {
 	if err := f.pool.Err(); err != nil {
 		return fit.Losses{}, err
 	}
@@ -291,15 +287,15 @@ func copyAll(to, from [][]float64) {
 }
 
 // restore goes back to the best state.
-func (f *qmfqFit) restore(t *attempt) {
-	t.restore()
+func (f *qmfqFit) restore(t *fit.Attempt) {
+	t.Restore()
 	for i := range f.all {
 		f.deflation.FromR(i)
 	}
 }
 
-// begin fills the maps and the factors that projections start from, and returns the losses.
-func (f *qmfqFit) begin() (fit.Losses, error) {
+// Begin fills the maps and the factors that projections start from, and returns the losses.
+func (f *qmfqFit) Begin() (fit.Losses, error) {
 	var err error
 	if f.start == StartUniform {
 		err = f.startUniform()
@@ -322,7 +318,7 @@ func (f *qmfqFit) begin() (fit.Losses, error) {
 // startUniform makes the paper's start: uniform log factors, equal quantile steps and R' = -log n.
 func (f *qmfqFit) startUniform() error {
 	f.inflation.lambda = 0
-	err := f.progress.enter(PhaseFactors)
+	err := f.progress.Enter(fit.PhaseFactors)
 	if err == nil {
 		if f.init {
 			f.from.copyFrom(f.initU, f.initV)
@@ -335,7 +331,7 @@ func (f *qmfqFit) startUniform() error {
 		err = f.inflation.startMaps(&f.progress)
 	}
 	for i := range f.deflation.R {
-		f.deflation.R[i] = -elem.Log(float64(f.n))
+		f.deflation.R[i] = -elem.Log(float64(f.cells.N))
 	}
 	for i := range f.all {
 		f.deflation.FromR(i)
@@ -357,46 +353,45 @@ func (f *qmfqFit) startFromQMF() error {
 	}
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.maxShrinkage = mostShrinkage
-	a := &attempt{fit: q, journal: fit.NewJournal(s.patience, s.epochs, f.held != nil)}
-	err := a.begin()
+	a := &fit.Attempt{Fit: q, Journal: fit.NewJournal(s.patience, s.epochs, f.cells.Held != nil)}
+	err := a.Begin()
 	if err == nil {
-		err = f.progress.enter(PhaseQMF)
+		err = f.progress.Enter(fit.PhaseQMF)
 	}
 	if err == nil {
-		progress := f.progress.within(0, 1)
-		err = a.advance(&progress, s.epochs, nil)
+		progress := f.progress.Within(0, 1)
+		err = a.Advance(&progress, s.epochs, nil)
 	}
-	if a.best != nil {
-		a.restore()
-	}
-	f.inflation.lambda = q.lambda
+	a.Restore()
+	f.inflation.lambda, f.inflation.line = q.lambda, q.line
 	copy(f.inflation.F, q.F)
 	copy(f.inflation.Inc, q.Inc)
+	copy(f.inflation.S, q.S)
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
-		err = f.progress.enter(PhaseMaps)
+		err = f.progress.Enter(fit.PhaseMaps)
 	}
 	if err == nil {
 		t := f.deflation
-		err = f.progress.rows(f.pool, len(f.all),
+		err = f.progress.Rows(f.pool, len(f.all),
 			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
 	}
 	return err
 }
 
-// model projects once more and returns the model. Where the fit is stopped before this
+// Model projects once more and returns the model. Where the fit is stopped before this
 // projection is done, UV is that of the projection before, and under validation the state
 // after the last epoch has no losses and cannot be the best. The error is that of the context.
-func (f *qmfqFit) model(a *attempt) (fitted, error) {
-	on, j := func() bool { return f.pool.Err() == nil }, a.journal
+func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
+	on, j := func() bool { return f.pool.Err() == nil }, a.Journal
 	if on() {
 		f.project()
 	}
-	if f.held != nil && on() {
+	if f.cells.Held != nil && on() {
 		if f.run(evaluateRows); on() {
 			copyAll(f.before, f.now)
-			a.note(f.losses(j.Done))
+			a.Note(f.losses(j.Done))
 		}
 	}
 	if j.Kept {
@@ -404,10 +399,10 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 			f.project()
 		}
 	}
-	stopped, done := f.progress.finish(f.pool)
+	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
-	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
+	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection}
 	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
@@ -419,7 +414,7 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 			s.solvedAt(v, i)
 		}
 		s.Quantiles(v.q, i)
-		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
+		q.deflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon)
 	})
 	for i, o := range s.ends {
 		if o.Passes > 0 && !o.Converged {
@@ -428,12 +423,12 @@ func (f *qmfqFit) model(a *attempt) (fitted, error) {
 	}
 	t.Warnings = q.Warnings
 	q.inflated = *t
-	return q, f.progress.ctx.Err()
+	return q, f.progress.Ctx.Err()
 }
 
-// walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
+// Walk shows the last projection too, which is the model of a resumed fit that is stopped before the next
 // projection.
-func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
+func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 	t, s := f.inflation, f.deflation
 	before := f.before
 	if before == nil {
@@ -443,7 +438,7 @@ func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.from.v), nil)
 	visit(section.Positive(t.rowLosses), nil)
 	visit(section.Positive(t.rowHeld), nil)
-	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1]})
+	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1], S: before[7]})
 	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
 	visit(section.Finite(s.h), before[4])
 	for i, p := range f.product(f.projected.u, f.projected.v) {
@@ -451,11 +446,11 @@ func (f *qmfqFit) walk(visit func(array section.Part, best []float64)) {
 	}
 }
 
-// index returns which warm starts are valid, and λ.
-func (f *qmfqFit) index() []uint64 {
+// Index returns which warm starts are valid, λ and τ.
+func (f *qmfqFit) Index() []uint64 {
 	t := f.inflation
 	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
-		math.Float64bits(t.lambda))
+		math.Float64bits(t.lambda), math.Float64bits(t.line))
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
@@ -466,40 +461,38 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 	return []section.Part{section.Positive(u), section.Positive(v)}
 }
 
-// resume takes the state of a checkpoint.
-func (f *qmfqFit) resume(t *attempt, c *checkpoint) error {
-	d, from := len(f.all), c.file
-	index, err := c.fill(t, 2*d+1)
+// Resume takes the state of a checkpoint.
+func (f *qmfqFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
+	d := len(f.all)
+	index, err := c.Fill(t, 2*d+2)
 	if err != nil {
 		return err
 	}
-	lambda, err := from.shrinkage(index, 2*d)
-	if err != nil {
+	if f.inflation.lambda, f.inflation.line, err = shrinkageOf(c, index, 2*d); err != nil {
 		return err
 	}
-	if err := formatError(monotone.TakeWarm(from.File, f.inflation.Warm, index, 0)); err != nil {
+	if err := monotone.TakeWarm(c.File, f.inflation.Warm, index, 0); err != nil {
 		return err
 	}
-	if err := formatError(monotone.TakeWarm(from.File, f.deflation.Warm, index, d)); err != nil {
-		return err
-	}
-	f.inflation.lambda = lambda
-	return nil
+	return monotone.TakeWarm(c.File, f.deflation.Warm, index, d)
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
 // i is a [*ShapeError].
-func (q *QMFQ) Inflate(i int) (*Map, error) { return mapAt(q.inflate, i) }
+func (q *QMFQ) Inflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
+	}
+	return q.inflated.mapOf(i), nil
+}
 
 // Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
 // another i is a [*ShapeError].
-func (q *QMFQ) Deflate(i int) (*Map, error) { return mapAt(q.deflate, i) }
-
-func mapAt(all []*Map, i int) (*Map, error) {
-	if uint(i) >= uint(len(all)) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
+func (q *QMFQ) Deflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
 	}
-	return all[i], nil
+	return q.deflate[i], nil
 }
 
 // Normalize returns T'(x), d × n', for new samples x, d × n', finite; a NaN cell is missing and stays NaN.
@@ -544,7 +537,8 @@ func (q *QMFQ) Normalize(x Mat) (Mat, error) {
 // Cost: that of [QMF.Transform], d n' maps of m exponentials and 2m divisions, and that of
 // [NMF.Transform].
 func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
-	t := &q.inflated
+	t := q.inflated
+	t.workers = q.workers
 	if err := usable(q); err != nil {
 		return Mat{}, err
 	}
@@ -570,7 +564,8 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if q.projection.kind == projection.Frobenius {
 		loss = divergence.Frobenius
 	}
-	own, err := placed(ctx, x, nil, q.U.Cols, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row), deflated)
+	own, err := placed(ctx, x, nil, &q.Factorisation, place.NewLinear(loss, q.U.Rows, q.U.Cols, q.U.Row),
+		deflated)
 	if err != nil {
 		return Mat{}, err
 	}
@@ -578,7 +573,7 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, u, q.U.Cols, base, func(block Mat, from int) func([]float64, int) {
+	return placed(ctx, x, u, &q.Factorisation, base, func(block Mat, from int) func([]float64, int) {
 		base.Own = func(to []float64, j int) { own.column(to, from+j) }
 		return block.column
 	})
@@ -588,6 +583,12 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 // T(U V') where V' is Transform(x). For the columns of the training matrix it is
 // at most what Loss is, as in [QMF.Score]. Cost and errors are those of Transform.
 func (q *QMFQ) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+// Scores is that of [Model]. Cost: that of Score.
+func (q *QMFQ) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, q, x) }
+
+// Predict is that of [Model]: T(U V'). Cost: that of Transform, and dn' maps.
+func (q *QMFQ) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, q, x) }
 
 func (q *QMFQ) at(v Mat) Model { return q.inflated.at(v) }
 
@@ -602,7 +603,7 @@ func (q *QMFQ) leastSquares(ctx context.Context, x Rows) (Mat, error) {
 	}
 	_, n := x.Dims()
 	v := NewMat(q.U.Cols, n)
-	p := pool.New(0, n)
+	p := pool.New(q.workers, n)
 	defer p.Close()
 	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
 		p.Do(block.Cols, func(_, j int) {
@@ -718,7 +719,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		if err := f.rising("DEFQ", quantiles, i); err != nil {
 			return err
 		}
-		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+		n.deflate = append(n.deflate, deflate)
 	}
 	*q = n
 	sealFields(q)

@@ -64,6 +64,10 @@ func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) 
 	fails("Score", err)
 	_, err = m.Transform(ctx, x)
 	fails("Transform", err)
+	_, err = m.Scores(ctx, x)
+	fails("Scores", err)
+	_, err = m.Predict(ctx, x)
+	fails("Predict", err)
 	_, err = m.MarshalBinary()
 	fails("MarshalBinary", err)
 	_, err = m.MarshalText()
@@ -75,6 +79,8 @@ func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) 
 		fails("Interval", err)
 		empty("Interval", lo, hi)
 		empty("Median", m.Median(), m.Deviation())
+		_, _, err = m.PredictInterval(ctx, x, 0.5)
+		fails("PredictInterval", err)
 		_, _, err = m.Probability(x)
 		fails("Probability", err)
 	}
@@ -86,7 +92,7 @@ func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) 
 func TestChangedFieldsAnswer(t *testing.T) {
 	x, models := smallModels(t)
 	for method, m := range models {
-		if got := answers(t.Context(), t, m, x); len(got) < 6 {
+		if got := answers(t.Context(), t, m, x); len(got) < 8 {
 			t.Errorf("%v: as fitted, only %v answer", method, got)
 		}
 		data, err := m.MarshalBinary()

@@ -61,7 +61,7 @@ func settingsOf(p *split.Settings) settings {
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
 		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start),
-		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda,
+		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda, line: p.Line,
 	}
 }
 
@@ -112,11 +112,12 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 	if c.updates = UpdatesMultiplicative; kind == section.QMF {
 		c, function = qmfDefaults(), option.FitQMF
 	}
+	c.hash = true
 	t, err := open(kind, function, &c, x, rank, opts)
 	if err != nil {
 		return nil, 0, err
 	}
-	d, n := t.cells.d, t.cells.n
+	d, n := t.Cells.D, t.Cells.N
 	if kind == section.NMF {
 		err = c.settleNMF(d, n, rank)
 	} else if err = c.checkQMF(d, n); err == nil {
@@ -131,12 +132,15 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 	if err != nil {
 		return nil, 0, err
 	}
-	of := t.cells
+	of := t.Cells
 	f := &splitFit{task: t, Fit: split.Fit{
-		Kind: kind, Strict: c.strict, D: d, N: n, K: rank, Visible: of.visible, HeldOut: of.heldOut,
-		Partial: of.partial, Holds: of.held != nil, Units: of.Units, Settings: c.planned(),
+		Kind: kind, Strict: c.strict, D: d, N: n, K: rank, Visible: of.Visible, HeldOut: of.HeldOut,
+		Partial: of.Partial, Holds: of.Held != nil, Units: of.Units, Settings: c.planned(),
 	}}
-	h, err := fingerprintRows(x, c.initU, c.initV)
+	hash := of.Fingerprint
+	hashMat(&hash, c.initU)
+	hashMat(&hash, c.initV)
+	h := uint64(hash)
 	put := func(text string) {
 		for i := range len(text) {
 			h = (h ^ uint64(text[i])) * 1099511628211
@@ -148,7 +152,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		put(o[0])
 		put(o[1])
 	}
-	return f, h, err
+	return f, h, nil
 }
 
 // Open returns the fit of a plan.
@@ -166,27 +170,30 @@ func (s *splitFit) Of() *split.Fit { return &s.Fit }
 // Start makes the start of the fit.
 func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 	t := s.task
-	t.pool = pool.New(t.workers, s.D)
-	defer t.pool.Close()
-	ctx = t.cells.fault.withFault(ctx)
-	t.pool.Bind(ctx)
-	first := &split.Start{Row: t.cells.observedRow, Held: t.cells.held, Read: t.cells.fault.get}
+	t.settle()
+	t.Pieces = s.D
+	t.Open(ctx)
+	defer t.Pool.Close()
+	first := &split.Start{Row: t.Cells.Observed, Held: t.Cells.Held, Read: s.failed}
 	start := s.startNMF
 	if s.Kind == section.QMF {
 		start = s.startQMF
 	}
 	if err := start(ctx, first); err != nil {
-		return nil, stoppedAt(0, err)
+		return nil, public(fit.StoppedAt(0, err))
 	}
 	return first, nil
 }
 
+// failed returns the error of reading rows, if any.
+func (s *splitFit) failed() error { return public(s.task.Pool.Failed()) }
+
 // startNMF fills the factors of the start, and counts what is seen of the columns.
 func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
-	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.cells, loss: t.loss,
-		progress: newProgress(ctx, t.config, s.D)}
-	if err := f.startFactors(t.config, t.pool, t.seed); err != nil {
+	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
+		progress: t.Progress(ctx)}
+	if err := f.startFactors(t.config, t.Pool, t.seed); err != nil {
 		return err
 	}
 	first.U, first.V = f.u, f.matV().Data
@@ -194,7 +201,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 		first.Seen = make([]float64, s.N)
 		x, observed := make([]float64, s.N), make([]bool, s.N)
 		for i := range s.D {
-			for j, o := range t.cells.readRow(x, observed, i) {
+			for j, o := range t.Cells.ReadRow(x, observed, i) {
 				if o {
 					first.Seen[j]++
 				}
@@ -207,7 +214,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 // startQMF chooses start and shrinkage, and fills the factors and the first states.
 func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 	t := s.task
-	f := newQMFFit(t.cells, s.K, &t.settings, t.pool, t.seed, newProgress(ctx, t.config, s.D))
+	f := newQMFFit(t.Cells, s.K, &t.settings, t.Pool, t.seed, t.Progress(ctx))
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -216,12 +223,12 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		return err
 	}
 	f.beginSteps()
-	s.Origin, s.Lambda, s.Scale = uint64(f.origin), f.lambda, f.scale
+	s.Origin, s.Lambda, s.Line, s.Scale = uint64(f.origin), f.lambda, f.line, f.scale
 	first.V = f.matV().Data
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
 		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
-			mapRows: mapRows{cells: &cells{held: f.held},
+			mapRows: mapRows{cells: &fit.Cells{Held: f.cells.Held},
 				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned,
 					f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
@@ -231,7 +238,7 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
 				momU: monotone.NewMoment(len(rows) * s.K)}
 		}
-		return s.shard(part).arrays(), monotone.AppendWarm(nil, part.Warm)
+		return s.shard(part).Arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
 	if of, is := f.steps.(*gaussSteps); is {
 		_, _, first.Numbers = of.models.State()
@@ -243,13 +250,13 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 // shardRows is the fit of a shard: what its steps go on from is what walkRows shows.
 type shardRows struct{ *qmfFit }
 
-func (f shardRows) walk(visit func(array section.Part, best []float64)) { f.walkRows(visit) }
+func (f shardRows) Walk(visit func(array section.Part, best []float64)) { f.walkRows(visit) }
 
 // shard returns the fit of a shard, with room for its best state where cells are held out.
-func (s *splitFit) shard(f *qmfFit) *attempt {
-	a := &attempt{fit: shardRows{f}}
+func (s *splitFit) shard(f *qmfFit) *fit.Attempt {
+	a := &fit.Attempt{Fit: shardRows{f}}
 	if s.Holds {
-		a.room()
+		a.Room()
 	}
 	return a
 }
@@ -272,19 +279,17 @@ func (f *factors) setV(v []float64) {
 
 // cellsOf returns the rows of a shard as cells. The counts of visible and held-out cells are those of the
 // whole matrix, by which losses are divided.
-func (s *splitFit) cellsOf(r *split.Rows) *cells {
-	d, n := r.X.Dims()
-	c := &cells{sizes: sizes{d, n}, source: r.X, fault: new(readFault), missing: s.Missing,
-		partial: s.Partial, visible: s.Visible, heldOut: s.HeldOut, rows: r.Visible, held: r.Held,
-		Units: r.Units}
-	c.mat, _ = r.X.(Mat)
+func (s *splitFit) cellsOf(r *split.Rows) *fit.Cells {
+	c := fit.NewCells(sourceOf(r.X))
+	c.Missing, c.Partial, c.Visible, c.HeldOut = s.Missing, s.Partial, s.Visible, s.HeldOut
+	c.InRow, c.Held, c.Units = r.Visible, r.Held, r.Units
 	return c
 }
 
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
-	return newProblem(newFactors(nil, c.d, c.n, s.K), c, s.Loss, s.Penalty, workers)
+	return newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, s.Penalty, workers)
 }
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
@@ -292,30 +297,31 @@ func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
-	fit := &nmfFit{factors: f, cells: &cells{missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
-	a := &attempt{fit: fit, journal: j}
+	of := &nmfFit{factors: f, cells: &fit.Cells{Missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
+	a := &fit.Attempt{Fit: of, Journal: j}
 	if j.Kept {
-		a.keep()
+		a.Keep()
 	}
-	m, err := fit.model(a)
-	m.toUserUnits(&s.Units)
-	sealFields(m)
-	return m, err
+	m, err := of.Model(a)
+	q := m.(fitted)
+	q.toUserUnits(&s.Units)
+	sealFields(q)
+	return q, err
 }
 
 // StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
 func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
-	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, progress{ctx: ctx, to: 1}, r.Cut)
-	f.lambda, f.scale = s.Lambda, s.Scale
+	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, fit.Silent(ctx), r.Cut)
+	f.lambda, f.line, f.scale = s.Lambda, s.Line, s.Scale
 	a := s.shard(f)
-	err := step.Restore(a.arrays(), f.Warm)
+	err := step.Restore(a.Arrays(), f.Warm)
 	if err != nil {
 		return err
 	}
 	f.setV(step.V)
 	if step.Fresh {
-		a.keep()
+		a.Keep()
 	}
 	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
 	if s.JudgesPenalty() {
@@ -343,14 +349,14 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		f.run(evaluateRows, f.d)
 	case split.PassModel:
 		if step.Best {
-			a.restore()
+			a.Restore()
 		}
 		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
-		made.File, err = files{}.file(q)
+		made.File, err = readable(q)
 	}
-	step.Real, step.Index, step.Made = a.arrays(), monotone.AppendWarm(nil, f.Warm), made
+	step.Real, step.Index, step.Made = a.Arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err
 }
 
@@ -363,7 +369,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 		maxLogFactor: factorBound(set.squash, s.K), cut: pool.AllRuns(s.D), stepsV: r.Steps,
 		inflation: &inflation{
 			mapRows: mapRows{settings: &set, pool: workers, at: set.pace(r.Epoch),
-				cells: &cells{Units: s.Units, visible: s.Visible, heldOut: s.HeldOut}},
+				cells: &fit.Cells{Units: s.Units, Visible: s.Visible, HeldOut: s.HeldOut}},
 			factors: all, lambda: s.Lambda, scale: s.Scale, whole: true,
 			rowLosses: make([]float64, s.D), rowHeld: make([]float64, s.D),
 		},

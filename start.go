@@ -31,12 +31,15 @@ package quantmf
 //
 // # The choice
 //
-// Which of the two starts suits, and how much the maps should be shrunk, depends
-// on the data: counts with heavy tails are best fitted from their own NMF by free maps,
-// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, some cells
-// are fitted from each start under each λ of 0, 20 and 100, with a tenth of them hidden. Of the three λ
-// of a start the one that predicts the hidden cells worst before the first epoch is left out; the others
-// make three epochs. The fit takes the pair of start and λ that predicts the hidden cells best then.
+// Which of the two starts suits, how much the maps should be shrunk, and how much of a line they should have
+// (line.go), depends on the data: counts with heavy tails are best fitted from their own NMF by free maps,
+// logarithms from scores by straighter maps, a product with little noise by lines. What of start, λ and τ is
+// left open is tried on some cells, with a tenth of them hidden. First, from each start, the pairs of λ and τ
+// of firstTrials: the pair that predicts the hidden cells worst before the first epoch is left out, the
+// others make two epochs. Then, from the best start and with the best τ, the better of the other two λ
+// likewise. The fit takes what predicts the hidden cells best then. All pairs of three λ and three τ, with
+// three epochs each, take three times as long and predict other cells no better
+// (docs/measurements/defaults.md).
 //
 // These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
@@ -59,8 +62,8 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// begin fills factors and quantiles, and returns the losses before the first epoch.
-func (f *qmfFit) begin() (fit.Losses, error) {
+// Begin fills factors and quantiles, and returns the losses before the first epoch.
+func (f *qmfFit) Begin() (fit.Losses, error) {
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -78,226 +81,189 @@ func (f *qmfFit) losses() fit.Losses {
 	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 }
 
-// choose sets start and shrinkage where they are left to the data.
-func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && !f.Pinned && f.origin != StartUniform
-	f.lambda = max(f.lambda, 0)
-	if f.init {
-		return nil
-	}
-	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
+// prospect is what the data choose of a fit.
+type prospect struct {
+	start        Start
+	lambda, line float64
+}
+
+// openChoices returns the starts that are open, the pairs of λ and τ to be tried first, and all λ. λ and τ
+// that are not open are the same in all.
+func (f *qmfFit) openChoices() (starts []Start, first []prospect, lambdas []float64) {
+	starts = []Start{f.origin}
 	if f.origin == StartAuto {
-		f.origin = StartScores
 		starts = []Start{StartScores, StartNMF}
 	}
-	if chooseMaps {
-		shrinkages = trialShrinkages[:]
+	lambdas = []float64{max(f.lambda, 0)}
+	if f.lambda < 0 && f.mayHaveLine() {
+		lambdas = trialShrinkages[:]
 	}
-	if len(starts)*len(shrinkages) == 1 {
+	for _, c := range firstTrials {
+		if len(lambdas) == 1 {
+			c.lambda = lambdas[0]
+		}
+		if f.settings.line >= 0 || !f.mayHaveLine() {
+			c.line = f.line
+		}
+		if !slices.Contains(first, c) {
+			first = append(first, c)
+		}
+	}
+	return starts, first, lambdas
+}
+
+// choose sets what of start, shrinkage and line is left to the data.
+func (f *qmfFit) choose() error {
+	starts, first, lambdas := f.openChoices()
+	f.lambda = max(f.lambda, 0)
+	if f.init {
+		if f.settings.line < 0 && f.mayHaveLine() {
+			f.line = lineOfInit
+		}
 		return nil
 	}
-	if err := f.progress.enter(PhaseChoice); err != nil {
-		return err
-	}
-	src := random.Split(f.seed, 3)
-	const share = 0.1 // of the visible cells, which is hidden from the trials
-	c := *f.settings
-	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
-	some, rows := f.cells.sample(trialRows, trialCells, &src, f.pool)
-	if err := f.pool.Err(); err != nil {
-		return err
-	}
-	hidden, err := newCells(some, &c)
-	if err != nil { // there are too few cells to hide a tenth of them
+	f.origin, f.line = starts[0], first[0].line
+	if len(starts)*len(first)*len(lambdas) == 1 {
 		return nil
 	}
-	hidden.Units = f.Pick(rows)
-	best := math.Inf(1)
+	if err := f.progress.Enter(fit.PhaseChoice); err != nil {
+		return err
+	}
+	t, err := f.newTrials()
+	if t == nil || err != nil {
+		return err
+	}
+	last := 0.2 // the share of the work that comes after the first pairs
+	if len(lambdas) == 1 {
+		last = 0
+	}
+	each := (1 - last) / float64(len(starts))
 	for s, start := range starts {
-		progress := f.progress.within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
-		trials, err := f.tryStart(start, shrinkages, hidden, &c, progress)
-		if err != nil {
+		open := slices.Clone(first)
+		for i := range open {
+			open[i].start = start
+		}
+		part := f.progress.Within(float64(s)*each, float64(s+1)*each)
+		if err := t.from(open, 2, part); err != nil {
 			return err
 		}
-		for _, trial := range trials {
-			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.maxShrinkage)
-			}
+	}
+	var open []prospect
+	for _, lambda := range lambdas {
+		if c := t.best; lambda != c.lambda {
+			c.lambda = lambda
+			open = append(open, c)
+		}
+	}
+	if err := t.from(open, 1, f.progress.Within(1-last, 1)); err != nil {
+		return err
+	}
+	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
+	return nil
+}
+
+// trials are short fits of some cells, with a tenth of them hidden.
+type trials struct {
+	of       *qmfFit
+	settings settings
+	hidden   *fit.Cells
+	best     prospect // that predicts the hidden cells best so far
+	loss     float64
+	begun    *factors // those with which the trials of the best start began
+}
+
+// newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
+func (f *qmfFit) newTrials() (*trials, error) {
+	src := random.Split(f.seed, 3)
+	const share = 0.1 // of the visible cells, which is hidden from the trials
+	t := &trials{of: f, settings: *f.settings, loss: math.Inf(1)}
+	c := &t.settings
+	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
+	some, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
+	if err := f.pool.Err(); err != nil {
+		return nil, err
+	}
+	var err error
+	if t.hidden, err = fit.Read(some, c.rules()); err != nil {
+		return nil, nil
+	}
+	t.hidden.Units = f.cells.Units.Pick(rows)
+	return t, nil
+}
+
+// from makes the trials of some choices from one start. They are alive together. The most of them that
+// predict best before the first epoch make epochs.
+func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
+	if len(open) == 0 {
+		return nil
+	}
+	// The shares of the work after which the factors and the first maps are there.
+	const factorsDone, mapsDone = 0.45, 0.6
+	f, made, twins := t.of, make([]*qmfFit, len(open)), make([]*inflation, len(open))
+	for i, c := range open {
+		trial := newQMFFit(t.hidden, f.k, &t.settings, f.pool, t.settings.seed,
+			progress.Within(0, factorsDone))
+		// A trial is evaluated once, after its epochs.
+		trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
+		made[i], twins[i] = trial, trial.inflation
+	}
+	begun := t.begun
+	if open[0].start != t.best.start || begun == nil {
+		if err := made[0].startFactors(); err != nil {
+			return err
+		}
+		begun = newFactors(nil, made[0].d, made[0].n, f.k)
+		copy(begun.u, made[0].u)
+		copy(begun.v, made[0].v)
+	}
+	for _, trial := range made {
+		copy(trial.u, begun.u)
+		copy(trial.v, begun.v)
+		trial.beginSteps()
+	}
+	maps := progress.Within(factorsDone, mapsDone)
+	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
+		return err
+	}
+	made = leaders(made, most)
+	for i, trial := range made {
+		each := (1 - mapsDone) / float64(len(made))
+		part := progress.Within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
+		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
+		a.Note(trial.losses())
+		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
+			return err
+		}
+		trial.run(evaluateRows, trial.d)
+		if err := f.pool.Err(); err != nil {
+			return err
+		}
+		if loss := trial.meanHeld(); loss < t.loss {
+			t.loss, t.begun = loss, begun
+			t.best = prospect{trial.origin, trial.lambda, trial.line}
 		}
 	}
 	return nil
 }
 
-// tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
-// first epoch, if there are more than two. They are alive together.
-func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *cells, c *settings,
-	progress progress) ([]*qmfFit, error) {
-	// The shares of the work after which the factors and the first maps are there.
-	const factorsDone, mapsDone = 0.45, 0.6
-	trials := make([]*qmfFit, len(shrinkages))
-	twins := make([]*inflation, len(trials))
-	for i, lambda := range shrinkages {
-		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, progress.within(0, factorsDone))
-		// it is evaluated once, after its epochs
-		trial.origin, trial.lambda, trial.evaluated = start, lambda, false
-		trials[i], twins[i] = trial, trial.inflation
-	}
-	if err := trials[0].startFactors(); err != nil {
-		return nil, err
-	}
-	for _, trial := range trials[1:] {
-		copy(trial.u, trials[0].u)
-		copy(trial.v, trials[0].v)
-	}
-	for _, trial := range trials {
-		trial.beginSteps()
-	}
-	maps := progress.within(factorsDone, mapsDone)
-	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
-		return nil, err
-	}
-	if len(trials) > 2 {
+// leaders returns as many fits as most says, those of the least losses on hidden cells, in their order.
+func leaders(made []*qmfFit, most int) []*qmfFit {
+	for len(made) > most {
 		worst := 0
-		for i, trial := range trials {
-			if trial.meanHeld() >= trials[worst].meanHeld() {
+		for i, trial := range made {
+			if trial.meanHeld() >= made[worst].meanHeld() {
 				worst = i
 			}
 		}
-		trials = slices.Delete(trials, worst, worst+1)
+		made = slices.Delete(made, worst, worst+1)
 	}
-	for i, trial := range trials {
-		each := (1 - mapsDone) / float64(len(trials))
-		part := progress.within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
-		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
-		a := &attempt{fit: trial, journal: fit.NewJournal(c.patience, c.epochs, false)}
-		a.note(trial.losses())
-		if err := a.advance(&part, c.epochs, nil); err != nil {
-			return nil, err
-		}
-		trial.run(evaluateRows, trial.d)
-		if err := f.pool.Err(); err != nil {
-			return nil, err
-		}
-	}
-	return trials, nil
-}
-
-// sample returns up to so many random rows of x', and of their columns as many random ones as make up the
-// given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
-// columns of which the sample has no visible cell are left out. numbers are those of the rows in x'. Where
-// the pool has stopped the sample means nothing. The sample of listed cells, all visible, lists them as well.
-func (s *cells) sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Rows, numbers []int) {
-	// some returns count random numbers below n in increasing order, or all where there are no more.
-	some := func(n, count int) []int {
-		all := inOrder(n)
-		if n <= count {
-			return all
-		}
-		src.Shuffle(all)
-		slices.Sort(all[:count])
-		return all[:count]
-	}
-	numbers = some(s.d, rows)
-	seen := 0.0
-	for _, i := range numbers {
-		seen += float64(s.rows[i]) / float64(s.n)
-	}
-	cols := some(s.n, int(min(math.Ceil(float64(cells)/seen), trialMost/float64(len(numbers)), float64(s.n))))
-	if list := s.nonZeros(); list != nil {
-		return sampleListed(list, s.n, numbers, cols, p), numbers
-	}
-	x := NewMat(len(numbers), len(cols))
-	rooms := make([][]float64, p.Workers())
-	p.Do(x.Rows, func(worker, r int) {
-		if rooms[worker] == nil {
-			rooms[worker] = make([]float64, s.n)
-		}
-		row := s.row(rooms[worker], numbers[r])
-		for c, j := range cols {
-			x.Row(r)[c] = row[j]
-		}
-	})
-	if !s.partial {
-		return x, numbers
-	}
-	seenRow, seenCol := make([]bool, x.Rows), make([]bool, x.Cols)
-	for r := range x.Rows {
-		for c, v := range x.Row(r) {
-			if v == v {
-				seenRow[r], seenCol[c] = true, true
-			}
-		}
-	}
-	kept, width := numbers[:0], 0
-	for r, i := range numbers {
-		if !seenRow[r] {
-			continue
-		}
-		to := x.Row(len(kept))
-		width = 0
-		for c, v := range x.Row(r) {
-			if seenCol[c] {
-				to[width] = v
-				width++
-			}
-		}
-		kept = append(kept, i)
-	}
-	x.Rows, x.Cols = len(kept), width
-	return x, kept
-}
-
-// sampleListed returns the given rows and columns of a matrix of n columns whose cells list returns.
-func sampleListed(list func(i int, cols []uint32, values []float64) ([]uint32, []float64), n int, rows,
-	cols []int, p *pool.Pool) *Sparse {
-	const out = math.MaxUint32
-	x := &Sparse{cols: len(cols), start: make([]int, len(rows)+1)}
-	places := make([]uint32, n) // of the columns of the matrix in x, or out
-	for j := range places {
-		places[j] = out
-	}
-	for c, j := range cols {
-		places[j] = uint32(c)
-	}
-	rooms := make([][]float64, p.Workers())
-	each := func(visit func(r int, cols []uint32, values []float64)) {
-		p.Do(len(rows), func(worker, r int) {
-			if rooms[worker] == nil {
-				rooms[worker] = make([]float64, 0, n)
-			}
-			cols, values := list(rows[r], nil, rooms[worker])
-			visit(r, cols, values)
-		})
-	}
-	each(func(r int, cols []uint32, _ []float64) {
-		for _, j := range cols {
-			if places[j] != out {
-				x.start[r+1]++
-			}
-		}
-	})
-	if p.Err() != nil {
-		return x
-	}
-	for r := range rows {
-		x.start[r+1] += x.start[r]
-	}
-	x.index, x.wide = make([]uint32, x.start[len(rows)]), make([]float64, x.start[len(rows)])
-	each(func(r int, cols []uint32, values []float64) {
-		to := x.start[r]
-		for k, j := range cols {
-			if places[j] != out {
-				x.index[to], x.wide[to] = places[j], values[k]
-				to++
-			}
-		}
-	})
-	return x
+	return made
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *qmfFit) startFactors() error {
-	if err := f.progress.enter(PhaseFactors); err != nil {
+	if err := f.progress.Enter(fit.PhaseFactors); err != nil {
 		return err
 	}
 	x, loss := f.cells, f.loss
@@ -317,7 +283,7 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.Within(0, before))
 	if err != nil {
 		return err
 	}
@@ -327,12 +293,12 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, f.progress.within(before, 1))
+	return f.approximate(x, loss, share, f.pool, f.progress.Within(before, 1))
 }
 
 // approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
-func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *pool.Pool,
-	progress progress) error {
+func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, p *pool.Pool,
+	progress fit.Progress) error {
 	updates, epochs := UpdatesMultiplicative, startUpdates
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		updates, epochs = UpdatesNewton, startNewton
@@ -346,16 +312,16 @@ func (f *factors) approximate(x *cells, loss divergence.Loss, share float64, p *
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
-			err = progress.reportEpoch(e+1, epochs, 0)
+			err = progress.ReportEpoch(e+1, epochs, 0)
 		}
 	}
 	return err
 }
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
-// trialMost cells, and a quarter of startSamples at least.
+// fit.MostSampled cells, and a quarter of startSamples at least.
 func someSamples(loss divergence.Loss, d, n float64) float64 {
-	some := min(startSamples, math.Floor(trialMost/d))
+	some := min(startSamples, math.Floor(fit.MostSampled/d))
 	if loss != divergence.KL || n < 4*startSamples || 4*some < startSamples {
 		return 0
 	}
@@ -365,21 +331,21 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
 // its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and
 // where the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
-	p *pool.Pool, progress progress) (bool, error) {
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
+	p *pool.Pool, progress fit.Progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
 	src := random.Split(seed, 4)
-	some, rows := x.sample(f.d, int(samples*float64(x.visible)/float64(x.n)), &src, p)
+	some, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
 	if err := p.Err(); err != nil || len(rows) < f.d {
 		return false, err
 	}
-	few, err := newCells(some, &settings{missing: true})
+	few, err := fit.Read(some, fit.Rules{Loss: divergence.Frobenius, Missing: true, Mapped: true})
 	if err != nil {
 		return false, err
 	}
-	g := newFactors(p.Memory, f.d, few.n, f.k)
+	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.random(few, seed)
 	if err := g.approximate(few, loss, 1, p, progress); err != nil {
 		return false, err
@@ -407,11 +373,11 @@ func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.ini
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
-func (f *inflation) startMaps(progress *progress, twins ...*inflation) error {
-	err := progress.enter(PhaseMaps)
+func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error {
+	err := progress.Enter(fit.PhaseMaps)
 	if err == nil {
 		rooms := make([]order.Room, f.pool.Workers())
-		err = progress.rows(f.pool, f.d, func(worker, i int) {
+		err = progress.Rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
 			if room.Perm == nil {
 				room.Resize(f.n)
@@ -446,12 +412,15 @@ var startSamples = 2048.0
 const (
 	trialRows   = 512     // how many rows are fitted, at most
 	trialCells  = 1 << 19 // how many visible cells of these rows
-	trialMost   = 1 << 26 // how many cells, visible or not
-	trialEpochs = 3       // of each trial
+	trialEpochs = 2       // of each trial
+	lineOfInit  = 0.5     // τ where initial factors leave no choice
 )
 
-// trialShrinkages are the λ that are tried.
-var trialShrinkages = [...]float64{0, 20, 100}
+// trialShrinkages are the λ that are tried, and firstTrials the pairs of λ and τ that are tried first.
+var (
+	trialShrinkages = [...]float64{0, 20, 100}
+	firstTrials     = [...]prospect{{lambda: 0, line: 0}, {lambda: 0, line: 0.9}, {lambda: 20, line: 0.5}}
+)
 
 // raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
 // that of the mean of the row, and holds all entries within e^±maxLogFactor.
@@ -516,6 +485,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
+		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)
@@ -552,8 +522,8 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, span := f.Low[i], f.High[i]-f.Low[i]
 	// The visible values in order. Zeros, of which counts have many, need not be sorted.
-	values, below, seen := v.t[:0], 0, f.cells.rows[i]
-	for _, x := range f.row(v.z[:f.n], i) {
+	values, below, seen := v.t[:0], 0, f.cells.InRow[i]
+	for _, x := range f.cells.Row(v.z[:f.n], i) {
 		if x == x && x != 0 {
 			values = append(values, x)
 			if x < 0 {
@@ -602,7 +572,7 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 // uniform, half is the share of the visible samples next to the target.
 func (f *inflation) shareLevels(v *rowSpace, i int) {
 	share := f.Logits(i)
-	seen := float64(f.cells.rows[i])
+	seen := float64(f.cells.InRow[i])
 	for l := range share {
 		share[l] = 0.5 / float64(f.M)
 	}
@@ -623,23 +593,21 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 
 // scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
-func (f *inflation) scored() *cells {
-	s := order.NewScores(f.n, f.cells.rows, f.Average, f.cells.row, f.pool.Workers())
-	c := &cells{sizes: f.cells.sizes, source: s, fault: f.fault, partial: f.partial, visible: f.visible,
-		rows: f.cells.rows}
-	if !f.cells.large() {
-		m := NewMat(f.d, f.n)
+func (f *inflation) scored() *fit.Cells {
+	s := order.NewScores(f.n, f.cells.InRow, f.Average, f.cells.Row, f.pool.Workers())
+	x := fit.Source{Rows: s}
+	if !large(f.cells) {
+		m := fit.NewDense(f.d, f.n)
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
-		c.source, c.mat = m, m
+		x = fit.Source{Dense: m}
 	}
+	c := fit.NewCells(x)
+	c.Partial, c.Visible, c.InRow = f.cells.Partial, f.cells.Visible, f.cells.InRow
 	return c
 }
 
 // large tells whether a copy of x may be too large to hold in memory.
-func (s *cells) large() bool {
-	_, inMemory := s.source.(Mat)
-	return !inMemory && float64(s.d)*float64(s.n) > mostHeld
-}
+func large(x *fit.Cells) bool { return x.X.Rows == 0 && float64(x.D)*float64(x.N) > mostHeld }
 
 // mostHeld is the largest number of scores that are held in memory where x is no Mat. A test sets it
 // lower.

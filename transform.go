@@ -1,13 +1,14 @@
 package quantmf
 
-// This file holds the coordinates of samples that a fit has not seen: what was
-// learnt about the features stays, and a new column x of d values is projected on
-// it (the idea of the paper's §3.5),
+// This file holds samples that a fit has not seen: their coordinates, how well a model predicts them, and
+// what it predicts of every cell. What was learnt about the features stays, and a new column x of d values is
+// projected on it (the idea of the paper's §3.5),
 //
 //	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
 //	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.
+//	BQMF  the posterior of v, all else as fitted.
 //
-// The searches are internal/place. Columns are independent: the bits of one depend neither
+// The searches are internal/place, and internal/bqmf. Columns are independent: the bits of one depend neither
 // on those beside it nor on the number of workers.
 
 import (
@@ -16,8 +17,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/place"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
@@ -28,8 +31,8 @@ import (
 // column needs one that is not. A component of which U is zero has coordinates 0,
 // as has a column of zeros. Where U has dependent columns, as for k > d, V' is
 // one of many; under divergences that are not convex, β < 1 or β > 2, it is a
-// local minimum. There are no options; columns are spread over GOMAXPROCS
-// workers, and the result does not depend on them. Errors: [*ShapeError] for
+// local minimum. Columns are spread over the workers of the model ([WithWorkers]),
+// and the result does not depend on them. Errors: [*ShapeError] for
 // another number of rows, [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost: under KL about 5 passes a column, most often below 20, of dk² + 5dk flops and d divisions, and some
@@ -44,14 +47,20 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 		return Mat{}, err
 	}
 	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row)
-	return placed(ctx, x, nil, m.U.Cols, by, ownColumns)
+	return placed(ctx, x, nil, &m.Factorisation, by, ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from U V'
 // where V' is Transform(x). For the columns of the training matrix it is at most
 // what Loss is, wherever the divergence is convex. Cost and errors are those of
-// Transform, and 2dkn' flops and dn' numbers.
+// Transform, and 2dkn' flops and dn' divergences.
 func (m *NMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, m, x) }
+
+// Scores is that of [Model]. Cost: that of Score.
+func (m *NMF) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, m, x) }
+
+// Predict is that of [Model]: U V'. Cost: that of Transform, and 2dkn' flops.
+func (m *NMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, m, x) }
 
 func (m *NMF) at(v Mat) Model {
 	of := *m
@@ -95,13 +104,11 @@ func (m *Factorisation) placeable(v Mat, low float64) error {
 // matrix V' > 0 at which the divergence of x from T(U V') is least, with every
 // T_i as it was fitted.
 //
-// The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; NaN cells are left out, whatever the fit took, and a
-// column needs one that is not. The minimum is a local one, the best of several starts. Coordinates
-// stay within a factor of 1e10 of the range of their component in V. There are no
-// options; columns are spread over GOMAXPROCS workers, and the result does not
-// depend on them. Errors: [*ShapeError] for another number of rows,
-// [*DataError]; when ctx ends, one that wraps its error.
+// The divergence is the one that was fitted, without penalty. Values of x are bound as in the fit; NaN cells
+// are left out, whatever the fit took, and a column needs one that is not. The minimum is a local one, the
+// best of several starts. Coordinates stay within a factor of 1e10 of the range of their component in V.
+// Columns are spread over the workers of the model ([WithWorkers]), and the result does not depend on them.
+// Errors: [*ShapeError] for another number of rows, [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost: about 100 evaluations a column, at most 299, each of d maps of two exponentials, a logarithm and 8m
 // flops (under KL with a logistic squash and ε above some .005, as by default; else more passes, down to m
@@ -121,7 +128,7 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err != nil {
 		return Mat{}, err
 	}
-	return placed(ctx, x, u, q.U.Cols, b, ownColumns)
+	return placed(ctx, x, u, &q.Factorisation, b, ownColumns)
 }
 
 // Score returns the mean divergence of the observed cells of x, d × n', from T(U V')
@@ -129,8 +136,14 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 // most Loss, because a training column is found among the starts of its own search. In a
 // larger matrix the nearest training columns are sought on a part of the features, and a
 // column may miss itself; with a twentieth of the cells the score was still below the
-// loss. Cost and errors are those of Transform, and dn' maps and dn' numbers.
+// loss. Cost and errors are those of Transform, and dn' maps and divergences.
 func (q *QMF) Score(ctx context.Context, x Rows) (float64, error) { return scoreOf(ctx, q, x) }
+
+// Scores is that of [Model]. Cost: that of Score.
+func (q *QMF) Scores(ctx context.Context, x Rows) ([]float64, error) { return scoresOf(ctx, q, x) }
+
+// Predict is that of [Model]: T(U V'). Cost: that of Transform, and dn' maps.
+func (q *QMF) Predict(ctx context.Context, x Rows) (Mat, error) { return predictionOf(ctx, q, x) }
 
 // Placed returns the model of other samples: with a copy of their coordinates v, k × n' and above 0, as
 // Transform returns them, in the place of V. History and Warnings stay those of the fit. Errors:
@@ -152,11 +165,158 @@ func (q *QMF) at(v Mat) Model {
 	return &of
 }
 
-// scoreOf is the Score of a model that can be moved to other samples.
-func scoreOf(ctx context.Context, m interface {
+// Transform returns the coordinates of new samples: for x, d × n', the k × n' means
+// of the posterior of V' with all else as it was fitted, values beyond those of a
+// row's fit counting as the nearest. NaN cells are left out, whatever the fit took,
+// and a column needs one that is not. Columns are spread over the workers of the model.
+// Errors: [*ShapeError], [*DataError]; when ctx ends, one that wraps its error.
+//
+// Cost of a column: dk flops, k² for each missing cell and 6k³.
+func (m *BQMF) Transform(ctx context.Context, x Rows) (Mat, error) {
+	return m.newSamples(ctx, x, nothing, nil)
+}
+
+// Score returns the mean divergence of the observed cells of x, d × n', from what the model says of them
+// after Transform, as Reconstruct says it of the samples of the fit. Errors are those of Transform. To the
+// cost of Transform, k² flops a cell and 4096 k a column are added.
+func (m *BQMF) Score(ctx context.Context, x Rows) (float64, error) {
+	_, mean, err := m.scores(ctx, x)
+	return mean, err
+}
+
+// Scores is that of [Model]. Cost: that of Score.
+func (m *BQMF) Scores(ctx context.Context, x Rows) ([]float64, error) {
+	each, _, err := m.scores(ctx, x)
+	return each, err
+}
+
+func (m *BQMF) scores(ctx context.Context, x Rows) (each []float64, mean float64, err error) {
+	var s sampleLosses
+	loss := m.divergence()
+	_, err = m.newSamples(ctx, x, expected, func(n int) func(*bqmf.Sample, []float64, int) {
+		s = newSampleLosses(n)
+		return func(of *bqmf.Sample, x []float64, j int) {
+			of.Cells(func(t *bqmf.Table, i int, mean, dev float64) {
+				if x[i] == x[i] {
+					s.add(j, loss.Divergence(x[i], t.Conditional(mean, dev)))
+				}
+			})
+		}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	each, mean = s.means()
+	return each, mean, nil
+}
+
+// Predict is that of [Model]: the conditional mean of every cell, as Reconstruct has it of the samples of the
+// fit. Cost: that of Score.
+func (m *BQMF) Predict(ctx context.Context, x Rows) (Mat, error) {
+	var out Mat
+	_, err := m.newSamples(ctx, x, expected, func(n int) func(*bqmf.Sample, []float64, int) {
+		out = NewMat(len(m.model.Curves), n)
+		return func(of *bqmf.Sample, _ []float64, j int) {
+			of.Cells(func(t *bqmf.Table, i int, mean, dev float64) {
+				out.Set(i, j, t.Conditional(mean, dev))
+			})
+		}
+	})
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
+}
+
+// PredictInterval returns, for every cell of new samples x, d × n', missing ones included, the central
+// interval that holds its value with probability p, 0 < p < 1, as Interval has it of the samples of the fit:
+// two d × n' matrices. Errors: those of Transform, and an [*OptionError] for another p. Cost: that of Score.
+func (m *BQMF) PredictInterval(ctx context.Context, x Rows, p float64) (lo, hi Mat, err error) {
+	z, err := tailOf(p)
+	if err != nil {
+		return Mat{}, Mat{}, err
+	}
+	_, err = m.newSamples(ctx, x, quantiles, func(n int) func(*bqmf.Sample, []float64, int) {
+		lo, hi = NewMat(len(m.model.Curves), n), NewMat(len(m.model.Curves), n)
+		return func(of *bqmf.Sample, _ []float64, j int) {
+			of.Cells(func(t *bqmf.Table, i int, mean, dev float64) {
+				lo.Set(i, j, t.Quantile(mean, dev, -z))
+				hi.Set(i, j, t.Quantile(mean, dev, z))
+			})
+		}
+	})
+	if err != nil {
+		return Mat{}, Mat{}, err
+	}
+	return lo, hi, nil
+}
+
+// asked says what is asked of the cells of new samples: nothing, their means or their quantiles.
+type asked uint8
+
+const (
+	nothing asked = iota
+	expected
+	quantiles
+)
+
+// newSamples returns the coordinates of new samples, k × n'. Where something is asked of their cells it calls
+// begin, once x has been checked, with n', and what begin returns with every sample x: the j-th.
+func (m *BQMF) newSamples(ctx context.Context, x Rows, ask asked,
+	begin func(n int) func(of *bqmf.Sample, x []float64, j int)) (Mat, error) {
+	if err := usable(m); err != nil {
+		return Mat{}, err
+	}
+	if _, err := m.bounds().checkColumns(x, len(m.model.Curves)); err != nil {
+		return Mat{}, err
+	}
+	d, n := x.Dims()
+	v := NewMat(m.model.K, n)
+	var use func(of *bqmf.Sample, x []float64, j int)
+	if ask != nothing {
+		use = begin(n)
+	}
+	p := pool.New(m.workers, n)
+	defer p.Close()
+	p.Bind(ctx)
+	type room struct {
+		*bqmf.Sample
+		x []float64
+	}
+	base, work := m.model.Sample(ask != nothing, ask == quantiles), make([]*room, p.Workers())
+	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
+		p.Do(block.Cols, func(w, j int) {
+			if work[w] == nil {
+				work[w] = &room{base.Share(), make([]float64, d)}
+			}
+			s := work[w]
+			block.column(s.x, j)
+			for h, t := range s.Place(s.x) {
+				v.Set(h, from+j, t)
+			}
+			if use != nil {
+				use(s.Sample, s.x, from+j)
+			}
+		})
+		if err := p.Err(); err != nil {
+			return &interrupted{err}
+		}
+		return nil
+	})
+	if err != nil {
+		return Mat{}, err
+	}
+	return v, nil
+}
+
+// movable is a model that is the same for other samples once their coordinates take the place of V.
+type movable interface {
 	Model
 	at(v Mat) Model
-}, x Rows) (float64, error) {
+}
+
+// scoreOf is the Score of a model: the loss of the model at the coordinates of the samples.
+func scoreOf(ctx context.Context, m movable, x Rows) (float64, error) {
 	v, err := m.Transform(ctx, x)
 	if err != nil {
 		return 0, err
@@ -166,6 +326,81 @@ func scoreOf(ctx context.Context, m interface {
 		return 0, &interrupted{end}
 	}
 	return score, err
+}
+
+// scoresOf is the Scores of a model.
+func scoresOf(ctx context.Context, m movable, x Rows) ([]float64, error) {
+	v, err := m.Transform(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	fill, err := m.at(v).filler(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, n := x.Dims()
+	loss, from, t := m.bounds().loss, newRowReader(x), make([]float64, n)
+	s := newSampleLosses(n)
+	for i := range d {
+		if err := ctx.Err(); err != nil {
+			return nil, &interrupted{err}
+		}
+		row, err := from.row(i)
+		if err != nil {
+			return nil, err
+		}
+		fill(t, i)
+		for j, v := range row {
+			if v == v {
+				s.add(j, loss.Divergence(v, t[j]))
+			}
+		}
+	}
+	scores, _ := s.means()
+	return scores, nil
+}
+
+// predictionOf is the Predict of a model.
+func predictionOf(ctx context.Context, m movable, x Rows) (Mat, error) {
+	v, err := m.Transform(ctx, x)
+	if err != nil {
+		return Mat{}, err
+	}
+	fill, err := m.at(v).filler(ctx)
+	if err != nil {
+		return Mat{}, err
+	}
+	d, n := x.Dims()
+	out := NewMat(d, n)
+	for i := range d {
+		if err := ctx.Err(); err != nil {
+			return Mat{}, &interrupted{err}
+		}
+		fill(out.Row(i), i)
+	}
+	return out, nil
+}
+
+// sampleLosses are the divergences of new samples.
+type sampleLosses struct{ sum, cells []float64 }
+
+func newSampleLosses(n int) sampleLosses { return sampleLosses{make([]float64, n), make([]float64, n)} }
+
+// add adds the divergence of an observed cell of sample j.
+func (s *sampleLosses) add(j int, divergence float64) {
+	s.sum[j] += divergence
+	s.cells[j]++
+}
+
+// means returns the mean of each sample, and that of all cells. Every sample has a cell.
+func (s *sampleLosses) means() (each []float64, all float64) {
+	total, cells := 0.0, 0.0
+	for j, sum := range s.sum {
+		total += sum
+		cells += s.cells[j]
+		s.sum[j] = sum / s.cells[j]
+	}
+	return s.sum, total / cells
 }
 
 // placer returns what the columns of new samples are located by, and the units that bring the samples
@@ -188,10 +423,13 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = q.Quantiles.brought(&u)
+		in.Quantiles, in.Slopes = Mat(fit.Dense(q.Quantiles).In(&u)), make([]float64, d)
+		for i, s := range q.Slopes {
+			in.Slopes[i] = math.Ldexp(s, -u.All)
+		}
 		q = &in
 	}
-	of := place.Problem{Loss: q.divergence(), Floor: monotone.FloorT}
+	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: monotone.FloorT}
 	for i := range d {
 		of.U, of.Maps = append(of.U, q.U.Row(i)), append(of.Maps, q.mapOf(i).sheet())
 	}
@@ -208,12 +446,14 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 // placed returns the coordinates of the columns of x, k × n', found by the method by, block of columns by
 // block. of(block, from) returns the function that fills to with column j of a block as by takes it, from
 // being the block's first column in x. u are the units that blocks are brought to, nil for those of x.
-func placed(ctx context.Context, x Rows, u *fit.Units, k int, by place.Method,
+func placed(ctx context.Context, x Rows, u *fit.Units, m *Factorisation, by place.Method,
 	of func(block Mat, from int) func(to []float64, j int)) (Mat, error) {
 	d, n := x.Dims()
 	var v Mat
+	k := m.U.Cols
 	err := inBlocks(ctx, x, u, func(block Mat, from int) error {
-		some, err := place.Columns(ctx, by, d, block.Cols, k, of(block, from))
+		sizes := place.Sizes{D: d, N: block.Cols, K: k, Workers: m.workers}
+		some, err := place.Columns(ctx, by, sizes, of(block, from))
 		if err != nil {
 			return &interrupted{err}
 		}
@@ -247,7 +487,7 @@ func inBlocks(ctx context.Context, x Rows, u *fit.Units, do func(block Mat, from
 	}
 	if m, ok := x.(Mat); ok {
 		if u != nil {
-			m = m.brought(u)
+			m = Mat(fit.Dense(m).In(u))
 		}
 		return do(m, 0)
 	}
@@ -297,14 +537,14 @@ func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
 		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	seen, from := make([]bool, n), newRowReader(x)
+	seen, from, rules := make([]bool, n), newRowReader(x), c.rules()
 	whole := false // a row has no missing cell
 	for i := range d {
 		row, err := from.row(i)
 		if err != nil {
 			return 0, err
 		}
-		if _, _, ok := c.takes(row); ok {
+		if rules.Takes(row) {
 			whole = true
 			visible += n
 			continue

@@ -116,7 +116,7 @@ func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error
 	if err != nil {
 		return err
 	}
-	losses, err := f.options.SettleLoss(t)
+	losses, err := f.options.SettleLoss(t, &f.in, s.Err)
 	if err != nil {
 		return err
 	}

@@ -180,7 +180,7 @@ func TestModelAndMatrix(t *testing.T) {
 	model, _ := os.ReadFile("qmf.qmf")
 	writeText(t, "cut.qmf", string(model[:len(model)/2]))
 	flipped := bytes.Clone(model)
-	flipped[len(flipped)/3] ^= 8
+	flipped[2*len(flipped)/5] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
 	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",
@@ -489,7 +489,7 @@ func TestResume(t *testing.T) {
 			}
 			quiet(t, 0, append(args, "-o", "whole.qmf")...)
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
-			var w interrupting
+			w := interrupting{model: strings.ToUpper(method)}
 			code := run(with, nil, io.Discard, &w)
 			said := regexp.MustCompile(`interrupted after \d+ of (2000|8000) epochs of the \w+, at a ` +
 				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)
@@ -585,7 +585,7 @@ func TestNames(t *testing.T) {
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
-		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFUpdates: 7}
+		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFEpochs: 7}
 	data, err := account.Append(plain, m.Saved(), m.Made)
 	if err != nil {
 		t.Fatal(err)
@@ -615,7 +615,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("a model without a history: %v", err)
 	}
 	// A matrix without names is taken by its number of features alone.
-	unnamed := &table.Table{Features: cli.Numbered("f", 3), X: x}
+	unnamed := &table.Table{Features: table.Numbered("f", 3), X: x}
 	got.Log1p, got.Top = false, false
 	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)

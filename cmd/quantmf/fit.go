@@ -49,11 +49,11 @@ func (f *fitFlags) program() *cli.Program {
 			f.in.Limits(),
 		},
 		After: `At the end a summary in words goes to standard error; with -progress json it is an object
-			like the others. For qmf and qmfq the summary compares the loss, which is the mean divergence per
-			entry, with that of an NMF of the same rank after 1000 updates, unless values are negative.
+			like the others.
 
 			Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the fit and writes the
-			checkpoint alone.` + "\n\n" + cli.ExitHelp,
+			checkpoint alone. One that comes while the NMF to compare with is fitted leaves that out: the
+			files are written, and the exit code is 130.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf fit -k 8 -o model.qmf -report page.html table.tsv",
 				"a QMF of 8 components, kept for the other commands, and a page to look at"},
@@ -75,14 +75,12 @@ func (f *fitFlags) program() *cli.Program {
 	return p
 }
 
-// comparisonUpdates is the number of updates of the NMF with which a fit is compared.
-const comparisonUpdates = 1000
-
 // fitFlags are the flags of a fit, some of which other commands have as well.
 type fitFlags struct {
 	method  string
 	rank    int
 	matrix  string
+	compare string      // what the loss is compared with: nmf or none
 	options cli.Options // of the flags that were given; the package has the defaults
 	in      cli.Input
 	files   cli.ModelFiles
@@ -95,7 +93,7 @@ type fitFlags struct {
 }
 
 func newFitFlags() *fitFlags {
-	return &fitFlags{method: "qmf", rank: 10, options: cli.NewOptions(), in: cli.NewInput(),
+	return &fitFlags{method: "qmf", rank: 10, compare: "nmf", options: cli.NewOptions(), in: cli.NewInput(),
 		look: pageFlags{order: "table"}}
 }
 
@@ -110,6 +108,9 @@ func (f *fitFlags) what() []*cli.Flag {
 			most there may be: components that the data do not need fade (default 0: 50, or one fewer than
 			features or samples)`),
 		f.options.Flag(option.Loss), f.options.Flag(option.Missing),
+		cli.Aside(cli.Choice(&f.compare, "compare", "nmf|none", `nmf: fit an NMF of the same rank, too, and
+			compare the losses of both on the values that were fitted (qmf and qmfq of values none of which
+			is negative; default nmf)`)),
 	}, f.in.Changes()...)
 }
 
@@ -143,6 +144,9 @@ func (f *fitFlags) check(p *cli.Program) error {
 			return cli.UsageError("-" + name + ": it says how the page looks: give -report, too")
 		}
 	}
+	if f.method != "qmf" && f.method != "qmfq" && p.Flag("compare").Given == "nmf" {
+		return cli.UsageError("-compare nmf: is for -method qmf and qmfq")
+	}
 	if err := cli.Takes(f.method, f.rank, f.options.List()); err != nil {
 		return err
 	}
@@ -164,7 +168,7 @@ func (f *fitFlags) read(s cli.Streams) (*table.Table, os.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	f.losses, err = f.options.SettleLoss(t)
+	f.losses, err = f.options.SettleLoss(t, &f.in, s.Err)
 	return t, input, err
 }
 
@@ -184,7 +188,7 @@ func (f *fitFlags) run(s cli.Streams) error {
 		return err
 	}
 	ctx, stop := cli.Interruptible()
-	defer stop()
+	defer func() { stop() }()
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
 	if err := out.Open(append(f.look.inputs, input), append(f.files.Paths(), f.page)...); err != nil {
@@ -196,9 +200,17 @@ func (f *fitFlags) run(s cli.Streams) error {
 		return err
 	}
 	err = r.fit(ctx, tell)
+	if err == nil {
+		err = r.compareLoss(ctx, tell)
+	}
 	tell.End()
 	if err != nil {
 		return err
+	}
+	alone := ctx.Err() != nil // what was fitted is written all the same
+	if alone {
+		stop()
+		ctx, stop = cli.Interruptible()
 	}
 	if err := r.write(out); err != nil {
 		return err
@@ -216,7 +228,11 @@ func (f *fitFlags) run(s cli.Streams) error {
 	if err != nil {
 		return cli.Explain(err, t)
 	}
-	return tell.Summary(text)
+	if err := tell.Summary(text); err != nil || !alone {
+		return err
+	}
+	return cli.StoppedError("interrupted while an NMF to compare with was fitted: that is left out, all " +
+		"else is done")
 }
 
 // result is a finished fit, and what the summary tells.
@@ -251,25 +267,10 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	}
 	m := modelOf(fitted)
 	m.Names = cli.NamesOf(r.table)
-	below, err := cli.Negatives(r.table)
-	if err != nil {
-		return stopped(err)
-	}
-	if m.transported() && below == 0 {
-		tell.Begin("NMF to compare with")
-		nmf, err := quantmf.FitNMF(ctx, x, r.rank,
-			append(r.fitFlags.options.Shared(), quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
-				quantmf.WithEpochs(comparisonUpdates), observe)...)
-		if err != nil {
-			return stopped(err)
-		}
-		goodness, err := nmf.Goodness(x)
-		if err != nil {
-			return stopped(err)
-		}
-		m.NMF, m.NMFUpdates, m.NMFExplained = last(nmf.History), comparisonUpdates, report.Average(goodness)
-	}
 	m.Matrix, m.Log1p, m.Top, m.Losses = r.name(), r.in.Log1p, r.in.Top > 0, r.losses
+	if m.SHA256, err = cli.Sum(r.matrix); err != nil {
+		return err
+	}
 	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
 	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	if r.goodness, err = m.Goodness(x); err != nil {
@@ -277,6 +278,35 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	}
 	r.m = m
 	m.Command = r.commandLine()
+	return nil
+}
+
+// compareLoss fits an NMF of the same rank, with the defaults of FitNMF, to a matrix that takes one. An
+// interrupt leaves the comparison out.
+func (r *result) compareLoss(ctx context.Context, tell *cli.Progress) error {
+	if r.compare == "none" || !r.m.transported() {
+		return nil
+	}
+	below, err := cli.NegativesOf(r.table)
+	if err != nil || below.Count > 0 {
+		return cli.Explain(err, r.table)
+	}
+	tell.Begin("NMF to compare with")
+	x := r.table.Rows()
+	nmf, err := quantmf.FitNMF(ctx, x, r.rank,
+		append(r.fitFlags.options.Shared(), quantmf.WithProgress(tell.Report))...)
+	if ctx.Err() != nil {
+		return nil
+	}
+	var goodness []quantmf.Goodness
+	if err == nil {
+		goodness, err = nmf.Goodness(x)
+	}
+	if err != nil {
+		return cli.Explain(err, r.table)
+	}
+	r.m.NMF, r.m.NMFEpochs = nmf.History[nmf.Best], len(nmf.History)-1
+	r.m.NMFExplained = report.Average(goodness)
 	return nil
 }
 
@@ -303,8 +333,6 @@ func (r *result) write(out *cli.Outputs) error {
 	}
 	return out.Write(r.page, func(w io.Writer) error { return r.m.report(w, r.table, &r.look) })
 }
-
-func last(v []float64) float64 { return v[len(v)-1] }
 
 // name is the name of the matrix without its folder.
 func (f *fitFlags) name() string {

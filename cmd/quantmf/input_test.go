@@ -101,6 +101,27 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
+// long is a table with a line for each value.
+const long = "gene,sample,value\ng,a,1\ng,b,2\nh,a,3\n"
+
+// TestLong: a long table is refused with the flag that reads it, whatever the command.
+func TestLong(t *testing.T) {
+	for _, args := range []string{"fit -k 1 -", "rank -k 1 -", "impute - -o -", "convert - -",
+		"shard plan -k 1 -o d -"} {
+		_, code, _, said := runWith(t, long, strings.Fields(args)...)
+		if code != cli.BadInput ||
+			!strings.Contains(said, "give -long gene,sample,value, or make a matrix of it "+
+				"once by quantmf convert -long gene,sample,value IN OUT.tsv") {
+			t.Errorf("%s: %d, %s", args, code, said)
+		}
+	}
+	_, code, out, said := runWith(t, long, strings.Fields(
+		"fit -method nmf -k 1 -missing -long gene,sample,value -v - -")...)
+	if code != 0 || !strings.HasPrefix(out, "component\ta\tb\n") {
+		t.Errorf("%s, %s", out, said)
+	}
+}
+
 // TestReadingFlags: each flag reaches the reader, in the commands that read a matrix.
 func TestReadingFlags(t *testing.T) {
 	for _, c := range []struct{ args, in, out, err string }{
@@ -114,6 +135,15 @@ func TestReadingFlags(t *testing.T) {
 		{"convert -na -- -sep , -- - -", "gene,a,b\ng,--,2\n", "feature\ta\tb\ng\tNaN\t2\n", ""},
 		{"convert - - -names 2,1", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n",
 			`features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
+		{"convert - - -names id,n", "n,id,b\n9,7,2\n", "feature\tb\n7\t2\n",
+			`features named by column 2 ("id"), samples by line 1; column 1 ("n") left out`},
+		{"convert - -", "\"\",\"gene\",\"s1\",\"s2\"\n\"1\",\"g\",3,4\n\"2\",\"h\",5,6\n",
+			"feature\ts1\ts2\ng\t3\t4\nh\t5\t6\n", "column 1 numbers the rows"},
+		{"convert - - -names gene", ",gene,s1,s2\n0,g,3,4\n1,h,5,6\n",
+			"feature\ts1\ts2\ng\t3\t4\nh\t5\t6\n", "column 1 numbers the rows"},
+		{"convert - - -long gene,sample,value", long, "feature\ta\tb\ng\t1\t2\nh\t3\tNaN\n", ""},
+		{"convert - - -long 2,1,3", "sample,gene,value\na,g,1\nb,g,2\na,h,3\n",
+			"feature\ta\tb\ng\t1\t2\nh\t3\tNaN\n", ""},
 		{"convert - - -na -999,lost", "gene,a,b,c\ng,-999,-999.0,lost\n",
 			"feature\ta\tb\tc\ng\tNaN\tNaN\tNaN\n", ""},
 		{"convert - - -sep | -transpose", "s|g|h\na|1|2\n", "feature\ta\ng\t1\nh\t2\n", "; then transposed"},

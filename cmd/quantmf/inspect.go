@@ -137,8 +137,9 @@ func (m *model) tell(r readings) string {
 	if len(m.of.Validation) > m.of.Best {
 		line("", "%.4g on the cells held out", m.of.Validation[m.of.Best])
 	}
-	if m.NMFUpdates > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
+	if m.NMFEpochs > 0 {
+		line("", "plain NMF of the same rank ends at %.4g after %s", m.NMF,
+			cli.Counted(m.NMFEpochs, "epoch"))
 	}
 	if m.bend != nil {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
@@ -206,6 +207,7 @@ type (
 	modelObject struct {
 		Method     string          `json:"method"`
 		Matrix     string          `json:"matrix,omitempty"`
+		SHA256     string          `json:"sha256,omitempty"`
 		Command    string          `json:"command,omitempty"`
 		Log1p      bool            `json:"log1p"`
 		Epoch      int             `json:"epoch"`
@@ -221,8 +223,8 @@ type (
 		Samples     []string          `json:"samples"`
 	}
 	comparedObject struct {
-		Loss    float64 `json:"loss"`
-		Updates int     `json:"updates"`
+		Loss   float64 `json:"loss"`
+		Epochs int     `json:"epochs"`
 	}
 	componentObject struct {
 		Name      string      `json:"name"`
@@ -245,11 +247,11 @@ type (
 )
 
 func (m *model) object(r readings) modelObject {
-	o := modelObject{Method: m.method, Matrix: m.Matrix, Command: m.Command, Log1p: m.Log1p, Epoch: m.of.Best,
-		Loss:       m.of.History,
-		Validation: m.of.Validation, Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
-	if m.NMFUpdates > 0 {
-		o.NMF = &comparedObject{m.NMF, m.NMFUpdates}
+	o := modelObject{Method: m.method, Matrix: m.Matrix, SHA256: m.SHA256, Command: m.Command,
+		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
+		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
+	if m.NMFEpochs > 0 {
+		o.NMF = &comparedObject{m.NMF, m.NMFEpochs}
 	}
 	bayes, _ := m.Model.(*quantmf.BQMF)
 	if bayes != nil {

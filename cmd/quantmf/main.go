@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/quantmf/quantmf/internal/cli"
 )
@@ -47,6 +48,8 @@ func program() *cli.App {
 			Does: "compare numbers of components on hidden cells"},
 		{Name: "shard", New: shardProgram,
 			Does: "fit a matrix in steps that many machines share"},
+		{Name: "serve", New: serveProgram,
+			Does: "answer calls of another program, such as the package for Python"},
 		{Name: "convert", New: convertProgram,
 			Does: "rewrite a matrix in another format"},
 		{Name: "version", New: versionProgram,
@@ -79,8 +82,25 @@ func version() string {
 	if released != "" {
 		return released
 	}
-	if b, ok := debug.ReadBuildInfo(); ok && b.Main.Version != "" {
-		return b.Main.Version
+	b, _ := debug.ReadBuildInfo()
+	return versionOf(b)
+}
+
+// versionOf returns the version that the Go tool stamps, with the commit where that is not in it.
+func versionOf(b *debug.BuildInfo) string {
+	if b == nil || b.Main.Version == "" {
+		return "(devel)"
 	}
-	return "(devel)"
+	text := b.Main.Version
+	stamped := map[string]string{}
+	for _, s := range b.Settings {
+		stamped[s.Key] = s.Value
+	}
+	if commit := stamped["vcs.revision"]; len(commit) >= 12 && !strings.Contains(text, commit[:12]) {
+		text += " of commit " + commit[:12]
+	}
+	if stamped["vcs.modified"] == "true" && !strings.HasSuffix(text, "+dirty") {
+		text += " with changes"
+	}
+	return text
 }

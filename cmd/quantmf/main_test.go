@@ -192,10 +192,11 @@ func same(a, b quantmf.Mat) bool {
 // scales are the columns of -q.
 func scales(m *quantmf.QMF) quantmf.Mat {
 	d, levels := m.Quantiles.Dims()
-	x := quantmf.NewMat(d, 2*levels)
+	x := quantmf.NewMat(d, 2*levels+1)
 	for i := range d {
 		copy(x.Row(i), m.Quantiles.Row(i))
 		copy(x.Row(i)[levels:], m.Weights.Row(i))
+		x.Set(i, 2*levels, m.Slopes[i])
 	}
 	return x
 }
@@ -223,7 +224,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	}{
 		{"U.tsv", features, "c1 c2 c3", m.U},
 		{"V.csv.gz", "c1 c2 c3", samples, m.V},
-		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", scales(m)},
+		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5 slope", scales(m)},
 	} {
 		got := read(t, c.file)
 		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows ||
@@ -234,8 +235,7 @@ func TestFitWritesTheModel(t *testing.T) {
 			t.Errorf("%s: not the numbers of the model", c.file)
 		}
 	}
-	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
-		quantmf.WithEpochs(1000), quantmf.WithSeed(7))
+	nmf, err := quantmf.FitNMF(t.Context(), in.X, 3, quantmf.WithSeed(7))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	most := slices.Index(telling, slices.Max(telling))
 	for _, want := range []string{
 		fmt.Sprintf("a loss of %.4g ", m.History[4]),
-		fmt.Sprintf("ends at %.4g after 1000 updates", nmf.History[1000]),
+		fmt.Sprintf("ends at %.4g after 20 epochs", nmf.History[20]),
 		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
 		"; named are those that are also well explained)", "Transport     converged for every feature",
 		"Written       U.tsv (U, features × components)",
@@ -293,7 +293,7 @@ func TestProgress(t *testing.T) {
 		`column 1 (\"gene\"), samples by line 1"}`; lines[0] != read {
 		t.Fatal(lines[0])
 	}
-	if lines = lines[1:]; len(lines) != 3+comparisonUpdates+1 {
+	if lines = lines[1:]; len(lines) != 3+20+1 { // 20 of the NMF
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, l := range lines[:3] {
@@ -342,15 +342,17 @@ func interrupt() error {
 	return err
 }
 
-// interrupting sends an interrupt to this process when the fit first reports, as
+// interrupting sends an interrupt to this process when the fit of a model first reports, as
 // JSON.
 type interrupting struct {
 	bytes.Buffer
-	sent bool
+	model string
+	sent  bool
 }
 
 func (w *interrupting) Write(b []byte) (int, error) {
-	if !w.sent && bytes.HasPrefix(b, []byte("{")) && bytes.Contains(b, []byte(`"epoch":`)) {
+	if !w.sent && bytes.HasPrefix(b, []byte(`{"model":"`+w.model+`"`)) &&
+		bytes.Contains(b, []byte(`"epoch":`)) {
 		w.sent = true
 		if err := interrupt(); err != nil {
 			return 0, err
@@ -367,7 +369,7 @@ func TestInterrupt(t *testing.T) {
 	if err := os.WriteFile("U.tsv", []byte("of before"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	var w interrupting
+	w := interrupting{model: "QMF"}
 	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report",
 		"r.html", "matrix.tsv"}, nil, io.Discard, &w)
 	if code != cli.Interrupted {
@@ -382,6 +384,64 @@ func TestInterrupt(t *testing.T) {
 	}
 	if b, _ := os.ReadFile("U.tsv"); string(b) != "of before" {
 		t.Errorf("U.tsv was changed")
+	}
+}
+
+// TestCompare: -compare none leaves the NMF out, as does an interrupt in it, which loses nothing else.
+func TestCompare(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
+		t.Skip("no process here can interrupt itself")
+	}
+	workshop := []string{"fit", "-k", "2", "-epochs", "2", "-progress", "json", "-u", "-", "-o", "m.qmf"}
+	dir, code, want, said := runWith(t, "", append(workshop, "-compare", "none", "matrix.tsv")...)
+	if code != 0 || strings.Contains(said, "plain NMF") || strings.Contains(said, "compare") {
+		t.Error(said)
+	}
+	alone, _ := os.ReadFile("m.qmf")
+	var out bytes.Buffer
+	w := interrupting{model: "NMF to compare with"}
+	code = run(append(workshop, "-force", "-checkpoint", "state", "-report", "r.html", "matrix.tsv"), nil,
+		&out,
+		&w)
+	if code != cli.Interrupted ||
+		!strings.HasSuffix(w.String(), "\nquantmf fit: interrupted while an NMF to "+
+			"compare with was fitted: that is left out, all else is done\n") {
+		t.Errorf("exit code %d: %s", code, w.String())
+	}
+	left, _ := os.ReadFile("m.qmf")
+	if files(t, dir) != "m.qmf r.html state" || out.String() != want || len(alone) == 0 ||
+		!bytes.Equal(left, alone) || strings.Count(w.String(), `"summary"`) != 1 {
+		t.Errorf("files: %s; %s", files(t, dir), w.String())
+	}
+	quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "compared.qmf", "matrix.tsv")
+	if told, _ := quiet(t, 0, "inspect", "compared.qmf"); !strings.Contains(told,
+		"NMF of the same rank ends") {
+		t.Error(told)
+	}
+	quiet(t, cli.Usage, "fit", "-method", "bqmf", "-compare", "nmf", "matrix.tsv")
+}
+
+// TestFewNegatives: the one negative value that makes -loss auto take frobenius is told of, with its place,
+// unless it was asked for.
+func TestFewNegatives(t *testing.T) {
+	const warning = `warning: stdin: no more than 1 value is negative: feature "g1", sample "b" has ` +
+		`-9, and ` +
+		`-loss auto takes frobenius for all. If that stands for a missing value, -na -9 says so; if it is ` +
+		`meant, -loss frobenius` + "\n"
+	const x = "x\ta\tb\tc\ng1\t1\t-9\t2\ng2\t3\t1\t4\n"
+	for args, warned := range map[string]bool{"fit -k 1 -epochs 1": true, "impute -o - -epochs 1": true,
+		"fit -k 1 -epochs 1 -loss frobenius": false, "fit -k 1 -epochs 1 -missing -na -9": false} {
+		_, code, _, said := runWith(t, x, append(strings.Fields(args), "-")...)
+		if code != 0 || strings.Contains(said, warning) != warned ||
+			warned != strings.Contains(said, "-loss auto took frobenius: 1 value is negative") {
+			t.Errorf("%s: %s", args, said)
+		}
+	}
+	two := strings.Replace(x, "\t1\t4", "\t-1\t4", 1) // two in six are no slip
+	if _, _, _, said := runWith(t, two, "fit", "-k", "1", "-epochs", "1", "-"); strings.Contains(said,
+		"warning") ||
+		!strings.Contains(said, "-loss auto took frobenius: 2 values are negative") {
+		t.Error(said)
 	}
 }
 

@@ -35,7 +35,7 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 		return 0, err
 	}
 	var compared quantmf.Memory
-	if f.method == "qmf" || f.method == "qmfq" {
+	if f.compare != "none" && (f.method == "qmf" || f.method == "qmfq") {
 		if compared, err = quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank,
 			f.options.Shared()...); err != nil {
 			return 0, err

@@ -3,10 +3,12 @@ package main
 // This file tests the flags of the page: groups, the order of samples, and what is said of them.
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"os"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -91,6 +93,46 @@ func TestMethodsParagraph(t *testing.T) {
 			c.want) {
 			at := strings.Index(page, "<h2>Methods")
 			t.Errorf("%s: %.900s", c.args, page[at:])
+		}
+	}
+}
+
+// TestSum: a model says of which file it is, by a sum that sha256sum prints, too; nothing of standard input.
+func TestSum(t *testing.T) {
+	runWith(t, "", "version")
+	want := fmt.Sprintf("%x", sha256.Sum256([]byte(small())))
+	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "1", "-o", "m.qmf", "-report", "-", "matrix.tsv")
+	if said := "; SHA-256 of the file: " + want + ") was factorised"; !strings.Contains(page, said) {
+		t.Errorf("the page lacks %q", said)
+	}
+	for _, args := range []string{"report m.qmf matrix.tsv -o -", "inspect -json m.qmf"} {
+		if out, _ := quiet(t, 0, strings.Fields(args)...); !strings.Contains(out, want) {
+			t.Error(args)
+		}
+	}
+	_, _, page, _ = runWith(t, small(), "fit", "-k", "2", "-epochs", "1", "-report", "-", "-")
+	if page == "" || strings.Contains(page, "SHA-256") {
+		t.Error("of standard input")
+	}
+}
+
+// TestVersion: the commit stands in the version, once.
+func TestVersion(t *testing.T) {
+	const commit = "0123456789abcdef0123456789abcdef01234567"
+	for _, c := range []struct{ version, commit, modified, want string }{
+		{"", "", "", "(devel)"},
+		{"(devel)", "", "", "(devel)"},
+		{"(devel)", commit, "false", "(devel) of commit 0123456789ab"},
+		{"(devel)", commit, "true", "(devel) of commit 0123456789ab with changes"},
+		{"v1.2.3", commit, "false", "v1.2.3 of commit 0123456789ab"},
+		{"v0.0.0-20260102030405-0123456789ab+dirty", commit, "true",
+			"v0.0.0-20260102030405-0123456789ab+dirty"},
+	} {
+		b := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: c.commit},
+			{Key: "vcs.modified", Value: c.modified}}}
+		b.Main.Version = c.version
+		if got := versionOf(b); got != c.want {
+			t.Errorf("%s, %s: %s, want %s", c.version, c.commit, got, c.want)
 		}
 	}
 }

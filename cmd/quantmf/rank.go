@@ -59,14 +59,17 @@ func (f *rankFlags) program() *cli.Program {
 			mean is worse than the best; and the standard error of that difference. All numbers see the same
 			hidden cells, so the difference is surer than the two standard errors say.
 
+			The standard errors speak of other hidden cells of this table. Other tables like it differ by
+			more.
+
 			Standard error gets three things, whatever -progress is: the best k and the one to take, which is
-			the smallest k (with the smallest m) within one standard error of the best; how sure this choice
-			is, as the share of a thousand resamplings of the repeats that make it; and a warning where
-			either lies at the edge of what was tried. Fits run side by side, one
+			the smallest k (with the smallest m) within one standard error of the best; the share of other
+			choices of as many masks that would take the same, by the spread over the masks; and a warning
+			where either lies at the edge of what was tried. Fits run side by side, one
 			a processor.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv", ""},
-			{"quantmf rank -method nmf -k 2,4,8 -repeats 10 -json table.tsv", ""},
+			{"quantmf rank -method nmf -k 2,4,8 -repeats 30 -json table.tsv", ""},
 			{"quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz",
 				"finished fits outlive an interrupt"},
 		},

@@ -73,7 +73,7 @@ func TestRank(t *testing.T) {
 		}
 		out, e := quiet(t, 0, args...)
 		if out != want || !strings.Contains(e, "predicts hidden cells best") ||
-			!strings.Contains(e, "resamplings of the 3 repeats choose it") {
+			!strings.Contains(e, "of other sets of 3 masks would choose it") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
 		text, _ := quiet(t, 0, append(args, "-json")...)

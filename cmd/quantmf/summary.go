@@ -37,7 +37,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		r.naming(gaps))
 	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
 	loss, end := m.of.History[m.of.Best], ""
-	if m.NMFUpdates > 0 {
+	if m.NMFEpochs > 0 {
 		end = ";"
 	}
 	if m.Losses != "" {
@@ -50,8 +50,8 @@ func (r *result) summary(seconds float64) (string, error) {
 			account.LossName(r.fitFlags.options.Loss),
 			cli.Counted(m.of.Best, "epoch"), end)
 	}
-	if m.NMFUpdates > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %d updates", m.NMF, m.NMFUpdates)
+	if m.NMFEpochs > 0 {
+		line("", "plain NMF of the same rank ends at %.4g after %s", m.NMF, cli.Counted(m.NMFEpochs, "epoch"))
 		line("", "%s", compared(name, r.fitFlags.options.Loss, loss, m.NMF, mean))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
@@ -75,7 +75,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},
 		{r.files.U, "U, features × components"},
 		{r.files.V, "V, components × samples"},
-		{r.files.Q, "quantiles and weights of each feature's map"},
+		{r.files.Q, "quantiles, weights and slope of each feature's map"},
 		{r.page, "the report: a page to open in a browser"},
 	} {
 		if f.path != "" && f.path != "-" {
@@ -167,7 +167,7 @@ func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
 		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
 	case loss >= 1.05*nmf:
 		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the
-		// cost of the fitted ones, while the NMF makes its 1000 updates even where it overfits.
+		// cost of the fitted ones, while the NMF makes all its epochs even where it overfits.
 		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
 			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better",
 			name, times(loss/nmf), strings.ToLower(name))

@@ -19,6 +19,7 @@ type Names struct{ Features, Samples []string }
 // Made is how a model came about, empty where that is not known.
 type Made struct {
 	Matrix      string   // its name
+	SHA256      string   // of its file, in hexadecimal digits; empty where it was no single file
 	Command     string   // the command line that repeats the fit
 	Log1p       bool     // log(1+x) was taken first
 	Top         bool     // not all features of the matrix were fitted
@@ -26,10 +27,10 @@ type Made struct {
 	Warnings    []string // of the fit
 	Unconverged int      // features whose map is less exact than asked for
 
-	// The final loss of an NMF of the same rank after so many updates, 0 for none, and what
+	// The final loss of an NMF of the same rank after so many epochs, 0 for none, and what
 	// it explains of the average feature, NaN where that is not known.
 	NMF          float64
-	NMFUpdates   int
+	NMFEpochs    int
 	NMFExplained float64
 }
 
@@ -108,6 +109,7 @@ func (m *Made) text() string {
 	}
 	yes := map[bool]string{true: "yes"}
 	line("matrix", m.Matrix)
+	line("sha256", m.SHA256)
 	line("command", m.Command)
 	line("log1p", yes[m.Log1p])
 	line("top", yes[m.Top])
@@ -118,8 +120,8 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	if m.NMFUpdates > 0 {
-		line("nmf updates", strconv.Itoa(m.NMFUpdates))
+	if m.NMFEpochs > 0 {
+		line("nmf epochs", strconv.Itoa(m.NMFEpochs))
 		line("nmf", strconv.FormatFloat(m.NMF, 'g', -1, 64))
 		line("nmf explained", strconv.FormatFloat(m.NMFExplained, 'g', -1, 64))
 	}
@@ -135,6 +137,8 @@ func (m *Made) read(text string) {
 		switch key {
 		case "matrix":
 			m.Matrix = value
+		case "sha256":
+			m.SHA256 = value
 		case "command":
 			m.Command = value
 		case "log1p":
@@ -147,8 +151,8 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "nmf updates":
-			m.NMFUpdates, _ = strconv.Atoi(value)
+		case "nmf epochs":
+			m.NMFEpochs, _ = strconv.Atoi(value)
 		case "nmf explained":
 			m.NMFExplained, _ = strconv.ParseFloat(value, 64)
 		case "nmf":

@@ -14,39 +14,45 @@
 //
 // # A kernel
 //
-// A kernel is written once, in Go, as calls that write one instruction each; every set
-// of instructions has a table of how. This one fills to_i = x_i - c:
+// A kernel that goes over numbers one by one has no text here: it is compiled from its loop in Go
+// (compile.go), for all sets of instructions. This one has an entry in list.go and nothing else:
 //
-//	func shift(f *Func) {
-//		to, x, count := f.base("to", R5), f.base("x", R4), f.length("to", R2)
-//		c := f.common(V8)
-//		f.broadcast(c, f.arg("c"))
-//		f.each([]Reg{to, x}, count, func(get get, put put) {
-//			get(V0, x)
-//			f.sub(V0, V0, c)
-//			put(to, V0)
-//		})
+//	func shift_g(to, x []float64, c float64) {
+//		x = x[:len(to)]
+//		for i, v := range x {
+//			to[i] = v - c
+//		}
 //	}
 //
-// The first line brings arguments into general registers: the addresses of two slices
-// and a length. f.each writes a loop over count numbers of the slices, its tail
-// included; the body says what happens to one register of them. Its output for AVX2 is
-// a loop of four numbers at a time and a masked rest, for NEON four times two at a time.
+// Other kernels are written in Go as calls that write one instruction each; every set of instructions has a
+// table of how. This one keeps the largest words of columns, sixteen of them, in the registers from V4 on:
+//
+//	func largest(f *Func) {
+//		to, cols, count := f.base("to", R5), f.base("cols", R4), f.length("cols", R1)
+//		f.shrR(count, Imm(4))
+//		f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, to)) })
+//		f.groups(count, []int{4, 1}, func(n int) {
+//			for i := range n {
+//				f.halves(func(h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
+//			}
+//			f.advance(64*n, cols)
+//		})
+//		f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })
+//	}
+//
+// The first line brings arguments into general registers: the addresses of two slices and a length. f.groups
+// writes loops over four lines of columns at a time, and over one of those that are left.
 //
 // The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
 // f.load(dst, from), f.store(to, a). The operations are in func.go, the loops in loops.go:
 //
-//	each        numbers one by one, slices of any length
-//	eachWoven   the same, for long chains: instances take turns, instruction by
-//	            instruction
+//	each        numbers one by one, slices of any length; in turns, instruction by
+//	            instruction, where a chain is long
 //	blocks      numbers one by one with sums in eight lanes, slices of any length
 //	groups      blocks or levels, some at a time, with what is left one at a time
 //	loop        a count that falls to 0
 //	halves      the registers of one block of eight numbers
 //	sumTo       the sum over the lanes of a block
-//
-// In elementary.go, weigh is an example of each, log of eachWoven, deviation of a sum.
-// In product.go, combine is one of groups.
 //
 // # Registers
 //
@@ -73,8 +79,8 @@
 //  2. The exported function in the package, which slices its arguments to their lengths
 //     (assembly checks no bounds) and calls name.
 //  3. An entry in list.go: name, parameters, result and text.
-//  4. The text, in the file here of the loop in Go: plan.go, product.go, quotients.go,
-//     elementary.go, bins.go; levels.go.
+//  4. A text, unless the loop is one that compile.go takes, in the file here of the loop in Go: plan.go,
+//     product.go, quotients.go, bins.go; levels.go.
 //  5. go run ./internal/asmgen
 //  6. A test in vector_test.go of the package: equal bits at every length, with poison
 //     around every slice.
@@ -105,8 +111,10 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	plan.go, mapped.go, product.go, at.go, quotients.go, elementary.go, levels.go, columns.go,
-//	bins.go        the texts
+//	compile.go     kernels that are compiled from their loops in Go
+//	elementary.go  exponential and logarithm
+//	plan.go, mapped.go, product.go, at.go, quotients.go, newton.go, levels.go, columns.go, bins.go
+//	               the texts of the others
 package main
 
 //go:generate go run . -root ../..

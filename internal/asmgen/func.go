@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
 	"math"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ type Func struct {
 	head   string
 	offset map[string]int    // of arguments
 	types  map[string]string // of the structs that arguments point to
+	inGo   *ast.FuncDecl     // the loop
 	out    strings.Builder
 	labels int
 	// Of weave: the number of registers that each instance has for its own, or 0, the
@@ -45,7 +47,8 @@ type Label string
 
 // newFunc starts kernel k.
 func newFunc(file *File, k kernel, set *Arch) *Func {
-	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}, types: k.structs()}
+	f := &Func{Arch: set, file: file, name: k.name + set.Name, offset: map[string]int{}, types: k.structs(),
+		inGo: source.functions[k.name+"_g"]}
 	size := k.layout(f.offset)
 	requires := ""
 	if set.Requires != "" {
@@ -316,6 +319,12 @@ func (f *Func) loadFirst(dst Vec, m Mem)     { f.Arch.loadFirst(f, dst, m) }    
 func (f *Func) storeFirst(to Operand, a Vec) { f.Arch.storeFirst(f, to, a) }    // to: Mem or Arg
 func (f *Func) addFirst(dst, a, b Vec)       { f.firstOp(f, opAdd, dst, a, b) } // a + b
 func (f *Func) maxFirst(dst, a, b Vec)       { f.firstOp(f, opMax, dst, a, b) } // the larger
+
+// addProduct is sum = sum + a b, with two roundings; t is scratch.
+func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
+	f.mul(t, a, b)
+	f.add(sum, sum, t)
+}
 
 // clear sets registers to +0.
 func (f *Func) clear(regs ...Vec) {

@@ -26,6 +26,14 @@ func (f *Func) halves(g func(h Vec, off int)) {
 	}
 }
 
+// units calls g for each register of n blocks, with the number of its block and its number and byte offset in
+// that.
+func (f *Func) units(n int, g func(b int, h Vec, off int)) {
+	for b := range n {
+		f.halves(func(h Vec, off int) { g(b, h, off) })
+	}
+}
+
 // block lists registers from r on for a block, two where it takes but one: every
 // set of instructions then has its own in the same place.
 func (f *Func) block(r Vec) []Vec {
@@ -78,20 +86,10 @@ func (f *Func) whole(off int) (get, put) {
 		func(at Reg, from Vec) { f.store(mem(off, at), from) }
 }
 
-// each writes a loop over the numbers of slices whose addresses are in slices, as many
-// as count, R2, says: body is written for whole registers, and once more for the tail.
-// NEON weaves four of each. body uses registers below 4 and those that [Func.common]
-// names; where it does not weave, others below 15 too.
-func (f *Func) each(slices []Reg, count Reg, body func(get get, put put)) {
-	f.eachWoven(slices, count, pick(f, 0, 0, 4), 16, body)
-}
-
-// common is register i, below 15, for what is the same in all of each's loop.
-func (f *Func) common(i Vec) Vec { return pick(f, i, i, 16+i) }
-
-// eachWoven is each for a body that uses the registers below own only: as many instances
-// as there is room for below limit are woven.
-func (f *Func) eachWoven(slices []Reg, count Reg, own, limit int, body func(get get, put put)) {
+// each writes a loop over the numbers of slices whose addresses are in slices, as many as count, R2,
+// says: body is written for whole registers, and once more for the tail. It uses the registers below own:
+// as many instances as there is room for below limit are woven, none where own is 0.
+func (f *Func) each(slices []Reg, count Reg, own, limit int, body func(get get, put put)) {
 	loop, tail, done := f.label("loop"), f.label("tail"), f.label("done")
 	n := f.Lanes
 	if own > 0 {

@@ -18,7 +18,8 @@ func main() {
 	root := flag.String("root", ".", "the folder of the repository")
 	wasm := flag.String("wasm", "", "write kernels.wasm and kernels.js into this folder, and nothing else")
 	flag.Parse()
-	w := compile(*root)
+	readSource(*root)
+	w := newModule()
 	files := map[string]string{}
 	if *wasm != "" {
 		files[filepath.Join(*wasm, "kernels.wasm")], files[filepath.Join(*wasm, "kernels.js")] =
@@ -64,7 +65,7 @@ func branches(t Target) string {
 				fmt.Fprintf(&b, "\tcase %s:\n\t\t%s\n", set.Name, k.call(best.Name))
 			}
 		}
-		if k.result == "" {
+		if !k.returns() {
 			fmt.Fprintf(&b, "\tdefault:\n\t\t%s\n\t}\n}\n", k.call("_g"))
 		} else {
 			fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))

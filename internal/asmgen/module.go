@@ -16,11 +16,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"hash/crc32"
-	"os"
-	"path/filepath"
 	"slices"
 	"sort"
 	"strconv"
@@ -29,7 +25,6 @@ import (
 
 // module is a module while it is written.
 type module struct {
-	root      string         // the folder of the repository
 	tables    []string       // by name
 	at        map[string]int // their places, in bytes
 	words     []uint64
@@ -75,9 +70,9 @@ const opShuffle = 0x10d
 // register the second before the first.
 var shuffles = map[string][2]int{"lows": {0, 2}, "highs": {1, 3}, "swap": {1, 0}}
 
-// compile makes the module of all kernels.
-func compile(root string) *module {
-	w := &module{root: root, at: map[string]int{}}
+// newModule makes the module of all kernels.
+func newModule() *module {
+	w := &module{at: map[string]int{}}
 	for _, k := range kernels {
 		if !k.in(simd128) {
 			continue
@@ -121,7 +116,7 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	}
 
 	// Arguments that are used, then locals.
-	out := wasmFunction{name: k.name, result: k.result != ""}
+	out := wasmFunction{name: k.name, result: k.returns()}
 	locals, kinds := []string{}, map[string]byte{}
 	used := func(what, name string) bool { return slices.Contains(all, what+" "+name) }
 	param := func(name string, kind byte) {
@@ -173,7 +168,7 @@ func (w *module) function(k kernel, file *File, text string) wasmFunction {
 	for _, name := range locals[len(out.params):] {
 		body = append(body, 1, kinds[name])
 	}
-	fields := w.offsets(k)
+	fields := k.offsets()
 	emit := func(s string) { body = w.instruction(body, s, index, file, fields) }
 	for _, name := range constants {
 		emit(fmt.Sprintf("v128.const %x %[1]x", file.constants[name][0]))
@@ -484,7 +479,7 @@ func (w *module) declarations() string {
 		}
 		f := functions[0]
 		functions = functions[1:]
-		for field, at := range w.offsets(k) {
+		for field, at := range k.offsets() {
 			checked[fmt.Sprintf("_ = [1]struct{}{}[unsafe.Offsetof(%s)-%d]",
 				strings.Replace(field, "_", "{}.", 1), at)] = true
 		}
@@ -498,16 +493,17 @@ func (w *module) declarations() string {
 			params = append(params, name+" "+words[name].goType)
 		}
 		call := k.name + simd128.Name + "(" + strings.Join(args, ", ") + ")"
-		if k.result != "" {
-			call = "return " + call
+		result := ""
+		if k.returns() {
+			call, result = "return "+call, "float64"
 		}
 		fmt.Fprintf(&b, "\n%s {\n\tif level == %s {\n\t\t%s\n", k.signature(""), simd128.Name, call)
-		if k.result == "" {
+		if !k.returns() {
 			b.WriteString("return\n")
 		}
 		fmt.Fprintf(&b, "\t}\n\t%s\n}\n", k.call("_g"))
 		fmt.Fprintf(&b, "\n//go:wasmimport quantmf %s\n//go:noescape\nfunc %s(%s) %s\n", f.name,
-			k.name+simd128.Name, strings.Join(params, ", "), k.result)
+			k.name+simd128.Name, strings.Join(params, ", "), result)
 	}
 	if len(checked) > 0 {
 		b.WriteString("\n// The kernels have these offsets.\nvar (\n")
@@ -530,7 +526,7 @@ type word struct {
 
 // words are those of a kernel, in their order.
 func (k kernel) words() (all []word) {
-	for _, field := range k.fields() {
+	for _, field := range k.form().Params.List {
 		for _, n := range field.Names {
 			switch t := field.Type.(type) {
 			case *ast.ArrayType:
@@ -551,40 +547,19 @@ func (k kernel) words() (all []word) {
 }
 
 // offsets are those of the fields of the structs that a kernel takes, "Type_Field".
-func (w *module) offsets(k kernel) map[string]int {
+func (k kernel) offsets() map[string]int {
 	at := map[string]int{}
 	for _, typ := range k.structs() {
-		files, err := filepath.Glob(filepath.Join(w.root, "internal", "kernel", "*.go"))
-		if err != nil {
-			panic(err)
-		}
-		for _, name := range files {
-			text, err := os.ReadFile(name)
-			if err != nil {
-				panic(err)
-			}
-			file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-			if err != nil {
-				panic(err)
-			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				spec, ok := n.(*ast.TypeSpec)
-				if !ok || spec.Name.Name != typ {
-					return true
+		offset := 0
+		for _, field := range source.structs[typ].Fields.List {
+			for _, n := range field.Names {
+				at[typ+"_"+n.Name] = offset
+				if _, slice := field.Type.(*ast.ArrayType); slice {
+					offset += 24
+				} else {
+					offset += 8
 				}
-				offset := 0
-				for _, field := range spec.Type.(*ast.StructType).Fields.List {
-					for _, n := range field.Names {
-						at[typ+"_"+n.Name] = offset
-						if _, slice := field.Type.(*ast.ArrayType); slice {
-							offset += 24
-						} else {
-							offset += 8
-						}
-					}
-				}
-				return false
-			})
+			}
 		}
 	}
 	return at

@@ -62,12 +62,12 @@ func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, d
 	})
 }
 
-// Sample is a new sample, and the room of a worker for it: Place finds its coordinates, and Predict follows.
+// Sample is a new sample, and the room of a worker for it: Place finds its coordinates, and Cells follows.
 type Sample struct {
 	m      *Model
-	tables []Table // of all rows, for Predict
+	tables []Table // of all rows, for Cells
 	placer *Placer
-	finder *Finder // made by Predict, where rows are predicted by samples that are alike
+	finder *Finder // made by Cells, where rows are predicted by samples that are alike
 
 	v   []float64 // the coordinates
 	rho float64
@@ -76,13 +76,14 @@ type Sample struct {
 	squares                []float64 // of A, see Stage.distances
 }
 
-// Sample returns a place for new samples, for one worker; with predict also for Predict.
-func (m *Model) Sample(predict bool) *Sample {
+// Sample returns a place for new samples, for one worker; with cells also for Cells, whose tables have the
+// masses of values that come more than once where mass is true.
+func (m *Model) Sample(cells, mass bool) *Sample {
 	s := &Sample{m: m, placer: m.Placer()}
-	if predict {
+	if cells {
 		s.tables = make([]Table, m.D)
 		for i := range s.tables {
-			s.tables[i].Load(&m.Curves[i], false)
+			s.tables[i].Load(&m.Curves[i], mass)
 		}
 	}
 	return s
@@ -107,8 +108,10 @@ func (s *Sample) Place(x []float64) (v []float64) {
 	return s.v
 }
 
-// Predict fills x with what the model says of each observed cell of the sample that Place took.
-func (s *Sample) Predict(x []float64) {
+// Cells calls g for every row with its table and the normal distribution of the cell of the sample that Place
+// took, on the scale of the row: that of a constant row is at 0. An observed cell is in the coordinates, and
+// not in the corrections of its own mean.
+func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 	m := s.m
 	s.placer.Spread(s.variance)
 	var alike []float64
@@ -131,19 +134,15 @@ func (s *Sample) Predict(x []float64) {
 		}
 	}
 	s.squares = m.Stage.distances(s.squares, s.filled)
-	for i, y := range s.y {
-		tau := m.Tau[i]
-		switch {
-		case y != y:
-			continue
-		case !(tau > 0):
-			x[i] = m.Curves[i].X[0]
+	for i, tau := range m.Tau {
+		if !(tau > 0) {
+			g(&s.tables[i], i, 0, 0)
 			continue
 		}
 		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.squares, s.y)
 		if m.Alike != nil {
 			shrink *= float64(m.Alike.DeviationShrink[i] * m.Alike.DeviationShrink[i])
 		}
-		x[i] = s.tables[i].Conditional(mean, math.Sqrt(shrink*(s.variance[i]+1/float64(tau*s.rho))))
+		g(&s.tables[i], i, mean, math.Sqrt(shrink*(s.variance[i]+1/float64(tau*s.rho))))
 	}
 }

@@ -21,8 +21,8 @@ const (
 	Object             // all else: fields, lists, matrices, bytes
 )
 
-// Value is an argument in the form of another language. Each method is for values of some types; the last four
-// return false for a value that is none of theirs.
+// Value is an argument in the form of another language. Each method is for values of some types; the last
+// four return false for a value that is none of theirs, and Rows an error for a matrix that is damaged.
 type Value interface {
 	Type() Type
 	Text() string // the value as its language writes it, of any type
@@ -33,7 +33,7 @@ type Value interface {
 	Field(name string) Value
 
 	Numbers() ([]float64, bool)
-	Rows() (quantmf.Rows, bool)
+	Rows() (x quantmf.Rows, is bool, err error)
 	Bytes() ([]byte, bool)
 	Texts() ([]string, bool)
 }
@@ -112,11 +112,11 @@ func numbers(name string, v Value) ([]float64, error) {
 }
 
 func rows(name string, v Value) (quantmf.Rows, error) {
-	x, is := v.Rows()
+	x, is, err := v.Rows()
 	if !is {
 		return nil, other(name, v, "a matrix")
 	}
-	return x, nil
+	return x, err
 }
 
 // matrix returns a matrix that is held in full.

@@ -32,6 +32,12 @@ func (c Call) Answer(name string) (any, error) {
 		return c.transform()
 	case "score":
 		return c.score()
+	case "scores":
+		return c.scores()
+	case "predict":
+		return c.predict()
+	case "predictInterval":
+		return c.predictInterval()
 	case "normalize":
 		return c.normalize()
 	case "reconstruct":
@@ -193,6 +199,42 @@ func (c Call) score() (any, error) {
 	return result(m.Score(c.Ctx, x))
 }
 
+func (c Call) scores() (any, error) {
+	m, x, err := c.placed()
+	if err != nil {
+		return nil, err
+	}
+	return result(m.Scores(c.Ctx, x))
+}
+
+func (c Call) predict() (any, error) {
+	m, x, err := c.placed()
+	if err != nil {
+		return nil, err
+	}
+	return result(m.Predict(c.Ctx, x))
+}
+
+func (c Call) predictInterval() (any, error) {
+	m, err := c.posterior("predictInterval")
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.rows("x")
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.decimal("p")
+	if err != nil {
+		return nil, err
+	}
+	lo, hi, err := m.PredictInterval(c.Ctx, x, p)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"low": lo, "high": hi}, nil
+}
+
 // result returns nothing beside an error.
 func result[T any](v T, err error) (any, error) {
 	if err != nil {
@@ -223,7 +265,17 @@ func (c Call) reconstruct() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.full(m, 1); err != nil {
+		return nil, err
+	}
 	return m.Reconstruct(), nil
+}
+
+// full asks the host whether there is room for results as large as the matrix that was fitted.
+func (c Call) full(m quantmf.Model, results int64) error {
+	of := settings.Factorisation(m)
+	need := 8 * results * int64(of.U.Rows) * int64(of.V.Cols)
+	return c.Host.Room(of.U.Rows, of.V.Cols, need, need)
 }
 
 // posterior reads the model, which must be by bqmf, for a call of this name.
@@ -242,10 +294,13 @@ func (c Call) posterior(name string) (*quantmf.BQMF, error) {
 
 func (c Call) bayesian(name string) (any, error) {
 	m, err := c.posterior(name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case name == "median":
+	}
+	if err := c.full(m, 1); err != nil {
+		return nil, err
+	}
+	if name == "median" {
 		return m.Median(), nil
 	}
 	return m.Deviation(), nil
@@ -258,6 +313,9 @@ func (c Call) interval() (any, error) {
 	}
 	p, err := c.decimal("p")
 	if err != nil {
+		return nil, err
+	}
+	if err := c.full(m, 2); err != nil {
 		return nil, err
 	}
 	lo, hi, err := m.Interval(p)
@@ -371,7 +429,7 @@ func (c Call) account() (any, error) {
 		"method": a.Method, "u": a.U, "v": a.V, "fitted": a.Fitted, "loss": a.Loss, "epochs": a.Epochs,
 		"goodness": goodness, "shares": a.Shares, "features": ranked(a.TopFeatures),
 		"samples": ranked(a.TopSamples), "curves": a.Curves, "bend": a.Bend, "normalized": a.Normalized,
-		"levels": a.Levels, "began": a.Began,
+		"levels": a.Levels, "began": a.Began, "predicted": a.Predicted,
 	}, nil
 }
 

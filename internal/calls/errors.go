@@ -9,8 +9,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// Described returns an error as an object with its kind, its message and the fields of its type. An error that
-// is none of the package's has the kind Error.
+// Described returns an error as an object with its kind, its message and the fields of its type. An error
+// that is none of the package's has the kind Error.
 func Described(err error) map[string]any {
 	e := map[string]any{"kind": "Error", "message": err.Error()}
 	var option *quantmf.OptionError

@@ -5,6 +5,8 @@ package cli
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,9 +67,11 @@ func (in *Input) Reading() Group {
 				in.Header = []table.Header{table.HeaderAuto, table.HeaderYes, table.HeaderNo}[i]
 				return nil
 			}),
-		Text(&in.Names, "names", "COLUMN", `the column that names the features, by number or heading; others
-			behind it, as in 1,3-5, are left out; none: there is no such column (default: guessed from the
-			content; of a 10x folder 2, the gene names)`),
+		Text(&in.Names, "names", "COLUMN,...", `the column that names the features, by number or heading;
+			further ones, as in gene,length or 1,3-5, are left out; none: there is no such column (default:
+			guessed from the content; of a 10x folder 2, the gene names)`),
+		Text(&in.Long, "long", "FEATURE,SAMPLE,VALUE", `of a table with a line for each value: the columns of
+			the feature, the sample and the value, by number or heading (default: such a table is refused)`),
 		Func("na", "WORD,...", `more words that mean a missing value`, func(text string) error {
 			in.NA = words(text)
 			return nil
@@ -358,6 +362,24 @@ func Open(path string, stdin io.Reader, what string) (io.ReadCloser, os.FileInfo
 		size = info.Size()
 	}
 	return &wholeFile{File: file, name: path, size: size}, info, nil
+}
+
+// Sum returns the SHA-256 of a file in hexadecimal digits, by which others can tell whether they have the
+// same one; "" for standard input, folders and pipes.
+func Sum(path string) (string, error) {
+	if info, err := os.Stat(path); path == "-" || err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	file, _, err := Open(path, nil, "matrix")
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", &InputError{err}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
 // ReadAll reads a file of at most a share of -max-memory, since the bytes are not all that it takes.

@@ -5,9 +5,12 @@ package cli
 // option.
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,6 +50,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
 		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
 		-start uniform)`},
+	option.Line: {"X", `the share of a straight line in every map at the start, from 0, the paper's maps
+		without one, to 1, nearly an NMF (qmf, qmfq; default: of 0, 0.5 and 0.9 the one that predicts hidden
+		cells best; 0 with -ends pinned, -start uniform and -projection svd)`},
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
 	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of the
@@ -122,9 +128,31 @@ func (o *Options) Flags(kinds ...option.Kind) (flags []*Flag) {
 
 // How are the options of how a matrix is fitted, in the order of the help.
 var How = []option.Kind{option.Levels, option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
-	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection,
+	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
 	option.Updates, option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict,
 	option.Seed, option.Workers}
+
+// Compared are the options of the fits that are compared by hidden cells, beside loss, missing and seed. -m
+// is a list there.
+var Compared = but(How, option.Levels, option.Seed, option.Workers)
+
+// but are the kinds without some.
+func but(kinds []option.Kind, some ...option.Kind) []option.Kind {
+	without := option.Of(some...)
+	return slices.DeleteFunc(slices.Clone(kinds), without.Has)
+}
+
+// InShards are the flags of a fit over shards: -updates, which has another default there, and those that a
+// QMF or an NMF has, but for -workers and those of which such a fit has no use.
+func (o *Options) InShards() (updates *Flag, others []*Flag) {
+	updates = o.Flag(option.Updates)
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
+		the former or more (nmf; default multiplicative)`
+	takes := option.FitQMF.Takes | option.FitNMF.Takes
+	kinds := but(append([]option.Kind{option.Loss, option.Missing}, How...), option.Updates, option.Batch,
+		option.Restarts, option.Workers)
+	return updates, o.Flags(slices.DeleteFunc(kinds, func(k option.Kind) bool { return !takes.Has(k) })...)
+}
 
 // List returns the options that were given, but for some.
 func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {
@@ -174,35 +202,60 @@ func (o *Options) SetFlag(flag, text string) error {
 	return errors.New("there is no flag -" + flag)
 }
 
-// SettleLoss takes frobenius if x has negative values, else kl, if no loss was given. It says which, and why.
-func (o *Options) SettleLoss(t *table.Table) (words string, err error) {
+// SettleLoss takes frobenius if x has negative values, else kl, if no loss was given. It says which, and why,
+// and warns of values so few that they may be none.
+func (o *Options) SettleLoss(t *table.Table, in *Input, messages io.Writer) (words string, err error) {
 	if !o.Auto {
 		return "", nil
 	}
-	count, err := Negatives(t)
-	switch {
-	case err != nil:
+	below, err := NegativesOf(t)
+	if err != nil {
 		return "", err
-	case count == 0:
-		return "-loss auto took kl: no value is negative", nil
-	case count == 1:
-		words = "1 value is"
-	default:
-		words = fmt.Sprint(count, " values are")
 	}
-	return "-loss auto took frobenius: " + words + " negative", o.Set(option.Loss, "frobenius")
+	if below.Count == 0 {
+		return "-loss auto took kl: no value is negative", nil
+	}
+	d, n := t.Dims()
+	if below.Count == 1 || float64(below.Count) <= fewNegatives*float64(d)*float64(n) {
+		err = in.Warn(messages, t.File, fmt.Sprintf("no more than %s: feature %q, sample %q has %g, and "+
+			"-loss auto takes frobenius for all. If that stands for a missing value, -na %[4]g says so; if "+
+			"it is meant, -loss frobenius", below.words(), t.Features[below.row], t.Samples[below.column],
+			below.first))
+	}
+	return "-loss auto took frobenius: " + below.words(), cmp.Or(err, o.Set(option.Loss, "frobenius"))
 }
 
-// Negatives counts the negative values.
-func Negatives(t *table.Table) (n int, err error) {
-	err = t.EachRow(func(_ int, row []float64) {
-		for _, v := range row {
-			if v < 0 {
-				n++
+// fewNegatives is the share of a matrix up to which negative values may be a code or a slip.
+const fewNegatives = 0.01
+
+// Negatives are the negative values of a matrix: their number, and the first of them.
+type Negatives struct {
+	Count       int
+	row, column int
+	first       float64
+}
+
+// NegativesOf looks for those of t.
+func NegativesOf(t *table.Table) (below Negatives, err error) {
+	err = t.EachRow(func(i int, row []float64) {
+		for j, v := range row {
+			if v >= 0 || v != v {
+				continue
+			}
+			if below.Count++; below.Count == 1 {
+				below.row, below.column, below.first = i, j, v
 			}
 		}
 	})
-	return n, err
+	return below, err
+}
+
+// words are "1 value is negative" and the like.
+func (b Negatives) words() string {
+	if b.Count == 1 {
+		return "1 value is negative"
+	}
+	return fmt.Sprint(b.Count, " values are negative")
 }
 
 // Takes returns an error for options that exclude each other, or that the method has not, before any file is

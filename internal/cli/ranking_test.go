@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"math"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -70,7 +72,9 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Sure = 0.734
-	want := "k=0 predicts hidden cells best. Take k=0: 73 % of 1000 resamplings of the 3 repeats choose it\n"
+	want := "k=0 predicts hidden cells best. Take k=0: about 73 % of other sets of 3 masks would " +
+		"choose it. " +
+		"Standard errors speak of other hidden cells of this table; other tables like it differ by more\n"
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -81,7 +85,9 @@ func TestTexts(t *testing.T) {
 	}
 	if got, want := r.Verdict(),
 		"k=3, m=8 predicts hidden cells best; k=3, m=4 is the smallest within one standard error of it "+
-			"(worse by 1 ± 0.58). Take k=3, m=4: 73 % of 1000 resamplings of the 3 repeats choose it\n"+
+			"(worse by 1 ± 0.58). Take k=3, m=4: about 73 % of other sets of 3 masks would choose it. "+
+			"Standard errors speak of other hidden cells of this table; other tables like it differ "+
+			"by more\n"+
 			"Warning: the best, -m 8, is the largest that was tried: try larger ones\nWarning: -m 4 is the "+
 			"smallest that was tried: smaller ones may do as well\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -110,5 +116,47 @@ func TestTexts(t *testing.T) {
 			quantmf.PredictionOf([]float64{1, 1})}}
 	if r.Choose(); r.Best != 1 || r.Chosen != 0 {
 		t.Errorf("best %d, chosen %d", r.Best, r.Chosen)
+	}
+}
+
+// TestSure: over many tables, what is said of other sets of masks comes true in them.
+func TestSure(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("chooses 2400 times")
+	}
+	src := rand.New(rand.NewPCG(7, 11))
+	type bin struct{ said, was, count float64 }
+	bins := make([]bin, 5) // of shares from .5 on
+	for range 1200 {
+		ahead := [3]float64{0.4 * src.NormFloat64(), 0.4 * src.NormFloat64()} // of trials, in deviations
+		choose := func() *Comparison {
+			c := &Comparison{Ks: []int{1, 2, 3}, Repeats: 10, Seed: 1}
+			losses := make([][]float64, 3)
+			for range c.Repeats {
+				mask := 3 * src.ExpFloat64() // which all trials share
+				for i := range losses {
+					losses[i] = append(losses[i], 9+mask+ahead[i]+src.NormFloat64()/math.Sqrt2)
+				}
+			}
+			for _, l := range losses {
+				c.Got = append(c.Got, quantmf.PredictionOf(l))
+			}
+			c.Choose()
+			return c
+		}
+		c, again := choose(), choose()
+		if b := int(10*c.Sure) - 5; b >= 0 {
+			bins[min(b, 4)].said += c.Sure
+			bins[min(b, 4)].count++
+			if again.Chosen == c.Chosen {
+				bins[min(b, 4)].was++
+			}
+		}
+	}
+	for _, b := range bins {
+		if said, was := b.said/b.count, b.was/b.count; b.count < 80 || math.Abs(said-was) > 0.08 {
+			t.Errorf("%.0f times %.2f was said, and it was so in %.2f", b.count, said, was)
+		}
 	}
 }

@@ -25,7 +25,7 @@ func log_g(to, x []float64) {
 func logistic_g(to, x []float64, z *Score, rate float64) {
 	x = x[:len(to)]
 	for i, v := range x {
-		to[i] = elem.Logistic(z.of(v) * rate)
+		to[i] = elem.Logistic(((v - z.Ref) - z.Shift) / z.Std * rate)
 	}
 }
 
@@ -124,10 +124,11 @@ func ratioBack_g(w, r, ybar, y []float64, low float64) {
 		ratio := float64(y[i] * inverse)
 		ybar[i] += over
 		r[i] = ratio
-		w[i] = 0
+		back := 0.0
 		if v > low {
-			w[i] = -float64(over * ratio)
+			back = -float64(over * ratio)
 		}
+		w[i] = back
 	}
 }
 
@@ -135,11 +136,11 @@ func lossKL_g(x, t, r []float64, low float64) float64 {
 	t, r = t[:len(x)], r[:len(x)]
 	var s [Lanes]float64
 	for i, v := range x {
+		loss := t[i]
 		if v > 0 {
-			s[i%Lanes] += float64(v*elem.Log(max(r[i], tiny))) + (max(t[i], low) - v)
-		} else {
-			s[i%Lanes] += t[i]
+			loss = float64(v*elem.Log(max(r[i], tiny))) + (max(loss, low) - v)
 		}
+		s[i%Lanes] += loss
 	}
 	return Reduce(&s)
 }
@@ -147,12 +148,8 @@ func lossKL_g(x, t, r []float64, low float64) float64 {
 func extent_g(to, x []float64) {
 	lo, hi := x[0], x[0]
 	for _, v := range x {
-		if v < lo {
-			lo = v
-		}
-		if v > hi {
-			hi = v
-		}
+		lo = min(lo, v)
+		hi = max(hi, v)
 	}
 	to[0], to[1] = lo, hi
 }
@@ -175,26 +172,22 @@ func slopes_g(s, x []float64, eps float64) float64 {
 	x = x[:len(s)]
 	top := 0.0
 	for i, v := range x {
-		s[i] = 2 * v / eps
-		if a := math.Abs(s[i]); a > top {
-			top = a
-		}
+		slope := 2 * v / eps
+		s[i] = slope
+		top = max(top, math.Abs(slope))
 	}
 	return top
 }
 
 func spread_g(to, x []float64, ref float64) {
-	scale, top, nan := 0.0, 0.0, 0.0
-	for _, v := range x {
-		nan += v - v
-		if d := math.Abs(v - ref); d > scale {
-			scale = d
-		}
-		if a := math.Abs(v); a > top {
-			top = a
-		}
+	scale, top := 0.0, 0.0
+	var nan [Lanes]float64
+	for i, v := range x {
+		nan[i%Lanes] += v - v
+		scale = max(scale, math.Abs(v-ref))
+		top = max(top, math.Abs(v))
 	}
-	to[0], to[1] = scale, top+nan
+	to[0], to[1], to[2] = scale, top, Reduce(&nan)
 }
 
 func deviation_g(x []float64, ref, scale float64) float64 {
@@ -230,7 +223,7 @@ func logisticBack_g(to, g, s, x []float64, z *Score, rate float64) {
 		w := float64(v * float64(float64(s[i]*(1-s[i]))*rate))
 		g[i] = w
 		sum[i%Lanes] += w
-		dot[i%Lanes] += float64(w * z.of(x[i]))
+		dot[i%Lanes] += float64(w * (((x[i] - z.Ref) - z.Shift) / z.Std))
 	}
 	to[0], to[1] = Reduce(&sum), Reduce(&dot)
 }
@@ -245,6 +238,6 @@ func logisticSlope_g(g, s []float64, c float64) {
 func scoreBack_g(g, x []float64, z *Score, mean, dot float64) {
 	x = x[:len(g)]
 	for i, v := range g {
-		g[i] = (v - mean - float64(z.of(x[i])*dot)) / z.Std
+		g[i] = (v - mean - float64(((x[i]-z.Ref)-z.Shift)/z.Std*dot)) / z.Std
 	}
 }

@@ -7,7 +7,7 @@ package kernel
 import "unsafe"
 
 // moduleVersion is what the module of kernels that Go was built with says of itself.
-const moduleVersion = 1795702320
+const moduleVersion = 1067253510
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -486,18 +486,18 @@ func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	if level == SIMD128 {
-		return curveSIMD128(place(r), int32(len(r)), place(q), place(w), place(x), low)
+		return curveSIMD128(place(r), place(q), place(w), int32(len(w)), place(x), low)
 	}
 	return curve_g(r, q, w, x, low)
 }
 
 //go:wasmimport quantmf curve
 //go:noescape
-func curveSIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, x_base unsafe.Pointer, low float64) float64
+func curveSIMD128(r_base unsafe.Pointer, q_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, x_base unsafe.Pointer, low float64) float64
 
 func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 	if level == SIMD128 {
-		stretchSIMD128(place(c2), int32(len(c2)), place(c3), place(rho), place(w), place(d), place(x), low)
+		stretchSIMD128(place(c2), place(c3), place(rho), place(w), int32(len(w)), place(d), place(x), low)
 		return
 	}
 	stretch_g(c2, c3, rho, w, d, x, low)
@@ -505,7 +505,7 @@ func stretch(c2, c3, rho, w, d, x []float64, low float64) {
 
 //go:wasmimport quantmf stretch
 //go:noescape
-func stretchSIMD128(c2_base unsafe.Pointer, c2_len int32, c3_base unsafe.Pointer, rho_base unsafe.Pointer, w_base unsafe.Pointer, d_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
+func stretchSIMD128(c2_base unsafe.Pointer, c3_base unsafe.Pointer, rho_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, d_base unsafe.Pointer, x_base unsafe.Pointer, low float64)
 
 func stretchRow(to, v, d, x []float64) {
 	if level == SIMD128 {
@@ -561,7 +561,7 @@ func binWeights(sums, x, w []float64, b *Bins) { binWeights_g(sums, x, w, b) }
 
 func exp(to, x []float64) {
 	if level == SIMD128 {
-		expSIMD128(unsafe.Pointer(&tables), place(to), int32(len(to)), place(x))
+		expSIMD128(unsafe.Pointer(&tables), place(to), place(x), int32(len(x)))
 		return
 	}
 	exp_g(to, x)
@@ -569,11 +569,11 @@ func exp(to, x []float64) {
 
 //go:wasmimport quantmf exp
 //go:noescape
-func expSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
+func expSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
 
 func log(to, x []float64) {
 	if level == SIMD128 {
-		logSIMD128(place(to), int32(len(to)), place(x))
+		logSIMD128(unsafe.Pointer(&tables), place(to), place(x), int32(len(x)))
 		return
 	}
 	log_g(to, x)
@@ -581,11 +581,11 @@ func log(to, x []float64) {
 
 //go:wasmimport quantmf log
 //go:noescape
-func logSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer)
+func logSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
 
 func logistic(to, x []float64, z *Score, rate float64) {
 	if level == SIMD128 {
-		logisticSIMD128(unsafe.Pointer(&tables), place(to), int32(len(to)), place(x), unsafe.Pointer(z), rate)
+		logisticSIMD128(unsafe.Pointer(&tables), place(to), place(x), int32(len(x)), unsafe.Pointer(z), rate)
 		return
 	}
 	logistic_g(to, x, z, rate)
@@ -593,7 +593,7 @@ func logistic(to, x []float64, z *Score, rate float64) {
 
 //go:wasmimport quantmf logistic
 //go:noescape
-func logisticSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, z unsafe.Pointer, rate float64)
+func logisticSIMD128(tables unsafe.Pointer, to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, z unsafe.Pointer, rate float64)
 
 func extent(to, x []float64) {
 	if level == SIMD128 {
@@ -609,7 +609,7 @@ func extentSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32)
 
 func shift(to, x []float64, c float64) {
 	if level == SIMD128 {
-		shiftSIMD128(place(to), int32(len(to)), place(x), c)
+		shiftSIMD128(place(to), place(x), int32(len(x)), c)
 		return
 	}
 	shift_g(to, x, c)
@@ -617,18 +617,18 @@ func shift(to, x []float64, c float64) {
 
 //go:wasmimport quantmf shift
 //go:noescape
-func shiftSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
+func shiftSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, c float64)
 
 func slopes(s, x []float64, eps float64) float64 {
 	if level == SIMD128 {
-		return slopesSIMD128(place(s), int32(len(s)), place(x), eps)
+		return slopesSIMD128(place(s), place(x), int32(len(x)), eps)
 	}
 	return slopes_g(s, x, eps)
 }
 
 //go:wasmimport quantmf slopes
 //go:noescape
-func slopesSIMD128(s_base unsafe.Pointer, s_len int32, x_base unsafe.Pointer, eps float64) float64
+func slopesSIMD128(s_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, eps float64) float64
 
 func spread(to, x []float64, ref float64) {
 	if level == SIMD128 {
@@ -714,7 +714,7 @@ func divideSIMD128(to_base unsafe.Pointer, to_len int32, a_base unsafe.Pointer, 
 
 func scale(to, x []float64, c float64) {
 	if level == SIMD128 {
-		scaleSIMD128(place(to), int32(len(to)), place(x), c)
+		scaleSIMD128(place(to), place(x), int32(len(x)), c)
 		return
 	}
 	scale_g(to, x, c)
@@ -722,7 +722,7 @@ func scale(to, x []float64, c float64) {
 
 //go:wasmimport quantmf scale
 //go:noescape
-func scaleSIMD128(to_base unsafe.Pointer, to_len int32, x_base unsafe.Pointer, c float64)
+func scaleSIMD128(to_base unsafe.Pointer, x_base unsafe.Pointer, x_len int32, c float64)
 
 func multiply(to, a, b []float64) {
 	if level == SIMD128 {
@@ -810,14 +810,14 @@ func ratioBackSIMD128(w_base unsafe.Pointer, w_len int32, r_base unsafe.Pointer,
 
 func lossKL(x, t, r []float64, low float64) float64 {
 	if level == SIMD128 {
-		return lossKLSIMD128(place(x), int32(len(x)), place(t), place(r), low)
+		return lossKLSIMD128(unsafe.Pointer(&tables), place(x), int32(len(x)), place(t), place(r), low)
 	}
 	return lossKL_g(x, t, r, low)
 }
 
 //go:wasmimport quantmf lossKL
 //go:noescape
-func lossKLSIMD128(x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_base unsafe.Pointer, low float64) float64
+func lossKLSIMD128(tables unsafe.Pointer, x_base unsafe.Pointer, x_len int32, t_base unsafe.Pointer, r_base unsafe.Pointer, low float64) float64
 
 func factor(w, d, floor, l []float64, stride int) {
 	if level == SIMD128 {
@@ -873,6 +873,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Center)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Fall)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Line)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Most)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Ref)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Shift)-8]

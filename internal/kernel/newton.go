@@ -7,9 +7,16 @@ import "math"
 // quadratic problems with bounds, eight abreast.
 
 func curve_g(r, q, w, x []float64, low float64) float64 {
+	q, w, x = q[:len(r)], w[:len(r)], x[:len(r)]
 	var s [Lanes]float64
-	for j := 0; j+Lanes <= len(r); j += Lanes {
-		curveBlock(&s, r[j:], q[j:], w[j:], x[j:], low)
+	for j, v := range w {
+		y := x[j]
+		s[j%Lanes] += v - y
+		v = 1 / atLeast(v, low)
+		w[j] = v
+		y *= v
+		r[j] = y
+		q[j] = y * v
 	}
 	return Reduce(&s)
 }
@@ -32,7 +39,7 @@ func curve4_g(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	return Reduce(&s)
 }
 
-// curveBlock is curve_g for a block, whose differences it adds to s.
+// curveBlock is [curve_g] for a block, whose differences it adds to s.
 func curveBlock(s *[Lanes]float64, r, q, w, x []float64, low float64) {
 	r, q, w, x = r[:8:8], q[:8:8], w[:8:8], x[:8:8]
 	for l := range s {
@@ -54,30 +61,29 @@ func stretch_g(c2, c3, rho, w, d, x []float64, low float64) {
 		c2[j] += y
 		z = max(-z, 0)
 		c3[j] += float64(y * z)
-		if x[j] > 0 && z > rho[j] {
-			rho[j] = z
+		if x[j] > 0 {
+			rho[j] = max(rho[j], z)
 		}
 	}
 }
 
 func stretchRow_g(to, v, d, x []float64) {
-	var a, b, c [Lanes]float64
+	var second, third [Lanes]float64
+	farthest := 0.0
 	d, x = d[:len(v)], x[:len(v)]
-	for j := 0; j+Lanes <= len(v); j += Lanes {
-		v, d, x := v[j:j+8:j+8], d[j:j+8:j+8], x[j:j+8:j+8]
-		for l := range a {
-			z := d[l] * v[l]
-			y := float64(float64(x[l]*z) * z)
-			a[l] += y
-			z = max(-z, 0)
-			b[l] += float64(y * z)
-			if x[l] > 0 && z > c[l] {
-				c[l] = z
-			}
+	for j, z := range v {
+		z *= d[j]
+		y := float64(float64(x[j]*z) * z)
+		second[j%Lanes] += y
+		z = max(-z, 0)
+		third[j%Lanes] += float64(y * z)
+		at := 0.0
+		if x[j] > 0 {
+			at = z
 		}
+		farthest = max(farthest, at)
 	}
-	to[0], to[1] = Reduce(&a), Reduce(&b)
-	to[2] = max(max(max(c[0], c[4]), max(c[2], c[6])), max(max(c[1], c[5]), max(c[3], c[7])))
+	to[0], to[1], to[2] = Reduce(&second), Reduce(&third), farthest
 }
 
 // bounded_g goes half a block at a time, so that its sums stay in registers.

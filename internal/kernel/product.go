@@ -73,11 +73,8 @@ func dots_g(g, v, r []float64) {
 
 func sum_g(r []float64) float64 {
 	var s [Lanes]float64
-	for ; len(r) >= Lanes; r = r[Lanes:] {
-		b := r[:8:8]
-		for l := range s {
-			s[l] += b[l]
-		}
+	for j, v := range r {
+		s[j%Lanes] += v
 	}
 	return Reduce(&s)
 }

@@ -46,6 +46,8 @@ type Problem struct {
 	U, V  [][]float64 // the d rows of U, k numbers each, and the k rows of V, n positive numbers each
 	Maps  []Sheet     // T_i
 	Floor float64     // the share of a map's High below which T does not fall in derivatives
+
+	Workers int // of NewMapped, 0 for GOMAXPROCS
 }
 
 // Mapped is a problem and what its columns are looked for by.
@@ -126,7 +128,7 @@ func (b *Mapped) train(ctx context.Context) error {
 	n, np := b.n, kernel.Pad(b.n)
 	b.phi, b.psi, b.all = make([]float64, len(b.near)*np), make([]float64, len(b.near)*np),
 		make([]float64, np)
-	p := pool.New(0, len(b.near))
+	p := pool.New(b.Workers, len(b.near))
 	defer p.Close()
 	type room struct {
 		maps     *SheetRoom

@@ -22,11 +22,16 @@ const (
 	smallFall = 1e-10 // relative fall of the loss at which a search ends
 )
 
+// Sizes are those of a search: n columns of d features, k coordinates each, and how many workers at most, 0
+// for GOMAXPROCS.
+type Sizes struct{ D, N, K, Workers int }
+
 // Columns returns the coordinates of n columns, k × n. column fills x with column j; it may be
 // called by several goroutines at once.
-func Columns(ctx context.Context, m Method, d, n, k int, column func(x []float64, j int)) ([]float64, error) {
+func Columns(ctx context.Context, m Method, of Sizes, column func(x []float64, j int)) ([]float64, error) {
+	d, n, k := of.D, of.N, of.K
 	out := make([]float64, k*n)
-	p := pool.New(0, (n+kernel.Lanes-1)/kernel.Lanes)
+	p := pool.New(of.Workers, (n+kernel.Lanes-1)/kernel.Lanes)
 	defer p.Close()
 	var next atomic.Int64
 	all := allPairs(m)

@@ -250,7 +250,7 @@ func TestColumns(t *testing.T) {
 		holed[i] = math.NaN()
 	}
 	for _, x := range [][]float64{x, holed} {
-		v, err := Columns(ctx, b, d, n, k, columns(x))
+		v, err := Columns(ctx, b, Sizes{D: d, N: n, K: k}, columns(x))
 		check(v, err, 1e-3)
 	}
 	plain := make([]float64, d*n)
@@ -266,7 +266,7 @@ func TestColumns(t *testing.T) {
 	for _, loss := range []divergence.Loss{divergence.KL, divergence.Frobenius, 1.5, 0.5, 3} {
 		linear := NewLinear(loss, d, k, of.rowU)
 		for _, x := range [][]float64{plain, holedPlain} {
-			v, err := Columns(ctx, linear, d, n, k, columns(x))
+			v, err := Columns(ctx, linear, Sizes{D: d, N: n, K: k}, columns(x))
 			by := 1e-7
 			if loss == 1.5 {
 				by = 1e-6
@@ -280,7 +280,8 @@ func TestColumns(t *testing.T) {
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	linear := NewLinear(divergence.KL, d, k, of.rowU)
-	if v, err := Columns(ended, linear, d, n, k, columns(x)); v != nil || !errors.Is(err, context.Canceled) {
+	if v, err := Columns(ended, linear, Sizes{D: d, N: n, K: k}, columns(x)); v != nil ||
+		!errors.Is(err, context.Canceled) {
 		t.Error("after the end:", v, err)
 	}
 	column, at := make([]float64, d), make([]float64, k)
@@ -312,7 +313,7 @@ func TestLanes(t *testing.T) {
 	for name, m := range map[string]Method{"linear": NewLinear(divergence.KL, d, k, of.rowU),
 		"Frobenius": NewLinear(divergence.Frobenius, d, k, of.rowU), "mapped": newMapped(t, of)} {
 		many := 3*n + 1
-		all, err := Columns(ctx, m, d, many, k, func(to []float64, j int) {
+		all, err := Columns(ctx, m, Sizes{D: d, N: many, K: k}, func(to []float64, j int) {
 			for i := range to {
 				to[i] = x[i*n+j%n]
 			}
@@ -321,7 +322,7 @@ func TestLanes(t *testing.T) {
 			t.Fatal(err)
 		}
 		for j := range many {
-			one, err := Columns(ctx, m, d, 1, k, func(to []float64, _ int) {
+			one, err := Columns(ctx, m, Sizes{D: d, N: 1, K: k}, func(to []float64, _ int) {
 				for i := range to {
 					to[i] = x[i*n+j%n]
 				}
@@ -371,7 +372,8 @@ func TestNothing(t *testing.T) {
 				}
 			}
 			find := func(k int, u func(int) []float64) []float64 {
-				v, err := Columns(context.Background(), NewLinear(loss, d, k, u), d, n, k, column)
+				v, err := Columns(context.Background(), NewLinear(loss, d, k, u), Sizes{D: d, N: n, K: k},
+					column)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -21,6 +21,10 @@
 //
 // A panic in a piece, of a reader that a caller gave for example, skips the remaining pieces, and goes on in
 // Do, on the goroutine of the caller, who can recover from it. On another goroutine it would end the program.
+// So does runtime.Goexit, which a failing test calls: it ends the goroutine of the caller, too.
+//
+// An error of a piece, such as that of a row that cannot be read, is given to Fail. It is the error of the
+// pool from then on, whatever the pool is bound to: no further piece begins.
 package pool
 
 import (
@@ -41,7 +45,8 @@ type Pool struct {
 	ctx     context.Context // what ends loops early; nil: nothing does
 	shares  []share
 	closed  atomic.Bool
-	fault   atomic.Pointer[Fault] // the first panic of the round
+	fault   atomic.Pointer[Fault] // the first panic of the round, or exit
+	failed  atomic.Pointer[error] // the first error of a piece
 	sleeper []sleeper             // worker 0, the caller, among them
 	exits   chan struct{}         // a worker that has ended
 }
@@ -139,17 +144,23 @@ func (p *Pool) Do(n int, f func(worker, piece int)) {
 	for w := 1; w < min(p.workers, n); w++ {
 		p.sleeper[w].rouse()
 	}
-	p.tryTake(0)
-	for s := p.state.Load(); !p.state.CompareAndSwap(s, s&^open); s = p.state.Load() {
-	}
-	for p.state.Load()&joined > 0 {
-		p.sleeper[0].wait(func() bool { return p.state.Load()&joined == 0 })
-	}
+	p.tryTake(0, func() {
+		for s := p.state.Load(); !p.state.CompareAndSwap(s, s&^open); s = p.state.Load() {
+		}
+		for p.state.Load()&joined > 0 {
+			p.sleeper[0].wait(func() bool { return p.state.Load()&joined == 0 })
+		}
+	})
 	p.f = nil
-	if fault := p.fault.Swap(nil); fault != nil {
+	if fault := p.fault.Swap(nil); fault == exit {
+		runtime.Goexit()
+	} else if fault != nil {
 		panic(fault)
 	}
 }
+
+// exit stands for a call of runtime.Goexit in a piece.
+var exit = new(Fault)
 
 // Fault is a panic in a piece.
 type Fault struct {
@@ -175,32 +186,53 @@ func (f *Fault) Unwrap() error {
 	return err
 }
 
-// tryTake is take, and keeps the first panic of the round.
-func (p *Pool) tryTake(worker int) {
+// tryTake is take, and keeps the first panic of the round. done is called when the worker has left the round,
+// whatever ended it.
+func (p *Pool) tryTake(worker int, done func()) {
+	returned := false
 	defer func() {
+		defer done()
 		value := recover()
-		if value == nil {
+		if returned {
 			return
 		}
 		for i := range p.shares {
 			p.shares[i].left.Store(0)
 		}
 		fault, within := value.(*Fault) // of a pool within a piece
-		if !within {
+		switch {
+		case value == nil:
+			fault = exit
+		case !within:
 			b := make([]byte, 1<<14)
 			fault = &Fault{value, string(b[:runtime.Stack(b, false)])}
 		}
 		p.fault.CompareAndSwap(nil, fault)
 	}()
 	p.take(worker)
+	returned = true
 }
 
 // Bind makes every later Do begin no piece after ctx has ended. With nil Do does all pieces.
 func (p *Pool) Bind(ctx context.Context) { p.ctx = ctx }
 
-// Err returns the error of the context that the pool is bound to. Where it is not nil, the
-// last Do may have skipped pieces.
+// Fail makes err the error of the pool, unless it has one.
+func (p *Pool) Fail(err error) { p.failed.CompareAndSwap(nil, &err) }
+
+// Failed returns the error that Fail was given first.
+func (p *Pool) Failed() error {
+	if e := p.failed.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// Err returns the error of the pool, or else that of the context that it is bound to. Where it is not nil,
+// the last Do may have skipped pieces.
 func (p *Pool) Err() error {
+	if err := p.Failed(); err != nil {
+		return err
+	}
 	if p.ctx == nil {
 		return nil
 	}
@@ -253,10 +285,11 @@ func (p *Pool) work(worker int) {
 			continue
 		}
 		last = s / round
-		p.tryTake(worker)
-		if p.state.Add(^uint64(0))&(open|joined) == 0 {
-			p.sleeper[0].rouse()
-		}
+		p.tryTake(worker, func() {
+			if p.state.Add(^uint64(0))&(open|joined) == 0 {
+				p.sleeper[0].rouse()
+			}
+		})
 	}
 }
 

@@ -174,3 +174,56 @@ func TestPanic(t *testing.T) {
 		q.Do(2, func(_, j int) { panic(within) })
 	})
 }
+
+// TestExit: runtime.Goexit in a piece ends the goroutine of Do, whoever took the piece, and no worker is
+// left.
+func TestExit(t *testing.T) {
+	for at := range 50 {
+		returned := false
+		var running atomic.Int64
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			p := New(4, 100)
+			defer p.Close()
+			p.Do(50, func(_, i int) {
+				running.Add(1)
+				defer running.Add(-1)
+				if i == at {
+					runtime.Goexit()
+				}
+				runtime.Gosched()
+			})
+			returned = true
+		}()
+		<-ended
+		if returned || running.Load() != 0 {
+			t.Errorf("piece %d: Do returned: %v; %d pieces still run", at, returned, running.Load())
+		}
+	}
+}
+
+// TestFail: after an error of a piece no further piece begins, whatever the pool is bound to, and the first
+// error stays.
+func TestFail(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		p := New(workers, 100)
+		first := errors.New("first")
+		var done atomic.Int32
+		p.Do(1000, func(_, i int) {
+			if done.Add(1) >= 10 {
+				p.Fail(first)
+			}
+		})
+		if n := int(done.Load()); n < 10 || n >= 10+workers {
+			t.Errorf("%d workers: %d pieces", workers, n)
+		}
+		p.Fail(errors.New("second"))
+		p.Bind(context.Background())
+		p.Do(100, func(_, _ int) { t.Error("a piece after the failure") })
+		if p.Err() != first || p.Failed() != first {
+			t.Errorf("%d workers: %v, %v", workers, p.Err(), p.Failed())
+		}
+		p.Close()
+	}
+}

@@ -17,6 +17,7 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 	f := Fit{
 		Account:     a,
 		Matrix:      how.Matrix,
+		SHA256:      how.SHA256,
 		Command:     how.Command,
 		Settings:    settings(a, how),
 		Features:    features,
@@ -24,7 +25,7 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 		X:           x,
 		Warnings:    how.Warnings,
 		Unconverged: how.Unconverged,
-		Compared:    how.NMF, ComparedUpdates: how.NMFUpdates, ComparedExplained: how.NMFExplained,
+		Compared:    how.NMF, ComparedEpochs: how.NMFEpochs, ComparedExplained: how.NMFExplained,
 	}
 	if f.Matrix == "" {
 		f.Matrix = "A matrix"

@@ -172,9 +172,9 @@ func lossPlot(f *Fit) plot {
 	if f.Method == "BQMF" {
 		what = "Bound"
 	}
-	p.XLabel, p.YLabel = "epoch", "loss: mean divergence of an entry"
+	p.XLabel, p.YLabel = "epoch", "loss of a value, on average"
 	if f.Method == "BQMF" {
-		p.YLabel = "bound, nats of an entry"
+		p.YLabel = "bound, nats of a value"
 	}
 	var epochs, losses []float64
 	low, high := f.Loss[0], f.Loss[0]
@@ -185,7 +185,7 @@ func lossPlot(f *Fit) plot {
 			epochs, losses = append(epochs, float64(e)), append(losses, l)
 		}
 	}
-	compared := f.ComparedUpdates > 0 && f.Compared > 0
+	compared := f.ComparedEpochs > 0 && f.Compared > 0
 	if compared {
 		low, high = min(low, f.Compared), max(high, f.Compared)
 	}
@@ -208,11 +208,11 @@ func lossPlot(f *Fit) plot {
 			LabelClass: "named", X: p.Right - 4, Y: end + below})
 	if compared {
 		at := p.y.at(f.Compared)
-		p.Title += "; NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates is at " + short(f.Compared)
+		p.Title += "; NMF ends at " + short(f.Compared)
 		p.Series = append(p.Series,
 			series{Class: "compared",
 				Path:       "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-				Label:      "NMF after " + strconv.Itoa(f.ComparedUpdates) + " updates: " + short(f.Compared),
+				Label:      "NMF ends: " + short(f.Compared),
 				LabelClass: "named beside", X: p.Right - 4, Y: at + above})
 	}
 	return p

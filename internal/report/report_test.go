@@ -27,12 +27,12 @@ import (
 func example(features, samples int) Fit {
 	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5},
 		U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples),
-		Fitted: quantmf.NewMat(features, samples),
+		Fitted: quantmf.NewMat(features, samples), Predicted: math.NaN(),
 		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features),
 		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
 		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
 		X:        quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Compared: 2, ComparedUpdates: 1000}
+		Warnings: []string{"<w>"}, Compared: 2, ComparedEpochs: 1000}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -212,14 +212,14 @@ func TestPageOfLittle(t *testing.T) {
 	clear(zero.Curves.Row(0))
 	nmf := example(3, 4)
 	nmf.Method, nmf.Curves, nmf.Bend, nmf.Fitted = "NMF", quantmf.Mat{}, nil, product(nmf.U, nmf.V)
-	nmf.ComparedUpdates, nmf.Command = 0, ""
+	nmf.ComparedEpochs, nmf.Command = 0, ""
 	holes := example(3, 4)
 	holes.X.Set(1, 2, math.NaN())
 	for j := range 4 {
 		holes.X.Set(2, j, math.NaN())
 	}
 	signed := example(3, 4)
-	signed.Method, signed.Compared, signed.ComparedUpdates = "BQMF", 0, 0
+	signed.Method, signed.Compared, signed.ComparedEpochs = "BQMF", 0, 0
 	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
 		for i := range m.Data {
 			m.Data[i] -= 2
@@ -520,8 +520,35 @@ func TestNumbers(t *testing.T) {
 		{0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
 		f := example(3, 4)
 		f.Loss[3], f.Compared = c.final, c.compared
-		if n := numbers(&f); n[2].Label != c.want {
-			t.Errorf("%v: %q, want %q", c, n[2].Label, c.want)
+		if n := numbers(&f); n[len(n)-1].Label != c.want {
+			t.Errorf("%v: %q, want %q", c, n[len(n)-1].Label, c.want)
+		}
+	}
+}
+
+// TestPredicted: what is known of values that the model has not seen comes first, and where that is nothing
+// the page says so before all numbers.
+func TestPredicted(t *testing.T) {
+	t.Parallel()
+	const none = "No structure was found"
+	for _, c := range []struct {
+		predicted float64
+		first     string
+		none      bool
+	}{
+		{0.473, "47 %", false}, {0.02, "2 %", false}, {0.01, "1 %", true}, {-0.2, "−20 %", true},
+		{math.NaN(), "75 %", false}, // what is explained
+	} {
+		f := example(20, 9)
+		f.Predicted = c.predicted
+		page := render(t, f)
+		if first := found(page, `<ul class="numbers"><li><b>([^<]*)`); len(first) != 1 ||
+			first[0][0] != c.first {
+			t.Errorf("%v: the first number is %q, want %s", c.predicted, first, c.first)
+		}
+		at := strings.Index(page, none)
+		if (at >= 0) != c.none || at > strings.Index(page, `<ul class="numbers">`) {
+			t.Errorf("%v: %q at %d", c.predicted, none, at)
 		}
 	}
 }
@@ -530,10 +557,10 @@ func TestNumbers(t *testing.T) {
 func TestBayes(t *testing.T) {
 	t.Parallel()
 	f := example(20, 9)
-	f.Method, f.Compared, f.ComparedUpdates = "BQMF", 0, 0
+	f.Method, f.Compared, f.ComparedEpochs = "BQMF", 0, 0
 	page := render(t, f)
 	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
-		"<b>0.5</b><span>loss: mean divergence per entry"} {
+		"<b>0.5</b><span>loss: how far a value is from the fit"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}
@@ -566,7 +593,7 @@ func TestPlain(t *testing.T) {
 		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
 		t.Error("the second panel of a QMFQ")
 	}
-	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedUpdates = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
+	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedEpochs = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
 	page = text()
 	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a " +
 		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {

@@ -14,8 +14,8 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// parsers returns the parser of each option that texts can give. It is no variable, so that a program that does
-// not parse links no options.
+// parsers returns the parser of each option that texts can give. It is no variable, so that a program that
+// does not parse links no options.
 func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 	return [option.Kinds]func(text string) (quantmf.FitOption, error){
 		option.Epsilon:       decimal(quantmf.WithEpsilon),
@@ -36,6 +36,7 @@ func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 		option.Ends:          choice(option.Ends, quantmf.WithEnds),
 		option.Penalty:       decimal(quantmf.WithPenalty),
 		option.Shrinkage:     decimal(quantmf.WithShrinkage),
+		option.Line:          decimal(quantmf.WithLine),
 		option.Loss:          loss,
 		option.Patience:      whole(quantmf.WithPatience),
 		option.Restarts:      whole(quantmf.WithRestarts),

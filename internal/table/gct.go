@@ -32,7 +32,7 @@ func readGCT(s *source) (*Table, error) {
 		return nil, err
 	}
 	r := &textReader{source: s, values: s.numbers(), most: features, firstLine: 3,
-		layout: &layout{sep: '\t', quotes: noQuotes, header: true, values: samples,
+		layout: &layout{sep: '\t', plain: true, header: true, values: samples,
 			roles: bytes.Repeat([]byte{isLeft}, skip+samples)}}
 	clear(r.roles[skip:]) // isValue
 	r.roles[0] = isName
@@ -43,7 +43,7 @@ func readGCT(s *source) (*Table, error) {
 	if err := r.take(int64(len(head)+64*len(r.roles)), many); err != nil {
 		return nil, err
 	}
-	r.first = cells(head, r.sep, r.quotes)
+	r.first = cells(head, r.sep, true)
 	for range sizes[3] {
 		if _, err := r.nextLine(); err != nil {
 			return nil, err

@@ -80,13 +80,10 @@ func (o Options) isLong(l *layout, body [][]cell) string {
 // sampleColumn returns the column that would name the samples of a long table, -1 for none: one whose heading
 // says so, where that of the names speaks of features, or the other way round; else a column of words.
 func (l *layout) sampleColumn() (column int, headed bool) {
-	ofFeatures := func(heading string) bool {
-		return heading != "" && ofNames(heading) && !ofSamples(heading)
-	}
 	names, words := l.heading(l.names), -1
 	for c := l.names + 1; c < len(l.roles); c++ {
 		heading := l.heading(c)
-		if ofFeatures(names) && ofSamples(heading) || ofSamples(names) && ofFeatures(heading) {
+		if ofNames(heading) && ofNames(names) && ofSamples(heading) != ofSamples(names) {
 			return c, true
 		}
 		if words < 0 && l.roles[c] == isLeft && !ofNames(heading) && !ofDescription(heading) {
@@ -177,8 +174,8 @@ func (r *textReader) longTable(values []float64) (*Table, error) {
 	}
 	for i := range d {
 		if j := slices.IndexFunc(t.X.Row(i), math.IsNaN); j >= 0 && !r.Missing {
-			return nil, r.naming(&Error{File: r.file, Problem: "no line has a value of this cell: " + fillIn},
-				t.Features[i], t.Samples[j])
+			return nil, r.naming(r.wrong("no line has a value of this cell: "+fillIn), t.Features[i],
+				t.Samples[j])
 		}
 	}
 	r.give(8 * int64(len(values)+len(places)))

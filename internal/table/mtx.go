@@ -144,7 +144,7 @@ func (r *mtxReader) matrix() (quantmf.Rows, error) {
 		}
 		return r.end()
 	}, nil)
-	if r.source.again != nil {
+	if r.seekable != nil {
 		e.again = func(put func(i, j int, v float64) error) error {
 			return r.source.again(func(content io.Reader) error {
 				second := *r

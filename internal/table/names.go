@@ -15,20 +15,11 @@ import (
 	"unicode/utf8"
 )
 
-// quoting says what a quotation mark is.
-type quoting byte
-
-// Values of quoting.
-const (
-	strictQuotes quoting = iota // around a cell, doubled within one
-	looseQuotes                 // or, as between tabs, an ordinary character in any other place
-	noQuotes                    // an ordinary character everywhere
-)
-
 // field returns the cell that starts at line[at]. next is the start of the next cell, len(line)+1 behind the
-// last. A cell in quotation marks ends at the mark before a separator. Within it two marks stand for one, and
-// so does \", which R writes. The separator ' ' stands for any number of blanks.
-func field(line []byte, at int, sep byte, quotes quoting) (text []byte, quoted bool, next int, ok bool) {
+// last. A cell in quotation marks ends at the mark before a separator; ok is false where there is none.
+// Within it two marks stand for one, and so does \", which R writes. In any other place, and everywhere if
+// plain, a mark is an ordinary character. The separator ' ' stands for any number of blanks.
+func field(line []byte, at int, sep byte, plain bool) (text []byte, quoted bool, next int, ok bool) {
 	blanks := sep == ' '
 	ends := func(i int) bool {
 		return i >= len(line) || line[i] == sep || blanks && line[i] == '\t'
@@ -45,7 +36,7 @@ func field(line []byte, at int, sep byte, quotes quoting) (text []byte, quoted b
 		}
 		return i
 	}
-	if at >= len(line) || line[at] != '"' || quotes == noQuotes {
+	if at >= len(line) || line[at] != '"' || plain {
 		end := at
 		if blanks {
 			for !ends(end) {
@@ -56,10 +47,9 @@ func field(line []byte, at int, sep byte, quotes quoting) (text []byte, quoted b
 		} else {
 			end = len(line)
 		}
-		text = line[at:end]
-		return text, false, after(end), quotes != strictQuotes || bytes.IndexByte(text, '"') < 0
+		return line[at:end], false, after(end), true
 	}
-	var plain []byte // the text so far, nil where it is a part of the line
+	var joined []byte // the text so far, nil where it is a part of the line
 	from := at + 1
 	for i := at + 1; i < len(line); i++ {
 		if line[i] != '"' {
@@ -67,21 +57,19 @@ func field(line []byte, at int, sep byte, quotes quoting) (text []byte, quoted b
 		}
 		switch {
 		case i+1 < len(line) && line[i+1] == '"':
-			plain = append(plain, line[from:i+1]...)
+			joined = append(joined, line[from:i+1]...)
 			i++
 			from = i + 1
 		// else R's, before a separator
 		case ends(i+1) && !(line[i-1] == '\\' && bytes.Count(line[i+1:], []byte{'"'})%2 == 1):
 			text = line[from:i]
-			if plain != nil {
-				text = append(plain, text...)
+			if joined != nil {
+				text = append(joined, text...)
 			}
 			return text, true, after(i + 1), true
 		case line[i-1] == '\\' && i > from:
-			plain = append(append(plain, line[from:i-1]...), '"')
+			joined = append(append(joined, line[from:i-1]...), '"')
 			from = i + 1
-		case quotes == strictQuotes:
-			return nil, true, 0, false
 		}
 	}
 	return nil, true, 0, false
@@ -103,10 +91,10 @@ type cell struct {
 }
 
 // cells cuts a line into cells. A line that cannot be cut is one cell; the reader reports it later.
-func cells(line []byte, sep byte, quotes quoting) []cell {
+func cells(line []byte, sep byte, plain bool) []cell {
 	var row []cell
 	for at := begin(line, sep); at <= len(line); {
-		text, quoted, next, ok := field(line, at, sep, quotes)
+		text, quoted, next, ok := field(line, at, sep, plain)
 		if !ok {
 			return append(row, cell{string(line[at:]), false})
 		}
@@ -139,9 +127,9 @@ func separator(lines [][]byte) byte {
 	}
 	counts := make([]int, len(lines))
 	for i, l := range lines {
-		counts[i] = len(cells(l, ' ', looseQuotes)) - 1
+		counts[i] = len(cells(l, ' ', false)) - 1
 	}
-	last := cells(lines[len(lines)-1], ' ', looseQuotes)
+	last := cells(lines[len(lines)-1], ' ', false)
 	if len(last) > 1 && even(counts) && (Options{}).numberLike(last[len(last)-1].text) {
 		return ' '
 	}
@@ -187,7 +175,7 @@ const (
 // layout tells how a text is cut into names and numbers.
 type layout struct {
 	sep    byte
-	quotes quoting
+	plain  bool // quotation marks are ordinary characters
 	header bool // the first line names the columns
 	short  bool // which lacks a cell, above column bare
 	bare   int
@@ -217,27 +205,30 @@ func isOneOf(list string) func(string) bool {
 }
 
 var (
-	// Usual headings of a column of names; an empty heading is one, too.
-	ofNames = isOneOf(`
+	// Usual headings of a column of names of features.
+	ofFeatures = isOneOf(`
 		feature features component components gene genes geneid geneids genename genenames genesymbol
-		genesymbols hugosymbol hgncsymbol hgnc hgncid symbol symbols probe probes probeid probeset
-		probesetid idref id ids name names entrez entrezid entrezgene entrezgeneid ncbigeneid locusid
-		ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid row rows rowname rownames
-		index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids majorityproteinids
-		proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite compound mirna
-		mirnaid locustag sample samples sampleid samplename patient patientid subject subjectid cell
-		cellid barcode barcodes`)
+		genesymbols hugosymbol hgncsymbol hgnc symbol symbols probe probes probeid probeset probesetid
+		idref id ids name names ensembl ensemblid ensemblgene ensemblgeneid transcript transcriptid row
+		rows rowname rownames index unnamed0 otu otuid asv asvid taxon protein proteinid proteinids
+		majorityproteinids proteingroups accession uniprot uniprotid peptide cpg cgid targetid metabolite
+		compound mirna mirnaid locustag`)
+	// Headings of names that may be numbers, also of a second column of names.
+	ofNumericNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
 	// Headings of the column of names where the rows are samples.
 	ofSamples = isOneOf("sample samples sampleid samplename patient patientid subject subjectid cell " +
 		"cellid barcode barcodes")
 	// Headings of a column that numbers the rows; an empty heading is one, too.
 	ofNumbers = isOneOf("unnamed0 index x v1 1 id no nr number row rows rowname rownames rownumber")
-	// Headings of a second column of names, whose cells may be numbers.
-	ofOtherNames = isOneOf("entrez entrezid entrezgene entrezgeneid ncbigeneid locusid hgncid")
 	// Headings of columns of numbers that describe the features.
 	ofDescription = isOneOf("length genelength transcriptlength effectivelength chr chrom chromosome start " +
 		"end strand position pos width")
 )
+
+// ofNames tells whether a heading stands above names.
+func ofNames(heading string) bool {
+	return ofFeatures(heading) || ofNumericNames(heading) || ofSamples(heading)
+}
 
 // isHeading tells whether the first cell of a first line stands above names.
 func isHeading(c string) bool { return strings.TrimSpace(c) == "" || ofNames(c) }
@@ -248,9 +239,6 @@ func looksLikeID(heading string) bool {
 	return strings.HasSuffix(w, "id") || strings.HasSuffix(w, "ids") || strings.HasSuffix(w, "name") ||
 		strings.HasSuffix(w, "symbol") || strings.HasPrefix(w, "gene") || strings.HasPrefix(w, "probe")
 }
-
-// featureCounts are the columns before the samples in the tables of featureCounts.
-var featureCounts = []string{"Geneid", "Chr", "Start", "End", "Strand", "Length"}
 
 // layoutOf finds the layout of a text. first is its first line, rows are the following lines that the rules
 // look at.
@@ -533,19 +521,25 @@ func (o Options) namesBehind(l *layout, column []cell) bool {
 	return len(seen) == len(column) && o.allWords(column)
 }
 
-// leaveOut finds the columns behind that of names which describe the features.
+// leaveOut finds the columns behind that of names which describe the features: columns of words, of further
+// names, and of numbers that describe, where at least three are headed so, as in the tables of featureCounts.
 func (o Options) leaveOut(l *layout, column func(c int) []cell) {
-	left := l.names + 1
-	counts := l.header && !l.short && len(l.first) > len(featureCounts)
-	for c := 0; counts && c < len(featureCounts); c++ {
-		counts = l.first[c].text == featureCounts[c]
-	}
-	if counts {
-		left = len(featureCounts)
-	} else {
-		for left < len(l.roles)-1 && (ofOtherNames(l.heading(left)) || o.allWords(column(left))) {
-			left++
+	left, all, described := l.names+1, l.names+1, 0
+	for c := left; c < len(l.roles)-1; c++ {
+		heading := l.heading(c)
+		words := ofNumericNames(heading) || o.allWords(column(c))
+		if !words && !ofDescription(heading) {
+			break
 		}
+		if ofDescription(heading) {
+			described++
+		}
+		if all = c + 1; words && left == c {
+			left = all
+		}
+	}
+	if described >= 3 {
+		left = all
 	}
 	for c := l.names + 1; c < left; c++ {
 		l.roles[c] = isLeft

@@ -252,6 +252,49 @@ func (v *values) read(to []float64) (n int, err error) {
 // batch is the number of values that are decoded at a time.
 const batch = 1 << 12
 
+// stream reads an array number by number, from its start to its end.
+type stream struct {
+	*values
+	part []float64
+	next int
+}
+
+// number reads the next number.
+func (s *stream) number() (float64, error) {
+	if s.next == len(s.part) {
+		if err := s.refill(); err != nil {
+			return 0, err
+		}
+	}
+	s.next++
+	return s.part[s.next-1], nil
+}
+
+// refill decodes the next part.
+func (s *stream) refill() error {
+	if s.done == s.count {
+		return s.fault("there are more entries than the %d that this array has", s.count)
+	}
+	if s.part == nil {
+		s.part = make([]float64, min(batch, s.count))
+	}
+	n, err := s.read(s.part[:min(cap(s.part), s.count-s.done)])
+	s.part, s.next = s.part[:n], 0
+	return err
+}
+
+// index reads the next number, which must be whole, from least to below most.
+func (s *stream) index(least, most int) (int, error) {
+	v, err := s.number()
+	if err != nil {
+		return 0, err
+	}
+	if !(v >= float64(least) && v < float64(most)) || v != float64(int(v)) {
+		return 0, s.fault("%g is no index from %d to %d", v, least, most-1)
+	}
+	return int(v), nil
+}
+
 // matrix reads an array of two dimensions. there is a lower bound of the number of bytes of the file, 0 if it
 // is unknown.
 func (a *npy) matrix(there int64) (quantmf.Rows, error) {
@@ -292,19 +335,15 @@ func (a *npy) matrix(there int64) (quantmf.Rows, error) {
 
 // byColumns calls put for every value of an array in the order of Fortran.
 func (a *npy) byColumns(put func(i, j int, v float64) error) error {
-	in := a.values(a.shape[0] * a.shape[1])
-	part := make([]float64, batch)
-	for i, j := 0, 0; j < a.shape[1]; {
-		got, err := in.read(part)
-		if err != nil {
-			return err
-		}
-		for _, v := range part[:got] {
-			if err := put(i, j, v); err != nil {
-				return err
+	in := stream{values: a.values(a.shape[0] * a.shape[1])}
+	for j := range a.shape[1] {
+		for i := range a.shape[0] {
+			v, err := in.number()
+			if err == nil {
+				err = put(i, j, v)
 			}
-			if i++; i == a.shape[0] {
-				i, j = 0, j+1
+			if err != nil {
+				return err
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (z *npz) broken(err error) error {
 	if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	return z.fault(0, "the archive is damaged or cut short (%v): copy or download the file again",
+	return z.wrong("the archive is damaged or cut short (%v): copy or download the file again",
 		err)
 }
 
@@ -94,7 +94,7 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 		}
 	}
 	if z.bytes.ReaderAt == nil {
-		b, err := s.rest()
+		b, err := s.archive()
 		if err != nil {
 			return nil, err
 		}
@@ -118,49 +118,37 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 			continue
 		}
 		if z.arrays[name] != nil {
-			return nil, z.fault(0, "there are two arrays %s in the archive: save it anew with one",
+			return nil, z.wrong("there are two arrays %s in the archive: save it anew with one",
 				quote(name))
 		}
 		z.arrays[name] = f
 		z.names = append(z.names, name)
 	}
 	if len(z.arrays) == 0 {
-		return nil, &Error{File: s.file,
-			Problem: "this is a zip archive or an Excel workbook: save the sheet as CSV or " +
-				"tab-separated text"}
+		return nil, s.wrong("this is a zip archive or an Excel workbook: save the sheet as CSV or " +
+			"tab-separated text")
 	}
 	return z, nil
 }
 
-// rest reads the rest of a file in blocks. A single buffer that doubles would leave as much unused as the
-// archive has.
-func (s *source) rest() ([]byte, error) {
+// archive reads the rest of a file.
+func (s *source) archive() ([]byte, error) {
 	const block = 4 * buffered
-	var blocks [][]byte
-	size, last := 0, error(nil)
-	for last == nil {
-		if err := s.take(block, "the archive"); err != nil {
+	all := list[byte]{s: s, bytes: 1, what: "bytes of the archive"}
+	for {
+		b, err := all.next(block)
+		if err != nil {
 			return nil, err
 		}
-		b := make([]byte, block)
-		n := 0
-		n, last = io.ReadFull(s, b)
-		blocks = append(blocks, b[:n])
-		size += n
+		n, err := io.ReadFull(s, b)
+		all.shorten(block - n)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			return all.all()
+		}
+		if err != nil {
+			return nil, s.failed(err)
+		}
 	}
-	if last != io.EOF && last != io.ErrUnexpectedEOF {
-		return nil, s.failed(last)
-	}
-	if err := s.take(int64(size), "the archive"); err != nil {
-		return nil, err
-	}
-	all := bytes.Join(blocks, nil)
-	s.give(block * int64(len(blocks)))
-	blocks = nil
-	if size >= 1<<20 {
-		giveBack()
-	}
-	return all, nil
 }
 
 // encrypted is a flag of a file in an archive, which archive/zip leaves to its caller.
@@ -170,11 +158,11 @@ const encrypted = 1
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
-		return nil, z.fault(0, "there is no array %s in the archive", quote(name))
+		return nil, z.wrong("there is no array %s in the archive", quote(name))
 	}
 	r, err := f.Open()
 	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
-		return nil, z.fault(0, "the array %s is encrypted, or packed by another method than deflate: "+
+		return nil, z.wrong("the array %s is encrypted, or packed by another method than deflate: "+
 			"save it anew by numpy.savez or savez_compressed", quote(name))
 	}
 	if err != nil {
@@ -260,8 +248,7 @@ func (z *npz) choose() (name string, of int, err error) {
 	}
 	switch len(matrices) {
 	case 0:
-		return "", 0, &Error{File: z.file,
-			Problem: "none of the arrays of this archive is a matrix of numbers"}
+		return "", 0, z.wrong("none of the arrays of this archive is a matrix of numbers")
 	case 1:
 		return matrices[0], 1, nil
 	}
@@ -274,7 +261,7 @@ func (z *npz) choose() (name string, of int, err error) {
 	for _, name := range matrices[:min(len(matrices), 8)] {
 		shown = append(shown, short(name))
 	}
-	return "", 0, z.fault(0, "there are several matrices, %s: call the one that is meant x",
+	return "", 0, z.wrong("there are several matrices, %s: call the one that is meant x",
 		strings.Join(shown, ", "))
 }
 
@@ -289,13 +276,6 @@ func (z *npz) namesIn(array string, count int) ([]string, error) {
 	}
 	defer a.close()
 	return a.strings(count)
-}
-
-// stream reads an array of an archive number by number, from its start to its end.
-type stream struct {
-	*values
-	part []float64
-	next int
 }
 
 // stream opens an array of numbers that must have dims dimensions.
@@ -319,37 +299,6 @@ func (z *npz) stream(name string, dims int) (*stream, error) {
 	return &stream{values: a.values(int(count))}, nil
 }
 
-// number reads the next number.
-func (s *stream) number() (float64, error) {
-	if s.next == len(s.part) {
-		if s.done == s.count {
-			return 0, s.fault("there are more entries than the %d that this array has", s.count)
-		}
-		if s.part == nil {
-			s.part = make([]float64, min(batch, s.count))
-		}
-		n, err := s.read(s.part[:min(cap(s.part), s.count-s.done)])
-		if err != nil {
-			return 0, err
-		}
-		s.part, s.next = s.part[:n], 0
-	}
-	s.next++
-	return s.part[s.next-1], nil
-}
-
-// index reads the next number, which must be whole, from least to below most.
-func (s *stream) index(least, most int) (int, error) {
-	v, err := s.number()
-	if err != nil {
-		return 0, err
-	}
-	if !(v >= float64(least) && v < float64(most)) || v != float64(int(v)) {
-		return 0, s.fault("%g is no index from %d to %d", v, least, most-1)
-	}
-	return int(v), nil
-}
-
 // sparse reads a matrix that SciPy wrote.
 func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
@@ -361,7 +310,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	}
 	defer shape.close()
 	if shape.count != 2 {
-		return nil, kind, z.fault(0, "the sparse array has %d dimensions: a matrix has rows and columns",
+		return nil, kind, z.wrong("the sparse array has %d dimensions: a matrix has rows and columns",
 			shape.count)
 	}
 	m := &scipy{npz: z, kind: kind}
@@ -374,7 +323,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 		return nil, kind, err
 	}
 	if len(arrays[kind]) == 0 {
-		return nil, kind, z.fault(0, "a sparse matrix of the format %s is not known here: save it as csr, "+
+		return nil, kind, z.wrong("a sparse matrix of the format %s is not known here: save it as csr, "+
 			"csc, coo, bsr or dia", quote(kind))
 	}
 	data, err := m.array(0)
@@ -434,26 +383,25 @@ func (m *scipy) each(put func(i, j int, v float64) error) error {
 	return err
 }
 
-// format reads the name of a sparse matrix's format.
+// format reads the name of a sparse matrix's format, an array of no dimensions.
 func (z *npz) format() (string, error) {
 	a, err := z.open("format")
 	if err != nil {
 		return "", err
 	}
 	defer a.close()
-	if a.kind != 'S' && a.kind != 'U' || a.size == 0 || a.size > 64 || len(a.shape) != 0 {
-		return "", a.fault("the format of a sparse matrix must be a word")
+	if len(a.shape) == 0 {
+		a.shape = []int{1}
+		if words, err := a.strings(1); words != nil || err != nil {
+			return strings.Join(words, ""), err
+		}
 	}
-	b := make([]byte, a.size)
-	if err := a.full(b, "the name of a format"); err != nil {
-		return "", err
-	}
-	return strings.ReplaceAll(string(b), "\x00", ""), a.end()
+	return "", a.fault("the format of a sparse matrix must be a word")
 }
 
 func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) error) error {
 	if rows.count != data.count || cols.count != data.count {
-		return m.fault(0, "the arrays data, row and col have %d, %d and %d numbers: they must have as many",
+		return m.wrong("the arrays data, row and col have %d, %d and %d numbers: they must have as many",
 			data.count, rows.count, cols.count)
 	}
 	for range data.count {
@@ -479,7 +427,7 @@ func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) erro
 // dia reads diagonals.
 func (m *scipy) dia(data, offsets *stream, put func(i, j int, v float64) error) error {
 	if offsets.count != data.shape[0] {
-		return m.fault(0, "the arrays data and offsets have %d and %d diagonals: they must have as many",
+		return m.wrong("the arrays data and offsets have %d and %d diagonals: they must have as many",
 			data.shape[0], offsets.count)
 	}
 	for range data.shape[0] {
@@ -507,7 +455,7 @@ func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v
 		height, width = data.shape[1], data.shape[2]
 	}
 	if height == 0 || width == 0 || m.rows%height != 0 || m.cols%width != 0 {
-		return m.fault(0, "blocks of %d × %d do not make up a matrix of %d × %d", height, width, m.rows,
+		return m.wrong("blocks of %d × %d do not make up a matrix of %d × %d", height, width, m.rows,
 			m.cols)
 	}
 	outer, inner := m.rows/height, m.cols/width
@@ -515,7 +463,7 @@ func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v
 		outer, inner = inner, outer
 	}
 	if pointers.count != outer+1 || indices.count != data.shape[0] {
-		return m.fault(0, "the arrays data, indices and indptr have %d, %d and %d entries, which do not fit "+
+		return m.wrong("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit "+
 			"each other and %d × %d", data.shape[0], indices.count, pointers.count, m.rows, m.cols)
 	}
 	from, err := pointers.index(0, 1)
@@ -549,7 +497,7 @@ func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v
 		from = to
 	}
 	if from != indices.count {
-		return m.fault(0, "indptr ends at %d, and there are %d entries", from, indices.count)
+		return m.wrong("indptr ends at %d, and there are %d entries", from, indices.count)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package table
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 )
 
@@ -109,7 +108,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 		}
 	}
 	if problem := foreign(head); problem != "" {
-		return nil, &Error{File: s.file, Problem: problem}
+		return nil, s.wrong("%s", problem)
 	}
 	switch s.Format {
 	case "", "csv":
@@ -118,8 +117,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 			s.Sep = '\t'
 		}
 	default:
-		return nil, &Error{File: s.file,
-			Problem: fmt.Sprintf("this is no %s: it does not begin like one", s.Format)}
+		return nil, s.wrong("this is no %s: it does not begin like one", s.Format)
 	}
 	return readText(s)
 }
@@ -127,10 +125,10 @@ func (s *source) read(r io.Reader) (*Table, error) {
 // mustBe reports a format, of any but text, that is not the one asked for.
 func (s *source) mustBe(format string) error {
 	if s.Format != "" && s.Format != format {
-		return &Error{File: s.file, Problem: fmt.Sprintf("this is %s, not %s", format, s.Format)}
+		return s.wrong("this is %s, not %s", format, s.Format)
 	}
 	if s.Long != "" {
-		return &Error{File: s.file, Problem: "-long is for text, and this is " + format}
+		return s.wrong("-long is for text, and this is %s", format)
 	}
 	return nil
 }

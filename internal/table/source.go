@@ -36,11 +36,9 @@ type source struct {
 	from, to int
 	passed   int64 // bytes of content before buf[from]
 
-	// again calls with the content from its start once more, where the file can be read
-	// twice, and leaves the source as it was; nil where it cannot.
-	again func(do func(io.Reader) error) error
-
-	place io.ReaderAt // the file from its start, where it can be read at a place; else nil
+	seekable io.ReadSeeker // the file, where it can be read twice; else nil
+	begin    int64         // where the content begins in it
+	place    io.ReaderAt   // the file from its start, where it can be read at a place; else nil
 }
 
 // buffered is the size of a buffer to begin with.
@@ -60,12 +58,12 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	if err := s.take(2*buffered, "a buffer"); err != nil {
 		return nil, err
 	}
-	if seeker, ok := r.(io.ReadSeeker); ok {
-		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil {
+	if file, ok := r.(io.ReadSeeker); ok {
+		if start, err := file.Seek(0, io.SeekCurrent); err == nil {
+			s.seekable, s.begin = file, start
 			if at, is := r.(io.ReaderAt); is && start == 0 {
 				s.place = at
 			}
-			s.again = func(do func(io.Reader) error) error { return reread(seeker, start, do) }
 		}
 	}
 	var err error
@@ -121,20 +119,21 @@ type packedError struct {
 func (e *packedError) Error() string { return e.err.Error() }
 func (e *packedError) Unwrap() error { return e.err }
 
-// reread reads the content from its start and puts the file back to where it was.
-func reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
-	here, err := seeker.Seek(0, io.SeekCurrent)
+// again calls do with the content from its start, of a file that can be read twice, and leaves the source as
+// it was.
+func (s *source) again(do func(io.Reader) error) error {
+	here, err := s.seekable.Seek(0, io.SeekCurrent)
+	if err == nil {
+		_, err = s.seekable.Seek(s.begin, io.SeekStart)
+	}
 	if err != nil {
 		return err
 	}
-	if _, err := seeker.Seek(start, io.SeekStart); err != nil {
-		return err
-	}
-	content, _, err := unpack(seeker)
+	content, _, err := unpack(s.seekable)
 	if err == nil {
 		err = do(content)
 	}
-	if _, back := seeker.Seek(here, io.SeekStart); back != nil {
+	if _, back := s.seekable.Seek(here, io.SeekStart); back != nil {
 		return back
 	}
 	return err
@@ -143,9 +142,9 @@ func reread(seeker io.ReadSeeker, start int64, do func(io.Reader) error) error {
 // take asks for bytes before they are allocated. what names their use in the error.
 func (s *source) take(bytes int64, what string) error {
 	if bytes > s.left {
-		e := &Error{File: s.file, Line: s.line, Err: ErrMemory}
-		e.Problem = fmt.Sprintf("%s would take more than the %s of memory that reading may take: allow "+
-			"more with -max-memory, if the file is what it should be", what, Size(float64(s.all)))
+		e := s.fault(0, "%s would take more than the %s of memory that reading may take: allow more with "+
+			"-max-memory, if the file is what it should be", what, Size(float64(s.all)))
+		e.Err = ErrMemory
 		return e
 	}
 	s.left -= bytes
@@ -193,13 +192,13 @@ func (s *source) failed(err error) error {
 	case errors.As(err, &known):
 		return err
 	case errors.As(err, &bad):
-		line := 0
-		if s.line > 0 {
-			line = s.line + 1
+		e := s.fault(0, "the %s data are damaged or cut short (%v): copy or download the file again",
+			bad.name,
+			bad.err)
+		if e.Line > 0 {
+			e.Line++
 		}
-		return &Error{File: s.file, Line: line,
-			Problem: fmt.Sprintf("the %s data are damaged or cut short (%v): copy or download the file again",
-				bad.name, bad.err)}
+		return e
 	}
 	return fmt.Errorf("%s: %w", s.file, err)
 }
@@ -313,6 +312,11 @@ func (s *source) nextFull() ([]byte, error) {
 	}
 }
 
+// wrong returns an error of the file as a whole.
+func (s *source) wrong(format string, args ...any) *Error {
+	return &Error{File: s.file, Problem: fmt.Sprintf(format, args...)}
+}
+
 // fault returns an error at the line that was read last.
 func (s *source) fault(column int, format string, args ...any) *Error {
 	return &Error{File: s.file, Line: s.line, Column: column, Problem: fmt.Sprintf(format, args...)}
@@ -330,7 +334,7 @@ func (s *source) naming(e *Error, row, column string) *Error {
 // extent counts the lines, up to most, and the bytes of the content. known is false for a file that cannot be
 // read twice.
 func (s *source) extent(most int64) (lines, bytesInAll int64, known bool) {
-	if s.again == nil {
+	if s.seekable == nil {
 		return 0, 0, false
 	}
 	err := s.again(func(r io.Reader) error {
@@ -403,6 +407,13 @@ func (l *list[T]) next(count int) ([]T, error) {
 	l.pieces[last] = p
 	l.count += count
 	return p[len(p)-count:], nil
+}
+
+// shorten takes back the last elements, at most those of the last next.
+func (l *list[T]) shorten(count int) {
+	last := len(l.pieces) - 1
+	l.pieces[last] = l.pieces[last][:len(l.pieces[last])-count]
+	l.count -= count
 }
 
 // handOver is the part of a large list that is in memory twice while it becomes one piece: 1/16.

@@ -54,7 +54,7 @@ func readText(s *source) (*Table, error) {
 		return nil, r.noTable()
 	}
 	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
-		return nil, &Error{File: s.file, Problem: problem}
+		return nil, s.wrong("%s", problem)
 	}
 	if err := r.plan(head, comment); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func readText(s *source) (*Table, error) {
 			return nil, r.oldMac(0)
 		}
 		for f, at := 0, begin(line, r.sep); at <= len(line); f++ {
-			_, _, next, ok := field(line, at, r.sep, r.quotes)
+			_, _, next, ok := field(line, at, r.sep, r.plain)
 			if !ok {
 				return nil, r.openQuote(f)
 			}
@@ -88,7 +88,7 @@ func (r *textReader) noTable() *Error {
 	if r.err == nil {
 		what = "the file begins with blank lines alone"
 	}
-	return &Error{File: r.file, Problem: what + ": it should hold features in rows and samples in columns"}
+	return r.wrong("%s: it should hold features in rows and samples in columns", what)
 }
 
 // rest reads the lines of numbers.
@@ -231,12 +231,12 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	defer r.give(room)
 	rows := make([][]cell, len(head))
 	for i, l := range head {
-		rows[i] = cells(l, sep, looseQuotes)
+		rows[i] = cells(l, sep, false)
 	}
 	o := r.Options
 	first, body := rows[0], rows[1:]
 	if comment != nil {
-		named := cells(bytes.TrimLeft(comment, "# "), sep, looseQuotes)
+		named := cells(bytes.TrimLeft(comment, "# "), sep, false)
 		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 &&
 			!o.allNumberLike(named[1:]) {
 			first, body = named, rows
@@ -260,7 +260,7 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	}
 	l, problem := o.layoutOf(sep, first, body)
 	if problem != "" {
-		return &Error{File: r.file, Problem: problem}
+		return r.wrong("%s", problem)
 	}
 	if o.Long != "" {
 		r.long = newLongCells(r.source)
@@ -269,9 +269,7 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		return &Error{File: r.file, Line: r.line + 1,
 			Problem: "there is no column of numbers beside the names"}
 	}
-	if r.layout = l; sep == '\t' || sep == ' ' {
-		l.quotes = looseQuotes
-	}
+	r.layout = l
 	names := int64(0)
 	for _, c := range first {
 		names += int64(len(c.text)) + 32
@@ -323,7 +321,7 @@ func (r *textReader) add(line []byte) error {
 				continue
 			}
 		}
-		text, _, next, ok := field(line, at, r.sep, r.quotes)
+		text, _, next, ok := field(line, at, r.sep, r.plain)
 		if !ok {
 			return r.openQuote(f)
 		}
@@ -413,7 +411,7 @@ func (r *textReader) row(line []byte) string {
 
 // cell is what stands in column c of a line, "" where nothing does.
 func (r *textReader) cell(line []byte, c int) string {
-	row := cells(line, r.sep, max(r.quotes, looseQuotes))
+	row := cells(line, r.sep, r.plain)
 	if c < len(row) {
 		return row[c].text
 	}
@@ -439,7 +437,7 @@ func (r *textReader) notANumber(line []byte, f int, text []byte, problem string)
 
 // ragged is the error of a line with more or fewer cells than the others.
 func (r *textReader) ragged(line []byte) error {
-	count := len(cells(line, r.sep, max(r.quotes, looseQuotes)))
+	count := len(cells(line, r.sep, r.plain))
 	before := fmt.Sprintf("the lines before it have %d", len(r.roles))
 	if len(r.lines) == 0 {
 		before = fmt.Sprintf("the header has %d", len(r.roles))
@@ -508,7 +506,7 @@ func (r *textReader) wideTable(data []float64) *Table {
 	t := &Table{Features: r.features, lines: r.lines,
 		X: quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}}
 	if r.names < 0 {
-		t.Features = numbered("f", d)
+		t.Features = Numbered("f", d)
 		if r.hollow > 0 { // where rows have names these are none
 			lines := fmt.Sprintf("line %d holds", r.firstHollow)
 			if r.hollow > 1 {
@@ -526,13 +524,13 @@ func (r *textReader) wideTable(data []float64) *Table {
 		}
 	}
 	if !r.header {
-		t.Samples = numbered("s", n)
+		t.Samples = Numbered("s", n)
 	}
 	return t
 }
 
-// numbered returns prefix1, prefix2, ..., for a file without names.
-func numbered(prefix string, n int) []string {
+// Numbered are names for what has none: prefix1, prefix2, ...
+func Numbered(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = prefix + strconv.Itoa(i+1)

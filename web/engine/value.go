@@ -48,9 +48,10 @@ func (v value) Fields() []string {
 
 func (v value) Field(name string) calls.Value { return value{v.Get(name)} }
 func (v value) Numbers() ([]float64, bool)    { return host.Numbers(v.Value), true }
-func (v value) Rows() (quantmf.Rows, bool)    { return host.Matrix(v.Value), true }
 func (v value) Bytes() ([]byte, bool)         { return host.Bytes(v.Value), true }
 func (v value) Texts() ([]string, bool)       { return host.TextsOf(v.Value), true }
+
+func (v value) Rows() (quantmf.Rows, bool, error) { return host.Matrix(v.Value), true, nil }
 
 // result returns a result of a call as JavaScript takes it.
 func result(v any) any {

@@ -1,0 +1,51 @@
+package quantmf_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestPatienceRecipe: FitNMF's recipe to go on until the loss stands still comes within 1e-6 of the lowest
+// loss that the same fit reaches in fifteen times as many epochs.
+func TestPatienceRecipe(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		x, u, v := quantmf.NewMat(40, 50), quantmf.NewMat(40, 4), quantmf.NewMat(4, 50)
+		for _, m := range []quantmf.Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = math.Pow(r.ExpFloat64(), 2)
+			}
+		}
+		for i := range x.Rows {
+			for j := range x.Cols {
+				for c := range 4 {
+					x.Data[i*50+j] += u.At(i, c) * v.At(c, j)
+				}
+				x.Data[i*50+j] = math.Floor(3 * x.Data[i*50+j] * r.ExpFloat64())
+			}
+		}
+		x.Data[0]++
+		for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius} {
+			opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithWorkers(1)}
+			m, err := quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(1000),
+				quantmf.WithPatience(3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			epochs := len(m.History) - 1
+			long, err := quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(15*epochs))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			last, best := m.History[epochs], long.History[15*epochs]
+			if epochs == 1000 || last > best*(1+1e-6) {
+				t.Errorf("seed %d, %v: %v after %d epochs, %v after %d: %.1e above", seed, loss, last, epochs,
+					best, 15*epochs, last/best-1)
+			}
+		}
+	}
+}

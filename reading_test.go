@@ -1,0 +1,204 @@
+package quantmf_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/shards"
+)
+
+// fickle is a matrix whose rows are changed from the call number from of ReadRow on.
+type fickle struct {
+	quantmf.Mat
+	calls *atomic.Int64
+	from  int64
+	turn  func(x []float64) error
+}
+
+func (f fickle) ReadRow(x []float64, i int) error {
+	call := f.calls.Add(1)
+	f.Mat.ReadRow(x, i)
+	if call < f.from {
+		return nil
+	}
+	return f.turn(x)
+}
+
+func counts() quantmf.Mat {
+	x := quantmf.NewMat(24, 40)
+	for i := range x.Data {
+		x.Data[i] = float64(i*i*7%11) + 1
+	}
+	return x
+}
+
+// blobs is a store in memory.
+type blobs struct {
+	mu sync.Mutex
+	of map[string][]byte
+}
+
+func (s *blobs) Get(name string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[name], nil
+}
+
+func (s *blobs) Put(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[name] = append([]byte{}, data...)
+	return nil
+}
+
+// readers are the functions that fit what they read.
+var readers = map[string]func(ctx context.Context, x quantmf.Rows) (any, error){
+	"NMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3)))
+	},
+	"NMF, hidden cells": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
+			quantmf.WithMissingValues(), quantmf.WithValidation(0.1)))
+	},
+	"NMF, multiplicative, SVD": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
+			quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithStart(quantmf.StartSVD)))
+	},
+	"QMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitQMF(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3)))
+	},
+	"QMF, paper": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitQMF(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3),
+			quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned)))
+	},
+	"QMFQ": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitQMFQ(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3),
+			quantmf.WithStart(quantmf.StartUniform), quantmf.WithProjection(quantmf.KLUpdates(5))))
+	},
+	"BQMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return orNil(quantmf.FitBQMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
+			quantmf.WithMissingValues(), quantmf.WithValidation(0.1)))
+	},
+	"PlanNMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return nil, shards.PlanNMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, quantmf.WithEpochs(1))
+	},
+	"PlanQMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
+		return nil, shards.PlanQMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, quantmf.WithEpochs(1))
+	},
+}
+
+// orNil makes a nil pointer nil.
+func orNil[M any](m *M, err error) (any, error) {
+	if m == nil {
+		return nil, err
+	}
+	return m, err
+}
+
+// TestRowsThatChange: a row that changes between two reads is a *DataError that names it, one that cannot be
+// read a *ReadError, in every fit, and there is no model.
+func TestRowsThatChange(t *testing.T) {
+	cause := errors.New("gone")
+	turns := map[string]func(x []float64) error{
+		"NaN":      func(x []float64) error { x[0] = math.NaN(); return nil },
+		"infinite": func(x []float64) error { x[len(x)-1] = math.Inf(1); return nil },
+		"negative": func(x []float64) error { x[3] = -5; return nil },
+		"zero":     func(x []float64) error { clear(x); return nil },
+		"large":    func(x []float64) error { x[0] = 1e59; return nil },
+		"error":    func(x []float64) error { return cause },
+	}
+	for name, fit := range readers {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var whole atomic.Int64
+			if _, err := fit(t.Context(), fickle{counts(), &whole, math.MaxInt64, nil}); err != nil {
+				t.Fatal(err)
+			}
+			last := whole.Load() // a row is read then, at least
+			for what, turn := range turns {
+				for _, from := range []int64{25, 25 + (last-25)/2, last - 1} {
+					m, err := fit(t.Context(), fickle{counts(), new(atomic.Int64), from, turn})
+					var data *quantmf.DataError
+					var read *quantmf.ReadError
+					ok := errors.As(err, &data) && data.Row >= 0
+					if what == "error" {
+						ok = errors.As(err, &read) && errors.Is(err, cause)
+					}
+					if m != nil || !ok {
+						t.Errorf("%s from read %d of %d on: %v, %v", what, from, last, m, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestReaderExits: runtime.Goexit in a reader, as by t.Fatal, ends the goroutine that fits, and no other is
+// left.
+func TestReaderExits(t *testing.T) {
+	for name, fit := range readers {
+		var whole atomic.Int64
+		fit(t.Context(), fickle{counts(), &whole, math.MaxInt64, nil})
+		for _, from := range []int64{1, 25, whole.Load() / 2, whole.Load() - 1} {
+			ended, returned := make(chan struct{}), false
+			go func() {
+				defer close(ended)
+				exit := func([]float64) error { runtime.Goexit(); return nil }
+				fit(t.Context(), fickle{counts(), new(atomic.Int64), from, exit})
+				returned = true
+			}()
+			<-ended
+			if returned {
+				t.Errorf("%s, from read %d on: the fit has returned", name, from)
+			}
+		}
+	}
+	buf := make([]byte, 1<<16)
+	if all := string(buf[:runtime.Stack(buf, true)]); strings.Contains(all, "pool.(*Pool).work") {
+		t.Errorf("a worker is left:\n%s", all)
+	}
+}
+
+// TestOneReading: options that ask for checks, held-out cells, units and a fingerprint take one read of a row
+// in all before a fit begins.
+func TestOneReading(t *testing.T) {
+	x := counts()
+	for i := range x.Data {
+		x.Data[i] = math.Ldexp(x.Data[i], 120)
+	}
+	stop := errors.New("stop")
+	for name, opts := range map[string][]quantmf.FitOption{
+		"NMF":  {quantmf.WithLoss(quantmf.Beta(-0.5))},
+		"QMF":  {quantmf.WithStart(quantmf.StartUniform)},
+		"BQMF": {},
+	} {
+		var calls, before atomic.Int64
+		opts = append(opts, quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
+			quantmf.WithCheckpoint(1, func([]byte) error { return nil }),
+			quantmf.WithProgress(func(quantmf.Progress) error {
+				before.CompareAndSwap(0, calls.Load())
+				return stop
+			}))
+		rows := fickle{x, &calls, math.MaxInt64, nil}
+		var err error
+		switch name {
+		case "NMF":
+			_, err = quantmf.FitNMF(t.Context(), rows, 2, opts...)
+		case "QMF": // and one for the extremes of the maps
+			calls.Store(-int64(x.Rows))
+			_, err = quantmf.FitQMF(t.Context(), rows, 2, opts...)
+		case "BQMF":
+			_, err = quantmf.FitBQMF(t.Context(), rows, 2, opts...)
+		}
+		if !errors.Is(err, stop) || before.Load() != int64(x.Rows) {
+			t.Errorf("%s: %d rows were read %d times: %v", name, x.Rows, before.Load(), err)
+		}
+	}
+}
