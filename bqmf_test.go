@@ -123,67 +123,6 @@ func TestBQMFPredicts(t *testing.T) {
 	}
 }
 
-func TestBQMFEdges(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	src := random.Split(4, 0)
-	random := func(d, n int) Mat {
-		m := NewMat(d, n)
-		for i := range m.Data {
-			m.Data[i] = src.Float64() * 10
-		}
-		return m
-	}
-	nan := math.NaN()
-	cases := map[string]Mat{"1x1": random(1, 1), "1x9": random(1, 9), "9x1": random(9, 1),
-		"2x2": random(2, 2), "7x2": random(7, 2), "constant": NewMat(4, 5)}
-	flat := random(6, 8)
-	for j := range 8 {
-		flat.Set(2, j, 3)
-	}
-	cases["a constant row"] = flat
-	lone := random(6, 8)
-	for i := 1; i < 6; i++ {
-		lone.Set(i, 4, nan)
-	}
-	cases["a column of one cell"] = lone
-	sparse := NewMat(60, 50)
-	for i := range sparse.Data {
-		sparse.Data[i] = nan
-		if src.Float64() < 0.01 {
-			sparse.Data[i] = src.Float64()
-		}
-	}
-	for i := range 60 {
-		sparse.Set(i, i%50, src.Float64())
-	}
-	cases["99 % missing"] = sparse
-	for name, x := range cases {
-		for _, rank := range []int{0, 1, 20} {
-			m, err := FitBQMF(context.Background(), x, rank, WithMissingValues())
-			if err != nil {
-				t.Errorf("%s, rank %d: %v", name, rank, err)
-				continue
-			}
-			finiteBQMF(t, m)
-			if name == "constant" {
-				if l, err := m.Loss(x); err != nil || l != 0 {
-					t.Errorf("constant: %g %v", l, err)
-				}
-			}
-			b := bqmfFile(t, m)
-			var back BQMF
-			if err := back.UnmarshalBinary(b); err != nil {
-				t.Errorf("%s, rank %d: %v", name, rank, err)
-			}
-			if _, err := m.Score(context.Background(), x); err != nil {
-				t.Errorf("%s, rank %d: %v", name, rank, err)
-			}
-		}
-	}
-}
-
 // TestBQMFUnits: in another unit the model says the same, and its losses are in that unit.
 func TestBQMFUnits(t *testing.T) {
 	_, given := bent(25, 30, 2, 0.1, 5)

@@ -4,7 +4,6 @@ package quantmf
 // and fits of no epochs.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"github.com/quantmf/quantmf/internal/fit"
@@ -19,126 +18,9 @@ import (
 // near tells whether two losses are the same but for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Abs(b) }
 
-// TestStops: a cancelled context or a failing progress function ends a fit with
-// the model so far and an error that wraps the cause.
-func TestStops(t *testing.T) {
-	x := first(toy(2), 50)
-	cause := errors.New("enough")
-	stop := WithProgress(func(p Progress) error {
-		if p.Epoch == 3 {
-			return cause
-		}
-		return nil
-	})
-	q, err := FitQMF(context.Background(), x, 4, stop)
-	if !errors.Is(err, cause) || q == nil || len(q.History) != 4 || q.Best != 3 {
-		t.Fatalf("QMF: %v, %+v", err, q.History)
-	}
-	if l, err := q.Loss(x); err != nil || !near(l, q.History[3]) {
-		t.Errorf("Loss %v, %v; History %v", l, err, q.History)
-	}
-	n, err := FitNMF(context.Background(), x, 4, stop)
-	if !errors.Is(err, cause) || n == nil || len(n.History) != 4 {
-		t.Fatalf("NMF: %v", err)
-	}
-	z, err := FitQMFQ(context.Background(), x, 4, stop, WithValidation(0.1))
-	// nothing was projected for the losses of the last
-	if !errors.Is(err, cause) || z == nil || len(z.History) != 3 || len(z.Validation) != 3 {
-		t.Fatalf("QMFQ: %v", err)
-	}
-	given := WithInit(z.U, z.V)
-	for _, after := range some([]int{1, 4, 250, 2500, 12000, 15000, 20000}, 0, 2, 4) {
-		for _, o := range [][]FitOption{{given}, {given, WithValidation(0.1)},
-			{WithStart(StartUniform), WithProjection(TruncatedSVD())}} {
-			ctx := &countdown{Context: context.Background(), left: after}
-			q, err := FitQMFQ(ctx, x, 4, append(o, WithWorkers(1), WithEpochs(9))...)
-			if ctx.left >= 0 && err == nil {
-				continue // it was done before
-			}
-			if !errors.Is(err, context.Canceled) || q == nil {
-				t.Fatalf("QMFQ cancelled after %d looks: %v", after, err)
-			}
-			if i := notFinite(q.Reconstruct().Data); i >= 0 {
-				t.Error("a stopped model reconstructs NaN")
-			}
-			if l, err := q.Loss(x); q.Validation == nil &&
-				(err != nil || !near(l, q.History[len(q.History)-1])) {
-				t.Errorf("QMFQ cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
-			}
-			done := err.(*fit.Stopped).Epoch
-			if want := done + 1; len(q.History) != want && (q.Validation == nil || len(q.History) != done) ||
-				q.Validation != nil && len(q.Validation) != len(q.History) {
-				t.Errorf("QMFQ cancelled after %d looks, in epoch %d: History %v", after, done, q.History)
-			}
-		}
-	}
-	for _, after := range []int{1, 2, 50} {
-		ctx := &countdown{Context: context.Background(), left: after}
-		q, err := FitQMF(ctx, x, 4, WithWorkers(1))
-		if !errors.Is(err, context.Canceled) || q == nil {
-			t.Fatalf("cancelled after %d looks: %v", after, err)
-		}
-		if i := notFinite(q.Reconstruct().Data); i >= 0 {
-			t.Error("a stopped model reconstructs NaN")
-		}
-		if l, err := q.Loss(x); err != nil || !near(l, q.History[len(q.History)-1]) {
-			t.Errorf("cancelled after %d looks: Loss %v, %v; History %v", after, l, err, q.History)
-		}
-		ctx.left = after
-		n, err := FitNMF(ctx, x, 4, WithWorkers(1))
-		if !errors.Is(err, context.Canceled) || n == nil {
-			t.Fatalf("NMF cancelled after %d looks: %v", after, err)
-		}
-	}
-}
-
-// countdown is a context that is cancelled once it was looked at often enough.
-type countdown struct {
-	context.Context
-	left int
-}
-
-func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
-		return context.Canceled
-	}
-	return nil
-}
-
-// TestStopsEarly: fits that ctx ended before their first epoch hand back a model,
-// and say that none was done. A context that had ended before the call gives none.
-func TestStopsEarly(t *testing.T) {
+// TestStoppedDead: a fit that is stopped at once warns of a component that is dead, too.
+func TestStoppedDead(t *testing.T) {
 	x := toy(3)
-	gone, cancel := context.WithCancel(context.Background())
-	cancel()
-	want := "quantmf: stopped after epoch 0: context canceled"
-	n, err := FitNMF(gone, x, 4)
-	if n != nil || err == nil || err.Error() != want {
-		t.Errorf("NMF: %v, %v", n, err)
-	}
-	b, err := FitBQMF(gone, x, 4)
-	if b != nil || err == nil || err.Error() != want {
-		t.Errorf("BQMF: %v, %v", b, err)
-	}
-	if q, err := FitQMF(gone, x, 4); q != nil || err == nil || err.Error() != want {
-		t.Errorf("QMF: %v, %v", q, err)
-	}
-	if q, err := FitQMFQ(gone, x, 4); q != nil || err == nil || err.Error() != want {
-		t.Errorf("QMFQ: %v, %v", q, err)
-	}
-	soon := func() context.Context { return &countdown{context.Background(), 1} }
-	n, err = FitNMF(soon(), x, 4, WithWorkers(1))
-	if n == nil || n.Best != 0 || len(n.History) != 1 || err == nil || err.Error() != want {
-		t.Errorf("NMF: %v", err)
-	}
-	q, err := FitQMF(soon(), x, 4, WithWorkers(1))
-	if q == nil || q.Best >= len(q.History) || err == nil || err.Error() != want {
-		t.Errorf("QMF: %v", err)
-	}
-	two, err := FitQMFQ(soon(), x, 4, WithWorkers(1))
-	if two == nil || two.Best >= len(two.History) || err == nil || err.Error() != want {
-		t.Errorf("QMFQ: %v", err)
-	}
 	dead := func(opts ...FitOption) *NMF {
 		u, v := NewMat(x.Rows, 2), NewMat(2, x.Cols)
 		for i := range u.Rows {
@@ -153,76 +35,6 @@ func TestStopsEarly(t *testing.T) {
 	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
 	if len(m.Warnings) != 1 {
 		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
-	}
-}
-
-// TestCancelledBetweenEpochs: a fit whose context ends between two epochs, or within
-// one, has an entry of History for each epoch done and the one before the first, Best
-// among them, and the last says what the model returned has for a loss.
-func TestCancelledBetweenEpochs(t *testing.T) {
-	stateCases(func(name, model string, x Mat, opts []FitOption) {
-		for _, at := range some([]int{1, 2, 3}, 1) {
-			ctx, cancel := context.WithCancel(context.Background())
-			watch := WithProgress(func(p Progress) error {
-				if p.Epoch == at {
-					cancel()
-				}
-				return nil
-			})
-			m, history, validation, best, _,
-				err := fitAny(ctx, model, x, 2, append(opts, watch, WithWorkers(1))...)
-			cancel()
-			if m == nil {
-				t.Fatalf("%s: no model, %v", name, err)
-			}
-			var s *fit.Stopped
-			if !errors.As(err, &s) || !errors.Is(err, context.Canceled) {
-				if err == nil && bytes.Contains([]byte(name), []byte("patience")) {
-					continue // which ran out first
-				}
-				t.Fatalf("%s, cancelled after epoch %d: %v", name, at, err)
-			}
-			n := at
-			if s.Epoch == 0 && bytes.Contains([]byte(name), []byte("restarts")) {
-				continue // patience ran out at that very epoch, and the next restart had not begun
-			}
-			if s.Epoch != n || len(history) > n+1 || best >= len(history) || validation != nil &&
-				len(validation) != len(history) {
-				t.Errorf("%s, cancelled after epoch %d: %d entries, %d of validation, best %d; %v", name, at,
-					len(history), len(validation), best, err)
-			}
-			if model != "QMFQ" || validation == nil {
-				if len(history) != n+1 && !bytes.Contains([]byte(name), []byte("restarts")) {
-					t.Errorf("%s, cancelled after epoch %d: %d entries", name, at, len(history))
-				}
-			}
-			if l, err := m.Loss(x); err != nil || !near(l, history[best]) && validation == nil {
-				t.Errorf("%s, cancelled after epoch %d: loss %v, history %v, best %d, %v", name, at, l,
-					history, best, err)
-			}
-		}
-	})
-}
-
-// TestNoEpochs: a fit of no epochs is its start, with one entry of History.
-func TestNoEpochs(t *testing.T) {
-	x := first(toy(6), 50)
-	for _, o := range [][]FitOption{{WithEpochs(0)}, {WithEpochs(0), WithBatch(1000)},
-		{WithEpochs(0), WithStart(StartUniform)}} {
-		q, err := FitQMF(context.Background(), x, 3, o...)
-		if err != nil || len(q.History) != 1 || q.Best != 0 {
-			t.Errorf("%v, history %v", err, q.History)
-		}
-	}
-	n, err := FitNMF(context.Background(), x, 3, WithEpochs(0))
-	if err != nil || len(n.History) != 1 {
-		t.Errorf("%v, history %v", err, n.History)
-	}
-	for _, o := range [][]FitOption{{WithEpochs(3)}, {WithEpochs(3), WithBatch(1000)}} {
-		q, err := FitQMF(context.Background(), x, 3, o...)
-		if err != nil || len(q.History) != 4 {
-			t.Errorf("%v, history %v", err, q.History)
-		}
 	}
 }
 

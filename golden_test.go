@@ -295,54 +295,6 @@ func goldenKin(d, n int) Mat {
 	return x
 }
 
-// TestWorkers: the bits do not depend on the number of workers.
-func TestWorkers(t *testing.T) {
-	x := first(toy(3), some([]int{36, 18}, 1)[0])
-	x.Cols = 50
-	var want uint64
-	for _, workers := range []int{1, 7, 2}[:draws(3, 2, 2)] {
-		if got := fitHash(t, x, WithWorkers(workers)); want == 0 {
-			want = got
-		} else if got != want {
-			t.Errorf("%d workers: hash %x, one worker %x", workers, got, want)
-		}
-	}
-}
-
-func TestQMFQWorkers(t *testing.T) {
-	x := toy(3)
-	x.Rows = 40
-	for _, o := range [][]FitOption{{WithLevels(6)},
-		{WithStart(StartUniform), WithProjection(FrobeniusUpdates(7)), WithEnds(EndsPinned)},
-		{WithProjection(TruncatedSVD())}} {
-		var want *QMFQ
-		for _, workers := range []int{1, 7, 2}[:draws(3, 2, 2)] {
-			m, err := FitQMFQ(context.Background(), x, 4, append(o, WithEpochs(3), WithWorkers(workers))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(m.History) != 4 {
-				t.Errorf("history %v", m.History)
-			}
-			if want == nil {
-				want = m
-				continue
-			}
-			closeTo(t, "V", m.V.Data, want.V.Data, 0)
-			closeTo(t, "History", m.History, want.History, 0)
-			closeTo(t, "T(UV)", m.Reconstruct().Data, want.Reconstruct().Data, 0)
-		}
-		y, err := want.Normalize(x)
-		if err != nil || notFinite(y.Data) >= 0 {
-			t.Fatal(err)
-		}
-		f, _ := want.Deflate(3)
-		if y.At(3, 5) != f.At(x.At(3, 5)) {
-			t.Error("Normalize is not Deflate")
-		}
-	}
-}
-
 // bqmfHash covers fits of a BQMF and what they say. The kinds are x with hidden cells, whole, and in whole
 // numbers, so that values have mass. They are few because an emulator of a foreign processor takes minutes
 // for a second of fits.

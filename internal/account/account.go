@@ -27,6 +27,10 @@ type Account struct {
 	Loss   []float64   // after each epoch up to the one that was kept, entry 0 before the first
 	Epochs int         // that the fit took; of a BQMF all, of others up to the one that was kept
 
+	// Predicted is the share of the differences between samples that is predicted in values which the model
+	// has not seen, where the mean of the feature's other values predicts 0; NaN where that is not known.
+	Predicted float64
+
 	Goodness    []quantmf.Goodness // of each feature
 	Shares      quantmf.Mat        // d × k
 	TopFeatures [][]quantmf.Top    // of each component
@@ -71,6 +75,10 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 	if a.TopFeatures, err = model.TopFeatures(x, TopShown); err != nil {
 		return a, err
 	}
+	a.Predicted = math.NaN()
+	if b, is := model.(*quantmf.BQMF); is {
+		a.Predicted = predicted(b.LeaveOneOut, x, a.Goodness)
+	}
 	if q, is := model.(*quantmf.QMFQ); is {
 		if a.Normalized, err = q.Normalize(x); err != nil {
 			return a, err
@@ -80,6 +88,29 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 		a.Curves, err = curves(a.U, a.V, scale)
 	}
 	return a, err
+}
+
+// predicted is the share of the differences between samples that a mean divergence leaves of values that were
+// each predicted without themselves. A value among n is n/(n-1) times as far from the mean of the others as
+// from the mean of all; the divergence grows with the square of that, under KL nearly.
+func predicted(leaveOneOut float64, x quantmf.Mat, goodness []quantmf.Goodness) float64 {
+	cells, spread := 0.0, 0.0
+	for i, g := range goodness {
+		n := 0.0
+		for _, v := range x.Row(i) {
+			if v == v {
+				n++
+			}
+		}
+		cells += n
+		if n > 1 {
+			spread += n * g.Spread * (n / (n - 1)) * (n / (n - 1))
+		}
+	}
+	if spread == 0 {
+		return math.NaN()
+	}
+	return 1 - leaveOneOut*cells/spread
 }
 
 // scale is the map of a feature.
@@ -173,6 +204,9 @@ func Begun(q *quantmf.QMF) string {
 		from = "from an NMF of the matrix"
 	case quantmf.StartUniform:
 		from = "at random"
+	}
+	if q.Line > 0 {
+		from += ", with a line as " + strconv.FormatFloat(100*q.Line, 'g', 4, 64) + " % of every map"
 	}
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"

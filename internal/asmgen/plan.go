@@ -231,7 +231,8 @@ func rowRatios(f *Func) {
 	})
 }
 
-// rowSums stores what last, if there is one, makes of the sums of a register, off bytes from the addresses.
+// rowSums stores sums that begin with 0. Where there is last they begin with what is there, and what last
+// makes of those of a register, off bytes from the addresses, is stored.
 func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off int)) {
 	z, count, e, w, m := f.base(to, R5), f.length(to, R2), f.base("e", R4), f.base(weights, R3),
 		f.length(weights, R1)
@@ -245,7 +246,13 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u int, h Vec) Vec { return f.nth(V4, u, h) }
 		for u := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(u, h)) })
+			f.halves(func(h Vec, off int) {
+				if last == nil {
+					f.clear(acc(u, h))
+				} else {
+					f.load(acc(u, h), mem(64*u+off, z))
+				}
+			})
 		}
 		f.addressR(entry, mem(-64, e, eBlock.times(1))) // the last level
 		f.moveR(wj, w)

@@ -32,6 +32,12 @@ func (c Call) Answer(name string) (any, error) {
 		return c.transform()
 	case "score":
 		return c.score()
+	case "scores":
+		return c.scores()
+	case "predict":
+		return c.predict()
+	case "predictInterval":
+		return c.predictInterval()
 	case "normalize":
 		return c.normalize()
 	case "reconstruct":
@@ -191,6 +197,42 @@ func (c Call) score() (any, error) {
 		return nil, err
 	}
 	return result(m.Score(c.Ctx, x))
+}
+
+func (c Call) scores() (any, error) {
+	m, x, err := c.placed()
+	if err != nil {
+		return nil, err
+	}
+	return result(m.Scores(c.Ctx, x))
+}
+
+func (c Call) predict() (any, error) {
+	m, x, err := c.placed()
+	if err != nil {
+		return nil, err
+	}
+	return result(m.Predict(c.Ctx, x))
+}
+
+func (c Call) predictInterval() (any, error) {
+	m, err := c.posterior("predictInterval")
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.rows("x")
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.decimal("p")
+	if err != nil {
+		return nil, err
+	}
+	lo, hi, err := m.PredictInterval(c.Ctx, x, p)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"low": lo, "high": hi}, nil
 }
 
 // result returns nothing beside an error.
@@ -387,7 +429,7 @@ func (c Call) account() (any, error) {
 		"method": a.Method, "u": a.U, "v": a.V, "fitted": a.Fitted, "loss": a.Loss, "epochs": a.Epochs,
 		"goodness": goodness, "shares": a.Shares, "features": ranked(a.TopFeatures),
 		"samples": ranked(a.TopSamples), "curves": a.Curves, "bend": a.Bend, "normalized": a.Normalized,
-		"levels": a.Levels, "began": a.Began,
+		"levels": a.Levels, "began": a.Began, "predicted": a.Predicted,
 	}, nil
 }
 

@@ -119,16 +119,16 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-PTmk5i10tIi2lL/kBT3567uO3xf7lRRrrKpeOYQGxoM="
+const styleHash = "sha256-K7foJSae5xUuu2VWjByAXrWGwmxucZfwr5zss617Tw0="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
 :root { color-scheme: light dark; --back: #fbfaf7; --card: #fff; --text: #1d2529; --soft: #566168;
   --line: #dcdcd5; --grid: #ebebe5;
-  --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --faint: .42; }
+  --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --bad: #b3261e; --faint: .42; }
 @media (prefers-color-scheme: dark) { :root { --back: #14181a; --card: #1b2124; --text: #e6e9ea;
   --soft: #a5b0b6; --line: #343d42; --grid: #2a3236;
-  --curve: #4fc9bd; --compared: #f0a04b; --dots: #86aef0; --tint: #1c3936; --faint: .62; } }
+  --curve: #4fc9bd; --compared: #f0a04b; --dots: #86aef0; --tint: #1c3936; --bad: #f2948c; --faint: .62; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--back); color: var(--text);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -148,6 +148,7 @@ p { margin: .3rem 0 .8rem; max-width: 78ch; overflow-wrap: anywhere; }
 .numbers li:first-child { background: var(--tint); }
 .numbers span { color: var(--soft); font-size: .85rem; line-height: 1.35; display: block; }
 .warning { border-left: 4px solid var(--compared); padding: 4px 12px; margin: 1rem 0; }
+.none { border-color: var(--bad); } .none b { color: var(--bad); }
 figure { margin: .8rem 0 0; }
 figcaption { font-size: .85rem; margin-top: .5rem; max-width: 100ch; }
 svg { display: block; width: 100%; height: auto; overflow: visible; }
@@ -208,7 +209,7 @@ a { color: var(--curve); }
 @media print {
   :root { color-scheme: light; --back: #fff; --card: #fff; --text: #000; --soft: #444; --line: #ccc;
     --grid: #e4e4e4;
-    --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --faint: .42; }
+    --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --bad: #b3261e; --faint: .42; }
   body { font-size: 11pt; } main { max-width: none; padding: 0; }
   figure, .card, .curves li, .numbers li { break-inside: avoid; } h2, h3 { break-after: avoid; }
     .wide { overflow: visible; } .wide > svg { min-width: 0; }

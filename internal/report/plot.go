@@ -172,9 +172,9 @@ func lossPlot(f *Fit) plot {
 	if f.Method == "BQMF" {
 		what = "Bound"
 	}
-	p.XLabel, p.YLabel = "epoch", "loss: mean divergence of an entry"
+	p.XLabel, p.YLabel = "epoch", "loss of a value, on average"
 	if f.Method == "BQMF" {
-		p.YLabel = "bound, nats of an entry"
+		p.YLabel = "bound, nats of a value"
 	}
 	var epochs, losses []float64
 	low, high := f.Loss[0], f.Loss[0]

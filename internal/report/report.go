@@ -142,7 +142,13 @@ func (d *document) head(f *Fit) {
 		d.add("Non-negative matrix factorisation (NMF) describes every sample as a mixture of %s.",
 			table.Counted(f.V.Rows, "component"))
 	}
-	d.add("</p>\n<ul class=\"numbers\">")
+	d.add("</p>\n")
+	if f.Predicted <= structureless {
+		d.add("<p class=\"warning none\"><b>No structure was found:</b> values that the model has not seen " +
+			"are predicted " +
+			"no better than by the mean of their feature. Curves and components below show noise.</p>\n")
+	}
+	d.add("<ul class=\"numbers\">")
 	for _, n := range numbers(f) {
 		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
 	}
@@ -156,39 +162,45 @@ func (d *document) head(f *Fit) {
 // number is a key number.
 type number struct{ Value, Label string }
 
-// numbers are the key numbers at the top.
-func numbers(f *Fit) []number {
+// structureless is what a model predicts of unseen values of a table without structure, at the most.
+const structureless = 0.01
+
+// numbers are the key numbers at the top: first what holds of values that the model has not seen, last the
+// loss.
+func numbers(f *Fit) (out []number) {
+	say := func(value, label string) { out = append(out, number{value, label}) }
 	own, nmf := f.explained(f.Compared)
 	final := f.Loss[len(f.Loss)-1]
 	if f.Method == "BQMF" { // whose Loss is no divergence
 		final = f.left()
 	}
-	out := []number{{percent(own), "of the differences between samples explained"}}
-	loss := "loss: mean divergence per entry"
+	if f.Predicted == f.Predicted {
+		say(percent(f.Predicted),
+			"of the differences between samples predicted, in values that the model has not seen")
+	}
+	say(percent(own), "of the differences between samples explained, in the values that were fitted")
+	loss := "loss: how far a value is from the fit, on average"
 	if f.ComparedEpochs > 0 {
-		out = append(out, number{percent(nmf), "explained by plain NMF with as many components"})
+		say(percent(nmf), "explained by plain NMF with as many components")
 		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
 		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
 			loss += ", " + short(f.Compared/final) + " times as much"
 		}
 	}
-	out = append(out, number{short(final), loss})
 	average := "of the average feature explained, whatever its scale"
 	if f.ComparedEpochs > 0 && f.ComparedExplained == f.ComparedExplained {
-		average = "of the average feature explained, whatever its scale; by plain NMF " +
-			percent(f.ComparedExplained)
+		average += "; by plain NMF " + percent(f.ComparedExplained)
 	}
-	out = append(out, number{percent(Average(f.Goodness)), average})
-	if !f.mapped() {
-		return out
+	say(percent(Average(f.Goodness)), average)
+	if f.mapped() {
+		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
+		say(fmt.Sprintf("%.2f", f.Bend[middle]),
+			"median bend of the scales: 0 is a straight line, 1 far from any")
+		if f.Method != "BQMF" {
+			say(fmt.Sprint(f.X.Rows-f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows))
+		}
 	}
-	middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
-	out = append(out, number{fmt.Sprintf("%.2f", f.Bend[middle]),
-		"median bend of the scales: 0 is a straight line, 1 far from any"})
-	if f.Method != "BQMF" {
-		out = append(out, number{fmt.Sprint(f.X.Rows - f.Unconverged),
-			fmt.Sprintf("of %d maps converged", f.X.Rows)})
-	}
+	say(short(final), loss)
 	return out
 }
 
@@ -202,7 +214,7 @@ func (d *document) losses(f *Fit) {
 			"is better. It cannot be compared between tables.")
 	} else {
 		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, " +
-			"as the mean divergence per entry. Lower is better. A curve that still falls would come closer " +
+			"on average over all values. Lower is better. A curve that still falls would come closer " +
 			"to these data with more epochs, but need not predict unseen values better.")
 		if f.ComparedEpochs > 0 {
 			d.add(" The dashed line is where plain NMF with as many components ends.")

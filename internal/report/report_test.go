@@ -27,7 +27,7 @@ import (
 func example(features, samples int) Fit {
 	f := Fit{Account: account.Account{Method: "QMF", Loss: []float64{9, 3, 1, 0.5},
 		U: quantmf.NewMat(features, 2), V: quantmf.NewMat(2, samples),
-		Fitted: quantmf.NewMat(features, samples),
+		Fitted: quantmf.NewMat(features, samples), Predicted: math.NaN(),
 		Shares: quantmf.NewMat(features, 2), Goodness: make([]quantmf.Goodness, features),
 		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
 		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
@@ -520,8 +520,35 @@ func TestNumbers(t *testing.T) {
 		{0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
 		f := example(3, 4)
 		f.Loss[3], f.Compared = c.final, c.compared
-		if n := numbers(&f); n[2].Label != c.want {
-			t.Errorf("%v: %q, want %q", c, n[2].Label, c.want)
+		if n := numbers(&f); n[len(n)-1].Label != c.want {
+			t.Errorf("%v: %q, want %q", c, n[len(n)-1].Label, c.want)
+		}
+	}
+}
+
+// TestPredicted: what is known of values that the model has not seen comes first, and where that is nothing
+// the page says so before all numbers.
+func TestPredicted(t *testing.T) {
+	t.Parallel()
+	const none = "No structure was found"
+	for _, c := range []struct {
+		predicted float64
+		first     string
+		none      bool
+	}{
+		{0.473, "47 %", false}, {0.02, "2 %", false}, {0.01, "1 %", true}, {-0.2, "−20 %", true},
+		{math.NaN(), "75 %", false}, // what is explained
+	} {
+		f := example(20, 9)
+		f.Predicted = c.predicted
+		page := render(t, f)
+		if first := found(page, `<ul class="numbers"><li><b>([^<]*)`); len(first) != 1 ||
+			first[0][0] != c.first {
+			t.Errorf("%v: the first number is %q, want %s", c.predicted, first, c.first)
+		}
+		at := strings.Index(page, none)
+		if (at >= 0) != c.none || at > strings.Index(page, `<ul class="numbers">`) {
+			t.Errorf("%v: %q at %d", c.predicted, none, at)
 		}
 	}
 }
@@ -533,7 +560,7 @@ func TestBayes(t *testing.T) {
 	f.Method, f.Compared, f.ComparedEpochs = "BQMF", 0, 0
 	page := render(t, f)
 	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
-		"<b>0.5</b><span>loss: mean divergence per entry"} {
+		"<b>0.5</b><span>loss: how far a value is from the fit"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q", want)
 		}

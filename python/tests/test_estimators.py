@@ -125,6 +125,46 @@ def test_intervals(counts):
         model.interval(1.5)
 
 
+def test_new_samples(model, counts):
+    model.fit(counts[:50])
+    new = counts[50:].copy()
+    new[2, 3] = np.nan
+    said, each = model.reconstruct(new), model.score_samples(new)
+    assert said.shape == new.shape and np.isfinite(said).all() and each.shape == (10,)
+    cells = (~np.isnan(new)).sum(1)
+    assert (each * cells).sum() / cells.sum() == pytest.approx(model.score(new), rel=1e-9)
+
+
+def test_imputer(counts):
+    holes = counts.copy()
+    holes[np.random.default_rng(0).random(counts.shape) < 0.1] = np.nan
+    imputer = quantmf.BQMFImputer()
+    filled = imputer.fit_transform(holes)
+    seen = ~np.isnan(holes)
+    assert np.array_equal(filled[seen], holes[seen]) and np.isfinite(filled).all()
+    far = lambda of: np.abs(np.log(of / counts))[~seen].mean()  # noqa: E731
+    again = imputer.transform(holes)
+    assert np.array_equal(again[seen], holes[seen])
+    assert far(filled) < 0.5 * far(np.broadcast_to(np.nanmedian(holes, 0), counts.shape)) and far(again) < 1.2 * far(filled)
+    low, high = imputer.estimator_.interval(0.9)
+    assert ((low <= counts) & (counts <= high))[~seen].mean() > 0.8
+    low, high = imputer.estimator_.interval(0.9, holes[:5])
+    assert low.shape == (5, 25) and (low <= high).all()
+    assert list(imputer.get_feature_names_out())[:2] == ["x0", "x1"]
+
+
+def test_imputer_against_others():
+    impute = pytest.importorskip("sklearn.impute")
+    from sklearn.datasets import load_breast_cancer, load_wine
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+
+    for x in (load_wine().data, load_breast_cancer().data[:200]):
+        hidden = np.random.default_rng(1).random(x.shape) < 0.1
+        holes = np.where(hidden, np.nan, x)
+        far = lambda of: (np.abs(of.fit_transform(holes) - x) / x.std(0))[hidden].mean()  # noqa: B023, E731
+        assert far(quantmf.BQMFImputer()) < min(far(impute.IterativeImputer(random_state=0)), far(impute.KNNImputer()))
+
+
 def test_progress_and_its_errors(counts):
     told = []
     quantmf.QMF(3, progress=told.append).fit(counts)
@@ -178,7 +218,7 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("model", [quantmf.NMF(2), quantmf.QMF(2), quantmf.QMFQ(2), quantmf.BQMF()], ids=repr)
+@pytest.mark.parametrize("model", [quantmf.NMF(2), quantmf.QMF(2), quantmf.QMFQ(2), quantmf.BQMF(), quantmf.BQMFImputer()], ids=repr)
 def test_scikit_learn_checks(model):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     expected = EXPECTED.get(type(model).__name__, {})

@@ -15,6 +15,7 @@ _HOMES = {
     "QMF": "_estimators",
     "QMFQ": "_estimators",
     "BQMF": "_estimators",
+    "BQMFImputer": "_estimators",
     "ConvergenceWarning": "_estimators",
     "QuantmfError": "_errors",
     "OptionError": "_errors",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 try:
-    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+    from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin
     from sklearn.exceptions import NotFittedError
     from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -50,6 +50,12 @@ except ImportError:
             check_is_fitted(self)
             prefix = type(self).__name__.lower()
             return np.asarray([f"{prefix}{i}" for i in range(self._n_features_out)], dtype=object)
+
+    class OneToOneFeatureMixin:
+        def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+            check_is_fitted(self)
+            names = input_features if input_features is not None else getattr(self, "feature_names_in_", None)
+            return np.asarray([f"x{i}" for i in range(self.n_features_in_)] if names is None else names, dtype=object)
 
     def check_is_fitted(estimator: Any) -> None:
         if not hasattr(estimator, "n_features_in_"):

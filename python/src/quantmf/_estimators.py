@@ -11,7 +11,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, check_is_fitted, validate_data
+from ._base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, check_is_fitted, validate_data
 from ._engine import call
 from ._errors import DataError, OptionError, snake
 
@@ -136,12 +136,12 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         for text in of["warnings"]:
             warnings.warn(text, ConvergenceWarning, stacklevel=5)
 
-    def _of_new(self, name: str, X: Any) -> Any:
+    def _of_new(self, name: str, X: Any, **how: Any) -> Any:
         """Make a call of the model with samples."""
         check_is_fitted(self)
         X = self._checked(X, reset=False)
         try:
-            return call(name, model=self.model_, x=matrix(X))
+            return call(name, model=self.model_, x=matrix(X), **how)
         except DataError as error:
             raise _exchanged(error) from None
 
@@ -153,10 +153,21 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         """Return the negative mean divergence of samples from the model at their coordinates: higher is better."""
         return -self._of_new("score", X)
 
-    def reconstruct(self) -> np.ndarray:
-        """Return the fitted matrix, (n_samples, n_features), with missing cells filled in."""
+    def score_samples(self, X: Any) -> np.ndarray:
+        """Return the negative mean divergence of each sample, (n_samples,): the lowest are the odd ones."""
+        return -self._of_new("scores", X)
+
+    def reconstruct(self, X: Any = None) -> np.ndarray:
+        """Return what the model says of every cell, (n_samples, n_features), NaN cells included.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features), optional
+            New samples; without it the cells are those of the fitted samples.
+        """
         check_is_fitted(self)
-        return np.ascontiguousarray(call("reconstruct", model=self.model_).T)
+        said = call("reconstruct", model=self.model_) if X is None else self._of_new("predict", X)
+        return np.ascontiguousarray(said.T)
 
     def curve(self, feature: int, values: Any) -> np.ndarray:
         """Return the map T of a feature at values of its row of U V. An NMF has no maps."""
@@ -485,12 +496,84 @@ class BQMF(_Factorisation):
         """Return the standard deviation of every cell, noise included."""
         return self._cells("deviation")
 
-    def interval(self, p: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bounds of the central interval of every cell that holds it with probability p."""
+    def interval(self, p: float = 0.95, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds of the central interval of every cell that holds it with probability p.
+
+        Parameters
+        ----------
+        p : float, between 0 and 1
+        X : array of shape (n_samples, n_features), optional
+            New samples; without it the cells are those of the fitted samples.
+        """
         check_is_fitted(self)
-        of = call("interval", model=self.model_, p=float(p))
+        of = call("interval", model=self.model_, p=float(p)) if X is None else self._of_new("predictInterval", X, p=float(p))
         return np.ascontiguousarray(of["low"].T), np.ascontiguousarray(of["high"].T)
 
     def _cells(self, name: str) -> np.ndarray:
         check_is_fitted(self)
         return np.ascontiguousarray(call(name, model=self.model_).T)
+
+
+class BQMFImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Fills in missing cells by a BQMF; observed cells stay as they are.
+
+    Parameters
+    ----------
+    n_components, epochs, random_state, workers, progress : see BQMF
+
+    Attributes
+    ----------
+    estimator_ : BQMF
+        With the uncertainty of every cell: ``interval``, ``deviation``.
+
+    Notes
+    -----
+    ``fit_transform`` fills the fitted samples in by all that the fit has learnt of them; ``transform`` places
+    samples one by one, and so differs a little from it for the same samples.
+    """
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        epochs: int | None = None,
+        random_state: Any = None,
+        workers: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.epochs = epochs
+        self.random_state = random_state
+        self.workers = workers
+        self.progress = progress
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _checked(self, X: Any, reset: bool) -> np.ndarray:
+        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+
+    def fit(self, X: Any, y: Any = None):
+        """Fit the model to X, (n_samples, n_features); NaN cells are missing."""
+        X = self._checked(X, reset=True)
+        self.estimator_ = BQMF(**self.get_params()).fit(X)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit the model to X and return X with its NaN cells filled in."""
+        self.fit(X)
+        X = self._checked(X, reset=False)
+        return _filled(X, self.estimator_.reconstruct) if np.isnan(X).any() else X.copy()
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return samples, (n_samples, n_features), with their NaN cells filled in."""
+        check_is_fitted(self)
+        X = self._checked(X, reset=False)
+        return _filled(X, lambda: self.estimator_.reconstruct(X)) if np.isnan(X).any() else X.copy()
+
+
+def _filled(X: np.ndarray, said: Callable[[], np.ndarray]) -> np.ndarray:
+    """Return X with what is said in the place of NaN."""
+    return np.where(np.isnan(X), said(), X).astype(X.dtype)

@@ -1,0 +1,25 @@
+package quantmf
+
+import "testing"
+
+// What the tests from outside of the package share with those from inside.
+var (
+	AllEnd       = allEnd
+	Bent         = bent
+	CountsOf     = countsOf
+	Holders      = holders
+	LoadRows     = loadRows
+	Lognormal    = lognormal
+	Numbers      = numbers
+	NotFinite    = notFinite
+	TimesPower   = timesPower
+	SparseCounts = sparseCounts
+)
+
+// Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
+// normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
+func Small(t *testing.T) {
+	held, samples, numbers, columns := mostHeld, startSamples, blockNumbers, blockColumns
+	t.Cleanup(func() { mostHeld, startSamples, blockNumbers, blockColumns = held, samples, numbers, columns })
+	mostHeld, startSamples, blockNumbers, blockColumns = 200, 5, 90, 7
+}

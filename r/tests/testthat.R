@@ -1,0 +1,3 @@
+library(testthat)
+library(quantmf)
+test_check("quantmf")
