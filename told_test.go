@@ -8,8 +8,8 @@ import (
 	"github.com/quantmf/quantmf"
 )
 
-// TestToldOfFullRows: of matrices without zeros an NMF is told to take what is alive, too: at most 1.8 times as
-// much, and of so few rows that none is ever taken for mostly zero, 1.15 times.
+// TestToldOfFullRows: of matrices without zeros an NMF is told to take what is alive, too: at most 1.8 times
+// as much, and of so few rows that none is ever taken for mostly zero, 1.15 times.
 func TestToldOfFullRows(t *testing.T) {
 	for _, of := range []struct {
 		d, n, k int

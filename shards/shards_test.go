@@ -783,7 +783,7 @@ func TestShardRows(t *testing.T) {
 		"few counts":     {func(src *random.Source) float64 { return float64(max(src.IntN(9)-6, 0)) }, 3},
 		"numbers":        {func(src *random.Source) float64 { return src.Float64() }, 8},
 		"few numbers":    {func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) }, 5},
-		"negative zeros": {func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 }, 5}, // are 0
+		"negative zeros": {func(src *random.Source) float64 { return max(src.Float64()-0.8, 0) * -1 }, 5},
 	} {
 		const d, n, shards = 100, 70, 3
 		src, x, held := random.Split(6, 6), quantmf.NewMat(d, n), make([]uint64, 2*d)

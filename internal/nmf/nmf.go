@@ -76,8 +76,8 @@ type Method interface {
 	State() []section.Part // what the rest depends on beside the factors
 	Prepare(e int)
 	Resume(e int)
-	// Reserve takes all that so many epochs take, of rows that are mostly zero if there may be any, from a dry
-	// arena, in place of all other calls.
+	// Reserve takes all that so many epochs take, of rows that are mostly zero if there may be any, from a
+	// dry arena, in place of all other calls.
 	Reserve(epochs int)
 }
 
