@@ -156,7 +156,7 @@ func TestResumeNamesOptions(t *testing.T) {
 		option.Levels: WithLevels(7), option.Epochs: WithEpochs(1), option.Seed: WithSeed(9),
 		option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
 		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
-		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3),
+		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3), option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
 		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)),
@@ -375,10 +375,14 @@ func TestStatesOutOfRange(t *testing.T) {
 				if b == nil {
 					break
 				}
-				if model == "QMF" && number == 2*rows+2 {
+				if model == "QMF" && number == 2*rows+3 {
 					continue // any state of the random numbers will do
 				}
-				if model == "QMF" && number == 2*rows+1 || model == "QMFQ" && number == 2*rows {
+				shrinkage := 2 * rows // and after it the share of the line
+				if model == "QMF" {
+					shrinkage++
+				}
+				if number == shrinkage || number == shrinkage+1 {
 					b, at = altered(state, "IDX0", number, math.Float64bits(-1))
 				}
 				refused("IDX0", b, at)

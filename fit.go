@@ -195,6 +195,7 @@ func (c *config) described(rank int) [][2]string {
 		{option.Ends.String(), c.ends.String()},
 		{option.Penalty.String(), ftoa(c.penalty)},
 		{option.Shrinkage.String(), ftoa(c.shrinkage)},
+		{option.Line.String(), ftoa(c.line)},
 		{option.Loss.String(), ftoa(float64(c.loss))},
 		{option.Patience.String(), itoa(c.patience)},
 		{option.Restarts.String(), itoa(c.restarts)},
@@ -213,9 +214,9 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 		return &OptionError{Option: d.Name, Value: c.initU.size() + ", " + c.initV.size(),
 			Bound: "the state was saved with " + d.Then}
 	}
-	unset := map[string]string{option.Shrinkage.String(): "-1", option.Validation.String(): "0",
-		option.Patience.String(): "0",
-		option.Missing.String():  "not given", option.Init.String(): "not given"}[d.Name]
+	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
+		option.Validation.String(): "0", option.Patience.String(): "0",
+		option.Missing.String(): "not given", option.Init.String(): "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}
 	switch {
 	case unset == "":

@@ -62,6 +62,7 @@ func TestGaussCurvature(t *testing.T) {
 						w[j] += d
 					}
 					m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+					m.line = f.Slope(i)
 					out := make([]float64, f.n)
 					for j, w := range w {
 						out[j] = m.At(w)
@@ -107,6 +108,7 @@ func TestGaussCurvatureOfManySamples(t *testing.T) {
 			q := make([]float64, f.M)
 			f.Quantiles(q, i)
 			m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+			m.line = f.Slope(i)
 			a, h, loss := f.steps.curvature(slot), 1e-4*(1+largest(v.w)), 0.0
 			for j := range f.n {
 				if v.observed != nil && !v.observed[j] {

@@ -4,9 +4,10 @@ package quantmf
 // whose U and V take steps themselves, and of a QMFQ, whose U and V a projection makes.
 // A visit of a row is
 //
-//	w = U_i V → T_i(w), its loss → the step on q_i → ∂Δ/∂T → w̄, and the step of F_i,
+//	w = U_i V → T_i(w), its loss → the step on q_i and s_i → ∂Δ/∂T → w̄, and the step of F_i,
 //
-// one call forward and one back (internal/transport). qmf.go and qmfq.go take w̄ on to their factors.
+// one call forward and one back (internal/transport). line.go has the line s_i w of T_i. qmf.go and qmfq.go
+// take w̄ on to their factors.
 
 import (
 	"math"
@@ -25,6 +26,7 @@ type inflation struct {
 	*factors // whose product is inflated
 	*monotone.Spans
 	lambda float64 // the shrinkage
+	line   float64 // τ, the share of the line in the start and in the target of shrinkage
 	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
 	whole  bool    // all rows are one batch, of which some rows are visited at a time
 	stepsQ int     // how many EM steps a visit makes on q
@@ -47,7 +49,8 @@ func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *in
 			Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
 			spaces: newRowSpaces(p.Workers(), visible.N, f.k, s.levels)},
 		factors: f, Spans: of,
-		lambda: s.shrinkage, stepsQ: 1, rowLosses: make([]float64, d), rowHeld: make([]float64, d),
+		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: make([]float64, d),
+		rowHeld: make([]float64, d),
 	}
 	for i := range d {
 		t.scale += t.unit(i) / float64(d)
@@ -70,6 +73,9 @@ func (f *inflation) solveMap(v *rowSpace, i int, tolerance float64, average bool
 		v.row.Want(v.t, v.q)
 	}
 	v.row.Solve(tolerance, f.maxIterations, &f.Warm[i])
+	if average {
+		f.addLine(v, i)
+	}
 }
 
 // read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in
@@ -94,7 +100,7 @@ func (f *inflation) load(v *rowSpace, i int) {
 	f.mapRows.load(v, v.w, i)
 }
 
-// fitted fills v.t with T_i(w) = M q_i at the solved transport.
+// fitted fills v.t with T_i(w) = s_i w + M q_i at the solved transport.
 func (f *inflation) fitted(v *rowSpace, i int) {
 	f.Quantiles(v.q, i)
 	if f.Constant(i) {
@@ -104,6 +110,7 @@ func (f *inflation) fitted(v *rowSpace, i int) {
 		return
 	}
 	v.row.Average(v.t, v.q)
+	f.addLine(v, i)
 }
 
 // lowest is the floor of T_i as a divisor. T_i of signed data may be negative and has no floor:
@@ -146,10 +153,12 @@ func (f *inflation) ratiosLoss(v *rowSpace, i int) float64 {
 	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
-// prior fills d0 with the increments of the map that shrinkage pulls q_i towards. This map is α+βw, β >= 0,
-// by least squares of x on w, averaged over each level under the plan. Where the data are not signed it is at
-// least 0. den holds the column sums of M over the visible cells.
-func (f *inflation) prior(v *rowSpace, i int, d0, den []float64) {
+// prior fills the prior of the sums with the increments of the map that shrinkage pulls q_i towards. This map
+// is α+βw, β >= 0, by least squares of x on w, averaged over each level under the plan. Where the data are
+// not signed it is at least 0. den holds the column sums of M over the visible cells. mixLine gives the line
+// its share.
+func (f *inflation) prior(v *rowSpace, i int, s *monotone.Sums, den []float64) {
+	d0 := s.Prior
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here
 		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
@@ -187,45 +196,51 @@ func (f *inflation) prior(v *rowSpace, i int, d0, den []float64) {
 		}
 		d0[l], last = q-last, q
 	}
+	if f.line > 0 {
+		alpha, slope := f.lineTarget(&at, i, beta)
+		f.mixLine(s, alpha, slope)
+	}
 }
 
-// stepQ makes EM steps on q_i (internal/monotone) at the solved transport. Sums that do not depend on
-// q are taken once: under KL all but those of the ratios x/T.
+// stepQ makes EM steps on q_i and s_i (internal/monotone) at the solved transport. Sums that do not depend on
+// them are taken once: under KL all but those of the ratios x/T.
 func (f *inflation) stepQ(v *rowSpace, i, steps int) {
-	kl := f.loss == divergence.KL
+	kl, lined := f.loss == divergence.KL, f.Slope(i) > 0
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
 		v.row.ObservedColumns(s.Den, v.s, f.cells.InRow[i])
 	} else if f.lambda > 0 || f.Spans.Signed {
 		s.Shares = v.shares
-		clear(v.z)
-		for j := range v.z[:f.n] {
-			if v.observed == nil || v.observed[j] {
-				v.z[j] = 1
-			}
-		}
-		v.row.Columns(s.Shares, v.z)
+		ones := f.visibleCells(v)
+		v.row.Columns(s.Shares, ones)
+		s.Line.Share = blockDot(v.w, ones)
 	}
 	if f.lambda > 0 {
-		f.prior(v, i, s.Prior, s.Shares)
+		f.prior(v, i, &s, s.Shares)
 	}
 	if f.Spans.Signed {
 		v.row.Tails(s.Shares)
 	}
 	if kl {
 		v.row.Tails(s.Den)
-		v.row.Gather(v.x)
+		v.row.Gather(v.x, lined)
+		if lined {
+			s.Line.Den = blockDot(v.w, v.s)
+		}
 	}
 	for range steps {
 		if kl {
 			f.Quantiles(v.q, i)
-			v.row.RatioColumns(s.Num, v.q, f.lowest(i))
+			s.Line.Num = v.row.RatioColumns(s.Num, v.q, f.Slope(i), f.lowest(i))
 		} else {
 			f.fitted(v, i)
 			f.ratios(v, i)
 			v.row.Columns(s.Num, v.g)
 			v.row.Columns(s.Den, v.s)
 			v.row.Tails(s.Den)
+			if lined {
+				s.Line.Num, s.Line.Den = blockDot(v.w, v.g), blockDot(v.w, v.s)
+			}
 		}
 		v.row.Tails(s.Num)
 		f.EM(i, s, f.loss, f.lambda)
@@ -260,6 +275,9 @@ func (f *inflation) visitMap(v *rowSpace, i int, wbar, curvature []float64) {
 		v.row.GradX(wbar[:f.n])
 	} else {
 		v.row.GradXSlopes(wbar[:f.n], curvature)
+	}
+	f.backLine(v, i, wbar, curvature)
+	if curvature != nil {
 		f.curvature(curvature, v, i)
 	}
 	clear(wbar[f.n:])
@@ -351,15 +369,15 @@ func (f *inflation) meanLoss() float64 {
 // the potentials of the row's transport and the moments of its squash held fixed, each T_ij depends on
 // its own w_ij alone, with the slope
 //
-//	s_j = (2/ε) Cov_{M_j}(q,y) dx̃_j/dw_j,
+//	T'_j = s_i + (2/ε) Cov_{M_j}(q,y) dx̃_j/dw_j,
 //
 // and where x = T the divergence has the second derivative T^{β-2} in T. So with n_i visible
 // cells in the row
 //
-//	a_j = T_j^{β-2} s_j²/n_i.
+//	a_j = T_j^{β-2} T'_j²/n_i.
 //
 // That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. Before this call a holds s_j/n_i in units
+// short where x is far above T. Before this call a holds T'_j/n_i in units
 // of the row's mean, and v.s is T^{β-1}. Both are 0 in hidden cells.
 func (f *inflation) curvature(a []float64, v *rowSpace, i int) {
 	low, by := f.lowest(i), f.curvatureUnit(i)

@@ -14,7 +14,8 @@ package quantmf
 //	A'_J = 1 + A'_{J-1}/ρ_{J-1},   B'_J = 1 + ρ_{J+1} B'_{J+1}.
 //
 // All operations are on positive numbers and increase with x or 1/x, so T is
-// non-decreasing at every pair of floating-point numbers, not merely to rounding.
+// non-decreasing at every pair of floating-point numbers, not merely to rounding. So is the T of a
+// QMF, to which a line s x, s >= 0, is added: rounding keeps the order of products and of sums.
 //
 // At ε = 0 the map is a staircase, which at a sample takes the value that the plan gives the
 // sample. The cuts between steps are kept in units of x, since no squash is monotone to the
@@ -30,13 +31,15 @@ import (
 )
 
 // Map is a fitted increasing function T, from the units of x to those of q. For a row of equal samples it is
-// constant, with slope 0, unless [SquashNone] was given; so is the zero Map, at 0. It is not changed by its
+// constant, with slope 0, unless [SquashNone] was given or it has a line
+// ([WithLine]); so is the zero Map, at 0. It is not changed by its
 // methods and may be used by several goroutines at once.
 type Map struct {
 	squash transport.Squash
 	cut    []float64 // t_J in squashed x; at ε = 0 in x
 	rate   []float64 // 2Δy_J/ε
 	q      []float64
+	line   float64   // s >= 0 of the line s x in T
 	points []float64 // at ε = 0 the samples in order; else nil
 	values []float64 // T at points
 }
@@ -108,8 +111,10 @@ func (f *Map) crossing(lo, hi, s float64) float64 {
 	return lo
 }
 
-// At returns T(x), in [q_1,q_m] and non-decreasing in x; NaN at NaN, and the limits of T
-// at ±Inf. Cost: m exponentials and 2m divisions; at ε = 0 two binary searches.
+// At returns T(x), non-decreasing in x and, but for the line of a model, in [q_1,q_m]; NaN at NaN,
+// and the limits of T at ±Inf, which are infinite where there is a line. A value beyond the range of
+// float64 is the largest of its sign. Cost: m exponentials and 2m divisions; at ε = 0 two binary
+// searches.
 func (f *Map) At(x float64) float64 {
 	if x != x {
 		return x
@@ -120,7 +125,14 @@ func (f *Map) At(x float64) float64 {
 	if f.points != nil {
 		return f.staircase(x)
 	}
-	return f.at(f.squash.At(x), nil)
+	t := f.at(f.squash.At(x), nil)
+	switch {
+	case f.line == 0:
+		return t
+	case x-x != 0:
+		return x
+	}
+	return transport.Saturate(t + float64(f.line*x))
 }
 
 // staircase is T at ε = 0.
@@ -212,12 +224,17 @@ func (f *Map) atFar(logs, odds []float64) float64 {
 	return min(t, f.q[m-1])
 }
 
-// Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx; 0 at ε = 0 and at ±Inf. Cost: that
-// of At, and m²/2 divisions.
+// Slope returns dT/dx >= 0: (2/ε) Cov_M(q, y) dx̃/dx, and the slope of the line of a model; 0 at ε = 0,
+// and at ±Inf that of the line. Cost: that of At, and m²/2 divisions.
 func (f *Map) Slope(x float64) float64 {
 	if x != x {
 		return x
 	}
+	return f.line + f.slope(x)
+}
+
+// slope is the slope of T less its line.
+func (f *Map) slope(x float64) float64 {
 	if f.points != nil || len(f.q) <= 1 {
 		return 0
 	}
@@ -259,6 +276,9 @@ func (f *Map) Invert(v float64) (float64, error) {
 	}
 	if v != v {
 		return fail(0, "the value to invert must be a number")
+	}
+	if f.line > 0 && v-v != 0 {
+		return fail(0, "the value to invert must be finite")
 	}
 	low, high := f.At(math.Inf(-1)), f.At(math.Inf(1))
 	if low == high {
@@ -355,4 +375,6 @@ func (f *Map) invertStaircase(v float64) float64 {
 }
 
 // sheet returns T for many points side by side, for ε > 0.
-func (f *Map) sheet() place.Sheet { return place.NewSheet(f.squash, f.q, f.cut, f.rate) }
+func (f *Map) sheet() place.Sheet {
+	return place.NewSheet(f.squash, f.q, f.cut, f.rate).WithLine(f.line)
+}

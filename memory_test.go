@@ -237,7 +237,8 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 			return err
 		},
 		"QMF": func() error {
-			_, err := FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores), WithShrinkage(0))
+			_, err := FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores), WithShrinkage(0),
+				WithLine(0))
 			return err
 		},
 	} {

@@ -49,7 +49,7 @@ func TestOptionTable(t *testing.T) {
 		{[]FitOption{WithStart(StartUniform)}, "nmf qmf qmfq"},
 		{[]FitOption{WithStart(StartSVD)}, "nmf"},
 		{[]FitOption{WithBatch(2)}, "qmf"},
-		{[]FitOption{WithShrinkage(0)}, "qmf qmfq"},
+		{[]FitOption{WithShrinkage(0), WithLine(0.5)}, "qmf qmfq"},
 		{[]FitOption{WithProjection(FrobeniusUpdates(2))}, "qmfq"},
 	}
 	calls := map[string]func(o FitOption) error{
@@ -109,6 +109,7 @@ func TestBadArguments(t *testing.T) {
 		return a
 	}
 	nmf := func(m Mat, k int, o ...FitOption) error { _, err := FitNMF(ctx, m, k, o...); return err }
+	_, svd := FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))
 	_, short := MatOf(x, x[:2])
 	tr, err := Solve(x)
 	if err != nil {
@@ -197,6 +198,10 @@ func TestBadArguments(t *testing.T) {
 		{"shrinkage", fit(good, 1, WithShrinkage(nan)), &option, "WithShrinkage(NaN)"},
 		{"shrinkage, pinned", fit(good, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option, "EndsFree"},
 		{"shrinkage, uniform", fit(good, 1, WithShrinkage(1), WithStart(StartUniform)), &option, "EM"},
+		{"line", fit(good, 1, WithLine(nan)), &option, "WithLine(NaN)"},
+		{"line, pinned", fit(good, 1, WithLine(0.5), WithEnds(EndsPinned)), &option, "must be 0"},
+		{"line, uniform", fit(good, 1, WithLine(0.5), WithStart(StartUniform)), &option, "must be 0"},
+		{"line, SVD", svd, &option, "must be 0"},
 		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))),
 			&option, "contradicts WithInit"},
 		{"start, init", nmf(good, 1, WithStart(StartUniform),
@@ -316,6 +321,12 @@ func TestDocumentedOptions(t *testing.T) {
 				return "by hidden cells"
 			}
 			return ftoa(c.shrinkage)
+		},
+		"WithLine": func(c *config) string {
+			if c.line < 0 {
+				return "by hidden cells"
+			}
+			return ftoa(c.line)
 		},
 		"WithProjection": func(c *config) string { return c.projection.String() },
 		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },

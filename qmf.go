@@ -2,11 +2,12 @@ package quantmf
 
 // This file holds quantile matrix factorisation (paper §3.4, Eq. (QMF)),
 //
-//	min over Ũ, Ṽ, F, q of  Σ_i Δ(X_i, T_i((UV)_i)),
-//	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i = T_{ε,b_i,q_i}.
+//	min over Ũ, Ṽ, F, q, s of  Σ_i Δ(X_i, T_i((UV)_i)),
+//	U = exp Ũ,  V = exp Ṽ,  b_i = softmax F_i,  T_i(w) = s_i w + T_{ε,b_i,q_i}(w).
 //
-// An epoch visits all rows in batches. Where all rows are one batch, 64 rows are visited at a time. A visit
-// makes the steps of T_i (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
+// The line s_i w is not in the paper (line.go); s = 0 is the paper's model. An epoch visits all rows in
+// batches. Where all rows are one batch, 64 rows are visited at a time. A visit makes the steps of T_i
+// (inflate.go) and of U_i; V makes a step once a batch (factorsteps.go).
 
 import (
 	"context"
@@ -31,8 +32,10 @@ type QMF struct {
 	Factorisation
 	// Quantiles and Weights (d × m) hold q_i, non-decreasing, and b_i, of sum 1.
 	Quantiles, Weights Mat
-	Start              Start   // where the fit started; StartAuto after WithInit alone
-	Shrinkage          float64 // λ of WithShrinkage: as given, or as chosen by the data
+	Slopes             []float64 // s_i >= 0, d numbers: T_i(w) = s_i w + M_i(w) q_i
+	Start              Start     // where the fit started; StartAuto after WithInit alone
+	Shrinkage          float64   // λ of WithShrinkage: as given, or as chosen by the data
+	Line               float64   // τ of WithLine: as given, or as chosen by the data
 
 	potentials Mat // h_i of the last solve, about center
 	center     []float64
@@ -47,6 +50,7 @@ func qmfDefaults() config {
 			mapped: true, epsilon: 0.02, squash: SquashLogisticUnit, tolerance: 1e-9, maxIterations: 200,
 			levels: 8,
 			epochs: 4, seed: 1, learningRate: 0.2, batchRows: 32, loss: divergence.KL, shrinkage: -1,
+			line: -1,
 		},
 		restarts: 1,
 	}
@@ -59,7 +63,7 @@ const adamRate = 0.06
 // Adam steps them in four cases:
 //   - under StartUniform, which is the paper's form;
 //   - under SquashNone, where a change of w moves T through its potentials more than through the
-//     slopes s_ij (inflation.curvature), so that steps by the slopes alone go far too far;
+//     slopes T'_j (inflation.curvature), so that steps by the slopes alone go far too far;
 //   - for β < -1/2, where the curvature at x = T differs much from that at an x above T;
 //   - above 32 components: Gauss–Newton steps cost 2k(k+1) flops a cell and
 //     k(k+1)/2 numbers a sample, and from about 40 components on twenty epochs of Adam take less time.
@@ -90,24 +94,24 @@ func (c *config) settleQMF(rank int) {
 	}
 }
 
-// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i
-// a feature. x is finite, of magnitude at most 1e60, and non-negative; under
+// FitQMF fits x, d features × n samples, by T(UV) of rank k >= 1, one increasing map T_i a feature: a line
+// and a soft quantile map, see [WithLine]. x is finite, of magnitude at most 1e60, and non-negative; under
 // [WithLoss]([Frobenius]) it may have any sign.
 //
 // x may be in any unit: beyond 2^±100 it is divided by a power of two, and the factors belong to the
 // divided x. Quantiles and losses are always in the units of x. A constant added to a row
 // of a signed x is added to the row's quantiles, and changes nothing else.
 //
-// In an epoch quantile values make EM steps, the weights of the levels steps of Adam, and U and V
-// Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U and V
-// also under [SquashNone], for β < -1/2, and where k is above 32.
+// In an epoch quantile values and slopes of lines make EM steps, the weights of the levels steps of Adam, and
+// U and V Gauss–Newton steps. Adam steps all of them under [StartUniform], which is the paper's form, and U
+// and V also under [SquashNone], for β < -1/2, and where k is above 32.
 //
-// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling
-// to 0 by cosine (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start
-// and shrinkage chosen by the data (see [WithStart], [WithShrinkage]), no penalty, seed 1, no
-// restarts, no patience, no validation. These defaults predicted unseen cells best over several
-// kinds of data (docs/measurements/defaults.md); to fit the observed cells more closely, take
-// 30 epochs, no shrinkage, a smaller ε.
+// Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 4 epochs with Adam at 0.2 falling to 0 by cosine
+// (where Adam steps U and V: 20 epochs, 0.06), batches of 32 rows, free ends, start, shrinkage and line
+// chosen by the data (see [WithStart], [WithShrinkage], [WithLine]), no penalty, seed 1, no restarts, no
+// patience, no validation. These defaults predicted unseen cells best over several kinds of data
+// (docs/measurements/defaults.md); to fit the observed cells more closely, take 30 epochs, no shrinkage, a
+// smaller ε.
 //
 // The first and the last entry of History are exact. The others are exact where all rows are one batch and
 // under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
@@ -141,6 +145,7 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 	if !u.Plain() {
 		for i := range q.Quantiles.Rows {
 			u.Outward(q.Quantiles.Row(i), i)
+			q.Slopes[i] = math.Ldexp(q.Slopes[i], u.All)
 		}
 	}
 	u.Losses(q.divergence(), q.History)
@@ -196,6 +201,10 @@ func (c *config) checkQMF(d, n int) error {
 			return &OptionError{Option: option.Shrinkage.String(), Value: ftoa(c.shrinkage),
 				Bound: "StartUniform has no EM step to shrink"}
 		}
+	}
+	if c.line > 0 && !c.mayHaveLine() {
+		return &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+			Bound: "must be 0 with StartUniform and with EndsPinned, whose maps are the paper's"}
 	}
 	return nil
 }
@@ -388,14 +397,14 @@ func (f *qmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 	return q, f.progress.Ctx.Err()
 }
 
-// Index returns the order of the rows, which warm starts are valid, the start, λ, the state of the random
+// Index returns the order of the rows, which warm starts are valid, the start, λ, τ, the state of the random
 // numbers and the number of steps of V.
 func (f *qmfFit) Index() (index []uint64) {
 	for _, i := range f.order {
 		index = append(index, uint64(i))
 	}
 	return append(monotone.AppendWarm(index, f.Warm), uint64(f.origin), math.Float64bits(f.lambda),
-		uint64(f.source), uint64(f.stepsV))
+		math.Float64bits(f.line), uint64(f.source), uint64(f.stepsV))
 }
 
 func (f *qmfFit) Walk(visit func(array section.Part, best []float64)) {
@@ -410,12 +419,12 @@ func (f *qmfFit) walkRows(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.rowLosses), nil)
 	visit(section.Positive(f.rowHeld), nil)
 	f.steps.walkU(visit)
-	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc})
+	f.Maps.Walk(visit, monotone.Kept{F: f.F, Inc: f.Inc, S: f.S})
 }
 
 // Resume takes the state of a checkpoint.
 func (f *qmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
-	index, err := c.Fill(t, 2*f.d+4)
+	index, err := c.Fill(t, 2*f.d+5)
 	if err != nil {
 		return err
 	}
@@ -436,27 +445,29 @@ func (f *qmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 	if origin > uint64(StartSVD) {
 		return c.FailAt("IDX0", 2*f.d, "there is no such start")
 	}
-	lambda, err := shrinkageOf(c, index, 2*f.d+1)
-	if err != nil {
+	if f.lambda, f.line, err = shrinkageOf(c, index, 2*f.d+1); err != nil {
 		return err
 	}
 	size := min(f.batchRows, f.d)
 	steps := c.Epoch * ((f.d + size - 1) / size)
-	if index[2*f.d+3] != uint64(steps) {
-		return c.FailAt("IDX0", 2*f.d+3, "the steps of V are not those of so many epochs")
+	if index[2*f.d+4] != uint64(steps) {
+		return c.FailAt("IDX0", 2*f.d+4, "the steps of V are not those of so many epochs")
 	}
-	f.origin, f.lambda = Start(origin), lambda
-	f.source, f.stepsV = random.Source(index[2*f.d+2]), steps
+	f.origin = Start(origin)
+	f.source, f.stepsV = random.Source(index[2*f.d+3]), steps
 	return nil
 }
 
-// shrinkageOf returns λ, the number at position at of section IDX0 of a checkpoint.
-func shrinkageOf(c *fit.Checkpoint, index []uint64, at int) (float64, error) {
-	lambda := math.Float64frombits(index[at])
-	if !(lambda >= 0 && lambda <= 1e30) {
-		return 0, c.FailAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
+// shrinkageOf returns λ and τ, the numbers at position at of section IDX0 of a checkpoint and after it.
+func shrinkageOf(c *fit.Checkpoint, index []uint64, at int) (lambda, line float64, err error) {
+	lambda, line = math.Float64frombits(index[at]), math.Float64frombits(index[at+1])
+	if option.Shrinkage.Check(lambda) != "" {
+		return 0, 0, c.FailAt("IDX0", at, "the shrinkage is "+ftoa(lambda))
 	}
-	return lambda, nil
+	if option.Line.Check(line) != "" {
+		return 0, 0, c.FailAt("IDX0", at+1, "the share of the line is "+ftoa(line))
+	}
+	return lambda, line, nil
 }
 
 // solved returns the potentials of the solved transport of T_i.
@@ -469,6 +480,11 @@ func (q *QMF) fill(r *transport.Row, t, w []float64, i int) {
 	r.Evaluate(w, q.solved(i), q.epsilon)
 	r.Average(t, q.Quantiles.Row(i))
 	r.Order(t, q.Quantiles.Row(i))
+	if s := q.Slopes[i]; s > 0 {
+		for j, x := range w {
+			t[j] += float64(s * x)
+		}
+	}
 }
 
 // Reconstruct returns T(UV), d × n. Cost: 2dnk flops, and d rows of nm exponentials or products.
@@ -512,12 +528,17 @@ func (q *QMF) Map(i int) (*Map, error) {
 	if err := q.seals[2].check(field{"Quantiles", q.Quantiles}, i, i+1); err != nil {
 		return nil, err
 	}
+	if err := q.seals[4].check(q.slopes(), i, i+1); err != nil {
+		return nil, err
+	}
 	return q.mapOf(i), nil
 }
 
 // mapOf returns T_i.
 func (q *QMF) mapOf(i int) *Map {
-	return newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+	f := newMap(q.solved(i), q.Quantiles.Row(i), nil, q.epsilon)
+	f.line = q.Slopes[i]
+	return f
 }
 
 // MarshalBinary returns the model as a file. Errors are those of [NMF.MarshalBinary].
@@ -543,16 +564,19 @@ func (q *QMF) sumsTo1(i int) (sum float64, ok bool) {
 	return sum, math.Abs(sum-1) <= 1e-9
 }
 
+// rowNumbers is how many numbers section ROWS has of a row.
+const rowNumbers = 7
+
 func (q *QMF) sections() []section.Section {
 	d, m := q.Quantiles.Dims()
-	rows := make([]float64, 0, 6*d)
+	rows := make([]float64, 0, rowNumbers*d)
 	for i, s := range q.squash {
-		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i])
+		rows = append(rows, q.center[i], float64(s.Kind), s.Ref, s.Shift, s.Std, q.marginal[i], q.Slopes[i])
 	}
 	return append(q.Factorisation.sections(m, q.epsilon),
 		section.Floats("QUAN", flat(q.Quantiles)), section.Floats("WGHT", flat(q.Weights)),
 		section.Floats("POTN", flat(q.potentials)), section.Floats("ROWS", rows),
-		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage)))
+		section.Words("TOOK", uint64(q.Start), math.Float64bits(q.Shrinkage), math.Float64bits(q.Line)))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -591,36 +615,48 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 			return nil, err
 		}
 	}
-	took, err := f.words("TOOK", 2)
+	if len(f.Payload("TOOK")) == 16 {
+		return nil, f.fail("TOOK", "an earlier version wrote the file, whose maps had no line: fit again")
+	}
+	took, err := f.words("TOOK", 3)
 	if err != nil {
 		return nil, err
 	}
-	n.Start, n.Shrinkage = Start(took[0]&255), math.Float64frombits(took[1])
+	n.Start = Start(took[0] & 255)
+	n.Shrinkage, n.Line = math.Float64frombits(took[1]), math.Float64frombits(took[2])
 	if took[0] > uint64(StartSVD) {
 		return nil, f.failAt("TOOK", 0, "there is no such start")
 	}
-	if !(n.Shrinkage >= 0 && n.Shrinkage <= 1e30) {
+	if option.Shrinkage.Check(n.Shrinkage) != "" {
 		return nil, f.failAt("TOOK", 1, "the shrinkage is "+ftoa(n.Shrinkage))
 	}
-	rows, err := f.matrixIn("ROWS", f.d, 6, -math.MaxFloat64, math.MaxFloat64)
+	if option.Line.Check(n.Line) != "" {
+		return nil, f.failAt("TOOK", 2, "the share of the line is "+ftoa(n.Line))
+	}
+	rows, err := f.matrixIn("ROWS", f.d, rowNumbers, -math.MaxFloat64, math.MaxFloat64)
 	if err != nil {
 		return nil, err
 	}
 	for i := range f.d {
 		r := rows.Row(i)
 		if !(math.Abs(r[0]) <= limit.Map) {
-			return nil, f.failAt("ROWS", 6*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
+			return nil, f.failAt("ROWS", rowNumbers*i, "the centre of row "+itoa(i)+" is "+ftoa(r[0]))
 		}
 		if r[5] < 0 {
-			return nil, f.failAt("ROWS", 6*i+5, "the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
+			return nil, f.failAt("ROWS", rowNumbers*i+5,
+				"the marginal error of row "+itoa(i)+" is "+ftoa(r[5]))
 		}
-		s, err := f.squash("ROWS", 6*i+1, r[1:5])
+		if r[6] < 0 {
+			return nil, f.failAt("ROWS", rowNumbers*i+6, "the slope of row "+itoa(i)+" is "+ftoa(r[6]))
+		}
+		s, err := f.squash("ROWS", rowNumbers*i+1, r[1:5])
 		if err != nil {
 			return nil, err
 		}
 		n.center = append(n.center, r[0])
 		n.squash = append(n.squash, s)
 		n.marginal = append(n.marginal, r[5])
+		n.Slopes = append(n.Slopes, r[6])
 		if sum, ok := n.sumsTo1(i); !ok {
 			return nil, f.failAt("WGHT", i*f.m, "the weights of row "+itoa(i)+" sum to "+ftoa(sum))
 		}
@@ -698,7 +734,8 @@ func (f *inflation) buildModel(stopped func() bool) *QMF {
 	q := &QMF{
 		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
 			mapped: true},
-		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Shrinkage: f.lambda,
+		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Slopes: make([]float64, d), Shrinkage: f.lambda,
+		Line:       f.line,
 		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
 		marginal: make([]float64, d), epsilon: f.epsilon,
 	}
@@ -721,6 +758,7 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	}
 	row := q.Quantiles.Row(i)
 	f.Quantiles(row, i)
+	q.Slopes[i] = f.Slope(i)
 	if f.Pinned { // the last is not left to the sum
 		row[f.M-1] = f.High[i]
 		for l := range row {
@@ -734,7 +772,9 @@ func (f *inflation) buildRow(q *QMF, v *rowSpace, i int, stopped bool) transport
 	end := v.row.Solve(f.tolerance, f.maxIterations, &f.Warm[i])
 	copy(q.potentials.Row(i), v.row.Potentials().H)
 	q.setTransport(v, i, end.Error)
-	if !stopped {
+	if stopped {
+		f.addLine(v, i)
+	} else {
 		q.fill(v.row, v.t, v.w[:f.n], i)
 	}
 	f.noteModelLosses(v, i)

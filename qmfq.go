@@ -38,9 +38,9 @@ import (
 type QMFQ struct {
 	Factorisation // Π_k(T'(X)) = UV
 
-	inflate, deflate []*Map
-	inflated         QMF // T as a QMF of U and V
-	projection       Projection
+	deflate    []*Map
+	inflated   QMF // T as a QMF of U and V
+	projection Projection
 }
 
 const (
@@ -64,7 +64,10 @@ func qmfqDefaults() config {
 
 // settleQMFQ sets the batch, and the default projection, which depends on the start.
 func (c *config) settleQMFQ() {
-	c.batchRows = math.MaxInt32 // all rows are one step
+	c.batchRows = math.MaxInt32              // all rows are one step
+	if c.projection.kind == projection.SVD { // UV may be negative
+		c.line = 0
+	}
 	if !c.given.Has(option.Projection) {
 		c.projection = KLUpdates(projectOften)
 		if c.start == StartUniform {
@@ -78,9 +81,9 @@ func (c *config) settleQMFQ() {
 // [SquashNone] T' transports x as it is, and x must be at most 1e12 in magnitude.
 //
 // A fit starts from a QMF of 20 epochs (100 where Adam steps its factors), whose own start and shrinkage the
-// data choose as in [FitQMF]: T has the maps of this QMF and its shrinkage, at most 20; every projection
-// starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the paper's: factors
-// exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
+// data choose as in [FitQMF]: T has the maps of this QMF, its line and its shrinkage, at most 20; every
+// projection starts from its factors; and T' brings X to its UV. Under [StartUniform] the start is the
+// paper's: factors exp of uniform numbers on [-1/2,1/2], equal quantile steps, and 100 updates a projection.
 //
 // Defaults: KL, ε 0.02, 8 levels, [SquashLogisticUnit], 100 epochs, Adam at 0.1 falling
 // to 0 by cosine, free ends, [KLUpdates](5). All rows are one step. These defaults predicted unseen cells
@@ -110,6 +113,10 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 		if err := checkPoints(t.Cells); err != nil {
 			return nil, public(err)
 		}
+	}
+	if c.line > 0 && c.projection.kind == projection.SVD {
+		return nil, &OptionError{Option: option.Line.String(), Value: ftoa(c.line),
+			Bound: "must be 0 with TruncatedSVD, whose UV may be negative"}
 	}
 	c.settleQMFQ()
 	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(seed uint64, progress fit.Progress) fit.Algorithm {
@@ -165,7 +172,7 @@ type qmfqFit struct {
 	all       []int    // the rows
 	seed      uint64
 	progress  fit.Progress
-	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V
+	now       [][]float64 // what the model is made of: F, D, F', R', the potentials of T', U, V, s
 	before    [][]float64 // now before the last steps
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
@@ -185,7 +192,7 @@ func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
 	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
-		f.projected.u, f.projected.v}
+		f.projected.u, f.projected.v, f.inflation.S}
 	if f.cells.Held != nil {
 		for _, v := range f.now {
 			f.before = append(f.before, make([]float64, len(v)))
@@ -356,9 +363,10 @@ func (f *qmfqFit) startFromQMF() error {
 		err = a.Advance(&progress, s.epochs, nil)
 	}
 	a.Restore()
-	f.inflation.lambda = q.lambda
+	f.inflation.lambda, f.inflation.line = q.lambda, q.line
 	copy(f.inflation.F, q.F)
 	copy(f.inflation.Inc, q.Inc)
+	copy(f.inflation.S, q.S)
 	copy(f.from.u, q.u)
 	copy(f.from.v, q.v)
 	if err == nil {
@@ -394,7 +402,7 @@ func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
 	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
-	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
+	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection}
 	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
@@ -406,7 +414,7 @@ func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
 			s.solvedAt(v, i)
 		}
 		s.Quantiles(v.q, i)
-		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
+		q.deflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon)
 	})
 	for i, o := range s.ends {
 		if o.Passes > 0 && !o.Converged {
@@ -430,7 +438,7 @@ func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 	visit(section.Positive(f.from.v), nil)
 	visit(section.Positive(t.rowLosses), nil)
 	visit(section.Positive(t.rowHeld), nil)
-	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1]})
+	t.Maps.Walk(visit, monotone.Kept{F: before[0], Inc: before[1], S: before[7]})
 	s.Maps.Walk(visit, monotone.Kept{F: before[2], R: before[3]})
 	visit(section.Finite(s.h), before[4])
 	for i, p := range f.product(f.projected.u, f.projected.v) {
@@ -438,11 +446,11 @@ func (f *qmfqFit) Walk(visit func(array section.Part, best []float64)) {
 	}
 }
 
-// Index returns which warm starts are valid, and λ.
+// Index returns which warm starts are valid, λ and τ.
 func (f *qmfqFit) Index() []uint64 {
 	t := f.inflation
 	return append(monotone.AppendWarm(monotone.AppendWarm(nil, t.Warm), f.deflation.Warm),
-		math.Float64bits(t.lambda))
+		math.Float64bits(t.lambda), math.Float64bits(t.line))
 }
 
 // product returns U and V as parts of a checkpoint; under a truncated SVD they may have either sign.
@@ -456,37 +464,35 @@ func (f *qmfqFit) product(u, v []float64) []section.Part {
 // Resume takes the state of a checkpoint.
 func (f *qmfqFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 	d := len(f.all)
-	index, err := c.Fill(t, 2*d+1)
+	index, err := c.Fill(t, 2*d+2)
 	if err != nil {
 		return err
 	}
-	lambda, err := shrinkageOf(c, index, 2*d)
-	if err != nil {
+	if f.inflation.lambda, f.inflation.line, err = shrinkageOf(c, index, 2*d); err != nil {
 		return err
 	}
 	if err := monotone.TakeWarm(c.File, f.inflation.Warm, index, 0); err != nil {
 		return err
 	}
-	if err := monotone.TakeWarm(c.File, f.deflation.Warm, index, d); err != nil {
-		return err
-	}
-	f.inflation.lambda = lambda
-	return nil
+	return monotone.TakeWarm(c.File, f.deflation.Warm, index, d)
 }
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
 // i is a [*ShapeError].
-func (q *QMFQ) Inflate(i int) (*Map, error) { return mapAt(q.inflate, i) }
+func (q *QMFQ) Inflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
+	}
+	return q.inflated.mapOf(i), nil
+}
 
 // Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
 // another i is a [*ShapeError].
-func (q *QMFQ) Deflate(i int) (*Map, error) { return mapAt(q.deflate, i) }
-
-func mapAt(all []*Map, i int) (*Map, error) {
-	if uint(i) >= uint(len(all)) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
+func (q *QMFQ) Deflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
 	}
-	return all[i], nil
+	return q.deflate[i], nil
 }
 
 // Normalize returns T'(x), d × n', for new samples x, d × n', finite; a NaN cell is missing and stays NaN.
@@ -713,7 +719,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		if err := f.rising("DEFQ", quantiles, i); err != nil {
 			return err
 		}
-		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+		n.deflate = append(n.deflate, deflate)
 	}
 	*q = n
 	sealFields(q)

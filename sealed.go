@@ -163,8 +163,15 @@ func (m *NMF) fields() (used, told []field) {
 }
 
 func (q *QMF) fields() (used, told []field) {
-	return []field{{"U", q.U}, {"V", q.V}, {"Quantiles", q.Quantiles}, {"Weights", q.Weights}},
-		append(q.told(), listed("Start", float64(q.Start)), listed("Shrinkage", q.Shrinkage))
+	return []field{{"U", q.U}, {"V", q.V}, {"Quantiles", q.Quantiles}, {"Weights", q.Weights},
+			q.slopes()},
+		append(q.told(), listed("Start", float64(q.Start)), listed("Shrinkage", q.Shrinkage),
+			listed("Line", q.Line))
+}
+
+// slopes is the field Slopes, a row each.
+func (q *QMF) slopes() field {
+	return field{"Slopes", Mat{Rows: len(q.Slopes), Cols: 1, Stride: 1, Data: q.Slopes}}
 }
 
 func (q *QMFQ) fields() (used, told []field) {

@@ -61,7 +61,7 @@ func settingsOf(p *split.Settings) settings {
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
 		squash: Squash(p.Squash), schedule: Schedule(p.Schedule), start: Start(p.Start),
-		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda,
+		ends: Ends(p.Ends), updates: Updates(p.Updates), shrinkage: p.Lambda, line: p.Line,
 	}
 }
 
@@ -223,7 +223,7 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		return err
 	}
 	f.beginSteps()
-	s.Origin, s.Lambda, s.Scale = uint64(f.origin), f.lambda, f.scale
+	s.Origin, s.Lambda, s.Line, s.Scale = uint64(f.origin), f.lambda, f.line, f.scale
 	first.V = f.matV().Data
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)
@@ -313,7 +313,7 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
 	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, fit.Silent(ctx), r.Cut)
-	f.lambda, f.scale = s.Lambda, s.Scale
+	f.lambda, f.line, f.scale = s.Lambda, s.Line, s.Scale
 	a := s.shard(f)
 	err := step.Restore(a.Arrays(), f.Warm)
 	if err != nil {

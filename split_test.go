@@ -15,6 +15,7 @@ func TestPlannedSettings(t *testing.T) {
 	apart := map[string]string{
 		"init": "the factors themselves are blobs", "initU": "the factors themselves are blobs",
 		"initV": "the factors themselves are blobs", "shrinkage": "chosen by the start, which a plan has",
+		"line":       "chosen by the start, which a plan has",
 		"projection": "of FitQMFQ, which is not split",
 	}
 	of := reflect.TypeFor[settings]()

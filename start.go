@@ -31,12 +31,15 @@ package quantmf
 //
 // # The choice
 //
-// Which of the two starts suits, and how much the maps should be shrunk, depends
-// on the data: counts with heavy tails are best fitted from their own NMF by free maps,
-// logarithms from scores by straighter maps. Under StartAuto, and without WithShrinkage, some cells
-// are fitted from each start under each λ of 0, 20 and 100, with a tenth of them hidden. Of the three λ
-// of a start the one that predicts the hidden cells worst before the first epoch is left out; the others
-// make three epochs. The fit takes the pair of start and λ that predicts the hidden cells best then.
+// Which of the two starts suits, how much the maps should be shrunk, and how much of a line they should have
+// (line.go), depends on the data: counts with heavy tails are best fitted from their own NMF by free maps,
+// logarithms from scores by straighter maps, a product with little noise by lines. What of start, λ and τ is
+// left open is tried on some cells, with a tenth of them hidden. First, from each start, the pairs of λ and τ
+// of firstTrials: the pair that predicts the hidden cells worst before the first epoch is left out, the
+// others make two epochs. Then, from the best start and with the best τ, the better of the other two λ
+// likewise. The fit takes what predicts the hidden cells best then. All pairs of three λ and three τ, with
+// three epochs each, take three times as long and predict other cells no better
+// (docs/measurements/defaults.md).
 //
 // These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
@@ -78,108 +81,184 @@ func (f *qmfFit) losses() fit.Losses {
 	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 }
 
-// choose sets start and shrinkage where they are left to the data.
-func (f *qmfFit) choose() error {
-	chooseMaps := f.lambda < 0 && !f.Pinned && f.origin != StartUniform
-	f.lambda = max(f.lambda, 0)
-	if f.init {
-		return nil
-	}
-	starts, shrinkages := []Start{f.origin}, []float64{f.lambda}
+// prospect is what the data choose of a fit.
+type prospect struct {
+	start        Start
+	lambda, line float64
+}
+
+// openChoices returns the starts that are open, the pairs of λ and τ to be tried first, and all λ. λ and τ
+// that are not open are the same in all.
+func (f *qmfFit) openChoices() (starts []Start, first []prospect, lambdas []float64) {
+	starts = []Start{f.origin}
 	if f.origin == StartAuto {
-		f.origin = StartScores
 		starts = []Start{StartScores, StartNMF}
 	}
-	if chooseMaps {
-		shrinkages = trialShrinkages[:]
+	lambdas = []float64{max(f.lambda, 0)}
+	if f.lambda < 0 && f.mayHaveLine() {
+		lambdas = trialShrinkages[:]
 	}
-	if len(starts)*len(shrinkages) == 1 {
+	for _, c := range firstTrials {
+		if len(lambdas) == 1 {
+			c.lambda = lambdas[0]
+		}
+		if f.settings.line >= 0 || !f.mayHaveLine() {
+			c.line = f.line
+		}
+		if !slices.Contains(first, c) {
+			first = append(first, c)
+		}
+	}
+	return starts, first, lambdas
+}
+
+// choose sets what of start, shrinkage and line is left to the data.
+func (f *qmfFit) choose() error {
+	starts, first, lambdas := f.openChoices()
+	f.lambda = max(f.lambda, 0)
+	if f.init {
+		if f.settings.line < 0 && f.mayHaveLine() {
+			f.line = lineOfInit
+		}
+		return nil
+	}
+	f.origin, f.line = starts[0], first[0].line
+	if len(starts)*len(first)*len(lambdas) == 1 {
 		return nil
 	}
 	if err := f.progress.Enter(fit.PhaseChoice); err != nil {
 		return err
 	}
+	t, err := f.newTrials()
+	if t == nil || err != nil {
+		return err
+	}
+	last := 0.2 // the share of the work that comes after the first pairs
+	if len(lambdas) == 1 {
+		last = 0
+	}
+	each := (1 - last) / float64(len(starts))
+	for s, start := range starts {
+		open := slices.Clone(first)
+		for i := range open {
+			open[i].start = start
+		}
+		part := f.progress.Within(float64(s)*each, float64(s+1)*each)
+		if err := t.from(open, 2, part); err != nil {
+			return err
+		}
+	}
+	var open []prospect
+	for _, lambda := range lambdas {
+		if c := t.best; lambda != c.lambda {
+			c.lambda = lambda
+			open = append(open, c)
+		}
+	}
+	if err := t.from(open, 1, f.progress.Within(1-last, 1)); err != nil {
+		return err
+	}
+	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
+	return nil
+}
+
+// trials are short fits of some cells, with a tenth of them hidden.
+type trials struct {
+	of       *qmfFit
+	settings settings
+	hidden   *fit.Cells
+	best     prospect // that predicts the hidden cells best so far
+	loss     float64
+	begun    *factors // those with which the trials of the best start began
+}
+
+// newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
+func (f *qmfFit) newTrials() (*trials, error) {
 	src := random.Split(f.seed, 3)
 	const share = 0.1 // of the visible cells, which is hidden from the trials
-	c := *f.settings
+	t := &trials{of: f, settings: *f.settings, loss: math.Inf(1)}
+	c := &t.settings
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
 	some, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
-		return err
+		return nil, err
 	}
-	hidden, err := fit.Read(some, c.rules())
-	if err != nil { // there are too few cells to hide a tenth of them
+	var err error
+	if t.hidden, err = fit.Read(some, c.rules()); err != nil {
+		return nil, nil
+	}
+	t.hidden.Units = f.cells.Units.Pick(rows)
+	return t, nil
+}
+
+// from makes the trials of some choices from one start. They are alive together. The most of them that
+// predict best before the first epoch make epochs.
+func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
+	if len(open) == 0 {
 		return nil
 	}
-	hidden.Units = f.cells.Units.Pick(rows)
-	best := math.Inf(1)
-	for s, start := range starts {
-		progress := f.progress.Within(float64(s)/float64(len(starts)), float64(s+1)/float64(len(starts)))
-		trials, err := f.tryStart(start, shrinkages, hidden, &c, progress)
-		if err != nil {
+	// The shares of the work after which the factors and the first maps are there.
+	const factorsDone, mapsDone = 0.45, 0.6
+	f, made, twins := t.of, make([]*qmfFit, len(open)), make([]*inflation, len(open))
+	for i, c := range open {
+		trial := newQMFFit(t.hidden, f.k, &t.settings, f.pool, t.settings.seed,
+			progress.Within(0, factorsDone))
+		// A trial is evaluated once, after its epochs.
+		trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
+		made[i], twins[i] = trial, trial.inflation
+	}
+	begun := t.begun
+	if open[0].start != t.best.start || begun == nil {
+		if err := made[0].startFactors(); err != nil {
 			return err
 		}
-		for _, trial := range trials {
-			if loss := trial.meanHeld(); loss < best {
-				best, f.origin, f.lambda = loss, start, min(trial.lambda, f.maxShrinkage)
-			}
+		begun = newFactors(nil, made[0].d, made[0].n, f.k)
+		copy(begun.u, made[0].u)
+		copy(begun.v, made[0].v)
+	}
+	for _, trial := range made {
+		copy(trial.u, begun.u)
+		copy(trial.v, begun.v)
+		trial.beginSteps()
+	}
+	maps := progress.Within(factorsDone, mapsDone)
+	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
+		return err
+	}
+	made = leaders(made, most)
+	for i, trial := range made {
+		each := (1 - mapsDone) / float64(len(made))
+		part := progress.Within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
+		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
+		a.Note(trial.losses())
+		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
+			return err
+		}
+		trial.run(evaluateRows, trial.d)
+		if err := f.pool.Err(); err != nil {
+			return err
+		}
+		if loss := trial.meanHeld(); loss < t.loss {
+			t.loss, t.begun = loss, begun
+			t.best = prospect{trial.origin, trial.lambda, trial.line}
 		}
 	}
 	return nil
 }
 
-// tryStart makes the trials of a start, one for each λ except the one that predicts worst before the
-// first epoch, if there are more than two. They are alive together.
-func (f *qmfFit) tryStart(start Start, shrinkages []float64, hidden *fit.Cells, c *settings,
-	progress fit.Progress) ([]*qmfFit, error) {
-	// The shares of the work after which the factors and the first maps are there.
-	const factorsDone, mapsDone = 0.45, 0.6
-	trials := make([]*qmfFit, len(shrinkages))
-	twins := make([]*inflation, len(trials))
-	for i, lambda := range shrinkages {
-		trial := newQMFFit(hidden, f.k, c, f.pool, c.seed, progress.Within(0, factorsDone))
-		// it is evaluated once, after its epochs
-		trial.origin, trial.lambda, trial.evaluated = start, lambda, false
-		trials[i], twins[i] = trial, trial.inflation
-	}
-	if err := trials[0].startFactors(); err != nil {
-		return nil, err
-	}
-	for _, trial := range trials[1:] {
-		copy(trial.u, trials[0].u)
-		copy(trial.v, trials[0].v)
-	}
-	for _, trial := range trials {
-		trial.beginSteps()
-	}
-	maps := progress.Within(factorsDone, mapsDone)
-	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
-		return nil, err
-	}
-	if len(trials) > 2 {
+// leaders returns as many fits as most says, those of the least losses on hidden cells, in their order.
+func leaders(made []*qmfFit, most int) []*qmfFit {
+	for len(made) > most {
 		worst := 0
-		for i, trial := range trials {
-			if trial.meanHeld() >= trials[worst].meanHeld() {
+		for i, trial := range made {
+			if trial.meanHeld() >= made[worst].meanHeld() {
 				worst = i
 			}
 		}
-		trials = slices.Delete(trials, worst, worst+1)
+		made = slices.Delete(made, worst, worst+1)
 	}
-	for i, trial := range trials {
-		each := (1 - mapsDone) / float64(len(trials))
-		part := progress.Within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
-		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
-		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(c.patience, c.epochs, false)}
-		a.Note(trial.losses())
-		if err := a.Advance(&part, c.epochs, nil); err != nil {
-			return nil, err
-		}
-		trial.run(evaluateRows, trial.d)
-		if err := f.pool.Err(); err != nil {
-			return nil, err
-		}
-	}
-	return trials, nil
+	return made
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
@@ -333,11 +412,15 @@ var startSamples = 2048.0
 const (
 	trialRows   = 512     // how many rows are fitted, at most
 	trialCells  = 1 << 19 // how many visible cells of these rows
-	trialEpochs = 3       // of each trial
+	trialEpochs = 2       // of each trial
+	lineOfInit  = 0.5     // τ where initial factors leave no choice
 )
 
-// trialShrinkages are the λ that are tried.
-var trialShrinkages = [...]float64{0, 20, 100}
+// trialShrinkages are the λ that are tried, and firstTrials the pairs of λ and τ that are tried first.
+var (
+	trialShrinkages = [...]float64{0, 20, 100}
+	firstTrials     = [...]prospect{{lambda: 0, line: 0}, {lambda: 0, line: 0.9}, {lambda: 20, line: 0.5}}
+)
 
 // raise raises small entries of U to monotone.LeastAtStart of the mean of U, those of a row of V to
 // that of the mean of the row, and holds all entries within e^±maxLogFactor.
@@ -402,6 +485,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
 	if f.R == nil && !f.Constant(i) {
+		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}
 	f.fitted(v, i)

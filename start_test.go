@@ -5,6 +5,7 @@ package quantmf
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -128,59 +129,64 @@ func TestUniformInit(t *testing.T) {
 	}
 }
 
-// TestChoiceByPrediction: start and shrinkage that are left to the data are those under which a fit of
-// three epochs predicts a hidden tenth of the cells best, of each start without the shrinkage that predicts
-// them worst before the first epoch.
+// TestChoiceByPrediction: start, shrinkage and line that are left to the data are those under which a fit of
+// two epochs predicts a hidden tenth of the cells best. From each start three pairs of shrinkage and line are
+// tried, without the one that predicts them worst before the first epoch; then, from the best start with the
+// best line, the shrinkage of the others that predicts them better before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
 	ctx := context.Background()
-	late, missed := 0, 0
-	for seed := range uint64(3) {
+	late, later := 0, 0
+	for seed := range uint64(8) {
 		x := first(toy(int(seed)), 24)
 		src := random.Split(seed, 3)
 		trial := src.Uint64()
-		best, before, all := math.Inf(1), math.Inf(1), math.Inf(1)
-		var start, startBefore Start
-		var shrinkage, shrinkageBefore float64
-		for _, s := range []Start{StartScores, StartNMF} {
-			var fits []*QMF
-			worst := 0.0
-			for _, lambda := range []float64{0, 20, 100} {
-				m, err := FitQMF(ctx, x, 3, WithStart(s), WithShrinkage(lambda), WithEpochs(3),
-					WithValidation(0.1), WithSeed(trial))
-				if err != nil {
-					t.Fatal(err)
-				}
-				fits, worst = append(fits, m), max(worst, m.Validation[0])
+		fit := func(s Start, lambda, line float64) *QMF {
+			m, err := FitQMF(ctx, x, 3, WithStart(s), WithShrinkage(lambda), WithLine(line), WithEpochs(2),
+				WithValidation(0.1), WithSeed(trial))
+			if err != nil {
+				t.Fatal(err)
 			}
-			for _, m := range fits {
-				l := m.Validation[3]
-				all = min(all, l)
-				if l < best && m.Validation[0] < worst {
-					best, start, shrinkage = l, s, m.Shrinkage
-				}
-				if l := m.Validation[0]; l < before {
-					before, startBefore, shrinkageBefore = l, s, m.Shrinkage
-				}
+			return m
+		}
+		after := func(m *QMF) float64 { return m.Validation[2] }
+		before := func(m *QMF) float64 { return m.Validation[0] }
+		least := func(of []*QMF, by func(m *QMF) float64) *QMF {
+			return slices.MinFunc(of, func(a, b *QMF) int { return cmp.Compare(by(a), by(b)) })
+		}
+		var all []*QMF
+		for _, s := range []Start{StartScores, StartNMF} {
+			made := []*QMF{fit(s, 0, 0), fit(s, 0, 0.9), fit(s, 20, 0.5)}
+			worst := slices.MaxFunc(made, func(a, b *QMF) int {
+				return cmp.Compare(before(a), before(b))
+			})
+			all = append(all, slices.DeleteFunc(made, func(m *QMF) bool { return m == worst })...)
+		}
+		best := least(all, after)
+		if least(all, before) != best {
+			late++
+		}
+		var others []*QMF
+		for _, lambda := range []float64{0, 20, 100} {
+			if lambda != best.Shrinkage {
+				others = append(others, fit(best.Start, lambda, best.Line))
 			}
 		}
-		if all < best {
-			missed++
+		if other := least(others, before); after(other) < after(best) {
+			best = other
+			later++
 		}
 		m, err := FitQMF(ctx, x, 3, WithEpochs(0), WithSeed(seed))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Start != start || m.Shrinkage != shrinkage {
-			t.Errorf("seed %d: took %v and %v, the trials say %v and %v", seed, m.Start, m.Shrinkage, start,
-				shrinkage)
-		}
-		if start != startBefore || shrinkage != shrinkageBefore {
-			late++
+		if m.Start != best.Start || m.Shrinkage != best.Shrinkage || m.Line != best.Line {
+			t.Errorf("seed %d: took %v, %v and %v, the trials say %v, %v and %v", seed, m.Start, m.Shrinkage,
+				m.Line, best.Start, best.Shrinkage, best.Line)
 		}
 	}
-	if late == 0 || missed == 0 {
-		t.Error("the epochs of the trials never decided, or what was left out never mattered: nothing " +
-			"is tested")
+	if late == 0 || later == 0 {
+		t.Errorf("%d, %d: the epochs of the trials never decided, or the second shrinkage never did", late,
+			later)
 	}
 }
 
@@ -226,7 +232,8 @@ func TestChoice(t *testing.T) {
 		if !c.want(m) {
 			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
 		}
-		told, err := FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage))
+		told, err := FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
+			WithLine(m.Line))
 		if err != nil {
 			t.Fatal(err)
 		}

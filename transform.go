@@ -423,7 +423,10 @@ func (q *QMF) placer(ctx context.Context, x Rows) (*place.Mapped, *fit.Units, er
 	u := fit.UnitsOf(top)
 	if !u.Plain() {
 		in := *q
-		in.Quantiles = Mat(fit.Dense(q.Quantiles).In(&u))
+		in.Quantiles, in.Slopes = Mat(fit.Dense(q.Quantiles).In(&u)), make([]float64, d)
+		for i, s := range q.Slopes {
+			in.Slopes[i] = math.Ldexp(s, -u.All)
+		}
 		q = &in
 	}
 	of := place.Problem{Loss: q.divergence(), Workers: q.workers, Floor: monotone.FloorT}

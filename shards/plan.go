@@ -76,7 +76,8 @@ func bounds() [planWords]uint64 {
 func (p *plan) reals() []section.Part {
 	return []section.Part{section.Within([]float64{p.Epsilon}, 0, 1e12),
 		section.Positive([]float64{p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale}),
-		section.Within([]float64{float64(p.Loss)}, -2, 4), section.Within([]float64{p.Validation}, 0, 1)}
+		section.Within([]float64{float64(p.Loss)}, -2, 4),
+		section.Within([]float64{p.Validation, p.Line}, 0, 1)}
 }
 
 func (p *plan) encode() []byte {
@@ -126,7 +127,7 @@ func decodePlan(f *section.File) (*plan, error) {
 	v := parts[1].V
 	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2],
 		v[3], v[4]
-	p.Loss, p.Validation = divergence.Loss(parts[2].V[0]), parts[3].V[0]
+	p.Loss, p.Validation, p.Line = divergence.Loss(parts[2].V[0]), parts[3].V[0], parts[3].V[1]
 	if p.Kind == section.QMF && !(p.Epsilon >= 1e-12) || p.Kind == section.NMF && p.Epsilon != 0 {
 		return nil, f.FailAt("REAL", 0, "ε is "+strconv.FormatFloat(p.Epsilon, 'g', -1, 64))
 	}

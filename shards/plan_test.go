@@ -31,7 +31,8 @@ func planOf(kind uint32) *plan {
 		Units: fit.Units{All: -4},
 		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
-			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Scale: 0.7}}}
+			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Line: 0.5,
+			Scale: 0.7}}}
 	if kind == section.QMF {
 		p.Epsilon, p.Mapped, p.Signed, p.Shift = 0.02, true, true, make([]float64, 40)
 		p.Shift[3] = -1

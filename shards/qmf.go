@@ -206,7 +206,7 @@ func (f *Fit) finishQMF(r *stage) (*quantmf.QMF, error) {
 		if sizes, err = m.Words("DIMS", 8); err != nil {
 			return nil, err
 		}
-		if took, err = m.Words("TOOK", 2); err != nil {
+		if took, err = m.Words("TOOK", 3); err != nil {
 			return nil, err
 		}
 	}

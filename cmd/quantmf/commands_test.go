@@ -180,7 +180,7 @@ func TestModelAndMatrix(t *testing.T) {
 	model, _ := os.ReadFile("qmf.qmf")
 	writeText(t, "cut.qmf", string(model[:len(model)/2]))
 	flipped := bytes.Clone(model)
-	flipped[len(flipped)/3] ^= 8
+	flipped[2*len(flipped)/5] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
 	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",
@@ -615,7 +615,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("a model without a history: %v", err)
 	}
 	// A matrix without names is taken by its number of features alone.
-	unnamed := &table.Table{Features: cli.Numbered("f", 3), X: x}
+	unnamed := &table.Table{Features: table.Numbered("f", 3), X: x}
 	got.Log1p, got.Top = false, false
 	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)

@@ -192,10 +192,11 @@ func same(a, b quantmf.Mat) bool {
 // scales are the columns of -q.
 func scales(m *quantmf.QMF) quantmf.Mat {
 	d, levels := m.Quantiles.Dims()
-	x := quantmf.NewMat(d, 2*levels)
+	x := quantmf.NewMat(d, 2*levels+1)
 	for i := range d {
 		copy(x.Row(i), m.Quantiles.Row(i))
 		copy(x.Row(i)[levels:], m.Weights.Row(i))
+		x.Set(i, 2*levels, m.Slopes[i])
 	}
 	return x
 }
@@ -223,7 +224,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	}{
 		{"U.tsv", features, "c1 c2 c3", m.U},
 		{"V.csv.gz", "c1 c2 c3", samples, m.V},
-		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5", scales(m)},
+		{"Q.csv", features, "q1 q2 q3 q4 q5 w1 w2 w3 w4 w5 slope", scales(m)},
 	} {
 		got := read(t, c.file)
 		if r, k := strings.Join(got.Features, " "), strings.Join(got.Samples, " "); r != c.rows ||

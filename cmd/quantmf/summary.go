@@ -75,7 +75,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		{r.files.Model, "the model: \"quantmf inspect\" prints what is in it"},
 		{r.files.U, "U, features × components"},
 		{r.files.V, "V, components × samples"},
-		{r.files.Q, "quantiles and weights of each feature's map"},
+		{r.files.Q, "quantiles, weights and slope of each feature's map"},
 		{r.page, "the report: a page to open in a browser"},
 	} {
 		if f.path != "" && f.path != "-" {

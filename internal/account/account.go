@@ -205,6 +205,9 @@ func Begun(q *quantmf.QMF) string {
 	case quantmf.StartUniform:
 		from = "at random"
 	}
+	if q.Line > 0 {
+		from += ", with a line as " + strconv.FormatFloat(100*q.Line, 'g', 4, 64) + " % of every map"
+	}
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}

@@ -77,17 +77,19 @@ func mappedKL(f *Func) {
 			f.advance(8*(some-1), coefficient)
 		})
 		each(func(at func(Reg) Mem) {
-			f.mul(V0, d, n)
 			f.load(V5, f.c("one", 1))
-			f.div(V0, V5, V0) // 1/(dn)
-			f.mul(V5, n, V0)  // 1/d
+			f.div(V5, V5, d) // 1/d
 			f.mul(g, g, r)
 			f.mul(g, g, V5)
 			f.mul(g, g, V5)
 			f.mul(g, g, at(slope))
-			f.mul(V6, n, V5) // t
-			f.mul(V0, d, V0)
-			f.mul(V0, d, V0) // 1/t
+			field(V0, "Line")
+			f.add(g, g, V0)
+			f.mul(V0, V0, at(w))
+			f.mul(V6, n, V5)
+			f.add(V6, V6, V0) // t
+			f.load(V0, f.c("one", 1))
+			f.div(V0, V0, V6) // 1/t
 			f.load(V1, at(x))
 			f.mul(V2, V1, V0) // x/t
 			f.sub(V6, V6, V1)

@@ -43,7 +43,8 @@ func (f *ModelFiles) Flags() []*Flag {
 		File(&f.Model, "o", `the model, for the other commands`),
 		File(&f.U, "u", `U, features × components`),
 		File(&f.V, "v", `V, components × samples`),
-		File(&f.Q, "q", `per feature the quantiles q1, q2, ... and their weights w1, w2, ... (qmf)`),
+		File(&f.Q, "q", `per feature the quantiles q1, q2, ... and their weights w1, w2, ..., and the
+			slope of its line (qmf)`),
 	}
 }
 
@@ -61,7 +62,7 @@ func (f *ModelFiles) Check(in *Input, method string) error {
 // Write writes the files.
 func (f *ModelFiles) Write(out *Outputs, in *Input, m quantmf.Model, names Names, made account.Made) error {
 	of := settings.Factorisation(m)
-	components := Numbered("c", of.U.Cols)
+	components := table.Numbered("c", of.U.Cols)
 	matrix := func(path, corner string, rows, columns []string, x quantmf.Mat) error {
 		return out.Write(path, func(w io.Writer) error {
 			return table.Write(w, in.Place(path), corner, rows, columns, x)
@@ -85,8 +86,9 @@ func (f *ModelFiles) Write(out *Outputs, in *Input, m quantmf.Model, names Names
 	}
 	if q, is := m.(*quantmf.QMF); is && err == nil && f.Q != "" {
 		levels := q.Quantiles.Cols
-		err = matrix(f.Q, "feature", names.Features,
-			append(Numbered("q", levels), Numbered("w", levels)...), beside(q.Quantiles, q.Weights))
+		columns := append(append(table.Numbered("q", levels), table.Numbered("w", levels)...), "slope")
+		slopes := quantmf.Mat{Rows: len(q.Slopes), Cols: 1, Data: q.Slopes, Stride: 1}
+		err = matrix(f.Q, "feature", names.Features, columns, beside(q.Quantiles, q.Weights, slopes))
 	}
 	return err
 }
@@ -97,12 +99,18 @@ func (f *ModelFiles) Nameless(w io.Writer, in *Input, n Names) error {
 		in.Nameless(w, f.Q, n.NamedFeatures, false))
 }
 
-// beside returns [a b].
-func beside(a, b quantmf.Mat) quantmf.Mat {
-	m := quantmf.NewMat(a.Rows, a.Cols+b.Cols)
+// beside returns matrices of as many rows side by side.
+func beside(of ...quantmf.Mat) quantmf.Mat {
+	cols := 0
+	for _, a := range of {
+		cols += a.Cols
+	}
+	m := quantmf.NewMat(of[0].Rows, cols)
 	for i := range m.Rows {
-		copy(m.Row(i), a.Row(i))
-		copy(m.Row(i)[a.Cols:], b.Row(i))
+		row := m.Row(i)
+		for _, a := range of {
+			row = row[copy(row, a.Row(i)):]
+		}
 	}
 	return m
 }

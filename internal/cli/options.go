@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -49,6 +50,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
 		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
 		-start uniform)`},
+	option.Line: {"X", `the share of a straight line in every map at the start, from 0, the paper's maps
+		without one, to 1, nearly an NMF (qmf, qmfq; default: of 0, 0.5 and 0.9 the one that predicts hidden
+		cells best; 0 with -ends pinned, -start uniform and -projection svd)`},
 	option.Projection: {"kl:N|frobenius:N|svd", `the projection P: N updates under the named divergence, or
 		singular vectors, which take no missing values (qmfq; default kl:5, with -start uniform kl:100)`},
 	option.Updates: {"", `newton: Newton's method, under kl and frobenius; multiplicative: the updates of the
@@ -124,9 +128,31 @@ func (o *Options) Flags(kinds ...option.Kind) (flags []*Flag) {
 
 // How are the options of how a matrix is fitted, in the order of the help.
 var How = []option.Kind{option.Levels, option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
-	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Projection,
+	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
 	option.Updates, option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict,
 	option.Seed, option.Workers}
+
+// Compared are the options of the fits that are compared by hidden cells, beside loss, missing and seed. -m
+// is a list there.
+var Compared = but(How, option.Levels, option.Seed, option.Workers)
+
+// but are the kinds without some.
+func but(kinds []option.Kind, some ...option.Kind) []option.Kind {
+	without := option.Of(some...)
+	return slices.DeleteFunc(slices.Clone(kinds), without.Has)
+}
+
+// InShards are the flags of a fit over shards: -updates, which has another default there, and those that a
+// QMF or an NMF has, but for -workers and those of which such a fit has no use.
+func (o *Options) InShards() (updates *Flag, others []*Flag) {
+	updates = o.Flag(option.Updates)
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
+		the former or more (nmf; default multiplicative)`
+	takes := option.FitQMF.Takes | option.FitNMF.Takes
+	kinds := but(append([]option.Kind{option.Loss, option.Missing}, How...), option.Updates, option.Batch,
+		option.Restarts, option.Workers)
+	return updates, o.Flags(slices.DeleteFunc(kinds, func(k option.Kind) bool { return !takes.Has(k) })...)
+}
 
 // List returns the options that were given, but for some.
 func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {

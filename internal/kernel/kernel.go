@@ -116,15 +116,15 @@ func PowersOf(e, base, rate []float64, m int) {
 //
 //	Δ(x,T),   (1-x/T) T',   T'²/T,
 //
-// with derivatives in w, for a T = N/D > 0, a ratio of polynomials in r = e^{Step (x̃-Center)}, x̃ being the
-// logistic squash of w:
+// with derivatives in w, for a T = Line w + N/D > 0, N/D being a ratio of polynomials in r = e^{Step
+// (x̃-Center)} and x̃ the logistic squash of w:
 //
 //	D = Σ_J D_J r^J,   N = Σ_J N_J r^J,   (N/D)' = r (N'D - ND')/D².
 //
 // levels has D_J and N_J of the two levels at least, slopes the coefficients of N'D - ND' times Step and the
-// slope of x̃ in e, both from the highest power on. D, N and what D N and D² r are made of stay far from
-// overflow. The derivatives take 1/T no larger than Most. An infinite w, or one that is no number, has a loss
-// that is no number. The logarithm is [elem.RoughLog2], and there are three divisions a cell. Whole blocks.
+// slope of x̃ in e, both from the highest power on. D, N and what D² r is made of stay far from overflow. The
+// derivatives take 1/T no larger than Most. An infinite w, or one that is no number, has a loss that is no
+// number. The logarithm is [elem.RoughLog2], and there are four divisions a cell. Whole blocks.
 func MappedKL(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	n := len(loss)
 	_, _ = levels[3], slopes[0]
@@ -154,7 +154,7 @@ func RowSums(z, e, w []float64) {
 	rowSums(z, e[:len(z)*len(w)], w)
 }
 
-// RowRatios fills u_i = x_i / max(Σ_j E_ij c_j, low z_i), the last level first.
+// RowRatios replaces u_i by x_i / max(u_i + Σ_j E_ij c_j, low z_i), the last level first.
 func RowRatios(u, e, c, z, x []float64, low float64) {
 	_ = c[0]
 	rowRatios(u, e[:len(u)*len(c)], c, z[:len(u)], x[:len(u)], low)

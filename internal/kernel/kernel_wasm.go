@@ -7,7 +7,7 @@ package kernel
 import "unsafe"
 
 // moduleVersion is what the module of kernels that Go was built with says of itself.
-const moduleVersion = 232377903
+const moduleVersion = 1067253510
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -873,6 +873,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Center)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Fall)-16]
+	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Line)-48]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Most)-40]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Ref)-0]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Shift)-8]

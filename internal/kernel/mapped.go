@@ -11,6 +11,7 @@ type KLMap struct {
 	Fall         float64 // the rate of the squash over its deviation, with a minus sign
 	Center, Step float64 // the powers are those of e^{Step (x̃-Center)}
 	Most         float64 // the largest 1/T that the derivatives take
+	Line         float64 // the slope of the line in T
 }
 
 const (
@@ -34,10 +35,10 @@ func mappedKL_g(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap
 		for _, c := range slopes[1:] {
 			g = float64(g*r) + c
 		}
-		inverse := 1 / float64(d*n)
-		under := float64(n * inverse) // 1/d
-		g = float64(float64(float64(g*r)*under)*under) * along
-		y, t, ratio := x[i], float64(n*under), float64(d*float64(d*inverse))
+		under := 1 / d
+		g = float64(float64(float64(float64(g*r)*under)*under)*along) + p.Line
+		y, t := x[i], float64(n*under)+float64(p.Line*v)
+		ratio := 1 / t
 		over := min(ratio, p.Most)
 		slope[i] = (1 - float64(y*over)) * g
 		curvature[i] = float64(g*g) * over

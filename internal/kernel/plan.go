@@ -175,10 +175,17 @@ func PowerMean(t, slope, z, c []float64) {
 }
 
 func rowSums_g(z, e, w []float64) {
+	clear(z)
+	addRowSums(z, e, w)
+}
+
+// addRowSums adds Σ_j E_ij w_j to z_i, the last level first.
+func addRowSums(z, e, w []float64) {
 	m := len(w)
 	for len(z) >= Lanes {
 		row := e[:Lanes*m]
-		var z0, z1, z2, z3, z4, z5, z6, z7 float64
+		to := z[:8:8]
+		z0, z1, z2, z3, z4, z5, z6, z7 := to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7]
 		for j := m - 1; j >= 0; j-- {
 			r, wj := row[Lanes*j:Lanes*j+8:Lanes*j+8], w[j]
 			z0 += float64(r[0] * wj)
@@ -190,7 +197,6 @@ func rowSums_g(z, e, w []float64) {
 			z6 += float64(r[6] * wj)
 			z7 += float64(r[7] * wj)
 		}
-		to := z[:8:8]
 		to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = z0, z1, z2, z3, z4, z5, z6, z7
 		z, e = z[Lanes:], e[Lanes*m:]
 	}
@@ -203,7 +209,7 @@ func RowWeights(z, e, w, v, a []float64) {
 }
 
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
-	rowSums_g(u, e, c)
+	addRowSums(u, e, c)
 	for i, sum := range u {
 		u[i] = x[i] / max(sum, float64(low*z[i]))
 	}

@@ -210,7 +210,8 @@ func TestVectorPlan(t *testing.T) {
 					}
 					compare(t, "mappedKL", does(func(v vectors) {
 						MappedKL(v[0], v[1], v[2], v[3], v[4], v[5], v[6],
-							&KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20})
+							&KLMap{Ref: 0.3, Shift: 0.01, Fall: -1.7, Center: 0.4, Step: 9, Most: 20,
+								Line: 0.2})
 					}), pos(np), pos(np), pos(np), points, pos(np), above(pos(2*m)), above(pos(2*m-3)))
 				}
 				compare(t, "build, flushed", of4(Build), pos(np*m), wide,

@@ -1,25 +1,27 @@
-// Package monotone has the d increasing maps of a model while they are learnt (paper §3.3),
+// Package monotone has the d increasing maps of a model while they are learnt (paper §3.3, and the line
+// s_i w, which the paper does not have),
 //
-//	T_i = T_{ε,b_i,q_i},   b_i = softmax F_i,   q_i = cumsum D_i,
+//	T_i(w) = s_i w + T_{ε,b_i,q_i}(w),   b_i = softmax F_i,   q_i = cumsum D_i,   s_i >= 0,
 //
-// and their steps: Adam on F (adam.go), and on q either the EM step or Adam on R, the logarithms
-// of D. A QMF has one set of them (T), a QMFQ two (T and T').
+// and their steps: Adam on F (adam.go), on q either the EM step or Adam on R, the logarithms
+// of D, and on s the EM step. A QMF has one set of them (T), a QMFQ two (T and T').
 //
-// # The EM step on q
+// # The EM step on q and s
 //
-// With the plan fixed the model of a row is linear in the increments D of q:
-// T_j = Σ_l tail_jl D_l, tail_jl = Σ_{l'>=l} M_jl' >= 0. So the EM (or MM) step
+// With the plan fixed the model of a row is linear in the increments D of q and in s:
+// T_j = s w_j + Σ_l tail_jl D_l, tail_jl = Σ_{l'>=l} M_jl' >= 0. So the EM (or MM) step
 //
-//	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl
+//	D_l ← (D_l num_l + c_l D⁰_l)/(den_l + c_l + μ),  num_l = Σ_j tail_jl x_j/T_j,  den_l = Σ_j tail_jl,
 //
+// and that of s with w_j in the place of tail_jl, both at the same T,
 // never raises the divergence and takes the place of gradient steps on q. This is the step
 // under KL. Under other divergences num_l and den_l are the sums of tail_jl x_j T_j^{β-2} and
 // tail_jl T_j^{β-1} (divergence.Loss.Terms), and with free ends and λ = 0 their ratio is raised
 // to the power γ (internal/divergence).
 //
 // With free ends l = 0, ..., m-1, D_0 = q_1 and μ = 0. With pinned ends D_0 = min x stays,
-// and μ keeps Σ_{l>0} D_l = max x - min x. c_l = λ den_l/n is the shrinkage towards the
-// increments D⁰ of an affine map of w (WithShrinkage).
+// μ keeps Σ_{l>0} D_l = max x - min x, and s = 0. c_l = λ den_l/n is the shrinkage towards the
+// increments D⁰ and the slope s⁰ of an affine map of w (WithShrinkage, WithLine).
 //
 // Under StartUniform q takes Adam steps on the logarithms of D instead, as in the paper.
 //
@@ -27,8 +29,8 @@
 //
 // Data of either sign, which Frobenius alone takes, have each row shifted by its lowest
 // value (internal/fit), and q_1 may be of either sign. With c = min(q_1, min x) all of x - c,
-// T - c and D_l, l > 0, are non-negative, so D_l, l > 0, take the step above for x - c and
-// T - c. Then q_1 takes its least-squares value, the mean of x_j - Σ_{l>0} tail_jl D_l;
+// T - c, s w and D_l, l > 0, are non-negative, so s and D_l, l > 0, take the step above for x - c and
+// T - c. Then q_1 takes its least-squares value, the mean of x_j - s w_j - Σ_{l>0} tail_jl D_l;
 // with shrinkage, the mean of it and, with the weight λ/n, of the affine map's q_1. Without
 // shrinkage neither step raises the loss, and both are invariant to a constant added to the
 // row. Where Adam steps q, it steps q_1 itself and the logarithms of the other increments.
@@ -50,6 +52,7 @@ type Maps struct {
 	F    []float64 // F
 	Inc  []float64 // D, the first of a row q_1; where R is not nil, computed from it (FromR)
 	R    []float64 // R: the logarithms of D, where Adam makes the steps on q; nil: EM does
+	S    []float64 // s, d numbers; nil where maps have no line
 	MomF Moment
 	MomR Moment
 	Warm []transport.Warm // the warm starts of the transports
@@ -117,13 +120,16 @@ func LeastAtStart(mean float64) float64 {
 }
 
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
-// q, on R.
+// q, on R. Only maps to rows whose ends are free, stepped by EM, may have a line.
 func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
 	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: NewMoment(d * m),
 		Warm:   make([]transport.Warm, d),
 		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	for i := range p.Warm {
 		p.Warm[i] = transport.NewWarm(m)
+	}
+	if of != nil && !byAdam && !pinned {
+		p.S = make([]float64, d)
 	}
 	if byAdam {
 		p.R, p.MomR = make([]float64, d*m), NewMoment(d*m)
@@ -136,6 +142,14 @@ func (p *Maps) Logits(i int) []float64 { return p.F[i*p.M : (i+1)*p.M] }
 
 // Increments returns D_i.
 func (p *Maps) Increments(i int) []float64 { return p.Inc[i*p.M : (i+1)*p.M] }
+
+// Slope returns s_i.
+func (p *Maps) Slope(i int) float64 {
+	if p.S == nil {
+		return 0
+	}
+	return p.S[i]
+}
 
 // Quantiles fills q with q_i.
 func (p *Maps) Quantiles(q []float64, i int) {
@@ -208,9 +222,17 @@ func (p *Maps) FromR(i int) {
 // Sums are the sums from which the EM step of a row is made: over the row's visible samples j, of
 // tail_jl times x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, for signed data alone). Prior are the
 // increments of the map towards which shrinkage pulls.
-type Sums struct{ Num, Den, Shares, Prior []float64 }
+//
+// Line has the same sums with w_j for tail_jl, and the slope towards which shrinkage pulls.
+type Sums struct {
+	Num, Den, Shares, Prior []float64
+	Line                    Line
+}
 
-// EM makes one EM step on the increments of row i. For signed data it overwrites Num and Den.
+// Line is what Sums has of the slope s of a row.
+type Line struct{ Num, Den, Share, Prior float64 }
+
+// EM makes one EM step on the increments and the slope of row i. For signed data it overwrites Num and Den.
 func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.Increments(i), p.of.Low[i], p.of.High[i]
 	seen, first := float64(p.of.Seen[i]), 0
@@ -220,11 +242,16 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 		for l, tail := range s.Shares {
 			s.Num[l], s.Den[l] = max(s.Num[l]-float64(c*tail), 0), max(s.Den[l]-float64(c*tail), 0)
 		}
+		at, line := float64(c*s.Line.Share), &s.Line
+		line.Num, line.Den = max(line.Num-at, 0), max(line.Den-at, 0)
 	}
 	least := floorIncrement * max(high-low, p.of.Average[i]*1e-3)
 	if p.Pinned {
 		pinned(inc[1:], s.Num[1:], s.Den[1:], high-low, least)
 		return
+	}
+	if p.Slope(i) > 0 {
+		p.stepSlope(i, s.Line, loss, lambda)
 	}
 	for l := first; l < len(inc); l++ {
 		if lambda == 0 {
@@ -236,7 +263,7 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 			least)
 	}
 	if first == 1 {
-		q, most := p.of.Average[i], mostIncrement*(high-low)
+		q, most := p.of.Average[i]-float64(p.Slope(i)*(s.Line.Share/seen)), mostIncrement*(high-low)
 		for l := 1; l < len(inc); l++ {
 			inc[l] = min(inc[l], most)
 			q -= float64(inc[l] * (s.Shares[l] / seen))
@@ -247,6 +274,18 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 		}
 		inc[0] = q
 	}
+}
+
+// stepSlope makes the EM step on s_i. A slope that is 0 stays so.
+func (p *Maps) stepSlope(i int, s Line, loss divergence.Loss, lambda float64) {
+	to := p.S[i]
+	if lambda == 0 {
+		to *= loss.Step(s.Num, s.Den)
+	} else {
+		c := lambda * s.Den / float64(p.of.Seen[i])
+		to = (float64(to*s.Num) + float64(c*s.Prior)) / max(s.Den+c, divergence.LeastSum)
+	}
+	p.S[i] = to
 }
 
 // pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. As a function of
@@ -310,7 +349,7 @@ func pinned(d, num, den []float64, span, low float64) {
 
 // Kept are the parameters that a best state has of maps, at the state that the losses last returned belong
 // to; nil: it does not have them.
-type Kept struct{ F, Inc, R []float64 }
+type Kept struct{ F, Inc, R, S []float64 }
 
 // Walk calls visit for the numbers of the maps in a checkpoint, which are parameters, moments and warm
 // starts, and for what the best state has of each.
@@ -324,6 +363,7 @@ func (p *Maps) Walk(visit func(numbers section.Part, best []float64), best Kept)
 		visit(section.Finite(p.Inc[lo:lo+1]), first) // only q_1 may be negative
 		visit(section.Positive(p.Inc[lo+1:lo+p.M]), others)
 	}
+	visit(section.Positive(p.S), best.S)
 	WalkMoments(visit, p.MomF)
 	if p.R != nil {
 		visit(section.Within(p.R, p.Shortest, p.Longest), best.R)

@@ -71,7 +71,8 @@ func TestSignedStart(t *testing.T) {
 		}
 		of.Read(x, 0)
 		p := New(1, m, false, false, of)
-		s := Sums{make([]float64, m), make([]float64, m), make([]float64, m), make([]float64, m)}
+		s := Sums{Num: make([]float64, m), Den: make([]float64, m), Shares: make([]float64, m),
+			Prior: make([]float64, m)}
 		inc := p.Increments(0)
 		inc[0], s.Prior[0] = of.Low[0], normal(&r)
 		for l := 1; l < m; l++ {

@@ -346,6 +346,7 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 		inside(cols, f.N)
 		from := int32(0)
 		for t, to := range f.thin.ends[(i+r)*tiles : (i+r+1)*tiles] {
+			to = min(to, int32(len(cols))) // a row that could not be read has none; the fit ends with that
 			if from == to {
 				continue
 			}

@@ -43,6 +43,7 @@ const (
 	Init
 	Penalty
 	Shrinkage
+	Line
 	Loss
 	Patience
 	Restarts
@@ -120,6 +121,7 @@ var declarations = [Kinds]declaration{
 	Init:          {name: "Init"},
 	Penalty:       {name: "Penalty", flag: "penalty", form: Decimal, bound: bound{high: heaviest}},
 	Shrinkage:     {name: "Shrinkage", flag: "shrinkage", form: Decimal, bound: bound{high: heaviest}},
+	Line:          {name: "Line", flag: "line", form: Decimal, bound: bound{high: 1}},
 	Loss:          {name: "Loss", flag: "loss", form: Text, bound: bound{low: -2, high: 4, of: "β "}},
 	Patience:      {name: "Patience", flag: "patience", form: Whole, bound: bound{low: 1, high: unbounded}},
 	Restarts:      {name: "Restarts", flag: "restarts", form: Whole, bound: bound{low: 1, high: unbounded}},
@@ -244,11 +246,11 @@ var (
 	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
 	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
 	FitQMF           = Function{"FitQMF",
-		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line), ""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
 	FitQMFQ = Function{"FitQMFQ",
-		(transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage,
+		(transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line,
 			Projection)) &^ Of(Penalty), ""}
 )
 

@@ -10,7 +10,7 @@ package place
 // t_J is the threshold between levels J and J+1, ρ_J its rate, and c one of the thresholds. Where all rates
 // are one ρ, as on a regular grid, the weights are e^{h_J} e^{ρ(J-(m-1)/2)(x̃-c)}, h_J taken from the middle
 // of their range, and the second factors are powers: one exponential a point instead of m, and T and T' are
-// ratios of polynomials in it.
+// ratios of polynomials in it. To these a line s x may be added.
 
 import (
 	"math"
@@ -25,6 +25,7 @@ type Sheet struct {
 	squash transport.Squash
 	center float64
 	step   float64   // ρ where the weights are powers
+	line   float64   // s
 	form   form      // how the weights are made
 	q, y   []float64 // m
 	h      []float64 // m: e^{h_J} where the weights are powers
@@ -100,10 +101,24 @@ func NewSheet(squash transport.Squash, q, cut, rate []float64) Sheet {
 	return s
 }
 
-// Low and High are the least and the largest value, and Constant tells whether T takes one alone.
-func (f *Sheet) Low() float64   { return f.q[0] }
-func (f *Sheet) High() float64  { return f.q[len(f.q)-1] }
-func (f *Sheet) Constant() bool { return f.squash.Constant() }
+// WithLine returns the map with a line of slope s added to it.
+func (f Sheet) WithLine(s float64) Sheet {
+	f.line = s
+	return f
+}
+
+// Low is the least value that T takes at points that are not negative. High is the largest, or, where there
+// is a line, the one at two deviations above the mean of the row that was fitted, with which it is of a size.
+// Constant tells whether T takes one value alone.
+func (f *Sheet) Low() float64 { return f.q[0] }
+func (f *Sheet) High() float64 {
+	high := f.q[len(f.q)-1]
+	if f.line > 0 {
+		high += float64(f.line * (f.squash.Ref + f.squash.Shift + 2*f.squash.Std))
+	}
+	return high
+}
+func (f *Sheet) Constant() bool { return f.squash.Constant() && f.line == 0 }
 
 // SheetRoom is one worker's room for n points and m levels.
 type SheetRoom struct{ e, s, z, ones, zeros, weights, none []float64 }
@@ -124,7 +139,18 @@ func NewSheetRoom(n, m int) *SheetRoom {
 
 // At fills t and slope with T and T' for the points w, whole blocks.
 func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
+	f.curve(t, slope, w, r)
+	if f.line > 0 {
+		by := [...]float64{f.line}
+		kernel.Accumulate(t, by[:], w)
+		kernel.Shift(slope, slope, -f.line)
+	}
+}
+
+// curve is At without the line.
+func (f *Sheet) curve(t, slope, w []float64, r *SheetRoom) {
 	n, m := len(w), len(f.q)
+
 	if m == 1 {
 		for i := range t {
 			t[i], slope[i] = f.q[0], 0
@@ -171,9 +197,9 @@ func (f *Sheet) At(t, slope, w []float64, r *SheetRoom) {
 			}
 		}
 	}
-	high := f.High()
+	high := f.q[m-1]
 	if kernel.Extent(&ends, t); ends[1] > high {
-		kernel.Confine(t, f.Low(), high)
+		kernel.Confine(t, f.q[0], high)
 	}
 }
 
@@ -197,15 +223,15 @@ const (
 // logistic, T is not above 0 or a product might overflow. Derivatives of divergences divide by T, or by low
 // where T is less.
 //
-// With weights p_J = e^{h_J} r^J and r = e^{ρ(x̃-c)}, T is N/D, N = Σ_J p_J q_J and D = Σ_J p_J. The
-// slope in log r is
+// With weights p_J = e^{h_J} r^J and r = e^{ρ(x̃-c)}, T is N/D and the line, N = Σ_J p_J q_J and D = Σ_J p_J.
+// The slope in log r is
 //
 //	Σ_{J>K} (J-K) (q_J-q_K) p_J p_K / D²,
 //
 // a polynomial without a negative coefficient: no digits cancel, however far levels are apart.
 func (f *Sheet) Ratio(low float64) *Ratio {
 	m := len(f.q)
-	rate, most := f.squash.Logistic(), f.High()
+	rate, most := f.squash.Logistic(), f.q[m-1]
 	if m > mostLevels || f.form == exact || !(f.q[0] >= 0 && most >= 1/mostValue && most <= mostValue) {
 		return nil
 	}
@@ -225,7 +251,7 @@ func (f *Sheet) Ratio(low float64) *Ratio {
 	}
 	r := &Ratio{levels: make([]float64, 2*m), slopes: make([]float64, 2*m-3)}
 	r.row = kernel.KLMap{Ref: f.squash.Ref, Shift: f.squash.Shift, Fall: -rate, Center: f.center,
-		Step: f.step, Most: 1 / low}
+		Step: f.step, Most: 1 / low, Line: f.line}
 	for J, h := range f.h {
 		at := 2 * (m - 1 - J)
 		r.levels[at], r.levels[at+1] = h, h*f.q[J]

@@ -32,7 +32,8 @@ func TestRatio(t *testing.T) {
 			q[J] = last
 		}
 		squash := transport.Squash{Kind: kind, Ref: 3, Shift: 0.2, Std: []float64{1e-4, 0.7, 1e5}[round%3]}
-		f := NewSheet(squash, q, cut, rate)
+		line := []float64{0, 0, 0, 0, 0.3}[round%5]
+		f := NewSheet(squash, q, cut, rate).WithLine(line)
 		low := 1e-6 * f.High()
 		ratio := f.Ratio(low)
 		if ratio == nil {
@@ -52,7 +53,11 @@ func TestRatio(t *testing.T) {
 				z = 1e5
 			}
 			w[i] = squash.Ref + squash.Shift + z*squash.Std
+			if line > 0 { // T is to be above 0
+				w[i] = math.Abs(w[i])
+			}
 			value[i], steep[i] = softmax(&f, cut, rho, w[i])
+			value[i], steep[i] = value[i]+line*w[i], steep[i]+line
 			switch i % 5 {
 			case 1:
 				x[i] = value[i]

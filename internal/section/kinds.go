@@ -7,8 +7,8 @@ package section
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
-//	TOOK  u start, f shrinkage (QMF and QMFQ)
-//	ROWS  f d×6: centre, squash kind, its reference, shift and deviation, marginal error
+//	TOOK  u start, f shrinkage, share of the line (QMF and QMFQ)
+//	ROWS  f d×7: centre, squash kind, its reference, shift and deviation, marginal error, slope of the line
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
 //	PROJ  u kind of projection, u updates

@@ -36,6 +36,7 @@ func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 		option.Ends:          choice(option.Ends, quantmf.WithEnds),
 		option.Penalty:       decimal(quantmf.WithPenalty),
 		option.Shrinkage:     decimal(quantmf.WithShrinkage),
+		option.Line:          decimal(quantmf.WithLine),
 		option.Loss:          loss,
 		option.Patience:      whole(quantmf.WithPatience),
 		option.Restarts:      whole(quantmf.WithRestarts),

@@ -33,6 +33,7 @@ func TestParse(t *testing.T) {
 		{option.Ends, "pinned", "EndsPinned", quantmf.MethodBQMF},
 		{option.Penalty, "2", "2", quantmf.MethodBQMF},
 		{option.Shrinkage, "20", "20", quantmf.MethodBQMF},
+		{option.Line, "0.7", "0.7", quantmf.MethodBQMF},
 		{option.Loss, "9", "9", quantmf.MethodBQMF},
 		{option.Patience, "4", "4", quantmf.MethodBQMF},
 		{option.Restarts, "2", "2", quantmf.MethodBQMF},

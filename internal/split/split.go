@@ -33,9 +33,10 @@ type Settings struct {
 	Seed                                                  uint64
 	Missing, Mapped                                       bool
 	Choices
-	// Of a QMF once its start is made: where it started, the shrinkage, and the unit of the whole loss.
-	Origin        uint64
-	Lambda, Scale float64
+	// Of a QMF once its start is made: where it started, the shrinkage, the share of the line, and the unit
+	// of the whole loss.
+	Origin              uint64
+	Lambda, Line, Scale float64
 }
 
 // Choices are settings that are one of a list, by the numbers of the root package's constants.

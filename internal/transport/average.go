@@ -70,13 +70,17 @@ func (r *Row) ObservedColumns(out, zeta []float64, count int) {
 }
 
 // Gather takes x >= 0 for RatioColumns: whole blocks of numbers, 0 in the padding. It is read until the
-// next Load.
-func (r *Row) Gather(x []float64) {
+// next Load. Of a condensed row RatioColumns sums over points then, unless T is to have a line, lined being
+// true: within a bin of x̃ a sample may be so far that the line is not smooth there.
+func (r *Row) Gather(x []float64, lined bool) {
 	r.need(placed)
 	r.gathered = &r.dual
-	if !r.condensed.ready {
+	if lined || !r.condensed.ready {
 		r.weights = x
 		r.rows()
+		if lined {
+			kernel.Multiply(r.gx, r.x, r.z)
+		}
 		return
 	}
 	f := r.condensed.weighed
@@ -86,23 +90,33 @@ func (r *Row) Gather(x []float64) {
 	r.gathered, r.weights = f, f.a
 }
 
-// RatioColumns is Columns of ζ_i = x_i / max(T_i, low), x gathered and T = M q, for q >= 0: then T is a sum
-// of positive numbers, and is computed without increments of q.
-func (r *Row) RatioColumns(out, q []float64, low float64) {
+// RatioColumns is Columns of ζ_i = x_i / max(T_i, low), x gathered and T = s w + M q, w being the samples of
+// the row, for q >= 0: then T is a sum of positive numbers, and is computed without increments of q. Where x
+// was gathered for a T with a line it returns Σ_i ζ_i w_i too; elsewhere s is 0.
+func (r *Row) RatioColumns(out, q []float64, s, low float64) (along float64) {
 	r.need(placed)
 	f, x, c := r.gathered, r.weights, r.inc
 	for j, w := range f.w {
 		c[j] = float64(w * q[j])
 	}
-	f.columnsOf(out, func(lo, hi int,
-		e []float64) {
-		kernel.RowRatios(f.v[lo:hi], e, c, f.z[lo:hi], x[lo:hi], low)
+	f.columnsOf(out, func(lo, hi int, e []float64) {
+		v := f.v[lo:hi]
+		if s == 0 {
+			clear(v)
+		} else {
+			kernel.Scale(v, r.gx[lo:hi], s)
+		}
+		kernel.RowRatios(v, e, c, f.z[lo:hi], x[lo:hi], low)
+		if s > 0 {
+			along += inner(v, r.gx[lo:hi])
+		}
 	})
 	if f != &r.dual { // the points may have other reference potentials than the samples, and so other units W
 		for j, w := range f.w {
 			out[j] *= w / r.w[j]
 		}
 	}
+	return along
 }
 
 // Tails turns what Columns filled into tail_l = Σ_i ζ_i Σ_{j>=l} M_ij.

@@ -133,8 +133,8 @@ func TestCondensed(t *testing.T) {
 		for j, s := range sums {
 			near("a sum over the observed", got[j]*r.w[j], s, s, typical)
 		}
-		r.Gather(x)
-		r.RatioColumns(got, q, low)
+		r.Gather(x, false)
+		r.RatioColumns(got, q, 0, low)
 		for j, s := range ratios {
 			near("a sum of ratios", got[j]*r.w[j], s, s, typical)
 		}
@@ -234,8 +234,8 @@ func TestCondensedThenEvaluated(t *testing.T) {
 			want[j] += x[i] / max(mean, low) * share
 		}
 	})
-	r.Gather(x)
-	r.RatioColumns(got, q, low)
+	r.Gather(x, false)
+	r.RatioColumns(got, q, 0, low)
 	for j := range got {
 		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]) {
 			t.Errorf("level %d has %v, want %v", j, got, want[j])
@@ -277,11 +277,11 @@ func TestCondensedFar(t *testing.T) {
 			want[j] += x[i] / max(mean, low) * share
 		}
 	})
-	r.Gather(x)
+	r.Gather(x, false)
 	if slices.Equal(r.gathered.w, r.w) {
 		t.Fatal("the points have the units of the row")
 	}
-	r.RatioColumns(got, q, low)
+	r.RatioColumns(got, q, 0, low)
 	for j := range got {
 		if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= r.condensed.bound*want[j]) {
 			t.Errorf("level %d has %v, want %v", j, got, want[j])

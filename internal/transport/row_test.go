@@ -280,7 +280,7 @@ func TestStates(t *testing.T) {
 		{"Return", loaded, func(r *Row) { r.Return(m) }},
 		{"Average", placed, func(r *Row) { r.Average(n, q) }},
 		{"Columns", placed, func(r *Row) { r.Columns(m, n) }},
-		{"RatioColumns", placed, func(r *Row) { r.Gather(n); r.RatioColumns(m, q, 0.1) }},
+		{"RatioColumns", placed, func(r *Row) { r.Gather(n, false); r.RatioColumns(m, q, 0, 0.1) }},
 		{"Sort", solved, func(r *Row) { r.Sort(m) }},
 		{"Adjoint", solved, func(r *Row) { r.Adjoint(back) }},
 		{"Keep", solved, func(r *Row) { r.Keep(make([]float64, r.Room(false)), false) }},
@@ -390,11 +390,17 @@ func TestSlopes(t *testing.T) {
 	}
 }
 
-// TestRatioColumns: Σ_i x_i/max(T_i, low) M_ij by the averages and the plan that EachSample tells.
+// TestRatioColumns: Σ_i x_i/max(T_i, low) M_ij by the averages and the plan that EachSample tells, T with and
+// without a line, and Σ_i w_i x_i/max(T_i, low) of a line.
 func TestRatioColumns(t *testing.T) {
 	src := random.Split(84, 0)
 	for trial := range 200 {
-		p := randomRow(&src)
+		p, s := randomRow(&src), []float64{0, 0.4}[trial/2%2]
+		for i, w := range p.X {
+			if s > 0 {
+				p.X[i] = math.Abs(w)
+			}
+		}
 		n, m := len(p.X), p.levels()
 		var r Row
 		r.Resize(n, m)
@@ -410,18 +416,22 @@ func TestRatioColumns(t *testing.T) {
 			x[i] = max(src.Float64()-0.2, 0)
 		}
 		low, want := 0.3*src.Float64(), make([]float64, m)
+		along := 0.0
 		r.EachSample(func(i int, plan []float64) {
-			mean := 0.0
+			mean := s * p.X[i]
 			for j, share := range plan {
 				mean += share * q[j]
 			}
 			for j, share := range plan {
 				want[j] += x[i] / max(mean, low) * share
 			}
+			along += p.X[i] * x[i] / max(mean, low)
 		})
 		got := make([]float64, m)
-		r.Gather(x)
-		r.RatioColumns(got, q, low)
+		r.Gather(x, s > 0)
+		if got := r.RatioColumns(got, q, s, low); s > 0 && !(math.Abs(got-along) <= 1e-12*along) {
+			t.Fatalf("trial %d: along the line %v, want %v", trial, got, along)
+		}
 		for j := range got {
 			if got := got[j] * r.w[j]; !(math.Abs(got-want[j]) <= 1e-12*want[j]+1e-100) {
 				t.Fatalf("trial %d: level %d has %v, want %v", trial, j, got, want[j])

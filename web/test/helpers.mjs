@@ -21,8 +21,8 @@ export const run = (...args) => execFileSync(command, args, { cwd: folder, stdio
 const started = { start: 'nmf' };
 export const phases = {
   nmf: [['epochs', {}]],
-  qmf: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['epochs', { ...started, shrinkage: 0 }]],
-  qmfq: [['choice', {}], ['factors', { ...started, shrinkage: 0 }], ['maps', { ...started, shrinkage: 0 }], ['qmf', { ...started, shrinkage: 0 }], ['epochs', { start: 'uniform' }]],
+  qmf: [['choice', {}], ['factors', { ...started, shrinkage: 0, line: 0.5 }], ['maps', { ...started, shrinkage: 0, line: 0.5 }], ['epochs', { ...started, shrinkage: 0, line: 0.5 }]],
+  qmfq: [['choice', {}], ['factors', { ...started, shrinkage: 0, line: 0.5 }], ['maps', { ...started, shrinkage: 0, line: 0.5 }], ['qmf', { ...started, shrinkage: 0, line: 0.5 }], ['epochs', { start: 'uniform' }]],
   bqmf: [['factors', {}], ['epochs', {}]],
 };
 

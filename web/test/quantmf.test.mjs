@@ -22,8 +22,8 @@ const bits = (got, want) => assert.deepEqual(new BigUint64Array(got.buffer, got.
 const cases = [
   ['nmf', { method: 'nmf', rank: 3 }, ['-method', 'nmf', '-k', '3']],
   ['qmf', { rank: 3 }, ['-k', '3']],
-  ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, loss: 'frobenius' },
-    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-loss', 'frobenius']],
+  ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, line: 0.4, loss: 'frobenius' },
+    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-line', '0.4', '-loss', 'frobenius']],
   ['qmf by Adam', { rank: 2, start: 'uniform', learningRate: 0.1, schedule: 'constant', ends: 'pinned', batch: 16 },
     ['-k', '2', '-start', 'uniform', '-lr', '0.1', '-schedule', 'constant', '-ends', 'pinned', '-batch', '16']],
   ['qmfq', { method: 'qmfq', rank: 3, epochs: 3, projection: 'kl:10' }, ['-method', 'qmfq', '-k', '3', '-epochs', '3', '-projection', 'kl:10']],
@@ -285,6 +285,22 @@ test('a rank at which a product can be any matrix is warned of, in the report to
     const file = await model.named(['a', 'b', 'c', 'd'], ['x', 'y', 'z']);
     assert.equal(Buffer.from(await q.report(file, few)).includes(words), want.length > 0, method);
   }
+});
+
+test('new samples: one score for each, every cell, and intervals', async () => {
+  const x = mixed(12, 40, 3);
+  const fresh = { rows: 12, columns: 3, data: Float64Array.from({ length: 36 }, (_, i) => x.data[Math.floor(i / 3) * 40 + (i % 3)]) };
+  fresh.data[4] = NaN;
+  const model = await q.fit(x, { method: 'bqmf', rank: 3 });
+  const [each, mean, said, { low, high }] = [await model.scores(fresh), await model.score(fresh), await model.predict(fresh), await model.predictInterval(fresh, 0.9)];
+  const cells = [12, 11, 12];
+  assert.ok(Math.abs(each.reduce((s, v, j) => s + v * cells[j], 0) / 35 - mean) < 1e-12 * Math.abs(mean) + 1e-15);
+  assert.deepEqual([said.rows, said.columns], [12, 3]);
+  assert.ok(low.data.every((v, i) => v <= high.data[i]));
+  const [median, deviation, fitted] = [await model.median(), await model.deviation(), await model.interval(0.5)];
+  assert.ok(median.data.every((v, i) => fitted.low.data[i] <= v && v <= fitted.high.data[i]) && deviation.data.every((v) => v >= 0));
+  await assert.rejects(model.interval(2), (e) => e instanceof OptionError);
+  await assert.rejects((await q.fit(x, { method: 'nmf', rank: 2 })).median(), (e) => e instanceof OptionError && e.option === 'median');
 });
 
 test('a model by qmfq normalises, and all have maps', async () => {

@@ -1,0 +1,262 @@
+package quantmf
+
+// Tests of the line in the maps of a QMF: its steps and gradients, the function, and that a QMF with it
+// contains the NMF.
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// linedFits are fits that have begun with a line, one a loss, of rows with and without hidden cells.
+func linedFits(t *testing.T, do func(name string, f *qmfFit)) {
+	for _, l := range []divergence.Loss{divergence.KL, divergence.Frobenius, 0.5, 1.5, 3} {
+		for _, hidden := range []float64{0, 0.2} {
+			x := first(toy(2), 9)
+			for i := range x.Rows {
+				for j, v := range x.Row(i) {
+					x.Set(i, j, v+0.1)
+					if l == divergence.Frobenius {
+						x.Set(i, j, v-1)
+					}
+				}
+			}
+			if hidden > 0 {
+				x = holed(x, hidden)
+			}
+			f := gaussFitOf(t, x, 3, func(c *config) { c.loss, c.missing, c.line = l, hidden > 0, 0.5 })
+			name := "β " + ftoa(float64(l))
+			if hidden > 0 {
+				name += ", hidden"
+			}
+			do(name, f)
+		}
+	}
+}
+
+// TestLineGradient: w̄ of a map with a line is the derivative of the row's loss, the transport solved anew,
+// and 0 in hidden cells.
+func TestLineGradient(t *testing.T) {
+	t.Parallel()
+	linedFits(t, func(name string, f *qmfFit) {
+		f.batch, f.inflation.whole = []int{4}, true
+		i, v, wbar := 4, &f.spaces[0], make([]float64, f.np)
+		f.tolerance = 1e-13
+		logits := append([]float64(nil), f.Logits(i)...)
+		f.visitMap(v, i, wbar, nil)
+		copy(f.Logits(i), logits)
+		if !(f.S[i] > 0) {
+			t.Errorf("%s: no line", name)
+		}
+		most := largest(wbar)
+		loss := func(j int, by float64) float64 {
+			f.v[j] += by // V of the first component
+			f.solveMap(v, i, f.tolerance, true)
+			f.v[j] -= by
+			return f.rowLoss(v, i) / f.unit(i) / float64(f.cells.InRow[i])
+		}
+		for j := 0; j < f.n; j += 3 {
+			h := 1e-5 * (1 + f.v[j])
+			want := (loss(j, h) - loss(j, -h)) / (2 * h) / f.rowU(i)[0]
+			if !(math.Abs(wbar[j]-want) <= 1e-5*(most+math.Abs(want))) {
+				t.Errorf("%s: w̄ of sample %d is %v, differences say %v", name, j, wbar[j], want)
+			}
+			if v.observed != nil && !v.observed[j] && wbar[j] != 0 {
+				t.Errorf("%s: w̄ of hidden cell %d is %v", name, j, wbar[j])
+			}
+		}
+	})
+}
+
+// TestLineSteps: a step on q and s never raises the loss of the row, and moves s. Shrinkage pulls the row to
+// the target, s to its share of the slope of the least-squares line.
+func TestLineSteps(t *testing.T) {
+	t.Parallel()
+	linedFits(t, func(name string, f *qmfFit) {
+		for i := range f.d {
+			v, before := &f.spaces[0], f.S[i]
+			f.solveMap(v, i, f.tolerance, true)
+			last := f.rowLoss(v, i)
+			for range 20 {
+				f.stepQ(v, i, 1)
+				f.fitted(v, i)
+				loss := f.rowLoss(v, i)
+				if !(loss <= last*(1+1e-12)) {
+					t.Fatalf("%s, row %d: the loss rises from %v to %v", name, i, last, loss)
+				}
+				last = loss
+			}
+			if f.S[i] == before {
+				t.Errorf("%s, row %d: the line stays", name, i)
+			}
+			f.lambda = 1e12
+			f.stepQ(v, i, 3)
+			f.lambda = 0
+			var seen, mw, mx, ww, wx float64
+			for j, w := range v.w[:f.n] {
+				if v.observed == nil || v.observed[j] {
+					seen++
+					mw += w
+					mx += v.x[j]
+				}
+			}
+			mw, mx = mw/seen, mx/seen
+			for j, w := range v.w[:f.n] {
+				if v.observed == nil || v.observed[j] {
+					ww += (w - mw) * (w - mw)
+					wx += (w - mw) * (v.x[j] - mx)
+				}
+			}
+			slope := max(wx/ww, 0)
+			if mx < slope*mw && !f.Spans.Signed {
+				slope = mx / mw
+			}
+			if want := f.line * slope; !(math.Abs(f.S[i]-want) <= 1e-6*(want+1e-6)) {
+				t.Errorf("%s, row %d: pulled to %v, the target is %v", name, i, f.S[i], want)
+			}
+		}
+	})
+}
+
+// farProduct draws an exact product of rank 2 whose samples are of very different sizes, as populations are.
+func farProduct() Mat {
+	r := random.Split(31, 7)
+	x := NewMat(40, 90)
+	for i := range x.Rows {
+		a, b := 0.2+r.Float64(), 0.2+r.Float64()
+		s := random.Split(5, 5)
+		for j := range x.Cols {
+			size := math.Exp(2 * normal(&s))
+			x.Set(i, j, size*(a*s.Float64()+b))
+		}
+	}
+	return x
+}
+
+// TestLineContainsNMF: of a product with far samples a QMF predicts hidden cells as an NMF does, and without
+// its line far worse.
+func TestLineContainsNMF(t *testing.T) {
+	t.Parallel()
+	ctx, x := context.Background(), farProduct()
+	holes := holed(x, 0.1)
+	loss := func(m Model, err error) float64 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		fit, sum := m.Reconstruct(), 0.0
+		for i, v := range holes.Data {
+			if v != v {
+				sum += divergence.KL.Value(x.Data[i], fit.Data[i], 1e-300)
+			}
+		}
+		return sum
+	}
+	nmf := loss(FitNMF(ctx, holes, 2, WithMissingValues()))
+	with := loss(FitQMF(ctx, holes, 2, WithMissingValues()))
+	without := loss(FitQMF(ctx, holes, 2, WithMissingValues(), WithLine(0)))
+	if !(with < 2*nmf+1e-3*without) || !(without > 20*with) {
+		t.Errorf("hidden cells: NMF %v, QMF %v, without lines %v", nmf, with, without)
+	}
+}
+
+// TestLineMonotone: T does not fall from a number to the next, nor beyond the range of the row, and its slope
+// is not below that of its line.
+func TestLineMonotone(t *testing.T) {
+	t.Parallel()
+	m, err := FitQMF(context.Background(), first(toy(3), 20), 3, WithLine(0.5), WithEpochs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := random.Split(3, 3)
+	for i := range m.U.Rows {
+		f, _ := m.Map(i)
+		if !(f.line > 0) {
+			t.Fatalf("row %d has no line", i)
+		}
+		w := make([]float64, m.V.Cols)
+		product(w, m.U.Row(i), m.V)
+		span := largest(w)
+		for range 5000 {
+			x := span * (6*r.Float64() - 2)
+			if r.Float64() < 0.1 {
+				x = math.Ldexp(x, int(1000*r.Float64()))
+			}
+			next := math.Nextafter(x, math.Inf(1))
+			a, b := f.At(x), f.At(next)
+			if !(a <= b) || !(f.Slope(x) >= m.Slopes[i]) {
+				t.Fatalf("row %d: T falls from %v at %v to %v, slope %v", i, a, x, b, f.Slope(x))
+			}
+		}
+		for _, v := range []float64{f.At(0) - span, f.At(0), f.At(span), f.At(3 * span), 1e6 * f.At(span)} {
+			if x, err := f.Invert(v); err != nil || !(math.Abs(f.At(x)-v) <= 1e-12*(math.Abs(v)+span)) {
+				t.Errorf("row %d: T of the inverse %v of %v is %v (%v)", i, x, v, f.At(x), err)
+			}
+		}
+		if _, err := f.Invert(math.Inf(1)); err == nil {
+			t.Errorf("row %d: an infinite value has an inverse", i)
+		}
+		if lo, hi := f.At(math.Inf(-1)), f.At(math.Inf(1)); !math.IsInf(lo, -1) || !math.IsInf(hi, 1) {
+			t.Errorf("row %d: the limits of T are %v and %v", i, lo, hi)
+		}
+	}
+}
+
+// TestLineOff: the paper's forms and WithLine(0) have no line; τ is what was given, or chosen, or a half
+// after WithInit.
+func TestLineOff(t *testing.T) {
+	t.Parallel()
+	x := first(toy(3), 20)
+	u, v := first(x, 20), first(x, 2)
+	u.Cols = 2
+	for _, c := range []struct {
+		name string
+		want float64
+		opts []FitOption
+	}{
+		{"StartUniform", 0, []FitOption{WithStart(StartUniform)}},
+		{"EndsPinned", 0, []FitOption{WithEnds(EndsPinned)}},
+		{"given 0", 0, []FitOption{WithLine(0)}},
+		{"given 0.3", 0.3, []FitOption{WithLine(0.3)}},
+		{"given 1", 1, []FitOption{WithLine(1)}},
+		{"WithInit", 0.5, []FitOption{WithInit(u, v)}},
+	} {
+		m, err := FitQMF(context.Background(), x, 2, append(c.opts, WithEpochs(1))...)
+		if err != nil {
+			t.Fatal(c.name, err)
+		}
+		if m.Line != c.want || (total(m.Slopes) > 0) != (c.want > 0) {
+			t.Errorf("%s: τ %v, want %v; slopes %v", c.name, m.Line, c.want, m.Slopes)
+		}
+		if again, err := FitQMF(context.Background(), x, 2, WithInit(m.U, m.V), WithLine(c.want),
+			WithEpochs(0)); err != nil || again.Line != c.want {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
+// TestLineEarlierFile: a file of a model without lines is refused in words.
+func TestLineEarlierFile(t *testing.T) {
+	t.Parallel()
+	m, err := FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := m.sections()
+	for i, s := range sections {
+		if s.Tag == "TOOK" {
+			sections[i].Payload = s.Payload[:16]
+		}
+	}
+	var format *FormatError
+	err = new(QMF).UnmarshalBinary(section.Encode(section.QMF, sections))
+	if !errors.As(err, &format) || !strings.Contains(err.Error(), "earlier version") {
+		t.Error(err)
+	}
+}
