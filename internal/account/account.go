@@ -105,7 +105,7 @@ func predicted(leaveOneOut float64, x quantmf.Mat, goodness []quantmf.Goodness) 
 		}
 		cells += n
 		if n > 1 {
-			spread += n * g.Spread * (n / (n - 1)) * (n / (n - 1))
+			spread += float64(n * g.Spread * (n / (n - 1)) * (n / (n - 1)))
 		}
 	}
 	if spread == 0 {
