@@ -191,6 +191,7 @@ func (c *config) described(rank int) [][2]string {
 	}
 	return [][2]string{
 		{"rank", itoa(rank)},
+		{option.Model.String(), given(c.from != nil)},
 		{option.Start.String(), c.start.String()},
 		{option.Epsilon.String(), ftoa(c.epsilon)},
 		{option.Squash.String(), c.squash.String()},
@@ -226,7 +227,8 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 	}
 	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
 		option.Validation.String(): "0", option.Patience.String(): "0",
-		option.Missing.String(): "not given", option.Init.String(): "not given"}[d.Name]
+		option.Missing.String(): "not given", option.Model.String(): "not given",
+		option.Init.String(): "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}
 	switch {
 	case unset == "":

@@ -63,7 +63,7 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	from        Model // of WithModel
+	from        Model           // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
