@@ -36,21 +36,19 @@ func TestRead(t *testing.T) {
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
 	made := Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
-		NMF: 0.1 + 0.2, NMFEpochs: 200, NMFExplained: 0.75}
-	unknown := Made{NMFExplained: math.NaN()}
-	broken := Made{Matrix: "a\nb\rc", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}
+		Unseen: Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, NMF: -3, Ahead: 1,
+			AheadErr: 2}}
+	broken := Made{Matrix: "a\nb\rc"}
 	for _, c := range []struct {
 		names      Names
 		made, want Made
 		known      bool
 	}{
 		{Names{features, samples}, made, made, true},
-		{Names{features, nil}, Made{Log1p: true, NMFExplained: math.NaN()},
-			Made{Log1p: true, NMFExplained: math.NaN()}, true},
-		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()},
-			Made{Top: true, NMFExplained: math.NaN()}, true},
-		{Names{}, broken, Made{Matrix: "a b c", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}, true},
-		{Names{}, Made{}, unknown, false},
+		{Names{features, nil}, Made{Log1p: true}, Made{Log1p: true}, true},
+		{Names{nil, samples}, Made{Top: true}, Made{Top: true}, true},
+		{Names{}, broken, Made{Matrix: "a b c"}, true},
+		{Names{}, Made{}, Made{}, false},
 	} {
 		b, err := Append(plain, c.names, c.made)
 		if err != nil {
@@ -60,16 +58,13 @@ func TestRead(t *testing.T) {
 		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
 			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
 		}
-		if math.IsNaN(made.NMFExplained) && math.IsNaN(c.want.NMFExplained) {
-			made.NMFExplained, c.want.NMFExplained = 0, 0
-		}
 		if !reflect.DeepEqual(made, c.want) {
 			t.Errorf("made is %+v, want %+v", made, c.want)
 		}
 	}
 	names, made, known, err := Read(plain, 3, 2)
 	if err != nil || known || names.Features != nil || names.Samples != nil ||
-		!math.IsNaN(made.NMFExplained) {
+		made.Unseen.Values != 0 {
 		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
 	}
 }
