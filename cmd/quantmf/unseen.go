@@ -33,7 +33,8 @@ func hiddenSize(d, n int) (rows, columns int) {
 	return rows, min(n, max(hiddenCells/rows, 1))
 }
 
-// hiddenTrials are the further fits: of the method, and of NMF unless that is the method or values are negative.
+// hiddenTrials are the further fits: of the method, and of NMF unless that is the method or values are
+// negative.
 func (f *fitFlags) hiddenTrials(negative bool) (methods []string, trials []quantmf.Trial) {
 	methods, trials = []string{f.method}, []quantmf.Trial{{Rank: f.rank,
 		Options: f.options.List(option.Missing, option.Workers, option.Strict, option.Restarts)}}

@@ -41,8 +41,8 @@ func drawn(d, n, k int) string {
 	return s.String()
 }
 
-// TestUnseen: noise is said to be noise and structure structure, by every method, in the summary, in the model
-// and on the page; the numbers are those of HeldOut.
+// TestUnseen: noise is said to be noise and structure structure, by every method, in the summary, in the
+// model and on the page; the numbers are those of HeldOut.
 func TestUnseen(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "noise.tsv", drawn(40, 40, 0))
