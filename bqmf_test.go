@@ -123,29 +123,6 @@ func TestBQMFPredicts(t *testing.T) {
 	}
 }
 
-// TestBQMFUnits: in another unit the model says the same, and its losses are in that unit.
-func TestBQMFUnits(t *testing.T) {
-	_, given := bent(25, 30, 2, 0.1, 5)
-	m := fitBQMF(t, given, 0, WithMissingValues())
-	want := m.Reconstruct()
-	for _, unit := range []float64{0x1p-900, 1e-30, 3e-7, 1, 1e30} {
-		scaled := given.Clone()
-		for i := range scaled.Data {
-			scaled.Data[i] *= unit
-		}
-		in := fitBQMF(t, scaled, 0, WithMissingValues())
-		if math.Abs(in.LeaveOneOut/unit-m.LeaveOneOut) > 1e-6*m.LeaveOneOut {
-			t.Errorf("unit %g: by leave-one-out %g, want %g", unit, in.LeaveOneOut/unit, m.LeaveOneOut)
-		}
-		r := in.Reconstruct()
-		for i, v := range r.Data {
-			if math.Abs(v/unit-want.Data[i]) > 1e-6*want.Data[i] {
-				t.Fatalf("unit %g: %g, want %g", unit, v/unit, want.Data[i])
-			}
-		}
-	}
-}
-
 func TestBQMFSigned(t *testing.T) {
 	x, given := bent(30, 40, 3, 0.1, 6)
 	for i := range x.Data {
@@ -341,76 +318,6 @@ func TestBQMFTellsBeforeItsFirstEpoch(t *testing.T) {
 		t.Fatalf("stopped at once: %v, a model: %v", err, m != nil)
 	}
 	finiteBQMF(t, m)
-}
-
-// What WithValidation holds out touches nothing but the choice of an epoch: with other
-// values there the model of the last epoch has the same bits. The one cell of a table
-// that a fit does not see is NaN to it in any case.
-func TestBQMFHeldOutCellsTouchNothing(t *testing.T) {
-	x, _ := bent(20, 30, 2, 0, 11)
-	c := settings{validation: 0.2, seed: 1}
-	hidden, err := newCells(x, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other := x.Clone()
-	for i := range x.Rows * x.Cols {
-		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
-			other.Data[i] = 1000 - x.Data[i]
-		}
-	}
-	state := func(x Mat) (s []byte) {
-		fitBQMF(t, x, 4, WithValidation(0.2), WithLoss(KL), WithEpochs(7),
-			WithCheckpoint(1, func(b []byte) error { s = b; return nil }))
-		return s
-	}
-	real := func(b []byte) []byte { // of the last epoch, without the best one
-		f, err := decodeSections(b, section.State+section.BQMF,
-			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		k, numbers := int(section.Get64(f.Payload("IDX0"))), f.Payload("REAL")
-		return append(numbers[:8*bqmfNumbers(20, 30, k)], f.Payload("HIST")...)
-	}
-	if !bytes.Equal(real(state(x)), real(state(other))) {
-		t.Error("held-out values touch the fit")
-	}
-	// The maps too: a cell that is missing may have had any value.
-	a, b := x.Clone(), other.Clone()
-	for i := range x.Rows * x.Cols {
-		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
-			a.Data[i], b.Data[i] = math.NaN(), math.NaN()
-		}
-	}
-	if !bytes.Equal(bqmfFile(t, fitBQMF(t, a, 4, WithMissingValues())),
-		bqmfFile(t, fitBQMF(t, b, 4, WithMissingValues()))) {
-		t.Error("hidden values touch the model")
-	}
-}
-
-// The model under validation is that of the epoch that is best on the held-out cells.
-func TestBQMFKeepsTheBestEpoch(t *testing.T) {
-	x := lognormal(15, 20)
-	c := settings{validation: 0.2, seed: 1}
-	hidden, err := newCells(x, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := fitBQMF(t, x, 8, WithValidation(0.2), WithEpochs(9))
-	said, sum, count := m.Reconstruct(), 0.0, 0.0
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if hidden.IsHeld(i, j) {
-				sum += m.loss.At(v, said.At(i, j))
-				count++
-			}
-		}
-	}
-	if best := slices.Min(m.Validation); m.Validation[m.Best] != best || !near(sum/count, best) ||
-		m.Best == len(m.History)-1 {
-		t.Errorf("epoch %d has %v on the held-out cells; they had %v", m.Best, sum/count, m.Validation)
-	}
 }
 
 func TestBQMFOptions(t *testing.T) {

@@ -302,52 +302,6 @@ func TestFilesOutOfRange(t *testing.T) {
 	}
 }
 
-// TestFilesOutOfOrder: files with right checksums whose quantiles fall, or whose
-// weights or deviations are negative, are refused.
-func TestFilesOutOfOrder(t *testing.T) {
-	models := threeModels(t, first(toy(2), 5), 2)
-	for name, tags := range map[string][]string{"QMF": {"QUAN", "WGHT", "ROWS"},
-		"QMFQ": {"QUAN", "WGHT", "DEFQ", "ROWS", "DEFR"}} {
-		data, err := models[name].MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
-		fresh := func() Model {
-			if name == "QMF" {
-				return new(QMF)
-			}
-			return new(QMFQ)
-		}
-		read := func(b []byte) error {
-			return fresh().(interface{ UnmarshalBinary([]byte) error }).UnmarshalBinary(b)
-		}
-		for _, tag := range append(tags, "") {
-			for _, row := range []int{0, 4} {
-				b := rewritten(t, data, tag, func(v []float64) {
-					m := len(v) / 5
-					switch tag {
-					case "WGHT":
-						v[row*m+1] = -v[row*m+1]
-					case "ROWS", "DEFR": // the deviation comes last but one, and last
-						at := row*m + map[string]int{"ROWS": 4, "DEFR": 3}[tag]
-						v[at] = -v[at]
-					default:
-						v[row*m+1], v[row*m+2] = v[row*m+2], v[row*m+1]
-					}
-				})
-				err := read(b)
-				var format *FormatError
-				if tag == "" && err != nil {
-					t.Errorf("%s as it was: %v", name, err)
-				}
-				if tag != "" && !errors.As(err, &format) {
-					t.Errorf("%s: %s of row %d out of order: %v", name, tag, row, err)
-				}
-			}
-		}
-	}
-}
-
 // TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
 // under no other loss.
 func TestSignedFiles(t *testing.T) {

@@ -76,8 +76,8 @@ func file(t *testing.T, m Model) []byte {
 }
 
 // numbers is a matrix of whole numbers, with ties, and some zeros but for a lift.
-func numbers(lift float64) Mat {
-	x := SparseCounts(16, 21, 5)
+func numbers(d, n int, lift float64) Mat {
+	x := SparseCounts(d, n, 5)
 	for i := range x.Data {
 		x.Data[i] = math.Floor(x.Data[i]/2) + float64(i*i%3) + lift
 	}
@@ -95,7 +95,8 @@ func with(x Mat, of func(i, j int, v float64) float64) Mat {
 	return x
 }
 
-func ways() []way {
+// ways are those of d × n matrices.
+func ways(d, n int) []way {
 	hide := func(i, j int, v float64) float64 {
 		if (5*i+j)%9 == 4 {
 			return math.NaN()
@@ -106,7 +107,7 @@ func ways() []way {
 		return map[bool]float64{true: float64(i),
 			false: v}[i%8 == 4]
 	}
-	plain, positive := with(numbers(0), flat), numbers(1)
+	plain, positive := with(numbers(d, n, 0), flat), numbers(d, n, 1)
 	holed := with(plain, hide)
 	signed := with(plain, func(i, _ int, v float64) float64 { return v - float64(3*(i%3)) })
 	thin := with(SparseCounts(90, 40, 3), func(i, j int, v float64) float64 {
@@ -126,7 +127,7 @@ func ways() []way {
 		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
 			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
-			of(WithStart(StartSVD), WithValidation(0.2), WithPatience(2), WithEpochs(12))},
+			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
 		{"QMF, paper, penalty", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
 			WithSchedule(ScheduleConstant), WithPenalty(0.5))},
@@ -157,7 +158,7 @@ func ways() []way {
 
 // each tests a property by all ways, side by side.
 func each(t *testing.T, holds func(t *testing.T, w way)) {
-	for _, w := range ways() {
+	for _, w := range ways(16, 21) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			holds(t, w)
@@ -828,6 +829,40 @@ func TestHiddenCells(t *testing.T) {
 			t.Errorf("%v: hidden cells are missed by %v, by the means of rows by %v", w.method, ours, theirs)
 		}
 	}
+}
+
+// TestHeldOutCells: the model is that of the epoch which is best on the cells that are held out, and its
+// losses on those and on the others are what its histories say. The values of held-out cells touch nothing
+// but the choice of the epoch.
+func TestHeldOutCells(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		if !w.says("validation") {
+			return
+		}
+		m, held := w.must(t, w.x), HeldOutBy(t, w.x, 0.1, w.loss)
+		f, sums, counts := factors(m), [2]float64{}, [2]float64{}
+		fit := m.Reconstruct()
+		moved := with(w.x, func(i, j int, v float64) float64 {
+			if of := map[bool]int{true: 0, false: 1}[held(i, j)]; v == v {
+				sums[of], counts[of] = sums[of]+delta(float64(w.loss), v, fit.At(i, j)), counts[of]+1
+			}
+			return map[bool]float64{true: v * (1 + 1e-9), false: v}[held(i, j)] // the best epoch stays
+		})
+		if best := slices.Min(f.Validation); f.Validation[f.Best] != best || counts[0] == 0 ||
+			!(math.Abs(sums[0]/counts[0]-best) <= 1e-6*best) {
+			t.Errorf("epoch %d loses %v on held-out cells, Validation %v", f.Best, sums[0]/counts[0],
+				f.Validation)
+		}
+		if loss := sums[1] / counts[1]; w.method != MethodBQMF &&
+			!(math.Abs(loss-f.History[f.Best]) <= 1e-6*loss) {
+			t.Errorf("epoch %d loses %v on the others, History %v", f.Best, loss, f.History)
+		}
+		other := w.must(t, moved)
+		if factors(other).Best != f.Best || !slices.Equal(factors(other).V.Data, f.V.Data) ||
+			!slices.Equal(other.Reconstruct().Data, fit.Data) {
+			t.Error("held-out values touch the model")
+		}
+	})
 }
 
 // TestAwkwardData: what data may be that has little in it, or much: all that a model says of it is finite,

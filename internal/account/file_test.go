@@ -1,4 +1,4 @@
-package account
+package account_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -34,27 +35,28 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	plain := file(t)
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
-	made := Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
+	made := account.Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true,
+		Top:    true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
-		Unseen: Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, NMF: -3, Ahead: 1,
+		Unseen: account.Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, NMF: -3, Ahead: 1,
 			AheadErr: 2}}
-	broken := Made{Matrix: "a\nb\rc"}
+	broken := account.Made{Matrix: "a\nb\rc"}
 	for _, c := range []struct {
-		names      Names
-		made, want Made
+		names      account.Names
+		made, want account.Made
 		known      bool
 	}{
-		{Names{features, samples}, made, made, true},
-		{Names{features, nil}, Made{Log1p: true}, Made{Log1p: true}, true},
-		{Names{nil, samples}, Made{Top: true}, Made{Top: true}, true},
-		{Names{}, broken, Made{Matrix: "a b c"}, true},
-		{Names{}, Made{}, Made{}, false},
+		{account.Names{features, samples}, made, made, true},
+		{account.Names{features, nil}, account.Made{Log1p: true}, account.Made{Log1p: true}, true},
+		{account.Names{nil, samples}, account.Made{Top: true}, account.Made{Top: true}, true},
+		{account.Names{}, broken, account.Made{Matrix: "a b c"}, true},
+		{account.Names{}, account.Made{}, account.Made{}, false},
 	} {
-		b, err := Append(plain, c.names, c.made)
+		b, err := account.Append(plain, c.names, c.made)
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, made, known, err := Read(b, 3, 2)
+		names, made, known, err := account.Read(b, 3, 2)
 		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
 			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
 		}
@@ -62,7 +64,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("made is %+v, want %+v", made, c.want)
 		}
 	}
-	names, made, known, err := Read(plain, 3, 2)
+	names, made, known, err := account.Read(plain, 3, 2)
 	if err != nil || known || names.Features != nil || names.Samples != nil ||
 		made.Unseen.Values != 0 {
 		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
@@ -82,7 +84,7 @@ func TestDamagedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, _, _, err := Read(with, d, n)
+		names, _, _, err := account.Read(with, d, n)
 		if err != nil && (names.Features != nil || names.Samples != nil) {
 			t.Errorf("names %v beside an error", names)
 		}
@@ -103,12 +105,12 @@ func TestDamagedNames(t *testing.T) {
 		"a length beyond all":  section.Words("", 3, 1<<63, 0, 0).Payload,
 		"a length beyond that": section.Words("", 3, math.MaxInt32, 0, 0).Payload,
 	} {
-		if err := read(b, 3, 2); err != ErrNames {
+		if err := read(b, 3, 2); err != account.ErrNames {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, size := range [][2]int{{2, 2}, {4, 2}, {3, 1}, {3, 3}} {
-		if err := read(good, size[0], size[1]); err != ErrNames {
+		if err := read(good, size[0], size[1]); err != account.ErrNames {
 			t.Errorf("for %v: %v", size, err)
 		}
 	}
@@ -124,13 +126,13 @@ func TestLosses(t *testing.T) {
 		"1":         {quantmf.KL, "Kullback-Leibler divergence"},
 		"0":         {quantmf.Beta(0), "Itakura-Saito divergence"},
 		"1.5":       {quantmf.Beta(1.5), "β-divergence of β = 1.5"}} {
-		l, err := ParseLoss(flag)
-		if err != nil || l != want.loss || LossName(l) != want.name {
-			t.Errorf("%s: %v, %q, %v", flag, l, LossName(l), err)
+		l, err := account.ParseLoss(flag)
+		if err != nil || l != want.loss || account.LossName(l) != want.name {
+			t.Errorf("%s: %v, %q, %v", flag, l, account.LossName(l), err)
 		}
 	}
 	for _, flag := range []string{"", "KL", "auto", "1.5x"} {
-		if _, err := ParseLoss(flag); err == nil {
+		if _, err := account.ParseLoss(flag); err == nil {
 			t.Errorf("%q is a loss", flag)
 		}
 	}
