@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/order"
 )
 
 // TopShown is how many features or samples of a component are named.
@@ -152,12 +153,9 @@ func Mixture(w []float64, u, v quantmf.Mat, i int) {
 	}
 }
 
-// Span returns the lowest and the highest of w, apart.
+// Span returns the lowest and the highest of w, but for far ones (order.Bulk), apart.
 func Span(w []float64) (from, to float64) {
-	from, to = w[0], w[0]
-	for _, v := range w {
-		from, to = min(from, v), max(to, v)
-	}
+	from, to = order.Bulk(w)
 	if from == to {
 		to = from + max(math.Abs(from), 1)
 	}

@@ -242,6 +242,29 @@ func TestMapPlot(t *testing.T) {
 			}
 		}
 	}
+	// The axes are those of the bulk, and a sample far beyond is told of.
+	far := example(2, 60)
+	for j := range 60 {
+		far.V.Set(0, j, float64(j)/10)
+		far.V.Set(1, j, 0)
+		far.X.Set(0, j, float64(j*j)/100)
+	}
+	far.V.Set(0, 30, 1000)
+	far.X.Set(0, 30, 1e6)
+	w := product(far.U, far.V).Row(0)
+	far.curve(func(_ int, w float64) float64 { return w * w })
+	p := far.mapPlot(0, w)
+	if from, to := account.Span(w); from != 0 || to > 6 || p.x.high > 7 || p.y.high > 45 ||
+		p.XLabel != "place in the mixture; 1 sample lies beyond" ||
+		strings.Count(p.Series[0].Path, "h0") != 59 {
+		t.Errorf("from %v to %v, %v to %v, %q, dots %q", from, to, p.y.low, p.y.high, p.XLabel,
+			p.Series[0].Path)
+	}
+	if got := strings.Join(far.oddities(), "\n"); !strings.Contains(got,
+		"1 sample has more than 10 times the mean "+
+			`of a component, which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`) {
+		t.Error(got)
+	}
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)
 	if n := len(found(many.mapPlot(0, product(many.U, many.V).Row(0)).Series[0].Path,

@@ -216,14 +216,24 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	}
 	from, to := account.Span(w)
 	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
+	within := func(j int) bool { return w[j] >= from && w[j] <= to }
+	far := 0
+	for j := range w {
+		if !within(j) {
+			far++
+		}
+	}
+	if far > 0 {
+		p.XLabel += "; " + table.Counted(far, "sample lies", "samples lie") + " beyond"
+	}
 
 	curveX := make([]float64, len(curveY))
 	for s := range curveX {
 		curveX[s] = from + (to-from)*float64(s)/account.Steps
 	}
 	low, high := curveY[0], curveY[account.Steps]
-	for _, v := range x {
-		if v == v {
+	for j, v := range x {
+		if v == v && within(j) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -238,7 +248,7 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1),
 		make([][]float64, len(f.SampleGroups.Names)+1)
 	for j := 0; j < len(x); j += step {
-		if x[j] == x[j] {
+		if x[j] == x[j] && within(j) {
 			g := 0
 			if f.SampleGroups.Of != nil {
 				g = f.SampleGroups.rank(j)
@@ -256,7 +266,13 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 		}
 		p.Series = append(p.Series, dots)
 	}
-	slope, offset := line(w, f.Fitted.Row(i))
+	var lineX, lineY []float64
+	for j := range w {
+		if within(j) {
+			lineX, lineY = append(lineX, w[j]), append(lineY, f.Fitted.At(i, j))
+		}
+	}
+	slope, offset := line(lineX, lineY)
 	p.Series = append(p.Series,
 		series{Class: "line", Path: p.curve([]float64{from, to},
 			[]float64{offset + slope*from, offset + slope*to})},
@@ -313,14 +329,19 @@ func (d *document) plot(p plot) {
 	d.WriteString("</svg>\n")
 }
 
+// meanMagnitude is that of a component over all samples.
+func (f *Fit) meanMagnitude(c int) float64 {
+	mean := 0.0
+	for _, a := range f.V.Row(c) {
+		mean += math.Abs(a) / float64(f.V.Cols)
+	}
+	return mean
+}
+
 // profilePlot draws a component over the samples, in multiples of the mean magnitude, with the colours of
 // their groups below.
 func (f *Fit) profilePlot(c int, columns []int) plot {
-	v := at(f.V.Row(c), columns)
-	scale := 0.0
-	for _, a := range f.V.Row(c) {
-		scale += math.Abs(a) / float64(f.V.Cols)
-	}
+	v, scale := at(f.V.Row(c), columns), f.meanMagnitude(c)
 	low, high := 0.0, 0.0
 	for j := range v {
 		if scale > 0 {

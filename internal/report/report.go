@@ -210,7 +210,8 @@ func (d *document) losses(f *Fit) {
 func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
 	d.section("Learned scales of features that are bent and well explained")
 	d.add(how + `Each panel is one feature. The components' mixture for a sample runs from left to right, from
-the lowest (0) to the highest (1); the measured value runs upwards.
+the lowest (0) to the highest (1), but for samples that lie far beyond the others; the measured value runs
+upwards.
 The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed
 no change; a step means an on-off feature; a flat end means saturation or a detection limit.
 Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line
@@ -389,8 +390,9 @@ func (d *document) odd(f *Fit) {
 	odd := f.oddities()
 	if len(odd) == 0 {
 		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is "+
-			"constant, none is a copy of another, nor is a sample, and no value lies more than %d "+
-			"interquartile ranges beyond the quartiles of its feature.</p>\n", farOut)
+			"constant, none is a copy of another, nor is a sample, no value lies more than %d interquartile "+
+			"ranges beyond the quartiles of its feature, and no sample has more than %d times the mean of a "+
+			"component.</p>\n", farOut, farAbove)
 	} else {
 		d.add("<ul>\n")
 		for _, o := range odd {
