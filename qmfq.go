@@ -544,7 +544,8 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	}
 	rules := q.bounds()
 	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
-	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
+	x, err := rules.checkColumns(x, q.U.Rows)
+	if err != nil {
 		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
 			bad.Problem = "x must be finite: TruncatedSVD needs every cell"
 		}

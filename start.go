@@ -306,7 +306,7 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 	epochs = int(share * float64(epochs))
 	method := newMethod(p, f, x, loss, 0, updates)
 	if p.Memory.Dry() {
-		method.Reserve()
+		method.Reserve(epochs)
 		return nil
 	}
 	_, err := method.Begin()
