@@ -126,7 +126,7 @@ func (c *config) settleQMF(rank int) {
 // [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(section.QMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(ctx, section.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}

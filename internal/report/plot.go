@@ -185,20 +185,13 @@ func lossPlot(f *Fit) plot {
 			epochs, losses = append(epochs, float64(e)), append(losses, l)
 		}
 	}
-	compared := f.ComparedEpochs > 0 && f.Compared > 0
-	if compared {
-		low, high = min(low, f.Compared), max(high, f.Compared)
-	}
 	p.x = axis{0, max(float64(len(f.Loss)-1), 1), p.Left, p.Right, false}
 	p.y = widened(low, high, p.Bottom, p.Top, 0.1, low > 0 && high > 5*low)
 	p.XTicks, p.YTicks = p.x.ticks(6), p.y.ticks(5)
 
 	final := f.Loss[len(f.Loss)-1]
 	end := p.y.at(final)
-	below, above := 18.0, -9.0
-	if compared && final > f.Compared {
-		below, above = above, below
-	}
+	below := 18.0
 	if end+below > p.Bottom-2 { // at the top the axis has room
 		below = -below / 2
 	}
@@ -206,15 +199,6 @@ func lossPlot(f *Fit) plot {
 	p.Series = append(p.Series,
 		series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final),
 			LabelClass: "named", X: p.Right - 4, Y: end + below})
-	if compared {
-		at := p.y.at(f.Compared)
-		p.Title += "; NMF ends at " + short(f.Compared)
-		p.Series = append(p.Series,
-			series{Class: "compared",
-				Path:       "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-				Label:      "NMF ends: " + short(f.Compared),
-				LabelClass: "named beside", X: p.Right - 4, Y: at + above})
-	}
 	return p
 }
 
