@@ -17,7 +17,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -358,39 +357,6 @@ func factorsOf(m Model) (u, v Mat) {
 	return q.U, q.V
 }
 
-// signedFits are ways to fit signed data.
-func signedFits(ctx context.Context, rank int) map[string]func(Mat, ...FitOption) (Model, error) {
-	qmf := func(more ...FitOption) func(Mat, ...FitOption) (Model, error) {
-		return func(x Mat, o ...FitOption) (Model, error) {
-			return FitQMF(ctx, x, rank, append(append([]FitOption{WithLoss(Frobenius)}, more...), o...)...)
-		}
-	}
-	qmfq := func(more ...FitOption) func(Mat, ...FitOption) (Model, error) {
-		return func(x Mat, o ...FitOption) (Model, error) {
-			return FitQMFQ(ctx, x, rank, append(append([]FitOption{WithLoss(Frobenius)}, more...), o...)...)
-		}
-	}
-	all := map[string]func(Mat, ...FitOption) (Model, error){
-		"QMF": qmf(), "QMF, scores, shrunk": qmf(WithStart(StartScores), WithShrinkage(20)),
-		"QMF, NMF":     qmf(WithStart(StartNMF), WithShrinkage(0)),
-		"QMF, uniform": qmf(WithStart(StartUniform)), "QMF, pinned": qmf(WithEnds(EndsPinned)),
-		"QMF, validation": qmf(WithValidation(0.1)),
-		"QMF, raw":        qmf(WithSquash(SquashNone)), "QMF, all rows": qmf(WithBatch(1000)),
-		"QMFQ": qmfq(), "QMFQ, SVD": qmfq(WithProjection(TruncatedSVD())),
-		"QMFQ, Frobenius":  qmfq(WithProjection(FrobeniusUpdates(5))),
-		"QMFQ, uniform":    qmfq(WithStart(StartUniform), WithProjection(KLUpdates(5))),
-		"QMFQ, raw":        qmfq(WithSquash(SquashNone)),
-		"QMFQ, validation": qmfq(WithValidation(0.1)),
-	}
-	if testing.Short() { // without most of those that start from a hundred epochs
-		for _, name := range []string{"QMF, scores, shrunk", "QMF, all rows", "QMFQ", "QMFQ, Frobenius",
-			"QMFQ, raw", "QMFQ, validation"} {
-			delete(all, name)
-		}
-	}
-	return all
-}
-
 // fitAny fits a model by its name.
 func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history,
 	validation []float64, best int, warnings []error, err error) {
@@ -466,22 +432,6 @@ func allFinite(t testing.TB, name string, m Model, x Mat) {
 			t.Fatalf("%s: numbers %d: entry %d is %v", name, i, j, v[j])
 		}
 	}
-}
-
-// endsAfter is a context that ends at the n-th question.
-type endsAfter struct {
-	context.Context
-	mu sync.Mutex
-	n  int
-}
-
-func (c *endsAfter) Err() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.n--; c.n < 0 {
-		return context.Canceled
-	}
-	return nil
 }
 
 // altered returns a copy of a file with one number of a section replaced, its sum right,

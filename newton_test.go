@@ -480,52 +480,6 @@ func TestNewtonNeverRises(t *testing.T) {
 	}
 }
 
-// TestNewtonWorkersAndResume: the same bits for any number of workers, and for a fit that
-// stopped after any epoch and went on.
-func TestNewtonWorkersAndResume(t *testing.T) {
-	ctx := t.Context()
-	x := load(t, "testdata/laml-exp.tsv.gz")
-	x.Rows = 230
-	for name, opts := range map[string][]FitOption{
-		"KL": nil, "Frobenius": {WithLoss(Frobenius)}, "penalty": {WithPenalty(0.01)},
-		"held out":          {WithValidation(0.1)},
-		"hidden, Frobenius": {WithLoss(Frobenius), WithValidation(0.1), WithPenalty(0.01)},
-	} {
-		opts = append(opts, WithUpdates(UpdatesNewton), WithEpochs(9))
-		same := func(what string, m, want *NMF) {
-			t.Helper()
-			closeTo(t, name+", "+what+": U", m.U.Data, want.U.Data, 0)
-			closeTo(t, name+", "+what+": V", m.V.Data, want.V.Data, 0)
-			closeTo(t, name+", "+what+": losses", m.History, want.History, 0)
-			closeTo(t, name+", "+what+": held out", m.Validation, want.Validation, 0)
-		}
-		var states [][]byte
-		want, err := FitNMF(ctx, x, 6,
-			append(opts, WithWorkers(1),
-				WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil }))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, workers := range some([]int{2, 3, 16}, 1) {
-			m, err := FitNMF(ctx, x, 6, append(opts, WithWorkers(workers))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same("workers", m, want)
-		}
-		for i, s := range states {
-			if testing.Short() && i%3 > 0 {
-				continue
-			}
-			m, err := FitNMF(ctx, x, 6, append(opts, WithResume(s), WithWorkers(1+i%3))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			same("resumed after "+itoa(i+1), m, want)
-		}
-	}
-}
-
 // TestNewtonStill: a fit that has nowhere to go stands still, with its loss, and a
 // state of it goes on the same.
 func TestNewtonStill(t *testing.T) {

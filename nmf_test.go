@@ -368,47 +368,6 @@ func TestDeadComponents(t *testing.T) {
 	}
 }
 
-// BenchmarkStartSVD measures the start in epochs of the fit that follows.
-func BenchmarkStartSVD(b *testing.B) {
-	x := NewMat(6000, 304)
-	r := random.Split(12, 0)
-	for i := range x.Data {
-		x.Data[i] = math.Exp(normal(&r))
-	}
-	visible, err := newCells(x, &settings{loss: 1})
-	if err != nil {
-		b.Fatal(err)
-	}
-	one := pool.New(1, 1)
-	defer one.Close()
-	b.Run("start", func(b *testing.B) {
-		for b.Loop() {
-			newFactors(nil, 6000, 304, 10).decompose(visible, one)
-		}
-	})
-	b.Run("10 epochs", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := FitNMF(context.Background(), x, 10, WithEpochs(10), WithWorkers(1)); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-	b.Run("full SVD", func(b *testing.B) {
-		for b.Loop() {
-			s := svd.New(nil, 6000, 304)
-			for j := range 304 {
-				for i := range 6000 {
-					s.Column(j)[i] = x.At(i, j)
-				}
-			}
-			s.Factor()
-			for h := range 10 {
-				s.Left(h)
-			}
-		}
-	})
-}
-
 // TestHistoryOfScales: an entry of History is the loss of that state, also where a row
 // of x is so much larger than others that the rounding of its W is more than their
 // loss. What is left is the rounding of x/w, at most 2^-53 x in a cell: it cancels too

@@ -4,6 +4,7 @@ package quantmf
 // before any work starts. The table of internal/option says which function takes which option.
 
 import (
+	"context"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -49,8 +50,10 @@ type config struct {
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
+	grid          []float64 // room for targets
 	iterations    int
 	midpoint      bool
+	ctx           context.Context // of operators for rows; nil: none
 
 	// Options that do not change the numbers of one fit.
 	workers     int
@@ -337,21 +340,35 @@ func WithIterations(l int) Option {
 	return operatorSetting{whole(option.Iterations, l, func(c *config) { c.iterations = l })}
 }
 
-// WithLevels sets m, the number of targets, where no argument and no other option gives
-// it. m >= 1, in models m >= 2. Default: 8 in models; n in SoftRank, SoftSort and Solve,
-// whose time then grows with n³ and memory with n². At ε = 0 there is no such growth.
+// WithLevels sets m, the number of targets, where no argument and no other option gives it. m >= 1, in models
+// m >= 2. Default: 8 in models. In SoftRank, SoftSort and Solve and in their rows n, but at most as many as ε
+// can tell apart: the larger of 128 and 5.3/√ε, and n at ε = 0. These stand for n levels: their targets are
+// the middles of equal shares of the n, and ranks are those of the middles.
 //
-// Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB; 2^27 where addresses have 32 bits) is an
-// error. From n = 20725 on the default m = n is too large.
+// Time grows with nm and m³, memory with n and m². Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB;
+// 2^27 where addresses have 32 bits) is an error.
 func WithLevels(m int) Option {
 	return operatorSetting{whole(option.Levels, m, func(c *config) { c.levels = m })}
 }
 
-// WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
+// WithMidpointRanks makes ranks where levels are given n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
 // (n+1)/2, instead of the paper's n M cumsum(b), whose mean is n(1+Σb²)/2: too high by
 // (n/m-1)/2 under even b, and right where m = n.
 func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
+}
+
+// WithContext ends an operator once ctx has ended: before its next row, or before it begins where it has one
+// vector, which by default takes time in proportion to its length. The error wraps that of ctx. It is an
+// option because the arguments of operators are those of the mathematics.
+func WithContext(ctx context.Context) Option {
+	return operatorOption(option.Context, "", func(c *config) string {
+		if ctx == nil {
+			return "must not be nil"
+		}
+		c.ctx = ctx
+		return ""
+	})
 }
 
 // WithWorkers sets how many goroutines work on rows at the same time: in the call, and in the methods of a

@@ -164,7 +164,7 @@ func TestBadArguments(t *testing.T) {
 		{"target weights length", solve(x, WithTargetWeights(x), WithLevels(2)), &shape, "target weights"},
 		{"squash", solve(x, WithSquash(99)), &option, "WithSquash(99)"},
 		{"nil option", solve(x, nil), &option, "nil"},
-		{"too much memory", solve(make([]float64, 100000)), &option, "memory"},
+		{"too much memory", solve(make([]float64, 100000), WithLevels(100000)), &option, "memory"},
 		{"empty x", solve(nil), &shape, "no samples"},
 		{"NaN in x", solve([]float64{1, nan}), &data, "column 1"},
 		{"Inf in x", solve([]float64{-inf, 1}), &data, "column 0"},
@@ -260,7 +260,9 @@ func TestDocumentedOptions(t *testing.T) {
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
-	columns := [][]option.Function{{option.Solve, option.SoftRank}, {option.SoftSort},
+	columns := [][]option.Function{
+		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP},
+		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP},
 		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
 		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {

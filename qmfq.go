@@ -38,9 +38,9 @@ import (
 type QMFQ struct {
 	Factorisation // Π_k(T'(X)) = UV
 
-	inflate, deflate []*Map
-	inflated         QMF // T as a QMF of U and V
-	projection       Projection
+	deflate    []*Map
+	inflated   QMF // T as a QMF of U and V
+	projection Projection
 }
 
 const (
@@ -402,7 +402,7 @@ func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
 	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
-	q := &QMFQ{inflate: make([]*Map, d), deflate: make([]*Map, d), projection: f.projection}
+	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection}
 	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
@@ -414,7 +414,7 @@ func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
 			s.solvedAt(v, i)
 		}
 		s.Quantiles(v.q, i)
-		q.deflate[i], q.inflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon), t.mapOf(i)
+		q.deflate[i] = newMap(s.solved[i], v.q, nil, f.epsilon)
 	})
 	for i, o := range s.ends {
 		if o.Passes > 0 && !o.Converged {
@@ -479,17 +479,20 @@ func (f *qmfqFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 
 // Inflate returns T_i, from the scale of (UV)_i to that of feature i, 0 <= i < d; another
 // i is a [*ShapeError].
-func (q *QMFQ) Inflate(i int) (*Map, error) { return mapAt(q.inflate, i) }
+func (q *QMFQ) Inflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
+	}
+	return q.inflated.mapOf(i), nil
+}
 
 // Deflate returns T'_i, from the scale of feature i to that of (UV)_i, 0 <= i < d;
 // another i is a [*ShapeError].
-func (q *QMFQ) Deflate(i int) (*Map, error) { return mapAt(q.deflate, i) }
-
-func mapAt(all []*Map, i int) (*Map, error) {
-	if uint(i) >= uint(len(all)) {
-		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(all)-1)}
+func (q *QMFQ) Deflate(i int) (*Map, error) {
+	if uint(i) >= uint(len(q.deflate)) {
+		return nil, &ShapeError{What: "feature", Got: itoa(i), Want: "0 to " + itoa(len(q.deflate)-1)}
 	}
-	return all[i], nil
+	return q.deflate[i], nil
 }
 
 // Normalize returns T'(x), d × n', for new samples x, d × n', finite; a NaN cell is missing and stays NaN.
@@ -541,7 +544,8 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	}
 	rules := q.bounds()
 	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
-	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
+	x, err := rules.checkColumns(x, q.U.Rows)
+	if err != nil {
 		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
 			bad.Problem = "x must be finite: TruncatedSVD needs every cell"
 		}
@@ -716,7 +720,7 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 		if err := f.rising("DEFQ", quantiles, i); err != nil {
 			return err
 		}
-		n.inflate, n.deflate = append(n.inflate, inflate), append(n.deflate, deflate)
+		n.deflate = append(n.deflate, deflate)
 	}
 	*q = n
 	sealFields(q)

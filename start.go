@@ -338,7 +338,7 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 	method, epochs := f.startMethod(x, loss, p)
 	epochs = int(math.Round(share * float64(epochs)))
 	if p.Memory.Dry() {
-		method.Reserve()
+		method.Reserve(epochs)
 		return nil
 	}
 	_, err := method.Begin()

@@ -130,9 +130,9 @@ func TestUniformInit(t *testing.T) {
 }
 
 // TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
-// predicts its hidden cells best after two epochs. From each start three pairs of shrinkage and line are tried,
-// without the one that predicts them worst before the first epoch; then, from the best start with the best
-// line, the shrinkage of the others that predicts them better before the first epoch.
+// predicts its hidden cells best after two epochs. From each start three pairs of shrinkage and line are
+// tried, without the one that predicts them worst before the first epoch; then, from the best start with the
+// best line, the shrinkage of the others that predicts them better before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
 	late, later := 0, 0
 	for seed := range uint64(8) {
@@ -203,9 +203,9 @@ func TestChoiceByPrediction(t *testing.T) {
 	}
 }
 
-// TestStartEndedByHiddenCells: the NMF of a start that hidden cells end stands where their loss was least, and
-// the fit makes as many epochs, whether it is told the start or chooses it: few of noise, more than FitNMF of a
-// product with hardly any.
+// TestStartEndedByHiddenCells: the NMF of a start that hidden cells end stands where their loss was least,
+// and the fit makes as many epochs, whether it is told the start or chooses it: few of noise, more than
+// FitNMF of a product with hardly any.
 func TestStartEndedByHiddenCells(t *testing.T) {
 	t.Parallel()
 	noisy, k := noisyProduct()
@@ -259,7 +259,8 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 			return sum
 		}
 		for _, other := range []float64{-0.1, 0.1, 0.25} {
-			if share := f.startShare + other; share > 0 && share <= mostShare && held(share) < held(f.startShare) {
+			share := f.startShare + other
+			if share > 0 && share <= mostShare && held(share) < held(f.startShare) {
 				t.Errorf("%s: %v of the epochs predict better than %v", name, share, f.startShare)
 			}
 		}

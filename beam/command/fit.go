@@ -16,7 +16,6 @@ import (
 	"github.com/quantmf/quantmf/beam"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
-	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/shards"
 )
 
@@ -35,9 +34,7 @@ func fitProgram() *cli.Program {
 		method: "qmf",
 		rank:   10, shards: 4}
 	f.Rounds = 20
-	updates := f.options.Flag(option.Updates)
-	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
-		the former or more (nmf; default multiplicative)`
+	updates, how := f.options.InShards()
 	return &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
 		About: `Fits a matrix as "quantmf fit" does, with all its rows as one batch and the rows split over
@@ -49,11 +46,7 @@ func fitProgram() *cli.Program {
 				cli.Choice(&f.method, "method", "qmf|nmf", "X = T(UV), or X = UV (default qmf)"),
 				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
 				updates}, f.in.Changes()...)},
-			{Elsewhere: `as in "quantmf fit -h"`, Flags: f.options.Flags(option.Loss, option.Missing,
-				option.Levels, option.Epsilon, option.LearningRate, option.Schedule, option.Start,
-				option.Ends,
-				option.Shrinkage, option.Line, option.Tolerance, option.Strict, option.Epochs, option.Penalty,
-				option.Validation, option.Patience, option.Seed)},
+			{Elsewhere: `as in "quantmf fit -h"`, Flags: how},
 			{Heading: "How it is split", Flags: []*cli.Flag{
 				cli.Whole(&f.shards, cli.AnyWhole, "shards", "N", `shards of rows, each a unit of work; from
 					1 to one for each 16 rows, at most 64 (nmf: 16) (default 4)`),

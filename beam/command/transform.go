@@ -83,7 +83,7 @@ func (f *placing) run(ctx context.Context, model, matrix string, s cli.Streams) 
 		return err
 	}
 	err = cli.WriteOnly(s.Out, f.out, []os.FileInfo{info}, func(w io.Writer) error {
-		return table.Write(w, f.in.Place(f.out), "component", cli.Numbered("c", v.Rows), t.Samples, v)
+		return table.Write(w, f.in.Place(f.out), "component", table.Numbered("c", v.Rows), t.Samples, v)
 	})
 	if err != nil {
 		return err

@@ -222,7 +222,7 @@ func (a *applied) transform(s cli.Streams, block, blocks int) error {
 		return ended(ctx, err, t)
 	}
 	return a.writeMatrix(s, inputs, "component",
-		cli.Names{Features: cli.Numbered("c", v.Rows), Samples: t.Samples[from:to],
+		cli.Names{Features: table.Numbered("c", v.Rows), Samples: t.Samples[from:to],
 			NamedSamples: t.NamedSamples}, v)
 }
 

@@ -615,7 +615,7 @@ func TestNames(t *testing.T) {
 		t.Errorf("a model without a history: %v", err)
 	}
 	// A matrix without names is taken by its number of features alone.
-	unnamed := &table.Table{Features: cli.Numbered("f", 3), X: x}
+	unnamed := &table.Table{Features: table.Numbered("f", 3), X: x}
 	got.Log1p, got.Top = false, false
 	if _, err := got.fitting(unnamed, &cli.Input{}, io.Discard); err != nil {
 		t.Error(err)

@@ -62,7 +62,7 @@ func bent(d, n int, signed bool) (whole, given quantmf.Mat) {
 func writeTable(t *testing.T, path string, m quantmf.Mat) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := table.Write(&b, path, "feature", cli.Numbered("f", m.Rows), cli.Numbered("p", m.Cols),
+	if err := table.Write(&b, path, "feature", table.Numbered("f", m.Rows), table.Numbered("p", m.Cols),
 		m); err != nil {
 		t.Fatal(err)
 	}
@@ -324,8 +324,8 @@ func TestImputeSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := &imputation{imputeFlags: f,
-			table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: cli.Numbered("f", len(gains)),
-				Samples: cli.Numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
+			table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: table.Numbered("f", len(gains)),
+				Samples: table.Numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
 		r.table.X.Set(1, 2, math.NaN())
 		r.filled, r.lower, r.upper = quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4),
 			quantmf.NewMat(len(gains), 4)
@@ -473,12 +473,6 @@ func TestWithin(t *testing.T) {
 		{0.2, 0.3, 0.5, 0.5}, {0.8, 1, 0.5, 0},
 	} {
 		if got := within(c.below, c.upTo, c.p); !(math.Abs(got-c.want) <= 1e-12) {
-			t.Errorf("%v: %v", c, got)
-		}
-	}
-	for _, c := range []struct{ x, t, want float64 }{{2, 1, 2*math.Log(2) - 1}, {0, 3, 3}, {3, 3, 0},
-		{1, 0, 100*math.Ln10 - 1}} {
-		if got := divergence(quantmf.KL, c.x, c.t); !(math.Abs(got-c.want) <= 1e-12*(1+c.want)) {
 			t.Errorf("%v: %v", c, got)
 		}
 	}

@@ -86,10 +86,10 @@ func (m *model) setNames(names account.Names, how account.Made) {
 		NamedSamples:  names.Samples != nil}
 	m.Made = how
 	if !m.NamedFeatures {
-		m.Features = cli.Numbered("f", m.of.U.Rows)
+		m.Features = table.Numbered("f", m.of.U.Rows)
 	}
 	if !m.NamedSamples {
-		m.Samples = cli.Numbered("s", m.of.V.Cols)
+		m.Samples = table.Numbered("s", m.of.V.Cols)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -35,7 +34,7 @@ func TestSame(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, n := f.X.Rows, f.X.Cols
-			if err := table.Write(file, name, "feature", cli.Numbered("f", d), cli.Numbered("s", n),
+			if err := table.Write(file, name, "feature", table.Numbered("f", d), table.Numbered("s", n),
 				f.X); err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,7 @@ func TestScore(t *testing.T) {
 	for j := range y.Cols {
 		y.Set(j%y.Rows, j, 3)
 	}
-	names := cli.Numbered("new", y.Cols)
+	names := table.Numbered("new", y.Cols)
 	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
 		var b bytes.Buffer
 		if err := table.Write(&b, path, "feature", in.Features, names, y); err != nil {

@@ -24,10 +24,9 @@ import (
 
 func shardProgram() *cli.Program {
 	f := &shardFlags{fitFlags: *newFitFlags(), shards: 1, shard: -1, round: -1}
-	workers, updates := f.options.Flag(option.Workers), f.options.Flag(option.Updates)
+	workers := f.options.Flag(option.Workers)
 	workers.Help = "threads, 0 for one per processor (default 0)"
-	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
-		the former or more (nmf; default multiplicative)`
+	updates, how := f.options.InShards()
 	p := &cli.Program{
 		Usage: []string{"plan [flags] -shards N -o DIR MATRIX", "step [flags] -shard I DIR",
 			"reduce [flags] DIR", "finish [flags] DIR"},
@@ -53,12 +52,7 @@ func shardProgram() *cli.Program {
 				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
 				updates},
 				f.in.Changes()...)},
-			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: f.options.Flags(
-				option.Loss, option.Missing, option.Levels, option.Epsilon, option.Epochs,
-				option.LearningRate,
-				option.Schedule, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line,
-				option.Tolerance,
-				option.Validation, option.Patience, option.Strict, option.Seed)},
+			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: how},
 			{Heading: "Of step and reduce", Flags: []*cli.Flag{
 				cli.Whole(&f.shard, 0, "shard", "I", "the shard of the step, from 0"),
 				cli.Whole(&f.round, 0, "round", "N", "the round, from 0 (default: the one under way)"),

@@ -1,4 +1,4 @@
-package account
+package account_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // table is positive, d × n, and every row goes up and down.
@@ -61,7 +62,7 @@ func TestOf(t *testing.T) {
 		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0,
 			func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
 	} {
-		a, err := Of(c.model, x)
+		a, err := account.Of(c.model, x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestOf(t *testing.T) {
 				a.Curves.Rows)
 		}
 		if got, want := len(a.TopFeatures), a.V.Rows; got != want || len(a.TopSamples) != want ||
-			len(a.TopSamples[0]) != TopShown || len(a.Goodness) != 9 {
+			len(a.TopSamples[0]) != account.TopShown || len(a.Goodness) != 9 {
 			t.Errorf("%s: top features of %d components, top samples of %d, %d features", c.method, got,
 				len(a.TopSamples), len(a.Goodness))
 		}
@@ -92,7 +93,8 @@ func TestOf(t *testing.T) {
 				}
 				low, high = min(low, w), max(high, w)
 			}
-			for s, w := range map[int]float64{0: low, Steps / 2: low + (high-low)/2, Steps: high} {
+			for s, w := range map[int]float64{0: low, account.Steps / 2: low + (high-low)/2,
+				account.Steps: high} {
 				want, err := c.at(i, w)
 				if err != nil {
 					t.Fatal(err)
@@ -114,7 +116,7 @@ func TestOfAnotherMatrix(t *testing.T) {
 		t.Fatal(err)
 	}
 	var shape *quantmf.ShapeError
-	if _, err := Of(m, table(8, 14)); !errors.As(err, &shape) {
+	if _, err := account.Of(m, table(8, 14)); !errors.As(err, &shape) {
 		t.Errorf("%v", err)
 	}
 }
@@ -134,7 +136,8 @@ func TestBegun(t *testing.T) {
 			"pulled towards straight lines by 20 pseudo-samples"},
 		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
 	} {
-		if got := Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage, Line: c.line}); got != c.want {
+		if got := account.Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage,
+			Line: c.line}); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
@@ -147,7 +150,7 @@ func TestSpan(t *testing.T) {
 		from, to float64
 	}{{[]float64{3, -1, 2}, -1, 3}, {[]float64{5, 5}, 5, 10}, {[]float64{-4}, -4, 0},
 		{[]float64{0, 0}, 0, 1}} {
-		if from, to := Span(c.w); from != c.from || to != c.to {
+		if from, to := account.Span(c.w); from != c.from || to != c.to {
 			t.Errorf("%v: from %v to %v", c.w, from, to)
 		}
 	}
@@ -167,10 +170,11 @@ func TestRemarks(t *testing.T) {
 		{&quantmf.QMF{Factorisation: of(50, 39, 10)},
 			"there are 39 samples: of fewer than 40 a fit explains "},
 		{&quantmf.QMFQ{Factorisation: of(4, 3, 3)}, "k = 3 can repeat any 4 × 3 matrix as it is"},
-		{&quantmf.NMF{Factorisation: of(30, 40, 100)}, "k = 100 can repeat any 30 × 40 matrix as it is"},
+		{&quantmf.NMF{Factorisation: of(30, 40, 100)},
+			"k = 100 can repeat any 30 × 40 matrix as it is: take a k far below 30"},
 		{&quantmf.BQMF{Factorisation: of(4, 3, 3)}, ""},
 	} {
-		got := Remarks(c.model)
+		got := account.Remarks(c.model)
 		if c.want == "" && len(got) > 0 || c.want != "" &&
 			(len(got) != 1 || !strings.HasPrefix(got[0], c.want)) {
 			t.Errorf("%q, want %q", got, c.want)
@@ -209,7 +213,7 @@ func TestPredicted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a, err := Of(m, holes)
+		a, err := account.Of(m, holes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -238,7 +242,7 @@ func TestPredicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := Of(nmf, table(9, 14)); err != nil || a.Predicted == a.Predicted {
+	if a, err := account.Of(nmf, table(9, 14)); err != nil || a.Predicted == a.Predicted {
 		t.Errorf("of an NMF: %v, %v", a.Predicted, err)
 	}
 }

@@ -1,4 +1,4 @@
-package account
+package account_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -34,29 +35,31 @@ func TestRead(t *testing.T) {
 	t.Parallel()
 	plain := file(t)
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
-	made := Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true, Top: true,
+	made := account.Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true,
+		Top:    true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
 		NMF: 0.1 + 0.2, NMFEpochs: 200, NMFExplained: 0.75}
-	unknown := Made{NMFExplained: math.NaN()}
-	broken := Made{Matrix: "a\nb\rc", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}
+	unknown := account.Made{NMFExplained: math.NaN()}
+	broken := account.Made{Matrix: "a\nb\rc", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}
 	for _, c := range []struct {
-		names      Names
-		made, want Made
+		names      account.Names
+		made, want account.Made
 		known      bool
 	}{
-		{Names{features, samples}, made, made, true},
-		{Names{features, nil}, Made{Log1p: true, NMFExplained: math.NaN()},
-			Made{Log1p: true, NMFExplained: math.NaN()}, true},
-		{Names{nil, samples}, Made{Top: true, NMFExplained: math.NaN()},
-			Made{Top: true, NMFExplained: math.NaN()}, true},
-		{Names{}, broken, Made{Matrix: "a b c", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}, true},
-		{Names{}, Made{}, unknown, false},
+		{account.Names{features, samples}, made, made, true},
+		{account.Names{features, nil}, account.Made{Log1p: true, NMFExplained: math.NaN()},
+			account.Made{Log1p: true, NMFExplained: math.NaN()}, true},
+		{account.Names{nil, samples}, account.Made{Top: true, NMFExplained: math.NaN()},
+			account.Made{Top: true, NMFExplained: math.NaN()}, true},
+		{account.Names{}, broken,
+			account.Made{Matrix: "a b c", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}, true},
+		{account.Names{}, account.Made{}, unknown, false},
 	} {
-		b, err := Append(plain, c.names, c.made)
+		b, err := account.Append(plain, c.names, c.made)
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, made, known, err := Read(b, 3, 2)
+		names, made, known, err := account.Read(b, 3, 2)
 		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
 			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
 		}
@@ -67,7 +70,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("made is %+v, want %+v", made, c.want)
 		}
 	}
-	names, made, known, err := Read(plain, 3, 2)
+	names, made, known, err := account.Read(plain, 3, 2)
 	if err != nil || known || names.Features != nil || names.Samples != nil ||
 		!math.IsNaN(made.NMFExplained) {
 		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
@@ -87,7 +90,7 @@ func TestDamagedNames(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, _, _, err := Read(with, d, n)
+		names, _, _, err := account.Read(with, d, n)
 		if err != nil && (names.Features != nil || names.Samples != nil) {
 			t.Errorf("names %v beside an error", names)
 		}
@@ -108,12 +111,12 @@ func TestDamagedNames(t *testing.T) {
 		"a length beyond all":  section.Words("", 3, 1<<63, 0, 0).Payload,
 		"a length beyond that": section.Words("", 3, math.MaxInt32, 0, 0).Payload,
 	} {
-		if err := read(b, 3, 2); err != ErrNames {
+		if err := read(b, 3, 2); err != account.ErrNames {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, size := range [][2]int{{2, 2}, {4, 2}, {3, 1}, {3, 3}} {
-		if err := read(good, size[0], size[1]); err != ErrNames {
+		if err := read(good, size[0], size[1]); err != account.ErrNames {
 			t.Errorf("for %v: %v", size, err)
 		}
 	}
@@ -129,13 +132,13 @@ func TestLosses(t *testing.T) {
 		"1":         {quantmf.KL, "Kullback-Leibler divergence"},
 		"0":         {quantmf.Beta(0), "Itakura-Saito divergence"},
 		"1.5":       {quantmf.Beta(1.5), "β-divergence of β = 1.5"}} {
-		l, err := ParseLoss(flag)
-		if err != nil || l != want.loss || LossName(l) != want.name {
-			t.Errorf("%s: %v, %q, %v", flag, l, LossName(l), err)
+		l, err := account.ParseLoss(flag)
+		if err != nil || l != want.loss || account.LossName(l) != want.name {
+			t.Errorf("%s: %v, %q, %v", flag, l, account.LossName(l), err)
 		}
 	}
 	for _, flag := range []string{"", "KL", "auto", "1.5x"} {
-		if _, err := ParseLoss(flag); err == nil {
+		if _, err := account.ParseLoss(flag); err == nil {
 			t.Errorf("%q is a loss", flag)
 		}
 	}

@@ -40,17 +40,14 @@ func (f *Func) stride(row Reg) {
 func (f *Func) products(acc, by Vec, n, rows int, v Reg, at func(i int) Reg) {
 	for i := range rows {
 		r := at(i)
-		for b := range n {
-			f.halves(func(h Vec, off int) {
-				a, from := f.nth(acc, i, h), mem(64*b+off, v, r.times(1))
-				if b == 0 {
-					f.mul(a, f.nth(by, b, h), from)
-					return
-				}
-				f.mul(V1, f.nth(by, b, h), from)
-				f.add(a, a, V1)
-			})
-		}
+		f.units(n, func(b int, h Vec, off int) {
+			a, from := f.nth(acc, i, h), mem(64*b+off, v, r.times(1))
+			if b == 0 {
+				f.mul(a, f.nth(by, b, h), from)
+				return
+			}
+			f.addProduct(a, f.nth(by, b, h), from, V1)
+		})
 	}
 }
 
@@ -64,9 +61,7 @@ func combineAt(f *Func) {
 	const acc = V8
 	first := pick(f, V4, V4, 16)
 	f.groups(blocks, []int{2, 1}, func(n int) {
-		for b := range n {
-			f.halves(func(h Vec, off int) { f.load(f.nth(first, b, h), mem(64*b+off, u)) })
-		}
+		f.units(n, func(b int, h Vec, off int) { f.load(f.nth(first, b, h), mem(64*b+off, u)) })
 		f.moveR(to, w)
 		f.base("cols", cols)
 		f.length("cols", left)
@@ -92,95 +87,63 @@ func combineAt(f *Func) {
 	})
 }
 
-func dotsAt(f *Func) {
-	g, blocks, v := f.base("g", R5), f.length("g", R1), f.base("v", R4)
-	const row, r, cols, left = R9, R6, R7, R8
-	f.stride(row)
-	f.shrR(blocks, Imm(3))
-	f.groups(blocks, []int{2, 1}, func(n int) {
-		sum := func(chain, b int, h Vec) Vec { return f.nth(V8, chain*n+b, h) }
-		for chain := range 2 {
-			for b := range n {
-				f.halves(func(h Vec, _ int) { f.clear(sum(chain, b, h)) })
-			}
+// sumsAt adds up products with v, and those of its squares if there are any, over samples at even and at odd
+// places: with both in as many registers as are there.
+func sumsAt(squares bool) func(f *Func) {
+	return func(f *Func) {
+		g, blocks, h, v := f.base("g", R5), f.length("g", R1), R3, f.base("v", R4)
+		const row, r, q, cols, left = R9, R6, R2, R7, R8
+		to, sizes := []Reg{g}, []int{2, 1}
+		if squares {
+			to, sizes = []Reg{g, f.base("h", h)}, pick(f, sizes, []int{1})
 		}
-		f.base("r", r)
-		f.base("cols", cols)
-		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
-			for i := range m {
-				j := at(i)
-				f.broadcast(V0, mem(8*i, r))
-				for b := range n {
-					f.halves(func(h Vec, off int) {
-						s := sum(i%2, b, h)
-						f.mul(V1, V0, mem(64*b+off, v, j.times(1)))
-						f.add(s, s, V1)
-					})
+		f.stride(row)
+		f.shrR(blocks, Imm(3))
+		f.groups(blocks, sizes, func(n int) {
+			sum := func(chain, kind, b int, h Vec) Vec { return f.nth(V8, (len(to)*chain+kind)*n+b, h) }
+			f.halves(func(h Vec, _ int) {
+				for i := range 2 * len(to) * n {
+					f.clear(f.nth(V8, i, h))
 				}
-			}
-			f.advance(8*m, r)
-		})
-		for b := range n {
-			f.halves(func(h Vec, off int) {
-				s := sum(0, b, h)
-				f.add(s, s, sum(1, b, h))
-				f.add(s, s, mem(64*b+off, g))
-				f.store(mem(64*b+off, g), s)
 			})
-		}
-		f.advance(64*n, g, v)
-	})
-}
-
-// dotsSquaresAt has sums of both kinds, over samples at even and at odd places: as many registers as are
-// there.
-func dotsSquaresAt(f *Func) {
-	g, blocks, h, v := f.base("g", R5), f.length("g", R1), f.base("h", R3), f.base("v", R4)
-	const row, r, q, cols, left = R9, R6, R2, R7, R8
-	f.stride(row)
-	f.shrR(blocks, Imm(3))
-	f.groups(blocks, pick(f, []int{2, 1}, []int{1}), func(n int) {
-		sum := func(chain, kind, b int, h Vec) Vec { return f.nth(V8, (2*chain+kind)*n+b, h) }
-		f.halves(func(h Vec, _ int) {
-			for i := range 4 * n {
-				f.clear(f.nth(V8, i, h))
+			f.base("r", r)
+			if squares {
+				f.base("q", q)
 			}
-		})
-		f.base("r", r)
-		f.base("q", q)
-		f.base("cols", cols)
-		f.length("cols", left)
-		f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil), func(m int, at func(int) Reg) {
-			for i := range m {
-				j := at(i)
-				f.broadcast(V0, mem(8*i, r))
-				f.broadcast(V1, mem(8*i, q))
-				for b := range n {
+			f.base("cols", cols)
+			f.length("cols", left)
+			f.samples(cols, left, row, []int{4, 2, 1}, pick(f, func(Reg) {}, nil),
+				func(m int, at func(int) Reg) {
+					for i := range m {
+						j := at(i)
+						f.broadcast(V0, mem(8*i, r))
+						if squares {
+							f.broadcast(V1, mem(8*i, q))
+						}
+						f.units(n, func(b int, h Vec, off int) {
+							f.load(V2, mem(64*b+off, v, j.times(1)))
+							f.addProduct(sum(i%2, 0, b, h), V2, V0, V3)
+							if squares {
+								f.mul(V2, V2, V2)
+								f.addProduct(sum(i%2, 1, b, h), V2, V1, V2)
+							}
+						})
+					}
+					f.advance(8*m, r, q)
+				})
+			for b := range n {
+				for kind, to := range to {
 					f.halves(func(h Vec, off int) {
-						f.load(V2, mem(64*b+off, v, j.times(1)))
-						f.mul(V3, V2, V0)
-						f.add(sum(i%2, 0, b, h), sum(i%2, 0, b, h), V3)
-						f.mul(V2, V2, V2)
-						f.mul(V2, V2, V1)
-						f.add(sum(i%2, 1, b, h), sum(i%2, 1, b, h), V2)
+						s := sum(0, kind, b, h)
+						f.add(s, s, sum(1, kind, b, h))
+						f.add(s, s, mem(64*b+off, to))
+						f.store(mem(64*b+off, to), s)
 					})
 				}
 			}
-			f.advance(8*m, r, q)
+			f.advance(64*n, append(to, v)...)
 		})
-		for b := range n {
-			for kind, to := range []Reg{g, h} {
-				f.halves(func(h Vec, off int) {
-					s := sum(0, kind, b, h)
-					f.add(s, s, sum(1, kind, b, h))
-					f.add(s, s, mem(64*b+off, to))
-					f.store(mem(64*b+off, to), s)
-				})
-			}
-		}
-		f.advance(64*n, g, h, v)
-	})
+	}
 }
 
 func accumulateAt(f *Func) {
@@ -190,9 +153,7 @@ func accumulateAt(f *Func) {
 	f.shrR(blocks, Imm(3))
 	f.groups(blocks, []int{2, 1}, func(n int) {
 		by := func(b int, h Vec) Vec { return f.nth(V8, b, h) }
-		for b := range n {
-			f.halves(func(h Vec, off int) { f.load(by(b, h), mem(64*b+off, u)) })
-		}
+		f.units(n, func(b int, h Vec, off int) { f.load(by(b, h), mem(64*b+off, u)) })
 		f.base("r", r)
 		f.base("cols", cols)
 		f.length("cols", left)
@@ -204,14 +165,12 @@ func accumulateAt(f *Func) {
 			for i := range m {
 				j := at(i)
 				f.broadcast(V0, mem(8*i, r))
-				for b := range n {
-					f.halves(func(h Vec, off int) {
-						place := mem(64*b+off, acc, j.times(1))
-						f.mul(V1, V0, by(b, h))
-						f.add(V1, V1, place)
-						f.store(place, V1)
-					})
-				}
+				f.units(n, func(b int, h Vec, off int) {
+					place := mem(64*b+off, acc, j.times(1))
+					f.mul(V1, V0, by(b, h))
+					f.add(V1, V1, place)
+					f.store(place, V1)
+				})
 			}
 			f.advance(8*m, r)
 		})
@@ -425,8 +384,7 @@ func ratioDotsRuns(f *Func) {
 	}, func(n, i int, at Reg) {
 		f.broadcast(by, mem(8*i-128, r))
 		for h := range n {
-			f.mul(t, by, mem(wide*h, v, at.times(1)))
-			f.add(sum(n, i, h), sum(n, i, h), t)
+			f.addProduct(sum(n, i, h), by, mem(wide*h, v, at.times(1)), t)
 		}
 	}, func() {}, func(n int, _ Reg) {
 		for i := range 2 * n {
@@ -474,8 +432,7 @@ func ratioAccumulateRuns(f *Func) {
 		f.halves(func(h Vec, off int) {
 			f.load(V0, mem(off-128, r))
 			f.roughLogBy(constants, held, V0, V1, V2, V3, V4, V5)
-			f.mul(V0, V0, mem(off-128, x))
-			f.add(total+h, total+h, V0)
+			f.addProduct(total+h, V0, mem(off-128, x), V0)
 		})
 	}, func(n int, row Reg) {
 		f.moveR(R11, row)
@@ -500,9 +457,7 @@ func largest(f *Func) {
 	f.shrR(count, Imm(4))
 	f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, to)) })
 	f.groups(count, []int{4, 1}, func(n int) {
-		for i := range n {
-			f.halves(func(h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
-		}
+		f.units(n, func(i int, h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
 		f.advance(64*n, cols)
 	})
 	f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })

@@ -15,9 +15,7 @@ func descend(f *Func) {
 	f.groups(count, pick(f, []int{4, 2, 1}, []int{2, 1}, []int{1}), func(n int) {
 		step := func(b int, part Vec) Vec { return f.nth(V4, b, part) }
 		each := func(text func(step Vec, off int)) {
-			for b := range n {
-				f.halves(func(part Vec, off int) { text(step(b, part), 64*b+off) })
-			}
+			f.units(n, func(b int, part Vec, off int) { text(step(b, part), 64*b+off) })
 		}
 		// add adds to the gradients of the entry at to.
 		add := func(by func(off int) Mem) {

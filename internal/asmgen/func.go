@@ -320,6 +320,12 @@ func (f *Func) storeFirst(to Operand, a Vec) { f.Arch.storeFirst(f, to, a) }    
 func (f *Func) addFirst(dst, a, b Vec)       { f.firstOp(f, opAdd, dst, a, b) } // a + b
 func (f *Func) maxFirst(dst, a, b Vec)       { f.firstOp(f, opMax, dst, a, b) } // the larger
 
+// addProduct is sum = sum + a b, with two roundings; t is scratch.
+func (f *Func) addProduct(sum, a Vec, b Operand, t Vec) {
+	f.mul(t, a, b)
+	f.add(sum, sum, t)
+}
+
 // clear sets registers to +0.
 func (f *Func) clear(regs ...Vec) {
 	for _, r := range regs {

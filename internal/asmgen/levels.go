@@ -239,8 +239,7 @@ func solve(f *Func) {
 	f.branch(at, GE, blocks, own)
 	f.halves(func(h Vec, off int) {
 		f.load(V0, mem(off, r, at.times(8)))
-		f.mul(V0, V0, mem(off, rowK, at.times(8)))
-		f.add(8+h, 8+h, V0)
+		f.addProduct(8+h, V0, mem(off, rowK, at.times(8)), V0)
 	})
 	f.addR(at, Imm(8))
 	f.jump(before)

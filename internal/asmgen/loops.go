@@ -26,6 +26,14 @@ func (f *Func) halves(g func(h Vec, off int)) {
 	}
 }
 
+// units calls g for each register of n blocks, with the number of its block and its number and byte offset in
+// that.
+func (f *Func) units(n int, g func(b int, h Vec, off int)) {
+	for b := range n {
+		f.halves(func(h Vec, off int) { g(b, h, off) })
+	}
+}
+
 // block lists registers from r on for a block, two where it takes but one: every
 // set of instructions then has its own in the same place.
 func (f *Func) block(r Vec) []Vec {

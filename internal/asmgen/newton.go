@@ -20,38 +20,31 @@ func bounded(f *Func) {
 			f.zeroR(at)
 			f.length("inverse", outer)
 			f.loop(outer, func() {
-				for b := range n {
-					f.halves(func(h Vec, off int) {
-						f.load(sum(0, b, h), mem(64*b+off, q, at.times(1)))
-						f.clear(sum(1, b, h))
-					})
-				}
+				f.units(n, func(b int, h Vec, off int) {
+					f.load(sum(0, b, h), mem(64*b+off, q, at.times(1)))
+					f.clear(sum(1, b, h))
+				})
 				f.moveR(xb, x)
 				f.length("inverse", inner)
 				f.groups(inner, []int{2, 1}, func(m int) {
 					for odd := range m {
 						f.broadcast(V0, mem(8*odd, c))
-						for b := range n {
-							f.halves(func(h Vec, off int) {
-								f.mul(V1, V0, mem(64*b+off, xb))
-								f.add(sum(odd, b, h), sum(odd, b, h), V1)
-							})
-						}
+						f.units(n, func(b int, h Vec, off int) {
+							f.addProduct(sum(odd, b, h), V0, mem(64*b+off, xb), V1)
+						})
 						f.addR(xb, row)
 					}
 					f.advance(8*m, c)
 				})
 				f.broadcast(V0, mem(0, inverse))
-				for b := range n {
-					f.halves(func(h Vec, off int) {
-						f.add(sum(0, b, h), sum(0, b, h), sum(1, b, h))
-						f.mul(V1, V0, sum(0, b, h))
-						f.load(V2, mem(64*b+off, x, at.times(1)))
-						f.sub(V1, V2, V1)
-						f.max(V1, V1, mem(64*b+off, low, at.times(1)))
-						f.store(mem(64*b+off, x, at.times(1)), V1)
-					})
-				}
+				f.units(n, func(b int, h Vec, off int) {
+					f.add(sum(0, b, h), sum(0, b, h), sum(1, b, h))
+					f.mul(V1, V0, sum(0, b, h))
+					f.load(V2, mem(64*b+off, x, at.times(1)))
+					f.sub(V1, V2, V1)
+					f.max(V1, V1, mem(64*b+off, low, at.times(1)))
+					f.store(mem(64*b+off, x, at.times(1)), V1)
+				})
 				f.addR(at, row)
 				f.advance(8, inverse)
 			})
@@ -90,8 +83,7 @@ func direction(f *Func) {
 				f.choose(f.mask(V6), V4, V3, V4)
 				f.clear(V5)
 				f.store(mem(off, pa), V4)
-				f.mul(V3, V4, mem(off, ga))
-				f.add(sum+h, sum+h, V3)
+				f.addProduct(sum+h, V4, mem(off, ga), V3)
 				f.negate(V4, V4)
 				f.div(V2, V1, V4)
 				f.copy(V3, limit+h)

@@ -77,28 +77,22 @@ func lift(f *Func) {
 			f.moveR(left, m)
 			f.loop(left, func() {
 				f.broadcast(V0, mem(0, hj))
-				for u := range n {
-					f.halves(func(h Vec, off int) { text(u, h, mem(off, entry, index[u]...)) })
-				}
+				f.units(n, func(u int, h Vec, off int) { text(u, h, mem(off, entry, index[u]...)) })
 				f.advance(64, entry)
 				f.advance(8, hj)
 			})
 		}
-		for u := range n {
-			f.halves(func(h Vec, _ int) { f.clear(top(u, h)) })
-		}
+		f.units(n, func(u int, h Vec, _ int) { f.clear(top(u, h)) })
 		each(func(u int, h Vec, at Mem) {
 			f.mul(V1, V0, at)
 			f.store(at, V1)
 			f.max(top(u, h), top(u, h), V1)
 		})
 		f.load(V1, f.c("one", 1))
-		for u := range n {
-			f.halves(func(h Vec, _ int) {
-				f.mul(top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
-				f.div(top(u, h), V1, top(u, h))
-			})
-		}
+		f.units(n, func(u int, h Vec, _ int) {
+			f.mul(top(u, h)+1, top(u, h), f.c("flushed", 5.148200222412013e-131))
+			f.div(top(u, h), V1, top(u, h))
+		})
 		each(func(u int, h Vec, at Mem) {
 			f.load(V1, at)
 			f.keepIf(V1, V1, notLess, top(u, h)+1, V2)
@@ -118,30 +112,24 @@ func tops(f *Func) {
 	f.shrR(count, Imm(3))
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		s := func(u int, h Vec) Vec { return 4 + 2*(Vec(u*f.h())+h) }
-		for u := range n {
-			f.halves(func(h Vec, off int) {
-				f.load(s(u, h), mem(64*u+off, sAt))
-				f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
-			})
-		}
+		f.units(n, func(u int, h Vec, off int) {
+			f.load(s(u, h), mem(64*u+off, sAt))
+			f.load(s(u, h)+1, f.w("neginf", 0xfff0000000000000))
+		})
 		f.moveR(hj, hAt)
 		f.moveR(yj, y)
 		f.moveR(left, m)
 		f.loop(left, func() {
 			f.broadcast(V0, mem(0, hj))
 			f.broadcast(V1, mem(0, yj))
-			for u := range n {
-				f.halves(func(h Vec, _ int) {
-					f.mul(V2, s(u, h), V1)
-					f.add(V2, V0, V2)
-					f.max(s(u, h)+1, s(u, h)+1, V2)
-				})
-			}
+			f.units(n, func(u int, h Vec, _ int) {
+				f.mul(V2, s(u, h), V1)
+				f.add(V2, V0, V2)
+				f.max(s(u, h)+1, s(u, h)+1, V2)
+			})
 			f.advance(8, hj, yj)
 		})
-		for u := range n {
-			f.halves(func(h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
-		}
+		f.units(n, func(u int, h Vec, off int) { f.store(mem(64*u+off, t), s(u, h)+1) })
 		f.advance(64*n, t, sAt)
 	})
 }
@@ -191,21 +179,17 @@ func powersOf(f *Func) {
 	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 		p := func(u int, h Vec) Vec { return f.nth(V0, 2*u, h) }
 		r := func(u int, h Vec) Vec { return f.nth(V0, 2*u+1, h) }
-		for u := range n {
-			f.halves(func(h Vec, off int) {
-				f.load(p(u, h), mem(64*u+off, base))
-				f.load(r(u, h), mem(64*u+off, rate))
-			})
-		}
+		f.units(n, func(u int, h Vec, off int) {
+			f.load(p(u, h), mem(64*u+off, base))
+			f.load(r(u, h), mem(64*u+off, rate))
+		})
 		f.moveR(entry, e)
 		f.moveR(left, m)
 		f.loop(left, func() {
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
-					f.mul(p(u, h), p(u, h), r(u, h))
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.store(mem(off, entry, []Index{eBlock.times(1)}[:u]...), p(u, h))
+				f.mul(p(u, h), p(u, h), r(u, h))
+			})
 			f.advance(64, entry)
 		})
 		for range n {
@@ -245,26 +229,21 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
 	f.groups(count, pick(f, []int{4, 1}, []int{2, 1}), func(n int) {
 		acc := func(u int, h Vec) Vec { return f.nth(V4, u, h) }
-		for u := range n {
-			f.halves(func(h Vec, off int) {
-				if last == nil {
-					f.clear(acc(u, h))
-				} else {
-					f.load(acc(u, h), mem(64*u+off, z))
-				}
-			})
-		}
+		f.units(n, func(u int, h Vec, off int) {
+			if last == nil {
+				f.clear(acc(u, h))
+			} else {
+				f.load(acc(u, h), mem(64*u+off, z))
+			}
+		})
 		f.addressR(entry, mem(-64, e, eBlock.times(1))) // the last level
 		f.moveR(wj, w)
 		f.moveR(left, m)
 		f.loop(left, func() {
 			f.broadcast(V0, mem(0, wj))
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.mul(V1, V0, mem(off, entry, index[u]...))
-					f.add(acc(u, h), acc(u, h), V1)
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.addProduct(acc(u, h), V0, mem(off, entry, index[u]...), V1)
+			})
 			f.subR(entry, Imm(64))
 			f.subR(wj, Imm(8))
 		})
@@ -281,64 +260,82 @@ func (f *Func) rowSums(to, weights string, with []Reg, last func(sum Vec, off in
 	})
 }
 
-func moments(f *Func) {
-	mu, levels, e, v, blocks := f.base("mu", R5), f.length("mu", R1), f.base("e", R4), f.base("v", R3),
-		f.length("v", R2)
-	const eBlock, next, entry, vi, left = R9, R10, R6, R7, R8
-	f.shrR(levels, Imm(1)) // levels
-	f.shrR(blocks, Imm(3)) // blocks
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
-		acc := func(g, o int, h Vec) Vec { return f.nth(V5, 2*g+o, h) }
-		for g := range n {
-			for o := range 2 {
-				f.halves(func(h Vec, _ int) { f.clear(acc(g, o, h)) })
-			}
-		}
-		last := f.label("inside")
-		f.moveR(next, Imm(64*n)) // to the level after the group, or the last again
-		f.branch(levels, NE, Imm(n), last)
-		f.moveR(next, Imm(64*(n-1)))
-		f.at(last)
-		f.moveR(entry, e)
-		f.moveR(vi, v)
-		f.moveR(left, blocks)
+// sumsOfLevels stores kinds sums over blocks of each level from to on, some levels at a time, count of them.
+// text is what a register of a block, with its weights in V0, adds to the sums of n levels; begin and next
+// come before and after the blocks of these levels, next within a block.
+func (f *Func) sumsOfLevels(to, count Reg, first Vec, kinds int, sizes []int, begin func(n int), next func(),
+	text func(n int, h Vec, off int, sum func(level, kind int) Vec)) {
+	const vi, left = R2, R12
+	f.groups(count, sizes, func(n int) {
+		f.units(kinds*n, func(i int, h Vec, _ int) { f.clear(f.nth(first, i, h)) })
+		begin(n)
+		f.base("v", vi)
+		f.length("v", left)
+		f.shrR(left, Imm(3))
 		f.loop(left, func() {
 			f.halves(func(h Vec, off int) {
 				f.load(V0, mem(off, vi))
-				a, b := V1, V2
-				f.load(a, mem(off, entry))
-				for g := range n {
-					if g < n-1 {
-						f.load(b, mem(64*(g+1)+off, entry))
-					} else {
-						f.load(b, mem(off, entry, next.times(1)))
-					}
-					f.mul(V3, V0, a)
-					f.mul(V4, V3, a)
-					f.add(acc(g, 0, h), acc(g, 0, h), V4)
-					f.mul(V4, V3, b)
-					f.add(acc(g, 1, h), acc(g, 1, h), V4)
-					a, b = b, a
-				}
+				text(n, h, off, func(level, kind int) Vec { return f.nth(first, kinds*level+kind, h) })
 			})
-			f.addR(entry, eBlock)
+			next()
 			f.advance(64, vi)
 		})
-		for g := range n {
-			for o := range 2 {
-				f.sumTo(mem(16*g+8*o, mu), acc(g, o, 0))
-			}
+		for i := range kinds * n {
+			f.sumTo(mem(8*i, to), f.nth(first, i, 0))
 		}
+		f.advance(8*kinds*n, to)
+	})
+}
+
+func moments(f *Func) {
+	mu, levels, e := f.base("mu", R5), f.length("mu", R1), f.base("e", R4)
+	const eBlock, further, entry = R9, R10, R6
+	f.shrR(levels, Imm(1))
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.sumsOfLevels(mu, levels, V5, 2, pick(f, []int{8, 4, 2, 1}, []int{2, 1}), func(n int) {
+		inside := f.label("inside")
+		f.moveR(further, Imm(64*n)) // to the level after the group, or the last again
+		f.branch(levels, NE, Imm(n), inside)
+		f.moveR(further, Imm(64*(n-1)))
+		f.at(inside)
+		f.moveR(entry, e)
 		f.advance(64*n, e)
-		f.advance(16*n, mu)
+	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		a, b := V1, V2
+		f.load(a, mem(off, entry))
+		for g := range n {
+			if g < n-1 {
+				f.load(b, mem(64*(g+1)+off, entry))
+			} else {
+				f.load(b, mem(off, entry, further.times(1)))
+			}
+			f.mul(V3, V0, a)
+			f.addProduct(sum(g, 0), V3, a, V4)
+			f.addProduct(sum(g, 1), V3, b, V4)
+			a, b = b, a
+		}
 	})
 	f.zeroAt(mem(-8, mu)) // the last neighbour was the last level itself
 }
 
+func colSums(f *Func) {
+	c, levels, e := f.base("c", R5), f.length("c", R1), f.base("e", R4)
+	const eBlock, entry = R9, R6
+	f.moveR(eBlock, levels)
+	f.shlR(eBlock, Imm(6))
+	f.sumsOfLevels(c, levels, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		f.moveR(entry, e)
+		f.advance(64*n, e)
+	}, func() { f.addR(entry, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		for g := range n {
+			f.addProduct(sum(g, 0), V0, mem(64*g+off, entry), V1)
+		}
+	})
+}
+
 func gram(f *Func) {
-	gAt, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
+	row, e, rowBytes := f.base("g", R5), f.base("e", R4), f.value("m", R1)
 	const eBlock, levelJ, upToJ, left, levelK, to, block = R9, R0, R10, R6, R7, R8, R11
 	f.moveR(eBlock, rowBytes)
 	f.shlR(eBlock, Imm(6))   // a block of e
@@ -347,42 +344,27 @@ func gram(f *Func) {
 	f.shlR(rowBytes, Imm(3))
 	f.moveR(levelJ, e)
 	f.moveR(upToJ, Imm(1))
-	row, done := f.label("row"), f.label("done")
-	f.at(row)
+	next, done := f.label("row"), f.label("done")
+	f.at(next)
 	f.branch(upToJ, GT, f.arg("m"), done)
 	f.moveR(left, upToJ) // levels left
-	f.moveR(levelK, e)   // level k
-	f.moveR(to, gAt)     // g_jk of row j
-	f.groups(left, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
-		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		for g := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
-		}
+	f.moveR(to, row)     // g_jk of row j
+	f.sumsOfLevels(to, left, V4, 1, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
+		f.moveR(levelK, upToJ)
+		f.subR(levelK, left)
+		f.shlR(levelK, Imm(6))
+		f.addR(levelK, e)
 		f.zeroR(block) // from the first block to this one
-		vi, blocks := f.base("v", R3), f.length("v", R2)
-		f.shrR(blocks, Imm(3))
-		f.loop(blocks, func() {
-			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, vi))
-				f.mul(V0, V0, mem(off, levelJ, block.times(1)))
-				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, levelK, block.times(1)))
-					f.add(acc(g, h), acc(g, h), V1)
-				}
-			})
-			f.addR(block, eBlock)
-			f.advance(64, vi)
-		})
+	}, func() { f.addR(block, eBlock) }, func(n int, h Vec, off int, sum func(level, kind int) Vec) {
+		f.mul(V0, V0, mem(off, levelJ, block.times(1)))
 		for g := range n {
-			f.sumTo(mem(8*g, to), acc(g, 0))
+			f.addProduct(sum(g, 0), V0, mem(64*g+off, levelK, block.times(1)), V1)
 		}
-		f.advance(64*n, levelK)
-		f.advance(8*n, to)
 	})
-	f.addR(gAt, rowBytes)
+	f.addR(row, rowBytes)
 	f.advance(64, levelJ)
 	f.incR(upToJ)
-	f.jump(row)
+	f.jump(next)
 	f.at(done)
 }
 
@@ -443,8 +425,7 @@ func differences(f *Func) {
 			f.broadcast(V3, mem(0, vk))
 			f.halves(func(h Vec, off int) {
 				f.sub(V0, 4+h, V3)
-				f.mul(V0, V0, mem(off, gj))
-				f.add(sums+h, sums+h, V0)
+				f.addProduct(sums+h, V0, mem(off, gj), V0)
 			})
 			f.advance(8, vk)
 			f.addR(gj, rowBytes)
@@ -458,40 +439,6 @@ func differences(f *Func) {
 func (f *Func) flush(r, s, t Vec) {
 	f.magnitude(s, r)
 	f.keepIf(r, s, notLess, f.c("decouple", 1e-200), t)
-}
-
-func colSums(f *Func) {
-	c, levels, e, v, blocks := f.base("c", R5), f.length("c", R1), f.base("e", R4), f.base("v", R3),
-		f.length("v", R2)
-	const eBlock, entry, vi, left = R9, R6, R7, R8
-	f.shrR(blocks, Imm(3))
-	f.moveR(eBlock, levels)
-	f.shlR(eBlock, Imm(6))
-	f.groups(levels, pick(f, []int{8, 4, 2, 1}, []int{4, 2, 1}), func(n int) {
-		acc := func(g int, h Vec) Vec { return f.nth(V4, g, h) }
-		for g := range n {
-			f.halves(func(h Vec, _ int) { f.clear(acc(g, h)) })
-		}
-		f.moveR(entry, e)
-		f.moveR(vi, v)
-		f.moveR(left, blocks)
-		f.loop(left, func() {
-			f.halves(func(h Vec, off int) {
-				f.load(V0, mem(off, vi))
-				for g := range n {
-					f.mul(V1, V0, mem(64*g+off, entry))
-					f.add(acc(g, h), acc(g, h), V1)
-				}
-			})
-			f.addR(entry, eBlock)
-			f.advance(64, vi)
-		})
-		for g := range n {
-			f.sumTo(mem(8*g, c), acc(g, 0))
-		}
-		f.advance(64*n, e)
-		f.advance(8*n, c)
-	})
 }
 
 func average(f *Func) {
@@ -511,9 +458,7 @@ func average(f *Func) {
 		index := [][]Index{nil, {eBlock.times(1)}, {eBlock.times(2)}, {threeBlocks.times(1)}}
 		f.addressR(threeBlocks, mem(0, eBlock, eBlock.times(2)))
 		for u := range n {
-			for o := range 2 {
-				f.halves(func(h Vec, _ int) { f.clear(acc(u, o, h)) })
-			}
+			f.units(2, func(o int, h Vec, _ int) { f.clear(acc(u, o, h)) })
 		}
 		none := f.label("none")
 		f.addressR(entry, mem(0, e, last.times(1)))
@@ -524,14 +469,10 @@ func average(f *Func) {
 		f.loop(increments, func() {
 			f.broadcast(V0, mem(0, w, at.times(1)))
 			f.broadcast(V1, mem(0, d, at.times(1)))
-			for u := range n {
-				f.halves(func(h Vec, off int) {
-					f.mul(V2, V0, mem(off, entry, index[u]...))
-					f.add(acc(u, 0, h), acc(u, 0, h), V2)
-					f.mul(V2, V1, acc(u, 0, h))
-					f.add(acc(u, 1, h), acc(u, 1, h), V2)
-				})
-			}
+			f.units(n, func(u int, h Vec, off int) {
+				f.addProduct(acc(u, 0, h), V0, mem(off, entry, index[u]...), V2)
+				f.addProduct(acc(u, 1, h), V1, acc(u, 0, h), V2)
+			})
 			f.subR(entry, Imm(64))
 			f.subR(at, Imm(8))
 		})
@@ -552,120 +493,174 @@ func average(f *Func) {
 	})
 }
 
-// covarianceLevels is what covariance and covarianceOwn are written in: n registers of samples side by side,
-// each with twelve registers of its own, of which r gives one.
-type covarianceLevels struct {
-	n                 int
-	out, z, v, lam, y Reg
-	zeta, a           Reg
-	r                 func(u int, k Vec) Vec
-	at                func(u int, base Reg) Mem // the samples of register u in a list over samples
-	// a register with the level's number in a list over levels
-	number func(u int, list Reg, to Vec) Vec
-	// over the levels, with the level's share of each sample in p
-	each func(text func(u int))
+// levelWalk is what the covariances are written in: n registers of samples side by side, each with as many
+// registers of its own, of which r gives one.
+type levelWalk struct {
+	f           *Func
+	n, off, own int // off is the offset in a block of the first register
 }
 
-// The registers that a walk over levels keeps: the share p, three that are free within a level, of which the
-// last has the largest share while the level that has it is sought, and v, λ and y of that level. Differences
-// from these are summed, so that no digits cancel.
-const (
-	levelP, levelV, levelLam, levelY Vec = 0, 1, 2, 3
-	topV, topLam, topY               Vec = 4, 5, 6
-	levelRegisters                       = 12
-)
+// The registers of a walk over levels: the share of the level in each sample, and three that are free within
+// a level.
+const levelP, levelD, levelT, levelS Vec = 0, 1, 2, 3
 
-// overLevels finds the level of the largest share of each sample, and then writes text, for all samples.
-func overLevels(f *Func, text func(c *covarianceLevels)) {
-	out, e, w, zAt, vAt, lam, y := f.base("c.Out", R5), f.base("c.E", R4), f.base("c.W", R3),
-		f.base("c.Z", R6), f.base("c.V", R7), f.base("c.Lam", R8), f.base("c.Y", R9)
-	zeta, a, count, eBlock := f.base("c.Zeta", R10), f.base("c.A", R11), f.value("n", R2), f.value("m", R12)
-	const row, level = R0, R1
-	f.shrR(count, Imm(3))
-	f.shlR(eBlock, Imm(6)) // bytes of a block of e
-	// Several registers of samples go side by side: of AVX-512 two blocks, of NEON two of
-	// the four registers of a block; of AVX2 one half of a block goes after the other.
-	part := func(n, off int) {
-		r := func(u int, k Vec) Vec { return Vec(levelRegisters*u) + k }
-		at := func(u int, base Reg) Mem { return mem(off+pick(f, 64, 0, 16)*u, base) }
-		// number is a register with that of the level in a list: to or, as NEON has no
-		// operands of memory, one for all.
-		number := func(u int, list Reg, to Vec) Vec {
-			if !f.memoryOperands {
-				to = map[Reg]Vec{w: 24, vAt: 25, lam: 26, y: 27}[list]
-			}
-			if f.memoryOperands || u == 0 {
-				f.broadcast(to, mem(0, list, level.times(8)))
-			}
-			return to
-		}
-		each := func(text func(u int)) {
-			f.addressR(row, mem(off, e))
-			f.zeroR(level)
-			l := f.label("level")
-			f.at(l)
-			for u := range n {
-				f.mul(r(u, levelP), number(u, w, r(u, levelP)),
-					pick(f, mem(0, row, []Index{eBlock.times(1)}[:min(u, 1)]...), mem(0, row),
-						mem(16*u, row)))
-				text(u)
-			}
-			f.advance(64, row)
-			f.incR(level)
-			f.branch(level, LT, f.arg("m"), l)
-		}
-		for u := range n {
-			f.broadcast(r(u, topV), mem(0, vAt))
-			f.broadcast(r(u, topLam), mem(0, lam))
-			f.broadcast(r(u, topY), mem(0, y))
-			f.clear(r(u, levelY))
-		}
-		each(func(u int) {
-			top := Mask{1, r(u, levelLam)}
-			f.compare(top, r(u, levelP), greater, r(u, levelY))
-			f.max(r(u, levelY), r(u, levelY), r(u, levelP))
-			for i, list := range []Reg{vAt, lam, y} {
-				to := r(u, topV+Vec(i))
-				if f.masked {
-					f.choose(top, to, Repeat{mem(0, list, level.times(8))}, to)
-				} else {
-					f.choose(top, to, number(u, list, r(u, levelV)), to)
-				}
-			}
-		})
-		text(&covarianceLevels{n: n, out: out, z: zAt, v: vAt, lam: lam, y: y, zeta: zeta, a: a, r: r, at: at,
-			number: number, each: each})
+// Addresses: of e at the level, the level's number, the samples' and, of lists over samples, one at a time.
+const entryAt, levelAt, sampleAt, listAt = R0, R1, R2, R10
+
+// levelList is a list over levels, where it lies, and the register with its number at the level that has the
+// largest share of a sample. Differences from these are summed, so that no digits cancel.
+type levelList struct {
+	name string
+	at   Reg
+	top  Vec
+}
+
+func (c *levelWalk) r(u int, k Vec) Vec { return Vec(c.own*u) + k }
+
+// at is the place of register u in the list over samples at listAt.
+func (c *levelWalk) at(u int) Mem {
+	return mem(c.off+pick(c.f, 64, 0, 16)*u, listAt, sampleAt.times(8))
+}
+
+// load brings numbers of samples into a register, store brings them out.
+func (c *levelWalk) load(name string, k Vec) {
+	c.f.base(name, listAt)
+	for u := range c.n {
+		c.f.load(c.r(u, k), c.at(u))
 	}
-	f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
-		if f.masked {
-			part(n, 0)
-		} else {
-			part(pick(f, 0, 1, 2), 0)
-			part(pick(f, 0, 1, 2), 32)
+}
+
+func (c *levelWalk) store(name string, k Vec) {
+	c.f.base(name, listAt)
+	for u := range c.n {
+		c.f.store(c.at(u), c.r(u, k))
+	}
+}
+
+// clear clears the registers from first to last.
+func (c *levelWalk) clear(first, last Vec) {
+	for u := range c.n {
+		for k := first; k <= last; k++ {
+			c.f.clear(c.r(u, k))
+		}
+	}
+}
+
+// each writes text for the samples of each register at every level, with their shares in levelP.
+func (c *levelWalk) each(text func(u int)) {
+	f := c.f
+	f.addressR(entryAt, mem(c.off, R4))
+	f.zeroR(levelAt)
+	l := f.label("level")
+	f.at(l)
+	for u := range c.n {
+		p := c.r(u, levelP)
+		f.broadcast(p, mem(0, R3, levelAt.times(8)))
+		f.mul(p, p, pick(f, mem(0, entryAt, []Index{R11.times(1)}[:u]...), mem(0, entryAt),
+			mem(16*u, entryAt)))
+		text(u)
+	}
+	f.advance(64, entryAt)
+	f.incR(levelAt)
+	f.branch(levelAt, LT, f.arg("m"), l)
+}
+
+// less fills to with the top of a list less its number at the level.
+func (c *levelWalk) less(u int, l levelList, to Vec) {
+	at := mem(0, l.at, levelAt.times(8))
+	if c.f.masked {
+		c.f.sub(to, c.r(u, l.top), Repeat{at})
+		return
+	}
+	c.f.broadcast(to, at)
+	c.f.sub(to, c.r(u, l.top), to)
+}
+
+// findTops brings the numbers of the lists at the level of the largest share into their registers. Registers
+// from 4 on are scratch.
+func (c *levelWalk) findTops(lists []levelList) {
+	const best Vec = 4
+	f := c.f
+	for u := range c.n {
+		for _, l := range lists {
+			f.broadcast(c.r(u, l.top), mem(0, l.at))
+		}
+		f.clear(c.r(u, best))
+	}
+	c.each(func(u int) {
+		top := Mask{1 + u, c.r(u, levelS)}
+		f.compare(top, c.r(u, levelP), greater, c.r(u, best))
+		f.max(c.r(u, best), c.r(u, best), c.r(u, levelP))
+		for _, l := range lists {
+			at, to := mem(0, l.at, levelAt.times(8)), c.r(u, l.top)
+			if f.masked {
+				f.choose(top, to, Repeat{at}, to)
+			} else {
+				f.broadcast(c.r(u, levelD), at)
+				f.choose(top, to, c.r(u, levelD), to)
+			}
+		}
+	})
+}
+
+// overLevels finds the level of the largest share of each sample, and then writes text, for all samples. Each
+// register of them has own registers: AVX-512 takes two blocks side by side, NEON two of the four registers
+// of a block, where there are enough, and AVX2 one half of a block after the other.
+func overLevels(f *Func, own int, lists []levelList, text func(c *levelWalk)) {
+	const e, w, eBlock = R4, R3, R11
+	f.base("c.E", e)
+	f.base("c.W", w)
+	for _, l := range lists {
+		f.base(l.name, l.at)
+	}
+	f.value("m", eBlock)
+	f.shlR(eBlock, Imm(6)) // its bytes
+	f.zeroR(sampleAt)
+	part := func(n, off int) {
+		c := &levelWalk{f, n, off, own}
+		c.findTops(lists)
+		text(c)
+	}
+	for _, n := range pick(f, []int{2, 1}, []int{1}) {
+		next, done := f.label("next"), f.label("done")
+		f.at(next)
+		f.addressR(entryAt, mem(8*n-1, sampleAt))
+		f.branch(entryAt, GE, f.arg("n"), done)
+		side := pick(f, n, 1, f.Vectors/own)
+		for off := 0; off < 64; off += pick(f, 64, 32, 16*side) {
+			part(side, off)
 		}
 		for range n {
 			f.addR(e, eBlock)
 		}
-		f.advance(64*n, out, zAt, zeta, a)
-	})
+		f.addR(sampleAt, Imm(8*n))
+		f.jump(next)
+		f.at(done)
+	}
+}
+
+// listsOfLevels are those of v, λ and y, and of log M at a slope of 0, with tops in registers from one on.
+func listsOfLevels(first Vec) []levelList {
+	return []levelList{{"c.V", R7, first}, {"c.Lam", R8, first + 1}, {"c.Y", R9, first + 2},
+		{"c.H", R6, first + 3}}
 }
 
 func covariance(f *Func) {
-	const zl, al, mu, my, muy Vec = 7, 8, 9, 10, 11
-	overLevels(f, func(c *covarianceLevels) {
-		for u := range c.n {
-			f.load(c.r(u, zl), c.at(u, c.zeta))
-			f.load(c.r(u, al), c.at(u, c.a))
-			f.clear(c.r(u, mu), c.r(u, my), c.r(u, muy))
-		}
+	const mu, my, muy, zl, al Vec = 4, 5, 6, 10, 11
+	lists := listsOfLevels(7)[:3]
+	v, lam, y := lists[0], lists[1], lists[2]
+	overLevels(f, 12, lists, func(c *levelWalk) {
+		c.load("c.Zeta", zl)
+		c.load("c.A", al)
+		c.clear(mu, muy)
 		c.each(func(u int) {
-			p, du, dy, t := c.r(u, levelP), c.r(u, levelV), c.r(u, levelY), c.r(u, levelLam)
-			f.sub(du, c.number(u, c.v, du), c.r(u, topV))
+			p, du, dy, t := c.r(u, levelP), c.r(u, levelD), c.r(u, levelT), c.r(u, levelS)
+			c.less(u, v, du)
 			f.mul(du, c.r(u, zl), du)
-			f.sub(t, c.number(u, c.lam, t), c.r(u, topLam))
+			c.less(u, lam, t)
 			f.mul(t, c.r(u, al), t)
 			f.sub(du, du, t)
-			f.sub(dy, c.number(u, c.y, dy), c.r(u, topY))
+			c.less(u, y, dy)
 			f.mul(du, p, du)
 			f.add(c.r(u, mu), c.r(u, mu), du)
 			f.mul(p, p, dy)
@@ -673,30 +668,30 @@ func covariance(f *Func) {
 			f.mul(du, du, dy)
 			f.add(c.r(u, muy), c.r(u, muy), du)
 		})
+		c.load("c.Z", levelP)
 		for u := range c.n {
 			mu, my, muy, z := c.r(u, mu), c.r(u, my), c.r(u, muy), c.r(u, levelP)
-			f.load(z, c.at(u, c.z))
 			f.div(muy, muy, z)
 			f.div(mu, mu, z)
 			f.div(my, my, z)
 			f.mul(mu, mu, my)
 			f.sub(muy, muy, mu)
-			f.store(c.at(u, c.out), muy)
 		}
+		c.store("c.Out", muy)
 	})
 }
 
 func covarianceOwn(f *Func) {
-	const my, mv, mvy, ml, mly Vec = 7, 8, 9, 10, 11
-	overLevels(f, func(c *covarianceLevels) {
-		for u := range c.n {
-			f.clear(c.r(u, my), c.r(u, mv), c.r(u, mvy), c.r(u, ml), c.r(u, mly))
-		}
+	const my, mv, mvy, ml, mly Vec = 4, 5, 6, 7, 8
+	lists := listsOfLevels(9)[:3]
+	v, lam, y := lists[0], lists[1], lists[2]
+	overLevels(f, 12, lists, func(c *levelWalk) {
+		c.clear(my, mly)
 		c.each(func(u int) {
-			p, dv, dl, dy := c.r(u, levelP), c.r(u, levelV), c.r(u, levelLam), c.r(u, levelY)
-			f.sub(dv, c.number(u, c.v, dv), c.r(u, topV))
-			f.sub(dl, c.number(u, c.lam, dl), c.r(u, topLam))
-			f.sub(dy, c.number(u, c.y, dy), c.r(u, topY))
+			p, dv, dl, dy := c.r(u, levelP), c.r(u, levelD), c.r(u, levelT), c.r(u, levelS)
+			c.less(u, v, dv)
+			c.less(u, lam, dl)
+			c.less(u, y, dy)
 			for _, s := range [][3]Vec{{dv, mv, mvy}, {dl, ml, mly}} {
 				f.mul(s[0], p, s[0])
 				f.add(c.r(u, s[1]), c.r(u, s[1]), s[0])
@@ -706,178 +701,77 @@ func covarianceOwn(f *Func) {
 			f.mul(p, p, dy)
 			f.add(c.r(u, my), c.r(u, my), p)
 		})
-		own := f.base("c.Own", R0) // as far on as out is
-		f.addR(own, c.out)
-		f.subR(own, f.base("c.Out", R1))
+		c.load("c.Z", levelD)
 		for u := range c.n {
-			inverse, my, mv, mvy, ml, mly, t := c.r(u, levelP), c.r(u, my), c.r(u, mv), c.r(u, mvy),
-				c.r(u, ml), c.r(u, mly), c.r(u, levelV)
+			inverse, my := c.r(u, levelP), c.r(u, my)
 			f.load(inverse, f.c("one", 1))
-			f.load(t, c.at(u, c.z))
-			f.div(inverse, inverse, t)
+			f.div(inverse, inverse, c.r(u, levelD))
 			f.mul(my, my, inverse)
 			for _, s := range [][2]Vec{{mv, mvy}, {ml, mly}} {
-				f.mul(s[0], s[0], inverse)
-				f.mul(s[1], s[1], inverse)
-				f.mul(s[0], s[0], my)
-				f.sub(s[1], s[1], s[0])
+				m, my2 := c.r(u, s[0]), c.r(u, s[1])
+				f.mul(m, m, inverse)
+				f.mul(my2, my2, inverse)
+				f.mul(m, m, my)
+				f.sub(my2, my2, m)
 			}
-			f.load(t, c.at(u, c.a))
-			f.mul(mly, t, mly)
-			f.mul(t, t, mvy)
-			f.store(c.at(u, own), t)
-			f.load(t, c.at(u, c.zeta))
-			f.mul(mvy, t, mvy)
-			f.sub(mvy, mvy, mly)
-			f.store(c.at(u, c.out), mvy)
 		}
+		c.load("c.A", levelD)
+		c.load("c.Zeta", levelT)
+		for u := range c.n {
+			mvy, mly, a, zeta := c.r(u, mvy), c.r(u, mly), c.r(u, levelD), c.r(u, levelT)
+			f.mul(mly, a, mly)
+			f.mul(a, a, mvy)
+			f.mul(mvy, zeta, mvy)
+			f.sub(mvy, mvy, mly)
+		}
+		c.store("c.Own", levelD)
+		c.store("c.Out", mvy)
 	})
 }
 
 func covariances(f *Func) {
-	eAt, w, vAt, lam, y, h := f.base("c.E", R4), f.base("c.W", R3), f.base("c.V", R7), f.base("c.Lam", R8),
-		f.base("c.Y", R9), f.base("c.H", R6)
-	eBlock := f.value("m", R11)
-	f.shlR(eBlock, Imm(6)) // its bytes
-	// One offset for all that runs over samples; list is one of their addresses.
-	const at, level, sampleAt, list = R0, R1, R2, R10
-	f.zeroR(sampleAt)
-	// Two blocks go side by side in AVX-512, one register of a block after the other
-	// elsewhere.
-	const (
-		p, du, dt, t, mu, my, muy, ml, mul, mlam Vec = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-		vt, lt0, yt, ht, zl, al                  Vec = 10, 11, 12, 13, 14, 15
-		best                                         = my
-		own                                          = 16
-	)
-	tops := []struct {
-		list Reg
-		r, t Vec // of the top, and scratch
-	}{{vAt, vt, mu}, {lam, lt0, muy}, {y, yt, ml}, {h, ht, mul}}
-	part := func(n, off int) {
-		r := func(u int, k Vec) Vec { return Vec(own*u) + k }
-		e := func(u int) Mem { return mem(0, at, []Index{eBlock.times(1)}[:u]...) }
-		each := func(text func()) {
-			f.addressR(at, mem(off, eAt))
-			f.zeroR(level)
-			l := f.label("level")
-			f.at(l)
-			text()
-			f.advance(64, at)
-			f.incR(level)
-			f.branch(level, LT, f.arg("m"), l)
-		}
-		sample := func(name string, number Vec) {
-			f.base(name, list)
-			for u := range n {
-				f.load(r(u, number), mem(off+64*u, list, sampleAt.times(8)))
-			}
-		}
-		for u := range n {
-			for _, l := range tops {
-				f.broadcast(r(u, l.r), mem(0, l.list))
-			}
-			f.clear(r(u, best))
-		}
-		each(func() {
-			f.broadcast(dt, mem(0, w, level.times(8)))
-			if f.masked {
-				for _, l := range tops {
-					f.broadcast(l.t, mem(0, l.list, level.times(8)))
-				}
-			}
-			for u := range n {
-				f.mul(r(u, p), dt, e(u))
-				top := Mask{1 + u, t}
-				f.compare(top, r(u, p), greater, r(u, best))
-				f.max(r(u, best), r(u, best), r(u, p))
-				for _, l := range tops {
-					if !f.masked {
-						l.t = du
-						f.broadcast(l.t, mem(0, l.list, level.times(8)))
-					}
-					f.choose(top, r(u, l.r), l.t, r(u, l.r))
-				}
-			}
+	const mu, my, muy, ml, mul, mlam, zl, al Vec = 4, 5, 6, 7, 8, 9, 14, 15
+	lists := listsOfLevels(10)
+	v, lam, y, h := lists[0], lists[1], lists[2], lists[3]
+	overLevels(f, 16, lists, func(c *levelWalk) {
+		c.load("c.Zeta", zl)
+		c.load("c.A", al)
+		f.base("c.S", listAt) // stays there
+		c.clear(mu, mlam)
+		c.each(func(u int) {
+			p, du, dt, t := c.r(u, levelP), c.r(u, levelD), c.r(u, levelT), c.r(u, levelS)
+			c.less(u, v, du)
+			f.mul(du, c.r(u, zl), du)
+			c.less(u, lam, t)
+			f.addProduct(c.r(u, mlam), p, t, dt)
+			f.mul(t, c.r(u, al), t)
+			f.sub(du, du, t)
+			f.mul(du, p, du)
+			f.add(c.r(u, mu), c.r(u, mu), du)
+			c.less(u, y, t)
+			f.addProduct(c.r(u, my), p, t, dt)
+			f.addProduct(c.r(u, muy), du, t, dt)
+			f.mul(t, t, c.at(u))
+			c.less(u, h, dt)
+			f.add(dt, dt, t)
+			f.mul(p, p, dt)
+			f.add(c.r(u, ml), c.r(u, ml), p)
+			f.mul(du, du, dt)
+			f.add(c.r(u, mul), c.r(u, mul), du)
 		})
-		sample("c.Zeta", zl)
-		sample("c.A", al)
-		f.base("c.S", list) // stays there
-		for u := range n {
+		c.load("c.Z", levelP)
+		for u := range c.n {
 			for k := mu; k <= mlam; k++ {
-				f.clear(r(u, k))
+				f.div(c.r(u, k), c.r(u, k), c.r(u, levelP))
 			}
-		}
-		each(func() {
-			// number is top less that of the level.
-			number := func(list Reg, top, to Vec) {
-				at := mem(0, list, level.times(8))
-				if f.masked {
-					f.sub(to, top, Repeat{at})
-					return
-				}
-				f.broadcast(to, at)
-				f.sub(to, top, to)
-			}
-			for u := range n {
-				p, du, dt, t := r(u, p), r(u, du), r(u, dt), r(u, t)
-				f.broadcast(p, mem(0, w, level.times(8)))
-				f.mul(p, p, e(u))
-				number(vAt, r(u, vt), du)
-				f.mul(du, r(u, zl), du)
-				number(lam, r(u, lt0), t)
-				f.mul(dt, p, t)
-				f.add(r(u, mlam), r(u, mlam), dt)
-				f.mul(t, r(u, al), t)
-				f.sub(du, du, t)
-				f.mul(du, p, du)
-				f.add(r(u, mu), r(u, mu), du)
-				number(y, r(u, yt), t)
-				f.mul(dt, p, t)
-				f.add(r(u, my), r(u, my), dt)
-				f.mul(dt, du, t)
-				f.add(r(u, muy), r(u, muy), dt)
-				f.mul(t, t, mem(off+64*u, list, sampleAt.times(8)))
-				number(h, r(u, ht), dt)
-				f.add(dt, dt, t)
-				f.mul(p, p, dt)
-				f.add(r(u, ml), r(u, ml), p)
-				f.mul(du, du, dt)
-				f.add(r(u, mul), r(u, mul), du)
-			}
-		})
-		sample("c.Z", p)
-		for u := range n {
-			for k := mu; k <= mlam; k++ {
-				f.div(r(u, k), r(u, k), r(u, p))
-			}
-			f.sub(r(u, mlam), r(u, lt0), r(u, mlam))
+			f.sub(c.r(u, mlam), c.r(u, lam.top), c.r(u, mlam))
 			for _, k := range []Vec{my, ml} {
-				f.mul(r(u, k), r(u, mu), r(u, k))
-				f.sub(r(u, k+1), r(u, k+1), r(u, k))
+				f.mul(c.r(u, k), c.r(u, mu), c.r(u, k))
+				f.sub(c.r(u, k+1), c.r(u, k+1), c.r(u, k))
 			}
 		}
-		for _, to := range []struct {
-			name   string
-			number Vec
-		}{{"c.Out", muy}, {"c.Logs", mul}, {"c.Mean", mlam}} {
-			f.base(to.name, list)
-			for u := range n {
-				f.store(mem(off+64*u, list, sampleAt.times(8)), r(u, to.number))
-			}
-		}
-	}
-	for _, n := range pick(f, []int{2, 1}, []int{1}) {
-		next, done := f.label("next"), f.label("done")
-		f.at(next)
-		f.addressR(at, mem(8*n-1, sampleAt))
-		f.branch(at, GE, f.arg("n"), done)
-		f.halves(func(_ Vec, off int) { part(n, off) })
-		for range n {
-			f.addR(eAt, eBlock)
-		}
-		f.addR(sampleAt, Imm(8*n))
-		f.jump(next)
-		f.at(done)
-	}
+		c.store("c.Out", muy)
+		c.store("c.Logs", mul)
+		c.store("c.Mean", mlam)
+	})
 }

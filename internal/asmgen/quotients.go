@@ -88,14 +88,8 @@ func quotients(rows int, curve bool) func(f *Func) {
 		if curve {
 			outputs = []Reg{to, f.base("q", q), f.base("w", w)}
 		}
-		f.moveR(row, count) // bytes of a row of r and v
-		f.shlR(row, Imm(pickRows(rows, 3, 1)))
-		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.length("u", uRow)
-		f.shrR(uRow, Imm(pickRows(rows, 0, 2)))
-		f.shlR(uRow, Imm(3)) // bytes of a row of u
-		f.addressR(threeU, mem(0, uRow, uRow.times(2)))
-		f.addressR(threeRows, mem(0, row, row.times(2)))
+		f.rowBytes(rows, count, row, threeRows)
+		f.componentBytes(rows, f.length("u", left), uRow, threeU)
 		low, total, one := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23), pick(f, Vec(21), 15, 27)
 		f.broadcast(low, f.arg("low"))
 		if curve {
@@ -105,21 +99,16 @@ func quotients(rows int, curve bool) func(f *Func) {
 		f.groups(count, pick(f, []int{2, 1}, []int{1}), func(n int) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
-				for b := range n {
-					f.halves(func(h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
-				}
+				f.units(n, func(b int, h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
 				for r := range rows {
 					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
-					for b := range n {
-						f.halves(func(h Vec, _ int) {
-							if !sum {
-								f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
-								return
-							}
-							f.mul(V1, V0, f.nth(V2, b, h))
-							f.add(acc(r, b, h), acc(r, b, h), V1)
-						})
-					}
+					f.units(n, func(b int, h Vec, _ int) {
+						if !sum {
+							f.mul(acc(r, b, h), V0, f.nth(V2, b, h))
+							return
+						}
+						f.addProduct(acc(r, b, h), V0, f.nth(V2, b, h), V1)
+					})
 				}
 				f.addR(vc, row)
 				f.advance(8, uc)
@@ -139,44 +128,34 @@ func quotients(rows int, curve bool) func(f *Func) {
 			f.shlR(stride, Imm(3))
 			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
-				for r := range rows {
-					f.halves(func(h Vec, off int) {
-						w, diff := acc(r, b, h), 2+h
-						f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
-						if r == 0 {
-							f.sub(diff, w, V0)
-						} else {
-							f.sub(V1, w, V0)
-							f.add(diff, diff, V1)
-						}
-						f.max(w, low, w)
-						if !curve {
-							f.div(w, V0, w)
-							f.store(fourth(r, 64*b+off, to, row, threeRows), w)
-							return
-						}
-						f.div(w, one, w)
-						f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
-						f.mul(V0, V0, w)
-						f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
-						f.mul(V0, V0, w)
-						f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
-					})
-				}
+				f.units(rows, func(r int, h Vec, off int) {
+					w, diff := acc(r, b, h), 2+h
+					f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
+					if r == 0 {
+						f.sub(diff, w, V0)
+					} else {
+						f.sub(V1, w, V0)
+						f.add(diff, diff, V1)
+					}
+					f.max(w, low, w)
+					if !curve {
+						f.div(w, V0, w)
+						f.store(fourth(r, 64*b+off, to, row, threeRows), w)
+						return
+					}
+					f.div(w, one, w)
+					f.store(fourth(r, 64*b+off, outputs[2], row, threeRows), w)
+					f.mul(V0, V0, w)
+					f.store(fourth(r, 64*b+off, to, row, threeRows), V0)
+					f.mul(V0, V0, w)
+					f.store(fourth(r, 64*b+off, outputs[1], row, threeRows), V0)
+				})
 				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
 			}
 			f.advance(64*n, append(outputs, v, x)...)
 		})
 		f.sumTo(f.result(), total)
 	}
-}
-
-// pickRows returns what is for one row, or for four.
-func pickRows(rows, one, four int) int {
-	if rows == 4 {
-		return four
-	}
-	return one
 }
 
 // logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
@@ -186,10 +165,7 @@ func logSums(rows int) func(f *Func) {
 		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12),
 			f.value("stride", R6)
 		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
-		f.moveR(row, count) // bytes of a row of r
-		f.shlR(row, Imm(pickRows(rows, 3, 1)))
-		f.shrR(count, Imm(pickRows(rows, 3, 5)))
-		f.addressR(threeRows, mem(0, row, row.times(2)))
+		f.rowBytes(rows, count, row, threeRows)
 		f.shlR(stride, Imm(3))
 		f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 		if rows == 4 {
@@ -212,8 +188,7 @@ func logSums(rows int) func(f *Func) {
 					off := 8 * f.Lanes * h
 					f.load(V0, fourth(r, off, ratios, row, threeRows))
 					f.roughLog(V0, V1, V2, V3, V4, V5)
-					f.mul(V0, V0, fourth(r, off, x, stride, threeStrides))
-					f.add(total+Vec(h), total+Vec(h), V0)
+					f.addProduct(total+Vec(h), V0, fourth(r, off, x, stride, threeStrides), V0)
 				})
 			}
 			f.advance(64, ratios, x, ahead)

@@ -173,15 +173,6 @@ func Counted(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// Numbered are n names: c1, c2, ...
-func Numbered(prefix string, n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprint(prefix, i+1)
-	}
-	return names
-}
-
 // oneMachineCells is the number of cells below which one machine is sooner: an epoch of a QMF takes two
 // seconds of one core there, and its start, which is not split, longer than its epochs.
 const oneMachineCells = 2e7

@@ -62,7 +62,7 @@ func (f *ModelFiles) Check(in *Input, method string) error {
 // Write writes the files.
 func (f *ModelFiles) Write(out *Outputs, in *Input, m quantmf.Model, names Names, made account.Made) error {
 	of := settings.Factorisation(m)
-	components := Numbered("c", of.U.Cols)
+	components := table.Numbered("c", of.U.Cols)
 	matrix := func(path, corner string, rows, columns []string, x quantmf.Mat) error {
 		return out.Write(path, func(w io.Writer) error {
 			return table.Write(w, in.Place(path), corner, rows, columns, x)
@@ -86,7 +86,7 @@ func (f *ModelFiles) Write(out *Outputs, in *Input, m quantmf.Model, names Names
 	}
 	if q, is := m.(*quantmf.QMF); is && err == nil && f.Q != "" {
 		levels := q.Quantiles.Cols
-		columns := append(append(Numbered("q", levels), Numbered("w", levels)...), "slope")
+		columns := append(append(table.Numbered("q", levels), table.Numbered("w", levels)...), "slope")
 		slopes := quantmf.Mat{Rows: len(q.Slopes), Cols: 1, Data: q.Slopes, Stride: 1}
 		err = matrix(f.Q, "feature", names.Features, columns, beside(q.Quantiles, q.Weights, slopes))
 	}

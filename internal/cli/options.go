@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 
@@ -130,6 +131,28 @@ var How = []option.Kind{option.Levels, option.Epsilon, option.Epochs, option.Lea
 	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
 	option.Updates, option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict,
 	option.Seed, option.Workers}
+
+// Compared are the options of the fits that are compared by hidden cells, beside loss, missing and seed. -m
+// is a list there.
+var Compared = but(How, option.Levels, option.Seed, option.Workers)
+
+// but are the kinds without some.
+func but(kinds []option.Kind, some ...option.Kind) []option.Kind {
+	without := option.Of(some...)
+	return slices.DeleteFunc(slices.Clone(kinds), without.Has)
+}
+
+// InShards are the flags of a fit over shards: -updates, which has another default there, and those that a
+// QMF or an NMF has, but for -workers and those of which such a fit has no use.
+func (o *Options) InShards() (updates *Flag, others []*Flag) {
+	updates = o.Flag(option.Updates)
+	updates.Help = `multiplicative: one round an epoch; newton: two rounds an epoch, each epoch worth ten of
+		the former or more (nmf; default multiplicative)`
+	takes := option.FitQMF.Takes | option.FitNMF.Takes
+	kinds := but(append([]option.Kind{option.Loss, option.Missing}, How...), option.Updates, option.Batch,
+		option.Restarts, option.Workers)
+	return updates, o.Flags(slices.DeleteFunc(kinds, func(k option.Kind) bool { return !takes.Has(k) })...)
+}
 
 // List returns the options that were given, but for some.
 func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {

@@ -29,13 +29,6 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 	}
 }
 
-// Compared are the options of the fits that are compared, beside loss, missing and seed.
-var Compared = []option.Kind{option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
-	option.Batch,
-	option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
-	option.Updates,
-	option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict}
-
 // Comparison is what was tried and what came of it. The trials are every number of levels with the first
 // number of components, then with the next.
 type Comparison struct {

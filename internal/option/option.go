@@ -30,6 +30,7 @@ const (
 	Iterations
 	Levels
 	MidpointRanks
+	Context
 	Workers
 	Epochs
 	Seed
@@ -107,6 +108,7 @@ var declarations = [Kinds]declaration{
 	Iterations:    {name: "Iterations", form: Whole, bound: bound{low: 1, high: unbounded}},
 	Levels:        {name: "Levels", flag: "m", form: Whole, bound: bound{low: 1, high: unbounded}},
 	MidpointRanks: {name: "MidpointRanks", form: Switch},
+	Context:       {name: "Context"},
 	Workers:       {name: "Workers", flag: "workers", form: Whole, bound: bound{high: unbounded}},
 	Epochs:        {name: "Epochs", flag: "epochs", form: Whole, bound: bound{high: unbounded}},
 	Seed:          {name: "Seed", flag: "seed", form: Text},
@@ -224,7 +226,7 @@ type Function struct {
 // What functions of a sort have in common.
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
-	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels)
+	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels, Context)
 	fits       = Of(Workers, Epochs, Seed, Progress, Init, Penalty, Loss, Patience, Restarts, Validation,
 		Missing, Checkpoint, Resume)
 )
@@ -238,6 +240,10 @@ var (
 	SoftTopK         = Function{"SoftTopK", rows &^ Of(Targets, TargetWeights, Levels), "k"}
 	SoftQuantile     = Function{"SoftQuantile", rows, "q"}
 	SoftQuantileRows = Function{"SoftQuantileRows", rows, "q"}
+	SoftRankRows     = Function{"SoftRankRows", rows | Of(MidpointRanks), ""}
+	SoftRankRowsVJP  = Function{"SoftRankRowsVJP", rows | Of(MidpointRanks), ""}
+	SoftSortRows     = Function{"SoftSortRows", rows, ""}
+	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
 	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
 	FitQMF           = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line), ""}

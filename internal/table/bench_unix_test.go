@@ -1,6 +1,6 @@
 //go:build unix
 
-package table
+package table_test
 
 // This file measures readers in time of the processor: that of the clock says little on a busy machine.
 
@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // timed runs a benchmark and reports megabytes per second of processor time.
@@ -61,7 +62,7 @@ func BenchmarkReadText(b *testing.B) {
 		}
 		b.Run(c.name, func(b *testing.B) {
 			timed(b, text.Len(), func() {
-				if _, err := Read(bytes.NewReader(text.Bytes()), "in", Options{}); err != nil {
+				if _, err := table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -90,7 +91,7 @@ func BenchmarkReadSparse(b *testing.B) {
 	for name, in := range map[string][]byte{"plain": text, "gzip": packed.Bytes()} {
 		b.Run(name, func(b *testing.B) {
 			timed(b, len(text), func() {
-				if _, err := Read(bytes.NewReader(in), "in", Options{Rows: true}); err != nil {
+				if _, err := table.Read(bytes.NewReader(in), "in", table.Options{Rows: true}); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -108,7 +109,7 @@ func BenchmarkReadPacked(b *testing.B) {
 		counts.Data[i] = math.Floor(r.ExpFloat64() * 3)
 		decimals.Data[i] = math.Round(r.Float64()*15000) / 1000
 	}
-	features, samples := numbered("gene", d), numbered("sample", n)
+	features, samples := table.Numbered("gene", d), table.Numbered("sample", n)
 	for _, c := range []struct {
 		name, file string
 		x          quantmf.Mat
@@ -117,13 +118,14 @@ func BenchmarkReadPacked(b *testing.B) {
 		var plain, packed bytes.Buffer
 		for to, file := range map[*bytes.Buffer]string{&plain: strings.Replace(strings.TrimSuffix(c.file,
 			".gz"), "npz", "npy", 1), &packed: c.file} {
-			if err := Write(to, file, "", features, samples, c.x); err != nil {
+			if err := table.Write(to, file, "", features, samples, c.x); err != nil {
 				b.Fatal(err)
 			}
 		}
 		b.Run(c.name+" "+c.file, func(b *testing.B) {
 			timed(b, plain.Len(), func() {
-				if _, err := Read(bytes.NewReader(packed.Bytes()), c.file, Options{}); err != nil {
+				if _, err := table.Read(bytes.NewReader(packed.Bytes()), c.file,
+					table.Options{}); err != nil {
 					b.Fatal(err)
 				}
 			})
@@ -136,7 +138,8 @@ func BenchmarkReadPacked(b *testing.B) {
 	archive := packedAnew(b, string(sparseZip(sparse, "csr", false)), zip.Deflate)
 	b.Run("sparse x.npz", func(b *testing.B) {
 		timed(b, 8*d*n, func() {
-			if _, err := Read(bytes.NewReader(archive), "x.npz", Options{Rows: true}); err != nil {
+			if _, err := table.Read(bytes.NewReader(archive), "x.npz",
+				table.Options{Rows: true}); err != nil {
 				b.Fatal(err)
 			}
 		})

@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests the formats that are no plain table on files of other makers
 // (testdata/make.py), on their faults, and on every cut and flipped bit.
@@ -16,9 +16,15 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
-var anything = Options{Missing: true, Negative: true}
+const fillIn = "give -missing, fill in a number, or remove the feature or the sample"
+
+// mtxMagic is how a Matrix Market file begins.
+const mtxMagic = "%%MatrixMarket"
+
+var anything = table.Options{Missing: true, Negative: true}
 
 func TestReadFormats(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
@@ -57,7 +63,13 @@ func TestReadFormats(t *testing.T) {
 		{"symmetric-array.mtx", "f1|f2|f3; s1|s2|s3; 1 2 0/2 0 3/0 3 5"},
 		{"skew.mtx", "f1|f2; s1|s2; 0 4/-4 0"},
 	} {
-		t.Run(c.file, func(t *testing.T) { t.Parallel(); readsAs(t, file(t, c.file), anything, c.want) })
+		t.Run(c.file, func(t *testing.T) {
+			t.Parallel()
+			got, named := readsAs(t, file(t, c.file), anything, c.want), c.file == "named.npz"
+			if got.NamedFeatures != named || got.NamedSamples != named {
+				t.Errorf("named: features %v, samples %v", got.NamedFeatures, got.NamedSamples)
+			}
+		})
 	}
 }
 
@@ -84,7 +96,7 @@ func TestReadGCT(t *testing.T) {
 	}
 	readsAs(t, "#1.2\n2\t1\nName\tDescription\t\"a\n\"g1\"\t5\" end\t1\n\"\t\"\t2\n", anything,
 		`"g1"|"; "a; 1/2`) // a quotation mark is a character
-	got, _ := Read(strings.NewReader(gct13), "in", anything)
+	got, _ := table.Read(strings.NewReader(gct13), "in", anything)
 	if e := got.Error(1, 0, "odd").Error(); e != `in:6:3: feature "g2", sample "a": odd` {
 		t.Error(e)
 	}
@@ -98,7 +110,7 @@ func TestReadGCT(t *testing.T) {
 		"#1.2\n1\t1\nName\tDescription\ta\ng1\tfirst\t1\n": "; descriptions left out: 1 of features, 0 of " +
 			"samples",
 	} {
-		got, err := Read(strings.NewReader(in), "in", anything)
+		got, err := table.Read(strings.NewReader(in), "in", anything)
 		if err != nil || got.Taken != "GCT, features named by column 1, samples by line 3"+want ||
 			!got.NamedSamples || strings.Join(got.Features, "") == "" {
 			t.Errorf("%q: %v, %+v", in, err, got)
@@ -109,7 +121,7 @@ func TestReadGCT(t *testing.T) {
 func TestFormatFaults(t *testing.T) {
 	npy := func(descr, shape string, values string) string {
 		var b bytes.Buffer
-		writeNPYHeader(&b, descr, shape)
+		table.WriteNPYHeader(&b, descr, shape)
 		return b.String() + values
 	}
 	zeros := strings.Repeat("\x00", 32)
@@ -181,6 +193,10 @@ func TestFormatFaults(t *testing.T) {
 		{"npy: shape", npy("<f8", "99999999999, 4", ""),
 			`in: byte 128: the header must have descr, fortran_order and shape of an array of plain ` +
 				`numbers, and is "{'descr': '<f8', 'fortran_order': False, 'shape': (999999999..."`},
+		{"npy: a header without a colon",
+			strings.Replace(npy("<f8", "2, 2", zeros), "'shape':", "'shape' ", 1),
+			`in: byte 128: the header must have descr, fortran_order and shape of an array of plain ` +
+				`numbers, and is "{'descr': '<f8', 'fortran_order': False, 'shape'  (2, 2), } ..."`},
 		{"npy: too large", npy("<f8", "2000000000, 2000000000", ""),
 			"in: 2000000000 × 2000000000 numbers would take more than the 256 KiB of memory that reading " +
 				"may take: allow more with -max-memory, if the file is what it should be"},
@@ -200,7 +216,11 @@ func TestFormatFaults(t *testing.T) {
 			"in: more than 8185 lines of 2 numbers would take more than the 256 KiB of memory that reading " +
 				"may take: allow more with -max-memory, if the file is what it should be"},
 	} {
-		t.Run(c.name, func(t *testing.T) { t.Parallel(); fails(t, c.in, Options{Memory: 1 << 18}, c.want) })
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			fails(t, c.in, table.Options{Memory: 1 << 18},
+				c.want)
+		})
 	}
 }
 
@@ -238,8 +258,8 @@ func TestDamage(t *testing.T) {
 	for k, s := range all {
 		try := func(what string, at int, in string) {
 			reads++
-			_, err := Read(strings.NewReader(in), "in", o)
-			var fault *Error
+			_, err := table.Read(strings.NewReader(in), "in", o)
+			var fault *table.Error
 			if err != nil && !errors.As(err, &fault) {
 				t.Fatalf("file %d: %s at %d: %v", k, what, at, err)
 			}
@@ -282,7 +302,7 @@ func TestWriteFormats(t *testing.T) {
 		{"x.mtx", full, "%%MatrixMarket matrix array real general\n1 2\n-0\n2\n"},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, c.file, "feature", rows[:c.m.Rows], columns[:c.m.Cols], c.m); err != nil ||
+		if err := table.Write(&b, c.file, "feature", rows[:c.m.Rows], columns[:c.m.Cols], c.m); err != nil ||
 			b.String() != c.want {
 			t.Errorf("%s: %v, %q", c.file, err, b.String())
 		}
@@ -290,14 +310,14 @@ func TestWriteFormats(t *testing.T) {
 	for _, name := range []string{"x.gct.gz", "x.NPY", "x.npz", "x.mtx.gz", "x.npz.gz"} {
 		var b, again bytes.Buffer
 		for _, to := range []io.Writer{&b, &again} {
-			if err := Write(to, name, "feature", rows, columns, m); err != nil {
+			if err := table.Write(to, name, "feature", rows, columns, m); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if !bytes.Equal(b.Bytes(), again.Bytes()) {
 			t.Errorf("%s: written twice, it differs", name)
 		}
-		got, err := Read(&b, name, anything)
+		got, err := table.Read(&b, name, anything)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,7 +331,7 @@ func TestWriteFormats(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"x.tsv", "x.csv", "x.gct"} {
-		if err := Write(io.Discard, name, "feature", []string{"a\nb"}, columns[:1], full); err == nil ||
+		if err := table.Write(io.Discard, name, "feature", []string{"a\nb"}, columns[:1], full); err == nil ||
 			!strings.Contains(err.Error(), `the name "a\nb" cannot be written as text`) {
 			t.Errorf("%s: %v", name, err)
 		}

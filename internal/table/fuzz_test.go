@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file feeds the readers whatever there is: bytes to all of them, text to the rules for
 // names with flags, arrays to those of archives, and folders. None panics or takes more
@@ -21,6 +21,7 @@ import (
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // little is the memory that readers may take here, and much what they allocate at the most
@@ -31,7 +32,7 @@ const (
 )
 
 // reads runs a reader and checks what comes of it.
-func reads(t *testing.T, o Options, read func() (*Table, error)) *Table {
+func reads(t *testing.T, o table.Options, read func() (*table.Table, error)) *table.Table {
 	t.Helper()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -41,7 +42,7 @@ func reads(t *testing.T, o Options, read func() (*Table, error)) *Table {
 		t.Errorf("%d bytes taken", taken)
 	}
 	if err != nil {
-		var fault *Error
+		var fault *table.Error
 		if !errors.As(err, &fault) && !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%T: %v", err, err)
 		}
@@ -67,19 +68,19 @@ func reads(t *testing.T, o Options, read func() (*Table, error)) *Table {
 }
 
 // comesBack writes a table in every format and reads it again.
-func comesBack(t *testing.T, first *Table) {
+func comesBack(t *testing.T, first *table.Table) {
 	o := anything
 	o.Memory = 1 << 24
 	for _, file := range []string{"x.tsv", "x.csv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz"} {
 		var b bytes.Buffer
-		if err := Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
-			if inOneCell(first.Features, first.Samples, "\x00\t\r\n") == nil {
+		if err := table.Write(&b, file, "feature", first.Features, first.Samples, first.X); err != nil {
+			if table.InOneCell(first.Features, first.Samples, "\x00\t\r\n") == nil {
 				t.Fatal(err)
 			}
 			continue
 		}
 		text := b.String()
-		again, err := Read(&b, file, o)
+		again, err := table.Read(&b, file, o)
 		if err != nil {
 			t.Fatalf("%v in %q", err, text)
 		}
@@ -146,7 +147,7 @@ func FuzzRead(f *testing.F) {
 	m.Data[1] = math.NaN()
 	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
 		var b bytes.Buffer
-		if err := Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
+		if err := table.Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(b.Bytes())
@@ -155,9 +156,9 @@ func FuzzRead(f *testing.F) {
 	o := anything
 	o.Memory = little
 	f.Fuzz(func(t *testing.T, in []byte) {
-		first := reads(t, o, func() (*Table, error) { return Read(bytes.NewReader(in), "in", o) })
+		first := reads(t, o, func() (*table.Table, error) { return table.Read(bytes.NewReader(in), "in", o) })
 		// A pipe makes no difference, but for the memory that it takes.
-		piped, err := Read(struct{ *bytes.Buffer }{bytes.NewBuffer(in)}, "in", o)
+		piped, err := table.Read(struct{ *bytes.Buffer }{bytes.NewBuffer(in)}, "in", o)
 		if err == nil && (first == nil || numbers(piped) != numbers(first) ||
 			!slices.Equal(piped.Features, first.Features)) {
 			t.Fatal("a pipe is read otherwise")
@@ -181,7 +182,7 @@ func FuzzText(f *testing.F) {
 	add([]byte(",gene,sample,value\n1,TP53,A,1\n2,TP53,B,2\n3,EGFR,A,3\n"))
 	add([]byte("a\\\"b\t\"c\\\"\t1\n\"x\" \"y\\\" z\" 3\n"))
 	f.Fuzz(func(t *testing.T, in []byte, header, sep, flags byte, names, na string) {
-		o := Options{Memory: little, Header: Header(header % 3), Sep: sep, Names: names,
+		o := table.Options{Memory: little, Header: table.Header(header % 3), Sep: sep, Names: names,
 			Missing: flags&1 != 0, Negative: flags&2 != 0, Transpose: flags&4 != 0}
 		if sep > 0x7f || strings.IndexByte("\"\r\n", sep) >= 0 {
 			o.Sep = 0
@@ -192,7 +193,7 @@ func FuzzText(f *testing.F) {
 		if na != "" {
 			o.NA = strings.Split(na, ",")
 		}
-		first := reads(t, o, func() (*Table, error) { return Read(bytes.NewReader(in), "in", o) })
+		first := reads(t, o, func() (*table.Table, error) { return table.Read(bytes.NewReader(in), "in", o) })
 		if first != nil {
 			comesBack(t, first)
 		}
@@ -233,11 +234,14 @@ func FuzzArrays(f *testing.F) {
 			if err != nil || len(fields[1]) > 100 || len(fields[2]) > 100 {
 				return
 			}
-			writeNPYHeader(w, fields[1], fields[2])
+			table.WriteNPYHeader(w, fields[1], fields[2])
 			w.Write([]byte(fields[3]))
 		}
 		z.Close()
-		first := reads(t, o, func() (*Table, error) { return Read(bytes.NewReader(b.Bytes()), "in", o) })
+		first := reads(t, o, func() (*table.Table,
+			error) {
+			return table.Read(bytes.NewReader(b.Bytes()), "in", o)
+		})
 		if first != nil {
 			comesBack(t, first)
 		}
@@ -259,7 +263,7 @@ func FuzzFolder(f *testing.F) {
 			prefix + "barcodes.tsv": {Data: barcodes}}
 		o := o
 		o.Names = names
-		reads(t, o, func() (*Table, error) { return ReadFolder(dir, "dir", o) })
+		reads(t, o, func() (*table.Table, error) { return table.ReadFolder(dir, "dir", o) })
 	})
 }
 
@@ -272,7 +276,7 @@ func FuzzDecimal(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v, n, ok := decimal([]byte(s), ',')
+		v, n, ok := table.Decimal([]byte(s), ',')
 		if !ok {
 			return
 		}
@@ -304,7 +308,7 @@ func TestDecimal(t *testing.T) {
 			t.Fatal(err)
 		}
 		all++
-		if v, n, ok := decimal([]byte(text), '\t'); ok {
+		if v, n, ok := table.Decimal([]byte(text), '\t'); ok {
 			quick++
 			if v != want || n != len(text) {
 				t.Fatalf("%s: got %v, want %v", text, v, want)

@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests matrices of listed entries: sparse rows have the numbers, and the faults, of all numbers.
 
@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // pipe hides that a reader can be read twice.
@@ -91,15 +92,15 @@ func TestListed(t *testing.T) {
 		"a long index":     head + "4 4 1\n100000000000000000001 1 1\n",
 		"half full":        head + "2 2 2\n1 1 1\n2 2 2\n",
 	} {
-		for _, o := range []Options{{}, {Missing: true, Negative: true}} {
-			want, wrong := Read(strings.NewReader(text), "in", o)
+		for _, o := range []table.Options{{}, {Missing: true, Negative: true}} {
+			want, wrong := table.Read(strings.NewReader(text), "in", o)
 			o.Rows = true
 			for how, in := range map[string]io.Reader{"file": strings.NewReader(text),
 				"pipe": pipe{strings.NewReader(text)}} {
-				got, err := Read(in, "in", o)
+				got, err := table.Read(in, "in", o)
 				if wrong != nil {
 					if err == nil || err.Error() != wrong.Error() ||
-						errors.Is(err, ErrMemory) != errors.Is(wrong, ErrMemory) {
+						errors.Is(err, table.ErrMemory) != errors.Is(wrong, table.ErrMemory) {
 						t.Errorf("%s, %s: %v, want %v", name, how, err, wrong)
 					}
 					continue
@@ -115,12 +116,12 @@ func TestListed(t *testing.T) {
 			}
 		}
 	}
-	if x, err := Read(strings.NewReader(head+"100000 100000 1\n1 1 1\n"), "in",
-		Options{Rows: true}); err != nil || x.Held == nil {
+	if x, err := table.Read(strings.NewReader(head+"100000 100000 1\n1 1 1\n"), "in",
+		table.Options{Rows: true}); err != nil || x.Held == nil {
 		t.Errorf("almost empty: %v, %v", x, err)
 	}
-	if _, err := Read(strings.NewReader(head+"8000000 2000000000 1\n1 1 1\n"), "in",
-		Options{Rows: true}); !errors.Is(err, ErrMemory) {
+	if _, err := table.Read(strings.NewReader(head+"8000000 2000000000 1\n1 1 1\n"), "in",
+		table.Options{Rows: true}); !errors.Is(err, table.ErrMemory) {
 		t.Errorf("too empty: %v", err)
 	}
 	if sparse < 40 {
@@ -141,11 +142,11 @@ func TestListedTable(t *testing.T) {
 	}
 	clear(x.Row(5))
 	var text bytes.Buffer
-	if err := Write(&text, "x.mtx", "", nil, nil, x); err != nil {
+	if err := table.Write(&text, "x.mtx", "", nil, nil, x); err != nil {
 		t.Fatal(err)
 	}
-	read := func(rows bool) *Table {
-		table, err := Read(bytes.NewReader(text.Bytes()), "in", Options{Rows: rows})
+	read := func(rows bool) *table.Table {
+		table, err := table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{Rows: rows})
 		if err != nil || rows != (table.Held != nil) {
 			t.Fatal(err, table.Held)
 		}
@@ -184,8 +185,8 @@ func TestListedMemory(t *testing.T) {
 	file := fmt.Sprintf("%%%%MatrixMarket matrix coordinate integer general\n%d %d %d\n%s", d, n, entries,
 		text.String())
 	names := 40 * (d + n)
-	o := Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
-	got, err := Read(strings.NewReader(file), "in", o)
+	o := table.Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
+	got, err := table.Read(strings.NewReader(file), "in", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Spa
 	t.Helper()
 	for how, in := range map[string]io.Reader{"file": bytes.NewReader(file),
 		"pipe": pipe{bytes.NewReader(file)}} {
-		got, err := Read(in, "in", Options{Rows: true})
+		got, err := table.Read(in, "in", table.Options{Rows: true})
 		if err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
@@ -257,7 +258,7 @@ func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Spa
 			t.Error(got.Taken)
 		}
 	}
-	full, err := Read(bytes.NewReader(file), "in", Options{})
+	full, err := table.Read(bytes.NewReader(file), "in", table.Options{})
 	if err != nil || full.Held != nil {
 		t.Fatalf("in full: %v", err)
 	}
@@ -268,8 +269,8 @@ func staysSparse(t *testing.T, file []byte, want quantmf.Mat) (held *quantmf.Spa
 // failsAlike reads an archive whose fault is said in the same words in either form.
 func failsAlike(t *testing.T, file []byte, says string) {
 	t.Helper()
-	_, want := Read(bytes.NewReader(file), "in", Options{})
-	got, err := Read(bytes.NewReader(file), "in", Options{Rows: true})
+	_, want := table.Read(bytes.NewReader(file), "in", table.Options{})
+	got, err := table.Read(bytes.NewReader(file), "in", table.Options{Rows: true})
 	if want == nil || got != nil || err == nil || err.Error() != want.Error() ||
 		!strings.Contains(err.Error(), says) {
 		t.Errorf("%v, in full %v, want %s", err, want, says)
@@ -300,8 +301,8 @@ func TestListedArchive(t *testing.T) {
 	failsAlike(t, sparseZip(x, "csr", false), "is negative")
 	file := sparseZip(x, "csr", false)
 	for _, length := range []int{len(file) / 3, len(file) - 40} {
-		if got, err := Read(bytes.NewReader(file[:length]), "in",
-			Options{Rows: true, Negative: true}); err == nil {
+		if got, err := table.Read(bytes.NewReader(file[:length]), "in",
+			table.Options{Rows: true, Negative: true}); err == nil {
 			t.Errorf("cut: %v", got)
 		}
 	}
@@ -383,8 +384,8 @@ func TestListedArchiveMemory(t *testing.T) {
 	}
 	entries := (len(x.Data) + 6) / 7
 	file := sparseZip(x, "csr", false)
-	o := Options{Rows: true, Memory: int64(40*(x.Rows+x.Cols)) + 1<<18 + int64(1.3*float64(8*entries))}
-	got, err := Read(bytes.NewReader(file), "in", o)
+	o := table.Options{Rows: true, Memory: int64(40*(x.Rows+x.Cols)) + 1<<18 + int64(1.3*float64(8*entries))}
+	got, err := table.Read(bytes.NewReader(file), "in", o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +393,7 @@ func TestListedArchiveMemory(t *testing.T) {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}
 	o.Rows = false
-	if _, err := Read(bytes.NewReader(file), "in", o); !errors.Is(err, ErrMemory) {
+	if _, err := table.Read(bytes.NewReader(file), "in", o); !errors.Is(err, table.ErrMemory) {
 		t.Errorf("all numbers fit into %d bytes: %v", o.Memory, err)
 	}
 }

@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests columns that number the rows, and tables that have a line for each value.
 
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // TestNumbersOfRows: the numbers that R and pandas put before the rows are neither names nor a sample.
@@ -13,35 +15,40 @@ func TestNumbersOfRows(t *testing.T) {
 	const left = " numbers the rows and was left out"
 	for _, c := range []struct {
 		name, in string
-		o        Options
+		o        table.Options
 		want     string // features, samples and numbers
 		left     string // the column that is said to number the rows, "" for none
 	}{
-		{"R's write.csv", "\"\",\"gene\",\"a\",\"b\"\n\"1\",\"TP53\",1,2\n\"2\",\"EGFR\",3,4\n", Options{},
+		{"R's write.csv", "\"\",\"gene\",\"a\",\"b\"\n\"1\",\"TP53\",1,2\n\"2\",\"EGFR\",3,4\n",
+			table.Options{},
 			"TP53|EGFR; a|b; 1 2/3 4", "1"},
-		{"R's write.table", "\"gene\" \"a\" \"b\"\n\"1\" \"TP53\" 1 2\n\"2\" \"EGFR\" 3 4\n", Options{},
+		{"R's write.table", "\"gene\" \"a\" \"b\"\n\"1\" \"TP53\" 1 2\n\"2\" \"EGFR\" 3 4\n", table.Options{},
 			"TP53|EGFR; a|b; 1 2/3 4", "1"},
-		{"the same without quotation marks", "gene a b\n1 TP53 1 2\n2 EGFR 3 4\n", Options{},
+		{"the same without quotation marks", "gene a b\n1 TP53 1 2\n2 EGFR 3 4\n", table.Options{},
 			"TP53|EGFR; a|b; 1 2/3 4", "1"},
-		{"pandas", ",gene,a,b\n0,TP53,1,2\n1,EGFR,3,4\n", Options{}, "TP53|EGFR; a|b; 1 2/3 4", "1"},
-		{"pandas, read and written again", "Unnamed: 0,gene,a\n0,TP53,1\n1,EGFR,3\n", Options{},
+		{"pandas", ",gene,a,b\n0,TP53,1,2\n1,EGFR,3,4\n", table.Options{}, "TP53|EGFR; a|b; 1 2/3 4", "1"},
+		{"pandas, read and written again", "Unnamed: 0,gene,a\n0,TP53,1\n1,EGFR,3\n", table.Options{},
 			"TP53|EGFR; a; 1/3", `1 ("Unnamed: 0")`},
-		{"names that are numbers, by their heading", ",entrez,a\n0,7157,1\n1,1956,3\n", Options{},
+		{"names that are numbers, by their heading", ",entrez,a\n0,7157,1\n1,1956,3\n", table.Options{},
 			"7157|1956; a; 1/3", "1"},
-		{"no header", "1,TP53,1,2\n2,EGFR,3,4\n", Options{}, "TP53|EGFR; s1|s2; 1 2/3 4", "1"},
-		{"descriptions behind the names", ",gene,what,a\n0,TP53,a gene,1\n1,EGFR,another,3\n", Options{},
+		{"no header", "1,TP53,1,2\n2,EGFR,3,4\n", table.Options{}, "TP53|EGFR; s1|s2; 1 2/3 4", "1"},
+		{"descriptions behind the names", ",gene,what,a\n0,TP53,a gene,1\n1,EGFR,another,3\n",
+			table.Options{},
 			"TP53|EGFR; a; 1/3", "1"},
-		{"-names", ",gene,a,b\n0,7,1,2\n1,8,3,4\n", Options{Names: "gene"}, "7|8; a|b; 1 2/3 4", "1"},
-		{"-names below a short header", "gene a b\n1 7 1 2\n2 8 3 4\n", Options{Names: "gene"},
+		{"-names", ",gene,a,b\n0,7,1,2\n1,8,3,4\n", table.Options{Names: "gene"}, "7|8; a|b; 1 2/3 4", "1"},
+		{"-names below a short header", "gene a b\n1 7 1 2\n2 8 3 4\n", table.Options{Names: "gene"},
 			"7|8; a|b; 1 2/3 4", "1"},
-		{"-names of the numbers", ",gene,a,b\n0,7,1,2\n1,8,3,4\n", Options{Names: "1-2"}, "0|1; a|b; 1 2/3 4",
+		{"-names of the numbers", ",gene,a,b\n0,7,1,2\n1,8,3,4\n", table.Options{Names: "1-2"},
+			"0|1; a|b; 1 2/3 4",
 			""},
-		{"no other names", ",a,b\n0,1,2\n1,3,4\n", Options{}, "0|1; a|b; 1 2/3 4", ""},
-		{"words that are no names", ",group,a\n0,x,1\n1,x,2\n", Options{}, "0|1; a; 1/2", ""},
-		{"not consecutive", ",gene,a\n0,TP53,1\n2,EGFR,3\n", Options{}, "0|2; a; 1/3", ""},
-		{"from 7 on", ",gene,a\n7,TP53,1\n8,EGFR,3\n", Options{}, "7|8; a; 1/3", ""},
-		{"under a heading of its own", "entrez,gene,a\n1,TP53,1\n2,EGFR,3\n", Options{}, "1|2; a; 1/3", ""},
-		{"a value under a heading of its own", "age,gene,a\n1,TP53,1\n2,EGFR,3\n", Options{Names: "gene"},
+		{"no other names", ",a,b\n0,1,2\n1,3,4\n", table.Options{}, "0|1; a|b; 1 2/3 4", ""},
+		{"words that are no names", ",group,a\n0,x,1\n1,x,2\n", table.Options{}, "0|1; a; 1/2", ""},
+		{"not consecutive", ",gene,a\n0,TP53,1\n2,EGFR,3\n", table.Options{}, "0|2; a; 1/3", ""},
+		{"from 7 on", ",gene,a\n7,TP53,1\n8,EGFR,3\n", table.Options{}, "7|8; a; 1/3", ""},
+		{"under a heading of its own", "entrez,gene,a\n1,TP53,1\n2,EGFR,3\n", table.Options{}, "1|2; a; 1/3",
+			""},
+		{"a value under a heading of its own", "age,gene,a\n1,TP53,1\n2,EGFR,3\n",
+			table.Options{Names: "gene"},
 			"TP53|EGFR; age|a; 1 1/2 3", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -60,30 +67,31 @@ func TestLong(t *testing.T) {
 	const want = "TP53|EGFR; A|B; 1.5 2/0 4"
 	for _, c := range []struct {
 		name, in string
-		o        Options
+		o        table.Options
 		want     string
 	}{
 		{"by headings", "gene,sample,value\nTP53,A,1.5\nTP53,B,2\nEGFR,A,0\nEGFR,B,4\n",
-			Options{Long: "gene,sample,value"}, want},
+			table.Options{Long: "gene,sample,value"}, want},
 		{"by numbers, in another order", "v\ts\tg\n1.5\tA\tTP53\n2\tB\tTP53\n4\tB\tEGFR\n0\tA\tEGFR\n",
-			Options{Long: "3,2,1"}, want},
-		{"without a header", "TP53;A;1.5\nTP53;B;2\nEGFR;A;0\nEGFR;B;4\n", Options{Long: "1-3"}, want},
+			table.Options{Long: "3,2,1"}, want},
+		{"without a header", "TP53;A;1.5\nTP53;B;2\nEGFR;A;0\nEGFR;B;4\n", table.Options{Long: "1-3"}, want},
 		{"of R, with numbers of rows",
 			"\"gene\" \"sample\" \"value\"\n\"1\" \"TP53\" \"A\" 1.5\n\"2\" \"TP53\" " +
 				"\"B\" 2\n\"3\" \"EGFR\" \"A\" 0\n\"4\" \"EGFR\" \"B\" 4\n",
-			Options{Long: "gene,sample,value"},
+			table.Options{Long: "gene,sample,value"},
 			want},
 		{"names that are numbers", "gene,sample,note,value\n7,1,x,1.5\n8,1,,2\n",
-			Options{Long: "gene,sample,value"},
+			table.Options{Long: "gene,sample,value"},
 			"7|8; 1; 1.5/2"},
-		{"a cell that no line has", "g,s,v\na,A,1\nb,B,2\n", Options{Long: "g,s,v", Missing: true},
+		{"a cell that no line has", "g,s,v\na,A,1\nb,B,2\n", table.Options{Long: "g,s,v", Missing: true},
 			"a|b; A|B; 1 NaN/NaN 2"},
-		{"a missing value", "g,s,v\na,A,NA\na,B,2\n", Options{Long: "g,s,v", Missing: true}, "a; A|B; NaN 2"},
-		{"transposed", "g,s,v\na,A,1\na,B,2\n", Options{Long: "g,s,v", Transpose: true}, "A|B; a; 1/2"},
+		{"a missing value", "g,s,v\na,A,NA\na,B,2\n", table.Options{Long: "g,s,v", Missing: true},
+			"a; A|B; NaN 2"},
+		{"transposed", "g,s,v\na,A,1\na,B,2\n", table.Options{Long: "g,s,v", Transpose: true}, "A|B; a; 1/2"},
 	} {
 		t.Run(c.name, func(t *testing.T) { t.Parallel(); readsAs(t, c.in, c.o, c.want) })
 	}
-	got := readsAs(t, "x,gene,sample,value\n1,a,A,1\n2,a,B,2\n", Options{Long: "gene,sample,value"},
+	got := readsAs(t, "x,gene,sample,value\n1,a,A,1\n2,a,B,2\n", table.Options{Long: "gene,sample,value"},
 		"a; A|B; 1 2")
 	if got.Taken != `comma-separated, features named by column 2 ("gene"), samples by column 3 `+
 		`("sample"), a `+
@@ -123,6 +131,8 @@ func TestLongFaults(t *testing.T) {
 			say("gene,sample,value") + "1-2"},
 		{"words without telling headings", long("protein,run,lfq\n", 4, 30, byGene),
 			say("protein,run,lfq") + "1-2"},
+		{"the same, sample by sample", long("protein,run,lfq\n", 30, 100, bySample),
+			say("protein,run,lfq") + "1-2"},
 		{"headings with blanks", long("Gene Name,The sample,value\n", 4, 30, byGene), say("1,2,3") + "1-2"},
 		{"no header", long("", 4, 30, byGene), say("1,2,3") + "1-2"},
 		{"samples first", long("sample,gene,value\n", 4, 30, byGene), say("gene,sample,value") + "1-2"},
@@ -143,46 +153,47 @@ func TestLongFaults(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if c.want != "" {
-				fails(t, c.in, Options{}, c.want)
-			} else if _, err := Read(strings.NewReader(c.in), "in", Options{}); err != nil {
+				fails(t, c.in, table.Options{}, c.want)
+			} else if _, err := table.Read(strings.NewReader(c.in), "in", table.Options{}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	if _, err := Read(strings.NewReader(long("gene,run,value\n", 4, 3, byGene)), "in",
-		Options{Names: "1-2"}); err != nil {
+	if _, err := table.Read(strings.NewReader(long("gene,run,value\n", 4, 3, byGene)), "in",
+		table.Options{Names: "1-2"}); err != nil {
 		t.Errorf("%s: %v", rest, err)
 	}
 	const two = "g,s,v\na,A,1\nb,A,2\n"
 	for _, c := range []struct {
 		in   string
-		o    Options
+		o    table.Options
 		want string
 	}{
-		{two + "b,A,3\n", Options{Long: "g,s,v"},
+		{two + "b,A,3\n", table.Options{Long: "g,s,v"},
 			`in:4: feature "b", sample "A": an earlier line has a value of ` +
 				`this cell, too: leave one of them`},
-		{two + "b,B,3\n", Options{Long: "g,s,v"},
+		{two + "b,B,3\n", table.Options{Long: "g,s,v"},
 			`in: feature "a", sample "B": no line has a value of this ` +
 				`cell: give -missing, fill in a number, or remove the feature or the sample`},
-		{two + "b,B,low\n", Options{Long: "g,s,v"},
+		{two + "b,B,low\n", table.Options{Long: "g,s,v"},
 			`in:4:3: feature "b", sample "B": "low" is not a number: ` +
 				`write a number here; names belong into the first line and the first column`},
-		{two + "b\n", Options{Long: "g,s,v"},
+		{two + "b\n", table.Options{Long: "g,s,v"},
 			`in:4:2: feature "b": this line has 1 cell, the lines before it ` +
 				`have 3: add the missing cells`},
-		{two, Options{Long: "g,s"},
+		{two, table.Options{Long: "g,s"},
 			`in: -long "g,s": must be three columns, of features, samples and values, ` +
 				`such as gene,sample,value or 1,2,3`},
-		{two, Options{Long: "g,s,g"}, `in: -long "g,s,g": must be three columns, of features, samples and ` +
-			`values, such as gene,sample,value or 1,2,3`},
-		{two, Options{Long: "g,s,w"},
+		{two, table.Options{Long: "g,s,g"},
+			`in: -long "g,s,g": must be three columns, of features, samples and ` +
+				`values, such as gene,sample,value or 1,2,3`},
+		{two, table.Options{Long: "g,s,w"},
 			`in: -long "g,s,w": none of the 3 columns is called "w": give headings or ` +
 				`numbers, such as gene,3-5`},
-		{two, Options{Long: "g,s,v", Names: "1"},
+		{two, table.Options{Long: "g,s,v", Names: "1"},
 			`in: -long and -names contradict each other: -long names the ` +
 				`features, too`},
-		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", Options{Long: "1,2,3"},
+		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", table.Options{Long: "1,2,3"},
 			`in: -long is for text, and this is gct`},
 	} {
 		fails(t, c.in, c.o, c.want)
@@ -195,7 +206,7 @@ func TestLongMemory(t *testing.T) {
 	for i := range 2000 {
 		fmt.Fprintf(&b, "g%d,s%d,1\n", i, i)
 	}
-	fails(t, b.String(), Options{Long: "1,2,3", Missing: true, Memory: 4 << 20},
+	fails(t, b.String(), table.Options{Long: "1,2,3", Missing: true, Memory: 4 << 20},
 		"in:2000: 2000 × 2000 numbers would take more than the 4 MiB of memory that reading may take: "+
 			"allow more "+
 			"with -max-memory, if the file is what it should be")

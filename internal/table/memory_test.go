@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests that reading takes no more memory than it may, by what the process
 // had resident at its most: each hostile file is read by a process of its own.
@@ -25,6 +25,7 @@ import (
 	"testing/fstest"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // endless repeats a text for ever.
@@ -67,7 +68,7 @@ var endlessly = map[string][2]string{
 		"1 1 1\n1 2 3\n"},
 	"an npy":                 {npyHead("<f8", "30000, 30000"), "\x00"},
 	"an npy of single bytes": {npyHead("|u1", "3000, 3000"), "\x01"},
-	"an endless archive":     {zipMagic, "z"},
+	"an endless archive":     {"PK\x03\x04", "z"},
 }
 
 // bounded are others that do.
@@ -111,7 +112,7 @@ var bounded = map[string]func() io.Reader{
 
 func npyHead(descr, shape string) string {
 	var b bytes.Buffer
-	writeNPYHeader(&b, descr, shape)
+	table.WriteNPYHeader(&b, descr, shape)
 	return b.String()
 }
 
@@ -256,9 +257,9 @@ func readBounded(name string) (said string) {
 			}()
 			in = r
 		}
-		_, err := Read(in, "in", Options{Missing: true, Memory: bound})
+		_, err := table.Read(in, "in", table.Options{Missing: true, Memory: bound})
 		said = fmt.Sprint(err)
-		if errors.Is(err, ErrMemory) {
+		if errors.Is(err, table.ErrMemory) {
 			said = "ErrMemory: " + said
 		}
 	}
@@ -280,7 +281,7 @@ func TestPeak(t *testing.T) {
 	for k := range m.Data {
 		m.Data[k] = float64(k*7919%100003) / 1000
 	}
-	rows, columns := numbered("gene", m.Rows), numbered("sample", m.Cols)
+	rows, columns := table.Numbered("gene", m.Rows), table.Numbered("sample", m.Cols)
 	matrix := 8 * len(m.Data)
 	idle, _ := readBy(t, "GOGC=1", peakReads+"=")
 	names := []string{"x.csv.gz", "x.gct", "x.npz"} // text, a form of tables, an archive
@@ -293,7 +294,7 @@ func TestPeak(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := Write(out, name, "feature", rows, columns, m); err != nil {
+		if err := table.Write(out, name, "feature", rows, columns, m); err != nil {
 			t.Fatal(err)
 		}
 		out.Close()
@@ -342,7 +343,7 @@ func readPeak(what string) (said string) {
 	if by == "pipe" {
 		r = struct{ io.Reader }{in}
 	}
-	got, err := Read(r, path, Options{Memory: bound})
+	got, err := table.Read(r, path, table.Options{Memory: bound})
 	if err != nil {
 		return err.Error()
 	}
@@ -356,8 +357,9 @@ func TestFolderBudget(t *testing.T) {
 		"features.tsv": {Data: bytes.Repeat([]byte("i\t"+strings.Repeat("n", 1000)+"\n"), 1000)},
 		"barcodes.tsv": {Data: bytes.Repeat([]byte(strings.Repeat("b", 1000)+"\n"), 1000)},
 	}
-	for memory, want := range map[int64]error{12 << 20: nil, 10 << 20: ErrMemory, 7 << 20: ErrMemory} {
-		_, err := ReadFolder(dir, "dir", Options{Memory: memory})
+	for memory, want := range map[int64]error{12 << 20: nil, 10 << 20: table.ErrMemory,
+		7 << 20: table.ErrMemory} {
+		_, err := table.ReadFolder(dir, "dir", table.Options{Memory: memory})
 		if !errors.Is(err, want) {
 			t.Errorf("%d: %v, want %v", memory, err, want)
 		}
@@ -367,20 +369,20 @@ func TestFolderBudget(t *testing.T) {
 // TestBlankLines: the rules for names do not look for lines behind any number of blank ones.
 func TestBlankLines(t *testing.T) {
 	few := strings.Repeat("\n,,\n", 100000)
-	got, err := Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", Options{})
+	got, err := table.Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", table.Options{})
 	if err != nil || got.Features[0] != "g" ||
 		got.Taken != `comma-separated, features named by column 1 ("x"), samples by line 200001` {
 		t.Errorf("some: %+v, %v", got, err)
 	}
 	for _, line := range []string{",\n", "\n", "\r\n", " \n"} {
-		if _, err := Read(forever("", line), "in", Options{}); err == nil ||
+		if _, err := table.Read(forever("", line), "in", table.Options{}); err == nil ||
 			err.Error() != "in: the file begins with blank lines alone: it should hold features in rows and "+
 				"samples in columns" {
 			t.Errorf("endless ones, %q: %v", line, err)
 		}
 	}
-	if _, err := Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*blankBytes)), "in",
-		Options{Memory: 2 * blankBytes}); !errors.Is(err, ErrMemory) ||
+	if _, err := table.Read(strings.NewReader("g,a\n"+strings.Repeat("\n", 2*table.BlankBytes)), "in",
+		table.Options{Memory: 2 * table.BlankBytes}); !errors.Is(err, table.ErrMemory) ||
 		!strings.Contains(err.Error(), "lines of 2 numbers") {
 		t.Errorf("behind a header: %v", err)
 	}

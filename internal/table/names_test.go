@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests what is taken for names: on the tables of other programs (testdata/tables.py,
 // testdata/make.R), on tables that could be read in two ways, and on flags.
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // TestReadTables: the tables of NumPy, pandas, R, Excel, featureCounts, cBioPortal and 10x.
@@ -79,10 +81,10 @@ func TestReadTables(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			t.Parallel()
-			var got *Table
+			var got *table.Table
 			if strings.HasPrefix(c.file, "tenx") {
 				var err error
-				if got, err = ReadFolder(os.DirFS("testdata/"+c.file), c.file, anything); err != nil {
+				if got, err = table.ReadFolder(os.DirFS("testdata/"+c.file), c.file, anything); err != nil {
 					t.Fatal(err)
 				}
 				if is := shown(got); is != c.want {
@@ -110,79 +112,88 @@ func TestReadTables(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	for _, c := range []struct {
 		name, in  string
-		o         Options
+		o         table.Options
 		want, say string // features and numbers; what is in the only warning, "" for none
 	}{
-		{"numeric names of samples, a corner of no known name", "cohort,1,2,3\ng,4,5,6\nh,7,8,8\n", Options{},
+		{"numeric names of samples, a corner of no known name", "cohort,1,2,3\ng,4,5,6\nh,7,8,8\n",
+			table.Options{},
 			"g|h; 4 5 6/7 8 8", "line 1 holds numbers that may be names or values: it was taken for " +
 				"names of samples; give -header no"},
-		{"a first feature like the others", "g1,1,2,3\ng2,4,5,6\n", Options{}, "g1|g2; 1 2 3/4 5 6", ""},
-		{"years", "country,1990,2000,2010\nFR,1.5,2,3\n", Options{}, "FR; 1.5 2 3",
+		{"a first feature like the others", "g1,1,2,3\ng2,4,5,6\n", table.Options{}, "g1|g2; 1 2 3/4 5 6",
+			""},
+		{"years", "country,1990,2000,2010\nFR,1.5,2,3\n", table.Options{}, "FR; 1.5 2 3",
 			"taken for names of samples"},
-		{"counts in no order", "a,7,3,9\nbb,4,5,6\n", Options{}, "a|bb; 7 3 9/4 5 6",
+		{"counts in no order", "a,7,3,9\nbb,4,5,6\n", table.Options{}, "a|bb; 7 3 9/4 5 6",
 			"it was taken for values; give -header yes"},
-		{"the same, overruled", "a,7,3,9\nbb,4,5,6\n", Options{Header: HeaderYes}, "bb; 4 5 6", ""},
-		{"the first, overruled", "cohort,1,2,3\ng,4,5,6\n", Options{Header: HeaderNo},
+		{"the same, overruled", "a,7,3,9\nbb,4,5,6\n", table.Options{Header: table.HeaderYes}, "bb; 4 5 6",
+			""},
+		{"the first, overruled", "cohort,1,2,3\ng,4,5,6\n", table.Options{Header: table.HeaderNo},
 			"cohort|g; 1 2 3/4 5 6", ""},
-		{"unknown identifiers", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", Options{},
+		{"unknown identifiers", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", table.Options{},
 			"f1|f2|f3; 7157 5 5/1956 6 6/3845 6 6",
 			`column 1 ("S0") holds whole numbers, all different, and was taken for values; give -names 1`},
-		{"the same, overruled", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", Options{Names: "1"},
+		{"the same, overruled", "S0,S1,S2\n7157,5,5\n1956,6,6\n3845,6,6\n", table.Options{Names: "1"},
 			"7157|1956|3845; 5 5/6 6/6 6", ""},
-		{"something like identifiers", "my_gene_id,S1\n7157,5\n1956,6\n", Options{}, "7157|1956; 5/6",
+		{"something like identifiers", "my_gene_id,S1\n7157,5\n1956,6\n", table.Options{}, "7157|1956; 5/6",
 			`column 1 ("my_gene_id") holds whole numbers and was taken for names of features; give ` +
 				`-names none`},
-		{"the same, overruled", "my_gene_id,S1\n7157,5\n1956,6\n", Options{Names: "none"},
+		{"the same, overruled", "my_gene_id,S1\n7157,5\n1956,6\n", table.Options{Names: "none"},
 			"f1|f2; 7157 5/1956 6", ""},
-		{"lengths", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{}, "a|b; 1000 5/700 6",
+		{"lengths", "gene_id,length,S1\na,1000,5\nb,700,6\n", table.Options{}, "a|b; 1000 5/700 6",
 			`column 2 ("length") was taken for a sample; give -names 1-2`},
-		{"the same, overruled", "gene_id,length,S1\na,1000,5\nb,700,6\n", Options{Names: "1-2"}, "a|b; 5/6",
+		{"the same, overruled", "gene_id,length,S1\na,1000,5\nb,700,6\n", table.Options{Names: "1-2"},
+			"a|b; 5/6",
 			""},
-		{"places of genes", "gene_id,chr,start,end,S1\na,1,1000,2000,5\nb,X,700,900,6\n", Options{},
+		{"places of genes", "gene_id,chr,start,end,S1\na,1,1000,2000,5\nb,X,700,900,6\n", table.Options{},
 			"a|b; 5/6", ""},
-		{"samples in rows", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{}, "s1|s2; 1 2/3 4",
+		{"samples in rows", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", table.Options{}, "s1|s2; 1 2/3 4",
 			"speaks of samples in rows"},
-		{"the same, transposed", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", Options{Transpose: true},
+		{"the same, transposed", "sample,TP53,EGFR\ns1,1,2\ns2,3,4\n", table.Options{Transpose: true},
 			"TP53|EGFR; 1 3/2 4", "speaks of samples in rows"},
-		{"a column of words", "gene,what,S1\na,first gene,5\nb,,6\n", Options{}, "a|b; 5/6", ""},
-		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", Options{}, "7157|1956; 5 6/5 6",
+		{"a column of words", "gene,what,S1\na,first gene,5\nb,,6\n", table.Options{}, "a|b; 5/6", ""},
+		{"a short header of numbers", "1,2\n7157,5,6\n1956,5,6\n", table.Options{}, "7157|1956; 5 6/5 6",
 			"one cell fewer than the lines below"},
-		{"what is written here", "feature,length,chr\na,1,2\n", Options{}, "a; 1 2", ""},
-		{"a short header, names in column 2", "a b\n1 g 2\n", Options{Names: "2", Sep: ' '}, "g; 1 2", ""},
-		{"separators before the header", ",,\n,,\nx,a,b\ng,1,2\n;;\n", Options{}, "g; 1 2", ""},
-		{"comments", "# one\n# two\n\nx,a\ng,1\n", Options{}, "g; 1", ""},
-		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", Options{}, "x; 1 2", ""},
-		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", Options{}, "g|h; 1 2/3 4",
+		{"what is written here", "feature,length,chr\na,1,2\n", table.Options{}, "a; 1 2", ""},
+		{"a short header, names in column 2", "a b\n1 g 2\n", table.Options{Names: "2", Sep: ' '}, "g; 1 2",
+			""},
+		{"separators before the header", ",,\n,,\nx,a,b\ng,1,2\n;;\n", table.Options{}, "g; 1 2", ""},
+		{"comments", "# one\n# two\n\nx,a\ng,1\n", table.Options{}, "g; 1", ""},
+		{"a comment that is a header", "# made by hand\n#OTU ID\ta\tb\nx\t1\t2\n", table.Options{}, "x; 1 2",
+			""},
+		{"blanks, many of them", "  x    a   b  \n  g    1   2  \n\n  h \t 3  4\n", table.Options{},
+			"g|h; 1 2/3 4",
 			""},
 		{"words of missing values", "x,a,b\ng,-999,below\n",
-			Options{Missing: true, NA: []string{"-999", "below"}}, "g; NaN NaN", ""},
-		{"lines that end in a separator", "x,a,b,\ng,1,2,\nh,3,4,\n", Options{}, "g|h; 1 2/3 4", ""},
-		{"all but the first", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true}, "g|h; 1 2/3 4",
+			table.Options{Missing: true, NA: []string{"-999", "below"}}, "g; NaN NaN", ""},
+		{"lines that end in a separator", "x,a,b,\ng,1,2,\nh,3,4,\n", table.Options{}, "g|h; 1 2/3 4", ""},
+		{"all but the first", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", table.Options{Missing: true}, "g|h; 1 2/3 4",
 			"the empty column 4 was left out; give -header yes"},
-		{"the same, overruled", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n", Options{Missing: true, Header: HeaderYes},
+		{"the same, overruled", "x\ta\tb\ng\t1\t2\t\nh\t3\t4\t\n",
+			table.Options{Missing: true, Header: table.HeaderYes},
 			"g|h; 1 2 NaN/3 4 NaN", ""},
-		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", Options{Missing: true},
+		{"a last sample that misses one value", "x,a,b\ng,1,\nh,3,4\n", table.Options{Missing: true},
 			"g|h; 1 NaN/3 4", ""},
-		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", Options{}, "1_1|1_2; 1 2/3 4", ""},
-		{"others", "0x1p4,1,2\n0x1p5,3,4\n", Options{}, "0x1p4|0x1p5; 1 2/3 4", ""},
-		{"samples called by numbers, column 1", "gene,1,2\n7157,5,6\n1956,5,6\n", Options{Names: "1"},
+		{"names that Go writes numbers like", "1_1,1,2\n1_2,3,4\n", table.Options{}, "1_1|1_2; 1 2/3 4", ""},
+		{"others", "0x1p4,1,2\n0x1p5,3,4\n", table.Options{}, "0x1p4|0x1p5; 1 2/3 4", ""},
+		{"samples called by numbers, column 1", "gene,1,2\n7157,5,6\n1956,5,6\n", table.Options{Names: "1"},
 			"7157|1956; 5 6/5 6", ""},
 		{"samples called by numbers, a heading", "1990,2000,2010\n5,6,7\n",
-			Options{Names: "2000", Header: HeaderYes}, "6; 5 7", ""},
-		{"no names, and a line of separators", "a,b\n1,2\n,\n3,4\n", Options{}, "f1|f2; 1 2/3 4",
+			table.Options{Names: "2000", Header: table.HeaderYes}, "6; 5 7", ""},
+		{"no names, and a line of separators", "a,b\n1,2\n,\n3,4\n", table.Options{}, "f1|f2; 1 2/3 4",
 			"line 3 holds nothing but separators: left out; write NA into a line"},
-		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", Options{}, "f1|f2; 1 2/3 4",
+		{"several such lines", "a,b\n,\n1,2\n,\n\n3,4\n,\n", table.Options{}, "f1|f2; 1 2/3 4",
 			"line 2 and 2 more hold nothing but separators"},
 		{"names by a list of headings", "id,gene,length,S1\n1,a,1000,5\n2,b,700,6\n",
-			Options{Names: "gene,length"}, "a|b; 5/6", ""},
-		{"and of a number", "id,gene,length,S1\n7,a,1000,5\n2,b,700,6\n", Options{Names: "gene,1,length"},
+			table.Options{Names: "gene,length"}, "a|b; 5/6", ""},
+		{"and of a number", "id,gene,length,S1\n7,a,1000,5\n2,b,700,6\n",
+			table.Options{Names: "gene,1,length"},
 			"a|b; 5/6", ""},
-		{"a heading with a comma", "x;a,b;S1\n1;g;5\n", Options{Names: "a,b"}, "g; 1 5", ""},
-		{"a separator of one's own", "x|a|b\ng|1|2\n", Options{Sep: '|'}, "g; 1 2", ""},
+		{"a heading with a comma", "x;a,b;S1\n1;g;5\n", table.Options{Names: "a,b"}, "g; 1 5", ""},
+		{"a separator of one's own", "x|a|b\ng|1|2\n", table.Options{Sep: '|'}, "g; 1 2", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := Read(strings.NewReader(c.in), "in", c.o)
+			got, err := table.Read(strings.NewReader(c.in), "in", c.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,31 +214,34 @@ func TestFaultsOfNames(t *testing.T) {
 	late := "x,a\n" + strings.Repeat("1,2\n", 100) + "g,2\n"
 	for _, c := range []struct {
 		in   string
-		o    Options
+		o    table.Options
 		want string
 	}{
-		{late, Options{}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; ` +
+		{late, table.Options{}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a ` +
+			`number here; ` +
 			`names belong into the first line and the first column; the first lines hold numbers in column ` +
 			`1, which so was taken for values: give -names 1 if it names the features`},
-		{late, Options{Names: "none"},
+		{late, table.Options{Names: "none"},
 			`in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong ` +
 				`into the first line and the first column; -names none says that column 1 holds values: ` +
 				`leave it out if column 1 names the features`},
-		{"x,a\ng,1\n", Options{Names: "3"}, `in: -names "3": none of the 2 columns is called "3": give ` +
-			`headings or numbers, such as gene,3-5`},
-		{"0 0\nA 0 0\n", Options{Names: "none"},
+		{"x,a\ng,1\n", table.Options{Names: "3"},
+			`in: -names "3": none of the 2 columns is called "3": give ` +
+				`headings or numbers, such as gene,3-5`},
+		{"0 0\nA 0 0\n", table.Options{Names: "none"},
 			`in: the first line has one cell fewer than the lines below, as where it has none above the ` +
 				`names of the features; -names none says that there are no such names`},
-		{"x,a\ng,1\n", Options{Names: "0"},
+		{"x,a\ng,1\n", table.Options{Names: "0"},
 			`in: -names "0": none of the 2 columns is called "0": give headings or numbers, such as ` +
 				`gene,3-5`},
-		{"x,a\ng,1\n", Options{Names: "x,b"},
+		{"x,a\ng,1\n", table.Options{Names: "x,b"},
 			`in: -names "x,b": none of the 2 columns is called "b": give headings or numbers, such as ` +
 				`gene,3-5`},
-		{"x,a\ng,1\n", Options{Names: "1-2"}, `in:1: there is no column of numbers beside the names`},
-		{"x\ta\ng\t1\n", Options{Format: "npz"}, `in: this is no npz: it does not begin like one`},
-		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", Options{Format: "csv"}, `in: this is gct, not csv`},
-		{"sep=ab\nx,a\n", Options{}, `in:1: "sep=ab" names no separator of one character`},
+		{"x,a\ng,1\n", table.Options{Names: "1-2"}, `in:1: there is no column of numbers beside the names`},
+		{"x\ta\ng\t1\n", table.Options{Format: "npz"}, `in: this is no npz: it does not begin like one`},
+		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", table.Options{Format: "csv"},
+			`in: this is gct, not csv`},
+		{"sep=ab\nx,a\n", table.Options{}, `in:1: "sep=ab" names no separator of one character`},
 	} {
 		fails(t, c.in, c.o, c.want)
 	}
@@ -235,8 +249,8 @@ func TestFaultsOfNames(t *testing.T) {
 
 // TestTransposedPlaces: a fault in a table that was transposed is where the file has it.
 func TestTransposedPlaces(t *testing.T) {
-	got, err := Read(strings.NewReader("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n"), "in",
-		Options{Transpose: true})
+	got, err := table.Read(strings.NewReader("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n"), "in",
+		table.Options{Transpose: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,7 +273,7 @@ func TestTransposedFaults(t *testing.T) {
 		"#1.2\n1\t1\nName\tDescription\ta\ns1\tnone\tlow\n": `in:4:3: feature "a", sample "s1": "low" is ` +
 			`not a number: `,
 	} {
-		if _, err := Read(strings.NewReader(in), "in", Options{Transpose: true}); err == nil ||
+		if _, err := table.Read(strings.NewReader(in), "in", table.Options{Transpose: true}); err == nil ||
 			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", in, err, want)
 		}
@@ -281,7 +295,7 @@ func TestFolderOfIdentifiers(t *testing.T) {
 	for features, want := range map[string]string{"G0\nG1\nG2\n": "1", "E0\tG0\nE1\tG1\nG2\n": "2"} {
 		dir := fstest.MapFS{"matrix.mtx": {Data: []byte(file(t, "tenx2/matrix.mtx"))},
 			"features.tsv": {Data: []byte(features)}, "barcodes.tsv": {Data: []byte("A\nB\n")}}
-		got, err := ReadFolder(dir, "dir", Options{})
+		got, err := table.ReadFolder(dir, "dir", table.Options{})
 		if err != nil || strings.Join(got.Features, "|") != "G0|G1|G2" ||
 			got.Taken != "a 10x folder, features named by column "+want+
 				" of features.tsv, samples by barcodes.tsv" {
@@ -293,7 +307,7 @@ func TestFolderOfIdentifiers(t *testing.T) {
 // TestFolderFaults: what is not as 10x writes it.
 func TestFolderFaults(t *testing.T) {
 	none := closed{fstest.MapFS{"matrix.mtx": {}, "features.tsv": {}, "barcodes.tsv": {}}}
-	if _, err := ReadFolder(none, "dir", Options{}); !errors.Is(err, fs.ErrPermission) ||
+	if _, err := table.ReadFolder(none, "dir", table.Options{}); !errors.Is(err, fs.ErrPermission) ||
 		!strings.HasPrefix(err.Error(), "open dir/matrix.mtx: ") {
 		t.Errorf("a file that cannot be opened: %v", err)
 	}
@@ -320,7 +334,7 @@ func TestFolderFaults(t *testing.T) {
 			}
 			os.WriteFile(filepath.Join(dir, f), []byte(text), 0o666)
 		}
-		_, err := ReadFolder(os.DirFS(dir), "dir", Options{})
+		_, err := table.ReadFolder(os.DirFS(dir), "dir", table.Options{})
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}

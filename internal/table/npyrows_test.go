@@ -1,4 +1,4 @@
-package table
+package table_test
 
 import (
 	"bytes"
@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // npyFile writes x as an array of the type into a file.
 func npyFile(t *testing.T, descr string, x quantmf.Mat) string {
 	t.Helper()
 	var b bytes.Buffer
-	writeNPYHeader(&b, descr, fmt.Sprintf("%d, %d", x.Rows, x.Cols))
+	table.WriteNPYHeader(&b, descr, fmt.Sprintf("%d, %d", x.Rows, x.Cols))
 	for _, v := range x.Data {
 		switch descr {
 		case "<f8":
@@ -47,7 +48,7 @@ type unmappable struct {
 }
 
 // readInFile reads a file as a table that stays in it: all its numbers would be too many.
-func readInFile(t *testing.T, path string, mapped bool, o Options) (*Table, error) {
+func readInFile(t *testing.T, path string, mapped bool, o table.Options) (*table.Table, error) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
@@ -56,9 +57,9 @@ func readInFile(t *testing.T, path string, mapped bool, o Options) (*Table, erro
 	t.Cleanup(func() { f.Close() })
 	o.Rows, o.Memory = true, 1<<19
 	if mapped {
-		return Read(f, "x.npy", o)
+		return table.Read(f, "x.npy", o)
 	}
-	return Read(unmappable{f, f}, "x.npy", o)
+	return table.Read(unmappable{f, f}, "x.npy", o)
 }
 
 // TestNPYRows: an array that stays in its file, mapped or not, has the numbers of one that is read, and a
@@ -119,12 +120,12 @@ func TestNPYRows(t *testing.T) {
 		path := npyFile(t, c.descr, c.x)
 		for k, mapped := range []bool{true, false} {
 			name := fmt.Sprintf("%s, mapped %v", c.descr, mapped)
-			got, err := readInFile(t, path, mapped, Options{Missing: true})
+			got, err := readInFile(t, path, mapped, table.Options{Missing: true})
 			if err != nil {
 				t.Fatal(name, err)
 			}
-			held, is := got.Held.(*npyRows)
-			if !is || runtime.GOOS == "linux" && (held.mapped != nil) != mapped {
+			inFile, isMapped := table.InPlace(got.Held)
+			if !inFile || runtime.GOOS == "linux" && isMapped != mapped {
 				t.Fatalf("%s: %T", name, got.Held)
 			}
 			sameNumbers(t, name, got.Rows(), c.x)
@@ -189,9 +190,9 @@ func TestNPYRowsFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, want := Read(bytes.NewReader(b), "x.npy", Options{})
+		_, want := table.Read(bytes.NewReader(b), "x.npy", table.Options{})
 		for _, mapped := range []bool{true, false} {
-			got, err := readInFile(t, path, mapped, Options{})
+			got, err := readInFile(t, path, mapped, table.Options{})
 			if err == nil || want == nil || err.Error() != want.Error() {
 				t.Errorf("%s: %v, %v, want %v", name, got, err, want)
 			}
@@ -200,7 +201,7 @@ func TestNPYRowsFaults(t *testing.T) {
 	// A file that becomes shorter is an error of reading, not a fault of the program.
 	for _, mapped := range []bool{true, false} {
 		path := npyFile(t, "<f8", x)
-		got, err := readInFile(t, path, mapped, Options{})
+		got, err := readInFile(t, path, mapped, table.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

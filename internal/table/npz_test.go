@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests archives: that damage is found, and what their directories say is not believed.
 
@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // packedAnew is an archive of the files of another, by a method.
@@ -75,7 +76,7 @@ func TestSeveralArrays(t *testing.T) {
 		{[]string{"a", "data", "X"}, 2, `the array "X", one of 3 matrices, no`},
 		{[]string{"a", "data"}, 1, `the array "data", one of 2 matrices, no`},
 	} {
-		got, err := Read(archive(c.names...), "in", Options{})
+		got, err := table.Read(archive(c.names...), "in", table.Options{})
 		if err != nil {
 			t.Fatal(c.names, err)
 		}
@@ -84,7 +85,7 @@ func TestSeveralArrays(t *testing.T) {
 		}
 	}
 	for _, names := range [][]string{{"x", "x"}, {"x", "features", "features"}} {
-		if _, err := Read(archive(names...), "in", Options{}); err == nil ||
+		if _, err := table.Read(archive(names...), "in", table.Options{}); err == nil ||
 			!strings.Contains(err.Error(), "in: there are two arrays") {
 			t.Errorf("%v: %v", names, err)
 		}
@@ -98,7 +99,7 @@ const directoryMagic = "PK\x01\x02"
 // read is refused or has the same numbers, and the same names or none.
 func TestDamagedArchive(t *testing.T) {
 	var named bytes.Buffer
-	if err := Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
+	if err := table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
 		quantmf.NewMat(2, 2)); err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestDamagedArchive(t *testing.T) {
 	for name, archive := range archives {
 		for _, method := range []uint16{zip.Store, zip.Deflate} {
 			b := packedAnew(t, archive, method)
-			want, err := Read(bytes.NewReader(b), "in", anything)
+			want, err := table.Read(bytes.NewReader(b), "in", anything)
 			if err != nil {
 				t.Fatal(name, err)
 			}
@@ -123,7 +124,7 @@ func TestDamagedArchive(t *testing.T) {
 			for i := 0; i < bytes.Index(b, []byte(directoryMagic)); i += step {
 				changed := bytes.Clone(b)
 				changed[i] ^= 1 << (i % 8)
-				got, err := Read(bytes.NewReader(changed), "in", anything)
+				got, err := table.Read(bytes.NewReader(changed), "in", anything)
 				if err != nil {
 					continue
 				}
@@ -236,12 +237,12 @@ func TestDirectories(t *testing.T) {
 	} {
 		o.Memory = c.memory
 		said := ""
-		reads(t, o, func() (*Table, error) {
-			got, err := Read(c.in, "in", o)
+		reads(t, o, func() (*table.Table, error) {
+			got, err := table.Read(c.in, "in", o)
 			if err != nil {
 				said = err.Error()
 			}
-			if errors.Is(err, ErrMemory) != (c.want == tooMuch) {
+			if errors.Is(err, table.ErrMemory) != (c.want == tooMuch) {
 				t.Errorf("%s: %v", c.name, err)
 			}
 			return got, err

@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests series matrices of GEO.
 
@@ -7,16 +7,24 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+// The lines around the table of a series matrix.
+const (
+	seriesBegin = "!series_matrix_table_begin"
+	seriesEnd   = "!series_matrix_table_end"
 )
 
 // seriesOf returns a series matrix as GEO writes it, with many samples described and two in the table.
-func seriesOf(table string) string {
+func seriesOf(rows string) string {
 	titles := strings.Repeat("\t\"a title; with, all\"", 300)
 	return "!Series_title\t\"Cells of \"two\" " +
 		"kinds\"\n!Series_summary\t\"first\"\n!Series_summary\t\"\"\n!Series_sample_id\t\"GSM1 GSM2 \"\n\n" +
 		"!Sample_title" + titles +
 		"\n!Sample_description\t\t\"only of the second\"\n!Sample_data_row_count\t\"3\"\t\"3\"\n" +
-		seriesBegin + "\n" + table
+		seriesBegin + "\n" + rows
 }
 
 const seriesRows = "\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n\"1007_s_at\"\t7.5\t-6.25\n\"1053_at\"\t\t1e-3\n" +
@@ -38,7 +46,7 @@ func TestReadSeries(t *testing.T) {
 			readsAs(t, in, anything, "1007_s_at|1053_at|117_at; GSM1|GSM2; 7.5 -6.25/NaN 0.001/NaN 3")
 		})
 	}
-	got, err := Read(strings.NewReader(in), "in", anything)
+	got, err := table.Read(strings.NewReader(in), "in", anything)
 	if want := `a series matrix of GEO, tab-separated, features named by column 1 ("ID_REF"), samples by ` +
 		`line 10`; err != nil || got.Taken != want || got.Warnings != nil {
 		t.Errorf("%v, %q, %q", err, got.Taken, got.Warnings)
@@ -47,14 +55,15 @@ func TestReadSeries(t *testing.T) {
 		t.Error(e)
 	}
 	// More rows than the rules for names look at.
-	long := seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + strings.Repeat("1\t2\t3\n", 3*headLines) +
+	long := seriesOf("\"ID_REF\"\t\"GSM1\"\t\"GSM2\"\n" + strings.Repeat("1\t2\t3\n", 3*table.HeadLines) +
 		seriesEnd + "\n")
-	if got, err := Read(strings.NewReader(long), "in", anything); err != nil || got.X.Rows != 3*headLines {
+	if got, err := table.Read(strings.NewReader(long), "in", anything); err != nil ||
+		got.X.Rows != 3*table.HeadLines {
 		t.Error(err)
 	}
-	_, err = Read(strings.NewReader(long[:len(long)-2]), "in", anything)
+	_, err = table.Read(strings.NewReader(long[:len(long)-2]), "in", anything)
 	if want := fmt.Sprintf("in:%d: the file ends here, and a series matrix of GEO ends with the line %s: "+
-		"copy or download it again", 11+3*headLines, seriesEnd); err == nil || err.Error() != want {
+		"copy or download it again", 11+3*table.HeadLines, seriesEnd); err == nil || err.Error() != want {
 		t.Error(err)
 	}
 }
@@ -84,8 +93,8 @@ func TestSeriesFaults(t *testing.T) {
 	// Wherever a file is cut, this is said.
 	in = in[strings.Index(in, "!Sample_data"):]
 	for i := len("!Sample_"); i < len(in)-1; i++ {
-		_, err := Read(strings.NewReader(in[:i]), "in", anything)
-		var fault *Error
+		_, err := table.Read(strings.NewReader(in[:i]), "in", anything)
+		var fault *table.Error
 		if !errors.As(err, &fault) || fault.Line == 0 ||
 			!strings.HasSuffix(fault.Problem, ": copy or download it again") {
 			t.Fatalf("cut at %d of %d: %v", i, len(in), err)
@@ -93,7 +102,7 @@ func TestSeriesFaults(t *testing.T) {
 	}
 	packed := gzipped(in)
 	for _, i := range []int{len(packed) - 1, len(packed) - 8, len(packed) / 2} {
-		if _, err := Read(strings.NewReader(packed[:i]), "in", anything); err == nil {
+		if _, err := table.Read(strings.NewReader(packed[:i]), "in", anything); err == nil {
 			t.Errorf("compressed and cut at %d of %d: read", i, len(packed))
 		}
 	}

@@ -250,7 +250,7 @@ func (s *source) tableOf(x quantmf.Rows) (*Table, error) {
 	if err := s.take(48*int64(d+n), "names and a row"); err != nil {
 		return nil, err
 	}
-	t := &Table{File: s.file, Features: numbered("f", d), Samples: numbered("s", n), Held: x,
+	t := &Table{File: s.file, Features: Numbered("f", d), Samples: Numbered("s", n), Held: x,
 		Taken: "no names in the file"}
 	if full, is := x.(quantmf.Mat); is {
 		t.X, t.Held = full, nil
@@ -306,10 +306,10 @@ func (s *source) transpose(t *Table) error {
 	t.NamedFeatures, t.NamedSamples = t.NamedSamples, t.NamedFeatures
 	t.transposed = true
 	if !t.NamedFeatures {
-		t.Features = numbered("f", x.Rows)
+		t.Features = Numbered("f", x.Rows)
 	}
 	if !t.NamedSamples {
-		t.Samples = numbered("s", x.Cols)
+		t.Samples = Numbered("s", x.Cols)
 	}
 	t.Taken += "; then transposed"
 	return nil

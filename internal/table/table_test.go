@@ -1,4 +1,4 @@
-package table
+package table_test
 
 // This file tests the reader on what people's files look like, its faults to the
 // letter, and that what is written reads back the same.
@@ -13,6 +13,7 @@ import (
 	"testing/iotest"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 func gzipped(s string) string {
@@ -24,9 +25,9 @@ func gzipped(s string) string {
 }
 
 // numbers prints the matrix as rows parted by "/".
-func numbers(t *Table) string {
+func numbers(t *table.Table) string {
 	var b bytes.Buffer
-	Write(&b, "x.tsv", "", t.Features, t.Samples, t.X)
+	table.Write(&b, "x.tsv", "", t.Features, t.Samples, t.X)
 	var rows []string
 	for _, l := range strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")[1:] {
 		_, values, _ := strings.Cut(l, "\t")
@@ -36,12 +37,12 @@ func numbers(t *Table) string {
 }
 
 // shown is a table as the tests write it: features, samples and numbers.
-func shown(t *Table) string {
+func shown(t *table.Table) string {
 	return strings.Join(t.Features, "|") + "; " + strings.Join(t.Samples, "|") + "; " + numbers(t)
 }
 
 // readsAs reads a file, as such, through a pipe byte by byte, and compressed, if it is not: always the same.
-func readsAs(t *testing.T, in string, o Options, want string) (got *Table) {
+func readsAs(t *testing.T, in string, o table.Options, want string) (got *table.Table) {
 	t.Helper()
 	ways := map[string]io.Reader{"a pipe": iotest.OneByteReader(strings.NewReader(in)),
 		"a file": strings.NewReader(in)}
@@ -50,7 +51,7 @@ func readsAs(t *testing.T, in string, o Options, want string) (got *Table) {
 	}
 	for how, r := range ways {
 		var err error
-		if got, err = Read(r, "in", o); err != nil {
+		if got, err = table.Read(r, "in", o); err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
 		if is := shown(got); is != want {
@@ -61,10 +62,10 @@ func readsAs(t *testing.T, in string, o Options, want string) (got *Table) {
 }
 
 // fails reads a file whose fault is to be told in these words.
-func fails(t *testing.T, in string, o Options, want string) {
+func fails(t *testing.T, in string, o table.Options, want string) {
 	t.Helper()
-	_, err := Read(strings.NewReader(in), "in", o)
-	var fault *Error
+	_, err := table.Read(strings.NewReader(in), "in", o)
+	var fault *table.Error
 	if !errors.As(err, &fault) {
 		t.Errorf("got %v, want an *Error", err)
 	} else if got := fault.Error(); got != want {
@@ -105,7 +106,7 @@ func TestRead(t *testing.T) {
 		{"numbers of all kinds", "x,a,b,c,d\ng,1e3,-0,.5,5e-324\n", "g; a|b|c|d; 1000 -0 0.5 5e-324"},
 		{"Latin-1 kept", "x,\xe9\ng\xe9,1\n", "g\xe9; \xe9; 1"},
 	} {
-		t.Run(c.name, func(t *testing.T) { t.Parallel(); readsAs(t, c.in, Options{}, c.want) })
+		t.Run(c.name, func(t *testing.T) { t.Parallel(); readsAs(t, c.in, table.Options{}, c.want) })
 	}
 }
 
@@ -209,14 +210,15 @@ func TestReadFaults(t *testing.T) {
 		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25],
 			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 	} {
-		t.Run(c.name, func(t *testing.T) { t.Parallel(); fails(t, c.in, Options{}, c.want) })
+		t.Run(c.name, func(t *testing.T) { t.Parallel(); fails(t, c.in, table.Options{}, c.want) })
 	}
 }
 
 func TestReadPassesOnOtherErrors(t *testing.T) {
 	broken := errors.New("cable pulled")
-	_, err := Read(io.MultiReader(strings.NewReader("x,a\n"), iotest.ErrReader(broken)), "in", Options{})
-	var fault *Error
+	_, err := table.Read(io.MultiReader(strings.NewReader("x,a\n"), iotest.ErrReader(broken)), "in",
+		table.Options{})
+	var fault *table.Error
 	if !errors.Is(err, broken) || errors.As(err, &fault) {
 		t.Errorf("got %v", err)
 	}
@@ -224,16 +226,16 @@ func TestReadPassesOnOtherErrors(t *testing.T) {
 
 // TestReadFromWithin: a file is read from where it stands, in text that is read twice as well.
 func TestReadFromWithin(t *testing.T) {
-	r := strings.NewReader("some other text\nx,a\n" + strings.Repeat("g,1\n", buffered))
+	r := strings.NewReader("some other text\nx,a\n" + strings.Repeat("g,1\n", table.Buffered))
 	r.Seek(int64(len("some other text\n")), io.SeekStart)
-	got, err := Read(r, "in", Options{})
-	if err != nil || len(got.Features) != buffered || cap(got.X.Data) != buffered {
+	got, err := table.Read(r, "in", table.Options{})
+	if err != nil || len(got.Features) != table.Buffered || cap(got.X.Data) != table.Buffered {
 		t.Errorf("%d rows in room for %d, %v", len(got.Features), cap(got.X.Data), err)
 	}
 }
 
 func TestSelect(t *testing.T) {
-	in, err := Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", Options{})
+	in, err := table.Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,12 +271,12 @@ func TestWrite(t *testing.T) {
 		{"u.txt", "feature\ta,b\t\"c\td\"\n\"\"\"g\"\"\"\t0.3333333333333333\t0\n\"5\"\" x\"\t1e+300\t2\n"},
 	} {
 		var b bytes.Buffer
-		if err := Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"},
+		if err := table.Write(&b, c.file, "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"},
 			m); err != nil || b.String() != c.want {
 			t.Errorf("%s: %v, got %q, want %q", c.file, err, b.String(), c.want)
 		}
 		var z bytes.Buffer
-		Write(&z, c.file+".gz", "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m)
+		table.Write(&z, c.file+".gz", "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m)
 		r, err := gzip.NewReader(&z)
 		if err != nil {
 			t.Fatal(err)
@@ -292,7 +294,7 @@ func TestManyUnnamed(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	const n = 1 << 20
-	x, err := Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", Options{})
+	x, err := table.Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", table.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -506,7 +506,7 @@ func (r *textReader) wideTable(data []float64) *Table {
 	t := &Table{Features: r.features, lines: r.lines,
 		X: quantmf.Mat{Rows: d, Cols: n, Data: data, Stride: n}}
 	if r.names < 0 {
-		t.Features = numbered("f", d)
+		t.Features = Numbered("f", d)
 		if r.hollow > 0 { // where rows have names these are none
 			lines := fmt.Sprintf("line %d holds", r.firstHollow)
 			if r.hollow > 1 {
@@ -524,13 +524,13 @@ func (r *textReader) wideTable(data []float64) *Table {
 		}
 	}
 	if !r.header {
-		t.Samples = numbered("s", n)
+		t.Samples = Numbered("s", n)
 	}
 	return t
 }
 
-// numbered returns prefix1, prefix2, ..., for a file without names.
-func numbered(prefix string, n int) []string {
+// Numbered are names for what has none: prefix1, prefix2, ...
+func Numbered(prefix string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = prefix + strconv.Itoa(i+1)

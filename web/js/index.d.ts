@@ -155,6 +155,16 @@ export interface Model {
   reconstruct(how?: How): Promise<Matrix>;
   /** The mean divergence of new samples from the model at their coordinates. */
   score(x: MatrixLike, how?: HowWithMatrix): Promise<number>;
+  /** That of each of the new samples: the largest are the odd ones. */
+  scores(x: MatrixLike, how?: HowWithMatrix): Promise<Float64Array>;
+  /** What the model says of every cell of new samples, NaN cells included: d × n'. */
+  predict(x: MatrixLike, how?: HowWithMatrix): Promise<Matrix>;
+  /** Of bqmf: the central intervals that hold each cell of new samples, or of the fitted ones, with probability p,
+   * from 0 to 1; the median of each fitted cell, and its deviation. */
+  predictInterval(x: MatrixLike, p: number, how?: HowWithMatrix): Promise<{ low: Matrix; high: Matrix }>;
+  interval(p: number, how?: How): Promise<{ low: Matrix; high: Matrix }>;
+  median(how?: How): Promise<Matrix>;
+  deviation(how?: How): Promise<Matrix>;
   /** T of a feature, an index from 0, at values of its row of UV. An nmf has no maps. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
   /** The model file with names of features and samples, by which the command finds features, and with the

@@ -581,6 +581,30 @@ class Model {
     return this.#call('score', { x: matrix('x', x, how) }, how);
   }
 
+  async scores(x, how) {
+    return this.#call('scores', { x: matrix('x', x, how) }, how);
+  }
+
+  async predict(x, how) {
+    return this.#call('predict', { x: matrix('x', x, how) }, how);
+  }
+
+  async predictInterval(x, p, how) {
+    return this.#call('predictInterval', { x: matrix('x', x, how), p: plain('p', p) }, how);
+  }
+
+  async interval(p, how) {
+    return this.#call('interval', { p: plain('p', p) }, how);
+  }
+
+  async median(how) {
+    return this.#call('median', {}, how);
+  }
+
+  async deviation(how) {
+    return this.#call('deviation', {}, how);
+  }
+
   async named(features, samples, of, how) {
     const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
     none(rest);

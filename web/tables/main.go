@@ -10,7 +10,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"strconv"
 	"strings"
 	"syscall/js"
 
@@ -116,13 +115,13 @@ func page(c host.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	numbered := func(names []string, prefix string, n int) []string {
-		for i := 0; len(names) < n; i++ {
-			names = append(names, prefix+strconv.Itoa(i+1))
-		}
-		return names
+	features, samples := names.Features, names.Samples
+	if features == nil {
+		features = table.Numbered("f", x.Rows)
 	}
-	features, samples := numbered(names.Features, "f", x.Rows), numbered(names.Samples, "s", x.Cols)
+	if samples == nil {
+		samples = table.Numbered("s", x.Cols)
+	}
 	f := report.Of(of, features, samples, x, how)
 	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
 	if text := c.Args.Get("groups"); text.Truthy() {

@@ -287,6 +287,22 @@ test('a rank at which a product can be any matrix is warned of, in the report to
   }
 });
 
+test('new samples: one score for each, every cell, and intervals', async () => {
+  const x = mixed(12, 40, 3);
+  const fresh = { rows: 12, columns: 3, data: Float64Array.from({ length: 36 }, (_, i) => x.data[Math.floor(i / 3) * 40 + (i % 3)]) };
+  fresh.data[4] = NaN;
+  const model = await q.fit(x, { method: 'bqmf', rank: 3 });
+  const [each, mean, said, { low, high }] = [await model.scores(fresh), await model.score(fresh), await model.predict(fresh), await model.predictInterval(fresh, 0.9)];
+  const cells = [12, 11, 12];
+  assert.ok(Math.abs(each.reduce((s, v, j) => s + v * cells[j], 0) / 35 - mean) < 1e-12 * Math.abs(mean) + 1e-15);
+  assert.deepEqual([said.rows, said.columns], [12, 3]);
+  assert.ok(low.data.every((v, i) => v <= high.data[i]));
+  const [median, deviation, fitted] = [await model.median(), await model.deviation(), await model.interval(0.5)];
+  assert.ok(median.data.every((v, i) => fitted.low.data[i] <= v && v <= fitted.high.data[i]) && deviation.data.every((v) => v >= 0));
+  await assert.rejects(model.interval(2), (e) => e instanceof OptionError);
+  await assert.rejects((await q.fit(x, { method: 'nmf', rank: 2 })).median(), (e) => e instanceof OptionError && e.option === 'median');
+});
+
 test('a model by qmfq normalises, and all have maps', async () => {
   const model = await q.fit(x, { method: 'qmfq', rank: 3, epochs: 2 });
   writeFileSync(join(folder, 'n.model'), model.bytes);

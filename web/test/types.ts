@@ -12,6 +12,7 @@ export async function use(): Promise<number> {
   const q = await load({ workers: 2, url: new URL('https://example.org/') });
   const model: Model = await q.fit([[1, 2], [3, 4]], options, { signal: stop.signal, onProgress: (p) => console.log(p.phase, p.loss) });
   const v: Float64Array = (await model.transform({ rows: 2, columns: 1, data: new Float64Array(2) }, { transfer: true })).data;
+  const said: number = (await model.scores([[1], [2]]))[0]! + (await model.predict([[1], [2]])).data[0]! + (await model.interval(0.9)).low.rows;
   // @ts-expect-error: a model does not change
   model.rank = 3;
   const trials: Trial[] = await q.rank([[1]], { ranks: [1, 2] });
@@ -28,6 +29,6 @@ export async function use(): Promise<number> {
     if (e instanceof OptionError) return e.option.length;
   }
   await q.close();
-  return v[0]! + trials[0]!.mean + (g.q?.[0] ?? 0) + model.warnings.length;
+  return said + v[0]! + trials[0]!.mean + (g.q?.[0] ?? 0) + model.warnings.length;
 }
 export const unused = [wrong, none];

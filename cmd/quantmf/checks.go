@@ -1,0 +1,233 @@
+package main
+
+// This file holds the check of an imputation. A tenth of the known values is hidden at random, several times,
+// and a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so
+// is the mean of the feature's other values: by feature, and over all features.
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/option"
+)
+
+// feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the
+// hidden values.
+type feature struct {
+	hidden      int
+	loss, own   float64 // the divergence from the model's mean, and from that of the feature's visible values
+	abs, ownAbs float64 // the absolute error of the model's median, and of that of the visible values
+	square      float64 // of own - loss, with -value median of ownAbs - abs
+	held        float64 // within the interval
+}
+
+// add adds the values of b.
+func (c *feature) add(b feature) {
+	c.hidden += b.hidden
+	c.loss += b.loss
+	c.own += b.own
+	c.abs += b.abs
+	c.ownAbs += b.ownAbs
+	c.square += b.square
+	c.held += b.held
+}
+
+// errors are the mean error of the model and of the feature's own mean or median.
+func (c *feature) errors(median bool) (model, own float64) {
+	model, own = c.loss, c.own
+	if median {
+		model, own = c.abs, c.ownAbs
+	}
+	return model / float64(c.hidden), own / float64(c.hidden)
+}
+
+// less is the share by which the error of the model is less, and its standard error, as
+// that of a mean of differences.
+func (c *feature) less(median bool) (share, stdErr float64) {
+	model, own := c.errors(median)
+	if own == 0 {
+		return 0, 0
+	}
+	n := float64(c.hidden)
+	gain := own - model
+	if n > 1 {
+		stdErr = math.Sqrt(max(c.square/n-gain*gain, 0)/(n-1)) / own
+	}
+	return gain / own, stdErr
+}
+
+// unsure is the difference in standard errors within which a feature may or may not be
+// better predicted than by its mean: one in twenty is beyond by chance.
+const unsure = 1.64
+
+func (c *feature) verdict(median bool) string {
+	if c.hidden == 0 {
+		return "unchecked"
+	}
+	switch share, stdErr := c.less(median); {
+	case share <= 0:
+		return "mean"
+	case share < unsure*stdErr || c.hidden < 3:
+		return "unsure"
+	}
+	return "better"
+}
+
+// check makes the fits without hidden values, side by side, and adds up the errors of their predictions. A
+// matrix of which no value can be hidden is not checked.
+func (r *imputation) check(ctx context.Context) error {
+	if r.checks == 0 {
+		return nil
+	}
+	x := r.table.X
+	r.of = make([]feature, x.Rows)
+	if workers := r.options.Workers(); workers > 0 { // as many fits at a time
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
+	}
+	var mutex sync.Mutex
+	var parts [][]feature
+	r.tell.Begin("BQMF")
+	err := r.tell.Count(0, r.checks, "checks")
+	if err != nil {
+		return err
+	}
+	_, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, given quantmf.Rows, rank int,
+		options ...quantmf.FitOption) (*quantmf.BQMF, error) {
+		m, err := quantmf.FitBQMF(ctx, given, rank, options...)
+		if err != nil {
+			return nil, err
+		}
+		part, err := r.compare(m, given)
+		if err != nil {
+			return nil, err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		parts = append(parts, part)
+		return m, r.tell.Count(len(parts), r.checks, "checks")
+	}, []quantmf.Trial{{Rank: r.rank, Options: r.options.List(option.Missing, option.Workers)}},
+		quantmf.Masks{Repeats: r.checks, Share: r.share(), Seed: r.options.Seed})
+	if bad := new(quantmf.OptionError); errors.As(err, &bad) && bad.Option == "share" { // too small a matrix
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	// Sums do not depend on the order in which the fits ended.
+	slices.SortFunc(parts, func(a, b []feature) int {
+		return slices.CompareFunc(a, b, func(a, b feature) int { return cmp.Compare(a.loss, b.loss) })
+	})
+	for i := range r.of {
+		for _, part := range parts {
+			r.of[i].add(part[i])
+		}
+		r.all.add(r.of[i])
+	}
+	return nil
+}
+
+// share is that of the known values that a check hides: a tenth, and in a small table as many as twenty are.
+func (r *imputation) share() float64 {
+	known := float64(len(r.table.X.Data) - missing(r.table.X))
+	return max(0.1, min(0.5, 20/known))
+}
+
+// compare returns the errors of a model's predictions of the values that were hidden from it, by feature.
+// given is the matrix without them.
+func (r *imputation) compare(m *quantmf.BQMF, given quantmf.Rows) ([]feature, error) {
+	x := r.table.X
+	hidden := quantmf.NewMat(x.Rows, x.Cols)
+	visible := make([][]float64, x.Rows)
+	row := make([]float64, x.Cols)
+	for i := range x.Rows {
+		if err := given.ReadRow(row, i); err != nil {
+			return nil, err
+		}
+		for j, v := range x.Row(i) {
+			if row[j] == row[j] { // not hidden
+				visible[i], v = append(visible[i], v), math.NaN()
+			}
+			hidden.Set(i, j, v)
+		}
+	}
+	below, upTo, err := m.Probability(hidden)
+	if err != nil {
+		return nil, err
+	}
+	mean, median := m.Reconstruct(), m.Median()
+	out := make([]feature, x.Rows)
+	for i := range out {
+		own := 0.0
+		for n, v := range visible[i] {
+			own += (v - own) / float64(n+1)
+		}
+		middle := medianOf(visible[i])
+		c := &out[i]
+		for j, v := range hidden.Row(i) {
+			if v != v {
+				continue
+			}
+			loss, ownLoss := r.options.Loss.At(v, mean.At(i, j)), r.options.Loss.At(v, own)
+			abs, ownAbs := math.Abs(v-median.At(i, j)), math.Abs(v-middle)
+			gain := ownLoss - loss
+			if r.median() {
+				gain = ownAbs - abs
+			}
+			c.add(feature{1, loss, ownLoss, abs, ownAbs, float64(gain * gain),
+				within(below.At(i, j), upTo.At(i, j), r.probabilities)})
+		}
+	}
+	return out, nil
+}
+
+// medianOf sorts v.
+func medianOf(v []float64) float64 {
+	slices.Sort(v)
+	n := len(v)
+	return v[(n-1)/2]/2 + v[n/2]/2
+}
+
+// within returns which share of a value lies in the central interval of probability p. The value takes the
+// probabilities from below to upTo: a value with a mass of its own, such as 0 in counts, may lie in the
+// interval in part.
+func within(below, upTo, p float64) float64 {
+	low, high := (1-p)/2, (1+p)/2
+	if upTo > below {
+		return max(min(upTo, high)-max(below, low), 0) / (upTo - below)
+	}
+	if below >= low && below <= high {
+		return 1
+	}
+	return 0
+}
+
+// overall returns the share by which the error over all features is less than that of the features' means,
+// and the standard error of this share. It is the standard error of a ratio of sums over features, because
+// values of one feature are not independent.
+func (r *imputation) overall() (share, stdErr float64) {
+	model, own := r.all.loss, r.all.own
+	if r.median() {
+		model, own = r.all.abs, r.all.ownAbs
+	}
+	if own == 0 {
+		return 0, 0
+	}
+	ratio, square := model/own, 0.0
+	for i := range r.of {
+		m, o := r.of[i].loss, r.of[i].own
+		if r.median() {
+			m, o = r.of[i].abs, r.of[i].ownAbs
+		}
+		square += (m - ratio*o) * (m - ratio*o)
+	}
+	if d := float64(len(r.of)); d > 1 {
+		stdErr = math.Sqrt(square*d/(d-1)) / own
+	}
+	return 1 - ratio, stdErr
+}

@@ -1,0 +1,37 @@
+package quantmf
+
+import "testing"
+
+// What the tests from outside of the package share with those from inside.
+var (
+	AllEnd       = allEnd
+	Bent         = bent
+	CountsOf     = countsOf
+	Holders      = holders
+	LoadRows     = loadRows
+	Lognormal    = lognormal
+	Numbers      = numbers
+	NotFinite    = notFinite
+	TimesPower   = timesPower
+	SparseCounts = sparseCounts
+)
+
+// Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
+// normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
+func Small(t *testing.T) {
+	held, samples, numbers, columns := mostHeld, startSamples, blockNumbers, blockColumns
+	t.Cleanup(func() { mostHeld, startSamples, blockNumbers, blockColumns = held, samples, numbers, columns })
+	mostHeld, startSamples, blockNumbers, blockColumns = 200, 5, 90, 7
+}
+
+// HeldOutBy tells which cells of x a fit holds out for validation, of the seed that it has by default.
+func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
+	c, err := newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true, loss: l.of(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.IsHeld
+}
+
+// Corrected tells whether a model has neighbours and samples that are alike.
+func Corrected(m *BQMF) bool { return m.model.Near != nil && m.model.Alike != nil }
