@@ -343,7 +343,7 @@ func (p footprint) posterior() (model, state, fit, best float64) {
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	compared := min(n, 2048)
 	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) +
-		size(p.d, n) + size(20, p.d) + // neighbours
+		size(1.015625, p.d, n) + size(80+64, p.d) + // the second stage
 		size(p.d, compared) + size(n, 37) + size(p.k+kernel.Lanes, compared) // samples that are alike
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
@@ -355,8 +355,9 @@ func (p footprint) posterior() (model, state, fit, best float64) {
 		size(p.workers, 4, p.k, p.k+8)
 	cells := size(p.k, p.k, n) +
 		size(p.workers, bqmf.RowsPerPass, size(p.k, p.k)+float64(18*n)+bqmf.RowsPerPass)
-	near := size(p.d, n+p.k+kernel.Lanes) + size(p.workers, 4, n+p.k+min(p.d, 2048))
+	regressors := max(min(p.d, 40), 64)
+	stage := size(5, p.d, n) + size(64, n) + size(p.workers, float64(3*regressors)+5, n+regressors)
 	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) +
 		size(p.workers, size(bqmf.RowsPerPass+2, p.k, n)+2*n+float64(compared)+1000)
-	return model, state, scales + subspace + epochs + max(cells+alike, near), state
+	return model, state, scales + subspace + epochs + cells + alike + stage, state
 }
