@@ -102,7 +102,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // more with w workers, with Newton's method twice as many.
 func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(section.NMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(ctx, section.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}

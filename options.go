@@ -63,6 +63,7 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
+	from        Model           // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
@@ -85,6 +86,7 @@ type settings struct {
 	ends          Ends
 	init          bool // initU and initV are given
 	initU, initV  Mat
+	maps          *QMF // whose maps a fit begins with, nil: it makes its own
 	penalty       float64
 	shrinkage     float64
 	line          float64
@@ -158,6 +160,16 @@ func (c *config) contradictions() error {
 	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
+	}
+	if c.given.Has(option.Model) {
+		for _, k := range [...]option.Kind{option.Init, option.Start} {
+			if c.given.Has(k) {
+				return against(option.Model, "", k)
+			}
+		}
+		if c.restarts > 1 {
+			return against(option.Restarts, itoa(c.restarts), option.Model)
+		}
 	}
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)

@@ -439,8 +439,11 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share, m
 	return true, nil
 }
 
-// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is.
-func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.init) }
+// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is, as is that of a
+// model.
+func (f *qmfFit) beginSteps() {
+	f.steps.begin(f.origin == StartUniform && !f.init || f.settings.maps != nil)
+}
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
@@ -538,6 +541,8 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 		clear(inc)
 		inc[0] = f.Low[i]
 		f.read(v, i)
+	case f.settings.maps != nil:
+		f.modelRow(v, i)
 	case f.R != nil:
 		f.startSteps(i)
 		f.solveRow(v, i)
@@ -557,7 +562,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
-	if f.R == nil && !f.Constant(i) {
+	if f.R == nil && !f.Constant(i) && f.settings.maps == nil {
 		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}
