@@ -469,8 +469,8 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(f.Payload("NEAZ")) == 0 {
-			t.Error("no row has neighbours: nothing is tested of them")
+		if len(f.Payload("STGF")) == 0 {
+			t.Error("no row has a second stage: nothing is tested of it")
 		}
 		for _, tag := range section.RequiredTags(section.BQMF) {
 			payload := f.Payload(tag)
@@ -704,8 +704,8 @@ func TestBQMFCorrections(t *testing.T) {
 		has  func(p *bqmf.Posterior) bool
 		drop func(p *bqmf.Posterior)
 	}{
-		{"neighbours", func(p *bqmf.Posterior) bool { return p.Near != nil && len(p.Near.Used()) >= 40 },
-			func(p *bqmf.Posterior) { p.Near = nil }},
+		{"neighbours", func(p *bqmf.Posterior) bool { return p.Stage != nil },
+			func(p *bqmf.Posterior) { p.Stage = nil }},
 		{"alike", func(p *bqmf.Posterior) bool { return p.Alike != nil },
 			func(p *bqmf.Posterior) { p.Alike = nil }},
 	} {
@@ -747,7 +747,7 @@ func TestBQMFCorrections(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.drop(without.model.Posterior)
-			if missed, score := says(without); with > 0.8*missed || scored >= score {
+			if missed, score := says(without); with > 0.9*missed || scored >= score {
 				t.Errorf("hidden cells are missed by %g, without the correction by %g; new samples "+
 					"score %g, %g",
 					with, missed, scored, score)
@@ -759,15 +759,11 @@ func TestBQMFCorrections(t *testing.T) {
 			}
 		})
 	}
-	_, given := twins(60, 160, 3, 0, 5)
-	m := fitBQMF(t, given, 8, WithMissingValues())
-	if near := m.model.Near; near != nil && len(near.Used()) > 4 {
-		t.Errorf("%d rows are neighbours where noise is independent", len(near.Used()))
-	}
 }
 
-// Values of cells that are held out touch nothing of what samples that are alike say.
-func TestBQMFHeldOutCellsAreNotAlike(t *testing.T) {
+// Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
+// stage and its choices, samples that are alike, maps or levels.
+func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	x, _ := circle(24, 120, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}
@@ -782,13 +778,12 @@ func TestBQMFHeldOutCellsAreNotAlike(t *testing.T) {
 	}
 	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(8)),
 		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(8))
-	if a.model.Alike == nil || !slices.Equal(a.model.V, b.model.V) {
-		t.Fatal("the fits are not of one state")
+	if a.model.Alike == nil || a.model.Stage == nil || a.Best != b.Best || a.LeaveOneOut != b.LeaveOneOut {
+		t.Fatal("the fits are not of one state, or have no second stage")
 	}
-	for i, z := range a.model.Alike.Z {
-		if !slices.Equal(z, b.model.Alike.Z[i]) {
-			t.Fatal("hidden values touch what samples that are alike say")
-		}
+	says := func(m *BQMF) []byte { return section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)) }
+	if !bytes.Equal(says(a), says(b)) {
+		t.Fatal("hidden values touch the model")
 	}
 }
 
@@ -807,10 +802,13 @@ func FuzzBQMFFile(f *testing.F) {
 	}
 	file, _ := m.MarshalBinary()
 	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ")
-	// rows 0 and 2 are neighbours of row 1, and rows 1 and 3 have something of samples that are alike
+	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
+	// that are alike
 	half := slices.Repeat([]float64{0.5}, 2*given.Cols)
-	with := map[string]section.Section{"NEAR": section.Words("NEAR", 0, 2, 0, 2, 0, 0, 0),
-		"NEAZ": section.Floats("NEAZ", []float64{0.5, -1, 1}, half), "ALIK": section.Words("ALIK", 1, 3),
+	with := map[string]section.Section{
+		"STGW": section.Words("STGW", 0, 1, 2, 0, 2, 1, 0, 0, 0, 63, 62, 61, 60, 59),
+		"STGF": section.Floats("STGF", []float64{0.1, 0.5, 0.2, 0.7, 0.5, -1, 0.3}, half[:6], half[:5]),
+		"ALIK": section.Words("ALIK", 1, 3),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
 	was, err := decode(file, section.BQMF)
 	if err != nil {
@@ -825,7 +823,7 @@ func FuzzBQMFFile(f *testing.F) {
 		}
 	}
 	b := section.Encode(section.BQMF, sections)
-	if err := m.UnmarshalBinary(b); err != nil || m.model.Near == nil || m.model.Alike == nil {
+	if err := m.UnmarshalBinary(b); err != nil || m.model.Stage == nil || m.model.Alike == nil {
 		f.Fatalf("a file with both corrections: %v", err)
 	}
 	f.Add(uint16(100), uint64(0x7ff0000000000000))

@@ -33,5 +33,5 @@ func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
 	return c.IsHeld
 }
 
-// Corrected tells whether a model has neighbours and samples that are alike.
-func Corrected(m *BQMF) bool { return m.model.Near != nil && m.model.Alike != nil }
+// Corrected tells whether a model has a second stage and samples that are alike.
+func Corrected(m *BQMF) bool { return m.model.Stage != nil && m.model.Alike != nil }

@@ -108,7 +108,7 @@ func many(d, n int) Mat {
 	})
 }
 
-// kin is of such numbers: rows in pairs of common noise, which a BQMF finds to be neighbours, and every
+// kin is of such numbers: rows in pairs of common noise, which predict each other, and every
 // third row bent along the samples, so that it has a prediction from samples that are alike.
 func kin(d, n int) Mat {
 	r := random.Split(10, 10)
