@@ -91,6 +91,14 @@ func TestResumeNamesOptions(t *testing.T) {
 				continue
 			}
 			o := anOption(k, 12, 10, 2)
+			if k == option.Model {
+				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
+				m, err := Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o = WithModel(m)
+			}
 			if k == option.Start && c.target.Name == "FitNMF" {
 				o = WithStart(StartSVD)
 			}

@@ -65,13 +65,21 @@ func TestOptionTable(t *testing.T) {
 			return &OptionError{} // refused by the compiler
 		}
 	}
+	model, err := FitNMF(ctx, m, 2, WithEpochs(1))
+	if err != nil {
+		t.Fatal(err)
+	}
 	check := func(f option.Function, call func(o FitOption) error) {
 		for k := range option.Kinds {
 			o := anOption(k, 12, 10, 2)
-			if o == nil { // which is checked where there is a state
-				if k != option.Resume {
-					t.Errorf("there is no option of the kind %v", k)
-				}
+			switch {
+			case k == option.Resume, k == option.Model &&
+				f.Takes.Has(k): // other tests have a state, and models
+				continue
+			case k == option.Model:
+				o = WithModel(model)
+			case o == nil:
+				t.Errorf("there is no option of the kind %v", k)
 				continue
 			}
 			var bad *OptionError
