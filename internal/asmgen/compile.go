@@ -17,6 +17,10 @@ package main
 //	}
 //	out[0], out[1] = Reduce(&s), top           // or return one of them
 //
+// Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1], and
+// numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
+// slices are read from memory each time.
+//
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
 
@@ -53,6 +57,11 @@ type compiler struct {
 	held map[string]Vec // registers of variables and of numbers of slices, by their text
 	left map[string]int // how often each will still be read
 	regs registers
+
+	// With loops over lists, for some registers of numbers in turns:
+	nested bool
+	off    int             // of the register, in bytes
+	fixed  map[string]bool // variables that stay where they are
 }
 
 // common is what is the same in all of the loop: parameters that are numbers, fields and constants.
@@ -123,10 +132,11 @@ func (f *Func) compile() {
 	at := slices.IndexFunc(body, func(s ast.Stmt) bool { _, is := s.(*ast.RangeStmt); return is })
 	c.loop = body[at].(*ast.RangeStmt)
 	c.index = text(c.loop.Key)
+	c.nested = slices.ContainsFunc(c.loop.Body.List, isFor)
 	c.arguments(loop.Type.Params.List)
 	long := c.long()
 	if long {
-		c.room = pick(f, Vec(28), 15, 28) // AVX-512 has tables in the others
+		c.room = min(c.room, 28) // AVX-512 has tables in the others
 		f.expReady()
 	}
 	for _, s := range body[:at] {
@@ -140,7 +150,7 @@ func (f *Func) compile() {
 
 // arguments brings addresses and the length into registers.
 func (c *compiler) arguments(params []*ast.Field) {
-	free := []Reg{R5, R4, R3, R1, R6, R7, R8}
+	free := []Reg{R5, R4, R3, R1, R6, R7, R8, R9}
 	visited := c.reads()
 	for _, field := range params {
 		for _, n := range field.Names {
@@ -208,6 +218,8 @@ func (c *compiler) reads() map[string]int {
 			case *ast.IfStmt:
 				count(s.Cond)
 				all(s.Body, true)
+			case *ast.ForStmt:
+				all(s.Body, false)
 			}
 		}
 	}
@@ -255,6 +267,15 @@ func (c *compiler) numbers(long bool) {
 		}
 	}
 	own = c.try()
+	if c.nested {
+		f.shrR(R2, Imm(pick(f, 3, 2, 1)))
+		f.groups(R2, slices.Compact([]int{instances, 1}), func(n int) {
+			c.begin()
+			c.inTurns(c.loop.Body.List, n, int(own))
+			f.advance(8*f.Lanes*n, c.over...)
+		})
+		return
+	}
 	if len(c.sums) == 0 {
 		limit := int(own) * instances
 		if instances == 1 {
@@ -278,7 +299,12 @@ func (c *compiler) try() Vec {
 	c.f = &Func{Arch: f.Arch, file: &File{constants: map[string][]uint64{}}, name: f.name, types: f.types,
 		offset: f.offset}
 	c.all.wanted, c.all.liked = nil, nil
-	c.body(c.f.whole(0))
+	if c.nested {
+		c.begin()
+		c.inTurns(c.loop.Body.List, 1, f.Vectors)
+	} else {
+		c.body(c.f.whole(0))
+	}
 	c.f = f
 	return Vec(len(c.regs.taken))
 }
@@ -327,8 +353,8 @@ func (c *compiler) after(s ast.Stmt) {
 
 // body writes the body for a register of numbers.
 func (c *compiler) body(get get, put put) {
-	c.get, c.put, c.held, c.left = get, put, map[string]Vec{}, c.reads()
-	c.regs = registers{nil, map[Vec]bool{}, map[Vec]int{}}
+	c.get, c.put = get, put
+	c.begin()
 	if v := c.loop.Value; v != nil && text(v) != "_" && c.left[text(v)] > 0 {
 		r := c.regs.take()
 		c.get(r, c.bases[text(c.loop.X)])
@@ -339,6 +365,75 @@ func (c *compiler) body(get get, put put) {
 	}
 }
 
+func (c *compiler) begin() {
+	c.held, c.left, c.fixed = map[string]Vec{}, c.reads(), map[string]bool{}
+	c.regs = registers{nil, map[Vec]bool{}, map[Vec]int{}}
+}
+
+func isFor(s ast.Stmt) bool { _, is := s.(*ast.ForStmt); return is }
+
+// inTurns writes statements for some registers of numbers, each with its own registers.
+func (c *compiler) inTurns(all []ast.Stmt, some, own int) {
+	for len(all) > 0 {
+		n := slices.IndexFunc(all, isFor)
+		if n == 0 {
+			c.overList(all[0].(*ast.ForStmt), some, own)
+			all = all[1:]
+			continue
+		}
+		if n < 0 {
+			n = len(all)
+		}
+		held, left, regs := c.held, c.left, c.regs
+		c.f.weave(some, own, func(u int) {
+			c.off = 8 * c.f.Lanes * u
+			c.held, c.left = maps.Clone(held), maps.Clone(left)
+			c.regs = registers{slices.Clone(regs.taken), maps.Clone(regs.owned), maps.Clone(regs.waiting)}
+			for _, s := range all[:n] {
+				c.statement(s)
+			}
+		})
+		all = all[n:]
+	}
+}
+
+// listAtR counts in a loop over a list.
+const listAtR = R10
+
+// overList writes a loop over a list. What it reads is there for its next turn.
+func (c *compiler) overList(s *ast.ForStmt, some, own int) {
+	const often = 1 << 20
+	f := c.f
+	for name := range c.held {
+		c.left[name] += often
+		c.fixed[name] = true
+	}
+	number := func(e ast.Expr) Imm {
+		n, _ := constant.Int64Val(source.info.Types[e].Value)
+		return Imm(n)
+	}
+	step := Imm(1)
+	if by, is := s.Post.(*ast.AssignStmt); is {
+		step = number(by.Rhs[0])
+	}
+	next, done := f.label("next"), f.label("done")
+	end := f.arg(text(s.Cond.(*ast.BinaryExpr).Y.(*ast.CallExpr).Args[0]) + "_len")
+	f.moveR(listAtR, number(s.Init.(*ast.AssignStmt).Rhs[0]))
+	f.branch(listAtR, GE, end, done)
+	f.at(next)
+	c.inTurns(s.Body.List, some, own)
+	f.addR(listAtR, step)
+	f.branch(listAtR, LT, end, next)
+	f.at(done)
+	for name, r := range c.held {
+		if c.left[name] -= often; c.left[name] == 0 {
+			delete(c.held, name)
+			c.regs.taken[r] = false
+		}
+	}
+	clear(c.fixed)
+}
+
 // statement writes one of the body.
 func (c *compiler) statement(s ast.Stmt) {
 	switch s := s.(type) {
@@ -347,6 +442,15 @@ func (c *compiler) statement(s ast.Stmt) {
 	case *ast.AssignStmt:
 		if sum, is := c.sumOf(s.Lhs[0]); is {
 			c.add(sum, s)
+			return
+		}
+		if name := text(s.Lhs[0]); c.fixed[name] {
+			sum := s.Rhs[0].(*ast.BinaryExpr)
+			x, y := c.both(sum.X, sum.Y)
+			a := c.register(x)
+			c.f.vecOp(c.f, operations[sum.Op], c.held[name], a, y)
+			c.regs.free(a)
+			c.regs.free(y)
 			return
 		}
 		var values []Vec
@@ -373,7 +477,11 @@ func (c *compiler) statement(s ast.Stmt) {
 // assign gives a register to a variable, or to a number of a slice, which is stored.
 func (c *compiler) assign(to ast.Expr, r Vec) {
 	name := text(to)
-	if x, is := to.(*ast.IndexExpr); is {
+	if x, is := to.(*ast.IndexExpr); is && c.nested {
+		c.f.store(mem(c.off, c.bases[text(x.X)]), r)
+		c.regs.free(r)
+		return
+	} else if is {
 		c.put(c.bases[text(x.X)], r)
 	}
 	if old, is := c.held[name]; is && old != r {
@@ -522,13 +630,21 @@ func (c *compiler) same(name string) Vec {
 
 // register returns the register of an operand.
 func (c *compiler) register(o Operand) Vec {
-	if k, is := o.(Const); is {
-		return c.same(k.name)
+	switch o := o.(type) {
+	case Const:
+		return c.same(o.name)
+	case Mem:
+		r := c.regs.take()
+		c.f.load(r, o)
+		return r
 	}
 	return o.(Vec)
 }
 
-// value writes an expression and returns its operand, a Vec or a Const.
+// operations are those of arithmetic.
+var operations = map[token.Token]Op{token.ADD: opAdd, token.SUB: opSub, token.MUL: opMul, token.QUO: opDiv}
+
+// value writes an expression and returns its operand, a Vec or a Const, or a Mem where there are loops.
 func (c *compiler) value(e ast.Expr) Operand {
 	if v := source.info.Types[e].Value; v != nil {
 		number, _ := constant.Float64Val(constant.ToFloat(v))
@@ -550,13 +666,16 @@ func (c *compiler) value(e ast.Expr) Operand {
 		return c.unary(c.f.negate, e.X)
 	case *ast.BinaryExpr:
 		x, y := c.both(e.X, e.Y)
-		op := map[token.Token]Op{token.ADD: opAdd, token.SUB: opSub, token.MUL: opMul, token.QUO: opDiv}[e.Op]
-		if _, is := x.(Const); is && (op == opAdd || op == opMul) {
+		if _, is := x.(Vec); !is && (e.Op == token.ADD || e.Op == token.MUL) {
 			x, y = y, x
 		}
-		return c.binary(op, c.register(x), y)
+		return c.binary(operations[e.Op], c.register(x), y)
 	case *ast.CallExpr:
 		return c.call(text(e.Fun), e.Args)
+	case *ast.IndexExpr:
+		if c.nested {
+			return c.number(e)
+		}
 	}
 	return c.read(e)
 }
@@ -630,6 +749,19 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 			log = c.f.logAbove
 		}
 		return c.function(log, c.register(c.value(args[0])))
+	case "expNear":
+		return c.function(c.f.exp, c.register(c.value(args[0])))
+	case "elem.RoughLog2":
+		a := c.register(c.value(args[0]))
+		var r [5]Vec
+		for i := range r {
+			r[i] = c.regs.take()
+		}
+		c.f.roughLogBy(V0, 0, a, r[0], r[1], r[2], r[3], r[4])
+		for _, t := range r {
+			c.regs.free(t)
+		}
+		return a
 	case "elem.Logistic":
 		e := c.function(c.f.expAll, c.unary(c.f.negate, args[0]))
 		one := c.register(c.constant("one", 1))
@@ -638,6 +770,28 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 	}
 	c.f.fail("cannot compile %s", name)
 	return nil
+}
+
+// number is the operand of a number of a slice, or of one of a list.
+func (c *compiler) number(e *ast.IndexExpr) Operand {
+	base := c.bases[text(e.X)]
+	if text(e.Index) == c.index {
+		return mem(c.off, base)
+	}
+	place := mem(0, base, listAtR.times(8))
+	at := e.Index
+	if sum, is := at.(*ast.BinaryExpr); is { // list[j+1]
+		at = sum.Y
+	} else if v := source.info.Types[at].Value; v != nil {
+		place = mem(0, base)
+	}
+	if v := source.info.Types[at].Value; v != nil {
+		n, _ := constant.Int64Val(v)
+		place.Off = 8 * int(n)
+	}
+	r := c.regs.take()
+	c.f.broadcast(r, place)
+	return r
 }
 
 // bound tells of what is a number, not 0, or the same in all of the loop.

@@ -45,7 +45,7 @@ var kernels = []kernel{
 	{"buildPower", buildPower},
 	{"powersOf", powersOf},
 	{"lift", lift},
-	{"mappedKL", mappedKL},
+	{"mappedKL", (*Func).compile},
 	{"tops", tops},
 	{"rowSums", rowSums},
 	{"rowRatios", rowRatios},
