@@ -19,7 +19,7 @@ package main
 //
 // Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1], and
 // numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
-// slices are read from memory each time.
+// slices are read from memory each time. Entry j of sample i of a plan is e[entry(i, j, m)].
 //
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
@@ -32,6 +32,7 @@ import (
 	"go/token"
 	"go/types"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -60,8 +61,11 @@ type compiler struct {
 
 	// With loops over lists, for some registers of numbers in turns:
 	nested bool
-	off    int             // of the register, in bytes
+	first  int             // of these registers
+	off    int             // of the one at hand, in bytes
+	plan   string          // the slice that is one, "" for none
 	fixed  map[string]bool // variables that stay where they are
+	listed map[string]Vec  // numbers of lists that have a register for all
 }
 
 // common is what is the same in all of the loop: parameters that are numbers, fields and constants.
@@ -135,6 +139,9 @@ func (f *Func) compile() {
 	c.nested = slices.ContainsFunc(c.loop.Body.List, isFor)
 	c.arguments(loop.Type.Params.List)
 	long := c.long()
+	if c.nested {
+		c.room = Vec(f.Vectors) // there is no tail
+	}
 	if long {
 		c.room = min(c.room, 28) // AVX-512 has tables in the others
 		f.expReady()
@@ -170,13 +177,37 @@ func (c *compiler) arguments(params []*ast.Field) {
 		}
 	}
 	c.f.length(text(c.loop.X), R2)
+	ast.Inspect(c.loop, func(n ast.Node) bool {
+		if x, is := n.(*ast.IndexExpr); is && c.inPlan(x) {
+			c.plan = text(x.X)
+			levels := x.Index.(*ast.CallExpr).Args[2]
+			if list, is := levels.(*ast.CallExpr); is {
+				c.f.length(text(list.Args[0]), planBlockR)
+			} else {
+				c.f.value(text(levels), planBlockR)
+			}
+			c.f.shlR(planBlockR, Imm(6))
+		}
+		return c.plan == ""
+	})
+}
+
+// planBlockR has the bytes of a block of a plan, entryR the place of the level at hand of the first block.
+const planBlockR, entryR = R9, R8
+
+// inPlan tells of an entry of a plan.
+func (c *compiler) inPlan(e *ast.IndexExpr) bool {
+	call, is := e.Index.(*ast.CallExpr)
+	return is && text(call.Fun) == "entry"
 }
 
 // long tells of a chain of operations that is worth to be woven.
 func (c *compiler) long() (long bool) {
 	ast.Inspect(c.loop.Body, func(n ast.Node) bool {
-		s, is := n.(*ast.SelectorExpr)
-		long = long || is && text(s.X) == "elem"
+		if call, is := n.(*ast.CallExpr); is {
+			name := text(call.Fun)
+			long = long || name == "expNear" || strings.HasPrefix(name, "elem.")
+		}
 		return true
 	})
 	return long
@@ -254,7 +285,7 @@ func (c *compiler) before(s ast.Stmt) {
 // numbers writes the loop.
 func (c *compiler) numbers(long bool) {
 	f, most := c.f, pick(c.f, 1, 1, 4)
-	if long {
+	if long || c.nested {
 		most = 4
 	}
 	own := c.try()
@@ -268,12 +299,7 @@ func (c *compiler) numbers(long bool) {
 	}
 	own = c.try()
 	if c.nested {
-		f.shrR(R2, Imm(pick(f, 3, 2, 1)))
-		f.groups(R2, slices.Compact([]int{instances, 1}), func(n int) {
-			c.begin()
-			c.inTurns(c.loop.Body.List, n, int(own))
-			f.advance(8*f.Lanes*n, c.over...)
-		})
+		c.blocks(int(own), instances)
 		return
 	}
 	if len(c.sums) == 0 {
@@ -370,6 +396,31 @@ func (c *compiler) begin() {
 	c.regs = registers{nil, map[Vec]bool{}, map[Vec]int{}}
 }
 
+// blocks goes over whole blocks, several at a time where there are registers for them.
+func (c *compiler) blocks(own, instances int) {
+	f, h := c.f, c.f.h()
+	for h > 1 && instances&(instances-1) > 0 {
+		instances--
+	}
+	if c.plan != "" {
+		instances = min(instances, 3*h) // so many that planBlockR has an index for
+	}
+	f.shrR(R2, Imm(3))
+	f.groups(R2, slices.Compact([]int{max(1, instances/h), 1}), func(n int) {
+		side := min(instances, n*h)
+		for c.first = 0; c.first < n*h; c.first += side {
+			c.begin()
+			c.inTurns(c.loop.Body.List, side, own)
+		}
+		f.advance(64*n, c.over...)
+		for range n {
+			if c.plan != "" {
+				f.addR(c.bases[c.plan], planBlockR)
+			}
+		}
+	})
+}
+
 func isFor(s ast.Stmt) bool { _, is := s.(*ast.ForStmt); return is }
 
 // inTurns writes statements for some registers of numbers, each with its own registers.
@@ -386,7 +437,7 @@ func (c *compiler) inTurns(all []ast.Stmt, some, own int) {
 		}
 		held, left, regs := c.held, c.left, c.regs
 		c.f.weave(some, own, func(u int) {
-			c.off = 8 * c.f.Lanes * u
+			c.off = 8 * c.f.Lanes * (c.first + u)
 			c.held, c.left = maps.Clone(held), maps.Clone(left)
 			c.regs = registers{slices.Clone(regs.taken), maps.Clone(regs.owned), maps.Clone(regs.waiting)}
 			for _, s := range all[:n] {
@@ -417,13 +468,26 @@ func (c *compiler) overList(s *ast.ForStmt, some, own int) {
 		step = number(by.Rhs[0])
 	}
 	next, done := f.label("next"), f.label("done")
-	end := f.arg(text(s.Cond.(*ast.BinaryExpr).Y.(*ast.CallExpr).Args[0]) + "_len")
+	last := s.Cond.(*ast.BinaryExpr).Y
+	end := text(last)
+	if list, is := last.(*ast.CallExpr); is {
+		end = text(list.Args[0]) + "_len"
+	}
 	f.moveR(listAtR, number(s.Init.(*ast.AssignStmt).Rhs[0]))
-	f.branch(listAtR, GE, end, done)
+	if c.plan != "" {
+		f.moveR(entryR, c.bases[c.plan])
+	}
+	f.branch(listAtR, GE, f.arg(end), done)
 	f.at(next)
+	c.listed = map[string]Vec{}
+	c.shareNumbers(s.Body, c.room, Vec(own*some))
 	c.inTurns(s.Body.List, some, own)
+	c.listed = nil
+	if c.plan != "" {
+		f.advance(64, entryR)
+	}
 	f.addR(listAtR, step)
-	f.branch(listAtR, LT, end, next)
+	f.branch(listAtR, LT, f.arg(end), next)
 	f.at(done)
 	for name, r := range c.held {
 		if c.left[name] -= often; c.left[name] == 0 {
@@ -432,6 +496,22 @@ func (c *compiler) overList(s *ast.ForStmt, some, own int) {
 		}
 	}
 	clear(c.fixed)
+}
+
+// shareNumbers brings numbers of lists into registers from one down, as long as they are not below another.
+func (c *compiler) shareNumbers(body ast.Node, from, low Vec) {
+	ast.Inspect(body, func(n ast.Node) bool {
+		x, is := n.(*ast.IndexExpr)
+		if !is || text(x.Index) == c.index || c.inPlan(x) || from <= low {
+			return true
+		}
+		if _, is := c.listed[text(x)]; !is {
+			from--
+			c.f.broadcast(from, c.numberAt(x))
+			c.listed[text(x)] = from
+		}
+		return true
+	})
 }
 
 // statement writes one of the body.
@@ -445,12 +525,13 @@ func (c *compiler) statement(s ast.Stmt) {
 			return
 		}
 		if name := text(s.Lhs[0]); c.fixed[name] {
-			sum := s.Rhs[0].(*ast.BinaryExpr)
-			x, y := c.both(sum.X, sum.Y)
-			a := c.register(x)
-			c.f.vecOp(c.f, operations[sum.Op], c.held[name], a, y)
-			c.regs.free(a)
-			c.regs.free(y)
+			c.renew(c.held[name], s)
+			return
+		}
+		if x, is := s.Lhs[0].(*ast.IndexExpr); is && c.nested {
+			r := c.register(c.value(s.Rhs[0]))
+			c.f.store(c.place(x), r)
+			c.regs.free(r)
 			return
 		}
 		var values []Vec
@@ -474,14 +555,31 @@ func (c *compiler) statement(s ast.Stmt) {
 	}
 }
 
+// renew gives a new value to a variable that stays in its register.
+func (c *compiler) renew(to Vec, s *ast.AssignStmt) {
+	var x, y Operand
+	var op Op
+	switch e := s.Rhs[0].(type) {
+	case *ast.BinaryExpr:
+		x, y = c.both(e.X, e.Y)
+		op = operations[e.Op]
+	case *ast.CallExpr:
+		x, y = c.both(e.Args[0], e.Args[1])
+		op = opMax
+	default: // by the operation of the assignment
+		x, y = c.both(s.Lhs[0], e)
+		op = operations[s.Tok-token.ADD_ASSIGN+token.ADD]
+	}
+	a := c.register(x)
+	c.f.vecOp(c.f, op, to, a, y)
+	c.regs.free(a)
+	c.regs.free(y)
+}
+
 // assign gives a register to a variable, or to a number of a slice, which is stored.
 func (c *compiler) assign(to ast.Expr, r Vec) {
 	name := text(to)
-	if x, is := to.(*ast.IndexExpr); is && c.nested {
-		c.f.store(mem(c.off, c.bases[text(x.X)]), r)
-		c.regs.free(r)
-		return
-	} else if is {
+	if x, is := to.(*ast.IndexExpr); is {
 		c.put(c.bases[text(x.X)], r)
 	}
 	if old, is := c.held[name]; is && old != r {
@@ -737,6 +835,8 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 			x, y = Operand(c.register(y)), x // the bound goes first
 		}
 		return c.binary(op, c.register(x), y)
+	case "math.Inf":
+		return c.constant("neginf", math.Inf(-1))
 	case "math.Abs":
 		return c.unary(c.f.magnitude, args[0])
 	case "math.Sqrt":
@@ -772,12 +872,31 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 	return nil
 }
 
+// place is that of a number of a slice or of a plan.
+func (c *compiler) place(e *ast.IndexExpr) Mem {
+	if !c.inPlan(e) {
+		return mem(c.off, c.bases[text(e.X)])
+	}
+	block := c.off / 64
+	return mem(c.off%64, entryR, Index{planBlockR, block})
+}
+
 // number is the operand of a number of a slice, or of one of a list.
 func (c *compiler) number(e *ast.IndexExpr) Operand {
-	base := c.bases[text(e.X)]
-	if text(e.Index) == c.index {
-		return mem(c.off, base)
+	if text(e.Index) == c.index || c.inPlan(e) {
+		return c.place(e)
 	}
+	if r, is := c.listed[text(e)]; is {
+		return r
+	}
+	r := c.regs.take()
+	c.f.broadcast(r, c.numberAt(e))
+	return r
+}
+
+// numberAt is the place of a number of a list.
+func (c *compiler) numberAt(e *ast.IndexExpr) Mem {
+	base := c.bases[text(e.X)]
 	place := mem(0, base, listAtR.times(8))
 	at := e.Index
 	if sum, is := at.(*ast.BinaryExpr); is { // list[j+1]
@@ -789,9 +908,7 @@ func (c *compiler) number(e *ast.IndexExpr) Operand {
 		n, _ := constant.Int64Val(v)
 		place.Off = 8 * int(n)
 	}
-	r := c.regs.take()
-	c.f.broadcast(r, place)
-	return r
+	return place
 }
 
 // bound tells of what is a number, not 0, or the same in all of the loop.

@@ -41,12 +41,12 @@ func (k kernel) in(set *Arch) bool {
 
 // kernels are those of internal/kernel.
 var kernels = []kernel{
-	{"build", build},
-	{"buildPower", buildPower},
-	{"powersOf", powersOf},
+	{"build", (*Func).compile},
+	{"buildPower", (*Func).compile},
+	{"powersOf", (*Func).compile},
 	{"lift", lift},
 	{"mappedKL", (*Func).compile},
-	{"tops", tops},
+	{"tops", (*Func).compile},
 	{"rowSums", rowSums},
 	{"rowRatios", rowRatios},
 	{"moments", moments},

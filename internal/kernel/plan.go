@@ -10,84 +10,49 @@ import (
 )
 
 func build_g(e, s, h, y []float64) {
-	m := len(y)
-	h = h[:m]
-	for len(s) >= Lanes {
-		var top [Lanes]float64
-		tops_g(top[:], s[:Lanes], h, y)
-		for j, yj := range y {
-			r := e[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
-			for l := range r {
-				v := h[j] + float64(s[l]*yj) - top[l]
-				if v < flush {
-					r[l] = 0
-				} else {
-					r[l] = elem.Exp(v)
-				}
-			}
+	for i := range s {
+		top := math.Inf(-1)
+		for j := 0; j < len(y); j++ {
+			top = max(top, h[j]+float64(s[i]*y[j]))
 		}
-		s, e = s[Lanes:], e[Lanes*m:]
+		for j := 0; j < len(y); j++ {
+			t := h[j] + float64(s[i]*y[j]) - top
+			v := expNear(t)
+			if t < flush {
+				v = 0
+			}
+			e[entry(i, j, len(y))] = v
+		}
 	}
 }
 
 func tops_g(t, s, h, y []float64) {
-	h = h[:len(y)]
-	s = s[:len(t)]
-	for len(s) >= 4 && len(t) >= 4 {
-		s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
-		t0, t1, t2, t3 := math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)
-		for j, yj := range y {
-			hj := h[j]
-			if v := hj + float64(s0*yj); v > t0 {
-				t0 = v
-			}
-			if v := hj + float64(s1*yj); v > t1 {
-				t1 = v
-			}
-			if v := hj + float64(s2*yj); v > t2 {
-				t2 = v
-			}
-			if v := hj + float64(s3*yj); v > t3 {
-				t3 = v
-			}
+	for i := range t {
+		slope, top := s[i], math.Inf(-1)
+		for j := 0; j < len(y); j++ {
+			top = max(top, h[j]+float64(slope*y[j]))
 		}
-		t[0], t[1], t[2], t[3] = t0, t1, t2, t3
-		s, t = s[4:], t[4:]
+		t[i] = top
 	}
 }
 
 func buildPower_g(e, s []float64, y0, step float64, m int) {
-	for len(s) >= Lanes {
-		var p, r [Lanes]float64
-		for l := range p {
-			p[l] = elem.Exp(float64(s[l] * y0))
-			r[l] = elem.Exp(float64(s[l] * step))
+	for i := range s {
+		p, r := expNear(s[i]*y0), expNear(s[i]*step)
+		for j := 0; j < m; j++ {
+			e[entry(i, j, m)] = p
+			p *= r
 		}
-		to := e[:Lanes*m]
-		for len(to) >= Lanes {
-			for l := range p {
-				to[l] = p[l]
-				p[l] *= r[l]
-			}
-			to = to[Lanes:]
-		}
-		s, e = s[Lanes:], e[Lanes*m:]
 	}
 }
 
 func powersOf_g(e, base, rate []float64, m int) {
-	for len(base) >= Lanes {
-		p, r := (*[Lanes]float64)(base), (*[Lanes]float64)(rate)
-		power := *p
-		to := e[:Lanes*m]
-		for len(to) >= Lanes {
-			for l, v := range power {
-				to[l] = v
-				power[l] = v * r[l]
-			}
-			to = to[Lanes:]
+	for i := range base {
+		p, r := base[i], rate[i]
+		for j := 0; j < m; j++ {
+			e[entry(i, j, m)] = p
+			p *= r
 		}
-		base, rate, e = base[Lanes:], rate[Lanes:], e[Lanes*m:]
 	}
 }
 
