@@ -19,7 +19,8 @@ package main
 //
 // Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1], and
 // numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
-// slices are read from memory each time. Entry j of sample i of a plan is e[entry(i, j, m)].
+// slices are read from memory each time. A variable has a name of its own. A sample's row
+// of a plan is row := levelsOf(e, i, m), and row[Lanes*j] level j.
 //
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
@@ -64,6 +65,7 @@ type compiler struct {
 	first  int             // of these registers
 	off    int             // of the one at hand, in bytes
 	plan   string          // the slice that is one, "" for none
+	row    string          // what a sample's row of it is called
 	fixed  map[string]bool // variables that stay where they are
 	listed map[string]Vec  // numbers of lists that have a register for all
 }
@@ -178,9 +180,11 @@ func (c *compiler) arguments(params []*ast.Field) {
 	}
 	c.f.length(text(c.loop.X), R2)
 	ast.Inspect(c.loop, func(n ast.Node) bool {
-		if x, is := n.(*ast.IndexExpr); is && c.inPlan(x) {
-			c.plan = text(x.X)
-			levels := x.Index.(*ast.CallExpr).Args[2]
+		s, is := n.(*ast.AssignStmt)
+		if is && isLevelsOf(s.Rhs[0]) {
+			call := s.Rhs[0].(*ast.CallExpr)
+			c.plan, c.row = text(call.Args[0]), text(s.Lhs[0])
+			levels := call.Args[2]
 			if list, is := levels.(*ast.CallExpr); is {
 				c.f.length(text(list.Args[0]), planBlockR)
 			} else {
@@ -196,9 +200,12 @@ func (c *compiler) arguments(params []*ast.Field) {
 const planBlockR, entryR = R9, R8
 
 // inPlan tells of an entry of a plan.
-func (c *compiler) inPlan(e *ast.IndexExpr) bool {
-	call, is := e.Index.(*ast.CallExpr)
-	return is && text(call.Fun) == "entry"
+func (c *compiler) inPlan(e *ast.IndexExpr) bool { return c.plan != "" && text(e.X) == c.row }
+
+// isLevelsOf tells of the row of a sample in a plan.
+func isLevelsOf(e ast.Expr) bool {
+	call, is := e.(*ast.CallExpr)
+	return is && text(call.Fun) == "levelsOf"
 }
 
 // long tells of a chain of operations that is worth to be woven.
@@ -534,6 +541,9 @@ func (c *compiler) statement(s ast.Stmt) {
 			c.regs.free(r)
 			return
 		}
+		if isLevelsOf(s.Rhs[0]) { // that is where it is
+			s = &ast.AssignStmt{Lhs: s.Lhs[1:], Tok: s.Tok, Rhs: s.Rhs[1:]}
+		}
 		var values []Vec
 		for i, e := range s.Rhs {
 			if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
@@ -630,6 +640,14 @@ var comparisons = map[token.Token]Cmp{token.LSS: less, token.GTR: greater, token
 // weaves nothing, it is left out if no lane takes it.
 func (c *compiler) choose(s *ast.IfStmt) {
 	f, cond := c.f, s.Cond.(*ast.BinaryExpr)
+	if then := s.Body.List[0].(*ast.AssignStmt); cond.Op == token.GTR &&
+		text(then.Lhs[0]) == text(cond.Y) && text(then.Rhs[0]) == text(cond.X) { // if v > top { top = v }
+		c.left[text(cond.X)]-- // it is read once
+		v := c.register(c.value(cond.X))
+		f.max(c.held[text(cond.Y)], v, c.held[text(cond.Y)])
+		c.regs.free(v)
+		return
+	}
 	x, y := c.both(cond.X, cond.Y)
 	a, t := c.register(x), V0
 	if !f.masked {

@@ -46,8 +46,8 @@ func Vectors() bool { return level != Portable }
 // Pad returns n rounded up to whole blocks.
 func Pad(n int) int { return (n + Lanes - 1) &^ (Lanes - 1) }
 
-// entry is the place of entry (i,j) of a matrix over samples and m levels.
-func entry(i, j, m int) int { return (i/Lanes*m+j)*Lanes + i%Lanes }
+// levelsOf are the entries of sample i in a matrix over samples and m levels: level j is at Lanes j.
+func levelsOf(e []float64, i, m int) []float64 { return e[i/Lanes*m*Lanes+i%Lanes:] }
 
 // Reduce joins the eight partial sums of a reduction.
 func Reduce(a *[Lanes]float64) float64 {

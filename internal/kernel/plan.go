@@ -10,27 +10,35 @@ import (
 )
 
 func build_g(e, s, h, y []float64) {
+	h = h[:len(y)]
 	for i := range s {
-		top := math.Inf(-1)
+		row, top := levelsOf(e, i, len(y)), math.Inf(-1)
 		for j := 0; j < len(y); j++ {
-			top = max(top, h[j]+float64(s[i]*y[j]))
+			v := h[j] + float64(s[i]*y[j])
+			if v > top {
+				top = v
+			}
 		}
 		for j := 0; j < len(y); j++ {
 			t := h[j] + float64(s[i]*y[j]) - top
-			v := expNear(t)
+			power := expNear(t)
 			if t < flush {
-				v = 0
+				power = 0
 			}
-			e[entry(i, j, len(y))] = v
+			row[Lanes*j] = power
 		}
 	}
 }
 
 func tops_g(t, s, h, y []float64) {
+	h = h[:len(y)]
 	for i := range t {
 		slope, top := s[i], math.Inf(-1)
 		for j := 0; j < len(y); j++ {
-			top = max(top, h[j]+float64(slope*y[j]))
+			v := h[j] + float64(slope*y[j])
+			if v > top {
+				top = v
+			}
 		}
 		t[i] = top
 	}
@@ -38,9 +46,9 @@ func tops_g(t, s, h, y []float64) {
 
 func buildPower_g(e, s []float64, y0, step float64, m int) {
 	for i := range s {
-		p, r := expNear(s[i]*y0), expNear(s[i]*step)
+		row, p, r := levelsOf(e, i, m), expNear(s[i]*y0), expNear(s[i]*step)
 		for j := 0; j < m; j++ {
-			e[entry(i, j, m)] = p
+			row[Lanes*j] = p
 			p *= r
 		}
 	}
@@ -48,9 +56,9 @@ func buildPower_g(e, s []float64, y0, step float64, m int) {
 
 func powersOf_g(e, base, rate []float64, m int) {
 	for i := range base {
-		p, r := base[i], rate[i]
+		row, p, r := levelsOf(e, i, m), base[i], rate[i]
 		for j := 0; j < m; j++ {
-			e[entry(i, j, m)] = p
+			row[Lanes*j] = p
 			p *= r
 		}
 	}
