@@ -283,12 +283,13 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.Within(0, before))
+	begun, err := f.fromSome(x, loss, some, f.seed, f.pool, f.progress.Within(0, before))
 	if err != nil {
 		return err
 	}
 	share := 1.0
 	if begun {
+		f.raise(f.maxLogFactor)
 		share = someShare
 	} else {
 		f.random(x, f.seed)
@@ -329,10 +330,11 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 }
 
 // fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
-// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and
-// where the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
-	p *pool.Pool, progress fit.Progress) (bool, error) {
+// its V. It leaves both as they are, and returns false, for no samples, and where the drawn ones have no
+// visible cell of a row, or nothing but zeros. The caller raises small entries: one of 0 would stay so,
+// though other samples may have use for it.
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples float64, seed uint64, p *pool.Pool,
+	progress fit.Progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -364,7 +366,6 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFa
 			row[j] = mean
 		}
 	}
-	f.raise(maxLogFactor) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 
