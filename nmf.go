@@ -220,7 +220,7 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	err, begun := f.progress.Enter(fit.PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, seed, p, f.progress.Within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, 1, seed, p, f.progress.Within(0, 1))
 	}
 	switch {
 	case begun:

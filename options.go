@@ -659,7 +659,8 @@ const (
 	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
 	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
 	StartScores
-	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
+	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default but for as many
+	// epochs as predict a hidden tenth of the cells best, and
 	// calibrates every row's quantiles to them.
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
@@ -743,8 +744,8 @@ func (p Projection) bound() string {
 type Phase uint8
 
 const (
-	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF and FitBQMF have none.
+	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
+	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,
