@@ -90,9 +90,9 @@
 //
 // # Options
 //
-// The table says which function takes which option. A function returns an [*OptionError] for
-// an option that it has no use for, for two options that contradict each other, and at ε = 0
-// for an option that concerns iterations.
+// The table says which function takes which option. A function returns an [*OptionError] for an option that
+// it has no use for, for two options that contradict each other, and at ε = 0 for an option that concerns
+// iterations. SoftRankRows, SoftSortRows and their VJPs take those of SoftRank and SoftSort.
 //
 //	                   Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
 //	                   SoftRank            SoftQuantileRows  SoftTopK
@@ -102,6 +102,7 @@
 //	WithMaxIterations  x         x         x                 x              -       x       x        -
 //	WithStrict         x         x         x                 x              -       x       x        -
 //	WithWorkers        x         x         x                 x              x       x       x        x
+//	WithContext        x         x         x                 x              -       -       -        -
 //	WithWeights        x         x         x                 x              -       -       -        -
 //	WithIterations     x         x         x                 x              -       -       -        -
 //	WithTargets        x         x         x                 -              -       -       -        -
@@ -119,6 +120,7 @@
 //	WithCheckpoint     -         -         -                 -              x       x       x        x
 //	WithResume         -         -         -                 -              x       x       x        x
 //	WithInit           -         -         -                 -              x       x       x        -
+//	WithModel          -         -         -                 -              x       x       -        -
 //	WithStart          -         -         -                 -              x       x       x        -
 //	WithPenalty        -         -         -                 -              x       x       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -

@@ -23,3 +23,15 @@ func Small(t *testing.T) {
 	t.Cleanup(func() { mostHeld, startSamples, blockNumbers, blockColumns = held, samples, numbers, columns })
 	mostHeld, startSamples, blockNumbers, blockColumns = 200, 5, 90, 7
 }
+
+// HeldOutBy tells which cells of x a fit holds out for validation, of the seed that it has by default.
+func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
+	c, err := newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true, loss: l.of(1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.IsHeld
+}
+
+// Corrected tells whether a model has a second stage and samples that are alike.
+func Corrected(m *BQMF) bool { return m.model.Stage != nil && m.model.Alike != nil }

@@ -10,9 +10,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/option"
 )
 
 // near tells whether two losses are the same but for rounding.
@@ -35,147 +32,6 @@ func TestStoppedDead(t *testing.T) {
 	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
 	if len(m.Warnings) != 1 {
 		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
-	}
-}
-
-// TestValidation: the epoch returned is the best on cells that the fit never saw.
-func TestValidation(t *testing.T) {
-	ctx := context.Background()
-	x := first(toy(5), 80)
-	opts := []FitOption{WithValidation(0.1), WithEpochs(40), WithSeed(3)}
-	q, err := FitQMF(ctx, x, 8, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := FitNMF(ctx, x, 8, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := qmfDefaults()
-	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	share := float64(hidden.HeldOut) / float64(x.Rows*x.Cols)
-	if math.Abs(share-0.1) > 0.01 {
-		t.Errorf("%v of the cells held out", share)
-	}
-	for name, m := range map[string]struct {
-		history, validation []float64
-		best                int
-		fit                 Mat
-	}{"QMF": {q.History, q.Validation, q.Best, q.Reconstruct()},
-		"NMF": {n.History, n.Validation, n.Best, n.Reconstruct()}} {
-		if len(m.validation) != 41 || len(m.history) != 41 {
-			t.Fatalf("%s: %d, %d entries", name, len(m.history), len(m.validation))
-		}
-		if m.validation[m.best] != slices.Min(m.validation) {
-			t.Errorf("%s: best %d of %v", name, m.best, m.validation)
-		}
-		seen, held := 0.0, 0.0
-		for i := range x.Rows {
-			for j, v := range x.Row(i) {
-				d := divergence.KL.Value(v, m.fit.At(i, j), divergence.LeastT)
-				if hidden.IsHeld(i, j) {
-					held += d / float64(hidden.HeldOut)
-				} else {
-					seen += d / float64(hidden.Visible)
-				}
-			}
-		}
-		if math.Abs(held-m.validation[m.best]) > 1e-6*held || math.Abs(seen-m.history[m.best]) > 1e-6*seen {
-			t.Errorf("%s: the model returned has %v, %v; History %v, Validation %v", name, seen, held,
-				m.history[m.best], m.validation[m.best])
-		}
-	}
-	// What the held-out cells hold makes no difference to the factors of a fixed epoch.
-	y := x.Clone()
-	for i := range x.Rows * x.Cols {
-		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
-			y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
-		}
-	}
-	again, err := FitQMF(ctx, y, 8, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	closeTo(t, "V", again.V.Data, q.V.Data, 0)
-}
-
-// TestQMFQValidation: the epoch returned is the best on cells that the fit never
-// saw; what they hold makes no difference to it. From a start that is not chosen
-// by them it is the fit of the matrix that lacks them.
-func TestQMFQValidation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	ctx := context.Background()
-	x := loadRows(t, "testdata/laml-exp.tsv.gz", 24)
-	c := qmfDefaults()
-	c.validation, c.seed = 0.1, 3
-	hidden, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	interior := 0
-	for _, o := range some([][]FitOption{nil, {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(10))},
-		{WithStart(StartUniform)}, {WithPatience(3)}}, 2) {
-		o = append(o, WithEpochs(15), WithSeed(3), WithLevels(8), WithLearningRate(0.2),
-			WithSchedule(ScheduleConstant))
-		q, err := FitQMFQ(ctx, x, 6, append(o, WithValidation(0.1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(q.Validation) != len(q.History) || len(q.History) != 16 && len(o) != 6 {
-			t.Fatalf("%d, %d entries", len(q.History), len(q.Validation))
-		}
-		if q.Validation[q.Best] != slices.Min(q.Validation) {
-			t.Errorf("best %d of %v", q.Best, q.Validation)
-		}
-		if q.Best > 0 && q.Best < len(q.History)-1 {
-			interior++
-		}
-		fit, l := q.Reconstruct(), q.inflated.divergence()
-		seen, held := 0.0, 0.0
-		for i := range x.Rows {
-			for j, v := range x.Row(i) {
-				if d := l.Value(v, fit.At(i, j), divergence.LeastT); hidden.IsHeld(i, j) {
-					held += d / float64(hidden.HeldOut)
-				} else {
-					seen += d / float64(hidden.Visible)
-				}
-			}
-		}
-		t.Logf("best epoch %d of %d: %.4g of the held-out cells, %.4g of the others; at the end %.4g, %.4g",
-			q.Best, len(q.History)-1, held, seen, q.Validation[len(q.Validation)-1],
-			q.History[len(q.History)-1])
-		if math.Abs(held-q.Validation[q.Best]) > 1e-6*held || math.Abs(seen-q.History[q.Best]) > 1e-6*seen {
-			t.Errorf("the model returned has %v, %v; History %v, Validation %v", seen, held,
-				q.History[q.Best], q.Validation[q.Best])
-		}
-		y := x.Clone()
-		for i := range x.Rows * x.Cols {
-			if hidden.IsHeld(i/x.Cols, i%x.Cols) {
-				y.Data[i] *= 1 + 1e-9 // so little that the best epoch stays
-			}
-		}
-		again, err := FitQMFQ(ctx, y, 6, append(o, WithValidation(0.1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeTo(t, "V", again.V.Data, q.V.Data, 0)
-		if o[0].setting().kind != option.Start {
-			continue
-		}
-		m, err := FitQMFQ(ctx, Mat(hidden.Matrix()), 6, append(o, WithMissingValues())...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		closeTo(t, "History", q.History[:15], m.History[:15], 1e-9*m.History[0])
-	}
-	if interior == 0 {
-		t.Error("the best epoch was never but the first or last: nothing is tested")
 	}
 }
 
@@ -348,45 +204,6 @@ func TestRestartsObjective(t *testing.T) {
 		wantU, wantV := factorsOf(models[want])
 		closeTo(t, c.name+": U", u.Data, wantU.Data, 0)
 		closeTo(t, c.name+": V", v.Data, wantV.Data, 0)
-	}
-}
-
-// TestQMFQRestarts: the seed returned is the one whose model predicts the
-// held-out cells best.
-func TestQMFQRestarts(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	x := toy(5)
-	x.Rows = 40
-	c := qmfDefaults()
-	c.validation, c.seed = 0.15, 3
-	hidden, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := FitQMFQ(context.Background(), x, 3, WithEpochs(4), WithLevels(5), WithSeed(3),
-		WithValidation(0.15), WithRestarts(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	best := math.Inf(1)
-	for seed := range 3 {
-		one, err := FitQMFQ(context.Background(), Mat(hidden.Matrix()), 3, WithEpochs(4), WithLevels(5),
-			WithSeed(uint64(3+seed)), WithMissingValues())
-		if err != nil {
-			t.Fatal(err)
-		}
-		fit, held := one.Reconstruct(), 0.0
-		for i := range x.Rows {
-			held += hidden.HeldLoss(divergence.KL, fit.Row(i), i, divergence.LeastT,
-				nil) / float64(hidden.HeldOut)
-		}
-		t.Logf("seed %d: %v held out", 3+seed, held)
-		best = min(best, held)
-	}
-	if got := m.Validation[m.Best]; got > best*(1+1e-6) {
-		t.Errorf("the best of three seeds has %v, one of them %v", got, best)
 	}
 }
 

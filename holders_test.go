@@ -56,7 +56,7 @@ func countsOf(d, n int, seed uint64, share float64) Mat {
 	for i := range d {
 		for j := range n {
 			if src.Float64() < share || i%n == j || j%d == i {
-				x.Set(i, j, math.Floor(1+4/(0.1+src.Float64())*float64(1+i%3)))
+				x.Set(i, j, math.Floor(1+float64(4/(0.1+src.Float64())*float64(1+i%3))))
 			}
 		}
 	}

@@ -41,7 +41,7 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	}
 	n, b := t.size()
 	q := make([]float64, len(b))
-	t.rankLevels(q, n, b)
+	rankLevels(q, n, b, t.midpoint, t.uniformB)
 	sz := transport.ScaleOf(z)
 	g, err := t.QuantileVJP(q, transport.Scaled(z, sz))
 	if err != nil {
@@ -106,20 +106,14 @@ func (t *Transport) SortVJP(z []float64) (*Gradient, error) {
 		return nil, err
 	}
 	n, b := t.size()
-	sz, err := checkCotangent(z, len(b))
+	_, err := checkCotangent(z, len(b))
 	if err != nil {
 		return nil, err
 	}
 	g := newGradient(n, len(b))
 	g.Q = nil
 	if t.hard != nil {
-		for i, a := range t.hard.A {
-			t.hard.EachShare(i, func(j int,
-				s float64) {
-				g.X[i] += float64(float64(a*s) * (z[j] / sz / b[j]))
-			})
-		}
-		g.inner().Rescale(sz, 1)
+		sortShares(g.inner(), t.hard, z)
 		return g, nil
 	}
 	r := t.row()

@@ -241,11 +241,11 @@ func (r *rowReader) row(i int) ([]float64, error) {
 	return r.room, nil
 }
 
-// unread returns the error of row i. An err that already names a row, from which row i is made, stays
-// as it is.
-func unread(i int, err error) *ReadError {
-	if e, ok := err.(*ReadError); ok {
-		return e
+// unread returns the error of row i. An err that already says what is wrong with a row stays as it is.
+func unread(i int, err error) error {
+	switch err := public(err).(type) {
+	case *ReadError, *DataError:
+		return err
 	}
 	return &ReadError{Row: i, Err: err}
 }

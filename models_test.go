@@ -76,8 +76,8 @@ func file(t *testing.T, m Model) []byte {
 }
 
 // numbers is a matrix of whole numbers, with ties, and some zeros but for a lift.
-func numbers(lift float64) Mat {
-	x := SparseCounts(16, 21, 5)
+func numbers(d, n int, lift float64) Mat {
+	x := SparseCounts(d, n, 5)
 	for i := range x.Data {
 		x.Data[i] = math.Floor(x.Data[i]/2) + float64(i*i%3) + lift
 	}
@@ -95,7 +95,8 @@ func with(x Mat, of func(i, j int, v float64) float64) Mat {
 	return x
 }
 
-func ways() []way {
+// ways are those of d × n matrices.
+func ways(d, n int) []way {
 	hide := func(i, j int, v float64) float64 {
 		if (5*i+j)%9 == 4 {
 			return math.NaN()
@@ -106,7 +107,7 @@ func ways() []way {
 		return map[bool]float64{true: float64(i),
 			false: v}[i%8 == 4]
 	}
-	plain, positive := with(numbers(0), flat), numbers(1)
+	plain, positive := with(numbers(d, n, 0), flat), numbers(d, n, 1)
 	holed := with(plain, hide)
 	signed := with(plain, func(i, _ int, v float64) float64 { return v - float64(3*(i%3)) })
 	thin := with(SparseCounts(90, 40, 3), func(i, j int, v float64) float64 {
@@ -126,7 +127,7 @@ func ways() []way {
 		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
 			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
-			of(WithStart(StartSVD), WithValidation(0.2), WithPatience(2), WithEpochs(12))},
+			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
 		{"QMF, paper, penalty", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
 			WithSchedule(ScheduleConstant), WithPenalty(0.5))},
@@ -157,7 +158,7 @@ func ways() []way {
 
 // each tests a property by all ways, side by side.
 func each(t *testing.T, holds func(t *testing.T, w way)) {
-	for _, w := range ways() {
+	for _, w := range ways(16, 21) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			holds(t, w)
@@ -188,6 +189,102 @@ func TestResume(t *testing.T) {
 				t.Errorf("state %d of %d: another model", i, len(states))
 			}
 		}
+	})
+}
+
+// TestExtends: where no epoch depends on their number, a fit goes on for more of them, from its end or from
+// before, to the fit that was asked for so many at once. Where one does, and for fewer than are done, the
+// error says why.
+func TestExtends(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		if w.says("patience") || w.says("rests") { // which end a fit before its last epoch
+			return
+		}
+		var falls, states [][]byte
+		maps := w.method == MethodQMF || w.method == MethodQMFQ
+		refused := func(why string, m Model, err error) {
+			t.Helper()
+			var o *OptionError
+			if !errors.As(err, &o) || o.Option != "WithEpochs" || !strings.Contains(o.Bound, why) ||
+				m != nil {
+				t.Errorf("%v, want %s", err, why)
+			}
+		}
+		if maps {
+			w.must(t, w.x, WithSchedule(ScheduleCosine), WithEpochs(3), keep(&falls))
+			m, err := w.fit(t.Context(), w.x, WithSchedule(ScheduleCosine), WithEpochs(5),
+				WithResume(falls[2]))
+			refused(map[bool]string{true: "",
+				false: "over which the learning rate falls to 0"}[w.says("restarts")],
+				m, err)
+			w.opts = append(slices.Clone(w.opts), WithSchedule(ScheduleConstant))
+		}
+		w.must(t, w.x, WithEpochs(6), keep(&states))
+		last := len(states) - 1
+		m, err := w.fit(t.Context(), w.x, WithEpochs(2), WithResume(states[min(last, 5)]))
+		refused("the state was saved with 6, of which ", m, err)
+		if w.says("restarts") {
+			m, err := w.fit(t.Context(), w.x, WithEpochs(9), WithResume(states[last]))
+			refused("which restarts before have ended with", m, err)
+			return
+		}
+		want := w.must(t, w.x, WithEpochs(11))
+		for _, from := range []int{1, 3, last} {
+			if m := w.must(t, w.x, WithEpochs(11), WithResume(states[from])); !reflect.DeepEqual(m, want) {
+				t.Errorf("from state %d: another model", from)
+			}
+		}
+	})
+}
+
+// TestOtherStates: a state that is damaged, or of another matrix, rank, seed or model, is refused with an
+// error that says which.
+func TestOtherStates(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		var states [][]byte
+		w.must(t, w.x, keep(&states))
+		state := states[len(states)/2]
+		refused := func(what string, m Model, err error, as any) {
+			t.Helper()
+			if !errors.As(err, as) || m != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		var format *FormatError
+		for at := 0; at < len(state); at += 1 + len(state)/100 {
+			broken := bytes.Clone(state)
+			broken[at] ^= 1 << (at % 8)
+			m, err := w.fit(t.Context(), w.x, WithResume(broken))
+			refused("byte "+strconv.Itoa(at)+" changed", m, err, &format)
+			m, err = w.fit(t.Context(), w.x, WithResume(state[:at:at]))
+			if at > 0 {
+				refused("cut at "+strconv.Itoa(at), m, err, &format)
+			}
+		}
+		var option *OptionError
+		resume := WithResume(state)
+		m, err := w.fit(t.Context(), w.x, WithResume(nil))
+		refused("an empty state", m, err, &option)
+		m, err = w.fit(t.Context(), w.x, WithSeed(2), resume)
+		if refused("another seed", m, err, &option); option.Option != "WithSeed" {
+			t.Errorf("another seed: %v", err)
+		}
+		m, err = Fit(t.Context(), w.method, w.x, rank-1,
+			append(slices.Clone(w.opts), WithLoss(w.loss), resume)...)
+		if refused("another rank", m, err, &option); option.Option != "rank" {
+			t.Errorf("another rank: %v", err)
+		}
+		for method := range MethodBQMF + 1 {
+			if method != w.method && w.loss == KL {
+				m, err := Fit(t.Context(), method, w.x, rank, WithLoss(w.loss), WithMissingValues(), resume)
+				refused("a state of another model", m, err, &format)
+			}
+		}
+		var data *DataError
+		m, err = w.fit(t.Context(), with(w.x, func(i, j int, v float64) float64 {
+			return v + map[bool]float64{true: 1}[i+j == 0]
+		}), resume)
+		refused("another matrix", m, err, &data)
 	})
 }
 
@@ -828,6 +925,40 @@ func TestHiddenCells(t *testing.T) {
 			t.Errorf("%v: hidden cells are missed by %v, by the means of rows by %v", w.method, ours, theirs)
 		}
 	}
+}
+
+// TestHeldOutCells: the model is that of the epoch which is best on the cells that are held out, and its
+// losses on those and on the others are what its histories say. The values of held-out cells touch nothing
+// but the choice of the epoch.
+func TestHeldOutCells(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		if !w.says("validation") {
+			return
+		}
+		m, held := w.must(t, w.x), HeldOutBy(t, w.x, 0.1, w.loss)
+		f, sums, counts := factors(m), [2]float64{}, [2]float64{}
+		fit := m.Reconstruct()
+		moved := with(w.x, func(i, j int, v float64) float64 {
+			if of := map[bool]int{true: 0, false: 1}[held(i, j)]; v == v {
+				sums[of], counts[of] = sums[of]+delta(float64(w.loss), v, fit.At(i, j)), counts[of]+1
+			}
+			return map[bool]float64{true: v * (1 + 1e-9), false: v}[held(i, j)] // the best epoch stays
+		})
+		if best := slices.Min(f.Validation); f.Validation[f.Best] != best || counts[0] == 0 ||
+			!(math.Abs(sums[0]/counts[0]-best) <= 1e-6*best) {
+			t.Errorf("epoch %d loses %v on held-out cells, Validation %v", f.Best, sums[0]/counts[0],
+				f.Validation)
+		}
+		if loss := sums[1] / counts[1]; w.method != MethodBQMF &&
+			!(math.Abs(loss-f.History[f.Best]) <= 1e-6*loss) {
+			t.Errorf("epoch %d loses %v on the others, History %v", f.Best, loss, f.History)
+		}
+		other := w.must(t, moved)
+		if factors(other).Best != f.Best || !slices.Equal(factors(other).V.Data, f.V.Data) ||
+			!slices.Equal(other.Reconstruct().Data, fit.Data) {
+			t.Error("held-out values touch the model")
+		}
+	})
 }
 
 // TestAwkwardData: what data may be that has little in it, or much: all that a model says of it is finite,

@@ -4,6 +4,7 @@ package quantmf
 // before any work starts. The table of internal/option says which function takes which option.
 
 import (
+	"context"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -49,8 +50,10 @@ type config struct {
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
+	grid          []float64 // room for targets
 	iterations    int
 	midpoint      bool
+	ctx           context.Context // of operators for rows; nil: none
 
 	// Options that do not change the numbers of one fit.
 	workers     int
@@ -60,6 +63,7 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
+	from        Model           // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
@@ -82,6 +86,7 @@ type settings struct {
 	ends          Ends
 	init          bool // initU and initV are given
 	initU, initV  Mat
+	maps          *QMF // whose maps a fit begins with, nil: it makes its own
 	penalty       float64
 	shrinkage     float64
 	line          float64
@@ -155,6 +160,16 @@ func (c *config) contradictions() error {
 	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
+	}
+	if c.given.Has(option.Model) {
+		for _, k := range [...]option.Kind{option.Init, option.Start} {
+			if c.given.Has(k) {
+				return against(option.Model, "", k)
+			}
+		}
+		if c.restarts > 1 {
+			return against(option.Restarts, itoa(c.restarts), option.Model)
+		}
 	}
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)
@@ -337,21 +352,35 @@ func WithIterations(l int) Option {
 	return operatorSetting{whole(option.Iterations, l, func(c *config) { c.iterations = l })}
 }
 
-// WithLevels sets m, the number of targets, where no argument and no other option gives
-// it. m >= 1, in models m >= 2. Default: 8 in models; n in SoftRank, SoftSort and Solve,
-// whose time then grows with n³ and memory with n². At ε = 0 there is no such growth.
+// WithLevels sets m, the number of targets, where no argument and no other option gives it. m >= 1, in models
+// m >= 2. Default: 8 in models. In SoftRank, SoftSort and Solve and in their rows n, but at most as many as ε
+// can tell apart: the larger of 128 and 5.3/√ε, and n at ε = 0. These stand for n levels: their targets are
+// the middles of equal shares of the n, and ranks are those of the middles.
 //
-// Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB; 2^27 where addresses have 32 bits) is an
-// error. From n = 20725 on the default m = n is too large.
+// Time grows with nm and m³, memory with n and m². Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB;
+// 2^27 where addresses have 32 bits) is an error.
 func WithLevels(m int) Option {
 	return operatorSetting{whole(option.Levels, m, func(c *config) { c.levels = m })}
 }
 
-// WithMidpointRanks makes ranks n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
+// WithMidpointRanks makes ranks where levels are given n M (cumsum(b) - b/2) + 1/2, whose mean is exactly
 // (n+1)/2, instead of the paper's n M cumsum(b), whose mean is n(1+Σb²)/2: too high by
 // (n/m-1)/2 under even b, and right where m = n.
 func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
+}
+
+// WithContext ends an operator once ctx has ended: before its next row, or before it begins where it has one
+// vector, which by default takes time in proportion to its length. The error wraps that of ctx. It is an
+// option because the arguments of operators are those of the mathematics.
+func WithContext(ctx context.Context) Option {
+	return operatorOption(option.Context, "", func(c *config) string {
+		if ctx == nil {
+			return "must not be nil"
+		}
+		c.ctx = ctx
+		return ""
+	})
 }
 
 // WithWorkers sets how many goroutines work on rows at the same time: in the call, and in the methods of a
@@ -630,7 +659,8 @@ const (
 	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
 	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
 	StartScores
-	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
+	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default but for as many
+	// epochs as predict a hidden tenth of the cells best, and
 	// calibrates every row's quantiles to them.
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
@@ -714,8 +744,8 @@ func (p Projection) bound() string {
 type Phase uint8
 
 const (
-	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF and FitBQMF have none.
+	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
+	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,

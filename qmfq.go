@@ -102,7 +102,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(section.QMFQ, option.FitQMFQ, &c, x, rank, opts)
+	t, err := open(ctx, section.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -544,7 +544,8 @@ func (q *QMFQ) Transform(ctx context.Context, x Rows) (Mat, error) {
 	}
 	rules := q.bounds()
 	rules.missing = q.projection.kind != projection.SVD // which projects whole columns
-	if _, err := rules.checkColumns(x, q.U.Rows); err != nil {
+	x, err := rules.checkColumns(x, q.U.Rows)
+	if err != nil {
 		if bad, is := err.(*DataError); is && bad.Row >= 0 && bad.Value != bad.Value {
 			bad.Problem = "x must be finite: TruncatedSVD needs every cell"
 		}

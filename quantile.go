@@ -14,14 +14,14 @@ package quantmf
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/elem"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/order"
-	"github.com/quantmf/quantmf/internal/pool"
+
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -49,6 +49,7 @@ type Transport struct {
 	iterations int            // of WithIterations
 	uniformB   bool           // b was not given
 	midpoint   bool
+	chosen     bool            // the levels are those of chooseLevels
 	hard       *transport.Hard // at ε = 0, in place of the solution
 }
 
@@ -84,7 +85,7 @@ func operatorDefaults() config {
 }
 
 // Solve transports the samples x onto m targets, for [Transport.Rank], [Transport.Sort],
-// [Transport.Quantile] and their derivatives. Default: m = n; see [WithLevels].
+// [Transport.Quantile] and their derivatives. Default: as many levels as ε can tell apart; see [WithLevels].
 //
 // Errors: [*DataError] for a NaN, an infinity or a magnitude above 1e300 in x,
 // [*ShapeError] for an empty x or weights of another length, [*OptionError], which names
@@ -98,15 +99,12 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 	return solve(option.Solve, x, 0, nil, opts, true)
 }
 
-// SoftRank returns the n soft ranks of x, in [0,n] and ordered as x: R = n M cumsum(b),
-// the paper's formula; see [WithMidpointRanks] for the unbiased form. Errors and cost are
-// those of [Solve].
+// SoftRank returns the n soft ranks of x, from 1 to n and ordered as x. Errors and cost are those of [Solve].
 //
-// Default: n levels. They take time O(n³), two to five passes of n³/3 flops, and memory O(n²), 32n² bytes:
-// with AVX2 on one core 0.02 s for 512 samples, 0.2 s for 1024, and 1.3 s for 2048, whose matrices exceed the
-// caches. From 20725 samples on they are an error. [WithLevels](64) with WithMidpointRanks takes 0.3 ms for
-// 1024 samples and differs from the midpoint ranks of n levels by at most n/3000 at the default ε, n/1000 at
-// a tenth of it.
+// Default: as many levels as ε can tell apart ([WithLevels]), and ranks without bias, of mean (n+1)/2: within
+// 1e-3 of n, most often 1e-4, of R = n M cumsum(b) with n levels. Time and memory grow with n, not faster.
+// Where levels, targets or their weights are given, ranks are the paper's formula, in [0,n]; see
+// [WithMidpointRanks] for the unbiased form.
 //
 // The ranks of ott-jax, from 0 to n-1, are [Transport.Quantile] at q_j = j(n-1)/(m-1), j
 // = 0, ..., m-1, under [SquashLogisticUnit] (see the example of Quantile). They equal
@@ -119,16 +117,25 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 	return t.Rank(), nil
 }
 
-// SoftSort returns m soft order statistics of x: S = diag(1/c) Mᵀ diag(a) x,
-// non-decreasing, in [min x, max x] and in the units of x. The squash affects the plan
-// alone; the values averaged are those of x. Default: n levels, time O(n³) and memory
-// O(n²), an error from n = 20725 on. Errors and cost are those of [Solve].
+// SoftSort returns soft order statistics of x: S = diag(1/c) Mᵀ diag(a) x, non-decreasing, in [min x, max x]
+// and in the units of x. The squash affects the plan alone; the values averaged are those of x. Errors and
+// cost are those of [Solve].
+//
+// Default: n values, one a place. Where these are more than ε can tell apart ([WithLevels]), they are linear
+// between as many as it can: within 1e-3 of the range of x of those by n levels, but for the few largest of
+// heavy tails. With levels, targets or their weights given, m values, one a level.
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(option.SoftSort, x, 0, nil, opts, false)
 	if err != nil {
 		return nil, err
 	}
-	return t.Sort(), nil
+	s := t.Sort()
+	if !t.chosen {
+		return s, nil
+	}
+	out := make([]float64, len(x))
+	toPlaces(out, s, slices.Min(x), slices.Max(x))
+	return out, nil
 }
 
 // SoftQuantile maps samples onto given quantile values: it returns T = M q, one value for
@@ -178,6 +185,72 @@ func checkLevels(q []float64, row int) error {
 		}
 	}
 	return nil
+}
+
+// leastLevels and finest are the default number of levels: n, but at most the larger of leastLevels and
+// finest/√ε. A sample is spread over targets with a deviation of √(ε/2), of which a level is then a quarter
+// at most, so that more levels change the ranks by less than 1e-3 of n, most often by 1e-4 (levels_test.go).
+const (
+	leastLevels = 128
+	finest      = 16. / 3
+)
+
+// chooseLevels chooses the levels where nothing gives them and n are more than ε resolves. Each stands for as
+// many of n levels: it has their mean target, and ranks are those of its middle, so that no rank is biased.
+// At ε = 0 n levels cost no more than few. It tells whether it has chosen.
+func (c *config) chooseLevels(n, m0 int) bool {
+	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.epsilon == 0 {
+		return false
+	}
+	most := max(leastLevels, math.Ceil(finest/math.Sqrt(c.epsilon)))
+	if float64(n) <= most {
+		return false
+	}
+	m := int(most)
+	if cap(c.grid) < m {
+		c.grid = make([]float64, m)
+	}
+	c.targets, c.midpoint = c.grid[:m], true
+	for j := range c.targets {
+		c.targets[j] = (placeOf(j, n, m)) / float64(n-1)
+	}
+	return true
+}
+
+// placeOf is the place of level j of m among n sorted samples, which count from 0: the middle of its share.
+func placeOf(j, n, m int) float64 { return float64(2*j+1)*float64(n)/float64(2*m) - 0.5 }
+
+// toPlaces fills to with the values at all places among len(to) sorted samples, from those of chosen levels,
+// which do not fall: linear between levels and, within the range of the samples, beyond the outer ones.
+func toPlaces(to, levels []float64, low, high float64) {
+	eachPlace(len(to), len(levels), func(k, j int, t float64) {
+		to[k] = min(max(levels[j]+float64((levels[j+1]-levels[j])*t), low), high)
+	})
+	for k := 1; k < len(to); k++ {
+		to[k] = max(to[k], to[k-1])
+	}
+}
+
+// toLevels fills to, the levels, with the transposed Jacobian of toPlaces applied to z. The bounds do not
+// count.
+func toLevels(to, z []float64) {
+	clear(to)
+	eachPlace(len(z), len(to), func(k, j int, t float64) {
+		to[j] += float64(z[k] * (1 - t))
+		to[j+1] += float64(z[k] * t)
+	})
+}
+
+// eachPlace calls f for each of n places with the level j before it and how far t it is on the way to the
+// next.
+func eachPlace(n, m int, f func(k, j int, t float64)) {
+	j, width := 0, float64(n)/float64(m)
+	for k := range n {
+		for j < m-2 && placeOf(j+1, n, m) <= float64(k) {
+			j++
+		}
+		f(k, j, (float64(k)-placeOf(j, n, m))/width)
+	}
 }
 
 // countLevels returns m: the number of targets or target weights, m0 (the length of q, 0
@@ -242,7 +315,7 @@ func (c *config) checkSize(t option.Function, n, m int, plan bool) error {
 		return &OptionError{Option: option.TargetWeights.String(), Value: "len " + itoa(m), Bound: bound}
 	case !c.given.Has(option.Levels):
 		return &OptionError{Option: option.Levels.String(), Value: itoa(m),
-			Bound: "the default of one level a sample needs too much memory here: give at most " + most +
+			Bound: "as many levels as ε tells apart need too much memory here: give at most " + most +
 				", of which a few hundred are plenty"}
 	}
 	return &OptionError{Option: option.Levels.String(), Value: itoa(m), Bound: bound}
@@ -279,17 +352,19 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	error) {
 	c := configs.Get().(*config)
 	defer func() {
-		*c = config{}
+		*c = config{grid: c.grid}
 		configs.Put(c)
 	}()
+	grid := c.grid
 	*c = operatorDefaults()
-	c.targetWeights = b
+	c.targetWeights, c.grid = b, grid
 	if err := parse(t, c, opts); err != nil {
 		return nil, err
 	}
 	if err := c.checkSamples(x, -1); err != nil {
 		return nil, err
 	}
+	chosen := c.chooseLevels(len(x), m0)
 	m, err := c.countLevels(len(x), m0)
 	if err != nil {
 		return nil, err
@@ -297,7 +372,11 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	if err := c.checkSize(t, len(x), m, keep); err != nil {
 		return nil, err
 	}
-	tr := &Transport{uniformB: c.targetWeights == nil, midpoint: c.midpoint, iterations: c.iterations}
+	if c.ctx != nil && c.ctx.Err() != nil {
+		return nil, &interrupted{c.ctx.Err()}
+	}
+	tr := &Transport{chosen: chosen, uniformB: c.targetWeights == nil, midpoint: c.midpoint,
+		iterations: c.iterations}
 	if c.epsilon == 0 {
 		tr.hard = c.hardPlan(x, m)
 		if keep {
@@ -389,7 +468,7 @@ func (t *Transport) Rank() []float64 {
 	}
 	n, b := t.size()
 	q := make([]float64, len(b))
-	t.rankLevels(q, n, b)
+	rankLevels(q, n, b, t.midpoint, t.uniformB)
 	out := make([]float64, n)
 	t.average(out, q)
 	return out
@@ -407,20 +486,20 @@ func (t *Transport) size() (n int, b []float64) {
 	return n, t.solution.Weights()
 }
 
-// rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2, exactly where b is
+// rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2 for midpoints, exactly where b is
 // uniform.
-func (t *Transport) rankLevels(q []float64, n int, b []float64) {
+func rankLevels(q []float64, n int, b []float64, midpoint, uniform bool) {
 	sum := 0.0
 	m := float64(len(b))
 	for j, bj := range b {
 		lo := sum
 		sum += bj
 		switch {
-		case t.midpoint && t.uniformB:
+		case midpoint && uniform:
 			q[j] = float64(n)*float64(2*j+1)/(2*m) + 0.5
-		case t.midpoint:
+		case midpoint:
 			q[j] = float64(float64(n)*elem.Middle(lo, sum)) + 0.5
-		case t.uniformB:
+		case uniform:
 			q[j] = float64(n) * float64(j+1) / m // as integers they may exceed 32 bits
 		default:
 			q[j] = min(float64(float64(n)*sum), float64(n))
@@ -480,188 +559,6 @@ func (t *Transport) average(out, q []float64) {
 	r := t.row()
 	defer workspaces.Put(r)
 	r.Quantile(out, q)
-}
-
-// SoftQuantileRows maps each row of x (d × n) onto the quantile values in the same row of
-// q (d × m), or in its only row (1 × m), as [SoftQuantile] does; the result is d × n.
-// Errors are those of SoftQuantile, with the row; under [WithStrict] a
-// [*ConvergenceError] of the first row that did not converge. Cost: d times that of
-// SoftQuantile, spread over [WithWorkers]. Memory: the result, and a workspace of [Solve] a
-// worker, which later calls reuse.
-func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
-	b, err := newRowBatch(x, q, opts)
-	if err != nil {
-		return Mat{}, err
-	}
-	out := NewMat(x.Rows, x.Cols)
-	err = b.do(true, func(r *transport.Row, t []float64, i int) {
-		r.Order(t, b.q(i))
-		copy(out.Row(i), t)
-	}, func(h *transport.Hard, i int) { h.Average(out.Row(i), b.q(i)) })
-	if err != nil {
-		return Mat{}, err
-	}
-	return out, nil
-}
-
-// SoftQuantileRowsVJP returns the transposed Jacobians of [SoftQuantileRows] applied to z
-// (d × n). dx is d × n. dq has the shape of q; for a 1 × m q the gradients of all rows are
-// summed. db (d × m) has each row's gradient in the target weights, on the simplex:
-// Σ_j b_j db_ij = 0. Errors are those of SoftQuantileRows, and a [*ShapeError] or
-// [*DataError] for z. Cost: the forward and, a row, 25nm flops and m³/3.
-func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
-	b, err := newRowBatch(x, q, opts)
-	if err != nil {
-		return Mat{}, Mat{}, Mat{}, err
-	}
-	if z.Rows != x.Rows || z.Cols != x.Cols {
-		return Mat{}, Mat{}, Mat{}, &ShapeError{What: "z", Got: z.size(), Want: x.size()}
-	}
-	if err := z.check("z"); err != nil {
-		return Mat{}, Mat{}, Mat{}, err
-	}
-	if err := z.checkFinite("z"); err != nil {
-		return Mat{}, Mat{}, Mat{}, err
-	}
-	dx, db = NewMat(x.Rows, x.Cols), NewMat(x.Rows, q.Cols)
-	each := NewMat(x.Rows, q.Cols)
-	levels, scales := NewMat(q.Rows, q.Cols), make([]float64, q.Rows) // q in units of powers of two
-	for i := range scales {
-		scales[i] = transport.ScaleOf(q.Row(i))
-		for j, v := range q.Row(i) {
-			levels.Set(i, j, v/scales[i])
-		}
-	}
-	err = b.do(false, func(r *transport.Row, zeta []float64, i int) {
-		sz, k := transport.ScaleOf(z.Row(i)), b.shared(i)
-		clear(zeta)
-		for s, v := range z.Row(i) {
-			zeta[s] = v / sz
-		}
-		r.Adjoint(transport.Cotangent{Z: zeta, Q: levels.Row(k)})
-		g := transport.Gradient{X: dx.Row(i), B: db.Row(i), Q: each.Row(i)}
-		r.GradQ(g.Q)
-		r.GradB(g.B)
-		r.GradX(g.X)
-		g.Rescale(sz, scales[k])
-	}, func(h *transport.Hard, i int) {
-		g := transport.Gradient{Q: each.Row(i)}
-		sz := transport.ScaleOf(z.Row(i))
-		for s, v := range z.Row(i) {
-			h.EachShare(s, func(j int, share float64) { g.Q[j] += float64(v / sz * share) })
-		}
-		g.Rescale(sz, 1)
-	})
-	if err != nil {
-		return Mat{}, Mat{}, Mat{}, err
-	}
-	if q.Rows == x.Rows {
-		return dx, each, db, nil
-	}
-	dq = NewMat(1, q.Cols)
-	for i := range each.Rows {
-		kernel.Accumulate(dq.Data, []float64{1}, each.Row(i))
-	}
-	for j, v := range dq.Data {
-		dq.Data[j] = transport.Saturate(v)
-	}
-	return dx, dq, db, nil
-}
-
-// rowBatch is a call of [SoftQuantileRows] or its VJP whose arguments have been checked.
-type rowBatch struct {
-	config
-	x, levels Mat
-}
-
-func newRowBatch(x, q Mat, opts []Option) (*rowBatch, error) {
-	b := &rowBatch{config: operatorDefaults(), x: x, levels: q}
-	if err := parse(option.SoftQuantileRows, &b.config, opts); err != nil {
-		return nil, err
-	}
-	if err := x.check("x"); err != nil {
-		return nil, err
-	}
-	if err := q.check("q"); err != nil {
-		return nil, err
-	}
-	if q.Rows != 1 && q.Rows != x.Rows {
-		return nil, &ShapeError{What: "q", Got: itoa(q.Rows) + " rows", Want: "1 or " + itoa(x.Rows)}
-	}
-	for i := range q.Rows {
-		if err := checkLevels(q.Row(i), i); err != nil {
-			return nil, err
-		}
-	}
-	for i := range x.Rows {
-		if err := b.checkSamples(x.Row(i), i); err != nil {
-			return nil, err
-		}
-	}
-	m, err := b.countLevels(x.Cols, q.Cols)
-	if err != nil {
-		return nil, err
-	}
-	return b, b.checkSize(option.SoftQuantileRows, x.Cols, m, false)
-}
-
-// shared returns the index of the row of q that row i of x is mapped onto.
-func (b *rowBatch) shared(i int) int {
-	if b.levels.Rows == 1 {
-		return 0
-	}
-	return i
-}
-
-func (b *rowBatch) q(i int) []float64 { return b.levels.Row(b.shared(i)) }
-
-// do solves every row i and calls soft with it and with np numbers: T where average is true,
-// otherwise scratch. At ε = 0 it calls sorted with the plan instead.
-func (b *rowBatch) do(average bool, soft func(r *transport.Row, t []float64, i int),
-	sorted func(h *transport.Hard, i int)) error {
-	n, m := b.x.Cols, b.levels.Cols
-	p := pool.New(b.workers, b.x.Rows)
-	defer p.Close()
-	type space struct {
-		row *transport.Row
-		t   []float64
-		bad *ConvergenceError // the first row of this worker that did not converge
-	}
-	work := make([]space, p.Workers())
-	p.Do(b.x.Rows, func(worker, i int) {
-		if b.epsilon == 0 {
-			sorted(b.hardPlan(b.x.Row(i), m), i)
-			return
-		}
-		ws := &work[worker]
-		if ws.row == nil {
-			ws.row, ws.t = workspaces.Get().(*transport.Row), make([]float64, kernel.Pad(n))
-			ws.row.Resize(n, m)
-		}
-		r := ws.row
-		r.Load(b.problem(b.x.Row(i)))
-		if average {
-			r.Want(ws.t, b.q(i))
-		}
-		if out := b.solve(r); !out.Converged && (ws.bad == nil || i < ws.bad.Row) {
-			ws.bad = &ConvergenceError{Row: i, Iterations: out.Passes, MarginalError: out.Error,
-				Tolerance: b.tolerance}
-		}
-		soft(r, ws.t, i)
-	})
-	var first *ConvergenceError
-	for i := range work {
-		if r := work[i].row; r != nil {
-			workspaces.Put(r)
-		}
-		if bad := work[i].bad; bad != nil && (first == nil || bad.Row < first.Row) {
-			first = bad
-		}
-	}
-	if b.strict && first != nil {
-		return first
-	}
-	return nil
 }
 
 // # Few levels

@@ -3,6 +3,7 @@ package quantmf_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -94,6 +95,26 @@ var readers = map[string]func(ctx context.Context, x quantmf.Rows) (any, error){
 	},
 }
 
+// placers are functions that place what they read, for models of counts.
+func placers(t *testing.T) map[string]func(ctx context.Context, x quantmf.Rows) (any, error) {
+	all := map[string]func(ctx context.Context, x quantmf.Rows) (any, error){}
+	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodQMFQ,
+		quantmf.MethodBQMF} {
+		m, err := quantmf.Fit(t.Context(), method, counts(), 3, quantmf.WithEpochs(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[method.String()+", new samples"] = func(ctx context.Context, x quantmf.Rows) (any, error) {
+			v, err := m.Transform(ctx, x)
+			if v.Rows == 0 {
+				return nil, err
+			}
+			return v, err
+		}
+	}
+	return all
+}
+
 // orNil makes a nil pointer nil.
 func orNil[M any](m *M, err error) (any, error) {
 	if m == nil {
@@ -114,7 +135,9 @@ func TestRowsThatChange(t *testing.T) {
 		"large":    func(x []float64) error { x[0] = 1e59; return nil },
 		"error":    func(x []float64) error { return cause },
 	}
-	for name, fit := range readers {
+	all := placers(t)
+	maps.Copy(all, readers)
+	for name, fit := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var whole atomic.Int64

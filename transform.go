@@ -15,7 +15,6 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/monotone"
@@ -43,7 +42,8 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err := m.usable(); err != nil {
 		return Mat{}, err
 	}
-	if _, err := m.bounds().checkColumns(x, m.U.Rows); err != nil {
+	x, err := m.bounds().checkColumns(x, m.U.Rows)
+	if err != nil {
 		return Mat{}, err
 	}
 	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row)
@@ -121,7 +121,8 @@ func (q *QMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err := usable(q); err != nil {
 		return Mat{}, err
 	}
-	if _, err := q.bounds().checkColumns(x, q.U.Rows); err != nil {
+	x, err := q.bounds().checkColumns(x, q.U.Rows)
+	if err != nil {
 		return Mat{}, err
 	}
 	b, u, err := q.placer(ctx, x)
@@ -267,7 +268,8 @@ func (m *BQMF) newSamples(ctx context.Context, x Rows, ask asked,
 	if err := usable(m); err != nil {
 		return Mat{}, err
 	}
-	if _, err := m.bounds().checkColumns(x, len(m.model.Curves)); err != nil {
+	x, err := m.bounds().checkColumns(x, len(m.model.Curves))
+	if err != nil {
 		return Mat{}, err
 	}
 	d, n := x.Dims()
@@ -284,7 +286,7 @@ func (m *BQMF) newSamples(ctx context.Context, x Rows, ask asked,
 		x []float64
 	}
 	base, work := m.model.Sample(ask != nothing, ask == quantiles), make([]*room, p.Workers())
-	err := inBlocks(ctx, x, nil, func(block Mat, from int) error {
+	err = inBlocks(ctx, x, nil, func(block Mat, from int) error {
 		p.Do(block.Cols, func(w, j int) {
 			if work[w] == nil {
 				work[w] = &room{base.Share(), make([]float64, d)}
@@ -526,47 +528,25 @@ func (m Mat) column(to []float64, j int) {
 	}
 }
 
-// checkColumns reports what is wrong with new samples, and counts the observed
-// cells.
-func (c *config) checkColumns(x Rows, d int) (visible int, err error) {
+// checkColumns reports what is wrong with new samples, and returns them as rows that are checked again when
+// they are read again.
+func (c *config) checkColumns(x Rows, d int) (Rows, error) {
 	if err := checkRows(x); err != nil {
-		return 0, err
+		return nil, err
 	}
-	rows, n := x.Dims()
-	if rows != d {
-		return 0, &ShapeError{What: "x", Got: itoa(rows) + " rows",
+	if rows, _ := x.Dims(); rows != d {
+		return nil, &ShapeError{What: "x", Got: itoa(rows) + " rows",
 			Want: itoa(d) + ", the features of the model"}
 	}
-	seen, from, rules := make([]bool, n), newRowReader(x), c.rules()
-	whole := false // a row has no missing cell
-	for i := range d {
-		row, err := from.row(i)
-		if err != nil {
-			return 0, err
-		}
-		if rules.Takes(row) {
-			whole = true
-			visible += n
-			continue
-		}
-		for j, v := range row {
-			if err := c.checkCell(i, j, v); err != nil {
-				return 0, err
-			}
-			if v == v {
-				seen[j] = true
-				visible++
-			}
-		}
+	checked, err := c.rules().CheckSamples(sourceOf(x))
+	if _, inMemory := x.(Mat); inMemory {
+		checked = x
 	}
-	if j := slices.Index(seen, false); j >= 0 && !whole {
-		return 0, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
-	}
-	return visible, nil
+	return checked, public(err)
 }
 
-// interrupted wraps what ended the search for the coordinates of new samples.
+// interrupted wraps what ended the work on new samples, or on rows.
 type interrupted struct{ err error }
 
-func (e *interrupted) Error() string { return "quantmf: new samples: " + e.err.Error() }
+func (e *interrupted) Error() string { return "quantmf: interrupted: " + e.err.Error() }
 func (e *interrupted) Unwrap() error { return e.err }

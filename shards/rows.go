@@ -1,7 +1,8 @@
 package shards
 
 // This file holds the rows of a shard: those of x', NaN where nothing was observed. They are listed where
-// more than half of them are 0, and in single precision where that keeps every number.
+// more than half of them are 0, and in single precision where that keeps every number. -0 is written as 0,
+// which it equals in every fit: numbers of x are compared, or their products added to sums that begin with 0.
 
 import (
 	"math"
@@ -18,11 +19,10 @@ import (
 func (p *plan) encodeRows(shard int, of *split.Start) []byte {
 	from, to := p.cut(shard).Rows()
 	room := make([]float64, p.N)
-	zero := func(v float64) bool { return math.Float64bits(v) == 0 }
 	listed, single := 0, true
 	for i := from; i < to; i++ {
 		for _, v := range of.Row(room, i) {
-			if !zero(v) {
+			if v != 0 {
 				listed++
 			}
 			single = single && (v != v || float64(float32(v)) == v)
@@ -45,10 +45,10 @@ func (p *plan) encodeRows(shard int, of *split.Start) []byte {
 	}
 	for i := from; i < to; i++ {
 		for j, v := range of.Row(room, i) {
-			if sparse && zero(v) {
+			if sparse && v == 0 {
 				continue
 			}
-			if v != v {
+			if v += 0; v != v {
 				v = math.NaN()
 			}
 			if sparse {

@@ -12,9 +12,9 @@ package bqmf
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,
 //
-// a sum over the alikeMost samples nearest to j among at most nearBlock samples, evenly spread. f_i, from 0
+// a sum over the alikeMost samples nearest to j among at most alikeBlock samples, evenly spread. f_i, from 0
 // to 1, is fitted to the observed cells of the row. The row has no such prediction where less than a share
-// nearGain, or alikeGain/n_i for n_i observed cells, of its squared residuals goes away (correction). An
+// leastGain, or alikeGain/n_i for n_i observed cells, of its squared residuals goes away (correction). An
 // observed cell has drawn v_j to where its own residual is small. Without the cell, to first order and with
 // the row held,
 //
@@ -22,7 +22,7 @@ package bqmf
 //
 // The kernel κ_j of that cell is taken at w_j⁻; the kernel among the other samples stays as it is.
 //
-// Cost: 2K flops for each pair of a sample and one of the nearBlock, alikeMost²(K + alikeMost) for each
+// Cost: 2K flops for each pair of a sample and one of the alikeBlock, alikeMost²(K + alikeMost) for each
 // sample, 2 alikeMost a cell; and 2K² + alikeMost (3K + 2 alikeMost) for each cell of a row that may have
 // such a prediction.
 
@@ -39,8 +39,10 @@ const (
 	alikeMost   = 24
 	alikeLength = 0.1
 	alikeRidge  = 1
-	alikeGain   = 6 // in units of 1/n_i; chance alone takes away about one
-	alikeWeight = 5 // above every weight: |b| <= |κ_j| / alikeRidge <= √alikeMost
+	alikeGain   = 6    // in units of 1/n_i; chance alone takes away about one
+	leastGain   = 0.02 // of the squares of a row's residuals, below which it has no such prediction
+	alikeBlock  = 2048 // samples that each is compared with
+	alikeWeight = 5    // above every weight: |b| <= |κ_j| / alikeRidge <= √alikeMost
 )
 
 // Alike is the prediction of residuals at samples that are alike. References are the samples that all samples
@@ -66,7 +68,7 @@ type Alike struct {
 	flipped []float64
 }
 
-func alikeStep(n int) int { return (n + nearBlock - 1) / nearBlock }
+func alikeStep(n int) int { return (n + alikeBlock - 1) / alikeBlock }
 
 // compared is the number of references.
 func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
@@ -369,7 +371,7 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 			z: make([]float64, a.compared()), w: make([]float64, a.kp)}
 	}
 	b := c.alike
-	gain := max(nearGain, alikeGain/float64(len(places)))
+	gain := max(leastGain, alikeGain/float64(len(places)))
 	clear(b.z)
 	for h, j := range places {
 		if int(j)%a.step == 0 {
@@ -463,4 +465,29 @@ func distance(v, w []float64) float64 {
 		sum += float64(d * d)
 	}
 	return sum
+}
+
+// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ). factor is the
+// multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away
+// less than a share gain of them. shrink is the factor by which the prediction makes the deviation of the
+// residuals smaller.
+func correction(residuals, predicted []float64, gain float64) (factor, shrink float64) {
+	cov, square := 0.0, 0.0
+	for j, p := range predicted {
+		cov += float64(p * residuals[j])
+		square += float64(p * p)
+	}
+	if square > 0 {
+		factor = min(max(cov/square, 0), 1)
+	}
+	before, after := 0.0, 0.0
+	for j, p := range predicted {
+		e := residuals[j] - float64(factor*p)
+		before += float64(residuals[j] * residuals[j])
+		after += float64(e * e)
+	}
+	if !(after <= (1-gain)*before) || factor == 0 {
+		return 0, 1
+	}
+	return factor, math.Sqrt(after / before)
 }

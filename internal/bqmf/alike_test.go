@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -127,7 +128,7 @@ func TestAlike(t *testing.T) {
 			v, _ := column(int(j), i)
 			plain = append(plain, g.says(e, int(j), v))
 		}
-		factor, left := correction(residuals, plain, nearGain)
+		factor, left := correction(residuals, plain, leastGain)
 		closeTo(t, "what is left", p.Alike.DeviationShrink[i], left, 1e-9)
 		for h, place := range places {
 			j := int(place)
@@ -217,10 +218,13 @@ func TestAlikeChance(t *testing.T) {
 	if kept > all/25 { // one or two of a hundred are, by chance
 		t.Errorf("%d of %d rows have something of samples that are alike", kept, all)
 	}
-	many := drawn(6, 3*nearBlock/2, 2, 0, 5)
+	if alikeStep(alikeBlock) != 1 || alikeStep(alikeBlock+1) != 2 {
+		t.Errorf("of %d samples every %d-th is compared", alikeBlock, alikeStep(alikeBlock))
+	}
+	many := drawn(6, 3*alikeBlock/2, 2, 0, 5)
 	p, _ := certain(many, 2, 6)
 	a := p.samples(workers, true)
-	if a.compared() != 3*nearBlock/4 {
+	if a.compared() != 3*alikeBlock/4 {
 		t.Errorf("%d samples are compared", a.compared())
 	}
 	for j := range many.n {
@@ -240,5 +244,89 @@ func TestAlikeChance(t *testing.T) {
 	clear(p.V)
 	if p.samples(workers, true) != nil {
 		t.Error("samples in one place are alike")
+	}
+}
+
+// certain is a posterior of given columns for rows that are known for certain, and what it would be, v_j and
+// C_j, without one cell of a column, or -1.
+func certain(q *simulated, k int, seed uint64) (p *Posterior,
+	column func(j, without int) (v []float64, c [][]float64)) {
+	d, n := q.d, q.n
+	src := random.Split(seed, 0)
+	np, pp := kernel.Pad(n), Packed(k)
+	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np),
+		BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d),
+		Rho: make([]float64, n), Unit: 1}
+	for i := range p.U {
+		p.U[i] = 0.6 * normal(&src)
+	}
+	for i := range d {
+		p.Tau[i] = 0.5 + src.Float64()
+		packOuter(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
+	}
+	column = func(j, without int) (v []float64, c [][]float64) {
+		a := make([][]float64, k)
+		b := make([]float64, k)
+		for r := range a {
+			a[r] = make([]float64, k)
+			a[r][r] = 1
+		}
+		for i := range d {
+			if !q.observed[i*n+j] || i == without {
+				continue
+			}
+			w := p.Tau[i] * p.Rho[j]
+			for r := range k {
+				b[r] += w * q.y[i*n+j] * p.U[i*k+r]
+				for h := range k {
+					a[r][h] += w * p.U[i*k+r] * p.U[i*k+h]
+				}
+			}
+		}
+		c, _ = solve(a)
+		v = make([]float64, k)
+		for r := range k {
+			v[r] = dotted(c[r], b)
+		}
+		return v, c
+	}
+	for j := range n {
+		p.Rho[j] = 0.5 + src.Float64()
+		v, c := column(j, -1)
+		at := 0
+		for r := range k {
+			p.V[r*np+j] = v[r]
+			for h := range r {
+				p.BV[j*pp+at] = math.Sqrt2 * (c[r][h] + v[r]*v[h])
+				at++
+			}
+			p.BV[j*pp+at] = c[r][r] + v[r]*v[r]
+			at++
+		}
+	}
+	return p, column
+}
+
+// A prediction of residuals counts by the factor that leaves the least squares, where that is enough.
+func TestCorrection(t *testing.T) {
+	residuals, said := []float64{1, -2, 3, 0.5}, []float64{0.9, -2.2, 2.8, 1}
+	cov, ss, rr := 0.0, 0.0, 0.0
+	for j, s := range said {
+		cov += s * residuals[j]
+		ss += s * s
+		rr += residuals[j] * residuals[j]
+	}
+	left := math.Sqrt((rr - cov*cov/ss) / rr)
+	factor, shrink := correction(residuals, said, 0.02)
+	closeTo(t, "factor", factor, cov/ss, 1e-12)
+	closeTo(t, "what is left", shrink, left, 1e-12)
+	if factor, shrink := correction(residuals, said, 1.01-left*left); factor != 0 || shrink != 1 {
+		t.Errorf("a gain that is not enough counts by %v, %v", factor, shrink)
+	}
+	for j := range said {
+		said[j] *= -1
+	}
+	if factor, shrink := correction(residuals, said, 0.02); factor != 0 || shrink != 1 {
+		t.Errorf("what says the opposite counts by %v, %v", factor, shrink)
 	}
 }

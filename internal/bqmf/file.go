@@ -25,11 +25,11 @@ func (m *Model) Sections(more ...float64) []section.Section {
 	}
 	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit)
 	counts, rows, knots := encodeCurves(m.Curves)
-	of, near := p.Near.encode(p.N)
+	of, stage := p.Stage.encode(p.N)
 	all := []section.Section{
-		section.Words("NEAR", of...), section.Floats("NEAZ", near...),
 		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...),
 		section.Floats("NOIS", noise, more),
+		section.Words("STGW", of...), section.Floats("STGF", stage...),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
 	}
 	if p.Alike != nil {
@@ -49,7 +49,7 @@ func Decode(f *section.File, d, n, k int, u, v []float64, signed bool, more []fl
 	m := &Model{Posterior: p}
 	for _, read := range []func(*section.File) error{p.readMoments,
 		func(f *section.File) error { return p.readNoise(f, more) },
-		func(f *section.File) error { return m.readCurves(f, signed) }, p.readNear, p.readAlike} {
+		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAlike} {
 		if err := read(f); err != nil {
 			return nil, err
 		}
@@ -140,13 +140,13 @@ func readCorrection(f *section.File, words, floats string) ([]uint64, []float64,
 	return of, v, err
 }
 
-func (p *Posterior) readNear(f *section.File) error {
-	of, z, err := readCorrection(f, "NEAR", "NEAZ")
+func (p *Posterior) readStage(f *section.File) error {
+	of, v, err := readCorrection(f, "STGW", "STGF")
 	if err != nil {
 		return err
 	}
 	var tag, problem string
-	if p.Near, tag, problem = decodeNear(of, z, p.D, p.N); problem != "" {
+	if p.Stage, tag, problem = p.decodeStage(of, v); problem != "" {
 		return f.Fail(tag, problem)
 	}
 	return nil

@@ -800,7 +800,7 @@ func TestPosteriorCovers(t *testing.T) {
 				}
 				if !q.observed[at] {
 					cells++
-					if math.Abs(q.y[at]-c.cells.mean[j]) < 1.2815515655446004*c.deviation(0, i, j) {
+					if math.Abs(q.y[at]-c.cells.mean[j]) < 1.2815515655446004*deviationOf(c, 0, i, j) {
 						in++
 					}
 				}
@@ -1001,4 +1001,11 @@ func TestLoops(t *testing.T) {
 			}
 		}
 	}
+}
+
+// deviationOf is that of Y of a cell of row i, row r of the last load.
+func deviationOf(c *reader, r, i, j int) float64 {
+	to := make([]float64, c.p.N)
+	c.p.deviations(to, c.cells.variance[r*c.np:], i)
+	return to[j]
 }

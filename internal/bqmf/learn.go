@@ -84,8 +84,7 @@ func (q *Problem) Scaled() {
 	q.tails = newTails(q.scales, q.votes, q.signed)
 	q.votes = nil
 	for i := range q.scales {
-		q.scalers[0].sort(q.row(i))
-		q.scales[i].grow(&q.tails, float64(len(q.scalers[0].sorted)), atEnds(q.scalers[0].sorted))
+		q.scales[i].grow(&q.tails, q.row(i))
 	}
 	a := len(q.Active)
 	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
@@ -156,41 +155,42 @@ func (l *losses) add(of *losses) {
 	}
 }
 
-// Learn learns the corrections and the maps of m from leave-one-out predictions. It returns the mean
+// Learn learns the second stage and the maps of m from leave-one-out predictions. It returns the mean
 // divergence of the observed cells from these predictions: the geometric mean of that by the factors alone
-// and that with the corrections, since the corrections were chosen by the same cells. When the context that
-// the workers are bound to ends, m is without corrections, and the largest number is returned.
+// and that with the second stage, since the rows of the stage were chosen by the same cells. When the context
+// that the workers are bound to ends, m is without what is learnt, and the largest number is returned.
 func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
-	m.Near = m.neighbours(q.data, q.Active, p)
 	m.Alike = m.samples(p, true)
+	f := q.leaveOut(m, p)
+	m.Alike = m.Alike.settled()
+	s := q.stager(f, p.Workers())
+	s.choose(p)
+	s.fill(p, -1)
+	m.Stage = s.newStage(m.D)
 	a := len(q.Active)
 	curves, sums := make([]*Curve, a), make([]rowSums, a) // of the active rows
 	means := make([]float64, a)                           // of their observed cells
-	byFactors, corrected := make([]losses, a), make([]losses, a)
+	byFactors, staged := make([]losses, a), make([]losses, a)
 	work := make([]*rowLearner, p.Workers())
-	q.reader = m.reader(p, q.reader)
-	q.reader.leaveOneOut(q.data.Observed())
-	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
+	s.rows(p, func(r *stageRoom, w, k int) {
 		if work[w] == nil {
-			work[w] = &rowLearner{q: q, m: m, cells: q.reader.share()}
+			work[w] = &rowLearner{q: q, m: m, f: f}
 		}
 		l := work[w]
-		from := piece * RowsPerPass
-		l.each(from, min(from+RowsPerPass, a), func(k int) {
-			means[k] = l.leaveOut(k)
-			l.addLoss(&byFactors[k])
-			if corrected[k] = byFactors[k]; l.correct() {
-				corrected[k] = losses{}
-				l.addLoss(&corrected[k])
-			}
-			curves[k], sums[k] = l.c, l.fit()
-		})
+		means[k] = l.take(k)
+		l.spread()
+		l.addLoss(&byFactors[k])
+		if staged[k] = byFactors[k]; s.row(r, m.Stage, k, l.places, l.without) {
+			staged[k] = losses{}
+			l.spread()
+			l.addLoss(&staged[k])
+		}
+		curves[k], sums[k] = l.c, l.fit()
 	})
 	if p.Err() != nil {
-		m.Curves, m.Near, m.Alike = q.curves(), nil, nil
+		m.Curves, m.Stage, m.Alike = q.curves(), nil, nil
 		return math.MaxFloat64
 	}
-	m.Near, m.Alike = m.Near.settled(), m.Alike.settled()
 	var residuals histogram
 	for _, l := range work {
 		if l != nil {
@@ -198,10 +198,11 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 		}
 	}
 	poolMaps(curves, sums, &residuals)
+	m.Stage = m.Stage.settled()
 	var before, after losses
-	for k := range corrected {
+	for k := range staged {
 		before.add(&byFactors[k])
-		after.add(&corrected[k])
+		after.add(&staged[k])
 	}
 	least := 0
 	for k, l := range after {
@@ -215,28 +216,100 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 		}
 	}
 	loss = after[least]
-	if m.Near != nil || m.Alike != nil {
+	if m.Stage != nil {
 		loss = math.Sqrt(slices.Min(before[:])) * math.Sqrt(loss)
 	}
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
-// rowLearner learns the map of one row after another, for one worker: leaveOut takes the row; correct, fit
-// and addLoss go on with it.
-type rowLearner struct {
-	// Set once:
+// leaveOut returns what the factors of m say of all cells of the active rows, and of the observed ones
+// without them.
+func (q *Problem) leaveOut(m *Model, p *pool.Pool) *factorCells {
+	a, np := len(q.Active), kernel.Pad(q.n)
+	f := &factorCells{mean: make([]float64, a*np), variance: make([]float64, a*np),
+		without: make([]float64, a*np), turn: make([]float64, a*np)}
+	q.reader = m.reader(p, q.reader)
+	q.reader.leaveOneOut(q.data.Observed())
+	work := make([]*leaver, p.Workers())
+	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
+		if work[w] == nil {
+			work[w] = &leaver{q: q, m: m, f: f, cells: q.reader.share()}
+		}
+		from := piece * RowsPerPass
+		work[w].each(from, min(from+RowsPerPass, a))
+	})
+	return f
+}
+
+// leaver fills factorCells, for one worker.
+type leaver struct {
 	q     *Problem
 	m     *Model
-	cells *reader // of which the row is row r
+	f     *factorCells
+	cells *reader
+	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that
+	places               []int32
+	residuals, predicted []float64
+}
+
+// each takes the active rows from from to to-1.
+func (l *leaver) each(from, to int) {
+	active := l.q.Active
+	for at := from; at < to; { // the rows follow one another in the matrix unless a constant one lies between
+		end := at + 1
+		for end < to && active[end] == active[end-1]+1 {
+			end++
+		}
+		l.cells.load(active[at], end-at)
+		for k := at; k < end; k++ {
+			l.row(k, k-at)
+		}
+		at = end
+	}
+}
+
+// row takes active row k, row r of the last load.
+func (l *leaver) row(k, r int) {
+	c, i, n, np := l.cells, l.q.Active[k], l.q.n, l.cells.np
+	line := func(v []float64) []float64 { return v[k*np : (k+1)*np] }
+	y, without, turn := line(l.q.data.Y), line(l.f.without), line(l.f.turn)
+	l.places, l.residuals = l.places[:0], l.residuals[:0]
+	weight := func(j int) float64 { return math.Sqrt(l.m.Tau[i] * l.m.Rho[j]) }
+	l.q.data.Rows[k].Each(n, func(j int) {
+		a := float64(l.m.Tau[i] * l.m.Rho[j])
+		without[j] = c.without(r, j, y[j], a)
+		turn[j] = c.withoutInTurn(r, j, y[j], a) - without[j]
+		l.places, l.residuals = append(l.places, int32(j)), append(l.residuals, weight(j)*(y[j]-without[j]))
+	})
+	l.predicted = slices.Grow(l.predicted[:0], len(l.places))[:len(l.places)]
+	if l.m.Alike != nil && c.correctAlike(r, i, y, l.places, l.residuals, l.predicted) {
+		for h, j := range l.places {
+			without[j] += l.predicted[h] / weight(int(j))
+		}
+	}
+	mean, variance := line(l.f.mean), line(l.f.variance)
+	for j := range n {
+		mean[j] = c.factorMean(r, i, j)
+	}
+	copy(variance, c.cells.variance[r*np:(r+1)*np])
+}
+
+// rowLearner learns the map of one row after another, for one worker: take takes the row, fit and addLoss go
+// on with it.
+type rowLearner struct {
+	// Set once:
+	q *Problem
+	m *Model
+	f *factorCells
 	// Of each row:
-	i, r int
+	k, i int
 	c    *Curve
 	y    []float64 // the row on its scale
 	lows losses    // its floors
-	// Of each of its observed cells: its place; its mean without it, what is left of it then, and the
-	// prediction of what is left
-	places                        []int32
-	without, residuals, predicted []float64
+	// of each of its observed cells: its place, and its mean without it
+	places     []int32
+	without    []float64
+	deviations []float64 // of all of its cells
 
 	table  Table
 	maps   mapLearner
@@ -258,16 +331,16 @@ type endScale struct {
 func (l *rowLearner) leaveOutEnds() {
 	l.scaler.sort(l.q.row(l.i))
 	sorted := l.scaler.sorted
-	count := atEnds(sorted)
+	last := len(sorted) - 1
 	for side := range l.ends {
 		e := &l.ends[side]
-		if e.is = count[side] == 1 && len(sorted) > 2; !e.is {
+		if e.is = last > 1 && sorted[side*last] != sorted[side*(last-2)+1]; !e.is {
 			continue
 		}
-		rest := sorted[1-side : len(sorted)-side]
+		rest := sorted[1-side : last+1-side]
 		e.x = l.c.Seen[side]
 		l.scaler.fill(&e.c, rest, l.q.signed)
-		e.c.grow(&l.q.tails, float64(len(rest)), atEnds(rest))
+		e.c.grow(&l.q.tails, rest)
 		e.c.plain()
 		e.table.Load(&e.c, false)
 	}
@@ -283,54 +356,43 @@ func (l *rowLearner) end(x float64) *endScale {
 	return nil
 }
 
-// others returns the mean and the deviation of the row's other cells, on its scale, without a cell at y: all
-// of them have mean 0 and deviation 1.
-func (l *rowLearner) others(y float64) (mean, deviation float64) {
+// deviationWithout returns the deviation of the row's cells on its scale but for one at y: all of them have
+// mean 0 and deviation 1.
+func (l *rowLearner) deviationWithout(y float64) float64 {
 	n := float64(len(l.places))
 	if n < 2 {
-		return 0, 1
+		return 1
 	}
-	mean = -y / (n - 1)
-	return mean, math.Sqrt(max((n-float64(y*y))/(n-1)-float64(mean*mean), 1e-6))
+	return math.Sqrt(max((n-float64(y*y))/(n-1)-float64(y/(n-1)*(y/(n-1))), 1e-6))
 }
 
-// each calls g for the active rows from from to to-1, of which cells then has row r.
-func (l *rowLearner) each(from, to int, g func(k int)) {
-	active := l.q.Active
-	for at := from; at < to; { // the rows follow one another in the matrix unless a constant one lies between
-		end := at + 1
-		for end < to && active[end] == active[end-1]+1 {
-			end++
-		}
-		l.cells.load(active[at], end-at)
-		for k := at; k < end; k++ {
-			l.r = k - at
-			g(k)
-		}
-		at = end
-	}
+// line is that of the row among those of factorCells.
+func (l *rowLearner) line(v []float64) []float64 {
+	np := kernel.Pad(l.q.n)
+	return v[l.k*np : (l.k+1)*np]
 }
 
-// weight is √(τρ) of cell j.
-func (l *rowLearner) weight(j int) float64 { return math.Sqrt(l.m.Tau[l.i] * l.m.Rho[j]) }
+// spread fills deviations.
+func (l *rowLearner) spread() {
+	l.deviations = slices.Grow(l.deviations[:0], l.q.n)[:l.q.n]
+	l.m.deviations(l.deviations, l.line(l.f.variance), l.i)
+}
 
-// leaveOut takes active row k, row r of cells, and returns the mean of its observed cells.
-func (l *rowLearner) leaveOut(k int) (mean float64) {
-	l.i = l.q.Active[k]
+// take takes active row k, and returns the mean of its observed cells.
+func (l *rowLearner) take(k int) (mean float64) {
+	l.k, l.i = k, l.q.Active[k]
 	l.c = &l.m.Curves[l.i]
 	l.table.Load(l.c, false)
 	l.leaveOutEnds()
-	l.y = l.q.data.Y[k*kernel.Pad(l.q.n):]
+	l.y = l.line(l.q.data.Y)
 	l.maps.x, l.maps.z = l.maps.x[:0], l.maps.z[:0]
-	l.places, l.without, l.residuals = l.places[:0], l.without[:0], l.residuals[:0]
-	tau, count := l.m.Tau[l.i], float64(l.q.data.Rows[k].Count)
+	l.places, l.without = l.places[:0], l.without[:0]
+	without, count := l.line(l.f.without), float64(l.q.data.Rows[k].Count)
 	for j, x := range l.q.row(l.i) {
 		if x == x {
 			l.maps.x = append(l.maps.x, x)
 			mean += x / count
-			without := l.cells.without(l.r, j, l.y[j], float64(tau*l.m.Rho[j]))
-			l.places, l.without = append(l.places, int32(j)), append(l.without, without)
-			l.residuals = append(l.residuals, l.weight(j)*(l.y[j]-without))
+			l.places, l.without = append(l.places, int32(j)), append(l.without, without[j])
 		}
 	}
 	for k, share := range floors {
@@ -342,17 +404,16 @@ func (l *rowLearner) leaveOut(k int) (mean float64) {
 	return mean
 }
 
-// predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go
-// by the scale of the row without the cell, of which the mean alone is left out where the cell is not at an
-// end.
+// predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go,
+// by the scale of the row without the cell where it is at an end.
 func (l *rowLearner) predict(h int) float64 {
 	j := int(l.places[h])
-	w, s := l.without[h], l.cells.deviation(l.r, l.i, j)
-	mean, deviation := l.others(l.y[j])
+	w, s := l.without[h], l.deviations[j]
 	if e := l.end(l.maps.x[h]); e != nil {
+		deviation := l.deviationWithout(l.y[j])
 		return e.table.Mean(w/deviation, s/deviation)
 	}
-	return l.table.Mean(w+mean, s)
+	return l.table.Mean(w, s)
 }
 
 // addLoss adds the loss of what predict says of the row's observed cells, under each floor.
@@ -373,49 +434,22 @@ func (l *rowLearner) addLoss(to *losses) {
 	}
 }
 
-// correct decides which corrections the row has, makes them, and tells whether there are any.
-func (l *rowLearner) correct() (is bool) {
-	near, alike := l.m.Near, l.m.Alike
-	l.predicted = slices.Grow(l.predicted[:0], len(l.places))[:len(l.places)]
-	if near != nil && len(near.Of[l.i]) > 0 {
-		for h, j := range l.places {
-			l.predicted[h] = l.cells.residualPrediction(l.r, l.i, int(j), l.y[j])
-		}
-		if factor := near.decide(l.i, l.residuals, l.predicted); factor > 0 {
-			is = true
-			for h, j := range l.places {
-				p := float64(factor * l.predicted[h])
-				l.without[h] += p / l.weight(int(j))
-				l.residuals[h] -= p
-			}
-		}
-	}
-	if alike != nil && l.cells.correctAlike(l.r, l.i, l.y, l.places, l.residuals, l.predicted) {
-		is = true
-		for h, j := range l.places {
-			l.without[h] += l.predicted[h] / l.weight(int(j))
-		}
-	}
-	return is
-}
-
 // fit fits the map of the row. T_i is learnt from predictions by the scale that has seen the cell: without
 // it, T_i would follow what two cells say of the tails.
 func (l *rowLearner) fit() rowSums {
-	tau, spread := l.m.Tau[l.i], 0.0
+	spread := 0.0
 	for j := range l.q.n {
-		s := l.cells.deviation(l.r, l.i, j)
+		s := l.deviations[j]
 		spread += float64(s*s) / float64(l.q.n)
 	}
 	l.maps.p = l.maps.p[:0]
+	turn, keep := l.line(l.f.turn), l.m.Stage.keep(l.i)
 	for h, place := range l.places {
 		j := int(place)
-		s := l.cells.deviation(l.r, l.i, j)
+		s := l.deviations[j]
 		l.maps.p = append(l.maps.p, l.table.Mean(l.without[h], s))
 		// levels are learnt with the cell left out of row and column in turn
-		a, y := float64(tau*l.m.Rho[j]), l.y[j]
-		l.addResidual(h, l.without[h]+
-			(l.cells.withoutInTurn(l.r, j, y, a)-l.cells.without(l.r, j, y, a)), s)
+		l.addResidual(h, l.without[h]+float64(keep*turn[j]), s)
 	}
 	l.c.Spread = math.Sqrt(spread)
 	l.maps.quantiles(l.c)
@@ -428,12 +462,12 @@ func (l *rowLearner) fit() rowSums {
 // τ_i of leave-one-out, to first order, s² is less by the cell's own share of Σ_j ρ_j e_ij.
 func (l *rowLearner) addResidual(h int, w, s float64) {
 	j, n := int(l.places[h]), float64(len(l.places))
-	x, y, at := l.maps.x[h], l.y[j], l.r*l.cells.np+j
-	own := float64(l.m.Tau[l.i] * l.m.Rho[j] * (max(float64((y-l.cells.cells.mean[at])*(y-w)), 0) +
-		l.cells.cells.variance[at]))
+	x, y := l.maps.x[h], l.y[j]
+	own := float64(l.m.Tau[l.i] * l.m.Rho[j] * (max(float64((y-l.line(l.f.mean)[j])*(y-w)), 0) +
+		l.line(l.f.variance)[j]))
 	s *= math.Sqrt(max(n+tauCells-own, leastTau*(n+1)) / (n + 1))
 	if e := l.end(x); e != nil && len(e.c.X) > 1 {
-		_, deviation := l.others(y)
+		deviation := l.deviationWithout(y)
 		x = min(max(x, e.c.X[0]), e.c.X[len(e.c.X)-1])
 		l.maps.addResidual(&e.c, x, along(x, e.c.X, e.c.Y), w/deviation, s/deviation)
 		return

@@ -39,8 +39,8 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// leaveOneOut prepares the reader, and those that share returns from then on, for without, withoutInTurn and
-// residualPrediction, given the number of observed cells.
+// leaveOneOut prepares the reader, and those that share returns from then on, for without and withoutInTurn,
+// given the number of observed cells.
 func (c *reader) leaveOneOut(observed int) {
 	c.leaveOut = true
 	c.left, c.right = c.p.loops(float64(observed))
@@ -130,19 +130,4 @@ func (c *reader) withoutInTurn(r, j int, y, a float64) float64 {
 	column := min(max(float64(a*c.cells.own[at])-row, 0), 1)
 	left := max(float64((1-row)*(1-column)), slackInTurn)
 	return m - (float64((y-m)*(1-left))-float64(2*float64(a*c.cells.both[at])))/left
-}
-
-// residualPrediction returns the prediction by the neighbours of row i, row r of the last load, of the
-// residual of a cell of value y, times √(τρ), had the cell not been observed.
-func (c *reader) residualPrediction(r, i, j int, y float64) (sum float64) {
-	p, of := c.p, c.neighbours(i)
-	a := float64(p.Tau[i] * p.Rho[j])
-	at := func(l int) float64 { return c.near.with[(c.near.first[r]+l)*c.np+j] }
-	pull := a * (y - c.cells.mean[r*c.np+j]) / max(slack, 1-float64(a*at(len(of))))
-	for l, o := range of {
-		if z := p.Near.Z[o.Row][j]; z != 0 { // an observed cell
-			sum += float64(o.Weight * (z + float64(math.Sqrt(p.Tau[o.Row]*p.Rho[j])*pull*at(l))))
-		}
-	}
-	return sum
 }

@@ -27,8 +27,9 @@ func (m *Model) Dims() (d, n int) {
 // of values that come more than once.
 func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, deviation float64)) {
 	type room struct {
-		cells *reader
-		table Table
+		cells      *reader
+		table      Table
+		deviations []float64
 	}
 	d := len(m.Curves)
 	if d == 0 { // the zero value
@@ -38,7 +39,7 @@ func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, d
 	base := m.reader(p, nil)
 	p.Do((d+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
 		if work[w] == nil {
-			work[w] = &room{cells: base.share()}
+			work[w] = &room{cells: base.share(), deviations: make([]float64, m.N)}
 		}
 		ws := work[w]
 		from := piece * RowsPerPass
@@ -47,10 +48,13 @@ func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, d
 		for r := range rows {
 			i := from + r
 			ws.table.Load(&m.Curves[i], mass)
+			if len(m.Curves[i].X) > 1 {
+				m.deviations(ws.deviations, ws.cells.cells.variance[r*ws.cells.np:], i)
+			}
 			for j := range m.N {
 				mean, deviation := 0.0, 0.0
 				if len(m.Curves[i].X) > 1 {
-					mean, deviation = ws.cells.mean(r, i, j), ws.cells.deviation(r, i, j)
+					mean, deviation = ws.cells.mean(r, i, j), ws.deviations[j]
 				}
 				g(&ws.table, i, j, mean, deviation)
 			}
@@ -65,10 +69,11 @@ type Sample struct {
 	placer *Placer
 	finder *Finder // made by Cells, where rows are predicted by samples that are alike
 
-	v              []float64 // the coordinates
-	rho            float64
-	y, w, variance []float64 // on the scales of the rows: x_i, the mean by the factors, its variance
-	z              []float64 // √(τ_i ρ) (y_i - w_i)
+	v   []float64 // the coordinates
+	rho float64
+	// on the scales of the rows: x_i; the mean by the factors, and its variance; and A (stage.go)
+	y, w, variance, filled []float64
+	squares                []float64 // of A, see Stage.distances
 }
 
 // Sample returns a place for new samples, for one worker; with cells also for Cells, whose tables have the
@@ -88,7 +93,7 @@ func (m *Model) Sample(cells, mass bool) *Sample {
 func (s *Sample) Share() *Sample {
 	line := func() []float64 { return make([]float64, s.m.D) }
 	return &Sample{m: s.m, tables: s.tables, placer: s.placer.Share(), y: line(), w: line(), variance: line(),
-		z: line()}
+		filled: line()}
 }
 
 // Place returns the coordinates of the sample x, NaN where it is not observed.
@@ -117,28 +122,27 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 		alike = s.finder.Find(s.v, -1)
 	}
 	for i, y := range s.y {
-		s.w[i], s.z[i] = 0, 0
+		s.w[i], s.filled[i] = 0, y
 		for c, u := range m.U[i*m.K : (i+1)*m.K] {
 			s.w[i] += float64(u * s.v[c])
 		}
-		if y == y {
-			s.z[i] = math.Sqrt(m.Tau[i]*s.rho) * (y - s.w[i])
+		if m.Alike != nil && m.Alike.Z[i] != nil {
+			s.w[i] += s.finder.residualPrediction(i, alike) / math.Sqrt(m.Tau[i]*s.rho)
+		}
+		if y != y {
+			s.filled[i] = s.w[i]
 		}
 	}
+	s.squares = m.Stage.distances(s.squares, s.filled)
 	for i, tau := range m.Tau {
 		if !(tau > 0) {
 			g(&s.tables[i], i, 0, 0)
 			continue
 		}
-		residual := 0.0
-		if m.Near != nil {
-			residual = m.Near.residualPrediction(i, s.z)
-		}
+		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.squares, s.y)
 		if m.Alike != nil {
-			residual += s.finder.residualPrediction(i, alike)
+			shrink *= float64(m.Alike.DeviationShrink[i] * m.Alike.DeviationShrink[i])
 		}
-		noise := tau * s.rho
-		g(&s.tables[i], i, s.w[i]+residual/math.Sqrt(noise),
-			m.deviationShrink(i)*math.Sqrt(s.variance[i]+1/noise))
+		g(&s.tables[i], i, mean, math.Sqrt(shrink*(s.variance[i]+1/float64(tau*s.rho))))
 	}
 }

@@ -67,7 +67,7 @@ func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
 }
 
 // slowPredict is Sample.Place and Predict cell by cell: the equations of an epoch for a new column, with all
-// else as it was fitted, in dense matrices; what rows of correlated noise and samples that are alike predict
+// else as it was fitted, in dense matrices; what samples that are alike and the second stage say
 // of the cell; and T_i averaged over its normal distribution.
 func slowPredict(m *Model, x []float64) (fit []float64) {
 	p, k := m.Posterior, m.K
@@ -125,11 +125,17 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		}
 		rho = min(max((observed+60)/off/p.Unit, 1.0/20), 20)
 	}
-	mean, z := make([]float64, p.D), make([]float64, p.D)
+	mean, filled := make([]float64, p.D), make([]float64, p.D)
 	for i, y := range y {
 		mean[i] = dotted(p.U[i*k:(i+1)*k], v)
-		if y == y {
-			z[i] = math.Sqrt(p.Tau[i]*rho) * (y - mean[i])
+		if p.Alike != nil && p.Alike.Z[i] != nil {
+			finder := p.Alike.Finder()
+			for h, b := range finder.Find(v, -1) {
+				mean[i] += b * p.Alike.Z[i][finder.Of[h]] / math.Sqrt(p.Tau[i]*rho)
+			}
+		}
+		if filled[i] = y; y != y {
+			filled[i] = mean[i]
 		}
 	}
 	fit = slices.Clone(x)
@@ -138,31 +144,44 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		if len(c.X) == 1 {
 			continue
 		}
-		variance, residual, shrink := 1/(p.Tau[i]*rho)-mean[i]*mean[i], 0.0, 1.0
+		factors, variance, shrink, says := dotted(p.U[i*k:(i+1)*k], v), 1/(p.Tau[i]*rho), 1.0, mean[i]
+		variance -= factors * factors
 		for a := range k {
 			for b := range k {
 				variance += moment(i, a, b) * (v[a]*v[b] + cov[a][b])
 			}
 		}
-		if p.Near != nil {
-			shrink *= p.Near.DeviationShrink[i]
-			for _, of := range p.Near.Of[i] {
-				residual += of.Weight * z[of.Row]
+		if p.Stage != nil && p.Stage.part[i] != nil {
+			of := &p.Stage.Rows[i]
+			says = of.Keep*mean[i] + of.Constant
+			seen, all := 0.0, 0.0
+			for h, l := range of.Of {
+				says += of.Weights[h] * filled[l]
+				all += of.Weights[h] * of.Weights[h]
+				if y := x[l]; y == y {
+					seen += of.Weights[h] * of.Weights[h]
+				}
+			}
+			for h, b := range of.About {
+				square := 0.0
+				for l, about := range p.Stage.about {
+					if about != nil && l != i {
+						square += (filled[l] - about[h]) * (filled[l] - about[h])
+					}
+				}
+				says += b * math.Exp(-p.Stage.scale*square)
+			}
+			shrink = of.Shrink
+			if all > 0 {
+				shrink = math.Sqrt(1 - (1-shrink*shrink)*seen/all)
 			}
 		}
 		if p.Alike != nil {
 			shrink *= p.Alike.DeviationShrink[i]
-			if of := p.Alike.Z[i]; of != nil {
-				finder := p.Alike.Finder()
-				for h, b := range finder.Find(v, -1) {
-					residual += b * of[finder.Of[h]]
-				}
-			}
 		}
 		t := 0.0
 		for h, e := range Nodes {
-			t += NodeWeights[h] * slowLine(mean[i]+residual/math.Sqrt(p.Tau[i]*rho)+
-				shrink*math.Sqrt(variance)*e, c.Y, c.X)
+			t += NodeWeights[h] * slowLine(says+shrink*math.Sqrt(variance)*e, c.Y, c.X)
 		}
 		fit[i] = c.correct(t)
 	}
@@ -189,8 +208,8 @@ func TestNewSamplesAreTheSlowForm(t *testing.T) {
 	q, src := bends(24, 160, 3), random.Split(3, 21)
 	for name, m := range map[string]*Model{"both corrections": q.learned(t, 3, 12, 1),
 		"neither": bends(9, 12, 3).learned(t, 2, 12, 1)} {
-		if is := m.Near != nil && m.Alike != nil; is != (name == "both corrections") {
-			t.Fatalf("%s: neighbours %v, alike %v", name, m.Near != nil, m.Alike != nil)
+		if is := m.Stage != nil && m.Alike != nil; is != (name == "both corrections") {
+			t.Fatalf("%s: second stage %v, alike %v", name, m.Stage != nil, m.Alike != nil)
 		}
 		sample := m.Sample(true, false).Share()
 		got := make([]float64, m.D)

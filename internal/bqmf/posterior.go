@@ -21,7 +21,7 @@ type Posterior struct {
 	BU, BV   []float64 // D and N × Packed(K)
 	Tau, Rho []float64
 	Unit     float64
-	Near     *Near  // nil: none
+	Stage    *Stage // nil: no row has any
 	Alike    *Alike // nil: no row has any
 }
 
@@ -132,7 +132,6 @@ type reader struct {
 	// Leave-one-out:
 	leaveOut    bool
 	left, right []float64 // l_k and r_k; 1 before leave-one-out
-	near        nearForms
 	alike       *alikeRoom
 	// Scratch:
 	s   []float64 // K × rows × K: row k of S_i for all rows
@@ -144,13 +143,6 @@ type reader struct {
 // cellForms are, of RowsPerPass rows, each Pad(N): the mean by the factors; vᵀSv+uᵀCu or, leave-one-out, h;
 // all of the variance; vᵀSCu or g/2; and the part of own that the row's posterior has, vᵀSv or r/A.
 type cellForms struct{ mean, own, variance, both, byRow []float64 }
-
-// nearForms are the u_lᵀC_j u_i of the neighbours l of each row, and of the row itself.
-type nearForms struct {
-	first [RowsPerPass]int // the first line of with that belongs to a row
-	with  []float64        // the u_lᵀC_j u_i, each line Pad(N)
-	ends  []float64        // entry a of the u_l
-}
 
 // reader returns a reader, which is of no use where the context that the workers are bound to has ended. It
 // takes the planes of another reader that is no longer used, or nil.
@@ -210,17 +202,6 @@ func (c *reader) load(i, rows int) {
 	c.rows = rows
 	kernel.CombineRows(c.cells.mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
 	c.unpackRows(i, rows)
-	lines := 0
-	for r := range rows {
-		c.near.first[r] = lines
-		if of := c.neighbours(i + r); c.leaveOut && len(of) > 0 {
-			lines += len(of) + 1
-		}
-	}
-	if lines > 0 {
-		c.near.with = slices.Grow(c.near.with[:0], lines*np)[:lines*np]
-		clear(c.near.with)
-	}
 	c.forms(i, rows)
 	c.variances(i, rows)
 }
@@ -244,7 +225,7 @@ func (c *reader) unpackRows(i, rows int) {
 	}
 }
 
-// forms fills own, byRow, both and near.with of the rows from i on, component by component.
+// forms fills own, byRow and both of the rows from i on, component by component.
 func (c *reader) forms(i, rows int) {
 	p, k, np := c.p, c.p.K, c.np
 	u, own, byRow, both := p.U[i*k:(i+rows)*k], c.cells.own[:rows*np], c.cells.byRow[:rows*np],
@@ -265,14 +246,6 @@ func (c *reader) forms(i, rows int) {
 			t, zr := u[r*k+a], z[r*np:(r+1)*np]
 			xr, o, bo, by := x[r*np:], own[r*np:][:np], both[r*np:], byRow[r*np:]
 			kernel.Forms(o, by, bo, xr, zr, v, c.left[a], float64(t*c.right[a]), (c.left[a]+c.right[a])/2)
-			if of := c.neighbours(i + r); c.leaveOut && len(of) > 0 {
-				ends := c.near.ends[:0]
-				for _, l := range of {
-					ends = append(ends, p.U[l.Row*k+a])
-				}
-				c.near.ends = append(ends, t)
-				kernel.Accumulate(c.near.with[c.near.first[r]*np:], c.near.ends, zr)
-			}
 		}
 	}
 	for j, o := range own {
@@ -300,46 +273,30 @@ func (c *reader) variances(i, rows int) {
 	}
 }
 
-// neighbours returns the neighbours of row i.
-func (c *reader) neighbours(i int) []Neighbour {
-	if c.p.Near == nil {
-		return nil
+// factorMean returns what the factors say of a cell of row i, row r of the last load.
+func (c *reader) factorMean(r, i, j int) float64 {
+	m, alike := c.cells.mean[r*c.np+j], c.p.Alike
+	if alike == nil || alike.Z[i] == nil {
+		return m
 	}
-	return c.p.Near.Of[i]
+	return m + alike.prediction(alike.Z[i], j)/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
 }
 
 // mean returns the mean of a cell of row i, row r of the last load.
 func (c *reader) mean(r, i, j int) float64 {
-	m, sum := c.cells.mean[r*c.np+j], 0.0
-	of, alike := c.neighbours(i), c.p.Alike
-	corrected := alike != nil && alike.Z[i] != nil
-	if len(of) == 0 && !corrected {
-		return m
-	}
-	for _, o := range of {
-		sum += float64(o.Weight * c.p.Near.Z[o.Row][j])
-	}
-	if corrected {
-		sum += alike.prediction(alike.Z[i], j)
-	}
-	return m + sum/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
+	return c.p.Stage.mean(i, j, c.factorMean(r, i, j))
 }
 
-// deviation returns the deviation of Y of a cell of row i, row r of the last load.
-func (c *reader) deviation(r, i, j int) float64 {
-	return c.p.deviationShrink(i) * math.Sqrt(c.cells.variance[r*c.np+j]+1/(c.p.Tau[i]*c.p.Rho[j]))
-}
-
-// deviationShrink returns the factor by which the two corrections make the deviation of row i smaller.
-func (p *Posterior) deviationShrink(i int) float64 {
-	shrink := 1.0
-	if p.Near != nil {
-		shrink = p.Near.DeviationShrink[i]
-	}
+// deviations fills to with the deviation of Y of each cell of row i, given the variances of u·v.
+func (p *Posterior) deviations(to, variance []float64, i int) {
+	p.Stage.shrinks(to, i)
+	alike := 1.0
 	if p.Alike != nil {
-		shrink *= p.Alike.DeviationShrink[i]
+		alike = float64(p.Alike.DeviationShrink[i] * p.Alike.DeviationShrink[i])
 	}
-	return shrink
+	for j, shrink := range to {
+		to[j] = math.Sqrt(float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j])))
+	}
 }
 
 // Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.

@@ -114,19 +114,6 @@ func (s *scaler) votes(c *Curve) (v tailVotes) {
 	return v
 }
 
-// atEnds returns how often the ends of sorted values come.
-func atEnds(sorted []float64) (count [2]float64) {
-	for _, v := range sorted {
-		if v == sorted[0] {
-			count[lower]++
-		}
-		if v == sorted[len(sorted)-1] {
-			count[upper]++
-		}
-	}
-	return count
-}
-
 // distinct fills X of c with the distinct values of sorted ones, and count. It returns the largest magnitude.
 func (s *scaler) distinct(c *Curve, sorted []float64) (top float64) {
 	c.X, s.count = make([]float64, 0, 16), s.count[:0]

@@ -174,11 +174,21 @@ func newTails(scales []Curve, all []tailVotes, signed bool) (t tails) {
 	return t
 }
 
-// grow adds the tails to the scale of a row, given how many observed cells it has and how many of these are
-// at each of its ends.
-func (c *Curve) grow(t *tails, observed float64, atEnds [2]float64) {
+// grow adds the tails to the scale of a row, given its cells.
+func (c *Curve) grow(t *tails, cells []float64) {
 	if len(c.X) < 2 {
 		return
+	}
+	observed, atEnds := 0.0, [2]float64{}
+	for _, v := range cells {
+		if v == v {
+			observed++
+		}
+		for side, end := range c.Seen {
+			if v == end {
+				atEnds[side]++
+			}
+		}
 	}
 	mass := &c.MassY[0] != &c.Y[0]
 	var y, x [2][]float64

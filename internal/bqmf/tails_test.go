@@ -142,37 +142,33 @@ func TestLeaveOutEnds(t *testing.T) {
 	q.Start(f, 1)
 	f.Epoch(0)
 	m := q.Model(f)
-	l := &rowLearner{q: q, m: m, cells: m.reader(p, nil)}
-	l.cells.leaveOneOut(q.data.Observed())
-	l.each(0, 1, func(k int) {
-		l.leaveOut(k)
-		for side, at := range []int{1, 8} {
-			rest := slices.Delete(slices.Clone(row), at, at+1)
-			var s scaler
-			var c Curve
-			s.scale(&c, make([]float64, len(rest)), rest, q.signed)
-			c.grow(&q.tails, 9, [2]float64{1, 1})
-			e := l.end(row[at])
-			if e == nil || e != &l.ends[side] || !slices.Equal(e.c.X, c.X) || !slices.Equal(e.c.Y, c.Y) {
-				t.Errorf("the end at %v is judged by %v", row[at], e)
-				continue
-			}
-			_, deviation := l.others(l.y[at])
-			closeTo(t, "its prediction", l.predict(at), e.table.Mean(l.without[at]/deviation,
-				l.cells.deviation(0, 0, at)/deviation), 1e-12)
+	l := &rowLearner{q: q, m: m, f: q.leaveOut(m, p)}
+	l.take(0)
+	l.spread()
+	for side, at := range []int{1, 8} {
+		rest := slices.Delete(slices.Clone(row), at, at+1)
+		var s scaler
+		var c Curve
+		s.scale(&c, make([]float64, len(rest)), rest, q.signed)
+		c.grow(&q.tails, rest)
+		e := l.end(row[at])
+		if e == nil || e != &l.ends[side] || !slices.Equal(e.c.X, c.X) || !slices.Equal(e.c.Y, c.Y) {
+			t.Errorf("the end at %v is judged by %v", row[at], e)
+			continue
 		}
-		if l.end(row[0]) != nil {
-			t.Error("a cell between the ends is judged as one of them")
+		deviation := l.deviationWithout(l.y[at])
+		closeTo(t, "its prediction", l.predict(at),
+			e.table.Mean(l.without[at]/deviation, l.deviations[at]/deviation), 1e-12)
+	}
+	if l.end(row[0]) != nil {
+		t.Error("a cell between the ends is judged as one of them")
+	}
+	sum, squares := 0.0, 0.0
+	for h, y := range l.y[:len(row)] {
+		if h != 4 {
+			sum += y / 9
+			squares += y * y / 9
 		}
-		sum, squares := 0.0, 0.0
-		for h, y := range l.y[:len(row)] {
-			if h != 4 {
-				sum += y / 9
-				squares += y * y / 9
-			}
-		}
-		mean, deviation := l.others(l.y[4])
-		closeTo(t, "the mean of the others", mean, sum, 1e-12)
-		closeTo(t, "their deviation", deviation, math.Sqrt(squares-sum*sum), 1e-12)
-	})
+	}
+	closeTo(t, "the deviation of the others", l.deviationWithout(l.y[4]), math.Sqrt(squares-sum*sum), 1e-12)
 }

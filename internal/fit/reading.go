@@ -65,12 +65,6 @@ func (r *Rules) between(least, most float64) bool {
 	return r.Mapped && r.Loss == divergence.Frobenius && least >= -limit.Value
 }
 
-// Takes tells whether it is certain that Check has no error for any number of the row, and none is missing.
-func (r *Rules) Takes(row []float64) bool {
-	least, most, finite := Reach(row)
-	return finite && r.between(least, most)
-}
-
 // Check reports a value that a fit cannot have at (i, j).
 func (r *Rules) Check(i, j int, v float64) error {
 	problem := ""
@@ -98,7 +92,40 @@ func (r *Rules) Check(i, j int, v float64) error {
 // CheckAll reports the first number of x that a fit cannot have.
 func (r Rules) CheckAll(x Source) error {
 	r.Validation, r.Hash = 0, false
-	return newReading(x, r).rowsOf()
+	t := newReading(x, r)
+	if err := t.rowsOf(); err != nil {
+		return err
+	}
+	return t.ratios()
+}
+
+// CheckSamples reports what is wrong with new samples of a model, of which each needs an observed cell. It
+// returns their rows, which are checked again when they are read again.
+func (r Rules) CheckSamples(x Source) (Rows, error) {
+	r.Validation, r.Hash = 0, false
+	t := newReading(x, r)
+	if err := t.rowsOf(); err != nil {
+		return nil, err
+	}
+	if j := slices.Index(t.cols, 0); j >= 0 && t.whole == 0 {
+		return nil, &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
+	}
+	t.checkAgain(x)
+	return again{t.Cells}, nil
+}
+
+// again are rows that were read before.
+type again struct{ of *Cells }
+
+func (a again) Dims() (rows, cols int)           { return a.of.D, a.of.N }
+func (a again) ReadRow(x []float64, i int) error { return a.of.readAgain(x, i) }
+
+// checkAgain makes rows that may change be checked again whenever they are read.
+func (t *reading) checkAgain(x Source) {
+	if x.Rows != nil && !x.InMemory {
+		rules := t.rules
+		t.checks = &rules
+	}
 }
 
 // Reach returns the least and the largest number of a row. finite is true where the row has at least
@@ -140,8 +167,9 @@ func Read(x Source, rules Rules) (*Cells, error) {
 	if err := t.rowsOf(); err != nil {
 		return nil, err
 	}
-	if x.Rows != nil && !x.InMemory {
-		t.checks = &rules
+	t.checkAgain(x)
+	if err := t.ratios(); err != nil {
+		return nil, err
 	}
 	if err := t.end(); err != nil {
 		return nil, err
@@ -175,7 +203,7 @@ func (t *reading) rowsOf() error {
 			return err
 		}
 	}
-	return t.ratios()
+	return nil
 }
 
 // take takes row i.
@@ -317,6 +345,16 @@ func (t *reading) holdOut(i int) error {
 // Signed tells whether x has a negative value.
 func (c *Cells) Signed() bool {
 	return slices.ContainsFunc(c.extents, func(e extent) bool { return e.least < 0 })
+}
+
+// Scale returns the unit of x, without a shift, in which losses of x can be compared where those in the unit
+// of x itself have no number.
+func (c *Cells) Scale() Units {
+	top := 0.0
+	for _, e := range c.extents {
+		top = max(top, math.Abs(e.least), math.Abs(e.most))
+	}
+	return UnitsOf(top)
 }
 
 // SetUnits chooses the units of the cells and brings the cells to them. mapped: the fit has maps, which may

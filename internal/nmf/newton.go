@@ -220,10 +220,14 @@ func (f *Newton) take() {
 	f.observedShares()
 }
 
-// Reserve takes the room of multiplicative updates, if there are any, and then that of Newton's method.
-func (f *Newton) Reserve() {
-	f.Updates.Reserve()
-	if f.plain {
+// Reserve takes the room of multiplicative updates, if there are any, and then that of Newton's method, if
+// there are more epochs.
+func (f *Newton) Reserve(epochs int) {
+	f.Updates.Reserve(epochs)
+	if f.first() > 0 && epochs <= f.first() {
+		return
+	}
+	if f.mayBeThin() {
 		f.takeThin()
 	}
 	f.makeRoom()

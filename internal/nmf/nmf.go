@@ -11,6 +11,8 @@
 package nmf
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -74,9 +76,9 @@ type Method interface {
 	State() []section.Part // what the rest depends on beside the factors
 	Prepare(e int)
 	Resume(e int)
-	// Reserve takes all that the epochs take, of rows that are mostly zero if there may be any, from a dry
-	// arena, in place of all other calls.
-	Reserve()
+	// Reserve takes all that so many epochs take, of rows that are mostly zero if there may be any, from a
+	// dry arena, in place of all other calls.
+	Reserve(epochs int)
 }
 
 // Suits tells whether Newton's method suits a d × n matrix and rank k: under KL and Frobenius, for k up to
@@ -95,7 +97,7 @@ func Memory(p Problem, newton bool) float64 {
 	} else {
 		m = NewUpdates(p)
 	}
-	m.Reserve()
+	m.Reserve(math.MaxInt)
 	return p.Pool.Memory.Most()
 }
 

@@ -36,6 +36,7 @@ import (
 )
 
 const (
+	thinRows   = 16      // of a matrix of fewer no group is: V sample by sample takes more than they spare
 	thinShare  = 4       // a group is thin if no more than one cell in so many is other than 0
 	bandRows   = 512     // at most, in a band
 	bandCells  = 8       // of a band, by the number of samples
@@ -114,9 +115,12 @@ func (f *Updates) newThin() *thin {
 // thinWidth is how many samples are a tile, for a k of so many numbers once it is padded.
 func thinWidth(kp int) int { return max(tileHeld/kp, tileOfRows) }
 
+// mayBeThin tells whether there may be thin groups.
+func (f *Updates) mayBeThin() bool { return f.plain && f.Of >= thinRows }
+
 // prepare finds the thin groups and makes room for them.
 func (f *Updates) prepare() {
-	if !f.plain || f.thin.some {
+	if !f.mayBeThin() || f.thin.some {
 		return
 	}
 	f.run(opSurvey, len(f.pieces))

@@ -439,8 +439,8 @@ func (f *Updates) Prepare(int)           {}
 func (f *Updates) State() []section.Part { return nil }
 
 // Reserve takes the room for thin rows.
-func (f *Updates) Reserve() {
-	if f.plain {
+func (f *Updates) Reserve(int) {
+	if f.mayBeThin() {
 		f.roomThin()
 	}
 }

@@ -30,6 +30,7 @@ const (
 	Iterations
 	Levels
 	MidpointRanks
+	Context
 	Workers
 	Epochs
 	Seed
@@ -40,6 +41,7 @@ const (
 	Start
 	Ends
 	Init
+	Model
 	Penalty
 	Shrinkage
 	Line
@@ -107,6 +109,7 @@ var declarations = [Kinds]declaration{
 	Iterations:    {name: "Iterations", form: Whole, bound: bound{low: 1, high: unbounded}},
 	Levels:        {name: "Levels", flag: "m", form: Whole, bound: bound{low: 1, high: unbounded}},
 	MidpointRanks: {name: "MidpointRanks", form: Switch},
+	Context:       {name: "Context"},
 	Workers:       {name: "Workers", flag: "workers", form: Whole, bound: bound{high: unbounded}},
 	Epochs:        {name: "Epochs", flag: "epochs", form: Whole, bound: bound{high: unbounded}},
 	Seed:          {name: "Seed", flag: "seed", form: Text},
@@ -117,6 +120,7 @@ var declarations = [Kinds]declaration{
 	Start:         {name: "Start", flag: "start", form: Choice, constants: "Auto Scores NMF Uniform SVD"},
 	Ends:          {name: "Ends", flag: "ends", form: Choice, constants: "Free Pinned"},
 	Init:          {name: "Init"},
+	Model:         {name: "Model"},
 	Penalty:       {name: "Penalty", flag: "penalty", form: Decimal, bound: bound{high: heaviest}},
 	Shrinkage:     {name: "Shrinkage", flag: "shrinkage", form: Decimal, bound: bound{high: heaviest}},
 	Line:          {name: "Line", flag: "line", form: Decimal, bound: bound{high: 1}},
@@ -224,7 +228,7 @@ type Function struct {
 // What functions of a sort have in common.
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
-	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels)
+	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels, Context)
 	fits       = Of(Workers, Epochs, Seed, Progress, Init, Penalty, Loss, Patience, Restarts, Validation,
 		Missing, Checkpoint, Resume)
 )
@@ -238,9 +242,14 @@ var (
 	SoftTopK         = Function{"SoftTopK", rows &^ Of(Targets, TargetWeights, Levels), "k"}
 	SoftQuantile     = Function{"SoftQuantile", rows, "q"}
 	SoftQuantileRows = Function{"SoftQuantileRows", rows, "q"}
-	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
+	SoftRankRows     = Function{"SoftRankRows", rows | Of(MidpointRanks), ""}
+	SoftRankRowsVJP  = Function{"SoftRankRowsVJP", rows | Of(MidpointRanks), ""}
+	SoftSortRows     = Function{"SoftSortRows", rows, ""}
+	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
+	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model), ""}
 	FitQMF           = Function{"FitQMF",
-		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model),
+		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
 	FitQMFQ = Function{"FitQMFQ",

@@ -3,7 +3,10 @@ package pool
 // This file holds the memory of a fit. An arena gives it out and counts it. A dry one only counts: what is
 // said of the memory of a fit that is not made is what its own constructors ask for.
 
-import "unsafe"
+import (
+	"math"
+	"unsafe"
+)
 
 // Arena is where slices come from. A nil Arena makes them and counts nothing.
 type Arena struct {
@@ -57,7 +60,7 @@ func Make[T any](a *Arena, sizes ...int) []T {
 	for _, n := range sizes {
 		bytes = float64(bytes * float64(n))
 	}
-	a.Count(bytes + min(bytes/8, page)) // allocation rounds sizes up
+	a.Count(rounded(bytes))
 	if a.dry {
 		return nil
 	}
@@ -67,7 +70,15 @@ func Make[T any](a *Arena, sizes ...int) []T {
 // Floats is Make of numbers.
 func (a *Arena) Floats(sizes ...int) []float64 { return Make[float64](a, sizes...) }
 
-const page = 8192
+// rounded is the size that an allocation of so many bytes takes: whole pages where it is large, and else the
+// next of some sizes, which are at most an eighth apart.
+func rounded(bytes float64) float64 {
+	const page, small = 8192, 4 * 8192
+	if bytes > small {
+		return math.Ceil(bytes/page) * page
+	}
+	return bytes + bytes/8
+}
 
 // Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are
 // ints.

@@ -19,9 +19,11 @@ package section
 //	CURR  f d×22: least and largest observed value, spread, floor, mean of x, mean of leave-one-out p,
 //	      slope, 15 levels
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
-//	NEAR  u of each row: how many neighbours, and which rows; nothing where no row has any
-//	NEAZ  f of each row with neighbours: their weights, what they leave of the deviation; then z (n)
-//	      of each row that is one
+//	STGW  u of each row: 0, or 1, how many rows its second stage takes, which, and how many samples;
+//	      then a bit for each observed cell; nothing where no row has a second stage
+//	STGF  f the scale of distances; of each row with a second stage the share of the factors, a
+//	      constant, what it leaves of the deviation, weights, and n: its part in each cell; and of
+//	      each row its place at those samples
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
@@ -77,7 +79,7 @@ func KindName(kind uint32) string {
 func RequiredTags(kind uint32) []string {
 	tags := []string{"DIMS", "UFAC", "VFAC", "HIST", "VALI"}
 	if kind == BQMF {
-		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "NEAR", "NEAZ")
+		return append(tags, "MOMU", "MOMV", "NOIS", "CURV", "CURR", "KNOT", "STGW", "STGF")
 	}
 	if kind != NMF {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")

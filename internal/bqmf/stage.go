@@ -1,0 +1,603 @@
+package bqmf
+
+// This file holds the second stage: each row predicted once more, by a regression of its own. The factors
+// share few components among all rows. A row that is a sum of some others, or has a near copy, is told better
+// by those rows; and a row that bends along the samples by samples that are like this one.
+//
+// With F_ij what the factors say of a cell, the filled table A has the observed cells on the scales of their
+// rows, and F elsewhere. Row i is predicted by ridge regression over its observed cells S,
+//
+//	R_ij = t + β·x_j,  β = (XᵀX + λ|S| I)⁻¹ Xᵀ(A_i - t),  t the mean of A_i over S,
+//
+// whose regressors x_j, less their means over S, are
+//
+//	linear   A_lj, for the m rows l of A of largest |cosine| with row i;
+//	radial   exp(-Σ_{l≠i} (A_lj - A_lr)²/(2cδ)), for at most radialMost samples r at even steps; δ is the
+//	         mean of such sums. For tables with at least twice as many samples as rows. Row i itself is
+//	         left out, as it would tell what is to be predicted.
+//
+// The mean of a cell is (1 - w - w') F_ij + w R_ij + w' R'_ij, weights multiples of 1/stageSteps.
+//
+// All of it is chosen by cells that the stage does not see: a fold of the observed cells counts as hidden,
+// with what the factors say of each without it (leaveout.go) in its place. m, c and λ are those of the whole
+// table, the least sum of logarithms of squares over some rows; rows that choose for themselves choose what
+// fits their few inner cells. The weights are those of each row, by its inner cells and stageCells cells of
+// the table's mean. Where cells are few more folds are tried, up to all ten.
+//
+// An observed cell is left out of the regression of its own row in closed form,
+//
+//	A_ij - R_ij⁻ = (A_ij - R_ij)/(1 - h_ij),  h_ij = x_j·(XᵀX + λ|S| I)⁻¹ x_j + 1/|S|.
+//
+// As the leave-one-out residuals of a row become smaller, so does the deviation of its cells, as far as the
+// regression sees observed cells of the column: with s the share of |β|² whose rows are observed there, the
+// variance is multiplied by 1 - (1 - shrink²) s. Rows that are hidden together make nothing surer.
+//
+// Cost, n_p the padded n: 2dn_p flops a row, among at most stageBlock rows; 6m²n_p + 4m³ a row for m
+// regressors of a kind; and for each fold the same again.
+
+import (
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// The choices of the table: m, the lengths c of radial regressors, and λ.
+var (
+	stageSizes   = [...]int{5, 10, 20, 40}
+	stageLengths = [...]float64{0.3, 1.5}
+	stageRidges  = [...]float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}
+)
+
+const (
+	stageMost    = 40   // the largest m
+	radialMost   = 64   // samples that radial regressors are about
+	stageLeast   = 10   // observed cells of a row that has a second stage
+	stageFolds   = 10   // an inner cell is one of a fold
+	stageTried   = 4000 // inner cells that are enough to choose by
+	stageRows    = 64   // rows that are enough to choose m, c and λ by
+	stageCells   = 100  // pseudo-cells of the table that draw the weights of a row
+	stageSteps   = 4    // weights are multiples of 1/stageSteps
+	stageBlock   = 2048 // rows that are compared with each other
+	radialTable  = 4096 // samples that are too many for radial regressors, of which each has a line of them
+	leastShrink  = 0.05 // of a deviation
+	leastOutside = 0.02 // of 1 - h
+)
+
+// regressors are the kinds of regressors.
+const (
+	linear = iota // other rows
+	radial        // exp(-|A_j - A_r|²/(2cδ)) for some samples r, the row itself left out
+	regressions
+)
+
+// recipe is how the regressors of a kind are made and weighed: m or c, and λ.
+type recipe struct {
+	kind, size int
+	length     float64
+	ridge      float64
+}
+
+// recipes are those that are tried; those of one kind and size or length follow one another.
+func recipes(withRadial bool) (all []recipe) {
+	for _, ridge := range stageRidges {
+		for _, m := range stageSizes {
+			all = append(all, recipe{kind: linear, size: m, ridge: ridge})
+		}
+	}
+	if withRadial {
+		for _, c := range stageLengths {
+			for _, ridge := range stageRidges {
+				all = append(all, recipe{kind: radial, size: radialMost, length: c, ridge: ridge})
+			}
+		}
+	}
+	return all
+}
+
+// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row.
+type factorCells struct {
+	mean, variance []float64
+	// at observed cells: the mean without the cell, and what leaving it out of row and column in turn adds
+	without, turn []float64
+}
+
+// stager makes the second stage of a problem.
+type stager struct {
+	q       *Problem
+	f       *factorCells
+	np      int
+	filled  []float64 // A, a line of np for each active row
+	norm    []float64 // of each line of filled
+	refs    []int     // samples that radial regressors are about, none where there are no such
+	squares []float64 // of each of refs a line: |A_j - A_r|²
+	unit    float64   // δ, the mean of squares
+	rooms   []*stageRoom
+	// chosen:
+	recipes [regressions]recipe
+	weights [][regressions]float64 // of each active row
+}
+
+// stageRoom is the room of a worker. raw, x, t and on are of the row of the last gather: lines of its
+// regressors; those over S less their means, 0 elsewhere; the row less its mean, likewise; and 1 over S.
+type stageRoom struct {
+	dots              []float64 // of the last compare
+	from, first, last int       // its first row; the rows of the block
+	gram, rhs         []float64
+	of                []int
+	size              int
+	raw, x, t, on     []float64
+	means             []float64
+	mean, count       float64
+	fit, hat          []float64
+	inside, inverse   []float64
+	system            system
+	off               [regressions][]float64
+}
+
+func (q *Problem) stager(f *factorCells, workers int) *stager {
+	s := &stager{q: q, f: f, np: kernel.Pad(q.n), rooms: make([]*stageRoom, workers)}
+	a := len(q.Active)
+	s.filled, s.norm = make([]float64, a*s.np), make([]float64, a)
+	s.weights = make([][regressions]float64, a)
+	if 2*a <= q.n && q.n <= radialTable {
+		count := min(radialMost, q.n)
+		for r := range count {
+			s.refs = append(s.refs, r*q.n/count)
+		}
+		s.squares = make([]float64, count*s.np)
+	}
+	return s
+}
+
+// room returns the room of a worker.
+func (s *stager) room(w int) *stageRoom {
+	if s.rooms[w] == nil {
+		most := max(min(stageMost, len(s.q.Active)), len(s.refs))
+		lines := func() []float64 { return make([]float64, most*s.np) }
+		line := func() []float64 { return make([]float64, s.np) }
+		square := func() []float64 { return make([]float64, most*most) }
+		s.rooms[w] = &stageRoom{dots: make([]float64, 4*min(stageBlock, len(s.q.Active))),
+			gram: square(), rhs: make([]float64, most), raw: lines(), x: lines(), t: line(), on: line(),
+			means: make([]float64, most), fit: line(), hat: line(), inside: lines(), inverse: square()}
+	}
+	return s.rooms[w]
+}
+
+func (s *stager) line(v []float64, a int) []float64 { return v[a*s.np : (a+1)*s.np] }
+
+// inner tells whether an observed cell is one of a fold, which is hidden from the stage. Fold -1 has none.
+func inner(a, j, fold int) bool {
+	if fold < 0 {
+		return false
+	}
+	r := random.Split(uint64(a), j)
+	return int(r.Uint64()%stageFolds) == fold
+}
+
+// fill fills A, in which the cells of a fold are hidden.
+func (s *stager) fill(p *pool.Pool, fold int) {
+	p.Do(len(s.q.Active), func(_, a int) {
+		line, y := s.line(s.filled, a), s.line(s.q.data.Y, a)
+		copy(line, s.line(s.f.mean, a))
+		clear(line[s.q.n:])
+		s.q.data.Rows[a].Each(s.q.n, func(j int) {
+			line[j] = y[j]
+			if inner(a, j, fold) {
+				line[j] = s.line(s.f.without, a)[j]
+			}
+		})
+		var square [1]float64
+		kernel.Dots(square[:], line, line)
+		s.norm[a] = math.Sqrt(max(square[0], 1e-12))
+	})
+	p.Do(len(s.refs), func(_, r int) {
+		to := s.line(s.squares, r)
+		clear(to)
+		for a := range s.q.Active {
+			line := s.line(s.filled, a)
+			about := line[s.refs[r]]
+			for j, t := range line[:s.q.n] {
+				to[j] += float64((t - about) * (t - about))
+			}
+		}
+	})
+	s.unit = 0
+	for r := range s.refs {
+		for _, t := range s.line(s.squares, r) {
+			s.unit += t / float64(len(s.refs)*s.q.n)
+		}
+	}
+}
+
+// rows calls g for each active row, of the last compare, with the room of the worker.
+func (s *stager) rows(p *pool.Pool, g func(r *stageRoom, worker, k int)) {
+	a := len(s.q.Active)
+	p.Do((a+3)/4, func(w, piece int) { // four rows are in one block
+		from, end := 4*piece, min(4*piece+4, a)
+		r := s.room(w)
+		s.compare(r, from, end)
+		for k := from; k < end; k++ {
+			g(r, w, k)
+		}
+	})
+}
+
+// take fills the room with active row a, the cells of a fold hidden.
+func (s *stager) take(r *stageRoom, a, fold int) {
+	r.count, r.size = 0, 0
+	clear(r.on)
+	s.q.data.Rows[a].Each(s.q.n, func(j int) {
+		if !inner(a, j, fold) {
+			r.on[j] = 1
+			r.count++
+		}
+	})
+	r.mean = r.center(r.t, s.line(s.filled, a))
+}
+
+// center fills to with a line less its mean over S, 0 elsewhere, and returns the mean.
+func (r *stageRoom) center(to, from []float64) (mean float64) {
+	for j, t := range from {
+		mean += float64(t*r.on[j]) / r.count
+	}
+	for j, t := range from {
+		to[j] = float64((t - mean) * r.on[j])
+	}
+	return mean
+}
+
+// gather fills the room with the regressors of row a that a recipe asks for.
+func (s *stager) gather(r *stageRoom, a int, by *recipe) {
+	if by.kind == linear {
+		s.neighbours(r, a)
+	} else {
+		s.about(r, a, by)
+	}
+	for h := range r.size {
+		r.means[h] = r.center(s.line(r.x, h), s.line(r.raw, h))
+	}
+	m := r.size
+	kernel.DotsRows(r.gram[:m*m], r.x[:m*s.np], r.x[:m*s.np], m)
+	kernel.Dots(r.rhs[:m], r.x[:m*s.np], r.t)
+}
+
+// compare fills dots with the inner products of rows from to end-1, of one block and at most four, with all
+// rows of the block.
+func (s *stager) compare(r *stageRoom, from, end int) {
+	r.from, r.first = from, from/stageBlock*stageBlock
+	r.last = min(r.first+stageBlock, len(s.q.Active))
+	kernel.DotsRows(r.dots[:(end-from)*(r.last-r.first)], s.filled[r.first*s.np:r.last*s.np],
+		s.filled[from*s.np:end*s.np], end-from)
+}
+
+// neighbours makes the rows that go with row a, of the last compare, its regressors: those of largest
+// |cosine|, falling.
+func (s *stager) neighbours(r *stageRoom, a int) {
+	dots := r.dots[(a-r.from)*(r.last-r.first):][:r.last-r.first]
+	most := min(stageMost, max(int(r.count)-5, stageSizes[0]), len(dots)-1)
+	r.of = r.of[:0]
+	for b, dot := range dots {
+		dots[b] = math.Abs(dot) / s.norm[r.first+b]
+		if r.first+b == a || len(r.of) == most && !(dots[b] > dots[r.of[most-1]]) {
+			continue
+		}
+		if len(r.of) < most {
+			r.of = append(r.of, b)
+		}
+		h := len(r.of) - 1
+		for ; h > 0 && dots[r.of[h-1]] < dots[b]; h-- {
+			r.of[h] = r.of[h-1]
+		}
+		r.of[h] = b
+	}
+	r.size = len(r.of)
+	for h, b := range r.of {
+		r.of[h] = r.first + b
+		copy(s.line(r.raw, h), s.line(s.filled, r.first+b))
+	}
+}
+
+// about makes samples the regressors of row a, which itself is left out of their distances.
+func (s *stager) about(r *stageRoom, a int, by *recipe) {
+	r.size = len(s.refs)
+	own, scale := s.line(s.filled, a), s.scale(by)
+	for h, ref := range s.refs {
+		to := s.line(r.raw, h)
+		for j, t := range s.line(s.squares, h) {
+			off := own[j] - own[ref]
+			to[j] = -float64(scale * max(t-float64(off*off), 0))
+		}
+		kernel.Exp(to, to)
+	}
+}
+
+// scale is 1/(2cδ).
+func (s *stager) scale(by *recipe) float64 { return 1 / (2 * by.length * max(s.unit, 1e-12)) }
+
+// solve returns β of a recipe, of the regressors that were gathered for its kind and length.
+func (r *stageRoom) solve(by *recipe) (beta []float64) {
+	m, all := min(by.size, r.size), r.size
+	ws := &r.system
+	if ws.k != m || ws.a == nil {
+		*ws = newSystem(m)
+	}
+	for c := range m {
+		copy(ws.a[c*ws.kp:][:c+1], r.gram[c*all:])
+		ws.a[c*ws.kp+c] += float64(by.ridge * r.count)
+	}
+	copy(ws.border(), r.rhs[:m])
+	ws.solve()
+	return ws.border()
+}
+
+// at returns R at column j.
+func (s *stager) at(r *stageRoom, beta []float64, j int) float64 {
+	sum := r.mean
+	for h, b := range beta {
+		sum += float64(b * (r.raw[h*s.np+j] - r.means[h]))
+	}
+	return sum
+}
+
+// innerErrors are, of the inner cells of a row, how many there are, and the sums of products of what the
+// factors (0) and the regressions are off by.
+type innerErrors struct {
+	cells    float64
+	products [regressions + 1][regressions + 1]float64
+}
+
+// eachInner calls g for the inner cells of the row taken.
+func (s *stager) eachInner(r *stageRoom, a int, g func(j int)) {
+	s.q.data.Rows[a].Each(s.q.n, func(j int) {
+		if r.on[j] == 0 {
+			g(j)
+		}
+	})
+}
+
+// staged tells whether a row may have a second stage.
+func (s *stager) staged(a int) bool {
+	return s.q.data.Rows[a].Count >= stageLeast && len(s.q.Active) > 1
+}
+
+// choose chooses the recipes of the table and the weights of all rows.
+func (s *stager) choose(p *pool.Pool) {
+	a := len(s.q.Active)
+	folds := min(max(int(math.Ceil(stageTried*stageFolds/float64(s.q.data.Observed()))), 1), stageFolds)
+	s.fill(p, 0)
+	s.chooseRecipes(p)
+	errors := make([]innerErrors, a)
+	for fold := range folds {
+		if fold > 0 {
+			s.fill(p, fold)
+		}
+		s.rows(p, func(r *stageRoom, w, k int) {
+			if !s.staged(k) {
+				return
+			}
+			e := &errors[k]
+			s.take(r, k, fold)
+			y, without := s.line(s.q.data.Y, k), s.line(s.f.without, k)
+			off := make([][regressions + 1]float64, 0, s.q.n)
+			s.eachInner(r, k, func(j int) { off = append(off, [regressions + 1]float64{y[j] - without[j]}) })
+			for kind := range s.recipes {
+				if s.recipes[kind].size == 0 {
+					continue
+				}
+				s.gather(r, k, &s.recipes[kind])
+				beta, at := r.solve(&s.recipes[kind]), 0
+				s.eachInner(r, k, func(j int) {
+					off[at][1+kind] = y[j] - s.at(r, beta, j)
+					at++
+				})
+			}
+			for _, o := range off {
+				e.cells++
+				for g := range o {
+					for h := range o {
+						e.products[g][h] += float64(o[g] * o[h])
+					}
+				}
+			}
+		})
+	}
+	s.weigh(errors)
+}
+
+// chooseRecipes chooses, for each kind, the recipe with the least sum over some rows of the logarithms of the
+// mean squares that their inner cells are off by.
+func (s *stager) chooseRecipes(p *pool.Pool) {
+	all := recipes(s.refs != nil)
+	a := len(s.q.Active)
+	count := min(stageRows, a)
+	scores := make([][]float64, count)
+	p.Do(count, func(w, c int) {
+		k, r := c*a/count, s.room(w)
+		if !s.staged(k) {
+			return
+		}
+		s.compare(r, k, k+1)
+		s.take(r, k, 0)
+		cells := 0.0
+		s.eachInner(r, k, func(int) { cells++ })
+		if cells == 0 {
+			return
+		}
+		scores[c] = make([]float64, len(all))
+		y := s.line(s.q.data.Y, k)
+		for h := range all {
+			if h == 0 || all[h].kind != all[h-1].kind || all[h].length != all[h-1].length {
+				s.gather(r, k, &all[h])
+			}
+			beta, sum := r.solve(&all[h]), 0.0
+			s.eachInner(r, k, func(j int) {
+				off := y[j] - s.at(r, beta, j)
+				sum += float64(off * off)
+			})
+			scores[c][h] = elem.Log(min(sum/cells, 1e100) + 1e-9)
+		}
+	})
+	var least [regressions]float64
+	for h := range all {
+		sum, kind := 0.0, all[h].kind
+		for _, score := range scores {
+			if score != nil {
+				sum += score[h]
+			}
+		}
+		if s.recipes[kind].size == 0 || sum < least[kind] {
+			s.recipes[kind], least[kind] = all[h], sum
+		}
+	}
+}
+
+// weigh chooses the weights of each row by what its inner cells, and stageCells cells of the table's mean,
+// are off by.
+func (s *stager) weigh(errors []innerErrors) {
+	type mix [regressions + 1]float64
+	var mixes []mix
+	for l := range stageSteps + 1 {
+		for r := range stageSteps + 1 - l {
+			if r == 0 || s.refs != nil {
+				mixes = append(mixes, mix{float64(stageSteps-l-r) / stageSteps, float64(l) / stageSteps,
+					float64(r) / stageSteps})
+			}
+		}
+	}
+	off := func(e *innerErrors, w *mix) (sum float64) {
+		for g, a := range w {
+			for h, b := range w {
+				sum += float64(a * b * e.products[g][h])
+			}
+		}
+		return sum
+	}
+	table, cells := make([]float64, len(mixes)), 0.0
+	for k := range errors {
+		cells += errors[k].cells
+		for c := range mixes {
+			table[c] += off(&errors[k], &mixes[c])
+		}
+	}
+	for k := range errors {
+		least := math.Inf(1)
+		if errors[k].cells == 0 {
+			continue
+		}
+		for c := range mixes {
+			if t := off(&errors[k], &mixes[c]) + float64(stageCells*table[c]/cells); t < least {
+				least = t
+				copy(s.weights[k][:], mixes[c][1:])
+			}
+		}
+	}
+}
+
+// row makes the stage of active row k, and changes without, of its observed cells at places, to that of the
+// mixture. It tells whether there is a stage.
+func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []float64) bool {
+	keep := 1.0
+	for _, w := range s.weights[k] {
+		keep -= w
+	}
+	if keep == 1 {
+		return false
+	}
+	i := s.q.Active[k]
+	of := &m.Rows[i]
+	*of = StageRow{Keep: keep, Shrink: 1}
+	y, part, mixed := s.line(s.q.data.Y, k), make([]float64, s.np), make([]float64, len(places))
+	for h := range mixed {
+		mixed[h] = float64(keep * without[h])
+	}
+	s.take(r, k, -1)
+	for kind, w := range s.weights[k] {
+		if w == 0 {
+			continue
+		}
+		s.gather(r, k, &s.recipes[kind])
+		beta := r.solve(&s.recipes[kind])
+		constant := r.hats(beta, s.np)
+		of.Constant += float64(w * constant)
+		for h, b := range beta {
+			if kind == linear {
+				of.Of, of.Weights = append(of.Of, int32(s.q.Active[r.of[h]])),
+					append(of.Weights, float64(w*b))
+			} else {
+				of.About = append(of.About, float64(w*b))
+			}
+		}
+		for j, t := range r.fit[:s.q.n] {
+			part[j] += float64(w * (t + constant))
+		}
+		for h, j := range places {
+			off := (y[j] - (r.fit[j] + constant)) / max(1-r.hat[j], leastOutside)
+			mixed[h] += float64(w * (y[j] - off))
+		}
+	}
+	m.part[i] = part
+	before, after := 0.0, 0.0
+	for h, j := range places {
+		before += float64((y[j] - without[h]) * (y[j] - without[h]))
+		after += float64((y[j] - mixed[h]) * (y[j] - mixed[h]))
+	}
+	copy(without, mixed)
+	if after < before {
+		of.Shrink = max(math.Sqrt(after/before), leastShrink)
+	}
+	return true
+}
+
+// hats fills fit with β·regressors and hat with h, and returns what fit lacks of R.
+func (r *stageRoom) hats(beta []float64, np int) (constant float64) {
+	m, ws := len(beta), &r.system
+	for h := range m {
+		for g := range h + 1 {
+			v := -ws.a[h*ws.kp+g]
+			r.inverse[h*m+g], r.inverse[g*m+h] = v, v
+		}
+	}
+	kernel.Combine(r.fit, beta, r.raw[:m*np])
+	kernel.CombineRows(r.inside[:m*np], r.inverse[:m*m], r.x[:m*np], m)
+	for j := range r.hat {
+		r.hat[j] = 1 / r.count
+	}
+	for h := range m {
+		z := r.inside[h*np : (h+1)*np]
+		for j, t := range r.x[h*np : (h+1)*np] {
+			r.hat[j] += float64(t * z[j])
+		}
+	}
+	constant = r.mean
+	for h, b := range beta {
+		constant -= float64(b * r.means[h])
+	}
+	return constant
+}
+
+// newStage returns a stage of d rows that have none yet.
+func (s *stager) newStage(d int) *Stage {
+	q := s.q
+	m := &Stage{Rows: make([]StageRow, d), words: (q.n + 63) / 64, part: make([][]float64, d)}
+	m.observed = make([]uint64, d*m.words)
+	for i := range d {
+		m.Rows[i] = StageRow{Keep: 1, Shrink: 1}
+		for j, x := range q.row(i) {
+			if x == x {
+				m.observed[i*m.words+j/64] |= 1 << (j % 64)
+			}
+		}
+	}
+	if s.refs != nil {
+		m.about, m.scale = make([][]float64, d), s.scale(&s.recipes[radial])
+		for k, i := range q.Active {
+			for _, ref := range s.refs {
+				m.about[i] = append(m.about[i], s.line(s.filled, k)[ref])
+			}
+		}
+	}
+	return m
+}

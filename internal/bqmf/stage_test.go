@@ -1,0 +1,300 @@
+package bqmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// stages returns a table of which every third row is the sum of the two before it, one is bent, and one is
+// noise alone; the model of a fit of it, and what makes its second stage.
+func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *pool.Pool) {
+	src := random.Split(3, 77)
+	rows := make([][]float64, d)
+	for i := range rows {
+		rows[i] = make([]float64, n)
+		for j := range rows[i] {
+			rows[i][j] = normal(&src)
+			switch {
+			case i == d-2:
+				rows[i][j] = rows[0][j]*rows[0][j] + 0.1*normal(&src)
+			case i%3 == 2:
+				rows[i][j] = rows[i-1][j] + rows[i-2][j] + 0.1*normal(&src)
+			}
+		}
+	}
+	for i := range rows {
+		for j := range rows[i] {
+			if src.Float64() < hidden {
+				rows[i][j] = math.NaN()
+			}
+		}
+	}
+	q = problemOf(rows...)
+	p = pool.New(2, d)
+	t.Cleanup(p.Close)
+	f := q.Fit(2, p)
+	q.Start(f, 2)
+	for e := range 8 {
+		f.Epoch(e)
+	}
+	m := q.Model(f)
+	s = q.stager(q.leaveOut(m, p), 2)
+	return q, s, p
+}
+
+// slowRegression is the ridge regression of row a over some of its columns, by plain normal equations, and
+// its prediction at column j; count is |S| of its penalty.
+func slowRegression(lines [][]float64, y []float64, over []int, ridge, count float64, j int) float64 {
+	m := len(lines)
+	mean := func(line []float64) (sum float64) {
+		for _, c := range over {
+			sum += line[c] / float64(len(over))
+		}
+		return sum
+	}
+	a, right := make([][]float64, m), make([]float64, m)
+	for r := range a {
+		a[r] = make([]float64, m)
+		for c := range a[r] {
+			for _, k := range over {
+				a[r][c] += (lines[r][k] - mean(lines[r])) * (lines[c][k] - mean(lines[c]))
+			}
+		}
+		a[r][r] += ridge * count
+		for _, k := range over {
+			right[r] += (lines[r][k] - mean(lines[r])) * (y[k] - mean(y))
+		}
+	}
+	inverse, _ := solve(a)
+	sum := mean(y)
+	for r := range a {
+		sum += dotted(inverse[r], right) * (lines[r][j] - mean(lines[r]))
+	}
+	return sum
+}
+
+// TestStageIsTheRegression: what the second stage says of an observed cell is the regression without the
+// cell, made anew, and of a hidden one the regression over all observed cells; each by regressors of both
+// kinds.
+func TestStageIsTheRegression(t *testing.T) {
+	q, s, p := stages(t, 9, 40, 0.15)
+	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
+		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
+	s.fill(p, -1)
+	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
+		s.weights[k] = w
+		stage := s.newStage(q.d)
+		r := s.room(0)
+		s.compare(r, k, k+1)
+		var places []int32
+		var before []float64
+		q.data.Rows[k].Each(q.n, func(j int) {
+			places, before = append(places, int32(j)), append(before, s.line(s.f.without, k)[j])
+		})
+		without := slices.Clone(before)
+		if !s.row(r, stage, k, places, without) {
+			t.Fatal("there is no stage")
+		}
+		y := s.line(s.filled, k)
+		var lines [regressions][][]float64
+		for _, of := range nearestRows(s, k)[:5] {
+			lines[linear] = append(lines[linear], s.line(s.filled, of))
+		}
+		all := 0.0
+		for j := range q.n {
+			for _, r := range s.refs {
+				for a := range q.Active {
+					all += math.Pow(s.line(s.filled, a)[j]-s.line(s.filled, a)[r], 2)
+				}
+			}
+		}
+		all /= float64(q.n * len(s.refs))
+		for _, r := range s.refs {
+			line := make([]float64, q.n)
+			for j := range line {
+				for a := range q.Active {
+					if a != k {
+						line[j] += math.Pow(s.line(s.filled, a)[j]-s.line(s.filled, a)[r], 2)
+					}
+				}
+				line[j] = math.Exp(-line[j] / (2 * 1.5 * all))
+			}
+			lines[radial] = append(lines[radial], line)
+		}
+		var over []int
+		for _, j := range places {
+			over = append(over, int(j))
+		}
+		says := func(over []int, factors float64, j int) float64 {
+			sum := (1 - w[0] - w[1]) * factors
+			for kind, w := range w {
+				if w > 0 {
+					sum += w * slowRegression(lines[kind], y, over, s.recipes[kind].ridge,
+						float64(len(places)), j)
+				}
+			}
+			return sum
+		}
+		for h, j := range over {
+			closeTo(t, "an observed cell without it", without[h],
+				says(slices.Delete(slices.Clone(over), h, h+1), before[h], j), 1e-7)
+		}
+		for j := range q.n {
+			factors := s.line(s.f.mean, k)[j]
+			closeTo(t, "a cell", stage.mean(q.Active[k], j, factors), says(over, factors, j), 1e-7)
+		}
+	}
+}
+
+// nearestRows are the other rows by falling |cosine| of their lines with that of row k.
+func nearestRows(s *stager, k int) (rows []int) {
+	cosine := func(b int) float64 {
+		x, y := s.line(s.filled, k), s.line(s.filled, b)
+		return math.Abs(dotted(x, y)) / math.Sqrt(dotted(y, y))
+	}
+	for b := range s.q.Active {
+		if b != k {
+			rows = append(rows, b)
+		}
+	}
+	slices.SortFunc(rows, func(a, b int) int {
+		if cosine(a) > cosine(b) {
+			return -1
+		}
+		return 1
+	})
+	return rows
+}
+
+// TestStageChooses: rows that are sums of others are told by them, a bent one by samples that are alike, and
+// noise is told no worse. The inner cells that the choice is made by touch no regression.
+func TestStageChooses(t *testing.T) {
+	q, s, p := stages(t, 5, 300, 0.1)
+	s.choose(p)
+	s.fill(p, -1)
+	stage := s.newStage(q.d)
+	for k := range q.Active {
+		r := s.room(0)
+		s.compare(r, k, k+1)
+		var places []int32
+		q.data.Rows[k].Each(q.n, func(j int) { places = append(places, int32(j)) })
+		off := func(without []float64) (sum float64) {
+			for h, j := range places {
+				sum += math.Pow(s.line(q.data.Y, k)[j]-without[h], 2)
+			}
+			return sum
+		}
+		without := make([]float64, len(places))
+		for h, j := range places {
+			without[h] = s.line(s.f.without, k)[j]
+		}
+		before := off(without)
+		s.row(r, stage, k, places, without)
+		if left := off(without) / before; left > []float64{0.7, 0.7, 0.7, 0.8, 1.05}[k] {
+			t.Errorf("row %d is off by %.2f of before, by the weights %v", k, left, s.weights[k])
+		}
+	}
+	if s.weights[3][radial] == 0 || s.weights[2][linear] == 0 {
+		t.Errorf("a bent row has the weights %v, a sum %v", s.weights[3], s.weights[2])
+	}
+	beta := func() []float64 {
+		s.fill(p, 3)
+		r := s.room(0)
+		s.compare(r, 2, 3)
+		s.take(r, 2, 3)
+		s.gather(r, 2, &s.recipes[linear])
+		return slices.Clone(r.solve(&s.recipes[linear]))
+	}
+	was := beta()
+	touched := 0
+	for a := range q.Active {
+		q.data.Rows[a].Each(q.n, func(j int) {
+			if inner(a, j, 3) {
+				q.data.Y[a*kernel.Pad(q.n)+j] += 7
+				touched++
+			}
+		})
+	}
+	if touched < 100 || !slices.Equal(beta(), was) {
+		t.Errorf("%d inner cells, and they touch the regression", touched)
+	}
+}
+
+// TestStageShrink: a deviation becomes smaller as far as rows are observed that tell of the cell.
+func TestStageShrink(t *testing.T) {
+	rows := []StageRow{{Shrink: 0.5, Of: []int32{3, 1}, Weights: []float64{2, -1}},
+		{Shrink: 0.5, About: []float64{1}}}
+	m := &Stage{Rows: rows, part: [][]float64{{}, {}, nil}, words: 2,
+		observed: []uint64{0, 0, 0b1010, 0, 0, 0, 0b1100, 1 << 5}}
+	m.observed[2] |= 0
+	m.observed[3] = 1 << 5
+	to := make([]float64, 70)
+	m.shrinks(to, 0)
+	for j, want := range map[int]float64{0: 1, 1: 1 - 0.75*0.2, 2: 1 - 0.75*0.8, 3: 0.25, 69: 0.25, 68: 1} {
+		closeTo(t, "a variance", to[j], want, 1e-15)
+		y := []float64{1, math.NaN(), 1, math.NaN()}
+		for h, l := range []int{1, 3} {
+			if m.observed[2*l+j/64]>>(j%64)&1 != 0 {
+				y[[]int{1, 3}[h]] = 1
+			}
+		}
+		closeTo(t, "that of a new sample", rows[0].shrink(y), want, 1e-15)
+	}
+	m.shrinks(to, 1)
+	closeTo(t, "a variance by samples alone", to[0], 0.25, 0)
+	m.shrinks(to, 2)
+	closeTo(t, "a variance without a stage", to[0], 1, 0)
+}
+
+// TestDecodeStage: numbers are those of the stage that was encoded, and any of them that is cut off, out of
+// range or too many is a problem.
+func TestDecodeStage(t *testing.T) {
+	q, s, p := stages(t, 9, 40, 0.15)
+	s.choose(p)
+	s.fill(p, -1)
+	stage := s.newStage(q.d)
+	for k := range q.Active {
+		r := s.room(0)
+		s.compare(r, k, k+1)
+		var places []int32
+		q.data.Rows[k].Each(q.n, func(j int) { places = append(places, int32(j)) })
+		s.row(r, stage, k, places, make([]float64, len(places)))
+	}
+	of := &Posterior{D: q.d, N: q.n, Tau: slices.Repeat([]float64{1}, q.d)}
+	words, parts := stage.encode(q.n)
+	numbers := slices.Concat(parts...)
+	got, _, problem := of.decodeStage(words, numbers)
+	if problem != "" || stage.settled() == nil {
+		t.Fatalf("problem %q", problem)
+	}
+	again, more := got.encode(q.n)
+	if !slices.Equal(again, words) || !slices.Equal(slices.Concat(more...), numbers) {
+		t.Error("encoded again, it is another one")
+	}
+	for cut := range words {
+		if _, _, problem := of.decodeStage(words[:cut], numbers); problem == "" {
+			t.Fatalf("%d of %d words are enough", cut, len(words))
+		}
+	}
+	for cut := range numbers {
+		if _, _, problem := of.decodeStage(words, numbers[:cut]); problem == "" {
+			t.Fatalf("%d of %d numbers are enough", cut, len(numbers))
+		}
+	}
+	if _, _, problem := of.decodeStage(words, append(numbers, 1)); problem == "" {
+		t.Error("a number too many is no problem")
+	}
+	row := slices.Index(words, 1) + 2 // of the first row with a stage: the first that it is told by
+	for _, bad := range []uint64{uint64(q.d), 1 << 40, uint64(slices.Index(words, 1))} {
+		with := slices.Clone(words)
+		with[row] = bad
+		if _, at, _ := of.decodeStage(with, numbers); at != "STGW" && words[row-1] > 0 {
+			t.Errorf("a row told by row %d: %q", bad, at)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package bqmf
+
+// This file holds the second stage (stage.go) as a model has it: what it says of cells, and its numbers in a
+// file.
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
+)
+
+// Stage is the second stage of all rows.
+type Stage struct {
+	Rows []StageRow
+	part [][]float64 // of each row with a stage Pad(N): Σ of its regressions times their weights
+	// what radial regressors are about: of each row of the matrix A at some samples; and 1/(2cδ)
+	about [][]float64
+	scale float64
+	// a bit for each observed cell, words words a row
+	observed []uint64
+	words    int
+}
+
+// StageRow is that of a row. The mean of a cell is
+//
+//	Keep F_ij + Constant + Σ_l Weights_l A_lj + Σ_r About_r exp(-scale Σ_{l≠i} (A_lj - A_lr)²).
+//
+// A row without a stage has Keep 1.
+type StageRow struct {
+	Keep, Constant, Shrink float64
+	Of                     []int32 // rows of the matrix
+	Weights                []float64
+	About                  []float64
+}
+
+// shrinks fills to with the factor of the variance of each cell of row i.
+func (m *Stage) shrinks(to []float64, i int) {
+	for j := range to {
+		to[j] = 1
+	}
+	if m == nil || m.part[i] == nil {
+		return
+	}
+	r := &m.Rows[i]
+	all, gain := r.squares()
+	for j := range to {
+		to[j] = float64(r.Shrink * r.Shrink)
+	}
+	for h, l := range r.Of {
+		lost := float64(gain * (float64(r.Weights[h]*r.Weights[h]) / all))
+		for w, seen := range m.observed[int(l)*m.words : (int(l)+1)*m.words] {
+			for hidden := ^seen; hidden != 0; hidden &= hidden - 1 {
+				if j := 64*w + bits.TrailingZeros64(hidden); j < len(to) {
+					to[j] += lost
+				}
+			}
+		}
+	}
+}
+
+// squares returns Σ Weights², at least the smallest number, and by how much they make the variance smaller.
+func (r *StageRow) squares() (all, gain float64) {
+	for _, w := range r.Weights {
+		all += float64(w * w)
+	}
+	return max(all, math.SmallestNonzeroFloat64), 1 - float64(r.Shrink*r.Shrink)
+}
+
+// shrink returns the factor of the variance of a cell of a new sample y, NaN where it is hidden.
+func (r *StageRow) shrink(y []float64) float64 {
+	all, gain := r.squares()
+	v := float64(r.Shrink * r.Shrink)
+	for h, l := range r.Of {
+		if t := y[l]; t != t {
+			v += float64(gain * (float64(r.Weights[h]*r.Weights[h]) / all))
+		}
+	}
+	return v
+}
+
+// keep is the share of the factors in the mean of a cell.
+func (m *Stage) keep(i int) float64 {
+	if m == nil {
+		return 1
+	}
+	return m.Rows[i].Keep
+}
+
+// mean returns the mean of a cell of which the factors say so.
+func (m *Stage) mean(i, j int, factors float64) float64 {
+	if m == nil || m.part[i] == nil {
+		return factors
+	}
+	return float64(m.Rows[i].Keep*factors) + m.part[i][j]
+}
+
+// predict returns the mean of a cell of row i of a new sample, and the factor of its variance, given what the
+// factors say of it, A of the sample, what distances returned, and y, NaN where it is hidden.
+func (m *Stage) predict(i int, factors float64, filled, squares, y []float64) (mean, shrink float64) {
+	if m == nil || m.part[i] == nil {
+		return factors, 1
+	}
+	r := &m.Rows[i]
+	mean = float64(r.Keep*factors) + r.Constant
+	for h, l := range r.Of {
+		mean += float64(r.Weights[h] * filled[l])
+	}
+	for h, b := range r.About {
+		off := filled[i] - m.about[i][h]
+		mean += float64(b * elem.Exp(-float64(m.scale*max(squares[h]-float64(off*off), 0))))
+	}
+	return mean, r.shrink(y)
+}
+
+// distances returns the squared distances of A of a new sample from what radial regressors are about, in the
+// room of squares.
+func (m *Stage) distances(squares, filled []float64) []float64 {
+	squares = squares[:0]
+	if m == nil {
+		return squares
+	}
+	for i, about := range m.about {
+		for h, t := range about {
+			if len(squares) == h {
+				squares = append(squares, 0)
+			}
+			squares[h] += float64((filled[i] - t) * (filled[i] - t))
+		}
+	}
+	return squares
+}
+
+// settled returns m once all rows are made, without what no row needs; nil where none has a second stage.
+func (m *Stage) settled() *Stage {
+	if !slices.ContainsFunc(m.Rows, func(r StageRow) bool { return len(r.About) > 0 }) {
+		m.about, m.scale = nil, 0
+	}
+	if slices.ContainsFunc(m.part, func(v []float64) bool { return v != nil }) {
+		return m
+	}
+	return nil
+}
+
+// encode returns the stage as numbers, none for nil. The words are, of each row, 1 where it has a stage, how
+// many rows it is told by and which, and how many samples it is about; then the observed cells. The numbers
+// are scale; of each row with a stage Keep, Constant, Shrink, Weights, About and part; and about.
+func (m *Stage) encode(columns int) (words []uint64, numbers [][]float64) {
+	if m == nil {
+		return nil, nil
+	}
+	numbers = append(numbers, []float64{m.scale})
+	for i := range m.Rows {
+		r := &m.Rows[i]
+		if m.part[i] == nil {
+			words = append(words, 0)
+			continue
+		}
+		words = append(words, 1, uint64(len(r.Of)))
+		for _, l := range r.Of {
+			words = append(words, uint64(l))
+		}
+		words = append(words, uint64(len(r.About)))
+		numbers = append(numbers, []float64{r.Keep, r.Constant, r.Shrink}, r.Weights, r.About,
+			m.part[i][:columns])
+	}
+	return append(words, m.observed...), append(numbers, m.about...)
+}
+
+// stageReader takes what encode returned apart; short tells that there was less than was asked for.
+type stageReader struct {
+	words   []uint64
+	numbers []float64
+	short   bool
+}
+
+func (r *stageReader) word() (v uint64) {
+	if len(r.words) == 0 {
+		r.short = true
+		return 0
+	}
+	v, r.words = r.words[0], r.words[1:]
+	return v
+}
+
+func (r *stageReader) floats(n int) (v []float64) {
+	if n > len(r.numbers) {
+		r.short = true
+		return make([]float64, n)
+	}
+	v, r.numbers = r.numbers[:n:n], r.numbers[n:]
+	return v
+}
+
+// decodeStage is the inverse of encode, for any numbers; p is the posterior that they belong to. A problem
+// says what is wrong in the section tag.
+func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, tag, problem string) {
+	if len(words) == 0 && len(numbers) == 0 {
+		return nil, "", ""
+	}
+	r := &stageReader{words: words, numbers: numbers}
+	m = &Stage{Rows: make([]StageRow, p.D), part: make([][]float64, p.D), words: (p.N + 63) / 64}
+	if m.scale = r.floats(1)[0]; !(m.scale >= 0) {
+		return nil, "STGF", "a scale is negative"
+	}
+	samples := 0
+	for i := range m.Rows {
+		row := &m.Rows[i]
+		row.Keep, row.Shrink = 1, 1
+		if r.word() == 0 {
+			continue
+		}
+		of := r.word()
+		if of > stageMost || !(p.Tau[i] > 0) {
+			return nil, "STGW", "a row has too many others"
+		}
+		for range of {
+			l := r.word()
+			if l >= uint64(p.D) || l == uint64(i) {
+				return nil, "STGW", "a row is out of range"
+			}
+			row.Of = append(row.Of, int32(l))
+		}
+		about := r.word()
+		if about > radialMost || about > 0 && samples > 0 && int(about) != samples {
+			return nil, "STGW", "a number of samples is out of range"
+		}
+		samples = max(samples, int(about))
+		first := r.floats(3)
+		row.Keep, row.Constant, row.Shrink = first[0], first[1], first[2]
+		row.Weights, row.About = r.floats(int(of)), r.floats(int(about))
+		if !(row.Keep >= 0 && row.Keep < 1 && row.Shrink >= 0 && row.Shrink <= 1) {
+			return nil, "STGF", "a share is out of range"
+		}
+		if len(r.numbers) < p.N {
+			return nil, "STGF", "wrong length"
+		}
+		m.part[i] = make([]float64, kernel.Pad(p.N))
+		copy(m.part[i], r.floats(p.N))
+	}
+	if samples > 0 {
+		m.about = make([][]float64, p.D)
+		for i, t := range p.Tau {
+			if t > 0 {
+				m.about[i] = r.floats(samples)
+			}
+		}
+	}
+	if m.observed = r.words; r.short || len(r.words) != p.D*m.words || len(r.numbers) > 0 {
+		return nil, "STGW", "wrong length"
+	}
+	return m.settled(), "", ""
+}

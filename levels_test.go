@@ -1,0 +1,237 @@
+package quantmf_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// samplesOf are normal samples, or their exponentials.
+func samplesOf(n int, skew float64) []float64 {
+	source := rand.New(rand.NewPCG(uint64(n), 7))
+	x := make([]float64, n)
+	for i := range x {
+		x[i] = source.NormFloat64()
+		if skew > 0 {
+			x[i] = math.Exp(skew * x[i])
+		}
+	}
+	return x
+}
+
+// TestChosenLevels: by default ranks are within 1e-3 of n of those by n levels, without bias and from 1 to n;
+// sorted values are within 1e-3 of the range where no tail is heavy; both keep the order of the samples.
+func TestChosenLevels(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		n         int
+		skew, eps float64
+	}{{129, 0, 0.01}, {300, 0, 0.1}, {700, 3, 0.01}, {700, 1, 0.001}, {600, 3, 0.001}, {550, 1, 1e-4},
+		{128, 1, 0.01}} {
+		x := samplesOf(c.n, c.skew)
+		low, high := slices.Min(x), slices.Max(x)
+		eps := quantmf.WithEpsilon(c.eps)
+		whole, err := quantmf.Solve(x, eps, quantmf.WithLevels(c.n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranks, err1 := quantmf.SoftRank(x, eps)
+		sorted, err2 := quantmf.SoftSort(x, eps)
+		if err := errors.Join(err1, err2); err != nil || len(sorted) != c.n {
+			t.Fatal(err, len(sorted))
+		}
+		order := make([]int, c.n)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortFunc(order, func(i, j int) int {
+			if x[i] < x[j] {
+				return -1
+			}
+			return 1
+		})
+		most, mean, before := 0.0, 0.0, 0.0
+		for i, want := range whole.Rank() {
+			most = max(most, math.Abs(ranks[i]-want)/float64(c.n))
+			mean += ranks[i] / float64(c.n)
+		}
+		for _, i := range order {
+			if r := ranks[i]; r < before || r < 1-1e-9 || r > float64(c.n)+1e-9 {
+				t.Errorf("%v: rank %v after %v", c, r, before)
+			}
+			before = ranks[i]
+		}
+		if most > 1e-3 || math.Abs(mean-float64(c.n+1)/2) > 1e-6*float64(c.n) {
+			t.Errorf("%v: ranks are off by %v of n, their mean is %v", c, most, mean)
+		}
+		if c.n <= 128 && most > 0 {
+			t.Errorf("%v: %d samples have other ranks than by as many levels, by %v", c, c.n, most)
+		}
+		most = 0
+		for k, want := range whole.Sort() {
+			most = max(most, math.Abs(sorted[k]-want)/(high-low))
+			if k > 0 && sorted[k] < sorted[k-1] || sorted[k] < low || sorted[k] > high {
+				t.Fatalf("%v: sorted value %d is %v after %v", c, k, sorted[k], sorted[k-1])
+			}
+		}
+		if most > map[bool]float64{true: 2e-3, false: 0.02}[c.skew <= 1] {
+			t.Errorf("%v: sorted values are off by %v of the range", c, most)
+		}
+	}
+}
+
+// TestLinearLevels: a hundred thousand samples, whose n levels no memory holds, have as many levels as ten
+// thousand; at ε = 0 there are n.
+func TestLinearLevels(t *testing.T) {
+	t.Parallel()
+	for eps, want := range map[float64]int{0.01: 128, 1e-4: 534} {
+		for _, n := range []int{10000, 30000} {
+			tr, err := quantmf.Solve(samplesOf(n, 0), quantmf.WithEpsilon(eps))
+			if err != nil || len(tr.G) != want || !tr.Converged {
+				t.Fatalf("n = %d, ε = %v: %d levels, %v", n, eps, len(tr.G), err)
+			}
+		}
+	}
+	if s, err := quantmf.SoftSort(samplesOf(5000, 0), quantmf.WithEpsilon(0)); err != nil || len(s) != 5000 {
+		t.Errorf("ε = 0: %d values, %v", len(s), err)
+	}
+	if s, err := quantmf.SoftSort(samplesOf(500, 0), quantmf.WithLevels(9)); err != nil || len(s) != 9 {
+		t.Errorf("nine levels: %d values, %v", len(s), err)
+	}
+}
+
+// TestOperatorsOfRows: a row has the numbers it has alone, for any number of workers, by default and with
+// levels or weights given; and each gradient is that of differences.
+func TestOperatorsOfRows(t *testing.T) {
+	t.Parallel()
+	const d, n = 3, 140
+	x, z := quantmf.NewMat(d, n), quantmf.NewMat(d, n)
+	for i := range d {
+		copy(x.Row(i), samplesOf(n+i, float64(i)))
+		for j := range n {
+			z.Set(i, j, math.Sin(float64(i+3*j)))
+		}
+	}
+	weights := make([]float64, 5)
+	for j := range weights {
+		weights[j] = float64(j + 1)
+	}
+	for name, opts := range map[string][]quantmf.Option{"default": nil, "levels": {quantmf.WithLevels(7)},
+		"weights":   {quantmf.WithTargetWeights(weights)},
+		"exact":     {quantmf.WithEpsilon(0)},
+		"iterated":  {quantmf.WithIterations(30), quantmf.WithLevels(6)},
+		"smoothest": {quantmf.WithEpsilon(1)}} {
+		with := func(more ...quantmf.Option) []quantmf.Option { return append(slices.Clone(opts), more...) }
+		ranks, err := quantmf.SoftRankRows(x, opts...)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		sorted, err := quantmf.SoftSortRows(x, opts...)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		zs := quantmf.Mat{Rows: d, Cols: sorted.Cols, Stride: n, Data: z.Data}
+		back, err1 := quantmf.SoftRankRowsVJP(x, z, with(quantmf.WithWorkers(2))...)
+		sback, err2 := quantmf.SoftSortRowsVJP(x, zs, with(quantmf.WithWorkers(1))...)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(name, err)
+		}
+		for i := range d {
+			r, _ := quantmf.SoftRank(x.Row(i), opts...)
+			s, _ := quantmf.SoftSort(x.Row(i), opts...)
+			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
+				t.Errorf("%s: row %d has other numbers alone", name, i)
+			}
+			if name == "exact" || name == "iterated" { // there the formula is not that of differences
+				continue
+			}
+			const h = 1e-5
+			for _, j := range []int{0, 17, 139} {
+				moved := slices.Clone(x.Row(i))
+				step := h * (1 + math.Abs(moved[j]))
+				along := func(sign float64) (rank, sort float64) {
+					moved[j] = x.At(i, j) + sign*step
+					r, _ := quantmf.SoftRank(moved, opts...)
+					s, _ := quantmf.SoftSort(moved, opts...)
+					for k, v := range r {
+						rank += v * z.At(i, k)
+					}
+					for k, v := range s {
+						sort += v * zs.At(i, k)
+					}
+					return rank, sort
+				}
+				r1, s1 := along(1)
+				r0, s0 := along(-1)
+				for what, c := range map[string][2]float64{"rank": {back.At(i, j), (r1 - r0) / (2 * step)},
+					"sort": {sback.At(i, j), (s1 - s0) / (2 * step)}} {
+					if !(math.Abs(c[0]-c[1]) <= 1e-4*(1+math.Abs(c[1]))) {
+						t.Errorf("%s, %s: gradient %d, %d is %v, by differences %v", name, what, i, j, c[0],
+							c[1])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOperatorsOfRowsErrors: what no operator takes is a typed error that names its row.
+func TestOperatorsOfRowsErrors(t *testing.T) {
+	t.Parallel()
+	good := quantmf.NewMat(2, 3)
+	bad := good.Clone()
+	bad.Set(1, 2, math.NaN())
+	ended, stop := context.WithCancel(context.Background())
+	stop()
+	for name, f := range map[string]func(x, z quantmf.Mat, opts ...quantmf.Option) error{
+		"rank": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
+			_, err := quantmf.SoftRankRows(x, opts...)
+			return err
+		},
+		"sort": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
+			_, err := quantmf.SoftSortRows(x, opts...)
+			return err
+		},
+		"back from ranks": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
+			_, err := quantmf.SoftRankRowsVJP(x, z, opts...)
+			return err
+		},
+		"back from sorted values": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
+			_, err := quantmf.SoftSortRowsVJP(x, z, opts...)
+			return err
+		},
+	} {
+		var data *quantmf.DataError
+		if err := f(bad, good); !errors.As(err, &data) || data.Row != 1 || data.Col != 2 {
+			t.Errorf("%s of NaN: %v", name, err)
+		}
+		if err := f(quantmf.Mat{}, good); !typed(err) {
+			t.Errorf("%s of nothing: %v", name, err)
+		}
+		if err := f(good, good, quantmf.WithContext(ended)); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after its context: %v", name, err)
+		}
+		if err := f(good, good, quantmf.WithContext(context.Context(nil))); !typed(err) {
+			t.Errorf("%s without a context: %v", name, err)
+		}
+		if err := f(good, good, quantmf.WithEpsilon(-1)); !typed(err) {
+			t.Errorf("%s at ε = -1: %v", name, err)
+		}
+		if name[:4] == "back" {
+			for _, z := range []quantmf.Mat{bad, quantmf.NewMat(2, 2), {}} {
+				if err := f(good, z); !typed(err) {
+					t.Errorf("%s of z %d × %d: %v", name, z.Rows, z.Cols, err)
+				}
+			}
+		}
+	}
+	if _, err := quantmf.SoftRank([]float64{1, 2}, quantmf.WithContext(ended)); !errors.Is(err,
+		context.Canceled) {
+		t.Errorf("SoftRank after its context: %v", err)
+	}
+}
