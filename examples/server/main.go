@@ -1,7 +1,7 @@
-// Command server serves one model over HTTP: it learns it from a table in the background, scores new samples and
-// fills what they lack, with intervals.
+// Command server serves one model over HTTP: it learns it from a table in the background, scores new samples
+// and fills what they lack, with intervals.
 //
-//	POST /fit?method=bqmf&rank=10   a table (CSV, TSV, ...), features in rows; samples=rows for the other way
+//	POST /fit?method=bqmf&rank=10   a table (CSV, ...), features in rows, or samples with samples=rows
 //	POST /score                     one number a sample, the odd ones first
 //	POST /impute?p=0.9              missing cells, with intervals where the model is a BQMF
 //	GET  /model, PUT /model         the model file
