@@ -189,6 +189,14 @@ func TestResumeNamesOptions(t *testing.T) {
 				continue
 			}
 			o, known := other[k]
+			if k == option.Model {
+				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
+				m, err := Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o, known = WithModel(m), true
+			}
 			if k == option.Start && c.target.Name == "FitNMF" {
 				o = WithStart(StartSVD)
 			}

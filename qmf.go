@@ -122,11 +122,11 @@ func (c *config) settleQMF(rank int) {
 // fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: d transports with their backward, some 100nm flops each, and 2dnk(k+3) flops for U and V
-// (by Adam 6dnk). The choice of start and shrinkage takes two NMFs and 12 epochs of up to 2^19 cells.
+// (by Adam 6dnk). The choice takes two NMFs and 10 epochs of up to 2^19 cells.
 // [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(section.QMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(ctx, section.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -220,6 +220,7 @@ type qmfFit struct {
 	cut          pool.Runs // the runs of rows of one batch of all
 	seed         uint64    // of everything random
 	origin       Start     // where this fit starts
+	startShare   float64   // of the epochs of its NMF; 0: hidden cells end it
 	maxShrinkage float64   // the most shrinkage that the data may choose
 	maxLogFactor float64   // the bound of |log U| and |log V|
 	lossDelay    int       // 1 where the losses of an epoch are those of its start, else 0
@@ -249,7 +250,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	}
 	f := &qmfFit{
 		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d),
+		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d), startShare: 1,
 		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
 	}
 	if s.lagging(d) {
