@@ -109,7 +109,7 @@ func predicted(leaveOneOut float64, visible []float64, goodness []quantmf.Goodne
 		n := visible[i]
 		cells += n
 		if n > 1 {
-			spread += n * g.Spread * (n / (n - 1)) * (n / (n - 1))
+			spread += float64(n * g.Spread * (n / (n - 1)) * (n / (n - 1)))
 		}
 	}
 	if spread == 0 {
