@@ -445,8 +445,8 @@ func (f *Fit) Methods() string {
 		if u.NMF == u.NMF {
 			also = " and of a non-negative matrix factorisation of as many components"
 		}
-		fmt.Fprintf(&s, " How well unseen values are predicted was found by further fits, of this model%s, from "+
-			"which a tenth of the values was hidden.", also)
+		fmt.Fprintf(&s, " How well unseen values are predicted was found by further fits, of this model%s, "+
+			"from which a tenth of the values was hidden.", also)
 	}
 	return s.String()
 }
