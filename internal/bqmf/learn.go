@@ -156,9 +156,9 @@ func (l *losses) add(of *losses) {
 }
 
 // Learn learns the second stage and the maps of m from leave-one-out predictions. It returns the mean
-// divergence of the observed cells from these predictions: the geometric mean of that by the factors alone
-// and that with the second stage, since the rows of the stage were chosen by the same cells. When the context
-// that the workers are bound to ends, m is without what is learnt, and the largest number is returned.
+// divergence of the observed cells from these predictions, times the optimism of the stage, but no more than
+// that of the factors alone. When the context that the workers are bound to ends, m is without what is
+// learnt, and the largest number is returned.
 func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	m.Alike = m.samples(p, true)
 	f := q.leaveOut(m, p)
@@ -215,10 +215,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 			c.Floor = floors[least] * means[k]
 		}
 	}
-	loss = after[least]
-	if m.Stage != nil {
-		loss = math.Sqrt(slices.Min(before[:])) * math.Sqrt(loss)
-	}
+	loss = min(after[least]*s.optimism(), max(slices.Min(before[:]), after[least]))
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
