@@ -402,15 +402,16 @@ func (l *rowLearner) take(k int) (mean float64) {
 }
 
 // predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go,
-// by the scale of the row without the cell where it is at an end.
+// by the scale of the row without the cell where it is at an end. Another cell at y has in the scale that the
+// mean of the others is not at 0 but at -y/(n_i-1).
 func (l *rowLearner) predict(h int) float64 {
 	j := int(l.places[h])
-	w, s := l.without[h], l.deviations[j]
+	w, s, y := l.without[h], l.deviations[j], l.y[j]
 	if e := l.end(l.maps.x[h]); e != nil {
-		deviation := l.deviationWithout(l.y[j])
+		deviation := l.deviationWithout(y)
 		return e.table.Mean(w/deviation, s/deviation)
 	}
-	return l.table.Mean(w, s)
+	return l.table.Mean(w-y/float64(max(len(l.places)-1, 1)), s)
 }
 
 // addLoss adds the loss of what predict says of the row's observed cells, under each floor.
