@@ -18,6 +18,7 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
@@ -224,16 +225,17 @@ func (f *bqmfFit) losses(epochs int, bound float64) (fit.Losses, error) {
 	return l, nil
 }
 
-// heldMean is the mean divergence of the held-out cells, 0 where there are none.
+// heldMean is the mean divergence of the held-out cells, 0 where there are none, in the unit in which losses
+// are compared (Cells.Scale).
 func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 	if f.cells.Held == nil {
 		return 0
 	}
-	t, room := conditional(m, f.pool), make([]float64, f.cells.N)
+	t, room, unit := conditional(m, f.pool), make([]float64, f.cells.N), f.cells.Scale()
 	for i := range t.Rows {
 		for j, v := range f.cells.Observed(room, i) {
 			if f.cells.IsHeld(i, j) {
-				mean += f.config.loss.Divergence(v, t.At(i, j)) / float64(f.cells.HeldOut)
+				mean += unit.Divergence(f.config.loss, v, t.At(i, j)) / float64(f.cells.HeldOut)
 			}
 		}
 	}
@@ -246,7 +248,9 @@ func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 	stopped, bind := f.progress.Finish(f.pool)
 	j, m := t.Journal, &BQMF{LeaveOneOut: math.MaxFloat64}
 	m.loss, m.missing, m.mapped = lossOf(f.config.loss), f.cells.Missing, true
-	m.History, m.Validation, m.Best = j.History, j.Validation, max(len(j.History)-1, 0)
+	m.History, m.Validation, m.Best = j.History, slices.Clone(j.Validation), max(len(j.History)-1, 0)
+	unit := f.cells.Scale()
+	unit.Losses(f.config.loss, m.Validation)
 	if f.fit != nil && f.best != nil {
 		f.fit.Set(f.best)
 		m.Best = j.BestEpoch

@@ -4,7 +4,6 @@ package quantmf
 // with numbers that no fit could have.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -17,130 +16,52 @@ import (
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// TestResumeRefuses: other data, other options and damaged states are errors that
-// say which.
-func TestResumeRefuses(t *testing.T) {
-	x := toy(2)
-	x.Rows = 20
-	ctx := context.Background()
-	var state []byte
-	opts := []FitOption{WithEpochs(4), WithCheckpoint(3, func(s []byte) error { state = s; return nil })}
-	if _, err := FitQMF(ctx, x, 2, opts...); err != nil {
-		t.Fatal(err)
-	}
-	var option *OptionError
-	var data *DataError
-	var format *FormatError
-	resume := WithResume(state)
-	if _, err := FitQMF(ctx, x, 2, WithEpochs(5), resume); !errors.As(err, &option) ||
-		option.Option != "WithEpochs" {
-		t.Errorf("other epochs: %v", err)
-	}
-	if _, err := FitQMF(ctx, x, 3, WithEpochs(4), resume); !errors.As(err, &option) ||
-		option.Option != "rank" {
-		t.Errorf("other rank: %v", err)
-	}
-	if _, err := FitQMF(ctx, x, 2, WithEpochs(4), WithSeed(2), resume); !errors.As(err, &option) ||
-		option.Option != "WithSeed" {
-		t.Errorf("other seed: %v", err)
-	}
-	y := x.Clone()
-	y.Set(0, 0, y.At(0, 0)+1)
-	if _, err := FitQMF(ctx, y, 2, WithEpochs(4), resume); !errors.As(err, &data) {
-		t.Errorf("other data: %v", err)
-	}
-	if _, err := FitNMF(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) ||
-		format.Problem != "this is a state of a fit of QMF, not a state of a fit of NMF" {
-		t.Errorf("another model: %v", err)
-	}
+// TestOtherFactors: a state of a fit from other initial factors.
+func TestOtherFactors(t *testing.T) {
+	x := first(toy(2), 20)
 	u, v := NewMat(20, 2), NewMat(2, x.Cols)
-	for _, f := range []Mat{u, v} {
-		for i := range f.Data {
-			f.Data[i] = 1 + float64(i%3)
+	for _, m := range []Mat{u, v} {
+		for i := range m.Data {
+			m.Data[i] = 1 + float64(i%3)
 		}
 	}
-	var given []byte
-	for name, fit := range map[string]func(...FitOption) error{
-		"NMF":  func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err },
-		"QMF":  func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err },
-		"QMFQ": func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err },
-	} {
-		opts := []FitOption{WithEpochs(3), WithInit(u, v)}
-		if err := fit(append(opts,
-			WithCheckpoint(2, func(s []byte) error { given = s; return nil }))...); err != nil {
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+		var state []byte
+		save := WithCheckpoint(2, func(s []byte) error { state = s; return nil })
+		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), save); err != nil {
 			t.Fatal(err)
 		}
-		v.Set(0, 0, v.At(0, 0)+1)
-		if err := fit(append(opts, WithResume(given))...); !errors.As(err, &option) ||
-			option.Option != "WithInit" {
-			t.Errorf("%s, other factors: %v", name, err)
+		w := v.Clone()
+		w.Data[0]++
+		var option *OptionError
+		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, w),
+			WithResume(state)); !errors.As(err, &option) || option.Option != "WithInit" {
+			t.Errorf("%v: %v", method, err)
 		}
-		v.Set(0, 0, v.At(0, 0)-1)
-		// A history that is too short.
-		kind := get32(given[12:])
-		f, err := decodeSections(given, kind,
-			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
-		if err != nil {
+	}
+}
+
+// TestCutHistory: a history that is too short for the epochs that are done.
+func TestCutHistory(t *testing.T) {
+	x := first(toy(2), 20)
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
+		var state []byte
+		opts := []FitOption{WithEpochs(3), WithCheckpoint(2, func(s []byte) error { state = s; return nil })}
+		if _, err := Fit(t.Context(), method, x, 2, opts...); err != nil {
 			t.Fatal(err)
 		}
 		var sections []section.Section
-		for _, tag := range f.Tags() {
-			payload := f.Payload(tag)
+		for tag, payload := range stateOf(t, state) {
 			if tag == "HIST" {
 				payload = payload[:len(payload)-8]
 			}
 			sections = append(sections, section.Section{Tag: tag, Payload: payload})
 		}
-		if err := fit(append(opts, WithResume(section.Encode(kind, sections)))...); !errors.As(err, &format) {
-			t.Errorf("%s, a history that is cut: %v", name, err)
+		var format *FormatError
+		cut := WithResume(section.Encode(get32(state[12:]), sections))
+		if _, err := Fit(t.Context(), method, x, 2, append(opts, cut)...); !errors.As(err, &format) {
+			t.Errorf("%v: %v", method, err)
 		}
-	}
-	var third []byte
-	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2),
-		WithCheckpoint(1, func(s []byte) error { third = s; return nil })); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithProjection(KLUpdates(19)),
-		WithResume(third)); !errors.As(err, &option) || option.Option != "WithProjection" {
-		t.Errorf("another projection: %v", err)
-	}
-	if _, err := FitQMFQ(ctx, y, 2, WithEpochs(2), WithResume(third)); !errors.As(err, &data) {
-		t.Errorf("other data: %v", err)
-	}
-	if _, err := FitQMFQ(ctx, x, 2, WithEpochs(4), resume); !errors.As(err, &format) {
-		t.Errorf("a QMF taken for a QMFQ: %v", err)
-	}
-	for i := 0; i < len(third); i += 1 + i/20 {
-		b := bytes.Clone(third)
-		b[i] ^= 4
-		if _, err := FitQMFQ(ctx, x, 2, WithEpochs(2), WithResume(b)); !errors.As(err, &format) {
-			t.Fatalf("byte %d of a QMFQ changed: %v", i, err)
-		}
-	}
-	for i := 0; i < len(state); i += 1 + i/50 {
-		b := bytes.Clone(state)
-		b[i] ^= 4
-		if _, err := FitQMF(ctx, x, 2, WithEpochs(4), WithResume(b)); !errors.As(err, &format) {
-			t.Fatalf("byte %d changed: %v", i, err)
-		}
-		if _, err := FitQMF(ctx, x, 2, WithEpochs(4), WithResume(b[:i+1])); !errors.As(err, &format) {
-			t.Fatalf("cut at %d: %v", i, err)
-		}
-	}
-	cause := errors.New("disk full")
-	m, err := FitQMF(ctx, x, 2, WithEpochs(4), WithCheckpoint(2, func([]byte) error { return cause }))
-	if !errors.Is(err, cause) || m == nil || len(m.History) != 3 {
-		t.Errorf("a save that fails: %v", err)
-	}
-	if _, err := FitQMF(ctx, x, 2, WithCheckpoint(0, func([]byte) error { return nil })); !errors.As(err,
-		&option) {
-		t.Error("every 0 epochs")
-	}
-	if _, err := FitQMF(ctx, x, 2, WithCheckpoint(1, nil)); !errors.As(err, &option) {
-		t.Error("no function to save by")
-	}
-	if _, err := FitQMF(ctx, x, 2, WithResume(nil)); !errors.As(err, &option) {
-		t.Error("an empty state")
 	}
 }
 
@@ -150,25 +71,6 @@ func TestResumeNamesOptions(t *testing.T) {
 	ctx := context.Background()
 	x := first(toy(2), 12)
 	x.Cols = 10
-	other := map[option.Kind]FitOption{
-		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
-		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
-		option.Levels: WithLevels(7), option.Epochs: WithEpochs(1), option.Seed: WithSeed(9),
-		option.LearningRate: WithLearningRate(0.01), option.Schedule: WithSchedule(ScheduleConstant),
-		option.Batch: WithBatch(5), option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
-		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3), option.Line: WithLine(0.3),
-		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
-		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
-		option.Init: WithInit(first(x, 12), x), option.Projection: WithProjection(KLUpdates(3)),
-		option.Updates: WithUpdates(UpdatesMultiplicative),
-	}
-	u, v := NewMat(12, 2), NewMat(2, 10)
-	for _, m := range []Mat{u, v} {
-		for i := range m.Data {
-			m.Data[i] = 1
-		}
-	}
-	other[option.Init] = WithInit(u, v)
 	// What changes no result, or ends a fit otherwise.
 	free := option.Of(option.Workers, option.Progress, option.Checkpoint, option.Resume, option.Strict)
 	for _, c := range []struct {
@@ -188,13 +90,17 @@ func TestResumeNamesOptions(t *testing.T) {
 			if !c.target.Takes.Has(k) || free.Has(k) {
 				continue
 			}
-			o, known := other[k]
+			o := anOption(k, 12, 10, 2)
+			if k == option.Model {
+				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
+				m, err := Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				o = WithModel(m)
+			}
 			if k == option.Start && c.target.Name == "FitNMF" {
 				o = WithStart(StartSVD)
-			}
-			if !known {
-				t.Errorf("%s: %v is an option of no part here", c.target.Name, k)
-				continue
 			}
 			opts := []FitOption{WithResume(state), o}
 			if k != option.Epochs {
@@ -203,76 +109,6 @@ func TestResumeNamesOptions(t *testing.T) {
 			var option *OptionError
 			if err := c.fit(opts...); !errors.As(err, &option) || option.Option != k.String() {
 				t.Errorf("%s: a state of another %v: %v", c.target.Name, k, err)
-			}
-		}
-	}
-}
-
-// TestResumeRanges: states with right checksums and numbers that no fit could have
-// are refused.
-func TestResumeRanges(t *testing.T) {
-	ctx := context.Background()
-	x := first(toy(2), 12)
-	fits := map[string]func(o ...FitOption) error{
-		"NMF": func(o ...FitOption) error {
-			_,
-				err := FitNMF(ctx, x, 2, append(o, WithEpochs(4))...)
-			return err
-		},
-		"QMF": func(o ...FitOption) error {
-			_,
-				err := FitQMF(ctx, x, 2, append(o, WithEpochs(4))...)
-			return err
-		},
-		"QMFQ": func(o ...FitOption) error {
-			_,
-				err := FitQMFQ(ctx, x, 2, append(o, WithEpochs(4))...)
-			return err
-		},
-	}
-	for name, fit := range fits {
-		var state []byte
-		if err := fit(WithCheckpoint(2, func(s []byte) error {
-			if state == nil {
-				state = s
-			}
-			return nil
-		})); err != nil {
-			t.Fatal(err)
-		}
-		changed := func(tag string, at int, to uint64) []byte {
-			var sections []section.Section
-			for name, payload := range stateOf(t, state) {
-				if name == tag {
-					payload = slices.Concat(payload[:8*at], append64(nil, to), payload[8*at+8:])
-				}
-				sections = append(sections, section.Section{Tag: name, Payload: payload})
-			}
-			return section.Encode(get32(state[12:]), sections)
-		}
-		if err := fit(WithResume(changed("", 0, 0))); err != nil {
-			t.Errorf("%s: as it was: %v", name, err)
-		}
-		type change struct {
-			what, tag string
-			at        int
-			to        uint64
-		}
-		changes := []change{{"a restart beyond the last", "STAT", 0, 1},
-			{"an epoch beyond the last", "STAT", 1, 5}, {"a best epoch to come", "STAT", 2, 3},
-			{"a fall to come", "STAT", 3, 3}, {"a negative factor", "REAL", 0, math.Float64bits(-1)},
-			{"a factor that is NaN", "REAL", 1, math.Float64bits(math.NaN())}}
-		if name == "QMF" {
-			changes = append(changes, change{"a row beyond the last", "IDX0", 0, 12})
-			for at := range 2 {
-				changes = append(changes,
-					change{"a row twice", "IDX0", at, get64(stateOf(t, state)["IDX0"][8*(1-at):])})
-			}
-		}
-		for _, c := range changes {
-			var format *FormatError
-			if err := fit(WithResume(changed(c.tag, c.at, c.to))); !errors.As(err, &format) {
-				t.Errorf("%s: %s: %v", name, c.what, err)
 			}
 		}
 	}
@@ -347,6 +183,12 @@ func TestStatesOutOfRange(t *testing.T) {
 		// others take the model of the first restart
 		if ends == 0 && model == "QMF" && !transport.Invariants {
 			t.Errorf("%s: no number leads out of the range of models", model)
+		}
+		b, at := altered(state, "REAL", 0, math.Float64bits(-1))
+		refused("a negative factor", b, at)
+		if model == "QMF" {
+			b, at = altered(state, "IDX0", 0, get64(stateOf(t, state)["IDX0"][8:]))
+			refused("a row twice", b, -1)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {
 			for number := range 3 {

@@ -81,7 +81,12 @@ func newGaussSteps(f *qmfFit, models *gauss.Steps) *gaussSteps {
 	return &gaussSteps{fit: f, models: models, low: 1 / high, high: high}
 }
 
-func (s *gaussSteps) begin(bool)                   { s.fit.factors.raise(s.fit.maxLogFactor) }
+func (s *gaussSteps) begin(exact bool) {
+	if !exact {
+		s.fit.factors.raise(s.fit.maxLogFactor)
+	}
+}
+
 func (s *gaussSteps) beginEpoch()                  { s.models.ToTiles(s.fit.v, 0, s.fit.np) }
 func (s *gaussSteps) curvature(slot int) []float64 { return s.models.Curvature(slot) }
 func (s *gaussSteps) skipRow(slot int)             { s.models.Skip(slot) }

@@ -32,9 +32,15 @@ type task struct {
 }
 
 // open checks options and data of a fit.
-func open[O FitOption](kind uint32, f option.Function, c *config, x Rows, rank int, opts []O) (*task, error) {
+func open[O FitOption](ctx context.Context, kind uint32, f option.Function, c *config, x Rows, rank int,
+	opts []O) (*task, error) {
 	if err := parse(f, c, opts); err != nil {
 		return nil, err
+	}
+	if c.from != nil {
+		if err := c.settleModel(ctx, kind, x, rank); err != nil {
+			return nil, err
+		}
 	}
 	cells, err := c.readFit(x, rank)
 	if err != nil {
@@ -92,6 +98,10 @@ func (t *task) settle() {
 		EpochsFixed: section.Mapped(t.Kind) && c.schedule != ScheduleConstant}
 	for _, m := range []Mat{c.initU, c.initV} {
 		hashMat(&t.Init, m)
+	}
+	if q := c.maps; q != nil {
+		hashMat(&t.Init, q.Quantiles)
+		hashMat(&t.Init, q.Weights)
 	}
 	if t.Kind == section.QMFQ || t.Kind == section.QMF && c.lagging(t.Cells.D) {
 		t.Lag = 1
@@ -181,6 +191,7 @@ func (c *config) described(rank int) [][2]string {
 	}
 	return [][2]string{
 		{"rank", itoa(rank)},
+		{option.Model.String(), given(c.from != nil)},
 		{option.Start.String(), c.start.String()},
 		{option.Epsilon.String(), ftoa(c.epsilon)},
 		{option.Squash.String(), c.squash.String()},
@@ -216,7 +227,8 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 	}
 	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
 		option.Validation.String(): "0", option.Patience.String(): "0",
-		option.Missing.String(): "not given", option.Init.String(): "not given"}[d.Name]
+		option.Missing.String(): "not given", option.Model.String(): "not given",
+		option.Init.String(): "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}
 	switch {
 	case unset == "":

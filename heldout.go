@@ -50,10 +50,10 @@ type Masks struct {
 // All trials must have the same loss. A progress function among their options is called
 // by several goroutines at once.
 //
-// Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no
-// fit takes, hidden or not; [*OptionError]; when ctx ends, an error that wraps its error.
-// Cost: repeats × trials fits. Memory: a bit for every cell and repeat, and GOMAXPROCS fits, each with
-// a copy of x where x is a Mat.
+// Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no fit takes, hidden or
+// not, and for an x so small that its losses have no number; [*OptionError]; when ctx ends, an error that
+// wraps its error. Cost: repeats × trials fits. Memory: a bit for every cell and repeat, and GOMAXPROCS fits,
+// each with a copy of x where x is a Mat.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
@@ -201,8 +201,15 @@ func lossOfHidden[M Model](ctx context.Context, x Rows,
 	if err := is.checkCells(x); err != nil {
 		return 0, 0, err
 	}
-	sum, err := predicted(ctx, mask, m)
-	return sum / float64(mask.HeldOut), is.loss, err
+	unit := mask.Scale()
+	sum, err := predicted(ctx, mask, m, &unit)
+	losses := []float64{sum / float64(mask.HeldOut)}
+	unit.Losses(is.loss, losses)
+	if mean = losses[0]; err == nil && sum > 0 && mean < 0x1p-1022 {
+		err = &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, unit.All),
+			Problem: "x is so small that its losses have no number: multiply it by a constant"}
+	}
+	return mean, is.loss, err
 }
 
 // maskedRows are rows with NaN where a mask holds a cell out.
@@ -257,7 +264,7 @@ func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*fit.Cells
 
 // predicted returns the sum of the divergences of the held-out cells from what a model predicts of them,
 // under the loss of the model.
-func predicted(ctx context.Context, s *fit.Cells, m Model) (sum float64, err error) {
+func predicted(ctx context.Context, s *fit.Cells, m Model, unit *fit.Units) (sum float64, err error) {
 	fill, err := m.filler(ctx)
 	if err != nil {
 		return 0, err
@@ -274,7 +281,7 @@ func predicted(ctx context.Context, s *fit.Cells, m Model) (sum float64, err err
 		}
 		for j, v := range row {
 			if s.IsHeld(i, j) {
-				sum += loss.Divergence(v, t[j])
+				sum += unit.Divergence(loss, v, t[j])
 			}
 		}
 	}

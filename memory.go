@@ -189,7 +189,8 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	if c.missing {
 		f.trialled = fit.MostSampled
 	}
-	f.choose = c.start == StartAuto || c.shrinkage < 0 && c.ends == EndsFree && !f.uniform
+	open := (c.shrinkage < 0 || c.line < 0) && c.mayHaveLine()
+	f.choose = c.start == StartAuto || c.start == StartNMF || open
 	return c, f, nil
 }
 
@@ -323,7 +324,8 @@ func (p footprint) start() float64 {
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))
 		few.hidden = true
-		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+few.first())
+		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+
+			size(2, few.d+few.n, few.k)+few.first())
 	}
 	return most
 }

@@ -192,6 +192,57 @@ func TestResume(t *testing.T) {
 	})
 }
 
+// TestOtherStates: a state that is damaged, or of another matrix, rank, seed or model, is refused with an
+// error that says which.
+func TestOtherStates(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		var states [][]byte
+		w.must(t, w.x, keep(&states))
+		state := states[len(states)/2]
+		refused := func(what string, m Model, err error, as any) {
+			t.Helper()
+			if !errors.As(err, as) || m != nil {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		var format *FormatError
+		for at := 0; at < len(state); at += 1 + len(state)/100 {
+			broken := bytes.Clone(state)
+			broken[at] ^= 1 << (at % 8)
+			m, err := w.fit(t.Context(), w.x, WithResume(broken))
+			refused("byte "+strconv.Itoa(at)+" changed", m, err, &format)
+			m, err = w.fit(t.Context(), w.x, WithResume(state[:at:at]))
+			if at > 0 {
+				refused("cut at "+strconv.Itoa(at), m, err, &format)
+			}
+		}
+		var option *OptionError
+		resume := WithResume(state)
+		m, err := w.fit(t.Context(), w.x, WithResume(nil))
+		refused("an empty state", m, err, &option)
+		m, err = w.fit(t.Context(), w.x, WithSeed(2), resume)
+		if refused("another seed", m, err, &option); option.Option != "WithSeed" {
+			t.Errorf("another seed: %v", err)
+		}
+		m, err = Fit(t.Context(), w.method, w.x, rank-1,
+			append(slices.Clone(w.opts), WithLoss(w.loss), resume)...)
+		if refused("another rank", m, err, &option); option.Option != "rank" {
+			t.Errorf("another rank: %v", err)
+		}
+		for method := range MethodBQMF + 1 {
+			if method != w.method && w.loss == KL {
+				m, err := Fit(t.Context(), method, w.x, rank, WithLoss(w.loss), WithMissingValues(), resume)
+				refused("a state of another model", m, err, &format)
+			}
+		}
+		var data *DataError
+		m, err = w.fit(t.Context(), with(w.x, func(i, j int, v float64) float64 {
+			return v + map[bool]float64{true: 1}[i+j == 0]
+		}), resume)
+		refused("another matrix", m, err, &data)
+	})
+}
+
 // TestSameBits: the model and the states of a fit have the same bits for any number of workers, whatever
 // holds its matrix, and whatever the sign of zeros; and the fit changes nothing of that.
 func TestSameBits(t *testing.T) { each(t, sameBits) }

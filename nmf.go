@@ -102,7 +102,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // more with w workers, with Newton's method twice as many.
 func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
-	t, err := open(section.NMF, option.FitNMF, &c, x, rank, opts)
+	t, err := open(ctx, section.NMF, option.FitNMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	err, begun := f.progress.Enter(fit.PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, limit.LogFactor, seed, p, f.progress.Within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, 1, limit.LogFactor, seed, p, f.progress.Within(0, 1))
 	}
 	switch {
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x

@@ -63,6 +63,7 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
+	from        Model           // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
@@ -85,6 +86,7 @@ type settings struct {
 	ends          Ends
 	init          bool // initU and initV are given
 	initU, initV  Mat
+	maps          *QMF // whose maps a fit begins with, nil: it makes its own
 	penalty       float64
 	shrinkage     float64
 	line          float64
@@ -158,6 +160,16 @@ func (c *config) contradictions() error {
 	if c.projection.kind == projection.SVD && (c.missing || c.validation > 0) {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
+	}
+	if c.given.Has(option.Model) {
+		for _, k := range [...]option.Kind{option.Init, option.Start} {
+			if c.given.Has(k) {
+				return against(option.Model, "", k)
+			}
+		}
+		if c.restarts > 1 {
+			return against(option.Restarts, itoa(c.restarts), option.Model)
+		}
 	}
 	if c.given.Has(option.Init) && c.restarts > 1 {
 		return against(option.Restarts, itoa(c.restarts), option.Init)
@@ -647,7 +659,8 @@ const (
 	// quantiles to them. Under KL the NMF of 8192 samples or more, here and under StartNMF, begins
 	// with that of 2048 of them, drawn by [WithSeed], as StartAuto of FitNMF does.
 	StartScores
-	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default, and
+	// StartNMF takes U, V from an NMF of x itself, as FitNMF makes it by default but for as many
+	// epochs as predict a hidden tenth of the cells best, and
 	// calibrates every row's quantiles to them.
 	StartNMF
 	// StartUniform is the paper's start: log factors uniform on [-1/2,1/2], and equal
@@ -731,8 +744,8 @@ func (p Projection) bound() string {
 type Phase uint8
 
 const (
-	// PhaseChoice is the choice of start and shrinkage by short fits of some rows, where
-	// they are left to the data. FitNMF and FitBQMF have none.
+	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
+	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,

@@ -15,80 +15,94 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 )
 
-// TestOptionTable walks the whole table of options by function.
+// anOption is an option of the kind that a fit of d × n numbers takes, or an operator on n numbers. It is not
+// the default.
+func anOption(k option.Kind, d, n, rank int) FitOption {
+	u, v, w, y := NewMat(d, rank), NewMat(rank, n), make([]float64, n), make([]float64, n)
+	for _, of := range [][]float64{u.Data, v.Data, w} {
+		for i := range of {
+			of[i] = 1
+		}
+	}
+	for j := range y {
+		y[j] = float64(j * j)
+	}
+	return map[option.Kind]FitOption{
+		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
+		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
+		option.Strict: WithStrict(), option.Weights: WithWeights(w), option.Targets: WithTargets(y),
+		option.TargetWeights: WithTargetWeights(w), option.Iterations: WithIterations(3),
+		option.Levels: WithLevels(n), option.MidpointRanks: WithMidpointRanks(),
+		option.Workers: WithWorkers(1),
+		option.Epochs:  WithEpochs(1), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01),
+		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
+		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
+		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3), option.Line: WithLine(0.3),
+		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
+		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
+		option.Init:       WithInit(u, v),
+		option.Projection: WithProjection(KLUpdates(3)), option.Updates: WithUpdates(UpdatesMultiplicative),
+		option.Context:    WithContext(context.Background()),
+		option.Progress:   WithProgress(func(Progress) error { return nil }),
+		option.Checkpoint: WithCheckpoint(1, func([]byte) error { return nil }),
+	}[k]
+}
+
+// TestOptionTable: each function takes the options that the table says, and no other.
 func TestOptionTable(t *testing.T) {
-	x := []float64{1, 2, 3}
-	m, err := MatOf([]float64{1, 2, 3}, []float64{3, 1, 2}, []float64{1, 1, 4})
+	ctx, m := t.Context(), first(toy(2), 12)
+	m.Cols = 10
+	x, y := m.Row(0), []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
+	fit := func(f option.Function, method Method) (option.Function, func(o FitOption) error) {
+		return f, func(o FitOption) error { _, err := Fit(ctx, method, m, 2, WithEpochs(1), o); return err }
+	}
+	operator := func(f option.Function, call func(o Option) error) (option.Function,
+		func(o FitOption) error) {
+		return f, func(o FitOption) error {
+			if p, ok := o.(Option); ok {
+				return call(p)
+			}
+			return &OptionError{} // refused by the compiler
+		}
+	}
+	model, err := FitNMF(ctx, m, 2, WithEpochs(1))
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := Mat{Rows: 1, Cols: 3, Data: x, Stride: 3}
-	ctx := context.Background()
-	u, v := NewMat(3, 2), NewMat(2, 3)
-	for i := range u.Data {
-		u.Data[i], v.Data[i] = 1, 1
-	}
-	type group struct {
-		opts []FitOption
-		in   string // of solve, sort, quantile, rows, nmf, qmf, qmfq
-	}
-	groups := []group{
-		{[]FitOption{WithEpsilon(0.1), WithSquash(SquashNone), WithTolerance(1e-6), WithMaxIterations(100),
-			WithStrict()}, "solve rank sort quantile rows qmf qmfq"},
-		{[]FitOption{WithWeights([]float64{1, 2, 1}), WithTargets([]float64{0, 0.4, 1}),
-			WithTargetWeights([]float64{1, 2, 3}), WithIterations(3)}, "solve rank sort quantile rows"},
-		{[]FitOption{WithLevels(3)}, "solve rank sort quantile rows qmf qmfq"},
-		{[]FitOption{WithMidpointRanks()}, "solve rank"},
-		{[]FitOption{WithWorkers(1)}, "solve rank sort quantile rows nmf qmf qmfq"},
-		{[]FitOption{WithEpochs(1), WithSeed(3), WithProgress(func(Progress) error { return nil }),
-			WithInit(u, v), WithLoss(Frobenius), WithPatience(3), WithRestarts(1), WithValidation(0.4),
-			WithMissingValues(), WithCheckpoint(1, func([]byte) error { return nil })}, "nmf qmf qmfq"},
-		{[]FitOption{WithPenalty(0.1)}, "nmf qmf"},
-		{[]FitOption{WithLearningRate(0.1), WithSchedule(ScheduleConstant), WithStart(StartNMF),
-			WithEnds(EndsPinned)}, "qmf qmfq"},
-		{[]FitOption{WithStart(StartUniform)}, "nmf qmf qmfq"},
-		{[]FitOption{WithStart(StartSVD)}, "nmf"},
-		{[]FitOption{WithBatch(2)}, "qmf"},
-		{[]FitOption{WithShrinkage(0), WithLine(0.5)}, "qmf qmfq"},
-		{[]FitOption{WithProjection(FrobeniusUpdates(2))}, "qmfq"},
-	}
-	calls := map[string]func(o FitOption) error{
-		"nmf":  func(o FitOption) error { _, err := FitNMF(ctx, m, 2, WithEpochs(1), o); return err },
-		"qmf":  func(o FitOption) error { _, err := FitQMF(ctx, m, 2, WithEpochs(1), o); return err },
-		"qmfq": func(o FitOption) error { _, err := FitQMFQ(ctx, m, 2, WithEpochs(1), o); return err },
-	}
-	operator := func(f func(o Option) error) func(o FitOption) error {
-		return func(o FitOption) error {
-			p, ok := o.(Option)
-			if !ok {
-				return &OptionError{} // refused by the compiler
+	check := func(f option.Function, call func(o FitOption) error) {
+		for k := range option.Kinds {
+			o := anOption(k, 12, 10, 2)
+			switch {
+			case k == option.Resume, k == option.Model &&
+				f.Takes.Has(k): // other tests have a state, and models
+				continue
+			case k == option.Model:
+				o = WithModel(model)
+			case o == nil:
+				t.Errorf("there is no option of the kind %v", k)
+				continue
 			}
-			return f(p)
-		}
-	}
-	calls["solve"] = operator(func(o Option) error { _, err := Solve(x, o); return err })
-	calls["rank"] = operator(func(o Option) error { _, err := SoftRank(x, o); return err })
-	calls["sort"] = operator(func(o Option) error { _, err := SoftSort(x, o); return err })
-	calls["quantile"] = operator(func(o Option) error { _, err := SoftQuantile(x, x, o); return err })
-	calls["rows"] = operator(func(o Option) error { _, err := SoftQuantileRows(m, q, o); return err })
-	for _, g := range groups {
-		for _, o := range g.opts {
-			for name, call := range calls {
-				err := call(o)
-				var bad *OptionError
-				takes := false
-				for _, in := range strings.Fields(g.in) {
-					takes = takes || in == name
-				}
-				if takes && err != nil {
-					t.Errorf("%s does not take %v: %v", name, o.setting().kind, err)
-				}
-				if !takes && !errors.As(err, &bad) {
-					t.Errorf("%s takes %v", name, o.setting().kind)
-				}
+			var bad *OptionError
+			if err := call(o); f.Takes.Has(k) != (err == nil) || err != nil && !errors.As(err, &bad) {
+				t.Errorf("%s with %v: %v", f.Name, k, err)
 			}
 		}
 	}
+	check(fit(option.FitNMF, MethodNMF))
+	check(fit(option.FitQMF, MethodQMF))
+	check(fit(option.FitQMFQ, MethodQMFQ))
+	check(fit(option.FitBQMF, MethodBQMF))
+	check(operator(option.Solve, func(o Option) error { _, err := Solve(x, o); return err }))
+	check(operator(option.SoftRank, func(o Option) error { _, err := SoftRank(x, o); return err }))
+	check(operator(option.SoftSort, func(o Option) error { _, err := SoftSort(x, o); return err }))
+	check(operator(option.SoftQuantile, func(o Option) error { _, err := SoftQuantile(x, y, o); return err }))
+	check(operator(option.SoftQuantileRows, func(o Option) error {
+		_, err := SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o)
+		return err
+	}))
+	check(operator(option.SoftQuantiles,
+		func(o Option) error { _, err := SoftQuantiles(x, []float64{0.5}, o); return err }))
+	check(operator(option.SoftTopK, func(o Option) error { _, err := SoftTopK(x, 2, o); return err }))
 }
 
 func TestBadArguments(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
@@ -121,11 +122,11 @@ func (c *config) settleQMF(rank int) {
 // fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: d transports with their backward, some 100nm flops each, and 2dnk(k+3) flops for U and V
-// (by Adam 6dnk). The choice of start and shrinkage takes two NMFs and 12 epochs of up to 2^19 cells.
+// (by Adam 6dnk). The choice takes two NMFs and 10 epochs of up to 2^19 cells.
 // [MemoryOf] tells what a fit takes; docs/measurements/cost.md has times.
 func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, error) {
 	c := qmfDefaults()
-	t, err := open(section.QMF, option.FitQMF, &c, x, rank, opts)
+	t, err := open(ctx, section.QMF, option.FitQMF, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -219,6 +220,7 @@ type qmfFit struct {
 	cut          pool.Runs // the runs of rows of one batch of all
 	seed         uint64    // of everything random
 	origin       Start     // where this fit starts
+	startShare   float64   // of the epochs of its NMF; 0: hidden cells end it
 	maxShrinkage float64   // the most shrinkage that the data may choose
 	maxLogFactor float64   // the bound of |log U| and |log V|
 	lossDelay    int       // 1 where the losses of an epoch are those of its start, else 0
@@ -248,7 +250,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	}
 	f := &qmfFit{
 		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d),
+		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d), startShare: 1,
 		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
 	}
 	if s.lagging(d) {
@@ -667,11 +669,11 @@ func (f *file) readQMF(low float64) (*QMF, error) {
 	return n, nil
 }
 
-// Bend returns, for each of the d features, how far T_i is from a straight line over the
-// samples: 1-R² of the best straight line through the fitted values as a function of
-// (UV)_i, in [0,1]. 0: the scale of the feature was kept up to a shift and a factor, or
-// the fitted row is constant. Near 1: no straight line comes close. Cost: that of
-// Reconstruct.
+// Bend returns, for each of the d features, how far T_i is from a straight line over the samples: 1-R² of the
+// best straight line through the fitted values as a function of (UV)_i, in [0,1]. Samples whose (UV)_i is far
+// from that of at least 49 in 50 others do not count: they would make a curve of any line that they do not
+// lie on. 0: the scale of the feature was kept up to a shift and a factor, or the fitted row is constant.
+// Near 1: no straight line comes close. Cost: that of Reconstruct.
 func (q *QMF) Bend() []float64 {
 	return bendsOf(q)
 }
@@ -693,30 +695,44 @@ func bendsOf(m interface {
 func bends(fill filler, u, v Mat) []float64 {
 	out := make([]float64, u.Rows)
 	w, t := make([]float64, v.Cols), make([]float64, v.Cols)
-	n := float64(len(w))
 	for i := range out {
 		fill(t, i)
 		product(w, u.Row(i), v)
-		var mw, mt float64
+		low, high := order.Bulk(w)
+		bulk := 0
 		for j := range w {
-			mw += w[j] / n
-			mt += t[j] / n
+			if w[j] >= low && w[j] <= high {
+				w[bulk], t[bulk] = w[j], t[j]
+				bulk++
+			}
 		}
-		var ww, wt, tt, scale float64
-		for j := range w {
-			scale = max(scale, math.Abs(t[j]-mt))
-		}
-		for j := range w {
-			dw, dt := w[j]-mw, (t[j]-mt)/scale
-			ww += float64(dw * dw)
-			wt += float64(dw * dt)
-			tt += float64(dt * dt)
-		}
-		if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
-			out[i] = min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
-		}
+		out[i] = bend(w[:bulk], t[:bulk])
 	}
 	return out
+}
+
+// bend returns 1-R² of the best straight line through t as a function of w, 0 where either is constant.
+func bend(w, t []float64) float64 {
+	n := float64(len(w))
+	var mw, mt float64
+	for j := range w {
+		mw += w[j] / n
+		mt += t[j] / n
+	}
+	var ww, wt, tt, scale float64
+	for j := range w {
+		scale = max(scale, math.Abs(t[j]-mt))
+	}
+	for j := range w {
+		dw, dt := w[j]-mw, (t[j]-mt)/scale
+		ww += float64(dw * dw)
+		wt += float64(dw * dt)
+		tt += float64(dt * dt)
+	}
+	if ww > 0 && tt > 0 && slices.Min(t) < slices.Max(t) {
+		return min(max(1-float64(wt/ww*(wt/tt)), 0), 1)
+	}
+	return 0
 }
 
 // MarginalErrors returns, for each feature, the relative column error of its

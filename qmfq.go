@@ -102,7 +102,7 @@ func (c *config) settleQMFQ() {
 // cells are hidden, and 2d transports with their backward. Memory: see [MemoryOf].
 func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, error) {
 	c := qmfqDefaults()
-	t, err := open(section.QMFQ, option.FitQMFQ, &c, x, rank, opts)
+	t, err := open(ctx, section.QMFQ, option.FitQMFQ, &c, x, rank, opts)
 	if err != nil {
 		return nil, err
 	}

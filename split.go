@@ -113,7 +113,8 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		c, function = qmfDefaults(), option.FitQMF
 	}
 	c.hash = true
-	t, err := open(kind, function, &c, x, rank, opts)
+	function.Takes &^= option.Of(option.Model)
+	t, err := open(context.Background(), kind, function, &c, x, rank, opts)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -16,7 +16,7 @@ func TestPlannedSettings(t *testing.T) {
 		"init": "the factors themselves are blobs", "initU": "the factors themselves are blobs",
 		"initV": "the factors themselves are blobs", "shrinkage": "chosen by the start, which a plan has",
 		"line":       "chosen by the start, which a plan has",
-		"projection": "of FitQMFQ, which is not split",
+		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
 	}
 	of := reflect.TypeFor[settings]()
 	for i := range of.NumField() {

@@ -6,13 +6,12 @@ package quantmf
 //
 // # Factors
 //
-// StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest
-// value of each row. StartScores takes the NMF of the normal scores of the rows,
-// Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of
-// Newton's method under the losses that it takes by default, else 200 multiplicative updates. An
-// increasing map of a row does not change its scores, so the maps that T has to learn do not disturb
-// this start. A row of scores is multiplied by the row's mean, so that rows weigh as they do in the
-// divergence.
+// StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest value of each row. It
+// is ended by hidden cells (below). StartScores takes the NMF of the normal scores of the rows,
+// Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's method
+// under the losses that it takes by default, else 200 multiplicative updates. An increasing map of a row does
+// not change its scores, so the maps that T has to learn do not disturb this start. A row of scores is
+// multiplied by the row's mean, so that rows weigh as they do in the divergence.
 //
 // Under KL, which is that of scores, too, the NMF of 8192 samples or more begins with that of 2048 of them,
 // drawn at random: with its U, and for each sample with the mean of its V. Three tenths of the epochs then
@@ -41,6 +40,11 @@ package quantmf
 // three epochs each, take three times as long and predict other cells no better
 // (docs/measurements/defaults.md).
 //
+// The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
+// which their loss was least, as soon as it has not fallen by 2e-3 of itself in a quarter of the epochs of
+// FitNMF, and after four times as many at most. On tables with little noise more epochs are worth as much as
+// the maps, on others fewer. The fit then makes as many.
+//
 // These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
 // of which none of these cells is visible are left out. The choice does not read cells that are hidden from
@@ -64,10 +68,16 @@ import (
 
 // Begin fills factors and quantiles, and returns the losses before the first epoch.
 func (f *qmfFit) Begin() (fit.Losses, error) {
-	err := f.choose()
-	if err == nil {
-		err = f.startFactors()
+	if err := f.choose(); err != nil {
+		f.beginSteps()
+		return fit.Losses{}, err
 	}
+	return f.begun()
+}
+
+// begun is Begin of a fit whose choices are made.
+func (f *qmfFit) begun() (fit.Losses, error) {
+	err := f.startFactors()
 	f.beginSteps()
 	if err != nil {
 		return fit.Losses{}, err
@@ -123,7 +133,8 @@ func (f *qmfFit) choose() error {
 		return nil
 	}
 	f.origin, f.line = starts[0], first[0].line
-	if len(starts)*len(first)*len(lambdas) == 1 {
+	told := len(starts)*len(first)*len(lambdas) == 1
+	if told && f.origin != StartNMF {
 		return nil
 	}
 	if err := f.progress.Enter(fit.PhaseChoice); err != nil {
@@ -131,6 +142,12 @@ func (f *qmfFit) choose() error {
 	}
 	t, err := f.newTrials()
 	if t == nil || err != nil {
+		return err
+	}
+	if told {
+		trial := t.fit(prospect{f.origin, f.lambda, f.line}, f.progress.Within(0, 1))
+		err := trial.startFactors()
+		f.startShare = trial.startShare
 		return err
 	}
 	last := 0.2 // the share of the work that comes after the first pairs
@@ -158,6 +175,7 @@ func (f *qmfFit) choose() error {
 	if err := t.from(open, 1, f.progress.Within(1-last, 1)); err != nil {
 		return err
 	}
+	f.startShare = t.share
 	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
 	return nil
 }
@@ -170,6 +188,7 @@ type trials struct {
 	best     prospect // that predicts the hidden cells best so far
 	loss     float64
 	begun    *factors // those with which the trials of the best start began
+	share    float64  // startShare of these trials
 }
 
 // newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
@@ -201,17 +220,15 @@ func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
 	const factorsDone, mapsDone = 0.45, 0.6
 	f, made, twins := t.of, make([]*qmfFit, len(open)), make([]*inflation, len(open))
 	for i, c := range open {
-		trial := newQMFFit(t.hidden, f.k, &t.settings, f.pool, t.settings.seed,
-			progress.Within(0, factorsDone))
-		// A trial is evaluated once, after its epochs.
-		trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
-		made[i], twins[i] = trial, trial.inflation
+		made[i] = t.fit(c, progress.Within(0, factorsDone))
+		twins[i] = made[i].inflation
 	}
-	begun := t.begun
+	begun, share := t.begun, t.share
 	if open[0].start != t.best.start || begun == nil {
 		if err := made[0].startFactors(); err != nil {
 			return err
 		}
+		share = made[0].startShare
 		begun = newFactors(nil, made[0].d, made[0].n, f.k)
 		copy(begun.u, made[0].u)
 		copy(begun.v, made[0].v)
@@ -240,11 +257,19 @@ func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
 			return err
 		}
 		if loss := trial.meanHeld(); loss < t.loss {
-			t.loss, t.begun = loss, begun
+			t.loss, t.begun, t.share = loss, begun, share
 			t.best = prospect{trial.origin, trial.lambda, trial.line}
 		}
 	}
 	return nil
+}
+
+// fit returns the trial of a prospect. It is evaluated once, after its epochs.
+func (t *trials) fit(c prospect, progress fit.Progress) *qmfFit {
+	trial := newQMFFit(t.hidden, t.of.k, &t.settings, t.of.pool, t.settings.seed, progress)
+	trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
+	trial.startShare = 0
+	return trial
 }
 
 // leaders returns as many fits as most says, those of the least losses on hidden cells, in their order.
@@ -283,28 +308,35 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	begun, err := f.fromSome(x, loss, some, f.maxLogFactor, f.seed, f.pool, f.progress.Within(0, before))
-	if err != nil {
+	progress := f.progress.Within(before, 1)
+	if f.startShare == 0 && f.origin == StartNMF {
+		f.random(x, f.seed)
+		var err error
+		f.startShare, err = f.approach(x, loss, f.pool, progress)
 		return err
 	}
 	share := 1.0
+	if f.origin == StartNMF {
+		share = f.startShare
+	}
+	begun, err := f.fromSome(x, loss, some, share, f.maxLogFactor, f.seed, f.pool,
+		f.progress.Within(0, before))
+	if err != nil {
+		return err
+	}
 	if begun {
-		share = someShare
+		share *= someShare
 	} else {
 		f.random(x, f.seed)
 	}
-	return f.approximate(x, loss, share, f.pool, f.progress.Within(before, 1))
+	return f.approximate(x, loss, share, f.pool, progress)
 }
 
-// approximate lowers the loss of UV from x by a share of startNewton epochs or of startUpdates.
+// approximate lowers the loss of UV from x by a share of the epochs of startMethod.
 func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, p *pool.Pool,
 	progress fit.Progress) error {
-	updates, epochs := UpdatesMultiplicative, startUpdates
-	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
-		updates, epochs = UpdatesNewton, startNewton
-	}
-	epochs = int(share * float64(epochs))
-	method := newMethod(p, f, x, loss, 0, updates)
+	method, epochs := f.startMethod(x, loss, p)
+	epochs = int(math.Round(share * float64(epochs)))
 	if p.Memory.Dry() {
 		method.Reserve(epochs)
 		return nil
@@ -318,6 +350,45 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 	return err
 }
 
+// startMethod returns what makes the NMF of a start, and the number of its epochs.
+func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) (nmf.Method, int) {
+	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
+		return newMethod(p, f, x, loss, 0, UpdatesNewton), startNewton
+	}
+	return newMethod(p, f, x, loss, 0, UpdatesMultiplicative), startUpdates
+}
+
+// approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. It
+// leaves UV where that was least, and returns the number of epochs up to there as a share of those of
+// startMethod.
+func (f *factors) approach(x *fit.Cells, loss divergence.Loss, p *pool.Pool,
+	progress fit.Progress) (share float64, err error) {
+	method, epochs := f.startMethod(x, loss, p)
+	best, most, patience := newFactors(nil, f.d, f.n, f.k), mostShare*epochs, epochs/4
+	least, mark, at, last := math.Inf(1), math.Inf(1), 0, 0
+	_, err = method.Begin()
+	for e := 0; err == nil && e < most && e-last < patience; e++ {
+		var l nmf.Losses
+		if l, err = method.Epoch(e); err != nil {
+			break
+		}
+		if l.Held < least {
+			least, at = l.Held, e+1
+			copy(best.u, f.u)
+			copy(best.v, f.v)
+		}
+		if l.Held < mark*(1-leastFall) {
+			mark, last = l.Held, e+1
+		}
+		err = progress.ReportEpoch(e+1, most, 0)
+	}
+	if at > 0 {
+		copy(f.u, best.u)
+		copy(f.v, best.v)
+	}
+	return float64(at) / float64(epochs), err
+}
+
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
 // fit.MostSampled cells, and a quarter of startSamples at least.
 func someSamples(loss divergence.Loss, d, n float64) float64 {
@@ -328,11 +399,11 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 	return some
 }
 
-// fromSome fills U with that of an NMF of so many random samples of x, and each column of V with the mean of
-// its V; entries within e^±maxLogFactor. It leaves both as they are, and returns false, for no samples, and
-// where the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFactor float64, seed uint64,
-	p *pool.Pool, progress fit.Progress) (bool, error) {
+// fromSome fills U with that of an NMF of so many random samples of x, by a share of its epochs, and each
+// column of V with the mean of its V; entries within e^±maxLogFactor. It leaves both as they are, and returns
+// false, for no samples, and where the drawn ones have no visible cell of a row, or nothing but zeros.
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share, maxLogFactor float64,
+	seed uint64, p *pool.Pool, progress fit.Progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -347,7 +418,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFa
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.random(few, seed)
-	if err := g.approximate(few, loss, 1, p, progress); err != nil {
+	if err := g.approximate(few, loss, share, p, progress); err != nil {
 		return false, err
 	}
 	means := make([]float64, f.k)
@@ -368,8 +439,11 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, maxLogFa
 	return true, nil
 }
 
-// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is.
-func (f *qmfFit) beginSteps() { f.steps.begin(f.origin == StartUniform && !f.init) }
+// beginSteps hands U and V of the start to their steps. The paper's start is taken as it is, as is that of a
+// model.
+func (f *qmfFit) beginSteps() {
+	f.steps.begin(f.origin == StartUniform && !f.init || f.settings.maps != nil)
+}
 
 // startMaps fills F and q for the factors, and computes the losses. It does the same for twins, fits of
 // the same cells from the same factors, which differ in the shrinkage alone.
@@ -398,10 +472,12 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 }
 
 const (
-	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
-	startUpdates = 200 // the same by multiplicative updates
-	someShare    = 0.3 // of these epochs, after the NMF of some samples
-	calibration  = 20  // EM steps on q at the plan of the starting UV
+	startNewton  = 20   // epochs of the NMF that a fit starts from, by Newton's method
+	startUpdates = 200  // the same by multiplicative updates
+	mostShare    = 4    // times as many at most where hidden cells end them,
+	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
+	someShare    = 0.3  // of these epochs, after the NMF of some samples
+	calibration  = 20   // EM steps on q at the plan of the starting UV
 )
 
 // startSamples is how many samples the NMF of a start begins with, where there are at least four times as
@@ -465,6 +541,8 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 		clear(inc)
 		inc[0] = f.Low[i]
 		f.read(v, i)
+	case f.settings.maps != nil:
+		f.modelRow(v, i)
 	case f.R != nil:
 		f.startSteps(i)
 		f.solveRow(v, i)
@@ -484,7 +562,7 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {
-	if f.R == nil && !f.Constant(i) {
+	if f.R == nil && !f.Constant(i) && f.settings.maps == nil {
 		f.startLine(v, i)
 		f.stepQ(v, i, calibration)
 	}

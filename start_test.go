@@ -129,64 +129,141 @@ func TestUniformInit(t *testing.T) {
 	}
 }
 
-// TestChoiceByPrediction: start, shrinkage and line that are left to the data are those under which a fit of
-// two epochs predicts a hidden tenth of the cells best. From each start three pairs of shrinkage and line are
+// TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
+// predicts its hidden cells best after two epochs. From each start three pairs of shrinkage and line are
 // tried, without the one that predicts them worst before the first epoch; then, from the best start with the
 // best line, the shrinkage of the others that predicts them better before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
-	ctx := context.Background()
 	late, later := 0, 0
 	for seed := range uint64(8) {
-		x := first(toy(int(seed)), 24)
-		src := random.Split(seed, 3)
-		trial := src.Uint64()
-		fit := func(s Start, lambda, line float64) *QMF {
-			m, err := FitQMF(ctx, x, 3, WithStart(s), WithShrinkage(lambda), WithLine(line), WithEpochs(2),
-				WithValidation(0.1), WithSeed(trial))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return m
-		}
-		after := func(m *QMF) float64 { return m.Validation[2] }
-		before := func(m *QMF) float64 { return m.Validation[0] }
-		least := func(of []*QMF, by func(m *QMF) float64) *QMF {
-			return slices.MinFunc(of, func(a, b *QMF) int { return cmp.Compare(by(a), by(b)) })
-		}
-		var all []*QMF
-		for _, s := range []Start{StartScores, StartNMF} {
-			made := []*QMF{fit(s, 0, 0), fit(s, 0, 0.9), fit(s, 20, 0.5)}
-			worst := slices.MaxFunc(made, func(a, b *QMF) int {
-				return cmp.Compare(before(a), before(b))
-			})
-			all = append(all, slices.DeleteFunc(made, func(m *QMF) bool { return m == worst })...)
-		}
-		best := least(all, after)
-		if least(all, before) != best {
-			late++
-		}
-		var others []*QMF
-		for _, lambda := range []float64{0, 20, 100} {
-			if lambda != best.Shrinkage {
-				others = append(others, fit(best.Start, lambda, best.Line))
-			}
-		}
-		if other := least(others, before); after(other) < after(best) {
-			best = other
-			later++
-		}
-		m, err := FitQMF(ctx, x, 3, WithEpochs(0), WithSeed(seed))
+		c := qmfDefaults()
+		visible, err := newCells(first(toy(int(seed)), 24), &c.settings)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.Start != best.Start || m.Shrinkage != best.Shrinkage || m.Line != best.Line {
-			t.Errorf("seed %d: took %v, %v and %v, the trials say %v, %v and %v", seed, m.Start, m.Shrinkage,
-				m.Line, best.Start, best.Shrinkage, best.Line)
+		p := pool.New(1, 1)
+		t.Cleanup(p.Close)
+		f := newQMFFit(visible, 3, &c.settings, p, seed, fit.Silent(t.Context()))
+		type made struct {
+			prospect
+			before, after float64
+		}
+		alone := func(s Start, lambda, line float64) made {
+			all, err := f.newTrials()
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := made{prospect: prospect{s, lambda, line}}
+			trial := all.fit(m.prospect, f.progress.Within(0, 1))
+			if _, err := trial.begun(); err != nil {
+				t.Fatal(err)
+			}
+			m.before = trial.meanHeld()
+			for e := range trialEpochs {
+				if _, err := trial.Epoch(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+			trial.run(evaluateRows, trial.d)
+			m.after = trial.meanHeld()
+			return m
+		}
+		before := func(a, b made) int { return cmp.Compare(a.before, b.before) }
+		after := func(a, b made) int { return cmp.Compare(a.after, b.after) }
+		var all []made
+		for _, s := range []Start{StartScores, StartNMF} {
+			of := []made{alone(s, 0, 0), alone(s, 0, 0.9), alone(s, 20, 0.5)}
+			worst := slices.MaxFunc(of, before)
+			all = append(all, slices.DeleteFunc(of, func(m made) bool { return m == worst })...)
+		}
+		best := slices.MinFunc(all, after)
+		if slices.MinFunc(all, before) != best {
+			late++
+		}
+		var others []made
+		for _, lambda := range []float64{0, 20, 100} {
+			if lambda != best.lambda {
+				others = append(others, alone(best.start, lambda, best.line))
+			}
+		}
+		if other := slices.MinFunc(others, before); other.after < best.after {
+			best = other
+			later++
+		}
+		if err := f.choose(); err != nil {
+			t.Fatal(err)
+		}
+		if got := (prospect{f.origin, f.lambda, f.line}); got != best.prospect {
+			t.Errorf("seed %d: took %+v, the trials say %+v", seed, got, best)
 		}
 	}
 	if late == 0 || later == 0 {
 		t.Errorf("%d, %d: the epochs of the trials never decided, or the second shrinkage never did", late,
 			later)
+	}
+}
+
+// TestStartEndedByHiddenCells: the NMF of a start that hidden cells end stands where their loss was least,
+// and the fit makes as many epochs, whether it is told the start or chooses it: few of noise, more than
+// FitNMF of a product with hardly any.
+func TestStartEndedByHiddenCells(t *testing.T) {
+	t.Parallel()
+	noisy, k := noisyProduct()
+	src := random.Split(2, 9)
+	exact, u, v := NewMat(60, 60), NewMat(60, 6), NewMat(6, 60)
+	for i := range u.Data {
+		u.Data[i], v.Data[i] = src.Float64(), src.Float64()
+	}
+	for i := range exact.Rows {
+		product(exact.Row(i), u.Row(i), v)
+	}
+	for name, of := range map[string]struct {
+		x    Mat
+		k    int
+		fits func(share float64) bool
+	}{
+		"noise":   {noisy, 4 * k, func(share float64) bool { return share < 1 }},
+		"product": {exact, 6, func(share float64) bool { return share > 1 }},
+	} {
+		c := qmfDefaults()
+		c.start = StartNMF
+		visible, err := newCells(of.x, &c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := pool.New(1, 1)
+		t.Cleanup(p.Close)
+		f := newQMFFit(visible, of.k, &c.settings, p, 1, fit.Silent(t.Context()))
+		if err := f.choose(); err != nil {
+			t.Fatal(err)
+		}
+		all, _ := f.newTrials()
+		trial := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
+		if err := trial.startFactors(); err != nil {
+			t.Fatal(err)
+		}
+		if f.startShare != trial.startShare || !of.fits(f.startShare) {
+			t.Errorf("%s: %v of the epochs, the trial says %v", name, f.startShare, trial.startShare)
+		}
+		held := func(share float64) float64 {
+			f := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
+			f.startShare = share
+			if err := f.startFactors(); err != nil {
+				t.Fatal(err)
+			}
+			sum, w, room := 0.0, make([]float64, f.np), make([]float64, f.np)
+			for i := range f.d {
+				f.reconstruct(w, i)
+				sum += f.cells.HeldLoss(f.loss, w, i, f.loss.Least(), room)
+			}
+			return sum
+		}
+		for _, other := range []float64{-0.1, 0.1, 0.25} {
+			share := f.startShare + other
+			if share > 0 && share <= mostShare && held(share) < held(f.startShare) {
+				t.Errorf("%s: %v of the epochs predict better than %v", name, share, f.startShare)
+			}
+		}
 	}
 }
 
@@ -489,7 +566,7 @@ func TestNMFFromSome(t *testing.T) {
 			return nil
 		})}
 		if name == "QMF" {
-			opts = append(opts, WithStart(StartNMF), WithShrinkage(0))
+			opts = append(opts, WithStart(StartScores), WithShrinkage(0), WithLine(0))
 		}
 		if _, _, _, _, _, err := fitAny(t.Context(), name, x, k, opts...); err != nil {
 			t.Fatal(err)

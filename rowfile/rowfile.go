@@ -1,4 +1,6 @@
-// Package rowfile opens matrices in files as [quantmf.Rows], without a copy of all numbers in memory:
+// Package rowfile reads matrices as [quantmf.Rows], from files, file systems and whatever else is an
+// io.Reader, such as the body of a request, and writes them. Of files it makes no copy of all numbers in
+// memory:
 //
 //	npy                  an array of two dimensions that is not compressed, in C order and of any plain
 //	                     type of numbers, stays in its file and is read a row at a time, through a map
@@ -14,9 +16,11 @@ package rowfile
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"math"
 	"os"
+	"strconv"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/table"
@@ -59,7 +63,77 @@ func Open(path string) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{Rows: t.Rows(), Features: t.Features, Samples: t.Samples, table: t}, nil
+	return fileOf(t), nil
+}
+
+// Options say how [Read] and [OpenFS] read.
+type Options struct {
+	// Memory is the most bytes that reading may take at once, of what is decompressed. A matrix that asks for
+	// more is an error before the memory is taken. 0 stands for 8 GiB.
+	Memory int64
+	// SamplesInRows says that rows are samples; Rows has features in rows all the same.
+	SamplesInRows bool
+}
+
+func (o Options) table() table.Options {
+	return table.Options{Missing: true, Negative: true, Memory: o.Memory, Rows: true,
+		Transpose: o.SamplesInRows}
+}
+
+// Read reads a matrix from r, in any format that [Open] knows but a folder: which it is shows in its content.
+// name is what errors call it. NaN and what text says is missing become NaN. The matrix is in memory, and
+// needs no Close. Errors: those of r, and errors that say where in the content a fault is, or that the memory
+// is not enough.
+func Read(r io.Reader, name string, o Options) (*File, error) {
+	t, err := table.Read(r, name, o.table())
+	if err != nil {
+		return nil, err
+	}
+	return fileOf(t), nil
+}
+
+// OpenFS reads the matrix in a file, or in a folder of 10x, of a file system. It is in memory, and needs no
+// Close. Errors are those of the file system and of [Read].
+func OpenFS(fsys fs.FS, path string, o Options) (*File, error) {
+	info, err := fs.Stat(fsys, path)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		folder, err := fs.Sub(fsys, path)
+		if err != nil {
+			return nil, err
+		}
+		t, err := table.ReadFolder(folder, path, o.table())
+		if err != nil {
+			return nil, err
+		}
+		return fileOf(t), nil
+	}
+	f, err := fsys.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	// what can be sought may stay in its file, which is closed here
+	read, err := Read(struct{ io.Reader }{f}, path, o)
+	return read, errors.Join(err, f.Close())
+}
+
+// Write writes a matrix, features in rows, with its names, in the format that the ending of name says: .tsv,
+// .txt, .tab, .csv, .gct, .mtx, .npy or .npz, with .gz behind it compressed. Matrix Market and npy have no
+// names. Read reads it back. Errors: those of w, [*quantmf.ShapeError] for another number of names, and an
+// error for another ending.
+func Write(w io.Writer, name string, x quantmf.Mat, features, samples []string) error {
+	if len(features) != x.Rows || len(samples) != x.Cols {
+		return &quantmf.ShapeError{What: "names",
+			Got:  strconv.Itoa(len(features)) + " features, " + strconv.Itoa(len(samples)) + " samples",
+			Want: strconv.Itoa(x.Rows) + " and " + strconv.Itoa(x.Cols)}
+	}
+	return table.Write(w, name, "feature", features, samples, x)
+}
+
+func fileOf(t *table.Table) *File {
+	return &File{Rows: t.Rows(), Features: t.Features, Samples: t.Samples, table: t}
 }
 
 // Close closes the file. The matrix cannot be read afterwards, where it stayed in its file.

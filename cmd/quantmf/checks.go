@@ -112,29 +112,39 @@ func (r *imputation) check(ctx context.Context) error {
 		parts = append(parts, part)
 		return m, r.tell.Count(len(parts), r.checks, "checks")
 	}, []quantmf.Trial{{Rank: r.rank, Options: r.options.List(option.Missing, option.Workers)}},
-		quantmf.Masks{Repeats: r.checks, Share: r.share(), Seed: r.options.Seed})
+		quantmf.Masks{Repeats: r.checks, Share: hiddenShare(x), Seed: r.options.Seed})
 	if bad := new(quantmf.OptionError); errors.As(err, &bad) && bad.Option == "share" { // too small a matrix
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	// Sums do not depend on the order in which the fits ended.
-	slices.SortFunc(parts, func(a, b []feature) int {
-		return slices.CompareFunc(a, b, func(a, b feature) int { return cmp.Compare(a.loss, b.loss) })
-	})
-	for i := range r.of {
-		for _, part := range parts {
-			r.of[i].add(part[i])
-		}
-		r.all.add(r.of[i])
+	r.of = summed(parts)
+	for _, c := range r.of {
+		r.all.add(c)
 	}
 	return nil
 }
 
-// share is that of the known values that a check hides: a tenth, and in a small table as many as twenty are.
-func (r *imputation) share() float64 {
-	known := float64(len(r.table.X.Data) - missing(r.table.X))
+// summed adds up the errors of several fits by feature. The sums do not depend on the order in which the fits
+// ended.
+func summed(parts [][]feature) []feature {
+	slices.SortFunc(parts, func(a, b []feature) int {
+		return slices.CompareFunc(a, b, func(a, b feature) int { return cmp.Compare(a.loss, b.loss) })
+	})
+	sums := make([]feature, len(parts[0]))
+	for _, part := range parts {
+		for i, c := range part {
+			sums[i].add(c)
+		}
+	}
+	return sums
+}
+
+// hiddenShare is that of the known values that a mask hides: a tenth, and in a small table as many as twenty
+// are.
+func hiddenShare(x quantmf.Mat) float64 {
+	known := float64(len(x.Data) - missing(x))
 	return max(0.1, min(0.5, 20/known))
 }
 
@@ -208,26 +218,40 @@ func within(below, upTo, p float64) float64 {
 }
 
 // overall returns the share by which the error over all features is less than that of the features' means,
-// and the standard error of this share. It is the standard error of a ratio of sums over features, because
-// values of one feature are not independent.
+// and the standard error of this share.
 func (r *imputation) overall() (share, stdErr float64) {
-	model, own := r.all.loss, r.all.own
+	of, loss := r.of, func(i int) float64 { return r.of[i].loss }
 	if r.median() {
-		model, own = r.all.abs, r.all.ownAbs
+		of = make([]feature, len(r.of))
+		for i, c := range r.of {
+			of[i] = feature{own: c.ownAbs}
+		}
+		loss = func(i int) float64 { return r.of[i].abs }
+	}
+	ratio, stdErr := ofMeans(of, loss)
+	return 1 - ratio, stdErr
+}
+
+// ofMeans returns the sum of a number over features as a share of the error of their means, 1 where that is
+// 0, and the standard error of the share: of a ratio of sums over features, because values of one feature are
+// not independent.
+func ofMeans(features []feature, number func(i int) float64) (ratio, stdErr float64) {
+	sum, own := 0.0, 0.0
+	for i, c := range features {
+		sum += number(i)
+		own += c.own
 	}
 	if own == 0 {
-		return 0, 0
+		return 1, 0
 	}
-	ratio, square := model/own, 0.0
-	for i := range r.of {
-		m, o := r.of[i].loss, r.of[i].own
-		if r.median() {
-			m, o = r.of[i].abs, r.of[i].ownAbs
-		}
-		square += (m - ratio*o) * (m - ratio*o)
+	ratio = sum / own
+	square := 0.0
+	for i, c := range features {
+		off := number(i) - float64(ratio*c.own)
+		square += float64(off * off)
 	}
-	if d := float64(len(r.of)); d > 1 {
+	if d := float64(len(features)); d > 1 {
 		stdErr = math.Sqrt(square*d/(d-1)) / own
 	}
-	return 1 - ratio, stdErr
+	return ratio, stdErr
 }

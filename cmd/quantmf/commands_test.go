@@ -151,7 +151,7 @@ func TestInspect(t *testing.T) {
 			len(o.Components) != 2 ||
 			o.Components[0].Features[7].Value != tops[0][7].Value ||
 			*o.Features[3].Explained != goodness[3].Explained || len(o.Features[3].Shares) != 2 ||
-			(o.NMF == nil) != (method == "nmf" || method == "bqmf") ||
+			o.Unseen == nil || (o.Unseen.NMF == nil) != (method == "nmf" || method == "bqmf") ||
 			(o.LeaveOneOut == nil) == (method == "bqmf") {
 			t.Errorf("%s: %s", method, text)
 		}
@@ -585,7 +585,7 @@ func TestNames(t *testing.T) {
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
-		Warnings: []string{"one", "two"}, Unconverged: 3, NMF: 1.0 / 3, NMFEpochs: 7}
+		Warnings: []string{"one", "two"}, Unconverged: 3, Unseen: account.Unseen{Values: 7, NMF: 1.0 / 3}}
 	data, err := account.Append(plain, m.Saved(), m.Made)
 	if err != nil {
 		t.Fatal(err)
@@ -711,7 +711,8 @@ func TestLoss(t *testing.T) {
 				t.Errorf("%s: no %q in %s", method, want, said)
 			}
 		}
-		if strings.Contains(said, "NMF of the same rank") {
+		if !strings.Contains(said, "that the model has not seen") ||
+			strings.Contains(said, "an NMF of as many") {
 			t.Errorf("compared with an NMF: %s", said)
 		}
 		m, err := table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true})

@@ -18,7 +18,6 @@ import (
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/report"
 	"github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/internal/table"
 )
@@ -52,8 +51,8 @@ func (f *fitFlags) program() *cli.Program {
 			like the others.
 
 			Either all files are written or none. An interrupt (Ctrl-C, SIGTERM) stops the fit and writes the
-			checkpoint alone. One that comes while the NMF to compare with is fitted leaves that out: the
-			files are written, and the exit code is 130.` + "\n\n" + cli.ExitHelp,
+			checkpoint alone. One that comes in the further fits of -compare leaves these out: the files are
+			written, and the exit code is 130.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf fit -k 8 -o model.qmf -report page.html table.tsv",
 				"a QMF of 8 components, kept for the other commands, and a page to look at"},
@@ -80,7 +79,7 @@ type fitFlags struct {
 	method  string
 	rank    int
 	matrix  string
-	compare string      // what the loss is compared with: nmf or none
+	compare string      // whether values are hidden from further fits: unseen or none
 	options cli.Options // of the flags that were given; the package has the defaults
 	in      cli.Input
 	files   cli.ModelFiles
@@ -88,12 +87,14 @@ type fitFlags struct {
 	look    pageFlags
 	keep    checkpoint
 
-	losses string   // which loss was taken, and why
-	given  []string // the flags given that the result depends on, as words of a command line
+	losses  string   // which loss was taken, and why
+	untried string   // why no values are hidden, "" where they are or need not be
+	given   []string // the flags given that the result depends on, as words of a command line
 }
 
 func newFitFlags() *fitFlags {
-	return &fitFlags{method: "qmf", rank: 10, compare: "nmf", options: cli.NewOptions(), in: cli.NewInput(),
+	return &fitFlags{method: "qmf", rank: 10, compare: "unseen", options: cli.NewOptions(),
+		in:   cli.NewInput(),
 		look: pageFlags{order: "table"}}
 }
 
@@ -108,9 +109,10 @@ func (f *fitFlags) what() []*cli.Flag {
 			most there may be: components that the data do not need fade (default 0: 50, or one fewer than
 			features or samples)`),
 		f.options.Flag(option.Loss), f.options.Flag(option.Missing),
-		cli.Aside(cli.Choice(&f.compare, "compare", "nmf|none", `nmf: fit an NMF of the same rank, too, and
-			compare the losses of both on the values that were fitted (qmf and qmfq of values none of which
-			is negative; default nmf)`)),
+		cli.Aside(cli.Choice(&f.compare, "compare", "unseen|none", `unseen: hide a tenth of the values from a
+			further fit, and from an NMF of as many components, and say first how much of what differs
+			between samples they predict there; of a matrix of more than a million values by a part of it. A
+			bqmf predicts each value without itself instead (default unseen)`)),
 	}, f.in.Changes()...)
 }
 
@@ -143,9 +145,6 @@ func (f *fitFlags) check(p *cli.Program) error {
 		if p.Flag(name).Given != "" && f.page == "" {
 			return cli.UsageError("-" + name + ": it says how the page looks: give -report, too")
 		}
-	}
-	if f.method != "qmf" && f.method != "qmfq" && p.Flag("compare").Given == "nmf" {
-		return cli.UsageError("-compare nmf: is for -method qmf and qmfq")
 	}
 	if err := cli.Takes(f.method, f.rank, f.options.List()); err != nil {
 		return err
@@ -201,7 +200,7 @@ func (f *fitFlags) run(s cli.Streams) error {
 	}
 	err = r.fit(ctx, tell)
 	if err == nil {
-		err = r.compareLoss(ctx, tell)
+		err = r.unseen(ctx, tell)
 	}
 	tell.End()
 	if err != nil {
@@ -231,7 +230,8 @@ func (f *fitFlags) run(s cli.Streams) error {
 	if err := tell.Summary(text); err != nil || !alone {
 		return err
 	}
-	return cli.StoppedError("interrupted while an NMF to compare with was fitted: that is left out, all " +
+	return cli.StoppedError("interrupted in the further fits, without hidden values: these are left " +
+		"out, all " +
 		"else is done")
 }
 
@@ -278,35 +278,6 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	}
 	r.m = m
 	m.Command = r.commandLine()
-	return nil
-}
-
-// compareLoss fits an NMF of the same rank, with the defaults of FitNMF, to a matrix that takes one. An
-// interrupt leaves the comparison out.
-func (r *result) compareLoss(ctx context.Context, tell *cli.Progress) error {
-	if r.compare == "none" || !r.m.transported() {
-		return nil
-	}
-	below, err := cli.NegativesOf(r.table)
-	if err != nil || below.Count > 0 {
-		return cli.Explain(err, r.table)
-	}
-	tell.Begin("NMF to compare with")
-	x := r.table.Rows()
-	nmf, err := quantmf.FitNMF(ctx, x, r.rank,
-		append(r.fitFlags.options.Shared(), quantmf.WithProgress(tell.Report))...)
-	if ctx.Err() != nil {
-		return nil
-	}
-	var goodness []quantmf.Goodness
-	if err == nil {
-		goodness, err = nmf.Goodness(x)
-	}
-	if err != nil {
-		return cli.Explain(err, r.table)
-	}
-	r.m.NMF, r.m.NMFEpochs = nmf.History[nmf.Best], len(nmf.History)-1
-	r.m.NMFExplained = report.Average(goodness)
 	return nil
 }
 

@@ -121,6 +121,7 @@ func (m *model) tell(r readings) string {
 	}
 	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
 		cli.Counted(len(m.Samples), "sample"), how)
+	m.tellUnseen(line)
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
@@ -136,10 +137,6 @@ func (m *model) tell(r readings) string {
 	}
 	if len(m.of.Validation) > m.of.Best {
 		line("", "%.4g on the cells held out", m.of.Validation[m.of.Best])
-	}
-	if m.NMFEpochs > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %s", m.NMF,
-			cli.Counted(m.NMFEpochs, "epoch"))
 	}
 	if m.bend != nil {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
@@ -205,15 +202,15 @@ func listed(tops []quantmf.Top, names []string, format string) string {
 // The object of inspect -json. An NMF has no bend. Figures that need the matrix are left out without it.
 type (
 	modelObject struct {
-		Method     string          `json:"method"`
-		Matrix     string          `json:"matrix,omitempty"`
-		SHA256     string          `json:"sha256,omitempty"`
-		Command    string          `json:"command,omitempty"`
-		Log1p      bool            `json:"log1p"`
-		Epoch      int             `json:"epoch"`
-		Loss       []float64       `json:"loss"`
-		Validation []float64       `json:"validation,omitempty"`
-		NMF        *comparedObject `json:"nmf,omitempty"`
+		Method     string        `json:"method"`
+		Matrix     string        `json:"matrix,omitempty"`
+		SHA256     string        `json:"sha256,omitempty"`
+		Command    string        `json:"command,omitempty"`
+		Log1p      bool          `json:"log1p"`
+		Epoch      int           `json:"epoch"`
+		Loss       []float64     `json:"loss"`
+		Validation []float64     `json:"validation,omitempty"`
+		Unseen     *unseenObject `json:"unseen,omitempty"`
 		// of a BQMF, as are relevance and noise
 		LeaveOneOut *float64          `json:"leave_one_out,omitempty"`
 		SampleNoise []float64         `json:"sample_noise,omitempty"`
@@ -222,9 +219,14 @@ type (
 		Features    []featureObject   `json:"features"`
 		Samples     []string          `json:"samples"`
 	}
-	comparedObject struct {
-		Loss   float64 `json:"loss"`
-		Epochs int     `json:"epochs"`
+	unseenObject struct { // account.Unseen
+		Values    int      `json:"values"`
+		Predicted float64  `json:"predicted"`
+		StdErr    float64  `json:"stderr"`
+		Fitted    float64  `json:"fitted"`
+		NMF       *float64 `json:"nmf,omitempty"`
+		Ahead     *float64 `json:"ahead,omitempty"`
+		AheadErr  *float64 `json:"ahead_stderr,omitempty"`
 	}
 	componentObject struct {
 		Name      string      `json:"name"`
@@ -250,8 +252,11 @@ func (m *model) object(r readings) modelObject {
 	o := modelObject{Method: m.method, Matrix: m.Matrix, SHA256: m.SHA256, Command: m.Command,
 		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
 		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
-	if m.NMFEpochs > 0 {
-		o.NMF = &comparedObject{m.NMF, m.NMFEpochs}
+	if u := m.Unseen; u.Values > 0 {
+		o.Unseen = &unseenObject{Values: u.Values, Predicted: u.Predicted, StdErr: u.StdErr, Fitted: u.Fitted}
+		if u.NMF == u.NMF {
+			o.Unseen.NMF, o.Unseen.Ahead, o.Unseen.AheadErr = &u.NMF, &u.Ahead, &u.AheadErr
+		}
 	}
 	bayes, _ := m.Model.(*quantmf.BQMF)
 	if bayes != nil {

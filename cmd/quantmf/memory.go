@@ -27,31 +27,28 @@ const buffers = 1 << 19
 const programSize = 12 << 20
 
 // footprint is the most that is alive at once while a d × n matrix is fitted, in
-// bytes: the matrix, the fit (quantmf.MemoryOf), the NMF that it is compared with,
+// bytes: the matrix, the fit (quantmf.MemoryOf), the further fits without hidden values,
 // the report. held is what the matrix takes where it is no Mat, else 0.
 func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	need, err := quantmf.MemoryOf(settings.Method(f.method), d, n, f.rank, f.options.List()...)
 	if err != nil {
 		return 0, err
 	}
-	var compared quantmf.Memory
-	if f.compare != "none" && (f.method == "qmf" || f.method == "qmfq") {
-		if compared, err = quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank,
-			f.options.Shared()...); err != nil {
-			return 0, err
-		}
+	hidden, err := f.hiddenFootprint(d, n)
+	if err != nil {
+		return 0, err
 	}
 	numbers := float64(d) * float64(n)
 	fit, x, reading := float64(need.Fit), 8*numbers, readShare*numbers
 	if held > 0 {
-		fit, compared.Fit = float64(need.Rows), compared.Rows
+		fit = float64(need.Rows)
 		x, reading = held, 1.3*held
 	}
 	if f.keep.path != "" {
 		fit += 3 * float64(need.State) // the last one, a new one, and one that the collector has not come for
 	}
 	model := float64(need.Model)
-	most := max(fit, model+float64(compared.Fit))
+	most := max(fit, model+hidden)
 	if f.page != "" {
 		shownRows, shownColumns := float64(min(d, 300)), float64(min(n, 300))
 		shown := max(shownRows, shownColumns)
@@ -62,10 +59,15 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 
-// affordable returns an error for a fit that would take more memory than -max-memory.
+// affordable returns an error for a fit that would take more memory than -max-memory. Further fits without
+// hidden values that would are left out.
 func (f *fitFlags) affordable(t *table.Table) error {
 	d, n := t.Dims()
 	need, err := f.footprint(d, n, t.HeldBytes())
+	if err == nil && need > float64(f.in.MaxMemory) && f.compare != "none" {
+		f.compare, f.untried = "none", "-max-memory allows too little for further fits"
+		need, err = f.footprint(d, n, t.HeldBytes())
+	}
 	if err != nil {
 		return err
 	}

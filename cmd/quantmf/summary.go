@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +27,7 @@ func (r *result) summary(seconds float64) (string, error) {
 	line := linesOf(&s)
 	m := r.m
 	d, n := r.table.Dims()
-	gaps, mean, err := looked(r.table)
+	gaps, err := looked(r.table)
 	if err != nil {
 		return "", err
 	}
@@ -36,9 +35,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(d, "feature"), cli.Counted(n, "sample"),
 		r.naming(gaps))
 	line("Model", "%s of %s (%s)", name, cli.Counted(m.of.U.Cols, "component"), formula)
-	loss, end := m.of.History[m.of.Best], ""
-	if m.NMFEpochs > 0 {
-		end = ";"
+	m.tellUnseen(line)
+	if r.untried != "" {
+		line("Unseen values", "not predicted: %s", r.untried)
 	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)
@@ -46,13 +45,8 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s%s", loss,
-			account.LossName(r.fitFlags.options.Loss),
-			cli.Counted(m.of.Best, "epoch"), end)
-	}
-	if m.NMFEpochs > 0 {
-		line("", "plain NMF of the same rank ends at %.4g after %s", m.NMF, cli.Counted(m.NMFEpochs, "epoch"))
-		line("", "%s", compared(name, r.fitFlags.options.Loss, loss, m.NMF, mean))
+		line("Fit", "a loss of %.4g (mean %s per entry) after %s", m.of.History[m.of.Best],
+			account.LossName(r.fitFlags.options.Loss), cli.Counted(m.of.Best, "epoch"))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
 		line("Start", "%s", account.Begun(q))
@@ -136,54 +130,31 @@ func missing(x quantmf.Mat) int {
 	return n
 }
 
-// looked counts the missing values, and returns the mean of the others.
-func looked(t *table.Table) (gaps int, mean float64, err error) {
-	seen := 0.0
+// looked counts the missing values.
+func looked(t *table.Table) (gaps int, err error) {
 	err = t.EachRow(func(_ int, row []float64) {
 		for _, v := range row {
 			if v != v {
 				gaps++
-				continue
 			}
-			seen++
-			mean += (v - mean) / seen
 		}
 	})
-	return gaps, mean, err
+	return gaps, err
 }
 
-// compared compares the losses of the model and of an NMF. A loss counts as 0 below 1e-9 of the mean of x,
-// taken to the power that its unit is of the unit of x.
-func compared(name string, of quantmf.Loss, loss, nmf, mean float64) string {
-	nothing := 1e-9 * math.Pow(mean, float64(of))
-	switch {
-	case loss <= nothing && nmf <= nothing:
-		return "both explain the matrix exactly: bending the scales gains nothing"
-	case loss <= nothing:
-		return name + " explains the matrix exactly"
-	case nmf <= nothing:
-		return "NMF explains the matrix exactly: bending the scales gains nothing"
-	case nmf >= 1.05*loss:
-		return fmt.Sprintf("%s leaves %s times less unexplained than NMF", name, times(nmf/loss))
-	case loss >= 1.05*nmf:
-		// This tells nothing about hidden cells. QMF chooses its start and shrinkage by hidden cells, at the
-		// cost of the fitted ones, while the NMF makes all its epochs even where it overfits.
-		return fmt.Sprintf("%s leaves %s times more unexplained than NMF of the values that were fitted: "+
-			"\"quantmf rank\" with -method %s and with -method nmf tells which predicts hidden ones better",
-			name, times(loss/nmf), strings.ToLower(name))
+// tellUnseen says how well values are predicted that the model has not seen, if that is known.
+func (m *model) tellUnseen(line func(head, format string, args ...any)) {
+	text, nmf := m.Unseen.Words(strings.ToUpper(m.method))
+	head := "Unseen values"
+	if !m.Unseen.Found() {
+		head = "Warning"
 	}
-	return name + " and NMF explain it about equally well: bending the scales gains little"
-}
-
-// times writes a ratio of losses: two digits up to 100, whole beyond, and more than 1e6 as that.
-func times(ratio float64) string {
-	switch {
-	case ratio > 1e6:
-		return "more than 1e6"
-	case ratio >= 99.5: // which %.2g writes as 1e+02
-		return fmt.Sprintf("%.0f", ratio)
+	if text != "" {
+		line(head, "%s", text)
 	}
-	return fmt.Sprintf("%.2g", ratio)
+	if nmf != "" {
+		line("", "%s", nmf)
+	}
 }
 
 // bentScales names the most bent features, in the order of the page; in that of their bend alone if goodness

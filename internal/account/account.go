@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/order"
 )
 
 // TopShown is how many features or samples of a component are named.
@@ -77,7 +78,15 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 	}
 	a.Predicted = math.NaN()
 	if b, is := model.(*quantmf.BQMF); is {
-		a.Predicted = predicted(b.LeaveOneOut, x, a.Goodness)
+		visible := make([]float64, x.Rows)
+		for i := range visible {
+			for _, v := range x.Row(i) {
+				if v == v {
+					visible[i]++
+				}
+			}
+		}
+		a.Predicted = Predicted(b.LeaveOneOut, visible, a.Goodness)
 	}
 	if q, is := model.(*quantmf.QMFQ); is {
 		if a.Normalized, err = q.Normalize(x); err != nil {
@@ -90,21 +99,17 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 	return a, err
 }
 
-// predicted is the share of the differences between samples that a mean divergence leaves of values that were
+// Predicted is the share of the differences between samples that a mean divergence leaves of values that were
 // each predicted without themselves. A value among n is n/(n-1) times as far from the mean of the others as
 // from the mean of all; the divergence grows with the square of that, under KL nearly.
-func predicted(leaveOneOut float64, x quantmf.Mat, goodness []quantmf.Goodness) float64 {
+// visible are the numbers of values of the features.
+func Predicted(leaveOneOut float64, visible []float64, goodness []quantmf.Goodness) float64 {
 	cells, spread := 0.0, 0.0
 	for i, g := range goodness {
-		n := 0.0
-		for _, v := range x.Row(i) {
-			if v == v {
-				n++
-			}
-		}
+		n := visible[i]
 		cells += n
 		if n > 1 {
-			spread += n * g.Spread * (n / (n - 1)) * (n / (n - 1))
+			spread += float64(n * g.Spread * (n / (n - 1)) * (n / (n - 1)))
 		}
 	}
 	if spread == 0 {
@@ -148,12 +153,9 @@ func Mixture(w []float64, u, v quantmf.Mat, i int) {
 	}
 }
 
-// Span returns the lowest and the highest of w, apart.
+// Span returns the lowest and the highest of w, but for far ones (order.Bulk), apart.
 func Span(w []float64) (from, to float64) {
-	from, to = w[0], w[0]
-	for _, v := range w {
-		from, to = min(from, v), max(to, v)
-	}
+	from, to = order.Bulk(w)
 	if from == to {
 		to = from + max(math.Abs(from), 1)
 	}

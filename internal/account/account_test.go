@@ -149,7 +149,7 @@ func TestSpan(t *testing.T) {
 		w        []float64
 		from, to float64
 	}{{[]float64{3, -1, 2}, -1, 3}, {[]float64{5, 5}, 5, 10}, {[]float64{-4}, -4, 0},
-		{[]float64{0, 0}, 0, 1}} {
+		{[]float64{0, 0}, 0, 1}, {[]float64{0, 1, 2, 3, 99}, 0, 3}} {
 		if from, to := account.Span(c.w); from != c.from || to != c.to {
 			t.Errorf("%v: from %v to %v", c.w, from, to)
 		}

@@ -5,7 +5,6 @@ package account
 
 import (
 	"errors"
-	"math"
 	"strconv"
 	"strings"
 
@@ -26,12 +25,7 @@ type Made struct {
 	Losses      string   // which loss was taken and why, where that was not given
 	Warnings    []string // of the fit
 	Unconverged int      // features whose map is less exact than asked for
-
-	// The final loss of an NMF of the same rank after so many epochs, 0 for none, and what
-	// it explains of the average feature, NaN where that is not known.
-	NMF          float64
-	NMFEpochs    int
-	NMFExplained float64
+	Unseen      Unseen   // how well values that were hidden are predicted
 }
 
 // Append returns the file of a model with both sections.
@@ -120,18 +114,13 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	if m.NMFEpochs > 0 {
-		line("nmf epochs", strconv.Itoa(m.NMFEpochs))
-		line("nmf", strconv.FormatFloat(m.NMF, 'g', -1, 64))
-		line("nmf explained", strconv.FormatFloat(m.NMFExplained, 'g', -1, 64))
-	}
+	line("unseen", m.Unseen.text())
 	return s.String()
 }
 
 // read takes in what text wrote; lines that it does not know are of a later
 // version.
 func (m *Made) read(text string) {
-	m.NMFExplained = math.NaN()
 	for _, l := range strings.Split(text, "\n") {
 		key, value, _ := strings.Cut(l, "\t")
 		switch key {
@@ -151,12 +140,8 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "nmf epochs":
-			m.NMFEpochs, _ = strconv.Atoi(value)
-		case "nmf explained":
-			m.NMFExplained, _ = strconv.ParseFloat(value, 64)
-		case "nmf":
-			m.NMF, _ = strconv.ParseFloat(value, 64)
+		case "unseen":
+			m.Unseen = readUnseen(value)
 		}
 	}
 }

@@ -38,22 +38,19 @@ func TestRead(t *testing.T) {
 	made := account.Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true,
 		Top:    true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
-		NMF: 0.1 + 0.2, NMFEpochs: 200, NMFExplained: 0.75}
-	unknown := account.Made{NMFExplained: math.NaN()}
-	broken := account.Made{Matrix: "a\nb\rc", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}
+		Unseen: account.Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, NMF: -3, Ahead: 1,
+			AheadErr: 2}}
+	broken := account.Made{Matrix: "a\nb\rc"}
 	for _, c := range []struct {
 		names      account.Names
 		made, want account.Made
 		known      bool
 	}{
 		{account.Names{features, samples}, made, made, true},
-		{account.Names{features, nil}, account.Made{Log1p: true, NMFExplained: math.NaN()},
-			account.Made{Log1p: true, NMFExplained: math.NaN()}, true},
-		{account.Names{nil, samples}, account.Made{Top: true, NMFExplained: math.NaN()},
-			account.Made{Top: true, NMFExplained: math.NaN()}, true},
-		{account.Names{}, broken,
-			account.Made{Matrix: "a b c", NMFEpochs: 1, NMF: 2, NMFExplained: math.NaN()}, true},
-		{account.Names{}, account.Made{}, unknown, false},
+		{account.Names{features, nil}, account.Made{Log1p: true}, account.Made{Log1p: true}, true},
+		{account.Names{nil, samples}, account.Made{Top: true}, account.Made{Top: true}, true},
+		{account.Names{}, broken, account.Made{Matrix: "a b c"}, true},
+		{account.Names{}, account.Made{}, account.Made{}, false},
 	} {
 		b, err := account.Append(plain, c.names, c.made)
 		if err != nil {
@@ -63,16 +60,13 @@ func TestRead(t *testing.T) {
 		if err != nil || known != c.known || !reflect.DeepEqual(names, c.names) {
 			t.Errorf("%q: %q, known %v, %v", c.names, names, known, err)
 		}
-		if math.IsNaN(made.NMFExplained) && math.IsNaN(c.want.NMFExplained) {
-			made.NMFExplained, c.want.NMFExplained = 0, 0
-		}
 		if !reflect.DeepEqual(made, c.want) {
 			t.Errorf("made is %+v, want %+v", made, c.want)
 		}
 	}
 	names, made, known, err := account.Read(plain, 3, 2)
 	if err != nil || known || names.Features != nil || names.Samples != nil ||
-		!math.IsNaN(made.NMFExplained) {
+		made.Unseen.Values != 0 {
 		t.Errorf("of a file without sections: %v, %+v, %v, %v", names, made, known, err)
 	}
 }

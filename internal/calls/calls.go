@@ -66,6 +66,14 @@ func (c Call) Answer(name string) (any, error) {
 		return c.softQuantile()
 	case "softRankVJP", "softSortVJP", "softQuantileVJP":
 		return c.backward(name)
+	case "softRankRows":
+		return c.rowsOf(quantmf.SoftRankRows)
+	case "softSortRows":
+		return c.rowsOf(quantmf.SoftSortRows)
+	case "softRankRowsVJP":
+		return c.rowsBack(quantmf.SoftRankRowsVJP)
+	case "softSortRowsVJP":
+		return c.rowsBack(quantmf.SoftSortRowsVJP)
 	case "softQuantileRows":
 		return c.softQuantileRows()
 	case "softQuantileRowsVJP":
@@ -574,6 +582,35 @@ func (c Call) backward(name string) (any, error) {
 		of["q"] = g.Q
 	}
 	return of, nil
+}
+
+// rowsOf calls an operator of the rows of x, and rowsBack its transposed Jacobian.
+func (c Call) rowsOf(f func(x quantmf.Mat, opts ...quantmf.Option) (quantmf.Mat, error)) (any, error) {
+	opts, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.matrix("x")
+	if err != nil {
+		return nil, err
+	}
+	return result(f(x, opts...))
+}
+
+func (c Call) rowsBack(f func(x, z quantmf.Mat, opts ...quantmf.Option) (quantmf.Mat, error)) (any, error) {
+	opts, err := c.settings()
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.matrix("x")
+	if err != nil {
+		return nil, err
+	}
+	z, err := c.matrix("z")
+	if err != nil {
+		return nil, err
+	}
+	return result(f(x, z, opts...))
 }
 
 func (c Call) softQuantileRows() (any, error) {

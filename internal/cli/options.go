@@ -165,9 +165,9 @@ func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {
 	return list
 }
 
-// Shared returns those that also hold for the NMF with which a fit is compared.
+// Shared returns those that also hold for the NMF with which a fit is compared on hidden values.
 func (o *Options) Shared() (list []quantmf.FitOption) {
-	for _, k := range []option.Kind{option.Loss, option.Missing, option.Seed, option.Workers} {
+	for _, k := range []option.Kind{option.Loss, option.Seed} {
 		if o.made[k] != nil {
 			list = append(list, o.made[k])
 		}

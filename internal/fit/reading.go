@@ -347,6 +347,16 @@ func (c *Cells) Signed() bool {
 	return slices.ContainsFunc(c.extents, func(e extent) bool { return e.least < 0 })
 }
 
+// Scale returns the unit of x, without a shift, in which losses of x can be compared where those in the unit
+// of x itself have no number.
+func (c *Cells) Scale() Units {
+	top := 0.0
+	for _, e := range c.extents {
+		top = max(top, math.Abs(e.least), math.Abs(e.most))
+	}
+	return UnitsOf(top)
+}
+
 // SetUnits chooses the units of the cells and brings the cells to them. mapped: the fit has maps, which may
 // give every row a scale of its own, and where a visible cell is negative a shift. A row of it that is too
 // small beside the largest is an error.

@@ -82,6 +82,14 @@ func (u *Units) Losses(l divergence.Loss, v []float64) {
 	}
 }
 
+// Divergence returns the divergence of a cell x from t, both in the units of x, in those of x'.
+func (u *Units) Divergence(l divergence.Loss, x, t float64) float64 {
+	if u.All == 0 {
+		return l.Divergence(x, t)
+	}
+	return l.Divergence(math.Ldexp(x, -u.All), math.Ldexp(t, -u.All))
+}
+
 // Pick returns the units of some of the rows.
 func (u *Units) Pick(rows []int) Units {
 	p := Units{Signed: u.Signed, All: u.All}

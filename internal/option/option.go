@@ -41,6 +41,7 @@ const (
 	Start
 	Ends
 	Init
+	Model
 	Penalty
 	Shrinkage
 	Line
@@ -119,6 +120,7 @@ var declarations = [Kinds]declaration{
 	Start:         {name: "Start", flag: "start", form: Choice, constants: "Auto Scores NMF Uniform SVD"},
 	Ends:          {name: "Ends", flag: "ends", form: Choice, constants: "Free Pinned"},
 	Init:          {name: "Init"},
+	Model:         {name: "Model"},
 	Penalty:       {name: "Penalty", flag: "penalty", form: Decimal, bound: bound{high: heaviest}},
 	Shrinkage:     {name: "Shrinkage", flag: "shrinkage", form: Decimal, bound: bound{high: heaviest}},
 	Line:          {name: "Line", flag: "line", form: Decimal, bound: bound{high: 1}},
@@ -244,9 +246,10 @@ var (
 	SoftRankRowsVJP  = Function{"SoftRankRowsVJP", rows | Of(MidpointRanks), ""}
 	SoftSortRows     = Function{"SoftSortRows", rows, ""}
 	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
-	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates), ""}
+	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model), ""}
 	FitQMF           = Function{"FitQMF",
-		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model),
+		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
 	FitQMFQ = Function{"FitQMFQ",

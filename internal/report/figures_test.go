@@ -92,7 +92,7 @@ func readPlot(t *testing.T, p plot, log bool) picture {
 	if clip := found(f.text, `(<svg x=[^>]*>)`); len(clip) != 1 || clip[0][0] != frame {
 		t.Errorf("what clips the frame: %v", clip)
 	}
-	for _, m := range found(f.text, `<path class="(?:curve|line|dots|group|compared)"[^>]* d="([^"]*)"`) {
+	for _, m := range found(f.text, `<path class="(?:curve|line|dots|group)"[^>]* d="([^"]*)"`) {
 		for _, at := range found(m[0], `[ML]([-.\d]+) ([-.\d]+)`) {
 			if x, y := number64(t, at[0]),
 				number64(t, at[1]); (x < p.Left || x > p.Right || y < p.Top || y > p.Bottom) &&
@@ -125,8 +125,7 @@ func (f picture) points(t *testing.T, class string) (x, y []float64) {
 	return x, y
 }
 
-// TestLossPlot: the curve has the loss of every epoch and the line that with which it is compared. Each is
-// named at its end, within the frame and apart from the other.
+// TestLossPlot: the curve has the loss of every epoch, and is named at its end, within the frame.
 func TestLossPlot(t *testing.T) {
 	t.Parallel()
 	long := make([]float64, 2*mostEpochs+5)
@@ -134,17 +133,14 @@ func TestLossPlot(t *testing.T) {
 		long[e] = 3 - float64(e)/float64(len(long))
 	}
 	for _, c := range []struct {
-		loss     []float64
-		compared float64
-		log      bool
+		loss []float64
+		log  bool
 	}{
-		{[]float64{9, 3, 1, 0.5}, 2, true}, {[]float64{9, 3, 1, 0.5}, 0.2, true},
-		{[]float64{2, 1.5, 1}, 1.2, false},
-		{[]float64{2, 1.5, 1}, 0.8, false}, {[]float64{2, 1.5, 1}, 0, false},
-		{[]float64{-3, -1, -2}, 0, false}, {long, 4, false},
+		{[]float64{9, 3, 1, 0.5}, true}, {[]float64{2, 1.5, 1}, false}, {[]float64{-3, -1, -2}, false},
+		{long, false},
 	} {
 		f := example(3, 4)
-		f.Loss, f.Compared = c.loss, c.compared
+		f.Loss = c.loss
 		p := lossPlot(&f)
 		pic := readPlot(t, p, c.log)
 		in := func(v float64) float64 {
@@ -165,31 +161,17 @@ func TestLossPlot(t *testing.T) {
 			}
 		}
 		low, high := slices.Min(c.loss), slices.Max(c.loss)
-		if c.compared > 0 {
-			low, high = min(low, c.compared), max(high, c.compared)
-		}
 		if span := p.y.at(low) - p.y.at(high); !(span > 0.8*(p.Bottom-p.Top)) {
 			t.Errorf("%v: the losses take %v of the height %v", c.loss, span, p.Bottom-p.Top)
 		}
-		line := found(pic.text, `class="compared" d="M[.\d]+ ([.\d]+)H`)
-		if (len(line) == 1) != (c.compared > 0) || c.compared > 0 &&
-			math.Abs(pic.y(number64(t, line[0][0]))-in(c.compared)) > pic.offY {
-			t.Errorf("%v: compared with %v: %v", c.loss, c.compared, line)
-		}
 		names := found(pic.text, `<text class="named[ a-z]*" x="[^"]*" y="([.\d]+)">([^<]*)<`)
 		end := c.loss[len(c.loss)-1]
-		if !strings.HasPrefix(names[0][1], "QMF "+short(end)) || len(names) != 1+len(line) {
+		if !strings.HasPrefix(names[0][1], "QMF "+short(end)) || len(names) != 1 {
 			t.Fatalf("%v: %v", c.loss, names)
 		}
 		for _, n := range names {
 			if y := number64(t, n[0]); y < p.Top+12 || y > p.Bottom-2 {
 				t.Errorf("%v: %q stands at %v, outside the frame", c.loss, n[1], y)
-			}
-		}
-		if len(names) == 2 {
-			if own, other := number64(t, names[0][0]), number64(t, names[1][0]); math.Abs(own-other) < 12 ||
-				(own > other) != (end < c.compared) {
-				t.Errorf("%v: %v stand at %v and %v", c.loss, names, own, other)
 			}
 		}
 	}
@@ -259,6 +241,29 @@ func TestMapPlot(t *testing.T) {
 				}
 			}
 		}
+	}
+	// The axes are those of the bulk, and a sample far beyond is told of.
+	far := example(2, 60)
+	for j := range 60 {
+		far.V.Set(0, j, float64(j)/10)
+		far.V.Set(1, j, 0)
+		far.X.Set(0, j, float64(j*j)/100)
+	}
+	far.V.Set(0, 30, 1000)
+	far.X.Set(0, 30, 1e6)
+	w := product(far.U, far.V).Row(0)
+	far.curve(func(_ int, w float64) float64 { return w * w })
+	p := far.mapPlot(0, w)
+	if from, to := account.Span(w); from != 0 || to > 6 || p.x.high > 7 || p.y.high > 45 ||
+		p.XLabel != "place in the mixture; 1 sample lies beyond" ||
+		strings.Count(p.Series[0].Path, "h0") != 59 {
+		t.Errorf("from %v to %v, %v to %v, %q, dots %q", from, to, p.y.low, p.y.high, p.XLabel,
+			p.Series[0].Path)
+	}
+	if got := strings.Join(far.oddities(), "\n"); !strings.Contains(got,
+		"1 sample has more than 10 times the mean "+
+			`of a component, which may stand for little else: "<s30>&\"'" (51.1 times that of c1)`) {
+		t.Error(got)
 	}
 	// Of many samples an even part.
 	many := example(1, 2*mostDots+1)

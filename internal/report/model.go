@@ -25,7 +25,10 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 		X:           x,
 		Warnings:    how.Warnings,
 		Unconverged: how.Unconverged,
-		Compared:    how.NMF, ComparedEpochs: how.NMFEpochs, ComparedExplained: how.NMFExplained,
+		Unseen:      how.Unseen,
+	}
+	if u := how.Unseen; u.Values > 0 {
+		f.Predicted = u.Predicted
 	}
 	if f.Matrix == "" {
 		f.Matrix = "A matrix"

@@ -7,9 +7,13 @@ import (
 	"hash/maphash"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/quantmf/quantmf/internal/table"
 )
+
+// farAbove is how many times the mean magnitude of a component a sample must have of it to be far.
+const farAbove = 10
 
 // farOut is how many interquartile ranges beyond a quartile a value is far.
 const farOut = 10
@@ -81,6 +85,11 @@ func (f *Fit) oddities() (out []string) {
 			table.Counted(far, "value is", "values are"), farOut, table.Counted(len(farIn), "feature"),
 			table.Examples(farIn))
 	}
+	if far := f.farSamples(); len(far) > 0 {
+		say("%s more than %d times the mean of a component, which may stand for little else: %s",
+			table.Counted(len(far), "sample has", "samples have"), farAbove,
+			strings.Join(far[:min(len(far), 5)], ", "))
+	}
 	if x.Cols > 1 {
 		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
 			say("%s the same in all samples as an earlier one: %s",
@@ -99,6 +108,28 @@ func (f *Fit) oddities() (out []string) {
 			say("%s the same in all features as an earlier one: %s",
 				table.Counted(len(copies), "sample is", "samples are"),
 				table.Examples(copies))
+		}
+	}
+	return out
+}
+
+// farSamples are those that have far more of a component than others, each with its largest multiple of the
+// mean and the component, the farthest first.
+func (f *Fit) farSamples() (out []string) {
+	most, of := make([]float64, f.V.Cols), make([]int, f.V.Cols)
+	for c := range f.V.Rows {
+		scale := f.meanMagnitude(c)
+		for j, v := range f.V.Row(c) {
+			if times := math.Abs(v) / scale; times > most[j] {
+				most[j], of[j] = times, c
+			}
+		}
+	}
+	for _, j := range largest(most, len(most)) {
+		if most[j] > farAbove {
+			out = append(out, fmt.Sprintf("%q (%s of %s)", clipped(f.Samples[j], 40),
+				short(most[j])+" times that",
+				name(of[j])))
 		}
 	}
 	return out

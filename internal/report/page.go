@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-K7foJSae5xUuu2VWjByAXrWGwmxucZfwr5zss617Tw0="
+const styleHash = "sha256-oiZTT2PHNVUHgBE7esOrdsgI8OFY1JBXVR2QSq3CMd0="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -157,11 +157,9 @@ text { fill: var(--soft); font-size: 12px; font-variant-numeric: tabular-nums; }
 .end { text-anchor: end; } .mid { text-anchor: middle; }
   text.title { fill: var(--text); font-size: 13px; font-weight: 600; } text.small { font-size: 11px; }
 text.named { font-weight: 600; font-size: 13px; text-anchor: end; fill: var(--curve); }
-  text.beside { fill: var(--compared); }
 path { stroke-linecap: round; stroke-linejoin: round; } path:not(.band, .area, .hollow) { fill: none; }
 path.grid { stroke: var(--grid); } path.axis { stroke: var(--soft); stroke-linecap: butt; }
 path.curve, .curves path { stroke: var(--curve); stroke-width: 2.4; }
-  path.compared { stroke: var(--compared); stroke-width: 2; stroke-dasharray: 7 6; }
 path.line { stroke: var(--soft); stroke-width: 1.4; stroke-dasharray: 4 5; }
   path.dots { stroke: var(--dots); stroke-width: 4.5; stroke-opacity: var(--faint); }
 path.group { stroke-width: 4.5; stroke-opacity: .75; } path.ring, path.hollow { stroke-width: 1.5; }

@@ -185,20 +185,13 @@ func lossPlot(f *Fit) plot {
 			epochs, losses = append(epochs, float64(e)), append(losses, l)
 		}
 	}
-	compared := f.ComparedEpochs > 0 && f.Compared > 0
-	if compared {
-		low, high = min(low, f.Compared), max(high, f.Compared)
-	}
 	p.x = axis{0, max(float64(len(f.Loss)-1), 1), p.Left, p.Right, false}
 	p.y = widened(low, high, p.Bottom, p.Top, 0.1, low > 0 && high > 5*low)
 	p.XTicks, p.YTicks = p.x.ticks(6), p.y.ticks(5)
 
 	final := f.Loss[len(f.Loss)-1]
 	end := p.y.at(final)
-	below, above := 18.0, -9.0
-	if compared && final > f.Compared {
-		below, above = above, below
-	}
+	below := 18.0
 	if end+below > p.Bottom-2 { // at the top the axis has room
 		below = -below / 2
 	}
@@ -206,15 +199,6 @@ func lossPlot(f *Fit) plot {
 	p.Series = append(p.Series,
 		series{Class: "curve", Path: p.curve(epochs, losses), Label: f.Method + " " + short(final),
 			LabelClass: "named", X: p.Right - 4, Y: end + below})
-	if compared {
-		at := p.y.at(f.Compared)
-		p.Title += "; NMF ends at " + short(f.Compared)
-		p.Series = append(p.Series,
-			series{Class: "compared",
-				Path:       "M" + coordinate(p.Left) + " " + coordinate(at) + "H" + coordinate(p.Right),
-				Label:      "NMF ends: " + short(f.Compared),
-				LabelClass: "named beside", X: p.Right - 4, Y: at + above})
-	}
 	return p
 }
 
@@ -232,14 +216,24 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	}
 	from, to := account.Span(w)
 	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
+	within := func(j int) bool { return w[j] >= from && w[j] <= to }
+	far := 0
+	for j := range w {
+		if !within(j) {
+			far++
+		}
+	}
+	if far > 0 {
+		p.XLabel += "; " + table.Counted(far, "sample lies", "samples lie") + " beyond"
+	}
 
 	curveX := make([]float64, len(curveY))
 	for s := range curveX {
 		curveX[s] = from + (to-from)*float64(s)/account.Steps
 	}
 	low, high := curveY[0], curveY[account.Steps]
-	for _, v := range x {
-		if v == v {
+	for j, v := range x {
+		if v == v && within(j) {
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -254,7 +248,7 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1),
 		make([][]float64, len(f.SampleGroups.Names)+1)
 	for j := 0; j < len(x); j += step {
-		if x[j] == x[j] {
+		if x[j] == x[j] && within(j) {
 			g := 0
 			if f.SampleGroups.Of != nil {
 				g = f.SampleGroups.rank(j)
@@ -272,7 +266,13 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 		}
 		p.Series = append(p.Series, dots)
 	}
-	slope, offset := line(w, f.Fitted.Row(i))
+	var lineX, lineY []float64
+	for j := range w {
+		if within(j) {
+			lineX, lineY = append(lineX, w[j]), append(lineY, f.Fitted.At(i, j))
+		}
+	}
+	slope, offset := line(lineX, lineY)
 	p.Series = append(p.Series,
 		series{Class: "line", Path: p.curve([]float64{from, to},
 			[]float64{offset + slope*from, offset + slope*to})},
@@ -329,14 +329,19 @@ func (d *document) plot(p plot) {
 	d.WriteString("</svg>\n")
 }
 
+// meanMagnitude is that of a component over all samples.
+func (f *Fit) meanMagnitude(c int) float64 {
+	mean := 0.0
+	for _, a := range f.V.Row(c) {
+		mean += math.Abs(a) / float64(f.V.Cols)
+	}
+	return mean
+}
+
 // profilePlot draws a component over the samples, in multiples of the mean magnitude, with the colours of
 // their groups below.
 func (f *Fit) profilePlot(c int, columns []int) plot {
-	v := at(f.V.Row(c), columns)
-	scale := 0.0
-	for _, a := range f.V.Row(c) {
-		scale += math.Abs(a) / float64(f.V.Cols)
-	}
+	v, scale := at(f.V.Row(c), columns), f.meanMagnitude(c)
 	low, high := 0.0, 0.0
 	for j := range v {
 		if scale > 0 {

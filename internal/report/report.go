@@ -37,11 +37,7 @@ type Fit struct {
 
 	Unconverged int // features whose transport did not converge
 
-	// The final loss of an NMF of the same rank after so many epochs, 0 where there is none, and what
-	// it explains of the average feature, as Average has it; NaN where that is not known.
-	Compared          float64
-	ComparedEpochs    int
-	ComparedExplained float64
+	Unseen account.Unseen // how well values that were hidden are predicted
 }
 
 // mapped tells whether the model has maps.
@@ -143,7 +139,7 @@ func (d *document) head(f *Fit) {
 			table.Counted(f.V.Rows, "component"))
 	}
 	d.add("</p>\n")
-	if f.Predicted <= structureless {
+	if f.Predicted <= account.Structureless {
 		d.add("<p class=\"warning none\"><b>No structure was found:</b> values that the model has not seen " +
 			"are predicted " +
 			"no better than by the mean of their feature. Curves and components below show noise.</p>\n")
@@ -162,14 +158,11 @@ func (d *document) head(f *Fit) {
 // number is a key number.
 type number struct{ Value, Label string }
 
-// structureless is what a model predicts of unseen values of a table without structure, at the most.
-const structureless = 0.01
-
 // numbers are the key numbers at the top: first what holds of values that the model has not seen, last the
 // loss.
 func numbers(f *Fit) (out []number) {
 	say := func(value, label string) { out = append(out, number{value, label}) }
-	own, nmf := f.explained(f.Compared)
+	own := f.explained()
 	final := f.Loss[len(f.Loss)-1]
 	if f.Method == "BQMF" { // whose Loss is no divergence
 		final = f.left()
@@ -178,20 +171,11 @@ func numbers(f *Fit) (out []number) {
 		say(percent(f.Predicted),
 			"of the differences between samples predicted, in values that the model has not seen")
 	}
+	if u := f.Unseen; u.Values > 0 && u.NMF == u.NMF {
+		say(percent(u.NMF), "predicted in the same values by plain NMF with as many components")
+	}
 	say(percent(own), "of the differences between samples explained, in the values that were fitted")
-	loss := "loss: how far a value is from the fit, on average"
-	if f.ComparedEpochs > 0 {
-		say(percent(nmf), "explained by plain NMF with as many components")
-		loss = "loss of " + f.Method + "; that of NMF is " + short(f.Compared)
-		if final > 1e-9*f.Compared && f.Compared > 1e-9*final {
-			loss += ", " + short(f.Compared/final) + " times as much"
-		}
-	}
-	average := "of the average feature explained, whatever its scale"
-	if f.ComparedEpochs > 0 && f.ComparedExplained == f.ComparedExplained {
-		average += "; by plain NMF " + percent(f.ComparedExplained)
-	}
-	say(percent(Average(f.Goodness)), average)
+	say(percent(Average(f.Goodness)), "of the average feature explained, whatever its scale")
 	if f.mapped() {
 		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
 		say(fmt.Sprintf("%.2f", f.Bend[middle]),
@@ -200,7 +184,7 @@ func numbers(f *Fit) (out []number) {
 			say(fmt.Sprint(f.X.Rows-f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows))
 		}
 	}
-	say(short(final), loss)
+	say(short(final), "loss: how far a value is from the fit, on average")
 	return out
 }
 
@@ -216,9 +200,6 @@ func (d *document) losses(f *Fit) {
 		d.add("The curve is the loss after each pass over all features: how far the fit is from the data, " +
 			"on average over all values. Lower is better. A curve that still falls would come closer " +
 			"to these data with more epochs, but need not predict unseen values better.")
-		if f.ComparedEpochs > 0 {
-			d.add(" The dashed line is where plain NMF with as many components ends.")
-		}
 	}
 	d.add("</p>\n<figure class=\"loss card\">")
 	d.plot(lossPlot(f))
@@ -229,7 +210,8 @@ func (d *document) losses(f *Fit) {
 func (d *document) maps(f *Fit, uv quantmf.Mat, features []int) {
 	d.section("Learned scales of features that are bent and well explained")
 	d.add(how + `Each panel is one feature. The components' mixture for a sample runs from left to right, from
-the lowest (0) to the highest (1); the measured value runs upwards.
+the lowest (0) to the highest (1), but for samples that lie far beyond the others; the measured value runs
+upwards.
 The curve is the learned map between the two. Where it follows the dashed line, the feature's scale needed
 no change; a step means an on-off feature; a flat end means saturation or a detection limit.
 Points near the curve mean a good fit. <b>Bend</b> is the part of the curve's shape that no straight line
@@ -408,8 +390,9 @@ func (d *document) odd(f *Fit) {
 	odd := f.oddities()
 	if len(odd) == 0 {
 		d.add("<p>Nothing was found: no value is missing or negative, no name stands twice, no feature is "+
-			"constant, none is a copy of another, nor is a sample, and no value lies more than %d "+
-			"interquartile ranges beyond the quartiles of its feature.</p>\n", farOut)
+			"constant, none is a copy of another, nor is a sample, no value lies more than %d interquartile "+
+			"ranges beyond the quartiles of its feature, and no sample has more than %d times the mean of a "+
+			"component.</p>\n", farOut, farAbove)
 	} else {
 		d.add("<ul>\n")
 		for _, o := range odd {
@@ -457,9 +440,11 @@ func (f *Fit) Methods() string {
 	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version,
 		strings.Join(append([]string{table.Counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
-	if f.ComparedEpochs > 0 {
-		fmt.Fprintf(&s, " For comparison a non-negative matrix factorisation of the same rank was fitted, "+
-			"with its defaults (%s).", table.Counted(f.ComparedEpochs, "epoch"))
+	if f.Unseen.Values > 0 && f.Method != "BQMF" {
+		s.WriteString(" How well unseen values are predicted was found by further fits, of this model " +
+			"and of a " +
+			"non-negative matrix factorisation of as many components, from which a tenth of the values was " +
+			"hidden.")
 	}
 	return s.String()
 }

@@ -32,7 +32,7 @@ func example(features, samples int) Fit {
 		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
 		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
 		X:        quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Compared: 2, ComparedEpochs: 1000}
+		Warnings: []string{"<w>"}, Unseen: account.Unseen{Values: 4, Predicted: 0.5, NMF: 0.3}}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -208,18 +208,18 @@ func TestPageOfLittle(t *testing.T) {
 		clear(m.Data)
 	}
 	clear(zero.Goodness)
-	zero.Loss, zero.Compared = []float64{0}, 0
+	zero.Loss = []float64{0}
 	clear(zero.Curves.Row(0))
 	nmf := example(3, 4)
 	nmf.Method, nmf.Curves, nmf.Bend, nmf.Fitted = "NMF", quantmf.Mat{}, nil, product(nmf.U, nmf.V)
-	nmf.ComparedEpochs, nmf.Command = 0, ""
+	nmf.Unseen, nmf.Command = account.Unseen{}, ""
 	holes := example(3, 4)
 	holes.X.Set(1, 2, math.NaN())
 	for j := range 4 {
 		holes.X.Set(2, j, math.NaN())
 	}
 	signed := example(3, 4)
-	signed.Method, signed.Compared, signed.ComparedEpochs = "BQMF", 0, 0
+	signed.Method, signed.Unseen.NMF = "BQMF", math.NaN()
 	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
 		for i := range m.Data {
 			m.Data[i] -= 2
@@ -408,12 +408,12 @@ func TestStatistics(t *testing.T) {
 	f.X.Set(0, 0, math.NaN())
 	f.Goodness = []quantmf.Goodness{{Divergence: 1, Spread: 4}, {Divergence: 0.5, Spread: 3}}
 	// 3 cells and 4
-	if own, nmf := f.explained(1.5); math.Abs(own-19./24) > 1e-15 || math.Abs(nmf-(1-10.5/24)) > 1e-15 {
-		t.Errorf("explained %v, %v", own, nmf)
+	if own := f.explained(); math.Abs(own-19./24) > 1e-15 {
+		t.Errorf("explained %v", own)
 	}
 	clear(f.Goodness)
-	if own, nmf := f.explained(0); own != 1 || nmf != 1 {
-		t.Errorf("of nothing %v, %v are explained", own, nmf)
+	if own := f.explained(); own != 1 {
+		t.Errorf("of nothing %v are explained", own)
 	}
 	if got := Average([]quantmf.Goodness{{Spread: 1, Explained: 0.5}, {},
 		{Spread: 9, Explained: -1}}); got != 0.25 {
@@ -510,22 +510,6 @@ func TestTelling(t *testing.T) {
 	}
 }
 
-// TestNumbers: a loss of nothing is no times as much as another.
-func TestNumbers(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		final, compared float64
-		want            string
-	}{{0.5, 2, "loss of QMF; that of NMF is 2, 4 times as much"},
-		{0.5, 1e-15, "loss of QMF; that of NMF is 1e-15"}, {0, 2, "loss of QMF; that of NMF is 2"}} {
-		f := example(3, 4)
-		f.Loss[3], f.Compared = c.final, c.compared
-		if n := numbers(&f); n[len(n)-1].Label != c.want {
-			t.Errorf("%v: %q, want %q", c, n[len(n)-1].Label, c.want)
-		}
-	}
-}
-
 // TestPredicted: what is known of values that the model has not seen comes first, and where that is nothing
 // the page says so before all numbers.
 func TestPredicted(t *testing.T) {
@@ -540,7 +524,7 @@ func TestPredicted(t *testing.T) {
 		{math.NaN(), "75 %", false}, // what is explained
 	} {
 		f := example(20, 9)
-		f.Predicted = c.predicted
+		f.Predicted, f.Unseen = c.predicted, account.Unseen{}
 		page := render(t, f)
 		if first := found(page, `<ul class="numbers"><li><b>([^<]*)`); len(first) != 1 ||
 			first[0][0] != c.first {
@@ -557,7 +541,7 @@ func TestPredicted(t *testing.T) {
 func TestBayes(t *testing.T) {
 	t.Parallel()
 	f := example(20, 9)
-	f.Method, f.Compared, f.ComparedEpochs = "BQMF", 0, 0
+	f.Method, f.Unseen.NMF = "BQMF", math.NaN()
 	page := render(t, f)
 	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
 		"<b>0.5</b><span>loss: how far a value is from the fit"} {
@@ -583,7 +567,8 @@ func TestPlain(t *testing.T) {
 	for _, want := range []string{"<b>17</b><span>of 20 maps converged",
 		"The second panel is the mixture before the maps",
 		"Plain non-negative matrix factorisation (NMF) has the mixture but not the maps",
-		"The dashed line is where plain NMF"} {
+		"<b>30 %</b><span>predicted in the same values by plain NMF",
+		"a non-negative matrix factorisation of as many components, from which a tenth of the values"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a QMF lacks %q", want)
 		}
@@ -593,7 +578,8 @@ func TestPlain(t *testing.T) {
 		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
 		t.Error("the second panel of a QMFQ")
 	}
-	f.Method, f.Curves, f.Bend, f.Normalized, f.ComparedEpochs = "NMF", quantmf.Mat{}, nil, quantmf.Mat{}, 0
+	f.Method, f.Curves, f.Bend, f.Normalized, f.Unseen = "NMF", quantmf.Mat{}, nil, quantmf.Mat{},
+		account.Unseen{}
 	page = text()
 	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a " +
 		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {

@@ -79,13 +79,13 @@ func (f *Fit) left() float64 {
 }
 
 // explained returns the share of all differences between samples that the model reproduces, 1 where there are
-// none; and the same share of a model whose mean divergence per cell is compared.
-func (f *Fit) explained(compared float64) (own, other float64) {
-	left, spread, cells := f.totals()
+// none.
+func (f *Fit) explained() float64 {
+	left, spread, _ := f.totals()
 	if spread == 0 {
-		return 1, 1
+		return 1
 	}
-	return 1 - left/spread, 1 - compared*cells/spread
+	return 1 - left/spread
 }
 
 // Average is the mean of what is explained of the features that vary, 1 where none does. A

@@ -42,8 +42,8 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 	}{
 		{"V.tsv", "components × samples", "component", components, f.Samples, f.V, 5},
 		{"U.tsv", "features × components", "feature", f.Features, components, f.U, 5},
-		{"curves.tsv", "of each feature the lowest and the highest mixture, and its curve at seven equal " +
-			"steps from the one to the other", "feature", f.Features, curves, drawn, 4},
+		{"curves.tsv", "of each feature the lowest and the highest mixture, but for far samples, and its " +
+			"curve at seven equal steps from the one to the other", "feature", f.Features, curves, drawn, 4},
 		{"features.tsv", says, "feature", f.Features, known, f.featureTable(), 4},
 	} {
 		if len(t.columns) == 0 {

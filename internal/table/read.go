@@ -143,15 +143,18 @@ func foreign(head []byte) string {
 	case has("\xfd7zXZ\x00"), has("\x28\xb5\x2f\xfd"):
 		return "this is compressed by xz or zstd: decompress it, or compress it by gzip or bzip2"
 	case has("\x89HDF\r\n\x1a\n"):
-		return "this is HDF5 (h5, h5ad, loom, MATLAB 7.3)" + save
+		return "this is HDF5 (h5, h5ad, loom, MATLAB 7.3)" + save + "; of an h5ad, in Python: import " +
+			`anndata; anndata.read_h5ad("FILE").to_df().T.to_csv("OUT.csv.gz")`
 	case has("RDX3\n"), has("RDX2\n"), has("X\n\x00\x00"):
-		return "this is a file of R's save or saveRDS" + save
+		return "this is a file of R's save or saveRDS" + save +
+			`; in R: write.csv(readRDS("FILE"), "OUT.csv")`
 	case has("\xd0\xcf\x11\xe0"):
 		return "this is an old Excel workbook: save the sheet as CSV or tab-separated text"
 	case has("^DATABASE"), has("^DATASET"), has("^SERIES"), has("^SAMPLE"), has("^PLATFORM"):
 		return "this is SOFT of GEO: take the series matrix that GEO offers of the same series"
 	case has("PAR1"), has("ARROW1"):
-		return "this is a Parquet or Arrow file" + save
+		return "this is a Parquet or Arrow file" + save + `; in Python: import pandas; ` +
+			`pandas.read_parquet("FILE").to_csv("OUT.csv.gz"), or read_feather for Arrow`
 	case bytes.IndexByte(head, 0) >= 0:
 		return "this is a binary file of a kind not known here" + save
 	}

@@ -201,7 +201,15 @@ func TestReadFaults(t *testing.T) {
 		{"UTF-16", "\xff\xfex\x00", "in: this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"},
 		{"binary", "\x89HDF\r\n\x1a\n\x00",
 			"in: this is HDF5 (h5, h5ad, loom, MATLAB 7.3): save the matrix as CSV, tab-separated text, " +
-				"GCT, Matrix Market, npy or npz"},
+				"GCT, Matrix Market, npy or npz; of an h5ad, in Python: import anndata; " +
+				`anndata.read_h5ad("FILE").to_df().T.to_csv("OUT.csv.gz")`},
+		{"Parquet", "PAR1\x15\x04",
+			"in: this is a Parquet or Arrow file: save the matrix as CSV, tab-separated text, GCT, Matrix " +
+				"Market, npy or npz; in Python: import pandas; " +
+				`pandas.read_parquet("FILE").to_csv("OUT.csv.gz"), or read_feather for Arrow`},
+		{"R", "X\n\x00\x00\x00\x03",
+			"in: this is a file of R's save or saveRDS: save the matrix as CSV, tab-separated text, GCT, " +
+				`Matrix Market, npy or npz; in R: write.csv(readRDS("FILE"), "OUT.csv")`},
 		{"binary of another kind", "\x00\x01\x02",
 			"in: this is a binary file of a kind not known here: save the matrix as CSV, tab-separated " +
 				"text, GCT, Matrix Market, npy or npz"},

@@ -184,7 +184,7 @@ func (r *dual) quadratureError() float64 {
 // false, and takes none, where the forms of the two matrices do not allow it.
 func (r *dual) takeQuadrature() bool {
 	f := r.condensed.quadrature
-	if f.form != powers || !r.regular {
+	if f.form != powers { // targets that are not regular have no powers
 		return false
 	}
 	r.aim(r.h)

@@ -17,6 +17,9 @@ _HOMES = {
     "BQMF": "_estimators",
     "BQMFImputer": "_estimators",
     "ConvergenceWarning": "_estimators",
+    "soft_rank": "_operators",
+    "soft_sort": "_operators",
+    "soft_quantile": "_operators",
     "QuantmfError": "_errors",
     "OptionError": "_errors",
     "DataError": "_errors",
@@ -32,6 +35,7 @@ __all__ = list(_HOMES)
 if TYPE_CHECKING:
     from ._errors import *  # noqa: F403
     from ._estimators import *  # noqa: F403
+    from ._operators import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,41 @@
+package quantmf_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestBendOfBulk: features that are lines among all samples but a far one are straight, though a limit of the
+// measurement keeps that one below the line of some of them.
+func TestBendOfBulk(t *testing.T) {
+	t.Parallel()
+	const d, n, limited = 60, 80, 5
+	r := rand.New(rand.NewPCG(5, 6))
+	v := make([]float64, n)
+	for j := range v {
+		v[j] = 1 + r.Float64()
+	}
+	v[7] = 60
+	x := quantmf.NewMat(d, n)
+	for i := range d {
+		u := 1 + r.Float64()
+		for j, value := range v {
+			if i < limited {
+				value = min(value, 2.5)
+			}
+			x.Set(i, j, u*value*(1+0.01*r.Float64()))
+		}
+	}
+	q, err := quantmf.FitQMF(context.Background(), x, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, bend := range q.Bend() {
+		if bend > 0.05 {
+			t.Errorf("feature %d: bend %.3f", i, bend)
+		}
+	}
+}

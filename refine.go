@@ -1,0 +1,135 @@
+package quantmf
+
+// This file holds refinement: a fit that goes on from a model of its method, with its factors and maps. Where
+// x is the matrix of the model, the fit begins at the model's loss. Other samples are placed first, with all
+// that is known of the features as it is: then few epochs come as far as a fit from nothing.
+
+import (
+	"context"
+	"math"
+
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/section"
+)
+
+// WithModel makes a FitNMF or a FitQMF go on from a model of the same method and rank: with its U, and for a
+// QMF with its maps. x has the features of the model. If its samples are those that the model was fitted to,
+// which is seen by its loss there, the fit begins with V and at that loss; other samples, however many, are
+// placed first by Transform. Loss, and of a QMF ε, squash, levels, shrinkage and line, are the model's where
+// they are not given; other levels are an error. It takes the place of a start: it contradicts [WithInit],
+// [WithStart], [WithRestarts] and, in a QMF, [WithEnds]([EndsPinned]). Cost: a Loss or a Transform of x.
+func WithModel(m Model) FitOption {
+	return fitOption(option.Model, "", func(c *config) string {
+		switch of := m.(type) {
+		case *NMF:
+			if of != nil {
+				c.from = of
+				return ""
+			}
+		case *QMF:
+			if of != nil {
+				c.from = of
+				return ""
+			}
+		}
+		return "must be an *NMF or a *QMF: other models have no way to go on"
+	})
+}
+
+// settleModel takes what the model of WithModel gives a fit of the kind.
+func (c *config) settleModel(ctx context.Context, kind uint32, x Rows, rank int) error {
+	wrong := func(bound string) error {
+		return &OptionError{Option: option.Model.String(), Value: sizeOf(c.from.Dims()), Bound: bound}
+	}
+	q, mapped := c.from.(*QMF)
+	if mapped != (kind == section.QMF) {
+		return wrong("must be of the method of the fit")
+	}
+	if _, err := c.from.filler(ctx); err != nil { // also a field that has been changed
+		return err
+	}
+	if k := c.from.Rank(); rank != k {
+		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be that of the model, " + itoa(k)}
+	}
+	if !c.given.Has(option.Loss) {
+		c.loss = c.from.bounds().loss
+	}
+	if mapped {
+		if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
+			return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+				Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
+		}
+		if c.ends == EndsPinned {
+			return wrong("contradicts EndsPinned")
+		}
+		c.takeMaps(q)
+	}
+	u, v, err := c.placeModel(ctx, x)
+	c.init, c.initU, c.initV = true, u, v
+	c.given |= option.Of(option.Init)
+	return err
+}
+
+// takeMaps takes what a QMF settles where options do not.
+func (c *config) takeMaps(q *QMF) {
+	c.maps, c.levels = q, q.Quantiles.Cols
+	for _, o := range [...]struct {
+		kind option.Kind
+		set  func()
+	}{
+		{option.Epsilon, func() { c.epsilon = q.epsilon }},
+		{option.Squash, func() { c.squash = Squash(q.squash[0].Kind) }},
+		{option.Shrinkage, func() { c.shrinkage = q.Shrinkage }},
+		{option.Line, func() { c.line = q.Line }},
+	} {
+		if !c.given.Has(o.kind) {
+			o.set()
+		}
+	}
+}
+
+// placeModel returns U of the model, and V: its own where x is what it was fitted to, else that of Transform.
+func (c *config) placeModel(ctx context.Context, x Rows) (u, v Mat, err error) {
+	if err := checkRows(x); err != nil {
+		return u, v, err
+	}
+	m := c.from.(sealed).common()
+	u, v = m.U, m.V
+	d, n := m.Dims()
+	if rows, cols := x.Dims(); rows == d && cols == n && len(m.History) > 0 {
+		own := m.History[min(m.Best, len(m.History)-1)]
+		if len(m.Validation) > 0 {
+			own = max(own, m.judged())
+		}
+		loss, err := meanLoss(ctx, c.from, x)
+		if err != nil || loss <= own*(1+1e-3) {
+			return u, v, err
+		}
+	}
+	v, err = c.from.Transform(ctx, x)
+	return u, v, err
+}
+
+// modelRow gives row i the map of the model that the fit goes on from.
+func (f *inflation) modelRow(v *rowSpace, i int) {
+	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
+	copy(q, f.settings.maps.Quantiles.Row(i))
+	units := &f.cells.Units
+	if !units.Plain() {
+		units.Bring(q, i)
+	}
+	last := 0.0
+	for l, b := range f.settings.maps.Weights.Row(i) {
+		inc[l], logits[l] = q[l]-last, elem.Log(b)
+		last = q[l]
+	}
+	if f.S != nil {
+		f.S[i] = f.settings.maps.Slopes[i]
+		if units.All != 0 {
+			f.S[i] = math.Ldexp(f.S[i], -units.All)
+		}
+	}
+	f.Warm[i].Valid = false
+	f.solveRow(v, i)
+}

@@ -1,0 +1,113 @@
+package rowfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/rowfile"
+)
+
+// TestReadWrite: what Write writes in any format is read back from a reader and from a file system, the names
+// where the format has them, and from samples in rows once it is transposed.
+func TestReadWrite(t *testing.T) {
+	x, _ := quantmf.MatOf([]float64{1, 2.5, 0}, []float64{0.25, 1e-7, 3})
+	features, samples := []string{"a", "b"}, []string{"s", "t", "u"}
+	for _, name := range []string{"x.tsv", "x.csv.gz", "x.gct", "x.mtx", "x.npy", "x.npz", "x.npy.gz"} {
+		for _, transposed := range []bool{false, true} {
+			var file bytes.Buffer
+			err := rowfile.Write(&file, name, x, features, samples)
+			if transposed {
+				file.Reset()
+				err = rowfile.Write(&file, name, x.T(), samples, features)
+			}
+			if err != nil {
+				t.Fatal(name, err)
+			}
+			data, o := file.Bytes(), rowfile.Options{SamplesInRows: transposed}
+			for what, read := range map[string]func() (*rowfile.File, error){
+				"a reader": func() (*rowfile.File, error) {
+					return rowfile.Read(struct{ io.Reader }{bytes.NewReader(data)}, name, o)
+				},
+				"what can be sought": func() (*rowfile.File,
+					error) {
+					return rowfile.Read(bytes.NewReader(data), name, o)
+				},
+				"a file system": func() (*rowfile.File, error) {
+					return rowfile.OpenFS(fstest.MapFS{"in/" + name: {Data: data}}, "in/"+name, o)
+				},
+			} {
+				f, err := read()
+				if err != nil {
+					t.Errorf("%s by %s: %v", name, what, err)
+					continue
+				}
+				got := quantmf.NewMat(2, 3)
+				if d, n := f.Rows.Dims(); d != 2 || n != 3 {
+					t.Errorf("%s by %s, samples in rows %v: %d × %d", name, what, transposed, d, n)
+					continue
+				}
+				for i := range 2 {
+					if err := f.Rows.ReadRow(got.Row(i), i); err != nil {
+						t.Error(err)
+					}
+				}
+				named := !strings.Contains(name, ".mtx") && !strings.Contains(name, ".npy")
+				if !slices.Equal(got.Data, x.Data) || len(f.Features) != 2 || len(f.Samples) != 3 ||
+					named && (!slices.Equal(f.Features, features) || !slices.Equal(f.Samples, samples)) {
+					t.Errorf("%s by %s: %v, %q, %q", name, what, got.Data, f.Features, f.Samples)
+				}
+			}
+		}
+	}
+}
+
+// TestReadErrors: a budget, another ending and names of another number are errors.
+func TestReadErrors(t *testing.T) {
+	wide := strings.Repeat("1\t", 1<<16) + "1\n"
+	if _, err := rowfile.Read(strings.NewReader(strings.Repeat(wide, 40)), "x",
+		rowfile.Options{Memory: 1 << 20}); err == nil {
+		t.Error("2.6 million numbers are read within a megabyte")
+	}
+	if _, err := rowfile.Read(strings.NewReader("{}"), "body", rowfile.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "body") {
+		t.Errorf("what is no matrix: %v", err)
+	}
+	if _, err := rowfile.OpenFS(fstest.MapFS{}, "x.tsv", rowfile.Options{}); err == nil {
+		t.Error("a file that is not there")
+	}
+	x := quantmf.NewMat(1, 2)
+	var shape *quantmf.ShapeError
+	if err := rowfile.Write(io.Discard, "x.tsv", x, nil, nil); !errors.As(err, &shape) {
+		t.Errorf("no names: %v", err)
+	}
+	if err := rowfile.Write(io.Discard, "x.doc", x, []string{"f"}, []string{"s", "t"}); err == nil {
+		t.Error("an ending that is no format")
+	}
+}
+
+func ExampleRead() {
+	body := strings.NewReader("host,cpu,disk\nh1,0.5,7\nh2,,9\nh3,0.25,8\n")
+	f, err := rowfile.Read(body, "upload", rowfile.Options{Memory: 64 << 20, SamplesInRows: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	row := make([]float64, 3)
+	for i, name := range f.Features {
+		if err := f.Rows.ReadRow(row, i); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(name, row, math.IsNaN(row[1]))
+	}
+	// Output:
+	// cpu [0.5 NaN 0.25] true
+	// disk [7 9 8] false
+}

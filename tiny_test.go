@@ -1,0 +1,90 @@
+package quantmf_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestLossesInAnyUnit: in a unit in which losses are no numbers, the best epoch is that of x in another unit,
+// and HeldOut says so in place of losses of 0.
+func TestLossesInAnyUnit(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 1))
+	x := quantmf.NewMat(30, 40)
+	u, v := make([]float64, 30), make([]float64, 40)
+	for i := range u {
+		u[i] = r.ExpFloat64()
+	}
+	for j := range v {
+		v[j] = r.ExpFloat64()
+	}
+	for i := range x.Data {
+		x.Data[i] = u[i/40]*v[i%40] + 0.3*r.ExpFloat64()
+	}
+	in := func(e int) quantmf.Mat {
+		y := x.Clone()
+		for i := range y.Data {
+			y.Data[i] = math.Ldexp(y.Data[i], e)
+		}
+		return y
+	}
+	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodQMFQ,
+		quantmf.MethodBQMF} {
+		best := -1
+		opts := []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius), quantmf.WithEpochs(8),
+			quantmf.WithValidation(0.1)}
+		for _, e := range []int{0, -300, -900} {
+			m, err := quantmf.Fit(t.Context(), method, in(e), 3, opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			of := 0
+			switch m := m.(type) {
+			case *quantmf.NMF:
+				of = m.Best
+			case *quantmf.QMF:
+				of = m.Best
+			case *quantmf.QMFQ:
+				of = m.Best
+			case *quantmf.BQMF:
+				of = m.Best
+			}
+			if best < 0 {
+				best = of
+			}
+			if of != best {
+				t.Errorf("%v, 2^%d: epoch %d is the best, in the unit of 1 epoch %d", method, e, of, best)
+			}
+		}
+	}
+	trials := []quantmf.Trial{{Rank: 1, Options: []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}}}
+	losses := func(e int) ([]float64, error) {
+		p, err := quantmf.HeldOut(t.Context(), in(e), quantmf.FitNMF, trials, quantmf.Masks{Repeats: 2})
+		if err != nil {
+			return nil, err
+		}
+		return p[0].Losses, nil
+	}
+	one, err := losses(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	small, err := losses(-300)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range small {
+		small[i] = math.Ldexp(small[i], 600)
+	}
+	if !slices.Equal(one, small) {
+		t.Errorf("2^-300: %v, want %v", small, one)
+	}
+	var data *quantmf.DataError
+	if none, err := losses(-900); !errors.As(err, &data) {
+		t.Errorf("2^-900: %v, %v", none, err)
+	}
+}
