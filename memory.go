@@ -41,7 +41,8 @@ type Memory struct {
 }
 
 // MemoryOf estimates the memory that a fit of a d × n matrix of the given rank takes with these options,
-// before the fit is made: from 1.0 to 1.5 times what was measured. Where the data choose a start it is for
+// before the fit is made: from 1.0 to 1.5 times what was measured, for a
+// BQMF up to 2.2. Where the data choose a start it is for
 // the start that takes most, and for an NMF under KL of 16 rows or more without hidden cells it is for rows
 // that are mostly zero, which take up to 1.8 times as much as others. Samples that an NMF begins with are
 // counted in full; of a [Sparse] they take what it lists of them. Not counted are x, garbage that has not
@@ -109,6 +110,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
 	}
+	fit += fit / 32 // of objects that have died, until they are collected
 	rows := fit
 	if c.mapped && c.loss == divergence.Frobenius { // the copy of a signed Mat, less its rows' lowest values
 		fit += size(f.d, f.n)
@@ -319,7 +321,7 @@ func (p footprint) start() float64 {
 		few.n = some
 		most = max(most, scores+size(some, p.d+p.k)+few.first())
 	}
-	if p.choose {
+	if p.choose && min(p.d, p.n) > 2 { // else no cell can be hidden from a trial
 		few := p
 		few.d = min(p.d, trialRows)
 		few.n = math.Ceil(min(p.n, p.trialled/few.d))

@@ -192,6 +192,51 @@ func TestResume(t *testing.T) {
 	})
 }
 
+// TestExtends: where no epoch depends on their number, a fit goes on for more of them, from its end or from
+// before, to the fit that was asked for so many at once. Where one does, and for fewer than are done, the
+// error says why.
+func TestExtends(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		if w.says("patience") || w.says("rests") { // which end a fit before its last epoch
+			return
+		}
+		var falls, states [][]byte
+		maps := w.method == MethodQMF || w.method == MethodQMFQ
+		refused := func(why string, m Model, err error) {
+			t.Helper()
+			var o *OptionError
+			if !errors.As(err, &o) || o.Option != "WithEpochs" || !strings.Contains(o.Bound, why) ||
+				m != nil {
+				t.Errorf("%v, want %s", err, why)
+			}
+		}
+		if maps {
+			w.must(t, w.x, WithSchedule(ScheduleCosine), WithEpochs(3), keep(&falls))
+			m, err := w.fit(t.Context(), w.x, WithSchedule(ScheduleCosine), WithEpochs(5),
+				WithResume(falls[2]))
+			refused(map[bool]string{true: "",
+				false: "over which the learning rate falls to 0"}[w.says("restarts")],
+				m, err)
+			w.opts = append(slices.Clone(w.opts), WithSchedule(ScheduleConstant))
+		}
+		w.must(t, w.x, WithEpochs(6), keep(&states))
+		last := len(states) - 1
+		m, err := w.fit(t.Context(), w.x, WithEpochs(2), WithResume(states[min(last, 5)]))
+		refused("the state was saved with 6, of which ", m, err)
+		if w.says("restarts") {
+			m, err := w.fit(t.Context(), w.x, WithEpochs(9), WithResume(states[last]))
+			refused("which restarts before have ended with", m, err)
+			return
+		}
+		want := w.must(t, w.x, WithEpochs(11))
+		for _, from := range []int{1, 3, last} {
+			if m := w.must(t, w.x, WithEpochs(11), WithResume(states[from])); !reflect.DeepEqual(m, want) {
+				t.Errorf("from state %d: another model", from)
+			}
+		}
+	})
+}
+
 // TestOtherStates: a state that is damaged, or of another matrix, rank, seed or model, is refused with an
 // error that says which.
 func TestOtherStates(t *testing.T) {

@@ -220,12 +220,14 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	err, begun := f.progress.Enter(fit.PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, 1, limit.LogFactor, seed, p, f.progress.Within(0, 1))
+		begun, err = f.fromSome(f.cells, f.loss, some, 1, seed, p, f.progress.Within(0, 1))
 	}
 	switch {
+	case begun:
+		f.raise(limit.LogFactor)
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
 		f.uniform(seed)
-	case !begun:
+	default:
 		f.random(f.cells, seed)
 	}
 	if err == nil && c.start == StartSVD {

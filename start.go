@@ -319,12 +319,13 @@ func (f *qmfFit) startFactors() error {
 	if f.origin == StartNMF {
 		share = f.startShare
 	}
-	begun, err := f.fromSome(x, loss, some, share, f.maxLogFactor, f.seed, f.pool,
+	begun, err := f.fromSome(x, loss, some, share, f.seed, f.pool,
 		f.progress.Within(0, before))
 	if err != nil {
 		return err
 	}
 	if begun {
+		f.raise(f.maxLogFactor)
 		share *= someShare
 	} else {
 		f.random(x, f.seed)
@@ -400,10 +401,11 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 }
 
 // fromSome fills U with that of an NMF of so many random samples of x, by a share of its epochs, and each
-// column of V with the mean of its V; entries within e^±maxLogFactor. It leaves both as they are, and returns
-// false, for no samples, and where the drawn ones have no visible cell of a row, or nothing but zeros.
-func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share, maxLogFactor float64,
-	seed uint64, p *pool.Pool, progress fit.Progress) (bool, error) {
+// column of V with the mean of its V. It leaves both as they are, and returns false, for no samples, and
+// where the drawn ones have no visible cell of a row, or nothing but zeros. The caller raises small entries:
+// one of 0 would stay so, though other samples may have use for it.
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share float64, seed uint64,
+	p *pool.Pool, progress fit.Progress) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
@@ -435,7 +437,6 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share, m
 			row[j] = mean
 		}
 	}
-	f.raise(maxLogFactor) // an entry of 0 would stay so, though other samples may have use for it
 	return true, nil
 }
 
