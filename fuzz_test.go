@@ -158,18 +158,7 @@ func fitBytes(t *testing.T, data []byte) {
 	}
 	before := slices.Clone(x.Data)
 	ctx := context.Background()
-	var m Model
-	var err error
-	switch model {
-	case 0:
-		m, err = FitNMF(ctx, x, rank, opts...)
-	case 1:
-		m, err = FitQMF(ctx, x, rank, opts...)
-	case 3:
-		m, err = FitBQMF(ctx, x, rank, opts...)
-	default:
-		m, err = FitQMFQ(ctx, x, rank, opts...)
-	}
+	m, err := Fit(ctx, [...]Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF}[model], x, rank, opts...)
 	for i, v := range x.Data {
 		if math.Float64bits(v) != math.Float64bits(before[i]) {
 			t.Fatalf("x changed from %v to %v", before[i], v)

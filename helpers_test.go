@@ -312,13 +312,13 @@ func everyCell(int, int) bool { return true }
 
 // fits returns the fits of the three models, QMFQ by its quickest projection.
 func fits(ctx context.Context, rank int) map[string]func(x Mat, opts ...FitOption) (Model, error) {
-	return map[string]func(x Mat, opts ...FitOption) (Model, error){
-		"NMF": func(x Mat, opts ...FitOption) (Model, error) { return FitNMF(ctx, x, rank, opts...) },
-		"QMF": func(x Mat, opts ...FitOption) (Model, error) { return FitQMF(ctx, x, rank, opts...) },
-		"QMFQ": func(x Mat, opts ...FitOption) (Model, error) {
-			return FitQMFQ(ctx, x, rank, append(opts, WithProjection(KLUpdates(3)))...)
-		},
+	all := map[string]func(x Mat, opts ...FitOption) (Model, error){}
+	for method, more := range [][]FitOption{nil, nil, {WithProjection(KLUpdates(3))}} {
+		all[Method(method).String()] = func(x Mat, opts ...FitOption) (Model, error) {
+			return Fit(ctx, Method(method), x, rank, append(opts, more...)...)
+		}
 	}
+	return all
 }
 
 // threeModels fits all three.
@@ -360,31 +360,14 @@ func factorsOf(m Model) (u, v Mat) {
 // fitAny fits a model by its name.
 func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history,
 	validation []float64, best int, warnings []error, err error) {
-	switch model {
-	case "NMF":
-		n, err := FitNMF(ctx, x, rank, opts...)
-		if n == nil {
-			return nil, nil, nil, 0, nil, err
-		}
-		return n, n.History, n.Validation, n.Best, n.Warnings, err
-	case "QMF":
-		q, err := FitQMF(ctx, x, rank, opts...)
-		if q == nil {
-			return nil, nil, nil, 0, nil, err
-		}
-		return q, q.History, q.Validation, q.Best, q.Warnings, err
-	case "BQMF":
-		b, err := FitBQMF(ctx, x, rank, opts...)
-		if b == nil {
-			return nil, nil, nil, 0, nil, err
-		}
-		return b, b.History, b.Validation, b.Best, b.Warnings, err
-	}
-	q, err := FitQMFQ(ctx, x, rank, opts...)
-	if q == nil {
+	m, err = Fit(ctx, map[string]Method{"QMF": MethodQMF, "QMFQ": MethodQMFQ, "BQMF": MethodBQMF}[model], x,
+		rank,
+		opts...)
+	if m == nil {
 		return nil, nil, nil, 0, nil, err
 	}
-	return q, q.History, q.Validation, q.Best, q.Warnings, err
+	f := m.(sealed).common()
+	return m, f.History, f.Validation, f.Best, f.Warnings, err
 }
 
 // numbers returns all that a model says of itself and of new samples like x.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"math"
 	"reflect"
 	"runtime"
@@ -187,6 +186,51 @@ func TestResume(t *testing.T) {
 			m, other := w.must(t, w.x, WithResume(s)), w.must(t, w.x, WithResume(s), WithWorkers(1+i%3))
 			if !reflect.DeepEqual(m, want) || !bytes.Equal(file(t, other), file(t, want)) {
 				t.Errorf("state %d of %d: another model", i, len(states))
+			}
+		}
+	})
+}
+
+// TestExtends: where no epoch depends on their number, a fit goes on for more of them, from its end or from
+// before, to the fit that was asked for so many at once. Where one does, and for fewer than are done, the
+// error says why.
+func TestExtends(t *testing.T) {
+	each(t, func(t *testing.T, w way) {
+		if w.says("patience") || w.says("rests") { // which end a fit before its last epoch
+			return
+		}
+		var falls, states [][]byte
+		maps := w.method == MethodQMF || w.method == MethodQMFQ
+		refused := func(why string, m Model, err error) {
+			t.Helper()
+			var o *OptionError
+			if !errors.As(err, &o) || o.Option != "WithEpochs" || !strings.Contains(o.Bound, why) ||
+				m != nil {
+				t.Errorf("%v, want %s", err, why)
+			}
+		}
+		if maps {
+			w.must(t, w.x, WithSchedule(ScheduleCosine), WithEpochs(3), keep(&falls))
+			m, err := w.fit(t.Context(), w.x, WithSchedule(ScheduleCosine), WithEpochs(5),
+				WithResume(falls[2]))
+			refused(map[bool]string{true: "",
+				false: "over which the learning rate falls to 0"}[w.says("restarts")],
+				m, err)
+			w.opts = append(slices.Clone(w.opts), WithSchedule(ScheduleConstant))
+		}
+		w.must(t, w.x, WithEpochs(6), keep(&states))
+		last := len(states) - 1
+		m, err := w.fit(t.Context(), w.x, WithEpochs(2), WithResume(states[min(last, 5)]))
+		refused("the state was saved with 6, of which ", m, err)
+		if w.says("restarts") {
+			m, err := w.fit(t.Context(), w.x, WithEpochs(9), WithResume(states[last]))
+			refused("which restarts before have ended with", m, err)
+			return
+		}
+		want := w.must(t, w.x, WithEpochs(11))
+		for _, from := range []int{1, 3, last} {
+			if m := w.must(t, w.x, WithEpochs(11), WithResume(states[from])); !reflect.DeepEqual(m, want) {
+				t.Errorf("from state %d: another model", from)
 			}
 		}
 	})
@@ -508,18 +552,16 @@ func TestUnits(t *testing.T) {
 func TestFiles(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		m := w.must(t, w.x)
-		var buffer bytes.Buffer
-		if n, err := m.WriteTo(&buffer); err != nil || n != int64(buffer.Len()) {
-			t.Fatal(n, err)
+		data, err := m.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
 		}
-		data := bytes.Clone(buffer.Bytes())
 		back := w.empty().(interface {
 			Model
-			ReadFrom(r io.Reader) (int64, error)
 			UnmarshalBinary(b []byte) error
 		})
-		if n, err := back.ReadFrom(&buffer); err != nil || n != int64(len(data)) {
-			t.Fatal(n, err)
+		if err := back.UnmarshalBinary(data); err != nil {
+			t.Fatal(err)
 		}
 		for i, v := range Numbers(t, m, w.x) {
 			if !slices.EqualFunc(Numbers(t, back, w.x)[i], v, func(a, b float64) bool {
@@ -579,9 +621,6 @@ func TestFiles(t *testing.T) {
 			damaged("cut at "+strconv.Itoa(at), more[:at])
 		}
 		damaged("more", append(bytes.Clone(more), 0))
-		if _, err := back.ReadFrom(io.LimitReader(bytes.NewReader(data), 100)); err == nil {
-			t.Error("a hundred bytes are read")
-		}
 		other := way{method: (w.method + 1) % 4}.empty().(interface{ UnmarshalBinary(b []byte) error })
 		var bad *FormatError
 		if err := other.UnmarshalBinary(data); !errors.As(err, &bad) || bad.Offset != 12 {

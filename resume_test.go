@@ -3,11 +3,9 @@ package quantmf
 // Tests that a fit goes on from every state that it saved as if it had never stopped.
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"reflect"
-	"strings"
 	"testing"
 )
 
@@ -56,80 +54,6 @@ func TestResumeOverflowedMoment(t *testing.T) {
 			if err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("%v, state %d: %v", start, i, err)
 			}
-		}
-	}
-}
-
-// TestResumeExtends: where no epoch depends on their number, a fit goes on for more of them,
-// from its end or from before, to the bits of one that was asked for so many at once. Where
-// one does, and for fewer than are done, the error says why.
-func TestResumeExtends(t *testing.T) {
-	x, _ := bent(12, 20, 2, 0, 3)
-	ctx := context.Background()
-	type fitter func(epochs int, opts ...FitOption) (Model, error)
-	nmf := func(own ...FitOption) fitter {
-		return func(epochs int, opts ...FitOption) (Model, error) {
-			return FitNMF(ctx, x, 3, append(append(own[:len(own):len(own)], WithEpochs(epochs)), opts...)...)
-		}
-	}
-	qmf := func(own ...FitOption) fitter {
-		return func(epochs int, opts ...FitOption) (Model, error) {
-			return FitQMF(ctx, x, 3, append(append(own[:len(own):len(own)], WithEpochs(epochs)), opts...)...)
-		}
-	}
-	constant := WithSchedule(ScheduleConstant)
-	for name, fit := range map[string]fitter{
-		"nmf":            nmf(),
-		"multiplicative": nmf(WithUpdates(UpdatesMultiplicative), WithLoss(Beta(0.5))),
-		"nmf held out":   nmf(WithValidation(0.1)),
-		"qmf":            qmf(constant, WithBatch(5)),
-		"one batch":      qmf(constant, WithBatch(12)),
-		"qmf held out":   qmf(constant, WithValidation(0.1), WithMissingValues()),
-		"qmfq": func(epochs int, opts ...FitOption) (Model, error) {
-			return FitQMFQ(ctx, x, 3, append([]FitOption{constant, WithEpochs(epochs)}, opts...)...)
-		},
-		"bqmf": func(epochs int, opts ...FitOption) (Model, error) {
-			return FitBQMF(ctx, x, 3, append([]FitOption{WithEpochs(epochs)}, opts...)...)
-		},
-	} {
-		var states [][]byte
-		save := WithCheckpoint(1, func(b []byte) error { states = append(states, b); return nil })
-		if _, err := fit(6, save); err != nil {
-			t.Fatal(name, err)
-		}
-		want, err := fit(11)
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		file, _ := want.MarshalBinary()
-		for _, from := range []int{1, 3, len(states) - 1} {
-			got, err := fit(11, WithResume(states[from]))
-			if err != nil {
-				t.Errorf("%s, state %d: %v", name, from, err)
-				continue
-			}
-			if b, _ := got.MarshalBinary(); !bytes.Equal(b, file) {
-				t.Errorf("%s, state %d: another model", name, from)
-			}
-		}
-		var o *OptionError
-		if _, err := fit(2, WithResume(states[len(states)-1])); !errors.As(err, &o) ||
-			o.Bound != "the state was saved with 6, of which 6 are done" {
-			t.Errorf("%s: fewer than are done: %v", name, err)
-		}
-	}
-	for why, fit := range map[string]fitter{
-		"over which the learning rate falls to 0": qmf(),
-		"which restarts before have ended with":   nmf(WithRestarts(2)),
-	} {
-		var state []byte
-		if _, err := fit(6, WithCheckpoint(1, func(b []byte) error { state = b; return nil })); err != nil {
-			t.Fatal(err)
-		}
-		var o *OptionError
-		if _, err := fit(9, WithResume(state)); !errors.As(err, &o) || o.Option != "WithEpochs" ||
-			!strings.Contains(o.Bound, why) {
-			t.Errorf("%s: %v", why, err)
 		}
 	}
 }

@@ -17,18 +17,17 @@ package main
 //	}
 //	out[0], out[1] = Reduce(&s), top           // or return one of them
 //
+// Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1],
+// and numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
+// slices are read from memory each time. A variable has a name of its own. A sample's row of a plan is row :=
+// levelsOf(e, i, m), and row[Lanes*j] level j.
+//
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
 
 import (
-	"fmt"
 	"go/ast"
-	"go/constant"
-	"go/parser"
 	"go/token"
-	"go/types"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -46,72 +45,20 @@ type compiler struct {
 	all   common
 
 	// While the body is written, for one register of numbers:
-	get  get
-	put  put
-	h    Vec            // of a block
-	tail bool           // of what is left after whole blocks
+	part part
 	held map[string]Vec // registers of variables and of numbers of slices, by their text
 	left map[string]int // how often each will still be read
 	regs registers
+	walk walk
 }
 
-// common is what is the same in all of the loop: parameters that are numbers, fields and constants.
-type common struct {
-	places  map[string]Operand // where it lies
-	words   map[string]uint64  // constants
-	hoisted map[string]Vec     // what has a register
-	wanted  []string           // what would have one, each time
-	liked   []string           // constants that need none
+// part is which numbers are at hand.
+type part struct {
+	get  get
+	put  put
+	h    Vec  // of a block
+	tail bool // of what is left after whole blocks
 }
-
-// registers are those of the body.
-type registers struct {
-	taken   []bool       // as far as they were in use
-	owned   map[Vec]bool // those that the expression at hand alone reads
-	waiting map[Vec]int  // those of operands that wait for the other one
-}
-
-// source is what internal/kernel says: functions and structs by name, and the values of constants.
-var source struct {
-	functions map[string]*ast.FuncDecl
-	structs   map[string]*ast.StructType
-	info      types.Info
-}
-
-// readSource reads it. Types of other packages are not known, which matters to no constant.
-func readSource(root string) {
-	set := token.NewFileSet()
-	var files []*ast.File
-	source.functions, source.structs = map[string]*ast.FuncDecl{}, map[string]*ast.StructType{}
-	names, err := filepath.Glob(filepath.Join(root, "internal", "kernel", "*.go"))
-	for _, name := range names {
-		if base := filepath.Base(name); strings.HasPrefix(base, "kernel_") ||
-			strings.HasSuffix(base, "_test.go") {
-			continue
-		}
-		var file *ast.File
-		if file, err = parser.ParseFile(set, name, nil, parser.SkipObjectResolution); err != nil {
-			break
-		}
-		files = append(files, file)
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.FuncDecl:
-				source.functions[n.Name.Name] = n
-			case *ast.TypeSpec:
-				source.structs[n.Name.Name], _ = n.Type.(*ast.StructType)
-			}
-			return true
-		})
-	}
-	if err != nil {
-		panic(err)
-	}
-	source.info.Types = map[ast.Expr]types.TypeAndValue{}
-	(&types.Config{Error: func(error) {}}).Check("kernel", set, files, &source.info)
-}
-
-func text(e ast.Expr) string { return types.ExprString(e) }
 
 // compile is the text of such a kernel.
 func (f *Func) compile() {
@@ -123,10 +70,14 @@ func (f *Func) compile() {
 	at := slices.IndexFunc(body, func(s ast.Stmt) bool { _, is := s.(*ast.RangeStmt); return is })
 	c.loop = body[at].(*ast.RangeStmt)
 	c.index = text(c.loop.Key)
+	c.walk.nested = slices.ContainsFunc(c.loop.Body.List, isFor)
 	c.arguments(loop.Type.Params.List)
 	long := c.long()
+	if c.walk.nested {
+		c.room = Vec(f.Vectors) // there is no tail
+	}
 	if long {
-		c.room = pick(f, Vec(28), 15, 28) // AVX-512 has tables in the others
+		c.room = min(c.room, 28) // AVX-512 has tables in the others
 		f.expReady()
 	}
 	for _, s := range body[:at] {
@@ -140,7 +91,7 @@ func (f *Func) compile() {
 
 // arguments brings addresses and the length into registers.
 func (c *compiler) arguments(params []*ast.Field) {
-	free := []Reg{R5, R4, R3, R1, R6, R7, R8}
+	free := []Reg{R5, R4, R3, R1, R6, R7, R8, R9}
 	visited := c.reads()
 	for _, field := range params {
 		for _, n := range field.Names {
@@ -159,14 +110,33 @@ func (c *compiler) arguments(params []*ast.Field) {
 			}
 		}
 	}
-	c.f.length(text(c.loop.X), R2)
+	if _, is := c.bases[text(c.loop.X)]; is {
+		c.f.length(text(c.loop.X), R2)
+	} else {
+		c.f.value(text(c.loop.X), R2)
+	}
+	ast.Inspect(c.loop, func(n ast.Node) bool {
+		s, is := n.(*ast.AssignStmt)
+		if is && isLevelsOf(s.Rhs[0]) {
+			call := s.Rhs[0].(*ast.CallExpr)
+			c.walk.plan, c.walk.row = text(call.Args[0]), text(s.Lhs[0])
+			c.f.moveR(planBlockR, c.count(call.Args[2]))
+			c.f.shlR(planBlockR, Imm(6))
+			if c.f.masked { // which takes four blocks at a time
+				c.f.addressR(threeBlocksR, mem(0, planBlockR, planBlockR.times(2)))
+			}
+		}
+		return c.walk.plan == ""
+	})
 }
 
 // long tells of a chain of operations that is worth to be woven.
 func (c *compiler) long() (long bool) {
 	ast.Inspect(c.loop.Body, func(n ast.Node) bool {
-		s, is := n.(*ast.SelectorExpr)
-		long = long || is && text(s.X) == "elem"
+		if call, is := n.(*ast.CallExpr); is {
+			name := text(call.Fun)
+			long = long || name == "expNear" || strings.HasPrefix(name, "elem.")
+		}
 		return true
 	})
 	return long
@@ -208,6 +178,8 @@ func (c *compiler) reads() map[string]int {
 			case *ast.IfStmt:
 				count(s.Cond)
 				all(s.Body, true)
+			case *ast.ForStmt:
+				all(s.Body, false)
 			}
 		}
 	}
@@ -242,7 +214,7 @@ func (c *compiler) before(s ast.Stmt) {
 // numbers writes the loop.
 func (c *compiler) numbers(long bool) {
 	f, most := c.f, pick(c.f, 1, 1, 4)
-	if long {
+	if long || c.walk.nested {
 		most = 4
 	}
 	own := c.try()
@@ -255,6 +227,10 @@ func (c *compiler) numbers(long bool) {
 		}
 	}
 	own = c.try()
+	if c.walk.nested {
+		c.blocks(int(own), instances)
+		return
+	}
 	if len(c.sums) == 0 {
 		limit := int(own) * instances
 		if instances == 1 {
@@ -267,7 +243,7 @@ func (c *compiler) numbers(long bool) {
 		c.manyBlocks(int(own), min(instances, int(c.room/own)))
 	}
 	f.blocks(c.over, R2, func(h Vec, tail bool, get get, put put) {
-		c.h, c.tail = h, tail
+		c.part.h, c.part.tail = h, tail
 		c.body(get, put)
 	})
 }
@@ -278,7 +254,12 @@ func (c *compiler) try() Vec {
 	c.f = &Func{Arch: f.Arch, file: &File{constants: map[string][]uint64{}}, name: f.name, types: f.types,
 		offset: f.offset}
 	c.all.wanted, c.all.liked = nil, nil
-	c.body(c.f.whole(0))
+	if c.walk.nested {
+		c.begin()
+		c.inTurns(c.loop.Body.List, 1, f.Vectors)
+	} else {
+		c.body(c.f.whole(0))
+	}
 	c.f = f
 	return Vec(len(c.regs.taken))
 }
@@ -292,12 +273,12 @@ func (c *compiler) manyBlocks(own, instances int) {
 	if instances == 1 {
 		return
 	}
-	c.tail = false
+	c.part.tail = false
 	all := max(instances, h)
 	f.groups(R2, []int{all * f.Lanes}, func(n int) {
 		for first := 0; first < all; first += instances {
 			f.weave(instances, own, func(u int) {
-				c.h = Vec((first + u) % h)
+				c.part.h = Vec((first + u) % h)
 				c.body(f.whole(8 * f.Lanes * (first + u)))
 			})
 		}
@@ -327,11 +308,11 @@ func (c *compiler) after(s ast.Stmt) {
 
 // body writes the body for a register of numbers.
 func (c *compiler) body(get get, put put) {
-	c.get, c.put, c.held, c.left = get, put, map[string]Vec{}, c.reads()
-	c.regs = registers{nil, map[Vec]bool{}, map[Vec]int{}}
+	c.part.get, c.part.put = get, put
+	c.begin()
 	if v := c.loop.Value; v != nil && text(v) != "_" && c.left[text(v)] > 0 {
 		r := c.regs.take()
-		c.get(r, c.bases[text(c.loop.X)])
+		c.part.get(r, c.bases[text(c.loop.X)])
 		c.held[text(v)] = r
 	}
 	for _, s := range c.loop.Body.List {
@@ -339,347 +320,7 @@ func (c *compiler) body(get get, put put) {
 	}
 }
 
-// statement writes one of the body.
-func (c *compiler) statement(s ast.Stmt) {
-	switch s := s.(type) {
-	case *ast.IfStmt:
-		c.choose(s)
-	case *ast.AssignStmt:
-		if sum, is := c.sumOf(s.Lhs[0]); is {
-			c.add(sum, s)
-			return
-		}
-		var values []Vec
-		for i, e := range s.Rhs {
-			if s.Tok != token.ASSIGN && s.Tok != token.DEFINE {
-				e = &ast.BinaryExpr{X: s.Lhs[i], Op: s.Tok - token.ADD_ASSIGN + token.ADD, Y: e}
-			}
-			r := c.register(c.value(e))
-			if !c.regs.owned[r] { // a variable that will be read again
-				to := c.regs.take()
-				c.f.copy(to, r)
-				r = to
-			}
-			c.regs.waiting[r]++
-			values = append(values, r)
-		}
-		for i, e := range s.Lhs {
-			c.regs.waiting[values[i]]--
-			c.assign(e, values[i])
-		}
-	}
-}
-
-// assign gives a register to a variable, or to a number of a slice, which is stored.
-func (c *compiler) assign(to ast.Expr, r Vec) {
-	name := text(to)
-	if x, is := to.(*ast.IndexExpr); is {
-		c.put(c.bases[text(x.X)], r)
-	}
-	if old, is := c.held[name]; is && old != r {
-		c.regs.taken[old] = false
-	}
-	delete(c.held, name)
-	if c.left[name] > 0 {
-		c.held[name], c.regs.owned[r] = r, false
-	} else {
-		c.regs.free(r)
-	}
-}
-
-// sumOf returns the register of a sum or a maximum.
-func (c *compiler) sumOf(e ast.Expr) (Vec, bool) {
-	if x, is := e.(*ast.IndexExpr); is {
-		e = x.X
-	}
-	r, is := c.sums[text(e)]
-	return r + c.h, is
-}
-
-// add adds to a sum, or takes a maximum or a minimum with it.
-func (c *compiler) add(sum Vec, s *ast.AssignStmt) {
-	e, op := s.Rhs[0], opAdd
-	if call, is := e.(*ast.CallExpr); is && s.Tok == token.ASSIGN {
-		e, op = call.Args[1], map[string]Op{"max": opMax, "min": opMin}[text(call.Fun)]
-	}
-	r := c.register(c.value(e))
-	if c.tail {
-		to := c.regs.to(r)
-		if to != r {
-			c.f.copy(to, r)
-			c.regs.free(r)
-		}
-		c.f.hold(to, true)
-		r = to
-	}
-	c.joins[sum-c.h] = op
-	c.f.vecOp(c.f, op, sum, sum, r)
-	c.regs.free(r)
-}
-
-// comparisons are those that conditions may have.
-var comparisons = map[token.Token]Cmp{token.LSS: less, token.GTR: greater, token.GEQ: atLeast}
-
-// choose writes assignments that the lanes take in which a condition holds. Where the chain is long and AVX2
-// weaves nothing, it is left out if no lane takes it.
-func (c *compiler) choose(s *ast.IfStmt) {
-	f, cond := c.f, s.Cond.(*ast.BinaryExpr)
-	x, y := c.both(cond.X, cond.Y)
-	a, t := c.register(x), V0
-	if !f.masked {
-		t = c.regs.take()
-	}
-	before := maps.Clone(c.held)
-	none, skip := f.label("none"), f.Lanes == 4 && f.own == 0 && c.long()
-	if skip {
-		f.compare(f.mask(t), a, comparisons[cond.Op], y)
-		f.line("VMOVMSKPD Y%d, %s", f.vec(t), f.regs[R12])
-		f.branch(R12, EQ, Imm(0), none)
-	}
-	c.regs.waiting[a]++
-	for _, s := range s.Body.List {
-		s := s.(*ast.AssignStmt)
-		no := c.read(s.Lhs[0])
-		c.regs.waiting[no]++
-		yes := c.value(s.Rhs[0])
-		if !skip { // not before: in AVX-512 logarithms have the same mask
-			f.compare(f.mask(t), a, comparisons[cond.Op], y)
-		}
-		f.choose(f.mask(t), no, yes, no)
-		c.regs.free(yes)
-		c.regs.waiting[no]--
-		c.assign(s.Lhs[0], no)
-	}
-	c.regs.waiting[a]--
-	c.regs.free(a)
-	c.regs.free(y)
-	if !f.masked {
-		c.regs.free(t)
-	}
-	if skip {
-		for name, r := range c.held {
-			if _, is := before[name]; !is { // it is not there where nothing was done
-				delete(c.held, name)
-				c.regs.taken[r] = false
-			}
-		}
-		f.at(none)
-	}
-}
-
-// Registers.
-
-// take returns one that is free.
-func (s *registers) take() Vec {
-	r := slices.Index(s.taken, false)
-	if r < 0 {
-		r = len(s.taken)
-		s.taken = append(s.taken, false)
-	}
-	s.taken[r], s.owned[Vec(r)] = true, true
-	return Vec(r)
-}
-
-// free gives an operand back that nothing else will read.
-func (s *registers) free(o Operand) {
-	if r, is := o.(Vec); is && s.owned[r] && s.waiting[r] == 0 && int(r) < len(s.taken) {
-		s.taken[r] = false
-	}
-}
-
-// to returns a register for a result: one of the operands, or another.
-func (s *registers) to(operands ...Operand) Vec {
-	for _, o := range operands {
-		if r, is := o.(Vec); is && s.owned[r] && s.waiting[r] == 0 {
-			return r
-		}
-	}
-	return s.take()
-}
-
-// Values.
-
-// fill brings into a register what is the same in all of the loop.
-func (c *compiler) fill(r Vec, name string) {
-	switch place := c.all.places[name].(type) {
-	case Const:
-		c.f.load(r, c.f.w(name, c.all.words[name]))
-	default:
-		c.f.broadcast(r, place)
-	}
-}
-
-// same returns the register of what is the same in all of the loop.
-func (c *compiler) same(name string) Vec {
-	if r, is := c.all.hoisted[name]; is {
-		return r
-	}
-	c.all.wanted = append(c.all.wanted, name)
-	r := c.regs.take()
-	c.fill(r, name)
-	return r
-}
-
-// register returns the register of an operand.
-func (c *compiler) register(o Operand) Vec {
-	if k, is := o.(Const); is {
-		return c.same(k.name)
-	}
-	return o.(Vec)
-}
-
-// value writes an expression and returns its operand, a Vec or a Const.
-func (c *compiler) value(e ast.Expr) Operand {
-	if v := source.info.Types[e].Value; v != nil {
-		number, _ := constant.Float64Val(constant.ToFloat(v))
-		name := fmt.Sprintf("x%016x", bits(number))
-		if id, is := e.(*ast.Ident); is {
-			name = id.Name
-		}
-		k := c.constant(name, number)
-		if r, is := c.all.hoisted[name]; is {
-			return r
-		}
-		c.all.liked = append(c.all.liked, name)
-		return k
-	}
-	switch e := e.(type) {
-	case *ast.ParenExpr:
-		return c.value(e.X)
-	case *ast.UnaryExpr:
-		return c.unary(c.f.negate, e.X)
-	case *ast.BinaryExpr:
-		x, y := c.both(e.X, e.Y)
-		op := map[token.Token]Op{token.ADD: opAdd, token.SUB: opSub, token.MUL: opMul, token.QUO: opDiv}[e.Op]
-		if _, is := x.(Const); is && (op == opAdd || op == opMul) {
-			x, y = y, x
-		}
-		return c.binary(op, c.register(x), y)
-	case *ast.CallExpr:
-		return c.call(text(e.Fun), e.Args)
-	}
-	return c.read(e)
-}
-
-// constant is the operand of a number.
-func (c *compiler) constant(name string, v float64) Const {
-	c.all.words[name], c.all.places[name] = bits(v), Const{name}
-	return c.f.w(name, bits(v))
-}
-
-// both writes two expressions.
-func (c *compiler) both(x, y ast.Expr) (a, b Operand) {
-	a = c.value(x)
-	r, is := a.(Vec)
-	if is {
-		c.regs.waiting[r]++
-	}
-	b = c.value(y)
-	if is {
-		c.regs.waiting[r]--
-	}
-	return a, b
-}
-
-func (c *compiler) binary(op Op, a Vec, b Operand) Vec {
-	to := c.regs.to(a, b)
-	c.f.vecOp(c.f, op, to, a, b)
-	if a != to {
-		c.regs.free(a)
-	}
-	if b != Operand(to) {
-		c.regs.free(b)
-	}
-	return to
-}
-
-func (c *compiler) unary(op func(dst, a Vec), x ast.Expr) Vec {
-	a := c.register(c.value(x))
-	to := c.regs.to(a)
-	op(to, a)
-	if a != to {
-		c.regs.free(a)
-	}
-	return to
-}
-
-// call writes a function of a number, or of two.
-func (c *compiler) call(name string, args []ast.Expr) Operand {
-	switch name {
-	case "float64":
-		return c.value(args[0])
-	case "max", "min", "atLeast":
-		op := opMax
-		if name == "min" {
-			op = opMin
-		}
-		x, y := c.both(args[0], args[1])
-		if c.bound(args[1]) {
-			x, y = Operand(c.register(y)), x // the bound goes first
-		}
-		return c.binary(op, c.register(x), y)
-	case "math.Abs":
-		return c.unary(c.f.magnitude, args[0])
-	case "math.Sqrt":
-		return c.unary(c.f.sqrt, args[0])
-	case "elem.Exp":
-		return c.function(c.f.expAll, c.register(c.value(args[0])))
-	case "elem.Log":
-		log := c.f.logAll
-		if bound, is := args[0].(*ast.CallExpr); is && text(bound.Fun) == "max" {
-			log = c.f.logAbove
-		}
-		return c.function(log, c.register(c.value(args[0])))
-	case "elem.Logistic":
-		e := c.function(c.f.expAll, c.unary(c.f.negate, args[0]))
-		one := c.register(c.constant("one", 1))
-		e = c.binary(opAdd, e, one)
-		return c.binary(opDiv, one, e)
-	}
-	c.f.fail("cannot compile %s", name)
-	return nil
-}
-
-// bound tells of what is a number, not 0, or the same in all of the loop.
-func (c *compiler) bound(e ast.Expr) bool {
-	if v := source.info.Types[e].Value; v != nil {
-		return constant.Sign(v) != 0
-	}
-	return c.all.places[text(e)] != nil
-}
-
-// function writes one that has scratch.
-func (c *compiler) function(g func(out, x, a, b, c, d, e Vec), x Vec) Vec {
-	var r [6]Vec
-	for i := range r {
-		r[i] = c.regs.take()
-	}
-	g(r[0], x, r[1], r[2], r[3], r[4], r[5])
-	for _, t := range r[1:] {
-		c.regs.free(t)
-	}
-	c.regs.free(x)
-	return r[0]
-}
-
-// read returns the register of a variable, of a number of a slice, or of a parameter.
-func (c *compiler) read(e ast.Expr) Vec {
-	name := text(e)
-	if s, is := e.(*ast.SelectorExpr); is {
-		c.all.places[name] = c.f.field(c.bases[text(s.X)], name)
-	}
-	if c.all.places[name] != nil {
-		return c.same(name)
-	}
-	r, is := c.held[name]
-	if !is {
-		r = c.regs.take()
-		c.get(r, c.bases[text(e.(*ast.IndexExpr).X)])
-		c.held[name] = r
-	}
-	c.left[name]--
-	if c.regs.owned[r] = c.left[name] == 0; c.regs.owned[r] {
-		delete(c.held, name)
-	}
-	return r
+func (c *compiler) begin() {
+	c.held, c.left, c.walk.fixed = map[string]Vec{}, c.reads(), map[string]bool{}
+	c.regs = registers{nil, map[Vec]bool{}, map[Vec]int{}}
 }

@@ -14,7 +14,7 @@
 //
 // # A kernel
 //
-// A kernel that goes over numbers one by one has no text here: it is compiled from its loop in Go
+// A kernel that goes over samples one by one has no text here: it is compiled from its loop in Go
 // (compile.go), for all sets of instructions. This one has an entry in list.go and nothing else:
 //
 //	func shift_g(to, x []float64, c float64) {
@@ -111,9 +111,11 @@
 //	avx2.go, avx512.go, arm64.go, wasm.go
 //	               the tables
 //	module.go      the module of WebAssembly and its imports
-//	compile.go     kernels that are compiled from their loops in Go
+//	source.go      the loops in Go
+//	compile.go, statements.go, lists.go, values.go
+//	               kernels that are compiled from them
 //	elementary.go  exponential and logarithm
-//	plan.go, mapped.go, product.go, at.go, quotients.go, newton.go, levels.go, columns.go, bins.go
+//	plan.go, product.go, at.go, quotients.go, newton.go, levels.go, columns.go, bins.go
 //	               the texts of the others
 package main
 

@@ -46,6 +46,9 @@ func Vectors() bool { return level != Portable }
 // Pad returns n rounded up to whole blocks.
 func Pad(n int) int { return (n + Lanes - 1) &^ (Lanes - 1) }
 
+// levelsOf are the entries of sample i in a matrix over samples and m levels: level j is at Lanes j.
+func levelsOf(e []float64, i, m int) []float64 { return e[i/Lanes*m*Lanes+i%Lanes:] }
+
 // Reduce joins the eight partial sums of a reduction.
 func Reduce(a *[Lanes]float64) float64 {
 	return ((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))

@@ -21,28 +21,31 @@ const (
 
 func mappedKL_g(loss, slope, curvature, w, x, levels, slopes []float64, p *KLMap) {
 	slope, curvature, w, x = slope[:len(loss)], curvature[:len(loss)], w[:len(loss)], x[:len(loss)]
-	for i, v := range w {
-		e := elem.Exp(max(min(float64(((v-p.Ref)-p.Shift)*p.Fall), farTail), -farTail))
+	for i := range loss {
+		e := expNear(max(min(float64(((w[i]-p.Ref)-p.Shift)*p.Fall), farTail), -farTail))
 		s := 1 / (1 + e)
-		along := float64(float64(e*s) * s)
-		r := elem.Exp(float64((s - p.Center) * p.Step))
+		slope[i] = float64(float64(e*s) * s)
+		r := expNear(float64((s - p.Center) * p.Step))
 		d, n := levels[0], levels[1]
-		for c := levels[2:]; len(c) >= 2; c = c[2:] {
-			d = float64(d*r) + c[0]
-			n = float64(n*r) + c[1]
+		for j := 2; j < len(levels); j += 2 {
+			d = float64(d*r) + levels[j]
+			n = float64(n*r) + levels[j+1]
 		}
 		g := slopes[0]
-		for _, c := range slopes[1:] {
-			g = float64(g*r) + c
+		for j := 1; j < len(slopes); j++ {
+			g = float64(g*r) + slopes[j]
 		}
 		under := 1 / d
-		g = float64(float64(float64(float64(g*r)*under)*under)*along) + p.Line
-		y, t := x[i], float64(n*under)+float64(p.Line*v)
+		g = float64(float64(float64(float64(g*r)*under)*under)*slope[i]) + p.Line
+		t := float64(n*under) + float64(p.Line*w[i])
 		ratio := 1 / t
 		over := min(ratio, p.Most)
-		slope[i] = (1 - float64(y*over)) * g
+		slope[i] = (1 - float64(x[i]*over)) * g
 		curvature[i] = float64(g*g) * over
-		ratio = max(min(float64(y*ratio), mostRatio), 1/mostRatio)
-		loss[i] = max(float64(float64(elem.RoughLog2(ratio)*ln2)*y)+(t-y), 0) + (v - v)
+		ratio = max(min(float64(x[i]*ratio), mostRatio), 1/mostRatio)
+		loss[i] = max(float64(float64(elem.RoughLog2(ratio)*ln2)*x[i])+(t-x[i]), 0) + (w[i] - w[i])
 	}
 }
+
+// expNear is elem.Exp of numbers that are not beyond ±700.
+func expNear(x float64) float64 { return elem.Exp(x) }

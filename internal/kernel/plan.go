@@ -10,131 +10,78 @@ import (
 )
 
 func build_g(e, s, h, y []float64) {
-	m := len(y)
-	h = h[:m]
-	for len(s) >= Lanes {
-		var top [Lanes]float64
-		tops_g(top[:], s[:Lanes], h, y)
-		for j, yj := range y {
-			r := e[Lanes*j : Lanes*j+Lanes : Lanes*j+Lanes]
-			for l := range r {
-				v := h[j] + float64(s[l]*yj) - top[l]
-				if v < flush {
-					r[l] = 0
-				} else {
-					r[l] = elem.Exp(v)
-				}
+	h = h[:len(y)]
+	for i := range s {
+		row, top := levelsOf(e, i, len(y)), math.Inf(-1)
+		for j := 0; j < len(y); j++ {
+			v := h[j] + float64(s[i]*y[j])
+			if v > top {
+				top = v
 			}
 		}
-		s, e = s[Lanes:], e[Lanes*m:]
+		for j := 0; j < len(y); j++ {
+			t := h[j] + float64(s[i]*y[j]) - top
+			power := expNear(t)
+			if t < flush {
+				power = 0
+			}
+			row[Lanes*j] = power
+		}
 	}
 }
 
 func tops_g(t, s, h, y []float64) {
 	h = h[:len(y)]
-	s = s[:len(t)]
-	for len(s) >= 4 && len(t) >= 4 {
-		s0, s1, s2, s3 := s[0], s[1], s[2], s[3]
-		t0, t1, t2, t3 := math.Inf(-1), math.Inf(-1), math.Inf(-1), math.Inf(-1)
-		for j, yj := range y {
-			hj := h[j]
-			if v := hj + float64(s0*yj); v > t0 {
-				t0 = v
-			}
-			if v := hj + float64(s1*yj); v > t1 {
-				t1 = v
-			}
-			if v := hj + float64(s2*yj); v > t2 {
-				t2 = v
-			}
-			if v := hj + float64(s3*yj); v > t3 {
-				t3 = v
+	for i := range t {
+		slope, top := s[i], math.Inf(-1)
+		for j := 0; j < len(y); j++ {
+			v := h[j] + float64(slope*y[j])
+			if v > top {
+				top = v
 			}
 		}
-		t[0], t[1], t[2], t[3] = t0, t1, t2, t3
-		s, t = s[4:], t[4:]
+		t[i] = top
 	}
 }
 
 func buildPower_g(e, s []float64, y0, step float64, m int) {
-	for len(s) >= Lanes {
-		var p, r [Lanes]float64
-		for l := range p {
-			p[l] = elem.Exp(float64(s[l] * y0))
-			r[l] = elem.Exp(float64(s[l] * step))
+	for i := range s {
+		row, p, r := levelsOf(e, i, m), expNear(s[i]*y0), expNear(s[i]*step)
+		for j := 0; j < m; j++ {
+			row[Lanes*j] = p
+			p *= r
 		}
-		to := e[:Lanes*m]
-		for len(to) >= Lanes {
-			for l := range p {
-				to[l] = p[l]
-				p[l] *= r[l]
-			}
-			to = to[Lanes:]
-		}
-		s, e = s[Lanes:], e[Lanes*m:]
 	}
 }
 
 func powersOf_g(e, base, rate []float64, m int) {
-	for len(base) >= Lanes {
-		p, r := (*[Lanes]float64)(base), (*[Lanes]float64)(rate)
-		power := *p
-		to := e[:Lanes*m]
-		for len(to) >= Lanes {
-			for l, v := range power {
-				to[l] = v
-				power[l] = v * r[l]
-			}
-			to = to[Lanes:]
+	for i := range base {
+		row, p, r := levelsOf(e, i, m), base[i], rate[i]
+		for j := 0; j < m; j++ {
+			row[Lanes*j] = p
+			p *= r
 		}
-		base, rate, e = base[Lanes:], rate[Lanes:], e[Lanes*m:]
 	}
 }
 
 func lift_g(e, h []float64, n int) {
-	for ; n >= Lanes; n -= Lanes {
-		row := e[:Lanes*len(h)]
-		for half := 0; half < Lanes; half += 4 {
-			var t0, t1, t2, t3 float64
-			to := row[half:]
-			for j, hj := range h {
-				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
-				p0, p1, p2, p3 := r[0]*hj, r[1]*hj, r[2]*hj, r[3]*hj
-				r[0], r[1], r[2], r[3] = p0, p1, p2, p3
-				if p0 > t0 {
-					t0 = p0
-				}
-				if p1 > t1 {
-					t1 = p1
-				}
-				if p2 > t2 {
-					t2 = p2
-				}
-				if p3 > t3 {
-					t3 = p3
-				}
-			}
-			f0, f1, f2, f3 := t0*flushed, t1*flushed, t2*flushed, t3*flushed
-			t0, t1, t2, t3 = 1/t0, 1/t1, 1/t2, 1/t3
-			for j := range h {
-				r := to[Lanes*j : Lanes*j+4 : Lanes*j+4]
-				p0, p1, p2, p3 := r[0], r[1], r[2], r[3]
-				if p0 < f0 {
-					p0 = 0
-				}
-				if p1 < f1 {
-					p1 = 0
-				}
-				if p2 < f2 {
-					p2 = 0
-				}
-				if p3 < f3 {
-					p3 = 0
-				}
-				r[0], r[1], r[2], r[3] = p0*t0, p1*t1, p2*t2, p3*t3
+	for i := range n {
+		row, top := levelsOf(e, i, len(h)), 0.0
+		for j := 0; j < len(h); j++ {
+			raised := row[Lanes*j] * h[j]
+			row[Lanes*j] = raised
+			if raised > top {
+				top = raised
 			}
 		}
-		e = e[len(row):]
+		least, inverse := top*flushed, 1/top
+		for j := 0; j < len(h); j++ {
+			p := row[Lanes*j]
+			if p < least {
+				p = 0
+			}
+			row[Lanes*j] = p * inverse
+		}
 	}
 }
 
@@ -175,30 +122,12 @@ func PowerMean(t, slope, z, c []float64) {
 }
 
 func rowSums_g(z, e, w []float64) {
-	clear(z)
-	addRowSums(z, e, w)
-}
-
-// addRowSums adds Σ_j E_ij w_j to z_i, the last level first.
-func addRowSums(z, e, w []float64) {
-	m := len(w)
-	for len(z) >= Lanes {
-		row := e[:Lanes*m]
-		to := z[:8:8]
-		z0, z1, z2, z3, z4, z5, z6, z7 := to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7]
-		for j := m - 1; j >= 0; j-- {
-			r, wj := row[Lanes*j:Lanes*j+8:Lanes*j+8], w[j]
-			z0 += float64(r[0] * wj)
-			z1 += float64(r[1] * wj)
-			z2 += float64(r[2] * wj)
-			z3 += float64(r[3] * wj)
-			z4 += float64(r[4] * wj)
-			z5 += float64(r[5] * wj)
-			z6 += float64(r[6] * wj)
-			z7 += float64(r[7] * wj)
+	for i := range z {
+		row, sum := levelsOf(e, i, len(w)), 0.0
+		for j := len(w) - 1; j >= 0; j-- {
+			sum += float64(row[Lanes*j] * w[j])
 		}
-		to[0], to[1], to[2], to[3], to[4], to[5], to[6], to[7] = z0, z1, z2, z3, z4, z5, z6, z7
-		z, e = z[Lanes:], e[Lanes*m:]
+		z[i] = sum
 	}
 }
 
@@ -209,9 +138,12 @@ func RowWeights(z, e, w, v, a []float64) {
 }
 
 func rowRatios_g(u, e, c, z, x []float64, low float64) {
-	addRowSums(u, e, c)
-	for i, sum := range u {
-		u[i] = x[i] / max(sum, float64(low*z[i]))
+	for i := range u {
+		row, sum := levelsOf(e, i, len(c)), u[i]
+		for j := len(c) - 1; j >= 0; j-- {
+			sum += float64(row[Lanes*j] * c[j])
+		}
+		u[i] = x[i] / max(sum, float64(z[i]*low))
 	}
 }
 
@@ -323,36 +255,15 @@ func colSums_g(c, e, v []float64) {
 }
 
 func average_g(t, e, w, z []float64, first float64, d []float64) {
-	m := len(w)
-	d = d[:m-1]
-	for len(t) >= Lanes {
-		for half := 0; half < Lanes; half += 4 {
-			var g0, g1, g2, g3, s0, s1, s2, s3 float64
-			row := e[half : Lanes*m]
-			for j := m - 1; j > 0; j-- {
-				r, wj, dj := row[Lanes*j:Lanes*j+4:Lanes*j+4], w[j], d[j-1]
-				g0 += float64(r[0] * wj)
-				g1 += float64(r[1] * wj)
-				g2 += float64(r[2] * wj)
-				g3 += float64(r[3] * wj)
-				s0 += float64(dj * g0)
-				s1 += float64(dj * g1)
-				s2 += float64(dj * g2)
-				s3 += float64(dj * g3)
-			}
-			r, wj := row[:4:4], w[0]
-			g0 += float64(r[0] * wj)
-			g1 += float64(r[1] * wj)
-			g2 += float64(r[2] * wj)
-			g3 += float64(r[3] * wj)
-			to, sum := t[half:half+4:half+4], z[half:half+4:half+4]
-			sum[0], sum[1], sum[2], sum[3] = g0, g1, g2, g3
-			to[0] = first + s0/g0
-			to[1] = first + s1/g1
-			to[2] = first + s2/g2
-			to[3] = first + s3/g3
+	for i := range t {
+		row, beyond, sum := levelsOf(e, i, len(w)), 0.0, 0.0
+		for j := len(w) - 1; j > 0; j-- {
+			beyond += float64(row[Lanes*j] * w[j])
+			sum += float64(beyond * d[j-1])
 		}
-		t, z, e = t[Lanes:], z[Lanes:], e[Lanes*m:]
+		beyond += float64(row[0] * w[0])
+		z[i] = beyond
+		t[i] = first + sum/beyond
 	}
 }
 
