@@ -1,12 +1,11 @@
 package quantmf
 
-// This file holds what the four models answer in the same words: the loss and the goodness of a matrix, the
-// features of a component, and files. model.go has how. Go's embedding hands no model to the methods of
+// This file holds what the four models answer in the same words: the loss and the goodness of a matrix, and
+// the features of a component. model.go has how. Go's embedding hands no model to the methods of
 // Factorisation, so each answer has a line a model.
 
 import (
 	"context"
-	"io"
 )
 
 // Loss is that of [Model].
@@ -44,27 +43,3 @@ func (m *QMFQ) TopFeatures(x Rows, count int) ([][]Top, error) { return features
 
 // TopFeatures is that of [Model].
 func (m *BQMF) TopFeatures(x Rows, count int) ([][]Top, error) { return featuresOf(m, x, count) }
-
-// WriteTo is that of [Model].
-func (m *NMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
-
-// WriteTo is that of [Model].
-func (m *QMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
-
-// WriteTo is that of [Model].
-func (m *QMFQ) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
-
-// WriteTo is that of [Model].
-func (m *BQMF) WriteTo(w io.Writer) (int64, error) { return writeTo(w, m) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *NMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *QMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *QMFQ) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }
-
-// ReadFrom reads a model until the end of r. Errors: those of UnmarshalBinary, and of r.
-func (m *BQMF) ReadFrom(r io.Reader) (int64, error) { return readFrom(r, m) }

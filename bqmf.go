@@ -6,11 +6,11 @@ package quantmf
 //	g_i(x_ij) ~ N(u_i·v_j, 1/(τ_i ρ_j)),   v_j ~ N(0, I),   u_i ~ N(0, diag(1/α)),
 //
 // by variational Bayes. The scales g_i are made first, from the observed values of the row alone. The maps
-// back, T_i, are learnt last, from leave-one-out predictions. Two corrections are added to the mean u_i·v_j
-// of a cell. Where the noise of two rows is correlated, as the noise of pixels that touch, the residuals of
-// one row predict cells of the other. Where the residuals of a row are similar at samples that are alike, as
-// where samples come in kinds, they predict the cells of the row at other such samples. α takes components
-// away that the data do not ask for, so the rank is an upper bound.
+// back, T_i, are learnt last, from leave-one-out predictions. The mean of a cell is more than u_i·v_j. Where
+// the residuals of a row are similar at samples that are alike, as where samples come in kinds, they predict
+// the cells of the row at other such samples. And a second stage predicts each row once more, from the rows
+// that go with it, and mixes what both say. α takes components away that the data do not ask for, so the rank
+// is an upper bound.
 //
 // internal/bqmf has the mathematics. Here are the fit as the driver calls it, and the model.
 
@@ -49,13 +49,12 @@ type BQMF struct {
 	Relevance []float64
 	// RowNoise (d) and SampleNoise (n): the deviation of the noise of cell (i, j), on the scale of UV, is
 	// RowNoise_i SampleNoise_j; the samples' have geometric mean 1. A row near 1 is hardly better predicted
-	// by the factors than by its mean. Two corrections may still predict it: from the residuals of rows whose
-	// noise is correlated with that of the row, and from the row's own residuals at samples that are alike. 0
-	// for a constant row.
+	// by the factors than by its mean. The second stage may still predict it, or its own residuals at samples
+	// that are alike. 0 for a constant row.
 	RowNoise, SampleNoise []float64
 	// LeaveOneOut is an estimate of the loss on cells that nobody has seen: the mean divergence of the
-	// observed cells from what the model says of each without it. It is the geometric mean of that by the
-	// factors alone and that with the two corrections, because the corrections were chosen by the same cells.
+	// observed cells from what the model says of each without it, raised by as much as the second stage gains
+	// less at cells that it has not seen at all.
 	LeaveOneOut float64
 
 	model bqmf.Model
@@ -77,9 +76,9 @@ func bqmfDefaults() config {
 // function fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
-// (n+2k) for each row and 4096 k for each sample. Memory beside x: some 7dn + (d+n)k² + nk² + 33nk + 600n
-// numbers, of which the model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf]
-// adds it up.
+// (n+2k) for each row and 4096 k for each sample; and for the second stage 2·10⁴ n + 5·10⁵ for each row.
+// Memory beside x: some 12dn + (d+n)k² + nk² + 33nk + 700n numbers, of which the model keeps 4dn + (d+n)k²/2.
+// An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
@@ -449,9 +448,9 @@ func (c *Curve) Invert(v float64) (float64, error) {
 
 // Reconstruct returns the conditional mean of every cell, d × n, under the loss that was fitted: T_i,
 // averaged over the normal distribution of the cell on the scale of UV. The mean of that distribution is
-// (UV)_ij plus two corrections: from the residuals of rows whose noise is correlated with that of row i, and
-// from the residuals of row i at samples that are alike. Cost: 5k² flops a cell, spread over GOMAXPROCS
-// workers.
+// (UV)_ij plus what residuals of row i at samples that are alike say of it, mixed with the second stage: what
+// the rows that go with row i say, and samples by all other rows. Cost: 5k² flops a cell, spread over
+// GOMAXPROCS workers.
 func (m *BQMF) Reconstruct() Mat {
 	out, _ := m.reconstruct(context.Background())
 	return out

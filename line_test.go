@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -257,6 +258,54 @@ func TestLineEarlierFile(t *testing.T) {
 	var format *FormatError
 	err = new(QMF).UnmarshalBinary(section.Encode(section.QMF, sections))
 	if !errors.As(err, &format) || !strings.Contains(err.Error(), "earlier version") {
+		t.Error(err)
+	}
+}
+
+// TestLineOfBestEpoch: under validation the lines are those of the best epoch, as all else: a fit that ends
+// there has the same model.
+func TestLineOfBestEpoch(t *testing.T) {
+	t.Parallel()
+	ctx, x := context.Background(), first(toy(4), 30)
+	opts := []FitOption{WithValidation(0.3), WithSchedule(ScheduleConstant), WithStart(StartNMF),
+		WithShrinkage(0), WithLine(0.5), WithLearningRate(0.5)}
+	noisy, _ := noisyProduct()
+	long, err := FitQMF(ctx, noisy, 8, append(opts, WithEpochs(12))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := FitQMF(ctx, noisy, 8, append(opts, WithEpochs(long.Best))...)
+	if err != nil || long.Best == 12 || !slices.Equal(long.Slopes, short.Slopes) {
+		t.Errorf("QMF, best epoch %d (%v): slopes %v, of a fit that ends there %v", long.Best, err,
+			long.Slopes[:3], short.Slopes[:3])
+	}
+	q, err := FitQMFQ(ctx, x, 8, append(opts, WithEpochs(12))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, err := FitQMFQ(ctx, x, 8, append(opts, WithEpochs(q.Best))...)
+	if err != nil || q.Best == 12 || !slices.Equal(q.inflated.Slopes, end.inflated.Slopes) {
+		t.Errorf("QMFQ, best epoch %d (%v): slopes %v, of a fit that ends there %v", q.Best, err,
+			q.inflated.Slopes[:3], end.inflated.Slopes[:3])
+	}
+}
+
+// TestLineSealed: a slope that was changed is an error of the maps that have it.
+func TestLineSealed(t *testing.T) {
+	t.Parallel()
+	m, err := FitQMF(context.Background(), first(toy(3), 20), 2, WithEpochs(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Slopes[3]++
+	var data *DataError
+	if _, err := m.Map(3); !errors.As(err, &data) || data.Row != 3 {
+		t.Error(err)
+	}
+	if _, err := m.Map(4); err != nil {
+		t.Error(err)
+	}
+	if _, err := m.MarshalBinary(); !errors.As(err, &data) {
 		t.Error(err)
 	}
 }

@@ -35,7 +35,6 @@ package quantmf
 import (
 	"cmp"
 	"context"
-	"io"
 	"math"
 	"slices"
 
@@ -89,8 +88,6 @@ type Model interface {
 	// MarshalBinary returns the model as a file, for [UnmarshalModel]. Where a caller has given any field
 	// another size or another number, it returns a [*ShapeError] or a [*DataError] that names the field.
 	MarshalBinary() ([]byte, error)
-	// WriteTo writes the model as a file. Errors: those of MarshalBinary, and of w.
-	WriteTo(w io.Writer) (int64, error)
 	// Dims returns the sizes of the matrix that was fitted.
 	Dims() (d, n int)
 	// Rank returns k, the number of components.
@@ -529,23 +526,6 @@ func (f *file) warnings() (errs []error, err error) {
 		errs = append(errs, savedWarning(s))
 	}
 	return errs, formatError(err)
-}
-
-func writeTo(w io.Writer, m Model) (int64, error) {
-	b, err := m.MarshalBinary()
-	if err != nil {
-		return 0, err
-	}
-	n, err := w.Write(b)
-	return int64(n), err
-}
-
-func readFrom(r io.Reader, m interface{ UnmarshalBinary([]byte) error }) (int64, error) {
-	b, err := io.ReadAll(r)
-	if err == nil {
-		err = m.UnmarshalBinary(b)
-	}
-	return int64(len(b)), err
 }
 
 // flat returns the entries of m row by row.

@@ -314,7 +314,7 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
 	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, fit.Silent(ctx), r.Cut)
-	f.lambda, f.line, f.scale = s.Lambda, s.Line, s.Scale
+	f.lambda, f.scale = s.Lambda, s.Scale
 	a := s.shard(f)
 	err := step.Restore(a.Arrays(), f.Warm)
 	if err != nil {

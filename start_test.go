@@ -242,6 +242,12 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		if err := trial.startFactors(); err != nil {
 			t.Fatal(err)
 		}
+		c.shrinkage, c.line = 0, 0.5
+		told := newQMFFit(visible, of.k, &c.settings, p, 1, f.progress)
+		if err := told.choose(); err != nil || told.startShare != f.startShare {
+			t.Errorf("%s: told everything, %v of the epochs (%v), else %v", name, told.startShare, err,
+				f.startShare)
+		}
 		if f.startShare != trial.startShare || !of.fits(f.startShare) {
 			t.Errorf("%s: %v of the epochs, the trial says %v", name, f.startShare, trial.startShare)
 		}

@@ -483,9 +483,10 @@ func TestResume(t *testing.T) {
 			if method == "nmf" { // quicker, and not to be over when the signal comes
 				epochs = 8000
 			}
-			args := []string{"fit", "-method", method, "-k", "2", "-epochs", fmt.Sprint(epochs), "matrix.tsv"}
+			args := []string{"fit", "-method", method, "-k", "2", "-epochs", fmt.Sprint(epochs), "-compare",
+				"none", "matrix.tsv"}
 			if method == "bqmf" { // which would end by itself
-				args = append(args[:5:5], "-epochs", fmt.Sprint(epochs), "-tolerance", "1e-300", "matrix.tsv")
+				args = append(args[:7:7], "-compare", "none", "-tolerance", "1e-300", "matrix.tsv")
 			}
 			quiet(t, 0, append(args, "-o", "whole.qmf")...)
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")

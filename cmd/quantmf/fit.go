@@ -110,9 +110,9 @@ func (f *fitFlags) what() []*cli.Flag {
 			features or samples)`),
 		f.options.Flag(option.Loss), f.options.Flag(option.Missing),
 		cli.Aside(cli.Choice(&f.compare, "compare", "unseen|none", `unseen: hide a tenth of the values from a
-			further fit, and from an NMF of as many components, and say first how much of what differs
-			between samples they predict there; of a matrix of more than a million values by a part of it. A
-			bqmf predicts each value without itself instead (default unseen)`)),
+			further fit, and from an NMF of as many components (qmf and qmfq), and say first how much of what
+			differs between samples they predict there; of a matrix of more than a million values by a part
+			of it (default unseen)`)),
 	}, f.in.Changes()...)
 }
 

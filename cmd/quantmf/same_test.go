@@ -44,7 +44,8 @@ func TestSame(t *testing.T) {
 			with := func(words []string, more ...string) []string {
 				return append(append(words, more...), append(f.Flags, "-progress", "none")...)
 			}
-			quiet(t, 0, with([]string{"fit", name, "-o", "model"}, f.OneMachineFlags...)...)
+			quiet(t, 0, with([]string{"fit", name, "-compare", "none", "-o", "model"},
+				f.OneMachineFlags...)...)
 			check("quantmf fit " + name)
 			if i == 0 {
 				continue

@@ -34,11 +34,11 @@ func hiddenSize(d, n int) (rows, columns int) {
 }
 
 // hiddenTrials are the further fits: of the method, and of NMF unless that is the method or values are
-// negative.
+// negative. A BQMF has more components than an NMF could have.
 func (f *fitFlags) hiddenTrials(negative bool) (methods []string, trials []quantmf.Trial) {
 	methods, trials = []string{f.method}, []quantmf.Trial{{Rank: f.rank,
 		Options: f.options.List(option.Missing, option.Workers, option.Strict, option.Restarts)}}
-	if f.method != "nmf" && !negative {
+	if (f.method == "qmf" || f.method == "qmfq") && !negative {
 		methods = append(methods, "nmf")
 		trials = append(trials, quantmf.Trial{Rank: f.rank, Options: f.options.Shared()})
 	}
@@ -47,7 +47,7 @@ func (f *fitFlags) hiddenTrials(negative bool) (methods []string, trials []quant
 
 // hiddenFootprint is the most that is alive in the further fits, in bytes.
 func (f *fitFlags) hiddenFootprint(d, n int) (float64, error) {
-	if f.compare == "none" || f.method == "bqmf" {
+	if f.compare == "none" {
 		return 0, nil
 	}
 	rows, columns := hiddenSize(d, n)
@@ -87,15 +87,6 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 		return cli.Explain(err, r.table)
 	}
 	u := account.Unseen{NMF: math.NaN(), Fitted: explained(r.goodness, visible)}
-	if b, is := r.m.Model.(*quantmf.BQMF); is {
-		if u.Predicted = account.Predicted(b.LeaveOneOut, visible, r.goodness); u.Predicted == u.Predicted {
-			for _, n := range visible {
-				u.Values += int(n)
-			}
-			r.m.Unseen = u
-		}
-		return nil
-	}
 	x, err := r.part()
 	if err != nil {
 		return cli.Explain(err, r.table)

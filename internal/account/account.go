@@ -86,7 +86,7 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 				}
 			}
 		}
-		a.Predicted = Predicted(b.LeaveOneOut, visible, a.Goodness)
+		a.Predicted = predicted(b.LeaveOneOut, visible, a.Goodness)
 	}
 	if q, is := model.(*quantmf.QMFQ); is {
 		if a.Normalized, err = q.Normalize(x); err != nil {
@@ -99,11 +99,11 @@ func Of(model quantmf.Model, x quantmf.Mat) (Account, error) {
 	return a, err
 }
 
-// Predicted is the share of the differences between samples that a mean divergence leaves of values that were
+// predicted is the share of the differences between samples that a mean divergence leaves of values that were
 // each predicted without themselves. A value among n is n/(n-1) times as far from the mean of the others as
 // from the mean of all; the divergence grows with the square of that, under KL nearly.
 // visible are the numbers of values of the features.
-func Predicted(leaveOneOut float64, visible []float64, goodness []quantmf.Goodness) float64 {
+func predicted(leaveOneOut float64, visible []float64, goodness []quantmf.Goodness) float64 {
 	cells, spread := 0.0, 0.0
 	for i, g := range goodness {
 		n := visible[i]

@@ -7,7 +7,7 @@ package bqmf
 //	κ_jl = exp(-|w_j - w_l|² / (2 alikeLength δ)),  w = Lᵀv,  L Lᵀ = Σ_i τ_i u_i u_iᵀ.
 //
 // Here |w_j - w_l|² is the distance of two columns of UV in units of the noise, and δ the mean of it over all
-// pairs. Let e_ij be the leave-one-out residual of a cell (leaveout.go, near.go) times √(τ_i ρ_j), and 0
+// pairs. Let e_ij be the leave-one-out residual of a cell (leaveout.go) times √(τ_i ρ_j), and 0
 // where the cell is hidden. The process predicts at sample j
 //
 //	f_i Σ_l b_jl e_il,  b_j = (κ + alikeRidge I)⁻¹ κ_j,

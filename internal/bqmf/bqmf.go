@@ -5,9 +5,11 @@
 //	fit.go       variational Bayes of UV on these scales: the equations of an epoch
 //	posterior.go what a posterior says of each cell; placing new columns
 //	leaveout.go  what it says of an observed cell had the cell not been observed
-//	near.go      correction by residuals of rows whose noise is correlated
 //	alike.go     correction by residuals of the same row at samples that are alike
+//	stage.go     the second stage: regression of each row on others, how it is made; staged.go what it says
+//	tails.go     how g_i goes on beyond the values of its row
 //	learn.go     the maps T_i, learnt from leave-one-out predictions
+//	missing.go   whether cells are missing because of their values
 //	file.go      posteriors and curves as numbers
 //
 // The model is

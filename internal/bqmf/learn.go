@@ -156,9 +156,9 @@ func (l *losses) add(of *losses) {
 }
 
 // Learn learns the second stage and the maps of m from leave-one-out predictions. It returns the mean
-// divergence of the observed cells from these predictions: the geometric mean of that by the factors alone
-// and that with the second stage, since the rows of the stage were chosen by the same cells. When the context
-// that the workers are bound to ends, m is without what is learnt, and the largest number is returned.
+// divergence of the observed cells from these predictions, times the optimism of the stage, but no more than
+// that of the factors alone. When the context that the workers are bound to ends, m is without what is
+// learnt, and the largest number is returned.
 func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	m.Alike = m.samples(p, true)
 	f := q.leaveOut(m, p)
@@ -215,10 +215,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 			c.Floor = floors[least] * means[k]
 		}
 	}
-	loss = after[least]
-	if m.Stage != nil {
-		loss = math.Sqrt(slices.Min(before[:])) * math.Sqrt(loss)
-	}
+	loss = min(after[least]*s.optimism(), max(slices.Min(before[:]), after[least]))
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
@@ -405,15 +402,16 @@ func (l *rowLearner) take(k int) (mean float64) {
 }
 
 // predict returns what the model says of the h-th observed cell without it, in the units of x: p of curve.go,
-// by the scale of the row without the cell where it is at an end.
+// by the scale of the row without the cell where it is at an end. Another cell at y has in the scale that the
+// mean of the others is not at 0 but at -y/(n_i-1).
 func (l *rowLearner) predict(h int) float64 {
 	j := int(l.places[h])
-	w, s := l.without[h], l.deviations[j]
+	w, s, y := l.without[h], l.deviations[j], l.y[j]
 	if e := l.end(l.maps.x[h]); e != nil {
-		deviation := l.deviationWithout(l.y[j])
+		deviation := l.deviationWithout(y)
 		return e.table.Mean(w/deviation, s/deviation)
 	}
-	return l.table.Mean(w, s)
+	return l.table.Mean(w-y/float64(max(len(l.places)-1, 1)), s)
 }
 
 // addLoss adds the loss of what predict says of the row's observed cells, under each floor.

@@ -118,6 +118,9 @@ type stager struct {
 	// chosen:
 	recipes [regressions]recipe
 	weights [][regressions]float64 // of each active row
+	// of each active row the sum of the squares that the factors are off by (0) and that the mixture is: at
+	// inner cells, and at observed ones that are left out
+	innerOff, looOff [][2]float64
 }
 
 // stageRoom is the room of a worker. raw, x, t and on are of the row of the last gather: lines of its
@@ -142,6 +145,7 @@ func (q *Problem) stager(f *factorCells, workers int) *stager {
 	a := len(q.Active)
 	s.filled, s.norm = make([]float64, a*s.np), make([]float64, a)
 	s.weights = make([][regressions]float64, a)
+	s.innerOff, s.looOff = make([][2]float64, a), make([][2]float64, a)
 	if 2*a <= q.n && q.n <= radialTable {
 		count := min(radialMost, q.n)
 		for r := range count {
@@ -491,6 +495,7 @@ func (s *stager) weigh(errors []innerErrors) {
 			if t := off(&errors[k], &mixes[c]) + float64(stageCells*table[c]/cells); t < least {
 				least = t
 				copy(s.weights[k][:], mixes[c][1:])
+				s.innerOff[k] = [2]float64{errors[k].products[0][0], off(&errors[k], &mixes[c])}
 			}
 		}
 	}
@@ -545,6 +550,7 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 		after += float64((y[j] - mixed[h]) * (y[j] - mixed[h]))
 	}
 	copy(without, mixed)
+	s.looOff[k] = [2]float64{before, after}
 	if after < before {
 		of.Shrink = max(math.Sqrt(after/before), leastShrink)
 	}
@@ -600,4 +606,22 @@ func (s *stager) newStage(d int) *Stage {
 		}
 	}
 	return m
+}
+
+// optimism is by how much more the mixture gains at cells that are left out of it than at inner cells, which
+// it has not seen at all: the rows of a regression were chosen by all cells. It is at least 1.
+func (s *stager) optimism() float64 {
+	var in, out [2]float64
+	for k := range s.looOff {
+		if s.looOff[k][0] > 0 { // a row with a second stage
+			for h := range in {
+				in[h] += s.innerOff[k][h]
+				out[h] += s.looOff[k][h]
+			}
+		}
+	}
+	if !(in[0] > 0 && out[1] > 0) {
+		return 1
+	}
+	return max(in[1]/in[0]*(out[0]/out[1]), 1)
 }

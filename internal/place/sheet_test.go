@@ -244,3 +244,33 @@ func TestRatioRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestSheetLine: a line adds s w to T and s to its slope, and a map of one value takes others with it.
+func TestSheetLine(t *testing.T) {
+	squash := transport.Squash{Kind: transport.LogisticUnit, Ref: 2, Std: 0.5}
+	for _, c := range []struct{ q, cut, rate []float64 }{
+		{[]float64{1}, nil, nil},
+		{[]float64{0, 0.4, 2}, []float64{0.3, 0.7}, []float64{12, 12}},
+		{[]float64{0, 0.4, 2}, []float64{0.3, 0.7}, []float64{12, 9}},
+	} {
+		f := NewSheet(squash, c.q, c.cut, c.rate)
+		lined := f.WithLine(0.3)
+		const n = 16
+		room, w := NewSheetRoom(n, len(c.q)), make([]float64, n)
+		t0, s0, t1, s1 := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range w {
+			w[i] = float64(i) / 3
+		}
+		f.At(t0, s0, w, room)
+		lined.At(t1, s1, w, room)
+		for i, x := range w {
+			if math.Abs(t1[i]-t0[i]-0.3*x) > 1e-14 || math.Abs(s1[i]-s0[i]-0.3) > 1e-14 {
+				t.Errorf("%d levels at %v: %v, %v, without the line %v, %v", len(c.q), x, t1[i], s1[i], t0[i],
+					s0[i])
+			}
+		}
+		if !(lined.High() > f.High()) || lined.Constant() {
+			t.Errorf("%d levels: the line is in no range", len(c.q))
+		}
+	}
+}

@@ -440,11 +440,13 @@ func (f *Fit) Methods() string {
 	fmt.Fprintf(&s, ") was factorised by %s, as implemented in quantmf %s, with %s", how, f.Version,
 		strings.Join(append([]string{table.Counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
-	if f.Unseen.Values > 0 && f.Method != "BQMF" {
-		s.WriteString(" How well unseen values are predicted was found by further fits, of this model " +
-			"and of a " +
-			"non-negative matrix factorisation of as many components, from which a tenth of the values was " +
-			"hidden.")
+	if u := f.Unseen; u.Values > 0 {
+		also := ""
+		if u.NMF == u.NMF {
+			also = " and of a non-negative matrix factorisation of as many components"
+		}
+		fmt.Fprintf(&s, " How well unseen values are predicted was found by further fits, of this model%s, "+
+			"from which a tenth of the values was hidden.", also)
 	}
 	return s.String()
 }

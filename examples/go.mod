@@ -1,0 +1,7 @@
+module github.com/quantmf/quantmf/examples
+
+go 1.25
+
+require github.com/quantmf/quantmf v0.0.0
+
+replace github.com/quantmf/quantmf => ../
