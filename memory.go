@@ -110,7 +110,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	if c.validation > 0 { // a bit for each cell, and the best epoch
 		fit += size(f.d, math.Ceil(f.n/64)) + model
 	}
-	fit += fit / 32 // of objects that have died, until they are collected
+	fit += float64(fit / 32) // of objects that have died, until they are collected
 	rows := fit
 	if c.mapped && c.loss == divergence.Frobenius { // the copy of a signed Mat, less its rows' lowest values
 		fit += size(f.d, f.n)

@@ -45,10 +45,16 @@ func (r *Rules) measure(row []float64, i int) (extent, error) {
 			if err := r.Check(i, j, v); err != nil {
 				return e, err
 			}
+			if v != v {
+				continue
+			}
 		}
-		if v == v {
-			e.observed++
-			e.least, e.most = min(e.least, v), max(e.most, v)
+		e.observed++
+		if v < e.least {
+			e.least = v
+		}
+		if v > e.most {
+			e.most = v
 		}
 	}
 	return e, nil

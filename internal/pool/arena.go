@@ -75,9 +75,9 @@ func (a *Arena) Floats(sizes ...int) []float64 { return Make[float64](a, sizes..
 func rounded(bytes float64) float64 {
 	const page, small = 8192, 4 * 8192
 	if bytes > small {
-		return math.Ceil(bytes/page) * page
+		return float64(math.Ceil(bytes/page) * page)
 	}
-	return bytes + bytes/8
+	return bytes + float64(bytes/8)
 }
 
 // Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are
