@@ -77,7 +77,7 @@ func rounded(bytes float64) float64 {
 	if bytes > small {
 		return float64(math.Ceil(bytes/page) * page)
 	}
-	return bytes + float64(bytes/8)
+	return float64(bytes * 1.125) // no division, which the compiler would fuse with a sum
 }
 
 // Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are
