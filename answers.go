@@ -1,12 +1,41 @@
 package quantmf
 
-// This file holds what the four models answer in the same words: the loss and the goodness of a matrix, and
-// the features of a component. model.go has how. Go's embedding hands no model to the methods of
-// Factorisation, so each answer has a line a model.
+// This file holds what the four models have in the same words: the fit by any method, the loss and the
+// goodness of a matrix, and the features of a component. model.go has how. Go's embedding hands no model to
+// the methods of Factorisation, so each answer has a line a model.
 
 import (
 	"context"
 )
+
+// Fit is the fit of a method: FitNMF, FitQMF, FitQMFQ or FitBQMF, with its options and errors. The model is
+// nil where that fit returns none.
+func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Model, error) {
+	switch method {
+	case MethodNMF:
+		return orNil(FitNMF(ctx, x, rank, opts...))
+	case MethodQMF:
+		return orNil(FitQMF(ctx, x, rank, opts...))
+	case MethodQMFQ:
+		return orNil(FitQMFQ(ctx, x, rank, opts...))
+	case MethodBQMF:
+		return orNil(FitBQMF(ctx, x, rank, opts...))
+	}
+	return nil, &OptionError{Option: "method", Value: itoa(int(method)),
+		Bound: "must be one of the Method constants"}
+}
+
+// orNil makes an interface of a model: nil, and not one that holds a nil pointer, where there is none.
+func orNil[M interface {
+	Model
+	comparable
+}](m M, err error) (Model, error) {
+	var none M
+	if m == none {
+		return nil, err
+	}
+	return m, err
+}
 
 // Loss is that of [Model].
 func (m *NMF) Loss(x Rows) (float64, error) { return meanLoss(context.Background(), m, x) }

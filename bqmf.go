@@ -601,3 +601,14 @@ func (m *BQMF) UnmarshalBinary(data []byte) error {
 	sealFields(m)
 	return nil
 }
+
+func (m *BQMF) fields() (used, told []field) {
+	return []field{{"U", m.U}, {"V", m.V}, listed("Relevance", m.Relevance...),
+			listed("RowNoise", m.RowNoise...), listed("SampleNoise", m.SampleNoise...)},
+		append(m.told(), listed("LeaveOneOut", m.LeaveOneOut))
+}
+
+func (m *BQMF) readable() ([]byte, error) {
+	file := m.encode()
+	return file, new(BQMF).UnmarshalBinary(file)
+}

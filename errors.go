@@ -104,3 +104,9 @@ func public(err error) error {
 func itoa(i int) string     { return strconv.Itoa(i) }
 func utoa(i uint64) string  { return strconv.FormatUint(i, 10) }
 func ftoa(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// interrupted wraps what ended the work on new samples, or on rows.
+type interrupted struct{ err error }
+
+func (e *interrupted) Error() string { return "quantmf: interrupted: " + e.err.Error() }
+func (e *interrupted) Unwrap() error { return e.err }

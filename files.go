@@ -90,14 +90,3 @@ func Section(data []byte, tag string) (payload []byte, has bool, err error) {
 	}
 	return f.Payload(tag), f.Has(tag), nil
 }
-
-// fileOf is the MarshalBinary of a model.
-func fileOf(m interface {
-	sealed
-	encode() []byte
-}) ([]byte, error) {
-	if err := writable(m); err != nil {
-		return nil, err
-	}
-	return m.encode(), nil
-}

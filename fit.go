@@ -17,10 +17,21 @@ import (
 type fitted interface {
 	Model
 	UnmarshalBinary([]byte) error
-	encode() []byte
+	readable() ([]byte, error) // a file that can be read
 	sealed
 	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
 	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
+}
+
+// settler is a model that a fit can go on from: it settles what the options leave open.
+type settler interface {
+	settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error
+}
+
+// givenMaps are the maps that a fit begins with, a row a feature.
+type givenMaps struct {
+	quantiles, weights Mat
+	slopes             []float64
 }
 
 // task is what a fit is asked for.
@@ -38,7 +49,7 @@ func open[O FitOption](ctx context.Context, kind uint32, f option.Function, c *c
 		return nil, err
 	}
 	if c.from != nil {
-		if err := c.settleModel(ctx, kind, x, rank); err != nil {
+		if err := c.from.settle(ctx, c, kind, x, rank); err != nil {
 			return nil, err
 		}
 	}
@@ -99,9 +110,9 @@ func (t *task) settle() {
 	for _, m := range []Mat{c.initU, c.initV} {
 		hashMat(&t.Init, m)
 	}
-	if q := c.maps; q != nil {
-		hashMat(&t.Init, q.Quantiles)
-		hashMat(&t.Init, q.Weights)
+	if c.maps != nil {
+		hashMat(&t.Init, c.maps.quantiles)
+		hashMat(&t.Init, c.maps.weights)
 	}
 	if t.Kind == section.QMFQ || t.Kind == section.QMF && c.lagging(t.Cells.D) {
 		t.Lag = 1
@@ -136,19 +147,12 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 }
 
 func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(t.penalty) }
-func (t *task) File(m fit.Model) ([]byte, error) { return readable(m.(fitted)) }
+func (t *task) File(m fit.Model) ([]byte, error) { return m.(fitted).readable() }
 
 func (t *task) Finish(m fit.Model) {
 	m.(fitted).toUserUnits(&t.Cells.Units)
 	sealFields(m.(fitted))
 	m.(fitted).common().workers = t.workers
-}
-
-// readable returns a model as a file that can be read.
-func readable(m interface{ encode() []byte }) ([]byte, error) {
-	data := m.encode()
-	_, err := UnmarshalModel(data)
-	return data, err
 }
 
 // Decode reads the best model of the restarts before, and checks that it is of this fit.

@@ -98,35 +98,6 @@ type Model interface {
 	filler(ctx context.Context) (filler, error)
 }
 
-// Fit is the fit of a method: FitNMF, FitQMF, FitQMFQ or FitBQMF, with its options and errors. The model is
-// nil where that fit returns none.
-func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Model, error) {
-	switch method {
-	case MethodNMF:
-		return orNil(FitNMF(ctx, x, rank, opts...))
-	case MethodQMF:
-		return orNil(FitQMF(ctx, x, rank, opts...))
-	case MethodQMFQ:
-		return orNil(FitQMFQ(ctx, x, rank, opts...))
-	case MethodBQMF:
-		return orNil(FitBQMF(ctx, x, rank, opts...))
-	}
-	return nil, &OptionError{Option: "method", Value: itoa(int(method)),
-		Bound: "must be one of the Method constants"}
-}
-
-// orNil makes an interface of a model: nil, and not one that holds a nil pointer, where there is none.
-func orNil[M interface {
-	Model
-	comparable
-}](m M, err error) (Model, error) {
-	var none M
-	if m == none {
-		return nil, err
-	}
-	return m, err
-}
-
 // Factorisation is what all models have: the factors and the course of the fit.
 type Factorisation struct {
 	// U (d × k) and V (k × n) are the factors: non-negative in an NMF, positive in a

@@ -349,3 +349,12 @@ func (m *NMF) UnmarshalBinary(data []byte) error {
 	sealFields(m)
 	return nil
 }
+
+func (m *NMF) fields() (used, told []field) {
+	return []field{{"U", m.U}, {"V", m.V}}, m.told()
+}
+
+func (m *NMF) readable() ([]byte, error) {
+	file := m.encode()
+	return file, new(NMF).UnmarshalBinary(file)
+}

@@ -63,7 +63,7 @@ type config struct {
 	every       int // epochs from one save to the next
 	save        func(state []byte) error
 	resume      []byte
-	from        Model           // of WithModel
+	from        settler         // of WithModel
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
@@ -86,7 +86,7 @@ type settings struct {
 	ends          Ends
 	init          bool // initU and initV are given
 	initU, initV  Mat
-	maps          *QMF // whose maps a fit begins with, nil: it makes its own
+	maps          *givenMaps // nil: the fit makes its own
 	penalty       float64
 	shrinkage     float64
 	line          float64

@@ -838,3 +838,20 @@ func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
 	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, low, v.about)
 }
+
+func (q *QMF) fields() (used, told []field) {
+	return []field{{"U", q.U}, {"V", q.V}, {"Quantiles", q.Quantiles}, {"Weights", q.Weights},
+			q.slopes()},
+		append(q.told(), listed("Start", float64(q.Start)), listed("Shrinkage", q.Shrinkage),
+			listed("Line", q.Line))
+}
+
+// slopes is the field Slopes, a row each.
+func (q *QMF) slopes() field {
+	return field{"Slopes", Mat{Rows: len(q.Slopes), Cols: 1, Stride: 1, Data: q.Slopes}}
+}
+
+func (q *QMF) readable() ([]byte, error) {
+	file := q.encode()
+	return file, new(QMF).UnmarshalBinary(file)
+}

@@ -730,3 +730,12 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 // Bend returns the bend of every T_i, as [QMF.Bend] defines it. T' does not count; see
 // [QMFQ.Deflate] for its curves.
 func (q *QMFQ) Bend() []float64 { return bendsOf(q) }
+
+func (q *QMFQ) fields() (used, told []field) {
+	return []field{{"U", q.U}, {"V", q.V}}, q.told()
+}
+
+func (q *QMFQ) readable() ([]byte, error) {
+	file := q.encode()
+	return file, new(QMFQ).UnmarshalBinary(file)
+}

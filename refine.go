@@ -37,43 +37,60 @@ func WithModel(m Model) FitOption {
 	})
 }
 
-// settleModel takes what the model of WithModel gives a fit of the kind.
-func (c *config) settleModel(ctx context.Context, kind uint32, x Rows, rank int) error {
-	wrong := func(bound string) error {
-		return &OptionError{Option: option.Model.String(), Value: sizeOf(c.from.Dims()), Bound: bound}
-	}
-	q, mapped := c.from.(*QMF)
-	if mapped != (kind == section.QMF) {
-		return wrong("must be of the method of the fit")
-	}
-	if _, err := c.from.filler(ctx); err != nil { // also a field that has been changed
+func (m *NMF) settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error {
+	if err := settles(ctx, m, kind == section.NMF, rank); err != nil {
 		return err
 	}
-	if k := c.from.Rank(); rank != k {
+	return c.takeModel(ctx, m, x)
+}
+
+func (q *QMF) settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error {
+	if err := settles(ctx, q, kind == section.QMF, rank); err != nil {
+		return err
+	}
+	if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+			Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
+	}
+	if c.ends == EndsPinned {
+		return cannotGoOn(q, "contradicts EndsPinned")
+	}
+	c.takeMaps(q)
+	return c.takeModel(ctx, q, x)
+}
+
+// settles reports a model that a fit cannot go on from; same tells whether it is of the fit's method.
+func settles(ctx context.Context, m Model, same bool, rank int) error {
+	if !same {
+		return cannotGoOn(m, "must be of the method of the fit")
+	}
+	if _, err := m.filler(ctx); err != nil { // also a field that has been changed
+		return err
+	}
+	if k := m.Rank(); rank != k {
 		return &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be that of the model, " + itoa(k)}
 	}
+	return nil
+}
+
+func cannotGoOn(m Model, bound string) error {
+	return &OptionError{Option: option.Model.String(), Value: sizeOf(m.Dims()), Bound: bound}
+}
+
+// takeModel takes the loss, where the options leave it open, and the factors.
+func (c *config) takeModel(ctx context.Context, m Model, x Rows) (err error) {
 	if !c.given.Has(option.Loss) {
-		c.loss = c.from.bounds().loss
+		c.loss = m.bounds().loss
 	}
-	if mapped {
-		if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
-			return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
-				Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
-		}
-		if c.ends == EndsPinned {
-			return wrong("contradicts EndsPinned")
-		}
-		c.takeMaps(q)
-	}
-	u, v, err := c.placeModel(ctx, x)
-	c.init, c.initU, c.initV = true, u, v
+	c.initU, c.initV, err = placeModel(ctx, m, x)
+	c.init = true
 	c.given |= option.Of(option.Init)
 	return err
 }
 
 // takeMaps takes what a QMF settles where options do not.
 func (c *config) takeMaps(q *QMF) {
-	c.maps, c.levels = q, q.Quantiles.Cols
+	c.maps, c.levels = &givenMaps{q.Quantiles, q.Weights, q.Slopes}, q.Quantiles.Cols
 	for _, o := range [...]struct {
 		kind option.Kind
 		set  func()
@@ -90,42 +107,42 @@ func (c *config) takeMaps(q *QMF) {
 }
 
 // placeModel returns U of the model, and V: its own where x is what it was fitted to, else that of Transform.
-func (c *config) placeModel(ctx context.Context, x Rows) (u, v Mat, err error) {
+func placeModel(ctx context.Context, m Model, x Rows) (u, v Mat, err error) {
 	if err := checkRows(x); err != nil {
 		return u, v, err
 	}
-	m := c.from.(sealed).common()
-	u, v = m.U, m.V
-	d, n := m.Dims()
-	if rows, cols := x.Dims(); rows == d && cols == n && len(m.History) > 0 {
-		own := m.History[min(m.Best, len(m.History)-1)]
-		if len(m.Validation) > 0 {
-			own = max(own, m.judged())
+	of := m.(sealed).common()
+	u, v = of.U, of.V
+	d, n := of.Dims()
+	if rows, cols := x.Dims(); rows == d && cols == n && len(of.History) > 0 {
+		own := of.History[min(of.Best, len(of.History)-1)]
+		if len(of.Validation) > 0 {
+			own = max(own, of.judged())
 		}
-		loss, err := meanLoss(ctx, c.from, x)
+		loss, err := meanLoss(ctx, m, x)
 		if err != nil || loss <= own*(1+1e-3) {
 			return u, v, err
 		}
 	}
-	v, err = c.from.Transform(ctx, x)
+	v, err = m.Transform(ctx, x)
 	return u, v, err
 }
 
 // modelRow gives row i the map of the model that the fit goes on from.
 func (f *inflation) modelRow(v *rowSpace, i int) {
 	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
-	copy(q, f.settings.maps.Quantiles.Row(i))
+	copy(q, f.settings.maps.quantiles.Row(i))
 	units := &f.cells.Units
 	if !units.Plain() {
 		units.Bring(q, i)
 	}
 	last := 0.0
-	for l, b := range f.settings.maps.Weights.Row(i) {
+	for l, b := range f.settings.maps.weights.Row(i) {
 		inc[l], logits[l] = q[l]-last, elem.Log(b)
 		last = q[l]
 	}
 	if f.S != nil {
-		f.S[i] = f.settings.maps.Slopes[i]
+		f.S[i] = f.settings.maps.slopes[i]
 		if units.All != 0 {
 			f.S[i] = math.Ldexp(f.S[i], -units.All)
 		}

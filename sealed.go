@@ -158,28 +158,13 @@ func (m *Factorisation) told() []field {
 		listed("Best", float64(m.Best)), listed("Warnings", warnings...)}
 }
 
-func (m *NMF) fields() (used, told []field) {
-	return []field{{"U", m.U}, {"V", m.V}}, m.told()
-}
-
-func (q *QMF) fields() (used, told []field) {
-	return []field{{"U", q.U}, {"V", q.V}, {"Quantiles", q.Quantiles}, {"Weights", q.Weights},
-			q.slopes()},
-		append(q.told(), listed("Start", float64(q.Start)), listed("Shrinkage", q.Shrinkage),
-			listed("Line", q.Line))
-}
-
-// slopes is the field Slopes, a row each.
-func (q *QMF) slopes() field {
-	return field{"Slopes", Mat{Rows: len(q.Slopes), Cols: 1, Stride: 1, Data: q.Slopes}}
-}
-
-func (q *QMFQ) fields() (used, told []field) {
-	return []field{{"U", q.U}, {"V", q.V}}, q.told()
-}
-
-func (m *BQMF) fields() (used, told []field) {
-	return []field{{"U", m.U}, {"V", m.V}, listed("Relevance", m.Relevance...),
-			listed("RowNoise", m.RowNoise...), listed("SampleNoise", m.SampleNoise...)},
-		append(m.told(), listed("LeaveOneOut", m.LeaveOneOut))
+// fileOf is the MarshalBinary of a model.
+func fileOf(m interface {
+	sealed
+	encode() []byte
+}) ([]byte, error) {
+	if err := writable(m); err != nil {
+		return nil, err
+	}
+	return m.encode(), nil
 }

@@ -355,7 +355,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		q := f.buildModel(func() bool { return false })
 		q.Start, q.History = Start(s.Origin), []float64{0}
 		q.toUserUnits(&f.cells.Units)
-		made.File, err = readable(q)
+		made.File, err = q.readable()
 	}
 	step.Real, step.Index, step.Made = a.Arrays(), monotone.AppendWarm(nil, f.Warm), made
 	return err

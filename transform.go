@@ -544,9 +544,3 @@ func (c *config) checkColumns(x Rows, d int) (Rows, error) {
 	}
 	return checked, public(err)
 }
-
-// interrupted wraps what ended the work on new samples, or on rows.
-type interrupted struct{ err error }
-
-func (e *interrupted) Error() string { return "quantmf: interrupted: " + e.err.Error() }
-func (e *interrupted) Unwrap() error { return e.err }
