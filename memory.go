@@ -244,7 +244,7 @@ func (p footprint) nmfFit(c *config) float64 {
 	}
 	method.Reserve(c.epochs)
 	newFactors(a, x.D, x.N, k) // the model
-	return float64(a.Most()*0.125) + small
+	return float64(a.Most()/8) + small
 }
 
 // reserveSome takes the memory of fromSome.
