@@ -949,7 +949,7 @@ func TestShardHolders(t *testing.T) {
 		for after := 0; ; after = after*5/4 + 1 {
 			s, calls := newShelf(t), 0
 			err := plan(ctx, s, 2, failing{x, 7, after, &calls, errors.New("gone")}, 2, quantmf.WithEpochs(2))
-			if err == nil && after > 4 {
+			if err == nil && after > 2 {
 				break
 			}
 			if !errors.As(err, &read) || read.Row != 7 || s.blobs[planName] != nil {

@@ -16,9 +16,9 @@ import (
 // which is little.
 const readShare = 9
 
-// margin covers sizes that the allocator rounds up, small allocations, and the names and indices beside a
-// matrix.
-const margin = 1.25
+// margin covers sizes that the allocator rounds up and MemoryOf does not, small allocations, and the names
+// and indices beside a matrix.
+const margin = 1.125
 
 // buffers are the bytes of the buffers for reading and writing.
 const buffers = 1 << 19
