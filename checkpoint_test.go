@@ -187,7 +187,7 @@ func TestStatesOutOfRange(t *testing.T) {
 		b, at := altered(state, "REAL", 0, math.Float64bits(-1))
 		refused("a negative factor", b, at)
 		if model == "QMF" {
-			b, at = altered(state, "IDX0", 0, get64(stateOf(t, state)["IDX0"][8:]))
+			b, _ = altered(state, "IDX0", 0, get64(stateOf(t, state)["IDX0"][8:]))
 			refused("a row twice", b, -1)
 		}
 		for _, tag := range []string{"HIST", "VALI"} {
@@ -225,7 +225,7 @@ func TestStatesOutOfRange(t *testing.T) {
 					shrinkage++
 				}
 				if number == shrinkage || number == shrinkage+1 {
-					b, at = altered(state, "IDX0", number, math.Float64bits(-1))
+					b, _ = altered(state, "IDX0", number, math.Float64bits(-1))
 				}
 				refused("IDX0", b, at)
 			}

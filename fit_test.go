@@ -12,9 +12,6 @@ import (
 	"testing"
 )
 
-// near tells whether two losses are the same but for rounding.
-func near(a, b float64) bool { return math.Abs(a-b) <= 1e-12*math.Abs(b) }
-
 // TestStoppedDead: a fit that is stopped at once warns of a component that is dead, too.
 func TestStoppedDead(t *testing.T) {
 	x := toy(3)

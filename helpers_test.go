@@ -24,7 +24,6 @@ import (
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/section"
 )
 
 // long is set where tests may take minutes: whole data sets, all seeds and epochs.
@@ -455,31 +454,6 @@ func real(v ...float64) (bits []uint64) {
 }
 
 var noNumber = real(math.NaN(), math.Inf(1), math.Inf(-1))
-
-// rewritten returns a model file whose numbers under a tag went through change, with
-// right checksums; "" changes nothing.
-func rewritten(t *testing.T, data []byte, tag string, change func(v []float64)) []byte {
-	t.Helper()
-	kind := get32(data[12:])
-	f, err := decode(data, kind)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sections []section.Section
-	for _, name := range f.Tags() {
-		payload := f.Payload(name)
-		if name == tag {
-			v := make([]float64, len(payload)/8)
-			for i := range v {
-				v[i] = math.Float64frombits(get64(payload[8*i:]))
-			}
-			change(v)
-			payload = section.Floats(tag, v).Payload
-		}
-		sections = append(sections, section.Section{Tag: name, Payload: payload})
-	}
-	return section.Encode(kind, sections)
-}
 
 // some returns all the cases, or under -short those of the given indices: one of each kind.
 func some[T any](cases []T, short ...int) []T {

@@ -6,8 +6,6 @@ import (
 	"context"
 	"os"
 	"testing"
-
-	"github.com/quantmf/quantmf/internal/divergence"
 )
 
 // scorer is what NMF and QMF have in common for new samples.
@@ -15,18 +13,6 @@ type scorer interface {
 	Loss(x Rows) (float64, error)
 	Transform(ctx context.Context, x Rows) (Mat, error)
 	Score(ctx context.Context, x Rows) (float64, error)
-}
-
-// meanDivergence is the mean divergence of the observed cells of x from a fitted matrix.
-func meanDivergence(l divergence.Loss, x, fit Mat) float64 {
-	sum, count := 0.0, 0.0
-	for i, v := range x.Data {
-		if v == v {
-			sum += l.Divergence(v, fit.Data[i])
-			count++
-		}
-	}
-	return sum / count
 }
 
 // bothModels fits NMF and QMF to x.

@@ -383,7 +383,3 @@ func (f *Func) sumTo(to Operand, r Vec) {
 	f.reduce(f.block(r), V1)
 	f.storeFirst(to, r)
 }
-
-// reduceMax and reduceMin do so with the largest and the least.
-func (f *Func) reduceMax(block []Vec, t Vec) { f.Arch.reduce(f, opMax, block, t) }
-func (f *Func) reduceMin(block []Vec, t Vec) { f.Arch.reduce(f, opMin, block, t) }

@@ -137,7 +137,6 @@ type stageRoom struct {
 	fit, hat          []float64
 	inside, inverse   []float64
 	system            system
-	off               [regressions][]float64
 }
 
 func (q *Problem) stager(f *factorCells, workers int) *stager {
