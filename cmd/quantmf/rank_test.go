@@ -300,7 +300,7 @@ func TestRankMemory(t *testing.T) {
 	}{{"2,400", "8", fit(400, 8) - fit(2, 8)}, {"400,2", "8", fit(400, 8) - fit(2, 8)},
 		{"2", "8,90", fit(2, 90) - fit(2, 8)}} {
 		more := asks("-k", c.k, "-m", c.m, "-repeats", "9") - base
-		if sideBySide := 1.25 * side * c.more; !(c.more > 0 && more >= 0.99*sideBySide) {
+		if sideBySide := margin * side * c.more; !(c.more > 0 && more >= 0.99*sideBySide) {
 			t.Errorf("-k %s -m %s asks for %.0f bytes more, its fits take %.0f", c.k, c.m, more, sideBySide)
 		}
 	}

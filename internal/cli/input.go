@@ -411,15 +411,37 @@ func (in *Input) ReadAll(path string, stdin io.Reader, what string, share int64)
 // ReadBack reads what a command has written for itself, such as a state or a blob; nil where there is none.
 // What is no regular file is refused: a pipe would be waited for, and a device may have no end.
 func (in *Input) ReadBack(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err == nil && !info.Mode().IsRegular():
-		return nil, &InputError{errors.New(path + ": is no regular file")}
+	info, err := os.Stat(path) // before it is opened, for which a pipe waits
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New(path + ": is no regular file")
 	}
-	data, _, err := in.ReadAll(path, nil, "file", 2) // the bytes, and what is made of them
-	return data, err
+	if err == nil {
+		// the bytes, and what is made of them
+		if err := in.Allows(2*float64(info.Size()), path, "allow more"); err != nil {
+			return nil, err
+		}
+	}
+	var data []byte
+	if err == nil {
+		data, err = readUpTo(path, in.MaxMemory/2)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // or removed meanwhile
+		return nil, nil
+	case err != nil:
+		return nil, &InputError{err}
+	}
+	return data, nil
+}
+
+// readUpTo reads a file, which another process may cut short meanwhile.
+func readUpTo(path string, most int64) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, most))
 }
 
 // wholeFile reads a file. At the end it returns an error if the file has become shorter or longer meanwhile,
