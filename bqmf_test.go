@@ -764,6 +764,9 @@ func TestBQMFCorrections(t *testing.T) {
 // Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
 // stage and its choices, samples that are alike, maps or levels.
 func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x, _ := circle(24, 120, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}

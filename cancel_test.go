@@ -44,6 +44,9 @@ func (l *looks) Err() error {
 // by the matrix: in each phase there are as many looks as its work has pieces. Nothing
 // here depends on the machine's speed.
 func TestLooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x := lognormal(600, 40)
 	type want struct {
 		phase Phase

@@ -255,6 +255,9 @@ func TestFitsOfBetaNearby(t *testing.T) {
 
 // TestLosses: updates never raise any divergence, and each is what its formula says.
 func TestLosses(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x := first(toy(5), 30)
 	for i := range x.Data {
 		x.Data[i] += 0.01

@@ -89,6 +89,9 @@ func TestGaussCurvature(t *testing.T) {
 // TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of
 // TestGaussCurvature, its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
 func TestGaussCurvatureOfManySamples(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	for _, hidden := range []float64{0, 0.2} {
 		few := first(toy(2), 9)
 		x := NewMat(9, 4200)

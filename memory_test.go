@@ -89,6 +89,9 @@ func TestMemoryOf(t *testing.T) {
 
 // TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
 func TestMemoryOfState(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	x := lognormal(150, 40)
 	type kind struct {
 		model  string

@@ -408,6 +408,9 @@ func hostile() map[string]Mat {
 // TestNewtonNeverRises: no loss, with its penalty, is above the one before, and nothing is
 // anything but finite, on what methods fail on.
 func TestNewtonNeverRises(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	epochs := draws(60, 40, 40)
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {

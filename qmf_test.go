@@ -352,6 +352,9 @@ func TestRealData(t *testing.T) {
 
 // TestFitAllocations: an epoch allocates nothing once the fit is under way.
 func TestFitAllocations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}

@@ -23,6 +23,9 @@ import (
 // of the whole loss, in F, R, F' and R', through each projection; the same with
 // hidden cells.
 func TestQMFQGradient(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	whole := toy(1)
 	whole.Rows, whole.Cols = 7, 12
 	for _, of := range []struct {

@@ -13,6 +13,9 @@ import (
 // TestLossesInAnyUnit: in a unit in which losses are no numbers, the best epoch is that of x in another unit,
 // and HeldOut says so in place of losses of 0.
 func TestLossesInAnyUnit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	r := rand.New(rand.NewPCG(3, 1))
 	x := quantmf.NewMat(30, 40)
 	u, v := make([]float64, 30), make([]float64, 40)

@@ -11,6 +11,9 @@ import (
 // TestToldOfFullRows: of matrices without zeros a fit is told to take what is alive, too: an NMF at most 1.8
 // times as much, and of so few rows that none is ever taken for mostly zero, 1.15 times.
 func TestToldOfFullRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	for _, of := range []struct {
 		method  quantmf.Method
 		d, n, k int

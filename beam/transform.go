@@ -105,23 +105,24 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 // columns, which is nearly all of the work. This process computes the divergence. Errors: those of Transform.
 func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64,
 	error) {
-	var at quantmf.Model
-	var v *quantmf.Mat
-	switch m := m.(type) {
-	case *quantmf.NMF:
-		own := *m
-		at, v = &own, &own.V
-	case *quantmf.QMF:
-		own := *m
-		at, v = &own, &own.V
+	switch m.(type) {
+	case *quantmf.NMF, *quantmf.QMF:
 	default:
 		return 0, errors.New("beam: a score by blocks is one of an NMF or a QMF")
 	}
-	placed, err := Transform(ctx, store, m, x, blocks, run)
+	v, err := Transform(ctx, store, m, x, blocks, run)
 	if err != nil {
 		return 0, err
 	}
-	*v = placed
+	var at quantmf.Model
+	if nmf, is := m.(*quantmf.NMF); is {
+		at, err = nmf.Placed(v)
+	} else {
+		at, err = m.(*quantmf.QMF).Placed(v)
+	}
+	if err != nil {
+		return 0, err
+	}
 	return at.Loss(x)
 }
 

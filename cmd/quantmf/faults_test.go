@@ -69,6 +69,9 @@ func TestShortWriter(t *testing.T) {
 // TestMatrixChanges: every command that reads a matrix reports a file that becomes longer or
 // shorter meanwhile, though what is left is a table, and though it is read twice.
 func TestMatrixChanges(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	workshop(t)
 	folder := func() {
 		os.MkdirAll("tenx", 0o777)

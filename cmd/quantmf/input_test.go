@@ -262,6 +262,9 @@ func TestConvertIsBounded(t *testing.T) {
 // TestSparseInput: a fit of a file that lists what is not 0 says and writes what a fit of all its numbers
 // does.
 func TestSparseInput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	const d, n = 20, 15
 	var listed, all strings.Builder
 	entries := 0

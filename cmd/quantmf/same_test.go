@@ -13,6 +13,9 @@ import (
 // TestSame: the command's models have the hashes of the package's, from files of several formats, on one
 // machine and over shards. Without QUANTMF_LONG each fit is of one format.
 func TestSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Chdir(t.TempDir())
 	for a, f := range samebits.Fits() {
 		if testing.Short() && strings.HasSuffix(f.Name, "missing") {

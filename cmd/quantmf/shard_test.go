@@ -184,6 +184,9 @@ func TestShardParts(t *testing.T) {
 // TestShardWait: steps and a reduce that wait for each other go to the end by themselves, also where a part
 // is damaged under way.
 func TestShardWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Chdir(t.TempDir())
 	before := patienceOfFolder
 	patienceOfFolder = 2 * time.Millisecond

@@ -44,6 +44,9 @@ func drawn(d, n, k int) string {
 // TestUnseen: noise is said to be noise and structure structure, by every method, in the summary, in the
 // model and on the page; the numbers are those of HeldOut.
 func TestUnseen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Chdir(t.TempDir())
 	writeText(t, "noise.tsv", drawn(40, 40, 0))
 	writeText(t, "three.tsv", drawn(40, 40, 3))

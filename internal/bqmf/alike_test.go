@@ -189,6 +189,9 @@ func TestAlike(t *testing.T) {
 // Of noise that nothing goes along with, samples that are alike say nothing; of more samples than are
 // compared, all have some.
 func TestAlikeChance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	workers := pool.New(3, 80)
 	defer workers.Close()
 	kept, all := 0, 0

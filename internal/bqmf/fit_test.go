@@ -645,6 +645,9 @@ func refitted(t *testing.T, q *simulated, f *Fit, i, j int) (mean float64) {
 }
 
 func TestLeaveOneOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	for _, hidden := range []float64{0, 0.2} {
 		if testing.Short() && hidden == 0 {
 			continue

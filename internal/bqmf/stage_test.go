@@ -82,6 +82,9 @@ func slowRegression(lines [][]float64, y []float64, over []int, ridge, count flo
 // cell, made anew, and of a hidden one the regression over all observed cells; each by regressors of both
 // kinds.
 func TestStageIsTheRegression(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	q, s, p := stages(t, 9, 40, 0.15)
 	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
 		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}

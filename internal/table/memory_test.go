@@ -368,6 +368,9 @@ func TestFolderBudget(t *testing.T) {
 
 // TestBlankLines: the rules for names do not look for lines behind any number of blank ones.
 func TestBlankLines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	few := strings.Repeat("\n,,\n", 100000)
 	got, err := table.Read(strings.NewReader(few+"x,a,b\n"+few+"g,1,2\n"), "in", table.Options{})
 	if err != nil || got.Features[0] != "g" ||

@@ -98,6 +98,9 @@ const directoryMagic = "PK\x01\x02"
 // TestDamagedArchive: whatever bit is another before the directory of an archive, stored or deflated, what is
 // read is refused or has the same numbers, and the same names or none.
 func TestDamagedArchive(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	var named bytes.Buffer
 	if err := table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
 		quantmf.NewMat(2, 2)); err != nil {
