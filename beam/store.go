@@ -95,8 +95,11 @@ func (s *Store) Get(name string) ([]byte, error) {
 }
 
 func (s *Store) read(path string) ([]byte, error) {
-	if s.local { // os.ReadFile allocates the length of the file once
-		return os.ReadFile(path)
+	if s.local {
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			return nil, errors.New("is no regular file") // a pipe would be waited for
+		}
+		return os.ReadFile(path) // allocates the length of the file once
 	}
 	r, err := s.files.OpenRead(s.ctx, path)
 	if err != nil {

@@ -1,0 +1,25 @@
+//go:build unix
+
+package beam
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A pipe in the place of a blob is refused at once.
+func TestPipeInStore(t *testing.T) {
+	dir := t.TempDir()
+	store, err := OpenStore(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "blob"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	if _, err := store.Get("blob"); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Error(err)
+	}
+}
