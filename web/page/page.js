@@ -120,7 +120,10 @@ function options() {
   return all;
 }
 
+let settling = 0; // counts the calls of settled: only the last one may say something
+
 async function settled() {
+  const own = ++settling;
   const maps = form.method.value.startsWith('qmf');
   for (const k of ['levels', 'epsilon']) {
     form[k].disabled = !maps;
@@ -139,11 +142,13 @@ async function settled() {
   }
   try {
     const { rows, columns } = now.table.x;
-    now.bytes = await (await loading).footprint({ rows, columns, ...options() });
-    $('estimate').textContent = takes(now.bytes);
+    const bytes = await (await loading).footprint({ rows, columns, ...options() });
+    if (own !== settling) return;
+    now.bytes = bytes;
+    $('estimate').textContent = takes(bytes);
     waiting = setTimeout(estimated, 400);
   } catch (e) {
-    $('estimate').textContent = e.message;
+    if (own === settling) $('estimate').textContent = e.message;
   }
 }
 
