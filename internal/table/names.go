@@ -652,6 +652,9 @@ func (l *layout) heading(c int) string {
 	case l.short && c > l.bare:
 		c--
 	}
+	if c >= len(l.first) { // line 3 of a GCT may be short
+		return ""
+	}
 	return l.first[c].text
 }
 
