@@ -28,14 +28,8 @@ func (c Call) Answer(name string) (any, error) {
 		return c.fit()
 	case "open":
 		return c.open()
-	case "transform":
-		return c.transform()
-	case "score":
-		return c.score()
-	case "scores":
-		return c.scores()
-	case "predict":
-		return c.predict()
+	case "transform", "predict", "scores", "score":
+		return c.ofSamples(name)
 	case "predictInterval":
 		return c.predictInterval()
 	case "normalize":
@@ -191,36 +185,21 @@ func (c Call) placed() (quantmf.Model, quantmf.Rows, error) {
 	return m, x, err
 }
 
-func (c Call) transform() (any, error) {
+// ofSamples makes a call of a model with samples.
+func (c Call) ofSamples(name string) (any, error) {
 	m, x, err := c.placed()
 	if err != nil {
 		return nil, err
 	}
-	return result(m.Transform(c.Ctx, x))
-}
-
-func (c Call) score() (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
+	switch name {
+	case "transform":
+		return result(m.Transform(c.Ctx, x))
+	case "predict":
+		return result(m.Predict(c.Ctx, x))
+	case "scores":
+		return result(m.Scores(c.Ctx, x))
 	}
 	return result(m.Score(c.Ctx, x))
-}
-
-func (c Call) scores() (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
-	}
-	return result(m.Scores(c.Ctx, x))
-}
-
-func (c Call) predict() (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
-	}
-	return result(m.Predict(c.Ctx, x))
 }
 
 func (c Call) predictInterval() (any, error) {
