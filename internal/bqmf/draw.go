@@ -1,19 +1,20 @@
 package bqmf
 
 // This file holds joint draws of all cells. Cells of a row share what is not known of u_i, and cells of a
-// sample what is not known of v_j: a mean over many hidden cells is less sure than so many independent draws
-// would have it. With δu_i ~ N(0, S_i), δv_j ~ N(0, C_j) and ε standard normal,
+// sample what is not known of v_j: a mean over many hidden cells is less sure than independent draws would
+// have it. With δu_i ~ N(0, S_i), δv_j ~ N(0, C_j) and ε standard normal,
 //
-//	e_ij = u_i·δv_j + δu_i·v_j + √(tr S_i C_j + 1/(τ_i ρ_j)) ε_ij + ε_i/√(τ_i R_i),  R_i = Σ_j ρ_j,
+//	e_ij = u_i·δv_j + δu_i·v_j + √(tr S_i C_j + 1/(τ_i ρ_j)) ε_ij + √l_i ε_i,
+//	l_i = 1/(τ_i R_i) + (Σ_j ρ_j u_i·v_j/R_i - Σ_j u_i·v_j/n)²,  R_i = Σ_j ρ_j,
 //
-// the last sum over the observed cells of the row. The first terms have the covariances of u_i·v_j - E u_i·v_j
-// and the noise, all of them, and are normal: the product δu_i·δv_j, of variance tr S_i C_j, goes along with no
-// other cell. The last term is the level of the row. A scale has mean 0 over the observed cells, which is the
-// mean of the row but for so much.
+// ρ_j summed over the observed cells of the row. The first three terms have all covariances of u_i·v_j and
+// the noise, and are normal: the product δu_i·δv_j, of variance tr S_i C_j, goes along with no other cell.
+// l_i is the variance of the level of the row. Its scale has mean 0 over the observed cells, and is off by
+// their noise, and by as much as u_i·v_j is higher at observed cells than at all.
 //
-// A cell is drawn at the normal quantile z_ij = e_ij/√Var e_ij of its distribution, as posterior.go and curve.go
-// have it, corrections, tails and levels included. So each cell by itself is drawn from the distribution that
-// its quantiles are of, and together cells have the correlations of e.
+// A cell is drawn at the normal quantile e_ij/√Var e_ij of its distribution, as posterior.go and curve.go have
+// it, with corrections, tails and levels. So each cell by itself is drawn from the distribution that its
+// quantiles are of, and together cells have the correlations of e.
 //
 // Cost: that of Each, 4k flops a cell and k³/3 for each row and each sample.
 
@@ -118,8 +119,8 @@ func (m *Model) Draw(p *pool.Pool, seed uint64, g func(t *Table, i, j int, mean,
 		u := m.U[i*k : (i+1)*k]
 		kernel.Combine(w.byColumn, u, offV)
 		kernel.Combine(w.byRow, w.draw(m.BU[i*pp:(i+1)*pp], u, &from), m.V)
-		level := m.level(i)
-		of := from.next() * math.Sqrt(level)
+		level := m.level(i, c.cells.cells.mean[c.r*np:])
+		of := float64(from.next() * math.Sqrt(level))
 		own, variance := c.cells.cells.own[c.r*np:], c.cells.cells.variance[c.r*np:]
 		for j := range m.N {
 			alone := max(variance[j]-own[j], 0) + 1/float64(m.Tau[i]*m.Rho[j])
@@ -130,13 +131,19 @@ func (m *Model) Draw(p *pool.Pool, seed uint64, g func(t *Table, i, j int, mean,
 	})
 }
 
-// level returns the variance of the level of row i.
-func (m *Model) level(i int) float64 {
-	weight := 0.0
+// level returns the variance of the level of row i, of which w is u_i·v_j.
+func (m *Model) level(i int, w []float64) float64 {
+	weight, observed, all := 0.0, 0.0, 0.0
 	for j, r := range m.Rho {
 		if m.Stage.sees(i, j) {
 			weight += r
+			observed += float64(r * w[j])
 		}
+		all += w[j] / float64(m.N)
 	}
-	return 1 / float64(m.Tau[i]*max(weight, m.Rho[0]))
+	if weight == 0 {
+		return 0
+	}
+	off := observed/weight - all
+	return 1/float64(m.Tau[i]*weight) + float64(off*off)
 }
