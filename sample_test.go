@@ -96,9 +96,9 @@ func TestSampleMarginals(t *testing.T) {
 	}
 }
 
-// TestSampleMeans: means over hidden cells of a feature, of a sample and of the whole table vary over draws as
-// much as they are off. Draws that take each cell by itself have squares of three to four times as much for
-// samples.
+// TestSampleMeans: means over hidden cells of a feature, of a sample and of the whole table vary over draws
+// as much as they are off. Draws that take each cell by itself have squares of three to four times as much
+// for samples.
 func TestSampleMeans(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits many tables")

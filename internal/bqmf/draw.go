@@ -12,8 +12,8 @@ package bqmf
 // l_i is the variance of the level of the row. Its scale has mean 0 over the observed cells, and is off by
 // their noise, and by as much as u_i·v_j is higher at observed cells than at all.
 //
-// A cell is drawn at the normal quantile e_ij/√Var e_ij of its distribution, as posterior.go and curve.go have
-// it, with corrections, tails and levels. So each cell by itself is drawn from the distribution that its
+// A cell is drawn at the normal quantile e_ij/√Var e_ij of its distribution, as posterior.go and curve.go
+// have it, with corrections, tails and levels. So each cell by itself is drawn from the distribution that its
 // quantiles are of, and together cells have the correlations of e.
 //
 // Cost: that of Each, 4k flops a cell and k³/3 for each row and each sample.
