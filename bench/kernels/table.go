@@ -180,7 +180,7 @@ so what a text is worth is asked of the others. A kernel's cost is how much long
 one kernel were its loop in Go. The table has the largest cost over the fits with AVX-512 and with AVX2, and
 the fit that has it. A kernel that saves no fit more than some 2 %% is not worth its text: sixteen went when
 this table was first made. Three of them came back, fisher, multiplyLess and logisticSlope, since all are in
-every step of a QMF and add up to 4 %% of an epoch of 500 × 300. Costs below 3 %% are good to one or two points.
+every step of a QMF and add up to 4 %% of an epoch of 500 × 300. Costs below 3 %% are good to some points.
 
 `
 
