@@ -42,7 +42,7 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 
 // MethodFlag is that of the methods that are compared.
 func (c *Comparison) MethodFlag() *Flag {
-	return Func("method", strings.Join(settings.Methods, "|")+",...", `what is fitted; several methods, with
+	return Func("method", strings.Join(settings.Methods, "|"), `what is fitted; several methods, with
 		commas between, are compared with each other (default qmf)`, func(text string) error {
 		c.Methods = words(text)
 		for i, word := range c.Methods {
