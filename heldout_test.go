@@ -36,10 +36,7 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
-	p, err := HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1}))(t)
 	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr,
 		p[2].Mean, p[2].StdErr)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
@@ -69,21 +66,15 @@ func TestHeldOut(t *testing.T) {
 			t.Errorf("repeat %d of 4: %v", r, err)
 		}
 	}
-	again, err := HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1}))(t)
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
 	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}},
 		Masks{2, 0.2, 1}); err != nil {
 		t.Error(err)
 	}
-	few, err := HeldOut(ctx, x, FitQMFQ,
+	few := must(HeldOut(ctx, x, FitQMFQ,
 		[]Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}},
-			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1}))(t)
 	t.Logf("QMFQ, rank 1: %.3f±%.3f, 3: %.3f±%.3f", few[0].Mean, few[0].StdErr, few[1].Mean, few[1].StdErr)
 	if few[1].Mean > few[0].Mean {
 		t.Error("QMFQ of one component predicts better than of three")
@@ -100,10 +91,7 @@ func TestHeldOut(t *testing.T) {
 	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{-1, 0.1, 1}); !errors.As(err, &option) {
 		t.Errorf("fewer than no repeats: %v", err)
 	}
-	usual, err := HeldOut(ctx, x, FitNMF, trials[:1], Masks{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
 	same, err := HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1})
 	if err != nil || len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
 		t.Errorf("the masks that nobody chose: %v, %v, %v", usual, same, err)
@@ -186,10 +174,8 @@ func TestHeldOutFormula(t *testing.T) {
 			return m, err
 		}
 		const repeats = 2
-		p, err := HeldOut(ctx, x, fit, []Trial{{Rank: 2}}, Masks{Repeats: repeats, Share: 0.5, Seed: seed})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(HeldOut(ctx, x, fit, []Trial{{Rank: 2}},
+			Masks{Repeats: repeats, Share: 0.5, Seed: seed}))(t)
 		if len(all) != repeats {
 			t.Fatalf("%d fits", len(all))
 		}
@@ -306,14 +292,8 @@ func TestUnseenCells(t *testing.T) {
 					means.Set(i, j, sum/count)
 				}
 			}
-			nmf, err := FitNMF(ctx, seen, 5, WithMissingValues())
-			if err != nil {
-				t.Fatal(err)
-			}
-			qmf, err := FitQMF(ctx, seen, 5, WithMissingValues())
-			if err != nil {
-				t.Fatal(err)
-			}
+			nmf := must(FitNMF(ctx, seen, 5, WithMissingValues()))(t)
+			qmf := must(FitQMF(ctx, seen, 5, WithMissingValues()))(t)
 			base, a, b := unseen(means), unseen(nmf.Reconstruct()), unseen(qmf.Reconstruct())
 			t.Logf("row means %.4g, NMF %.4g, QMF %.4g", base, a, b)
 			if !(a < base) || !(b < base) {
@@ -345,17 +325,11 @@ func TestSignedUnseenCells(t *testing.T) {
 			}
 			ctx := context.Background()
 			trials := []Trial{{Rank: 5, Options: []FitOption{WithLoss(Frobenius)}}}
-			p, err := HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1}))(t)
 			// The same cells by the means of what is visible of their rows.
-			mask, err := newCells(x,
+			mask := must(newCells(x,
 				&settings{validation: 0.1, seed: uint64(random.Split(1, 0)), missing: true,
-					loss: divergence.Frobenius, mapped: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+					loss: divergence.Frobenius, mapped: true}))(t)
 			means := 0.0
 			for i := range x.Rows {
 				mean := 0.0

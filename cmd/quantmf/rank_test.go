@@ -43,11 +43,8 @@ func TestRank(t *testing.T) {
 					Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
-			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
+			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t)
 		best := 0
 		for i := range got {
 			if got[i].Mean < got[best].Mean {
@@ -92,10 +89,7 @@ func TestRankPlot(t *testing.T) {
 	runWith(t, "", "version")
 	quiet(t, 0, "rank", "-k", "3,1", "-m", "4,6", "-repeats", "2", "-epochs", "2", "-plot", "p.svg",
 		"matrix.tsv")
-	b, err := os.ReadFile("p.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile("p.svg"))(t)
 	d := xml.NewDecoder(bytes.NewReader(b))
 	var texts []string
 	circles := 0
@@ -180,9 +174,7 @@ func TestRankResumes(t *testing.T) {
 		if err != nil || len(saved) < 3 {
 			t.Fatalf("%q fits kept, %v", saved, err)
 		}
-		if err := damage(saved[1]); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, damage(saved[1]))
 		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e,
 			"-resume: fits was made with other flags") {
 			t.Error(e)
@@ -195,9 +187,7 @@ func TestRankResumes(t *testing.T) {
 		if left := files(t, dir); left != "" {
 			t.Errorf("files: %s", left)
 		}
-		if err := os.CopyFS("fits", before); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.CopyFS("fits", before))
 	}
 }
 
@@ -205,9 +195,7 @@ func TestRankResumes(t *testing.T) {
 func copied(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(to, os.DirFS(dir)))
 	return os.DirFS(to)
 }
 
@@ -221,14 +209,9 @@ func TestRankTakesFits(t *testing.T) {
 	}
 	compare := func(args string) (fits int) {
 		f := parsedRank(t, strings.Fields("-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")...)
-		done, err := openFits(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must(openFits(f))(t)
 		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
-		if err := c.fits(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, c.fits(t.Context(), x))
 		if c.Table() == "" || len(c.Got) != len(f.Ks) {
 			t.Error(c.Table())
 		}
@@ -263,9 +246,7 @@ func TestRankTakesFits(t *testing.T) {
 func parsedRank(t *testing.T, args ...string) *rankFlags {
 	t.Helper()
 	f := newRankFlags()
-	if _, err := f.program().Parse("rank", args); err != nil {
-		t.Fatal(err)
-	}
+	must(f.program().Parse("rank", args))(t)
 	return f
 }
 
@@ -285,11 +266,8 @@ func TestRankMemory(t *testing.T) {
 		return most
 	}
 	fit := func(k, m int) float64 {
-		need, err := quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
-			quantmf.WithMissingValues(), quantmf.WithWorkers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		need := must(quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
+			quantmf.WithMissingValues(), quantmf.WithWorkers(1)))(t)
 		return float64(need.Fit)
 	}
 	base := asks("-k", "2", "-m", "8", "-repeats", "9")
