@@ -310,8 +310,8 @@ func intervalsText(r *peerResults) string {
 }
 
 // glyphs are the marks of BQMF and of the singles.
-var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{}, draw.SquareGlyph{},
-	draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
+var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{},
+	draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
 
 // drawPeers draws error against seconds: a glyph a method, a colour for wide and one for small tables.
 func drawPeers(r *peerResults) error {
