@@ -32,8 +32,9 @@ type Prediction struct {
 	StdErr float64 // the standard error of Mean: sample deviation (by repeats-1)/√repeats; 0 for one repeat
 
 	// One value a repeat.
-	Losses                     []float64 // the mean divergence of the hidden cells
-	Relative                   []float64 // the same, where the divergences of each row are divided by the row's own spread
+	Losses []float64 // the mean divergence of the hidden cells
+	// the same, where the divergences of each row are divided by the row's own spread
+	Relative                   []float64
 	Baseline, BaselineRelative []float64 // both, of the baseline; the same in all trials
 
 	Rows []HiddenRow // of all repeats, one a row

@@ -164,7 +164,8 @@ func (f *heldOut) FinishBundle(ctx context.Context) error {
 	all.Wait()
 	for i, fit := range f.fits {
 		if errs[i] != nil {
-			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Masks.Repeats].Rank, f.mask(fit), errs[i])
+			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Masks.Repeats].Rank, f.mask(fit),
+				errs[i])
 		}
 	}
 	return nil

@@ -231,7 +231,8 @@ func (c *comparison) fits(ctx context.Context, x quantmf.Mat) (err error) {
 	all, done := 0, 0
 	var mutex sync.Mutex
 	c.told.Begin("rank")
-	fit := func(ctx context.Context, x quantmf.Rows, trial int, options ...quantmf.FitOption) (m quantmf.Model,
+	fit := func(ctx context.Context, x quantmf.Rows, trial int,
+		options ...quantmf.FitOption) (m quantmf.Model,
 		err error) {
 		fit := func() (quantmf.Model, error) {
 			return settings.Fit(ctx, c.Method(trial), x, ranks[trial], options...)
@@ -303,9 +304,10 @@ func (d *fitsDone) blobs() (names []string) {
 	return names
 }
 
-// made returns the model of a trial, told by its method and sizes, of x: that of the folder, or what fit makes.
-// The name of its blob is a hash of both, hidden cells included.
-func (d *fitsDone) made(x quantmf.Rows, trial string, fit func() (quantmf.Model, error)) (quantmf.Model, error) {
+// made returns the model of a trial, told by its method and sizes, of x: that of the folder, or what fit
+// makes. The name of its blob is a hash of both, hidden cells included.
+func (d *fitsDone) made(x quantmf.Rows, trial string, fit func() (quantmf.Model, error)) (quantmf.Model,
+	error) {
 	rows, columns := x.Dims()
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	row, bytes := make([]float64, columns), make([]byte, 8*columns)
@@ -348,16 +350,17 @@ func (d *fitsDone) remove() {
 // The object of rank -json.
 type (
 	rankObject struct {
-		Method   string        `json:"method"` // several with commas between
-		Loss     string        `json:"loss_reason,omitempty"`
-		Repeats  int           `json:"repeats"`
-		Share    float64       `json:"share"`
-		Trials   []trialObject `json:"trials"`         // the last is the mean of each feature alone
-		Best     int           `json:"best"`           // an index into trials
-		Chosen   int           `json:"chosen"`         // the smallest that is as good as the best
-		Sure     *float64      `json:"sure,omitempty"` // the share of other sets of masks that choose the same
-		SureBest *float64      `json:"sure_best,omitempty"`
-		Warnings []string      `json:"warnings"`
+		Method  string        `json:"method"` // several with commas between
+		Loss    string        `json:"loss_reason,omitempty"`
+		Repeats int           `json:"repeats"`
+		Share   float64       `json:"share"`
+		Trials  []trialObject `json:"trials"` // the last is the mean of each feature alone
+		Best    int           `json:"best"`   // an index into trials
+		Chosen  int           `json:"chosen"` // the smallest that is as good as the best
+		// the share of other sets of masks that choose the same
+		Sure     *float64 `json:"sure,omitempty"`
+		SureBest *float64 `json:"sure_best,omitempty"`
+		Warnings []string `json:"warnings"`
 	}
 	trialObject struct {
 		Method      string    `json:"method"`
@@ -390,8 +393,9 @@ func (c *comparison) object() rankObject {
 func (c *comparison) chart() report.Chart {
 	chart := report.Chart{Title: "Loss of hidden cells", XLabel: "components, k", YLabel: "mean divergence"}
 	point := func(i int) report.Point {
-		return report.Point{Label: c.KName(i), Y: c.Got[i].Mean, Error: c.Got[i].StdErr, Marked: i == c.Chosen,
-			Best: i == c.Best}
+		return report.Point{Label: c.KName(i), Y: c.Got[i].Mean, Error: c.Got[i].StdErr,
+			Marked: i == c.Chosen,
+			Best:   i == c.Best}
 	}
 	order := make([]int, c.Comparison.Trials())
 	for i := range order {

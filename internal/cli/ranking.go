@@ -1,8 +1,8 @@
 package cli
 
-// This file holds the choice of methods and of numbers of components and levels by the losses of hidden cells:
-// which is best, which is the smallest that is as good, and how sure both are. Beside what was asked for
-// stands the mean of each feature alone, a model of no components.
+// This file holds the choice of methods and of numbers of components and levels by the losses of hidden
+// cells: which is best, which is the smallest that is as good, and how sure both are. Beside what was asked
+// for stands the mean of each feature alone, a model of no components.
 //
 // A trial is as good as the best where it is worse by at most one standard error of the difference, in two
 // measures: the loss, and the loss in which every feature counts by its own spread. The first alone follows
@@ -227,8 +227,8 @@ func (c *Comparison) Worse(trial int) (mean, stdErr float64) {
 	return paired(c.Got[trial].Losses, c.Got[c.Best].Losses)
 }
 
-// choice is the trial of least mean loss, of losses by trial and repeat, and the smallest one that is worse by
-// at most a standard error of the difference in loss and in relative loss.
+// choice is the trial of least mean loss, of losses by trial and repeat, and the smallest one that is worse
+// by at most a standard error of the difference in loss and in relative loss.
 func (c *Comparison) choice(losses, relative [][]float64) (best, chosen int) {
 	for i := range losses {
 		if worse, _ := paired(losses[i], losses[best]); worse < 0 {
@@ -413,7 +413,8 @@ func (c *Comparison) Verdict() string {
 	}
 	if c.Chosen != c.Best {
 		worse, stdErr := c.Worse(c.Chosen)
-		fmt.Fprintf(&s, "; %s is the smallest that is as good (worse by %.2g ± %.2g)", c.Name(c.Chosen), worse,
+		fmt.Fprintf(&s, "; %s is the smallest that is as good (worse by %.2g ± %.2g)", c.Name(c.Chosen),
+			worse,
 			stdErr)
 	}
 	for i := range c.Got {
@@ -436,7 +437,8 @@ func (c *Comparison) Verdict() string {
 			100*c.SureChosen.Mean)
 	}
 	if sure {
-		s.WriteString(". Standard errors and shares speak of other hidden cells of this table; other tables " +
+		s.WriteString(". Standard errors and shares speak of other hidden cells of this table; other " +
+			"tables " +
 			"like it differ by more")
 	}
 	s.WriteString("\n")

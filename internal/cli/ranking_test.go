@@ -59,7 +59,8 @@ func TestChoice(t *testing.T) {
 			[]float64{1.1, 1.9, 3.05}), nil, 1, 2, 0.5, "-k 2 is the smallest"},
 		{"the largest", []int{1, 2}, nil, three([]float64{3, 3.1, 2.9}, []float64{1, 2, 1}), nil, 1, 1, 1,
 			"the best, -k 2, is the largest that was tried: try larger ones"},
-		{"one is the least there is", []int{1, 2}, nil, three([]float64{1, 1, 1}, []float64{2, 2, 2}), nil, 0, 0,
+		{"one is the least there is", []int{1, 2}, nil, three([]float64{1, 1, 1}, []float64{2, 2, 2}), nil, 0,
+			0,
 			1, "^$"},
 		{"as many as there can be", []int{5, 0}, nil, three([]float64{1, 1.2, 1.1}, []float64{1, 1, 1}), nil,
 			1, 1, 0.5, "^$"},
@@ -70,7 +71,8 @@ func TestChoice(t *testing.T) {
 		{"no structure", []int{2, 4}, nil, three([]float64{99.1, 99.2}, []float64{120, 130}), nil, 2, 2, 0.9,
 			"^$"},
 	} {
-		r := compared(&Comparison{Ks: c.ks, Ms: c.ms, Repeats: len(c.losses[0]), Seed: 1}, c.losses, c.relative)
+		r := compared(&Comparison{Ks: c.ks, Ms: c.ms, Repeats: len(c.losses[0]), Seed: 1}, c.losses,
+			c.relative)
 		if r.Best != c.best || r.Chosen != c.chosen || c.sure >= 0 && r.SureChosen.Mean < c.sure ||
 			c.sure < 0 && r.SureChosen.Mean > -c.sure {
 			t.Errorf("%s: best %d, chosen %d, sure %.2f", c.name, r.Best, r.Chosen, r.SureChosen.Mean)
@@ -78,7 +80,8 @@ func TestChoice(t *testing.T) {
 		if got := strings.Join(r.Edges(), "; "); !regexp.MustCompile(c.edges).MatchString(got) {
 			t.Errorf("%s: %q", c.name, got)
 		}
-		if got := r.Verdict(); !strings.HasPrefix(got, r.Name(c.best)+" predicts hidden cells best (so say") ||
+		if got := r.Verdict(); !strings.HasPrefix(got,
+			r.Name(c.best)+" predicts hidden cells best (so say") ||
 			strings.Contains(got, "is the smallest that is as good") != (c.best != c.chosen) ||
 			strings.Contains(got, "k=2 is not: it is worse where every feature counts the same") !=
 				(c.relative != nil) || strings.Contains(got, "No structure was found") !=
@@ -119,10 +122,12 @@ func TestTexts(t *testing.T) {
 	r := compared(&Comparison{Methods: []string{"bqmf"}, Ks: []int{3, 0}, Repeats: 3, Seed: 1},
 		[][]float64{{4, 5, 9}, {4, 3, 8}}, nil) // the differences are 0, 2, 1: 1 ± 1/√3
 	const head, alone = "mean\tstderr\tworse\tworse_stderr\n", "99\t0\t94\t1.53\n"
-	if got, want := r.Table(), "k\t"+head+"0\t"+alone+"3\t6\t1.53\t1\t0.577\nall\t5\t1.53\t0\t0\n"; got != want {
+	if got, want := r.Table(), "k\t"+head+"0\t"+alone+
+		"3\t6\t1.53\t1\t0.577\nall\t5\t1.53\t0\t0\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	const others = ". Standard errors and shares speak of other hidden cells of this table; other tables like " +
+	const others = ". Standard errors and shares speak of other hidden cells of this table; other " +
+		"tables like " +
 		"it differ by more\n"
 	r.SureBest.Mean, r.SureChosen.Mean = 0.81, 0.734
 	want := "k=all predicts hidden cells best (so say about 81 % of other sets of 3 masks). Take k=all, as " +
@@ -131,8 +136,10 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Chosen, r.SureChosen.Mean, r.Rival, r.RivalShare = 0, 0.52, 1, 0.4
-	want = "k=all predicts hidden cells best (so say about 81 % of other sets of 3 masks); k=3 is the smallest " +
-		"that is as good (worse by 1 ± 0.58). It is a toss-up: about 52 % of other sets would take k=3, 40 % " +
+	want = "k=all predicts hidden cells best (so say about 81 % of other sets of 3 masks); k=3 is the " +
+		"smallest " +
+		"that is as good (worse by 1 ± 0.58). It is a toss-up: about 52 % of other sets would take " +
+		"k=3, 40 % " +
 		"k=all" + others
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -142,14 +149,15 @@ func TestTexts(t *testing.T) {
 		"0\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got, want := r.Verdict(), "Warning: the best, -m 8, is the largest that was tried: try larger "+
-		"ones\nWarning: -m 4 is the smallest that was tried: smaller ones may do as well\n"; !strings.HasSuffix(got,
-		want) {
+	want = "Warning: the best, -m 8, is the largest that was tried: try larger " +
+		"ones\nWarning: -m 4 is the smallest that was tried: smaller ones may do as well\n"
+	if got := r.Verdict(); !strings.HasSuffix(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	one := compared(&Comparison{Ks: []int{3, 5}, Repeats: 1}, [][]float64{{4}, {5}}, nil)
-	if got, want := one.Verdict(), "k=3 predicts hidden cells best. One repeat says nothing of chance: give "+
-		"more -repeats\nWarning: -k 3 is the smallest that was tried: smaller ones may do as well\n"; got != want {
+	want = "k=3 predicts hidden cells best. One repeat says nothing of chance: give " +
+		"more -repeats\nWarning: -k 3 is the smallest that was tried: smaller ones may do as well\n"
+	if got := one.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if mean, stdErr := one.Worse(1); mean != 1 || stdErr != 0 {
