@@ -57,7 +57,8 @@ type rowSpace struct {
 	gu          []float64 // k
 }
 
-// newRowSpaces makes the workspaces of the workers of a pool for rows of n samples, k components and m levels.
+// newRowSpaces makes the workspaces of the workers of a pool for rows of n samples, k components and m
+// levels.
 func newRowSpaces(p *pool.Pool, n, k, m int) []rowSpace {
 	a, spaces, np := p.Memory, make([]rowSpace, p.Workers()), kernel.Pad(n)
 	for i := range spaces {

@@ -181,7 +181,8 @@ func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	d, n := visible.D, visible.N
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(p.Memory, d), seed: seed,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank),
+		all: inOrder(p.Memory, d), seed: seed,
 		progress: progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), p.Memory.Floats(d, f.projected.np)

@@ -184,7 +184,7 @@ func (f *qmfFit) choose() error {
 func (f *qmfFit) reserve() {
 	starts, first, lambdas := f.openChoices()
 	told := len(starts)*len(first)*len(lambdas) == 1
-	if !f.init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden from it
+	if !f.init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
 		done := f.pool.Part()
 		t, _ := f.newTrials()
 		made := make([]*qmfFit, len(first))
