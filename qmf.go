@@ -251,7 +251,8 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	f := &qmfFit{
 		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(p.Memory, d),
-		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
+		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
+		progress: progress,
 	}
 	if s.lagging(d) {
 		f.lossDelay = 1
