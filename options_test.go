@@ -263,8 +263,9 @@ func TestDocumentedOptions(t *testing.T) {
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
 	columns := [][]option.Function{
-		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP},
-		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP},
+		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP,
+			option.SoftRankRowsJVP},
+		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP, option.SoftSortRowsJVP},
 		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
 		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {
