@@ -89,7 +89,8 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if f, err := rowfile.Open(filepath.Join(dir, "nothing"), rowfile.Options{}); f != nil || !os.IsNotExist(err) {
+	if f, err := rowfile.Open(filepath.Join(dir, "nothing"), rowfile.Options{}); f != nil ||
+		!os.IsNotExist(err) {
 		t.Errorf("nothing: %v, %v", f, err)
 	}
 }
