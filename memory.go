@@ -237,7 +237,7 @@ func (p footprint) nmfFit(c *config) float64 {
 	a := workers.Memory
 	fit.Reserve(a, x.D)
 	f := newFactors(a, x.D, x.N, k)
-	method := newMethod(workers, f, x, c.loss, c.penalty, c.updates)
+	method := c.newMethod(newProblem(f, x, c.loss, workers))
 	f.reserveSome(x, c.loss, c.startsFrom(x.D, x.N), workers)
 	if c.start == StartSVD {
 		f.decompose(x, workers)

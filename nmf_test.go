@@ -25,6 +25,11 @@ type scikit struct {
 	NNDSVDU, NNDSVDV Mat
 	S                []float64
 	Loss             map[string]map[string]float64
+	Penalised        []struct {
+		Loss                               string
+		AlphaW, AlphaH, L1Ratio, Objective float64
+		U, Few                             [][]float64
+	}
 }
 
 func loadScikit(t *testing.T) (s scikit) {
@@ -52,7 +57,8 @@ func loadScikit(t *testing.T) (s scikit) {
 			t.Fatal(name, err)
 		}
 	}
-	if err := errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss)); err != nil {
+	if err := errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss),
+		json.Unmarshal(raw["penalised"], &s.Penalised)); err != nil {
 		t.Fatal(err)
 	}
 	return s
