@@ -283,10 +283,7 @@ func BenchmarkCalls(b *testing.B) {
 	opts := []Option{WithTargetWeights(w), WithSquash(SquashNone)}
 	iterations := 100
 	for ; ; iterations += 100 {
-		t, err := Solve(x, append(opts, WithIterations(iterations))...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		t := must(Solve(x, append(opts, WithIterations(iterations))...))(b)
 		if t.MarginalError <= 1e-9 {
 			break
 		}
@@ -297,10 +294,7 @@ func BenchmarkCalls(b *testing.B) {
 		Solve(x, append(opts, WithIterations(iterations))...)
 		reference = min(reference, float64(time.Since(start)))
 	}
-	t, err := Solve(x, opts...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	t := must(Solve(x, opts...))(b)
 	f, _ := t.Map(q)
 	rows, levels, zs := NewMat(64, n), Mat{Rows: 1, Cols: m, Data: q, Stride: m}, NewMat(64, n)
 	for i := range rows.Rows {
@@ -338,9 +332,7 @@ func BenchmarkCalls(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				if err := c.call(); err != nil {
-					b.Fatal(err)
-				}
+				ok(b, c.call())
 			}
 			row := float64(b.Elapsed()) / float64(b.N) / float64(c.per)
 			b.ReportMetric(row/1000, "µs/row")
@@ -494,9 +486,7 @@ func BenchmarkFeatures(b *testing.B) {
 				}
 				for range b.N {
 					last = time.Time{}
-					if err := c.fit(WithEpochs(6), WithWorkers(1), WithProgress(see)); err != nil {
-						b.Fatal(err)
-					}
+					ok(b, c.fit(WithEpochs(6), WithWorkers(1), WithProgress(see)))
 				}
 				b.ReportMetric(least/float64(d)/1000, "µs/row")
 			})

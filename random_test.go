@@ -74,10 +74,7 @@ func sparseOf(t *testing.T, x Mat) *Sparse {
 		}
 		start = append(start, len(index))
 	}
-	s, err := NewSparse(x.Cols, start, index, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(NewSparse(x.Cols, start, index, values))(t)
 	return s
 }
 

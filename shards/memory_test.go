@@ -13,10 +13,7 @@ func TestMemoryOf(t *testing.T) {
 	one := quantmf.WithWorkers(1)
 	need := func(m quantmf.Method, d, n, rank, shards int, opts ...quantmf.FitOption) Memory {
 		t.Helper()
-		got, err := MemoryOf(m, d, n, rank, shards, append(opts, one)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(MemoryOf(m, d, n, rank, shards, append(opts, one)...))(t)
 		if min(got.Plan, got.Rows, got.Step, got.Reduce, got.Finish, got.Round) <= 0 {
 			t.Errorf("%v: %+v", m, got)
 		}

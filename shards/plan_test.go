@@ -50,10 +50,7 @@ func planOf(kind uint32) *plan {
 func TestPlan(t *testing.T) {
 	for _, kind := range []uint32{section.NMF, section.QMF} {
 		s := memory{planName: planOf(kind).encode()}
-		got, err := readPlan(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(readPlan(s))(t)
 		if want := planOf(kind); !reflect.DeepEqual(got, want) {
 			t.Errorf("kind %d: %+v, want %+v", kind, got, want)
 		}
