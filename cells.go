@@ -87,9 +87,11 @@ func (c *config) checkFixed(d, rank int, root float64) error {
 	if _, err := c.checkFactor("fixed U", m, least, most); err != nil {
 		return err
 	}
-	c.fixedU = m.Clone()
-	for i := range c.fixedU.Data {
-		c.fixedU.Data[i] /= root
+	if root != 1 {
+		c.fixedU = m.Clone()
+		for i := range c.fixedU.Data {
+			c.fixedU.Data[i] /= root
+		}
 	}
 	return nil
 }
