@@ -119,11 +119,3 @@ const (
 	tileNumbers = 3072
 	tileSamples = 128
 )
-
-func mean(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x / float64(len(v))
-	}
-	return s
-}
