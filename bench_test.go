@@ -163,7 +163,7 @@ func BenchmarkWarmRow(b *testing.B) {
 // benchWarm visits a row whose samples move by 0.003 or so between visits.
 func benchWarm(b *testing.B, n, m int, eps float64) {
 	x, w, q, z := benchRow(n, m)
-	r, np, state := transport.NewRow(n, m), kernel.Pad(n), transport.NewWarm(m)
+	r, np, state := transport.NewRow(nil, n, m), kernel.Pad(n), transport.NewWarm(nil, 1, m)[0]
 	t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, n), make([]float64, m)
 	copy(zeta, z)
 	src := random.Split(1, 1)
@@ -283,10 +283,7 @@ func BenchmarkCalls(b *testing.B) {
 	opts := []Option{WithTargetWeights(w), WithSquash(SquashNone)}
 	iterations := 100
 	for ; ; iterations += 100 {
-		t, err := Solve(x, append(opts, WithIterations(iterations))...)
-		if err != nil {
-			b.Fatal(err)
-		}
+		t := must(Solve(x, append(opts, WithIterations(iterations))...))(b)
 		if t.MarginalError <= 1e-9 {
 			break
 		}
@@ -297,10 +294,7 @@ func BenchmarkCalls(b *testing.B) {
 		Solve(x, append(opts, WithIterations(iterations))...)
 		reference = min(reference, float64(time.Since(start)))
 	}
-	t, err := Solve(x, opts...)
-	if err != nil {
-		b.Fatal(err)
-	}
+	t := must(Solve(x, opts...))(b)
 	f, _ := t.Map(q)
 	rows, levels, zs := NewMat(64, n), Mat{Rows: 1, Cols: m, Data: q, Stride: m}, NewMat(64, n)
 	for i := range rows.Rows {
@@ -338,9 +332,7 @@ func BenchmarkCalls(b *testing.B) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for range b.N {
-				if err := c.call(); err != nil {
-					b.Fatal(err)
-				}
+				ok(b, c.call())
 			}
 			row := float64(b.Elapsed()) / float64(b.N) / float64(c.per)
 			b.ReportMetric(row/1000, "µs/row")
@@ -432,7 +424,7 @@ func BenchmarkLarge(b *testing.B) {
 		t, zeta, dx := make([]float64, kernel.Pad(c.n)), make([]float64, kernel.Pad(c.n)),
 			make([]float64, c.n)
 		copy(zeta, z)
-		st := transport.NewWarm(c.m)
+		st := transport.NewWarm(nil, 1, c.m)[0]
 		for _, warm := range []*transport.Warm{nil, &st} {
 			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" +
 				strconv.FormatFloat(c.eps, 'g', -1, 64) + "/cold"
@@ -494,9 +486,7 @@ func BenchmarkFeatures(b *testing.B) {
 				}
 				for range b.N {
 					last = time.Time{}
-					if err := c.fit(WithEpochs(6), WithWorkers(1), WithProgress(see)); err != nil {
-						b.Fatal(err)
-					}
+					ok(b, c.fit(WithEpochs(6), WithWorkers(1), WithProgress(see)))
 				}
 				b.ReportMetric(least/float64(d)/1000, "µs/row")
 			})

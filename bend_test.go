@@ -29,10 +29,7 @@ func TestBendOfBulk(t *testing.T) {
 			x.Set(i, j, u*value*(1+0.01*r.Float64()))
 		}
 	}
-	q, err := quantmf.FitQMF(context.Background(), x, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(quantmf.FitQMF(context.Background(), x, 1))(t)
 	for i, bend := range q.Bend() {
 		if bend > 0.05 {
 			t.Errorf("feature %d: bend %.3f", i, bend)

@@ -56,10 +56,7 @@ func bent(d, n, k int, share float64, seed uint64) (x, given Mat) {
 
 func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
 	t.Helper()
-	m, err := FitBQMF(context.Background(), x, rank, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitBQMF(context.Background(), x, rank, opts...))(t)
 	return m
 }
 
@@ -158,10 +155,7 @@ func TestBQMFSigned(t *testing.T) {
 		constant.Row(3)[j] = -7
 	}
 	flat := fitBQMF(t, constant, 0)
-	c, err := flat.Map(3)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(flat.Map(3))(t)
 	if got, at := flat.Reconstruct().At(3, 5), c.At(0); got != -7 || at != -7 {
 		t.Errorf("a row of -7 is fitted as %g, its map is %g", got, at)
 	}
@@ -170,11 +164,8 @@ func TestBQMFSigned(t *testing.T) {
 		&de) {
 		t.Errorf("KL of negative values: %v", err)
 	}
-	p, err := HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
-		Masks{Repeats: 2, Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := must(HeldOut(context.Background(), x, FitBQMF, []Trial{{Rank: 0}, {Rank: 1}},
+		Masks{Repeats: 2, Seed: 1}))(t)
 	if !(p[0].Mean < p[1].Mean) {
 		t.Errorf("three components predict worse than one: %v", p)
 	}
@@ -188,28 +179,16 @@ func TestBQMFTransform(t *testing.T) {
 		copy(fresh.Row(i), x.Row(i)[45:])
 	}
 	m := fitBQMF(t, train, 0)
-	loss, err := m.Loss(train)
-	if err != nil {
-		t.Fatal(err)
-	}
-	score, err := m.Score(context.Background(), train)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loss := must(m.Loss(train))(t)
+	score := must(m.Score(context.Background(), train))(t)
 	if score > 1.01*loss {
 		t.Errorf("training columns score %g, loss %g", score, loss)
 	}
-	other, err := m.Score(context.Background(), fresh)
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := must(m.Score(context.Background(), fresh))(t)
 	if other > 3*loss {
 		t.Errorf("new columns score %g, loss %g", other, loss)
 	}
-	v, err := m.Transform(context.Background(), train)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(m.Transform(context.Background(), train))(t)
 	dev := 0.0
 	for i, w := range v.Data {
 		dev += (w - m.V.Data[i]) * (w - m.V.Data[i]) / float64(len(v.Data))
@@ -241,9 +220,7 @@ func TestBQMFCancel(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := fit(whole, WithProgress(count)); err != nil {
-		t.Fatal(err)
-	}
+	must(fit(whole, WithProgress(count)))(t)
 	t.Logf("looks: %v, %d in all", at, whole.count)
 	least := 2 * d // of an epoch
 	if at[0] < d {
@@ -366,10 +343,7 @@ func TestBQMFOptions(t *testing.T) {
 // file returns the model as bytes: two models are equal where their files are.
 func bqmfFile(t *testing.T, m *BQMF) []byte {
 	t.Helper()
-	b, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(m.MarshalBinary())(t)
 	return b
 }
 
@@ -465,10 +439,7 @@ func TestBQMFFileOfOtherLengths(t *testing.T) {
 	_, given := twins(12, 40, 1, 0.9, 4)
 	for _, loss := range []Loss{KL, Frobenius} {
 		b := bqmfFile(t, fitBQMF(t, given, 1, WithMissingValues(), WithLoss(loss)))
-		f, err := decode(b, section.BQMF)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(decode(b, section.BQMF))(t)
 		if len(f.Payload("STGF")) == 0 {
 			t.Error("no row has a second stage: nothing is tested of it")
 		}
@@ -549,11 +520,8 @@ func TestBQMFResume(t *testing.T) {
 				func(s []byte) error { states = append(states, s); return nil }))...)
 		want := bqmfFile(t, whole)
 		for k, s := range states {
-			f, err := decodeSections(s, section.State+section.BQMF,
-				[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(decodeSections(s, section.State+section.BQMF,
+				[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
 			index, size := f.Payload("IDX0"), 0
 			for at := 0; at+8 < len(index); at += 16 { // the state, and the best one
 				size += bqmfNumbers(20, 26, int(section.Get64(index[at:])))
@@ -655,16 +623,11 @@ func TestBQMFFiles(t *testing.T) {
 				fitBQMF(t, c.given, c.rank, WithMissingValues(), WithWorkers(3)))) {
 				t.Error("bits depend on the workers")
 			}
-			if err := back.UnmarshalBinary(b); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, back.UnmarshalBinary(b))
 			if !bytes.Equal(b, bqmfFile(t, back)) {
 				t.Error("a file read and written is another one")
 			}
-			own, err := AppendSection(b, "name", []byte("abc"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			own := must(AppendSection(b, "name", []byte("abc")))(t)
 			if got, has, err := Section(own, "name"); err != nil || !has || string(got) != "abc" {
 				t.Errorf("a section of one's own: %q, %v, %v", got, has, err)
 			}
@@ -688,10 +651,7 @@ func TestBQMFFiles(t *testing.T) {
 // bqmfSays returns what a model says of its cells and of new samples.
 func bqmfSays(t *testing.T, m *BQMF, x Mat) [][]float64 {
 	t.Helper()
-	score, err := m.Score(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	score := must(m.Score(t.Context(), x))(t)
 	return [][]float64{m.Reconstruct().Data, m.Median().Data, m.Deviation().Data, {score}}
 }
 
@@ -743,9 +703,7 @@ func TestBQMFCorrections(t *testing.T) {
 			}
 			with, scored := says(m)
 			without := new(BQMF)
-			if err := without.UnmarshalBinary(bqmfFile(t, m)); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, without.UnmarshalBinary(bqmfFile(t, m)))
 			c.drop(without.model.Posterior)
 			if missed, score := says(without); with > 0.9*missed || scored >= score {
 				t.Errorf("hidden cells are missed by %g, without the correction by %g; new samples "+
@@ -770,10 +728,7 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	x, _ := circle(24, 120, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}
-	hidden, err := newCells(x, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hidden := must(newCells(x, &c))(t)
 	for i := range held.Data {
 		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
 			held.Data[i] *= 1.001 // the best epoch stays
@@ -800,10 +755,7 @@ func FuzzBQMFFile(f *testing.F) {
 			given.Data[i] = math.Floor(given.Data[i])
 		}
 	}
-	m, err := FitBQMF(context.Background(), given, 2, WithMissingValues())
-	if err != nil {
-		f.Fatal(err)
-	}
+	m := must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
 	file, _ := m.MarshalBinary()
 	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ", "TOGE")
 	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
@@ -814,10 +766,7 @@ func FuzzBQMFFile(f *testing.F) {
 		"STGF": section.Floats("STGF", []float64{0.1, 0.5, 0.2, 0.7, 0.5, -1, 0.3}, half[:6], half[:5]),
 		"ALIK": section.Words("ALIK", 1, 3),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
-	was, err := decode(file, section.BQMF)
-	if err != nil {
-		f.Fatal(err)
-	}
+	was := must(decode(file, section.BQMF))(f)
 	var sections []section.Section
 	for _, tag := range tags {
 		if of, is := with[tag]; is {
@@ -834,10 +783,7 @@ func FuzzBQMFFile(f *testing.F) {
 	f.Add(uint16(200), uint64(0xffefffffffffffff))
 	f.Add(uint16(300), uint64(1))
 	f.Fuzz(func(t *testing.T, at uint16, v uint64) {
-		f, err := decodeSections(b, section.BQMF, tags)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(decodeSections(b, section.BQMF, tags))(t)
 		var sections []section.Section
 		place := int(at)
 		for _, tag := range tags {
@@ -860,14 +806,9 @@ func FuzzBQMFFile(f *testing.F) {
 		}
 		for name, a := range map[string]Mat{"Reconstruct": got.Reconstruct(), "Median": got.Median(),
 			"Deviation": got.Deviation()} {
-			if err := a.checkFinite(name); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, a.checkFinite(name))
 		}
-		score, err := got.Score(context.Background(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		score := must(got.Score(context.Background(), x))(t)
 		if score != score {
 			t.Fatal("the score is not a number")
 		}
@@ -883,10 +824,7 @@ func TestBQMFCurve(t *testing.T) {
 	}
 	m := fitBQMF(t, given, 0, WithMissingValues())
 	for i := range 12 {
-		c, err := m.Map(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(m.Map(i))(t)
 		places := append([]float64{-1e9, -9, 9, 1e9}, c.of.Y...)
 		for k := -60; k <= 60; k++ {
 			places = append(places, float64(k)/13)
@@ -908,10 +846,7 @@ func TestBQMFCurve(t *testing.T) {
 		}
 		for k := -20; k <= 20; k++ {
 			v := c.At(float64(k) / 10)
-			w, err := c.Invert(v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := must(c.Invert(v))(t)
 			if got := c.At(w); math.Abs(got-v) > 1e-12*math.Abs(v) {
 				t.Errorf("row %d: T(%g) = %g, want %g", i, w, got, v)
 			}
@@ -994,9 +929,7 @@ func TestBQMFTellsItsStart(t *testing.T) {
 		seen = append(seen, p)
 		return nil
 	}
-	if _, err := FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(watch)); err != nil {
-		t.Fatal(err)
-	}
+	must(FitBQMF(t.Context(), x, 3, WithEpochs(2), WithProgress(watch)))(t)
 	start := 0
 	for start < len(seen) && seen[start].Phase == PhaseFactors {
 		if p := seen[start]; p.Epoch != 0 || p.Loss != 0 || p.Epochs != 2 || start > 0 &&

@@ -58,19 +58,11 @@ type referenceFile struct {
 
 func loadCases(t *testing.T) referenceFile {
 	t.Helper()
-	f, err := os.Open("testdata/cases.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Open("testdata/cases.json.gz"))(t)
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must(gzip.NewReader(f))(t)
 	var v referenceFile
-	if err := json.NewDecoder(z).Decode(&v); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.NewDecoder(z).Decode(&v))
 	if v.Format != "quantmf-cases-1" || len(v.Cases) == 0 {
 		t.Fatalf("format %q with %d cases", v.Format, len(v.Cases))
 	}
@@ -143,14 +135,8 @@ func TestCases(t *testing.T) {
 	const u = 0x1p-52
 	for _, c := range loadCases(t).Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			tr, err := Solve(c.X, c.options(t)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			T, err := tr.Quantile(c.Q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(c.X, c.options(t)...))(t)
+			T := must(tr.Quantile(c.Q))(t)
 			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
 			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))
 			closeTo(t, "S", tr.Sort(), c.S, 1e-9*spread(c.X)+2*u*largest(c.X))
@@ -214,10 +200,8 @@ func TestCases(t *testing.T) {
 				return
 			}
 			d := c.Dir
-			got, err := tr.QuantileJVP(c.Q, Gradient{X: d.X, A: d.A, B: d.B, Y: d.Y, Q: d.Q, Epsilon: d.Eps})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(tr.QuantileJVP(c.Q,
+				Gradient{X: d.X, A: d.A, B: d.B, Y: d.Y, Q: d.Q, Epsilon: d.Eps}))(t)
 			moves := slope*largest(d.X)*spread(c.Y) + largest(d.Y) + math.Abs(d.Eps)
 			closeTo(t, "JVP", got, c.Jvp, 64*u*2/c.Eps*spread(c.Q)*moves+1e-9*largest(c.Jvp))
 		})
@@ -234,22 +218,10 @@ func TestClusters(t *testing.T) {
 		}
 		count++
 		t.Run(c.Name, func(t *testing.T) {
-			tr, err := Solve(c.X, c.options(t)...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gT, err := tr.QuantileVJP(c.Q, c.ZT)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gR, err := tr.RankVJP(c.ZR)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gS, err := tr.SortVJP(c.ZS)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(c.X, c.options(t)...))(t)
+			gT := must(tr.QuantileVJP(c.Q, c.ZT))(t)
+			gR := must(tr.RankVJP(c.ZR))(t)
+			gS := must(tr.SortVJP(c.ZS))(t)
 			closeTo(t, "∂T/∂x", gT.X, c.VjpT.X, 1e-10*largest(c.VjpT.X))
 			closeTo(t, "∂R/∂x", gR.X, c.VjpR.X, 1e-10*largest(c.VjpR.X))
 			closeTo(t, "∂S/∂x", gS.X, c.VjpS.X, 1e-10*largest(c.VjpS.X))
@@ -271,10 +243,7 @@ func TestAgainstR(t *testing.T) {
 	}
 	for _, c := range r.Maps {
 		t.Run(c.Name, func(t *testing.T) {
-			got, err := SoftQuantile(c.X, c.Q, WithEpsilon(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(SoftQuantile(c.X, c.Q, WithEpsilon(0)))(t)
 			want := slices.Clone(c.Want)
 			for i, v := range c.X {
 				below, equal := 0, 0
@@ -302,10 +271,7 @@ func TestAgainstR(t *testing.T) {
 	}
 	for _, c := range r.Ranks {
 		t.Run(c.Name, func(t *testing.T) {
-			got, err := SoftRank(c.X, WithEpsilon(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(SoftRank(c.X, WithEpsilon(0)))(t)
 			closeTo(t, "R", got, c.Want, 0)
 		})
 	}

@@ -22,16 +22,10 @@ func TestValidationOfConstants(t *testing.T) {
 		clear(x.Row(i))
 		x.Set(i, i, 3)
 	}
-	m, err := FitQMF(context.Background(), x, 4, WithValidation(0.3), WithEpochs(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitQMF(context.Background(), x, 4, WithValidation(0.3), WithEpochs(0)))(t)
 	c := qmfDefaults()
 	c.validation = 0.3
-	hidden, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	hidden := must(newCells(x, &c.settings))(t)
 	want, alone := 0.0, 0
 	fit := m.Reconstruct()
 	for i := range x.Rows {
@@ -151,11 +145,8 @@ func TestSubnormalSpan(t *testing.T) {
 		x := NewMat(3, 7)
 		x.Data[0], x.Data[1] = 1, 5e-324
 		for seed := range uint64(4) {
-			m, err := FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
-				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(FitQMF(t.Context(), x, 1, WithLoss(Beta(beta)), WithEpochs(3), WithValidation(.3),
+				WithEnds(EndsPinned), WithLevels(2), WithSeed(seed)))(t)
 			allFinite(t, "β = "+ftoa(beta), m, x)
 		}
 	}

@@ -28,9 +28,7 @@ func TestOtherFactors(t *testing.T) {
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
 		var state []byte
 		save := WithCheckpoint(2, func(s []byte) error { state = s; return nil })
-		if _, err := Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), save); err != nil {
-			t.Fatal(err)
-		}
+		must(Fit(t.Context(), method, x, 2, WithEpochs(3), WithInit(u, v), save))(t)
 		w := v.Clone()
 		w.Data[0]++
 		var option *OptionError
@@ -47,9 +45,7 @@ func TestCutHistory(t *testing.T) {
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		var state []byte
 		opts := []FitOption{WithEpochs(3), WithCheckpoint(2, func(s []byte) error { state = s; return nil })}
-		if _, err := Fit(t.Context(), method, x, 2, opts...); err != nil {
-			t.Fatal(err)
-		}
+		must(Fit(t.Context(), method, x, 2, opts...))(t)
 		var sections []section.Section
 		for tag, payload := range stateOf(t, state) {
 			if tag == "HIST" {
@@ -93,10 +89,7 @@ func TestResumeNamesOptions(t *testing.T) {
 			o := anOption(k, 12, 10, 2)
 			if k == option.Model {
 				methods := map[string]Method{"FitNMF": MethodNMF, "FitQMF": MethodQMF}
-				m, err := Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1))
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must(Fit(ctx, methods[c.target.Name], x, 2, WithEpochs(1)))(t)
 				o = WithModel(m)
 			}
 			if k == option.Start && c.target.Name == "FitNMF" {
@@ -117,11 +110,8 @@ func TestResumeNamesOptions(t *testing.T) {
 // stateOf returns the sections of a state.
 func stateOf(t *testing.T, state []byte) map[string][]byte {
 	t.Helper()
-	f, err := decodeSections(state, get32(state[12:]),
-		[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(decodeSections(state, get32(state[12:]),
+		[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
 	all := map[string][]byte{}
 	for _, tag := range f.Tags() {
 		all[tag] = f.Payload(tag)
@@ -232,11 +222,8 @@ func TestStatesOutOfRange(t *testing.T) {
 		}
 		// The best model of the restarts before: with a number out of range, of another
 		// shape, and not there.
-		f, err := decodeSections(state, get32(state[12:]),
-			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(decodeSections(state, get32(state[12:]),
+			[]string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"}))(t)
 		with := func(best []byte) []byte {
 			var sections []section.Section
 			for _, tag := range []string{"OPTS", "DATA", "STAT", "HIST", "VALI", "BEST", "REAL", "IDX0"} {
@@ -264,10 +251,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			if err != nil {
 				t.Fatal(what, err)
 			}
-			b, err := other.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must(other.MarshalBinary())(t)
 			refused("the best model of "+what, with(b), f.Offset("BEST"))
 		}
 	}

@@ -46,10 +46,7 @@ func TestLinks(t *testing.T) {
 	}
 	count := 0
 	for _, page := range pages {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(page))(t)
 		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(string(text), ""), -1) {
 			if strings.Contains(l[1], "://") || strings.HasPrefix(l[1], "mailto:") {
 				continue

@@ -51,10 +51,7 @@ func TestFirstRowIsNamed(t *testing.T) {
 		}
 	}
 	q := []float64{0, 1, 2, 3}
-	levels, err := MatOf(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	levels := must(MatOf(q))(t)
 	for _, workers := range []int{1, 2, 3, 7} {
 		var conv *ConvergenceError
 		if _, err := SoftQuantileRows(x, levels, WithStrict(), WithMaxIterations(1),
@@ -125,10 +122,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
 		t.Errorf("a fit of a matrix of another size: %v", err)
 	}
-	m, err := FitNMF(context.Background(), x, 1, WithEpochs(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitNMF(context.Background(), x, 1, WithEpochs(0)))(t)
 	for _, other := range []Mat{NewMat(x.Rows+1, x.Cols), NewMat(x.Rows, x.Cols+1)} {
 		if _, err := m.Loss(other); !errors.As(err, &shape) || shape.What != "x" ||
 			shape.Got != other.size() || shape.Want != x.size() {
@@ -136,10 +130,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		}
 	}
 	for _, eps := range []float64{0, 0.1} { // q of ranks is no argument
-		tr, err := Solve([]float64{3, 1, 2}, WithEpsilon(eps))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve([]float64{3, 1, 2}, WithEpsilon(eps)))(t)
 		if g, err := tr.RankVJP([]float64{1, 0, 0}); err != nil || g.Q != nil || len(g.X) != 3 {
 			t.Errorf("ε = %v: the gradient of ranks is %+v, %v", eps, g, err)
 		}
@@ -150,10 +141,7 @@ func TestArgumentsThatDoNotFit(t *testing.T) {
 		t.Errorf("-1 repeats: %v", err)
 	}
 	for k, want := range map[int][]float64{1: {2, 1}, 2: {1, 1, 1}, 3: {1, 1, 1}} {
-		b, err := TopKWeights(3, k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(TopKWeights(3, k))(t)
 		closeTo(t, "weights of the "+itoa(k)+" largest of 3", b, want, 0)
 	}
 }

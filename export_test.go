@@ -1,6 +1,11 @@
 package quantmf
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/bqmf"
+)
 
 // What the tests from outside of the package share with those from inside.
 var (
@@ -11,10 +16,14 @@ var (
 	LoadRows     = loadRows
 	Lognormal    = lognormal
 	Numbers      = numbers
+	OK           = ok
 	NotFinite    = notFinite
 	TimesPower   = timesPower
 	SparseCounts = sparseCounts
 )
+
+// Must is must.
+func Must[T any](v T, err error) func(t testing.TB) T { return must(v, err) }
 
 // Small lets few samples count as many, until the test ends: a fit begins with some of them and holds no
 // normal scores of a matrix that is read by rows, and new samples are placed in blocks of columns.
@@ -26,12 +35,13 @@ func Small(t *testing.T) {
 
 // HeldOutBy tells which cells of x a fit holds out for validation, of the seed that it has by default.
 func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
-	c, err := newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true, loss: l.of(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(newCells(x, &settings{validation: share, seed: 1, missing: true, mapped: true,
+		loss: l.of(1)}))(t)
 	return c.IsHeld
 }
 
 // Corrected tells whether a model has a second stage and samples that are alike.
-func Corrected(m *BQMF) bool { return m.model.Stage != nil && m.model.Alike != nil }
+func Corrected(m *BQMF) bool {
+	return m.model.Alike != nil &&
+		slices.ContainsFunc(m.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 })
+}

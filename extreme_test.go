@@ -62,10 +62,7 @@ func TestExtremeWeights(t *testing.T) {
 			if a != nil {
 				opts = append(opts, WithWeights(a))
 			}
-			tr, err := Solve(x, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(x, opts...))(t)
 			sum += tr.Iterations
 			most = max(most, tr.Iterations)
 			width := 1.0
@@ -99,11 +96,8 @@ func TestExtremeWeights(t *testing.T) {
 func TestLightLevelBetween(t *testing.T) {
 	for _, eps := range []float64{1e-2, 1e-3, 1e-5, 1e-7} {
 		for _, b := range []float64{1e-3, 1e-10, 1e-14, 1e-40, 1e-110} {
-			tr, err := Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
-				WithSquash(SquashNone))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve([]float64{0, 1}, WithTargetWeights([]float64{1, b, 1}), WithEpsilon(eps),
+				WithSquash(SquashNone)))(t)
 			// By symmetry; M_i1 is b_1 at both.
 			beta := b / (2 + b)
 			plan := tr.Plan()
@@ -129,20 +123,11 @@ func TestWeightBounds(t *testing.T) {
 			}
 		}
 	}
-	want, err := Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(Solve(x, WithWeights([]float64{1, 0, 2}), WithLevels(3)))(t)
 	for _, light := range []float64{5e-324, 1e-308, 1e-210} {
-		tr, err := Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithWeights([]float64{1, light, 2}), WithLevels(3)))(t)
 		closeTo(t, "ranks", tr.Rank(), want.Rank(), 1e-14)
-		g, err := tr.SortVJP([]float64{1, 2, -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(tr.SortVJP([]float64{1, 2, -1}))(t)
 		w, _ := want.SortVJP([]float64{1, 2, -1})
 		closeTo(t, "∂a", g.A, w.A, 1e-12)
 	}
@@ -154,15 +139,9 @@ func TestWeightBounds(t *testing.T) {
 
 // TestSortLightLevels: z/b near the largest number gives finite gradients.
 func TestSortLightLevels(t *testing.T) {
-	tr, err := Solve([]float64{1.84375, -15.5, 1.7e15}, WithEpsilon(0.6875), WithSquash(SquashLogisticUnit),
-		WithTargetWeights([]float64{0.484375, 1.625, 1.1571939442805013e+282, 1.96875}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := tr.SortVJP([]float64{1.140625, 0.84375, 1, 1e-10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve([]float64{1.84375, -15.5, 1.7e15}, WithEpsilon(0.6875), WithSquash(SquashLogisticUnit),
+		WithTargetWeights([]float64{0.484375, 1.625, 1.1571939442805013e+282, 1.96875})))(t)
+	g := must(tr.SortVJP([]float64{1.140625, 0.84375, 1, 1e-10}))(t)
 	for _, v := range [][]float64{g.X, g.A, g.B, g.Y, {g.Epsilon}} {
 		if notFinite(v) >= 0 {
 			t.Errorf("%v", v)
@@ -196,17 +175,13 @@ func TestFiniteGiveUp(t *testing.T) {
 		for i := range z {
 			z[i] = 1 - float64(i%3)
 		}
-		tr, err := Solve(c.x, append(c.opts, WithSquash(SquashNone), WithLevels(c.m), WithWeights(c.a))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(c.x, append(c.opts, WithSquash(SquashNone), WithLevels(c.m),
+			WithWeights(c.a))...))(t)
 		T, err := tr.Quantile(q)
 		gq, err1 := tr.QuantileVJP(q, z)
 		gs, err2 := tr.SortVJP(q)
 		d, err3 := tr.QuantileJVP(q, Gradient{X: z, A: z, B: q, Y: q, Q: q, Epsilon: 1})
-		if err := errors.Join(err, err1, err2, err3); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, errors.Join(err, err1, err2, err3))
 		for _, v := range [][]float64{tr.F, tr.G, {tr.MarginalError, gq.Epsilon, gs.Epsilon}, T, gq.X, gq.A,
 			gq.B, gq.Y, gq.Q, gs.X, gs.A, gs.B, gs.Y, d} {
 			if notFinite(v) >= 0 {
@@ -228,14 +203,8 @@ func TestTimeStamps(t *testing.T) {
 			small[i], large[i] = k*k, c.offset+k*k*c.step
 		}
 		for _, s := range []Squash{SquashLogistic, SquashLogisticUnit, SquashArctan} {
-			want, err := SoftRank(small, WithSquash(s))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := SoftRank(large, WithSquash(s))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(SoftRank(small, WithSquash(s)))(t)
+			got := must(SoftRank(large, WithSquash(s)))(t)
 			closeTo(t, "ranks of "+ftoa(c.offset), got, want, 1e-12*8)
 		}
 	}
@@ -243,10 +212,7 @@ func TestTimeStamps(t *testing.T) {
 		up := math.Nextafter(scale, math.Inf(1))
 		for _, x := range [][]float64{{scale, up, scale}, {up, scale, scale},
 			{scale, up, math.Nextafter(up, math.Inf(1))}} {
-			r, err := SoftRank(x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must(SoftRank(x))(t)
 			if r[0] != r[1] || r[1] != r[2] {
 				t.Errorf("ranks %v of neighbours of %g", r, scale)
 			}
@@ -255,10 +221,7 @@ func TestTimeStamps(t *testing.T) {
 	// A single one that differs, among many.
 	x := slices.Repeat([]float64{1.7e15}, 100000)
 	x[77] += 300
-	r, err := SoftRank(x, WithLevels(16))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(SoftRank(x, WithLevels(16)))(t)
 	if !(r[77] > r[78]+1) {
 		t.Errorf("ranks %v, %v", r[77], r[78])
 	}
@@ -267,34 +230,19 @@ func TestTimeStamps(t *testing.T) {
 // TestTinyUnits: rows are ranked alike in any unit down to a deviation of 1e-290, below which
 // a row is constant.
 func TestTinyUnits(t *testing.T) {
-	want, err := SoftRank([]float64{3, 1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(SoftRank([]float64{3, 1, 2}))(t)
 	for _, unit := range []float64{0x1p-963, 0x1p-900, 0x1p990} { // the deviation is 0.8 of it
 		x := []float64{3 * unit, unit, 2 * unit}
-		got, err := SoftRank(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(SoftRank(x))(t)
 		closeTo(t, "ranks", got, want, 0)
-		tr, err := Solve(x)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := tr.RankVJP([]float64{1, -2, 0.5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x))(t)
+		g := must(tr.RankVJP([]float64{1, -2, 0.5}))(t)
 		if i := notFinite(g.X); i >= 0 || g.X[0] == 0 {
 			t.Errorf("unit %g: ∂x %v", unit, g.X)
 		}
 	}
 	for _, x := range [][]float64{{1e-300, 2e-300, 3e-300}, {0, 1.9e-290, 0.95e-290}, {5e-324, 0, 0}} {
-		got, err := SoftRank(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(SoftRank(x))(t)
 		if got[0] != got[1] || got[1] != got[2] {
 			t.Errorf("ranks %v of %v, want equal ones", got, x)
 		}
@@ -311,16 +259,10 @@ func TestSortShift(t *testing.T) {
 		if a != nil {
 			opts = append(opts, WithWeights(a))
 		}
-		tr, err := Solve(x, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, opts...))(t)
 		z := make([]float64, len(b))
 		z[src.IntN(len(b))] = 1
-		g, err := tr.SortVJP(z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(tr.SortVJP(z))(t)
 		sum, size := 0.0, 1.0
 		for _, v := range g.X {
 			sum += v
@@ -351,15 +293,9 @@ func TestSortOfTwo(t *testing.T) {
 		transport.Normalise(a, slices.Clone(a))
 		transport.Normalise(b, slices.Clone(b))
 		eps := []float64{0.003, 0.01, 0.1, 0.3, 1, 3}[p%6]
-		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
-			WithTolerance(1e-14))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := tr.SortVJP(z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+			WithTolerance(1e-14)))(t)
+		g := must(tr.SortVJP(z))(t)
 		gap, plan := x[0]-x[1], tr.Plan()
 		share, rest, slope := make([]float64, m), make([]float64, m), make([]float64, m)
 		mass, moved, up, ups := 0.0, 0.0, 0.0, 0.0 // Σ b p(1-p), Σ z p(1-p), both with 2y/ε
@@ -413,14 +349,8 @@ func TestSlopeSymmetry(t *testing.T) {
 			y = []float64{0, 0.25, 0.75, 1}
 		}
 		for _, eps := range []float64{0.01, 0.1, 1} {
-			tr, err := Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13))
-			if err != nil {
-				t.Fatal(err)
-			}
-			f, err := tr.Map([]float64{-5, -1, 1, 5})
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(x, WithEpsilon(eps), WithTargets(y), WithSquash(s), WithTolerance(1e-13)))(t)
+			f := must(tr.Map([]float64{-5, -1, 1, 5}))(t)
 			value, slope := make([]float64, 8), make([]float64, 8)
 			sheet, room := f.sheet(), place.NewSheetRoom(8, 4)
 			for at := 0.0; at < 80; at += 0.25 {
@@ -461,18 +391,9 @@ func TestFarOutliers(t *testing.T) {
 		solved := func(far float64) (T, dx []float64, tr *Transport) {
 			x := slices.Clone(x)
 			x[0] = sign * far
-			tr, err := Solve(x, WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-12))
-			if err != nil {
-				t.Fatal(err)
-			}
-			T, err = tr.Quantile(q)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := tr.QuantileVJP(q, z)
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr = must(Solve(x, WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-12)))(t)
+			T = must(tr.Quantile(q))(t)
+			g := must(tr.QuantileVJP(q, z))(t)
 			return T, g.X, tr
 		}
 		T, dx, _ := solved(10)
@@ -509,11 +430,8 @@ func TestForwardWeakCoupling(t *testing.T) {
 			q[j], dy[j] = float64(j)+src.Float64(), 0.3*normal(&src)
 		}
 		eps := []float64{0.1, 0.03, 0.01, 7e-3, 5e-3, 4e-3}[p%6]
-		tr, err := Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
-			WithWeights(a))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithLevels(m), WithTolerance(1e-14),
+			WithWeights(a)))(t)
 		r := tr.row()
 		var plan [][]float64
 		r.EachSample(func(_ int, row []float64) { plan = append(plan, slices.Clone(row)) })
@@ -528,10 +446,7 @@ func TestForwardWeakCoupling(t *testing.T) {
 		}
 		workspaces.Put(r)
 		for _, dir := range []Gradient{{X: d}, {Y: dy}} {
-			got, err := tr.QuantileJVP(q, dir)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(tr.QuantileJVP(q, dir))(t)
 			want, size := bigForward(plan, x, a, q, eps, dir)
 			if coupling < 1e-14 { // the floor of the pivots
 				continue
@@ -553,15 +468,9 @@ func TestForwardWeakCoupling(t *testing.T) {
 func TestWeightlessSamples(t *testing.T) {
 	for _, eps := range []float64{0.1, 0.03, 0.01, 1e-3, 1e-5} {
 		x := []float64{0, 0.4, 0.6, 1}
-		tr, err := Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
-			WithSquash(SquashNone), WithTolerance(1e-13))
-		if err != nil {
-			t.Fatal(err)
-		}
-		T, err := tr.Quantile([]float64{0, 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithWeights([]float64{1, 0, 0, 1}), WithLevels(2), WithEpsilon(eps),
+			WithSquash(SquashNone), WithTolerance(1e-13)))(t)
+		T := must(tr.Quantile([]float64{0, 1}))(t)
 		want := make([]float64, 4) // the threshold is 1/2 by symmetry
 		for i, v := range x {
 			want[i] = 1 / (1 + math.Exp(-2*(v-0.5)/eps))
@@ -589,22 +498,10 @@ func TestWeightlessSamples(t *testing.T) {
 		}
 		opts := []Option{WithLevels(m), WithSquash(SquashNone), WithEpsilon([]float64{1e-2, 1e-3, 1e-4}[p%3]),
 			WithTolerance(1e-12)}
-		all, err := Solve(x, append(opts, WithWeights(a))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		few, err := Solve(some, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := few.Map(q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		T, err := all.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := must(Solve(x, append(opts, WithWeights(a))...))(t)
+		few := must(Solve(some, opts...))(t)
+		f := must(few.Map(q))(t)
+		T := must(all.Quantile(q))(t)
 		for i, v := range x {
 			// Where some 1e-12 of the mass crosses, the tolerance leaves a little of T open.
 			if want := f.At(v); math.Abs(T[i]-want) > 0.02 {
@@ -713,15 +610,9 @@ func TestFarRowsReconstruct(t *testing.T) {
 	for i := range x.Rows {
 		x.Set(i, (i*7)%60, 3e7)
 	}
-	q, err := FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
-		WithShrinkage(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := q.Loss(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(t.Context(), x, 3, WithSquash(SquashNone), WithEpochs(3), WithStart(StartNMF),
+		WithShrinkage(0)))(t)
+	l := must(q.Loss(x))(t)
 	if want := q.History[q.Best]; !(math.Abs(l-want) <= 1e-12*want) {
 		t.Errorf("Loss is %v, History ends at %v", l, want)
 	}

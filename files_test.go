@@ -21,10 +21,7 @@ import (
 func TestSectionsToCome(t *testing.T) {
 	x := toy(5)
 	x.Rows, x.Cols = 3, 8
-	q, err := FitQMF(context.Background(), x, 2, WithEpochs(2), WithLevels(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(context.Background(), x, 2, WithEpochs(2), WithLevels(3)))(t)
 	for _, flags := range []uint32{section.Optional, 0} {
 		q2, _ := q.MarshalBinary()
 		extra := section.Encode(section.QMF,
@@ -75,10 +72,7 @@ func TestHugeSizes(t *testing.T) {
 func FuzzFile(f *testing.F) {
 	x := toy(5)
 	x.Rows, x.Cols = 2, 5
-	q, err := FitQMF(context.Background(), x, 1, WithEpochs(1), WithLevels(2))
-	if err != nil {
-		f.Fatal(err)
-	}
+	q := must(FitQMF(context.Background(), x, 1, WithEpochs(1), WithLevels(2)))(f)
 	data, _ := q.MarshalBinary()
 	f.Add(data)
 	n, _ := FitNMF(context.Background(), x, 1, WithEpochs(1))
@@ -153,19 +147,13 @@ func TestFilesOutOfRange(t *testing.T) {
 		m     Model
 		rules []rule
 	}{}
-	nmf, err := FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nmf := must(FitNMF(ctx, x, 2, WithEpochs(2), WithValidation(0.1)))(t)
 	files["NMF"] = struct {
 		m     Model
 		rules []rule
 	}{nmf, append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative},
 		{"DIMS", is(3), append([]uint64{1}, count...)}, {"DIMS", is(7), real(0.02, math.NaN())}}, common...)}
-	qmf, err := FitQMF(ctx, x, 2, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	qmf := must(FitQMF(ctx, x, 2, opts...))(t)
 	if len(qmf.Warnings) == 0 {
 		t.Error("no warning is in the file")
 	}
@@ -187,10 +175,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		"QMFQ svd": {WithEpochs(2), WithLevels(3), WithMaxIterations(2), WithTolerance(1e-13),
 			WithProjection(TruncatedSVD())},
 	} {
-		m, err := FitQMFQ(ctx, x, 2, o...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitQMFQ(ctx, x, 2, o...))(t)
 		rules := append(signed, deflated...)
 		if name == "QMFQ" {
 			rules = append([]rule{{"UFAC", nil, negative}, {"VFAC", nil, negative}}, deflated...)
@@ -244,14 +229,9 @@ func TestFilesOutOfRange(t *testing.T) {
 // TestSignedFiles: a file with a negative quantile is read under the Frobenius norm, and
 // under no other loss.
 func TestSignedFiles(t *testing.T) {
-	m, err := FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitQMF(context.Background(), scores(6, 5, 8), 2, WithLoss(Frobenius), WithEpochs(2)))(t)
 	b, _ := m.MarshalBinary()
-	if err := new(QMF).UnmarshalBinary(b); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, new(QMF).UnmarshalBinary(b))
 	b, _ = altered(b, "DIMS", 6, math.Float64bits(float64(KL)))
 	var format *FormatError
 	if err := new(QMF).UnmarshalBinary(b); !errors.As(err, &format) ||
@@ -265,24 +245,15 @@ func TestSignedFiles(t *testing.T) {
 func TestChangedFields(t *testing.T) {
 	x := first(toy(2), 5)
 	models := threeModels(t, x, 2)
-	b, err := FitBQMF(t.Context(), x, 2, WithEpochs(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(FitBQMF(t.Context(), x, 2, WithEpochs(2)))(t)
 	models["BQMF"] = b
 	nan, inf := math.NaN(), math.Inf(1)
 	refused := map[string]int{}
 	for name, m := range models {
-		data, err := m.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(m.MarshalBinary())(t)
 		try := func(field, what string, change func(f reflect.Value)) {
 			t.Helper()
-			m, err := UnmarshalModel(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(UnmarshalModel(data))(t)
 			change(reflect.ValueOf(m).Elem().FieldByName(field))
 			file, err := m.MarshalBinary()
 			if err == nil {

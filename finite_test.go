@@ -110,15 +110,9 @@ func TestReckless(t *testing.T) {
 // TestEmptyLevels: where a plan is far from its weights, a level may have no sample at all, so
 // that an EM step for it has nothing to divide by. T' of a QMFQ starts from such steps.
 func TestEmptyLevels(t *testing.T) {
-	x, err := MatOf([]float64{1e12, 0, 0})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
-		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(MatOf([]float64{1e12, 0, 0}))(t)
+	m := must(FitQMFQ(t.Context(), x, 1, WithEpochs(3), WithSquash(SquashNone),
+		WithEpsilon(2.9331204132176936e-11), WithMaxIterations(100), WithLoss(Beta(4))))(t)
 	if len(m.Warnings) == 0 {
 		t.Error("the plan converged: no level is empty")
 	}

@@ -42,10 +42,7 @@ func TestFirstPatience(t *testing.T) {
 		"one batch": {WithStart(StartUniform)},
 		"batches":   {WithBatch(8)},
 	} {
-		q, err := FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(FitQMF(ctx, x, 4, append(opts, WithPatience(1), WithEpochs(60))...))(t)
 		for e := 1; e < len(q.History)-2; e++ {
 			if q.History[e] > q.History[e-1]*(1-fit.Worthwhile) {
 				t.Errorf("%s: epoch %d gained nothing and %d more followed", name, e, len(q.History)-1-e)
@@ -60,11 +57,8 @@ func TestFirstPatience(t *testing.T) {
 	}
 	const penalty = 5
 	whole := func(opts ...FitOption) float64 {
-		m, err := FitNMF(ctx, x, 4, append(opts, WithPenalty(penalty))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return m.objective(penalty)
+		m := must(FitNMF(ctx, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...))(t)
+		return m.objective(&settings{penalties: evenly(penalty, 4)})
 	}
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
 		whole(WithEpochs(2000)); patient > 1.01*full {
@@ -88,10 +82,7 @@ func TestPatienceAndRestarts(t *testing.T) {
 	}
 	best := math.Inf(1)
 	for seed := range 4 {
-		m, err := FitNMF(ctx, x, 4, WithSeed(uint64(5+seed)), WithEpochs(30))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(ctx, x, 4, WithSeed(uint64(5+seed)), WithEpochs(30)))(t)
 		best = min(best, m.History[30])
 	}
 	m, err := FitNMF(ctx, x, 4, WithSeed(5), WithRestarts(4), WithEpochs(30))
@@ -107,14 +98,8 @@ func TestPatienceAndRestarts(t *testing.T) {
 // at the best epoch and the penalty, of an NMF the means of U and V, of a QMF half of the mean squares of
 // their logarithms.
 func TestObjective(t *testing.T) {
-	u, err := MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := MatOf([]float64{3, 1}, []float64{0.25, 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must(MatOf([]float64{1, 2}, []float64{4, 0.5}, []float64{1, 1}))(t)
+	v := must(MatOf([]float64{3, 1}, []float64{0.25, 8}))(t)
 	square := func(of ...float64) (s float64) {
 		for _, v := range of {
 			s += math.Log(v) * math.Log(v) / float64(len(of))
@@ -126,11 +111,12 @@ func TestObjective(t *testing.T) {
 	held := of
 	held.Validation = []float64{5, 6, 4}
 	for _, penalty := range []float64{0, 0.3, 20} {
+		c := settings{penalty: penalty, penalties: evenly(penalty, 2)}
 		closeTo(t, "objectives",
-			[]float64{(&NMF{Factorisation: of}).objective(penalty),
-				(&QMF{Factorisation: of}).objective(penalty),
-				(&NMF{Factorisation: held}).objective(penalty),
-				(&QMF{Factorisation: held}).objective(penalty)},
+			[]float64{(&NMF{Factorisation: of}).objective(&c),
+				(&QMF{Factorisation: of}).objective(&c),
+				(&NMF{Factorisation: held}).objective(&c),
+				(&QMF{Factorisation: held}).objective(&c)},
 			[]float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
 	}
 }
@@ -174,7 +160,10 @@ func TestRestartsObjective(t *testing.T) {
 			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
 	} {
 		opts := c.options
-		if c.penalty > 0 {
+		switch {
+		case c.name == "NMF":
+			opts = append(opts, WithPenalties(evenly(c.penalty, 3)))
+		case c.penalty > 0:
 			opts = append(opts, WithPenalty(c.penalty))
 		}
 		var losses, objectives []float64
@@ -212,10 +201,7 @@ func TestFitsOfBetaNearby(t *testing.T) {
 	for range 10 {
 		tenth += 0.1
 	}
-	start, err := FitNMF(ctx, x, 2, WithEpochs(20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
 	for name, fit := range fits(ctx, 2) {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
@@ -263,10 +249,7 @@ func TestLosses(t *testing.T) {
 		x.Data[i] += 0.01
 	}
 	for _, l := range some([]Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3}, 0, 1, 2, 5) {
-		n, err := FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must(FitNMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60)))(t)
 		for e := 1; e < len(n.History); e++ {
 			if n.History[e] > n.History[e-1]*(1+1e-12) {
 				t.Fatalf("β=%g: the loss rises from %v to %v in epoch %d", l, n.History[e-1], n.History[e], e)
@@ -297,11 +280,8 @@ func TestLosses(t *testing.T) {
 			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
-			q, err := FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
-				WithShrinkage(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := must(FitQMF(context.Background(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
+				WithShrinkage(0)))(t)
 			if q.History[60] > n.History[60] || len(q.Warnings) > 0 {
 				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[60], n.History[60])
 			}

@@ -23,15 +23,10 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	change(&c)
 	p := pool.New(1, 1)
 	t.Cleanup(p.Close)
-	visible, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
 	f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
-	if _, err := f.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(f.Begin())(t)
 	return f
 }
 
@@ -172,7 +167,7 @@ func adamOf(f *qmfFit) *qmfFit {
 	copy(a.u, f.u)
 	copy(a.v, f.v)
 	a.beginSteps()
-	a.Maps = monotone.New(f.d, f.M, false, f.ends == EndsPinned, f.Spans)
+	a.Maps = monotone.New(nil, f.d, f.M, false, f.ends == EndsPinned, f.Spans)
 	copy(a.F, f.F)
 	copy(a.Inc, f.Inc)
 	return a

@@ -68,14 +68,9 @@ func TestGolden(t *testing.T) {
 		got += fmt.Sprintf("%016x %s\n", h.Sum64(), w.name)
 	}
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(os.ReadFile(path))(t)
 	if got != string(want) {
 		t.Errorf("got %swant %s", got, want)
 	}

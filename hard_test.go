@@ -17,10 +17,7 @@ import (
 func TestHardLimit(t *testing.T) {
 	x := []float64{3, 1, 2, 3, 5}
 	hard := WithEpsilon(0)
-	r, err := SoftRank(x, hard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(SoftRank(x, hard))(t)
 	closeTo(t, "rank", r, []float64{3.5, 1, 2, 3.5, 5}, 0)
 	r, _ = SoftRank([]float64{0, 1, 1, 1, 1, 5, 6}, hard)
 	closeTo(t, "rank of four ties", r, []float64{1, 3.5, 3.5, 3.5, 3.5, 6, 7}, 0)
@@ -34,10 +31,7 @@ func TestHardLimit(t *testing.T) {
 	if !tr.Converged || tr.Iterations != 0 || tr.MarginalError != 0 {
 		t.Errorf("converged %v, %d iterations, error %v", tr.Converged, tr.Iterations, tr.MarginalError)
 	}
-	g, err := tr.SortVJP([]float64{1, 2, 3, 4, 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	g := must(tr.SortVJP([]float64{1, 2, 3, 4, 5}))(t)
 	closeTo(t, "sort gradient", g.X, []float64{3.5, 1, 2, 3.5, 5}, 1e-14)
 	// Close to the limit the soft operators agree with it.
 	for seed := range 30 {
@@ -62,14 +56,8 @@ func TestHardIsLinear(t *testing.T) {
 	for i := range x {
 		x[i] = float64((i * 4051) % len(x))
 	}
-	r, err := SoftRank(x, WithEpsilon(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := SoftSort(x, WithEpsilon(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must(SoftRank(x, WithEpsilon(0)))(t)
+	s := must(SoftSort(x, WithEpsilon(0)))(t)
 	for i := range x {
 		if r[i] != x[i]+1 || s[i] != float64(i) {
 			t.Fatalf("sample %d, %v, has rank %v; place %d has %v", i, x[i], r[i], i, s[i])
@@ -86,14 +74,8 @@ func TestHardIsLinear(t *testing.T) {
 func TestHardMap(t *testing.T) {
 	check := func(name string, x, q []float64, opts ...Option) {
 		t.Helper()
-		tr, err := Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := tr.Map(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...))(t)
+		f := must(tr.Map(q))(t)
 		T, _ := tr.Quantile(q)
 		at := []float64{math.Inf(-1), -math.MaxFloat64, math.Inf(1), math.MaxFloat64}
 		for _, v := range append(slices.Clone(x), f.cut...) {
@@ -207,10 +189,7 @@ func TestHardMapValues(t *testing.T) {
 	}
 	// A sample without weight moves no cut: the two others are apart at 1/2, by symmetry.
 	x := []float64{0, 0.4, 0.6, 1}
-	tr, err := Solve(x, WithLevels(2), WithWeights([]float64{1, 0, 0, 1}), WithEpsilon(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr = must(Solve(x, WithLevels(2), WithWeights([]float64{1, 0, 0, 1}), WithEpsilon(0)))(t)
 	T, _ := tr.Quantile([]float64{0, 1})
 	closeTo(t, "T", T, []float64{0, 0, 1, 1}, 0)
 	f, _ = tr.Map([]float64{0, 1})
@@ -222,14 +201,8 @@ func TestHardMapValues(t *testing.T) {
 // TestStepsAtZero: at ε = 0, away from the samples, the map steps half way between the
 // two that a boundary divides.
 func TestStepsAtZero(t *testing.T) {
-	tr, err := Solve([]float64{5, 0, 1, 3}, WithEpsilon(0), WithLevels(2), WithSquash(SquashNone))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := tr.Map([]float64{10, 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve([]float64{5, 0, 1, 3}, WithEpsilon(0), WithLevels(2), WithSquash(SquashNone)))(t)
+	f := must(tr.Map([]float64{10, 20}))(t)
 	for x, want := range map[float64]float64{-1: 10, 0.5: 10, 1.99: 10, 2.01: 20, 4: 20, 9: 20} {
 		if got := f.At(x); got != want {
 			t.Errorf("T(%v) = %v, want %v", x, got, want)

@@ -65,10 +65,7 @@ func loadRows(t testing.TB, path string, most int) Mat {
 		t.Skip(path + " is not here")
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := must(gzip.NewReader(f))(t)
 	var rows [][]float64
 	s := bufio.NewScanner(z)
 	s.Buffer(nil, 1<<24)
@@ -78,18 +75,12 @@ func loadRows(t testing.TB, path string, most int) Mat {
 		}
 		var row []float64
 		for _, field := range strings.Split(s.Text(), "\t")[1:] {
-			v, err := strconv.ParseFloat(field, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(strconv.ParseFloat(field, 64))(t)
 			row = append(row, v)
 		}
 		rows = append(rows, row)
 	}
-	m, err := MatOf(rows...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(MatOf(rows...))(t)
 	return m
 }
 
@@ -119,7 +110,7 @@ func toy(seed int) Mat {
 	x := NewMat(d, n)
 	perm := make([]int32, n)
 	var sorter order.Sorter
-	sorter.Resize(n)
+	sorter.Resize(nil, n)
 	for i := range d {
 		product(x.Row(i), u.Row(i), v)
 		sorter.Sort(perm, x.Row(i))
@@ -382,10 +373,7 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 		out = append(out, m.Quantiles.Data, m.Weights.Data, m.Bend(), m.MarginalErrors())
 	case *QMFQ:
 		history(m.U, m.V, m.History, m.Validation)
-		y, err := m.Normalize(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		y := must(m.Normalize(x))(t)
 		out = append(out, y.Data, m.Bend())
 	}
 	ctx := context.Background()
@@ -394,9 +382,7 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 	loss, err3 := m.Loss(x)
 	g, err4 := m.Goodness(x)
 	b, err5 := m.MarshalBinary()
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, errors.Join(err1, err2, err3, err4, err5))
 	out = append(out, v.Data, []float64{score, loss})
 	for _, g := range g {
 		out = append(out, []float64{g.Divergence, g.Spread, g.Explained})
@@ -439,10 +425,7 @@ func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) 
 // marshalled returns the file of a model.
 func marshalled(t *testing.T, m Model) []byte {
 	t.Helper()
-	b, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(m.MarshalBinary())(t)
 	return b
 }
 
@@ -492,4 +475,21 @@ func fingerprint(ms ...Mat) uint64 {
 		hashMat(&h, m)
 	}
 	return uint64(h)
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -28,10 +28,7 @@ func sparseOf[F float32 | float64](t testing.TB, x Mat) *Sparse {
 		}
 		start = append(start, len(index))
 	}
-	s, err := NewSparse(x.Cols, start, index, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(NewSparse(x.Cols, start, index, values))(t)
 	return s
 }
 
@@ -177,10 +174,7 @@ func TestRowsMemory(t *testing.T) {
 		}
 	}
 	for _, m := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
-		got, err := MemoryOf(m, 20000, 100000, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(MemoryOf(m, 20000, 100000, 10))(t)
 		numbers := int64(8 * 20000 * 100000)
 		if most := got.Rows > numbers; most != (m == MethodQMFQ || m == MethodBQMF) {
 			t.Errorf("%v: %+v", m, got)

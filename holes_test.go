@@ -26,10 +26,7 @@ func TestHoles(t *testing.T) {
 	}
 	for _, method := range settings.Methods {
 		fit := func(o ...quantmf.FitOption) quantmf.Model {
-			m, err := settings.Fit(t.Context(), method, x, 2, append(o, quantmf.WithEpochs(3))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(settings.Fit(t.Context(), method, x, 2, append(o, quantmf.WithEpochs(3))...))(t)
 			return m
 		}
 		m, of := fit(), fit(quantmf.WithMissingValues())
@@ -57,11 +54,8 @@ func TestHoles(t *testing.T) {
 			}
 		}
 	}
-	q, err := quantmf.FitQMFQ(t.Context(), x, 2, quantmf.WithEpochs(2),
-		quantmf.WithProjection(quantmf.TruncatedSVD()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(quantmf.FitQMFQ(t.Context(), x, 2, quantmf.WithEpochs(2),
+		quantmf.WithProjection(quantmf.TruncatedSVD())))(t)
 	var bad *quantmf.DataError
 	if _, err := q.Transform(t.Context(), holes); !errors.As(err, &bad) || bad.Row != 0 || bad.Col != 0 ||
 		bad.Problem != "x must be finite: TruncatedSVD needs every cell" {

@@ -30,10 +30,7 @@ type point struct {
 func (p point) solve(t testing.TB) *Transport {
 	opts := append([]Option{WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
 		WithSquash(p.squash), WithTolerance(1e-14)}, p.extra...)
-	tr, err := Solve(p.x, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve(p.x, opts...))(t)
 	return tr
 }
 
@@ -41,35 +38,23 @@ func (p point) solve0(t testing.TB) *Transport {
 	if p.eps > 0 {
 		return p.solve(t)
 	}
-	tr, err := Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-		WithSquash(p.squash))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+		WithSquash(p.squash)))(t)
 	return tr
 }
 
 func operators(t testing.TB) []operator {
-	must := func(g *Gradient, err error) *Gradient {
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g
-	}
 	return []operator{
 		{"T", func(p point) []float64 {
-			v, err := p.solve(t).Quantile(p.q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(p.solve(t).Quantile(p.q))(t)
 			return v
-		}, func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z)) },
+		}, func(p point, z []float64) *Gradient { return must(p.solve(t).QuantileVJP(p.q, z))(t) },
 			func(p point) int { return len(p.x) }},
 		{"R", func(p point) []float64 { return p.solve(t).Rank() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z)) },
+			func(p point, z []float64) *Gradient { return must(p.solve(t).RankVJP(z))(t) },
 			func(p point) int { return len(p.x) }},
 		{"S", func(p point) []float64 { return p.solve(t).Sort() },
-			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z)) },
+			func(p point, z []float64) *Gradient { return must(p.solve(t).SortVJP(z))(t) },
 			func(p point) int { return len(p.y) }},
 	}
 }
@@ -211,14 +196,8 @@ func TestForwardReverse(t *testing.T) {
 			}
 		}
 		tr := p.solve(t)
-		jd, err := tr.QuantileJVP(p.q, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := tr.QuantileVJP(p.q, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		jd := must(tr.QuantileJVP(p.q, d))(t)
+		g := must(tr.QuantileVJP(p.q, z))(t)
 		left, right, scale := 0.0, g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
 		for i := range z {
 			left += z[i] * jd[i]

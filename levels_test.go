@@ -36,10 +36,7 @@ func TestChosenLevels(t *testing.T) {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
 		eps := quantmf.WithEpsilon(c.eps)
-		whole, err := quantmf.Solve(x, eps, quantmf.WithLevels(c.n))
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must(quantmf.Solve(x, eps, quantmf.WithLevels(c.n)))(t)
 		ranks, err1 := quantmf.SoftRank(x, eps)
 		sorted, err2 := quantmf.SoftSort(x, eps)
 		if err := errors.Join(err1, err2); err != nil || len(sorted) != c.n {

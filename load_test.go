@@ -55,10 +55,7 @@ func TestLoad(t *testing.T) {
 	}
 	for k, m := range models {
 		for j := range 24 {
-			v, err := m.Transform(ctx, column(j))
-			if err != nil {
-				t.Fatal(err)
-			}
+			v := must(m.Transform(ctx, column(j)))(t)
 			single[k][j] = fingerprint(v)
 		}
 	}
@@ -151,9 +148,7 @@ func TestTransformTime(t *testing.T) {
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()
 			for range c.placings {
-				if _, err := m.Transform(ctx, x); err != nil {
-					t.Fatal(err)
-				}
+				must(m.Transform(ctx, x))(t)
 			}
 			place = min(place, (cpuTime()-began)/time.Duration(c.placings))
 		}

@@ -49,10 +49,7 @@ func TestStepOnQ(t *testing.T) {
 		c := qmfDefaults()
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
 			divergence.Loss(l), true, lambda, 1e-12
-		visible, err := newCells(x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(x, &c.settings))(t)
 		f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
 		f.factors.copyFrom(u, v)
 		for i := range d {
@@ -96,11 +93,8 @@ func TestStepOnQ(t *testing.T) {
 				inc[l] = 0.2 + r.Float64()
 			}
 			before := slices.Clone(inc)
-			plan, err := Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
-				WithTolerance(1e-12))
-			if err != nil {
-				t.Fatal(err)
-			}
+			plan := must(Solve(seenW, WithEpsilon(c.epsilon), WithTargetWeights(got), WithSquash(c.squash),
+				WithTolerance(1e-12)))(t)
 			share := plan.Plan()
 			// M, T and the least squares of x on w, β >= 0.
 			meanX, cov := 0.0, 0.0
@@ -161,15 +155,10 @@ func TestSignedStep(t *testing.T) {
 		}
 		p := pool.New(1, 1)
 		defer p.Close()
-		visible, err := newCells(y, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(y, &c.settings))(t)
 		visible.SetUnits(true)
 		f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
-		if _, err := f.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		must(f.Begin())(t)
 		negative := false
 		for i := range 3 { // the last is constant
 			v := &f.spaces[0]
@@ -243,15 +232,10 @@ func TestSignedPrior(t *testing.T) {
 	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, divergence.Frobenius, StartScores, 1e30, 0.05
 	p := pool.New(1, 1)
 	defer p.Close()
-	visible, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
 	f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
-	if _, err := f.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(f.Begin())(t)
 	for i := range 2 {
 		v := &f.spaces[0]
 		f.solveRow(v, i)
@@ -289,10 +273,8 @@ func TestSignedPrior(t *testing.T) {
 func TestPinned(t *testing.T) {
 	x := counts(60, 50)
 	for _, eps := range []float64{1e-2, 1e-4, 1e-6} {
-		q, err := FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10), WithEnds(EndsPinned))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(FitQMF(context.Background(), x, 4, WithEpsilon(eps), WithEpochs(10),
+			WithEnds(EndsPinned)))(t)
 		for _, v := range [][]float64{q.History, q.Quantiles.Data, q.Reconstruct().Data} {
 			if i := notFinite(v); i >= 0 {
 				t.Fatalf("ε=%g: %v", eps, v[i])
@@ -311,10 +293,8 @@ func TestPinnedEnds(t *testing.T) {
 		}
 	}
 	for _, start := range []Start{StartScores, StartNMF, StartUniform} {
-		q, err := FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned), WithEpochs(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(FitQMF(context.Background(), x, 2, WithStart(start), WithEnds(EndsPinned),
+			WithEpochs(3)))(t)
 		for i := range x.Rows {
 			lo, hi := math.Inf(1), 0.0
 			for _, v := range x.Row(i) {
@@ -331,17 +311,11 @@ func TestPinnedEnds(t *testing.T) {
 // TestMapOfFit: the maps of a model take its fitted values at (UV)_i.
 func TestMapOfFit(t *testing.T) {
 	x := toy(4)
-	q, err := FitQMF(context.Background(), x, 8, WithEpochs(10))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(context.Background(), x, 8, WithEpochs(10)))(t)
 	fit := q.Reconstruct()
 	w := make([]float64, x.Cols)
 	for i := range x.Rows {
-		m, err := q.Map(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(q.Map(i))(t)
 		product(w, q.U.Row(i), q.V)
 		for j := range w {
 			if math.Abs(m.At(w[j])-fit.At(i, j)) > 1e-11*fit.At(i, j) {
@@ -375,14 +349,8 @@ func TestSchedule(t *testing.T) {
 			return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...)
 		},
 	} {
-		a, err := fit(WithEpochs(1), WithSchedule(ScheduleCosine))
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := fit(WithEpochs(1), WithSchedule(ScheduleConstant))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(fit(WithEpochs(1), WithSchedule(ScheduleCosine)))(t)
+		b := must(fit(WithEpochs(1), WithSchedule(ScheduleConstant)))(t)
 		closeTo(t, name+": one epoch", a.Reconstruct().Data, b.Reconstruct().Data, 0)
 	}
 }

@@ -16,10 +16,7 @@ import (
 func TestMemoryOf(t *testing.T) {
 	need := func(m Method, d, n, rank int, opts ...FitOption) Memory {
 		t.Helper()
-		got, err := MemoryOf(m, d, n, rank, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(MemoryOf(m, d, n, rank, opts...))(t)
 		if got.Model < 8*int64(d+n)*int64(rank) || got.Fit < got.Model ||
 			got.State < got.Model/2 && m != MethodBQMF {
 			t.Errorf("%v, %d×%d of rank %d: %+v", m, d, n, rank, got)
@@ -113,10 +110,7 @@ func TestMemoryOfState(t *testing.T) {
 		{"BQMF", MethodBQMF, []FitOption{WithValidation(0.1)}},
 	}, 0, 2, 4, 5, 7, 8, 10, 11) {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
-		told, err := MemoryOf(c.method, x.Rows, x.Cols, 6, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		told := must(MemoryOf(c.method, x.Rows, x.Cols, 6, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
 		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 6,
@@ -152,7 +146,8 @@ func TestMemoryOfNMF(t *testing.T) {
 		}
 		for o, opts := range [][]FitOption{nil, {WithUpdates(UpdatesMultiplicative)}, {WithLoss(Frobenius)},
 			{WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
-			{WithLoss(Frobenius), WithPenalty(0.1)}, {WithMissingValues()}, {WithValidation(0.1)},
+			{WithLoss(Frobenius), WithPenalties(Penalties{L1U: 0.1, L2V: 1})}, {WithMissingValues()},
+			{WithValidation(0.1)},
 			{WithLoss(Beta(1.5)), WithValidation(0.1)}} {
 			x, workers := thin, WithWorkers(1+2*(o%2))
 			if o > 1 {
@@ -162,10 +157,7 @@ func TestMemoryOfNMF(t *testing.T) {
 			if o == 5 {
 				x.Data[1] = math.NaN()
 			}
-			told, err := MemoryOf(MethodNMF, s.d, s.n, s.k, append(opts, workers)...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			told := must(MemoryOf(MethodNMF, s.d, s.n, s.k, append(opts, workers)...))(t)
 			var m runtime.MemStats
 			runtime.GC()
 			runtime.GC() // of what a first one leaves to finalizers and pools
@@ -177,10 +169,8 @@ func TestMemoryOfNMF(t *testing.T) {
 				most = max(most, m.HeapAlloc)
 				return nil
 			})
-			if _, err := FitNMF(t.Context(), x, s.k,
-				append(opts, workers, WithEpochs(5), alive)...); err != nil {
-				t.Fatal(err)
-			}
+			must(FitNMF(t.Context(), x, s.k,
+				append(opts, workers, WithEpochs(5), alive)...))(t)
 			got := float64(most) - float64(before) + float64(told.Model)
 			ratio := float64(told.Fit) / got
 			if ratio < 1 || ratio > 1.15 {
@@ -189,14 +179,8 @@ func TestMemoryOfNMF(t *testing.T) {
 		}
 	}
 	for _, loss := range []Loss{KL, Frobenius} {
-		few, err := MemoryOf(MethodNMF, 16, 20000, 20, WithLoss(loss), WithWorkers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		many, err := MemoryOf(MethodNMF, 256, 20000, 20, WithLoss(loss), WithWorkers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		few := must(MemoryOf(MethodNMF, 16, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
+		many := must(MemoryOf(MethodNMF, 256, 20000, 20, WithLoss(loss), WithWorkers(1)))(t)
 		if few.Fit > many.Fit/2 {
 			t.Errorf("%v: one piece takes %d bytes, all take %d", loss, few.Fit, many.Fit)
 		}
@@ -208,14 +192,8 @@ func TestMemoryOfNMF(t *testing.T) {
 func TestMemoryOfLargeRanks(t *testing.T) {
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
 		for _, loss := range []Loss{KL, Frobenius, Beta(1.5)} {
-			few, err := MemoryOf(method, 60, 40, 1000, WithLoss(loss), WithWorkers(2))
-			if err != nil {
-				t.Fatal(err)
-			}
-			many, err := MemoryOf(method, 60, 40, 16000, WithLoss(loss), WithWorkers(2))
-			if err != nil {
-				t.Fatal(err)
-			}
+			few := must(MemoryOf(method, 60, 40, 1000, WithLoss(loss), WithWorkers(2)))(t)
+			many := must(MemoryOf(method, 60, 40, 16000, WithLoss(loss), WithWorkers(2)))(t)
 			if many.Fit > 17*few.Fit {
 				t.Errorf("%v under %v: %d bytes of rank 1000, %d of rank 16000", method, loss, few.Fit,
 					many.Fit)
@@ -226,9 +204,7 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 	alive := func(fit func() error) uint64 {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := fit(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, fit())
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc
 	}
@@ -254,10 +230,7 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 // TestMemoryOfAbsurd: what no fit could hold is counted, too.
 func TestMemoryOfAbsurd(t *testing.T) {
 	for _, method := range []Method{MethodQMF, MethodQMFQ} {
-		small, err := MemoryOf(method, 10, 10, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
+		small := must(MemoryOf(method, 10, 10, 2))(t)
 		for _, m := range []int{1 << 20, 1 << 29, math.MaxInt/2 + 1, math.MaxInt} {
 			if got, err := MemoryOf(method, 10, 10, 2, WithLevels(m)); err != nil || got.Fit <= small.Fit {
 				t.Errorf("%v of %d levels: %v, %v", method, m, got, err)

@@ -82,10 +82,7 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 		for _, noise := range []float64{0.1, 0.3} {
 			x, group := planted(seed, noise)
 			for name, m := range threeModels(t, x, 4) {
-				tops, err := m.TopFeatures(x, 20)
-				if err != nil {
-					t.Fatal(err)
-				}
+				tops := must(m.TopFeatures(x, 20))(t)
 				u, _ := factorsOf(m)
 				by := sums[name]
 				for i, s := range []Mat{{}, m.Shares(), u} {
@@ -126,10 +123,7 @@ func TestTopsWithHoles(t *testing.T) {
 	x.Set(9, 4, 2)
 	group[7], group[9] = -1, -1
 	for name, m := range threeModels(t, x, 4, WithMissingValues()) {
-		tops, err := m.TopFeatures(x, 20)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tops := must(m.TopFeatures(x, 20))(t)
 		s := m.Shares()
 		alone := make([][]Top, 4)
 		for c := range alone {
@@ -138,10 +132,7 @@ func TestTopsWithHoles(t *testing.T) {
 		if p, a := purity(tops, group), purity(alone, group); p < 0.75 || p < a+0.05 {
 			t.Errorf("%s: %.2f of the top features are of one group, %.2f by shares alone", name, p, a)
 		}
-		g, err := m.Goodness(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g := must(m.Goodness(x))(t)
 		for _, i := range []int{7, 9} {
 			if g[i].Explained != 0 {
 				t.Errorf("%s: %v of a feature without differences is explained", name, g[i].Explained)
@@ -286,14 +277,8 @@ func TestBend(t *testing.T) {
 		x.Set(28, j, 4)
 	}
 	ctx := context.Background()
-	q, err := FitQMF(ctx, x, 2, WithShrinkage(5))
-	if err != nil {
-		t.Fatal(err)
-	}
-	qq, err := FitQMFQ(ctx, x, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(ctx, x, 2, WithShrinkage(5)))(t)
+	qq := must(FitQMFQ(ctx, x, 2))(t)
 	for name, m := range map[string]interface {
 		Model
 		Bend() []float64
@@ -385,10 +370,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 		if worse == 0 || worse == d {
 			t.Errorf("%s: explained %v: nothing is tested", name, explained)
 		}
-		tops, err := m.TopFeatures(y, d)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tops := must(m.TopFeatures(y, d))(t)
 		for c, top := range tops {
 			if len(top) != d {
 				t.Fatalf("%s: %d features", name, len(top))
@@ -461,10 +443,7 @@ func TestDeadFactors(t *testing.T) {
 			}
 		}
 		zero(u, v)
-		m, err := FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0)))(t)
 		var dead *DataError
 		if name == "neither" && len(m.Warnings) > 0 {
 			t.Errorf("%v", m.Warnings)

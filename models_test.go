@@ -38,10 +38,7 @@ func (w way) fit(ctx context.Context, x Rows, opts ...FitOption) (Model, error) 
 // must is a fit that succeeds.
 func (w way) must(t *testing.T, x Rows, opts ...FitOption) Model {
 	t.Helper()
-	m, err := w.fit(t.Context(), x, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(w.fit(t.Context(), x, opts...))(t)
 	return m
 }
 
@@ -65,12 +62,17 @@ func factors(m Model) *Factorisation {
 	return &m.(*BQMF).Factorisation
 }
 
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T { return Must(v, err) }
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	OK(t, err)
+}
+
 func file(t *testing.T, m Model) []byte {
 	t.Helper()
-	b, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(m.MarshalBinary())(t)
 	return b
 }
 
@@ -122,9 +124,9 @@ func ways(d, n int) []way {
 		{"NMF", MethodNMF, plain, KL, of(WithEpochs(7))},
 		{"NMF, thin", MethodNMF, thin, KL, of(WithEpochs(7))},
 		{"NMF, updates, penalty, restarts", MethodNMF, plain, KL, of(WithUpdates(UpdatesMultiplicative),
-			WithPenalty(3), WithRestarts(3), WithEpochs(4))},
+			WithPenalties(Penalties{L1U: 1, L1V: 0.5}), WithRestarts(3), WithEpochs(4))},
 		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
-			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
+			WithValidation(0.1), WithPenalties(Penalties{L1V: 0.01, L2U: 0.02, L2V: 0.003}), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
@@ -499,9 +501,12 @@ func TestUnits(t *testing.T) {
 			var opts []FitOption
 			switch { // a penalty is in the unit of the loss, and that of an NMF on factors in the unit's root
 			case w.says("NMF, updates"):
-				opts = append(opts, WithPenalty(3*unit/math.Exp2(float64(e/2))))
+				by := unit / math.Exp2(float64(e/2))
+				opts = append(opts, WithPenalties(Penalties{L1U: by, L1V: 0.5 * by}))
 			case w.says("NMF, Frobenius"):
-				opts = append(opts, WithPenalty(0.01*unit/math.Exp2(float64(e/2))))
+				by, square := unit/math.Exp2(float64(e/2)), unit/math.Exp2(float64(e))
+				opts = append(opts, WithPenalties(Penalties{L1V: 0.01 * by, L2U: 0.02 * square,
+					L2V: 0.003 * square}))
 			case w.says("QMF, paper"):
 				opts = append(opts, WithPenalty(0.5*unit))
 			}
@@ -555,17 +560,12 @@ func TestUnits(t *testing.T) {
 func TestFiles(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
 		m := w.must(t, w.x)
-		data, err := m.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(m.MarshalBinary())(t)
 		back := w.empty().(interface {
 			Model
 			UnmarshalBinary(b []byte) error
 		})
-		if err := back.UnmarshalBinary(data); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, back.UnmarshalBinary(data))
 		for i, v := range Numbers(t, m, w.x) {
 			if !slices.EqualFunc(Numbers(t, back, w.x)[i], v, func(a, b float64) bool {
 				return math.Float64bits(a) == math.Float64bits(b)
@@ -686,10 +686,7 @@ func inflated(t *testing.T, m Model, v Mat) Mat {
 			of[true] = m.Inflate
 		}
 		if of[true] != nil {
-			f, err := of[true](i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(of[true](i))(t)
 			at = f.At
 		}
 		for j := range fit.Cols {
@@ -719,10 +716,7 @@ func TestAnswers(t *testing.T) {
 		}
 		fit := m.Reconstruct()
 		rows, want := means(beta, w.x, fit)
-		loss, err := m.Loss(w.x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
 		if f := factors(m); w.method != MethodBQMF && !w.says("validation") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
@@ -740,10 +734,7 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		spreads, _ := means(beta, w.x, constant)
-		good, err := m.Goodness(w.x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		good := must(m.Goodness(w.x))(t)
 		for i, g := range good {
 			if spreads[i] < 1e-12 {
 				if g.Spread != 0 || g.Explained != 0 || w.method != MethodNMF && g.Divergence > 1e-12 {
@@ -805,10 +796,7 @@ func TestAnswers(t *testing.T) {
 			for i := range one.Rows {
 				one.Set(i, 0, y.At(i, j))
 			}
-			alone, err := m.Transform(ctx, one)
-			if err != nil {
-				t.Fatal(err)
-			}
+			alone := must(m.Transform(ctx, one))(t)
 			for c, a := range alone.Data {
 				if a != v.At(c, j) {
 					t.Fatalf("sample %d has coordinate %v alone, %v among others", j, a, v.At(c, j))
@@ -843,15 +831,9 @@ func TestAnswers(t *testing.T) {
 // checkDeflated: Normalize is T' of each cell, and under TruncatedSVD the coordinates v of new samples y are
 // those of least squares, where U has orthogonal columns.
 func checkDeflated(t *testing.T, w way, q *QMFQ, y, v Mat) {
-	normal, err := q.Normalize(y)
-	if err != nil {
-		t.Fatal(err)
-	}
+	normal := must(q.Normalize(y))(t)
 	for i := range y.Rows {
-		f, err := q.Deflate(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(q.Deflate(i))(t)
 		for j, x := range y.Row(i) {
 			if got := normal.At(i, j); got != f.At(x) && (x == x || got == got) {
 				t.Errorf("cell (%d, %d) is normalised to %v, T' of it is %v", i, j, got, f.At(x))
@@ -990,10 +972,7 @@ func TestAwkwardData(t *testing.T) {
 		}
 		refused := 0
 		for set, rows := range sets {
-			x, err := MatOf(rows...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			x := must(MatOf(rows...))(t)
 			holes, low, far := NotFinite(x.Data) >= 0, math.Inf(1), strings.HasPrefix(set, "rows apart") ||
 				set == "signed, tiny" || set == "signed, huge"
 			for _, v := range x.Data {

@@ -333,8 +333,9 @@ func TestNewtonTextbook(t *testing.T) {
 				for _, penalty := range []float64{0, 0.05} {
 					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius &&
 						hidden == 0}
-					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss), WithPenalty(penalty),
-						WithInit(u, v), WithEpochs(12), WithWorkers(2)}
+					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss),
+						WithPenalties(evenly(penalty, u.Cols)), WithInit(u, v), WithEpochs(12),
+						WithWorkers(2)}
 					warm := 3
 					if hidden > 0 {
 						b.x = holed(x, hidden)
@@ -347,10 +348,7 @@ func TestNewtonTextbook(t *testing.T) {
 							b.visible++
 						}
 					}
-					got, err := FitNMF(t.Context(), b.x, k, opts...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got := must(FitNMF(t.Context(), b.x, k, opts...))(t)
 					uu, vv, history := b.run(u, v, warm, 12)
 					name := fmt.Sprintf("%v×%v, loss %v, %v hidden, penalty %v", d, n, loss, hidden, penalty)
 					closeTo(t, name+": losses", got.History, history, 1e-9*history[0])
@@ -415,8 +413,10 @@ func TestNewtonNeverRises(t *testing.T) {
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius} {
-				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)},
-					{WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)},
+					{WithPenalties(evenly(1e-3, k))},
+					{WithPenalties(evenly(10, k))}, {WithMissingValues()},
+					{WithMissingValues(), WithPenalties(evenly(0.1, k))}} {
 					of := 3 // two of the six for each rank and loss
 					if long {
 						of = 1
@@ -431,11 +431,9 @@ func TestNewtonNeverRises(t *testing.T) {
 						y = holed(x, 0.15)
 						opts = append(opts, WithMissingValues())
 					}
-					penalty := 0.0
+					var with config
 					for _, o := range opts {
-						var c config
-						o.setting().check(&c)
-						penalty = max(penalty, c.penalty)
+						o.setting().check(&with)
 					}
 					m, err := FitNMF(t.Context(), y, k,
 						append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...)
@@ -454,7 +452,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					for _, v := range x.Data {
 						size += math.Pow(v, float64(loss)) / float64(len(x.Data))
 					}
-					for e := 1; e < len(before) && penalty == 0; e++ {
+					for e := 1; e < len(before) && with.penalties == (Penalties{}); e++ {
 						if before[e] > before[e-1]*(1+1e-13)+1e-15*size {
 							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e],
 								before[e-1], e)
@@ -473,7 +471,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
 					}
-					if there := w.objective(penalty); m.objective(penalty) > there*1.3+allowed {
+					if there := w.objective(&with.settings); m.objective(&with.settings) > there*1.3+allowed {
 						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k,
 							loss, len(opts), last, there)
 					}
@@ -489,29 +487,20 @@ func TestNewtonStill(t *testing.T) {
 	x := first(toy(2), 12)
 	var state []byte
 	opts := []FitOption{WithEpochs(3000), WithLoss(Frobenius)}
-	m, err := FitNMF(t.Context(), x, 2, append(opts, WithCheckpoint(2000, func(s []byte) error {
+	m := must(FitNMF(t.Context(), x, 2, append(opts, WithCheckpoint(2000, func(s []byte) error {
 		if state == nil {
 			state = s
 		}
 		return nil
-	}))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))...))(t)
 	last := m.History[2500:]
 	if slices.Max(last) != slices.Min(last) {
 		t.Errorf("losses from %v to %v after 2500 epochs", slices.Max(last), slices.Min(last))
 	}
-	again, err := FitNMF(t.Context(), x, 2, append(opts, WithResume(state))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := must(FitNMF(t.Context(), x, 2, append(opts, WithResume(state))...))(t)
 	closeTo(t, "U", again.U.Data, m.U.Data, 0)
 	closeTo(t, "losses", again.History, m.History, 0)
-	patient, err := FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	patient := must(FitNMF(t.Context(), x, 2, append(opts, WithPatience(3))...))(t)
 	if e := len(patient.History); e > 300 || patient.History[e-1] > 1.01*m.History[3000] {
 		t.Errorf("patience ended after %d epochs at %v, the end is %v", e, patient.History[e-1],
 			m.History[3000])
@@ -528,12 +517,9 @@ func TestNewtonPenalty(t *testing.T) {
 			for _, penalty := range some([]float64{1e-3, 0.3}, 0) {
 				before := math.Inf(1)
 				for epochs := range 25 { // a fit of more epochs goes on as one of fewer
-					m, err := FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss),
-						WithEpochs(epochs))
-					if err != nil {
-						t.Fatal(err)
-					}
-					now := m.objective(penalty)
+					m := must(FitNMF(t.Context(), x, 4, WithPenalties(evenly(penalty, 4)), WithLoss(loss),
+						WithEpochs(epochs)))(t)
+					now := m.objective(&settings{penalties: evenly(penalty, 4)})
 					if now > before*(1+1e-12) {
 						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now,
 							before, epochs)
@@ -550,10 +536,7 @@ func TestNewtonPenalty(t *testing.T) {
 func TestNewtonScikit(t *testing.T) {
 	s := loadScikit(t)
 	for name, l := range map[string]Loss{"kl": KL, "frobenius": Frobenius} {
-		m, err := FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(t.Context(), s.X, 5, WithLoss(l), WithInit(s.U0, s.V0)))(t)
 		if want := s.Loss[name]["200"]; !(m.History[20] < want) {
 			t.Errorf("%s: %v after 20 epochs, scikit-learn %v after 200", name, m.History[20], want)
 		}
@@ -569,10 +552,7 @@ func TestNewtonLosses(t *testing.T) {
 	}
 	fit := func(opts ...FitOption) []float64 {
 		t.Helper()
-		m, err := FitNMF(t.Context(), x, 3, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(t.Context(), x, 3, opts...))(t)
 		return m.History
 	}
 	for _, l := range []Loss{Beta(-2), Beta(0), Beta(0.5), KL, Beta(1.5), Frobenius, Beta(2.5), Beta(4)} {

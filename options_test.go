@@ -37,7 +37,9 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Epochs:  WithEpochs(1), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01),
 		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
 		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
-		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3), option.Line: WithLine(0.3),
+		option.Penalty: WithPenalty(0.1), option.Penalties: WithPenalties(Penalties{L1U: 0.1, L2V: 0.2}),
+		option.FixedU: WithFixedU(first(u, u.Rows)), option.Shrinkage: WithShrinkage(3),
+		option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
 		option.Init:       WithInit(u, v),
@@ -65,10 +67,7 @@ func TestOptionTable(t *testing.T) {
 			return &OptionError{} // refused by the compiler
 		}
 	}
-	model, err := FitNMF(ctx, m, 2, WithEpochs(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := must(FitNMF(ctx, m, 2, WithEpochs(1)))(t)
 	check := func(f option.Function, call func(o FitOption) error) {
 		for k := range option.Kinds {
 			o := anOption(k, 12, 10, 2)
@@ -110,10 +109,7 @@ func TestBadArguments(t *testing.T) {
 	x := []float64{1, 2, 3}
 	ctx := context.Background()
 	mat := func(rows ...[]float64) Mat {
-		m, err := MatOf(rows...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(MatOf(rows...))(t)
 		return m
 	}
 	good := mat(x, []float64{2, 1, 0})
@@ -125,10 +121,7 @@ func TestBadArguments(t *testing.T) {
 	nmf := func(m Mat, k int, o ...FitOption) error { _, err := FitNMF(ctx, m, k, o...); return err }
 	_, svd := FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))
 	_, short := MatOf(x, x[:2])
-	tr, err := Solve(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve(x))(t)
 	_, badQ := tr.Quantile([]float64{1, 2})
 	_, falling := tr.Quantile([]float64{3, 2, 1})
 	_, badZ := tr.RankVJP([]float64{1, nan, 0})
@@ -267,16 +260,14 @@ func x1() Mat { return NewMat(1, 1) }
 // TestDocumentedOptions holds the tables of options and defaults in doc.go against
 // the code.
 func TestDocumentedOptions(t *testing.T) {
-	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must(os.ReadFile("doc.go"))(t)
 	_, text, _ := strings.Cut(string(doc), "// # Options\n")
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
 	columns := [][]option.Function{
-		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP},
-		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP},
+		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP,
+			option.SoftRankRowsJVP},
+		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP, option.SoftSortRowsJVP},
 		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
 		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {
@@ -344,9 +335,15 @@ func TestDocumentedOptions(t *testing.T) {
 		},
 		"WithProjection": func(c *config) string { return c.projection.String() },
 		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },
-		"WithUpdates":    func(c *config) string { return c.updates.String() },
-		"WithSeed":       func(c *config) string { return utoa(c.seed) },
-		"WithRestarts":   func(c *config) string { return itoa(c.restarts) },
+		"WithPenalties": func(c *config) string {
+			if c.penalties == (Penalties{}) {
+				return "none"
+			}
+			return c.penalties.String()
+		},
+		"WithUpdates":  func(c *config) string { return c.updates.String() },
+		"WithSeed":     func(c *config) string { return utoa(c.seed) },
+		"WithRestarts": func(c *config) string { return itoa(c.restarts) },
 	}
 	told := rows(defaults)
 	for name, of := range value {

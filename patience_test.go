@@ -31,16 +31,10 @@ func TestPatienceRecipe(t *testing.T) {
 		x.Data[0]++
 		for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius} {
 			opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithWorkers(1)}
-			m, err := quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(1000),
-				quantmf.WithPatience(3))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(1000),
+				quantmf.WithPatience(3))...))(t)
 			epochs := len(m.History) - 1
-			long, err := quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(15*epochs))...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			long := must(quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(15*epochs))...))(t)
 			last, best := m.History[epochs], long.History[15*epochs]
 			if epochs == 1000 || last > best*(1+1e-6) {
 				t.Errorf("seed %d, %v: %v after %d epochs, %v after %d: %.1e above", seed, loss, last, epochs,

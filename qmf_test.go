@@ -80,18 +80,13 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 	p := pool.New(1, 1)
 	defer p.Close()
-	visible, err := newCells(x, &c.settings)
-	if err != nil {
-		t.Fatal(err)
-	}
+	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
 	if visible.Units.Signed != signed {
 		t.Fatalf("signed: %v", visible.Units.Signed)
 	}
 	f := newQMFFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
-	if _, err := f.Begin(); err != nil {
-		t.Fatal(err)
-	}
+	must(f.Begin())(t)
 	src := random.Split(2, 2)
 	for i := range f.F {
 		f.F[i] = normal(&src) / 2
@@ -190,19 +185,13 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 func TestToy(t *testing.T) {
 	ctx := context.Background()
 	check := func(t *testing.T, x Mat, most map[int]float64) {
-		nmf, err := FitNMF(ctx, x, 8, WithEpochs(1000))
-		if err != nil {
-			t.Fatal(err)
-		}
+		nmf := must(FitNMF(ctx, x, 8, WithEpochs(1000)))(t)
 		base := nmf.History[1000]
 		for _, epochs := range []int{100, 300} {
 			if most[epochs] == 0 {
 				continue
 			}
-			m, err := FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs))
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(FitQMF(ctx, x, 8, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs)))(t)
 			t.Logf("NMF %.3f; QMF %.3f before, %.3f after 1, %.4f after 10, %.4f after %d", base,
 				m.History[0], m.History[1], m.History[10], m.History[epochs], epochs)
 			if m.History[0] > base || m.History[1] > base {
@@ -246,9 +235,7 @@ func TestAuthorsCurves(t *testing.T) {
 		t.Skip("the curves are not here")
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(text, &all); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal(text, &all))
 	fits := map[string]func(x Mat, k int, opts ...FitOption) ([]float64, error){
 		"QMF": func(x Mat, k int, opts ...FitOption) ([]float64, error) {
 			m, err := FitQMF(context.Background(), x, k, append(opts, WithShrinkage(0))...)
@@ -266,18 +253,12 @@ func TestAuthorsCurves(t *testing.T) {
 	for _, name := range names {
 		x := load(t, data+name+".tsv.gz")
 		var curves map[string]json.RawMessage
-		if err := json.Unmarshal(all[name], &curves); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal(all[name], &curves))
 		k := 0
-		if err := json.Unmarshal(curves["k"], &k); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal(curves["k"], &k))
 		for model, fit := range fits {
 			theirs := map[int]float64{}
-			if err := json.Unmarshal(curves[model], &theirs); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, json.Unmarshal(curves[model], &theirs))
 			goals := map[int][]float64{} // ours by epochs
 			for epochs, loss := range theirs {
 				goals[epochs] = append(goals[epochs], loss)
@@ -298,11 +279,8 @@ func TestAuthorsCurves(t *testing.T) {
 					}
 					got := make([]float64, seeds)
 					for seed := range got {
-						history, err := fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs),
-							WithSeed(uint64(seed+1)))
-						if err != nil {
-							t.Fatal(err)
-						}
+						history := must(fit(x, k, WithEpsilon(0.01), WithLevels(8), WithEpochs(epochs),
+							WithSeed(uint64(seed+1))))(t)
 						got[seed] = history[epochs]
 					}
 					goal := slices.Min(goals[epochs])
@@ -332,15 +310,9 @@ func TestRealData(t *testing.T) {
 			if !long && c.path != "testdata/laml-exp.tsv.gz" {
 				x = first(x, 150)
 			}
-			nmf, err := FitNMF(context.Background(), x, c.k, WithEpochs(1000),
-				WithUpdates(UpdatesMultiplicative))
-			if err != nil {
-				t.Fatal(err)
-			}
-			qmf, err := FitQMF(context.Background(), x, c.k, WithLevels(c.m))
-			if err != nil {
-				t.Fatal(err)
-			}
+			nmf := must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
+				WithUpdates(UpdatesMultiplicative)))(t)
+			qmf := must(FitQMF(context.Background(), x, c.k, WithLevels(c.m)))(t)
 			a, b := nmf.History[1000], qmf.History[len(qmf.History)-1]
 			t.Logf("%s, k=%d, m=%d: NMF %.5g, QMF %.5g", x.size(), c.k, c.m, a, b)
 			if !(b < a) || len(qmf.Warnings) > 0 {
@@ -413,11 +385,8 @@ func TestStepsGrowNoFurther(t *testing.T) {
 				x.Set(i, j, unit*math.Exp(.6*a*z.At(0, j)+.3*b*z.At(1, j)+.1*normal(&src)))
 			}
 		}
-		q, err := FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
-			WithStart(StartScores))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(FitQMF(t.Context(), x, c.k, WithEpochs(40), WithLoss(c.loss), WithShrinkage(0),
+			WithStart(StartScores)))(t)
 		least, last := slices.Min(q.History), q.History[len(q.History)-1]
 		if last > 1.02*least {
 			t.Errorf("seed %d, %v, rank %d: ends at %.4g, was at %.4g", c.seed, c.loss, c.k, last, least)
@@ -462,20 +431,11 @@ func TestManySamples(t *testing.T) {
 	}
 	for _, batch := range []int{5, d} {
 		opts := []FitOption{WithEpochs(4), WithShrinkage(0), WithBatch(batch), WithMissingValues()}
-		want, err := FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(FitQMF(t.Context(), few, k, append(opts, WithInit(u, v))...))(t)
 		var bits []byte
 		for _, workers := range []int{1, 3} {
-			m, err := FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, err := m.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(FitQMF(t.Context(), many, k, append(opts, WithInit(u, vv), WithWorkers(workers))...))(t)
+			data := must(m.MarshalBinary())(t)
 			if bits != nil && !bytes.Equal(data, bits) {
 				t.Errorf("batches of %d: %d workers make another model", batch, workers)
 			}

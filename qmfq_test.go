@@ -38,16 +38,11 @@ func TestQMFQGradient(t *testing.T) {
 		c.missing = true
 		c.levels, c.epsilon, c.start, c.batchRows, c.tolerance, c.learningRate, c.projection = 4, 0.05,
 			StartUniform, 7, 1e-13, 1e-300, projection
-		visible, err := newCells(x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		defer p.Close()
 		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
-		if _, err := f.Begin(); err != nil {
-			t.Fatal(err)
-		}
+		must(f.Begin())(t)
 		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
 		for _, v := range [][]float64{up.F, up.R, down.F, down.R} {
@@ -61,9 +56,7 @@ func TestQMFQGradient(t *testing.T) {
 				up.FromR(i)
 				down.FromR(i)
 			}
-			if err := f.project(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, f.project())
 			sum := 0.0
 			f.run(evaluateRows)
 			for i := range d {
@@ -119,10 +112,7 @@ func TestQMFQShrinkage(t *testing.T) {
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {
 		t.Helper()
-		m, err := FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitQMFQ(ctx, x, k, append(o, WithEpochs(6))...))(t)
 		return m
 	}
 	bits := func(m *QMFQ) []byte {
@@ -137,10 +127,7 @@ func TestQMFQShrinkage(t *testing.T) {
 		return nil
 	}))
 	lambda := chosen.inflated.Shrinkage
-	q, err := FitQMF(ctx, x, k, WithEpochs(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(ctx, x, k, WithEpochs(0)))(t)
 	if lambda != 20 || q.Shrinkage != 100 { // the most that either may choose
 		t.Errorf("shrunk by %v, FitQMF by %v", lambda, q.Shrinkage)
 	}
@@ -190,17 +177,12 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 			b.Run(x.size()+"/"+KLUpdates(updates).String(), func(b *testing.B) {
 				c := qmfDefaults()
 				c.projection, c.batchRows, c.start = KLUpdates(updates), x.Rows, StartUniform
-				visible, err := newCells(x, &c.settings)
-				if err != nil {
-					b.Fatal(err)
-				}
+				visible := must(newCells(x, &c.settings))(b)
 				one := pool.New(1, 1)
 				defer one.Close()
 				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
 					fit.Silent(context.Background()))
-				if _, err := f.Begin(); err != nil {
-					b.Fatal(err)
-				}
+				must(f.Begin())(b)
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
 				for epoch := 1; b.Loop(); epoch++ {
@@ -209,10 +191,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 					for i, step := range []func(){
 						func() { f.run(deflateRows) },
 						func() {
-							if err := f.projector.Forward(down.y,
-								projection.Factors{U: f.from.u, V: f.from.v}); err != nil {
-								b.Fatal(err)
-							}
+							ok(b, f.projector.Forward(down.y,
+								projection.Factors{U: f.from.u, V: f.from.v}))
 							copy(f.projected.u, f.projector.Result().U)
 							copy(f.projected.v, f.projector.Result().V)
 						},
@@ -252,10 +232,7 @@ func TestRawPlaces(t *testing.T) {
 	}
 	x := near1(8, 6, 7)
 	x.Set(4, 5, 1e11)
-	m, err := FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3)))(t)
 	allFinite(t, "QMFQ", m, x)
 }
 
@@ -285,16 +262,10 @@ func TestSubnormalMaps(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] *= 1e-311
 	}
-	m, err := FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitQMFQ(t.Context(), x, 2, WithEpochs(1), WithStart(StartUniform), WithEpsilon(1e-8)))(t)
 	for i := range x.Rows {
 		for _, of := range []func(int) (*Map, error){m.Inflate, m.Deflate} {
-			f, err := of(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := must(of(i))(t)
 			for _, v := range append(x.Row(i), 0, 1e-312, 1e-310, 1e-300, 1, -1, 1e60) {
 				if at, slope := f.At(v), f.Slope(v); at-at != 0 || slope-slope != 0 || slope < 0 {
 					t.Errorf("row %d: at %v it is %v, of slope %v", i, v, at, slope)

@@ -54,14 +54,8 @@ func TestOrderAndRange(t *testing.T) {
 				last += math.Exp(5 * normal(&r))
 			}
 		}
-		tr, err := Solve(x, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		T, err := tr.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, opts...))(t)
+		T := must(tr.Quantile(q))(t)
 		R, S := tr.Rank(), tr.Sort()
 		perm := make([]int, n)
 		for i := range perm {
@@ -99,10 +93,7 @@ func TestOrderAndRange(t *testing.T) {
 					x[perm[0]], x[perm[n-1]])
 			}
 		}
-		f, err := tr.Map(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(tr.Map(q))(t)
 		for k, i := range perm[1:] {
 			if f.At(x[perm[k]]) > f.At(x[i]) {
 				t.Fatalf("problem %d (ε=%g): the map falls from %v to %v between %v and %v", seed, eps,
@@ -147,14 +138,8 @@ func FuzzOrder(f *testing.F) {
 		if l > 0 {
 			opts = append(opts, WithIterations(1+int(l%10)))
 		}
-		tr, err := Solve(x, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		T, err := tr.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, opts...))(t)
+		T := must(tr.Quantile(q))(t)
 		R, S := tr.Rank(), tr.Sort()
 		mp, _ := tr.Map(q)
 		for i := range x {
@@ -230,10 +215,7 @@ func TestFinite(t *testing.T) {
 							for j := range zm {
 								zm[j] = zs * float64(1-j%2*2)
 							}
-							a, err := tr.QuantileVJP(q, z)
-							if err != nil {
-								t.Fatal(err)
-							}
+							a := must(tr.QuantileVJP(q, z))(t)
 							b, _ := tr.RankVJP(z)
 							c, _ := tr.SortVJP(zm)
 							for _, g := range []*Gradient{a, b, c} {
@@ -244,10 +226,7 @@ func TestFinite(t *testing.T) {
 								check("gradient", p, g.Q...)
 								check("gradient", p, g.Epsilon)
 							}
-							d, err := tr.QuantileJVP(q, Gradient{X: z, Q: zm, B: zm})
-							if err != nil {
-								t.Fatal(err)
-							}
+							d := must(tr.QuantileJVP(q, Gradient{X: z, Q: zm, B: zm}))(t)
 							check("JVP", p, d...)
 						}
 						if t.Failed() {
@@ -264,10 +243,7 @@ func TestFinite(t *testing.T) {
 func TestInputsKept(t *testing.T) {
 	x := []float64{3, 1, 2}
 	a, y, b := []float64{1, 2, 3}, []float64{0, 0.5, 1}, []float64{1, 1, 2}
-	tr, err := Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	tr := must(Solve(x, WithWeights(a), WithTargets(y), WithTargetWeights(b)))(t)
 	before := tr.Rank()
 	for _, v := range [][]float64{x, a, y, b} {
 		for i := range v {
@@ -287,10 +263,7 @@ func TestEpsilonMeaning(t *testing.T) {
 			x[i] = (float64(i) + 0.5) / float64(n)
 		}
 		for _, eps := range []float64{0.003, 0.01, 0.03} {
-			tr, err := Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(x, WithEpsilon(eps), WithLevels(200), WithSquash(SquashNone)))(t)
 			i := n / 2
 			mean, sq := 0.0, 0.0
 			for j, p := range tr.Plan().Row(i) {
@@ -302,10 +275,7 @@ func TestEpsilonMeaning(t *testing.T) {
 				t.Errorf("n=%d, ε=%g: spread %v, √(ε/2) = %v", n, eps, std, math.Sqrt(eps/2))
 			}
 		}
-		tr, err := Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(0.01), WithLevels(8), WithSquash(SquashNone)))(t)
 		step := 0.01 * 7 / 2
 		plan := tr.Plan()
 		odds := func(i int) float64 { return plan.At(i, 4) / plan.At(i, 3) }
@@ -362,10 +332,7 @@ func TestPeerRanks(t *testing.T) {
 				want[i] += float64(n) * u[i] * kern.At(i, j) * v[j] * float64(j*(n-1)) / float64(c.m-1)
 			}
 		}
-		tr, err := Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(c.x, WithLevels(c.m), WithSquash(SquashLogisticUnit), WithEpsilon(c.eps)))(t)
 		q := make([]float64, c.m)
 		for j := range q {
 			q[j] = float64(j*(n-1)) / float64(c.m-1)
@@ -399,10 +366,7 @@ func TestPeerQuantiles(t *testing.T) {
 		sorted, n := slices.Clone(x), float64(len(x))
 		slices.Sort(sorted)
 		for _, p := range []float64{0, 0.05, 0.1, 0.25, 1.0 / 3, 0.5, 0.75, 0.9, 0.99, 1, r.Float64()} {
-			hazen, err := SoftQuantiles(x, []float64{p}, WithEpsilon(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			hazen := must(SoftQuantiles(x, []float64{p}, WithEpsilon(0)))(t)
 			closeTo(t, "Hazen", hazen, []float64{place(sorted, p*n-0.5)}, 1e-11)
 			level := []float64{(p*(n-1) + 0.5) / n}
 			numpy, _ := SoftQuantiles(x, level, WithEpsilon(0))

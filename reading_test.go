@@ -100,10 +100,7 @@ func placers(t *testing.T) map[string]func(ctx context.Context, x quantmf.Rows) 
 	all := map[string]func(ctx context.Context, x quantmf.Rows) (any, error){}
 	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodQMFQ,
 		quantmf.MethodBQMF} {
-		m, err := quantmf.Fit(t.Context(), method, counts(), 3, quantmf.WithEpochs(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(quantmf.Fit(t.Context(), method, counts(), 3, quantmf.WithEpochs(1)))(t)
 		all[method.String()+", new samples"] = func(ctx context.Context, x quantmf.Rows) (any, error) {
 			v, err := m.Transform(ctx, x)
 			if v.Rows == 0 {
@@ -141,9 +138,7 @@ func TestRowsThatChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var whole atomic.Int64
-			if _, err := fit(t.Context(), fickle{counts(), &whole, math.MaxInt64, nil}); err != nil {
-				t.Fatal(err)
-			}
+			must(fit(t.Context(), fickle{counts(), &whole, math.MaxInt64, nil}))(t)
 			last := whole.Load() // a row is read then, at least
 			for what, turn := range turns {
 				for _, from := range []int64{25, 25 + (last-25)/2, last - 1} {

@@ -86,10 +86,7 @@ func TestWithModel(t *testing.T) {
 			t.Errorf("%s: three epochs lead from %v to %v", name, own, now)
 		}
 		data, _ := first.MarshalBinary()
-		read, err := quantmf.UnmarshalModel(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		read := must(quantmf.UnmarshalModel(data))(t)
 		if _, again := fit(c.x, quantmf.WithModel(read), quantmf.WithEpochs(3)); !slices.Equal(again, went) {
 			t.Errorf("%s: from a file another history", name)
 		}
@@ -102,18 +99,13 @@ func TestWithModelOfOthers(t *testing.T) {
 	t.Parallel()
 	x := bentTable(40, 200, 1)
 	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF} {
-		first, err := quantmf.Fit(t.Context(), method, part(x, 0, 150), 3, quantmf.WithEpochs(20))
-		if err != nil {
-			t.Fatal(err)
-		}
+		first := must(quantmf.Fit(t.Context(), method, part(x, 0, 150), 3, quantmf.WithEpochs(20)))(t)
 		for what, some := range map[string]quantmf.Mat{"more": x, "others": part(x, 150, 200),
 			"as many": part(x, 50, 200)} {
 			anew, err1 := quantmf.Fit(t.Context(), method, some, 3, quantmf.WithEpochs(20))
 			on, err2 := quantmf.Fit(t.Context(), method, some, 3, quantmf.WithEpochs(4),
 				quantmf.WithModel(first))
-			if err := errors.Join(err1, err2); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, errors.Join(err1, err2))
 			want, _ := anew.Loss(some)
 			got, _ := on.Loss(some)
 			if !(got <= want*1.05) {

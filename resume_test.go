@@ -45,10 +45,7 @@ func TestResumeOverflowedMoment(t *testing.T) {
 		opts := []FitOption{WithEpochs(3), WithLevels(4), WithPenalty(1e30), WithStart(start)}
 		var states [][]byte
 		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		want, err := FitQMF(context.Background(), x, 2, append(opts, save)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(FitQMF(context.Background(), x, 2, append(opts, save)...))(t)
 		for i, s := range states {
 			got, err := FitQMF(context.Background(), x, 2, append(opts, WithResume(s))...)
 			if err != nil || !reflect.DeepEqual(got, want) {
@@ -67,10 +64,8 @@ func TestResumeUnset(t *testing.T) {
 		return err
 	}
 	state := func(opts ...FitOption) (state []byte) {
-		if err := fit(append(opts,
-			WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, fit(append(opts,
+			WithCheckpoint(1, func(b []byte) error { state = b; return nil }))...))
 		return state
 	}
 	without := state()

@@ -44,26 +44,17 @@ func TestRows(t *testing.T) {
 			opts := []Option{WithEpsilon(eps), WithTargetWeights([]float64{1, 2, 3, 2, 1})}
 			for _, levels := range []Mat{q, one} {
 				batch := append(opts, WithWorkers(workers))
-				got, err := SoftQuantileRows(x, levels, batch...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				got := must(SoftQuantileRows(x, levels, batch...))(t)
 				dx, dq, db, err := SoftQuantileRowsVJP(x, levels, z, batch...)
 				if err != nil {
 					t.Fatal(err)
 				}
 				sum := make([]float64, 5)
 				for i := range x.Rows {
-					tr, err := Solve(x.Row(i), append(opts, WithLevels(5))...)
-					if err != nil {
-						t.Fatal(err)
-					}
+					tr := must(Solve(x.Row(i), append(opts, WithLevels(5))...))(t)
 					l := levels.Row(min(i, levels.Rows-1))
 					want, _ := tr.Quantile(l)
-					g, err := tr.QuantileVJP(l, z.Row(i))
-					if err != nil {
-						t.Fatal(err)
-					}
+					g := must(tr.QuantileVJP(l, z.Row(i)))(t)
 					closeTo(t, "T", got.Row(i), want, 0)
 					closeTo(t, "dx", dx.Row(i), g.X, 0)
 					closeTo(t, "db", db.Row(i), g.B, 0)
@@ -148,27 +139,15 @@ func TestRowsAlone(t *testing.T) {
 			}
 		}
 		workers := append(opts[:len(opts):len(opts)], WithWorkers(1+src.IntN(4)))
-		got, err := SoftQuantileRows(x, q, workers...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(SoftQuantileRows(x, q, workers...))(t)
 		dx, dq, db, err := SoftQuantileRowsVJP(x, q, z, workers...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range d {
-			want, err := SoftQuantile(x.Row(i), q.Row(i), opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			tr, err := Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			g, err := tr.QuantileVJP(q.Row(i), z.Row(i))
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must(SoftQuantile(x.Row(i), q.Row(i), opts...))(t)
+			tr := must(Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...))(t)
+			g := must(tr.QuantileVJP(q.Row(i), z.Row(i)))(t)
 			for _, v := range []struct {
 				what      string
 				got, want []float64
@@ -205,14 +184,8 @@ func TestFlushedColumns(t *testing.T) {
 			x[i], z[i] = normal(&src), normal(&src)
 			scale += math.Abs(z[i])
 		}
-		tr, err := Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64())))
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := tr.QuantileVJP(q, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithTargetWeights(b), WithEpsilon(math.Pow(10, -4*src.Float64()))))(t)
+		g := must(tr.QuantileVJP(q, z))(t)
 		want, mass := make([]float64, m), make([]float64, m)
 		r := tr.row()
 		r.EachSample(func(i int, plan []float64) {
@@ -226,10 +199,7 @@ func TestFlushedColumns(t *testing.T) {
 			flushed++
 		}
 		closeTo(t, "∂q", g.Q, want, 1e-12*scale)
-		forward, err := tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		forward := must(tr.QuantileJVP(q, Gradient{X: z, A: z, B: b, Y: q, Epsilon: 1}))(t)
 		for _, v := range [][]float64{g.X, g.A, g.B, g.Y, forward} {
 			for _, w := range v {
 				if w-w != 0 {
@@ -257,9 +227,7 @@ func TestRowsAllocations(t *testing.T) {
 			q.Data[j] = float64(j)
 		}
 		return allocations(5, func() {
-			if _, err := SoftQuantileRows(x, q, WithWorkers(1)); err != nil {
-				t.Fatal(err)
-			}
+			must(SoftQuantileRows(x, q, WithWorkers(1)))(t)
 			if _, _, _, err := SoftQuantileRowsVJP(x, q, x, WithWorkers(1)); err != nil {
 				t.Fatal(err)
 			}

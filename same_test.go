@@ -91,29 +91,16 @@ func TestSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sparse32, err := quantmf.NewSparse(x.Cols, start, index, narrow)
-		if err != nil {
-			t.Fatal(err)
-		}
+		sparse32 := must(quantmf.NewSparse(x.Cols, start, index, narrow))(t)
 		holders := map[string]quantmf.Rows{"in full": x,
 			"in full, single": quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: single},
 			"sparse":          sparse, "sparse, single": sparse32}
 		for _, name := range []string{"x.npy", "x.mtx"} {
 			path := filepath.Join(t.TempDir(), name)
-			file, err := os.Create(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := table.Write(file, path, "", nil, nil, x); err != nil {
-				t.Fatal(err)
-			}
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
-			rows, err := rowfile.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must(os.Create(path))(t)
+			ok(t, table.Write(file, path, "", nil, nil, x))
+			ok(t, file.Close())
+			rows := must(rowfile.Open(path))(t)
 			defer rows.Close()
 			holders[name] = rows.Rows
 		}

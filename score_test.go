@@ -18,14 +18,8 @@ type scorer interface {
 // bothModels fits NMF and QMF to x.
 func bothModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]scorer {
 	t.Helper()
-	nmf, err := FitNMF(context.Background(), x, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	qmf, err := FitQMF(context.Background(), x, k, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nmf := must(FitNMF(context.Background(), x, k))(t)
+	qmf := must(FitQMF(context.Background(), x, k, opts...))(t)
 	return map[string]scorer{"NMF": nmf, "QMF": qmf}
 }
 
@@ -39,10 +33,7 @@ func TestScoreUnseen(t *testing.T) {
 	seen := columnsOf(x, func(j int) bool { return j%4 != 3 })
 	unseen := columnsOf(x, func(j int) bool { return j%4 == 3 })
 	for name, m := range bothModels(t, seen, 5, WithEpochs(some([]int{40, 10}, 1)[0])) {
-		loss, err := m.Loss(seen)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must(m.Loss(seen))(t)
 		score, err := m.Score(context.Background(), unseen)
 		t.Logf("%s: seen %.4g, unseen %.4g", name, loss, score)
 		if err != nil || !(score <= 2*loss) {

@@ -91,10 +91,7 @@ func TestScoresAndPredictions(t *testing.T) {
 				want, err)
 		}
 		for workers := range 3 {
-			again, err := quantmf.UnmarshalModel(data, quantmf.WithWorkers(workers))
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := must(quantmf.UnmarshalModel(data, quantmf.WithWorkers(workers)))(t)
 			for _, rows := range held(x) {
 				s, err1 := again.Scores(ctx, rows)
 				q, err2 := again.Predict(ctx, rows)
@@ -187,10 +184,7 @@ func TestPredictIntervals(t *testing.T) {
 		}
 	}
 	train := quantmf.Mat{Rows: d, Cols: seen, Stride: n, Data: x.Data}
-	m, err := quantmf.FitBQMF(t.Context(), train, 6)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(quantmf.FitBQMF(t.Context(), train, 6))(t)
 	fresh := quantmf.Mat{Rows: d, Cols: n - seen, Stride: n, Data: x.Data[seen:]}.Clone()
 	truth := fresh.Clone()
 	for i := range fresh.Rows {

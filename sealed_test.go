@@ -95,10 +95,7 @@ func TestChangedFieldsAnswer(t *testing.T) {
 		if got := answers(t.Context(), t, m, x); len(got) < 8 {
 			t.Errorf("%v: as fitted, only %v answer", method, got)
 		}
-		data, err := m.MarshalBinary()
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(m.MarshalBinary())(t)
 		for _, name := range []string{"U", "V", "Quantiles", "Weights"} {
 			f := reflect.ValueOf(m).Elem().FieldByName(name)
 			if !f.IsValid() {
@@ -113,10 +110,7 @@ func TestChangedFieldsAnswer(t *testing.T) {
 			for what, change := range map[string]quantmf.Mat{"another number": other, "another size": wide,
 				"too little data": short, "no stride": {Rows: was.Rows, Cols: was.Cols, Data: was.Data},
 				"nothing": {}, "negative": {Rows: -1, Cols: 2, Stride: 2}} {
-				changed, err := quantmf.UnmarshalModel(data)
-				if err != nil {
-					t.Fatal(err)
-				}
+				changed := must(quantmf.UnmarshalModel(data))(t)
 				reflect.ValueOf(changed).Elem().FieldByName(name).Set(reflect.ValueOf(change))
 				if got := answers(t.Context(), t, changed, x); len(got) > 0 {
 					t.Errorf("%v: %s with %s: %v answer", method, name, what, got)
@@ -136,10 +130,7 @@ func TestModelByHand(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("by hand: loss %v, %v, as fitted %v", got, err, want)
 	}
-	data, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(m.MarshalBinary())(t)
 	if read, err := quantmf.UnmarshalModel(data); err != nil {
 		t.Error(err)
 	} else if got, err = read.Loss(x); got != want {
@@ -156,11 +147,8 @@ func TestModelByHand(t *testing.T) {
 		}
 	}
 	for _, l := range []quantmf.Loss{0, quantmf.KL} {
-		m, err := quantmf.FitNMF(t.Context(), x, 2, quantmf.WithEpochs(3),
-			quantmf.WithLoss(quantmf.Frobenius), quantmf.WithLoss(l))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(quantmf.FitNMF(t.Context(), x, 2, quantmf.WithEpochs(3),
+			quantmf.WithLoss(quantmf.Frobenius), quantmf.WithLoss(l)))(t)
 		if got, _ := m.Loss(x); got != want {
 			t.Errorf("WithLoss(%v) after Frobenius: %v, want %v", l, got, want)
 		}
@@ -200,17 +188,12 @@ func TestModelsAsTexts(t *testing.T) {
 		quantmf.MethodBQMF: func() quantmf.Model { return new(quantmf.BQMF) },
 	}
 	for method, m := range models {
-		coded, err := json.Marshal(map[string]any{"model": m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		coded := must(json.Marshal(map[string]any{"model": m}))(t)
 		file, _ := m.MarshalBinary()
 		for other, fresh := range into {
 			one := fresh()
 			var raw map[string]json.RawMessage
-			if err := json.Unmarshal(coded, &raw); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, json.Unmarshal(coded, &raw))
 			err := json.Unmarshal(raw["model"], one)
 			var bad *quantmf.FormatError
 			if other != method {

@@ -52,11 +52,8 @@ func TestFirstIterations(t *testing.T) {
 		for j := range sorted {
 			sorted[j] /= col[j]
 		}
-		tr, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-			WithSquash(SquashNone), WithIterations(l))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+			WithSquash(SquashNone), WithIterations(l)))(t)
 		got, _ := tr.Quantile(p.q)
 		closeTo(t, "T", got, want, 1e-12*largest(want))
 		closeTo(t, "S", tr.Sort(), sorted, 1e-12)
@@ -68,11 +65,8 @@ func TestReferenceIterations(t *testing.T) {
 	for seed := range 20 {
 		p := randomPoint(seed, seed%2 == 0, SquashLogistic, 0.1)
 		tr := p.solve(t)
-		ref, err := Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-			WithIterations(3000))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ref := must(Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
+			WithIterations(3000)))(t)
 		if ref.Iterations != 3000 {
 			t.Errorf("%d iterations", ref.Iterations)
 		}
@@ -125,10 +119,7 @@ func TestRandomProblems(t *testing.T) {
 	sum, failed := 0, 0
 	for p := range problems {
 		x, b, eps := randomProblem(&src)
-		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 		if !tr.Converged {
 			failed++
 			if failed < 10 {
@@ -166,11 +157,8 @@ func TestMaxIterations(t *testing.T) {
 			eps = 1e-6
 		}
 		most := 1 + p%25
-		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
-			WithMaxIterations(most))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone),
+			WithMaxIterations(most)))(t)
 		if tr.Iterations > most {
 			t.Fatalf("problem %d: %d passes of %d", p, tr.Iterations, most)
 		}
@@ -191,10 +179,7 @@ func TestSmallEpsilon(t *testing.T) {
 		failed, passes := 0, 0
 		for p := range problems {
 			x, b, _ := randomProblem(&src)
-			tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
-			if err != nil {
-				t.Fatal(err)
-			}
+			tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 			passes += tr.Iterations
 			plan := tr.Plan()
 			rel, sum := 0.0, total(b)
@@ -244,10 +229,7 @@ func TestHardest(t *testing.T) {
 	} {
 		src := c.state
 		x, b, eps := randomProblem(&src)
-		tr, err := Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone))
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, WithEpsilon(eps), WithTargetWeights(b), WithSquash(SquashNone)))(t)
 		t.Logf("%s: %d passes to %.1e", name, tr.Iterations, tr.MarginalError)
 		if !tr.Converged || tr.Iterations > c.most {
 			t.Errorf("%s: converged %v, %d passes, want at most %d", name, tr.Converged, tr.Iterations,
@@ -269,14 +251,8 @@ func TestSolveLongRow(t *testing.T) {
 		q[j] = float64(j*j) + 1
 	}
 	for _, eps := range []float64{1, 0.1, 0.01} {
-		s, err := Solve(x, WithLevels(m), WithEpsilon(eps), WithSquash(SquashNone))
-		if err != nil {
-			t.Fatal(err)
-		}
-		fit, err := s.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(Solve(x, WithLevels(m), WithEpsilon(eps), WithSquash(SquashNone)))(t)
+		fit := must(s.Quantile(q))(t)
 		var columns [m]float64
 		for i, v := range x {
 			sum, mean := 0.0, 0.0

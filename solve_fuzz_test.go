@@ -178,15 +178,9 @@ func checkAny(t *testing.T, data []byte) bool {
 	finite("T", T...)
 	g, err = tr.QuantileVJP(q, zn)
 	gradient("QuantileVJP", g, err)
-	d, err := tr.QuantileJVP(q, Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must(tr.QuantileJVP(q, Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]}))(t)
 	finite("QuantileJVP", d...)
-	f, err := tr.Map(q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(tr.Map(q))(t)
 	for i, v := range x {
 		at := f.At(v)
 		finite("Map.At", at)

@@ -71,14 +71,9 @@ func TestStartScores(t *testing.T) {
 			}
 		}
 	}
-	q, err := FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(), WithEpochs(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := FitNMF(ctx, scores, k, WithMissingValues())
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
+		WithEpochs(0)))(t)
+	want := must(FitNMF(ctx, scores, k, WithMissingValues()))(t)
 	for _, m := range []Mat{want.U, want.V} {
 		low := 1e-3 * mean(m.Data)
 		for i := range m.Data {
@@ -111,10 +106,7 @@ func TestUniformInit(t *testing.T) {
 			return m
 		}
 		saved := func(m Model) string {
-			b, err := m.MarshalBinary()
-			if err != nil {
-				t.Fatal(err)
-			}
+			b := must(m.MarshalBinary())(t)
 			return string(b)
 		}
 		drawn := saved(fit(WithSeed(7)))
@@ -137,10 +129,7 @@ func TestChoiceByPrediction(t *testing.T) {
 	late, later := 0, 0
 	for seed := range uint64(8) {
 		c := qmfDefaults()
-		visible, err := newCells(first(toy(int(seed)), 24), &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(first(toy(int(seed)), 24), &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
 		f := newQMFFit(visible, 3, &c.settings, p, seed, fit.Silent(t.Context()))
@@ -149,20 +138,13 @@ func TestChoiceByPrediction(t *testing.T) {
 			before, after float64
 		}
 		alone := func(s Start, lambda, line float64) made {
-			all, err := f.newTrials()
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := must(f.newTrials())(t)
 			m := made{prospect: prospect{s, lambda, line}}
 			trial := all.fit(m.prospect, f.progress.Within(0, 1))
-			if _, err := trial.begun(); err != nil {
-				t.Fatal(err)
-			}
+			must(trial.begun())(t)
 			m.before = trial.meanHeld()
 			for e := range trialEpochs {
-				if _, err := trial.Epoch(e); err != nil {
-					t.Fatal(err)
-				}
+				must(trial.Epoch(e))(t)
 			}
 			trial.run(evaluateRows, trial.d)
 			m.after = trial.meanHeld()
@@ -190,9 +172,7 @@ func TestChoiceByPrediction(t *testing.T) {
 			best = other
 			later++
 		}
-		if err := f.choose(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, f.choose())
 		if got := (prospect{f.origin, f.lambda, f.line}); got != best.prospect {
 			t.Errorf("seed %d: took %+v, the trials say %+v", seed, got, best)
 		}
@@ -227,21 +207,14 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		c.start = StartNMF
-		visible, err := newCells(of.x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(of.x, &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
 		f := newQMFFit(visible, of.k, &c.settings, p, 1, fit.Silent(t.Context()))
-		if err := f.choose(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, f.choose())
 		all, _ := f.newTrials()
 		trial := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
-		if err := trial.startFactors(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, trial.startFactors())
 		c.shrinkage, c.line = 0, 0.5
 		told := newQMFFit(visible, of.k, &c.settings, p, 1, f.progress)
 		if err := told.choose(); err != nil || told.startShare != f.startShare {
@@ -254,9 +227,7 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		held := func(share float64) float64 {
 			f := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
 			f.startShare = share
-			if err := f.startFactors(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, f.startFactors())
 			sum, w, room := 0.0, make([]float64, f.np), make([]float64, f.np)
 			for i := range f.d {
 				f.reconstruct(w, i)
@@ -308,18 +279,12 @@ func TestChoice(t *testing.T) {
 		{"curves", toy(1), 8, func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
 		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 }},
 	} {
-		m, err := FitQMF(ctx, c.x, c.k)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitQMF(ctx, c.x, c.k))(t)
 		if !c.want(m) {
 			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
 		}
-		told, err := FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
-			WithLine(m.Line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		told := must(FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
+			WithLine(m.Line)))(t)
 		a, _ := m.MarshalBinary()
 		b, _ := told.MarshalBinary()
 		if !bytes.Equal(a, b) {
@@ -335,10 +300,7 @@ func TestChoice(t *testing.T) {
 // TestChoiceOfNothing: where there are too few cells to hide a tenth of them, a fit starts from scores with
 // free maps, and says so.
 func TestChoiceOfNothing(t *testing.T) {
-	x, err := MatOf([]float64{1, 2}, []float64{3, 5})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(MatOf([]float64{1, 2}, []float64{3, 5}))(t)
 	for want, opts := range map[Start][]FitOption{StartScores: nil, StartNMF: {WithStart(StartNMF)},
 		StartUniform: {WithStart(StartUniform)}} {
 		if m, err := FitQMF(context.Background(), x, 1, append(opts, WithEpochs(1))...); err != nil ||
@@ -368,33 +330,24 @@ func TestTwins(t *testing.T) {
 	}{{x, KL}, {x, Beta(1.5)}, {signed, Frobenius}} {
 		c := qmfDefaults()
 		c.loss, c.validation, c.seed = divergence.Loss(of.loss), 0.1, 4
-		visible, err := newCells(of.x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		p := pool.New(2, visible.D)
 		progress := fit.Silent(context.Background())
 		begun := func(lambda float64) *qmfFit {
 			f := newQMFFit(visible, 3, &c.settings, p, 9, progress)
 			f.origin, f.lambda = StartNMF, lambda
-			if err := f.startFactors(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, f.startFactors())
 			f.beginSteps()
 			return f
 		}
 		var apart, together []*qmfFit
 		for _, lambda := range trialShrinkages {
 			f := begun(lambda)
-			if err := f.startMaps(&progress); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, f.startMaps(&progress))
 			apart, together = append(apart, f), append(together, begun(lambda))
 		}
-		if err := together[0].startMaps(&progress, together[1].inflation, together[2].inflation); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, together[0].startMaps(&progress, together[1].inflation, together[2].inflation))
 		for i, f := range together {
 			want := apart[i]
 			if !slices.Equal(f.Inc, want.Inc) || !slices.Equal(f.F, want.F) ||
@@ -474,10 +427,7 @@ func TestStartFromSome(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.seed = divergence.Loss(of.loss), true, 4
-		visible, err := newCells(of.x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		p := pool.New(2, visible.D)
 		progress := fit.Silent(context.Background())
@@ -485,9 +435,7 @@ func TestStartFromSome(t *testing.T) {
 			startSamples = some
 			f := newQMFFit(visible, k, &c.settings, p, 9, progress)
 			f.origin = of.origin
-			if err := f.startFactors(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, f.startFactors())
 			y, as := f.cells, f.loss
 			if of.origin == StartScores {
 				y, as = f.scored(), divergence.KL
@@ -540,10 +488,7 @@ func TestNMFFromSome(t *testing.T) {
 		}
 	}
 	fit := func(opts ...FitOption) *NMF {
-		m, err := FitNMF(t.Context(), x, k, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(t.Context(), x, k, opts...))(t)
 		return m
 	}
 	for _, of := range []struct {
@@ -657,10 +602,7 @@ func TestTrialSample(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		c.loss, c.missing, c.validation = divergence.Frobenius, true, of.validation
-		visible, err := newCells(of.x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		visible := must(newCells(of.x, &c.settings))(t)
 		visible.SetUnits(true)
 		var before []float64
 		for seed := range uint64(4) {
@@ -674,9 +616,7 @@ func TestTrialSample(t *testing.T) {
 			}
 			some := NewMat(sampled.Dims())
 			for i := range some.Rows {
-				if err := sampled.ReadRow(some.Row(i), i); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, sampled.ReadRow(some.Row(i), i))
 			}
 			if len(rows) != some.Rows || some.Rows > of.rows || of.fewRows != (some.Rows < x.Rows) ||
 				of.fewCols != (some.Cols < x.Cols) {

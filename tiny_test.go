@@ -41,10 +41,7 @@ func TestLossesInAnyUnit(t *testing.T) {
 		opts := []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius), quantmf.WithEpochs(8),
 			quantmf.WithValidation(0.1)}
 		for _, e := range []int{0, -300, -900} {
-			m, err := quantmf.Fit(t.Context(), method, in(e), 3, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(quantmf.Fit(t.Context(), method, in(e), 3, opts...))(t)
 			of := 0
 			switch m := m.(type) {
 			case *quantmf.NMF:
@@ -72,14 +69,8 @@ func TestLossesInAnyUnit(t *testing.T) {
 		}
 		return p[0].Losses, nil
 	}
-	one, err := losses(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	small, err := losses(-300)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := must(losses(0))(t)
+	small := must(losses(-300))(t)
 	for i := range small {
 		small[i] = math.Ldexp(small[i], 600)
 	}

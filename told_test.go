@@ -28,10 +28,7 @@ func TestToldOfFullRows(t *testing.T) {
 			x.Data[i] = 1 + r.ExpFloat64()
 		}
 		opts := []quantmf.FitOption{quantmf.WithWorkers(2), quantmf.WithEpochs(4)}
-		told, err := quantmf.MemoryOf(of.method, of.d, of.n, of.k, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		told := must(quantmf.MemoryOf(of.method, of.d, of.n, of.k, opts...))(t)
 		alive := func() float64 {
 			var m runtime.MemStats
 			runtime.GC()
@@ -40,11 +37,12 @@ func TestToldOfFullRows(t *testing.T) {
 			return float64(m.HeapAlloc)
 		}
 		before, most := alive(), 0.0
-		m, err := quantmf.Fit(t.Context(), of.method, x, of.k, append(opts,
-			quantmf.WithProgress(func(quantmf.Progress) error { most = max(most, alive()); return nil }))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(quantmf.Fit(t.Context(), of.method, x, of.k, append(opts,
+			quantmf.WithProgress(func(quantmf.Progress) error {
+				most = max(most,
+					alive())
+				return nil
+			}))...))(t)
 		if ratio := float64(told.Fit) / (most - before + float64(told.Model)); ratio < 1 || ratio > of.most {
 			t.Errorf("%d × %d: told %.2f times what was alive", of.d, of.n, ratio)
 		}

@@ -15,10 +15,7 @@ import (
 func TestSoftQuantiles(t *testing.T) {
 	x := []float64{9, 1, 5, 3, 7}
 	hard := WithEpsilon(0)
-	got, err := SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(SoftQuantiles(x, []float64{0.5, 0, 1, 0.5, 0.25}, hard))(t)
 	// The shares at 0 and 0.25 must not overlap: a sixth of the samples each. That
 	// at 0.25 is from 1/6 to 1/3, of which the first sample ends at 1/5.
 	closeTo(t, "quantiles", got, []float64{5, 1, 9, 5, 0.2*1 + 0.8*3}, 1e-12)
@@ -30,10 +27,7 @@ func TestSoftQuantiles(t *testing.T) {
 	for i := range row {
 		row[i] = normal(&r)
 	}
-	a, err := SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := must(SoftQuantiles(row, []float64{0.1, 0.5, 0.9}, WithEpsilon(0.001)))(t)
 	b, _ := SoftQuantiles(row, []float64{0.9, 0.1, 0.5}, WithEpsilon(0.001))
 	closeTo(t, "order", b, []float64{a[2], a[0], a[1]}, 0)
 	sorted := slices.Clone(row)
@@ -106,10 +100,7 @@ func TestSoftQuantiles(t *testing.T) {
 
 func TestSoftTopK(t *testing.T) {
 	x := []float64{3, 8, 1, 9, 4}
-	got, err := SoftTopK(x, 2, WithEpsilon(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(SoftTopK(x, 2, WithEpsilon(0)))(t)
 	closeTo(t, "top 2", got, []float64{9, 8}, 1e-12)
 	all, _ := SoftTopK(x, 5, WithEpsilon(0))
 	closeTo(t, "all", all, []float64{9, 8, 4, 3, 1}, 1e-12)
@@ -172,10 +163,7 @@ func TestQuantileWeightsSum(t *testing.T) {
 		}
 	}
 	// The median of four is that of the usual rule, also where it is asked for twice.
-	s, err := SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must(SoftQuantiles([]float64{4, 1, 3, 2}, []float64{0.5, 0.5 + 1e-15}, WithEpsilon(0)))(t)
 	closeTo(t, "medians", s, []float64{2.5, 2.5}, 1e-12)
 }
 

@@ -25,14 +25,8 @@ func TestTransformOptimal(t *testing.T) {
 			if testing.Short() && k == 15 {
 				continue
 			}
-			m, err := FitNMF(context.Background(), x, k, WithEpochs(30))
-			if err != nil {
-				t.Fatal(err)
-			}
-			v, err := m.Transform(context.Background(), x)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(FitNMF(context.Background(), x, k, WithEpochs(30)))(t)
+			v := must(m.Transform(context.Background(), x))(t)
 			worst := 0.0
 			for j := range x.Cols {
 				loss, total, gv, least := 0.0, 0.0, 0.0, 0.0
@@ -109,14 +103,8 @@ func TestTransformFromProjection(t *testing.T) {
 				fresh.Set(i, j, inflated(v, i))
 			}
 		}
-		got, err := q.Transform(ctx, fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := q.Normalize(fresh)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(q.Transform(ctx, fresh))(t)
+		y := must(q.Normalize(fresh))(t)
 		for j := range columns {
 			loss := func(v []float64) float64 {
 				sum := 0.0
@@ -198,10 +186,7 @@ func TestTransformAtItsLeast(t *testing.T) {
 			continue
 		}
 		x := columnsOf(first(toy(1), d), func(j int) bool { return j >= 40 && j < 40+columns })
-		placed, err := q.Transform(ctx, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		placed := must(q.Transform(ctx, x))(t)
 		for j := range columns {
 			for l := range v {
 				v[l] = placed.At(l, j)
@@ -255,14 +240,9 @@ func TestTransformSearch(t *testing.T) {
 			{"steep", first(toy(3), 60), 6, 0.004}}...)
 	}
 	for _, c := range some {
-		q, err := FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k, WithEpsilon(c.eps))
-		if err != nil {
-			t.Fatal(err)
-		}
-		placed, err := q.Transform(ctx, c.x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := must(FitQMF(ctx, columnsOf(c.x, func(j int) bool { return j%2 == 0 }), c.k,
+			WithEpsilon(c.eps)))(t)
+		placed := must(q.Transform(ctx, c.x))(t)
 		p, v := newPlainSearch(t, q), make([]float64, c.k)
 		better := 0
 		for j := range c.x.Cols {
@@ -295,10 +275,7 @@ type plainSearch struct {
 func newPlainSearch(t *testing.T, q *QMF) *plainSearch {
 	p := &plainSearch{q: q, fitted: q.Reconstruct()}
 	for i := range q.U.Rows {
-		f, err := q.Map(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := must(q.Map(i))(t)
 		p.maps = append(p.maps, f)
 	}
 	for c := range q.V.Rows {

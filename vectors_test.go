@@ -30,9 +30,7 @@ func loadVectors(t *testing.T) []vectorCase {
 		t.Skip("reference vectors are not here")
 	}
 	var v struct{ Cases []vectorCase }
-	if err := json.Unmarshal(data, &v); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal(data, &v))
 	return v.Cases
 }
 
@@ -42,19 +40,13 @@ func TestVectors(t *testing.T) {
 	const u = 0x1p-52
 	for _, c := range loadVectors(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			tr, err := Solve(c.X, WithEpsilon(c.Eps), WithWeights(c.A), WithTargets(c.Y),
+			tr := must(Solve(c.X, WithEpsilon(c.Eps), WithWeights(c.A), WithTargets(c.Y),
 				WithTargetWeights(c.B),
-				WithSquash(SquashNone), WithTolerance(1e-13))
-			if err != nil {
-				t.Fatal(err)
-			}
+				WithSquash(SquashNone), WithTolerance(1e-13)))(t)
 			if !tr.Converged {
 				t.Errorf("not converged: %g after %d passes", tr.MarginalError, tr.Iterations)
 			}
-			T, err := tr.Quantile(c.Q)
-			if err != nil {
-				t.Fatal(err)
-			}
+			T := must(tr.Quantile(c.Q))(t)
 			closeTo(t, "T", T, c.T, 1e-9*largest(c.T))
 			closeTo(t, "R", tr.Rank(), c.R, 1e-9*largest(c.R))
 			closeTo(t, "S", tr.Sort(), c.S, 1e-9*largest(c.S))
@@ -63,18 +55,9 @@ func TestVectors(t *testing.T) {
 			for i, row := range c.P {
 				closeTo(t, "P", tr.Plan().Row(i), row, 1e-9)
 			}
-			gT, err := tr.QuantileVJP(c.Q, c.ZT)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gR, err := tr.RankVJP(c.ZR)
-			if err != nil {
-				t.Fatal(err)
-			}
-			gS, err := tr.SortVJP(c.ZS)
-			if err != nil {
-				t.Fatal(err)
-			}
+			gT := must(tr.QuantileVJP(c.Q, c.ZT))(t)
+			gR := must(tr.RankVJP(c.ZR))(t)
+			gS := must(tr.SortVJP(c.ZS))(t)
 			n := float64(len(c.X))
 			rangeY := c.Y[len(c.Y)-1] - c.Y[0]
 			rangeX := 0.0

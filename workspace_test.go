@@ -28,22 +28,10 @@ func TestWorkspaces(t *testing.T) {
 		want [][]float64
 	}
 	calls := func(p *problem) [][]float64 {
-		v, err := p.tr.Quantile(p.q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := p.tr.QuantileVJP(p.q, p.z)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := p.tr.SortVJP(p.q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f, err := p.tr.QuantileJVP(p.q, *g)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must(p.tr.Quantile(p.q))(t)
+		g := must(p.tr.QuantileVJP(p.q, p.z))(t)
+		s := must(p.tr.SortVJP(p.q))(t)
+		f := must(p.tr.QuantileJVP(p.q, *g))(t)
 		return [][]float64{v, g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}, s.X, s.A, s.B, s.Y, f, p.tr.Sort(),
 			p.tr.Plan().Data}
 	}
@@ -80,10 +68,7 @@ func TestWorkspaces(t *testing.T) {
 		if k%7 == 0 {
 			opts = append(opts, WithIterations(3))
 		}
-		tr, err := Solve(x, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, opts...))(t)
 		p := &problems[k]
 		*p = problem{tr: tr, q: q, z: z}
 		p.want = calls(p)
@@ -121,17 +106,11 @@ func TestLongRow(t *testing.T) {
 			y[3] += 0.02
 			opts = append(opts, WithTargets(y))
 		}
-		tr, err := Solve(x, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := must(Solve(x, opts...))(t)
 		if !tr.Converged {
 			t.Fatalf("%+v: not converged: %v", c, tr.MarginalError)
 		}
-		got, err := tr.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(tr.Quantile(q))(t)
 		sum := make([]float64, m)
 		plan := tr.Plan()
 		for i := range n {
@@ -160,14 +139,8 @@ func TestLongRow(t *testing.T) {
 		for j := range d.Y {
 			d.Y[j], d.Q[j] = normal(&src), normal(&src)
 		}
-		jd, err := tr.QuantileJVP(q, d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		g, err := tr.QuantileVJP(q, z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		jd := must(tr.QuantileJVP(q, d))(t)
+		g := must(tr.QuantileVJP(q, z))(t)
 		left, right, scale := 0.0, g.Epsilon*d.Epsilon, 0.0
 		for i := range z {
 			left += z[i] * jd[i]
@@ -202,9 +175,7 @@ func TestMemory(t *testing.T) {
 	} {
 		var start, end runtime.MemStats
 		runtime.ReadMemStats(&start)
-		if err := c.call(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, c.call())
 		runtime.ReadMemStats(&end)
 		// A workspace has 11 numbers and the sort's 44 bytes a sample, where it is not there
 		// from the last call; 2 numbers are kept or handed out; 2 MB do not depend on n.

@@ -91,17 +91,9 @@ func epochAndRound(b *testing.B, x quantmf.Mat, nmf bool, count int) (whole, rou
 	if err != nil {
 		b.Fatal(err)
 	}
-	store, err := OpenStore(ctx, b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := plan(ctx, store, count, x, 10, opts...); err != nil {
-		b.Fatal(err)
-	}
-	fit, err := shards.Open(store)
-	if err != nil {
-		b.Fatal(err)
-	}
+	store := must(OpenStore(ctx, b.TempDir()))(b)
+	ok(b, plan(ctx, store, count, x, 10, opts...))
+	fit := must(shards.Open(store))(b)
 	done := make(chan error, 1)
 	go func() { _, err := Fit(ctx, store, Run{Retries: -1}); done <- err }()
 	var from, to shards.Round

@@ -75,10 +75,7 @@ func cases() []struct {
 
 func marshal(t *testing.T, m quantmf.Model) string {
 	t.Helper()
-	data, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(m.MarshalBinary())(t)
 	return string(data)
 }
 
@@ -103,25 +100,17 @@ func TestBits(t *testing.T) {
 		for _, count := range []int{1, 2, 3, 8} {
 			t.Run(fmt.Sprintf("%s, %d shards", c.name, count), func(t *testing.T) {
 				folder := t.TempDir()
-				store, err := OpenStore(ctx, folder)
-				if err != nil {
-					t.Fatal(err)
-				}
+				store := must(OpenStore(ctx, folder))(t)
 				defer store.Close()
-				if err := plan(ctx, store, count, c.x, c.rank, c.opts...); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, plan(ctx, store, count, c.x, c.rank, c.opts...))
 				last := shards.Round{Number: -1}
-				got, err := Fit(ctx, store,
+				got := must(Fit(ctx, store,
 					Run{Rounds: 1 + 5*(count-1), Retries: -1, Progress: func(r shards.Round) {
 						if r.Number < last.Number {
 							t.Errorf("round %d is told after %d", r.Number, last.Number)
 						}
 						last = r
-					}})
-				if err != nil {
-					t.Fatal(err)
-				}
+					}}))(t)
 				if !last.Over {
 					t.Error("the last round told is not the end")
 				}
@@ -143,26 +132,16 @@ func TestBits(t *testing.T) {
 // TestSame checks that fits by Beam's embedded runner have the same hashes as those of the package.
 func TestSame(t *testing.T) {
 	for i, f := range samebits.Fits() {
-		store, err := OpenStore(t.Context(), t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(OpenStore(t.Context(), t.TempDir()))(t)
 		plan := shards.PlanQMF
 		if f.Method == quantmf.MethodNMF {
 			plan = shards.PlanNMF
 		}
 		count := []int{1, 2, 3, 8, 3}[i]
-		if err := plan(t.Context(), store, count, f.X, f.Rank, f.Options...); err != nil {
-			t.Fatal(err)
-		}
-		m, err := Fit(t.Context(), store, Run{Retries: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, plan(t.Context(), store, count, f.X, f.Rank, f.Options...))
+		m := must(Fit(t.Context(), store, Run{Retries: -1}))(t)
 		f.Check(t, fmt.Sprintf("%d shards by Beam", count), m)
-		if err := store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, store.Close())
 	}
 }
 
@@ -174,13 +153,8 @@ func TestGoesOn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := OpenStore(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shards.PlanNMF(t.Context(), store, 3, c.x, c.rank, c.opts...); err != nil {
-		t.Fatal(err)
-	}
+	store := must(OpenStore(t.Context(), t.TempDir()))(t)
+	ok(t, shards.PlanNMF(t.Context(), store, 3, c.x, c.rank, c.opts...))
 	ctx, stop := context.WithCancel(t.Context())
 	seen := 0
 	_, err = Fit(ctx, store, Run{Rounds: 2, Progress: func(shards.Round) {
@@ -192,14 +166,11 @@ func TestGoesOn(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	first := -1
-	got, err := Fit(t.Context(), store, Run{Progress: func(r shards.Round) {
+	got := must(Fit(t.Context(), store, Run{Progress: func(r shards.Round) {
 		if first < 0 {
 			first = r.Number
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}}))(t)
 	if first < 2 || first > 6 {
 		t.Errorf("went on in round %d", first)
 	}
@@ -217,18 +188,11 @@ func TestFailedStep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := shards.PlanNMF(t.Context(), store, 2, c.x, c.rank, c.opts...); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, shards.PlanNMF(t.Context(), store, 2, c.x, c.rank, c.opts...))
 	rows := filepath.Join(folder, "rows-0001")
-	data, err := os.ReadFile(rows)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile(rows))(t)
 	data[len(data)/2] ^= 1
-	if err := os.WriteFile(rows, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(rows, data, 0o666))
 	retried := 0
 	_, err = Fit(t.Context(), store, Run{Retries: 1, Failed: func(error) { retried++ }})
 	if err == nil || !strings.Contains(err.Error(), "rows-0001") || retried != 1 {
@@ -255,23 +219,11 @@ func TestTransform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := m.Transform(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantScore, err := m.Score(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(m.Transform(t.Context(), x))(t)
+	wantScore := must(m.Score(t.Context(), x))(t)
 	for _, blocks := range []int{1, 3, 50} {
-		store, err := OpenStore(t.Context(), t.TempDir())
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := Transform(t.Context(), store, m, x, blocks, Run{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(OpenStore(t.Context(), t.TempDir()))(t)
+		got := must(Transform(t.Context(), store, m, x, blocks, Run{}))(t)
 		for i, v := range want.Data {
 			if math.Float64bits(got.Data[i]) != math.Float64bits(v) {
 				t.Fatalf("%d blocks: number %d is %v, not %v", blocks, i, got.Data[i], v)
@@ -287,22 +239,33 @@ func TestTransform(t *testing.T) {
 			t.Errorf("%d blocks, once more: %v", blocks, err)
 		}
 	}
-	nmf, err := quantmf.FitNMF(t.Context(), lowRank(60, 50), 3, quantmf.WithEpochs(4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nmf := must(quantmf.FitNMF(t.Context(), lowRank(60, 50), 3, quantmf.WithEpochs(4)))(t)
 	y := lowRank(60, 20)
 	if wantScore, err = nmf.Score(t.Context(), y); err != nil {
 		t.Fatal(err)
 	}
-	store, err := OpenStore(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(OpenStore(t.Context(), t.TempDir()))(t)
 	if score, err := Score(t.Context(), store, nmf, y, 3, Run{}); err != nil || score != wantScore {
 		t.Errorf("score %v, %v, not %v", score, err, wantScore)
 	}
 	if nmf.V.Cols != 50 {
 		t.Error("the model was changed")
+	}
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

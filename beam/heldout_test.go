@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -34,35 +35,20 @@ func TestHeldOut(t *testing.T) {
 	x.Data[77] = math.NaN()
 	masks := quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}
 	for _, spec := range []string{"nmf", "qmf"} {
-		want, err := quantmf.HeldOut(t.Context(), x,
+		want := must(quantmf.HeldOut(t.Context(), x,
 			func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 				error) {
 				return fitFuncs["test"](ctx, x, rank, spec, opts...)
-			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks)
-		if err != nil {
-			t.Fatal(err)
-		}
+			}, []quantmf.Trial{{Rank: 1}, {Rank: 3}}, masks))(t)
 		folder := t.TempDir()
-		store, err := OpenStore(t.Context(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := must(OpenStore(t.Context(), folder))(t)
 		trials := []Trial{{1, spec}, {3, spec}}
 		check := func(run Run) {
 			t.Helper()
-			got, err := HeldOut(t.Context(), store, x, "test", trials, masks, run)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
 			for i := range want {
-				if got[i].Mean != want[i].Mean || got[i].StdErr != want[i].StdErr {
-					t.Errorf("%s, trial %d: %v ± %v, want %v ± %v", spec, i, got[i].Mean, got[i].StdErr,
-						want[i].Mean, want[i].StdErr)
-				}
-				for r, l := range want[i].Losses {
-					if got[i].Losses[r] != l {
-						t.Errorf("%s, trial %d, repeat %d: %v, want %v", spec, i, r, got[i].Losses[r], l)
-					}
+				if !reflect.DeepEqual(got[i], want[i]) {
+					t.Errorf("%s, trial %d: %+v, want %+v", spec, i, got[i], want[i])
 				}
 			}
 		}
@@ -72,18 +58,11 @@ func TestHeldOut(t *testing.T) {
 		if err != nil || len(losses) != 6 {
 			t.Fatal(losses, err)
 		}
-		if err := os.Truncate(losses[2], 20); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Remove(losses[4]); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Truncate(losses[2], 20))
+		ok(t, os.Remove(losses[4]))
 		check(Run{Retries: -1})
 	}
-	store, err := OpenStore(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(OpenStore(t.Context(), t.TempDir()))(t)
 	for _, c := range []struct {
 		fit, spec string
 		masks     quantmf.Masks

@@ -12,10 +12,7 @@ import (
 // A pipe in the place of a blob is refused at once.
 func TestPipeInStore(t *testing.T) {
 	dir := t.TempDir()
-	store, err := OpenStore(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	store := must(OpenStore(t.Context(), dir))(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "blob"), 0o600); err != nil {
 		t.Skip(err)
 	}

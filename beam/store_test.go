@@ -16,10 +16,7 @@ import (
 // with a scheme.
 func TestStore(t *testing.T) {
 	for _, folder := range []string{filepath.Join(t.TempDir(), "a [b]*"), "memfs://bucket/a"} {
-		s, err := OpenStore(t.Context(), folder)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(OpenStore(t.Context(), folder))(t)
 		if data, err := s.Get("a-1"); data != nil || err != nil {
 			t.Errorf("%s: %q, %v where there is none", folder, data, err)
 		}
@@ -54,13 +51,8 @@ func TestStore(t *testing.T) {
 // TestFailedPut checks that a blob that cannot be written leaves nothing.
 func TestFailedPut(t *testing.T) {
 	folder := t.TempDir()
-	s, err := OpenStore(t.Context(), folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(folder, "taken", "by"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	s := must(OpenStore(t.Context(), folder))(t)
+	ok(t, os.MkdirAll(filepath.Join(folder, "taken", "by"), 0o777))
 	if err := s.Put("taken", []byte("data")); err == nil || !strings.Contains(err.Error(), "taken") {
 		t.Errorf("%v", err)
 	}
@@ -74,10 +66,7 @@ func TestFailedPut(t *testing.T) {
 
 // TestMatFile checks that a matrix is read with the same bits, and that damaged files are refused.
 func TestMatFile(t *testing.T) {
-	m, err := quantmf.MatOf([]float64{1, math.NaN(), -0.5}, []float64{math.MaxFloat64, 0, 5e-324})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(quantmf.MatOf([]float64{1, math.NaN(), -0.5}, []float64{math.MaxFloat64, 0, 5e-324}))(t)
 	data := marshalMat(m)
 	back, err := unmarshalMat(data)
 	if err != nil || !bytes.Equal(marshalMat(back), data) {

@@ -13,14 +13,8 @@ import (
 // The page is equal to the text that is made from the files of results, so no number on it comes
 // from elsewhere. Its pictures are there and small enough.
 func TestPageShowsResults(t *testing.T) {
-	want, err := page(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(page(false))(t)
+	got := must(os.ReadFile("README.md"))(t)
 	if string(got) != want {
 		a, b := strings.Split(string(got), "\n"), strings.Split(want, "\n")
 		for i := range min(len(a), len(b)) {
@@ -38,19 +32,13 @@ func TestPageShowsResults(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	files, err := os.ReadDir("figures")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must(os.ReadDir("figures"))(t)
 	var bytes int64
 	for _, f := range files {
 		if !shown["figures/"+f.Name()] {
 			t.Errorf("figures/%s is on no page", f.Name())
 		}
-		info, err := f.Info()
-		if err != nil {
-			t.Fatal(err)
-		}
+		info := must(f.Info())(t)
 		bytes += info.Size()
 	}
 	if bytes > 3<<20 {
@@ -63,40 +51,20 @@ func TestPageShowsResults(t *testing.T) {
 
 // A page depends on the files of results alone, and changes with each of them.
 func TestPageFollowsResults(t *testing.T) {
-	before, err := page(false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must(page(false))(t)
 	results := map[string][]byte{}
-	for _, pattern := range []string{"results/*.json", "results/quick/*.json"} {
-		files, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range files {
-			if results[f], err = os.ReadFile(f); err != nil {
-				t.Fatal(err)
-			}
-		}
+	for _, f := range must(filepath.Glob("results/*.json"))(t) {
+		results[f] = must(os.ReadFile(f))(t)
 	}
 	if len(results) == 0 {
 		t.Fatal("no results")
 	}
-	text, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("README.md"))(t)
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("README.md", text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll("results/quick", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile("README.md", text, 0o644))
+	ok(t, os.Mkdir("results", 0o755))
 	put := func(file string, text []byte) {
-		if err := os.WriteFile(file, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(file, text, 0o644))
 	}
 	for f, b := range results {
 		put(f, b)
@@ -106,18 +74,10 @@ func TestPageFollowsResults(t *testing.T) {
 	}
 	for f, b := range results {
 		var v any
-		if err := json.Unmarshal(b, &v); err != nil {
-			t.Fatal(err)
-		}
-		other, err := json.Marshal(half(v))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal(b, &v))
+		other := must(json.Marshal(half(v)))(t)
 		put(f, other)
-		// Where there is a full result, the page has nothing of the quick one.
-		_, hidden := results["results/"+filepath.Base(f)]
-		hidden = hidden && strings.HasPrefix(f, "results/quick/")
-		if changed, err := page(false); err != nil || changed == before && !hidden {
+		if changed, err := page(false); err != nil || changed == before {
 			t.Errorf("the page does not follow %s: %v", f, err)
 		}
 		put(f, b)

@@ -29,19 +29,14 @@ func TestCountsOnAuthorsFactors(t *testing.T) {
 	remain := 0 // factors after Bonferroni's correction, of both models and runs
 	for cancer, want := range map[string][2]int{"aml": {0, 0}, "breast": {0, 2}, "colon": {0, 0},
 		"gbm": {0, 0}, "kidney": {0, 0}, "liver": {2, 0}} {
-		p, err := authorsFactors(folder, cancer)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := must(authorsFactors(folder, cancer))(t)
 		if got := [2]int{p.Merged["NMF"], p.Merged["QMF"]}; got != want {
 			t.Errorf("%s: %v, R has %v", cancer, got, want)
 		}
 		var r struct {
 			Merged map[string][]float64 `json:"notebook_merged_p"`
 		}
-		if err := folder.JSON("tcga-qmf-authors/"+cancer+"/coxph.json", &r); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, folder.JSON("tcga-qmf-authors/"+cancer+"/coxph.json", &r))
 		for _, model := range survivalModels {
 			for _, n := range p.Bonferroni[model] {
 				remain += n
@@ -80,12 +75,8 @@ func TestData(t *testing.T) {
 		t.Errorf("an absent set: %v", err)
 	}
 	other := t.TempDir()
-	if err := os.MkdirAll(other+"/toy", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.MkdirAll(other+"/toy", 0o755))
+	ok(t, os.WriteFile(other+"/toy/toy-std1.tsv", []byte("feature\ts1\nf1\t1\n"), 0o644))
 	if _, err := data.Folder(other).Table("toy/toy-std1"); err == nil || data.IsMissing(err) {
 		t.Errorf("another file under the name of a set: %v", err)
 	}
@@ -115,10 +106,7 @@ func TestTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		loss, err := m.Loss(x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		loss := must(m.Loss(x))(t)
 		last := len(tr.Epoch) - 1
 		if tr.Epoch[0] != 0 || tr.Epoch[last] != w.Epochs || len(f.History) != w.Epochs+1 {
 			t.Errorf("%s: epochs %v", w.Name, tr.Epoch)
@@ -128,24 +116,6 @@ func TestTrace(t *testing.T) {
 		}
 		if !slices.IsSorted(tr.Seconds) {
 			t.Errorf("%s: seconds %v", w.Name, tr.Seconds)
-		}
-	}
-}
-
-// The way back of each scaling by hand returns the original values.
-func TestScalings(t *testing.T) {
-	x := quantmf.NewMat(5, 4)
-	for i := range x.Data {
-		x.Data[i] = float64(i * i % 7)
-	}
-	for _, s := range []scaling{tfidf, depth, brightness} {
-		y, back := s.forward(x)
-		for i := range x.Rows {
-			for j, v := range y.Row(i) {
-				if d := back(i, j, v) - x.At(i, j); math.Abs(d) > 1e-12 {
-					t.Errorf("%s: %v off", s.name, d)
-				}
-			}
 		}
 	}
 }
@@ -216,15 +186,9 @@ func TestCached(t *testing.T) {
 func TestUnrolled(t *testing.T) {
 	p := drawRow(20, 5, 0.1)
 	value := func(x, b, q []float64) (sum float64) {
-		o, err := quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(p.eps),
-			quantmf.WithSquash(quantmf.SquashNone), quantmf.WithIterations(3))
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := o.Quantile(q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := must(quantmf.Solve(x, quantmf.WithTargetWeights(b), quantmf.WithEpsilon(p.eps),
+			quantmf.WithSquash(quantmf.SquashNone), quantmf.WithIterations(3)))(t)
+		y := must(o.Quantile(q))(t)
 		for i, z := range p.z {
 			sum += z * y[i]
 		}
@@ -246,10 +210,7 @@ func TestUnrolled(t *testing.T) {
 			}
 		}
 	}
-	implicit, err := p.implicit(quantmf.WithTolerance(1e-13))
-	if err != nil {
-		t.Fatal(err)
-	}
+	implicit := must(p.implicit(quantmf.WithTolerance(1e-13)))(t)
 	got = p.unrolled(500)
 	if x, b, q := distance(got.X, implicit.X), distance(got.B, implicit.B),
 		distance(got.Q, implicit.Q); x > 1e-6 ||
@@ -270,5 +231,22 @@ func TestReach(t *testing.T) {
 		if err != nil || o.MarginalError <= 1e-2 != within {
 			t.Errorf("after %d iterations %v, %v", i, o.MarginalError, err)
 		}
+	}
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

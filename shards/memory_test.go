@@ -13,10 +13,7 @@ func TestMemoryOf(t *testing.T) {
 	one := quantmf.WithWorkers(1)
 	need := func(m quantmf.Method, d, n, rank, shards int, opts ...quantmf.FitOption) Memory {
 		t.Helper()
-		got, err := MemoryOf(m, d, n, rank, shards, append(opts, one)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(MemoryOf(m, d, n, rank, shards, append(opts, one)...))(t)
 		if min(got.Plan, got.Rows, got.Step, got.Reduce, got.Finish, got.Round) <= 0 {
 			t.Errorf("%v: %+v", m, got)
 		}
@@ -33,7 +30,8 @@ func TestMemoryOf(t *testing.T) {
 		for what, more := range map[string]Memory{"d": need(m, 4000, 4000, 10, 2),
 			"n": need(m, 2000, 8000, 10, 2), "rank": need(m, 2000, 4000, 20, 2),
 			"cells held out": need(m, 2000, 4000, 10, 2, quantmf.WithValidation(0.1))} {
-			if more.Plan < base.Plan || more.Step <= base.Step || more.Reduce < base.Reduce ||
+			// where cells are held out a start takes no room for rows that are mostly zero
+			if more.Plan < base.Plan*99/100 || more.Step <= base.Step || more.Reduce < base.Reduce ||
 				more.Finish < base.Finish || more.Round <= base.Round {
 				t.Errorf("%v: more of %s takes %+v, less %+v", m, what, more, base)
 			}

@@ -82,42 +82,26 @@ func tabled(d, n int) quantmf.Mat {
 // finish makes all rounds of a fit, of some steps each in another order.
 func finish(t *testing.T, s *shelf) quantmf.Model {
 	t.Helper()
-	fit, err := Open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must(Open(s))(t)
 	for round := 0; ; round++ {
 		for i := range fit.Shards() {
-			if err := fit.Step(context.Background(), round, (i*3+round)%fit.Shards()); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, fit.Step(context.Background(), round, (i*3+round)%fit.Shards()))
 		}
 		for i := range fit.Shards() { // 3 may divide their number
-			if err := fit.Step(context.Background(), round, i); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, fit.Step(context.Background(), round, i))
 		}
-		at, err := fit.Reduce(context.Background(), round)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := must(fit.Reduce(context.Background(), round))(t)
 		if at.Over {
 			break
 		}
 	}
-	m, err := fit.Finish(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(fit.Finish(context.Background()))(t)
 	return m
 }
 
 func marshalled(t *testing.T, m quantmf.Model) []byte {
 	t.Helper()
-	b, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(m.MarshalBinary())(t)
 	return b
 }
 
@@ -147,6 +131,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	given := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(5), quantmf.WithEpochs(3)}
+	penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L1V: 0.05, L2U: 0.02, L2V: 0.1})
 	newton := func(o ...quantmf.FitOption) []quantmf.FitOption {
 		return append(o, quantmf.WithUpdates(quantmf.UpdatesNewton))
 	}
@@ -186,6 +171,8 @@ func TestShards(t *testing.T) {
 	for i := range near.Data {
 		near.Data[i] *= 0.95 + 0.1*src.Float64()
 	}
+	fixed := u.Clone()
+	fixed.Cols = 2
 	far := x.Clone() // whose losses have another unit
 	for i := range far.Data {
 		far.Data[i] *= 0x1p150
@@ -197,7 +184,7 @@ func TestShards(t *testing.T) {
 	}{
 		"NMF": {x, false, []quantmf.FitOption{quantmf.WithEpochs(7)}},
 		"NMF, penalty": {x, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithPenalty(0.1), quantmf.WithPatience(2)}},
+			[]quantmf.FitOption{quantmf.WithEpochs(7), penalties, quantmf.WithPatience(2)}},
 		"NMF, missing": {holes, false,
 			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithMissingValues()}},
 		"NMF, validation": {holes, false,
@@ -220,7 +207,9 @@ func TestShards(t *testing.T) {
 		"Frobenius, few": {few, false,
 			newton(quantmf.WithEpochs(9), quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.Frobenius))},
 		"Newton, penalty": {x, false,
-			newton(quantmf.WithEpochs(30), quantmf.WithPenalty(0.1), quantmf.WithPatience(2))},
+			newton(quantmf.WithEpochs(30), penalties, quantmf.WithPatience(2))},
+		"Newton, fixed U": {x, false, newton(quantmf.WithEpochs(9), quantmf.WithFixedU(fixed))},
+		"NMF, fixed U":    {x, false, []quantmf.FitOption{quantmf.WithEpochs(9), quantmf.WithFixedU(fixed)}},
 		"Newton, missing": {holes, false, newton(quantmf.WithEpochs(8), quantmf.WithMissingValues())},
 		"Newton, validation": {holes, false,
 			newton(quantmf.WithEpochs(60), quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
@@ -230,7 +219,7 @@ func TestShards(t *testing.T) {
 				quantmf.WithStart(quantmf.StartSVD))},
 		"Frobenius, no epoch": {x, false, newton(quantmf.WithEpochs(0), quantmf.WithLoss(quantmf.Frobenius))},
 		"Frobenius, penalty": {x, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithPenalty(0.2))},
+			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), penalties)},
 		"Frobenius, missing": {holes, false,
 			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithMissingValues(),
 				quantmf.WithValidation(0.1))},
@@ -329,14 +318,9 @@ func TestShardManySamples(t *testing.T) {
 	}
 	opts := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(0), quantmf.WithEpochs(2),
 		quantmf.WithLevels(3)}
-	want, err := quantmf.FitQMF(t.Context(), x, k, append(opts, quantmf.WithBatch(d))...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(quantmf.FitQMF(t.Context(), x, k, append(opts, quantmf.WithBatch(d))...))(t)
 	s := newShelf(t)
-	if err := PlanQMF(t.Context(), s, 3, x, k, opts...); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, PlanQMF(t.Context(), s, 3, x, k, opts...))
 	if !bytes.Equal(marshalled(t, finish(t, s)), marshalled(t, want)) {
 		t.Error("three shards make another model")
 	}
@@ -352,14 +336,9 @@ func TestShardFar(t *testing.T) {
 	for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius} {
 		opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithUpdates(quantmf.UpdatesNewton),
 			quantmf.WithMissingValues(), quantmf.WithEpochs(19)}
-		want, err := quantmf.FitNMF(t.Context(), x, 3, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(quantmf.FitNMF(t.Context(), x, 3, opts...))(t)
 		s := newShelf(t)
-		if err := PlanNMF(t.Context(), s, 1, x, 3, opts...); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, PlanNMF(t.Context(), s, 1, x, 3, opts...))
 		if got := finish(t, s); !bytes.Equal(marshalled(t, got), marshalled(t, want)) {
 			t.Errorf("%v: another model", loss)
 		}
@@ -380,13 +359,8 @@ func planned(t *testing.T, s *shelf, kind string, count int) (*Fit, quantmf.Mat)
 		opts = []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithUpdates(quantmf.UpdatesNewton),
 			quantmf.WithLoss(quantmf.Frobenius)}
 	}
-	if err := plan(context.Background(), s, 3, x, 2, opts...); err != nil {
-		t.Fatal(err)
-	}
-	fit, err := Open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, plan(context.Background(), s, 3, x, 2, opts...))
+	fit := must(Open(s))(t)
 	rounds(t, fit, count)
 	return fit, x
 }
@@ -396,9 +370,7 @@ func rounds(t *testing.T, fit *Fit, count int) {
 	t.Helper()
 	for round := range count {
 		for shard := range fit.Shards() {
-			if err := fit.Step(t.Context(), round, shard); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, fit.Step(t.Context(), round, shard))
 		}
 		if at, err := fit.Reduce(t.Context(), round); err != nil {
 			t.Fatal(err)
@@ -420,15 +392,11 @@ func TestShardFaults(t *testing.T) {
 		reference := newShelf(t) // as it stands in round 3, all steps made
 		fit, _ := planned(t, reference, kind, 3)
 		for shard := range fit.Shards() {
-			if err := fit.Step(ctx, 3, shard); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, fit.Step(ctx, 3, shard))
 		}
 		other := newShelf(t) // of another fit
-		if err := PlanNMF(ctx, other, 3, tabled(131, 20), 2, quantmf.WithEpochs(6),
-			quantmf.WithValidation(0.1)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, PlanNMF(ctx, other, 3, tabled(131, 20), 2, quantmf.WithEpochs(6),
+			quantmf.WithValidation(0.1)))
 		finish(t, other)
 		faults := map[string]func(name string, b []byte) []byte{
 			"lost":    func(string, []byte) []byte { return nil },
@@ -614,9 +582,7 @@ func TestShardSteps(t *testing.T) {
 	if _, err := fit.Finish(ctx); !errors.As(err, &option) {
 		t.Errorf("a fit that is not over: %v", err)
 	}
-	if err := fit.Step(ctx, 1, 1); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, fit.Step(ctx, 1, 1))
 	puts := s.puts
 	for _, round := range []int{0, 1} { // done
 		if err := fit.Step(ctx, round, 1); err != nil {
@@ -666,14 +632,9 @@ func TestShardSteps(t *testing.T) {
 // behind them.
 func TestShardDamagedRounds(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(11)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(11)))
 	finish(t, s)
-	fit, err := Open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must(Open(s))(t)
 	want, err := fit.Round()
 	if err != nil || !want.Over || want.Number < 10 {
 		t.Fatalf("%v, %v", want, err)
@@ -701,15 +662,10 @@ func TestShardDamagedRounds(t *testing.T) {
 // that of the store.
 func TestShardFailingStore(t *testing.T) {
 	ctx, s := t.Context(), newShelf(t)
-	if err := PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, PlanNMF(ctx, s, 2, tabled(40, 9), 2, quantmf.WithEpochs(3)))
 	finish(t, s)
 	fails := &failingStore{shelf: s}
-	fit, err := Open(fails)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fit := must(Open(fails))(t)
 	fails.name = "round-000001"
 	s.blobs["round-000000"] = s.blobs["round-000000"][:9]
 	if r, err := fit.Round(); !errors.Is(err, errShelf) {
@@ -812,9 +768,7 @@ func TestShardRows(t *testing.T) {
 			row := make([]float64, n)
 			for i := from; i < to; i++ {
 				visible := 0
-				if err := got.X.ReadRow(row, i-from); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, got.X.ReadRow(row, i-from))
 				for j, v := range row {
 					w, hidden := x.At(i, j), held[2*i+j/64]>>(j%64)&1 == 1
 					if math.Float64bits(v) != math.Float64bits(w+0) && !(v != v && w != w) ||
@@ -884,15 +838,10 @@ func TestShardRowsDamaged(t *testing.T) {
 // TestShardStrict: under WithStrict what has not converged is an error beside the model.
 func TestShardStrict(t *testing.T) {
 	s := newShelf(t)
-	if err := PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
+	ok(t, PlanQMF(t.Context(), s, 2, tabled(40, 20), 2, quantmf.WithStrict(),
 		quantmf.WithMaxIterations(2),
-		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)); err != nil {
-		t.Fatal(err)
-	}
-	fit, err := Open(s)
-	if err != nil {
-		t.Fatal(err)
-	}
+		quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)))
+	fit := must(Open(s))(t)
 	rounds(t, fit, math.MaxInt)
 	var warning *quantmf.ConvergenceError
 	if m, err := fit.Finish(t.Context()); m == nil || !errors.As(err, &warning) {
@@ -923,24 +872,17 @@ func TestShardHolders(t *testing.T) {
 		}
 		start = append(start, len(index))
 	}
-	sparse, err := quantmf.NewSparse(x.Cols, start, index, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	sparse := must(quantmf.NewSparse(x.Cols, start, index, values))(t)
 	for _, plan := range []func(context.Context, Store, int, quantmf.Rows, int,
 		...quantmf.FitOption) error{PlanNMF,
 		PlanQMF} {
 		want := newShelf(t)
-		if err := plan(ctx, want, 2, x, 2, quantmf.WithEpochs(2)); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, plan(ctx, want, 2, x, 2, quantmf.WithEpochs(2)))
 		for _, holder := range []quantmf.Rows{sparse,
 			quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Data: single, Stride: x.Cols}} {
 			got := newShelf(t)
 			got.before = want.before // where other bytes are an error
-			if err := plan(ctx, got, 2, holder, 2, quantmf.WithEpochs(2)); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, plan(ctx, got, 2, holder, 2, quantmf.WithEpochs(2)))
 			if len(got.blobs) != len(want.blobs) {
 				t.Errorf("%d blobs, want %d", len(got.blobs), len(want.blobs))
 			}
@@ -985,14 +927,13 @@ func TestShardNumbers(t *testing.T) {
 		for j := range 12 {
 			x.Data[5*12+j] *= 0x1p-90
 		}
+		penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L2V: 0.1})
 		plan, opts, rounds := PlanNMF,
-			[]quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithValidation(0.1), quantmf.WithPenalty(0.1)},
-			2
+			[]quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithValidation(0.1), penalties}, 2
 		switch kind {
 		case "Newton": // its rounds 3, 4 and 5 are those of its own
 			opts, rounds = []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithValidation(0.1),
-				quantmf.WithPenalty(0.1),
-				quantmf.WithUpdates(quantmf.UpdatesNewton)}, 6
+				penalties, quantmf.WithUpdates(quantmf.UpdatesNewton)}, 6
 		case "QMF":
 			plan, opts, rounds = PlanQMF,
 				[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform),
@@ -1001,23 +942,14 @@ func TestShardNumbers(t *testing.T) {
 		}
 		for _, at := range some([]int{rounds - 1, 1, rounds - 2}[:2+rounds/6], 1) {
 			reference := newShelf(t)
-			if err := plan(ctx, reference, 2, x, 2, opts...); err != nil {
-				t.Fatal(err)
-			}
-			fit, err := Open(reference)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ok(t, plan(ctx, reference, 2, x, 2, opts...))
+			fit := must(Open(reference))(t)
 			for round := range at + 1 {
 				for shard := range 2 {
-					if err := fit.Step(ctx, round, shard); err != nil {
-						t.Fatal(err)
-					}
+					ok(t, fit.Step(ctx, round, shard))
 				}
 				if round < at {
-					if _, err := fit.Reduce(ctx, round); err != nil {
-						t.Fatal(err)
-					}
+					must(fit.Reduce(ctx, round))(t)
 				}
 			}
 			var names []string
@@ -1120,10 +1052,7 @@ func TestKeepRows(t *testing.T) {
 			fit, _ := planned(t, s, kind, 0)
 			most, left := 0, room
 			for shard := range fit.Shards() {
-				rows, err := fit.readRows(shard)
-				if err != nil {
-					t.Fatal(err)
-				}
+				rows := must(fit.readRows(shard))(t)
 				if left -= sizeOf(rows); left >= 0 {
 					most++
 				}
@@ -1136,14 +1065,9 @@ func TestKeepRows(t *testing.T) {
 			rounds := 0
 			for over := false; !over; rounds++ {
 				for shard := range fit.Shards() {
-					if err := fit.Step(t.Context(), rounds, shard); err != nil {
-						t.Fatal(err)
-					}
+					ok(t, fit.Step(t.Context(), rounds, shard))
 				}
-				at, err := fit.Reduce(t.Context(), rounds)
-				if err != nil {
-					t.Fatal(err)
-				}
+				at := must(fit.Reduce(t.Context(), rounds))(t)
 				over = at.Over
 			}
 			kept := 0
@@ -1183,9 +1107,7 @@ func TestKeepLastRows(t *testing.T) {
 			fit.KeepRows(0)
 		}
 		for _, shard := range []int{0, 0, 1, 0} {
-			if _, err := fit.rowsOf(shard); err != nil {
-				t.Fatal(err)
-			}
+			must(fit.rowsOf(shard))(t)
 		}
 		if got := reads["rows-0000"]; got != c.want {
 			t.Errorf("none %v: the rows are read %d times, not %d", c.none, got, c.want)
@@ -1285,4 +1207,21 @@ func some[T any](cases []T, short ...int) []T {
 		few = append(few, cases[i])
 	}
 	return few
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -39,37 +39,23 @@ func matrix(d, n int) quantmf.Mat {
 func writeMatrix(t *testing.T, x quantmf.Mat) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.npy")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Create(path))(t)
 	defer file.Close()
-	if err := table.Write(file, path, "", nil, nil, x); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, table.Write(file, path, "", nil, nil, x))
 	return path
 }
 
 // modelIn returns the model in a file, without the sections that the command adds.
 func modelIn(t *testing.T, path string) string {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := quantmf.UnmarshalModel(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile(path))(t)
+	m := must(quantmf.UnmarshalModel(data))(t)
 	return marshal(t, m)
 }
 
 func marshal(t *testing.T, m quantmf.Model) string {
 	t.Helper()
-	data, err := m.MarshalBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(m.MarshalBinary())(t)
 	return string(data)
 }
 
@@ -86,10 +72,7 @@ func build(t *testing.T, pkg string) string {
 // port returns a free port of localhost.
 func port(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must(net.Listen("tcp", "localhost:0"))(t)
 	defer l.Close()
 	_, number, err := net.SplitHostPort(l.Addr().String())
 	if err != nil {
@@ -105,9 +88,7 @@ func start(t *testing.T, port, path string, args ...string) (c *exec.Cmd, ended 
 	c = exec.Command(path, args...)
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Start())
 	over := make(chan struct{})
 	go func() { c.Wait(); close(over) }()
 	t.Cleanup(func() {
@@ -140,11 +121,8 @@ func TestProcesses(t *testing.T) {
 	}
 	x := matrix(330, 900)
 	file := writeMatrix(t, x)
-	want, err := quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
-		quantmf.WithEpochs(100*kills))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(quantmf.FitNMF(t.Context(), x, 8, quantmf.WithUpdates(quantmf.UpdatesMultiplicative),
+		quantmf.WithEpochs(100*kills)))(t)
 	program, prism := build(t, "github.com/quantmf/quantmf/beam/cmd/quantmf-beam"),
 		build(t, "github.com/apache/beam/sdks/v2/go/cmd/prism")
 	jobs, pool := port(t), port(t)
@@ -171,17 +149,12 @@ func TestProcesses(t *testing.T) {
 		"40", "-store", store, file)
 	var said strings.Builder
 	fit.Stderr = &said
-	if err := fit.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, fit.Start())
 	done := make(chan error, 1)
 	go func() { done <- fit.Wait() }()
 
 	rounds := func() int {
-		written, err := filepath.Glob(filepath.Join(store, "round-??????"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		written := must(filepath.Glob(filepath.Join(store, "round-??????")))(t)
 		return len(written)
 	}
 	killed, next, r := 0, 5, rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
@@ -221,10 +194,7 @@ waiting:
 			writeMatrix(t, f.X))...).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
-		data, err := os.ReadFile(model)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(model))(t)
 		f.CheckFile(t, "processes of Beam, "+shards+" shards", data)
 	}
 }

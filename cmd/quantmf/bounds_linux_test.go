@@ -27,9 +27,7 @@ func TestReadBack(t *testing.T) {
 		quiet(t, 0, strings.Fields("shard step -shard 0 over")...)
 		quiet(t, 0, strings.Fields("shard reduce over")...)
 	}
-	if err := os.Mkdir("done", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir("done", 0o777))
 	for _, c := range []struct{ file, args string }{
 		{"state", "fit -method nmf -k 2 -epochs 2 -checkpoint state -resume matrix.tsv"},
 		{"done/flags", "rank -method nmf -k 1 -checkpoint done -resume matrix.tsv"},
@@ -51,14 +49,10 @@ func TestReadBack(t *testing.T) {
 			}
 		}
 		writeText(t, c.file, "")
-		if err := os.Truncate(c.file, 2e9); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.Truncate(c.file, 2e9))
 		refused("-max-memory allows 95.4 MiB")
 		os.Remove(c.file)
-		if err := syscall.Mkfifo(c.file, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, syscall.Mkfifo(c.file, 0o666))
 		if c.file == "state" { // of which the command line is wrong
 			quiet(t, cli.Usage, args...)
 		} else {

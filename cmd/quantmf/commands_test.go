@@ -45,9 +45,7 @@ func workshop(t *testing.T) {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // TestModelFiles: what the commands make of a model file is what the package
@@ -57,16 +55,10 @@ func TestModelFiles(t *testing.T) {
 	in := read(t, "matrix.tsv")
 	ctx := context.Background()
 	for _, method := range settings.Methods {
-		want, err := settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
 		file := method + ".qmf"
 		quiet(t, 0, "transform", file, "matrix.tsv", "-o", "V.csv")
-		v, err := want.Transform(ctx, in.X)
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must(want.Transform(ctx, in.X))(t)
 		if got := read(t, "V.csv"); !same(got.X, v) || strings.Join(got.Features, " ") != "c1 c2" ||
 			strings.Join(got.Samples, " ") != strings.Join(in.Samples, " ") {
 			t.Errorf("%s: transform gave %v, %v", method, got.Features, got.Samples)
@@ -81,22 +73,13 @@ func TestModelFiles(t *testing.T) {
 		if two, _ := os.ReadFile("page.html"); one != string(two) {
 			t.Errorf("%s: the page of the model is not that of the fit", method)
 		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(file))(t)
 		if m, err := quantmf.UnmarshalModel(data); err != nil || !same(m.Reconstruct(), want.Reconstruct()) {
 			t.Errorf("%s: the package reads another model: %v", method, err)
 		}
 	}
-	q, err := quantmf.FitQMFQ(ctx, in.X, 2, quantmf.WithEpochs(4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	y, err := q.Normalize(in.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must(quantmf.FitQMFQ(ctx, in.X, 2, quantmf.WithEpochs(4)))(t)
+	y := must(q.Normalize(in.X))(t)
 	quiet(t, 0, "normalize", "qmfq.qmf", "matrix.tsv", "-o", "y.gct")
 	if got := read(t, "y.gct"); !same(got.X, y) {
 		t.Error("normalize gave other numbers")
@@ -113,14 +96,8 @@ func TestInspect(t *testing.T) {
 	ctx := context.Background()
 	for _, method := range settings.Methods {
 		file := method + ".qmf"
-		m, err := settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4))
-		if err != nil {
-			t.Fatal(err)
-		}
-		tops, err := m.TopFeatures(in.X, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
+		tops := must(m.TopFeatures(in.X, 8))(t)
 		sample := m.TopSamples(1)[1][0]
 		words, _ := quiet(t, 0, "inspect", file, "matrix.tsv")
 		for _, want := range []string{
@@ -143,9 +120,7 @@ func TestInspect(t *testing.T) {
 		}
 		text, _ := quiet(t, 0, "inspect", file, "matrix.tsv", "-json")
 		var o modelObject
-		if err := json.Unmarshal([]byte(text), &o); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal([]byte(text), &o))
 		goodness, _ := m.Goodness(in.X)
 		if o.Method != method || len(o.Loss) != 5 || len(o.Features) != 14 || len(o.Samples) != 9 ||
 			len(o.Components) != 2 ||
@@ -185,9 +160,7 @@ func TestModelAndMatrix(t *testing.T) {
 	writeText(t, "state", "")
 	quiet(t, 0, "fit", "-method", "qmfq", "-projection", "svd", "-k", "2", "-epochs", "1", "-o", "svd.qmf",
 		"matrix.tsv")
-	if err := os.Mkdir("mine", 0o777); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Mkdir("mine", 0o777))
 	writeText(t, "mine/thing", "of the user's")
 	for _, c := range []struct {
 		args string
@@ -287,18 +260,9 @@ func TestTopAndLogarithmOfModel(t *testing.T) {
 	}
 	in := read(t, "matrix.tsv")
 	in.Log1p()
-	in, err := in.MostVariable(6)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := m.Transform(t.Context(), in.X)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in = must(in.MostVariable(6))(t)
+	m := must(quantmf.FitQMF(t.Context(), in.X, 2, quantmf.WithEpochs(3)))(t)
+	want := must(m.Transform(t.Context(), in.X))(t)
 	quiet(t, 0, "transform", "m.qmf", "matrix.tsv", "-o", "v.tsv")
 	if got := read(t, "v.tsv"); !same(got.X, want) {
 		t.Error("another matrix was transformed")
@@ -338,11 +302,8 @@ func TestMissingValues(t *testing.T) {
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
 		}
-		want, err := settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5),
-			quantmf.WithMissingValues())
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(settings.Fit(t.Context(), method, in.X, 2, quantmf.WithEpochs(5),
+			quantmf.WithMissingValues()))(t)
 		quiet(t, 0, "reconstruct", "m.qmf", "-o", "full.tsv")
 		if full := read(t, "full.tsv"); missing(full.X) != 0 || !same(full.X, want.Reconstruct()) {
 			t.Errorf("%s: not what the package fills in", method)
@@ -574,10 +535,7 @@ func TestNotConverged(t *testing.T) {
 func TestNames(t *testing.T) {
 	x := quantmf.NewMat(3, 2)
 	copy(x.Data, []float64{1, 2, 3, 4, 5, 7})
-	fitted, err := quantmf.FitNMF(t.Context(), x, 1, quantmf.WithEpochs(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	fitted := must(quantmf.FitNMF(t.Context(), x, 1, quantmf.WithEpochs(2)))(t)
 	plain, _ := fitted.MarshalBinary()
 	m, err := unmarshal(plain)
 	if err != nil || strings.Join(m.Features, " ") != "f1 f2 f3" || strings.Join(m.Samples, " ") != "s1 s2" ||
@@ -587,14 +545,8 @@ func TestNames(t *testing.T) {
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
 		Warnings: []string{"one", "two"}, Unconverged: 3, Unseen: account.Unseen{Values: 7, NMF: 1.0 / 3}}
-	data, err := account.Append(plain, m.Saved(), m.Made)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := unmarshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(account.Append(plain, m.Saved(), m.Made))(t)
+	got := must(unmarshal(data))(t)
 	m.Matrix = "x y .tsv"
 	if strings.Join(got.Features, "|") != strings.Join(m.Features, "|") || !got.NamedFeatures ||
 		got.NamedSamples || fmt.Sprint(got.Made) != fmt.Sprint(m.Made) {
@@ -602,10 +554,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, names := range []string{"short", strings.Repeat("\x00", 16) + "more", strings.Repeat("\xff", 8),
 		"\x03" + strings.Repeat("\x00", 7) + strings.Repeat("\xff", 8), "\x02" + strings.Repeat("\x00", 31)} {
-		bad, err := quantmf.AppendSection(plain, "name", []byte(names))
-		if err != nil {
-			t.Fatal(err)
-		}
+		bad := must(quantmf.AppendSection(plain, "name", []byte(names)))(t)
 		if _, err := unmarshal(bad); cli.ExitCode(err) != cli.BadInput {
 			t.Errorf("%q: %v", names, err)
 		}
@@ -634,10 +583,7 @@ func TestTooManyComponents(t *testing.T) {
 			_, summary := quiet(t, 0, "fit", "-method", method, "-k", strconv.Itoa(k), "-epochs", "1",
 				"-o", "m", "-report", "r.html", "x.tsv")
 			inspected, _ := quiet(t, 0, "inspect", "m")
-			page, err := os.ReadFile("r.html")
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := must(os.ReadFile("r.html"))(t)
 			want := 0
 			if k == 3 && method != "bqmf" {
 				want = 1
@@ -716,15 +662,9 @@ func TestLoss(t *testing.T) {
 			strings.Contains(said, "an NMF of as many") {
 			t.Errorf("compared with an NMF: %s", said)
 		}
-		m, err := table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
-			quantmf.WithLoss(quantmf.Frobenius))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(table.Read(strings.NewReader(s.String()), "ratios.tsv", table.Options{Negative: true}))(t)
+		want := must(settings.Fit(context.Background(), method, m.X, 2, quantmf.WithEpochs(4),
+			quantmf.WithLoss(quantmf.Frobenius)))(t)
 		quiet(t, 0, "reconstruct", "-o", "fit.tsv", "m.qmf")
 		fitted := read(t, "fit.tsv")
 		if !same(fitted.X, want.Reconstruct()) {
@@ -777,19 +717,14 @@ func TestSignedFit(t *testing.T) {
 	}
 	writeTable(t, "signed.tsv", x)
 	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "2", "-o", "q.qmf", "signed.tsv")
-	want, err := quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2), quantmf.WithLoss(quantmf.Frobenius))
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := must(quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2),
+		quantmf.WithLoss(quantmf.Frobenius)))(t)
 	if q, _, err := readModel("q.qmf", nil, &cli.Input{MaxMemory: 1 << 30}); err != nil ||
 		!same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
 		t.Errorf("%v: %s", err, said)
 	}
 	quiet(t, 0, "fit", "-method", "bqmf", "-epochs", "3", "-o", "b.qmf", "signed.tsv")
-	b, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3)))(t)
 	text, _ := quiet(t, 0, "inspect", "-json", "b.qmf")
 	var o struct {
 		Features []struct{ Noise float64 }
@@ -810,10 +745,7 @@ func TestSignedFit(t *testing.T) {
 func TestBlockNamesSample(t *testing.T) {
 	runWith(t, "", "version")
 	quiet(t, 0, "fit", "-method", "nmf", "-k", "2", "-epochs", "2", "-o", "m", "matrix.tsv")
-	text, err := os.ReadFile("matrix.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile("matrix.tsv"))(t)
 	lines := strings.Split(string(text), "\n")
 	cells := strings.Split(lines[3], "\t")
 	cells[7] = "1e90" // feature g2, sample p6

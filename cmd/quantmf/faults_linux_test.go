@@ -27,10 +27,7 @@ import (
 // commandOf is this test as a quantmf of its own.
 func commandOf(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must(os.Executable())(t)
 	c := exec.Command(self, args...)
 	c.Env = append(os.Environ(), "QUANTMF_AS_COMMAND=1")
 	var said bytes.Buffer
@@ -95,10 +92,7 @@ func TestKilled(t *testing.T) {
 	} {
 		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
 		quiet(t, 0, args("whole")...)
-		want, err := os.ReadFile("whole")
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(os.ReadFile("whole"))(t)
 		began := time.Now()
 		alone, said := commandOf(t, append(args(c.out), "-checkpoint", "state")...)
 		if err := alone.Run(); err != nil {
@@ -111,9 +105,7 @@ func TestKilled(t *testing.T) {
 		killed, finished, states := 0, 0, 0
 		for whole := false; killed < kills || !whole; { // ends with a run that was left alone
 			p, said := commandOf(t, append(args(c.out), "-checkpoint", "state", "-resume")...)
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, p.Start())
 			if killed < kills {
 				time.Sleep(time.Duration(src.Int64N(int64(takes)*3/4) + int64(5*time.Millisecond)))
 				p.Process.Kill()
@@ -156,9 +148,7 @@ func TestKilled(t *testing.T) {
 // start starts a command, and returns what has its error once it has ended. It ends with the test.
 func start(t *testing.T, c *exec.Cmd) <-chan error {
 	t.Helper()
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.Start())
 	ended := make(chan error, 1)
 	over := make(chan bool)
 	go func() { ended <- c.Wait(); close(over) }()
@@ -251,10 +241,7 @@ func TestDiskFull(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	runWith(t, "", "version")
-	matrix, err := filepath.Abs("matrix.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	matrix := must(filepath.Abs("matrix.tsv"))(t)
 	dir := mounted(t, "size=16k")
 	t.Chdir(dir)
 	writeText(t, "m.qmf", "of before")

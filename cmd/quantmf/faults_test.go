@@ -150,12 +150,8 @@ func TestInputChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(in, make([]byte, 1000)); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.change("changing.tsv"); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(in, make([]byte, 1000)))(t)
+		ok(t, c.change("changing.tsv"))
 		_, err = io.ReadAll(in)
 		if err == nil || !strings.Contains(err.Error(), c.says) || cli.ExitCode(err) != cli.BadInput {
 			t.Errorf("%v, want %s", err, c.says)
@@ -171,9 +167,7 @@ func TestInputChanges(t *testing.T) {
 	}
 	defer in.Close()
 	lines := strings.SplitAfter(whole, "\n")
-	if err := os.Truncate("changing.tsv", int64(len(strings.Join(lines[:5], "")))); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.Truncate("changing.tsv", int64(len(strings.Join(lines[:5], "")))))
 	if _, err := io.ReadAll(in); err == nil {
 		t.Error("five lines were taken for all")
 	}

@@ -62,13 +62,9 @@ func bent(d, n int, signed bool) (whole, given quantmf.Mat) {
 func writeTable(t *testing.T, path string, m quantmf.Mat) {
 	t.Helper()
 	var b bytes.Buffer
-	if err := table.Write(&b, path, "feature", table.Numbered("f", m.Rows), table.Numbered("p", m.Cols),
-		m); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, table.Write(&b, path, "feature", table.Numbered("f", m.Rows), table.Numbered("p", m.Cols),
+		m))
+	ok(t, os.WriteFile(path, b.Bytes(), 0o666))
 }
 
 // TestImpute: what is there stays to the bit, what is missing is what the package says of
@@ -77,10 +73,7 @@ func TestImpute(t *testing.T) {
 	t.Chdir(t.TempDir())
 	whole, given := bent(40, 60, false)
 	writeTable(t, "holes.csv", given)
-	m, err := quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(quantmf.FitBQMF(t.Context(), given, 0, quantmf.WithMissingValues()))(t)
 	lo, hi, err := m.Interval(0.8)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +143,7 @@ func TestImpute(t *testing.T) {
 func masked(t *testing.T, x quantmf.Mat, repeats int, seed uint64) (all []quantmf.Mat) {
 	t.Helper()
 	var mutex sync.Mutex
-	if _, err := quantmf.HeldOut(t.Context(), x,
+	must(quantmf.HeldOut(t.Context(), x,
 		func(ctx context.Context, x quantmf.Rows, _ int, options ...quantmf.FitOption) (*quantmf.BQMF,
 			error) {
 			d, n := x.Dims()
@@ -164,9 +157,7 @@ func masked(t *testing.T, x quantmf.Mat, repeats int, seed uint64) (all []quantm
 			all = append(all, given)
 			mutex.Unlock()
 			return quantmf.FitBQMF(ctx, x, 1, append(options, quantmf.WithEpochs(1))...)
-		}, []quantmf.Trial{{Rank: 1}}, quantmf.Masks{Repeats: repeats, Seed: seed}); err != nil {
-		t.Fatal(err)
-	}
+		}, []quantmf.Trial{{Rank: 1}}, quantmf.Masks{Repeats: repeats, Seed: seed}))(t)
 	return all
 }
 
@@ -250,11 +241,8 @@ func TestImputeErrors(t *testing.T) {
 	} {
 		of, held, all := make([]errorsOf, x.Rows), 0.0, 0.0
 		for _, given := range masked(t, x, 3, c.seed) {
-			m, err := quantmf.FitBQMF(t.Context(), given, 0,
-				append(c.options, quantmf.WithMissingValues())...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(quantmf.FitBQMF(t.Context(), given, 0,
+				append(c.options, quantmf.WithMissingValues())...))(t)
 			held += predicted(t, m, x, given, c.better == 0, of)
 		}
 		var loss, abs [][2]float64
@@ -266,9 +254,7 @@ func TestImputeErrors(t *testing.T) {
 			text, _ := quiet(t, 0, strings.Fields("impute holes.tsv -o full.tsv -checks 3 -json -features "+
 				"features.tsv -value "+value+" "+c.args)...)
 			var o imputeObject
-			if err := json.Unmarshal([]byte(text), &o); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, json.Unmarshal([]byte(text), &o))
 			pairs := map[string][][2]float64{"mean": loss, "median": abs}[value]
 			model, own, _ := sums(pairs)
 			absModel, absOwn, _ := sums(abs)
@@ -318,11 +304,9 @@ func TestImputeSays(t *testing.T) {
 		"mean", "mean", "mean", "mean", "mean"}
 	for value, listed := range map[string]string{"mean": "features.CSV", "median": "features.txt"} {
 		f := newImputeFlags()
-		if _, err := f.program().Parse("impute",
+		must(f.program().Parse("impute",
 			[]string{"x", "-o", "y.tsv", "-value", value, "-features", listed,
-				"-interval", ".8"}); err != nil {
-			t.Fatal(err)
-		}
+				"-interval", ".8"}))(t)
 		r := &imputation{imputeFlags: f,
 			table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: table.Numbered("f", len(gains)),
 				Samples: table.Numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
@@ -331,7 +315,8 @@ func TestImputeSays(t *testing.T) {
 			quantmf.NewMat(len(gains), 4)
 		r.lower.Set(1, 2, -1)
 		r.upper.Set(1, 2, 1)
-		r.model = &quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains), 3)}}
+		r.model = modelOf(&quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains),
+			3)}})
 		for i, all := range gains {
 			c := &r.of[i]
 			for _, g := range all {
@@ -421,23 +406,14 @@ func TestImputeSays(t *testing.T) {
 			t.Error(said)
 		}
 		out := &cli.Outputs{}
-		if err := out.Open(nil, f.files()...); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.write(out, f.files()); err != nil {
-			t.Fatal(err)
-		}
-		if err := out.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, out.Open(nil, f.files()...))
+		ok(t, r.write(out, f.files()))
+		ok(t, out.Commit())
 		if lower, upper := read(t, "y.lower.tsv"), read(t, "y.upper.tsv"); lower.X.At(1, 2) != -1 ||
 			upper.X.At(1, 2) != 1 {
 			t.Errorf("from %v to %v", lower.X.At(1, 2), upper.X.At(1, 2))
 		}
-		text, err := os.ReadFile(listed)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(listed))(t)
 		lines := csv.NewReader(bytes.NewReader(text))
 		if value == "median" {
 			lines.Comma = '\t'

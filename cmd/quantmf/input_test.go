@@ -290,10 +290,7 @@ func TestSparseInput(t *testing.T) {
 		if code != 0 {
 			t.Fatal(want)
 		}
-		v, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		v := must(os.ReadFile(filepath.Join(dir, "V.tsv")))(t)
 		dir, code, _, got := runWith(t, sparse, words...)
 		w, err := os.ReadFile(filepath.Join(dir, "V.tsv"))
 		if code != 0 || err != nil || string(w) != string(v) {

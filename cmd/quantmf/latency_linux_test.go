@@ -58,13 +58,8 @@ func TestCommandLatency(t *testing.T) {
 		begin := func() (p *exec.Cmd, said *bufio.Reader) {
 			p, _ = commandOf(t, append(strings.Fields(args), "-progress", "plain")...)
 			p.Stderr = nil
-			pipe, err := p.StderrPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := p.Start(); err != nil {
-				t.Fatal(err)
-			}
+			pipe := must(p.StderrPipe())(t)
+			ok(t, p.Start())
 			return p, bufio.NewReader(pipe)
 		}
 		first := time.Hour

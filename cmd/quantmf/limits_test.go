@@ -110,12 +110,8 @@ func TestNewFlagsOfFit(t *testing.T) {
 		quiet(t, 0, plain...)
 		without, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
 		var a, b modelObject
-		if err := json.Unmarshal([]byte(with), &a); err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal([]byte(without), &b); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, json.Unmarshal([]byte(with), &a))
+		ok(t, json.Unmarshal([]byte(without), &b))
 		if fmt.Sprint(a.Loss, a.Validation) == fmt.Sprint(b.Loss, b.Validation) &&
 			!strings.Contains(args, "patience") && !strings.Contains(args, "-restarts 2") {
 			t.Errorf("%s changes nothing", args)

@@ -47,9 +47,7 @@ func small() string {
 func runWith(t *testing.T, stdin string, args ...string) (dir string, code int, out, errOut string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "matrix.tsv"), []byte(small()), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(filepath.Join(dir, "matrix.tsv"), []byte(small()), 0o666))
 	t.Chdir(dir)
 	var o, e bytes.Buffer
 	code = run(args, strings.NewReader(stdin), &o, &e)
@@ -59,10 +57,7 @@ func runWith(t *testing.T, stdin string, args ...string) (dir string, code int, 
 // files lists a folder, but for the matrix.
 func files(t *testing.T, dir string) string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must(os.ReadDir(dir))(t)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != "matrix.tsv" {
@@ -164,15 +159,9 @@ func TestExitCodes(t *testing.T) {
 
 func read(t *testing.T, path string) *table.Table {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Open(path))(t)
 	defer f.Close()
-	got, err := table.Read(f, path, table.Options{Missing: true, Negative: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(table.Read(f, path, table.Options{Missing: true, Negative: true}))(t)
 	return got
 }
 
@@ -213,11 +202,8 @@ func TestFitWritesTheModel(t *testing.T) {
 		t.Fatalf("files: %s", got)
 	}
 	in := read(t, "matrix.tsv")
-	m, err := quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4),
-		quantmf.WithSeed(7), quantmf.WithShrinkage(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(quantmf.FitQMF(t.Context(), in.X, 3, quantmf.WithLevels(5), quantmf.WithEpochs(4),
+		quantmf.WithSeed(7), quantmf.WithShrinkage(0)))(t)
 	features, samples := strings.Join(in.Features, " "), strings.Join(in.Samples, " ")
 	for _, c := range []struct {
 		file, rows, columns string
@@ -237,14 +223,8 @@ func TestFitWritesTheModel(t *testing.T) {
 		}
 	}
 	bend := m.Bend()
-	goodness, err := m.Goodness(in.X)
-	if err != nil {
-		t.Fatal(err)
-	}
-	telling, err := report.Telling(in.X, bend, goodness)
-	if err != nil {
-		t.Fatal(err)
-	}
+	goodness := must(m.Goodness(in.X))(t)
+	telling := must(report.Telling(in.X, bend, goodness))(t)
 	most := slices.Index(telling, slices.Max(telling))
 	for _, want := range []string{
 		fmt.Sprintf("a loss of %.4g ", m.History[4]),
@@ -363,9 +343,7 @@ func TestInterrupt(t *testing.T) {
 		t.Skip("no process here can interrupt itself")
 	}
 	dir, _, _, _ := runWith(t, "", "version")
-	if err := os.WriteFile("U.tsv", []byte("of before"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile("U.tsv", []byte("of before"), 0o666))
 	w := interrupting{model: "QMF"}
 	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report",
 		"r.html", "matrix.tsv"}, nil, io.Discard, &w)

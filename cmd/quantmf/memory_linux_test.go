@@ -94,9 +94,7 @@ func TestFootprint(t *testing.T) {
 	tiny := "1\t2\t3\n4\t5\t7\n9\t8\t6\n"
 	for name, text := range map[string]string{"plain.tsv": plain.String(), "holes.tsv": holes.String(),
 		"full.tsv": full.String(), "tiny.tsv": tiny} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
 	}
 	t.Chdir(dir)
 	idle := peakOf(t, "fit", "-method", "nmf", "-k", "1", "-progress", "none", "tiny.tsv")
@@ -112,10 +110,7 @@ func TestFootprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told, err := f.footprint(d, n, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		told := must(f.footprint(d, n, 0))(t)
 		got := leastPeakOf(t, told, words...)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
 		if told < got || told-programSize > 2.5*(got-idle) {
@@ -139,16 +134,9 @@ func TestShardFootprint(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = r.ExpFloat64() * (1 + float64(i%7))
 	}
-	file, err := os.Create("x.npy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Write(file, "x.npy", "", nil, nil, x); err != nil {
-		t.Fatal(err)
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Create("x.npy"))(t)
+	ok(t, table.Write(file, "x.npy", "", nil, nil, x))
+	ok(t, file.Close())
 	writeText(t, "tiny.tsv", "1\t2\t3\n4\t5\t7\n9\t8\t6\n")
 	idle := peakOf(t, "fit", "-method", "nmf", "-k", "1", "-progress", "none", "tiny.tsv")
 	for i, c := range []struct {
@@ -167,10 +155,7 @@ func TestShardFootprint(t *testing.T) {
 		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform",
 			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
 	} {
-		told, err := shards.MemoryOf(c.method, d, n, k, count, c.opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		told := must(shards.MemoryOf(c.method, d, n, k, count, c.opts...))(t)
 		dir, whole := fmt.Sprint("fit", i), float64(8*d*n)
 		check := func(what string, told float64, args ...string) {
 			most := margin*told + buffers + programSize
@@ -198,10 +183,7 @@ func TestShardFootprint(t *testing.T) {
 				check("step", float64(max(2*told.Rows, told.Rows+told.Step)), step...)
 				var bytes int64
 				for _, name := range []string{"part-%06d-*", "state-%06d-*", "v-%06d", "main-%06d"} {
-					files, err := filepath.Glob(filepath.Join(dir, fmt.Sprintf(name, round)))
-					if err != nil {
-						t.Fatal(err)
-					}
+					files := must(filepath.Glob(filepath.Join(dir, fmt.Sprintf(name, round))))(t)
 					for _, f := range files {
 						if at, err := os.Stat(f); err == nil {
 							bytes += at.Size()

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,11 +44,11 @@ func TestRank(t *testing.T) {
 					Options: append(options[:2:2], quantmf.WithLevels(l))})
 			}
 		}
-		got, err := quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
-			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
+			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t)
+		alone := quantmf.Prediction{}.Join(quantmf.Prediction{Losses: got[0].Baseline})
+		got = append([]quantmf.Prediction{alone}, got...) // which comes first
+		trials = append([]quantmf.Trial{{}}, trials...)
 		best := 0
 		for i := range got {
 			if got[i].Mean < got[best].Mean {
@@ -58,7 +59,7 @@ func TestRank(t *testing.T) {
 		for i, p := range got {
 			level := ""
 			if m != "" {
-				level = fmt.Sprintf("%d\t", levels[i%2])
+				level = fmt.Sprintf("%d\t", append([]int{0}, slices.Repeat(levels, 2)...)[i])
 			}
 			// The paired standard error by the textbook's other formula.
 			var d, dd float64
@@ -73,14 +74,16 @@ func TestRank(t *testing.T) {
 		}
 		out, e := quiet(t, 0, args...)
 		if out != want || !strings.Contains(e, "predicts hidden cells best") ||
-			!strings.Contains(e, "of other sets of 3 masks would choose it") {
+			!strings.Contains(e, "of other sets of 3 masks)") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
 		text, _ := quiet(t, 0, append(args, "-json")...)
 		var o rankObject
 		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) ||
-			o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank ||
-			o.Sure == nil {
+			o.Best != (best+len(got)-1)%len(got) || o.Trials[1].Losses[2] != got[2].Losses[2] ||
+			o.Trials[1].K != trials[2].Rank ||
+			o.Trials[len(got)-1].Mean != alone.Mean || o.Trials[0].Relative[1] != got[1].Relative[1] ||
+			o.Sure == nil || o.SureBest == nil {
 			t.Errorf("%v: %s", err, text)
 		}
 	}
@@ -92,10 +95,7 @@ func TestRankPlot(t *testing.T) {
 	runWith(t, "", "version")
 	quiet(t, 0, "rank", "-k", "3,1", "-m", "4,6", "-repeats", "2", "-epochs", "2", "-plot", "p.svg",
 		"matrix.tsv")
-	b, err := os.ReadFile("p.svg")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile("p.svg"))(t)
 	d := xml.NewDecoder(bytes.NewReader(b))
 	var texts []string
 	circles := 0
@@ -119,7 +119,7 @@ func TestRankPlot(t *testing.T) {
 		}
 	}
 	all := strings.Join(texts, "|")
-	if circles != 4 || !strings.Contains(all, "|1|3|") ||
+	if circles != 6 || !strings.Contains(all, "|0|1|3|") ||
 		!strings.Contains(all, "|components, k|mean divergence") || !strings.Contains(all, "m = 4") ||
 		!strings.Contains(all, "m = 6") {
 		t.Errorf("%d circles, %s", circles, all)
@@ -180,9 +180,7 @@ func TestRankResumes(t *testing.T) {
 		if err != nil || len(saved) < 3 {
 			t.Fatalf("%q fits kept, %v", saved, err)
 		}
-		if err := damage(saved[1]); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, damage(saved[1]))
 		if _, e := quiet(t, 2, append(with, "-resume", "-eps", "0.03")...); !strings.Contains(e,
 			"-resume: fits was made with other flags") {
 			t.Error(e)
@@ -195,9 +193,7 @@ func TestRankResumes(t *testing.T) {
 		if left := files(t, dir); left != "" {
 			t.Errorf("files: %s", left)
 		}
-		if err := os.CopyFS("fits", before); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, os.CopyFS("fits", before))
 	}
 }
 
@@ -205,9 +201,7 @@ func TestRankResumes(t *testing.T) {
 func copied(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.CopyFS(to, os.DirFS(dir)))
 	return os.DirFS(to)
 }
 
@@ -221,15 +215,10 @@ func TestRankTakesFits(t *testing.T) {
 	}
 	compare := func(args string) (fits int) {
 		f := parsedRank(t, strings.Fields("-repeats 3 -epochs 2 -checkpoint fits "+args+" x.tsv")...)
-		done, err := openFits(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		done := must(openFits(f))(t)
 		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
-		if err := c.fits(t.Context(), x); err != nil {
-			t.Fatal(err)
-		}
-		if c.Table() == "" || len(c.Got) != len(f.Ks) {
+		ok(t, c.fits(t.Context(), x))
+		if c.Table() == "" || len(c.Got) != len(f.Ks)+1 {
 			t.Error(c.Table())
 		}
 		return len(done.blobs()) - 1
@@ -263,9 +252,7 @@ func TestRankTakesFits(t *testing.T) {
 func parsedRank(t *testing.T, args ...string) *rankFlags {
 	t.Helper()
 	f := newRankFlags()
-	if _, err := f.program().Parse("rank", args); err != nil {
-		t.Fatal(err)
-	}
+	must(f.program().Parse("rank", args))(t)
 	return f
 }
 
@@ -285,11 +272,8 @@ func TestRankMemory(t *testing.T) {
 		return most
 	}
 	fit := func(k, m int) float64 {
-		need, err := quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
-			quantmf.WithMissingValues(), quantmf.WithWorkers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		need := must(quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
+			quantmf.WithMissingValues(), quantmf.WithWorkers(1)))(t)
 		return float64(need.Fit)
 	}
 	base := asks("-k", "2", "-m", "8", "-repeats", "9")
@@ -307,5 +291,40 @@ func TestRankMemory(t *testing.T) {
 	// a copy for every repeat
 	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) {
 		t.Errorf("ten repeats more ask for %.0f bytes more", more)
+	}
+}
+
+// TestRankMethods: several methods are compared by the same hidden cells, and the picture has a line for
+// each.
+func TestRankMethods(t *testing.T) {
+	runWith(t, "", "version")
+	args := strings.Fields("rank -method nmf,bqmf -k 1,2 -repeats 2 -plot p.svg matrix.tsv")
+	out, e := quiet(t, 0, args...)
+	for _, method := range []string{"nmf", "bqmf"} {
+		alone, _ := quiet(t, 0, "rank", "-method", method, "-k", "1,2", "-repeats", "2", "matrix.tsv")
+		for k, line := range strings.Split(strings.TrimSpace(alone), "\n")[1:] {
+			of := []string{"mean", method, method}[k]
+			if numbers := strings.Split(line, "\t")[:3]; !strings.Contains(out, of+"\t"+strings.Join(numbers,
+				"\t")) {
+				t.Errorf("%s, of %s alone: %s", out, method, line)
+			}
+		}
+	}
+	b, err := os.ReadFile("p.svg")
+	if err != nil || !strings.Contains(string(b), ">NMF<") || !strings.Contains(string(b), ">BQMF<") {
+		t.Errorf("%v: %s", err, b)
+	}
+	if !strings.Contains(e, "mf, k=") {
+		t.Error(e)
+	}
+	for _, bad := range []string{"nmf,nmf", "nmf,pca", ","} {
+		if _, e := quiet(t, 2, "rank", "-method", bad, "matrix.tsv"); !strings.Contains(e,
+			"must be some of qmf, qmfq, nmf, bqmf") {
+			t.Error(e)
+		}
+	}
+	if _, e := quiet(t, 2, "rank", "-method", "qmf,nmf", "-m", "4", "matrix.tsv"); !strings.Contains(e,
+		"-m") {
+		t.Error(e)
 	}
 }

@@ -22,28 +22,18 @@ func TestSame(t *testing.T) {
 			continue
 		}
 		check := func(how string) {
-			data, err := os.ReadFile("model")
-			if err != nil {
-				t.Fatal(err)
-			}
+			data := must(os.ReadFile("model"))(t)
 			f.CheckFile(t, how, data)
 		}
 		for i, name := range []string{"x.tsv", "x.npy", "x.mtx"} {
 			if os.Getenv("QUANTMF_LONG") == "" && i != 2-a%2 {
 				continue
 			}
-			file, err := os.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			file := must(os.Create(name))(t)
 			d, n := f.X.Rows, f.X.Cols
-			if err := table.Write(file, name, "feature", table.Numbered("f", d), table.Numbered("s", n),
-				f.X); err != nil {
-				t.Fatal(err)
-			}
-			if err := file.Close(); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, table.Write(file, name, "feature", table.Numbered("f", d), table.Numbered("s", n),
+				f.X))
+			ok(t, file.Close())
 			with := func(words []string, more ...string) []string {
 				return append(append(words, more...), append(f.Flags, "-progress", "none")...)
 			}

@@ -22,10 +22,7 @@ import (
 func scoreOf(t *testing.T, args string) float64 {
 	t.Helper()
 	out, _ := quiet(t, 0, strings.Fields("score "+args)...)
-	v, err := strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	v := must(strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64))(t)
 	return v
 }
 
@@ -48,31 +45,20 @@ func TestScore(t *testing.T) {
 	names := table.Numbered("new", y.Cols)
 	for _, path := range []string{"y.tsv", "y.npy", "y.mtx"} {
 		var b bytes.Buffer
-		if err := table.Write(&b, path, "feature", in.Features, names, y); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, table.Write(&b, path, "feature", in.Features, names, y))
 		writeText(t, path, b.String())
 	}
 	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")...)
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
-		data, err := os.ReadFile(model)
-		if err != nil {
-			t.Fatal(err)
-		}
-		m, err := unmarshal(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := must(os.ReadFile(model))(t)
+		m := must(unmarshal(data))(t)
 		x := quantmf.NewMat(y.Rows, y.Cols)
 		for i, v := range y.Data {
 			if x.Data[i] = v; m.Log1p {
 				x.Data[i] = math.Log1p(v)
 			}
 		}
-		want, err := m.Score(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(m.Score(t.Context(), x))(t)
 		parts := ""
 		for i, c := range []struct{ from, end string }{{"y.tsv", ".tsv"}, {"y.mtx", ".npy"},
 			{"y.tsv", ".csv.gz"}} {
@@ -131,18 +117,9 @@ func TestScoreByRows(t *testing.T) {
 	few.Cols = 50
 	writeTable(t, "few.npy", few)
 	quiet(t, 0, strings.Fields("fit -method nmf -k 2 -epochs 3 few.npy -o m")...)
-	data, err := os.ReadFile("m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, err := unmarshal(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want, err := m.Score(t.Context(), x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile("m"))(t)
+	m := must(unmarshal(data))(t)
+	want := must(m.Score(t.Context(), x))(t)
 	parts := ""
 	for i := range 8 {
 		quiet(t, 0, strings.Fields(fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,

@@ -58,15 +58,11 @@ func readAnswers(t testing.TB, out []byte) (all []answered) {
 		}
 		text := make([]byte, head)
 		a := answered{body: make([]byte, body)}
-		if _, err := io.ReadFull(r, text); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(r, text))(t)
 		if err := json.Unmarshal(text, &a); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
-		if _, err := io.ReadFull(r, a.body); err != nil {
-			t.Fatal(err)
-		}
+		must(io.ReadFull(r, a.body))(t)
 		all = append(all, a)
 	}
 	return all
@@ -105,11 +101,8 @@ func TestServe(t *testing.T) {
 		if err != nil || len(others) > 0 || of[1].Error != nil {
 			t.Fatal(of[1].Error, others, err)
 		}
-		want, err := quantmf.FitNMF(t.Context(), quantmf.Mat{Rows: 3, Cols: 4, Stride: 4, Data: x}, 1,
-			quantmf.WithEpochs(3))
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(quantmf.FitNMF(t.Context(), quantmf.Mat{Rows: 3, Cols: 4, Stride: 4, Data: x}, 1,
+			quantmf.WithEpochs(3)))(t)
 		file, _ := want.MarshalBinary()
 		if !bytes.Contains(of[1].body, file) {
 			t.Error("the file of the model is not among the arrays")
@@ -255,9 +248,7 @@ func TestServeCancel(t *testing.T) {
 	for _, f := range [][]byte{frame(`{"id":1,`+long, x...), frame(`{"id":2,`+long, x...),
 		frame(`{"id":1,`+long,
 			x...), frame(`{"cancel":1}`), frame(`{"cancel":77}`), frame(`{"cancel":2}`)} {
-		if _, err := client.Write(f); err != nil {
-			t.Fatal(err)
-		}
+		must(client.Write(f))(t)
 	}
 	client.Close()
 	if err := <-ended; err != nil {
@@ -298,10 +289,8 @@ func TestFramesRoundTrip(t *testing.T) {
 	w := bufio.NewWriter(&b)
 	m := quantmf.NewMat(2, 3)
 	copy(m.Data, []float64{1, 2, 3, 4, 5, math.Inf(1)})
-	if err := writeFrame(w, map[string]any{"id": 4, "result": map[string]any{"m": m, "file": []byte("abc"),
-		"infinite": math.Inf(-1), "nan": math.NaN(), "list": []any{1.5, "é"}}}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, writeFrame(w, map[string]any{"id": 4, "result": map[string]any{"m": m, "file": []byte("abc"),
+		"infinite": math.Inf(-1), "nan": math.NaN(), "list": []any{1.5, "é"}}}))
 	a := readAnswers(t, b.Bytes())
 	text := b.String()
 	if len(a) != 1 || len(a[0].Arrays) != 4 || len(a[0].body) != 8+8+48+8 || string(a[0].body[:3]) != "abc" {

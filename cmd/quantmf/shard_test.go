@@ -47,10 +47,7 @@ func wide() string {
 // numbersOf is a model file without what the command keeps beside the numbers of the package.
 func numbersOf(t *testing.T, path string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := must(os.ReadFile(path))(t)
 	m, err := quantmf.UnmarshalModel(data)
 	if err == nil {
 		data, err = m.MarshalBinary()
@@ -161,10 +158,7 @@ func TestShardParts(t *testing.T) {
 		func([]byte) []byte { b, _ := os.ReadFile(filepath.Join("D", "part-000000-0000")); return b },
 	} {
 		quiet(t, 0, strings.Fields("shard step -shard 1 D")...)
-		whole, err := os.ReadFile(part)
-		if err != nil {
-			t.Fatal(err)
-		}
+		whole := must(os.ReadFile(part))(t)
 		os.WriteFile(part, change(bytes.Clone(whole)), 0o666)
 		_, said := quiet(t, cli.BadInput, "shard", "reduce", "D")
 		command := mend.FindStringSubmatch(said)
@@ -244,9 +238,7 @@ func TestShardKilled(t *testing.T) {
 				p, said := commandOf(t, strings.Fields(args)...)
 				var out bytes.Buffer
 				p.Stdout = &out
-				if err := p.Start(); err != nil {
-					t.Fatal(err)
-				}
+				ok(t, p.Start())
 				if try < 2 {
 					time.Sleep(time.Duration(src.Int64N(int64(12 * time.Millisecond))))
 					p.Process.Kill()
@@ -289,14 +281,8 @@ func TestShardScripts(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here")
 	}
-	docs, err := filepath.Abs("../../docs/shards")
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	docs := must(filepath.Abs("../../docs/shards"))(t)
+	self := must(os.Executable())(t)
 	t.Chdir(t.TempDir())
 	os.Mkdir("bin", 0o777)
 	os.Symlink(self, "bin/quantmf")
@@ -317,17 +303,12 @@ func TestShardScripts(t *testing.T) {
 	plan := "shard plan -method nmf -k 2 -missing -epochs 2 -progress none wide.tsv -o "
 	quiet(t, 0, strings.Fields(plan+"rounds -shards 3")...)
 	for range 2 { // again, it finds all done
-		if err := script("A=", filepath.Join(docs, "rounds.sh"), "rounds", "3", "2"); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, script("A=", filepath.Join(docs, "rounds.sh"), "rounds", "3", "2"))
 	}
 	quiet(t, 0, strings.Fields("shard finish rounds -o rounds.model")...)
 	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer
 	// shards here.
-	text, err := os.ReadFile(filepath.Join(docs, "slurm.sh"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(filepath.Join(docs, "slurm.sh")))(t)
 	array := regexp.MustCompile(`--array=0-8\n(?s:.*)work.sh fit 8 `)
 	if !array.Match(text) {
 		t.Fatal("slurm.sh has another array")

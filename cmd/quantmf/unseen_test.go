@@ -84,9 +84,7 @@ func TestUnseen(t *testing.T) {
 		"m.qmf", "three.tsv")
 	text, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
 	var o modelObject
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, json.Unmarshal([]byte(text), &o))
 	var shares []float64
 	for _, method := range []string{"qmf", "nmf"} {
 		own, hidden, trial := 0.0, 0, quantmf.Trial{Rank: 3}
@@ -112,17 +110,14 @@ func TestUnseen(t *testing.T) {
 		}
 		left := 0.0
 		for r := range 10 { // no more for a small table
-			loss, err := quantmf.HeldOutLoss(t.Context(), in.X,
+			p := must(quantmf.HeldOut(t.Context(), in.X,
 				func(ctx context.Context, x quantmf.Rows, k int,
 					o ...quantmf.FitOption) (quantmf.Model, error) {
 					add(x.(quantmf.Mat))
 					return settings.Fit(ctx, method, x, k, o...)
-				}, trial, quantmf.Masks{Repeats: 10, Seed: 1}, r)
-			if err != nil {
-				t.Fatal(err)
-			}
+				}, []quantmf.Trial{trial}, quantmf.Masks{Repeats: 1, First: r, Seed: 1}))(t)
 			count := hidden
-			left += loss * float64(count)
+			left += p[0].Mean * float64(count)
 			hidden = 0
 			if method == "qmf" {
 				o.Unseen.Values -= count

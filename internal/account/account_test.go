@@ -28,22 +28,10 @@ func table(d, n int) quantmf.Mat {
 func TestOf(t *testing.T) {
 	t.Parallel()
 	ctx, x := context.Background(), table(9, 14)
-	nmf, err := quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4))
-	if err != nil {
-		t.Fatal(err)
-	}
-	qmf, err := quantmf.FitQMF(ctx, x, 2, quantmf.WithEpochs(3))
-	if err != nil {
-		t.Fatal(err)
-	}
-	qmfq, err := quantmf.FitQMFQ(ctx, x, 2, quantmf.WithEpochs(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bqmf, err := quantmf.FitBQMF(ctx, x, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	nmf := must(quantmf.FitNMF(ctx, x, 2, quantmf.WithEpochs(4)))(t)
+	qmf := must(quantmf.FitQMF(ctx, x, 2, quantmf.WithEpochs(3)))(t)
+	qmfq := must(quantmf.FitQMFQ(ctx, x, 2, quantmf.WithEpochs(2)))(t)
+	bqmf := must(quantmf.FitBQMF(ctx, x, 2))(t)
 	nmf.Best-- // the best epoch is not the last
 	bqmf.Best--
 	for _, c := range []struct {
@@ -62,10 +50,7 @@ func TestOf(t *testing.T) {
 		{"BQMF", bqmf, &bqmf.Factorisation, len(bqmf.History) - 1, 0,
 			func(i int, w float64) (float64, error) { m, err := bqmf.Map(i); return m.At(w), err }},
 	} {
-		a, err := account.Of(c.model, x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := must(account.Of(c.model, x))(t)
 		if a.Method != c.method || a.Epochs != c.epochs || a.Levels != c.levels ||
 			(a.Began == "") != (c.method != "QMF") {
 			t.Errorf("%s: %q of %d epochs, %d levels, begun %q", c.method, a.Method, a.Epochs, a.Levels,
@@ -95,10 +80,7 @@ func TestOf(t *testing.T) {
 			}
 			for s, w := range map[int]float64{0: low, account.Steps / 2: low + (high-low)/2,
 				account.Steps: high} {
-				want, err := c.at(i, w)
-				if err != nil {
-					t.Fatal(err)
-				}
+				want := must(c.at(i, w))(t)
 				if got := a.Curves.At(i, s); !(math.Abs(got-want) <= 1e-9*(1+math.Abs(want))) {
 					t.Errorf("%s: feature %d, step %d: %v, the map has %v at %v", c.method, i, s, got, want,
 						w)
@@ -111,10 +93,7 @@ func TestOf(t *testing.T) {
 // TestOfAnotherMatrix: the error of a matrix of another shape is the one of Goodness.
 func TestOfAnotherMatrix(t *testing.T) {
 	t.Parallel()
-	m, err := quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(quantmf.FitNMF(context.Background(), table(9, 14), 2, quantmf.WithEpochs(1)))(t)
 	var shape *quantmf.ShapeError
 	if _, err := account.Of(m, table(8, 14)); !errors.As(err, &shape) {
 		t.Errorf("%v", err)
@@ -208,15 +187,9 @@ func TestPredicted(t *testing.T) {
 				holes.Data[k] = math.NaN()
 			}
 		}
-		m, err := quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
-			quantmf.WithMissingValues())
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := account.Of(m, holes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(quantmf.FitBQMF(t.Context(), holes, 0, quantmf.WithLoss(quantmf.Frobenius),
+			quantmf.WithMissingValues()))(t)
+		a := must(account.Of(m, holes))(t)
 		left, spread := 0.0, 0.0
 		for i := range d {
 			mean, seen := 0.0, 0.0
@@ -238,11 +211,25 @@ func TestPredicted(t *testing.T) {
 			t.Errorf("structure %v: predicted %.3f of hidden values, told %.3f", structure, hidden, told)
 		}
 	}
-	nmf, err := quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2))
-	if err != nil {
-		t.Fatal(err)
-	}
+	nmf := must(quantmf.FitNMF(t.Context(), table(9, 14), 2, quantmf.WithEpochs(2)))(t)
 	if a, err := account.Of(nmf, table(9, 14)); err != nil || a.Predicted == a.Predicted {
 		t.Errorf("of an NMF: %v, %v", a.Predicted, err)
+	}
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

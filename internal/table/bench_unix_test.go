@@ -62,9 +62,7 @@ func BenchmarkReadText(b *testing.B) {
 		}
 		b.Run(c.name, func(b *testing.B) {
 			timed(b, text.Len(), func() {
-				if _, err := table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				must(table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{}))(b)
 			})
 		})
 	}
@@ -91,9 +89,7 @@ func BenchmarkReadSparse(b *testing.B) {
 	for name, in := range map[string][]byte{"plain": text, "gzip": packed.Bytes()} {
 		b.Run(name, func(b *testing.B) {
 			timed(b, len(text), func() {
-				if _, err := table.Read(bytes.NewReader(in), "in", table.Options{Rows: true}); err != nil {
-					b.Fatal(err)
-				}
+				must(table.Read(bytes.NewReader(in), "in", table.Options{Rows: true}))(b)
 			})
 		})
 	}
@@ -118,16 +114,12 @@ func BenchmarkReadPacked(b *testing.B) {
 		var plain, packed bytes.Buffer
 		for to, file := range map[*bytes.Buffer]string{&plain: strings.Replace(strings.TrimSuffix(c.file,
 			".gz"), "npz", "npy", 1), &packed: c.file} {
-			if err := table.Write(to, file, "", features, samples, c.x); err != nil {
-				b.Fatal(err)
-			}
+			ok(b, table.Write(to, file, "", features, samples, c.x))
 		}
 		b.Run(c.name+" "+c.file, func(b *testing.B) {
 			timed(b, plain.Len(), func() {
-				if _, err := table.Read(bytes.NewReader(packed.Bytes()), c.file,
-					table.Options{}); err != nil {
-					b.Fatal(err)
-				}
+				must(table.Read(bytes.NewReader(packed.Bytes()), c.file,
+					table.Options{}))(b)
 			})
 		})
 	}
@@ -138,10 +130,8 @@ func BenchmarkReadPacked(b *testing.B) {
 	archive := packedAnew(b, string(sparseZip(sparse, "csr", false)), zip.Deflate)
 	b.Run("sparse x.npz", func(b *testing.B) {
 		timed(b, 8*d*n, func() {
-			if _, err := table.Read(bytes.NewReader(archive), "x.npz",
-				table.Options{Rows: true}); err != nil {
-				b.Fatal(err)
-			}
+			must(table.Read(bytes.NewReader(archive), "x.npz",
+				table.Options{Rows: true}))(b)
 		})
 	})
 }

@@ -225,10 +225,7 @@ func TestFormatFaults(t *testing.T) {
 }
 
 func file(t *testing.T, name string) string {
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile(filepath.Join("testdata", name)))(t)
 	return string(b)
 }
 
@@ -310,17 +307,12 @@ func TestWriteFormats(t *testing.T) {
 	for _, name := range []string{"x.gct.gz", "x.NPY", "x.npz", "x.mtx.gz", "x.npz.gz"} {
 		var b, again bytes.Buffer
 		for _, to := range []io.Writer{&b, &again} {
-			if err := table.Write(to, name, "feature", rows, columns, m); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, table.Write(to, name, "feature", rows, columns, m))
 		}
 		if !bytes.Equal(b.Bytes(), again.Bytes()) {
 			t.Errorf("%s: written twice, it differs", name)
 		}
-		got, err := table.Read(&b, name, anything)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(table.Read(&b, name, anything))(t)
 		want := "[g 1 gü] [a b c]"
 		if strings.Contains(strings.ToLower(name), ".npy") || strings.Contains(name, ".mtx") {
 			want = "[f1 f2] [s1 s2 s3]"

@@ -123,10 +123,7 @@ func seeds(f *testing.F, add func(b []byte), patterns ...string) {
 			f.Fatalf("no %s", p)
 		}
 		for _, n := range names {
-			b, err := os.ReadFile(n)
-			if err != nil {
-				f.Fatal(err)
-			}
+			b := must(os.ReadFile(n))(f)
 			add(b)
 		}
 	}
@@ -147,9 +144,7 @@ func FuzzRead(f *testing.F) {
 	m.Data[1] = math.NaN()
 	for _, file := range []string{"x.npy", "x.npz", "x.npy.gz"} {
 		var b bytes.Buffer
-		if err := table.Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m); err != nil {
-			f.Fatal(err)
-		}
+		ok(f, table.Write(&b, file, "", []string{"g1", "g\u00fc"}, []string{"a", "\t"}, m))
 		f.Add(b.Bytes())
 	}
 	seeds(f, func(b []byte) { f.Add(b) }, "*.npy", "*.npz", "*.mtx", "*.bz2")
@@ -303,10 +298,7 @@ func TestDecimal(t *testing.T) {
 		if state>>10&3 == 0 {
 			text += "e" + strconv.Itoa(int(state>>12%30)-15)
 		}
-		want, err := strconv.ParseFloat(text, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(strconv.ParseFloat(text, 64))(t)
 		all++
 		if v, n, ok := table.Decimal([]byte(text), '\t'); ok {
 			quick++

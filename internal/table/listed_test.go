@@ -142,9 +142,7 @@ func TestListedTable(t *testing.T) {
 	}
 	clear(x.Row(5))
 	var text bytes.Buffer
-	if err := table.Write(&text, "x.mtx", "", nil, nil, x); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, table.Write(&text, "x.mtx", "", nil, nil, x))
 	read := func(rows bool) *table.Table {
 		table, err := table.Read(bytes.NewReader(text.Bytes()), "in", table.Options{Rows: rows})
 		if err != nil || rows != (table.Held != nil) {
@@ -186,10 +184,7 @@ func TestListedMemory(t *testing.T) {
 		text.String())
 	names := 40 * (d + n)
 	o := table.Options{Rows: true, Memory: int64(names) + int64(1.3*float64(8*entries+8*(d+1)))}
-	got, err := table.Read(strings.NewReader(file), "in", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(table.Read(strings.NewReader(file), "in", o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}
@@ -385,10 +380,7 @@ func TestListedArchiveMemory(t *testing.T) {
 	entries := (len(x.Data) + 6) / 7
 	file := sparseZip(x, "csr", false)
 	o := table.Options{Rows: true, Memory: int64(40*(x.Rows+x.Cols)) + 1<<18 + int64(1.3*float64(8*entries))}
-	got, err := table.Read(bytes.NewReader(file), "in", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(table.Read(bytes.NewReader(file), "in", o))(t)
 	if s := got.Held.(*quantmf.Sparse); s.Listed() != entries {
 		t.Errorf("%d entries, want %d", s.Listed(), entries)
 	}

@@ -217,10 +217,7 @@ func TestMain(m *testing.M) {
 // readBy returns what such a process prints.
 func readBy(t *testing.T, environ ...string) (peak int, said string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must(os.Executable())(t)
 	c := exec.Command(self)
 	c.Env = append(os.Environ(), environ...)
 	out, err := c.CombinedOutput()
@@ -290,13 +287,8 @@ func TestPeak(t *testing.T) {
 	}
 	for _, name := range names {
 		path := filepath.Join(dir, name)
-		out, err := os.Create(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := table.Write(out, name, "feature", rows, columns, m); err != nil {
-			t.Fatal(err)
-		}
+		out := must(os.Create(path))(t)
+		ok(t, table.Write(out, name, "feature", rows, columns, m))
 		out.Close()
 		archive := 0 // kept whole where it comes through a pipe: what is in it stands at its end
 		if info, err := os.Stat(path); err == nil && name == "x.npz" {

@@ -193,10 +193,7 @@ func TestDoubts(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := table.Read(strings.NewReader(c.in), "in", c.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := must(table.Read(strings.NewReader(c.in), "in", c.o))(t)
 			if is := strings.Join(got.Features, "|") + "; " + numbers(got); is != c.want {
 				t.Errorf("got %s, want %s", is, c.want)
 			}
@@ -249,11 +246,8 @@ func TestFaultsOfNames(t *testing.T) {
 
 // TestTransposedPlaces: a fault in a table that was transposed is where the file has it.
 func TestTransposedPlaces(t *testing.T) {
-	got, err := table.Read(strings.NewReader("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n"), "in",
-		table.Options{Transpose: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must(table.Read(strings.NewReader("x,note,a,b\ns1,yes,1,2\n\ns2,no,3,4\n"), "in",
+		table.Options{Transpose: true}))(t)
 	if e := got.Error(1, 1, "odd").Error(); e != `in:4:4: feature "b", sample "s2": odd` {
 		t.Error(e)
 	}

@@ -35,9 +35,7 @@ func npyFile(t *testing.T, descr string, x quantmf.Mat) string {
 		}
 	}
 	path := filepath.Join(t.TempDir(), "x.npy")
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, os.WriteFile(path, b.Bytes(), 0o666))
 	return path
 }
 
@@ -50,10 +48,7 @@ type unmappable struct {
 // readInFile reads a file as a table that stays in it: all its numbers would be too many.
 func readInFile(t *testing.T, path string, mapped bool, o table.Options) (*table.Table, error) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := must(os.Open(path))(t)
 	t.Cleanup(func() { f.Close() })
 	o.Rows, o.Memory = true, 1<<19
 	if mapped {
@@ -182,14 +177,9 @@ func TestNPYRowsFaults(t *testing.T) {
 		}
 		path := npyFile(t, "<f8", y)
 		if c.file != nil {
-			if err := c.file(path); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, c.file(path))
 		}
-		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := must(os.ReadFile(path))(t)
 		_, want := table.Read(bytes.NewReader(b), "x.npy", table.Options{})
 		for _, mapped := range []bool{true, false} {
 			got, err := readInFile(t, path, mapped, table.Options{})
@@ -201,10 +191,7 @@ func TestNPYRowsFaults(t *testing.T) {
 	// A file that becomes shorter is an error of reading, not a fault of the program.
 	for _, mapped := range []bool{true, false} {
 		path := npyFile(t, "<f8", x)
-		got, err := readInFile(t, path, mapped, table.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := must(readInFile(t, path, mapped, table.Options{}))(t)
 		if err := os.Truncate(path, 8192); err != nil {
 			t.Skip(err)
 		}

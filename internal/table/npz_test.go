@@ -21,28 +21,15 @@ import (
 // packedAnew is an archive of the files of another, by a method.
 func packedAnew(t testing.TB, in string, method uint16) []byte {
 	t.Helper()
-	from, err := zip.NewReader(strings.NewReader(in), int64(len(in)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	from := must(zip.NewReader(strings.NewReader(in), int64(len(in))))(t)
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	for _, f := range from.File {
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.Copy(w, r); err != nil {
-			t.Fatal(err)
-		}
+		r := must(f.Open())(t)
+		w := must(z.CreateHeader(&zip.FileHeader{Name: f.Name, Method: method}))(t)
+		must(io.Copy(w, r))(t)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, z.Close())
 	return b.Bytes()
 }
 
@@ -61,9 +48,7 @@ func TestSeveralArrays(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := z.Close(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, z.Close())
 		return &b
 	}
 	for _, c := range []struct {
@@ -102,10 +87,8 @@ func TestDamagedArchive(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	var named bytes.Buffer
-	if err := table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
-		quantmf.NewMat(2, 2)); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, table.Write(&named, "x.npz", "", []string{"g1", "g2"}, []string{"a", "b"},
+		quantmf.NewMat(2, 2)))
 	archives := map[string]string{"as written": named.String()}
 	sparse, _ := filepath.Glob("testdata/sparse-*.npz")
 	for _, name := range append(sparse, "testdata/one.npz") {

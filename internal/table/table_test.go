@@ -243,10 +243,7 @@ func TestReadFromWithin(t *testing.T) {
 }
 
 func TestSelect(t *testing.T) {
-	in, err := table.Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := must(table.Read(strings.NewReader("x,a,b\ng1,1,2\n\ng2,3,4\ng3,5,6\n"), "in", table.Options{}))(t)
 	got := in.Select([]int{2, 1})
 	if n, f := numbers(got), strings.Join(got.Features, "|"); n != "5 6/3 4" || f != "g3|g2" {
 		t.Errorf("got %s, %s", f, n)
@@ -285,10 +282,7 @@ func TestWrite(t *testing.T) {
 		}
 		var z bytes.Buffer
 		table.Write(&z, c.file+".gz", "feature", []string{`"g"`, `5" x`}, []string{"a,b", "c\td"}, m)
-		r, err := gzip.NewReader(&z)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must(gzip.NewReader(&z))(t)
 		if plain, _ := io.ReadAll(r); string(plain) != c.want {
 			t.Errorf("%s.gz: got %q", c.file, plain)
 		}
@@ -302,11 +296,25 @@ func TestManyUnnamed(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	const n = 1 << 20
-	x, err := table.Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", table.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	x := must(table.Read(strings.NewReader(strings.Repeat("1,", n-1)+"1\n"), "wide.csv", table.Options{}))(t)
 	if len(x.Samples) != n || x.Samples[0] != "s1" || x.Samples[n-1] != "s1048576" {
 		t.Errorf("%d samples, from %s to %s", len(x.Samples), x.Samples[0], x.Samples[len(x.Samples)-1])
+	}
+}
+
+// must is the value of a call that succeeds: must(f())(t).
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		ok(t, err)
+		return v
+	}
+}
+
+// ok is for a call that succeeds.
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
