@@ -2,8 +2,6 @@ package quantmf_test
 
 import (
 	"errors"
-	"fmt"
-	"hash/fnv"
 	"math"
 	"slices"
 	"testing"
@@ -149,8 +147,8 @@ func TestSampleMeans(t *testing.T) {
 	}
 }
 
-// meansOff adds the squares of what means over the hidden cells of each feature (0) and sample (1) are off by,
-// over the variance that draws have of them.
+// meansOff adds the squares of what means over the hidden cells of each feature (0) and sample (1) are off
+// by, over the variance that draws have of them.
 func meansOff(m *quantmf.BQMF, x, seen quantmf.Mat, squares, count *[2]float64) {
 	const draws = 24
 	off := [2][][draws]float64{make([][draws]float64, x.Rows), make([][draws]float64, x.Cols)}
@@ -183,19 +181,12 @@ func meansOff(m *quantmf.BQMF, x, seen quantmf.Mat, squares, count *[2]float64) 
 	}
 }
 
-// TestSampleSeeds: a seed has the same bits on every platform and for every number of workers; another one is
-// another draw. Models that are not as they were made have none.
+// TestSampleSeeds: a seed has the same bits for every number of workers (TestGolden: and on every platform);
+// another one is another draw. Models that are not as they were made have none.
 func TestSampleSeeds(t *testing.T) {
 	t.Parallel()
 	x := kin(16, 60)
 	one := fitted(t, x, quantmf.WithWorkers(1))
-	h := fnv.New64a()
-	for _, v := range one.Sample(3).Data {
-		fmt.Fprintf(h, "%x,", math.Float64bits(v))
-	}
-	if got, want := h.Sum64(), uint64(0x87f653c90290890c); got != want {
-		t.Errorf("hash %#x, want %#x", got, want)
-	}
 	three := fitted(t, x, quantmf.WithWorkers(3))
 	if !slices.Equal(one.Sample(3).Data, three.Sample(3).Data) {
 		t.Error("the draw depends on the number of workers")

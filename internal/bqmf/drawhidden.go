@@ -157,7 +157,8 @@ func (s *together) pass(stage *Stage, cells []*hiddenCell) {
 // normalOf takes a value of Student's t distribution of so many degrees of freedom to the value of the normal
 // distribution at the same probability (Wallace 1959), to 1e-3.
 func normalOf(t, freedom float64) float64 {
-	z := math.Sqrt(float64(freedom*elem.Log(1+float64(t*t)/freedom))) * ((float64(8*freedom) + 1) / (float64(8*freedom) + 3))
+	scale := (float64(8*freedom) + 1) / (float64(8*freedom) + 3)
+	z := float64(math.Sqrt(float64(freedom*elem.Log(1+float64(t*t)/freedom))) * scale)
 	if t < 0 {
 		return -z
 	}
