@@ -195,22 +195,6 @@ func TestAtan(t *testing.T) {
 	}
 }
 
-func BenchmarkExp(b *testing.B) {
-	s := 0.0
-	for i := range b.N {
-		s += Exp(-float64(i&1023) / 32)
-	}
-	sink = s
-}
-
-func BenchmarkLog(b *testing.B) {
-	s := 0.0
-	for i := range b.N {
-		s += Log(float64(i&1023) + 0.5)
-	}
-	sink = s
-}
-
 var sink float64
 
 func TestDouble(t *testing.T) {
