@@ -92,7 +92,7 @@
 //
 // The table says which function takes which option. A function returns an [*OptionError] for an option that
 // it has no use for, for two options that contradict each other, and at ε = 0 for an option that concerns
-// iterations. SoftRankRows, SoftSortRows and their VJPs take those of SoftRank and SoftSort.
+// iterations. SoftRankRows, SoftSortRows and their derivatives take those of SoftRank and SoftSort.
 //
 //	                   Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
 //	                   SoftRank            SoftQuantileRows  SoftTopK

@@ -36,25 +36,31 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
-	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1}))(t)
+	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
 		t.Errorf("three components are not the best: %v", p)
 	}
 	for i, q := range p { // each of the fits by itself
-		if of := PredictionOf(q.Losses); len(q.Losses) != 4 || q.Mean != of.Mean || q.StdErr != of.StdErr {
+		at, squares := mean(q.Losses), 0.0
+		for _, l := range q.Losses {
+			squares += (l - at) * (l - at)
+		}
+		if len(q.Losses) != 4 || math.Abs(q.Mean-at) > 1e-12*at ||
+			math.Abs(q.StdErr-math.Sqrt(squares/3/4)) > 1e-12*at {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
 		for r, want := range q.Losses {
-			if got := must(HeldOutLoss(ctx, x, FitNMF, trials[i], Masks{4, 0.1, 1}, r))(t); got != want {
+			if got := must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
+				Masks{1, 0.1, 1, r}))(t); got[0].Losses[0] != want {
 				t.Errorf("trial %d, repeat %d alone: %v, want %v", i, r, got, want)
 			}
 		}
 	}
-	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1}))(t)
+	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
 	if p = must(HeldOut(ctx, x, FitQMFQ,
 		[]Trial{{1, []FitOption{WithEpochs(10)}}, {3, []FitOption{WithEpochs(5)}}},
-		Masks{2, 0.1, 1}))(t); p[1].Mean > p[0].Mean {
+		Masks{2, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
 		t.Errorf("QMFQ of one component predicts better than of three: %v", p)
 	}
 	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
@@ -68,7 +74,7 @@ func TestHeldOut(t *testing.T) {
 		trial := []Trial{{1, []FitOption{WithLoss(loss), WithEpochs(1)}}}
 		for seed := range uint64(10) {
 			var data *DataError
-			if _, err := HeldOut(ctx, y, FitNMF, trial, Masks{1, 0.5, seed}); !errors.As(err, &data) ||
+			if _, err := HeldOut(ctx, y, FitNMF, trial, Masks{1, 0.5, seed, 0}); !errors.As(err, &data) ||
 				data.Row != 3 || data.Col != 4 {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
@@ -76,7 +82,8 @@ func TestHeldOut(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := errorOf(HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1})); !errors.Is(err, context.Canceled) {
+	if err := errorOf(HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1, 0})); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -283,19 +290,27 @@ func TestSignedUnseenCells(t *testing.T) {
 
 // TestPredictionFar: the standard error of losses whose squares are beyond the range of numbers is a number.
 func TestPredictionFar(t *testing.T) {
-	near, far := PredictionOf([]float64{1, 4, 2}), PredictionOf([]float64{1e200, 4e200, 2e200})
+	near, far := joined(1, 4, 2), joined(1e200, 4e200, 2e200)
 	if ratio := far.StdErr / near.StdErr; math.Abs(ratio/1e200-1) > 1e-15 {
 		t.Errorf("%v, of losses 1e200 times as large %v", near, far)
 	}
 }
 
-// TestPredictionOf: the mean of the losses, and its standard error, 0 of one loss.
-func TestPredictionOf(t *testing.T) {
-	p := PredictionOf([]float64{1, 2, 6})
+// joined is a prediction of some losses.
+func joined(losses ...float64) (p Prediction) {
+	for _, l := range losses {
+		p = p.Join(Prediction{Losses: []float64{l}})
+	}
+	return p
+}
+
+// TestJoin: the mean of the losses, and its standard error, 0 of one loss.
+func TestJoin(t *testing.T) {
+	p := joined(1, 2, 6)
 	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr},
 		[]float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
-	p = PredictionOf([]float64{1, 2})
+	p = joined(1, 2)
 	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
-	p = PredictionOf([]float64{4})
+	p = joined(4)
 	closeTo(t, "mean and standard error of 4", []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0)
 }

@@ -94,6 +94,9 @@ type Model interface {
 	Rank() int
 	// Factors returns copies of U, d × k, and V, k × n.
 	Factors() (u, v Mat)
+	// Divergence returns the loss that was fitted: Divergence().At(x, t) is that of one cell, t being what
+	// Predict or Reconstruct has of it. Scores are its means.
+	Divergence() Loss
 	bounds() *config
 	filler(ctx context.Context) (filler, error)
 }
@@ -229,6 +232,9 @@ func (m *Factorisation) Factors() (u, v Mat) {
 	u, v = m.factors()
 	return u.Clone(), v.Clone()
 }
+
+// Divergence is that of [Model].
+func (m *Factorisation) Divergence() Loss { return lossOf(m.divergence()) }
 
 // divergence is the loss of the model.
 func (m *Factorisation) divergence() divergence.Loss { return m.loss.of(divergence.KL) }

@@ -370,9 +370,10 @@ func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithContext ends an operator once ctx has ended: before its next row, or before it begins where it has one
-// vector, which by default takes time in proportion to its length. The error wraps that of ctx. It is an
-// option because the arguments of operators are those of the mathematics.
+// WithContext ends an operator soon after ctx has ended: before its next row and, within a row of many
+// levels, between pieces of a few milliseconds. The error wraps that of ctx. Methods of a [Transport] that
+// [Solve] has returned do not end. It is an option because the arguments of operators are those of the
+// mathematics.
 func WithContext(ctx context.Context) Option {
 	return operatorOption(option.Context, "", func(c *config) string {
 		if ctx == nil {

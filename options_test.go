@@ -124,7 +124,7 @@ func TestBadArguments(t *testing.T) {
 	}
 	held := func(x Mat, m Masks, trials ...Trial) error { return errorOf(HeldOut(ctx, x, FitNMF, trials, m)) }
 	memory := func(m Method, rank int, o ...FitOption) error { return errorOf(MemoryOf(m, 5, 5, rank, o...)) }
-	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1}
+	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1, 0}
 	tr := must(Solve(x))(t)
 	m, b := must(FitQMF(ctx, good, 1, WithEpochs(1)))(t), fitBQMF(t, first(wide, 6), 0)
 	interval := func(p float64) error { _, _, err := b.Interval(p); return err }
@@ -274,17 +274,16 @@ func TestBadArguments(t *testing.T) {
 		{"loss of another shape", errorOf(m.Loss(NewMat(1, 1))), &shape, "x: got 1×1, want 2×3"},
 		{"loss of another shape", errorOf(m.Loss(NewMat(2, 4))), &shape, "x: got 2×4, want 2×3"},
 		{"loss of Inf", errorOf(m.Loss(mat(x, []float64{1, 2, inf}))), &data, "row 1, column 2"},
-		{"repeat -1", errorOf(HeldOutLoss(ctx, wide, FitNMF, one, mask, -1)), &option, "repeat(-1)"},
-		{"repeat 1 of 1", errorOf(HeldOutLoss(ctx, wide, FitNMF, one, mask, 1)), &option, "repeat(1)"},
+		{"first mask -1", held(wide, Masks{First: -1}, one), &option, "first(-1)"},
 		{"held out, rank 0", held(wide, mask, Trial{}), &option, "rank(0)"},
 		{"held out, two losses", held(wide, mask, one, Trial{1, []FitOption{WithLoss(Frobenius)}}), &option,
 			"WithLoss"},
 		{"held out, SVD", errorOf(HeldOut(ctx, wide, FitQMFQ,
 			[]Trial{{2, []FitOption{WithProjection(TruncatedSVD())}}}, mask)), &option, "WithProjection"},
-		{"-1 repeats", held(wide, Masks{-1, 0.1, 1}, one), &option, "repeats(-1): must be at least 1"},
-		{"endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1}, one), &option, "repeats("},
-		{"many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1}, one), &option, "repeats("},
-		{"share 0.6", held(wide, Masks{1, 0.6, 1}, one), &option, "share(0.6)"},
+		{"-1 repeats", held(wide, Masks{-1, 0.1, 1, 0}, one), &option, "repeats(-1): must be at least 1"},
+		{"endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1, 0}, one), &option, "repeats("},
+		{"many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1, 0}, one), &option, "repeats("},
+		{"share 0.6", held(wide, Masks{1, 0.6, 1, 0}, one), &option, "share(0.6)"},
 		{"share of nothing", held(mat(x[:2], x[1:]), mask, one), &option, "share("},
 		{"held out of another matrix", errorOf(HeldOut(ctx, wide,
 			func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
@@ -316,8 +315,9 @@ func TestDocumentedOptions(t *testing.T) {
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
 	columns := [][]option.Function{
-		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP},
-		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP},
+		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP,
+			option.SoftRankRowsJVP},
+		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP, option.SoftSortRowsJVP},
 		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
 		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {

@@ -20,7 +20,6 @@ import (
 
 var (
 	black      = color.RGBA{0, 0, 0, 255}
-	grey       = color.RGBA{128, 128, 128, 255}
 	orange     = color.RGBA{0xE6, 0x9F, 0x00, 255}
 	sky        = color.RGBA{0x56, 0xB4, 0xE9, 255}
 	green      = color.RGBA{0x00, 0x9E, 0x73, 255}
@@ -42,7 +41,6 @@ type line struct {
 	dash      int
 	points    bool // marks at the values
 	noLine    bool // marks alone
-	steps     bool // constant between the values
 }
 
 // epochAxis is the label of a logarithmic axis of epochs.
@@ -71,8 +69,6 @@ type chart struct {
 	lines       []line
 	legend      string     // corner: "top right" and so on; "" for none
 	yRange      [2]float64 // the range of the axis, where it is not that of the values
-	xRange      [2]float64
-	rule        float64 // a horizontal line, where not 0
 }
 
 // lossChart is a chart of losses on logarithmic axes.
@@ -160,9 +156,6 @@ func (c *chart) plot() (*plot.Plot, error) {
 				return nil, err
 			}
 			curve.Color, curve.Width, curve.Dashes = l.color, vg.Points(1.6), dashes[l.dash]
-			if l.steps {
-				curve.StepStyle = plotter.PostStep
-			}
 			p.Add(curve)
 			thumbs = append(thumbs, curve)
 		}
@@ -183,14 +176,6 @@ func (c *chart) plot() (*plot.Plot, error) {
 	}
 	if c.yRange != [2]float64{} {
 		p.Y.Min, p.Y.Max = c.yRange[0], c.yRange[1]
-	}
-	if c.xRange != [2]float64{} {
-		p.X.Min, p.X.Max = c.xRange[0], c.xRange[1]
-	}
-	if c.rule != 0 {
-		rule := plotter.NewFunction(func(float64) float64 { return c.rule })
-		rule.Color, rule.Dashes = black, dashes[2]
-		p.Add(rule)
 	}
 	return p, nil
 }
@@ -239,36 +224,25 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
-// figure draws rows of charts into figures/NAME.png; width and height are those of a
+// figure draws rows of charts into figures/NAME.png, where figures are drawn; width and height are those of a
 // chart, in centimetres.
-func figure(name string, width, height float64, rows ...[]*chart) error {
-	var plots [][]*plot.Plot
-	for _, row := range rows {
-		var some []*plot.Plot
-		for _, c := range row {
-			if c == nil {
-				some = append(some, nil)
-				continue
-			}
-			p, err := c.plot()
-			if err != nil {
-				return err
-			}
-			some = append(some, p)
-		}
-		plots = append(plots, some)
+func (w *writer) figure(name string, width, height float64, rows ...[]*chart) error {
+	if !w.draw {
+		return nil
 	}
-	cols := len(plots[0])
+	cols := len(rows[0])
 	image := vgimg.NewWith(vgimg.UseWH(vg.Length(width*float64(cols))*vg.Centimeter,
 		vg.Length(height*float64(len(rows)))*vg.Centimeter), vgimg.UseDPI(140))
 	canvas := draw.New(image)
 	tiles := draw.Tiles{Rows: len(rows), Cols: cols, PadX: vg.Points(10), PadY: vg.Points(8),
 		PadTop: vg.Points(4), PadBottom: vg.Points(4), PadLeft: vg.Points(4), PadRight: vg.Points(10)}
-	for i, row := range plots {
-		for j, p := range row {
-			if p != nil {
-				p.Draw(tiles.At(canvas, j, i))
+	for i, row := range rows {
+		for j, c := range row {
+			p, err := c.plot()
+			if err != nil {
+				return err
 			}
+			p.Draw(tiles.At(canvas, j, i))
 		}
 	}
 	if err := os.MkdirAll("figures", 0o755); err != nil {

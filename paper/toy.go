@@ -42,12 +42,10 @@ func toyWays(s *session) []way {
 	by := func(p quantmf.Projection) []quantmf.FitOption { return ours(quantmf.WithProjection(p)) }
 	return []way{
 		{"NMF", quantmf.MethodNMF, long, updates},
-		{"NMF, Newton", quantmf.MethodNMF, short, nil},
 		{qmfPaper, quantmf.MethodQMF, long, paperQMF(8)},
 		{"QMF", quantmf.MethodQMF, short, ours()},
 		{qmfqPaper, quantmf.MethodQMFQ, most, paperQMFQ(8, quantmf.KLUpdates(100))},
 		{qmfqKL, quantmf.MethodQMFQ, most, by(quantmf.KLUpdates(20))},
-		{"QMFQ, Frobenius", quantmf.MethodQMFQ, most, by(quantmf.FrobeniusUpdates(20))},
 		{"QMFQ, SVD", quantmf.MethodQMFQ, most, by(quantmf.TruncatedSVD())},
 	}
 }
@@ -83,7 +81,6 @@ func toy(s *session) (any, error) {
 			for _, o := range all {
 				traces = append(traces, o.Trace)
 				mean.Quantile += o.Recovery.Quantile / float64(r.Seeds)
-				mean.QuantileError += o.Recovery.QuantileError / float64(r.Seeds)
 				mean.Order += o.Recovery.Order / float64(r.Seeds)
 				mean.Components += o.Recovery.Components / float64(r.Seeds)
 			}
@@ -130,14 +127,11 @@ func learnt(truth drawn.Problem, m quantmf.Model) ([]toyFeature, error) {
 
 // looks are the colours and dashes of the models, the same in all figures.
 var looks = map[string]line{
-	"NMF":             {color: black, dash: 3},
-	"NMF, Newton":     {color: grey, dash: 2},
-	qmfPaper:          {color: sky, dash: 1},
-	"QMF":             {color: blue},
-	qmfqPaper:         {color: orange, dash: 1},
-	qmfqKL:            {color: vermillion},
-	"QMFQ, Frobenius": {color: green, dash: 2},
-	"QMFQ, SVD":       {color: purple, dash: 3},
+	"NMF":     {color: black, dash: 3},
+	qmfPaper:  {color: sky, dash: 1},
+	"QMF":     {color: blue},
+	qmfqPaper: {color: orange, dash: 1},
+	qmfqKL:    {color: vermillion},
 }
 
 func toyPage(w *writer, res toyResult) error {
@@ -166,7 +160,7 @@ func toyPage(w *writer, res toyResult) error {
 			levels[j] = (float64(j) + 0.5) / float64(len(levels))
 		}
 		a := &chart{title: fmt.Sprintf("feature %d", f.Feature), x: "level (share of samples below)",
-			y: "value of x", xRange: [2]float64{0, 1}}
+			y: "value of x"}
 		if f.Feature == 1 {
 			a.legend = "top left"
 		}
@@ -174,7 +168,7 @@ func toyPage(w *writer, res toyResult) error {
 			line{name: "QMF", x: levels, y: f.QMF, color: blue},
 			line{name: "QMFQ", x: levels, y: f.QMFQ, color: vermillion, dash: 1})
 		b := &chart{title: fmt.Sprintf("feature %d, deflated", f.Feature),
-			x: "level (share of samples below)", y: "T'(x), scale of UV", xRange: [2]float64{0, 1}}
+			x: "level (share of samples below)", y: "T'(x), scale of UV"}
 		b.add(line{x: levels, y: f.Deflated, color: vermillion, dash: 1})
 		above, under = append(above, a), append(under, b)
 	}
@@ -184,9 +178,6 @@ func toyPage(w *writer, res toyResult) error {
 	one, two := res.Problems[0], res.Problems[1]
 	table := [][]string{{"(epochs)", "loss, σ = 1", "loss, σ = 2", "order", "components"}}
 	for i, b := range one.Bands {
-		if b.Name == "NMF, Newton" || b.Name == "QMFQ, Frobenius" {
-			continue // as NMF, and as QMFQ, KL
-		}
 		x := one.Recovery[b.Name]
 		table = append(table, []string{fmt.Sprintf("%s (%d)", b.Name, b.epochs()),
 			fmt.Sprintf("%s (%s–%s)", g(b.last()), g(slices.Min(b.Final)), g(slices.Max(b.Final))),

@@ -215,11 +215,8 @@ func (a *applied) transform(s cli.Streams, block, blocks int) error {
 		return err
 	}
 	v, err := place(ctx, m, x, a.tell)
-	if bad := new(quantmf.DataError); errors.As(err, &bad) && bad.Col >= 0 {
-		bad.Col += from
-	}
 	if err != nil {
-		return ended(ctx, err, t)
+		return ended(ctx, inBlock(err, from), t)
 	}
 	return a.writeMatrix(s, inputs, "component",
 		cli.Names{Features: table.Numbered("c", v.Rows), Samples: t.Samples[from:to],
@@ -258,17 +255,22 @@ func place(ctx context.Context, m *model, x quantmf.Mat, tell *cli.Progress) (qu
 		part.Data = x.Data[from:]
 		at, err := m.Transform(ctx, part)
 		if err != nil {
-			var bad *quantmf.DataError
-			if errors.As(err, &bad) && bad.Col >= 0 {
-				bad.Col += from
-			}
-			return v, err
+			return v, inBlock(err, from)
 		}
 		for c := range at.Rows {
 			copy(v.Row(c)[from:], at.Row(c))
 		}
 	}
 	return v, tell.Count(x.Cols, x.Cols, "samples")
+}
+
+// inBlock returns an error of a block of samples as one of all of them, of which from come before.
+func inBlock(err error, from int) error {
+	var bad *quantmf.DataError
+	if errors.As(err, &bad) && bad.Col >= 0 {
+		bad.Col += from
+	}
+	return err
 }
 
 // ended puts an error of the package into words for a command that has no checkpoint.

@@ -2,7 +2,8 @@ package main
 
 // This file holds the check of an imputation. A tenth of the known values is hidden at random, several times,
 // and a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so
-// is the mean of the feature's other values: by feature, and over all features.
+// is the mean of the feature's other values: by feature, and over all features. kept.go has the check of a
+// model that was kept.
 
 import (
 	"cmp"
@@ -119,11 +120,16 @@ func (r *imputation) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.sum(parts)
+	return nil
+}
+
+// sum keeps the errors of several fits.
+func (r *imputation) sum(parts [][]feature) {
 	r.of = summed(parts)
 	for _, c := range r.of {
 		r.all.add(c)
 	}
-	return nil
 }
 
 // summed adds up the errors of several fits by feature. The sums do not depend on the order in which the fits
@@ -170,30 +176,48 @@ func (r *imputation) compare(m *quantmf.BQMF, given quantmf.Rows) ([]feature, er
 	if err != nil {
 		return nil, err
 	}
-	mean, median := m.Reconstruct(), m.Median()
-	out := make([]feature, x.Rows)
+	own, middle := make([]float64, x.Rows), make([]float64, x.Rows)
+	for i, seen := range visible {
+		own[i], middle[i] = meanOf(seen), medianOf(seen)
+	}
+	return r.errorsOf(hidden, own, middle, forecast{m.Reconstruct(), m.Median(),
+		func(i, j int) float64 { return within(below.At(i, j), upTo.At(i, j), r.probabilities) }}), nil
+}
+
+// forecast is what a model says of hidden values.
+type forecast struct {
+	mean, median quantmf.Mat
+	held         func(i, j int) float64 // the share of the value that lies in its interval
+}
+
+// errorsOf returns the errors of predictions of hidden values, the numbers in hidden, by feature. own and
+// middle are what the mean and the median of a feature would have said.
+func (r *imputation) errorsOf(hidden quantmf.Mat, own, middle []float64, p forecast) []feature {
+	out := make([]feature, hidden.Rows)
 	for i := range out {
-		own := 0.0
-		for n, v := range visible[i] {
-			own += (v - own) / float64(n+1)
-		}
-		middle := medianOf(visible[i])
 		c := &out[i]
 		for j, v := range hidden.Row(i) {
 			if v != v {
 				continue
 			}
-			loss, ownLoss := r.options.Loss.At(v, mean.At(i, j)), r.options.Loss.At(v, own)
-			abs, ownAbs := math.Abs(v-median.At(i, j)), math.Abs(v-middle)
+			loss, ownLoss := r.options.Loss.At(v, p.mean.At(i, j)), r.options.Loss.At(v, own[i])
+			abs, ownAbs := math.Abs(v-p.median.At(i, j)), math.Abs(v-middle[i])
 			gain := ownLoss - loss
 			if r.median() {
 				gain = ownAbs - abs
 			}
-			c.add(feature{1, loss, ownLoss, abs, ownAbs, float64(gain * gain),
-				within(below.At(i, j), upTo.At(i, j), r.probabilities)})
+			c.add(feature{1, loss, ownLoss, abs, ownAbs, float64(gain * gain), p.held(i, j)})
 		}
 	}
-	return out, nil
+	return out
+}
+
+// meanOf returns the mean of v, without a sum that could overflow.
+func meanOf(v []float64) (mean float64) {
+	for n, x := range v {
+		mean += (x - mean) / float64(n+1)
+	}
+	return mean
 }
 
 // medianOf sorts v.

@@ -1,7 +1,7 @@
 package main
 
-// This file holds "quantmf impute": missing values filled in by a BQMF, and what is said of how well it
-// predicts known values (checks.go).
+// This file holds "quantmf impute": missing values filled in by a BQMF, or by a model that was kept
+// (kept.go), and what is said of how well it predicts known values (checks.go).
 
 import (
 	"cmp"
@@ -33,9 +33,16 @@ func (f *imputeFlags) program() *cli.Program {
 			factorisation, the method of quantmf that predicts unseen values best. It then hides known values
 			from further fits, and says how well these are predicted. Nothing needs to be chosen. Values that
 			are not missing stay as they are. FILE has features in rows, also where -transpose reads samples
-			in rows.` + "\n\n" + cli.MatrixHelp,
+			in rows.
+
+			With -model nothing is fitted: MATRIX has samples that the model need not have seen, even a
+			single one, and each is filled in by itself.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			{Heading: "What is filled in", Flags: f.filling()},
+			{Heading: "New samples of a model", Flags: []*cli.Flag{cli.Text(&f.kept, "model", "FILE", `fill in
+				from this model, a file that "quantmf fit -o" wrote, without a fit; with -interval and -value
+				median one of -method bqmf. FILE gets the model's features in its order; where fit had -log1p,
+				all values are those of log(1+x)`), f.in.Allow()}},
 			{Heading: "How well", Flags: f.checking()},
 			{Heading: "What is written", Flags: []*cli.Flag{cli.File(&f.out, "o",
 				`where to write (required; "-" is standard output)`), f.options.Flag(option.Workers)}},
@@ -58,12 +65,14 @@ func (f *imputeFlags) program() *cli.Program {
 			{"quantmf impute holes.csv -o filled.csv -interval 0.9 -features errors.csv",
 				"also writes filled.lower.csv, filled.upper.csv, and how well each feature is predicted"},
 			{"quantmf impute counts.tsv -o filled.tsv -value median -json", "medians, and the check as JSON"},
+			{"quantmf impute -model model.bqmf today.csv -o filled.csv -interval 0.9",
+				"new samples, from a model that \"quantmf fit -method bqmf -missing\" has kept"},
 		},
 		Words: []string{"MATRIX"},
 	}
 	p.Run = func(words []string, s cli.Streams) error {
 		f.matrix = words[0]
-		if err := f.check(); err != nil {
+		if err := f.check(p); err != nil {
 			return err
 		}
 		return f.run(s)
@@ -120,6 +129,7 @@ func (f *imputeFlags) checking() []*cli.Flag {
 // imputeFlags are the flags of impute. fitFlags has what it shares with fit.
 type imputeFlags struct {
 	fitFlags
+	kept          string // the file of a model, "" for a fit
 	out, features string
 	interval      float64 // 0 for none
 	value         string  // mean or median
@@ -139,7 +149,18 @@ func (f *imputeFlags) median() bool { return f.value == "median" }
 const mostChecks = 10
 
 // check reports flags that exclude each other.
-func (f *imputeFlags) check() error {
+func (f *imputeFlags) check(p *cli.Program) error {
+	for _, name := range []string{"k", "epochs", "loss"} {
+		if f.kept != "" && p.Flag(name).Given != "" {
+			return cli.UsageError("-" + name + ": it says how a model is fitted, and that of -model is")
+		}
+	}
+	if f.kept == "" && p.Flag("allow").Given != "" {
+		return cli.UsageError("-allow: it says which features may differ from those of a -model")
+	}
+	if err := cli.OnceStdin(f.kept, f.matrix); err != nil {
+		return err
+	}
 	switch {
 	case f.checks > mostChecks:
 		return cli.Usagef("-checks %d: must be at most %d", f.checks, mostChecks)
@@ -187,6 +208,9 @@ func besides(file, what string) string {
 // the predictions and intervals that it gives; while checks are made one of each for every processor, and a
 // copy of the matrix with hidden cells.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
+	if f.kept != "" {
+		return keptFootprint(d, n), nil
+	}
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options.List()...)
 	if err != nil {
 		return 0, err
@@ -201,10 +225,13 @@ func (f *imputeFlags) footprint(d, n int) (float64, error) {
 func (f *imputeFlags) run(s cli.Streams) error {
 	began := time.Now()
 	defer f.in.Hold()()
-	t, input, err := f.read(s)
+	tell := cli.NewProgress(f.in.Progress, s.Err)
+	r := &imputation{imputeFlags: f, tell: tell}
+	inputs, err := r.take(s)
 	if err != nil {
 		return err
 	}
+	t := r.table
 	need, err := f.footprint(t.X.Rows, t.X.Cols)
 	if err == nil {
 		err = f.in.Allows(need, "this", "use fewer features or components (-k), or allow more")
@@ -217,12 +244,15 @@ func (f *imputeFlags) run(s cli.Streams) error {
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()
 	files := f.files()
-	if err := out.Open([]os.FileInfo{input}, files...); err != nil {
+	if err := out.Open(inputs, files...); err != nil {
 		return err
 	}
-	tell := cli.NewProgress(f.in.Progress, s.Err)
-	r := &imputation{imputeFlags: f, table: t, tell: tell}
-	err = r.work(ctx)
+	r.probabilities = cmp.Or(f.interval, 0.9)
+	if f.kept == "" {
+		err = r.work(ctx)
+	} else {
+		err = r.workKept(ctx)
+	}
 	tell.End()
 	if err != nil {
 		return ended(ctx, err, t)
@@ -258,7 +288,7 @@ type imputation struct {
 	table *table.Table
 	tell  *cli.Progress
 
-	model         *quantmf.BQMF
+	model         *model
 	filled        quantmf.Mat
 	lower, upper  quantmf.Mat // with -interval
 	of            []feature   // how well each is predicted, nil without checks
@@ -267,10 +297,19 @@ type imputation struct {
 	probabilities float64  // of the intervals that are checked
 }
 
+// take reads the matrix, with -model after the model. It returns the identities of the files.
+func (r *imputation) take(s cli.Streams) ([]os.FileInfo, error) {
+	if r.kept != "" {
+		return r.takeKept(s)
+	}
+	t, input, err := r.read(s)
+	r.table = t
+	return []os.FileInfo{input}, err
+}
+
 // work makes the checks and the fit.
 func (r *imputation) work(ctx context.Context) error {
 	x := r.table.X
-	r.probabilities = cmp.Or(r.interval, 0.9)
 	if err := r.check(ctx); err != nil {
 		return err
 	}
@@ -280,7 +319,7 @@ func (r *imputation) work(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.model = m
+	r.model = modelOf(m)
 	r.words, _ = warningsInWords(m.Warnings, r.table.Features)
 	if r.median() {
 		r.filled = m.Median()
@@ -363,6 +402,7 @@ func digits(v *float64) string {
 type (
 	imputeObject struct {
 		Matrix       string          `json:"matrix"`
+		Model        string          `json:"model,omitempty"`
 		Missing      int             `json:"missing"`
 		Loss         string          `json:"loss"`
 		LossReason   string          `json:"loss_reason,omitempty"`
@@ -394,11 +434,10 @@ type (
 
 func (r *imputation) object() imputeObject {
 	x := r.table.X
-	o := imputeObject{Matrix: r.name(), Missing: missing(x),
-		Loss: map[quantmf.Loss]string{quantmf.KL: "kl",
-			quantmf.Frobenius: "frobenius"}[r.fitFlags.options.Loss],
-		LossReason: r.losses,
-		Components: r.model.U.Cols, Value: "mean", Checked: r.all.hidden, Interval: r.probabilities,
+	loss, _ := r.fitFlags.options.Loss.MarshalText() // which has no error
+	o := imputeObject{Matrix: r.name(), Model: r.kept, Missing: missing(x), Loss: string(loss),
+		LossReason: r.losses, Components: r.model.Rank(), Value: "mean", Checked: r.all.hidden,
+		Interval: r.probabilities,
 		Warnings: append([]string{}, r.words...)}
 	if r.median() {
 		o.Value = "median"
@@ -407,9 +446,11 @@ func (r *imputation) object() imputeObject {
 		model, own := r.all.errors(r.median())
 		share, stdErr := r.overall()
 		n := float64(r.all.hidden)
-		abs, ownAbs, held := r.all.abs/n, r.all.ownAbs/n, r.all.held/n
-		o.Error, o.Own, o.Less, o.StdErr, o.Absolute, o.AbsoluteOwn, o.IntervalHeld = &model, &own, &share,
-			&stdErr, &abs, &ownAbs, &held
+		o.Error, o.Own, o.Less, o.StdErr = &model, &own, &share, &stdErr
+		if r.spread() {
+			abs, ownAbs, held := r.all.abs/n, r.all.ownAbs/n, r.all.held/n
+			o.Absolute, o.AbsoluteOwn, o.IntervalHeld = &abs, &ownAbs, &held
+		}
 	}
 	for i, name := range r.table.Features {
 		e := featureErrors{Name: name, Verdict: "unchecked"}
@@ -457,35 +498,55 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.losses != "" {
 		line("Loss", "%s", r.losses)
 	}
-	line("Model", "BQMF of %s", cli.Counted(r.model.U.Cols, "component"))
+	from := ""
+	if r.kept != "" {
+		from = ", kept in " + r.kept
+	}
+	kind, _ := r.model.title()
+	line("Model", "%s of %s%s", kind, cli.Counted(r.model.Rank(), "component"), from)
 	what := "mean"
 	if r.median() {
 		what = "median"
 	}
-	line("Filled", "%s, each by the %s of its distribution", cli.Counted(missing(x), "value"), what)
+	by := "what the model says of it"
+	if r.spread() {
+		by = "the " + what + " of its distribution"
+	}
+	line("Filled", "%s, each by %s", cli.Counted(missing(x), "value"), by)
 	switch {
 	case r.checks == 0:
+	case r.all.hidden == 0 && r.kept != "":
+		line("Check", "no value could be hidden: every sample must keep one")
 	case r.all.hidden == 0:
 		line("Check", "no value could be hidden: every row and column must keep two values")
 	default:
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
-		line("Check", "predictions of %s that %s did not see", cli.Counted(r.all.hidden, "known value"),
-			cli.Counted(r.checks, "further fit"))
+		if r.kept == "" {
+			line("Check", "predictions of %s that %s did not see", cli.Counted(r.all.hidden, "known value"),
+				cli.Counted(r.checks, "further fit"))
+		} else {
+			line("Check", "predictions of %s that were hidden; the features' own %ss are those of the "+
+				"samples of the fit", cli.Counted(r.all.hidden, "known value"), what)
+		}
 		line("", "mean %s %.4g; of the features' own means %.4g", account.LossName(r.fitFlags.options.Loss),
 			r.all.loss/n,
 			r.all.own/n)
-		line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
-			r.all.ownAbs/n)
+		if r.spread() {
+			line("", "mean absolute error of medians %.4g; of the features' own medians %.4g", r.all.abs/n,
+				r.all.ownAbs/n)
+		}
 		line("", "predictions have %s", lessError(share, stdErr, what))
-		line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n,
-			100*r.probabilities)
+		if r.spread() {
+			line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n,
+				100*r.probabilities)
+		}
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of "+
 				"few components can use", what)
 		}
-		if off := r.all.held/n - r.probabilities; math.Abs(off) > 0.05+
+		if off := r.all.held/n - r.probabilities; r.spread() && math.Abs(off) > 0.05+
 			2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
 			line("Warning", "%s", strayed(100*r.probabilities, 100*r.all.held/n, r.all.hidden))
 		}

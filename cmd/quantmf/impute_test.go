@@ -315,7 +315,8 @@ func TestImputeSays(t *testing.T) {
 			quantmf.NewMat(len(gains), 4)
 		r.lower.Set(1, 2, -1)
 		r.upper.Set(1, 2, 1)
-		r.model = &quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains), 3)}}
+		r.model = modelOf(&quantmf.BQMF{Factorisation: quantmf.Factorisation{U: quantmf.NewMat(len(gains),
+			3)}})
 		for i, all := range gains {
 			c := &r.of[i]
 			for _, g := range all {

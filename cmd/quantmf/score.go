@@ -2,9 +2,10 @@ package main
 
 // This file holds "quantmf score": how well a model fits samples. Its matrix is read by rows, so it may be
 // larger than memory. If the samples are placed already, by "quantmf transform -block" on several machines,
-// it is read once.
+// it is read once. odd.go has the scores of each sample.
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/quantmf/quantmf"
@@ -16,6 +17,7 @@ func scoreProgram() *cli.Program {
 	a := newApplied()
 	a.in.Rows = true
 	var placed []string
+	bySample, asJSON := false, false
 	v := cli.Aside(cli.Func("v", "FILE", `the samples' columns, components × samples, that "quantmf
 		transform" wrote: placing the samples is most of the work. Give -v once for each file of -block, in
 		their order. -v of fit has the columns of the fitted samples (qmf and nmf; default: place the
@@ -31,18 +33,45 @@ func scoreProgram() *cli.Program {
 			of the loss that was fitted, over the values that are not missing. Features are matched as in
 			"quantmf transform -h".
 
+			With -by-sample it prints a line for each sample, those first that the model explains least:
+			sample, score, times_median (the score as a multiple of the median of all scores), and why: the
+			features with the largest shares of the score, each with its value and, behind "not", what the
+			model expects of it. Between columns stand tabs.
+
 			Memory holds the listed cells of a sparse MATRIX, and one row of an npy file larger than a
 			quarter of -max-memory; while samples are placed, some 2^24 values more.`,
-		Groups: own(v, a.in.Allow()),
-		After:  cli.ExitHelp,
+		Groups: own(cli.Switch(&bySample, "by-sample", "a line for each sample, the odd ones first, and why"),
+			cli.Switch(&asJSON, "json", "with -by-sample: the same as one JSON object"), v, a.in.Allow()),
+		After: cli.ExitHelp,
 		Examples: [][2]string{{"quantmf score model.qmf new.csv", ""},
+			{"quantmf score -by-sample model.qmf new.csv | head -n 11", "the ten oddest samples"},
 			{"seq 0 1 | xargs -P 2 -I{} quantmf transform -block {}/2 -o V{}.npy m.nmf big.npy", ""},
 			{"quantmf score -v V0.npy -v V1.npy m.nmf big.npy",
 				"blocks are placed side by side, on one machine or several"}},
-	}, func(s cli.Streams) error { return a.score(s, placed) })
+	}, func(s cli.Streams) error {
+		if asJSON && !bySample {
+			return cli.UsageError("-json: a single number is one already: give -by-sample, too")
+		}
+		do := one
+		switch {
+		case asJSON:
+			do = oddJSON
+		case bySample:
+			do = oddLines
+		}
+		return a.score(s, placed, bySample, do)
+	})
 }
 
-func (a *applied) score(s cli.Streams, placed []string) error {
+// scoring prints the scores of the samples of t. v has their coordinates, or is empty where they are not
+// placed yet.
+type scoring func(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table,
+	v quantmf.Mat) error
+
+// blockOfRows is the number of samples of d features that are held in full at once, of a matrix that is not.
+func blockOfRows(d int) int { return max(64, 1<<24/d) }
+
+func (a *applied) score(s cli.Streams, placed []string, bySample bool, do scoring) error {
 	m, t, _, err := a.readBoth(s)
 	if err != nil {
 		return err
@@ -61,25 +90,33 @@ func (a *applied) score(s cli.Streams, placed []string) error {
 	d, n := t.Dims()
 	full := n // the number of samples that are held in full at once
 	switch {
-	case t.Held != nil && placed != nil:
+	case t.Held != nil && placed != nil && !bySample:
 		full = 0
 	case t.Held != nil:
-		full = min(n, max(64, 1<<24/d))
+		full = min(n, blockOfRows(d))
 	}
 	if err := a.in.Allows(t.HeldBytes()+8*4*(float64(d)*float64(full)+float64(m.of.U.Cols)*float64(n))+
 		programSize,
 		"this", "allow more, or give fewer samples at a time"); err != nil {
 		return err
 	}
-	var at float64
-	if placed == nil {
-		a.tell.At("placing samples")
-		at, err = m.Score(ctx, t.Rows())
-	} else {
-		var v quantmf.Mat
+	var v quantmf.Mat
+	if placed != nil {
 		if v, err = a.coordinates(placed, m.of.U.Cols, t); err != nil {
 			return err
 		}
+	}
+	return do(ctx, a, s, m, t, v)
+}
+
+// one prints the score of all samples together.
+func one(ctx context.Context, a *applied, s cli.Streams, m *model, t *table.Table, v quantmf.Mat) error {
+	var at float64
+	var err error
+	if v.Rows == 0 {
+		a.tell.At("placing samples")
+		at, err = m.Score(ctx, t.Rows())
+	} else {
 		a.tell.At("comparing the model with the matrix")
 		var moved quantmf.Model
 		if moved, err = m.at(v); err == nil {

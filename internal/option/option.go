@@ -244,8 +244,10 @@ var (
 	SoftQuantileRows = Function{"SoftQuantileRows", rows, "q"}
 	SoftRankRows     = Function{"SoftRankRows", rows | Of(MidpointRanks), ""}
 	SoftRankRowsVJP  = Function{"SoftRankRowsVJP", rows | Of(MidpointRanks), ""}
+	SoftRankRowsJVP  = Function{"SoftRankRowsJVP", rows | Of(MidpointRanks), ""}
 	SoftSortRows     = Function{"SoftSortRows", rows, ""}
 	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
+	SoftSortRowsJVP  = Function{"SoftSortRowsJVP", rows, ""}
 	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model), ""}
 	FitQMF           = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model),

@@ -148,6 +148,7 @@ func (r *dual) setQuadrature(f *dual, weight float64) {
 		f.cx[i], f.a[i] = f.cx[0], 0
 	}
 	f.cut(n)
+	f.done = r.done
 	f.setTargets(r.y)
 	f.even = false
 	f.setEpsilon(r.eps)

@@ -116,7 +116,7 @@ func (r *dual) factor() {
 		copy(r.fac[j*stride:], r.g[j*r.mp:(j+1)*r.mp])
 	}
 	r.setFloor()
-	kernel.FactorLaplacian(r.fac, r.piv, r.floor, r.elim)
+	kernel.FactorLaplacian(r.fac, r.piv, r.floor, r.elim, r.done)
 }
 
 // setFloor fills floor with the lower bounds of the pivots.

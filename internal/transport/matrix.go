@@ -84,6 +84,9 @@ func (r *matrix) tiles(f func(lo, hi int, e []float64)) {
 	m, keep := r.m, r.holds()
 	r.reserve()
 	for lo := 0; lo < r.np; lo += r.size {
+		if r.ended() {
+			return
+		}
 		hi := min(lo+r.size, r.np)
 		e := r.e[:(hi-lo)*m]
 		if keep {

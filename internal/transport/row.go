@@ -6,11 +6,11 @@ package transport
 //	any ──Evaluate──▶ placed
 //	any ──Restore──▶ solved
 //
-// Averages need M, which a row has from placed on; any number of them may be taken, also after an
-// adjoint. Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint.
-// Methods that differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward)
-// leave the row solved. A method that is called too early panics: the cause is a fault of the package,
-// never of the data.
+// Averages need M, which a row has from placed on; any number of them may be taken, also after an adjoint.
+// Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint. Methods that
+// differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward, SortForward) leave
+// the row solved. A method that is called too early panics: the cause is a fault of the package, never of the
+// data.
 
 import "github.com/quantmf/quantmf/internal/kernel"
 
@@ -38,6 +38,7 @@ type Row struct {
 	pairs    []float64    // N, m × mp, symmetric
 	levels   []float64    // scratch: values of levels, m
 	sorted   []float64    // scratch: S, m
+	flow     []float64    // scratch of forward derivatives, m × mp; nil until the first
 	gx, zeta []float64    // scratch: a gradient at x̃, or T; sample weights, np
 	gathered *dual        // what RatioColumns sums over: the samples, or points of them
 	weights  []float64    // and their x
@@ -67,7 +68,7 @@ func (r *Row) Resize(n, m int) {
 		for _, p := range []*[]float64{&r.lam, &r.rho, &r.levels, &r.sorted} {
 			*p = free.take(mp)[:m]
 		}
-		r.pairs = free.take(m * mp)
+		r.pairs, r.flow = free.take(m*mp), nil
 	}
 	r.dual.resize(n, m)
 	r.phase, r.of, r.back = empty, 0, Cotangent{}

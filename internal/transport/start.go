@@ -45,7 +45,7 @@ func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
 		out = r.safe(goal, maxPasses, out)
 	}
 	r.grant()
-	if Invariants {
+	if Invariants && !r.ended() {
 		r.checkPlan(out)
 	}
 	if ws != nil {

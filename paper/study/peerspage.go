@@ -14,7 +14,6 @@ import (
 	"github.com/quantmf/quantmf/paper/internal/report"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -310,79 +309,15 @@ func intervalsText(r *peerResults) string {
 			"at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
 }
 
-// named is a point of the plot and its name, which is drawn to its left or right.
-type named struct {
-	at   plotter.XY
-	name string
-	left bool
-}
+// glyphs are the marks of BQMF and of the singles.
+var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{},
+	draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
 
-const (
-	pictureWide, pictureHigh = 17 * vg.Centimeter, 11 * vg.Centimeter
-	nameSize                 = 7.5 // points
-)
-
-// nameAll draws names beside points, as near to them as possible without covering a point or another name.
-func nameAll(pl *plot.Plot, points []named) error {
-	type box struct{ x, y, w, h float64 }
-	// approximate places in points: axes take some of the picture
-	place := func(at plotter.XY) (x, y float64) {
-		share := func(v, low, high float64) float64 { return math.Log(v/low) / math.Log(high/low) }
-		return share(at.X, pl.X.Min, pl.X.Max) * (pictureWide.Points() - 50),
-			share(at.Y, pl.Y.Min, pl.Y.Max) * (pictureHigh.Points() - 40)
-	}
-	var taken []box
-	for _, p := range points {
-		x, y := place(p.at)
-		taken = append(taken, box{x - 3, y - 3, 6, 6})
-	}
-	for own, p := range points {
-		x, y := place(p.at)
-		width := 0.55 * nameSize * float64(len(p.name))
-		best, least := vg.Point{}, math.Inf(1)
-		left := p.left
-		for _, side := range []bool{p.left, !p.left} {
-			for _, up := range []float64{0, 7, -7} {
-				b := box{x + 5, y + up - nameSize/2, width, nameSize}
-				if side {
-					b.x = x - 5 - width
-				}
-				over := math.Abs(up) / 10
-				if side != p.left {
-					over++
-				}
-				for i, o := range taken {
-					across, along := min(b.x+b.w, o.x+o.w)-max(b.x, o.x), min(b.y+b.h, o.y+o.h)-max(b.y, o.y)
-					if i != own && across > 0 && along > 0 {
-						over += across * along
-					}
-				}
-				if over < least {
-					best, least, left = vg.Point{X: 5, Y: vg.Points(up)}, over, side
-				}
-			}
-		}
-		label, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{p.at}, Labels: []string{p.name}})
-		if err != nil {
-			return err
-		}
-		b := box{x + 5, y + best.Y.Points() - nameSize/2, width, nameSize}
-		label.TextStyle[0].XAlign = text.XLeft
-		if left {
-			b.x, best.X, label.TextStyle[0].XAlign = x-5-width, -best.X, text.XRight
-		}
-		label.TextStyle[0].Font.Size, label.TextStyle[0].YAlign, label.Offset = vg.Points(nameSize),
-			text.YCenter, best
-		taken = append(taken, b)
-		pl.Add(label)
-	}
-	return nil
-}
-
-// drawPeers draws error against seconds.
+// drawPeers draws error against seconds: a glyph a method, a colour for wide and one for small tables.
 func drawPeers(r *peerResults) error {
 	pl := plot.New()
-	pl.X.Label.Text, pl.Y.Label.Text = "seconds of one core, a fit", "divergence of hidden cells, % of BQMF's"
+	pl.X.Label.Text = "seconds of one core, a fit (blue: wide tables, orange: small ones)"
+	pl.Y.Label.Text = "divergence of hidden cells, % of BQMF's"
 	pl.X.Scale, pl.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	pl.Y.Scale, pl.Y.Tick.Marker = plot.LogScale{},
 		plot.ConstantTicks{{Value: 100, Label: "100"}, {Value: 120, Label: "120"}, {Value: 150, Label: "150"},
@@ -390,50 +325,36 @@ func drawPeers(r *peerResults) error {
 	grid := plotter.NewGrid()
 	grid.Horizontal.Color, grid.Vertical.Color = color.Gray{205}, color.Gray{205}
 	pl.Add(grid)
-	low, high := math.Inf(1), 0.0
-	var points []named
-	for _, wide := range []bool{true, false} {
-		var xy plotter.XYs
-		var names []string
-		for _, m := range append([]string{"BQMF"}, singles...) {
-			e, s, n := 0.0, 0.0, 0.0
-			for i := range r.Tables {
-				t := &r.Tables[i]
-				b, o, has := kl.both(t, "BQMF", m)
-				if t.of().alone || t.of().wide != wide || !has {
-					continue
+	c := compare(r)
+	names := map[string]plot.Thumbnailer{}
+	for i, m := range append([]string{"BQMF"}, singles...) {
+		for _, of := range []struct {
+			tables []*peerResult
+			color  color.Color
+		}{
+			{c.small, color.RGBA{0xD5, 0x5E, 0, 255}},
+			{slices.DeleteFunc(slices.Clone(c.all), func(t *peerResult) bool { return !t.of().wide }),
+				color.RGBA{0, 0x72, 0xB2, 255}},
+		} {
+			ratio, _, _ := kl.ratio(of.tables, m)
+			took, n := 0.0, 0.0
+			for _, t := range of.tables {
+				if s, has := seconds.mean(t, m); has {
+					took += math.Log(s)
+					n++
 				}
-				took, _ := seconds.mean(t, m)
-				e += math.Log(o / b)
-				s += math.Log(took)
-				n++
 			}
-			if n > 0 {
-				xy = append(xy, plotter.XY{X: math.Exp(s / n), Y: 100 * math.Exp(e/n)})
-				names = append(names, m)
-				low, high = min(low, math.Exp(s/n)), max(high, math.Exp(s/n))
+			marks, err := plotter.NewScatter(plotter.XYs{{X: math.Exp(took / n), Y: 100 / ratio}})
+			if err != nil {
+				return err
 			}
+			marks.Radius, marks.Shape, marks.Color = vg.Points(4), glyphs[i], of.color
+			pl.Add(marks)
+			names[m] = marks
 		}
-		marks, err := plotter.NewScatter(xy)
-		if err != nil {
-			return err
-		}
-		marks.Radius, marks.Shape = vg.Points(3), draw.CircleGlyph{}
-		marks.Color = color.RGBA{0, 0x72, 0xB2, 255}
-		if !wide {
-			marks.Shape = draw.RingGlyph{}
-			marks.Color = color.RGBA{0xD5, 0x5E, 0, 255}
-		}
-		pl.Add(marks)
-		for i, name := range names {
-			points = append(points, named{xy[i], name, !wide})
-		}
-		pl.Legend.Add(map[bool]string{true: "wide tables", false: "small tables"}[wide], marks)
+		pl.Legend.Add(m, names[m]) // as on wide tables
 	}
-	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = low/5, high*5, 95, 310
-	if err := nameAll(pl, points); err != nil {
-		return err
-	}
-	pl.Legend.Top, pl.Legend.YOffs = true, vg.Points(-4)
-	return pl.Save(pictureWide, pictureHigh, pictureFile)
+	pl.X.Min, pl.X.Max, pl.Y.Min, pl.Y.Max = 1e-3, 1e3, 95, 310
+	pl.Legend.Top, pl.Legend.YOffs, pl.Legend.TextStyle.Font.Size = true, vg.Points(-4), vg.Points(8)
+	return pl.Save(17*vg.Centimeter, 11*vg.Centimeter, pictureFile)
 }

@@ -80,11 +80,9 @@ func correlation(a, b []float64) float64 {
 // Recovery says how much of the truth a fit has found.
 type Recovery struct {
 	// mean over rows: correlation of the fitted row's quantile function with the true one
-	Quantile float64
-	// mean over rows: root mean square of their difference, over the deviation of the true one
-	QuantileError float64
-	Order         float64 // mean over rows: rank correlation of UV with U*V*
-	Components    float64 // mean correlation of the rows of V with those of V*, best matched
+	Quantile   float64
+	Order      float64 // mean over rows: rank correlation of UV with U*V*
+	Components float64 // mean correlation of the rows of V with those of V*, best matched
 }
 
 // Recovered compares a fit with the truth. An increasing map of a row of UV can be undone by
@@ -96,12 +94,6 @@ func (p Problem) Recovered(fit, u, v quantmf.Mat) (r Recovery) {
 		row := slices.Sorted(slices.Values(fit.Row(i)))
 		truth := p.Q.Row(i)
 		r.Quantile += correlation(row, truth) / float64(d)
-		m, square, spread := stat.Mean(truth, nil), 0.0, 0.0
-		for j := range truth {
-			square += (row[j] - truth[j]) * (row[j] - truth[j])
-			spread += (truth[j] - m) * (truth[j] - m)
-		}
-		r.QuantileError += math.Sqrt(square/spread) / float64(d)
 		w := make([]float64, n)
 		for c := range u.Cols {
 			floats.AddScaled(w, u.At(i, c), v.Row(c))
@@ -116,8 +108,7 @@ func (p Problem) Recovered(fit, u, v quantmf.Mat) (r Recovery) {
 		}
 	}
 	r.Components = assign(score) / float64(k)
-	return Recovery{report.Round(r.Quantile, 4), report.Round(r.QuantileError, 4), report.Round(r.Order, 4),
-		report.Round(r.Components, 4)}
+	return Recovery{report.Round(r.Quantile, 4), report.Round(r.Order, 4), report.Round(r.Components, 4)}
 }
 
 // assign returns the largest sum over pairs of rows and columns with each row and each column in
