@@ -608,7 +608,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	}
 	perm := make([]int32, len(levels))
 	var sorter order.Sorter
-	sorter.Resize(len(levels))
+	sorter.Resize(nil, len(levels))
 	sorter.Sort(perm, levels)
 	// The centres, equal levels once.
 	var centers []float64

@@ -15,7 +15,7 @@ func TestEnded(t *testing.T) {
 	}
 	for _, eps := range []float64{1e-1, 1e-2, 1e-4} {
 		p := Problem{X: x, Epsilon: eps, Done: done}
-		r := NewRow(len(x), len(x))
+		r := NewRow(nil, len(x), len(x))
 		r.Load(p)
 		whole := r.Solve(1e-9, 3000, nil)
 		closed := make(chan struct{})

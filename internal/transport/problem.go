@@ -15,6 +15,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 const unit = 0x1p-53 // u, the unit roundoff
@@ -39,6 +40,7 @@ type Problem struct {
 
 // problem is a row that is loaded.
 type problem struct {
+	memory *pool.Arena // of what it makes; nil: it is not counted
 	samples
 	targets
 	eps float64

@@ -12,7 +12,10 @@ package transport
 // the row solved. A method that is called too early panics: the cause is a fault of the package, never of the
 // data.
 
-import "github.com/quantmf/quantmf/internal/kernel"
+import (
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
 
 // phase is how far a row has come.
 type phase uint8
@@ -45,13 +48,17 @@ type Row struct {
 	own      [2][]float64 // the memory of these vectors
 }
 
-// NewRow returns a workspace for n samples and m targets with all the memory that it will need: without
-// [Row.Resize] it never allocates.
-func NewRow(n, m int) *Row {
+// NewRow returns a workspace for n samples and m targets with all the memory that it will need, from an
+// arena: without [Row.Resize] it never allocates.
+func NewRow(a *pool.Arena, n, m int) *Row {
 	r := new(Row)
+	r.memory = a
 	r.Resize(n, m)
 	r.form = powers
 	r.reserve() // otherwise the first solve does
+	if n >= condensedFrom {
+		r.makePoints()
+	}
 	return r
 }
 
@@ -59,16 +66,16 @@ func NewRow(n, m int) *Row {
 func (r *Row) Resize(n, m int) {
 	np, mp := kernel.Pad(n), kernel.Pad(m)
 	if n != r.n {
-		free := room(&r.own[0], 2*np)
-		r.gx, r.zeta = free.take(np), free.take(np)
+		free := room(r.memory, &r.own[0], 2*np)
+		r.gx, r.zeta = free.take(np, np), free.take(np, np)
 	}
 	if m != r.m {
-		free := room(&r.own[1], 4*mp+m*mp)
+		free := room(r.memory, &r.own[1], 4*mp+m*mp)
 		clear(free)
 		for _, p := range []*[]float64{&r.lam, &r.rho, &r.levels, &r.sorted} {
-			*p = free.take(mp)[:m]
+			*p = free.take(m, mp)
 		}
-		r.pairs, r.flow = free.take(m*mp), nil
+		r.pairs, r.flow = free.take(m*mp, m*mp), nil
 	}
 	r.dual.resize(n, m)
 	r.phase, r.of, r.back = empty, 0, Cotangent{}
