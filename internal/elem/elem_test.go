@@ -195,8 +195,6 @@ func TestAtan(t *testing.T) {
 	}
 }
 
-var sink float64
-
 func TestDouble(t *testing.T) {
 	// Σ of 1e5 thirds against a third of 1e5, times one another, in 200 bits.
 	d := Double{}
