@@ -24,11 +24,27 @@ type Trial struct {
 	Options []FitOption // without WithMissingValues and WithWorkers, which HeldOut sets
 }
 
-// Prediction is how well the models of a trial predict cells that they have not seen.
+// Prediction is how well the models of a trial predict cells that they have not seen. The baseline is the
+// mean of the row's visible cells in the place of what the model predicts: what a model of no components
+// would say.
 type Prediction struct {
-	Mean   float64   // the mean of Losses
-	StdErr float64   // the standard error of Mean: sample deviation (by repeats-1)/√repeats; 0 for one repeat
-	Losses []float64 // the mean divergence of the hidden cells, one value a repeat
+	Mean   float64 // the mean of Losses
+	StdErr float64 // the standard error of Mean: sample deviation (by repeats-1)/√repeats; 0 for one repeat
+
+	// One value a repeat.
+	Losses []float64 // the mean divergence of the hidden cells
+	// the same, where the divergences of each row are divided by the row's own spread
+	Relative                   []float64
+	Baseline, BaselineRelative []float64 // both, of the baseline; the same in all trials
+
+	Rows []HiddenRow // of all repeats, one a row
+}
+
+// HiddenRow sums over the cells of a row that were hidden, of all repeats. It leaves out the repeats in which
+// all visible cells of the row were 0: their mean is no prediction under most losses.
+type HiddenRow struct {
+	Cells          int
+	Loss, Baseline float64 // the divergences from what the model, and the baseline, predict
 }
 
 // Masks says which cells [HeldOut] hides.
@@ -36,6 +52,7 @@ type Masks struct {
 	Repeats int     // the number of masks, at least 1; 0 is taken as 5
 	Share   float64 // the share of the observed cells that a mask hides, at most 1/2; 0 is taken as 0.1
 	Seed    uint64  // of the random choice of cells
+	First   int     // the number of the first mask, from 0: more masks after others, or one by itself
 }
 
 // HeldOut fits every trial masks.Repeats times, each time with another share of the
@@ -53,84 +70,34 @@ type Masks struct {
 // Errors: those of fit, of the first trial that has one; [*DataError] for a cell that no fit takes, hidden or
 // not, and for an x so small that its losses have no number; [*OptionError]; when ctx ends, an error that
 // wraps its error. Cost: repeats × trials fits. Memory: a bit for every cell and repeat, and GOMAXPROCS fits,
-// each with a copy of x where x is a Mat.
+// each with a copy of x where x is a Mat; three numbers for each trial, repeat and row.
 //
 //	trials := []quantmf.Trial{{Rank: 2}, {Rank: 4}, {Rank: 8}}
 //	p, err := quantmf.HeldOut(ctx, x, quantmf.FitQMF, trials, quantmf.Masks{Seed: 1})
 func HeldOut[M Model](ctx context.Context, x Rows,
 	fit func(context.Context, Rows, int, ...FitOption) (M, error), trials []Trial,
 	masks Masks) ([]Prediction, error) {
-	all, err := heldOut(ctx, x, fit, trials, masks, -1)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]Prediction, len(all))
-	for i, losses := range all {
-		out[i] = PredictionOf(losses)
-	}
-	return out, nil
+	return heldOut(ctx, x, func(ctx context.Context, x Rows, trial int, opts ...FitOption) (Model, error) {
+		return fit(ctx, x, trials[trial].Rank, opts...)
+	}, trials, masks, 0)
 }
 
-// HeldOutLoss returns the loss of one trial in one repeat of [HeldOut], from 0 to masks.Repeats-1, with the
-// same bits. So independent processes can make the fits of one comparison. The caller must see to it that
-// all trials have the same loss. Errors are those of HeldOut. Cost: one fit, by one worker.
-func HeldOutLoss[M Model](ctx context.Context, x Rows,
-	fit func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial, masks Masks,
-	repeat int) (float64, error) {
-	if repeat < 0 {
-		return 0, &OptionError{Option: "repeat", Value: itoa(repeat), Bound: "must be at least 0"}
-	}
-	all, err := heldOut(ctx, x, fit, []Trial{trial}, masks, repeat)
-	if err != nil {
-		return 0, err
-	}
-	return all[0][0], nil
-}
+// trialFit makes the fit of a trial of a matrix with hidden cells.
+type trialFit func(ctx context.Context, x Rows, trial int, opts ...FitOption) (Model, error)
 
-// PredictionOf returns the prediction of a trial from its losses, one a repeat. It keeps the slice.
-func PredictionOf(losses []float64) Prediction {
-	p, repeats := Prediction{Losses: losses}, float64(len(losses))
-	sq, unit := 0.0, 1.0
-	for _, l := range losses {
-		p.Mean += l / repeats
-	}
-	for _, l := range losses {
-		if most := math.Abs(l - p.Mean); most > 1e150 { // whose square has no number
-			unit = max(unit, most)
-		}
-	}
-	for _, l := range losses {
-		off := (l - p.Mean) / unit
-		sq += float64(off * off)
-	}
-	if len(losses) > 1 {
-		p.StdErr = unit * math.Sqrt(sq/(repeats-1)/repeats)
-	}
-	return p
-}
-
-// heldOut returns the losses of each trial in each repeat; where only is not negative, in that repeat
-// alone.
-func heldOut[M Model](ctx context.Context, x Rows,
-	fit func(context.Context, Rows, int, ...FitOption) (M, error), trials []Trial, masks Masks,
-	only int) ([][]float64, error) {
+// heldOut is HeldOut by so many workers, 0 for GOMAXPROCS.
+func heldOut(ctx context.Context, x Rows, fit trialFit, trials []Trial, masks Masks,
+	workers int) ([]Prediction, error) {
 	masks, err := masks.settled()
 	if err != nil {
 		return nil, err
 	}
-	first, repeats := 0, masks.Repeats
-	if only >= 0 {
-		if only >= repeats {
-			return nil, &OptionError{Option: "repeat", Value: itoa(only), Bound: "there are " + itoa(repeats)}
-		}
-		first, repeats = only, 1
-	}
+	repeats := masks.Repeats
 	if err := checkRows(x); err != nil {
 		return nil, err
 	}
 	d, n := x.Dims()
-	if each := uint64(d)*uint64((n+63)/64) + uint64(d) +
-		uint64(len(trials)); uint64(repeats) > 8*limit.Cells/each {
+	if each := uint64(d) * uint64((n+63)/64+1+3*len(trials)); uint64(repeats) > 8*limit.Cells/each {
 		return nil, &OptionError{Option: "repeats", Value: itoa(repeats),
 			Bound: "the masks of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
@@ -140,45 +107,101 @@ func heldOut[M Model](ctx context.Context, x Rows,
 		mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
-	hidden, err := masks.hide(ctx, x, first, repeats)
+	hidden, err := masks.hide(ctx, x)
 	if err != nil {
 		return nil, err
 	}
-	out := make([][]float64, len(trials))
-	for i := range out {
-		out[i] = make([]float64, repeats)
-	}
-	errs, lossOf := make([]error, len(trials)*repeats), make([]divergence.Loss, len(trials)*repeats)
-	p := pool.New(0, len(errs))
+	made := make([]hiddenLosses, len(trials)*repeats)
+	errs := make([]error, len(made))
+	p := pool.New(workers, len(errs))
 	defer p.Close()
 	p.Do(len(errs), func(_, job int) {
 		trial, r := job/repeats, job%repeats
-		mean, of, err := lossOfHidden(ctx, x, fit, trials[trial], hidden[r])
-		if err == nil && mean-mean != 0 {
-			err = &DataError{Row: -1, Col: -1, Value: mean,
+		made[job], errs[job] = lossOfHidden(ctx, x, fit, trial, trials[trial].Options, hidden[r])
+		if mean := made[job].mean; errs[job] == nil && mean-mean != 0 {
+			errs[job] = &DataError{Row: -1, Col: -1, Value: mean,
 				Problem: "the loss of the hidden cells under trial " + itoa(trial) + " is not finite"}
 		}
-		out[trial][r], lossOf[job], errs[job] = mean, of, err
 	})
 	for job, err := range errs {
 		if err != nil {
 			return nil, err
 		}
-		if lossOf[job] != lossOf[0] {
-			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(lossOf[job])),
-				Bound: "trial 0 has " + ftoa(float64(lossOf[0])) + ", and no two losses can be compared"}
+		if of := made[job].of; of != made[0].of {
+			return nil, &OptionError{Option: option.Loss.String(), Value: ftoa(float64(of)),
+				Bound: "trial 0 has " + ftoa(float64(made[0].of)) + ", and no two losses can be compared"}
 		}
+	}
+	out := make([]Prediction, len(trials))
+	for i := range out {
+		for _, h := range made[i*repeats : (i+1)*repeats] {
+			out[i].add(h.Prediction)
+		}
+		out[i].settle()
 	}
 	return out, nil
 }
 
-// lossOfHidden makes the fit of a trial without the cells that a mask hides. It returns the mean divergence
-// of these cells from what the model predicts of them, and under which loss the model was fitted.
-func lossOfHidden[M Model](ctx context.Context, x Rows,
-	method func(context.Context, Rows, int, ...FitOption) (M, error), trial Trial,
-	mask *fit.Cells) (mean float64, of divergence.Loss, err error) {
+// Join returns the prediction of a trial over the masks of p and then those of q.
+func (p Prediction) Join(q Prediction) Prediction {
+	var both Prediction
+	both.add(p)
+	both.add(q)
+	both.settle()
+	return both
+}
+
+// add adds the masks of q to those of p.
+func (p *Prediction) add(q Prediction) {
+	p.Losses = append(p.Losses, q.Losses...)
+	p.Relative = append(p.Relative, q.Relative...)
+	p.Baseline = append(p.Baseline, q.Baseline...)
+	p.BaselineRelative = append(p.BaselineRelative, q.BaselineRelative...)
+	if more := len(q.Rows) - len(p.Rows); more > 0 {
+		p.Rows = append(p.Rows, make([]HiddenRow, more)...)
+	}
+	for i, row := range q.Rows {
+		p.Rows[i].Cells += row.Cells
+		p.Rows[i].Loss += row.Loss
+		p.Rows[i].Baseline += row.Baseline
+	}
+}
+
+// settle finds mean and standard error of the losses.
+func (p *Prediction) settle() {
+	repeats := float64(len(p.Losses))
+	sq, unit := 0.0, 1.0
+	p.Mean, p.StdErr = 0, 0
+	for _, l := range p.Losses {
+		p.Mean += l / repeats
+	}
+	for _, l := range p.Losses {
+		if most := math.Abs(l - p.Mean); most > 1e150 { // whose square has no number
+			unit = max(unit, most)
+		}
+	}
+	for _, l := range p.Losses {
+		off := (l - p.Mean) / unit
+		sq += float64(off * off)
+	}
+	if len(p.Losses) > 1 {
+		p.StdErr = unit * math.Sqrt(sq/(repeats-1)/repeats)
+	}
+}
+
+// hiddenLosses are the losses of the cells that one mask hides, and what loss that is.
+type hiddenLosses struct {
+	Prediction
+	mean float64 // its only loss
+	of   divergence.Loss
+}
+
+// lossOfHidden makes the fit of a trial without the cells that a mask hides, and returns the losses of these
+// cells.
+func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts []FitOption,
+	mask *fit.Cells) (h hiddenLosses, err error) {
 	if err := ctx.Err(); err != nil {
-		return 0, 0, fit.StoppedAt(0, err)
+		return h, fit.StoppedAt(0, err)
 	}
 	alone := fitOption(option.Workers, "1", func(c *config) string {
 		c.workers, c.discard = 1, true
@@ -188,28 +211,38 @@ func lossOfHidden[M Model](ctx context.Context, x Rows,
 	if _, inMemory := x.(Mat); inMemory {
 		visible = Mat(mask.Matrix())
 	}
-	m, err := method(ctx, visible, trial.Rank, append(append([]FitOption{}, trial.Options...),
+	m, err := method(ctx, visible, trial, append(append([]FitOption{}, opts...),
 		WithMissingValues(), alone)...)
 	if err != nil {
-		return 0, 0, err
+		return h, err
 	}
 	if d, n := m.Dims(); d != mask.D || n != mask.N {
-		return 0, 0, &ShapeError{What: "x", Got: sizeOf(d, n),
+		return h, &ShapeError{What: "x", Got: sizeOf(d, n),
 			Want: sizeOf(mask.D, mask.N) + ", as HeldOut has it"}
 	}
 	is := m.bounds()
 	if err := is.checkCells(x); err != nil {
-		return 0, 0, err
+		return h, err
 	}
 	unit := mask.Scale()
-	sum, err := predicted(ctx, mask, m, &unit)
-	losses := []float64{sum / float64(mask.HeldOut)}
-	unit.Losses(is.loss, losses)
-	if mean = losses[0]; err == nil && sum > 0 && mean < 0x1p-1022 {
+	if err := h.predict(ctx, mask, m, &unit); err != nil {
+		return h, err
+	}
+	h.of = is.loss
+	sum := h.mean
+	losses := []float64{sum / float64(mask.HeldOut), h.Baseline[0] / float64(mask.HeldOut)}
+	unit.Losses(h.of, losses)
+	h.mean, h.Losses, h.Baseline = losses[0], losses[:1:1], losses[1:]
+	for i := range h.Rows {
+		both := []float64{h.Rows[i].Loss, h.Rows[i].Baseline}
+		unit.Losses(h.of, both)
+		h.Rows[i].Loss, h.Rows[i].Baseline = both[0], both[1]
+	}
+	if sum > 0 && h.mean < 0x1p-1022 {
 		err = &DataError{Row: -1, Col: -1, Value: math.Ldexp(1, unit.All),
 			Problem: "x is so small that its losses have no number: multiply it by a constant"}
 	}
-	return mean, is.loss, err
+	return h, err
 }
 
 // maskedRows are rows with NaN where a mask holds a cell out.
@@ -232,6 +265,9 @@ func (m Masks) settled() (Masks, error) {
 	if m.Share == 0 {
 		m.Share = 0.1
 	}
+	if m.First < 0 {
+		return m, &OptionError{Option: "first", Value: itoa(m.First), Bound: "must be at least 0"}
+	}
 	if m.Repeats < 1 {
 		return m, &OptionError{Option: "repeats", Value: itoa(m.Repeats), Bound: "must be at least 1"}
 	}
@@ -242,14 +278,14 @@ func (m Masks) settled() (Masks, error) {
 	return m, nil
 }
 
-// hide returns the cells of x under the masks first, ..., first+count-1.
-func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*fit.Cells, error) {
-	hidden := make([]*fit.Cells, count)
+// hide returns the cells of x under the masks.
+func (m Masks) hide(ctx context.Context, x Rows) ([]*fit.Cells, error) {
+	hidden := make([]*fit.Cells, m.Repeats)
 	for r := range hidden {
 		if err := ctx.Err(); err != nil {
 			return nil, fit.StoppedAt(0, err)
 		}
-		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, first+r)), missing: true,
+		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, m.First+r)), missing: true,
 			mapped: true, loss: divergence.Frobenius}
 		var err error
 		if hidden[r], err = newCells(x, &s); err != nil {
@@ -262,28 +298,61 @@ func (m Masks) hide(ctx context.Context, x Rows, first, count int) ([]*fit.Cells
 	return hidden, nil
 }
 
-// predicted returns the sum of the divergences of the held-out cells from what a model predicts of them,
-// under the loss of the model.
-func predicted(ctx context.Context, s *fit.Cells, m Model, unit *fit.Units) (sum float64, err error) {
+// predict adds up the divergences of the held-out cells from what a model, and the baseline, predict of them,
+// in the units of x'. The spread of a row is the divergence of its visible cells from their mean, of which it
+// takes the term of second order, half the variance over w^(2-β), so that it costs no logarithm a cell.
+func (h *hiddenLosses) predict(ctx context.Context, s *fit.Cells, m Model, unit *fit.Units) error {
 	fill, err := m.filler(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	loss, room, t := m.bounds().loss, make([]float64, s.N), make([]float64, s.N)
+	h.Rows = make([]HiddenRow, s.D)
+	baseline, relative, baseRelative, counted := 0.0, 0.0, 0.0, 0
 	for i := range s.D {
 		if err := ctx.Err(); err != nil {
-			return 0, fit.StoppedAt(0, err)
+			return fit.StoppedAt(0, err)
 		}
 		fill(t, i)
 		row, err := s.ObservedRow(room, i)
 		if err != nil {
-			return 0, public(err)
+			return public(err)
 		}
+		mean, square, visible := 0.0, 0.0, 0.0
 		for j, v := range row {
-			if s.IsHeld(i, j) {
-				sum += unit.Divergence(loss, v, t[j])
+			if v == v && !s.IsHeld(i, j) {
+				if unit.All != 0 {
+					v = math.Ldexp(v, -unit.All)
+				}
+				visible++
+				off := v - mean
+				mean += off / visible
+				square += float64(off * (v - mean))
 			}
 		}
+		of := &h.Rows[i]
+		own := math.Ldexp(mean, unit.All)
+		for j, v := range row {
+			if s.IsHeld(i, j) {
+				of.Cells++
+				of.Loss += unit.Divergence(loss, v, t[j])
+				of.Baseline += unit.Divergence(loss, v, own)
+			}
+		}
+		h.mean += of.Loss
+		baseline += of.Baseline
+		if mean == 0 && square == 0 {
+			*of = HiddenRow{}
+			continue
+		}
+		if spread := square / visible / 2 / loss.Stiffness(mean); spread > 0 && of.Cells > 0 {
+			relative += of.Loss / spread
+			baseRelative += of.Baseline / spread
+			counted += of.Cells
+		}
 	}
-	return sum, nil
+	n := float64(max(counted, 1))
+	h.Baseline = []float64{baseline}
+	h.Relative, h.BaselineRelative = []float64{relative / n}, []float64{baseRelative / n}
+	return nil
 }

@@ -36,7 +36,7 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
-	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1}))(t)
+	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
 	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr,
 		p[2].Mean, p[2].StdErr)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
@@ -53,28 +53,27 @@ func TestHeldOut(t *testing.T) {
 	}
 	for i, q := range p { // each of the fits by itself
 		for r, want := range q.Losses {
-			if got, err := HeldOutLoss(ctx, x, FitNMF, trials[i], Masks{4, 0.1, 1}, r); err != nil ||
-				got != want {
+			got, err := HeldOut(ctx, x, FitNMF, trials[i:i+1],
+				Masks{Repeats: 1, Share: 0.1, Seed: 1, First: r})
+			if err != nil || got[0].Losses[0] != want {
 				t.Errorf("trial %d, repeat %d alone: %v, %v, want %v", i, r, got, err, want)
 			}
 		}
 	}
 	var option *OptionError
-	for _, r := range []int{-1, 4} {
-		if _, err := HeldOutLoss(ctx, x, FitNMF, trials[0], Masks{4, 0.1, 1}, r); !errors.As(err, &option) ||
-			option.Option != "repeat" {
-			t.Errorf("repeat %d of 4: %v", r, err)
-		}
+	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{First: -1}); !errors.As(err, &option) ||
+		option.Option != "first" {
+		t.Errorf("masks from -1 on: %v", err)
 	}
-	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{4, 0.1, 1}))(t)
+	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
 	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}},
-		Masks{2, 0.2, 1}); err != nil {
+		Masks{Repeats: 2, Share: 0.2, Seed: 1}); err != nil {
 		t.Error(err)
 	}
 	few := must(HeldOut(ctx, x, FitQMFQ,
 		[]Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}},
-			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{2, 0.1, 1}))(t)
+			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1}))(t)
 	t.Logf("QMFQ, rank 1: %.3f±%.3f, 3: %.3f±%.3f", few[0].Mean, few[0].StdErr, few[1].Mean, few[1].StdErr)
 	if few[1].Mean > few[0].Mean {
 		t.Error("QMFQ of one component predicts better than of three")
@@ -82,13 +81,16 @@ func TestHeldOut(t *testing.T) {
 
 	if _, err := HeldOut(ctx, x, FitQMFQ,
 		[]Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}},
-		Masks{1, 0.1, 1}); !errors.As(err, &option) || option.Option != "WithProjection" {
+		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
+		option.Option != "WithProjection" {
 		t.Errorf("a truncated SVD without some cells: %v", err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}}, Masks{1, 0.1, 1}); !errors.As(err, &option) {
+	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}},
+		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) {
 		t.Errorf("rank 0: %v", err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{-1, 0.1, 1}); !errors.As(err, &option) {
+	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: -1, Share: 0.1, Seed: 1}); !errors.As(err,
+		&option) {
 		t.Errorf("fewer than no repeats: %v", err)
 	}
 	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
@@ -96,11 +98,13 @@ func TestHeldOut(t *testing.T) {
 	if err != nil || len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
 		t.Errorf("the masks that nobody chose: %v, %v, %v", usual, same, err)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{1, 0.9, 1}); !errors.As(err, &option) {
+	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 1, Share: 0.9, Seed: 1}); !errors.As(err,
+		&option) {
 		t.Errorf("share 0.9: %v", err)
 	}
 	for _, repeats := range []int{-1, math.MaxInt, math.MaxInt / 1000} {
-		if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{repeats, 0.1, 1}); !errors.As(err, &option) ||
+		if _, err := HeldOut(ctx, x, FitNMF, trials,
+			Masks{Repeats: repeats, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
 			option.Option != "repeats" {
 			t.Errorf("%d repeats: %v", repeats, err)
 		}
@@ -110,7 +114,8 @@ func TestHeldOut(t *testing.T) {
 		y.Set(3, 4, bad)
 		var data *DataError
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, trials[:1], Masks{1, 0.5, seed}); !errors.As(err, &data) ||
+			if _, err := HeldOut(ctx, y, FitNMF, trials[:1],
+				Masks{Repeats: 1, Share: 0.5, Seed: seed}); !errors.As(err, &data) ||
 				data.Row != 3 || data.Col != 4 {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
@@ -118,7 +123,8 @@ func TestHeldOut(t *testing.T) {
 		y.Set(3, 4, 0)
 		itakura := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Beta(0)), WithEpochs(1)}}}
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, itakura, Masks{1, 0.5, seed}); !errors.As(err, &data) ||
+			if _, err := HeldOut(ctx, y, FitNMF, itakura,
+				Masks{Repeats: 1, Share: 0.5, Seed: seed}); !errors.As(err, &data) ||
 				data.Row != 3 || data.Col != 4 {
 				t.Errorf("0 under a mask, where the loss has none: %v", err)
 			}
@@ -126,18 +132,21 @@ func TestHeldOut(t *testing.T) {
 	}
 	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}},
 		{Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
-	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{1, 0.1, 1}); !errors.As(err, &option) ||
+	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err,
+		&option) ||
 		option.Option != "WithLoss" {
 		t.Errorf("two losses: %v", err)
 	}
 	tiny, _ := MatOf([]float64{1, 2}, []float64{3, 4})
-	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1], Masks{1, 0.1, 1}); !errors.As(err, &option) ||
+	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1],
+		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
 		option.Option != "share" {
 		t.Errorf("two by two: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1}); !errors.Is(err, context.Canceled) {
+	if _, err := HeldOut(gone, x, FitNMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -354,20 +363,28 @@ func TestSignedUnseenCells(t *testing.T) {
 
 // TestPredictionFar: the standard error of losses whose squares are beyond the range of numbers is a number.
 func TestPredictionFar(t *testing.T) {
-	near, far := PredictionOf([]float64{1, 4, 2}), PredictionOf([]float64{1e200, 4e200, 2e200})
+	near, far := joined(1, 4, 2), joined(1e200, 4e200, 2e200)
 	if ratio := far.StdErr / near.StdErr; math.Abs(ratio/1e200-1) > 1e-15 {
 		t.Errorf("%v, of losses 1e200 times as large %v", near, far)
 	}
 }
 
-// TestPredictionOf: the mean of the losses, and its standard error, 0 of one loss.
-func TestPredictionOf(t *testing.T) {
-	p := PredictionOf([]float64{1, 2, 6})
+// joined is a prediction of some losses.
+func joined(losses ...float64) (p Prediction) {
+	for _, l := range losses {
+		p = p.Join(Prediction{Losses: []float64{l}})
+	}
+	return p
+}
+
+// TestJoin: the mean of the losses, and its standard error, 0 of one loss.
+func TestJoin(t *testing.T) {
+	p := joined(1, 2, 6)
 	closeTo(t, "mean and standard error of 1, 2, 6", []float64{p.Mean, p.StdErr},
 		[]float64{3, math.Sqrt(7.0 / 3)}, 1e-15)
-	p = PredictionOf([]float64{1, 2})
+	p = joined(1, 2)
 	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
-	p = PredictionOf([]float64{4})
+	p = joined(4)
 	closeTo(t, "mean and standard error of 4", []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0)
 }
 

@@ -58,7 +58,7 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	if masks.Repeats == 0 {
 		masks.Repeats = 5
 	}
-	if masks.Repeats < 1 { // the package reports it
+	if masks.Repeats < 1 || masks.First < 0 { // the package reports it
 		_, err := quantmf.HeldOut(ctx, x, quantmf.FitNMF, nil, masks)
 		return nil, err
 	}
@@ -66,11 +66,11 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	if err != nil {
 		return nil, err
 	}
-	work := heldOut{Store: store.folder, Matrix: matrix, Fit: fit, Share: masks.Share, Seed: masks.Seed,
-		Repeats: masks.Repeats, Trials: trials}
+	work := heldOut{Store: store.folder, Matrix: matrix, Features: x.Rows, Fit: fit, Masks: masks,
+		Trials: trials}
 	missing := func() (left []int, err error) {
 		for fit := range len(trials) * masks.Repeats {
-			_, err := work.loss(store, fit)
+			_, err := work.prediction(store, fit)
 			if errors.Is(err, errAbsent) {
 				left = append(left, fit)
 			} else if err != nil {
@@ -103,14 +103,13 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 		return nil, err
 	}
 	out := make([]quantmf.Prediction, len(trials))
-	for trial := range trials {
-		losses := make([]float64, masks.Repeats)
-		for r := range losses {
-			if losses[r], err = work.loss(store, trial*masks.Repeats+r); err != nil {
-				return nil, err
-			}
+	for fit := range len(trials) * masks.Repeats {
+		p, err := work.prediction(store, fit)
+		if err != nil {
+			return nil, err
 		}
-		out[trial] = quantmf.PredictionOf(losses)
+		trial := fit / masks.Repeats
+		out[trial] = out[trial].Join(p)
 	}
 	return out, nil
 }
@@ -125,12 +124,11 @@ func (f *fitNames) ProcessElement(_ []byte, emit func(fit, _ int)) {
 }
 
 // heldOut makes the fits of a bundle side by side, as many at a time as there are processors. Each fit uses
-// one processor. Fit i is that of trial i/Repeats in repeat i%Repeats.
+// one processor. Fit i is that of trial i/Repeats under mask First + i%Repeats.
 type heldOut struct {
 	Store, Matrix, Fit string
-	Share              float64
-	Seed               uint64
-	Repeats            int
+	Features           int // of the matrix
+	Masks              quantmf.Masks
 	Trials             []Trial
 
 	fits []int
@@ -166,55 +164,63 @@ func (f *heldOut) FinishBundle(ctx context.Context) error {
 	all.Wait()
 	for i, fit := range f.fits {
 		if errs[i] != nil {
-			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Repeats].Rank, fit%f.Repeats, errs[i])
+			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Masks.Repeats].Rank, f.mask(fit),
+				errs[i])
 		}
 	}
 	return nil
 }
 
-// make makes a fit and writes its loss, unless the loss is there already.
+// make makes a fit and writes how well it predicts, unless that is there already.
 func (f *heldOut) make(ctx context.Context, store *Store, x quantmf.Mat, fit int) error {
-	if _, err := f.loss(store, fit); err == nil {
+	if _, err := f.prediction(store, fit); err == nil {
 		return nil
 	}
 	of := fitFuncs[f.Fit]
 	if of == nil {
 		return fmt.Errorf("no function is registered as %q in this worker", f.Fit)
 	}
-	trial := f.Trials[fit/f.Repeats]
-	loss, err := quantmf.HeldOutLoss(ctx, x,
+	trial, mask := f.Trials[fit/f.Masks.Repeats], f.Masks
+	mask.First, mask.Repeats = f.mask(fit), 1
+	p, err := quantmf.HeldOut(ctx, x,
 		func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 			error) {
 			return of(ctx, x, rank, trial.Spec, opts...)
-		}, quantmf.Trial{Rank: trial.Rank}, quantmf.Masks{Repeats: f.Repeats, Share: f.Share, Seed: f.Seed},
-		fit%f.Repeats)
+		}, []quantmf.Trial{{Rank: trial.Rank}}, mask)
 	if err != nil {
 		return err
 	}
+	numbers := []float64{p[0].Losses[0], p[0].Relative[0], p[0].Baseline[0], p[0].BaselineRelative[0]}
+	for _, row := range p[0].Rows {
+		numbers = append(numbers, float64(row.Cells), row.Loss, row.Baseline)
+	}
 	return store.Put(f.name(fit),
-		section.Encode(kindLoss, []section.Section{section.Floats("loss", []float64{loss})}))
+		section.Encode(kindLoss, []section.Section{section.Floats("loss", numbers)}))
 }
 
-// name returns the name of the loss of a fit.
+// mask is the number of the mask of a fit.
+func (f *heldOut) mask(fit int) int { return f.Masks.First + fit%f.Masks.Repeats }
+
+// name returns the name of what a fit predicts.
 func (f *heldOut) name(fit int) string {
-	trial := f.Trials[fit/f.Repeats]
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit, math.Float64bits(f.Share),
-		f.Seed, trial.Rank, trial.Spec, fit%f.Repeats))
+	trial := f.Trials[fit/f.Masks.Repeats]
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %x %d %d %q %d", f.Matrix, f.Fit,
+		math.Float64bits(f.Masks.Share), f.Masks.Seed, trial.Rank, trial.Spec, f.mask(fit)))
 	return "loss-" + hex.EncodeToString(sum[:])
 }
 
-// kindLoss is the kind of the file of the loss of a fit.
+// kindLoss is the kind of the file of what a fit predicts.
 const kindLoss = 65
 
-// loss reads the loss of a fit.
-func (f *heldOut) loss(store *Store, fit int) (float64, error) {
+// prediction reads what a fit predicts.
+func (f *heldOut) prediction(store *Store, fit int) (p quantmf.Prediction, err error) {
 	name := f.name(fit)
 	data, err := store.Get(name)
 	if err == nil && data == nil {
 		err = store.fault(name, errAbsent)
 	}
 	if err != nil {
-		return 0, err
+		return p, err
 	}
 	what := func(kind uint32) string {
 		if kind == kindLoss {
@@ -223,12 +229,16 @@ func (f *heldOut) loss(store *Store, fit int) (float64, error) {
 		return "another file"
 	}
 	file, err := section.Decode(data, kindLoss, what, []string{"loss"}, nil)
-	var loss []float64
+	var v []float64
 	if err == nil {
-		loss, err = file.Floats("loss", 1, 0, math.MaxFloat64)
+		v, err = file.Floats("loss", int64(4+3*f.Features), 0, math.MaxFloat64)
 	}
 	if err != nil { // a damaged loss is made again
-		return 0, store.fault(name, errors.Join(errAbsent, err))
+		return p, store.fault(name, errors.Join(errAbsent, err))
 	}
-	return loss[0], nil
+	p = quantmf.Prediction{Losses: v[0:1], Relative: v[1:2], Baseline: v[2:3], BaselineRelative: v[3:4]}
+	for v = v[4:]; len(v) > 0; v = v[3:] {
+		p.Rows = append(p.Rows, quantmf.HiddenRow{Cells: int(v[0]), Loss: v[1], Baseline: v[2]})
+	}
+	return p, nil
 }

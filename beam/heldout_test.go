@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -46,14 +47,8 @@ func TestHeldOut(t *testing.T) {
 			t.Helper()
 			got := must(HeldOut(t.Context(), store, x, "test", trials, masks, run))(t)
 			for i := range want {
-				if got[i].Mean != want[i].Mean || got[i].StdErr != want[i].StdErr {
-					t.Errorf("%s, trial %d: %v ± %v, want %v ± %v", spec, i, got[i].Mean, got[i].StdErr,
-						want[i].Mean, want[i].StdErr)
-				}
-				for r, l := range want[i].Losses {
-					if got[i].Losses[r] != l {
-						t.Errorf("%s, trial %d, repeat %d: %v, want %v", spec, i, r, got[i].Losses[r], l)
-					}
+				if !reflect.DeepEqual(got[i], want[i]) {
+					t.Errorf("%s, trial %d: %+v, want %+v", spec, i, got[i], want[i])
 				}
 			}
 		}

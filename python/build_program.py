@@ -25,7 +25,9 @@ class CustomBuildHook(BuildHookInterface):
         else:
             source = Path(self.root).parent
             if not (source / "go.mod").exists():
-                raise RuntimeError("the sources in Go are not beside this folder: set QUANTMF_PROGRAM to a program of quantmf")
+                raise RuntimeError(
+                    "the sources in Go are not beside this folder: set QUANTMF_PROGRAM to a program of quantmf"
+                )
             subprocess.run(
                 ["go", "build", "-trimpath", "-ldflags=-s -w", "-o", str(to), "./cmd/quantmf"],
                 cwd=source,

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/beam"
@@ -47,13 +46,12 @@ type rankFlags struct {
 	cli.Comparison
 	options cli.Options
 	in      cli.Input
-	method  string
 	share   float64
 }
 
 func rankProgram() *cli.Program {
 	f := &rankFlags{runnerFlags: newRunnerFlags(), Comparison: cli.NewComparison(), options: cli.NewOptions(),
-		in: cli.NewInput(), method: "qmf", share: 0.1}
+		in: cli.NewInput(), share: 0.1}
 	return &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
 		About: `Compares numbers of components as "quantmf rank" does, with its results: hides a share of the
@@ -64,8 +62,7 @@ func rankProgram() *cli.Program {
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
 			{Heading: "What is fitted", Elsewhere: `as in "quantmf fit -h"`, Flags: append(append([]*cli.Flag{
-				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"),
-					"what is fitted (default qmf)"),
+				f.MethodFlag(),
 				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...),
 				f.options.Flags(cli.Compared...)...)},
 			f.group(),
@@ -92,11 +89,11 @@ func (f *rankFlags) trials(t *table.Table) (trials []beam.Trial, err error) {
 		if len(f.Ms) > 0 {
 			options.Set(option.Levels, strconv.Itoa(f.M(trial)))
 		}
-		if _, err := quantmf.MemoryOf(settings.Method(f.method), t.X.Rows, t.X.Cols, f.K(trial),
+		if _, err := quantmf.MemoryOf(settings.Method(f.Method(trial)), t.X.Rows, t.X.Cols, f.K(trial),
 			options.List()...); err != nil {
 			return nil, cli.Explain(err, t)
 		}
-		text, err := json.Marshal(fitSpec{f.method, options.Texts(option.Missing)})
+		text, err := json.Marshal(fitSpec{f.Method(trial), options.Texts(option.Missing)})
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +109,7 @@ func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error
 	}
 	defer end()
 	t, _, err := f.in.Read(matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
-		f.method != "nmf" && !f.in.Log1p)
+		f.Signed() && !f.in.Log1p)
 	if err != nil {
 		return err
 	}
@@ -125,11 +122,13 @@ func (f *rankFlags) run(ctx context.Context, matrix string, s cli.Streams) error
 		return err
 	}
 	f.Seed, f.Failed = f.options.Seed, again(&f.in, s)
-	if f.Got, err = beam.HeldOut(ctx, store, t.X, "command", trials,
-		quantmf.Masks{Repeats: f.Repeats, Share: f.share, Seed: f.Seed}, f.Run); err != nil {
+	err = f.Comparison.Run(t.X.Rows*t.X.Cols, func(first, masks int) ([]quantmf.Prediction, error) {
+		return beam.HeldOut(ctx, store, t.X, "command", trials,
+			quantmf.Masks{First: first, Repeats: masks, Share: f.share, Seed: f.Seed}, f.runnerFlags.Run)
+	})
+	if err != nil {
 		return cli.Explain(err, t)
 	}
-	f.Choose()
 	if _, err := io.WriteString(s.Out, f.Table()); err != nil {
 		return err
 	}

@@ -130,8 +130,8 @@ func texts(level string) (map[string]bool, error) {
 
 // saving is what a kernel saves one fit.
 type saving struct {
-	fit               string
-	share, gain, cost float64
+	fit  string
+	cost float64 // of the fit's time
 }
 
 // savings returns those of each kernel by one set of instructions, the dearest first.
@@ -160,8 +160,7 @@ func savings(measured []measurement, level int) (map[string][]saving, error) {
 		total := m.profiles[level].total
 		for k := range texts {
 			if fast[k] > 0 || slow[k] > 0 {
-				all[k] = append(all[k], saving{m.fit, fast[k] / total, slow[k] / fast[k],
-					(slow[k] - fast[k]) / total})
+				all[k] = append(all[k], saving{m.fit, (slow[k] - fast[k]) / total})
 			}
 		}
 	}
@@ -176,15 +175,12 @@ const meaning = `# What each kernel saves
 
 ` + "`cd bench && go run ./kernels`" + ` wrote this: %d fits in three builds, %s.
 
-A kernel is a loop in assembly. Its cost is how much longer a fit would take if that one kernel were its loop
-in Go: share × (gain - 1), share being the kernel's part of the fit's time and gain its loop's time over its
-own. The table has the fit that needs the kernel most, with AVX-512 and with AVX2. A kernel that saves no fit
-more than some 2 %% is not worth its text: sixteen went when this table was first made. Thirteen of them are
-loops in Go. Three came back, fisher, multiplyLess and logisticSlope, since all are in every step of a QMF and
-add up: with the three of them an epoch of 500 × 300 takes 4 %% less with AVX-512, of 500 × 80 2 %%, of
-1000 × 2000 1 %%; with AVX2 at most 2 %%. Short loops were seen in few samples, so that a cost below 3 %% is
-good to one or two points. quotient and logSum serve what is left of rows that go four at a time: fits of few
-features.
+A kernel is a loop in assembly; about half of them are compiled from their loops in Go and cost a line each,
+so what a text is worth is asked of the others. A kernel's cost is how much longer a fit would take if that
+one kernel were its loop in Go. The table has the largest cost over the fits with AVX-512 and with AVX2, and
+the fit that has it. A kernel that saves no fit more than some 2 %% is not worth its text: sixteen went when
+this table was first made. Three of them came back, fisher, multiplyLess and logisticSlope, since all are in
+every step of a QMF and add up to 4 %% of an epoch of 500 × 300. Costs below 3 %% are good to some points.
 
 `
 
@@ -202,39 +198,32 @@ func table(measured []measurement) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	most := func(k string) (c float64) {
-		for _, of := range []map[string][]saving{wide, narrow} {
-			if len(of[k]) > 0 {
-				c = max(c, of[k][0].cost)
+	// dearest has a kernel's largest cost in either build, and cell one build's in words.
+	dearest := func(k string) (most saving) {
+		for _, of := range [][]saving{wide[k], narrow[k]} {
+			if len(of) > 0 && of[0].cost > most.cost {
+				most = of[0]
 			}
 		}
-		return c
+		return most
+	}
+	cell := func(s []saving) string {
+		if len(s) == 0 || s[0].cost < 0.0005 {
+			return "–"
+		}
+		return fmt.Sprintf("%.1f", 100*s[0].cost)
 	}
 	kernels := slices.Sorted(maps.Keys(all))
-	slices.SortStableFunc(kernels, func(a, b string) int { return -cmp.Compare(most(a), most(b)) })
-	cells := func(s []saving) string {
-		if len(s) == 0 || s[0].cost < 0.0005 {
-			return "| – | – | – | – "
-		}
-		return fmt.Sprintf("| %.1f | %.1f | %s | %s ", 100*s[0].cost, 100*s[0].share, ratio(s[0]), s[0].fit)
-	}
+	slices.SortStableFunc(kernels, func(a, b string) int {
+		return -cmp.Compare(dearest(a).cost, dearest(b).cost)
+	})
 	var b strings.Builder
 	fmt.Fprintf(&b, meaning, len(measured), machine())
-	b.WriteString("| kernel | AVX-512: cost, % | share, % | gain | fit | AVX2: cost, % | share, % | gain | " +
-		"fit |\n")
-	b.WriteString("|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| kernel | AVX-512, % | AVX2, % | most needed by |\n|---|---|---|---|\n")
 	for _, k := range kernels {
-		fmt.Fprintf(&b, "| %s %s%s|\n", k, cells(wide[k]), cells(narrow[k]))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", k, cell(wide[k]), cell(narrow[k]), dearest(k).fit)
 	}
 	return b.String(), nil
-}
-
-// ratio is the gain, where the kernel was seen often enough.
-func ratio(s saving) string {
-	if s.share < 0.002 {
-		return "–"
-	}
-	return fmt.Sprintf("%.1f", s.gain)
 }
 
 // machine is the name of the processor.

@@ -15,7 +15,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -43,8 +42,7 @@ func (f *rankFlags) program() *cli.Program {
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
 			{Heading: "What is fitted", Elsewhere: asInFit, Flags: append(append([]*cli.Flag{
-				cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"),
-					"what is fitted (default qmf)"),
+				f.MethodFlag(),
 				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...),
 				f.options.Flags(cli.Compared...)...)},
 			{Heading: "What is written", Flags: []*cli.Flag{
@@ -54,22 +52,24 @@ func (f *rankFlags) program() *cli.Program {
 			f.keep.group("DIR", "keep finished fits in this folder until all are finished", ""),
 			f.in.Limits(),
 		},
-		After: `Standard output gets a tab-separated line for each number: k; m where it was given; the mean
-			over the repeats of the mean divergence of the hidden cells; its standard error; by how much this
-			mean is worse than the best; and the standard error of that difference. All numbers see the same
-			hidden cells, so the difference is surer than the two standard errors say.
+		After: `Standard output gets a tab-separated line for each number: the method where several are
+			compared; k; m where it was given; the mean over the repeats of the mean divergence of the hidden
+			cells; its standard error; by how much this mean is worse than the best; and the standard error
+			of that difference. The first line, of no components (k = 0), is of the mean of each feature
+			alone. All see the same hidden cells, so the difference is surer than the two standard errors
+			say.
 
 			The standard errors speak of other hidden cells of this table. Other tables like it differ by
 			more.
 
-			Standard error gets three things, whatever -progress is: the best k and the one to take, which is
-			the smallest k (with the smallest m) within one standard error of the best; the share of other
-			choices of as many masks that would take the same, by the spread over the masks; and a warning
-			where either lies at the edge of what was tried. Fits run side by side, one
-			a processor.` + "\n\n" + cli.ExitHelp,
+			Standard error gets, whatever -progress is: the best; the one to take, which is the smallest k
+			(with the smallest m) that is as good, within one standard error of the difference both in loss
+			and where every feature counts the same; the shares of other sets of as many masks that would
+			find the same; and a warning where either lies at the edge of what was tried. Fits run side by
+			side, one a processor.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv", ""},
-			{"quantmf rank -method nmf -k 2,4,8 -repeats 30 -json table.tsv", ""},
+			{"quantmf rank -method nmf,qmf,bqmf -k 2,4,8 -repeats 30 -json table.tsv", ""},
 			{"quantmf rank -k 5,10,20 -m 8,16 -checkpoint done -resume big.npz",
 				"finished fits outlive an interrupt"},
 		},
@@ -96,7 +96,7 @@ type rankFlags struct {
 
 // trials are the pairs of k and m that are tried. -missing is left out, which HeldOut sets.
 func (f *rankFlags) trials() (trials []quantmf.Trial) {
-	for trial := range f.Trials() {
+	for trial := range f.Comparison.Trials() {
 		options := f.options.List(option.Missing)
 		if len(f.Ms) > 0 {
 			options = append(options, quantmf.WithLevels(f.M(trial)))
@@ -114,8 +114,12 @@ func (f *rankFlags) check() error {
 	if f.plot == "-" {
 		return cli.UsageError("-plot -: standard output has the results: give a file")
 	}
-	for _, t := range f.trials() {
-		if err := cli.Takes(f.method, t.Rank, t.Options); err != nil {
+	f.method = "nmf"
+	if f.Signed() {
+		f.method = "qmf" // which takes values of any sign, as do those that are compared
+	}
+	for i, t := range f.trials() {
+		if err := cli.Takes(f.Method(i), t.Rank, t.Options); err != nil {
 			return err
 		}
 	}
@@ -155,7 +159,7 @@ func (f *rankFlags) run(s cli.Streams) error {
 	case err != nil:
 		return cli.Explain(err, t)
 	}
-	if err := out.Write(f.plot, func(w io.Writer) error { return c.object().chart().Write(w) }); err != nil {
+	if err := out.Write(f.plot, func(w io.Writer) error { return c.chart().Write(w) }); err != nil {
 		return err
 	}
 	if err := out.Commit(); err != nil {
@@ -183,8 +187,8 @@ func (f *rankFlags) run(s cli.Streams) error {
 // copy for every repeat, and a fit with its reconstruction for every processor.
 func (f *rankFlags) affordable(d, n int) error {
 	most := 0.0
-	for _, t := range f.trials() {
-		need, err := quantmf.MemoryOf(settings.Method(f.method), d, n, t.Rank,
+	for i, t := range f.trials() {
+		need, err := quantmf.MemoryOf(settings.Method(f.Method(i)), d, n, t.Rank,
 			append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
 		if err != nil {
 			return err
@@ -192,16 +196,17 @@ func (f *rankFlags) affordable(d, n int) error {
 		most = max(most, float64(need.Fit))
 	}
 	numbers := 8 * float64(d) * float64(n)
-	fits := float64(min(runtime.GOMAXPROCS(0), f.Repeats*len(f.trials())))
+	masks := f.AtOnce()
+	fits := float64(min(runtime.GOMAXPROCS(0), masks*len(f.trials())))
 	// reading takes less
-	need := margin*((1.25+1.125*float64(f.Repeats))*numbers+fits*(most+numbers)) + buffers + programSize
+	need := margin*((1.25+1.125*float64(masks))*numbers+fits*(most+numbers)) + buffers + programSize
 	return f.in.Allows(need, "this",
 		"use fewer features (-top), components, levels or repeats, or allow more")
 }
 
 // identity is a text of all on which the fits depend, beside the matrix and the sizes tried.
 func (f *rankFlags) identity() string {
-	text := f.method + "\n" + f.losses + "\n"
+	text := f.losses + "\n"
 	for _, o := range f.options.Texts(option.Missing) {
 		text += o[0] + " " + o[1] + "\n"
 	}
@@ -223,22 +228,19 @@ func (c *comparison) fits(ctx context.Context, x quantmf.Mat) (err error) {
 	for i := range trials {
 		ranks[i], trials[i].Rank = trials[i].Rank, i
 	}
-	all, done := len(trials)*c.Repeats, 0
+	all, done := 0, 0
 	var mutex sync.Mutex
 	c.told.Begin("rank")
-	if err := c.told.Count(0, all, "fits"); err != nil {
-		return err
-	}
-	c.Got, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, x quantmf.Rows, trial int,
-		options ...quantmf.FitOption) (m quantmf.Model, err error) {
-		fit := func() (quantmf.Model,
-			error) {
-			return settings.Fit(ctx, c.method, x, ranks[trial], options...)
+	fit := func(ctx context.Context, x quantmf.Rows, trial int,
+		options ...quantmf.FitOption) (m quantmf.Model,
+		err error) {
+		fit := func() (quantmf.Model, error) {
+			return settings.Fit(ctx, c.Method(trial), x, ranks[trial], options...)
 		}
 		if c.done == nil {
 			m, err = fit()
 		} else {
-			m, err = c.done.made(x, ranks[trial], c.M(trial), fit)
+			m, err = c.done.made(x, fmt.Sprint(c.Method(trial), ranks[trial], c.M(trial)), fit)
 		}
 		if err != nil {
 			return nil, err
@@ -247,11 +249,15 @@ func (c *comparison) fits(ctx context.Context, x quantmf.Mat) (err error) {
 		defer mutex.Unlock()
 		done++
 		return m, c.told.Count(done, all, "fits")
-	}, trials, quantmf.Masks{Repeats: c.Repeats, Share: c.share, Seed: c.Seed})
-	if err == nil {
-		c.Choose()
 	}
-	return err
+	return c.Run(x.Rows*x.Cols, func(first, masks int) ([]quantmf.Prediction, error) {
+		all += masks * len(trials)
+		if err := c.told.Count(done, all, "fits"); err != nil {
+			return nil, err
+		}
+		return quantmf.HeldOut(ctx, x, fit, trials,
+			quantmf.Masks{First: first, Repeats: masks, Share: c.share, Seed: c.Seed})
+	})
 }
 
 // fitsDone are the models of a comparison, in a folder: a blob for each, and "flags", the text of all that
@@ -298,13 +304,14 @@ func (d *fitsDone) blobs() (names []string) {
 	return names
 }
 
-// made returns the model of a fit of x with k components and m levels: that of the folder, or what fit makes.
-// The name of its blob is a hash of all three, hidden cells included.
-func (d *fitsDone) made(x quantmf.Rows, k, m int, fit func() (quantmf.Model, error)) (quantmf.Model, error) {
+// made returns the model of a trial, told by its method and sizes, of x: that of the folder, or what fit
+// makes. The name of its blob is a hash of both, hidden cells included.
+func (d *fitsDone) made(x quantmf.Rows, trial string, fit func() (quantmf.Model, error)) (quantmf.Model,
+	error) {
 	rows, columns := x.Dims()
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	row, bytes := make([]float64, columns), make([]byte, 8*columns)
-	fmt.Fprintln(sum, k, m, rows, columns)
+	fmt.Fprintln(sum, trial, rows, columns)
 	for i := range rows {
 		if err := x.ReadRow(row, i); err != nil {
 			return nil, err
@@ -343,17 +350,20 @@ func (d *fitsDone) remove() {
 // The object of rank -json.
 type (
 	rankObject struct {
-		Method   string        `json:"method"`
-		Loss     string        `json:"loss_reason,omitempty"`
-		Repeats  int           `json:"repeats"`
-		Share    float64       `json:"share"`
-		Trials   []trialObject `json:"trials"`
-		Best     int           `json:"best"`   // an index into trials
-		Chosen   int           `json:"chosen"` // the smallest within a standard error of the best
-		Sure     *float64      `json:"sure,omitempty"`
-		Warnings []string      `json:"warnings"`
+		Method  string        `json:"method"` // several with commas between
+		Loss    string        `json:"loss_reason,omitempty"`
+		Repeats int           `json:"repeats"`
+		Share   float64       `json:"share"`
+		Trials  []trialObject `json:"trials"` // the last is the mean of each feature alone
+		Best    int           `json:"best"`   // an index into trials
+		Chosen  int           `json:"chosen"` // the smallest that is as good as the best
+		// the share of other sets of masks that choose the same
+		Sure     *float64 `json:"sure,omitempty"`
+		SureBest *float64 `json:"sure_best,omitempty"`
+		Warnings []string `json:"warnings"`
 	}
 	trialObject struct {
+		Method      string    `json:"method"`
 		K           int       `json:"k"`
 		M           int       `json:"m,omitempty"`
 		Mean        float64   `json:"mean"`
@@ -361,60 +371,55 @@ type (
 		Worse       float64   `json:"worse"`
 		WorseStdErr float64   `json:"worse_stderr"`
 		Losses      []float64 `json:"losses"`
+		Relative    []float64 `json:"relative_losses"` // where every feature counts the same
 	}
 )
 
 func (c *comparison) object() rankObject {
-	o := rankObject{Method: c.method, Loss: c.losses, Repeats: c.Repeats, Share: c.share,
+	o := rankObject{Method: strings.Join(c.Methods, ","), Loss: c.losses, Repeats: c.Masks(), Share: c.share,
 		Best: c.Best, Chosen: c.Chosen, Warnings: append([]string{}, c.Edges()...)}
-	if c.Repeats > 1 {
-		o.Sure = &c.Sure
+	if c.Masks() > 1 {
+		o.Sure, o.SureBest = &c.SureChosen.Mean, &c.SureBest.Mean
 	}
 	for i, p := range c.Got {
 		worse, stdErr := c.Worse(i)
-		o.Trials = append(o.Trials, trialObject{c.K(i), c.M(i), p.Mean, p.StdErr, worse, stdErr, p.Losses})
+		o.Trials = append(o.Trials, trialObject{c.Method(i), c.K(i), c.M(i), p.Mean, p.StdErr, worse, stdErr,
+			p.Losses, p.Relative})
 	}
 	return o
 }
 
-// chart draws the losses over k, a line for every m.
-func (o rankObject) chart() report.Chart {
+// chart draws the losses over k, a line for every method and m. All lines begin at the mean alone.
+func (c *comparison) chart() report.Chart {
 	chart := report.Chart{Title: "Loss of hidden cells", XLabel: "components, k", YLabel: "mean divergence"}
-	order := make([]int, len(o.Trials))
+	point := func(i int) report.Point {
+		return report.Point{Label: c.KName(i), Y: c.Got[i].Mean, Error: c.Got[i].StdErr,
+			Marked: i == c.Chosen,
+			Best:   i == c.Best}
+	}
+	order := make([]int, c.Comparison.Trials())
 	for i := range order {
 		order[i] = i
 	}
-	asMany := func(k int) int { // 0 stands for as many as possible
-		if k == 0 {
-			return math.MaxInt
-		}
-		return k
-	}
-	slices.SortStableFunc(order,
-		func(a, b int) int { return cmp.Compare(asMany(o.Trials[a].K), asMany(o.Trials[b].K)) })
-	var levels []int // the values of m, in the order of trials
-	for _, t := range o.Trials {
-		if !slices.Contains(levels, t.M) {
-			levels = append(levels, t.M)
-		}
-	}
-	for _, m := range levels {
-		line := report.Line{}
-		if m > 0 {
-			line.Name = fmt.Sprintf("m = %d", m)
-		}
-		for _, i := range order {
-			if t := o.Trials[i]; t.M == m {
-				label := strconv.Itoa(t.K)
-				if t.K == 0 {
-					label = "all"
-				}
-				line.Points = append(line.Points,
-					report.Point{Label: label, Y: t.Mean, Error: t.StdErr, Marked: i == o.Chosen,
-						Best: i == o.Best})
+	slices.SortStableFunc(order, c.Size)
+	for _, method := range c.Methods {
+		for _, m := range c.Levels() {
+			var name []string
+			if len(c.Methods) > 1 {
+				name = append(name, strings.ToUpper(method))
 			}
+			if m > 0 {
+				name = append(name, fmt.Sprintf("m = %d", m))
+			}
+			line := report.Line{Name: strings.Join(name, ", "),
+				Points: []report.Point{point(len(c.Got) - 1)}}
+			for _, i := range order {
+				if c.Method(i) == method && c.M(i) == m {
+					line.Points = append(line.Points, point(i))
+				}
+			}
+			chart.Lines = append(chart.Lines, line)
 		}
-		chart.Lines = append(chart.Lines, line)
 	}
 	return chart
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,9 @@ func TestRank(t *testing.T) {
 		}
 		got := must(quantmf.HeldOut(t.Context(), in.X, quantmf.FitQMF, trials,
 			quantmf.Masks{Repeats: 3, Share: 0.2, Seed: 5}))(t)
+		alone := quantmf.Prediction{}.Join(quantmf.Prediction{Losses: got[0].Baseline})
+		got = append([]quantmf.Prediction{alone}, got...) // which comes first
+		trials = append([]quantmf.Trial{{}}, trials...)
 		best := 0
 		for i := range got {
 			if got[i].Mean < got[best].Mean {
@@ -55,7 +59,7 @@ func TestRank(t *testing.T) {
 		for i, p := range got {
 			level := ""
 			if m != "" {
-				level = fmt.Sprintf("%d\t", levels[i%2])
+				level = fmt.Sprintf("%d\t", append([]int{0}, slices.Repeat(levels, 2)...)[i])
 			}
 			// The paired standard error by the textbook's other formula.
 			var d, dd float64
@@ -70,14 +74,16 @@ func TestRank(t *testing.T) {
 		}
 		out, e := quiet(t, 0, args...)
 		if out != want || !strings.Contains(e, "predicts hidden cells best") ||
-			!strings.Contains(e, "of other sets of 3 masks would choose it") {
+			!strings.Contains(e, "of other sets of 3 masks)") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
 		text, _ := quiet(t, 0, append(args, "-json")...)
 		var o rankObject
 		if err := json.Unmarshal([]byte(text), &o); err != nil || len(o.Trials) != len(got) ||
-			o.Best != best || o.Trials[1].Losses[2] != got[1].Losses[2] || o.Trials[1].K != trials[1].Rank ||
-			o.Sure == nil {
+			o.Best != (best+len(got)-1)%len(got) || o.Trials[1].Losses[2] != got[2].Losses[2] ||
+			o.Trials[1].K != trials[2].Rank ||
+			o.Trials[len(got)-1].Mean != alone.Mean || o.Trials[0].Relative[1] != got[1].Relative[1] ||
+			o.Sure == nil || o.SureBest == nil {
 			t.Errorf("%v: %s", err, text)
 		}
 	}
@@ -113,7 +119,7 @@ func TestRankPlot(t *testing.T) {
 		}
 	}
 	all := strings.Join(texts, "|")
-	if circles != 4 || !strings.Contains(all, "|1|3|") ||
+	if circles != 6 || !strings.Contains(all, "|0|1|3|") ||
 		!strings.Contains(all, "|components, k|mean divergence") || !strings.Contains(all, "m = 4") ||
 		!strings.Contains(all, "m = 6") {
 		t.Errorf("%d circles, %s", circles, all)
@@ -212,7 +218,7 @@ func TestRankTakesFits(t *testing.T) {
 		done := must(openFits(f))(t)
 		c := &comparison{rankFlags: f, told: cli.NewProgress("none", io.Discard), done: done}
 		ok(t, c.fits(t.Context(), x))
-		if c.Table() == "" || len(c.Got) != len(f.Ks) {
+		if c.Table() == "" || len(c.Got) != len(f.Ks)+1 {
 			t.Error(c.Table())
 		}
 		return len(done.blobs()) - 1
@@ -285,5 +291,40 @@ func TestRankMemory(t *testing.T) {
 	// a copy for every repeat
 	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) {
 		t.Errorf("ten repeats more ask for %.0f bytes more", more)
+	}
+}
+
+// TestRankMethods: several methods are compared by the same hidden cells, and the picture has a line for
+// each.
+func TestRankMethods(t *testing.T) {
+	runWith(t, "", "version")
+	args := strings.Fields("rank -method nmf,bqmf -k 1,2 -repeats 2 -plot p.svg matrix.tsv")
+	out, e := quiet(t, 0, args...)
+	for _, method := range []string{"nmf", "bqmf"} {
+		alone, _ := quiet(t, 0, "rank", "-method", method, "-k", "1,2", "-repeats", "2", "matrix.tsv")
+		for k, line := range strings.Split(strings.TrimSpace(alone), "\n")[1:] {
+			of := []string{"mean", method, method}[k]
+			if numbers := strings.Split(line, "\t")[:3]; !strings.Contains(out, of+"\t"+strings.Join(numbers,
+				"\t")) {
+				t.Errorf("%s, of %s alone: %s", out, method, line)
+			}
+		}
+	}
+	b, err := os.ReadFile("p.svg")
+	if err != nil || !strings.Contains(string(b), ">NMF<") || !strings.Contains(string(b), ">BQMF<") {
+		t.Errorf("%v: %s", err, b)
+	}
+	if !strings.Contains(e, "mf, k=") {
+		t.Error(e)
+	}
+	for _, bad := range []string{"nmf,nmf", "nmf,pca", ","} {
+		if _, e := quiet(t, 2, "rank", "-method", bad, "matrix.tsv"); !strings.Contains(e,
+			"must be some of qmf, qmfq, nmf, bqmf") {
+			t.Error(e)
+		}
+	}
+	if _, e := quiet(t, 2, "rank", "-method", "qmf,nmf", "-m", "4", "matrix.tsv"); !strings.Contains(e,
+		"-m") {
+		t.Error(e)
 	}
 }

@@ -110,14 +110,14 @@ func TestUnseen(t *testing.T) {
 		}
 		left := 0.0
 		for r := range 10 { // no more for a small table
-			loss := must(quantmf.HeldOutLoss(t.Context(), in.X,
+			p := must(quantmf.HeldOut(t.Context(), in.X,
 				func(ctx context.Context, x quantmf.Rows, k int,
 					o ...quantmf.FitOption) (quantmf.Model, error) {
 					add(x.(quantmf.Mat))
 					return settings.Fit(ctx, method, x, k, o...)
-				}, trial, quantmf.Masks{Repeats: 10, Seed: 1}, r))(t)
+				}, []quantmf.Trial{trial}, quantmf.Masks{Repeats: 1, First: r, Seed: 1}))(t)
 			count := hidden
-			left += loss * float64(count)
+			left += p[0].Mean * float64(count)
 			hidden = 0
 			if method == "qmf" {
 				o.Unseen.Values -= count

@@ -82,7 +82,9 @@ def test_an_interrupt_cancels_the_call():
 
 
 def test_it_ends_with_its_parent():
-    code = "import os, quantmf._engine as e; print(e.engine().process.pid, flush=True); os.kill(os.getpid(), 9)"
+    code = (
+        "import os, quantmf._engine as e; print(e.engine().process.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
     child = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     pid = int(child.stdout)
     for _ in range(50):
@@ -132,8 +134,17 @@ def test_frames_by_hand():
     """Another language's view: docs/serve.md."""
     frame = lambda header, body=b"": struct.pack("<4sIQ", b"qmf1", len(header), len(body)) + header + body  # noqa: E731
     x = np.array([3.0, 1.0, 2.0])
-    ask = {"id": 7, "call": "softSort", "args": {"x": {"$array": 0}, "options": {"epsilon": 0}}, "arrays": [{"type": "f8", "shape": [3]}]}
-    given = frame(json.dumps(ask).encode(), x.tobytes()) + frame(b"{") + frame(json.dumps({"id": 8, "call": "softRank", "args": {"x": [5, 4]}}).encode())
+    ask = {
+        "id": 7,
+        "call": "softSort",
+        "args": {"x": {"$array": 0}, "options": {"epsilon": 0}},
+        "arrays": [{"type": "f8", "shape": [3]}],
+    }
+    given = (
+        frame(json.dumps(ask).encode(), x.tobytes())
+        + frame(b"{")
+        + frame(json.dumps({"id": 8, "call": "softRank", "args": {"x": [5, 4]}}).encode())
+    )
     out = subprocess.run([program(), "serve"], input=given, capture_output=True, check=True).stdout
     headers, arrays = [], []
     while out:

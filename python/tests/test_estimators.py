@@ -76,17 +76,34 @@ def test_files(model, counts, tmp_path):
     model.save(tmp_path / "model.qmf")
     read = type(model).load(tmp_path / "model.qmf")
     assert np.array_equal(read.transform(counts), model.transform(counts))
-    said = subprocess.run([program(), "inspect", tmp_path / "model.qmf"], capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [program(), "inspect", tmp_path / "model.qmf"], capture_output=True, text=True, check=True
+    )
     assert "60" in said.stdout and "25" in said.stdout
     other = quantmf.BQMF if not isinstance(model, quantmf.BQMF) else quantmf.NMF
     with pytest.raises(quantmf.OptionError):
         other.load(tmp_path / "model.qmf")
 
 
-@pytest.mark.parametrize("method, model", [("nmf", quantmf.NMF(3, beta_loss="kl")), ("qmf", quantmf.QMF(3)), ("bqmf", quantmf.BQMF(4))])
+@pytest.mark.parametrize(
+    "method, model",
+    [("nmf", quantmf.NMF(3, beta_loss="kl")), ("qmf", quantmf.QMF(3)), ("bqmf", quantmf.BQMF(4))],
+)
 def test_bits_of_the_command(method, model, counts, tmp_path):
     np.save(tmp_path / "x.npy", counts.T)
-    command = [program(), "fit", "-method", method, "-k", str(model.n_components), "-u", "u.npy", "-v", "v.npy", "x.npy"]
+    command = [
+        program(),
+        "fit",
+        "-method",
+        method,
+        "-k",
+        str(model.n_components),
+        "-u",
+        "u.npy",
+        "-v",
+        "v.npy",
+        "x.npy",
+    ]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
     model.fit(counts)
     assert np.array_equal(np.load(tmp_path / "u.npy"), model.components_.T)
@@ -110,7 +127,9 @@ def test_options_are_checked(counts):
 def test_places_of_errors(counts):
     bad = counts.copy()
     bad[5, 2] = -1
-    with pytest.raises(quantmf.DataError, match="sample 5, feature 2: Negative values in data.*loss='frobenius'") as of:
+    with pytest.raises(
+        quantmf.DataError, match="sample 5, feature 2: Negative values in data.*loss='frobenius'"
+    ) as of:
         quantmf.QMF(3).fit(bad)
     assert (of.value.row, of.value.column, of.value.value) == (5, 2, -1)
     assert quantmf.QMF(3, loss="frobenius").fit(bad).n_components_ == 3
@@ -145,7 +164,9 @@ def test_imputer(counts):
     far = lambda of: np.abs(np.log(of / counts))[~seen].mean()  # noqa: E731
     again = imputer.transform(holes)
     assert np.array_equal(again[seen], holes[seen])
-    assert far(filled) < 0.5 * far(np.broadcast_to(np.nanmedian(holes, 0), counts.shape)) and far(again) < 1.2 * far(filled)
+    assert far(filled) < 0.5 * far(np.broadcast_to(np.nanmedian(holes, 0), counts.shape)) and far(
+        again
+    ) < 1.2 * far(filled)
     low, high = imputer.estimator_.interval(0.9)
     assert ((low <= counts) & (counts <= high))[~seen].mean() > 0.8
     low, high = imputer.estimator_.interval(0.9, holes[:5])
@@ -162,7 +183,9 @@ def test_imputer_against_others():
         hidden = np.random.default_rng(1).random(x.shape) < 0.1
         holes = np.where(hidden, np.nan, x)
         far = lambda of: (np.abs(of.fit_transform(holes) - x) / x.std(0))[hidden].mean()  # noqa: B023, E731
-        assert far(quantmf.BQMFImputer()) < min(far(impute.IterativeImputer(random_state=0)), far(impute.KNNImputer()))
+        assert far(quantmf.BQMFImputer()) < min(
+            far(impute.IterativeImputer(random_state=0)), far(impute.KNNImputer())
+        )
 
 
 def test_progress_and_its_errors(counts):
@@ -186,11 +209,17 @@ def test_warnings(counts):
 
 
 def test_against_scikit_learn(counts):
-    theirs = pytest.importorskip("sklearn.decomposition").NMF(3, max_iter=2000, tol=1e-9, random_state=0, init="nndsvda").fit(counts)
+    theirs = (
+        pytest.importorskip("sklearn.decomposition")
+        .NMF(3, max_iter=2000, tol=1e-9, random_state=0, init="nndsvda")
+        .fit(counts)
+    )
     ours = quantmf.NMF(3, max_iter=200).fit(counts)
     assert ours.reconstruction_err_ < 1.01 * theirs.reconstruction_err_
     w = ours.transform(counts)
-    assert np.linalg.norm(counts - ours.inverse_transform(w)) == pytest.approx(ours.reconstruction_err_, rel=1e-3)
+    assert np.linalg.norm(counts - ours.inverse_transform(w)) == pytest.approx(
+        ours.reconstruction_err_, rel=1e-3
+    )
     start = quantmf.NMF(3, init="custom", max_iter=0).fit(counts, W=ours.embedding_, H=ours.components_)
     assert start.history_[0] == pytest.approx(ours.history_[ours.n_iter_], rel=1e-9)
 
@@ -205,7 +234,9 @@ def test_habits(counts):
     with sklearn.config_context(transform_output="pandas"):
         frame = quantmf.NMF(2).fit_transform(counts)
     assert list(frame.columns) == ["nmf0", "nmf1"]
-    search = GridSearchCV(make_pipeline(MaxAbsScaler(), quantmf.NMF()), {"nmf__n_components": [1, 3]}, cv=3).fit(counts)
+    search = GridSearchCV(
+        make_pipeline(MaxAbsScaler(), quantmf.NMF()), {"nmf__n_components": [1, 3]}, cv=3
+    ).fit(counts)
     assert search.best_params_ == {"nmf__n_components": 3}
     assert clone(quantmf.QMF(4, epochs=3)).get_params()["epochs"] == 3
 
@@ -218,7 +249,11 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("model", [quantmf.NMF(2), quantmf.QMF(2), quantmf.QMFQ(2), quantmf.BQMF(), quantmf.BQMFImputer()], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [quantmf.NMF(2), quantmf.QMF(2), quantmf.QMFQ(2), quantmf.BQMF(), quantmf.BQMFImputer()],
+    ids=repr,
+)
 def test_scikit_learn_checks(model):
     checks = pytest.importorskip("sklearn.utils.estimator_checks")
     expected = EXPECTED.get(type(model).__name__, {})

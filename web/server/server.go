@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"time"
 )
 
 // policy lets the page fetch its own files and nothing else, and run WebAssembly.
@@ -43,7 +44,8 @@ func main() {
 	listener, err := net.Listen("tcp", *at)
 	if err == nil {
 		fmt.Printf("http://%s\n", listener.Addr())
-		err = http.Serve(listener, handler(folder))
+		server := http.Server{Handler: handler(folder), ReadHeaderTimeout: time.Minute}
+		err = server.Serve(listener)
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

@@ -7,6 +7,7 @@ body, which holds arrays. docs/serve.md of the project has the layout.
 from __future__ import annotations
 
 import atexit
+import io
 import itertools
 import json
 import os
@@ -15,8 +16,9 @@ import shutil
 import struct
 import subprocess
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,7 +27,13 @@ from ._errors import EngineError, QuantmfMemoryError, made
 _START = struct.Struct("<4sIQ")
 _MAGIC = b"qmf1"
 _PROTOCOL = 1
-_TYPES = {"f8": np.dtype("<f8"), "f4": np.dtype("<f4"), "i8": np.dtype("<i8"), "u4": np.dtype("<u4"), "u1": np.dtype("u1")}
+_TYPES: dict[str, np.dtype[Any]] = {
+    "f8": np.dtype("<f8"),
+    "f4": np.dtype("<f4"),
+    "i8": np.dtype("<i8"),
+    "u4": np.dtype("<u4"),
+    "u1": np.dtype("u1"),
+}
 _NAMES = {dtype: name for name, dtype in _TYPES.items()}
 
 Progress = Callable[[dict], None]
@@ -86,10 +94,12 @@ class Engine:
     def __init__(self) -> None:
         how: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         if os.name == "nt":
-            how["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
+            how["creationflags"] = 0x200  # CREATE_NEW_PROCESS_GROUP
         else:
             how["start_new_session"] = True  # an interrupt is for this process, which cancels the call
         self.process = subprocess.Popen([program(), "serve", "-max-memory", str(allowed())], **how)
+        self._to = cast(io.BufferedWriter, self.process.stdin)
+        self._from = cast(io.BufferedReader, self.process.stdout)
         self._write = threading.Lock()
         self._lock = threading.Lock()
         self._ids = itertools.count(1)
@@ -98,13 +108,15 @@ class Engine:
         greeting, _ = self._read()
         if greeting.get("protocol") != _PROTOCOL:
             self.close()
-            raise EngineError(f"quantmf: {program()} speaks protocol {greeting.get('protocol')}, and this is for {_PROTOCOL}")
+            raise EngineError(
+                f"quantmf: {program()} speaks protocol {greeting.get('protocol')}, and this is for {_PROTOCOL}"
+            )
         self.version: str = greeting["quantmf"]
         self.memory: int = greeting["memory"]
         threading.Thread(target=self._listen, name="quantmf", daemon=True).start()
 
     def _exactly(self, count: int) -> bytes:
-        data = self.process.stdout.read(count)
+        data = self._from.read(count)
         if len(data) < count:
             raise EOFError
         return data
@@ -120,10 +132,10 @@ class Engine:
                 dtype, shape = _TYPES[of["type"]], tuple(of["shape"])
                 array = np.empty(shape, dtype)
                 if array.nbytes:
-                    view = memoryview(array.reshape(-1)).cast("B")
+                    view = array.reshape(-1).view(np.uint8).data
                     at = 0
                     while at < len(view):
-                        count = self.process.stdout.readinto(view[at:])
+                        count = self._from.readinto(view[at:])
                         if not count:
                             raise EOFError
                         at += count
@@ -131,7 +143,9 @@ class Engine:
                 arrays.append(array)
         except (EOFError, ValueError, OSError) as cause:
             code = self.process.poll()
-            raise EngineError(f"quantmf: the engine has ended{'' if code is None else f' with code {code}'}") from cause
+            raise EngineError(
+                f"quantmf: the engine has ended{'' if code is None else f' with code {code}'}"
+            ) from cause
         return header, arrays
 
     def _listen(self) -> None:
@@ -139,9 +153,9 @@ class Engine:
             while True:
                 header, arrays = self._read()
                 with self._lock:
-                    waiting = self._waiting.get(header.get("id"))
-                if waiting is not None:
-                    waiting.put((header, arrays))
+                    caller = self._waiting.get(header.get("id", 0))
+                if caller is not None:
+                    caller.put((header, arrays))
         except EngineError as error:
             with self._lock:
                 self._dead = str(error)
@@ -156,11 +170,11 @@ class Engine:
         sizes = [of.nbytes + -of.nbytes % 8 for of in arrays]
         with self._write:
             try:
-                to = self.process.stdin
+                to = self._to
                 to.write(_START.pack(_MAGIC, len(text), sum(sizes)) + text)
                 for of, size in zip(arrays, sizes):
                     if of.nbytes:
-                        to.write(memoryview(of.reshape(-1)).cast("B"))
+                        to.write(of.reshape(-1).view(np.uint8).data)
                     to.write(b"\0" * (size - of.nbytes))
                 to.flush()
             except (OSError, ValueError) as cause:
@@ -175,7 +189,9 @@ class Engine:
         plain = _plain(args, arrays)
         size = sum(of.nbytes for of in arrays)
         if size > self.memory:
-            raise QuantmfMemoryError(f"quantmf: the call has {size} bytes, and {self.memory} are allowed: set QUANTMF_MEMORY")
+            raise QuantmfMemoryError(
+                f"quantmf: the call has {size} bytes, and {self.memory} are allowed: set QUANTMF_MEMORY"
+            )
         replies: queue.SimpleQueue = queue.SimpleQueue()
         with self._lock:
             number = next(self._ids)
@@ -211,7 +227,7 @@ class Engine:
     def close(self) -> None:
         """End the process."""
         try:
-            self.process.stdin.close()
+            self._to.close()
         except OSError:
             pass
         try:
@@ -266,7 +282,7 @@ def _forked() -> None:
         # The descriptors stay open, on nothing: whatever flushes or closes them later reaches neither the
         # parent's engine nor a file that has taken their numbers.
         nothing = os.open(os.devnull, os.O_RDWR)
-        for pipe in (left.process.stdin, left.process.stdout):
+        for pipe in (left._to, left._from):
             os.dup2(nothing, pipe.fileno())
         os.close(nothing)
         left.process.returncode = 0  # it is no child of this process

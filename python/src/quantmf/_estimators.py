@@ -7,11 +7,19 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ._base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin, TransformerMixin, check_is_fitted, validate_data
+from ._base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    OneToOneFeatureMixin,
+    TransformerMixin,
+    check_is_fitted,
+    validate_data,
+)
 from ._engine import call
 from ._errors import DataError, OptionError, snake
 
@@ -114,12 +122,16 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
     def _fit(self, X: Any, **factors: Any) -> Any:
         X = self._checked(X, reset=True)
-        options = {name: value for name, value in {**self._settings(), **factors}.items() if value is not None}
+        options = {
+            name: value for name, value in {**self._settings(), **factors}.items() if value is not None
+        }
         if missing(X):
             options["missingValues"] = True
         progress = self.progress if callable(self.progress) else None
         try:
-            self._take(call("fit", progress, method=self._method, rank=self._rank(X), x=matrix(X), options=options))
+            self._take(
+                call("fit", progress, method=self._method, rank=self._rank(X), x=matrix(X), options=options)
+            )
         except DataError as error:
             raise _exchanged(error) from None
         return X
@@ -186,7 +198,9 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         with open(path, "rb") as file:
             of = call("open", model=file.read())
         if of["method"] != cls._method:
-            raise OptionError(f"quantmf: this is a model by {of['method']}, and {cls.__name__} is for {cls._method}")
+            raise OptionError(
+                f"quantmf: this is a model by {of['method']}, and {cls.__name__} is for {cls._method}"
+            )
         model = cls(n_components=of["u"].shape[1])
         model.n_features_in_ = of["u"].shape[0]
         model._take(of)
@@ -195,12 +209,23 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
 
 def _exchanged(error: DataError) -> DataError:
     """Return an error whose places are those of samples × features, and whose options are those of Python."""
-    problem = re.sub(r"(\w+): (true|'\w+') takes", lambda m: f"{snake(m[1])}={m[2].capitalize() if m[2] == 'true' else m[2]} takes", error.problem)
+    problem = re.sub(
+        r"(\w+): (true|'\w+') takes",
+        lambda m: f"{snake(m[1])}={m[2].capitalize() if m[2] == 'true' else m[2]} takes",
+        error.problem,
+    )
     if error.value is not None and error.value < 0 and "negative" in problem:
         problem = "Negative values in data: " + problem
-    place = ", ".join(f"{name} {at}" for name, at in (("sample", error.column), ("feature", error.row)) if at >= 0)
+    place = ", ".join(
+        f"{name} {at}" for name, at in (("sample", error.column), ("feature", error.row)) if at >= 0
+    )
     swapped = DataError(f"quantmf: {place}: {problem}" if place else f"quantmf: {problem}")
-    swapped.row, swapped.column, swapped.value, swapped.problem = error.column, error.row, error.value, problem
+    swapped.row, swapped.column, swapped.value, swapped.problem = (
+        error.column,
+        error.row,
+        error.value,
+        problem,
+    )
     return swapped
 
 
@@ -280,10 +305,12 @@ class NMF(_Factorisation):
             raise OptionError(f"quantmf: init {self.init!r}: must be None, 'random', 'nndsvd' or 'custom'")
         if self.solver not in ("newton", "mu"):
             raise OptionError(f"quantmf: solver {self.solver!r}: must be 'newton' or 'mu'")
-        loss = self.beta_loss
+        loss: Any = self.beta_loss
         if isinstance(loss, str):
             if loss not in _LOSSES:
-                raise OptionError(f"quantmf: beta_loss {loss!r}: must be a number or one of {', '.join(_LOSSES)}")
+                raise OptionError(
+                    f"quantmf: beta_loss {loss!r}: must be a number or one of {', '.join(_LOSSES)}"
+                )
             loss = _LOSSES[loss]
         return {
             "loss": loss,
@@ -305,7 +332,10 @@ class NMF(_Factorisation):
             raise OptionError("quantmf: W and H are given with init='custom', and only with it")
         factors = {}
         if W is not None:
-            factors["init"] = {"u": np.ascontiguousarray(np.asarray(H, float).T), "v": np.ascontiguousarray(np.asarray(W, float).T)}
+            factors["init"] = {
+                "u": np.ascontiguousarray(np.asarray(H, float).T),
+                "v": np.ascontiguousarray(np.asarray(W, float).T),
+            }
         X = self._fit(X, **factors)
         cells = X.shape[0] * X.shape[1]
         if not hasattr(X, "tocsc"):
@@ -506,7 +536,11 @@ class BQMF(_Factorisation):
             New samples; without it the cells are those of the fitted samples.
         """
         check_is_fitted(self)
-        of = call("interval", model=self.model_, p=float(p)) if X is None else self._of_new("predictInterval", X, p=float(p))
+        of = (
+            call("interval", model=self.model_, p=float(p))
+            if X is None
+            else self._of_new("predictInterval", X, p=float(p))
+        )
         return np.ascontiguousarray(of["low"].T), np.ascontiguousarray(of["high"].T)
 
     def _cells(self, name: str) -> np.ndarray:
@@ -553,7 +587,9 @@ class BQMFImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def _checked(self, X: Any, reset: bool) -> np.ndarray:
-        return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        return validate_data(
+            self, X, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
+        )
 
     def fit(self, X: Any, y: Any = None):
         """Fit the model to X, (n_samples, n_features); NaN cells are missing."""

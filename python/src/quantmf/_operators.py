@@ -101,7 +101,9 @@ def _forward(name: str, x: np.ndarray, q: np.ndarray | None, options: dict[str, 
     return result.reshape(*x.shape[:-1], result.shape[1])
 
 
-def _backward(name: str, x: np.ndarray, q: np.ndarray | None, z: np.ndarray, options: dict[str, Any]) -> tuple:
+def _backward(
+    name: str, x: np.ndarray, q: np.ndarray | None, z: np.ndarray, options: dict[str, Any]
+) -> tuple:
     """Return the gradients in x and q."""
     rows = _rows(x)
     if not rows.shape[0]:
@@ -135,7 +137,12 @@ def _by_torch(name: str, x: Any, q: Any, options: dict[str, Any]) -> Any:
                 x, q = ctx.saved_tensors
                 name, options = ctx.how
                 dx, dq = _backward(name, _numpy(x), _numpy(q), _numpy(z), options)
-                return torch.from_numpy(dx).to(x), None if q is None else torch.from_numpy(dq).to(q), None, None
+                return (
+                    torch.from_numpy(dx).to(x),
+                    None if q is None else torch.from_numpy(dq).to(q),
+                    None,
+                    None,
+                )
 
         _torch_function = Along
     if q is not None and not isinstance(q, torch.Tensor):
@@ -155,7 +162,9 @@ def _by_jax(name: str, x: Any, q: Any, options: dict[str, Any]) -> Any:
     like = jax.ShapeDtypeStruct((*x.shape[:-1], n), jnp.result_type(x, float))
 
     def pure(x, q):
-        said = lambda x, q: _forward(name, np.asarray(x), None if q is None else np.asarray(q), options).astype(like.dtype)  # noqa: E731
+        said = lambda x, q: _forward(
+            name, np.asarray(x), None if q is None else np.asarray(q), options
+        ).astype(like.dtype)  # noqa: E731
         return jax.pure_callback(said, like, x, q, vmap_method="sequential")
 
     along = jax.custom_vjp(pure)
