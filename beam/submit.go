@@ -97,8 +97,8 @@ func cancel(ctx context.Context, name string) error {
 	return nil
 }
 
-// untilThere runs pipelines of what is missing in the store, until nothing is or as many in a row as run allows
-// have brought nothing.
+// untilThere runs pipelines of what is missing in the store, until nothing is, or as many in a row as run
+// allows have brought nothing.
 func untilThere[T any](ctx context.Context, run Run, missing func() ([]T, error),
 	graph func(left []T) *sdk.Pipeline) error {
 	left, err := missing()
