@@ -39,8 +39,8 @@ func manners() map[string]struct {
 		"hardly any":      {whole, lacks(func(i, j int) bool { return i == j && i < 3 }), atRandom},
 		"half of them":    {whole, lacks(func(i, j int) bool { return src.Float64() < 0.5 }), atRandom},
 		"an assay":        {whole, lacks(func(i, j int) bool { return i < 8 && bad[j] < 27 }), together},
-		"one of two assays": {whole, lacks(func(i, j int) bool { return (i < 10) == (bad[j] < 45) && i < 20 }),
-			together},
+		"one of two assays": {whole,
+			lacks(func(i, j int) bool { return (i < 10) == (bad[j] < 45) && i < 20 }), together},
 		"bad samples": {whole, lacks(func(i, j int) bool { return bad[j] < 20 && src.Float64() < 0.5 }),
 			together},
 		"low values": {whole, lacks(func(i, j int) bool {
@@ -76,7 +76,8 @@ func TestManner(t *testing.T) {
 			continue
 		}
 		writeTable(t, "x.csv", c.given)
-		out, said := quiet(t, 0, "impute", "x.csv", "-o", "full.csv", "-json", "-interval", "0.9", "-checks", "2")
+		out, said := quiet(t, 0, "impute", "x.csv", "-o", "full.csv", "-json", "-interval", "0.9", "-checks",
+			"2")
 		var o imputeObject
 		ok(t, json.Unmarshal([]byte(out), &o))
 		if o.Hidden != c.manner.String() || !strings.Contains(said, "did not see"+c.manner.words()+"\n") {
@@ -95,7 +96,8 @@ func TestManner(t *testing.T) {
 			}
 		}
 		// what it says of hidden values is what happens to the missing ones
-		if far := *o.IntervalHeld - held/count; math.Abs(far) > 0.12 || c.manner == lowEnd && held/count > 0.7 {
+		if far := *o.IntervalHeld - held/count; math.Abs(far) > 0.12 || c.manner == lowEnd &&
+			held/count > 0.7 {
 			t.Errorf("%s: 90 %% intervals hold %.3f of what is missing, %.3f of what was hidden", name,
 				held/count, *o.IntervalHeld)
 		}
