@@ -6,8 +6,8 @@ package main
 //
 //	at the end   the fit says that missing values look lower, or higher, than known ones: the lowest, or the
 //	             highest, known values of a feature are hidden, as large a share as is missing
-//	together     Σ (n_ij - e)² / Σ e over pairs of features, e = n p_i p_j, is about 1 where values are missing
-//	             independently, and above togetherRatio here: some samples lack, too, what another lacks
+//	together     Σ (n_ij - e)² / Σ e over pairs of features, e = n p_i p_j, is about 1 where values are
+//	             missing independently, and above togetherRatio here: some samples lack what another lacks
 //	at random    else: by quantmf.HeldOut
 
 import (
