@@ -173,7 +173,7 @@ func TestRestartsObjective(t *testing.T) {
 			if err != nil {
 				t.Fatal(c.name, err)
 			}
-			u, v := factorsOf(m)
+			u, v := m.Factors()
 			loss := meanOver(1, x, m.Reconstruct(), everyCell)
 			losses, objectives, models = append(losses, loss),
 				append(objectives, loss+c.penalty*c.regular(u, v)), append(models, m)
@@ -186,8 +186,8 @@ func TestRestartsObjective(t *testing.T) {
 		if err != nil {
 			t.Fatal(c.name, err)
 		}
-		u, v := factorsOf(best)
-		wantU, wantV := factorsOf(models[want])
+		u, v := best.Factors()
+		wantU, wantV := models[want].Factors()
 		closeTo(t, c.name+": U", u.Data, wantU.Data, 0)
 		closeTo(t, c.name+": V", v.Data, wantV.Data, 0)
 	}

@@ -186,21 +186,19 @@ func TestOperatorsOfRowsErrors(t *testing.T) {
 	ended, stop := context.WithCancel(context.Background())
 	stop()
 	for name, f := range map[string]func(x, z quantmf.Mat, opts ...quantmf.Option) error{
-		"rank": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftRankRows(x, opts...)
-			return err
+		"rank": func(x, _ quantmf.Mat,
+			opts ...quantmf.Option) error {
+			return errorOf(quantmf.SoftRankRows(x, opts...))
 		},
-		"sort": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftSortRows(x, opts...)
-			return err
+		"sort": func(x, _ quantmf.Mat,
+			opts ...quantmf.Option) error {
+			return errorOf(quantmf.SoftSortRows(x, opts...))
 		},
 		"back from ranks": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftRankRowsVJP(x, z, opts...)
-			return err
+			return errorOf(quantmf.SoftRankRowsVJP(x, z, opts...))
 		},
 		"back from sorted values": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftSortRowsVJP(x, z, opts...)
-			return err
+			return errorOf(quantmf.SoftSortRowsVJP(x, z, opts...))
 		},
 	} {
 		var data *quantmf.DataError

@@ -83,7 +83,7 @@ func TestTopFeaturesFindGroups(t *testing.T) {
 			x, group := planted(seed, noise)
 			for name, m := range threeModels(t, x, 4) {
 				tops := must(m.TopFeatures(x, 20))(t)
-				u, _ := factorsOf(m)
+				u, _ := m.Factors()
 				by := sums[name]
 				for i, s := range []Mat{{}, m.Shares(), u} {
 					other := tops
@@ -170,7 +170,7 @@ func TestOneComponent(t *testing.T) {
 				t.Errorf("%s: place %d: %v of %v", name, r, p, g[p.Index])
 			}
 		}
-		_, v := factorsOf(m)
+		_, v := m.Factors()
 		samples := m.TopSamples(3)[0]
 		if len(samples) != 3 || v.At(0, samples[0].Index) != slices.Max(v.Row(0)) ||
 			math.Abs(samples[0].Value*mean(v.Row(0))-slices.Max(v.Row(0))) > 1e-12*slices.Max(v.Row(0)) {
@@ -284,7 +284,7 @@ func TestBend(t *testing.T) {
 		Bend() []float64
 	}{"QMF": q, "QMFQ": qq} {
 		bend := m.Bend()
-		u, v := factorsOf(m)
+		u, v := m.Factors()
 		w := make([]float64, x.Cols)
 		straight, bent := 0.0, 0.0
 		for i, b := range bend {
@@ -344,7 +344,7 @@ func TestTopFeaturesOfAnother(t *testing.T) {
 	}
 	for name, m := range threeModels(t, x, k) {
 		fit := m.Reconstruct()
-		u, v := factorsOf(m)
+		u, v := m.Factors()
 		worse := 0
 		explained, share := make([]float64, d), NewMat(d, k)
 		for i := range d {

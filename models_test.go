@@ -65,6 +65,9 @@ func factors(m Model) *Factorisation {
 // must is the value of a call that succeeds: must(f())(t).
 func must[T any](v T, err error) func(t testing.TB) T { return Must(v, err) }
 
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 func ok(t testing.TB, err error) {
 	t.Helper()
 	OK(t, err)
