@@ -57,7 +57,7 @@ func TestToldIsAlive(t *testing.T) {
 		d, n, k int
 		opts    options
 	}{
-		{"NMF of many epochs", nmf, 3, 4, 1, options{quantmf.WithEpochs(200000)}},
+		{"NMF of many epochs", nmf, 3, 4, 1, options{quantmf.WithEpochs(50000)}},
 		{"NMF tall", nmf, 20000, 6, 3, options{quantmf.WithEpochs(2), quantmf.WithLoss(quantmf.Frobenius)}},
 		{"NMF of few rows", nmf, 2, 60000, 1, options{quantmf.WithEpochs(4)}},
 		{"NMF wide, full rows under KL", nmf, 20, 20000, 10, options{quantmf.WithEpochs(4)}},
@@ -73,7 +73,7 @@ func TestToldIsAlive(t *testing.T) {
 			options{one, quantmf.WithBatch(200), quantmf.WithStart(quantmf.StartNMF)}},
 		{"QMF of the paper", qmf, 200, 300, 5, options{one, quantmf.WithStart(quantmf.StartUniform)}},
 		{"QMF signed", qmf, 60, 1500, 5, options{one, quantmf.WithLoss(quantmf.Frobenius)}},
-		{"QMF of many epochs", qmf, 3, 4, 1, options{quantmf.WithEpochs(4000)}},
+		{"QMF of many epochs", qmf, 3, 4, 1, options{quantmf.WithEpochs(1500)}},
 		{"QMFQ", qmfq, 150, 200, 6, options{one}},
 		{"QMFQ wide", qmfq, 6, 5000, 3, options{one}},
 		{"QMFQ tall", qmfq, 3000, 12, 3, options{one}},
