@@ -124,9 +124,9 @@ func ways(d, n int) []way {
 		{"NMF", MethodNMF, plain, KL, of(WithEpochs(7))},
 		{"NMF, thin", MethodNMF, thin, KL, of(WithEpochs(7))},
 		{"NMF, updates, penalty, restarts", MethodNMF, plain, KL, of(WithUpdates(UpdatesMultiplicative),
-			WithPenalty(3), WithRestarts(3), WithEpochs(4))},
+			WithPenalties(Penalties{L1U: 1, L1V: 0.5}), WithRestarts(3), WithEpochs(4))},
 		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
-			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
+			WithValidation(0.1), WithPenalties(Penalties{L1V: 0.01, L2U: 0.02, L2V: 0.003}), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
@@ -153,6 +153,7 @@ func ways(d, n int) []way {
 			WithProjection(KLUpdates(5)))},
 		{"BQMF", MethodBQMF, positive, KL, of(WithEpochs(8))},
 		{"BQMF, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1), WithEpochs(6))},
+		{"BQMF, hidden, corrections", MethodBQMF, kin(16, 80), KL, of(missing, WithEpochs(3))},
 		{"BQMF, signed, rests", MethodBQMF, signed, Frobenius, of(WithTolerance(0.05))},
 	}
 }
@@ -444,6 +445,10 @@ func TestProgress(t *testing.T) {
 			t.Errorf("the first report is %+v", told[0])
 		}
 		at, last := 0, Progress{Done: -1, Phase: told[0].Phase}
+		if at := slices.IndexFunc(told, func(p Progress) bool { return p.Phase == PhaseEpochs }); w.method ==
+			MethodBQMF && told[at].Epoch != 0 {
+			t.Errorf("before the first epoch, which may take seconds, nothing is told: %+v", told[at])
+		}
 		for _, p := range told {
 			if p.Phase != last.Phase {
 				if last.Done != 1 && last.Phase != PhaseFactors {
@@ -494,16 +499,20 @@ func TestUnits(t *testing.T) {
 			}
 		}
 		for _, e := range []int{-960, -266, 60} {
-			if e == -960 && (w.loss < 1 || w.says("penalty")) {
+			// Below 2^-512 squares vanish by which a BQMF chooses its corrections.
+			if e == -960 && (w.loss < 1 || w.says("penalty") || w.says("corrections")) {
 				continue
 			}
 			y, unit := TimesPower(w.x, e), math.Exp2(float64(w.loss)*float64(e))
 			var opts []FitOption
 			switch { // a penalty is in the unit of the loss, and that of an NMF on factors in the unit's root
 			case w.says("NMF, updates"):
-				opts = append(opts, WithPenalty(3*unit/math.Exp2(float64(e/2))))
+				by := unit / math.Exp2(float64(e/2))
+				opts = append(opts, WithPenalties(Penalties{L1U: by, L1V: 0.5 * by}))
 			case w.says("NMF, Frobenius"):
-				opts = append(opts, WithPenalty(0.01*unit/math.Exp2(float64(e/2))))
+				by, square := unit/math.Exp2(float64(e/2)), unit/math.Exp2(float64(e))
+				opts = append(opts, WithPenalties(Penalties{L1V: 0.01 * by, L2U: 0.02 * square,
+					L2V: 0.003 * square}))
 			case w.says("QMF, paper"):
 				opts = append(opts, WithPenalty(0.5*unit))
 			}

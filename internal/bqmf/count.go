@@ -32,7 +32,7 @@ func Count(p *pool.Pool, d, n, k int, hidden, held bool) {
 		CountState(a, d, n, k)
 	}
 	s.posterior(a)
-	s.learn(p)
+	s.learn(p, hidden)
 	if held { // the means by which the held-out cells are judged
 		done := p.Part()
 		p.Memory.Floats(d, n)
@@ -115,6 +115,7 @@ func (s size) posterior(a *pool.Arena) {
 func (s size) learnt(a *pool.Arena) {
 	alike := newAlike(a, s.d, s.n, s.k)
 	a.Floats(s.d, alike.compared())
+	a.Floats(s.d) // Together
 	a.Floats(s.d, 2*min(s.n, fewBlocks))
 	pool.Make[StageRow](a, s.d)
 	pool.Make[[]float64](a, s.d)
@@ -136,7 +137,7 @@ func (s size) learnt(a *pool.Arena) {
 const fewBlocks = 32
 
 // learn draws what Learn takes: first to leave cells out, then for the second stage and the maps.
-func (s size) learn(p *pool.Pool) {
+func (s size) learn(p *pool.Pool, hidden bool) {
 	s.learnt(p.Memory)
 	defer p.Part()()
 	q, a := &Problem{d: s.d, n: s.n}, p.Memory
@@ -156,6 +157,16 @@ func (s size) learn(p *pool.Pool) {
 	st := q.newStager(p, nil, s.d)
 	pool.Make[innerErrors](a, s.d)
 	a.Floats(20, s.d) // of each row its losses, its sums and its mean
+	if hidden {       // the rehearsals, and for each worker a U and the room of a rehearser
+		newRehearsal(a, s.d, min(rehearsals, s.n), len(st.refs))
+		done := p.Part()
+		newAwayRoom(p.Memory, s.k, s.d, 0)
+		for range p.Workers() {
+			p.Memory.Floats(s.d, s.k+2)
+			p.Memory.Floats(rehearsedAtOne+2*s.k, kernel.Pad(s.k))
+		}
+		done()
+	}
 	for range p.Workers() {
 		st.newRoom(a)
 		newRowLearner(a, q, nil, nil)

@@ -100,28 +100,33 @@ func recipes(withRadial bool) (all []recipe) {
 // newFactorCells makes those of a rows of np numbers.
 func newFactorCells(m *pool.Arena, a, np int) *factorCells {
 	return &factorCells{mean: m.Floats(a, np), variance: m.Floats(a, np), without: m.Floats(a, np),
-		turn: m.Floats(a, np)}
+		turn: m.Floats(a, np), usual: m.Floats(a)}
 }
 
-// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row.
+// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row:
+// the mean, and the variance of u·v, at observed cells without the cell.
 type factorCells struct {
 	mean, variance []float64
 	// at observed cells: the mean without the cell, and what leaving it out of row and column in turn adds
 	without, turn []float64
+	// of each row the mean variance of its observed cells, each without the cell
+	usual []float64
 }
 
 // stager makes the second stage of a problem.
 type stager struct {
-	q       *Problem
-	f       *factorCells
-	active  int // rows
-	np      int
-	filled  []float64 // A, a line of np for each active row
-	norm    []float64 // of each line of filled
-	refs    []int     // samples that radial regressors are about, none where there are no such
-	squares []float64 // of each of refs a line: |A_j - A_r|²
-	unit    float64   // δ, the mean of squares
-	rooms   []*stageRoom
+	q         *Problem
+	f         *factorCells
+	lines     int // active rows
+	np        int
+	filled    []float64 // A, a line of np for each active row
+	norm      []float64 // of each line of filled
+	refs      []int     // samples that radial regressors are about, none where there are no such
+	squares   []float64 // of each of refs a line: |A_j - A_r|²
+	unit      float64   // δ, the mean of squares
+	rooms     []*stageRoom
+	rehearsal *rehearsal // nil: none
+	active    []int      // of each row of the matrix its place among the active ones
 	// chosen:
 	recipes [regressions]recipe
 	weights [][regressions]float64 // of each active row
@@ -144,14 +149,19 @@ type stageRoom struct {
 	fit, hat          []float64
 	inside, inverse   []float64
 	system            system
+	together, alone   []float64 // what the last row is predicted as in rehearsals
 }
 
 // newStager makes the room for a active rows.
 func (q *Problem) newStager(p *pool.Pool, f *factorCells, a int) *stager {
 	m := p.Memory
-	s := &stager{q: q, f: f, active: a, np: kernel.Pad(q.n), rooms: make([]*stageRoom, p.Workers())}
+	s := &stager{q: q, f: f, lines: a, np: kernel.Pad(q.n), rooms: make([]*stageRoom, p.Workers())}
 	s.filled, s.norm = m.Floats(a, s.np), m.Floats(a)
 	s.weights = pool.Make[[regressions]float64](m, a)
+	s.active = pool.Make[int](m, q.d)
+	for a, i := range q.Active {
+		s.active[i] = a
+	}
 	s.innerOff, s.looOff = pool.Make[[2]float64](m, a), pool.Make[[2]float64](m, a)
 	if 2*a <= q.n && q.n <= radialTable {
 		count := min(radialMost, q.n)
@@ -172,11 +182,11 @@ func (s *stager) room(w int) *stageRoom {
 }
 
 func (s *stager) newRoom(a *pool.Arena) *stageRoom {
-	most := max(min(stageMost, s.active), len(s.refs))
+	most := max(min(stageMost, s.lines), len(s.refs))
 	lines := func() []float64 { return a.Floats(most, s.np) }
 	line := func() []float64 { return a.Floats(s.np) }
 	square := func() []float64 { return a.Floats(most, most) }
-	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.active)),
+	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.lines)),
 		gram: square(), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(), on: line(),
 		means: a.Floats(most), fit: line(), hat: line(), inside: lines(), inverse: square()}
 }
@@ -194,7 +204,7 @@ func inner(a, j, fold int) bool {
 
 // fill fills A, in which the cells of a fold are hidden.
 func (s *stager) fill(p *pool.Pool, fold int) {
-	p.Do(s.active, func(_, a int) {
+	p.Do(s.lines, func(_, a int) {
 		line, y := s.line(s.filled, a), s.line(s.q.data.Y, a)
 		copy(line, s.line(s.f.mean, a))
 		clear(line[s.q.n:])
@@ -229,7 +239,7 @@ func (s *stager) fill(p *pool.Pool, fold int) {
 
 // rows calls g for each active row, of the last compare, with the room of the worker.
 func (s *stager) rows(p *pool.Pool, g func(r *stageRoom, worker, k int)) {
-	a := s.active
+	a := s.lines
 	p.Do((a+3)/4, func(w, piece int) { // four rows are in one block
 		from, end := 4*piece, min(4*piece+4, a)
 		r := s.room(w)
@@ -283,7 +293,7 @@ func (s *stager) gather(r *stageRoom, a int, by *recipe) {
 // rows of the block.
 func (s *stager) compare(r *stageRoom, from, end int) {
 	r.from, r.first = from, from/stageBlock*stageBlock
-	r.last = min(r.first+stageBlock, s.active)
+	r.last = min(r.first+stageBlock, s.lines)
 	kernel.DotsRows(r.dots[:(end-from)*(r.last-r.first)], s.filled[r.first*s.np:r.last*s.np],
 		s.filled[from*s.np:end*s.np], end-from)
 }
@@ -375,12 +385,12 @@ func (s *stager) eachInner(r *stageRoom, a int, g func(j int)) {
 
 // staged tells whether a row may have a second stage.
 func (s *stager) staged(a int) bool {
-	return s.q.data.Rows[a].Count >= stageLeast && s.active > 1
+	return s.q.data.Rows[a].Count >= stageLeast && s.lines > 1
 }
 
 // choose chooses the recipes of the table and the weights of all rows.
 func (s *stager) choose(p *pool.Pool) {
-	a := s.active
+	a := s.lines
 	folds := min(max(int(math.Ceil(stageTried*stageFolds/float64(s.q.data.Observed()))), 1), stageFolds)
 	s.fill(p, 0)
 	s.chooseRecipes(p)
@@ -426,7 +436,7 @@ func (s *stager) choose(p *pool.Pool) {
 // mean squares that their inner cells are off by.
 func (s *stager) chooseRecipes(p *pool.Pool) {
 	all := recipes(s.refs != nil)
-	a := s.active
+	a := s.lines
 	count := min(stageRows, a)
 	scores := make([][]float64, count)
 	p.Do(count, func(w, c int) {
@@ -519,6 +529,7 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 	for _, w := range s.weights[k] {
 		keep -= w
 	}
+	s.rehearseRow(r, k, keep)
 	if keep == 1 {
 		return false
 	}
@@ -553,6 +564,7 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 			off := (y[j] - (r.fit[j] + constant)) / max(1-r.hat[j], leastOutside)
 			mixed[h] += float64(w * (y[j] - off))
 		}
+		s.rehearseRegression(r, k, kind, w, constant, beta)
 	}
 	m.part[i] = part
 	before, after := 0.0, 0.0
