@@ -40,14 +40,13 @@ type Memory struct {
 
 // MemoryOf counts the memory that a fit of a d × n matrix of the given rank takes with these options, before
 // the fit is made: from 1.0 to 1.5 times what is alive at the peak, and a tenth of a megabyte. It is for the
-// data that take most, where it depends on them: for the start that takes most; for an NMF under KL of 16 rows
-// or more without hidden cells, for rows that are mostly zero, which take up to twice as much as others;
+// data that take most, where it depends on them: for the start that takes most; for an NMF under KL of 16
+// rows or more without hidden cells, for rows that are mostly zero, which take up to twice as much as others;
 // [WithMissingValues], for any share of missing cells, so that a QMF of more than 2^19 cells of which few are
 // missing takes down to a third; and with all samples that an NMF begins with, of which a [Sparse] takes what
 // it lists. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes while
-// it assembles a state, about five times State.
-// Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for sizes below
-// 1; a fit too large for any machine is no error here.
+// it assembles a state, about five times State. Errors: the [*OptionError] that the fit would return before
+// it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
