@@ -122,7 +122,9 @@
 //	WithInit           -         -         -                 -              x       x       x        -
 //	WithModel          -         -         -                 -              x       x       -        -
 //	WithStart          -         -         -                 -              x       x       x        -
-//	WithPenalty        -         -         -                 -              x       x       -        -
+//	WithPenalty        -         -         -                 -              -       x       -        -
+//	WithPenalties      -         -         -                 -              x       -       -        -
+//	WithFixedU         -         -         -                 -              x       -       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -
@@ -151,7 +153,8 @@
 //	WithShrinkage        -             by hidden cells       by hidden cells     -
 //	WithLine             -             by hidden cells       by hidden cells     -
 //	WithProjection       -             -                     KLUpdates(5)        -
-//	WithPenalty          0             0                     -                   -
+//	WithPenalty          -             0                     -                   -
+//	WithPenalties        none          -                     -                   -
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -
 //

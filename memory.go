@@ -169,7 +169,7 @@ func (f *uncounted) fit(inMemory bool) float64 {
 // nmf counts a fit of an NMF.
 func (f *uncounted) nmf(cells *fit.Cells, p *pool.Pool) {
 	u := newFactors(p.Memory, f.d, f.n, f.k)
-	method := newMethod(p, u, cells, f.loss, f.penalty, f.updates)
+	method := f.newMethod(newProblem(u, cells, f.loss, p))
 	u.reserveSome(cells, f.loss, f.startsFrom(f.d, f.n), p)
 	if f.start == StartSVD {
 		u.decompose(cells, p)

@@ -155,8 +155,8 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
 // that on the visible cells with the penalty.
-func (q *QMF) objective(penalty float64) float64 {
-	loss := q.judged()
+func (q *QMF) objective(c *settings) float64 {
+	loss, penalty := q.judged(), c.penalty
 	if q.Validation == nil && penalty > 0 {
 		for _, f := range []Mat{q.U, q.V} {
 			logs := make([]float64, len(f.Data))

@@ -126,7 +126,7 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 }
 
 // objective is the loss by which the best of several fits is chosen.
-func (q *QMFQ) objective(float64) float64 { return q.judged() }
+func (q *QMFQ) objective(*settings) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
 func checkPoints(x *fit.Cells) error {

@@ -45,6 +45,7 @@ var (
 func (s *settings) planned() split.Settings {
 	return split.Settings{
 		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
+		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixedU.Cols,
 		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
 		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
 		Seed: s.seed, Missing: s.missing, Mapped: s.mapped,
@@ -57,6 +58,7 @@ func (s *settings) planned() split.Settings {
 func settingsOf(p *split.Settings) settings {
 	return settings{
 		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
+		penalties:  Penalties(p.Penalties),
 		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
@@ -197,6 +199,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
 	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
 		progress: t.Progress(ctx)}
+	f.given = t.fixedU
 	if err := f.startFactors(t.config, t.Pool, t.seed); err != nil {
 		return err
 	}
@@ -293,7 +296,9 @@ func (s *splitFit) cellsOf(r *split.Rows) *fit.Cells {
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
-	return newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, s.Penalty, workers)
+	problem := newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, workers)
+	problem.Penalties, problem.Fixed = s.Penalties, s.Fixed
+	return problem
 }
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
@@ -302,6 +307,8 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
 	of := &nmfFit{factors: f, cells: &fit.Cells{Missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
+	set := settingsOf(&s.Settings)
+	of.prior = set.prior(s.Visible, s.N)
 	a := &fit.Attempt{Fit: of, Journal: j}
 	if j.Kept {
 		a.Keep()

@@ -418,9 +418,9 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 // startMethod returns what makes the NMF of a start, and the number of its epochs.
 func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) (nmf.Method, int) {
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
-		return newMethod(p, f, x, loss, 0, UpdatesNewton), startNewton
+		return nmf.NewNewton(newProblem(f, x, loss, p)), startNewton
 	}
-	return newMethod(p, f, x, loss, 0, UpdatesMultiplicative), startUpdates
+	return nmf.NewUpdates(newProblem(f, x, loss, p)), startUpdates
 }
 
 // approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. It
@@ -483,7 +483,9 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 		return false, err
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
+	g.given = f.given
 	g.random(few, seed)
+	g.hold()
 	if err := g.approximate(few, loss, share, p, progress); err != nil {
 		return false, err
 	}

@@ -6,6 +6,7 @@ package section
 //
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
+//	PENV  f L1, L2: what the penalties of a fit add to the divergences of a sample (NMF only, optional)
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
 //	TOOK  u start, f shrinkage, share of the line (QMF and QMFQ)
 //	ROWS  f d×7: centre, squash kind, its reference, shift and deviation, marginal error, slope of the line
@@ -92,8 +93,11 @@ func RequiredTags(kind uint32) []string {
 
 // OptionalTags returns the tags that only some models of the kind have.
 func OptionalTags(kind uint32) []string {
-	if kind == BQMF {
+	switch kind {
+	case BQMF:
 		return []string{"ALIK", "ALIZ"}
+	case NMF:
+		return []string{"PENV"}
 	}
 	return nil
 }
