@@ -1,10 +1,10 @@
 package quantmf
 
-// This file holds the consensus of many NMFs [Kotliar et al., eLife 8:e43803, 2019]: components that come back
-// whatever the seed. An NMF has many optima, and what one seed finds need not be found by another. The columns of
-// U of fits from s seeds, each brought to length 1, are s k points y_p. A component that holds is a dense cluster
-// of s of them; a point that no other fit comes near is left out. The median of each cluster is a column of the
-// consensus, under which V is fitted once more.
+// This file holds the consensus of many NMFs [Kotliar et al., eLife 8:e43803, 2019]: components that come
+// back whatever the seed. An NMF has many optima, and what one seed finds need not be found by another. The
+// columns of U of fits from s seeds, each brought to length 1, are s k points y_p. A component that holds is
+// a dense cluster of s of them; a point that no other fit comes near is left out. The median of each cluster
+// is a column of the consensus, under which V is fitted once more.
 //
 //	|y_p - y_q|² = 2 - 2 y_p·y_q
 //	silhouette of p = (b - a) / max(a, b): a, the mean distance to the others of its cluster, b, that to the
@@ -26,7 +26,8 @@ import (
 type Consensus struct {
 	*NMF // U has the components, each with a sum of 1, the largest first; V is fitted to them
 
-	Stability []float64 // of each component, the mean silhouette of its cluster: 1 where all fits have the same
+	// of each component, the mean silhouette of its cluster: 1 where all fits have the same
+	Stability []float64
 	Overall   float64   // the mean silhouette of all points in clusters
 	Members   []int     // of each cluster; as many as seeds where each fit has the component
 	Left      int       // the points that were left out
@@ -36,19 +37,19 @@ type Consensus struct {
 const (
 	mostSeeds  = 1000
 	mostPoints = 1 << 14 // s k; distances take 8 bytes for each pair of them
-	// A point is left out where the mean distance to its nearest others, a share of the seeds, is larger. Both
-	// are those of the reference.
+	// A point is left out where the mean distance to its nearest others, a share of the seeds, is larger.
+	// Both are those of the reference.
 	nearShare, farthest = 0.3, 0.5
 	clusterStarts       = 10
 )
 
-// FitConsensus fits NMFs of k components to x from so many seeds, 2 to 1000, and returns what they agree on. opts
-// are those of [FitNMF] but for starts that do not depend on the seed, checkpoints and progress; the seeds follow
-// from [WithSeed]. Fits run side by side, one worker each; the result does not depend on the number of workers.
-// k = 1 has a stability of 1.
+// FitConsensus fits NMFs of k components to x from so many seeds, 2 to 1000, and returns what they agree on.
+// opts are those of [FitNMF] but for starts that do not depend on the seed, checkpoints and progress; the
+// seeds follow from [WithSeed]. Fits run side by side, one worker each; the result does not depend on the
+// number of workers. k = 1 has a stability of 1.
 //
-// Errors are those of [FitNMF], and an [*OptionError] for seeds. Memory: that of the fits at work, dk numbers a
-// seed, and 8 bytes for each pair of seeds × k points, of which there may be 16384.
+// Errors are those of [FitNMF], and an [*OptionError] for seeds. Memory: that of the fits at work, dk numbers
+// a seed, and 8 bytes for each pair of seeds × k points, of which there may be 16384.
 func FitConsensus(ctx context.Context, x Rows, k, seeds int, opts ...FitOption) (*Consensus, error) {
 	c := nmfDefaults()
 	if err := parse(option.FitNMF, &c, opts); err != nil {
@@ -194,8 +195,8 @@ func (p *points) leaveOut(k int) {
 	}
 }
 
-// join finds k clusters of the points that were kept: of several starts the one with the least squared distances
-// to the means. The larger component of the fits comes first.
+// join finds k clusters of the points that were kept: of several starts the one with the least squared
+// distances to the means. The larger component of the fits comes first.
 func (p *points) join(k int, seed uint64) {
 	least := math.Inf(1)
 	for start := range clusterStarts {
@@ -221,8 +222,8 @@ func (p *points) join(k int, seed uint64) {
 	}
 }
 
-// means is k-means from means that are points far from one another (k-means++), until no point moves. It returns
-// the cluster of each kept point, none of them empty, and the squared distances to the means.
+// means is k-means from means that are points far from one another (k-means++), until no point moves. It
+// returns the cluster of each kept point, none of them empty, and the squared distances to the means.
 func (p *points) means(k int, r *random.Source) (of []int, squares float64) {
 	n := len(p.kept)
 	of = make([]int, n)
@@ -266,8 +267,8 @@ func (p *points) means(k int, r *random.Source) (of []int, squares float64) {
 	return of, squares
 }
 
-// sums returns for each kept point and cluster the sum of its distances to the points of the cluster; or, squared,
-// the squared distance to its mean, +Inf where it has none:
+// sums returns for each kept point and cluster the sum of its distances to the points of the cluster; or,
+// squared, the squared distance to its mean, +Inf where it has none:
 //
 //	|y - ȳ|² = Σ_i |y - y_i|² / c - Σ_ij |y_i - y_j|² / 2c²   for ȳ of c points
 func (p *points) sums(of []int, k int, squared bool) Mat {
@@ -300,25 +301,30 @@ func (p *points) sums(of []int, k int, squared bool) Mat {
 	return to
 }
 
-// fill gives each empty cluster the point that is farthest from the others of its own.
+// fill gives each empty cluster the point that is farthest from the others of its own, of which there are
+// some: points are no fewer than clusters.
 func (p *points) fill(of []int, k int) {
+	counts := make([]int, k)
+	for _, c := range of {
+		counts[c]++
+	}
 	for c := range k {
-		if slices.Contains(of, c) {
+		if counts[c] > 0 {
 			continue
 		}
-		to := p.sums(of, k, false)
-		far := 0
+		to, far, most := p.sums(of, k, false), 0, -1.0
 		for at, own := range of {
-			if to.At(at, own) > to.At(far, of[far]) {
-				far = at
+			if d := to.At(at, own); counts[own] > 1 && d > most {
+				far, most = at, d
 			}
 		}
-		of[far] = c
+		counts[of[far]]--
+		of[far], counts[c] = c, 1
 	}
 }
 
-// silhouettes returns the mean silhouette of each cluster and of all kept points, and how many each has. That of a
-// point alone is 0, as usual, and of one cluster 1.
+// silhouettes returns the mean silhouette of each cluster and of all kept points, and how many each has. That
+// of a point alone is 0, as usual, and of one cluster 1.
 func (p *points) silhouettes(k int) (each []float64, overall float64, members []int) {
 	each, members = make([]float64, k), make([]int, k)
 	for _, c := range p.of {
@@ -387,7 +393,6 @@ func medianOf(values []float64) float64 {
 	}
 	return (values[half-1] + values[half]) / 2
 }
-
 
 func sumOf(values []float64) float64 {
 	s := 0.0
