@@ -107,8 +107,9 @@ func (c *config) checkSeeds(k, seeds int) error {
 		return &OptionError{Option: "rank", Value: itoa(k), Bound: "must be at least 1"}
 	}
 	if seeds < 2 || seeds > mostSeeds || k > mostPoints/seeds {
-		return &OptionError{Option: "seeds", Value: itoa(seeds), Bound: "must be from 2 to " + itoa(mostSeeds) +
-			", and seeds times k at most " + itoa(mostPoints)}
+		return &OptionError{Option: "seeds", Value: itoa(seeds),
+			Bound: "must be from 2 to " + itoa(mostSeeds) +
+				", and seeds times k at most " + itoa(mostPoints)}
 	}
 	for _, o := range []option.Kind{option.Init, option.FixedU, option.Model, option.Restarts,
 		option.Checkpoint, option.Resume, option.Progress} {

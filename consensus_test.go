@@ -77,7 +77,8 @@ func TestConsensus(t *testing.T) {
 		}
 	}
 	if m.Overall < .95 || slices.Min(m.Stability) < .9 || m.Left > 2 || len(m.Losses) != 10 {
-		t.Errorf("stability %.3f of %.3f, %d left out, %d losses", m.Overall, m.Stability, m.Left, len(m.Losses))
+		t.Errorf("stability %.3f of %.3f, %d left out, %d losses", m.Overall, m.Stability, m.Left,
+			len(m.Losses))
 	}
 	for c := range m.U.Cols {
 		if s := sumOf(column(m.U, c)); math.Abs(s-1) > 1e-12 {
@@ -212,7 +213,8 @@ func TestConsensusOfPoorData(t *testing.T) {
 		constant.Data[at] = 1
 	}
 	one.Data[3] = 2
-	for name, x := range map[string]quantmf.Mat{"zero": quantmf.NewMat(4, 5), "constant": constant, "one": one} {
+	for name, x := range map[string]quantmf.Mat{"zero": quantmf.NewMat(4, 5), "constant": constant,
+		"one": one} {
 		for _, k := range []int{1, 3} {
 			m, err := quantmf.FitConsensus(context.Background(), x, k, 3)
 			if err != nil {
@@ -261,7 +263,8 @@ func TestConsensusErrors(t *testing.T) {
 	bad := quantmf.NewMat(3, 3)
 	bad.Set(1, 2, math.NaN())
 	var data *quantmf.DataError
-	if _, err := quantmf.FitConsensus(context.Background(), bad, 2, 2); !errors.As(err, &data) || data.Col != 2 {
+	if _, err := quantmf.FitConsensus(context.Background(), bad, 2, 2); !errors.As(err, &data) ||
+		data.Col != 2 {
 		t.Errorf("a missing cell: %v", err)
 	}
 }

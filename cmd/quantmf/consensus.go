@@ -1,6 +1,7 @@
 package main
 
-// This file holds "quantmf consensus": which components come back whatever the seed, and the NMF of those that do.
+// This file holds "quantmf consensus": which components come back whatever the seed, and the NMF of those
+// that do.
 
 import (
 	"encoding/json"
@@ -34,15 +35,16 @@ func consensusProgram() *cli.Program {
 				cli.Wholes(&f.ks, "k", "numbers of components, such as 3,5,8 (default 10)"),
 				cli.Whole(&f.seeds, 2, "seeds", "N", "fits for each number of components (default 20)"),
 				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...)},
-			{Heading: "How it is fitted", Elsewhere: asInFit, Flags: f.options.Flags(option.Epochs, option.Updates,
-				option.Patience, option.Seed, option.Workers)},
+			{Heading: "How it is fitted", Elsewhere: asInFit,
+				Flags: f.options.Flags(option.Epochs, option.Updates,
+					option.Patience, option.Seed, option.Workers)},
 			{Heading: "What is written", Flags: append(f.files.Flags(),
 				cli.File(&f.page, "report", "of one -k: a page of figures in one HTML file"),
 				cli.File(&f.plot, "plot", "stability and loss over k as a picture, in SVG"),
 				cli.Switch(&f.asJSON, "json", "the results as one JSON object instead of the table"))},
 			f.in.Limits(),
 		},
-		After: `Standard output gets a tab-separated line for each k: the stability, which is the mean silhouette
+		After: `Standard output gets a tab-separated line for each k: the stability, the mean silhouette
 			of the clusters (1: all fits have the same components; below .5 few come back); the least
 			stability of a component; the mean divergence of the consensus, and that of the best single fit;
 			and how many components of the fits were left out.
@@ -52,7 +54,7 @@ func consensusProgram() *cli.Program {
 			consensus of the last k.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf consensus -k 3,4,5,6,8 -plot stability.svg counts.mtx", ""},
-			{"quantmf consensus -k 5 -seeds 50 -o programs.nmf -u programs.tsv -v usage.tsv counts.mtx", ""}},
+			{"quantmf consensus -k 5 -seeds 50 -u programs.tsv -v usage.tsv counts.mtx", ""}},
 		Words: []string{"MATRIX"},
 	}
 	p.Run = func(words []string, s cli.Streams) error {
@@ -136,7 +138,8 @@ func (f *consensusFlags) run(s cli.Streams) error {
 			return ended(ctx, err, t)
 		}
 		a := agreement{K: k, Stability: last.Overall, Least: math.Inf(1), Loss: last.History[last.Best],
-			Best: math.Inf(1), Left: last.Left, Of: f.seeds * k, EachOf: last.Stability, LossesOfAll: last.Losses}
+			Best: math.Inf(1), Left: last.Left, Of: f.seeds * k, EachOf: last.Stability,
+			LossesOfAll: last.Losses}
 		for _, v := range last.Stability {
 			a.Least = min(a.Least, v)
 		}
@@ -160,7 +163,8 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	}
 	text := "k\tstability\tleast\tloss\tbest fit\tleft out\n"
 	for _, a := range all {
-		text += fmt.Sprintf("%d\t%.3f\t%.3f\t%.5g\t%.5g\t%d of %d\n", a.K, a.Stability, a.Least, a.Loss, a.Best,
+		text += fmt.Sprintf("%d\t%.3f\t%.3f\t%.5g\t%.5g\t%d of %d\n", a.K, a.Stability, a.Least, a.Loss,
+			a.Best,
 			a.Left, a.Of)
 	}
 	_, err = io.WriteString(s.Out, text)
@@ -211,7 +215,8 @@ func stabilityChart(all []agreement) report.Chart {
 	for _, a := range all {
 		label := strconv.Itoa(a.K)
 		c.Lines[0].Points = append(c.Lines[0].Points, report.Point{Label: label, Y: a.Stability, Best: true})
-		c.Lines[1].Points = append(c.Lines[1].Points, report.Point{Label: label, Y: a.Loss / max(most, 1e-300)})
+		c.Lines[1].Points = append(c.Lines[1].Points,
+			report.Point{Label: label, Y: a.Loss / max(most, 1e-300)})
 	}
 	return c
 }
