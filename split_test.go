@@ -17,6 +17,7 @@ func TestPlannedSettings(t *testing.T) {
 		"initV": "the factors themselves are blobs", "shrinkage": "chosen by the start, which a plan has",
 		"line":       "chosen by the start, which a plan has",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
+		"chosen": "of MethodAuto, which a plan is not",
 	}
 	of := reflect.TypeFor[settings]()
 	for i := range of.NumField() {

@@ -114,7 +114,7 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	line("unseen", m.Unseen.text())
+	m.Unseen.text(line)
 	return s.String()
 }
 
@@ -140,8 +140,8 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "unseen":
-			m.Unseen = readUnseen(value)
+		case "unseen", "auto", "beside":
+			m.Unseen.read(key, value)
 		}
 	}
 }
