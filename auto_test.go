@@ -133,9 +133,9 @@ func TestAuto(t *testing.T) {
 				t.Errorf("%s: trial %d has %v, HeldOut %v", name, i, choice.Trials[i].Mean, p.Mean)
 			}
 		}
-		worse, stdErr := again[1-choice.Best].Worse(again[choice.Best])
-		if share := again[1-choice.Best].Mean/again[choice.Best].Mean - 1; math.Abs(worse-share) > 0.1*share ||
-			!(stdErr > 0) {
+		best, other := again[choice.Best], again[1-choice.Best]
+		worse, stdErr := other.Worse(best)
+		if share := other.Mean/best.Mean - 1; math.Abs(worse-share) > 0.1*share || !(stdErr > 0) {
 			t.Errorf("%s: worse by %v ± %v, of the means by %v", name, worse, stdErr, share)
 		}
 		explained, _ := again[choice.Best].Explained()

@@ -43,7 +43,7 @@ func TestFlagsNotGo(t *testing.T) {
 			"-projection svd: needs every cell: neither -missing nor -validation go with it"},
 		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
-		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
+		{"fit -method qmf -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
 		{"fit -method nmf -updates newton -loss 3",
 			"-updates newton: takes kl and frobenius; under other losses there is -updates multiplicative"},
