@@ -85,7 +85,7 @@ func candidatesOf(d, n, rank int, opts []FitOption) (of []Candidate, err error) 
 		if method == MethodBQMF {
 			c.Rank = 0
 		}
-		settled, _, wrong := sizesOf(method, d, n, c.Rank, opts)
+		settled, _, wrong := configOf(method, d, n, c.Rank, opts)
 		for _, kind := range [...]option.Kind{option.Init, option.Model} {
 			if wrong == nil && settled.given.Has(kind) {
 				wrong = &OptionError{Option: kind.String(),
@@ -105,7 +105,7 @@ func candidatesOf(d, n, rank int, opts []FitOption) (of []Candidate, err error) 
 // takes returns what the fit of a candidate would say of the numbers of x.
 func (c *Candidate) takes(x Rows) error {
 	d, n := x.Dims()
-	settled, _, err := sizesOf(c.Method, d, n, c.Rank, c.Options)
+	settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		return nil, err
 	}
 	d, n := x.Dims()
-	settled, _, err := sizesOf(candidates[0].Method, d, n, candidates[0].Rank, candidates[0].Options)
+	settled, _, err := configOf(candidates[0].Method, d, n, candidates[0].Rank, candidates[0].Options)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func MemoryOfChoice(d, n int, candidates []Candidate) (int64, error) {
 	rows, columns := partSize(d, n)
 	hidden, workers := int64(0), 1
 	for _, c := range candidates {
-		settled, _, err := sizesOf(c.Method, d, n, c.Rank, c.Options)
+		settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)
 		if err != nil {
 			return 0, err
 		}

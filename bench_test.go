@@ -163,7 +163,7 @@ func BenchmarkWarmRow(b *testing.B) {
 // benchWarm visits a row whose samples move by 0.003 or so between visits.
 func benchWarm(b *testing.B, n, m int, eps float64) {
 	x, w, q, z := benchRow(n, m)
-	r, np, state := transport.NewRow(n, m), kernel.Pad(n), transport.NewWarm(m)
+	r, np, state := transport.NewRow(nil, n, m), kernel.Pad(n), transport.NewWarm(nil, 1, m)[0]
 	t, zeta, dx, dq := make([]float64, np), make([]float64, np), make([]float64, n), make([]float64, m)
 	copy(zeta, z)
 	src := random.Split(1, 1)
@@ -424,7 +424,7 @@ func BenchmarkLarge(b *testing.B) {
 		t, zeta, dx := make([]float64, kernel.Pad(c.n)), make([]float64, kernel.Pad(c.n)),
 			make([]float64, c.n)
 		copy(zeta, z)
-		st := transport.NewWarm(c.m)
+		st := transport.NewWarm(nil, 1, c.m)[0]
 		for _, warm := range []*transport.Warm{nil, &st} {
 			name := strconv.Itoa(c.n) + "x" + strconv.Itoa(c.m) + ",eps=" +
 				strconv.FormatFloat(c.eps, 'g', -1, 64) + "/cold"

@@ -385,7 +385,7 @@ func (u *missingUnlike) Error() string {
 		", predictions of them are too " + what + " and their intervals hold too few"
 }
 
-func (m *BQMF) objective(float64) float64 { return m.LeaveOneOut }
+func (m *BQMF) objective(*settings) float64 { return m.LeaveOneOut }
 
 // toUserUnits has nothing to do: a BQMF takes x in its own units.
 func (m *BQMF) toUserUnits(*fit.Units) {}

@@ -736,7 +736,8 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	}
 	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(8)),
 		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(8))
-	if a.model.Alike == nil || a.model.Stage == nil || a.Best != b.Best || a.LeaveOneOut != b.LeaveOneOut {
+	if a.model.Alike == nil || a.model.Stage == nil || a.model.Together == nil || a.Best != b.Best ||
+		a.LeaveOneOut != b.LeaveOneOut {
 		t.Fatal("the fits are not of one state, or have no second stage")
 	}
 	says := func(m *BQMF) []byte { return section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)) }
@@ -756,7 +757,7 @@ func FuzzBQMFFile(f *testing.F) {
 	}
 	m := must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
 	file, _ := m.MarshalBinary()
-	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ")
+	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ", "TOGE")
 	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
 	// that are alike
 	half := slices.Repeat([]float64{0.5}, 2*given.Cols)

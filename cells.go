@@ -6,6 +6,7 @@ package quantmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -69,6 +70,30 @@ func (c *config) checkInit(d, n, rank int, root float64) error {
 		return nil
 	}
 	return c.checkProduct(product)
+}
+
+// checkFixed reports what is wrong with the columns of U that are given, and takes them over in the unit of
+// the fit, root² being that of x.
+func (c *config) checkFixed(d, rank int, root float64) error {
+	m := c.fixedU
+	if m.Rows != d || m.Cols > rank {
+		return &ShapeError{What: "fixed U", Got: m.size(), Want: itoa(d) + "×" + itoa(rank) + " at most"}
+	}
+	least, most := root*limit.LeastInit, root*limit.MostInit
+	if c.mapped {
+		most = elem.Exp(factorBound(c.squash, rank))
+		root, least = 1, 1/most
+	}
+	if _, err := c.checkFactor("fixed U", m, least, most); err != nil {
+		return err
+	}
+	if root != 1 {
+		c.fixedU = m.Clone()
+		for i := range c.fixedU.Data {
+			c.fixedU.Data[i] /= root
+		}
+	}
+	return nil
 }
 
 // checkFactor reports what is wrong with the entries of an initial factor. It returns a bound of them, which
@@ -158,15 +183,21 @@ func (c *config) toFitUnits(u *fit.Units) {
 	if u.All == 0 {
 		return
 	}
-	if c.penalty > 0 { // by exponents: the unit of the loss itself may be 0 or infinite
-		by := -float64(float64(c.loss) * float64(u.All))
-		if !c.mapped { // the penalty of an NMF is linear in the factors, whose unit is the root of that of x
-			by += float64(u.All / 2)
-		}
-		whole, frac := math.Modf(by)
-		c.penalty = min(math.Ldexp(float64(c.penalty*elem.Exp(float64(frac*math.Ln2))), int(whole)),
-			limit.Penalty)
+	p := &c.penalties
+	c.penalty = penaltyIn(u.All, c.penalty, c.loss, 0)
+	p.L1U, p.L1V = penaltyIn(u.All, p.L1U, c.loss, 1), penaltyIn(u.All, p.L1V, c.loss, 1)
+	p.L2U, p.L2V = penaltyIn(u.All, p.L2U, c.loss, 2), penaltyIn(u.All, p.L2V, c.loss, 2)
+}
+
+// penaltyIn brings the weight of a penalty that is a power of a factor, whose unit is the root of that of x,
+// to an x that is divided by 2^e.
+func penaltyIn(e int, weight float64, loss divergence.Loss, power int) float64 {
+	if weight == 0 {
+		return 0
 	}
+	// by exponents: the unit of the loss itself may be 0 or infinite
+	whole, frac := math.Modf(float64(power*(e/2)) - float64(float64(loss)*float64(e)))
+	return min(math.Ldexp(float64(weight*elem.Exp(float64(frac*math.Ln2))), int(whole)), limit.Penalty)
 }
 
 // factorBound returns the bound of |log u| and |log v| for the entries of factors.

@@ -10,6 +10,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
@@ -25,16 +26,20 @@ type deflation struct {
 	ends    []transport.Outcome    // of each row's last solve
 }
 
-// newDeflation makes T' for the cells of T, in the same workspaces; mean is the largest of the means of rows.
-func newDeflation(t *mapRows, mean float64) *deflation {
-	d, np, m := t.cells.D, kernel.Pad(t.cells.N), t.levels
+// newDeflation makes T' for the cells of T, in the same workspaces.
+func newDeflation(t *inflation) *deflation {
+	mean := divergence.Tiny // the largest of the means of rows
+	for _, v := range t.Average {
+		mean = max(mean, v)
+	}
+	a, d, np, m := t.pool.Memory, t.cells.D, kernel.Pad(t.cells.N), t.levels
 	f := &deflation{
 		mapRows: mapRows{settings: t.settings, cells: t.cells, pool: t.pool, spaces: t.spaces,
-			Maps: monotone.New(d, m, true, false, nil)},
-		np: np, y: make([]float64, d*np), ybar: make([]float64, d*np), h: make([]float64, d*m),
-		solved: make([]transport.Potentials, d), ends: make([]transport.Outcome, d),
+			Maps: monotone.New(a, d, m, true, false, nil)},
+		np: np, y: a.Floats(d, np), ybar: a.Floats(d, np), h: a.Floats(d, m),
+		solved: pool.Make[transport.Potentials](a, d), ends: pool.Make[transport.Outcome](a, d),
 	}
-	scale := elem.Log(max(mean, divergence.Tiny))
+	scale := elem.Log(mean)
 	f.Shortest, f.Longest = min(0, scale)-farthestDeflated, max(0, scale)+farthestDeflated
 	if t.squash == SquashNone { // T transports the projection of T'(X) as it is
 		f.Longest = elem.Log(limit.Point / float64(m))

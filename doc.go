@@ -92,7 +92,7 @@
 //
 // The table says which function takes which option. A function returns an [*OptionError] for an option that
 // it has no use for, for two options that contradict each other, and at ε = 0 for an option that concerns
-// iterations. SoftRankRows, SoftSortRows and their VJPs take those of SoftRank and SoftSort.
+// iterations. SoftRankRows, SoftSortRows and their derivatives take those of SoftRank and SoftSort.
 //
 //	                   Solve     SoftSort  SoftQuantile      SoftQuantiles  FitNMF  FitQMF  FitQMFQ  FitBQMF
 //	                   SoftRank            SoftQuantileRows  SoftTopK
@@ -122,7 +122,9 @@
 //	WithInit           -         -         -                 -              x       x       x        -
 //	WithModel          -         -         -                 -              x       x       -        -
 //	WithStart          -         -         -                 -              x       x       x        -
-//	WithPenalty        -         -         -                 -              x       x       -        -
+//	WithPenalty        -         -         -                 -              -       x       -        -
+//	WithPenalties      -         -         -                 -              x       -       -        -
+//	WithFixedU         -         -         -                 -              x       -       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -
@@ -151,7 +153,8 @@
 //	WithShrinkage        -             by hidden cells       by hidden cells     -
 //	WithLine             -             by hidden cells       by hidden cells     -
 //	WithProjection       -             -                     KLUpdates(5)        -
-//	WithPenalty          0             0                     -                   -
+//	WithPenalty          -             0                     -                   -
+//	WithPenalties        none          -                     -                   -
 //	WithSeed             1             1                     1                   1
 //	WithRestarts         1             1                     1                   -
 //

@@ -1,6 +1,11 @@
 package quantmf
 
-import "testing"
+import (
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/bqmf"
+)
 
 // What the tests from outside of the package share with those from inside.
 var (
@@ -36,4 +41,7 @@ func HeldOutBy(t *testing.T, x Mat, share float64, l Loss) func(i, j int) bool {
 }
 
 // Corrected tells whether a model has a second stage and samples that are alike.
-func Corrected(m *BQMF) bool { return m.model.Stage != nil && m.model.Alike != nil }
+func Corrected(m *BQMF) bool {
+	return m.model.Alike != nil &&
+		slices.ContainsFunc(m.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 })
+}

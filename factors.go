@@ -20,6 +20,7 @@ import (
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
+	given       Mat // the first columns of U where they stay as they are given; empty: none
 }
 
 func newFactors(a *pool.Arena, d, n, k int) *factors {
@@ -49,6 +50,13 @@ func (f *factors) copyFrom(u, v Mat) {
 	}
 	for c := range f.k {
 		copy(f.rowV(c), v.Row(c))
+	}
+}
+
+// hold sets the columns of U that are given.
+func (f *factors) hold() {
+	for i := range f.given.Rows {
+		copy(f.rowU(i), f.given.Row(i))
 	}
 }
 

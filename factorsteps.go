@@ -47,17 +47,16 @@ type factorSteps interface {
 
 // newFactorSteps makes the steps of a fit that visits so many rows at a time.
 func newFactorSteps(f *qmfFit, slots int) factorSteps {
-	workers := f.pool.Workers()
-	if !f.gaussian(f.k) {
-		s := &adamSteps{fit: f, logU: make([]float64, f.d*f.k), momU: monotone.NewMoment(f.d * f.k),
-			u: make([]float64, slots*f.k)}
+	if a := f.pool.Memory; !f.gaussian(f.k) {
+		s := &adamSteps{fit: f, logU: a.Floats(f.d, f.k), momU: monotone.NewMoment(a, f.d, f.k),
+			u: a.Floats(slots, f.k)}
 		s.makeColumns()
 		return s
 	}
 	if f.inflation.whole {
-		return newGaussSteps(f, gauss.NewWhole(f.cut, f.k, f.np, slots, f.batchRows, workers))
+		return newGaussSteps(f, gauss.NewWhole(f.pool, f.cut, f.k, f.np, slots, f.batchRows))
 	}
-	return newGaussSteps(f, gauss.NewSteps(f.d, f.k, f.np, f.batchRows, workers))
+	return newGaussSteps(f, gauss.NewSteps(f.pool, f.d, f.k, f.np, f.batchRows))
 }
 
 // penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.
@@ -152,12 +151,11 @@ type adamSteps struct {
 
 // makeColumns makes what the steps of V take.
 func (s *adamSteps) makeColumns() {
-	f := s.fit
-	size := f.k * f.np
-	s.logV, s.momV = make([]float64, size), monotone.NewMoment(size)
+	f, a := s.fit, s.fit.pool.Memory
+	s.logV, s.momV = a.Floats(f.k, f.np), monotone.NewMoment(a, f.k, f.np)
 	if !f.inflation.whole {
-		s.gradV = make([]float64, size)
-	} else if s.sums = pool.NewSums(f.cut, size); len(s.sums.Parts) == 1 {
+		s.gradV = a.Floats(f.k, f.np)
+	} else if s.sums = pool.NewSums(a, f.cut, f.k, f.np); len(s.sums.Parts) == 1 {
 		s.gradV = s.sums.Parts[0]
 	}
 }

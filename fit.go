@@ -19,8 +19,8 @@ type fitted interface {
 	UnmarshalBinary([]byte) error
 	readable() ([]byte, error) // a file that can be read
 	sealed
-	objective(penalty float64) float64 // the loss by which the best of several fits is chosen
-	toUserUnits(u *fit.Units)          // brings a model of x' to the units of x
+	objective(c *settings) float64 // the loss by which the best of several fits is chosen
+	toUserUnits(u *fit.Units)      // brings a model of x' to the units of x
 }
 
 // settler is a model that a fit can go on from: it settles what the options leave open.
@@ -83,10 +83,25 @@ func (c *config) readFit(x Rows, rank int) (*fit.Cells, error) {
 		return nil, public(err)
 	}
 	c.toFitUnits(&cells.Units)
+	if c.given.Has(option.FixedU) {
+		if err := c.checkFixed(d, rank, cells.Units.Root()); err != nil {
+			return nil, err
+		}
+	}
 	if !c.given.Has(option.Init) {
 		return cells, nil
 	}
 	return cells, c.checkInit(d, n, rank, cells.Units.Root())
+}
+
+// identity tells matrices of options apart.
+func identity(m Mat) string {
+	if m.Rows == 0 {
+		return "not given"
+	}
+	h := fit.NewHash()
+	hashMat(&h, m)
+	return m.size() + " (" + utoa(uint64(h)) + ")"
 }
 
 // settle fills what the driver takes of the options, once they are settled.
@@ -146,7 +161,7 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	return best, public(err)
 }
 
-func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(t.penalty) }
+func (t *task) Objective(m fit.Model) float64    { return m.(fitted).objective(&t.settings) }
 func (t *task) File(m fit.Model) ([]byte, error) { return m.(fitted).readable() }
 
 func (t *task) Finish(m fit.Model) {
@@ -209,6 +224,8 @@ func (c *config) described(rank int) [][2]string {
 		{option.Batch.String(), itoa(c.batchRows)},
 		{option.Ends.String(), c.ends.String()},
 		{option.Penalty.String(), ftoa(c.penalty)},
+		{option.Penalties.String(), c.penalties.String()},
+		{option.FixedU.String(), identity(c.fixedU)},
 		{option.Shrinkage.String(), ftoa(c.shrinkage)},
 		{option.Line.String(), ftoa(c.line)},
 		{option.Loss.String(), ftoa(float64(c.loss))},
@@ -231,8 +248,9 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 	}
 	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
 		option.Validation.String(): "0", option.Patience.String(): "0",
-		option.Missing.String(): "not given", option.Model.String(): "not given",
-		option.Init.String(): "not given"}[d.Name]
+		option.FixedU.String(): "not given", option.Missing.String(): "not given",
+		option.Model.String(): "not given",
+		option.Init.String():  "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}
 	switch {
 	case unset == "":

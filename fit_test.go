@@ -57,8 +57,8 @@ func TestFirstPatience(t *testing.T) {
 	}
 	const penalty = 5
 	whole := func(opts ...FitOption) float64 {
-		m := must(FitNMF(ctx, x, 4, append(opts, WithPenalty(penalty))...))(t)
-		return m.objective(penalty)
+		m := must(FitNMF(ctx, x, 4, append(opts, WithPenalties(evenly(penalty, 4)))...))(t)
+		return m.objective(&settings{penalties: evenly(penalty, 4)})
 	}
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
 		whole(WithEpochs(2000)); patient > 1.01*full {
@@ -111,11 +111,12 @@ func TestObjective(t *testing.T) {
 	held := of
 	held.Validation = []float64{5, 6, 4}
 	for _, penalty := range []float64{0, 0.3, 20} {
+		c := settings{penalty: penalty, penalties: evenly(penalty, 2)}
 		closeTo(t, "objectives",
-			[]float64{(&NMF{Factorisation: of}).objective(penalty),
-				(&QMF{Factorisation: of}).objective(penalty),
-				(&NMF{Factorisation: held}).objective(penalty),
-				(&QMF{Factorisation: held}).objective(penalty)},
+			[]float64{(&NMF{Factorisation: of}).objective(&c),
+				(&QMF{Factorisation: of}).objective(&c),
+				(&NMF{Factorisation: held}).objective(&c),
+				(&QMF{Factorisation: held}).objective(&c)},
 			[]float64{7 + penalty*means, 7 + penalty*logs, 6, 6}, 1e-12)
 	}
 }
@@ -159,7 +160,10 @@ func TestRestartsObjective(t *testing.T) {
 			[]FitOption{WithEpochs(3), WithStart(StartUniform)}},
 	} {
 		opts := c.options
-		if c.penalty > 0 {
+		switch {
+		case c.name == "NMF":
+			opts = append(opts, WithPenalties(evenly(c.penalty, 3)))
+		case c.penalty > 0:
 			opts = append(opts, WithPenalty(c.penalty))
 		}
 		var losses, objectives []float64

@@ -117,6 +117,10 @@ func fitBytes(t *testing.T, data []byte) {
 		func() { opts = append(opts, WithValidation(0.3)) },
 		func() { opts = append(opts, WithStart(Start(r.byte()%5))) },
 		func() { opts = append(opts, WithPenalty(r.number())) },
+		func() {
+			opts = append(opts, WithPenalties(Penalties{r.number(), r.number(), r.number(), r.number()}))
+		},
+		func() { opts = append(opts, WithFixedU(r.matrix(d, 1+r.byte()%rank))) },
 		func() { opts = append(opts, WithInit(r.matrix(d, rank), r.matrix(rank, n))) },
 		func() { opts = append(opts, WithPatience(1+r.byte()%3), WithRestarts(1+r.byte()%2)) },
 		func() { opts = append(opts, WithEnds(Ends(r.byte()%2))) },

@@ -167,7 +167,7 @@ func adamOf(f *qmfFit) *qmfFit {
 	copy(a.u, f.u)
 	copy(a.v, f.v)
 	a.beginSteps()
-	a.Maps = monotone.New(f.d, f.M, false, f.ends == EndsPinned, f.Spans)
+	a.Maps = monotone.New(nil, f.d, f.M, false, f.ends == EndsPinned, f.Spans)
 	copy(a.F, f.F)
 	copy(a.Inc, f.Inc)
 	return a

@@ -110,7 +110,7 @@ func toy(seed int) Mat {
 	x := NewMat(d, n)
 	perm := make([]int32, n)
 	var sorter order.Sorter
-	sorter.Resize(n)
+	sorter.Resize(nil, n)
 	for i := range d {
 		product(x.Row(i), u.Row(i), v)
 		sorter.Sort(perm, x.Row(i))

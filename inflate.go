@@ -39,23 +39,28 @@ type inflation struct {
 
 // newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
-	d, room := visible.D, make([]float64, visible.N)
-	of := monotone.NewSpans(d, visible.InRow, visible.Units.Signed)
-	for i := range d {
-		of.Read(visible.Row(room, i), i)
-	}
+	a, d := p.Memory, visible.D
+	of := monotone.NewSpans(a, d, visible.InRow, visible.Units.Signed)
 	t := &inflation{
 		mapRows: mapRows{settings: s, cells: visible, pool: p,
-			Maps:   monotone.New(d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
-			spaces: newRowSpaces(p.Workers(), visible.N, f.k, s.levels)},
+			Maps:   monotone.New(a, d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
+			spaces: newRowSpaces(p, visible.N, f.k, s.levels)},
 		factors: f, Spans: of,
-		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: make([]float64, d),
-		rowHeld: make([]float64, d),
+		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: a.Floats(d), rowHeld: a.Floats(d),
 	}
-	for i := range d {
-		t.scale += t.unit(i) / float64(d)
+	if !a.Dry() {
+		t.readSpans()
 	}
 	return t
+}
+
+// readSpans reads the rows for the spans and for the unit of the whole loss.
+func (f *inflation) readSpans() {
+	d, room := f.cells.D, make([]float64, f.cells.N)
+	for i := range d {
+		f.Spans.Read(f.cells.Row(room, i), i)
+		f.scale += f.unit(i) / float64(d)
+	}
 }
 
 // solveRow solves the transport of row i.

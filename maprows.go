@@ -57,22 +57,25 @@ type rowSpace struct {
 	gu          []float64 // k
 }
 
-// newRowSpaces makes the workspaces of so many workers for rows of n samples, k components and m levels.
-func newRowSpaces(workers, n, k, m int) []rowSpace {
-	spaces, np := make([]rowSpace, workers), kernel.Pad(n)
+// newRowSpaces makes the workspaces of the workers of a pool for rows of n samples, k components and m
+// levels.
+func newRowSpaces(p *pool.Pool, n, k, m int) []rowSpace {
+	a, spaces, np := p.Memory, make([]rowSpace, p.Workers()), kernel.Pad(n)
 	for i := range spaces {
 		v := &spaces[i]
-		v.row = transport.NewRow(n, m)
+		v.row = transport.NewRow(a, n, m)
 		for _, s := range []*[]float64{&v.x, &v.w, &v.t, &v.g, &v.s, &v.about, &v.z} {
-			*s = make([]float64, np)
+			*s = a.Floats(np)
 		}
 		for _, s := range []*[]float64{&v.q, &v.num, &v.den, &v.shares, &v.d0} {
-			*s = make([]float64, m)
+			*s = a.Floats(m)
 		}
-		for j := range v.s[:n] {
-			v.s[j] = 1
+		for j := range v.s {
+			if j < n {
+				v.s[j] = 1
+			}
 		}
-		v.gu, v.mask = make([]float64, k), make([]bool, n)
+		v.gu, v.mask = a.Floats(k), pool.Make[bool](a, n)
 	}
 	return spaces
 }

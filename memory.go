@@ -1,11 +1,12 @@
 package quantmf
 
-// This file estimates the memory that fits take, from the sizes of what they allocate: the
-// terms of these formulas are the slices that newQMFFit, newQMFQFit, choose, bqmfFit, internal/nmf,
-// internal/projection and internal/bqmf make. A test compares the estimates with the memory that
-// is alive during fits of many kinds.
+// This file counts the memory that fits take. A fit draws its arrays from an arena (internal/pool); here its
+// constructors draw them from one that only counts. Beside them stands what the rest of a fit draws, in the
+// order of the fit, and what is given up in between. Tests compare what is counted with the memory that is
+// alive during fits of many kinds.
 
 import (
+	"context"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
@@ -15,8 +16,6 @@ import (
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/projection"
-	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // Method names one of the fit functions.
@@ -41,104 +40,33 @@ type Memory struct {
 	State int64 // a checkpoint, as WithCheckpoint hands it over
 }
 
-// MemoryOf estimates the memory that a fit of a d × n matrix of the given rank takes with these options,
-// before the fit is made: from 1.0 to 1.5 times what was measured, for a
-// BQMF up to 2.2. Where the data choose a start it is for
-// the start that takes most, and for an NMF under KL of 16 rows or more without hidden cells it is for rows
-// that are mostly zero, which take up to 1.8 times as much as others. Samples that an NMF begins with are
-// counted in full; of a [Sparse] they take what it lists of them. Not counted are x, garbage that has not
-// been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times State.
-// Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for sizes below
-// 1; a fit too large for any machine is no error here.
+// MemoryOf counts the memory that a fit of a d × n matrix of the given rank takes with these options, before
+// the fit is made: from 1.0 to 1.5 times what was measured, for a BQMF up to 2.2. Where the data choose a
+// start it is for the start that takes most, and for an NMF under KL of 16 rows or more without hidden cells
+// it is for rows that are mostly zero, which take up to 1.8 times as much as others. Samples that an NMF
+// begins with are counted in full; of a [Sparse] they take what it lists of them. Not counted are x, garbage
+// that has not been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five
+// times State. Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for
+// sizes below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	if method == MethodAuto {
 		return memoryOfAuto(d, n, rank, opts)
 	}
-	c, f, err := sizesOf(method, d, n, rank, opts)
+	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return Memory{}, err
 	}
-	var fit, model, checkpoint float64
-	uv := size(f.d+f.n, f.k)
-	switch method {
-	case MethodNMF:
-		model, checkpoint = uv, uv
-		if c.validation > 0 {
-			checkpoint += uv
-		}
-		if c.updates == UpdatesNewton {
-			checkpoint += uv
-		}
-		fit = f.nmfFit(&c)
-	case MethodQMF:
-		model = uv + size(3, f.d, f.m+4)
-		checkpoint = float64(4*uv) + f.mapsState()
-		f.steps = true
-		if f.gauss = c.gaussian(f.rank); f.gauss {
-			checkpoint = uv + size(f.pairs()+f.k+1, f.n) + f.mapsState()
-		}
-		if c.validation > 0 {
-			checkpoint += uv + size(2, f.d, f.m)
-		}
-		fit = f.maps(f.d, f.batch) + max(f.start(), model)
-	case MethodQMFQ:
-		model = uv + size(8, f.d, f.m+4)
-		checkpoint = float64(2*uv) + float64(2*f.mapsState()) + size(f.d, f.m)
-		if c.validation > 0 {
-			checkpoint += uv + size(5, f.d, f.m)
-		}
-		before := 0.0 // the QMF that it starts from
-		own := f.maps(f.d, f.d)
-		if f.gauss = c.gaussian(f.rank); !f.uniform {
-			f.steps = true
-			before = f.maps(f.d, float64(min(qmfDefaults().batchRows, d))) + f.start()
-		}
-		fit = own + f.projection(c.projection) + max(before, model+f.row())
-	case MethodBQMF:
-		var left, best float64
-		model, checkpoint, left, best = f.posterior()
-		// Beside the fit under way there are a model, whose second moments lie in the fit's spare room, and
-		// under validation the best state.
-		fit = left + model
-		if c.validation > 0 {
-			fit += best
-			checkpoint += best
-		}
-	}
-	losses := float64(c.epochs) + 2 // of every epoch
-	if c.validation > 0 {
-		losses *= 2
-	}
-	fit += float64(1.25 * losses) // a slice that grows has up to a quarter more
-	model, checkpoint = model+losses, checkpoint+losses
-	if c.validation > 0 { // a bit for each cell, and the best epoch
-		fit += size(f.d, math.Ceil(f.n/64)) + model
-	}
-	fit += float64(fit / 32) // of objects that have died, until they are collected
-	rows := fit
-	if c.mapped && c.loss == divergence.Frobenius { // the copy of a signed Mat, less its rows' lowest values
-		fit += size(f.d, f.n)
-	}
-	switch method {
-	case MethodQMF: // at most mostHeld normal scores are held
-		rows -= max(f.start(), model)
-		f.scored = min(f.d, mostHeld/f.n)
-		rows += max(f.start(), model)
-	case MethodBQMF: // the Mat that it makes
-		rows += size(f.d, f.n)
-		if c.validation > 0 {
-			fit += size(f.d, f.n)
-		}
-	}
-	if c.restarts > 1 { // the best of the restarts before
-		checkpoint += model
-	}
-	bytes := func(numbers float64) int64 { return int64(min(8*numbers, math.MaxInt64/2)) }
-	return Memory{Fit: bytes(fit), Rows: bytes(rows), Model: bytes(model), State: bytes(checkpoint)}, nil
+	of := &uncounted{config: &c, method: method, d: min(d, pool.Beyond), n: min(n, pool.Beyond), k: k}
+	model := pool.DryArena()
+	of.model(model)
+	bytes := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }
+	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
+		State: bytes(8 * of.state())}, nil
 }
 
-// sizesOf reads and checks the options of a fit of a d × n matrix, for MemoryOf.
-func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footprint, err error) {
+// configOf reads and checks the options of a fit of a d × n matrix, and returns them and the number of
+// components.
+func configOf(method Method, d, n, rank int, opts []FitOption) (c config, k int, err error) {
 	var t option.Function
 	switch method {
 	case MethodNMF:
@@ -150,203 +78,215 @@ func sizesOf(method Method, d, n, rank int, opts []FitOption) (c config, f footp
 	case MethodBQMF:
 		c, t = bqmfDefaults(), option.FitBQMF
 	default:
-		return c, f, &OptionError{Option: "method", Value: method.String(),
+		return c, 0, &OptionError{Option: "method", Value: method.String(),
 			Bound: "must be one of the Method constants"}
 	}
 	if err = parse(t, &c, opts); err != nil {
-		return c, f, err
+		return c, 0, err
 	}
 	if d < 1 || n < 1 {
-		return c, f, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
+		return c, 0, &ShapeError{What: "x", Got: itoa(d) + "×" + itoa(n), Want: "at least 1×1"}
 	}
 	least := 1
 	if method == MethodBQMF {
 		least = 0
 	}
 	if rank < least {
-		return c, f, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
+		return c, 0, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least " + itoa(least)}
 	}
-	if method == MethodBQMF {
-		rank = bqmfComponents(d, n, rank)
-	}
+	k = min(rank, pool.Beyond)
 	switch method {
 	case MethodNMF:
 		err = c.settleNMF(d, n, rank)
 	case MethodBQMF:
-		err = c.settleBQMF()
+		k, err = min(bqmfComponents(d, n, rank), pool.BeyondSquare), c.settleBQMF()
 	default:
 		few := c
 		few.levels = min(c.levels, 2) // a number of levels too large for any machine is no error here
-		err = few.checkQMF(1, 1)
-		if method == MethodQMFQ {
+		if err = few.checkQMF(1, 1); method == MethodQMFQ {
 			c.settleQMFQ()
 		}
+		c.levels = min(c.levels, pool.BeyondSquare)
 	}
-	if err != nil {
-		return c, f, err
-	}
-	f = footprint{
-		rank: rank, d: float64(d), n: float64(n), k: float64(rank), m: float64(c.levels),
-		scored: float64(d), batch: min(float64(c.batchRows), float64(d)),
-		workers: float64(pool.Count(c.workers, d)),
-		hidden:  c.missing || c.validation > 0, uniform: c.start == StartUniform, loss: c.loss,
-	}
-	f.trialled = trialCells / (1 - c.validation)
-	if c.missing {
-		f.trialled = fit.MostSampled
-	}
-	open := (c.shrinkage < 0 || c.line < 0) && c.mayHaveLine()
-	f.choose = c.start == StartAuto || c.start == StartNMF || open
-	return c, f, nil
+	return c, k, err
 }
 
 // size is the product of some sizes, rounded before it meets a sum.
-func size(of ...float64) float64 {
+func size(of ...int) float64 {
 	p := 1.0
 	for _, v := range of {
-		p = float64(p * v)
+		p = float64(p * float64(v))
 	}
 	return p
 }
 
-// footprint has the sizes that decide how much memory a fit takes. Its methods return memory as a
-// count of numbers of eight bytes.
-type footprint struct {
-	rank            int // k
-	d, n, k, m      float64
-	scored          float64 // rows of which the normal scores are held
-	batch, workers  float64
-	hidden, uniform bool // cells are hidden; StartUniform
-	loss            divergence.Loss
-	choose          bool    // start or shrinkage are chosen by the data
-	trialled        float64 // cells that a trial has at most
-	gauss           bool    // U and V take steps of Gauss and Newton's method
-	steps           bool    // U and V take steps; those of a QMFQ do not
+// uncounted is a fit of a d × n matrix by k components whose memory is to be counted.
+type uncounted struct {
+	*config
+	method  Method
+	d, n, k int
 }
 
-// small is what a fit takes in structures and slices that depend on no size.
-const small = 2048
+// holds tells whether cells are held out, of which the best epoch is kept.
+func (f *uncounted) holds() bool { return f.validation > 0 }
 
-// sizeInt is a size as an int: one that is larger than any memory is large enough.
-func sizeInt(size float64) int { return int(min(size, pool.Beyond)) }
+// small is what a fit takes in structures and slices that depend on no size, in bytes.
+const small = 1 << 14
 
-// cells are those of a fit that is not made.
-func (p footprint) cells() *fit.Cells {
-	return &fit.Cells{D: sizeInt(p.d), N: sizeInt(p.n), Partial: p.hidden}
-}
-
-// nmfFit is the memory of a fit of an NMF, the model included.
-func (p footprint) nmfFit(c *config) float64 {
-	workers, x, k := pool.Idle(c.workers, nmf.Pieces), p.cells(), sizeInt(p.k)
-	a := workers.Memory
-	fit.Reserve(a, x.D)
-	f := newFactors(a, x.D, x.N, k)
-	method := newMethod(workers, f, x, c.loss, c.penalty, c.updates)
-	f.reserveSome(x, c.loss, c.startsFrom(x.D, x.N), workers)
-	if c.start == StartSVD {
-		f.decompose(x, workers)
+// fit returns the peak of a fit, in bytes: of a Mat, or of a matrix that is read by rows.
+func (f *uncounted) fit(inMemory bool) float64 {
+	most := f.d
+	if f.method == MethodNMF {
+		most = nmf.Pieces
 	}
-	method.Reserve(c.epochs)
-	newFactors(a, x.D, x.N, k) // the model
-	return float64(a.Most()/8) + small
+	p := pool.Idle(f.workers, most)
+	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, f.rules())
+	if inMemory {
+		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
+		// a copy of what is signed, less its rows' lowest values
+		if f.mapped && f.loss == divergence.Frobenius {
+			a.Floats(f.d, f.n)
+		}
+	}
+	if f.restarts > 1 { // the best of the restarts before
+		f.model(a)
+	}
+	switch f.method {
+	case MethodNMF:
+		f.nmf(cells, p)
+	case MethodQMF:
+		q := newQMFFit(cells, f.k, &f.settings, p, 0, fit.Silent(context.Background()))
+		q.reserve()
+	case MethodQMFQ:
+		q := newQMFQFit(cells, f.k, &f.settings, p, 0, fit.Silent(context.Background()))
+		q.reserve()
+	case MethodBQMF:
+		f.bqmf(a, cells.X.Rows > 0)
+	}
+	if f.holds() && f.method != MethodBQMF {
+		f.best(a)
+	}
+	f.model(a)
+	return a.Most() + float64(a.Most()/32) + small // objects that have died, until they are collected
 }
 
-// reserveSome takes the memory of fromSome.
-func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float64, p *pool.Pool) {
-	if samples == 0 {
+// nmf counts a fit of an NMF.
+func (f *uncounted) nmf(cells *fit.Cells, p *pool.Pool) {
+	u := newFactors(p.Memory, f.d, f.n, f.k)
+	method := f.newMethod(newProblem(u, cells, f.loss, p))
+	u.reserveSome(cells, f.loss, f.startsFrom(f.d, f.n), p)
+	if f.start == StartSVD {
+		u.decompose(cells, p)
+	}
+	method.Reserve(f.epochs)
+}
+
+// best counts what is kept of the best epoch.
+func (f *uncounted) best(a *pool.Arena) {
+	newFactors(a, f.d, f.n, f.k)
+	switch f.method {
+	case MethodQMF:
+		a.Floats(2, f.d, f.levels)
+		a.Floats(f.d)
+	case MethodQMFQ:
+		a.Floats(5, f.d, f.levels)
+		a.Floats(f.d)
+	}
+}
+
+// model counts the model, and the losses after every epoch.
+func (f *uncounted) model(a *pool.Arena) {
+	lists := 1
+	if f.holds() {
+		lists = 2
+	}
+	// a slice that grows has up to a quarter more
+	a.Count(float64(8 * 1.25 * float64(lists) * (float64(f.epochs) + 2)))
+	if f.method == MethodBQMF {
+		model, _, _, _ := f.posterior()
+		a.Count(8 * model)
 		return
 	}
-	defer p.Part()()
-	p.Memory.Floats(f.d, int(samples)) // the samples
-	g := newFactors(p.Memory, f.d, int(samples), f.k)
-	g.approximate(x, loss, 1, p, fit.Progress{})
+	newFactors(a, f.d, f.n, f.k)
+	a.Floats(f.d + f.k) // seals of U and V
+	if f.method == MethodNMF {
+		return
+	}
+	newQMF(a, f.d, f.levels)
+	a.Floats(2, f.d)
+	if f.method == MethodQMFQ {
+		pool.Make[Map](a, f.d)
+		a.Floats(3, f.d, f.levels)
+	}
 }
 
-// pairs is the number of entries of a symmetric k × k matrix.
-func (p footprint) pairs() float64 { return size(.5, p.k, p.k+1) }
-
-// row is the workspace of one worker: a row of n samples and m levels.
-func (p footprint) row() float64 {
-	return size(p.n, p.m+21) + size(5, p.m, p.m+18) + transport.CondensedRoom(p.n, p.m)
+// state returns how many numbers a checkpoint has: those that Walk of the fit shows, and the losses.
+func (f *uncounted) state() float64 {
+	uv, maps := size(f.d+f.n, f.k), f.mapState(f.d)
+	best, state := uv, uv // of an NMF
+	switch f.method {
+	case MethodNMF:
+		if f.updates == UpdatesNewton {
+			state += uv
+		}
+	case MethodQMF:
+		best += size(2, f.d, f.levels)
+		if state = 4*uv + maps; f.gaussian(f.k) {
+			state = uv + size(f.k*(f.k+1)/2+f.k+1, f.n) + maps
+		}
+	case MethodQMFQ:
+		best += size(5, f.d, f.levels)
+		state = 2*uv + 2*maps + size(f.d, f.levels)
+	case MethodBQMF:
+		_, state, _, best = f.posterior()
+	}
+	losses := float64(f.epochs) + 2
+	if f.holds() {
+		state, losses = state+best, 2*losses
+	}
+	if f.restarts > 1 { // the best of the restarts before
+		model := pool.DryArena()
+		f.model(model)
+		state += model.Most() / 8
+	}
+	return state + losses
 }
 
-// maps is the memory of a fit of maps to d rows: factors, Adam's moments or the models of Gauss and
-// Newton's method, warm starts of transports.
-func (p footprint) maps(d, batch float64) float64 {
-	perRow := size(5, p.m) + 24
-	if p.uniform {
-		perRow += size(3, p.m)
+// mapState is how many numbers a checkpoint has of d maps: parameters, Adam's moments, warm starts, losses.
+func (s *settings) mapState(d int) float64 {
+	perRow := 5*s.levels + 4
+	if s.start == StartUniform {
+		perRow += 3 * s.levels
 	}
-	factors, rows, copies := size(4, d, p.k)+size(5, p.k, p.n), min(batch, d), 1.0
-	if p.steps && batch >= d { // the sums of a run and of a group beside those of all rows
-		rows, copies = min(d, togetherRows), 3
-		factors += size(2, p.k, p.n)
-	}
-	if p.gauss {
-		factors = size(d, p.k) + size(2, p.k, p.n) + size(copies, p.pairs()+p.k, p.n) +
-			size(rows, p.n+p.n+p.pairs()) +
-			size(p.workers, p.n+size(p.k, p.k)+size(32, rows+float64(3*p.k)))
-	}
-	return factors + size(d, perRow) + size(rows, p.n+p.k) + size(p.workers, p.row())
+	return size(d, perRow)
 }
 
-// mapsState is the size of d maps in a checkpoint: parameters, Adam's moments, warm starts, losses.
-func (p footprint) mapsState() float64 {
-	perRow := size(5, p.m) + 4
-	if p.uniform {
-		perRow += size(3, p.m)
+// bqmf counts a fit of a BQMF: beside the fit under way there are a model, whose second moments lie in the
+// fit's spare room, and under validation the best state.
+func (f *uncounted) bqmf(a *pool.Arena, inMemory bool) {
+	_, _, left, best := f.posterior()
+	a.Count(8 * left)
+	if f.holds() {
+		a.Count(8 * best)
 	}
-	return size(p.d, perRow)
-}
-
-// first is the memory of the larger of two NMFs with which a fit may begin: of scores, and of x.
-func (p footprint) first() float64 {
-	most := 0.0
-	for _, l := range []divergence.Loss{divergence.KL, p.loss} {
-		workers := pool.Idle(sizeInt(p.workers), sizeInt(p.workers))
-		f := newFactors(pool.DryArena(), sizeInt(p.d), sizeInt(p.n), sizeInt(p.k))
-		f.approximate(p.cells(), l, 1, workers, fit.Progress{})
-		most = max(most, workers.Memory.Most()/8)
+	if f.holds() || !inMemory {
+		a.Floats(f.d, f.n)
 	}
-	return most
-}
-
-// start is the memory that the start of a fit of maps takes beside the fit itself: that of the NMF of scores,
-// of all samples or of some, or, before it, that of the trials of some cells: the three of a start are alive
-// at once.
-func (p footprint) start() float64 {
-	if p.uniform {
-		return 0
-	}
-	scores := size(p.scored, p.n)
-	most := scores + p.first()
-	if some := someSamples(divergence.KL, p.d, p.n); some > 0 {
-		few := p
-		few.n = some
-		most = max(most, scores+size(some, p.d+p.k)+few.first())
-	}
-	if p.choose && min(p.d, p.n) > 2 { // else no cell can be hidden from a trial
-		few := p
-		few.d = min(p.d, trialRows)
-		few.n = math.Ceil(min(p.n, p.trialled/few.d))
-		few.hidden = true
-		most = max(most, size(3, few.maps(few.d, p.batch))+size(4.2, few.d, few.n)+
-			size(2, few.d+few.n, few.k)+few.first())
-	}
-	return most
-}
-
-// projection is the memory that a QMFQ takes beside T: the maps T', Y and its gradient, and the
-// states of the updates.
-func (p footprint) projection(of Projection) float64 {
-	deflated := size(p.d, 2, p.n) + size(9, p.d, p.m)
-	return deflated + projection.Numbers(of.kind, of.updates, p.d, p.n, p.k, p.hidden)
 }
 
 // posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
 // way, with all the components that it starts with; and what of a state is kept as the best. The tables of
 // curves are counted as if no value came twice.
-func (p footprint) posterior() (model, state, fit, best float64) {
+func (f *uncounted) posterior() (model, state, fit, best float64) {
+	size := func(of ...float64) float64 {
+		p := 1.0
+		for _, v := range of {
+			p = float64(p * v)
+		}
+		return p
+	}
+	p := struct{ d, n, k, workers float64 }{float64(f.d), float64(f.n), float64(f.k),
+		float64(pool.Count(f.workers, f.d))}
 	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
 	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
 	compared := min(n, 2048)
@@ -355,7 +295,7 @@ func (p footprint) posterior() (model, state, fit, best float64) {
 		size(p.d, compared) + size(n, 37) + size(p.k+kernel.Lanes, compared) // samples that are alike
 	state = uv + moments + size(p.d, 4) + size(n, 4)
 	scales := size(p.d, n) + size(2, p.d, p.n)
-	if p.hidden { // lists of what is hidden, or seen, of four bytes each
+	if f.missing || f.holds() { // lists of what is hidden, or seen, of four bytes each
 		scales += size(.5, p.d, n)
 	}
 	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)

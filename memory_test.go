@@ -146,7 +146,8 @@ func TestMemoryOfNMF(t *testing.T) {
 		}
 		for o, opts := range [][]FitOption{nil, {WithUpdates(UpdatesMultiplicative)}, {WithLoss(Frobenius)},
 			{WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
-			{WithLoss(Frobenius), WithPenalty(0.1)}, {WithMissingValues()}, {WithValidation(0.1)},
+			{WithLoss(Frobenius), WithPenalties(Penalties{L1U: 0.1, L2V: 1})}, {WithMissingValues()},
+			{WithValidation(0.1)},
 			{WithLoss(Beta(1.5)), WithValidation(0.1)}} {
 			x, workers := thin, WithWorkers(1+2*(o%2))
 			if o > 1 {

@@ -40,6 +40,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/limit"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -129,10 +130,11 @@ type Factorisation struct {
 	Warnings []error
 
 	loss    Loss
-	missing bool   // NaN cells are unobserved
-	mapped  bool   // the model has maps
-	workers int    // of the methods
-	seals   []seal // of the fields as the model was made, nil in one that was put together by hand
+	missing bool        // NaN cells are unobserved
+	mapped  bool        // the model has maps
+	workers int         // of the methods
+	prior   place.Prior // of the samples of an NMF that was fitted with penalties of V
+	seals   []seal      // of the fields as the model was made, nil in one that was put together by hand
 }
 
 // Top is an entry of a ranking: the index of a feature or a sample, from 0, and the value
@@ -430,6 +432,13 @@ func (f *file) common(m *Factorisation, low float64) (err error) {
 	if m.Validation, err = f.vectorIn("VALI", -1, 0, math.MaxFloat64); err != nil {
 		return err
 	}
+	if len(f.Payload("PENV")) > 0 {
+		v, err := f.vectorIn("PENV", 2, 0, math.MaxFloat64)
+		if err != nil {
+			return err
+		}
+		m.prior = place.Prior{L1: v[0], L2: v[1]}
+	}
 	if len(m.Validation) == 0 {
 		m.Validation = nil
 	} else if len(m.Validation) != len(m.History) {
@@ -469,12 +478,16 @@ func (f *Factorisation) sections(m int, eps float64) []section.Section {
 	if f.missing {
 		missing = 1
 	}
-	return append([]section.Section{
+	all := []section.Section{
 		section.Words("DIMS", uint64(f.U.Rows), uint64(f.V.Cols), uint64(f.U.Cols), uint64(m),
 			uint64(f.Best), missing, math.Float64bits(float64(f.divergence())), math.Float64bits(eps)),
 		section.Floats("UFAC", flat(f.U)), section.Floats("VFAC", flat(f.V)),
 		section.Floats("HIST", f.History), section.Floats("VALI", f.Validation),
-	}, warned(f.Warnings)...)
+	}
+	if f.prior != (place.Prior{}) {
+		all = append(all, section.Floats("PENV", []float64{f.prior.L1, f.prior.L2}))
+	}
+	return append(all, warned(f.Warnings)...)
 }
 
 func (f *file) warnings() (errs []error, err error) {

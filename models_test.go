@@ -124,9 +124,9 @@ func ways(d, n int) []way {
 		{"NMF", MethodNMF, plain, KL, of(WithEpochs(7))},
 		{"NMF, thin", MethodNMF, thin, KL, of(WithEpochs(7))},
 		{"NMF, updates, penalty, restarts", MethodNMF, plain, KL, of(WithUpdates(UpdatesMultiplicative),
-			WithPenalty(3), WithRestarts(3), WithEpochs(4))},
+			WithPenalties(Penalties{L1U: 1, L1V: 0.5}), WithRestarts(3), WithEpochs(4))},
 		{"NMF, Frobenius, hidden, validation, penalty", MethodNMF, holed, Frobenius, of(missing,
-			WithValidation(0.1), WithPenalty(0.01), WithEpochs(8))},
+			WithValidation(0.1), WithPenalties(Penalties{L1V: 0.01, L2U: 0.02, L2V: 0.003}), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
 		{"QMF", MethodQMF, plain, KL, maps()},
@@ -501,9 +501,12 @@ func TestUnits(t *testing.T) {
 			var opts []FitOption
 			switch { // a penalty is in the unit of the loss, and that of an NMF on factors in the unit's root
 			case w.says("NMF, updates"):
-				opts = append(opts, WithPenalty(3*unit/math.Exp2(float64(e/2))))
+				by := unit / math.Exp2(float64(e/2))
+				opts = append(opts, WithPenalties(Penalties{L1U: by, L1V: 0.5 * by}))
 			case w.says("NMF, Frobenius"):
-				opts = append(opts, WithPenalty(0.01*unit/math.Exp2(float64(e/2))))
+				by, square := unit/math.Exp2(float64(e/2)), unit/math.Exp2(float64(e))
+				opts = append(opts, WithPenalties(Penalties{L1V: 0.01 * by, L2U: 0.02 * square,
+					L2V: 0.003 * square}))
 			case w.says("QMF, paper"):
 				opts = append(opts, WithPenalty(0.5*unit))
 			}

@@ -333,8 +333,9 @@ func TestNewtonTextbook(t *testing.T) {
 				for _, penalty := range []float64{0, 0.05} {
 					b := &wholeNMF{x: x, loss: loss, penalty: penalty, exact: loss == Frobenius &&
 						hidden == 0}
-					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss), WithPenalty(penalty),
-						WithInit(u, v), WithEpochs(12), WithWorkers(2)}
+					opts := []FitOption{WithUpdates(UpdatesNewton), WithLoss(loss),
+						WithPenalties(evenly(penalty, u.Cols)), WithInit(u, v), WithEpochs(12),
+						WithWorkers(2)}
 					warm := 3
 					if hidden > 0 {
 						b.x = holed(x, hidden)
@@ -412,8 +413,10 @@ func TestNewtonNeverRises(t *testing.T) {
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius} {
-				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)}, {WithPenalty(1e-3)},
-					{WithPenalty(10)}, {WithMissingValues()}, {WithMissingValues(), WithPenalty(0.1)}} {
+				for i, opts := range [][]FitOption{nil, {WithStart(StartSVD)},
+					{WithPenalties(evenly(1e-3, k))},
+					{WithPenalties(evenly(10, k))}, {WithMissingValues()},
+					{WithMissingValues(), WithPenalties(evenly(0.1, k))}} {
 					of := 3 // two of the six for each rank and loss
 					if long {
 						of = 1
@@ -428,11 +431,9 @@ func TestNewtonNeverRises(t *testing.T) {
 						y = holed(x, 0.15)
 						opts = append(opts, WithMissingValues())
 					}
-					penalty := 0.0
+					var with config
 					for _, o := range opts {
-						var c config
-						o.setting().check(&c)
-						penalty = max(penalty, c.penalty)
+						o.setting().check(&with)
 					}
 					m, err := FitNMF(t.Context(), y, k,
 						append(opts, WithLoss(loss), WithUpdates(UpdatesNewton), WithEpochs(epochs))...)
@@ -451,7 +452,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					for _, v := range x.Data {
 						size += math.Pow(v, float64(loss)) / float64(len(x.Data))
 					}
-					for e := 1; e < len(before) && penalty == 0; e++ {
+					for e := 1; e < len(before) && with.penalties == (Penalties{}); e++ {
 						if before[e] > before[e-1]*(1+1e-13)+1e-15*size {
 							t.Errorf("%s, k=%d, loss %v: %v after %v, epoch %d", name, k, loss, before[e],
 								before[e-1], e)
@@ -470,7 +471,7 @@ func TestNewtonNeverRises(t *testing.T) {
 					if loss == KL && len(opts) > 0 { // entries are kept above 0
 						allowed = 0.01 * w.History[0]
 					}
-					if there := w.objective(penalty); m.objective(penalty) > there*1.3+allowed {
+					if there := w.objective(&with.settings); m.objective(&with.settings) > there*1.3+allowed {
 						t.Errorf("%s, k=%d, loss %v, %d options: %v, multiplicative updates %v", name, k,
 							loss, len(opts), last, there)
 					}
@@ -516,9 +517,9 @@ func TestNewtonPenalty(t *testing.T) {
 			for _, penalty := range some([]float64{1e-3, 0.3}, 0) {
 				before := math.Inf(1)
 				for epochs := range 25 { // a fit of more epochs goes on as one of fewer
-					m := must(FitNMF(t.Context(), x, 4, WithPenalty(penalty), WithLoss(loss),
+					m := must(FitNMF(t.Context(), x, 4, WithPenalties(evenly(penalty, 4)), WithLoss(loss),
 						WithEpochs(epochs)))(t)
-					now := m.objective(penalty)
+					now := m.objective(&settings{penalties: evenly(penalty, 4)})
 					if now > before*(1+1e-12) {
 						t.Errorf("%s, loss %v, penalty %v: %v after %v, epoch %d", name, loss, penalty, now,
 							before, epochs)

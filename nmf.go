@@ -16,6 +16,7 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -71,16 +72,16 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
 // (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalty, never rises by
+// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalties, never rises by
 // more than rounding.
 //
 // Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
 // hundredth of the mean of their component, so that the model does not hold values of unseen cells
 // impossible.
 //
-// Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalty, no patience, no
-// validation, no restarts. To go on until the loss stands still, WithEpochs(1000) and [WithPatience](3): by
-// Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
+// Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
+// validation, no restarts, nothing fixed. To go on until the loss stands still, WithEpochs(1000) and
+// [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
 // takes U from a default FitNMF of 2048 random samples (fewer above 32768 features) without penalty, and for
@@ -113,7 +114,8 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
 			loss:     c.loss,
 			progress: progress, pool: t.Pool}
-		f.method = newMethod(t.Pool, f.factors, t.Cells, c.loss, c.penalty, c.updates)
+		f.given, f.prior = c.fixedU, c.prior(t.Cells.Visible, t.Cells.N)
+		f.method = c.newMethod(newProblem(f.factors, t.Cells, c.loss, t.Pool))
 		f.start = func() error { return f.startFactors(&c, t.Pool, seed) }
 		return f
 	})
@@ -131,19 +133,21 @@ func (m *NMF) toUserUnits(u *fit.Units) {
 			}
 		}
 	}
+	m.prior.L1 = penaltyIn(-u.All, m.prior.L1, m.divergence(), 1)
+	m.prior.L2 = penaltyIn(-u.All, m.prior.L2, m.divergence(), 2)
 	u.Losses(m.divergence(), m.History)
 	u.Losses(m.divergence(), m.Validation)
 }
 
 // objective is the loss by which the best of several fits is chosen: that on held-out cells where
 // there are any, otherwise that on the visible cells with the penalty.
-func (m *NMF) objective(penalty float64) float64 {
-	if m.Validation == nil && penalty > 0 {
-		penalty *= meanOf(m.U.Data) + meanOf(m.V.Data)
-	} else {
-		penalty = 0
+func (m *NMF) objective(c *settings) float64 {
+	loss := m.judged()
+	if m.Validation == nil {
+		d, n := m.Dims()
+		loss += nmf.Penalties(c.penalties).Of(m.U.Data, m.V.Data, d, n)
 	}
-	return m.judged() + penalty
+	return loss
 }
 
 func meanOf(v []float64) float64 {
@@ -181,25 +185,32 @@ type nmfFit struct {
 	pool     *pool.Pool
 	start    func() error // fills the factors
 	method   nmf.Method
+	prior    place.Prior
 }
 
-// newMethod returns the method that lowers the loss from the factors f, which it steps in place.
-func newMethod(p *pool.Pool, f *factors, s *fit.Cells, loss divergence.Loss, penalty float64,
-	u Updates) nmf.Method {
-	problem := newProblem(f, s, loss, penalty, p)
-	if u == UpdatesNewton {
+// prior is what the penalties add to the sum of the divergences of a sample, of n with so many visible cells.
+func (c *settings) prior(visible, n int) place.Prior {
+	each := float64(visible) / float64(n)
+	return place.Prior{L1: each * c.penalties.L1V, L2: each * c.penalties.L2V}
+}
+
+// newMethod returns the method of the settings that lowers the loss of a problem, with their penalties, from
+// its factors, which it steps in place.
+func (c *settings) newMethod(problem nmf.Problem) nmf.Method {
+	problem.Penalties = nmf.Penalties(c.penalties)
+	if c.updates == UpdatesNewton {
 		return nmf.NewNewton(problem)
 	}
 	return nmf.NewUpdates(problem)
 }
 
 // newProblem describes factors, cells and loss as internal/nmf takes them.
-func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, penalty float64, p *pool.Pool) nmf.Problem {
+func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
 		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
 		Held:     s.HeldLoss,
-		NonZeros: s.NonZeros(), Loss: loss, Penalty: penalty, Pool: p,
+		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.given.Cols, Pool: p,
 	}
 	if s.Held == nil {
 		problem.X, problem.Stride = s.X.Data, s.X.Stride
@@ -209,6 +220,7 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, penalty float64,
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
+	defer f.hold()
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		if f.cells.Units.All != 0 {
@@ -272,7 +284,7 @@ func (f *nmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 	}
 	return &NMF{Factorisation{U: f.matU(), V: f.matV(), History: j.History, Validation: j.Validation,
 		Best: best,
-		loss: lossOf(f.loss), missing: f.cells.Missing}}, nil
+		loss: lossOf(f.loss), missing: f.cells.Missing, prior: f.prior}}, nil
 }
 
 func (f *nmfFit) Walk(visit func(array section.Part, best []float64)) {

@@ -25,6 +25,11 @@ type scikit struct {
 	NNDSVDU, NNDSVDV Mat
 	S                []float64
 	Loss             map[string]map[string]float64
+	Penalised        []struct {
+		Loss                               string
+		AlphaW, AlphaH, L1Ratio, Objective float64
+		U, Few                             [][]float64
+	}
 }
 
 func loadScikit(t *testing.T) (s scikit) {
@@ -47,7 +52,8 @@ func loadScikit(t *testing.T) (s scikit) {
 			t.Fatal(name, err)
 		}
 	}
-	ok(t, errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss)))
+	ok(t, errors.Join(json.Unmarshal(raw["S"], &s.S), json.Unmarshal(raw["loss"], &s.Loss),
+		json.Unmarshal(raw["penalised"], &s.Penalised)))
 	return s
 }
 

@@ -88,6 +88,8 @@ type settings struct {
 	initU, initV  Mat
 	maps          *givenMaps // nil: the fit makes its own
 	penalty       float64
+	penalties     Penalties
+	fixedU        Mat // d × r, the first columns of U, which stay; empty: none
 	shrinkage     float64
 	line          float64
 	loss          divergence.Loss
@@ -371,9 +373,10 @@ func WithMidpointRanks() Option {
 	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
 }
 
-// WithContext ends an operator once ctx has ended: before its next row, or before it begins where it has one
-// vector, which by default takes time in proportion to its length. The error wraps that of ctx. It is an
-// option because the arguments of operators are those of the mathematics.
+// WithContext ends an operator soon after ctx has ended: before its next row and, within a row of many
+// levels, between pieces of a few milliseconds. The error wraps that of ctx. Methods of a [Transport] that
+// [Solve] has returned do not end. It is an option because the arguments of operators are those of the
+// mathematics.
 func WithContext(ctx context.Context) Option {
 	return operatorOption(option.Context, "", func(c *config) string {
 		if ctx == nil {
@@ -464,11 +467,55 @@ func WithInit(u, v Mat) FitOption {
 	})
 }
 
-// WithPenalty sets λ, the weight of the penalty: in FitQMF λ/2 (mean Ũ² + mean
-// Ṽ²) of the log factors, in FitNMF λ (mean U + mean V), each added to the mean
-// loss. 0 <= λ <= 1e30; default 0.
+// WithPenalty sets λ, the weight of the penalty of a FitQMF: λ/2 (mean Ũ² + mean
+// Ṽ²) of the log factors, added to the mean loss. 0 <= λ <= 1e30; default 0. FitNMF has [WithPenalties].
 func WithPenalty(lambda float64) FitOption {
 	return number(option.Penalty, lambda, func(c *config) { c.penalty = lambda })
+}
+
+// WithPenalties sets the penalties of a FitNMF. Default none.
+func WithPenalties(p Penalties) FitOption {
+	return fitOption(option.Penalties, p.String(), func(c *config) string {
+		for i, v := range [...]float64{p.L1U, p.L1V, p.L2U, p.L2V} {
+			if bound := option.Penalties.Check(v); bound != "" {
+				return [...]string{"L1U ", "L1V ", "L2U ", "L2V "}[i] + bound
+			}
+		}
+		c.penalties = p
+		return ""
+	})
+}
+
+// Penalties are the weights of what a FitNMF adds to the mean loss of a d × n matrix,
+//
+//	(L1U Σ U + L2U/2 Σ U²)/d + (L1V Σ V + L2V/2 Σ V²)/n,
+//
+// each from 0 to 1e30. L1 makes entries 0, L2 keeps them small. That is the objective of scikit-learn's NMF,
+// divided by dn: with samples in its rows alpha_W l1_ratio is L1V, alpha_W (1-l1_ratio) is L2V, and alpha_H
+// the same of U. Penalties of one factor alone only move the scale of the components to the other, unless
+// [WithFixedU] holds it. As in scikit-learn, Transform of new samples has the penalties of V.
+//
+// A QMF and a QMFQ have none: T_i undoes any scale of row i of UV, so the least of such a penalty would be 0,
+// at factors of 0. [WithPenalty] is that of a QMF.
+type Penalties struct{ L1U, L1V, L2U, L2V float64 }
+
+// String returns the four weights.
+func (p Penalties) String() string {
+	return "L1U " + ftoa(p.L1U) + ", L1V " + ftoa(p.L1V) + ", L2U " + ftoa(p.L2U) + ", L2V " + ftoa(p.L2V)
+}
+
+// WithFixedU gives the first r columns of U, d × r with 1 <= r <= k, finite and non-negative: a fit learns
+// V and the other columns, and leaves these as they are. They are known signatures, or spectra, and V says
+// how much of each a sample has; columns beyond r take what they do not explain. The bounds are those of
+// [WithInit]. Where [WithInit] or [WithModel] gives U as well, these columns take the place of its first.
+func WithFixedU(columns Mat) FitOption {
+	return fitOption(option.FixedU, columns.size(), func(c *config) string {
+		if columns.Rows < 1 || columns.Cols < 1 {
+			return "must not be empty"
+		}
+		c.fixedU = columns
+		return ""
+	})
 }
 
 // WithShrinkage pulls the quantiles of each row of a QMF, and those of T of a QMFQ, towards an affine map

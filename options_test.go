@@ -37,7 +37,9 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Epochs:  WithEpochs(1), option.Seed: WithSeed(9), option.LearningRate: WithLearningRate(0.01),
 		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
 		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
-		option.Penalty: WithPenalty(0.1), option.Shrinkage: WithShrinkage(3), option.Line: WithLine(0.3),
+		option.Penalty: WithPenalty(0.1), option.Penalties: WithPenalties(Penalties{L1U: 0.1, L2V: 0.2}),
+		option.FixedU: WithFixedU(first(u, u.Rows)), option.Shrinkage: WithShrinkage(3),
+		option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
 		option.Init:       WithInit(u, v),
@@ -263,8 +265,9 @@ func TestDocumentedOptions(t *testing.T) {
 	options, text, _ := strings.Cut(text, "// # Defaults of models\n")
 	defaults, _, _ := strings.Cut(text, "// Without options")
 	columns := [][]option.Function{
-		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP},
-		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP},
+		{option.Solve, option.SoftRank, option.SoftRankRows, option.SoftRankRowsVJP,
+			option.SoftRankRowsJVP},
+		{option.SoftSort, option.SoftSortRows, option.SoftSortRowsVJP, option.SoftSortRowsJVP},
 		{option.SoftQuantile, option.SoftQuantileRows}, {option.SoftQuantiles, option.SoftTopK},
 		{option.FitNMF}, {option.FitQMF}, {option.FitQMFQ}, {option.FitBQMF}}
 	rows := func(section string) map[string][]string {
@@ -332,9 +335,15 @@ func TestDocumentedOptions(t *testing.T) {
 		},
 		"WithProjection": func(c *config) string { return c.projection.String() },
 		"WithPenalty":    func(c *config) string { return ftoa(c.penalty) },
-		"WithUpdates":    func(c *config) string { return c.updates.String() },
-		"WithSeed":       func(c *config) string { return utoa(c.seed) },
-		"WithRestarts":   func(c *config) string { return itoa(c.restarts) },
+		"WithPenalties": func(c *config) string {
+			if c.penalties == (Penalties{}) {
+				return "none"
+			}
+			return c.penalties.String()
+		},
+		"WithUpdates":  func(c *config) string { return c.updates.String() },
+		"WithSeed":     func(c *config) string { return utoa(c.seed) },
+		"WithRestarts": func(c *config) string { return itoa(c.restarts) },
 	}
 	told := rows(defaults)
 	for name, of := range value {

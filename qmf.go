@@ -155,8 +155,8 @@ func (q *QMF) toUserUnits(u *fit.Units) {
 
 // objective is the loss that restarts are compared by: that on held-out cells, otherwise
 // that on the visible cells with the penalty.
-func (q *QMF) objective(penalty float64) float64 {
-	loss := q.judged()
+func (q *QMF) objective(c *settings) float64 {
+	loss, penalty := q.judged(), c.penalty
 	if q.Validation == nil && penalty > 0 {
 		for _, f := range []Mat{q.U, q.V} {
 			logs := make([]float64, len(f.Data))
@@ -250,13 +250,14 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	}
 	f := &qmfFit{
 		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
-		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(d), startShare: 1,
-		maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank), progress: progress,
+		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(p.Memory, d),
+		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
+		progress: progress,
 	}
 	if s.lagging(d) {
 		f.lossDelay = 1
 	}
-	f.wbar, f.do = make([]float64, slots*f.np), f.piece
+	f.wbar, f.do = p.Memory.Floats(slots, f.np), f.piece
 	f.inflation.whole, f.evaluated = whole, f.cells.Held != nil || f.lossDelay == 0 && s.patience > 0
 	if s.gaussian(rank) {
 		f.stepsQ = 3 // a visit, so that the maps keep up with the factors
@@ -270,8 +271,8 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 const togetherRows = 64
 
 // inOrder returns 0, 1, ..., d-1.
-func inOrder(d int) []int {
-	order := make([]int, d)
+func inOrder(a *pool.Arena, d int) []int {
+	order := pool.Make[int](a, d)
 	for i := range order {
 		order[i] = i
 	}
@@ -739,6 +740,13 @@ func bend(w, t []float64) float64 {
 // transport when the fit ended.
 func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.marginal...) }
 
+// newQMF makes room for d maps of m levels.
+func newQMF(a *pool.Arena, d, m int) *QMF {
+	mat := func() Mat { return Mat{Rows: d, Cols: m, Data: a.Floats(d, m), Stride: m} }
+	return &QMF{Quantiles: mat(), Weights: mat(), potentials: mat(), Slopes: a.Floats(d), center: a.Floats(d),
+		squash: pool.Make[transport.Squash](a, d), marginal: a.Floats(d)}
+}
+
 // buildModel solves every row once more and returns the model as it stands, without its
 // histories. Row losses are exact then. A row that has no map yet gets its mean as T_i.
 //
@@ -746,15 +754,11 @@ func (q *QMF) MarginalErrors() []float64 { return append([]float64(nil), q.margi
 // rounding: M is not made anew from the potentials and samples are not brought into order, which
 // saves more than half of the time.
 func (f *inflation) buildModel(stopped func() bool) *QMF {
-	d, m := f.d, f.M
-	q := &QMF{
-		Factorisation: Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
-			mapped: true},
-		Quantiles: NewMat(d, m), Weights: NewMat(d, m), Slopes: make([]float64, d), Shrinkage: f.lambda,
-		Line:       f.line,
-		potentials: NewMat(d, m), center: make([]float64, d), squash: make([]transport.Squash, d),
-		marginal: make([]float64, d), epsilon: f.epsilon,
-	}
+	d := f.d
+	q := newQMF(f.pool.Memory, d, f.M)
+	q.Factorisation = Factorisation{U: f.matU(), V: f.matV(), loss: lossOf(f.loss), missing: f.cells.Missing,
+		mapped: true}
+	q.Shrinkage, q.Line, q.epsilon = f.lambda, f.line, f.epsilon
 	ends := make([]transport.Outcome, d)
 	f.pool.Do(d, func(worker, i int) { ends[i] = f.buildRow(q, &f.spaces[worker], i, stopped()) })
 	for i, o := range ends {

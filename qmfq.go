@@ -19,7 +19,6 @@ import (
 	"context"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
-	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
@@ -127,7 +126,7 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 }
 
 // objective is the loss by which the best of several fits is chosen.
-func (q *QMFQ) objective(float64) float64 { return q.judged() }
+func (q *QMFQ) objective(*settings) float64 { return q.judged() }
 
 // checkPoints reports values that T' cannot transport as they are.
 func checkPoints(x *fit.Cells) error {
@@ -182,14 +181,14 @@ func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	d, n := visible.D, visible.N
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
-		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank), all: inOrder(d),
-		seed:     seed,
+		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank),
+		all: inOrder(p.Memory, d), seed: seed,
 		progress: progress,
 	}
-	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), make([]float64, d*f.projected.np)
+	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), p.Memory.Floats(d, f.projected.np)
 	f.inflation.whole = true
 	f.inflation.lambda = max(s.shrinkage, 0) // until the data have chosen
-	f.deflation = newDeflation(&f.inflation.mapRows, slices.Max(f.inflation.Average))
+	f.deflation = newDeflation(f.inflation)
 	f.inflation.do = f.piece
 	f.now = [][]float64{f.inflation.F, f.inflation.Inc, f.deflation.F, f.deflation.R, f.deflation.h,
 		f.projected.u, f.projected.v, f.inflation.S}
@@ -339,18 +338,45 @@ func (f *qmfqFit) startUniform() error {
 	return err
 }
 
-// startFromQMF fits a QMF, takes its maps as T and its factors as the start of projections, at the best
-// epoch on held-out cells, and fits T'(X) to its UV.
-func (f *qmfqFit) startFromQMF() error {
-	if err := f.pool.Err(); err != nil {
-		return err
+// reserve takes what Begin takes beside the fit, and what is kept of the state before the last steps.
+func (f *qmfqFit) reserve() {
+	a, m, t := f.pool.Memory, f.levels, f.projected
+	if f.validation > 0 {
+		a.Floats(5, t.d, m)
+		a.Floats(t.d)
+		newFactors(a, t.d, t.n, t.k)
 	}
+	if f.start == StartUniform {
+		return
+	}
+	defer f.pool.Part()()
+	s := f.beginSettings()
+	q := newQMFFit(f.cells, t.k, &s, f.pool, f.seed, f.progress)
+	q.reserve()
+	if f.validation > 0 { // its best epoch
+		a.Floats(2, t.d, m)
+		newFactors(a, t.d, t.n, t.k)
+	}
+}
+
+// beginSettings are those of the QMF that a fit starts from.
+func (f *qmfqFit) beginSettings() settings {
 	s := *f.settings
 	s.patience, s.batchRows, s.schedule = 0, qmfDefaults().batchRows, ScheduleCosine
 	s.epochs, s.learningRate = startEpochs, qmfDefaults().learningRate
 	if !s.gaussian(f.from.k) {
 		s.epochs, s.learningRate = startAdam, adamRate
 	}
+	return s
+}
+
+// startFromQMF fits a QMF, takes its maps as T and its factors as the start of projections, at the best
+// epoch on held-out cells, and fits T'(X) to its UV.
+func (f *qmfqFit) startFromQMF() error {
+	if err := f.pool.Err(); err != nil {
+		return err
+	}
+	s := f.beginSettings()
 	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
 	q.maxShrinkage = mostShrinkage
 	a := &fit.Attempt{Fit: q, Journal: fit.NewJournal(s.patience, s.epochs, f.cells.Held != nil)}

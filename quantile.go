@@ -231,6 +231,13 @@ func toPlaces(to, levels []float64, low, high float64) {
 	}
 }
 
+// fromLevels is toPlaces without the bounds, for a derivative.
+func fromLevels(to, levels []float64) {
+	eachPlace(len(to), len(levels), func(k, j int, t float64) {
+		to[k] = levels[j] + float64((levels[j+1]-levels[j])*t)
+	})
+}
+
 // toLevels fills to, the levels, with the transposed Jacobian of toPlaces applied to z. The bounds do not
 // count.
 func toLevels(to, z []float64) {
@@ -389,6 +396,10 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	r.Resize(len(x), m)
 	r.Load(c.problem(x))
 	out := c.solve(r)
+	if c.ctx != nil && c.ctx.Err() != nil {
+		workspaces.Put(r)
+		return nil, &interrupted{c.ctx.Err()}
+	}
 	tr.Iterations, tr.MarginalError, tr.Converged = out.Passes, out.Error, out.Converged
 	if c.strict && !out.Converged {
 		workspaces.Put(r)
@@ -414,8 +425,12 @@ func notConverged(o transport.Outcome, row int, tolerance float64) error {
 
 // problem is the transport of the samples x.
 func (c *config) problem(x []float64) transport.Problem {
-	return transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights,
+	p := transport.Problem{X: x, A: c.weights, Y: c.targets, B: c.targetWeights,
 		Squash: transport.Kind(c.squash), Epsilon: c.epsilon}
+	if c.ctx != nil {
+		p.Done = c.ctx.Done()
+	}
+	return p
 }
 
 // solve solves the problem loaded in r.
@@ -423,7 +438,7 @@ func (c *config) solve(r *transport.Row) transport.Outcome {
 	if c.iterations > 0 {
 		return c.iterate(r)
 	}
-	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil))
+	return c.polish(r, r.Solve(c.tolerance, c.maxIterations, nil)) // each ends by itself where ctx does
 }
 
 // polish finds the last digits of a solve whose levels are weakly coupled.
@@ -593,7 +608,7 @@ func QuantileWeights(levels []float64, width float64) (b []float64, at []int, er
 	}
 	perm := make([]int32, len(levels))
 	var sorter order.Sorter
-	sorter.Resize(len(levels))
+	sorter.Resize(nil, len(levels))
 	sorter.Sort(perm, levels)
 	// The centres, equal levels once.
 	var centers []float64

@@ -135,7 +135,9 @@ func randomOptions(src *random.Source, method Method) (opts []FitOption) {
 	one(20, adam, WithPatience(1), WithPatience(2))
 	one(10, adam, WithRestarts(2))
 	one(30, adam, WithStart(StartUniform), WithStart(StartNMF), WithStart(StartScores), WithStart(StartSVD))
-	one(12, method <= MethodQMF, WithPenalty(1e-3), WithPenalty(1), WithPenalty(1e6))
+	one(12, method == MethodQMF, WithPenalty(1e-3), WithPenalty(1), WithPenalty(1e6))
+	one(12, method == MethodNMF, WithPenalties(Penalties{L1U: 1e-3, L2V: 1}),
+		WithPenalties(Penalties{L1U: 1, L1V: 1, L2U: 1e6}), WithPenalties(Penalties{L2U: 0.1, L2V: 0.1}))
 	one(40, method == MethodNMF, WithUpdates(UpdatesMultiplicative))
 	one(25, maps, WithEpsilon(1e-3), WithEpsilon(0.1), WithEpsilon(1), WithEpsilon(1e-6))
 	one(20, maps, WithSquash(SquashLogistic), WithSquash(SquashNone), WithSquash(SquashArctan))

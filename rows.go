@@ -1,9 +1,9 @@
 package quantmf
 
 // This file holds the operators of the paper's §2 for the rows of a matrix, in parallel: the map T, the ranks
-// R and the sorted values S, with the transposed Jacobians that a training loop needs. R is T at the levels
-// of ranks, which do not depend on x, so its Jacobian is that of T. Nothing is allocated but the results, and
-// a workspace for each worker.
+// R and the sorted values S, with the derivatives that a training loop needs, forward and transposed. R is T
+// at the levels of ranks, which do not depend on x, so its Jacobian is that of T. Nothing is allocated but
+// the results, and a workspace for each worker.
 
 import (
 	"slices"
@@ -31,7 +31,7 @@ func SoftRankRows(x Mat, opts ...Option) (Mat, error) {
 func SoftRankRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(option.SoftRankRowsVJP, x, opts)
 	if err == nil {
-		err = checkRowCotangent(z, x.Rows, x.Cols)
+		err = checkRowsLike("z", z, x.Rows, x.Cols)
 	}
 	if err != nil {
 		return Mat{}, err
@@ -47,6 +47,28 @@ func SoftRankRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 		return Mat{}, err
 	}
 	return dx, nil
+}
+
+// SoftRankRowsJVP returns the derivative of [SoftRankRows] along dx (d × n), d × n. Errors are those of
+// SoftRankRows, and a [*ShapeError] or [*DataError] for dx. Cost: the forward and, a row, 30nm flops and m³.
+// At ε = 0 it is 0.
+func SoftRankRowsJVP(x, dx Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(option.SoftRankRowsJVP, x, opts)
+	if err == nil {
+		err = checkRowsLike("dx", dx, x.Rows, x.Cols)
+	}
+	if err != nil {
+		return Mat{}, err
+	}
+	out := NewMat(x.Rows, x.Cols)
+	err = b.do(false, func(ws *operatorSpace, i int) {
+		ws.row.QuantileForward(ws.t[:x.Cols], b.q(ws, i), &transport.Gradient{X: dx.Row(i)})
+		copy(out.Row(i), ws.t)
+	}, func(*transport.Hard, int) {})
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
 }
 
 // SoftSortRows returns the soft order statistics of each row of x (d × n), d × n by default, d × m with
@@ -77,7 +99,7 @@ func SoftSortRows(x Mat, opts ...Option) (Mat, error) {
 func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	b, err := newRowBatch(option.SoftSortRowsVJP, x, opts)
 	if err == nil {
-		err = checkRowCotangent(z, x.Rows, b.places())
+		err = checkRowsLike("z", z, x.Rows, b.places())
 	}
 	if err != nil {
 		return Mat{}, err
@@ -105,6 +127,32 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	return dx, nil
 }
 
+// SoftSortRowsJVP returns the derivative of [SoftSortRows] along dx (d × n), of the size of its result.
+// Errors are those of SoftSortRows, and a [*ShapeError] or [*DataError] for dx. Cost: the forward and, a row,
+// 50nm flops and m³.
+func SoftSortRowsJVP(x, dx Mat, opts ...Option) (Mat, error) {
+	b, err := newRowBatch(option.SoftSortRowsJVP, x, opts)
+	if err == nil {
+		err = checkRowsLike("dx", dx, x.Rows, x.Cols)
+	}
+	if err != nil {
+		return Mat{}, err
+	}
+	out := NewMat(x.Rows, b.places())
+	err = b.do(false, func(ws *operatorSpace, i int) {
+		ws.row.SortForward(ws.q, &transport.Gradient{X: dx.Row(i)})
+		if !b.chosen {
+			copy(out.Row(i), ws.q)
+			return
+		}
+		fromLevels(out.Row(i), ws.q)
+	}, func(h *transport.Hard, i int) { sortAlong(out.Row(i), h, dx.Row(i)) })
+	if err != nil {
+		return Mat{}, err
+	}
+	return out, nil
+}
+
 // sortShares adds to X the transposed Jacobian of the sorted values of a plan at ε = 0, P z/b.
 func sortShares(g *transport.Gradient, h *transport.Hard, z []float64) {
 	sz := transport.ScaleOf(z)
@@ -114,15 +162,15 @@ func sortShares(g *transport.Gradient, h *transport.Hard, z []float64) {
 	g.Rescale(sz, 1)
 }
 
-// checkRowCotangent reports a z that is not d × n finite numbers.
-func checkRowCotangent(z Mat, d, n int) error {
+// checkRowsLike reports a cotangent or a direction that is not d × n finite numbers.
+func checkRowsLike(name string, z Mat, d, n int) error {
 	if z.Rows != d || z.Cols != n {
-		return &ShapeError{What: "z", Got: z.size(), Want: sizeOf(d, n)}
+		return &ShapeError{What: name, Got: z.size(), Want: sizeOf(d, n)}
 	}
-	if err := z.check("z"); err != nil {
+	if err := z.check(name); err != nil {
 		return err
 	}
-	return z.checkFinite("z")
+	return z.checkFinite(name)
 }
 
 // SoftQuantileRows maps each row of x (d × n) onto the quantile values in the same row of
@@ -147,7 +195,7 @@ func SoftQuantileRows(x, q Mat, opts ...Option) (Mat, error) {
 func SoftQuantileRowsVJP(x, q, z Mat, opts ...Option) (dx, dq, db Mat, err error) {
 	b, err := newMapBatch(x, q, opts)
 	if err == nil {
-		err = checkRowCotangent(z, x.Rows, x.Cols)
+		err = checkRowsLike("z", z, x.Rows, x.Cols)
 	}
 	if err != nil {
 		return Mat{}, Mat{}, Mat{}, err

@@ -17,8 +17,8 @@ import (
 //	f_i ← ε log a_i - ε log Σ_j exp((g_j-c_ij)/ε),   c_ij = (x_i-y_j)²,
 //
 // and returns the last g. A sample without weight takes no part: its f is -Inf.
-// Cost: 2l·nm exponentials; memory n+m.
-func sinkhorn(x, a, y, b []float64, eps float64, l int) (g []float64) {
+// It gives up once done says so, which it asks for every target. Cost: 2l·nm exponentials; memory n+m.
+func sinkhorn(x, a, y, b []float64, eps float64, l int, done func() bool) (g []float64) {
 	f, g := make([]float64, len(x)), make([]float64, len(y))
 	for i, w := range a {
 		if w == 0 {
@@ -29,6 +29,9 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (g []float64) {
 	cost := func(i, j int) float64 { d := x[i] - y[j]; return float64(d * d) }
 	for range l {
 		for j := range y {
+			if done() {
+				return g
+			}
 			t := terms[:len(x)]
 			for i := range x {
 				t[i] = (f[i] - cost(i, j)) / eps
@@ -52,7 +55,8 @@ func sinkhorn(x, a, y, b []float64, eps float64, l int) (g []float64) {
 // iterate puts the row at the potentials after l iterations of Algorithm 1.
 func (c *config) iterate(r *transport.Row) transport.Outcome {
 	a, b := r.Weights()
-	g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations)
+	done := func() bool { return c.ctx != nil && c.ctx.Err() != nil }
+	g := sinkhorn(r.Squashed(), a, r.Targets(), b, r.Epsilon(), c.iterations, done)
 	out := r.Stand(g, c.tolerance)
 	out.Passes = c.iterations
 	return out

@@ -12,9 +12,9 @@ package quantmf
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"slices"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/gauss"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
@@ -45,6 +45,7 @@ var (
 func (s *settings) planned() split.Settings {
 	return split.Settings{
 		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
+		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixedU.Cols,
 		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
 		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
 		Seed: s.seed, Missing: s.missing, Mapped: s.mapped,
@@ -57,6 +58,7 @@ func (s *settings) planned() split.Settings {
 func settingsOf(p *split.Settings) settings {
 	return settings{
 		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
+		penalties:  Penalties(p.Penalties),
 		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
@@ -88,21 +90,24 @@ func (c *config) inShards(kind uint32, d int) error {
 	return nil
 }
 
-// Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of some of
-// the rows takes in a step.
-func (splitting) Sizes(method Method, d, n, rank, rows int, opts []FitOption) (*split.Sizes, error) {
-	c, f, err := sizesOf(method, d, n, rank, opts)
+// Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of the rows
+// of a cut takes in a step.
+func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs, opts []FitOption) (*split.Sizes, error) {
+	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return nil, err
 	}
-	of := &split.Sizes{Settings: c.planned(), Hidden: f.hidden, Workers: f.workers}
+	of := &split.Sizes{Settings: c.planned(), Hidden: c.missing || c.validation > 0,
+		Workers: float64(pool.Count(c.workers, d))}
 	if method != MethodQMF {
 		return of, c.inShards(section.NMF, d)
 	}
-	f.steps, f.gauss = true, c.gaussian(rank)
-	of.Gaussian, of.MapState = f.gauss, f.mapsState()/f.d
-	f.d = float64(rows)
-	of.Maps = f.maps(f.d, f.d)
+	of.Gaussian, of.MapState = c.gaussian(rank), c.mapState(1)
+	from, to := cut.Rows()
+	p := pool.Idle(c.workers, d)
+	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), c.rules()), k, &c.settings, p, 0,
+		fit.Silent(context.Background()), cut)
+	of.Maps = p.Memory.Most() / 8
 	return of, c.inShards(section.QMF, d)
 }
 
@@ -194,6 +199,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 	t := s.task
 	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
 		progress: t.Progress(ctx)}
+	f.given = t.fixedU
 	if err := f.startFactors(t.config, t.Pool, t.seed); err != nil {
 		return err
 	}
@@ -230,14 +236,14 @@ func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
 		rows := make([]int, to-from)
 		part := &qmfFit{steps: f.steps, maxLogFactor: f.maxLogFactor, inflation: &inflation{
 			mapRows: mapRows{cells: &fit.Cells{Held: f.cells.Held},
-				Maps: monotone.New(len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned,
+				Maps: monotone.New(nil, len(rows), s.Levels, t.start == StartUniform, t.ends == EndsPinned,
 					f.Spans)},
 			factors:   &factors{u: f.u[from*s.K : to*s.K]},
 			rowLosses: make([]float64, len(rows)), rowHeld: make([]float64, len(rows)),
 		}}
 		if all, is := f.steps.(*adamSteps); is {
 			part.steps = &adamSteps{fit: part, logU: all.logU[from*s.K : to*s.K],
-				momU: monotone.NewMoment(len(rows) * s.K)}
+				momU: monotone.NewMoment(nil, len(rows), s.K)}
 		}
 		return s.shard(part).Arrays(), monotone.AppendWarm(nil, part.Warm)
 	}
@@ -290,7 +296,9 @@ func (s *splitFit) cellsOf(r *split.Rows) *fit.Cells {
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
 func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
-	return newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, s.Penalty, workers)
+	problem := newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, workers)
+	problem.Penalties, problem.Fixed = s.Penalties, s.Fixed
+	return problem
 }
 
 // NMF returns the model of these factors and of a fit's journal. They are those at the best epoch where that
@@ -299,6 +307,8 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 	f := newFactors(nil, s.D, s.N, s.K)
 	f.copyFrom(Mat{s.D, s.K, u, s.K}, Mat{s.K, s.N, v, s.N})
 	of := &nmfFit{factors: f, cells: &fit.Cells{Missing: s.Missing}, loss: s.Loss, method: new(nmf.Updates)}
+	set := settingsOf(&s.Settings)
+	of.prior = set.prior(s.Visible, s.N)
 	a := &fit.Attempt{Fit: of, Journal: j}
 	if j.Kept {
 		a.Keep()
@@ -379,7 +389,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	f.setV(r.V)
 	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
 	if set.gaussian(s.K) {
-		models := gauss.NewWhole(f.cut, s.K, f.np, 1, s.BatchRows, workers.Workers())
+		models := gauss.NewWhole(workers, f.cut, s.K, f.np, 1, s.BatchRows)
 		f.steps = newGaussSteps(f, models)
 		_, _, numbers := models.State()
 		if len(r.Numbers) != len(numbers) {

@@ -16,6 +16,7 @@ func TestPlannedSettings(t *testing.T) {
 		"init": "the factors themselves are blobs", "initU": "the factors themselves are blobs",
 		"initV": "the factors themselves are blobs", "shrinkage": "chosen by the start, which a plan has",
 		"line":       "chosen by the start, which a plan has",
+		"fixedU":     "the factors of the start have it, a plan how many columns it is",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
 		"chosen": "of MethodAuto, which a plan is not",
 	}
@@ -34,6 +35,10 @@ func TestPlannedSettings(t *testing.T) {
 			field.SetUint(1)
 		case reflect.Bool:
 			field.SetBool(true)
+		case reflect.Struct:
+			if field.Type() == reflect.TypeFor[Penalties]() {
+				field.Field(2).SetFloat(1)
+			}
 		}
 		if _, left := apart[name]; left {
 			continue

@@ -188,6 +188,66 @@ func (f *qmfFit) choose() error {
 	return nil
 }
 
+// reserve takes what Begin takes beside the fit: a trial, where there may be one, then the start.
+func (f *qmfFit) reserve() {
+	starts, first, lambdas := f.openChoices()
+	told := len(starts)*len(first)*len(lambdas) == 1
+	if !f.init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
+		done := f.pool.Part()
+		t, _ := f.newTrials()
+		made := make([]*qmfFit, len(first))
+		for i, c := range first {
+			made[i] = t.fit(c, f.progress)
+		}
+		newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // with which those of the best start began,
+		newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // and those of this start
+		for _, made[0].origin = range starts {
+			made[0].reserveFactors()
+		}
+		made[0].reserveMaps()
+		done()
+	}
+	for _, f.origin = range starts {
+		f.reserveFactors()
+	}
+	f.reserveMaps()
+}
+
+// reserveFactors takes what startFactors takes.
+func (f *qmfFit) reserveFactors() {
+	defer f.pool.Part()()
+	x, loss, a := f.cells, f.loss, f.pool.Memory
+	switch {
+	case f.init || f.origin == StartUniform:
+		return
+	case f.origin == StartScores:
+		x, loss = f.scored(), divergence.KL
+	case f.startShare == 0:
+		newFactors(a, f.d, f.n, f.k) // the best ones of approach
+	}
+	f.reserveSome(x, loss, someSamples(loss, float64(f.d), float64(f.n)), f.pool)
+	f.approximate(x, loss, mostShare, f.pool, f.progress)
+}
+
+// reserveMaps takes what startMaps takes.
+func (f *qmfFit) reserveMaps() {
+	defer f.pool.Part()()
+	for range f.pool.Workers() {
+		new(order.Room).Resize(f.pool.Memory, f.n)
+	}
+}
+
+// reserveSome takes what fromSome takes.
+func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float64, p *pool.Pool) {
+	if samples == 0 {
+		return
+	}
+	defer p.Part()()
+	p.Memory.Floats(f.d, int(samples)) // the samples
+	g := newFactors(p.Memory, f.d, int(samples), f.k)
+	g.approximate(x, loss, 1, p, fit.Progress{})
+}
+
 // trials are short fits of some cells, with a tenth of them hidden.
 type trials struct {
 	of       *qmfFit
@@ -206,6 +266,10 @@ func (f *qmfFit) newTrials() (*trials, error) {
 	t := &trials{of: f, settings: *f.settings, loss: math.Inf(1)}
 	c := &t.settings
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
+	if a := f.pool.Memory; a.Dry() {
+		t.hidden = f.cells.NotSampled(a, trialRows, trialCells, f.rules(), c.rules())
+		return t, nil
+	}
 	some, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
 		return nil, err
@@ -362,9 +426,9 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 // startMethod returns what makes the NMF of a start, and the number of its epochs.
 func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) (nmf.Method, int) {
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
-		return newMethod(p, f, x, loss, 0, UpdatesNewton), startNewton
+		return nmf.NewNewton(newProblem(f, x, loss, p)), startNewton
 	}
-	return newMethod(p, f, x, loss, 0, UpdatesMultiplicative), startUpdates
+	return nmf.NewUpdates(newProblem(f, x, loss, p)), startUpdates
 }
 
 // approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. It
@@ -427,7 +491,9 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 		return false, err
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
+	g.given = f.given
 	g.random(few, seed)
+	g.hold()
 	if err := g.approximate(few, loss, share, p, progress); err != nil {
 		return false, err
 	}
@@ -463,7 +529,7 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 		err = progress.Rows(f.pool, f.d, func(worker, i int) {
 			room := &rooms[worker]
 			if room.Perm == nil {
-				room.Resize(f.n)
+				room.Resize(f.pool.Memory, f.n)
 			}
 			v := &f.spaces[worker]
 			f.placeRow(v, i, room)
@@ -681,10 +747,11 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 // scored returns the cells of the normal scores of x', each row times its mean. The scores are held in
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *fit.Cells {
-	s := order.NewScores(f.n, f.cells.InRow, f.Average, f.cells.Row, f.pool.Workers())
+	a := f.pool.Memory
+	s := order.NewScores(a, f.n, f.cells.InRow, f.Average, f.cells.Row, f.pool.Workers())
 	x := fit.Source{Rows: s}
 	if !large(f.cells) {
-		m := fit.NewDense(f.d, f.n)
+		m := fit.Dense{Rows: f.d, Cols: f.n, Data: a.Floats(f.d, f.n), Stride: f.n}
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
 		x = fit.Source{Dense: m}
 	}

@@ -4,7 +4,7 @@ package quantmf
 // what it predicts of every cell. What was learnt about the features stays, and a new column x of d values is
 // projected on it (the idea of the paper's §3.5),
 //
-//	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i)
+//	NMF   min over v >= 0 of  Σ_i Δ(x_i, (Uv)_i),   with the penalties of V, if the fit had them
 //	QMF   min over v > 0  of  Σ_i Δ(x_i, T_i((Uv)_i)),   T_i as stored: no transport is solved.
 //	BQMF  the posterior of v, all else as fitted.
 //
@@ -25,14 +25,14 @@ import (
 // Transform returns the coordinates of new samples: for x, d × n', the k × n'
 // matrix V' >= 0 at which the divergence of x from U V' is least.
 //
-// The divergence is the one that was fitted, without penalty. Values of x are
-// bound as in the fit; NaN cells are left out, whatever the fit took, and a
-// column needs one that is not. A component of which U is zero has coordinates 0,
-// as has a column of zeros. Where U has dependent columns, as for k > d, V' is
-// one of many; under divergences that are not convex, β < 1 or β > 2, it is a
-// local minimum. Columns are spread over the workers of the model ([WithWorkers]),
-// and the result does not depend on them. Errors: [*ShapeError] for
-// another number of rows, [*DataError]; when ctx ends, one that wraps its error.
+// The divergence is the one that was fitted. Where the fit had penalties of V ([WithPenalties]), those of a
+// sample are added: N/n (L1V Σ v + L2V/2 Σ v²) to the sum of its divergences, N being the cells that the fit
+// saw, so that the samples of the fit get its V. Values of x are bound as in the fit; NaN cells are left out,
+// whatever the fit took, and a column needs one that is not. A component of which U is zero has coordinates
+// 0, as has a column of zeros. Where U has dependent columns, as for k > d, V' is one of many; under
+// divergences that are not convex, β < 1 or β > 2, it is a local minimum. Columns are spread over the workers
+// of the model ([WithWorkers]), and the result does not depend on them. Errors: [*ShapeError] for another
+// number of rows, [*DataError]; when ctx ends, one that wraps its error.
 //
 // Cost: under KL about 5 passes a column, most often below 20, of dk² + 5dk flops and d divisions, and some
 // k³: .28 of the fit for its own columns at k = 10. One product under Frobenius without missing cells; for
@@ -46,7 +46,7 @@ func (m *NMF) Transform(ctx context.Context, x Rows) (Mat, error) {
 	if err != nil {
 		return Mat{}, err
 	}
-	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row)
+	by := place.NewLinear(m.divergence(), m.U.Rows, m.U.Cols, m.U.Row).WithPrior(m.prior)
 	return placed(ctx, x, nil, &m.Factorisation, by, ownColumns)
 }
 

@@ -65,7 +65,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 		}
 		rows, sums, all = max(rows, to-from), max(sums, parts), all+parts
 	}
-	of, err := quantmf.Split(split.Door{}).Sizes(method, d, n, rank, rows, opts)
+	of, err := quantmf.Split(split.Door{}).Sizes(method, d, n, rank, largest, opts)
 	if err != nil {
 		return Memory{}, err
 	}
@@ -152,8 +152,7 @@ func (s *sizes) qmf(whole, model float64) {
 		s.state += size(3, s.k)
 		s.main = size(3, v)
 	}
-	// Maps counts three sums: of all rows, a group and a run. A step has one for each node, and a run's.
-	s.step = s.Maps + size(max(s.sums-2, 0), s.sum)
+	s.step = s.Maps
 	s.reduce = size(3, s.sum) + size(2, s.sums, s.sum) + size(2, s.d) + size(4, v)
 	s.finish = size(2, model) + v + size(3, s.rows, s.k+float64(3*m)) // as a file, too
 	s.plan = whole

@@ -149,7 +149,7 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 			of.Num = append(of.Num, s...)
 		}
 	}
-	if p.Penalty > 0 {
+	if p.Penalties.Any() {
 		of.U = next
 	}
 	return &made{p.statesU(u, best, z, next), nil, sections(section.NMF, &of)}, nil
@@ -195,7 +195,7 @@ func (j *joining) turn(d *nmf.Descent) {
 	j.r.Phase = phaseHalf
 }
 
-// join joins the sums of all other rounds; u has room for U where there is a penalty.
+// join joins the sums of all other rounds; u has room for U where there are penalties.
 func (j *joining) join(u []float64) error {
 	p, main, c, r := j.plan, j.main, j.c, j.r
 	passed := j.fit.Passed
@@ -304,7 +304,7 @@ func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int
 		}
 	}
 	from, to := cut.Rows()
-	if p.Penalty > 0 {
+	if p.Penalties.Any() {
 		us = append(us, section.Positive(u[from*p.K:to*p.K]))
 	}
 	return b.fill(sums{"NUMS", num}, sums{"DENS", nil}, sums{"LOSS", nil}, sums{"UFAC", us})
@@ -314,9 +314,10 @@ func (f *Fit) passed(of func(run int) [][]float64, u []float64, round, shard int
 func (p *plan) problem(workers *pool.Pool) nmf.Problem {
 	np := kernel.Pad(p.N)
 	m := nmf.Problem{N: p.N, K: p.K, NP: np, V: make([]float64, p.K*np), Partial: p.Partial,
-		Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalty: p.Penalty, Pool: workers}
+		Visible: p.Visible, HeldOut: p.HeldOut, Loss: p.Loss, Penalties: p.Penalties, Fixed: p.Fixed,
+		Pool: workers}
 	p.runsOf(&m, 0, p.count())
-	if p.Penalty > 0 {
+	if p.Penalties.Any() {
 		m.U = make([]float64, p.D*p.K)
 	}
 	return m

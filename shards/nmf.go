@@ -35,7 +35,7 @@ func (p *plan) beginNMF(first *split.Start) (phase, []float64) {
 // warm is the number of multiplicative updates that a fit begins with.
 func (p *plan) warm() int {
 	if p.newton() {
-		return nmf.First(p.Loss, p.Partial, p.Penalty)
+		return nmf.First(p.Loss, p.Partial, p.Penalties)
 	}
 	return math.MaxInt
 }
@@ -116,7 +116,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 		of.Num, of.Den, of.Losses = append(of.Num, num...), append(of.Den, den...),
 			append(of.Losses, losses...)
 	}
-	if p.Penalty > 0 {
+	if p.Penalties.Any() {
 		of.U = m.U
 	}
 	return &made{p.statesU(m.U, best, u, u), nil, sections(section.NMF, &of)}, nil
@@ -175,7 +175,7 @@ func (f *Fit) sumNMF(method *nmf.Updates, u []float64, round, shard int) error {
 			append(losses, section.Positive(c))
 	}
 	us := []section.Part{}
-	if from, to := cut.Rows(); p.Penalty > 0 {
+	if from, to := cut.Rows(); p.Penalties.Any() {
 		us = append(us, section.Positive(u[from*p.K:to*p.K]))
 	}
 	return b.fill(sums{"NUMS", num}, sums{"DENS", den}, sums{"LOSS", losses}, sums{"UFAC", us})

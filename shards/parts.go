@@ -5,7 +5,7 @@ package shards
 //	of an NMF
 //	NUMS, DENS, LOSS  f of each run: numerators, denominators, the losses of its visible and its held-out
 //	                  cells
-//	UFAC              f the rows of U, where there is a penalty: it is a part of the losses
+//	UFAC              f the rows of U, where there are penalties: they are a part of the losses
 //	                  In rounds of Newton's method NUMS has all sums of each run, losses too, and UFAC is at
 //	                  the next y.
 //

@@ -50,7 +50,7 @@ func bit(b bool) uint64 {
 }
 
 // planWords are the integers of a plan.
-const planWords = 27
+const planWords = 28
 
 // exponents are added to those of units, which may be negative.
 const exponents = 1 << 12
@@ -62,7 +62,8 @@ func (p *plan) words() []uint64 {
 		p.Origin,
 		uint64(p.MaxIterations), uint64(p.Levels), uint64(p.Epochs), p.Seed, uint64(p.BatchRows),
 		uint64(p.Patience),
-		p.Squash, p.Schedule, p.Start, p.Ends, p.Updates, bit(p.Missing), bit(p.Mapped)}
+		p.Squash, p.Schedule, p.Start, p.Ends, p.Updates, bit(p.Missing), bit(p.Mapped),
+		uint64(p.Fixed)}
 }
 
 // bounds are what each of the words may at most be.
@@ -70,12 +71,13 @@ func bounds() [planWords]uint64 {
 	const size, any = 1<<31 - 1, math.MaxUint64
 	return [planWords]uint64{uint64(section.QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
 		2 * exponents, split.LastStart, size, size, size, any, size, size, split.LastSquash,
-		split.LastSchedule, split.LastStart, split.LastEnds, split.LastUpdates, 1, 1}
+		split.LastSchedule, split.LastStart, split.LastEnds, split.LastUpdates, 1, 1, size}
 }
 
 func (p *plan) reals() []section.Part {
 	return []section.Part{section.Within([]float64{p.Epsilon}, 0, 1e12),
-		section.Positive([]float64{p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale}),
+		section.Positive([]float64{p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale,
+			p.Penalties.L1U, p.Penalties.L1V, p.Penalties.L2U, p.Penalties.L2V}),
 		section.Within([]float64{float64(p.Loss)}, -2, 4),
 		section.Within([]float64{p.Validation, p.Line}, 0, 1)}
 }
@@ -113,7 +115,7 @@ func decodePlan(f *section.File) (*plan, error) {
 			Epochs: int(w[16]), Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
 			Choices: split.Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23],
 				Updates: w[24]},
-			Missing: w[25] == 1, Mapped: w[26] == 1}}}
+			Missing: w[25] == 1, Mapped: w[26] == 1, Fixed: int(w[27])}}}
 	if limit.TooMany(max(p.D, p.N), max(p.Levels, 2)) || uint64(p.K) > limit.Cells/uint64(p.D+p.N) {
 		return nil, f.FailAt("WORD", 4, "the model would need too much memory")
 	}
@@ -127,6 +129,10 @@ func decodePlan(f *section.File) (*plan, error) {
 	v := parts[1].V
 	p.Epsilon, p.Tolerance, p.LearningRate, p.Penalty, p.Lambda, p.Scale = parts[0].V[0], v[0], v[1], v[2],
 		v[3], v[4]
+	p.Penalties = nmf.Penalties{L1U: v[5], L1V: v[6], L2U: v[7], L2V: v[8]}
+	if p.Fixed > p.K {
+		return nil, f.FailAt("WORD", 27, "a number is out of range")
+	}
 	p.Loss, p.Validation, p.Line = divergence.Loss(parts[2].V[0]), parts[3].V[0], parts[3].V[1]
 	if p.Kind == section.QMF && !(p.Epsilon >= 1e-12) || p.Kind == section.NMF && p.Epsilon != 0 {
 		return nil, f.FailAt("REAL", 0, "ε is "+strconv.FormatFloat(p.Epsilon, 'g', -1, 64))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/split"
 )
@@ -33,6 +34,9 @@ func planOf(kind uint32) *plan {
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Line: 0.5,
 			Scale: 0.7}}}
+	if kind == section.NMF {
+		p.Penalties, p.Fixed = nmf.Penalties{L1U: 1, L1V: 2, L2U: 3, L2V: 4}, 2
+	}
 	if kind == section.QMF {
 		p.Epsilon, p.Mapped, p.Signed, p.Shift = 0.02, true, true, make([]float64, 40)
 		p.Shift[3] = -1
@@ -59,6 +63,7 @@ func TestPlan(t *testing.T) {
 		"kind":              {section.QMF, func(p *plan) { p.Kind = 3 }, "WORD"},
 		"no row":            {section.NMF, func(p *plan) { p.D = 0 }, "WORD"},
 		"too large":         {section.QMF, func(p *plan) { p.D, p.N = 1<<31-1, 1<<31-1 }, "WORD"},
+		"fixed":             {section.NMF, func(p *plan) { p.Fixed = 4 }, "WORD"},
 		"rank":              {section.NMF, func(p *plan) { p.K = 1<<31 - 1 }, "WORD"},
 		"shards":            {section.NMF, func(p *plan) { p.Shards = 41 }, "WORD"},
 		"one level":         {section.QMF, func(p *plan) { p.Levels = 1 }, "WORD"},

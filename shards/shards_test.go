@@ -131,6 +131,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	given := []quantmf.FitOption{quantmf.WithInit(u, v), quantmf.WithShrinkage(5), quantmf.WithEpochs(3)}
+	penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L1V: 0.05, L2U: 0.02, L2V: 0.1})
 	newton := func(o ...quantmf.FitOption) []quantmf.FitOption {
 		return append(o, quantmf.WithUpdates(quantmf.UpdatesNewton))
 	}
@@ -170,6 +171,8 @@ func TestShards(t *testing.T) {
 	for i := range near.Data {
 		near.Data[i] *= 0.95 + 0.1*src.Float64()
 	}
+	fixed := u.Clone()
+	fixed.Cols = 2
 	far := x.Clone() // whose losses have another unit
 	for i := range far.Data {
 		far.Data[i] *= 0x1p150
@@ -181,7 +184,7 @@ func TestShards(t *testing.T) {
 	}{
 		"NMF": {x, false, []quantmf.FitOption{quantmf.WithEpochs(7)}},
 		"NMF, penalty": {x, false,
-			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithPenalty(0.1), quantmf.WithPatience(2)}},
+			[]quantmf.FitOption{quantmf.WithEpochs(7), penalties, quantmf.WithPatience(2)}},
 		"NMF, missing": {holes, false,
 			[]quantmf.FitOption{quantmf.WithEpochs(7), quantmf.WithMissingValues()}},
 		"NMF, validation": {holes, false,
@@ -204,7 +207,9 @@ func TestShards(t *testing.T) {
 		"Frobenius, few": {few, false,
 			newton(quantmf.WithEpochs(9), quantmf.WithMissingValues(), quantmf.WithLoss(quantmf.Frobenius))},
 		"Newton, penalty": {x, false,
-			newton(quantmf.WithEpochs(30), quantmf.WithPenalty(0.1), quantmf.WithPatience(2))},
+			newton(quantmf.WithEpochs(30), penalties, quantmf.WithPatience(2))},
+		"Newton, fixed U": {x, false, newton(quantmf.WithEpochs(9), quantmf.WithFixedU(fixed))},
+		"NMF, fixed U":    {x, false, []quantmf.FitOption{quantmf.WithEpochs(9), quantmf.WithFixedU(fixed)}},
 		"Newton, missing": {holes, false, newton(quantmf.WithEpochs(8), quantmf.WithMissingValues())},
 		"Newton, validation": {holes, false,
 			newton(quantmf.WithEpochs(60), quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
@@ -214,7 +219,7 @@ func TestShards(t *testing.T) {
 				quantmf.WithStart(quantmf.StartSVD))},
 		"Frobenius, no epoch": {x, false, newton(quantmf.WithEpochs(0), quantmf.WithLoss(quantmf.Frobenius))},
 		"Frobenius, penalty": {x, false,
-			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithPenalty(0.2))},
+			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), penalties)},
 		"Frobenius, missing": {holes, false,
 			newton(quantmf.WithEpochs(9), quantmf.WithLoss(quantmf.Frobenius), quantmf.WithMissingValues(),
 				quantmf.WithValidation(0.1))},
@@ -922,14 +927,13 @@ func TestShardNumbers(t *testing.T) {
 		for j := range 12 {
 			x.Data[5*12+j] *= 0x1p-90
 		}
+		penalties := quantmf.WithPenalties(quantmf.Penalties{L1U: 0.1, L2V: 0.1})
 		plan, opts, rounds := PlanNMF,
-			[]quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithValidation(0.1), quantmf.WithPenalty(0.1)},
-			2
+			[]quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithValidation(0.1), penalties}, 2
 		switch kind {
 		case "Newton": // its rounds 3, 4 and 5 are those of its own
 			opts, rounds = []quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithValidation(0.1),
-				quantmf.WithPenalty(0.1),
-				quantmf.WithUpdates(quantmf.UpdatesNewton)}, 6
+				penalties, quantmf.WithUpdates(quantmf.UpdatesNewton)}, 6
 		case "QMF":
 			plan, opts, rounds = PlanQMF,
 				[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform),

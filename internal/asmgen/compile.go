@@ -20,7 +20,7 @@ package main
 // Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1],
 // and numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
 // slices are read from memory each time. A variable has a name of its own. A sample's row of a plan is row :=
-// levelsOf(e, i, m), and row[Lanes*j] level j.
+// levelsOf(e, i, m), and row[Lanes*j] level j. In them, if v > top { top = v } is a maximum.
 //
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
@@ -89,16 +89,31 @@ func (f *Func) compile() {
 	}
 }
 
-// arguments brings addresses and the length into registers.
+// arguments brings addresses and the length into registers. Where a loop with lists has more slices than
+// there are registers, those that it goes over have one for how far it is, and their addresses stay where
+// they are.
 func (c *compiler) arguments(params []*ast.Field) {
 	free := []Reg{R5, R4, R3, R1, R6, R7, R8, R9}
 	visited := c.reads()
+	names := 0
+	for _, field := range params {
+		names += len(field.Names)
+	}
+	if c.walk.apart = c.walk.nested && names > len(free); c.walk.apart {
+		c.f.zeroR(apartAtR)
+		c.over = []Reg{apartAtR}
+	}
 	for _, field := range params {
 		for _, n := range field.Names {
 			switch field.Type.(type) {
 			case *ast.ArrayType:
+				_, over := visited[n.Name+"["+c.index+"]"]
+				over = over || n.Name == text(c.loop.X)
+				if over && c.walk.apart {
+					continue
+				}
 				c.bases[n.Name] = c.f.base(n.Name, free[0])
-				if _, is := visited[n.Name+"["+c.index+"]"]; is || n.Name == text(c.loop.X) {
+				if over {
 					c.over = append(c.over, free[0])
 				}
 				free = free[1:]
@@ -110,7 +125,7 @@ func (c *compiler) arguments(params []*ast.Field) {
 			}
 		}
 	}
-	if _, is := c.bases[text(c.loop.X)]; is {
+	if _, is := c.f.offset[text(c.loop.X)+"_len"]; is {
 		c.f.length(text(c.loop.X), R2)
 	} else {
 		c.f.value(text(c.loop.X), R2)

@@ -14,6 +14,7 @@ import (
 // walk is what a body with loops over lists has, for some registers of numbers in turns.
 type walk struct {
 	nested bool
+	apart  bool            // slices that it goes over lie apartAtR after their addresses
 	first  int             // of these registers
 	off    int             // of the one at hand, in bytes
 	plan   string          // the slice that is one, "" for none
@@ -25,6 +26,10 @@ type walk struct {
 // planBlockR has the bytes of a block of a plan, threeBlocksR three times these, entryR the place of the
 // level at hand of the first block.
 const planBlockR, threeBlocksR, entryR = R9, R12, R8
+
+// apartAtR says how far slices have been gone over that have no registers of their own, apartR is the address
+// of the one at hand.
+const apartAtR, apartR = R11, R0
 
 // inPlan tells of an entry of a plan.
 func (c *compiler) inPlan(e *ast.IndexExpr) bool { return c.walk.plan != "" && text(e.X) == c.walk.row }
@@ -170,6 +175,10 @@ func (c *compiler) shareNumbers(body ast.Node, from, low Vec) {
 
 // place is that of a number of a slice or of a plan.
 func (c *compiler) place(e *ast.IndexExpr) Mem {
+	if !c.inPlan(e) && c.walk.apart {
+		c.f.base(text(e.X), apartR)
+		return mem(c.walk.off, apartR, apartAtR.times(1))
+	}
 	if !c.inPlan(e) {
 		return mem(c.walk.off, c.bases[text(e.X)])
 	}
@@ -187,9 +196,11 @@ func (c *compiler) number(e *ast.IndexExpr) Operand {
 	if r, is := c.walk.listed[text(e)]; is {
 		return r
 	}
-	r := c.regs.take()
-	c.f.broadcast(r, c.numberAt(e))
-	return r
+	at := Repeat{c.numberAt(e)}
+	if c.f.masked { // instructions take such a number
+		return at
+	}
+	return c.register(at)
 }
 
 // numberAt is the place of a number of a list.

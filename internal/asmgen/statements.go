@@ -127,6 +127,7 @@ func (c *compiler) choose(s *ast.IfStmt) {
 	if then := s.Body.List[0].(*ast.AssignStmt); cond.Op == token.GTR &&
 		text(then.Lhs[0]) == text(cond.Y) && text(then.Rhs[0]) == text(cond.X) { // if v > top { top = v }
 		c.left[text(cond.X)]-- // it is read once
+		c.left[text(cond.Y)] -= 2
 		v := c.register(c.value(cond.X))
 		f.max(c.held[text(cond.Y)], v, c.held[text(cond.Y)])
 		c.regs.free(v)
@@ -145,12 +146,16 @@ func (c *compiler) choose(s *ast.IfStmt) {
 		f.branch(R12, EQ, Imm(0), none)
 	}
 	c.regs.waiting[a]++
+	again := c.long() // logarithms have the same mask in AVX-512
+	if !again {
+		f.compare(f.mask(t), a, comparisons[cond.Op], y)
+	}
 	for _, s := range s.Body.List {
 		s := s.(*ast.AssignStmt)
 		no := c.read(s.Lhs[0])
 		c.regs.waiting[no]++
 		yes := c.value(s.Rhs[0])
-		if !skip { // not before: in AVX-512 logarithms have the same mask
+		if again && !skip {
 			f.compare(f.mask(t), a, comparisons[cond.Op], y)
 		}
 		f.choose(f.mask(t), no, yes, no)

@@ -85,6 +85,10 @@ func (c *compiler) register(o Operand) Vec {
 		r := c.regs.take()
 		c.f.load(r, o)
 		return r
+	case Repeat:
+		r := c.regs.take()
+		c.f.broadcast(r, o.Mem)
+		return r
 	}
 	return o.(Vec)
 }
@@ -92,7 +96,8 @@ func (c *compiler) register(o Operand) Vec {
 // operations are those of arithmetic.
 var operations = map[token.Token]Op{token.ADD: opAdd, token.SUB: opSub, token.MUL: opMul, token.QUO: opDiv}
 
-// value writes an expression and returns its operand, a Vec or a Const, or a Mem where there are loops.
+// value writes an expression and returns its operand, a Vec or a Const; where there are loops, a Mem or a
+// Repeat, too.
 func (c *compiler) value(e ast.Expr) Operand {
 	if v := source.info.Types[e].Value; v != nil {
 		number, _ := constant.Float64Val(constant.ToFloat(v))
@@ -137,6 +142,9 @@ func (c *compiler) constant(name string, v float64) Const {
 // both writes two expressions.
 func (c *compiler) both(x, y ast.Expr) (a, b Operand) {
 	a = c.value(x)
+	if m, is := a.(Mem); is && m.Base == apartR { // y may be at such an address, too
+		a = c.register(a)
+	}
 	r, is := a.(Vec)
 	if is {
 		c.regs.waiting[r]++

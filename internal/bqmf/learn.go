@@ -167,6 +167,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	s.choose(p)
 	s.fill(p, -1)
 	m.Stage = s.newStage(m.D)
+	s.rehearsal = s.rehearse(m, p)
 	a := len(q.Active)
 	curves, sums := make([]*Curve, a), make([]rowSums, a) // of the active rows
 	means := make([]float64, a)                           // of their observed cells
@@ -186,11 +187,13 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 			l.addLoss(&staged[k])
 		}
 		curves[k], sums[k] = l.c, l.fit()
+		s.judge(r, l)
 	})
 	if p.Err() != nil {
-		m.Curves, m.Stage, m.Alike = q.curves(), nil, nil
+		m.Curves, m.Stage, m.Alike, m.Together = q.curves(), nil, nil, nil
 		return math.MaxFloat64
 	}
+	m.Together = s.learnt(m.D)
 	var residuals histogram
 	for _, l := range work {
 		if l != nil {
@@ -220,11 +223,11 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 }
 
 // leaveOut returns what the factors of m say of all cells of the active rows, and of the observed ones
-// without them.
+// without them: the variance of these is without the cell, too.
 func (q *Problem) leaveOut(m *Model, p *pool.Pool) *factorCells {
 	a, np := len(q.Active), kernel.Pad(q.n)
 	f := &factorCells{mean: make([]float64, a*np), variance: make([]float64, a*np),
-		without: make([]float64, a*np), turn: make([]float64, a*np)}
+		without: make([]float64, a*np), turn: make([]float64, a*np), usual: make([]float64, a)}
 	q.reader = m.reader(p, q.reader)
 	q.reader.leaveOneOut(q.data.Observed())
 	work := make([]*leaver, p.Workers())
@@ -289,6 +292,11 @@ func (l *leaver) row(k, r int) {
 		mean[j] = c.factorMean(r, i, j)
 	}
 	copy(variance, c.cells.variance[r*np:(r+1)*np])
+	list := &l.q.data.Rows[k]
+	list.Each(n, func(j int) {
+		variance[j] += c.varianceWithout(r, j, float64(l.m.Tau[i]*l.m.Rho[j]))
+		l.f.usual[k] += variance[j] / float64(list.Count)
+	})
 }
 
 // rowLearner learns the map of one row after another, for one worker: take takes the row, fit and addLoss go

@@ -22,7 +22,7 @@ type mapLearner struct {
 
 // sort fills order by v.
 func (l *mapLearner) sort(v []float64) {
-	l.sorter.Resize(len(v))
+	l.sorter.Resize(nil, len(v))
 	l.order = slices.Grow(l.order[:0], len(v))[:len(v)]
 	l.sorter.Sort(l.order, v)
 }

@@ -26,40 +26,59 @@ func (m *Model) Dims() (d, n int) {
 // of the row: that of a constant row, whose table has one value, is at 0. With mass the table has the masses
 // of values that come more than once.
 func (m *Model) Each(p *pool.Pool, mass bool, g func(t *Table, i, j int, mean, deviation float64)) {
-	type room struct {
-		cells      *reader
-		table      Table
-		deviations []float64
-	}
+	m.eachRow(p, mass, func(c *rowCells, i int) {
+		for j := range m.N {
+			mean, deviation := c.cell(i, j)
+			g(&c.table, i, j, mean, deviation)
+		}
+	})
+}
+
+// rowCells is what a model says of the cells of a row, in the room of a worker.
+type rowCells struct {
+	worker     int
+	cells      *reader
+	r          int // the row among those of the last load
+	table      Table
+	deviations []float64 // nil for a constant row
+	room       []float64
+}
+
+// eachRow calls g for every row.
+func (m *Model) eachRow(p *pool.Pool, mass bool, g func(c *rowCells, i int)) {
 	d := len(m.Curves)
 	if d == 0 { // the zero value
 		return
 	}
-	work := make([]*room, p.Workers())
+	work := make([]*rowCells, p.Workers())
 	base := m.reader(p, nil)
 	p.Do((d+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
 		if work[w] == nil {
-			work[w] = &room{cells: base.share(), deviations: make([]float64, m.N)}
+			work[w] = &rowCells{worker: w, cells: base.share(), room: make([]float64, m.N)}
 		}
-		ws := work[w]
+		c := work[w]
 		from := piece * RowsPerPass
 		rows := min(RowsPerPass, d-from)
-		ws.cells.load(from, rows)
-		for r := range rows {
-			i := from + r
-			ws.table.Load(&m.Curves[i], mass)
+		c.cells.load(from, rows)
+		for c.r = range rows {
+			i := from + c.r
+			c.table.Load(&m.Curves[i], mass)
+			c.deviations = nil
 			if len(m.Curves[i].X) > 1 {
-				m.deviations(ws.deviations, ws.cells.cells.variance[r*ws.cells.np:], i)
+				c.deviations = c.room
+				m.deviations(c.deviations, c.cells.cells.variance[c.r*c.cells.np:], i)
 			}
-			for j := range m.N {
-				mean, deviation := 0.0, 0.0
-				if len(m.Curves[i].X) > 1 {
-					mean, deviation = ws.cells.mean(r, i, j), ws.deviations[j]
-				}
-				g(&ws.table, i, j, mean, deviation)
-			}
+			g(c, i)
 		}
 	})
+}
+
+// cell returns the mean and the deviation of a cell of row i, zeros for a constant row.
+func (c *rowCells) cell(i, j int) (mean, deviation float64) {
+	if c.deviations == nil {
+		return 0, 0
+	}
+	return c.cells.mean(c.r, i, j), c.deviations[j]
 }
 
 // Sample is a new sample, and the room of a worker for it: Place finds its coordinates, and Cells follows.
@@ -140,9 +159,7 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 			continue
 		}
 		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.squares, s.y)
-		if m.Alike != nil {
-			shrink *= float64(m.Alike.DeviationShrink[i] * m.Alike.DeviationShrink[i])
-		}
-		g(&s.tables[i], i, mean, math.Sqrt(shrink*(s.variance[i]+1/float64(tau*s.rho))))
+		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
+		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
 	}
 }

@@ -21,8 +21,9 @@ type Posterior struct {
 	BU, BV   []float64 // D and N × Packed(K)
 	Tau, Rho []float64
 	Unit     float64
-	Stage    *Stage // nil: no row has any
-	Alike    *Alike // nil: no row has any
+	Stage    *Stage    // nil: no row has any
+	Alike    *Alike    // nil: no row has any
+	Together *Together // nil: no cell was hidden
 }
 
 // Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
@@ -290,12 +291,10 @@ func (c *reader) mean(r, i, j int) float64 {
 // deviations fills to with the deviation of Y of each cell of row i, given the variances of u·v.
 func (p *Posterior) deviations(to, variance []float64, i int) {
 	p.Stage.shrinks(to, i)
-	alike := 1.0
-	if p.Alike != nil {
-		alike = float64(p.Alike.DeviationShrink[i] * p.Alike.DeviationShrink[i])
-	}
+	alike := p.alikeShrink(i)
 	for j, shrink := range to {
-		to[j] = math.Sqrt(float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j])))
+		v := float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j]))
+		to[j] = math.Sqrt(p.widened(i, v, p.Rho[j]))
 	}
 }
 
@@ -335,47 +334,11 @@ const placeSteps = 3
 // Place returns the coordinates of a new column y, NaN where it is not known, and
 // its ρ. What it returns is overwritten by the next call.
 func (s *Placer) Place(y []float64) (v []float64, rho float64) {
-	p, k := s.p, s.p.K
-	pp := Packed(k)
-	l := List{}
-	for _, t := range y {
-		if t == t {
-			l.Count++
-		}
-	}
-	l.Observed = 2*l.Count < p.D
-	squares := 0.0
-	clear(s.rhs)
-	for i, t := range y {
-		if (t == t) == l.Observed {
-			l.At = append(l.At, uint32(i))
-		}
-		if t == t {
-			a := p.Tau[i] * t
-			squares += float64(a * t)
-			for c, u := range p.U[i*k : (i+1)*k] {
-				s.rhs[c] += float64(a * u)
-			}
-		}
-	}
-	s.weights.observed(s.gram, &l, s.all, p.BU, pp)
+	p := s.p
+	count, squares := s.observe(y, p.U)
 	rho = 1
-	at := s.ws.border()
 	for step := range placeSteps {
-		s.ws.load(s.gram, rho)
-		for c := range at {
-			s.ws.a[c*s.ws.kp+c]++
-			at[c] = s.rhs[c] * rho
-		}
-		s.ws.solve()
-		s.ws.pack(s.back)
-		copy(s.v, at)
-		if !s.finite() { // moments that are none, from a file: the prior
-			clear(s.v)
-			clear(s.back)
-			for c := range k {
-				s.back[c*(c+1)/2+c] = 1
-			}
+		if !s.solve(rho) {
 			return s.v, 1
 		}
 		if step == placeSteps-1 {
@@ -387,10 +350,61 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 		for c, t := range s.v {
 			dot += float64(t * s.rhs[c])
 		}
-		rho = (float64(l.Count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
+		rho = (float64(count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
 		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
 	}
 	return s.v, rho
+}
+
+// observe fills gram and rhs of a column y, NaN where it is not known, u being the factors of all rows. It
+// returns how many are known, and Σ τ y² over them.
+func (s *Placer) observe(y, u []float64) (count int, squares float64) {
+	p, k := s.p, s.p.K
+	l := List{}
+	for _, t := range y {
+		if t == t {
+			l.Count++
+		}
+	}
+	l.Observed = 2*l.Count < p.D
+	clear(s.rhs)
+	for i, t := range y {
+		if (t == t) == l.Observed {
+			l.At = append(l.At, uint32(i))
+		}
+		if t == t {
+			a := p.Tau[i] * t
+			squares += float64(a * t)
+			for c, u := range u[i*k : (i+1)*k] {
+				s.rhs[c] += float64(a * u)
+			}
+		}
+	}
+	s.weights.observed(s.gram, &l, s.all, p.BU, Packed(k))
+	return l.Count, squares
+}
+
+// solve fills v and back for a column of noise rho, by gram and rhs. Moments that are none, from a file, give
+// the prior, and false.
+func (s *Placer) solve(rho float64) bool {
+	at := s.ws.border()
+	s.ws.load(s.gram, rho)
+	for c := range at {
+		s.ws.a[c*s.ws.kp+c]++
+		at[c] = s.rhs[c] * rho
+	}
+	s.ws.solve()
+	s.ws.pack(s.back)
+	copy(s.v, at)
+	if s.finite() {
+		return true
+	}
+	clear(s.v)
+	clear(s.back)
+	for c := range s.p.K {
+		s.back[c*(c+1)/2+c] = 1
+	}
+	return false
 }
 
 // finite tells whether v and its second moments are numbers.
@@ -407,15 +421,19 @@ func (s *Placer) finite() bool {
 
 // Spread fills variance with Var (u_i·v) of every row, for the last column placed.
 func (s *Placer) Spread(variance []float64) {
-	p, k := s.p, s.p.K
-	pp := Packed(k)
 	for i := range variance {
-		var e [1]float64
-		kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
-		m := 0.0
-		for c, u := range p.U[i*k : (i+1)*k] {
-			m += float64(u * s.v[c])
-		}
-		variance[i] = max(e[0]-float64(m*m), 0)
+		variance[i] = s.spread(i)
 	}
+}
+
+// spread returns that of row i.
+func (s *Placer) spread(i int) float64 {
+	p, k, pp := s.p, s.p.K, Packed(s.p.K)
+	var e [1]float64
+	kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
+	m := 0.0
+	for c, u := range p.U[i*k : (i+1)*k] {
+		m += float64(u * s.v[c])
+	}
+	return max(e[0]-float64(m*m), 0)
 }

@@ -97,24 +97,29 @@ func recipes(withRadial bool) (all []recipe) {
 	return all
 }
 
-// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row.
+// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row:
+// the mean, and the variance of u·v, at observed cells without the cell.
 type factorCells struct {
 	mean, variance []float64
 	// at observed cells: the mean without the cell, and what leaving it out of row and column in turn adds
 	without, turn []float64
+	// of each row the mean variance of its observed cells, each without the cell
+	usual []float64
 }
 
 // stager makes the second stage of a problem.
 type stager struct {
-	q       *Problem
-	f       *factorCells
-	np      int
-	filled  []float64 // A, a line of np for each active row
-	norm    []float64 // of each line of filled
-	refs    []int     // samples that radial regressors are about, none where there are no such
-	squares []float64 // of each of refs a line: |A_j - A_r|²
-	unit    float64   // δ, the mean of squares
-	rooms   []*stageRoom
+	q         *Problem
+	f         *factorCells
+	np        int
+	filled    []float64 // A, a line of np for each active row
+	norm      []float64 // of each line of filled
+	refs      []int     // samples that radial regressors are about, none where there are no such
+	squares   []float64 // of each of refs a line: |A_j - A_r|²
+	unit      float64   // δ, the mean of squares
+	rooms     []*stageRoom
+	rehearsal *rehearsal // nil: none
+	active    []int      // of each row of the matrix its place among the active ones
 	// chosen:
 	recipes [regressions]recipe
 	weights [][regressions]float64 // of each active row
@@ -137,6 +142,7 @@ type stageRoom struct {
 	fit, hat          []float64
 	inside, inverse   []float64
 	system            system
+	together, alone   []float64 // what the last row is predicted as in rehearsals
 }
 
 func (q *Problem) stager(f *factorCells, workers int) *stager {
@@ -144,6 +150,10 @@ func (q *Problem) stager(f *factorCells, workers int) *stager {
 	a := len(q.Active)
 	s.filled, s.norm = make([]float64, a*s.np), make([]float64, a)
 	s.weights = make([][regressions]float64, a)
+	s.active = make([]int, q.d)
+	for a, i := range q.Active {
+		s.active[i] = a
+	}
 	s.innerOff, s.looOff = make([][2]float64, a), make([][2]float64, a)
 	if 2*a <= q.n && q.n <= radialTable {
 		count := min(radialMost, q.n)
@@ -507,6 +517,7 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 	for _, w := range s.weights[k] {
 		keep -= w
 	}
+	s.rehearseRow(r, k, keep)
 	if keep == 1 {
 		return false
 	}
@@ -541,6 +552,7 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 			off := (y[j] - (r.fit[j] + constant)) / max(1-r.hat[j], leastOutside)
 			mixed[h] += float64(w * (y[j] - off))
 		}
+		s.rehearseRegression(r, k, kind, w, constant, beta)
 	}
 	m.part[i] = part
 	before, after := 0.0, 0.0

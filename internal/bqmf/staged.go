@@ -133,15 +133,17 @@ func (m *Stage) distances(squares, filled []float64) []float64 {
 	return squares
 }
 
-// settled returns m once all rows are made, without what no row needs; nil where none has a second stage.
+// settled returns m once all rows are made, without what no row needs.
 func (m *Stage) settled() *Stage {
 	if !slices.ContainsFunc(m.Rows, func(r StageRow) bool { return len(r.About) > 0 }) {
 		m.about, m.scale = nil, 0
 	}
-	if slices.ContainsFunc(m.part, func(v []float64) bool { return v != nil }) {
-		return m
-	}
-	return nil
+	return m
+}
+
+// sees tells whether a cell was observed, true for nil.
+func (m *Stage) sees(i, j int) bool {
+	return m == nil || m.observed[i*m.words+j/64]>>(j%64)&1 == 1
 }
 
 // encode returns the stage as numbers, none for nil. The words are, of each row, 1 where it has a stage, how

@@ -26,6 +26,21 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 			return nil, err
 		}
 		return quantmf.WithInit(u, w), nil
+	case option.FixedU:
+		u, err := matrix(name, v)
+		if err != nil {
+			return nil, err
+		}
+		return quantmf.WithFixedU(u), nil
+	case option.Penalties:
+		w, err := numbers(name, v)
+		if err != nil {
+			return nil, err
+		}
+		if len(w) != 4 {
+			return nil, wrong(name, v, "must be four numbers: L1U, L1V, L2U, L2V")
+		}
+		return quantmf.WithPenalties(quantmf.Penalties{L1U: w[0], L1V: w[1], L2U: w[2], L2V: w[3]}), nil
 	case option.Weights:
 		return list(quantmf.WithWeights, name, v)
 	case option.Targets:
@@ -62,7 +77,8 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 func kindOf(name string) (option.Kind, bool) {
 	for k := range option.Kinds {
 		if k.JavaScript() == name {
-			return k, settings.Parses(k) || k.Form() == option.Numbers || k == option.Init
+			return k, settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
+				k == option.FixedU
 		}
 	}
 	return 0, false

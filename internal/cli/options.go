@@ -46,7 +46,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 		under kl from 8192 samples on an NMF of 2048 of them (default auto)`},
 	option.Ends: {"", `free: learn each feature's lowest and highest quantile; pinned: keep them at its
 		minimum and maximum (qmf, qmfq; default free)`},
-	option.Penalty: {"X", `weight of the penalty on the factors (qmf, nmf; default 0)`},
+	option.Penalty: {"X", `weight of the penalty on the logarithms of the factors (qmf; default 0)`},
+	option.Penalties: {"L1U,L1V,L2U,L2V", `weights of the penalties: L1 of U and of V, which make entries
+		0, and L2, which keep them small; those of scikit-learn (nmf; default none)`},
 	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
 		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
 		-start uniform)`},
@@ -128,7 +130,8 @@ func (o *Options) Flags(kinds ...option.Kind) (flags []*Flag) {
 
 // How are the options of how a matrix is fitted, in the order of the help.
 var How = []option.Kind{option.Levels, option.Epsilon, option.Epochs, option.LearningRate, option.Schedule,
-	option.Batch, option.Start, option.Ends, option.Penalty, option.Shrinkage, option.Line, option.Projection,
+	option.Batch, option.Start, option.Ends, option.Penalty, option.Penalties, option.Shrinkage, option.Line,
+	option.Projection,
 	option.Updates, option.Tolerance, option.Validation, option.Patience, option.Restarts, option.Strict,
 	option.Seed, option.Workers}
 

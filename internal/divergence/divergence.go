@@ -126,6 +126,21 @@ func (l Loss) Step(num, den float64) float64 {
 	return power(f, l.gamma())
 }
 
+// StepSquare is Step where den holds the derivative of a multiple of t² too: never further, and without ever
+// raising the sum with that (internal/nmf/penalty.go).
+func (l Loss) StepSquare(num, den float64) float64 {
+	f := num / max(den, LeastSum)
+	switch {
+	case l > Frobenius || f == 0:
+		return l.Step(num, den)
+	case l == Frobenius:
+		return f
+	case l == KL:
+		return math.Sqrt(f)
+	}
+	return power(f, 1/(3-float64(l)))
+}
+
 // Value returns Δ(x,t), with low in place of a smaller t, except under Frobenius, which takes any t.
 func (l Loss) Value(x, t, low float64) float64 {
 	if l != Frobenius {

@@ -183,10 +183,17 @@ func Read(x Source, rules Rules) (*Cells, error) {
 	return t.Cells, nil
 }
 
-// Reserve takes the memory that cells of so many rows hold, beside a copy of x and a bit a held-out cell.
-func Reserve(a *pool.Arena, rows int) {
-	pool.Make[extent](a, rows)
-	pool.Make[int](a, rows)
+// NotRead returns the cells of a d × n matrix that is not read: they have its sizes alone. A dry arena counts
+// what the cells of such a matrix hold.
+func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
+	c := &Cells{D: d, N: n, Partial: rules.Missing || rules.Validation > 0}
+	pool.Make[extent](a, d)
+	pool.Make[int](a, d)
+	if rules.Validation > 0 {
+		pool.Make[uint64](a, d, c.words())
+		a.Floats(d)
+	}
+	return c
 }
 
 func newReading(x Source, rules Rules) *reading {

@@ -27,6 +27,19 @@ func some(n, count int, src *random.Source) []int {
 	return all[:count]
 }
 
+// NotSampled returns the cells, by some rules, of the largest sample that Sample may return of cells that are
+// not read, but would be by the rules of. A dry arena counts the sample and its cells.
+func (c *Cells) NotSampled(a *pool.Arena, rows, cells int, of, rules Rules) *Cells {
+	rows = min(c.D, rows)
+	most := float64(cells) / (1 - of.Validation)
+	if of.Missing {
+		most = MostSampled
+	}
+	n := int(min(math.Ceil(most/float64(rows)), float64(c.N)))
+	a.Floats(rows, n)
+	return NotRead(a, rows, n, rules)
+}
+
 // Sample returns up to so many random rows of x', and of their columns as many random ones as make up the
 // given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
 // columns of which the sample has no visible cell are left out. numbers are those of the rows in x'. Where

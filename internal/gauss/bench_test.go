@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -21,7 +22,7 @@ func BenchmarkSteps(b *testing.B) {
 			src := random.Split(1, k)
 			v, all := problem(&src, k, n, rows)
 			np := kernel.Pad(n)
-			s := NewSteps(10*rows, k, np, rows, 1)
+			s := NewSteps(pool.New(1, 1), 10*rows, k, np, rows)
 			s.ToTiles(v, 0, np)
 			put := func(slot int, r rowOf) {
 				copy(s.Curvature(slot), r.a)

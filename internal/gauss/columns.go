@@ -29,10 +29,10 @@ type batch struct {
 func pairsOf(k int) int { return k * (k + 1) / 2 }
 
 // newBatch makes a batch of so many slots.
-func newBatch(slots, k, np int) batch {
+func newBatch(a *pool.Arena, slots, k, np int) batch {
 	return batch{
-		k: k, np: np, a: make([]float64, slots*np), b: make([]float64, slots*np),
-		u: make([]float64, slots*k), pairs: make([]float64, slots*pairsOf(k)),
+		k: k, np: np, a: a.Floats(slots, np), b: a.Floats(slots, np),
+		u: a.Floats(slots, k), pairs: a.Floats(slots, pairsOf(k)),
 	}
 }
 
@@ -74,8 +74,8 @@ type columns struct {
 }
 
 // newColumns makes the model before the first row.
-func newColumns(k, np int) *columns {
-	return &columns{A: make([]float64, pairsOf(k)*np), B: make([]float64, k*np), k: k, np: np}
+func newColumns(a *pool.Arena, k, np int) *columns {
+	return &columns{A: a.Floats(pairsOf(k), np), B: a.Floats(k, np), k: k, np: np}
 }
 
 // Tiles returns the number of tiles, which are independent of each other.
@@ -92,10 +92,10 @@ type room struct {
 }
 
 // newRoom makes room for batches of so many slots.
-func newRoom(k, slots int) *room {
+func newRoom(a *pool.Arena, k, slots int) *room {
 	return &room{
-		rows: make([]float64, slots*width), columns: make([]float64, kernel.ColumnsRoom(k)),
-		mean: make([]float64, width), logs: make([]float64, width),
+		rows: a.Floats(slots, width), columns: a.Floats(kernel.ColumnsRoom(k)),
+		mean: a.Floats(width), logs: a.Floats(width),
 	}
 }
 

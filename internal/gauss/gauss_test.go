@@ -51,9 +51,9 @@ func problem(src *random.Source, k, n, rows int) (v []float64, all []rowOf) {
 
 // rowFor is a row that reads V.
 func rowFor(k int, v []float64) (*row, *tiles) {
-	l := newTiles(k, len(v)/k)
+	l := newTiles(nil, k, len(v)/k)
 	l.ToTiles(v, 0, len(v)/k)
-	return newRow(l), l
+	return newRow(nil, l), l
 }
 
 func times(u, v []float64) []float64 {
@@ -221,7 +221,7 @@ func TestSteps(t *testing.T) {
 				}
 
 				// Two batches, of four and of three rows, one of them left out.
-				m, room, batch := newColumns(k, np), newRoom(k, 4), newBatch(4, k, np)
+				m, room, batch := newColumns(nil, k, np), newRoom(nil, k, 4), newBatch(nil, 4, k, np)
 				weights := []float64{1, 2, 0.5, 1, 1, 3, 1}
 				const keep = 0.75
 				for from := 0; from < 7; from += 4 {
@@ -306,7 +306,7 @@ func TestUnseen(t *testing.T) {
 	const k, n, d, size = 3, 10, 12, 3
 	np := kernel.Pad(n)
 	v, all := problem(&src, k, n, d)
-	s := NewSteps(d, k, np, size, 1)
+	s := NewSteps(pool.New(1, 1), d, k, np, size)
 	a, b := make([]float64, k*k*n), make([]float64, k*n) // of the rows that were seen
 	for count := 1; count <= 7; count++ {
 		for i := range a {
@@ -387,7 +387,7 @@ func TestHostile(t *testing.T) {
 		for c := range u {
 			within("u", r.u[c], u[c], mean)
 		}
-		m, room := newColumns(k, n), newRoom(k, 1)
+		m, room := newColumns(nil, k, n), newRoom(nil, k, 1)
 		for i := range m.A {
 			m.A[i] = pick()
 		}
@@ -425,7 +425,8 @@ func TestWhole(t *testing.T) {
 		}
 		return to
 	}
-	batch := NewSteps(d, k, np, d, 1)
+	one := pool.New(1, 1)
+	batch := NewSteps(one, d, k, np, d)
 	for i := range d {
 		put(batch, i, i)
 	}
@@ -441,17 +442,17 @@ func TestWhole(t *testing.T) {
 			}
 		}
 	}
-	whole := NewWhole(pool.AllRuns(d), k, np, 64, d, 1)
+	whole := NewWhole(one, pool.AllRuns(d), k, np, 64, d)
 	sum(whole, pool.AllRuns(d), 64)
 	first := step(whole)
 	compare(t, "V", first, want, 1e-13)
 	for _, shards := range []int{1, 2, 3} {
-		to := NewWhole(pool.AllRuns(d), k, np, 1, d, 1)
+		to := NewWhole(one, pool.AllRuns(d), k, np, 1, d)
 		a, b := to.Sums()
 		for shard := range shards {
 			cut := pool.AllRuns(d)
 			cut.From, cut.To = shard*cut.To/shards, (shard+1)*cut.To/shards
-			s := NewWhole(cut, k, np, 7, d, 1)
+			s := NewWhole(one, cut, k, np, 7, d)
 			sum(s, cut, 7)
 			fromA, fromB := s.Sums()
 			for i, node := range cut.Nodes() {

@@ -7,6 +7,7 @@ package gauss
 import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // row is the problem of one row of U, and the room for it.
@@ -34,11 +35,11 @@ type tiles struct {
 }
 
 // newTiles makes room for V.
-func newTiles(k, np int) *tiles {
+func newTiles(a *pool.Arena, k, np int) *tiles {
 	if k*np <= nearWhole {
 		return &tiles{k: k, np: np, samples: np}
 	}
-	return &tiles{v: make([]float64, k*np), k: k, np: np, samples: near(k)}
+	return &tiles{v: a.Floats(k, np), k: k, np: np, samples: near(k)}
 }
 
 // ToTiles takes the columns from to to-1 of V: it copies them, or holds V where one tile has all samples and
@@ -65,11 +66,11 @@ func (l *tiles) ToTiles(v []float64, from, to int) {
 func (l *tiles) tile(from, to int) []float64 { return l.v[l.k*from : l.k*to] }
 
 // newRow makes room for rows of k entries.
-func newRow(l *tiles) *row {
+func newRow(a *pool.Arena, l *tiles) *row {
 	k := l.k
 	return &row{
-		part: make([]float64, k), room: make([]float64, l.samples+k),
-		hessian: make([]float64, k*k), gradient: make([]float64, k), to: make([]float64, k),
+		part: a.Floats(k), room: a.Floats(l.samples + k),
+		hessian: a.Floats(k, k), gradient: a.Floats(k), to: a.Floats(k),
 	}
 }
 

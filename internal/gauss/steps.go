@@ -45,29 +45,29 @@ const (
 	judged        // the loss that was judged last; 0: none
 )
 
-// NewSteps makes the steps of d rows in batches of the given number of rows.
-func NewSteps(d, k, np, batch, workers int) *Steps {
-	return newSteps(newColumns(k, np), d, min(batch, d), batch, workers)
+// NewSteps makes the steps of d rows in batches of the given number of rows, for the workers of a pool.
+func NewSteps(p *pool.Pool, d, k, np, batch int) *Steps {
+	return newSteps(p, newColumns(p.Memory, k, np), d, min(batch, d), batch)
 }
 
-func newSteps(columns *columns, d, slots, size, workers int) *Steps {
-	k, np := columns.k, columns.np
-	s := &Steps{columns: columns, batch: newBatch(slots, k, np),
+func newSteps(p *pool.Pool, columns *columns, d, slots, size int) *Steps {
+	k, np, a, workers := columns.k, columns.np, p.Memory, p.Workers()
+	s := &Steps{columns: columns, batch: newBatch(a, slots, k, np),
 		numbers: []float64{weight: 0, trust: 1, judged: 0},
-		tiles:   newTiles(k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d,
+		tiles:   newTiles(a, k, np), rows: make([]*row, workers), rooms: make([]*room, workers), d: d,
 		size: size}
 	for w := range workers {
-		s.rows[w], s.rooms[w] = newRow(s.tiles), newRoom(k, slots)
+		s.rows[w], s.rooms[w] = newRow(a, s.tiles), newRoom(a, k, slots)
 	}
 	return s
 }
 
 // NewWhole makes the steps of one batch of all rows. Here the rows in the runs of a cut are seen, in the
 // given number of slots. size is the number of rows that a batch may have.
-func NewWhole(cut pool.Runs, k, np, slots, size, workers int) *Steps {
+func NewWhole(p *pool.Pool, cut pool.Runs, k, np, slots, size int) *Steps {
 	columns := &columns{k: k, np: np}
-	s := newSteps(columns, cut.Bounds[len(cut.Bounds)-1], slots, size, workers)
-	s.a, s.b = pool.NewSums(cut, pairsOf(k)*np), pool.NewSums(cut, k*np)
+	s := newSteps(p, columns, cut.Bounds[len(cut.Bounds)-1], slots, size)
+	s.a, s.b = pool.NewSums(p.Memory, cut, pairsOf(k), np), pool.NewSums(p.Memory, cut, k, np)
 	if len(s.a.Parts) == 1 {
 		columns.A, columns.B = s.a.Parts[0], s.b.Parts[0]
 	}

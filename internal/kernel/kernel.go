@@ -222,13 +222,12 @@ type Cov struct {
 	H          []float64 // m: log M at a slope of 0, Covariances only
 }
 
-// check panics where a slice is shorter than it has to be, and returns n and m.
-func (c *Cov) check() (n, m int) {
-	n, m = len(c.Out), len(c.W)
-	_ = c.W[0]
-	_, _, _, _ = c.E[:n*m], c.Z[:n], c.Zeta[:n], c.A[:n]
+// check panics where a slice that all read is shorter than it has to be, and returns n.
+func (c *Cov) check() int {
+	n, m := len(c.Out), len(c.W)
+	_, _ = c.W[0], c.E[:n*m]
 	_, _, _ = c.V[:m], c.Lam[:m], c.Y[:m]
-	return n, m
+	return n
 }
 
 // Covariance fills
@@ -239,24 +238,23 @@ func (c *Cov) check() (n, m int) {
 // gives 0 without cancellation, and a level of little weight adds little
 // however large its v. Eight lanes keep their own.
 func Covariance(c *Cov) {
-	n, m := c.check()
-	covariance(c, n, m)
+	n := c.check()
+	covariance(c.Out, c.E, c.W, c.Z[:n], c.Zeta[:n], c.A[:n], c.V, c.Lam, c.Y)
 }
 
 // CovarianceOwn is [Covariance] from the covariances of v and of λ apart, and fills own_i = a_i Cov_{M_i}(v,
 // y).
 func CovarianceOwn(c *Cov) {
-	n, m := c.check()
-	_ = c.Own[:n]
-	covarianceOwn(c, n, m)
+	n := c.check()
+	covarianceOwn(c.Out, c.Own[:n], c.E, c.W, c.Z[:n], c.Zeta[:n], c.A[:n], c.V, c.Lam, c.Y)
 }
 
 // Covariances is [Covariance], and fills logs_i with the same for log M_ij in place of
 // y_j, which is h_j + s_i y_j and what does not depend on j, and mean_i with M_i·λ.
 func Covariances(c *Cov) {
-	n, m := c.check()
-	_, _, _, _ = c.Mean[:n], c.Logs[:n], c.S[:n], c.H[:m]
-	covariances(c, n, m)
+	n := c.check()
+	covariances(c.Out, c.Mean[:n], c.Logs[:n], c.E, c.W, c.Z[:n], c.Zeta[:n], c.A[:n], c.S[:n], c.V, c.Lam,
+		c.H[:len(c.W)], c.Y)
 }
 
 // Combine fills w_j = Σ_c u_c V_cj for V of len(u) rows as long as w.

@@ -242,56 +242,56 @@ func averageAVX512(t, e, w, z []float64, first float64, d []float64)
 //go:noescape
 func averageAVX2(t, e, w, z []float64, first float64, d []float64)
 
-func covariance(c *Cov, n, m int) {
+func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	switch level {
 	case AVX512:
-		covarianceAVX512(c, n, m)
+		covarianceAVX512(out, e, w, z, zeta, a, v, lam, y)
 	case AVX2:
-		covarianceAVX2(c, n, m)
+		covarianceAVX2(out, e, w, z, zeta, a, v, lam, y)
 	default:
-		covariance_g(c, n, m)
+		covariance_g(out, e, w, z, zeta, a, v, lam, y)
 	}
 }
 
 //go:noescape
-func covarianceAVX512(c *Cov, n, m int)
+func covarianceAVX512(out, e, w, z, zeta, a, v, lam, y []float64)
 
 //go:noescape
-func covarianceAVX2(c *Cov, n, m int)
+func covarianceAVX2(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func covarianceOwn(c *Cov, n, m int) {
+func covarianceOwn(out, own, e, w, z, zeta, a, v, lam, y []float64) {
 	switch level {
 	case AVX512:
-		covarianceOwnAVX512(c, n, m)
+		covarianceOwnAVX512(out, own, e, w, z, zeta, a, v, lam, y)
 	case AVX2:
-		covarianceOwnAVX2(c, n, m)
+		covarianceOwnAVX2(out, own, e, w, z, zeta, a, v, lam, y)
 	default:
-		covarianceOwn_g(c, n, m)
+		covarianceOwn_g(out, own, e, w, z, zeta, a, v, lam, y)
 	}
 }
 
 //go:noescape
-func covarianceOwnAVX512(c *Cov, n, m int)
+func covarianceOwnAVX512(out, own, e, w, z, zeta, a, v, lam, y []float64)
 
 //go:noescape
-func covarianceOwnAVX2(c *Cov, n, m int)
+func covarianceOwnAVX2(out, own, e, w, z, zeta, a, v, lam, y []float64)
 
-func covariances(c *Cov, n, m int) {
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case AVX512:
-		covariancesAVX512(c, n, m)
+		covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	case AVX2:
-		covariancesAVX2(c, n, m)
+		covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	default:
-		covariances_g(c, n, m)
+		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
 }
 
 //go:noescape
-func covariancesAVX512(c *Cov, n, m int)
+func covariancesAVX512(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 //go:noescape
-func covariancesAVX2(c *Cov, n, m int)
+func covariancesAVX2(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

@@ -172,41 +172,41 @@ func average(t, e, w, z []float64, first float64, d []float64) {
 //go:noescape
 func averageNEON(t, e, w, z []float64, first float64, d []float64)
 
-func covariance(c *Cov, n, m int) {
+func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	switch level {
 	case NEON:
-		covarianceNEON(c, n, m)
+		covarianceNEON(out, e, w, z, zeta, a, v, lam, y)
 	default:
-		covariance_g(c, n, m)
+		covariance_g(out, e, w, z, zeta, a, v, lam, y)
 	}
 }
 
 //go:noescape
-func covarianceNEON(c *Cov, n, m int)
+func covarianceNEON(out, e, w, z, zeta, a, v, lam, y []float64)
 
-func covarianceOwn(c *Cov, n, m int) {
+func covarianceOwn(out, own, e, w, z, zeta, a, v, lam, y []float64) {
 	switch level {
 	case NEON:
-		covarianceOwnNEON(c, n, m)
+		covarianceOwnNEON(out, own, e, w, z, zeta, a, v, lam, y)
 	default:
-		covarianceOwn_g(c, n, m)
+		covarianceOwn_g(out, own, e, w, z, zeta, a, v, lam, y)
 	}
 }
 
 //go:noescape
-func covarianceOwnNEON(c *Cov, n, m int)
+func covarianceOwnNEON(out, own, e, w, z, zeta, a, v, lam, y []float64)
 
-func covariances(c *Cov, n, m int) {
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	switch level {
 	case NEON:
-		covariancesNEON(c, n, m)
+		covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	default:
-		covariances_g(c, n, m)
+		covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 	}
 }
 
 //go:noescape
-func covariancesNEON(c *Cov, n, m int)
+func covariancesNEON(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64)
 
 func combine(w, u, v []float64) {
 	switch level {

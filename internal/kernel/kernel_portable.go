@@ -34,11 +34,17 @@ func colSums(c, e, v []float64) { colSums_g(c, e, v) }
 
 func average(t, e, w, z []float64, first float64, d []float64) { average_g(t, e, w, z, first, d) }
 
-func covariance(c *Cov, n, m int) { covariance_g(c, n, m) }
+func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
+	covariance_g(out, e, w, z, zeta, a, v, lam, y)
+}
 
-func covarianceOwn(c *Cov, n, m int) { covarianceOwn_g(c, n, m) }
+func covarianceOwn(out, own, e, w, z, zeta, a, v, lam, y []float64) {
+	covarianceOwn_g(out, own, e, w, z, zeta, a, v, lam, y)
+}
 
-func covariances(c *Cov, n, m int) { covariances_g(c, n, m) }
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
+}
 
 func combine(w, u, v []float64) { combine_g(w, u, v) }
 

@@ -7,7 +7,7 @@ package kernel
 import "unsafe"
 
 // moduleVersion is what the module of kernels that Go was built with says of itself.
-const moduleVersion = -1430354126
+const moduleVersion = -768363026
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -200,41 +200,41 @@ func average(t, e, w, z []float64, first float64, d []float64) {
 //go:noescape
 func averageSIMD128(t_base unsafe.Pointer, t_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, first float64, d_base unsafe.Pointer)
 
-func covariance(c *Cov, n, m int) {
+func covariance(out, e, w, z, zeta, a, v, lam, y []float64) {
 	if level == SIMD128 {
-		covarianceSIMD128(unsafe.Pointer(c), int32(n), int32(m))
+		covarianceSIMD128(place(out), int32(len(out)), place(e), place(w), int32(len(w)), place(z), place(zeta), place(a), place(v), place(lam), place(y))
 		return
 	}
-	covariance_g(c, n, m)
+	covariance_g(out, e, w, z, zeta, a, v, lam, y)
 }
 
 //go:wasmimport quantmf covariance
 //go:noescape
-func covarianceSIMD128(c unsafe.Pointer, n int32, m int32)
+func covarianceSIMD128(out_base unsafe.Pointer, out_len int32, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, zeta_base unsafe.Pointer, a_base unsafe.Pointer, v_base unsafe.Pointer, lam_base unsafe.Pointer, y_base unsafe.Pointer)
 
-func covarianceOwn(c *Cov, n, m int) {
+func covarianceOwn(out, own, e, w, z, zeta, a, v, lam, y []float64) {
 	if level == SIMD128 {
-		covarianceOwnSIMD128(unsafe.Pointer(c), int32(n), int32(m))
+		covarianceOwnSIMD128(place(out), int32(len(out)), place(own), place(e), place(w), int32(len(w)), place(z), place(zeta), place(a), place(v), place(lam), place(y))
 		return
 	}
-	covarianceOwn_g(c, n, m)
+	covarianceOwn_g(out, own, e, w, z, zeta, a, v, lam, y)
 }
 
 //go:wasmimport quantmf covarianceOwn
 //go:noescape
-func covarianceOwnSIMD128(c unsafe.Pointer, n int32, m int32)
+func covarianceOwnSIMD128(out_base unsafe.Pointer, out_len int32, own_base unsafe.Pointer, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, zeta_base unsafe.Pointer, a_base unsafe.Pointer, v_base unsafe.Pointer, lam_base unsafe.Pointer, y_base unsafe.Pointer)
 
-func covariances(c *Cov, n, m int) {
+func covariances(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
 	if level == SIMD128 {
-		covariancesSIMD128(unsafe.Pointer(c), int32(n), int32(m))
+		covariancesSIMD128(place(out), int32(len(out)), place(mean), place(logs), place(e), place(w), int32(len(w)), place(z), place(zeta), place(a), place(s), place(v), place(lam), place(h), place(y))
 		return
 	}
-	covariances_g(c, n, m)
+	covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y)
 }
 
 //go:wasmimport quantmf covariances
 //go:noescape
-func covariancesSIMD128(c unsafe.Pointer, n int32, m int32)
+func covariancesSIMD128(out_base unsafe.Pointer, out_len int32, mean_base unsafe.Pointer, logs_base unsafe.Pointer, e_base unsafe.Pointer, w_base unsafe.Pointer, w_len int32, z_base unsafe.Pointer, zeta_base unsafe.Pointer, a_base unsafe.Pointer, s_base unsafe.Pointer, v_base unsafe.Pointer, lam_base unsafe.Pointer, h_base unsafe.Pointer, y_base unsafe.Pointer)
 
 func combine(w, u, v []float64) {
 	if level == SIMD128 {
@@ -857,20 +857,6 @@ func adamStepSIMD128(x_base unsafe.Pointer, x_len int32, g_base unsafe.Pointer, 
 
 // The kernels have these offsets.
 var (
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.A)-192]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.E)-96]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.H)-312]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Lam)-264]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Logs)-72]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Mean)-48]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Out)-0]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Own)-24]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.S)-216]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.V)-240]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.W)-120]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Y)-288]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Z)-144]
-	_ = [1]struct{}{}[unsafe.Offsetof(Cov{}.Zeta)-168]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Center)-24]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Fall)-16]
 	_ = [1]struct{}{}[unsafe.Offsetof(KLMap{}.Line)-48]

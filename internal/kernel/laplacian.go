@@ -45,11 +45,12 @@ func LaplacianRoom(m int) int {
 // replaces w_kj by w_kj/d_k; entries on and above the diagonal are overwritten. The pivots
 // go to d. A sum over vertices has eight partial sums. A pivot is never below floor[k] > 0:
 // a vertex of smaller total weight is not determined in floating point, and the floor keeps
-// rounding errors in its direction small. work has LaplacianRoom(m) numbers.
-func FactorLaplacian(w, d, floor, work []float64) {
+// rounding errors in its direction small. work has LaplacianRoom(m) numbers. Of many vertices it
+// gives up once done, if it is not nil, is closed; w and d are of no use then.
+func FactorLaplacian(w, d, floor, work []float64, done <-chan struct{}) {
 	stride, rest := LaplacianStride(len(d)), len(d)
 	if rest >= panelled {
-		rest = factorPanels(w[:len(d)*stride], d, floor[:len(d)], work[:LaplacianRoom(len(d))])
+		rest = factorPanels(w[:len(d)*stride], d, floor[:len(d)], work[:LaplacianRoom(len(d))], done)
 	}
 	factor(w[:rest*stride], d[:rest], floor[:rest], work[:Pad(rest)], stride)
 }
@@ -58,7 +59,7 @@ func FactorLaplacian(w, d, floor, work []float64) {
 // in the same order. It returns how many vertices are left. A panel of pivots is eliminated first from its
 // own rows and then from those above it, four pivots at a time and a block of rows that stays in the cache,
 // so that the matrix is read once a panel, not once a pivot.
-func factorPanels(w, d, floor, work []float64) int {
+func factorPanels(w, d, floor, work []float64, done <-chan struct{}) int {
 	const four = 4
 	stride := len(w) / len(d)
 	// lines are the rows of four pivots, before their division, and shares after it.
@@ -67,6 +68,11 @@ func factorPanels(w, d, floor, work []float64) int {
 	block := max(four, blocked/stride&^(four-1))
 	end := len(d)
 	for end > panel {
+		select {
+		case <-done:
+			return 1
+		default:
+		}
 		groups := 0
 		for low := max((end-1)&^(four-1)+four-panel, panel); end > low; groups++ {
 			first := (end - 1) &^ (four - 1)

@@ -65,7 +65,7 @@ func TestSolveLaplacian(t *testing.T) {
 		want := exactSolution(w, stride, r)
 		d, floor := make([]float64, m), make([]float64, m)
 		f := append([]float64(nil), w...)
-		FactorLaplacian(f, d, floor, make([]float64, LaplacianRoom(m)))
+		FactorLaplacian(f, d, floor, make([]float64, LaplacianRoom(m)), nil)
 		got := append(make([]float64, 0, stride), r...)
 		SolveLaplacian(f, d, got)
 		scale := 0.0
@@ -105,7 +105,7 @@ func TestPanels(t *testing.T) {
 		for i := range work {
 			work[i] = math.NaN()
 		}
-		FactorLaplacian(w, d, floor, work)
+		FactorLaplacian(w, d, floor, work, nil)
 		for i := range m {
 			if d[i] != wants[i] {
 				t.Fatalf("m = %d: pivot %d is %v, want %v", m, i, d[i], wants[i])

@@ -270,104 +270,107 @@ func average_g(t, e, w, z []float64, first float64, d []float64) {
 // covariance_g fills
 //
 //	out_i = ζ_i Cov_{M_i}(v, y) - a_i Cov_{M_i}(λ, y) = Cov_{M_i}(u_i, y),  u_ij = ζ_i v_j - a_i λ_j.
-func covariance_g(c *Cov, n, m int) {
-	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
-	for i := 0; i < n; i += Lanes {
-		row := c.E[i*m : (i+Lanes)*m]
-		out, z, zeta, a := c.Out[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes]
-		for l := range out {
-			t, k := likeliest(row, w, l), l
-			vt, lt, yt := v[t], lam[t], y[t]
-			zl, al := zeta[l], a[l]
-			var mu, my, muy float64
-			for j, wj := range w {
-				p := float64(row[k] * wj)
-				k += Lanes
-				u := float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))
-				dy := y[j] - yt
-				pu := float64(p * u)
-				mu += pu
-				my += float64(p * dy)
-				muy += float64(pu * dy)
+//
+// It and the next two begin with the level of the largest share, about which differences are taken. That
+// share has a condition of its own, since the next level waits for it.
+func covariance_g(out, e, w, z, zeta, a, v, lam, y []float64) {
+	v, lam, y = v[:len(w)], lam[:len(w)], y[:len(w)]
+	for i := range out {
+		row, top, vt, lt, yt := levelsOf(e, i, len(w)), 0.0, v[0], lam[0], y[0]
+		for j := 0; j < len(w); j++ {
+			share := row[Lanes*j] * w[j]
+			if share > top {
+				vt = v[j]
+				lt = lam[j]
+				yt = y[j]
 			}
-			out[l] = muy/z[l] - float64(mu/z[l]*(my/z[l]))
+			if share > top {
+				top = share
+			}
 		}
+		zl, al, mu, my, muy := zeta[i], a[i], 0.0, 0.0, 0.0
+		for j := 0; j < len(w); j++ {
+			p := float64(row[Lanes*j] * w[j])
+			pu := float64(p * (float64(zl*(v[j]-vt)) - float64(al*(lam[j]-lt))))
+			dy := y[j] - yt
+			mu += pu
+			my += float64(p * dy)
+			muy += float64(pu * dy)
+		}
+		out[i] = muy/z[i] - float64(mu/z[i]*(my/z[i]))
 	}
 }
 
-func covarianceOwn_g(c *Cov, n, m int) {
-	w, v, lam, y := c.W[:m], c.V[:m], c.Lam[:m], c.Y[:m]
-	for i := 0; i < n; i += Lanes {
-		row := c.E[i*m : (i+Lanes)*m]
-		out, own, z, zeta, a := c.Out[i:i+Lanes], c.Own[i:i+Lanes], c.Z[i:i+Lanes], c.Zeta[i:i+Lanes],
-			c.A[i:i+Lanes]
-		for l := range out {
-			t, k := likeliest(row, w, l), l
-			vt, lt, yt := v[t], lam[t], y[t]
-			var my, mv, mvy, ml, mly float64
-			for j, wj := range w {
-				p := float64(row[k] * wj)
-				k += Lanes
-				dy := y[j] - yt
-				pv, pl := float64(p*(v[j]-vt)), float64(p*(lam[j]-lt))
-				mv += pv
-				mvy += float64(pv * dy)
-				ml += pl
-				mly += float64(pl * dy)
-				my += float64(p * dy)
+func covarianceOwn_g(out, own, e, w, z, zeta, a, v, lam, y []float64) {
+	v, lam, y = v[:len(w)], lam[:len(w)], y[:len(w)]
+	for i := range out {
+		row, top, vt, lt, yt := levelsOf(e, i, len(w)), 0.0, v[0], lam[0], y[0]
+		for j := 0; j < len(w); j++ {
+			share := row[Lanes*j] * w[j]
+			if share > top {
+				vt = v[j]
+				lt = lam[j]
+				yt = y[j]
 			}
-			inverse := 1 / z[l]
-			my *= inverse
-			ofV := float64(mvy*inverse) - float64(float64(mv*inverse)*my)
-			ofLam := float64(mly*inverse) - float64(float64(ml*inverse)*my)
-			own[l] = float64(a[l] * ofV)
-			out[l] = float64(zeta[l]*ofV) - float64(a[l]*ofLam)
+			if share > top {
+				top = share
+			}
 		}
+		my, mv, mvy, ml, mly := 0.0, 0.0, 0.0, 0.0, 0.0
+		for j := 0; j < len(w); j++ {
+			p := float64(row[Lanes*j] * w[j])
+			dy := y[j] - yt
+			pv := float64(p * (v[j] - vt))
+			mv += pv
+			mvy += float64(pv * dy)
+			pl := float64(p * (lam[j] - lt))
+			ml += pl
+			mly += float64(pl * dy)
+			my += float64(p * dy)
+		}
+		inverse := 1 / z[i]
+		mean := float64(my * inverse)
+		ofV := float64(mvy*inverse) - float64(float64(mv*inverse)*mean)
+		ofLam := float64(mly*inverse) - float64(float64(ml*inverse)*mean)
+		own[i] = a[i] * ofV
+		out[i] = float64(zeta[i]*ofV) - float64(a[i]*ofLam)
 	}
 }
 
-// likeliest returns the first level with the largest e w of lane l. Numbers that are
-// not negative have the order of their bits, which are compared without a branch.
-func likeliest(e, w []float64, l int) int {
-	top, best := 0, uint64(0)
-	for j, wj := range w {
-		if p := math.Float64bits(float64(e[l] * wj)); p > best {
-			top, best = j, p
-		}
-		l += Lanes
-	}
-	return top
-}
-
-func covariances_g(c *Cov, n, m int) {
-	w, v, lam, h, y := c.W[:m], c.V[:m], c.Lam[:m], c.H[:m], c.Y[:m]
-	for i := 0; i < n; i += Lanes {
-		row := c.E[i*m : (i+Lanes)*m]
-		out, mean, logs := c.Out[i:i+Lanes], c.Mean[i:i+Lanes], c.Logs[i:i+Lanes]
-		z, zeta, a, s := c.Z[i:i+Lanes], c.Zeta[i:i+Lanes], c.A[i:i+Lanes], c.S[i:i+Lanes]
-		for l := range out {
-			top, k := likeliest(row, w, l), l
-			vt, lt, ht, yt := v[top], lam[top], h[top], y[top]
-			zl, al, sl := zeta[l], a[l], s[l]
-			var mu, mlam, my, muy, ml, mul float64
-			for j, wj := range w {
-				p := float64(row[k] * wj)
-				k += Lanes
-				dl := lt - lam[j] // all differences are the other way round here
-				pu := float64(p * (float64(zl*(vt-v[j])) - float64(al*dl)))
-				dy := yt - y[j]
-				t := (ht - h[j]) + float64(sl*dy)
-				mu += pu
-				mlam += float64(p * dl)
-				my += float64(p * dy)
-				muy += float64(pu * dy)
-				ml += float64(p * t)
-				mul += float64(pu * t)
+// covariances_g takes all differences the other way round.
+func covariances_g(out, mean, logs, e, w, z, zeta, a, s, v, lam, h, y []float64) {
+	v, lam, h, y = v[:len(w)], lam[:len(w)], h[:len(w)], y[:len(w)]
+	for i := range out {
+		row, top, vt, lt, ht, yt := levelsOf(e, i, len(w)), 0.0, v[0], lam[0], h[0], y[0]
+		for j := 0; j < len(w); j++ {
+			share := row[Lanes*j] * w[j]
+			if share > top {
+				vt = v[j]
+				lt = lam[j]
+				ht = h[j]
+				yt = y[j]
 			}
-			mu /= z[l]
-			out[l] = muy/z[l] - float64(mu*(my/z[l]))
-			mean[l] = lt - mlam/z[l]
-			logs[l] = mul/z[l] - float64(mu*(ml/z[l]))
+			if share > top {
+				top = share
+			}
 		}
+		zl, al, mu, mlam, my, muy, ml, mul := zeta[i], a[i], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+		for j := 0; j < len(w); j++ {
+			p := float64(row[Lanes*j] * w[j])
+			dl := lt - lam[j]
+			mlam += float64(p * dl)
+			pu := float64(p * (float64(zl*(vt-v[j])) - float64(al*dl)))
+			mu += pu
+			dy := yt - y[j]
+			my += float64(p * dy)
+			muy += float64(pu * dy)
+			t := (ht - h[j]) + float64(dy*s[i])
+			ml += float64(p * t)
+			mul += float64(pu * t)
+		}
+		meanU := mu / z[i]
+		out[i] = muy/z[i] - float64(meanU*(my/z[i]))
+		mean[i] = lt - mlam/z[i]
+		logs[i] = mul/z[i] - float64(meanU*(ml/z[i]))
 	}
 }

@@ -870,7 +870,7 @@ func TestVectorLaplacian(t *testing.T) {
 				room := LaplacianRoom(m)
 				work := make([]float64, room+2)
 				work[room], work[room+1] = 3, 4
-				FactorLaplacian(f, d, floor, work[:room])
+				FactorLaplacian(f, d, floor, work[:room], nil)
 				SolveLaplacian(f, d, x)
 				if work[room] != 3 || work[room+1] != 4 {
 					t.Fatal("written beyond the scratch")

@@ -9,6 +9,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 const (
@@ -47,8 +48,10 @@ func power(b float64, t int) float64 {
 // Moment holds the two moments of some parameters.
 type Moment struct{ Mu, Nu []float64 }
 
-// NewMoment returns the moments of n parameters before their first step.
-func NewMoment(n int) Moment { return Moment{make([]float64, n), make([]float64, n)} }
+// NewMoment returns the moments, before their first step, of as many parameters as the product of some sizes.
+func NewMoment(a *pool.Arena, sizes ...int) Moment {
+	return Moment{a.Floats(sizes...), a.Floats(sizes...)}
+}
 
 // Step makes the step of parameters lo to hi-1 along their gradient.
 func (m Moment) Step(param, grad []float64, lo, hi int, at Pace) {

@@ -42,6 +42,7 @@ import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -71,9 +72,8 @@ type Spans struct {
 }
 
 // NewSpans makes room for d rows, of which each is to be read; seen counts their visible cells.
-func NewSpans(d int, seen []int, signed bool) *Spans {
-	return &Spans{Low: make([]float64, d), High: make([]float64, d), Average: make([]float64, d), Seen: seen,
-		Signed: signed}
+func NewSpans(a *pool.Arena, d int, seen []int, signed bool) *Spans {
+	return &Spans{Low: a.Floats(d), High: a.Floats(d), Average: a.Floats(d), Seen: seen, Signed: signed}
 }
 
 // Read reads row i, NaN where a cell is not visible.
@@ -121,18 +121,14 @@ func LeastAtStart(mean float64) float64 {
 
 // New makes d maps of m levels, with increments 0 and uniform weights. byAdam says that Adam steps their
 // q, on R. Only maps to rows whose ends are free, stepped by EM, may have a line.
-func New(d, m int, byAdam, pinned bool, of *Spans) Maps {
-	p := Maps{M: m, F: make([]float64, d*m), Inc: make([]float64, d*m), MomF: NewMoment(d * m),
-		Warm:   make([]transport.Warm, d),
-		Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
-	for i := range p.Warm {
-		p.Warm[i] = transport.NewWarm(m)
-	}
+func New(a *pool.Arena, d, m int, byAdam, pinned bool, of *Spans) Maps {
+	p := Maps{M: m, F: a.Floats(d, m), Inc: a.Floats(d, m), MomF: NewMoment(a, d, m),
+		Warm: transport.NewWarm(a, d, m), Pinned: pinned, of: of, Shortest: shortest, Longest: longest}
 	if of != nil && !byAdam && !pinned {
-		p.S = make([]float64, d)
+		p.S = a.Floats(d)
 	}
 	if byAdam {
-		p.R, p.MomR = make([]float64, d*m), NewMoment(d*m)
+		p.R, p.MomR = a.Floats(d, m), NewMoment(a, d, m)
 	}
 	return p
 }

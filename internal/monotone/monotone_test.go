@@ -64,13 +64,13 @@ func TestSignedStart(t *testing.T) {
 	r := random.Split(63, 0)
 	for trial := range 100 {
 		n, m, lambda := 5+r.IntN(20), 2+r.IntN(6), float64(trial%3)*4
-		of := NewSpans(1, []int{n}, true)
+		of := NewSpans(nil, 1, []int{n}, true)
 		x := make([]float64, n)
 		for j := range x {
 			x[j] = normal(&r)
 		}
 		of.Read(x, 0)
-		p := New(1, m, false, false, of)
+		p := New(nil, 1, m, false, false, of)
 		s := Sums{Num: make([]float64, m), Den: make([]float64, m), Shares: make([]float64, m),
 			Prior: make([]float64, m)}
 		inc := p.Increments(0)

@@ -147,11 +147,15 @@ func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
 		b, q := s.b[c*n:(c+1)*n], s.g[c*n:(c+1)*n]
 		at := c
 		for r := range b[:rows] {
-			b[r], q[r] = float64(u[at]*scale), f.addU-g[at]
+			b[r], q[r] = float64(u[at]*scale), f.add.u-g[at]
 			at += k
 		}
 	}
+	for j := range s.b[:f.Fixed*n] {
+		s.low[j], s.g[j] = s.b[j], held
+	}
 	f.metric.sweep(s)
+	clear(s.low[:f.Fixed*n])
 	// The next y is z + (τ-1)/τ' (z - z before), 0 where that has a minus.
 	zu, nu, by := f.zu[i*k:(i+rows)*k], f.nu[i*k:(i+rows)*k], f.by
 	for c := range k {

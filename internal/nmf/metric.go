@@ -44,11 +44,12 @@ func (s *strip) cut(k, n int) {
 }
 
 // fill makes the metric from its lower triangle in h, which the sums of the factors make
-// one of the total given.
-func (m *metric) fill(exact bool, total float64) {
+// one of the total given. square is the weight of a penalty of the squares.
+func (m *metric) fill(exact bool, total, square float64) {
 	k := len(m.diag)
 	m.total = total
 	for a := range k {
+		m.c[a*k+a] += square
 		m.diag[a] = m.c[a*k+a]
 	}
 	for a := range k {
@@ -65,6 +66,17 @@ func (m *metric) fill(exact bool, total float64) {
 		}
 		// where the other factor is 0, 0 if there is a penalty
 		m.inverse[a] = 1 / max(m.c[a*k+a], divergence.LeastSum)
+	}
+}
+
+// held is the gradient of what does not move: whatever else there is, nothing goes up against it.
+const held = 1e150
+
+// hold keeps the first so many rows of B where they are: they cannot go down either.
+func (s *strip) hold(rows int) {
+	clear(s.b[:rows*s.n])
+	for j := range s.g[:rows*s.n] {
+		s.g[j] = held
 	}
 }
 

@@ -47,8 +47,8 @@ package nmf
 // The halves start at y and lead to z, no worse than y. The next y is max(z + (τ-1)/τ' (z - z before), z/10),
 // τ' = (1+√(1+4τ²))/2 (Nesterov 1983; under Frobenius' loss without hidden cells not below 0 is enough).
 // Where its loss is above that of the y before, y is z and τ = 1 again: the losses at y, those returned,
-// never rise. Between the halves the components are brought to Σ_i U_ia = Σ_j V_aj, with a penalty to where
-// it is least, so that momentum does not run along their scale.
+// never rise. Between the halves the components are brought to Σ_i U_ia = Σ_j V_aj, with penalties to where
+// these are least, so that momentum does not run along their scale. Columns of U that are given stay.
 //
 // # An epoch
 //
@@ -172,18 +172,18 @@ type newtonScratch struct {
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p Problem) *Newton {
 	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
-	n.set(p, First(p.Loss, p.Partial, p.Penalty) > 0)
+	n.set(p, First(p.Loss, p.Partial, p.Penalties) > 0)
 	n.do = n.piece
 	return n
 }
 
 // first is the number of multiplicative updates that a fit begins with: none where the
 // halves are exact, unless a penalty may then end both factors at 0 at once.
-func (f *Newton) first() int { return First(f.Loss, f.Partial, f.Penalty) }
+func (f *Newton) first() int { return First(f.Loss, f.Partial, f.Penalties) }
 
 // First is the same for a problem of this kind.
-func First(loss divergence.Loss, partial bool, penalty float64) int {
-	if loss == divergence.Frobenius && !partial && penalty == 0 {
+func First(loss divergence.Loss, partial bool, penalties Penalties) int {
+	if loss == divergence.Frobenius && !partial && !penalties.Any() {
 		return 0
 	}
 	return warmEpochs

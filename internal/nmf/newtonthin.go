@@ -163,6 +163,9 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	p := ws.p[:k]
 	for r := range rows {
 		s := &b.steps[r]
+		if direction := b.p[r*kp : r*kp+k]; f.add.squareU > 0 {
+			s[0] += float64(f.add.squareU * inner(direction, direction))
+		}
 		t := stepLength(b.slopes[r], s[0], s[1], s[2], b.most[r])
 		for c := range p {
 			p[c] = stepped(b.u[r*kp+c], float64(t*b.p[r*kp+c]))

@@ -99,7 +99,7 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 	}
 	for c := range k {
 		b, g0, h0 := s.b[c*n:c*n+rows], s.g[c*n:c*n+rows], s.h[c*n:c*n+rows]
-		base := f.addU
+		base, square := f.add.u, f.add.squareU
 		if f.plain {
 			base += f.sumZ[c]
 		}
@@ -113,7 +113,14 @@ func (f *Newton) solveU(ws *newtonScratch, i, rows int) {
 			h0[r] = h[at]
 			at += k
 		}
+		if square > 0 {
+			for r, x := range b {
+				g0[r] += float64(square * x)
+				h0[r] += square
+			}
+		}
 	}
+	s.hold(f.Fixed)
 	f.metric.solve(s)
 	p := ws.p[:rows*k]
 	for c := range k {
@@ -152,8 +159,11 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 		}
 	}
 	for r := range rows {
-		t := stepLength(ws.strip.slope[r], sums[r][0], sums[r][1], sums[r][2], ws.strip.limits[r])
 		u, p := ws.u[r*k:(r+1)*k], ws.p[r*k:(r+1)*k]
+		if f.add.squareU > 0 {
+			sums[r][0] += float64(f.add.squareU * inner(p, p))
+		}
+		t := stepLength(ws.strip.slope[r], sums[r][0], sums[r][1], sums[r][2], ws.strip.limits[r])
 		for c, v := range u {
 			p[c] = stepped(v, float64(t*p[c]))
 		}

@@ -6,8 +6,6 @@ package nmf
 // of U is made.
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 )
@@ -34,7 +32,7 @@ func (f *Newton) descend() {
 	}
 	f.sumsU()
 	f.lowest(f.sumV, f.N)
-	m.fill(f.exact, inner(f.sumU, f.sumV))
+	m.fill(f.exact, inner(f.sumU, f.sumV), f.add.squareV)
 	f.run(opDirect, f.cols)
 }
 
@@ -77,7 +75,7 @@ func (f *Newton) direct(worker, piece int) {
 			for i := range f.pieces {
 				add(g, f.pieces[i].num[at:at+n])
 			}
-			base := f.addV
+			base := f.add.v
 			if f.plain {
 				base += f.sumU[c]
 			}
@@ -91,6 +89,12 @@ func (f *Newton) direct(worker, piece int) {
 			clear(h)
 			for i := range f.pieces {
 				add(h, f.pieces[i].den[at:at+n])
+			}
+			if square := f.add.squareV; square > 0 {
+				for j, x := range b {
+					g[j] += float64(square * x)
+					h[j] += square
+				}
 			}
 		}
 		for j := range n {
@@ -165,6 +169,12 @@ func (f *Newton) moveV(piece int) {
 				c3 += f.extra[i].c3[j]
 				rho = max(rho, f.extra[i].rho[j])
 			}
+			if square := f.add.squareV; square > 0 {
+				for c := range f.K {
+					p := f.nv[f.K*from+c*width+j-from]
+					c2 += float64(square * float64(p*p))
+				}
+			}
 			t := stepLength(f.slopes[j], c2, c3, rho, f.most[j])
 			for c := range f.K {
 				at := f.K*from + c*width + j - from
@@ -177,14 +187,11 @@ func (f *Newton) moveV(piece int) {
 // between balances the components, extrapolates V, and makes the metric of the half of U.
 func (f *Newton) between() {
 	f.sums(f.sumZ, f.z)
-	weightU, weightV := 1.0, 1.0
-	if f.Penalty > 0 {
-		weightU, weightV = f.addU, f.addV
-	}
 	for c := range f.K {
 		f.scale[c] = 1
-		if u, v := float64(weightU*f.sumU[c]), float64(weightV*f.sumZ[c]); u > 0 && v > 0 {
-			f.scale[c] = math.Sqrt(v / u)
+		if c >= f.Fixed {
+			squaresU, squaresZ := f.squares(c)
+			f.scale[c] = f.add.balanced(f.sumU[c], f.sumZ[c], squaresU, squaresZ)
 		}
 		f.sumU[c] *= f.scale[c]
 		f.sumZ[c] /= f.scale[c]
@@ -235,5 +242,23 @@ func (f *Newton) between() {
 		f.products()
 	}
 	f.lowest(f.sumU, f.Of)
-	m.fill(f.exact, inner(f.sumU, f.sumZ))
+	m.fill(f.exact, inner(f.sumU, f.sumZ), f.add.squareU)
+}
+
+// squares returns Σu² and Σz² of a component at the U and the V that the halves lead from and to, 0 where no
+// penalty has them.
+func (f *Newton) squares(c int) (u, z float64) {
+	if f.add.squareU > 0 {
+		for i := c; i < len(f.U); i += f.K {
+			u += float64(f.U[i] * f.U[i])
+		}
+	}
+	if f.add.squareV > 0 {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			v := f.z[f.K*lo+c*(hi-lo) : f.K*lo+(c+1)*(hi-lo)]
+			z += inner(v, v)
+		}
+	}
+	return u, z
 }

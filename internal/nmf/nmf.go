@@ -1,5 +1,5 @@
 // Package nmf has two methods for X ≈ UV with U, V >= 0 that minimise the mean divergence of the
-// visible cells, with a penalty of λ (mean U + mean V):
+// visible cells, with the penalties of a [Problem]:
 //
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, under KL and Frobenius: twenty epochs for hundreds
@@ -49,9 +49,10 @@ type Problem struct {
 	// Held returns the sum of divergences of t from the held-out cells of row i. room has N numbers.
 	Held func(l divergence.Loss, t []float64, i int, low float64, room []float64) float64
 
-	Loss    divergence.Loss
-	Penalty float64
-	Pool    *pool.Pool
+	Loss      divergence.Loss
+	Penalties Penalties
+	Fixed     int // the first so many columns of U are given, and stay
+	Pool      *pool.Pool
 }
 
 // together is how many of rows that go together there are at most: there is room for one even in a reduce,
@@ -118,11 +119,3 @@ const (
 	tileNumbers = 3072
 	tileSamples = 128
 )
-
-func mean(v []float64) float64 {
-	s := 0.0
-	for _, x := range v {
-		s += x / float64(len(v))
-	}
-	return s
-}

@@ -20,7 +20,8 @@ func problem(t *testing.T, d, n, k int, loss divergence.Loss, hidden, penalty fl
 	np := kernel.Pad(n)
 	p := &Problem{D: d, N: n, K: k, NP: np, U: make([]float64, d*k), V: make([]float64, k*np),
 		X: make([]float64, d*n), Stride: n, Rows: make([]int, d),
-		Loss: loss, Penalty: penalty, Pool: pool.New(1, 1),
+		Loss: loss, Penalties: Penalties{L1U: penalty / float64(k), L1V: penalty / float64(k)},
+		Pool: pool.New(1, 1),
 		Held: func(divergence.Loss, []float64, int, float64, []float64) float64 { return 0 }}
 	t.Cleanup(p.Pool.Close)
 	for i := range p.X {
@@ -95,10 +96,10 @@ func TestNewtonGradient(t *testing.T) {
 			total := func() float64 {
 				sum := p.objective()
 				for _, v := range p.U {
-					sum += f.addU * v
+					sum += f.add.u * v
 				}
 				for _, v := range p.V {
-					sum += f.addV * v
+					sum += f.add.v * v
 				}
 				return sum
 			}
@@ -110,7 +111,7 @@ func TestNewtonGradient(t *testing.T) {
 							at = k*lo + c*(hi-lo) + j - lo
 						}
 					}
-					g, h := f.addV, 0.0
+					g, h := f.add.v, 0.0
 					if f.plain {
 						for i := range f.pieces {
 							g += f.pieces[i].sum[c]

@@ -115,7 +115,7 @@ func (f *Newton) Passed(piece int) [][]float64 {
 	return [][]float64{p.num, p.den, p.sum, e.h, e.size[:], p.losses}
 }
 
-// Ahead returns the losses at the next y by the sums of a pass. U is given where there is a penalty. byCells
+// Ahead returns the losses at the next y by the sums of a pass. U is given where there are penalties. byCells
 // tells that the pass took the loss cell by cell; again, that another pass must.
 func (f *Newton) Ahead(u, next []float64, byCells bool) (l Losses, again bool) {
 	f.nu = u

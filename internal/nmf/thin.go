@@ -454,7 +454,7 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		}
 		for r := range rows {
 			g := b.g[r*kp : r*kp+k]
-			kernel.Ratio(g, g, f.tiles.denU[:k], divergence.LeastSum)
+			f.ratios(g, u[r*k:(r+1)*k], f.tiles.denU[:k])
 			for c, by := range g {
 				u[r*k+c] *= by
 			}

@@ -51,8 +51,7 @@ type Updates struct {
 	tiles   tiles       // in the plain case
 	thin    *thin       // of its rows
 	updateU bool        // the next sweep finishes the update of U: false in the first
-	addU    float64     // what the penalty adds to the denominators
-	addV    float64
+	add     weights     // what the penalties add to the denominators
 
 	op op                      // that is run
 	do func(worker, piece int) // piece of this method or of Newton's, made once: no epoch allocates
@@ -152,10 +151,7 @@ func (fit *Updates) set(p Problem, updating bool) {
 			fit.work[i] = fit.newScratch()
 		}
 	}
-	// (1/N) ΣΔ + λ (mean U + mean V), N the visible cells, has the denominators
-	// of the updates with these added.
-	fit.addU = p.Penalty * float64(p.Visible) / float64(p.Of) / float64(k)
-	fit.addV = p.Penalty * float64(p.Visible) / float64(p.N) / float64(k)
+	fit.add = p.weights()
 }
 
 // newScratch makes the room of a worker.
@@ -223,8 +219,12 @@ func (f *Updates) sweep(worker, piece int) {
 			g, h := ws.g[:rows*k], ws.h[:rows*k]
 			kernel.DotsRows(g, f.V, num, rows)
 			kernel.DotsRows(h, f.V, den, rows)
+			for t := range g {
+				g[t] = f.step(g[t], h[t]+f.add.u, u[t], f.add.squareU)
+			}
+			f.keepFixed(g)
 			for t := range u {
-				u[t] *= f.Loss.Step(g[t], h[t]+f.addU)
+				u[t] *= g[t]
 			}
 		}
 		kernel.CombineRows(w, u, f.V, rows)
@@ -237,6 +237,26 @@ func (f *Updates) sweep(worker, piece int) {
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}
+}
+
+// step is the factor of an entry b in an update, square being the weight of b²/2.
+func (f *Updates) step(num, den, b, square float64) float64 {
+	if square == 0 {
+		return f.Loss.Step(num, den)
+	}
+	return f.Loss.StepSquare(num, den+float64(square*b))
+}
+
+// ratios fills g with the factors of rows of U in an update of the plain case.
+func (f *Updates) ratios(g, u, den []float64) {
+	if f.add.squareU == 0 {
+		kernel.Ratio(g, g, den, divergence.LeastSum)
+	} else {
+		for t := range g {
+			g[t] = f.step(g[t], den[t], u[t], f.add.squareU)
+		}
+	}
+	f.keepFixed(g)
 }
 
 // span returns the rows of a piece, whole groups.
@@ -279,7 +299,7 @@ func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
 				g[t] += h[t]
 			}
 		}
-		kernel.Ratio(g, g, f.tiles.denU[:rows*k], divergence.LeastSum)
+		f.ratios(g, u, f.tiles.denU[:rows*k])
 		for t := range u {
 			u[t] *= g[t]
 		}
@@ -313,7 +333,7 @@ func (f *Updates) updateV(worker, c int) {
 		add(den, f.pieces[i+1].den[lo:hi])
 	}
 	for j := range row[:f.N] {
-		row[j] *= f.Loss.Step(num[j], den[j]+f.addV)
+		row[j] *= f.step(num[j], den[j]+f.add.v, row[j], f.add.squareV)
 	}
 }
 
@@ -325,7 +345,7 @@ func (f *Updates) updatePlain(ws *scratch, c int) {
 	}
 	row, den := f.V[c*f.NP:(c+1)*f.NP], ws.num[:f.tiles.width]
 	for j := range den {
-		den[j] = sum + f.addV
+		den[j] = sum + f.add.v
 	}
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
@@ -334,7 +354,13 @@ func (f *Updates) updatePlain(ws *scratch, c int) {
 		for i := range f.pieces[1:] {
 			add(num, f.pieces[i+1].num[from:to])
 		}
-		kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
+		if f.add.squareV == 0 {
+			kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
+		} else {
+			for j := range num {
+				num[j] = f.step(num[j], den[j], some[j], f.add.squareV)
+			}
+		}
 		for j, r := range num {
 			some[j] *= r
 		}
@@ -359,7 +385,7 @@ func (f *Updates) layTiles(c int) {
 		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
 	}
 	f.thin.sumV[c] = kernel.Sum(row)
-	den := f.thin.sumV[c] + f.addU
+	den := f.thin.sumV[c] + f.add.u
 	for r := range Group {
 		f.tiles.denU[r*f.K+c] = den
 	}
@@ -402,8 +428,8 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 	}
 	l.Visible /= float64(f.Visible)
 	l.Held /= float64(max(f.HeldOut, 1))
-	if f.Penalty > 0 { // the padding of V is 0
-		l.Penalty = float64(f.Penalty * (mean(u) + float64(mean(v)*float64(f.NP)/float64(f.N))))
+	if f.Penalties.Any() { // the padding of V is 0
+		l.Penalty = f.Penalties.Of(u, v, f.Of, f.N)
 	}
 	return l
 }

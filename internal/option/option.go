@@ -43,6 +43,8 @@ const (
 	Init
 	Model
 	Penalty
+	Penalties
+	FixedU
 	Shrinkage
 	Line
 	Loss
@@ -122,6 +124,8 @@ var declarations = [Kinds]declaration{
 	Init:          {name: "Init"},
 	Model:         {name: "Model"},
 	Penalty:       {name: "Penalty", flag: "penalty", form: Decimal, bound: bound{high: heaviest}},
+	Penalties:     {name: "Penalties", flag: "penalties", form: Text, bound: bound{high: heaviest}},
+	FixedU:        {name: "FixedU"},
 	Shrinkage:     {name: "Shrinkage", flag: "shrinkage", form: Decimal, bound: bound{high: heaviest}},
 	Line:          {name: "Line", flag: "line", form: Decimal, bound: bound{high: 1}},
 	Loss:          {name: "Loss", flag: "loss", form: Text, bound: bound{low: -2, high: 4, of: "β "}},
@@ -229,7 +233,7 @@ type Function struct {
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
 	rows       = transports | Of(Weights, Targets, TargetWeights, Iterations, Levels, Context)
-	fits       = Of(Workers, Epochs, Seed, Progress, Init, Penalty, Loss, Patience, Restarts, Validation,
+	fits       = Of(Workers, Epochs, Seed, Progress, Init, Loss, Patience, Restarts, Validation,
 		Missing, Checkpoint, Resume)
 )
 
@@ -244,17 +248,19 @@ var (
 	SoftQuantileRows = Function{"SoftQuantileRows", rows, "q"}
 	SoftRankRows     = Function{"SoftRankRows", rows | Of(MidpointRanks), ""}
 	SoftRankRowsVJP  = Function{"SoftRankRowsVJP", rows | Of(MidpointRanks), ""}
+	SoftRankRowsJVP  = Function{"SoftRankRowsJVP", rows | Of(MidpointRanks), ""}
 	SoftSortRows     = Function{"SoftSortRows", rows, ""}
 	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
-	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model), ""}
+	SoftSortRowsJVP  = Function{"SoftSortRowsJVP", rows, ""}
+	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model, Penalties, FixedU), ""}
 	FitQMF           = Function{"FitQMF",
-		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model),
+		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model,
+			Penalty),
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
 	FitQMFQ = Function{"FitQMFQ",
-		(transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line,
-			Projection)) &^ Of(Penalty), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.

@@ -15,6 +15,8 @@ package order
 import (
 	"math"
 	"math/bits"
+
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // fewMoves is the mean number of moves an entry above which merging is faster than
@@ -28,11 +30,8 @@ type Sorter struct {
 }
 
 // Resize makes room for permutations of n numbers.
-func (s *Sorter) Resize(n int) {
-	if cap(s.keys) < 2*n {
-		s.keys, s.bins = make([]pair, 2*n), make([]int32, 2*n)
-	}
-	s.keys, s.bins = s.keys[:2*n], s.bins[:2*n]
+func (s *Sorter) Resize(a *pool.Arena, n int) {
+	s.keys, s.bins = pool.Again(a, s.keys, 2*n), pool.Again(a, s.bins, 2*n)
 }
 
 // Sort fills perm with the indices of x in increasing order.
@@ -228,9 +227,9 @@ type Room struct {
 }
 
 // Resize makes room for n numbers.
-func (r *Room) Resize(n int) {
-	r.Perm = make([]int32, n)
-	r.sorter.Resize(n)
+func (r *Room) Resize(a *pool.Arena, n int) {
+	r.Perm = pool.Make[int32](a, n)
+	r.sorter.Resize(a, n)
 }
 
 // Sort returns the order of the values, until the next call.

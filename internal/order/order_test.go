@@ -43,7 +43,7 @@ func TestOrder(t *testing.T) {
 		})
 		got := make([]int32, n)
 		var work Sorter
-		work.Resize(n)
+		work.Resize(nil, n)
 		work.Sort(got, x)
 		if !slices.Equal(got, want) {
 			t.Fatalf("n = %d: from nothing %v, want %v", n, got, want)
@@ -74,7 +74,7 @@ func BenchmarkOrder(b *testing.B) {
 	}
 	perm := make([]int32, n)
 	var work Sorter
-	work.Resize(n)
+	work.Resize(nil, n)
 	for _, c := range []struct {
 		name string
 		move float64

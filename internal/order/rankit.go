@@ -10,6 +10,7 @@ package order
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Scores makes the normal scores of rows. Several goroutines may read them at once.
@@ -24,9 +25,14 @@ type Scores struct {
 
 // NewScores returns the scores of rows of n numbers: row i is by row, in space or where it lies, NaN where a
 // cell is not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or
-// some more, read them.
-func NewScores(n int, seen []int, by []float64, row func(space []float64, i int) []float64,
+// some more, read them; a dry arena counts what they take.
+func NewScores(a *pool.Arena, n int, seen []int, by []float64, row func(space []float64, i int) []float64,
 	readers int) *Scores {
+	for range readers {
+		if a.Dry() {
+			newSpace(a, n)
+		}
+	}
 	return &Scores{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
 		spaces: make(chan *space, readers)}
 }
@@ -38,9 +44,9 @@ type space struct {
 	at     []int
 }
 
-func newSpace(n int) *space {
-	w := &space{values: make([]float64, n), at: make([]int, n)}
-	w.Resize(n)
+func newSpace(a *pool.Arena, n int) *space {
+	w := &space{values: a.Floats(n), at: pool.Make[int](a, n)}
+	w.Resize(a, n)
 	return w
 }
 
@@ -53,7 +59,7 @@ func (s *Scores) ReadRow(x []float64, i int) error {
 	select {
 	case w = <-s.spaces:
 	default:
-		w = newSpace(s.n)
+		w = newSpace(nil, s.n)
 	}
 	seen, k, below, by := s.seen[i], 0, 0, max(s.by[i], divergence.Tiny)
 	row := s.row(x, i)

@@ -49,11 +49,21 @@ type Linear struct {
 	u       []float64 // d × len(alive)
 	alive   []int     // the columns of U that are left
 	sum     []float64 // what each of them summed to
+	prior   Prior
 	// The model where all v_c are 1/k, by the expected curvature: its H, its g but for x, and what
 	// x is multiplied by in it, len(alive) × Pad(d).
 	first quadratic.Form
 	byX   []float64
 	mean  []float64 // d: t where all v_c are 1/k
+}
+
+// Prior are the weights of a penalty L1 Σ v + L2/2 Σ v² that is added to the sum of divergences of a column.
+type Prior struct{ L1, L2 float64 }
+
+// WithPrior adds a penalty, before any column is placed.
+func (b *Linear) WithPrior(p Prior) *Linear {
+	b.prior = p
+	return b
 }
 
 // NewLinear makes a Linear of the d rows of U, of k numbers each.
@@ -221,6 +231,7 @@ func (p *linear) leap() bool {
 		p.form.G[c] = p.first.G[c] - g
 	}
 	copy(p.form.H, p.first.H)
+	p.penalise(p.v)
 	p.form.Bounded(p.v, ridge)
 	for c, s := range p.form.S {
 		p.v[c] += s
@@ -252,7 +263,26 @@ func (p *linear) cautious() bool {
 	return step < expectedAt || !p.convex
 }
 
+// penalise adds the penalty at a point to the model there, and returns it. x was divided by its sum, which is
+// the unit of the loss and of v, whose columns of U have sum 1.
+func (p *linear) penalise(at []float64) (penalty float64) {
+	if p.prior == (Prior{}) {
+		return 0
+	}
+	k := p.form.K
+	stiffness := p.Linear.loss.Stiffness(p.unit)
+	for c, v := range at {
+		linear := float64(p.prior.L1*(stiffness/p.unit)) / p.sum[c]
+		square := float64(p.prior.L2*stiffness) / p.sum[c] / p.sum[c]
+		p.form.G[c] += linear + float64(square*v)
+		p.form.H[c*k+c] += square
+		penalty += float64((linear + float64(square/2*v)) * v)
+	}
+	return penalty
+}
+
 func (p *linear) next(loss float64) bool {
+	loss += p.penalise(p.try)
 	k, slope := p.form.K, dot(p.form.G, p.s)
 	switch {
 	case p.stands:

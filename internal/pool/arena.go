@@ -70,6 +70,14 @@ func Make[T any](a *Arena, sizes ...int) []T {
 // Floats is Make of numbers.
 func (a *Arena) Floats(sizes ...int) []float64 { return Make[float64](a, sizes...) }
 
+// Again returns k numbers in the room of v, which is made anew where it is too small.
+func Again[T any](a *Arena, v []T, k int) []T {
+	if cap(v) >= k {
+		return v[:k]
+	}
+	return Make[T](a, k)
+}
+
 // rounded is the size that an allocation of so many bytes takes: whole pages where it is large, and else the
 // next of some sizes, which are at most an eighth apart.
 func rounded(bytes float64) float64 {
@@ -83,6 +91,9 @@ func rounded(bytes float64) float64 {
 // Beyond is as good as any larger size of a matrix that is not made: its products with some thousands are
 // ints.
 const Beyond = 1 << (24 + 16*(^uint(0)>>63))
+
+// BeyondSquare is the same of the size of a square matrix.
+const BeyondSquare = 1 << (13 + 15*(^uint(0)>>63))
 
 // Idle returns a pool whose workers do nothing, and whose memory is a dry arena: it is for constructors, as
 // New(want, most) would be.

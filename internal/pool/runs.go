@@ -84,17 +84,17 @@ type Sums struct {
 	node       []int // of each run
 }
 
-// NewSums makes sums of so many entries.
-func NewSums(cut Runs, entries int) *Sums {
-	s := &Sums{Runs: cut, run: make([]float64, entries), node: make([]int, len(cut.Bounds)-1)}
+// NewSums makes sums of as many entries as the product of some sizes.
+func NewSums(a *Arena, cut Runs, sizes ...int) *Sums {
+	s := &Sums{Runs: cut, run: a.Floats(sizes...), node: make([]int, len(cut.Bounds)-1)}
 	for i, n := range cut.Nodes() {
-		s.Parts = append(s.Parts, make([]float64, entries))
+		s.Parts = append(s.Parts, a.Floats(sizes...))
 		for run := n.From; run < n.To; run++ {
 			s.node[run] = i
 		}
 	}
 	if s.all() {
-		s.group = make([]float64, entries)
+		s.group = a.Floats(sizes...)
 	}
 	return s
 }

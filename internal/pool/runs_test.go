@@ -37,10 +37,10 @@ func TestSums(t *testing.T) {
 			if shards > count {
 				continue
 			}
-			total := NewSums(AllRuns(d), 3)
+			total := NewSums(nil, AllRuns(d), 3)
 			for shard := range shards {
 				cut := Runs{RunBounds(d), shard * count / shards, (shard + 1) * count / shards}
-				s := NewSums(cut, 3)
+				s := NewSums(nil, cut, 3)
 				from, to := cut.Rows()
 				for first := from; first < to; first += 50 {
 					for at := first; at < min(first+50, to); {

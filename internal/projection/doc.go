@@ -79,7 +79,7 @@
 // between two kept ones: n/c + c states of (d+n)k numbers, (d+2n)k where cells are hidden.
 // c = n as long as all states together take at most 2^23 numbers (64 MiB): then nothing is
 // computed twice. Else c = ⌈√n⌉, and the way back makes every stretch but the last once
-// more, which costs another 8dnk (4dnk) flops an update. See [Numbers].
+// more, which costs another 8dnk (4dnk) flops an update.
 //
 // # Truncated singular value decomposition
 //

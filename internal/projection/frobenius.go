@@ -23,9 +23,10 @@ type frobeniusScratch struct {
 }
 
 func newFrobenius(u *updates) *frobenius {
+	a := u.pool.Memory
 	p := &frobenius{updates: u, work: make([]frobeniusScratch, u.pool.Workers())}
 	for i := range p.work {
-		p.work[i] = frobeniusScratch{make([]float64, u.np), make([]float64, u.K), make([]float64, u.K)}
+		p.work[i] = frobeniusScratch{a.Floats(u.np), a.Floats(u.K), a.Floats(u.K)}
 	}
 	p.rowV, p.gramV, p.backwardRow, p.backwardGram = p.forwardRowV, p.forwardGramV, p.backwardRowV,
 		p.backwardGramU

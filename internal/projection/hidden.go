@@ -28,7 +28,7 @@ type hiddenScratch struct {
 
 func newHidden(frobenius bool, seen Seen, u *updates) *hidden {
 	p := &hidden{updates: u, frobenius: frobenius, seen: seen, work: make([]hiddenScratch, u.pool.Workers())}
-	f := func(n int) []float64 { return make([]float64, n) }
+	f := u.pool.Memory.Floats
 	for i := range p.work {
 		p.work[i] = hiddenScratch{omega: f(u.np), w: f(u.np), r: f(u.np), s: f(u.np), rbar: f(u.np),
 			sbar: f(u.np), g: f(u.K), h: f(u.K)}

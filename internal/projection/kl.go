@@ -23,10 +23,10 @@ type klScratch struct {
 
 func newKL(u *updates) *kl {
 	p := &kl{updates: u, work: make([]klScratch, u.pool.Workers())}
-	wide, narrow := abreast*u.np, abreast*u.K
+	a := u.pool.Memory
 	for i := range p.work {
-		p.work[i] = klScratch{make([]float64, wide), make([]float64, wide), make([]float64, narrow),
-			make([]float64, narrow)}
+		p.work[i] = klScratch{a.Floats(abreast, u.np), a.Floats(abreast, u.np), a.Floats(abreast, u.K),
+			a.Floats(abreast, u.K)}
 	}
 	p.rowV, p.backwardRow = p.forwardRowV, p.backwardRowV
 	return p

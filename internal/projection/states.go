@@ -51,8 +51,8 @@ func (s *states) at(t int) *state {
 }
 
 // spacing returns c for the given number of updates and of numbers in a state.
-func spacing(updates, size int) int {
-	if updates <= mostStates/size {
+func spacing(updates int, size float64) int {
+	if float64(updates)*size <= mostStates {
 		return updates
 	}
 	c := int(math.Sqrt(float64(updates)))

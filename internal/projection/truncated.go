@@ -49,17 +49,17 @@ type vectors struct {
 
 func newTruncated(size Size, workers *pool.Pool) *truncated {
 	d, n, k := size.D, size.N, size.K
-	f := func(n int) []float64 { return make([]float64, n) }
+	f := workers.Memory.Floats
 	dp, np := kernel.Pad(d), kernel.Pad(n)
-	p := &truncated{Size: size, np: np, pool: workers, pieces: min(pieces, d), left: f(d * k),
-		final: Factors{f(d * k), f(k * np)}}
+	p := &truncated{Size: size, np: np, pool: workers, pieces: min(pieces, d), left: f(d, k),
+		final: Factors{f(d, k), f(k, np)}}
 	p.vectors = vectors{svd: svd.New(workers.Memory, max(d, n), min(d, n)), rank: min(d, n), tall: d >= n,
 		dp: dp, np: np}
 	p.vectors.svd.Stop = func() bool { return workers.Err() != nil }
-	p.diff = differential{a: f(k * np), b: f(k * dp), inner: f(k * k), shares: make([][]float64, p.pieces),
+	p.diff = differential{a: f(k, np), b: f(k, dp), inner: f(k, k), shares: make([][]float64, p.pieces),
 		work: make([]differentialScratch, workers.Workers())}
 	for i := range p.diff.shares {
-		p.diff.shares[i] = f(k * np)
+		p.diff.shares[i] = f(k, np)
 	}
 	for i := range p.diff.work {
 		p.diff.work[i] = differentialScratch{f(np), f(k)}

@@ -18,18 +18,17 @@ type unrolled struct {
 }
 
 func newUnrolled(kind Kind, count, spacing int, size Size, seen Seen, workers *pool.Pool) *unrolled {
-	k := size.K
 	p := new(unrolled)
 	switch {
 	case seen != nil:
 		u := newHidden(kind == Frobenius, seen,
-			newUpdates(count, spacing, size, k*kernel.Pad(size.N), 0, true, workers))
+			newUpdates(count, spacing, size, kernel.Pad(size.N), 0, true, workers))
 		p.updates, p.update = u.updates, u
 	case kind == Frobenius:
-		u := newFrobenius(newUpdates(count, spacing, size, k*k, k*k, false, workers))
+		u := newFrobenius(newUpdates(count, spacing, size, size.K, size.K, false, workers))
 		p.updates, p.update = u.updates, u
 	default:
-		u := newKL(newUpdates(count, spacing, size, k, k, false, workers))
+		u := newKL(newUpdates(count, spacing, size, 1, 1, false, workers))
 		p.updates, p.update = u.updates, u
 	}
 	p.final = Factors{p.states.last.u, p.states.last.v}

@@ -60,28 +60,27 @@ type gradients struct {
 }
 
 // stateSize returns how many numbers a state takes, but for sums over a factor alone.
-func (s Size) stateSize(hidden bool) int {
-	size := (s.D + s.N) * s.K
+func (s Size) stateSize(hidden bool) float64 {
+	lines := s.D + s.N
 	if hidden {
-		size += s.N * s.K
+		lines += s.N
 	}
-	return size
+	return float64(lines) * float64(s.K)
 }
 
-// newUpdates makes the room for updates whose states hold the given numbers of sums.
+// newUpdates makes the room for updates whose states hold sums of the given widths for each component.
 func newUpdates(count, spacing int, size Size, sumU, sumV int, hidden bool, workers *pool.Pool) *updates {
-	f := func(n int) []float64 { return make([]float64, n) }
-	np := kernel.Pad(size.N)
-	d, v := size.D*size.K, size.K*np
+	a, d, k, np := workers.Memory, size.D, size.K, kernel.Pad(size.N)
 	p := &updates{Size: size, np: np, pool: workers, shares: make([]share, min(pieces, size.groups()))}
-	p.states = newStates(count, spacing,
-		func() state { return state{u: f(d), v: f(v), sumU: f(sumU), sumV: f(sumV)} })
+	p.states = newStates(count, spacing, func() state {
+		return state{u: a.Floats(d, k), v: a.Floats(k, np), sumU: a.Floats(k, sumU), sumV: a.Floats(k, sumV)}
+	})
 	for i := range p.shares {
-		p.shares[i] = share{f(v), f(sumU)}
+		p.shares[i] = share{a.Floats(k, np), a.Floats(k, sumU)}
 	}
-	p.grad = gradients{u: f(d), v: f(v), num: f(v), den: f(v)}
+	p.grad = gradients{u: a.Floats(d, k), v: a.Floats(k, np), num: a.Floats(k, np), den: a.Floats(k, np)}
 	if !hidden {
-		p.grad.sums = f(sumU)
+		p.grad.sums = a.Floats(k, sumU)
 	}
 	return p
 }

@@ -6,6 +6,7 @@ package section
 //
 //	DIMS  u d, n, k, m (0 in an NMF); u best; u 1 where NaN cells are missing; f loss β; f ε
 //	UFAC  f d×k       VFAC  f k×n       HIST  f one an epoch       VALI  f likewise
+//	PENV  f L1, L2: what the penalties of a fit add to the divergences of a sample (NMF only, optional)
 //	QUAN  f d×m       WGHT  f d×m       POTN  f d×m, h about the centre
 //	TOOK  u start, f shrinkage, share of the line (QMF and QMFQ)
 //	ROWS  f d×7: centre, squash kind, its reference, shift and deviation, marginal error, slope of the line
@@ -26,6 +27,8 @@ package section
 //	      each row its place at those samples
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
+//	TOGE  f by how much more cells are off that are hidden together; d: the variance of UV in a cell
+//	      that is hidden alone (not there where no cell was hidden)
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -92,8 +95,11 @@ func RequiredTags(kind uint32) []string {
 
 // OptionalTags returns the tags that only some models of the kind have.
 func OptionalTags(kind uint32) []string {
-	if kind == BQMF {
-		return []string{"ALIK", "ALIZ"}
+	switch kind {
+	case BQMF:
+		return []string{"ALIK", "ALIZ", "TOGE"}
+	case NMF:
+		return []string{"PENV"}
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ func parsers() [option.Kinds]func(text string) (quantmf.FitOption, error) {
 		option.Start:         choice(option.Start, quantmf.WithStart),
 		option.Ends:          choice(option.Ends, quantmf.WithEnds),
 		option.Penalty:       decimal(quantmf.WithPenalty),
+		option.Penalties:     penalties,
 		option.Shrinkage:     decimal(quantmf.WithShrinkage),
 		option.Line:          decimal(quantmf.WithLine),
 		option.Loss:          loss,
@@ -116,6 +117,23 @@ func loss(s string) (quantmf.FitOption, error) {
 		return nil, err
 	}
 	return quantmf.WithLoss(l), nil
+}
+
+// penalties reads the four weights, L1U,L1V,L2U,L2V.
+func penalties(s string) (quantmf.FitOption, error) {
+	var p quantmf.Penalties
+	texts, to := strings.Split(s, ","), []*float64{&p.L1U, &p.L1V, &p.L2U, &p.L2V}
+	if len(texts) != len(to) {
+		return nil, errors.New("must be four numbers: L1U,L1V,L2U,L2V")
+	}
+	for i, text := range texts {
+		v, err := Decimal(text)
+		if err != nil {
+			return nil, err
+		}
+		*to[i] = v
+	}
+	return quantmf.WithPenalties(p), nil
 }
 
 // projection reads kl:N, frobenius:N or svd.

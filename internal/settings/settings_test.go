@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		{option.Start, "svd", "StartSVD", quantmf.MethodBQMF},
 		{option.Ends, "pinned", "EndsPinned", quantmf.MethodBQMF},
 		{option.Penalty, "2", "2", quantmf.MethodBQMF},
+		{option.Penalties, "1,2,0.5,0", "L1U 1, L1V 2, L2U 0.5, L2V 0", quantmf.MethodBQMF},
 		{option.Shrinkage, "20", "20", quantmf.MethodBQMF},
 		{option.Line, "0.7", "0.7", quantmf.MethodBQMF},
 		{option.Loss, "9", "9", quantmf.MethodBQMF},
@@ -66,6 +67,8 @@ func TestParse(t *testing.T) {
 		text, says string
 	}{
 		{option.Levels, "x", "not a whole number"}, {option.Penalty, "x", "not a number"},
+		{option.Penalties, "1,2,3", "must be four numbers: L1U,L1V,L2U,L2V"},
+		{option.Penalties, "1,2,3,x", "not a number"},
 		{option.Ends, "x", "must be one of free, pinned"},
 		{option.Seed, "-1", "not a whole number from 0 to 2^64-1"},
 		{option.Missing, "x", "must be one of true, false"},

@@ -6,6 +6,7 @@ package split
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -29,9 +30,12 @@ type Fit struct {
 type Settings struct {
 	Epsilon, Tolerance, LearningRate, Penalty, Validation float64
 	Loss                                                  divergence.Loss
-	MaxIterations, Levels, Epochs, BatchRows, Patience    int
-	Seed                                                  uint64
-	Missing, Mapped                                       bool
+	Penalties                                             nmf.Penalties // of an NMF
+	// columns of U that are given, and stay
+	Fixed                                              int
+	MaxIterations, Levels, Epochs, BatchRows, Patience int
+	Seed                                               uint64
+	Missing, Mapped                                    bool
 	Choices
 	// Of a QMF once its start is made: where it started, the shrinkage, the share of the line, and the unit
 	// of the whole loss.

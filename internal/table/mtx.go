@@ -160,6 +160,7 @@ func (r *mtxReader) matrix() (quantmf.Rows, error) {
 		}
 	}
 	if !r.coordinate {
+		e.turn()
 		return e.full()
 	}
 	listed := uint64(r.listed)

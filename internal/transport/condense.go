@@ -37,13 +37,17 @@ type condensed struct {
 // Condenses tells whether rows of n samples are solved by points, where these are good enough.
 func Condenses(n int) bool { return n >= condensedFrom }
 
-// CondensedRoom returns how many numbers a row of n samples and m levels holds for its points.
-func CondensedRoom(n, m float64) float64 {
-	if n < condensedFrom {
-		return 0
+// makePoints makes the room for points.
+func (r *dual) makePoints() {
+	k := &r.condensed
+	k.sums = r.memory.Floats(4, condensedBins)
+	for _, p := range []**dual{&k.quadrature, &k.weighed} {
+		*p = new(dual)
+		(*p).memory = r.memory
+		(*p).resize(2*condensedBins, r.m)
+		(*p).form = powers
+		(*p).reserve()
 	}
-	const points = 2 * condensedBins
-	return float64(2*points*(m+13.5)) + float64(6*m*(m+16)) + 8*condensedBins
 }
 
 // condense makes points of the samples, where these are many and the points are good enough, and fills mass
@@ -60,13 +64,7 @@ func (r *dual) condense() bool {
 		return false
 	}
 	if k.quadrature == nil {
-		k.sums = make([]float64, 4*condensedBins)
-		for _, p := range []**dual{&k.quadrature, &k.weighed} {
-			*p = new(dual)
-			(*p).resize(2*condensedBins, r.m)
-			(*p).form = powers
-			(*p).reserve()
-		}
+		r.makePoints()
 	}
 	by, weight := r.a[:r.n], 1.0
 	if r.even {
@@ -148,6 +146,7 @@ func (r *dual) setQuadrature(f *dual, weight float64) {
 		f.cx[i], f.a[i] = f.cx[0], 0
 	}
 	f.cut(n)
+	f.done = r.done
 	f.setTargets(r.y)
 	f.even = false
 	f.setEpsilon(r.eps)

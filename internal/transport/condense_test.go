@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -59,9 +60,9 @@ func TestCondensed(t *testing.T) {
 	for trial := range 8 {
 		p, x, q := condensedCase(&src, []int{8, 3, 20}[trial%3], trial%2 == 1)
 		n, m, seen := len(p.X), len(q), 0
-		r := NewRow(n, m)
+		r := NewRow(nil, n, m)
 		r.Load(p)
-		state := NewWarm(m)
+		state := NewWarm(nil, 1, m)[0]
 		for visit := range 2 { // with no state, then from that of the first
 			r.Load(p)
 			out := r.Solve(3e-5, 100, &state)
@@ -178,7 +179,7 @@ func TestCondensedExactly(t *testing.T) {
 	for trial := range 4 {
 		p, _, q := condensedCase(&src, 8, trial%2 == 1)
 		n, m := len(p.X), len(q)
-		r, state := NewRow(n, m), NewWarm(m)
+		r, state := NewRow(nil, n, m), NewWarm(nil, 1, m)[0]
 		ws := &state
 		if trial > 1 {
 			ws = nil
@@ -211,7 +212,7 @@ func TestCondensedThenEvaluated(t *testing.T) {
 	src := random.Split(94, 0)
 	p, x, q := condensedCase(&src, 8, false)
 	n, m := len(p.X), len(q)
-	r := NewRow(n, m)
+	r := NewRow(nil, n, m)
 	r.Load(p)
 	if r.Solve(3e-5, 100, nil); !r.condensed.ready {
 		t.Fatal("the row is not condensed")
@@ -257,7 +258,7 @@ func TestCondensedFar(t *testing.T) {
 	for j := range q {
 		q[j] = float64(1 + j)
 	}
-	r := NewRow(n, m)
+	r := NewRow(nil, n, m)
 	r.Load(p)
 	if out := r.Solve(1e-5, 100, nil); !r.condensed.ready || r.form != lifted || !out.Converged {
 		t.Fatalf("valid %v, form %v, %+v", r.condensed.ready, r.form, out)
@@ -295,7 +296,7 @@ func TestTooSharpForPoints(t *testing.T) {
 	p, _, q := condensedCase(&src, 20, false)
 	for _, epsilon := range []float64{0.005, 0.002} {
 		p.Epsilon = epsilon
-		r, state := NewRow(len(p.X), len(q)), NewWarm(len(q))
+		r, state := NewRow(nil, len(p.X), len(q)), NewWarm(nil, 1, len(q))[0]
 		r.Load(p)
 		out := r.Solve(3e-5, 100, &state)
 		if !r.blurred() || r.condensed.ready || !out.Converged {
@@ -305,26 +306,37 @@ func TestTooSharpForPoints(t *testing.T) {
 	}
 }
 
-// TestCondensedRoom: the points of a row take as many numbers as is said.
-func TestCondensedRoom(t *testing.T) {
+// TestRowIsCounted: the arena of a row has counted all that the row makes, its points included, whether it
+// makes it or only counts; a solve makes nothing more.
+func TestRowIsCounted(t *testing.T) {
 	src := random.Split(96, 0)
 	for _, m := range []int{3, 8, 40} {
 		p, _, q := condensedCase(&src, m, false)
 		p.Epsilon = 0.1
-		r := NewRow(len(p.X), len(q))
-		r.Load(p)
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		made := r.condense()
-		runtime.ReadMemStats(&after)
-		took, said := float64(after.TotalAlloc-before.TotalAlloc)/8,
-			CondensedRoom(float64(len(p.X)), float64(m))
-		if !made || took < 0.9*said || took > said {
-			t.Errorf("m=%d: %v numbers, said to be %v", m, took, said)
+		for _, n := range []int{100, len(p.X)} {
+			of := p
+			of.X = of.X[:n]
+			a, dry := pool.NewArena(), pool.DryArena()
+			var before, made, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := NewRow(a, n, len(q))
+			runtime.ReadMemStats(&made)
+			r.Load(of)
+			r.Solve(1e-9, 100, nil)
+			runtime.ReadMemStats(&after)
+			NewRow(dry, n, len(q))
+			took, said := float64(made.TotalAlloc-before.TotalAlloc), a.Most()
+			if took > said+8192 || took < 0.85*said || dry.Most() != said {
+				t.Errorf("%d samples, %d levels: %v bytes, counted %v, by a dry arena %v", n, m, took, said,
+					dry.Most())
+			}
+			if more := after.TotalAlloc - made.TotalAlloc; more > 1024 {
+				t.Errorf("%d samples, %d levels: a solve makes %d bytes", n, m, more)
+			}
+			if r.condensed.quadrature != nil != (n >= condensedFrom) {
+				t.Errorf("%d samples: points %v", n, r.condensed.quadrature != nil)
+			}
 		}
-	}
-	if CondensedRoom(condensedFrom-1, 8) != 0 {
-		t.Error("few samples take room for points")
 	}
 }
 
@@ -333,7 +345,7 @@ func TestCondensedRoom(t *testing.T) {
 func TestPoints(t *testing.T) {
 	src := random.Split(93, 0)
 	p, x, q := condensedCase(&src, 8, false)
-	r := NewRow(len(p.X), len(q))
+	r := NewRow(nil, len(p.X), len(q))
 	r.Load(p)
 	if !r.condense() {
 		t.Fatal("the row is not condensed")
@@ -381,7 +393,7 @@ func TestPoints(t *testing.T) {
 func TestPointsOfClusters(t *testing.T) {
 	src := random.Split(99, 0)
 	p, _, q := condensedCase(&src, 8, false)
-	r := NewRow(len(p.X), len(q))
+	r := NewRow(nil, len(p.X), len(q))
 	r.Load(p)
 	if !r.condense() {
 		t.Fatal("the row is not condensed")
@@ -451,7 +463,7 @@ func TestPointsOfOddRows(t *testing.T) {
 		for j := range p.Logits {
 			p.Logits[j] = normal(&src)
 		}
-		r, state := NewRow(n, m), NewWarm(m)
+		r, state := NewRow(nil, n, m), NewWarm(nil, 1, m)[0]
 		r.Load(p)
 		out := r.Solve(1e-3, 100, &state)
 		if !r.condensed.ready || r.sums && !Invariants {

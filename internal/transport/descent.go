@@ -48,6 +48,9 @@ func (r *dual) descend(tol, goal float64, limit, most int, last bool) Outcome {
 // the next step, or returns false at the end.
 func (s *descent) ahead(r *dual) bool {
 	r.expand()
+	if r.ended() {
+		return false
+	}
 	if s.moved {
 		s.judge(r)
 	}
@@ -177,6 +180,9 @@ func (r *dual) safe(goal float64, limit int, out Outcome) Outcome {
 		if out.Converged = out.Error <= goal; out.Converged {
 			return out
 		}
+		if r.ended() {
+			return out
+		}
 		lost := out.Error != out.Error // a step that was not finite: nothing follows from it
 		if lost || out.Passes >= limit-1 || (stalled >= 30 && lowest <= 100*goal) || stalled >= stall {
 			break
@@ -252,7 +258,7 @@ func (r *dual) ascend(most int) (passes int) {
 	evaluations := 0
 	// move shifts the potentials lo, ..., hi-1 so that these levels have the weight b together.
 	move := func(lo, hi int, b float64) {
-		if evaluations+m+bisections > most*m {
+		if evaluations+m+bisections > most*m || r.ended() {
 			return
 		}
 		for i, s := range r.s[:n] {

@@ -14,7 +14,7 @@ import (
 // brings a level of 1e-250 from e^200 times its weight to it, and leaves 0.1 in another, so
 // that D falls behind it.
 func TestJudgeAtTheStep(t *testing.T) {
-	r := NewRow(8, 3)
+	r := NewRow(nil, 8, 3)
 	x := make([]float64, 8)
 	for i := range x {
 		x[i] = float64(i) / 7
@@ -61,7 +61,7 @@ func TestFlushedResidual(t *testing.T) {
 			at[j] = math.Log(b[j]) + normal(&src)
 		}
 		b[0], at[0] = 1, 0
-		r := NewRow(n, m)
+		r := NewRow(nil, n, m)
 		r.Load(Problem{X: x, B: b, Squash: None, Epsilon: 0.5})
 		r.pass(at)
 		r.logResidual(at, 1)
@@ -94,7 +94,7 @@ func TestSafeKeepsTheBest(t *testing.T) {
 		for j := range b {
 			b[j] = math.Pow(10, -12*src.Float64())
 		}
-		r := NewRow(n, m)
+		r := NewRow(nil, n, m)
 		r.Load(Problem{X: x, B: b, Squash: Logistic, Epsilon: math.Pow(10, -2-6*src.Float64())})
 		for j := range r.h {
 			r.h[j] = normal(&src) / r.eps

@@ -35,6 +35,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // dual is a plan with its sums, on the way to the maximum of D.
@@ -116,7 +117,7 @@ func (r *dual) factor() {
 		copy(r.fac[j*stride:], r.g[j*r.mp:(j+1)*r.mp])
 	}
 	r.setFloor()
-	kernel.FactorLaplacian(r.fac, r.piv, r.floor, r.elim)
+	kernel.FactorLaplacian(r.fac, r.piv, r.floor, r.elim, r.done)
 }
 
 // setFloor fills floor with the lower bounds of the pivots.
@@ -184,29 +185,31 @@ func (r *dual) resize(n, m int) {
 		if n >= condensedFrom {
 			bins = condensedBins
 		}
-		free := room(&r.ofSamples, 7*np+bins)
+		free := room(r.memory, &r.ofSamples, 7*np+bins)
 		for _, p := range []*[]float64{&r.x, &r.xs, &r.a, &r.cx, &r.s, &r.z, &r.v} {
-			*p = free.take(np)
+			*p = free.take(np, np)
 		}
-		r.mass = free.take(bins)
+		r.mass = free.take(bins, bins)
 		clear(r.a)
-		if cap(r.perm) < n {
-			r.perm = make([]int32, n)
-		}
-		r.perm = r.perm[:n]
-		r.sorter.Resize(n)
+		r.perm = pool.Again(r.memory, r.perm, n)
+		r.sorter.Resize(r.memory, n)
 	}
 	if m != r.m {
 		factors, scratch := m*kernel.LaplacianStride(m), kernel.LaplacianRoom(m)
-		free := room(&r.ofLevels, 25*mp+2*m+2*m*mp+factors+scratch)
+		free := room(r.memory, &r.ofLevels, 25*mp+2*m+2*m*mp+factors+scratch)
 		clear(free)
 		for _, p := range []*[]float64{&r.b, &r.y, &r.cy, &r.dy, &r.h, &r.href, &r.w, &r.c, &r.piv, &r.floor,
 			&r.dir,
 			&r.try, &r.logs, &r.best, &r.tau, &r.start, &r.inc, &r.one, &r.total, &r.work, &r.boost} {
-			*p = free.take(mp)[:m]
+			*p = free.take(m, mp)
 		}
-		r.mu, r.nu, r.part = free.take(m+mp), free.take(m+mp), free.take(2*mp)
-		r.ratio, r.g, r.fac, r.elim = free.take(m*mp), free.take(m*mp), free.take(factors), free.take(scratch)
+		for _, p := range []struct {
+			v    *[]float64
+			size int
+		}{{&r.mu, m + mp}, {&r.nu, m + mp}, {&r.part, 2 * mp}, {&r.ratio, m * mp}, {&r.g, m * mp},
+			{&r.fac, factors}, {&r.elim, scratch}} {
+			*p.v = free.take(p.size, p.size)
+		}
 	}
 	r.even, r.grid, r.flat = r.even && n == r.n, r.grid && m == r.m, r.flat && m == r.m
 	r.ordered = false

@@ -46,7 +46,7 @@ func NewHard(p Problem, m int) *Hard {
 	h.Squash = NewSquash(p.Squash, x, nil, nil)
 	h.Squash.Apply(h.xs, x)
 	var sorter order.Sorter
-	sorter.Resize(n)
+	sorter.Resize(nil, n)
 	sorter.Sort(h.Perm, x)
 	whole := 1.0
 	uniform := p.A == nil && p.B == nil

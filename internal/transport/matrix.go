@@ -61,21 +61,21 @@ func (r *matrix) setTiles() {
 // holds tells whether E is held from sweep to sweep. Of powers fewer entries are held than of
 // exponentials: multiplying them anew costs less.
 func (r *matrix) holds() bool {
-	all := r.np * r.m
+	all := float64(r.np) * float64(r.m)
 	return r.size == r.np || all <= keptPowers || r.form == exact && all <= keptEntries
 }
 
 // reserve makes the room for E.
 func (r *matrix) reserve() {
-	room := r.np * r.m
+	samples := r.np
 	if !r.holds() {
-		room = r.size * r.m
+		samples = r.size
 		if r.form != exact && cap(r.bases) < 2*r.np {
-			r.bases = make([]float64, 2*r.np)
+			r.bases = r.memory.Floats(2, r.np)
 		}
 	}
-	if cap(r.e) < room {
-		r.e = make([]float64, room)
+	if cap(r.e) < samples*r.m {
+		r.e = r.memory.Floats(samples, r.m)
 	}
 }
 
@@ -84,6 +84,9 @@ func (r *matrix) tiles(f func(lo, hi int, e []float64)) {
 	m, keep := r.m, r.holds()
 	r.reserve()
 	for lo := 0; lo < r.np; lo += r.size {
+		if r.ended() {
+			return
+		}
 		hi := min(lo+r.size, r.np)
 		e := r.e[:(hi-lo)*m]
 		if keep {

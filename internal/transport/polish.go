@@ -35,6 +35,9 @@ func (r *dual) polish(given, targets []float64, out Outcome, most int) Outcome {
 	}
 	before := math.Inf(1)
 	for range 4 {
+		if r.ended() {
+			return out
+		}
 		copy(cut, excess)
 		r.cuts(cut, holder, position)
 		worst := 0.0

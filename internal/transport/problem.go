@@ -15,12 +15,13 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 const unit = 0x1p-53 // u, the unit roundoff
 
 // Problem is the problem of one row as it is given. Load reads all of it and keeps
-// Observed alone.
+// Observed and Done alone.
 type Problem struct {
 	X []float64 // n samples, finite
 	// Observed marks the samples that count; nil: all. The others have weight 0, no part in
@@ -32,10 +33,14 @@ type Problem struct {
 	Logits   []float64 // in place of B: b = softmax(Logits)
 	Squash   Kind
 	Epsilon  float64 // ε > 0
+	// Done, where it is not nil, ends what the row computes soon after it is closed: between tiles of samples
+	// and between panels of the Laplacian. Nothing is of use then but another Load.
+	Done <-chan struct{}
 }
 
 // problem is a row that is loaded.
 type problem struct {
+	memory *pool.Arena // of what it makes; nil: it is not counted
 	samples
 	targets
 	eps float64
@@ -47,6 +52,17 @@ type problem struct {
 	// anchor is the level whose potential is kept at 0; where it is -1 the middle of the range of
 	// the potentials is. See recenter.
 	anchor int
+	done   <-chan struct{} // see Problem
+}
+
+// ended tells whether the work is to end.
+func (r *problem) ended() bool {
+	select {
+	case <-r.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // samples are x, its weights and its order.
@@ -81,6 +97,7 @@ type targets struct {
 
 // load takes p.
 func (r *problem) load(p *Problem) {
+	r.done = p.Done
 	r.setTargets(p.Y)
 	r.setWeights(p.A, p.Observed)
 	if p.Logits != nil {

@@ -6,13 +6,16 @@ package transport
 //	any ──Evaluate──▶ placed
 //	any ──Restore──▶ solved
 //
-// Averages need M, which a row has from placed on; any number of them may be taken, also after an
-// adjoint. Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint.
-// Methods that differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward)
-// leave the row solved. A method that is called too early panics: the cause is a fault of the package,
-// never of the data.
+// Averages need M, which a row has from placed on; any number of them may be taken, also after an adjoint.
+// Adjoints need the sums over M, which a row has from solved on. Grad methods need an adjoint. Methods that
+// differentiate for all arguments at once (QuantileAdjoint, SortAdjoint, QuantileForward, SortForward) leave
+// the row solved. A method that is called too early panics: the cause is a fault of the package, never of the
+// data.
 
-import "github.com/quantmf/quantmf/internal/kernel"
+import (
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+)
 
 // phase is how far a row has come.
 type phase uint8
@@ -38,19 +41,24 @@ type Row struct {
 	pairs    []float64    // N, m × mp, symmetric
 	levels   []float64    // scratch: values of levels, m
 	sorted   []float64    // scratch: S, m
+	flow     []float64    // scratch of forward derivatives, m × mp; nil until the first
 	gx, zeta []float64    // scratch: a gradient at x̃, or T; sample weights, np
 	gathered *dual        // what RatioColumns sums over: the samples, or points of them
 	weights  []float64    // and their x
 	own      [2][]float64 // the memory of these vectors
 }
 
-// NewRow returns a workspace for n samples and m targets with all the memory that it will need: without
-// [Row.Resize] it never allocates.
-func NewRow(n, m int) *Row {
+// NewRow returns a workspace for n samples and m targets with all the memory that it will need, from an
+// arena: without [Row.Resize] it never allocates.
+func NewRow(a *pool.Arena, n, m int) *Row {
 	r := new(Row)
+	r.memory = a
 	r.Resize(n, m)
 	r.form = powers
 	r.reserve() // otherwise the first solve does
+	if n >= condensedFrom {
+		r.makePoints()
+	}
 	return r
 }
 
@@ -58,16 +66,16 @@ func NewRow(n, m int) *Row {
 func (r *Row) Resize(n, m int) {
 	np, mp := kernel.Pad(n), kernel.Pad(m)
 	if n != r.n {
-		free := room(&r.own[0], 2*np)
-		r.gx, r.zeta = free.take(np), free.take(np)
+		free := room(r.memory, &r.own[0], 2*np)
+		r.gx, r.zeta = free.take(np, np), free.take(np, np)
 	}
 	if m != r.m {
-		free := room(&r.own[1], 4*mp+m*mp)
+		free := room(r.memory, &r.own[1], 4*mp+m*mp)
 		clear(free)
 		for _, p := range []*[]float64{&r.lam, &r.rho, &r.levels, &r.sorted} {
-			*p = free.take(mp)[:m]
+			*p = free.take(m, mp)
 		}
-		r.pairs = free.take(m * mp)
+		r.pairs, r.flow = free.take(m*mp, m*mp), nil
 	}
 	r.dual.resize(n, m)
 	r.phase, r.of, r.back = empty, 0, Cotangent{}

@@ -153,8 +153,8 @@ func TestWanted(t *testing.T) {
 	taken, all, large, zero := 0, 0, 0, 0
 	for trial := range 300 {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
-		r, after := NewRow(n, m), NewRow(n, m)
-		states := [2]Warm{NewWarm(m), NewWarm(m)}
+		r, after := NewRow(nil, n, m), NewRow(nil, n, m)
+		states := [2]Warm{NewWarm(nil, 1, m)[0], NewWarm(nil, 1, m)[0]}
 		got, want, q := make([]float64, r.np), make([]float64, r.np), make([]float64, m)
 		for j := range q {
 			q[j] = float64(j) + src.Float64()
@@ -239,7 +239,7 @@ func TestRestoredForgetsPoints(t *testing.T) {
 	r.Load(few)
 	r.Solve(1e-9, 300, nil)
 	s := r.Keep(make([]float64, r.Room(false)), false)
-	state := NewWarm(len(q))
+	state := NewWarm(nil, 1, len(q))[0]
 	r.Resize(len(p.X), len(q))
 	r.Load(p)
 	if r.Solve(3e-5, 100, &state); !r.condensed.ready {

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Gradient holds derivatives with respect to the arguments of an operator: x, a, b, y,
@@ -23,7 +24,8 @@ type Gradient struct {
 func NewGradient(n, m int) Gradient {
 	np := kernel.Pad(n)
 	all := slab(make([]float64, 2*np+3*m))
-	return Gradient{X: all.take(np)[:n], A: all.take(np)[:n], B: all.take(m), Y: all.take(m), Q: all.take(m)}
+	return Gradient{X: all.take(n, np), A: all.take(n, np), B: all.take(m, m), Y: all.take(m, m),
+		Q: all.take(m, m)}
 }
 
 // Rescale multiplies Q by s and the other derivatives by s and t. A product beyond the largest
@@ -108,19 +110,20 @@ func divide(to, v []float64, s float64) {
 func add(to, v []float64) { kernel.Accumulate(to[:len(v)], []float64{1}, v) }
 
 // room returns k numbers of held, which grows where it is too small.
-func room(held *[]float64, k int) slab {
-	if cap(*held) < k {
-		*held = make([]float64, k)
-	}
-	return (*held)[:k]
+func room(a *pool.Arena, held *[]float64, k int) slab {
+	*held = pool.Again(a, *held, k)
+	return *held
 }
 
-// slab is numbers that vectors are cut from.
+// slab is numbers that vectors are cut from: none, where they were only counted.
 type slab []float64
 
-// take cuts k numbers off, with no capacity beyond.
-func (s *slab) take(k int) []float64 {
-	v := (*s)[:k:k]
-	*s = (*s)[k:]
+// take cuts a vector of k numbers off, with a capacity of room.
+func (s *slab) take(k, room int) []float64 {
+	if *s == nil {
+		return nil
+	}
+	v := (*s)[:k:room]
+	*s = (*s)[room:]
 	return v
 }

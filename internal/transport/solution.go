@@ -67,6 +67,7 @@ func (r *Row) Restore(s *Solution) {
 	}
 	x, a := s.samples()
 	r.Resize(s.n, s.m)
+	r.done = nil
 	r.setTargets(s.levels(1))
 	r.setWeights(nil, nil)
 	if s.weighted {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // Warm is what a row keeps from one solve to the next: how far its solution lay from
@@ -31,8 +32,15 @@ type Warm struct {
 	Valid  bool      // there was such a solve, and it ended well
 }
 
-// NewWarm makes the state of a row of m levels that was not solved yet.
-func NewWarm(m int) Warm { return Warm{Offset: make([]float64, max(m-1, 0))} }
+// NewWarm makes the states of d rows of m levels that were not solved yet.
+func NewWarm(a *pool.Arena, d, m int) []Warm {
+	k := max(m-1, 0)
+	states, offsets := pool.Make[Warm](a, d), a.Floats(d, k)
+	for i := range states {
+		states[i].Offset = offsets[i*k : (i+1)*k : (i+1)*k]
+	}
+	return states
+}
 
 // solve maximises the semi-dual to a relative column error of tol. The row then
 // stands at the last pass: h, M and its sums belong together. ws may be nil.
@@ -45,7 +53,7 @@ func (r *dual) solve(tol float64, maxPasses int, ws *Warm) Outcome {
 		out = r.safe(goal, maxPasses, out)
 	}
 	r.grant()
-	if Invariants {
+	if Invariants && !r.ended() {
 		r.checkPlan(out)
 	}
 	if ws != nil {

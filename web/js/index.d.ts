@@ -60,8 +60,13 @@ export interface Settings {
   start?: 'auto' | 'scores' | 'nmf' | 'uniform' | 'svd';
   /** Factors to start from: u is d × rank, v rank × n. */
   init?: { u: MatrixLike; v: MatrixLike };
-  /** The weight of the penalty on the factors, from 0 to 1e30; default 0. */
+  /** The weight of the penalty on the logarithms of the factors of a qmf, from 0 to 1e30; default 0. */
   penalty?: number;
+  /** The weights of the penalties of an nmf, from 0 to 1e30 each: L1 of U and of V, L2 of U and of V, those of
+   * scikit-learn; default none. */
+  penalties?: Numbers;
+  /** The first columns of U of an nmf, d × r: they are given, and stay. */
+  fixedU?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
   /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */

@@ -238,7 +238,9 @@ function spawn(url, heard, failed) {
   if (node) {
     const beside = import.meta.url; // a name of its own, so that no bundler takes the line for node to be the browser's
     const { Worker: Thread } = process.getBuiltinModule('node:worker_threads');
-    const thread = new Thread(url ?? new URL('./worker.js', beside));
+    // --input-type speaks of the text that node was given, and node refuses it for a script.
+    const execArgv = process.execArgv.filter((flag) => !flag.startsWith('--input-type'));
+    const thread = new Thread(url ?? new URL('./worker.js', beside), { execArgv });
     thread.on('message', heard).on('error', (error) => failed(error.message));
     thread.once('online', () => heard({ type: 'listening' }));
     return thread;

@@ -1,0 +1,55 @@
+package quantmf
+
+// Tests that fits draw their arrays from the arena of their pool, which counts them.
+
+import (
+	"context"
+	"runtime"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+// TestCounted: what the constructors of fits make, the arena has counted, and one that only counts says the
+// same.
+func TestCounted(t *testing.T) {
+	const d, n, k = 300, 5000, 6 // rows of so many samples have points
+	x := lognormal(d, n)
+	for name, change := range map[string]func(c *config){
+		"Gauss–Newton": func(c *config) {}, "one batch": func(c *config) { c.batchRows = d },
+		"Adam": func(c *config) { c.squash = SquashNone }, "one batch by Adam": func(c *config) {
+			c.squash, c.batchRows = SquashNone, d
+		},
+		"the paper": func(c *config) { c.start = StartUniform },
+		"QMFQ":      func(c *config) { c.settleQMFQ() },
+	} {
+		c := qmfDefaults()
+		change(&c)
+		cells, err := newCells(x, &c.settings)
+		if err != nil {
+			t.Fatal(err)
+		}
+		construct := func(p *pool.Pool, cells *fit.Cells) any {
+			if name == "QMFQ" {
+				return newQMFQFit(cells, k, &c.settings, p, 1, fit.Silent(context.Background()))
+			}
+			return newQMFFit(cells, k, &c.settings, p, 1, fit.Silent(context.Background()))
+		}
+		made, dry := pool.New(2, d), pool.Idle(2, d)
+		made.Memory = pool.NewArena()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		f := construct(made, cells)
+		runtime.ReadMemStats(&after)
+		made.Close()
+		construct(dry, &fit.Cells{D: d, N: n})
+		// beside arrays there are their headers, some of each row and of each worker, and a row that is read
+		const headers = 2<<14 + 8*n
+		took, said := float64(after.TotalAlloc-before.TotalAlloc), made.Memory.Most()
+		if took < 0.9*said || took > said+headers || dry.Memory.Most() != said {
+			t.Errorf("%s: %.0f bytes, counted %.0f, by a dry arena %.0f", name, took, said, dry.Memory.Most())
+		}
+		runtime.KeepAlive(f)
+	}
+}

@@ -1,0 +1,252 @@
+package quantmf
+
+// This file tests the forward derivatives of ranks and sorted values: against differences of the whole
+// operator, against the transposed ones, and row by row.
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/transport"
+)
+
+// forwards are the forward derivatives by the names of [operators].
+var forwards = map[string]func(tr *Transport, p point, d Gradient) ([]float64, error){
+	"T": func(tr *Transport, p point, d Gradient) ([]float64, error) { return tr.QuantileJVP(p.q, d) },
+	"R": func(tr *Transport, _ point, d Gradient) ([]float64, error) { return tr.RankJVP(d) },
+	"S": func(tr *Transport, _ point, d Gradient) ([]float64, error) { return tr.SortJVP(d) },
+}
+
+// randomDirection moves every argument of p; weights along the simplex, as they are given.
+func randomDirection(p point, r *random.Source) Gradient {
+	vec := func(n int) []float64 {
+		v := make([]float64, n)
+		for i := range v {
+			v[i] = normal(r)
+		}
+		return v
+	}
+	n, m := len(p.x), len(p.y)
+	d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: normal(r)}
+	for _, w := range [][]float64{d.A, d.B} {
+		mean := 0.0
+		for _, v := range w {
+			mean += v / float64(len(w))
+		}
+		for i := range w {
+			w[i] -= mean
+		}
+	}
+	return d
+}
+
+// TestForward: J d is the difference of the operator along d, in all arguments at once and in each alone, and
+// <z, J d> is <Jᵀz, d>.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	worst := map[string]float64{}
+	for seed := range 24 {
+		p := randomPoint(seed, seed%2 == 0, []Squash{SquashLogistic, SquashNone, SquashArctan}[seed%3],
+			[]float64{0.3, 0.1, 0.03, 0.01}[seed%4])
+		if seed%5 == 0 {
+			p.extra = []Option{WithMidpointRanks()}
+		}
+		sumA, sumB := 0.0, 0.0
+		for _, v := range p.a {
+			sumA += v
+		}
+		for _, v := range p.b {
+			sumB += v
+		}
+		r := random.Split(8, seed)
+		all := randomDirection(p, &r)
+		for what, d := range map[string]Gradient{"all": all, "x": {X: all.X}, "a": {A: all.A},
+			"b": {B: all.B},
+			"y": {Y: all.Y}, "ε": {Epsilon: all.Epsilon}, "q": {Q: all.Q}} {
+			for _, op := range operators(t) {
+				if op.name != "T" {
+					d.Q = nil
+				}
+				got := must(forwards[op.name](p.solve(t), p, d))(t)
+				z := make([]float64, len(got))
+				for i := range z {
+					z[i] = normal(&r)
+				}
+				g := op.vjp(p, z)
+				left, right, scale := 0.0, g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
+				for i := range z {
+					left += z[i] * got[i]
+				}
+				for _, c := range [][2][]float64{{g.X, d.X}, {g.A, d.A}, {g.B, d.B}, {g.Y, d.Y}, {g.Q, d.Q}} {
+					for i, v := range c[1] {
+						if c[0] != nil {
+							right += c[0][i] * v
+							scale += math.Abs(c[0][i] * v)
+						}
+					}
+				}
+				if math.Abs(left-right) > 1e-11*scale+1e-13*largest(op.eval(p)) {
+					t.Errorf("seed %d, %s along %s: %v forward, %v backward", seed, op.name, what, left,
+						right)
+				}
+				// Weights are given before they are normalised: along d·sum they move by d.
+				at := func(h float64) []float64 {
+					move := func(v, d []float64, by float64) []float64 {
+						v = slices.Clone(v)
+						for i := range d {
+							v[i] += h * by * d[i]
+						}
+						return v
+					}
+					q := p
+					q.x, q.a, q.b = move(p.x, d.X, 1), move(p.a, d.A, sumA), move(p.b, d.B, sumB)
+					q.y, q.q, q.eps = move(p.y, d.Y, 1), move(p.q, d.Q, 1), p.eps+h*d.Epsilon
+					return op.eval(q)
+				}
+				h := 2e-4 * p.eps / (1 + largest(all.A)*sumA + largest(all.B)*sumB)
+				f1, f0, f2, f3 := at(h), at(-h), at(2*h), at(-2*h)
+				top := largest(got) + 1e-3*largest(f1)
+				for i := range got {
+					want := (8*(f1[i]-f0[i]) - (f2[i] - f3[i])) / (12 * h)
+					worst[op.name] = max(worst[op.name], math.Abs(got[i]-want)/top)
+					if !(math.Abs(got[i]-want) <= 1e-5*top) {
+						t.Errorf("seed %d, %s along %s: entry %d is %v, differences say %v", seed, op.name,
+							what,
+							i, got[i], want)
+					}
+				}
+			}
+		}
+	}
+	t.Log(worst)
+}
+
+// TestForwardRows: rows have the derivative of each alone, forward and back agree by default, where levels
+// are chosen, and with any given, for any number of workers.
+func TestForwardRows(t *testing.T) {
+	t.Parallel()
+	const d, n = 4, 150
+	x, dx := NewMat(d, n), NewMat(d, n)
+	for i := range x.Data {
+		x.Data[i], dx.Data[i] = math.Sin(float64(i*i)), math.Cos(float64(3*i))
+	}
+	weights := []float64{1, 2, 3, 4}
+	for name, opts := range map[string][]Option{"default": nil, "levels": {WithLevels(7)},
+		"weights": {WithTargetWeights(weights)}, "exact": {WithEpsilon(0)}, "smoothest": {WithEpsilon(1)},
+		"iterated": {WithIterations(30), WithLevels(6)}} {
+		ranks := must(SoftRankRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
+		sorted := must(SoftSortRowsJVP(x, dx, slices.Concat(opts, []Option{WithWorkers(3)})...))(t)
+		z, zs := ranks.Clone(), sorted.Clone()
+		for i := range z.Data {
+			z.Data[i] = math.Sin(float64(2 * i))
+		}
+		for i := range zs.Data {
+			zs.Data[i] = math.Sin(float64(2 * i))
+		}
+		back := must(SoftRankRowsVJP(x, z, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
+		sback := must(SoftSortRowsVJP(x, zs, slices.Concat(opts, []Option{WithWorkers(1)})...))(t)
+		for i := range d {
+			for what, c := range map[string][4][]float64{
+				"ranks":  {z.Row(i), ranks.Row(i), back.Row(i), dx.Row(i)},
+				"sorted": {zs.Row(i), sorted.Row(i), sback.Row(i), dx.Row(i)}} {
+				left, right, scale := dot(c[0], c[1]), dot(c[2], c[3]), 0.0
+				for j := range c[2] {
+					scale += math.Abs(c[2][j] * c[3][j])
+				}
+				if !(math.Abs(left-right) <= 1e-10*scale) {
+					t.Errorf("%s, %s of row %d: %v forward, %v back", name, what, i, left, right)
+				}
+			}
+			if name == "default" || name == "smoothest" {
+				continue // Solve has the values at chosen levels, the rows those at all places
+			}
+			tr := must(Solve(x.Row(i), opts...))(t)
+			r := must(tr.RankJVP(Gradient{X: dx.Row(i)}))(t)
+			s := must(tr.SortJVP(Gradient{X: dx.Row(i)}))(t)
+			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
+				t.Errorf("%s: row %d has other derivatives alone", name, i)
+			}
+		}
+	}
+}
+
+// TestForwardErrors: what is no direction is a typed error; far numbers give finite ones.
+func TestForwardErrors(t *testing.T) {
+	t.Parallel()
+	var shape *ShapeError
+	var data *DataError
+	for _, eps := range []float64{0.1, 0} {
+		tr := must(Solve([]float64{3, 1, 2, 1e300}, WithLevels(3), WithEpsilon(eps)))(t)
+		for name, f := range map[string]func(Gradient) ([]float64, error){"rank": tr.RankJVP,
+			"sort": tr.SortJVP} {
+			if _, err := f(Gradient{X: make([]float64, 3)}); !errors.As(err, &shape) {
+				t.Errorf("%s along a short direction: %v", name, err)
+			}
+			if _, err := f(Gradient{B: []float64{0, math.NaN(), 0}}); !errors.As(err, &data) ||
+				data.Col != 1 {
+				t.Errorf("%s along NaN: %v", name, err)
+			}
+			if _, err := f(Gradient{Epsilon: math.Inf(1)}); !errors.As(err, &data) {
+				t.Errorf("%s along an infinite ε: %v", name, err)
+			}
+			for _, far := range []float64{1e308, 1e-308} {
+				got := must(f(Gradient{X: []float64{far, -far, far, far}, A: []float64{far, 0, 0, -far},
+					B: []float64{far, -far, far}, Y: []float64{far, 0, -far}, Epsilon: far}))(t)
+				if j := notFinite(got); j >= 0 {
+					t.Errorf("%s along %g: entry %d is %v", name, far, j, got[j])
+				}
+			}
+		}
+		if _, err := new(Transport).SortJVP(Gradient{}); !errors.As(err, &shape) {
+			t.Errorf("the zero Transport: %v", err)
+		}
+	}
+	x, bad := NewMat(2, 3), NewMat(2, 3)
+	bad.Set(1, 2, math.NaN())
+	for name, f := range map[string]func(x, dx Mat, opts ...Option) (Mat, error){"ranks": SoftRankRowsJVP,
+		"sorted values": SoftSortRowsJVP} {
+		if _, err := f(x, bad); !errors.As(err, &data) || data.Row != 1 || data.Col != 2 {
+			t.Errorf("%s along NaN: %v", name, err)
+		}
+		if _, err := f(bad, x); !errors.As(err, &data) {
+			t.Errorf("%s of NaN: %v", name, err)
+		}
+		if _, err := f(x, NewMat(3, 2)); !errors.As(err, &shape) {
+			t.Errorf("%s along another size: %v", name, err)
+		}
+	}
+}
+
+// TestOperatorsOfRowsAllocations: more rows cost no more allocations, forward or back.
+func TestOperatorsOfRowsAllocations(t *testing.T) {
+	if transport.Invariants {
+		t.Skip("the checks allocate")
+	}
+	for name, f := range map[string]func(x Mat) (Mat, error){
+		"ranks":         func(x Mat) (Mat, error) { return SoftRankRows(x, WithWorkers(1)) },
+		"sorted":        func(x Mat) (Mat, error) { return SoftSortRows(x, WithWorkers(1)) },
+		"ranks back":    func(x Mat) (Mat, error) { return SoftRankRowsVJP(x, x, WithWorkers(1)) },
+		"sorted back":   func(x Mat) (Mat, error) { return SoftSortRowsVJP(x, x, WithWorkers(1)) },
+		"ranks along":   func(x Mat) (Mat, error) { return SoftRankRowsJVP(x, x, WithWorkers(1)) },
+		"sorted along":  func(x Mat) (Mat, error) { return SoftSortRowsJVP(x, x, WithWorkers(1)) },
+		"chosen levels": func(x Mat) (Mat, error) { return SoftSortRowsJVP(x, x, WithWorkers(1)) },
+	} {
+		n := 24
+		if name == "chosen levels" {
+			n = 140
+		}
+		count := func(d int) float64 {
+			x := NewMat(d, n)
+			for i := range x.Data {
+				x.Data[i] = float64(i * 7 % 101)
+			}
+			return allocations(2, func() { must(f(x))(t) })
+		}
+		if a, b := count(2), count(40); b > a+20 { // one a row would be 38 more
+			t.Errorf("%s: %v allocations for 2 rows, %v for 40", name, a, b)
+		}
+	}
+}

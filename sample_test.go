@@ -1,0 +1,193 @@
+package quantmf_test
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// normal returns independent standard normal numbers.
+func normal(seed uint64) func() float64 {
+	s := random.Split(seed, 5)
+	return func() float64 { return elem.NormalQuantile(s.Float64() + 0x1p-54) }
+}
+
+// assays is a table of one component and noise, all features rising with it, and what a fit sees of it: of
+// features from the first hidden on, a third of the samples have none.
+func assays(d, n, hidden int, noise float64, seed uint64) (x, seen quantmf.Mat) {
+	next := normal(seed)
+	x = quantmf.NewMat(d, n)
+	v := make([]float64, n)
+	for j := range v {
+		v[j] = next()
+	}
+	for i := range d {
+		u := 1 + 0.3*next()
+		for j := range n {
+			x.Set(i, j, u*v[j]+noise*next())
+		}
+	}
+	seen = x.Clone()
+	for i := hidden; i < d; i++ {
+		for j := range n / 3 {
+			seen.Set(i, (7*j)%n, math.NaN())
+		}
+	}
+	return x, seen
+}
+
+func fitted(t *testing.T, x quantmf.Mat, opts ...quantmf.FitOption) *quantmf.BQMF {
+	t.Helper()
+	m, err := quantmf.FitBQMF(t.Context(), x, 0, append(opts, quantmf.WithMissingValues())...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// TestSampleMarginals: each cell is drawn from the distribution of which Interval has the quantiles, be it
+// hidden or observed, continuous or of counts.
+func TestSampleMarginals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes many draws")
+	}
+	t.Parallel()
+	const draws = 300
+	_, seen := assays(12, 40, 5, 1, 1)
+	counts := seen.Clone()
+	for k, v := range counts.Data {
+		counts.Data[k] = math.Floor(math.Exp(0.7*v + 1))
+	}
+	for name, x := range map[string]quantmf.Mat{"real": seen, "counts": counts} {
+		m := fitted(t, x)
+		for _, p := range []float64{0.5, 0.9} {
+			lo, hi, err := m.Interval(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			within := make([]float64, len(x.Data))
+			for seed := range uint64(draws) {
+				for k, v := range m.Sample(seed).Data {
+					if v >= lo.Data[k] && v <= hi.Data[k] {
+						within[k] += 1.0 / draws
+					}
+				}
+			}
+			mean := 0.0
+			for k, share := range within {
+				mean += share / float64(len(within))
+				// a value with mass at an end of an interval lies within it
+				if share < p-5*math.Sqrt(p*(1-p)/draws) || name == "real" &&
+					share > p+5*math.Sqrt(p*(1-p)/draws) {
+					t.Errorf("%s: %v of the draws of cell %d lie in its %v interval", name, share, k, p)
+				}
+			}
+			if name == "real" && math.Abs(mean-p) > 0.01 {
+				t.Errorf("%v of all draws lie in their %v intervals", mean, p)
+			}
+		}
+	}
+}
+
+// TestSampleMeans: means over hidden cells of a feature, of a sample and of the whole table vary over draws
+// as much as they are off. Draws that take each cell by itself have squares of three to four times as much
+// for samples.
+func TestSampleMeans(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fits many tables")
+	}
+	t.Parallel()
+	const draws, tables = 24, 24
+	var squares, count [2]float64
+	for seed := range uint64(tables) {
+		x, seen := assays(24, 48, 4, 0.8, seed)
+		m := fitted(t, seen)
+		off := [2][][draws]float64{make([][draws]float64, 24), make([][draws]float64, 48)}
+		for s := range draws {
+			z := m.Sample(uint64(s))
+			for i := range z.Rows {
+				for j, v := range seen.Row(i) {
+					if v != v {
+						e := z.At(i, j) - x.At(i, j)
+						off[0][i][s] += e
+						off[1][j][s] += e
+					}
+				}
+			}
+		}
+		for kind := range off {
+			for _, sums := range off[kind] {
+				mean, variance := 0.0, 0.0
+				for _, e := range sums {
+					mean += e / draws
+				}
+				for _, e := range sums {
+					variance += (e - mean) * (e - mean) / (draws - 1)
+				}
+				if variance > 0 { // something is hidden; t² has the mean (draws-1)/(draws-3)
+					squares[kind] += mean * mean / variance * draws / (draws + 1) * (draws - 3) / (draws - 1)
+					count[kind]++
+				}
+			}
+		}
+	}
+	for kind, what := range []string{"features", "samples"} {
+		if mean := squares[kind] / count[kind]; !(mean > 0.75 && mean < 2) {
+			t.Errorf("squares of what means over %s are off by, over their variance: mean %.3f", what, mean)
+		}
+	}
+}
+
+// TestSampleSeeds: a seed has the same bits on every platform and for every number of workers; another one is
+// another draw. Models that are not as they were made have none.
+func TestSampleSeeds(t *testing.T) {
+	t.Parallel()
+	x := kin(16, 60)
+	one := fitted(t, x, quantmf.WithWorkers(1))
+	h := fnv.New64a()
+	for _, v := range one.Sample(3).Data {
+		fmt.Fprintf(h, "%x,", math.Float64bits(v))
+	}
+	if got, want := h.Sum64(), uint64(0x677d815c5f6cc50e); got != want {
+		t.Errorf("hash %#x, want %#x", got, want)
+	}
+	three := fitted(t, x, quantmf.WithWorkers(3))
+	if !slices.Equal(one.Sample(3).Data, three.Sample(3).Data) {
+		t.Error("the draw depends on the number of workers")
+	}
+	if slices.Equal(one.Sample(3).Data, one.Sample(4).Data) {
+		t.Error("two seeds have one draw")
+	}
+	file, err := one.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := new(quantmf.BQMF)
+	if err := read.UnmarshalBinary(file); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(one.Sample(3).Data, read.Sample(3).Data) {
+		t.Error("a model that was read draws otherwise")
+	}
+	one.U.Set(0, 0, 99)
+	if z := one.Sample(3); z.Rows != 0 || new(quantmf.BQMF).Sample(1).Rows != 0 {
+		t.Error("a changed model, or none, has a draw")
+	}
+	stopped, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(),
+		quantmf.WithProgress(func(quantmf.Progress) error { return errors.New("no further") }))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, v := range stopped.Sample(1).Data { // a model that knows nothing
+		if v-v != 0 {
+			t.Fatalf("a draw of %v", v)
+		}
+	}
+}
