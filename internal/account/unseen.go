@@ -24,8 +24,8 @@ type Other struct {
 	Method    string // such as NMF
 	Predicted float64
 	// the share by which its loss exceeds that of the model's method, and its standard error
-	Worse     float64
-	StdErr    float64
+	Worse  float64
+	StdErr float64
 }
 
 // Structureless is what a model predicts of a table without structure, at the most.
