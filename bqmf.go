@@ -374,6 +374,9 @@ func (noComponent) Error() string {
 // many deviations of their rows higher.
 type missingUnlike struct{ shift float64 }
 
+// MissingShift is by how many deviations missing cells are predicted higher.
+func (u *missingUnlike) MissingShift() float64 { return u.shift }
+
 func (u *missingUnlike) Error() string {
 	where, which, what := "higher", "high", "low"
 	if u.shift < 0 {

@@ -52,7 +52,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts = append(parts, b.Median(), b.Deviation(), lo, hi)
+			parts = append(parts, b.Median(), b.Deviation(), lo, hi, b.Sample(1))
 		}
 		for _, p := range parts {
 			for _, v := range p.Data {

@@ -113,7 +113,8 @@ func (f *imputeFlags) checking() []*cli.Flag {
 	seed.Help = "seed of the choice of hidden values (default 1)"
 	return []*cli.Flag{
 		cli.Whole(&f.checks, 0, "checks", "N", `the number of checks, each of which hides a tenth of the
-			known values, of a small table about twenty; at most 10, 0 for none (default 5)`),
+			known values, of a small table about twenty: at random, several features of a sample together, or
+			the ends of features, as values are missing; at most 10, 0 for none (default 5)`),
 		cli.File(&f.features, "features", `a line for each feature: missing values, values checked, the mean
 			error of the model and that of the feature's own mean, the share by which the first is less, the
 			standard error of this share, and a verdict. better: the model predicts better; unsure: the
@@ -218,7 +219,7 @@ func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	numbers := float64(d) * float64(n)
 	asked := float64(need.Model) + 8*6*numbers
 	side := float64(max(1, min(runtime.GOMAXPROCS(0), f.checks)))
-	return margin*max(8*1.25*numbers+side*(8*numbers+max(float64(need.Fit), asked)), readShare*numbers) +
+	return margin*max(8*1.25*numbers+float64(need.Model)+side*(8*numbers+max(float64(need.Fit), asked)), readShare*numbers) +
 		64*float64(d+n) + buffers + programSize, nil
 }
 
@@ -292,6 +293,7 @@ type imputation struct {
 	filled        quantmf.Mat
 	lower, upper  quantmf.Mat // with -interval
 	of            []feature   // how well each is predicted, nil without checks
+	manner        manner      // how the values of the checks were hidden
 	all           feature
 	words         []string // warnings
 	probabilities float64  // of the intervals that are checked
@@ -310,9 +312,6 @@ func (r *imputation) take(s cli.Streams) ([]os.FileInfo, error) {
 // work makes the checks and the fit.
 func (r *imputation) work(ctx context.Context) error {
 	x := r.table.X
-	if err := r.check(ctx); err != nil {
-		return err
-	}
 	r.tell.Begin("BQMF")
 	m, err := quantmf.FitBQMF(ctx, x, r.rank,
 		append(r.options.List(), quantmf.WithProgress(r.tell.Report))...)
@@ -321,6 +320,9 @@ func (r *imputation) work(ctx context.Context) error {
 	}
 	r.model = modelOf(m)
 	r.words, _ = warningsInWords(m.Warnings, r.table.Features)
+	if err := r.check(ctx, m.Warnings); err != nil {
+		return err
+	}
 	if r.median() {
 		r.filled = m.Median()
 	} else {
@@ -409,6 +411,7 @@ type (
 		Components   int             `json:"components"`
 		Value        string          `json:"value"`
 		Checked      int             `json:"checked"`
+		Hidden       string          `json:"hidden"`
 		Error        *float64        `json:"error,omitempty"`
 		Own          *float64        `json:"error_of_own,omitempty"`
 		Less         *float64        `json:"less,omitempty"`
@@ -437,6 +440,7 @@ func (r *imputation) object() imputeObject {
 	loss, _ := r.fitFlags.options.Loss.MarshalText() // which has no error
 	o := imputeObject{Matrix: r.name(), Model: r.kept, Missing: missing(x), Loss: string(loss),
 		LossReason: r.losses, Components: r.model.Rank(), Value: "mean", Checked: r.all.hidden,
+		Hidden:   r.manner.String(),
 		Interval: r.probabilities,
 		Warnings: append([]string{}, r.words...)}
 	if r.median() {
@@ -523,8 +527,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		n := float64(r.all.hidden)
 		share, stdErr := r.overall()
 		if r.kept == "" {
-			line("Check", "predictions of %s that %s did not see", cli.Counted(r.all.hidden, "known value"),
-				cli.Counted(r.checks, "further fit"))
+			line("Check", "predictions of %s that %s did not see%s", cli.Counted(r.all.hidden, "known value"),
+				cli.Counted(r.checks, "further fit"), r.manner.words())
 		} else {
 			line("Check", "predictions of %s that were hidden; the features' own %ss are those of the "+
 				"samples of the fit", cli.Counted(r.all.hidden, "known value"), what)
