@@ -116,7 +116,7 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	line("unseen", m.Unseen.text())
+	m.Unseen.text(line)
 	var stability []string
 	for _, s := range m.Stability {
 		stability = append(stability, strconv.FormatFloat(s, 'g', 4, 64))
@@ -147,8 +147,8 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "unseen":
-			m.Unseen = readUnseen(value)
+		case "unseen", "auto", "beside":
+			m.Unseen.read(key, value)
 		case "stability":
 			for _, text := range strings.Fields(value) {
 				s, _ := strconv.ParseFloat(text, 64)
