@@ -88,7 +88,7 @@ func TestMemoryOfState(t *testing.T) {
 		told := must(MemoryOf(c.method, x.Rows, x.Cols, 6, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		if _, _, _, _, _, err := fitAny(context.Background(), c.model, x, 6,
+		if _, err := fitAny(context.Background(), c.model, x, 6,
 			append(opts, WithCheckpoint(1, keep))...); err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestMemoryOfNMF(t *testing.T) {
 				append(opts, workers, WithEpochs(5), alive)...))(t)
 			got := float64(most) - float64(before) + float64(told.Model)
 			ratio := float64(told.Fit) / got
-			if ratio < 1 || ratio > 1.15 {
+			if ratio < 1 || float64(told.Fit) > 1.15*got+small {
 				t.Errorf("%v, options %d: %.0f bytes were alive, %d told: %.3f", s, o, got, told.Fit, ratio)
 			}
 		}
@@ -184,7 +184,7 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 		return after.TotalAlloc - before.TotalAlloc
 	}
 	for name, fit := range map[string]func() error{
-		"NMF": func() error { _, err := FitNMF(t.Context(), x, 2000, WithEpochs(1)); return err },
+		"NMF": func() error { return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1))) },
 		"NMF Frobenius": func() error {
 			_,
 				err := FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius))
