@@ -91,7 +91,8 @@ func (c *config) inShards(kind uint32, d int) error {
 
 // Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of the rows
 // of a cut takes in a step.
-func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs, opts []FitOption) (*fit.SplitSizes, error) {
+func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs,
+	opts []FitOption) (*fit.SplitSizes, error) {
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return nil, err
