@@ -520,10 +520,10 @@ func WithFixedU(columns Mat) FitOption {
 }
 
 // WithSampleWeights gives the samples weights, n of them, finite, at least 0 and not all 0: a fit minimises
-// the mean Σ w Δ / Σ w over the visible cells, and History and Validation are such means. A weight of 2 counts
-// as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the coordinates
-// that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing values, and
-// another multiplication a cell.
+// the mean Σ w Δ / Σ w over the visible cells, and History and Validation are such means. A weight of 2
+// counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
+// coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
+// values, and another multiplication a cell.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)

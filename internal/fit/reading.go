@@ -202,6 +202,11 @@ func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
 		pool.Make[uint64](a, d, c.words())
 		a.Floats(d)
 	}
+	if c.weights = rules.Weights; c.weights != nil {
+		c.Partial = true
+		a.Floats(d)
+		a.Floats(3, n)
+	}
 	return c
 }
 
