@@ -7,7 +7,6 @@ import (
 	"context"
 	"math"
 	"runtime"
-	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -339,74 +338,6 @@ func BenchmarkCalls(b *testing.B) {
 			b.ReportMetric(reference/row, "x/reference")
 		})
 	}
-}
-
-// BenchmarkWorkers times an epoch of each model with one worker and two, d=500,
-// n=256, k=10, m=16, one after the other, so that what else runs meets both alike.
-func BenchmarkWorkers(b *testing.B) {
-	r := random.Split(22, 0)
-	x := NewMat(500, 256)
-	for i := range x.Data {
-		x.Data[i] = math.Exp(normal(&r))
-	}
-	for _, c := range []struct {
-		name string
-		fit  func(opts ...FitOption) error
-	}{
-		{"NMF", func(opts ...FitOption) error {
-			_, err := FitNMF(context.Background(), x, 10, append(opts, WithEpochs(200))...)
-			return err
-		}},
-		{"QMF", func(opts ...FitOption) error {
-			_, err := FitQMF(context.Background(), x, 10,
-				append(opts, WithLevels(16), WithEpochs(15), WithStart(StartUniform))...)
-			return err
-		}},
-		{"QMF,EM", func(opts ...FitOption) error {
-			_, err := FitQMF(context.Background(), x, 10,
-				append(opts, WithLevels(16), WithEpochs(15), WithStart(StartNMF), WithShrinkage(20))...)
-			return err
-		}},
-		{"QMFQ", func(opts ...FitOption) error {
-			_, err := FitQMFQ(context.Background(), x, 10,
-				append(opts, WithLevels(16), WithEpochs(6), WithStart(StartUniform),
-					WithProjection(KLUpdates(20)))...)
-			return err
-		}},
-	} {
-		b.Run(c.name, func(b *testing.B) {
-			best := [3]float64{0, math.Inf(1), math.Inf(1)}
-			for range b.N {
-				for w := 1; w <= 2; w++ {
-					var stamps []time.Time
-					err := c.fit(WithWorkers(w),
-						WithProgress(func(Progress) error {
-							stamps = append(stamps,
-								time.Now())
-							return nil
-						}))
-					if err != nil {
-						b.Fatal(err)
-					}
-					// The median epoch: a pause of the machine is no part of it.
-					var spans []float64
-					for i := range stamps[1:] {
-						spans = append(spans, float64(stamps[i+1].Sub(stamps[i]))/1e6)
-					}
-					best[w] = min(best[w], median(spans))
-				}
-			}
-			for w := 1; w <= 2; w++ {
-				b.ReportMetric(best[w], "ms/epoch,"+strconv.Itoa(w))
-			}
-			b.ReportMetric(best[1]/best[2], "x")
-		})
-	}
-}
-
-func median(v []float64) float64 {
-	slices.Sort(v)
-	return v[len(v)/2]
 }
 
 // BenchmarkLarge times rows of many samples, squashed: solved anew with T and

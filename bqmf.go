@@ -161,7 +161,7 @@ type bqmfFit struct {
 func (f *bqmfFit) scale() error {
 	err := f.progress.Enter(fit.PhaseFactors)
 	x := f.cells.Matrix()
-	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
+	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool)
 	if err == nil {
 		half := f.progress.Within(0, 0.5)
 		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
@@ -373,6 +373,9 @@ func (noComponent) Error() string {
 // missingUnlike is the warning of a table whose missing cells are predicted unlike its observed ones: by so
 // many deviations of their rows higher.
 type missingUnlike struct{ shift float64 }
+
+// MissingShift is by how many deviations missing cells are predicted higher.
+func (u *missingUnlike) MissingShift() float64 { return u.shift }
 
 func (u *missingUnlike) Error() string {
 	where, which, what := "higher", "high", "low"

@@ -77,35 +77,6 @@ func TestRowsApart(t *testing.T) {
 	}
 }
 
-// TestSignedErrors: who does not take a negative value says who does.
-func TestSignedErrors(t *testing.T) {
-	ctx := context.Background()
-	x := scores(5, 5, 6)
-	for _, c := range []struct {
-		name string
-		fit  func() error
-		says string
-	}{
-		{"NMF", func() error { _, err := FitNMF(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
-		{"NMF, Frobenius", func() error { _, err := FitNMF(ctx, x, 2, WithLoss(Frobenius)); return err },
-			"FitQMF"},
-		{"QMF", func() error { _, err := FitQMF(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
-		{"QMF, 1.5", func() error { _, err := FitQMF(ctx, x, 2, WithLoss(1.5)); return err },
-			"WithLoss(Frobenius)"},
-		{"QMFQ", func() error { _, err := FitQMFQ(ctx, x, 2); return err }, "WithLoss(Frobenius)"},
-		{"HeldOut", func() error {
-			_, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 1}}, Masks{Repeats: 1, Share: 0.2, Seed: 1})
-			return err
-		}, "WithLoss(Frobenius)"},
-	} {
-		var data *DataError
-		if err := c.fit(); !errors.As(err, &data) || data.Row < 0 || data.Col < 0 ||
-			!strings.Contains(data.Problem, c.says) {
-			t.Errorf("%s: %v", c.name, err)
-		}
-	}
-}
-
 // TestRatioBesideMissing: a missing cell does not lift the bound on ratios under β <= 0.
 func TestRatioBesideMissing(t *testing.T) {
 	x := NewMat(4, 5)

@@ -3,7 +3,6 @@ package quantmf
 // This file tests what the typed errors say, and that of several rows the first is named.
 
 import (
-	"context"
 	"errors"
 	"io"
 	"math"
@@ -101,47 +100,12 @@ func TestOptionBounds(t *testing.T) {
 	}
 }
 
-// TestArgumentsThatDoNotFit: lengths that contradict each other are errors that name them.
-func TestArgumentsThatDoNotFit(t *testing.T) {
-	var shape *ShapeError
-	if _, err := SoftQuantile([]float64{1, 2, 3}, []float64{0, 1, 2},
-		WithTargets([]float64{0, 1})); !errors.As(err, &shape) || shape.What != "targets" ||
-		shape.Got != "2" {
-		t.Errorf("two targets for three quantile values: %v", err)
-	}
-	one, z := NewMat(2, 3), NewMat(2, 4)
-	if _, _, _, err := SoftQuantileRowsVJP(one, NewMat(1, 2), z); !errors.As(err, &shape) ||
-		shape.What != "z" || shape.Got != "2×4" || shape.Want != "2×3" {
-		t.Errorf("a cotangent of another shape: %v", err)
-	}
-	x := toy(1)
-	fit := func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
-		return FitNMF(ctx, NewMat(x.Rows, x.Cols+1), k, o...)
-	}
-	if _, err := HeldOut(context.Background(), x, fit, []Trial{{Rank: 1}},
-		Masks{Repeats: 1}); !errors.As(err, &shape) || shape.What != "x" {
-		t.Errorf("a fit of a matrix of another size: %v", err)
-	}
-	m := must(FitNMF(context.Background(), x, 1, WithEpochs(0)))(t)
-	for _, other := range []Mat{NewMat(x.Rows+1, x.Cols), NewMat(x.Rows, x.Cols+1)} {
-		if _, err := m.Loss(other); !errors.As(err, &shape) || shape.What != "x" ||
-			shape.Got != other.size() || shape.Want != x.size() {
-			t.Errorf("the loss of a matrix of another size: %v", err)
-		}
-	}
-	for _, eps := range []float64{0, 0.1} { // q of ranks is no argument
+// TestNoCotangentOfQ: q of ranks is no argument.
+func TestNoCotangentOfQ(t *testing.T) {
+	for _, eps := range []float64{0, 0.1} {
 		tr := must(Solve([]float64{3, 1, 2}, WithEpsilon(eps)))(t)
 		if g, err := tr.RankVJP([]float64{1, 0, 0}); err != nil || g.Q != nil || len(g.X) != 3 {
 			t.Errorf("ε = %v: the gradient of ranks is %+v, %v", eps, g, err)
 		}
-	}
-	var o *OptionError
-	if _, err := HeldOut(context.Background(), x, FitNMF, []Trial{{Rank: 1}},
-		Masks{Repeats: -1}); !errors.As(err, &o) || o.Bound != "must be at least 1" {
-		t.Errorf("-1 repeats: %v", err)
-	}
-	for k, want := range map[int][]float64{1: {2, 1}, 2: {1, 1, 1}, 3: {1, 1, 1}} {
-		b := must(TopKWeights(3, k))(t)
-		closeTo(t, "weights of the "+itoa(k)+" largest of 3", b, want, 0)
 	}
 }

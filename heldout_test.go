@@ -36,116 +36,53 @@ func TestHeldOut(t *testing.T) {
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
 	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
-	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
-	t.Logf("rank 1: %.3f±%.3f, 3: %.3f±%.3f, 12: %.3f±%.3f", p[0].Mean, p[0].StdErr, p[1].Mean, p[1].StdErr,
-		p[2].Mean, p[2].StdErr)
+	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
-		t.Error("three components are not the best")
-	}
-	for _, q := range p {
-		mean, sq := total(q.Losses)/4, 0.0
-		for _, l := range q.Losses {
-			sq += (l - mean) * (l - mean)
-		}
-		if math.Abs(q.Mean-mean) > 1e-12*mean || math.Abs(q.StdErr-math.Sqrt(sq/3/4)) > 1e-12*mean {
-			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
-		}
+		t.Errorf("three components are not the best: %v", p)
 	}
 	for i, q := range p { // each of the fits by itself
+		at, squares := mean(q.Losses), 0.0
+		for _, l := range q.Losses {
+			squares += (l - at) * (l - at)
+		}
+		if len(q.Losses) != 4 || math.Abs(q.Mean-at) > 1e-12*at ||
+			math.Abs(q.StdErr-math.Sqrt(squares/3/4)) > 1e-12*at {
+			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
+		}
 		for r, want := range q.Losses {
-			got, err := HeldOut(ctx, x, FitNMF, trials[i:i+1],
-				Masks{Repeats: 1, Share: 0.1, Seed: 1, First: r})
-			if err != nil || got[0].Losses[0] != want {
-				t.Errorf("trial %d, repeat %d alone: %v, %v, want %v", i, r, got, err, want)
+			if got := must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
+				Masks{1, 0.1, 1, r}))(t); got[0].Losses[0] != want {
+				t.Errorf("trial %d, repeat %d alone: %v, want %v", i, r, got, want)
 			}
 		}
 	}
-	var option *OptionError
-	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{First: -1}); !errors.As(err, &option) ||
-		option.Option != "first" {
-		t.Errorf("masks from -1 on: %v", err)
-	}
 	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
 	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
-	if _, err := HeldOut(ctx, x, FitQMF, []Trial{{Rank: 2, Options: []FitOption{WithEpochs(3)}}},
-		Masks{Repeats: 2, Share: 0.2, Seed: 1}); err != nil {
-		t.Error(err)
-	}
-	few := must(HeldOut(ctx, x, FitQMFQ,
-		[]Trial{{Rank: 1, Options: []FitOption{WithEpochs(10)}},
-			{Rank: 3, Options: []FitOption{WithEpochs(5)}}}, Masks{Repeats: 2, Share: 0.1, Seed: 1}))(t)
-	t.Logf("QMFQ, rank 1: %.3f±%.3f, 3: %.3f±%.3f", few[0].Mean, few[0].StdErr, few[1].Mean, few[1].StdErr)
-	if few[1].Mean > few[0].Mean {
-		t.Error("QMFQ of one component predicts better than of three")
-	}
-
-	if _, err := HeldOut(ctx, x, FitQMFQ,
-		[]Trial{{Rank: 2, Options: []FitOption{WithProjection(TruncatedSVD())}}},
-		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
-		option.Option != "WithProjection" {
-		t.Errorf("a truncated SVD without some cells: %v", err)
-	}
-	if _, err := HeldOut(ctx, x, FitNMF, []Trial{{Rank: 0}},
-		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) {
-		t.Errorf("rank 0: %v", err)
-	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: -1, Share: 0.1, Seed: 1}); !errors.As(err,
-		&option) {
-		t.Errorf("fewer than no repeats: %v", err)
+	if p = must(HeldOut(ctx, x, FitQMFQ,
+		[]Trial{{1, []FitOption{WithEpochs(10)}}, {3, []FitOption{WithEpochs(5)}}},
+		Masks{2, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
+		t.Errorf("QMFQ of one component predicts better than of three: %v", p)
 	}
 	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
-	same, err := HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1})
-	if err != nil || len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
-		t.Errorf("the masks that nobody chose: %v, %v, %v", usual, same, err)
+	same := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{Repeats: 5, Share: 0.1}))(t)
+	if len(usual[0].Losses) != 5 || !slices.Equal(usual[0].Losses, same[0].Losses) {
+		t.Errorf("the masks that nobody chose: %v, %v", usual, same)
 	}
-	if _, err := HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 1, Share: 0.9, Seed: 1}); !errors.As(err,
-		&option) {
-		t.Errorf("share 0.9: %v", err)
-	}
-	for _, repeats := range []int{-1, math.MaxInt, math.MaxInt / 1000} {
-		if _, err := HeldOut(ctx, x, FitNMF, trials,
-			Masks{Repeats: repeats, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
-			option.Option != "repeats" {
-			t.Errorf("%d repeats: %v", repeats, err)
-		}
-	}
-	for _, bad := range []float64{math.Inf(1), -1} { // hidden or not
+	for bad, loss := range map[float64]Loss{math.Inf(1): KL, -1: KL, 0: Beta(0)} { // hidden or not
 		y := x.Clone()
 		y.Set(3, 4, bad)
-		var data *DataError
+		trial := []Trial{{1, []FitOption{WithLoss(loss), WithEpochs(1)}}}
 		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, trials[:1],
-				Masks{Repeats: 1, Share: 0.5, Seed: seed}); !errors.As(err, &data) ||
+			var data *DataError
+			if _, err := HeldOut(ctx, y, FitNMF, trial, Masks{1, 0.5, seed, 0}); !errors.As(err, &data) ||
 				data.Row != 3 || data.Col != 4 {
 				t.Errorf("%v under a mask: %v", bad, err)
 			}
 		}
-		y.Set(3, 4, 0)
-		itakura := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Beta(0)), WithEpochs(1)}}}
-		for seed := range uint64(10) {
-			if _, err := HeldOut(ctx, y, FitNMF, itakura,
-				Masks{Repeats: 1, Share: 0.5, Seed: seed}); !errors.As(err, &data) ||
-				data.Row != 3 || data.Col != 4 {
-				t.Errorf("0 under a mask, where the loss has none: %v", err)
-			}
-		}
-	}
-	mixed := []Trial{{Rank: 1, Options: []FitOption{WithEpochs(1)}},
-		{Rank: 1, Options: []FitOption{WithEpochs(1), WithLoss(Frobenius)}}}
-	if _, err := HeldOut(ctx, x, FitNMF, mixed, Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err,
-		&option) ||
-		option.Option != "WithLoss" {
-		t.Errorf("two losses: %v", err)
-	}
-	tiny, _ := MatOf([]float64{1, 2}, []float64{3, 4})
-	if _, err := HeldOut(ctx, tiny, FitNMF, trials[:1],
-		Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.As(err, &option) ||
-		option.Option != "share" {
-		t.Errorf("two by two: %v", err)
 	}
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
-	if _, err := HeldOut(gone, x, FitNMF, trials, Masks{Repeats: 1, Share: 0.1, Seed: 1}); !errors.Is(err,
+	if err := errorOf(HeldOut(gone, x, FitNMF, trials, Masks{1, 0.1, 1, 0})); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
@@ -240,23 +177,13 @@ func TestHeldOutIsFinite(t *testing.T) {
 	for _, l := range []Loss{KL, Frobenius, 1.5, 4} {
 		for _, x := range []Mat{NewMat(6, 9), timesPower(near1(2, 6, 9), -560)} {
 			trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(l), WithEpochs(3)}}}
-			for name, held := range map[string]func() ([]Prediction, error){
-				"NMF": func() ([]Prediction, error) {
-					return HeldOut(ctx, x, FitNMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
-				},
-				"QMF": func() ([]Prediction, error) {
-					return HeldOut(ctx, x, FitQMF, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
-				},
-				"QMFQ": func() ([]Prediction, error) {
-					return HeldOut(ctx, x, FitQMFQ, trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
-				},
-			} {
-				p, err := held()
+			for method := range MethodBQMF {
+				p, err := HeldOut(ctx, x, by(method), trials, Masks{Repeats: 2, Share: 0.2, Seed: 1})
 				if _, small := err.(*DataError); small && p == nil && x.At(0, 0) > 0 && l >= 2 {
 					continue // the losses have no number
 				}
 				if err != nil || p[0].Mean-p[0].Mean != 0 || notFinite(p[0].Losses) >= 0 {
-					t.Errorf("β %v, %s: %v, %v", l, name, p, err)
+					t.Errorf("β %v, %v: %v, %v", l, method, p, err)
 				}
 			}
 		}
@@ -386,16 +313,4 @@ func TestJoin(t *testing.T) {
 	closeTo(t, "mean and standard error of 1, 2", []float64{p.Mean, p.StdErr}, []float64{1.5, 0.5}, 1e-15)
 	p = joined(4)
 	closeTo(t, "mean and standard error of 4", []float64{p.Mean, p.StdErr}, []float64{4, 0}, 0)
-}
-
-// TestMasks: fields out of range are named.
-func TestMasks(t *testing.T) {
-	for option, m := range map[string]Masks{"repeats": {Repeats: -1, Share: 0.1},
-		"share": {Repeats: 1, Share: 0.6}} {
-		var o *OptionError
-		if _, err := HeldOut(context.Background(), toy(1), FitNMF, []Trial{{Rank: 1}}, m); !errors.As(err,
-			&o) || o.Option != option {
-			t.Errorf("%+v: %v", m, err)
-		}
-	}
 }

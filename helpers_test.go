@@ -375,6 +375,17 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 		history(m.U, m.V, m.History, m.Validation)
 		y := must(m.Normalize(x))(t)
 		out = append(out, y.Data, m.Bend())
+	case *BQMF:
+		history(m.U, m.V, m.History, m.Validation)
+		lo, hi, err := m.Interval(0.8)
+		ok(t, err)
+		for i, v := range lo.Data {
+			if v > hi.Data[i] {
+				t.Fatalf("cell %d: an interval from %v to %v", i, v, hi.Data[i])
+			}
+		}
+		out = append(out, lo.Data, hi.Data, m.Median().Data, m.Deviation().Data, m.Relevance, m.RowNoise,
+			m.SampleNoise, []float64{m.LeaveOneOut})
 	}
 	ctx := context.Background()
 	v, err1 := m.Transform(ctx, x)
@@ -491,5 +502,15 @@ func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
+// by is the fit by a method.
+func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
+	return func(ctx context.Context, x Rows, k int, o ...FitOption) (Model, error) {
+		return Fit(ctx, method, x, k, o...)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"reflect"
 	"runtime"
 	"testing"
 
@@ -65,35 +66,17 @@ func TestHeldOutHolders(t *testing.T) {
 	x := sparseCounts(30, 40, 3)
 	trials, masks := []Trial{{Rank: 2, Options: []FitOption{WithEpochs(2)}},
 		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
-	for name, fit := range map[string]func(x Rows) ([]Prediction, error){
-		"NMF": func(x Rows) ([]Prediction, error) { return HeldOut(t.Context(), x, FitNMF, trials, masks) },
-		"QMF": func(x Rows) ([]Prediction, error) { return HeldOut(t.Context(), x, FitQMF, trials, masks) },
-	} {
-		var want []Prediction
-		var err error
-		if name == "NMF" {
-			want, err = HeldOut(t.Context(), x, FitNMF, trials, masks)
-		} else {
-			want, err = HeldOut(t.Context(), x, FitQMF, trials, masks)
+	for _, method := range []Method{MethodNMF, MethodQMF} {
+		held := func(x Rows) []Prediction {
+			return must(HeldOut(t.Context(), x, by(method), trials, masks))(t)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := held(x)
 		for holder, h := range holders(t, x) {
 			if testing.Short() && holder != "sparse" {
 				continue
 			}
-			got, err := fit(h)
-			if err != nil {
-				t.Fatal(holder, err)
-			}
-			for k := range want {
-				for r, l := range want[k].Losses {
-					if got[k].Losses[r] != l {
-						t.Errorf("%s, %s: trial %d, repeat %d: %v, want %v", name, holder, k, r,
-							got[k].Losses[r], l)
-					}
-				}
+			if got := held(h); !reflect.DeepEqual(got, want) {
+				t.Errorf("%v, %s: %v, want %v", method, holder, got, want)
 			}
 		}
 	}

@@ -104,9 +104,12 @@ func (m Mat) Clone() Mat {
 // T returns the transposed matrix, a copy with Stride = Rows of m.
 func (m Mat) T() Mat {
 	t := NewMat(m.Cols, m.Rows)
-	for i := range t.Cols {
-		for j, v := range m.Row(i) {
-			t.Data[j*t.Stride+i] = v
+	const block = 16 // rows that share a line of the cache
+	for from := 0; from < t.Cols; from += block {
+		for i := from; i < min(from+block, t.Cols); i++ {
+			for j, v := range m.Row(i) {
+				t.Data[j*t.Stride+i] = v
+			}
 		}
 	}
 	return t
@@ -343,6 +346,15 @@ func (s *Sparse) Listed() int {
 		return 0
 	}
 	return len(s.of.Index)
+}
+
+// T returns the transposed matrix, in the precision of s. It is a copy: a view would have to search all rows
+// of s for each row of its own. Cost: two passes over the listed numbers.
+func (s *Sparse) T() *Sparse {
+	if s == nil || len(s.of.Start) == 0 {
+		return s
+	}
+	return &Sparse{s.of.T()}
 }
 
 // ReadRow fills x with row i; the error is nil. It panics when i is out of range.

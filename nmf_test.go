@@ -275,21 +275,6 @@ func TestStartSVD(t *testing.T) {
 			}
 		}
 	}
-	var option *OptionError
-	for name, err := range map[string]error{
-		"restarts": func() error {
-			_,
-				err := FitNMF(ctx, small, 2, WithStart(StartSVD), WithRestarts(2))
-			return err
-		}(),
-		"scores": func() error { _, err := FitNMF(ctx, small, 2, WithStart(StartScores)); return err }(),
-		"QMF":    func() error { _, err := FitQMF(ctx, small, 2, WithStart(StartSVD)); return err }(),
-		"QMFQ":   func() error { _, err := FitQMFQ(ctx, small, 2, WithStart(StartSVD)); return err }(),
-	} {
-		if !errors.As(err, &option) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }
 
 // TestDeadComponents: from every start, a component that has nothing left is a

@@ -110,34 +110,33 @@ func TestOptionTable(t *testing.T) {
 	check(operator(option.SoftTopK, func(o Option) error { _, err := SoftTopK(x, 2, o); return err }))
 }
 
+// TestBadArguments: a bad argument is a typed error that says what is wrong and where.
 func TestBadArguments(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	x := []float64{1, 2, 3}
 	ctx := context.Background()
-	mat := func(rows ...[]float64) Mat {
-		m := must(MatOf(rows...))(t)
-		return m
+	mat := func(rows ...[]float64) Mat { return must(MatOf(rows...))(t) }
+	good, wide, signed := mat(x, []float64{2, 1, 0}), first(toy(2), 12), scores(5, 5, 6)
+	solve := func(x []float64, o ...Option) error { return errorOf(Solve(x, o...)) }
+	fit := func(m Rows, k int, o ...FitOption) error {
+		return errorOf(FitQMF(ctx, m, k, append(o, WithEpochs(1))...))
 	}
-	good := mat(x, []float64{2, 1, 0})
-	solve := func(x []float64, o ...Option) error { _, err := Solve(x, o...); return err }
-	fit := func(m Mat, k int, o ...FitOption) error {
-		_, a := FitQMF(ctx, m, k, append(o, WithEpochs(1))...)
-		return a
+	nmf := func(m Rows, k int, o ...FitOption) error { return errorOf(FitNMF(ctx, m, k, o...)) }
+	init := func(u float64, v ...float64) FitOption {
+		return WithInit(mat([]float64{1}, []float64{u}),
+			mat(v))
 	}
-	nmf := func(m Mat, k int, o ...FitOption) error { _, err := FitNMF(ctx, m, k, o...); return err }
-	_, svd := FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))
-	_, short := MatOf(x, x[:2])
+	weights := func(level, width float64) error {
+		_, _, err := QuantileWeights([]float64{0.5, level}, width)
+		return err
+	}
+	held := func(x Mat, m Masks, trials ...Trial) error { return errorOf(HeldOut(ctx, x, FitNMF, trials, m)) }
+	memory := func(m Method, rank int, o ...FitOption) error { return errorOf(MemoryOf(m, 5, 5, rank, o...)) }
+	one, mask := Trial{Rank: 1, Options: []FitOption{WithEpochs(1)}}, Masks{1, 0.1, 1, 0}
 	tr := must(Solve(x))(t)
-	_, badQ := tr.Quantile([]float64{1, 2})
-	_, falling := tr.Quantile([]float64{3, 2, 1})
-	_, badZ := tr.RankVJP([]float64{1, nan, 0})
-	_, shortZ := tr.SortVJP([]float64{1})
-	_, badDir := tr.QuantileJVP(x, Gradient{B: x[:1]})
-	_, noQ := SoftQuantile(x, nil)
-	_, rows := SoftQuantileRows(good, mat(x, x, x))
-	_, unsorted := SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))
-	_, levels := SoftQuantile(x, x, WithLevels(2))
-	_, strict := Solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1))
+	m, b := must(FitQMF(ctx, good, 1, WithEpochs(1)))(t), fitBQMF(t, first(wide, 6), 0)
+	interval := func(p float64) error { _, _, err := b.Interval(p); return err }
+	_, _, _, shape4 := SoftQuantileRowsVJP(NewMat(2, 3), NewMat(1, 2), NewMat(2, 4))
 	var (
 		option *OptionError
 		data   *DataError
@@ -164,7 +163,7 @@ func TestBadArguments(t *testing.T) {
 		{"workers", solve(x, WithWorkers(-1)), &option, "WithWorkers(-1)"},
 		{"levels 0", solve(x, WithLevels(0)), &option, "WithLevels(0)"},
 		{"levels, targets", solve(x, WithLevels(2), WithTargets(x)), &option, "WithTargets gives 3"},
-		{"levels, q", levels, &option, "q has 3"},
+		{"levels, q", errorOf(SoftQuantile(x, x, WithLevels(2))), &option, "q has 3"},
 		{"nil weights", solve(x, WithWeights(nil)), &option, "WithWeights"},
 		{"weights sum", solve(x, WithWeights([]float64{0, 0, 0})), &option, "sum"},
 		{"negative weight", solve(x, WithWeights([]float64{0, -1, 0})), &option, "weight 1"},
@@ -172,8 +171,16 @@ func TestBadArguments(t *testing.T) {
 		{"empty targets", solve(x, WithTargets(nil)), &option, "WithTargets"},
 		{"targets order", solve(x, WithTargets([]float64{0, 0})), &option, "target 1"},
 		{"targets NaN", solve(x, WithTargets([]float64{0, nan})), &option, "target 1"},
+		{"targets that no threshold separates", solve(x, WithTargets([]float64{0, 5e-324, 1})), &option, ""},
+		{"targets, q", errorOf(SoftQuantile(x, x, WithTargets(x[:2]))), &shape, "targets: got 2"},
 		{"empty target weights", solve(x, WithTargetWeights([]float64{})), &option, "WithTargetWeights"},
 		{"zero target weight", solve(x, WithTargetWeights([]float64{1, 0, 1})), &option, "weight 1"},
+		{"far target weight", solve(x, WithTargetWeights([]float64{1e-300, 1e300})), &option,
+			"WithTargetWeights"},
+		{"far target weight", solve(x, WithTargetWeights([]float64{1, 1e308, 1}), WithEpsilon(0)), &option,
+			"WithTargetWeights"},
+		{"far target weight", solve(x, WithTargetWeights([]float64{1, 1, 1e-291})), &option,
+			"WithTargetWeights"},
 		{"target weights length", solve(x, WithTargetWeights(x), WithLevels(2)), &shape, "target weights"},
 		{"squash", solve(x, WithSquash(99)), &option, "WithSquash(99)"},
 		{"nil option", solve(x, nil), &option, "nil"},
@@ -181,16 +188,30 @@ func TestBadArguments(t *testing.T) {
 		{"empty x", solve(nil), &shape, "no samples"},
 		{"NaN in x", solve([]float64{1, nan}), &data, "column 1"},
 		{"Inf in x", solve([]float64{-inf, 1}), &data, "column 0"},
-		{"strict", strict, &conv, "wanted 1e-09"},
-		{"q length", badQ, &shape, "q"},
-		{"q order", falling, &data, "column 1"},
-		{"z NaN", badZ, &data, "column 1"},
-		{"z length", shortZ, &shape, "z"},
-		{"direction", badDir, &shape, "dir.B"},
-		{"no q", noQ, &shape, "q"},
-		{"rows of q", rows, &shape, "1 or 2"},
-		{"unsorted q", unsorted, &data, "row 1, column 1"},
-		{"ragged", short, &shape, "row 1"},
+		{"strict", solve([]float64{0, 1, 2, 5}, WithStrict(), WithMaxIterations(1)), &conv, "wanted 1e-09"},
+		{"q length", errorOf(tr.Quantile(x[:2])), &shape, "q"},
+		{"q order", errorOf(tr.Quantile([]float64{3, 2, 1})), &data, "column 1"},
+		{"z NaN", errorOf(tr.RankVJP([]float64{1, nan, 0})), &data, "column 1"},
+		{"z length", errorOf(tr.SortVJP(x[:1])), &shape, "z"},
+		{"direction", errorOf(tr.QuantileJVP(x, Gradient{B: x[:1]})), &shape, "dir.B"},
+		{"no q", errorOf(SoftQuantile(x, nil)), &shape, "q"},
+		{"rows of q", errorOf(SoftQuantileRows(good, mat(x, x, x))), &shape, "1 or 2"},
+		{"rows of z", shape4, &shape, "z: got 2×4, want 2×3"},
+		{"unsorted q", errorOf(SoftQuantileRows(good, mat([]float64{0, 1}, []float64{1, 0}))), &data,
+			"row 1, column 1"},
+		{"level 1.5", errorOf(SoftQuantiles(x, []float64{1.5})), &data, ""},
+		{"no levels", errorOf(SoftQuantiles(x, nil)), &shape, ""},
+		{"no samples", errorOf(SoftQuantiles(nil, x[:1])), &shape, ""},
+		{"own weights", errorOf(SoftQuantiles(x, x[:1], WithTargetWeights(x))), &option, ""},
+		{"level -0.01", weights(-0.01, 0.1), &data, "column 1"},
+		{"level 1.01", weights(1.01, 0.1), &data, "column 1"},
+		{"level NaN", weights(nan, 0.1), &data, "column 1"},
+		{"width 0", weights(0.6, 0), &option, "width(0)"},
+		{"width -1", weights(0.6, -1), &option, "width(-1)"},
+		{"width above 1", weights(0.6, math.Nextafter(1, 2)), &option, "width(1.0000000000000002)"},
+		{"width NaN", weights(0.6, nan), &option, "width(NaN)"},
+		{"top 0", errorOf(SoftTopK(x, 0)), &option, ""}, {"top 4 of 3", errorOf(SoftTopK(x, 4)), &option, ""},
+		{"ragged", errorOf(MatOf(x, x[:2])), &shape, "row 1"},
 		{"rank 0", fit(good, 0), &option, "rank(0)"},
 		{"rank 0", nmf(good, 0), &option, "rank(0)"},
 		{"absurd rank", nmf(good, 1<<31-1), &option, "memory"},
@@ -202,6 +223,13 @@ func TestBadArguments(t *testing.T) {
 		{"NaN", nmf(mat(x, []float64{1, 2, nan}), 1), &data, "row 1, column 2"},
 		{"Inf", nmf(mat([]float64{inf, 2, 1}), 1), &data, "row 0, column 0"},
 		{"too large", nmf(mat([]float64{1e200, 2, 1}), 1), &data, "overflow"},
+		{"signed", nmf(signed, 2), &data, "WithLoss(Frobenius)"},
+		{"signed, Frobenius", nmf(signed, 2, WithLoss(Frobenius)), &data, "FitQMF"},
+		{"signed", fit(signed, 2), &data, "WithLoss(Frobenius)"},
+		{"signed, 1.5", fit(signed, 2, WithLoss(1.5)), &data, "WithLoss(Frobenius)"},
+		{"signed", errorOf(FitQMFQ(ctx, signed, 2)), &data, "WithLoss(Frobenius)"},
+		{"signed, KL", errorOf(FitBQMF(ctx, signed, 2, WithLoss(KL))), &data, ""},
+		{"signed", held(signed, mask, one), &data, "WithLoss(Frobenius)"},
 		{"one level", fit(good, 1, WithLevels(1)), &option, "at least 2"},
 		{"ε 0 in a fit", fit(good, 1, WithEpsilon(0)), &option, "gradient"},
 		{"epochs", nmf(good, 1, WithEpochs(-1)), &option, "WithEpochs(-1)"},
@@ -214,24 +242,17 @@ func TestBadArguments(t *testing.T) {
 		{"line", fit(good, 1, WithLine(nan)), &option, "WithLine(NaN)"},
 		{"line, pinned", fit(good, 1, WithLine(0.5), WithEnds(EndsPinned)), &option, "must be 0"},
 		{"line, uniform", fit(good, 1, WithLine(0.5), WithStart(StartUniform)), &option, "must be 0"},
-		{"line, SVD", svd, &option, "must be 0"},
-		{"start, init", fit(good, 1, WithStart(StartNMF), WithInit(mat([]float64{1}, []float64{1}), mat(x))),
-			&option, "contradicts WithInit"},
-		{"start, init", nmf(good, 1, WithStart(StartUniform),
-			WithInit(mat([]float64{1}, []float64{1}), mat(x))), &option, "contradicts WithInit"},
+		{"line, SVD", errorOf(FitQMFQ(ctx, good, 1, WithLine(0.5), WithProjection(TruncatedSVD()))), &option,
+			"must be 0"},
+		{"start, init", fit(good, 1, WithStart(StartNMF), init(1, x...)), &option, "contradicts WithInit"},
+		{"start, init", nmf(good, 1, WithStart(StartUniform), init(1, x...)), &option,
+			"contradicts WithInit"},
 		{"init shape", fit(good, 1, WithInit(good, good)), &shape, "initial U"},
-		{"init negative", nmf(good, 1, WithInit(mat([]float64{1}, []float64{-1}), mat(x))), &data,
-			"initial U"},
-		{"init too large", nmf(good, 1,
-			WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
-		{"init out of reach", nmf(good, 1,
-			WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data,
-			"row 1, column 0"},
-		{"init too large", fit(good, 1,
-			WithInit(mat([]float64{1}, []float64{1e40}), mat([]float64{1e40, 1, 1}))), &data, "the product"},
-		{"init out of reach", fit(good, 1,
-			WithInit(mat([]float64{1}, []float64{1e200}), mat([]float64{1, 1, 1}))), &data,
-			"row 1, column 0"},
+		{"init negative", nmf(good, 1, init(-1, x...)), &data, "initial U"},
+		{"init too large", nmf(good, 1, init(1e40, 1e40, 1, 1)), &data, "the product"},
+		{"init out of reach", nmf(good, 1, init(1e200, 1, 1, 1)), &data, "row 1, column 0"},
+		{"init too large", fit(good, 1, init(1e40, 1e40, 1, 1)), &data, "the product"},
+		{"init out of reach", fit(good, 1, init(1e200, 1, 1, 1)), &data, "row 1, column 0"},
 		{"absurd levels", fit(good, 1, WithLevels(math.MaxInt32)), &option, "memory"},
 		{"absurd rate", fit(good, 1, WithLearningRate(1e9)), &option, "at most 100"},
 		{"absurd shrinkage", fit(good, 1, WithShrinkage(1e300)), &option, "1e30"},
@@ -240,28 +261,59 @@ func TestBadArguments(t *testing.T) {
 		{"zero", nmf(good, 1, WithLoss(Beta(0))), &data, "positive"},
 		{"patience", nmf(good, 1, WithPatience(0)), &option, "WithPatience(0)"},
 		{"restarts", nmf(good, 1, WithRestarts(0)), &option, "WithRestarts(0)"},
-		{"restarts, init", nmf(good, 1, WithRestarts(2), WithInit(mat([]float64{1}, []float64{1}), mat(x))),
-			&option, "contradicts WithInit"},
+		{"restarts, init", nmf(good, 1, WithRestarts(2), init(1, x...)), &option, "contradicts WithInit"},
+		{"restarts, SVD", nmf(good, 1, WithRestarts(2), WithStart(StartSVD)), &option, ""},
+		{"scores", nmf(good, 1, WithStart(StartScores)), &option, ""},
+		{"SVD", fit(good, 1, WithStart(StartSVD)), &option, ""},
+		{"SVD", errorOf(FitQMFQ(ctx, good, 1, WithStart(StartSVD))), &option, ""},
 		{"validation", nmf(good, 1, WithValidation(0.6)), &option, "WithValidation(0.6)"},
 		{"validation of nothing", nmf(good, 1, WithValidation(0.1)), &option, "too small"},
 		{"schedule", fit(good, 1, WithSchedule(9)), &option, "WithSchedule(9)"},
 		{"start", fit(good, 1, WithStart(9)), &option, "WithStart(9)"},
 		{"ends", fit(good, 1, WithEnds(9)), &option, "WithEnds(9)"},
+		{"rank -1", errorOf(FitBQMF(ctx, good, -1)), &option, "rank(-1)"},
+		{"a loss of no BQMF", errorOf(FitBQMF(ctx, good, 0, WithLoss(Beta(0.5)))), &option, ""},
+		{"a posterior that no memory holds", errorOf(FitBQMF(ctx, NewMat(2500, 2500), 2499)), &option,
+			"rank("},
+		{"a map of no row", errorOf(b.Map(6)), &shape, "row"},
+		{"a map of no row", errorOf(m.Map(2)), nil, ""},
+		{"p = 0", interval(0), &option, "p(0)"}, {"p = 1", interval(1), &option, "p(1)"},
+		{"p = -1", interval(-1), &option, "p(-1)"}, {"p = NaN", interval(nan), &option, "p(NaN)"},
+		{"loss of another shape", errorOf(m.Loss(NewMat(1, 1))), &shape, "x: got 1×1, want 2×3"},
+		{"loss of another shape", errorOf(m.Loss(NewMat(2, 4))), &shape, "x: got 2×4, want 2×3"},
+		{"loss of Inf", errorOf(m.Loss(mat(x, []float64{1, 2, inf}))), &data, "row 1, column 2"},
+		{"first mask -1", held(wide, Masks{First: -1}, one), &option, "first(-1)"},
+		{"held out, rank 0", held(wide, mask, Trial{}), &option, "rank(0)"},
+		{"held out, two losses", held(wide, mask, one, Trial{1, []FitOption{WithLoss(Frobenius)}}), &option,
+			"WithLoss"},
+		{"held out, SVD", errorOf(HeldOut(ctx, wide, FitQMFQ,
+			[]Trial{{2, []FitOption{WithProjection(TruncatedSVD())}}}, mask)), &option, "WithProjection"},
+		{"-1 repeats", held(wide, Masks{-1, 0.1, 1, 0}, one), &option, "repeats(-1): must be at least 1"},
+		{"endless repeats", held(wide, Masks{math.MaxInt, 0.1, 1, 0}, one), &option, "repeats("},
+		{"many repeats", held(wide, Masks{math.MaxInt / 1000, 0.1, 1, 0}, one), &option, "repeats("},
+		{"share 0.6", held(wide, Masks{1, 0.6, 1, 0}, one), &option, "share(0.6)"},
+		{"share of nothing", held(mat(x[:2], x[1:]), mask, one), &option, "share("},
+		{"held out of another matrix", errorOf(HeldOut(ctx, wide,
+			func(ctx context.Context, _ Rows, k int, o ...FitOption) (*NMF, error) {
+				return FitNMF(ctx, NewMat(12, 81), k, o...)
+			}, []Trial{one}, mask)), &shape, "x: "},
+		{"memory of rank 0", memory(MethodNMF, 0), &option, "rank(0)"},
+		{"memory of rank -1", memory(MethodBQMF, -1), &option, "rank(-1)"},
+		{"memory, start", memory(MethodNMF, 1, WithStart(StartNMF)), &option, ""},
+		{"memory, shrinkage, pinned", memory(MethodQMF, 1, WithShrinkage(1), WithEnds(EndsPinned)), &option,
+			""},
+		{"memory, SVD", memory(MethodQMFQ, 1, WithStart(StartSVD)), &option, ""},
+		{"memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), &option, ""},
+		{"memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), &option, "WithLevels"},
+		{"memory of no method", memory(Method(9), 1), &option, ""},
+		{"memory of nothing", errorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
 	} {
-		if c.err == nil || !errors.As(c.err, c.as) || !strings.Contains(c.err.Error(), c.says) {
+		if c.err == nil || c.as != nil && !errors.As(c.err, c.as) ||
+			!strings.Contains(c.err.Error(), c.says) {
 			t.Errorf("%s: %T %v; want %T that says %q", c.name, c.err, c.err, c.as, c.says)
 		}
 	}
-	m, _ := FitQMF(ctx, good, 1, WithEpochs(1))
-	if _, err := m.Loss(x1()); !errors.As(err, &shape) {
-		t.Errorf("loss of another shape: %v", err)
-	}
-	if _, err := m.Loss(mat(x, []float64{1, 2, math.Inf(1)})); !errors.As(err, &data) {
-		t.Errorf("loss of Inf: %v", err)
-	}
 }
-
-func x1() Mat { return NewMat(1, 1) }
 
 // TestDocumentedOptions holds the tables of options and defaults in doc.go against
 // the code.

@@ -4,6 +4,7 @@ package quantmf
 // for whatever is finite, what ε means, and the documented ways to the operators of others.
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -54,56 +55,41 @@ func TestOrderAndRange(t *testing.T) {
 				last += math.Exp(5 * normal(&r))
 			}
 		}
-		tr := must(Solve(x, opts...))(t)
-		T := must(tr.Quantile(q))(t)
-		R, S := tr.Rank(), tr.Sort()
-		perm := make([]int, n)
-		for i := range perm {
-			perm[i] = i
-		}
-		slices.SortFunc(perm, func(i, j int) int {
-			switch {
-			case x[i] < x[j]:
-				return -1
-			case x[i] > x[j]:
-				return 1
-			}
-			return 0
-		})
-		for k, i := range perm {
-			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
-				t.Fatalf("problem %d: T = %v outside [%v,%v]", seed, T[i], q[0], q[m-1])
-			}
-			if !(R[i] >= 0 && R[i] <= float64(n)) {
-				t.Fatalf("problem %d: rank %v of %d", seed, R[i], n)
-			}
-			if k == 0 {
-				continue
-			}
-			p := perm[k-1]
-			pairs++
-			if T[p] > T[i] || R[p] > R[i] || x[p] == x[i] && (T[p] != T[i] || R[p] != R[i]) {
-				t.Fatalf("problem %d (ε=%g): x %v, %v but T %v, %v and R %v, %v", seed, eps, x[p], x[i], T[p],
-					T[i], R[p], R[i])
-			}
-		}
-		for j, v := range S {
-			if !(v >= x[perm[0]] && v <= x[perm[n-1]]) || j > 0 && v < S[j-1] {
-				t.Fatalf("problem %d (ε=%g): S[%d] = %v of %v, min %v, max %v", seed, eps, j, v, S,
-					x[perm[0]], x[perm[n-1]])
-			}
-		}
-		f := must(tr.Map(q))(t)
-		for k, i := range perm[1:] {
-			if f.At(x[perm[k]]) > f.At(x[i]) {
-				t.Fatalf("problem %d (ε=%g): the map falls from %v to %v between %v and %v", seed, eps,
-					f.At(x[perm[k]]), f.At(x[i]), x[perm[k]], x[i])
-			}
+		pairs += n - 1
+		checkOrder(t, x, q, must(Solve(x, opts...))(t), float64(len(x)))
+		if t.Failed() {
+			t.Fatalf("problem %d, ε = %g", seed, eps)
 		}
 	}
-	t.Logf("%d pairs", pairs)
 	if pairs < 70*problems {
 		t.Errorf("only %d pairs", pairs)
+	}
+}
+
+// checkOrder: T, R, S and the map keep the order of the samples x and stay in their ranges, and equal samples
+// have equal values; ranks are at most most.
+func checkOrder(t *testing.T, x, q []float64, tr *Transport, most float64) {
+	t.Helper()
+	n, m := len(x), len(q)
+	T, f, R, S := must(tr.Quantile(q))(t), must(tr.Map(q))(t), tr.Rank(), tr.Sort()
+	perm := make([]int, n)
+	for i := range perm {
+		perm[i] = i
+	}
+	slices.SortFunc(perm, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	for k, i := range perm {
+		if !(T[i] >= q[0] && T[i] <= q[m-1]) || !(R[i] >= 0 && R[i] <= most) {
+			t.Fatalf("T = %v outside [%v,%v], or rank %v of %v", T[i], q[0], q[m-1], R[i], most)
+		}
+		p := perm[max(k-1, 0)]
+		if T[p] > T[i] || R[p] > R[i] || f.At(x[p]) > f.At(x[i]) || x[p] == x[i] &&
+			(T[p] != T[i] || R[p] != R[i]) {
+			t.Fatalf("x %v, %v but T %v, %v, R %v, %v and the map %v, %v", x[p], x[i], T[p], T[i], R[p], R[i],
+				f.At(x[p]), f.At(x[i]))
+		}
+	}
+	if !slices.IsSorted(S) || S[0] < slices.Min(x) || S[m-1] > slices.Max(x) {
+		t.Fatalf("S = %v, of samples from %v to %v", S, slices.Min(x), slices.Max(x))
 	}
 }
 
@@ -138,24 +124,7 @@ func FuzzOrder(f *testing.F) {
 		if l > 0 {
 			opts = append(opts, WithIterations(1+int(l%10)))
 		}
-		tr := must(Solve(x, opts...))(t)
-		T := must(tr.Quantile(q))(t)
-		R, S := tr.Rank(), tr.Sort()
-		mp, _ := tr.Map(q)
-		for i := range x {
-			for k := range x {
-				if x[i] <= x[k] && (T[i] > T[k] || R[i] > R[k] || mp.At(x[i]) > mp.At(x[k])) {
-					t.Fatalf("x %v <= %v, but T %v, %v, R %v, %v, map %v, %v", x[i], x[k], T[i], T[k], R[i],
-						R[k], mp.At(x[i]), mp.At(x[k]))
-				}
-			}
-			if !(T[i] >= q[0] && T[i] <= q[m-1]) {
-				t.Fatalf("T = %v out of range", T[i])
-			}
-		}
-		if !slices.IsSorted(S) || S[0] < slices.Min(x) || S[m-1] > slices.Max(x) {
-			t.Fatalf("S = %v", S)
-		}
+		checkOrder(t, x, q, must(Solve(x, opts...))(t), float64(len(x)))
 	})
 }
 
@@ -171,42 +140,20 @@ func TestFinite(t *testing.T) {
 	}
 	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320},
 		{0, 0, 1e299, 1e300}}
-	check := func(what string, p point, v ...float64) {
-		t.Helper()
-		if i := notFinite(v); i >= 0 {
-			t.Errorf("x %v, q %v, ε %g, %v, %d options: %s is %v", p.x, p.q, p.eps, p.squash, len(p.extra),
-				what, v)
-		}
-	}
 	for _, x := range rows {
 		for _, q := range levels {
 			for _, eps := range []float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0} {
 				for s := range SquashArctan + 1 {
 					for _, l := range []int{0, 1, 3} {
-						p := point{x: x, q: q, eps: eps, squash: s}
 						opts := []Option{WithEpsilon(eps), WithSquash(s), WithLevels(len(q))}
 						if l > 0 {
-							p.extra = []Option{WithIterations(l)}
-							opts = append(opts, p.extra...)
+							opts = append(opts, WithIterations(l))
 						}
 						tr, err := Solve(x, opts...)
-						if err != nil {
-							if s == SquashNone && largest(x) > limit.Point || eps == 0 && l > 0 {
-								continue
-							}
-							t.Fatal(err)
+						if s == SquashNone && largest(x) > limit.Point || eps == 0 && l > 0 {
+							continue
 						}
-						T, _ := tr.Quantile(q)
-						check("T", p, T...)
-						check("R", p, tr.Rank()...)
-						check("S", p, tr.Sort()...)
-						check("F", p, tr.F...)
-						check("G", p, tr.G...)
-						check("P", p, tr.Plan().Data...)
-						f, _ := tr.Map(q)
-						for _, v := range x {
-							check("Map", p, f.At(v), f.Slope(v))
-						}
+						ok(t, err)
 						for _, zs := range []float64{1, -math.MaxFloat64, 1e-320} {
 							z, zm := make([]float64, len(x)), make([]float64, len(q))
 							for i := range z {
@@ -215,28 +162,51 @@ func TestFinite(t *testing.T) {
 							for j := range zm {
 								zm[j] = zs * float64(1-j%2*2)
 							}
-							a := must(tr.QuantileVJP(q, z))(t)
-							b, _ := tr.RankVJP(z)
-							c, _ := tr.SortVJP(zm)
-							for _, g := range []*Gradient{a, b, c} {
-								check("gradient", p, g.X...)
-								check("gradient", p, g.A...)
-								check("gradient", p, g.B...)
-								check("gradient", p, g.Y...)
-								check("gradient", p, g.Q...)
-								check("gradient", p, g.Epsilon)
+							all, err := results(t, tr, x, q, z, zm)
+							if ok(t, err); notFinite(slices.Concat(all...)) >= 0 {
+								t.Fatalf("x %v, q %v, ε %g, %v, %d iterations: %v", x, q, eps, s, l, all)
 							}
-							d := must(tr.QuantileJVP(q, Gradient{X: z, Q: zm, B: zm}))(t)
-							check("JVP", p, d...)
-						}
-						if t.Failed() {
-							return
 						}
 					}
 				}
 			}
 		}
 	}
+}
+
+// parts are a gradient's, in all arguments that it has.
+func parts(g *Gradient) [][]float64 { return [][]float64{g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}} }
+
+// results are all that a transport of x says, with the cotangents zn of samples and zm of levels. What has no
+// number is one of the package's errors.
+func results(t testing.TB, tr *Transport, x, q, zn, zm []float64) (all [][]float64, err error) {
+	gradient := func(g *Gradient, wrong error) {
+		if wrong == nil {
+			all = append(all, parts(g)...)
+		} else if err = wrong; !typed(err) {
+			t.Fatalf("%T: %v", err, err)
+		}
+	}
+	all = append(all, tr.F, tr.G, []float64{tr.MarginalError}, tr.Rank(), tr.Sort(), tr.Plan().Data)
+	gradient(tr.RankVJP(zn))
+	gradient(tr.SortVJP(zm))
+	T, wrong := tr.Quantile(q)
+	if wrong != nil {
+		gradient(nil, wrong)
+		return all, err
+	}
+	gradient(tr.QuantileVJP(q, zn))
+	f := must(tr.Map(q))(t)
+	for _, v := range x {
+		all = append(all, []float64{f.At(v), f.Slope(v)})
+		if back, wrong := f.Invert(f.At(v)); wrong == nil {
+			all = append(all, []float64{back})
+		} else if !typed(wrong) {
+			t.Fatalf("%T: %v", wrong, wrong)
+		}
+	}
+	return append(all, T, must(tr.QuantileJVP(q,
+		Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]}))(t)), err
 }
 
 // TestInputsKept: inputs are neither changed nor kept.

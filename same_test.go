@@ -100,7 +100,7 @@ func TestSame(t *testing.T) {
 			file := must(os.Create(path))(t)
 			ok(t, table.Write(file, path, "", nil, nil, x))
 			ok(t, file.Close())
-			rows := must(rowfile.Open(path))(t)
+			rows := must(rowfile.Open(path, rowfile.Options{}))(t)
 			defer rows.Close()
 			holders[name] = rows.Rows
 		}

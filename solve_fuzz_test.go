@@ -123,40 +123,7 @@ func checkAny(t *testing.T, data []byte) bool {
 		}
 		return false
 	}
-	n, m := len(x), len(q)
-	finite := func(what string, v ...float64) {
-		t.Helper()
-		if i := notFinite(v); i >= 0 {
-			t.Fatalf("%s[%d] = %v; x %v, converged %v, error %g after %d", what, i, v[i], x, tr.Converged,
-				tr.MarginalError, tr.Iterations)
-		}
-	}
-	gradient := func(what string, g *Gradient, err error) {
-		t.Helper()
-		if err != nil {
-			if !typed(err) {
-				t.Fatalf("%s: %T: %v", what, err, err)
-			}
-			return
-		}
-		finite(what+": X", g.X...)
-		finite(what+": A", g.A...)
-		finite(what+": B", g.B...)
-		finite(what+": Y", g.Y...)
-		finite(what+": Q", g.Q...)
-		finite(what+": Epsilon", g.Epsilon)
-	}
-	finite("F", tr.F...)
-	finite("G", tr.G...)
-	finite("MarginalError", tr.MarginalError)
-	finite("plan", tr.Plan().Data...)
-	finite("ranks", tr.Rank()...)
-	S := tr.Sort()
-	finite("sorted", S...)
-	if !slices.IsSorted(S) || S[0] < slices.Min(x) || S[m-1] > slices.Max(x) {
-		t.Fatalf("sorted %v of %v", S, x)
-	}
-	zn, zm := rest.floats(n), rest.floats(m)
+	zn, zm := rest.floats(len(x)), rest.floats(len(q))
 	for _, v := range [][]float64{zn, zm} {
 		for i := range v {
 			if v[i]-v[i] != 0 {
@@ -164,40 +131,16 @@ func checkAny(t *testing.T, data []byte) bool {
 			}
 		}
 	}
-	g, err := tr.RankVJP(zn)
-	gradient("RankVJP", g, err)
-	g, err = tr.SortVJP(zm)
-	gradient("SortVJP", g, err)
-	T, err := tr.Quantile(q)
-	if err != nil {
-		if !typed(err) {
-			t.Fatalf("%T: %v", err, err)
+	all, _ := results(t, tr, x, q, zn, zm)
+	for i, v := range all {
+		if j := notFinite(v); j >= 0 {
+			t.Fatalf("result %d: entry %d is %v; x %v, converged %v, error %g after %d", i, j, v[j], x,
+				tr.Converged,
+				tr.MarginalError, tr.Iterations)
 		}
-		return true
 	}
-	finite("T", T...)
-	g, err = tr.QuantileVJP(q, zn)
-	gradient("QuantileVJP", g, err)
-	d := must(tr.QuantileJVP(q, Gradient{X: zn, A: zn, B: zm, Y: zm, Q: zm, Epsilon: zn[0]}))(t)
-	finite("QuantileJVP", d...)
-	f := must(tr.Map(q))(t)
-	for i, v := range x {
-		at := f.At(v)
-		finite("Map.At", at)
-		finite("Map.Slope", f.Slope(v))
-		if y, err := f.Invert(at); err == nil {
-			finite("Map.Invert", y)
-		} else if !typed(err) {
-			t.Fatalf("%T: %v", err, err)
-		}
-		for k, w := range x {
-			if v <= w && T[i] > T[k] || v == w && T[i] != T[k] {
-				t.Fatalf("x %v <= %v, T %v, %v", v, w, T[i], T[k])
-			}
-		}
-		if T[i] < q[0] || T[i] > q[m-1] {
-			t.Fatalf("T = %v out of [%v, %v]", T[i], q[0], q[m-1])
-		}
+	if _, err := tr.Quantile(q); err == nil {
+		checkOrder(t, x, q, tr, math.Inf(1))
 	}
 	return true
 }

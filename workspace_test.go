@@ -28,12 +28,11 @@ func TestWorkspaces(t *testing.T) {
 		want [][]float64
 	}
 	calls := func(p *problem) [][]float64 {
-		v := must(p.tr.Quantile(p.q))(t)
-		g := must(p.tr.QuantileVJP(p.q, p.z))(t)
-		s := must(p.tr.SortVJP(p.q))(t)
-		f := must(p.tr.QuantileJVP(p.q, *g))(t)
-		return [][]float64{v, g.X, g.A, g.B, g.Y, g.Q, {g.Epsilon}, s.X, s.A, s.B, s.Y, f, p.tr.Sort(),
-			p.tr.Plan().Data}
+		all, err := results(t, p.tr, nil, p.q, p.z, p.q)
+		if err != nil {
+			t.Error(err)
+		}
+		return all
 	}
 	same := func(k int, got, want [][]float64) {
 		for i := range want {

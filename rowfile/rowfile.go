@@ -1,10 +1,10 @@
 // Package rowfile reads matrices as [quantmf.Rows], from files, file systems and whatever else is an
-// io.Reader, such as the body of a request, and writes them. Of files it makes no copy of all numbers in
-// memory:
+// io.Reader, such as the body of a request, and writes them; and models with the names of their features. Of
+// files it makes no copy of all numbers in memory:
 //
-//	npy                  an array of two dimensions that is not compressed, in C order and of any plain
-//	                     type of numbers, stays in its file and is read a row at a time, through a map
-//	                     of the file where the system has one
+//	npy                  an array of two dimensions that is not compressed, in C order (in Fortran order
+//	                     where samples are in rows) and of any plain type of numbers, stays in its file and
+//	                     is read a row at a time, through a map of the file where the system has one
 //	Matrix Market        a matrix of which at most a third is listed becomes a [quantmf.Sparse], in
 //	                     single precision where that holds every number exactly
 //	npz by SciPy         the same, of all formats of scipy.sparse.save_npz
@@ -18,7 +18,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"strconv"
 
@@ -37,13 +36,14 @@ type File struct {
 
 // Open opens the file or the folder at path. NaN and what text says is missing become NaN, and numbers may be
 // negative; a fit says whether it takes them. A file must not change before Close: what becomes shorter is
-// an error of ReadRow, other changes go unnoticed. Errors: those of the system, and errors that say where
-// in the file a fault is.
+// an error of ReadRow, other changes go unnoticed. Errors: those of the system, errors that say where
+// in the file a fault is, or that the memory is not enough.
 //
 // Cost: one pass over an npy array, which is checked; two over a file that lists entries. Memory: 8 bytes
 // a listed entry in single precision, 12 in double, and 48 a row and column.
-func Open(path string) (*File, error) {
-	o := table.Options{Missing: true, Negative: true, Memory: math.MaxInt64 / 4, Rows: true, InFile: true}
+func Open(path string, options Options) (*File, error) {
+	o := options.table()
+	o.InFile = true
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -66,12 +66,15 @@ func Open(path string) (*File, error) {
 	return fileOf(t), nil
 }
 
-// Options say how [Read] and [OpenFS] read.
+// Options say how a matrix is read.
 type Options struct {
 	// Memory is the most bytes that reading may take at once, of what is decompressed. A matrix that asks for
 	// more is an error before the memory is taken. 0 stands for 8 GiB.
 	Memory int64
-	// SamplesInRows says that rows are samples; Rows has features in rows all the same.
+	// SamplesInRows says that rows are samples; File.Rows has features in rows all the same. It costs no
+	// second copy of the numbers where they are listed (Matrix Market, npz by SciPy) or an npy array, and an
+	// npy array in Fortran order, which has the samples of a feature side by side, stays in its file. It
+	// costs one while they are read, 8 bytes a number, of text, GCT, npz of NumPy, and a folder of 10x.
 	SamplesInRows bool
 }
 
@@ -124,12 +127,18 @@ func OpenFS(fsys fs.FS, path string, o Options) (*File, error) {
 // names. Read reads it back. Errors: those of w, [*quantmf.ShapeError] for another number of names, and an
 // error for another ending.
 func Write(w io.Writer, name string, x quantmf.Mat, features, samples []string) error {
-	if len(features) != x.Rows || len(samples) != x.Cols {
-		return &quantmf.ShapeError{What: "names",
-			Got:  strconv.Itoa(len(features)) + " features, " + strconv.Itoa(len(samples)) + " samples",
-			Want: strconv.Itoa(x.Rows) + " and " + strconv.Itoa(x.Cols)}
+	if len(features) != x.Rows {
+		return numberOf("features", len(features), x.Rows)
+	}
+	if len(samples) != x.Cols {
+		return numberOf("samples", len(samples), x.Cols)
 	}
 	return table.Write(w, name, "feature", features, samples, x)
+}
+
+// numberOf is the error of another number of names.
+func numberOf(what string, got, want int) error {
+	return &quantmf.ShapeError{What: "names of " + what, Got: strconv.Itoa(got), Want: strconv.Itoa(want)}
 }
 
 func fileOf(t *table.Table) *File {

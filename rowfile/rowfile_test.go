@@ -58,7 +58,7 @@ func TestOpen(t *testing.T) {
 	}
 	var want []byte
 	for _, name := range []string{"x.tsv", "x.npy", "x.mtx", "folder"} {
-		f, err := rowfile.Open(filepath.Join(dir, name))
+		f, err := rowfile.Open(filepath.Join(dir, name), rowfile.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,8 @@ func TestOpen(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if f, err := rowfile.Open(filepath.Join(dir, "nothing")); f != nil || !os.IsNotExist(err) {
+	if f, err := rowfile.Open(filepath.Join(dir, "nothing"), rowfile.Options{}); f != nil ||
+		!os.IsNotExist(err) {
 		t.Errorf("nothing: %v, %v", f, err)
 	}
 }

@@ -1,21 +1,22 @@
 package main
 
-// This file holds the check of an imputation. A tenth of the known values is hidden at random, several times,
-// and a further fit is made of the rest. Its predictions of the hidden values are compared with them, and so
-// is the mean of the feature's other values: by feature, and over all features. kept.go has the check of a
-// model that was kept.
+// This file holds the check of an imputation. A tenth of the known values is hidden as others are missing
+// (manner.go), several times, and a further fit is made of the rest. Its predictions of the hidden values are
+// compared with them, and so is the mean of the feature's other values: by feature, and over all features.
 
 import (
 	"cmp"
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // feature tells how well the hidden values of one feature, or of all, were predicted. Sums are over the
@@ -81,8 +82,8 @@ func (c *feature) verdict(median bool) string {
 }
 
 // check makes the fits without hidden values, side by side, and adds up the errors of their predictions. A
-// matrix of which no value can be hidden is not checked.
-func (r *imputation) check(ctx context.Context) error {
+// matrix of which no value can be hidden is not checked. Warnings are those of the fit to all values.
+func (r *imputation) check(ctx context.Context, warnings []error) error {
 	if r.checks == 0 {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (r *imputation) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = quantmf.HeldOut(ctx, x, func(ctx context.Context, given quantmf.Rows, rank int,
+	fit := func(ctx context.Context, given quantmf.Rows, rank int,
 		options ...quantmf.FitOption) (*quantmf.BQMF, error) {
 		m, err := quantmf.FitBQMF(ctx, given, rank, options...)
 		if err != nil {
@@ -112,8 +113,24 @@ func (r *imputation) check(ctx context.Context) error {
 		defer mutex.Unlock()
 		parts = append(parts, part)
 		return m, r.tell.Count(len(parts), r.checks, "checks")
-	}, []quantmf.Trial{{Rank: r.rank, Options: r.options.List(option.Missing, option.Workers)}},
-		quantmf.Masks{Repeats: r.checks, Share: hiddenShare(x), Seed: r.options.Seed})
+	}
+	masks := quantmf.Masks{Repeats: r.checks, Share: hiddenShare(x), Seed: r.options.Seed}
+	options := r.options.List(option.Missing, option.Workers)
+	if r.manner = mannerOf(x, warnings); r.manner != atRandom {
+		if _, count := r.hidden(masks, 0); count < fewHidden {
+			r.manner = atRandom
+		}
+	}
+	if r.manner == atRandom {
+		_, err = quantmf.HeldOut(ctx, x, fit, []quantmf.Trial{{Rank: r.rank, Options: options}}, masks)
+	} else {
+		err = sideBySide(r.checks, func(check int) error {
+			given, _ := r.hidden(masks, check)
+			_, err := fit(ctx, given, r.rank, append(slices.Clone(options), quantmf.WithMissingValues(),
+				quantmf.WithWorkers(1))...)
+			return err
+		})
+	}
 	if bad := new(quantmf.OptionError); errors.As(err, &bad) && bad.Option == "share" { // too small a matrix
 		return nil
 	}
@@ -122,6 +139,21 @@ func (r *imputation) check(ctx context.Context) error {
 	}
 	r.sum(parts)
 	return nil
+}
+
+// hidden is the matrix of a check whose values are not hidden at random, and how many are.
+func (r *imputation) hidden(masks quantmf.Masks, check int) (given quantmf.Mat, count int) {
+	return r.manner.hide(r.table.X, rand.New(rand.NewPCG(masks.Seed, uint64(check))), masks.Share)
+}
+
+// sideBySide makes count calls, GOMAXPROCS of them at a time, and returns the error of the first that has
+// one.
+func sideBySide(count int, call func(k int) error) error {
+	errs := make([]error, count)
+	p := pool.New(0, count)
+	defer p.Close()
+	p.Do(count, func(_, k int) { errs[k] = call(k) })
+	return cmp.Or(errs...)
 }
 
 // sum keeps the errors of several fits.

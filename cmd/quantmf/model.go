@@ -157,7 +157,7 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 	if slices.Equal(t.Features, m.Features) {
 		return t, nil
 	}
-	rows, absent, extra := matched(m.Features, t.Features)
+	rows, absent, extra := table.Matched(m.Features, t.Features)
 	var problems []string
 	if len(absent) > 0 {
 		text := fmt.Sprintf("%d of the model's %d features are not there: %s", len(absent), len(m.Features),
@@ -201,33 +201,6 @@ func (m *model) fitting(t *table.Table, in *cli.Input, messages io.Writer) (*tab
 			" goes on without")
 	}
 	return t.SelectOr(rows, m.Features), nil
-}
-
-// matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their
-// names; and those of the features that the model lacks.
-func matched(model, matrix []string) (rows []int, absent, extra []string) {
-	places := make(map[string][]int, len(matrix))
-	for i, name := range matrix {
-		places[name] = append(places[name], i)
-	}
-	rows = make([]int, len(model))
-	used := make([]bool, len(matrix))
-	for i, name := range model {
-		at := places[name]
-		if len(at) == 0 {
-			rows[i] = -1
-			absent = append(absent, name)
-			continue
-		}
-		rows[i], places[name] = at[0], at[1:]
-		used[at[0]] = true
-	}
-	for i, name := range matrix {
-		if !used[i] {
-			extra = append(extra, name)
-		}
-	}
-	return rows, absent, extra
 }
 
 // firstOf quotes the first names of a list.

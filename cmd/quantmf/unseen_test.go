@@ -65,8 +65,8 @@ func TestUnseen(t *testing.T) {
 				args = append(args, "-epochs", "4", "-start", "nmf", "-shrinkage", "0", "-line", "0")
 			}
 			_, said := quiet(t, 0, append(args, file)...)
-			told, _ := quiet(t, 0, "inspect", "m.qmf")
-			drawn, _ := quiet(t, 0, "report", "m.qmf", file, "-o", "-")
+			told, _ := quiet(t, 0, "inspect m.qmf")
+			drawn, _ := quiet(t, 0, "report m.qmf "+file+" -o -")
 			for what, text := range map[string]string{"summary": said, "inspect": told} {
 				if strings.Contains(text, none) != noise || strings.Contains(text, some) == noise ||
 					strings.Contains(text, "an NMF of as many components predicts ") !=
@@ -80,9 +80,8 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	in := read(t, "three.tsv")
-	quiet(t, 0, "fit", "-k", "3", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-line", "0.5", "-o",
-		"m.qmf", "three.tsv")
-	text, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+	quiet(t, 0, "fit -k 3 -epochs 2 -start scores -shrinkage 0 -line 0.5 -o m.qmf three.tsv")
+	text, _ := quiet(t, 0, "inspect -json m.qmf")
 	var o modelObject
 	ok(t, json.Unmarshal([]byte(text), &o))
 	var shares []float64

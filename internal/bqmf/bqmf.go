@@ -4,10 +4,11 @@
 //	curve.go     g_i, which takes row i of x to its scale, and T_i, which takes what the model says back
 //	fit.go       variational Bayes of UV on these scales: the equations of an epoch
 //	posterior.go what a posterior says of each cell; placing new columns
-//	draw.go      joint draws of all cells
+//	draw.go      joint draws of all cells; drawhidden.go those of hidden ones
 //	leaveout.go  what it says of an observed cell had the cell not been observed
 //	alike.go     correction by residuals of the same row at samples that are alike
 //	stage.go     the second stage: regression of each row on others, how it is made; staged.go what it says
+//	together.go  what hidden cells lose by being hidden together
 //	tails.go     how g_i goes on beyond the values of its row
 //	learn.go     the maps T_i, learnt from leave-one-out predictions
 //	missing.go   whether cells are missing because of their values

@@ -32,6 +32,9 @@ func (m *Model) Sections(more ...float64) []section.Section {
 		section.Words("STGW", of...), section.Floats("STGF", stage...),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
 	}
+	if p.Together != nil {
+		all = append(all, section.Floats("TOGE", []float64{p.Together.Factor}, p.Together.Usual))
+	}
 	if p.Alike != nil {
 		of, alike := p.Alike.encode()
 		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike...))
@@ -49,7 +52,8 @@ func Decode(f *section.File, d, n, k int, u, v []float64, signed bool, more []fl
 	m := &Model{Posterior: p}
 	for _, read := range []func(*section.File) error{p.readMoments,
 		func(f *section.File) error { return p.readNoise(f, more) },
-		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAlike} {
+		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAlike,
+		p.readTogether} {
 		if err := read(f); err != nil {
 			return nil, err
 		}
@@ -164,6 +168,21 @@ func (p *Posterior) readAlike(f *section.File) error {
 	if p.Alike, tag, problem = p.decodeAlike(of, z); problem != "" {
 		return f.Fail(tag, problem)
 	}
+	return nil
+}
+
+func (p *Posterior) readTogether(f *section.File) error {
+	if !f.Has("TOGE") {
+		return nil
+	}
+	v, err := f.Floats("TOGE", int64(1+p.D), 0, limit.Moment)
+	if err != nil {
+		return err
+	}
+	if !(v[0] >= 1) {
+		return f.FailAt("TOGE", 0, "a factor is out of range")
+	}
+	p.Together = &Together{Factor: v[0], Usual: v[1:]}
 	return nil
 }
 

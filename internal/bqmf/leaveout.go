@@ -131,3 +131,12 @@ func (c *reader) withoutInTurn(r, j int, y, a float64) float64 {
 	left := max(float64((1-row)*(1-column)), slackInTurn)
 	return m - (float64((y-m)*(1-left))-float64(2*float64(a*c.cells.both[at])))/left
 }
+
+// varianceWithout returns what leaving the cell out adds to the variance of u·v: vᵀSv and uᵀCu are what they
+// are over 1 less A times them.
+func (c *reader) varianceWithout(r, j int, a float64) float64 {
+	at := r*c.np + j
+	row := max(c.cells.byRow[at], 0)
+	column := max(c.cells.own[at]-row, 0)
+	return row/max(slack, 1-float64(a*row)) - row + column/max(slack, 1-float64(a*column)) - column
+}

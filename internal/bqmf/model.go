@@ -159,9 +159,7 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 			continue
 		}
 		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.squares, s.y)
-		if m.Alike != nil {
-			shrink *= float64(m.Alike.DeviationShrink[i] * m.Alike.DeviationShrink[i])
-		}
-		g(&s.tables[i], i, mean, math.Sqrt(shrink*(s.variance[i]+1/float64(tau*s.rho))))
+		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
+		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
 	}
 }

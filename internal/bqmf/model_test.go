@@ -51,7 +51,7 @@ func bends(d, n int, seed uint64) *table {
 func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
 	p := pool.New(workers, workers)
 	t.Cleanup(p.Close)
-	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, workers)
+	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, p)
 	for i := range q.d {
 		problem.Scale(0, i)
 	}
@@ -179,9 +179,22 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		if p.Alike != nil {
 			shrink *= p.Alike.DeviationShrink[i]
 		}
+		variance *= shrink * shrink
+		if p.Together != nil {
+			usual := p.Together.Usual[i] + 1/(p.Tau[i]*rho)
+			if p.Stage != nil {
+				usual *= p.Stage.Rows[i].Shrink * p.Stage.Rows[i].Shrink
+			}
+			if p.Alike != nil {
+				usual *= p.Alike.DeviationShrink[i] * p.Alike.DeviationShrink[i]
+			}
+			if wide := usual + p.Together.Factor*(variance-usual); variance > usual {
+				variance = max(variance, min(wide, 1))
+			}
+		}
 		t := 0.0
 		for h, e := range Nodes {
-			t += NodeWeights[h] * slowLine(says+shrink*math.Sqrt(variance)*e, c.Y, c.X)
+			t += NodeWeights[h] * slowLine(says+math.Sqrt(variance)*e, c.Y, c.X)
 		}
 		fit[i] = c.correct(t)
 	}

@@ -21,8 +21,9 @@ type Posterior struct {
 	BU, BV   []float64 // D and N × Packed(K)
 	Tau, Rho []float64
 	Unit     float64
-	Stage    *Stage // nil: no row has any
-	Alike    *Alike // nil: no row has any
+	Stage    *Stage    // nil: no row has any
+	Alike    *Alike    // nil: no row has any
+	Together *Together // nil: no cell was hidden
 }
 
 // Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
@@ -148,10 +149,12 @@ type cellForms struct{ mean, own, variance, both, byRow []float64 }
 // takes the planes of another reader that is no longer used, or nil.
 func (p *Posterior) reader(workers *pool.Pool, room *reader) *reader {
 	np, k := kernel.Pad(p.N), p.K
-	if room == nil || cap(room.planes) < k*k*np {
-		room = &reader{planes: make([]float64, k*k*np)}
+	var planes []float64
+	if room != nil {
+		planes = room.planes
 	}
-	c := &reader{p: p, np: np, planes: room.planes[:k*k*np], left: slices.Repeat([]float64{1}, k),
+	c := &reader{p: p, np: np, planes: pool.Again(workers.Memory, planes, k*k*np),
+		left:  slices.Repeat([]float64{1}, k),
 		right: slices.Repeat([]float64{1}, k)}
 	pp := Packed(k)
 	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
@@ -179,25 +182,25 @@ func (c *reader) share() *reader {
 	return &reader{p: c.p, np: c.np, planes: c.planes, leaveOut: c.leaveOut, left: c.left, right: c.right}
 }
 
-// room makes the room for rows.
-func (c *reader) room() {
-	k, np := c.p.K, c.np
-	c.s, c.all = make([]float64, RowsPerPass*k*k), make([]float64, RowsPerPass*RowsPerPass)
+// room makes the room for rows. all tells that Alike asks for all entries of z.
+func (c *reader) room(a *pool.Arena, all bool) {
+	k, np, entries := c.p.K, c.np, 1
+	if all {
+		entries = k
+	}
+	c.s, c.all = a.Floats(RowsPerPass, k, k), a.Floats(RowsPerPass, RowsPerPass)
 	for _, line := range []*[]float64{&c.x, &c.cells.mean, &c.cells.own, &c.cells.variance, &c.cells.both,
 		&c.cells.byRow} {
-		*line = make([]float64, RowsPerPass*np)
+		*line = a.Floats(RowsPerPass, np)
 	}
-	c.z = make([]float64, RowsPerPass*np)
-	if c.p.Alike.learning() {
-		c.z = make([]float64, k*RowsPerPass*np)
-	}
+	c.z = a.Floats(entries, RowsPerPass, np)
 }
 
 // load reads the rows from i on, at most RowsPerPass of them.
 func (c *reader) load(i, rows int) {
 	p, k, np := c.p, c.p.K, c.np
 	if c.s == nil {
-		c.room()
+		c.room(nil, c.p.Alike.learning())
 	}
 	c.rows = rows
 	kernel.CombineRows(c.cells.mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
@@ -290,12 +293,10 @@ func (c *reader) mean(r, i, j int) float64 {
 // deviations fills to with the deviation of Y of each cell of row i, given the variances of u·v.
 func (p *Posterior) deviations(to, variance []float64, i int) {
 	p.Stage.shrinks(to, i)
-	alike := 1.0
-	if p.Alike != nil {
-		alike = float64(p.Alike.DeviationShrink[i] * p.Alike.DeviationShrink[i])
-	}
+	alike := p.alikeShrink(i)
 	for j, shrink := range to {
-		to[j] = math.Sqrt(float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j])))
+		v := float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j]))
+		to[j] = math.Sqrt(p.widened(i, v, p.Rho[j]))
 	}
 }
 
@@ -326,7 +327,8 @@ func (p *Posterior) Placer() *Placer {
 func (s *Placer) Share() *Placer {
 	k := s.p.K
 	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)),
-		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k),
+		ws: newSystem(nil, k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.
@@ -335,47 +337,11 @@ const placeSteps = 3
 // Place returns the coordinates of a new column y, NaN where it is not known, and
 // its ρ. What it returns is overwritten by the next call.
 func (s *Placer) Place(y []float64) (v []float64, rho float64) {
-	p, k := s.p, s.p.K
-	pp := Packed(k)
-	l := List{}
-	for _, t := range y {
-		if t == t {
-			l.Count++
-		}
-	}
-	l.Observed = 2*l.Count < p.D
-	squares := 0.0
-	clear(s.rhs)
-	for i, t := range y {
-		if (t == t) == l.Observed {
-			l.At = append(l.At, uint32(i))
-		}
-		if t == t {
-			a := p.Tau[i] * t
-			squares += float64(a * t)
-			for c, u := range p.U[i*k : (i+1)*k] {
-				s.rhs[c] += float64(a * u)
-			}
-		}
-	}
-	s.weights.observed(s.gram, &l, s.all, p.BU, pp)
+	p := s.p
+	count, squares := s.observe(y, p.U)
 	rho = 1
-	at := s.ws.border()
 	for step := range placeSteps {
-		s.ws.load(s.gram, rho)
-		for c := range at {
-			s.ws.a[c*s.ws.kp+c]++
-			at[c] = s.rhs[c] * rho
-		}
-		s.ws.solve()
-		s.ws.pack(s.back)
-		copy(s.v, at)
-		if !s.finite() { // moments that are none, from a file: the prior
-			clear(s.v)
-			clear(s.back)
-			for c := range k {
-				s.back[c*(c+1)/2+c] = 1
-			}
+		if !s.solve(rho) {
 			return s.v, 1
 		}
 		if step == placeSteps-1 {
@@ -387,10 +353,61 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 		for c, t := range s.v {
 			dot += float64(t * s.rhs[c])
 		}
-		rho = (float64(l.Count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
+		rho = (float64(count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
 		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
 	}
 	return s.v, rho
+}
+
+// observe fills gram and rhs of a column y, NaN where it is not known, u being the factors of all rows. It
+// returns how many are known, and Σ τ y² over them.
+func (s *Placer) observe(y, u []float64) (count int, squares float64) {
+	p, k := s.p, s.p.K
+	l := List{}
+	for _, t := range y {
+		if t == t {
+			l.Count++
+		}
+	}
+	l.Observed = 2*l.Count < p.D
+	clear(s.rhs)
+	for i, t := range y {
+		if (t == t) == l.Observed {
+			l.At = append(l.At, uint32(i))
+		}
+		if t == t {
+			a := p.Tau[i] * t
+			squares += float64(a * t)
+			for c, u := range u[i*k : (i+1)*k] {
+				s.rhs[c] += float64(a * u)
+			}
+		}
+	}
+	s.weights.observed(s.gram, &l, s.all, p.BU, Packed(k))
+	return l.Count, squares
+}
+
+// solve fills v and back for a column of noise rho, by gram and rhs. Moments that are none, from a file, give
+// the prior, and false.
+func (s *Placer) solve(rho float64) bool {
+	at := s.ws.border()
+	s.ws.load(s.gram, rho)
+	for c := range at {
+		s.ws.a[c*s.ws.kp+c]++
+		at[c] = s.rhs[c] * rho
+	}
+	s.ws.solve()
+	s.ws.pack(s.back)
+	copy(s.v, at)
+	if s.finite() {
+		return true
+	}
+	clear(s.v)
+	clear(s.back)
+	for c := range s.p.K {
+		s.back[c*(c+1)/2+c] = 1
+	}
+	return false
 }
 
 // finite tells whether v and its second moments are numbers.
@@ -407,15 +424,19 @@ func (s *Placer) finite() bool {
 
 // Spread fills variance with Var (u_i·v) of every row, for the last column placed.
 func (s *Placer) Spread(variance []float64) {
-	p, k := s.p, s.p.K
-	pp := Packed(k)
 	for i := range variance {
-		var e [1]float64
-		kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
-		m := 0.0
-		for c, u := range p.U[i*k : (i+1)*k] {
-			m += float64(u * s.v[c])
-		}
-		variance[i] = max(e[0]-float64(m*m), 0)
+		variance[i] = s.spread(i)
 	}
+}
+
+// spread returns that of row i.
+func (s *Placer) spread(i int) float64 {
+	p, k, pp := s.p, s.p.K, Packed(s.p.K)
+	var e [1]float64
+	kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
+	m := 0.0
+	for c, u := range p.U[i*k : (i+1)*k] {
+		m += float64(u * s.v[c])
+	}
+	return max(e[0]-float64(m*m), 0)
 }

@@ -195,24 +195,6 @@ func TestAtan(t *testing.T) {
 	}
 }
 
-func BenchmarkExp(b *testing.B) {
-	s := 0.0
-	for i := range b.N {
-		s += Exp(-float64(i&1023) / 32)
-	}
-	sink = s
-}
-
-func BenchmarkLog(b *testing.B) {
-	s := 0.0
-	for i := range b.N {
-		s += Log(float64(i&1023) + 0.5)
-	}
-	sink = s
-}
-
-var sink float64
-
 func TestDouble(t *testing.T) {
 	// Σ of 1e5 thirds against a third of 1e5, times one another, in 200 bits.
 	d := Double{}

@@ -2,6 +2,8 @@ package fit
 
 // This file holds the matrices that fits read.
 
+import "slices"
+
 // Rows is a matrix that is read by rows, as the root package documents it.
 type Rows interface {
 	Dims() (rows, cols int)
@@ -62,6 +64,37 @@ func (s *Sparse) ReadRow(x []float64, i int) error {
 		x[j] = values[k]
 	}
 	return nil
+}
+
+// T returns the transposed matrix. Rows are taken in order, so that the columns of each new row increase.
+func (s *Sparse) T() Sparse {
+	d, n := s.Dims()
+	t := Sparse{Cols: d, Start: make([]int, n+1), Index: make([]uint32, len(s.Index))}
+	if s.Narrow != nil {
+		t.Narrow = make([]float32, len(s.Narrow))
+	} else {
+		t.Wide = make([]float64, len(s.Wide))
+	}
+	for _, j := range s.Index {
+		t.Start[j+1]++
+	}
+	for j := range n {
+		t.Start[j+1] += t.Start[j]
+	}
+	next := slices.Clone(t.Start)
+	for i := range d {
+		for k := s.Start[i]; k < s.Start[i+1]; k++ {
+			to := &next[s.Index[k]]
+			t.Index[*to] = uint32(i)
+			if s.Narrow != nil {
+				t.Narrow[*to] = s.Narrow[k]
+			} else {
+				t.Wide[*to] = s.Wide[k]
+			}
+			*to++
+		}
+	}
+	return t
 }
 
 // NonZeros returns the listed columns and numbers of row i, as views, or in the given slices, which it

@@ -69,14 +69,6 @@ func TestRounds(t *testing.T) {
 	}
 }
 
-func BenchmarkDo(b *testing.B) {
-	p := New(2, 2)
-	defer p.Close()
-	for b.Loop() {
-		p.Do(2, func(_, i int) {})
-	}
-}
-
 // TestBind: a pool that is bound to a context begins no piece once it has ended, and all
 // of them when it is bound no more.
 func TestBind(t *testing.T) {

@@ -27,6 +27,8 @@ package section
 //	      each row its place at those samples
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
+//	TOGE  f by how much more cells are off that are hidden together; d: the variance of UV in a cell
+//	      that is hidden alone (not there where no cell was hidden)
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -95,7 +97,7 @@ func RequiredTags(kind uint32) []string {
 func OptionalTags(kind uint32) []string {
 	switch kind {
 	case BQMF:
-		return []string{"ALIK", "ALIZ"}
+		return []string{"ALIK", "ALIZ", "TOGE"}
 	case NMF:
 		return []string{"PENV"}
 	}

@@ -144,26 +144,6 @@ func TestSVDSmall(t *testing.T) {
 	}
 }
 
-func BenchmarkSVD(b *testing.B) {
-	for _, size := range [][2]int{{160, 80}, {500, 256}, {3000, 300}} {
-		b.Run(strconv.Itoa(size[0])+"x"+strconv.Itoa(size[1]), func(b *testing.B) {
-			s := New(nil, size[0], size[1])
-			source := random.Source(1)
-			for b.Loop() {
-				for h := range s.c {
-					for i := range s.Column(h) {
-						s.Column(h)[i] = source.Float64()
-					}
-				}
-				s.Factor()
-				for h := range s.c {
-					s.Left(h)
-				}
-			}
-		})
-	}
-}
-
 // TestStop: a decomposition asks before every column whether to end, those of each sweep
 // of rotations too, and ends there.
 func TestStop(t *testing.T) {

@@ -395,6 +395,10 @@ func readNPY(s *source) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Transpose && len(a.shape) == 2 && a.shape[0] > 0 && a.shape[1] > 0 {
+		// an array transposed is one of the other order
+		a.shape[0], a.shape[1], a.fortran, s.turned = a.shape[1], a.shape[0], !a.fortran, true
+	}
 	_, there, _ := s.extent(math.MaxInt64)
 	if a.stays(there) {
 		return a.table()

@@ -41,7 +41,7 @@ func (x *npyRows) ReadRow(to []float64, i int) error {
 
 // stays tells whether the array can stay in its file, and whether the options ask for it.
 func (a *npy) stays(there int64) bool {
-	if !a.Rows || a.Transpose || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" ||
+	if !a.Rows || a.fortran || a.decoder() == nil || len(a.shape) != 2 || a.packed != "" ||
 		a.place == nil {
 		return false
 	}

@@ -31,6 +31,7 @@ type source struct {
 	r      io.Reader // the content
 	err    error     // of r, once there was one
 	line   int       // the number of the line that nextLine returned last
+	turned bool      // Transpose was seen to while the numbers were read
 
 	buf      []byte // buf[from:to] is what was read ahead
 	from, to int

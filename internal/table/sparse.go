@@ -57,7 +57,8 @@ func (s *source) entries(rows, cols int, first, again pass) *entries {
 // matrix returns the matrix of so many listed entries.
 func (e *entries) matrix(listed uint64) (quantmf.Rows, error) {
 	most := uint64(e.rows) * uint64(e.cols) / sparseShare
-	if !e.Rows || e.Transpose || e.rows > mostSparseRows || listed > most {
+	e.turn()
+	if !e.Rows || e.rows > mostSparseRows || listed > most {
 		return e.full()
 	}
 	x, err := e.sparse()
@@ -65,6 +66,24 @@ func (e *entries) matrix(listed uint64) (quantmf.Rows, error) {
 		err = e.notEmpty(64*float64(e.rows+e.cols), x.Listed()) // starts and names
 	}
 	return x, err
+}
+
+// turn makes the entries those of the transposed matrix where that is what is to be read: at no cost, as they
+// are put into rows while they come.
+func (e *entries) turn() {
+	if !e.Transpose {
+		return
+	}
+	turned := func(all pass) pass {
+		if all == nil {
+			return nil
+		}
+		return func(put func(i, j int, v float64) error) error {
+			return all(func(i, j int, v float64) error { return put(j, i, v) })
+		}
+	}
+	e.rows, e.cols, e.first, e.again = e.cols, e.rows, turned(e.first), turned(e.again)
+	e.turned = true
 }
 
 // hold keeps an entry.

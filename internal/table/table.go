@@ -130,6 +130,33 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 	return &s
 }
 
+// Matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their
+// names; and those of the features that the model lacks.
+func Matched(model, matrix []string) (rows []int, absent, extra []string) {
+	places := make(map[string][]int, len(matrix))
+	for i, name := range matrix {
+		places[name] = append(places[name], i)
+	}
+	rows = make([]int, len(model))
+	used := make([]bool, len(matrix))
+	for i, name := range model {
+		at := places[name]
+		if len(at) == 0 {
+			rows[i] = -1
+			absent = append(absent, name)
+			continue
+		}
+		rows[i], places[name] = at[0], at[1:]
+		used[at[0]] = true
+	}
+	for i, name := range matrix {
+		if !used[i] {
+			extra = append(extra, name)
+		}
+	}
+	return rows, absent, extra
+}
+
 // selected is some rows of a matrix; -1 stands for one of missing values.
 type selected struct {
 	quantmf.Rows
@@ -286,30 +313,25 @@ func (s *source) tableOf(x quantmf.Rows) (*Table, error) {
 	return t, err
 }
 
-// transpose makes the samples of a file the features.
+// transpose makes the samples of a file the features. Where its reader has read it so, this is a matter of
+// names; otherwise it makes a copy of the numbers.
 func (s *source) transpose(t *Table) error {
-	if err := s.takeMatrix(uint64(t.X.Cols), uint64(t.X.Rows)); err != nil {
-		return err
-	}
-	x := quantmf.NewMat(t.X.Cols, t.X.Rows)
-	const block = 16 // rows that share a line of the cache
-	for from := 0; from < t.X.Rows; from += block {
-		for i := from; i < min(from+block, t.X.Rows); i++ {
-			for j, v := range t.X.Row(i) {
-				x.Data[j*x.Stride+i] = v
-			}
+	if !s.turned {
+		if err := s.takeMatrix(uint64(t.X.Cols), uint64(t.X.Rows)); err != nil {
+			return err
 		}
+		t.X = t.X.T()
+		s.give(8 * int64(len(t.X.Data)))
 	}
-	s.give(8 * int64(len(t.X.Data)))
-	t.X = x
 	t.Features, t.Samples = t.Samples, t.Features
 	t.NamedFeatures, t.NamedSamples = t.NamedSamples, t.NamedFeatures
 	t.transposed = true
+	d, n := t.Dims()
 	if !t.NamedFeatures {
-		t.Features = Numbered("f", x.Rows)
+		t.Features = Numbered("f", d)
 	}
 	if !t.NamedSamples {
-		t.Samples = Numbered("s", x.Cols)
+		t.Samples = Numbered("s", n)
 	}
 	t.Taken += "; then transposed"
 	return nil

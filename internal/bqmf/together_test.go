@@ -1,0 +1,277 @@
+package bqmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// smooth returns a table of rows that go over into one another, as spectra do; the first
+// third of its rows is hidden together at the first third of the samples.
+func smooth(d, n int) (given *table, whole []float64) {
+	src := random.Split(9, 4)
+	parts := make([][2]float64, 9)
+	for c := range parts {
+		parts[c] = [2]float64{src.Float64(), 0.05 + 0.15*src.Float64()}
+	}
+	given = &table{d, n, make([]float64, d*n)}
+	for j := range n {
+		sizes := make([]float64, len(parts))
+		for c := range sizes {
+			sizes[c] = math.Exp(0.6 * normal(&src))
+		}
+		for i := range d {
+			sum := 0.02
+			for c, p := range parts {
+				at := (float64(i)/float64(d) - p[0]) / p[1]
+				sum += sizes[c] * math.Exp(-at*at)
+			}
+			given.x[i*n+j] = sum * (1 + 0.001*normal(&src))
+		}
+	}
+	whole = slices.Clone(given.x)
+	for i := range d / 3 {
+		for j := range n / 3 {
+			given.x[i*n+j] = math.NaN()
+		}
+	}
+	return given, whole
+}
+
+// Intervals of cells that are hidden together hold what they promise, where those of independent noise are
+// far too narrow; those of cells that are hidden alone are as they were.
+func TestHiddenTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+	q, whole := smooth(60, 120)
+	m := q.learned(t, 50, 20, 2)
+	if m.Together == nil || !(m.Together.Factor > 1.5) {
+		t.Fatalf("together %v", m.Together)
+	}
+	p := pool.New(1, 1)
+	defer p.Close()
+	held := func() (share float64) {
+		m.Each(p, false, func(_ *Table, i, j int, mean, deviation float64) {
+			if x := q.x[i*q.n+j]; x != x {
+				c := &m.Curves[i]
+				off := (c.forward(whole[i*q.n+j]) - mean) / deviation
+				if off > c.bend(-1.2815515655446004) && off < c.bend(1.2815515655446004) {
+					share += 1 / float64(q.d/3*(q.n/3))
+				}
+			}
+		})
+		return share
+	}
+	with := held()
+	m.Together = nil
+	if without := held(); with < 0.7 || with > 0.95 || without > 0.6 {
+		t.Errorf("80 %% hold %v, %v by independent noise", with, without)
+	}
+}
+
+// The factors' part of a rehearsal is that of equations solved anew: u of each row without its cell, v by
+// these, and v without a cell.
+func TestRehearsalIsTheEquations(t *testing.T) {
+	q, s, p := stages(t, 9, 40, 0.15)
+	f := q.Fit(2, p)
+	q.Start(f, 2)
+	for e := range 8 {
+		f.Epoch(e)
+	}
+	m := q.Model(f)
+	s.fill(p, -1)
+	of := s.rehearse(m, p)
+	k, some := m.K, 0
+	for c, j := range of.samples {
+		v := make([]float64, k)
+		m.column(v, j)
+		away, spread := make([][]float64, q.d), make([][][]float64, q.d)
+		observed := make([]bool, q.d)
+		for a, i := range q.Active {
+			u := m.U[i*k : (i+1)*k]
+			spread[i], away[i] = full(m.BU[i*Packed(k):], k, u), append([]float64{}, u...)
+			if observed[i] = q.row(i)[j] == q.row(i)[j]; observed[i] {
+				sv := times(spread[i], v)
+				w := m.Tau[i] * m.Rho[j]
+				pull := w * (s.line(q.data.Y, a)[j] - dotted(u, v)) / math.Max(slack, 1-w*dotted(v, sv))
+				for h := range sv {
+					away[i][h] -= pull * sv[h]
+				}
+			}
+		}
+		place := func(is func(i int) bool, apart int) []float64 { // of row apart only S counts
+			a, right := make([][]float64, k), make([]float64, k)
+			for r := range a {
+				a[r] = make([]float64, k)
+				a[r][r] = 1
+			}
+			for at, i := range q.Active {
+				if !is(i) {
+					continue
+				}
+				w := m.Tau[i] * m.Rho[j]
+				for r := range a {
+					for h := range a[r] {
+						a[r][h] += w * spread[i][r][h]
+						if i != apart {
+							a[r][h] += w * away[i][r] * away[i][h]
+						}
+					}
+					if i != apart {
+						right[r] += w * s.line(q.data.Y, at)[j] * away[i][r]
+					}
+				}
+			}
+			inverse, _ := solve(a)
+			return times(inverse, right)
+		}
+		for a, i := range q.Active {
+			got := of.line(of.together, a)[c]
+			if got != got {
+				continue
+			}
+			some++
+			hidden := func(i int) bool {
+				t := of.line(of.together, s.active[i])[c]
+				return t == t
+			}
+			closeTo(t, "together", got,
+				dotted(away[i], place(func(i int) bool { return observed[i] && !hidden(i) },
+					-1)), 1e-9)
+			alone := place(func(i int) bool { return observed[i] }, i)
+			all := place(func(i int) bool { return observed[i] }, -1)
+			y := s.line(q.data.Y, a)[j]
+			if share := 1 - (y-dotted(away[i], all))/(y-dotted(away[i], alone)); share < 1-slack {
+				closeTo(t, "alone", of.line(of.alone, a)[c], dotted(away[i], alone), 1e-9)
+			}
+		}
+	}
+	if some < 20 {
+		t.Errorf("%d cells were hidden in rehearsals", some)
+	}
+}
+
+func times(a [][]float64, v []float64) (out []float64) {
+	for _, row := range a {
+		out = append(out, dotted(row, v))
+	}
+	return out
+}
+
+// The second stage's part of a rehearsal is a regression made anew without the sample, of regressors as they
+// are when others are hidden, too.
+func TestRehearsalIsTheRegression(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+	q, s, p := stages(t, 9, 40, 0.15)
+	f := q.Fit(2, p)
+	q.Start(f, 2)
+	m := q.Model(f)
+	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
+		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
+	s.fill(p, -1)
+	s.rehearsal = s.rehearse(m, p)
+	of, some := s.rehearsal, 0
+	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
+		s.weights[k] = w
+		r := s.room(0)
+		s.compare(r, k, k+1)
+		var places []int32
+		var without []float64
+		var over []int
+		q.data.Rows[k].Each(q.n, func(j int) {
+			places, over = append(places, int32(j)), append(over, j)
+			without = append(without, s.line(s.f.without, k)[j])
+		})
+		s.row(r, s.newStage(q.d), k, places, without)
+		nearest := nearestRows(s, k)[:5]
+		for c, j := range of.samples {
+			hidden := of.line(of.together, k)[c]
+			if hidden != hidden {
+				continue
+			}
+			some++
+			at := func(a int) float64 { // A of row a at the sample in the rehearsal
+				if t := of.line(of.together, a)[c]; t == t {
+					return t
+				}
+				return s.line(s.filled, a)[j]
+			}
+			lines := func(j int, at func(a int) float64) (all [regressions][]float64) {
+				for _, a := range nearest {
+					all[linear] = append(all[linear], at(a))
+				}
+				for _, ref := range s.refs {
+					square := 0.0
+					for a := range q.Active {
+						if a != k {
+							square += squareOf(at(a) - s.line(s.filled, a)[ref])
+						}
+					}
+					all[radial] = append(all[radial], math.Exp(-square*s.scale(&s.recipes[radial])))
+				}
+				return all
+			}
+			want := (1 - w[0] - w[1]) * hidden
+			for kind := range regressions {
+				var of [][]float64
+				for h := range lines(j, at)[kind] {
+					of = append(of, make([]float64, q.n))
+					for l := range q.n {
+						if of[h][l] = lines(l, func(a int) float64 {
+							return s.line(s.filled,
+								a)[l]
+						})[kind][h]; l == j {
+							of[h][l] = lines(j, at)[kind][h]
+						}
+					}
+				}
+				var rest []int
+				for _, l := range over {
+					if l != j {
+						rest = append(rest, l)
+					}
+				}
+				want += w[kind] * slowRegression(of, s.line(s.filled, k), rest, s.recipes[kind].ridge,
+					float64(len(over)), j)
+			}
+			closeTo(t, "a regression in a rehearsal", r.together[c], want, 1e-8)
+		}
+	}
+	if some < 5 {
+		t.Errorf("%d cells were hidden in rehearsals", some)
+	}
+}
+
+// One factor is made of all cells, drawn to 1 by its error, and never below it.
+func TestFactorOfTheTogether(t *testing.T) {
+	q := problemOf([]float64{1, 2, 3, 4}, []float64{4, 2, 3, 1})
+	for _, c := range []struct {
+		name       string
+		more, said []float64
+		want       float64
+	}{
+		{"as said", []float64{1, 1}, []float64{1, 1}, 1},
+		{"less", []float64{0.5, 0.5}, []float64{1, 1}, 1},
+		{"three times, surely", []float64{3, 3}, []float64{1, 1}, 3},
+		{"three times, unsurely", []float64{4, 2}, []float64{1, 1}, 3 - 0.5/2},
+		{"no sign of it", []float64{9, -3}, []float64{1, 1}, 1},
+		{"nothing said", []float64{3, 3}, []float64{0, 0}, 1},
+		{"exact", []float64{math.NaN(), math.Inf(1)}, []float64{1, 1}, 1},
+	} {
+		s := q.newStager(pool.New(1, 1), &factorCells{usual: []float64{0.5, 0.25}}, len(q.Active))
+		none := []float64{math.NaN(), math.NaN()}
+		s.rehearsal = &rehearsal{samples: []int{0, 2}, alone: append(c.more, none...),
+			variance: append(c.said, none...)}
+		got := s.learnt(2)
+		closeTo(t, c.name, got.Factor, c.want, 1e-12)
+		if got.Usual[0] != 0.5 || got.Usual[1] != 0.25 {
+			t.Errorf("usual %v", got.Usual)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package quantmf_test
+
+// This file tests transposed matrices.
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+)
+
+// TestTransposed: entry (i, j) is entry (j, i) of the transposed matrix, of a Mat and of a Sparse in either
+// precision, with empty rows and columns; twice transposed is the same matrix.
+func TestTransposed(t *testing.T) {
+	t.Parallel()
+	const d, n = 37, 19
+	x := quantmf.NewMat(d, n)
+	start, index := []int{0}, []uint32(nil)
+	var wide []float64
+	var narrow []float32
+	for i := range d {
+		for j := range n {
+			if (i*7+j*5)%6 == 0 && i != 3 && j != 18 {
+				v := float64(i - 2*j)
+				if j == 4 {
+					v = math.Inf(1)
+				}
+				x.Set(i, j, v)
+				index, wide, narrow = append(index, uint32(j)), append(wide, v), append(narrow, float32(v))
+			}
+		}
+		start = append(start, len(index))
+	}
+	a, err1 := quantmf.NewSparse(n, start, index, wide)
+	b, err2 := quantmf.NewSparse(n, start, index, narrow)
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	row, back := make([]float64, d), make([]float64, n)
+	for what, s := range map[string]*quantmf.Sparse{"double": a, "single": b} {
+		turned := s.T()
+		if rows, cols := turned.Dims(); rows != n || cols != d || turned.Listed() != s.Listed() {
+			t.Fatalf("%s: %d × %d with %d listed", what, rows, cols, turned.Listed())
+		}
+		for j := range n {
+			if err := turned.ReadRow(row, j); err != nil || !slices.Equal(row, x.T().Row(j)) {
+				t.Errorf("%s, row %d: %v", what, j, row)
+			}
+			if cols, _ := turned.NonZeros(j, nil, nil); !slices.IsSorted(cols) {
+				t.Errorf("%s, row %d: columns %v", what, j, cols)
+			}
+		}
+		for i := range d {
+			if err := turned.T().ReadRow(back, i); err != nil || !slices.Equal(back, x.Row(i)) {
+				t.Errorf("%s, row %d of twice transposed: %v", what, i, back)
+			}
+		}
+	}
+	if (*quantmf.Sparse)(nil).T() != nil {
+		t.Error("a nil Sparse")
+	}
+	if d, n := new(quantmf.Sparse).T().Dims(); d != 0 || n != 0 {
+		t.Errorf("the zero Sparse: %d × %d", d, n)
+	}
+}
