@@ -6,6 +6,7 @@ package quantmf
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -291,6 +292,22 @@ func TestWeightsErrors(t *testing.T) {
 		{MethodQMFQ, "WithFixedU(" + itoa(d) + "×2): FitQMFQ has no use for it", []FitOption{fixed}},
 		{MethodBQMF, "WithFixedU(" + itoa(d) + "×2): FitBQMF has no use for it", []FitOption{fixed}},
 		{MethodNMF, "WithFixedU(0×0): must not be empty", []FitOption{WithFixedU(Mat{})}},
+		{MethodNMF, "WithSampleWeights(len 0): must not be empty", []FitOption{WithSampleWeights(nil)}},
+		{MethodNMF, "WithSampleWeights(len 3): the sum must be above 0",
+			[]FitOption{WithSampleWeights(make([]float64, 3))}},
+		{MethodNMF, "WithSampleWeights(len 2): weight 1 is -1, must be at least 0 and at most 1e+60",
+			[]FitOption{WithSampleWeights([]float64{1, -1})}},
+		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
+			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodQMF, "WithSampleWeights(len 2): FitQMF has no use for it",
+			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodNMF, "WithCellWeights(Rows): must not be nil", []FitOption{WithCellWeights(nil)}},
+		{MethodNMF, "cell weights: got 2×2, want " + sizeOf(x.Dims()),
+			[]FitOption{WithCellWeights(filled(2, 2, 1))}},
+		{MethodNMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
+		{MethodNMF, "row 0, value NaN: the row has no observed cell",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, 0))}},
 		{MethodNMF, "fixed U: got 5×2, want " + itoa(d) + "×3 at most",
 			[]FitOption{WithFixedU(filled(5, 2, 1))}},
 		{MethodNMF, "fixed U: got " + itoa(d) + "×4, want " + itoa(d) + "×3 at most",
@@ -327,7 +344,19 @@ func TestResumeWeights(t *testing.T) {
 			other.Data[3] *= 2
 		}
 		var states [][]byte
-		opts := []FitOption{WithFixedU(u), WithPenalties(Penalties{L1V: 0.1, L2U: 0.1}), WithEpochs(6)}
+		cells, samples := x.Clone(), make([]float64, x.Cols)
+		for i := range cells.Data {
+			cells.Data[i], samples[i%x.Cols] = 1+float64(i%3), 1+float64(i%x.Cols%4)
+		}
+		moreCells, moreSamples := cells.Clone(), slices.Clone(samples)
+		moreCells.Data[9]++
+		moreSamples[2]++
+		with := func(u Mat, p Penalties, samples []float64, cells Mat) []FitOption {
+			return []FitOption{WithFixedU(u), WithPenalties(p), WithSampleWeights(samples),
+				WithCellWeights(cells), WithEpochs(6)}
+		}
+		p, more := Penalties{L1V: 0.1, L2U: 0.1}, Penalties{L1V: 0.1, L2U: 0.2}
+		opts := with(u, p, samples, cells)
 		want, err := FitNMF(t.Context(), x, 3, append(opts, WithCheckpoint(1, func(s []byte) error {
 			states = append(states, s)
 			return nil
@@ -342,8 +371,9 @@ func TestResumeWeights(t *testing.T) {
 			}
 		}
 		for what, opts := range map[string][]FitOption{
-			"WithFixedU":    {WithFixedU(other), WithPenalties(Penalties{L1V: 0.1, L2U: 0.1}), WithEpochs(6)},
-			"WithPenalties": {WithFixedU(u), WithPenalties(Penalties{L1V: 0.1, L2U: 0.2}), WithEpochs(6)},
+			"WithFixedU": with(other, p, samples, cells), "WithPenalties": with(u, more, samples, cells),
+			"WithSampleWeights": with(u, p, moreSamples, cells),
+			"WithCellWeights":   with(u, p, samples, moreCells),
 		} {
 			var bad *OptionError
 			if _, err := FitNMF(t.Context(), x, 3, append(opts, WithResume(states[2]))...); !errors.As(err,
