@@ -65,6 +65,9 @@ func factors(m Model) *Factorisation {
 // must is the value of a call that succeeds: must(f())(t).
 func must[T any](v T, err error) func(t testing.TB) T { return Must(v, err) }
 
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 func ok(t testing.TB, err error) {
 	t.Helper()
 	OK(t, err)
@@ -564,6 +567,7 @@ func TestUnits(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 			alike("score", []float64{scoreB}, []float64{scoreA}, unit, 1e-6)
+			alike("Loss", []float64{must(got.Loss(y))(t)}, []float64{must(want.Loss(w.x))(t)}, unit, 1e-6)
 			if !w.says("restarts") && w.method != MethodBQMF && !slices.ContainsFunc(b.History,
 				func(h float64) bool { return math.Abs(told-h) <= 0.3*h }) {
 				t.Errorf("unit 2^%d: progress tells a loss of %v, History %v", e, told, b.History)
@@ -732,6 +736,11 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		fit := m.Reconstruct()
+		if w.method != MethodBQMF {
+			for i, v := range inflated(t, m, factors(m).V).Data {
+				near("a fitted cell, by its map", fit.Data[i], v, 1e-11)
+			}
+		}
 		rows, want := means(beta, w.x, fit)
 		loss := must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
@@ -786,6 +795,21 @@ func TestAnswers(t *testing.T) {
 		if q, is := m.(*QMFQ); is {
 			checkDeflated(t, w, q, y, v)
 		}
+		predicted, scores := must(m.Predict(ctx, y))(t), must(m.Scores(ctx, y))(t)
+		for j, got := range scores {
+			sum, seen := 0.0, 0.0
+			for i := range y.Rows {
+				if x := y.At(i, j); x == x {
+					sum, seen = sum+w.loss.At(x, predicted.At(i, j)), seen+1
+				}
+			}
+			near("Score of a sample", got, sum/seen, 1e-9)
+		}
+		if placer, is := m.(interface{ Placed(v Mat) (Model, error) }); is {
+			if !slices.Equal(must(placer.Placed(v))(t).Reconstruct().Data, predicted.Data) {
+				t.Error("the model placed at Transform is not what Predict says")
+			}
+		}
 		lossY, _ := m.Loss(y)
 		goodY, _ := m.Goodness(y)
 		same := func(what string, x Rows) {
@@ -795,6 +819,12 @@ func TestAnswers(t *testing.T) {
 			}
 			if s, err := m.Score(ctx, x); err != nil || s != score {
 				t.Errorf("%s: score %v, want %v: %v", what, s, score, err)
+			}
+			if p, err := m.Predict(ctx, x); err != nil || !slices.Equal(p.Data, predicted.Data) {
+				t.Errorf("%s: other predictions: %v", what, err)
+			}
+			if s, err := m.Scores(ctx, x); err != nil || !slices.Equal(s, scores) {
+				t.Errorf("%s: other scores: %v", what, err)
 			}
 			if l, err := m.Loss(x); err != nil || l != lossY {
 				t.Errorf("%s: loss %v, want %v: %v", what, l, lossY, err)
@@ -1069,6 +1099,12 @@ func TestBadData(t *testing.T) {
 					err := m.TopFeatures(x, 1)
 				return orZero(len(v), err)
 			},
+			"Scores": func(x Rows) (any, error) { v, err := m.Scores(ctx, x); return orZero(len(v), err) },
+			"Predict": func(x Rows) (any, error) {
+				v,
+					err := m.Predict(ctx, x)
+				return orZero(len(v.Data), err)
+			},
 			"Transform": func(x Rows) (any, error) {
 				v, err := m.Transform(ctx, x)
 				return orZero(len(v.Data), err)
@@ -1080,6 +1116,7 @@ func TestBadData(t *testing.T) {
 				return orZero(len(v), err)
 			},
 		}
+		places := map[string]bool{"Transform": true, "Score": true, "Scores": true, "Predict": true}
 		for name, call := range calls {
 			if name == "HeldOut" && (w.method != MethodNMF || w.says("hidden")) {
 				continue
@@ -1104,14 +1141,14 @@ func TestBadData(t *testing.T) {
 				bad("-1", changed(-1), 7, 3)
 			}
 			if !w.says("hidden") && (name == "fit" || w.says("QMFQ, vectors") &&
-				(name == "Transform" || name == "Score")) {
+				places[name]) {
 				bad("NaN", changed(math.NaN()), 7, 3)
 			} else if name == "fit" || name == "Goodness" || name == "TopFeatures" {
 				bad("a row of NaN", with(w.x, func(i, _ int, v float64) float64 {
 					return map[bool]float64{true: math.NaN(), false: v}[i == 7]
 				}), 7, -1)
 			}
-			if w.says("hidden") && (name == "fit" || name == "Transform" || name == "Score") {
+			if w.says("hidden") && name == "fit" || places[name] && !w.says("QMFQ, vectors") {
 				bad("a column of NaN", with(w.x, func(_, j int, v float64) float64 {
 					return map[bool]float64{true: math.NaN(), false: v}[j == 9]
 				}), -1, 9)
