@@ -144,7 +144,7 @@ func TestInspect(t *testing.T) {
 			len(o.Components) != 2 ||
 			o.Components[0].Features[7].Value != tops[0][7].Value ||
 			*o.Features[3].Explained != goodness[3].Explained || len(o.Features[3].Shares) != 2 ||
-			o.Unseen == nil || (o.Unseen.NMF == nil) != (method == "nmf" || method == "bqmf") ||
+			o.Unseen == nil || (len(o.Unseen.Others) == 0) != (method == "nmf" || method == "bqmf") ||
 			(o.LeaveOneOut == nil) == (method == "bqmf") {
 			t.Errorf("%s: %s", method, text)
 		}
@@ -265,7 +265,7 @@ func TestModelAndMatrix(t *testing.T) {
 // finds its features among others.
 func TestTopAndLogarithmOfModel(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -method qmf -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
 	out, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
 	if !strings.Contains(out,
 		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
@@ -552,7 +552,7 @@ func TestNames(t *testing.T) {
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
-		Warnings: []string{"one", "two"}, Unconverged: 3, Unseen: account.Unseen{Values: 7, NMF: 1.0 / 3}}
+		Warnings: []string{"one", "two"}, Unconverged: 3, Unseen: account.Unseen{Values: 7, StdErr: 1.0 / 3}}
 	data := must(account.Append(plain, m.Saved(), m.Made))(t)
 	got := must(unmarshal(data))(t)
 	m.Matrix = "x y .tsv"

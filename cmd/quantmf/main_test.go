@@ -108,7 +108,7 @@ func TestExitCodes(t *testing.T) {
 		{"no such word", "fit -start here matrix.tsv", "", 2, `^$`,
 			`-start here: must be one of auto, scores, nmf, uniform, svd`},
 		{"no such method", "fit -method pca matrix.tsv", "", 2, `^$`,
-			`-method pca: must be one of qmf, qmfq, nmf, bqmf`},
+			`-method pca: must be one of auto, qmf, qmfq, nmf, bqmf`},
 		{"top 0", "fit -top 0 matrix.tsv", "", 2, `^$`, `-top 0: must be at least 1`},
 		{"negative eps", "fit -eps -1 matrix.tsv", "", 2, `^$`, `fit: -eps -1: `},
 		{"scales of nmf", "fit -method nmf -q q.tsv matrix.tsv", "", 2, `^$`,
@@ -253,7 +253,7 @@ func TestLogarithmAndTop(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	_, code, _, errOut := runWith(t, "", "fit -k 2 -epochs 3 -progress json matrix.tsv")
+	_, code, _, errOut := runWith(t, "", "fit -method qmf -k 2 -epochs 3 -progress json matrix.tsv")
 	if code != 0 {
 		t.Fatal(errOut)
 	}
@@ -342,7 +342,8 @@ func TestInterrupt(t *testing.T) {
 	dir := folder(t)
 	ok(t, os.WriteFile("U.tsv", []byte("of before"), 0o666))
 	w := interrupting{model: "QMF"}
-	code := run([]string{"fit", "-k", "2", "-epochs", "200000", "-progress", "json", "-u", "U.tsv", "-report",
+	code := run([]string{"fit", "-method", "qmf", "-k", "2", "-epochs", "200000", "-progress", "json", "-u",
+		"U.tsv", "-report",
 		"r.html", "matrix.tsv"}, nil, io.Discard, &w)
 	if code != cli.Interrupted {
 		t.Errorf("exit code %d: %s", code, w.String())
@@ -365,14 +366,15 @@ func TestCompare(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
 		t.Skip("no process here can interrupt itself")
 	}
-	workshop := []string{"fit", "-k", "2", "-epochs", "2", "-progress", "json", "-u", "-", "-o", "m.qmf"}
+	workshop := []string{"fit", "-method", "qmf", "-k", "2", "-epochs", "2", "-progress", "json", "-u", "-",
+		"-o", "m.qmf"}
 	dir, code, want, said := runWith(t, "", append(workshop, "-compare", "none", "matrix.tsv")...)
 	if code != 0 || strings.Contains(said, "the model has not seen") || strings.Contains(said, "hidden") {
 		t.Error(said)
 	}
 	alone, _ := os.ReadFile("m.qmf")
 	var out bytes.Buffer
-	w := interrupting{model: "QMF without hidden values", sign: `"done":0.05`}
+	w := interrupting{model: "QMF, NMF without hidden values", sign: `"done":0.05`}
 	code = run(append(workshop, "-force", "-checkpoint", "state", "-report", "r.html", "matrix.tsv"), nil,
 		&out,
 		&w)
