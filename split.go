@@ -81,6 +81,8 @@ func (c *config) inShards(kind uint32, d int) error {
 		{c.restarts > 1, option.Restarts, itoa(c.restarts)},
 		{c.save != nil, option.Checkpoint, itoa(c.every)},
 		{c.resume != nil, option.Resume, ""},
+		{c.sampleWeights != nil, option.SampleWeights, "len " + itoa(len(c.sampleWeights))},
+		{c.cellWeights != nil, option.CellWeights, "Rows"},
 	} {
 		if o.given {
 			return &OptionError{Option: o.kind.String(), Value: o.value,
@@ -154,7 +156,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		h *= 1099511628211
 	}
 	put(itoa(int(kind)))
-	for _, o := range c.described(rank) {
+	for _, o := range c.described(rank, t.Cells.WeightHash) {
 		put(o[0])
 		put(o[1])
 	}
