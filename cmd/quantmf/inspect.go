@@ -151,6 +151,10 @@ func (m *model) tell(r readings) string {
 	samples := m.TopSamples(account.TopShown)
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
+		if c < len(m.Stability) {
+			line(head, "stability %.2f", m.Stability[c])
+			head = ""
+		}
 		if r.features != nil {
 			line(head, "features %s", listed(r.features[c], m.Features, "%.2f"))
 			head = ""
@@ -236,6 +240,7 @@ type (
 	componentObject struct {
 		Name      string      `json:"name"`
 		Relevance *float64    `json:"relevance,omitempty"`
+		Stability *float64    `json:"stability,omitempty"` // of a consensus
 		Features  []topObject `json:"features,omitempty"`
 		Samples   []topObject `json:"samples"`
 	}
@@ -278,6 +283,9 @@ func (m *model) object(r readings) modelObject {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.Samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]
+		}
+		if c < len(m.Stability) {
+			k.Stability = &m.Stability[c]
 		}
 		if r.features != nil {
 			k.Features = objects(r.features[c], m.Features)

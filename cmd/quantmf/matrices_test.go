@@ -94,7 +94,7 @@ func TestMatrices(t *testing.T) {
 		odd     string   // what the page says beside
 	}{
 		"noise": {noise, "", "bqmf", []string{none}, "Nothing was found"},
-		"outlier": {outlier, "qmf", "", []string{some, alone},
+		"outlier": {outlier, "", "", []string{some, alone},
 			"1 value is more than 10 interquartile ranges"},
 		"three": {lowRank(src, 60, 3, 3, 0.2), "", "", []string{some, whole}, ""},
 		"few":   {lowRank(src, 60, 34, 3, 0.2), "nmf", "bqmf", []string{some, few}, ""},

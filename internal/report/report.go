@@ -38,6 +38,8 @@ type Fit struct {
 	Unconverged int // features whose transport did not converge
 
 	Unseen account.Unseen // how well values that were hidden are predicted
+
+	Stability []float64 // of each component of a consensus of several fits, else none
 }
 
 // mapped tells whether the model has maps.
@@ -321,7 +323,11 @@ scale does not matter for this.
 		d.add("</ol>\n")
 	}
 	for c := range min(f.V.Rows, componentsShown) {
-		d.add(`<article class="card"><h3>%s</h3>`, name(c))
+		heading := name(c)
+		if c < len(f.Stability) {
+			heading += fmt.Sprintf(", stability %.2f", f.Stability[c])
+		}
+		d.add(`<article class="card"><h3>%s</h3>`, heading)
 		d.plot(f.profilePlot(c, columns))
 		d.add(`<div class="parts">`)
 		part("features", f.TopFeatures[c], f.Features, "%.2f")
