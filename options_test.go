@@ -27,6 +27,11 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 	for j := range y {
 		y[j] = float64(j * j)
 	}
+	cells := NewMat(d, n)
+	for i := range cells.Data {
+		cells.Data[i] = float64(1 + i%2)
+	}
+	w[0] = 2
 	return map[option.Kind]FitOption{
 		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
 		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
@@ -38,7 +43,8 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
 		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
 		option.Penalty: WithPenalty(0.1), option.Penalties: WithPenalties(Penalties{L1U: 0.1, L2V: 0.2}),
-		option.FixedU: WithFixedU(first(u, u.Rows)), option.Shrinkage: WithShrinkage(3),
+		option.FixedU: WithFixedU(first(u, u.Rows)), option.SampleWeights: WithSampleWeights(w),
+		option.CellWeights: WithCellWeights(cells), option.Shrinkage: WithShrinkage(3),
 		option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),

@@ -19,9 +19,9 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 var long = os.Getenv("QUANTMF_LONG") != ""
@@ -746,11 +746,11 @@ func TestShardRows(t *testing.T) {
 		}
 		s := newShelf(t)
 		f := &Fit{store: s, plan: &plan{Shards: shards,
-			Fit: split.Fit{Kind: section.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
+			Split: fit.Split{Kind: section.QMF, D: d, N: n, K: 1, Partial: true, Holds: true}}}
 		f.plan.setRuns()
 		size := 0
 		for shard := range shards {
-			b := f.plan.encodeRows(shard, &split.Start{Held: held,
+			b := f.plan.encodeRows(shard, &fit.SplitStart{Held: held,
 				Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
 			s.Put(rowsName(shard), b)
 			size += len(b)
@@ -814,9 +814,9 @@ func TestShardRowsDamaged(t *testing.T) {
 		}
 		s := newShelf(t)
 		f := &Fit{store: s, plan: &plan{Shards: 1,
-			Fit: split.Fit{Kind: section.QMF, D: d, N: n, K: 1, Holds: true}}}
+			Split: fit.Split{Kind: section.QMF, D: d, N: n, K: 1, Holds: true}}}
 		f.plan.setRuns()
-		b := f.plan.encodeRows(0, &split.Start{Held: held,
+		b := f.plan.encodeRows(0, &fit.SplitStart{Held: held,
 			Row: func(_ []float64, i int) []float64 { return x.Row(i) }})
 		if c.alter != nil {
 			b = c.alter(b)

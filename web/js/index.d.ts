@@ -67,6 +67,10 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
+  /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
+  sampleWeights?: Numbers;
+  /** The weights of the cells of an nmf, as x is, at least 0; 0 is a cell that was not observed. */
+  cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
   /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */
