@@ -125,6 +125,8 @@
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
 //	WithFixedU         -         -         -                 -              x       -       -        -
+//	WithSampleWeights  -         -         -                 -              x       -       -        -
+//	WithCellWeights    -         -         -                 -              x       -       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -

@@ -25,10 +25,11 @@ const (
 	MethodQMF                // FitQMF
 	MethodQMFQ               // FitQMFQ
 	MethodBQMF               // FitBQMF
+	MethodAuto               // the one of these, but for FitQMFQ, that predicts hidden cells best: [Fit]
 )
 
-// String returns NMF, QMF, QMFQ or BQMF.
-func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF") }
+// String returns NMF, QMF, QMFQ, BQMF or Auto.
+func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF", "Auto") }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -48,6 +49,9 @@ type Memory struct {
 // it assembles a state, about five times State. Errors: the [*OptionError] that the fit would return before
 // it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
+	if method == MethodAuto {
+		return memoryOfAuto(d, n, rank, opts)
+	}
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return Memory{}, err
@@ -137,7 +141,11 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		most = nmf.Pieces
 	}
 	p := pool.Idle(f.workers, most)
-	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, f.rules())
+	rules := f.rules()
+	if f.sampleWeights != nil || f.cellWeights != nil {
+		rules.Weights = &fit.Weights{Samples: f.sampleWeights}
+	}
+	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, rules)
 	if inMemory {
 		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
 		// a copy of what is signed, less its rows' lowest values

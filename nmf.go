@@ -120,6 +120,12 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return f
 	})
 	fitted, _ := m.(*NMF)
+	if left := t.Cells.LeftOut(); len(left) > 0 && fitted != nil {
+		placed, wrong := withPlaced(ctx, fitted, x, left)
+		if fitted = placed.(*NMF); err == nil {
+			err = wrong
+		}
+	}
 	return fitted, err
 }
 
@@ -212,6 +218,9 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 		Held:     s.HeldLoss,
 		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.given.Cols, Pool: p,
 	}
+	if s.Weighted() {
+		problem.Weigh, problem.Whole = s.Weigh, s.Whole()
+	}
 	if s.Held == nil {
 		problem.X, problem.Stride = s.X.Data, s.X.Stride
 	}
@@ -220,7 +229,14 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
-	defer f.hold()
+	defer func() {
+		f.hold()
+		for c := range f.k {
+			for _, j := range f.cells.LeftOut() { // they would count in what components sum to
+				f.rowV(c)[j] = 0
+			}
+		}
+	}()
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		if f.cells.Units.All != 0 {

@@ -89,7 +89,9 @@ type settings struct {
 	maps          *givenMaps // nil: the fit makes its own
 	penalty       float64
 	penalties     Penalties
-	fixedU        Mat // d × r, the first columns of U, which stay; empty: none
+	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none
+	sampleWeights []float64 // n; nil: all are 1
+	cellWeights   Rows      // d × n; nil: all are 1
 	shrinkage     float64
 	line          float64
 	loss          divergence.Loss
@@ -98,7 +100,8 @@ type settings struct {
 	missing       bool
 	projection    Projection
 	updates       Updates
-	mapped        bool // no option: whether the model has maps, which take any x under Frobenius
+	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
+	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one
@@ -513,6 +516,55 @@ func WithFixedU(columns Mat) FitOption {
 			return "must not be empty"
 		}
 		c.fixedU = columns
+		return ""
+	})
+}
+
+// WithSampleWeights gives the samples weights, n of them, finite, at least 0 and not all 0: a fit minimises
+// the mean Σ w Δ / Σ w over the visible cells, and History and Validation are such means. A weight of 2
+// counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
+// coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
+// values, and another multiplication a cell.
+func WithSampleWeights(w []float64) FitOption {
+	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
+		bound := weightsBound(w)
+		if bound == "" {
+			c.sampleWeights = w
+		}
+		return bound
+	})
+}
+
+// weightsBound returns what weights must be, "" where they are.
+func weightsBound(w []float64) string {
+	if len(w) == 0 {
+		return "must not be empty"
+	}
+	sum := 0.0
+	for i, v := range w {
+		if !(v >= 0 && v <= limit.Value) {
+			return "weight " + itoa(i) + " is " + ftoa(v) + ", must be at least 0 and at most " +
+				ftoa(limit.Value)
+		}
+		sum += v
+	}
+	if sum == 0 {
+		return "the sum must be above 0"
+	}
+	return ""
+}
+
+// WithCellWeights gives every cell of x a weight, d × n, finite and at least 0, such as the inverse of the
+// variance of its noise: a fit minimises the mean Σ w Δ / Σ w, as with [WithSampleWeights], by whose weights
+// these are multiplied where both are given. A cell of weight 0 is one that was not observed, whatever x
+// has there; a row or a column of nothing else is a [*DataError], as is a weight that is none. The rows of w
+// are read whenever those of x are.
+func WithCellWeights(w Rows) FitOption {
+	return fitOption(option.CellWeights, "Rows", func(c *config) string {
+		if w == nil {
+			return "must not be nil"
+		}
+		c.cellWeights = w
 		return ""
 	})
 }

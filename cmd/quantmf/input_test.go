@@ -186,7 +186,7 @@ func TestReadingFlags(t *testing.T) {
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
 	quiet(t, 0, "fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
 	out, _ := quiet(t, 0, "inspect m.qmf")
-	if !strings.Contains(out, "-names 1,2 -sep '|' -method qmf") ||
+	if !strings.Contains(out, "-names 1,2 -sep '|' -method auto") ||
 		!strings.Contains(out, "14 features × 8 samples") {
 		t.Error(out)
 	}

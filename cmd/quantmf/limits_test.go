@@ -21,7 +21,7 @@ func TestFlagsNotGo(t *testing.T) {
 	goNames := regexp.MustCompile(`With[A-Z]|Fit[A-Z]|Start[A-Z]|Ends[A-Z]|Schedule[A-Z]|Updates\(|` +
 		`quantmf: |flag:|parse error|strconv`)
 	for _, c := range []struct{ args, says string }{
-		{"fit -k 0", "-k 0: must be at least 1"},
+		{"fit -method qmf -k 0", "-k 0: must be at least 1"},
 		{"fit -k x", "-k x: not a whole number"},
 		{"fit -k 99999999999999999999", "-k 99999999999999999999: not a whole number"},
 		{"fit -m 1", "-m 1: a model needs at least 2"},
@@ -30,7 +30,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -lr -1", "-lr -1: "},
 		{"fit -missing=perhaps", "-missing perhaps: must be one of true, false"},
 		{"fit -log1p=perhaps", "-log1p perhaps: must be one of true, false"},
-		{"fit -start svd", "-start svd: only -method nmf starts from it"},
+		{"fit -method qmf -start svd", "-start svd: only -method nmf starts from it"},
 		{"fit -method nmf -start scores",
 			"-start scores: -method nmf starts from -start auto, -start uniform or -start svd"},
 		{"fit -method nmf -start svd -restarts 2", "-restarts 2: -start svd is the same for every seed"},
@@ -43,7 +43,7 @@ func TestFlagsNotGo(t *testing.T) {
 			"-projection svd: needs every cell: neither -missing nor -validation go with it"},
 		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
-		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
+		{"fit -method qmf -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
 		{"fit -method nmf -updates newton -loss 3",
 			"-updates newton: takes kl and frobenius; under other losses there is -updates multiplicative"},

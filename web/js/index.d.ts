@@ -67,6 +67,10 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
+  /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
+  sampleWeights?: Numbers;
+  /** The weights of the cells of an nmf, as x is, at least 0; 0 is a cell that was not observed. */
+  cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
   /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */
@@ -87,9 +91,9 @@ export interface Settings {
 }
 
 export interface FitOptions extends Settings {
-  /** Default qmf. */
-  method?: Method;
-  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default. */
+  /** Default qmf. auto is nmf or qmf, with rank 0 also bqmf: the one that predicts hidden cells best. */
+  method?: Method | 'auto';
+  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default; 0 asks auto for the best prediction. */
   rank: number;
 }
 
@@ -302,10 +306,30 @@ export interface ReportOptions {
   byFit?: boolean;
 }
 
+/** Options of a fit by NMF, but those that give all seeds the same start. */
+export interface ConsensusOptions extends Omit<FitOptions, 'method'> {
+  /** The number of fits, from 2 to 1000; default 20. */
+  seeds?: number;
+}
+
+export interface Consensus {
+  model: Model;
+  /** Of each component, from -1 to 1, where all fits have the same. */
+  stability: Float64Array;
+  /** The mean silhouette of all components of the fits that were clustered. */
+  overall: number;
+  /** The components of the fits that were left out, since few others are near them. */
+  left: number;
+  /** The mean divergence of each fit. */
+  losses: Float64Array;
+}
+
 export interface Quantmf {
   /** Whether the loops use WebAssembly SIMD. The bits are the same with and without it. */
   readonly vectors: boolean;
   fit(x: MatrixLike, options: FitOptions, how?: HowToFit): Promise<Model>;
+  /** What NMFs from many seeds agree on: U has the components that come back, V is fitted to them. */
+  consensus(x: MatrixLike, options: ConsensusOptions, how?: How): Promise<Consensus>;
   /** A model from its file, as `bytes` or the command wrote it. */
   open(file: Uint8Array, how?: How): Promise<Model>;
   /** Compares ranks by hidden cells, spread over the workers. */

@@ -35,7 +35,8 @@ test_that("bits are those of the command", {
   path <- tempfile(fileext = ".tsv")
   write.table(format(x, digits = 17, trim = TRUE), path, sep = "\t", quote = FALSE, col.names = NA)
   u <- tempfile(fileext = ".tsv")
-  system2(quantmf:::program(), c("fit", "-k", "3", "-progress", "none", "-u", u, path), stderr = FALSE)
+  system2(quantmf:::program(), c("fit", "-method", "qmf", "-k", "3", "-progress", "none", "-u", u, path),
+    stderr = FALSE)
   expect_identical(as.matrix(read.delim(u, row.names = 1)), fit_qmf(x, 3)$u)
 })
 
@@ -70,4 +71,11 @@ test_that("errors have the fields of the engine's", {
 test_that("ranks and sorting", {
   expect_equal(soft_rank(c(3, 1, 2), 0), c(3, 1, 2))
   expect_equal(soft_sort(c(3, 1, 2), 0), c(1, 2, 3))
+})
+
+test_that("a consensus says which components come back", {
+  true <- consensus(x, 3, seeds = 5, loss = "kl")
+  expect_length(true$stability, 3)
+  expect_equal(unname(colSums(true$u)), rep(1, 3), tolerance = 1e-9)
+  expect_gt(true$overall, consensus(x, 8, seeds = 5, loss = "kl")$overall)
 })
