@@ -123,7 +123,7 @@ func TestMemoryOfNMF(t *testing.T) {
 			{WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative)},
 			{WithLoss(Frobenius), WithPenalties(Penalties{L1U: 0.1, L2V: 1})}, {WithMissingValues()},
 			{WithValidation(0.1)},
-			{WithLoss(Beta(1.5)), WithValidation(0.1)}} {
+			{WithLoss(Beta(1.5)), WithValidation(0.1)}, {WithCellWeights(dense)}} {
 			x, workers := thin, WithWorkers(1+2*(o%2))
 			if o > 1 {
 				x = dense

@@ -117,6 +117,11 @@ func ways(d, n int) []way {
 	thin := with(SparseCounts(90, 40, 3), func(i, j int, v float64) float64 {
 		return map[bool]float64{true: v, false: 0}[(40*i+j)%3 == 0 || j == i%40]
 	})
+	samples, cells := make([]float64, n), plain.Clone()
+	for i := range cells.Data {
+		cells.Data[i] = float64(1+i%5) / 4
+		samples[i%n] = float64(3-i%n%3) / 2
+	}
 	of := func(opts ...FitOption) []FitOption { return opts }
 	// A fit of a QMF has fewer levels, and fits that cost more have fewer epochs, than by default.
 	maps := func(opts ...FitOption) []FitOption {
@@ -132,6 +137,12 @@ func ways(d, n int) []way {
 			WithValidation(0.1), WithPenalties(Penalties{L1V: 0.01, L2U: 0.02, L2V: 0.003}), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
+		{"NMF, weights, hidden, validation", MethodNMF, holed, KL, of(missing, WithValidation(0.1),
+			WithSampleWeights(samples), WithCellWeights(cells), WithEpochs(8))},
+		{"NMF, weights, Frobenius, restarts", MethodNMF, plain, Frobenius, of(WithCellWeights(cells),
+			WithRestarts(2), WithEpochs(6))},
+		{"NMF, weights, beta, updates", MethodNMF, positive, Beta(1.5), of(WithSampleWeights(samples),
+			WithUpdates(UpdatesMultiplicative), WithEpochs(6))},
 		{"QMF", MethodQMF, plain, KL, maps()},
 		{"QMF, paper, penalty", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
 			WithSchedule(ScheduleConstant), WithPenalty(0.5))},
@@ -733,7 +744,7 @@ func TestAnswers(t *testing.T) {
 		rows, want := means(beta, w.x, fit)
 		loss := must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
-		if f := factors(m); w.method != MethodBQMF && !w.says("validation") {
+		if f := factors(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
 		}
 		constant := NewMat(w.x.Rows, w.x.Cols)
@@ -947,7 +958,7 @@ func TestHiddenCells(t *testing.T) {
 // but the choice of the epoch.
 func TestHeldOutCells(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
-		if !w.says("validation") {
+		if !w.says("validation") || w.says("weights") {
 			return
 		}
 		m, held := w.must(t, w.x), HeldOutBy(t, w.x, 0.1, w.loss)
@@ -1005,6 +1016,9 @@ func TestAwkwardData(t *testing.T) {
 		if !strings.Contains(w.name, ",") && w.method != MethodBQMF {
 			losses = []Loss{KL, Frobenius, Beta(0), -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1 + 1e-10, 1e-7,
 				-1e-10}
+		}
+		if w.says("weights") { // which have sizes of their own
+			return
 		}
 		refused := 0
 		for set, rows := range sets {

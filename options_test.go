@@ -27,6 +27,11 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 	for j := range y {
 		y[j] = float64(j * j)
 	}
+	cells := NewMat(d, n)
+	for i := range cells.Data {
+		cells.Data[i] = float64(1 + i%2)
+	}
+	w[0] = 2
 	return map[option.Kind]FitOption{
 		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
 		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
@@ -38,7 +43,8 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
 		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
 		option.Penalty: WithPenalty(0.1), option.Penalties: WithPenalties(Penalties{L1U: 0.1, L2V: 0.2}),
-		option.FixedU: WithFixedU(first(u, u.Rows)), option.Shrinkage: WithShrinkage(3),
+		option.FixedU: WithFixedU(first(u, u.Rows)), option.SampleWeights: WithSampleWeights(w),
+		option.CellWeights: WithCellWeights(cells), option.Shrinkage: WithShrinkage(3),
 		option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
@@ -299,7 +305,7 @@ func TestBadArguments(t *testing.T) {
 		{"memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), &option, ""},
 		{"memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), &option, "WithLevels"},
 		{"memory of no method", memory(Method(9), 1), &option, ""},
-		{"no method", errorOf(Fit(ctx, MethodBQMF+1, good, 2)), &option, ""},
+		{"no method", errorOf(Fit(ctx, 99, good, 2)), &option, ""},
 		{"memory of nothing", errorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
 	} {
 		if c.err == nil || c.as != nil && !errors.As(c.err, c.as) ||

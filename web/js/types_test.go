@@ -79,7 +79,8 @@ func TestSettings(t *testing.T) {
 		for k := range option.Kinds {
 			m, is := listed[k.JavaScript()]
 			delete(listed, k.JavaScript())
-			given := settings.Parses(k) || k.Form() == option.Numbers || k == option.Init
+			given := settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
+				k == option.FixedU
 			if want := taken.Has(k) && given && k != option.Workers; is != want { // an engine has one thread
 				t.Errorf("%s: %s: listed %v, want %v", name, k.JavaScript(), is, want)
 			}
