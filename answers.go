@@ -10,6 +10,10 @@ import (
 
 // Fit is the fit of a method: FitNMF, FitQMF, FitQMFQ or FitBQMF, with its options and errors. The model is
 // nil where that fit returns none.
+//
+// [MethodAuto] takes NMF or QMF, or for rank 0 one of NMF, QMF and BQMF: the one that predicts cells best
+// which are hidden from a first fit of each. It is Candidates, [Choose] and [Choice.Fit] in turn, which say
+// by how much. An option that a method does not take, or a negative value, leaves that method out.
 func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Model, error) {
 	switch method {
 	case MethodNMF:
@@ -20,6 +24,8 @@ func Fit(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption
 		return orNil(FitQMFQ(ctx, x, rank, opts...))
 	case MethodBQMF:
 		return orNil(FitBQMF(ctx, x, rank, opts...))
+	case MethodAuto:
+		return fitAuto(ctx, x, rank, opts)
 	}
 	return nil, &OptionError{Option: "method", Value: itoa(int(method)),
 		Bound: "must be one of the Method constants"}

@@ -161,7 +161,7 @@ type bqmfFit struct {
 func (f *bqmfFit) scale() error {
 	err := f.progress.Enter(fit.PhaseFactors)
 	x := f.cells.Matrix()
-	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool.Workers())
+	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool)
 	if err == nil {
 		half := f.progress.Within(0, 0.5)
 		err = half.Rows(f.pool, x.Rows, f.problem.Scale)

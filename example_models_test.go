@@ -226,3 +226,47 @@ func ExampleSoftRankRows() {
 	// [3.0 1.0 2.0]
 	// [1.0 3.0 2.0]
 }
+
+// Draws carry what is not known of missing values into any analysis. Here it is the mean of a feature, by
+// Rubin's rules: the variance of the mean of M results is the mean of their variances, and (1 + 1/M) times
+// the variance among them.
+func ExampleBQMF_Sample() {
+	x := quantmf.NewMat(5, 60)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			x.Set(i, j, 10+math.Sin(float64(j)/3)*float64(i+1)+math.Cos(float64(i*j*j)))
+			if (i+j)%4 == 0 {
+				x.Set(i, j, math.NaN())
+			}
+		}
+	}
+	m, err := quantmf.FitBQMF(context.Background(), x, 0, quantmf.WithMissingValues())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	const draws = 20
+	var means, variances []float64
+	for seed := range uint64(draws) {
+		z := m.Sample(seed)
+		mean, squares, n := 0.0, 0.0, float64(x.Cols)
+		for j, v := range x.Row(4) {
+			if v != v { // what is known stays
+				v = z.At(4, j)
+			}
+			mean += v / n
+			squares += v * v / n
+		}
+		means, variances = append(means, mean), append(variances, (squares-mean*mean)/(n-1))
+	}
+	q, u, b := 0.0, 0.0, 0.0
+	for k, mean := range means {
+		q += mean / draws
+		u += variances[k] / draws
+	}
+	for _, mean := range means {
+		b += (mean - q) * (mean - q) / (draws - 1)
+	}
+	fmt.Printf("%.1f, standard error %.2f\n", q, math.Sqrt(u+(1+1.0/draws)*b))
+	// Output: 10.2, standard error 0.48
+}

@@ -189,6 +189,46 @@ func (p *Prediction) settle() {
 	}
 }
 
+// Explained is the share of the differences between samples that is predicted: by how much nearer to the
+// hidden cells the predictions are than the baseline. StdErr is its standard error, of a ratio of sums over
+// rows.
+func (p Prediction) Explained() (share, stdErr float64) {
+	return ofSums(p.Rows, func(i int) (of, in float64) {
+		return p.Rows[i].Baseline - p.Rows[i].Loss, p.Rows[i].Baseline
+	})
+}
+
+// Worse is the share by which the loss of p exceeds that of q, a prediction of the same cells, and its
+// standard error, of a ratio of sums over rows. The share is below 0 where p is better.
+func (p Prediction) Worse(q Prediction) (share, stdErr float64) {
+	return ofSums(p.Rows, func(i int) (of, in float64) {
+		return p.Rows[i].Loss - q.Rows[i].Loss, q.Rows[i].Loss
+	})
+}
+
+// ofSums returns the ratio of two sums over rows, 0 where the lower one is 0, and its standard error.
+func ofSums(rows []HiddenRow, of func(i int) (of, in float64)) (ratio, stdErr float64) {
+	upper, lower, square := 0.0, 0.0, 0.0
+	for i := range rows {
+		u, l := of(i)
+		upper += u
+		lower += l
+	}
+	if lower == 0 {
+		return 0, 0
+	}
+	ratio = upper / lower
+	for i := range rows {
+		u, l := of(i)
+		off := (u - float64(ratio*l)) / lower
+		square += float64(off * off)
+	}
+	if d := float64(len(rows)); d > 1 {
+		stdErr = math.Sqrt(square * d / (d - 1))
+	}
+	return ratio, stdErr
+}
+
 // hiddenLosses are the losses of the cells that one mask hides, and what loss that is.
 type hiddenLosses struct {
 	Prediction

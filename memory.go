@@ -12,7 +12,6 @@ import (
 	"github.com/quantmf/quantmf/internal/bqmf"
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/fit"
-	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -26,10 +25,11 @@ const (
 	MethodQMF                // FitQMF
 	MethodQMFQ               // FitQMFQ
 	MethodBQMF               // FitBQMF
+	MethodAuto               // the one of these, but for FitQMFQ, that predicts hidden cells best: [Fit]
 )
 
-// String returns NMF, QMF, QMFQ or BQMF.
-func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF") }
+// String returns NMF, QMF, QMFQ, BQMF or Auto.
+func (m Method) String() string { return option.Name(int(m), "NMF", "QMF", "QMFQ", "BQMF", "Auto") }
 
 // Memory is what a fit takes, in bytes.
 type Memory struct {
@@ -40,14 +40,18 @@ type Memory struct {
 }
 
 // MemoryOf counts the memory that a fit of a d × n matrix of the given rank takes with these options, before
-// the fit is made: from 1.0 to 1.5 times what was measured, for a BQMF up to 2.2. Where the data choose a
-// start it is for the start that takes most, and for an NMF under KL of 16 rows or more without hidden cells
-// it is for rows that are mostly zero, which take up to 1.8 times as much as others. Samples that an NMF
-// begins with are counted in full; of a [Sparse] they take what it lists of them. Not counted are x, garbage
-// that has not been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five
-// times State. Errors: the [*OptionError] that the fit would return before it reads x, and [*ShapeError] for
-// sizes below 1; a fit too large for any machine is no error here.
+// the fit is made: from 1.0 to 1.5 times what is alive at the peak, and a tenth of a megabyte. It is for the
+// data that take most, where it depends on them: for the start that takes most; for an NMF under KL of 16
+// rows or more without hidden cells, for rows that are mostly zero, which take up to twice as much as others;
+// [WithMissingValues], for any share of missing cells, so that a QMF of more than 2^19 cells of which few are
+// missing takes down to a third; and with all samples that an NMF begins with, of which a [Sparse] takes what
+// it lists. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes while
+// it assembles a state, about five times State. Errors: the [*OptionError] that the fit would return before
+// it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
+	if method == MethodAuto {
+		return memoryOfAuto(d, n, rank, opts)
+	}
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return Memory{}, err
@@ -55,6 +59,7 @@ func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) 
 	of := &uncounted{config: &c, method: method, d: min(d, pool.Beyond), n: min(n, pool.Beyond), k: k}
 	model := pool.DryArena()
 	of.model(model)
+	fit.CountLosses(model, c.epochs, of.holds())
 	bytes := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * of.state())}, nil
@@ -127,7 +132,7 @@ type uncounted struct {
 func (f *uncounted) holds() bool { return f.validation > 0 }
 
 // small is what a fit takes in structures and slices that depend on no size, in bytes.
-const small = 1 << 14
+const small = 1 << 17
 
 // fit returns the peak of a fit, in bytes: of a Mat, or of a matrix that is read by rows.
 func (f *uncounted) fit(inMemory bool) float64 {
@@ -144,7 +149,9 @@ func (f *uncounted) fit(inMemory bool) float64 {
 			a.Floats(f.d, f.n)
 		}
 	}
+	fit.CountLosses(a, f.epochs, f.holds())
 	if f.restarts > 1 { // the best of the restarts before
+		fit.CountLosses(a, f.epochs, f.holds())
 		f.model(a)
 	}
 	switch f.method {
@@ -157,14 +164,21 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		q := newQMFQFit(cells, f.k, &f.settings, p, 0, fit.Silent(context.Background()))
 		q.reserve()
 	case MethodBQMF:
-		f.bqmf(a, cells.X.Rows > 0)
+		if f.holds() || !inMemory { // x as a matrix
+			a.Floats(f.d, f.n)
+		}
+		bqmf.Count(p, f.d, f.n, f.k, cells.Partial, f.holds())
+		return dying(a)
 	}
-	if f.holds() && f.method != MethodBQMF {
+	if f.holds() {
 		f.best(a)
 	}
 	f.model(a)
-	return a.Most() + float64(a.Most()/32) + small // objects that have died, until they are collected
+	return dying(a)
 }
+
+// dying returns the peak of a fit with objects that have died, until they are collected.
+func dying(a *pool.Arena) float64 { return a.Most() + float64(a.Most()/32) + small }
 
 // nmf counts a fit of an NMF.
 func (f *uncounted) nmf(cells *fit.Cells, p *pool.Pool) {
@@ -190,17 +204,10 @@ func (f *uncounted) best(a *pool.Arena) {
 	}
 }
 
-// model counts the model, and the losses after every epoch.
+// model counts the model, but for its losses.
 func (f *uncounted) model(a *pool.Arena) {
-	lists := 1
-	if f.holds() {
-		lists = 2
-	}
-	// a slice that grows has up to a quarter more
-	a.Count(float64(8 * 1.25 * float64(lists) * (float64(f.epochs) + 2)))
 	if f.method == MethodBQMF {
-		model, _, _, _ := f.posterior()
-		a.Count(8 * model)
+		bqmf.CountModel(a, f.d, f.n, f.k)
 		return
 	}
 	newFactors(a, f.d, f.n, f.k)
@@ -234,7 +241,10 @@ func (f *uncounted) state() float64 {
 		best += size(5, f.d, f.levels)
 		state = 2*uv + 2*maps + size(f.d, f.levels)
 	case MethodBQMF:
-		_, state, _, best = f.posterior()
+		of := pool.DryArena()
+		bqmf.CountState(of, f.d, f.n, f.k)
+		state = of.Most() / 8
+		best = state
 	}
 	losses := float64(f.epochs) + 2
 	if f.holds() {
@@ -243,7 +253,7 @@ func (f *uncounted) state() float64 {
 	if f.restarts > 1 { // the best of the restarts before
 		model := pool.DryArena()
 		f.model(model)
-		state += model.Most() / 8
+		state += model.Most()/8 + losses
 	}
 	return state + losses
 }
@@ -255,53 +265,4 @@ func (s *settings) mapState(d int) float64 {
 		perRow += 3 * s.levels
 	}
 	return size(d, perRow)
-}
-
-// bqmf counts a fit of a BQMF: beside the fit under way there are a model, whose second moments lie in the
-// fit's spare room, and under validation the best state.
-func (f *uncounted) bqmf(a *pool.Arena, inMemory bool) {
-	_, _, left, best := f.posterior()
-	a.Count(8 * left)
-	if f.holds() {
-		a.Count(8 * best)
-	}
-	if f.holds() || !inMemory {
-		a.Floats(f.d, f.n)
-	}
-}
-
-// posterior is the memory of a BQMF: the model; a state of the fit in a checkpoint; the peak of the fit under
-// way, with all the components that it starts with; and what of a state is kept as the best. The tables of
-// curves are counted as if no value came twice.
-func (f *uncounted) posterior() (model, state, fit, best float64) {
-	size := func(of ...float64) float64 {
-		p := 1.0
-		for _, v := range of {
-			p = float64(p * v)
-		}
-		return p
-	}
-	p := struct{ d, n, k, workers float64 }{float64(f.d), float64(f.n), float64(f.k),
-		float64(pool.Count(f.workers, f.d))}
-	n, pp := float64(kernel.Pad(int(min(p.n, 1<<40)))), size(.5, p.k, p.k+1)+kernel.Lanes
-	uv, moments := size(p.k, p.d+n), size(p.d+n, pp)
-	compared := min(n, 2048)
-	model = 2*uv + moments + size(2, p.d, p.n) + size(34, p.d) + size(2, p.n) +
-		size(1.015625, p.d, n) + size(80+64, p.d) + // the second stage
-		size(p.d, compared) + size(n, 37) + size(p.k+kernel.Lanes, compared) // samples that are alike
-	state = uv + moments + size(p.d, 4) + size(n, 4)
-	scales := size(p.d, n) + size(2, p.d, p.n)
-	if f.missing || f.holds() { // lists of what is hidden, or seen, of four bytes each
-		scales += size(.5, p.d, n)
-	}
-	subspace := size(nmf.Pieces+2, p.k, n) + size(3, p.k, p.d+n)
-	epochs := 2*uv + moments + size(3, p.k, max(p.d, n)) + size(nmf.Pieces, size(p.k, n)+pp+n) +
-		size(p.workers, 4, p.k, p.k+8)
-	cells := size(p.k, p.k, n) +
-		size(p.workers, bqmf.RowsPerPass, size(p.k, p.k)+float64(18*n)+bqmf.RowsPerPass)
-	regressors := max(min(p.d, 40), 64)
-	stage := size(5, p.d, n) + size(64, n) + size(p.workers, float64(3*regressors)+5, n+regressors)
-	alike := size(n, 600+p.k+kernel.Lanes) + size(p.k, p.k+kernel.Lanes) +
-		size(p.workers, size(bqmf.RowsPerPass+2, p.k, n)+2*n+float64(compared)+1000)
-	return model, state, scales + subspace + epochs + cells + alike + stage, state
 }

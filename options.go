@@ -98,7 +98,8 @@ type settings struct {
 	missing       bool
 	projection    Projection
 	updates       Updates
-	mapped        bool // no option: whether the model has maps, which take any x under Frobenius
+	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
+	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
 
 // parse reads opts over the defaults in c. The last of two settings of one

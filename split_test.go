@@ -18,6 +18,7 @@ func TestPlannedSettings(t *testing.T) {
 		"line":       "chosen by the start, which a plan has",
 		"fixedU":     "the factors of the start have it, a plan how many columns it is",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
+		"chosen": "of MethodAuto, which a plan is not",
 	}
 	of := reflect.TypeFor[settings]()
 	for i := range of.NumField() {

@@ -132,6 +132,11 @@ func (f *qmfFit) choose() error {
 		}
 		return nil
 	}
+	chosen := f.settings.chosen
+	if chosen != nil && chosen.made {
+		f.origin, f.lambda, f.line, f.startShare = chosen.start, chosen.lambda, chosen.line, chosen.share
+		return nil
+	}
 	f.origin, f.line = starts[0], first[0].line
 	told := len(starts)*len(first)*len(lambdas) == 1
 	if told && f.origin != StartNMF {
@@ -177,6 +182,9 @@ func (f *qmfFit) choose() error {
 	}
 	f.startShare = t.share
 	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
+	if chosen != nil {
+		*chosen = startChoice{prospect{f.origin, f.lambda, f.line}, f.startShare, true}
+	}
 	return nil
 }
 

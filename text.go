@@ -16,7 +16,7 @@ import (
 
 // methods and phases are the words for methods and phases, by their values.
 var (
-	methods = [...]string{"nmf", "qmf", "qmfq", "bqmf"}
+	methods = [...]string{"nmf", "qmf", "qmfq", "bqmf", "auto"}
 	phases  = [...]string{"choice", "factors", "maps", "qmf", "epochs"}
 )
 
@@ -40,7 +40,7 @@ func fromText[E ~uint8](what string, words []string, to *E, text []byte) error {
 	return nil
 }
 
-// MarshalText returns nmf, qmf, qmfq or bqmf.
+// MarshalText returns nmf, qmf, qmfq, bqmf or auto.
 func (m Method) MarshalText() ([]byte, error) { return textOf("Method", methods[:], m) }
 
 // UnmarshalText reads what MarshalText writes.

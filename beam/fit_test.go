@@ -209,8 +209,8 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// TestTransform checks that new samples have the same bits as by Transform and Score, for any number of
-// blocks, missing values included.
+// TestTransform checks that new samples have the same bits as by Transform, for any number of blocks, missing
+// values included.
 func TestTransform(t *testing.T) {
 	x := lowRank(60, 50)
 	x.Data[77] = math.NaN()
@@ -220,7 +220,6 @@ func TestTransform(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := must(m.Transform(t.Context(), x))(t)
-	wantScore := must(m.Score(t.Context(), x))(t)
 	for _, blocks := range []int{1, 3, 50} {
 		store := must(OpenStore(t.Context(), t.TempDir()))(t)
 		got := must(Transform(t.Context(), store, m, x, blocks, Run{}))(t)
@@ -229,27 +228,11 @@ func TestTransform(t *testing.T) {
 				t.Fatalf("%d blocks: number %d is %v, not %v", blocks, i, got.Data[i], v)
 			}
 		}
-		score, err := Score(t.Context(), store, m, x, blocks, Run{})
-		if err != nil || score != wantScore {
-			t.Errorf("%d blocks: score %v, %v, not %v", blocks, score, err, wantScore)
-		}
 		// no block is left to place
 		again, err := Transform(t.Context(), store, m, x, blocks, Run{Runner: "there is none of this name"})
 		if err != nil || again.Data[3] != want.Data[3] {
 			t.Errorf("%d blocks, once more: %v", blocks, err)
 		}
-	}
-	nmf := must(quantmf.FitNMF(t.Context(), lowRank(60, 50), 3, quantmf.WithEpochs(4)))(t)
-	y := lowRank(60, 20)
-	if wantScore, err = nmf.Score(t.Context(), y); err != nil {
-		t.Fatal(err)
-	}
-	store := must(OpenStore(t.Context(), t.TempDir()))(t)
-	if score, err := Score(t.Context(), store, nmf, y, 3, Run{}); err != nil || score != wantScore {
-		t.Errorf("score %v, %v, not %v", score, err, wantScore)
-	}
-	if nmf.V.Cols != 50 {
-		t.Error("the model was changed")
 	}
 }
 

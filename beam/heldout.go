@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
-	"sync"
 
 	sdk "github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/quantmf/quantmf"
@@ -79,27 +77,11 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 		}
 		return left, nil
 	}
-	left, err := missing()
-	for failures := 0; err == nil && len(left) > 0; {
-		before := len(left)
+	if err := untilThere(ctx, run, missing, func(left []int) *sdk.Pipeline {
 		p, s := sdk.NewPipelineWithRoot()
 		sdk.ParDo0(s, &work, sdk.GroupByKey(s, sdk.ParDo(s, &fitNames{left}, sdk.Impulse(s))))
-		failed := submit(ctx, run.Runner, p)
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("beam: stopped: %w", ctx.Err())
-		}
-		if left, err = missing(); err == nil && len(left) > 0 {
-			if failures++; len(left) < before {
-				failures = 1
-			}
-			if failed == nil {
-				failed = errors.New("beam: the runner says that the pipeline is done, and the store that " +
-					"not all fits are")
-			}
-			err = run.again(ctx, failures, failed)
-		}
-	}
-	if err != nil {
+		return p
+	}); err != nil {
 		return nil, err
 	}
 	out := make([]quantmf.Prediction, len(trials))
@@ -151,24 +133,12 @@ func (f *heldOut) FinishBundle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	errs := make([]error, len(f.fits))
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i, fit := range f.fits {
-		all.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			errs[i] = f.make(ctx, store, x, fit)
-		})
-	}
-	all.Wait()
-	for i, fit := range f.fits {
-		if errs[i] != nil {
-			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Masks.Repeats].Rank, f.mask(fit),
-				errs[i])
+	return sideBySide(f.fits, func(fit int) error {
+		if err := f.make(ctx, store, x, fit); err != nil {
+			return fmt.Errorf("rank %d, repeat %d: %w", f.Trials[fit/f.Masks.Repeats].Rank, f.mask(fit), err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // make makes a fit and writes how well it predicts, unless that is there already.

@@ -15,6 +15,7 @@ package beam
 // then writes the same bytes again.
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -89,24 +90,35 @@ func (f *step) FinishBundle(ctx context.Context, emit func(int, int)) error {
 		return err
 	}
 	defer release()
-	errs := make([]error, len(f.shards))
-	places := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var all sync.WaitGroup
-	for i, shard := range f.shards {
-		all.Go(func() {
-			places <- struct{}{}
-			defer func() { <-places }()
-			errs[i] = fit.Step(ctx, f.Round, shard)
-		})
-	}
-	all.Wait()
-	for i, shard := range f.shards {
-		if errs[i] != nil {
-			return fmt.Errorf("round %d, shard %d: %w", f.Round, shard, errs[i])
+	err = sideBySide(f.shards, func(shard int) error {
+		if err := fit.Step(ctx, f.Round, shard); err != nil {
+			return fmt.Errorf("round %d, shard %d: %w", f.Round, shard, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, shard := range f.shards {
 		emit(0, shard)
 	}
 	return nil
+}
+
+// sideBySide does all of a bundle, as many at a time as there are processors, and returns the first error.
+func sideBySide(bundle []int, do func(int) error) error {
+	errs := make([]error, len(bundle))
+	places := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var all sync.WaitGroup
+	for i, of := range bundle {
+		all.Go(func() {
+			places <- struct{}{}
+			defer func() { <-places }()
+			errs[i] = do(of)
+		})
+	}
+	all.Wait()
+	return cmp.Or(errs...)
 }
 
 // reduce makes the next V from the parts, and emits the shards of the next round unless the fit is over.

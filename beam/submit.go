@@ -96,3 +96,28 @@ func cancel(ctx context.Context, name string) error {
 	}
 	return nil
 }
+
+// untilThere runs pipelines of what is missing in the store, until nothing is, or as many in a row as run
+// allows have brought nothing.
+func untilThere[T any](ctx context.Context, run Run, missing func() ([]T, error),
+	graph func(left []T) *sdk.Pipeline) error {
+	left, err := missing()
+	for failures := 0; err == nil && len(left) > 0; {
+		before := len(left)
+		failed := submit(ctx, run.Runner, graph(left))
+		if ctx.Err() != nil {
+			return fmt.Errorf("beam: stopped: %w", ctx.Err())
+		}
+		if left, err = missing(); err == nil && len(left) > 0 {
+			if failures++; len(left) < before {
+				failures = 1
+			}
+			if failed == nil {
+				failed = errors.New("beam: the runner says that the pipeline is done, and the store that " +
+					"not all of it is")
+			}
+			err = run.again(ctx, failures, failed)
+		}
+	}
+	return err
+}

@@ -27,8 +27,9 @@ func init() {
 
 // Transform returns the k × n' coordinates of the columns of x, d × n', with the same bits as m.Transform.
 // The workers of a runner place the columns in the given number of blocks. Transform leaves model, blocks and
-// coordinates in the store, so the same call does not place a block again. Errors: those of
-// m.Transform, in the words of the runner, and one for a number of blocks below 1 or above n'.
+// coordinates in the store, so the same call does not place a block again. m.Placed(v).Loss(x) is then
+// m.Score. Errors: those of m.Transform, in the words of the runner, and one for a number of blocks below 1
+// or above n'.
 func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int,
 	run Run) (quantmf.Mat, error) {
 	if blocks < 1 || blocks > x.Cols {
@@ -68,15 +69,9 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 		}
 		return left, nil
 	}
-	left, err := missing()
-	for failures := 0; err == nil && len(left) > 0; {
-		failed := submit(ctx, run.Runner, graphOfPlaces(store.folder, model, left))
-		if left, err = missing(); err == nil && len(left) > 0 {
-			failures++
-			err = run.again(ctx, failures, failed)
-		}
-	}
-	if err != nil {
+	if err := untilThere(ctx, run, missing, func(left []string) *sdk.Pipeline {
+		return graphOfPlaces(store.folder, model, left)
+	}); err != nil {
 		return quantmf.Mat{}, err
 	}
 	var v quantmf.Mat
@@ -98,32 +93,6 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 		}
 	}
 	return v, nil
-}
-
-// Score returns the mean divergence of x from the model at the coordinates of Transform, with the same bits
-// as m.Score. m is an NMF or a QMF, the models of fits over shards. The workers of a runner place the
-// columns, which is nearly all of the work. This process computes the divergence. Errors: those of Transform.
-func Score(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat, blocks int, run Run) (float64,
-	error) {
-	switch m.(type) {
-	case *quantmf.NMF, *quantmf.QMF:
-	default:
-		return 0, errors.New("beam: a score by blocks is one of an NMF or a QMF")
-	}
-	v, err := Transform(ctx, store, m, x, blocks, run)
-	if err != nil {
-		return 0, err
-	}
-	var at quantmf.Model
-	if nmf, is := m.(*quantmf.NMF); is {
-		at, err = nmf.Placed(v)
-	} else {
-		at, err = m.(*quantmf.QMF).Placed(v)
-	}
-	if err != nil {
-		return 0, err
-	}
-	return at.Loss(x)
 }
 
 // graphOfPlaces returns the pipeline that places these blocks.

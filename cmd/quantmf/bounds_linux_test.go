@@ -19,13 +19,13 @@ func TestReadBack(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "matrix.tsv", small())
 	for _, dir := range []string{"plan", "begun", "over"} {
-		quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -epochs 1 -progress none -o "+dir+
-			" matrix.tsv")...)
+		quiet(t, 0, "shard plan -method nmf -k 2 -epochs 1 -progress none -o "+dir+
+			" matrix.tsv")
 	}
-	quiet(t, 0, strings.Fields("shard step -shard 0 begun")...)
+	quiet(t, 0, "shard step -shard 0 begun")
 	for range 2 {
-		quiet(t, 0, strings.Fields("shard step -shard 0 over")...)
-		quiet(t, 0, strings.Fields("shard reduce over")...)
+		quiet(t, 0, "shard step -shard 0 over")
+		quiet(t, 0, "shard reduce over")
 	}
 	ok(t, os.Mkdir("done", 0o777))
 	for _, c := range []struct{ file, args string }{

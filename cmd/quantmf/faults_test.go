@@ -175,7 +175,7 @@ func TestInputChanges(t *testing.T) {
 
 // TestLongNames: a file may have the longest name that its folder takes.
 func TestLongNames(t *testing.T) {
-	dir, _, _, _ := runWith(t, "", "version")
+	dir := folder(t)
 	name := strings.Repeat("é", 127)
 	if err := os.WriteFile(name+"0", nil, 0o666); err != nil {
 		t.Skip("this system has no such names: ", err)
@@ -189,7 +189,7 @@ func TestLongNames(t *testing.T) {
 // TestHostileNames: names of files and values of flags never reach the terminal with characters that control
 // it or end a line, whatever is said of them.
 func TestHostileNames(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	const name = "e\x1b[31m\n\u202e\ax\xff"
 	if err := os.WriteFile(name+".tsv", []byte(small()), 0o666); err != nil {
 		t.Skip("this system has no such names: ", err)
@@ -197,7 +197,7 @@ func TestHostileNames(t *testing.T) {
 	writeText(t, name+"bad", "a\tb\n1\t2\t3\n")
 	writeText(t, name+"empty", "")
 	os.Mkdir(name+"folder", 0o777)
-	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", "m.qmf", "matrix.tsv")
+	quiet(t, 0, "fit -k 1 -epochs 1 -o m.qmf matrix.tsv")
 	for _, args := range [][]string{
 		// the summary says what was written
 		{"fit", "-k", "1", "-epochs", "1", "-o", name + ".qmf", "-v", name + ".npy", name + ".tsv"},

@@ -93,7 +93,7 @@ type fitFlags struct {
 }
 
 func newFitFlags() *fitFlags {
-	return &fitFlags{method: "qmf", rank: 10, compare: "unseen", options: cli.NewOptions(),
+	return &fitFlags{method: "auto", rank: 10, compare: "unseen", options: cli.NewOptions(),
 		in:   cli.NewInput(),
 		look: pageFlags{order: "table"}}
 }
@@ -101,18 +101,20 @@ func newFitFlags() *fitFlags {
 // what are the flags of what is fitted.
 func (f *fitFlags) what() []*cli.Flag {
 	return append([]*cli.Flag{
-		cli.Choice(&f.method, "method", strings.Join(settings.Methods, "|"), `qmf: X = T(UV); qmfq: X =
-			T(P(T'(X))), a map on either side of a projection P onto the components; nmf: X = UV, without
-			maps; bqmf: X = T(UV) with U and V of either sign, the best predictor of missing values (default
-			qmf)`),
-		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `rank, the number of components (default 10); of bqmf the
-			most there may be: components that the data do not need fade (default 0: 50, or one fewer than
-			features or samples)`),
+		cli.Choice(&f.method, "method", "auto|"+strings.Join(settings.Methods, "|"), `nmf: X = UV; qmf: X =
+			T(UV), with an increasing map T for every feature; qmfq: X = T(P(T'(X))), a map on either side of
+			a projection P onto the components; bqmf: X = T(UV) with U and V of either sign, the best
+			predictor of missing values. auto: of nmf and qmf, with -k 0 also bqmf, the one that predicts
+			hidden values best (default auto)`),
+		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `rank, the number of components (default 10). 0 asks auto
+			for the best prediction, whatever the components are. Of bqmf it is the most there may be:
+			components that the data do not need fade (default 0: 50, or one fewer than features or
+			samples)`),
 		f.options.Flag(option.Loss), f.options.Flag(option.Missing),
-		cli.Aside(cli.Choice(&f.compare, "compare", "unseen|none", `unseen: hide a tenth of the values from a
-			further fit, and from an NMF of as many components (qmf and qmfq), and say first how much of what
-			differs between samples they predict there; of a matrix of more than a million values by a part
-			of it (default unseen)`)),
+		cli.Aside(cli.Choice(&f.compare, "compare", "unseen|none", `unseen: hide a tenth of the values from
+			further fits, of the method and of an NMF of as many components (qmf and qmfq) or of all that
+			auto tries, and say first how much of what differs between samples they predict there; of a
+			matrix of more than a million values by a part of it (default unseen)`)),
 	}, f.in.Changes()...)
 }
 
@@ -134,6 +136,12 @@ func (f *fitFlags) took(p *cli.Program, matrix string) {
 func (f *fitFlags) check(p *cli.Program) error {
 	if f.method == "bqmf" && p.Flag("k").Given == "" {
 		f.rank = 0 // the data choose
+	}
+	if f.method == "auto" && f.files.Q != "" {
+		f.method = "qmf" // which alone has quantiles
+	}
+	if f.method == "auto" && f.compare == "none" {
+		return cli.UsageError("-compare none: -method auto compares fits: name the method")
 	}
 	if err := f.files.Check(&f.in, f.method); err != nil {
 		return err
@@ -198,7 +206,12 @@ func (f *fitFlags) run(s cli.Streams) error {
 	if err := r.prepareCheckpoint(input, s.Err); err != nil {
 		return err
 	}
-	err = r.fit(ctx, tell)
+	if f.method == "auto" {
+		err = r.chooseMethod(ctx, tell)
+	}
+	if err == nil {
+		err = r.fit(ctx, tell)
+	}
 	if err == nil {
 		err = r.unseen(ctx, tell)
 	}
@@ -240,6 +253,7 @@ type result struct {
 	*fitFlags
 	table   *table.Table
 	options []quantmf.FitOption
+	choice  *quantmf.Choice // what the further fits say; nil where there are none
 	m       *model
 
 	goodness []quantmf.Goodness // of each feature
@@ -258,7 +272,16 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 		return cli.Explain(err, r.table)
 	}
 	tell.Begin(strings.ToUpper(r.method))
-	fitted, err := settings.Fit(ctx, r.method, x, r.rank, append(r.options, observe)...)
+	var fitted quantmf.Model
+	var err error
+	switch {
+	case ctx.Err() != nil:
+		return r.interrupted(tell)
+	case r.choice != nil:
+		fitted, err = r.choice.Fit(ctx, x, append(r.options, observe)...)
+	default:
+		fitted, err = settings.Fit(ctx, r.method, x, r.rank, append(r.options, observe)...)
+	}
 	if err != nil {
 		return stopped(err)
 	}
@@ -316,6 +339,9 @@ func (f *fitFlags) name() string {
 // commandLine returns a command line that repeats the fit. It has the flags that the user gave, and the
 // defaults on which the result depends most.
 func (r *result) commandLine() string {
+	if r.choice != nil { // -method auto
+		return r.repeated("-method", "auto", "-k", strconv.Itoa(r.rank), "-seed", "1")
+	}
 	more := []string{"-method", r.method, "-k", strconv.Itoa(r.rank)}
 	if q, is := r.m.Model.(*quantmf.QMF); is {
 		more = append(more, "-m", strconv.Itoa(q.Quantiles.Cols))

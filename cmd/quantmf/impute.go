@@ -93,6 +93,10 @@ func (f *imputeFlags) filling() []*cli.Flag {
 		cli.Number(&f.interval, probability, "interval", "P", `also write the ends of the intervals that hold
 			a missing value with probability P, above 0 and below 1: with -o FILE.csv to FILE.lower.csv and
 			FILE.upper.csv. Both have a value that is not missing as it is`),
+		cli.Whole(&f.draws, 0, "draws", "M", `also write M filled matrices for multiple imputation: with -o
+			FILE.csv to FILE.draw1.csv and so on. Each has missing values as the model draws them, together
+			and with their noise, so that what M analyses differ by is how uncertain they are for what is
+			missing. Twenty are enough for most; at most 1000 (default 0)`),
 		loss,
 		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the
 			data do not need fade (default 0: 50, or one fewer than features or samples)`),
@@ -133,6 +137,7 @@ type imputeFlags struct {
 	kept          string // the file of a model, "" for a fit
 	out, features string
 	interval      float64 // 0 for none
+	draws         int     // matrices for multiple imputation
 	value         string  // mean or median
 	checks        int
 	asJSON        bool
@@ -147,7 +152,10 @@ func newImputeFlags() *imputeFlags {
 
 func (f *imputeFlags) median() bool { return f.value == "median" }
 
-const mostChecks = 10
+const (
+	mostChecks = 10
+	mostDraws  = 1000
+)
 
 // check reports flags that exclude each other.
 func (f *imputeFlags) check(p *cli.Program) error {
@@ -171,6 +179,12 @@ func (f *imputeFlags) check(p *cli.Program) error {
 		return cli.UsageError("-features: there is nothing to say with -checks 0")
 	case f.interval > 0 && f.out == "-":
 		return cli.UsageError("-interval: needs an -o FILE, beside which its ends are written")
+	case f.draws > mostDraws:
+		return cli.Usagef("-draws %d: must be at most %d", f.draws, mostDraws)
+	case f.draws > 0 && f.out == "-":
+		return cli.UsageError("-draws: needs an -o FILE, beside which they are written")
+	case f.draws > 0 && f.kept != "":
+		return cli.UsageError("-draws: they are of the samples of a fit, and -model fills in other ones")
 	case f.asJSON && (f.out == "-" || f.features == "-"):
 		return cli.UsageError("-json: standard output is taken: give a file to -o and -features")
 	}
@@ -183,16 +197,28 @@ func (f *imputeFlags) check(p *cli.Program) error {
 	return cmp.Or(f.in.Writable(f.out), cli.Apart(f.files()...))
 }
 
-// files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the features.
+// files are the names of the outputs: the matrix, the lower and the upper ends of intervals, the draws, the
+// features.
 func (f *imputeFlags) files() []string {
 	files := []string{f.out}
 	if f.interval > 0 {
 		files = append(files, besides(f.out, "lower"), besides(f.out, "upper"))
 	}
+	for draw := range f.draws {
+		files = append(files, besides(f.out, "draw"+strconv.Itoa(draw+1)))
+	}
 	if f.features != "" {
 		files = append(files, f.features)
 	}
 	return files
+}
+
+// firstDraw is the place among files of the first draw, if there is one.
+func (f *imputeFlags) firstDraw() int {
+	if f.interval > 0 {
+		return 3
+	}
+	return 1
 }
 
 // besides returns the name of a file beside another: a.lower.csv.gz beside a.csv.gz.
@@ -370,6 +396,9 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 			return err
 		}
 	}
+	if err := r.writeDraws(files, matrix); err != nil {
+		return err
+	}
 	if r.features == "" {
 		return nil
 	}
@@ -390,6 +419,19 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 		c.Flush()
 		return c.Error()
 	})
+}
+
+// writeDraws writes the draws, the last of the matrices.
+func (r *imputation) writeDraws(files []string, write func(path string, m quantmf.Mat) error) error {
+	seed := uint64(r.options.Seed) << 10 // draws of another -seed have nothing in common with these
+	for draw := range r.draws {
+		m := r.model.Model.(*quantmf.BQMF).Sample(seed + uint64(draw))
+		keep(m, r.table.X)
+		if err := write(files[r.firstDraw()+draw], m); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // digits writes a number of the table of features, "" for nil.
@@ -568,6 +610,10 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"
+			case i > r.firstDraw(): // the first stands for all
+				continue
+			case i == r.firstDraw():
+				f, what = besides(r.out, "draw*"), cli.Counted(r.draws, "draw")+" of what is missing"
 			case i > 0:
 				what = fmt.Sprintf("the %s ends of the %g %% intervals", []string{"lower", "upper"}[i-1],
 					100*r.interval)

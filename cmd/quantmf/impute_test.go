@@ -78,7 +78,7 @@ func TestImpute(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, said := quiet(t, 0, "impute", "holes.csv", "-o", "full.csv.gz", "-interval", "0.8", "-checks", "0")
+	_, said := quiet(t, 0, "impute holes.csv -o full.csv.gz -interval 0.8 -checks 0")
 	full, lower, upper := read(t, "full.csv.gz"), read(t, "full.lower.csv.gz"), read(t, "full.upper.csv.gz")
 	mean := m.Reconstruct()
 	off, own, held, count := 0.0, 0.0, 0.0, 0.0
@@ -121,7 +121,7 @@ func TestImpute(t *testing.T) {
 		!strings.Contains(said, "Written       full.lower.csv.gz (the lower ends of the 80 % intervals)") {
 		t.Error(said)
 	}
-	quiet(t, 0, "impute", "holes.csv", "-value", "median", "-o", "middle.npy", "-checks", "0")
+	quiet(t, 0, "impute holes.csv -value median -o middle.npy -checks 0")
 	middle, median := read(t, "middle.npy"), m.Median()
 	keep(median, given)
 	if !same(middle.X, median) {
@@ -130,10 +130,7 @@ func TestImpute(t *testing.T) {
 	// Negative values: the loss is taken by itself, and that is said.
 	_, signed := bent(12, 30, true)
 	writeTable(t, "signed.tsv", signed)
-	if _, said := quiet(t, 0, "impute", "signed.tsv", "-o", "s.tsv", "-checks",
-		"1"); !strings.Contains(said, "-loss auto took frobenius: ") {
-		t.Error(said)
-	}
+	says(t, 0, "impute signed.tsv -o s.tsv -checks 1", "-loss auto took frobenius: ")
 	if got := read(t, "s.tsv"); missing(got.X) != 0 {
 		t.Error("values are missing still")
 	}
@@ -251,8 +248,8 @@ func TestImputeErrors(t *testing.T) {
 		}
 		all = float64(len(loss))
 		for _, value := range []string{"mean", "median"} {
-			text, _ := quiet(t, 0, strings.Fields("impute holes.tsv -o full.tsv -checks 3 -json -features "+
-				"features.tsv -value "+value+" "+c.args)...)
+			text, _ := quiet(t, 0, "impute holes.tsv -o full.tsv -checks 3 -json -features "+
+				"features.tsv -value "+value+" "+c.args)
 			var o imputeObject
 			ok(t, json.Unmarshal([]byte(text), &o))
 			pairs := map[string][][2]float64{"mean": loss, "median": abs}[value]
@@ -487,7 +484,7 @@ func TestImputeIntervals(t *testing.T) {
 		shares = append(shares, 0.8)
 	}
 	for _, p := range shares {
-		quiet(t, 0, "impute", "holes.npz", "-o", "full.npz", "-interval", fmt.Sprint(p), "-checks", "0")
+		quiet(t, 0, "impute holes.npz -o full.npz -interval "+fmt.Sprint(p)+" -checks 0")
 		lower, upper := read(t, "full.lower.npz"), read(t, "full.upper.npz")
 		held, count := 0.0, 0.0
 		for i := range given.Rows {
@@ -508,7 +505,7 @@ func TestImputeIntervals(t *testing.T) {
 }
 
 func TestImputeUsage(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	for _, c := range []struct {
 		args string
 		code int
@@ -523,17 +520,13 @@ func TestImputeUsage(t *testing.T) {
 		{"impute none.tsv -o f.tsv -loss 1.5", 2, "-loss: must be auto, kl or frobenius"},
 		{"impute none.tsv -o - -json", 2, "-json: standard output is taken"},
 		{"impute none.tsv -o f.tsv -features - -json", 2, "-json: standard output is taken"},
-		{"impute none.tsv -o f.tsv -max-memory much", 2, "-max-memory much"},
-		{"impute none.tsv -o f.tsv -progress loud", 2, "-progress loud"},
 		{"impute none.tsv -o f.tsv", 3, "none.tsv"},
 		{"impute matrix.tsv -o f.tsv -k -1", 2, "-k -1: must be at least 0"},
 		{"impute matrix.tsv -o f.tsv -features ./f.tsv", 2, "two outputs to the same place"},
 		{"impute matrix.tsv -o matrix.tsv", 2, "is read itself"},
 		{"impute matrix.tsv -o f.tsv -max-memory 1MB", 3, "-max-memory allows"},
 	} {
-		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
-			t.Errorf("%s: %s", c.args, said)
-		}
+		says(t, c.code, c.args, c.says)
 		if _, err := os.Stat("f.tsv"); err == nil {
 			t.Errorf("%s: a file was written", c.args)
 		}
@@ -551,12 +544,12 @@ func TestImputeUsage(t *testing.T) {
 		noise.Data[i] = 1 + src.Float64()
 	}
 	writeTable(t, "noise.tsv", noise)
-	_, said := quiet(t, 0, "impute", "noise.tsv", "-o", "f.tsv")
+	_, said := quiet(t, 0, "impute noise.tsv -o f.tsv")
 	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "unsure; not better: ;") {
 		t.Error(said)
 	}
 	var o imputeObject
-	text, _ := quiet(t, 0, "impute", "noise.tsv", "-o", "f.tsv", "-json")
+	text, _ := quiet(t, 0, "impute noise.tsv -o f.tsv -json")
 	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v %v", err, *o.Less)
 	}
@@ -589,7 +582,7 @@ func TestLessError(t *testing.T) {
 func TestImputeLittle(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "little.tsv", "f\ta\tb\tc\nx\x1b[2J\t1\t2\tNA\ny\x1b[2J\t2\t4\t6\nz\x1b[2J\t3\t6\t9\n")
-	_, said := quiet(t, 0, "impute", "little.tsv", "-o", "full.tsv")
+	_, said := quiet(t, 0, "impute little.tsv -o full.tsv")
 	if m := regexp.MustCompile(`\d\.\d{7,}|0 ± 0 %|\x1b`).FindString(said); m != "" ||
 		!strings.Contains(said, "no component was found") {
 		t.Errorf("%q in %s", m, said)
@@ -615,10 +608,10 @@ func TestStrayedIntervals(t *testing.T) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
 	}
-	runWith(t, "", "version")
+	folder(t)
 	writeText(t, "tiny.tsv",
 		"g\ta\tb\tc\td\te\nx\t1\t2\tNA\t4\t9\ny\t2\t4\t6\t8\t1\nz\t3\t1\t9\tNA\t2\nw\t5\t1\t3\t1\t50\n")
-	_, said := quiet(t, 0, "impute", "tiny.tsv", "-o", "filled.tsv")
+	_, said := quiet(t, 0, "impute tiny.tsv -o filled.tsv")
 	if !strings.Contains(said, "too small to check its intervals") {
 		t.Error(said)
 	}

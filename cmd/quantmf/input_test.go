@@ -21,9 +21,9 @@ import (
 // TestFeaturesByName: features in another order give the same bits; what is not in both is
 // an error that says so, or is left out or missing where that is allowed.
 func TestFeaturesByName(t *testing.T) {
-	runWith(t, "", "version")
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-missing", "-o", "m.qmf", "matrix.tsv")
-	quiet(t, 0, "transform", "m.qmf", "matrix.tsv", "-o", "v.tsv")
+	folder(t)
+	quiet(t, 0, "fit -k 2 -epochs 3 -missing -o m.qmf matrix.tsv")
+	quiet(t, 0, "transform m.qmf matrix.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(small()), "\n")
 	write := func(name string, lines ...string) { writeText(t, name, strings.Join(lines, "\n")+"\n") }
 	other := slices.Clone(lines)
@@ -39,7 +39,7 @@ func TestFeaturesByName(t *testing.T) {
 	want, _ := os.ReadFile("v.tsv")
 	for _, args := range []string{"reversed.tsv", "extra.tsv -allow extra",
 		"extra.tsv -allow extra,missing"} {
-		_, e := quiet(t, 0, strings.Fields("transform m.qmf -o out.tsv "+args)...)
+		_, e := quiet(t, 0, "transform m.qmf -o out.tsv "+args)
 		if got, _ := os.ReadFile("out.tsv"); !bytes.Equal(got, want) {
 			t.Errorf("%s: another result", args)
 		}
@@ -48,8 +48,8 @@ func TestFeaturesByName(t *testing.T) {
 			t.Errorf("%s: %s", args, e)
 		}
 	}
-	quiet(t, 0, "transform", "m.qmf", "holes.tsv", "-o", "want.tsv")
-	_, e := quiet(t, 0, "transform", "m.qmf", "fewer.tsv", "-o", "out.tsv", "-allow", "missing")
+	quiet(t, 0, "transform m.qmf holes.tsv -o want.tsv")
+	_, e := quiet(t, 0, "transform m.qmf fewer.tsv -o out.tsv -allow missing")
 	if !strings.Contains(e, `1 of the model's 14 features are not there: "g2"; taken for missing values`) {
 		t.Error(e)
 	}
@@ -61,7 +61,7 @@ func TestFeaturesByName(t *testing.T) {
 	for _, args := range []string{"report m.qmf %s -o r.html", "inspect m.qmf %s -json"} {
 		var outs []string
 		for _, file := range []string{"matrix.tsv", "reversed.tsv"} {
-			out, _ := quiet(t, 0, strings.Fields(strings.Replace(args, "%s", file, 1))...)
+			out, _ := quiet(t, 0, strings.Replace(args, "%s", file, 1))
 			if page, err := os.ReadFile("r.html"); err == nil && out == "" {
 				out = string(page)
 			}
@@ -73,28 +73,26 @@ func TestFeaturesByName(t *testing.T) {
 	}
 	// No name in common is most often another column of names.
 	write("others.tsv", strings.Split(strings.ReplaceAll(small(), "\ng", "\nENSG"), "\n")...)
-	if _, e := quiet(t, 3, "transform", "m.qmf", "others.tsv", "-o", "-"); !strings.Contains(e,
+	says(t, 3, "transform m.qmf others.tsv -o -",
 		`none of the model's 14 features is there: they are called "g0", "g1", "g2", ..., and those of the `+
-			`matrix "ENSG0"`) {
-		t.Error(e)
-	}
+			`matrix "ENSG0"`)
 }
 
 // TestDuplicates: of features with one name the first is the model's first.
 func TestDuplicates(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
-	_, e := quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "twice.tsv")
+	_, e := quiet(t, 0, "fit -k 2 -epochs 3 -o m.qmf twice.tsv")
 	if !strings.Contains(e,
 		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
 		t.Error(e)
 	}
-	quiet(t, 0, "transform", "m.qmf", "twice.tsv", "-o", "v.tsv")
+	quiet(t, 0, "transform m.qmf twice.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(in), "\n")
 	lines[1], lines[2] = lines[2], lines[1]
 	writeText(t, "moved.tsv", strings.Join(lines, "\n"))
-	quiet(t, 0, "transform", "m.qmf", "moved.tsv", "-o", "w.tsv")
+	quiet(t, 0, "transform m.qmf moved.tsv -o w.tsv")
 	v, _ := os.ReadFile("v.tsv")
 	if w, _ := os.ReadFile("w.tsv"); !bytes.Equal(v, w) {
 		t.Error("another result")
@@ -108,15 +106,14 @@ const long = "gene,sample,value\ng,a,1\ng,b,2\nh,a,3\n"
 func TestLong(t *testing.T) {
 	for _, args := range []string{"fit -k 1 -", "rank -k 1 -", "impute - -o -", "convert - -",
 		"shard plan -k 1 -o d -"} {
-		_, code, _, said := runWith(t, long, strings.Fields(args)...)
+		_, code, _, said := runWith(t, long, args)
 		if code != cli.BadInput ||
 			!strings.Contains(said, "give -long gene,sample,value, or make a matrix of it "+
 				"once by quantmf convert -long gene,sample,value IN OUT.tsv") {
 			t.Errorf("%s: %d, %s", args, code, said)
 		}
 	}
-	_, code, out, said := runWith(t, long, strings.Fields(
-		"fit -method nmf -k 1 -missing -long gene,sample,value -v - -")...)
+	_, code, out, said := runWith(t, long, "fit -method nmf -k 1 -missing -long gene,sample,value -v - -")
 	if code != 0 || !strings.HasPrefix(out, "component\ta\tb\n") {
 		t.Errorf("%s, %s", out, said)
 	}
@@ -151,7 +148,7 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - - -format tsv,gct", "gene\ta,b\ng\t1\n", "#1.2\n1\t1\nName\tDescription\ta,b\ng\t\t1\n",
 			""},
 	} {
-		_, code, out, e := runWith(t, c.in, strings.Fields(c.args)...)
+		_, code, out, e := runWith(t, c.in, c.args)
 		if code != 0 || out != c.out || !strings.Contains(e, c.err) {
 			t.Errorf("%s: %d, %q, %s", c.args, code, out, e)
 		}
@@ -179,26 +176,26 @@ func TestReadingFlags(t *testing.T) {
 		{"convert - - -names nobody", 3, `-names "nobody": none of the 2 columns is called "nobody"`},
 		{"convert - - -format npz", 3, `stdin: this is no npz`},
 	} {
-		_, code, _, e := runWith(t, "gene,a\ng,1\n", strings.Fields(c.args)...)
+		_, code, _, e := runWith(t, "gene,a\ng,1\n", c.args)
 		if code != c.code || !strings.Contains(e, c.err) {
 			t.Errorf("%s: %d, %s", c.args, code, e)
 		}
 	}
 	// The flags are in the command that a model repeats, and hold in fit and rank.
-	runWith(t, "", "version")
+	folder(t)
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
-	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")...)
-	out, _ := quiet(t, 0, "inspect", "m.qmf")
-	if !strings.Contains(out, "-names 1,2 -sep '|' -method qmf") ||
+	quiet(t, 0, "fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
+	out, _ := quiet(t, 0, "inspect m.qmf")
+	if !strings.Contains(out, "-names 1,2 -sep '|' -method auto") ||
 		!strings.Contains(out, "14 features × 8 samples") {
 		t.Error(out)
 	}
-	quiet(t, 0, strings.Fields("rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")...)
+	quiet(t, 0, "rank -k 1 -repeats 1 -epochs 1 -sep | odd.txt")
 }
 
 // TestControlCharacters: names cannot speak to the terminal.
 func TestControlCharacters(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	in := strings.NewReplacer("\ng3\t", "\n\x1b[2J\x07g3\t", "\ts1\t",
 		"\t\x1b[31m\u202es1\t").Replace(small())
 	writeText(t, "evil.tsv", in)
@@ -207,11 +204,11 @@ func TestControlCharacters(t *testing.T) {
 	all := ""
 	for _, args := range []string{"fit -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv",
 		"inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
-		out, e := quiet(t, 0, strings.Fields(args)...)
+		out, e := quiet(t, 0, args)
 		all += out + e
 	}
 	for _, args := range []string{"fit -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
-		out, e := quiet(t, 3, strings.Fields(args)...)
+		out, e := quiet(t, 3, args)
 		all += out + e
 	}
 	if runtime.GOOS != "windows" { // which has no such names
@@ -225,7 +222,7 @@ func TestControlCharacters(t *testing.T) {
 	if !strings.Contains(all, `\x1b[2J\ag3`) {
 		t.Errorf("the name is not there: %s", all)
 	}
-	out, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+	out, _ := quiet(t, 0, "inspect -json m.qmf")
 	var o modelObject
 	if err := json.Unmarshal([]byte(out), &o); err != nil || o.Features[3].Name != "\x1b[2J\x07g3" {
 		t.Errorf("%v, %q", err, o.Features[3].Name)
@@ -235,7 +232,7 @@ func TestControlCharacters(t *testing.T) {
 // TestRemarks: what is odd about a matrix is said.
 func TestRemarks(t *testing.T) {
 	in := "gene\ta\tb\tb\nzero\t0\t0\t0\none\t1\t1\t1\nholes\tNA\t2\t2\ng\t1\t2\t3\n"
-	_, code, _, e := runWith(t, in, "convert", "-", "-")
+	_, code, _, e := runWith(t, in, "convert - -")
 	for _, want := range []string{
 		`stdin: 4 features × 3 samples; tab-separated, features named by column 1 ("gene"), samples ` +
 			`by line 1`,
@@ -252,7 +249,7 @@ func TestRemarks(t *testing.T) {
 // TestConvertIsBounded: a few bytes do not make gigabytes.
 func TestConvertIsBounded(t *testing.T) {
 	_, code, out, e := runWith(t, "%%MatrixMarket matrix coordinate real general\n32000 32000 1\n1 1 1\n",
-		"convert", "-", "-")
+		"convert - -")
 	if code != cli.BadInput || out != "" ||
 		!strings.Contains(e, "32000 × 32000 numbers with only 1 of them in the file would take 7.63 GiB") {
 		t.Errorf("%d: %s", code, e)
@@ -304,11 +301,9 @@ func TestSparseInput(t *testing.T) {
 
 // TestDates: a name that a spreadsheet has made a date is said.
 func TestDates(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	writeText(t, "dates.tsv", "g\ta\tb\nTP53\t1\t2\n1-Mar\t3\t4\nsep-02\t3\t6\n32-Mar\t3\t5\nA-1\t1\t2\n")
 	want := `warning: dates.tsv: 2 features are called like dates, which spreadsheets make of names such ` +
 		`as MARCH1 and SEPT2: "1-Mar", "sep-02"`
-	if _, said := quiet(t, 0, "convert", "dates.tsv", "x.tsv"); !strings.Contains(said, want) {
-		t.Error(said)
-	}
+	says(t, 0, "convert dates.tsv x.tsv", want)
 }

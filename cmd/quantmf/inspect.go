@@ -151,6 +151,10 @@ func (m *model) tell(r readings) string {
 	samples := m.TopSamples(account.TopShown)
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
+		if c < len(m.Stability) {
+			line(head, "stability %.2f", m.Stability[c])
+			head = ""
+		}
 		if r.features != nil {
 			line(head, "features %s", listed(r.features[c], m.Features, "%.2f"))
 			head = ""
@@ -220,17 +224,23 @@ type (
 		Samples     []string          `json:"samples"`
 	}
 	unseenObject struct { // account.Unseen
-		Values    int      `json:"values"`
-		Predicted float64  `json:"predicted"`
-		StdErr    float64  `json:"stderr"`
-		Fitted    float64  `json:"fitted"`
-		NMF       *float64 `json:"nmf,omitempty"`
-		Ahead     *float64 `json:"ahead,omitempty"`
-		AheadErr  *float64 `json:"ahead_stderr,omitempty"`
+		Values    int           `json:"values"`
+		Predicted float64       `json:"predicted"`
+		StdErr    float64       `json:"stderr"`
+		Fitted    float64       `json:"fitted"`
+		Auto      bool          `json:"auto"` // these values chose the method
+		Others    []otherObject `json:"others"`
+	}
+	otherObject struct {
+		Method    string  `json:"method"`
+		Predicted float64 `json:"predicted"`
+		Worse     float64 `json:"worse"` // the share by which its loss exceeds the model's
+		StdErr    float64 `json:"worse_stderr"`
 	}
 	componentObject struct {
 		Name      string      `json:"name"`
 		Relevance *float64    `json:"relevance,omitempty"`
+		Stability *float64    `json:"stability,omitempty"` // of a consensus
 		Features  []topObject `json:"features,omitempty"`
 		Samples   []topObject `json:"samples"`
 	}
@@ -253,9 +263,10 @@ func (m *model) object(r readings) modelObject {
 		Log1p: m.Log1p, Epoch: m.of.Best, Loss: m.of.History, Validation: m.of.Validation,
 		Warnings: append([]string{}, m.Made.Warnings...), Samples: m.Samples}
 	if u := m.Unseen; u.Values > 0 {
-		o.Unseen = &unseenObject{Values: u.Values, Predicted: u.Predicted, StdErr: u.StdErr, Fitted: u.Fitted}
-		if u.NMF == u.NMF {
-			o.Unseen.NMF, o.Unseen.Ahead, o.Unseen.AheadErr = &u.NMF, &u.Ahead, &u.AheadErr
+		o.Unseen = &unseenObject{u.Values, u.Predicted, u.StdErr, u.Fitted, u.Auto, []otherObject{}}
+		for _, of := range u.Others {
+			o.Unseen.Others = append(o.Unseen.Others, otherObject{strings.ToLower(of.Method), of.Predicted,
+				of.Worse, of.StdErr})
 		}
 	}
 	bayes, _ := m.Model.(*quantmf.BQMF)
@@ -272,6 +283,9 @@ func (m *model) object(r readings) modelObject {
 		k := componentObject{Name: fmt.Sprintf("c%d", c+1), Samples: objects(samples, m.Samples)}
 		if bayes != nil {
 			k.Relevance = &bayes.Relevance[c]
+		}
+		if c < len(m.Stability) {
+			k.Stability = &m.Stability[c]
 		}
 		if r.features != nil {
 			k.Features = objects(r.features[c], m.Features)

@@ -38,10 +38,10 @@ func keptModels(t *testing.T) (whole, given quantmf.Mat) {
 	slices.Reverse(lines[1:])
 	writeText(t, "new.csv", strings.Join(lines, "\n")+"\n")
 	for _, method := range []string{"bqmf", "nmf", "qmf", "qmfq"} {
-		quiet(t, 0, strings.Fields("fit -compare none -k 3 -epochs 4 -method "+method+" old.csv -o m."+
-			method)...)
+		quiet(t, 0, "fit -compare none -k 3 -epochs 4 -method "+method+" old.csv -o m."+
+			method)
 	}
-	quiet(t, 0, strings.Fields("fit -compare none -k 3 -epochs 4 -method bqmf -log1p old.csv -o m.log")...)
+	quiet(t, 0, "fit -compare none -k 3 -epochs 4 -method bqmf -log1p old.csv -o m.log")
 	return whole, given
 }
 
@@ -91,10 +91,8 @@ func TestImputeKept(t *testing.T) {
 		b, is := m.Model.(*quantmf.BQMF)
 		if !is {
 			for _, flag := range []string{"-interval 0.9", "-value median"} {
-				if _, said := quiet(t, cli.Usage, strings.Fields("impute -model "+path+" new.csv -o x.csv "+
-					flag)...); !strings.Contains(said, "only a model of -method bqmf") {
-					t.Error(said)
-				}
+				says(t, cli.Usage, "impute -model "+path+" new.csv -o x.csv "+
+					flag, "only a model of -method bqmf")
 			}
 			continue
 		}
@@ -104,8 +102,8 @@ func TestImputeKept(t *testing.T) {
 		}
 		keep(lo, x)
 		keep(hi, x)
-		quiet(t, 0, strings.Fields("impute -workers 1 -value median -checks 0 -interval 0.8 -model "+path+
-			" new.csv -o full.csv")...)
+		quiet(t, 0, "impute -workers 1 -value median -checks 0 -interval 0.8 -model "+path+
+			" new.csv -o full.csv")
 		middle, lower, upper := read(t, "full.csv"), read(t, "full.lower.csv"), read(t, "full.upper.csv")
 		if !same(lower.X, lo) || !same(upper.X, hi) {
 			t.Errorf("%s: other intervals than those of the package", path)
@@ -119,8 +117,8 @@ func TestImputeKept(t *testing.T) {
 	alone := given.Clone()
 	alone.Cols = 1
 	writeTable(t, "alone.csv", alone)
-	_, said := quiet(t, 0, strings.Fields("impute -model m.bqmf alone.csv -o one.csv")...)
-	quiet(t, 0, strings.Fields("impute -model m.bqmf new.csv -o full.csv")...)
+	_, said := quiet(t, 0, "impute -model m.bqmf alone.csv -o one.csv")
+	quiet(t, 0, "impute -model m.bqmf new.csv -o full.csv")
 	one, full := read(t, "one.csv").X, read(t, "full.csv").X
 	for i := range one.Rows {
 		if one.At(i, 0) != full.At(i, 0) {
@@ -149,7 +147,7 @@ func TestImputeKept(t *testing.T) {
 func TestImputeKeptChecks(t *testing.T) {
 	keptModels(t)
 	var o imputeObject
-	said, _ := quiet(t, 0, strings.Fields("impute -json -checks 10 -model m.bqmf new.csv -o full.csv")...)
+	said, _ := quiet(t, 0, "impute -json -checks 10 -model m.bqmf new.csv -o full.csv")
 	if err := json.Unmarshal([]byte(said), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -157,12 +155,12 @@ func TestImputeKeptChecks(t *testing.T) {
 		math.Abs(*o.IntervalHeld-0.9) > 0.07 || len(o.Features) != 20 {
 		t.Errorf("%s", said)
 	}
-	said, _ = quiet(t, 0, strings.Fields("impute -json -model m.nmf new.csv -o full.csv")...)
+	said, _ = quiet(t, 0, "impute -json -model m.nmf new.csv -o full.csv")
 	if strings.Contains(said, "interval_held") || strings.Contains(said, "absolute_error") {
 		t.Errorf("an NMF has no intervals: %s", said)
 	}
 	writeText(t, "thin.csv", "feature,a\nf1,2\n")
-	_, words := quiet(t, 0, strings.Fields("impute -model m.bqmf -allow missing thin.csv -o thin.out.csv")...)
+	_, words := quiet(t, 0, "impute -model m.bqmf -allow missing thin.csv -o thin.out.csv")
 	if !strings.Contains(words, "every sample must keep one") || len(read(t, "thin.out.csv").Features) != 20 {
 		t.Error(words)
 	}
@@ -179,14 +177,14 @@ func TestImputeKeptChecks(t *testing.T) {
 		if says == "" {
 			code = 0
 		}
-		_, told := quiet(t, code, strings.Fields("impute -o x.csv "+args)...)
+		_, told := quiet(t, code, "impute -o x.csv "+args)
 		if !strings.Contains(told, says) {
 			t.Errorf("%s: %s", args, told)
 		}
 	}
 	writeText(t, "hole.csv", "feature,a,b\n"+strings.Join(lineOf(20, "%d,1,"), "\n")+"\n")
 	if _, told := quiet(t, cli.BadInput,
-		strings.Fields("impute -model m.bqmf hole.csv -o x.csv")...); !strings.
+		"impute -model m.bqmf hole.csv -o x.csv"); !strings.
 		Contains(told, `"b"`) && !strings.Contains(told, "sample b") {
 		t.Error(told)
 	}
@@ -264,12 +262,9 @@ func TestScoreBySample(t *testing.T) {
 			}
 		}
 	}
-	if _, told := quiet(t, cli.Usage, "score", "-json", "m.nmf", "odd.csv"); !strings.Contains(told,
-		"-by-sample") {
-		t.Error(told)
-	}
+	says(t, cli.Usage, "score -json m.nmf odd.csv", "-by-sample")
 	writeText(t, "same.csv", "feature,a,b\n"+strings.Join(lineOf(20, "%d,0,0"), "\n")+"\n")
-	out, _ := quiet(t, 0, "score", "-by-sample", "m.nmf", "same.csv")
+	out, _ := quiet(t, 0, "score -by-sample m.nmf same.csv")
 	if out != "sample\tscore\ttimes_median\twhy\na\t0\t\t\nb\t0\t\t\n" {
 		t.Errorf("samples of which all is explained: %q", out)
 	}
@@ -279,8 +274,8 @@ func TestScoreBySample(t *testing.T) {
 		large.Data[i] = float64(1 + src.IntN(9))
 	}
 	writeTable(t, "large.npy", large)
-	held, _ := quiet(t, 0, "score", "-by-sample", "-max-memory", "16MB", "m.nmf", "large.npy")
-	if all, _ := quiet(t, 0, "score", "-by-sample", "m.nmf", "large.npy"); all != held ||
+	held, _ := quiet(t, 0, "score -by-sample -max-memory 16MB m.nmf large.npy")
+	if all, _ := quiet(t, 0, "score -by-sample m.nmf large.npy"); all != held ||
 		strings.Count(all, "\n") != 3001 {
 		t.Error("blocks of a matrix in its file have other scores")
 	}

@@ -42,9 +42,8 @@ func TestCommandLatency(t *testing.T) {
 		x.Data[i] = math.NaN()
 	}
 	writeTable(t, "holes.npy", x)
-	quiet(t, 0, "fit", "-k", "10", "-epochs", "1", "-start", "uniform", "-o", "m.qmf", "x.npy")
-	quiet(t, 0, "fit", "-method", "qmfq", "-k", "10", "-epochs", "1", "-start", "uniform", "-o", "q.qmf",
-		"x.npy")
+	quiet(t, 0, "fit -k 10 -epochs 1 -start uniform -o m.qmf x.npy")
+	quiet(t, 0, "fit -method qmfq -k 10 -epochs 1 -start uniform -o q.qmf x.npy")
 	outputs := []string{"o.qmf", "o.npy", "o.tsv", "o.html", "o.csv.gz"}
 	kept := files(t, ".")
 	for _, args := range []string{

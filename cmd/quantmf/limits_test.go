@@ -21,7 +21,7 @@ func TestFlagsNotGo(t *testing.T) {
 	goNames := regexp.MustCompile(`With[A-Z]|Fit[A-Z]|Start[A-Z]|Ends[A-Z]|Schedule[A-Z]|Updates\(|` +
 		`quantmf: |flag:|parse error|strconv`)
 	for _, c := range []struct{ args, says string }{
-		{"fit -k 0", "-k 0: must be at least 1"},
+		{"fit -method qmf -k 0", "-k 0: must be at least 1"},
 		{"fit -k x", "-k x: not a whole number"},
 		{"fit -k 99999999999999999999", "-k 99999999999999999999: not a whole number"},
 		{"fit -m 1", "-m 1: a model needs at least 2"},
@@ -30,7 +30,7 @@ func TestFlagsNotGo(t *testing.T) {
 		{"fit -lr -1", "-lr -1: "},
 		{"fit -missing=perhaps", "-missing perhaps: must be one of true, false"},
 		{"fit -log1p=perhaps", "-log1p perhaps: must be one of true, false"},
-		{"fit -start svd", "-start svd: only -method nmf starts from it"},
+		{"fit -method qmf -start svd", "-start svd: only -method nmf starts from it"},
 		{"fit -method nmf -start scores",
 			"-start scores: -method nmf starts from -start auto, -start uniform or -start svd"},
 		{"fit -method nmf -start svd -restarts 2", "-restarts 2: -start svd is the same for every seed"},
@@ -43,7 +43,7 @@ func TestFlagsNotGo(t *testing.T) {
 			"-projection svd: needs every cell: neither -missing nor -validation go with it"},
 		{"fit -method qmfq -projection pca", "-projection pca: must be kl:N, frobenius:N or svd"},
 		{"fit -method qmfq -projection kl:0", "-projection kl:0: must have from 1 to"},
-		{"fit -updates newton", "-updates newton: -method qmf has no use for it"},
+		{"fit -method qmf -updates newton", "-updates newton: -method qmf has no use for it"},
 		{"fit -method nmf -updates fast", "-updates fast: must be one of newton, multiplicative"},
 		{"fit -method nmf -updates newton -loss 3",
 			"-updates newton: takes kl and frobenius; under other losses there is -updates multiplicative"},
@@ -86,7 +86,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	runWith(t, "", "version")
+	folder(t)
 	for _, args := range []string{
 		"-validation 0.2 -epochs 8", "-patience 2 -epochs 8", "-method nmf -restarts 6 -epochs 2",
 		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
@@ -97,7 +97,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
 			append(strings.Fields(args), "matrix.tsv")...)
 		quiet(t, 0, words...)
-		with, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+		with, _ := quiet(t, 0, "inspect -json m.qmf")
 		var plain []string
 		for i := 0; i < len(words); i++ {
 			if slices.Contains([]string{"-validation", "-patience", "-restarts", "-tolerance", "-projection",
@@ -108,7 +108,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 			plain = append(plain, words[i])
 		}
 		quiet(t, 0, plain...)
-		without, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+		without, _ := quiet(t, 0, "inspect -json m.qmf")
 		var a, b modelObject
 		ok(t, json.Unmarshal([]byte(with), &a))
 		ok(t, json.Unmarshal([]byte(without), &b))
@@ -121,21 +121,17 @@ func TestNewFlagsOfFit(t *testing.T) {
 		}
 	}
 	// A fit that was extended is the fit of as many epochs.
-	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "5", "-checkpoint", "state",
-		"matrix.tsv")
-	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-checkpoint", "state", "-resume",
-		"-o", "a.qmf", "-u", "a.tsv", "matrix.tsv")
-	quiet(t, 0, "fit", "-k", "2", "-schedule", "constant", "-epochs", "9", "-u", "b.tsv", "matrix.tsv")
+	quiet(t, 0, "fit -k 2 -schedule constant -epochs 5 -checkpoint state matrix.tsv")
+	quiet(t, 0, "fit -k 2 -schedule constant -epochs 9 "+
+		"-checkpoint state -resume -o a.qmf -u a.tsv matrix.tsv")
+	quiet(t, 0, "fit -k 2 -schedule constant -epochs 9 -u b.tsv matrix.tsv")
 	if a, b := read(t, "a.tsv"), read(t, "b.tsv"); !same(a.X, b.X) {
 		t.Error("the extended fit is another")
 	}
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "5", "-force", "-checkpoint", "state", "matrix.tsv")
-	if _, e := quiet(t, cli.Usage, "fit", "-k", "2", "-epochs", "9", "-resume", "-checkpoint", "state",
-		"matrix.tsv"); !strings.Contains(e,
+	quiet(t, 0, "fit -k 2 -epochs 5 -force -checkpoint state matrix.tsv")
+	says(t, cli.Usage, "fit -k 2 -epochs 9 -resume -checkpoint state matrix.tsv",
 		"-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule "+
-			"constant can have more") {
-		t.Error(e)
-	}
+			"constant can have more")
 }
 
 // TestLimits: every command takes -max-memory and -progress, and keeps to them.

@@ -46,6 +46,8 @@ func program() *cli.App {
 			Does: "draw a model and its matrix as a page of figures"},
 		{Name: "rank", New: rankProgram,
 			Does: "compare numbers of components on hidden cells"},
+		{Name: "consensus", New: consensusProgram,
+			Does: "say which components come back from many seeds, and keep these"},
 		{Name: "shard", New: shardProgram,
 			Does: "fit a matrix in steps that many machines share"},
 		{Name: "serve", New: serveProgram,

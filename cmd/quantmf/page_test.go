@@ -14,20 +14,19 @@ import (
 )
 
 func TestGroups(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	in := read(t, "matrix.tsv")
 	groups := "sample,kind\n"
 	for j, s := range in.Samples {
 		groups += s + "," + []string{"odd", "even"}[j%2] + "\n"
 	}
 	writeText(t, "groups.csv", groups+"nobody,odd\n")
-	quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-o", "m.qmf", "matrix.tsv")
-	one, said := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-groups", "groups.csv", "-o", "-")
+	quiet(t, 0, "fit -k 2 -epochs 3 -o m.qmf matrix.tsv")
+	one, said := quiet(t, 0, "report m.qmf matrix.tsv -groups groups.csv -o -")
 	if !strings.Contains(said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`) {
 		t.Error(said)
 	}
-	_, said = quiet(t, 0, "fit", "-k", "2", "-epochs", "3", "-groups", "groups.csv", "-report", "page.html",
-		"-progress", "json", "matrix.tsv")
+	_, said = quiet(t, 0, "fit -k 2 -epochs 3 -groups groups.csv -report page.html -progress json matrix.tsv")
 	for line := range strings.Lines(said) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("-progress json: %s", line)
@@ -41,8 +40,8 @@ func TestGroups(t *testing.T) {
 	if strings.Contains(one, "groups.csv") { // what a fit is does not depend on them
 		t.Error("the command has -groups")
 	}
-	table, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-")
-	fit, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-order", "fit", "-o", "-")
+	table, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -")
+	fit, _ := quiet(t, 0, "report m.qmf matrix.tsv -order fit -o -")
 	if !strings.Contains(table, "samples as in the table") ||
 		!strings.Contains(fit, "samples in the same way") || table == fit {
 		t.Error("-order does nothing")
@@ -66,9 +65,7 @@ func TestGroups(t *testing.T) {
 			"-groups: it says how the page looks: give -report, too"},
 		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},
 	} {
-		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.want) {
-			t.Errorf("%s: %s", c.args, said)
-		}
+		says(t, c.code, c.args, c.want)
 	}
 	if _, err := os.Stat("x.html"); err == nil {
 		t.Error("a page of groups that are none")
@@ -77,7 +74,7 @@ func TestGroups(t *testing.T) {
 
 // TestMethodsParagraph: the page says how the model was fitted, also one that was read from a file.
 func TestMethodsParagraph(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	for _, c := range []struct{ args, want string }{
 		{"-k 2 -epochs 3 -eps 0.05",
 			"2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
@@ -89,7 +86,7 @@ func TestMethodsParagraph(t *testing.T) {
 	} {
 		quiet(t, 0, append(append([]string{"fit"}, strings.Fields(c.args)...), "-o", "m.qmf",
 			"matrix.tsv")...)
-		if page, _ := quiet(t, 0, "report", "m.qmf", "matrix.tsv", "-o", "-"); !strings.Contains(page,
+		if page, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -"); !strings.Contains(page,
 			c.want) {
 			at := strings.Index(page, "<h2>Methods")
 			t.Errorf("%s: %.900s", c.args, page[at:])
@@ -99,18 +96,18 @@ func TestMethodsParagraph(t *testing.T) {
 
 // TestSum: a model says of which file it is, by a sum that sha256sum prints, too; nothing of standard input.
 func TestSum(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(small())))
-	page, _ := quiet(t, 0, "fit", "-k", "2", "-epochs", "1", "-o", "m.qmf", "-report", "-", "matrix.tsv")
+	page, _ := quiet(t, 0, "fit -k 2 -epochs 1 -o m.qmf -report - matrix.tsv")
 	if said := "; SHA-256 of the file: " + want + ") was factorised"; !strings.Contains(page, said) {
 		t.Errorf("the page lacks %q", said)
 	}
 	for _, args := range []string{"report m.qmf matrix.tsv -o -", "inspect -json m.qmf"} {
-		if out, _ := quiet(t, 0, strings.Fields(args)...); !strings.Contains(out, want) {
+		if out, _ := quiet(t, 0, args); !strings.Contains(out, want) {
 			t.Error(args)
 		}
 	}
-	_, _, page, _ = runWith(t, small(), "fit", "-k", "2", "-epochs", "1", "-report", "-", "-")
+	_, _, page, _ = runWith(t, small(), "fit -k 2 -epochs 1 -report - -")
 	if page == "" || strings.Contains(page, "SHA-256") {
 		t.Error("of standard input")
 	}
@@ -140,7 +137,7 @@ func TestVersion(t *testing.T) {
 // TestBentScalesAsOnThePage: inspect with the matrix, the summary of the fit and the page name the
 // same features first, none of which is nearly always 0.
 func TestBentScalesAsOnThePage(t *testing.T) {
-	runWith(t, "", "version")
+	folder(t)
 	in := read(t, "matrix.tsv")
 	text := "feature\t" + strings.Join(in.Samples, "\t") + "\n"
 	for i, name := range in.Features {
@@ -154,9 +151,8 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		text += "\n"
 	}
 	writeText(t, "sparse.tsv", text)
-	_, said := quiet(t, 0, "fit", "-k", "2", "-epochs", "8", "-shrinkage", "0", "-o", "m.qmf", "-report",
-		"page.html", "sparse.tsv")
-	told, _ := quiet(t, 0, "inspect", "m.qmf", "sparse.tsv")
+	_, said := quiet(t, 0, "fit -k 2 -epochs 8 -shrinkage 0 -o m.qmf -report page.html sparse.tsv")
+	told, _ := quiet(t, 0, "inspect m.qmf sparse.tsv")
 	page, _ := os.ReadFile("page.html")
 	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 keeps`)
 	names := line.FindStringSubmatch(said)
@@ -175,7 +171,7 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		}
 		at = here
 	}
-	alone, _ := quiet(t, 0, "inspect", "m.qmf")
+	alone, _ := quiet(t, 0, "inspect m.qmf")
 	if line.FindString(alone) == "" {
 		t.Error(alone)
 	}

@@ -21,7 +21,7 @@ import (
 // scoreOf is what "quantmf score" prints.
 func scoreOf(t *testing.T, args string) float64 {
 	t.Helper()
-	out, _ := quiet(t, 0, strings.Fields("score "+args)...)
+	out, _ := quiet(t, 0, "score "+args)
 	v := must(strconv.ParseFloat(strings.TrimSuffix(out, "\n"), 64))(t)
 	return v
 }
@@ -48,7 +48,7 @@ func TestScore(t *testing.T) {
 		ok(t, table.Write(&b, path, "feature", in.Features, names, y))
 		writeText(t, path, b.String())
 	}
-	quiet(t, 0, strings.Fields("fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")...)
+	quiet(t, 0, "fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
 		data := must(os.ReadFile(model))(t)
 		m := must(unmarshal(data))(t)
@@ -71,17 +71,13 @@ func TestScore(t *testing.T) {
 				t.Errorf("%s, %s: %v, want %v", model, path, got, want)
 			}
 			if m.method != "nmf" && m.method != "qmf" {
-				if _, said := quiet(t, cli.Usage,
-					strings.Fields("score"+parts+" "+model+" "+path)...); !strings.Contains(said,
-					"this is one of "+m.method) {
-					t.Error(said)
-				}
+				says(t, cli.Usage, "score"+parts+" "+model+" "+path, "this is one of "+m.method)
 			} else if got := scoreOf(t, parts+" "+model+" "+path); got != want {
 				t.Errorf("%s, %s by blocks: %v, want %v", model, path, got, want)
 			}
 		}
 	}
-	quiet(t, 0, strings.Fields("fit -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")...)
+	quiet(t, 0, "fit -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")
 	for _, c := range []struct {
 		args string
 		code int
@@ -97,9 +93,7 @@ func TestScore(t *testing.T) {
 		{"-v none.tsv nmf.qmf y.tsv", cli.BadInput, "none.tsv"},
 		{"-max-memory 1MB nmf.qmf y.tsv", cli.BadInput, "-max-memory allows"},
 	} {
-		if _, said := quiet(t, c.code, strings.Fields("score "+c.args)...); !strings.Contains(said, c.says) {
-			t.Errorf("%s: %s", c.args, said)
-		}
+		says(t, c.code, "score "+c.args, c.says)
 	}
 }
 
@@ -116,14 +110,14 @@ func TestScoreByRows(t *testing.T) {
 	few := x
 	few.Cols = 50
 	writeTable(t, "few.npy", few)
-	quiet(t, 0, strings.Fields("fit -method nmf -k 2 -epochs 3 few.npy -o m")...)
+	quiet(t, 0, "fit -method nmf -k 2 -epochs 3 few.npy -o m")
 	data := must(os.ReadFile("m"))(t)
 	m := must(unmarshal(data))(t)
 	want := must(m.Score(t.Context(), x))(t)
 	parts := ""
 	for i := range 8 {
-		quiet(t, 0, strings.Fields(fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,
-			i))...)
+		quiet(t, 0, fmt.Sprintf("transform -max-memory 16MB -block %d/8 m x.npy -o V%d.npy", i,
+			i))
 		parts += fmt.Sprintf(" -v V%d.npy", i)
 	}
 	if got := scoreOf(t, "-max-memory 16MB"+parts+" m x.npy"); got != want {
@@ -133,9 +127,6 @@ func TestScoreByRows(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 	for _, args := range []string{"transform m x.npy -o V.npy", "score m x.npy"} {
-		if _, said := quiet(t, cli.BadInput,
-			strings.Fields(args+" -max-memory 16MB")...); !strings.Contains(said, "-max-memory allows") {
-			t.Errorf("%s: %s", args, said)
-		}
+		says(t, cli.BadInput, args+" -max-memory 16MB", "-max-memory allows")
 	}
 }

@@ -24,6 +24,7 @@ import (
 
 func shardProgram() *cli.Program {
 	f := &shardFlags{fitFlags: *newFitFlags(), shards: 1, shard: -1, round: -1}
+	f.method = "qmf"
 	f.compare = "none"
 	workers := f.options.Flag(option.Workers)
 	workers.Help = "threads, 0 for one per processor (default 0)"

@@ -70,8 +70,8 @@ func TestShard(t *testing.T) {
 		{"-k 2 -missing -log1p -top 70 -loss frobenius -start uniform -epochs 3 -patience 2", "-batch 70"},
 	} {
 		dir := fmt.Sprint("fit", i)
-		quiet(t, 0, strings.Fields("fit "+c.plan+" "+c.fit+" -progress none -o want wide.tsv")...)
-		quiet(t, 0, strings.Fields("shard plan "+c.plan+" -shards 3 -progress none -o "+dir+" wide.tsv")...)
+		quiet(t, 0, "fit "+c.plan+" "+c.fit+" -progress none -o want wide.tsv")
+		quiet(t, 0, "shard plan "+c.plan+" -shards 3 -progress none -o "+dir+" wide.tsv")
 		for over := false; !over; {
 			for shard := range 3 {
 				quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
@@ -83,7 +83,7 @@ func TestShard(t *testing.T) {
 		if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
 			t.Errorf("%s: another model", c.plan)
 		}
-		told, _ := quiet(t, 0, "inspect", "got")
+		told, _ := quiet(t, 0, "inspect got")
 		line := regexp.MustCompile(`(?m)^Command +(quantmf fit .*)$`).FindStringSubmatch(told)
 		if line == nil || !strings.Contains(told, "wide.tsv") {
 			t.Fatal(told)
@@ -97,10 +97,7 @@ func TestShard(t *testing.T) {
 		}
 	}
 	const few = "NMF: 96 × 30 cells are few: one machine is sooner (quantmf fit -method nmf -k 2)\n"
-	if _, said := quiet(t, 0, strings.Fields(
-		"shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv")...); !strings.Contains(said, few) {
-		t.Errorf("nothing is said of one machine: %s", said)
-	}
+	says(t, 0, "shard plan -method nmf -missing -k 2 -shards 2 -o few wide.tsv", few)
 	// What is wrong is said in the words of the command.
 	for _, c := range []struct {
 		args string
@@ -123,9 +120,7 @@ func TestShard(t *testing.T) {
 		{"shard finish -q Q.tsv fit0", cli.Usage, "only a QMF"},
 		{"shard finish fit0", cli.Usage, "-o FILE"},
 	} {
-		if _, said := quiet(t, c.code, strings.Fields(c.args)...); !strings.Contains(said, c.says) {
-			t.Errorf("%s: %s", c.args, said)
-		}
+		says(t, c.code, c.args, c.says)
 	}
 }
 
@@ -133,20 +128,16 @@ func TestShard(t *testing.T) {
 func TestShardParts(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o "+
-		"D wide.tsv")...)
-	_, said := quiet(t, cli.Failed, "shard", "finish", "-o", "m", "D")
+	quiet(t, 0, "shard plan -method nmf -k 2 -missing -shards 2 -epochs 3 -progress none -o "+
+		"D wide.tsv")
+	_, said := quiet(t, cli.Failed, "shard finish -o m D")
 	if !strings.Contains(said, "not over") {
 		t.Error(said)
 	}
-	if _, said = quiet(t, cli.Failed,
-		strings.Fields("shard step -round 1 -shard 0 D")...); !strings.Contains(said,
-		`("quantmf shard reduce -round 0" comes first)`) {
-		t.Error(said)
-	}
+	says(t, cli.Failed, "shard step -round 1 -shard 0 D", `("quantmf shard reduce -round 0" comes first)`)
 	mend := regexp.MustCompile(`"quantmf (shard step -round 0 -shard 1)" makes it`)
-	quiet(t, 0, strings.Fields("shard step -shard 0 D")...)
-	_, said = quiet(t, cli.Failed, "shard", "reduce", "D")
+	quiet(t, 0, "shard step -shard 0 D")
+	_, said = quiet(t, cli.Failed, "shard reduce D")
 	if !strings.Contains(said, "part-000000-0001") || !mend.MatchString(said) {
 		t.Error(said)
 	}
@@ -157,10 +148,10 @@ func TestShardParts(t *testing.T) {
 		func(b []byte) []byte { return append(b, b...) },
 		func([]byte) []byte { b, _ := os.ReadFile(filepath.Join("D", "part-000000-0000")); return b },
 	} {
-		quiet(t, 0, strings.Fields("shard step -shard 1 D")...)
+		quiet(t, 0, "shard step -shard 1 D")
 		whole := must(os.ReadFile(part))(t)
 		os.WriteFile(part, change(bytes.Clone(whole)), 0o666)
-		_, said := quiet(t, cli.BadInput, "shard", "reduce", "D")
+		_, said := quiet(t, cli.BadInput, "shard reduce D")
 		command := mend.FindStringSubmatch(said)
 		if command == nil || !strings.Contains(said, "part-000000-0001") {
 			t.Fatal(said)
@@ -170,7 +161,7 @@ func TestShardParts(t *testing.T) {
 			t.Error("another part")
 		}
 	}
-	if out, _ := quiet(t, 0, "shard", "reduce", "D"); out != "1\n" {
+	if out, _ := quiet(t, 0, "shard reduce D"); out != "1\n" {
 		t.Error(out)
 	}
 }
@@ -186,10 +177,10 @@ func TestShardWait(t *testing.T) {
 	patienceOfFolder = 2 * time.Millisecond
 	defer func() { patienceOfFolder = before }()
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress "+
-		"none -o want wide.tsv")...)
-	quiet(t, 0, strings.Fields("shard plan -method nmf -k 2 -missing -shards 3 -epochs 40 -progress none "+
-		"-o D wide.tsv")...)
+	quiet(t, 0, "fit -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress "+
+		"none -o want wide.tsv")
+	quiet(t, 0, "shard plan -method nmf -k 2 -missing -shards 3 -epochs 40 -progress none "+
+		"-o D wide.tsv")
 	var all sync.WaitGroup
 	for _, args := range []string{"step -wait -shard 0 D", "step -wait -shard 1 D", "step -wait -shard 2 D",
 		"reduce -wait D"} {
@@ -212,7 +203,7 @@ func TestShardWait(t *testing.T) {
 		"D"); !strings.Contains(said, "plan is read itself") {
 		t.Errorf("over the plan: %q", said)
 	}
-	quiet(t, 0, "shard", "finish", "-o", "got", "D")
+	quiet(t, 0, "shard finish -o got D")
 	if !bytes.Equal(numbersOf(t, "got"), numbersOf(t, "want")) {
 		t.Error("another model")
 	}
@@ -227,8 +218,8 @@ func TestShardKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
 	src := rand.New(rand.NewPCG(1, 2))
-	quiet(t, 0, strings.Fields("fit -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 -progress "+
-		"none -o want wide.tsv")...)
+	quiet(t, 0, "fit -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 -progress "+
+		"none -o want wide.tsv")
 	kills, left := 0, false
 	for kills < 20 {
 		os.RemoveAll("D")
@@ -298,14 +289,14 @@ func TestShardScripts(t *testing.T) {
 		return nil
 	}
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, strings.Fields("fit -method nmf -updates multiplicative -k 2 -missing -epochs 2 -progress "+
-		"none -o want wide.tsv")...)
+	quiet(t, 0, "fit -method nmf -updates multiplicative -k 2 -missing -epochs 2 -progress "+
+		"none -o want wide.tsv")
 	plan := "shard plan -method nmf -k 2 -missing -epochs 2 -progress none wide.tsv -o "
-	quiet(t, 0, strings.Fields(plan+"rounds -shards 3")...)
+	quiet(t, 0, plan+"rounds -shards 3")
 	for range 2 { // again, it finds all done
 		ok(t, script("A=", filepath.Join(docs, "rounds.sh"), "rounds", "3", "2"))
 	}
-	quiet(t, 0, strings.Fields("shard finish rounds -o rounds.model")...)
+	quiet(t, 0, "shard finish rounds -o rounds.model")
 	// An array job of as many tasks as shards and one more. The matrix has six runs, so slurm.sh has fewer
 	// shards here.
 	text := must(os.ReadFile(filepath.Join(docs, "slurm.sh")))(t)
@@ -315,7 +306,7 @@ func TestShardScripts(t *testing.T) {
 	}
 	writeText(t, "slurm.sh", strings.Replace(string(text), "fit 8", "fit 2", 1))
 	os.Symlink(filepath.Join(docs, "work.sh"), "work.sh")
-	quiet(t, 0, strings.Fields(plan+"fit -shards 2")...)
+	quiet(t, 0, plan+"fit -shards 2")
 	var all sync.WaitGroup
 	for i := range 3 {
 		all.Go(func() {

@@ -144,7 +144,7 @@ func looked(t *table.Table) (gaps int, err error) {
 
 // tellUnseen says how well values are predicted that the model has not seen, if that is known.
 func (m *model) tellUnseen(line func(head, format string, args ...any)) {
-	text, nmf := m.Unseen.Words(strings.ToUpper(m.method))
+	text, others := m.Unseen.Words(strings.ToUpper(m.method))
 	head := "Unseen values"
 	if !m.Unseen.Found() {
 		head = "Warning"
@@ -152,8 +152,12 @@ func (m *model) tellUnseen(line func(head, format string, args ...any)) {
 	if text != "" {
 		line(head, "%s", text)
 	}
-	if nmf != "" {
-		line("", "%s", nmf)
+	if others != "" {
+		head = ""
+		if m.Unseen.Auto {
+			head = "Method"
+		}
+		line(head, "%s", others)
 	}
 }
 

@@ -1,17 +1,14 @@
 package main
 
 // This file holds what "quantmf fit" says first: how well values that were hidden are predicted. A tenth of
-// the values is hidden from a further fit of the same method, and from an NMF of as many components, and the
-// predictions of both are compared with the mean of the feature's other values. A BQMF predicts each of its
-// values without itself, so it needs no further fit.
+// the values is hidden from further fits, of the method and of others, and their predictions are compared
+// with the mean of the feature's other values (quantmf.Choose). Under -method auto these fits come before
+// that of all values, and choose its method.
 
 import (
 	"context"
 	"errors"
-	"math"
-	"runtime"
 	"strings"
-	"sync"
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
@@ -20,56 +17,74 @@ import (
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
-// hiddenCells is how many values the matrix has at most from which values are hidden. Of a larger one some
-// features are taken, and of one with very many samples some samples, so that the further fits cost little.
-const hiddenCells = 1 << 20
-
-// hiddenValues is how many values are hidden at least, by at most ten masks.
-const hiddenValues = 2000
-
-// hiddenSize is the size of the matrix from which values are hidden.
-func hiddenSize(d, n int) (rows, columns int) {
-	rows = min(d, max(hiddenCells/n, 500))
-	return rows, min(n, max(hiddenCells/rows, 1))
-}
-
-// hiddenTrials are the further fits: of the method, and of NMF unless that is the method or values are
-// negative. A BQMF has more components than an NMF could have.
-func (f *fitFlags) hiddenTrials(negative bool) (methods []string, trials []quantmf.Trial) {
-	methods, trials = []string{f.method}, []quantmf.Trial{{Rank: f.rank,
-		Options: f.options.List(option.Missing, option.Workers, option.Strict, option.Restarts)}}
+// compared are the further fits of a method that was told: its own, and an NMF unless that is the method or
+// values are negative. A BQMF has more components than an NMF could have.
+func (f *fitFlags) compared(negative bool) []quantmf.Candidate {
+	of := []quantmf.Candidate{{Method: settings.Method(f.method), Rank: f.rank,
+		Options: f.options.List(option.Missing, option.Strict, option.Restarts)}}
 	if (f.method == "qmf" || f.method == "qmfq") && !negative {
-		methods = append(methods, "nmf")
-		trials = append(trials, quantmf.Trial{Rank: f.rank, Options: f.options.Shared()})
+		of = append(of, quantmf.Candidate{Method: quantmf.MethodNMF, Rank: f.rank,
+			Options: f.options.Shared()})
 	}
-	return methods, trials
+	return of
 }
 
-// hiddenFootprint is the most that is alive in the further fits, in bytes.
+// hiddenFootprint is the most that is alive in the further fits, in bytes. That of -method auto is part of
+// what its fit takes.
 func (f *fitFlags) hiddenFootprint(d, n int) (float64, error) {
-	if f.compare == "none" {
+	if f.compare == "none" || f.method == "auto" {
 		return 0, nil
 	}
-	rows, columns := hiddenSize(d, n)
-	methods, trials := f.hiddenTrials(false)
-	most := 0.0
-	for i, t := range trials {
-		need, err := quantmf.MemoryOf(settings.Method(methods[i]), rows, columns, t.Rank,
-			append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
-		if bad := new(quantmf.OptionError); errors.As(err, &bad) {
-			return 0, nil // such a fit takes no hidden values
-		}
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, float64(need.Fit))
+	need, err := quantmf.MemoryOfChoice(d, n, f.compared(false))
+	if bad := new(quantmf.OptionError); errors.As(err, &bad) {
+		return 0, nil // such a fit takes no hidden values
 	}
-	numbers := 8 * float64(rows) * float64(columns)
-	return float64(runtime.GOMAXPROCS(0))*(most+2*numbers) + 2*numbers, nil
+	return float64(need), err
 }
 
-// unseen finds out how well the model predicts values that it has not seen. An interrupt, or a matrix or a
-// method of which no value can be hidden, leaves that out.
+// chooseMethod settles -method auto. It leaves out what there is no choice between, and what cannot be tried.
+func (r *result) chooseMethod(ctx context.Context, tell *cli.Progress) error {
+	candidates, err := quantmf.Candidates(r.table.Rows(), r.rank, r.fitFlags.options.List()...)
+	if err != nil {
+		return cli.Explain(err, r.table)
+	}
+	first := candidates[0]
+	if len(candidates) > 1 && r.compare != "none" {
+		if err := r.tryHidden(ctx, tell, candidates); err != nil {
+			return err
+		}
+		if r.choice != nil {
+			first = candidates[r.choice.Best]
+		}
+	}
+	r.method, r.rank = strings.ToLower(first.Method.String()), first.Rank
+	return nil
+}
+
+// tryHidden makes the further fits. An interrupt, or a matrix or a method of which no value can be hidden,
+// leaves the choice out.
+func (r *result) tryHidden(ctx context.Context, tell *cli.Progress, candidates []quantmf.Candidate) error {
+	var names []string
+	for _, c := range candidates {
+		names = append(names, c.Method.String())
+	}
+	tell.Begin(strings.Join(names, ", ") + " without hidden values")
+	choice, err := quantmf.Choose(ctx, r.table.Rows(), candidates,
+		func(done, all int) error { return tell.Count(done, all, "fits") })
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.As(err, new(*quantmf.OptionError)), errors.As(err, new(*quantmf.DataError)):
+		r.untried = "no values can be hidden from such a fit of this matrix"
+		return nil
+	case err != nil:
+		return cli.Explain(err, r.table)
+	}
+	r.choice = choice
+	return nil
+}
+
+// unseen finds out how well the model predicts values that it has not seen.
 func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 	visible := make([]float64, 0, len(r.goodness))
 	negative := false
@@ -86,33 +101,30 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 	if err != nil || r.compare == "none" {
 		return cli.Explain(err, r.table)
 	}
-	u := account.Unseen{NMF: math.NaN(), Fitted: explained(r.goodness, visible)}
-	x, err := r.part()
-	if err != nil {
-		return cli.Explain(err, r.table)
+	auto, own := r.choice != nil, 0
+	if auto {
+		own = r.choice.Best
+	} else if r.untried == "" {
+		if err := r.tryHidden(ctx, tell, r.compared(negative)); err != nil {
+			return err
+		}
 	}
-	methods, trials := r.hiddenTrials(negative)
-	all, err := r.hide(ctx, tell, x, methods, trials)
-	switch {
-	case ctx.Err() != nil:
+	if r.choice == nil {
 		return nil
-	case errors.As(err, new(*quantmf.OptionError)), errors.As(err, new(*quantmf.DataError)):
-		r.untried = "no values can be hidden from such a fit of this matrix"
-		return nil
-	case err != nil:
-		return err
 	}
-	own := all[0]
-	for _, c := range own {
-		u.Values += c.hidden
+	of := r.choice.Trials[own]
+	u := account.Unseen{Fitted: explained(r.goodness, visible), Auto: auto}
+	for _, row := range of.Rows {
+		u.Values += row.Cells
 	}
-	loss := func(trial int) func(i int) float64 { return func(i int) float64 { return all[trial][i].loss } }
-	worse, stdErr := ofMeans(own, loss(0))
-	u.Predicted, u.StdErr = 1-worse, stdErr
-	if len(all) > 1 {
-		behind, _ := ofMeans(own, loss(1))
-		u.NMF = 1 - behind
-		u.Ahead, u.AheadErr = ofMeans(own, func(i int) float64 { return all[1][i].loss - all[0][i].loss })
+	u.Predicted, u.StdErr = of.Explained()
+	for i, p := range r.choice.Trials {
+		if i != own {
+			o := account.Other{Method: r.choice.Candidates[i].Method.String()}
+			o.Predicted, _ = p.Explained()
+			o.Worse, o.StdErr = p.Worse(of)
+			u.Others = append(u.Others, o)
+		}
 	}
 	if u.Predicted-u.Predicted == 0 {
 		r.m.Unseen = u
@@ -132,94 +144,4 @@ func explained(goodness []quantmf.Goodness, visible []float64) float64 {
 		return 1
 	}
 	return 1 - left/spread
-}
-
-// part is the matrix, or what hiddenSize leaves of it: features and samples at equal distances.
-func (r *result) part() (quantmf.Mat, error) {
-	d, n := r.table.Dims()
-	rows, columns := hiddenSize(d, n)
-	if rows == d && columns == n && r.table.Held == nil {
-		return r.table.X, nil
-	}
-	x, to := quantmf.NewMat(rows, columns), 0
-	err := r.table.EachRow(func(i int, row []float64) {
-		if to < rows && i == int(int64(to)*int64(d)/int64(rows)) {
-			for j := range columns {
-				x.Set(to, j, row[int64(j)*int64(n)/int64(columns)])
-			}
-			to++
-		}
-	})
-	return x, err
-}
-
-// hide makes the further fits, and returns the errors of their predictions by trial and feature.
-func (r *result) hide(ctx context.Context, tell *cli.Progress, x quantmf.Mat, methods []string,
-	trials []quantmf.Trial) ([][]feature, error) {
-	if workers := r.fitFlags.options.Workers(); workers > 0 { // as many fits at a time
-		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(workers))
-	}
-	ranks := make([]int, len(trials))
-	for i := range trials { // HeldOut gets the number of the trial in place of a rank
-		ranks[i], trials[i].Rank = trials[i].Rank, i
-	}
-	share := hiddenShare(x)
-	known := float64(len(x.Data) - missing(x))
-	masks := max(1, min(10, int(math.Ceil(hiddenValues/(share*known)))))
-	var mutex sync.Mutex
-	parts, done := make([][][]feature, len(trials)), 0
-	tell.Begin(strings.ToUpper(r.method) + " without hidden values")
-	if err := tell.Count(0, masks*len(trials), "fits"); err != nil {
-		return nil, err
-	}
-	_, err := quantmf.HeldOut(ctx, x, func(ctx context.Context, given quantmf.Rows, trial int,
-		options ...quantmf.FitOption) (quantmf.Model, error) {
-		m, err := settings.Fit(ctx, methods[trial], given, ranks[trial], options...)
-		if err != nil {
-			return nil, err
-		}
-		part, err := r.predicted(m, x, given)
-		if err != nil {
-			return nil, err
-		}
-		mutex.Lock()
-		defer mutex.Unlock()
-		parts[trial] = append(parts[trial], part)
-		done++
-		return m, tell.Count(done, masks*len(trials), "fits")
-	}, trials, quantmf.Masks{Repeats: masks, Share: share, Seed: r.fitFlags.options.Seed})
-	if err != nil {
-		return nil, err
-	}
-	all := make([][]feature, len(trials))
-	for trial := range all {
-		all[trial] = summed(parts[trial])
-	}
-	return all, nil
-}
-
-// predicted returns the errors of a model's predictions of the values of x that given has not, by feature. A
-// feature of which it has zeros alone is left out: its mean, 0, is no prediction under most losses.
-func (r *result) predicted(m quantmf.Model, x quantmf.Mat, given quantmf.Rows) ([]feature, error) {
-	of, out, row := m.Reconstruct(), make([]feature, x.Rows), make([]float64, x.Cols)
-	for i := range out {
-		if err := given.ReadRow(row, i); err != nil {
-			return nil, err
-		}
-		mean, n, some := 0.0, 0.0, false
-		for _, v := range row {
-			if v == v {
-				n++
-				mean += (v - mean) / n
-				some = some || v != 0
-			}
-		}
-		for j, v := range x.Row(i) {
-			if some && v == v && row[j] != row[j] {
-				l := r.fitFlags.options.Loss
-				out[i].add(feature{hidden: 1, loss: l.At(v, of.At(i, j)), own: l.At(v, mean)})
-			}
-		}
-	}
-	return out, nil
 }

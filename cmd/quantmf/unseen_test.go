@@ -65,11 +65,11 @@ func TestUnseen(t *testing.T) {
 				args = append(args, "-epochs", "4", "-start", "nmf", "-shrinkage", "0", "-line", "0")
 			}
 			_, said := quiet(t, 0, append(args, file)...)
-			told, _ := quiet(t, 0, "inspect", "m.qmf")
-			drawn, _ := quiet(t, 0, "report", "m.qmf", file, "-o", "-")
+			told, _ := quiet(t, 0, "inspect m.qmf")
+			drawn, _ := quiet(t, 0, "report m.qmf "+file+" -o -")
 			for what, text := range map[string]string{"summary": said, "inspect": told} {
 				if strings.Contains(text, none) != noise || strings.Contains(text, some) == noise ||
-					strings.Contains(text, "an NMF of as many components predicts ") !=
+					strings.Contains(text, "NMF predicts ") !=
 						(file != "signed.tsv" && (method == "qmf" || method == "qmfq")) {
 					t.Errorf("%s, %s, %s: %s", method, file, what, text)
 				}
@@ -80,9 +80,8 @@ func TestUnseen(t *testing.T) {
 		}
 	}
 	in := read(t, "three.tsv")
-	quiet(t, 0, "fit", "-k", "3", "-epochs", "2", "-start", "scores", "-shrinkage", "0", "-line", "0.5", "-o",
-		"m.qmf", "three.tsv")
-	text, _ := quiet(t, 0, "inspect", "-json", "m.qmf")
+	quiet(t, 0, "fit -method qmf -k 3 -epochs 2 -start scores -shrinkage 0 -line 0.5 -o m.qmf three.tsv")
+	text, _ := quiet(t, 0, "inspect -json m.qmf")
 	var o modelObject
 	ok(t, json.Unmarshal([]byte(text), &o))
 	var shares []float64
@@ -126,9 +125,13 @@ func TestUnseen(t *testing.T) {
 		shares = append(shares, 1-left/own)
 	}
 	u := o.Unseen
-	if u.Values != 0 || math.Abs(u.Predicted-shares[0]) > 1e-9 || math.Abs(*u.NMF-shares[1]) > 1e-9 ||
-		math.Abs(*u.Ahead-(shares[0]-shares[1])) > 1e-9 || !(u.StdErr > 0 && u.StdErr < 0.1) ||
-		!(*u.AheadErr > 0 && *u.AheadErr < u.StdErr) {
+	if u.Values != 0 || math.Abs(u.Predicted-shares[0]) > 1e-9 || len(u.Others) != 1 {
+		t.Fatalf("%+v, want %v", u, shares)
+	}
+	nmf := u.Others[0]
+	if nmf.Method != "nmf" || math.Abs(nmf.Predicted-shares[1]) > 1e-9 ||
+		math.Abs(nmf.Worse-((1-shares[1])/(1-shares[0])-1)) > 1e-9 || !(u.StdErr > 0 && u.StdErr < 0.1) ||
+		!(nmf.StdErr > 0 && nmf.StdErr < 0.3) || u.Auto {
 		t.Errorf("%+v, want %v", u, shares)
 	}
 }
@@ -138,7 +141,7 @@ func TestUntried(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "matrix.tsv", small())
 	f := newFitFlags()
-	f.rank = 2
+	f.method, f.rank = "qmf", 2
 	with, err := f.footprint(14, 9, 0)
 	f.compare = "none"
 	without, wrong := f.footprint(14, 9, 0)
@@ -151,20 +154,10 @@ func TestUntried(t *testing.T) {
 			(with+without)/2): "-max-memory allows too little for further " +
 			"fits",
 	} {
-		_, said := quiet(t, 0, append(strings.Fields("fit -k 2 -epochs 2 -progress none"),
+		_, said := quiet(t, 0, append(strings.Fields("fit -k 2 -method qmf -epochs 2 -progress none"),
 			strings.Fields(args)...)...)
 		if !strings.Contains(said, "Unseen values not predicted: "+why+"\n") {
 			t.Errorf("%s: %s", args, said)
-		}
-	}
-}
-
-// TestPart: of a large matrix some features and samples are taken, from the first on at equal distances.
-func TestPart(t *testing.T) {
-	for _, c := range [][4]int{{100, 100, 100, 100}, {4000, 500, 2097, 500}, {100, 100000, 100, 10485},
-		{1 << 20, 2, 1 << 19, 2}, {1000, 1 << 22, 500, 2097}} {
-		if d, n := hiddenSize(c[0], c[1]); d != c[2] || n != c[3] {
-			t.Errorf("%v: %d × %d", c, d, n)
 		}
 	}
 }

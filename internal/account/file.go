@@ -26,6 +26,8 @@ type Made struct {
 	Warnings    []string // of the fit
 	Unconverged int      // features whose map is less exact than asked for
 	Unseen      Unseen   // how well values that were hidden are predicted
+
+	Stability []float64 // of each component of a consensus of several fits
 }
 
 // Append returns the file of a model with both sections.
@@ -114,7 +116,12 @@ func (m *Made) text() string {
 	if m.Unconverged > 0 {
 		line("unconverged", strconv.Itoa(m.Unconverged))
 	}
-	line("unseen", m.Unseen.text())
+	m.Unseen.text(line)
+	var stability []string
+	for _, s := range m.Stability {
+		stability = append(stability, strconv.FormatFloat(s, 'g', 4, 64))
+	}
+	line("stability", strings.Join(stability, " "))
 	return s.String()
 }
 
@@ -140,8 +147,13 @@ func (m *Made) read(text string) {
 			m.Warnings = append(m.Warnings, value)
 		case "unconverged":
 			m.Unconverged, _ = strconv.Atoi(value)
-		case "unseen":
-			m.Unseen = readUnseen(value)
+		case "unseen", "auto", "beside":
+			m.Unseen.read(key, value)
+		case "stability":
+			for _, text := range strings.Fields(value) {
+				s, _ := strconv.ParseFloat(text, 64)
+				m.Stability = append(m.Stability, s)
+			}
 		}
 	}
 }

@@ -29,8 +29,8 @@ func TestRead(t *testing.T) {
 	made := account.Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true,
 		Top:    true,
 		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
-		Unseen: account.Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, NMF: -3, Ahead: 1,
-			AheadErr: 2}}
+		Unseen: account.Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, Auto: true,
+			Others: []account.Other{{Method: "NMF", Predicted: -3, Worse: 1, StdErr: 2}, {Method: "BQMF"}}}}
 	broken := account.Made{Matrix: "a\nb\rc"}
 	for _, c := range []struct {
 		names      account.Names

@@ -8,16 +8,24 @@ import (
 	"strings"
 )
 
-// Unseen is how well fits predicted values that were hidden from them, of the model's method and of an NMF of
-// as many components. Shares are of how far these values are from the means of their features' other values.
+// Unseen is how well fits predicted values that were hidden from them: of the model's method, and of others.
+// Shares are of how far these values are from the means of their features' other values.
 type Unseen struct {
 	Values    int     // how many were predicted; 0 where nothing was tried
 	Predicted float64 // by how much nearer the predictions of the method are
 	StdErr    float64 // of Predicted, over features; 0 where it is not known
 	Fitted    float64 // the same share of the values that the model was fitted to
-	NMF       float64 // by how much nearer those of the NMF are, NaN where there is none
-	Ahead     float64 // Predicted - NMF, and its standard error: of differences in the same values
-	AheadErr  float64
+	Auto      bool    // these values chose the method
+	Others    []Other // the methods beside it
+}
+
+// Other is a method beside that of the model, of the same values.
+type Other struct {
+	Method    string // such as NMF
+	Predicted float64
+	// the share by which its loss exceeds that of the model's method, and its standard error
+	Worse  float64
+	StdErr float64
 }
 
 // Structureless is what a model predicts of a table without structure, at the most.
@@ -27,8 +35,8 @@ const Structureless = 0.015
 func (u *Unseen) Found() bool { return u.Predicted > Structureless && u.Predicted > 2*u.StdErr }
 
 // Words say so of a model by a method, such as QMF; "" where nothing was tried. The second text is of the
-// NMF.
-func (u *Unseen) Words(method string) (text, nmf string) {
+// other methods.
+func (u *Unseen) Words(method string) (text, others string) {
 	if u.Values == 0 {
 		return "", ""
 	}
@@ -48,19 +56,36 @@ func (u *Unseen) Words(method string) (text, nmf string) {
 			"the mean of their feature (" + predicted + "; of those that it was fitted to " +
 			percent(u.Fitted, 0) + " is explained). Components and curves show noise: try a smaller k"
 	}
-	if u.NMF != u.NMF {
-		return text, ""
+	return text, u.beside(method)
+}
+
+// beside says of the other methods by how much they are worse, and whether that chose the method.
+func (u *Unseen) beside(method string) string {
+	var worse, chance []string
+	for _, o := range u.Others {
+		share := percent(math.Abs(o.Worse), o.StdErr)
+		switch {
+		case o.Worse < -2*o.StdErr:
+			return o.Method + " predicts hidden values " + share + " better: take -method " +
+				strings.ToLower(o.Method)
+		case o.Worse > 2*o.StdErr:
+			worse = append(worse, o.Method+" predicts hidden values "+share+" worse")
+		case o.Worse < 0:
+			chance = append(chance, o.Method+" predicts them "+share+" better, which may be chance")
+		default:
+			chance = append(chance, o.Method+" predicts them "+share+" worse, which may be chance")
+		}
 	}
-	nmf = "an NMF of as many components predicts " + percent(u.NMF, 0) + ": "
-	switch ahead := percent(math.Abs(u.Ahead), u.AheadErr); {
-	case math.Abs(u.Ahead) <= 2*u.AheadErr:
-		nmf += "the difference may be chance (" + ahead + ")"
-	case u.Ahead > 0:
-		nmf += method + " predicts " + ahead + " more"
+	switch why := strings.Join(append(worse, chance...), "; "); {
+	case why == "":
+		return ""
+	case !u.Auto:
+		return why
+	case len(worse) > 0:
+		return method + ", because " + why
 	default:
-		nmf += method + " predicts " + ahead + " less, so take -method nmf"
+		return method + ", though " + why
 	}
-	return text, nmf
 }
 
 // percent writes a share with its standard error, 0 for none.
@@ -80,32 +105,41 @@ func percent(share, stdErr float64) string {
 	return s + " %"
 }
 
-// text and readUnseen are the line of a model file.
-func (u *Unseen) text() string {
+// text and read are lines of a model file, by their keys.
+func (u *Unseen) text(line func(key, value string)) {
 	if u.Values == 0 {
-		return ""
+		return
 	}
-	s := strconv.Itoa(u.Values)
-	for _, v := range u.numbers() {
-		s += " " + strconv.FormatFloat(*v, 'g', -1, 64)
+	line("unseen", strconv.Itoa(u.Values)+numbers(u.Predicted, u.StdErr, u.Fitted))
+	if u.Auto {
+		line("auto", "yes")
+	}
+	for _, o := range u.Others {
+		line("beside", o.Method+numbers(o.Predicted, o.Worse, o.StdErr))
+	}
+}
+
+func (u *Unseen) read(key, value string) {
+	words := append(strings.Fields(value), "", "", "", "")
+	var v [3]float64
+	for i := range v {
+		v[i], _ = strconv.ParseFloat(words[i+1], 64)
+	}
+	switch key {
+	case "unseen":
+		u.Values, _ = strconv.Atoi(words[0])
+		u.Predicted, u.StdErr, u.Fitted = v[0], v[1], v[2]
+	case "auto":
+		u.Auto = true
+	case "beside":
+		u.Others = append(u.Others, Other{words[0], v[0], v[1], v[2]})
+	}
+}
+
+// numbers writes numbers, each after a blank.
+func numbers(v ...float64) (s string) {
+	for _, x := range v {
+		s += " " + strconv.FormatFloat(x, 'g', -1, 64)
 	}
 	return s
-}
-
-func readUnseen(text string) (u Unseen) {
-	words := strings.Fields(text)
-	if len(words) == 0 {
-		return u
-	}
-	u.Values, _ = strconv.Atoi(words[0])
-	for i, v := range u.numbers() {
-		if i+1 < len(words) {
-			*v, _ = strconv.ParseFloat(words[i+1], 64)
-		}
-	}
-	return u
-}
-
-func (u *Unseen) numbers() []*float64 {
-	return []*float64{&u.Predicted, &u.StdErr, &u.Fitted, &u.NMF, &u.Ahead, &u.AheadErr}
 }

@@ -79,16 +79,6 @@ func factor(f *Func) {
 	f.load(V0, f.c("one", 1))
 	f.storeFirst(mem(0, d), V0)
 	next, done := f.label("next"), f.label("done")
-	if f.masked { // and has a register for each row, where rows are 8 or 16 numbers apart
-		small, large := f.label("small"), f.label("large")
-		f.branch(k, LT, Imm(2), done)
-		f.branch(stride, GT, Imm(16), large)
-		f.branch(stride, LE, Imm(8), small)
-		f.factorInRegisters(16, w, d, floor, k, done)
-		f.at(small)
-		f.factorInRegisters(8, w, d, floor, k, done)
-		f.at(large)
-	}
 	f.shlR(stride, Imm(3))
 	f.at(next) // k falls
 	f.decR(k)

@@ -73,11 +73,25 @@ func alikeStep(n int) int { return (n + alikeBlock - 1) / alikeBlock }
 // compared is the number of references.
 func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
 
+// newAlike makes the room of d rows, n samples and k components.
+func newAlike(m *pool.Arena, d, n, k int) *Alike {
+	kp := kernel.Pad(k)
+	a := &Alike{Z: pool.Make[[]float64](m, d), DeviationShrink: m.Floats(d), n: n, k: k, kp: kp,
+		step: alikeStep(n), low: m.Floats(k, kp), middle: m.Floats(k)}
+	a.at, a.squares = m.Floats(a.compared(), kp), m.Floats(a.compared())
+	a.of, a.weights = pool.Make[int32](m, n, alikeMost), m.Floats(n, alikeMost)
+	return a
+}
+
+// makeLearning makes the room that reader.correctAlike alone needs.
+func (a *Alike) makeLearning(m *pool.Arena) {
+	a.places, a.inverses = m.Floats(a.n, a.kp), m.Floats(a.n, alikeMost*alikeMost)
+	a.flipped = m.Floats(a.k, a.k)[:0]
+}
+
 // alike returns L and the places of the references, nil where all samples are in one place.
 func (p *Posterior) alike() *Alike {
-	k, kp, np := p.K, kernel.Pad(p.K), kernel.Pad(p.N)
-	a := &Alike{Z: make([][]float64, p.D), DeviationShrink: make([]float64, p.D), n: p.N, k: k, kp: kp,
-		step: alikeStep(p.N), low: make([]float64, k*kp), middle: make([]float64, k)}
+	k, kp, np, a := p.K, kernel.Pad(p.K), kernel.Pad(p.N), newAlike(nil, p.D, p.N, p.K)
 	trace, active := 0.0, 0.0 // rows that are not constant
 	for _, t := range p.Tau {
 		if t > 0 {
@@ -101,7 +115,6 @@ func (p *Posterior) alike() *Alike {
 	}
 	cholesky(a.low, k, kp)
 	count := a.compared()
-	a.at, a.squares = make([]float64, count*kp), make([]float64, count)
 	for c := range k {
 		for l := range count {
 			a.middle[c] += p.V[c*np+l*a.step] / float64(count)
@@ -186,7 +199,7 @@ func (s *Finder) Find(v []float64, own int) (b []float64) {
 	}
 	k := len(s.Of)
 	if s.ws.k != k || s.ws.a == nil {
-		s.ws = newSystem(k)
+		s.ws = newSystem(nil, k)
 	}
 	b = s.ws.border()
 	for r, l := range s.Of {
@@ -219,9 +232,8 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool) *Alike {
 		return nil
 	}
 	const size = alikeMost * alikeMost
-	a.of, a.weights = make([]int32, p.N*alikeMost), make([]float64, p.N*alikeMost)
 	if learn {
-		a.places, a.inverses = make([]float64, p.N*a.kp), make([]float64, p.N*size)
+		a.makeLearning(workers.Memory)
 		a.flip()
 	}
 	type room struct {
@@ -367,8 +379,7 @@ func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag
 func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, predicted []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.alike == nil {
-		c.alike = &alikeRoom{q: make([]float64, k*np), o: make([]float64, k*np), own: make([]float64, np),
-			z: make([]float64, a.compared()), w: make([]float64, a.kp)}
+		c.alike = newAlikeRoom(nil, a, np)
 	}
 	b := c.alike
 	gain := max(leastGain, alikeGain/float64(len(places)))
@@ -429,6 +440,12 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 
 // alikeRoom is the room of correctAlike.
 type alikeRoom struct{ q, o, own, z, w []float64 }
+
+func newAlikeRoom(m *pool.Arena, a *Alike, np int) *alikeRoom {
+	return &alikeRoom{q: m.Floats(a.k, np), o: m.Floats(a.k, np), own: m.Floats(np),
+		z: m.Floats(a.compared()),
+		w: m.Floats(a.kp)}
+}
 
 func alikeness(square float64) float64 {
 	if !(square < alikeFar) {

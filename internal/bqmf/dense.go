@@ -8,6 +8,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
@@ -22,9 +23,9 @@ type system struct {
 	lines []float64 // 4 × kp: the rows of fewer than four pivots
 }
 
-func newSystem(k int) system {
+func newSystem(a *pool.Arena, k int) system {
 	kp := kernel.Pad(k + 1)
-	return system{k: k, kp: kp, a: make([]float64, (k+1)*kp), lines: make([]float64, 4*kp)}
+	return system{k: k, kp: kp, a: a.Floats(k+1, kp), lines: a.Floats(4, kp)}
 }
 
 // load fills A with a packed matrix times scale.

@@ -126,52 +126,61 @@ type scratch struct {
 	panel           []float64 // of the moments, see gather
 }
 
-func newScratch(k, np int) *scratch {
-	return &scratch{system: newSystem(k), u: make([]float64, 4*k), packed: make([]float64, Packed(k)),
-		line: make([]float64, np)}
+func newScratch(a *pool.Arena, k, np int) *scratch {
+	return &scratch{system: newSystem(a, k), u: a.Floats(4, k), packed: a.Floats(Packed(k)),
+		line: a.Floats(np)}
 }
 
 // New returns a fit with room for k components. Start gives it a state, or Resize and the caller.
 func New(x *Data, k int, p *pool.Pool) *Fit {
+	a := p.Memory
 	f := &Fit{data: x, pool: p, np: kernel.Pad(x.N), observed: float64(x.Observed())}
-	f.Tau, f.Rho, f.Unit = make([]float64, x.D), make([]float64, x.N), 1
-	f.steps = steps{resid: make([]float64, x.D), logS: make([]float64, x.D), logC: make([]float64, x.N)}
+	f.Tau, f.Rho, f.Unit = a.Floats(x.D), a.Floats(x.N), 1
+	f.steps = steps{resid: a.Floats(x.D), logS: a.Floats(x.D), logC: a.Floats(x.N)}
 	f.Resize(k)
 	return f
 }
 
 // Resize gives the fit k components, their numbers to be filled in.
 func (f *Fit) Resize(k int) {
-	f.K = k
-	f.U, f.V, f.Alpha = make([]float64, f.data.D*k), make([]float64, k*f.np), make([]float64, k)
+	f.makeFactors(k)
 	f.makeRoom()
 	f.holdMoments()
 }
 
+// makeFactors makes U, V and α of k components.
+func (f *Fit) makeFactors(k int) {
+	a := f.pool.Memory
+	f.K, f.U, f.V, f.Alpha = k, a.Floats(f.data.D, k), a.Floats(k, f.np), a.Floats(k)
+}
+
 // makeRoom makes the room for K components, but that of second moments.
 func (f *Fit) makeRoom() {
-	k, d := f.K, f.data.D
-	kept := f.room
-	f.room = room{kp: kernel.Pad(k), pp: Packed(k), spare: kept.spare, grams: kept.grams,
-		lastU: make([]float64, d*k), lastV: make([]float64, k*f.np),
-		rhs: make([]float64, max(k*f.np, d*k)), scaled: make([]float64, k*f.np),
-		sumU: make([]float64, Packed(k)), sumV: make([]float64, Packed(k)), squares: make([]float64, f.np),
-		parts: make([][]float64, pieces(max(d, f.data.N))), work: make([]*scratch, f.pool.Workers())}
-	f.steps.sizes = make([]float64, k)
-	for c := range f.room.parts {
-		f.room.parts[c] = make([]float64, max(k*f.np+f.np, f.room.pp))
+	a, k, d, np := f.pool.Memory, f.K, f.data.D, f.np
+	f.room = room{kp: kernel.Pad(k), pp: Packed(k), spare: f.room.spare, grams: f.room.grams}
+	r := &f.room
+	r.lastU, r.lastV = a.Floats(d, k), a.Floats(k, np)
+	r.rhs, r.scaled, r.squares = a.Floats(k, max(np, d)), a.Floats(k, np), a.Floats(np)
+	r.sumU, r.sumV = a.Floats(r.pp), a.Floats(r.pp)
+	r.parts, r.work = make([][]float64, pieces(max(d, f.data.N))), make([]*scratch, f.pool.Workers())
+	f.steps.sizes = a.Floats(k)
+	for c := range r.parts {
+		r.parts[c] = a.Floats(max(k*np+np, r.pp))
 	}
-	for w := range f.room.work {
-		f.room.work[w] = newScratch(k, f.np)
+	for w := range r.work {
+		r.work[w] = newScratch(a, k, np)
 	}
 }
 
 // holdMoments makes the room for second moments.
 func (f *Fit) holdMoments() {
-	d, n, pp := f.data.D, f.data.N, f.room.pp
-	most := max(d, f.data.Of) * pp
-	f.BU, f.room.spare = make([]float64, d*pp, most), make([]float64, d*pp, most)
-	f.BV, f.room.grams = make([]float64, n*pp), make([]float64, n*pp)
+	a, d, n, pp := f.pool.Memory, f.data.D, f.data.N, f.room.pp
+	most := max(d, f.data.Of)
+	f.BU, f.room.spare = a.Floats(most, pp), a.Floats(most, pp)
+	f.BV, f.room.grams = a.Floats(n, pp), a.Floats(n, pp)
+	if !a.Dry() {
+		f.BU, f.room.spare = f.BU[:d*pp], f.room.spare[:d*pp]
+	}
 }
 
 // Set gives the fit a state.
@@ -632,10 +641,9 @@ func (f *Fit) prune() {
 
 // keep drops all components but the given ones.
 func (f *Fit) keep(keep []int) {
-	old, oldRoom, d, n := f.State, f.room, f.data.D, f.data.N
+	old, spare, grams, oldPP, d, n := f.State, f.room.spare, f.room.grams, f.room.pp, f.data.D, f.data.N
 	k := len(keep)
-	f.K = k
-	f.U, f.V, f.Alpha = make([]float64, d*k), make([]float64, k*f.np), make([]float64, k)
+	f.makeFactors(k)
 	f.makeRoom()
 	for h, c := range keep {
 		f.Alpha[h] = old.Alpha[c]
@@ -644,12 +652,12 @@ func (f *Fit) keep(keep []int) {
 		}
 		copy(f.V[h*f.np:(h+1)*f.np], old.V[c*f.np:])
 	}
-	pp, oldPP := f.room.pp, oldRoom.pp
+	pp := f.room.pp
 	if max(d, f.data.Of)*pp < cap(old.BU)/2 {
 		f.holdMoments()
 	} else {
-		f.BU, f.room.spare = oldRoom.spare[:d*pp], old.BU[:d*pp]
-		f.BV, f.room.grams = oldRoom.grams[:n*pp], old.BV[:n*pp]
+		f.BU, f.room.spare = spare[:d*pp], old.BU[:d*pp]
+		f.BV, f.room.grams = grams[:n*pp], old.BV[:n*pp]
 	}
 	pick := newPicker(keep, nil)
 	for i := range d {

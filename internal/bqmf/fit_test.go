@@ -823,7 +823,7 @@ func TestPosteriorCovers(t *testing.T) {
 func TestSolve(t *testing.T) {
 	src := random.Split(6, 0)
 	for k := 1; k < 20; k++ {
-		s := newSystem(k)
+		s := newSystem(nil, k)
 		a := make([][]float64, k)
 		for r := range a {
 			a[r] = make([]float64, k)

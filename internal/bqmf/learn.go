@@ -37,10 +37,14 @@ type Problem struct {
 }
 
 // NewProblem returns the problem of x, d × n, its rows stride numbers apart, NaN where a cell is hidden.
-func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, workers int) *Problem {
-	q := &Problem{x: x, d: d, n: n, stride: stride, loss: loss, scales: make([]Curve, d),
-		units: make([]float64, d), y: make([]float64, d*kernel.Pad(n)), votes: make([]tailVotes, d),
-		scalers: make([]scaler, workers)}
+func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, p *pool.Pool) *Problem {
+	a := p.Memory
+	q := &Problem{x: x, d: d, n: n, stride: stride, loss: loss, scales: pool.Make[Curve](a, d),
+		units: a.Floats(d), y: a.Floats(d, kernel.Pad(n)), votes: pool.Make[tailVotes](a, d),
+		scalers: make([]scaler, p.Workers())}
+	if a.Dry() {
+		return q
+	}
 	for i := range d {
 		for _, v := range q.row(i) {
 			q.signed = q.signed || v < 0
@@ -163,7 +167,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	m.Alike = m.samples(p, true)
 	f := q.leaveOut(m, p)
 	m.Alike = m.Alike.settled()
-	s := q.stager(f, p.Workers())
+	s := q.newStager(p, f, len(q.Active))
 	s.choose(p)
 	s.fill(p, -1)
 	m.Stage = s.newStage(m.D)
@@ -175,7 +179,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	work := make([]*rowLearner, p.Workers())
 	s.rows(p, func(r *stageRoom, w, k int) {
 		if work[w] == nil {
-			work[w] = &rowLearner{q: q, m: m, f: f}
+			work[w] = newRowLearner(nil, q, m, f)
 		}
 		l := work[w]
 		means[k] = l.take(k)
@@ -225,15 +229,14 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 // leaveOut returns what the factors of m say of all cells of the active rows, and of the observed ones
 // without them: the variance of these is without the cell, too.
 func (q *Problem) leaveOut(m *Model, p *pool.Pool) *factorCells {
-	a, np := len(q.Active), kernel.Pad(q.n)
-	f := &factorCells{mean: make([]float64, a*np), variance: make([]float64, a*np),
-		without: make([]float64, a*np), turn: make([]float64, a*np), usual: make([]float64, a)}
+	a := len(q.Active)
+	f := newFactorCells(p.Memory, a, kernel.Pad(q.n))
 	q.reader = m.reader(p, q.reader)
 	q.reader.leaveOneOut(q.data.Observed())
 	work := make([]*leaver, p.Workers())
 	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
 		if work[w] == nil {
-			work[w] = &leaver{q: q, m: m, f: f, cells: q.reader.share()}
+			work[w] = newLeaver(nil, q, m, f, q.reader.share())
 		}
 		from := piece * RowsPerPass
 		work[w].each(from, min(from+RowsPerPass, a))
@@ -250,6 +253,11 @@ type leaver struct {
 	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that
 	places               []int32
 	residuals, predicted []float64
+}
+
+func newLeaver(a *pool.Arena, q *Problem, m *Model, f *factorCells, cells *reader) *leaver {
+	return &leaver{q: q, m: m, f: f, cells: cells, places: pool.Make[int32](a, q.n), residuals: a.Floats(q.n),
+		predicted: a.Floats(q.n)}
 }
 
 // each takes the active rows from from to to-1.
@@ -321,6 +329,18 @@ type rowLearner struct {
 	scaler scaler
 	ends   [2]endScale
 	all    histogram // of the residuals of all its rows
+}
+
+// newRowLearner makes one with room for rows of which no value comes twice.
+func newRowLearner(a *pool.Arena, q *Problem, m *Model, f *factorCells) *rowLearner {
+	n := q.n
+	l := &rowLearner{q: q, m: m, f: f, places: pool.Make[int32](a, n), without: a.Floats(n),
+		deviations: a.Floats(n)}
+	l.maps = mapLearner{z: a.Floats(n), p: a.Floats(n), x: a.Floats(n), weights: a.Floats(n),
+		order: pool.Make[int32](a, n)}
+	l.maps.sorter.Resize(a, n)
+	l.scaler = newScaler(a, n)
+	return l
 }
 
 // endScale is the scale of a row without the one cell that has its least or its largest value: that cell has

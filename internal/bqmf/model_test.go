@@ -51,7 +51,7 @@ func bends(d, n int, seed uint64) *table {
 func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
 	p := pool.New(workers, workers)
 	t.Cleanup(p.Close)
-	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, workers)
+	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, p)
 	for i := range q.d {
 		problem.Scale(0, i)
 	}

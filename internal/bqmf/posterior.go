@@ -149,10 +149,12 @@ type cellForms struct{ mean, own, variance, both, byRow []float64 }
 // takes the planes of another reader that is no longer used, or nil.
 func (p *Posterior) reader(workers *pool.Pool, room *reader) *reader {
 	np, k := kernel.Pad(p.N), p.K
-	if room == nil || cap(room.planes) < k*k*np {
-		room = &reader{planes: make([]float64, k*k*np)}
+	var planes []float64
+	if room != nil {
+		planes = room.planes
 	}
-	c := &reader{p: p, np: np, planes: room.planes[:k*k*np], left: slices.Repeat([]float64{1}, k),
+	c := &reader{p: p, np: np, planes: pool.Again(workers.Memory, planes, k*k*np),
+		left:  slices.Repeat([]float64{1}, k),
 		right: slices.Repeat([]float64{1}, k)}
 	pp := Packed(k)
 	workers.Do(k*(k+1)/2, func(_, at int) { // entry (r, h) of all C_j
@@ -180,25 +182,25 @@ func (c *reader) share() *reader {
 	return &reader{p: c.p, np: c.np, planes: c.planes, leaveOut: c.leaveOut, left: c.left, right: c.right}
 }
 
-// room makes the room for rows.
-func (c *reader) room() {
-	k, np := c.p.K, c.np
-	c.s, c.all = make([]float64, RowsPerPass*k*k), make([]float64, RowsPerPass*RowsPerPass)
+// room makes the room for rows. all tells that Alike asks for all entries of z.
+func (c *reader) room(a *pool.Arena, all bool) {
+	k, np, entries := c.p.K, c.np, 1
+	if all {
+		entries = k
+	}
+	c.s, c.all = a.Floats(RowsPerPass, k, k), a.Floats(RowsPerPass, RowsPerPass)
 	for _, line := range []*[]float64{&c.x, &c.cells.mean, &c.cells.own, &c.cells.variance, &c.cells.both,
 		&c.cells.byRow} {
-		*line = make([]float64, RowsPerPass*np)
+		*line = a.Floats(RowsPerPass, np)
 	}
-	c.z = make([]float64, RowsPerPass*np)
-	if c.p.Alike.learning() {
-		c.z = make([]float64, k*RowsPerPass*np)
-	}
+	c.z = a.Floats(entries, RowsPerPass, np)
 }
 
 // load reads the rows from i on, at most RowsPerPass of them.
 func (c *reader) load(i, rows int) {
 	p, k, np := c.p, c.p.K, c.np
 	if c.s == nil {
-		c.room()
+		c.room(nil, c.p.Alike.learning())
 	}
 	c.rows = rows
 	kernel.CombineRows(c.cells.mean[:rows*np], p.U[i*k:(i+rows)*k], p.V, rows)
@@ -325,7 +327,8 @@ func (p *Posterior) Placer() *Placer {
 func (s *Placer) Share() *Placer {
 	k := s.p.K
 	return &Placer{p: s.p, all: s.all, weights: s.weights, gram: make([]float64, Packed(k)),
-		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k), ws: newSystem(k)}
+		back: make([]float64, Packed(k)), rhs: make([]float64, k), v: make([]float64, k),
+		ws: newSystem(nil, k)}
 }
 
 // placeSteps is how often ρ and v of a new column are updated in turn.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // scaler makes the scale of a row.
@@ -14,6 +15,11 @@ type scaler struct {
 	sorted []float64
 	count  []int     // how often each distinct value comes
 	score  []float64 // the normal score of each of them
+}
+
+// newScaler makes one with room for rows of n values.
+func newScaler(a *pool.Arena, n int) scaler {
+	return scaler{sorted: a.Floats(n), count: pool.Make[int](a, n), score: a.Floats(n)}
 }
 
 // unitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled

@@ -97,6 +97,12 @@ func recipes(withRadial bool) (all []recipe) {
 	return all
 }
 
+// newFactorCells makes those of a rows of np numbers.
+func newFactorCells(m *pool.Arena, a, np int) *factorCells {
+	return &factorCells{mean: m.Floats(a, np), variance: m.Floats(a, np), without: m.Floats(a, np),
+		turn: m.Floats(a, np), usual: m.Floats(a)}
+}
+
 // factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row:
 // the mean, and the variance of u·v, at observed cells without the cell.
 type factorCells struct {
@@ -111,6 +117,7 @@ type factorCells struct {
 type stager struct {
 	q         *Problem
 	f         *factorCells
+	lines     int // active rows
 	np        int
 	filled    []float64 // A, a line of np for each active row
 	norm      []float64 // of each line of filled
@@ -145,22 +152,23 @@ type stageRoom struct {
 	together, alone   []float64 // what the last row is predicted as in rehearsals
 }
 
-func (q *Problem) stager(f *factorCells, workers int) *stager {
-	s := &stager{q: q, f: f, np: kernel.Pad(q.n), rooms: make([]*stageRoom, workers)}
-	a := len(q.Active)
-	s.filled, s.norm = make([]float64, a*s.np), make([]float64, a)
-	s.weights = make([][regressions]float64, a)
-	s.active = make([]int, q.d)
+// newStager makes the room for a active rows.
+func (q *Problem) newStager(p *pool.Pool, f *factorCells, a int) *stager {
+	m := p.Memory
+	s := &stager{q: q, f: f, lines: a, np: kernel.Pad(q.n), rooms: make([]*stageRoom, p.Workers())}
+	s.filled, s.norm = m.Floats(a, s.np), m.Floats(a)
+	s.weights = pool.Make[[regressions]float64](m, a)
+	s.active = pool.Make[int](m, q.d)
 	for a, i := range q.Active {
 		s.active[i] = a
 	}
-	s.innerOff, s.looOff = make([][2]float64, a), make([][2]float64, a)
+	s.innerOff, s.looOff = pool.Make[[2]float64](m, a), pool.Make[[2]float64](m, a)
 	if 2*a <= q.n && q.n <= radialTable {
 		count := min(radialMost, q.n)
 		for r := range count {
 			s.refs = append(s.refs, r*q.n/count)
 		}
-		s.squares = make([]float64, count*s.np)
+		s.squares = m.Floats(count, s.np)
 	}
 	return s
 }
@@ -168,15 +176,19 @@ func (q *Problem) stager(f *factorCells, workers int) *stager {
 // room returns the room of a worker.
 func (s *stager) room(w int) *stageRoom {
 	if s.rooms[w] == nil {
-		most := max(min(stageMost, len(s.q.Active)), len(s.refs))
-		lines := func() []float64 { return make([]float64, most*s.np) }
-		line := func() []float64 { return make([]float64, s.np) }
-		square := func() []float64 { return make([]float64, most*most) }
-		s.rooms[w] = &stageRoom{dots: make([]float64, 4*min(stageBlock, len(s.q.Active))),
-			gram: square(), rhs: make([]float64, most), raw: lines(), x: lines(), t: line(), on: line(),
-			means: make([]float64, most), fit: line(), hat: line(), inside: lines(), inverse: square()}
+		s.rooms[w] = s.newRoom(nil)
 	}
 	return s.rooms[w]
+}
+
+func (s *stager) newRoom(a *pool.Arena) *stageRoom {
+	most := max(min(stageMost, s.lines), len(s.refs))
+	lines := func() []float64 { return a.Floats(most, s.np) }
+	line := func() []float64 { return a.Floats(s.np) }
+	square := func() []float64 { return a.Floats(most, most) }
+	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.lines)),
+		gram: square(), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(), on: line(),
+		means: a.Floats(most), fit: line(), hat: line(), inside: lines(), inverse: square()}
 }
 
 func (s *stager) line(v []float64, a int) []float64 { return v[a*s.np : (a+1)*s.np] }
@@ -192,7 +204,7 @@ func inner(a, j, fold int) bool {
 
 // fill fills A, in which the cells of a fold are hidden.
 func (s *stager) fill(p *pool.Pool, fold int) {
-	p.Do(len(s.q.Active), func(_, a int) {
+	p.Do(s.lines, func(_, a int) {
 		line, y := s.line(s.filled, a), s.line(s.q.data.Y, a)
 		copy(line, s.line(s.f.mean, a))
 		clear(line[s.q.n:])
@@ -227,7 +239,7 @@ func (s *stager) fill(p *pool.Pool, fold int) {
 
 // rows calls g for each active row, of the last compare, with the room of the worker.
 func (s *stager) rows(p *pool.Pool, g func(r *stageRoom, worker, k int)) {
-	a := len(s.q.Active)
+	a := s.lines
 	p.Do((a+3)/4, func(w, piece int) { // four rows are in one block
 		from, end := 4*piece, min(4*piece+4, a)
 		r := s.room(w)
@@ -281,7 +293,7 @@ func (s *stager) gather(r *stageRoom, a int, by *recipe) {
 // rows of the block.
 func (s *stager) compare(r *stageRoom, from, end int) {
 	r.from, r.first = from, from/stageBlock*stageBlock
-	r.last = min(r.first+stageBlock, len(s.q.Active))
+	r.last = min(r.first+stageBlock, s.lines)
 	kernel.DotsRows(r.dots[:(end-from)*(r.last-r.first)], s.filled[r.first*s.np:r.last*s.np],
 		s.filled[from*s.np:end*s.np], end-from)
 }
@@ -335,7 +347,7 @@ func (r *stageRoom) solve(by *recipe) (beta []float64) {
 	m, all := min(by.size, r.size), r.size
 	ws := &r.system
 	if ws.k != m || ws.a == nil {
-		*ws = newSystem(m)
+		*ws = newSystem(nil, m)
 	}
 	for c := range m {
 		copy(ws.a[c*ws.kp:][:c+1], r.gram[c*all:])
@@ -373,12 +385,12 @@ func (s *stager) eachInner(r *stageRoom, a int, g func(j int)) {
 
 // staged tells whether a row may have a second stage.
 func (s *stager) staged(a int) bool {
-	return s.q.data.Rows[a].Count >= stageLeast && len(s.q.Active) > 1
+	return s.q.data.Rows[a].Count >= stageLeast && s.lines > 1
 }
 
 // choose chooses the recipes of the table and the weights of all rows.
 func (s *stager) choose(p *pool.Pool) {
-	a := len(s.q.Active)
+	a := s.lines
 	folds := min(max(int(math.Ceil(stageTried*stageFolds/float64(s.q.data.Observed()))), 1), stageFolds)
 	s.fill(p, 0)
 	s.chooseRecipes(p)
@@ -424,7 +436,7 @@ func (s *stager) choose(p *pool.Pool) {
 // mean squares that their inner cells are off by.
 func (s *stager) chooseRecipes(p *pool.Pool) {
 	all := recipes(s.refs != nil)
-	a := len(s.q.Active)
+	a := s.lines
 	count := min(stageRows, a)
 	scores := make([][]float64, count)
 	p.Do(count, func(w, c int) {

@@ -43,7 +43,7 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 		f.Epoch(e)
 	}
 	m := q.Model(f)
-	s = q.stager(q.leaveOut(m, p), 2)
+	s = q.newStager(p, q.leaveOut(m, p), len(q.Active))
 	return q, s, p
 }
 

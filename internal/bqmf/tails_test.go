@@ -12,7 +12,8 @@ import (
 
 // problemOf returns the problem of rows, its scales made.
 func problemOf(rows ...[]float64) *Problem {
-	q := NewProblem(slices.Concat(rows...), len(rows), len(rows[0]), len(rows[0]), divergence.Frobenius, 1)
+	q := NewProblem(slices.Concat(rows...), len(rows), len(rows[0]), len(rows[0]), divergence.Frobenius,
+		pool.New(1, 1))
 	for i := range rows {
 		q.Scale(0, i)
 	}

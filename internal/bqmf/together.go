@@ -94,13 +94,12 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 		return nil
 	}
 	count := min(rehearsals, q.n)
-	r := &rehearsal{together: make([]float64, a*count), alone: make([]float64, a*count),
-		variance: make([]float64, a*count), moved: make([]float64, len(s.refs)*count)}
+	r := newRehearsal(p.Memory, a, count, len(s.refs))
 	for c := range count {
 		r.samples = append(r.samples, c*q.n/count)
 	}
 	work, base := make([]*rehearser, p.Workers()), m.Placer()
-	room := newAwayRoom(m, a, p.Workers())
+	room := newAwayRoom(p.Memory, m.K, a, p.Workers())
 	for from := 0; from < count && p.Err() == nil; from += rehearsedAtOne {
 		some := r.samples[from:min(from+rehearsedAtOne, count)]
 		s.away(m, room, some, p)
@@ -126,6 +125,11 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 	return r
 }
 
+func newRehearsal(a *pool.Arena, rows, count, refs int) *rehearsal {
+	return &rehearsal{together: a.Floats(rows, count), alone: a.Floats(rows, count),
+		variance: a.Floats(rows, count), moved: a.Floats(refs, count)}
+}
+
 func squareOf(t float64) float64 { return float64(t * t) }
 
 // awayRoom holds u - u⁻ of all active rows for each of some samples, each Pad(K).
@@ -136,10 +140,10 @@ type awayRoom struct {
 	work        [][]float64 // of each worker: S, K × kp, and S v of the samples
 }
 
-func newAwayRoom(m *Model, rows, workers int) *awayRoom {
-	kp := kernel.Pad(m.K)
-	return &awayRoom{k: m.K, kp: kp, rows: rows, shifts: make([]float64, rehearsedAtOne*rows*kp),
-		at: make([]float64, rehearsedAtOne*m.K), work: make([][]float64, workers)}
+func newAwayRoom(a *pool.Arena, k, rows, workers int) *awayRoom {
+	kp := kernel.Pad(k)
+	return &awayRoom{k: k, kp: kp, rows: rows, shifts: a.Floats(rehearsedAtOne, rows, kp),
+		at: a.Floats(rehearsedAtOne, k), work: make([][]float64, workers)}
 }
 
 // of returns those of a sample.

@@ -264,7 +264,7 @@ func TestFactorOfTheTogether(t *testing.T) {
 		{"nothing said", []float64{3, 3}, []float64{0, 0}, 1},
 		{"exact", []float64{math.NaN(), math.Inf(1)}, []float64{1, 1}, 1},
 	} {
-		s := q.stager(&factorCells{usual: []float64{0.5, 0.25}}, 1)
+		s := q.newStager(pool.New(1, 1), &factorCells{usual: []float64{0.5, 0.25}}, len(q.Active))
 		none := []float64{math.NaN(), math.NaN()}
 		s.rehearsal = &rehearsal{samples: []int{0, 2}, alone: append(c.more, none...),
 			variance: append(c.said, none...)}

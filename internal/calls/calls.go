@@ -26,6 +26,8 @@ func (c Call) Answer(name string) (any, error) {
 	switch name {
 	case "fit":
 		return c.fit()
+	case "consensus":
+		return c.consensus()
 	case "open":
 		return c.open()
 	case "transform", "predict", "scores", "score":
@@ -116,7 +118,40 @@ func (c Call) fit() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return about(m)
+	return result(about(m))
+}
+
+// consensus is a fit by NMF with the fields of the consensus beside those of its model.
+func (c Call) consensus() (any, error) {
+	rank, err := c.whole("rank")
+	if err != nil {
+		return nil, err
+	}
+	seeds, err := c.whole("seeds")
+	if err != nil {
+		return nil, err
+	}
+	opts, err := c.options()
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.rows("x")
+	if err != nil {
+		return nil, err
+	}
+	if err := c.room(quantmf.MethodNMF, x, rank, opts); err != nil {
+		return nil, err
+	}
+	m, err := quantmf.FitConsensus(c.Ctx, x, rank, seeds, opts...)
+	if err != nil {
+		return nil, err
+	}
+	of, err := about(m.NMF)
+	if err != nil {
+		return nil, err
+	}
+	of["stability"], of["overall"], of["left"], of["losses"] = m.Stability, m.Overall, m.Left, m.Losses
+	return of, nil
 }
 
 // room asks the host whether there is room for a fit. The fit itself reports all other errors.
@@ -137,7 +172,7 @@ func (c Call) room(method quantmf.Method, x quantmf.Rows, rank int, opts []quant
 }
 
 // about returns what callers hold of a model: its file, and the numbers of it that they read.
-func about(m quantmf.Model) (any, error) {
+func about(m quantmf.Model) (map[string]any, error) {
 	file, err := m.MarshalBinary()
 	if err != nil {
 		return nil, err
@@ -172,7 +207,7 @@ func (c Call) open() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return about(m)
+	return result(about(m))
 }
 
 // placed returns the model and the matrix that a call is of.

@@ -162,6 +162,7 @@ func (t *Task) Drive(ctx context.Context, fresh func(seed uint64, progress Progr
 		if err != nil { // the model is made as after the end of the context, whatever stopped the fit
 			t.Pool.Bind(ended{ctx})
 		}
+		a.Journal.Cut()
 		m, late := a.Fit.Model(a)
 		if err == nil && late != nil {
 			if err = StoppedAt(a.Journal.Done, late); t.Discard {

@@ -4,6 +4,12 @@ package fit
 // the losses still fall. A fit is judged by the loss of the held-out cells if there are any, else by the loss
 // of the visible cells and the penalty.
 
+import (
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
 // Losses are mean divergences of one state of a fit.
 type Losses struct {
 	Of            int // the number of epochs that led to the state, 0: the start
@@ -24,12 +30,40 @@ type Journal struct {
 
 // NewJournal begins the journal of a fit of so many epochs at most. holds: there are held-out cells.
 func NewJournal(patience, epochs int, holds bool) *Journal {
-	room := min(epochs, 1000) + 2
-	j := &Journal{Watch: Watch{Patience: patience}, Holds: holds, History: make([]float64, 0, room)}
+	j := &Journal{Watch: Watch{Patience: patience}, Holds: holds, History: newLosses(nil, epochs)}
 	if holds {
-		j.Validation = make([]float64, 0, room)
+		j.Validation = newLosses(nil, epochs)
 	}
 	return j
+}
+
+// mostLosses is the most losses that there is room for from the start.
+const mostLosses = 1 << 22
+
+// newLosses makes room for the losses of so many epochs.
+func newLosses(a *pool.Arena, epochs int) []float64 {
+	if a.Dry() && epochs > mostLosses {
+		a.Floats(9, epochs/4) // when the list last grows, by a quarter, there are both
+		return nil
+	}
+	return a.Floats(min(epochs, mostLosses) + 2)[:0]
+}
+
+// CountLosses draws the losses of a fit of so many epochs from a dry arena.
+func CountLosses(a *pool.Arena, epochs int, holds bool) {
+	newLosses(a, epochs)
+	if holds {
+		newLosses(a, epochs)
+	}
+}
+
+// Cut gives up the room of epochs that were not made.
+func (j *Journal) Cut() {
+	for _, v := range []*[]float64{&j.History, &j.Validation} {
+		if len(*v) < cap(*v)/2 {
+			*v = slices.Clone(*v)
+		}
+	}
 }
 
 // Note enters losses, unless the journal has those of their state already, and tells

@@ -112,42 +112,10 @@ func combine4_g(w, u, v []float64) {
 	}
 }
 
-// Two components of two rows at once, two lanes of the sums after the other two: what
-// fits in registers and has as many products as loads twice over.
 func dots4_g(g, v, r []float64) {
 	k, np := len(g)/4, len(r)/4
-	for i := 0; i < 4; i += 2 {
-		r0, r1 := r[i*np:(i+1)*np], r[(i+1)*np:(i+2)*np]
-		g0, g1 := g[i*k:(i+1)*k], g[(i+1)*k:(i+2)*k]
-		c := 0
-		for ; c+2 <= k; c += 2 {
-			a, b := v[c*np:(c+1)*np], v[(c+1)*np:(c+2)*np]
-			var s [4][4]float64 // pairs of lanes as Reduce joins them first
-			for l := range s {
-				var a0, a1, b0, b1, c0, c1, d0, d1 float64
-				a, b, r0, r1 := a, b, r0, r1
-				b, r0, r1 = b[:len(a)], r0[:len(a)], r1[:len(a)]
-				for j := l; j+4 < len(a); j += Lanes {
-					x, y := r0[j], r1[j]
-					p, q := a[j], b[j]
-					a0 += float64(p * x)
-					b0 += float64(q * x)
-					c0 += float64(p * y)
-					d0 += float64(q * y)
-					x, y = r0[j+4], r1[j+4]
-					p, q = a[j+4], b[j+4]
-					a1 += float64(p * x)
-					b1 += float64(q * x)
-					c1 += float64(p * y)
-					d1 += float64(q * y)
-				}
-				s[0][l], s[1][l], s[2][l], s[3][l] = a0+a1, b0+b1, c0+c1, d0+d1
-			}
-			g0[c], g0[c+1] = (s[0][0]+s[0][2])+(s[0][1]+s[0][3]), (s[1][0]+s[1][2])+(s[1][1]+s[1][3])
-			g1[c], g1[c+1] = (s[2][0]+s[2][2])+(s[2][1]+s[2][3]), (s[3][0]+s[3][2])+(s[3][1]+s[3][3])
-		}
-		dots_g(g0[c:], v[c*np:], r0)
-		dots_g(g1[c:], v[c*np:], r1)
+	for i := range 4 {
+		dots_g(g[i*k:(i+1)*k], v, r[i*np:(i+1)*np])
 	}
 }
 

@@ -24,8 +24,8 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 		Samples:     samples,
 		X:           x,
 		Warnings:    how.Warnings,
-		Unconverged: how.Unconverged,
-		Unseen:      how.Unseen,
+		Unconverged: how.Unconverged, Stability: how.Stability,
+		Unseen: how.Unseen,
 	}
 	if u := how.Unseen; u.Values > 0 {
 		f.Predicted = u.Predicted

@@ -38,6 +38,8 @@ type Fit struct {
 	Unconverged int // features whose transport did not converge
 
 	Unseen account.Unseen // how well values that were hidden are predicted
+
+	Stability []float64 // of each component of a consensus of several fits, else none
 }
 
 // mapped tells whether the model has maps.
@@ -171,8 +173,8 @@ func numbers(f *Fit) (out []number) {
 		say(percent(f.Predicted),
 			"of the differences between samples predicted, in values that the model has not seen")
 	}
-	if u := f.Unseen; u.Values > 0 && u.NMF == u.NMF {
-		say(percent(u.NMF), "predicted in the same values by plain NMF with as many components")
+	for _, o := range f.Unseen.Others {
+		say(percent(o.Predicted), "predicted in the same values by "+o.Method)
 	}
 	say(percent(own), "of the differences between samples explained, in the values that were fitted")
 	say(percent(Average(f.Goodness)), "of the average feature explained, whatever its scale")
@@ -321,7 +323,11 @@ scale does not matter for this.
 		d.add("</ol>\n")
 	}
 	for c := range min(f.V.Rows, componentsShown) {
-		d.add(`<article class="card"><h3>%s</h3>`, name(c))
+		heading := name(c)
+		if c < len(f.Stability) {
+			heading += fmt.Sprintf(", stability %.2f", f.Stability[c])
+		}
+		d.add(`<article class="card"><h3>%s</h3>`, heading)
 		d.plot(f.profilePlot(c, columns))
 		d.add(`<div class="parts">`)
 		part("features", f.TopFeatures[c], f.Features, "%.2f")
@@ -441,12 +447,15 @@ func (f *Fit) Methods() string {
 		strings.Join(append([]string{table.Counted(f.V.Rows, "component")}, f.Settings...), ", "))
 	s.WriteString(". All other settings were the defaults of that version.")
 	if u := f.Unseen; u.Values > 0 {
-		also := ""
-		if u.NMF == u.NMF {
-			also = " and of a non-negative matrix factorisation of as many components"
+		also, chosen := "", ""
+		for _, o := range u.Others {
+			also += " and of " + o.Method
+		}
+		if u.Auto {
+			chosen = "; the method is the one of these that predicted them best"
 		}
 		fmt.Fprintf(&s, " How well unseen values are predicted was found by further fits, of this model%s, "+
-			"from which a tenth of the values was hidden.", also)
+			"from which a tenth of the values was hidden%s.", also, chosen)
 	}
 	return s.String()
 }

@@ -32,7 +32,8 @@ func example(features, samples int) Fit {
 		TopFeatures: make([][]quantmf.Top, 2), TopSamples: make([][]quantmf.Top, 2)},
 		Matrix: `<b>"m"</b>.tsv`, Command: "quantmf fit '<m>'", Version: "v1", Settings: []string{"8 levels"},
 		X:        quantmf.NewMat(features, samples),
-		Warnings: []string{"<w>"}, Unseen: account.Unseen{Values: 4, Predicted: 0.5, NMF: 0.3}}
+		Warnings: []string{"<w>"}, Unseen: account.Unseen{Values: 4, Predicted: 0.5,
+			Others: []account.Other{{Method: "NMF", Predicted: 0.3}}}}
 	for j := range samples {
 		f.Samples = append(f.Samples, fmt.Sprintf("<s%d>&\"'", j))
 		f.V.Set(0, j, float64(j))
@@ -219,7 +220,7 @@ func TestPageOfLittle(t *testing.T) {
 		holes.X.Set(2, j, math.NaN())
 	}
 	signed := example(3, 4)
-	signed.Method, signed.Unseen.NMF = "BQMF", math.NaN()
+	signed.Method, signed.Unseen.Others = "BQMF", nil
 	for _, m := range []quantmf.Mat{signed.X, signed.U, signed.V, signed.Fitted} {
 		for i := range m.Data {
 			m.Data[i] -= 2
@@ -541,7 +542,7 @@ func TestPredicted(t *testing.T) {
 func TestBayes(t *testing.T) {
 	t.Parallel()
 	f := example(20, 9)
-	f.Method, f.Unseen.NMF = "BQMF", math.NaN()
+	f.Method, f.Unseen.Others = "BQMF", nil
 	page := render(t, f)
 	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
 		"<b>0.5</b><span>loss: how far a value is from the fit"} {
@@ -567,8 +568,8 @@ func TestPlain(t *testing.T) {
 	for _, want := range []string{"<b>17</b><span>of 20 maps converged",
 		"The second panel is the mixture before the maps",
 		"Plain non-negative matrix factorisation (NMF) has the mixture but not the maps",
-		"<b>30 %</b><span>predicted in the same values by plain NMF",
-		"a non-negative matrix factorisation of as many components, from which a tenth of the values"} {
+		"<b>30 %</b><span>predicted in the same values by NMF",
+		"of this model and of NMF, from which a tenth of the values"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of a QMF lacks %q", want)
 		}

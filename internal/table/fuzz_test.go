@@ -136,7 +136,7 @@ func FuzzRead(f *testing.F) {
 		gzipped("x,a\ng,1\n"), "x\ta;b\n\"\t1\n", "x,a,b\ng,,-2\n", seriesBegin + "\n" + seriesRows,
 		"#1.2\n1\t2\nName\tDescription\ta\tb\ng\t\t1\t\n", "#1.3\n1\t1\t1\t1\nid\td\ta\nc\tna\tb\ng\td\t4\n",
 		"%%MatrixMarket matrix coordinate real general\n% c\n2 3 2\n1 1 5\n2 3 -1\n",
-		"%%MatrixMarket matrix array integer symmetric\n2 2\n1\n2\n3\n",
+		"%%MatrixMarket matrix array integer general\n2 2\n1\n2\n3\n4\n",
 	} {
 		f.Add([]byte(s))
 	}
@@ -201,18 +201,11 @@ func FuzzArrays(f *testing.F) {
 	f.Add("x\n<f8\n2, 1\n\x00\x00\x00\x00\x00\x00\xf8\x3f\x00\x00\x00\x00\x00\x00\x00\x40\n"+
 		"features\n<U1\n2,\na\x00\x00\x00b\x00\x00\x00", false)
 	whole := func(v ...byte) string { return string(v) }
-	for _, kind := range []string{"csr", "csc", "bsr", "dia", "coo"} {
-		shape, data := "2,", whole(1, 2)
-		switch kind {
-		case "bsr":
-			shape, data = "2, 1, 2", whole(1, 2, 3, 4)
-		case "dia":
-			shape, data = "1, 2", whole(5, 6)
-		}
+	for _, kind := range []string{"csr", "csc", "coo"} {
 		f.Add(strings.Join([]string{"format", "|S3", "", kind, "shape", "|u1", "2,", whole(2, 2), "data",
-			"|u1", shape, data, "indices", "|i1", "2,", whole(0, 1), "indptr", "|i1", "3,", whole(0, 1, 2),
-			"row", "|u1", "2,", whole(0, 1), "col", "|u1", "2,", whole(1, 0), "offsets", "|i1", "1,",
-			whole(255)}, "\n"), kind == "csc")
+			"|u1", "2,", whole(1, 2), "indices", "|i1", "2,", whole(0, 1), "indptr", "|i1", "3,",
+			whole(0, 1, 2), "row", "|u1", "2,", whole(0, 1), "col", "|u1", "2,", whole(1, 0)}, "\n"),
+			kind == "csc")
 	}
 	o := anything
 	o.Memory = little

@@ -78,7 +78,6 @@ func TestListed(t *testing.T) {
 		"no last line end": head + "4 4 1\n1 2 3",
 		"no entries":       head + "4 4 0\n",
 		"symmetric":        "%%MatrixMarket matrix coordinate integer symmetric\n4 4 2\n2 1 3\n3 3 4\n",
-		"skew":             "%%MatrixMarket matrix coordinate integer skew-symmetric\n4 4 1\n2 1 3\n",
 		"pattern":          "%%MatrixMarket matrix coordinate pattern general\n4 4 3\n1 1\n2 3\n4 1\n",
 		"too few":          head + "4 4 3\n1 1 1\n2 2 2\n",
 		"too many":         head + "4 4 1\n1 1 1\n2 2 2\n",
@@ -300,73 +299,6 @@ func TestListedArchive(t *testing.T) {
 			table.Options{Rows: true, Negative: true}); err == nil {
 			t.Errorf("cut: %v", got)
 		}
-	}
-}
-
-// TestListedBlocks: an archive of blocks or of diagonals stays sparse, with the numbers that it stands for,
-// from a file and from a pipe; what is wrong with it is said in the words in which it is said where it is
-// read in full.
-func TestListedBlocks(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	const d, n = 36, 40
-	for _, of := range [][2]int{{1, 1}, {3, 2}, {2, 5}, {12, 4}} {
-		name, height, width := fmt.Sprintf("blocks of %d × %d", of[0], of[1]), of[0], of[1]
-		blocks := func(stray float64) (file []byte, x quantmf.Mat) {
-			x = quantmf.NewMat(d, n)
-			var data, indices []float64
-			pointers := []float64{0}
-			for i := range d / height {
-				for range 1 + n/width/10 { // in any order, some twice, some of their numbers 0
-					j := r.IntN(n / width)
-					indices = append(indices, float64(j))
-					for a := range height {
-						for b := range width {
-							v := float64(r.IntN(5)) / 3
-							data = append(data, v)
-							x.Set(i*height+a, j*width+b, x.At(i*height+a, j*width+b)+v)
-						}
-					}
-				}
-				pointers = append(pointers, float64(len(indices)))
-			}
-			indices[len(indices)-1] += stray
-			return scipyArchive("bsr", d, n, map[string]io.Reader{"indices": vector(indices...),
-				"indptr": vector(pointers...),
-				"data":   array(fmt.Sprintf("%d, %d, %d", len(indices), height, width), data...)}), x
-		}
-		t.Run(name, func(t *testing.T) {
-			file, x := blocks(0)
-			staysSparse(t, file, x)
-			file, _ = blocks(n)
-			failsAlike(t, file, "is no index") // one block is beyond the matrix
-		})
-	}
-	failsAlike(t, scipyArchive("bsr", d, n,
-		map[string]io.Reader{"data": array("1, 7, 2", make([]float64, 14)...),
-			"indices": vector(0), "indptr": vector(0, 1)}), "blocks of 7 × 2 do not make up")
-	// of the array of diagonals: what is beyond the matrix counts for nothing
-	for _, length := range []int{n - 7, n, n + 9} {
-		diagonals := func(offsets ...float64) (file []byte, x quantmf.Mat) {
-			x = quantmf.NewMat(d, n)
-			var data []float64
-			for _, o := range offsets {
-				for j := range length {
-					v := float64(r.IntN(5)) / 3
-					data = append(data, v)
-					if i := j - int(o); j < n && i >= 0 && i < d {
-						x.Set(i, j, v)
-					}
-				}
-			}
-			return scipyArchive("dia", d, n, map[string]io.Reader{"offsets": vector(offsets...),
-				"data": array(fmt.Sprintf("%d, %d", len(offsets), length), data...)}), x
-		}
-		t.Run(fmt.Sprintf("diagonals of %d", length), func(t *testing.T) {
-			file, x := diagonals(0, -d+1, 7, n-1, -3)
-			staysSparse(t, file, x)
-			file, _ = diagonals(0, n+1)
-			failsAlike(t, file, "is no index") // one diagonal is beyond the matrix
-		})
 	}
 }
 

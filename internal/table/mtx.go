@@ -2,7 +2,7 @@ package table
 
 // This file holds the Matrix Market exchange format:
 //
-//	%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric|skew-symmetric
+//	%%MatrixMarket matrix coordinate|array real|integer|pattern general|symmetric
 //	% comments
 //	d n entries        or d n, of an array
 //	i j value ...      or the values, column by column
@@ -29,7 +29,6 @@ const mtxMagic = "%%MatrixMarket"
 type mtxReader struct {
 	*source
 	coordinate, pattern, mirror bool
-	sign                        float64 // of the mirror image
 
 	rows, cols, listed int // listed entries or values
 
@@ -60,16 +59,12 @@ func (r *mtxReader) kind() error {
 	kind := strings.Fields(strings.ToLower(short(string(text))))
 	if len(kind) != 5 || kind[1] != "matrix" || !slices.Contains([]string{"coordinate", "array"}, kind[2]) ||
 		!slices.Contains([]string{"real", "double", "integer", "pattern"}, kind[3]) ||
-		!slices.Contains([]string{"general", "symmetric", "skew-symmetric"}, kind[4]) ||
-		kind[2] == "array" && kind[3] == "pattern" {
-		return r.fault(0, "%s is no kind of matrix known here: it must be a coordinate or array of "+
-			"real, integer or pattern, general, symmetric or skew-symmetric", quote(string(text)))
+		!slices.Contains([]string{"general", "symmetric"}, kind[4]) ||
+		kind[2] == "array" && (kind[3] == "pattern" || kind[4] == "symmetric") {
+		return r.fault(0, "%s is no kind of matrix known here: it must be a coordinate real, integer or "+
+			"pattern, general or symmetric, or an array real or integer general", quote(string(text)))
 	}
-	r.coordinate, r.pattern, r.mirror = kind[2] == "coordinate", kind[3] == "pattern", kind[4] != "general"
-	r.sign = 1
-	if kind[4] == "skew-symmetric" {
-		r.sign = -1
-	}
+	r.coordinate, r.pattern, r.mirror = kind[2] == "coordinate", kind[3] == "pattern", kind[4] == "symmetric"
 	return nil
 }
 
@@ -177,7 +172,7 @@ func (r *mtxReader) each(put func(i, j int, v float64) error) error {
 		put = func(i, j int, v float64) error {
 			err := plain(i, j, v)
 			if err == nil && i != j {
-				err = plain(j, i, float64(r.sign*v))
+				err = plain(j, i, v)
 			}
 			return err
 		}
@@ -255,23 +250,9 @@ func (r *mtxReader) plainEntry() (i, j int, v float64, ok bool) {
 	return int(row) - 1, int(column) - 1, v, true
 }
 
-// array reads all values, column by column. A symmetric matrix does not list the values above the diagonal, a
-// skew-symmetric matrix not the diagonal either.
+// array reads all values, column by column.
 func (r *mtxReader) array(put func(i, j int, v float64) error) error {
-	first := func(j int) int { // row of column j
-		switch {
-		case !r.mirror:
-			return 0
-		case r.sign > 0:
-			return j
-		}
-		return j + 1
-	}
 	listed := r.rows * r.cols
-	if r.mirror {
-		listed = r.rows*(r.rows+1)/2 - first(0)*r.rows
-	}
-	i, j := first(0), 0
 	for k := 0; k < listed; {
 		if err := r.split("value %d of %d", k+1, listed); err != nil {
 			return err
@@ -287,14 +268,9 @@ func (r *mtxReader) array(put func(i, j int, v float64) error) error {
 			if k == listed {
 				return r.fault(c+1, "there are more than the %d values that the size makes", listed)
 			}
-			for i == r.rows {
-				j++
-				i = first(j)
-			}
-			if err := put(i, j, v); err != nil {
+			if err := put(k%r.rows, k/r.rows, v); err != nil {
 				return err
 			}
-			i++
 			k++
 		}
 	}

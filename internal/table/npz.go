@@ -11,8 +11,8 @@ package table
 //	csr  data, indices: the entries of row i are those from indptr[i] to indptr[i+1], indices their columns
 //	csc  the same by columns
 //	coo  data, row, col
-//	bsr  csr of blocks: data is entries × height × width
-//	dia  data is diagonals × length; data[q][j] is the entry in column j and row j - offsets[q]
+//
+// SciPy writes blocks and diagonals (bsr, dia), too, in which no table of data is held.
 
 import (
 	"archive/zip"
@@ -278,25 +278,18 @@ func (z *npz) namesIn(array string, count int) ([]string, error) {
 	return a.strings(count)
 }
 
-// stream opens an array of numbers that must have dims dimensions.
-func (z *npz) stream(name string, dims int) (*stream, error) {
+// stream opens an array of one dimension.
+func (z *npz) stream(name string) (*stream, error) {
 	a, err := z.open(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(a.shape) != dims || a.decoder() == nil || a.fortran && dims > 1 {
+	if len(a.shape) != 1 || a.decoder() == nil {
 		a.close()
-		return nil, a.fault("this array of a sparse matrix must have %d dimensions and hold numbers in the "+
-			"order of C; its shape is %v", dims, a.shape)
+		return nil, a.fault("this array of a sparse matrix must have one dimension and hold numbers; its "+
+			"shape is %v", a.shape)
 	}
-	count := uint64(1)
-	for _, n := range a.shape {
-		if count *= uint64(n); count > 1<<48 {
-			a.close()
-			return nil, a.fault("the shape %v is out of range", a.shape)
-		}
-	}
-	return &stream{values: a.values(int(count))}, nil
+	return &stream{values: a.values(a.shape[0])}, nil
 }
 
 // sparse reads a matrix that SciPy wrote.
@@ -304,7 +297,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	if kind, err = z.format(); err != nil {
 		return nil, kind, err
 	}
-	shape, err := z.stream("shape", 1)
+	shape, err := z.stream("shape")
 	if err != nil {
 		return nil, kind, err
 	}
@@ -324,7 +317,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 	}
 	if len(arrays[kind]) == 0 {
 		return nil, kind, z.wrong("a sparse matrix of the format %s is not known here: save it as csr, "+
-			"csc, coo, bsr or dia", quote(kind))
+			"csc or coo", quote(kind))
 	}
 	data, err := m.array(0)
 	if err != nil {
@@ -337,7 +330,7 @@ func (z *npz) sparse() (x quantmf.Rows, kind string, err error) {
 
 // arrays are the arrays that the entries of each format are in, the numbers first.
 var arrays = map[string][]string{"csr": {"data", "indptr", "indices"}, "csc": {"data", "indptr", "indices"},
-	"bsr": {"data", "indptr", "indices"}, "coo": {"data", "row", "col"}, "dia": {"data", "offsets"}}
+	"coo": {"data", "row", "col"}}
 
 // scipy is a sparse matrix in an archive.
 type scipy struct {
@@ -347,13 +340,7 @@ type scipy struct {
 }
 
 // array opens one of the arrays of entries.
-func (m *scipy) array(k int) (*stream, error) {
-	dims := 1
-	if k == 0 {
-		dims = map[string]int{"bsr": 3, "dia": 2, "csr": 1, "csc": 1, "coo": 1}[m.kind]
-	}
-	return m.stream(arrays[m.kind][k], dims)
-}
+func (m *scipy) array(k int) (*stream, error) { return m.stream(arrays[m.kind][k]) }
 
 // each calls put for every entry. The end of an array compares its checksum.
 func (m *scipy) each(put func(i, j int, v float64) error) error {
@@ -367,12 +354,9 @@ func (m *scipy) each(put func(i, j int, v float64) error) error {
 		of = append(of, a)
 	}
 	var err error
-	switch m.kind {
-	case "coo":
+	if m.kind == "coo" {
 		err = m.coo(of[0], of[1], of[2], put)
-	case "dia":
-		err = m.dia(of[0], of[1], put)
-	default:
+	} else {
 		err = m.compressed(of[0], of[1], of[2], put)
 	}
 	for _, a := range of {
@@ -424,47 +408,15 @@ func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) erro
 	return nil
 }
 
-// dia reads diagonals.
-func (m *scipy) dia(data, offsets *stream, put func(i, j int, v float64) error) error {
-	if offsets.count != data.shape[0] {
-		return m.wrong("the arrays data and offsets have %d and %d diagonals: they must have as many",
-			data.shape[0], offsets.count)
-	}
-	for range data.shape[0] {
-		offset, err := offsets.index(-m.rows, m.cols+1)
-		if err != nil {
-			return err
-		}
-		for j := range data.shape[1] {
-			v, err := data.number()
-			if i := j - offset; err == nil && v != 0 && j < m.cols && i >= 0 && i < m.rows {
-				err = put(i, j, v)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// compressed reads rows or columns of entries or blocks.
+// compressed reads rows or columns of entries.
 func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v float64) error) error {
-	height, width := 1, 1 // of a block
-	if m.kind == "bsr" {
-		height, width = data.shape[1], data.shape[2]
-	}
-	if height == 0 || width == 0 || m.rows%height != 0 || m.cols%width != 0 {
-		return m.wrong("blocks of %d × %d do not make up a matrix of %d × %d", height, width, m.rows,
-			m.cols)
-	}
-	outer, inner := m.rows/height, m.cols/width
+	outer, inner := m.rows, m.cols
 	if m.kind == "csc" {
 		outer, inner = inner, outer
 	}
-	if pointers.count != outer+1 || indices.count != data.shape[0] {
+	if pointers.count != outer+1 || indices.count != data.count {
 		return m.wrong("the arrays data, indices and indptr have %d, %d and %d entries, which do not fit "+
-			"each other and %d × %d", data.shape[0], indices.count, pointers.count, m.rows, m.cols)
+			"each other and %d × %d", data.count, indices.count, pointers.count, m.rows, m.cols)
 	}
 	from, err := pointers.index(0, 1)
 	if err != nil {
@@ -480,18 +432,16 @@ func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v
 			if err != nil {
 				return err
 			}
-			i, j := o*height, k*width
+			i, j := o, k
 			if m.kind == "csc" {
 				i, j = k, o
 			}
-			for cell := range height * width {
-				v, err := data.number()
-				if err == nil {
-					err = put(i+cell/width, j+cell%width, v)
-				}
-				if err != nil {
-					return err
-				}
+			v, err := data.number()
+			if err == nil {
+				err = put(i, j, v)
+			}
+			if err != nil {
+				return err
 			}
 		}
 		from = to

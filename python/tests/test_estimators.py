@@ -251,7 +251,14 @@ EXPECTED = {
 
 @pytest.mark.parametrize(
     "model",
-    [quantmf.NMF(2), quantmf.QMF(2), quantmf.QMFQ(2), quantmf.BQMF(), quantmf.BQMFImputer()],
+    [
+        quantmf.NMF(2),
+        quantmf.ConsensusNMF(2, n_seeds=3),
+        quantmf.QMF(2),
+        quantmf.QMFQ(2),
+        quantmf.BQMF(),
+        quantmf.BQMFImputer(),
+    ],
     ids=repr,
 )
 def test_scikit_learn_checks(model):
@@ -288,3 +295,18 @@ def test_without_scikit_learn(counts, tmp_path):
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     subprocess.run([sys.executable, "-c", code], check=True, env=env)
     assert shutil.which(program())
+
+
+def test_consensus():
+    rng = np.random.default_rng(1)
+    parts = np.kron(np.eye(3), np.ones(8)) + 0.02
+    x = rng.gamma(0.5, size=(80, 3)) @ parts * rng.uniform(0.8, 1.2, size=(80, 24))
+    model = quantmf.ConsensusNMF(3, n_seeds=8).fit(x)
+    assert model.silhouette_ > 0.9 and model.stability_.min() > 0.9 and model.left_out_ < 3
+    assert np.allclose(model.components_.sum(1), 1)
+    alike = np.corrcoef(np.vstack([model.components_, parts]))[:3, 3:]
+    assert (alike.max(0) > 0.98).all() and len(model.losses_) == 8
+    assert quantmf.ConsensusNMF(5, n_seeds=8).fit(x).silhouette_ < model.silhouette_
+    assert np.linalg.norm(x - model.embedding_ @ model.components_) == pytest.approx(
+        model.reconstruction_err_, rel=1e-3
+    )

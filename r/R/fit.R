@@ -20,14 +20,17 @@ numbers_of <- function(x) {
 # camel returns the name by which the engine knows an option: learning_rate is learningRate.
 camel <- function(name) gsub("_([a-z])", "\\U\\1", name, perl = TRUE)
 
-fit <- function(method, x, k, options) {
+fit <- function(method, x, k, options) fitted_by("fit", list(method = method, rank = k), x, options)
+
+# fitted_by returns the model that a call makes of x.
+fitted_by <- function(call, args, x, options) {
   of <- numbers_of(x)
   options <- Filter(Negate(is.null), options)
   names(options) <- camel(names(options))
   if (!is.null(options$seed)) options$seed <- format(options$seed, scientific = FALSE, trim = TRUE)
   if (of$missing) options$missingValues <- TRUE
   if (length(options) == 0) options <- structure(list(), names = character())
-  modelled(call_program("fit", list(method = method, rank = k, x = of$x, options = options)), of$names)
+  modelled(call_program(call, c(args, list(x = of$x, options = options))), of$names)
 }
 
 # modelled returns a model of what the engine says of it.
@@ -44,6 +47,10 @@ fit_nmf <- function(x, k, loss = "kl", ...) fit("nmf", x, k, list(loss = loss, .
 fit_qmf <- function(x, k, loss = "kl", ...) fit("qmf", x, k, list(loss = loss, ...))
 fit_qmfq <- function(x, k, loss = "kl", ...) fit("qmfq", x, k, list(loss = loss, ...))
 fit_bqmf <- function(x, k = 0, ...) fit("bqmf", x, k, list(...))
+
+consensus <- function(x, k, seeds = 20, loss = "frobenius", ...) {
+  fitted_by("consensus", list(rank = k, seeds = seeds), x, list(loss = loss, ...))
+}
 
 print.quantmf <- function(x, ...) {
   bayesian <- x$method == "bqmf"

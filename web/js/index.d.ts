@@ -302,10 +302,30 @@ export interface ReportOptions {
   byFit?: boolean;
 }
 
+/** Options of a fit by NMF, but those that give all seeds the same start. */
+export interface ConsensusOptions extends Omit<FitOptions, 'method'> {
+  /** The number of fits, from 2 to 1000; default 20. */
+  seeds?: number;
+}
+
+export interface Consensus {
+  model: Model;
+  /** Of each component, from -1 to 1, where all fits have the same. */
+  stability: Float64Array;
+  /** The mean silhouette of all components of the fits that were clustered. */
+  overall: number;
+  /** The components of the fits that were left out, since few others are near them. */
+  left: number;
+  /** The mean divergence of each fit. */
+  losses: Float64Array;
+}
+
 export interface Quantmf {
   /** Whether the loops use WebAssembly SIMD. The bits are the same with and without it. */
   readonly vectors: boolean;
   fit(x: MatrixLike, options: FitOptions, how?: HowToFit): Promise<Model>;
+  /** What NMFs from many seeds agree on: U has the components that come back, V is fitted to them. */
+  consensus(x: MatrixLike, options: ConsensusOptions, how?: How): Promise<Consensus>;
   /** A model from its file, as `bytes` or the command wrote it. */
   open(file: Uint8Array, how?: How): Promise<Model>;
   /** Compares ranks by hidden cells, spread over the workers. */

@@ -363,6 +363,13 @@ class Quantmf {
     return this.#model(about);
   }
 
+  async consensus(x, given, how) {
+    const { rank, seeds = 20, ...options } = fields('options', given);
+    const about = await this.#call('consensus', { x: matrix('x', x, how), rank: plain('rank', rank), seeds: plain('seeds', seeds), options: settings(options) }, how);
+    const { stability, overall, left, losses } = about;
+    return { model: this.#model(about), stability, overall, left, losses };
+  }
+
   async open(file, how) {
     return this.#model(await this.#call('open', { model: content('file', file) }, how));
   }

@@ -55,6 +55,15 @@ for (const [name, options, flags] of cases) {
   });
 }
 
+test('a consensus of NMFs has the bits of the command', async () => {
+  const got = await q.consensus(x, { rank: 3, seeds: 4 });
+  assert.equal(got.stability.length, 3);
+  assert.equal(got.losses.length, 4);
+  run('consensus', '-k', '3', '-seeds', '4', '-o', 'c.nmf', write('c.tsv', x));
+  bits(got.model.u.data, (await q.open(read('c.nmf'))).u.data);
+  await assert.rejects(q.consensus(x, { rank: 3, seeds: 1 }), (e) => e instanceof OptionError && e.option === 'seeds');
+});
+
 test('missing values', async () => {
   const holes = { ...x, data: x.data.map((v, i) => (i % 7 === 3 ? NaN : v)) };
   write('holes.tsv', holes);

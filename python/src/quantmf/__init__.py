@@ -12,6 +12,7 @@ __version__ = "0.1.0.dev0"
 
 _HOMES = {
     "NMF": "_estimators",
+    "ConsensusNMF": "_estimators",
     "QMF": "_estimators",
     "QMFQ": "_estimators",
     "BQMF": "_estimators",

@@ -130,11 +130,15 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         progress = self.progress if callable(self.progress) else None
         try:
             self._take(
-                call("fit", progress, method=self._method, rank=self._rank(X), x=matrix(X), options=options)
+                call(progress=progress, rank=self._rank(X), x=matrix(X), options=options, **self._asked())
             )
         except DataError as error:
             raise _exchanged(error) from None
         return X
+
+    def _asked(self) -> dict[str, Any]:
+        """Return which call makes the fit, and what is its own."""
+        return {"name": "fit", "method": self._method}
 
     def _take(self, of: dict[str, Any]) -> None:
         """Take what the engine says of a model."""
@@ -352,6 +356,71 @@ class NMF(_Factorisation):
         """Return W H of coordinates W, (n_samples, n_features)."""
         check_is_fitted(self)
         return np.asarray(X) @ self.components_
+
+
+class ConsensusNMF(NMF):
+    """Components on which NMFs from many seeds agree, as in cNMF, and samples fitted to them.
+
+    Components of all fits that are near no other are left out, the rest are clustered, and the medians of the
+    clusters are H.
+
+    Parameters
+    ----------
+    n_components : int, default 10
+    n_seeds : int, default 20
+        Fits, from 2 to 1000.
+    solver, beta_loss, max_iter, random_state, patience, workers
+        As in NMF, of each fit.
+
+    Attributes
+    ----------
+    components_, reconstruction_err_, n_iter_, history_, model_
+        As in NMF, of the consensus; a component has a sum of 1.
+    stability_ : array of shape (n_components,)
+        The mean silhouette of each component's cluster: 1 where all fits have the same.
+    silhouette_ : float
+        Their mean over all that was clustered. Below 0.5 few components come back.
+    left_out_ : int
+        Components of the fits that were left out.
+    losses_ : array of shape (n_seeds,)
+        The mean divergence of each fit.
+
+    References
+    ----------
+    Kotliar et al., "Identifying gene expression programs of cell-type identity and cellular activity with
+    single-cell RNA-Seq", eLife 8:e43803, 2019.
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        n_seeds: int = 20,
+        solver: str = "newton",
+        beta_loss: str | float = "frobenius",
+        max_iter: int | None = None,
+        random_state: Any = None,
+        patience: int | None = None,
+        workers: int | None = None,
+    ) -> None:
+        super().__init__(
+            n_components,
+            solver=solver,
+            beta_loss=beta_loss,
+            max_iter=max_iter,
+            random_state=random_state,
+            patience=patience,
+            workers=workers,
+        )
+        self.n_seeds = n_seeds
+
+    def _asked(self) -> dict[str, Any]:
+        return {"name": "consensus", "seeds": self.n_seeds}
+
+    def _take(self, of: dict[str, Any]) -> None:
+        super()._take(of)
+        self.stability_, self.losses_ = of["stability"], of["losses"]
+        self.silhouette_, self.left_out_ = float(of["overall"]), int(of["left"])
 
 
 class _Scaled(_Factorisation):

@@ -71,3 +71,10 @@ test_that("ranks and sorting", {
   expect_equal(soft_rank(c(3, 1, 2), 0), c(3, 1, 2))
   expect_equal(soft_sort(c(3, 1, 2), 0), c(1, 2, 3))
 })
+
+test_that("a consensus says which components come back", {
+  true <- consensus(x, 3, seeds = 5, loss = "kl")
+  expect_length(true$stability, 3)
+  expect_equal(unname(colSums(true$u)), rep(1, 3), tolerance = 1e-9)
+  expect_gt(true$overall, consensus(x, 8, seeds = 5, loss = "kl")$overall)
+})

@@ -1,0 +1,336 @@
+package quantmf
+
+// This file holds the choice of a method, MethodAuto: NMF, QMF and BQMF are fitted without a tenth of the
+// cells, and the one that predicts these cells best is fitted to all of them.
+//
+// The rank tells the question. Of k components one asks for parts: U and V of an NMF or a QMF, which are not
+// negative, so that components add up. Rank 0 asks for the best prediction, whatever the components are: then
+// BQMF is tried, too, which finds the number of components itself, beside an NMF and a QMF of rankOfAuto.
+//
+// The hidden cells are a tenth of the observed ones, by as many masks as make up hiddenOfAuto, at most ten.
+// Of a matrix of more than cellsOfAuto cells some rows, and of one with very many columns some columns, are
+// taken, at equal distances. The standard errors are those of a ratio of sums over rows, because cells of one
+// row are not independent.
+//
+// Each of these fits of a QMF chooses where it starts and how straight its maps are (start.go), without the
+// hidden cells. The fit of all cells takes what more than half of them have chosen, and does not choose
+// again.
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/pool"
+)
+
+const (
+	rankOfAuto   = 10
+	cellsOfAuto  = 1 << 20 // how many cells the matrix has at most from which cells are hidden
+	hiddenOfAuto = 2000    // how many cells are hidden at least, by at most ten masks
+)
+
+// Candidate is a fit that [Choose] tries.
+type Candidate struct {
+	Method  Method
+	Rank    int
+	Options []FitOption
+}
+
+// Choice is what [Choose] finds.
+type Choice struct {
+	Candidates []Candidate
+	Best       int          // the candidate of least loss, the first of equal ones
+	Trials     []Prediction // of each candidate
+
+	start *startChoice // what most trials of the best candidate have chosen; nil where they chose nothing
+}
+
+// Candidates returns the fits that [Fit] tries under [MethodAuto]: NMF and QMF of that rank, or for rank 0
+// those of 10 components and BQMF, each only if it takes x and all of the options. Errors: that of QMF, or
+// for rank 0 of BQMF, where no method does; an [*OptionError] for WithInit and WithModel, which belong to one
+// method. Cost: x is read once for every method.
+func Candidates(x Rows, rank int, opts ...FitOption) (of []Candidate, err error) {
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	d, n := x.Dims()
+	of, err = candidatesOf(d, n, rank, opts)
+	taken := of[:0]
+	for _, c := range of {
+		if wrong := c.takes(x); wrong != nil {
+			err = wrong
+		} else {
+			taken = append(taken, c)
+		}
+	}
+	if len(taken) == 0 {
+		return nil, err
+	}
+	return taken, nil
+}
+
+// candidatesOf returns those that take the options, and the error of the last that does not.
+func candidatesOf(d, n, rank int, opts []FitOption) (of []Candidate, err error) {
+	k, methods := rank, []Method{MethodNMF, MethodQMF}
+	if rank == 0 {
+		k, methods = min(rankOfAuto, max(min(d, n)-1, 1)), append(methods, MethodBQMF)
+	}
+	for _, method := range methods {
+		c := Candidate{method, k, opts}
+		if method == MethodBQMF {
+			c.Rank = 0
+		}
+		settled, _, wrong := configOf(method, d, n, c.Rank, opts)
+		for _, kind := range [...]option.Kind{option.Init, option.Model} {
+			if wrong == nil && settled.given.Has(kind) {
+				wrong = &OptionError{Option: kind.String(),
+					Bound: "belongs to one method, so MethodAuto has no " +
+						"use for it"}
+			}
+		}
+		if wrong != nil {
+			err = wrong
+			continue
+		}
+		of = append(of, c)
+	}
+	return of, err
+}
+
+// takes returns what the fit of a candidate would say of the numbers of x.
+func (c *Candidate) takes(x Rows) error {
+	d, n := x.Dims()
+	settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)
+	if err != nil {
+		return err
+	}
+	settled.mapped = c.Method != MethodNMF
+	if c.Method == MethodBQMF && !settled.given.Has(option.Loss) {
+		settled.loss = divergence.Frobenius // which takes any finite x
+	}
+	return settled.checkCells(x)
+}
+
+// Choose fits each candidate without some of the cells of x, and finds the one that predicts them best. All
+// see the same hidden cells. If told is not nil it hears how many of the fits are done, from several
+// goroutines in turn; its error ends them. Errors are those of [HeldOut], of which an [*OptionError] of
+// "share" tells that x is too small to hide any of its cells.
+//
+//	candidates, err := quantmf.Candidates(x, 10)
+//	choice, err := quantmf.Choose(ctx, x, candidates, nil)
+//	worse, stdErr := choice.Trials[0].Worse(choice.Trials[choice.Best])
+//	model, err := choice.Fit(ctx, x)
+func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done, all int) error) (*Choice,
+	error) {
+	if len(candidates) == 0 {
+		return nil, &OptionError{Option: "candidates", Value: "none", Bound: "there must be one at least"}
+	}
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	d, n := x.Dims()
+	settled, _, err := configOf(candidates[0].Method, d, n, candidates[0].Rank, candidates[0].Options)
+	if err != nil {
+		return nil, err
+	}
+	part, observed, err := partOf(x)
+	if err != nil {
+		return nil, err
+	}
+	masks := Masks{Share: max(0.1, min(0.5, 20/observed)), Seed: settled.seed}
+	masks.Repeats = max(1, min(10, int(math.Ceil(hiddenOfAuto/(masks.Share*observed)))))
+	trials, alone := make([]Trial, len(candidates)), fitOption(option.Workers, "1", func(c *config) string {
+		c.progress, c.save, c.resume, c.checkpoints, c.restarts, c.strict = nil, nil, nil, nil, 1, false
+		return ""
+	})
+	for i, c := range candidates {
+		trials[i] = Trial{c.Rank, append(slices.Clip(c.Options), alone)}
+	}
+	var mutex sync.Mutex
+	starts, done := make([][]startChoice, len(candidates)), 0
+	count := func() error {
+		if told == nil {
+			return nil
+		}
+		return told(done, len(trials)*masks.Repeats)
+	}
+	if err := count(); err != nil {
+		return nil, err
+	}
+	predictions, err := heldOut(ctx, part, func(ctx context.Context, x Rows, trial int,
+		opts ...FitOption) (Model, error) {
+		var start startChoice
+		m, err := Fit(ctx, candidates[trial].Method, x, candidates[trial].Rank,
+			append(opts, startsBy(&start))...)
+		if err != nil {
+			return nil, err
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		if start.made {
+			starts[trial] = append(starts[trial], start)
+		}
+		done++
+		return m, count()
+	}, trials, masks, settled.workers)
+	if err != nil {
+		return nil, err
+	}
+	c := &Choice{Candidates: candidates, Trials: predictions}
+	for i, p := range predictions {
+		if p.Mean < predictions[c.Best].Mean {
+			c.Best = i
+		}
+	}
+	c.start = mostOf(starts[c.Best])
+	return c, nil
+}
+
+// Fit fits the best candidate to x. Further options, such as of progress, come after its own.
+func (c *Choice) Fit(ctx context.Context, x Rows, opts ...FitOption) (Model, error) {
+	best := c.Candidates[c.Best]
+	all := append(slices.Clip(best.Options), opts...)
+	if c.start != nil {
+		all = append(all, startsBy(c.start))
+	}
+	return Fit(ctx, best.Method, x, best.Rank, all...)
+}
+
+// fitAuto is Fit by MethodAuto. Of a matrix that is too small to hide cells the first candidate is taken.
+func fitAuto(ctx context.Context, x Rows, rank int, opts []FitOption) (Model, error) {
+	candidates, err := Candidates(x, rank, opts...)
+	if err != nil {
+		return nil, err
+	}
+	choice := &Choice{Candidates: candidates}
+	if len(candidates) > 1 {
+		chosen, err := Choose(ctx, x, candidates, nil)
+		if bad, is := err.(*OptionError); err == nil {
+			choice = chosen
+		} else if !is || bad.Option != "share" {
+			return nil, err
+		}
+	}
+	return choice.Fit(ctx, x)
+}
+
+// memoryOfAuto is MemoryOf of MethodAuto: the most that any candidate takes, and that Choose takes.
+func memoryOfAuto(d, n, rank int, opts []FitOption) (most Memory, err error) {
+	candidates, err := candidatesOf(d, n, rank, opts)
+	if len(candidates) == 0 {
+		return most, err
+	}
+	trials, err := MemoryOfChoice(d, n, candidates)
+	if err != nil {
+		return most, err
+	}
+	most.Fit, most.Rows = trials, trials
+	for _, c := range candidates {
+		need, err := MemoryOf(c.Method, d, n, c.Rank, opts...)
+		if err != nil {
+			return most, err
+		}
+		most = Memory{max(most.Fit, need.Fit), max(most.Rows, need.Rows), max(most.Model, need.Model),
+			max(most.State, need.State)}
+	}
+	return most, nil
+}
+
+// MemoryOfChoice estimates the memory, in bytes, that [Choose] takes for a d × n matrix: of one fit a worker,
+// with its matrix and what it predicts. Errors are those of [MemoryOf].
+func MemoryOfChoice(d, n int, candidates []Candidate) (int64, error) {
+	rows, columns := partSize(d, n)
+	hidden, workers := int64(0), 1
+	for _, c := range candidates {
+		settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)
+		if err != nil {
+			return 0, err
+		}
+		need, err := MemoryOf(c.Method, rows, columns, c.Rank, append(slices.Clip(c.Options),
+			WithMissingValues(), WithWorkers(1))...)
+		if err != nil {
+			return 0, err
+		}
+		hidden, workers = max(hidden, need.Fit), max(workers, pool.Count(settled.workers, 10*len(candidates)))
+	}
+	numbers := 8 * int64(rows) * int64(columns)
+	return int64(workers)*(hidden+2*numbers) + 2*numbers, nil
+}
+
+// partSize is the size of the matrix from which cells are hidden.
+func partSize(d, n int) (rows, columns int) {
+	rows = min(d, max(cellsOfAuto/n, 500))
+	return rows, min(n, max(cellsOfAuto/rows, 1))
+}
+
+// partOf is the matrix from which cells are hidden, with the number of its observed cells: x, or rows and
+// columns of it at equal distances.
+func partOf(x Rows) (part Rows, observed float64, err error) {
+	d, n := x.Dims()
+	rows, columns := partSize(d, n)
+	whole := rows == d && columns == n
+	var m Mat
+	if part = x; !whole {
+		m = NewMat(rows, columns)
+		part = m
+	}
+	row := make([]float64, n)
+	for to := range rows {
+		if err := x.ReadRow(row, int(int64(to)*int64(d)/int64(rows))); err != nil {
+			return nil, 0, err
+		}
+		for j := range columns {
+			v := row[int64(j)*int64(n)/int64(columns)]
+			if v == v {
+				observed++
+			}
+			if !whole {
+				m.Set(to, j, v)
+			}
+		}
+	}
+	return part, observed, nil
+}
+
+// startChoice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.
+type startChoice struct {
+	prospect
+	share float64
+	made  bool
+}
+
+// startsBy is an option of a fit of QMF that takes a choice, or notes the one that it makes. Other fits have
+// no use for it.
+func startsBy(s *startChoice) FitOption {
+	return fitOption(option.Workers, "", func(c *config) string {
+		c.chosen = s
+		return ""
+	})
+}
+
+// mostOf returns the choice that was made most often, the first of equal ones, with the mean share. It
+// returns nil for none.
+func mostOf(made []startChoice) *startChoice {
+	slices.SortFunc(made, func(a, b startChoice) int { // they come in the order in which the fits ended
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.lambda, b.lambda),
+			cmp.Compare(a.line, b.line),
+			cmp.Compare(a.share, b.share))
+	})
+	for rest := made; len(rest) > 0; {
+		same, share := 0, 0.0
+		for same < len(rest) && rest[same].prospect == rest[0].prospect {
+			share += rest[same].share
+			same++
+		}
+		if 2*same > len(made) {
+			return &startChoice{rest[0].prospect, share / float64(same), true}
+		}
+		rest = rest[same:]
+	}
+	return nil
+}

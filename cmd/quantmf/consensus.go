@@ -1,0 +1,222 @@
+package main
+
+// This file holds "quantmf consensus": which components come back whatever the seed, and the NMF of those
+// that do.
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/internal/cli"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/report"
+	"github.com/quantmf/quantmf/internal/table"
+)
+
+func consensusProgram() *cli.Program {
+	f := &consensusFlags{fitFlags: *newFitFlags(), seeds: 20}
+	f.method, f.compare = "nmf", "none"
+	p := &cli.Program{
+		Usage: []string{"[flags] MATRIX"},
+		About: `Fits an NMF from many seeds, and says which components come back: a fit from one seed alone
+			has some that another seed would not find. Components of all fits that are near no other are left
+			out, the others are clustered, and the medians of the clusters are the components of the
+			consensus, to which the samples are fitted once more (Kotliar et al., eLife 2019).` + "\n\n" +
+			cli.MatrixHelp,
+		Groups: []cli.Group{
+			f.in.Reading(),
+			{Heading: "What is fitted", Flags: append([]*cli.Flag{
+				cli.Wholes(&f.ks, "k", "numbers of components, such as 3,5,8 (default 10)"),
+				cli.Whole(&f.seeds, 2, "seeds", "N", "fits for each number of components (default 20)"),
+				f.options.Flag(option.Loss), f.options.Flag(option.Missing)}, f.in.Changes()...)},
+			{Heading: "How it is fitted", Elsewhere: asInFit,
+				Flags: f.options.Flags(option.Epochs, option.Updates,
+					option.Patience, option.Seed, option.Workers)},
+			{Heading: "What is written", Flags: append(f.files.Flags(),
+				cli.File(&f.page, "report", "of one -k: a page of figures in one HTML file"),
+				cli.File(&f.plot, "plot", "stability and loss over k as a picture, in SVG"),
+				cli.Switch(&f.asJSON, "json", "the results as one JSON object instead of the table"))},
+			f.in.Limits(),
+		},
+		After: `Standard output gets a tab-separated line for each k: the stability, the mean silhouette
+			of the clusters (1: all fits have the same components; below .5 few come back); the least
+			stability of a component; the mean divergence of the consensus, and that of the best single fit;
+			and how many components of the fits were left out.
+
+			Take a k of high stability, of several the one beyond which the loss hardly falls; "quantmf rank"
+			says besides how well each k predicts values that were not seen. -o, -u, -v and -report write the
+			consensus of the last k.` + "\n\n" + cli.ExitHelp,
+		Examples: [][2]string{
+			{"quantmf consensus -k 3,4,5,6,8 -plot stability.svg counts.mtx", ""},
+			{"quantmf consensus -k 5 -seeds 50 -u programs.tsv -v usage.tsv counts.mtx", ""}},
+		Words: []string{"MATRIX"},
+	}
+	p.Run = func(words []string, s cli.Streams) error {
+		f.took(p, words[0])
+		if err := f.check(); err != nil {
+			return err
+		}
+		return f.run(s)
+	}
+	return p
+}
+
+// consensusFlags are the flags of consensus. fitFlags has what it shares with fit.
+type consensusFlags struct {
+	fitFlags
+	ks     []int
+	seeds  int
+	plot   string // "" for none
+	asJSON bool
+}
+
+// check reports flags that exclude each other.
+func (f *consensusFlags) check() error {
+	if len(f.ks) == 0 {
+		f.ks = []int{10}
+	}
+	f.rank = f.ks[len(f.ks)-1]
+	if err := f.files.Check(&f.in, f.method); err != nil {
+		return err
+	}
+	for _, k := range f.ks {
+		if err := cli.Takes(f.method, k, f.options.List()); err != nil {
+			return err
+		}
+	}
+	for _, path := range append(f.files.Paths(), f.page, f.plot) {
+		if path == "-" {
+			return cli.UsageError("standard output has the table: give a file")
+		}
+	}
+	return cli.Apart(append(f.files.Paths(), f.page, f.plot)...)
+}
+
+// agreement is the consensus of one number of components.
+type agreement struct {
+	K           int       `json:"k"`
+	Stability   float64   `json:"stability"`
+	Least       float64   `json:"least"`
+	Loss        float64   `json:"loss"`
+	Best        float64   `json:"best_fit"`
+	Left        int       `json:"left_out"`
+	Of          int       `json:"components"`
+	EachOf      []float64 `json:"stability_of"` // each component
+	LossesOfAll []float64 `json:"losses"`       // of each fit
+}
+
+func (f *consensusFlags) run(s cli.Streams) error {
+	defer f.in.Hold()()
+	t, input, err := f.read(s)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err := f.affords(t); err != nil {
+		return cli.Explain(err, t)
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	out := &cli.Outputs{Stdout: s.Out}
+	defer out.Discard()
+	if err := out.Open(append(f.look.inputs, input), append(f.files.Paths(), f.page, f.plot)...); err != nil {
+		return err
+	}
+	tell := cli.NewProgress(f.in.Progress, s.Err)
+	var all []agreement
+	var last *quantmf.Consensus
+	for i, k := range f.ks {
+		tell.At(fmt.Sprintf("fitting %d components from %d seeds (%d of %d)", k, f.seeds, i+1, len(f.ks)))
+		if last, err = quantmf.FitConsensus(ctx, t.Rows(), k, f.seeds, f.options.List()...); err != nil {
+			tell.End()
+			return ended(ctx, err, t)
+		}
+		a := agreement{K: k, Stability: last.Overall, Least: math.Inf(1), Loss: last.History[last.Best],
+			Best: math.Inf(1), Left: last.Left, Of: f.seeds * k, EachOf: last.Stability,
+			LossesOfAll: last.Losses}
+		for _, v := range last.Stability {
+			a.Least = min(a.Least, v)
+		}
+		for _, v := range last.Losses {
+			a.Best = min(a.Best, v)
+		}
+		all = append(all, a)
+	}
+	tell.End()
+	if err := f.write(out, t, last, all); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return cli.StoppedError("interrupted before the files were in place; no file was written")
+	}
+	if err := out.Commit(); err != nil {
+		return err
+	}
+	if f.asJSON {
+		return json.NewEncoder(s.Out).Encode(all)
+	}
+	text := "k\tstability\tleast\tloss\tbest fit\tleft out\n"
+	for _, a := range all {
+		text += fmt.Sprintf("%d\t%.3f\t%.3f\t%.5g\t%.5g\t%d of %d\n", a.K, a.Stability, a.Least, a.Loss,
+			a.Best,
+			a.Left, a.Of)
+	}
+	_, err = io.WriteString(s.Out, text)
+	return err
+}
+
+// affords reports a consensus that would take more memory than is allowed.
+func (f *consensusFlags) affords(t *table.Table) error {
+	for _, f.rank = range f.ks {
+		if err := f.affordable(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes every file: the model of the last number of components, and the picture.
+func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, last *quantmf.Consensus,
+	all []agreement) error {
+	m := modelOf(last.NMF)
+	m.Names = cli.NamesOf(t)
+	m.Matrix, m.Log1p, m.Top, m.Losses = f.name(), f.in.Log1p, f.in.Top > 0, f.losses
+	var err error
+	if m.SHA256, err = cli.Sum(f.matrix); err != nil {
+		return err
+	}
+	m.Stability = last.Stability
+	m.Made.Warnings = account.Remarks(m.Model)
+	m.Command = strings.Replace(f.repeated("-k", strconv.Itoa(f.rank), "-seeds", strconv.Itoa(f.seeds)),
+		"quantmf fit", "quantmf consensus", 1)
+	if err := f.files.Write(out, &f.in, m.Model, m.Names, m.Made); err != nil {
+		return err
+	}
+	if err := out.Write(f.page, func(w io.Writer) error { return m.report(w, t, &f.look) }); err != nil {
+		return err
+	}
+	return out.Write(f.plot, func(w io.Writer) error { return stabilityChart(all).Write(w) })
+}
+
+// stabilityChart draws stability and loss over k, the loss as a share of the largest.
+func stabilityChart(all []agreement) report.Chart {
+	c := report.Chart{Title: "Stability and loss", XLabel: "components, k", YLabel: "share",
+		Lines: []report.Line{{Name: "stability"}, {Name: "loss"}}}
+	most := 0.0
+	for _, a := range all {
+		most = max(most, a.Loss)
+	}
+	for _, a := range all {
+		label := strconv.Itoa(a.K)
+		c.Lines[0].Points = append(c.Lines[0].Points, report.Point{Label: label, Y: a.Stability, Best: true})
+		c.Lines[1].Points = append(c.Lines[1].Points,
+			report.Point{Label: label, Y: a.Loss / max(most, 1e-300)})
+	}
+	return c
+}

@@ -1,0 +1,404 @@
+package quantmf
+
+// This file holds the consensus of many NMFs [Kotliar et al., eLife 8:e43803, 2019]: components that come
+// back whatever the seed. An NMF has many optima, and what one seed finds need not be found by another. The
+// columns of U of fits from s seeds, each brought to length 1, are s k points y_p. A component that holds is
+// a dense cluster of s of them; a point that no other fit comes near is left out. The median of each cluster
+// is a column of the consensus, under which V is fitted once more.
+//
+//	|y_p - y_q|² = 2 - 2 y_p·y_q
+//	silhouette of p = (b - a) / max(a, b): a, the mean distance to the others of its cluster, b, that to the
+//	nearest other cluster
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf/internal/fit"
+	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// Consensus is what NMFs from many seeds agree on.
+type Consensus struct {
+	*NMF // U has the components, each with a sum of 1, the largest first; V is fitted to them
+
+	// of each component, the mean silhouette of its cluster: 1 where all fits have the same
+	Stability []float64
+	Overall   float64   // the mean silhouette of all points in clusters
+	Members   []int     // of each cluster; as many as seeds where each fit has the component
+	Left      int       // the points that were left out
+	Losses    []float64 // of each fit, its mean divergence
+}
+
+const (
+	mostSeeds  = 1000
+	mostPoints = 1 << 14 // s k; distances take 8 bytes for each pair of them
+	// A point is left out where the mean distance to its nearest others, a share of the seeds, is larger.
+	// Both are those of the reference.
+	nearShare, farthest = 0.3, 0.5
+	clusterStarts       = 10
+)
+
+// FitConsensus fits NMFs of k components to x from so many seeds, 2 to 1000, and returns what they agree on.
+// opts are those of [FitNMF] but for starts that do not depend on the seed, checkpoints and progress; the
+// seeds follow from [WithSeed]. Fits run side by side, one worker each; the result does not depend on the
+// number of workers. k = 1 has a stability of 1.
+//
+// Errors are those of [FitNMF], and an [*OptionError] for seeds. Memory: that of the fits at work, dk numbers
+// a seed, and 8 bytes for each pair of seeds × k points, of which there may be 16384.
+func FitConsensus(ctx context.Context, x Rows, k, seeds int, opts ...FitOption) (*Consensus, error) {
+	c := nmfDefaults()
+	if err := parse(option.FitNMF, &c, opts); err != nil {
+		return nil, err
+	}
+	if err := c.checkSeeds(k, seeds); err != nil {
+		return nil, err
+	}
+	if err := checkRows(x); err != nil {
+		return nil, err
+	}
+	d, _ := x.Dims()
+	p := &points{y: NewMat(seeds*k, d), sizes: make([]float64, seeds*k), seeds: seeds}
+	out := &Consensus{Losses: make([]float64, seeds)}
+	errs := make([]error, seeds)
+	workers := pool.New(c.workers, seeds)
+	defer workers.Close()
+	workers.Do(seeds, func(_, s int) {
+		alone := []FitOption{WithSeed(uint64(random.Split(c.seed, s))), oneWorker()}
+		m, err := FitNMF(ctx, x, k, append(slices.Clone(opts), alone...)...)
+		if errs[s] = err; err == nil {
+			out.Losses[s] = m.History[m.Best]
+			p.take(s, m)
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fit.StoppedAt(0, err)
+	}
+	p.measure(workers)
+	p.leaveOut(k)
+	p.join(k, c.seed)
+	out.Left = len(p.sizes) - len(p.kept)
+	out.Stability, out.Overall, out.Members = p.silhouettes(k)
+	var err error
+	out.NMF, err = FitNMF(ctx, x, k, append(slices.Clone(opts), WithFixedU(p.medians(k)))...)
+	return out, err
+}
+
+// oneWorker lets a fit beside others run on one worker and end without a model where the context ends.
+func oneWorker() FitOption {
+	return fitOption(option.Workers, "1", func(c *config) string {
+		c.workers, c.discard = 1, true
+		return ""
+	})
+}
+
+// checkSeeds returns the error of a number of seeds, or of an option by which fits would not differ.
+func (c *config) checkSeeds(k, seeds int) error {
+	if k < 1 {
+		return &OptionError{Option: "rank", Value: itoa(k), Bound: "must be at least 1"}
+	}
+	if seeds < 2 || seeds > mostSeeds || k > mostPoints/seeds {
+		return &OptionError{Option: "seeds", Value: itoa(seeds),
+			Bound: "must be from 2 to " + itoa(mostSeeds) +
+				", and seeds times k at most " + itoa(mostPoints)}
+	}
+	for _, o := range []option.Kind{option.Init, option.FixedU, option.Model, option.Restarts,
+		option.Checkpoint, option.Resume, option.Progress} {
+		if c.given.Has(o) {
+			return &OptionError{Option: o.String(), Value: "given", Bound: "FitConsensus has no use for it"}
+		}
+	}
+	return nil
+}
+
+// points are the components of all fits, and their clusters.
+type points struct {
+	// of the fits
+	y     Mat       // a point a row, of length 1; of length 0 a component that has died
+	sizes []float64 // the sum of the component's part of UV
+	seeds int
+
+	far  Mat   // the distances
+	kept []int // the points that were not left out
+	of   []int // the cluster of each of them
+}
+
+// take takes in the components of a fit.
+func (p *points) take(fit int, m *NMF) {
+	k := m.U.Cols
+	for c := range k {
+		y := p.y.Row(fit*k + c)
+		most, sum, squares, usage := 0.0, 0.0, 0.0, 0.0
+		for i := range y {
+			y[i] = m.U.At(i, c)
+			most = max(most, y[i])
+		}
+		for i := range y {
+			if most > 0 {
+				y[i] /= most // whose square has a number
+			}
+			sum += y[i]
+			squares += float64(y[i] * y[i])
+		}
+		for i := range y {
+			if squares > 0 {
+				y[i] /= math.Sqrt(squares)
+			}
+		}
+		for _, v := range m.V.Row(c) {
+			usage += v
+		}
+		p.sizes[fit*k+c] = most * sum * usage
+	}
+}
+
+// measure finds the distances.
+func (p *points) measure(workers *pool.Pool) {
+	n := p.y.Rows
+	p.far = NewMat(n, n)
+	workers.Do(n, func(_, i int) {
+		for j := range i {
+			p.far.Set(i, j, math.Sqrt(max(0, 2-2*dot(p.y.Row(i), p.y.Row(j)))))
+		}
+	})
+	for i := range n {
+		for j := range i {
+			p.far.Set(j, i, p.far.At(i, j))
+		}
+	}
+}
+
+// leaveOut keeps the points that are near others, or all where fewer than k are.
+func (p *points) leaveOut(k int) {
+	near := max(1, int(nearShare*float64(p.seeds)))
+	row := make([]float64, p.y.Rows)
+	for i := range row {
+		copy(row, p.far.Row(i))
+		slices.Sort(row) // of which the first is that to itself
+		if sumOf(row[:near+1]) <= farthest*float64(near) {
+			p.kept = append(p.kept, i)
+		}
+	}
+	if len(p.kept) < k {
+		p.kept = make([]int, p.y.Rows)
+		for i := range p.kept {
+			p.kept[i] = i
+		}
+	}
+}
+
+// join finds k clusters of the points that were kept: of several starts the one with the least squared
+// distances to the means. The larger component of the fits comes first.
+func (p *points) join(k int, seed uint64) {
+	least := math.Inf(1)
+	for start := range clusterStarts {
+		r := random.Split(seed, mostSeeds+start)
+		of, squares := p.means(k, &r)
+		if squares < least {
+			least, p.of = squares, of
+		}
+	}
+	size, order, place := make([]float64, k), make([]int, k), make([]int, k)
+	for at, c := range p.of {
+		size[c] += p.sizes[p.kept[at]]
+	}
+	for c := range order {
+		order[c] = c
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(size[b], size[a]) })
+	for at, c := range order {
+		place[c] = at
+	}
+	for at, c := range p.of {
+		p.of[at] = place[c]
+	}
+}
+
+// means is k-means from means that are points far from one another (k-means++), until no point moves. It
+// returns the cluster of each kept point, none of them empty, and the squared distances to the means.
+func (p *points) means(k int, r *random.Source) (of []int, squares float64) {
+	n := len(p.kept)
+	of = make([]int, n)
+	nearest := make([]float64, n) // squared
+	for c := range k {
+		next := r.IntN(n)
+		if all := sumOf(nearest); c > 0 && all > 0 {
+			at := r.Float64() * all
+			for next = 0; next < n-1 && at >= nearest[next]; next++ {
+				at -= nearest[next]
+			}
+		}
+		for at, i := range p.kept {
+			d := p.far.At(i, p.kept[next])
+			if square := float64(d * d); c == 0 || square < nearest[at] {
+				nearest[at], of[at] = square, c
+			}
+		}
+	}
+	const rounds = 300
+	for range rounds {
+		moved := false
+		squares = 0
+		to := p.sums(of, k, true)
+		for at, c := range of {
+			best, least := c, math.Inf(1)
+			for other := range k {
+				if d := to.At(at, other); d < least {
+					best, least = other, d
+				}
+			}
+			moved = moved || best != c
+			of[at] = best
+			squares += least
+		}
+		if !moved {
+			break
+		}
+	}
+	p.fill(of, k)
+	return of, squares
+}
+
+// sums returns for each kept point and cluster the sum of its distances to the points of the cluster; or,
+// squared, the squared distance to its mean, +Inf where it has none:
+//
+//	|y - ȳ|² = Σ_i |y - y_i|² / c - Σ_ij |y_i - y_j|² / 2c²   for ȳ of c points
+func (p *points) sums(of []int, k int, squared bool) Mat {
+	to, counts, within := NewMat(len(of), k), make([]float64, k), make([]float64, k)
+	for at, c := range of {
+		counts[c]++
+		row, far := to.Row(at), p.far.Row(p.kept[at])
+		for other, c := range of {
+			d := far[p.kept[other]]
+			if squared {
+				d *= d
+			}
+			row[c] += d
+		}
+		within[c] += row[c]
+	}
+	if !squared {
+		return to
+	}
+	for at := range of {
+		row := to.Row(at)
+		for c, count := range counts {
+			if count == 0 {
+				row[c] = math.Inf(1)
+				continue
+			}
+			row[c] = row[c]/count - float64(within[c]/(2*count*count))
+		}
+	}
+	return to
+}
+
+// fill gives each empty cluster the point that is farthest from the others of its own, of which there are
+// some: points are no fewer than clusters.
+func (p *points) fill(of []int, k int) {
+	counts := make([]int, k)
+	for _, c := range of {
+		counts[c]++
+	}
+	for c := range k {
+		if counts[c] > 0 {
+			continue
+		}
+		to, far, most := p.sums(of, k, false), 0, -1.0
+		for at, own := range of {
+			if d := to.At(at, own); counts[own] > 1 && d > most {
+				far, most = at, d
+			}
+		}
+		counts[of[far]]--
+		of[far], counts[c] = c, 1
+	}
+}
+
+// silhouettes returns the mean silhouette of each cluster and of all kept points, and how many each has. That
+// of a point alone is 0, as usual, and of one cluster 1.
+func (p *points) silhouettes(k int) (each []float64, overall float64, members []int) {
+	each, members = make([]float64, k), make([]int, k)
+	for _, c := range p.of {
+		members[c]++
+	}
+	to := p.sums(p.of, k, false)
+	for at, c := range p.of {
+		s := 1.0
+		if k > 1 {
+			a, b := to.At(at, c)/float64(max(members[c]-1, 1)), math.Inf(1)
+			for other := range k {
+				if other != c {
+					b = min(b, to.At(at, other)/float64(members[other]))
+				}
+			}
+			if s = 0; members[c] > 1 && max(a, b) > 0 {
+				s = (b - a) / max(a, b)
+			}
+		}
+		each[c] += s
+		overall += s / float64(len(p.of))
+	}
+	for c := range each {
+		each[c] /= float64(members[c])
+	}
+	return each, overall, members
+}
+
+// medians returns the median of each cluster with a sum of 1; its mean where the median is 0 everywhere.
+func (p *points) medians(k int) Mat {
+	u := NewMat(p.y.Cols, k)
+	for c := range k {
+		var members []int
+		for at, of := range p.of {
+			if of == c {
+				members = append(members, p.kept[at])
+			}
+		}
+		column, values := make([]float64, u.Rows), make([]float64, len(members))
+		for _, middle := range []func([]float64) float64{medianOf, meanOf} {
+			for i := range column {
+				for at, of := range members {
+					values[at] = p.y.At(of, i)
+				}
+				column[i] = middle(values)
+			}
+			if sumOf(column) > 0 {
+				break
+			}
+		}
+		if sum := sumOf(column); sum > 0 {
+			for i, v := range column {
+				u.Set(i, c, v/sum)
+			}
+		}
+	}
+	return u
+}
+
+// medianOf returns the median of values, which it sorts.
+func medianOf(values []float64) float64 {
+	slices.Sort(values)
+	half := len(values) / 2
+	if len(values)%2 == 1 {
+		return values[half]
+	}
+	return (values[half-1] + values[half]) / 2
+}
+
+func sumOf(values []float64) float64 {
+	s := 0.0
+	for _, v := range values {
+		s += v
+	}
+	return s
+}

@@ -1,0 +1,285 @@
+package quantmf_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/random"
+)
+
+// programs returns amounts of d features in n samples, noise of a fifth among them, and U of their k
+// components, of which each has features of its own.
+func programs(seed uint64, d, n, k int) (x, u quantmf.Mat) {
+	r := random.Split(seed, 3)
+	x, u = quantmf.NewMat(d, n), quantmf.NewMat(d, k)
+	v := quantmf.NewMat(k, n)
+	for i := range d {
+		for c := range k {
+			u.Set(i, c, .02*r.Float64())
+		}
+		u.Set(i, i%k, 1+r.Float64())
+	}
+	for at := range v.Data {
+		v.Data[at] = math.Pow(r.Float64(), 4)
+	}
+	for i := range d {
+		for j := range n {
+			s := 0.0
+			for c := range k {
+				s += float64(u.At(i, c) * v.At(c, j))
+			}
+			x.Set(i, j, s*(.8+.4*r.Float64()))
+		}
+	}
+	return x, u
+}
+
+func column(m quantmf.Mat, c int) []float64 {
+	out := make([]float64, m.Rows)
+	for i := range out {
+		out[i] = m.At(i, c)
+	}
+	return out
+}
+
+// cosine is that of the angle between a and b.
+func cosine(a, b []float64) float64 {
+	ab, aa, bb := 0.0, 0.0, 0.0
+	for i := range a {
+		ab += float64(a[i] * b[i])
+		aa += float64(a[i] * a[i])
+		bb += float64(b[i] * b[i])
+	}
+	return ab / math.Sqrt(aa*bb)
+}
+
+// At the true number of components the consensus has every one of them, and all fits agree. With two more
+// fits disagree, and what they do not share says so.
+func TestConsensus(t *testing.T) {
+	t.Parallel()
+	x, u := programs(1, 60, 80, 4)
+	m, err := quantmf.FitConsensus(context.Background(), x, 4, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for c := range u.Cols {
+		near := 0.0
+		for found := range m.U.Cols {
+			near = max(near, cosine(column(u, c), column(m.U, found)))
+		}
+		if near < .99 {
+			t.Errorf("component %d comes back with a cosine of %.3f", c, near)
+		}
+	}
+	if m.Overall < .95 || slices.Min(m.Stability) < .9 || m.Left > 2 || len(m.Losses) != 10 {
+		t.Errorf("stability %.3f of %.3f, %d left out, %d losses", m.Overall, m.Stability, m.Left,
+			len(m.Losses))
+	}
+	for c := range m.U.Cols {
+		if s := sumOf(column(m.U, c)); math.Abs(s-1) > 1e-12 {
+			t.Errorf("component %d has a sum of %v", c, s)
+		}
+		if c > 0 && sumOf(m.V.Row(c)) > 1.05*sumOf(m.V.Row(c-1)) {
+			t.Errorf("component %d is larger than the one before", c)
+		}
+	}
+	if loss := m.History[m.Best]; loss > 1.05*slices.Min(m.Losses) {
+		t.Errorf("the consensus has a loss of %.4g, the best fit %.4g", loss, slices.Min(m.Losses))
+	}
+	more, err := quantmf.FitConsensus(context.Background(), x, 6, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if more.Overall > m.Overall-.1 || slices.Min(more.Stability) > .7 {
+		t.Errorf("with two more components the stability is %.3f of %.3f", more.Overall, more.Stability)
+	}
+}
+
+// Stability is the silhouette of the columns of U of the fits, by its definition, and U their medians.
+func TestConsensusByDefinition(t *testing.T) {
+	t.Parallel()
+	x, _ := programs(4, 40, 50, 3)
+	const seeds, k = 7, 3
+	m, err := quantmf.FitConsensus(context.Background(), x, k, seeds, quantmf.WithSeed(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var points [][]float64
+	var of []int
+	for s := range seeds {
+		fit, err := quantmf.FitNMF(context.Background(), x, k, quantmf.WithSeed(uint64(random.Split(9, s))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range k {
+			p := column(fit.U, c)
+			length := math.Sqrt(dots(p, p))
+			for i := range p {
+				p[i] /= length
+			}
+			nearest := 0
+			for c := range k {
+				if cosine(p, column(m.U, c)) > cosine(p, column(m.U, nearest)) {
+					nearest = c
+				}
+			}
+			points, of = append(points, p), append(of, nearest)
+		}
+	}
+	if m.Left > 0 {
+		t.Fatalf("%d points were left out", m.Left)
+	}
+	overall := 0.0
+	for p := range points {
+		far, count := make([]float64, k), make([]float64, k)
+		for q := range points {
+			if q != p {
+				far[of[q]] += math.Sqrt(max(0, 2-2*dots(points[p], points[q])))
+				count[of[q]]++
+			}
+		}
+		a, b := far[of[p]]/count[of[p]], math.Inf(1)
+		for c := range k {
+			if c != of[p] {
+				b = min(b, far[c]/count[c])
+			}
+		}
+		overall += (b - a) / max(a, b) / float64(len(points))
+	}
+	if math.Abs(overall-m.Overall) > 1e-9 {
+		t.Errorf("the silhouette is %v, not %v", overall, m.Overall)
+	}
+	for c := range k {
+		medians := make([]float64, x.Rows)
+		for i := range medians {
+			var values []float64
+			for p, own := range of {
+				if own == c {
+					values = append(values, points[p][i])
+				}
+			}
+			slices.Sort(values)
+			medians[i] = (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+		}
+		if got := cosine(medians, column(m.U, c)); got < 1-1e-12 {
+			t.Errorf("component %d is no median: cosine %v", c, got)
+		}
+	}
+}
+
+func dots(a, b []float64) (s float64) {
+	for i := range a {
+		s += float64(a[i] * b[i])
+	}
+	return s
+}
+
+func sumOf(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+func TestConsensusSameBits(t *testing.T) {
+	t.Parallel()
+	x, _ := programs(2, 30, 24, 3)
+	var first *quantmf.Consensus
+	for _, workers := range []int{1, 3} {
+		m, err := quantmf.FitConsensus(context.Background(), x, 3, 4, quantmf.WithWorkers(workers),
+			quantmf.WithSeed(5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = m
+		} else if !slices.Equal(m.U.Data, first.U.Data) || !slices.Equal(m.V.Data, first.V.Data) ||
+			!slices.Equal(m.Stability, first.Stability) {
+			t.Errorf("%d workers make another consensus", workers)
+		}
+	}
+}
+
+// Components that have died, and data by which fits cannot differ, give numbers too.
+func TestConsensusOfPoorData(t *testing.T) {
+	t.Parallel()
+	constant, one := quantmf.NewMat(5, 6), quantmf.NewMat(1, 6)
+	for at := range constant.Data {
+		constant.Data[at] = 1
+	}
+	one.Data[3] = 2
+	for name, x := range map[string]quantmf.Mat{"zero": quantmf.NewMat(4, 5), "constant": constant,
+		"one": one} {
+		for _, k := range []int{1, 3} {
+			m, err := quantmf.FitConsensus(context.Background(), x, k, 3)
+			if err != nil {
+				t.Errorf("%s, k = %d: %v", name, k, err)
+				continue
+			}
+			for _, v := range slices.Concat(m.U.Data, m.V.Data, m.Stability, []float64{m.Overall}) {
+				if math.IsNaN(v) || math.IsInf(v, 0) {
+					t.Errorf("%s, k = %d: %v", name, k, v)
+				}
+			}
+		}
+	}
+}
+
+func TestConsensusErrors(t *testing.T) {
+	x, _ := programs(3, 8, 9, 2)
+	for name, call := range map[string]struct {
+		k, seeds int
+		option   quantmf.FitOption
+	}{
+		"seeds":       {2, 1, nil},
+		"Seeds":       {2, 1001, nil},
+		"points":      {100, 1000, nil},
+		"rank":        {0, 2, nil},
+		"Init":        {2, 2, quantmf.WithInit(quantmf.NewMat(8, 2), quantmf.NewMat(2, 9))},
+		"Restarts":    {2, 2, quantmf.WithRestarts(2)},
+		"Epsilon":     {2, 2, quantmf.WithLine(.5)},
+		"StartScores": {2, 2, quantmf.WithStart(quantmf.StartScores)},
+	} {
+		var opts []quantmf.FitOption
+		if call.option != nil {
+			opts = append(opts, call.option)
+		}
+		m, err := quantmf.FitConsensus(context.Background(), x, call.k, call.seeds, opts...)
+		var of *quantmf.OptionError
+		if !errors.As(err, &of) || m != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if _, err := quantmf.FitConsensus(ended, x, 2, 2); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that has ended: %v", err)
+	}
+	bad := quantmf.NewMat(3, 3)
+	bad.Set(1, 2, math.NaN())
+	var data *quantmf.DataError
+	if _, err := quantmf.FitConsensus(context.Background(), bad, 2, 2); !errors.As(err, &data) ||
+		data.Col != 2 {
+		t.Errorf("a missing cell: %v", err)
+	}
+}
+
+func ExampleFitConsensus() {
+	x, _ := programs(1, 60, 80, 4)
+	for k := 3; k <= 5; k++ {
+		m, err := quantmf.FitConsensus(context.Background(), x, k, 10)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("k = %d: stability %.2f\n", k, m.Overall)
+	}
+	// Output:
+	// k = 3: stability 0.79
+	// k = 4: stability 1.00
+	// k = 5: stability 0.93
+}

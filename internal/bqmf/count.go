@@ -1,0 +1,178 @@
+package bqmf
+
+// This file counts the memory of a fit: its constructors draw from a dry arena, in the order of the fit.
+
+import (
+	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/svd"
+)
+
+// size is that of a fit of a d × n matrix by k components.
+type size struct{ d, n, np, k int }
+
+// Count draws what a fit takes beside the matrix, its model included, for the workers of a pool that does
+// nothing. hidden tells that there are hidden cells, held that the best state on some of them is kept. Values
+// of a row are taken to be distinct.
+func Count(p *pool.Pool, d, n, k int, hidden, held bool) {
+	a, s := p.Memory, size{d, n, kernel.Pad(n), k}
+	NewProblem(nil, d, n, n, divergence.KL, p)
+	s.scales(p, hidden)
+	if n == 1 { // all rows are constant
+		s.ignorant(a)
+		return
+	}
+	New(&Data{D: d, N: n, Of: d}, k, p)
+	done := p.Part()
+	svd.NewSubspace(d, n, k, svd.Passes, mostPieces, nil, p)
+	done()
+	s.epoch(p, hidden)
+	if held {
+		CountState(a, d, n, k)
+	}
+	s.posterior(a)
+	s.learn(p, hidden)
+	if held { // the means by which the held-out cells are judged
+		done := p.Part()
+		p.Memory.Floats(d, n)
+		p.Memory.Floats(k, k, s.np)
+		for range p.Workers() {
+			s.reader().room(p.Memory, false)
+		}
+		done()
+	}
+}
+
+// CountModel draws what a model takes.
+func CountModel(a *pool.Arena, d, n, k int) {
+	s := size{d, n, kernel.Pad(n), k}
+	s.knots(a)
+	if s.ignorant(a); n > 1 {
+		s.learnt(a)
+	}
+}
+
+// ignorant draws a model of which nothing is learnt.
+func (s size) ignorant(a *pool.Arena) {
+	s.posterior(a)
+	a.Floats(s.d+s.n, Packed(s.k))
+}
+
+// CountState draws what [State.Copy] takes: the numbers that a checkpoint has.
+func CountState(a *pool.Arena, d, n, k int) {
+	a.Floats(d, k)
+	a.Floats(k, kernel.Pad(n))
+	a.Floats(d+n, Packed(k))
+	a.Floats(d + n + k)
+}
+
+// scales draws the scales, and the lists of what is hidden or observed, whichever is less.
+func (s size) scales(p *pool.Pool, hidden bool) {
+	a := p.Memory
+	s.knots(a)
+	pool.Make[int](a, s.d)
+	pool.Make[List](a, s.d+s.n)
+	if hidden {
+		pool.Make[uint32](a, s.d, s.n)
+	}
+	for range p.Workers() {
+		newScaler(a, s.n)
+	}
+}
+
+// knots draws those of the curves g_i: the values of the row, and its tails.
+func (s size) knots(a *pool.Arena) { a.Floats(2, s.d, s.n+2*len(tailAt)) }
+
+// epoch draws what an epoch makes.
+func (s size) epoch(p *pool.Pool, hidden bool) {
+	a, k := p.Memory, s.k
+	a.Floats(s.d + s.n + 2*Packed(k)) // weights
+	pool.Make[uint32](a, s.d+s.n)
+	if hidden { // panels
+		for range p.Workers() {
+			a.Floats(max(panelCache, panelWidth*max(s.d, s.n)))
+		}
+	}
+	defer p.Part()() // a change of coordinates
+	a = p.Memory
+	a.Floats(k, s.np)
+	a.Floats(16, k, k)
+	for range p.Workers() {
+		a.Floats(3, k, kernel.Pad(k))
+	}
+}
+
+// posterior draws a posterior but for its second moments, and the fields that are filled from it.
+func (s size) posterior(a *pool.Arena) {
+	pool.Make[Curve](a, s.d)
+	a.Floats(2, s.d, s.k)
+	a.Floats(2, s.k, s.np)
+	a.Floats(4, s.d+s.n)
+}
+
+// learnt draws what Learn leaves in a model. Every row has both corrections.
+func (s size) learnt(a *pool.Arena) {
+	alike := newAlike(a, s.d, s.n, s.k)
+	a.Floats(s.d, alike.compared())
+	a.Floats(s.d) // Together
+	a.Floats(s.d, 2*min(s.n, fewBlocks))
+	pool.Make[StageRow](a, s.d)
+	pool.Make[[]float64](a, s.d)
+	pool.Make[uint64](a, s.d, (s.n+63)/64)
+	if s.n < stageLeast || s.d < 2 {
+		return
+	}
+	a.Floats(s.d, s.np)
+	pool.Make[int32](a, s.d, min(stageMost, s.d))
+	a.Floats(s.d, min(stageMost, s.d))
+	q := &Problem{n: s.n}
+	if refs := len(q.newStager(pool.Idle(1, 1), nil, s.d).refs); refs > 0 {
+		pool.Make[[]float64](a, s.d)
+		a.Floats(2, s.d, refs)
+	}
+}
+
+// fewBlocks is about how many blocks the isotonic regression of a long row has.
+const fewBlocks = 32
+
+// learn draws what Learn takes: first to leave cells out, then for the second stage and the maps.
+func (s size) learn(p *pool.Pool, hidden bool) {
+	s.learnt(p.Memory)
+	defer p.Part()()
+	q, a := &Problem{d: s.d, n: s.n}, p.Memory
+	newFactorCells(a, s.d, s.np)
+	a.Floats(s.k, s.k, s.np) // the planes of readers
+	done := p.Part()
+	a = p.Memory
+	alike := &Alike{n: s.n, k: s.k, kp: kernel.Pad(s.k), step: alikeStep(s.n)}
+	alike.makeLearning(a)
+	for range p.Workers() {
+		s.reader().room(a, true)
+		newAlikeRoom(a, alike, s.np)
+		newLeaver(a, q, nil, nil, nil)
+	}
+	done()
+	a = p.Memory
+	st := q.newStager(p, nil, s.d)
+	pool.Make[innerErrors](a, s.d)
+	a.Floats(20, s.d) // of each row its losses, its sums and its mean
+	if hidden {       // the rehearsals, and for each worker a U and the room of a rehearser
+		newRehearsal(a, s.d, min(rehearsals, s.n), len(st.refs))
+		done := p.Part()
+		newAwayRoom(p.Memory, s.k, s.d, 0)
+		for range p.Workers() {
+			p.Memory.Floats(s.d, s.k+2)
+			p.Memory.Floats(rehearsedAtOne+2*s.k, kernel.Pad(s.k))
+		}
+		done()
+	}
+	for range p.Workers() {
+		st.newRoom(a)
+		newRowLearner(a, q, nil, nil)
+		a.Floats(8, s.n) // the scales of the row without its ends
+	}
+}
+
+// reader returns one that has sizes alone.
+func (s size) reader() *reader { return &reader{p: &Posterior{N: s.n, K: s.k}, np: s.np} }
