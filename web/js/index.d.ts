@@ -91,9 +91,9 @@ export interface Settings {
 }
 
 export interface FitOptions extends Settings {
-  /** Default qmf. */
-  method?: Method;
-  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default. */
+  /** Default qmf. auto is nmf or qmf, with rank 0 also bqmf: the one that predicts hidden cells best. */
+  method?: Method | 'auto';
+  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default; 0 asks auto for the best prediction. */
   rank: number;
 }
 
