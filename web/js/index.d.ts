@@ -65,7 +65,7 @@ export interface Settings {
   /** The weights of the penalties of an nmf, from 0 to 1e30 each: L1 of U and of V, L2 of U and of V, those of
    * scikit-learn; default none. */
   penalties?: Numbers;
-  /** The first columns of U of an nmf, d × r: they are given, and stay. */
+  /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
   /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
