@@ -79,7 +79,8 @@ func TestSettings(t *testing.T) {
 		for k := range option.Kinds {
 			m, is := listed[k.JavaScript()]
 			delete(listed, k.JavaScript())
-			if want := taken.Has(k) && calls.Given(k) && k != option.Workers; is != want { // an engine has one thread
+			// An engine has one thread.
+			if want := taken.Has(k) && calls.Given(k) && k != option.Workers; is != want {
 				t.Errorf("%s: %s: listed %v, want %v", name, k.JavaScript(), is, want)
 			}
 			if !is {
