@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestBendOfBulk: features that are lines among all samples but a far one are straight, though a limit of the
@@ -19,7 +19,7 @@ func TestBendOfBulk(t *testing.T) {
 		v[j] = 1 + r.Float64()
 	}
 	v[7] = 60
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for i := range d {
 		u := 1 + r.Float64()
 		for j, value := range v {
@@ -29,7 +29,7 @@ func TestBendOfBulk(t *testing.T) {
 			x.Set(i, j, u*value*(1+0.01*r.Float64()))
 		}
 	}
-	q := must(quantmf.FitQMF(context.Background(), x, 1))(t)
+	q := must(FitQMF(context.Background(), x, 1))(t)
 	for i, bend := range q.Bend() {
 		if bend > 0.05 {
 			t.Errorf("feature %d: bend %.3f", i, bend)

@@ -92,12 +92,11 @@ func TestLooks(t *testing.T) {
 			enter(p.Phase)
 			return nil
 		})
-		epochs := 0
-		_, history, _, _, _, err := fitAny(ctx, c.model, x, 3, append(c.opts, watch, WithWorkers(1))...)
+		m, err := fitAny(ctx, c.model, x, 3, append(c.opts, watch, WithWorkers(1))...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		epochs = len(history) - 1
+		epochs := len(m.(sealed).common().History) - 1
 		enter(99)
 		for _, w := range c.want {
 			least := w.least

@@ -32,6 +32,28 @@ func (s *settings) rules() fit.Rules {
 		Seed: s.seed}
 }
 
+// weightsOf returns the weights of a d × n matrix, nil for none, or what is wrong with them.
+func (c *config) weightsOf(d, n int) (*fit.Weights, error) {
+	if c.sampleWeights == nil && c.cellWeights == nil {
+		return nil, nil
+	}
+	if k := len(c.sampleWeights); k != n && k > 0 {
+		return nil, &ShapeError{What: "sample weights", Got: itoa(k), Want: itoa(n)}
+	}
+	w := &fit.Weights{Samples: c.sampleWeights}
+	if c.cellWeights == nil {
+		return w, nil
+	}
+	if err := checkRows(c.cellWeights); err != nil {
+		return nil, err
+	}
+	if rows, cols := c.cellWeights.Dims(); rows != d || cols != n {
+		return nil, &ShapeError{What: "cell weights", Got: sizeOf(rows, cols), Want: sizeOf(d, n)}
+	}
+	w.Cells = c.cellWeights
+	return w, nil
+}
+
 // newCells reads x, and returns the cells that a fit with these settings sees.
 func newCells(x Rows, s *settings) (*fit.Cells, error) { return readCells(x, s.rules()) }
 
@@ -87,10 +109,13 @@ func (c *config) checkFixed(d, rank int, root float64) error {
 	if _, err := c.checkFactor("fixed U", m, least, most); err != nil {
 		return err
 	}
-	if root != 1 {
-		c.fixedU = m.Clone()
-		for i := range c.fixedU.Data {
-			c.fixedU.Data[i] /= root
+	if c.fixed = m.Cols; root == 1 && !c.mapped {
+		return nil
+	}
+	c.fixedU = m.Clone()
+	for i, v := range c.fixedU.Data {
+		if c.fixedU.Data[i] = v / root; c.mapped {
+			c.fixedU.Data[i] = max(v, least)
 		}
 	}
 	return nil

@@ -73,9 +73,9 @@ func TestResumeNamesOptions(t *testing.T) {
 		target option.Function
 		fit    func(o ...FitOption) error
 	}{
-		{option.FitNMF, func(o ...FitOption) error { _, err := FitNMF(ctx, x, 2, o...); return err }},
-		{option.FitQMF, func(o ...FitOption) error { _, err := FitQMF(ctx, x, 2, o...); return err }},
-		{option.FitQMFQ, func(o ...FitOption) error { _, err := FitQMFQ(ctx, x, 2, o...); return err }},
+		{option.FitNMF, func(o ...FitOption) error { return errorOf(FitNMF(ctx, x, 2, o...)) }},
+		{option.FitQMF, func(o ...FitOption) error { return errorOf(FitQMF(ctx, x, 2, o...)) }},
+		{option.FitQMFQ, func(o ...FitOption) error { return errorOf(FitQMFQ(ctx, x, 2, o...)) }},
 	} {
 		var state []byte
 		if err := c.fit(WithEpochs(2),
@@ -133,7 +133,7 @@ func TestStatesOutOfRange(t *testing.T) {
 		}
 		var states [][]byte
 		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		if _, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, save)...); err != nil {
+		if _, err := fitAny(ctx, model, x, 2, append(opts, save)...); err != nil {
 			t.Fatal(err)
 		}
 		state := states[4] // of the second restart, after two epochs
@@ -141,7 +141,7 @@ func TestStatesOutOfRange(t *testing.T) {
 		refused := func(what string, b []byte, at int64) {
 			t.Helper()
 			var bad *FormatError
-			_, _, _, _, _, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...)
+			_, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...)
 			if !errors.As(err, &bad) || at >= 0 && bad.Offset != at {
 				t.Errorf("%s, %s, at byte %d: %v", model, what, at, err)
 			}
@@ -160,7 +160,7 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 				b, _ = altered(state, "REAL", number, math.Float64bits(math.MaxFloat64))
 				var bad *FormatError
-				if m, _, _, _, _, err := fitAny(ctx, model, x, 2,
+				if m, err := fitAny(ctx, model, x, 2,
 					append(opts, WithResume(b))...); err == nil {
 					allFinite(t, model, m, x)
 				} else if !errors.As(err, &bad) {
@@ -247,7 +247,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts []FitOption
 		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts},
 			"no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
-			other, _, _, _, _, err := fitAny(ctx, model, of.x, of.rank, of.opts...)
+			other, err := fitAny(ctx, model, of.x, of.rank, of.opts...)
 			if err != nil {
 				t.Fatal(what, err)
 			}

@@ -124,7 +124,9 @@
 //	WithStart          -         -         -                 -              x       x       x        -
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
-//	WithFixedU         -         -         -                 -              x       -       -        -
+//	WithFixedU         -         -         -                 -              x       x       -        -
+//	WithSampleWeights  -         -         -                 -              x       -       -        -
+//	WithCellWeights    -         -         -                 -              x       -       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -

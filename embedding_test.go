@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestEmbedding: distances between its columns are those between columns of UV, also where components are
@@ -13,7 +13,7 @@ func TestEmbedding(t *testing.T) {
 	t.Parallel()
 	x := bentTable(25, 40, 1)
 	for _, rank := range []int{1, 3, 12} {
-		m := must(quantmf.FitBQMF(t.Context(), x, rank))(t)
+		m := must(FitBQMF(t.Context(), x, rank))(t)
 		e := m.Embedding()
 		if e.Rows < 1 || e.Rows > m.Rank() || e.Cols != 40 {
 			t.Fatalf("rank %d: %d × %d", rank, e.Rows, e.Cols)
@@ -45,7 +45,7 @@ func TestEmbedding(t *testing.T) {
 			t.Error("a changed model has an embedding")
 		}
 	}
-	if e := new(quantmf.BQMF).Embedding(); e.Rows != 0 {
+	if e := new(BQMF).Embedding(); e.Rows != 0 {
 		t.Error("the zero model has an embedding")
 	}
 }

@@ -20,6 +20,7 @@ var (
 	NotFinite    = notFinite
 	TimesPower   = timesPower
 	SparseCounts = sparseCounts
+	SparseOf     = sparseOf[float64]
 )
 
 // Must is must.

@@ -29,7 +29,7 @@ func TestRowBelowHeldOut(t *testing.T) {
 	}
 	for _, model := range []string{"QMF", "QMFQ"} {
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			m, _, _, _, _, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3),
+			m, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3),
 				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
 			if err != nil {
 				t.Fatal(err)

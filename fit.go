@@ -61,7 +61,7 @@ func open[O FitOption](ctx context.Context, kind uint32, f option.Function, c *c
 }
 
 // readFit returns the cells that a fit sees, or the error of its data.
-func (c *config) readFit(x Rows, rank int) (*fit.Cells, error) {
+func (c *config) readFit(x Rows, rank int) (cells *fit.Cells, err error) {
 	if err := checkRows(x); err != nil {
 		return nil, err
 	}
@@ -74,9 +74,11 @@ func (c *config) readFit(x Rows, rank int) (*fit.Cells, error) {
 			Bound: "the factors of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := c.rules()
+	if rules.Weights, err = c.weightsOf(d, n); err != nil {
+		return nil, err
+	}
 	rules.Hash = c.checkpoints != nil || c.hash
-	cells, err := readCells(x, rules)
-	if err != nil {
+	if cells, err = readCells(x, rules); err != nil {
 		return nil, err
 	}
 	if err := cells.SetUnits(c.mapped); err != nil {
@@ -120,7 +122,7 @@ func (t *task) settle() {
 		return
 	}
 	t.States = fit.States{Every: c.every, Save: c.save, ResumeAt: c.resume, Files: c.checkpoints,
-		Options: c.described(t.rank), Init: fit.NewHash(),
+		Options: c.described(t.rank, t.Cells.WeightHash), Init: fit.NewHash(),
 		EpochsFixed: section.Mapped(t.Kind) && c.schedule != ScheduleConstant}
 	for _, m := range []Mat{c.initU, c.initV} {
 		hashMat(&t.Init, m)
@@ -201,12 +203,16 @@ func (t *task) Decode(data []byte) (fit.Model, error) {
 func (c *settings) lagging(d int) bool { return c.batchRows >= d && c.validation == 0 }
 
 // described lists the options that a result depends on, with their values.
-func (c *config) described(rank int) [][2]string {
+func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
 	given := func(b bool) string {
 		if b {
 			return "given"
 		}
 		return "not given"
+	}
+	weights := "not given"
+	if c.cellWeights != nil {
+		weights = utoa(uint64(weightHash))
 	}
 	return [][2]string{
 		{"rank", itoa(rank)},
@@ -226,6 +232,9 @@ func (c *config) described(rank int) [][2]string {
 		{option.Penalty.String(), ftoa(c.penalty)},
 		{option.Penalties.String(), c.penalties.String()},
 		{option.FixedU.String(), identity(c.fixedU)},
+		{option.SampleWeights.String(), identity(Mat{Rows: len(c.sampleWeights), Cols: 1, Stride: 1,
+			Data: c.sampleWeights})},
+		{option.CellWeights.String(), weights},
 		{option.Shrinkage.String(), ftoa(c.shrinkage)},
 		{option.Line.String(), ftoa(c.line)},
 		{option.Loss.String(), ftoa(float64(c.loss))},
@@ -248,7 +257,8 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 	}
 	unset := map[string]string{option.Shrinkage.String(): "-1", option.Line.String(): "-1",
 		option.Validation.String(): "0", option.Patience.String(): "0",
-		option.FixedU.String(): "not given", option.Missing.String(): "not given",
+		option.FixedU.String(): "not given", option.SampleWeights.String(): "not given",
+		option.CellWeights.String(): "not given", option.Missing.String(): "not given",
 		option.Model.String(): "not given",
 		option.Init.String():  "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}

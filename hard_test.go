@@ -174,38 +174,34 @@ func TestHardMap(t *testing.T) {
 	}
 }
 
-// TestHardMapValues has values by hand: means of q over the ties, steps between.
+// TestHardMapValues has values by hand: means of q over the ties, and steps half way between the samples that
+// a boundary divides. A sample without weight moves no boundary.
 func TestHardMapValues(t *testing.T) {
-	tr, _ := Solve([]float64{1, 1, 1, 2, 2, 2, 3, 3, 3}, WithLevels(5), WithEpsilon(0))
-	f, _ := tr.Map([]float64{0, 1, 2, 3, 4})
-	for _, c := range [][2]float64{{0.5, 0}, {1, 0.4}, {math.Nextafter(1, 2), 1}, {1.9, 1}, {2, 2}, {2.1, 3},
-		{math.Nextafter(3, 2), 3}, {3, 3.6}, {math.Nextafter(3, 4), 4}} {
-		if v := f.At(c[0]); math.Abs(v-c[1]) > 1e-15 {
-			t.Errorf("T(%v) = %v, want %v", c[0], v, c[1])
+	for _, c := range []struct {
+		x, q   []float64
+		opts   []Option
+		values [][2]float64
+	}{
+		{[]float64{1, 1, 1, 2, 2, 2, 3, 3, 3}, []float64{0, 1, 2, 3, 4}, nil, [][2]float64{{0.5, 0}, {1, 0.4},
+			{math.Nextafter(1, 2), 1}, {1.9, 1}, {2, 2}, {2.1, 3}, {math.Nextafter(3, 2), 3}, {3, 3.6},
+			{math.Nextafter(3, 4), 4}}},
+		{[]float64{0, 0.4, 0.6, 1}, []float64{0, 1}, []Option{WithWeights([]float64{1, 0, 0, 1})},
+			[][2]float64{{0, 0}, {0.4, 0}, {0.49, 0}, {0.51, 1}, {0.6, 1}, {1, 1}}},
+		{[]float64{5, 0, 1, 3}, []float64{10, 20}, []Option{WithSquash(SquashNone)},
+			[][2]float64{{-1, 10}, {0.5, 10}, {1.99, 10}, {2.01, 20}, {4, 20}, {9, 20}}},
+	} {
+		tr := must(Solve(c.x, append(c.opts, WithLevels(len(c.q)), WithEpsilon(0))...))(t)
+		f, T := must(tr.Map(c.q))(t), must(tr.Quantile(c.q))(t)
+		for _, at := range c.values {
+			if v := f.At(at[0]); math.Abs(v-at[1]) > 1e-15 {
+				t.Errorf("T(%v) = %v, want %v", at[0], v, at[1])
+			}
+			if i := slices.Index(c.x, at[0]); i >= 0 && math.Abs(T[i]-at[1]) > 1e-15 {
+				t.Errorf("sample %d has %v, want %v", i, T[i], at[1])
+			}
 		}
-	}
-	if x, err := f.Invert(3.8); err == nil || x != 3 {
-		t.Errorf("3.8 is jumped over at 3: %v, %v", x, err)
-	}
-	// A sample without weight moves no cut: the two others are apart at 1/2, by symmetry.
-	x := []float64{0, 0.4, 0.6, 1}
-	tr = must(Solve(x, WithLevels(2), WithWeights([]float64{1, 0, 0, 1}), WithEpsilon(0)))(t)
-	T, _ := tr.Quantile([]float64{0, 1})
-	closeTo(t, "T", T, []float64{0, 0, 1, 1}, 0)
-	f, _ = tr.Map([]float64{0, 1})
-	if f.At(0.49) != 0 || f.At(0.51) != 1 {
-		t.Errorf("T(0.49) = %v, T(0.51) = %v", f.At(0.49), f.At(0.51))
-	}
-}
-
-// TestStepsAtZero: at ε = 0, away from the samples, the map steps half way between the
-// two that a boundary divides.
-func TestStepsAtZero(t *testing.T) {
-	tr := must(Solve([]float64{5, 0, 1, 3}, WithEpsilon(0), WithLevels(2), WithSquash(SquashNone)))(t)
-	f := must(tr.Map([]float64{10, 20}))(t)
-	for x, want := range map[float64]float64{-1: 10, 0.5: 10, 1.99: 10, 2.01: 20, 4: 20, 9: 20} {
-		if got := f.At(x); got != want {
-			t.Errorf("T(%v) = %v, want %v", x, got, want)
+		if x, err := f.Invert(3.8); len(c.q) == 5 && (err == nil || x != 3) {
+			t.Errorf("3.8 is jumped over at 3: %v, %v", x, err)
 		}
 	}
 }

@@ -311,53 +311,24 @@ func fits(ctx context.Context, rank int) map[string]func(x Mat, opts ...FitOptio
 	return all
 }
 
-// threeModels fits all three.
+// threeModels fits all three, QMFQ where it takes the options.
 func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model {
 	t.Helper()
-	ctx := context.Background()
 	out := map[string]Model{}
-	for name, fit := range map[string]func() (Model, error){
-		"NMF": func() (Model, error) { return FitNMF(ctx, x, k, opts...) },
-		"QMF": func() (Model, error) { return FitQMF(ctx, x, k, opts...) },
-		"QMFQ": func() (Model, error) {
-			return FitQMFQ(ctx, x, k, append(slices.Clone(opts), WithEpochs(30))...)
-		},
-	} {
-		m, err := fit()
-		var no *OptionError
-		if errors.As(err, &no) && name == "QMFQ" { // missing values
-			continue
-		}
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		out[name] = m
+	for method, more := range [][]FitOption{nil, nil, {WithEpochs(30)}} {
+		out[Method(method).String()] = must(Fit(t.Context(), Method(method), x, k,
+			append(slices.Clone(opts), more...)...))(t)
 	}
 	return out
 }
 
-func factorsOf(m Model) (u, v Mat) {
-	switch m := m.(type) {
-	case *NMF:
-		return m.U, m.V
-	case *QMF:
-		return m.U, m.V
-	}
-	q := m.(*QMFQ)
-	return q.U, q.V
-}
-
 // fitAny fits a model by its name.
-func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (m Model, history,
-	validation []float64, best int, warnings []error, err error) {
-	m, err = Fit(ctx, map[string]Method{"QMF": MethodQMF, "QMFQ": MethodQMFQ, "BQMF": MethodBQMF}[model], x,
-		rank,
-		opts...)
-	if m == nil {
-		return nil, nil, nil, 0, nil, err
+func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (Model, error) {
+	var method Method
+	if err := method.UnmarshalText([]byte(strings.ToLower(model))); err != nil {
+		return nil, err
 	}
-	f := m.(sealed).common()
-	return m, f.History, f.Validation, f.Best, f.Warnings, err
+	return Fit(ctx, method, x, rank, opts...)
 }
 
 // numbers returns all that a model says of itself and of new samples like x.

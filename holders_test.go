@@ -129,12 +129,12 @@ func TestRowsMemory(t *testing.T) {
 	}
 	for name, fit := range map[string]func() error{
 		"NMF": func() error {
-			_, err := FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1), WithValidation(0.1))
-			return err
+			return errorOf(FitNMF(t.Context(), rowsOf{y}, 2, WithEpochs(1), WithWorkers(1),
+				WithValidation(0.1)))
 		},
 		"QMF": func() error {
-			_, err := FitQMF(t.Context(), rowsOf{x}, 2, append(signed, WithEpochs(1), WithWorkers(1))...)
-			return err
+			return errorOf(FitQMF(t.Context(), rowsOf{x}, 2,
+				append(signed, WithEpochs(1), WithWorkers(1))...))
 		},
 		"QMF, held out": func() error {
 			_, err := FitQMF(t.Context(), rowsOf{x}, 2,

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
@@ -16,7 +16,7 @@ import (
 // cells as one of the same factors that was fitted with them does. Only TruncatedSVD needs every cell.
 func TestHoles(t *testing.T) {
 	t.Parallel()
-	x := quantmf.NewMat(20, 10)
+	x := NewMat(20, 10)
 	for i := range x.Data {
 		x.Data[i] = float64(1 + i*i%11 + i%10*(i/10))
 	}
@@ -25,11 +25,11 @@ func TestHoles(t *testing.T) {
 		holes.Set(i, i%7, math.NaN()) // three columns have none
 	}
 	for _, method := range settings.Methods {
-		fit := func(o ...quantmf.FitOption) quantmf.Model {
-			m := must(settings.Fit(t.Context(), method, x, 2, append(o, quantmf.WithEpochs(3))...))(t)
+		fit := func(o ...FitOption) Model {
+			m := must(settings.Fit(t.Context(), method, x, 2, append(o, WithEpochs(3))...))(t)
 			return m
 		}
-		m, of := fit(), fit(quantmf.WithMissingValues())
+		m, of := fit(), fit(WithMissingValues())
 		got, err := m.Transform(t.Context(), holes)
 		want, _ := of.Transform(t.Context(), holes)
 		if err != nil || !slices.Equal(got.Data, want.Data) || slices.Max(got.Data) == 0 {
@@ -47,16 +47,16 @@ func TestHoles(t *testing.T) {
 		if as, _ := of.Goodness(holes); err != nil || good[3] != as[3] {
 			t.Errorf("%s: %v, %v, want %v", method, err, good, as)
 		}
-		if q, is := m.(*quantmf.QMFQ); is {
+		if q, is := m.(*QMFQ); is {
 			y, err := q.Normalize(holes)
 			if err != nil || y.At(3, 3) == y.At(3, 3) || y.At(3, 4) != y.At(3, 4) {
 				t.Errorf("%v, %v", err, y.Row(3))
 			}
 		}
 	}
-	q := must(quantmf.FitQMFQ(t.Context(), x, 2, quantmf.WithEpochs(2),
-		quantmf.WithProjection(quantmf.TruncatedSVD())))(t)
-	var bad *quantmf.DataError
+	q := must(FitQMFQ(t.Context(), x, 2, WithEpochs(2),
+		WithProjection(TruncatedSVD())))(t)
+	var bad *DataError
 	if _, err := q.Transform(t.Context(), holes); !errors.As(err, &bad) || bad.Row != 0 || bad.Col != 0 ||
 		bad.Problem != "x must be finite: TruncatedSVD needs every cell" {
 		t.Error(err)

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // samplesOf are normal samples, or their exponentials.
@@ -35,10 +35,10 @@ func TestChosenLevels(t *testing.T) {
 		{128, 1, 0.01}} {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
-		eps := quantmf.WithEpsilon(c.eps)
-		whole := must(quantmf.Solve(x, eps, quantmf.WithLevels(c.n)))(t)
-		ranks, err1 := quantmf.SoftRank(x, eps)
-		sorted, err2 := quantmf.SoftSort(x, eps)
+		eps := WithEpsilon(c.eps)
+		whole := must(Solve(x, eps, WithLevels(c.n)))(t)
+		ranks, err1 := SoftRank(x, eps)
+		sorted, err2 := SoftSort(x, eps)
 		if err := errors.Join(err1, err2); err != nil || len(sorted) != c.n {
 			t.Fatal(err, len(sorted))
 		}
@@ -88,16 +88,16 @@ func TestLinearLevels(t *testing.T) {
 	t.Parallel()
 	for eps, want := range map[float64]int{0.01: 128, 1e-4: 534} {
 		for _, n := range []int{10000, 30000} {
-			tr, err := quantmf.Solve(samplesOf(n, 0), quantmf.WithEpsilon(eps))
+			tr, err := Solve(samplesOf(n, 0), WithEpsilon(eps))
 			if err != nil || len(tr.G) != want || !tr.Converged {
 				t.Fatalf("n = %d, ε = %v: %d levels, %v", n, eps, len(tr.G), err)
 			}
 		}
 	}
-	if s, err := quantmf.SoftSort(samplesOf(5000, 0), quantmf.WithEpsilon(0)); err != nil || len(s) != 5000 {
+	if s, err := SoftSort(samplesOf(5000, 0), WithEpsilon(0)); err != nil || len(s) != 5000 {
 		t.Errorf("ε = 0: %d values, %v", len(s), err)
 	}
-	if s, err := quantmf.SoftSort(samplesOf(500, 0), quantmf.WithLevels(9)); err != nil || len(s) != 9 {
+	if s, err := SoftSort(samplesOf(500, 0), WithLevels(9)); err != nil || len(s) != 9 {
 		t.Errorf("nine levels: %d values, %v", len(s), err)
 	}
 }
@@ -107,7 +107,7 @@ func TestLinearLevels(t *testing.T) {
 func TestOperatorsOfRows(t *testing.T) {
 	t.Parallel()
 	const d, n = 3, 140
-	x, z := quantmf.NewMat(d, n), quantmf.NewMat(d, n)
+	x, z := NewMat(d, n), NewMat(d, n)
 	for i := range d {
 		copy(x.Row(i), samplesOf(n+i, float64(i)))
 		for j := range n {
@@ -118,29 +118,29 @@ func TestOperatorsOfRows(t *testing.T) {
 	for j := range weights {
 		weights[j] = float64(j + 1)
 	}
-	for name, opts := range map[string][]quantmf.Option{"default": nil, "levels": {quantmf.WithLevels(7)},
-		"weights":   {quantmf.WithTargetWeights(weights)},
-		"exact":     {quantmf.WithEpsilon(0)},
-		"iterated":  {quantmf.WithIterations(30), quantmf.WithLevels(6)},
-		"smoothest": {quantmf.WithEpsilon(1)}} {
-		with := func(more ...quantmf.Option) []quantmf.Option { return append(slices.Clone(opts), more...) }
-		ranks, err := quantmf.SoftRankRows(x, opts...)
+	for name, opts := range map[string][]Option{"default": nil, "levels": {WithLevels(7)},
+		"weights":   {WithTargetWeights(weights)},
+		"exact":     {WithEpsilon(0)},
+		"iterated":  {WithIterations(30), WithLevels(6)},
+		"smoothest": {WithEpsilon(1)}} {
+		with := func(more ...Option) []Option { return append(slices.Clone(opts), more...) }
+		ranks, err := SoftRankRows(x, opts...)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		sorted, err := quantmf.SoftSortRows(x, opts...)
+		sorted, err := SoftSortRows(x, opts...)
 		if err != nil {
 			t.Fatal(name, err)
 		}
-		zs := quantmf.Mat{Rows: d, Cols: sorted.Cols, Stride: n, Data: z.Data}
-		back, err1 := quantmf.SoftRankRowsVJP(x, z, with(quantmf.WithWorkers(2))...)
-		sback, err2 := quantmf.SoftSortRowsVJP(x, zs, with(quantmf.WithWorkers(1))...)
+		zs := Mat{Rows: d, Cols: sorted.Cols, Stride: n, Data: z.Data}
+		back, err1 := SoftRankRowsVJP(x, z, with(WithWorkers(2))...)
+		sback, err2 := SoftSortRowsVJP(x, zs, with(WithWorkers(1))...)
 		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(name, err)
 		}
 		for i := range d {
-			r, _ := quantmf.SoftRank(x.Row(i), opts...)
-			s, _ := quantmf.SoftSort(x.Row(i), opts...)
+			r, _ := SoftRank(x.Row(i), opts...)
+			s, _ := SoftSort(x.Row(i), opts...)
 			if !slices.Equal(r, ranks.Row(i)) || !slices.Equal(s, sorted.Row(i)) {
 				t.Errorf("%s: row %d has other numbers alone", name, i)
 			}
@@ -153,8 +153,8 @@ func TestOperatorsOfRows(t *testing.T) {
 				step := h * (1 + math.Abs(moved[j]))
 				along := func(sign float64) (rank, sort float64) {
 					moved[j] = x.At(i, j) + sign*step
-					r, _ := quantmf.SoftRank(moved, opts...)
-					s, _ := quantmf.SoftSort(moved, opts...)
+					r, _ := SoftRank(moved, opts...)
+					s, _ := SoftSort(moved, opts...)
 					for k, v := range r {
 						rank += v * z.At(i, k)
 					}
@@ -180,54 +180,52 @@ func TestOperatorsOfRows(t *testing.T) {
 // TestOperatorsOfRowsErrors: what no operator takes is a typed error that names its row.
 func TestOperatorsOfRowsErrors(t *testing.T) {
 	t.Parallel()
-	good := quantmf.NewMat(2, 3)
+	good := NewMat(2, 3)
 	bad := good.Clone()
 	bad.Set(1, 2, math.NaN())
 	ended, stop := context.WithCancel(context.Background())
 	stop()
-	for name, f := range map[string]func(x, z quantmf.Mat, opts ...quantmf.Option) error{
-		"rank": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftRankRows(x, opts...)
-			return err
+	for name, f := range map[string]func(x, z Mat, opts ...Option) error{
+		"rank": func(x, _ Mat,
+			opts ...Option) error {
+			return errorOf(SoftRankRows(x, opts...))
 		},
-		"sort": func(x, _ quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftSortRows(x, opts...)
-			return err
+		"sort": func(x, _ Mat,
+			opts ...Option) error {
+			return errorOf(SoftSortRows(x, opts...))
 		},
-		"back from ranks": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftRankRowsVJP(x, z, opts...)
-			return err
+		"back from ranks": func(x, z Mat, opts ...Option) error {
+			return errorOf(SoftRankRowsVJP(x, z, opts...))
 		},
-		"back from sorted values": func(x, z quantmf.Mat, opts ...quantmf.Option) error {
-			_, err := quantmf.SoftSortRowsVJP(x, z, opts...)
-			return err
+		"back from sorted values": func(x, z Mat, opts ...Option) error {
+			return errorOf(SoftSortRowsVJP(x, z, opts...))
 		},
 	} {
-		var data *quantmf.DataError
+		var data *DataError
 		if err := f(bad, good); !errors.As(err, &data) || data.Row != 1 || data.Col != 2 {
 			t.Errorf("%s of NaN: %v", name, err)
 		}
-		if err := f(quantmf.Mat{}, good); !typed(err) {
+		if err := f(Mat{}, good); !typed(err) {
 			t.Errorf("%s of nothing: %v", name, err)
 		}
-		if err := f(good, good, quantmf.WithContext(ended)); !errors.Is(err, context.Canceled) {
+		if err := f(good, good, WithContext(ended)); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s after its context: %v", name, err)
 		}
-		if err := f(good, good, quantmf.WithContext(context.Context(nil))); !typed(err) {
+		if err := f(good, good, WithContext(context.Context(nil))); !typed(err) {
 			t.Errorf("%s without a context: %v", name, err)
 		}
-		if err := f(good, good, quantmf.WithEpsilon(-1)); !typed(err) {
+		if err := f(good, good, WithEpsilon(-1)); !typed(err) {
 			t.Errorf("%s at ε = -1: %v", name, err)
 		}
 		if name[:4] == "back" {
-			for _, z := range []quantmf.Mat{bad, quantmf.NewMat(2, 2), {}} {
+			for _, z := range []Mat{bad, NewMat(2, 2), {}} {
 				if err := f(good, z); !typed(err) {
 					t.Errorf("%s of z %d × %d: %v", name, z.Rows, z.Cols, err)
 				}
 			}
 		}
 	}
-	if _, err := quantmf.SoftRank([]float64{1, 2}, quantmf.WithContext(ended)); !errors.Is(err,
+	if _, err := SoftRank([]float64{1, 2}, WithContext(ended)); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("SoftRank after its context: %v", err)
 	}

@@ -308,29 +308,8 @@ func TestPinnedEnds(t *testing.T) {
 	}
 }
 
-// TestMapOfFit: the maps of a model take its fitted values at (UV)_i.
-func TestMapOfFit(t *testing.T) {
-	x := toy(4)
-	q := must(FitQMF(context.Background(), x, 8, WithEpochs(10)))(t)
-	fit := q.Reconstruct()
-	w := make([]float64, x.Cols)
-	for i := range x.Rows {
-		m := must(q.Map(i))(t)
-		product(w, q.U.Row(i), q.V)
-		for j := range w {
-			if math.Abs(m.At(w[j])-fit.At(i, j)) > 1e-11*fit.At(i, j) {
-				t.Fatalf("row %d: map %v, fitted %v", i, m.At(w[j]), fit.At(i, j))
-			}
-		}
-	}
-	if _, err := q.Map(x.Rows); err == nil {
-		t.Error("a feature beyond the last has a map")
-	}
-}
-
 // TestSchedule: the rate of a cosine begins at what was given; internal/monotone has how it falls.
 func TestSchedule(t *testing.T) {
-	ctx := context.Background()
 	x := first(toy(3), 12)
 	u, v := NewMat(12, 2), NewMat(2, x.Cols)
 	r := random.Split(1, 1)
@@ -339,18 +318,11 @@ func TestSchedule(t *testing.T) {
 			m.Data[i] = 0.5 + r.Float64()
 		}
 	}
-	for name, fit := range map[string]func(o ...FitOption) (Model, error){
-		"QMF": func(o ...FitOption) (Model,
-			error) {
-			return FitQMF(ctx, x, 2, append(o, WithInit(u, v))...)
-		},
-		"QMFQ": func(o ...FitOption) (Model,
-			error) {
-			return FitQMFQ(ctx, x, 2, append(o, WithInit(u, v))...)
-		},
-	} {
-		a := must(fit(WithEpochs(1), WithSchedule(ScheduleCosine)))(t)
-		b := must(fit(WithEpochs(1), WithSchedule(ScheduleConstant)))(t)
-		closeTo(t, name+": one epoch", a.Reconstruct().Data, b.Reconstruct().Data, 0)
+	for _, method := range []Method{MethodQMF, MethodQMFQ} {
+		fit := func(s Schedule) Model {
+			return must(Fit(t.Context(), method, x, 2, WithInit(u, v), WithEpochs(1), WithSchedule(s)))(t)
+		}
+		closeTo(t, "one epoch", fit(ScheduleCosine).Reconstruct().Data,
+			fit(ScheduleConstant).Reconstruct().Data, 0)
 	}
 }

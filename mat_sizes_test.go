@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestMatTooLarge: a matrix whose size is no number, or more than memory, is a panic that says so, never a
@@ -20,7 +20,7 @@ func TestMatTooLarge(t *testing.T) {
 					t.Errorf("%v: %q", size, said)
 				}
 			}()
-			m := quantmf.NewMat(size[0], size[1])
+			m := NewMat(size[0], size[1])
 			t.Errorf("%v: a matrix with %d numbers", size, len(m.Data))
 		}()
 	}

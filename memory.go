@@ -141,7 +141,11 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		most = nmf.Pieces
 	}
 	p := pool.Idle(f.workers, most)
-	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, f.rules())
+	rules := f.rules()
+	if f.sampleWeights != nil || f.cellWeights != nil {
+		rules.Weights = &fit.Weights{Samples: f.sampleWeights}
+	}
+	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, rules)
 	if inMemory {
 		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
 		// a copy of what is signed, less its rows' lowest values

@@ -65,6 +65,9 @@ func factors(m Model) *Factorisation {
 // must is the value of a call that succeeds: must(f())(t).
 func must[T any](v T, err error) func(t testing.TB) T { return Must(v, err) }
 
+// errorOf is the error of a call.
+func errorOf[T any](_ T, err error) error { return err }
+
 func ok(t testing.TB, err error) {
 	t.Helper()
 	OK(t, err)
@@ -114,6 +117,11 @@ func ways(d, n int) []way {
 	thin := with(SparseCounts(90, 40, 3), func(i, j int, v float64) float64 {
 		return map[bool]float64{true: v, false: 0}[(40*i+j)%3 == 0 || j == i%40]
 	})
+	samples, cells := make([]float64, n), plain.Clone()
+	for i := range cells.Data {
+		cells.Data[i] = float64(1+i%5) / 4
+		samples[i%n] = float64(3-i%n%3) / 2
+	}
 	of := func(opts ...FitOption) []FitOption { return opts }
 	// A fit of a QMF has fewer levels, and fits that cost more have fewer epochs, than by default.
 	maps := func(opts ...FitOption) []FitOption {
@@ -129,6 +137,12 @@ func ways(d, n int) []way {
 			WithValidation(0.1), WithPenalties(Penalties{L1V: 0.01, L2U: 0.02, L2V: 0.003}), WithEpochs(8))},
 		{"NMF, beta, vectors, validation, patience", MethodNMF, positive, Beta(0.5),
 			of(WithStart(StartSVD), WithValidation(0.1), WithPatience(2), WithEpochs(12))},
+		{"NMF, weights, hidden, validation", MethodNMF, holed, KL, of(missing, WithValidation(0.1),
+			WithSampleWeights(samples), WithCellWeights(cells), WithEpochs(8))},
+		{"NMF, weights, Frobenius, restarts", MethodNMF, plain, Frobenius, of(WithCellWeights(cells),
+			WithRestarts(2), WithEpochs(6))},
+		{"NMF, weights, beta, updates", MethodNMF, positive, Beta(1.5), of(WithSampleWeights(samples),
+			WithUpdates(UpdatesMultiplicative), WithEpochs(6))},
 		{"QMF", MethodQMF, plain, KL, maps()},
 		{"QMF, paper, penalty", MethodQMF, plain, KL, maps(WithStart(StartUniform), WithEnds(EndsPinned),
 			WithSchedule(ScheduleConstant), WithPenalty(0.5))},
@@ -553,6 +567,7 @@ func TestUnits(t *testing.T) {
 				t.Fatal(err1, err2)
 			}
 			alike("score", []float64{scoreB}, []float64{scoreA}, unit, 1e-6)
+			alike("Loss", []float64{must(got.Loss(y))(t)}, []float64{must(want.Loss(w.x))(t)}, unit, 1e-6)
 			if !w.says("restarts") && w.method != MethodBQMF && !slices.ContainsFunc(b.History,
 				func(h float64) bool { return math.Abs(told-h) <= 0.3*h }) {
 				t.Errorf("unit 2^%d: progress tells a loss of %v, History %v", e, told, b.History)
@@ -721,10 +736,15 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 		fit := m.Reconstruct()
+		if w.method != MethodBQMF {
+			for i, v := range inflated(t, m, factors(m).V).Data {
+				near("a fitted cell, by its map", fit.Data[i], v, 1e-11)
+			}
+		}
 		rows, want := means(beta, w.x, fit)
 		loss := must(m.Loss(w.x))(t)
 		near("Loss", loss, want, 1e-9)
-		if f := factors(m); w.method != MethodBQMF && !w.says("validation") {
+		if f := factors(m); w.method != MethodBQMF && !w.says("validation") && !w.says("weights") {
 			near("the loss of the best epoch", f.History[f.Best], want, 1e-8)
 		}
 		constant := NewMat(w.x.Rows, w.x.Cols)
@@ -775,6 +795,21 @@ func TestAnswers(t *testing.T) {
 		if q, is := m.(*QMFQ); is {
 			checkDeflated(t, w, q, y, v)
 		}
+		predicted, scores := must(m.Predict(ctx, y))(t), must(m.Scores(ctx, y))(t)
+		for j, got := range scores {
+			sum, seen := 0.0, 0.0
+			for i := range y.Rows {
+				if x := y.At(i, j); x == x {
+					sum, seen = sum+w.loss.At(x, predicted.At(i, j)), seen+1
+				}
+			}
+			near("Score of a sample", got, sum/seen, 1e-9)
+		}
+		if placer, is := m.(interface{ Placed(v Mat) (Model, error) }); is {
+			if !slices.Equal(must(placer.Placed(v))(t).Reconstruct().Data, predicted.Data) {
+				t.Error("the model placed at Transform is not what Predict says")
+			}
+		}
 		lossY, _ := m.Loss(y)
 		goodY, _ := m.Goodness(y)
 		same := func(what string, x Rows) {
@@ -784,6 +819,12 @@ func TestAnswers(t *testing.T) {
 			}
 			if s, err := m.Score(ctx, x); err != nil || s != score {
 				t.Errorf("%s: score %v, want %v: %v", what, s, score, err)
+			}
+			if p, err := m.Predict(ctx, x); err != nil || !slices.Equal(p.Data, predicted.Data) {
+				t.Errorf("%s: other predictions: %v", what, err)
+			}
+			if s, err := m.Scores(ctx, x); err != nil || !slices.Equal(s, scores) {
+				t.Errorf("%s: other scores: %v", what, err)
 			}
 			if l, err := m.Loss(x); err != nil || l != lossY {
 				t.Errorf("%s: loss %v, want %v: %v", what, l, lossY, err)
@@ -917,7 +958,7 @@ func TestHiddenCells(t *testing.T) {
 // but the choice of the epoch.
 func TestHeldOutCells(t *testing.T) {
 	each(t, func(t *testing.T, w way) {
-		if !w.says("validation") {
+		if !w.says("validation") || w.says("weights") {
 			return
 		}
 		m, held := w.must(t, w.x), HeldOutBy(t, w.x, 0.1, w.loss)
@@ -975,6 +1016,9 @@ func TestAwkwardData(t *testing.T) {
 		if !strings.Contains(w.name, ",") && w.method != MethodBQMF {
 			losses = []Loss{KL, Frobenius, Beta(0), -1, -2, 0.5, 1.5, 3, 4, 1 - 0x1p-53, 1 + 1e-10, 1e-7,
 				-1e-10}
+		}
+		if w.says("weights") { // which have sizes of their own
+			return
 		}
 		refused := 0
 		for set, rows := range sets {
@@ -1055,6 +1099,12 @@ func TestBadData(t *testing.T) {
 					err := m.TopFeatures(x, 1)
 				return orZero(len(v), err)
 			},
+			"Scores": func(x Rows) (any, error) { v, err := m.Scores(ctx, x); return orZero(len(v), err) },
+			"Predict": func(x Rows) (any, error) {
+				v,
+					err := m.Predict(ctx, x)
+				return orZero(len(v.Data), err)
+			},
 			"Transform": func(x Rows) (any, error) {
 				v, err := m.Transform(ctx, x)
 				return orZero(len(v.Data), err)
@@ -1066,6 +1116,7 @@ func TestBadData(t *testing.T) {
 				return orZero(len(v), err)
 			},
 		}
+		places := map[string]bool{"Transform": true, "Score": true, "Scores": true, "Predict": true}
 		for name, call := range calls {
 			if name == "HeldOut" && (w.method != MethodNMF || w.says("hidden")) {
 				continue
@@ -1090,14 +1141,14 @@ func TestBadData(t *testing.T) {
 				bad("-1", changed(-1), 7, 3)
 			}
 			if !w.says("hidden") && (name == "fit" || w.says("QMFQ, vectors") &&
-				(name == "Transform" || name == "Score")) {
+				places[name]) {
 				bad("NaN", changed(math.NaN()), 7, 3)
 			} else if name == "fit" || name == "Goodness" || name == "TopFeatures" {
 				bad("a row of NaN", with(w.x, func(i, _ int, v float64) float64 {
 					return map[bool]float64{true: math.NaN(), false: v}[i == 7]
 				}), 7, -1)
 			}
-			if w.says("hidden") && (name == "fit" || name == "Transform" || name == "Score") {
+			if w.says("hidden") && name == "fit" || places[name] && !w.says("QMFQ, vectors") {
 				bad("a column of NaN", with(w.x, func(_, j int, v float64) float64 {
 					return map[bool]float64{true: math.NaN(), false: v}[j == 9]
 				}), -1, 9)

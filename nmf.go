@@ -114,12 +114,18 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
 			loss:     c.loss,
 			progress: progress, pool: t.Pool}
-		f.given, f.prior = c.fixedU, c.prior(t.Cells.Visible, t.Cells.N)
+		f.given, f.fixed, f.prior = c.fixedU, c.fixed, c.prior(t.Cells.Visible, t.Cells.N)
 		f.method = c.newMethod(newProblem(f.factors, t.Cells, c.loss, t.Pool))
 		f.start = func() error { return f.startFactors(&c, t.Pool, seed) }
 		return f
 	})
 	fitted, _ := m.(*NMF)
+	if left := t.Cells.LeftOut(); len(left) > 0 && fitted != nil {
+		placed, wrong := withPlaced(ctx, fitted, x, left)
+		if fitted = placed.(*NMF); err == nil {
+			err = wrong
+		}
+	}
 	return fitted, err
 }
 
@@ -210,7 +216,10 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
 		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
 		Held:     s.HeldLoss,
-		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.given.Cols, Pool: p,
+		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
+	}
+	if s.Weighted() {
+		problem.Weigh, problem.Whole = s.Weigh, s.Whole()
 	}
 	if s.Held == nil {
 		problem.X, problem.Stride = s.X.Data, s.X.Stride
@@ -220,7 +229,14 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 
 // startFactors fills U and V with the given factors or with those of the start.
 func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
-	defer f.hold()
+	defer func() {
+		f.hold()
+		for c := range f.k {
+			for _, j := range f.cells.LeftOut() { // they would count in what components sum to
+				f.rowV(c)[j] = 0
+			}
+		}
+	}()
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)
 		if f.cells.Units.All != 0 {

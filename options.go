@@ -89,7 +89,10 @@ type settings struct {
 	maps          *givenMaps // nil: the fit makes its own
 	penalty       float64
 	penalties     Penalties
-	fixedU        Mat // d × r, the first columns of U, which stay; empty: none
+	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none, or not at hand
+	fixed         int       // r
+	sampleWeights []float64 // n; nil: all are 1
+	cellWeights   Rows      // d × n; nil: all are 1
 	shrinkage     float64
 	line          float64
 	loss          divergence.Loss
@@ -504,16 +507,67 @@ func (p Penalties) String() string {
 	return "L1U " + ftoa(p.L1U) + ", L1V " + ftoa(p.L1V) + ", L2U " + ftoa(p.L2U) + ", L2V " + ftoa(p.L2V)
 }
 
-// WithFixedU gives the first r columns of U, d × r with 1 <= r <= k, finite and non-negative: a fit learns
-// V and the other columns, and leaves these as they are. They are known signatures, or spectra, and V says
-// how much of each a sample has; columns beyond r take what they do not explain. The bounds are those of
-// [WithInit]. Where [WithInit] or [WithModel] gives U as well, these columns take the place of its first.
+// WithFixedU gives the first r columns of U, d × r with 1 <= r <= k, finite and non-negative: a fit learns V
+// and the other columns, and leaves these as they are. They are known signatures, or spectra, and V says how
+// much of each a sample has; columns beyond r take what they do not explain. The bounds are those of
+// [WithInit]; FitQMF, whose factors are positive, raises entries to its lower bound. Its maps T_i undo the
+// scale that row i of U has. Where [WithInit] or [WithModel] gives U as well, these columns take the place of
+// its first.
 func WithFixedU(columns Mat) FitOption {
 	return fitOption(option.FixedU, columns.size(), func(c *config) string {
 		if columns.Rows < 1 || columns.Cols < 1 {
 			return "must not be empty"
 		}
 		c.fixedU = columns
+		return ""
+	})
+}
+
+// WithSampleWeights gives the samples weights, n of them, finite, at least 0 and not all 0: a fit minimises
+// the mean Σ w Δ / Σ w over the visible cells, and History and Validation are such means. A weight of 2
+// counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
+// coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
+// values, and another multiplication a cell.
+func WithSampleWeights(w []float64) FitOption {
+	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
+		bound := weightsBound(w)
+		if bound == "" {
+			c.sampleWeights = w
+		}
+		return bound
+	})
+}
+
+// weightsBound returns what weights must be, "" where they are.
+func weightsBound(w []float64) string {
+	if len(w) == 0 {
+		return "must not be empty"
+	}
+	sum := 0.0
+	for i, v := range w {
+		if !(v >= 0 && v <= limit.Value) {
+			return "weight " + itoa(i) + " is " + ftoa(v) + ", must be at least 0 and at most " +
+				ftoa(limit.Value)
+		}
+		sum += v
+	}
+	if sum == 0 {
+		return "the sum must be above 0"
+	}
+	return ""
+}
+
+// WithCellWeights gives every cell of x a weight, d × n, finite and at least 0, such as the inverse of the
+// variance of its noise: a fit minimises the mean Σ w Δ / Σ w, as with [WithSampleWeights], by whose weights
+// these are multiplied where both are given. A cell of weight 0 is one that was not observed, whatever x
+// has there; a row or a column of nothing else is a [*DataError], as is a weight that is none. The rows of w
+// are read whenever those of x are.
+func WithCellWeights(w Rows) FitOption {
+	return fitOption(option.CellWeights, "Rows", func(c *config) string {
+		if w == nil {
+			return "must not be nil"
+		}
+		c.cellWeights = w
 		return ""
 	})
 }

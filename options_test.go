@@ -27,6 +27,11 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 	for j := range y {
 		y[j] = float64(j * j)
 	}
+	cells := NewMat(d, n)
+	for i := range cells.Data {
+		cells.Data[i] = float64(1 + i%2)
+	}
+	w[0] = 2
 	return map[option.Kind]FitOption{
 		option.Epsilon: WithEpsilon(0.03), option.Squash: WithSquash(SquashArctan),
 		option.Tolerance: WithTolerance(1e-8), option.MaxIterations: WithMaxIterations(2000),
@@ -38,7 +43,8 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Schedule: WithSchedule(ScheduleConstant), option.Batch: WithBatch(5),
 		option.Start: WithStart(StartUniform), option.Ends: WithEnds(EndsPinned),
 		option.Penalty: WithPenalty(0.1), option.Penalties: WithPenalties(Penalties{L1U: 0.1, L2V: 0.2}),
-		option.FixedU: WithFixedU(first(u, u.Rows)), option.Shrinkage: WithShrinkage(3),
+		option.FixedU: WithFixedU(first(u, u.Rows)), option.SampleWeights: WithSampleWeights(w),
+		option.CellWeights: WithCellWeights(cells), option.Shrinkage: WithShrinkage(3),
 		option.Line: WithLine(0.3),
 		option.Loss: WithLoss(Frobenius), option.Patience: WithPatience(7), option.Restarts: WithRestarts(2),
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
@@ -56,7 +62,7 @@ func TestOptionTable(t *testing.T) {
 	m.Cols = 10
 	x, y := m.Row(0), []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	fit := func(f option.Function, method Method) (option.Function, func(o FitOption) error) {
-		return f, func(o FitOption) error { _, err := Fit(ctx, method, m, 2, WithEpochs(1), o); return err }
+		return f, func(o FitOption) error { return errorOf(Fit(ctx, method, m, 2, WithEpochs(1), o)) }
 	}
 	operator := func(f option.Function, call func(o Option) error) (option.Function,
 		func(o FitOption) error) {
@@ -91,17 +97,16 @@ func TestOptionTable(t *testing.T) {
 	check(fit(option.FitQMF, MethodQMF))
 	check(fit(option.FitQMFQ, MethodQMFQ))
 	check(fit(option.FitBQMF, MethodBQMF))
-	check(operator(option.Solve, func(o Option) error { _, err := Solve(x, o); return err }))
-	check(operator(option.SoftRank, func(o Option) error { _, err := SoftRank(x, o); return err }))
-	check(operator(option.SoftSort, func(o Option) error { _, err := SoftSort(x, o); return err }))
-	check(operator(option.SoftQuantile, func(o Option) error { _, err := SoftQuantile(x, y, o); return err }))
+	check(operator(option.Solve, func(o Option) error { return errorOf(Solve(x, o)) }))
+	check(operator(option.SoftRank, func(o Option) error { return errorOf(SoftRank(x, o)) }))
+	check(operator(option.SoftSort, func(o Option) error { return errorOf(SoftSort(x, o)) }))
+	check(operator(option.SoftQuantile, func(o Option) error { return errorOf(SoftQuantile(x, y, o)) }))
 	check(operator(option.SoftQuantileRows, func(o Option) error {
-		_, err := SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o)
-		return err
+		return errorOf(SoftQuantileRows(m, Mat{Rows: 1, Cols: 10, Stride: 10, Data: y}, o))
 	}))
 	check(operator(option.SoftQuantiles,
-		func(o Option) error { _, err := SoftQuantiles(x, []float64{0.5}, o); return err }))
-	check(operator(option.SoftTopK, func(o Option) error { _, err := SoftTopK(x, 2, o); return err }))
+		func(o Option) error { return errorOf(SoftQuantiles(x, []float64{0.5}, o)) }))
+	check(operator(option.SoftTopK, func(o Option) error { return errorOf(SoftTopK(x, 2, o)) }))
 }
 
 // TestBadArguments: a bad argument is a typed error that says what is wrong and where.
@@ -300,6 +305,7 @@ func TestBadArguments(t *testing.T) {
 		{"memory, loss", memory(MethodBQMF, 1, WithLoss(Beta(1.5))), &option, ""},
 		{"memory, levels of NMF", memory(MethodNMF, 1, WithLevels(8)), &option, "WithLevels"},
 		{"memory of no method", memory(Method(9), 1), &option, ""},
+		{"no method", errorOf(Fit(ctx, 99, good, 2)), &option, ""},
 		{"memory of nothing", errorOf(MemoryOf(MethodQMF, 0, 5, 1)), &shape, ""},
 	} {
 		if c.err == nil || c.as != nil && !errors.As(c.err, c.as) ||

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestPatienceRecipe: FitNMF's recipe to go on until the loss stands still comes within 1e-6 of the lowest
@@ -14,8 +14,8 @@ func TestPatienceRecipe(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		x, u, v := quantmf.NewMat(40, 50), quantmf.NewMat(40, 4), quantmf.NewMat(4, 50)
-		for _, m := range []quantmf.Mat{u, v} {
+		x, u, v := NewMat(40, 50), NewMat(40, 4), NewMat(4, 50)
+		for _, m := range []Mat{u, v} {
 			for i := range m.Data {
 				m.Data[i] = math.Pow(r.ExpFloat64(), 2)
 			}
@@ -29,12 +29,12 @@ func TestPatienceRecipe(t *testing.T) {
 			}
 		}
 		x.Data[0]++
-		for _, loss := range []quantmf.Loss{quantmf.KL, quantmf.Frobenius} {
-			opts := []quantmf.FitOption{quantmf.WithLoss(loss), quantmf.WithWorkers(1)}
-			m := must(quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(1000),
-				quantmf.WithPatience(3))...))(t)
+		for _, loss := range []Loss{KL, Frobenius} {
+			opts := []FitOption{WithLoss(loss), WithWorkers(1)}
+			m := must(FitNMF(t.Context(), x, 4, append(opts, WithEpochs(1000),
+				WithPatience(3))...))(t)
 			epochs := len(m.History) - 1
-			long := must(quantmf.FitNMF(t.Context(), x, 4, append(opts, quantmf.WithEpochs(15*epochs))...))(t)
+			long := must(FitNMF(t.Context(), x, 4, append(opts, WithEpochs(15*epochs))...))(t)
 			last, best := m.History[epochs], long.History[15*epochs]
 			if epochs == 1000 || last > best*(1+1e-6) {
 				t.Errorf("seed %d, %v: %v after %d epochs, %v after %d: %.1e above", seed, loss, last, epochs,

@@ -254,6 +254,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
 		progress: progress,
 	}
+	f.given, f.fixed = s.fixedU, s.fixed
 	if s.lagging(d) {
 		f.lossDelay = 1
 	}

@@ -347,7 +347,7 @@ func TestFitAllocations(t *testing.T) {
 		{"QMFQ", []FitOption{held, WithStart(StartUniform), WithProjection(KLUpdates(5))}, 3},
 	} {
 		fit := func(epochs, workers int) {
-			if _, _, _, _, _, err := fitAny(t.Context(), f.model, x, 4,
+			if _, err := fitAny(t.Context(), f.model, x, 4,
 				append(f.opts, WithEpochs(epochs+3), WithWorkers(workers))...); err != nil {
 				t.Fatal(err)
 			}

@@ -50,7 +50,7 @@ func TestRandomFits(t *testing.T) {
 		}
 		b := file(t, m)
 		h.Write(b)
-		for holder, y := range map[string]Rows{"rows": struct{ Rows }{x}, "sparse": sparseOf(t, x)} {
+		for holder, y := range map[string]Rows{"rows": struct{ Rows }{x}, "sparse": SparseOf(t, x)} {
 			other, err := Fit(t.Context(), method, y, k, append(opts, WithWorkers(3))...)
 			if err != nil || !bytes.Equal(file(t, other), b) {
 				t.Errorf("fit %d, %v of %s, %d × %d, %s: another model: %v", seed, method, name, x.Rows,
@@ -62,20 +62,6 @@ func TestRandomFits(t *testing.T) {
 	if t.Logf("%d of %d fits, hash %016x", fitted, *randomFits, h.Sum64()); fitted < *randomFits/2 {
 		t.Errorf("only %d of %d can be fitted", fitted, *randomFits)
 	}
-}
-
-func sparseOf(t *testing.T, x Mat) *Sparse {
-	start, index, values := []int{0}, []uint32{}, []float64{}
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if v != 0 {
-				index, values = append(index, uint32(j)), append(values, v)
-			}
-		}
-		start = append(start, len(index))
-	}
-	s := must(NewSparse(x.Cols, start, index, values))(t)
-	return s
 }
 
 // randomMatrix draws sizes, a kind and numbers that are the same on every platform.

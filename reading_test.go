@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/shards"
 )
 
 // fickle is a matrix whose rows are changed from the call number from of ReadRow on.
 type fickle struct {
-	quantmf.Mat
+	Mat
 	calls *atomic.Int64
 	from  int64
 	turn  func(x []float64) error
@@ -32,8 +32,8 @@ func (f fickle) ReadRow(x []float64, i int) error {
 	return f.turn(x)
 }
 
-func counts() quantmf.Mat {
-	x := quantmf.NewMat(24, 40)
+func counts() Mat {
+	x := NewMat(24, 40)
 	for i := range x.Data {
 		x.Data[i] = float64(i*i*7%11) + 1
 	}
@@ -60,48 +60,48 @@ func (s *blobs) Put(name string, data []byte) error {
 }
 
 // readers are the functions that fit what they read.
-var readers = map[string]func(ctx context.Context, x quantmf.Rows) (any, error){
-	"NMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3)))
+var readers = map[string]func(ctx context.Context, x Rows) (any, error){
+	"NMF": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitNMF(ctx, x, 3, WithEpochs(2), WithWorkers(3)))
 	},
-	"NMF, hidden cells": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
-			quantmf.WithMissingValues(), quantmf.WithValidation(0.1)))
+	"NMF, hidden cells": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitNMF(ctx, x, 3, WithEpochs(2), WithWorkers(3),
+			WithMissingValues(), WithValidation(0.1)))
 	},
-	"NMF, multiplicative, SVD": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitNMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
-			quantmf.WithUpdates(quantmf.UpdatesMultiplicative), quantmf.WithStart(quantmf.StartSVD)))
+	"NMF, multiplicative, SVD": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitNMF(ctx, x, 3, WithEpochs(2), WithWorkers(3),
+			WithUpdates(UpdatesMultiplicative), WithStart(StartSVD)))
 	},
-	"QMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitQMF(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3)))
+	"QMF": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitQMF(ctx, x, 3, WithEpochs(1), WithWorkers(3)))
 	},
-	"QMF, paper": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitQMF(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3),
-			quantmf.WithStart(quantmf.StartUniform), quantmf.WithEnds(quantmf.EndsPinned)))
+	"QMF, paper": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitQMF(ctx, x, 3, WithEpochs(1), WithWorkers(3),
+			WithStart(StartUniform), WithEnds(EndsPinned)))
 	},
-	"QMFQ": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitQMFQ(ctx, x, 3, quantmf.WithEpochs(1), quantmf.WithWorkers(3),
-			quantmf.WithStart(quantmf.StartUniform), quantmf.WithProjection(quantmf.KLUpdates(5))))
+	"QMFQ": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitQMFQ(ctx, x, 3, WithEpochs(1), WithWorkers(3),
+			WithStart(StartUniform), WithProjection(KLUpdates(5))))
 	},
-	"BQMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return orNil(quantmf.FitBQMF(ctx, x, 3, quantmf.WithEpochs(2), quantmf.WithWorkers(3),
-			quantmf.WithMissingValues(), quantmf.WithValidation(0.1)))
+	"BQMF": func(ctx context.Context, x Rows) (any, error) {
+		return orNil(FitBQMF(ctx, x, 3, WithEpochs(2), WithWorkers(3),
+			WithMissingValues(), WithValidation(0.1)))
 	},
-	"PlanNMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return nil, shards.PlanNMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, quantmf.WithEpochs(1))
+	"PlanNMF": func(ctx context.Context, x Rows) (any, error) {
+		return nil, shards.PlanNMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, WithEpochs(1))
 	},
-	"PlanQMF": func(ctx context.Context, x quantmf.Rows) (any, error) {
-		return nil, shards.PlanQMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, quantmf.WithEpochs(1))
+	"PlanQMF": func(ctx context.Context, x Rows) (any, error) {
+		return nil, shards.PlanQMF(ctx, &blobs{of: map[string][]byte{}}, 2, x, 3, WithEpochs(1))
 	},
 }
 
 // placers are functions that place what they read, for models of counts.
-func placers(t *testing.T) map[string]func(ctx context.Context, x quantmf.Rows) (any, error) {
-	all := map[string]func(ctx context.Context, x quantmf.Rows) (any, error){}
-	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodQMFQ,
-		quantmf.MethodBQMF} {
-		m := must(quantmf.Fit(t.Context(), method, counts(), 3, quantmf.WithEpochs(1)))(t)
-		all[method.String()+", new samples"] = func(ctx context.Context, x quantmf.Rows) (any, error) {
+func placers(t *testing.T) map[string]func(ctx context.Context, x Rows) (any, error) {
+	all := map[string]func(ctx context.Context, x Rows) (any, error){}
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ,
+		MethodBQMF} {
+		m := must(Fit(t.Context(), method, counts(), 3, WithEpochs(1)))(t)
+		all[method.String()+", new samples"] = func(ctx context.Context, x Rows) (any, error) {
 			v, err := m.Transform(ctx, x)
 			if v.Rows == 0 {
 				return nil, err
@@ -143,8 +143,8 @@ func TestRowsThatChange(t *testing.T) {
 			for what, turn := range turns {
 				for _, from := range []int64{25, 25 + (last-25)/2, last - 1} {
 					m, err := fit(t.Context(), fickle{counts(), new(atomic.Int64), from, turn})
-					var data *quantmf.DataError
-					var read *quantmf.ReadError
+					var data *DataError
+					var read *ReadError
 					ok := errors.As(err, &data) && data.Row >= 0
 					if what == "error" {
 						ok = errors.As(err, &read) && errors.Is(err, cause)
@@ -192,15 +192,15 @@ func TestOneReading(t *testing.T) {
 		x.Data[i] = math.Ldexp(x.Data[i], 120)
 	}
 	stop := errors.New("stop")
-	for name, opts := range map[string][]quantmf.FitOption{
-		"NMF":  {quantmf.WithLoss(quantmf.Beta(-0.5))},
-		"QMF":  {quantmf.WithStart(quantmf.StartUniform)},
+	for name, opts := range map[string][]FitOption{
+		"NMF":  {WithLoss(Beta(-0.5))},
+		"QMF":  {WithStart(StartUniform)},
 		"BQMF": {},
 	} {
 		var calls, before atomic.Int64
-		opts = append(opts, quantmf.WithMissingValues(), quantmf.WithValidation(0.2),
-			quantmf.WithCheckpoint(1, func([]byte) error { return nil }),
-			quantmf.WithProgress(func(quantmf.Progress) error {
+		opts = append(opts, WithMissingValues(), WithValidation(0.2),
+			WithCheckpoint(1, func([]byte) error { return nil }),
+			WithProgress(func(Progress) error {
 				before.CompareAndSwap(0, calls.Load())
 				return stop
 			}))
@@ -208,12 +208,12 @@ func TestOneReading(t *testing.T) {
 		var err error
 		switch name {
 		case "NMF":
-			_, err = quantmf.FitNMF(t.Context(), rows, 2, opts...)
+			_, err = FitNMF(t.Context(), rows, 2, opts...)
 		case "QMF": // and one for the extremes of the maps
 			calls.Store(-int64(x.Rows))
-			_, err = quantmf.FitQMF(t.Context(), rows, 2, opts...)
+			_, err = FitQMF(t.Context(), rows, 2, opts...)
 		case "BQMF":
-			_, err = quantmf.FitBQMF(t.Context(), rows, 2, opts...)
+			_, err = FitBQMF(t.Context(), rows, 2, opts...)
 		}
 		if !errors.Is(err, stop) || before.Load() != int64(x.Rows) {
 			t.Errorf("%s: %d rows were read %d times: %v", name, x.Rows, before.Load(), err)

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // bentTable has n samples of d features, curves of a product of rank 3 with noise; some in 2^-300.
-func bentTable(d, n int, unit float64) quantmf.Mat {
-	x := quantmf.NewMat(d, n)
+func bentTable(d, n int, unit float64) Mat {
+	x := NewMat(d, n)
 	for i := range d {
 		for j := range n {
 			w := 0.0
@@ -25,8 +25,8 @@ func bentTable(d, n int, unit float64) quantmf.Mat {
 	return x
 }
 
-func part(x quantmf.Mat, from, to int) quantmf.Mat {
-	return quantmf.Mat{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
+func part(x Mat, from, to int) Mat {
+	return Mat{Rows: x.Rows, Cols: to - from, Stride: x.Stride, Data: x.Data[from:]}
 }
 
 // TestWithModel: a fit that goes on from a model begins at the model's loss and does not end above it, in any
@@ -40,54 +40,54 @@ func TestWithModel(t *testing.T) {
 		}
 	}
 	for name, c := range map[string]struct {
-		x      quantmf.Mat
-		method quantmf.Method
-		opts   []quantmf.FitOption
+		x      Mat
+		method Method
+		opts   []FitOption
 	}{
-		"QMF":       {bentTable(20, 60, 1), quantmf.MethodQMF, nil},
-		"QMF, tiny": {bentTable(20, 60, 0x1p-300), quantmf.MethodQMF, nil},
-		"QMF, signed": {signed, quantmf.MethodQMF,
-			[]quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}},
-		"QMF, one batch": {bentTable(20, 60, 1), quantmf.MethodQMF,
-			[]quantmf.FitOption{quantmf.WithBatch(99)}},
-		"QMF, other maps": {bentTable(20, 60, 1), quantmf.MethodQMF,
-			[]quantmf.FitOption{quantmf.WithLevels(5), quantmf.WithEpsilon(0.05)}},
-		"NMF":       {bentTable(20, 60, 1), quantmf.MethodNMF, nil},
-		"NMF, tiny": {bentTable(20, 60, 0x1p-300), quantmf.MethodNMF, nil},
-		"NMF, Frobenius": {bentTable(20, 60, 1), quantmf.MethodNMF,
-			[]quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}},
+		"QMF":       {bentTable(20, 60, 1), MethodQMF, nil},
+		"QMF, tiny": {bentTable(20, 60, 0x1p-300), MethodQMF, nil},
+		"QMF, signed": {signed, MethodQMF,
+			[]FitOption{WithLoss(Frobenius)}},
+		"QMF, one batch": {bentTable(20, 60, 1), MethodQMF,
+			[]FitOption{WithBatch(99)}},
+		"QMF, other maps": {bentTable(20, 60, 1), MethodQMF,
+			[]FitOption{WithLevels(5), WithEpsilon(0.05)}},
+		"NMF":       {bentTable(20, 60, 1), MethodNMF, nil},
+		"NMF, tiny": {bentTable(20, 60, 0x1p-300), MethodNMF, nil},
+		"NMF, Frobenius": {bentTable(20, 60, 1), MethodNMF,
+			[]FitOption{WithLoss(Frobenius)}},
 	} {
-		fit := func(x quantmf.Rows, opts ...quantmf.FitOption) (quantmf.Model, []float64) {
+		fit := func(x Rows, opts ...FitOption) (Model, []float64) {
 			t.Helper()
-			m, err := quantmf.Fit(t.Context(), c.method, x, 3, opts...)
+			m, err := Fit(t.Context(), c.method, x, 3, opts...)
 			if err != nil {
 				t.Fatal(name, err)
 			}
 			switch m := m.(type) {
-			case *quantmf.NMF:
+			case *NMF:
 				return m, m.History
-			case *quantmf.QMF:
+			case *QMF:
 				return m, m.History
 			}
 			return nil, nil
 		}
 		first, history := fit(c.x, c.opts...)
 		own, _ := first.Loss(c.x)
-		from := quantmf.WithModel(first)
+		from := WithModel(first)
 		if n := len(history); name != "QMF, one batch" && math.Abs(history[n-1]-own) > 1e-9*own {
 			t.Fatalf("%s: the loss is %v, the history ends with %v", name, own, history[n-1])
 		}
-		still, begun := fit(c.x, from, quantmf.WithEpochs(0))
+		still, begun := fit(c.x, from, WithEpochs(0))
 		if now, _ := still.Loss(c.x); math.Abs(begun[0]-own) > 1e-9*own || math.Abs(now-own) > 1e-9*own {
 			t.Errorf("%s: begins at %v and ends at %v, the model's loss is %v", name, begun[0], now, own)
 		}
-		more, went := fit(c.x, from, quantmf.WithEpochs(3))
+		more, went := fit(c.x, from, WithEpochs(3))
 		if now, _ := more.Loss(c.x); !(now <= own*(1+1e-6)) {
 			t.Errorf("%s: three epochs lead from %v to %v", name, own, now)
 		}
 		data, _ := first.MarshalBinary()
-		read := must(quantmf.UnmarshalModel(data))(t)
-		if _, again := fit(c.x, quantmf.WithModel(read), quantmf.WithEpochs(3)); !slices.Equal(again, went) {
+		read := must(UnmarshalModel(data))(t)
+		if _, again := fit(c.x, WithModel(read), WithEpochs(3)); !slices.Equal(again, went) {
 			t.Errorf("%s: from a file another history", name)
 		}
 	}
@@ -98,13 +98,13 @@ func TestWithModel(t *testing.T) {
 func TestWithModelOfOthers(t *testing.T) {
 	t.Parallel()
 	x := bentTable(40, 200, 1)
-	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF} {
-		first := must(quantmf.Fit(t.Context(), method, part(x, 0, 150), 3, quantmf.WithEpochs(20)))(t)
-		for what, some := range map[string]quantmf.Mat{"more": x, "others": part(x, 150, 200),
+	for _, method := range []Method{MethodNMF, MethodQMF} {
+		first := must(Fit(t.Context(), method, part(x, 0, 150), 3, WithEpochs(20)))(t)
+		for what, some := range map[string]Mat{"more": x, "others": part(x, 150, 200),
 			"as many": part(x, 50, 200)} {
-			anew, err1 := quantmf.Fit(t.Context(), method, some, 3, quantmf.WithEpochs(20))
-			on, err2 := quantmf.Fit(t.Context(), method, some, 3, quantmf.WithEpochs(4),
-				quantmf.WithModel(first))
+			anew, err1 := Fit(t.Context(), method, some, 3, WithEpochs(20))
+			on, err2 := Fit(t.Context(), method, some, 3, WithEpochs(4),
+				WithModel(first))
 			ok(t, errors.Join(err1, err2))
 			want, _ := anew.Loss(some)
 			got, _ := on.Loss(some)
@@ -121,51 +121,51 @@ func TestWithModelOfOthers(t *testing.T) {
 func TestWithModelErrors(t *testing.T) {
 	t.Parallel()
 	x, models := smallModels(t)
-	nmf, qmf := models[quantmf.MethodNMF].(*quantmf.NMF), models[quantmf.MethodQMF].(*quantmf.QMF)
+	nmf, qmf := models[MethodNMF].(*NMF), models[MethodQMF].(*QMF)
 	changed := *qmf
-	changed.U = quantmf.NewMat(6, 2)
+	changed.U = NewMat(6, 2)
 	u, v := nmf.Factors()
-	wide := quantmf.NewMat(7, 9)
+	wide := NewMat(7, 9)
 	for name, c := range map[string]struct {
-		method quantmf.Method
-		x      quantmf.Rows
+		method Method
+		x      Rows
 		rank   int
-		opts   []quantmf.FitOption
+		opts   []FitOption
 	}{
-		"no model": {quantmf.MethodNMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(nil)}},
-		"a nil pointer": {quantmf.MethodNMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel((*quantmf.NMF)(nil))}},
-		"another method": {quantmf.MethodNMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf)}},
-		"a BQMF": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(models[quantmf.MethodBQMF])}},
-		"into a BQMF": {quantmf.MethodBQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(nmf)}},
-		"into a QMFQ": {quantmf.MethodQMFQ, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(nmf)}},
-		"another rank": {quantmf.MethodQMF, x, 3,
-			[]quantmf.FitOption{quantmf.WithModel(qmf)}},
-		"other levels": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf), quantmf.WithLevels(5)}},
-		"pinned ends": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf), quantmf.WithEnds(quantmf.EndsPinned)}},
-		"given factors": {quantmf.MethodNMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(nmf), quantmf.WithInit(u, v)}},
-		"a start": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf), quantmf.WithStart(quantmf.StartNMF)}},
-		"restarts": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf), quantmf.WithRestarts(2)}},
-		"other features": {quantmf.MethodQMF, wide, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf)}},
-		"a changed field": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(&changed)}},
-		"the zero value": {quantmf.MethodQMF, x, 2,
-			[]quantmf.FitOption{quantmf.WithModel(&quantmf.QMF{})}},
-		"no matrix at all": {quantmf.MethodQMF, nil, 2,
-			[]quantmf.FitOption{quantmf.WithModel(qmf)}},
+		"no model": {MethodNMF, x, 2,
+			[]FitOption{WithModel(nil)}},
+		"a nil pointer": {MethodNMF, x, 2,
+			[]FitOption{WithModel((*NMF)(nil))}},
+		"another method": {MethodNMF, x, 2,
+			[]FitOption{WithModel(qmf)}},
+		"a BQMF": {MethodQMF, x, 2,
+			[]FitOption{WithModel(models[MethodBQMF])}},
+		"into a BQMF": {MethodBQMF, x, 2,
+			[]FitOption{WithModel(nmf)}},
+		"into a QMFQ": {MethodQMFQ, x, 2,
+			[]FitOption{WithModel(nmf)}},
+		"another rank": {MethodQMF, x, 3,
+			[]FitOption{WithModel(qmf)}},
+		"other levels": {MethodQMF, x, 2,
+			[]FitOption{WithModel(qmf), WithLevels(5)}},
+		"pinned ends": {MethodQMF, x, 2,
+			[]FitOption{WithModel(qmf), WithEnds(EndsPinned)}},
+		"given factors": {MethodNMF, x, 2,
+			[]FitOption{WithModel(nmf), WithInit(u, v)}},
+		"a start": {MethodQMF, x, 2,
+			[]FitOption{WithModel(qmf), WithStart(StartNMF)}},
+		"restarts": {MethodQMF, x, 2,
+			[]FitOption{WithModel(qmf), WithRestarts(2)}},
+		"other features": {MethodQMF, wide, 2,
+			[]FitOption{WithModel(qmf)}},
+		"a changed field": {MethodQMF, x, 2,
+			[]FitOption{WithModel(&changed)}},
+		"the zero value": {MethodQMF, x, 2,
+			[]FitOption{WithModel(&QMF{})}},
+		"no matrix at all": {MethodQMF, nil, 2,
+			[]FitOption{WithModel(qmf)}},
 	} {
-		if m, err := quantmf.Fit(t.Context(), c.method, c.x, c.rank, c.opts...); m != nil || !typed(err) {
+		if m, err := Fit(t.Context(), c.method, c.x, c.rank, c.opts...); m != nil || !typed(err) {
 			t.Errorf("%s: %v, %v", name, m, err)
 		}
 	}

@@ -17,13 +17,13 @@ func TestResumeStrict(t *testing.T) {
 		opts := []FitOption{WithEpochs(2), WithLevels(4), WithMaxIterations(2), WithRestarts(2), WithStrict()}
 		var states [][]byte
 		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		_, _, _, _, _, want := fitAny(context.Background(), model, x, 2, append(opts, save)...)
+		_, want := fitAny(context.Background(), model, x, 2, append(opts, save)...)
 		var c *ConvergenceError
 		if !errors.As(want, &c) {
 			t.Fatalf("%s: %v", model, want)
 		}
 		for i, s := range states {
-			if _, _, _, _, _, err := fitAny(context.Background(), model, x, 2,
+			if _, err := fitAny(context.Background(), model, x, 2,
 				append(opts, WithResume(s))...); !reflect.DeepEqual(err, want) {
 				t.Errorf("%s, state %d: %v, want %v", model, i, err, want)
 			}
@@ -60,8 +60,7 @@ func TestResumeOverflowedMoment(t *testing.T) {
 func TestResumeUnset(t *testing.T) {
 	x := lognormal(10, 9)
 	fit := func(opts ...FitOption) error {
-		_, err := FitQMF(t.Context(), x, 2, append(opts, WithEpochs(1), WithStart(StartScores))...)
-		return err
+		return errorOf(FitQMF(t.Context(), x, 2, append(opts, WithEpochs(1), WithStart(StartScores))...))
 	}
 	state := func(opts ...FitOption) (state []byte) {
 		ok(t, fit(append(opts,

@@ -10,40 +10,20 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/samebits"
 	"github.com/quantmf/quantmf/internal/table"
 	"github.com/quantmf/quantmf/rowfile"
 	"github.com/quantmf/quantmf/shards"
 )
 
-// shelves is a store in memory.
-type shelves struct {
-	mu    sync.Mutex
-	blobs map[string][]byte
-}
-
-func (s *shelves) Get(name string) ([]byte, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.blobs[name], nil
-}
-
-func (s *shelves) Put(name string, data []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.blobs[name] = append([]byte(nil), data...)
-	return nil
-}
-
 // overShards fits over shards.
-func overShards(ctx context.Context, f samebits.Fit, x quantmf.Rows, count int) (quantmf.Model, error) {
-	store := &shelves{blobs: map[string][]byte{}}
+func overShards(ctx context.Context, f samebits.Fit, x Rows, count int) (Model, error) {
+	store := &blobs{of: map[string][]byte{}}
 	plan := shards.PlanQMF
-	if f.Method == quantmf.MethodNMF {
+	if f.Method == MethodNMF {
 		plan = shards.PlanNMF
 	}
 	if err := plan(ctx, store, count, x, f.Rank, f.Options...); err != nil {
@@ -75,26 +55,8 @@ func TestSame(t *testing.T) {
 			continue
 		}
 		x := f.X
-		start, index, wide, narrow, single := []int{0}, []uint32(nil), []float64(nil), []float32(nil),
-			make([]float32, 0, len(x.Data))
-		for i := range x.Rows {
-			for j, v := range x.Row(i) {
-				single = append(single, float32(v))
-				if v != 0 {
-					index, wide, narrow = append(index, uint32(j)), append(wide, v),
-						append(narrow, float32(v))
-				}
-			}
-			start = append(start, len(index))
-		}
-		sparse, err := quantmf.NewSparse(x.Cols, start, index, wide)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sparse32 := must(quantmf.NewSparse(x.Cols, start, index, narrow))(t)
-		holders := map[string]quantmf.Rows{"in full": x,
-			"in full, single": quantmf.Mat32{Rows: x.Rows, Cols: x.Cols, Stride: x.Cols, Data: single},
-			"sparse":          sparse, "sparse, single": sparse32}
+		holders := Holders(t, x)
+		holders["in full"] = x
 		for _, name := range []string{"x.npy", "x.mtx"} {
 			path := filepath.Join(t.TempDir(), name)
 			file := must(os.Create(path))(t)
@@ -111,12 +73,7 @@ func TestSame(t *testing.T) {
 				continue
 			}
 			x := holders[holder]
-			var m quantmf.Model
-			if f.Method == quantmf.MethodNMF {
-				m, err = quantmf.FitNMF(t.Context(), x, f.Rank, options...)
-			} else {
-				m, err = quantmf.FitQMF(t.Context(), x, f.Rank, options...)
-			}
+			m, err := Fit(t.Context(), f.Method, x, f.Rank, options...)
 			if err != nil {
 				t.Fatal(f.Name, holder, err)
 			}
@@ -126,7 +83,8 @@ func TestSame(t *testing.T) {
 			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i/2)%2 > 0 {
 				continue
 			}
-			m, err := overShards(t.Context(), f, map[bool]quantmf.Rows{true: sparse, false: x}[shards%2 == 0],
+			m, err := overShards(t.Context(), f,
+				map[bool]Rows{true: holders["sparse"], false: x}[shards%2 == 0],
 				shards)
 			if err != nil {
 				t.Fatal(f.Name, shards, err)

@@ -9,21 +9,21 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // smallModels are a model of each kind, for 6 × 9.
-func smallModels(t *testing.T) (x quantmf.Mat, models map[quantmf.Method]quantmf.Model) {
+func smallModels(t *testing.T) (x Mat, models map[Method]Model) {
 	t.Helper()
-	x = quantmf.NewMat(6, 9)
+	x = NewMat(6, 9)
 	for i := range x.Rows {
 		for j := range x.Cols {
 			x.Set(i, j, 1+math.Abs(math.Sin(float64(3*i+1))*float64(j+1))+float64((i*j)%3))
 		}
 	}
-	models = map[quantmf.Method]quantmf.Model{}
-	for method := quantmf.MethodNMF; method <= quantmf.MethodBQMF; method++ {
-		m, err := quantmf.Fit(t.Context(), method, x, 2, quantmf.WithEpochs(3))
+	models = map[Method]Model{}
+	for method := MethodNMF; method <= MethodBQMF; method++ {
+		m, err := Fit(t.Context(), method, x, 2, WithEpochs(3))
 		if err != nil {
 			t.Fatal(method, err)
 		}
@@ -34,15 +34,15 @@ func smallModels(t *testing.T) (x quantmf.Mat, models map[quantmf.Method]quantmf
 
 // typed tells whether err is one of the errors that say what is wrong with a model or an argument.
 func typed(err error) bool {
-	var shape *quantmf.ShapeError
-	var data *quantmf.DataError
-	var option *quantmf.OptionError
+	var shape *ShapeError
+	var data *DataError
+	var option *OptionError
 	return errors.As(err, &shape) || errors.As(err, &data) || errors.As(err, &option)
 }
 
 // answers calls every method of a model that computes with its factors, and returns the names of those that
 // answer: with no error, or with a result that is not empty.
-func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) (answered []string) {
+func answers(ctx context.Context, t *testing.T, m Model, x Mat) (answered []string) {
 	t.Helper()
 	fails := func(name string, err error) {
 		if err == nil {
@@ -51,7 +51,7 @@ func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) 
 			t.Errorf("%T: %s: %v is not typed", m, name, err)
 		}
 	}
-	empty := func(name string, ms ...quantmf.Mat) {
+	empty := func(name string, ms ...Mat) {
 		for _, m := range ms {
 			if m.Rows != 0 || m.Cols != 0 || m.Data != nil {
 				answered = append(answered, name)
@@ -74,7 +74,7 @@ func answers(ctx context.Context, t *testing.T, m quantmf.Model, x quantmf.Mat) 
 	fails("MarshalText", err)
 	empty("Reconstruct", m.Reconstruct())
 	switch m := m.(type) {
-	case *quantmf.BQMF:
+	case *BQMF:
 		lo, hi, err := m.Interval(0.5)
 		fails("Interval", err)
 		empty("Interval", lo, hi)
@@ -101,16 +101,16 @@ func TestChangedFieldsAnswer(t *testing.T) {
 			if !f.IsValid() {
 				continue
 			}
-			was := f.Interface().(quantmf.Mat)
+			was := f.Interface().(Mat)
 			other := was.Clone()
 			other.Set(1, 1, other.At(1, 1)+1)
-			wide := quantmf.NewMat(was.Rows, was.Cols+1)
+			wide := NewMat(was.Rows, was.Cols+1)
 			short := was
 			short.Data = was.Data[:3]
-			for what, change := range map[string]quantmf.Mat{"another number": other, "another size": wide,
+			for what, change := range map[string]Mat{"another number": other, "another size": wide,
 				"too little data": short, "no stride": {Rows: was.Rows, Cols: was.Cols, Data: was.Data},
 				"nothing": {}, "negative": {Rows: -1, Cols: 2, Stride: 2}} {
-				changed := must(quantmf.UnmarshalModel(data))(t)
+				changed := must(UnmarshalModel(data))(t)
 				reflect.ValueOf(changed).Elem().FieldByName(name).Set(reflect.ValueOf(change))
 				if got := answers(t.Context(), t, changed, x); len(got) > 0 {
 					t.Errorf("%v: %s with %s: %v answer", method, name, what, got)
@@ -123,57 +123,47 @@ func TestChangedFieldsAnswer(t *testing.T) {
 // TestModelByHand: an NMF that was put together is one under KL, and the zero Loss is the default of a fit.
 func TestModelByHand(t *testing.T) {
 	x, models := smallModels(t)
-	u, v := models[quantmf.MethodNMF].Factors()
-	m := quantmf.NMF{Factorisation: quantmf.Factorisation{U: u, V: v}}
+	u, v := models[MethodNMF].Factors()
+	m := NMF{Factorisation: Factorisation{U: u, V: v}}
 	got, err := m.Loss(x)
-	want, _ := models[quantmf.MethodNMF].Loss(x)
+	want, _ := models[MethodNMF].Loss(x)
 	if err != nil || got != want {
 		t.Errorf("by hand: loss %v, %v, as fitted %v", got, err, want)
 	}
 	data := must(m.MarshalBinary())(t)
-	if read, err := quantmf.UnmarshalModel(data); err != nil {
+	if read, err := UnmarshalModel(data); err != nil {
 		t.Error(err)
 	} else if got, err = read.Loss(x); got != want {
 		t.Errorf("read: loss %v, %v", got, err)
 	}
-	for _, bad := range []quantmf.NMF{
-		{}, {Factorisation: quantmf.Factorisation{U: u}}, {Factorisation: quantmf.Factorisation{U: v, V: u}},
-		{Factorisation: quantmf.Factorisation{U: quantmf.Mat{Rows: 1, Cols: 1, Stride: 1,
+	for _, bad := range []NMF{
+		{}, {Factorisation: Factorisation{U: u}}, {Factorisation: Factorisation{U: v, V: u}},
+		{Factorisation: Factorisation{U: Mat{Rows: 1, Cols: 1, Stride: 1,
 			Data: []float64{-1}},
-			V: quantmf.Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}}},
+			V: Mat{Rows: 1, Cols: 1, Stride: 1, Data: []float64{1}}}},
 	} {
 		if got := answers(t.Context(), t, &bad, x); len(got) > 0 {
 			t.Errorf("%v by hand: %v answer", bad.U, got)
 		}
 	}
-	for _, l := range []quantmf.Loss{0, quantmf.KL} {
-		m := must(quantmf.FitNMF(t.Context(), x, 2, quantmf.WithEpochs(3),
-			quantmf.WithLoss(quantmf.Frobenius), quantmf.WithLoss(l)))(t)
+	for _, l := range []Loss{0, KL} {
+		m := must(FitNMF(t.Context(), x, 2, WithEpochs(3),
+			WithLoss(Frobenius), WithLoss(l)))(t)
 		if got, _ := m.Loss(x); got != want {
 			t.Errorf("WithLoss(%v) after Frobenius: %v, want %v", l, got, want)
 		}
 	}
 	signed := x.Clone()
 	signed.Set(2, 3, -4)
-	if _, err := quantmf.FitBQMF(t.Context(), signed, 2, quantmf.WithEpochs(1),
-		quantmf.WithLoss(0)); err != nil {
+	if _, err := FitBQMF(t.Context(), signed, 2, WithEpochs(1),
+		WithLoss(0)); err != nil {
 		t.Errorf("the zero loss of a signed x: %v", err)
 	}
-	if at := quantmf.Loss(0).At(3, 2); at != quantmf.KL.At(3, 2) || at == quantmf.Beta(0).At(3, 2) {
+	if at := Loss(0).At(3, 2); at != KL.At(3, 2) || at == Beta(0).At(3, 2) {
 		t.Errorf("the zero loss at one cell: %v", at)
 	}
-	if at := quantmf.Beta(0).At(3, 2); math.Abs(at-(1.5-math.Log(1.5)-1)) > 1e-15 {
+	if at := Beta(0).At(3, 2); math.Abs(at-(1.5-math.Log(1.5)-1)) > 1e-15 {
 		t.Errorf("Itakura and Saito at one cell: %v", at)
-	}
-}
-
-// TestNoTypedNil: a Model is nil where the fit returns none.
-func TestNoTypedNil(t *testing.T) {
-	for method := quantmf.MethodNMF; method <= quantmf.MethodBQMF+1; method++ {
-		m, err := quantmf.Fit(t.Context(), method, quantmf.Mat{}, 2)
-		if m != nil || !typed(err) {
-			t.Errorf("%v: %v, %v", method, m, err)
-		}
 	}
 }
 
@@ -181,11 +171,11 @@ func TestNoTypedNil(t *testing.T) {
 // by UnmarshalModel, and another type or a damaged text is an error that leaves the model alone.
 func TestModelsAsTexts(t *testing.T) {
 	_, models := smallModels(t)
-	into := map[quantmf.Method]func() quantmf.Model{
-		quantmf.MethodNMF:  func() quantmf.Model { return new(quantmf.NMF) },
-		quantmf.MethodQMF:  func() quantmf.Model { return new(quantmf.QMF) },
-		quantmf.MethodQMFQ: func() quantmf.Model { return new(quantmf.QMFQ) },
-		quantmf.MethodBQMF: func() quantmf.Model { return new(quantmf.BQMF) },
+	into := map[Method]func() Model{
+		MethodNMF:  func() Model { return new(NMF) },
+		MethodQMF:  func() Model { return new(QMF) },
+		MethodQMFQ: func() Model { return new(QMFQ) },
+		MethodBQMF: func() Model { return new(BQMF) },
 	}
 	for method, m := range models {
 		coded := must(json.Marshal(map[string]any{"model": m}))(t)
@@ -195,7 +185,7 @@ func TestModelsAsTexts(t *testing.T) {
 			var raw map[string]json.RawMessage
 			ok(t, json.Unmarshal(coded, &raw))
 			err := json.Unmarshal(raw["model"], one)
-			var bad *quantmf.FormatError
+			var bad *FormatError
 			if other != method {
 				if _, has := one.MarshalBinary(); !errors.As(err, &bad) || has == nil {
 					t.Errorf("%v read as %v: %v", method, other, err)
@@ -207,7 +197,7 @@ func TestModelsAsTexts(t *testing.T) {
 			}
 		}
 		text, _ := m.MarshalText()
-		if any, err := quantmf.UnmarshalModel(text); err != nil {
+		if any, err := UnmarshalModel(text); err != nil {
 			t.Error(err)
 		} else if again, _ := any.MarshalBinary(); string(again) != string(file) {
 			t.Errorf("%v: UnmarshalModel reads another model", method)
@@ -215,8 +205,8 @@ func TestModelsAsTexts(t *testing.T) {
 		for _, damaged := range [][]byte{text[:len(text)-1],
 			append(text[:len(text)-8:len(text)-8], "$AAAAAAA"...),
 			[]byte(method.String() + ":"), {}} {
-			var bad *quantmf.FormatError
-			if m, err := quantmf.UnmarshalModel(damaged); m != nil || !errors.As(err, &bad) {
+			var bad *FormatError
+			if m, err := UnmarshalModel(damaged); m != nil || !errors.As(err, &bad) {
 				t.Errorf("%v: a damaged text: %v", method, err)
 			}
 		}
@@ -225,13 +215,13 @@ func TestModelsAsTexts(t *testing.T) {
 
 // TestZeroValues: zero values of exported types answer with errors, empty results or constants.
 func TestZeroValues(t *testing.T) {
-	tr := new(quantmf.Transport)
+	tr := new(Transport)
 	if len(tr.Rank()) != 0 || len(tr.Sort()) != 0 || tr.Plan().Rows != 0 {
 		t.Error("the zero Transport has results")
 	}
 	q := []float64{1, 2}
 	var errs []error
-	for _, vjp := range []func([]float64) (*quantmf.Gradient, error){tr.RankVJP, tr.SortVJP} {
+	for _, vjp := range []func([]float64) (*Gradient, error){tr.RankVJP, tr.SortVJP} {
 		for _, z := range [][]float64{nil, q} {
 			_, err := vjp(z)
 			errs = append(errs, err)
@@ -241,10 +231,10 @@ func TestZeroValues(t *testing.T) {
 		_, err := tr.Quantile(q)
 		_, mapped := tr.Map(q)
 		_, back := tr.QuantileVJP(q, q)
-		_, on := tr.QuantileJVP(q, quantmf.Gradient{})
+		_, on := tr.QuantileJVP(q, Gradient{})
 		errs = append(errs, err, mapped, back, on)
 	}
-	f, c := new(quantmf.Map), new(quantmf.Curve)
+	f, c := new(Map), new(Curve)
 	_, err := f.Invert(0)
 	_, other := c.Invert(0)
 	errs = append(errs, err, other)
@@ -256,25 +246,25 @@ func TestZeroValues(t *testing.T) {
 	if f.At(3) != 0 || f.Slope(3) != 0 || c.At(3) != 0 || !math.IsNaN(c.At(math.NaN())) {
 		t.Error("the zero Map or Curve is not 0")
 	}
-	var s *quantmf.Sparse
+	var s *Sparse
 	if d, n := s.Dims(); d != 0 || n != 0 || s.Listed() != 0 {
 		t.Error("a nil Sparse has numbers")
 	}
-	for _, x := range []quantmf.Rows{nil, s, new(quantmf.Sparse), quantmf.Mat{}, quantmf.Mat32{}} {
-		if _, err := quantmf.FitNMF(t.Context(), x, 1); !typed(err) {
+	for _, x := range []Rows{nil, s, new(Sparse), Mat{}, Mat32{}} {
+		if _, err := FitNMF(t.Context(), x, 1); !typed(err) {
 			t.Errorf("%T: %v", x, err)
 		}
 	}
-	for _, err := range []error{&quantmf.ReadError{}, &quantmf.DataError{}, &quantmf.ShapeError{},
-		&quantmf.OptionError{}, &quantmf.FormatError{}, &quantmf.ConvergenceError{}} {
+	for _, err := range []error{&ReadError{}, &DataError{}, &ShapeError{},
+		&OptionError{}, &FormatError{}, &ConvergenceError{}} {
 		if err.Error() == "" {
 			t.Errorf("%T says nothing", err)
 		}
 	}
-	if p, err := (quantmf.Projection{}).MarshalText(); err != nil || len(p) != 0 {
+	if p, err := (Projection{}).MarshalText(); err != nil || len(p) != 0 {
 		t.Errorf("the zero Projection: %q, %v", p, err)
 	}
-	if _, err := quantmf.FitNMF(t.Context(), quantmf.NewMat(2, 2), 1, nil); !typed(err) {
+	if _, err := FitNMF(t.Context(), NewMat(2, 2), 1, nil); !typed(err) {
 		t.Errorf("a nil option: %v", err)
 	}
 }
@@ -301,30 +291,30 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for m, want := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
-		check(quantmf.Method(m), new(quantmf.Method), want)
+		check(Method(m), new(Method), want)
 	}
 	for p, want := range []string{"choice", "factors", "maps", "qmf", "epochs"} {
-		check(quantmf.Phase(p), new(quantmf.Phase), want)
+		check(Phase(p), new(Phase), want)
 	}
 	for s, want := range []string{"logistic", "none", "logisticUnit", "arctan"} {
-		check(quantmf.Squash(s), new(quantmf.Squash), want)
+		check(Squash(s), new(Squash), want)
 	}
 	for s, want := range []string{"auto", "scores", "nmf", "uniform", "svd"} {
-		check(quantmf.Start(s), new(quantmf.Start), want)
+		check(Start(s), new(Start), want)
 	}
-	check(quantmf.ScheduleConstant, new(quantmf.Schedule), "constant")
-	check(quantmf.UpdatesMultiplicative, new(quantmf.Updates), "multiplicative")
-	check(quantmf.EndsPinned, new(quantmf.Ends), "pinned")
-	for l, want := range map[quantmf.Loss]string{0: "auto", quantmf.KL: "kl", quantmf.Frobenius: "frobenius",
-		quantmf.Beta(0): "0", quantmf.Beta(0.5): "0.5"} {
-		check(l, new(quantmf.Loss), want)
+	check(ScheduleConstant, new(Schedule), "constant")
+	check(UpdatesMultiplicative, new(Updates), "multiplicative")
+	check(EndsPinned, new(Ends), "pinned")
+	for l, want := range map[Loss]string{0: "auto", KL: "kl", Frobenius: "frobenius",
+		Beta(0): "0", Beta(0.5): "0.5"} {
+		check(l, new(Loss), want)
 	}
-	for p, want := range map[quantmf.Projection]string{quantmf.KLUpdates(5): "kl:5",
-		quantmf.FrobeniusUpdates(7): "frobenius:7", quantmf.TruncatedSVD(): "svd", {}: ""} {
-		check(p, new(quantmf.Projection), want)
+	for p, want := range map[Projection]string{KLUpdates(5): "kl:5",
+		FrobeniusUpdates(7): "frobenius:7", TruncatedSVD(): "svd", {}: ""} {
+		check(p, new(Projection), want)
 	}
-	for _, v := range []encoding.TextMarshaler{quantmf.Method(9), quantmf.Phase(9), quantmf.Squash(9),
-		quantmf.Schedule(9), quantmf.Updates(9), quantmf.Start(9), quantmf.Ends(9)} {
+	for _, v := range []encoding.TextMarshaler{Method(9), Phase(9), Squash(9),
+		Schedule(9), Updates(9), Start(9), Ends(9)} {
 		if _, err := v.MarshalText(); !typed(err) {
 			t.Errorf("%T(9): %v", v, err)
 		}

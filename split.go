@@ -21,44 +21,43 @@ import (
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // Split is for package shards of this module, and nobody else can call it: it takes a value of an internal
 // type. It would go if the rows of a QMF were computed in an internal package.
-func Split(split.Door) splitting { return splitting{} }
+func Split(fit.Door) splitting { return splitting{} }
 
 // splitting is what Split opens.
 type splitting struct{}
 
-// The constants of internal/split are those of this package.
+// The constants of internal/fit are those of this package.
 var (
-	_ = [1]struct{}{}[split.LastSquash-SquashArctan]
-	_ = [1]struct{}{}[split.LastSchedule-ScheduleConstant]
-	_ = [1]struct{}{}[split.LastStart-StartSVD]
-	_ = [1]struct{}{}[split.LastEnds-EndsPinned]
-	_ = [1]struct{}{}[split.LastUpdates-UpdatesMultiplicative]
-	_ = [1]struct{}{}[split.Newton-UpdatesNewton]
+	_ = [1]struct{}{}[fit.LastSquash-SquashArctan]
+	_ = [1]struct{}{}[fit.LastSchedule-ScheduleConstant]
+	_ = [1]struct{}{}[fit.LastStart-StartSVD]
+	_ = [1]struct{}{}[fit.LastEnds-EndsPinned]
+	_ = [1]struct{}{}[fit.LastUpdates-UpdatesMultiplicative]
+	_ = [1]struct{}{}[fit.ByNewton-UpdatesNewton]
 )
 
 // planned returns the settings as a plan holds them.
-func (s *settings) planned() split.Settings {
-	return split.Settings{
+func (s *settings) planned() fit.Settings {
+	return fit.Settings{
 		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
-		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixedU.Cols,
+		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixed,
 		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
 		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
 		Seed: s.seed, Missing: s.missing, Mapped: s.mapped,
-		Choices: split.Choices{Squash: uint64(s.squash), Schedule: uint64(s.schedule),
+		Choices: fit.Choices{Squash: uint64(s.squash), Schedule: uint64(s.schedule),
 			Start: uint64(s.start), Ends: uint64(s.ends), Updates: uint64(s.updates)},
 	}
 }
 
 // settingsOf returns the settings of a plan: the inverse of planned.
-func settingsOf(p *split.Settings) settings {
+func settingsOf(p *fit.Settings) settings {
 	return settings{
 		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
-		penalties:  Penalties(p.Penalties),
+		penalties: Penalties(p.Penalties), fixed: p.Fixed,
 		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
@@ -81,6 +80,8 @@ func (c *config) inShards(kind uint32, d int) error {
 		{c.restarts > 1, option.Restarts, itoa(c.restarts)},
 		{c.save != nil, option.Checkpoint, itoa(c.every)},
 		{c.resume != nil, option.Resume, ""},
+		{c.sampleWeights != nil, option.SampleWeights, "len " + itoa(len(c.sampleWeights))},
+		{c.cellWeights != nil, option.CellWeights, "Rows"},
 	} {
 		if o.given {
 			return &OptionError{Option: o.kind.String(), Value: o.value,
@@ -92,12 +93,13 @@ func (c *config) inShards(kind uint32, d int) error {
 
 // Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of the rows
 // of a cut takes in a step.
-func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs, opts []FitOption) (*split.Sizes, error) {
+func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs,
+	opts []FitOption) (*fit.SplitSizes, error) {
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return nil, err
 	}
-	of := &split.Sizes{Settings: c.planned(), Hidden: c.missing || c.validation > 0,
+	of := &fit.SplitSizes{Settings: c.planned(), Hidden: c.missing || c.validation > 0,
 		Workers: float64(pool.Count(c.workers, d))}
 	if method != MethodQMF {
 		return of, c.inShards(section.NMF, d)
@@ -139,7 +141,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		return nil, 0, err
 	}
 	of := t.Cells
-	f := &splitFit{task: t, Fit: split.Fit{
+	f := &splitFit{task: t, Split: fit.Split{
 		Kind: kind, Strict: c.strict, D: d, N: n, K: rank, Visible: of.Visible, HeldOut: of.HeldOut,
 		Partial: of.Partial, Holds: of.Held != nil, Units: of.Units, Settings: c.planned(),
 	}}
@@ -154,7 +156,7 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 		h *= 1099511628211
 	}
 	put(itoa(int(kind)))
-	for _, o := range c.described(rank) {
+	for _, o := range c.described(rank, t.Cells.WeightHash) {
 		put(o[0])
 		put(o[1])
 	}
@@ -162,25 +164,25 @@ func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFi
 }
 
 // Open returns the fit of a plan.
-func (splitting) Open(f *split.Fit) *splitFit { return &splitFit{Fit: *f} }
+func (splitting) Open(f *fit.Split) *splitFit { return &splitFit{Split: *f} }
 
 // splitFit is a fit whose rows are split.
 type splitFit struct {
-	split.Fit
+	fit.Split
 	task *task // of Plan
 }
 
 // Of returns what every step knows. Start adds to it what the start has chosen.
-func (s *splitFit) Of() *split.Fit { return &s.Fit }
+func (s *splitFit) Of() *fit.Split { return &s.Split }
 
 // Start makes the start of the fit.
-func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
+func (s *splitFit) Start(ctx context.Context) (*fit.SplitStart, error) {
 	t := s.task
 	t.settle()
 	t.Pieces = s.D
 	t.Open(ctx)
 	defer t.Pool.Close()
-	first := &split.Start{Row: t.Cells.Observed, Held: t.Cells.Held, Read: s.failed}
+	first := &fit.SplitStart{Row: t.Cells.Observed, Held: t.Cells.Held, Read: s.failed}
 	start := s.startNMF
 	if s.Kind == section.QMF {
 		start = s.startQMF
@@ -195,11 +197,11 @@ func (s *splitFit) Start(ctx context.Context) (*split.Start, error) {
 func (s *splitFit) failed() error { return public(s.task.Pool.Failed()) }
 
 // startNMF fills the factors of the start, and counts what is seen of the columns.
-func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
+func (s *splitFit) startNMF(ctx context.Context, first *fit.SplitStart) error {
 	t := s.task
 	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
 		progress: t.Progress(ctx)}
-	f.given = t.fixedU
+	f.given, f.fixed = t.fixedU, t.fixed
 	if err := f.startFactors(t.config, t.Pool, t.seed); err != nil {
 		return err
 	}
@@ -219,7 +221,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *split.Start) error {
 }
 
 // startQMF chooses start and shrinkage, and fills the factors and the first states.
-func (s *splitFit) startQMF(ctx context.Context, first *split.Start) error {
+func (s *splitFit) startQMF(ctx context.Context, first *fit.SplitStart) error {
 	t := s.task
 	f := newQMFFit(t.Cells, s.K, &t.settings, t.Pool, t.seed, t.Progress(ctx))
 	err := f.choose()
@@ -286,7 +288,7 @@ func (f *factors) setV(v []float64) {
 
 // cellsOf returns the rows of a shard as cells. The counts of visible and held-out cells are those of the
 // whole matrix, by which losses are divided.
-func (s *splitFit) cellsOf(r *split.Rows) *fit.Cells {
+func (s *splitFit) cellsOf(r *fit.Shard) *fit.Cells {
 	c := fit.NewCells(sourceOf(r.X))
 	c.Missing, c.Partial, c.Visible, c.HeldOut = s.Missing, s.Partial, s.Visible, s.HeldOut
 	c.InRow, c.Held, c.Units = r.Visible, r.Held, r.Units
@@ -294,7 +296,7 @@ func (s *splitFit) cellsOf(r *split.Rows) *fit.Cells {
 }
 
 // Problem returns the problem of the rows of a shard of an NMF, but for the runs.
-func (s *splitFit) Problem(r *split.Rows, workers *pool.Pool) nmf.Problem {
+func (s *splitFit) Problem(r *fit.Shard, workers *pool.Pool) nmf.Problem {
 	c := s.cellsOf(r)
 	problem := newProblem(newFactors(nil, c.D, c.N, s.K), c, s.Loss, workers)
 	problem.Penalties, problem.Fixed = s.Penalties, s.Fixed
@@ -321,7 +323,7 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 }
 
 // StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
-func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error {
+func (s *splitFit) StepQMF(ctx context.Context, step *fit.ShardStep, r *fit.Shard, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
 	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, fit.Silent(ctx), r.Cut)
 	f.lambda, f.scale = s.Lambda, s.Scale
@@ -334,7 +336,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 	if step.Fresh {
 		a.Keep()
 	}
-	made := split.Part{Losses: f.rowLosses, Held: f.rowHeld}
+	made := fit.ShardPart{Losses: f.rowLosses, Held: f.rowHeld}
 	if s.JudgesPenalty() {
 		made.U = append(made.U, f.u...)
 		if of, is := f.steps.(*adamSteps); is {
@@ -342,9 +344,9 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 		}
 	}
 	switch step.Pass {
-	case split.PassStart:
+	case fit.PassStart:
 		err = f.startMaps(&f.progress)
-	case split.PassEpoch:
+	case fit.PassEpoch:
 		f.at = f.pace(step.Epoch)
 		if err = f.visitAll(); err != nil {
 			break
@@ -356,9 +358,9 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 			a, b := of.models.Sums()
 			made.Num, made.Den = slices.Concat(b.Parts...), slices.Concat(a.Parts...)
 		}
-	case split.PassLosses:
+	case fit.PassLosses:
 		f.run(evaluateRows, f.d)
-	case split.PassModel:
+	case fit.PassModel:
 		if step.Best {
 			a.Restore()
 		}
@@ -373,7 +375,7 @@ func (s *splitFit) StepQMF(ctx context.Context, step *split.Step, r *split.Rows,
 
 // ReduceQMF sums the parts of a round, and makes the step of V where the round was an epoch. The losses are
 // those before the step.
-func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
+func (s *splitFit) ReduceQMF(r *fit.Reduce, workers *pool.Pool) error {
 	set, all := settingsOf(&s.Settings), newFactors(nil, 0, s.N, s.K)
 	all.d = s.D
 	f := &qmfFit{
@@ -387,7 +389,7 @@ func (s *splitFit) ReduceQMF(r *split.Reduce, workers *pool.Pool) error {
 	}
 	f.do = f.piece
 	f.setV(r.V)
-	total := &split.Total{Losses: f.rowLosses, Held: f.rowHeld}
+	total := &fit.Total{Losses: f.rowLosses, Held: f.rowHeld}
 	if set.gaussian(s.K) {
 		models := gauss.NewWhole(workers, f.cut, s.K, f.np, 1, s.BatchRows)
 		f.steps = newGaussSteps(f, models)

@@ -15,8 +15,9 @@ func TestPlannedSettings(t *testing.T) {
 	apart := map[string]string{
 		"init": "the factors themselves are blobs", "initU": "the factors themselves are blobs",
 		"initV": "the factors themselves are blobs", "shrinkage": "chosen by the start, which a plan has",
-		"line":       "chosen by the start, which a plan has",
-		"fixedU":     "the factors of the start have it, a plan how many columns it is",
+		"line":          "chosen by the start, which a plan has",
+		"fixedU":        "the factors of the start have it, a plan how many columns it is",
+		"sampleWeights": "a plan does not take them", "cellWeights": "a plan does not take them",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
 		"chosen": "of MethodAuto, which a plan is not",
 	}

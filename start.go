@@ -279,6 +279,12 @@ func (f *qmfFit) newTrials() (*trials, error) {
 		return nil, nil
 	}
 	t.hidden.Units = f.cells.Units.Pick(rows)
+	if c.fixed > 0 {
+		c.fixedU = NewMat(len(rows), c.fixed)
+		for r, i := range rows {
+			copy(c.fixedU.Row(r), f.fixedU.Row(i))
+		}
+	}
 	return t, nil
 }
 
@@ -367,9 +373,11 @@ func (f *qmfFit) startFactors() error {
 	switch {
 	case f.init:
 		f.factors.copyFrom(f.initU, f.initV)
+		f.hold()
 		return nil
 	case f.origin == StartUniform:
 		f.uniform(f.seed)
+		f.hold()
 		return nil
 	case f.origin == StartScores:
 		x, loss = f.scored(), divergence.KL
@@ -383,6 +391,7 @@ func (f *qmfFit) startFactors() error {
 	progress := f.progress.Within(before, 1)
 	if f.startShare == 0 && f.origin == StartNMF {
 		f.random(x, f.seed)
+		f.hold()
 		var err error
 		f.startShare, err = f.approach(x, loss, f.pool, progress)
 		return err
@@ -402,6 +411,7 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
+	f.hold()
 	return f.approximate(x, loss, share, f.pool, progress)
 }
 
@@ -491,7 +501,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 		return false, err
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
-	g.given = f.given
+	g.given, g.fixed = f.given, f.fixed
 	g.random(few, seed)
 	g.hold()
 	if err := g.approximate(few, loss, share, p, progress); err != nil {

@@ -98,7 +98,7 @@ func TestUniformInit(t *testing.T) {
 	}
 	for _, model := range []string{"QMF", "QMFQ"} {
 		fit := func(o ...FitOption) Model {
-			m, _, _, _, _, err := fitAny(t.Context(), model, x, k,
+			m, err := fitAny(t.Context(), model, x, k,
 				append(o, WithEpochs(4), WithStart(StartUniform))...)
 			if err != nil {
 				t.Fatal(err)
@@ -522,7 +522,7 @@ func TestNMFFromSome(t *testing.T) {
 		if name == "QMF" {
 			opts = append(opts, WithStart(StartScores), WithShrinkage(0), WithLine(0))
 		}
-		if _, _, _, _, _, err := fitAny(t.Context(), name, x, k, opts...); err != nil {
+		if _, err := fitAny(t.Context(), name, x, k, opts...); err != nil {
 			t.Fatal(err)
 		}
 		if len(done) != 1+epochs || !slices.IsSorted(done) || done[0] != 0 ||

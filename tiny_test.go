@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestLossesInAnyUnit: in a unit in which losses are no numbers, the best epoch is that of x in another unit,
@@ -17,7 +17,7 @@ func TestLossesInAnyUnit(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	r := rand.New(rand.NewPCG(3, 1))
-	x := quantmf.NewMat(30, 40)
+	x := NewMat(30, 40)
 	u, v := make([]float64, 30), make([]float64, 40)
 	for i := range u {
 		u[i] = r.ExpFloat64()
@@ -28,29 +28,29 @@ func TestLossesInAnyUnit(t *testing.T) {
 	for i := range x.Data {
 		x.Data[i] = u[i/40]*v[i%40] + 0.3*r.ExpFloat64()
 	}
-	in := func(e int) quantmf.Mat {
+	in := func(e int) Mat {
 		y := x.Clone()
 		for i := range y.Data {
 			y.Data[i] = math.Ldexp(y.Data[i], e)
 		}
 		return y
 	}
-	for _, method := range []quantmf.Method{quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodQMFQ,
-		quantmf.MethodBQMF} {
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ,
+		MethodBQMF} {
 		best := -1
-		opts := []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius), quantmf.WithEpochs(8),
-			quantmf.WithValidation(0.1)}
+		opts := []FitOption{WithLoss(Frobenius), WithEpochs(8),
+			WithValidation(0.1)}
 		for _, e := range []int{0, -300, -900} {
-			m := must(quantmf.Fit(t.Context(), method, in(e), 3, opts...))(t)
+			m := must(Fit(t.Context(), method, in(e), 3, opts...))(t)
 			of := 0
 			switch m := m.(type) {
-			case *quantmf.NMF:
+			case *NMF:
 				of = m.Best
-			case *quantmf.QMF:
+			case *QMF:
 				of = m.Best
-			case *quantmf.QMFQ:
+			case *QMFQ:
 				of = m.Best
-			case *quantmf.BQMF:
+			case *BQMF:
 				of = m.Best
 			}
 			if best < 0 {
@@ -61,9 +61,9 @@ func TestLossesInAnyUnit(t *testing.T) {
 			}
 		}
 	}
-	trials := []quantmf.Trial{{Rank: 1, Options: []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}}}
+	trials := []Trial{{Rank: 1, Options: []FitOption{WithLoss(Frobenius)}}}
 	losses := func(e int) ([]float64, error) {
-		p, err := quantmf.HeldOut(t.Context(), in(e), quantmf.FitNMF, trials, quantmf.Masks{Repeats: 2})
+		p, err := HeldOut(t.Context(), in(e), FitNMF, trials, Masks{Repeats: 2})
 		if err != nil {
 			return nil, err
 		}
@@ -77,7 +77,7 @@ func TestLossesInAnyUnit(t *testing.T) {
 	if !slices.Equal(one, small) {
 		t.Errorf("2^-300: %v, want %v", small, one)
 	}
-	var data *quantmf.DataError
+	var data *DataError
 	if none, err := losses(-900); !errors.As(err, &data) {
 		t.Errorf("2^-900: %v, %v", none, err)
 	}

@@ -6,6 +6,7 @@ package quantmf
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -19,25 +20,35 @@ func evenly(lambda float64, k int) Penalties {
 // columns of U that stay. Slopes are by the formula of the objective, in which nothing of a fit takes part.
 func optimal(t *testing.T, x Mat, m *NMF, loss Loss, p Penalties, fixed int, within float64) {
 	t.Helper()
+	w := NewMat(x.Dims())
+	for i, v := range x.Data {
+		if w.Data[i] = 1; v != v {
+			w.Data[i] = 0
+		}
+	}
+	optimalBy(t, x, w, m, loss, p, fixed, within)
+}
+
+// optimalBy is optimal where cells have weights, 0 if they are hidden.
+func optimalBy(t *testing.T, x, weights Mat, m *NMF, loss Loss, p Penalties, fixed int, within float64) {
+	t.Helper()
 	d, n := x.Dims()
 	k := m.Rank()
 	w, observed := m.Reconstruct(), 0.0
 	for i := range d {
-		for _, v := range x.Row(i) {
-			if v == v {
-				observed++
-			}
+		for _, v := range weights.Row(i) {
+			observed += v
 		}
 	}
 	slope := func(i, j int) float64 {
-		v, t := x.At(i, j), w.At(i, j)
+		v, t, by := x.At(i, j), w.At(i, j), weights.At(i, j)/observed
 		switch {
-		case v != v:
+		case by == 0:
 			return 0
 		case loss == Frobenius:
-			return (t - v) / observed
+			return (t - v) * by
 		}
-		return math.Pow(t, float64(loss)-2) * (t - v) / observed
+		return math.Pow(t, float64(loss)-2) * (t - v) * by
 	}
 	check := func(what string, entry, falls, rises float64) {
 		t.Helper()
@@ -77,7 +88,7 @@ func optimal(t *testing.T, x Mat, m *NMF, loss Loss, p Penalties, fixed int, wit
 // TestPenalties: a fit that has gone on for long is at an optimum of the loss with the penalties, by both
 // methods, with cells missing or not, and the objective never rises on the way.
 func TestPenalties(t *testing.T) {
-	x := first(toy(0), 13)
+	x := first(toy(0), 13).Clone()
 	for name, p := range map[string]Penalties{
 		"L1":         {L1U: 0.05, L1V: 0.02},
 		"L2":         {L2U: 0.05, L2V: 0.1},
@@ -129,7 +140,7 @@ func TestPenalties(t *testing.T) {
 // TestFixedU: the given columns of U are those of the model to the bit, whatever else an option asks for; the
 // rest is at an optimum; and where all of U is given, V is what Transform makes of the samples.
 func TestFixedU(t *testing.T) {
-	x := first(toy(0), 13)
+	x := first(toy(0), 13).Clone()
 	whole, err := FitNMF(t.Context(), x, 3, WithSeed(4))
 	if err != nil {
 		t.Fatal(err)
@@ -281,6 +292,22 @@ func TestWeightsErrors(t *testing.T) {
 		{MethodQMFQ, "WithFixedU(" + itoa(d) + "×2): FitQMFQ has no use for it", []FitOption{fixed}},
 		{MethodBQMF, "WithFixedU(" + itoa(d) + "×2): FitBQMF has no use for it", []FitOption{fixed}},
 		{MethodNMF, "WithFixedU(0×0): must not be empty", []FitOption{WithFixedU(Mat{})}},
+		{MethodNMF, "WithSampleWeights(len 0): must not be empty", []FitOption{WithSampleWeights(nil)}},
+		{MethodNMF, "WithSampleWeights(len 3): the sum must be above 0",
+			[]FitOption{WithSampleWeights(make([]float64, 3))}},
+		{MethodNMF, "WithSampleWeights(len 2): weight 1 is -1, must be at least 0 and at most 1e+60",
+			[]FitOption{WithSampleWeights([]float64{1, -1})}},
+		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
+			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodQMF, "WithSampleWeights(len 2): FitQMF has no use for it",
+			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodNMF, "WithCellWeights(Rows): must not be nil", []FitOption{WithCellWeights(nil)}},
+		{MethodNMF, "cell weights: got 2×2, want " + sizeOf(x.Dims()),
+			[]FitOption{WithCellWeights(filled(2, 2, 1))}},
+		{MethodNMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
+		{MethodNMF, "row 0, value NaN: the row has no observed cell",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, 0))}},
 		{MethodNMF, "fixed U: got 5×2, want " + itoa(d) + "×3 at most",
 			[]FitOption{WithFixedU(filled(5, 2, 1))}},
 		{MethodNMF, "fixed U: got " + itoa(d) + "×4, want " + itoa(d) + "×3 at most",
@@ -317,7 +344,19 @@ func TestResumeWeights(t *testing.T) {
 			other.Data[3] *= 2
 		}
 		var states [][]byte
-		opts := []FitOption{WithFixedU(u), WithPenalties(Penalties{L1V: 0.1, L2U: 0.1}), WithEpochs(6)}
+		cells, samples := x.Clone(), make([]float64, x.Cols)
+		for i := range cells.Data {
+			cells.Data[i], samples[i%x.Cols] = 1+float64(i%3), 1+float64(i%x.Cols%4)
+		}
+		moreCells, moreSamples := cells.Clone(), slices.Clone(samples)
+		moreCells.Data[9]++
+		moreSamples[2]++
+		with := func(u Mat, p Penalties, samples []float64, cells Mat) []FitOption {
+			return []FitOption{WithFixedU(u), WithPenalties(p), WithSampleWeights(samples),
+				WithCellWeights(cells), WithEpochs(6)}
+		}
+		p, more := Penalties{L1V: 0.1, L2U: 0.1}, Penalties{L1V: 0.1, L2U: 0.2}
+		opts := with(u, p, samples, cells)
 		want, err := FitNMF(t.Context(), x, 3, append(opts, WithCheckpoint(1, func(s []byte) error {
 			states = append(states, s)
 			return nil
@@ -332,8 +371,9 @@ func TestResumeWeights(t *testing.T) {
 			}
 		}
 		for what, opts := range map[string][]FitOption{
-			"WithFixedU":    {WithFixedU(other), WithPenalties(Penalties{L1V: 0.1, L2U: 0.1}), WithEpochs(6)},
-			"WithPenalties": {WithFixedU(u), WithPenalties(Penalties{L1V: 0.1, L2U: 0.2}), WithEpochs(6)},
+			"WithFixedU": with(other, p, samples, cells), "WithPenalties": with(u, more, samples, cells),
+			"WithSampleWeights": with(u, p, moreSamples, cells),
+			"WithCellWeights":   with(u, p, samples, moreCells),
 		} {
 			var bad *OptionError
 			if _, err := FitNMF(t.Context(), x, 3, append(opts, WithResume(states[2]))...); !errors.As(err,
@@ -355,6 +395,85 @@ func TestResumeWeights(t *testing.T) {
 		if errA != nil || errB != nil || fingerprint(a) != fingerprint(b) || read.prior != want.prior ||
 			unit == 1 && want.prior.L1 != 0.1*float64(x.Rows) {
 			t.Errorf("a file: %v %v, %v %v", errA, errB, read.prior, want.prior)
+		}
+	}
+}
+
+// TestFixedUOfQMF: the given columns are those of the model to the bit by every start and step, resumed or
+// not and in any unit; and where x is bent products of known U, the fit finds their V.
+func TestFixedUOfQMF(t *testing.T) {
+	const d, n = 40, 60
+	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)
+	for i := range u.Data {
+		u.Data[i] = float64(i*7%11) / 5
+	}
+	for i := range v.Data {
+		v.Data[i] = 0.1 + float64(i*i*5%17)/4
+	}
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		for j := range n {
+			x.Data[i*n+j] = math.Pow(x.Data[i*n+j], 0.4+float64(i%5)/4)
+		}
+	}
+	correlation := func(a, b []float64) float64 {
+		var sa, sb, aa, bb, ab float64
+		for i := range a {
+			sa, sb = sa+a[i]/n, sb+b[i]/n
+		}
+		for i := range a {
+			p, q := a[i]-sa, b[i]-sb
+			aa, bb, ab = aa+p*p, bb+q*q, ab+p*q
+		}
+		return ab / math.Sqrt(aa*bb)
+	}
+	whole := must(FitQMF(t.Context(), x, 3, WithSeed(4)))(t)
+	for name, opts := range map[string][]FitOption{
+		"default": nil, "scores": {WithStart(StartScores)}, "NMF": {WithStart(StartNMF)},
+		"paper":      {WithStart(StartUniform), WithEpochs(8)},
+		"one batch":  {WithBatch(100), WithStart(StartNMF), WithShrinkage(0), WithLine(0)},
+		"raw":        {WithSquash(SquashNone), WithEpochs(3)},
+		"init":       {WithInit(whole.U, whole.V)},
+		"model":      {WithModel(whole)},
+		"Frobenius":  {WithLoss(Frobenius), WithPenalty(0.1)},
+		"validation": {WithValidation(0.1), WithPatience(3)},
+	} {
+		for _, r := range []int{1, 3} {
+			if testing.Short() && name != "default" {
+				continue
+			}
+			t.Run(name+" "+itoa(r), func(t *testing.T) {
+				var states [][]byte
+				opts := append(opts, WithFixedU(u.columns(r)))
+				m := must(FitQMF(t.Context(), x, 3, append(opts,
+					WithCheckpoint(1, func(s []byte) error {
+						states = append(states,
+							s)
+						return nil
+					}))...))(t)
+				least := math.Exp(-factorBound(Squash(m.squash[0].Kind), 3))
+				for i := range d {
+					for c := range r {
+						want := max(u.At(i, c), least)
+						if got := m.U.At(i, c); !(math.Abs(got-want) <= 1e-12*want) || u.At(i, c) > 0 &&
+							got != want {
+							t.Fatalf("U %d %d is %v, given %v", i, c, got, u.At(i, c))
+						}
+					}
+				}
+				for i, s := range states {
+					again := must(FitQMF(t.Context(), x, 3, append(opts, WithResume(s))...))(t)
+					if fingerprint(again.U, again.V, again.Quantiles) != fingerprint(m.U, m.V, m.Quantiles) {
+						t.Errorf("state %d leads elsewhere", i)
+					}
+				}
+				for c := range 3 {
+					if found := correlation(m.V.Row(c), v.Row(c)); name == "default" && r == 3 &&
+						!(found > 0.9) {
+						t.Errorf("V %d correlates by %v", c, found)
+					}
+				}
+			})
 		}
 	}
 }

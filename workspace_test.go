@@ -169,8 +169,8 @@ func TestMemory(t *testing.T) {
 		call func() (err error)
 	}{
 		{"Solve", func() (err error) { tr, err = Solve(x, WithTargetWeights(w)); return err }},
-		{"Quantile", func() error { _, err := tr.Quantile(q); return err }},
-		{"QuantileVJP", func() error { _, err := tr.QuantileVJP(q, z); return err }},
+		{"Quantile", func() error { return errorOf(tr.Quantile(q)) }},
+		{"QuantileVJP", func() error { return errorOf(tr.QuantileVJP(q, z)) }},
 	} {
 		var start, end runtime.MemStats
 		runtime.ReadMemStats(&start)
@@ -197,9 +197,9 @@ func TestMemoryBound(t *testing.T) {
 	var shape *ShapeError
 	for _, m := range []int{30000, 200000, 1 << 30, math.MaxInt / 4, math.MaxInt - 1, math.MaxInt} {
 		for name, call := range map[string]func(o Option) error{
-			"rank":  func(o Option) error { _, err := SoftRank(x, o); return err },
-			"sort":  func(o Option) error { _, err := SoftSort(x, o); return err },
-			"solve": func(o Option) error { _, err := Solve(x, o); return err },
+			"rank":  func(o Option) error { return errorOf(SoftRank(x, o)) },
+			"sort":  func(o Option) error { return errorOf(SoftSort(x, o)) },
+			"solve": func(o Option) error { return errorOf(Solve(x, o)) },
 		} {
 			if err := call(WithLevels(m)); !errors.As(err, &option) || option.Option != "WithLevels" ||
 				option.Value != itoa(m) {
@@ -213,11 +213,11 @@ func TestMemoryBound(t *testing.T) {
 	}
 	wide := Mat{Rows: 1, Cols: len(many), Data: many, Stride: len(many)}
 	for name, err := range map[string]error{
-		"WithLevels":        func() error { _, err := SoftRank(many, WithEpsilon(1e-12)); return err }(),
-		"WithTargets":       func() error { _, err := SoftSort(x, WithTargets(many)); return err }(),
-		"WithTargetWeights": func() error { _, err := Solve(x, WithTargetWeights(ones)); return err }(),
-		"k":                 func() error { _, err := TopKWeights(math.MaxInt, math.MaxInt-1); return err }(),
-		"k ":                func() error { _, err := SoftTopK(many, len(many)); return err }(),
+		"WithLevels":        errorOf(SoftRank(many, WithEpsilon(1e-12))),
+		"WithTargets":       errorOf(SoftSort(x, WithTargets(many))),
+		"WithTargetWeights": errorOf(Solve(x, WithTargetWeights(ones))),
+		"k":                 errorOf(TopKWeights(math.MaxInt, math.MaxInt-1)),
+		"k ":                errorOf(SoftTopK(many, len(many))),
 	} {
 		if !errors.As(err, &option) || option.Option != strings.TrimSpace(name) {
 			t.Errorf("%s: %v", name, err)
@@ -228,9 +228,9 @@ func TestMemoryBound(t *testing.T) {
 		levels[i] = float64(i) / float64(len(levels))
 	}
 	for name, err := range map[string]error{
-		"q":      func() error { _, err := SoftQuantile(x, many); return err }(),
-		"rows":   func() error { _, err := SoftQuantileRows(wide, wide); return err }(),
-		"levels": func() error { _, err := SoftQuantiles(many, levels); return err }(),
+		"q":      errorOf(SoftQuantile(x, many)),
+		"rows":   errorOf(SoftQuantileRows(wide, wide)),
+		"levels": errorOf(SoftQuantiles(many, levels)),
 	} {
 		if !errors.As(err, &shape) || shape.What != name && name != "rows" {
 			t.Errorf("%s: %v", name, err)

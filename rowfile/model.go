@@ -64,7 +64,11 @@ func UnmarshalModel(data []byte, opts ...quantmf.Option) (*Model, error) {
 func (f *File) Match(features []string) (quantmf.Rows, error) {
 	rows, absent, _ := table.Matched(features, f.Features)
 	if len(absent) == len(features) {
-		return nil, f.table.Error(-1, -1, "none of the model's features is there")
+		return nil, errors.New("rowfile: none of the model's features is there")
 	}
-	return f.table.SelectOr(rows, features).Rows(), nil
+	t := f.table
+	if x, is := f.Rows.(quantmf.Mat); is {
+		t = &table.Table{X: x, Features: f.Features, Samples: f.Samples}
+	}
+	return t.SelectOr(rows, features).Rows(), nil
 }

@@ -64,7 +64,8 @@ func TestModel(t *testing.T) {
 
 // TestMatch: rows come in the order of the model, by name; what the file lacks is missing.
 func TestMatch(t *testing.T) {
-	f, err := rowfile.Read(strings.NewReader("name,a,b\nfree,1,2\nnew,3,4\ncpu,5,6\n"), "x", rowfile.Options{})
+	f, err := rowfile.Read(strings.NewReader("name,a,b\nfree,1,2\nnew,3,4\ncpu,5,6\n"), "x",
+		rowfile.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,12 @@
 //	a folder of 10x      the same, with the names of its features and barcodes
 //
 // Whatever else the command quantmf reads (text, GCT, other npy, npz and Matrix Market files) becomes a
-// [quantmf.Mat].
+// [quantmf.Mat], and so does an array of records in JSON, which the command does not read:
+//
+//	[{"host": "h1", "cpu": 0.5, "disk": 7}, {"host": "h2", "cpu": null}]
+//
+// A record is a row. The key whose value is a string names it; null, and a key that a record lacks, are
+// missing.
 package rowfile
 
 import (
@@ -31,7 +36,7 @@ type File struct {
 	Rows              quantmf.Rows
 	Features, Samples []string
 
-	table *table.Table
+	table *table.Table // nil of records
 }
 
 // Open opens the file or the folder at path. NaN and what text says is missing become NaN, and numbers may be
@@ -55,6 +60,13 @@ func Open(path string, options Options) (*File, error) {
 		var f fs.File
 		if f, err = os.Open(path); err != nil {
 			return nil, err
+		}
+		if is, _, err := hasRecords(f); is || err != nil {
+			if err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			r, err := readRecords(f, path, options)
+			return r, errors.Join(err, f.Close())
 		}
 		if t, err = table.Read(f, path, o); err != nil || !t.InFile() {
 			err = errors.Join(err, f.Close())
@@ -88,6 +100,13 @@ func (o Options) table() table.Options {
 // needs no Close. Errors: those of r, and errors that say where in the content a fault is, or that the memory
 // is not enough.
 func Read(r io.Reader, name string, o Options) (*File, error) {
+	is, r, err := hasRecords(r)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return readRecords(r, name, o)
+	}
 	t, err := table.Read(r, name, o.table())
 	if err != nil {
 		return nil, err
@@ -146,4 +165,9 @@ func fileOf(t *table.Table) *File {
 }
 
 // Close closes the file. The matrix cannot be read afterwards, where it stayed in its file.
-func (f *File) Close() error { return f.table.Close() }
+func (f *File) Close() error {
+	if f.table == nil {
+		return nil
+	}
+	return f.table.Close()
+}

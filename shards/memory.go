@@ -8,11 +8,11 @@ import (
 
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
@@ -31,7 +31,7 @@ type Memory struct {
 // collected yet is not counted. Errors: those of [quantmf.MemoryOf], and a [*quantmf.OptionError] for a
 // method that cannot be split into shards, or for a wrong number of shards.
 func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.FitOption) (Memory, error) {
-	p := &plan{Fit: split.Fit{Kind: section.NMF, D: d, N: n, K: rank}, Shards: shards}
+	p := &plan{Split: fit.Split{Kind: section.NMF, D: d, N: n, K: rank}, Shards: shards}
 	first := quantmf.WithUpdates(quantmf.UpdatesMultiplicative)
 	switch method {
 	case quantmf.MethodNMF:
@@ -65,11 +65,11 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 		}
 		rows, sums, all = max(rows, to-from), max(sums, parts), all+parts
 	}
-	of, err := quantmf.Split(split.Door{}).Sizes(method, d, n, rank, largest, opts)
+	of, err := quantmf.Split(fit.Door{}).Sizes(method, d, n, rank, largest, opts)
 	if err != nil {
 		return Memory{}, err
 	}
-	s := &sizes{Sizes: of, d: float64(d), n: float64(n), k: float64(rank), rows: float64(rows),
+	s := &sizes{SplitSizes: of, d: float64(d), n: float64(n), k: float64(rank), rows: float64(rows),
 		sums: float64(sums)}
 	if of.Validation > 0 {
 		s.best = 1
@@ -84,7 +84,7 @@ func MemoryOf(method quantmf.Method, d, n, rank, shards int, opts ...quantmf.Fit
 
 // sizes are what the memory depends on, and, in numbers of eight bytes, what it is.
 type sizes struct {
-	*split.Sizes
+	*fit.SplitSizes
 	d, n, k    float64
 	rows, sums float64 // of the largest shard
 	best       float64 // 1 where the best epoch is kept as well
@@ -127,7 +127,7 @@ func (s *sizes) nmf(p *plan, largest pool.Runs) {
 	}
 	s.step = size(2, s.rows, s.k) + s.method(p, true, largest.From, largest.To, false)
 	s.reduce = s.method(p, false, 0, p.count(), false)
-	if s.Updates == split.Newton {
+	if s.Updates == fit.ByNewton {
 		s.state, s.sum = s.state+size(2, s.k), size(2, v)+size(2, s.k)+size(s.k, s.k+kernel.Lanes)+3
 		s.main = size(3, v) + size(3, s.n)
 		s.step = size(4, s.rows, s.k) + s.method(p, true, largest.From, largest.To, true) + v

@@ -20,11 +20,10 @@ import (
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // newton tells whether a fit goes over to Newton's method.
-func (p *plan) newton() bool { return p.Kind == section.NMF && p.Updates == split.Newton }
+func (p *plan) newton() bool { return p.Kind == section.NMF && p.Updates == fit.ByNewton }
 
 // mainNMF is what reducing an NMF goes on from beside V.
 type mainNMF struct {
@@ -124,7 +123,7 @@ func (f *Fit) stepNewton(r *stage, shard int, state *blob, v []float64, m nmf.Pr
 	if r.Fresh {
 		copy(best, u)
 	}
-	var of split.Part
+	var of fit.ShardPart
 	passed := method.Passed
 	switch r.Phase {
 	case phaseOpen:

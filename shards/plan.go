@@ -12,12 +12,11 @@ import (
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // plan is what all steps of a fit know.
 type plan struct {
-	split.Fit
+	fit.Split
 	ID     uint64 // the fit's fingerprint
 	Shards int
 	runs   []int // where runs of rows begin, and d
@@ -70,8 +69,8 @@ func (p *plan) words() []uint64 {
 func bounds() [planWords]uint64 {
 	const size, any = 1<<31 - 1, math.MaxUint64
 	return [planWords]uint64{uint64(section.QMF), any, size, size, size, size, 1 << 62, 1 << 62, 1, 1, 1, 1,
-		2 * exponents, split.LastStart, size, size, size, any, size, size, split.LastSquash,
-		split.LastSchedule, split.LastStart, split.LastEnds, split.LastUpdates, 1, 1, size}
+		2 * exponents, fit.LastStart, size, size, size, any, size, size, fit.LastSquash,
+		fit.LastSchedule, fit.LastStart, fit.LastEnds, fit.LastUpdates, 1, 1, size}
 }
 
 func (p *plan) reals() []section.Part {
@@ -108,12 +107,12 @@ func decodePlan(f *section.File) (*plan, error) {
 			return nil, f.FailAt("WORD", i, "a number is out of range")
 		}
 	}
-	p := &plan{ID: w[1], Shards: int(w[5]), Fit: split.Fit{Kind: uint32(w[0]), D: int(w[2]), N: int(w[3]),
+	p := &plan{ID: w[1], Shards: int(w[5]), Split: fit.Split{Kind: uint32(w[0]), D: int(w[2]), N: int(w[3]),
 		K: int(w[4]), Visible: int(w[6]), HeldOut: int(w[7]), Partial: w[8] == 1, Holds: w[9] == 1,
 		Strict: w[10] == 1, Units: fit.Units{Signed: w[11] == 1, All: int(w[12]) - exponents},
-		Settings: split.Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]),
+		Settings: fit.Settings{Origin: w[13], MaxIterations: int(w[14]), Levels: int(w[15]),
 			Epochs: int(w[16]), Seed: w[17], BatchRows: int(w[18]), Patience: int(w[19]),
-			Choices: split.Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23],
+			Choices: fit.Choices{Squash: w[20], Schedule: w[21], Start: w[22], Ends: w[23],
 				Updates: w[24]},
 			Missing: w[25] == 1, Mapped: w[26] == 1, Fixed: int(w[27])}}}
 	if limit.TooMany(max(p.D, p.N), max(p.Levels, 2)) || uint64(p.K) > limit.Cells/uint64(p.D+p.N) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // memory is a store in memory.
@@ -23,14 +22,14 @@ func (m memory) Put(name string, data []byte) error {
 	return nil
 }
 
-var most = split.Choices{Squash: split.LastSquash, Schedule: split.LastSchedule, Start: split.LastStart,
-	Ends: split.LastEnds, Updates: split.LastUpdates}
+var most = fit.Choices{Squash: fit.LastSquash, Schedule: fit.LastSchedule, Start: fit.LastStart,
+	Ends: fit.LastEnds, Updates: fit.LastUpdates}
 
 func planOf(kind uint32) *plan {
-	p := &plan{ID: 7, Shards: 2, Fit: split.Fit{Kind: kind, D: 40, N: 12, K: 3, Visible: 470, HeldOut: 3,
+	p := &plan{ID: 7, Shards: 2, Split: fit.Split{Kind: kind, D: 40, N: 12, K: 3, Visible: 470, HeldOut: 3,
 		Partial: true, Holds: true, Strict: true,
 		Units: fit.Units{All: -4},
-		Settings: split.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
+		Settings: fit.Settings{Tolerance: 1e-9, LearningRate: 0.2, Penalty: 0.5, Validation: 0.1, Loss: 1.5,
 			MaxIterations: 200, Levels: 8, Epochs: 4, BatchRows: 40, Patience: 2,
 			Seed: math.MaxUint64, Missing: true, Choices: most, Origin: 2, Lambda: 20, Line: 0.5,
 			Scale: 0.7}}}

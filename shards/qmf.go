@@ -16,19 +16,19 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 	"github.com/quantmf/quantmf/internal/transport"
 )
 
 // stepQMF makes the step of a shard.
-func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, rows *split.Rows,
+func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, rows *fit.Shard,
 	workers *pool.Pool) (*made, error) {
-	s := &split.Step{
-		Pass: map[phase]split.Pass{phaseVisit: split.PassEpoch, phaseJudge: split.PassLosses,
-			phaseHand: split.PassModel}[r.Phase],
+	s := &fit.ShardStep{
+		Pass: map[phase]fit.Pass{phaseVisit: fit.PassEpoch, phaseJudge: fit.PassLosses,
+			phaseHand: fit.PassModel}[r.Phase],
 		Epoch: r.Done, Fresh: r.Fresh, Best: r.Kept, V: v,
 		Restore: func(parts []section.Part, warm []transport.Warm) error {
 			words, err := state.restore(parts, len(warm))
@@ -47,7 +47,7 @@ func (f *Fit) stepQMF(ctx context.Context, r *stage, state *blob, v []float64, r
 func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, []section.Part, error) {
 	p := f.plan
 	var best []float64
-	now := &split.Reduce{Epoch: r.Done, Steps: r.Steps, V: v, Numbers: r.Numbers,
+	now := &fit.Reduce{Epoch: r.Done, Steps: r.Steps, V: v, Numbers: r.Numbers,
 		StepV: r.Phase == phaseVisit,
 		Restore: func(parts []section.Part) error {
 			if p.Holds {
@@ -56,7 +56,7 @@ func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 			}
 			return f.main(r.Number, parts)
 		},
-		Take: func(to *split.Total) error { return f.takeQMF(r, to) }}
+		Take: func(to *fit.Total) error { return f.takeQMF(r, to) }}
 	if err := f.of.ReduceQMF(now, workers); err != nil {
 		if format, is := err.(*section.Error); is {
 			err = r.fault(format)
@@ -96,7 +96,7 @@ func (f *Fit) reduceQMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 }
 
 // takeQMF adds up what the shards have put into a round.
-func (f *Fit) takeQMF(r *stage, to *split.Total) error {
+func (f *Fit) takeQMF(r *stage, to *fit.Total) error {
 	for shard := range f.plan.Shards {
 		b, err := f.takePart(r, shard, to)
 		if err == nil && r.Phase == phaseHand {
@@ -110,7 +110,7 @@ func (f *Fit) takeQMF(r *stage, to *split.Total) error {
 }
 
 // takePart adds the part of a shard, and returns it.
-func (f *Fit) takePart(r *stage, shard int, to *split.Total) (*blob, error) {
+func (f *Fit) takePart(r *stage, shard int, to *fit.Total) (*blob, error) {
 	p, cut := f.plan, f.plan.cut(shard)
 	from, end := cut.Rows()
 	b, err := f.part(r.Number, shard)

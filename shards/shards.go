@@ -30,7 +30,6 @@ import (
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // Store keeps named blobs. Names consist of the letters a to z, digits and hyphens. All writers of a
@@ -61,10 +60,10 @@ type Fit struct {
 
 // computation is what the root package computes.
 type computation interface {
-	Problem(r *split.Rows, workers *pool.Pool) nmf.Problem
+	Problem(r *fit.Shard, workers *pool.Pool) nmf.Problem
 	NMF(u, v []float64, j *fit.Journal) (quantmf.Model, error)
-	StepQMF(ctx context.Context, step *split.Step, r *split.Rows, workers *pool.Pool) error
-	ReduceQMF(r *split.Reduce, workers *pool.Pool) error
+	StepQMF(ctx context.Context, step *fit.ShardStep, r *fit.Shard, workers *pool.Pool) error
+	ReduceQMF(r *fit.Reduce, workers *pool.Pool) error
 }
 
 // Round tells how far a fit over shards has come.
@@ -127,11 +126,11 @@ func PlanQMF(ctx context.Context, store Store, shards int, x quantmf.Rows, rank 
 // begin writes the plan of a fit of the kind.
 func begin(ctx context.Context, kind uint32, store Store, shards int, x quantmf.Rows, rank int,
 	opts []quantmf.FitOption) error {
-	of, hash, err := quantmf.Split(split.Door{}).Plan(kind, x, rank, opts)
+	of, hash, err := quantmf.Split(fit.Door{}).Plan(kind, x, rank, opts)
 	if err != nil {
 		return err
 	}
-	p := &plan{Fit: *of.Of(), Shards: shards, ID: (hash ^ uint64(shards)) * 1099511628211}
+	p := &plan{Split: *of.Of(), Shards: shards, ID: (hash ^ uint64(shards)) * 1099511628211}
 	p.setRuns()
 	if err := p.checkShards(); err != nil {
 		return err
@@ -147,7 +146,7 @@ func begin(ctx context.Context, kind uint32, store Store, shards int, x quantmf.
 	if err != nil {
 		return err
 	}
-	p.Fit = *of.Of() // with what the start has chosen
+	p.Split = *of.Of() // with what the start has chosen
 	return ofBlobs((&Fit{store: store, plan: p}).begin(ctx, first))
 }
 
@@ -178,7 +177,7 @@ func Open(store Store) (*Fit, error) {
 	if err != nil {
 		return nil, ofBlobs(err)
 	}
-	return &Fit{store: store, plan: p, of: quantmf.Split(split.Door{}).Open(&p.Fit)}, nil
+	return &Fit{store: store, plan: p, of: quantmf.Split(fit.Door{}).Open(&p.Split)}, nil
 }
 
 // Shards returns the number of shards.

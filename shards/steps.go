@@ -10,11 +10,10 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/section"
-	"github.com/quantmf/quantmf/internal/split"
 )
 
 // begin writes the rows and the first state of every shard, the first round, and last the plan itself.
-func (f *Fit) begin(ctx context.Context, first *split.Start) error {
+func (f *Fit) begin(ctx context.Context, first *fit.SplitStart) error {
 	p := f.plan
 	r := &stage{Journal: fit.NewJournal(p.Patience, p.Epochs, p.Holds), Numbers: first.Numbers}
 	if p.Kind == section.NMF {

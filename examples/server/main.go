@@ -1,11 +1,12 @@
 // Command server serves one model over HTTP: it learns it from a table in the background, scores new samples
 // and fills what they lack, with intervals.
 //
-//	POST /fit?method=bqmf&rank=10   a table (CSV, ...), features in rows, or samples with samples=rows
+//	POST /fit?method=bqmf&rank=10   a table (CSV, JSON, npy, ...), features in rows, or with samples=rows
+//	                                samples
 //	POST /score                     one number a sample, the odd ones first
 //	POST /impute?p=0.9              missing cells, with intervals where the model is a BQMF
-//	GET  /model, PUT /model         the model file
-//	GET  /status, GET /metrics      how far the fit is; counts for Prometheus
+//	GET  /model, PUT /model         the model file, which the command quantmf reads, too
+//	GET  /status, GET /metrics      how far the last fit is, null before the first; counts for Prometheus
 package main
 
 import (
@@ -17,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math"
 	"net/http"
 	"os/signal"
 	"slices"
@@ -39,199 +39,140 @@ const (
 
 var (
 	errNoModel = errors.New("there is no model yet")
-	errBusy    = errors.New("a fit is running")
+	errBusy    = errors.New("a fit is running, or the server is ending")
 )
 
-// served is a model with the names of its features. It is replaced as a whole, and never changed.
-type served struct {
-	model    quantmf.Model
-	features []string
-	file     []byte
-}
-
 type server struct {
-	ctx                context.Context // ends when the server does, and its fit with it
-	slots              chan struct{}
-	current            atomic.Pointer[served]
+	ctx                context.Context               // ends when the server does, and its fit with it
+	slots              chan struct{}                 // of atOnce requests
+	current            atomic.Pointer[rowfile.Model] // replaced as a whole, and never changed
+	status             atomic.Pointer[status]
+	running            atomic.Bool
+	fits               sync.WaitGroup
 	requests, failures atomic.Int64
-
-	fits   sync.WaitGroup
-	mu     sync.Mutex // of status
-	status struct {
-		Running bool
-		Phase   quantmf.Phase
-		Done    float64
-		Error   string
-	}
 }
 
-func newServer(ctx context.Context) *server {
-	return &server{ctx: ctx, slots: make(chan struct{}, atOnce)}
+// status is how far the last fit is.
+type status struct {
+	Phase quantmf.Phase
+	Done  float64
+	Error string `json:",omitempty"`
 }
 
 func (s *server) routes() http.Handler {
 	mux := http.NewServeMux()
-	for pattern, f := range map[string]func(r *http.Request) (any, error){"POST /fit": s.fit,
-		"POST /score": s.score, "POST /impute": s.impute, "PUT /model": s.put, "GET /model": s.get,
-		"GET /status": func(*http.Request) (any, error) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			return s.status, nil
-		},
-		"GET /metrics": func(*http.Request) (any, error) {
-			return fmt.Appendf(nil, "requests %d\nfailures %d\n", s.requests.Load(), s.failures.Load()), nil
-		}} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, f) })
-	}
-	return mux
+	mux.Handle("POST /fit", s.answer(s.fit))
+	mux.Handle("POST /score", s.answer(s.score))
+	mux.Handle("POST /impute", s.answer(s.impute))
+	mux.Handle("PUT /model", s.answer(s.put))
+	mux.Handle("GET /model", s.answer(s.get))
+	mux.Handle("GET /status", s.answer(func(*http.Request) (any, error) { return s.status.Load(), nil }))
+	mux.Handle("GET /metrics", s.answer(func(*http.Request) (any, error) {
+		return fmt.Appendf(nil, "requests %d\nfailures %d\n", s.requests.Load(), s.failures.Load()), nil
+	}))
+	return http.MaxBytesHandler(mux, mostBody)
 }
 
 // answer runs f in one of the slots. What is wrong is the client's: the package says so by typed errors.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, f func(r *http.Request) (any, error)) {
-	s.requests.Add(1)
-	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
-	case <-r.Context().Done():
-		return
-	}
-	r.Body = http.MaxBytesReader(w, r.Body, mostBody)
-	v, err := f(r)
-	switch data, raw := v.([]byte); {
-	case errors.Is(err, errNoModel):
-		http.Error(w, err.Error(), http.StatusNotFound)
-	case errors.Is(err, errBusy):
-		http.Error(w, err.Error(), http.StatusConflict)
-	case err != nil:
-		s.failures.Add(1)
-		http.Error(w, err.Error(), http.StatusBadRequest)
-	case raw:
-		_, _ = w.Write(data) // an error is a client that has gone, here and below
-	default:
-		_ = json.NewEncoder(w).Encode(v)
-	}
+func (s *server) answer(f func(r *http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		select {
+		case s.slots <- struct{}{}:
+			defer func() { <-s.slots }()
+		case <-r.Context().Done():
+			return
+		}
+		v, err := f(r)
+		switch data, raw := v.([]byte); {
+		case err != nil:
+			s.failures.Add(1)
+			code := map[error]int{errNoModel: http.StatusNotFound, errBusy: http.StatusConflict}[err]
+			http.Error(w, err.Error(), cmp.Or(code, http.StatusBadRequest))
+		case raw:
+			_, _ = w.Write(data) // an error is a client that has gone, here and below
+		default:
+			_ = json.NewEncoder(w).Encode(v)
+		}
+	})
 }
 
-func table(r *http.Request) (*rowfile.File, error) {
+// read reads the table of a request within the limits.
+func read(r *http.Request) (*rowfile.File, error) {
 	return rowfile.Read(r.Body, "table", rowfile.Options{Memory: mostMemory,
 		SamplesInRows: r.URL.Query().Get("samples") == "rows"})
 }
 
 // fit begins a fit of the table in the background; there is one at a time.
 func (s *server) fit(r *http.Request) (any, error) {
-	method, q := quantmf.MethodBQMF, r.URL.Query()
-	rank, err := strconv.Atoi(cmp.Or(q.Get("rank"), "10"))
-	if err == nil {
-		err = method.UnmarshalText([]byte(cmp.Or(q.Get("method"), "bqmf")))
-	}
-	if err != nil {
-		return nil, err
-	}
-	t, err := table(r)
-	if err != nil {
+	var method quantmf.Method
+	q := r.URL.Query()
+	unknown := method.UnmarshalText([]byte(cmp.Or(q.Get("method"), "bqmf")))
+	rank, wrong := strconv.Atoi(cmp.Or(q.Get("rank"), "10"))
+	t, err := read(r)
+	if err := errors.Join(unknown, wrong, err); err != nil {
 		return nil, err
 	}
 	d, n := t.Rows.Dims()
 	need, err := quantmf.MemoryOf(method, d, n, rank, quantmf.WithMissingValues())
-	if err == nil && need.Fit > mostMemory {
-		err = fmt.Errorf("the fit would take %d bytes, of %d", need.Fit, mostMemory)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.status.Running || s.ctx.Err() != nil {
+	case need.Fit > mostMemory:
+		return nil, fmt.Errorf("the fit would take %d bytes, of %d", need.Fit, mostMemory)
+	case s.ctx.Err() != nil || !s.running.CompareAndSwap(false, true):
 		return nil, errBusy
 	}
-	s.status.Running, s.status.Error, s.status.Done = true, "", 0
 	s.fits.Go(func() { s.learn(method, t, rank) })
-	return s.status, nil
+	return "begun", nil
 }
 
 func (s *server) learn(method quantmf.Method, t *rowfile.File, rank int) {
+	defer s.running.Store(false)
 	m, err := quantmf.Fit(s.ctx, method, t.Rows, rank, quantmf.WithMissingValues(), quantmf.WithWorkers(1),
 		quantmf.WithProgress(func(p quantmf.Progress) error {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.status.Phase, s.status.Done = p.Phase, p.Done
+			s.status.Store(&status{Phase: p.Phase, Done: p.Done})
 			return nil
 		}))
-	var file, names []byte
-	if err == nil {
-		file, err = m.MarshalBinary()
-	}
-	if err == nil {
-		names, err = json.Marshal(t.Features)
-	}
-	if err == nil {
-		file, err = quantmf.AppendSection(file, "feat", names)
-	}
-	if err == nil {
-		err = s.take(file)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.status.Running = false; err != nil {
-		s.status.Error = err.Error()
-	}
-}
-
-// take serves the model in a file, which anyone may have made: UnmarshalModel checks every number.
-func (s *server) take(file []byte) error {
-	m, err := quantmf.UnmarshalModel(file, quantmf.WithWorkers(1))
 	if err != nil {
-		return err
+		s.status.Store(&status{Error: err.Error()})
+		return
 	}
-	var features []string
-	names, _, err := quantmf.Section(file, "feat")
-	if err == nil {
-		err = json.Unmarshal(names, &features)
-	}
-	if d, _ := m.Dims(); err == nil && len(features) != d {
-		err = fmt.Errorf("%d names of %d features", len(features), d)
-	}
-	if err == nil {
-		s.current.Store(&served{m, features, file})
-	}
-	return err
+	s.current.Store(&rowfile.Model{Of: m, Features: t.Features, Samples: t.Samples})
+	s.status.Store(&status{Done: 1})
 }
 
+// put takes a model file that anyone may have made: every number in it is checked.
 func (s *server) put(r *http.Request) (any, error) {
-	file, err := io.ReadAll(r.Body)
-	if err == nil {
-		err = s.take(file)
+	file, unread := io.ReadAll(r.Body)
+	m, err := rowfile.UnmarshalModel(file, quantmf.WithWorkers(1))
+	switch err := errors.Join(unread, err); {
+	case err != nil:
+		return nil, err
+	case m.Features == nil || m.Log1p:
+		return nil, errors.New("the model has no names of features, or is one of log(1+x)")
 	}
-	return "taken", err
+	s.current.Store(m)
+	return "taken", nil
 }
 
 func (s *server) get(*http.Request) (any, error) {
 	if m := s.current.Load(); m != nil {
-		return m.file, nil
+		return m.MarshalBinary()
 	}
 	return nil, errNoModel
 }
 
 // samples reads new samples, their features in the model's order; those that the table lacks are missing.
-func (s *server) samples(r *http.Request) (m *served, x quantmf.Mat, names []string, err error) {
+func (s *server) samples(r *http.Request) (m *rowfile.Model, x quantmf.Rows, names []string, err error) {
 	if m = s.current.Load(); m == nil {
-		return nil, x, nil, errNoModel
+		return nil, nil, nil, errNoModel
 	}
-	t, err := table(r)
+	t, err := read(r)
 	if err != nil {
-		return nil, x, nil, err
+		return nil, nil, nil, err
 	}
-	x = quantmf.NewMat(len(m.features), len(t.Samples))
-	for i, name := range m.features {
-		row := x.Row(i)
-		if at := slices.Index(t.Features, name); at >= 0 {
-			err = errors.Join(err, t.Rows.ReadRow(row, at))
-			continue
-		}
-		for j := range row {
-			row[j] = math.NaN()
-		}
-	}
+	x, err = t.Match(m.Features)
 	return m, x, t.Samples, err
 }
 
@@ -245,7 +186,7 @@ func (s *server) score(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	scores, err := m.model.Scores(r.Context(), x)
+	scores, err := m.Of.Scores(r.Context(), x)
 	out := make([]scored, len(scores))
 	for j, v := range scores {
 		out[j] = scored{names[j], v}
@@ -265,31 +206,28 @@ func (s *server) impute(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values, err := m.model.Predict(r.Context(), x)
+	values, err := m.Of.Predict(r.Context(), x)
 	var lo, hi quantmf.Mat
-	if b, is := m.model.(*quantmf.BQMF); is && err == nil {
-		p, wrong := strconv.ParseFloat(cmp.Or(r.URL.Query().Get("p"), "0.9"), 64)
-		if err = wrong; err == nil {
-			lo, hi, err = b.PredictInterval(r.Context(), x, p)
-		}
+	if b, is := m.Of.(*quantmf.BQMF); is && err == nil {
+		// 0, which is refused, for a word
+		p, _ := strconv.ParseFloat(cmp.Or(r.URL.Query().Get("p"), "0.9"), 64)
+		lo, hi, err = b.PredictInterval(r.Context(), x, p)
 	}
-	if err != nil {
-		return nil, err
-	}
-	out := []cell{}
-	for i, feature := range m.features {
-		for j, sample := range names {
-			if v := x.At(i, j); v == v {
+	out, row := []cell{}, make([]float64, len(names))
+	for i := 0; i < len(m.Features) && err == nil; i++ {
+		err = x.ReadRow(row, i)
+		for j, v := range row {
+			if v == v {
 				continue
 			}
-			c := cell{Feature: feature, Sample: sample, Value: values.At(i, j)}
+			c := cell{Feature: m.Features[i], Sample: names[j], Value: values.At(i, j)}
 			if lo.Rows > 0 {
 				c.Low, c.High = &lo.Row(i)[j], &hi.Row(i)[j]
 			}
 			out = append(out, c)
 		}
 	}
-	return out, nil
+	return out, err
 }
 
 func main() {
@@ -297,8 +235,8 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	s := newServer(ctx)
-	h := &http.Server{Addr: *addr, Handler: s.routes(), ReadHeaderTimeout: 5 * time.Second}
+	s := &server{ctx: ctx, slots: make(chan struct{}, atOnce)}
+	h := &http.Server{Addr: *addr, Handler: s.routes(), ReadTimeout: time.Minute} // of a slow client
 	s.fits.Go(func() {
 		<-ctx.Done()
 		late, cancel := context.WithTimeout(context.Background(), 10*time.Second)

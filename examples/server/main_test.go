@@ -2,18 +2,25 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quantmf/quantmf/rowfile"
 )
 
 // metrics is a table of hosts (rows) and metrics, in the last host one that has gone wild, and a hole.
@@ -38,12 +45,66 @@ func metrics(hosts int) string {
 	return b.String()
 }
 
+// records is the same table in JSON, the hole null.
+func records(hosts int) string {
+	var b strings.Builder
+	lines := strings.Split(strings.TrimSpace(metrics(hosts)), "\n")
+	names := strings.Split(lines[0], ",")
+	for j, line := range lines[1:] {
+		b.WriteString(map[bool]string{true: "[", false: ",\n"}[j == 0])
+		for i, v := range strings.Split(line, ",") {
+			switch {
+			case i == 0:
+				fmt.Fprintf(&b, "{%q: %q", names[0], v)
+			case v == "":
+				fmt.Fprintf(&b, ", %q: null", names[i])
+			default:
+				fmt.Fprintf(&b, ", %q: %s", names[i], v)
+			}
+		}
+		b.WriteString("}")
+	}
+	return b.String() + "]"
+}
+
+// packed is so many zeros, compressed.
+func packed(t *testing.T, bytesOf int) string {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if _, err := io.CopyN(w, zeros{}, int64(bytesOf)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	for i := range b {
+		b[i] = '0'
+	}
+	return len(b), nil
+}
+
+// live is the memory in use.
+func live() uint64 {
+	runtime.GC()
+	runtime.GC() // of what pools kept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 // TestServer fits, scores and fills by 64 clients at once, among them hostile and impatient ones: nothing
-// panics, no status is 5xx, and every goroutine ends with the server, a fit under way included.
+// panics, no status is 5xx, and every goroutine ends with the server, a fit under way included, as does its
+// memory.
 func TestServer(t *testing.T) {
-	before := runtime.NumGoroutine()
+	before, memory := runtime.NumGoroutine(), live()
 	ctx, stop := context.WithCancel(t.Context())
-	s := newServer(ctx)
+	s := &server{ctx: ctx, slots: make(chan struct{}, atOnce)}
 	h := httptest.NewServer(s.routes())
 	do := func(ctx context.Context, method, path, body string) (int, []byte) {
 		r, err := http.NewRequestWithContext(ctx, method, h.URL+path, strings.NewReader(body))
@@ -65,7 +126,7 @@ func TestServer(t *testing.T) {
 	if code, _ := do(ctx, "POST", "/score", metrics(3)); code != http.StatusNotFound {
 		t.Errorf("a score without a model: %d", code)
 	}
-	if code, data := do(ctx, "POST", "/fit?rank=2&samples=rows", metrics(30)); code != http.StatusOK {
+	if code, data := do(ctx, "POST", "/fit?rank=2&samples=rows", records(30)); code != http.StatusOK {
 		t.Fatalf("fit: %d %s", code, data)
 	}
 	for s.current.Load() == nil {
@@ -75,8 +136,19 @@ func TestServer(t *testing.T) {
 		}
 	}
 	_, file := do(ctx, "GET", "/model", "")
+	if m, err := rowfile.UnmarshalModel(file); err != nil || strings.Join(m.Features, " ") !=
+		"cpu disk net load temp" {
+		t.Errorf("the model file: %+v, %v", m, err)
+	}
 	forged := bytes.Clone(file)
 	forged[len(forged)/2] ^= 1
+	huge := "\x93NUMPY\x01\x00\x76\x00{'descr': '<f8', 'fortran_order': False, 'shape': (99999999, " +
+		"99999999), }"
+	huge += strings.Repeat(" ", 128-len(huge)-1) + "\n"
+	hostile := []string{"", "{}", "a,b\n1", strings.Repeat("9", 1<<20), huge,
+		"%%MatrixMarket matrix coordinate real general\n2000000000 2000000000 1\n1 1 1\n",
+		"[{" + strings.Repeat(`"a":[`, 1<<16), `[{"a": 1e999}]`, "PK\x03\x04" + strings.Repeat("x", 100),
+		string(file)}
 	var clients sync.WaitGroup
 	for client := range 64 {
 		clients.Go(func() {
@@ -102,12 +174,23 @@ func TestServer(t *testing.T) {
 				}
 			case 3:
 				do(ctx, "PUT", "/model", string(file))
+				for _, body := range hostile[:len(hostile)-1] {
+					if code, _ := do(ctx, "PUT", "/model", body); code != http.StatusBadRequest {
+						t.Errorf("%.20q as a model: %d", body, code)
+					}
+				}
 			case 4:
-				for _, body := range []string{"", "{}", "a,b\n1", strings.Repeat("9", 1<<20),
-					"host,cpu\nh,NaN\n"} {
-					code, _ := do(ctx, "POST", "/score?samples=rows", body)
-					if code != http.StatusBadRequest {
-						t.Errorf("%.20q: %d", body, code)
+				if client == 4 { // it takes a second
+					hostile := packed(t, 1<<26)
+					if code, _ := do(ctx, "POST", "/score", hostile); code != http.StatusBadRequest {
+						t.Errorf("64 megabytes of zeros: %d", code)
+					}
+				}
+				for _, body := range hostile {
+					for _, path := range []string{"/score?samples=rows", "/fit?samples=rows", "/impute"} {
+						if code, _ := do(ctx, "POST", path, body); code != http.StatusBadRequest {
+							t.Errorf("%.20q to %s: %d", body, path, code)
+						}
 					}
 				}
 			case 5:
@@ -126,9 +209,95 @@ func TestServer(t *testing.T) {
 	h.Client().CloseIdleConnections()
 	for range 200 {
 		if runtime.NumGoroutine() <= before {
-			return
+			break
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("%d goroutines before, %d after", before, runtime.NumGoroutine())
+	if now := runtime.NumGoroutine(); now > before {
+		t.Errorf("%d goroutines before, %d after", before, now)
+	}
+	// the test's own bodies are a few megabytes
+	if now := live(); now > memory+16<<20 {
+		t.Errorf("%d bytes in use before, %d after", memory, now)
+	}
+}
+
+// TestMain runs the server where TestTerminated asks this program to.
+func TestMain(m *testing.M) {
+	if addr := os.Getenv("EXAMPLE_SERVER"); addr != "" {
+		os.Args = []string{"server", "-addr", addr}
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestTerminated: a server that is told to end while it fits and is asked ends in good order, with all that
+// it has begun.
+func TestTerminated(t *testing.T) {
+	l, err := net.Listen("tcp", "localhost:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().String()
+	l.Close()
+	var said bytes.Buffer
+	c := exec.Command(os.Args[0])
+	c.Env, c.Stdout, c.Stderr = append(os.Environ(), "EXAMPLE_SERVER="+addr), &said, &said
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- c.Wait() }()
+	ask := func(method, path, body string) string {
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://"+addr+path,
+			strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return ""
+		}
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			return ""
+		}
+		defer a.Body.Close()
+		data, _ := io.ReadAll(a.Body)
+		if a.StatusCode >= 500 {
+			t.Errorf("%s: %d %s", path, a.StatusCode, data)
+		}
+		return string(data)
+	}
+	for ask("GET", "/status", "") == "" { // not listening yet
+		select {
+		case err := <-ended:
+			t.Fatalf("%v: %s", err, &said)
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	ask("POST", "/fit?samples=rows&method=qmf&rank=5", metrics(40000))
+	for !strings.Contains(ask("GET", "/status", ""), `"Done"`) {
+		time.Sleep(time.Millisecond)
+	}
+	var clients sync.WaitGroup
+	for range 16 {
+		clients.Go(func() {
+			for ask("GET", "/metrics", "") != "" {
+				ask("POST", "/score?samples=rows", metrics(50))
+			}
+		})
+	}
+	time.Sleep(20 * time.Millisecond)
+	if strings.Contains(ask("GET", "/status", ""), `"Done":1}`) {
+		t.Error("the fit has ended before the server is told to")
+	}
+	if err := c.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err != nil || strings.Contains(said.String(), "panic") ||
+		strings.Contains(said.String(),
+			"DATA RACE") {
+		t.Errorf("%v: %s", err, &said)
+	}
+	clients.Wait()
+	http.DefaultClient.CloseIdleConnections()
 }

@@ -149,15 +149,8 @@ func (f *Func) arg(name string) Arg {
 	return Arg{name, at}
 }
 
-// base brings the address of a slice, an argument or a field, into a register and
-// returns that.
-func (f *Func) base(slice string, in Reg) Reg {
-	if pointer, _, ok := strings.Cut(slice, "."); ok {
-		f.moveR(in, f.field(f.value(pointer, in), slice))
-		return in
-	}
-	return f.value(slice+"_base", in)
-}
+// base brings the address of a slice, an argument, into a register and returns that.
+func (f *Func) base(slice string, in Reg) Reg { return f.value(slice+"_base", in) }
 
 // length brings the length of a slice, an argument, into a register and returns that.
 func (f *Func) length(slice string, in Reg) Reg { return f.value(slice+"_len", in) }
@@ -299,9 +292,7 @@ func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(f, opOr, dst, a, b) }    
 // the bits of a or b but not both
 func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(f, opXor, dst, a, b) }
 func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(f, opAddInt, dst, a, b) } // a + b as integers
-// the larger words of 32 bits
-func (f *Func) maxWord(dst, a Vec, b Operand) { f.vecOp(f, opMaxWord, dst, a, b) }
-func (f *Func) sqrt(dst, a Vec)               { f.Arch.sqrt(f, dst, a) } // √a
+func (f *Func) sqrt(dst, a Vec)              { f.Arch.sqrt(f, dst, a) }          // √a
 // the bits of a, n to the left
 func (f *Func) shl(dst, a Vec, n int) { f.shift(f, true, dst, a, n) }
 

@@ -41,6 +41,18 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 			return nil, wrong(name, v, "must be four numbers: L1U, L1V, L2U, L2V")
 		}
 		return quantmf.WithPenalties(quantmf.Penalties{L1U: w[0], L1V: w[1], L2U: w[2], L2V: w[3]}), nil
+	case option.SampleWeights:
+		w, err := numbers(name, v)
+		if err != nil {
+			return nil, err
+		}
+		return quantmf.WithSampleWeights(w), nil
+	case option.CellWeights:
+		w, err := rows(name, v)
+		if err != nil {
+			return nil, err
+		}
+		return quantmf.WithCellWeights(w), nil
 	case option.Weights:
 		return list(quantmf.WithWeights, name, v)
 	case option.Targets:
@@ -73,12 +85,17 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 	return o, nil
 }
 
+// Given tells whether a call can give an option: what can be written, lists of numbers and matrices.
+func Given(k option.Kind) bool {
+	return settings.Parses(k) || k.Form() == option.Numbers || k == option.Init || k == option.FixedU ||
+		k == option.CellWeights
+}
+
 // kindOf returns the option of this name, and whether a call can give it.
 func kindOf(name string) (option.Kind, bool) {
 	for k := range option.Kinds {
 		if k.JavaScript() == name {
-			return k, settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
-				k == option.FixedU
+			return k, Given(k)
 		}
 	}
 	return 0, false

@@ -246,6 +246,17 @@ func (l Loss) Sum(x, t, num []float64, observed []bool, low float64) float64 {
 	return max(kernel.Reduce(&lanes), 0)
 }
 
+// WeightedSum returns Σ weight_j Δ(x_j,t_j).
+func (l Loss) WeightedSum(x, t, weight []float64, low float64) float64 {
+	var lanes [kernel.Lanes]float64
+	for j, w := range weight[:len(x)] {
+		if w > 0 {
+			lanes[j%kernel.Lanes] += float64(w * l.Value(x[j], t[j], low))
+		}
+	}
+	return kernel.Reduce(&lanes)
+}
+
 // Tiny is the least number of which a logarithm is taken.
 const Tiny = 1e-300
 

@@ -43,6 +43,12 @@ type Cells struct {
 	Held    []uint64 // for each row a bit a cell, 1 where it is held out; nil where none is
 	HeldOut int      // the number of held-out cells
 
+	// what it weighs
+	weights              *Weights // nil: all cells weigh the same
+	weightSums           []float64
+	weightUnit, heldUnit float64 // bring the weights of visible and of held-out cells to a mean of 1
+	WeightHash           Hash    // of cell weights, if a fingerprint was asked for
+
 	// what reading has found
 	Units       Units    // of x'
 	extents     []extent // of each row, in the units of x
@@ -117,7 +123,7 @@ func (c *Cells) fill(x []float64, i int) {
 // readAgain fills x with row i in the units of x, and checks that it is the row that was read before.
 func (c *Cells) readAgain(x []float64, i int) error {
 	if err := c.rows.ReadRow(x, i); err != nil {
-		return &ReadError{i, err}
+		return readError(i, err)
 	}
 	if c.checks == nil {
 		return nil
@@ -226,12 +232,22 @@ func (c *Cells) HeldLoss(l divergence.Loss, t []float64, i int, low float64, roo
 	if c.Held == nil {
 		return 0
 	}
-	sum := 0.0
+	sum, by := 0.0, []float64(nil)
 	row := c.Observed(room, i)
+	if c.weights != nil {
+		of := c.weights.room(c.N)
+		defer c.weights.rooms.Put(of)
+		by = *of
+		c.readWeights(by, i)
+	}
 	for w, set := range c.heldOf(i) {
 		for ; set != 0; set &= set - 1 {
 			j := 64*w + bits.TrailingZeros64(set)
-			sum += l.Value(row[j], t[j], low)
+			v := l.Value(row[j], t[j], low)
+			if by != nil {
+				v *= float64(by[j] * c.heldUnit)
+			}
+			sum += v
 		}
 	}
 	return sum

@@ -55,6 +55,15 @@ func (e *ReadError) Error() string {
 }
 func (e *ReadError) Unwrap() error { return e.Err }
 
+// readError is the error of row i whose reading has failed with err, that of a weight being its own.
+func readError(i int, err error) error {
+	switch err.(type) {
+	case *DataError, *ReadError:
+		return err
+	}
+	return &ReadError{i, err}
+}
+
 // Stopped wraps the error that ended a fit early.
 type Stopped struct {
 	Epoch int

@@ -25,7 +25,8 @@ type Rules struct {
 	Mapped     bool // the model has maps: under Frobenius they take numbers of either sign
 	Validation float64
 	Seed       uint64
-	Hash       bool // the numbers are wanted as a Hash
+	Hash       bool     // the numbers are wanted as a Hash
+	Weights    *Weights // of the cells; nil: all are 1
 }
 
 // extent is the range of the observed cells of a row, and their number.
@@ -130,6 +131,7 @@ func (a again) ReadRow(x []float64, i int) error { return a.of.readAgain(x, i) }
 func (t *reading) checkAgain(x Source) {
 	if x.Rows != nil && !x.InMemory {
 		rules := t.rules
+		rules.Missing = rules.Missing || rules.Weights != nil
 		t.checks = &rules
 	}
 }
@@ -163,6 +165,9 @@ type reading struct {
 // the seed: the validation share of the observed ones, but a row or column keeps at least two visible cells,
 // or what it has.
 func Read(x Source, rules Rules) (*Cells, error) {
+	if rules.Weights != nil {
+		x = rules.weighted(x)
+	}
 	t := newReading(x, rules)
 	if rules.Validation > 0 {
 		t.Partial, t.Held, t.lowest = true, make([]uint64, t.D*t.words()), make([]float64, t.D)
@@ -180,7 +185,11 @@ func Read(x Source, rules Rules) (*Cells, error) {
 	if err := t.end(); err != nil {
 		return nil, err
 	}
-	return t.Cells, nil
+	if rules.Weights == nil {
+		return t.Cells, nil
+	}
+	t.Partial = true
+	return t.Cells, t.weightsOf(rules)
 }
 
 // NotRead returns the cells of a d × n matrix that is not read: they have its sizes alone. A dry arena counts
@@ -192,6 +201,11 @@ func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
 	if rules.Validation > 0 {
 		pool.Make[uint64](a, d, c.words())
 		a.Floats(d)
+	}
+	if c.weights = rules.Weights; c.weights != nil {
+		c.Partial = true
+		a.Floats(d)
+		a.Floats(3, n)
 	}
 	return c
 }
@@ -210,7 +224,7 @@ func (t *reading) rowsOf() error {
 		if t.X.Rows > 0 {
 			row = t.X.Row(i)
 		} else if err := t.rows.ReadRow(row, i); err != nil {
-			return &ReadError{i, err}
+			return readError(i, err)
 		}
 		if err := t.take(row, i); err != nil {
 			return err
@@ -221,7 +235,11 @@ func (t *reading) rowsOf() error {
 
 // take takes row i.
 func (t *reading) take(row []float64, i int) (err error) {
-	e, err := t.rules.measure(row, i)
+	rules, err := t.rules.observe(row, i)
+	if err != nil {
+		return err
+	}
+	e, err := rules.measure(row, i)
 	if err != nil {
 		return err
 	}
@@ -283,7 +301,7 @@ func (t *reading) ratios() error {
 func (c *Cells) first(i int, wrong func(v float64) bool, problem string) error {
 	row := make([]float64, c.N)
 	if err := c.rows.ReadRow(row, i); err != nil {
-		return &ReadError{i, err}
+		return readError(i, err)
 	}
 	e := &DataError{Row: i, Col: slices.IndexFunc(row, wrong), Value: math.NaN(), Problem: problem}
 	if e.Col >= 0 {
@@ -301,7 +319,7 @@ func (t *reading) end() error {
 		}
 	}
 	for j := range t.cols {
-		if t.cols[j] += t.whole; t.cols[j] == 0 {
+		if t.cols[j] += t.whole; t.cols[j] == 0 && !t.rules.Weights.leavesOut(j) {
 			return &DataError{Row: -1, Col: j, Value: math.NaN(), Problem: "the column has no observed cell"}
 		}
 	}

@@ -161,7 +161,7 @@ func inner(a, b []float64) float64 {
 func (f *Newton) lowest(sums []float64, count int) {
 	for c, v := range sums {
 		f.metric.floor[c] = 0
-		if f.Loss == divergence.KL && f.Partial {
+		if f.Loss == divergence.KL && f.Partial && !f.Whole {
 			f.metric.floor[c] = float64(leastEntry*v) / float64(count)
 		}
 	}

@@ -161,6 +161,7 @@ type newtonPart struct {
 type newtonScratch struct {
 	x, w, r, q, d          []float64
 	product                []float64 // n: of one row
+	weight                 []float64 // of the cells of the rows of x; nil: 1 where seen
 	u, squares, p, g, h, t []float64 // rows of U, and what belongs to them
 	over, wide             []float64 // of the shared Hessian: rows of U by their weights, and padded
 	laid                   []float64 // rows of X, see toTiles
@@ -291,6 +292,7 @@ func (f *Newton) newScratch() newtonScratch {
 	ws.h, ws.over = a.Floats(rows, k), a.Floats(rows, k)
 	if f.Partial {
 		ws.product, ws.observed = a.Floats(np), pool.Make[bool](a, few, f.N)
+		ws.weight = f.roomOfWeights(a, few)
 	}
 	return ws
 }
@@ -307,8 +309,20 @@ func (f *Newton) observedShares() {
 		return
 	}
 	clear(f.shareV)
+	ws := &f.room[0]
 	for i := range f.D {
-		for j, o := range f.Read(f.room[0].x, f.room[0].observed, i) {
+		observed := f.Read(ws.x, ws.observed, i)
+		if f.Weigh != nil {
+			w := ws.weightOf(f, 0)
+			f.Weigh(w, observed, i)
+			f.shareU[i] = 0
+			for j, v := range w {
+				f.shareU[i] += v / float64(f.N)
+				f.shareV[j] += v / float64(f.D)
+			}
+			continue
+		}
+		for j, o := range observed {
 			if o {
 				f.shareV[j] += 1 / float64(f.D)
 			}
@@ -453,6 +467,7 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 		switch {
 		case f.Partial:
 			ws.seen[r] = f.Read(to, ws.observed[r*f.N:(r+1)*f.N], i+r)
+			f.weighRow(ws, i, r)
 		case len(f.X) > 0:
 			copy(to, f.X[(i+r)*f.Stride:(i+r)*f.Stride+f.N])
 		default:
@@ -460,6 +475,27 @@ func (f *Newton) load(ws *newtonScratch, i, rows int) (x []float64, stride int) 
 		}
 	}
 	return ws.x, f.NP
+}
+
+// weighRow fills the weights of row r of those from row i on. Under KL x is multiplied by them, as W will be:
+// w Δ(x,W) = Δ(wx,wW).
+func (f *Newton) weighRow(ws *newtonScratch, i, r int) {
+	if f.Weigh == nil {
+		return
+	}
+	w := ws.weightOf(f, r)
+	f.Weigh(w, ws.seen[r], i+r)
+	if x := ws.x[r*f.NP : r*f.NP+f.N]; f.Loss == divergence.KL {
+		kernel.Multiply(x, x, w)
+	}
+}
+
+// weightOf returns the weights of the r-th row, nil where there are none.
+func (ws *newtonScratch) weightOf(f *Newton, r int) []float64 {
+	if f.Weigh == nil {
+		return nil
+	}
+	return ws.weight[r*f.NP : r*f.NP+f.N]
 }
 
 // Prepare makes room for a state saved after e epochs.

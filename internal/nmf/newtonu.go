@@ -151,11 +151,7 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 				sums[r][2] = max(sums[r][2], some[2])
 				continue
 			}
-			for j, o := range ws.seen[r] {
-				if o {
-					sums[r][0] += float64(d[j] * d[j])
-				}
-			}
+			sums[r][0] += f.squaresOf(nil, d, ws.seen[r], ws.weightOf(f, r))
 		}
 	}
 	for r := range rows {
@@ -168,6 +164,25 @@ func (f *Newton) searchU(ws *newtonScratch, rows int, x []float64, stride int) {
 			p[c] = stepped(v, float64(t*p[c]))
 		}
 	}
+}
+
+// squaresOf adds the squares of d in the cells that are seen, by their weights, to those in to, unless it is
+// nil, and returns their sum.
+func (f *Newton) squaresOf(to, d []float64, seen []bool, weight []float64) (sum float64) {
+	for j, o := range seen {
+		if !o {
+			continue
+		}
+		v := float64(d[j] * d[j])
+		if weight != nil {
+			v = float64(weight[j] * v)
+		}
+		if to != nil {
+			to[j] += v
+		}
+		sum += v
+	}
+	return sum
 }
 
 // curve fills r with what the gradient of the factor that moves sums against the one that is
@@ -189,12 +204,17 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	}
 	for i := range rows {
 		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
+		weight := ws.weightOf(f, i)
 		for j := range r {
 			switch {
 			case j >= f.N || ws.seen[i] != nil && !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
+			case f.Loss == divergence.KL && weight != nil:
+				r[j] -= weight[j]
 			case f.Loss == divergence.KL:
 				r[j]--
+			case weight != nil:
+				r[j], q[j] = float64(weight[j]*(x[j]-w[j])), weight[j]
 			default:
 				r[j], q[j] = x[j]-w[j], 1
 			}
@@ -288,10 +308,19 @@ func (f *Newton) lossRows(ws *newtonScratch, pt *part, i, rows int, x, w []float
 	for r := range rows {
 		lo, hi := r*f.NP, r*f.NP+f.N
 		x, w := x[lo:hi], w[lo:hi]
-		if f.Loss == divergence.KL {
-			kernel.Ratio(ws.product[:f.N], x, w, divergence.LeastT)
+		weight, t := ws.weightOf(f, r), w
+		if weight != nil && f.Loss == divergence.KL {
+			t = ws.d[:f.N]
+			kernel.Multiply(t, w, weight)
 		}
-		pt.losses[0] += f.Loss.Sum(x, w, ws.product[:f.N], ws.seen[r], f.Loss.Least())
+		if f.Loss == divergence.KL {
+			kernel.Ratio(ws.product[:f.N], x, t, divergence.LeastT)
+		}
+		if weight != nil && f.Loss != divergence.KL {
+			pt.losses[0] += f.Loss.WeightedSum(x, w, weight, f.Loss.Least())
+		} else {
+			pt.losses[0] += f.Loss.Sum(x, t, ws.product[:f.N], ws.seen[r], f.Loss.Least())
+		}
 		pt.losses[1] += f.Held(f.Loss, w, i+r, f.Loss.Least(), ws.product[:f.N])
 	}
 }

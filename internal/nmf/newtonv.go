@@ -150,11 +150,7 @@ func (f *Newton) searchRows(ws *newtonScratch, ex *newtonPart, i, rows int) {
 					x[r*stride+lo:r*stride+hi], divergence.LeastT)
 				continue
 			}
-			for j, o := range ws.seen[r] {
-				if o {
-					ex.c2[j] += float64(d[j] * d[j])
-				}
-			}
+			f.squaresOf(ex.c2, d, ws.seen[r], ws.weightOf(f, r))
 		}
 	}
 }

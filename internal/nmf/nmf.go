@@ -34,7 +34,8 @@ type Problem struct {
 
 	X       []float64 // d rows, Stride apart, NaN where a cell is hidden; nil: Read alone gives them
 	Stride  int
-	Partial bool  // cells are hidden
+	Partial bool  // cells are hidden or weighed
+	Whole   bool  // they are weighed, but none is hidden of a sample that takes part
 	Rows    []int // visible cells of each row
 	Visible int   // and of all
 	HeldOut int   // cells that the losses Held are of
@@ -46,6 +47,10 @@ type Problem struct {
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.
 	Read func(x []float64, observed []bool, i int) []bool
+	// Weigh, if there is one, fills w with the weights of the cells of row i, of mean 1 over all visible
+	// cells, 0 in hidden ones; observed is what Read has returned. Partial is true then, and the loss the
+	// mean of the weighted divergences.
+	Weigh func(w []float64, observed []bool, i int)
 	// Held returns the sum of divergences of t from the held-out cells of row i. room has N numbers.
 	Held func(l divergence.Loss, t []float64, i int, low float64, room []float64) float64
 

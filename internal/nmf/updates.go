@@ -111,6 +111,7 @@ type scratch struct {
 	x, w, num, den, g, h []float64
 	observed             []bool
 	seen                 [sweepRows][]bool // of each row; nil: all
+	weight               []float64         // of their cells; nil: 1 where seen
 }
 
 // NewUpdates returns the multiplicative updates of a problem.
@@ -165,7 +166,15 @@ func (fit *Updates) newScratch() scratch {
 	rows := fit.together(sweepRows)
 	return scratch{x: a.Floats(rows, np), w: a.Floats(rows, np), num: a.Floats(rows, np),
 		den: a.Floats(rows, np), g: a.Floats(rows, k), h: a.Floats(rows, k),
-		observed: pool.Make[bool](a, rows, fit.N)}
+		observed: pool.Make[bool](a, rows, fit.N), weight: fit.roomOfWeights(a, rows)}
+}
+
+// roomOfWeights is room for the weights of some rows, nil where there are none.
+func (p *Problem) roomOfWeights(a *pool.Arena, rows int) []float64 {
+	if p.Weigh == nil {
+		return nil
+	}
+	return a.Floats(rows, p.NP)
 }
 
 // tiling is into how many tiles the samples of a V of k rows are cut.
@@ -173,7 +182,7 @@ func tiling(np, k float64) float64 {
 	return min(math.Ceil(float64(np*k)/tileNumbers), max(math.Floor(np/tileSamples), 1))
 }
 
-// shares fills num = x w^{β-2} and den = w^{β-1} of some rows, both 0 where a cell is
+// shares fills num = x w^{β-2} and den = w^{β-1} of some rows, by their weights, both 0 where a cell is
 // hidden.
 func (f *Updates) shares(ws *scratch, rows int) {
 	for r := range rows {
@@ -184,6 +193,10 @@ func (f *Updates) shares(ws *scratch, rows int) {
 			if !o {
 				num[j], den[j] = 0, 0
 			}
+		}
+		if f.Weigh != nil {
+			kernel.Multiply(num, num, ws.weight[lo:hi])
+			kernel.Multiply(den, den, ws.weight[lo:hi])
 		}
 		clear(num[f.N:]) // padding
 		clear(den[f.N:])
@@ -212,6 +225,9 @@ func (f *Updates) sweep(worker, piece int) {
 		u, w, num, den := f.U[i*k:(i+rows)*k], ws.w[:rows*np], ws.num[:rows*np], ws.den[:rows*np]
 		for r := range rows {
 			ws.seen[r] = f.Read(ws.x[r*np:(r+1)*np], ws.observed[r*f.N:(r+1)*f.N], i+r)
+			if f.Weigh != nil {
+				f.Weigh(ws.weight[r*np:(r+1)*np], ws.seen[r], i+r)
+			}
 		}
 		if f.updateU {
 			kernel.CombineRows(w, u, f.V, rows)
@@ -233,7 +249,11 @@ func (f *Updates) sweep(worker, piece int) {
 		kernel.AccumulateRows(pt.den, u, den, rows)
 		for r := range rows {
 			lo, hi := r*np, r*np+f.N
-			pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
+			if f.Weigh != nil {
+				pt.losses[0] += f.Loss.WeightedSum(ws.x[lo:hi], w[lo:hi], ws.weight[lo:hi], f.Loss.Least())
+			} else {
+				pt.losses[0] += f.Loss.Sum(ws.x[lo:hi], w[lo:hi], num[lo:hi], ws.seen[r], f.Loss.Least())
+			}
 			pt.losses[1] += f.Held(f.Loss, w[lo:hi], i+r, f.Loss.Least(), num[lo:hi])
 		}
 	}

@@ -45,6 +45,8 @@ const (
 	Penalty
 	Penalties
 	FixedU
+	SampleWeights
+	CellWeights
 	Shrinkage
 	Line
 	Loss
@@ -126,6 +128,8 @@ var declarations = [Kinds]declaration{
 	Penalty:       {name: "Penalty", flag: "penalty", form: Decimal, bound: bound{high: heaviest}},
 	Penalties:     {name: "Penalties", flag: "penalties", form: Text, bound: bound{high: heaviest}},
 	FixedU:        {name: "FixedU"},
+	SampleWeights: {name: "SampleWeights", form: Numbers},
+	CellWeights:   {name: "CellWeights"},
 	Shrinkage:     {name: "Shrinkage", flag: "shrinkage", form: Decimal, bound: bound{high: heaviest}},
 	Line:          {name: "Line", flag: "line", form: Decimal, bound: bound{high: 1}},
 	Loss:          {name: "Loss", flag: "loss", form: Text, bound: bound{low: -2, high: 4, of: "β "}},
@@ -252,10 +256,11 @@ var (
 	SoftSortRows     = Function{"SoftSortRows", rows, ""}
 	SoftSortRowsVJP  = Function{"SoftSortRowsVJP", rows, ""}
 	SoftSortRowsJVP  = Function{"SoftSortRowsJVP", rows, ""}
-	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model, Penalties, FixedU), ""}
-	FitQMF           = Function{"FitQMF",
+	FitNMF           = Function{"FitNMF", fits | Of(Start, Updates, Model, Penalties, FixedU,
+		SampleWeights, CellWeights), ""}
+	FitQMF = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model,
-			Penalty),
+			Penalty, FixedU),
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}

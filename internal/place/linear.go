@@ -24,7 +24,6 @@ package place
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/quadratic"
 )
 
 const (
@@ -52,7 +51,7 @@ type Linear struct {
 	prior   Prior
 	// The model where all v_c are 1/k, by the expected curvature: its H, its g but for x, and what
 	// x is multiplied by in it, len(alive) × Pad(d).
-	first quadratic.Form
+	first quadratic
 	byX   []float64
 	mean  []float64 // d: t where all v_c are 1/k
 }
@@ -97,7 +96,7 @@ func NewLinear(loss divergence.Loss, d, k int, row func(i int) []float64) *Linea
 // begins makes the model that all columns begin with.
 func (b *Linear) begins() {
 	k, dp := len(b.alive), kernel.Pad(b.d)
-	b.first, b.mean, b.byX = quadratic.New(k), make([]float64, b.d), make([]float64, k*dp)
+	b.first, b.mean, b.byX = newQuadratic(k), make([]float64, b.d), make([]float64, k*dp)
 	for i := range b.mean {
 		u := b.u[i*k : (i+1)*k]
 		for _, v := range u {
@@ -147,7 +146,7 @@ func (b *Linear) cells() func(t *tile, i, rows, np int) {
 func (b *Linear) searches() func() search {
 	k := len(b.alive)
 	shared := &shared{x: make([]float64, b.d), filled: make([]float64, kernel.Pad(b.d)),
-		form: quadratic.New(k)}
+		form: newQuadratic(k)}
 	return func() search {
 		room := make([]float64, 3*k)
 		return &linear{Linear: b, shared: shared, v: room[:k:k], try: room[k : 2*k : 2*k], s: room[2*k:]}
@@ -160,7 +159,7 @@ type shared struct {
 	x      []float64 // of sum 1
 	filled []float64 // Pad(d): the same, with the mean where a cell is missing
 	holes  bool      // some are
-	form   quadratic.Form
+	form   quadratic
 }
 
 // linear is the search of a column.
@@ -252,8 +251,8 @@ func (p *linear) leap() bool {
 	return false
 }
 
-func (p *linear) point() []float64       { return p.try }
-func (p *linear) model() *quadratic.Form { return &p.form }
+func (p *linear) point() []float64  { return p.try }
+func (p *linear) model() *quadratic { return &p.form }
 
 func (p *linear) cautious() bool {
 	step := p.step

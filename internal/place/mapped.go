@@ -25,7 +25,6 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
-	"github.com/quantmf/quantmf/internal/quadratic"
 )
 
 const (
@@ -243,11 +242,11 @@ type start struct {
 type logPoint struct {
 	z, v []float64
 	loss float64
-	quadratic.Form
+	quadratic
 }
 
 func newLogPoint(k int) logPoint {
-	return logPoint{z: make([]float64, k), v: make([]float64, k), Form: quadratic.New(k)}
+	return logPoint{z: make([]float64, k), v: make([]float64, k), quadratic: newQuadratic(k)}
 }
 
 func (b *Mapped) searches() func() search {
@@ -352,10 +351,10 @@ func (p *mapped) look() {
 	}
 }
 
-func (p *mapped) point() []float64       { return p.there.v }
-func (p *mapped) model() *quadratic.Form { return &p.there.Form }
-func (p *mapped) cautious() bool         { return false }
-func (p *mapped) end(v []float64)        { copy(v, p.at.v) }
+func (p *mapped) point() []float64  { return p.there.v }
+func (p *mapped) model() *quadratic { return &p.there.quadratic }
+func (p *mapped) cautious() bool    { return false }
+func (p *mapped) end(v []float64)   { copy(v, p.at.v) }
 
 func (p *mapped) next(loss float64) bool {
 	p.there.loss = loss

@@ -16,7 +16,6 @@ import (
 	"context"
 
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/quadratic"
 )
 
 const (
@@ -33,7 +32,7 @@ type search interface {
 	// point is where to look.
 	point() []float64
 	// model is where the g and H are wanted that belong to the point.
-	model() *quadratic.Form
+	model() *quadratic
 	// cautious tells whether a curvature is to be at least the one expected at the point.
 	cautious() bool
 	// next takes the loss at the point, and the model, and finds the next one, or is at its end.
@@ -303,7 +302,7 @@ func (t *tile) pass(ctx context.Context) bool {
 }
 
 // gather fills f with the model of lane l of np.
-func (t *tile) gather(f *quadratic.Form, l, np int) {
+func (t *tile) gather(f *quadratic, l, np int) {
 	pair := 0
 	for c := range t.k {
 		f.G[c] = t.sums.slope[c*np+l]

@@ -1,11 +1,12 @@
-// Package quadratic holds the problem that a step in few unknowns leads to: the
-// least value of g·s + sᵀHs/2, free, or with v+s >= 0.
-package quadratic
+package place
+
+// This file holds the problem that a step in few unknowns leads to: the least value of g·s + sᵀHs/2, free, or
+// with v+s >= 0.
 
 import "math"
 
-// Form is g·s + sᵀHs/2 in k unknowns, with the room to minimise it.
-type Form struct {
+// quadratic is g·s + sᵀHs/2 in k unknowns, with the room to minimise it.
+type quadratic struct {
 	K       int
 	G, H    []float64 // k, and k × k row by row, both triangles
 	S       []float64 // k: the last minimum, see Bounded
@@ -16,20 +17,20 @@ type Form struct {
 	fixed   []bool    // k: unknowns that stay at their bound; none but within Bounded
 }
 
-// New returns the form that is 0 everywhere, in k unknowns.
-func New(k int) Form {
+// newQuadratic returns the form that is 0 everywhere, in k unknowns.
+func newQuadratic(k int) quadratic {
 	room := make([]float64, k*(2*k+5))
 	v := func(n int) []float64 {
 		some := room[:n:n]
 		room = room[n:]
 		return some
 	}
-	return Form{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k),
+	return quadratic{K: k, G: v(k), H: v(k * k), S: v(k), l: v(k * k), inverse: v(k), r: v(k), x: v(k),
 		free: make([]int, 0, k), fixed: make([]bool, k)}
 }
 
 // Add adds slope·u to g and curvature·uuᵀ to H.
-func (p *Form) Add(slope, curvature float64, u []float64) {
+func (p *quadratic) Add(slope, curvature float64, u []float64) {
 	for c, uc := range u {
 		p.G[c] += float64(slope * uc)
 		wu := curvature * uc
@@ -41,7 +42,7 @@ func (p *Form) Add(slope, curvature float64, u []float64) {
 }
 
 // Times returns entry c of Hs.
-func (p *Form) Times(c int, s []float64) float64 {
+func (p *quadratic) Times(c int, s []float64) float64 {
 	sum := 0.0
 	row := p.H[c*p.K : (c+1)*p.K]
 	s = s[:len(row)]
@@ -52,7 +53,7 @@ func (p *Form) Times(c int, s []float64) float64 {
 }
 
 // Top returns the largest diagonal entry of H.
-func (p *Form) Top() float64 {
+func (p *quadratic) Top() float64 {
 	top := 0.0
 	for c := range p.K {
 		top = max(top, p.H[c*p.K+c])
@@ -62,7 +63,7 @@ func (p *Form) Top() float64 {
 
 // Factor fills l with the Cholesky factor of H + λ diag(max(H_cc, floor)) in the unknowns that are not
 // fixed; false where a pivot is lost to rounding.
-func (p *Form) Factor(lambda, floor float64) bool {
+func (p *quadratic) Factor(lambda, floor float64) bool {
 	k, l := p.K, p.l
 	p.free = p.free[:0]
 	for c, fixed := range p.fixed {
@@ -99,7 +100,7 @@ func (p *Form) Factor(lambda, floor float64) bool {
 }
 
 // Solve overwrites b with the solution for the factored matrix; what is fixed stays.
-func (p *Form) Solve(b []float64) {
+func (p *quadratic) Solve(b []float64) {
 	k, l, x := p.K, p.l, p.x[:len(p.free)]
 	for i, c := range p.free {
 		s, to := b[c], x[:i]
@@ -121,7 +122,7 @@ func (p *Form) Solve(b []float64) {
 // so s goes down wherever the loop may end. Before it come the set that v has already, and sweeps of
 // coordinate descent, which find most of the set. ridge is a small multiple of the diagonal that dependent
 // columns need.
-func (p *Form) Bounded(v []float64, ridge float64) {
+func (p *quadratic) Bounded(v []float64, ridge float64) {
 	k := p.K
 	floor := p.Top()
 	tiny := 0.0
@@ -182,7 +183,7 @@ func (p *Form) Bounded(v []float64, ridge float64) {
 // stays tries the set of those v at their bound that g holds there, if there are some, and tells whether it
 // is that of the minimum, which is in S then. It does not try where the others are curved so differently that
 // the ridge would shorten their steps, which the sweeps do not feel.
-func (p *Form) stays(v []float64, ridge, floor float64) bool {
+func (p *quadratic) stays(v []float64, ridge, floor float64) bool {
 	some := false
 	for c, x := range v {
 		p.fixed[c] = x == 0 && p.G[c] > 0
@@ -220,7 +221,7 @@ func (p *Form) stays(v []float64, ridge, floor float64) bool {
 const sweeps = 3
 
 // descend fills S by sweeps of coordinate descent from 0 under v+s >= 0.
-func (p *Form) descend(v []float64) {
+func (p *quadratic) descend(v []float64) {
 	k := p.K
 	clear(p.S)
 	copy(p.r, p.G)

@@ -1,4 +1,4 @@
-package quadratic
+package place
 
 import (
 	"math"
@@ -7,9 +7,9 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// fill adds rows of random numbers to a form and returns it with its dense copy.
-func fill(k, rows int, src *random.Source) (Form, [][]float64) {
-	f, h := New(k), make([][]float64, k)
+// fillForm adds rows of random numbers to a form and returns it with its dense copy.
+func fillForm(k, rows int, src *random.Source) (quadratic, [][]float64) {
+	f, h := newQuadratic(k), make([][]float64, k)
 	for c := range h {
 		h[c] = make([]float64, k)
 	}
@@ -46,7 +46,7 @@ func TestBounded(t *testing.T) {
 	src := random.Split(7, 0)
 	for round := range 400 {
 		k := 1 + round%5
-		f, h := fill(k, 3*k, &src)
+		f, h := fillForm(k, 3*k, &src)
 		v := make([]float64, k)
 		for c := range v {
 			v[c] = max(src.Float64()-0.3, 0)
@@ -119,7 +119,7 @@ func TestFactor(t *testing.T) {
 	src := random.Split(8, 0)
 	for round := range 100 {
 		k := 1 + round%7
-		f, h := fill(k, 2*k, &src)
+		f, h := fillForm(k, 2*k, &src)
 		lambda := src.Float64()
 		if !f.Factor(lambda, 0) {
 			t.Fatalf("round %d: no factor", round)
@@ -139,7 +139,7 @@ func TestFactor(t *testing.T) {
 			}
 		}
 	}
-	f := New(2)
+	f := newQuadratic(2)
 	f.Add(0, 1, []float64{1, 2})
 	if f.Factor(0, 0) {
 		t.Error("a singular form has a factor")
@@ -149,7 +149,7 @@ func TestFactor(t *testing.T) {
 // TestBoundedFar: an unknown takes its whole step beside one of a far larger curvature, to which the ridge is
 // set, also where a third one stays at its bound.
 func TestBoundedFar(t *testing.T) {
-	f := New(3)
+	f := newQuadratic(3)
 	copy(f.G, []float64{1, -3, -5e20})
 	for c, h := range []float64{1e24, 1, 1e20} {
 		f.H[c*3+c] = h
@@ -168,7 +168,7 @@ func TestDescend(t *testing.T) {
 	src := random.Split(9, 0)
 	for round := range 100 {
 		k := 2 + round%5
-		f, h := fill(k, 2*k, &src)
+		f, h := fillForm(k, 2*k, &src)
 		flat := round % k
 		for c := range k {
 			f.H[flat*k+c], f.H[c*k+flat], h[flat][c], h[c][flat] = 0, 0, 0, 0
@@ -208,7 +208,7 @@ func TestStays(t *testing.T) {
 	taken := 0
 	for round := range 600 {
 		k := 2 + round%4
-		f, h := fill(k, 3*k, &src)
+		f, h := fillForm(k, 3*k, &src)
 		v, set := make([]float64, k), 0
 		for c := range v {
 			f.G[c] += 0.2 * float64(k)
@@ -263,7 +263,7 @@ func TestBoundedWide(t *testing.T) {
 	src := random.Split(11, 0)
 	for round := range 100 {
 		k := 6 + round%20
-		f, h := fill(k, max(k/2, 3), &src)
+		f, h := fillForm(k, max(k/2, 3), &src)
 		v := make([]float64, k)
 		for c := range v {
 			v[c] = max(src.Float64()-0.5, 0)
@@ -287,8 +287,8 @@ func TestBoundedWide(t *testing.T) {
 }
 
 // TestForm: what Add adds, the largest diagonal entry, and the floor of what damps.
-func TestForm(t *testing.T) {
-	f := New(2)
+func TestQuadratic(t *testing.T) {
+	f := newQuadratic(2)
 	if f.Top() != 0 {
 		t.Error("the form that is 0 has the top", f.Top())
 	}
@@ -307,9 +307,9 @@ func TestForm(t *testing.T) {
 	if f.Top() != 32 {
 		t.Error("the top is", f.Top())
 	}
-	f = New(2)
+	f = newQuadratic(2)
 	for _, of := range []float64{math.NaN(), math.Inf(1), -1, 0} {
-		f = New(2)
+		f = newQuadratic(2)
 		f.H[0], f.H[3] = 1, of
 		if f.Factor(1, 0) {
 			t.Errorf("a form with %v on its diagonal has a factor", of)
@@ -317,7 +317,7 @@ func TestForm(t *testing.T) {
 		f.Bounded([]float64{1, 1}, 1e-12)
 	}
 	// Entries of the diagonal below floor are damped by λ floor.
-	f = New(1)
+	f = newQuadratic(1)
 	f.Add(0, 1, []float64{1})
 	x := []float64{14}
 	if !f.Factor(2, 3) {

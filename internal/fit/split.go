@@ -1,11 +1,11 @@
-// Package split has what passes between the root package, which has the equations of the models, and package
+package fit
+
+// This file holds what passes between the root package, which has the equations of the models, and package
 // shards, which splits the rows of a fit over machines. A fit there goes in rounds: each shard makes a step
-// for its rows, and one reduce goes on from the sums of all steps. The rows are those of x' (internal/fit).
-package split
+// for its rows, and one reduce goes on from the sums of all steps. The rows are those of x'.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -15,14 +15,14 @@ import (
 // Door is what the root package asks of a caller of its Split. No package outside this module can make one.
 type Door struct{ _ [0]func() }
 
-// Fit is what every step of a fit knows.
-type Fit struct {
+// Split is what every step of a fit whose rows are split knows.
+type Split struct {
 	// of the model (internal/section): an NMF, or a QMF with all rows in one batch
 	Kind                   uint32
 	D, N, K                int
 	Visible, HeldOut       int  // cells
 	Partial, Holds, Strict bool // cells are hidden, held out; what has not converged is an error
-	fit.Units
+	Units
 	Settings
 }
 
@@ -54,14 +54,14 @@ const (
 	LastStart    = 4
 	LastEnds     = 1
 	LastUpdates  = 1
-	Newton       = 0
+	ByNewton     = 0
 )
 
 // JudgesPenalty tells whether a reduce of a QMF needs the rows of U, for the penalty.
-func (f *Fit) JudgesPenalty() bool { return f.Penalty > 0 && f.Patience > 0 }
+func (f *Split) JudgesPenalty() bool { return f.Penalty > 0 && f.Patience > 0 }
 
-// Start is what a fit begins with.
-type Start struct {
+// SplitStart is what a fit begins with.
+type SplitStart struct {
 	// Row returns row i of x', NaN where nothing was observed, in room or where it lies.
 	Row  func(room []float64, i int) []float64
 	Held []uint64     // of each row a bit for each cell, 1 where it is held out; nil where none is
@@ -75,18 +75,12 @@ type Start struct {
 	Numbers []float64      // and the numbers that the steps of V go on from
 }
 
-// Matrix is a matrix that is read by rows, the Rows of the root package.
-type Matrix interface {
-	Dims() (rows, cols int)
-	ReadRow(x []float64, i int) error
-}
-
-// Rows are the rows of a shard.
-type Rows struct {
-	X       Matrix    // NaN where nothing was observed
-	Held    []uint64  // as in Start
+// Shard is the rows of a shard.
+type Shard struct {
+	X       Rows      // NaN where nothing was observed
+	Held    []uint64  // as in SplitStart
 	Visible []int     // visible cells of each row
-	Units   fit.Units // of these rows
+	Units   Units     // of these rows
 	Cut     pool.Runs // the runs of the whole matrix that they are
 }
 
@@ -100,8 +94,8 @@ const (
 	PassModel              // makes the model
 )
 
-// Step is a step of some rows of a QMF.
-type Step struct {
+// ShardStep is a step of some rows of a QMF.
+type ShardStep struct {
 	Pass  Pass
 	Epoch int
 	// Fresh: the state is the best so far, and to be kept. Best: the model is that of the best state.
@@ -112,11 +106,11 @@ type Step struct {
 	Restore func(parts []section.Part, warm []transport.Warm) error
 	Real    []section.Part
 	Index   []uint64
-	Made    Part
+	Made    ShardPart
 }
 
-// Part is what a shard adds in a round.
-type Part struct {
+// ShardPart is what a shard adds in a round.
+type ShardPart struct {
 	Num, Den     []float64 // sums for the step of V
 	Losses, Held []float64 // of a QMF, of each row
 	U            []float64 // the rows of U where the penalty is judged
@@ -134,7 +128,7 @@ type Reduce struct {
 	Restore func(parts []section.Part) error
 	Main    []section.Part
 	Take    func(to *Total) error // adds up the parts
-	Losses  fit.Losses            // Of is not set
+	Losses  Losses                // Of is not set
 }
 
 // Total is what the parts of a round of a QMF come to.
@@ -144,8 +138,8 @@ type Total struct {
 	U            []float64  // d × k; nil: not asked for
 }
 
-// Sizes are what the memory of a fit depends on.
-type Sizes struct {
+// SplitSizes are what the memory of a fit depends on.
+type SplitSizes struct {
 	Settings
 	Gaussian bool // Gauss and Newton's method steps U and V of a QMF
 	Hidden   bool // cells may be

@@ -1,0 +1,196 @@
+package fit
+
+// This file holds the weights of cells. Cell (i, j) has the weight w_ij a_j, of a weight of its own and that
+// of its sample, and the loss of a fit is the mean
+//
+//	Σ w_ij a_j Δ(x_ij, t_ij) / Σ w_ij a_j   over the visible cells.
+//
+// A cell of weight 0 is one that was not observed: a matrix with weights is read with NaN there, so all else
+// that a fit knows of hidden cells holds. The weights of the others are brought to a mean of 1, so that sums
+// over them have the size that they have without weights, and losses are divided by the numbers of cells.
+
+import (
+	"math"
+	"sync"
+
+	"github.com/quantmf/quantmf/internal/limit"
+)
+
+// Weights are those of the cells of a d × n matrix. At least one of Cells and Samples is set.
+type Weights struct {
+	Cells   Rows      // d × n
+	Samples []float64 // n
+	rooms   sync.Pool
+}
+
+// room returns a row of n numbers, which goes back by give.
+func (w *Weights) room(n int) *[]float64 {
+	if r, is := w.rooms.Get().(*[]float64); is && len(*r) == n {
+		return r
+	}
+	r := make([]float64, n)
+	return &r
+}
+
+// read fills to with the weights of row i.
+func (w *Weights) read(to []float64, i int) error {
+	if w.Cells == nil {
+		copy(to, w.Samples)
+		return nil
+	}
+	if err := w.Cells.ReadRow(to, i); err != nil {
+		return &ReadError{i, err}
+	}
+	for j, v := range to {
+		if !(v >= 0 && v <= limit.Value) {
+			return &DataError{Row: i, Col: j, Value: v,
+				Problem: "a cell weight must be at least 0 and at most " + ftoa(limit.Value)}
+		}
+		if w.Samples != nil {
+			to[j] = v * w.Samples[j]
+		}
+	}
+	return nil
+}
+
+// weighted is a matrix with NaN where a weight is 0.
+type weighted struct {
+	of      Rows
+	weights *Weights
+}
+
+func (x *weighted) Dims() (rows, cols int) { return x.of.Dims() }
+
+func (x *weighted) ReadRow(row []float64, i int) error {
+	if err := x.of.ReadRow(row, i); err != nil {
+		return err
+	}
+	room := x.weights.room(len(row))
+	defer x.weights.rooms.Put(room)
+	if err := x.weights.read(*room, i); err != nil {
+		return err
+	}
+	for j, w := range *room {
+		if w == 0 {
+			row[j] = math.NaN()
+		}
+	}
+	return nil
+}
+
+// weighted returns a matrix as it is read with weights.
+func (r Rules) weighted(x Source) Source {
+	return Source{Rows: &weighted{x.Matrix(), r.Weights}, InMemory: x.InMemory || x.Rows == nil}
+}
+
+// observe reports NaN in cells of a row with weights that are not 0, where the rules take none, and returns
+// the rules by which the row is measured.
+func (r Rules) observe(row []float64, i int) (Rules, error) {
+	if r.Weights == nil || r.Missing {
+		return r, nil
+	}
+	room := r.Weights.room(len(row))
+	defer r.Weights.rooms.Put(room)
+	if err := r.Weights.read(*room, i); err != nil {
+		return r, err
+	}
+	for j, v := range row {
+		if v != v && (*room)[j] > 0 {
+			return r, r.Check(i, j, v)
+		}
+	}
+	r.Missing = true
+	return r, nil
+}
+
+// leavesOut tells whether sample j takes no part in the fit.
+func (w *Weights) leavesOut(j int) bool { return w != nil && w.Samples != nil && w.Samples[j] == 0 }
+
+// LeftOut returns the samples of weight 0.
+func (c *Cells) LeftOut() (samples []int) {
+	if c.weights == nil {
+		return nil
+	}
+	for j, v := range c.weights.Samples {
+		if v == 0 {
+			samples = append(samples, j)
+		}
+	}
+	return samples
+}
+
+// weightsOf fills the sums of the weights of rows and the factors that bring those of visible and of held-out
+// cells to a mean of 1, by one more pass over x.
+func (c *Cells) weightsOf(rules Rules) error {
+	w := rules.Weights
+	c.weights, c.weightSums, c.WeightHash = w, make([]float64, c.D), NewHash()
+	x, own := make([]float64, c.N), make([]float64, c.N)
+	visible, held := 0.0, 0.0
+	for i := range c.D {
+		row, err := c.ObservedRow(x, i)
+		if err == nil {
+			err = w.read(own, i)
+		}
+		if err != nil {
+			return err
+		}
+		c.weightSums[i] = sum(own)
+		if rules.Hash && w.Cells != nil {
+			c.WeightHash.Put(own)
+		}
+		for j, v := range row {
+			switch {
+			case v != v:
+			case c.IsHeld(i, j):
+				held += own[j]
+			default:
+				visible += own[j]
+			}
+		}
+	}
+	c.weightUnit, c.heldUnit = float64(c.Visible)/visible, 1
+	if held > 0 {
+		c.heldUnit = float64(c.HeldOut) / held
+	}
+	return nil
+}
+
+func sum(v []float64) (s float64) {
+	for _, x := range v {
+		s += x
+	}
+	return s
+}
+
+// Whole tells whether no cell is hidden of a sample that takes part.
+func (c *Cells) Whole() bool { return c.Visible == c.D*(c.N-len(c.LeftOut())) }
+
+// Weighted tells whether cells have weights.
+func (c *Cells) Weighted() bool { return c.weights != nil }
+
+// readWeights fills w, N numbers, with the weights of row i as they were given. Other weights than when they
+// were first read end the fit, and are 0.
+func (c *Cells) readWeights(w []float64, i int) {
+	err := c.weights.read(w, i)
+	if err == nil && sum(w) != c.weightSums[i] {
+		err = &DataError{Row: i, Col: -1, Value: math.NaN(),
+			Problem: "the row has other weights than when it was first read: " +
+				"a matrix must give the same numbers at every call"}
+	}
+	if err != nil {
+		c.Pool.Fail(err)
+		clear(w)
+	}
+}
+
+// Weigh fills w, N numbers, with the weights of row i, of mean 1 over the visible cells of the matrix, and 0
+// where observed, as ReadRow returns it, is false.
+func (c *Cells) Weigh(w []float64, observed []bool, i int) {
+	c.readWeights(w[:c.N], i)
+	for j, o := range observed {
+		if !o {
+			w[j] = 0
+		}
+		w[j] *= c.weightUnit
+	}
+}

@@ -1,0 +1,204 @@
+package quantmf
+
+// This file tests weights of samples and of cells against fits of matrices that say the same without them.
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+// repeated is x with column j as often as times says.
+func repeated(x Mat, times []float64) Mat {
+	var columns []int
+	for j, v := range times {
+		for range int(v) {
+			columns = append(columns, j)
+		}
+	}
+	m := NewMat(x.Rows, len(columns))
+	for i := range x.Rows {
+		for at, j := range columns {
+			m.Set(i, at, x.At(i, j))
+		}
+	}
+	return m
+}
+
+// unrepeated is the inverse of repeated, with 1 in columns that are not there.
+func unrepeated(x Mat, times []float64) Mat {
+	m, at := NewMat(x.Rows, len(times)), 0
+	for j, n := range times {
+		for i := range x.Rows {
+			m.Set(i, j, 1)
+			if n > 0 {
+				m.Set(i, j, x.At(i, at))
+			}
+		}
+		at += int(n)
+	}
+	return m
+}
+
+// TestSampleWeights: a fit with whole numbers as weights of samples is that of a matrix that has each sample
+// as often: from the same factors it has the same losses, and the same U.
+func TestSampleWeights(t *testing.T) {
+	x := first(toy(0), 13).Clone()
+	x.Cols = 12
+	x = x.Clone()
+	times := []float64{1, 3, 0, 1, 2, 1, 1, 4, 1, 0, 2, 1}
+	held := holed(x, 0.15)
+	u, v := NewMat(x.Rows, 3), NewMat(3, x.Cols)
+	for i := range u.Data {
+		u.Data[i] = 1 + float64(i*7%11)/3
+	}
+	for i := range v.Data {
+		v.Data[i] = 1 + float64(i*5%13)/4
+	}
+	for name, c := range map[string]struct {
+		x    Mat
+		opts []FitOption
+	}{
+		"KL":             {x, nil},
+		"Frobenius":      {x, []FitOption{WithLoss(Frobenius)}},
+		"updates":        {x, []FitOption{WithUpdates(UpdatesMultiplicative), WithEpochs(400)}},
+		"updates, β":     {x, []FitOption{WithLoss(Beta(1.5)), WithEpochs(400)}},
+		"updates, β = 0": {x, []FitOption{WithLoss(Beta(0)), WithEpochs(400)}},
+		"updates, Frobenius": {x,
+			[]FitOption{WithLoss(Frobenius), WithUpdates(UpdatesMultiplicative), WithEpochs(400)}},
+		"missing":            {held, []FitOption{WithMissingValues()}},
+		"missing, Frobenius": {held, []FitOption{WithLoss(Frobenius), WithMissingValues()}},
+		"missing, updates": {held,
+			[]FitOption{WithMissingValues(), WithUpdates(UpdatesMultiplicative), WithEpochs(400)}},
+		"penalties": {x, []FitOption{WithPenalties(Penalties{L1U: 0.05, L2U: 0.01})}},
+		"penalties, Frobenius": {x,
+			[]FitOption{WithPenalties(Penalties{L1U: 0.05, L2U: 0.01}), WithLoss(Frobenius)}},
+	} {
+		for _, scale := range []float64{1, 0.125, 1e20} {
+			t.Run(name+", "+ftoa(scale), func(t *testing.T) {
+				weights := append([]float64(nil), times...)
+				for j := range weights {
+					weights[j] *= scale
+				}
+				x := c.x.Clone()
+				many := repeated(x, times)
+				for i := range x.Rows {
+					x.Set(i, 2, 1e9) // of a sample without weight
+				}
+				opts := append([]FitOption{WithEpochs(1000)}, c.opts...)
+				want := must(FitNMF(t.Context(), many, 3,
+					append(opts, WithInit(u, repeated(v, times)))...))(t)
+				first, u, v := want.History[0], u, v
+				missing := strings.HasPrefix(name, "missing") // whose minima are slow to reach, and several
+				if missing {
+					first, u, v = want.History[len(want.History)-1], want.U, unrepeated(want.V, times)
+				}
+				got := must(FitNMF(t.Context(), x, 3,
+					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
+				if a, b := got.History[0], first; !(math.Abs(a-b) <= 1e-12*b) {
+					t.Errorf("the start has a loss of %v, want %v", a, b)
+				}
+				last := len(got.History) - 1
+				if a, b := got.History[last], want.History[last]; !(a <= b*(1+1e-5)) || !missing &&
+					a < b*(1-1e-5) {
+					t.Errorf("the end has a loss of %v, want %v", a, b)
+				}
+				if missing {
+					return
+				}
+				a, b := got.Reconstruct(), want.Reconstruct()
+				for i := range x.Rows {
+					at := 0
+					for j, n := range times {
+						if n > 0 && !(math.Abs(a.At(i, j)-b.At(i, at)) <= 0.02*(1+b.At(i, at))) {
+							t.Errorf("cell %d %d is %v, want %v", i, j, a.At(i, j), b.At(i, at))
+						}
+						at += int(n)
+					}
+				}
+				placed := must(got.Transform(t.Context(), x))(t)
+				for c := range 3 {
+					for _, j := range []int{2, 9} {
+						if got.V.At(c, j) != placed.At(c, j) {
+							t.Errorf("a sample without weight has %v, by Transform %v", got.V.At(c, j),
+								placed.At(c, j))
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestCellWeights: a fit with weights of cells is the slow form of the formula: its losses are the weighted
+// mean, at its end no slope of that is left; cells of weight 0 are the missing ones, to the bit; and weights
+// that are all the same are none.
+func TestCellWeights(t *testing.T) {
+	x := first(toy(0), 13).Clone()
+	w, flat, only := x.Clone(), x.Clone(), x.Clone()
+	hidden := x.Clone()
+	for i := range w.Data {
+		w.Data[i] = float64(i*7%11) / 4 // some are 0
+		flat.Data[i], only.Data[i] = 3, 3
+		if i*7%11 == 0 {
+			only.Data[i], hidden.Data[i] = 0, math.NaN()
+		}
+	}
+	for name, opts := range map[string][]FitOption{
+		"KL":         {WithEpochs(600)},
+		"Frobenius":  {WithLoss(Frobenius), WithEpochs(600)},
+		"updates":    {WithUpdates(UpdatesMultiplicative), WithEpochs(50)},
+		"updates, β": {WithLoss(Beta(0.5)), WithEpochs(50)},
+		"penalties":  {WithPenalties(Penalties{L1U: 0.05, L1V: 0.1, L2U: 0.1}), WithEpochs(600)},
+		"fixed U, Frobenius": {WithLoss(Frobenius), WithFixedU(first(x, x.Rows).columns(2)),
+			WithEpochs(600)},
+		"validation":           {WithValidation(0.1), WithEpochs(30)},
+		"validation, updates":  {WithValidation(0.1), WithUpdates(UpdatesMultiplicative), WithEpochs(30)},
+		"start, SVD, restarts": {WithStart(StartSVD), WithEpochs(30)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c config
+			for _, o := range opts {
+				o.setting().check(&c)
+			}
+			m := must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w))...))(t)
+			fit, total, loss := m.Reconstruct(), 0.0, 0.0
+			for i, v := range w.Data {
+				total += v
+				loss += v * m.loss.At(x.Data[i], fit.Data[i])
+			}
+			if c.validation == 0 && !(math.Abs(loss/total-m.History[m.Best]) <= 1e-10*loss/total) {
+				t.Errorf("the loss is %v, of the formula %v", m.History[m.Best], loss/total)
+			}
+			for e, l := range m.History {
+				if e > 0 && c.penalties == (Penalties{}) && l > m.History[e-1]*(1+1e-12) {
+					t.Errorf("%v after %v", l, m.History[e-1])
+				}
+			}
+			if c.epochs == 600 && m.loss == Frobenius { // under KL entries are kept above 0
+				optimalBy(t, x, w, m, m.loss, c.penalties, c.fixedU.Cols, 1e-3)
+			}
+			same := func(what string, x, w, y Mat, opts ...FitOption) {
+				t.Helper()
+				a := must(FitNMF(t.Context(), x, 3, append(opts, WithCellWeights(w), WithEpochs(7))...))(t)
+				b := must(FitNMF(t.Context(), y, 3, append(opts, WithMissingValues(), WithEpochs(7))...))(t)
+				for i, v := range b.U.Data {
+					if !(math.Abs(a.U.Data[i]-v) <= 1e-9*(1+v)) {
+						t.Fatalf("%s: U %d is %v, want %v", what, i, a.U.Data[i], v)
+					}
+				}
+			}
+			same("0", x, only, hidden, opts...)
+			same("0 where x has NaN", hidden, only, hidden, opts...)
+			if c.validation > 0 || m.loss != KL && m.loss != Frobenius {
+				same("3", x, flat, x, opts...)
+			}
+		})
+	}
+}
+
+// columns is a view of the first columns.
+func (m Mat) columns(count int) Mat {
+	m.Cols = count
+	return m
+}
