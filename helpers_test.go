@@ -355,8 +355,9 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 				t.Fatalf("cell %d: an interval from %v to %v", i, v, hi.Data[i])
 			}
 		}
+		loadings, deviations := m.Loadings()
 		out = append(out, lo.Data, hi.Data, m.Median().Data, m.Deviation().Data, m.Relevance, m.RowNoise,
-			m.SampleNoise, []float64{m.LeaveOneOut})
+			m.SampleNoise, []float64{m.LeaveOneOut}, m.Sample(1).Data, loadings.Data, deviations.Data)
 	}
 	ctx := context.Background()
 	v, err1 := m.Transform(ctx, x)
