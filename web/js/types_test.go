@@ -80,7 +80,7 @@ func TestSettings(t *testing.T) {
 			m, is := listed[k.JavaScript()]
 			delete(listed, k.JavaScript())
 			given := settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
-				k == option.FixedU
+				k == option.FixedU || k == option.CellWeights
 			if want := taken.Has(k) && given && k != option.Workers; is != want { // an engine has one thread
 				t.Errorf("%s: %s: listed %v, want %v", name, k.JavaScript(), is, want)
 			}
