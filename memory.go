@@ -238,7 +238,7 @@ func (f *uncounted) state() float64 {
 		}
 	case MethodQMF:
 		best += size(2, f.d, f.levels)
-		if state = 4*uv + maps; f.gaussian(f.k) {
+		if state = float64(4*uv) + maps; f.gaussian(f.k) {
 			state = uv + size(f.k*(f.k+1)/2+f.k+1, f.n) + maps
 		}
 	case MethodQMFQ:
@@ -257,7 +257,7 @@ func (f *uncounted) state() float64 {
 	if f.restarts > 1 { // the best of the restarts before
 		model := pool.DryArena()
 		f.model(model)
-		state += model.Most()/8 + losses
+		state += float64(model.Most()/8) + losses
 	}
 	return state + losses
 }
