@@ -93,9 +93,7 @@ func TestGaussCurvature(t *testing.T) {
 // TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of
 // TestGaussCurvature, its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
 func TestGaussCurvatureOfManySamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	for _, hidden := range []float64{0, 0.2} {
 		few := first(toy(2), 9)
 		x := NewMat(9, 4200)
@@ -186,6 +184,7 @@ func adamOf(f *qmfFit) *qmfFit {
 // it began, and no epoch raises it far; all stays finite. The maps are not shrunk: shrinkage
 // itself raises the loss.
 func TestGaussHostile(t *testing.T) {
+	slow(t)
 	src := random.Split(4, 4)
 	base := first(toy(1), 40)
 	change := func(f func(i, j int, v float64) float64) Mat {

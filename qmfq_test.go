@@ -23,9 +23,7 @@ import (
 // of the whole loss, in F, R, F' and R', through each projection; the same with
 // hidden cells.
 func TestQMFQGradient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	whole := toy(1)
 	whole.Rows, whole.Cols = 7, 12
 	for _, of := range []struct {
@@ -108,6 +106,7 @@ func TestQMFQGradient(t *testing.T) {
 // TestQMFQShrinkage: T is shrunk as FitQMF would shrink it, by a choice that a resumed fit and one that
 // is told it share, and straighter the more it is.
 func TestQMFQShrinkage(t *testing.T) {
+	slow(t)
 	ctx := context.Background()
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {

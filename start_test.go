@@ -313,9 +313,7 @@ func TestChoiceOfNothing(t *testing.T) {
 // TestTwins: fits that differ in the shrinkage alone have the same first maps and losses whether they are
 // made together or one by one.
 func TestTwins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	x := first(toy(2), 24)
 	for j := range x.Cols {
 		x.Row(3)[j] = 2 // constant
@@ -552,9 +550,7 @@ func TestNMFFromSome(t *testing.T) {
 // in their order; there are as many columns as make up the number of visible cells; no row and no column
 // is without a visible cell.
 func TestTrialSample(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	r := random.Split(3, 3)
 	x := NewMat(300, 700)
 	for i := range x.Rows {
