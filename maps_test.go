@@ -50,7 +50,8 @@ func TestStepOnQ(t *testing.T) {
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
 			divergence.Loss(l), true, lambda, 1e-12
 		visible := must(newCells(x, &c.settings))(t)
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFFit(visible, k, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.spaces[0]
@@ -157,7 +158,8 @@ func TestSignedStep(t *testing.T) {
 		defer p.Close()
 		visible := must(newCells(y, &c.settings))(t)
 		visible.SetUnits(true)
-		f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFFit(visible, 2, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		must(f.Begin())(t)
 		negative := false
 		for i := range 3 { // the last is constant
@@ -234,7 +236,8 @@ func TestSignedPrior(t *testing.T) {
 	defer p.Close()
 	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
-	f := newQMFFit(visible, 2, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	f := newQMFFit(visible, 2, &c.settings,
+		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 	must(f.Begin())(t)
 	for i := range 2 {
 		v := &f.spaces[0]

@@ -85,7 +85,8 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	if visible.Units.Signed != signed {
 		t.Fatalf("signed: %v", visible.Units.Signed)
 	}
-	f := newQMFFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+	f := newQMFFit(visible, 3, &c.settings,
+		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 	must(f.Begin())(t)
 	src := random.Split(2, 2)
 	for i := range f.F {
