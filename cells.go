@@ -109,10 +109,13 @@ func (c *config) checkFixed(d, rank int, root float64) error {
 	if _, err := c.checkFactor("fixed U", m, least, most); err != nil {
 		return err
 	}
-	if root != 1 {
-		c.fixedU = m.Clone()
-		for i := range c.fixedU.Data {
-			c.fixedU.Data[i] /= root
+	if c.fixed = m.Cols; root == 1 && !c.mapped {
+		return nil
+	}
+	c.fixedU = m.Clone()
+	for i, v := range c.fixedU.Data {
+		if c.fixedU.Data[i] = v / root; c.mapped {
+			c.fixedU.Data[i] = max(v, least)
 		}
 	}
 	return nil

@@ -124,7 +124,7 @@
 //	WithStart          -         -         -                 -              x       x       x        -
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
-//	WithFixedU         -         -         -                 -              x       -       -        -
+//	WithFixedU         -         -         -                 -              x       x       -        -
 //	WithSampleWeights  -         -         -                 -              x       -       -        -
 //	WithCellWeights    -         -         -                 -              x       -       -        -
 //	WithUpdates        -         -         -                 -              x       -       -        -

@@ -20,7 +20,8 @@ import (
 type factors struct {
 	d, n, np, k int
 	u, v        []float64
-	given       Mat // the first columns of U where they stay as they are given; empty: none
+	fixed       int // the first so many columns of U stay
+	given       Mat // these columns, where they are at hand
 }
 
 func newFactors(a *pool.Arena, d, n, k int) *factors {

@@ -77,12 +77,14 @@ type gaussSteps struct {
 
 func newGaussSteps(f *qmfFit, models *gauss.Steps) *gaussSteps {
 	high := elem.Exp(f.maxLogFactor)
+	models.FixU(f.fixed)
 	return &gaussSteps{fit: f, models: models, low: 1 / high, high: high}
 }
 
 func (s *gaussSteps) begin(exact bool) {
 	if !exact {
 		s.fit.factors.raise(s.fit.maxLogFactor)
+		s.fit.hold()
 	}
 }
 
@@ -96,7 +98,7 @@ func (s *gaussSteps) stepRow(worker, slot int, v *rowSpace) {
 	i, wbar := f.batch[slot], f.rowWbar(slot)
 	u := f.rowU(i)
 	s.models.StepRow(worker, slot, u, wbar, f.penaltyU(i))
-	kernel.Confine(u, s.low, s.high)
+	kernel.Confine(u[f.fixed:], s.low, s.high)
 	s.models.Put(slot, u, v.w, wbar, f.relativeUnit(i))
 }
 
@@ -163,6 +165,12 @@ func (s *adamSteps) makeColumns() {
 func (s *adamSteps) begin(exact bool) {
 	f := s.fit
 	logarithms(s.logU, f.u, exact, f.maxLogFactor)
+	for i := range f.given.Rows {
+		logs := s.logU[i*f.k : i*f.k+f.fixed]
+		kernel.Log(logs, f.given.Row(i))
+		kernel.Confine(logs, -f.maxLogFactor, f.maxLogFactor)
+	}
+	f.hold()
 	for t := range f.k {
 		logarithms(s.logV[t*f.np:t*f.np+f.n], f.rowV(t), exact, f.maxLogFactor)
 	}
@@ -189,9 +197,10 @@ func (s *adamSteps) stepRow(_, slot int, v *rowSpace) {
 	for t := range grad {
 		grad[t] = float64(grad[t]*u[t]) + float64(pen*s.logU[lo+t])
 	}
+	clear(grad[:f.fixed])
 	s.momU.Step(s.logU, grad, lo, hi, f.at)
 	kernel.Confine(s.logU[lo:hi], -f.maxLogFactor, f.maxLogFactor)
-	kernel.Exp(u, s.logU[lo:hi])
+	kernel.Exp(u[f.fixed:], s.logU[lo+f.fixed:hi])
 }
 
 // addRows adds U_iᵀw̄_i of the slots from, ..., to-1 to row t of the gradient at V.

@@ -113,7 +113,7 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(run fit.Run) fit.Algorithm {
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
 			loss: c.loss, progress: run.Progress, pool: t.Pool}
-		f.given, f.prior = c.fixedU, c.prior(t.Cells.Visible, t.Cells.N)
+		f.given, f.fixed, f.prior = c.fixedU, c.fixed, c.prior(t.Cells.Visible, t.Cells.N)
 		f.method = c.newMethod(newProblem(f.factors, t.Cells, c.loss, t.Pool))
 		f.start = func() error { return f.startFactors(&c, run) }
 		return f
@@ -215,7 +215,7 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
 		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
 		Held:     s.HeldLoss,
-		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.given.Cols, Pool: p,
+		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
 	}
 	if s.Weighted() {
 		problem.Weigh, problem.Whole = s.Weigh, s.Whole()

@@ -89,7 +89,8 @@ type settings struct {
 	maps          *givenMaps // nil: the fit makes its own
 	penalty       float64
 	penalties     Penalties
-	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none
+	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none, or not at hand
+	fixed         int       // r
 	sampleWeights []float64 // n; nil: all are 1
 	cellWeights   Rows      // d × n; nil: all are 1
 	shrinkage     float64
@@ -506,10 +507,12 @@ func (p Penalties) String() string {
 	return "L1U " + ftoa(p.L1U) + ", L1V " + ftoa(p.L1V) + ", L2U " + ftoa(p.L2U) + ", L2V " + ftoa(p.L2V)
 }
 
-// WithFixedU gives the first r columns of U, d × r with 1 <= r <= k, finite and non-negative: a fit learns
-// V and the other columns, and leaves these as they are. They are known signatures, or spectra, and V says
-// how much of each a sample has; columns beyond r take what they do not explain. The bounds are those of
-// [WithInit]. Where [WithInit] or [WithModel] gives U as well, these columns take the place of its first.
+// WithFixedU gives the first r columns of U, d × r with 1 <= r <= k, finite and non-negative: a fit learns V
+// and the other columns, and leaves these as they are. They are known signatures, or spectra, and V says how
+// much of each a sample has; columns beyond r take what they do not explain. The bounds are those of
+// [WithInit]; FitQMF, whose factors are positive, raises entries to its lower bound. Its maps T_i undo the
+// scale that row i of U has. Where [WithInit] or [WithModel] gives U as well, these columns take the place of
+// its first.
 func WithFixedU(columns Mat) FitOption {
 	return fitOption(option.FixedU, columns.size(), func(c *config) string {
 		if columns.Rows < 1 || columns.Cols < 1 {

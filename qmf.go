@@ -253,6 +253,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, run fit.Run, cut pool
 		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
 		progress: run.Progress,
 	}
+	f.given, f.fixed = s.fixedU, s.fixed
 	if s.lagging(d) {
 		f.lossDelay = 1
 	}

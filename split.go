@@ -44,7 +44,7 @@ var (
 func (s *settings) planned() fit.Settings {
 	return fit.Settings{
 		Epsilon: s.epsilon, Tolerance: s.tolerance, LearningRate: s.learningRate, Penalty: s.penalty,
-		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixedU.Cols,
+		Penalties: nmf.Penalties(s.penalties), Fixed: s.fixed,
 		Validation: s.validation, Loss: s.loss, MaxIterations: s.maxIterations, Levels: s.levels,
 		Epochs: s.epochs, BatchRows: int(min(uint64(s.batchRows), 1<<31-1)), Patience: s.patience,
 		Seed: s.seed, Missing: s.missing, Mapped: s.mapped,
@@ -57,7 +57,7 @@ func (s *settings) planned() fit.Settings {
 func settingsOf(p *fit.Settings) settings {
 	return settings{
 		epsilon: p.Epsilon, tolerance: p.Tolerance, learningRate: p.LearningRate, penalty: p.Penalty,
-		penalties:  Penalties(p.Penalties),
+		penalties: Penalties(p.Penalties), fixed: p.Fixed,
 		validation: p.Validation, loss: p.Loss, maxIterations: p.MaxIterations, levels: p.Levels,
 		epochs: p.Epochs, batchRows: p.BatchRows, patience: p.Patience, seed: p.Seed,
 		missing: p.Missing, mapped: p.Mapped,
@@ -201,7 +201,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *fit.SplitStart) error {
 	t := s.task
 	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
 		progress: t.Progress(ctx)}
-	f.given = t.fixedU
+	f.given, f.fixed = t.fixedU, t.fixed
 	if err := f.startFactors(t.config,
 		fit.Run{Pool: t.Pool, Seed: t.seed, Progress: f.progress}); err != nil {
 		return err

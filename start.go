@@ -279,6 +279,12 @@ func (f *qmfFit) newTrials() (*trials, error) {
 		return nil, nil
 	}
 	t.hidden.Units = f.cells.Units.Pick(rows)
+	if c.fixed > 0 {
+		c.fixedU = NewMat(len(rows), c.fixed)
+		for r, i := range rows {
+			copy(c.fixedU.Row(r), f.fixedU.Row(i))
+		}
+	}
 	return t, nil
 }
 
@@ -368,9 +374,11 @@ func (f *qmfFit) startFactors() error {
 	switch {
 	case f.init:
 		f.factors.copyFrom(f.initU, f.initV)
+		f.hold()
 		return nil
 	case f.origin == StartUniform:
 		f.uniform(f.seed)
+		f.hold()
 		return nil
 	case f.origin == StartScores:
 		x, loss = f.scored(), divergence.KL
@@ -384,6 +392,7 @@ func (f *qmfFit) startFactors() error {
 	rest := f.part(before, 1)
 	if f.startShare == 0 && f.origin == StartNMF {
 		f.random(x, f.seed)
+		f.hold()
 		var err error
 		f.startShare, err = f.approach(x, loss, rest)
 		return err
@@ -402,6 +411,7 @@ func (f *qmfFit) startFactors() error {
 	} else {
 		f.random(x, f.seed)
 	}
+	f.hold()
 	return f.approximate(x, loss, share, rest)
 }
 
@@ -489,7 +499,7 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 		return false, err
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
-	g.given = f.given
+	g.given, g.fixed = f.given, f.fixed
 	g.random(few, run.Seed)
 	g.hold()
 	if err := g.approximate(few, loss, share, run); err != nil {

@@ -398,3 +398,82 @@ func TestResumeWeights(t *testing.T) {
 		}
 	}
 }
+
+// TestFixedUOfQMF: the given columns are those of the model to the bit by every start and step, resumed or
+// not and in any unit; and where x is bent products of known U, the fit finds their V.
+func TestFixedUOfQMF(t *testing.T) {
+	const d, n = 40, 60
+	u, v, x := NewMat(d, 3), NewMat(3, n), NewMat(d, n)
+	for i := range u.Data {
+		u.Data[i] = float64(i*7%11) / 5
+	}
+	for i := range v.Data {
+		v.Data[i] = 0.1 + float64(i*i*5%17)/4
+	}
+	for i := range d {
+		product(x.Row(i), u.Row(i), v)
+		for j := range n {
+			x.Data[i*n+j] = math.Pow(x.Data[i*n+j], 0.4+float64(i%5)/4)
+		}
+	}
+	correlation := func(a, b []float64) float64 {
+		var sa, sb, aa, bb, ab float64
+		for i := range a {
+			sa, sb = sa+a[i]/n, sb+b[i]/n
+		}
+		for i := range a {
+			p, q := a[i]-sa, b[i]-sb
+			aa, bb, ab = aa+p*p, bb+q*q, ab+p*q
+		}
+		return ab / math.Sqrt(aa*bb)
+	}
+	whole := must(FitQMF(t.Context(), x, 3, WithSeed(4)))(t)
+	for name, opts := range map[string][]FitOption{
+		"default": nil, "scores": {WithStart(StartScores)}, "NMF": {WithStart(StartNMF)},
+		"paper":      {WithStart(StartUniform), WithEpochs(8)},
+		"one batch":  {WithBatch(100), WithStart(StartNMF), WithShrinkage(0), WithLine(0)},
+		"raw":        {WithSquash(SquashNone), WithEpochs(3)},
+		"init":       {WithInit(whole.U, whole.V)},
+		"model":      {WithModel(whole)},
+		"Frobenius":  {WithLoss(Frobenius), WithPenalty(0.1)},
+		"validation": {WithValidation(0.1), WithPatience(3)},
+	} {
+		for _, r := range []int{1, 3} {
+			if testing.Short() && name != "default" {
+				continue
+			}
+			t.Run(name+" "+itoa(r), func(t *testing.T) {
+				var states [][]byte
+				opts := append(opts, WithFixedU(u.columns(r)))
+				m := must(FitQMF(t.Context(), x, 3, append(opts,
+					WithCheckpoint(1, func(s []byte) error {
+						states = append(states,
+							s)
+						return nil
+					}))...))(t)
+				least := math.Exp(-factorBound(Squash(m.squash[0].Kind), 3))
+				for i := range d {
+					for c := range r {
+						want := max(u.At(i, c), least)
+						if got := m.U.At(i, c); !(math.Abs(got-want) <= 1e-12*want) || u.At(i, c) > 0 &&
+							got != want {
+							t.Fatalf("U %d %d is %v, given %v", i, c, got, u.At(i, c))
+						}
+					}
+				}
+				for i, s := range states {
+					again := must(FitQMF(t.Context(), x, 3, append(opts, WithResume(s))...))(t)
+					if fingerprint(again.U, again.V, again.Quantiles) != fingerprint(m.U, m.V, m.Quantiles) {
+						t.Errorf("state %d leads elsewhere", i)
+					}
+				}
+				for c := range 3 {
+					if found := correlation(m.V.Row(c), v.Row(c)); name == "default" && r == 3 &&
+						!(found > 0.9) {
+						t.Errorf("V %d correlates by %v", c, found)
+					}
+				}
+			})
+		}
+	}
+}

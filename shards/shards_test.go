@@ -95,14 +95,12 @@ func finish(t *testing.T, s *shelf) quantmf.Model {
 			break
 		}
 	}
-	m := must(fit.Finish(context.Background()))(t)
-	return m
+	return must(fit.Finish(context.Background()))(t)
 }
 
 func marshalled(t *testing.T, m quantmf.Model) []byte {
 	t.Helper()
-	b := must(m.MarshalBinary())(t)
-	return b
+	return must(m.MarshalBinary())(t)
 }
 
 // TestShards: a fit in shards has the bytes of the fit on one machine.
@@ -252,6 +250,9 @@ func TestShards(t *testing.T) {
 		"QMF, paper, patience": {x, true,
 			[]quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform), quantmf.WithEpochs(12),
 				quantmf.WithLearningRate(0.5), quantmf.WithPenalty(3), quantmf.WithPatience(1)}},
+		"QMF, fixed U": {x, true, append(given, quantmf.WithFixedU(fixed))},
+		"QMF, paper, fixed U": {x, true, []quantmf.FitOption{quantmf.WithStart(quantmf.StartUniform),
+			quantmf.WithEpochs(3), quantmf.WithFixedU(fixed)}},
 		"QMF, far":    {far, true, append(given, quantmf.WithValidation(0.1))},
 		"QMF, signed": {signed, true, append(given, quantmf.WithLoss(quantmf.Frobenius))},
 		"QMF, units": {small, true,
@@ -345,6 +346,10 @@ func TestShardFar(t *testing.T) {
 	}
 }
 
+// fewEpochs are the options of a QMF of planned.
+var fewEpochs = []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
+	quantmf.WithShrinkage(1), quantmf.WithLevels(4), quantmf.WithValidation(0.1)}
+
 // planned is a fit of x in shards, of some rounds done.
 func planned(t *testing.T, s *shelf, kind string, count int) (*Fit, quantmf.Mat) {
 	t.Helper()
@@ -352,9 +357,7 @@ func planned(t *testing.T, s *shelf, kind string, count int) (*Fit, quantmf.Mat)
 	plan, opts := PlanNMF, []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithValidation(0.1)}
 	switch kind {
 	case "QMF":
-		plan, opts = PlanQMF, []quantmf.FitOption{quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
-			quantmf.WithShrinkage(1), quantmf.WithLevels(4),
-			quantmf.WithValidation(0.1)}
+		plan, opts = PlanQMF, fewEpochs
 	case "Newton": // from the first round on
 		opts = []quantmf.FitOption{quantmf.WithEpochs(6), quantmf.WithUpdates(quantmf.UpdatesNewton),
 			quantmf.WithLoss(quantmf.Frobenius)}
@@ -535,9 +538,7 @@ func TestShardReducedAgain(t *testing.T) {
 			if round > 0 {
 				_, err = fit.Reduce(ctx, round-1)
 			} else {
-				err = PlanQMF(ctx, s, 3, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
-					quantmf.WithShrinkage(1),
-					quantmf.WithLevels(4), quantmf.WithValidation(0.1))
+				err = PlanQMF(ctx, s, 3, x, 2, fewEpochs...)
 			}
 			if err != nil || whole == nil || !bytes.Equal(s.blobs[name], whole) {
 				t.Errorf("%s was not written again: %v", name, err)
@@ -551,15 +552,11 @@ func TestShardSteps(t *testing.T) {
 	ctx := context.Background()
 	s := newShelf(t)
 	fit, x := planned(t, s, "QMF", 1)
-	if err := PlanQMF(ctx, s, 3, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
-		quantmf.WithShrinkage(1), quantmf.WithLevels(4),
-		quantmf.WithValidation(0.1)); err != nil {
+	if err := PlanQMF(ctx, s, 3, x, 2, fewEpochs...); err != nil {
 		t.Error(err) // the same bytes, which the store looks at
 	}
 	var option *quantmf.OptionError
-	if err := PlanQMF(ctx, s, 2, x, 2, quantmf.WithEpochs(2), quantmf.WithStart(quantmf.StartNMF),
-		quantmf.WithShrinkage(1), quantmf.WithLevels(4),
-		quantmf.WithValidation(0.1)); !errors.As(err, &option) || option.Option != "store" {
+	if err := PlanQMF(ctx, s, 2, x, 2, fewEpochs...); !errors.As(err, &option) || option.Option != "store" {
 		t.Errorf("another plan: %v", err)
 	}
 	var shape *quantmf.ShapeError

@@ -63,6 +63,21 @@ func (f *fitFlags) program() *cli.Program {
 				"a long fit; the same line again goes on after an interrupt"},
 		},
 		Words: []string{"MATRIX"},
+		Short: [][2]string{
+			{"k", "how many components (default 10); 0 asks for the best prediction"},
+			{"method", "auto takes what predicts hidden values best (default auto)"},
+			{"missing", "empty cells, NA and NaN are missing values"},
+			{"log1p", "take log(1+x) of every value first"},
+			{"loss", "what is minimised (default: frobenius where a value is negative, else kl)"},
+			{"transpose", "samples are in rows"},
+			{"report", "write a page of figures to look at"},
+			{"groups", "groups of samples, for the page"},
+			{"o", "write the model, for the other commands"},
+			{"u", "write U, features × components"},
+			{"v", "write V, components × samples"},
+			{"seed", "of everything random (default 1)"},
+			{"workers", "threads, 0 for one per processor (default 0)"},
+		},
 	}
 	p.Run = func(words []string, s cli.Streams) error {
 		f.took(p, words[0])

@@ -14,6 +14,48 @@ import (
 	"github.com/quantmf/quantmf/internal/cli"
 )
 
+// TestShortHelp: the help of fit is a screen, explains what most need, and says where the rest is; a number
+// may stand behind its flag without a blank, -threads is -workers, and where no matrix is given - is named.
+func TestShortHelp(t *testing.T) {
+	folder(t)
+	short, _ := quiet(t, 0, "fit -h")
+	if n := strings.Count(short, "\n"); n > 30 ||
+		!strings.HasPrefix(short, "usage: quantmf fit [flags] MATRIX\n") {
+		t.Errorf("%d lines: %s", n, short)
+	}
+	for _, want := range []string{"-k N", "-report FILE", `"quantmf fit -h all" has all `} {
+		if !strings.Contains(short, want) {
+			t.Errorf("no %q: %s", want, short)
+		}
+	}
+	for i, line := range strings.Split(short, "\n") {
+		if n := len([]rune(line)); n > 84 {
+			t.Errorf("line %d has %d characters", i+1, n)
+		}
+	}
+	want, said := quiet(t, 0, "fit -method nmf -k 3 -epochs 2 -workers 1 -u - matrix.tsv")
+	if strings.Contains(said, "Kept  ") {
+		t.Error(said)
+	}
+	if got, _ := quiet(t, 0, "fit -method nmf -k3 -epochs2 -threads 1 -u - matrix.tsv"); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if _, said := quiet(t, 0, "fit -method nmf -k3 matrix.tsv"); !strings.Contains(said,
+		"\nKept          nothing: -o FILE keeps the model, -report FILE a page of figures\n") {
+		t.Error(said)
+	}
+	if _, said := quiet(t, 2, "fit"); !strings.Contains(said,
+		"no MATRIX given: a file, or - for standard input\n") {
+		t.Error(said)
+	}
+	for _, bad := range []string{"fit -log1p3 matrix.tsv", "fit -3 matrix.tsv", "fit -kx matrix.tsv",
+		"convert -threads 2 matrix.tsv x.npy"} {
+		if _, said := quiet(t, 2, bad); !strings.Contains(said, "there is no flag ") {
+			t.Errorf("%s: %s", bad, said)
+		}
+	}
+}
+
 // TestHelpForms: help is the same however it is asked for, and all forms have all of it.
 func TestHelpForms(t *testing.T) {
 	if testing.Short() {
@@ -23,7 +65,7 @@ func TestHelpForms(t *testing.T) {
 	letters := regexp.MustCompile(`[a-zA-Z]{4,}`)
 	for _, c := range program().Commands {
 		plain, _ := quiet(t, 0, "help", c.Name)
-		if dashed, _ := quiet(t, 0, c.Name, "-h"); c.Name != "help" && dashed != plain ||
+		if dashed, _ := quiet(t, 0, c.Name, "-h", "all"); c.Name != "help" && dashed != plain ||
 			!strings.HasPrefix(plain, "usage: quantmf "+c.Name) {
 			t.Errorf("%s: %s", c.Name, dashed)
 		}

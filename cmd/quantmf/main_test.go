@@ -100,7 +100,7 @@ func TestExitCodes(t *testing.T) {
 			`NMF of 2`},
 		{"every option", "fit -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 -workers 2 -start nmf " +
 			"-ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
-		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given\n"quantmf fit -h" says how to use it`},
+		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given: .*\n"quantmf fit -h" says how to use it`},
 		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `other.tsv is too much: wanted MATRIX`},
 		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `quantmf fit: there is no flag -x of fit\n`},
 		{"no number", "fit -m x matrix.tsv", "", 2, `^$`, `fit: -m x: not a whole number\n`},
@@ -223,16 +223,10 @@ func TestFitWritesTheModel(t *testing.T) {
 	goodness := must(m.Goodness(in.X))(t)
 	telling := must(report.Telling(in.X, bend, goodness))(t)
 	most := slices.Index(telling, slices.Max(telling))
-	for _, want := range []string{
-		fmt.Sprintf("a loss of %.4g ", m.History[4]),
+	has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
 		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
 		"; named are those that are also well explained)", "Transport     converged for every feature",
-		"Written       U.tsv (U, features × components)",
-	} {
-		if !strings.Contains(errOut, want) {
-			t.Errorf("summary lacks %q:\n%s", want, errOut)
-		}
-	}
+		"Written       U.tsv (U, features × components)")
 }
 
 func TestLogarithmAndTop(t *testing.T) {
@@ -292,7 +286,7 @@ func TestProgress(t *testing.T) {
 	if !strings.HasPrefix(errOut, "Matrix") {
 		t.Errorf("none: %s", errOut)
 	}
-	_, _, _, errOut = runWith(t, "", "fit -k 2 -epochs 3 matrix.tsv")
+	_, _, _, errOut = runWith(t, "", "fit -method qmf -k 2 -epochs 3 -progress plain matrix.tsv")
 	if !regexp.MustCompile(`(?m)^QMF: epoch 3 of 3, loss \S+, \d+ rows/s, 0.0 s left$`).MatchString(errOut) ||
 		strings.ContainsAny(errOut, "\r\x1b") {
 		t.Errorf("plain: %q", errOut)
@@ -436,12 +430,8 @@ func TestReport(t *testing.T) {
 	if code != 0 {
 		t.Fatal(errOut)
 	}
-	for _, want := range []string{"QMF of matrix.tsv", "14 features × 9 samples in 2 components",
-		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, page, "QMF of matrix.tsv", "14 features × 9 samples in 2 components",
+		"quantmf fit -epochs 3 -k 2 -m 4 -method qmf -seed 1 matrix.tsv")
 	_, _, again, _ := runWith(t, "", "fit -k 2 -m 4 -epochs 3 -workers 2 -progress none -report - matrix.tsv")
 	if page != again {
 		t.Error("the same fit made another page")

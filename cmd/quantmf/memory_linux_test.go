@@ -24,7 +24,7 @@ func TestFootprint(t *testing.T) {
 		t.Skip("fits for long, looking at the memory all the while")
 	}
 	fits := []string{
-		"-k 20 -epochs 2 plain.tsv",
+		"-method qmf -k 20 -epochs 2 plain.tsv",
 		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
 		"-k 100 -epochs 60 -method nmf -o m.qmf plain.tsv",
 		"-k 40 -epochs 2 -method bqmf -o m.qmf plain.tsv",

@@ -76,6 +76,9 @@ func (r *result) summary(seconds float64) (string, error) {
 			line("Written", "%s (%s)", f.path, f.what)
 		}
 	}
+	if outputs := append(r.files.Paths(), r.page); strings.Join(outputs, "") == "" {
+		line("Kept", "nothing: -o FILE keeps the model, -report FILE a page of figures")
+	}
 	return s.String(), nil
 }
 

@@ -86,21 +86,18 @@ func (r *result) tryHidden(ctx context.Context, tell *cli.Progress, candidates [
 
 // unseen finds out how well the model predicts values that it has not seen.
 func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
-	visible := make([]float64, 0, len(r.goodness))
+	var values account.Values
 	negative := false
 	err := r.table.EachRow(func(_ int, row []float64) {
-		n := 0.0
+		values.Add(row)
 		for _, v := range row {
-			if v == v {
-				n++
-			}
 			negative = negative || v < 0
 		}
-		visible = append(visible, n)
 	})
 	if err != nil || r.compare == "none" {
 		return cli.Explain(err, r.table)
 	}
+	r.m.Made.Warnings = append(r.m.Made.Warnings, values.Remarks(r.goodness, r.m.Features)...)
 	auto, own := r.choice != nil, 0
 	if auto {
 		own = r.choice.Best
@@ -113,7 +110,7 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 		return nil
 	}
 	of := r.choice.Trials[own]
-	u := account.Unseen{Fitted: explained(r.goodness, visible), Auto: auto}
+	u := account.Unseen{Fitted: values.Explained(r.goodness), Auto: auto}
 	for _, row := range of.Rows {
 		u.Values += row.Cells
 	}
@@ -130,18 +127,4 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 		r.m.Unseen = u
 	}
 	return nil
-}
-
-// explained is the share of the differences between samples that the model explains of the values that it was
-// fitted to.
-func explained(goodness []quantmf.Goodness, visible []float64) float64 {
-	left, spread := 0.0, 0.0
-	for i, g := range goodness {
-		left += g.Divergence * visible[i]
-		spread += g.Spread * visible[i]
-	}
-	if spread == 0 {
-		return 1
-	}
-	return 1 - left/spread
 }

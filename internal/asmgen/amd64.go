@@ -15,7 +15,7 @@ func amd64(letter string, a Arch) *Arch {
 		opAddR: "ADDQ", opSubR: "SUBQ", opIncR: "INCQ", opDecR: "DECQ", opAndR: "ANDQ",
 		opShlR: "SHLQ", opShrR: "SHRQ", opMulR: "IMULQ", opNegR: "NEGQ",
 		opAdd: "VADDPD", opSub: "VSUBPD", opMul: "VMULPD", opDiv: "VDIVPD", opMax: "VMAXPD", opMin: "VMINPD",
-		opAddInt: "VPADDQ", opMaxWord: "VPMAXUD",
+		opAddInt: "VPADDQ",
 	} {
 		a.op[op] = mnemonic
 	}

@@ -133,7 +133,6 @@ const (
 	opOr
 	opXor
 	opAddInt
-	opMaxWord // 32 bits, no sign; amd64 alone
 	ops
 )
 

@@ -450,15 +450,3 @@ func ratioAccumulateRuns(f *Func) {
 		f.halves(func(h Vec, off int) { f.store(mem(off, row), total+h) })
 	})
 }
-
-// largest takes sixteen columns at a time.
-func largest(f *Func) {
-	to, cols, count := f.base("to", R5), f.base("cols", R4), f.length("cols", R1)
-	f.shrR(count, Imm(4))
-	f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, to)) })
-	f.groups(count, []int{4, 1}, func(n int) {
-		f.units(n, func(i int, h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
-		f.advance(64*n, cols)
-	})
-	f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })
-}

@@ -25,23 +25,36 @@
 //	}
 //
 // Other kernels are written in Go as calls that write one instruction each; every set of instructions has a
-// table of how. This one keeps the largest words of columns, sixteen of them, in the registers from V4 on:
+// table of how. This one fills to with c times the rows of a packed lower triangle, whole blocks of each:
 //
-//	func largest(f *Func) {
-//		to, cols, count := f.base("to", R5), f.base("cols", R4), f.length("cols", R1)
-//		f.shrR(count, Imm(4))
-//		f.halves(func(h Vec, off int) { f.load(V4+h, mem(off, to)) })
-//		f.groups(count, []int{4, 1}, func(n int) {
-//			for i := range n {
-//				f.halves(func(h Vec, off int) { f.maxWord(V4+h, V4+h, mem(64*i+off, cols)) })
-//			}
-//			f.advance(64*n, cols)
+//	func unpack(f *Func) {
+//		to, from, rows := f.base("to", R5), f.base("from", R4), f.value("rows", R1)
+//		const row, done, at, left = R9, R2, R6, R8
+//		f.broadcast(V2, f.arg("c"))
+//		f.stride(row) // the bytes of a row
+//		f.zeroR(done)
+//		f.groups(rows, []int{1}, func(int) {
+//			f.zeroR(at)
+//			f.moveR(left, done)
+//			f.shrR(left, Imm(3))
+//			f.incR(left)
+//			f.loop(left, func() {
+//				f.halves(func(_ Vec, off int) {
+//					f.mul(V0, V2, mem(off, from, at.times(1)))
+//					f.store(mem(off, to, at.times(1)), V0)
+//				})
+//				f.advance(64, at)
+//			})
+//			f.incR(done)
+//			f.moveR(left, done)
+//			f.shlR(left, Imm(3))
+//			f.addR(from, left)
+//			f.addR(to, row)
 //		})
-//		f.halves(func(h Vec, off int) { f.store(mem(off, to), V4+h) })
 //	}
 //
-// The first line brings arguments into general registers: the addresses of two slices and a length. f.groups
-// writes loops over four lines of columns at a time, and over one of those that are left.
+// The first line brings arguments into general registers: the addresses of two slices and a count. f.groups
+// writes a loop over as many rows, f.loop one over the blocks of a row up to the diagonal.
 //
 // The order of results is that of an assignment: f.sub(dst, a, b) is dst = a - b,
 // f.load(dst, from), f.store(to, a). The operations are in func.go, the loops in loops.go:

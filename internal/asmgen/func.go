@@ -299,9 +299,7 @@ func (f *Func) or(dst, a Vec, b Operand)     { f.vecOp(f, opOr, dst, a, b) }    
 // the bits of a or b but not both
 func (f *Func) xor(dst, a Vec, b Operand)    { f.vecOp(f, opXor, dst, a, b) }
 func (f *Func) addInt(dst, a Vec, b Operand) { f.vecOp(f, opAddInt, dst, a, b) } // a + b as integers
-// the larger words of 32 bits
-func (f *Func) maxWord(dst, a Vec, b Operand) { f.vecOp(f, opMaxWord, dst, a, b) }
-func (f *Func) sqrt(dst, a Vec)               { f.Arch.sqrt(f, dst, a) } // √a
+func (f *Func) sqrt(dst, a Vec)              { f.Arch.sqrt(f, dst, a) }          // √a
 // the bits of a, n to the left
 func (f *Func) shl(dst, a Vec, n int) { f.shift(f, true, dst, a, n) }
 

@@ -19,8 +19,7 @@ func (k kernel) form() *ast.FuncType { return source.functions[k.name+"_g"].Type
 
 // only has the sets of instructions of kernels that are not written for all.
 var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2},
-	"ratioAccumulateRuns": {avx512, avx2}, "largest": {avx512, avx2}, "binMoments": {avx2},
-	"binWeights": {avx2}}
+	"ratioAccumulateRuns": {avx512, avx2}, "binMoments": {avx2}, "binWeights": {avx2}}
 
 // of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
 // processor; nil is the loop in Go.
@@ -76,7 +75,6 @@ var kernels = []kernel{
 	{"combineRuns", combineRuns},
 	{"ratioDotsRuns", ratioDotsRuns},
 	{"ratioAccumulateRuns", ratioAccumulateRuns},
-	{"largest", largest},
 	{"quotient", quotients(1, false)},
 	{"quotient4", quotients(4, false)},
 	{"logSum", logSums(1)},

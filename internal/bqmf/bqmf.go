@@ -10,6 +10,7 @@
 //	stage.go     the second stage: regression of each row on others, how it is made; staged.go what it says
 //	together.go  what hidden cells lose by being hidden together
 //	tails.go     how g_i goes on beyond the values of its row
+//	discrete.go  rows that take single values only: 0 and 1, ratings, counts
 //	learn.go     the maps T_i, learnt from leave-one-out predictions
 //	missing.go   whether cells are missing because of their values
 //	file.go      posteriors and curves as numbers

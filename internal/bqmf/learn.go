@@ -410,7 +410,7 @@ func (l *rowLearner) take(k int) (mean float64) {
 	l.table.Load(l.c, false)
 	l.leaveOutEnds()
 	l.y = l.line(l.q.data.Y)
-	l.maps.x, l.maps.z = l.maps.x[:0], l.maps.z[:0]
+	l.maps.x, l.maps.z, l.maps.parts = l.maps.x[:0], l.maps.z[:0], l.c.parts()
 	l.places, l.without = l.places[:0], l.without[:0]
 	without, count := l.line(l.f.without), float64(l.q.data.Rows[k].Count)
 	for j, x := range l.q.row(l.i) {
@@ -479,7 +479,7 @@ func (l *rowLearner) fit() rowSums {
 	}
 	l.c.Spread = math.Sqrt(spread)
 	l.maps.quantiles(l.c)
-	l.all.take(l.maps.z, l.c.parts())
+	l.all.take(l.maps.z, l.maps.parts)
 	return l.maps.fitMap(l.c, l.q.units[l.i], l.q.loss == divergence.KL)
 }
 

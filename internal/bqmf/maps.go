@@ -11,6 +11,7 @@ import (
 
 // mapLearner makes the corrections of a row from leave-one-out predictions.
 type mapLearner struct {
+	parts   int       // into how many a residual counts
 	z       []float64 // residuals, parts of each
 	p, x    []float64
 	weights []float64
@@ -45,14 +46,16 @@ type rowSums struct {
 // the deviation that the model has of it without it. A value that has mass is
 // spread over it.
 func (l *mapLearner) addResidual(c *Curve, x, y, mean, dev float64) {
-	if &c.MassY[0] == &c.Y[0] { // no value has mass
-		l.z = append(l.z, (y-mean)/dev)
+	if !c.mass() {
+		for range l.parts {
+			l.z = append(l.z, (y-mean)/dev)
+		}
 		return
 	}
 	lo, hi := c.places(x)
 	lo, hi = (lo-mean)/dev, (hi-mean)/dev
 	if lo == hi {
-		for range c.parts() {
+		for range l.parts {
 			l.z = append(l.z, lo)
 		}
 		return
@@ -64,19 +67,22 @@ func (l *mapLearner) addResidual(c *Curve, x, y, mean, dev float64) {
 	if x == c.MassX[len(c.MassX)-1] {
 		upTo = 1
 	}
-	for k := range residualParts {
-		p := below + float64((upTo-below)*((float64(k)+0.5)/residualParts))
+	for k := range l.parts {
+		p := below + float64((upTo-below)*((float64(k)+0.5)/float64(l.parts)))
 		l.z = append(l.z, elem.NormalQuantile(min(max(p, 1e-12), 1-1e-12)))
 	}
 }
 
 // parts is into how many a residual counts: one where no value has mass.
 func (c *Curve) parts() int {
-	if len(c.MassY) == len(c.Y) {
-		return 1
+	if c.mass() {
+		return residualParts
 	}
-	return residualParts
+	return 1
 }
+
+// mass tells whether some value has mass.
+func (c *Curve) mass() bool { return &c.MassY[0] != &c.Y[0] }
 
 const (
 	residualParts = 4
@@ -88,7 +94,7 @@ const (
 
 // quantiles fills the levels of c with the quantiles of z.
 func (l *mapLearner) quantiles(c *Curve) {
-	z, parts := l.z, float64(c.parts())
+	z, parts := l.z, float64(l.parts)
 	l.sort(z)
 	n := float64(float64(len(z)) / parts)
 	middle := float64(parts/2) + 0.5

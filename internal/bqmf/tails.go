@@ -174,7 +174,8 @@ func newTails(scales []Curve, all []tailVotes, signed bool) (t tails) {
 	return t
 }
 
-// grow adds the tails to the scale of a row, given its cells.
+// grow adds the tails to the scale of a row, given its cells, and rounds it to the values that the row can
+// take.
 func (c *Curve) grow(t *tails, cells []float64) {
 	if len(c.X) < 2 {
 		return
@@ -190,7 +191,7 @@ func (c *Curve) grow(t *tails, cells []float64) {
 			}
 		}
 	}
-	mass := &c.MassY[0] != &c.Y[0]
+	mass, seen := c.mass(), c.X
 	var y, x [2][]float64
 	for side := range y {
 		if !tied(atEnds[side], observed) {
@@ -200,11 +201,15 @@ func (c *Curve) grow(t *tails, cells []float64) {
 	slices.Reverse(y[lower])
 	slices.Reverse(x[lower])
 	c.Y, c.X = slices.Concat(y[lower], c.Y, y[upper]), slices.Concat(x[lower], c.X, x[upper])
-	if !mass {
+	if mass {
+		c.MassY = slices.Concat(y[lower], c.MassY, y[upper])
+		c.MassX = slices.Concat(x[lower], c.MassX, x[upper])
+	} else {
 		c.MassY, c.MassX = c.Y, c.X
-		return
 	}
-	c.MassY, c.MassX = slices.Concat(y[lower], c.MassY, y[upper]), slices.Concat(x[lower], c.MassX, x[upper])
+	if can := c.values(seen, observed); can != nil {
+		c.round(can)
+	}
 }
 
 // tail returns the knots of a tail, from the end of the row outwards.

@@ -81,8 +81,8 @@ func (c Call) Answer(name string) (any, error) {
 func (c Call) method() (name string, err error) {
 	v := c.Args.Field("method")
 	name = v.Text()
-	if !slices.Contains(settings.Methods, name) {
-		return "", wrong("method", v, settings.OneOf(settings.Methods).Error())
+	if all := append(slices.Clip(settings.Methods), "auto"); !slices.Contains(all, name) {
+		return "", wrong("method", v, settings.OneOf(all).Error())
 	}
 	return name, nil
 }

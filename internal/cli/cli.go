@@ -42,6 +42,7 @@ type Program struct {
 	Usage    []string // lines of what stands behind the name of the command
 	About    string   // paragraphs before the flags
 	Groups   []Group
+	Short    [][2]string // names of the flags that -h explains, each in a few words; none: it explains all
 	After    string      // paragraphs after them
 	Examples [][2]string // command lines, and what each is for; "" where that is clear
 	Words    []string    // the arguments that are no flags; one in brackets may be left out
@@ -78,8 +79,8 @@ type InputError struct{ Err error }
 func (e *InputError) Error() string { return e.Err.Error() }
 func (e *InputError) Unwrap() error { return e.Err }
 
-// errHelp asks for the help of a command.
-var errHelp = errors.New("help")
+// errHelp asks for the help of a command, errHelpAll for all of it.
+var errHelp, errHelpAll = errors.New("help"), errors.New("all of the help")
 
 // ExitCode returns the code of an error.
 func ExitCode(err error) int {
@@ -122,7 +123,11 @@ func (a *App) Run(args []string, s Streams) int {
 	if err == nil {
 		err = p.Run(words, s)
 	}
-	if errors.Is(err, errHelp) {
+	switch {
+	case errors.Is(err, errHelp) && len(p.Short) > 0:
+		fmt.Fprint(s.Out, a.short(c.Name, p))
+		return Done
+	case errors.Is(err, errHelp), errors.Is(err, errHelpAll):
 		fmt.Fprint(s.Out, a.text(c))
 		return Done
 	}

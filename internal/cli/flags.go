@@ -184,7 +184,16 @@ func (p *Program) Parse(command string, args []string) (given []string, err erro
 		}
 		name, value, has := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f := p.Flag(name)
+		if f == nil && !has {
+			f, value = p.joined(name)
+			has = f != nil
+		}
+		if f == nil && name == "threads" { // as other programs call them
+			f = p.Flag("workers")
+		}
 		switch {
+		case f == nil && isHelp(arg) && slices.Equal(args, []string{"all"}):
+			return nil, errHelpAll
 		case f == nil && isHelp(arg):
 			return nil, errHelp
 		case f == nil:
@@ -213,11 +222,25 @@ func (p *Program) Parse(command string, args []string) (given []string, err erro
 	}
 	for _, w := range p.Words[len(given):] {
 		if !strings.HasPrefix(w, "[") {
-			return nil, UsageError("no " + w + " given")
+			said := "no " + w + " given"
+			if w == "MATRIX" {
+				said += ": a file, or - for standard input"
+			}
+			return nil, UsageError(said)
 		}
 		given = append(given, "")
 	}
 	return given, nil
+}
+
+// joined splits a flag from the number that follows it without a blank, as in k3. It returns nil where there
+// is no such flag.
+func (p *Program) joined(text string) (f *Flag, value string) {
+	name := strings.TrimRight(text, "0123456789.")
+	if f = p.Flag(name); f == nil || f.Value == "" || len(name) == len(text) {
+		return nil, ""
+	}
+	return f, text[len(name):]
 }
 
 // OnceStdin reports words of which more than one is standard input.

@@ -115,6 +115,27 @@ func (a *App) text(c Command) string {
 	return s.String()
 }
 
+// short is the help of a command that fits on a screen.
+func (a *App) short(name string, p *Program) string {
+	var s strings.Builder
+	for _, line := range p.Usage {
+		s.WriteString(strings.Join([]string{"usage:", a.Name, name, line}, " ") + "\n")
+	}
+	about, _, _ := strings.Cut(p.About, "\n\n")
+	s.WriteString("\n" + strings.Join(filled(about, width), "\n") + "\n\n")
+	for _, f := range p.Short {
+		s.WriteString(itemText(block{term: strings.TrimSpace("-" + f[0] + " " + p.Flag(f[0]).Value),
+			text: f[1]}))
+	}
+	s.WriteString("\n")
+	for _, e := range p.Examples[:min(2, len(p.Examples))] {
+		s.WriteString("  " + e[0] + "\n")
+	}
+	fmt.Fprintf(&s, "\n\"%s %s -h all\" has all %d flags, what MATRIX may be, and more.\n", a.Name, name,
+		len(p.flags()))
+	return s.String()
+}
+
 // itemText is an item as text: its explanation stands beside its term, or below where that is too long.
 func itemText(b block) string {
 	term := []string{"  " + b.term}

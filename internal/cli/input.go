@@ -148,8 +148,8 @@ func (in *Input) Changes() []*Flag {
 func (in *Input) Limits() Group {
 	return Group{Flags: []*Flag{in.MemoryFlag(),
 		Aside(Choice(&in.Progress, "progress", "auto|plain|json|none",
-			`what is told on standard error: auto: one line rewritten on a terminal, elsewhere up to ten
-				lines of what is counted, from two seconds on; plain: a line for each part of the work, up to
+			`what is told on standard error: auto: one line rewritten on a terminal, elsewhere a line every
+				ten seconds; plain: a line for each part of the work, up to
 				ten a fit; json: an object for each, and for every epoch; none: only what was found, and
 				warnings of what may be wrong in how the matrix was read (default auto)`))}}
 }

@@ -57,6 +57,12 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// unaskedPause is the time between two lines in a file or a log for which nobody asked.
+const unaskedPause = 10 * time.Second
+
+// unasked tells whether lines go to a file or a log and nobody asked for them.
+func (p *Progress) unasked() bool { return p.mode == "plain" && !p.asked }
+
 // Begin announces the fit that the next reports are of.
 func (p *Progress) Begin(model string) {
 	p.Model, p.start, p.since, p.Last = model, Now(), 0, quantmf.Progress{}
@@ -88,7 +94,10 @@ type record struct {
 func (p *Progress) starting(q quantmf.Progress) error {
 	p.told = Now()
 	pause := 100 * time.Millisecond
-	if p.mode == "plain" { // once a phase
+	switch {
+	case p.unasked():
+		pause = unaskedPause
+	case p.mode == "plain": // once a phase
 		if pause *= 2; q.Phase == p.phase {
 			return nil
 		}
@@ -152,9 +161,9 @@ func (p *Progress) Count(done, of int, what string) error {
 	switch {
 	case p.mode == "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: what, Done: share})
-	case p.mode == "plain" && !p.asked && since(p.start) < 2*time.Second:
+	case p.unasked() && since(p.shown) < unaskedPause:
 		return nil
-	case p.mode == "none" || p.mode == "plain" &&
+	case p.mode == "none" || p.mode == "plain" && p.asked &&
 		(done == 0 || done < of && (done*10/of == (done-1)*10/of || since(p.shown) < 200*time.Millisecond)):
 		return nil
 	}
@@ -199,17 +208,21 @@ func (p *Progress) Report(q quantmf.Progress) error {
 	}
 	before := p.Last
 	p.Last = q
-	switch p.mode {
-	case "json":
+	switch {
+	case p.mode == "json":
 		return json.NewEncoder(p.w).Encode(record{Model: p.Model, Phase: "epochs", Done: q.Done,
 			Epochs: q.Epochs, Epoch: q.Epoch, Loss: &q.Loss, Rate: rate, Seconds: &left})
-	case "plain":
+	case p.unasked():
+		if since(p.shown) < unaskedPause {
+			return nil
+		}
+	case p.mode == "plain":
 		// A line every tenth of the epochs, but not within a moment of the last.
 		if q.Epoch < q.Epochs &&
 			(q.Epoch*10/q.Epochs == before.Epoch*10/q.Epochs || since(p.shown) < 200*time.Millisecond) {
 			return nil
 		}
-	case "line":
+	case p.mode == "line":
 		if q.Epoch < q.Epochs && since(p.shown) < 100*time.Millisecond {
 			return nil
 		}

@@ -93,6 +93,30 @@ func TestProgressLeft(t *testing.T) {
 	}
 }
 
+// TestProgressUnasked: in a file or a log there is a line every ten seconds, of the start and of epochs.
+func TestProgressUnasked(t *testing.T) {
+	var w bytes.Buffer
+	at := stopped(t)
+	p := NewProgress("auto", &w)
+	p.Begin("QMF")
+	for second := 1; second <= 45; second++ {
+		*at = at.Add(time.Second)
+		q := quantmf.Progress{Phase: quantmf.PhaseChoice, Done: float64(second) / 20}
+		if second > 20 {
+			q = quantmf.Progress{Phase: quantmf.PhaseEpochs, Epoch: second - 20, Epochs: 25, Rows: 6, Loss: 1}
+		}
+		if err := p.Report(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "QMF: choosing a start, 50 %\nQMF: choosing a start, 100 %\n" +
+		"QMF: epoch 10 of 25, loss 1, 6 rows/s, 15 s left\nQMF: epoch 20 of 25, loss 1, 6 rows/s, 5.0 " +
+		"s left\n"
+	if w.String() != want {
+		t.Errorf("%q, want %q", w.String(), want)
+	}
+}
+
 // TestProgressCount: of pieces of work a line is shown at every tenth, with the time that the rest takes if
 // it goes on so.
 func TestProgressCount(t *testing.T) {
@@ -103,8 +127,8 @@ func TestProgressCount(t *testing.T) {
 			}
 			return fmt.Sprintf("rank: %d of 20 fits, %s left\n", done, Duration(float64(20-done)))
 		},
-		"auto": func(done int) string { // nothing within two seconds
-			if done < 2 || done%2 > 0 {
+		"auto": func(done int) string { // every ten seconds
+			if done != 10 && done != 20 {
 				return ""
 			}
 			return fmt.Sprintf("rank: %d of 20 fits, %s left\n", done, Duration(float64(20-done)))
@@ -143,7 +167,7 @@ func TestProgressCount(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if n := strings.Count(w.String(), " fits"); (mode == "plain" || mode == "auto") && n != 1 {
+		if n := strings.Count(w.String(), " fits"); mode == "plain" && n != 1 || mode == "auto" && n != 0 {
 			t.Errorf("%s: %q", mode, w.String())
 		}
 	}

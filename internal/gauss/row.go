@@ -15,6 +15,7 @@ type row struct {
 	part                  []float64 // k: sums of a tile
 	room                  []float64 // for the sums of the Hessian
 	hessian, gradient, to []float64 // k × k, k, k
+	fixed                 int       // the first so many entries of u stay
 }
 
 // Where V has more numbers than nearWhole, the sums of a row go over V in tiles of about nearTile numbers, so
@@ -118,9 +119,9 @@ func (r *row) Step(u []float64, s step) {
 	}
 	copy(x, u)
 	for range s.Sweeps {
-		for c, from := range u {
+		for c := r.fixed; c < k; c++ {
 			row := h[c*k : (c+1)*k]
-			to := s.to(x[c], g[c], row[c], from, mean)
+			to := s.to(x[c], g[c], row[c], u[c], mean)
 			step := to - x[c]
 			x[c] = to
 			g := g[:len(row)]
@@ -129,7 +130,7 @@ func (r *row) Step(u []float64, s step) {
 			}
 		}
 	}
-	for c, v := range u {
-		u[c] = v + float64(s.Share*(x[c]-v))
+	for c := r.fixed; c < k; c++ {
+		u[c] += float64(s.Share * (x[c] - u[c]))
 	}
 }

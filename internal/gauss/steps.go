@@ -85,6 +85,13 @@ func (s *Steps) Accumulate(worker, t, row, rows int) {
 // Sums returns the sums A and B over one batch of all rows.
 func (s *Steps) Sums() (a, b *pool.Sums) { return s.a, s.b }
 
+// FixU keeps the first so many entries of every row of U where they are. Call it before the first step.
+func (s *Steps) FixU(fixed int) {
+	for _, row := range s.rows {
+		row.fixed = fixed
+	}
+}
+
 // Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
 func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
 

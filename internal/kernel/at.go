@@ -155,16 +155,6 @@ func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32,
 	})
 }
 
-// to has sixteen numbers, which stand for those of cols at the same places modulo sixteen.
-func largest_g(to, cols []uint32) {
-	most := [4]uint32(to)
-	for ; len(cols) >= 4; cols = cols[4:] {
-		most[0], most[1] = max(most[0], cols[0]), max(most[1], cols[1])
-		most[2], most[3] = max(most[2], cols[2]), max(most[3], cols[3])
-	}
-	copy(to, most[:])
-}
-
 // Every number is written, and the next one over it where it was 0: no branch is to be foretold.
 func compress_g(cols []uint32, vals, x []float64) int {
 	n := 0

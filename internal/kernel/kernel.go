@@ -469,21 +469,6 @@ func (s Runs) begin(r, u, v []float64, stride int) (c int) {
 	return c
 }
 
-// Largest returns the largest of some columns, 0 of none.
-func Largest(cols []uint32) (most uint32) {
-	const some = 16
-	if len(cols) >= some {
-		var to [some]uint32
-		largest(to[:], cols[:len(cols)&^(some-1)])
-		largest(to[:], cols[len(cols)-some:])
-		cols = to[:]
-	}
-	for _, j := range cols {
-		most = max(most, j)
-	}
-	return most
-}
-
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
 func Compress(cols []uint32, vals, x []float64) int {

@@ -598,23 +598,6 @@ func ratioAccumulateRunsAVX512(acc, r, logs, u, v, x []float64, cols, runs []uin
 //go:noescape
 func ratioAccumulateRunsAVX2(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
 
-func largest(to, cols []uint32) {
-	switch level {
-	case AVX512:
-		largestAVX512(to, cols)
-	case AVX2:
-		largestAVX2(to, cols)
-	default:
-		largest_g(to, cols)
-	}
-}
-
-//go:noescape
-func largestAVX512(to, cols []uint32)
-
-//go:noescape
-func largestAVX2(to, cols []uint32)
-
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case AVX512:

@@ -408,13 +408,6 @@ func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, s
 	}
 }
 
-func largest(to, cols []uint32) {
-	switch level {
-	default:
-		largest_g(to, cols)
-	}
-}
-
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case NEON:

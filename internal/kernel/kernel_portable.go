@@ -96,8 +96,6 @@ func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, s
 	ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 }
 
-func largest(to, cols []uint32) { largest_g(to, cols) }
-
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient_g(r, u, v, x, stride, low)
 }

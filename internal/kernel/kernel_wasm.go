@@ -427,8 +427,6 @@ func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, s
 	ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
 }
 
-func largest(to, cols []uint32) { largest_g(to, cols) }
-
 func quotient(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == SIMD128 {
 		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)

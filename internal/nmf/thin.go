@@ -429,7 +429,11 @@ func (b *band) in(c chunk) kernel.Runs {
 
 // inside panics where a column is not below n: kernels do not look.
 func inside(cols []uint32, n int) {
-	if len(cols) > 0 && uint64(kernel.Largest(cols)) >= uint64(n) {
+	last, beyond := int64(n-1), int64(0) // below 0 once a column is beyond the last
+	for _, j := range cols {
+		beyond |= last - int64(j)
+	}
+	if beyond < 0 {
 		panic("nmf: a cell beyond the matrix")
 	}
 }

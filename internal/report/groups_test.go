@@ -125,12 +125,8 @@ func TestOrderOfPanels(t *testing.T) {
 	}
 	page := render(t, f)
 	wellFormed(t, page)
-	for _, want := range []string{"<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
-		"<title>C: 10 features</title>", "B (3)", "no group (10)"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q", want)
-		}
-	}
+	has(t, page, "<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
+		"<title>C: 10 features</title>", "B (3)", "no group (10)")
 	// Each panel, each profile and the key have a stretch of every group in its colour.
 	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != 4+2+1 {
 		t.Errorf("%d stretches of the first group", n)

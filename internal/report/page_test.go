@@ -36,12 +36,8 @@ func TestHostileNames(t *testing.T) {
 		if !utf8.ValidString(page) {
 			t.Errorf("%q: no UTF-8", name)
 		}
-		for _, bad := range []string{"<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e",
-			"\u2028", "%!(", "<!--", "-->", "<style>@"} {
-			if at := strings.Index(page, bad); at >= 0 {
-				t.Errorf("%q: the page holds %q: %q", name, bad, page[max(at-40, 0):][:80])
-			}
-		}
+		lacks(t, page, "<script", "<img", "<b>&gt;", "alert(4)'", "\x00", "\x1b", "\u202e",
+			"\u2028", "%!(", "<!--", "-->", "<style>@")
 	}
 }
 

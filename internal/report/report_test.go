@@ -170,19 +170,11 @@ func TestPage(t *testing.T) {
 			t.Errorf("%d of <%s>, want %d", seen[element], element, want)
 		}
 	}
-	for _, bad := range []string{"http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "%!"} {
-		if at := strings.Index(withoutImages(page), bad); at >= 0 {
-			t.Errorf("the page holds %q: %s", bad, withoutImages(page)[max(at-60, 0):][:120])
-		}
-	}
-	for _, want := range []string{"&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m",
+	lacks(t, withoutImages(page), "http:", "https:", "<script", "<s0", "<b>\"m", "<w>", "NaN", "Inf", "%!")
+	has(t, page, "&lt;script&gt;f19&lt;/script&gt;", "&lt;s0&gt;", "&lt;b&gt;&#34;m",
 		"&lt;w&gt;", "quantmf fit &#39;&lt;m&gt;&#39;", "20 features × 9 samples in 2 components",
 		"quantile matrix factorisation, X ≈ T(UV)",
-		"as implemented in quantmf v1, with 2 components, 8 levels."} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+		"as implemented in quantmf v1, with 2 components, 8 levels.")
 	if page != render(t, example(20, 9)) {
 		t.Error("the same fit made another page")
 	}
@@ -250,14 +242,11 @@ func TestPageOfLittle(t *testing.T) {
 	for name, f := range map[string]Fit{"one feature": example(1, 9), "one sample": example(3, 1),
 		"one number": example(1, 1), "zeros": zero, "nmf": nmf, "rounding": rounding, "holes": holes,
 		"signed": signed, "normalised": normalised, "nothing": nothing, "vast": vast, "tiny": tiny} {
-		page := render(t, f)
-		wellFormed(t, page)
-		page = withoutImages(page)
-		for _, bad := range []string{"NaN", "Inf", "%!"} {
-			if at := strings.Index(page, bad); at >= 0 {
-				t.Errorf("%s: the page holds %q: %s", name, bad, page[max(at-60, 0):][:120])
-			}
-		}
+		t.Run(name, func(t *testing.T) {
+			page := render(t, f)
+			wellFormed(t, page)
+			lacks(t, withoutImages(page), "NaN", "Inf", "%!")
+		})
 	}
 }
 
@@ -265,12 +254,8 @@ func TestHeatmapsOfMany(t *testing.T) {
 	t.Parallel()
 	f := example(most+40, most+11)
 	page := render(t, f)
-	for _, want := range []string{"Shown are the 300 features that are explained best, of 340.",
-		"Shown are 300 samples, evenly spaced in the table, of 311."} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %q", want)
-		}
-	}
+	has(t, page, "Shown are the 300 features that are explained best, of 340.",
+		"Shown are 300 samples, evenly spaced in the table, of 311.")
 	for i, want := range []string{"300×300", "300×300", "300×300", "300×300", "63×1"} {
 		img := decoded(t, images(page)[i])
 		if got := fmt.Sprintf("%d×%d", img.Bounds().Dx(), img.Bounds().Dy()); got != want {
@@ -544,18 +529,10 @@ func TestBayes(t *testing.T) {
 	f := example(20, 9)
 	f.Method, f.Unseen.Others = "BQMF", nil
 	page := render(t, f)
-	for _, want := range []string{"negative lower bound of the evidence", "Bound of BQMF by epoch",
-		"<b>0.5</b><span>loss: how far a value is from the fit"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("no %q", want)
-		}
-	}
-	for _, bad := range []string{"maps converged", "Loss of BQMF", "The curve is the loss",
-		"Plain non-negative"} {
-		if strings.Contains(page, bad) {
-			t.Errorf("the page holds %q", bad)
-		}
-	}
+	has(t, page, "negative lower bound of the evidence", "Bound of BQMF by epoch",
+		"<b>0.5</b><span>loss: how far a value is from the fit")
+	lacks(t, page, "maps converged", "Loss of BQMF", "The curve is the loss",
+		"Plain non-negative")
 }
 
 // TestPlain: the page of an NMF speaks of no maps, that of the others of theirs.
@@ -565,15 +542,11 @@ func TestPlain(t *testing.T) {
 	f.Unconverged = 3
 	text := func() string { _, body, _ := strings.Cut(withoutImages(render(t, f)), "<main>"); return body }
 	page := text()
-	for _, want := range []string{"<b>17</b><span>of 20 maps converged",
+	has(t, page, "<b>17</b><span>of 20 maps converged",
 		"The second panel is the mixture before the maps",
 		"Plain non-negative matrix factorisation (NMF) has the mixture but not the maps",
 		"<b>30 %</b><span>predicted in the same values by NMF",
-		"of this model and of NMF, from which a tenth of the values"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page of a QMF lacks %q", want)
-		}
-	}
+		"of this model and of NMF, from which a tenth of the values")
 	f.Method, f.Normalized = "QMFQ", product(f.U, f.V)
 	if page := text(); strings.Contains(page, "The second panel is the mixture") ||
 		!strings.Contains(page, "The second panel is the data on the scale on which components add up") {
@@ -582,16 +555,28 @@ func TestPlain(t *testing.T) {
 	f.Method, f.Curves, f.Bend, f.Normalized, f.Unseen = "NMF", quantmf.Mat{}, nil, quantmf.Mat{},
 		account.Unseen{}
 	page = text()
-	for _, want := range []string{"Non-negative matrix factorisation (NMF) describes every sample as a " +
-		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>"} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page of an NMF lacks %q", want)
+	has(t, page, "Non-negative matrix factorisation (NMF) describes every sample as a "+
+		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>")
+	lacks(t, page, "second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
+		"dashed", "T(UV)")
+}
+
+// has reports which of these a text lacks.
+func has(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, want := range wants {
+		if !strings.Contains(text, want) {
+			t.Errorf("there is no %q", want)
 		}
 	}
-	for _, bad := range []string{"second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
-		"dashed", "T(UV)"} {
-		if at := strings.Index(page, bad); at >= 0 {
-			t.Errorf("the page of an NMF has %q: %.120s", bad, page[max(at-60, 0):])
+}
+
+// lacks reports which of these a text has, and where.
+func lacks(t *testing.T, text string, wants ...string) {
+	t.Helper()
+	for _, bad := range wants {
+		if at := strings.Index(text, bad); at >= 0 {
+			t.Errorf("there is %q: %.120s", bad, text[max(at-60, 0):])
 		}
 	}
 }

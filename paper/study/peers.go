@@ -27,7 +27,6 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/paper/internal/cells"
 	"github.com/quantmf/quantmf/paper/internal/report"
-	"gonum.org/v1/gonum/floats"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -72,7 +71,7 @@ const designed = 9
 const mostFeatures, mostSamples = 400, 220
 
 // external are the methods of peers.py. Slow methods try all their settings under the first mask, and only
-// the best of these under the others. On wide tables they have slowDraws masks, and so have averages.
+// the best of these under the others. On wide tables they have slowDraws masks.
 var (
 	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
 	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
@@ -131,7 +130,6 @@ type problem struct {
 	x, mask quantmf.Mat // the table, and the table with hidden cells as NaN
 	means   []float64   // the mean of the visible cells of each row
 	file    string      // mask as a file, for peers.py
-	fits    map[ownFit]prediction
 }
 
 func peers() {
@@ -190,7 +188,7 @@ func outcomesOf(tables []peerTable) map[string][][]outcome {
 		for _, t := range tables {
 			p := t.problem(draw)
 			for _, method := range methods(t) {
-				if t.wide && draw >= *slowDraws && (slow[method] || slices.Contains(averages, method)) {
+				if t.wide && draw >= *slowDraws && slow[method] {
 					continue
 				}
 				key := t.key + "/" + method
@@ -271,9 +269,8 @@ func (r *peerResults) write() {
 
 const peerFile = "results/peers.json"
 
-// These are the methods of this package beside BQMF, and averages of their predictions.
-var own = []string{"NMF", "QMF", "NMF, mean of ranks", "QMF, mean of ranks", "NMF, mean of seeds",
-	"QMF, mean of seeds", "row means"}
+// These are the methods of this package beside BQMF.
+var own = []string{"NMF", "QMF", "row means"}
 
 func methods(t peerTable) []string {
 	if t.alone {
@@ -344,7 +341,7 @@ func (t peerTable) problem(draw int) *problem {
 		}
 	}
 	holes := cells.Hide(x, uint64(1000+draw)) // other seeds than those of other measurements
-	p := &problem{peerTable: t, draw: draw, fits: map[ownFit]prediction{}}
+	p := &problem{peerTable: t, draw: draw}
 	var whole, mask [][]float64
 	for i := range d {
 		values, sum, count := map[float64]bool{}, 0.0, 0.0
@@ -459,85 +456,36 @@ var (
 	nmfEpochs = []int{4, 6, 9, 14, 20}
 )
 
-const seeds = 4 // the number of seeds in an average
-
-type ownFit struct {
-	model     string
-	k, epochs int
-	seed      uint64
-}
-
-type prediction struct {
-	fit     quantmf.Mat
-	seconds float64
-}
-
-// own fits NMF or QMF with all ranks, or averages their predictions.
+// own fits NMF or QMF with all ranks.
 func (p *problem) own(method string) (out []outcome) {
 	if method == "row means" {
-		fit := rowMeans(p.mask)
-		o := p.score(fit, true)
+		o := p.score(rowMeans(p.mask), true)
 		o.Setting = "means"
 		return []outcome{o}
 	}
-	model, mean, averaged := strings.Cut(method, ", mean of ")
-	fit := func(k, epochs int, seed uint64) (got quantmf.Mat, seconds float64) {
-		key := ownFit{model, k, epochs, seed}
-		if p, has := p.fits[key]; has {
-			return p.fit, p.seconds
-		}
-		defer func() { p.fits[key] = prediction{got, seconds} }()
-		opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(seed),
-			quantmf.WithWorkers(1)}
-		began := report.CPUTime()
-		if model == "NMF" {
-			m, err := quantmf.FitNMF(context.Background(), p.mask, k,
-				append(opts, quantmf.WithEpochs(epochs))...)
-			check(err)
-			return m.Reconstruct(), (report.CPUTime() - began).Seconds()
-		}
-		m, err := quantmf.FitQMF(context.Background(), p.mask, k, opts...)
+	scored := func(setting string, m quantmf.Model, err error, began time.Duration) {
+		seconds := (report.CPUTime() - began).Seconds()
 		check(err)
-		return m.Reconstruct(), (report.CPUTime() - began).Seconds()
+		o := p.score(m.Reconstruct(), true)
+		o.Setting, o.Seconds = setting, seconds
+		out = append(out, o)
 	}
-	lengths := nmfEpochs
-	name := func(k, epochs int) string { return fmt.Sprintf("k = %d, %d epochs", k, epochs) }
-	if model == "QMF" {
-		lengths = []int{0}
-		name = func(k, _ int) string { return fmt.Sprintf("k = %d", k) }
-	}
-	var ranks []int
+	opts := []quantmf.FitOption{quantmf.WithMissingValues(), quantmf.WithSeed(1), quantmf.WithWorkers(1)}
 	for _, k := range ownRanks {
-		if k <= p.x.Rows {
-			ranks = append(ranks, k)
+		if k > p.x.Rows {
+			break
 		}
-	}
-	for _, epochs := range lengths {
-		if averaged && mean == "ranks" {
-			sum, all := quantmf.NewMat(p.x.Rows, p.x.Cols), 0.0
-			for _, k := range ranks {
-				f, s := fit(k, epochs, 1)
-				floats.AddScaled(sum.Data, 1/float64(len(ranks)), f.Data)
-				all += s
-			}
-			o := p.score(sum, true)
-			o.Setting, o.Seconds = strings.TrimPrefix(strings.TrimPrefix(name(0, epochs), "k = 0"), ", "), all
-			out = append(out, o)
+		if method == "QMF" {
+			began := report.CPUTime()
+			m, err := quantmf.FitQMF(context.Background(), p.mask, k, opts...)
+			scored(fmt.Sprintf("k = %d", k), m, err, began)
 			continue
 		}
-		for _, k := range ranks {
-			sum, all, times := quantmf.NewMat(p.x.Rows, p.x.Cols), 0.0, 1
-			if averaged {
-				times = seeds
-			}
-			for seed := range times {
-				f, s := fit(k, epochs, uint64(seed+1))
-				floats.AddScaled(sum.Data, 1/float64(times), f.Data)
-				all += s
-			}
-			o := p.score(sum, true)
-			o.Setting, o.Seconds = name(k, epochs), all
-			out = append(out, o)
+		for _, epochs := range nmfEpochs {
+			began := report.CPUTime()
+			m, err := quantmf.FitNMF(context.Background(), p.mask, k,
+				append(slices.Clone(opts), quantmf.WithEpochs(epochs))...)
+			scored(fmt.Sprintf("k = %d, %d epochs", k, epochs), m, err, began)
 		}
 	}
 	return out

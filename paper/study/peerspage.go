@@ -42,10 +42,6 @@ func writePeersPage(r *peerResults) error {
 // singles are the methods that FitBQMF is compared with one by one.
 var singles = slices.Concat(external, []string{"NMF", "QMF"})
 
-// averages are the averages of predictions of this package's other models.
-var averages = []string{"NMF, mean of ranks", "NMF, mean of seeds", "QMF, mean of ranks",
-	"QMF, mean of seeds"}
-
 func (t *peerResult) of() peerTable {
 	return peerTables[slices.IndexFunc(peerTables, func(p peerTable) bool { return p.key == t.Key })]
 }
@@ -167,7 +163,6 @@ func peersParts(r *peerResults) map[string]string {
 		"absolute error": c.methods(absolute, 3),
 		"seconds":        c.methods(seconds, 2),
 		"intervals":      intervalsText(r),
-		"averages":       c.averages(),
 	}
 }
 
@@ -242,38 +237,6 @@ func (c *comparison) methods(v measure, digits int) string {
 			row = append(row, cell)
 		}
 		rows = append(rows, row)
-	}
-	return report.Table(rows)
-}
-
-// averages compares the averages of several models with the best single one and with BQMF.
-func (c *comparison) averages() string {
-	rows := [][]string{{"", fmt.Sprintf("of the single model, %d wide", len(c.wide)),
-		fmt.Sprintf("%d small", len(c.small)), fmt.Sprintf("all %d", len(c.all)), "better on", "of BQMF, all",
-		"better on"}}
-	for _, m := range averages {
-		of := func(tables []*peerResult, base string) (float64, int, int) {
-			sum, better, n := 0.0, 0, 0
-			for _, t := range tables {
-				a, b, has := kl.both(t, m, base)
-				if !has {
-					continue
-				}
-				n++
-				sum += math.Log(a / b)
-				if a < b {
-					better++
-				}
-			}
-			return math.Exp(sum / float64(n)), better, n
-		}
-		single := m[:3]
-		wide, _, _ := of(c.wide, single)
-		small, _, _ := of(c.small, single)
-		all, better, n := of(c.all, single)
-		bqmf, beat, _ := of(c.all, "BQMF")
-		rows = append(rows, []string{m, percent(wide), percent(small), percent(all),
-			fmt.Sprintf("%d of %d", better, n), percent(bqmf), fmt.Sprintf("%d of %d", beat, n)})
 	}
 	return report.Table(rows)
 }

@@ -65,7 +65,7 @@ export interface Settings {
   /** The weights of the penalties of an nmf, from 0 to 1e30 each: L1 of U and of V, L2 of U and of V, those of
    * scikit-learn; default none. */
   penalties?: Numbers;
-  /** The first columns of U of an nmf, d × r: they are given, and stay. */
+  /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
   /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
@@ -91,9 +91,9 @@ export interface Settings {
 }
 
 export interface FitOptions extends Settings {
-  /** Default qmf. */
-  method?: Method;
-  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default. */
+  /** Default qmf. auto is nmf or qmf, with rank 0 also bqmf: the one that predicts hidden cells best. */
+  method?: Method | 'auto';
+  /** The number of components, at least 1; of bqmf the largest number, or 0 for a default; 0 asks auto for the best prediction. */
   rank: number;
 }
 

@@ -21,11 +21,11 @@ const bits = (got, want) => assert.deepEqual(new BigUint64Array(got.buffer, got.
 
 const cases = [
   ['nmf', { method: 'nmf', rank: 3 }, ['-method', 'nmf', '-k', '3']],
-  ['qmf', { rank: 3 }, ['-k', '3']],
+  ['qmf', { rank: 3 }, ['-method', 'qmf', '-k', '3']],
   ['qmf, options', { rank: 2, levels: 5, epsilon: 0.05, epochs: 3, seed: 7, validation: 0.1, start: 'scores', shrinkage: 3, line: 0.4, loss: 'frobenius' },
-    ['-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-line', '0.4', '-loss', 'frobenius']],
+    ['-method', 'qmf', '-k', '2', '-m', '5', '-eps', '0.05', '-epochs', '3', '-seed', '7', '-validation', '0.1', '-start', 'scores', '-shrinkage', '3', '-line', '0.4', '-loss', 'frobenius']],
   ['qmf by Adam', { rank: 2, start: 'uniform', learningRate: 0.1, schedule: 'constant', ends: 'pinned', batch: 16 },
-    ['-k', '2', '-start', 'uniform', '-lr', '0.1', '-schedule', 'constant', '-ends', 'pinned', '-batch', '16']],
+    ['-method', 'qmf', '-k', '2', '-start', 'uniform', '-lr', '0.1', '-schedule', 'constant', '-ends', 'pinned', '-batch', '16']],
   ['qmfq', { method: 'qmfq', rank: 3, epochs: 3, projection: 'kl:10' }, ['-method', 'qmfq', '-k', '3', '-epochs', '3', '-projection', 'kl:10']],
   ['bqmf', { method: 'bqmf', rank: 5 }, ['-method', 'bqmf', '-k', '5']],
 ];
@@ -55,6 +55,15 @@ for (const [name, options, flags] of cases) {
   });
 }
 
+test('the method that predicts best is that of the command', async () => {
+  write('x.tsv', x);
+  for (const rank of [3, 0]) {
+    run('fit', '-k', String(rank), '-o', 'auto.model', 'x.tsv');
+    const model = await q.fit(x, { method: 'auto', rank });
+    assert.deepEqual(model.bytes, (await q.open(read('auto.model'))).bytes);
+  }
+});
+
 test('a consensus of NMFs has the bits of the command', async () => {
   const got = await q.consensus(x, { rank: 3, seeds: 4 });
   assert.equal(got.stability.length, 3);
@@ -67,7 +76,7 @@ test('a consensus of NMFs has the bits of the command', async () => {
 test('missing values', async () => {
   const holes = { ...x, data: x.data.map((v, i) => (i % 7 === 3 ? NaN : v)) };
   write('holes.tsv', holes);
-  run('fit', '-missing', '-k', '3', '-o', 'holes.model', 'holes.tsv');
+  run('fit', '-method', 'qmf', '-missing', '-k', '3', '-o', 'holes.model', 'holes.tsv');
   const model = await q.fit(holes, { rank: 3, missingValues: true });
   assert.deepEqual(model.bytes, (await q.open(read('holes.model'))).bytes);
   await assert.rejects(q.fit(holes, { rank: 3 }), (e) => e instanceof DataError && e.row === 0 && e.column === 3 && Number.isNaN(e.value));

@@ -35,7 +35,8 @@ test_that("bits are those of the command", {
   path <- tempfile(fileext = ".tsv")
   write.table(format(x, digits = 17, trim = TRUE), path, sep = "\t", quote = FALSE, col.names = NA)
   u <- tempfile(fileext = ".tsv")
-  system2(quantmf:::program(), c("fit", "-k", "3", "-progress", "none", "-u", u, path), stderr = FALSE)
+  system2(quantmf:::program(), c("fit", "-method", "qmf", "-k", "3", "-progress", "none", "-u", u, path),
+    stderr = FALSE)
   expect_identical(as.matrix(read.delim(u, row.names = 1)), fit_qmf(x, 3)$u)
 })
 

@@ -1,0 +1,94 @@
+package account
+
+// This file holds warnings of values that make what is said of unseen values look better, or about something
+// else, than a reader would think: features that are copies of others, and one feature that has most of what
+// differs between samples.
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/quantmf/quantmf"
+)
+
+// Values looks at the rows of a matrix, one after the other.
+type Values struct {
+	seen    map[uint64]bool // hashes of rows
+	copies  []int           // of an earlier row
+	visible []float64       // the numbers of values
+}
+
+// Add looks at the next row. Rows without two different values are no copies of one another.
+func (v *Values) Add(row []float64) {
+	const prime = 1099511628211 // FNV-1a, a number at a time
+	sum, n, first, varies := uint64(14695981039346656037), 0.0, math.NaN(), false
+	for _, x := range row {
+		if x == x {
+			n++
+			if first != first {
+				first = x
+			}
+			varies = varies || x != first
+		} else {
+			x = math.NaN()
+		}
+		sum = (sum ^ math.Float64bits(x+0)) * prime
+		sum ^= sum >> 29
+	}
+	if varies && v.seen[sum] {
+		v.copies = append(v.copies, len(v.visible))
+	}
+	if v.seen == nil {
+		v.seen = map[uint64]bool{}
+	}
+	v.seen[sum] = true
+	v.visible = append(v.visible, n)
+}
+
+// Explained is the share of the differences between samples that a model explains of the values that it was
+// fitted to.
+func (v *Values) Explained(goodness []quantmf.Goodness) float64 {
+	left, spread := 0.0, 0.0
+	for i, g := range goodness {
+		left += g.Divergence * v.visible[i]
+		spread += g.Spread * v.visible[i]
+	}
+	if spread == 0 {
+		return 1
+	}
+	return 1 - left/spread
+}
+
+// fewFeatures is the number below which one feature may well have more than half of what differs.
+const fewFeatures = 10
+
+// Remarks returns the warnings, with the names of features.
+func (v *Values) Remarks(goodness []quantmf.Goodness, names []string) (words []string) {
+	if n := len(v.copies); n > 0 {
+		var named []string
+		for _, i := range v.copies[:min(n, 3)] {
+			named = append(named, names[i])
+		}
+		are := " features are copies of earlier ones ("
+		if n == 1 {
+			are = " feature is a copy of an earlier one ("
+		}
+		words = append(words, strconv.Itoa(n)+are+strings.Join(named, ", ")+
+			"): what is hidden of one is seen in "+
+			"the other, so unseen values are predicted better than those of new samples will be")
+	}
+	all, most := 0.0, 0
+	spread := func(i int) float64 { return goodness[i].Spread * v.visible[i] }
+	for i := range goodness {
+		all += spread(i)
+		if spread(i) > spread(most) {
+			most = i
+		}
+	}
+	if len(goodness) >= fewFeatures && spread(most) > all/2 {
+		words = append(words, names[most]+" alone has "+percent(spread(most)/all, 0)+" of all that differs "+
+			"between samples: what is predicted and explained is mostly of it")
+	}
+	return words
+}
