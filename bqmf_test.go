@@ -564,7 +564,7 @@ func FuzzBQMFFile(f *testing.F) {
 	half := slices.Repeat([]float64{0.5}, 2*given.Cols)
 	with := map[string]section.Section{
 		"STGW": section.Words("STGW", 0, 1, 2, 0, 2, 1, 0, 0, 0, 63, 62, 61, 60, 59),
-		"STGF": section.Floats("STGF", []float64{0.1, 0.5, 0.2, 0.7, 0.5, -1, 0.3}, half[:6], half[:5]),
+		"STGF": section.Floats("STGF", []float64{0.5, 0.2, 0.7, 0.5, -1, 0.3}, half[:5], half[:6], half[:5]),
 		"ALIK": section.Words("ALIK", 1, 3),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
 	was := must(decode(file, section.BQMF))(f)

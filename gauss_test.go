@@ -15,18 +15,27 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// gaussFitOf is a fit before its first epoch.
-func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
+// fitOf is a fit with the defaults of FitQMF, as far as change leaves them, that has not begun. One worker
+// makes it, until the test ends.
+func fitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	t.Helper()
 	c := qmfDefaults()
-	c.shrinkage, c.start = 0, StartScores
 	change(&c)
 	p := pool.New(1, 1)
 	t.Cleanup(p.Close)
 	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
-	f := newQMFFit(visible, k, &c.settings,
-		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
+	return newQMFFit(visible, k, &c.settings,
+		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(t.Context())})
+}
+
+// gaussFitOf is a fit before its first epoch.
+func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
+	t.Helper()
+	f := fitOf(t, x, k, func(c *config) {
+		c.shrinkage, c.start = 0, StartScores
+		change(c)
+	})
 	must(f.Begin())(t)
 	return f
 }
@@ -163,7 +172,8 @@ func TestGaussLosses(t *testing.T) {
 func adamOf(f *qmfFit) *qmfFit {
 	s := *f.settings
 	s.start = StartUniform
-	a := newQMFFit(f.cells, f.k, &s, fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress})
+	a := newQMFFit(f.cells, f.k, &s,
+		fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress})
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)

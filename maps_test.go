@@ -145,22 +145,16 @@ func TestStepOnQ(t *testing.T) {
 func TestSignedStep(t *testing.T) {
 	x := scores(3, 4, 25)
 	for _, hidden := range []float64{0, 0.2} {
-		c := qmfDefaults()
-		c.levels, c.epsilon, c.loss, c.start, c.shrinkage = 5, 0.1, divergence.Frobenius, StartScores, 0
 		y := x
 		if hidden > 0 {
-			y, c.missing = holed(x, hidden), true
+			y = holed(x, hidden)
 			for j := range y.Cols {
 				y.Set(3, j, x.At(3, j))
 			}
 		}
-		p := pool.New(1, 1)
-		defer p.Close()
-		visible := must(newCells(y, &c.settings))(t)
-		visible.SetUnits(true)
-		f := newQMFFit(visible, 2, &c.settings,
-			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
-		must(f.Begin())(t)
+		f := gaussFitOf(t, y, 2, func(c *config) {
+			c.levels, c.epsilon, c.loss, c.missing = 5, 0.1, divergence.Frobenius, hidden > 0
+		})
 		negative := false
 		for i := range 3 { // the last is constant
 			v := &f.spaces[0]
@@ -230,15 +224,9 @@ func TestSignedStep(t *testing.T) {
 // (UV)_i, taken at the levels' means.
 func TestSignedPrior(t *testing.T) {
 	x := scores(4, 3, 30)
-	c := qmfDefaults()
-	c.levels, c.loss, c.start, c.shrinkage, c.epsilon = 6, divergence.Frobenius, StartScores, 1e30, 0.05
-	p := pool.New(1, 1)
-	defer p.Close()
-	visible := must(newCells(x, &c.settings))(t)
-	visible.SetUnits(true)
-	f := newQMFFit(visible, 2, &c.settings,
-		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
-	must(f.Begin())(t)
+	f := gaussFitOf(t, x, 2, func(c *config) {
+		c.levels, c.loss, c.shrinkage, c.epsilon = 6, divergence.Frobenius, 1e30, 0.05
+	})
 	for i := range 2 {
 		v := &f.spaces[0]
 		f.solveRow(v, i)
@@ -263,7 +251,7 @@ func TestSignedPrior(t *testing.T) {
 				mass += shares[j]
 				sum += shares[j] * w[j]
 			}
-			want := mx + beta*(sum/mass-mw) - visible.Units.Offset(i)
+			want := mx + beta*(sum/mass-mw) - f.cells.Units.Offset(i)
 			if math.Abs(q[l]-want) > 1e-9 {
 				t.Errorf("row %d, level %d: %v, the line has %v", i, l, q[l], want)
 			}

@@ -15,10 +15,8 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
-	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -71,23 +69,19 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 			}
 		}
 	}
-	c := qmfDefaults()
-	c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05, StartUniform,
-		ends, batch, 1e-13, 1e-300
-	c.loss, c.penalty, c.given = divergence.Loss(l), penalty, option.Of(option.Start)
 	if hidden > 0 {
-		x, c.missing = holed(x, hidden), true
+		x = holed(x, hidden)
 	}
-	p := pool.New(1, 1)
-	defer p.Close()
-	visible := must(newCells(x, &c.settings))(t)
-	visible.SetUnits(true)
-	if visible.Units.Signed != signed {
-		t.Fatalf("signed: %v", visible.Units.Signed)
+	f := gaussFitOf(t, x, 3, func(c *config) {
+		c.levels, c.epsilon, c.start, c.ends, c.batchRows, c.tolerance, c.learningRate = 5, 0.05,
+			StartUniform,
+			ends, batch, 1e-13, 1e-300
+		c.loss, c.penalty, c.given = divergence.Loss(l), penalty, option.Of(option.Start)
+		c.missing, c.shrinkage = hidden > 0, qmfDefaults().shrinkage
+	})
+	if f.cells.Units.Signed != signed {
+		t.Fatalf("signed: %v", f.cells.Units.Signed)
 	}
-	f := newQMFFit(visible, 3, &c.settings,
-		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
-	must(f.Begin())(t)
 	src := random.Split(2, 2)
 	for i := range f.F {
 		f.F[i] = normal(&src) / 2

@@ -3,6 +3,7 @@ package rowfile_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"os"
 	"path/filepath"
 	"strings"
@@ -93,4 +94,41 @@ func TestOpen(t *testing.T) {
 		!os.IsNotExist(err) {
 		t.Errorf("nothing: %v, %v", f, err)
 	}
+}
+
+// An npy file of any size is fitted from where it lies, and its samples may stand in rows, in Fortran order.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	x := quantmf.NewMat(3, 8)
+	for i := range x.Rows {
+		for j := range x.Cols {
+			x.Set(i, j, float64((i+1)*(j+1)))
+		}
+	}
+	path := filepath.Join(dir, "x.npy")
+	file, err := os.Create(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := rowfile.Write(file, path, x, []string{"a", "b", "c"}, make([]string, 8)); err != nil {
+		log.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		log.Fatal(err)
+	}
+	f, err := rowfile.Open(path, rowfile.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	m, err := quantmf.FitNMF(context.Background(), f.Rows, 1)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%.3f\n", m.Reconstruct().At(2, 7))
+	// Output: 24.000
 }

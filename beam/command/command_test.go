@@ -31,7 +31,8 @@ func TestFit(t *testing.T) {
 	t.Setenv("TMPDIR", temporary)
 	store := filepath.Join(t.TempDir(), "store")
 	// with names, in a temporary store
-	u, said := run(t, cli.Done, "fit", "-k", "2", "-epochs", "2", "-start", "scores", "-shrinkage", "0",
+	u, said := run(t, cli.Done, "fit", "-progress", "plain", "-k", "2", "-epochs", "2", "-start", "scores",
+		"-shrinkage", "0",
 		"-shards", "3", "-o", model, "-u", "-", file)
 	for _, want := range []string{"300 features × 148 samples", "epoch 2 of 2", "done"} {
 		if !strings.Contains(said, want) {

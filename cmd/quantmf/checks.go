@@ -3,6 +3,7 @@ package main
 // This file holds the check of an imputation. A tenth of the known values is hidden as others are missing
 // (manner.go), several times, and a further fit is made of the rest. Its predictions of the hidden values are
 // compared with them, and so is the mean of the feature's other values: by feature, and over all features.
+// kept.go has the check of a model that was kept.
 
 import (
 	"cmp"

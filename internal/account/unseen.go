@@ -91,8 +91,10 @@ func (u *Unseen) beside(method string) string {
 // percent writes a share with its standard error, 0 for none.
 func percent(share, stdErr float64) string {
 	digits := 0
-	if stdErr > 0 && stdErr < 0.005 {
-		digits = 1
+	for _, below := range [...]float64{5e-3, 5e-4} {
+		if stdErr > 0 && stdErr < below {
+			digits++
+		}
 	}
 	text := func(v float64) string { return strconv.FormatFloat(100*v, 'f', digits, 64) }
 	s := text(share)

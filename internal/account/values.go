@@ -51,8 +51,8 @@ func (v *Values) Add(row []float64) {
 func (v *Values) Explained(goodness []quantmf.Goodness) float64 {
 	left, spread := 0.0, 0.0
 	for i, g := range goodness {
-		left += g.Divergence * v.visible[i]
-		spread += g.Spread * v.visible[i]
+		left += float64(g.Divergence * v.visible[i])
+		spread += float64(g.Spread * v.visible[i])
 	}
 	if spread == 0 {
 		return 1
@@ -79,7 +79,7 @@ func (v *Values) Remarks(goodness []quantmf.Goodness, names []string) (words []s
 			"the other, so unseen values are predicted better than those of new samples will be")
 	}
 	all, most := 0.0, 0
-	spread := func(i int) float64 { return goodness[i].Spread * v.visible[i] }
+	spread := func(i int) float64 { return float64(goodness[i].Spread * v.visible[i]) }
 	for i := range goodness {
 		all += spread(i)
 		if spread(i) > spread(most) {

@@ -20,7 +20,8 @@ package main
 // Its body may have loops over lists, for j := 1; j < len(list); j += 2, which read list[j] and list[j+1],
 // and numbers of lists elsewhere, list[0]. Slices are of whole blocks then, there are no sums, and numbers of
 // slices are read from memory each time. A variable has a name of its own. A sample's row of a plan is row :=
-// levelsOf(e, i, m), and row[Lanes*j] level j. In them, if v > top { top = v } is a maximum.
+// levelsOf(e, i, m), and row[Lanes*j] level j. x[j*n+i] is the sample's number in row j of a matrix; all
+// matrices of a kernel have rows as long. In such loops, if v > top { top = v } is a maximum.
 //
 // No product is fused with a sum, whether or not it is converted. Of a maximum with a bound, the other
 // operand is kept where it is NaN, but 0 where the bound is 0.
@@ -99,7 +100,17 @@ func (c *compiler) arguments(params []*ast.Field) {
 	for _, field := range params {
 		names += len(field.Names)
 	}
-	if c.walk.apart = c.walk.nested && names > len(free); c.walk.apart {
+	ast.Inspect(c.loop, func(n ast.Node) bool {
+		if x, is := n.(*ast.IndexExpr); is && c.strided(x) {
+			c.walk.rows = x.Index.(*ast.BinaryExpr).X.(*ast.BinaryExpr).Y
+		}
+		return true
+	})
+	if c.walk.rows != nil {
+		c.f.moveR(planBlockR, c.count(c.walk.rows))
+		c.f.shlR(planBlockR, Imm(3))
+	}
+	if c.walk.apart = c.walk.nested && (names > len(free) || c.walk.rows != nil); c.walk.apart {
 		c.f.zeroR(apartAtR)
 		c.over = []Reg{apartAtR}
 	}

@@ -149,15 +149,8 @@ func (f *Func) arg(name string) Arg {
 	return Arg{name, at}
 }
 
-// base brings the address of a slice, an argument or a field, into a register and
-// returns that.
-func (f *Func) base(slice string, in Reg) Reg {
-	if pointer, _, ok := strings.Cut(slice, "."); ok {
-		f.moveR(in, f.field(f.value(pointer, in), slice))
-		return in
-	}
-	return f.value(slice+"_base", in)
-}
+// base brings the address of a slice, an argument, into a register and returns that.
+func (f *Func) base(slice string, in Reg) Reg { return f.value(slice+"_base", in) }
 
 // length brings the length of a slice, an argument, into a register and returns that.
 func (f *Func) length(slice string, in Reg) Reg { return f.value(slice+"_len", in) }

@@ -85,7 +85,7 @@ var kernels = []kernel{
 	{"stretchRow", (*Func).compile},
 	{"bounded", bounded},
 	{"descend", descend},
-	{"direction", direction},
+	{"direction", (*Func).compile},
 	{"binMoments", binMoments},
 	{"binWeights", binWeights},
 	{"exp", (*Func).compile},

@@ -18,18 +18,29 @@ type walk struct {
 	first  int             // of these registers
 	off    int             // of the one at hand, in bytes
 	plan   string          // the slice that is one, "" for none
+	rows   ast.Expr        // the length of the rows of matrices, nil for none; a plan has none beside it
 	row    string          // what a sample's row of it is called
 	fixed  map[string]bool // variables that stay where they are
 	listed map[string]Vec  // numbers of lists that have a register for all
 }
 
 // planBlockR has the bytes of a block of a plan, threeBlocksR three times these, entryR the place of the
-// level at hand of the first block.
+// level at hand of the first block; with matrices the bytes of a row, and how far the row at hand is.
 const planBlockR, threeBlocksR, entryR = R9, R12, R8
 
 // apartAtR says how far slices have been gone over that have no registers of their own, apartR is the address
 // of the one at hand.
 const apartAtR, apartR = R11, R0
+
+// strided tells of a sample's number in a row of a matrix, x[j*n+i].
+func (c *compiler) strided(e *ast.IndexExpr) bool {
+	sum, is := e.Index.(*ast.BinaryExpr)
+	if !is || text(sum.Y) != c.index {
+		return false
+	}
+	row, is := sum.X.(*ast.BinaryExpr)
+	return is && row.Op == token.MUL
+}
 
 // inPlan tells of an entry of a plan.
 func (c *compiler) inPlan(e *ast.IndexExpr) bool { return c.walk.plan != "" && text(e.X) == c.walk.row }
@@ -112,6 +123,8 @@ func (c *compiler) overList(s *ast.ForStmt, some, own int) {
 	first, cond := s.Init.(*ast.AssignStmt).Rhs[0], s.Cond.(*ast.BinaryExpr)
 	if c.walk.plan != "" {
 		f.moveR(entryR, c.bases[c.walk.plan])
+	} else if c.walk.rows != nil {
+		f.moveR(entryR, apartAtR)
 	}
 	var last Operand
 	goes, ends := LT, GE
@@ -136,6 +149,8 @@ func (c *compiler) overList(s *ast.ForStmt, some, own int) {
 	c.walk.listed = nil
 	if c.walk.plan != "" {
 		f.advance(64*int(step), entryR)
+	} else if c.walk.rows != nil {
+		f.addR(entryR, planBlockR)
 	}
 	f.addR(listAtR, step)
 	f.branch(listAtR, goes, last, next)
@@ -161,7 +176,7 @@ func (c *compiler) count(e ast.Expr) Operand {
 func (c *compiler) shareNumbers(body ast.Node, from, low Vec) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		x, is := n.(*ast.IndexExpr)
-		if !is || text(x.Index) == c.index || c.inPlan(x) || from <= low {
+		if !is || text(x.Index) == c.index || c.inPlan(x) || c.strided(x) || from <= low {
 			return true
 		}
 		if _, is := c.walk.listed[text(x)]; !is {
@@ -175,6 +190,9 @@ func (c *compiler) shareNumbers(body ast.Node, from, low Vec) {
 
 // place is that of a number of a slice or of a plan.
 func (c *compiler) place(e *ast.IndexExpr) Mem {
+	if c.strided(e) {
+		return mem(c.walk.off, c.bases[text(e.X)], entryR.times(1))
+	}
 	if !c.inPlan(e) && c.walk.apart {
 		c.f.base(text(e.X), apartR)
 		return mem(c.walk.off, apartR, apartAtR.times(1))
@@ -190,7 +208,7 @@ func (c *compiler) place(e *ast.IndexExpr) Mem {
 
 // number is the operand of a number of a slice, or of one of a list.
 func (c *compiler) number(e *ast.IndexExpr) Operand {
-	if text(e.Index) == c.index || c.inPlan(e) {
+	if text(e.Index) == c.index || c.inPlan(e) || c.strided(e) {
 		return c.place(e)
 	}
 	if r, is := c.walk.listed[text(e)]; is {

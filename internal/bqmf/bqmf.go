@@ -11,6 +11,7 @@
 //	together.go  what hidden cells lose by being hidden together
 //	tails.go     how g_i goes on beyond the values of its row
 //	discrete.go  rows that take single values only: 0 and 1, ratings, counts
+//	loadings.go  components turned to simple structure
 //	learn.go     the maps T_i, learnt from leave-one-out predictions
 //	missing.go   whether cells are missing because of their values
 //	file.go      posteriors and curves as numbers

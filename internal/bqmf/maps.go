@@ -52,6 +52,8 @@ func (l *mapLearner) addResidual(c *Curve, x, y, mean, dev float64) {
 		}
 		return
 	}
+	// the scale without a cell at an end may end before it
+	x = min(max(x, c.MassX[0]), c.MassX[len(c.MassX)-1])
 	lo, hi := c.places(x)
 	lo, hi = (lo-mean)/dev, (hi-mean)/dev
 	if lo == hi {

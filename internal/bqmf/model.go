@@ -92,7 +92,6 @@ type Sample struct {
 	rho float64
 	// on the scales of the rows: x_i; the mean by the factors, and its variance; and A (stage.go)
 	y, w, variance, filled []float64
-	squares                []float64 // of A, see Stage.distances
 }
 
 // Sample returns a place for new samples, for one worker; with cells also for Cells, whose tables have the
@@ -152,13 +151,12 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 			s.filled[i] = s.w[i]
 		}
 	}
-	s.squares = m.Stage.distances(s.squares, s.filled)
 	for i, tau := range m.Tau {
 		if !(tau > 0) {
 			g(&s.tables[i], i, 0, 0)
 			continue
 		}
-		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.squares, s.y)
+		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.y)
 		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
 		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
 	}

@@ -164,12 +164,12 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 			}
 			for h, b := range of.About {
 				square := 0.0
-				for l, about := range p.Stage.about {
-					if about != nil && l != i {
-						square += (filled[l] - about[h]) * (filled[l] - about[h])
+				for l, g := range of.Metric {
+					if about := p.Stage.about[l]; about != nil {
+						square += g * (filled[l] - about[h]) * (filled[l] - about[h])
 					}
 				}
-				says += b * math.Exp(-p.Stage.scale*square)
+				says += b * math.Exp(-square)
 			}
 			shrink = of.Shrink
 			if all > 0 {

@@ -12,9 +12,13 @@ package bqmf
 // whose regressors x_j, less their means over S, are
 //
 //	linear   A_lj, for the m rows l of A of largest |cosine| with row i;
-//	radial   exp(-Σ_{l≠i} (A_lj - A_lr)²/(2cδ)), for at most radialMost samples r at even steps; δ is the
-//	         mean of such sums. For tables with at least twice as many samples as rows. Row i itself is
-//	         left out, as it would tell what is to be predicted.
+//	radial   exp(-D_jr/(2cδ)), D_jr = Σ_{l≠i} g_l (A_lj - A_lr)², for some samples r at even steps; δ is
+//	         the mean of such sums. For tables of at most radialRows rows and twice as many samples. Row i
+//	         itself is left out, as it would tell what is to be predicted.
+//
+// What a bent row depends on are often few of the others, and distances in all rows are blind to that. So g
+// begins at 1, and metricTurns times becomes the mean over S of the squared derivative by A_lj of the radial
+// regression by the last g, with radialLeast samples and λ metricRidge; at least leastMetric of the largest.
 //
 // The mean of a cell is (1 - w - w') F_ij + w R_ij + w' R'_ij, weights multiples of 1/stageSteps.
 //
@@ -47,29 +51,34 @@ import (
 // The choices of the table: m, the lengths c of radial regressors, and λ.
 var (
 	stageSizes   = [...]int{5, 10, 20, 40}
-	stageLengths = [...]float64{0.3, 1.5}
+	stageLengths = [...]float64{0.05, 0.3, 1.5}
 	stageRidges  = [...]float64{1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1}
 )
 
 const (
-	stageMost    = 40   // the largest m
-	radialMost   = 64   // samples that radial regressors are about
-	stageLeast   = 10   // observed cells of a row that has a second stage
-	stageFolds   = 10   // an inner cell is one of a fold
-	stageTried   = 4000 // inner cells that are enough to choose by
-	stageRows    = 64   // rows that are enough to choose m, c and λ by
-	stageCells   = 100  // pseudo-cells of the table that draw the weights of a row
-	stageSteps   = 4    // weights are multiples of 1/stageSteps
-	stageBlock   = 2048 // rows that are compared with each other
-	radialTable  = 4096 // samples that are too many for radial regressors, of which each has a line of them
-	leastShrink  = 0.05 // of a deviation
-	leastOutside = 0.02 // of 1 - h
+	stageMost    = 40      // the largest m
+	radialRows   = 64      // rows in more than which samples are all far from each other
+	radialLeast  = 64      // samples that radial regressors are about: so many, or an eighth of all
+	radialMost   = 256     // but no more, each of which costs a line
+	radialRoom   = 1 << 21 // numbers that these lines have together, at most
+	metricTurns  = 2       // four: -8 to +6 %
+	metricRidge  = 1e-4    // ten times less or more is 0 to 1 % worse
+	leastMetric  = 1e-4    // so that no row is lost for good
+	stageLeast   = 10      // observed cells of a row that has a second stage
+	stageFolds   = 10      // an inner cell is one of a fold
+	stageTried   = 4000    // inner cells that are enough to choose by
+	stageRows    = 64      // rows that are enough to choose m, c and λ by
+	stageCells   = 100     // pseudo-cells of the table that draw the weights of a row
+	stageSteps   = 4       // weights are multiples of 1/stageSteps
+	stageBlock   = 2048    // rows that are compared with each other
+	leastShrink  = 0.05    // of a deviation
+	leastOutside = 0.02    // of 1 - h
 )
 
 // regressors are the kinds of regressors.
 const (
 	linear = iota // other rows
-	radial        // exp(-|A_j - A_r|²/(2cδ)) for some samples r, the row itself left out
+	radial        // exp(-D_jr/(2cδ)) for some samples r
 	regressions
 )
 
@@ -122,8 +131,6 @@ type stager struct {
 	filled    []float64 // A, a line of np for each active row
 	norm      []float64 // of each line of filled
 	refs      []int     // samples that radial regressors are about, none where there are no such
-	squares   []float64 // of each of refs a line: |A_j - A_r|²
-	unit      float64   // δ, the mean of squares
 	rooms     []*stageRoom
 	rehearsal *rehearsal // nil: none
 	active    []int      // of each row of the matrix its place among the active ones
@@ -142,7 +149,8 @@ type stageRoom struct {
 	from, first, last int       // its first row; the rows of the block
 	gram, rhs         []float64
 	of                []int
-	size              int
+	metric            *metric
+	row, size         int // the row of the last take; how many regressors
 	raw, x, t, on     []float64
 	means             []float64
 	mean, count       float64
@@ -163,12 +171,11 @@ func (q *Problem) newStager(p *pool.Pool, f *factorCells, a int) *stager {
 		s.active[i] = a
 	}
 	s.innerOff, s.looOff = pool.Make[[2]float64](m, a), pool.Make[[2]float64](m, a)
-	if 2*a <= q.n && q.n <= radialTable {
-		count := min(radialMost, q.n)
+	if a <= radialRows && 2*a <= q.n {
+		count := min(max(q.n/8, radialLeast), radialMost, radialRoom/q.n, q.n)
 		for r := range count {
 			s.refs = append(s.refs, r*q.n/count)
 		}
-		s.squares = m.Floats(count, s.np)
 	}
 	return s
 }
@@ -187,7 +194,8 @@ func (s *stager) newRoom(a *pool.Arena) *stageRoom {
 	line := func() []float64 { return a.Floats(s.np) }
 	square := func() []float64 { return a.Floats(most, most) }
 	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.lines)),
-		gram: square(), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(), on: line(),
+		gram: square(), metric: newMetric(a, s), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(),
+		on:    line(),
 		means: a.Floats(most), fit: line(), hat: line(), inside: lines(), inverse: square()}
 }
 
@@ -218,23 +226,6 @@ func (s *stager) fill(p *pool.Pool, fold int) {
 		kernel.Dots(square[:], line, line)
 		s.norm[a] = math.Sqrt(max(square[0], 1e-12))
 	})
-	p.Do(len(s.refs), func(_, r int) {
-		to := s.line(s.squares, r)
-		clear(to)
-		for a := range s.q.Active {
-			line := s.line(s.filled, a)
-			about := line[s.refs[r]]
-			for j, t := range line[:s.q.n] {
-				to[j] += float64((t - about) * (t - about))
-			}
-		}
-	})
-	s.unit = 0
-	for r := range s.refs {
-		for _, t := range s.line(s.squares, r) {
-			s.unit += t / float64(len(s.refs)*s.q.n)
-		}
-	}
 }
 
 // rows calls g for each active row, of the last compare, with the room of the worker.
@@ -252,7 +243,7 @@ func (s *stager) rows(p *pool.Pool, g func(r *stageRoom, worker, k int)) {
 
 // take fills the room with active row a, the cells of a fold hidden.
 func (s *stager) take(r *stageRoom, a, fold int) {
-	r.count, r.size = 0, 0
+	r.row, r.count, r.size = a, 0, 0
 	clear(r.on)
 	s.q.data.Rows[a].Each(s.q.n, func(j int) {
 		if !inner(a, j, fold) {
@@ -279,8 +270,13 @@ func (s *stager) gather(r *stageRoom, a int, by *recipe) {
 	if by.kind == linear {
 		s.neighbours(r, a)
 	} else {
-		s.about(r, a, by)
+		s.about(r, by.length)
 	}
+	s.moments(r)
+}
+
+// moments fills the room with what a regression needs of its raw regressors.
+func (s *stager) moments(r *stageRoom) {
 	for h := range r.size {
 		r.means[h] = r.center(s.line(r.x, h), s.line(r.raw, h))
 	}
@@ -324,23 +320,6 @@ func (s *stager) neighbours(r *stageRoom, a int) {
 		copy(s.line(r.raw, h), s.line(s.filled, r.first+b))
 	}
 }
-
-// about makes samples the regressors of row a, which itself is left out of their distances.
-func (s *stager) about(r *stageRoom, a int, by *recipe) {
-	r.size = len(s.refs)
-	own, scale := s.line(s.filled, a), s.scale(by)
-	for h, ref := range s.refs {
-		to := s.line(r.raw, h)
-		for j, t := range s.line(s.squares, h) {
-			off := own[j] - own[ref]
-			to[j] = -float64(scale * max(t-float64(off*off), 0))
-		}
-		kernel.Exp(to, to)
-	}
-}
-
-// scale is 1/(2cδ).
-func (s *stager) scale(by *recipe) float64 { return 1 / (2 * by.length * max(s.unit, 1e-12)) }
 
 // solve returns β of a recipe, of the regressors that were gathered for its kind and length.
 func (r *stageRoom) solve(by *recipe) (beta []float64) {
@@ -557,6 +536,12 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 				of.About = append(of.About, float64(w*b))
 			}
 		}
+		if kind == radial {
+			of.Metric = make([]float64, s.q.d)
+			for l, g := range r.metric.weights {
+				of.Metric[s.q.Active[l]] = g
+			}
+		}
 		for j, t := range r.fit[:s.q.n] {
 			part[j] += float64(w * (t + constant))
 		}
@@ -621,7 +606,7 @@ func (s *stager) newStage(d int) *Stage {
 		}
 	}
 	if s.refs != nil {
-		m.about, m.scale = make([][]float64, d), s.scale(&s.recipes[radial])
+		m.about = make([][]float64, d)
 		for k, i := range q.Active {
 			for _, ref := range s.refs {
 				m.about[i] = append(m.about[i], s.line(s.filled, k)[ref])

@@ -108,26 +108,8 @@ func TestStageIsTheRegression(t *testing.T) {
 		for _, of := range nearestRows(s, k)[:5] {
 			lines[linear] = append(lines[linear], s.line(s.filled, of))
 		}
-		all := 0.0
-		for j := range q.n {
-			for _, r := range s.refs {
-				for a := range q.Active {
-					all += math.Pow(s.line(s.filled, a)[j]-s.line(s.filled, a)[r], 2)
-				}
-			}
-		}
-		all /= float64(q.n * len(s.refs))
-		for _, r := range s.refs {
-			line := make([]float64, q.n)
-			for j := range line {
-				for a := range q.Active {
-					if a != k {
-						line[j] += math.Pow(s.line(s.filled, a)[j]-s.line(s.filled, a)[r], 2)
-					}
-				}
-				line[j] = math.Exp(-line[j] / (2 * 1.5 * all))
-			}
-			lines[radial] = append(lines[radial], line)
+		for _, ref := range s.refs {
+			lines[radial] = append(lines[radial], radialLine(s, stage.Rows[q.Active[k]].Metric, ref))
 		}
 		var over []int
 		for _, j := range places {
@@ -152,6 +134,20 @@ func TestStageIsTheRegression(t *testing.T) {
 			closeTo(t, "a cell", stage.mean(q.Active[k], j, factors), says(over, factors, j), 1e-7)
 		}
 	}
+}
+
+// radialLine is the regressor about a sample by a metric of the rows of the matrix.
+func radialLine(s *stager, metric []float64, ref int) []float64 {
+	line := make([]float64, s.q.n)
+	for j := range line {
+		square := 0.0
+		for l, g := range metric {
+			a := s.line(s.filled, s.active[l])
+			square += g * (a[j] - a[ref]) * (a[j] - a[ref])
+		}
+		line[j] = math.Exp(-square)
+	}
+	return line
 }
 
 // nearestRows are the other rows by falling |cosine| of their lines with that of row k.
@@ -202,7 +198,7 @@ func TestStageChooses(t *testing.T) {
 			t.Errorf("row %d is off by %.2f of before, by the weights %v", k, left, s.weights[k])
 		}
 	}
-	if s.weights[3][radial] == 0 || s.weights[2][linear] == 0 {
+	if s.weights[3][radial] == 0 || s.weights[2] == [regressions]float64{} {
 		t.Errorf("a bent row has the weights %v, a sum %v", s.weights[3], s.weights[2])
 	}
 	beta := func() []float64 {

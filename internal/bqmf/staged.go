@@ -16,9 +16,8 @@ import (
 type Stage struct {
 	Rows []StageRow
 	part [][]float64 // of each row with a stage Pad(N): Σ of its regressions times their weights
-	// what radial regressors are about: of each row of the matrix A at some samples; and 1/(2cδ)
+	// what radial regressors are about: of each row of the matrix A at some samples
 	about [][]float64
-	scale float64
 	// a bit for each observed cell, words words a row
 	observed []uint64
 	words    int
@@ -26,14 +25,14 @@ type Stage struct {
 
 // StageRow is that of a row. The mean of a cell is
 //
-//	Keep F_ij + Constant + Σ_l Weights_l A_lj + Σ_r About_r exp(-scale Σ_{l≠i} (A_lj - A_lr)²).
+//	Keep F_ij + Constant + Σ_l Weights_l A_lj + Σ_r About_r exp(-Σ_l Metric_l (A_lj - A_lr)²).
 //
 // A row without a stage has Keep 1.
 type StageRow struct {
 	Keep, Constant, Shrink float64
 	Of                     []int32 // rows of the matrix
 	Weights                []float64
-	About                  []float64
+	About, Metric          []float64
 }
 
 // shrinks fills to with the factor of the variance of each cell of row i.
@@ -98,8 +97,8 @@ func (m *Stage) mean(i, j int, factors float64) float64 {
 }
 
 // predict returns the mean of a cell of row i of a new sample, and the factor of its variance, given what the
-// factors say of it, A of the sample, what distances returned, and y, NaN where it is hidden.
-func (m *Stage) predict(i int, factors float64, filled, squares, y []float64) (mean, shrink float64) {
+// factors say of it, A of the sample, and y, NaN where it is hidden.
+func (m *Stage) predict(i int, factors float64, filled, y []float64) (mean, shrink float64) {
 	if m == nil || m.part[i] == nil {
 		return factors, 1
 	}
@@ -109,34 +108,21 @@ func (m *Stage) predict(i int, factors float64, filled, squares, y []float64) (m
 		mean += float64(r.Weights[h] * filled[l])
 	}
 	for h, b := range r.About {
-		off := filled[i] - m.about[i][h]
-		mean += float64(b * elem.Exp(-float64(m.scale*max(squares[h]-float64(off*off), 0))))
+		square := 0.0
+		for l, g := range r.Metric {
+			if g > 0 {
+				square += float64(g * squareOf(filled[l]-m.about[l][h]))
+			}
+		}
+		mean += float64(b * elem.Exp(-square))
 	}
 	return mean, r.shrink(y)
-}
-
-// distances returns the squared distances of A of a new sample from what radial regressors are about, in the
-// room of squares.
-func (m *Stage) distances(squares, filled []float64) []float64 {
-	squares = squares[:0]
-	if m == nil {
-		return squares
-	}
-	for i, about := range m.about {
-		for h, t := range about {
-			if len(squares) == h {
-				squares = append(squares, 0)
-			}
-			squares[h] += float64((filled[i] - t) * (filled[i] - t))
-		}
-	}
-	return squares
 }
 
 // settled returns m once all rows are made, without what no row needs.
 func (m *Stage) settled() *Stage {
 	if !slices.ContainsFunc(m.Rows, func(r StageRow) bool { return len(r.About) > 0 }) {
-		m.about, m.scale = nil, 0
+		m.about = nil
 	}
 	return m
 }
@@ -148,12 +134,12 @@ func (m *Stage) sees(i, j int) bool {
 
 // encode returns the stage as numbers, none for nil. The words are, of each row, 1 where it has a stage, how
 // many rows it is told by and which, and how many samples it is about; then the observed cells. The numbers
-// are scale; of each row with a stage Keep, Constant, Shrink, Weights, About and part; and about.
+// are, of each row with a stage, Keep, Constant, Shrink, Weights, About, Metric where it has About, and part;
+// and about.
 func (m *Stage) encode(columns int) (words []uint64, numbers [][]float64) {
 	if m == nil {
 		return nil, nil
 	}
-	numbers = append(numbers, []float64{m.scale})
 	for i := range m.Rows {
 		r := &m.Rows[i]
 		if m.part[i] == nil {
@@ -166,7 +152,7 @@ func (m *Stage) encode(columns int) (words []uint64, numbers [][]float64) {
 		}
 		words = append(words, uint64(len(r.About)))
 		numbers = append(numbers, []float64{r.Keep, r.Constant, r.Shrink}, r.Weights, r.About,
-			m.part[i][:columns])
+			r.Metric, m.part[i][:columns])
 	}
 	return append(words, m.observed...), append(numbers, m.about...)
 }
@@ -204,9 +190,6 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 	}
 	r := &stageReader{words: words, numbers: numbers}
 	m = &Stage{Rows: make([]StageRow, p.D), part: make([][]float64, p.D), words: (p.N + 63) / 64}
-	if m.scale = r.floats(1)[0]; !(m.scale >= 0) {
-		return nil, "STGF", "a scale is negative"
-	}
 	samples := 0
 	for i := range m.Rows {
 		row := &m.Rows[i]
@@ -233,6 +216,14 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 		first := r.floats(3)
 		row.Keep, row.Constant, row.Shrink = first[0], first[1], first[2]
 		row.Weights, row.About = r.floats(int(of)), r.floats(int(about))
+		if about > 0 {
+			row.Metric = r.floats(p.D)
+			for l, g := range row.Metric {
+				if !(g >= 0) || g > 0 && !(p.Tau[l] > 0) {
+					return nil, "STGF", "a weight of distances is out of range"
+				}
+			}
+		}
 		if !(row.Keep >= 0 && row.Keep < 1 && row.Shrink >= 0 && row.Shrink <= 1) {
 			return nil, "STGF", "a share is out of range"
 		}

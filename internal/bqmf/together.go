@@ -74,7 +74,6 @@ type rehearsal struct {
 	together []float64 // by the factors, of a cell that is hidden with others: A has it then
 	alone    []float64 // by the factors, of a cell that is hidden alone; after judge (E² - e²)/D_i
 	variance []float64 // of u·v where it is hidden with others; after judge (V - V_i)/mean V_i
-	moved    []float64 // of each of stager.refs a line: what A adds to its squares
 }
 
 func (r *rehearsal) line(v []float64, k int) []float64 {
@@ -94,7 +93,7 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 		return nil
 	}
 	count := min(rehearsals, q.n)
-	r := newRehearsal(p.Memory, a, count, len(s.refs))
+	r := newRehearsal(p.Memory, a, count)
 	for c := range count {
 		r.samples = append(r.samples, c*q.n/count)
 	}
@@ -111,23 +110,12 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 			work[w].sample(r, from+c, lacking[int(like.Uint64()%uint64(len(lacking)))], room.of(c))
 		})
 	}
-	for h, ref := range s.refs {
-		to := r.line(r.moved, h)
-		for k := range q.Active {
-			line := s.line(s.filled, k)
-			for c, j := range r.samples {
-				if t := r.line(r.together, k)[c]; t == t {
-					to[c] += squareOf(t-line[ref]) - squareOf(line[j]-line[ref])
-				}
-			}
-		}
-	}
 	return r
 }
 
-func newRehearsal(a *pool.Arena, rows, count, refs int) *rehearsal {
+func newRehearsal(a *pool.Arena, rows, count int) *rehearsal {
 	return &rehearsal{together: a.Floats(rows, count), alone: a.Floats(rows, count),
-		variance: a.Floats(rows, count), moved: a.Floats(refs, count)}
+		variance: a.Floats(rows, count)}
 }
 
 func squareOf(t float64) float64 { return float64(t * t) }
@@ -336,7 +324,7 @@ func (s *stager) rehearseRegression(r *stageRoom, k, kind int, w, constant float
 		for h, b := range beta {
 			by := 0.0
 			if kind == radial {
-				by = s.radialMoved(r, k, h, c)
+				by = s.radialMoved(r, h, c)
 			} else if t := of.line(of.together, r.of[h])[c]; t == t {
 				by = t - s.line(s.filled, r.of[h])[j]
 			}
@@ -347,12 +335,17 @@ func (s *stager) rehearseRegression(r *stageRoom, k, kind int, w, constant float
 	}
 }
 
-// radialMoved returns by how much radial regressor h of row k moves at the sample of rehearsal c.
-func (s *stager) radialMoved(r *stageRoom, k, h, c int) float64 {
-	of, own := s.rehearsal, s.line(s.filled, k)
-	j, about := of.samples[c], own[s.refs[h]]
-	square := s.line(s.squares, h)[j] + of.line(of.moved, h)[c] - squareOf(of.line(of.together, k)[c]-about)
-	return elem.Exp(-float64(s.scale(&s.recipes[radial])*max(square, 0))) - s.line(r.raw, h)[j]
+// radialMoved returns by how much the radial regressor about ref h moves at the sample of rehearsal c.
+func (s *stager) radialMoved(r *stageRoom, h, c int) float64 {
+	of, square := s.rehearsal, 0.0
+	for l, g := range r.metric.weights {
+		line, t := s.line(s.filled, l), of.line(of.together, l)[c]
+		if t != t {
+			t = line[of.samples[c]]
+		}
+		square += float64(g * squareOf(t-line[r.metric.refs[h]]))
+	}
+	return elem.Exp(-square) - s.line(r.raw, h)[of.samples[c]]
 }
 
 // judge ends the rehearsals of the row of the last rehearseRow, l having what it is without its cells.
@@ -371,7 +364,7 @@ func (s *stager) judge(r *stageRoom, l *rowLearner) {
 		shrink := float64(row.Shrink * row.Shrink)
 		for h, l := range row.Of {
 			t := of.line(of.together, s.active[l])[c]
-			if m.Stage.hides(int(l), j) || t == t {
+			if !m.Stage.sees(int(l), j) || t == t {
 				shrink += float64(gain * (float64(row.Weights[h]*row.Weights[h]) / all))
 			}
 		}
@@ -424,9 +417,6 @@ func (s *stager) learnt(d int) *Together {
 	t.Factor += max(f-1-square/(f-1), 0)
 	return t
 }
-
-// hides tells whether a cell of the matrix is hidden.
-func (m *Stage) hides(i, j int) bool { return m.observed[i*m.words+j/64]>>(j%64)&1 == 0 }
 
 // alikeShrink is the factor of row i's variances by samples that are alike.
 func (p *Posterior) alikeShrink(i int) float64 {

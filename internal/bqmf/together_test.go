@@ -209,11 +209,9 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 				for _, ref := range s.refs {
 					square := 0.0
 					for a := range q.Active {
-						if a != k {
-							square += squareOf(at(a) - s.line(s.filled, a)[ref])
-						}
+						square += r.metric.weights[a] * squareOf(at(a)-s.line(s.filled, a)[ref])
 					}
-					all[radial] = append(all[radial], math.Exp(-square*s.scale(&s.recipes[radial])))
+					all[radial] = append(all[radial], math.Exp(-square))
 				}
 				return all
 			}

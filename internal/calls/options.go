@@ -85,12 +85,17 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 	return o, nil
 }
 
+// Given tells whether a call can give an option: what can be written, lists of numbers and matrices.
+func Given(k option.Kind) bool {
+	return settings.Parses(k) || k.Form() == option.Numbers || k == option.Init || k == option.FixedU ||
+		k == option.CellWeights
+}
+
 // kindOf returns the option of this name, and whether a call can give it.
 func kindOf(name string) (option.Kind, bool) {
 	for k := range option.Kinds {
 		if k.JavaScript() == name {
-			return k, settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
-				k == option.FixedU || k == option.CellWeights
+			return k, Given(k)
 		}
 	}
 	return 0, false

@@ -163,7 +163,9 @@ func (t *Task) Drive(ctx context.Context, fresh func(Run) Algorithm) (best Model
 			break
 		}
 		if err != nil && (t.Discard || best != nil && len(a.Journal.History) == 0) {
-			break // there is a model of an earlier restart, or none is wanted
+			// There is a model of an earlier restart, or none is wanted. This saves work alone: without
+			// losses the objective of a model is +Inf, and a fit that discards its model returns none.
+			break
 		}
 		if err != nil { // the model is made as after the end of the context, whatever stopped the fit
 			t.Pool.Bind(ended{ctx})

@@ -37,34 +37,18 @@ func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
 
 // Samples at even and at odd places have sums of their own.
 func dotsAt_g(g, v, r []float64, cols []uint32, stride int) {
-	k := len(g)
 	r = r[:len(cols)]
-	for c := 0; c < k; c += 4 {
-		var e0, e1, e2, e3, o0, o1, o2, o3 float64
+	for c := range g {
+		even, odd := 0.0, 0.0
 		p := 0
 		for ; p+1 < len(cols); p += 2 {
-			x, y := (*[4]float64)(v[int(cols[p])*stride+c:]), (*[4]float64)(v[int(cols[p+1])*stride+c:])
-			a, b := r[p], r[p+1]
-			e0 += float64(a * x[0])
-			e1 += float64(a * x[1])
-			e2 += float64(a * x[2])
-			e3 += float64(a * x[3])
-			o0 += float64(b * y[0])
-			o1 += float64(b * y[1])
-			o2 += float64(b * y[2])
-			o3 += float64(b * y[3])
+			even += float64(r[p] * v[int(cols[p])*stride+c])
+			odd += float64(r[p+1] * v[int(cols[p+1])*stride+c])
 		}
 		if p < len(cols) {
-			x, a := (*[4]float64)(v[int(cols[p])*stride+c:]), r[p]
-			e0 += float64(a * x[0])
-			e1 += float64(a * x[1])
-			e2 += float64(a * x[2])
-			e3 += float64(a * x[3])
+			even += float64(r[p] * v[int(cols[p])*stride+c])
 		}
-		g[c] += e0 + o0
-		g[c+1] += e1 + o1
-		g[c+2] += e2 + o2
-		g[c+3] += e3 + o3
+		g[c] += even + odd
 	}
 }
 

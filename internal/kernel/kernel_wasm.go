@@ -7,7 +7,7 @@ package kernel
 import "unsafe"
 
 // moduleVersion is what the module of kernels that Go was built with says of itself.
-const moduleVersion = -768363026
+const moduleVersion = -879734533
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }

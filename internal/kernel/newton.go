@@ -139,24 +139,24 @@ func Metric(to, r, s, v, g, q []float64, low float64) {
 }
 
 func direction_g(p, slope, most, b, g, root []float64, k int, longest float64) {
-	n := len(slope)
-	most = most[:n]
-	for j := range slope {
-		slope[j], most[j] = 0, longest
-	}
-	for a := range k {
-		p, b, g, root := p[a*n:(a+1)*n], b[a*n:(a+1)*n], g[a*n:(a+1)*n], root[a*n:(a+1)*n]
-		for j, to := range p {
-			v := -b[j]
-			if to > v*root[j] {
-				v = to / root[j]
+	for i := range slope {
+		sum, limit := 0.0, longest
+		for c := 0; c < k; c++ {
+			bound := b[c*len(slope)+i]
+			unit := root[c*len(slope)+i]
+			to := p[c*len(slope)+i]
+			v := -bound
+			if to > v*unit {
+				v = to / unit
 			}
-			p[j] = v
-			slope[j] += float64(g[j] * v)
+			p[c*len(slope)+i] = v
+			sum += float64(g[c*len(slope)+i] * v)
 			if v < 0 {
-				most[j] = min(most[j], b[j]/-v)
+				limit = min(limit, bound/-v)
 			}
 		}
+		slope[i] = sum
+		most[i] = limit
 	}
 }
 

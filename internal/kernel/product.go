@@ -193,21 +193,12 @@ func WeightedGram(h, v, a, room []float64, k int) {
 }
 
 func accumulateFrom_g(to, from, w, r []float64, at []uint32, stride int) {
-	for c := 0; c < len(to); c += Lanes {
-		s := (*[Lanes]float64)(from[c:])
-		s0, s1, s2, s3, s4, s5, s6, s7 := s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7]
-		for _, l := range at {
-			t, x := w[l], (*[Lanes]float64)(r[int(l)*stride+c:])
-			s0 += float64(t * x[0])
-			s1 += float64(t * x[1])
-			s2 += float64(t * x[2])
-			s3 += float64(t * x[3])
-			s4 += float64(t * x[4])
-			s5 += float64(t * x[5])
-			s6 += float64(t * x[6])
-			s7 += float64(t * x[7])
+	copy(to, from)
+	for _, l := range at {
+		t, x := w[l], r[int(l)*stride:][:len(to)]
+		for c, v := range x {
+			to[c] += float64(t * v)
 		}
-		*(*[Lanes]float64)(to[c:]) = [Lanes]float64{s0, s1, s2, s3, s4, s5, s6, s7}
 	}
 }
 

@@ -22,7 +22,7 @@ package section
 //	KNOT  f of each row: y of its knots, x of them; those with mass; places of its steps, their values
 //	STGW  u of each row: 0, or 1, how many rows its second stage takes, which, and how many samples;
 //	      then a bit for each observed cell; nothing where no row has a second stage
-//	STGF  f the scale of distances; of each row with a second stage the share of the factors, a
+//	STGF  f of each row with a second stage the share of the factors, a
 //	      constant, what it leaves of the deviation, weights, and n: its part in each cell; and of
 //	      each row its place at those samples
 //	ALIK  u the rows that have something of samples that are alike (not there where none has)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/calls"
 	"github.com/quantmf/quantmf/internal/option"
-	"github.com/quantmf/quantmf/internal/settings"
 )
 
 // member is one of an interface of index.d.ts: its comment and its type.
@@ -79,9 +79,8 @@ func TestSettings(t *testing.T) {
 		for k := range option.Kinds {
 			m, is := listed[k.JavaScript()]
 			delete(listed, k.JavaScript())
-			given := settings.Parses(k) || k.Form() == option.Numbers || k == option.Init ||
-				k == option.FixedU
-			if want := taken.Has(k) && given && k != option.Workers; is != want { // an engine has one thread
+			// An engine has one thread.
+			if want := taken.Has(k) && calls.Given(k) && k != option.Workers; is != want {
 				t.Errorf("%s: %s: listed %v, want %v", name, k.JavaScript(), is, want)
 			}
 			if !is {

@@ -1,0 +1,137 @@
+package bqmf
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// The metric of a row is that of its definition: the mean squares over its observed cells of the derivatives,
+// taken by differences here, of a regression made anew; and a row that is the square of another one finds
+// that one out among rows that say nothing of it. It does not depend on inner cells.
+func TestMetric(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+	q, s, p := stages(t, 5, 300, 0.1)
+	const k, length = 3, 0.3
+	s.fill(p, 2)
+	r := s.room(0)
+	s.take(r, k, 2)
+	s.about(r, length)
+	got := slices.Clone(r.metric.weights)
+	if top := slices.Index(got, slices.Max(got)); top != 0 || got[1] > got[0]/3 || got[k] != 0 {
+		t.Errorf("the metric of the square of row 0 is %v", got)
+	}
+	slow, few := []float64{1, 1, 1, 1, 1}, make([]int, radialLeast)
+	slow[k] = 0
+	for h := range few {
+		few[h] = s.refs[h*len(s.refs)/radialLeast]
+	}
+	var over []int
+	for j, is := range r.on {
+		if is > 0 {
+			over = append(over, j)
+		}
+	}
+	y := s.line(s.filled, k)
+	for range metricTurns {
+		scaled(s, slow, few, length)
+		var lines [][]float64
+		for _, ref := range few {
+			lines = append(lines, radialLine(s, slow, ref))
+		}
+		says := slowSurface(lines, y, over)
+		next := make([]float64, len(slow))
+		for l := range slow {
+			const step = 1e-5
+			for _, j := range over {
+				at := func(by float64) float64 { // the regression where row l is moved
+					moved := make([]float64, len(few))
+					for h, ref := range few {
+						square := 0.0
+						for of, g := range slow {
+							a := s.line(s.filled, of)
+							off := a[j] - a[ref]
+							if of == l {
+								off += by
+							}
+							square += g * off * off
+						}
+						moved[h] = math.Exp(-square)
+					}
+					return dotted(says, moved)
+				}
+				next[l] += math.Pow((at(step)-at(-step))/(2*step), 2)
+			}
+		}
+		most := slices.Max(next)
+		for l := range slow {
+			slow[l] = math.Max(next[l]/most, leastMetric)
+		}
+		slow[k] = 0
+	}
+	scaled(s, slow, s.refs, length)
+	for l, want := range slow {
+		closeTo(t, "a weight of the metric", got[l]/want, 1, 1e-4)
+		if l == k-1 {
+			break
+		}
+	}
+	q.data.Rows[k].Each(q.n, func(j int) {
+		if inner(k, j, 2) {
+			s.line(q.data.Y, k)[j] += 5
+		}
+	})
+	s.fill(p, 2)
+	s.take(r, k, 2)
+	s.about(r, length)
+	if !slices.Equal(got, r.metric.weights) {
+		t.Error("inner cells touch the metric")
+	}
+}
+
+// scaled divides a metric by 2cδ.
+func scaled(s *stager, metric []float64, refs []int, length float64) {
+	mean := 0.0
+	for _, ref := range refs {
+		for j := range s.q.n {
+			for l, g := range metric {
+				a := s.line(s.filled, l)
+				mean += g * squareOf(a[j]-a[ref]) / float64(s.q.n*len(refs))
+			}
+		}
+	}
+	for l := range metric {
+		metric[l] /= 2 * length * mean
+	}
+}
+
+// slowSurface is β of a ridge regression over some columns, by metricRidge.
+func slowSurface(lines [][]float64, y []float64, over []int) []float64 {
+	mean := func(line []float64) (sum float64) {
+		for _, j := range over {
+			sum += line[j] / float64(len(over))
+		}
+		return sum
+	}
+	means := make([]float64, len(lines))
+	for r := range lines {
+		means[r] = mean(lines[r])
+	}
+	a, right, middle := make([][]float64, len(lines)), make([]float64, len(lines)), mean(y)
+	for r := range a {
+		a[r] = make([]float64, len(lines))
+		for c := range a[r] {
+			for _, j := range over {
+				a[r][c] += (lines[r][j] - means[r]) * (lines[c][j] - means[c])
+			}
+		}
+		a[r][r] += metricRidge * float64(len(over))
+		for _, j := range over {
+			right[r] += (lines[r][j] - means[r]) * (y[j] - middle)
+		}
+	}
+	inverse, _ := solve(a)
+	return times(inverse, right)
+}

@@ -1,0 +1,75 @@
+package quantmf_test
+
+// This file tests a stream: a nightly fit goes on from the model of the night before.
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	. "github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/rowfile"
+)
+
+// TestStream: a model of 150 samples gets 50 more, some each night. A fifth of the epochs comes each time to
+// the loss of a fit from nothing, and new samples have the scores that they have by that fit. When features
+// trade places, the scores rise.
+func TestStream(t *testing.T) {
+	if testing.Short() {
+		t.Skip("twenty fits")
+	}
+	t.Parallel()
+	const epochs, fifth = 20, 4
+	for _, method := range []Method{MethodNMF, MethodQMF} {
+		x := bentTable(60, 200, 1)
+		model := must(Fit(t.Context(), method, part(x, 0, 150), 3, WithEpochs(epochs)))(t)
+		for night, to := range []int{162, 174, 186, 198} {
+			days, fresh := part(x, 0, to), part(x, to, 200)
+			refit := must(Fit(t.Context(), method, days, 3, WithEpochs(epochs)))(t)
+			model = must(Fit(t.Context(), method, days, 3, WithEpochs(fifth), WithModel(model)))(t)
+			want, got := must(refit.Loss(days))(t), must(model.Loss(days))(t)
+			theirs, ours := must(refit.Score(t.Context(), fresh))(t), must(model.Score(t.Context(), fresh))(t)
+			if !(got <= 1.03*want) || !(ours <= 1.05*theirs) {
+				t.Errorf("%v, night %d: %d epochs from the model come to %v, %d from nothing to %v; new "+
+					"samples "+
+					"score %v, and %v", method, night+1, fifth, got, epochs, want, ours, theirs)
+			}
+		}
+		before, moved := part(x, 150, 200), part(x, 150, 200).Clone()
+		for j := range moved.Cols {
+			a, b := moved.At(0, j), moved.At(1, j)
+			moved.Set(0, j, 3*b)
+			moved.Set(1, j, a/3)
+		}
+		was, is := must(model.Score(t.Context(), before))(t), must(model.Score(t.Context(), moved))(t)
+		if !(is > 1.5*was) {
+			t.Errorf("%v: new samples score %v, and after features have moved %v", method, was, is)
+		}
+	}
+}
+
+// TestStreamOfPatients: on real assays 50 more patients of the same kind take a fifth of the epochs of a
+// refit.
+func TestStreamOfPatients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("six fits of a real table")
+	}
+	t.Parallel()
+	f := must(rowfile.Open("testdata/laml-assays.tsv.gz", rowfile.Options{}))(t)
+	whole := f.Rows.(Mat)
+	x, order := whole.Clone(), rand.New(rand.NewPCG(1, 1)).Perm(whole.Cols) // patients stand in groups
+	for i := range x.Rows {
+		for j := range order {
+			x.Set(i, j, whole.At(i, order[j]))
+		}
+	}
+	for _, method := range []Method{MethodNMF, MethodQMF} {
+		missing := WithMissingValues()
+		first := must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
+		refit := must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
+		on := must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)
+		if want, got := must(refit.Loss(x))(t), must(on.Loss(x))(t); !(got <= want) {
+			t.Errorf("%v: four epochs from the model come to %v, twenty from nothing to %v", method, got,
+				want)
+		}
+	}
+}
