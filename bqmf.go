@@ -89,8 +89,8 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 		return nil, err
 	}
 	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
-	m, err := t.drive(ctx, observed.D, new(BQMF), func(_ uint64, progress fit.Progress) fit.Algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.Pool,
+	m, err := t.drive(ctx, observed.D, new(BQMF), func(run fit.Run) fit.Algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: run.Progress, pool: run.Pool,
 			rank: bqmfComponents(observed.D, observed.N, rank)}
 	})
 	fitted, _ := m.(*BQMF)
