@@ -25,7 +25,8 @@ func fitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	t.Cleanup(p.Close)
 	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
-	return newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(t.Context()))
+	return newQMFFit(visible, k, &c.settings,
+		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(t.Context())})
 }
 
 // gaussFitOf is a fit before its first epoch.
@@ -169,7 +170,8 @@ func TestGaussLosses(t *testing.T) {
 func adamOf(f *qmfFit) *qmfFit {
 	s := *f.settings
 	s.start = StartUniform
-	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.progress)
+	a := newQMFFit(f.cells, f.k, &s,
+		fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress})
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)

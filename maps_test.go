@@ -50,7 +50,8 @@ func TestStepOnQ(t *testing.T) {
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
 			divergence.Loss(l), true, lambda, 1e-12
 		visible := must(newCells(x, &c.settings))(t)
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFFit(visible, k, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.spaces[0]

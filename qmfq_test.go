@@ -39,7 +39,8 @@ func TestQMFQGradient(t *testing.T) {
 		visible := must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFQFit(visible, 3, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		must(f.Begin())(t)
 		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
@@ -179,8 +180,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				visible := must(newCells(x, &c.settings))(b)
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					fit.Silent(context.Background()))
+				f := newQMFQFit(visible, size[2], &c.settings,
+					fit.Run{Pool: one, Seed: c.seed, Progress: fit.Silent(context.Background())})
 				must(f.Begin())(b)
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration
