@@ -486,3 +486,11 @@ func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, er
 		return Fit(ctx, method, x, k, o...)
 	}
 }
+
+// slow leaves a test out of the quickest, those under -short.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+}
