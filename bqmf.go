@@ -76,9 +76,9 @@ func bqmfDefaults() config {
 // function fails, the model so far with an error that wraps it.
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
-// (n+2k) for each row and 4096 k for each sample; and for the second stage 2·10⁴ n + 5·10⁵ for each row.
-// Memory beside x: some 12dn + (d+n)k² + nk² + 33nk + 700n numbers, of which the model keeps 4dn + (d+n)k²/2.
-// An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
+// (n+2k) for each row and 4096 k for each sample; and for the second stage 2·10⁴ n + 5·10⁵ for each row, of
+// at most 64 rows up to 10⁶ n. Memory beside x: some 12dn + (d+n)k² + nk² + 33nk + 900n numbers, of which the
+// model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
@@ -89,8 +89,8 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 		return nil, err
 	}
 	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
-	m, err := t.drive(ctx, observed.D, new(BQMF), func(_ uint64, progress fit.Progress) fit.Algorithm {
-		return &bqmfFit{config: &c, cells: observed, progress: progress, pool: t.Pool,
+	m, err := t.drive(ctx, observed.D, new(BQMF), func(run fit.Run) fit.Algorithm {
+		return &bqmfFit{config: &c, cells: observed, progress: run.Progress, pool: run.Pool,
 			rank: bqmfComponents(observed.D, observed.N, rank)}
 	})
 	fitted, _ := m.(*BQMF)
@@ -516,9 +516,10 @@ func (m *BQMF) Median() Mat { return m.quantile(0) }
 // Reconstruct.
 func (m *BQMF) Deviation() Mat { return m.cellwise((*bqmf.Table).Deviation) }
 
-// Interval returns the central interval of every cell that holds its value with
-// probability p, 0 < p < 1, as two d × n matrices. Another p is an [*OptionError]. Cost: twice that
-// of Reconstruct.
+// Interval returns the central interval of every cell that holds its value with probability p, 0 < p < 1, as
+// two d × n matrices. Cells that are hidden together, as by an assay that was not done for some samples, have
+// wider ones: the fit learns by how much from samples that have such cells. Another p is an [*OptionError].
+// Cost: twice that of Reconstruct.
 func (m *BQMF) Interval(p float64) (lo, hi Mat, err error) {
 	z, err := tailOf(p)
 	if err != nil {

@@ -64,6 +64,9 @@ func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
 // hidden cells far better than the means of rows, and so it does of logarithms under Frobenius.
 func TestBQMFPredicts(t *testing.T) {
 	for loss, log := range map[Loss]bool{KL: false, Frobenius: true} {
+		if testing.Short() && !log {
+			continue
+		}
 		x, given := bent(60, 50, 3, 0.15, 1)
 		for i := range x.Data {
 			if log {
@@ -523,9 +526,7 @@ func TestBQMFCorrections(t *testing.T) {
 // Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
 // stage and its choices, samples that are alike, maps or levels.
 func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	x, _ := circle(24, 120, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}

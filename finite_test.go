@@ -41,9 +41,7 @@ func TestRowBelowHeldOut(t *testing.T) {
 
 // TestReckless: rates and penalties beyond reason give bad fits, no overflow.
 func TestReckless(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	x := toy(3)
 	x.Rows, x.Cols = 15, 12
 	ctx := context.Background()

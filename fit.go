@@ -145,9 +145,9 @@ func hashMat(h *fit.Hash, m Mat) {
 }
 
 // drive fits from every seed and returns the best model. pieces is the largest number of pieces that
-// the fit cuts its work into. fresh makes an algorithm with its progress; decoded is an empty model.
+// the fit cuts its work into. fresh makes an algorithm; decoded is an empty model.
 func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
-	fresh func(seed uint64, progress fit.Progress) fit.Algorithm) (best fitted, err error) {
+	fresh func(fit.Run) fit.Algorithm) (best fitted, err error) {
 	t.settle()
 	t.Pieces, t.decoded = pieces, decoded
 	m, err := t.Drive(ctx, fresh)

@@ -25,7 +25,8 @@ func fitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	t.Cleanup(p.Close)
 	visible := must(newCells(x, &c.settings))(t)
 	visible.SetUnits(true)
-	return newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(t.Context()))
+	return newQMFFit(visible, k, &c.settings,
+		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(t.Context())})
 }
 
 // gaussFitOf is a fit before its first epoch.
@@ -93,9 +94,7 @@ func TestGaussCurvature(t *testing.T) {
 // TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of
 // TestGaussCurvature, its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
 func TestGaussCurvatureOfManySamples(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	for _, hidden := range []float64{0, 0.2} {
 		few := first(toy(2), 9)
 		x := NewMat(9, 4200)
@@ -171,7 +170,8 @@ func TestGaussLosses(t *testing.T) {
 func adamOf(f *qmfFit) *qmfFit {
 	s := *f.settings
 	s.start = StartUniform
-	a := newQMFFit(f.cells, f.k, &s, f.pool, f.seed, f.progress)
+	a := newQMFFit(f.cells, f.k, &s,
+		fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress})
 	a.origin = f.origin
 	copy(a.u, f.u)
 	copy(a.v, f.v)
@@ -186,6 +186,7 @@ func adamOf(f *qmfFit) *qmfFit {
 // it began, and no epoch raises it far; all stays finite. The maps are not shrunk: shrinkage
 // itself raises the loss.
 func TestGaussHostile(t *testing.T) {
+	slow(t)
 	src := random.Split(4, 4)
 	base := first(toy(1), 40)
 	change := func(f func(i, j int, v float64) float64) Mat {

@@ -52,6 +52,7 @@ func TestHardLimit(t *testing.T) {
 
 // TestHardIsLinear: ε = 0 solves no system, and takes no memory for one.
 func TestHardIsLinear(t *testing.T) {
+	slow(t)
 	x := make([]float64, 1<<17)
 	for i := range x {
 		x[i] = float64((i * 4051) % len(x))

@@ -355,8 +355,9 @@ func numbers(t testing.TB, m Model, x Mat) [][]float64 {
 				t.Fatalf("cell %d: an interval from %v to %v", i, v, hi.Data[i])
 			}
 		}
+		loadings, deviations := m.Loadings()
 		out = append(out, lo.Data, hi.Data, m.Median().Data, m.Deviation().Data, m.Relevance, m.RowNoise,
-			m.SampleNoise, []float64{m.LeaveOneOut})
+			m.SampleNoise, []float64{m.LeaveOneOut}, m.Sample(1).Data, loadings.Data, deviations.Data)
 	}
 	ctx := context.Background()
 	v, err1 := m.Transform(ctx, x)
@@ -483,5 +484,13 @@ func errorOf[T any](_ T, err error) error { return err }
 func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, error) {
 	return func(ctx context.Context, x Rows, k int, o ...FitOption) (Model, error) {
 		return Fit(ctx, method, x, k, o...)
+	}
+}
+
+// slow leaves a test out of the quickest, those under -short.
+func slow(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not among the quickest")
 	}
 }

@@ -50,7 +50,8 @@ func TestStepOnQ(t *testing.T) {
 		c.levels, c.epsilon, c.start, c.loss, c.missing, c.shrinkage, c.tolerance = m, 0.05, StartNMF,
 			divergence.Loss(l), true, lambda, 1e-12
 		visible := must(newCells(x, &c.settings))(t)
-		f := newQMFFit(visible, k, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFFit(visible, k, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		f.factors.copyFrom(u, v)
 		for i := range d {
 			vis := &f.spaces[0]
@@ -142,6 +143,7 @@ func TestStepOnQ(t *testing.T) {
 // least that increments D >= 0 can reach, and q_1 is free in sign. The least is found
 // apart, by coordinates in turn.
 func TestSignedStep(t *testing.T) {
+	slow(t)
 	x := scores(3, 4, 25)
 	for _, hidden := range []float64{0, 0.2} {
 		y := x

@@ -145,6 +145,7 @@ func (f *uncounted) fit(inMemory bool) float64 {
 	if f.sampleWeights != nil || f.cellWeights != nil {
 		rules.Weights = &fit.Weights{Samples: f.sampleWeights}
 	}
+	run := fit.Run{Pool: p, Progress: fit.Silent(context.Background())}
 	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, rules)
 	if inMemory {
 		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
@@ -162,10 +163,10 @@ func (f *uncounted) fit(inMemory bool) float64 {
 	case MethodNMF:
 		f.nmf(cells, p)
 	case MethodQMF:
-		q := newQMFFit(cells, f.k, &f.settings, p, 0, fit.Silent(context.Background()))
+		q := newQMFFit(cells, f.k, &f.settings, run)
 		q.reserve()
 	case MethodQMFQ:
-		q := newQMFQFit(cells, f.k, &f.settings, p, 0, fit.Silent(context.Background()))
+		q := newQMFQFit(cells, f.k, &f.settings, run)
 		q.reserve()
 	case MethodBQMF:
 		if f.holds() || !inMemory { // x as a matrix
@@ -238,7 +239,7 @@ func (f *uncounted) state() float64 {
 		}
 	case MethodQMF:
 		best += size(2, f.d, f.levels)
-		if state = 4*uv + maps; f.gaussian(f.k) {
+		if state = float64(4*uv) + maps; f.gaussian(f.k) {
 			state = uv + size(f.k*(f.k+1)/2+f.k+1, f.n) + maps
 		}
 	case MethodQMFQ:
@@ -257,7 +258,7 @@ func (f *uncounted) state() float64 {
 	if f.restarts > 1 { // the best of the restarts before
 		model := pool.DryArena()
 		f.model(model)
-		state += model.Most()/8 + losses
+		state += float64(model.Most()/8) + losses
 	}
 	return state + losses
 }

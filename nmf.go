@@ -110,13 +110,12 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	if err := c.settleNMF(t.Cells.D, t.Cells.N, rank); err != nil {
 		return nil, err
 	}
-	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(seed uint64, progress fit.Progress) fit.Algorithm {
+	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(run fit.Run) fit.Algorithm {
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,
-			loss:     c.loss,
-			progress: progress, pool: t.Pool}
+			loss: c.loss, progress: run.Progress, pool: t.Pool}
 		f.given, f.fixed, f.prior = c.fixedU, c.fixed, c.prior(t.Cells.Visible, t.Cells.N)
 		f.method = c.newMethod(newProblem(f.factors, t.Cells, c.loss, t.Pool))
-		f.start = func() error { return f.startFactors(&c, t.Pool, seed) }
+		f.start = func() error { return f.startFactors(&c, run) }
 		return f
 	})
 	fitted, _ := m.(*NMF)
@@ -228,7 +227,7 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
-func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
+func (f *nmfFit) startFactors(c *config, run fit.Run) error {
 	defer func() {
 		f.hold()
 		for c := range f.k {
@@ -248,18 +247,19 @@ func (f *nmfFit) startFactors(c *config, p *pool.Pool, seed uint64) error {
 	err, begun := f.progress.Enter(fit.PhaseFactors), false
 	some := c.startsFrom(f.d, f.n)
 	if err == nil && some > 0 {
-		begun, err = f.fromSome(f.cells, f.loss, some, 1, seed, p, f.progress.Within(0, 1))
+		run.Progress = f.progress.Within(0, 1)
+		begun, err = f.fromSome(f.cells, f.loss, some, 1, run)
 	}
 	switch {
 	case begun:
 		f.raise(limit.LogFactor)
 	case err != nil && some > 0: // a fit that ends here has factors, too, which take no pass over x
-		f.uniform(seed)
+		f.uniform(run.Seed)
 	default:
-		f.random(f.cells, seed)
+		f.random(f.cells, run.Seed)
 	}
 	if err == nil && c.start == StartSVD {
-		err = f.decompose(f.cells, p)
+		err = f.decompose(f.cells, run.Pool)
 	}
 	return err
 }

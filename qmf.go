@@ -134,8 +134,8 @@ func FitQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMF, err
 		return nil, err
 	}
 	c.settleQMF(rank)
-	m, err := t.drive(ctx, t.Cells.D, new(QMF), func(seed uint64, progress fit.Progress) fit.Algorithm {
-		return newQMFFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMF), func(run fit.Run) fit.Algorithm {
+		return newQMFFit(t.Cells, rank, &c.settings, run)
 	})
 	q, _ := m.(*QMF)
 	return q, err
@@ -235,14 +235,13 @@ type qmfFit struct {
 	wbar  []float64 // slots × np: the gradients at w, in units of the rows' losses
 }
 
-func newQMFFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
-	progress fit.Progress) *qmfFit {
-	return newQMFPart(visible, rank, s, p, seed, progress, pool.AllRuns(visible.D))
+func newQMFFit(visible *fit.Cells, rank int, s *settings, run fit.Run) *qmfFit {
+	return newQMFPart(visible, rank, s, run, pool.AllRuns(visible.D))
 }
 
 // newQMFPart makes a fit of the rows in the runs of a cut alone; they are all the rows of visible.
-func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64, progress fit.Progress,
-	cut pool.Runs) *qmfFit {
+func newQMFPart(visible *fit.Cells, rank int, s *settings, run fit.Run, cut pool.Runs) *qmfFit {
+	p, seed := run.Pool, run.Seed
 	d, n := visible.D, visible.N
 	whole, slots := s.batchRows >= d, min(s.batchRows, d)
 	if whole {
@@ -252,7 +251,7 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 		inflation: newInflation(s, visible, newFactors(p.Memory, d, n, rank), p), cut: cut,
 		seed: seed, source: random.Split(seed, 1), origin: s.start, order: inOrder(p.Memory, d),
 		startShare: 1, maxShrinkage: math.Inf(1), maxLogFactor: factorBound(s.squash, rank),
-		progress: progress,
+		progress: run.Progress,
 	}
 	f.given, f.fixed = s.fixedU, s.fixed
 	if s.lagging(d) {
@@ -265,6 +264,11 @@ func newQMFPart(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed ui
 	}
 	f.steps = newFactorSteps(f, slots)
 	return f
+}
+
+// part is the run of a part of the fit.
+func (f *qmfFit) part(from, to float64) fit.Run {
+	return fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress.Within(from, to)}
 }
 
 // togetherRows is how many rows are visited together where all rows are one batch. The fit holds the

@@ -319,9 +319,7 @@ func TestRealData(t *testing.T) {
 
 // TestFitAllocations: an epoch allocates nothing once the fit is under way.
 func TestFitAllocations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}
@@ -392,6 +390,7 @@ func TestStepsGrowNoFurther(t *testing.T) {
 // TestManySamples: a fit of so many samples that they are condensed is that of half of them, each twice,
 // whose fit is not: the two have the same sums. It has the same bits for any number of workers.
 func TestManySamples(t *testing.T) {
+	slow(t)
 	const d, half, k = 12, 2200, 3
 	r := random.Split(17, 3)
 	few, many := NewMat(d, half), NewMat(d, 2*half)

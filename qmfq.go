@@ -118,8 +118,8 @@ func FitQMFQ(ctx context.Context, x Rows, rank int, opts ...FitOption) (*QMFQ, e
 			Bound: "must be 0 with TruncatedSVD, whose UV may be negative"}
 	}
 	c.settleQMFQ()
-	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(seed uint64, progress fit.Progress) fit.Algorithm {
-		return newQMFQFit(t.Cells, rank, &c.settings, t.Pool, seed, progress)
+	m, err := t.drive(ctx, t.Cells.D, new(QMFQ), func(run fit.Run) fit.Algorithm {
+		return newQMFQFit(t.Cells, rank, &c.settings, run)
 	})
 	q, _ := m.(*QMFQ)
 	return q, err
@@ -176,14 +176,12 @@ type qmfqFit struct {
 	wbar      []float64   // d × np: the gradients at UV, in units of the whole loss
 }
 
-func newQMFQFit(visible *fit.Cells, rank int, s *settings, p *pool.Pool, seed uint64,
-	progress fit.Progress) *qmfqFit {
-	d, n := visible.D, visible.N
+func newQMFQFit(visible *fit.Cells, rank int, s *settings, run fit.Run) *qmfqFit {
+	d, n, p := visible.D, visible.N, run.Pool
 	f := &qmfqFit{
 		settings: s, cells: visible, pool: p, projector: newProjector(s.projection, visible, rank, p),
 		from: newFactors(p.Memory, d, n, rank), projected: newFactors(p.Memory, d, n, rank),
-		all: inOrder(p.Memory, d), seed: seed,
-		progress: progress,
+		all: inOrder(p.Memory, d), seed: run.Seed, progress: run.Progress,
 	}
 	f.inflation, f.wbar = newInflation(s, visible, f.projected, p), p.Memory.Floats(d, f.projected.np)
 	f.inflation.whole = true
@@ -351,13 +349,16 @@ func (f *qmfqFit) reserve() {
 	}
 	defer f.pool.Part()()
 	s := f.beginSettings()
-	q := newQMFFit(f.cells, t.k, &s, f.pool, f.seed, f.progress)
+	q := newQMFFit(f.cells, t.k, &s, f.first())
 	q.reserve()
 	if f.validation > 0 { // its best epoch
 		a.Floats(2, t.d, m)
 		newFactors(a, t.d, t.n, t.k)
 	}
 }
+
+// first is the run of the QMF that a fit starts from.
+func (f *qmfqFit) first() fit.Run { return fit.Run{Pool: f.pool, Seed: f.seed, Progress: f.progress} }
 
 // beginSettings are those of the QMF that a fit starts from.
 func (f *qmfqFit) beginSettings() settings {
@@ -377,7 +378,7 @@ func (f *qmfqFit) startFromQMF() error {
 		return err
 	}
 	s := f.beginSettings()
-	q := newQMFFit(f.cells, f.from.k, &s, f.pool, f.seed, f.progress)
+	q := newQMFFit(f.cells, f.from.k, &s, f.first())
 	q.maxShrinkage = mostShrinkage
 	a := &fit.Attempt{Fit: q, Journal: fit.NewJournal(s.patience, s.epochs, f.cells.Held != nil)}
 	err := a.Begin()

@@ -23,9 +23,7 @@ import (
 // of the whole loss, in F, R, F' and R', through each projection; the same with
 // hidden cells.
 func TestQMFQGradient(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	whole := toy(1)
 	whole.Rows, whole.Cols = 7, 12
 	for _, of := range []struct {
@@ -41,7 +39,8 @@ func TestQMFQGradient(t *testing.T) {
 		visible := must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		defer p.Close()
-		f := newQMFQFit(visible, 3, &c.settings, p, c.seed, fit.Silent(context.Background()))
+		f := newQMFQFit(visible, 3, &c.settings,
+			fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(context.Background())})
 		must(f.Begin())(t)
 		up, down, d := f.inflation, f.deflation, x.Rows
 		src := random.Split(2, 2)
@@ -108,6 +107,7 @@ func TestQMFQGradient(t *testing.T) {
 // TestQMFQShrinkage: T is shrunk as FitQMF would shrink it, by a choice that a resumed fit and one that
 // is told it share, and straighter the more it is.
 func TestQMFQShrinkage(t *testing.T) {
+	slow(t)
 	ctx := context.Background()
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {
@@ -180,8 +180,8 @@ func BenchmarkQMFQEpoch(b *testing.B) {
 				visible := must(newCells(x, &c.settings))(b)
 				one := pool.New(1, 1)
 				defer one.Close()
-				f := newQMFQFit(visible, size[2], &c.settings, one, c.seed,
-					fit.Silent(context.Background()))
+				f := newQMFQFit(visible, size[2], &c.settings,
+					fit.Run{Pool: one, Seed: c.seed, Progress: fit.Silent(context.Background())})
 				must(f.Begin())(b)
 				up, down := f.inflation, f.deflation
 				var spent [5]time.Duration

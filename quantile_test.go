@@ -142,7 +142,7 @@ func TestFinite(t *testing.T) {
 		{0, 0, 1e299, 1e300}}
 	for _, x := range rows {
 		for _, q := range levels {
-			for _, eps := range []float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0} {
+			for _, eps := range some([]float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0}, 0, 3, 5, 7) {
 				for s := range SquashArctan + 1 {
 					for _, l := range []int{0, 1, 3} {
 						opts := []Option{WithEpsilon(eps), WithSquash(s), WithLevels(len(q))}

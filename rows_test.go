@@ -167,9 +167,7 @@ func TestRowsAlone(t *testing.T) {
 // TestFlushedColumns: what a plan of levels of next to no weight gives back for q is its
 // transpose, to the digits of its largest entries.
 func TestFlushedColumns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	src := random.Split(44, 0)
 	flushed, problems := 0, draws(1000, 120, 50)
 	for range problems {

@@ -62,6 +62,7 @@ func TestFirstIterations(t *testing.T) {
 
 // TestReferenceIterations compares the solver with Algorithm 1 run long.
 func TestReferenceIterations(t *testing.T) {
+	slow(t)
 	for seed := range 20 {
 		p := randomPoint(seed, seed%2 == 0, SquashLogistic, 0.1)
 		tr := p.solve(t)
@@ -147,9 +148,7 @@ func TestRandomProblems(t *testing.T) {
 // TestMaxIterations: no more passes are made than were allowed, and what comes of
 // too few is whole.
 func TestMaxIterations(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	src := random.Split(5, 0)
 	for p := range 3000 {
 		x, b, eps := randomProblem(&src)

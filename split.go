@@ -107,8 +107,8 @@ func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs,
 	of.Gaussian, of.MapState = c.gaussian(rank), c.mapState(1)
 	from, to := cut.Rows()
 	p := pool.Idle(c.workers, d)
-	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), c.rules()), k, &c.settings, p, 0,
-		fit.Silent(context.Background()), cut)
+	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), c.rules()), k, &c.settings,
+		fit.Run{Pool: p, Progress: fit.Silent(context.Background())}, cut)
 	of.Maps = p.Memory.Most() / 8
 	return of, c.inShards(section.QMF, d)
 }
@@ -202,7 +202,8 @@ func (s *splitFit) startNMF(ctx context.Context, first *fit.SplitStart) error {
 	f := &nmfFit{factors: newFactors(nil, s.D, s.N, s.K), cells: t.Cells, loss: t.loss,
 		progress: t.Progress(ctx)}
 	f.given, f.fixed = t.fixedU, t.fixed
-	if err := f.startFactors(t.config, t.Pool, t.seed); err != nil {
+	if err := f.startFactors(t.config,
+		fit.Run{Pool: t.Pool, Seed: t.seed, Progress: f.progress}); err != nil {
 		return err
 	}
 	first.U, first.V = f.u, f.matV().Data
@@ -223,7 +224,7 @@ func (s *splitFit) startNMF(ctx context.Context, first *fit.SplitStart) error {
 // startQMF chooses start and shrinkage, and fills the factors and the first states.
 func (s *splitFit) startQMF(ctx context.Context, first *fit.SplitStart) error {
 	t := s.task
-	f := newQMFFit(t.Cells, s.K, &t.settings, t.Pool, t.seed, t.Progress(ctx))
+	f := newQMFFit(t.Cells, s.K, &t.settings, fit.Run{Pool: t.Pool, Seed: t.seed, Progress: t.Progress(ctx)})
 	err := f.choose()
 	if err == nil {
 		err = f.startFactors()
@@ -325,7 +326,8 @@ func (s *splitFit) NMF(u, v []float64, j *fit.Journal) (Model, error) {
 // StepQMF restores a fit of the rows of a shard from its state and V, and makes the step.
 func (s *splitFit) StepQMF(ctx context.Context, step *fit.ShardStep, r *fit.Shard, workers *pool.Pool) error {
 	set := settingsOf(&s.Settings)
-	f := newQMFPart(s.cellsOf(r), s.K, &set, workers, s.Seed, fit.Silent(ctx), r.Cut)
+	f := newQMFPart(s.cellsOf(r), s.K, &set,
+		fit.Run{Pool: workers, Seed: s.Seed, Progress: fit.Silent(ctx)}, r.Cut)
 	f.lambda, f.scale = s.Lambda, s.Scale
 	a := s.shard(f)
 	err := step.Restore(a.Arrays(), f.Warm)

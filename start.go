@@ -226,7 +226,7 @@ func (f *qmfFit) reserveFactors() {
 		newFactors(a, f.d, f.n, f.k) // the best ones of approach
 	}
 	f.reserveSome(x, loss, someSamples(loss, float64(f.d), float64(f.n)), f.pool)
-	f.approximate(x, loss, mostShare, f.pool, f.progress)
+	f.approximate(x, loss, mostShare, f.part(0, 1))
 }
 
 // reserveMaps takes what startMaps takes.
@@ -245,7 +245,7 @@ func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float6
 	defer p.Part()()
 	p.Memory.Floats(f.d, int(samples)) // the samples
 	g := newFactors(p.Memory, f.d, int(samples), f.k)
-	g.approximate(x, loss, 1, p, fit.Progress{})
+	g.approximate(x, loss, 1, fit.Run{Pool: p})
 }
 
 // trials are short fits of some cells, with a tenth of them hidden.
@@ -344,7 +344,8 @@ func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
 
 // fit returns the trial of a prospect. It is evaluated once, after its epochs.
 func (t *trials) fit(c prospect, progress fit.Progress) *qmfFit {
-	trial := newQMFFit(t.hidden, t.of.k, &t.settings, t.of.pool, t.settings.seed, progress)
+	trial := newQMFFit(t.hidden, t.of.k, &t.settings,
+		fit.Run{Pool: t.of.pool, Seed: t.settings.seed, Progress: progress})
 	trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
 	trial.startShare = 0
 	return trial
@@ -388,20 +389,19 @@ func (f *qmfFit) startFactors() error {
 	some := someSamples(loss, float64(f.d), float64(f.n))
 	// the share of the time that the NMF of some samples takes
 	before := some / (some + float64(someShare*float64(f.n)))
-	progress := f.progress.Within(before, 1)
+	rest := f.part(before, 1)
 	if f.startShare == 0 && f.origin == StartNMF {
 		f.random(x, f.seed)
 		f.hold()
 		var err error
-		f.startShare, err = f.approach(x, loss, f.pool, progress)
+		f.startShare, err = f.approach(x, loss, rest)
 		return err
 	}
 	share := 1.0
 	if f.origin == StartNMF {
 		share = f.startShare
 	}
-	begun, err := f.fromSome(x, loss, some, share, f.seed, f.pool,
-		f.progress.Within(0, before))
+	begun, err := f.fromSome(x, loss, some, share, f.part(0, before))
 	if err != nil {
 		return err
 	}
@@ -412,22 +412,21 @@ func (f *qmfFit) startFactors() error {
 		f.random(x, f.seed)
 	}
 	f.hold()
-	return f.approximate(x, loss, share, f.pool, progress)
+	return f.approximate(x, loss, share, rest)
 }
 
 // approximate lowers the loss of UV from x by a share of the epochs of startMethod.
-func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, p *pool.Pool,
-	progress fit.Progress) error {
-	method, epochs := f.startMethod(x, loss, p)
+func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64, run fit.Run) error {
+	method, epochs := f.startMethod(x, loss, run.Pool)
 	epochs = int(math.Round(share * float64(epochs)))
-	if p.Memory.Dry() {
+	if run.Pool.Memory.Dry() {
 		method.Reserve(epochs)
 		return nil
 	}
 	_, err := method.Begin()
 	for e := 0; err == nil && e < epochs; e++ {
 		if _, err = method.Epoch(e); err == nil {
-			err = progress.ReportEpoch(e+1, epochs, 0)
+			err = run.Progress.ReportEpoch(e+1, epochs, 0)
 		}
 	}
 	return err
@@ -444,9 +443,8 @@ func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) 
 // approach lowers the loss of UV from x, of which cells are held out, until their loss no longer falls. It
 // leaves UV where that was least, and returns the number of epochs up to there as a share of those of
 // startMethod.
-func (f *factors) approach(x *fit.Cells, loss divergence.Loss, p *pool.Pool,
-	progress fit.Progress) (share float64, err error) {
-	method, epochs := f.startMethod(x, loss, p)
+func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (share float64, err error) {
+	method, epochs := f.startMethod(x, loss, run.Pool)
 	best, most, patience := newFactors(nil, f.d, f.n, f.k), mostShare*epochs, epochs/4
 	least, mark, at, last := math.Inf(1), math.Inf(1), 0, 0
 	_, err = method.Begin()
@@ -463,7 +461,7 @@ func (f *factors) approach(x *fit.Cells, loss divergence.Loss, p *pool.Pool,
 		if l.Held < mark*(1-leastFall) {
 			mark, last = l.Held, e+1
 		}
-		err = progress.ReportEpoch(e+1, most, 0)
+		err = run.Progress.ReportEpoch(e+1, most, 0)
 	}
 	if at > 0 {
 		copy(f.u, best.u)
@@ -486,12 +484,12 @@ func someSamples(loss divergence.Loss, d, n float64) float64 {
 // column of V with the mean of its V. It leaves both as they are, and returns false, for no samples, and
 // where the drawn ones have no visible cell of a row, or nothing but zeros. The caller raises small entries:
 // one of 0 would stay so, though other samples may have use for it.
-func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share float64, seed uint64,
-	p *pool.Pool, progress fit.Progress) (bool, error) {
+func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share float64,
+	run fit.Run) (bool, error) {
 	if samples == 0 {
 		return false, nil
 	}
-	src := random.Split(seed, 4)
+	p, src := run.Pool, random.Split(run.Seed, 4)
 	some, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
 	if err := p.Err(); err != nil || len(rows) < f.d {
 		return false, err
@@ -502,9 +500,9 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 	}
 	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.given, g.fixed = f.given, f.fixed
-	g.random(few, seed)
+	g.random(few, run.Seed)
 	g.hold()
-	if err := g.approximate(few, loss, share, p, progress); err != nil {
+	if err := g.approximate(few, loss, share, run); err != nil {
 		return false, err
 	}
 	means := make([]float64, f.k)

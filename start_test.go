@@ -132,7 +132,8 @@ func TestChoiceByPrediction(t *testing.T) {
 		visible := must(newCells(first(toy(int(seed)), 24), &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
-		f := newQMFFit(visible, 3, &c.settings, p, seed, fit.Silent(t.Context()))
+		f := newQMFFit(visible, 3, &c.settings,
+			fit.Run{Pool: p, Seed: seed, Progress: fit.Silent(t.Context())})
 		type made struct {
 			prospect
 			before, after float64
@@ -210,13 +211,14 @@ func TestStartEndedByHiddenCells(t *testing.T) {
 		visible := must(newCells(of.x, &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
-		f := newQMFFit(visible, of.k, &c.settings, p, 1, fit.Silent(t.Context()))
+		f := newQMFFit(visible, of.k, &c.settings,
+			fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(t.Context())})
 		ok(t, f.choose())
 		all, _ := f.newTrials()
 		trial := all.fit(prospect{start: StartNMF}, f.progress.Within(0, 1))
 		ok(t, trial.startFactors())
 		c.shrinkage, c.line = 0, 0.5
-		told := newQMFFit(visible, of.k, &c.settings, p, 1, f.progress)
+		told := newQMFFit(visible, of.k, &c.settings, fit.Run{Pool: p, Seed: 1, Progress: f.progress})
 		if err := told.choose(); err != nil || told.startShare != f.startShare {
 			t.Errorf("%s: told everything, %v of the epochs (%v), else %v", name, told.startShare, err,
 				f.startShare)
@@ -313,9 +315,7 @@ func TestChoiceOfNothing(t *testing.T) {
 // TestTwins: fits that differ in the shrinkage alone have the same first maps and losses whether they are
 // made together or one by one.
 func TestTwins(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	x := first(toy(2), 24)
 	for j := range x.Cols {
 		x.Row(3)[j] = 2 // constant
@@ -335,7 +335,7 @@ func TestTwins(t *testing.T) {
 		p := pool.New(2, visible.D)
 		progress := fit.Silent(context.Background())
 		begun := func(lambda float64) *qmfFit {
-			f := newQMFFit(visible, 3, &c.settings, p, 9, progress)
+			f := newQMFFit(visible, 3, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
 			f.origin, f.lambda = StartNMF, lambda
 			ok(t, f.startFactors())
 			f.beginSteps()
@@ -433,7 +433,7 @@ func TestStartFromSome(t *testing.T) {
 		progress := fit.Silent(context.Background())
 		lossFrom := func(some float64) float64 {
 			startSamples = some
-			f := newQMFFit(visible, k, &c.settings, p, 9, progress)
+			f := newQMFFit(visible, k, &c.settings, fit.Run{Pool: p, Seed: 9, Progress: progress})
 			f.origin = of.origin
 			ok(t, f.startFactors())
 			y, as := f.cells, f.loss
@@ -552,9 +552,7 @@ func TestNMFFromSome(t *testing.T) {
 // in their order; there are as many columns as make up the number of visible cells; no row and no column
 // is without a visible cell.
 func TestTrialSample(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	r := random.Split(3, 3)
 	x := NewMat(300, 700)
 	for i := range x.Rows {

@@ -19,9 +19,7 @@ import (
 // TestWorkspaces: a call gives the same bits where the workspace still stands at the
 // transport, where it must be put there after others, and from several goroutines.
 func TestWorkspaces(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	slow(t)
 	type problem struct {
 		tr   *Transport
 		q, z []float64

@@ -8,6 +8,7 @@
 //	leaveout.go  what it says of an observed cell had the cell not been observed
 //	alike.go     correction by residuals of the same row at samples that are alike
 //	stage.go     the second stage: regression of each row on others, how it is made; staged.go what it says
+//	metric.go    its radial regressors: in which rows samples must be near each other
 //	together.go  what hidden cells lose by being hidden together
 //	tails.go     how g_i goes on beyond the values of its row
 //	discrete.go  rows that take single values only: 0 and 1, ratings, counts

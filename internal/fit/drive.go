@@ -96,6 +96,13 @@ type Task struct {
 	States
 }
 
+// Run is what a fit of one seed runs with, or a part of one.
+type Run struct {
+	Pool     *pool.Pool
+	Seed     uint64 // of everything random
+	Progress Progress
+}
+
 // Attempt is the fit of one seed: its algorithm, the losses after its epochs, and its best state.
 type Attempt struct {
 	Fit     Algorithm
@@ -116,9 +123,8 @@ func (t *Task) Open(ctx context.Context) {
 	t.Pool.Bind(ctx)
 }
 
-// Drive fits from every seed and returns the best model, of x'. fresh makes an algorithm with its progress.
-func (t *Task) Drive(ctx context.Context, fresh func(seed uint64, progress Progress) Algorithm) (best Model,
-	err error) {
+// Drive fits from every seed and returns the best model, of x'. fresh makes an algorithm.
+func (t *Task) Drive(ctx context.Context, fresh func(Run) Algorithm) (best Model, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, StoppedAt(0, err)
 	}
@@ -136,7 +142,7 @@ func (t *Task) Drive(ctx context.Context, fresh func(seed uint64, progress Progr
 	}
 	for restart := first; restart < t.Restarts; restart++ {
 		progress := t.Progress(ctx)
-		a := &Attempt{Fit: fresh(t.Seed+uint64(restart), progress),
+		a := &Attempt{Fit: fresh(Run{t.Pool, t.Seed + uint64(restart), progress}),
 			Journal: NewJournal(t.Patience, t.Epochs, t.Cells.Held != nil)}
 		if from != nil && restart == first {
 			if err := t.Files.resume(a, from); err != nil {

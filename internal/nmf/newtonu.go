@@ -204,23 +204,38 @@ func (f *Newton) curve(ws *newtonScratch, r, q, w, u, v, x []float64, stride, ro
 	}
 	for i := range rows {
 		r, q, w, x := r[i*n:(i+1)*n], q[i*n:(i+1)*n], w[i*n:(i+1)*n], x[i*stride:]
-		weight := ws.weightOf(f, i)
+		if f.Weigh != nil {
+			f.weighCurve(r, q, w, x, ws.weightOf(f, i))
+			continue
+		}
 		for j := range r {
 			switch {
 			case j >= f.N || ws.seen[i] != nil && !ws.seen[i][j]:
 				r[j], q[j] = 0, 0
-			case f.Loss == divergence.KL && weight != nil:
-				r[j] -= weight[j]
 			case f.Loss == divergence.KL:
 				r[j]--
-			case weight != nil:
-				r[j], q[j] = float64(weight[j]*(x[j]-w[j])), weight[j]
 			default:
 				r[j], q[j] = x[j]-w[j], 1
 			}
 		}
 	}
 	return difference
+}
+
+// weighCurve is the end of curve for a row whose cells have weights, 0 where they are hidden.
+func (f *Newton) weighCurve(r, q, w, x, weight []float64) {
+	clear(r[f.N:])
+	clear(q[f.N:])
+	for j, by := range weight {
+		switch {
+		case by == 0:
+			r[j], q[j] = 0, 0
+		case f.Loss == divergence.KL: // x has the weight
+			r[j] -= by
+		default:
+			r[j], q[j] = float64(by*(x[j]-w[j])), by
+		}
+	}
 }
 
 // clear readies a piece of the rows for sums at the next y, but for num and den, which rowGroups clear.
