@@ -87,7 +87,7 @@ func TestPage(t *testing.T) {
 		Name  string
 		Score float64
 	}
-	if err := json.Unmarshal(out, &answers); err == nil {
+	if err = json.Unmarshal(out, &answers); err == nil {
 		err = json.Unmarshal(answers[0], &scored)
 	}
 	if err != nil || len(scored) != 40 {

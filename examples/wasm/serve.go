@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 //go:embed index.html
@@ -63,5 +64,6 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("http://localhost:8080")
-	log.Fatal(http.ListenAndServe("localhost:8080", files(module, script)))
+	server := http.Server{Addr: "localhost:8080", Handler: files(module, script), ReadHeaderTimeout: time.Minute}
+	log.Fatal(server.ListenAndServe())
 }
