@@ -64,6 +64,7 @@ func main() {
 		log.Fatal(err)
 	}
 	fmt.Println("http://localhost:8080")
-	server := http.Server{Addr: "localhost:8080", Handler: files(module, script), ReadHeaderTimeout: time.Minute}
+	server := http.Server{Addr: "localhost:8080", Handler: files(module, script),
+		ReadHeaderTimeout: time.Minute}
 	log.Fatal(server.ListenAndServe())
 }
