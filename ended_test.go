@@ -26,6 +26,9 @@ func (s *soon) Err() error {
 // TestContextWithinRow: an operator whose context ends in the middle of a row returns its error, and the next
 // call, in the workspace that was left, has the bits of any other.
 func TestContextWithinRow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	t.Parallel()
 	x, q := make([]float64, 300), make([]float64, 300)
 	for i := range x {

@@ -19,6 +19,9 @@ import (
 // TestHeldOut: on a matrix of rank 3 with Poisson-like noise, three components
 // predict hidden cells best, fewer miss structure and many more fit noise.
 func TestHeldOut(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
 	r := random.Split(51, 0)
 	u, v := NewMat(60, 3), NewMat(3, 50)
 	for _, m := range []Mat{u, v} {

@@ -132,7 +132,7 @@ func TestSampleMeans(t *testing.T) {
 		// where the intervals of single cells are narrow, too
 		{"chains", func(seed uint64) (x, seen quantmf.Mat) { return chain(40, 60, seed) }, 2.2},
 	} {
-		const tables = 24
+		const tables = 16
 		var squares, count [2]float64
 		for seed := range uint64(tables) {
 			x, seen := kind.make(seed)
