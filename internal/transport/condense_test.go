@@ -321,16 +321,21 @@ func TestRowIsCounted(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			r := NewRow(a, n, len(q))
 			runtime.ReadMemStats(&made)
-			r.Load(of)
-			r.Solve(1e-9, 100, nil)
-			runtime.ReadMemStats(&after)
 			NewRow(dry, n, len(q))
 			took, said := float64(made.TotalAlloc-before.TotalAlloc), a.Most()
 			if took > said+8192 || took < 0.85*said || dry.Most() != said {
 				t.Errorf("%d samples, %d levels: %v bytes, counted %v, by a dry arena %v", n, m, took, said,
 					dry.Most())
 			}
-			if more := after.TotalAlloc - made.TotalAlloc; more > 1024 {
+			more := uint64(math.MaxUint64) // of several times, since the runtime makes some now and then
+			for range 4 {
+				runtime.ReadMemStats(&made)
+				r.Load(of)
+				r.Solve(1e-9, 100, nil)
+				runtime.ReadMemStats(&after)
+				more = min(more, after.TotalAlloc-made.TotalAlloc)
+			}
+			if more > 1024 {
 				t.Errorf("%d samples, %d levels: a solve makes %d bytes", n, m, more)
 			}
 			if r.condensed.quadrature != nil != (n >= condensedFrom) {
