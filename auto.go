@@ -297,13 +297,6 @@ func partOf(x Rows) (part Rows, observed float64, err error) {
 	return part, observed, nil
 }
 
-// startChoice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.
-type startChoice struct {
-	prospect
-	share float64
-	made  bool
-}
-
 // startsBy is an option of a fit of QMF that takes a choice, or notes the one that it makes. Other fits have
 // no use for it.
 func startsBy(s *startChoice) FitOption {

@@ -663,3 +663,48 @@ func (f *file) words(tag string, n int) ([]uint64, error) {
 
 // savedWarning is a warning of a model that came from a file and is kept as text.
 type savedWarning string
+
+// movable is a model that is the same for other samples once their coordinates take the place of V.
+type movable interface {
+	Model
+	at(v Mat) Model
+}
+
+// withPlaced returns a model in which some of the samples of x, those that took no part in the fit, have the
+// coordinates that Transform has for them. A fit that was stopped has them, too.
+func withPlaced(ctx context.Context, m movable, x Rows, samples []int) (Model, error) {
+	placed, err := m.Transform(context.WithoutCancel(ctx), chosen{x, samples})
+	if err != nil {
+		return m, err
+	}
+	_, v := m.Factors()
+	for c := range v.Rows {
+		for at, j := range samples {
+			v.Set(c, j, placed.At(c, at))
+		}
+	}
+	return m.at(v), nil
+}
+
+// chosen is some of the columns of a matrix.
+type chosen struct {
+	of      Rows
+	columns []int
+}
+
+func (x chosen) Dims() (rows, cols int) {
+	rows, _ = x.of.Dims()
+	return rows, len(x.columns)
+}
+
+func (x chosen) ReadRow(row []float64, i int) error {
+	_, n := x.of.Dims()
+	all := make([]float64, n)
+	if err := x.of.ReadRow(all, i); err != nil {
+		return err
+	}
+	for at, j := range x.columns {
+		row[at] = all[j]
+	}
+	return nil
+}

@@ -105,6 +105,19 @@ type settings struct {
 	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
 
+// prospect is what the data choose of a fit.
+type prospect struct {
+	start        Start
+	lambda, line float64
+}
+
+// startChoice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.
+type startChoice struct {
+	prospect
+	share float64
+	made  bool
+}
+
 // parse reads opts over the defaults in c. The last of two settings of one
 // option counts.
 func parse[O FitOption](t option.Function, c *config, opts []O) error {

@@ -91,12 +91,6 @@ func (f *qmfFit) losses() fit.Losses {
 	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
 }
 
-// prospect is what the data choose of a fit.
-type prospect struct {
-	start        Start
-	lambda, line float64
-}
-
 // openChoices returns the starts that are open, the pairs of λ and τ to be tried first, and all λ. λ and τ
 // that are not open are the same in all.
 func (f *qmfFit) openChoices() (starts []Start, first []prospect, lambdas []float64) {
