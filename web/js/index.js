@@ -474,7 +474,8 @@ class Quantmf {
       return second && sum(second) < sum(first) ? second : first;
     };
     // Fits of two numbers of rows separate the time that grows with rows from the rest, where there is time for both.
-    const few = Math.min(d, Math.max(2 * rank, 48));
+    // A BQMF of at most 64 rows predicts each from the samples that are near in the others, and no larger one does.
+    const few = Math.min(d, Math.max(2 * rank, method === 'bqmf' && d > 64 ? 80 : 48));
     const small = await fastest(few);
     if (!small) return { bytes, seconds: NaN };
     const more = Math.min(d, 3 * few);
