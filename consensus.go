@@ -93,14 +93,6 @@ func FitConsensus(ctx context.Context, x Rows, k, seeds int, opts ...FitOption) 
 	return out, err
 }
 
-// oneWorker lets a fit beside others run on one worker and end without a model where the context ends.
-func oneWorker() FitOption {
-	return fitOption(option.Workers, "1", func(c *config) string {
-		c.workers, c.discard = 1, true
-		return ""
-	})
-}
-
 // checkSeeds returns the error of a number of seeds, or of an option by which fits would not differ.
 func (c *config) checkSeeds(k, seeds int) error {
 	if k < 1 {
@@ -354,9 +346,10 @@ func (p *points) silhouettes(k int) (each []float64, overall float64, members []
 	return each, overall, members
 }
 
-// medians returns the median of each cluster with a sum of 1; its mean where the median is 0 everywhere.
+// medians returns the median of each cluster with a sum of 1. A feature whose medians are all 0, which no
+// component would predict, has means in their place, and so has a component whose medians are all 0.
 func (p *points) medians(k int) Mat {
-	u := NewMat(p.y.Cols, k)
+	u, means := NewMat(p.y.Cols, k), NewMat(p.y.Cols, k)
 	for c := range k {
 		var members []int
 		for at, of := range p.of {
@@ -364,21 +357,34 @@ func (p *points) medians(k int) Mat {
 				members = append(members, p.kept[at])
 			}
 		}
-		column, values := make([]float64, u.Rows), make([]float64, len(members))
-		for _, middle := range []func([]float64) float64{medianOf, meanOf} {
-			for i := range column {
-				for at, of := range members {
-					values[at] = p.y.At(of, i)
-				}
-				column[i] = middle(values)
+		values := make([]float64, len(members))
+		for i := range u.Rows {
+			for at, of := range members {
+				values[at] = p.y.At(of, i)
 			}
-			if sumOf(column) > 0 {
-				break
+			u.Set(i, c, medianOf(values))
+			means.Set(i, c, meanOf(values))
+		}
+	}
+	for i := range u.Rows {
+		if sumOf(u.Row(i)) == 0 {
+			copy(u.Row(i), means.Row(i))
+		}
+	}
+	for c := range k {
+		sum, from := 0.0, u
+		for i := range u.Rows {
+			sum += u.At(i, c)
+		}
+		if sum == 0 {
+			from = means
+			for i := range means.Rows {
+				sum += means.At(i, c)
 			}
 		}
-		if sum := sumOf(column); sum > 0 {
-			for i, v := range column {
-				u.Set(i, c, v/sum)
+		for i := range u.Rows {
+			if sum > 0 {
+				u.Set(i, c, from.At(i, c)/sum)
 			}
 		}
 	}

@@ -230,6 +230,33 @@ func TestConsensusOfPoorData(t *testing.T) {
 	}
 }
 
+// A feature that no cluster has in more than half of its points is still predicted: under KL a value that is
+// predicted to be 0 would cost as much as all others together.
+func TestConsensusPredictsEveryFeature(t *testing.T) {
+	t.Parallel()
+	x := sparseRows(11)
+	m, err := quantmf.FitConsensus(context.Background(), x, 9, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range x.Rows {
+		if sumOf(x.Row(i)) > 0 && sumOf(m.U.Row(i)) == 0 {
+			t.Errorf("no component has feature %d", i)
+		}
+	}
+}
+
+// sparseRows are amounts without structure, most of them 0, by which fits do not agree.
+func sparseRows(seed uint64) quantmf.Mat {
+	r, x := random.Split(seed, 0), quantmf.NewMat(40, 30)
+	for at := range x.Data {
+		if r.Float64() < .08 {
+			x.Data[at] = r.Float64()
+		}
+	}
+	return x
+}
+
 func TestConsensusErrors(t *testing.T) {
 	x, _ := programs(3, 8, 9, 2)
 	for name, call := range map[string]struct {

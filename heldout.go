@@ -243,16 +243,12 @@ func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts 
 	if err := ctx.Err(); err != nil {
 		return h, fit.StoppedAt(0, err)
 	}
-	alone := fitOption(option.Workers, "1", func(c *config) string {
-		c.workers, c.discard = 1, true
-		return ""
-	})
 	var visible Rows = maskedRows{x, mask}
 	if _, inMemory := x.(Mat); inMemory {
 		visible = Mat(mask.Matrix())
 	}
 	m, err := method(ctx, visible, trial, append(append([]FitOption{}, opts...),
-		WithMissingValues(), alone)...)
+		WithMissingValues(), oneWorker())...)
 	if err != nil {
 		return h, err
 	}
@@ -283,6 +279,14 @@ func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts 
 			Problem: "x is so small that its losses have no number: multiply it by a constant"}
 	}
 	return h, err
+}
+
+// oneWorker lets a fit beside others run on one worker and end without a model where the context ends.
+func oneWorker() FitOption {
+	return fitOption(option.Workers, "1", func(c *config) string {
+		c.workers, c.discard = 1, true
+		return ""
+	})
 }
 
 // maskedRows are rows with NaN where a mask holds a cell out.

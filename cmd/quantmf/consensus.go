@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -171,10 +172,24 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	return err
 }
 
-// affords reports a consensus that would take more memory than is allowed.
+// affords reports a consensus that would take more memory than is allowed: what one fit and its files take,
+// the fits beside it, and the components of all fits with their distances.
 func (f *consensusFlags) affords(t *table.Table) error {
+	d, n := t.Dims()
+	beside := float64(min(runtime.GOMAXPROCS(0), f.seeds) - 1)
 	for _, f.rank = range f.ks {
-		if err := f.affordable(t); err != nil {
+		need, err := f.footprint(d, n, t.HeldBytes())
+		if err != nil {
+			return err
+		}
+		fit, err := quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.options.List()...)
+		if err != nil {
+			return err
+		}
+		points := float64(f.seeds) * float64(f.rank)
+		need += margin * (beside*float64(max(fit.Fit, fit.Rows)) + 8*points*(float64(d)+points))
+		if err := f.in.Allows(need, "this",
+			"use fewer features (-top), components or seeds, or allow more"); err != nil {
 			return err
 		}
 	}
@@ -214,7 +229,7 @@ func stabilityChart(all []agreement) report.Chart {
 	}
 	for _, a := range all {
 		label := strconv.Itoa(a.K)
-		c.Lines[0].Points = append(c.Lines[0].Points, report.Point{Label: label, Y: a.Stability, Best: true})
+		c.Lines[0].Points = append(c.Lines[0].Points, report.Point{Label: label, Y: a.Stability})
 		c.Lines[1].Points = append(c.Lines[1].Points,
 			report.Point{Label: label, Y: a.Loss / max(most, 1e-300)})
 	}

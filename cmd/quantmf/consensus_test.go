@@ -42,13 +42,14 @@ func TestConsensus(t *testing.T) {
 
 func TestConsensusErrors(t *testing.T) {
 	for want, args := range map[string][]string{
-		"-seeds 1":          {"-seeds", "1", "-"},
-		"not whole numbers": {"-k", "2-4", "-"},
-		"standard output":   {"-k", "2", "-o", "-", "-"},
-		"-q":                {"-k", "2", "-q", "q.tsv", "-"},
-		"must be from 2":    {"-k", "2", "-seeds", "2000", "-"},
-		"allow more":        {"-k", "2", "-max-memory", "1MB", "-"},
-		"no such file":      {"-k", "2", "nothing.tsv"},
+		"-seeds 1":                {"-seeds", "1", "-"},
+		"not whole numbers":       {"-k", "2-4", "-"},
+		"standard output":         {"-k", "2", "-o", "-", "-"},
+		"-q":                      {"-k", "2", "-q", "q.tsv", "-"},
+		"must be from 2":          {"-k", "2", "-seeds", "2000", "-"},
+		"allow more":              {"-k", "2", "-max-memory", "1MB", "-"},
+		"or seeds, or allow more": {"-k", "6", "-seeds", "900", "-max-memory", "200MB", "-"},
+		"no such file":            {"-k", "2", "nothing.tsv"},
 	} {
 		if _, code, _, said := runWith(t, small(), append([]string{"consensus"}, args...)...); code == 0 ||
 			!strings.Contains(said, want) {

@@ -99,19 +99,8 @@ func (c Call) fit() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	rank, err := c.whole("rank")
+	x, rank, opts, err := c.asked(settings.Method(method))
 	if err != nil {
-		return nil, err
-	}
-	opts, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.rows("x")
-	if err != nil {
-		return nil, err
-	}
-	if err := c.room(settings.Method(method), x, rank, opts); err != nil {
 		return nil, err
 	}
 	m, err := settings.Fit(c.Ctx, method, x, rank, append(opts, quantmf.WithProgress(c.told))...)
@@ -121,25 +110,28 @@ func (c Call) fit() (any, error) {
 	return result(about(m))
 }
 
+// asked returns the matrix, the rank and the options of a fit for which the host has room.
+func (c Call) asked(method quantmf.Method) (x quantmf.Rows, rank int, opts []quantmf.FitOption, err error) {
+	if rank, err = c.whole("rank"); err != nil {
+		return nil, 0, nil, err
+	}
+	if opts, err = c.options(); err != nil {
+		return nil, 0, nil, err
+	}
+	if x, err = c.rows("x"); err != nil {
+		return nil, 0, nil, err
+	}
+	return x, rank, opts, c.room(method, x, rank, opts)
+}
+
 // consensus is a fit by NMF with the fields of the consensus beside those of its model.
 func (c Call) consensus() (any, error) {
-	rank, err := c.whole("rank")
-	if err != nil {
-		return nil, err
-	}
 	seeds, err := c.whole("seeds")
 	if err != nil {
 		return nil, err
 	}
-	opts, err := c.options()
+	x, rank, opts, err := c.asked(quantmf.MethodNMF)
 	if err != nil {
-		return nil, err
-	}
-	x, err := c.rows("x")
-	if err != nil {
-		return nil, err
-	}
-	if err := c.room(quantmf.MethodNMF, x, rank, opts); err != nil {
 		return nil, err
 	}
 	m, err := quantmf.FitConsensus(c.Ctx, x, rank, seeds, opts...)
