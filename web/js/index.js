@@ -363,6 +363,13 @@ class Quantmf {
     return this.#model(about);
   }
 
+  async unseen(model, x, given, how) {
+    if (!(model instanceof Model)) throw shape('model', kind(model), 'a model of a fit');
+    const { rank = model.rank, features, ...options } = fields('options', given);
+    const names = features === undefined ? Array.from({ length: model.rows }, (_, i) => `f${i + 1}`) : texts('features', features);
+    return this.#call('unseen', { model: content('bytes', model.bytes), x: matrix('x', x, how), tried: model.tried ?? '', features: names, rank: plain('rank', rank), options: settings(options) }, how);
+  }
+
   async consensus(x, given, how) {
     const { rank, seeds = 20, ...options } = fields('options', given);
     const about = await this.#call('consensus', { x: matrix('x', x, how), rank: plain('rank', rank), seeds: plain('seeds', seeds), options: settings(options) }, how);
@@ -465,6 +472,8 @@ class Quantmf {
       took.epochs /= done;
       return took;
     };
+    // The fits by which auto chooses: at most ten masks that hide 2000 cells, of a part of at most 2^20 cells (auto.go).
+    const tried = (rows) => Math.min(rows, Math.max(2 ** 20 / n, 500)) * Math.max(1, Math.min(10, Math.ceil(20000 / (rows * n))));
     const sum = (took) => Object.values(took).reduce((s, t) => s + t, 0);
     /** fastest returns the faster of two fits, where there is time for both: during the first the browser compiles code. */
     const fastest = async (rows) => {
@@ -482,6 +491,7 @@ class Quantmf {
     const large = more > few && sum(small) < 100 ? await fastest(more) : undefined;
     const [rows, took] = large ? [more, large] : [few, small];
     const seconds = Object.entries(took).reduce((s, [name, t]) => {
+      if (name === 'unseen') return s + (t * tried(d)) / tried(rows) / 1000;
       const of = name === 'choice' ? Math.min(d, 512) : d; // a start is chosen by at most 512 rows
       const row = large && small[name] !== undefined ? Math.max(0, t - small[name]) / (more - few) : t / rows;
       return s + (t + row * (of - rows)) / 1000;
@@ -510,10 +520,11 @@ class Quantmf {
   }
 
   async read(file, options, how) {
-    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = fields('options', options);
+    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, log1p = false, top = 0, ...rest } = fields('options', options);
     none(rest);
     if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
-    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory }, how);
+    if (!count(top)) throw option('top', top, 'must be a whole number, at least 0');
+    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory, log1p: Boolean(log1p), top }, how);
   }
 
   async groups(table, of, how) {
@@ -616,9 +627,11 @@ class Model {
   }
 
   async named(features, samples, of, how) {
-    const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
+    const { matrix: name = '', command = '', losses = '', log1p = false, top = false, unseen, stability, ...rest } = fields('made', of);
     none(rest);
-    const made = { matrix: text('matrix', name), command: text('command', command), losses: text('losses', losses) };
+    const made = { matrix: text('matrix', name), command: text('command', command), losses: text('losses', losses), log1p: Boolean(log1p), top: Boolean(top) };
+    if (unseen !== undefined) Object.assign(made, { unseen: text('unseen.lines', fields('unseen', unseen).lines), warnings: texts('unseen.warnings', unseen.warnings) });
+    if (stability !== undefined) made.stability = numbers('stability', stability);
     return this.#call('named', { features: texts('features', features), samples: texts('samples', samples), made }, how);
   }
 
