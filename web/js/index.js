@@ -286,7 +286,11 @@ export async function load(options) {
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
   const [engine, kernels] = await Promise.all([compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker), () => compile(places.tables));
+  let tables;
+  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker), () => (tables ??= compile(places.tables).catch((error) => {
+    tables = undefined; // the next call tries again
+    throw error;
+  })));
   await all.warm();
   return all;
 }
