@@ -50,7 +50,7 @@ func (c *config) settleNMF(d, n, rank int) error {
 		return nil
 	}
 	if c.updates == UpdatesMultiplicative {
-		c.epochs = 200
+		c.epochs = 100
 	}
 	if c.startsFrom(d, n) > 0 {
 		c.epochs /= 2
@@ -79,7 +79,7 @@ func (c *config) startsFrom(d, n int) float64 {
 // hundredth of the mean of their component, so that the model does not hold values of unseen cells
 // impossible.
 //
-// Defaults: KL, 20 epochs (200 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
+// Defaults: KL, 20 epochs (100 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
 // validation, no restarts, nothing fixed. To go on until the loss stands still, WithEpochs(1000) and
 // [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.

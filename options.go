@@ -411,7 +411,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
@@ -862,7 +862,7 @@ const (
 	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
 	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
+	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,
 	// on which the singular vectors are taken.
 	PhaseFactors

@@ -44,7 +44,7 @@ export interface Settings {
   /** A map that has not converged gives a ConvergenceError; default false, which gives a warning. */
   strict?: boolean;
   /** The number of epochs, each a visit of every feature; default 4 (qmf; 20 where Adam steps U and V, as above rank 32),
-   * 100 (qmfq), 20 (nmf; 10 under kl from 8192 samples on, 200 with multiplicative updates), 60 (bqmf). */
+   * 100 (qmfq), 20 (nmf; 10 under kl from 8192 samples on, 100 with multiplicative updates), 60 (bqmf). */
   epochs?: number;
   /** The seed of all random numbers, a whole number from 0 to 2^64-1; default 1. */
   seed?: number | bigint | string;
