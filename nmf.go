@@ -72,8 +72,8 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Under [KL], the default, and [Frobenius] it lowers the loss by Newton's method with bounds and momentum
 // (internal/nmf), whose epoch reads x twice; under other losses, which it does not take, for k > d+n, or by
-// [WithUpdates], by the multiplicative updates of the textbooks. The loss, with its penalties, never rises by
-// more than rounding.
+// [WithUpdates], by the multiplicative updates of the textbooks with steps ahead (Hien, Leplat and Gillis
+// 2024), of which half as many are enough. The loss, with its penalties, never rises by more than rounding.
 //
 // Entries of the factors may be 0. Under KL with cells hidden Newton's method keeps them at or above a
 // hundredth of the mean of their component, so that the model does not hold values of unseen cells
@@ -94,8 +94,8 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Cost of an epoch of Newton's method: 18dnk flops, under Frobenius without missing cells
 // 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k² numbers beside x. Of an epoch of multiplicative updates:
-// 8dnk flops, memory 18kn + dk numbers; where cells are missing or the loss is not KL, 12dnk flops and
-// 33kn + dk numbers.
+// 8dnk flops, memory 19kn + 2dk numbers; where cells are missing or the loss is not KL, 12dnk flops and
+// 34kn + 2dk numbers.
 //
 // Under KL without missing or held-out cells, zeros of rows that are mostly zero cost nothing: an epoch
 // over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), and none for all dn cells.

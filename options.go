@@ -754,7 +754,8 @@ const (
 	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
-	// and Idier for other losses: the textbook's, and the paper's baseline.
+	// and Idier for other losses, the paper's baseline, with steps ahead (Hien, Leplat and Gillis
+	// 2024): half as many lead to a loss. Fits of one epoch, one from the other, are the textbook's.
 	UpdatesMultiplicative
 )
 
@@ -788,7 +789,7 @@ const (
 	// k singular vectors of x (NNDSVD), in which missing cells have the mean of their
 	// row. No entry is below 0.3 of the mean of its column of U or row of V. StartSVD
 	// costs about three epochs. Its loss is far below that of StartUniform for the first tens of
-	// epochs, but not after 200. It is the same for every seed, unless k is above the
+	// epochs, but not after 100. It is the same for every seed, unless k is above the
 	// rank of x: the components above that rank are those of StartUniform.
 	StartSVD
 )
