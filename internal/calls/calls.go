@@ -40,6 +40,8 @@ func (c Call) Answer(name string) (any, error) {
 		return c.reconstruct()
 	case "median", "deviation":
 		return c.bayesian(name)
+	case "embedding":
+		return c.embedding()
 	case "interval":
 		return c.interval()
 	case "map":
@@ -315,6 +317,14 @@ func (c Call) bayesian(name string) (any, error) {
 		return m.Median(), nil
 	}
 	return m.Deviation(), nil
+}
+
+func (c Call) embedding() (any, error) {
+	m, err := c.posterior("embedding")
+	if err != nil {
+		return nil, err
+	}
+	return m.Embedding(), nil
 }
 
 func (c Call) interval() (any, error) {
