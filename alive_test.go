@@ -108,7 +108,8 @@ func TestToldIsAlive(t *testing.T) {
 		x       quantmf.Rows
 	}{
 		{"NMF of many epochs", nmf, 3, 4, 1, options{quantmf.WithEpochs(50000)}, nil, nil},
-		{"NMF tall", nmf, 20000, 6, 3, options{quantmf.WithEpochs(2), quantmf.WithLoss(quantmf.Frobenius)}, nil, nil},
+		{"NMF tall", nmf, 20000, 6, 3, options{quantmf.WithEpochs(2), quantmf.WithLoss(quantmf.Frobenius)},
+			nil, nil},
 		{"NMF of few rows", nmf, 2, 60000, 1, options{quantmf.WithEpochs(4)}, nil, nil},
 		{"NMF wide, full rows under KL", nmf, 20, 20000, 10, options{quantmf.WithEpochs(4)}, nil, nil},
 		{"NMF, full rows under KL", nmf, 400, 400, 30, options{quantmf.WithEpochs(4)}, nil, nil},
@@ -125,7 +126,8 @@ func TestToldIsAlive(t *testing.T) {
 		{"QMF, most missing", qmf, 700, 12000, 5, options{one, missing}, holes(0.95), nil},
 		{"QMF held out, half missing", qmf, 520, 12000, 5, options{one, missing, held, scores},
 			holes(0.5), nil},
-		{"QMF under Frobenius", qmf, 30, 20000, 2, options{one, quantmf.WithLoss(quantmf.Frobenius)}, nil, nil},
+		{"QMF under Frobenius", qmf, 30, 20000, 2, options{one, quantmf.WithLoss(quantmf.Frobenius)}, nil,
+			nil},
 		{"QMF listed", qmf, 200, 9000, 2, options{one}, func(x quantmf.Mat) quantmf.Rows {
 			return listed(some(x, 0.97, 0))
 		}, nil},
@@ -143,7 +145,8 @@ func TestToldIsAlive(t *testing.T) {
 		{"QMF held out", qmf, 150, 300, 5, options{one, held, quantmf.WithRestarts(2)}, nil, nil},
 		{"QMF, one batch", qmf, 200, 300, 10,
 			options{one, quantmf.WithBatch(200), quantmf.WithStart(quantmf.StartNMF)}, nil, nil},
-		{"QMF of the paper", qmf, 200, 300, 5, options{one, quantmf.WithStart(quantmf.StartUniform)}, nil, nil},
+		{"QMF of the paper", qmf, 200, 300, 5, options{one, quantmf.WithStart(quantmf.StartUniform)}, nil,
+			nil},
 		{"QMF signed", qmf, 60, 1500, 5, options{one, quantmf.WithLoss(quantmf.Frobenius)}, nil, nil},
 		{"QMF of many epochs", qmf, 3, 4, 1, options{quantmf.WithEpochs(1500)}, nil, nil},
 		{"QMFQ", qmfq, 150, 200, 6, options{one}, nil, nil},
@@ -152,7 +155,8 @@ func TestToldIsAlive(t *testing.T) {
 		{"QMFQ of many updates", qmfq, 150, 100, 8,
 			options{one, quantmf.WithProjection(quantmf.KLUpdates(100))}, nil, nil},
 		{"QMFQ held out", qmfq, 100, 120, 5, options{one, held}, nil, nil},
-		{"QMFQ of the paper", qmfq, 80, 300, 5, options{one, quantmf.WithStart(quantmf.StartUniform)}, nil, nil},
+		{"QMFQ of the paper", qmfq, 80, 300, 5, options{one, quantmf.WithStart(quantmf.StartUniform)}, nil,
+			nil},
 		{"QMFQ by singular vectors", qmfq, 80, 150, 5,
 			options{one, quantmf.WithProjection(quantmf.TruncatedSVD())}, nil, nil},
 		{"BQMF", bqmf, 150, 150, 0, options{one}, nil, nil},
