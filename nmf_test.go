@@ -71,12 +71,14 @@ func TestScikit(t *testing.T) {
 		m := from(s.U0, s.V0, 0)
 		for epoch := 1; epoch <= 200; epoch++ {
 			m = from(m.U, m.V, 1)
-			if want, known := s.Loss[name][strconv.Itoa(epoch)]; known && !(math.Abs(m.History[1]-want) <= 1e-6*want) {
+			if want, known := s.Loss[name][strconv.Itoa(epoch)]; known &&
+				!(math.Abs(m.History[1]-want) <= 1e-6*want) {
 				t.Errorf("%s after %d updates: %v, scikit-learn %v", name, epoch, m.History[1], want)
 			}
 		}
 		if h := from(s.U0, s.V0, 100).History; !(h[100] <= m.History[1]) {
-			t.Errorf("%s: %v after 100 epochs, %v after 200 updates of scikit-learn", name, h[100], m.History[1])
+			t.Errorf("%s: %v after 100 epochs, %v after 200 updates of scikit-learn", name, h[100],
+				m.History[1])
 		}
 		if l == KL {
 			closeTo(t, "U", m.U.Data, s.U.Data, 1e-6*largest(s.U.Data))
