@@ -204,7 +204,7 @@ func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
 	}
 	if c.weights = rules.Weights; c.weights != nil {
 		c.Partial = true
-		a.Floats(d)
+		a.Floats(2, d)
 		a.Floats(3, n)
 	}
 	return c
