@@ -237,7 +237,7 @@ func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float6
 		return
 	}
 	defer p.Part()()
-	p.Memory.Floats(f.d, int(samples)) // the samples
+	x.CountSample(p.Memory, f.d, int(samples))
 	g := newFactors(p.Memory, f.d, int(samples), f.k)
 	g.approximate(x, loss, 1, fit.Run{Pool: p})
 }
@@ -812,7 +812,9 @@ func (f *inflation) scored() *fit.Cells {
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
 		x = fit.Source{Dense: m}
 	}
-	return f.cells.Beside(x)
+	c := f.cells.Beside(x)
+	c.About.Full = true // scores are above 0
+	return c
 }
 
 // large tells whether a copy of x may be too large to hold in memory.
