@@ -24,15 +24,15 @@ import (
 
 // Parts of the help of several commands.
 const (
-	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series matrix
-		of GEO, a workbook of Excel (xlsx), Matrix Market, npy or npz (SciPy's sparse matrices, too), plain or
-		compressed by gzip or bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-", standard input. The
-		content tells the format. Features are in rows, samples in columns. A line on standard error says
-		what was taken for names, and warnings say what may be wrong with that. 45% is 45, TRUE 1, FALSE 0;
-		decimal commas are found where they are certain. Under -missing, fits leave out features and samples
-		without any value. Features without names are
-		f1, f2, ..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius, which
-		auto takes for them.`
+	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series
+		matrix of GEO, a workbook of Excel (xlsx), Matrix Market, npy or npz (SciPy's sparse matrices, too),
+		plain or compressed by gzip or bzip2; or a folder of 10x with matrix.mtx, features.tsv and
+		barcodes.tsv; or "-", standard input. The content tells the format. Features are in rows, samples in
+		columns. A line on standard error says what was taken for names, and warnings say what may be wrong
+		with that. 45% is 45, TRUE 1, FALSE 0; decimal commas are found where they are certain. Under
+		-missing, fits leave out features and samples without any value. Features without names are f1, f2,
+		..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius, which auto takes
+		for them.`
 	WriteHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A
 		further .gz compresses it. "-" is standard output, tab-separated without -format.`
 	ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not converged under

@@ -59,10 +59,8 @@ func TestWords(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			got := readsAs(t, c.in, c.o, c.want)
-			_, names, _ := strings.Cut(got.Taken, "names of samples")
-			if at := strings.Index(got.Taken, "samples by line"); at >= 0 {
-				names = strings.TrimLeft(got.Taken[at:], "samples by line0123456789")
-			}
+			names := got.Taken[strings.Index(got.Taken, "samples")+len("samples"):]
+			names = strings.TrimLeft(names, " byline0123456789")
 			if names != c.said {
 				t.Errorf("said %q, want %q", names, c.said)
 			}
