@@ -42,8 +42,8 @@ func (c *Cells) NotSampled(a *pool.Arena, rows, cells int, of, rules Rules) *Cel
 	return NotRead(a, rows, n, About{}, rules)
 }
 
-// CountSample counts the numbers of a sample of cells that are not read, and its weights. Listed ones take a number and a
-// column; the columns of a sample may list somewhat more than others.
+// CountSample counts the numbers of a sample of cells that are not read, and its weights. Listed ones take a
+// number and a column; the columns of a sample may list somewhat more than others.
 func (c *Cells) CountSample(a *pool.Arena, rows, columns int) {
 	if of := c.About.Listed; of > 0 && !c.Partial {
 		a.Count(float64(12 * 1.1 * of * float64(rows) * float64(columns)))
@@ -58,8 +58,8 @@ func (c *Cells) CountSample(a *pool.Arena, rows, columns int) {
 // Sample returns up to so many random rows of x', and of their columns as many random ones as make up the
 // given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
 // columns of which the sample has no visible cell are left out. numbers are those of the rows in x', and
-// weights those of the sample, nil for none. Where the pool has stopped the sample means nothing. The sample of
-// listed cells, all visible, lists them as well.
+// weights those of the sample, nil for none. Where the pool has stopped the sample means nothing. The sample
+// of listed cells, all visible, lists them as well.
 func (c *Cells) Sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Source, weights *Weights,
 	numbers []int) {
 	numbers = some(c.D, rows, src)
