@@ -213,7 +213,8 @@ func (c *settings) newMethod(problem nmf.Problem) nmf.Method {
 func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
+		Full: s.About.Full, Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut,
+		Read:     s.ReadRow,
 		Held:     s.HeldLoss,
 		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
 	}

@@ -237,7 +237,7 @@ func (f *factors) reserveSome(x *fit.Cells, loss divergence.Loss, samples float6
 		return
 	}
 	defer p.Part()()
-	p.Memory.Floats(f.d, int(samples)) // the samples
+	x.CountSample(p.Memory, f.d, int(samples))
 	g := newFactors(p.Memory, f.d, int(samples), f.k)
 	g.approximate(x, loss, 1, fit.Run{Pool: p})
 }
@@ -759,6 +759,7 @@ func (f *inflation) scored() *fit.Cells {
 	}
 	c := fit.NewCells(x)
 	c.Partial, c.Visible, c.InRow = f.cells.Partial, f.cells.Visible, f.cells.InRow
+	c.About.Full = true // scores are above 0
 	return c
 }
 

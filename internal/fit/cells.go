@@ -49,6 +49,8 @@ type Cells struct {
 	weightUnit, heldUnit float64 // bring the weights of visible and of held-out cells to a mean of 1
 	WeightHash           Hash    // of cell weights, if a fingerprint was asked for
 
+	About About // of cells that are not read
+
 	// what reading has found
 	Units       Units    // of x'
 	extents     []extent // of each row, in the units of x

@@ -33,11 +33,21 @@ func (c *Cells) NotSampled(a *pool.Arena, rows, cells int, of, rules Rules) *Cel
 	rows = min(c.D, rows)
 	most := float64(cells) / (1 - of.Validation)
 	if of.Missing {
-		most = MostSampled
+		most = min(most/c.About.Visible, MostSampled)
 	}
 	n := int(min(math.Ceil(most/float64(rows)), float64(c.N)))
-	a.Floats(rows, n)
-	return NotRead(a, rows, n, rules)
+	c.CountSample(a, rows, n)
+	return NotRead(a, rows, n, About{}, rules)
+}
+
+// CountSample counts the numbers of a sample of cells that are not read. Listed ones take a number and a
+// column; the columns of a sample may list somewhat more than others.
+func (c *Cells) CountSample(a *pool.Arena, rows, columns int) {
+	if of := c.About.Listed; of > 0 && !c.Partial {
+		a.Count(float64(12 * 1.1 * of * float64(rows) * float64(columns)))
+		return
+	}
+	a.Floats(rows, columns)
 }
 
 // Sample returns up to so many random rows of x', and of their columns as many random ones as make up the

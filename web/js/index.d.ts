@@ -174,6 +174,8 @@ export interface Model {
   interval(p: number, how?: How): Promise<{ low: Matrix; high: Matrix }>;
   median(how?: How): Promise<Matrix>;
   deviation(how?: How): Promise<Matrix>;
+  /** Of bqmf: coordinates of the fitted samples whose distances are those of UV, to cluster or to draw: r × n. */
+  embedding(how?: How): Promise<Matrix>;
   /** T of a feature, an index from 0, at values of its row of UV. An nmf has no maps. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
   /** The model file with names of features and samples, by which the command finds features, and with the

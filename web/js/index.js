@@ -624,6 +624,10 @@ class Model {
     return this.#call('deviation', {}, how);
   }
 
+  async embedding(how) {
+    return this.#call('embedding', {}, how);
+  }
+
   async named(features, samples, of, how) {
     const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
     none(rest);
