@@ -169,6 +169,8 @@ func ways(d, n int) []way {
 			WithRestarts(2), WithPatience(1), WithMaxIterations(2), WithLearningRate(0.5))},
 		{"QMFQ, signed", MethodQMFQ, signed, Frobenius, maps(WithEnds(EndsPinned),
 			WithProjection(KLUpdates(5)))},
+		{"QMFQ, weights, hidden", MethodQMFQ, holed, KL, maps(missing, WithProjection(KLUpdates(3)),
+			WithSampleWeights(samples), WithCellWeights(cells))},
 		{"BQMF", MethodBQMF, positive, KL, of(WithEpochs(8))},
 		{"BQMF, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1), WithEpochs(6))},
 		{"BQMF, hidden, corrections", MethodBQMF, kin(16, 80), KL, of(missing, WithEpochs(3))},

@@ -180,6 +180,11 @@ func (c *config) contradictions() error {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
+	if c.projection.kind == projection.SVD && c.cellWeights != nil {
+		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+			Bound: "needs the same weights in all features, WithSampleWeights: by others no singular " +
+				"vectors are nearest, so WithCellWeights does not go with it"}
+	}
 	if c.given.Has(option.Model) {
 		for _, k := range [...]option.Kind{option.Init, option.Start} {
 			if c.given.Has(k) {
