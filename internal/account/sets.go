@@ -82,6 +82,9 @@ func Weight(u, share float64, of quantmf.Goodness) float64 {
 
 // AgainstSets tests each component against each set.
 func AgainstSets(u, shares quantmf.Mat, goodness []quantmf.Goodness, sets []Set) (tests []SetTest) {
+	if len(sets) == 0 {
+		return nil // and nobody may know the goodness
+	}
 	var p []float64
 	weights := make([]float64, u.Rows)
 	for c := range u.Cols {
