@@ -119,12 +119,6 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return f
 	})
 	fitted, _ := m.(*NMF)
-	if left := t.Cells.LeftOut(); len(left) > 0 && fitted != nil {
-		placed, wrong := withPlaced(ctx, fitted, x, left)
-		if fitted = placed.(*NMF); err == nil {
-			err = wrong
-		}
-	}
 	return fitted, err
 }
 
@@ -213,7 +207,8 @@ func (c *settings) newMethod(problem nmf.Problem) nmf.Method {
 func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nmf.Problem {
 	problem := nmf.Problem{
 		D: f.d, N: f.n, K: f.k, NP: f.np, U: f.u, V: f.v,
-		Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut, Read: s.ReadRow,
+		Full: s.About.Full, Partial: s.Partial, Rows: s.InRow, Visible: s.Visible, HeldOut: s.HeldOut,
+		Read:     s.ReadRow,
 		Held:     s.HeldLoss,
 		NonZeros: s.NonZeros(), Loss: loss, Fixed: f.fixed, Pool: p,
 	}
@@ -230,11 +225,7 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 func (f *nmfFit) startFactors(c *config, run fit.Run) error {
 	defer func() {
 		f.hold()
-		for c := range f.k {
-			for _, j := range f.cells.LeftOut() { // they would count in what components sum to
-				f.rowV(c)[j] = 0
-			}
-		}
+		f.leaveOut(f.cells.LeftOut())
 	}()
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)

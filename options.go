@@ -541,6 +541,10 @@ func WithFixedU(columns Mat) FitOption {
 // counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
 // coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
 // values, and another multiplication a cell.
+//
+// Where there are maps the weights are those of the operators as well: T_i transports samples of these
+// weights, and its squash has their mean and deviation. [WithShrinkage] counts samples of the mean weight;
+// penalties count entries of factors, whatever they weigh.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)

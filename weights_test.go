@@ -302,7 +302,7 @@ func TestWeightsErrors(t *testing.T) {
 			[]FitOption{WithSampleWeights([]float64{1, -1})}},
 		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodQMF, "WithSampleWeights(len 2): FitQMF has no use for it",
+		{MethodQMFQ, "WithSampleWeights(len 2): FitQMFQ has no use for it",
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
 		{MethodNMF, "WithCellWeights(Rows): must not be nil", []FitOption{WithCellWeights(nil)}},
 		{MethodNMF, "cell weights: got 2×2, want " + sizeOf(x.Dims()),

@@ -185,6 +185,7 @@ func (f *fitFlags) signed() bool {
 
 // read reads the matrix, and settles the loss.
 func (f *fitFlags) read(s cli.Streams) (*table.Table, os.FileInfo, error) {
+	f.in.Full = true
 	t, input, err := f.in.Read(f.matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
 		f.signed())
 	if err != nil {

@@ -44,10 +44,13 @@ type Cells struct {
 	HeldOut int      // the number of held-out cells
 
 	// what it weighs
-	weights              *Weights // nil: all cells weigh the same
-	weightSums           []float64
-	weightUnit, heldUnit float64 // bring the weights of visible and of held-out cells to a mean of 1
-	WeightHash           Hash    // of cell weights, if a fingerprint was asked for
+	weights              *Weights  // nil: all cells weigh the same
+	weightSums           []float64 // of each row
+	importance           []float64 // of each row: see Importance
+	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
+	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
+
+	About About // of cells that are not read
 
 	// what reading has found
 	Units       Units    // of x'

@@ -260,7 +260,7 @@ var (
 		SampleWeights, CellWeights), ""}
 	FitQMF = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model,
-			Penalty, FixedU),
+			Penalty, FixedU, SampleWeights, CellWeights),
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}

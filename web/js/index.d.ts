@@ -67,9 +67,9 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
-  /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
+  /** The weights of the samples of an nmf or a qmf, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
-  /** The weights of the cells of an nmf, as x is, at least 0; 0 is a cell that was not observed. */
+  /** The weights of the cells of an nmf or a qmf, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
@@ -174,6 +174,8 @@ export interface Model {
   interval(p: number, how?: How): Promise<{ low: Matrix; high: Matrix }>;
   median(how?: How): Promise<Matrix>;
   deviation(how?: How): Promise<Matrix>;
+  /** Of bqmf: coordinates of the fitted samples whose distances are those of UV, to cluster or to draw: r × n. */
+  embedding(how?: How): Promise<Matrix>;
   /** T of a feature, an index from 0, at values of its row of UV. An nmf has no maps. */
   map(row: number, values: Numbers, how?: How): Promise<Float64Array>;
   /** The model file with names of features and samples, by which the command finds features, and with the
