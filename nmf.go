@@ -119,12 +119,6 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 		return f
 	})
 	fitted, _ := m.(*NMF)
-	if left := t.Cells.LeftOut(); len(left) > 0 && fitted != nil {
-		placed, wrong := withPlaced(ctx, fitted, x, left)
-		if fitted = placed.(*NMF); err == nil {
-			err = wrong
-		}
-	}
 	return fitted, err
 }
 
@@ -231,11 +225,7 @@ func newProblem(f *factors, s *fit.Cells, loss divergence.Loss, p *pool.Pool) nm
 func (f *nmfFit) startFactors(c *config, run fit.Run) error {
 	defer func() {
 		f.hold()
-		for c := range f.k {
-			for _, j := range f.cells.LeftOut() { // they would count in what components sum to
-				f.rowV(c)[j] = 0
-			}
-		}
+		f.leaveOut(f.cells.LeftOut())
 	}()
 	if c.given.Has(option.Init) {
 		f.factors.copyFrom(c.initU, c.initV)

@@ -180,6 +180,11 @@ func (c *config) contradictions() error {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
+	if c.projection.kind == projection.SVD && c.cellWeights != nil {
+		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+			Bound: "needs the same weights in all features, WithSampleWeights: by others no singular " +
+				"vectors are nearest, so WithCellWeights does not go with it"}
+	}
 	if c.given.Has(option.Model) {
 		for _, k := range [...]option.Kind{option.Init, option.Start} {
 			if c.given.Has(k) {
@@ -541,6 +546,10 @@ func WithFixedU(columns Mat) FitOption {
 // counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
 // coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
 // values, and another multiplication a cell.
+//
+// Where there are maps the weights are those of the operators as well: T_i transports samples of these
+// weights, and its squash has their mean and deviation. [WithShrinkage] counts samples of the mean weight;
+// penalties count entries of factors, whatever they weigh.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)

@@ -605,7 +605,7 @@ func TestTrialSample(t *testing.T) {
 		var before []float64
 		for seed := range uint64(4) {
 			p, src := pool.New(int(1+seed%3), visible.D), random.Split(seed, 3)
-			source, rows := visible.Sample(of.rows, of.cells, &src, p)
+			source, _, rows := visible.Sample(of.rows, of.cells, &src, p)
 			p.Close()
 			sampled := source.Matrix()
 			if ok := source.Sparse != nil; ok != (visible.NonZeros() != nil) ||

@@ -4,8 +4,9 @@
 //	nmf   X ≈ UV            qmf   X ≈ T(UV)
 //	qmfq  X ≈ T(Π(T'(X)))   bqmf  X ≈ T(UV), U and V of either sign
 //
-// All computation runs in workers on this machine. Results have the same bits as those of the package in Go and
-// of its command for the same data and options. Arguments are copied and never changed, unless transfer says otherwise.
+// All computation runs in workers on this machine. Results have the same bits as those of the package in Go
+// and of its command for the same data and options. Arguments are copied and never changed, unless transfer
+// says otherwise.
 
 /** A matrix, row after row: entry (i, j) is data[i * columns + j]. */
 export interface Matrix {
@@ -67,9 +68,9 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
-  /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
+  /** The weights of the samples of an nmf, a qmf or a qmfq, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
-  /** The weights of the cells of an nmf, as x is, at least 0; 0 is a cell that was not observed. */
+  /** The weights of the cells of an nmf, a qmf or a qmfq, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
