@@ -42,6 +42,8 @@ func (c Call) Answer(name string) (any, error) {
 		return c.reconstruct()
 	case "median", "deviation":
 		return c.bayesian(name)
+	case "embedding":
+		return c.embedding()
 	case "interval":
 		return c.interval()
 	case "map":
@@ -154,16 +156,13 @@ func (c Call) consensus() (any, error) {
 // room asks the host whether there is room for a fit. The fit itself reports all other errors.
 func (c Call) room(method quantmf.Method, x quantmf.Rows, rank int, opts []quantmf.FitOption) error {
 	d, n := x.Dims()
-	most, err := quantmf.MemoryOf(method, d, n, rank, opts...)
+	most, err := quantmf.MemoryFor(context.Background(), method, x, rank, opts...)
 	if err != nil {
 		return nil
 	}
-	least, err := quantmf.MemoryOf(method, d, n, 1, opts...)
+	least, err := quantmf.MemoryFor(context.Background(), method, x, 1, opts...)
 	if err != nil {
 		return nil
-	}
-	if _, held := x.(quantmf.Mat); !held {
-		return c.Host.Room(d, n, most.Rows, least.Rows)
 	}
 	return c.Host.Room(d, n, most.Fit, least.Fit)
 }
@@ -323,6 +322,14 @@ func (c Call) bayesian(name string) (any, error) {
 		return m.Median(), nil
 	}
 	return m.Deviation(), nil
+}
+
+func (c Call) embedding() (any, error) {
+	m, err := c.posterior("embedding")
+	if err != nil {
+		return nil, err
+	}
+	return m.Embedding(), nil
 }
 
 func (c Call) interval() (any, error) {

@@ -310,3 +310,13 @@ def test_consensus():
     assert np.linalg.norm(x - model.embedding_ @ model.components_) == pytest.approx(
         model.reconstruction_err_, rel=1e-3
     )
+
+
+def test_distances_are_those_of_the_product(counts):
+    model = quantmf.BQMF(4).fit(counts)
+    at, product = model.distances(), model.embedding_ @ model.components_
+    assert at.shape[1] <= 4
+    for i, j in ((0, 1), (5, 40), (7, 59)):
+        assert np.linalg.norm(at[i] - at[j]) == pytest.approx(
+            np.linalg.norm(product[i] - product[j]), rel=1e-9
+        )

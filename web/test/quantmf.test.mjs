@@ -317,6 +317,10 @@ test('new samples: one score for each, every cell, and intervals', async () => {
   assert.ok(low.data.every((v, i) => v <= high.data[i]));
   const [median, deviation, fitted] = [await model.median(), await model.deviation(), await model.interval(0.5)];
   assert.ok(median.data.every((v, i) => fitted.low.data[i] <= v && v <= fitted.high.data[i]) && deviation.data.every((v) => v >= 0));
+  const placed = await model.embedding();
+  const apart = (m) => { let s = 0; for (let i = 0; i < m.rows; i++) s += (m.data[i * 40 + 3] - m.data[i * 40 + 8]) ** 2; return s; };
+  const product = Float64Array.from({ length: 12 * 40 }, (_, at) => { let s = 0; for (let c = 0; c < 3; c++) s += model.u.data[Math.floor(at / 40) * 3 + c] * model.v.data[c * 40 + at % 40]; return s; });
+  assert.ok(Math.abs(apart(placed) - apart({ rows: 12, data: product })) < 1e-9 * apart(placed));
   await assert.rejects(model.interval(2), (e) => e instanceof OptionError);
   await assert.rejects((await q.fit(x, { method: 'nmf', rank: 2 })).median(), (e) => e instanceof OptionError && e.option === 'median');
 });

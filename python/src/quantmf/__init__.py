@@ -31,9 +31,13 @@ _HOMES = {
     "EngineError": "_errors",
 }
 
-__all__ = list(_HOMES)
+_MODULES = ("pl", "tl")
+
+__all__ = [*_HOMES, *_MODULES]
 
 if TYPE_CHECKING:
+    from . import pl as pl
+    from . import tl as tl
     from ._errors import *  # noqa: F403
     from ._estimators import *  # noqa: F403
     from ._operators import *  # noqa: F403
@@ -41,10 +45,12 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for: scikit-learn, where it is installed, takes a second."""
+    if name in _MODULES:
+        return importlib.import_module("." + name, __name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module("." + _HOMES[name], __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *__all__})

@@ -200,7 +200,12 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def load(cls, path: Any):
         """Read a model that any door of the package wrote, and that is of this method."""
         with open(path, "rb") as file:
-            of = call("open", model=file.read())
+            return cls.from_bytes(file.read())
+
+    @classmethod
+    def from_bytes(cls, model: Any):
+        """Return the model that these bytes of a file are of."""
+        of = call("open", model=model)
         if of["method"] != cls._method:
             raise OptionError(
                 f"quantmf: this is a model by {of['method']}, and {cls.__name__} is for {cls._method}"
@@ -594,6 +599,14 @@ class BQMF(_Factorisation):
     def deviation(self) -> np.ndarray:
         """Return the standard deviation of every cell, noise included."""
         return self._cells("deviation")
+
+    def distances(self) -> np.ndarray:
+        """Return coordinates of the fitted samples, (n_samples, r), whose distances are those of rows of W H.
+
+        It is what to cluster or to draw; ``embedding_`` is not, of which every column has one variance, however
+        weak its component is. r is the number of components that are alive.
+        """
+        return self._cells("embedding")
 
     def interval(self, p: float = 0.95, X: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the bounds of the central interval of every cell that holds it with probability p.
