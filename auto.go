@@ -24,6 +24,7 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
 )
@@ -219,8 +220,8 @@ func fitAuto(ctx context.Context, x Rows, rank int, opts []FitOption) (Model, er
 	return choice.Fit(ctx, x)
 }
 
-// memoryOfAuto is MemoryOf of MethodAuto: the most that any candidate takes, and that Choose takes.
-func memoryOfAuto(d, n, rank int, opts []FitOption) (most Memory, err error) {
+// memoryOfAuto is memoryOf of MethodAuto: the most that any candidate takes, and that Choose takes.
+func memoryOfAuto(d, n int, about fit.About, rank int, opts []FitOption) (most Memory, err error) {
 	candidates, err := candidatesOf(d, n, rank, opts)
 	if len(candidates) == 0 {
 		return most, err
@@ -231,7 +232,7 @@ func memoryOfAuto(d, n, rank int, opts []FitOption) (most Memory, err error) {
 	}
 	most.Fit, most.Rows = trials, trials
 	for _, c := range candidates {
-		need, err := MemoryOf(c.Method, d, n, c.Rank, opts...)
+		need, err := memoryOf(c.Method, d, n, about, c.Rank, opts)
 		if err != nil {
 			return most, err
 		}

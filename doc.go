@@ -125,8 +125,8 @@
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
 //	WithFixedU         -         -         -                 -              x       x       -        -
-//	WithSampleWeights  -         -         -                 -              x       -       -        -
-//	WithCellWeights    -         -         -                 -              x       -       -        -
+//	WithSampleWeights  -         -         -                 -              x       x       x        -
+//	WithCellWeights    -         -         -                 -              x       x       x        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -
@@ -186,6 +186,6 @@
 // Concurrency. All functions may be called from several goroutines at once, and fitted models and transports
 // are immutable. Goroutines live no longer than the call that starts them.
 //
-// What calls cost is measured in docs/measurements; [MemoryOf] tells what a fit takes. docs/architecture.md
+// What calls cost is measured in docs/measurements; [MemoryFor] tells what a fit takes. docs/architecture.md
 // has the files and packages, the way of a row through them, and where to change what.
 package quantmf

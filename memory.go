@@ -39,30 +39,105 @@ type Memory struct {
 	State int64 // a checkpoint, as WithCheckpoint hands it over
 }
 
-// MemoryOf counts the memory that a fit of a d × n matrix of the given rank takes with these options, before
-// the fit is made: from 1.0 to 1.5 times what is alive at the peak, and a tenth of a megabyte. It is for the
-// data that take most, where it depends on them: for the start that takes most; for an NMF under KL of 16
-// rows or more without hidden cells, for rows that are mostly zero, which take up to twice as much as others;
-// [WithMissingValues], for any share of missing cells, so that a QMF of more than 2^19 cells of which few are
-// missing takes down to a third; and with all samples that an NMF begins with, of which a [Sparse] takes what
-// it lists. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint] takes while
-// it assembles a state, about five times State. Errors: the [*OptionError] that the fit would return before
-// it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
+// MemoryFor counts the memory that a fit of x of the given rank takes with these options, before the fit is
+// made: from 1.0 to 1.5 times what is alive at the peak, and a tenth of a megabyte. Fit and Rows are the same
+// here. It reads x once, to see what is zero or missing. Where a QMF chooses its start it is for the start
+// that takes most, with [StartScores] 8dn bytes more than with [StartNMF]. Not counted are x, garbage that
+// has not been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times
+// State. Errors: those of [MemoryOf], [*ReadError], and that of ctx; what else is wrong with x is no error
+// here.
+func MemoryFor(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Memory, error) {
+	if err := checkRows(x); err != nil {
+		return Memory{}, err
+	}
+	of, err := look(ctx, x)
+	if err != nil {
+		return Memory{}, err
+	}
+	d, n := x.Dims()
+	m, err := memoryOf(method, d, n, of, rank, opts)
+	if _, held := x.(Mat); !held {
+		m.Fit = m.Rows
+	}
+	m.Rows = m.Fit
+	return m, err
+}
+
+// MemoryOf is [MemoryFor] of a d × n matrix of which only the sizes are known: it is for the data that take
+// most. What it says is more than 1.5 times what is alive for an NMF under KL without hidden cells of rows
+// that are not mostly zero, down to half; for [WithMissingValues], a QMF of more than 2^19 cells of which few
+// are missing, down to a third; for a QMF under Frobenius without negative values; and for a [*Sparse] from
+// which an NMF draws the samples that it begins with. Errors: the [*OptionError] that the fit would return
+// before it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
+	return memoryOf(method, d, n, fit.About{}, rank, opts)
+}
+
+// memoryOf counts the memory for a matrix of which something may be known.
+func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOption) (Memory, error) {
 	if method == MethodAuto {
-		return memoryOfAuto(d, n, rank, opts)
+		return memoryOfAuto(d, n, about, rank, opts)
 	}
 	c, k, err := configOf(method, d, n, rank, opts)
 	if err != nil {
 		return Memory{}, err
 	}
-	of := &uncounted{config: &c, method: method, d: min(d, pool.Beyond), n: min(n, pool.Beyond), k: k}
+	of := &uncounted{config: &c, method: method, about: about, d: min(d, pool.Beyond),
+		n: min(n, pool.Beyond), k: k}
 	model := pool.DryArena()
 	of.model(model)
 	fit.CountLosses(model, c.epochs, of.holds())
 	bytes := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * of.state())}, nil
+}
+
+// look reads x for what the memory of a fit depends on.
+func look(ctx context.Context, x Rows) (fit.About, error) {
+	d, n := x.Dims()
+	of, r := fit.About{Full: true, Plain: true}, newRowReader(x)
+	inGroup, top, mean, square := 0, 0.0, 0.0, 0.0
+	for i := range d {
+		if i%nmf.Group == 0 {
+			inGroup = 0
+			if err := ctx.Err(); err != nil {
+				return of, err
+			}
+		}
+		row, err := r.row(i)
+		if err != nil {
+			return of, err
+		}
+		seen := 0
+		for _, v := range row {
+			if v == v {
+				seen++
+				top = max(top, math.Abs(v))
+			}
+			if v != 0 {
+				inGroup++
+			}
+			of.Plain = of.Plain && !(v < 0)
+		}
+		share := float64(seen) / float64(n)
+		mean += share / float64(d)
+		square += float64(share*share) / float64(d)
+		if i%nmf.Group == nmf.Group-1 || i == d-1 {
+			of.Full = of.Full && inGroup > nmf.MostOfThin(i%nmf.Group+1, n)
+		}
+	}
+	// The rows of a trial are some of all: the mean over them is in five deviations of that over all.
+	spread := math.Sqrt(max(square-float64(mean*mean), 0) / trialRows)
+	if d <= trialRows {
+		spread = 0
+	}
+	of.Visible = max(mean-float64(5*spread), 0)
+	units := fit.UnitsOf(top)
+	of.Rescale = units.All != 0
+	if s, is := x.(*Sparse); is {
+		of.Listed = float64(len(s.of.Index)) / size(d, n)
+	}
+	return of, nil
 }
 
 // configOf reads and checks the options of a fit of a d × n matrix, and returns them and the number of
@@ -125,6 +200,7 @@ func size(of ...int) float64 {
 type uncounted struct {
 	*config
 	method  Method
+	about   fit.About
 	d, n, k int
 }
 
@@ -146,11 +222,11 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		rules.Weights = &fit.Weights{Samples: f.sampleWeights}
 	}
 	run := fit.Run{Pool: p, Progress: fit.Silent(context.Background())}
-	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, rules)
+	a, cells := p.Memory, fit.NotRead(p.Memory, f.d, f.n, f.about, rules)
 	if inMemory {
 		cells.X = fit.Dense{Rows: f.d, Cols: f.n, Stride: f.n}
-		// a copy of what is signed, less its rows' lowest values
-		if f.mapped && f.loss == divergence.Frobenius {
+		// a copy of what is signed, less its rows' lowest values, or of what is in another unit
+		if f.mapped && f.loss == divergence.Frobenius && !f.about.Plain || f.about.Rescale {
 			a.Floats(f.d, f.n)
 		}
 	}

@@ -107,7 +107,7 @@ func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs,
 	of.Gaussian, of.MapState = c.gaussian(rank), c.mapState(1)
 	from, to := cut.Rows()
 	p := pool.Idle(c.workers, d)
-	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), c.rules()), k, &c.settings,
+	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), fit.About{}, c.rules()), k, &c.settings,
 		fit.Run{Pool: p, Progress: fit.Silent(context.Background())}, cut)
 	of.Maps = p.Memory.Most() / 8
 	return of, c.inShards(section.QMF, d)

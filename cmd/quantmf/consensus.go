@@ -4,6 +4,7 @@ package main
 // that do.
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -175,19 +176,20 @@ func (f *consensusFlags) run(s cli.Streams) error {
 // affords reports a consensus that would take more memory than is allowed: what one fit and its files take,
 // the fits beside it, and the components of all fits with their distances.
 func (f *consensusFlags) affords(t *table.Table) error {
-	d, n := t.Dims()
+	d, _ := t.Dims()
 	beside := float64(min(runtime.GOMAXPROCS(0), f.seeds) - 1)
 	for _, f.rank = range f.ks {
-		need, err := f.footprint(d, n, t.HeldBytes())
+		need, err := f.footprint(t.Rows(), t.HeldBytes())
 		if err != nil {
 			return err
 		}
-		fit, err := quantmf.MemoryOf(quantmf.MethodNMF, d, n, f.rank, f.options.List()...)
+		fit, err := quantmf.MemoryFor(context.Background(), quantmf.MethodNMF, t.Rows(), f.rank,
+			f.options.List()...)
 		if err != nil {
 			return err
 		}
 		points := float64(f.seeds) * float64(f.rank)
-		need += margin * (beside*float64(max(fit.Fit, fit.Rows)) + 8*points*(float64(d)+points))
+		need += margin * (beside*float64(fit.Fit) + 8*points*(float64(d)+points))
 		if err := f.in.Allows(need, "this",
 			"use fewer features (-top), components or seeds, or allow more"); err != nil {
 			return err

@@ -1,10 +1,12 @@
 package main
 
 // This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole
-// command. quantmf.MemoryOf has the share of the package. Garbage is not counted, because the collector gets
+// command. quantmf.MemoryFor has the share of the package. Garbage is not counted, because the collector gets
 // the same limit (cli.Input.Hold).
 
 import (
+	"context"
+
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/settings"
@@ -16,7 +18,7 @@ import (
 // which is little.
 const readShare = 9
 
-// margin covers sizes that the allocator rounds up and MemoryOf does not, small allocations, and the names
+// margin covers sizes that the allocator rounds up and MemoryFor does not, small allocations, and the names
 // and indices beside a matrix.
 const margin = 1.125
 
@@ -26,14 +28,16 @@ const buffers = 1 << 19
 // programSize is the bytes that the program takes without a matrix.
 const programSize = 12 << 20
 
-// footprint is the most that is alive at once while a d × n matrix is fitted, in
-// bytes: the matrix, the fit (quantmf.MemoryOf), the further fits without hidden values,
-// the report. held is what the matrix takes where it is no Mat, else 0.
-func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
-	need, err := quantmf.MemoryOf(settings.Method(f.method), d, n, f.rank, f.options.List()...)
+// footprint is the most that is alive at once while a matrix is fitted, in bytes: the matrix, the fit
+// (quantmf.MemoryFor), the further fits without hidden values, the report. held is what the matrix takes
+// where it is no Mat, else 0.
+func (f *fitFlags) footprint(matrix quantmf.Rows, held float64) (float64, error) {
+	need, err := quantmf.MemoryFor(context.Background(), settings.Method(f.method), matrix, f.rank,
+		f.options.List()...)
 	if err != nil {
 		return 0, err
 	}
+	d, n := matrix.Dims()
 	hidden, err := f.hiddenFootprint(d, n)
 	if err != nil {
 		return 0, err
@@ -41,7 +45,6 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 	numbers := float64(d) * float64(n)
 	fit, x, reading := float64(need.Fit), 8*numbers, readShare*numbers
 	if held > 0 {
-		fit = float64(need.Rows)
 		x, reading = held, 1.3*held
 	}
 	if f.keep.path != "" {
@@ -62,11 +65,10 @@ func (f *fitFlags) footprint(d, n int, held float64) (float64, error) {
 // affordable returns an error for a fit that would take more memory than -max-memory. Further fits without
 // hidden values that would are left out.
 func (f *fitFlags) affordable(t *table.Table) error {
-	d, n := t.Dims()
-	need, err := f.footprint(d, n, t.HeldBytes())
+	need, err := f.footprint(t.Rows(), t.HeldBytes())
 	if err == nil && need > float64(f.in.MaxMemory) && f.compare != "none" {
 		f.compare, f.untried = "none", "-max-memory allows too little for further fits"
-		need, err = f.footprint(d, n, t.HeldBytes())
+		need, err = f.footprint(t.Rows(), t.HeldBytes())
 	}
 	if err != nil {
 		return err

@@ -110,7 +110,7 @@ func TestFootprint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		told := must(f.footprint(d, n, 0))(t)
+		told := must(f.footprint(quantmf.NewMat(d, n), 0))(t)
 		got := leastPeakOf(t, told, words...)
 		t.Logf("%5.1f MiB resident, %5.1f told: %s", got/(1<<20), told/(1<<20), args)
 		if told < got || told-programSize > 2.5*(got-idle) {

@@ -132,7 +132,7 @@ func (f *rankFlags) run(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	if err := f.affordable(t.X.Rows, t.X.Cols); err != nil {
+	if err := f.affordable(t.X); err != nil {
 		return cli.Explain(err, t)
 	}
 	ctx, stop := cli.Interruptible()
@@ -183,25 +183,34 @@ func (f *rankFlags) run(s cli.Streams) error {
 	return c.told.Summary(verdict)
 }
 
-// affordable returns an error for a comparison that would take more memory than -max-memory: the matrix, a
-// copy for every repeat, and a fit with its reconstruction for every processor.
-func (f *rankFlags) affordable(d, n int) error {
+// affordable returns an error for a comparison that would take more memory than -max-memory.
+func (f *rankFlags) affordable(x quantmf.Rows) error {
+	need, err := f.footprint(x)
+	if err != nil {
+		return err
+	}
+	return f.in.Allows(need, "this",
+		"use fewer features (-top), components, levels or repeats, or allow more")
+}
+
+// footprint is the most that is alive at once, in bytes: the matrix, a copy for every repeat, and a fit with
+// its reconstruction for every processor.
+func (f *rankFlags) footprint(x quantmf.Rows) (float64, error) {
 	most := 0.0
 	for i, t := range f.trials() {
-		need, err := quantmf.MemoryOf(settings.Method(f.Method(i)), d, n, t.Rank,
+		need, err := quantmf.MemoryFor(context.Background(), settings.Method(f.Method(i)), x, t.Rank,
 			append(t.Options, quantmf.WithMissingValues(), quantmf.WithWorkers(1))...)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		most = max(most, float64(need.Fit))
 	}
+	d, n := x.Dims()
 	numbers := 8 * float64(d) * float64(n)
 	masks := f.AtOnce()
 	fits := float64(min(runtime.GOMAXPROCS(0), masks*len(f.trials())))
 	// reading takes less
-	need := margin*((1.25+1.125*float64(masks))*numbers+fits*(most+numbers)) + buffers + programSize
-	return f.in.Allows(need, "this",
-		"use fewer features (-top), components, levels or repeats, or allow more")
+	return margin*((1.25+1.125*float64(masks))*numbers+fits*(most+numbers)) + buffers + programSize, nil
 }
 
 // identity is a text of all on which the fits depend, beside the matrix and the sizes tried.

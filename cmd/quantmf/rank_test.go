@@ -257,21 +257,13 @@ func parsedRank(t *testing.T, args ...string) *rankFlags {
 
 // TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
 func TestRankMemory(t *testing.T) {
+	x := must(quantmf.NewSparse[float64](2000, make([]int, 3001), nil, nil))(t)
 	asks := func(args ...string) float64 {
 		f := parsedRank(t, append(args, "x.tsv")...)
-		least, most := 0.0, 1e12
-		for most-least > 1e4 {
-			f.in.MaxMemory = int64((least + most) / 2)
-			if f.affordable(3000, 2000) == nil {
-				most = float64(f.in.MaxMemory)
-			} else {
-				least = float64(f.in.MaxMemory)
-			}
-		}
-		return most
+		return must(f.footprint(x))(t)
 	}
 	fit := func(k, m int) float64 {
-		need := must(quantmf.MemoryOf(quantmf.MethodQMF, 3000, 2000, k, quantmf.WithLevels(m),
+		need := must(quantmf.MemoryFor(t.Context(), quantmf.MethodQMF, x, k, quantmf.WithLevels(m),
 			quantmf.WithMissingValues(), quantmf.WithWorkers(1)))(t)
 		return float64(need.Fit)
 	}

@@ -142,9 +142,9 @@ func TestUntried(t *testing.T) {
 	writeText(t, "matrix.tsv", small())
 	f := newFitFlags()
 	f.method, f.rank = "qmf", 2
-	with, err := f.footprint(14, 9, 0)
+	with, err := f.footprint(quantmf.NewMat(14, 9), 0)
 	f.compare = "none"
-	without, wrong := f.footprint(14, 9, 0)
+	without, wrong := f.footprint(quantmf.NewMat(14, 9), 0)
 	if err != nil || wrong != nil || with < without+10 {
 		t.Fatal(with, without, err, wrong)
 	}

@@ -113,8 +113,7 @@ func (s *server) fit(r *http.Request) (any, error) {
 	if err := errors.Join(unknown, wrong, err); err != nil {
 		return nil, err
 	}
-	d, n := t.Rows.Dims()
-	need, err := quantmf.MemoryOf(method, d, n, rank, quantmf.WithMissingValues())
+	need, err := quantmf.MemoryFor(r.Context(), method, t.Rows, rank, quantmf.WithMissingValues())
 	switch {
 	case err != nil:
 		return nil, err

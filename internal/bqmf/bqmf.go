@@ -15,6 +15,7 @@
 //	loadings.go  components turned to simple structure
 //	learn.go     the maps T_i, learnt from leave-one-out predictions
 //	missing.go   whether cells are missing because of their values
+//	update.go    what new samples say of the rows, without those of the fit
 //	file.go      posteriors and curves as numbers
 //
 // The model is

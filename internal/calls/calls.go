@@ -151,16 +151,13 @@ func (c Call) consensus() (any, error) {
 // room asks the host whether there is room for a fit. The fit itself reports all other errors.
 func (c Call) room(method quantmf.Method, x quantmf.Rows, rank int, opts []quantmf.FitOption) error {
 	d, n := x.Dims()
-	most, err := quantmf.MemoryOf(method, d, n, rank, opts...)
+	most, err := quantmf.MemoryFor(context.Background(), method, x, rank, opts...)
 	if err != nil {
 		return nil
 	}
-	least, err := quantmf.MemoryOf(method, d, n, 1, opts...)
+	least, err := quantmf.MemoryFor(context.Background(), method, x, 1, opts...)
 	if err != nil {
 		return nil
-	}
-	if _, held := x.(quantmf.Mat); !held {
-		return c.Host.Room(d, n, most.Rows, least.Rows)
 	}
 	return c.Host.Room(d, n, most.Fit, least.Fit)
 }

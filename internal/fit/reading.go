@@ -192,10 +192,20 @@ func Read(x Source, rules Rules) (*Cells, error) {
 	return t.Cells, t.weightsOf(rules)
 }
 
-// NotRead returns the cells of a d × n matrix that is not read: they have its sizes alone. A dry arena counts
-// what the cells of such a matrix hold.
-func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
-	c := &Cells{D: d, N: n, Partial: rules.Missing || rules.Validation > 0}
+// About is what memory depends on in a matrix beside its sizes. Of a matrix of which only these are known it
+// is the zero About, which stands for what takes most, but for a copy in another unit.
+type About struct {
+	Visible float64 // the least share of the cells of some rows that is observed, where some may be missing
+	Listed  float64 // of a Sparse the share of cells that is listed; 0: it may be none
+	Full    bool    // in no group of rows most cells are 0, as internal/nmf looks at them
+	Plain   bool    // no value is negative
+	Rescale bool    // x' is in another unit than x
+}
+
+// NotRead returns the cells of a d × n matrix that is not read: they have its sizes and what else is known of
+// it. A dry arena counts what the cells of such a matrix hold.
+func NotRead(a *pool.Arena, d, n int, of About, rules Rules) *Cells {
+	c := &Cells{D: d, N: n, Partial: rules.Missing || rules.Validation > 0, About: of}
 	pool.Make[extent](a, d)
 	pool.Make[int](a, d)
 	if rules.Validation > 0 {
@@ -204,7 +214,7 @@ func NotRead(a *pool.Arena, d, n int, rules Rules) *Cells {
 	}
 	if c.weights = rules.Weights; c.weights != nil {
 		c.Partial = true
-		a.Floats(d)
+		a.Floats(2, d)
 		a.Floats(3, n)
 	}
 	return c

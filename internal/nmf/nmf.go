@@ -34,6 +34,7 @@ type Problem struct {
 
 	X       []float64 // d rows, Stride apart, NaN where a cell is hidden; nil: Read alone gives them
 	Stride  int
+	Full    bool  // no rows are mostly zero; false: some may be
 	Partial bool  // cells are hidden or weighed
 	Whole   bool  // they are weighed, but none is hidden of a sample that takes part
 	Rows    []int // visible cells of each row

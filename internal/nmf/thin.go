@@ -116,7 +116,11 @@ func (f *Updates) newThin() *thin {
 func thinWidth(kp int) int { return max(tileHeld/kp, tileOfRows) }
 
 // mayBeThin tells whether there may be thin groups.
-func (f *Updates) mayBeThin() bool { return f.plain && f.Of >= thinRows }
+func (f *Updates) mayBeThin() bool { return f.plain && !f.Full && f.Of >= thinRows }
+
+// MostOfThin is how many cells a group of so many rows of n samples has at most that are other than 0, if it
+// is thin.
+func MostOfThin(rows, n int) int { return rows * n / thinShare }
 
 // prepare finds the thin groups and makes room for them.
 func (f *Updates) prepare() {
@@ -164,7 +168,7 @@ func (f *Updates) survey(worker, piece int) {
 			return
 		}
 		rows := min(Group, end-i)
-		left := rows * f.N / thinShare
+		left := MostOfThin(rows, f.N)
 		for r := i; r < i+rows && left >= 0; r++ {
 			cols, vals := f.cells(b, r, b.places, b.cells)
 			f.thin.sums[r] = 0
@@ -450,6 +454,9 @@ func (b *band) copyU(u []float64, rows, kp int) {
 func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	k, kp := f.K, f.thin.kp
 	u := f.U[i*k : (i+rows)*k]
+	if f.updateU {
+		f.past.stepU(u, i*k)
+	}
 	b.copyU(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])
