@@ -31,7 +31,8 @@ func TestChosenLevels(t *testing.T) {
 	for _, c := range []struct {
 		n         int
 		skew, eps float64
-	}{{129, 0, 0.01}, {300, 0, 0.1}, {700, 3, 0.01}, {700, 1, 0.001}, {600, 3, 0.001}, {550, 1, 1e-4}, {300, 2, 0.1},
+	}{{129, 0, 0.01}, {300, 0, 0.1}, {700, 3, 0.01}, {700, 1, 0.001}, {600, 3, 0.001}, {550, 1, 1e-4},
+		{300, 2, 0.1},
 		{48, 1, 0.01}} {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
