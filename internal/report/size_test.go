@@ -75,7 +75,8 @@ func TestSize(t *testing.T) {
 		{"more features", 20000, 50, 5, short, false, 2, 5},
 		{"many samples", 30, 30000, 5, short, true, 4, 5},
 	} {
-		if os.Getenv("QUANTMF_LONG") == "" && (c.what == "usual" || c.what == "long names" || c.what == "more features") {
+		if os.Getenv("QUANTMF_LONG") == "" &&
+			(c.what == "usual" || c.what == "long names" || c.what == "more features") {
 			continue // what these leave out, others do, too
 		}
 		page := render(t, noisy(c.d, c.n, c.k, c.name))
