@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestReadGroups(t *testing.T) {
+func TestReadKnownGroups(t *testing.T) {
 	t.Parallel()
 	features, samples := []string{"g1", "g2", "g3"}, []string{"a", "b", "c", "b", "x,y"}
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestReadGroups(t *testing.T) {
 			warnings:  `1 sample is without a group: "c"`},
 		{text: "name,kind,age\na,\"M,1\",5\nb,N,6\nc,N,7\n\"x,y\",N,8\n",
 			ofSamples: Groups{Title: "kind", Names: []string{"M,1", "N"}, Of: []int{0, 1, 1, 1, 1}},
-			warnings:  `column 2 ("kind") was taken for the groups; columns from 3 ("age") on were left out`},
+		},
 		{text: "g3\tmRNA\ng1\tprotein\ng2\tmRNA\n",
 			ofFeatures: Groups{Names: []string{"mRNA", "protein"}, Of: []int{1, 0, 0}}},
 		{text: "a\tM\nb\tM\nc\tM\nx,y\tN\ng1\tN\n",
@@ -46,9 +46,10 @@ func TestReadGroups(t *testing.T) {
 			`has "y")`},
 		{text: "", problem: "no name in the first column"},
 		{text: "a\nb\n", problem: "line 1 has no second column"},
-		{text: "a\t\nb\tNA\n", problem: "no feature and no sample has a group"},
+		{text: "a\t\nb\tNA\n", problem: "no feature and no sample has a group: the columns are empty"},
 	} {
-		f, s, warnings, err := ReadGroups(c.text, features, samples)
+		k, warnings, err := ReadKnown(c.text, Columns{}, features, samples)
+		f, s := k.Features, k.Samples
 		if (err != nil) != (c.problem != "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.problem)
 			continue
@@ -67,7 +68,8 @@ func TestReadGroups(t *testing.T) {
 		names = append(names, "s"+strconv.Itoa(i))
 		many.WriteString(names[i] + "\t" + strconv.Itoa(i) + "\n")
 	}
-	if _, _, _, err := ReadGroups(many.String(), nil, names); err == nil ||
+	words := strings.ReplaceAll(many.String(), "\t", "\tg")
+	if _, _, err := ReadKnown(words, Columns{}, nil, names); err == nil ||
 		!strings.Contains(err.Error(), "more than 30 groups") {
 		t.Errorf("31 groups: %v", err)
 	}
@@ -134,21 +136,27 @@ func TestOrderOfPanels(t *testing.T) {
 }
 
 // FuzzReadGroups: no table of groups is taken for more than it is.
-func FuzzReadGroups(f *testing.F) {
+func FuzzReadKnown(f *testing.F) {
 	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb",
-		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n"} {
+		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n",
+		"a\t1\t2\nb\t3\t1e9\n"} {
 		f.Add(s)
 	}
 	features, samples := []string{"g", "a", ""}, []string{"a", "b", "a", "\xff"}
 	f.Fuzz(func(t *testing.T, text string) {
-		ofFeatures, ofSamples, _, err := ReadGroups(text, features, samples)
+		k, _, err := ReadKnown(text, Columns{}, features, samples)
 		if err != nil {
 			return
+		}
+		for _, track := range k.Tracks {
+			if len(track.Of) != len(samples) && len(track.Numbers) != len(samples) {
+				t.Fatalf("%q: %v", text, track)
+			}
 		}
 		for _, c := range []struct {
 			g     Groups
 			names []string
-		}{{ofFeatures, features}, {ofSamples, samples}} {
+		}{{k.Features, features}, {k.Samples, samples}} {
 			if c.g.Of == nil && len(c.g.Names) == 0 {
 				continue
 			}
@@ -173,7 +181,7 @@ func FuzzReadGroups(f *testing.F) {
 				t.Fatalf("%q: a group of nothing: %v", text, c.g)
 			}
 		}
-		if ofFeatures.Of == nil && ofSamples.Of == nil {
+		if k.Features.Of == nil && k.Samples.Of == nil {
 			t.Fatalf("%q: no groups and no error", text)
 		}
 	})

@@ -35,6 +35,10 @@ type Fit struct {
 	FeatureGroups, SampleGroups Groups
 	ByFit                       bool
 
+	// What is known of samples, and sets of features: components are tested against both.
+	Tracks []account.Track
+	Sets   []account.Set
+
 	Unconverged int // features whose transport did not converge
 
 	Unseen account.Unseen // how well values that were hidden are predicted
@@ -98,7 +102,10 @@ func Write(w io.Writer, f Fit) error {
 	if f.mapped() {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
-	d.components(&f, shown.columns)
+	tests := account.Against(f.V, f.Tracks)
+	d.components(&f, shown.columns, tests)
+	d.known(tests)
+	d.sets(account.AgainstSets(f.U, f.Shares, f.Goodness, f.Sets))
 	d.list(&f, best)
 	d.odd(&f)
 	d.losses(&f)
@@ -298,7 +305,7 @@ func percent(v float64) string {
 }
 
 // components writes the profile of each, and what it stands for.
-func (d *document) components(f *Fit, columns []int) {
+func (d *document) components(f *Fit, columns []int, tests []account.Test) {
 	d.section("Components")
 	d.add(how + "The profile shows how much of the component each sample has, in multiples of the mean")
 	if f.Method == "BQMF" {
@@ -332,7 +339,9 @@ scale does not matter for this.
 		d.add(`<div class="parts">`)
 		part("features", f.TopFeatures[c], f.Features, "%.2f")
 		part("samples", f.TopSamples[c], f.Samples, "%.1f×")
-		d.add("</div></article>\n")
+		d.add("</div>")
+		d.goesWith(c, tests)
+		d.add("</article>\n")
 	}
 	d.add("</div>\n</section>\n\n")
 }
