@@ -170,3 +170,46 @@ func TestCellWeightsOfQMF(t *testing.T) {
 		})
 	}
 }
+
+// TestWeightsOfQMFQ: as of QMF, by every projection: samples as often, and cells of weight 0 the missing
+// ones.
+func TestWeightsOfQMFQ(t *testing.T) {
+	x, times := heavy()
+	u, v := begun(x.Dims())
+	only, hidden := NewMat(x.Dims()), x.Clone()
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%5 == 0 {
+			only.Data[i], hidden.Data[i] = 0, math.NaN()
+		}
+	}
+	for name, opts := range map[string][]FitOption{
+		"KL":        {WithProjection(KLUpdates(4))},
+		"Frobenius": {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(4))},
+		"vectors":   {WithProjection(TruncatedSVD()), WithLine(0)},
+		"paper":     {WithProjection(KLUpdates(4)), WithStart(StartUniform), WithLine(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fit := func(x, u, v Mat, more ...FitOption) *QMFQ {
+				opts := append([]FitOption{WithLevels(4), WithEpochs(3), WithTolerance(1e-14),
+					WithShrinkage(0), WithLine(0.3), WithInit(u, v)}, opts...)
+				return must(FitQMFQ(t.Context(), x, 3, append(opts, more...)...))(t)
+			}
+			got := fit(x, u, v, WithSampleWeights(times))
+			want := fit(repeated(x, times), u, repeated(v, times))
+			sameWay(t, got.History, want.History, 1e-5, 1e-5) // an own QMF has made steps before
+			a, b, at := got.Reconstruct(), want.Reconstruct(), 0
+			for j, n := range times {
+				for i := range x.Rows {
+					if n > 0 && !(math.Abs(a.At(i, j)-b.At(i, at)) <= 1e-4*(1+b.At(i, at))) {
+						t.Errorf("cell %d %d is %v, want %v", i, j, a.At(i, j), b.At(i, at))
+					}
+				}
+				at += int(n)
+			}
+			if name != "vectors" {
+				sameWay(t, fit(hidden, u, v, WithCellWeights(only)).History,
+					fit(hidden, u, v, WithMissingValues()).History, 1e-5, 1e-5)
+			}
+		})
+	}
+}

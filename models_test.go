@@ -169,6 +169,8 @@ func ways(d, n int) []way {
 			WithRestarts(2), WithPatience(1), WithMaxIterations(2), WithLearningRate(0.5))},
 		{"QMFQ, signed", MethodQMFQ, signed, Frobenius, maps(WithEnds(EndsPinned),
 			WithProjection(KLUpdates(5)))},
+		{"QMFQ, weights, hidden", MethodQMFQ, holed, KL, maps(missing, WithProjection(KLUpdates(3)),
+			WithSampleWeights(samples), WithCellWeights(cells))},
 		{"BQMF", MethodBQMF, positive, KL, of(WithEpochs(8))},
 		{"BQMF, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1), WithEpochs(6))},
 		{"BQMF, hidden, corrections", MethodBQMF, kin(16, 80), KL, of(missing, WithEpochs(3))},
@@ -778,8 +780,8 @@ func TestAnswers(t *testing.T) {
 		}
 		score, err := m.Score(ctx, w.x)
 		// A projection on singular vectors is one of least squares, and a BQMF places samples by its prior
-		// too.
-		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") ||
+		// too, an NMF by its penalties.
+		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") || w.says("penalty") ||
 			w.method == MethodBQMF]; err != nil ||
 			!(score <= most*loss) {
 			t.Errorf("samples of the fit score %v, their loss is %v: %v", score, loss, err)

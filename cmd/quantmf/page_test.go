@@ -81,7 +81,7 @@ func TestMethodsParagraph(t *testing.T) {
 			"2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
 		{"-method qmfq -k 2 -epochs 3", "two increasing maps for every feature"},
 		{"-method nmf -k 2 -loss 1.5 -seed 7",
-			"with 2 components, the β-divergence of β = 1.5 as loss, 200 epochs, seed 7. All other"},
+			"with 2 components, the β-divergence of β = 1.5 as loss, 100 epochs, seed 7. All other"},
 		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
 		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
 	} {

@@ -219,8 +219,11 @@ func (c *Cells) ReadFilled(x []float64, observed []bool, i int) {
 	}
 }
 
-// Mark fills omega, N numbers, with 1 where a cell of row i is visible and 0 elsewhere.
+// Mark fills omega, N numbers, with 1 where a cell of row i is visible, or its weight, and 0 elsewhere.
 func (c *Cells) Mark(omega []float64, i int) {
+	if c.weights != nil {
+		defer c.weighMarks(omega, i)
+	}
 	for j, v := range c.Row(omega, i) {
 		omega[j] = 0
 		if v == v {

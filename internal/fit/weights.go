@@ -106,6 +106,9 @@ func (r Rules) observe(row []float64, i int) (Rules, error) {
 // leavesOut tells whether sample j takes no part in the fit.
 func (w *Weights) leavesOut(j int) bool { return w != nil && w.Samples != nil && w.Samples[j] == 0 }
 
+// SampleWeights returns the weights of the samples as they were given, nil for none.
+func (c *Cells) SampleWeights() []float64 { return c.weights.Samples }
+
 // LeftOut returns the samples of weight 0.
 func (c *Cells) LeftOut() (samples []int) {
 	if c.weights == nil {
@@ -190,6 +193,15 @@ func (c *Cells) Importance(i int) float64 {
 		return 1
 	}
 	return c.importance[i]
+}
+
+// weighMarks multiplies marks of row i by the weights of the cells.
+func (c *Cells) weighMarks(omega []float64, i int) {
+	room := c.weights.room(c.N)
+	defer c.weights.rooms.Put(room)
+	for j, w := range c.Weights(*room, i) {
+		omega[j] *= w
+	}
 }
 
 // Beside returns cells of another matrix, of which the same are seen with the same weights.
