@@ -30,10 +30,11 @@ type Fit struct {
 	X        quantmf.Mat // NaN where a value is missing
 	Warnings []string
 
-	// How the heatmaps stand: groups together, otherwise samples as in the table, or like
-	// beside like if ByFit.
+	// How the heatmaps stand: groups together, otherwise samples as in the table; by their amount of a
+	// component where Order is its name, such as c2; or by their tree, whatever their groups, where it is
+	// "tree".
 	FeatureGroups, SampleGroups Groups
-	ByFit                       bool
+	Order                       string
 
 	// What is known of samples, and sets of features: components are tested against both.
 	Tracks []account.Track
@@ -87,7 +88,8 @@ func Write(w io.Writer, f Fit) error {
 		}
 	}
 	best := largest(rank, len(rank))
-	shown := f.arrange()
+	places := f.places()
+	shown, picked, tree := f.arrange(places)
 	d.section("Data and fit")
 	d.add(how + `Rows are features and columns are samples, in the same ` +
 		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
@@ -105,6 +107,7 @@ func Write(w io.Writer, f Fit) error {
 	if f.mapped() {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
+	d.samples(&f, places, picked, tree)
 	tests := account.Against(f.V, f.Tracks)
 	d.components(&f, shown.columns, tests)
 	d.known(tests)

@@ -133,7 +133,10 @@ func page(c host.Call) (any, error) {
 		samples = table.Numbered("s", x.Cols)
 	}
 	f := report.Of(of, features, samples, x, how)
-	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
+	f.Version = version
+	if c.Args.Get("byFit").Truthy() {
+		f.Order = "tree"
+	}
 	if text := c.Args.Get("groups"); text.Truthy() {
 		known, _, err := report.ReadKnown(text.String(), report.Columns{}, features, samples)
 		if err != nil {
