@@ -1,9 +1,9 @@
 package account
 
-// This file holds what is said first of a model: how well values that were hidden are predicted. A tenth of the
-// values is hidden from further fits, of the method and of others, and their predictions are compared with
-// the mean of the feature's other values (quantmf.Choose). Where the data choose the method, these fits come
-// before that of all values.
+// This file holds what is said first of a model: how well values that were hidden are predicted. A tenth of
+// the values is hidden from further fits, of the method and of others, and their predictions are compared
+// with the mean of the feature's other values (quantmf.Choose). Where the data choose the method, these fits
+// come before that of all values.
 
 import (
 	"context"
@@ -107,7 +107,8 @@ func (u *Unseen) Words(method string) (text, others string) {
 			"of their feature (" + predicted + "; of those that it was fitted to " + percent(u.Fitted, 0) +
 			" is explained)"
 	default:
-		text = "no structure was found at this k: values that the model has not seen are predicted no better than by " +
+		text = "no structure was found at this k: values that the model has not seen are predicted no " +
+			"better than by " +
 			"the mean of their feature (" + predicted + "; of those that it was fitted to " +
 			percent(u.Fitted, 0) + " is explained). Components and curves show noise: try a smaller k"
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
-// fitAuto is a fit by the method that predicts hidden values best. Its result has besides "tried", the lines of
-// what these fits say, which "unseen" takes.
+// fitAuto is a fit by the method that predicts hidden values best. Its result has besides "tried", the lines
+// of what these fits say, which "unseen" takes.
 func (c Call) fitAuto(x quantmf.Rows, rank int, opts []quantmf.FitOption) (any, error) {
 	candidates, err := quantmf.Candidates(x, rank, opts...)
 	if err != nil {
@@ -48,8 +48,8 @@ func (c Call) counted(done, all int) error {
 	return c.Ctx.Err()
 }
 
-// unseen says how well a model predicts values that it has not seen, by the further fits that "tried" tells of
-// or by fits that it makes, with the options of the fit; and what in x makes that look better, or about
+// unseen says how well a model predicts values that it has not seen, by the further fits that "tried" tells
+// of or by fits that it makes, with the options of the fit; and what in x makes that look better, or about
 // something else, than it is.
 func (c Call) unseen() (any, error) {
 	m, x, err := c.placed()

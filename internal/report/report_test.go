@@ -520,7 +520,8 @@ func TestPredicted(t *testing.T) {
 			t.Errorf("%v: the first number is %q, want %s", c.predicted, first, c.first)
 		}
 		at := strings.Index(page, none)
-		if (at >= 0) != c.none || strings.Contains(page, `<main class="noise">`) != c.none || at > strings.Index(page, `<ul class="numbers">`) {
+		if (at >= 0) != c.none || strings.Contains(page, `<main class="noise">`) != c.none ||
+			at > strings.Index(page, `<ul class="numbers">`) {
 			t.Errorf("%v: %q at %d", c.predicted, none, at)
 		}
 	}
