@@ -144,7 +144,8 @@ func (m *model) tell(r readings, k *known) string {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
-		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first",
+		line("Fit", "a loss of %.4g (how far a value is from the fit, on average) after %s, %.4g before "+
+			"the first",
 			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {

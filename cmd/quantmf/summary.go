@@ -45,7 +45,7 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s", m.of.History[m.of.Best],
+		line("Fit", "a loss of %.4g (the mean %s of a value from the fit) after %s", m.of.History[m.of.Best],
 			account.LossName(r.fitFlags.options.Loss), cli.Counted(m.of.Best, "epoch"))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
@@ -59,7 +59,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("Bent scales", "%s", bent)
 	}
 	if m.transported() {
-		line("Transport", "%s", m.transports())
+		line("Curves", "%s", m.transports())
 	}
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
@@ -91,7 +91,8 @@ func linesOf(s *strings.Builder) func(head, format string, args ...any) {
 
 // foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
-	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value "+
+	return fmt.Sprintf("an estimated loss of %.4g (how far a value is, on average) on unseen values: "+
+		"each value "+
 		"is predicted without itself; after %s", m.LeaveOneOut, cli.Counted(len(m.History)-1, "epoch"))
 }
 
@@ -201,15 +202,11 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 func (m *model) transported() bool { return m.method == "qmf" || m.method == "qmfq" }
 
 func (m *model) transports() string {
-	worst := ""
-	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it",
-			slices.Max(q.MarginalErrors()))
-	}
 	if m.Unconverged > 0 {
-		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.Features), worst)
+		return fmt.Sprintf("%d of %d features have a curve that is less exact than asked for", m.Unconverged,
+			len(m.Features))
 	}
-	return "converged for every feature" + worst
+	return "those of all features are as exact as asked for"
 }
 
 // warningsInWords writes warnings with the names of features and components in the place of rows and columns.

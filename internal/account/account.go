@@ -213,6 +213,6 @@ func Begun(q *quantmf.QMF) string {
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}
-	return from + "; maps are pulled towards straight lines by " +
-		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " pseudo-samples"
+	return from + "; maps are pulled towards straight lines, as by " +
+		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " further samples on the line"
 }

@@ -110,9 +110,10 @@ func TestBegun(t *testing.T) {
 	}{
 		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
 		{quantmf.StartScores, 0.5, 0,
-			"from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
+			"from an NMF of normal scores; maps are pulled towards straight lines, as by 0.5 further samples " +
+				"on the line"},
 		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
-			"pulled towards straight lines by 20 pseudo-samples"},
+			"pulled towards straight lines, as by 20 further samples on the line"},
 		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
 	} {
 		if got := account.Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage,
