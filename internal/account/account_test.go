@@ -110,7 +110,8 @@ func TestBegun(t *testing.T) {
 	}{
 		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
 		{quantmf.StartScores, 0.5, 0,
-			"from an NMF of normal scores; maps are pulled towards straight lines, as by 0.5 further samples " +
+			"from an NMF of normal scores; maps are pulled towards straight lines, as by 0.5 further " +
+				"samples " +
 				"on the line"},
 		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
 			"pulled towards straight lines, as by 20 further samples on the line"},
