@@ -113,7 +113,7 @@ func (v *Values) Remarks(goodness []quantmf.Goodness, names []string) (words []s
 	}
 	if across := apart(means); across > farApart && across > 10*apart(v.sizes) {
 		words = append(words, "the mean values of samples lie up to "+
-			strconv.FormatFloat(across, 'g', 2, 64)+" times apart, those of features far less: if the file "+
+			strconv.FormatFloat(across, 'f', 0, 64)+" times apart, those of features far less: if the file "+
 			"has samples in rows, give -transpose")
 	}
 	all, most := 0.0, 0

@@ -174,11 +174,11 @@ export async function show(model, of, signal) {
  * those of the command. Where no structure was found, components and curves are drawn as noise. */
 export function first(waiting = '') {
   const { model, first: told, of } = now;
-  const noise = told?.values > 0 && !told.found;
+  const noise = Boolean(told?.noise);
   $('result').classList.toggle('noise', noise);
   const all = [];
   if (told) {
-    all.push(make('p', capital(told.text), { className: noise ? 'bad' : 'answer' }));
+    all.push(make('p', capital(told.text), { className: noise ? 'bad' : told.found ? 'answer' : 'answer warning' }));
     const numbers = make('ul', '', { className: 'numbers' });
     for (const { value, label } of told.numbers) {
       const li = make('li', '');
