@@ -233,6 +233,9 @@ type Function struct {
 	Sizes string // the argument that gives the number of targets, "" where none does
 }
 
+// Ranks tells whether the function returns ranks, or derivatives of ranks, and nothing else.
+func (f Function) Ranks() bool { return f.Takes.Has(MidpointRanks) && f.Name != Solve.Name }
+
 // What functions of a sort have in common.
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
@@ -260,12 +263,13 @@ var (
 		SampleWeights, CellWeights), ""}
 	FitQMF = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model,
-			Penalty, FixedU),
+			Penalty, FixedU, SampleWeights, CellWeights),
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
 	FitQMFQ = Function{"FitQMFQ",
-		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
+			SampleWeights, CellWeights), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.

@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-oiZTT2PHNVUHgBE7esOrdsgI8OFY1JBXVR2QSq3CMd0="
+const styleHash = "sha256-wSEToZFSN2FuuIJZn+cHdfuqWF0kx8OrvnODFh10GBs="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -148,6 +148,9 @@ p { margin: .3rem 0 .8rem; max-width: 78ch; overflow-wrap: anywhere; }
 .numbers li:first-child { background: var(--tint); }
 .numbers span { color: var(--soft); font-size: .85rem; line-height: 1.35; display: block; }
 .warning { border-left: 4px solid var(--compared); padding: 4px 12px; margin: 1rem 0; }
+.unseen { font-size: 1.15rem; font-weight: 600; }
+.noise path.curve, .noise .curves path { stroke: var(--soft); stroke-dasharray: 2 5; }
+.noise .components, .noise path.dots { opacity: .55; } .noise path.area { fill: var(--soft); }
 .none { border-color: var(--bad); } .none b { color: var(--bad); }
 figure { margin: .8rem 0 0; }
 figcaption { font-size: .85rem; margin-top: .5rem; max-width: 100ch; }
@@ -182,6 +185,10 @@ path.group { stroke-width: 4.5; stroke-opacity: .75; } path.ring, path.hollow { 
 .parts li { display: flex; justify-content: space-between; gap: 8px; }
 .parts b { font-weight: 500; min-width: 0; overflow-wrap: anywhere; }
   .parts span, .parts .head { color: var(--soft); flex: none; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th { text-align: left; color: var(--soft); font-weight: 500; } th, td { padding: 3px 18px 3px 0;
+  border-bottom: 1px solid var(--line); } .chance td { color: var(--soft); }
+.goes { font-size: .85rem; margin: .3rem 0 0; } .goes b { font-weight: 500; }
 details { border-top: 1px solid var(--line); } details:last-of-type { border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; padding: 6px 0; }
 .curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 14px 16px;
