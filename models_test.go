@@ -780,8 +780,8 @@ func TestAnswers(t *testing.T) {
 		}
 		score, err := m.Score(ctx, w.x)
 		// A projection on singular vectors is one of least squares, and a BQMF places samples by its prior
-		// too.
-		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") ||
+		// too, an NMF by its penalties.
+		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") || w.says("penalty") ||
 			w.method == MethodBQMF]; err != nil ||
 			!(score <= most*loss) {
 			t.Errorf("samples of the fit score %v, their loss is %v: %v", score, loss, err)

@@ -378,8 +378,9 @@ func WithIterations(l int) Option {
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives it. m >= 1, in models
 // m >= 2. Default: 8 in models. In SoftRank, SoftSort and Solve and in their rows n, but at most as many as ε
-// can tell apart: the larger of 128 and 5.3/√ε, and n at ε = 0. These stand for n levels: their targets are
-// the middles of equal shares of the n, and ranks are those of the middles.
+// can tell apart: the larger of 5.3/√ε and 128, of 48 where ranks alone are asked for, and n at ε = 0. These
+// stand for n levels: their targets are the middles of equal shares of the n, and ranks are those of the
+// middles.
 //
 // Time grows with nm and m³, memory with n and m². Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB;
 // 2^27 where addresses have 32 bits) is an error.
@@ -416,7 +417,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
@@ -763,7 +764,8 @@ const (
 	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
-	// and Idier for other losses: the textbook's, and the paper's baseline.
+	// and Idier for other losses, the paper's baseline, with steps ahead (Hien, Leplat and Gillis
+	// 2024): half as many lead to a loss. Fits of one epoch, one from the other, are the textbook's.
 	UpdatesMultiplicative
 )
 
@@ -797,7 +799,7 @@ const (
 	// k singular vectors of x (NNDSVD), in which missing cells have the mean of their
 	// row. No entry is below 0.3 of the mean of its column of U or row of V. StartSVD
 	// costs about three epochs. Its loss is far below that of StartUniform for the first tens of
-	// epochs, but not after 200. It is the same for every seed, unless k is above the
+	// epochs, but not after 100. It is the same for every seed, unless k is above the
 	// rank of x: the components above that rank are those of StartUniform.
 	StartSVD
 )
@@ -871,7 +873,7 @@ const (
 	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
 	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
+	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,
 	// on which the singular vectors are taken.
 	PhaseFactors

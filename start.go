@@ -9,7 +9,7 @@ package quantmf
 // StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest value of each row. It
 // is ended by hidden cells (below). StartScores takes the NMF of the normal scores of the rows,
 // Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's method
-// under the losses that it takes by default, else 200 multiplicative updates. An increasing map of a row does
+// under the losses that it takes by default, else 100 multiplicative updates. An increasing map of a row does
 // not change its scores, so the maps that T has to learn do not disturb this start. A row of scores is
 // multiplied by the row's mean, so that rows weigh as they do in the divergence.
 //
@@ -556,7 +556,7 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 
 const (
 	startNewton  = 20   // epochs of the NMF that a fit starts from, by Newton's method
-	startUpdates = 200  // the same by multiplicative updates
+	startUpdates = 100  // the same by multiplicative updates
 	mostShare    = 4    // times as many at most where hidden cells end them,
 	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
 	someShare    = 0.3  // of these epochs, after the NMF of some samples

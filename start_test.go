@@ -494,7 +494,7 @@ func TestNMFFromSome(t *testing.T) {
 	for _, of := range []struct {
 		opts   []FitOption
 		epochs int
-	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 100}} {
+	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 50}} {
 		some, all := fit(of.opts...), fit(append(of.opts, WithStart(StartUniform))...)
 		if len(some.History) != of.epochs+1 || len(all.History) != 2*of.epochs+1 ||
 			some.History[of.epochs] > 1.0005*all.History[2*of.epochs] {

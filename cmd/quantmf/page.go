@@ -3,7 +3,9 @@ package main
 // This file holds the page of figures and its flags.
 
 import (
+	"errors"
 	"io"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
@@ -18,8 +20,15 @@ type pageFlags struct {
 }
 
 func (p *pageFlags) flags() []*cli.Flag {
-	return append(p.known.flags(), cli.Aside(cli.Choice(&p.order, "order", "table|fit", `the order of samples
-		on the page: as in the table, or by likeness in the fit (default table)`)))
+	return append(p.known.flags(), cli.Aside(cli.Func("order", "table|tree|cN", `the order of samples on the
+		page: as in the table, by the tree of their likeness, or by their amount of component N, as c2. But by
+		the tree, members of a group stand together (default table)`, func(text string) error {
+		if text != "table" && text != "tree" && report.Component(text) == 0 {
+			return errors.New("must be table, tree or a component such as c2")
+		}
+		p.order = text
+		return nil
+	})))
 }
 
 func reportProgram() *cli.Program {
@@ -68,7 +77,12 @@ func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
 		return cli.Explain(err, t)
 	}
 	f := report.Of(a, m.Features, m.Samples, t.X, m.Made)
-	f.Version, f.ByFit = version(), p.order == "fit"
+	f.Version, f.Order = version(), p.order
+	if report.Component(p.order) > m.of.V.Rows {
+		f.Warnings = append(slices.Clone(f.Warnings),
+			"there is no component "+p.order+": samples stand as in the "+
+				"table")
+	}
 	f.FeatureGroups, f.SampleGroups, f.Tracks, f.Sets = p.Features, p.Samples, p.Tracks, p.members
 	return report.Write(w, f)
 }

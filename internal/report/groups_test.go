@@ -79,6 +79,12 @@ func alikeGroups(a, b Groups) bool {
 	return a.Title == b.Title && slices.Equal(a.Names, b.Names) && slices.Equal(a.Of, b.Of)
 }
 
+// arranged is the order of the heatmaps.
+func arranged(f Fit) shown {
+	s, _, _ := f.arrange(f.places())
+	return s
+}
+
 // TestOrderOfPanels: samples stand as in the table, or like beside like if asked for; groups stand
 // together, as they were named, and within them the order stays.
 func TestOrderOfPanels(t *testing.T) {
@@ -87,22 +93,23 @@ func TestOrderOfPanels(t *testing.T) {
 	for i := range f.X.Rows { // columns of two kinds, in turn
 		for j := range f.X.Cols {
 			f.Fitted.Set(i, j, float64((i+j%2)%3)+float64(j)/100)
+			f.V.Set(0, j, float64(j%2)+float64(j)/100)
 		}
 	}
 	turns := 0 // between rows with i%3 = 2, which fall from column to column where the others rise, and those
-	for t, rows := 1, f.arrange().rows; t < len(rows); t++ {
+	for t, rows := 1, arranged(f).rows; t < len(rows); t++ {
 		if (rows[t]%3 == 2) != (rows[t-1]%3 == 2) {
 			turns++
 		}
 	}
 	if turns != 1 {
-		t.Errorf("like rows are not beside like: %v", f.arrange().rows)
+		t.Errorf("like rows are not beside like: %v", arranged(f).rows)
 	}
-	if got := f.arrange().columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
+	if got := arranged(f).columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
 		t.Errorf("samples are not as in the table: %v", got)
 	}
-	f.ByFit = true
-	columns := f.arrange().columns
+	f.Order = "tree"
+	columns := arranged(f).columns
 	changes := 0
 	for t := 1; t < len(columns); t++ {
 		changes += (columns[t] + columns[t-1]) % 2
@@ -110,16 +117,20 @@ func TestOrderOfPanels(t *testing.T) {
 	if changes != 1 {
 		t.Errorf("like is not beside like: %v", columns)
 	}
-	f.ByFit = false
+	f.Order = "c1"
+	if got := arranged(f).columns; !slices.Equal(got, []int{7, 5, 3, 1, 8, 6, 4, 2, 0}) {
+		t.Errorf("by their amount of c1: %v", got)
+	}
+	f.Order = ""
 	f.SampleGroups = Groups{Names: []string{"A", "B"}, Of: []int{1, 0, -1, 1, 0, -1, 1, 0, -1}}
-	if got := f.arrange().columns; !slices.Equal(got, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}) {
+	if got := arranged(f).columns; !slices.Equal(got, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}) {
 		t.Errorf("groups of samples: %v", got)
 	}
 	f.FeatureGroups = Groups{Names: []string{"C"}, Of: make([]int, 20)}
 	for i := range 10 {
 		f.FeatureGroups.Of[i] = -1
 	}
-	rows := f.arrange().rows
+	rows := arranged(f).rows
 	for t1, i := range rows {
 		if (t1 < 10) != (i >= 10) {
 			t.Fatalf("groups of features: %v", rows)
@@ -129,8 +140,15 @@ func TestOrderOfPanels(t *testing.T) {
 	wellFormed(t, page)
 	has(t, page, "<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
 		"<title>C: 10 features</title>", "B (3)", "no group (10)")
-	// Each panel, each profile and the key have a stretch of every group in its colour.
-	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != 4+2+1 {
+	// Each panel, each profile and both keys have a stretch of every group in its colour, the tree some.
+	_, _, tree := f.arrange(f.places())
+	want := 4 + 2 + 2
+	for _, r := range f.SampleGroups.runs(tree.leaves) {
+		if r.rank == 0 {
+			want++
+		}
+	}
+	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != want {
 		t.Errorf("%d stretches of the first group", n)
 	}
 }

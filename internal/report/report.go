@@ -30,10 +30,11 @@ type Fit struct {
 	X        quantmf.Mat // NaN where a value is missing
 	Warnings []string
 
-	// How the heatmaps stand: groups together, otherwise samples as in the table, or like
-	// beside like if ByFit.
+	// How the heatmaps stand: groups together, otherwise samples as in the table; by their amount of a
+	// component where Order is its name, such as c2; or by their tree, whatever their groups, where it is
+	// "tree".
 	FeatureGroups, SampleGroups Groups
-	ByFit                       bool
+	Order                       string
 
 	// What is known of samples, and sets of features: components are tested against both.
 	Tracks []account.Track
@@ -60,7 +61,10 @@ const (
 func Write(w io.Writer, f Fit) error {
 	d := &document{}
 	f.FeatureGroups.backward = true
-	uv := product(f.U, f.V)
+	uv, noise := product(f.U, f.V), ""
+	if f.Unseen.Values > 0 && !f.Unseen.Found() {
+		noise = ` class="noise"`
+	}
 	title := fmt.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
 	d.add(`<!DOCTYPE html>
 <html lang="en">
@@ -72,8 +76,8 @@ func Write(w io.Writer, f Fit) error {
 <style>%s</style>
 </head>
 <body>
-<main>
-`, markup(policy), title, markup(style))
+<main%s>
+`, markup(policy), title, markup(style), markup(noise))
 	d.head(&f)
 	var rank []float64
 	if f.mapped() {
@@ -84,7 +88,8 @@ func Write(w io.Writer, f Fit) error {
 		}
 	}
 	best := largest(rank, len(rank))
-	shown := f.arrange()
+	places := f.places()
+	shown, picked, tree := f.arrange(places)
 	d.section("Data and fit")
 	d.add(how + `Rows are features and columns are samples, in the same ` +
 		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
@@ -102,6 +107,7 @@ func Write(w io.Writer, f Fit) error {
 	if f.mapped() {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
+	d.samples(&f, places, picked, tree)
 	tests := account.Against(f.V, f.Tracks)
 	d.components(&f, shown.columns, tests)
 	d.known(tests)
@@ -148,11 +154,7 @@ func (d *document) head(f *Fit) {
 			table.Counted(f.V.Rows, "component"))
 	}
 	d.add("</p>\n")
-	if f.Predicted <= account.Structureless {
-		d.add("<p class=\"warning none\"><b>No structure was found:</b> values that the model has not seen " +
-			"are predicted " +
-			"no better than by the mean of their feature. Curves and components below show noise.</p>\n")
-	}
+	d.unseen(&f.Unseen, f.Method)
 	d.add("<ul class=\"numbers\">")
 	for _, n := range numbers(f) {
 		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
@@ -164,26 +166,39 @@ func (d *document) head(f *Fit) {
 	d.add("</header>\n\n")
 }
 
-// number is a key number.
-type number struct{ Value, Label string }
+// unseen writes what is known of values that the model has not seen.
+func (d *document) unseen(u *account.Unseen, method string) {
+	text, others := u.Words(method)
+	if text == "" {
+		return
+	}
+	class := "unseen"
+	if !u.Found() {
+		class = "warning none"
+	}
+	lead, rest, cut := strings.Cut(strings.ToUpper(text[:1])+text[1:], ": ")
+	if cut {
+		d.add(`<p class="%s"><b>%s:</b> %s.</p>`+"\n", class, lead, rest)
+	} else {
+		d.add(`<p class="%s">%s.</p>`+"\n", class, lead)
+	}
+	if others != "" {
+		d.add("<p>%s.</p>\n", others)
+	}
+}
 
 // numbers are the key numbers at the top: first what holds of values that the model has not seen, last the
 // loss.
-func numbers(f *Fit) (out []number) {
-	say := func(value, label string) { out = append(out, number{value, label}) }
+func numbers(f *Fit) (out []account.Number) {
+	say := func(value, label string) { out = append(out, account.Number{Value: value, Label: label}) }
 	own := f.explained()
 	final := f.Loss[len(f.Loss)-1]
 	if f.Method == "BQMF" { // whose Loss is no divergence
 		final = f.left()
 	}
-	if f.Predicted == f.Predicted {
-		say(percent(f.Predicted),
-			"of the differences between samples predicted, in values that the model has not seen")
+	if out = f.Unseen.Numbers(); len(out) == 0 {
+		say(percent(own), "of the differences between samples explained, in the values that were fitted")
 	}
-	for _, o := range f.Unseen.Others {
-		say(percent(o.Predicted), "predicted in the same values by "+o.Method)
-	}
-	say(percent(own), "of the differences between samples explained, in the values that were fitted")
 	say(percent(Average(f.Goodness)), "of the average feature explained, whatever its scale")
 	if f.mapped() {
 		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
