@@ -228,7 +228,7 @@ func TestFitWritesTheModel(t *testing.T) {
 	has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
 		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
 		"; named are those that are also well explained)",
-		"Curves        those of all features are as exact as asked for",
+		"Maps          computed to the end for every feature",
 		"Written       U.tsv (U, features × components)")
 }
 
