@@ -263,9 +263,11 @@ var (
 			Penalty, FixedU),
 		""}
 	FitBQMF = Function{"FitBQMF",
-		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
+		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
+			Model), ""}
 	FitQMFQ = Function{"FitQMFQ",
-		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection), ""}
+		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
+			Model), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.
