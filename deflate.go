@@ -52,7 +52,7 @@ func (f *deflation) rowY(v []float64, i int) []float64  { return v[i*f.np : (i+1
 
 // load loads the transport of row i of X, its hidden cells left out, onto b'_i.
 func (f *deflation) load(v *rowSpace, i int) {
-	v.observed = f.cells.ReadRow(v.x, v.mask, i)
+	f.read(v, i)
 	f.mapRows.load(v, v.x, i)
 }
 
@@ -103,6 +103,12 @@ func (f *deflation) calibrate(v *rowSpace, i int, to *factors) {
 	goal := f.rowY(f.y, i) // scratch: Y is not in use yet
 	to.reconstruct(goal, i)
 	sees := func(j int) bool { return v.observed == nil || v.observed[j] }
+	weight := func(j int) float64 {
+		if v.weights == nil {
+			return 1
+		}
+		return v.weights[j]
+	}
 	lo, hi := math.Inf(1), math.Inf(-1)
 	for j, w := range goal[:to.n] {
 		if sees(j) {
@@ -122,7 +128,7 @@ func (f *deflation) calibrate(v *rowSpace, i int, to *factors) {
 	clear(v.z)
 	for j := range v.z[:to.n] {
 		if sees(j) {
-			v.z[j] = 1
+			v.z[j] = weight(j)
 		}
 	}
 	r.Columns(den, v.z)
@@ -132,7 +138,7 @@ func (f *deflation) calibrate(v *rowSpace, i int, to *factors) {
 		r.Average(v.t, v.q)
 		for j := range v.z[:to.n] {
 			if sees(j) {
-				v.z[j] = goal[j] / max(v.t[j], low)
+				v.z[j] = weight(j) * (goal[j] / max(v.t[j], low))
 			}
 		}
 		r.Columns(num, v.z)

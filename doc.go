@@ -125,8 +125,8 @@
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
 //	WithFixedU         -         -         -                 -              x       x       -        -
-//	WithSampleWeights  -         -         -                 -              x       -       -        -
-//	WithCellWeights    -         -         -                 -              x       -       -        -
+//	WithSampleWeights  -         -         -                 -              x       x       x        -
+//	WithCellWeights    -         -         -                 -              x       x       x        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -

@@ -45,6 +45,35 @@ func (f *factors) matV() Mat {
 	return m
 }
 
+// leaveOut gives some samples a V of 0, so that they do not count in what the components of an NMF sum to.
+func (f *factors) leaveOut(samples []int) {
+	for c := range f.k {
+		for _, j := range samples {
+			f.rowV(c)[j] = 0
+		}
+	}
+}
+
+// setAside gives some samples, in increasing order, the mean of the others as V.
+func (f *factors) setAside(samples []int) {
+	if len(samples) == 0 {
+		return
+	}
+	for c := range f.k {
+		row, mean, left := f.rowV(c), 0.0, samples
+		for j, v := range row {
+			if len(left) > 0 && left[0] == j {
+				left = left[1:]
+				continue
+			}
+			mean += v / float64(f.n-len(samples))
+		}
+		for _, j := range samples {
+			row[j] = mean
+		}
+	}
+}
+
 func (f *factors) copyFrom(u, v Mat) {
 	for i := range f.d {
 		copy(f.rowU(i), u.Row(i))

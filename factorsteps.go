@@ -62,7 +62,7 @@ func newFactorSteps(f *qmfFit, slots int) factorSteps {
 // penaltyU is the weight of the penalty in the step of row i of U, in the units of the row's loss.
 // penaltyV is that in the step of V after so many rows, in the units of the whole loss.
 func (f *qmfFit) penaltyU(i int) float64 {
-	return min(f.penalty/float64(f.k)/f.unit(i), limit.Penalty)
+	return min(f.penalty/float64(f.k)/f.heaviness(i), limit.Penalty)
 }
 func (f *qmfFit) penaltyV(rows float64) float64 {
 	return min(f.penalty*rows/float64(f.k*f.n)/f.scale, limit.Penalty)

@@ -38,6 +38,7 @@ type givenMaps struct {
 type task struct {
 	*config
 	fit.Task
+	x       Rows
 	rank    int
 	decoded fitted // an empty model, into which the best model of a checkpoint is read
 }
@@ -57,7 +58,7 @@ func open[O FitOption](ctx context.Context, kind uint32, f option.Function, c *c
 	if err != nil {
 		return nil, err
 	}
-	return &task{config: c, Task: fit.Task{Kind: kind, Cells: cells}, rank: rank}, nil
+	return &task{config: c, Task: fit.Task{Kind: kind, Cells: cells}, x: x, rank: rank}, nil
 }
 
 // readFit returns the cells that a fit sees, or the error of its data.
@@ -152,6 +153,11 @@ func (t *task) drive(ctx context.Context, pieces int, decoded fitted,
 	t.Pieces, t.decoded = pieces, decoded
 	m, err := t.Drive(ctx, fresh)
 	best, _ = m.(fitted)
+	if left := t.Cells.LeftOut(); len(left) > 0 && best != nil {
+		if wrong := placeSamples(ctx, best, t.x, left); err == nil {
+			err = wrong
+		}
+	}
 	if err == nil && t.strict {
 		if warnings := best.common().Warnings; len(warnings) > 0 {
 			err = warnings[0]

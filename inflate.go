@@ -27,7 +27,7 @@ type inflation struct {
 	*monotone.Spans
 	lambda float64 // the shrinkage
 	line   float64 // τ, the share of the line in the start and in the target of shrinkage
-	scale  float64 // the weighted mean of unit(i): the unit of the whole loss
+	scale  float64 // the mean of heaviness(i): the unit of the whole loss
 	whole  bool    // all rows are one batch, of which some rows are visited at a time
 	stepsQ int     // how many EM steps a visit makes on q
 	// A visit records the loss of a row before its steps where all rows are one batch,
@@ -40,11 +40,11 @@ type inflation struct {
 // newInflation makes maps for the observed cells. Its factors may be replaced by others of the same size.
 func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *inflation {
 	a, d := p.Memory, visible.D
-	of := monotone.NewSpans(a, d, visible.InRow, visible.Units.Signed)
+	of := monotone.NewSpans(a, d, visible.Units.Signed)
 	t := &inflation{
 		mapRows: mapRows{settings: s, cells: visible, pool: p,
 			Maps:   monotone.New(a, d, s.levels, s.start == StartUniform, s.ends == EndsPinned, of),
-			spaces: newRowSpaces(p, visible.N, f.k, s.levels)},
+			spaces: newRowSpaces(p, visible.N, f.k, s.levels, visible.Weighted())},
 		factors: f, Spans: of,
 		lambda: s.shrinkage, line: max(s.line, 0), stepsQ: 1, rowLosses: a.Floats(d), rowHeld: a.Floats(d),
 	}
@@ -56,10 +56,10 @@ func newInflation(s *settings, visible *fit.Cells, f *factors, p *pool.Pool) *in
 
 // readSpans reads the rows for the spans and for the unit of the whole loss.
 func (f *inflation) readSpans() {
-	d, room := f.cells.D, make([]float64, f.cells.N)
+	d, room, weights := f.cells.D, make([]float64, f.cells.N), make([]float64, f.cells.N)
 	for i := range d {
-		f.Spans.Read(f.cells.Row(room, i), i)
-		f.scale += f.unit(i) / float64(d)
+		f.Spans.Read(f.cells.Row(room, i), i, f.cells.InRow[i], f.cells.Weights(weights, i))
+		f.scale += f.heaviness(i) / float64(d)
 	}
 }
 
@@ -83,10 +83,16 @@ func (f *inflation) solveMap(v *rowSpace, i int, tolerance float64, average bool
 	}
 }
 
-// read fills v.x with row i, and v.observed. Under KL it fills v.s with 1 in visible cells and 0 in
-// hidden ones; where no cell is hidden v.s is 1 from newRowSpaces on.
+// read fills v.x with row i, v.observed and the weights. Under KL it fills v.s with the weights, 1 where
+// there are none, in visible cells and 0 in hidden ones; where no cell is hidden v.s is 1 from newRowSpaces
+// on.
 func (f *inflation) read(v *rowSpace, i int) {
-	v.observed = f.cells.ReadRow(v.x, v.mask, i)
+	f.mapRows.read(v, i)
+	if v.weights != nil {
+		kernel.Multiply(v.heavy, v.x, v.weights)
+		copy(v.s, v.weights)
+		return
+	}
 	if f.loss == divergence.KL {
 		for j, o := range v.observed {
 			one := uint64(0) // the compiler makes no branch of this, which would often be predicted wrongly
@@ -127,8 +133,8 @@ func (f *inflation) lowest(i int) float64 {
 	return max(monotone.FloorT*f.Average[i], f.loss.Least())
 }
 
-// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both 0 in hidden cells, where x is 0. Under KL
-// read has filled v.s.
+// ratios fills v.g with x T^{β-2} and v.s with T^{β-1}, both times the weight of the cell and 0 in hidden
+// cells, where x is 0. Under KL read has filled v.s.
 func (f *inflation) ratios(v *rowSpace, i int) {
 	den, hidden := v.s[:f.n], v.observed
 	if f.loss == divergence.KL {
@@ -140,9 +146,16 @@ func (f *inflation) ratios(v *rowSpace, i int) {
 			v.g[j], v.s[j] = 0, 0
 		}
 	}
+	if v.weights == nil {
+		return
+	}
+	kernel.Multiply(v.g, v.g, v.weights)
+	if f.loss != divergence.KL {
+		kernel.Multiply(v.s, v.s, v.weights)
+	}
 }
 
-// rowLoss fills the ratios and returns the sum of divergences of the row.
+// rowLoss fills the ratios and returns the sum of divergences of the row, by the weights of its cells.
 func (f *inflation) rowLoss(v *rowSpace, i int) float64 {
 	f.ratios(v, i)
 	return f.ratiosLoss(v, i)
@@ -151,6 +164,9 @@ func (f *inflation) rowLoss(v *rowSpace, i int) float64 {
 // ratiosLoss returns the sum of divergences of the row from the ratios that are in v.g.
 func (f *inflation) ratiosLoss(v *rowSpace, i int) float64 {
 	t, observed := v.t, v.observed
+	if v.weights != nil {
+		return f.loss.WeightedSum(v.x[:f.n], t, v.weights, f.lowest(i))
+	}
 	if f.loss == divergence.KL && observed != nil { // T of hidden cells, where x is 0 too, adds 0
 		t, observed = v.z, nil
 		kernel.Multiply(t, v.t, v.s)
@@ -158,15 +174,23 @@ func (f *inflation) ratiosLoss(v *rowSpace, i int) float64 {
 	return f.loss.Sum(v.x[:f.n], t, v.g, observed, f.lowest(i))
 }
 
+// moments returns the squash of w by which slopes are told.
+func (f *inflation) moments(v *rowSpace) transport.Squash {
+	if v.weights != nil {
+		return transport.WeightedSquash(transport.LogisticUnit, v.w[:f.n], v.weights[:f.n])
+	}
+	return transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
+}
+
 // prior fills the prior of the sums with the increments of the map that shrinkage pulls q_i towards. This map
 // is α+βw, β >= 0, by least squares of x on w, averaged over each level under the plan. Where the data are
-// not signed it is at least 0. den holds the column sums of M over the visible cells. mixLine gives the line
-// its share.
+// not signed it is at least 0. den holds the column sums of M over the visible cells, by their weights.
+// mixLine gives the line its share.
 func (f *inflation) prior(v *rowSpace, i int, s *monotone.Sums, den []float64) {
 	d0 := s.Prior
 	at := v.row.Squash()
 	if at.Kind == transport.None { // it has no moments, which are what is needed here
-		at = transport.NewSquash(transport.LogisticUnit, v.w[:f.n], v.observed, v.z)
+		at = f.moments(v)
 	}
 	clear(d0)
 	beta := 0.0
@@ -184,8 +208,15 @@ func (f *inflation) prior(v *rowSpace, i int, s *monotone.Sums, den []float64) {
 		kernel.Combine(z, []float64{1 / at.Std}, x)
 		kernel.Shift(x, v.x, f.Average[i])
 		var cov, vw [1]float64
+		if v.weights == nil {
+			kernel.Dots(vw[:], z, z)
+		} else {
+			weighted := v.g // which is not in use between the steps of q
+			kernel.Multiply(weighted, z, v.weights)
+			kernel.Dots(vw[:], z, weighted)
+			z = weighted
+		}
 		kernel.Dots(cov[:], z, x)
-		kernel.Dots(vw[:], z, z)
 		beta = max(cov[0]/vw[0], 0)
 		v.row.Columns(d0, z)
 	}
@@ -213,7 +244,7 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	kl, lined := f.loss == divergence.KL, f.Slope(i) > 0
 	s := monotone.Sums{Num: v.num, Den: v.den, Shares: v.den, Prior: v.d0}
 	if kl {
-		v.row.ObservedColumns(s.Den, v.s, f.cells.InRow[i])
+		v.row.ObservedColumns(s.Den, v.s, f.Mass[i])
 	} else if f.lambda > 0 || f.Spans.Signed {
 		s.Shares = v.shares
 		ones := f.visibleCells(v)
@@ -228,7 +259,11 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	}
 	if kl {
 		v.row.Tails(s.Den)
-		v.row.Gather(v.x, lined)
+		if v.weights == nil {
+			v.row.Gather(v.x, lined)
+		} else {
+			v.row.Gather(v.heavy, lined)
+		}
 		if lined {
 			s.Line.Den = blockDot(v.w, v.s)
 		}
@@ -252,12 +287,15 @@ func (f *inflation) stepQ(v *rowSpace, i, steps int) {
 	}
 }
 
-// unit is the size of the loss of row i: (mean x_i)^β. relativeUnit is unit divided by its mean over all
-// rows.
+// unit is the size of the loss of row i: (mean x_i)^β. heaviness is unit by the mean weight of the row's
+// cells, with which the row's mean loss counts in the whole; relativeUnit is that divided by its mean over
+// all rows.
 func (f *inflation) unit(i int) float64 {
 	return max(f.loss.Scale(max(f.Average[i], divergence.Tiny)), divergence.Tiny)
 }
-func (f *inflation) relativeUnit(i int) float64 { return f.unit(i) / f.scale }
+func (f *inflation) heaviness(i int) float64 { return f.unit(i) * f.cells.Importance(i) }
+
+func (f *inflation) relativeUnit(i int) float64 { return f.heaviness(i) / f.scale }
 
 // visitMap makes the steps on q and F of row i, and fills wbar with the gradient at w = (UV)_i, in units of
 // the row's loss, and curvature, np numbers, unless it is nil, with the curvature in w. For a constant row
@@ -312,7 +350,7 @@ func (f *inflation) fitMap(v *rowSpace, i int) transport.Cotangent {
 	for l := range v.q {
 		v.q[l] *= unit
 	}
-	perCell := 1 / (f.unit(i) * unit) / float64(f.cells.InRow[i])
+	perCell := 1 / (f.unit(i) * unit) / f.Mass[i]
 	kernel.Residual(v.g, v.s, f.np, 1)
 	kernel.Scale(v.g, v.g, perCell)
 	return transport.Cotangent{Z: v.g, Q: v.q}
@@ -348,10 +386,10 @@ func (f *inflation) noteLosses(v *rowSpace, i int) {
 	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, f.lowest(i), v.about)
 }
 
-// curvatureUnit is n_i in the units in which curvature has the slopes and w̄.
+// curvatureUnit is n_i, the mass of the row, in the units in which curvature has the slopes and w̄.
 func (f *inflation) curvatureUnit(i int) float64 {
 	unit := f.cellUnit(i)
-	return float64(f.cells.InRow[i]) / (f.unit(i) * unit) / unit
+	return f.Mass[i] / (f.unit(i) * unit) / unit
 }
 
 func (f *inflation) meanHeld() float64 {
@@ -381,11 +419,25 @@ func (f *inflation) meanLoss() float64 {
 //
 //	a_j = T_j^{β-2} T'_j²/n_i.
 //
-// That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too
-// short where x is far above T. Before this call a holds T'_j/n_i in units
-// of the row's mean, and v.s is T^{β-1}. Both are 0 in hidden cells.
+// That is Fisher's scoring; the second derivative at x itself, x T^{-2} under KL, makes steps too short where
+// x is far above T. Before this call a holds T'_j/n_i in units of the row's mean, and v.s is T^{β-1}. Both
+// are 0 in hidden cells. By weights n_i is their sum, and a_j, the slope and T^{β-1} are those times the
+// weight of the cell.
 func (f *inflation) curvature(a []float64, v *rowSpace, i int) {
 	low, by := f.lowest(i), f.curvatureUnit(i)
+	if v.weights != nil {
+		for j, s := range a[:f.n] {
+			if w := v.weights[j]; s != 0 {
+				weight := by
+				if f.loss != divergence.Frobenius {
+					weight = by * (v.s[j] / w / max(v.t[j], low))
+				}
+				a[j] = float64(weight*(s/w)) * s
+			}
+		}
+		clear(a[f.n:])
+		return
+	}
 	if f.loss == divergence.KL {
 		kernel.Fisher(a[:f.n], v.t, by, low)
 		clear(a[f.n:])

@@ -41,12 +41,16 @@ func (f *inflation) startLine(v *rowSpace, i int) {
 	}
 	if sum := blockDot(v.w, f.visibleCells(v)); sum > divergence.LeastSum {
 		kernel.Scale(f.Increments(i), f.Increments(i), 1-f.line)
-		f.S[i] = f.line * f.Average[i] * float64(f.cells.InRow[i]) / sum
+		f.S[i] = f.line * f.Average[i] * f.Mass[i] / sum
 	}
 }
 
-// visibleCells returns 1 in visible cells, 0 in others: v.s, which read fills under KL, or v.z.
+// visibleCells returns the weights of visible cells, 1 where there are none, and 0 in others: v.s, which read
+// fills under KL, or v.z.
 func (f *inflation) visibleCells(v *rowSpace) []float64 {
+	if v.weights != nil {
+		return v.weights
+	}
 	if f.loss == divergence.KL {
 		return v.s
 	}
@@ -92,7 +96,7 @@ func (f *inflation) backLine(v *rowSpace, i int, wbar, slopes []float64) {
 	by := [...]float64{s * f.cellUnit(i)}
 	kernel.Accumulate(wbar, by[:], v.g)
 	if slopes != nil {
-		by[0] /= float64(f.cells.InRow[i])
+		by[0] /= f.Mass[i]
 		kernel.Accumulate(slopes, by[:], f.visibleCells(v))
 	}
 }

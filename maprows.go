@@ -45,9 +45,10 @@ const (
 
 // rowSpace is the workspace of one worker for one row.
 type rowSpace struct {
-	row         *transport.Row
-	x, w, t, g  []float64 // np
-	s           []float64 // np, T^{β-1}, which ratios fills; under KL newRowSpaces and read fill it
+	row        *transport.Row
+	x, w, t, g []float64 // np
+	// np, T^{β-1} by weights, which ratios fills; under KL newRowSpaces and read fill it
+	s           []float64
 	about, z    []float64 // scratch, np
 	q, num, den []float64 // m
 	shares      []float64 // m
@@ -55,11 +56,13 @@ type rowSpace struct {
 	observed    []bool    // of the row at hand; nil: all
 	mask        []bool
 	gu          []float64 // k
+	// Where cells have weights: those of the row, 0 in hidden cells and the padding, and these times x; np.
+	weights, heavy []float64
 }
 
 // newRowSpaces makes the workspaces of the workers of a pool for rows of n samples, k components and m
 // levels.
-func newRowSpaces(p *pool.Pool, n, k, m int) []rowSpace {
+func newRowSpaces(p *pool.Pool, n, k, m int, weighted bool) []rowSpace {
 	a, spaces, np := p.Memory, make([]rowSpace, p.Workers()), kernel.Pad(n)
 	for i := range spaces {
 		v := &spaces[i]
@@ -76,14 +79,29 @@ func newRowSpaces(p *pool.Pool, n, k, m int) []rowSpace {
 			}
 		}
 		v.gu, v.mask = a.Floats(k), pool.Make[bool](a, n)
+		if weighted {
+			v.weights, v.heavy = a.Floats(np), a.Floats(np)
+		}
 	}
 	return spaces
 }
 
+// read fills v.x with row i, 0 in hidden cells, and sets v.observed and the weights.
+func (m *mapRows) read(v *rowSpace, i int) {
+	v.observed = m.cells.ReadRow(v.x, v.mask, i)
+	if v.weights != nil {
+		m.cells.Weigh(v.weights[:m.cells.N], v.observed, i)
+	}
+}
+
 // load loads the transport of the samples x of row i, those left out that v.observed leaves out, onto b_i.
 func (m *mapRows) load(v *rowSpace, x []float64, i int) {
-	v.row.Load(transport.Problem{
+	p := transport.Problem{
 		X: x[:m.cells.N], Observed: v.observed, Logits: m.Logits(i),
 		Squash: transport.Kind(m.squash), Epsilon: m.epsilon,
-	})
+	}
+	if v.weights != nil {
+		p.A, p.Weighed = v.weights[:m.cells.N], true
+	}
+	v.row.Load(p)
 }

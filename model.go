@@ -670,20 +670,21 @@ type movable interface {
 	at(v Mat) Model
 }
 
-// withPlaced returns a model in which some of the samples of x, those that took no part in the fit, have the
+// placeSamples gives some of the samples of x, those that took no part in the fit of a new model, the
 // coordinates that Transform has for them. A fit that was stopped has them, too.
-func withPlaced(ctx context.Context, m movable, x Rows, samples []int) (Model, error) {
+func placeSamples(ctx context.Context, m fitted, x Rows, samples []int) error {
 	placed, err := m.Transform(context.WithoutCancel(ctx), chosen{x, samples})
 	if err != nil {
-		return m, err
+		return err
 	}
-	_, v := m.Factors()
+	v := m.common().V
 	for c := range v.Rows {
 		for at, j := range samples {
 			v.Set(c, j, placed.At(c, at))
 		}
 	}
-	return m.at(v), nil
+	sealFields(m)
+	return nil
 }
 
 // chosen is some of the columns of a matrix.

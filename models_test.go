@@ -156,6 +156,10 @@ func ways(d, n int) []way {
 			WithShrinkage(20), WithSquash(SquashArctan))},
 		{"QMF, signed, raw, batches", MethodQMF, signed, Frobenius, maps(WithSquash(SquashNone),
 			WithEpsilon(0.1), WithBatch(5))},
+		{"QMF, weights, hidden, validation", MethodQMF, holed, KL, maps(missing, WithValidation(0.1),
+			WithSampleWeights(samples), WithCellWeights(cells))},
+		{"QMF, weights, signed, one batch", MethodQMF, signed, Frobenius, maps(WithCellWeights(cells),
+			WithBatch(100), WithStart(StartScores))},
 		{"QMFQ", MethodQMFQ, plain, KL, maps(WithProjection(KLUpdates(3)))},
 		{"QMFQ, vectors", MethodQMFQ, positive, KL,
 			maps(WithProjection(TruncatedSVD()), WithStart(StartUniform),
@@ -165,6 +169,8 @@ func ways(d, n int) []way {
 			WithRestarts(2), WithPatience(1), WithMaxIterations(2), WithLearningRate(0.5))},
 		{"QMFQ, signed", MethodQMFQ, signed, Frobenius, maps(WithEnds(EndsPinned),
 			WithProjection(KLUpdates(5)))},
+		{"QMFQ, weights, hidden", MethodQMFQ, holed, KL, maps(missing, WithProjection(KLUpdates(3)),
+			WithSampleWeights(samples), WithCellWeights(cells))},
 		{"BQMF", MethodBQMF, positive, KL, of(WithEpochs(8))},
 		{"BQMF, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1), WithEpochs(6))},
 		{"BQMF, hidden, corrections", MethodBQMF, kin(16, 80), KL, of(missing, WithEpochs(3))},
@@ -395,7 +401,7 @@ func TestStops(t *testing.T) {
 			if lossErr != nil {
 				t.Errorf("%s: %v", where, lossErr)
 			} else if exact := w.method == MethodQMF || w.method == MethodQMFQ; exact &&
-				!w.says("validation") && math.Abs(loss-f.History[f.Best]) > 1e-11*loss {
+				!w.says("validation") && !w.says("weights") && math.Abs(loss-f.History[f.Best]) > 1e-11*loss {
 				t.Errorf("%s: Loss %v, History %v, best %d", where, loss, f.History, f.Best)
 			}
 		}
@@ -774,8 +780,8 @@ func TestAnswers(t *testing.T) {
 		}
 		score, err := m.Score(ctx, w.x)
 		// A projection on singular vectors is one of least squares, and a BQMF places samples by its prior
-		// too.
-		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") ||
+		// too, an NMF by its penalties.
+		if most := map[bool]float64{true: 1.05, false: 1 + 1e-9}[w.says("vectors") || w.says("penalty") ||
 			w.method == MethodBQMF]; err != nil ||
 			!(score <= most*loss) {
 			t.Errorf("samples of the fit score %v, their loss is %v: %v", score, loss, err)

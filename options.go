@@ -181,6 +181,11 @@ func (c *config) contradictions() error {
 		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
 			Bound: "needs every cell: neither WithMissingValues nor WithValidation go with it"}
 	}
+	if c.projection.kind == projection.SVD && c.cellWeights != nil {
+		return &OptionError{Option: option.Projection.String(), Value: c.projection.String(),
+			Bound: "needs the same weights in all features, WithSampleWeights: by others no singular " +
+				"vectors are nearest, so WithCellWeights does not go with it"}
+	}
 	if c.given.Has(option.Model) {
 		for _, k := range [...]option.Kind{option.Init, option.Start} {
 			if c.given.Has(k) {
@@ -412,7 +417,7 @@ func WithWorkers(n int) Option {
 }
 
 // WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 200 with
+// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
@@ -542,6 +547,10 @@ func WithFixedU(columns Mat) FitOption {
 // counts as the sample twice. A sample of weight 0 takes no part, as if it were not there, and gets the
 // coordinates that Transform has for it. Loss and Score weigh all cells the same. Cost: that of missing
 // values, and another multiplication a cell.
+//
+// Where there are maps the weights are those of the operators as well: T_i transports samples of these
+// weights, and its squash has their mean and deviation. [WithShrinkage] counts samples of the mean weight;
+// penalties count entries of factors, whatever they weigh.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)
@@ -755,7 +764,8 @@ const (
 	// It takes KL and Frobenius: under other losses its models predicted unseen cells worse.
 	UpdatesNewton Updates = iota
 	// UpdatesMultiplicative is the multiplicative updates of Lee and Seung, and of Févotte
-	// and Idier for other losses: the textbook's, and the paper's baseline.
+	// and Idier for other losses, the paper's baseline, with steps ahead (Hien, Leplat and Gillis
+	// 2024): half as many lead to a loss. Fits of one epoch, one from the other, are the textbook's.
 	UpdatesMultiplicative
 )
 
@@ -789,7 +799,7 @@ const (
 	// k singular vectors of x (NNDSVD), in which missing cells have the mean of their
 	// row. No entry is below 0.3 of the mean of its column of U or row of V. StartSVD
 	// costs about three epochs. Its loss is far below that of StartUniform for the first tens of
-	// epochs, but not after 200. It is the same for every seed, unless k is above the
+	// epochs, but not after 100. It is the same for every seed, unless k is above the
 	// rank of x: the components above that rank are those of StartUniform.
 	StartSVD
 )
@@ -863,7 +873,7 @@ const (
 	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
 	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
 	PhaseChoice Phase = iota
-	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 200
+	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,
 	// on which the singular vectors are taken.
 	PhaseFactors

@@ -816,7 +816,7 @@ func (f *inflation) buildMeanRow(q *QMF, v *rowSpace, i int, stopped bool) {
 	f.Increments(i)[0] = at
 	f.Quantiles(q.Quantiles.Row(i), i)
 	if stopped { // the squash as if all samples were equal: the map is constant either progress
-		v.observed = f.cells.ReadRow(v.x, v.mask, i)
+		f.read(v, i)
 		transport.Softmax(q.Weights.Row(i), f.Logits(i))
 		q.squash[i].Kind = transport.Kind(f.squash)
 		q.center[i] = q.squash[i].At(0)
@@ -843,8 +843,12 @@ func (q *QMF) setTransport(v *rowSpace, i int, marginal float64) {
 // that of a fit.
 func (f *inflation) noteModelLosses(v *rowSpace, i int) {
 	low := min(f.loss.Least(), f.lowest(i))
-	f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
-	f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
+	if v.weights != nil {
+		f.rowLosses[i] = f.loss.WeightedSum(v.x[:f.n], v.t, v.weights, low)
+	} else {
+		f.loss.Terms(v.g[:f.n], v.s[:f.n], v.x, v.t, low)
+		f.rowLosses[i] = f.loss.Sum(v.x[:f.n], v.t, v.g, v.observed, low)
+	}
 	f.rowHeld[i] = f.cells.HeldLoss(f.loss, v.t, i, low, v.about)
 }
 

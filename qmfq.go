@@ -198,13 +198,16 @@ func newQMFQFit(visible *fit.Cells, rank int, s *settings, run fit.Run) *qmfqFit
 	return f
 }
 
-// newProjector returns Π_k for the visible cells.
+// newProjector returns Π_k for the visible cells, by their weights.
 func newProjector(kind Projection, visible *fit.Cells, k int, p *pool.Pool) projection.Projector {
-	var seen projection.Seen
+	size, seen := projection.Size{D: visible.D, N: visible.N, K: k}, projection.Seen(nil)
 	if visible.Partial {
 		seen = visible.Mark
 	}
-	return projection.New(kind.kind, kind.updates, projection.Size{D: visible.D, N: visible.N, K: k}, seen, p)
+	if visible.Weighted() && kind.kind == projection.SVD {
+		return projection.NewWeighted(size, visible.SampleWeights(), p)
+	}
+	return projection.New(kind.kind, kind.updates, size, seen, p)
 }
 
 // run does an op for every row.

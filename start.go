@@ -9,7 +9,7 @@ package quantmf
 // StartNMF takes the NMF of X itself; where X has negative values, of X less the lowest value of each row. It
 // is ended by hidden cells (below). StartScores takes the NMF of the normal scores of the rows,
 // Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's method
-// under the losses that it takes by default, else 200 multiplicative updates. An increasing map of a row does
+// under the losses that it takes by default, else 100 multiplicative updates. An increasing map of a row does
 // not change its scores, so the maps that T has to learn do not disturb this start. A row of scores is
 // multiplied by the row's mean, so that rows weigh as they do in the divergence.
 //
@@ -264,14 +264,16 @@ func (f *qmfFit) newTrials() (*trials, error) {
 		t.hidden = f.cells.NotSampled(a, trialRows, trialCells, f.rules(), c.rules())
 		return t, nil
 	}
-	some, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
+	some, weights, rows := f.cells.Sample(trialRows, trialCells, &src, f.pool)
 	if err := f.pool.Err(); err != nil {
 		return nil, err
 	}
-	var err error
-	if t.hidden, err = fit.Read(some, c.rules()); err != nil {
+	rules, err := c.rules(), error(nil)
+	rules.Weights = weights
+	if t.hidden, err = fit.Read(some, rules); err != nil {
 		return nil, nil
 	}
+	t.hidden.Pool = f.pool
 	t.hidden.Units = f.cells.Units.Pick(rows)
 	if c.fixed > 0 {
 		c.fixedU = NewMat(len(rows), c.fixed)
@@ -428,6 +430,7 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 
 // startMethod returns what makes the NMF of a start, and the number of its epochs.
 func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) (nmf.Method, int) {
+	f.leaveOut(x.LeftOut())
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		return nmf.NewNewton(newProblem(f, x, loss, p)), startNewton
 	}
@@ -484,14 +487,16 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 		return false, nil
 	}
 	p, src := run.Pool, random.Split(run.Seed, 4)
-	some, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
+	some, weights, rows := x.Sample(f.d, int(samples*float64(x.Visible)/float64(x.N)), &src, p)
 	if err := p.Err(); err != nil || len(rows) < f.d {
 		return false, err
 	}
-	few, err := fit.Read(some, fit.Rules{Loss: divergence.Frobenius, Missing: true, Mapped: true})
+	few, err := fit.Read(some, fit.Rules{Loss: divergence.Frobenius, Missing: true, Mapped: true,
+		Weights: weights})
 	if err != nil {
 		return false, err
 	}
+	few.Pool = p
 	g := newFactors(p.Memory, f.d, few.N, f.k)
 	g.given, g.fixed = f.given, f.fixed
 	g.random(few, run.Seed)
@@ -517,8 +522,9 @@ func (f *factors) fromSome(x *fit.Cells, loss divergence.Loss, samples, share fl
 }
 
 // beginSteps hands U and V of the start to their steps. The paper's start is taken as it is, as is that of a
-// model.
+// model. Samples that take no part have the mean of the others, which changes no mean.
 func (f *qmfFit) beginSteps() {
+	f.setAside(f.cells.LeftOut())
 	f.steps.begin(f.origin == StartUniform && !f.init || f.settings.maps != nil)
 }
 
@@ -550,7 +556,7 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 
 const (
 	startNewton  = 20   // epochs of the NMF that a fit starts from, by Newton's method
-	startUpdates = 200  // the same by multiplicative updates
+	startUpdates = 100  // the same by multiplicative updates
 	mostShare    = 4    // times as many at most where hidden cells end them,
 	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
 	someShare    = 0.3  // of these epochs, after the NMF of some samples
@@ -676,6 +682,34 @@ func (f *inflation) startSteps(i int) {
 func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 	inc, m := f.Increments(i), f.M
 	lo, span := f.Low[i], f.High[i]-f.Low[i]
+	quantile := f.quantiles
+	if v.weights != nil {
+		quantile = f.weightedQuantiles
+	}
+	at := quantile(v, i, room)
+	last := 0.0
+	for l := range inc {
+		q := at((float64(l) + 0.5) / float64(m))
+		inc[l] = max(q-last, monotone.FloorStart*span/float64(m))
+		last = q
+	}
+	if f.Pinned {
+		inc[0] = lo
+		sum := 0.0
+		for _, d := range inc[1:] {
+			sum += d
+		}
+		if sum == 0 { // a subnormal span, of which no share is above 0
+			sum, inc[m-1] = span, span
+		}
+		for l := range inc[1:] {
+			inc[1+l] *= span / sum
+		}
+	}
+}
+
+// quantiles returns the empirical quantile of the visible values of row i at a share of them.
+func (f *inflation) quantiles(v *rowSpace, i int, room *order.Room) func(share float64) float64 {
 	// The visible values in order. Zeros, of which counts have many, need not be sorted.
 	values, below, seen := v.t[:0], 0, f.cells.InRow[i]
 	for _, x := range f.cells.Row(v.z[:f.n], i) {
@@ -697,37 +731,54 @@ func (f *inflation) startQuantiles(v *rowSpace, i int, room *order.Room) {
 		}
 		return values[perm[p-zeros]]
 	}
-	last := 0.0
-	for l := range inc {
-		place := float64((float64(l)+0.5)/float64(m)*float64(seen)) - 0.5
+	return func(share float64) float64 {
+		place := float64(share*float64(seen)) - 0.5
 		place = min(max(place, 0), float64(seen-1))
 		p := min(int(place), seen-1)
 		frac := place - float64(p)
 		a, b := at(p), at(min(p+1, seen-1))
-		q := a + float64(frac*(b-a))
-		inc[l] = max(q-last, monotone.FloorStart*span/float64(m))
-		last = q
+		return a + float64(frac*(b-a))
 	}
-	if f.Pinned {
-		inc[0] = lo
-		sum := 0.0
-		for _, d := range inc[1:] {
-			sum += d
+}
+
+// weightedQuantiles is quantiles of cells with weights. A value stands for a share as large as its weight;
+// over as much as the least weight, about where two values meet, quantiles go from one to the other in a
+// straight line. So equal weights have the quantiles of none, and whole numbers those of each value as often.
+func (f *inflation) weightedQuantiles(v *rowSpace, i int, room *order.Room) func(share float64) float64 {
+	values, weights, ends := v.t[:0], v.about[:0], v.g[:0]
+	own, least, sum := f.cells.Weights(v.weights, i), math.Inf(1), 0.0
+	for j, x := range f.cells.Row(v.z[:f.n], i) {
+		if w := own[j]; x == x && w > 0 {
+			values, weights, least = append(values, x), append(weights, w), min(least, w)
 		}
-		if sum == 0 { // a subnormal span, of which no share is above 0
-			sum, inc[m-1] = span, span
+	}
+	perm := room.Sort(values)
+	for _, p := range perm {
+		sum += weights[p]
+		ends = append(ends, sum)
+	}
+	return func(share float64) float64 {
+		at, last := share*sum, len(ends)-1
+		p, _ := slices.BinarySearch(ends, at)
+		p = min(p, last)
+		value, upTo := values[perm[p]], ends[p]
+		from := upTo - weights[perm[p]]
+		switch half := least / 2; {
+		case at < from+half && p > 0:
+			before := values[perm[p-1]]
+			return before + float64((at-(from-half))/least*(value-before))
+		case at > upTo-half && p < last:
+			return value + float64((at-(upTo-half))/least*(values[perm[p+1]]-value))
 		}
-		for l := range inc[1:] {
-			inc[1+l] *= span / sum
-		}
+		return value
 	}
 }
 
 // shareLevels sets the logits F_i by where the samples lie among the targets: half of each weight is
-// uniform, half is the share of the visible samples next to the target.
+// uniform, half is the share of the visible samples, by their weights, next to the target.
 func (f *inflation) shareLevels(v *rowSpace, i int) {
 	share := f.Logits(i)
-	seen := float64(f.cells.InRow[i])
+	mass := f.Mass[i]
 	for l := range share {
 		share[l] = 0.5 / float64(f.M)
 	}
@@ -738,8 +789,12 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 		at := float64(min(max(s, 0), 1) * float64(f.M-1))
 		l := min(int(at), f.M-2)
 		frac := at - float64(l)
-		share[l] += (1 - frac) * 0.5 / seen
-		share[l+1] += frac * 0.5 / seen
+		half := 0.5
+		if v.weights != nil {
+			half *= v.weights[j]
+		}
+		share[l] += (1 - frac) * half / mass
+		share[l+1] += frac * half / mass
 	}
 	for l, b := range share {
 		share[l] = elem.Log(b)
@@ -750,15 +805,14 @@ func (f *inflation) shareLevels(v *rowSpace, i int) {
 // memory where x is a Mat or not large, and otherwise made whenever a row is read.
 func (f *inflation) scored() *fit.Cells {
 	a := f.pool.Memory
-	s := order.NewScores(a, f.n, f.cells.InRow, f.Average, f.cells.Row, f.pool.Workers())
+	s := order.NewScores(a, f.n, f.cells, f.Average, f.pool.Workers())
 	x := fit.Source{Rows: s}
 	if !large(f.cells) {
 		m := fit.Dense{Rows: f.d, Cols: f.n, Data: a.Floats(f.d, f.n), Stride: f.n}
 		f.pool.Do(f.d, func(_, i int) { s.ReadRow(m.Row(i), i) })
 		x = fit.Source{Dense: m}
 	}
-	c := fit.NewCells(x)
-	c.Partial, c.Visible, c.InRow = f.cells.Partial, f.cells.Visible, f.cells.InRow
+	c := f.cells.Beside(x)
 	c.About.Full = true // scores are above 0
 	return c
 }

@@ -494,7 +494,7 @@ func TestNMFFromSome(t *testing.T) {
 	for _, of := range []struct {
 		opts   []FitOption
 		epochs int
-	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 100}} {
+	}{{nil, 10}, {[]FitOption{WithUpdates(UpdatesMultiplicative)}, 50}} {
 		some, all := fit(of.opts...), fit(append(of.opts, WithStart(StartUniform))...)
 		if len(some.History) != of.epochs+1 || len(all.History) != 2*of.epochs+1 ||
 			some.History[of.epochs] > 1.0005*all.History[2*of.epochs] {
@@ -605,7 +605,7 @@ func TestTrialSample(t *testing.T) {
 		var before []float64
 		for seed := range uint64(4) {
 			p, src := pool.New(int(1+seed%3), visible.D), random.Split(seed, 3)
-			source, rows := visible.Sample(of.rows, of.cells, &src, p)
+			source, _, rows := visible.Sample(of.rows, of.cells, &src, p)
 			p.Close()
 			sampled := source.Matrix()
 			if ok := source.Sparse != nil; ok != (visible.NonZeros() != nil) ||

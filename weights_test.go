@@ -302,8 +302,12 @@ func TestWeightsErrors(t *testing.T) {
 			[]FitOption{WithSampleWeights([]float64{1, -1})}},
 		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodQMF, "WithSampleWeights(len 2): FitQMF has no use for it",
+		{MethodBQMF, "WithSampleWeights(len 2): FitBQMF has no use for it",
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodQMFQ, "WithProjection(TruncatedSVD()): needs the same weights in all features, " +
+			"WithSampleWeights: by others no singular vectors are nearest, so WithCellWeights does not go " +
+			"with it",
+			[]FitOption{WithCellWeights(x), WithProjection(TruncatedSVD())}},
 		{MethodNMF, "WithCellWeights(Rows): must not be nil", []FitOption{WithCellWeights(nil)}},
 		{MethodNMF, "cell weights: got 2×2, want " + sizeOf(x.Dims()),
 			[]FitOption{WithCellWeights(filled(2, 2, 1))}},

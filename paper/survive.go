@@ -12,9 +12,9 @@ import (
 	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/paper/internal/data"
 	"github.com/quantmf/quantmf/paper/internal/report"
-	"github.com/quantmf/quantmf/paper/internal/survival"
 	"gonum.org/v1/gonum/stat"
 )
 
@@ -110,12 +110,12 @@ func authorsFactors(folder data.Folder, cancer string) (*published, error) {
 			if err != nil {
 				return nil, err
 			}
-			m, err := survival.FitCox(time, event, columns(t.X))
+			m, err := account.FitCox(time, event, columns(t.X))
 			if err != nil {
 				return nil, err
 			}
 			pooled = append(pooled, m.P...)
-			p.Bonferroni[model] = append(p.Bonferroni[model], below(survival.Bonferroni(m.P)))
+			p.Bonferroni[model] = append(p.Bonferroni[model], below(bonferroni(m.P)))
 		}
 		slices.Sort(pooled)
 		for i := 0; i < len(pooled); i += 2 {
@@ -160,7 +160,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, err
 				return c, err
 			}
 			at := columns(v)
-			m, err := survival.FitCox(time, event, at)
+			m, err := account.FitCox(time, event, at)
 			if err != nil {
 				return c, err
 			}
@@ -169,7 +169,7 @@ func ourFactors(s *session, set cancerSet, seeds, shuffle int) (*associated, err
 			times, events := slices.Clone(time), slices.Clone(event)
 			for range shuffle {
 				deal(r, times, events)
-				n, err := survival.FitCox(times, events, at)
+				n, err := account.FitCox(times, events, at)
 				if err != nil {
 					return c, err
 				}
@@ -311,4 +311,14 @@ func widest(x quantmf.Mat, most int) [][]float64 {
 		rows = append(rows, x.Row(i))
 	}
 	return rows
+}
+
+// bonferroni returns the p-values times their number, at most 1. If those below 0.05 are taken as findings,
+// the chance of any false finding is at most 0.05.
+func bonferroni(p []float64) []float64 {
+	adjusted := make([]float64, len(p))
+	for i := range p {
+		adjusted[i] = min(1, p[i]*float64(len(p)))
+	}
+	return adjusted
 }

@@ -10,7 +10,7 @@
 //	npz by SciPy         the same, of all formats of scipy.sparse.save_npz
 //	a folder of 10x      the same, with the names of its features and barcodes
 //
-// Whatever else the command quantmf reads (text, GCT, other npy, npz and Matrix Market files) becomes a
+// Whatever else the command quantmf reads (text, xlsx, GCT, other npy, npz and Matrix Market files) becomes a
 // [quantmf.Mat], and so does an array of records in JSON, which the command does not read:
 //
 //	[{"host": "h1", "cpu": 0.5, "disk": 7}, {"host": "h2", "cpu": null}]

@@ -121,14 +121,14 @@ func (s *sizes) method(p *plan, rows bool, first, end int, newton bool) float64 
 // nmf counts an NMF.
 func (s *sizes) nmf(p *plan, largest pool.Runs) {
 	v := s.v()
-	s.state, s.sum = size(1+s.best, s.k), size(2, v)
+	s.state, s.sum, s.main = size(2+s.best, s.k), size(2, v), v
 	if s.Loss == divergence.KL && !s.Hidden { // the denominators are sums of factors
 		s.sum = v + s.k
 	}
-	s.step = size(2, s.rows, s.k) + s.method(p, true, largest.From, largest.To, false)
+	s.step = size(3, s.rows, s.k) + s.method(p, true, largest.From, largest.To, false)
 	s.reduce = s.method(p, false, 0, p.count(), false)
 	if s.Updates == fit.ByNewton {
-		s.state, s.sum = s.state+size(2, s.k), size(2, v)+size(2, s.k)+size(s.k, s.k+kernel.Lanes)+3
+		s.state, s.sum = s.state+s.k, size(2, v)+size(2, s.k)+size(s.k, s.k+kernel.Lanes)+3
 		s.main = size(3, v) + size(3, s.n)
 		s.step = size(4, s.rows, s.k) + s.method(p, true, largest.From, largest.To, true) + v
 		s.reduce = s.method(p, false, 0, p.count(), true) + size(3, v)

@@ -30,7 +30,8 @@ type mainNMF struct {
 	best         []float64 // k × n: V at the best epoch
 	seen         []float64 // n: in how many of the rows each column is observed
 	rows         int
-	y, z         []float64 // k × n: V at y, the state that the last losses are of, and at z before
+	z            []float64 // k × n: V at z before
+	y            []float64 // k × n, of Newton's method: V at y, the state that the last losses are of
 	slopes, most []float64 // n: of the direction of V
 }
 
@@ -41,11 +42,14 @@ func (p *plan) newMain() *mainNMF {
 	if p.Holds {
 		m.best = v(p.K * p.N)
 	}
+	if p.Kind == section.NMF {
+		m.z = v(p.K * p.N)
+	}
 	if p.newton() {
 		if p.Partial {
 			m.seen = v(p.N)
 		}
-		m.y, m.z, m.slopes, m.most = v(p.K*p.N), v(p.K*p.N), v(p.N), v(p.N)
+		m.y, m.slopes, m.most = v(p.K*p.N), v(p.N), v(p.N)
 	}
 	return m
 }
@@ -66,18 +70,19 @@ func (m *mainNMF) parts() (p []section.Part) {
 	return p
 }
 
-// course are the first numbers of a round of Newton's method.
+// course are the first numbers of a round of an NMF.
 type course struct {
 	tau   float64
+	by    float64 // of the steps ahead of multiplicative updates
 	last  nmf.Losses
 	ahead bool      // the rows of U are those of the next y, which was no worse
 	more  []float64 // of phaseSearch the sums over U, of phaseHalf what nmf.Newton.Turn has
 }
 
-const courseNumbers = 5
+const courseNumbers = 6
 
 func (c *course) numbers() []float64 {
-	return append([]float64{c.tau, c.last.Visible, c.last.Held, c.last.Penalty,
+	return append([]float64{c.tau, c.by, c.last.Visible, c.last.Held, c.last.Penalty,
 		float64(bit(c.ahead))}, c.more...)
 }
 
@@ -85,8 +90,8 @@ func (c *course) numbers() []float64 {
 func (r *stage) course(p *plan) (*course, error) {
 	n, want := r.Numbers, courseNumbers
 	switch r.Phase {
-	case phaseOpen:
-		return new(course), nil
+	case phaseStart, phaseOpen:
+		return &course{tau: 1}, nil
 	case phaseSearch:
 		want += p.K
 	case phaseHalf:
@@ -95,7 +100,7 @@ func (r *stage) course(p *plan) (*course, error) {
 	if len(n) != want {
 		return nil, r.fault(&section.Error{Problem: "section NUMB: wrong length"})
 	}
-	return &course{n[0], nmf.Losses{Visible: n[1], Held: n[2], Penalty: n[3]}, n[4] == 1,
+	return &course{n[0], n[1], nmf.Losses{Visible: n[2], Held: n[3], Penalty: n[4]}, n[5] == 1,
 		n[courseNumbers:]}, nil
 }
 

@@ -1,15 +1,17 @@
 package shards
 
 // This file holds an NMF by multiplicative updates whose rows are split, and the first epochs of one by
-// Newton's method (newton.go). Round 0 is the first sweep over the rows, round e+1 that of epoch e: a step
+// Newton's method (newton.go). Round 0 is the first sweep over the rows, then each round is an epoch: a step
 // finishes the update of its rows of U for the V of the round, and sums what the next update of V takes. The
 // sums of each run of rows are a piece of nmf.Updates of their own, and are added in the order of the pieces.
-// The state of a shard is its rows of U and, where cells are held out, those at the best epoch.
+// Where an epoch went too far, the round phaseBack makes it again, without steps ahead. The state of a shard
+// is its rows of U, of z before the step ahead and, where cells are held out, those at the best epoch.
 
 import (
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
+	"slices"
 
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/section"
@@ -20,10 +22,11 @@ func (p *plan) beginNMF(first *fit.SplitStart) (phase, []float64) {
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		u := first.U[from*p.K : to*p.K]
 		none := make([]float64, len(u))
-		return p.statesU(u, none, none, none), nil
+		return p.statesU(u, none, u, none), nil
 	}
 	main := p.newMain()
 	copy(main.seen, first.Seen)
+	copy(main.z, first.V)
 	first.Main = main.parts()
 	if p.warm() == 0 {
 		return phaseOpen, first.V
@@ -39,28 +42,29 @@ func (p *plan) warm() int {
 	return math.MaxInt
 }
 
-// statesU is U, the best U, and U at z and at the next y in the state of a shard.
+// statesU is U, the best U, and U at z and, of Newton's method, at the next y in the state of a shard.
 func (p *plan) statesU(u, best, z, next []float64) []section.Part {
 	parts := []section.Part{section.Positive(u)}
 	if p.Holds {
 		parts = append(parts, section.Positive(best))
 	}
+	parts = append(parts, section.Positive(z))
 	if p.newton() {
-		parts = append(parts, section.Positive(z), section.Positive(next))
+		parts = append(parts, section.Positive(next))
 	}
 	return parts
 }
 
-// factors reads U and, where cells are held out, the best U. ahead says that it is at the next y.
-func (p *plan) factors(state *blob, d int, ahead bool) (u, best []float64, err error) {
+// factors reads U, z and, where cells are held out, the best U. ahead says that U is at the next y.
+func (p *plan) factors(state *blob, d int, ahead bool) (u, best, z []float64, err error) {
 	v := func() []float64 { return make([]float64, d*p.K) }
-	u, best = v(), v()
+	u, best, z = v(), v(), v()
 	next := v()
-	_, err = state.restore(p.statesU(u, best, v(), next), 0)
+	_, err = state.restore(p.statesU(u, best, z, next), 0)
 	if ahead {
 		u = next
 	}
-	return u, best, err
+	return u, best, z, err
 }
 
 // padded copies V, k × n, into rows of np numbers.
@@ -95,18 +99,25 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 		p.runsOf(&m, cut.From, cut.To)
 		return f.stepNewton(r, shard, state, v, m, cut.To-cut.From)
 	}
-	u, best, err := p.factors(state, m.D, false)
+	u, best, z, err := p.factors(state, m.D, false)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.course(p)
 	if err != nil {
 		return nil, err
 	}
 	if r.Fresh {
 		copy(best, u)
 	}
+	if r.Phase == phaseBack {
+		copy(u, z)
+	}
 	copy(m.U, u)
 	p.padded(m.V, v, m.NP)
 	p.runsOf(&m, cut.From, cut.To)
 	method := nmf.NewUpdates(m)
-	if err := method.Sweep(r.Phase == phaseStart); err != nil {
+	if err := method.Sweep(r.Phase == phaseStart, z, c.by); err != nil {
 		return nil, err
 	}
 	var of fit.ShardPart
@@ -118,7 +129,7 @@ func (f *Fit) stepNMF(r *stage, shard int, state *blob, v []float64, m nmf.Probl
 	if p.Penalties.Any() {
 		of.U = m.U
 	}
-	return &made{p.statesU(m.U, best, u, u), nil, sections(section.NMF, &of)}, nil
+	return &made{p.statesU(m.U, best, z, z), nil, sections(section.NMF, &of)}, nil
 }
 
 // reduceNMF sums the parts of a round, judges its factors, and makes the next V unless the fit is over.
@@ -140,8 +151,18 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 			return nil, nil, err
 		}
 	}
+	c, err := r.course(p)
+	if err != nil {
+		return nil, nil, err
+	}
 	l := method.Losses()
-	if r.Phase == phaseVisit {
+	if r.Phase == phaseVisit && c.by > 0 && l.Above(c.last) {
+		r.Phase, r.Fresh = phaseBack, false
+		c.tau, c.by = 1, 0
+		r.Numbers = c.numbers()
+		return slices.Clone(main.z), main.parts(), nil
+	}
+	if r.Phase != phaseStart {
 		r.Done++
 	}
 	r.enter(fit.Losses{Of: r.Done, Visible: l.Visible, Held: l.Held, Penalty: l.Penalty}, p.Epochs,
@@ -152,9 +173,16 @@ func (f *Fit) reduceNMF(r *stage, v []float64, workers *pool.Pool) ([]float64, [
 	switch {
 	case r.Phase == phaseOver:
 	case r.Done == p.warm():
-		r.Phase, r.Beside = phaseOpen, v
+		r.Phase, r.Beside, r.Numbers = phaseOpen, v, nil
 	default:
-		method.StepV()
+		z := make([]float64, p.K*np)
+		p.padded(z, main.z, np)
+		if c.last = l; p.newton() {
+			c.tau = 1 // its first epochs make no steps ahead
+		}
+		c.by = method.StepV(z, &c.tau)
+		copy(main.z, p.dense(z, np))
+		r.Numbers = c.numbers()
 		v = p.dense(m.V, np)
 	}
 	return v, main.parts(), nil
@@ -194,7 +222,7 @@ func (f *Fit) finishNMF(r *stage) (u, v []float64, err error) {
 		v = main.best
 	}
 	ahead := false
-	if len(r.Numbers) > 0 {
+	if p.newton() && len(r.Numbers) > 0 {
 		c, err := r.course(p)
 		if err != nil {
 			return nil, nil, err
@@ -211,7 +239,7 @@ func (f *Fit) finishNMF(r *stage) (u, v []float64, err error) {
 			}
 			return nil, nil, err
 		}
-		last, best, err := p.factors(state, to-from, ahead)
+		last, best, _, err := p.factors(state, to-from, ahead)
 		if err != nil {
 			return nil, nil, &StepError{r.Number - 1, shard, err}
 		}

@@ -17,6 +17,7 @@ type phase uint64
 const (
 	phaseStart phase = iota // what comes before the first epoch
 	phaseVisit              // an epoch
+	phaseBack               // an epoch of multiplicative updates again, without steps ahead
 	phaseJudge              // the losses after an epoch, where they are not those of its visits
 	phaseHand               // the model's rows
 	phaseOver               // nothing

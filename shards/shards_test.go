@@ -175,6 +175,10 @@ func TestShards(t *testing.T) {
 	for i := range far.Data {
 		far.Data[i] *= 0x1p150
 	}
+	tails := quantmf.NewMat(70, 9) // on which steps ahead go too far
+	for i := range tails.Data {
+		tails.Data[i] = math.Pow(src.Float64(), -6)
+	}
 	for name, c := range map[string]struct {
 		x    quantmf.Mat
 		qmf  bool
@@ -195,6 +199,8 @@ func TestShards(t *testing.T) {
 			[]quantmf.FitOption{quantmf.WithEpochs(400), quantmf.WithPatience(1)}},
 		"NMF, far": {far, false,
 			[]quantmf.FitOption{quantmf.WithEpochs(3), quantmf.WithValidation(0.1)}},
+		"NMF, too far": {tails, false,
+			[]quantmf.FitOption{quantmf.WithEpochs(30), quantmf.WithLoss(quantmf.Beta(2.5))}},
 		"NMF, no epoch":       {x, false, []quantmf.FitOption{quantmf.WithEpochs(0)}},
 		"Newton":              {x, false, newton(quantmf.WithEpochs(9))},
 		"Newton, no epoch":    {x, false, newton(quantmf.WithEpochs(0))},

@@ -20,5 +20,8 @@ func TestNoWeights(t *testing.T) {
 		if err := PlanNMF(t.Context(), newShelf(t), 2, x, 2, o); !errors.As(err, &bad) || bad.Option != want {
 			t.Errorf("%s: %v", want, err)
 		}
+		if err := PlanQMF(t.Context(), newShelf(t), 2, x, 2, o); !errors.As(err, &bad) || bad.Option != want {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
 }

@@ -164,7 +164,7 @@ func (f *fitFlags) check(p *cli.Program) error {
 	if err := f.look.check(f.matrix); err != nil {
 		return err
 	}
-	for _, name := range []string{"groups", "order"} {
+	for _, name := range []string{"groups", "sets", "order"} {
 		if p.Flag(name).Given != "" && f.page == "" {
 			return cli.UsageError("-" + name + ": it says how the page looks: give -report, too")
 		}
@@ -185,6 +185,7 @@ func (f *fitFlags) signed() bool {
 
 // read reads the matrix, and settles the loss.
 func (f *fitFlags) read(s cli.Streams) (*table.Table, os.FileInfo, error) {
+	f.in.Full = true
 	t, input, err := f.in.Read(f.matrix, s, cli.NewProgress(f.in.Progress, s.Err), f.options.Missing,
 		f.signed())
 	if err != nil {
@@ -206,7 +207,7 @@ func (f *fitFlags) run(s cli.Streams) error {
 	if err := f.affordable(t); err != nil {
 		return cli.Explain(err, t)
 	}
-	if err := f.look.read(t, s, &f.in); err != nil {
+	if err := f.look.read(t.Features, t.Samples, s, &f.in); err != nil {
 		return err
 	}
 	ctx, stop := cli.Interruptible()

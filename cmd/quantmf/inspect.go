@@ -16,7 +16,7 @@ import (
 )
 
 func inspectProgram() *cli.Program {
-	a, asJSON := newApplied(), false
+	a, asJSON, k := newApplied(), false, &known{}
 	return a.program("inspect", &cli.Program{
 		Usage: []string{"[flags] MODEL [MATRIX]"},
 		About: `Prints what is in MODEL, a file that "quantmf fit -o" wrote: what was fitted and how well,
@@ -27,13 +27,19 @@ func inspectProgram() *cli.Program {
 			on the page of "quantmf report". It then also prints how well features are explained, and which
 			features each component stands for: by the component's share in the feature, times the explained
 			share of the feature (1 less its divergence from the fit over that from its own mean). "quantmf
-			fit -h" says what MATRIX may be.`,
-		Groups: own(cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"),
-			a.in.Allow()),
+			fit -h" says what MATRIX may be.
+
+			With -groups or -sets it also prints which components go with what is known of samples and
+			features, each effect with its size, the chance p of such an effect in a component that has
+			nothing to do with it, and q, which is p corrected for the number of tests.`,
+		Groups: own(append([]*cli.Flag{a.in.Allow(),
+			cli.Switch(&asJSON, "json", "everything, of all features, as one JSON object"),
+		}, k.flags()...)...),
 		After: cli.ExitHelp,
 		Examples: [][2]string{{"quantmf inspect model.qmf table.tsv", ""},
-			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""}},
-	}, func(s cli.Streams) error { return a.inspect(s, asJSON) })
+			{"quantmf inspect -json model.qmf | jq '.features[] | [.name, .bend]'", ""},
+			{"quantmf inspect -groups clinical.tsv -by stage,age -survival time,died model.qmf", ""}},
+	}, func(s cli.Streams) error { return a.inspect(s, k, asJSON) })
 }
 
 // readings are figures that need both a model and its matrix.
@@ -64,9 +70,19 @@ func (m *model) readings(t *table.Table) (r readings, err error) {
 	return r, nil
 }
 
-func (a *applied) inspect(s cli.Streams, asJSON bool) error {
+func (a *applied) inspect(s cli.Streams, k *known, asJSON bool) error {
+	if err := k.check(a.words...); err != nil {
+		return err
+	}
+	if k.sets != "" && a.words[1] == "" {
+		return cli.UsageError("-sets: which features a component stands for depends on how well they are " +
+			"explained: give MATRIX, too")
+	}
 	m, _, err := a.readModel(s)
 	if err != nil {
+		return err
+	}
+	if err := k.read(m.Features, m.Samples, s, &a.in); err != nil {
 		return err
 	}
 	var r readings
@@ -88,9 +104,11 @@ func (a *applied) inspect(s cli.Streams, asJSON bool) error {
 	}
 	a.tell.End()
 	if asJSON {
-		return writeJSON(s.Out, m.object(r))
+		o := m.object(r)
+		o.Tests, o.Sets = k.objects(m, r)
+		return writeJSON(s.Out, o)
 	}
-	_, err = io.WriteString(s.Out, m.tell(r))
+	_, err = io.WriteString(s.Out, m.tell(r, k))
 	return err
 }
 
@@ -103,7 +121,7 @@ func writeJSON(w io.Writer, object any) error {
 }
 
 // tell prints in words what is in the model.
-func (m *model) tell(r readings) string {
+func (m *model) tell(r readings, k *known) string {
 	var s strings.Builder
 	line := linesOf(&s)
 	name, formula := m.title()
@@ -161,6 +179,7 @@ func (m *model) tell(r readings) string {
 		}
 		line(head, "samples  %s", listed(samples[c], m.Samples, "%.1f×"))
 	}
+	k.tell(m, r, line)
 	if m.Command != "" {
 		line("Command", "%s", m.Command)
 	}
@@ -222,6 +241,8 @@ type (
 		Components  []componentObject `json:"components"`
 		Features    []featureObject   `json:"features"`
 		Samples     []string          `json:"samples"`
+		Tests       []testObject      `json:"tests,omitempty"` // with -groups
+		Sets        []setObject       `json:"sets,omitempty"`  // with -sets
 	}
 	unseenObject struct { // account.Unseen
 		Values    int           `json:"values"`

@@ -3,9 +3,9 @@ package main
 // This file holds the page of figures and its flags.
 
 import (
-	"fmt"
+	"errors"
 	"io"
-	"os"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
@@ -15,46 +15,20 @@ import (
 
 // pageFlags are the flags of the page of figures.
 type pageFlags struct {
-	groups, order string
-
-	inputs            []os.FileInfo // the file of groups, once it is read; nil where it is standard input
-	features, samples report.Groups // what was read from it
+	known
+	order string
 }
 
 func (p *pageFlags) flags() []*cli.Flag {
-	return []*cli.Flag{
-		cli.File(&p.groups, "groups", `a table of two columns: names of samples, features or both, and their
-			groups. The page colours the groups and puts their members together`),
-		cli.Aside(cli.Choice(&p.order, "order", "table|fit", `the order of samples on the page: as in the
-			table, or by likeness in the fit (default table)`)),
-	}
-}
-
-// check returns an error for standard input that would be read twice; inputs are the other files that are
-// read.
-func (p *pageFlags) check(inputs ...string) error { return cli.OnceStdin(append(inputs, p.groups)...) }
-
-// read reads the file of -groups, for the page of t.
-func (p *pageFlags) read(t *table.Table, s cli.Streams, in *cli.Input) error {
-	if p.groups == "" {
-		return nil
-	}
-	data, info, err := in.ReadAll(p.groups, s.In, "table of groups", 8) // the text, and what is read from it
-	if err != nil {
-		return err
-	}
-	p.inputs = append(p.inputs, info)
-	features, samples, warnings, err := report.ReadGroups(string(data), t.Features, t.Samples)
-	if err != nil {
-		return &cli.InputError{Err: fmt.Errorf("%s: %w", p.groups, err)}
-	}
-	p.features, p.samples = features, samples
-	for _, w := range warnings {
-		if err := in.Warn(s.Err, p.groups, w); err != nil {
-			return err
+	return append(p.known.flags(), cli.Aside(cli.Func("order", "table|tree|cN", `the order of samples on the
+		page: as in the table, by the tree of their likeness, or by their amount of component N, as c2. But by
+		the tree, members of a group stand together (default table)`, func(text string) error {
+		if text != "table" && text != "tree" && report.Component(text) == 0 {
+			return errors.New("must be table, tree or a component such as c2")
 		}
-	}
-	return nil
+		p.order = text
+		return nil
+	})))
 }
 
 func reportProgram() *cli.Program {
@@ -84,7 +58,7 @@ func (a *applied) report(s cli.Streams, look *pageFlags) error {
 	if t, err = m.fitted(t, &a.in, s.Err); err != nil {
 		return err
 	}
-	if err := look.read(t, s, &a.in); err != nil {
+	if err := look.read(t.Features, t.Samples, s, &a.in); err != nil {
 		return err
 	}
 	// seven of d × n, and the curves
@@ -103,7 +77,12 @@ func (m *model) report(w io.Writer, t *table.Table, p *pageFlags) error {
 		return cli.Explain(err, t)
 	}
 	f := report.Of(a, m.Features, m.Samples, t.X, m.Made)
-	f.Version, f.ByFit = version(), p.order == "fit"
-	f.FeatureGroups, f.SampleGroups = p.features, p.samples
+	f.Version, f.Order = version(), p.order
+	if report.Component(p.order) > m.of.V.Rows {
+		f.Warnings = append(slices.Clone(f.Warnings),
+			"there is no component "+p.order+": samples stand as in the "+
+				"table")
+	}
+	f.FeatureGroups, f.SampleGroups, f.Tracks, f.Sets = p.Features, p.Samples, p.Tracks, p.members
 	return report.Write(w, f)
 }

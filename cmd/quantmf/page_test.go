@@ -41,9 +41,9 @@ func TestGroups(t *testing.T) {
 		t.Error("the command has -groups")
 	}
 	table, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -")
-	fit, _ := quiet(t, 0, "report m.qmf matrix.tsv -order fit -o -")
+	fit, _ := quiet(t, 0, "report m.qmf matrix.tsv -order tree -o -")
 	if !strings.Contains(table, "samples as in the table") ||
-		!strings.Contains(fit, "samples in the same way") || table == fit {
+		!strings.Contains(fit, "samples by their tree") || table == fit {
 		t.Error("-order does nothing")
 	}
 	writeText(t, "none.csv", "sample,kind\nnobody,odd\n")
@@ -57,7 +57,8 @@ func TestGroups(t *testing.T) {
 			`none.csv: no name in the first column is that of a feature or a sample (it has "nobody")`},
 		{"report m.qmf matrix.tsv -o - -groups binary.csv", 3, "binary.csv: line 1 has no second column"},
 		{"report m.qmf matrix.tsv -o - -groups nowhere.csv", 3, "nowhere.csv"},
-		{"report m.qmf matrix.tsv -o - -order best", 2, "-order best: must be one of table, fit"},
+		{"report m.qmf matrix.tsv -o - -order best", 2,
+			"-order best: must be table, tree or a component such as c2"},
 		{"report m.qmf matrix.tsv -o groups.csv -groups groups.csv", 2, "groups.csv is read itself"},
 		{"fit -k 2 -report groups.csv -groups groups.csv matrix.tsv", 2, "groups.csv is read itself"},
 		{"report m.qmf - -o - -groups -", 2, "standard input can be read only once"},
@@ -80,7 +81,7 @@ func TestMethodsParagraph(t *testing.T) {
 			"2 components, 8 levels, ε = 0.05, the Kullback-Leibler divergence as loss, started from an NMF"},
 		{"-method qmfq -k 2 -epochs 3", "two increasing maps for every feature"},
 		{"-method nmf -k 2 -loss 1.5 -seed 7",
-			"with 2 components, the β-divergence of β = 1.5 as loss, 200 epochs, seed 7. All other"},
+			"with 2 components, the β-divergence of β = 1.5 as loss, 100 epochs, seed 7. All other"},
 		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
 		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
 	} {

@@ -54,7 +54,7 @@ func shardProgram() *cli.Program {
 				cli.Whole(&f.rank, cli.AnyWhole, "k", "N", "rank, the number of components (default 10)"),
 				updates},
 				f.in.Changes()...)},
-			{Elsewhere: asInFit + ", but with 200 epochs of multiplicative -updates", Flags: how},
+			{Elsewhere: asInFit + ", but with 100 epochs of multiplicative -updates", Flags: how},
 			{Heading: "Of step and reduce", Flags: []*cli.Flag{
 				cli.Whole(&f.shard, 0, "shard", "I", "the shard of the step, from 0"),
 				cli.Whole(&f.round, 0, "round", "N", "the round, from 0 (default: the one under way)"),

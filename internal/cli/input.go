@@ -24,13 +24,15 @@ import (
 
 // Parts of the help of several commands.
 const (
-	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series matrix
-		of GEO, Matrix Market, npy or npz (SciPy's sparse matrices, too), plain or compressed by gzip or
-		bzip2; or a folder of 10x with matrix.mtx, features.tsv and barcodes.tsv; or "-", standard input. The
-		content tells the format. Features are in rows, samples in columns. A line on standard error says
-		what was taken for names, and warnings say what may be wrong with that. Features without names are
-		f1, f2, ..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius, which
-		auto takes for them.`
+	MatrixHelp = `MATRIX is a file of tab-, comma-, semicolon- or blank-separated text, GCT, a series
+		matrix of GEO, a workbook of Excel (xlsx), Matrix Market, npy or npz (SciPy's sparse matrices, too),
+		plain or compressed by gzip or bzip2; or a folder of 10x with matrix.mtx, features.tsv and
+		barcodes.tsv; or "-", standard input. The content tells the format. Features are in rows, samples in
+		columns. A line on standard error says what was taken for names, and warnings say what may be wrong
+		with that. 45% is 45, TRUE 1, FALSE 0; decimal commas are found where they are certain. Under
+		-missing, fits leave out features and samples without any value. Features without names are f1, f2,
+		..., samples s1, s2, ... Values must be finite; negative ones need -loss frobenius, which auto takes
+		for them.`
 	WriteHelp = `The ending of FILE says its format: .tsv, .txt, .tab, .csv, .gct, .mtx, .npy or .npz. A
 		further .gz compresses it. "-" is standard output, tab-separated without -format.`
 	ExitHelp = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 bad input or model file, 4 not converged under
@@ -72,10 +74,25 @@ func (in *Input) Reading() Group {
 			guessed from the content; of a 10x folder 2, the gene names)`),
 		Text(&in.Long, "long", "FEATURE,SAMPLE,VALUE", `of a table with a line for each value: the columns of
 			the feature, the sample and the value, by number or heading (default: such a table is refused)`),
-		Func("na", "WORD,...", `more words that mean a missing value`, func(text string) error {
+		Func("na", "WORD,...", `more words that mean a missing value, beside empty cells, NA, NaN, null, -, .
+			and ?`, func(text string) error {
 			in.NA = words(text)
 			return nil
 		}),
+		Choice(&in.Below, "below", strings.Join(table.Limits, "|"), `what a limit of detection such as <0.5
+			becomes: half of it; the limit itself; or a missing value. One such as >100 becomes 100, or a
+			missing value (default: such cells are refused)`),
+		Func("decimal", "point|comma", `what stands before the decimals of a number (default: guessed from the
+			content)`, func(text string) error {
+			is := map[string]byte{"point": '.', ".": '.', "comma": ',', ",": ','}[text]
+			if in.Decimal = is; is == 0 {
+				return settings.OneOf([]string{"point", "comma"})
+			}
+			return nil
+		}),
+		Whole(&in.Skip, 0, "skip", "N", `leave out the first N lines, which describe the table`),
+		Text(&in.Sheet, "sheet", "NAME|N", `of an Excel workbook: the sheet, by name or number (default: the
+			first)`),
 		Func("sep", "CHARACTER", `what stands between cells: tab, comma, semicolon, blank or a character
 			(default: guessed from the content)`, in.separator),
 		Switch(&in.Transpose, "transpose", `samples are in rows`),

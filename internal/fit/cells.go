@@ -44,10 +44,11 @@ type Cells struct {
 	HeldOut int      // the number of held-out cells
 
 	// what it weighs
-	weights              *Weights // nil: all cells weigh the same
-	weightSums           []float64
-	weightUnit, heldUnit float64 // bring the weights of visible and of held-out cells to a mean of 1
-	WeightHash           Hash    // of cell weights, if a fingerprint was asked for
+	weights              *Weights  // nil: all cells weigh the same
+	weightSums           []float64 // of each row
+	importance           []float64 // of each row: see Importance
+	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
+	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
 
 	About About // of cells that are not read
 
@@ -218,8 +219,11 @@ func (c *Cells) ReadFilled(x []float64, observed []bool, i int) {
 	}
 }
 
-// Mark fills omega, N numbers, with 1 where a cell of row i is visible and 0 elsewhere.
+// Mark fills omega, N numbers, with 1 where a cell of row i is visible, or its weight, and 0 elsewhere.
 func (c *Cells) Mark(omega []float64, i int) {
+	if c.weights != nil {
+		defer c.weighMarks(omega, i)
+	}
 	for j, v := range c.Row(omega, i) {
 		omega[j] = 0
 		if v == v {

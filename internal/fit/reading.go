@@ -214,7 +214,7 @@ func NotRead(a *pool.Arena, d, n int, of About, rules Rules) *Cells {
 	}
 	if c.weights = rules.Weights; c.weights != nil {
 		c.Partial = true
-		a.Floats(d)
+		a.Floats(2, d)
 		a.Floats(3, n)
 	}
 	return c

@@ -28,7 +28,7 @@ func some(n, count int, src *random.Source) []int {
 }
 
 // NotSampled returns the cells, by some rules, of the largest sample that Sample may return of cells that are
-// not read, but would be by the rules of. A dry arena counts the sample and its cells.
+// not read, but would be by the rules of. A dry arena counts the sample, its weights and its cells.
 func (c *Cells) NotSampled(a *pool.Arena, rows, cells int, of, rules Rules) *Cells {
 	rows = min(c.D, rows)
 	most := float64(cells) / (1 - of.Validation)
@@ -36,25 +36,32 @@ func (c *Cells) NotSampled(a *pool.Arena, rows, cells int, of, rules Rules) *Cel
 		most = min(most/c.About.Visible, MostSampled)
 	}
 	n := int(min(math.Ceil(most/float64(rows)), float64(c.N)))
-	c.CountSample(a, rows, n)
+	if c.CountSample(a, rows, n); c.weights != nil {
+		rules.Weights = &Weights{Cells: Dense{}}
+	}
 	return NotRead(a, rows, n, About{}, rules)
 }
 
-// CountSample counts the numbers of a sample of cells that are not read. Listed ones take a number and a
-// column; the columns of a sample may list somewhat more than others.
+// CountSample counts the numbers of a sample of cells that are not read, and its weights. Listed ones take a
+// number and a column; the columns of a sample may list somewhat more than others.
 func (c *Cells) CountSample(a *pool.Arena, rows, columns int) {
 	if of := c.About.Listed; of > 0 && !c.Partial {
 		a.Count(float64(12 * 1.1 * of * float64(rows) * float64(columns)))
 		return
 	}
 	a.Floats(rows, columns)
+	if c.weights != nil {
+		a.Floats(rows, columns)
+	}
 }
 
 // Sample returns up to so many random rows of x', and of their columns as many random ones as make up the
 // given number of visible cells, or all. Both are in their order, NaN where a cell is hidden. Rows and
-// columns of which the sample has no visible cell are left out. numbers are those of the rows in x'. Where
-// the pool has stopped the sample means nothing. The sample of listed cells, all visible, lists them as well.
-func (c *Cells) Sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Source, numbers []int) {
+// columns of which the sample has no visible cell are left out. numbers are those of the rows in x', and
+// weights those of the sample, nil for none. Where the pool has stopped the sample means nothing. The sample
+// of listed cells, all visible, lists them as well.
+func (c *Cells) Sample(rows, cells int, src *random.Source, p *pool.Pool) (sampled Source, weights *Weights,
+	numbers []int) {
 	numbers = some(c.D, rows, src)
 	seen := 0.0
 	for _, i := range numbers {
@@ -63,7 +70,7 @@ func (c *Cells) Sample(rows, cells int, src *random.Source, p *pool.Pool) (sampl
 	cols := some(c.N, int(min(math.Ceil(float64(cells)/seen), MostSampled/float64(len(numbers)),
 		float64(c.N))), src)
 	if list := c.NonZeros(); list != nil {
-		return Source{Sparse: sampleListed(list, c.N, numbers, cols, p)}, numbers
+		return Source{Sparse: sampleListed(list, c.N, numbers, cols, p)}, nil, numbers
 	}
 	x := NewDense(len(numbers), len(cols))
 	rooms := make([][]float64, p.Workers())
@@ -77,14 +84,32 @@ func (c *Cells) Sample(rows, cells int, src *random.Source, p *pool.Pool) (sampl
 		}
 	})
 	if c.Partial {
-		x, numbers = x.seen(numbers)
+		x, numbers, cols = x.seen(numbers, cols)
 	}
-	return Source{Dense: x}, numbers
+	return Source{Dense: x}, c.sampleWeights(numbers, cols, p), numbers
 }
 
-// seen returns m without the rows and columns that have NaN alone, in the same memory, and the numbers of
-// the rows that are left.
-func (m Dense) seen(numbers []int) (Dense, []int) {
+// sampleWeights returns the weights of some rows and columns, nil for none.
+func (c *Cells) sampleWeights(rows, cols []int, p *pool.Pool) *Weights {
+	if c.weights == nil {
+		return nil
+	}
+	w, room := NewDense(len(rows), len(cols)), make([][]float64, p.Workers())
+	p.Do(w.Rows, func(worker, r int) {
+		if room[worker] == nil {
+			room[worker] = make([]float64, c.N)
+		}
+		c.Weigh(room[worker], nil, rows[r])
+		for k, j := range cols {
+			w.Row(r)[k] = room[worker][j]
+		}
+	})
+	return &Weights{Cells: w}
+}
+
+// seen returns m without the rows and columns that have NaN alone, in the same memory, and of the numbers of
+// its rows and columns those that are left.
+func (m Dense) seen(numbers, columns []int) (x Dense, rows, cols []int) {
 	seenRow, seenCol := make([]bool, m.Rows), make([]bool, m.Cols)
 	for r := range m.Rows {
 		for c, v := range m.Row(r) {
@@ -93,12 +118,17 @@ func (m Dense) seen(numbers []int) (Dense, []int) {
 			}
 		}
 	}
-	kept, width := numbers[:0], 0
+	for c, j := range columns {
+		if seenCol[c] {
+			cols = append(cols, j)
+		}
+	}
+	width := 0
 	for r, i := range numbers {
 		if !seenRow[r] {
 			continue
 		}
-		to := m.Row(len(kept))
+		to := m.Row(len(rows))
 		width = 0
 		for c, v := range m.Row(r) {
 			if seenCol[c] {
@@ -106,10 +136,10 @@ func (m Dense) seen(numbers []int) (Dense, []int) {
 				width++
 			}
 		}
-		kept = append(kept, i)
+		rows = append(rows, i)
 	}
-	m.Rows, m.Cols = len(kept), width
-	return m, kept
+	m.Rows, m.Cols = len(rows), width
+	return m, rows, cols
 }
 
 // sampleListed returns the given rows and columns of a matrix of n columns whose cells list returns.

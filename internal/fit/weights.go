@@ -106,6 +106,9 @@ func (r Rules) observe(row []float64, i int) (Rules, error) {
 // leavesOut tells whether sample j takes no part in the fit.
 func (w *Weights) leavesOut(j int) bool { return w != nil && w.Samples != nil && w.Samples[j] == 0 }
 
+// SampleWeights returns the weights of the samples as they were given, nil for none.
+func (c *Cells) SampleWeights() []float64 { return c.weights.Samples }
+
 // LeftOut returns the samples of weight 0.
 func (c *Cells) LeftOut() (samples []int) {
 	if c.weights == nil {
@@ -124,8 +127,12 @@ func (c *Cells) LeftOut() (samples []int) {
 func (c *Cells) weightsOf(rules Rules) error {
 	w := rules.Weights
 	c.weights, c.weightSums, c.WeightHash = w, make([]float64, c.D), NewHash()
-	x, own := make([]float64, c.N), make([]float64, c.N)
-	visible, held := 0.0, 0.0
+	c.importance = make([]float64, c.D)
+	x, own, samples := make([]float64, c.N), make([]float64, c.N), w.Samples
+	visible, held, counted := 0.0, 0.0, 0.0
+	for i := range c.importance {
+		c.importance[i] = 1
+	}
 	for i := range c.D {
 		row, err := c.ObservedRow(x, i)
 		if err == nil {
@@ -138,6 +145,7 @@ func (c *Cells) weightsOf(rules Rules) error {
 		if rules.Hash && w.Cells != nil {
 			c.WeightHash.Put(own)
 		}
+		before, count := visible, 0.0
 		for j, v := range row {
 			switch {
 			case v != v:
@@ -145,10 +153,23 @@ func (c *Cells) weightsOf(rules Rules) error {
 				held += own[j]
 			default:
 				visible += own[j]
+				if samples == nil {
+					count++
+				} else {
+					count += samples[j]
+				}
 			}
+		}
+		if counted += count; w.Cells != nil {
+			c.importance[i] = (visible - before) / count
 		}
 	}
 	c.weightUnit, c.heldUnit = float64(c.Visible)/visible, 1
+	for i := range c.importance {
+		if w.Cells != nil {
+			c.importance[i] *= counted / visible
+		}
+	}
 	if held > 0 {
 		c.heldUnit = float64(c.HeldOut) / held
 	}
@@ -164,6 +185,44 @@ func sum(v []float64) (s float64) {
 
 // Whole tells whether no cell is hidden of a sample that takes part.
 func (c *Cells) Whole() bool { return c.Visible == c.D*(c.N-len(c.LeftOut())) }
+
+// Importance is the mean of the weights of the visible cells of row i, sample by sample, over that of all
+// rows: 1 where cells have none of their own.
+func (c *Cells) Importance(i int) float64 {
+	if c.weights == nil || c.weights.Cells == nil {
+		return 1
+	}
+	return c.importance[i]
+}
+
+// weighMarks multiplies marks of row i by the weights of the cells.
+func (c *Cells) weighMarks(omega []float64, i int) {
+	room := c.weights.room(c.N)
+	defer c.weights.rooms.Put(room)
+	for j, w := range c.Weights(*room, i) {
+		omega[j] *= w
+	}
+}
+
+// Beside returns cells of another matrix, of which the same are seen with the same weights.
+func (c *Cells) Beside(x Source) *Cells {
+	of := NewCells(x)
+	of.Pool = c.Pool
+	of.Partial, of.Visible, of.InRow = c.Partial, c.Visible, c.InRow
+	of.weights, of.weightSums, of.weightUnit = c.weights, c.weightSums, c.weightUnit
+	of.importance = c.importance
+	return of
+}
+
+// Weights returns the weights of row i, in w, of mean 1 over the visible cells of the matrix; nil where cells
+// have none. Those of hidden cells mean nothing.
+func (c *Cells) Weights(w []float64, i int) []float64 {
+	if c.weights == nil {
+		return nil
+	}
+	c.Weigh(w, nil, i)
+	return w
+}
 
 // Weighted tells whether cells have weights.
 func (c *Cells) Weighted() bool { return c.weights != nil }
@@ -184,13 +243,16 @@ func (c *Cells) readWeights(w []float64, i int) {
 }
 
 // Weigh fills w, N numbers, with the weights of row i, of mean 1 over the visible cells of the matrix, and 0
-// where observed, as ReadRow returns it, is false.
+// where observed, as ReadRow returns it, is false; nil leaves all.
 func (c *Cells) Weigh(w []float64, observed []bool, i int) {
-	c.readWeights(w[:c.N], i)
+	w = w[:c.N]
+	c.readWeights(w, i)
+	for j := range w {
+		w[j] *= c.weightUnit
+	}
 	for j, o := range observed {
 		if !o {
 			w[j] = 0
 		}
-		w[j] *= c.weightUnit
 	}
 }

@@ -67,30 +67,45 @@ type Maps struct {
 // Spans are the extremes and the mean of the visible cells of every row.
 type Spans struct {
 	Low, High, Average []float64
-	Seen               []int // visible cells
-	Signed             bool  // rows may be of either sign
+	// Mass is the sum of the weights of the visible cells: their number where none has a weight.
+	Mass   []float64
+	Signed bool // rows may be of either sign
 }
 
-// NewSpans makes room for d rows, of which each is to be read; seen counts their visible cells.
-func NewSpans(a *pool.Arena, d int, seen []int, signed bool) *Spans {
-	return &Spans{Low: a.Floats(d), High: a.Floats(d), Average: a.Floats(d), Seen: seen, Signed: signed}
+// NewSpans makes room for d rows, of which each is to be read.
+func NewSpans(a *pool.Arena, d int, signed bool) *Spans {
+	return &Spans{Low: a.Floats(d), High: a.Floats(d), Average: a.Floats(d), Mass: a.Floats(d),
+		Signed: signed}
 }
 
-// Read reads row i, NaN where a cell is not visible.
-func (p *Spans) Read(row []float64, i int) {
-	lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(p.Seen[i])
-	for _, v := range row {
+// Read reads row i, NaN where a cell is not visible, of so many visible cells or, where weights is not nil,
+// the weights of its cells.
+func (p *Spans) Read(row []float64, i, seen int, weights []float64) {
+	lo, hi, sum, count := math.Inf(1), math.Inf(-1), 0.0, float64(seen)
+	if weights != nil {
+		count = 0
+		for j, v := range row {
+			if v == v {
+				count += weights[j]
+			}
+		}
+	}
+	for j, v := range row {
 		if v < lo { // not NaN
 			lo = v
 		}
 		if v > hi {
 			hi = v
 		}
-		if v == v {
+		switch {
+		case v != v:
+		case weights == nil:
 			sum += v / count
+		default:
+			sum += float64(v * (weights[j] / count))
 		}
 	}
-	p.Low[i], p.High[i], p.Average[i] = lo, hi, sum
+	p.Low[i], p.High[i], p.Average[i], p.Mass[i] = lo, hi, sum, count
 }
 
 // Constant tells whether all visible cells of row i are equal.
@@ -215,9 +230,9 @@ func (p *Maps) FromR(i int) {
 	inc[0] = p.of.Low[i]
 }
 
-// Sums are the sums from which the EM step of a row is made: over the row's visible samples j, of
-// tail_jl times x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, for signed data alone). Prior are the
-// increments of the map towards which shrinkage pulls.
+// Sums are the sums from which the EM step of a row is made: over the row's visible samples j, by their
+// weights, of tail_jl times x T^{β-2} (Num), T^{β-1} (Den) and 1 (Shares, for signed data alone). Prior are
+// the increments of the map towards which shrinkage pulls.
 //
 // Line has the same sums with w_j for tail_jl, and the slope towards which shrinkage pulls.
 type Sums struct {
@@ -231,7 +246,7 @@ type Line struct{ Num, Den, Share, Prior float64 }
 // EM makes one EM step on the increments and the slope of row i. For signed data it overwrites Num and Den.
 func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 	inc, low, high := p.Increments(i), p.of.Low[i], p.of.High[i]
-	seen, first := float64(p.of.Seen[i]), 0
+	mass, first := p.of.Mass[i], 0
 	if p.of.Signed && !p.Pinned {
 		first = 1
 		c := min(inc[0], low)
@@ -254,18 +269,18 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 			inc[l] = max(inc[l]*loss.Step(s.Num[l], s.Den[l]), least)
 			continue
 		}
-		c := lambda * s.Den[l] / seen
+		c := lambda * s.Den[l] / mass
 		inc[l] = max((float64(inc[l]*s.Num[l])+float64(c*s.Prior[l]))/max(s.Den[l]+c, divergence.LeastSum),
 			least)
 	}
 	if first == 1 {
-		q, most := p.of.Average[i]-float64(p.Slope(i)*(s.Line.Share/seen)), mostIncrement*(high-low)
+		q, most := p.of.Average[i]-float64(p.Slope(i)*(s.Line.Share/mass)), mostIncrement*(high-low)
 		for l := 1; l < len(inc); l++ {
 			inc[l] = min(inc[l], most)
-			q -= float64(inc[l] * (s.Shares[l] / seen))
+			q -= float64(inc[l] * (s.Shares[l] / mass))
 		}
 		if lambda > 0 {
-			more := lambda / seen
+			more := lambda / mass
 			q = (q + float64(more*s.Prior[0])) / (1 + more)
 		}
 		inc[0] = q
@@ -278,7 +293,7 @@ func (p *Maps) stepSlope(i int, s Line, loss divergence.Loss, lambda float64) {
 	if lambda == 0 {
 		to *= loss.Step(s.Num, s.Den)
 	} else {
-		c := lambda * s.Den / float64(p.of.Seen[i])
+		c := lambda * s.Den / p.of.Mass[i]
 		to = (float64(to*s.Num) + float64(c*s.Prior)) / max(s.Den+c, divergence.LeastSum)
 	}
 	p.S[i] = to

@@ -64,12 +64,12 @@ func TestSignedStart(t *testing.T) {
 	r := random.Split(63, 0)
 	for trial := range 100 {
 		n, m, lambda := 5+r.IntN(20), 2+r.IntN(6), float64(trial%3)*4
-		of := NewSpans(nil, 1, []int{n}, true)
+		of := NewSpans(nil, 1, true)
 		x := make([]float64, n)
 		for j := range x {
 			x[j] = normal(&r)
 		}
-		of.Read(x, 0)
+		of.Read(x, 0, n, nil)
 		p := New(nil, 1, m, false, false, of)
 		s := Sums{Num: make([]float64, m), Den: make([]float64, m), Shares: make([]float64, m),
 			Prior: make([]float64, m)}

@@ -119,6 +119,31 @@ func (m *momentum) advance() {
 	m.by, m.tau[0] = (m.tau[0]-1)/tau, tau
 }
 
+// stepU moves rows of U, of which the first number has index at, ahead of z, and z on to where they were;
+// where there is no z, nothing.
+func (m *momentum) stepU(u []float64, at int) {
+	if m.zu != nil {
+		m.grow(u, m.zu[at:])
+	}
+}
+
+// stepV is stepU of a row of V.
+func (m *momentum) stepV(v []float64, at int) {
+	if m.zv != nil {
+		m.grow(v, m.zv[at:])
+	}
+}
+
+// grow moves the entries of f that are above those of z ahead, and z on to where they all were.
+func (m *momentum) grow(f, z []float64) {
+	for i, now := range f {
+		if before := z[i]; now > before {
+			f[i] = now + float64(m.by*(now-before))
+		}
+		z[i] = now
+	}
+}
+
 // ahead returns the entry of y that lies beyond z, coming from before, and not below least of z or floor,
 // whichever is more, nor above z on that account.
 func (m *momentum) ahead(z, before, floor, least float64) float64 {
@@ -393,11 +418,11 @@ func (f *Newton) sums(s, v []float64) {
 // Epoch is the halves of V and of U and the momentum. It leaves the factors alone until
 // the next y is known to be no worse: they are always those of the last losses.
 func (f *Newton) Epoch(e int) (Losses, error) {
-	if e < f.first() {
-		return f.Updates.Epoch(e)
-	}
 	if err := f.Pool.Err(); err != nil {
 		return Losses{}, err
+	}
+	if e < f.first() {
+		return f.update(), f.Pool.Err()
 	}
 	if !f.taken {
 		f.start()

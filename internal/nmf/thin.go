@@ -454,6 +454,9 @@ func (b *band) copyU(u []float64, rows, kp int) {
 func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	k, kp := f.K, f.thin.kp
 	u := f.U[i*k : (i+rows)*k]
+	if f.updateU {
+		f.past.stepU(u, i*k)
+	}
 	b.copyU(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])

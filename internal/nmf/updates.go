@@ -9,6 +9,15 @@ package nmf
 //
 // for KL, β = 1, the numerator is UᵀR with R = X/W and the denominator Uᵀ1.
 //
+// An update is made of a factor that is first taken a step ahead (Hien, Leplat and Gillis 2024, arXiv
+// 2401.06646): with z what the last update made of the factor and z' what the one before it did,
+//
+//	z + by max(z - z', 0),   by = (τ-1)/τ⁺,   τ⁺ = (1+√(1+4τ²))/2,   τ = 1 at first,
+//
+// entry by entry: what grows goes on growing, and nothing comes near 0. Half the epochs lead to a loss, and
+// fewer. Where an epoch ends above the loss before it, which is rare, it is made again without steps ahead,
+// from z of both factors, and τ is 1: so the loss never rises.
+//
 // An epoch is one sweep over the rows of X, some rows at a time. Their update of
 // U is made with the new V. Then their share of the next update of V and their
 // loss are taken at once, so X is read once an epoch, and no d × n matrix is
@@ -52,6 +61,8 @@ type Updates struct {
 	thin    *thin       // of its rows
 	updateU bool        // the next sweep finishes the update of U: false in the first
 	add     weights     // what the penalties add to the denominators
+	past    momentum    // of the steps ahead: z of U and of V; none where Newton's method begins by updates
+	before  Losses      // of the last epoch
 
 	op op                      // that is run
 	do func(worker, piece int) // piece of this method or of Newton's, made once: no epoch allocates
@@ -118,6 +129,8 @@ type scratch struct {
 func NewUpdates(p Problem) *Updates {
 	fit := new(Updates)
 	fit.set(p, true)
+	a := p.Pool.Memory
+	fit.past = momentum{tau: []float64{1}, zu: a.Floats(p.D, p.K), zv: a.Floats(p.K, p.NP)}
 	return fit
 }
 
@@ -230,6 +243,7 @@ func (f *Updates) sweep(worker, piece int) {
 			}
 		}
 		if f.updateU {
+			f.past.stepU(u, i*k)
 			kernel.CombineRows(w, u, f.V, rows)
 			f.shares(ws, rows)
 			g, h := ws.g[:rows*k], ws.h[:rows*k]
@@ -305,6 +319,7 @@ func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
 		}
 	}
 	if f.updateU {
+		f.past.stepU(u, i*k)
 		g, h := ws.g[:rows*k], ws.h[:rows*k]
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
@@ -355,6 +370,7 @@ func (f *Updates) updateV(worker, c int) {
 	for j := range row[:f.N] {
 		row[j] *= f.step(num[j], den[j]+f.add.v, row[j], f.add.squareV)
 	}
+	f.past.stepV(row, lo)
 }
 
 // updatePlain is updateV in the plain case, where num and V have tiles.
@@ -385,6 +401,7 @@ func (f *Updates) updatePlain(ws *scratch, c int) {
 			some[j] *= r
 		}
 	}
+	f.past.stepV(row, c*f.NP)
 	f.layTiles(c)
 }
 
@@ -421,10 +438,27 @@ func (f *Updates) sweepAll() {
 
 // Begin makes the first sweep over the factors of the start.
 func (f *Updates) Begin() (Losses, error) {
+	copy(f.past.zu, f.U)
+	copy(f.past.zv, f.V)
+	f.look()
+	return f.before, f.Pool.Err()
+}
+
+// look makes the sums that the next update of V takes, and the losses, of the factors as they are.
+func (f *Updates) look() {
 	f.prepare()
 	f.layAll()
+	f.updateU = false
 	f.sweepAll()
-	return f.losses(f.U, f.V), f.Pool.Err()
+	f.before = f.losses(f.U, f.V)
+}
+
+// update makes an update of V and of U.
+func (f *Updates) update() Losses {
+	f.run(opUpdateV, f.K)
+	f.updateU = true
+	f.sweepAll()
+	return f.losses(f.U, f.V)
 }
 
 // Epoch is the updates of V and of U. It looks whether to go on before V moves: the
@@ -433,10 +467,18 @@ func (f *Updates) Epoch(int) (Losses, error) {
 	if err := f.Pool.Err(); err != nil {
 		return Losses{}, err
 	}
-	f.run(opUpdateV, f.K)
-	f.updateU = true
-	f.sweepAll()
-	return f.losses(f.U, f.V), f.Pool.Err()
+	f.past.advance()
+	l := f.update()
+	if f.past.by > 0 && l.Above(f.before) && f.Pool.Err() == nil {
+		copy(f.U, f.past.zu)
+		copy(f.V, f.past.zv)
+		f.past.tau[0], f.past.by = 1, 0
+		f.layAll()
+		f.sweepAll()
+		l = f.losses(f.U, f.V)
+	}
+	f.before = l
+	return l, f.Pool.Err()
 }
 
 // losses returns those of the factors u and v, whose order in v is free, summed by the
@@ -465,8 +507,9 @@ func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 }
 
 // Sweep finishes the update of U for the V at hand, but where it is the first, and sums what the next update
-// of V takes.
-func (f *Updates) Sweep(first bool) error {
+// of V takes. by is of the step ahead, and z of U is the caller's: that before, then that of this epoch.
+func (f *Updates) Sweep(first bool, z []float64, by float64) error {
+	f.past.zu, f.past.by = z, by
 	f.prepare()
 	f.layAll()
 	f.updateU = !first
@@ -474,15 +517,27 @@ func (f *Updates) Sweep(first bool) error {
 	return f.Pool.Err()
 }
 
-// StepV makes the update of V of the sums of all pieces, which are no more afterwards.
-func (f *Updates) StepV() { f.run(opUpdateV, f.K) }
+// StepV makes the update of V of the sums of all pieces, which are no more afterwards, and its step ahead. z
+// and tau are those of the epoch before, and become those of the next, which has by.
+func (f *Updates) StepV(z []float64, tau *float64) (by float64) {
+	f.past.zv, f.past.tau[0] = z, *tau
+	f.past.advance()
+	f.run(opUpdateV, f.K)
+	*tau = f.past.tau[0]
+	return f.past.by
+}
 
 // Losses are those of the factors by the sums of all pieces.
 func (f *Updates) Losses() Losses { return f.losses(f.U, f.V) }
 
-// Prepare and State are of a method with a state of its own beside the factors: there is none.
-func (f *Updates) Prepare(int)           {}
-func (f *Updates) State() []section.Part { return nil }
+// Prepare has nothing to do.
+func (f *Updates) Prepare(int) {}
+
+// State is z and τ.
+func (f *Updates) State() []section.Part {
+	return []section.Part{section.Positive(f.past.zu), section.Positive(f.past.zv),
+		section.Within(f.past.tau, 1, math.MaxFloat64)}
+}
 
 // Reserve takes the room for thin rows.
 func (f *Updates) Reserve(int) {
@@ -492,8 +547,4 @@ func (f *Updates) Reserve(int) {
 }
 
 // Resume makes the sums that the next update of V takes.
-func (f *Updates) Resume(int) {
-	f.prepare()
-	f.layAll()
-	f.sweepAll()
-}
+func (f *Updates) Resume(int) { f.look() }

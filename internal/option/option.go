@@ -260,14 +260,14 @@ var (
 		SampleWeights, CellWeights), ""}
 	FitQMF = Function{"FitQMF",
 		transports | fits | Of(Levels, LearningRate, Schedule, Batch, Start, Ends, Shrinkage, Line, Model,
-			Penalty, FixedU),
+			Penalty, FixedU, SampleWeights, CellWeights),
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
 			Model), ""}
 	FitQMFQ = Function{"FitQMFQ",
 		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
-			Model), ""}
+			Model, SampleWeights, CellWeights), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.

@@ -6,6 +6,10 @@ package order
 //
 // ranks among the n visible values of the row, ties averaged, lifted to be positive and times a factor of the
 // row. They are made whenever a row is read, at the cost of sorting what is not 0 in it.
+//
+// Where values have weights, rank-1/2 is the weight of the values below and half of that of the value itself
+// and its ties, and n is the sum: with whole numbers, the score of a row that has each value as often. Of a
+// weight far below 1/n the quantile may lie below -lift; the score is then the least.
 
 import (
 	"github.com/quantmf/quantmf/internal/divergence"
@@ -16,42 +20,51 @@ import (
 // Scores makes the normal scores of rows. Several goroutines may read them at once.
 type Scores struct {
 	n      int
-	seen   []int
+	of     Rows
 	by     []float64
-	row    func(space []float64, i int) []float64
 	lift   float64
 	spaces chan *space // those that nobody is in
 }
 
-// NewScores returns the scores of rows of n numbers: row i is by row, in space or where it lies, NaN where a
-// cell is not visible; seen counts those that are, and by is the factor of each row. So many goroutines, or
+// Rows are what scores are made of.
+type Rows interface {
+	// Row returns row i, in space or where it lies, NaN where a cell is not visible.
+	Row(space []float64, i int) []float64
+	// Weights returns the weights of its cells, in space; nil: all are 1.
+	Weights(space []float64, i int) []float64
+}
+
+// leastScore is what a score is at least, in units of a deviation.
+const leastScore = 0.1
+
+// NewScores returns the scores of rows of n numbers; by is the factor of each row. So many goroutines, or
 // some more, read them; a dry arena counts what they take.
-func NewScores(a *pool.Arena, n int, seen []int, by []float64, row func(space []float64, i int) []float64,
-	readers int) *Scores {
+func NewScores(a *pool.Arena, n int, of Rows, by []float64, readers int) *Scores {
 	for range readers {
 		if a.Dry() {
 			newSpace(a, n)
 		}
 	}
-	return &Scores{n: n, seen: seen, by: by, row: row, lift: max(3, 0.1-elem.NormalQuantile(0.5/float64(n))),
+	return &Scores{n: n, of: of, by: by, lift: max(3, leastScore-elem.NormalQuantile(0.5/float64(n))),
 		spaces: make(chan *space, readers)}
 }
 
 // space is what the scores of a row are made in.
 type space struct {
 	Room
-	values []float64
-	at     []int
+	values  []float64
+	at      []int
+	weights []float64
 }
 
 func newSpace(a *pool.Arena, n int) *space {
-	w := &space{values: a.Floats(n), at: pool.Make[int](a, n)}
+	w := &space{values: a.Floats(n), weights: a.Floats(n), at: pool.Make[int](a, n)}
 	w.Resize(a, n)
 	return w
 }
 
 // Dims returns the sizes.
-func (s *Scores) Dims() (rows, cols int) { return len(s.seen), s.n }
+func (s *Scores) Dims() (rows, cols int) { return len(s.by), s.n }
 
 // ReadRow fills x with the scores of row i, NaN where a cell is not visible. It has no error.
 func (s *Scores) ReadRow(x []float64, i int) error {
@@ -61,23 +74,40 @@ func (s *Scores) ReadRow(x []float64, i int) error {
 	default:
 		w = newSpace(nil, s.n)
 	}
-	seen, k, below, by := s.seen[i], 0, 0, max(s.by[i], divergence.Tiny)
-	row := s.row(x, i)
+	row, weights := s.of.Row(x, i), s.of.Weights(w.weights, i)
+	weight := func(j int) float64 {
+		if weights == nil {
+			return 1
+		}
+		return weights[j]
+	}
+	by := max(s.by[i], divergence.Tiny)
+	// The values that are not 0, and the weights of those that are below 0, 0, and above.
+	k, below, zeros, above := 0, 0.0, 0.0, 0.0
 	for j, v := range row {
+		switch {
+		case v > 0:
+			above += weight(j)
+		case v < 0:
+			below += weight(j)
+		case v == 0:
+			zeros += weight(j)
+		}
 		if v == v && v != 0 {
 			w.values[k], w.at[k] = v, j
 			k++
-			if v < 0 {
-				below++
-			}
 		}
 	}
-	// score is that of values whose ranks are from p+1 to end.
-	score := func(p, end int) float64 {
-		rank := float64(p+end) / 2 // the mean of p+1/2, ..., end-1/2
-		return (elem.NormalQuantile(rank/float64(seen)) + s.lift) * by
+	seen := below + zeros + above
+	// score is that of values with ranks above p, up to end.
+	score := func(p, end float64) float64 {
+		rank := (p + end) / 2 // the mean of p+1/2, ..., end-1/2
+		if weights == nil {
+			return (elem.NormalQuantile(rank/seen) + s.lift) * by
+		}
+		at := elem.NormalQuantile(rank/seen) + s.lift
+		return min(max(at, leastScore), 2*s.lift-leastScore) * by
 	}
-	values, zeros := w.values, seen-k
 	zero := 0.0 // the score of values that are 0
 	if zeros > 0 {
 		zero = score(below, below+zeros)
@@ -88,17 +118,19 @@ func (s *Scores) ReadRow(x []float64, i int) error {
 		}
 		x[j] = v
 	}
-	perm := w.Sort(values[:k])
+	values, rank := w.values[:k], 0.0
+	perm := w.Sort(values)
 	for p := 0; p < k; {
 		end := p
-		for end < k && values[perm[end]] == values[perm[p]] {
-			end++
-		}
-		rank := p
-		if p >= below {
+		if values[perm[p]] > 0 && (p == 0 || values[perm[p-1]] < 0) {
 			rank += zeros
 		}
-		v := score(rank, rank+end-p)
+		first := rank
+		for end < k && values[perm[end]] == values[perm[p]] {
+			rank += weight(w.at[perm[end]])
+			end++
+		}
+		v := score(first, rank)
 		for _, j := range perm[p:end] {
 			x[w.at[j]] = v
 		}

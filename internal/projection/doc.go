@@ -48,7 +48,7 @@
 // # Hidden cells
 //
 // Where cells are missing or held out, all sums run over the visible ones. Ω is 1 at
-// visible cells and 0 at hidden ones. With R = Y/W and S = 1 under Kullback and Leibler,
+// visible cells, or their weight, and 0 at hidden ones. With R = Y/W and S = 1 under Kullback and Leibler,
 // R = Y and S = W under Frobenius, either update is
 //
 //	V ← V ∘ Uᵀ(Ω∘R)/Uᵀ(Ω∘S),   then with the new V   U ← U ∘ (Ω∘R)Vᵀ/(Ω∘S)Vᵀ,

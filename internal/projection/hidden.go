@@ -4,7 +4,8 @@ package projection
 //
 //	V ← V ∘ Uᵀ(Ω∘R)/Uᵀ(Ω∘S),   then   U ← U ∘ (Ω∘R)Vᵀ/(Ω∘S)Vᵀ,
 //
-// R = Y/W and S = 1 under Kullback and Leibler, R = Y and S = W under Frobenius. sumU is
+// R = Y/W and S = 1 under Kullback and Leibler, R = Y and S = W under Frobenius. Where visible cells have
+// weights Ω holds these. sumU is
 // the denominator of V, k × np; a row makes its own of U.
 
 import "github.com/quantmf/quantmf/internal/kernel"
@@ -43,10 +44,11 @@ func (p *hidden) divide(ws *hiddenScratch, u, v, y []float64) {
 	kernel.Combine(ws.w, u, v)
 	if !p.frobenius {
 		kernel.Ratio(ws.r, y, ws.w, least)
+		kernel.Multiply(ws.r, ws.r, ws.omega)
 		copy(ws.s, ws.omega)
 		return
 	}
-	copy(ws.r, y)
+	kernel.Multiply(ws.r, y, ws.omega)
 	for j, o := range ws.omega {
 		ws.s[j] = float64(o * ws.w[j])
 	}
@@ -60,12 +62,12 @@ func (p *hidden) divideBack(ws *hiddenScratch, ybar []float64) {
 		case o == 0:
 			ws.w[j] = 0
 		case p.frobenius:
-			ybar[j] += ws.rbar[j]
-			ws.w[j] = ws.sbar[j]
+			ybar[j] += float64(o * ws.rbar[j])
+			ws.w[j] = float64(o * ws.sbar[j])
 		default:
 			w := ws.w[j]
 			over := ws.rbar[j] / max(w, least)
-			ybar[j] += over
+			ybar[j] += float64(o * over)
 			ws.w[j] = 0
 			if w > least {
 				ws.w[j] = -float64(over * ws.r[j])

@@ -28,7 +28,7 @@ type Factors struct {
 	V []float64 // k × np, np = kernel.Pad(n), the padding zero
 }
 
-// Seen fills row i of Ω, n numbers: 1 where a cell is visible and 0 where it is hidden.
+// Seen fills row i of Ω, n numbers: 1 where a cell is visible, or its weight, and 0 where it is hidden.
 // Several goroutines call it at once. It is nil where all cells are visible.
 type Seen func(omega []float64, i int)
 

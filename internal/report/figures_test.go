@@ -447,7 +447,7 @@ func TestHeatmapFigure(t *testing.T) {
 				}
 				band = bandWidth + 3
 			}
-			s := f.arrange()
+			s := arranged(f)
 			h := readHeatmaps(t, &f, s)
 			if h.top != heatTop+band {
 				t.Errorf("panels begin at %v", h.top)
@@ -858,11 +858,15 @@ func TestCaption(t *testing.T) {
 	if got := caption(false); got != units+mixed+residuals+"as in the table." {
 		t.Errorf("%q", got)
 	}
-	f.ByFit = true
+	f.Order = "tree"
 	s.rows, s.columns = s.rows[1:], s.columns[2:]
 	if got := caption(true); got != units+mixed+residuals+
-		"in the same way, members of a group together. Shown are the 3 features that are explained best, "+
+		"by their tree (below). Shown are the 3 features that are explained best, "+
 		"of 4. Shown are 3 samples, evenly spaced in the table, of 5." {
+		t.Errorf("%q", got)
+	}
+	f.Order = "c2"
+	if got := caption(true); !strings.Contains(got, "by their amount of c2, members of a group together.") {
 		t.Errorf("%q", got)
 	}
 	f.Method, f.Curves = "NMF", quantmf.Mat{}

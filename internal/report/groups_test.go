@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestReadGroups(t *testing.T) {
+func TestReadKnownGroups(t *testing.T) {
 	t.Parallel()
 	features, samples := []string{"g1", "g2", "g3"}, []string{"a", "b", "c", "b", "x,y"}
 	for _, c := range []struct {
@@ -28,7 +28,7 @@ func TestReadGroups(t *testing.T) {
 			warnings:  `1 sample is without a group: "c"`},
 		{text: "name,kind,age\na,\"M,1\",5\nb,N,6\nc,N,7\n\"x,y\",N,8\n",
 			ofSamples: Groups{Title: "kind", Names: []string{"M,1", "N"}, Of: []int{0, 1, 1, 1, 1}},
-			warnings:  `column 2 ("kind") was taken for the groups; columns from 3 ("age") on were left out`},
+		},
 		{text: "g3\tmRNA\ng1\tprotein\ng2\tmRNA\n",
 			ofFeatures: Groups{Names: []string{"mRNA", "protein"}, Of: []int{1, 0, 0}}},
 		{text: "a\tM\nb\tM\nc\tM\nx,y\tN\ng1\tN\n",
@@ -46,9 +46,10 @@ func TestReadGroups(t *testing.T) {
 			`has "y")`},
 		{text: "", problem: "no name in the first column"},
 		{text: "a\nb\n", problem: "line 1 has no second column"},
-		{text: "a\t\nb\tNA\n", problem: "no feature and no sample has a group"},
+		{text: "a\t\nb\tNA\n", problem: "no feature and no sample has a group: the columns are empty"},
 	} {
-		f, s, warnings, err := ReadGroups(c.text, features, samples)
+		k, warnings, err := ReadKnown(c.text, Columns{}, features, samples)
+		f, s := k.Features, k.Samples
 		if (err != nil) != (c.problem != "") || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%q: %v, want %s", c.text, err, c.problem)
 			continue
@@ -67,7 +68,8 @@ func TestReadGroups(t *testing.T) {
 		names = append(names, "s"+strconv.Itoa(i))
 		many.WriteString(names[i] + "\t" + strconv.Itoa(i) + "\n")
 	}
-	if _, _, _, err := ReadGroups(many.String(), nil, names); err == nil ||
+	words := strings.ReplaceAll(many.String(), "\t", "\tg")
+	if _, _, err := ReadKnown(words, Columns{}, nil, names); err == nil ||
 		!strings.Contains(err.Error(), "more than 30 groups") {
 		t.Errorf("31 groups: %v", err)
 	}
@@ -75,6 +77,12 @@ func TestReadGroups(t *testing.T) {
 
 func alikeGroups(a, b Groups) bool {
 	return a.Title == b.Title && slices.Equal(a.Names, b.Names) && slices.Equal(a.Of, b.Of)
+}
+
+// arranged is the order of the heatmaps.
+func arranged(f Fit) shown {
+	s, _, _ := f.arrange(f.places())
+	return s
 }
 
 // TestOrderOfPanels: samples stand as in the table, or like beside like if asked for; groups stand
@@ -85,22 +93,23 @@ func TestOrderOfPanels(t *testing.T) {
 	for i := range f.X.Rows { // columns of two kinds, in turn
 		for j := range f.X.Cols {
 			f.Fitted.Set(i, j, float64((i+j%2)%3)+float64(j)/100)
+			f.V.Set(0, j, float64(j%2)+float64(j)/100)
 		}
 	}
 	turns := 0 // between rows with i%3 = 2, which fall from column to column where the others rise, and those
-	for t, rows := 1, f.arrange().rows; t < len(rows); t++ {
+	for t, rows := 1, arranged(f).rows; t < len(rows); t++ {
 		if (rows[t]%3 == 2) != (rows[t-1]%3 == 2) {
 			turns++
 		}
 	}
 	if turns != 1 {
-		t.Errorf("like rows are not beside like: %v", f.arrange().rows)
+		t.Errorf("like rows are not beside like: %v", arranged(f).rows)
 	}
-	if got := f.arrange().columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
+	if got := arranged(f).columns; !slices.Equal(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}) {
 		t.Errorf("samples are not as in the table: %v", got)
 	}
-	f.ByFit = true
-	columns := f.arrange().columns
+	f.Order = "tree"
+	columns := arranged(f).columns
 	changes := 0
 	for t := 1; t < len(columns); t++ {
 		changes += (columns[t] + columns[t-1]) % 2
@@ -108,16 +117,20 @@ func TestOrderOfPanels(t *testing.T) {
 	if changes != 1 {
 		t.Errorf("like is not beside like: %v", columns)
 	}
-	f.ByFit = false
+	f.Order = "c1"
+	if got := arranged(f).columns; !slices.Equal(got, []int{7, 5, 3, 1, 8, 6, 4, 2, 0}) {
+		t.Errorf("by their amount of c1: %v", got)
+	}
+	f.Order = ""
 	f.SampleGroups = Groups{Names: []string{"A", "B"}, Of: []int{1, 0, -1, 1, 0, -1, 1, 0, -1}}
-	if got := f.arrange().columns; !slices.Equal(got, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}) {
+	if got := arranged(f).columns; !slices.Equal(got, []int{1, 4, 7, 0, 3, 6, 2, 5, 8}) {
 		t.Errorf("groups of samples: %v", got)
 	}
 	f.FeatureGroups = Groups{Names: []string{"C"}, Of: make([]int, 20)}
 	for i := range 10 {
 		f.FeatureGroups.Of[i] = -1
 	}
-	rows := f.arrange().rows
+	rows := arranged(f).rows
 	for t1, i := range rows {
 		if (t1 < 10) != (i >= 10) {
 			t.Fatalf("groups of features: %v", rows)
@@ -127,28 +140,41 @@ func TestOrderOfPanels(t *testing.T) {
 	wellFormed(t, page)
 	has(t, page, "<title>A: 3 samples</title>", "<title>no group: 3 samples</title>",
 		"<title>C: 10 features</title>", "B (3)", "no group (10)")
-	// Each panel, each profile and the key have a stretch of every group in its colour.
-	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != 4+2+1 {
+	// Each panel, each profile and both keys have a stretch of every group in its colour, the tree some.
+	_, _, tree := f.arrange(f.places())
+	want := 4 + 2 + 2
+	for _, r := range f.SampleGroups.runs(tree.leaves) {
+		if r.rank == 0 {
+			want++
+		}
+	}
+	if n := strings.Count(page, `fill="`+f.SampleGroups.ink(0)+`"`); n != want {
 		t.Errorf("%d stretches of the first group", n)
 	}
 }
 
 // FuzzReadGroups: no table of groups is taken for more than it is.
-func FuzzReadGroups(f *testing.F) {
+func FuzzReadKnown(f *testing.F) {
 	for _, s := range []string{"a\tM\nb\tN\n", "\ufeffname;kind\r\nb;N\r\na;M", "\"a\",\"M\n\"\nb",
-		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n"} {
+		"a\tM\na\tN\n", "a,\"", "\n\n", "a\t\xff\n",
+		"a\t1\t2\nb\t3\t1e9\n"} {
 		f.Add(s)
 	}
 	features, samples := []string{"g", "a", ""}, []string{"a", "b", "a", "\xff"}
 	f.Fuzz(func(t *testing.T, text string) {
-		ofFeatures, ofSamples, _, err := ReadGroups(text, features, samples)
+		k, _, err := ReadKnown(text, Columns{}, features, samples)
 		if err != nil {
 			return
+		}
+		for _, track := range k.Tracks {
+			if len(track.Of) != len(samples) && len(track.Numbers) != len(samples) {
+				t.Fatalf("%q: %v", text, track)
+			}
 		}
 		for _, c := range []struct {
 			g     Groups
 			names []string
-		}{{ofFeatures, features}, {ofSamples, samples}} {
+		}{{k.Features, features}, {k.Samples, samples}} {
 			if c.g.Of == nil && len(c.g.Names) == 0 {
 				continue
 			}
@@ -173,7 +199,7 @@ func FuzzReadGroups(f *testing.F) {
 				t.Fatalf("%q: a group of nothing: %v", text, c.g)
 			}
 		}
-		if ofFeatures.Of == nil && ofSamples.Of == nil {
+		if k.Features.Of == nil && k.Samples.Of == nil {
 			t.Fatalf("%q: no groups and no error", text)
 		}
 	})

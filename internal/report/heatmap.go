@@ -5,6 +5,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"image"
@@ -35,37 +36,46 @@ type shown struct {
 	rows, columns []int
 }
 
-// arrange picks rows and columns and orders them: columns as the table has them, or like
-// beside like in the fit if byFit; rows like beside like; groups together.
-func (f *Fit) arrange() shown {
+// arrange picks rows and columns and orders them: rows like beside like, columns as Order says; members of a
+// group together but in the order of the tree. It also returns the columns as the table has them, and their
+// tree.
+func (f *Fit) arrange(p places) (s shown, picked []int, t tree) {
 	explained := make([]float64, f.X.Rows)
 	for i, g := range f.Goodness {
 		explained[i] = g.Explained
 	}
 	rows := largest(explained, most)
 	slices.Sort(rows)
-	columns := make([]int, min(f.X.Cols, most))
-	for j := range columns {
-		columns[j] = j * f.X.Cols / len(columns)
+	picked = make([]int, min(f.X.Cols, most))
+	for j := range picked {
+		picked[j] = j * f.X.Cols / len(picked)
 	}
 	byRow := make([][]float64, len(rows))
-	byColumn := make([][]float64, len(columns))
-	for j := range byColumn {
-		byColumn[j] = make([]float64, len(rows))
-	}
 	for t, i := range rows {
-		byRow[t] = at(standardised(f.Fitted.Row(i), f.Fitted.Row(i)), columns)
-		for j, z := range byRow[t] {
-			byColumn[j][t] = z
-		}
+		byRow[t] = at(standardised(f.Fitted.Row(i), f.Fitted.Row(i)), picked)
 	}
 	rows = at(rows, order(byRow))
-	if f.ByFit {
-		columns = at(columns, order(byColumn))
-	}
 	f.FeatureGroups.order(rows)
+	t = clustered(at(p.points, picked))
+	columns := slices.Clone(picked)
+	if f.Order == "tree" {
+		return shown{rows, at(columns, t.leaves)}, picked, t
+	}
+	if c := Component(f.Order); c > 0 && c <= f.V.Rows {
+		v := f.V.Row(c - 1)
+		slices.SortStableFunc(columns, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
+	}
 	f.SampleGroups.order(columns)
-	return shown{rows, columns}
+	return shown{rows, columns}, picked, t
+}
+
+// Component is the number of the component that a word such as c2 names, 0 for any other word.
+func Component(word string) int {
+	c, err := strconv.Atoi(strings.TrimPrefix(word, "c"))
+	if err != nil || c < 1 || word != name(c-1) {
+		return 0
+	}
+	return c
 }
 
 // standardised returns v in standard deviations of by from its mean, 0 where by is constant,
@@ -249,8 +259,8 @@ func (d *document) heatmaps(f *Fit, s shown, uv quantmf.Mat) {
 	d.WriteString("</svg>\n")
 	d.scale(f.missing() > 0)
 	d.WriteString("</div>\n")
-	d.legend("features", &f.FeatureGroups, l.rowRuns)
-	d.legend("samples", &f.SampleGroups, l.columnRuns)
+	d.legend("features", &f.FeatureGroups, s.rows)
+	d.legend("samples", &f.SampleGroups, s.columns)
 	d.heatmapCaption(f, s, l.rowRuns != nil || l.columnRuns != nil)
 }
 
@@ -318,12 +328,18 @@ func (d *document) heatmapCaption(f *Fit, s shown, grouped bool) {
 		d.add("the second panel, which is on another scale, to its own mean, ")
 	}
 	d.add("the residuals to 0. Features are ordered by likeness (Ward's clustering of the fit), samples ")
-	if f.ByFit {
-		d.add("in the same way")
-	} else {
+	c := Component(f.Order)
+	switch {
+	case f.Order == "tree":
+		d.add("by their tree (below)")
+	case c > 0 && c <= f.V.Rows:
+		d.add("by their amount of %s", f.Order)
+	default:
 		d.add("as in the table")
 	}
-	if grouped {
+	if grouped && f.Order == "tree" && f.FeatureGroups.Of != nil {
+		d.add(", features of a group together")
+	} else if grouped && f.Order != "tree" {
 		d.add(", members of a group together")
 	}
 	d.add(".")
@@ -364,17 +380,19 @@ func (d *document) scale(missing bool) {
 	d.WriteString("</svg>\n")
 }
 
-// legend names the groups that runs have.
-func (d *document) legend(of string, g *Groups, runs []run) {
-	if runs == nil {
+// legend names the groups that members have, and counts these.
+func (d *document) legend(of string, g *Groups, members []int) {
+	if g.Of == nil {
 		return
 	}
+	members = slices.Clone(members)
+	g.order(members)
 	d.add(`<div class="key"><b>%s`, of)
 	if g.Title != "" {
 		d.add(" by %s", clipped(g.Title, 60))
 	}
 	d.add("</b>")
-	for _, r := range runs {
+	for _, r := range g.runs(members) {
 		d.key(series{Class: "band", Fill: g.ink(r.rank), Path: "M0 0h30v12H0z",
 			Label: fmt.Sprintf("%s (%d)", clipped(g.name(r.rank), 60), r.to-r.from)})
 	}

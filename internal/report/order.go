@@ -4,11 +4,30 @@ package report
 // leaves of Ward's hierarchical clustering, turned at every merge so that the
 // nearest ends meet.
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
+
+// tree is a clustering of points. A cluster goes by one of its points.
+type tree struct {
+	leaves []int   // the points in the order in which they stand
+	merges []merge // those within a cluster before its own
+}
+
+// merge puts b into a. height is the root of the distance by Ward, so that of two points is their own.
+type merge struct {
+	a, b   int
+	height float64
+}
 
 // order returns the order of the points, given as rows.
-func order(points [][]float64) []int {
+func order(points [][]float64) []int { return clustered(points).leaves }
+
+// clustered returns the tree of the points.
+func clustered(points [][]float64) tree {
 	n := len(points)
+	var out tree
 	between := distances(points)
 	d := make([][]float64, n) // between clusters, known by one of their points
 	size := make([]float64, n)
@@ -40,6 +59,7 @@ func order(points [][]float64) []int {
 			continue
 		}
 		chain = chain[:len(chain)-2]
+		out.merges = append(out.merges, merge{a, b, math.Sqrt(max(d[a][b], 0))})
 		for c := range n {
 			if c == a || c == b || leaves[c] == nil {
 				continue
@@ -54,10 +74,10 @@ func order(points [][]float64) []int {
 	}
 	for _, l := range leaves {
 		if l != nil {
-			return l
+			out.leaves = l
 		}
 	}
-	return nil
+	return out
 }
 
 // joined puts b behind a, each turned or not, such that their ends are nearest.
@@ -86,12 +106,17 @@ func distances(points [][]float64) [][]float64 {
 	}
 	for i, p := range points {
 		for j := range i {
-			sum := 0.0
-			for t, v := range points[j] {
-				sum += (p[t] - v) * (p[t] - v)
-			}
-			d[i][j], d[j][i] = sum, sum
+			d[i][j] = apart(p, points[j])
+			d[j][i] = d[i][j]
 		}
 	}
 	return d
+}
+
+// apart is the squared distance of two points.
+func apart(p, q []float64) (sum float64) {
+	for t, v := range q {
+		sum += float64((p[t] - v) * (p[t] - v))
+	}
+	return sum
 }

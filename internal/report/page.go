@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-oiZTT2PHNVUHgBE7esOrdsgI8OFY1JBXVR2QSq3CMd0="
+const styleHash = "sha256-mX2KrjEcUtvDXdSarvrIMHvzGwg1tksF5oyUKKTj+4I="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -182,6 +182,10 @@ path.group { stroke-width: 4.5; stroke-opacity: .75; } path.ring, path.hollow { 
 .parts li { display: flex; justify-content: space-between; gap: 8px; }
 .parts b { font-weight: 500; min-width: 0; overflow-wrap: anywhere; }
   .parts span, .parts .head { color: var(--soft); flex: none; }
+table { border-collapse: collapse; font-size: .85rem; font-variant-numeric: tabular-nums; }
+th { text-align: left; color: var(--soft); font-weight: 500; } th, td { padding: 3px 18px 3px 0;
+  border-bottom: 1px solid var(--line); } .chance td { color: var(--soft); }
+.goes { font-size: .85rem; margin: .3rem 0 0; } .goes b { font-weight: 500; }
 details { border-top: 1px solid var(--line); } details:last-of-type { border-bottom: 1px solid var(--line); }
 summary { cursor: pointer; padding: 6px 0; }
 .curves { display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 14px 16px;

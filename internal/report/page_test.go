@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/quantmf/quantmf/internal/account"
 )
 
 // hostile are names that would do something if they were not escaped.
@@ -29,6 +31,10 @@ func TestHostileNames(t *testing.T) {
 	}
 	f.SampleGroups.Names = hostile
 	f.FeatureGroups = f.SampleGroups
+	for _, name := range hostile {
+		f.Tracks = append(f.Tracks, account.Track{Name: name, Groups: hostile, Of: f.SampleGroups.Of})
+		f.Sets = append(f.Sets, account.Set{Name: name, Members: []int{0, 1, 2}})
+	}
 	for _, name := range hostile {
 		f.Matrix, f.Command, f.Version = name, name, name
 		page := render(t, f)

@@ -30,10 +30,15 @@ type Fit struct {
 	X        quantmf.Mat // NaN where a value is missing
 	Warnings []string
 
-	// How the heatmaps stand: groups together, otherwise samples as in the table, or like
-	// beside like if ByFit.
+	// How the heatmaps stand: groups together, otherwise samples as in the table; by their amount of a
+	// component where Order is its name, such as c2; or by their tree, whatever their groups, where it is
+	// "tree".
 	FeatureGroups, SampleGroups Groups
-	ByFit                       bool
+	Order                       string
+
+	// What is known of samples, and sets of features: components are tested against both.
+	Tracks []account.Track
+	Sets   []account.Set
 
 	Unconverged int // features whose transport did not converge
 
@@ -80,7 +85,8 @@ func Write(w io.Writer, f Fit) error {
 		}
 	}
 	best := largest(rank, len(rank))
-	shown := f.arrange()
+	places := f.places()
+	shown, picked, tree := f.arrange(places)
 	d.section("Data and fit")
 	d.add(how + `Rows are features and columns are samples, in the same ` +
 		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
@@ -98,7 +104,11 @@ func Write(w io.Writer, f Fit) error {
 	if f.mapped() {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
-	d.components(&f, shown.columns)
+	d.samples(&f, places, picked, tree)
+	tests := account.Against(f.V, f.Tracks)
+	d.components(&f, shown.columns, tests)
+	d.known(tests)
+	d.sets(account.AgainstSets(f.U, f.Shares, f.Goodness, f.Sets))
 	d.list(&f, best)
 	d.odd(&f)
 	d.losses(&f)
@@ -298,7 +308,7 @@ func percent(v float64) string {
 }
 
 // components writes the profile of each, and what it stands for.
-func (d *document) components(f *Fit, columns []int) {
+func (d *document) components(f *Fit, columns []int, tests []account.Test) {
 	d.section("Components")
 	d.add(how + "The profile shows how much of the component each sample has, in multiples of the mean")
 	if f.Method == "BQMF" {
@@ -332,7 +342,9 @@ scale does not matter for this.
 		d.add(`<div class="parts">`)
 		part("features", f.TopFeatures[c], f.Features, "%.2f")
 		part("samples", f.TopSamples[c], f.Samples, "%.1f×")
-		d.add("</div></article>\n")
+		d.add("</div>")
+		d.goesWith(c, tests)
+		d.add("</article>\n")
 	}
 	d.add("</div>\n</section>\n\n")
 }

@@ -154,7 +154,7 @@ func TestPage(t *testing.T) {
 			t.Errorf("the map of feature %d is drawn: %v", i, drawn)
 		}
 	}
-	s := f.arrange()
+	s := arranged(f)
 	for i, p := range f.panels(product(f.U, f.V)) {
 		if got := images(page)[i]; got != string(s.draw(p.row)) {
 			t.Errorf("image %d is not as it should be", i)
@@ -162,9 +162,10 @@ func TestPage(t *testing.T) {
 	}
 	seen := wellFormed(t, page)
 	for element, want := range map[string]int{
-		"image": 4 + 1, "figure": 1 + mapsShown + 1, "article": 2, "h1": 1, "a": 4,
-		// Each plot has one inside that clips it; 2 profiles, 2 of heatmaps, 20 curves, 3 keys.
-		"svg": 2*(1+mapsShown+2) + 2 + 20 + 3,
+		"image": 4 + 1, "figure": 1 + mapsShown + 1 + 2, "article": 2, "h1": 1, "a": 4,
+		// Each plot has one inside that clips it; 2 profiles, one of samples, 2 of heatmaps, a tree, 20
+		// curves, 3 keys.
+		"svg": 2*(1+mapsShown+3) + 2 + 1 + 20 + 3,
 	} {
 		if seen[element] != want {
 			t.Errorf("%d of <%s>, want %d", seen[element], element, want)

@@ -264,7 +264,7 @@ func FuzzDecimal(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		v, n, ok := table.Decimal([]byte(s), ',')
+		v, n, ok := table.Decimal([]byte(s), ',', '.')
 		if !ok {
 			return
 		}
@@ -293,7 +293,7 @@ func TestDecimal(t *testing.T) {
 		}
 		want := must(strconv.ParseFloat(text, 64))(t)
 		all++
-		if v, n, ok := table.Decimal([]byte(text), '\t'); ok {
+		if v, n, ok := table.Decimal([]byte(text), '\t', '.'); ok {
 			quick++
 			if v != want || n != len(text) {
 				t.Fatalf("%s: got %v, want %v", text, v, want)

@@ -240,7 +240,7 @@ func (r *mtxReader) plainEntry() (i, j int, v float64, ok bool) {
 			return 0, 0, 0, false
 		}
 		at++
-		v, n, ok = decimal(b[at:], '\n')
+		v, n, ok = decimal(b[at:], '\n', '.')
 		if at += n; !ok || at == len(b) {
 			return 0, 0, 0, false
 		}
@@ -280,7 +280,7 @@ func (r *mtxReader) array(put func(i, j int, v float64) error) error {
 // value parses the number in a cell. Its sign is checked when all entries are known.
 func (r *mtxReader) value(cell int) (float64, error) {
 	text := r.cells[cell]
-	if v, n, ok := decimal(text, ' '); ok && n == len(text) {
+	if v, n, ok := decimal(text, ' ', '.'); ok && n == len(text) {
 		return v, nil
 	}
 	o := r.Options

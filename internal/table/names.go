@@ -314,7 +314,7 @@ func (o Options) trailing(l *layout, rows [][]cell) bool {
 // isShortHeader tells whether a first line that is one cell shorter than the rows is a header as R writes it,
 // without a cell above the names. Otherwise it is a row of numbers that lacks one.
 func (o Options) isShortHeader(l *layout, rows [][]cell) bool {
-	if o.allNumberLike(l.first) {
+	if o.allPlain(l.first) {
 		switch {
 		case !o.numberLike(rows[0][0].text), quotedAgainst(l.first, rows):
 			return true
@@ -325,7 +325,7 @@ func (o Options) isShortHeader(l *layout, rows [][]cell) bool {
 		}
 		return false
 	}
-	return len(l.first) == 1 || !o.allNumberLike(l.first[1:])
+	return len(l.first) == 1 || !o.allPlain(l.first[1:])
 }
 
 // quotedAgainst tells whether all cells are in quotation marks and the numbers below
@@ -346,7 +346,7 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	for c := range first {
 		// A word above numbers is a name. A word above words may be a cell of a column of words; so may
 		// column 1, which holds names in any but a long table.
-		if c == 0 && o.Long == "" || o.numberLike(first[c].text) {
+		if c == 0 && o.Long == "" || o.valueLike(first[c].text, c, rows) {
 			continue
 		}
 		if len(rows) == 0 || slices.ContainsFunc(rows,
@@ -360,7 +360,7 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	// All cells but the first are numbers. Names of samples that are numbers are whole, at least 0, and all
 	// different.
 	from := 1
-	if o.numberLike(first[0].text) {
+	if o.plainLike(first[0].text) {
 		from = 0
 	}
 	values, ok := wholes(first[from:])
@@ -378,7 +378,7 @@ func (o Options) isHeader(l *layout, rows [][]cell) bool {
 	}
 	fractions := slices.ContainsFunc(rows, func(r []cell) bool {
 		return slices.ContainsFunc(r[min(from, len(r)):],
-			func(c cell) bool { return isNumber(c.text) && strings.Contains(c.text, ".") })
+			func(c cell) bool { return o.numberLike(c.text) && strings.ContainsAny(c.text, ".,") })
 	})
 	const was = "line 1 holds numbers that may be names or values: it was taken for "
 	if from == 1 && (byOne && len(values) > 2 || rising && len(values) > 4 || fractions) || from == 0 &&
@@ -606,7 +606,7 @@ func (o Options) allWords(column []cell) bool {
 		if o.isMissing(text) {
 			continue
 		}
-		if isNumber(text) || isNumber(strings.Replace(text, ",", ".", 1)) {
+		if o.numberLike(text) || isNumber(strings.Replace(text, ",", ".", 1)) {
 			return false
 		}
 		seen++
@@ -619,6 +619,23 @@ func (o Options) allWords(column []cell) bool {
 
 func (o Options) allNumberLike(row []cell) bool {
 	return !slices.ContainsFunc(row, func(c cell) bool { return !o.numberLike(c.text) })
+}
+
+func (o Options) allPlain(row []cell) bool {
+	return !slices.ContainsFunc(row, func(c cell) bool { return !o.plainLike(c.text) })
+}
+
+// valueLike tells whether a cell of the first line can be a value: a plain number, or one with something
+// beside it that a number below it has, too.
+func (o Options) valueLike(text string, c int, rows [][]cell) bool {
+	_, beside := o.stripped(text)
+	return o.plainLike(text) || o.numberLike(text) && slices.ContainsFunc(rows, func(r []cell) bool {
+		if c >= len(r) || !o.numberLike(r[c].text) {
+			return false
+		}
+		_, there := o.stripped(r[c].text)
+		return there == beside
+	})
 }
 
 func (l *layout) doubt(text string) { l.doubts = append(l.doubts, text) }

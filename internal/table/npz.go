@@ -36,7 +36,8 @@ type npz struct {
 	bytes  zipBytes
 	length int64 // bytes in all
 	arrays map[string]*zip.File
-	names  []string // in the order of the archive
+	names  []string             // in the order of the archive
+	parts  map[string]*zip.File // of a workbook of Excel
 }
 
 // mostPacked is the largest number of bytes that deflate makes of one.
@@ -82,9 +83,10 @@ func (z *zipBytes) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// openNPZ opens an archive: in its place, where r is a file, else in memory.
-func openNPZ(s *source, r io.Reader) (*npz, error) {
-	z := &npz{source: s, bytes: zipBytes{of: s, listing: true}, arrays: map[string]*zip.File{}}
+// openZip opens an archive: in its place, where r is a file, else in memory.
+func openZip(s *source, r io.Reader) (*npz, error) {
+	z := &npz{source: s, bytes: zipBytes{of: s, listing: true}, arrays: map[string]*zip.File{},
+		parts: map[string]*zip.File{}}
 	if file, ok := r.(interface {
 		io.ReaderAt
 		io.Seeker
@@ -115,6 +117,7 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 	for _, f := range files.File {
 		name, isArray := strings.CutSuffix(f.Name, ".npy")
 		if !isArray {
+			z.parts[f.Name] = f
 			continue
 		}
 		if z.arrays[name] != nil {
@@ -123,10 +126,6 @@ func openNPZ(s *source, r io.Reader) (*npz, error) {
 		}
 		z.arrays[name] = f
 		z.names = append(z.names, name)
-	}
-	if len(z.arrays) == 0 {
-		return nil, s.wrong("this is a zip archive or an Excel workbook: save the sheet as CSV or " +
-			"tab-separated text")
 	}
 	return z, nil
 }
@@ -177,11 +176,30 @@ func (z *npz) open(name string) (*npy, error) {
 	return a, nil
 }
 
-func readNPZ(s *source, r io.Reader) (*Table, error) {
-	z, err := openNPZ(s, r)
+// readZip reads what an archive is: a workbook of Excel, or an npz.
+func readZip(s *source, r io.Reader) (*Table, error) {
+	z, err := openZip(s, r)
 	if err != nil {
 		return nil, err
 	}
+	switch {
+	case z.parts[workbookPart] != nil:
+		return readXLSX(z)
+	case z.parts["xl/workbook.bin"] != nil, z.parts["content.xml"] != nil:
+		return nil, s.wrong("this is a binary workbook of Excel (xlsb), or one of LibreOffice (ods): " +
+			"save it as " +
+			"xlsx, or the sheet as CSV")
+	case len(z.arrays) == 0:
+		return nil, s.wrong("this is a zip archive with no array of NumPy in it: unpack it")
+	}
+	if err := s.mustBe("npz"); err != nil {
+		return nil, err
+	}
+	return readNPZ(z)
+}
+
+func readNPZ(z *npz) (*Table, error) {
+	s := z.source
 	if z.arrays["format"] != nil && z.arrays["shape"] != nil {
 		x, kind, err := z.sparse()
 		if err != nil {

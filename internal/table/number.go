@@ -32,10 +32,10 @@ func digits(b []byte, n uint64) (uint64, int) {
 }
 
 // decimal reads the number that b begins with, up to sep or the end of b, and says how long it is. It is for
-// digits that make a whole number up to 2^53, with or without a point: there one division rounds once, so
+// digits that make a whole number up to 2^53, with or without the point: there one division rounds once, so
 // that the result is the nearest float64 (Clinger, How to read floating point numbers accurately, 1990). All
 // else is not ok, and for strconv.
-func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
+func decimal(b []byte, sep, point byte) (v float64, length int, ok bool) {
 	at := 0
 	if len(b) > 0 && b[0] == '-' {
 		at = 1
@@ -43,7 +43,7 @@ func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
 	n, whole := digits(b[at:], 0)
 	at += whole
 	fraction := 0
-	if at < len(b) && b[at] == '.' {
+	if at < len(b) && b[at] == point {
 		n, fraction = digits(b[at+1:], n)
 		at += 1 + fraction
 	}
@@ -60,10 +60,18 @@ func decimal(b []byte, sep byte) (v float64, length int, ok bool) {
 	return v, at, true
 }
 
-// numberLike tells whether a cell can stand where a number should: it is one, of
-// whatever size, or missing.
+// numberLike tells whether a cell can stand where a number should: it is one, of whatever size and with
+// whatever beside it, or missing.
 func (o Options) numberLike(cell string) bool {
-	return o.isMissing(cell) || isNumber(cell)
+	number, _ := o.stripped(cell)
+	return o.isMissing(cell) || isNumber(number)
+}
+
+// plainLike is numberLike without anything beside the number: the first line of a text may name samples 10%
+// and 20%.
+func (o Options) plainLike(cell string) bool {
+	_, beside := o.stripped(cell)
+	return beside == asItIs && o.numberLike(cell)
 }
 
 // parse reads a number. What Go alone writes as one is none: 1_2 and 0x1p4 are names of wells and the like.
@@ -83,7 +91,9 @@ func isNumber(text string) bool {
 func thousands(text string) bool {
 	whole, _, _ := strings.Cut(text, ".")
 	groups := strings.Split(whole, ",")
-	return len(groups) > 1 && !slices.ContainsFunc(groups[1:], func(g string) bool { return len(g) != 3 }) &&
+	first := strings.TrimPrefix(groups[0], "-")
+	return len(groups) > 1 && first != "" && len(first) <= 3 && first[0] != '0' &&
+		!slices.ContainsFunc(groups[1:], func(g string) bool { return len(g) != 3 }) &&
 		isNumber(strings.ReplaceAll(text, ",", ""))
 }
 
@@ -125,16 +135,33 @@ func (o Options) number(cell string) (v float64, problem string) {
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
 		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or "+
 			"the sample", short(text))
-	case err != nil && thousands(text):
-		return 0, fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark",
-			short(text))
-	case err != nil && strings.Count(text, ",") == 1 && isNumber(strings.Replace(text, ",", ".", 1)):
-		return 0, fmt.Sprintf("%q has a decimal comma: write decimals with a point", short(text))
 	case err != nil:
-		return 0, fmt.Sprintf("%q is not a number: write a number here; names belong into the first line "+
-			"and the first column", short(text))
+		return 0, o.noNumber(text)
 	}
 	return v, o.check(v)
+}
+
+// noNumber says of a cell that it holds no number, and what to do.
+func (o Options) noNumber(text string) string {
+	text = strings.TrimSpace(text)
+	switch {
+	case o.Decimal == ',' && strings.Contains(text, ".") && isNumber(strings.ReplaceAll(text, ",", "")):
+		return fmt.Sprintf("%q has a point where decimals have a comma: write thousands without a mark, or "+
+			"give -decimal . if decimals have a point", short(text))
+	case thousands(text):
+		instead := ""
+		if strings.Count(text, ",") == 1 && !strings.Contains(text, ".") {
+			instead = "; give -decimal comma if it stands before decimals"
+		}
+		return fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark%s",
+			short(text), instead)
+	case hasDecimalComma(text):
+		return fmt.Sprintf("%q has a decimal comma: write decimals with a point, or give -decimal comma "+
+			"if all "+
+			"have a comma", short(text))
+	}
+	return fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the "+
+		"first column", short(text))
 }
 
 const fillIn = "give -missing, fill in a number, or remove the feature or the sample"

@@ -6,6 +6,7 @@ package table
 import (
 	"bytes"
 	"io"
+	"strconv"
 )
 
 // Header says whether the first line of a text names the samples.
@@ -31,6 +32,9 @@ type Options struct {
 
 	Transpose bool // samples are in rows
 
+	// Full leaves out features and samples without any value, with a warning, of a matrix that is in X.
+	Full bool
+
 	// Rows says that a matrix which takes less memory so, or which can be read by rows from
 	// its file, may stay as it is: Table.Held is what it is then, and X is empty.
 	Rows bool
@@ -43,12 +47,19 @@ type Options struct {
 	// columns of a list such as gene,3-5 are left out; "none" is no such column; "" is to find out. Of a 10x
 	// folder it is the column of features.tsv. Long are the three columns of features, samples and values of
 	// a table that has a line for each value; "" for any other. NA are words that mean a missing value beside
-	// the usual ones. Sep is the separator, ' ' for any number of blanks, 0 to find out.
-	Header Header
-	Names  string
-	Long   string
-	NA     []string
-	Sep    byte
+	// the usual ones. Sep is the separator, ' ' for any number of blanks, 0 to find out. Decimal is what
+	// decimals stand behind, '.' or ','; 0 is to find out. Skip is the number of lines before the table.
+	// Below is one of Limits, "" to refuse limits of detection. Of a workbook Sheet is the name or the number
+	// of the sheet, "" for the first.
+	Header  Header
+	Decimal byte
+	Skip    int
+	Below   string
+	Sheet   string
+	Names   string
+	Long    string
+	NA      []string
+	Sep     byte
 
 	na []float64 // the numbers among NA
 
@@ -82,6 +93,9 @@ func Read(r io.Reader, file string, o Options) (*Table, error) {
 	if err == nil && o.Transpose {
 		err = s.transpose(t)
 	}
+	if err == nil && o.Full && o.Missing && t.Held == nil {
+		err = s.withoutEmpty(t)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -94,10 +108,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 		return nil, s.failed(err)
 	}
 	if bytes.HasPrefix(head, []byte(zipMagic)) || bytes.HasPrefix(head, []byte("PK\x05\x06")) {
-		if err := s.mustBe("npz"); err != nil {
-			return nil, err
-		}
-		return readNPZ(s, r)
+		return readZip(s, r)
 	}
 	for _, f := range formats {
 		if bytes.HasPrefix(head, []byte(f.magic)) {
@@ -107,7 +118,7 @@ func (s *source) read(r io.Reader) (*Table, error) {
 			return f.read(s)
 		}
 	}
-	if problem := foreign(head); problem != "" {
+	if problem := s.foreign(head); problem != "" {
 		return nil, s.wrong("%s", problem)
 	}
 	switch s.Format {
@@ -133,28 +144,38 @@ func (s *source) mustBe(format string) error {
 	return nil
 }
 
-// foreign names the kind of a file that holds no plain text, "" for text.
-func foreign(head []byte) string {
+// foreign names the kind of a file that holds no plain text, and says how it is brought here; "" for text.
+func (s *source) foreign(head []byte) string {
 	has := func(magic string) bool { return bytes.HasPrefix(head, []byte(magic)) }
-	const save = ": save the matrix as CSV, tab-separated text, GCT, Matrix Market, npy or npz"
+	const save = ": save the matrix as CSV, tab-separated text, xlsx, GCT, Matrix Market, npy or npz"
+	file := strconv.Quote(s.file)
 	switch {
 	case has("\xff\xfe"), has("\xfe\xff"):
 		return "this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"
 	case has("\xfd7zXZ\x00"), has("\x28\xb5\x2f\xfd"):
 		return "this is compressed by xz or zstd: decompress it, or compress it by gzip or bzip2"
 	case has("\x89HDF\r\n\x1a\n"):
-		return "this is HDF5 (h5, h5ad, loom, MATLAB 7.3)" + save + "; of an h5ad, in Python: import " +
-			`anndata; anndata.read_h5ad("FILE").to_df().T.to_csv("OUT.csv.gz")`
-	case has("RDX3\n"), has("RDX2\n"), has("X\n\x00\x00"):
-		return "this is a file of R's save or saveRDS" + save +
-			`; in R: write.csv(readRDS("FILE"), "OUT.csv")`
+		return "this is HDF5 (h5, h5ad, loom, MATLAB 7.3)" + save +
+			"; of an h5ad, in Python: import anndata; " +
+			"anndata.read_h5ad(" + file + `).to_df().T.to_csv("OUT.csv.gz")`
+	case has("RDX3\n"), has("RDX2\n"):
+		return "this is a file of R's save" + save + "; in R: write.csv(get(load(" + file +
+			`)[1]), "OUT.csv")`
+	case has("X\n\x00\x00"):
+		return "this is a file of R's saveRDS" + save + "; in R: write.csv(as.matrix(readRDS(" + file +
+			`)), "OUT.csv")`
 	case has("\xd0\xcf\x11\xe0"):
-		return "this is an old Excel workbook: save the sheet as CSV or tab-separated text"
+		return "this is an old Excel workbook (xls), or one with a password: save it as xlsx without, " +
+			"or the " +
+			"sheet as CSV"
+	case has("PAR1"):
+		return "this is a Parquet file" + save + "; in Python: import pandas; pandas.read_parquet(" + file +
+			`).to_csv("OUT.csv.gz")`
+	case has("ARROW1"):
+		return "this is an Arrow file" + save + "; in Python: import pandas; pandas.read_feather(" + file +
+			`).to_csv("OUT.csv.gz")`
 	case has("^DATABASE"), has("^DATASET"), has("^SERIES"), has("^SAMPLE"), has("^PLATFORM"):
 		return "this is SOFT of GEO: take the series matrix that GEO offers of the same series"
-	case has("PAR1"), has("ARROW1"):
-		return "this is a Parquet or Arrow file" + save + `; in Python: import pandas; ` +
-			`pandas.read_parquet("FILE").to_csv("OUT.csv.gz"), or read_feather for Arrow`
 	case bytes.IndexByte(head, 0) >= 0:
 		return "this is a binary file of a kind not known here" + save
 	}

@@ -26,12 +26,13 @@ type budget struct{ all, left int64 }
 type source struct {
 	Options
 	*budget
-	file   string
-	packed string    // the compression, "" for none
-	r      io.Reader // the content
-	err    error     // of r, once there was one
-	line   int       // the number of the line that nextLine returned last
-	turned bool      // Transpose was seen to while the numbers were read
+	file    string
+	packed  string    // the compression, "" for none
+	r       io.Reader // the content
+	err     error     // of r, once there was one
+	line    int       // the number of the line that nextLine returned last
+	turned  bool      // Transpose was seen to while the numbers were read
+	inSheet bool      // the content is a sheet of a workbook
 
 	buf      []byte // buf[from:to] is what was read ahead
 	from, to int

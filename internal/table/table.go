@@ -1,5 +1,5 @@
 // Package table reads and writes matrices of numbers with names, features in
-// rows and samples in columns: text, GCT, Matrix Market, npy and npz. It also reads
+// rows and samples in columns: text, workbooks of Excel, GCT, Matrix Market, npy and npz. It also reads
 // the series matrices of GEO.
 package table
 
@@ -128,6 +128,76 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 		}
 	}
 	return &s
+}
+
+// withoutEmpty leaves out the features and the samples that have no value, and warns of them.
+func (s *source) withoutEmpty(t *Table) error {
+	d, n := t.X.Rows, t.X.Cols
+	inRow, inColumn := make([]bool, d), make([]bool, n)
+	for i := range d {
+		for j, v := range t.X.Row(i) {
+			inRow[i], inColumn[j] = inRow[i] || v == v, inColumn[j] || v == v
+		}
+	}
+	var rows, columns []int
+	var noFeatures, noSamples []string
+	for i, is := range inRow {
+		if rows = append(rows, i); !is {
+			rows, noFeatures = rows[:len(rows)-1], append(noFeatures, t.Features[i])
+		}
+	}
+	for j, is := range inColumn {
+		if columns = append(columns, j); !is {
+			columns, noSamples = columns[:len(columns)-1], append(noSamples, t.Samples[j])
+		}
+	}
+	if len(rows) == 0 {
+		return &Error{File: t.File, Problem: "all values are missing"}
+	}
+	for _, left := range []struct {
+		one   string
+		names []string
+	}{{"feature", noFeatures}, {"sample", noSamples}} {
+		if len(left.names) > 0 {
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s without any value left out: %s",
+				Counted(len(left.names), left.one), Examples(left.names)))
+		}
+	}
+	for range min(1, len(noFeatures)) + min(1, len(noSamples)) { // a copy each
+		if err := s.takeMatrix(uint64(len(rows)), uint64(n)); err != nil {
+			return err
+		}
+	}
+	if len(noFeatures) > 0 {
+		*t = *t.Select(rows)
+	}
+	if len(noSamples) == 0 {
+		return nil
+	}
+	x := quantmf.NewMat(len(rows), len(columns))
+	for i := range x.Rows {
+		for to, j := range columns {
+			x.Set(i, to, t.X.At(i, j))
+		}
+	}
+	t.X, t.Samples = x, picked(t.Samples, columns)
+	places := &t.fields
+	if t.transposed {
+		places = &t.lines
+	}
+	*places = picked(*places, columns)
+	return nil
+}
+
+// picked are some elements of a list; none of nil.
+func picked[T any](all []T, which []int) (some []T) {
+	if all == nil {
+		return nil
+	}
+	for _, k := range which {
+		some = append(some, all[k])
+	}
+	return some
 }
 
 // Matched returns the rows in which the model's features stand in a matrix, -1 for those that it lacks; their
@@ -364,7 +434,7 @@ func (t *Table) Remarks() []string {
 					Examples(slices.Sorted(maps.Keys(twice)))))
 		}
 	}
-	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 {
+	if dates := asDates(t.Features); t.NamedFeatures && len(dates) > 0 && 2*len(dates) < len(t.Features) {
 		remarks = append(remarks,
 			fmt.Sprintf("%s dates, which spreadsheets make of names such as MARCH1 and SEPT2: %s",
 				Counted(len(dates), "feature is called like", "features are called like"), Examples(dates)))
@@ -407,15 +477,22 @@ func (t *Table) Remarks() []string {
 	return remarks
 }
 
-// asDates matches the dates that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1.
+// asDates matches the dates that a spreadsheet makes of names such as MARCH1, SEPT2 and DEC1: 1-Mar, and
+// 2024-03-01 of a workbook.
 func asDates(names []string) (dates []string) {
 	for _, name := range names {
 		a, b, cut := strings.Cut(name, "-")
-		if cut && (isDay(a) && isMonth(b) || isMonth(a) && isDay(b)) {
+		if isDate(name) || cut && (isDay(a) && isMonth(b) || isMonth(a) && isDay(b)) {
 			dates = append(dates, name)
 		}
 	}
 	return dates
+}
+
+// isDate tells whether a name is a date such as 2024-03-01.
+func isDate(s string) bool {
+	parts := strings.Split(s, "-")
+	return len(parts) == 3 && len(parts[0]) == 4 && len(parts[1]) == 2 && parts[1] <= "12" && isDay(parts[2])
 }
 
 func isDay(s string) bool { v, ok := count(s); return ok && v >= 1 && v <= 31 && len(s) <= 2 }

@@ -148,11 +148,13 @@ func TestReadFaults(t *testing.T) {
 		{"a word", "x\ta\tb\ng1\t1\tlow\n",
 			`in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong ` +
 				`into the first line and the first column`},
-		{"decimal comma", "x;a;b\ng1;1,5;2\n",
-			`in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point`},
+		{"decimal comma", "x;a;b\ng1;1,5;2.5\n",
+			`in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point, ` +
+				`or give ` +
+				`-decimal comma if all have a comma`},
 		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n",
 			`in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and ` +
-				`thousands without a mark`},
+				`thousands without a mark; give -decimal comma if it stands before decimals`},
 		{"commas of thousands", "x\ta\tb\ng1\t1,234,567.5\t2\n",
 			`in:2:2: feature "g1", sample "a": "1,234,567.5" has a comma: write decimals with a point, and ` +
 				`thousands without a mark`},
@@ -201,18 +203,18 @@ func TestReadFaults(t *testing.T) {
 		{"UTF-16", "\xff\xfex\x00", "in: this is text in UTF-16: save it as UTF-8 (in Excel: \"CSV UTF-8\")"},
 		{"binary", "\x89HDF\r\n\x1a\n\x00",
 			"in: this is HDF5 (h5, h5ad, loom, MATLAB 7.3): save the matrix as CSV, tab-separated text, " +
-				"GCT, Matrix Market, npy or npz; of an h5ad, in Python: import anndata; " +
-				`anndata.read_h5ad("FILE").to_df().T.to_csv("OUT.csv.gz")`},
+				"xlsx, GCT, Matrix Market, npy or npz; of an h5ad, in Python: import anndata; " +
+				`anndata.read_h5ad("in").to_df().T.to_csv("OUT.csv.gz")`},
 		{"Parquet", "PAR1\x15\x04",
-			"in: this is a Parquet or Arrow file: save the matrix as CSV, tab-separated text, GCT, Matrix " +
+			"in: this is a Parquet file: save the matrix as CSV, tab-separated text, xlsx, GCT, Matrix " +
 				"Market, npy or npz; in Python: import pandas; " +
-				`pandas.read_parquet("FILE").to_csv("OUT.csv.gz"), or read_feather for Arrow`},
+				`pandas.read_parquet("in").to_csv("OUT.csv.gz")`},
 		{"R", "X\n\x00\x00\x00\x03",
-			"in: this is a file of R's save or saveRDS: save the matrix as CSV, tab-separated text, GCT, " +
-				`Matrix Market, npy or npz; in R: write.csv(readRDS("FILE"), "OUT.csv")`},
+			"in: this is a file of R's saveRDS: save the matrix as CSV, tab-separated text, xlsx, GCT, " +
+				`Matrix Market, npy or npz; in R: write.csv(as.matrix(readRDS("in")), "OUT.csv")`},
 		{"binary of another kind", "\x00\x01\x02",
 			"in: this is a binary file of a kind not known here: save the matrix as CSV, tab-separated " +
-				"text, GCT, Matrix Market, npy or npz"},
+				"text, xlsx, GCT, Matrix Market, npy or npz"},
 		{"gzip cut in its head", gzipped("x,a\n")[:5],
 			"in: the gzip data are damaged or cut short (unexpected EOF): copy or download the file again"},
 		{"gzip cut in its data", gzipped("x,a,b\ng1,1,2\n")[:25],

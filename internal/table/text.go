@@ -24,8 +24,12 @@ type textReader struct {
 	lines       []int
 	values      list[float64]
 	long        *longCells // nil unless the table is long
-	hollow      int        // the lines of separators alone that were left out
-	firstHollow int        // the number of the first of them
+	odd         odd
+	point       byte  // before decimals, 0 where cells are parted by the same
+	skipped     int   // lines below the header that are further headers
+	heads       []int // the numbers of the first lines that are not blank
+	hollow      int   // the lines of separators alone that were left out
+	firstHollow int   // the number of the first of them
 }
 
 // headLines and headBytes bound the part of a text that the rules look at before reading starts: so many
@@ -39,6 +43,13 @@ const (
 
 func readText(s *source) (*Table, error) {
 	r := &textReader{source: s, values: s.numbers()}
+	for range s.Skip {
+		if _, err := r.nextLine(); err == io.EOF {
+			return nil, s.wrong("-skip %d: the file has no more lines than that", s.Skip)
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	comment, err := r.comments()
 	if err != nil {
 		return nil, err
@@ -53,7 +64,7 @@ func readText(s *source) (*Table, error) {
 	if len(head) == 0 {
 		return nil, r.noTable()
 	}
-	if problem := foreign(s.buf[s.from:s.to]); problem != "" {
+	if problem := s.foreign(s.buf[s.from:s.to]); problem != "" {
 		return nil, s.wrong("%s", problem)
 	}
 	if err := r.plan(head, comment); err != nil {
@@ -79,6 +90,12 @@ func readText(s *source) (*Table, error) {
 		}
 		r.firstLine, r.hollow = r.line, 0
 	}
+	for range r.skipped {
+		if _, err := r.nextRow(); err != nil {
+			return nil, err
+		}
+		r.hollow = 0
+	}
 	return r.rest()
 }
 
@@ -95,13 +112,16 @@ func (r *textReader) noTable() *Error {
 func (r *textReader) rest() (*Table, error) {
 	for {
 		line, err := r.nextRow()
-		if err == io.EOF {
-			return r.table()
-		}
+		ended := err == io.EOF
 		if err == nil {
 			err = r.add(line)
 		}
-		if err != nil {
+		switch {
+		case err != nil && r.odd.first != nil: // which came before
+			return nil, r.wordsError()
+		case ended:
+			return r.table()
+		case err != nil:
 			return nil, err
 		}
 	}
@@ -186,6 +206,7 @@ func (r *textReader) head() ([][]byte, error) {
 		}
 		var lines [][]byte
 		all := 0
+		r.heads = r.heads[:0]
 		for rest := b; len(rest) > 0 && len(lines) < headLines; {
 			line, after, whole := bytes.Cut(rest, []byte("\n"))
 			if !whole && err == nil {
@@ -197,7 +218,7 @@ func (r *textReader) head() ([][]byte, error) {
 				return lines, nil
 			}
 			if !r.blank(line) {
-				lines = append(lines, line)
+				lines, r.heads = append(lines, line), append(r.heads, r.line+all)
 			}
 			rest = after
 		}
@@ -233,12 +254,23 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 	for i, l := range head {
 		rows[i] = cells(l, sep, false)
 	}
+	if r.Decimal == 0 && decimalComma(rows) {
+		r.Decimal = ','
+	}
+	if r.point = r.Decimal; r.point == 0 {
+		r.point = '.'
+	} else if r.point == sep {
+		r.point = 0
+	}
 	o := r.Options
+	if err := r.isMetadata(rows); err != nil {
+		return err
+	}
 	first, body := rows[0], rows[1:]
 	if comment != nil {
 		named := cells(bytes.TrimLeft(comment, "# "), sep, false)
 		if o.Header == HeaderAuto && len(named) == len(first) && len(named) > 1 &&
-			!o.allNumberLike(named[1:]) {
+			!o.allPlain(named[1:]) {
 			first, body = named, rows
 			o.Header = HeaderYes
 		} else {
@@ -252,13 +284,23 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		e := &Error{File: r.file, Line: r.line + 1,
 			Problem: "only one column was found: separate the cells of a line by tabs, commas, semicolons " +
 				"or blanks"}
-		if r.Sep != 0 {
+		if r.inSheet {
+			e.Problem = "only one column was found"
+		} else if r.Sep != 0 {
 			e.Problem = "only one column was found: no " + quote(string(r.Sep)) +
 				" stands between cells, as -sep or a line sep= says: leave that out"
 		}
 		return e
 	}
-	l, problem := o.layoutOf(sep, first, body)
+	further := 0
+	if o.Long == "" && o.Header != HeaderNo {
+		further = o.secondHeaders(body)
+	}
+	l, problem := o.layoutOf(sep, first, body[further:])
+	if problem == "" && !l.header && further > 0 {
+		further = 0
+		l, problem = o.layoutOf(sep, first, body)
+	}
 	if problem != "" {
 		return r.wrong("%s", problem)
 	}
@@ -269,12 +311,43 @@ func (r *textReader) plan(head [][]byte, comment []byte) error {
 		return &Error{File: r.file, Line: r.line + 1,
 			Problem: "there is no column of numbers beside the names"}
 	}
+	if r.skipped = further; further > 0 {
+		at := r.heads[len(rows)-len(body)]
+		which := fmt.Sprintf("line %d holds", at)
+		if further > 1 {
+			which = fmt.Sprintf("lines %d to %d hold", at, r.heads[len(rows)-len(body)+further-1])
+		}
+		l.doubt(fmt.Sprintf("%s words alone, as %s: taken for a further header and left out", which,
+			quote(body[0][min(1, len(body[0])-1)].text)))
+	}
 	r.layout = l
 	names := int64(0)
 	for _, c := range first {
 		names += int64(len(c.text)) + 32
 	}
 	return r.take(names+int64(len(l.roles)), "so many names of samples")
+}
+
+// isMetadata is the error of lines before the table that say what it is: they have fewer cells than all lines
+// below them, of which there are two or more.
+func (r *textReader) isMetadata(rows [][]cell) error {
+	last := len(rows) - 1
+	from := last
+	for from > 0 && len(rows[from-1]) == len(rows[last]) {
+		from--
+	}
+	if from > 0 && len(rows[from-1]) == len(rows[last])-1 && last-from > 0 { // a header without a corner
+		from--
+	}
+	if from == 0 || last-from < 2 || slices.ContainsFunc(rows[:from], func(row []cell) bool {
+		return len(row) >= len(rows[last])-1
+	}) {
+		return nil
+	}
+	return &Error{File: r.file, Line: r.heads[0],
+		Problem: fmt.Sprintf("the first lines have fewer cells than "+
+			"those from line %d on, as lines do that describe a table: give -skip %d to leave them out",
+			r.heads[from], r.heads[from]-1)}
 }
 
 // reserve allocates the memory for all numbers at once if the file can be read twice. Then nothing is moved.
@@ -311,7 +384,7 @@ func (r *textReader) add(line []byte) error {
 			return r.ragged(line)
 		}
 		if r.roles[f] == isValue {
-			if v, n, ok := decimal(line[at:], r.sep); ok && r.fine(v) {
+			if v, n, ok := decimal(line[at:], r.sep, r.point); ok && r.fine(v) {
 				row[k] = v
 				k++
 				at += n + 1
@@ -327,8 +400,12 @@ func (r *textReader) add(line []byte) error {
 		}
 		switch r.roles[f] {
 		case isValue:
-			v, problem := r.number(string(text))
-			if problem != "" {
+			v, problem, isWord := r.value(string(text), f)
+			if isWord {
+				if err := r.see(line, f, text, problem); err != nil {
+					return err
+				}
+			} else if problem != "" {
 				return r.notANumber(line, f, text, problem)
 			}
 			row[k] = v
@@ -350,6 +427,9 @@ func (r *textReader) add(line []byte) error {
 	}
 	if f < len(r.roles) {
 		return r.ragged(line)
+	}
+	if err := r.endLine(line, row); err != nil {
+		return err
 	}
 	if len(r.lines) == cap(r.lines) {
 		if err := r.take(8*int64(max(len(r.lines), 64)), "so many lines"); err != nil {
@@ -492,6 +572,10 @@ func (r *textReader) table() (t *Table, err error) {
 		return nil, err
 	}
 	t.File, t.Taken = r.file, r.taken(r.firstLine)
+	t.Taken += r.told()
+	if err := r.endText(t); err != nil {
+		return nil, err
+	}
 	t.NamedFeatures, t.NamedSamples = r.names >= 0, r.header || r.long != nil
 	t.Warnings = append(r.doubts, t.Warnings...)
 	if r.series {

@@ -87,7 +87,11 @@ func (r *Row) gradX(to, own []float64) {
 // SquashBack turns the gradient g at x̃ into that at x, in place.
 func (r *Row) SquashBack(g []float64) {
 	r.need(loaded)
-	r.squash.backward(g, r.xs, r.x, r.observed)
+	weights := r.a
+	if !r.weighed {
+		weights = nil
+	}
+	r.squash.backward(g, r.xs, r.x, r.observed, weights)
 }
 
 // GradB fills to with the gradient in b, on the simplex.

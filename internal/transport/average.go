@@ -56,16 +56,16 @@ func (r *Row) Columns(out, zeta []float64) {
 	r.columns(out, zeta)
 }
 
-// ObservedColumns is Columns of ζ_i = 1 in the count observed samples, which have even weights, and 0 in the
-// others. A condensed row has these sums from its solve.
-func (r *Row) ObservedColumns(out, zeta []float64, count int) {
+// ObservedColumns is Columns of ζ_i = a_i mass, the weights of the observed samples before they were brought
+// to sum 1: without weights 1, and mass their number. A condensed row has these sums from its solve.
+func (r *Row) ObservedColumns(out, zeta []float64, mass float64) {
 	r.need(placed)
 	if !r.condensed.ready || r.knows < expanded {
 		r.columns(out, zeta)
 		return
 	}
 	for j, c := range r.c {
-		out[j] = float64(c*float64(count)) / r.w[j]
+		out[j] = float64(c*mass) / r.w[j]
 	}
 }
 

@@ -130,7 +130,7 @@ func TestCondensed(t *testing.T) {
 			near("a column sum", r.c[j], r.b[j], r.b[j], 2e-9)
 		}
 		got := make([]float64, m)
-		r.ObservedColumns(got, nil, count)
+		r.ObservedColumns(got, nil, float64(count))
 		for j, s := range sums {
 			near("a sum over the observed", got[j]*r.w[j], s, s, typical)
 		}

@@ -27,12 +27,17 @@ type Problem struct {
 	// Observed marks the samples that count; nil: all. The others have weight 0, no part in
 	// the moments of the squash, and gradient 0. It is read until the next Load.
 	Observed []bool
-	A        []float64 // n weights >= 0, brought to sum 1; nil: even over the observed samples
-	Y        []float64 // m targets, increasing; nil: the regular grid on [0,1]
-	B        []float64 // m weights > 0, brought to sum 1; nil: even
-	Logits   []float64 // in place of B: b = softmax(Logits)
-	Squash   Kind
-	Epsilon  float64 // ε > 0
+	// A are n weights >= 0, brought to sum 1; nil: even over the observed samples. Those of samples that are
+	// not observed must be 0.
+	A []float64
+	// Weighed says that A weighs the moments of the squash as well: the row is then one that has each sample
+	// as often.
+	Weighed bool
+	Y       []float64 // m targets, increasing; nil: the regular grid on [0,1]
+	B       []float64 // m weights > 0, brought to sum 1; nil: even
+	Logits  []float64 // in place of B: b = softmax(Logits)
+	Squash  Kind
+	Epsilon float64 // ε > 0
 	// Done, where it is not nil, ends what the row computes soon after it is closed: between tiles of samples
 	// and between panels of the Laplacian. Nothing is of use then but another Load.
 	Done <-chan struct{}
@@ -73,6 +78,7 @@ type samples struct {
 	a        []float64  // np, of sum 1, 0 in the padding
 	even     bool       // a is 1/n for all samples
 	observed []bool     // see Problem
+	weighed  bool       // see Problem
 	squash   Squash     // what made xs of x
 	extent   [2]float64 // ends of xs
 	xc       float64    // x̄
@@ -105,7 +111,11 @@ func (r *problem) load(p *Problem) {
 	} else {
 		Normalise(r.b, p.B)
 	}
-	r.squash = NewSquash(p.Squash, p.X, p.Observed, r.xs[:r.n])
+	if r.weighed = p.Weighed; r.weighed {
+		r.squash = WeightedSquash(p.Squash, p.X, r.a[:r.n])
+	} else {
+		r.squash = NewSquash(p.Squash, p.X, p.Observed, r.xs[:r.n])
+	}
 	r.setSamples(p.X)
 	r.place(p.Epsilon)
 }
@@ -156,7 +166,7 @@ func Grid(j, m int) float64 {
 func (r *samples) setWeights(a []float64, observed []bool) {
 	r.observed = observed
 	switch {
-	case observed != nil:
+	case observed != nil && a == nil:
 		seen := 0
 		for _, o := range observed {
 			if o {

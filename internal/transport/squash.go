@@ -8,7 +8,8 @@ package transport
 //	                          x̃ = atan z      Arctan, onto (-π/2, π/2)
 //
 // with the population standard deviation and σ the logistic function. Mean and deviation
-// are plain ones: the weights a act in the transport alone. T, R are then invariant under
+// are plain ones, and the weights a act in the transport alone, unless a problem says that they weigh the
+// moments too (Problem.Weighed). T, R are then invariant under
 // x → αx+β, α > 0. Sorting and order go by x itself, since no exp is monotone
 // to the last bit. The paper's text has no squash; its code has this one.
 
@@ -85,11 +86,46 @@ func NewSquash(kind Kind, x []float64, observed []bool, scratch []float64) Squas
 		}
 	}
 	m := kernel.Deviation(x, q.Ref, scale) / n
-	std := math.Sqrt(kernel.Squares(x, q.Ref, scale, m)/n) * scale // a second sweep: no cancellation
-	if std < leastDeviation {                                      // 1/std would overflow what it meets
+	q.take(m, kernel.Squares(x, q.Ref, scale, m)/n, scale) // a second sweep: no cancellation
+	return q
+}
+
+// take takes the mean about Ref and the variance of samples in units of scale.
+func (q *Squash) take(mean, variance, scale float64) {
+	if std := math.Sqrt(variance) * scale; !(std < leastDeviation) { // 1/std would overflow what it meets
+		q.Shift, q.Std = mean*scale, std
+	}
+}
+
+// WeightedSquash is NewSquash of samples with weights, 0 where they are not observed.
+func WeightedSquash(kind Kind, x, weights []float64) Squash {
+	q := Squash{Kind: kind}
+	if kind == None {
 		return q
 	}
-	q.Shift, q.Std = m*scale, std
+	lo, hi, total := math.Inf(1), math.Inf(-1), 0.0
+	for i, w := range weights {
+		if w > 0 {
+			if lo > hi {
+				q.Ref = x[i] + 0
+			}
+			lo, hi = min(lo, x[i]), max(hi, x[i])
+			total += w
+		}
+	}
+	if !(hi-lo > 8*unit*max(math.Abs(lo), math.Abs(hi))) {
+		return q
+	}
+	scale, mean, variance := max(hi-q.Ref, q.Ref-lo), 0.0, 0.0
+	for i, w := range weights {
+		mean += float64(w / total * ((x[i] - q.Ref) / scale))
+	}
+	for i, w := range weights {
+		if off := (x[i]-q.Ref)/scale - mean; w > 0 {
+			variance += float64(w / total * float64(off*off))
+		}
+	}
+	q.take(mean, variance, scale)
 	return q
 }
 
@@ -193,8 +229,10 @@ func (q *Squash) Span(cut []float64) (mid, width float64) {
 //	w = g dx̃/dz,   x̄ = (w - mean w - z mean(w z))/std.
 //
 // sq is x̃. A constant row has gradient 0, and so has an entry that is not observed, since
-// nothing depends on where it goes.
-func (q *Squash) backward(g, sq, x []float64, observed []bool) {
+// nothing depends on where it goes. The means are those by weights of sum 1, if any: the gradient is then
+//
+//	x̄ = (w - a (Σ w + z Σ w z))/std.
+func (q *Squash) backward(g, sq, x []float64, observed []bool, weights []float64) {
 	if q.Kind == None {
 		return
 	}
@@ -219,6 +257,12 @@ func (q *Squash) backward(g, sq, x []float64, observed []bool) {
 	} else {
 		kernel.LogisticBack(&sums, g, sq, x, &kernel.Score{Ref: q.Ref, Shift: q.Shift, Std: q.Std},
 			q.Kind.rate())
+	}
+	if weights != nil {
+		for i, a := range weights[:len(g)] {
+			g[i] = (g[i] - float64(a*(sums[0]+float64(q.z(x[i])*sums[1])))) / q.Std
+		}
+		return
 	}
 	n := len(g)
 	for _, o := range observed {

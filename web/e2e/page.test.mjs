@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { build } from 'vite';
 import { load } from '../dist/index.js';
 import { command, folder, mixed, part, read, run, write } from '../test/helpers.mjs';
 import { contextOf, launch, serve, tabOf } from './site.mjs';
@@ -740,27 +739,4 @@ test('in any folder, without a network after the first visit, and a new version 
   assert.equal(await tab.evaluate(() => caches.keys().then((k) => k.length)), 1);
   await one.close();
   await own.stop();
-});
-
-// The worker and what it imports must be among what the bundler finds, and the bundle must run under the page's policy.
-test('a bundle of the package made by Vite, with a first fit', async (t) => {
-  const app = join(folder, 'app');
-  mkdirSync(app);
-  writeFileSync(join(app, 'index.html'), '<!doctype html><title>.</title><script type="module" src="./main.js"></script>');
-  writeFileSync(join(app, 'main.js'), `import { load } from 'quantmf';
-    const q = await load();
-    const model = await q.fit([[1, 2, 3], [3, 1, 2]], { rank: 1 });
-    document.title = String(model.history.at(-1) + (await q.softRank([3, 1, 2]))[0]);`);
-  const quantmf = fileURLToPath(new URL('../dist/index.js', import.meta.url));
-  await build({ root: app, base: './', logLevel: 'error', configFile: false, resolve: { alias: { quantmf } }, build: { target: 'esnext' } });
-  const own = await serve(join(app, 'dist'));
-  t.after(own.stop);
-  const tab = await tabOf(browser);
-  t.after(() => tab.close());
-  const errors = [];
-  tab.on('pageerror', (e) => errors.push(e.message));
-  await tab.goto(own.address);
-  await tab.until(() => document.title !== '.', undefined, 30000).catch(() => {});
-  assert.deepEqual(errors, []);
-  assert.ok(Number(await tab.title()) > 0);
 });

@@ -4,8 +4,9 @@
 //	nmf   X ≈ UV            qmf   X ≈ T(UV)
 //	qmfq  X ≈ T(Π(T'(X)))   bqmf  X ≈ T(UV), U and V of either sign
 //
-// All computation runs in workers on this machine. Results have the same bits as those of the package in Go and
-// of its command for the same data and options. Arguments are copied and never changed, unless transfer says otherwise.
+// All computation runs in workers on this machine. Results have the same bits as those of the package in Go
+// and of its command for the same data and options. Arguments are copied and never changed, unless transfer
+// says otherwise.
 
 /** A matrix, row after row: entry (i, j) is data[i * columns + j]. */
 export interface Matrix {
@@ -44,7 +45,7 @@ export interface Settings {
   /** A map that has not converged gives a ConvergenceError; default false, which gives a warning. */
   strict?: boolean;
   /** The number of epochs, each a visit of every feature; default 4 (qmf; 20 where Adam steps U and V, as above rank 32),
-   * 100 (qmfq), 20 (nmf; 10 under kl from 8192 samples on, 200 with multiplicative updates), 60 (bqmf). */
+   * 100 (qmfq), 20 (nmf; 10 under kl from 8192 samples on, 100 with multiplicative updates), 60 (bqmf). */
   epochs?: number;
   /** The seed of all random numbers, a whole number from 0 to 2^64-1; default 1. */
   seed?: number | bigint | string;
@@ -67,9 +68,9 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
-  /** The weights of the samples of an nmf, at least 0; 2 counts as the sample twice, 0 as none. */
+  /** The weights of the samples of an nmf, a qmf or a qmfq, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
-  /** The weights of the cells of an nmf, as x is, at least 0; 0 is a cell that was not observed. */
+  /** The weights of the cells of an nmf, a qmf or a qmfq, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';

@@ -233,6 +233,12 @@ function unless(signal, promise) {
   return Promise.race([promise, stopped]).finally(() => signal.removeEventListener('abort', stop));
 }
 
+/** imported starts a worker with a script of another origin, which browsers refuse to start and let be imported. */
+function imported(url) {
+  const own = URL.createObjectURL(new Blob([`import ${JSON.stringify(url)};`], { type: 'text/javascript' }));
+  return new Worker(own, { type: 'module' });
+}
+
 /** spawn starts a worker of the script at url, by default that of worker.js beside this file. */
 function spawn(url, heard, failed) {
   if (node) {
@@ -245,8 +251,11 @@ function spawn(url, heard, failed) {
     thread.once('online', () => heard({ type: 'listening' }));
     return thread;
   }
-  // By this very expression a bundler finds the script, and bundles it with what it imports.
-  const worker = url ? new Worker(url, { type: 'module' }) : new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
+  const place = new URL(url ?? import.meta.url);
+  const foreign = place.protocol.startsWith('http') && place.origin !== globalThis.location.origin;
+  // By the last expression a bundler finds the script, and bundles it with what it imports.
+  const worker = foreign ? imported(url ?? new URL('worker.js', place))
+    : url ? new Worker(url, { type: 'module' }) : new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
   worker.onmessage = (event) => heard(event.data);
   worker.onerror = (event) => failed(event.message ?? 'its script, worker.js, could not be loaded');
   return worker;

@@ -87,8 +87,8 @@ func read(c host.Call) (any, error) {
 
 // groups reads a table of names and their groups, as the command's flag -groups does.
 func groups(c host.Call) (any, error) {
-	features, samples, warnings,
-		err := report.ReadGroups(c.Args.Get("text").String(), c.Texts("features"), c.Texts("samples"))
+	known, warnings, err := report.ReadKnown(c.Args.Get("text").String(), report.Columns{},
+		c.Texts("features"), c.Texts("samples"))
 	if err != nil {
 		return nil, &table.Error{File: c.Args.Get("name").String(), Problem: err.Error()}
 	}
@@ -103,8 +103,8 @@ func groups(c host.Call) (any, error) {
 		return map[string]any{"title": g.Title, "names": host.Texts(g.Names), "colours": host.Texts(g.Inks()),
 			"of": of}
 	}
-	return map[string]any{"features": of(features), "samples": of(samples), "warnings": host.Texts(warnings)},
-		nil
+	return map[string]any{"features": of(known.Features), "samples": of(known.Samples),
+		"warnings": host.Texts(warnings)}, nil
 }
 
 // page returns the report that the command's "report" writes from a model's file and the matrix. The engine
@@ -123,12 +123,16 @@ func page(c host.Call) (any, error) {
 		samples = table.Numbered("s", x.Cols)
 	}
 	f := report.Of(of, features, samples, x, how)
-	f.Version, f.ByFit = version, c.Args.Get("byFit").Truthy()
+	f.Version = version
+	if c.Args.Get("byFit").Truthy() {
+		f.Order = "tree"
+	}
 	if text := c.Args.Get("groups"); text.Truthy() {
-		if f.FeatureGroups, f.SampleGroups, _,
-			err = report.ReadGroups(text.String(), features, samples); err != nil {
+		known, _, err := report.ReadKnown(text.String(), report.Columns{}, features, samples)
+		if err != nil {
 			return nil, &table.Error{File: "groups", Problem: err.Error()}
 		}
+		f.FeatureGroups, f.SampleGroups, f.Tracks = known.Features, known.Samples, known.Tracks
 	}
 	var b bytes.Buffer
 	if err := report.Write(&b, f); err != nil {

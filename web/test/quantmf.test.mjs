@@ -512,7 +512,7 @@ test('a report is the page of the command, byte for byte', async () => {
   const groups = names.map((s, j) => `${s}\t${['<i>one', 'two', ''][j % 3]}`).join('\n');
   writeFileSync(join(folder, 'groups.tsv'), groups);
   const version = String(run('version')).split(' ')[1];
-  for (const [options, flags] of [[{ rank: 3 }, []], [{ rank: 2, method: 'nmf' }, ['-groups', 'groups.tsv']], [{ rank: 2, method: 'qmfq', epochs: 2 }, ['-order', 'fit']], [{ rank: 4, method: 'bqmf' }, ['-groups', 'groups.tsv', '-order', 'fit']]]) {
+  for (const [options, flags] of [[{ rank: 3 }, []], [{ rank: 2, method: 'nmf' }, ['-groups', 'groups.tsv']], [{ rank: 2, method: 'qmfq', epochs: 2 }, ['-order', 'tree']], [{ rank: 4, method: 'bqmf' }, ['-groups', 'groups.tsv', '-order', 'tree']]]) {
     const model = await q.fit(x, options);
     const file = await model.named(features, names, { matrix: 'x.tsv', command: 'quantmf fit -k 3 -seed 1 x.tsv', losses: '-loss auto took kl: no value is negative' });
     writeFileSync(join(folder, 'r.model'), file);

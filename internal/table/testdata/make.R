@@ -4,6 +4,7 @@ write.table(x, "r.txt")
 write.table(x, "r-tab.txt", sep = "\t", quote = FALSE)
 write.csv(x, "r.csv")
 write.csv2(round(x), "r2.csv")
+write.csv2(x / 2, "r-comma.csv")
 write.table(x, "r-none.txt", col.names = FALSE, row.names = FALSE)
 numbered <- x
 dimnames(numbered) <- list(c(7157, 1956), c(101, 205))

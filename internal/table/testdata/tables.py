@@ -1,5 +1,5 @@
-"""Writes the tables and folders beside it that Python programs make, with numpy, pandas and
-openpyxl: python tables.py
+"""Writes the tables and folders beside it that Python programs make, with numpy, pandas, openpyxl
+and XlsxWriter (whose workbooks have fixed dates here): python tables.py
 
 What they hold is 1.5 2 / 3 4.25, or stands in formats_test.go.
 """
@@ -32,6 +32,34 @@ sheet = book.active
 for row in [["Gene", "Tumor, primary", 'a "b"'], ["TP53", 1.5, 2], ["EGFR", 3, 4.25]]:
     sheet.append(row)
 book.save("sheet.xlsx")
+
+def workbooks():
+    """What workbooks have beside numbers: sheets, dates, truths, errors, empty rows and cells, further headers."""
+    from datetime import date, datetime
+
+    import xlsxwriter
+
+    book = openpyxl.Workbook()
+    book.active.title = "notes"
+    book.active.append(["what this is"])
+    sheet = book.create_sheet("a & b")
+    for row in [["made by", "us"], [], ["gene", "s1", "s2", "s3"], ["unit", "mg", "g", "mg"], [date(2024, 3, 1), 0.1, True, "<0.5"],
+                ["EGFR", "#N/A", False, 2], [], ["TP53", 1e-7, None, "ND"]]:
+        sheet.append(row)
+    book.save("openpyxl.xlsx")
+    book = xlsxwriter.Workbook("xlsxwriter.xlsx", {"constant_memory": True})  # texts in their cells
+    book.set_properties({"created": datetime(2024, 1, 1)})
+    sheet = book.add_worksheet()
+    for i, row in enumerate([["", "a", "<b> & \"c\""], ["TP53", 1.5, "2,25"], ["EGFR", 3, 4.25]]):
+        for j, cell in enumerate(row):
+            sheet.write(i, j, cell)
+    sheet.write_formula(3, 1, "=B2+B3", None, 4.5)
+    sheet.write(3, 0, "sum")
+    sheet.write(3, 2, date(2024, 1, 31), book.add_format({"num_format": "d mmm yyyy"}))
+    book.close()
+
+
+workbooks()
 rows = list(openpyxl.load_workbook("sheet.xlsx").active.values)
 with open("excel.csv", "w", newline="", encoding="utf-8-sig") as f:  # Excel's "CSV UTF-8"
     csv.writer(f, dialect="excel").writerows(rows)

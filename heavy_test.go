@@ -1,0 +1,215 @@
+package quantmf
+
+// This file tests weights of samples and of cells in models with maps, against fits of matrices that say the
+// same without them. weighed_test.go has those of NMF.
+
+import (
+	"math"
+	"testing"
+)
+
+// heavy is a small matrix with whole numbers as weights of its samples, of which some are 0.
+func heavy() (x Mat, times []float64) {
+	x = first(toy(0), 13).Clone()
+	x.Cols = 12
+	return x.Clone(), []float64{1, 3, 0, 1, 2, 1, 1, 4, 1, 0, 2, 1}
+}
+
+// begun are factors of rank 3 to start from.
+func begun(d, n int) (u, v Mat) {
+	u, v = NewMat(d, 3), NewMat(3, n)
+	for i := range u.Data {
+		u.Data[i] = 1 + float64(i*7%11)/3
+	}
+	for i := range v.Data {
+		v.Data[i] = 1 + float64(i*5%13)/4
+	}
+	return u, v
+}
+
+// sameWay reports losses that differ: at the start by rounding, after it by what steps make of that.
+func sameWay(t *testing.T, got, want []float64, start, rest float64) {
+	t.Helper()
+	for e, l := range want {
+		off := rest
+		if e == 0 {
+			off = start
+		}
+		if len(got) != len(want) || !(math.Abs(got[e]-l) <= off*l) {
+			t.Fatalf("epoch %d has a loss of %v, want %v", e, got[e], l)
+		}
+	}
+}
+
+// weightedLoss is the mean divergence of x from y by weights.
+func weightedLoss(l Loss, x, y, w Mat) float64 {
+	total, loss := 0.0, 0.0
+	for i := range x.Rows {
+		for j, w := range w.Row(i) {
+			if w > 0 {
+				total += w
+				loss += w * l.At(x.At(i, j), y.At(i, j))
+			}
+		}
+	}
+	return loss / total
+}
+
+// TestSampleWeightsOfQMF: a fit with whole numbers as weights of samples is that of a matrix that has each
+// sample as often, epoch by epoch, by every loss, squash, step and start of maps; in other units of the
+// weights, too. A sample of weight 0 gets the coordinates that Transform has for it.
+func TestSampleWeightsOfQMF(t *testing.T) {
+	x, times := heavy()
+	u, v := begun(x.Dims())
+	many := repeated(v, times)
+	for c := range 3 {
+		for _, j := range []int{2, 9} { // which begin with the mean of the others
+			v.Set(c, j, meanOf(many.Row(c)))
+		}
+	}
+	holes, signed := holed(x, 0.15), x.Clone()
+	for i := range signed.Data {
+		signed.Data[i] -= 20
+	}
+	for name, of := range map[string]struct {
+		x    Mat
+		opts []FitOption
+	}{
+		"KL":           {x, nil},
+		"one batch":    {x, []FitOption{WithBatch(1000)}},
+		"no squash":    {x, []FitOption{WithSquash(SquashNone), WithEpsilon(0.1)}},
+		"arctangent":   {x, []FitOption{WithSquash(SquashArctan)}},
+		"Frobenius":    {x, []FitOption{WithLoss(Frobenius), WithEnds(EndsPinned), WithLine(0)}},
+		"signed":       {signed, []FitOption{WithLoss(Frobenius)}},
+		"beta":         {x, []FitOption{WithLoss(Beta(1.5))}},
+		"beta by Adam": {x, []FitOption{WithLoss(Beta(-1))}},
+		"paper":        {x, []FitOption{WithStart(StartUniform), WithLine(0)}},
+		"missing":      {holes, []FitOption{WithMissingValues()}},
+		"shrinkage":    {x, []FitOption{WithShrinkage(5)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := append([]FitOption{WithLevels(4), WithEpochs(6), WithTolerance(1e-14), WithShrinkage(0),
+				WithLine(0.3)}, of.opts...)
+			of2 := append(opts[:len(opts):len(opts)], WithInit(u, many))
+			if name == "shrinkage" { // which counts samples of the mean weight of those that take part
+				of2 = append(of2, WithShrinkage(5*17./10))
+			}
+			want := must(FitQMF(t.Context(), repeated(of.x, times), 3, of2...))(t)
+			for _, scale := range []float64{1, 1e20} {
+				weights := append([]float64(nil), times...)
+				for j := range weights {
+					weights[j] *= scale
+				}
+				got := must(FitQMF(t.Context(), of.x, 3,
+					append(opts, WithInit(u, v), WithSampleWeights(weights))...))(t)
+				sameWay(t, got.History, want.History, 1e-12, 1e-5)
+				fitted, scores := got.Reconstruct(), must(got.Scores(t.Context(), of.x))(t)
+				for _, j := range []int{2, 9} {
+					only := NewMat(x.Dims())
+					for i := range x.Rows {
+						if v := of.x.At(i, j); v == v {
+							only.Set(i, j, 1)
+						}
+					}
+					if loss := weightedLoss(got.loss, of.x, fitted, only); !(loss <= scores[j]*1.01) {
+						t.Errorf("a sample without weight has a loss of %v, placed anew %v", loss, scores[j])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestCellWeightsOfQMF: with whole numbers as weights of features a fit is that of a matrix that has each
+// feature as often, and cells of weight 0 are the missing ones; weights that are all the same are none, and
+// the loss is the weighted mean.
+func TestCellWeightsOfQMF(t *testing.T) {
+	x, _ := heavy()
+	d, n := x.Dims()
+	u, v := begun(d, n)
+	times, rows, spots, hidden, flat := make([]float64, d), NewMat(d, n), NewMat(d, n), x.Clone(),
+		NewMat(d, n)
+	for i := range rows.Data {
+		times[i/n] = float64(1 + i/n%3)
+		rows.Data[i], flat.Data[i] = times[i/n], 1e-9
+		if spots.Data[i] = float64(i * 7 % 5); spots.Data[i] == 0 {
+			hidden.Data[i] = math.NaN()
+		}
+	}
+	only := spots.Clone()
+	for i, w := range only.Data {
+		only.Data[i] = min(w, 1)
+	}
+	transposed := func(m Mat) Mat { return repeated(m.T(), times).T() }
+	for name, opts := range map[string][]FitOption{
+		"KL":                    nil,
+		"Frobenius":             {WithLoss(Frobenius)},
+		"beta, by Adam":         {WithLoss(Beta(-1))},
+		"validation, shrinkage": {WithValidation(0.1), WithShrinkage(5)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := append([]FitOption{WithLevels(4), WithEpochs(5), WithTolerance(1e-14), WithShrinkage(0),
+				WithLine(0.3), WithBatch(1000)}, opts...)
+			fit := func(x, u Mat, more ...FitOption) *QMF {
+				return must(FitQMF(t.Context(), x, 3, append(append(opts, WithInit(u, v)), more...)...))(t)
+			}
+			if name != "validation, shrinkage" { // whose cells are others, and which counts cells
+				sameWay(t, fit(x, u, WithCellWeights(rows)).History,
+					fit(transposed(x), transposed(u)).History, 1e-12,
+					1e-6)
+			}
+			missing := fit(hidden, u, WithMissingValues()).History
+			sameWay(t, fit(hidden, u, WithCellWeights(only)).History, missing, 1e-12, 1e-6)
+			sameWay(t, fit(x, u, WithCellWeights(flat)).History, fit(x, u).History, 1e-12, 1e-6)
+			m := fit(x, u, WithCellWeights(spots))
+			if got, want := m.History[m.Best],
+				weightedLoss(m.loss, x, m.Reconstruct(), spots); name != "validation, shrinkage" &&
+				!(math.Abs(got-want) <= 1e-12*want) {
+				t.Errorf("the loss is %v, of the formula %v", got, want)
+			}
+		})
+	}
+}
+
+// TestWeightsOfQMFQ: as of QMF, by every projection: samples as often, and cells of weight 0 the missing
+// ones.
+func TestWeightsOfQMFQ(t *testing.T) {
+	x, times := heavy()
+	u, v := begun(x.Dims())
+	only, hidden := NewMat(x.Dims()), x.Clone()
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%5 == 0 {
+			only.Data[i], hidden.Data[i] = 0, math.NaN()
+		}
+	}
+	for name, opts := range map[string][]FitOption{
+		"KL":        {WithProjection(KLUpdates(4))},
+		"Frobenius": {WithLoss(Frobenius), WithProjection(FrobeniusUpdates(4))},
+		"vectors":   {WithProjection(TruncatedSVD()), WithLine(0)},
+		"paper":     {WithProjection(KLUpdates(4)), WithStart(StartUniform), WithLine(0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fit := func(x, u, v Mat, more ...FitOption) *QMFQ {
+				opts := append([]FitOption{WithLevels(4), WithEpochs(3), WithTolerance(1e-14),
+					WithShrinkage(0), WithLine(0.3), WithInit(u, v)}, opts...)
+				return must(FitQMFQ(t.Context(), x, 3, append(opts, more...)...))(t)
+			}
+			got := fit(x, u, v, WithSampleWeights(times))
+			want := fit(repeated(x, times), u, repeated(v, times))
+			sameWay(t, got.History, want.History, 1e-5, 1e-5) // an own QMF has made steps before
+			a, b, at := got.Reconstruct(), want.Reconstruct(), 0
+			for j, n := range times {
+				for i := range x.Rows {
+					if n > 0 && !(math.Abs(a.At(i, j)-b.At(i, at)) <= 1e-4*(1+b.At(i, at))) {
+						t.Errorf("cell %d %d is %v, want %v", i, j, a.At(i, j), b.At(i, at))
+					}
+				}
+				at += int(n)
+			}
+			if name != "vectors" {
+				sameWay(t, fit(hidden, u, v, WithCellWeights(only)).History,
+					fit(hidden, u, v, WithMissingValues()).History, 1e-5, 1e-5)
+			}
+		})
+	}
+}
