@@ -87,7 +87,6 @@ type settings struct {
 	init          bool // initU and initV are given
 	initU, initV  Mat
 	maps          *givenMaps // nil: the fit makes its own
-	deflation     *givenMaps // of a QMFQ, where maps are given: T'
 	penalty       float64
 	penalties     Penalties
 	fixedU        Mat       // d × r, the first columns of U, which stay; empty: none, or not at hand

@@ -423,12 +423,12 @@ func (f *qmfqFit) startFromModel() error {
 	if err == nil {
 		err = f.inflation.startMaps(&f.progress)
 	}
-	t := f.deflation
+	t, of := f.deflation, f.maps.deflation
 	for i := range f.all {
 		last := 0.0
-		for l, q := range f.settings.deflation.quantiles.Row(i) {
+		for l, q := range of.quantiles.Row(i) {
 			t.R[i*t.M+l] = elem.Log(max(q-last, divergence.Tiny))
-			t.Logits(i)[l] = elem.Log(f.settings.deflation.weights.Row(i)[l])
+			t.Logits(i)[l] = elem.Log(of.weights.Row(i)[l])
 			last = q
 		}
 		t.FromR(i)

@@ -144,7 +144,7 @@ func (c *config) takeMaps(q *QMF) error {
 	if c.ends == EndsPinned {
 		return cannotGoOn(q, "contradicts EndsPinned")
 	}
-	c.maps, c.levels = &givenMaps{q.Quantiles, q.Weights, q.Slopes}, q.Quantiles.Cols
+	c.maps, c.levels = &givenMaps{quantiles: q.Quantiles, weights: q.Weights, slopes: q.Slopes}, q.Quantiles.Cols
 	for _, o := range [...]struct {
 		kind option.Kind
 		set  func()
@@ -194,7 +194,7 @@ func (c *config) takeDeflation(q *QMFQ, x Rows) error {
 			shares[l] = max(shares[l]/seen, leastShare)
 		}
 	}
-	c.deflation = to
+	c.maps.deflation = to
 	return nil
 }
 
