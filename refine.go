@@ -144,7 +144,8 @@ func (c *config) takeMaps(q *QMF) error {
 	if c.ends == EndsPinned {
 		return cannotGoOn(q, "contradicts EndsPinned")
 	}
-	c.maps, c.levels = &givenMaps{quantiles: q.Quantiles, weights: q.Weights, slopes: q.Slopes}, q.Quantiles.Cols
+	c.maps = &givenMaps{quantiles: q.Quantiles, weights: q.Weights, slopes: q.Slopes}
+	c.levels = q.Quantiles.Cols
 	for _, o := range [...]struct {
 		kind option.Kind
 		set  func()
