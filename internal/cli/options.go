@@ -49,9 +49,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Penalty: {"X", `weight of the penalty on the logarithms of the factors (qmf; default 0)`},
 	option.Penalties: {"L1U,L1V,L2U,L2V", `weights of the penalties: L1 of U and of V, which make entries
 		0, and L2, which keep them small; those of scikit-learn (nmf; default none)`},
-	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
-		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
-		-start uniform)`},
+	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line: as if X more
+		samples lay on it (qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best;
+		0 with -ends pinned or -start uniform)`},
 	option.Line: {"X", `the share of a straight line in every map at the start, from 0, the paper's maps
 		without one, to 1, nearly an NMF (qmf, qmfq; default: of 0, 0.5 and 0.9 the one that predicts hidden
 		cells best; 0 with -ends pinned, -start uniform and -projection svd)`},
@@ -170,7 +170,7 @@ func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {
 
 // Shared returns those that also hold for the NMF with which a fit is compared on hidden values.
 func (o *Options) Shared() (list []quantmf.FitOption) {
-	for _, k := range []option.Kind{option.Loss, option.Seed} {
+	for _, k := range settings.Shared {
 		if o.made[k] != nil {
 			list = append(list, o.made[k])
 		}

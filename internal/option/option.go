@@ -233,6 +233,9 @@ type Function struct {
 	Sizes string // the argument that gives the number of targets, "" where none does
 }
 
+// Ranks tells whether the function returns ranks, or derivatives of ranks, and nothing else.
+func (f Function) Ranks() bool { return f.Takes.Has(MidpointRanks) && f.Name != Solve.Name }
+
 // What functions of a sort have in common.
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)
@@ -263,10 +266,11 @@ var (
 			Penalty, FixedU, SampleWeights, CellWeights),
 		""}
 	FitBQMF = Function{"FitBQMF",
-		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
+		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
+			Model), ""}
 	FitQMFQ = Function{"FitQMFQ",
 		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
-			SampleWeights, CellWeights), ""}
+			Model, SampleWeights, CellWeights), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.
