@@ -66,7 +66,7 @@ func TestFarSamples(t *testing.T) {
 	}
 	page := string(must(os.ReadFile("page.html"))(t))
 	for _, want := range []string{"10 times the mean of a component",
-		"half or more of its amount in a single sample",
+		"half or more of the amount in a single sample",
 		`&#34;s61&#34;`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)

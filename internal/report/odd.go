@@ -91,7 +91,7 @@ func (f *Fit) oddities() (out []string) {
 			strings.Join(far[:min(len(far), 5)], ", "))
 	}
 	if alone := f.alone(); len(alone) > 0 {
-		say("%s half or more of its amount in a single sample, and says little of the others: %s",
+		say("%s half or more of the amount in a single sample, and of little use for the others: %s",
 			table.Counted(len(alone), "component has", "components have"),
 			strings.Join(alone[:min(len(alone), 5)], ", "))
 	}
@@ -140,12 +140,12 @@ func (f *Fit) farSamples() (out []string) {
 	return out
 }
 
-// alone are the components of which one sample has half or more, each with that sample and its share.
+// alone are the components of which one of ten samples or more has half or more, each with that sample and its share.
 func (f *Fit) alone() (out []string) {
 	for c := range f.V.Rows {
 		all := f.meanMagnitude(c) * float64(f.V.Cols)
 		for j, v := range f.V.Row(c) {
-			if share := math.Abs(v) / all; share >= 0.5 && f.V.Cols > 3 {
+			if share := math.Abs(v) / all; share >= 0.5 && f.V.Cols >= 10 {
 				out = append(out, fmt.Sprintf("%s (%s in %q)", name(c), percent(share),
 					clipped(f.Samples[j], 40)))
 				break
