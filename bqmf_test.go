@@ -138,7 +138,7 @@ func TestBQMFTransform(t *testing.T) {
 // TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
-	d, n, moments := 120, 70, 8
+	d, n, moments := 90, 60, 5
 	if long {
 		d, n, moments = 300, 150, 12
 	} else if testing.Short() {
@@ -527,7 +527,7 @@ func TestBQMFCorrections(t *testing.T) {
 // stage and its choices, samples that are alike, maps or levels.
 func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	slow(t)
-	x, _ := circle(24, 120, 3)
+	x, _ := circle(16, 80, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}
 	hidden := must(newCells(x, &c))(t)
@@ -536,8 +536,8 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 			held.Data[i] *= 1.001 // the best epoch stays
 		}
 	}
-	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(8)),
-		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(8))
+	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(4)),
+		fitBQMF(t, held, 2, WithValidation(0.1), WithEpochs(4))
 	if a.model.Alike == nil || a.model.Stage == nil || a.model.Together == nil || a.Best != b.Best ||
 		a.LeaveOneOut != b.LeaveOneOut {
 		t.Fatal("the fits are not of one state, or have no second stage")

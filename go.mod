@@ -1,3 +1,5 @@
 module github.com/quantmf/quantmf
 
 go 1.25
+
+toolchain go1.26.8

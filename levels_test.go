@@ -32,7 +32,8 @@ func TestChosenLevels(t *testing.T) {
 		n         int
 		skew, eps float64
 	}{{129, 0, 0.01}, {300, 0, 0.1}, {700, 3, 0.01}, {700, 1, 0.001}, {600, 3, 0.001}, {550, 1, 1e-4},
-		{128, 1, 0.01}} {
+		{300, 2, 0.1},
+		{48, 1, 0.01}} {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
 		eps := WithEpsilon(c.eps)
@@ -66,7 +67,7 @@ func TestChosenLevels(t *testing.T) {
 		if most > 1e-3 || math.Abs(mean-float64(c.n+1)/2) > 1e-6*float64(c.n) {
 			t.Errorf("%v: ranks are off by %v of n, their mean is %v", c, most, mean)
 		}
-		if c.n <= 128 && most > 0 {
+		if c.n <= 48 && most > 0 {
 			t.Errorf("%v: %d samples have other ranks than by as many levels, by %v", c, c.n, most)
 		}
 		most = 0

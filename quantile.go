@@ -102,7 +102,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // SoftRank returns the n soft ranks of x, from 1 to n and ordered as x. Errors and cost are those of [Solve].
 //
 // Default: as many levels as ε can tell apart ([WithLevels]), and ranks without bias, of mean (n+1)/2: within
-// 1e-3 of n, most often 1e-4, of R = n M cumsum(b) with n levels. Time and memory grow with n, not faster.
+// 1e-3 of n, most often 3e-4, of R = n M cumsum(b) with n levels. Time and memory grow with n, not faster.
 // Where levels, targets or their weights are given, ranks are the paper's formula, in [0,n]; see
 // [WithMidpointRanks] for the unbiased form.
 //
@@ -187,22 +187,28 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// leastLevels and finest are the default number of levels: n, but at most the larger of leastLevels and
-// finest/√ε. A sample is spread over targets with a deviation of √(ε/2), of which a level is then a quarter
-// at most, so that more levels change the ranks by less than 1e-3 of n, most often by 1e-4 (levels_test.go).
+// The default number of levels is n, but at most finest/√ε, or a least number where that is larger. A sample
+// is spread over targets with a deviation of √(ε/2), of which a level is then a quarter at most, so that more
+// levels change the ranks by less than 1e-3 of n (levels_test.go). Sorted values, which are linear between
+// levels, need more of them.
 const (
-	leastLevels = 128
 	finest      = 16. / 3
+	leastLevels = 128
+	leastRanks  = 48 // where nothing but ranks is asked for
 )
 
 // chooseLevels chooses the levels where nothing gives them and n are more than ε resolves. Each stands for as
 // many of n levels: it has their mean target, and ranks are those of its middle, so that no rank is biased.
 // At ε = 0 n levels cost no more than few. It tells whether it has chosen.
-func (c *config) chooseLevels(n, m0 int) bool {
+func (c *config) chooseLevels(t option.Function, n, m0 int) bool {
 	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.epsilon == 0 {
 		return false
 	}
-	most := max(leastLevels, math.Ceil(finest/math.Sqrt(c.epsilon)))
+	least := float64(leastLevels)
+	if t.Ranks() {
+		least = leastRanks
+	}
+	most := max(least, math.Ceil(finest/math.Sqrt(c.epsilon)))
 	if float64(n) <= most {
 		return false
 	}
@@ -371,7 +377,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	if err := c.checkSamples(x, -1); err != nil {
 		return nil, err
 	}
-	chosen := c.chooseLevels(len(x), m0)
+	chosen := c.chooseLevels(t, len(x), m0)
 	m, err := c.countLevels(len(x), m0)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,9 @@ var randomFits = flag.Int("fits", 60, "how many fits TestRandomFits makes")
 // thousands on several platforms, and compares the hashes that are logged.
 func TestRandomFits(t *testing.T) {
 	h, fitted := fnv.New64a(), 0
+	if testing.Short() {
+		*randomFits = min(*randomFits, 30)
+	}
 	for seed := range *randomFits {
 		src := random.Split(61, seed)
 		x, name := randomMatrix(&src)

@@ -284,7 +284,7 @@ func (b *rowBatch) settle(t option.Function, m0 int) (err error) {
 			return err
 		}
 	}
-	b.chosen = b.chooseLevels(b.x.Cols, m0)
+	b.chosen = b.chooseLevels(t, b.x.Cols, m0)
 	if b.m, err = b.countLevels(b.x.Cols, m0); err != nil {
 		return err
 	}

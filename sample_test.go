@@ -132,7 +132,7 @@ func TestSampleMeans(t *testing.T) {
 		// where the intervals of single cells are narrow, too
 		{"chains", func(seed uint64) (x, seen quantmf.Mat) { return chain(40, 60, seed) }, 2.2},
 	} {
-		const tables = 16
+		const tables = 8
 		var squares, count [2]float64
 		for seed := range uint64(tables) {
 			x, seen := kind.make(seed)
@@ -250,7 +250,7 @@ func TestRubin(t *testing.T) {
 		t.Skip("fits many tables")
 	}
 	t.Parallel()
-	const n, draws, tables = 150, 10, 100
+	const n, draws, tables = 150, 10, 50
 	held := map[string]float64{}
 	hold := func(what string, slope, variance float64) {
 		if math.Abs(slope-1) < 2*math.Sqrt(variance) {

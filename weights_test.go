@@ -104,11 +104,10 @@ func TestPenalties(t *testing.T) {
 		for _, loss := range []Loss{KL, Frobenius, Beta(1.5), Beta(0.5), Beta(3)} {
 			for _, hidden := range []float64{0, 0.2} {
 				for _, u := range []Updates{UpdatesNewton, UpdatesMultiplicative} {
-					if u == UpdatesNewton && loss != KL && loss != Frobenius || testing.Short() &&
-						name != "all" {
+					if loss != KL && loss != Frobenius && (u == UpdatesNewton || name != "all" && !long) {
 						continue
 					}
-					x, epochs := x, 1500
+					x, epochs := x, draws(1500, 800, 0)
 					if u == UpdatesMultiplicative {
 						epochs = 300
 					}

@@ -257,7 +257,7 @@ func parsedRank(t *testing.T, args ...string) *rankFlags {
 
 // TestRankMemory: a comparison asks for what its largest fit takes, of the levels and of the components.
 func TestRankMemory(t *testing.T) {
-	x := must(quantmf.NewSparse[float64](2000, make([]int, 3001), nil, nil))(t)
+	x := must(quantmf.NewSparse[float64](900, make([]int, 801), nil, nil))(t)
 	asks := func(args ...string) float64 {
 		f := parsedRank(t, append(args, "x.tsv")...)
 		return must(f.footprint(x))(t)
@@ -280,7 +280,7 @@ func TestRankMemory(t *testing.T) {
 		}
 	}
 	// a copy for every repeat
-	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*3000*2000*8) {
+	if more := asks("-k", "2", "-m", "8", "-repeats", "19") - base; !(more >= 10*800*900*8) {
 		t.Errorf("ten repeats more ask for %.0f bytes more", more)
 	}
 }

@@ -48,8 +48,15 @@ func TestSkewed(t *testing.T) {
 // is a component of one sample.
 func TestFarSamples(t *testing.T) {
 	t.Chdir(t.TempDir())
-	x := lowRank(rand.New(rand.NewPCG(5, 5)), 40, 80, 3, 0.1)
+	src, v, x := rand.New(rand.NewPCG(5, 5)), make([][3]float64, 80), make([][]float64, 40)
+	for j := range v {
+		v[j] = [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
+	}
 	for i := range x {
+		u := [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
+		for j := range v {
+			x[i] = append(x[i], (u[0]*v[j][0]+u[1]*v[j][1]+u[2]*v[j][2])*math.Exp(0.1*src.NormFloat64()))
+		}
 		x[i][20] *= 30
 		x[i][60] += 4000 * float64(1+i%3)
 	}

@@ -1,9 +1,7 @@
 package main
 
-// This file holds what "quantmf fit" says first: how well values that were hidden are predicted. A tenth of
-// the values is hidden from further fits, of the method and of others, and their predictions are compared
-// with the mean of the feature's other values (quantmf.Choose). Under -method auto these fits come before
-// that of all values, and choose its method.
+// This file holds when "quantmf fit" makes the fits of package account, from which values are hidden: under
+// -method auto before that of all values, else after it.
 
 import (
 	"context"
@@ -13,20 +11,13 @@ import (
 	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/account"
 	"github.com/quantmf/quantmf/internal/cli"
-	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/settings"
 )
 
-// compared are the further fits of a method that was told: its own, and an NMF unless that is the method or
-// values are negative. A BQMF has more components than an NMF could have.
+// compared are the further fits of a method that was told.
 func (f *fitFlags) compared(negative bool) []quantmf.Candidate {
-	of := []quantmf.Candidate{{Method: settings.Method(f.method), Rank: f.rank,
-		Options: f.options.List(option.Missing, option.Strict, option.Restarts)}}
-	if (f.method == "qmf" || f.method == "qmfq") && !negative {
-		of = append(of, quantmf.Candidate{Method: quantmf.MethodNMF, Rank: f.rank,
-			Options: f.options.Shared()})
-	}
-	return of
+	return account.Beside(quantmf.Candidate{Method: settings.Method(f.method), Rank: f.rank,
+		Options: f.options.List(settings.NotTried...)}, f.options.Shared(), negative)
 }
 
 // hiddenFootprint is the most that is alive in the further fits, in bytes. That of -method auto is part of
@@ -69,19 +60,16 @@ func (r *result) tryHidden(ctx context.Context, tell *cli.Progress, candidates [
 		names = append(names, c.Method.String())
 	}
 	tell.Begin(strings.Join(names, ", ") + " without hidden values")
-	choice, err := quantmf.Choose(ctx, r.table.Rows(), candidates,
+	choice, err := account.Try(ctx, r.table.Rows(), candidates,
 		func(done, all int) error { return tell.Count(done, all, "fits") })
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil
-	case errors.As(err, new(*quantmf.OptionError)), errors.As(err, new(*quantmf.DataError)):
-		r.untried = "no values can be hidden from such a fit of this matrix"
-		return nil
-	case err != nil:
-		return cli.Explain(err, r.table)
+	}
+	if err == nil && choice == nil {
+		r.untried = account.Untried
 	}
 	r.choice = choice
-	return nil
+	return cli.Explain(err, r.table)
 }
 
 // unseen finds out how well the model predicts values that it has not seen.
@@ -109,28 +97,13 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 	if r.choice == nil {
 		return nil
 	}
-	of := r.choice.Trials[own]
 	if !negative && values.Skewed() && !r.in.Log1p && ctx.Err() == nil {
 		if err := r.tryLogarithm(ctx, tell, own); err != nil {
 			return err
 		}
 	}
-	u := account.Unseen{Fitted: values.Explained(r.goodness), Auto: auto}
-	for _, row := range of.Rows {
-		u.Values += row.Cells
-	}
-	u.Predicted, u.StdErr = of.Explained()
-	for i, p := range r.choice.Trials {
-		if i != own {
-			o := account.Other{Method: r.choice.Candidates[i].Method.String()}
-			o.Predicted, _ = p.Explained()
-			o.Worse, o.StdErr = p.Worse(of)
-			u.Others = append(u.Others, o)
-		}
-	}
-	if u.Predicted-u.Predicted == 0 {
-		r.m.Unseen = u
-	}
+	r.m.Unseen = account.Tried(r.choice, own, auto)
+	r.m.Unseen.Fitted = values.Explained(r.goodness)
 	return nil
 }
 

@@ -51,10 +51,11 @@ func TestUnseen(t *testing.T) {
 	writeText(t, "noise.tsv", drawn(40, 40, 0))
 	writeText(t, "three.tsv", drawn(40, 40, 3))
 	writeText(t, "signed.tsv", strings.ReplaceAll(drawn(40, 40, 3), "\t0.", "\t-0."))
-	const none, some, page = "Warning       no structure was found: values that the model has not seen are " +
+	const none, some, page = "Warning       no structure was found at this k: values that the model has " +
+		"not seen are " +
 		"predicted",
 		"% of what differs between samples is predicted, in values that the model has not seen (",
-		"<b>No structure was found:</b>"
+		"<b>No structure was found at this k:</b>"
 	for _, method := range settings.Methods {
 		for file, noise := range map[string]bool{"noise.tsv": true, "three.tsv": false, "signed.tsv": false} {
 			if file == "signed.tsv" && method != "qmf" {

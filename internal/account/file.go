@@ -5,6 +5,7 @@ package account
 
 import (
 	"errors"
+	"iter"
 	"strconv"
 	"strings"
 
@@ -41,7 +42,7 @@ func Append(file []byte, n Names, m Made) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return quantmf.AppendSection(file, "made", []byte(m.text()))
+	return quantmf.AppendSection(file, "made", []byte(lines(m.text)))
 }
 
 // ErrNames is the error of a file whose names cannot be read.
@@ -95,14 +96,30 @@ func cut(b []byte, count int) (names []string, rest []byte, err error) {
 	return names, b, nil
 }
 
-// text returns what is known as lines.
-func (m *Made) text() string {
+// lines returns what say says by its function, a line for each pair; it leaves out those without a value.
+func lines(say func(line func(key, value string))) string {
 	var s strings.Builder
-	line := func(key, value string) {
+	say(func(key, value string) {
 		if value != "" {
 			s.WriteString(key + "\t" + strings.NewReplacer("\n", " ", "\r", " ").Replace(value) + "\n")
 		}
+	})
+	return s.String()
+}
+
+// pairs are those of a text that lines made.
+func pairs(text string) iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		for l := range strings.SplitSeq(text, "\n") {
+			if key, value, _ := strings.Cut(l, "\t"); !yield(key, value) {
+				return
+			}
+		}
 	}
+}
+
+// text says what is known.
+func (m *Made) text(line func(key, value string)) {
 	yes := map[bool]string{true: "yes"}
 	line("matrix", m.Matrix)
 	line("sha256", m.SHA256)
@@ -122,14 +139,12 @@ func (m *Made) text() string {
 		stability = append(stability, strconv.FormatFloat(s, 'g', 4, 64))
 	}
 	line("stability", strings.Join(stability, " "))
-	return s.String()
 }
 
 // read takes in what text wrote; lines that it does not know are of a later
 // version.
 func (m *Made) read(text string) {
-	for _, l := range strings.Split(text, "\n") {
-		key, value, _ := strings.Cut(l, "\t")
+	for key, value := range pairs(text) {
 		switch key {
 		case "matrix":
 			m.Matrix = value

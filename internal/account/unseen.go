@@ -1,12 +1,67 @@
 package account
 
-// This file holds what is said of values that were hidden from fits.
+// This file holds what is said first of a model: how well values that were hidden are predicted. A tenth of
+// the values is hidden from further fits, of the method and of others, and their predictions are compared
+// with the mean of the feature's other values (quantmf.Choose). Where the data choose the method, these fits
+// come before that of all values.
 
 import (
+	"context"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/quantmf/quantmf"
 )
+
+// Beside are the further fits beside one by a method that was told: its own, and an NMF unless that is the
+// method or values are negative. A BQMF has more components than an NMF could have. shared are the options
+// that hold for the NMF, too.
+func Beside(own quantmf.Candidate, shared []quantmf.FitOption, negative bool) []quantmf.Candidate {
+	of := []quantmf.Candidate{own}
+	if (own.Method == quantmf.MethodQMF || own.Method == quantmf.MethodQMFQ) && !negative {
+		of = append(of, quantmf.Candidate{Method: quantmf.MethodNMF, Rank: own.Rank, Options: shared})
+	}
+	return of
+}
+
+// Untried is said where Try makes no fits.
+const Untried = "no values can be hidden from such a fit of this matrix"
+
+// Try makes the further fits. It returns nil where no value of x can be hidden from them.
+func Try(ctx context.Context, x quantmf.Rows, candidates []quantmf.Candidate,
+	told func(done, all int) error) (*quantmf.Choice, error) {
+	choice, err := quantmf.Choose(ctx, x, candidates, told)
+	if err != nil && ctx.Err() == nil &&
+		(errors.As(err, new(*quantmf.OptionError)) || errors.As(err, new(*quantmf.DataError))) {
+		return nil, nil
+	}
+	return choice, err
+}
+
+// Tried is what further fits say of the model of one of the candidates: nothing where its predictions have no
+// share. auto tells that they chose it.
+func Tried(c *quantmf.Choice, own int, auto bool) (u Unseen) {
+	of := c.Trials[own]
+	u.Predicted, u.StdErr = of.Explained()
+	if u.Predicted-u.Predicted != 0 {
+		return Unseen{}
+	}
+	u.Auto = auto
+	for _, row := range of.Rows {
+		u.Values += row.Cells
+	}
+	for i, p := range c.Trials {
+		if i != own {
+			o := Other{Method: c.Candidates[i].Method.String()}
+			o.Predicted, _ = p.Explained()
+			o.Worse, o.StdErr = p.Worse(of)
+			u.Others = append(u.Others, o)
+		}
+	}
+	return u
+}
 
 // Unseen is how well fits predicted values that were hidden from them: of the model's method, and of others.
 // Shares are of how far these values are from the means of their features' other values.
@@ -52,11 +107,30 @@ func (u *Unseen) Words(method string) (text, others string) {
 			"of their feature (" + predicted + "; of those that it was fitted to " + percent(u.Fitted, 0) +
 			" is explained)"
 	default:
-		text = "no structure was found: values that the model has not seen are predicted no better than by " +
+		text = "no structure was found at this k: values that the model has not seen are predicted no " +
+			"better than by " +
 			"the mean of their feature (" + predicted + "; of those that it was fitted to " +
 			percent(u.Fitted, 0) + " is explained). Components and curves show noise: try a smaller k"
 	}
 	return text, u.beside(method)
+}
+
+// Number is a number of the first box, and what it is.
+type Number struct{ Value, Label string }
+
+// Numbers are those that stand beside the words; none where nothing was tried.
+func (u *Unseen) Numbers() (all []Number) {
+	if u.Values == 0 {
+		return nil
+	}
+	all = append(all, Number{percent(u.Predicted, u.StdErr),
+		"of the differences between samples predicted, in values that the model has not seen"})
+	for _, o := range u.Others {
+		all = append(all, Number{percent(o.Predicted, 0), "predicted in the same values by " + o.Method})
+	}
+	return append(all, Number{percent(0, 0), "predicted there by the mean of each feature alone"},
+		Number{percent(u.Fitted, 0),
+			"of the differences between samples explained, in the values that were fitted"})
 }
 
 // beside says of the other methods by how much they are worse, and whether that chose the method.
@@ -105,6 +179,16 @@ func percent(share, stdErr float64) string {
 		s += " ± " + text(stdErr)
 	}
 	return s + " %"
+}
+
+// Lines returns the lines of a model file that say so, and ReadUnseen reads them, and what follows them.
+func (u *Unseen) Lines() string { return lines(u.text) }
+
+func ReadUnseen(text string) (u Unseen) {
+	for key, value := range pairs(text) {
+		u.read(key, value)
+	}
+	return u
 }
 
 // text and read are lines of a model file, by their keys.

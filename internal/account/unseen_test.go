@@ -47,11 +47,13 @@ func TestUnseenWords(t *testing.T) {
 				"of their feature (4 ± 9 %; of those that it was fitted to 87 % is explained)",
 			"NMF predicts them 4 ± 30 % better, which may be chance"},
 		{account.Unseen{Values: 9, Predicted: -0.353, StdErr: 0.03, Fitted: 0.42},
-			"no structure was found: values that the model has not seen are predicted no better than by " +
+			"no structure was found at this k: values that the model has not seen are predicted no better " +
+				"than by " +
 				"the mean of their feature (-35 ± 3 %; of those that it was fitted to 42 % is explained). " +
 				"Components and curves show noise: try a smaller k", ""},
-		{account.Unseen{Values: 9, Predicted: -0.001}, "no structure was found: values that the model has " +
-			"not seen are predicted no better than by the mean of their feature (0 %;", ""},
+		{account.Unseen{Values: 9, Predicted: -0.001},
+			"no structure was found at this k: values that the model has " +
+				"not seen are predicted no better than by the mean of their feature (0 %;", ""},
 	} {
 		text, others := c.u.Words("QMF")
 		if !strings.HasPrefix(text, c.text) || others != c.others || (c.text == "") != (text == "") {

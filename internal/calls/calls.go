@@ -26,6 +26,8 @@ func (c Call) Answer(name string) (any, error) {
 	switch name {
 	case "fit":
 		return c.fit()
+	case "unseen":
+		return c.unseen()
 	case "consensus":
 		return c.consensus()
 	case "open":
@@ -104,6 +106,9 @@ func (c Call) fit() (any, error) {
 	x, rank, opts, err := c.asked(settings.Method(method))
 	if err != nil {
 		return nil, err
+	}
+	if method == "auto" {
+		return c.fitAuto(x, rank, opts)
 	}
 	m, err := settings.Fit(c.Ctx, method, x, rank, append(opts, quantmf.WithProgress(c.told))...)
 	if err != nil {
@@ -680,14 +685,30 @@ func (c Call) named() (any, error) {
 			Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) +
 				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
-	how := Call{Args: c.Args.Field("made")}
-	made := account.Made{Matrix: how.text("matrix"), Command: how.text("command"), Losses: how.text("losses"),
-		Warnings: warnings(m)}
+	made, err := Call{Args: c.Args.Field("made")}.made()
+	if err != nil {
+		return nil, err
+	}
+	made.Warnings = append(warnings(m), made.Warnings...)
 	file, err := m.MarshalBinary()
 	if err != nil {
 		return nil, err
 	}
 	return result(account.Append(file, names, made))
+}
+
+// made reads how a model came about.
+func (c Call) made() (m account.Made, err error) {
+	m = account.Made{Matrix: c.text("matrix"), Command: c.text("command"), Losses: c.text("losses"),
+		Log1p: c.text("log1p") == "true", Top: c.text("top") == "true",
+		Unseen: account.ReadUnseen(c.text("unseen"))}
+	if m.Stability, err = c.numbers("stability"); err != nil {
+		return m, err
+	}
+	if c.Args.Field("warnings").Type() != None {
+		m.Warnings, err = c.texts("warnings")
+	}
+	return m, err
 }
 
 // trial is the progress of the fits of one trial, which may run side by side.

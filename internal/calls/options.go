@@ -101,8 +101,13 @@ func kindOf(name string) (option.Kind, bool) {
 	return 0, false
 }
 
-// options returns the options in the argument of this name, in the order of their names.
-func (c Call) options() (opts []quantmf.FitOption, err error) {
+// options returns the options of a fit, in the order of their names.
+func (c Call) options() ([]quantmf.FitOption, error) {
+	return c.those(func(option.Kind) bool { return true })
+}
+
+// those returns the options of a fit of the kinds that are wanted.
+func (c Call) those(wanted func(option.Kind) bool) (opts []quantmf.FitOption, err error) {
 	given := c.Args.Field("options")
 	if given.Type() != Object && given.Type() != None {
 		return nil, other("options", given, "an object")
@@ -120,7 +125,7 @@ func (c Call) options() (opts []quantmf.FitOption, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if o != nil {
+		if o != nil && wanted(k) {
 			opts = append(opts, o)
 		}
 	}

@@ -170,7 +170,7 @@ func (o *Options) List(but ...option.Kind) (list []quantmf.FitOption) {
 
 // Shared returns those that also hold for the NMF with which a fit is compared on hidden values.
 func (o *Options) Shared() (list []quantmf.FitOption) {
-	for _, k := range []option.Kind{option.Loss, option.Seed} {
+	for _, k := range settings.Shared {
 		if o.made[k] != nil {
 			list = append(list, o.made[k])
 		}

@@ -6,6 +6,7 @@ package kernel
 
 import (
 	"math"
+	"os"
 	"slices"
 	"testing"
 
@@ -311,7 +312,8 @@ func TestVectorProduct(t *testing.T) {
 				if k > 20 && np > 40 || np > 16 && np%8 != 0 {
 					continue
 				}
-				if testing.Short() && (k > 10 && k%9 != 0 || np > 48 && np != 136) {
+				if k > 30 && k%4 > 1 && os.Getenv("QUANTMF_LONG") == "" || testing.Short() &&
+					(k > 10 && k%9 != 0 || np > 48 && np != 136) {
 					continue
 				}
 				r := random.Split(uint64(np), k)

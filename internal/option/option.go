@@ -233,6 +233,9 @@ type Function struct {
 	Sizes string // the argument that gives the number of targets, "" where none does
 }
 
+// Ranks tells whether the function returns ranks, or derivatives of ranks, and nothing else.
+func (f Function) Ranks() bool { return f.Takes.Has(MidpointRanks) && f.Name != Solve.Name }
+
 // What functions of a sort have in common.
 var (
 	transports = Of(Epsilon, Squash, Tolerance, MaxIterations, Strict, Workers)

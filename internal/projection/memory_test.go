@@ -34,6 +34,9 @@ func hold(a *pool.Arena, v reflect.Value) {
 
 // TestCounted: the arena of a projector counts all its slices, whether it makes them or only counts.
 func TestCounted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes large projectors")
+	}
 	for _, kind := range methods(1, 20, 100) {
 		for _, size := range [][3]int{{160, 80, 8}, {500, 256, 10}, {300, 40, 3}, {64, 400, 20},
 			{800, 800, 20}} {

@@ -27,8 +27,8 @@ func Of(a account.Account, features, samples []string, x quantmf.Mat, how accoun
 		Unconverged: how.Unconverged, Stability: how.Stability,
 		Unseen: how.Unseen,
 	}
-	if u := how.Unseen; u.Values > 0 {
-		f.Predicted = u.Predicted
+	if f.Unseen.Values == 0 && a.Predicted == a.Predicted { // each value without itself
+		f.Unseen = account.Unseen{Values: x.Rows * x.Cols, Predicted: a.Predicted, Fitted: f.explained()}
 	}
 	if f.Matrix == "" {
 		f.Matrix = "A matrix"

@@ -140,7 +140,8 @@ func (f *Fit) farSamples() (out []string) {
 	return out
 }
 
-// alone are the components of which one of ten samples or more has half or more, each with that sample and its share.
+// alone are the components of which one of ten samples or more has half or more, each with that sample and
+// its share.
 func (f *Fit) alone() (out []string) {
 	for c := range f.V.Rows {
 		all := f.meanMagnitude(c) * float64(f.V.Cols)

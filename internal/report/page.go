@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-mX2KrjEcUtvDXdSarvrIMHvzGwg1tksF5oyUKKTj+4I="
+const styleHash = "sha256-wSEToZFSN2FuuIJZn+cHdfuqWF0kx8OrvnODFh10GBs="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -148,6 +148,9 @@ p { margin: .3rem 0 .8rem; max-width: 78ch; overflow-wrap: anywhere; }
 .numbers li:first-child { background: var(--tint); }
 .numbers span { color: var(--soft); font-size: .85rem; line-height: 1.35; display: block; }
 .warning { border-left: 4px solid var(--compared); padding: 4px 12px; margin: 1rem 0; }
+.unseen { font-size: 1.15rem; font-weight: 600; }
+.noise path.curve, .noise .curves path { stroke: var(--soft); stroke-dasharray: 2 5; }
+.noise .components, .noise path.dots { opacity: .55; } .noise path.area { fill: var(--soft); }
 .none { border-color: var(--bad); } .none b { color: var(--bad); }
 figure { margin: .8rem 0 0; }
 figcaption { font-size: .85rem; margin-top: .5rem; max-width: 100ch; }

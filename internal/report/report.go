@@ -61,7 +61,10 @@ const (
 func Write(w io.Writer, f Fit) error {
 	d := &document{}
 	f.FeatureGroups.backward = true
-	uv := product(f.U, f.V)
+	uv, noise := product(f.U, f.V), ""
+	if f.Unseen.Values > 0 && !f.Unseen.Found() {
+		noise = ` class="noise"`
+	}
 	title := fmt.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
 	d.add(`<!DOCTYPE html>
 <html lang="en">
@@ -73,8 +76,8 @@ func Write(w io.Writer, f Fit) error {
 <style>%s</style>
 </head>
 <body>
-<main>
-`, markup(policy), title, markup(style))
+<main%s>
+`, markup(policy), title, markup(style), markup(noise))
 	d.head(&f)
 	var rank []float64
 	if f.mapped() {
@@ -151,11 +154,7 @@ func (d *document) head(f *Fit) {
 			table.Counted(f.V.Rows, "component"))
 	}
 	d.add("</p>\n")
-	if f.Predicted <= account.Structureless {
-		d.add("<p class=\"warning none\"><b>No structure was found:</b> values that the model has not seen " +
-			"are predicted " +
-			"no better than by the mean of their feature. Curves and components below show noise.</p>\n")
-	}
+	d.unseen(&f.Unseen, f.Method)
 	d.add("<ul class=\"numbers\">")
 	for _, n := range numbers(f) {
 		d.add("<li><b>%s</b><span>%s</span></li>", n.Value, n.Label)
@@ -167,26 +166,39 @@ func (d *document) head(f *Fit) {
 	d.add("</header>\n\n")
 }
 
-// number is a key number.
-type number struct{ Value, Label string }
+// unseen writes what is known of values that the model has not seen.
+func (d *document) unseen(u *account.Unseen, method string) {
+	text, others := u.Words(method)
+	if text == "" {
+		return
+	}
+	class := "unseen"
+	if !u.Found() {
+		class = "warning none"
+	}
+	lead, rest, cut := strings.Cut(strings.ToUpper(text[:1])+text[1:], ": ")
+	if cut {
+		d.add(`<p class="%s"><b>%s:</b> %s.</p>`+"\n", class, lead, rest)
+	} else {
+		d.add(`<p class="%s">%s.</p>`+"\n", class, lead)
+	}
+	if others != "" {
+		d.add("<p>%s.</p>\n", others)
+	}
+}
 
 // numbers are the key numbers at the top: first what holds of values that the model has not seen, last the
 // loss.
-func numbers(f *Fit) (out []number) {
-	say := func(value, label string) { out = append(out, number{value, label}) }
+func numbers(f *Fit) (out []account.Number) {
+	say := func(value, label string) { out = append(out, account.Number{Value: value, Label: label}) }
 	own := f.explained()
 	final := f.Loss[len(f.Loss)-1]
 	if f.Method == "BQMF" { // whose Loss is no divergence
 		final = f.left()
 	}
-	if f.Predicted == f.Predicted {
-		say(percent(f.Predicted),
-			"of the differences between samples predicted, in values that the model has not seen")
+	if out = f.Unseen.Numbers(); len(out) == 0 {
+		say(percent(own), "of the differences between samples explained, in the values that were fitted")
 	}
-	for _, o := range f.Unseen.Others {
-		say(percent(o.Predicted), "predicted in the same values by "+o.Method)
-	}
-	say(percent(own), "of the differences between samples explained, in the values that were fitted")
 	say(percent(Average(f.Goodness)), "of the average feature explained, whatever its scale")
 	if f.mapped() {
 		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]

@@ -507,18 +507,21 @@ func TestPredicted(t *testing.T) {
 		first     string
 		none      bool
 	}{
-		{0.473, "47 %", false}, {0.02, "2 %", false}, {0.01, "1 %", true}, {-0.2, "−20 %", true},
+		{0.473, "47 %", false}, {0.02, "2 %", false}, {0.01, "1 %", true}, {-0.2, "-20 %", true},
 		{math.NaN(), "75 %", false}, // what is explained
 	} {
 		f := example(20, 9)
-		f.Predicted, f.Unseen = c.predicted, account.Unseen{}
+		if f.Unseen = (account.Unseen{}); c.predicted == c.predicted {
+			f.Unseen = account.Unseen{Values: 180, Predicted: c.predicted}
+		}
 		page := render(t, f)
 		if first := found(page, `<ul class="numbers"><li><b>([^<]*)`); len(first) != 1 ||
 			first[0][0] != c.first {
 			t.Errorf("%v: the first number is %q, want %s", c.predicted, first, c.first)
 		}
 		at := strings.Index(page, none)
-		if (at >= 0) != c.none || at > strings.Index(page, `<ul class="numbers">`) {
+		if (at >= 0) != c.none || strings.Contains(page, `<main class="noise">`) != c.none ||
+			at > strings.Index(page, `<ul class="numbers">`) {
 			t.Errorf("%v: %q at %d", c.predicted, none, at)
 		}
 	}

@@ -180,6 +180,13 @@ func OneOf(words []string) error {
 // Methods are the methods in the order of the help.
 var Methods = []string{"qmf", "qmfq", "nmf", "bqmf"}
 
+// NotTried are options that fits from which values are hidden do not take or need, and Shared those that also
+// hold for an NMF beside such a fit.
+var (
+	NotTried = []option.Kind{option.Missing, option.Strict, option.Restarts}
+	Shared   = []option.Kind{option.Loss, option.Seed}
+)
+
 // Method returns the method of a name, that of qmf for a name that is none of Methods.
 func Method(name string) quantmf.Method {
 	m := quantmf.MethodQMF

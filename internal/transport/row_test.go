@@ -151,7 +151,11 @@ func TestReuse(t *testing.T) {
 func TestWanted(t *testing.T) {
 	src := random.Split(41, 0)
 	taken, all, large, zero := 0, 0, 0, 0
-	for trial := range 300 {
+	trials := 300
+	if testing.Short() {
+		trials = 60
+	}
+	for trial := range trials {
 		n, m := 1+int(60*src.Float64()), 2+int(20*src.Float64())
 		r, after := NewRow(nil, n, m), NewRow(nil, n, m)
 		states := [2]Warm{NewWarm(nil, 1, m)[0], NewWarm(nil, 1, m)[0]}

@@ -52,6 +52,12 @@ const status = (text) => page.status(text);
 const download = (what) => page.download(what);
 const put = (name, content) => page.give('#file', name, content);
 
+/** told waits for the first box of a result, and returns what it says. */
+async function told(tab) {
+  await tab.exists('#first :is(.answer, .bad)');
+  return tab.text('#first');
+}
+
 /** shown waits until a matrix of that size is there. */
 const shown = (size) => page.until((t) => !document.getElementById('found').hidden && document.getElementById('found-title').textContent.includes(t), size);
 
@@ -63,8 +69,9 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   await page.click('#sample');
   await page.exists('#found:not([hidden])');
   assert.match(await page.text('#found-title'), /300 features × 148 samples/);
+  assert.match(await told(page), /^\d+ ± \d+ % of what differs between samples is predicted.*predicted there by the mean of each feature alone.*QMF, because NMF predicts hidden values \d+ ± \d+ % worse/);
+  await page.until(() => document.querySelectorAll('#key li').length === 8, undefined); // its groups came, too
   await fit(page);
-  assert.equal(await page.visible('#result'), true);
   const model = await download('model');
   copyFileSync(fileURLToPath(new URL('../../testdata/laml-assays.tsv.gz', import.meta.url)), join(folder, 'laml-assays.tsv.gz'));
   const line = await words();
@@ -89,6 +96,22 @@ test('sample data, fit, and the bits of the command line that is shown', async (
   assert.equal(rows(join(folder, 'U.csv')).length, 300);
 });
 
+test('the first result on the sample data comes within three seconds of the click', async () => {
+  let least = Infinity;
+  for (let k = 0; k < 3 && least >= 3000; k++) { // other work on the machine takes its time, too
+    const one = await contextOf(browser);
+    const tab = await tabOf(one);
+    await tab.goto(address);
+    await tab.exists('html[data-ready]');
+    const from = Date.now();
+    await tab.click('#sample');
+    await tab.until(() => document.getElementById('summary').checkVisibility());
+    least = Math.min(least, Date.now() - from);
+    await one.close();
+  }
+  assert.ok(least < 3000, `${least} ms`);
+});
+
 test('labels colour samples, and the report is the page of the command', async () => {
   const samples = await page.evaluate(() => globalThis.quantmfPage.table.samples);
   copyFileSync(fileURLToPath(new URL('../../testdata/laml-groups.tsv', import.meta.url)), join(folder, 'groups.tsv'));
@@ -101,7 +124,7 @@ test('labels colour samples, and the report is the page of the command', async (
   const report = readFileSync(await download('report'), 'utf8');
   run('report', model, 'laml-assays.tsv.gz', '-groups', 'groups.tsv', '-o', 'native.html');
   assert.equal(report, readFileSync(join(folder, 'native.html'), 'utf8').replaceAll(String(run('version')).split(' ')[1], '(devel)'));
-  assert.ok(report.includes('quantmf fit -method qmf -k 5'));
+  assert.ok(report.includes('quantmf fit -method auto -k 5'));
 
   // Hostile labels are text; more groups than can be told apart are refused in words.
   const evil = '<img src=x onerror="globalThis.hit=1">';
@@ -301,7 +324,7 @@ test('what is missing is filled in as by the command, and words fit the method',
   await page.fill('[name=rank]', '0');
   await fit(page);
   assert.match(await page.text('#losses figcaption'), /negative evidence, nats a cell/);
-  assert.match(await page.text('#summary'), /each predicted without itself \(mean half the squared difference\)/);
+  assert.match(await page.text('#losses figcaption'), /predicted without itself with a loss of about [\d.]+ \(mean half the squared difference\)/);
   const filled = readFileSync(await download('filled'), 'utf8').trim().split('\n').map((l) => l.split(','));
   run('impute', 'holes.tsv', '-checks', '0', '-o', 'filled.native.csv');
   const native = readFileSync(join(folder, 'filled.native.csv'), 'utf8').trim().split('\n').map((l) => l.split(','));
@@ -310,7 +333,7 @@ test('what is missing is filled in as by the command, and words fit the method',
   await page.choose('[name=method]', 'qmf');
   await page.fill('[name=rank]', '3');
   await fit(page);
-  assert.match(await page.text('#losses figcaption'), /mean divergence/);
+  assert.match(await page.text('#losses figcaption'), /the mean over all cells of the half the squared difference/);
 });
 
 test('a file of 200 MB is read piece by piece, and another takes its place at once', async () => {
@@ -349,6 +372,84 @@ test('labels are text, whatever they hold', async () => {
   const svg = readFileSync(await download('curve'), 'utf8');
   assert.equal(await page.evaluate((text) => new DOMParser().parseFromString(text, 'image/svg+xml').querySelector('parsererror')?.textContent, svg.replace(/<style.*?<\/style>/s, '')), undefined); // the page's policy applies no style of a text
   assert.ok((await page.text('#command')).endsWith(`'${evil}.csv'`));
+});
+
+test('what is said first of matrices whose truth is known is what the command says', async () => {
+  const truth = JSON.parse(readFileSync(new URL('../../testdata/matrices.json', import.meta.url)));
+  const tab = await tabOf(context, complaints);
+  await tab.goto(address);
+  await tab.exists('html[data-ready]');
+  for (const { name, method, says } of truth.matrices) {
+    await tab.give('#file', `${name}.tsv.gz`, readFileSync(new URL(`../../testdata/matrices/${name}.tsv.gz`, import.meta.url)));
+    await tab.until((n) => document.getElementById('found-title').textContent.startsWith(`${n}.`) && document.getElementById('reading').hidden, name);
+    for (const [k, best] of Object.entries(method)) {
+      await tab.fill('[name=rank]', k);
+      await fit(tab);
+      const box = await told(tab);
+      assert.match(box, best ? new RegExp(`${best.toUpperCase()}, (because|though)`) : /./, `${name}, ${k}`);
+      if (best) assert.match(await tab.text('#summary'), new RegExp(`^${best},`));
+      for (const [word, words] of Object.entries(truth.words)) {
+        if (k === '0' && /few|whole/.test(word)) continue; // a bqmf leaves out what it does not need
+        assert.equal(box.toLowerCase().includes(words.toLowerCase()), says.includes(word), `${name}, ${k}, ${word}: ${box}`);
+      }
+      assert.equal(await tab.count('.noise'), says.includes('none') ? 1 : 0, 'noise is drawn as noise');
+    }
+  }
+  await tab.close();
+});
+
+test('a method that was told gets its first box behind the result, and the report has it', async () => {
+  copyFileSync(fileURLToPath(new URL('../../testdata/matrices/limits.tsv.gz', import.meta.url)), join(folder, 'limits.tsv.gz'));
+  await page.give('#file', 'limits.tsv.gz');
+  await shown('60 features × 80');
+  await page.choose('[name=method]', 'qmf');
+  await page.fill('[name=rank]', '3');
+  await fit(page);
+  const box = await told(page);
+  const said = String(execFileSync(command, ['fit', '-progress', 'none', '-method', 'qmf', '-k', '3', '-o', 'm.qmf', 'limits.tsv.gz'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] }) ?? '');
+  const inspected = String(run('inspect', 'm.qmf'));
+  assert.ok(box.startsWith(/Unseen values +(.*)/.exec(inspected)[1]), `${box} ${inspected} ${said}`);
+  const kept = String(run('inspect', await download('model')));
+  assert.equal(/Unseen values[^]*worse/.exec(kept)[0], /Unseen values[^]*worse/.exec(inspected)[0]);
+  assert.ok(readFileSync(await download('report'), 'utf8').includes(box.slice(0, 60)));
+});
+
+test('logarithms, the features that vary most, and components that come back, as by the command', async () => {
+  write('counts.tsv', mixed(80, 50, 3));
+  await page.give('#file', 'counts.tsv');
+  await shown('80 features × 50');
+  await page.check('#log1p', true);
+  await page.fill('#top', '30');
+  await page.press('#top', 'Tab');
+  await shown('30 features × 50');
+  await page.choose('[name=method]', 'auto');
+  await page.fill('[name=rank]', '3');
+  const q = await load({ workers: 1 });
+  const same = async () => {
+    const model = await download('model');
+    const inspected = String(run('inspect', model));
+    const line = /quantmf \w+ .*counts.tsv/.exec(inspected)[0].split(' ');
+    line[line.indexOf('-o') + 1] = 'native.qmf';
+    run(...line.slice(1));
+    assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
+    return [inspected, String(run('inspect', 'native.qmf'))];
+  };
+  await fit(page);
+  await told(page);
+  for (const text of await same()) assert.match(text, /log\(1\+x\)/);
+  await page.click('#agree');
+  await page.until(() => !document.getElementById('agreed').hidden);
+  await status('Done');
+  await page.click('#agreed button');
+  await page.until(() => /^Component 1, stability [01]/.test(document.querySelector('#components h3').textContent));
+  const stable = await page.$$eval('#components h3', (all) => all.map((h) => h.textContent.split(' ').at(-1)));
+  const [, native] = await same();
+  for (const s of stable) assert.ok(native.includes(s), `${s}: ${native}`);
+  await q.close();
+  await page.check('#log1p', false);
+  await page.fill('#top', '');
+  await page.press('#top', 'Tab');
+  await shown('80 features × 50');
 });
 
 test('ranks are compared by hidden cells', async () => {
@@ -504,7 +605,7 @@ test('what was begun for a table or a model that has gone comes to nothing', asy
   await tab.choose('[name=method]', 'qmf');
   await tab.fill('[name=epochs]', '1000000');
   await tab.click('#fit');
-  await tab.until((before) => document.getElementById('losses').innerHTML !== before, own);
+  await tab.until(() => document.getElementById('status').textContent.startsWith('fitting'));
   await tab.click('#cancel');
   await says(tab, 'Cancelled.');
   await sleep(400);
@@ -535,10 +636,10 @@ test('new samples are matched with features as by the command: by name, a name t
 
 test('settings of any notation stand on the command line as the command reads them, and choices that there are none of are left out', async () => {
   const tab = await fresh('-x.tsv', lines(12, 10, some), '#method=junk&loss=junk&header=junk&constructor=1&rank=010&epochs=1e1&epsilon=.05&levels=05');
-  assert.equal(await tab.text('#command'), 'quantmf fit -method qmf -k 10 -m 5 -eps 0.05 -epochs 10 -o model.qmf ./-x.tsv');
+  assert.equal(await tab.text('#command'), 'quantmf fit -method auto -k 10 -epochs 10 -o model.qmf ./-x.tsv');
   for (const field of ['[name=method]', '[name=loss]', '#header']) assert.notEqual(await tab.property(field, 'value'), '', field);
   await tab.fill('[name=epochs]', '');
-  assert.equal(await tab.property('[name=epochs]', 'placeholder'), '4');
+  assert.equal(await tab.property('[name=epochs]', 'placeholder'), 'default');
   await tab.fill('[name=rank]', '');
   await tab.until(() => document.getElementById('estimate').textContent === '');
   await tab.fill('[name=rank]', '2');
@@ -553,8 +654,8 @@ test('settings of any notation stand on the command line as the command reads th
   // An address that is pasted over this one has its effect.
   await tab.evaluate(() => (location.hash = '#rank=3&method=nmf'));
   await tab.until(() => document.getElementById('command').textContent === 'quantmf fit -method nmf -k 3 -o model.qmf x.csv');
-  await tab.evaluate(() => (location.hash = '#rank=2&names=-id'));
-  await tab.until(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -names -id -o model.qmf x.csv');
+  await tab.evaluate(() => (location.hash = '#method=qmf&rank=02&epsilon=.05&levels=05&names=-id'));
+  await tab.until(() => document.getElementById('command').textContent === 'quantmf fit -method qmf -k 2 -m 5 -eps 0.05 -names -id -o model.qmf x.csv');
   await tab.until(() => !document.getElementById('found').hidden);
   // A field of files takes what is dropped on it, and the same file again.
   for (const [at, taken] of [['#labels', true], ['#file', true], ['#drop', false]]) {
@@ -613,7 +714,7 @@ test('a result becomes visible block by block, in frames of its own', async () =
   await shown('120 features × 40');
   await page.fill('[name=rank]', '3');
   await page.evaluate(() => {
-    const blocks = document.querySelectorAll('.maps > figure, .maps ~ *');
+    const blocks = document.querySelectorAll('#result > .later, .maps > figure');
     const seen = (globalThis.seen = []);
     const count = () => {
       seen.push([...blocks].filter((e) => e.checkVisibility()).length);
@@ -622,7 +723,7 @@ test('a result becomes visible block by block, in frames of its own', async () =
     count();
   });
   await fit(page);
-  const blocks = await page.count('.maps > figure, .maps ~ *');
+  const blocks = await page.count('#result > .later, .maps > figure');
   await page.until((all) => globalThis.seen.at(-1) === all, blocks);
   const seen = await page.evaluate(() => globalThis.seen);
   assert.equal(seen[0], 0);

@@ -100,7 +100,7 @@ export interface FitOptions extends Settings {
 
 /** What a fit reports while it works. Within a phase done rises from 0 to 1. */
 export interface Progress {
-  phase: 'choice' | 'factors' | 'maps' | 'qmf' | 'epochs';
+  phase: 'unseen' | 'choice' | 'factors' | 'maps' | 'qmf' | 'epochs';
   done: number;
   /** The number of epochs that are done, and of all epochs. */
   epoch: number;
@@ -154,6 +154,8 @@ export interface Model {
    * has not seen. */
   readonly relevance?: Float64Array;
   readonly leaveOneOut?: number;
+  /** Of a fit by auto: what the fits that chose the method found, which `unseen` takes. */
+  readonly tried?: string;
   /** The model as a file, which the command `quantmf` and other programs read. */
   readonly bytes: Uint8Array;
 
@@ -194,6 +196,41 @@ export interface Made {
   command?: string;
   /** Which loss was taken and why, in words. */
   losses?: string;
+  /** Whether the matrix was read with log1p, and with top. */
+  log1p?: boolean;
+  top?: boolean;
+  /** How well unseen cells are predicted. */
+  unseen?: Unseen;
+  /** The stability of each component of a consensus. */
+  stability?: Numbers;
+}
+
+/** How well cells that a model has not seen are predicted, by further fits from which a tenth of the cells was
+ * hidden. Shares are of how far these cells are from the means of their rows' other cells. */
+export interface Unseen {
+  /** How many cells were predicted; 0 where none can be hidden. */
+  values: number;
+  /** The share that is predicted, its standard error, and the share of the cells that were fitted. */
+  predicted: number;
+  standardError: number;
+  fitted: number;
+  /** Whether the model predicts better than the means of rows, beyond chance: if not, components and curves show noise. */
+  found: boolean;
+  /** All of this in words, and what is said of the methods beside it, "" for none. */
+  text: string;
+  others: string;
+  numbers: { value: string; label: string }[];
+  /** What in x makes it look better, or about something else, than it is. */
+  warnings: string[];
+  /** What the file of a model has of it. */
+  lines: string;
+}
+
+export interface UnseenOptions extends Settings {
+  /** Default that of the model; of bqmf what the fit had. */
+  rank?: number;
+  /** The names of the rows, for warnings; default f1, f2, ... */
+  features?: readonly string[];
 }
 
 export interface RankOptions extends Settings {
@@ -267,6 +304,10 @@ export interface ReadOptions {
   names?: string;
   /** The most bytes of memory that reading may take; default 1 GiB. */
   memory?: number;
+  /** Take log(1+x) of every number; default false. */
+  log1p?: boolean;
+  /** Keep so many features, those of largest standard deviation; default 0, all. */
+  top?: number;
 }
 
 /** A matrix from a file, with remarks about it. */
@@ -331,6 +372,9 @@ export interface Quantmf {
   /** Whether the loops use WebAssembly SIMD. The bits are the same with and without it. */
   readonly vectors: boolean;
   fit(x: MatrixLike, options: FitOptions, how?: HowToFit): Promise<Model>;
+  /** Says how well a model predicts cells of x, the matrix that was fitted, which it has not seen. The options are those
+   * of its fit. It makes the further fits, but for a model by auto, whose choice has made them. */
+  unseen(model: Model, x: MatrixLike, options?: UnseenOptions, how?: HowToFit): Promise<Unseen>;
   /** What NMFs from many seeds agree on: U has the components that come back, V is fitted to them. */
   consensus(x: MatrixLike, options: ConsensusOptions, how?: How): Promise<Consensus>;
   /** A model from its file, as `bytes` or the command wrote it. */

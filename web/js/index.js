@@ -295,7 +295,11 @@ export async function load(options) {
     tables: at('tables.wasm') ?? new URL('./tables.wasm', import.meta.url),
   };
   const [engine, kernels] = await Promise.all([compile(places.engine), simd && WebAssembly.validate(vectors) ? compile(places.kernels) : null]);
-  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker), () => compile(places.tables));
+  let tables;
+  const all = new Quantmf(most, (module = engine) => new Engine({ engine: module, kernels: module === engine ? kernels : null }, places.worker), () => (tables ??= compile(places.tables).catch((error) => {
+    tables = undefined; // the next call tries again
+    throw error;
+  })));
   await all.warm();
   return all;
 }
@@ -370,6 +374,13 @@ class Quantmf {
     const { method = 'qmf', rank, ...options } = fields('options', given);
     const about = await this.#call('fit', { x: matrix('x', x, how), method: plain('method', method), rank: plain('rank', rank), options: settings(options) }, how);
     return this.#model(about);
+  }
+
+  async unseen(model, x, given, how) {
+    if (!(model instanceof Model)) throw shape('model', kind(model), 'a model of a fit');
+    const { rank = model.rank, features, ...options } = fields('options', given);
+    const names = features === undefined ? Array.from({ length: model.rows }, (_, i) => `f${i + 1}`) : texts('features', features);
+    return this.#call('unseen', { model: content('bytes', model.bytes), x: matrix('x', x, how), tried: model.tried ?? '', features: names, rank: plain('rank', rank), options: settings(options) }, how);
   }
 
   async consensus(x, given, how) {
@@ -474,6 +485,8 @@ class Quantmf {
       took.epochs /= done;
       return took;
     };
+    // The fits by which auto chooses: at most ten masks that hide 2000 cells, of a part of at most 2^20 cells (auto.go).
+    const tried = (rows) => Math.min(rows, Math.max(2 ** 20 / n, 500)) * Math.max(1, Math.min(10, Math.ceil(20000 / (rows * n))));
     const sum = (took) => Object.values(took).reduce((s, t) => s + t, 0);
     /** fastest returns the faster of two fits, where there is time for both: during the first the browser compiles code. */
     const fastest = async (rows) => {
@@ -491,6 +504,7 @@ class Quantmf {
     const large = more > few && sum(small) < 100 ? await fastest(more) : undefined;
     const [rows, took] = large ? [more, large] : [few, small];
     const seconds = Object.entries(took).reduce((s, [name, t]) => {
+      if (name === 'unseen') return s + (t * tried(d)) / tried(rows) / 1000;
       const of = name === 'choice' ? Math.min(d, 512) : d; // a start is chosen by at most 512 rows
       const row = large && small[name] !== undefined ? Math.max(0, t - small[name]) / (more - few) : t / rows;
       return s + (t + row * (of - rows)) / 1000;
@@ -519,10 +533,11 @@ class Quantmf {
   }
 
   async read(file, options, how) {
-    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, ...rest } = fields('options', options);
+    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, log1p = false, top = 0, ...rest } = fields('options', options);
     none(rest);
     if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
-    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory }, how);
+    if (!count(top)) throw option('top', top, 'must be a whole number, at least 0');
+    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory, log1p: Boolean(log1p), top }, how);
   }
 
   async groups(table, of, how) {
@@ -629,9 +644,11 @@ class Model {
   }
 
   async named(features, samples, of, how) {
-    const { matrix: name = '', command = '', losses = '', ...rest } = fields('made', of);
+    const { matrix: name = '', command = '', losses = '', log1p = false, top = false, unseen, stability, ...rest } = fields('made', of);
     none(rest);
-    const made = { matrix: text('matrix', name), command: text('command', command), losses: text('losses', losses) };
+    const made = { matrix: text('matrix', name), command: text('command', command), losses: text('losses', losses), log1p: Boolean(log1p), top: Boolean(top) };
+    if (unseen !== undefined) Object.assign(made, { unseen: text('unseen.lines', fields('unseen', unseen).lines), warnings: texts('unseen.warnings', unseen.warnings) });
+    if (stability !== undefined) made.stability = numbers('stability', stability);
     return this.#call('named', { features: texts('features', features), samples: texts('samples', samples), made }, how);
   }
 

@@ -127,3 +127,17 @@ export function table(heading, rows) {
   for (const r of rows) body.append(cells('td', r));
   return t;
 }
+
+/** thinned returns at most so many points of a line, evenly spaced, the last one among them. */
+function thinned(all, most) {
+  const every = Math.ceil(all.length / most);
+  return all.filter((_, i) => (all.length - 1 - i) % every === 0);
+}
+
+/** line draws a line through points as the picture of the figure with an id. */
+export function line(id, all, x, y, { caption, bars } = {}) {
+  const some = thinned(all, 300);
+  const figure = document.getElementById(id);
+  figure.hidden = false;
+  draw(figure, plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }), () => table([x, y], some), caption);
+}

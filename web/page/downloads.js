@@ -18,20 +18,22 @@ function styled(id) {
 }
 
 /** named returns the model's file with names and the command line. */
-async function named(command) {
-  const { table: t, model, name } = now;
+async function named() {
+  const { table: t, model, name, of, layout } = now;
+  const { command, stability } = of;
   const losses = /-loss /.test(command) ? '' : `-loss auto took ${t.negative ? 'frobenius' : 'kl'}: ${t.negative === 1 ? '1 value is' : `${t.negative || 'no'} value${t.negative ? 's are' : ' is'}`} negative`;
-  return model.named(t.features, t.samples, { matrix: name, command, losses });
+  await of.asked; // how well it predicts is part of the file
+  return model.named(t.features, t.samples, { matrix: name, command, losses, log1p: Boolean(layout.log1p), top: Boolean(layout.top), unseen: of.told, stability });
 }
 
 const components = (k) => Array.from({ length: k }, (_, c) => `c${c + 1}`);
 const files = {
   report: async (q) => {
-    const { command, table: t, groups } = now; // they may change meanwhile
-    const page = await q.report(await named(command), t.x, { groups: groups?.text });
+    const { table: t, groups } = now; // they may change meanwhile
+    const page = await q.report(await named(), t.x, { groups: groups?.text });
     return ['report.html', new Blob([page], { type: 'text/html' })];
   },
-  model: async () => ['model.qmf', new Blob([await named(now.command)])],
+  model: async () => ['model.qmf', new Blob([await named()])],
   u: () => ['U.csv', csv('feature', components(now.model.rank), now.table.features, now.model.u)],
   v: () => ['V.csv', csv('component', now.table.samples, components(now.model.rank), now.model.v)],
   curves: async () => {

@@ -1,13 +1,13 @@
 // This file reads a matrix, fits models to it, and has the form of the settings. Workers of this tab do all
 // computation; nothing is sent anywhere.
 import { load } from './index.js';
-import { draw, plot, short, table } from './chart.js';
+import { line, short } from './chart.js';
 import { downloads } from './downloads.js';
-import { clear, colour, place, show } from './result.js';
+import { clear, colour, first, place, show } from './result.js';
 import { $, copied, counted, fail, make, now, pause, say, seldom } from './state.js';
 
 const form = $('settings');
-const loading = load();
+const loading = load({ workers: Math.max(2, Math.min(4, navigator.hardwareConcurrency - 1)) }); // one for fits behind the result, one for what is pointed at
 loading.then((q) => {
   now.vectors = q.vectors;
   document.documentElement.dataset.ready = 'true';
@@ -15,15 +15,15 @@ loading.then((q) => {
 
 // Data.
 
-/** layout returns what the form says of the layout of the file; what it leaves out is detected. */
-const layout = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim() }).filter(([, v]) => v && v !== 'auto'));
+/** layout returns what the form says of the file: its layout, of which what it leaves out is detected, and what is done to it. */
+const layout = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim(), log1p: $('log1p').checked, top: Number($('top').value) }).filter(([, v]) => v && v !== 'auto'));
 
 /** take reads a matrix from a Blob, or from the promise of one. */
 async function take(name, file) {
   fail('');
   now.stop?.abort();
   const stop = (now.stop = new AbortController());
-  for (const id of ['found', 'fitting', 'result', 'losses', 'ranks', 'verdict']) $(id).hidden = true;
+  for (const id of ['found', 'fitting', 'result', 'ranks', 'verdict', 'stability', 'agreed']) $(id).hidden = true;
   clear();
   Object.assign(now, { name, file, layout: layout(), table: undefined, model: undefined });
   $('reading').hidden = false;
@@ -57,6 +57,8 @@ function found(t) {
     form[select].querySelector(`[value=${value}]`).disabled = t.negative > 0;
     if (t.negative && form[select].value === value) form[select].value = instead;
   }
+  if (now.layout.log1p) facts.push('log(1 + x) of every value was taken');
+  if (now.layout.top) facts.push(rows < now.layout.top ? 'the file has no more features than were to be kept' : 'features that vary less were left out');
   if (t.missing < rows * columns) facts.push(`values from ${short(t.least)} to ${short(t.most)}`);
   $('facts').replaceChildren(...facts.filter(Boolean).map((f) => make('li', f)));
   $('found').hidden = $('fitting').hidden = false;
@@ -64,18 +66,25 @@ function found(t) {
   settled();
 }
 
+/** fetched returns a file beside the page. */
+const fetched = (name) => fetch(name).then((response) => (response.ok ? response.blob() : Promise.reject(new Error(`${name}: ${response.status}`))));
+
+// The sample data are fitted at once, and their groups come beside.
 $('sample').onclick = async () => {
   form.rank.value ||= 5; // as in the README; an NMF of ten components fits these assays more closely than a QMF
-  const content = fetch('sample.tsv.gz').then((response) => (response.ok ? response.blob() : Promise.reject(new Error(`sample.tsv.gz: ${response.status}`))));
+  const content = fetched('sample.tsv.gz');
   await take('laml-assays.tsv.gz', content);
-  if (now.file === content && now.table) $('facts').append(make('li', 'expression, microRNA and methylation of patients with acute myeloid leukaemia: The Cancer Genome Atlas, https://www.cancer.gov/tcga'));
+  if (now.file !== content || !now.table) return;
+  $('facts').append(make('li', 'expression, microRNA and methylation of patients with acute myeloid leukaemia, and the type of the leukaemia as groups: The Cancer Genome Atlas, https://www.cancer.gov/tcga'));
+  form.requestSubmit();
+  await grouped(async () => (await fetched('sample-groups.tsv')).text(), 'laml-groups.tsv', () => now.file === content);
 };
 const file = (f) => f && take(f.name, f);
 $('file').onchange = (e) => file(e.target.files[0]);
 // Browsers tell of a file only where it is another one than before; after a click the same file, which may have changed, is another one.
 for (const input of document.querySelectorAll('[type=file]')) input.onclick = () => (input.value = '');
 $('take').onclick = () => take('pasted.txt', new Blob([$('paste').value]));
-for (const id of ['transpose', 'header', 'names-in']) {
+for (const id of ['transpose', 'header', 'names-in', 'log1p', 'top']) {
   $(id).onchange = () => {
     settled();
     if (now.file) take(now.name, now.file);
@@ -103,11 +112,17 @@ const given = () => Object.fromEntries(Object.keys(flags).map((k) => [k, plain(f
 /** quoted returns a file name or a value as one word for a shell. */
 const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", "'\\''")}'`);
 
-function command() {
-  const words = Object.entries(given()).map(([k, v]) => `-${flags[k]} ${v}`);
+/** repeated returns a command line of these settings. */
+function repeated(settings, program) {
+  const words = Object.entries(settings).map(([k, v]) => `-${flags[k]} ${v}`);
   if (now.table.missing) words.push('-missing');
-  for (const [k, v] of Object.entries(now.layout)) words.push(v === true ? `-${k}` : `-${k} ${quoted(v)}`);
-  return `quantmf fit ${words.join(' ')} -o model.qmf ${quoted(now.name.startsWith('-') ? `./${now.name}` : now.name)}`;
+  for (const [k, v] of Object.entries(now.layout)) words.push(v === true ? `-${k}` : `-${k} ${quoted(String(v))}`);
+  return `quantmf ${program} ${words.join(' ')} -o model.qmf ${quoted(now.name.startsWith('-') ? `./${now.name}` : now.name)}`;
+}
+const command = () => repeated(given(), 'fit');
+function consensus(rank) {
+  const { loss, seed } = given();
+  return repeated({ rank, ...(loss && { loss }), ...(seed && { seed }) }, 'consensus');
 }
 
 function options() {
@@ -124,13 +139,14 @@ let settling = 0; // counts the calls of settled: only the last one may say some
 
 async function settled() {
   const own = ++settling;
-  const maps = form.method.value.startsWith('qmf');
+  const maps = form.method.value.startsWith('qmf'); // auto compares methods with curves and without
   for (const k of ['levels', 'epsilon']) {
     form[k].disabled = !maps;
     if (!maps) form[k].value = '';
   }
   $('choose').disabled = form.method.value === 'bqmf';
-  form.epochs.placeholder = { qmf: form.rank.value > 32 ? 20 : 4, nmf: 20, qmfq: 100, bqmf: 60 }[form.method.value]; // above 32 components Adam fits a qmf
+  $('agree').disabled = now.table?.negative > 0; // an nmf takes no such values
+  form.epochs.placeholder = { auto: 'default', qmf: form.rank.value > 32 ? 20 : 4, nmf: 20, qmfq: 100, bqmf: 60 }[form.method.value]; // above 32 components Adam fits a qmf
   history.replaceState(null, '', `#${new URLSearchParams({ ...given(), ...layout() })}`);
   clearTimeout(waiting);
   guess?.abort();
@@ -191,7 +207,8 @@ function addressed() {
   $('header').value = of.get('header') ?? '';
   for (const select of [form.method, form.loss, $('header')]) if (select.selectedIndex < 0) select.selectedIndex = 0; // the default, and where there is no such choice
   $('names-in').value = of.get('names') ?? '';
-  $('transpose').checked = of.has('transpose');
+  for (const id of ['transpose', 'log1p']) $(id).checked = of.has(id);
+  $('top').value = Number(of.get('top')) || '';
 }
 addressed();
 addEventListener('hashchange', () => {
@@ -214,7 +231,7 @@ $('copy').onclick = async () => {
 
 // Fits.
 
-const phases = { choice: 'choosing the start', factors: 'first factors', maps: 'first maps', qmf: 'start by qmf', epochs: 'fitting', rank: 'comparing' };
+const phases = { unseen: 'predicting hidden values', choice: 'choosing the start', factors: 'first factors', maps: 'first maps', qmf: 'start by qmf', epochs: 'fitting', rank: 'comparing' };
 
 /** told returns the message of an error of the package, with the names of the feature and the sample where it has a place. */
 function told(e, { features, samples } = now.table ?? {}) {
@@ -262,18 +279,6 @@ async function work(what) {
   }
 }
 
-/** thinned returns at most so many points of a line, evenly spaced, the last one among them. */
-function thinned(all, most) {
-  const every = Math.ceil(all.length / most);
-  return all.filter((_, i) => (all.length - 1 - i) % every === 0);
-}
-
-function losses(figure, all, x, y, { caption, bars }) {
-  const some = thinned(all, 300);
-  $(figure).hidden = false;
-  draw($(figure), plot(`${y} by ${x}`, { line: some, points: some.length < 60 ? some : [], x, y, bars }), () => table([x, y], some), caption);
-}
-
 /** judged returns the best trial, and the one to take: that of the smallest rank whose loss is above the best by at
  * most one standard error of the difference. `quantmf rank` has the same rule. */
 function judged(trials) {
@@ -286,53 +291,73 @@ function judged(trials) {
   return { best, take: trials.find((t) => apart(t)[0] <= apart(t)[1]) };
 }
 
-/** course draws the losses of a fit after each epoch, [epoch, loss]. */
-function course(method, all) {
-  const caption = method === 'bqmf' ? 'What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better.'
-    : `How far the model is from X after each epoch: the mean divergence of a cell. Epoch 0 is the start. Lower is better.${method === 'qmf' ? ' Between the first and the last epoch each feature counts as it was when it was visited, and large first steps can raise the loss for a while.' : ''}`;
-  losses('losses', all, 'epoch', method === 'bqmf' ? 'negative evidence' : 'loss', { caption });
-}
-
 form.onsubmit = (e) => {
   e.preventDefault();
-  work(async (q, signal, heard) => {
+  work(async (q, signal, onProgress) => {
     const { table: t } = now;
-    const line = command();
-    const all = options();
-    const seen = [];
-    let ended = false;
-    const drawn = seldom(250, () => ended || signal.aborted || course(all.method, seen));
-    const shown = (model) => course(model.method, Array.from(model.history, (v, i) => [i, v]));
-    let model;
-    try {
-      model = await q.fit(await copied(t.x, signal), all, {
-        signal,
-        transfer: true,
-        onProgress: (p) => {
-          heard(p);
-          if (p.phase === 'epochs') {
-            seen.push([p.epoch, p.loss]);
-            drawn();
-          }
-        },
-      });
-      ended = true;
-      await pause(signal); // the frame after that which takes the model draws its losses
-      shown(model);
-      await show(model, line, signal);
-    } finally {
-      ended = true;
-      if (now.table === t && now.model && now.model !== model) shown(now.model); // a fit that failed or was cancelled leaves the last result
-    }
+    const of = { command: command(), options: options() };
+    const model = await q.fit(await copied(t.x, signal), of.options, { signal, transfer: true, onProgress });
+    await show(model, of, signal);
+    foretold(q, model, of, signal);
   });
 };
 $('cancel').onclick = () => now.stop?.abort();
 
+/** foretold finds how well a model predicts what it has not seen, by further fits unless those that chose its method have said so.
+ * The result is on the page before. */
+async function foretold(q, model, of, signal) {
+  const { table: t } = now;
+  const shown = () => now.model === model && now.table === t;
+  const { method, ...options } = of.options;
+  first('Values are hidden from further fits, to see how well they are predicted …');
+  $('cancel').disabled = false;
+  const ask = async () => q.unseen(model, await copied(t.x, signal), { ...options, features: t.features }, { signal, transfer: true });
+  of.asked = ask().then((told) => {
+    of.told = told;
+    if (shown()) now.first = told;
+    if (shown()) first();
+  }, (e) => {
+    if (shown()) first(signal.aborted ? 'How well unseen values are predicted was not found out: that was cancelled.' : told(e));
+  }).finally(() => {
+    if (now.stop.signal === signal) $('cancel').disabled = true;
+  });
+}
+
+$('agree').onclick = () =>
+  work(async (q, signal) => {
+    const { table: t } = now;
+    const { loss, seed, missingValues } = options();
+    const given = Object.fromEntries(Object.entries({ loss, seed, missingValues }).filter(([, v]) => v !== undefined));
+    const ranks = compared(2);
+    const found = [];
+    for (const rank of ranks) {
+      bar(found.length / ranks.length);
+      say(`fitting ${rank} components from 20 seeds`);
+      found.push(await q.consensus(t.x, { ...given, rank }, { signal }));
+    }
+    if (now.table !== t) return;
+    const least = (c) => c.stability.reduce((a, b) => Math.min(a, b), 1);
+    line('stability', found.map((c, i) => [ranks[i], c.overall]), 'components', 'stability');
+    const own = Math.max(0, ranks.indexOf(Number(form.rank.value)));
+    const [said, button] = $('agreed').children;
+    said.textContent = `${counted(ranks[own], 'component')} from 20 seeds: stability ${found[own].overall.toFixed(2)}, of the least stable one ${least(found[own]).toFixed(2)}.`;
+    button.textContent = `Show what they agree on`;
+    button.onclick = () => work((_, stop) => show(found[own].model, { command: consensus(ranks[own]), stability: found[own].stability }, stop));
+    $('agreed').hidden = false;
+  });
+
+/** compared are the numbers of components that are tried, from the least on, that of the form among them. */
+function compared(least) {
+  const most = Math.min(now.table.x.rows, now.table.x.columns);
+  return [...new Set([1, 2, 3, 5, 8, 12, 20, Number(form.rank.value)])].filter((k) => k >= least && k <= most).sort((a, b) => a - b);
+}
+
 $('choose').onclick = () =>
   work(async (q, signal, heard) => {
-    const { rank, ...rest } = options();
+    const { rank, method, ...rest } = options();
+    if (method !== 'auto') rest.method = method;
+    const ranks = compared(1);
     const most = Math.min(now.table.x.rows, now.table.x.columns);
-    const ranks = [...new Set([1, 2, 3, 5, 8, 12, 20, rank])].filter((k) => k >= 1 && k <= most).sort((a, b) => a - b);
     delete rest.missingValues; // a comparison takes missing values as they are
     const trials = await q.rank(now.table.x, { ...rest, ranks, repeats: 3 }, { signal, onProgress: heard });
     const { best, take } = judged(trials);
@@ -345,29 +370,32 @@ $('choose').onclick = () =>
       settled();
     };
     $('verdict').hidden = false;
-    losses('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', { bars: trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]) });
+    line('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', { bars: trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]) });
   });
 
 // Groups and new samples.
 
 // What has been read is for the table and the model that were there, unless another file was chosen or they have gone, which empties
 // the field.
-$('labels').onchange = async ({ target: field }) => {
-  const f = field.files[0];
-  if (!f) return;
+/** grouped reads groups from what text returns the promise of, unless something else has come meanwhile. */
+async function grouped(text, name, wanted) {
   fail('');
   $('labelled').textContent = '';
   try {
     const { features, samples } = now.table;
-    const text = await f.text();
-    const g = await (await loading).groups(text, { features, samples, name: f.name });
-    if (field.files[0] !== f) return;
-    now.groups = { ...g, text, name: f.name };
+    const content = await text();
+    const g = await (await loading).groups(content, { features, samples, name });
+    if (!wanted()) return;
+    now.groups = { ...g, text: content, name };
     if (now.model) colour();
     $('labelled').textContent = [g.samples ? `${counted(g.samples.names.length, 'group')} of samples` : 'no sample has a group', ...g.warnings].join('; ');
   } catch (error) {
-    if (field.files[0] === f) fail(error.message, 'labels-problem');
+    if (wanted()) fail(error.message, 'labels-problem');
   }
+}
+$('labels').onchange = ({ target: field }) => {
+  const f = field.files[0];
+  if (f) grouped(() => f.text(), f.name, () => field.files[0] === f);
 };
 
 $('new').onchange = async ({ target: field }) => {
@@ -378,7 +406,7 @@ $('new').onchange = async ({ target: field }) => {
   const { features } = now.table;
   let t;
   try {
-    t = await (await loading).read(f, { name: f.name, ...now.layout });
+    t = await (await loading).read(f, { name: f.name, ...now.layout, top: 0 }); // features are found by name
     if (field.files[0] === f) await place(t, f);
   } catch (error) {
     if (field.files[0] === f) fail(told(error, { features, samples: t?.samples }), 'new-problem');

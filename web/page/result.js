@@ -1,6 +1,6 @@
 // The result of a fit: linked heatmaps, the curve of a feature, components, samples as points,
 // and new samples placed among them.
-import { draw, plot, short, sign, table } from './chart.js';
+import { draw, line, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
 import { $, copied, counted, inPieces, make, now, pause } from './state.js';
 
@@ -11,11 +11,11 @@ $('rest-key').append(key(true));
 
 /** later holds the blocks below the head of the result. They become visible one a frame, because laying out and drawing all
  * of them takes longer than a frame. */
-const later = document.querySelectorAll('.maps > figure, .maps ~ *');
+const later = document.querySelectorAll('#result > .later, .maps > figure');
 
 /** clear removes the result of the last matrix. */
 export function clear() {
-  Object.assign(now, { model: undefined, fitted: undefined, placed: undefined, curves: undefined, groups: undefined });
+  Object.assign(now, { model: undefined, fitted: undefined, placed: undefined, curves: undefined, groups: undefined, first: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
   for (const id of ['new', 'labels']) $(id).value = '';
   for (const what of ['placed', 'filled']) document.querySelector(`[data-save=${what}]`).disabled = true;
@@ -116,9 +116,10 @@ function listed(title, all, names, choose) {
   return p;
 }
 
-/** show shows a model of the table that the page holds; command is the command line that repeats its fit. First all that is
- * drawn is computed in pieces, then the last result is replaced block by block, so that the page goes on responding. */
-export async function show(model, command, signal) {
+/** show shows a model of the table that the page holds; of says what it is beside: command is the command line that repeats its
+ * fit, stability that of the components of a consensus. First all that is drawn is computed in pieces, then the last result is
+ * replaced block by block, so that the page goes on responding. */
+export async function show(model, of, signal) {
   const { table: t } = now;
   const top = async () => model.top(await copied(t.x, signal), 8, { signal, transfer: true });
   const [fitted, tops] = await Promise.all([model.reconstruct({ signal }), top()]);
@@ -127,27 +128,26 @@ export async function show(model, command, signal) {
   const components = [];
   await inPieces(model.rank, (c) => {
     const div = document.createElement('div');
-    div.append(make('h3', `Component ${c + 1}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples));
+    const stable = of.stability ? `, stability ${of.stability[c].toFixed(2)}` : '';
+    div.append(make('h3', `Component ${c + 1}${stable}`), listed('features', tops.features[c], t.features, (i) => maps.row(i)), listed('samples', tops.samples[c], t.samples));
     components.push(div);
   }, signal);
   const parts = [
     ['', () => {
-      Object.assign(now, { model, command, fitted, placed: undefined });
+      Object.assign(now, { model, of, fitted, placed: undefined, first: undefined });
       $('placed').textContent = $('new').value = '';
       document.querySelector('[data-save=placed]').disabled = true;
       document.querySelector('[data-save=filled]').disabled = !t.missing;
       $('result').hidden = false;
       $('fit-caption').textContent = model.method === 'nmf' ? 'UV again: what the model makes of X' : 'T(UV): what the model makes of X';
-      $('summary').textContent = summary(model, command);
+      $('summary').textContent = summary(model, of);
+      first();
       maps.show(images, order, tints());
     }],
-    ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
-    ['.maps ~ .keys, #cell', () => {}],
-    ['.pair:has(#curve)', () => drawCell(order.rows[0], order.columns[0], true)],
-    ['', () => $('components').replaceChildren(...components.slice(0, 2))], // two take some 5 ms to be laid out, and about four are in sight
+    ['#parts', () => $('components').replaceChildren(...components.slice(0, 2))], // two take some 5 ms to be laid out, and about four are in sight
     ['', () => $('components').append(...components.slice(2, 4))],
     ['', () => $('components').append(...components.slice(4))],
-    ['.pair:has(#samples)', () => {
+    ['', () => {
       for (const [k, id] of ['across', 'up'].entries()) {
         $(id).replaceChildren(...Array.from({ length: model.rank }, (_, c) => make('option', `c${c + 1}`, { value: c })));
         $(id).value = Math.min(k, model.rank - 1);
@@ -155,7 +155,12 @@ export async function show(model, command, signal) {
       }
       drawGroups();
     }],
-    ['.screen:has(#downloads)', drawTables],
+    ['.later:has(#view)', () => {}],
+    ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
+    ['.later:has(#cell)', () => {}],
+    ['#feature', () => drawCell(order.rows[0], order.columns[0], true)],
+    ['.later:has(#losses)', () => course(model)],
+    ['.later:has(#downloads)', drawTables],
   ];
   for (const [block, made] of parts) {
     await pause();
@@ -165,12 +170,43 @@ export async function show(model, command, signal) {
   }
 }
 
-/** summary says what a model is and how near it comes to X. */
-function summary(model, command) {
-  const loss = /-loss frobenius/.test(command) || (now.table.negative && !/-loss /.test(command)) ? 'half the squared difference' : 'Kullback-Leibler divergence';
-  const near = model.method === 'bqmf' ? `about ${short(model.leaveOneOut)} a cell, each predicted without itself` : `${short(model.history[model.best])} a cell`;
-  return `${model.method}, ${counted(model.rank, 'component')}, ${counted(model.history.length - 1, 'epoch')}. From X to the model: ${near} (mean ${loss}).` +
-    `${model.warnings.length ? ` ${counted(model.warnings.length, 'warning')}, the first: ${model.warnings[0]}.` : ''}`;
+/** first writes the first box: how well unseen values are predicted, as far as that is known, and the warnings. Words and numbers are
+ * those of the command. Where no structure was found, components and curves are drawn as noise. */
+export function first(waiting = '') {
+  const { model, first: told, of } = now;
+  const noise = told?.values > 0 && !told.found;
+  $('result').classList.toggle('noise', noise);
+  const all = [];
+  if (told) {
+    all.push(make('p', capital(told.text), { className: noise ? 'bad' : 'answer' }));
+    const numbers = make('ul', '', { className: 'numbers' });
+    for (const { value, label } of told.numbers) {
+      const li = make('li', '');
+      li.append(make('b', value), ` ${label}`);
+      numbers.append(li);
+    }
+    all.push(numbers);
+    if (told.others) all.push(make('p', `${told.others}.`));
+  } else if (waiting) all.push(make('p', waiting, { className: 'note' }));
+  for (const w of [...model.warnings, ...(told?.warnings ?? [])]) all.push(make('p', `Warning: ${w}.`, { className: 'warning' }));
+  $('first').replaceChildren(...all);
+  $('stable').textContent = of.stability ? `Each component is the median of those that 20 fits from other seeds have in common; its stability is 1 where all have it, and below 0.5 where few have.` : '';
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** summary says what a model is. */
+function summary(model, { stability }) {
+  return `${stability ? 'Consensus of 20 fits by nmf' : model.method}, ${counted(model.rank, 'component')}, ${counted(model.history.length - 1, 'epoch')}.`;
+}
+
+/** course draws the losses of a fit after each epoch, and says how near the model comes to X. */
+function course(model) {
+  const { method } = model;
+  const measure = /-loss frobenius/.test(now.of.command) || (now.table.negative && !/-loss /.test(now.of.command)) ? 'half the squared difference' : 'Kullback-Leibler divergence';
+  const caption = method === 'bqmf' ? `What the model does not explain after each epoch (negative evidence, nats a cell). Lower is better. Each value is predicted without itself with a loss of about ${short(model.leaveOneOut)} (mean ${measure}).`
+    : `How far the model is from X after each epoch: the mean over all cells of the ${measure}, ${short(model.history[model.best])} in the end. Epoch 0 is the start. Lower is better.${method === 'qmf' ? ' Between the first and the last epoch each feature counts as it was when it was visited, and large first steps can raise the loss for a while.' : ''}`;
+  line('losses', Array.from(model.history, (v, i) => [i, v]), 'epoch', method === 'bqmf' ? 'negative evidence' : 'loss', { caption });
 }
 
 // Samples as points, and their groups.

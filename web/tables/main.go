@@ -43,7 +43,8 @@ func answer(name string, c host.Call) (any, error) {
 // read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A
 // text is read twice, so progress is relative to twice the size of the file.
 func read(c host.Call) (any, error) {
-	o := table.Options{Missing: true, Negative: true, Transpose: c.Args.Get("transpose").Truthy(),
+	log1p := c.Args.Get("log1p").Truthy()
+	o := table.Options{Missing: true, Negative: !log1p, Transpose: c.Args.Get("transpose").Truthy(),
 		Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
 	switch header := c.Args.Get("header").String(); header {
 	case "auto":
@@ -64,6 +65,15 @@ func read(c host.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	remarks := t.Remarks()
+	if log1p {
+		t.Log1p()
+	}
+	if top := c.Args.Get("top").Int(); top > 0 {
+		if t, err = t.MostVariable(top); err != nil {
+			return nil, err
+		}
+	}
 	missing, negative, least, most := 0, 0, math.Inf(1), math.Inf(-1)
 	for i := range t.X.Rows {
 		for _, v := range t.X.Row(i) {
@@ -80,7 +90,7 @@ func read(c host.Call) (any, error) {
 	return map[string]any{
 		"x": host.Grid(t.X), "features": host.Texts(t.Features), "samples": host.Texts(t.Samples),
 		"namedFeatures": t.NamedFeatures, "namedSamples": t.NamedSamples,
-		"taken": t.Taken, "warnings": host.Texts(t.Warnings), "remarks": host.Texts(t.Remarks()),
+		"taken": t.Taken, "warnings": host.Texts(t.Warnings), "remarks": host.Texts(remarks),
 		"missing": missing, "negative": negative, "least": least, "most": most,
 	}, nil
 }

@@ -31,11 +31,12 @@ _HOMES = {
     "EngineError": "_errors",
 }
 
-_MODULES = ("pl", "tl")
+_MODULES = ("distributed", "pl", "tl")
 
 __all__ = [*_HOMES, *_MODULES]
 
 if TYPE_CHECKING:
+    from . import distributed as distributed
     from . import pl as pl
     from . import tl as tl
     from ._errors import *  # noqa: F403
