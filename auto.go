@@ -143,6 +143,10 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	if err != nil {
 		return nil, err
 	}
+	weights, err := settled.weightsOfPart(d, n)
+	if err != nil {
+		return nil, err
+	}
 	masks := Masks{Share: max(0.1, min(0.5, 20/observed)), Seed: settled.seed}
 	masks.Repeats = max(1, min(10, int(math.Ceil(hiddenOfAuto/(masks.Share*observed)))))
 	trials, alone := make([]Trial, len(candidates)), fitOption(option.Workers, "1", func(c *config) string {
@@ -150,7 +154,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		return ""
 	})
 	for i, c := range candidates {
-		trials[i] = Trial{c.Rank, append(slices.Clip(c.Options), alone)}
+		trials[i] = Trial{c.Rank, append(append(slices.Clip(c.Options), alone), weights...)}
 	}
 	var mutex sync.Mutex
 	starts, done := make([][]startChoice, len(candidates)), 0
@@ -296,6 +300,33 @@ func partOf(x Rows) (part Rows, observed float64, err error) {
 		}
 	}
 	return part, observed, nil
+}
+
+// weightsOfPart returns, as options, the weights of the cells of the part of d × n cells from which some are
+// hidden; none where that is all.
+func (c *config) weightsOfPart(d, n int) (opts []FitOption, err error) {
+	rows, columns := partSize(d, n)
+	if rows == d && columns == n {
+		return nil, nil
+	}
+	if _, err := c.weightsOf(d, n); err != nil {
+		return nil, err
+	}
+	if c.sampleWeights != nil {
+		of := make([]float64, columns)
+		for j := range of {
+			of[j] = c.sampleWeights[int64(j)*int64(n)/int64(columns)]
+		}
+		opts = append(opts, WithSampleWeights(of))
+	}
+	if c.cellWeights != nil {
+		of, _, err := partOf(c.cellWeights)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, WithCellWeights(of))
+	}
+	return opts, nil
 }
 
 // startsBy is an option of a fit of QMF that takes a choice, or notes the one that it makes. Other fits have

@@ -192,8 +192,11 @@ func (c *config) checkProduct(most float64) error {
 
 // checkCells reports the first value that a fit cannot have.
 func (c *config) checkCells(x Rows) error {
-	rules := c.rules()
+	rules, err := c.rules(), error(nil)
 	rules.Validation = 0
+	if rules.Weights, err = c.weightsOf(x.Dims()); err != nil {
+		return err
+	}
 	return public(rules.CheckAll(sourceOf(x)))
 }
 

@@ -213,3 +213,70 @@ func TestWeightsOfQMFQ(t *testing.T) {
 		})
 	}
 }
+
+// TestWeightsOfHidden: hidden cells are judged by their weights, and those of weight 0 are not hidden,
+// whatever x has there: by HeldOut as by MethodAuto, which finds them in the part of a large matrix, too.
+func TestWeightsOfHidden(t *testing.T) {
+	if testing.Short() {
+		t.Skip("not among the quickest")
+	}
+	x, _ := heavy()
+	only, hidden, wrong := NewMat(x.Dims()), x.Clone(), x.Clone()
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%5 == 0 {
+			only.Data[i], hidden.Data[i], wrong.Data[i] = 0, math.NaN(), 1e9
+		}
+	}
+	masks := Masks{Repeats: 2}
+	judge := func(x Mat, opts ...FitOption) []Prediction {
+		return must(HeldOut(t.Context(), x, FitNMF, []Trial{{Rank: 2, Options: opts}}, masks))(t)
+	}
+	want, got := judge(hidden)[0], judge(wrong, WithCellWeights(only))[0]
+	for r, l := range want.Losses {
+		for what, p := range map[string][2]float64{"Losses": {got.Losses[r], l},
+			"Baseline": {got.Baseline[r], want.Baseline[r]},
+			"Relative": {got.Relative[r], want.Relative[r]}} {
+			if !(math.Abs(p[0]-p[1]) <= 1e-6*p[1]) {
+				t.Errorf("%s %d: %v, want %v", what, r, p[0], p[1])
+			}
+		}
+	}
+	rows := NewMat(x.Dims()) // the first row alone counts
+	for i := range rows.Data {
+		if rows.Data[i] = 1e-9; i < x.Cols {
+			rows.Data[i] = 5
+		}
+	}
+	p := judge(x, WithCellWeights(rows))[0]
+	if first := p.Rows[0]; !(first.Loss > 0) || !(p.Rows[1].Loss < 1e-3*first.Loss) {
+		t.Errorf("the rows lose %v and %v", first.Loss, p.Rows[1].Loss)
+	}
+	a := must(Fit(t.Context(), MethodAuto, hidden, 2, WithMissingValues()))(t)
+	b := must(Fit(t.Context(), MethodAuto, wrong, 2, WithCellWeights(only)))(t)
+	if u, v := a.Reconstruct(), b.Reconstruct(); !(math.Abs(u.At(3, 4)-v.At(3, 4)) <= 1e-4*u.At(3, 4)) {
+		t.Errorf("MethodAuto: %v, want %v", v.At(3, 4), u.At(3, 4))
+	}
+	large := NewMat(2100, 600)
+	for i := range large.Data {
+		large.Data[i] = float64(i % 1009)
+	}
+	c := config{settings: settings{cellWeights: large, sampleWeights: large.Row(5)}}
+	opts := must(c.weightsOfPart(large.Dims()))(t)
+	part, _, err := partOf(large)
+	if err != nil || len(opts) != 2 {
+		t.Fatal(err, len(opts))
+	}
+	var of config
+	for _, o := range opts {
+		o.setting().check(&of)
+	}
+	height, columns := part.Dims()
+	for j := range columns {
+		if want := large.At(5, j*600/columns); of.sampleWeights[j] != want {
+			t.Errorf("sample %d weighs %v, want %v", j, of.sampleWeights[j], want)
+		}
+	}
+	if of.cellWeights.(Mat).At(height-1, 7) != part.(Mat).At(height-1, 7) {
+		t.Error("cells have other weights than those of the part")
+	}
+}

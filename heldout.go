@@ -63,7 +63,9 @@ type Masks struct {
 // matrix and the options that it is given. GOMAXPROCS fits run at a time, one
 // worker each; the result does not depend on their number.
 //
-// NaN cells of x are unobserved. Every row and column keeps at least two visible cells.
+// NaN cells of x are unobserved. Every row and column keeps at least two visible cells. The weights of cells
+// that the first trial has, by [WithSampleWeights] and [WithCellWeights], are those by which all trials are
+// judged; those of weight 0 are not hidden.
 // All trials must have the same loss. A progress function among their options is called
 // by several goroutines at once.
 //
@@ -107,7 +109,11 @@ func heldOut(ctx context.Context, x Rows, fit trialFit, trials []Trial, masks Ma
 		mapped: true}}).checkCells(x); err != nil {
 		return nil, err
 	}
-	hidden, err := masks.hide(ctx, x)
+	weights, err := weightsAmong(trials, d, n)
+	if err != nil {
+		return nil, err
+	}
+	hidden, err := masks.hide(ctx, x, weights)
 	if err != nil {
 		return nil, err
 	}
@@ -233,6 +239,7 @@ func ofSums(rows []HiddenRow, of func(i int) (of, in float64)) (ratio, stdErr fl
 type hiddenLosses struct {
 	Prediction
 	mean float64 // its only loss
+	mass float64 // the weight of the hidden cells: their number, where they have none
 	of   divergence.Loss
 }
 
@@ -266,7 +273,7 @@ func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts 
 	}
 	h.of = is.loss
 	sum := h.mean
-	losses := []float64{sum / float64(mask.HeldOut), h.Baseline[0] / float64(mask.HeldOut)}
+	losses := []float64{sum / h.mass, h.Baseline[0] / h.mass}
 	unit.Losses(h.of, losses)
 	h.mean, h.Losses, h.Baseline = losses[0], losses[:1:1], losses[1:]
 	for i := range h.Rows {
@@ -322,8 +329,24 @@ func (m Masks) settled() (Masks, error) {
 	return m, nil
 }
 
-// hide returns the cells of x under the masks.
-func (m Masks) hide(ctx context.Context, x Rows) ([]*fit.Cells, error) {
+// weightsAmong returns the weights of d × n cells that the first trial asks for, nil for none.
+func weightsAmong(trials []Trial, d, n int) (*fit.Weights, error) {
+	var c config
+	if len(trials) > 0 {
+		for _, o := range trials[0].Options {
+			if o == nil {
+				continue // an error of the fit
+			}
+			if s := o.setting(); s.kind == option.SampleWeights || s.kind == option.CellWeights {
+				s.check(&c)
+			}
+		}
+	}
+	return c.weightsOf(d, n)
+}
+
+// hide returns the cells of x under the masks, with weights, if any.
+func (m Masks) hide(ctx context.Context, x Rows, weights *fit.Weights) ([]*fit.Cells, error) {
 	hidden := make([]*fit.Cells, m.Repeats)
 	for r := range hidden {
 		if err := ctx.Err(); err != nil {
@@ -332,7 +355,9 @@ func (m Masks) hide(ctx context.Context, x Rows) ([]*fit.Cells, error) {
 		s := settings{validation: m.Share, seed: uint64(random.Split(m.Seed, m.First+r)), missing: true,
 			mapped: true, loss: divergence.Frobenius}
 		var err error
-		if hidden[r], err = newCells(x, &s); err != nil {
+		rules := s.rules()
+		rules.Weights = weights
+		if hidden[r], err = readCells(x, rules); err != nil {
 			if o, ok := err.(*OptionError); ok {
 				o.Option = "share"
 			}
@@ -351,8 +376,9 @@ func (h *hiddenLosses) predict(ctx context.Context, s *fit.Cells, m Model, unit 
 		return err
 	}
 	loss, room, t := m.bounds().loss, make([]float64, s.N), make([]float64, s.N)
+	weights := make([]float64, s.N)
 	h.Rows = make([]HiddenRow, s.D)
-	baseline, relative, baseRelative, counted := 0.0, 0.0, 0.0, 0
+	baseline, relative, baseRelative, counted := 0.0, 0.0, 0.0, 0.0
 	for i := range s.D {
 		if err := ctx.Err(); err != nil {
 			return fit.StoppedAt(0, err)
@@ -362,27 +388,32 @@ func (h *hiddenLosses) predict(ctx context.Context, s *fit.Cells, m Model, unit 
 		if err != nil {
 			return public(err)
 		}
+		if err := s.AllWeights(weights, i); err != nil {
+			return public(err)
+		}
 		mean, square, visible := 0.0, 0.0, 0.0
 		for j, v := range row {
 			if v == v && !s.IsHeld(i, j) {
 				if unit.All != 0 {
 					v = math.Ldexp(v, -unit.All)
 				}
-				visible++
+				visible += weights[j]
 				off := v - mean
-				mean += off / visible
-				square += float64(off * (v - mean))
+				mean += off * weights[j] / visible
+				square += float64(weights[j] * float64(off*(v-mean)))
 			}
 		}
 		of := &h.Rows[i]
-		own := math.Ldexp(mean, unit.All)
+		own, mass := math.Ldexp(mean, unit.All), 0.0 // the weight of the row's hidden cells
 		for j, v := range row {
 			if s.IsHeld(i, j) {
 				of.Cells++
-				of.Loss += unit.Divergence(loss, v, t[j])
-				of.Baseline += unit.Divergence(loss, v, own)
+				mass += weights[j]
+				of.Loss += float64(weights[j] * unit.Divergence(loss, v, t[j]))
+				of.Baseline += float64(weights[j] * unit.Divergence(loss, v, own))
 			}
 		}
+		h.mass += mass
 		h.mean += of.Loss
 		baseline += of.Baseline
 		if mean == 0 && square == 0 {
@@ -392,10 +423,10 @@ func (h *hiddenLosses) predict(ctx context.Context, s *fit.Cells, m Model, unit 
 		if spread := square / visible / 2 / loss.Stiffness(mean); spread > 0 && of.Cells > 0 {
 			relative += of.Loss / spread
 			baseRelative += of.Baseline / spread
-			counted += of.Cells
+			counted += mass
 		}
 	}
-	n := float64(max(counted, 1))
+	n := max(counted, divergence.Tiny)
 	h.Baseline = []float64{baseline}
 	h.Relative, h.BaselineRelative = []float64{relative / n}, []float64{baseRelative / n}
 	return nil

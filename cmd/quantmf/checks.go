@@ -28,6 +28,8 @@ type feature struct {
 	abs, ownAbs float64 // the absolute error of the model's median, and of that of the visible values
 	square      float64 // of own - loss, with -value median of ownAbs - abs
 	held        float64 // within the interval
+
+	words, right, frequent int // hidden words, those that are predicted, and those that are the most frequent
 }
 
 // add adds the values of b.
@@ -39,6 +41,9 @@ func (c *feature) add(b feature) {
 	c.ownAbs += b.ownAbs
 	c.square += b.square
 	c.held += b.held
+	c.words += b.words
+	c.right += b.right
+	c.frequent += b.frequent
 }
 
 // errors are the mean error of the model and of the feature's own mean or median.
@@ -117,12 +122,15 @@ func (r *imputation) check(ctx context.Context, warnings []error) error {
 	}
 	masks := quantmf.Masks{Repeats: r.checks, Share: hiddenShare(x), Seed: r.options.Seed}
 	options := r.options.List(option.Missing, option.Workers)
-	if r.manner = mannerOf(x, warnings); r.manner != atRandom {
+	if r.manner = mannerOf(r.asRead().X, warnings); r.categories != nil && r.manner != together {
+		r.manner = atRandom // a word is neither low nor high
+	}
+	if r.manner != atRandom {
 		if _, count := r.hidden(masks, 0); count < fewHidden {
 			r.manner = atRandom
 		}
 	}
-	if r.manner == atRandom {
+	if r.manner == atRandom && r.categories == nil {
 		_, err = quantmf.HeldOut(ctx, x, fit, []quantmf.Trial{{Rank: r.rank, Options: options}}, masks)
 	} else {
 		err = sideBySide(r.checks, func(check int) error {
@@ -144,7 +152,11 @@ func (r *imputation) check(ctx context.Context, warnings []error) error {
 
 // hidden is the matrix of a check whose values are not hidden at random, and how many are.
 func (r *imputation) hidden(masks quantmf.Masks, check int) (given quantmf.Mat, count int) {
-	return r.manner.hide(r.table.X, rand.New(rand.NewPCG(masks.Seed, uint64(check))), masks.Share)
+	src := rand.New(rand.NewPCG(masks.Seed, uint64(check)))
+	if r.categories != nil {
+		return r.categories.hide(r.manner, src, masks.Share)
+	}
+	return r.manner.hide(r.table.X, src, masks.Share)
 }
 
 // sideBySide makes count calls, GOMAXPROCS of them at a time, and returns the error of the first that has
@@ -213,8 +225,13 @@ func (r *imputation) compare(m *quantmf.BQMF, given quantmf.Rows) ([]feature, er
 	for i, seen := range visible {
 		own[i], middle[i] = meanOf(seen), medianOf(seen)
 	}
-	return r.errorsOf(hidden, own, middle, forecast{m.Reconstruct(), m.Median(),
-		func(i, j int) float64 { return within(below.At(i, j), upTo.At(i, j), r.probabilities) }}), nil
+	mean := m.Reconstruct()
+	of := r.errorsOf(hidden, own, middle, forecast{mean, m.Median(),
+		func(i, j int) float64 { return within(below.At(i, j), upTo.At(i, j), r.inside) }})
+	if r.categories != nil {
+		err = r.categories.right(mean, given, of)
+	}
+	return of, err
 }
 
 // forecast is what a model says of hidden values.
@@ -239,7 +256,8 @@ func (r *imputation) errorsOf(hidden quantmf.Mat, own, middle []float64, p forec
 			if r.median() {
 				gain = ownAbs - abs
 			}
-			c.add(feature{1, loss, ownLoss, abs, ownAbs, float64(gain * gain), p.held(i, j)})
+			c.add(feature{hidden: 1, loss: loss, own: ownLoss, abs: abs, ownAbs: ownAbs,
+				square: float64(gain * gain), held: p.held(i, j)})
 		}
 	}
 	return out

@@ -38,7 +38,7 @@ func (f *imputeFlags) program() *cli.Program {
 			With -model nothing is fitted: MATRIX has samples that the model need not have seen, even a
 			single one, and each is filled in by itself.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
-			{Heading: "What is filled in", Flags: f.filling()},
+			{Heading: "What is filled in", Flags: append(f.filling(), f.categoryFlags()...)},
 			{Heading: "New samples of a model", Flags: []*cli.Flag{cli.Text(&f.kept, "model", "FILE", `fill in
 				from this model, a file that "quantmf fit -o" wrote, without a fit; with -interval and -value
 				median one of -method bqmf. FILE gets the model's features in its order; where fit had -log1p,
@@ -136,6 +136,7 @@ type imputeFlags struct {
 	fitFlags
 	kept          string // the file of a model, "" for a fit
 	out, features string
+	probabilities string  // a file
 	interval      float64 // 0 for none
 	draws         int     // matrices for multiple imputation
 	value         string  // mean or median
@@ -167,7 +168,7 @@ func (f *imputeFlags) check(p *cli.Program) error {
 	if f.kept == "" && p.Flag("allow").Given != "" {
 		return cli.UsageError("-allow: it says which features may differ from those of a -model")
 	}
-	if err := cli.OnceStdin(f.kept, f.matrix); err != nil {
+	if err := cmp.Or(cli.OnceStdin(f.kept, f.matrix), f.checkCategories()); err != nil {
 		return err
 	}
 	switch {
@@ -207,8 +208,10 @@ func (f *imputeFlags) files() []string {
 	for draw := range f.draws {
 		files = append(files, besides(f.out, "draw"+strconv.Itoa(draw+1)))
 	}
-	if f.features != "" {
-		files = append(files, f.features)
+	for _, file := range []string{f.features, f.probabilities} {
+		if file != "" {
+			files = append(files, file)
+		}
 	}
 	return files
 }
@@ -245,7 +248,8 @@ func (f *imputeFlags) footprint(d, n int) (float64, error) {
 	numbers := float64(d) * float64(n)
 	asked := float64(need.Model) + 8*6*numbers
 	side := float64(max(1, min(runtime.GOMAXPROCS(0), f.checks)))
-	return margin*max(8*1.25*numbers+float64(need.Model)+side*(8*numbers+max(float64(need.Fit), asked)), readShare*numbers) +
+	return margin*max(8*1.25*numbers+float64(need.Model)+side*(8*numbers+max(float64(need.Fit), asked)),
+		readShare*numbers) +
 		64*float64(d+n) + buffers + programSize, nil
 }
 
@@ -274,7 +278,7 @@ func (f *imputeFlags) run(s cli.Streams) error {
 	if err := out.Open(inputs, files...); err != nil {
 		return err
 	}
-	r.probabilities = cmp.Or(f.interval, 0.9)
+	r.inside = cmp.Or(f.interval, 0.9)
 	if f.kept == "" {
 		err = r.work(ctx)
 	} else {
@@ -294,7 +298,7 @@ func (f *imputeFlags) run(s cli.Streams) error {
 		return err
 	}
 	for _, path := range files {
-		if path == f.features { // no matrix
+		if path == f.features || path == f.probabilities { // no matrix of these names
 			continue
 		}
 		if err := f.in.Nameless(s.Err, path, t.NamedFeatures, t.NamedSamples); err != nil {
@@ -315,14 +319,15 @@ type imputation struct {
 	table *table.Table
 	tell  *cli.Progress
 
-	model         *model
-	filled        quantmf.Mat
-	lower, upper  quantmf.Mat // with -interval
-	of            []feature   // how well each is predicted, nil without checks
-	manner        manner      // how the values of the checks were hidden
-	all           feature
-	words         []string // warnings
-	probabilities float64  // of the intervals that are checked
+	model        *model
+	filled       quantmf.Mat
+	lower, upper quantmf.Mat // with -interval
+	of           []feature   // how well each is predicted, nil without checks
+	manner       manner      // how the values of the checks were hidden
+	all          feature
+	words        []string    // warnings
+	inside       float64     // the probability of the intervals that are checked
+	categories   *categories // nil without words
 }
 
 // take reads the matrix, with -model after the model. It returns the identities of the files.
@@ -332,6 +337,9 @@ func (r *imputation) take(s cli.Streams) ([]os.FileInfo, error) {
 	}
 	t, input, err := r.read(s)
 	r.table = t
+	if err == nil {
+		err = r.numbered()
+	}
 	return []os.FileInfo{input}, err
 }
 
@@ -349,10 +357,14 @@ func (r *imputation) work(ctx context.Context) error {
 	if err := r.check(ctx, m.Warnings); err != nil {
 		return err
 	}
+	r.filled = m.Reconstruct()
 	if r.median() {
-		r.filled = m.Median()
-	} else {
-		r.filled = m.Reconstruct()
+		middle := m.Median()
+		for i := range x.Rows {
+			if !r.categories.has(i) {
+				copy(r.filled.Row(i), middle.Row(i))
+			}
+		}
 	}
 	keep(r.filled, x)
 	if r.interval > 0 {
@@ -378,11 +390,13 @@ func keep(m, x quantmf.Mat) {
 
 // write writes the files, in the order in which they were opened.
 func (r *imputation) write(out *cli.Outputs, files []string) error {
-	t := r.table
+	t := r.asRead()
 	matrix := func(path string, m quantmf.Mat) error {
 		return out.Write(path, func(w io.Writer) error {
-			return table.Write(w, r.in.Place(path), "feature",
-				t.Features, t.Samples, m)
+			if c := r.categories; c != nil {
+				m = c.worded(m, r.interval > 0 && (path == files[1] || path == files[2]))
+			}
+			return table.WriteWords(w, r.in.Place(path), "feature", t.Features, t.Samples, m, t.Words)
 		})
 	}
 	if err := matrix(files[0], r.filled); err != nil {
@@ -398,6 +412,15 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 	}
 	if err := r.writeDraws(files, matrix); err != nil {
 		return err
+	}
+	if r.probabilities != "" {
+		r.categories.sumToOne(r.filled)
+		names, p := r.categories.probable(r.filled)
+		if err := out.Write(r.probabilities, func(w io.Writer) error {
+			return table.Write(w, r.in.Place(r.probabilities), "feature", names, t.Samples, p)
+		}); err != nil {
+			return err
+		}
 	}
 	if r.features == "" {
 		return nil
@@ -425,7 +448,7 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 func (r *imputation) writeDraws(files []string, write func(path string, m quantmf.Mat) error) error {
 	seed := uint64(r.options.Seed) << 10 // draws of another -seed have nothing in common with these
 	for draw := range r.draws {
-		m := r.model.Model.(*quantmf.BQMF).Sample(seed + uint64(draw))
+		m := r.model.Model.(*quantmf.BQMF).Sample(seed+uint64(draw), r.categories.groups()...)
 		keep(m, r.table.X)
 		if err := write(files[r.firstDraw()+draw], m); err != nil {
 			return err
@@ -483,7 +506,7 @@ func (r *imputation) object() imputeObject {
 	o := imputeObject{Matrix: r.name(), Model: r.kept, Missing: missing(x), Loss: string(loss),
 		LossReason: r.losses, Components: r.model.Rank(), Value: "mean", Checked: r.all.hidden,
 		Hidden:   r.manner.String(),
-		Interval: r.probabilities,
+		Interval: r.inside,
 		Warnings: append([]string{}, r.words...)}
 	if r.median() {
 		o.Value = "median"
@@ -539,8 +562,12 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	line := linesOf(&s)
 	x := r.table.X
 	read := &result{fitFlags: &r.fitFlags, table: r.table}
-	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(x.Rows, "feature"), cli.Counted(x.Cols, "sample"),
-		read.naming(missing(r.table.X)))
+	whole := r.asRead()
+	line("Matrix", "%s: %s × %s%s", r.name(), cli.Counted(whole.X.Rows, "feature"),
+		cli.Counted(x.Cols, "sample"), read.naming(missing(whole.X)))
+	if r.categories != nil {
+		line("Categories", "%s", r.categories)
+	}
 	if r.losses != "" {
 		line("Loss", "%s", r.losses)
 	}
@@ -558,7 +585,7 @@ func (r *imputation) summary(files []string, seconds float64) string {
 	if r.spread() {
 		by = "the " + what + " of its distribution"
 	}
-	line("Filled", "%s, each by %s", cli.Counted(missing(x), "value"), by)
+	line("Filled", "%s, each by %s", cli.Counted(missing(whole.X), "value"), by)
 	switch {
 	case r.checks == 0:
 	case r.all.hidden == 0 && r.kept != "":
@@ -585,16 +612,17 @@ func (r *imputation) summary(files []string, seconds float64) string {
 		line("", "predictions have %s", lessError(share, stdErr, what))
 		if r.spread() {
 			line("Intervals", "%.1f %% of the hidden values lie in their %g %% intervals", 100*r.all.held/n,
-				100*r.probabilities)
+				100*r.inside)
 		}
+		r.wordsRight(line)
 		line("Features", "%s", r.told(what))
 		if share <= 0 {
 			line("Warning", "the features' own %ss predict as well: this table has nothing that a model of "+
 				"few components can use", what)
 		}
-		if off := r.all.held/n - r.probabilities; r.spread() && math.Abs(off) > 0.05+
-			2*math.Sqrt(r.probabilities*(1-r.probabilities)/n) {
-			line("Warning", "%s", strayed(100*r.probabilities, 100*r.all.held/n, r.all.hidden))
+		if off := r.all.held/n - r.inside; r.spread() && math.Abs(off) > 0.05+
+			2*math.Sqrt(r.inside*(1-r.inside)/n) {
+			line("Warning", "%s", strayed(100*r.inside, 100*r.all.held/n, r.all.hidden))
 		}
 	}
 	for _, w := range r.words {
@@ -610,6 +638,8 @@ func (r *imputation) summary(files []string, seconds float64) string {
 			switch {
 			case f == r.features:
 				what = "how well each feature is predicted"
+			case f == r.probabilities:
+				what = "the probability of each word"
 			case i > r.firstDraw(): // the first stands for all
 				continue
 			case i == r.firstDraw():

@@ -306,7 +306,7 @@ func TestImputeSays(t *testing.T) {
 				"-interval", ".8"}))(t)
 		r := &imputation{imputeFlags: f,
 			table: &table.Table{X: quantmf.NewMat(len(gains), 4), Features: table.Numbered("f", len(gains)),
-				Samples: table.Numbered("p", 4)}, of: make([]feature, len(gains)), probabilities: 0.8}
+				Samples: table.Numbered("p", 4)}, of: make([]feature, len(gains)), inside: 0.8}
 		r.table.X.Set(1, 2, math.NaN())
 		r.filled, r.lower, r.upper = quantmf.NewMat(len(gains), 4), quantmf.NewMat(len(gains), 4),
 			quantmf.NewMat(len(gains), 4)

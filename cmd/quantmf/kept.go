@@ -108,7 +108,7 @@ func (r *imputation) checkKept(ctx context.Context) error {
 	}
 	interval := 0.0
 	if r.spread() {
-		interval = r.probabilities
+		interval = r.inside
 	}
 	var parts [][]feature
 	for check := range r.checks {

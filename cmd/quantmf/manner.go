@@ -8,7 +8,7 @@ package main
 //	             highest, known values of a feature are hidden, as large a share as is missing
 //	together     Σ (n_ij - e)² / Σ e over pairs of features, e = n p_i p_j, is about 1 where values are
 //	             missing independently, and above togetherRatio here: some samples lack what another lacks
-//	at random    else: by quantmf.HeldOut
+//	at random    else: by quantmf.HeldOut, of -categories as the others here
 
 import (
 	"errors"
@@ -122,6 +122,15 @@ func (m manner) hide(x quantmf.Mat, src *rand.Rand, share float64) (given quantm
 			left[i]--
 			count++
 		}
+	}
+	if m == atRandom {
+		for _, at := range src.Perm(len(x.Data)) {
+			if float64(count) >= share*float64(len(x.Data)-missing(x)) {
+				break
+			}
+			hide(at/x.Cols, at%x.Cols)
+		}
+		return given, count
 	}
 	if m == together {
 		m.hideTogether(x, src, func(i, j int) bool {

@@ -48,6 +48,7 @@ type Cells struct {
 	weightSums           []float64 // of each row
 	importance           []float64 // of each row: see Importance
 	weightUnit, heldUnit float64   // bring the weights of visible and of held-out cells to a mean of 1
+	allUnit              float64   // and those of both
 	WeightHash           Hash      // of cell weights, if a fingerprint was asked for
 
 	About About // of cells that are not read
@@ -244,7 +245,7 @@ func (c *Cells) HeldLoss(l divergence.Loss, t []float64, i int, low float64, roo
 		of := c.weights.room(c.N)
 		defer c.weights.rooms.Put(of)
 		by = *of
-		c.readWeights(by, i)
+		c.takeWeights(by, i)
 	}
 	for w, set := range c.heldOf(i) {
 		for ; set != 0; set &= set - 1 {

@@ -99,6 +99,9 @@ func (r *Rules) Check(i, j int, v float64) error {
 // CheckAll reports the first number of x that a fit cannot have.
 func (r Rules) CheckAll(x Source) error {
 	r.Validation, r.Hash = 0, false
+	if r.Weights != nil {
+		x = r.weighted(x)
+	}
 	t := newReading(x, r)
 	if err := t.rowsOf(); err != nil {
 		return err

@@ -165,6 +165,7 @@ func (c *Cells) weightsOf(rules Rules) error {
 		}
 	}
 	c.weightUnit, c.heldUnit = float64(c.Visible)/visible, 1
+	c.allUnit = float64(c.Visible+c.HeldOut) / (visible + held)
 	for i := range c.importance {
 		if w.Cells != nil {
 			c.importance[i] *= counted / visible
@@ -224,19 +225,40 @@ func (c *Cells) Weights(w []float64, i int) []float64 {
 	return w
 }
 
+// AllWeights fills w, N numbers, with the weights of row i, of mean 1 over all observed cells of the matrix,
+// whichever are held out; 1 where cells have none.
+func (c *Cells) AllWeights(w []float64, i int) error {
+	if c.weights == nil {
+		for j := range w {
+			w[j] = 1
+		}
+		return nil
+	}
+	err := c.readWeights(w, i)
+	for j := range w {
+		w[j] *= c.allUnit
+	}
+	return err
+}
+
 // Weighted tells whether cells have weights.
 func (c *Cells) Weighted() bool { return c.weights != nil }
 
 // readWeights fills w, N numbers, with the weights of row i as they were given. Other weights than when they
-// were first read end the fit, and are 0.
-func (c *Cells) readWeights(w []float64, i int) {
+// were first read are an error.
+func (c *Cells) readWeights(w []float64, i int) error {
 	err := c.weights.read(w, i)
 	if err == nil && sum(w) != c.weightSums[i] {
 		err = &DataError{Row: i, Col: -1, Value: math.NaN(),
 			Problem: "the row has other weights than when it was first read: " +
 				"a matrix must give the same numbers at every call"}
 	}
-	if err != nil {
+	return err
+}
+
+// takeWeights is readWeights in a fit, which an error ends; the weights are 0 then.
+func (c *Cells) takeWeights(w []float64, i int) {
+	if err := c.readWeights(w, i); err != nil {
 		c.Pool.Fail(err)
 		clear(w)
 	}
@@ -246,7 +268,7 @@ func (c *Cells) readWeights(w []float64, i int) {
 // where observed, as ReadRow returns it, is false; nil leaves all.
 func (c *Cells) Weigh(w []float64, observed []bool, i int) {
 	w = w[:c.N]
-	c.readWeights(w, i)
+	c.takeWeights(w, i)
 	for j := range w {
 		w[j] *= c.weightUnit
 	}

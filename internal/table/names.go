@@ -475,7 +475,9 @@ func (o Options) nameColumns(l *layout, body [][]cell) string {
 	if l.header && slices.Contains([]string{"feature", "component"}, l.first[0].text) {
 		return "" // as written here: numbers alone follow
 	}
-	o.leaveOut(l, column)
+	if len(o.Categories) == 0 {
+		o.leaveOut(l, column)
+	}
 	return o.isLong(l, body)
 }
 
@@ -484,6 +486,7 @@ func (o Options) firstColumn(l *layout, column func(c int) []cell, body [][]cell
 	first := column(0)
 	_, whole := wholes(first)
 	switch {
+	case len(o.Categories) > 0 && l.header && !isHeading(l.first[0].text) && repeats(first): // a category
 	case l.short, l.header && isHeading(l.first[0].text), !o.allNumberLike(first),
 		len(first) > 0 && len(body[0]) > 1 && quotedAgainst(first, [][]cell{body[0][len(body[0])-1:]}):
 		l.names = 0
@@ -497,6 +500,18 @@ func (o Options) firstColumn(l *layout, column func(c int) []cell, body [][]cell
 				"give -names 1 if they are names of features", inBrackets(l.heading(0))))
 		}
 	}
+}
+
+// repeats tells whether a cell stands twice.
+func repeats(column []cell) bool {
+	seen := map[string]bool{}
+	for _, c := range column {
+		if seen[c.text] {
+			return true
+		}
+		seen[c.text] = true
+	}
+	return false
 }
 
 // countsRows tells whether a column counts the rows from 0 or 1 on.

@@ -107,8 +107,10 @@ func (o Options) isMissing(cell string) bool {
 		return false
 	}
 	switch strings.ToLower(cell) {
-	case "", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", ".", "?":
+	case "", "na", "n/a", "#n/a", "<na>", "nan", "null", "-", ".", "?":
 		return true
+	case "none": // Python's, but in a clinical table a word
+		return len(o.Categories) == 0 || cell == "None"
 	}
 	return false
 }

@@ -56,10 +56,14 @@ type Options struct {
 	Skip    int
 	Below   string
 	Sheet   string
-	Names   string
-	Long    string
-	NA      []string
-	Sep     byte
+
+	// Categories are features of text whose values are words (Table.Words), by name or AutoCategories.
+	Categories []string
+
+	Names string
+	Long  string
+	NA    []string
+	Sep   byte
 
 	na []float64 // the numbers among NA
 

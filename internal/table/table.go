@@ -31,6 +31,10 @@ type Table struct {
 	// Samples s1, s2, ...
 	NamedFeatures, NamedSamples bool
 
+	// Words are those of each feature that is a category (Options.Categories), in their order; nil for
+	// numbers.
+	Words [][]string
+
 	Taken    string   // in words, what was taken for names
 	Warnings []string // what may have been read wrongly
 
@@ -115,6 +119,9 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 		if old != nil {
 			*places = append(*places, old[max(from, 0)])
 		}
+	}
+	if !slices.Contains(rows, -1) {
+		s.Words = picked(t.Words, rows)
 	}
 	chosen := selected{t.Rows(), slices.Clone(rows)}
 	if held, is := t.Held.(*quantmf.Sparse); is && !slices.Contains(rows, -1) {

@@ -4,8 +4,10 @@ package table
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,6 +27,7 @@ type textReader struct {
 	values      list[float64]
 	long        *longCells // nil unless the table is long
 	odd         odd
+	marks       marks
 	point       byte  // before decimals, 0 where cells are parted by the same
 	skipped     int   // lines below the header that are further headers
 	heads       []int // the numbers of the first lines that are not blank
@@ -401,7 +404,12 @@ func (r *textReader) add(line []byte) error {
 		switch r.roles[f] {
 		case isValue:
 			v, problem, isWord := r.value(string(text), f)
-			if isWord {
+			if isWord && r.isCategory(string(text)) {
+				v = math.NaN()
+				if err := r.mark(k, strings.TrimSpace(string(text))); err != nil {
+					return err
+				}
+			} else if isWord {
 				if err := r.see(line, f, text, problem); err != nil {
 					return err
 				}
@@ -573,7 +581,7 @@ func (r *textReader) table() (t *Table, err error) {
 	}
 	t.File, t.Taken = r.file, r.taken(r.firstLine)
 	t.Taken += r.told()
-	if err := r.endText(t); err != nil {
+	if err := cmp.Or(r.endText(t), r.categories(t)); err != nil {
 		return nil, err
 	}
 	t.NamedFeatures, t.NamedSamples = r.names >= 0, r.header || r.long != nil

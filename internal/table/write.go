@@ -40,6 +40,13 @@ func FormatOf(file string) (format string, zipped bool, err error) {
 // stands above the names of the rows, and a name that could not be read back otherwise is put in quotation
 // marks. Matrix Market and npy have no names.
 func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.Mat) error {
+	return WriteWords(w, file, corner, rows, columns, m, nil)
+}
+
+// WriteWords is Write of a matrix whose rows may be of words, of which it has the indices (Table.Words). Only
+// text can hold them.
+func WriteWords(w io.Writer, file, corner string, rows, columns []string, m quantmf.Mat,
+	words [][]string) error {
 	format, zipped, err := FormatOf(file)
 	if err != nil {
 		return err
@@ -62,7 +69,7 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 			writeGCT(out, rows, columns, m)
 		}
 	default:
-		err = writeText(out, format == "csv", corner, rows, columns, m)
+		err = writeText(out, format == "csv", corner, rows, columns, m, words)
 	}
 	if err == nil {
 		err = out.Flush()
@@ -77,7 +84,7 @@ func Write(w io.Writer, file, corner string, rows, columns []string, m quantmf.M
 // of another format in it.
 func WriteTSV(w io.Writer, corner string, rows, columns []string, m quantmf.Mat) error {
 	out := bufio.NewWriter(w)
-	if err := writeText(out, false, corner, rows, columns, m); err != nil {
+	if err := writeText(out, false, corner, rows, columns, m, nil); err != nil {
 		return err
 	}
 	return out.Flush()
@@ -97,7 +104,8 @@ func inOneCell(rows, columns []string, never string) error {
 	return nil
 }
 
-func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []string, m quantmf.Mat) error {
+func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []string, m quantmf.Mat,
+	words [][]string) error {
 	if err := inOneCell(rows, columns, "\x00\r\n"); err != nil {
 		return err
 	}
@@ -124,8 +132,12 @@ func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []st
 		line = line[:0]
 		name(r)
 		for _, v := range m.Row(i) {
-			line = append(line, sep)
-			line = strconv.AppendFloat(line, v, 'g', -1, 64)
+			switch line = append(line, sep); {
+			case words == nil || words[i] == nil:
+				line = strconv.AppendFloat(line, v, 'g', -1, 64)
+			case v == v:
+				name(words[i][int(v)])
+			}
 		}
 		out.Write(append(line, '\n'))
 	}
