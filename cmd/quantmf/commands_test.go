@@ -658,8 +658,8 @@ func TestLoss(t *testing.T) {
 	for _, method := range []string{"qmf", "qmfq"} {
 		_, said := quiet(t, 0, "fit -method "+method+
 			" -loss frobenius -k 2 -epochs 4 -o m.qmf -report r.html ratios.tsv")
-		has(t, said, "mean half squared difference per entry",
-			"converged for every feature")
+		has(t, said, "the mean half squared difference of values",
+			"computed to the end for every feature")
 		if !strings.Contains(said, "that the model has not seen") ||
 			strings.Contains(said, "an NMF of as many") {
 			t.Errorf("compared with an NMF: %s", said)

@@ -144,7 +144,9 @@ func (m *model) tell(r readings, k *known) string {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
-		line("Fit", "a loss of %.4g (mean divergence per entry) after %s, %.4g before the first",
+		line("Fit", "a loss of %.4g after %s, %.4g before the first: how far values lie from what the "+
+			"model says of "+
+			"them, on average, 0 where nowhere",
 			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {

@@ -227,7 +227,8 @@ func TestFitWritesTheModel(t *testing.T) {
 	most := slices.Index(telling, slices.Max(telling))
 	has(t, errOut, fmt.Sprintf("a loss of %.4g ", m.History[4]),
 		fmt.Sprintf("Bent scales   %s %.2f, ", in.Features[most], bend[most]),
-		"; named are those that are also well explained)", "Transport     converged for every feature",
+		"; named are those that are also well explained)",
+		"Maps          computed to the end for every feature",
 		"Written       U.tsv (U, features × components)")
 }
 

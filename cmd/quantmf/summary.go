@@ -45,7 +45,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	if q, is := m.Model.(*quantmf.BQMF); is {
 		line("Fit", "%s", foreseen(q))
 	} else {
-		line("Fit", "a loss of %.4g (mean %s per entry) after %s", m.of.History[m.of.Best],
+		line("Fit", "a loss of %.4g after %[3]s: the mean %[2]s of values from what the model says of "+
+			"them, 0 where "+
+			"they are equal", m.of.History[m.of.Best],
 			account.LossName(r.fitFlags.options.Loss), cli.Counted(m.of.Best, "epoch"))
 	}
 	if q, ok := m.Model.(*quantmf.QMF); ok {
@@ -59,7 +61,7 @@ func (r *result) summary(seconds float64) (string, error) {
 		line("Bent scales", "%s", bent)
 	}
 	if m.transported() {
-		line("Transport", "%s", m.transports())
+		line("Maps", "%s", m.transports())
 	}
 	for _, w := range m.Made.Warnings {
 		line("Warning", "%s", w)
@@ -91,8 +93,9 @@ func linesOf(s *strings.Builder) func(head, format string, args ...any) {
 
 // foreseen says how well a BQMF predicts values that it has not seen.
 func foreseen(m *quantmf.BQMF) string {
-	return fmt.Sprintf("an estimated loss of %.4g (mean divergence per entry) on unseen values: each value "+
-		"is predicted without itself; after %s", m.LeaveOneOut, cli.Counted(len(m.History)-1, "epoch"))
+	return fmt.Sprintf("a loss of about %.4g on unseen values: how far values lie from what the model says "+
+		"of each without having seen it, on average; after %s", m.LeaveOneOut,
+		cli.Counted(len(m.History)-1, "epoch"))
 }
 
 // naming says where the fitted matrix differs from its file: names that were made up, missing values, -log1p,
@@ -203,13 +206,14 @@ func (m *model) transported() bool { return m.method == "qmf" || m.method == "qm
 func (m *model) transports() string {
 	worst := ""
 	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; the largest error of a level's weight is %.2g of it",
+		worst = fmt.Sprintf("; their weights are off by %.2g at most",
 			slices.Max(q.MarginalErrors()))
 	}
 	if m.Unconverged > 0 {
-		return fmt.Sprintf("%d of %d features did not converge%s", m.Unconverged, len(m.Features), worst)
+		return fmt.Sprintf("those of %d of %d features are not computed to the end%s", m.Unconverged,
+			len(m.Features), worst)
 	}
-	return "converged for every feature" + worst
+	return "computed to the end for every feature" + worst
 }
 
 // warningsInWords writes warnings with the names of features and components in the place of rows and columns.

@@ -190,6 +190,11 @@ func Remarks(model quantmf.Model) []string {
 			strconv.Itoa(fewSamples) +
 			" a fit explains much that is noise, so see how it predicts values that it has not seen"}
 	}
+	if min(d, n) < 3 {
+		return []string{"a " + strconv.Itoa(d) + " × " + strconv.Itoa(n) +
+			" matrix is too small for components " +
+			"to say something: any can be repeated as it is"}
+	}
 	return []string{"k = " + strconv.Itoa(k) + " can repeat any " + strconv.Itoa(d) + " × " +
 		strconv.Itoa(n) + " matrix as it is: take a k far below " + strconv.Itoa(min(d, n))}
 }
@@ -213,6 +218,6 @@ func Begun(q *quantmf.QMF) string {
 	if q.Shrinkage == 0 {
 		return from + "; maps are free"
 	}
-	return from + "; maps are pulled towards straight lines by " +
-		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " pseudo-samples"
+	return from + "; maps are pulled towards straight lines, as if " +
+		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " more samples lay on them"
 }

@@ -110,9 +110,11 @@ func TestBegun(t *testing.T) {
 	}{
 		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
 		{quantmf.StartScores, 0.5, 0,
-			"from an NMF of normal scores; maps are pulled towards straight lines by 0.5 pseudo-samples"},
+			"from an NMF of normal scores; maps are pulled towards straight lines, as if 0.5 more " +
+				"samples lay " +
+				"on them"},
 		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
-			"pulled towards straight lines by 20 pseudo-samples"},
+			"pulled towards straight lines, as if 20 more samples lay on them"},
 		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
 	} {
 		if got := account.Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage,

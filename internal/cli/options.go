@@ -49,9 +49,9 @@ var optionHelp = [option.Kinds]struct{ value, help string }{
 	option.Penalty: {"X", `weight of the penalty on the logarithms of the factors (qmf; default 0)`},
 	option.Penalties: {"L1U,L1V,L2U,L2V", `weights of the penalties: L1 of U and of V, which make entries
 		0, and L2, which keep them small; those of scikit-learn (nmf; default none)`},
-	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line, in pseudo-samples
-		(qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best; 0 with -ends pinned or
-		-start uniform)`},
+	option.Shrinkage: {"X", `how strongly every map is pulled towards a straight line: as if X more
+		samples lay on it (qmf, qmfq; default: of 0, 20 and 100 the one that predicts hidden cells best;
+		0 with -ends pinned or -start uniform)`},
 	option.Line: {"X", `the share of a straight line in every map at the start, from 0, the paper's maps
 		without one, to 1, nearly an NMF (qmf, qmfq; default: of 0, 0.5 and 0.9 the one that predicts hidden
 		cells best; 0 with -ends pinned, -start uniform and -projection svd)`},
