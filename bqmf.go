@@ -84,6 +84,11 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err := parse(option.FitBQMF, &c, opts); err != nil {
 		return nil, err
 	}
+	if c.from != nil {
+		if err := c.from.settle(ctx, &c, section.BQMF, x, rank); err != nil {
+			return nil, err
+		}
+	}
 	observed, err := c.checkBQMF(x, rank)
 	if err != nil {
 		return nil, err
@@ -182,7 +187,11 @@ func (f *bqmfFit) Begin() (l fit.Losses, err error) {
 		return l, nil
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
-	f.problem.Start(f.fit, f.rank)
+	if of, is := f.config.from.(*BQMF); is {
+		f.problem.GoOn(f.fit, of.model.Posterior)
+	} else {
+		f.problem.Start(f.fit, f.rank)
+	}
 	err = f.progress.Report(1)
 	if err == nil { // the first epoch may take seconds
 		err = f.progress.ReportEpoch(0, max(f.config.epochs, 1), f.fit.Nothing())
@@ -323,6 +332,9 @@ func (f *bqmfFit) Resume(t *fit.Attempt, c *fit.Checkpoint) error {
 		return c.Fail("STAT", "a fit of constant rows has no epochs")
 	}
 	f.fit = f.problem.Fit(f.rank, f.pool)
+	if f.config.from != nil {
+		f.fit.GoesOn()
+	}
 	most, count := uint64(f.fit.K), 3
 	if t.Journal.Holds {
 		f.best, f.bestHeld, count = new(bqmf.State), c.Watch.Best, 5

@@ -120,7 +120,7 @@
 //	WithCheckpoint     -         -         -                 -              x       x       x        x
 //	WithResume         -         -         -                 -              x       x       x        x
 //	WithInit           -         -         -                 -              x       x       x        -
-//	WithModel          -         -         -                 -              x       x       -        -
+//	WithModel          -         -         -                 -              x       x       x        x
 //	WithStart          -         -         -                 -              x       x       x        -
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -

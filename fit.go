@@ -32,6 +32,7 @@ type settler interface {
 type givenMaps struct {
 	quantiles, weights Mat
 	slopes             []float64
+	deflation          *givenMaps // of a QMFQ: T', which has no slopes
 }
 
 // task is what a fit is asked for.

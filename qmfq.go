@@ -297,9 +297,12 @@ func (f *qmfqFit) restore(t *fit.Attempt) {
 // Begin fills the maps and the factors that projections start from, and returns the losses.
 func (f *qmfqFit) Begin() (fit.Losses, error) {
 	var err error
-	if f.start == StartUniform {
+	switch {
+	case f.maps != nil:
+		err = f.startFromModel()
+	case f.start == StartUniform:
 		err = f.startUniform()
-	} else {
+	default:
 		err = f.startFromQMF()
 	}
 	copy(f.projected.u, f.from.u)
@@ -406,6 +409,29 @@ func (f *qmfqFit) startFromQMF() error {
 		t := f.deflation
 		err = f.progress.Rows(f.pool, len(f.all),
 			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
+	}
+	return err
+}
+
+// startFromModel takes the maps and the factors of a model.
+func (f *qmfqFit) startFromModel() error {
+	err := f.progress.Enter(fit.PhaseFactors)
+	f.from.copyFrom(f.initU, f.initV)
+	f.from.raise(factorBound(f.squash, f.from.k))
+	copy(f.projected.u, f.from.u)
+	copy(f.projected.v, f.from.v)
+	if err == nil {
+		err = f.inflation.startMaps(&f.progress)
+	}
+	t, of := f.deflation, f.maps.deflation
+	for i := range f.all {
+		last := 0.0
+		for l, q := range of.quantiles.Row(i) {
+			t.R[i*t.M+l] = elem.Log(max(q-last, divergence.Tiny))
+			t.Logits(i)[l] = elem.Log(of.weights.Row(i)[l])
+			last = q
+		}
+		t.FromR(i)
 	}
 	return err
 }

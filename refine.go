@@ -3,6 +3,10 @@ package quantmf
 // This file holds refinement: a fit that goes on from a model of its method, with its factors and maps. Where
 // x is the matrix of the model, the fit begins at the model's loss. Other samples are placed first, with all
 // that is known of the features as it is: then few epochs come as far as a fit from nothing.
+//
+// A QMFQ goes on from T and UV; T' follows from these (calibrate). A BQMF goes on from its rows, the
+// posterior of U and their noise: V is the posterior of the samples given these, and scales, maps and second
+// stage are made of x as in any fit.
 
 import (
 	"context"
@@ -10,30 +14,40 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/option"
+	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
-// WithModel makes a FitNMF or a FitQMF go on from a model of the same method and rank: with its U, and for a
-// QMF with its maps. x has the features of the model. If its samples are those that the model was fitted to,
-// which is seen by its loss there, the fit begins with V and at that loss; other samples, however many, are
-// placed first by Transform. Loss, and of a QMF ε, squash, levels, shrinkage and line, are the model's where
-// they are not given; other levels are an error. It takes the place of a start: it contradicts [WithInit],
-// [WithStart], [WithRestarts] and, in a QMF, [WithEnds]([EndsPinned]). Cost: a Loss or a Transform of x.
+// WithModel makes a fit go on from a model of the same method and rank: with its U, and for a QMF or a QMFQ
+// with its maps. x has the features of the model. If its samples are those that the model was fitted to,
+// which is seen by its loss there, the fit begins with V and at that loss, a QMFQ near it, since it projects
+// anew; other samples, however many, are placed first by Transform. Loss, and of a QMF or a QMFQ ε, squash,
+// levels, shrinkage, line and projection, are the model's where they are not given; other levels are an
+// error, as is a QMFQ by [TruncatedSVD]. It takes the place of a start: it contradicts [WithInit],
+// [WithStart], [WithRestarts] and, in a QMF or a QMFQ, [WithEnds]([EndsPinned]). Cost: a Loss or a Transform
+// of x.
+//
+// A BQMF goes on with what the model knows of the features, U and noise, and always places the samples by
+// that. It has no more components than the model, whatever the rank, and may end after one epoch. History
+// begins, as ever, with no component at all. Cost: two epochs.
 func WithModel(m Model) FitOption {
 	return fitOption(option.Model, "", func(c *config) string {
+		is := false
 		switch of := m.(type) {
 		case *NMF:
-			if of != nil {
-				c.from = of
-				return ""
-			}
+			c.from, is = of, of != nil
 		case *QMF:
-			if of != nil {
-				c.from = of
-				return ""
-			}
+			c.from, is = of, of != nil
+		case *QMFQ:
+			c.from, is = of, of != nil
+		case *BQMF:
+			c.from, is = of, of != nil
 		}
-		return "must be an *NMF or a *QMF: other models have no way to go on"
+		if !is {
+			c.from = nil
+			return "must be a model"
+		}
+		return ""
 	})
 }
 
@@ -48,15 +62,48 @@ func (q *QMF) settle(ctx context.Context, c *config, kind uint32, x Rows, rank i
 	if err := settles(ctx, q, kind == section.QMF, rank); err != nil {
 		return err
 	}
-	if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
-		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
-			Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
+	if err := c.takeMaps(q); err != nil {
+		return err
 	}
-	if c.ends == EndsPinned {
-		return cannotGoOn(q, "contradicts EndsPinned")
-	}
-	c.takeMaps(q)
 	return c.takeModel(ctx, q, x)
+}
+
+func (q *QMFQ) settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error {
+	if err := settles(ctx, q, kind == section.QMFQ, rank); err != nil {
+		return err
+	}
+	if !c.given.Has(option.Projection) {
+		c.projection = q.projection
+		c.given |= option.Of(option.Projection)
+	}
+	if q.projection.kind == projection.SVD || c.projection.kind == projection.SVD {
+		return cannotGoOn(q, "has no way to go on under TruncatedSVD, whose factors may be negative")
+	}
+	if err := c.takeMaps(&q.inflated); err != nil {
+		return err
+	}
+	if err := c.takeModel(ctx, q, x); err != nil {
+		return err
+	}
+	return c.takeDeflation(q, x)
+}
+
+func (m *BQMF) settle(ctx context.Context, c *config, kind uint32, x Rows, rank int) error {
+	if err := settles(ctx, m, kind == section.BQMF, m.Rank()); err != nil {
+		return err
+	}
+	if err := checkRows(x); err != nil {
+		return err
+	}
+	if d, _ := x.Dims(); d != m.U.Rows {
+		return &ShapeError{What: "x", Got: itoa(d) + " rows",
+			Want: itoa(m.U.Rows) + ", the features of the model"}
+	}
+	if !c.given.Has(option.Loss) {
+		c.loss = m.bounds().loss
+	}
+	c.initU = m.U // which a checkpoint tells models apart by
+	return nil
 }
 
 // settles reports a model that a fit cannot go on from; same tells whether it is of the fit's method.
@@ -89,8 +136,16 @@ func (c *config) takeModel(ctx context.Context, m Model, x Rows) (err error) {
 }
 
 // takeMaps takes what a QMF settles where options do not.
-func (c *config) takeMaps(q *QMF) {
-	c.maps, c.levels = &givenMaps{q.Quantiles, q.Weights, q.Slopes}, q.Quantiles.Cols
+func (c *config) takeMaps(q *QMF) error {
+	if c.given.Has(option.Levels) && c.levels != q.Quantiles.Cols {
+		return &OptionError{Option: option.Levels.String(), Value: itoa(c.levels),
+			Bound: "must be those of the model, " + itoa(q.Quantiles.Cols)}
+	}
+	if c.ends == EndsPinned {
+		return cannotGoOn(q, "contradicts EndsPinned")
+	}
+	c.maps = &givenMaps{quantiles: q.Quantiles, weights: q.Weights, slopes: q.Slopes}
+	c.levels = q.Quantiles.Cols
 	for _, o := range [...]struct {
 		kind option.Kind
 		set  func()
@@ -104,7 +159,48 @@ func (c *config) takeMaps(q *QMF) {
 			o.set()
 		}
 	}
+	return nil
 }
+
+// takeDeflation takes T' of a QMFQ: q', and as weights b' the shares of the samples that its plan gives the
+// levels, of which the same map is the solution.
+func (c *config) takeDeflation(q *QMFQ, x Rows) error {
+	d, m := len(q.deflate), q.inflated.Quantiles.Cols
+	to := &givenMaps{quantiles: NewMat(d, m), weights: NewMat(d, m)}
+	from, odds := newRowReader(x), make([]float64, m-1)
+	for i, f := range q.deflate {
+		row, err := from.row(i)
+		if err != nil {
+			return err
+		}
+		copy(to.quantiles.Row(i), f.q)
+		shares, seen := to.weights.Row(i), 0.0
+		for _, t := range row {
+			if t != t {
+				continue
+			}
+			f.at(f.squash.At(t), odds)
+			above := 1.0
+			for l := range shares {
+				next := 0.0
+				if l < len(odds) {
+					next = 1 / (1 + odds[l])
+				}
+				shares[l] += above - next
+				above = next
+			}
+			seen++
+		}
+		for l := range shares {
+			shares[l] = max(shares[l]/seen, leastShare)
+		}
+	}
+	c.maps.deflation = to
+	return nil
+}
+
+// leastShare is what a level of T' has of the samples at least, so that it has a logarithm.
+const leastShare = 1e-12
 
 // placeModel returns U of the model, and V: its own where x is what it was fitted to, else that of Transform.
 func placeModel(ctx context.Context, m Model, x Rows) (u, v Mat, err error) {

@@ -3,6 +3,7 @@
 //
 //	curve.go     g_i, which takes row i of x to its scale, and T_i, which takes what the model says back
 //	fit.go       variational Bayes of UV on these scales: the equations of an epoch
+//	goon.go      a start from what another fit has learnt of the rows
 //	posterior.go what a posterior says of each cell; placing new columns
 //	draw.go      joint draws of all cells; drawhidden.go those of hidden ones
 //	leaveout.go  what it says of an observed cell had the cell not been observed

@@ -86,6 +86,7 @@ type Fit struct {
 	steps steps
 
 	// Set once:
+	begun    int // how many epochs the start stands for
 	data     *Data
 	pool     *pool.Pool
 	np       int
@@ -268,6 +269,7 @@ func (f *Fit) stopped() bool { return f.pool.Err() != nil }
 // Epoch makes one epoch, the t-th from 0. When the pool's context ends it stops early, and the fit is as it
 // was before.
 func (f *Fit) Epoch(t int) {
+	t += f.begun
 	before, rho, alpha := *f, slices.Clone(f.Rho), slices.Clone(f.Alpha)
 	copy(f.room.lastU, f.U)
 	copy(f.room.lastV, f.V)
@@ -298,7 +300,7 @@ func (f *Fit) Epoch(t int) {
 
 // Rests tells whether a fit that has made so many epochs has come to rest.
 func (f *Fit) Rests(epochs int, tolerance float64) bool {
-	return epochs >= leastSteps && f.Moved < tolerance
+	return epochs+f.begun >= leastSteps && f.Moved < tolerance
 }
 
 // stepV updates ρ, V and C; the B_j before it go to grams. When the context ends BV is as it was.

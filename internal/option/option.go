@@ -266,10 +266,11 @@ var (
 			Penalty, FixedU, SampleWeights, CellWeights),
 		""}
 	FitBQMF = Function{"FitBQMF",
-		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume), ""}
+		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
+			Model), ""}
 	FitQMFQ = Function{"FitQMFQ",
 		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
-			SampleWeights, CellWeights), ""}
+			Model, SampleWeights, CellWeights), ""}
 )
 
 // UnmarshalModel takes what a model's methods need.
