@@ -112,12 +112,17 @@ func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
 	c.Seen = [2]float64{c.X[0], c.X[len(c.X)-1]}
 }
 
-// votes returns the votes of the row of the last fill, of which c is the scale.
+// votes returns the votes of the row of the last fill, of which c is the scale, in the room of its sorted
+// values.
 func (s *scaler) votes(c *Curve) (v tailVotes) {
-	if len(c.X) == len(s.score) { // no two values are too close for the scale
-		v = votes(c.X, s.score)
+	if len(c.X) != len(s.score) { // some values are too close for the scale
+		return v
 	}
-	return v
+	over, unit := s.sorted[:0], unitOf(max(math.Abs(c.X[0]), math.Abs(c.X[len(c.X)-1])))
+	for _, x := range c.X {
+		over = append(over, x/unit)
+	}
+	return votes(over, s.score)
 }
 
 // distinct fills X of c with the distinct values of sorted ones, and count. It returns the largest magnitude.
