@@ -763,7 +763,7 @@ func (f *inflation) weightedQuantiles(v *rowSpace, i int, room *order.Room) func
 		p = min(p, last)
 		value, upTo := values[perm[p]], ends[p]
 		from := upTo - weights[perm[p]]
-		switch half := least / 2; {
+		switch half := float64(least / 2); {
 		case at < from+half && p > 0:
 			before := values[perm[p-1]]
 			return before + float64((at-(from-half))/least*(value-before))
