@@ -280,3 +280,15 @@ func TestWeightsOfHidden(t *testing.T) {
 		t.Error("cells have other weights than those of the part")
 	}
 }
+
+// TestMemoryOfWeights: memory is counted of weights of which some are 0, and is more than without.
+func TestMemoryOfWeights(t *testing.T) {
+	x, times := heavy()
+	d, n := x.Dims()
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+		with := must(MemoryOf(method, d, n, 3, WithSampleWeights(times), WithCellWeights(x)))(t)
+		if without := must(MemoryOf(method, d, n, 3))(t); with.Fit <= without.Fit {
+			t.Errorf("%v: %d with weights, %d without", method, with.Fit, without.Fit)
+		}
+	}
+}

@@ -550,7 +550,8 @@ func WithFixedU(columns Mat) FitOption {
 //
 // Where there are maps the weights are those of the operators as well: T_i transports samples of these
 // weights, and its squash has their mean and deviation. [WithShrinkage] counts samples of the mean weight;
-// penalties count entries of factors, whatever they weigh.
+// penalties count entries of factors, whatever they weigh. Projections of a QMFQ weigh cells likewise; a
+// [TruncatedSVD] takes weights of samples alone. FitBQMF and fits in shards take none.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)

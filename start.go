@@ -430,7 +430,9 @@ func (f *factors) approximate(x *fit.Cells, loss divergence.Loss, share float64,
 
 // startMethod returns what makes the NMF of a start, and the number of its epochs.
 func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) (nmf.Method, int) {
-	f.leaveOut(x.LeftOut())
+	if !p.Memory.Dry() {
+		f.leaveOut(x.LeftOut())
+	}
 	if nmf.Suits(loss, float64(f.d), float64(f.n), float64(f.k)) {
 		return nmf.NewNewton(newProblem(f, x, loss, p)), startNewton
 	}

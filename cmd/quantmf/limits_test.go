@@ -92,7 +92,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		"-restarts 2 -epochs 3 -start uniform", "-tolerance 1e-3 -epochs 3",
 		"-method qmfq -projection svd -epochs 3", "-method qmfq -projection frobenius:7 -epochs 3",
 		"-method bqmf -tolerance 0.5",
-		"-method nmf -updates multiplicative -epochs 5",
+		"-method nmf -updates multiplicative -epochs 5", "-method nmf -penalties .5,0,0,.5 -epochs 5",
 	} {
 		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
 			append(strings.Fields(args), "matrix.tsv")...)
@@ -101,7 +101,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		var plain []string
 		for i := 0; i < len(words); i++ {
 			if slices.Contains([]string{"-validation", "-patience", "-restarts", "-tolerance", "-projection",
-				"-updates"}, words[i]) {
+				"-updates", "-penalties"}, words[i]) {
 				i++
 				continue
 			}

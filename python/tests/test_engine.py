@@ -158,3 +158,17 @@ def test_frames_by_hand():
     assert by_id[7][0]["result"] == {"$array": 0} and list(np.frombuffer(by_id[7][1])) == [1, 2, 3]
     assert by_id[None][0]["error"]["kind"] == "Error" and "JSON" in by_id[None][0]["error"]["message"]
     assert list(np.round(np.frombuffer(by_id[8][1]), 1)) == [2, 1]
+
+
+def test_joblib():
+    joblib = pytest.importorskip("joblib")
+    for backend in ("loky", "threading", "multiprocessing"):
+        with joblib.parallel_config(backend=backend, n_jobs=2):
+            assert joblib.Parallel()(joblib.delayed(fit)(k) for k in (2, 3, 2)) == [fit(2), fit(3), fit(2)]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no full disk here")
+def test_a_full_disk():
+    with pytest.raises(OSError, match="space"):
+        quantmf.NMF(2).fit(X).save("/dev/full")
+    assert fit()

@@ -132,6 +132,9 @@ function none(rest) {
 
 const factors = ({ u, v, ...rest }) => (none(rest), { u: matrix('init.u', u), v: matrix('init.v', v) });
 
+/** lists are the options that are lists of numbers. */
+const lists = new Set(['weights', 'targets', 'targetWeights', 'penalties', 'sampleWeights']);
+
 /** settings makes the engine's form of options. */
 function settings(options) {
   const given = {};
@@ -139,7 +142,8 @@ function settings(options) {
     if (value === undefined) continue;
     if (name === 'seed') given[name] = text(name, value);
     else if (name === 'init') given[name] = factors(fields(name, value));
-    else if (name === 'weights' || name === 'targets' || name === 'targetWeights') given[name] = numbers(name, value);
+    else if (lists.has(name)) given[name] = numbers(name, value);
+    else if (name === 'fixedU' || name === 'cellWeights') given[name] = matrix(name, value);
     else given[name] = plain(name, value);
   }
   return given;

@@ -325,6 +325,28 @@ test('new samples: one score for each, every cell, and intervals', async () => {
   await assert.rejects((await q.fit(x, { method: 'nmf', rank: 2 })).median(), (e) => e instanceof OptionError && e.option === 'median');
 });
 
+test('weights, penalties and fixed columns have their values', async () => {
+  const plain = { method: 'nmf', rank: 3, epochs: 5 };
+  run('fit', '-method', 'nmf', '-k', '3', '-epochs', '5', '-penalties', '.5,0,0,.25', '-o', 'p.model', write('p.tsv', x));
+  assert.deepEqual((await q.fit(x, { ...plain, penalties: [0.5, 0, 0, 0.25] })).bytes, (await q.open(read('p.model'))).bytes);
+  const column = Float64Array.from({ length: 60 }, (_, i) => 1 + i % 4);
+  const fixed = await q.fit(x, { ...plain, fixedU: { rows: 60, columns: 1, data: column } });
+  for (let i = 0; i < 60; i++) assert.equal(fixed.u.data[3 * i], column[i]);
+  // A sample and cells of weight 0 may hold anything; weight 2 is not weight 1.
+  const other = { rows: 60, columns: 40, data: x.data.slice() }, cells = { rows: 60, columns: 40, data: new Float64Array(2400).fill(1) };
+  for (let i = 0; i < 60; i++) other.data[40 * i + 7] = 1000 + i;
+  for (let i = 0; i < 60; i += 7) other.data[40 * i + 3] = 1e6, cells.data[40 * i + 3] = 0;
+  const samples = Float64Array.from({ length: 40 }, (_, j) => (j === 7 ? 0 : 1 + j % 2));
+  for (const method of ['nmf', 'qmf', 'qmfq']) {
+    const of = { method, rank: 3, epochs: 2, sampleWeights: samples, cellWeights: cells };
+    const a = await q.fit(other, of), b = await q.fit(x, of), even = await q.fit(x, { ...of, sampleWeights: samples.map((w) => Math.min(w, 1)) });
+    bits(a.u.data, b.u.data);
+    assert.notDeepEqual(even.u.data, b.u.data);
+  }
+  await assert.rejects(q.fit(x, { method: 'bqmf', rank: 2, sampleWeights: samples }), (e) => e instanceof OptionError && e.option === 'sampleWeights');
+  await assert.rejects(q.fit(x, { ...plain, sampleWeights: samples.subarray(1) }), ShapeError);
+});
+
 test('a model by qmfq normalises, and all have maps', async () => {
   const model = await q.fit(x, { method: 'qmfq', rank: 3, epochs: 2 });
   writeFileSync(join(folder, 'n.model'), model.bytes);
