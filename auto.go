@@ -24,6 +24,7 @@ import (
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -40,12 +41,16 @@ type Candidate struct {
 	Method  Method
 	Rank    int
 	Options []FitOption
+	// Log1p lets it be fitted to log(1+x), of values that are not negative. What it predicts is taken back
+	// before it is compared, so all losses are in the units of x. It is never the best: the fit of all cells
+	// is one of x.
+	Log1p bool
 }
 
 // Choice is what [Choose] finds.
 type Choice struct {
 	Candidates []Candidate
-	Best       int          // the candidate of least loss, the first of equal ones
+	Best       int          // the candidate of x of least loss, the first of equal ones
 	Trials     []Prediction // of each candidate
 
 	start *startChoice // what most trials of the best candidate have chosen; nil where they chose nothing
@@ -82,7 +87,7 @@ func candidatesOf(d, n, rank int, opts []FitOption) (of []Candidate, err error) 
 		k, methods = min(rankOfAuto, max(min(d, n)-1, 1)), append(methods, MethodBQMF)
 	}
 	for _, method := range methods {
-		c := Candidate{method, k, opts}
+		c := Candidate{Method: method, Rank: k, Options: opts}
 		if method == MethodBQMF {
 			c.Rank = 0
 		}
@@ -170,6 +175,9 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	predictions, err := heldOut(ctx, part, func(ctx context.Context, x Rows, trial int,
 		opts ...FitOption) (Model, error) {
 		var start startChoice
+		if candidates[trial].Log1p {
+			x = loggedRows{x}
+		}
 		m, err := Fit(ctx, candidates[trial].Method, x, candidates[trial].Rank,
 			append(opts, startsBy(&start))...)
 		if err != nil {
@@ -181,6 +189,9 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 			starts[trial] = append(starts[trial], start)
 		}
 		done++
+		if candidates[trial].Log1p {
+			m = unlogged{m}
+		}
 		return m, count()
 	}, trials, masks, settled.workers)
 	if err != nil {
@@ -188,12 +199,40 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	}
 	c := &Choice{Candidates: candidates, Trials: predictions}
 	for i, p := range predictions {
-		if p.Mean < predictions[c.Best].Mean {
+		if best := candidates[c.Best]; best.Log1p || p.Mean < predictions[c.Best].Mean &&
+			!candidates[i].Log1p {
 			c.Best = i
 		}
 	}
 	c.start = mostOf(starts[c.Best])
 	return c, nil
+}
+
+// loggedRows are rows of log(1+x).
+type loggedRows struct{ Rows }
+
+func (l loggedRows) ReadRow(x []float64, i int) error {
+	err := l.Rows.ReadRow(x, i)
+	for j, v := range x {
+		if v < 0 && err == nil {
+			err = &DataError{Row: i, Col: j, Value: v, Problem: "has no place in a fit of log(1+x)"}
+		}
+		x[j] = elem.Log1p(v)
+	}
+	return err
+}
+
+// unlogged is a model of log(1+x), whose predictions are of x.
+type unlogged struct{ Model }
+
+func (u unlogged) filler(ctx context.Context) (filler, error) {
+	fill, err := u.Model.filler(ctx)
+	return func(t []float64, i int) {
+		fill(t, i)
+		for j, v := range t {
+			t[j] = max(elem.Exp(v)-1, 0)
+		}
+	}, err
 }
 
 // Fit fits the best candidate to x. Further options, such as of progress, come after its own.

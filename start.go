@@ -760,7 +760,7 @@ func (f *inflation) weightedQuantiles(v *rowSpace, i int, room *order.Room) func
 		ends = append(ends, sum)
 	}
 	return func(share float64) float64 {
-		at, last := share*sum, len(ends)-1
+		at, last := float64(share*sum), len(ends)-1
 		p, _ := slices.BinarySearch(ends, at)
 		p = min(p, last)
 		value, upTo := values[perm[p]], ends[p]

@@ -97,7 +97,34 @@ func (r *result) unseen(ctx context.Context, tell *cli.Progress) error {
 	if r.choice == nil {
 		return nil
 	}
+	if !negative && values.Skewed() && !r.in.Log1p && ctx.Err() == nil {
+		if err := r.tryLogarithm(ctx, tell, own); err != nil {
+			return err
+		}
+	}
 	r.m.Unseen = account.Tried(r.choice, own, auto)
 	r.m.Unseen.Fitted = values.Explained(r.goodness)
+	return nil
+}
+
+// tryLogarithm finds out whether the method that was taken predicts the same hidden values better from
+// log(1+x), of a matrix of skewed amounts. Where such a fit cannot be made nothing is said.
+func (r *result) tryLogarithm(ctx context.Context, tell *cli.Progress, own int) error {
+	logged := r.choice.Candidates[own]
+	logged.Log1p = true
+	tell.Begin(logged.Method.String() + " of log(1+x) without hidden values")
+	choice, err := quantmf.Choose(ctx, r.table.Rows(), []quantmf.Candidate{logged},
+		func(done, all int) error { return tell.Count(done, all, "fits") })
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case errors.As(err, new(*quantmf.OptionError)), errors.As(err, new(*quantmf.DataError)):
+		return nil
+	case err != nil:
+		return cli.Explain(err, r.table)
+	}
+	if words := account.Logarithm(choice.Trials[0].Worse(r.choice.Trials[own])); words != "" {
+		r.m.Made.Warnings = append(r.m.Made.Warnings, words)
+	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Values struct {
 	seen    map[uint64]bool // hashes of rows
 	copies  []int           // of an earlier row
 	visible []float64       // the numbers of values
+	skewed  int             // rows with a tail of high values
 }
 
 // Add looks at the next row. Rows without two different values are no copies of one another.
@@ -43,7 +44,52 @@ func (v *Values) Add(row []float64) {
 		v.seen = map[uint64]bool{}
 	}
 	v.seen[sum] = true
+	if skewness(row) > 1 {
+		v.skewed++
+	}
 	v.visible = append(v.visible, n)
+}
+
+// Skewed tells whether most rows have a tail of high values, as amounts have that vary by factors: a skewness
+// above 1 (2 is that of an exponential distribution).
+func (v *Values) Skewed() bool { return 2*v.skewed > len(v.visible) }
+
+// skewness is the mean cube of the values in standard deviations from their mean, 0 where all are equal.
+func skewness(row []float64) float64 {
+	mean, most, n := 0.0, 0.0, 0.0
+	for _, x := range row {
+		if x == x {
+			n++
+			mean += (x - mean) / n
+		}
+	}
+	for _, x := range row {
+		if x == x {
+			most = max(most, math.Abs(x-mean))
+		}
+	}
+	if most == 0 {
+		return 0
+	}
+	square, cube := 0.0, 0.0
+	for _, x := range row {
+		if x == x { // no power overflows or vanishes
+			z := (x - mean) / most
+			square += float64(z * z / n)
+			cube += float64(z * z * z / n)
+		}
+	}
+	return cube / (square * math.Sqrt(square))
+}
+
+// Logarithm says that a logarithm first would do better, "" where that is not plain: worse is the share by
+// which the loss of hidden values under a fit of log(1+x) exceeds that of the model.
+func Logarithm(worse, stdErr float64) string {
+	if !(worse < -0.01 && worse < -2*stdErr) {
+		return ""
+	}
+	return "amounts are skewed, and a fit of log(1+x) predicts hidden values " + percent(-worse, stdErr) +
+		" better, in the units of the table: try -log1p"
 }
 
 // Explained is the share of the differences between samples that a model explains of the values that it was

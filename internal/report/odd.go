@@ -90,6 +90,11 @@ func (f *Fit) oddities() (out []string) {
 			table.Counted(len(far), "sample has", "samples have"), farAbove,
 			strings.Join(far[:min(len(far), 5)], ", "))
 	}
+	if alone := f.alone(); len(alone) > 0 {
+		say("%s half or more of the amount in a single sample, and of little use for the others: %s",
+			table.Counted(len(alone), "component has", "components have"),
+			strings.Join(alone[:min(len(alone), 5)], ", "))
+	}
 	if x.Cols > 1 {
 		if copies := alike(x.Rows, func(i int) []float64 { return x.Row(i) }, f.Features); len(copies) > 0 {
 			say("%s the same in all samples as an earlier one: %s",
@@ -130,6 +135,22 @@ func (f *Fit) farSamples() (out []string) {
 			out = append(out, fmt.Sprintf("%q (%s of %s)", clipped(f.Samples[j], 40),
 				short(most[j])+" times that",
 				name(of[j])))
+		}
+	}
+	return out
+}
+
+// alone are the components of which one of ten samples or more has half or more, each with that sample and
+// its share.
+func (f *Fit) alone() (out []string) {
+	for c := range f.V.Rows {
+		all := f.meanMagnitude(c) * float64(f.V.Cols)
+		for j, v := range f.V.Row(c) {
+			if share := math.Abs(v) / all; share >= 0.5 && f.V.Cols >= 10 {
+				out = append(out, fmt.Sprintf("%s (%s in %q)", name(c), percent(share),
+					clipped(f.Samples[j], 40)))
+				break
+			}
 		}
 	}
 	return out

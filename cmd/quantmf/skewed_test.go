@@ -1,0 +1,82 @@
+package main
+
+// This file tests what is said of skewed amounts, and of samples that are far from all others.
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestSkewed: of amounts that are products the command, inspect and the page say that a logarithm first
+// predicts better, and by -log1p they do not.
+func TestSkewed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	src := rand.New(rand.NewPCG(3, 4))
+	var s strings.Builder
+	v := make([][3]float64, 80)
+	for j := range v {
+		v[j] = [3]float64{src.NormFloat64(), src.NormFloat64(), src.NormFloat64()}
+	}
+	for range 60 {
+		a, b, c := src.NormFloat64(), src.NormFloat64(), src.NormFloat64()
+		for j := range v {
+			fmt.Fprintf(&s, "%.3f%s", math.Exp(3+a*v[j][0]+b*v[j][1]+c*v[j][2]+0.3*src.NormFloat64()),
+				map[bool]string{true: "\n", false: "\t"}[j == len(v)-1])
+		}
+	}
+	writeText(t, "x.tsv", s.String())
+	const words = "a fit of log(1+x) predicts hidden values "
+	_, said := quiet(t, 0, "fit -progress none -method nmf -k 5 -o m.nmf -report page.html x.tsv")
+	told, _ := quiet(t, 0, "inspect m.nmf")
+	page, _ := quiet(t, 0, "report -o - m.nmf x.tsv")
+	for _, text := range []string{said, told, page} {
+		if !strings.Contains(text, words) {
+			t.Errorf("no word of the logarithm: %s", text[:min(len(text), 2000)])
+		}
+	}
+	if _, said = quiet(t, 0, "fit -progress none -method nmf -k 5 -log1p x.tsv"); strings.Contains(said,
+		words) {
+		t.Errorf("of a logarithm already: %s", said)
+	}
+}
+
+// TestFarSamples: samples that lie far along a component of a linear mixture bend no curve, and are named, as
+// is a component of one sample.
+func TestFarSamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	src, v, x := rand.New(rand.NewPCG(5, 5)), make([][3]float64, 80), make([][]float64, 40)
+	for j := range v {
+		v[j] = [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
+	}
+	for i := range x {
+		u := [3]float64{src.ExpFloat64(), src.ExpFloat64(), src.ExpFloat64()}
+		for j := range v {
+			x[i] = append(x[i], (u[0]*v[j][0]+u[1]*v[j][1]+u[2]*v[j][2])*math.Exp(0.1*src.NormFloat64()))
+		}
+		x[i][20] *= 30
+		x[i][60] += 4000 * float64(1+i%3)
+	}
+	var s strings.Builder
+	for _, row := range x {
+		for j, v := range row {
+			fmt.Fprintf(&s, "%.4f%s", v, map[bool]string{true: "\n", false: "\t"}[j == len(row)-1])
+		}
+	}
+	writeText(t, "x.tsv", s.String())
+	_, said := quiet(t, 0, "fit -progress none -method qmf -compare none -k 4 -report page.html x.tsv")
+	if !strings.Contains(said, "Bent scales   none") {
+		t.Error(said)
+	}
+	page := string(must(os.ReadFile("page.html"))(t))
+	for _, want := range []string{"10 times the mean of a component",
+		"half or more of the amount in a single sample",
+		`&#34;s61&#34;`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q", want)
+		}
+	}
+}
