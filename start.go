@@ -760,12 +760,12 @@ func (f *inflation) weightedQuantiles(v *rowSpace, i int, room *order.Room) func
 		ends = append(ends, sum)
 	}
 	return func(share float64) float64 {
-		at, last := share*sum, len(ends)-1
+		at, last := float64(share*sum), len(ends)-1
 		p, _ := slices.BinarySearch(ends, at)
 		p = min(p, last)
 		value, upTo := values[perm[p]], ends[p]
 		from := upTo - weights[perm[p]]
-		switch half := least / 2; {
+		switch half := float64(least / 2); {
 		case at < from+half && p > 0:
 			before := values[perm[p-1]]
 			return before + float64((at-(from-half))/least*(value-before))
