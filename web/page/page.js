@@ -304,10 +304,11 @@ $('cancel').onclick = () => now.stop?.abort();
 async function foretold(q, model, of, signal) {
   const { table: t } = now;
   const shown = () => now.model === model && now.table === t;
-  const { method, ...options } = of.options;
+  const options = { ...of.options, features: t.features };
+  delete options.method; // that of the model
   first('Values are hidden from further fits, to see how well they are predicted …');
   $('cancel').disabled = false;
-  const ask = async () => q.unseen(model, await copied(t.x, signal), { ...options, features: t.features }, { signal, transfer: true });
+  const ask = async () => q.unseen(model, await copied(t.x, signal), options, { signal, transfer: true });
   of.asked = ask().then((told) => {
     of.told = told;
     if (shown()) now.first = told;
@@ -350,8 +351,9 @@ function compared(least) {
 
 $('choose').onclick = () =>
   work(async (q, signal, heard) => {
-    const { rank, method, ...rest } = options();
-    if (method !== 'auto') rest.method = method;
+    const rest = options();
+    if (rest.method === 'auto') delete rest.method;
+    delete rest.rank;
     const ranks = compared(1);
     const most = Math.min(now.table.x.rows, now.table.x.columns);
     delete rest.missingValues; // a comparison takes missing values as they are
