@@ -557,7 +557,7 @@ test('groups are read as the command reads them', async () => {
   assert.equal(g.warnings.length, 2);
   await assert.rejects(q.groups('nobody,z\n', of), (e) => e instanceof TableError && e.message.startsWith('labels.csv'));
   const many = Array.from({ length: 31 }, (_, i) => `s${i}`);
-  await assert.rejects(q.groups(many.map((s, i) => `${s},${i}`).join('\n'), { features: [], samples: many }), /more than 30 groups/);
+  await assert.rejects(q.groups(many.map((s, i) => `${s},g${i}`).join('\n'), { features: [], samples: many }), /more than 30 groups/);
 });
 
 test('a file with names is one of the command', async () => {
