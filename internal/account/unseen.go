@@ -89,6 +89,9 @@ const Structureless = 0.015
 // Found tells whether the model predicts better than the means of features, beyond chance.
 func (u *Unseen) Found() bool { return u.Predicted > Structureless && u.Predicted > 2*u.StdErr }
 
+// Noise tells whether the model predicts no better than the means of features.
+func (u *Unseen) Noise() bool { return u.Values > 0 && u.Predicted <= Structureless }
+
 // Words say so of a model by a method, such as QMF; "" where nothing was tried. The second text is of the
 // other methods.
 func (u *Unseen) Words(method string) (text, others string) {

@@ -1,8 +1,8 @@
 package account
 
 // This file holds warnings of values that make what is said of unseen values look better, or about something
-// else, than a reader would think: features that are copies of others, and one feature that has most of what
-// differs between samples.
+// else, than a reader would think: features that are copies of others, one feature that has most of what
+// differs between samples, and samples that look like features.
 
 import (
 	"math"
@@ -17,6 +17,9 @@ type Values struct {
 	seen    map[uint64]bool // hashes of rows
 	copies  []int           // of an earlier row
 	visible []float64       // the numbers of values
+	sizes   []float64       // the mean magnitude of each row
+	sums    []float64       // of magnitudes, of each column
+	counts  []float64       // of what is added there
 	skewed  int             // rows with a tail of high values
 }
 
@@ -24,9 +27,16 @@ type Values struct {
 func (v *Values) Add(row []float64) {
 	const prime = 1099511628211 // FNV-1a, a number at a time
 	sum, n, first, varies := uint64(14695981039346656037), 0.0, math.NaN(), false
-	for _, x := range row {
+	if v.sums == nil {
+		v.sums, v.counts = make([]float64, len(row)), make([]float64, len(row))
+	}
+	size := 0.0
+	for j, x := range row {
 		if x == x {
 			n++
+			v.sums[j] += math.Abs(x)
+			v.counts[j]++
+			size += math.Abs(x)
 			if first != first {
 				first = x
 			}
@@ -48,6 +58,7 @@ func (v *Values) Add(row []float64) {
 		v.skewed++
 	}
 	v.visible = append(v.visible, n)
+	v.sizes = append(v.sizes, size/n)
 }
 
 // Skewed tells whether most rows have a tail of high values, as amounts have that vary by factors: a skewness
@@ -106,6 +117,24 @@ func (v *Values) Explained(goodness []quantmf.Goodness) float64 {
 	return 1 - left/spread
 }
 
+// farApart is the ratio of the mean values of two samples from which they look like features, each with a
+// unit of its own.
+const farApart = 300
+
+// apart is the largest ratio of two means above 0.
+func apart(means []float64) float64 {
+	low, high := math.Inf(1), 0.0
+	for _, m := range means {
+		if m > 0 {
+			low, high = min(low, m), max(high, m)
+		}
+	}
+	if high == 0 {
+		return 1
+	}
+	return high / low
+}
+
 // fewFeatures is the number below which one feature may well have more than half of what differs.
 const fewFeatures = 10
 
@@ -123,6 +152,15 @@ func (v *Values) Remarks(goodness []quantmf.Goodness, names []string) (words []s
 		words = append(words, strconv.Itoa(n)+are+strings.Join(named, ", ")+
 			"): what is hidden of one is seen in "+
 			"the other, so unseen values are predicted better than those of new samples will be")
+	}
+	means := make([]float64, len(v.sums))
+	for j := range means {
+		means[j] = v.sums[j] / v.counts[j]
+	}
+	if across := apart(means); across > farApart && across > 10*apart(v.sizes) {
+		words = append(words, "the mean values of samples lie up to "+
+			strconv.FormatFloat(across, 'f', 0, 64)+" times apart, those of features far less: if the file "+
+			"has samples in rows, give -transpose")
 	}
 	all, most := 0.0, 0
 	spread := func(i int) float64 { return float64(goodness[i].Spread * v.visible[i]) }

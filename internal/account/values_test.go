@@ -26,6 +26,9 @@ func TestValues(t *testing.T) {
 		"constant":     {[][]float64{{1, 1}, {1, 1}, {nan, 1}, {nan, 1}}, 1, ""},
 		"five": {[][]float64{{1, 2}, {1, 2}, {1, 2}, {1, 2}, {1, 2}}, 1,
 			"4 features are copies of earlier ones (b, c, d)"},
+		"in rows": {[][]float64{{1, 900}, {2, 700}, {1, 800}, {2, 900}, {2, 800}, {1, 700}, {3, 900},
+			{2, 850},
+			{1, 950}, {2, 780}}, 1, "the mean values of samples lie up to "},
 		"most": {nil, 11, "j alone has 55 % of all that differs"},
 	} {
 		var v account.Values

@@ -95,7 +95,8 @@ func (c Call) unseen() (any, error) {
 		numbers = append(numbers, map[string]any{"value": v.Value, "label": v.Label})
 	}
 	return map[string]any{"values": u.Values, "predicted": u.Predicted, "standardError": u.StdErr,
-		"fitted": u.Fitted, "found": u.Found(), "text": text, "others": others, "numbers": numbers,
+		"fitted": u.Fitted, "found": u.Found(), "noise": u.Noise(), "text": text, "others": others,
+		"numbers":  numbers,
 		"warnings": append([]string{}, values.Remarks(goodness, names)...), "lines": u.Lines()}, nil
 }
 

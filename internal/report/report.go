@@ -62,7 +62,7 @@ func Write(w io.Writer, f Fit) error {
 	d := &document{}
 	f.FeatureGroups.backward = true
 	uv, noise := product(f.U, f.V), ""
-	if f.Unseen.Values > 0 && !f.Unseen.Found() {
+	if f.Unseen.Noise() {
 		noise = ` class="noise"`
 	}
 	title := fmt.Sprintf("%s of %s", f.Method, clipped(f.Matrix, 120))
@@ -173,8 +173,10 @@ func (d *document) unseen(u *account.Unseen, method string) {
 		return
 	}
 	class := "unseen"
-	if !u.Found() {
+	if u.Noise() {
 		class = "warning none"
+	} else if !u.Found() {
+		class = "warning"
 	}
 	lead, rest, cut := strings.Cut(strings.ToUpper(text[:1])+text[1:], ": ")
 	if cut {

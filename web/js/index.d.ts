@@ -214,8 +214,10 @@ export interface Unseen {
   predicted: number;
   standardError: number;
   fitted: number;
-  /** Whether the model predicts better than the means of rows, beyond chance: if not, components and curves show noise. */
+  /** Whether the model predicts better than the means of rows, beyond chance. */
   found: boolean;
+  /** Whether it predicts no better: components and curves then show noise. */
+  noise: boolean;
   /** All of this in words, and what is said of the methods beside it, "" for none. */
   text: string;
   others: string;

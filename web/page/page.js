@@ -4,7 +4,7 @@ import { load } from './index.js';
 import { line, short } from './chart.js';
 import { downloads } from './downloads.js';
 import { clear, colour, first, place, show } from './result.js';
-import { $, copied, counted, fail, make, now, pause, say, seldom } from './state.js';
+import { $, copied, counted, fail, make, now, say, seldom, spoken } from './state.js';
 
 const form = $('settings');
 const loading = load({ workers: Math.max(2, Math.min(4, navigator.hardwareConcurrency - 1)) }); // one for fits behind the result, one for what is pointed at
@@ -41,10 +41,6 @@ async function take(name, file) {
     if (now.stop === stop) $('reading').hidden = true;
   }
 }
-
-/** spoken returns a remark of the readers with fields of the page in place of the command's flags. */
-const spoken = (text) => [[/give -header yes/g, 'say that the first line holds names'], [/give -header no/g, 'say that the first line holds values'], [/give -names none/g, 'give “none” as the column of names'],
-  [/-names none says/g, '“none” as the column of names says'], [/give -names ([\d,-]+)/g, 'give $1 as the column of names'], [/give -transpose/g, 'tick “samples are in rows”']].reduce((s, [from, to]) => s.replace(from, to), text);
 
 function found(t) {
   const { rows, columns } = t.x;

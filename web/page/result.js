@@ -2,7 +2,7 @@
 // and new samples placed among them.
 import { draw, line, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
-import { $, copied, counted, inPieces, make, now, pause } from './state.js';
+import { $, copied, counted, inPieces, make, now, pause, spoken } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => drawCell(i, j, byKey), () => drawTables());
 
@@ -174,11 +174,11 @@ export async function show(model, of, signal) {
  * those of the command. Where no structure was found, components and curves are drawn as noise. */
 export function first(waiting = '') {
   const { model, first: told, of } = now;
-  const noise = told?.values > 0 && !told.found;
+  const noise = Boolean(told?.noise);
   $('result').classList.toggle('noise', noise);
   const all = [];
   if (told) {
-    all.push(make('p', capital(told.text), { className: noise ? 'bad' : 'answer' }));
+    all.push(make('p', capital(told.text), { className: noise ? 'bad' : told.found ? 'answer' : 'answer warning' }));
     const numbers = make('ul', '', { className: 'numbers' });
     for (const { value, label } of told.numbers) {
       const li = make('li', '');
@@ -188,7 +188,7 @@ export function first(waiting = '') {
     all.push(numbers);
     if (told.others) all.push(make('p', `${told.others}.`));
   } else if (waiting) all.push(make('p', waiting, { className: 'note' }));
-  for (const w of [...model.warnings, ...(told?.warnings ?? [])]) all.push(make('p', `Warning: ${w}.`, { className: 'warning' }));
+  for (const w of [...model.warnings, ...(told?.warnings ?? [])]) all.push(make('p', `Warning: ${spoken(w)}.`, { className: 'warning' }));
   $('first').replaceChildren(...all);
   $('stable').textContent = of.stability ? `Each component is the median of those that 20 fits from other seeds have in common; its stability is 1 where all have it, and below 0.5 where few have.` : '';
 }

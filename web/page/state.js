@@ -81,3 +81,7 @@ export const make = (tag, textContent, more = {}) => Object.assign(document.crea
 
 /** counted returns a number of things in words. */
 export const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+/** spoken returns a remark of the readers, or a warning, with fields of the page in place of the command's flags. */
+export const spoken = (text) => [[/give -header yes/g, 'say that the first line holds names'], [/give -header no/g, 'say that the first line holds values'], [/give -names none/g, 'give “none” as the column of names'],
+  [/-names none says/g, '“none” as the column of names says'], [/give -names ([\d,-]+)/g, 'give $1 as the column of names'], [/give -transpose/g, 'tick “samples are in rows”']].reduce((s, [from, to]) => s.replace(from, to), text);
