@@ -200,7 +200,7 @@ func newMoments(p int) *moments { return &moments{s1: make([]float64, p), s2: ma
 func (m *moments) add(theta float64, x []float64) {
 	m.s0 += theta
 	for c, v := range x {
-		v *= theta
+		v = float64(v * theta)
 		m.s1[c] += v
 		for e, w := range x[:c+1] {
 			m.s2[c*len(x)+e] += float64(v * w)

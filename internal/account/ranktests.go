@@ -179,7 +179,7 @@ func student(square, free float64) float64 {
 			c = 1 + by/c
 			f *= c * d
 		}
-		if math.Abs(c*d-1) < 1e-15 {
+		if math.Abs(float64(c*d)-1) < 1e-15 {
 			break
 		}
 	}
