@@ -274,7 +274,11 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 			least)
 	}
 	if first == 1 {
-		q, most := p.of.Average[i]-float64(p.Slope(i)*(s.Line.Share/mass)), mostIncrement*(high-low)
+		most, mean := mostIncrement*(high-low), s.Line.Share/mass
+		if far := most / mean; p.Slope(i) > far { // a denominator whose digits have gone says nothing of s
+			p.S[i] = far
+		}
+		q := p.of.Average[i] - float64(p.Slope(i)*mean)
 		for l := 1; l < len(inc); l++ {
 			inc[l] = min(inc[l], most)
 			q -= float64(inc[l] * (s.Shares[l] / mass))
