@@ -34,7 +34,8 @@ test('sample data, fit, and the bits of the command', async () => {
   assert.deepEqual((await q.open(readFileSync(model))).bytes, (await q.open(read('native.qmf'))).bytes);
   await q.close();
   assert.match(String(run('inspect', model)), /300/);
-  run('report', model, 'laml-assays.tsv.gz', '-o', 'native.html');
+  copyFileSync(fileURLToPath(new URL('../../testdata/laml-groups.tsv', import.meta.url)), join(folder, 'laml-groups.tsv'));
+  run('report', model, 'laml-assays.tsv.gz', '-groups', 'laml-groups.tsv', '-o', 'native.html');
   const report = readFileSync(await f.download('report'), 'utf8');
   assert.equal(report, readFileSync(join(folder, 'native.html'), 'utf8').replaceAll(String(run('version')).split(' ')[1], '(devel)'));
   for (const what of ['u', 'v', 'curves', 'curve', 'maps']) assert.ok(readFileSync(await f.download(what)).length > 200, what);
