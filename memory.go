@@ -310,9 +310,7 @@ func (f *uncounted) state() float64 {
 	best, state := uv, uv // of an NMF
 	switch f.method {
 	case MethodNMF:
-		if f.updates == UpdatesNewton {
-			state += uv
-		}
+		state += uv // z of either method
 	case MethodQMF:
 		best += size(2, f.d, f.levels)
 		if state = float64(4*uv) + maps; f.gaussian(f.k) {
