@@ -56,7 +56,7 @@ func TestSampleCategories(t *testing.T) {
 	}
 	share := quantmf.NewMat(3, n)
 	for seed := range uint64(draws) {
-		got := m.Sample(seed, category)
+		got := m.SampleCategories(seed, category)
 		plain := quantmf.Mat{}
 		if seed == 0 {
 			plain = m.Sample(seed)

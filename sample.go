@@ -17,12 +17,15 @@ import (
 // much as it is uncertain. Observed cells are drawn like any other. For multiple imputation put the values of
 // x back in their places; analyse each of some twenty matrices of different seeds, and combine the results by
 // Rubin's rules. Draws of one seed have the same bits everywhere, those of different seeds are independent.
-// categories are lists of rows that hold 0 and 1, of which one is 1 for each sample: a row for each word of a
-// category, and no row in two lists. Of such rows one is drawn, with their probabilities, and together with
-// what is drawn of other features. Rows that the model has not are left out. The zero value, and a model
-// whose fields have been changed, have none. Cost: that of Reconstruct, and k³/3 flops for each row and
-// sample.
-func (m *BQMF) Sample(seed uint64, categories ...[]int) Mat {
+// The zero value, and a model whose fields have been changed, have none. Cost: that of Reconstruct, and k³/3
+// flops for each row and sample.
+func (m *BQMF) Sample(seed uint64) Mat { return m.SampleCategories(seed) }
+
+// SampleCategories is [BQMF.Sample] of a table of which some rows stand for the words of categories: each
+// category is a list of rows that hold 0 and 1, of which one is 1 for each sample, and no row is in two
+// lists. Of such rows one is drawn, with their probabilities, and together with what is drawn of other
+// features. Rows that the model has not are left out.
+func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 	categories = slices.Clone(categories)
 	if usable(m) != nil {
 		return Mat{}

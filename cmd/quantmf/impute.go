@@ -448,7 +448,7 @@ func (r *imputation) write(out *cli.Outputs, files []string) error {
 func (r *imputation) writeDraws(files []string, write func(path string, m quantmf.Mat) error) error {
 	seed := uint64(r.options.Seed) << 10 // draws of another -seed have nothing in common with these
 	for draw := range r.draws {
-		m := r.model.Model.(*quantmf.BQMF).Sample(seed+uint64(draw), r.categories.groups()...)
+		m := r.model.Model.(*quantmf.BQMF).SampleCategories(seed+uint64(draw), r.categories.groups()...)
 		keep(m, r.table.X)
 		if err := write(files[r.firstDraw()+draw], m); err != nil {
 			return err
