@@ -122,7 +122,7 @@ func TestRowsMemory(t *testing.T) {
 		}
 	}
 	all := uint64(8 * len(x.Data))
-	signed := []FitOption{WithLoss(Frobenius), WithStart(StartScores), WithShrinkage(0), WithLine(0)} // no trials
+	signed := []FitOption{WithLoss(Frobenius), WithStart(StartScores), WithShrinkage(0), WithLine(0)}
 	y := x.Clone()
 	for i, v := range y.Data {
 		y.Data[i] = math.Abs(v)

@@ -307,7 +307,7 @@ func TestRealData(t *testing.T) {
 			}
 			nmf := must(FitNMF(context.Background(), x, c.k, WithEpochs(1000),
 				WithUpdates(UpdatesMultiplicative)))(t)
-			qmf := must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t) // towards nothing
+			qmf := must(FitQMF(context.Background(), x, c.k, WithLevels(c.m), WithShrinkage(0)))(t)
 			a, b := nmf.History[1000], qmf.History[len(qmf.History)-1]
 			t.Logf("%s, k=%d, m=%d: NMF %.5g, QMF %.5g", x.size(), c.k, c.m, a, b)
 			if !(b < a) || len(qmf.Warnings) > 0 {
