@@ -33,9 +33,9 @@ func TestFootprint(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") != "" {
 		d, n = 1000, 200
 		fits = append(fits,
-			"-k 20 -epochs 2 -missing holes.tsv",
+			"-method qmf -k 20 -epochs 2 -missing holes.tsv",
 			"-k 5 -m 64 -epochs 2 -start nmf -shrinkage 0 plain.tsv",
-			"-k 5 -m 300 -epochs 1 -start uniform -workers 3 plain.tsv",
+			"-method qmf -k 5 -m 300 -epochs 1 -start uniform -workers 3 plain.tsv",
 			"-k 20 -epochs 2 -start uniform -batch 600 plain.tsv",
 			"-k 5 -epochs 2 -start uniform -report r.html plain.tsv",
 			"-k 20 -epochs 2 -start scores -shrinkage 0 -force -checkpoint state plain.tsv",
