@@ -206,8 +206,8 @@ func TestShardFootprint(t *testing.T) {
 }
 
 // leastPeakOf is peakOf, or where that is more than most the least of three runs: when the collector comes to
-// run is a matter of chance, what a run needs is not. A plan is made once, since its folder is there then, and
-// a reduce finds its round, the last argument but one, not made yet.
+// run is a matter of chance, what a run needs is not. A plan is made once, since its folder is there then,
+// and a reduce finds its round, the last argument but one, not made yet.
 func leastPeakOf(t *testing.T, most float64, args ...string) float64 {
 	t.Helper()
 	got := peakOf(t, args...)
