@@ -24,7 +24,8 @@ const (
 		`numFmtId="14"/></cellStyleXfs>` +
 		`<cellXfs><xf numFmtId="0"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs></styleSheet>`
 	textsXML = `<sst><si><t>gene</t></si><si><r><t xml:space="preserve">s </t></r><r><t>1</t></r>` +
-		`<rPh><t>spoken</t></rPh></si><si><t/></si><si><t><![CDATA[a<b]]>&#65;&#x42;&amp;&none;</t></si></sst>`
+		`<rPh><t>spoken</t></rPh></si><si><t/></si>` +
+		`<si><t><![CDATA[a<b]]>&#65;&#x42;&amp;&none;</t></si></sst>`
 	sheetXML = `<worksheet><!-- <row> --><sheetData><row r="2"><c r="B2" t="s"><v>0</v></c><c ` +
 		`t="s"><v>1</v></c>` +
 		`<c r="E2" t="inlineStr"><is><t>two&#10;"2"</t></is></c></row><row r="4"><c r="B4" ` +
