@@ -158,7 +158,7 @@ func (s size) learn(p *pool.Pool, hidden bool) {
 	pool.Make[innerErrors](a, s.d)
 	a.Floats(20, s.d) // of each row its losses, its sums and its mean
 	if hidden {       // the rehearsals, and for each worker a U and the room of a rehearser
-		newRehearsal(a, s.d, min(rehearsals, s.n))
+		new(rehearsal).makeRoom(a, s.d, min(rehearsals, s.n))
 		done := p.Part()
 		newAwayRoom(p.Memory, s.k, s.d, 0)
 		for range p.Workers() {

@@ -75,9 +75,9 @@ func TestScaleOfZeros(t *testing.T) {
 	var c, other Curve
 	var s scaler
 	y := []float64{9, 9, 9, 9, 9, 9}
-	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
+	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, nil, false)
 	of := make([]float64, 5)
-	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
+	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, nil, false)
 	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) ||
 		!slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
 		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
@@ -101,7 +101,7 @@ func TestLearnUnits(t *testing.T) {
 		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0},
 			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
 		var s scaler
-		s.scale(&c, make([]float64, len(l.x)), l.x, false)
+		s.scale(&c, make([]float64, len(l.x)), l.x, nil, false)
 		return c, l.fitMap(&c, unit, true)
 	}
 	c, sums := learn(1)
@@ -141,7 +141,7 @@ func TestLearn(t *testing.T) {
 		for _, relative := range []bool{false, true} {
 			var s scaler
 			var c Curve
-			s.scale(&c, make([]float64, n), x, false)
+			s.scale(&c, make([]float64, n), x, nil, false)
 			l := mapLearner{x: x, p: p}
 			sums := l.fitMap(&c, 1, relative)
 

@@ -150,7 +150,7 @@ func TestLeaveOutEnds(t *testing.T) {
 		rest := slices.Delete(slices.Clone(row), at, at+1)
 		var s scaler
 		var c Curve
-		s.scale(&c, make([]float64, len(rest)), rest, q.signed)
+		s.scale(&c, make([]float64, len(rest)), rest, nil, q.signed)
 		c.grow(&q.tails, rest)
 		e := l.end(row[at])
 		if e == nil || e != &l.ends[side] || !slices.Equal(e.c.X, c.X) || !slices.Equal(e.c.Y, c.Y) {
