@@ -245,10 +245,10 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		q := newQMFQFit(cells, f.k, &f.settings, run)
 		q.reserve()
 	case MethodBQMF:
-		if f.holds() || !inMemory { // x as a matrix
+		if f.holds() || !inMemory || rules.Weights != nil { // x as a matrix
 			a.Floats(f.d, f.n)
 		}
-		bqmf.Count(p, f.d, f.n, f.k, cells.Partial, f.holds())
+		bqmf.Count(p, f.d, f.n, f.k, cells.Partial, f.holds(), f.cellWeights != nil)
 		return dying(a)
 	}
 	if f.holds() {

@@ -212,7 +212,7 @@ func TestAlikeChance(t *testing.T) {
 						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
 				}
 			}
-			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals,
+			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, ones(places), ones(places),
 				make([]float64, len(places))) {
 				kept++
 			}

@@ -295,8 +295,8 @@ func TestPool(t *testing.T) {
 		}
 		slices.Sort(residuals)
 		var all histogram
-		all.take(residuals, residualParts)
-		poolMaps(curves, rows, &all)
+		all.take(&mapLearner{z: residuals, parts: residualParts, cells: ones(residuals)}, countUnit(cells))
+		poolMaps(curves, rows, &all, countUnit(cells))
 		for k, c := range curves {
 			s := rows[k]
 			slope := cov / vr

@@ -64,7 +64,7 @@ func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, p *pool.Poo
 func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
 	q.times = times
 	if cells != nil {
-		np, sum, squares := kernel.Pad(q.n), 0.0, 0.0
+		np, sum, squares, least, most := kernel.Pad(q.n), 0.0, 0.0, math.Inf(1), 0.0
 		q.cells = make([]float64, q.d*np)
 		for i := range q.d {
 			own := q.cells[i*np : i*np+q.n]
@@ -72,13 +72,17 @@ func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
 			for j, x := range q.row(i) {
 				if x != x {
 					own[j] = 0
+					continue
 				}
+				least, most = min(least, own[j]), max(most, own[j])
 				a := q.time(j)
 				sum += float64(a * own[j])
 				squares += float64(a * float64(own[j]*own[j]))
 			}
 		}
-		kernel.Scale(q.cells, q.cells, sum/squares)
+		if kernel.Scale(q.cells, q.cells, sum/squares); !(least < most) {
+			q.cells = nil
+		}
 	}
 	q.observed = 0
 	for i := range q.d {

@@ -157,7 +157,7 @@ func TestLeaveOutEnds(t *testing.T) {
 			t.Errorf("the end at %v is judged by %v", row[at], e)
 			continue
 		}
-		deviation := l.deviationWithout(l.y[at])
+		deviation := l.deviationWithout(at, l.y[at])
 		closeTo(t, "its prediction", l.predict(at),
 			e.table.Mean(l.without[at]/deviation, l.deviations[at]/deviation), 1e-12)
 	}
@@ -171,5 +171,5 @@ func TestLeaveOutEnds(t *testing.T) {
 			squares += y * y / 9
 		}
 	}
-	closeTo(t, "the deviation of the others", l.deviationWithout(l.y[4]), math.Sqrt(squares-sum*sum), 1e-12)
+	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum), 1e-12)
 }
