@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestSampleCategories: of the rows of a category exactly one is drawn for each sample, as often as its
@@ -19,7 +19,7 @@ func TestSampleCategories(t *testing.T) {
 	}
 	const d, n, draws = 9, 80, 300
 	src := rand.New(rand.NewPCG(1, 2))
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for j := range n {
 		latent := src.NormFloat64()
 		for i := 3; i < d; i++ {
@@ -38,12 +38,12 @@ func TestSampleCategories(t *testing.T) {
 			}
 		}
 	}
-	m, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues())
+	m, err := FitBQMF(t.Context(), x, 0, WithMissingValues())
 	if err != nil {
 		t.Fatal(err)
 	}
 	category := []int{0, -1, 1, 2, d}
-	ones := quantmf.NewMat(d, n)
+	ones := NewMat(d, n)
 	for k := range ones.Data {
 		ones.Data[k] = 1
 	}
@@ -54,10 +54,10 @@ func TestSampleCategories(t *testing.T) {
 	for k, below := range p.Data {
 		p.Data[k] = 1 - below
 	}
-	share := quantmf.NewMat(3, n)
+	share := NewMat(3, n)
 	for seed := range uint64(draws) {
 		got := m.SampleCategories(seed, category)
-		plain := quantmf.Mat{}
+		plain := Mat{}
 		if seed == 0 {
 			plain = m.Sample(seed)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestDiscreteRows: medians, ends of intervals, draws and predictions of rows that take single values are
@@ -37,7 +37,7 @@ func TestDiscreteRows(t *testing.T) {
 		{"measured", math.Exp, nil, nil},
 	}
 	next := normal(5)
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for j := range n {
 		v := next()
 		for i := range d {
@@ -57,7 +57,7 @@ func TestDiscreteRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const draws = 40
-	said := []quantmf.Mat{m.Median(), lo, hi, newLo, newHi}
+	said := []Mat{m.Median(), lo, hi, newLo, newHi}
 	for seed := range uint64(draws) {
 		said = append(said, m.Sample(seed))
 	}
@@ -81,9 +81,9 @@ func TestDiscreteRows(t *testing.T) {
 		t.Errorf("means, or what was measured, are rounded: %v", off)
 	}
 	for k, kind := range kinds {
-		sums, drawn, variance := quantmf.NewMat(d, n), 0.0, 0.0
+		sums, drawn, variance := NewMat(d, n), 0.0, 0.0
 		for at, v := range kind.values {
-			all := quantmf.Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
+			all := Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
 			below, upTo, err := m.Probability(all)
 			if err != nil {
 				t.Fatal(err)
