@@ -5,32 +5,12 @@ package quantmf
 
 import (
 	"context"
-	"errors"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 	"testing"
-)
 
-// TestStoppedDead: a fit that is stopped at once warns of a component that is dead, too.
-func TestStoppedDead(t *testing.T) {
-	x := toy(3)
-	dead := func(opts ...FitOption) *NMF {
-		u, v := NewMat(x.Rows, 2), NewMat(2, x.Cols)
-		for i := range u.Rows {
-			u.Set(i, 0, 1)
-		}
-		for j := range v.Data {
-			v.Data[j] = 1
-		}
-		m, _ := FitNMF(context.Background(), x, 2, append(opts, WithInit(u, v))...)
-		return m
-	}
-	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
-	if len(m.Warnings) != 1 {
-		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
-	}
-}
+	"github.com/quantmf/quantmf/internal/fit"
+)
 
 // TestFirstPatience: a fit is not ended by the loss it starts from being seen twice,
 // nor by rows seen in passing; and what is judged has its penalty.
@@ -63,21 +43,6 @@ func TestFirstPatience(t *testing.T) {
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
 		whole(WithEpochs(2000)); patient > 1.01*full {
 		t.Errorf("ended by patience at %v, where %v is within reach", patient, full)
-	}
-}
-
-// TestPatience: a fit ends when nothing is gained.
-func TestPatience(t *testing.T) {
-	ctx := context.Background()
-	x := first(toy(5), 60)
-	n, err := FitNMF(ctx, x, 4, WithEpochs(100000), WithPatience(5))
-	if err != nil || len(n.History) > 3000 || len(n.History) < 10 {
-		t.Errorf("%d epochs, %v", len(n.History), err)
-	}
-	q, err := FitQMF(ctx, x, 4, WithEpochs(300), WithPatience(10), WithValidation(0.1),
-		WithSchedule(ScheduleConstant))
-	if err != nil || len(q.History) > 300 || q.Best >= len(q.History)-1 {
-		t.Errorf("%d epochs, best %d, %v", len(q.History), q.Best, err)
 	}
 }
 

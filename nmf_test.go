@@ -309,34 +309,52 @@ func TestStartSVD(t *testing.T) {
 	}
 }
 
-// TestDeadComponents: from every start, a component that has nothing left is a
-// warning that names it.
+// TestDeadComponents: a component of which either factor has nothing left is a warning that names it, from
+// every start, after epochs and before the first; where no component is dead there is none.
 func TestDeadComponents(t *testing.T) {
-	x := first(toy(5), 20)
-	u, v := NewMat(20, 3), NewMat(3, 80)
-	for i := range u.Data {
-		u.Data[i] = 1 + float64(i%5)
-	}
-	for j := range 80 {
-		v.Set(0, j, 1+float64(j%7))
-		v.Set(2, j, 1+float64(j%3))
-	}
-	m := must(FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(5)))(t)
-	var data *DataError
-	if len(m.Warnings) != 1 || !errors.As(m.Warnings[0], &data) || data.Col != 1 {
-		t.Errorf("a row of zeros in V: %v", m.Warnings)
-	}
-	for _, s := range []Start{StartUniform, StartSVD} {
-		m, err := FitNMF(context.Background(), NewMat(6, 5), 2, WithStart(s), WithEpochs(3))
-		if err != nil {
-			t.Fatal(err)
+	x, zeros := first(toy(5), 20), NewMat(20, 80)
+	stopped := WithProgress(func(Progress) error { return errors.New("enough") })
+	given := func(zero func(u, v Mat)) FitOption {
+		u, v := NewMat(20, 3), NewMat(3, 80)
+		for _, m := range []Mat{u, v} {
+			for i := range m.Data {
+				m.Data[i] = 1 + float64(i%5)
+			}
 		}
-		if len(m.Warnings) != 2 {
-			t.Errorf("%v on zeros: %v", s, m.Warnings)
+		zero(u, v)
+		return WithInit(u, v)
+	}
+	noU := given(func(u, _ Mat) {
+		for i := range u.Rows {
+			u.Set(i, 1, 0)
 		}
-		if m, err = FitNMF(context.Background(), x, 3, WithStart(s), WithEpochs(50)); err != nil ||
-			len(m.Warnings) > 0 {
-			t.Errorf("%v: %v, %v", s, m.Warnings, err)
+	})
+	noV := given(func(_, v Mat) { clear(v.Row(1)) })
+	for name, c := range map[string]struct {
+		x    Mat
+		opts []FitOption
+		dead []int
+	}{
+		"U":                {x, []FitOption{noU, WithEpochs(0)}, []int{1}},
+		"U, stopped":       {x, []FitOption{noU, stopped}, []int{1}},
+		"V":                {x, []FitOption{noV, WithEpochs(5)}, []int{1}},
+		"some entries":     {x, []FitOption{given(func(u, v Mat) { u.Set(0, 1, 0); v.Set(1, 0, 0) })}, nil},
+		"uniform, zeros":   {zeros, []FitOption{WithStart(StartUniform), WithEpochs(3)}, []int{0, 1, 2}},
+		"vectors, zeros":   {zeros, []FitOption{WithStart(StartSVD), WithEpochs(3)}, []int{0, 1, 2}},
+		"uniform, a table": {x, []FitOption{WithStart(StartUniform), WithEpochs(50)}, nil},
+		"vectors, a table": {x, []FitOption{WithStart(StartSVD), WithEpochs(50)}, nil},
+	} {
+		m, _ := FitNMF(t.Context(), c.x, 3, c.opts...)
+		var dead []int
+		for _, w := range m.Warnings {
+			var data *DataError
+			if !errors.As(w, &data) {
+				t.Fatalf("%s: %v", name, w)
+			}
+			dead = append(dead, data.Col)
+		}
+		if !slices.Equal(dead, c.dead) {
+			t.Errorf("%s: components %v are said to be dead, want %v", name, dead, c.dead)
 		}
 	}
 }
