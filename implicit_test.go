@@ -1,7 +1,6 @@
 package quantmf
 
-// Tests of the derivatives of the operators: central differences, forward against reverse,
-// and the gradient through a number of iterations.
+// Tests of the derivatives of the operators by central differences.
 
 import (
 	"math"
@@ -169,47 +168,4 @@ func TestCentralDifferences(t *testing.T) {
 		}
 	}
 	t.Logf("worst relative difference %.1e", worst)
-}
-
-// TestForwardReverse checks <z, J d> = <Jᵀz, d> in all arguments at once.
-func TestForwardReverse(t *testing.T) {
-	for seed := range 40 {
-		p := randomPoint(seed, seed%2 == 0, Squash(seed%2), []float64{0.3, 0.1, 0.01, 0.003}[seed%4])
-		r := random.Split(6, seed)
-		vec := func(n int) []float64 {
-			v := make([]float64, n)
-			for i := range v {
-				v[i] = normal(&r)
-			}
-			return v
-		}
-		n, m := len(p.x), len(p.y)
-		z := vec(n)
-		d := Gradient{X: vec(n), A: vec(n), B: vec(m), Y: vec(m), Q: vec(m), Epsilon: normal(&r)}
-		for _, w := range [][]float64{d.A, d.B} { // along the simplex
-			mean := 0.0
-			for _, v := range w {
-				mean += v / float64(len(w))
-			}
-			for i := range w {
-				w[i] -= mean
-			}
-		}
-		tr := p.solve(t)
-		jd := must(tr.QuantileJVP(p.q, d))(t)
-		g := must(tr.QuantileVJP(p.q, z))(t)
-		left, right, scale := 0.0, g.Epsilon*d.Epsilon, math.Abs(g.Epsilon*d.Epsilon)
-		for i := range z {
-			left += z[i] * jd[i]
-		}
-		for _, c := range [][2][]float64{{g.X, d.X}, {g.A, d.A}, {g.B, d.B}, {g.Y, d.Y}, {g.Q, d.Q}} {
-			for i := range c[0] {
-				right += c[0][i] * c[1][i]
-				scale += math.Abs(c[0][i] * c[1][i])
-			}
-		}
-		if math.Abs(left-right) > 1e-12*scale {
-			t.Errorf("seed %d: %v forward, %v backward", seed, left, right)
-		}
-	}
 }
