@@ -170,7 +170,7 @@ func TestToldIsAlive(t *testing.T) {
 		{"BQMF of many epochs", bqmf, 3, 4, 1, options{WithEpochs(100000)}, nil, nil},
 	} {
 		t.Run(of.name, func(t *testing.T) {
-			if (of.method != bqmf || of.d*of.n > 50000 || of.n >= 800) && os.Getenv("QUANTMF_LONG") == "" {
+			if (of.method != bqmf || of.d*of.n > 15000 || of.n >= 800) && os.Getenv("QUANTMF_LONG") == "" {
 				t.Skip("QUANTMF_LONG is not set: what its constructors draw is held by TestCounted")
 			}
 			x, r := NewMat(of.d, of.n), rand.New(rand.NewPCG(1, 1))

@@ -89,7 +89,7 @@ func TestScikit(t *testing.T) {
 
 // TestPublishedKL: the best of five seeds, 500 updates each, comes within 1 % of
 // the best that is known of each set. It stops at the first seed that does.
-// Without QUANTMF_LONG, of one set and ranks 3 and 5.
+// Without QUANTMF_LONG, of one set and rank 3.
 func TestPublishedKL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits whole data sets")
@@ -125,7 +125,7 @@ func TestPublishedKL(t *testing.T) {
 		for rank, r := range known.Ranks {
 			var k int
 			ok(t, json.Unmarshal([]byte(rank), &k))
-			if !long && k%2 == 0 {
+			if !long && k != 3 {
 				continue
 			}
 			best := math.Inf(1)
@@ -380,7 +380,7 @@ func TestHistoryOfScales(t *testing.T) {
 			x.Row(7)[j] = v * c
 		}
 		for _, rank := range []int{5, 12} {
-			for _, epochs := range []int{1, 300} {
+			for _, epochs := range []int{1, 60} {
 				m := must(FitNMF(context.Background(), x, rank, WithEpochs(epochs)))(t)
 				want := must(m.Loss(x))(t)
 				got := m.History[epochs]

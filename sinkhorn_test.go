@@ -114,7 +114,7 @@ func randomProblem(r *random.Source) (x, b []float64, eps float64) {
 // TestRandomProblems: all converge, in the number of passes that is stated, and
 // nothing is NaN.
 func TestRandomProblems(t *testing.T) {
-	problems := draws(100000, 8000, 3000)
+	problems := draws(100000, 4000, 2000)
 	src := random.Split(3, 0)
 	var passes []int
 	sum, failed := 0, 0
@@ -172,7 +172,7 @@ func TestMaxIterations(t *testing.T) {
 // TestSmallEpsilon goes down to 1e-8: what does not converge must say so, and
 // what says that it converged must have its marginals.
 func TestSmallEpsilon(t *testing.T) {
-	problems := draws(4000, 800, 300)
+	problems := draws(4000, 400, 200)
 	src := random.Split(4, 0)
 	for _, eps := range []float64{1e-5, 1e-6, 1e-7, 1e-8} {
 		failed, passes := 0, 0
