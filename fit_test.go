@@ -154,31 +154,28 @@ func TestFitsOfBetaNearby(t *testing.T) {
 		tenth += 0.1
 	}
 	start := must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
-	for name, fit := range fits(ctx, 2) {
+	for method := range MethodBQMF {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
 			opts := func(beta float64) []FitOption {
-				o := []FitOption{WithLoss(Beta(beta)), WithEpochs(15)}
-				if name == "NMF" { // Newton's method takes β = 1 itself alone
+				o := append(quick(method), WithLoss(Beta(beta)), WithEpochs(15))
+				if method == MethodNMF { // Newton's method takes β = 1 itself alone
 					o = append(o, WithUpdates(UpdatesMultiplicative))
 				} else { // and so does the NMF that they start from
 					o = append(o, WithInit(start.U, start.V))
 				}
 				return o
 			}
-			a, err1 := fit(x, opts(c.beta)...)
-			b, err2 := fit(x, opts(c.near)...)
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
-			allFinite(t, name, b, x)
+			a := must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
+			b := must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
+			allFinite(t, method.String(), b, x)
 			want, _ := a.Loss(x)
 			got, _ := b.Loss(x)
 			if math.Abs(got-want) > 1e-6*want {
-				t.Errorf("%s: at β %v %v, at %v %v", name, c.near, got, c.beta, want)
+				t.Errorf("%v: at β %v %v, at %v %v", method, c.near, got, c.beta, want)
 			}
 			if d := largestDifference(a.Reconstruct().Data, b.Reconstruct().Data); d > 1e-4 {
-				t.Errorf("%s: at β %v another fit than at %v, by %v", name, c.near, c.beta, d)
+				t.Errorf("%v: at β %v another fit than at %v, by %v", method, c.near, c.beta, d)
 			}
 		}
 	}

@@ -83,8 +83,8 @@ func TestChosenLevels(t *testing.T) {
 	}
 }
 
-// TestLinearLevels: twenty thousand samples, whose n levels hardly any memory holds, have as many levels as ten
-// thousand; at ε = 0 there are n.
+// TestLinearLevels: twenty thousand samples, whose n levels hardly any memory holds, have as many levels as
+// ten thousand; at ε = 0 there are n.
 func TestLinearLevels(t *testing.T) {
 	t.Parallel()
 	for eps, want := range map[float64]int{0.01: 128, 1e-4: 534} {

@@ -381,7 +381,7 @@ func TestConvert(t *testing.T) {
 // command.
 func TestTransformBlocks(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -compare none -k 2 -epochs 2 matrix.tsv -o m")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 matrix.tsv -o m")
 	quiet(t, 0, "transform m matrix.tsv -o V.tsv")
 	want := read(t, "V.tsv")
 	from := 0
@@ -516,7 +516,8 @@ func TestResume(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	folder(t)
 	for range 2 {
-		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 -checkpoint state -resume matrix.tsv")
+		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 "+
+			"-checkpoint state -resume matrix.tsv")
 		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
 			"beginning\n") {
 			t.Error(e)
@@ -535,8 +536,8 @@ func TestNotConverged(t *testing.T) {
 		t.Errorf("%d: %v", cli.ExitCode(err), err)
 	}
 	folder(t)
-	quiet(t, 0, "fit -compare none -k 2 -epochs 2 -strict matrix.tsv")
-	quiet(t, 0, "fit -compare none -k 2 -epochs 2 -strict=false matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -strict matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -strict=false matrix.tsv")
 	says(t, 2, "fit -method nmf -strict matrix.tsv", "-strict: -method nmf has no use for it")
 }
 
@@ -591,7 +592,8 @@ func TestTooManyComponents(t *testing.T) {
 	for _, method := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
 		for _, k := range []int{2, 3} {
 			_, summary := quiet(t, 0,
-				"fit -compare none -method "+method+" -k "+strconv.Itoa(k)+" -epochs 1 -o m -report r.html x.tsv")
+				"fit -compare none -method "+method+" -k "+strconv.Itoa(k)+
+					" -epochs 1 -o m -report r.html x.tsv")
 			inspected, _ := quiet(t, 0, "inspect m")
 			page := must(os.ReadFile("r.html"))(t)
 			want := 0
@@ -710,7 +712,7 @@ func TestSignedFit(t *testing.T) {
 		}
 	}
 	writeTable(t, "signed.tsv", x)
-	_, said := quiet(t, 0, "fit -compare none -k 2 -epochs 2 -o q.qmf signed.tsv")
+	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -o q.qmf signed.tsv")
 	want := must(quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2),
 		quantmf.WithLoss(quantmf.Frobenius)))(t)
 	if q, _, err := readModel("q.qmf", nil, &cli.Input{MaxMemory: 1 << 30}); err != nil ||

@@ -22,7 +22,7 @@ import (
 // an error that says so, or is left out or missing where that is allowed.
 func TestFeaturesByName(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -compare none -k 2 -epochs 3 -missing -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -missing -o m.qmf matrix.tsv")
 	quiet(t, 0, "transform m.qmf matrix.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(small()), "\n")
 	write := func(name string, lines ...string) { writeText(t, name, strings.Join(lines, "\n")+"\n") }
@@ -83,7 +83,7 @@ func TestDuplicates(t *testing.T) {
 	folder(t)
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
-	_, e := quiet(t, 0, "fit -compare none -k 2 -epochs 3 -o m.qmf twice.tsv")
+	_, e := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf twice.tsv")
 	if !strings.Contains(e,
 		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
 		t.Error(e)
@@ -184,7 +184,7 @@ func TestReadingFlags(t *testing.T) {
 	// The flags are in the command that a model repeats, and hold in fit and rank.
 	folder(t)
 	writeText(t, "odd.txt", strings.ReplaceAll(small(), "\t", "|"))
-	quiet(t, 0, "fit -compare none -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
+	quiet(t, 0, "fit -k 2 -epochs 2 -sep | -names 1,2 -o m.qmf odd.txt")
 	out, _ := quiet(t, 0, "inspect m.qmf")
 	if !strings.Contains(out, "-names 1,2 -sep '|' -method auto") ||
 		!strings.Contains(out, "14 features × 8 samples") {
@@ -202,12 +202,13 @@ func TestControlCharacters(t *testing.T) {
 	writeText(t, "bad.tsv", strings.Replace(in, "\t\x1b", "\tx\x1b", 1)+"\x1b[0m"+strings.Repeat("\tlow", 9)+
 		"\n")
 	all := ""
-	for _, args := range []string{"fit -compare none -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv",
+	for _, args := range []string{"fit -method qmf -compare none -k 2 -epochs 2 -o m.qmf evil.tsv",
+		"inspect m.qmf evil.tsv",
 		"inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
 		out, e := quiet(t, 0, args)
 		all += out + e
 	}
-	for _, args := range []string{"fit -compare none -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
+	for _, args := range []string{"fit -method qmf -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
 		out, e := quiet(t, 3, args)
 		all += out + e
 	}
@@ -282,7 +283,7 @@ func TestSparseInput(t *testing.T) {
 	time := regexp.MustCompile(`(?m)^Time .*\n`)
 	for _, args := range [][]string{{}, {"-method", "nmf"}, {"-method", "qmfq"}, {"-method", "bqmf"},
 		{"-log1p", "-top", "12"}} {
-		words := append(append([]string{"fit", "-compare", "none", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
+		words := append(append([]string{"fit", "-k", "2", "-epochs", "2", "-v", "V.tsv"}, args...), "-")
 		dir, code, _, want := runWith(t, dense, words...)
 		if code != 0 {
 			t.Fatal(want)

@@ -19,7 +19,7 @@ func manners() map[string]struct {
 		whole, given quantmf.Mat
 		manner       manner
 	}
-	whole, _ := bent(40, 60, false)
+	whole, _ := bent(40, 90, false)
 	lacks := func(is func(i, j int) bool) quantmf.Mat {
 		given := whole.Clone()
 		for i := range whole.Rows {
@@ -38,10 +38,10 @@ func manners() map[string]struct {
 		"at random":       {whole, lacks(func(i, j int) bool { return src.Float64() < 0.1 }), atRandom},
 		"hardly any":      {whole, lacks(func(i, j int) bool { return i == j && i < 3 }), atRandom},
 		"half of them":    {whole, lacks(func(i, j int) bool { return src.Float64() < 0.5 }), atRandom},
-		"an assay":        {whole, lacks(func(i, j int) bool { return i < 8 && bad[j] < 18 }), together},
+		"an assay":        {whole, lacks(func(i, j int) bool { return i < 8 && bad[j] < 27 }), together},
 		"one of two assays": {whole,
-			lacks(func(i, j int) bool { return (i < 10) == (bad[j] < 30) && i < 20 }), together},
-		"bad samples": {whole, lacks(func(i, j int) bool { return bad[j] < 14 && src.Float64() < 0.5 }),
+			lacks(func(i, j int) bool { return (i < 10) == (bad[j] < 45) && i < 20 }), together},
+		"bad samples": {whole, lacks(func(i, j int) bool { return bad[j] < 20 && src.Float64() < 0.5 }),
 			together},
 		"low values": {whole, lacks(func(i, j int) bool {
 			below := 0
@@ -50,7 +50,7 @@ func manners() map[string]struct {
 					below++
 				}
 			}
-			return below < 10
+			return below < 15
 		}), lowEnd},
 	}
 }

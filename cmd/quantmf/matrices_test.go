@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// TestMatrices: what command and report say of matrices whose truth is known, of four of them without QUANTMF_LONG.
+// TestMatrices: what command and report say of matrices whose truth is known, of four of them without
+// QUANTMF_LONG.
 func TestMatrices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes hundreds of fits")

@@ -48,7 +48,7 @@ func TestScore(t *testing.T) {
 		ok(t, table.Write(&b, path, "feature", in.Features, names, y))
 		writeText(t, path, b.String())
 	}
-	quiet(t, 0, "fit -compare none -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
 		data := must(os.ReadFile(model))(t)
 		m := must(unmarshal(data))(t)
