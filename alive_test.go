@@ -193,10 +193,7 @@ func TestToldIsAlive(t *testing.T) {
 			w := &watch{Context: t.Context(), every: float64(told.Fit) / 30}
 			w.collect()
 			w.before, w.most = w.most, 0
-			m, err := Fit(w, of.method, of.x, of.k, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := must(Fit(w, of.method, of.x, of.k, opts...))(t)
 			w.collect()
 			most := w.most
 			const apart = 1 << 20 // what nobody feels

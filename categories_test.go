@@ -38,10 +38,7 @@ func TestSampleCategories(t *testing.T) {
 			}
 		}
 	}
-	m, err := FitBQMF(t.Context(), x, 0, WithMissingValues())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitBQMF(t.Context(), x, 0, WithMissingValues()))(t)
 	category := []int{0, -1, 1, 2, d}
 	ones := NewMat(d, n)
 	for k := range ones.Data {

@@ -63,10 +63,7 @@ func cosine(a, b []float64) float64 {
 func TestConsensus(t *testing.T) {
 	t.Parallel()
 	x, u := programs(1, 60, 80, 4)
-	m, err := FitConsensus(context.Background(), x, 4, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, 4, 10))(t)
 	for c := range u.Cols {
 		near := 0.0
 		for found := range m.U.Cols {
@@ -91,10 +88,7 @@ func TestConsensus(t *testing.T) {
 	if loss := m.History[m.Best]; loss > 1.05*slices.Min(m.Losses) {
 		t.Errorf("the consensus has a loss of %.4g, the best fit %.4g", loss, slices.Min(m.Losses))
 	}
-	more, err := FitConsensus(context.Background(), x, 6, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := must(FitConsensus(t.Context(), x, 6, 10))(t)
 	if more.Overall > m.Overall-.1 || slices.Min(more.Stability) > .7 {
 		t.Errorf("with two more components the stability is %.3f of %.3f", more.Overall, more.Stability)
 	}
@@ -105,17 +99,11 @@ func TestConsensusByDefinition(t *testing.T) {
 	t.Parallel()
 	x, _ := programs(4, 40, 50, 3)
 	const seeds, k = 7, 3
-	m, err := FitConsensus(context.Background(), x, k, seeds, WithSeed(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9)))(t)
 	var points [][]float64
 	var of []int
 	for s := range seeds {
-		fit, err := FitNMF(context.Background(), x, k, WithSeed(uint64(random.Split(9, s))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fit := must(FitNMF(t.Context(), x, k, WithSeed(uint64(random.Split(9, s)))))(t)
 		for c := range k {
 			p := column(fit.U, c)
 			length := math.Sqrt(dots(p, p))
@@ -191,11 +179,8 @@ func TestConsensusSameBits(t *testing.T) {
 	x, _ := programs(2, 30, 24, 3)
 	var first *Consensus
 	for _, workers := range []int{1, 3} {
-		m, err := FitConsensus(context.Background(), x, 3, 4, WithWorkers(workers),
-			WithSeed(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitConsensus(t.Context(), x, 3, 4, WithWorkers(workers),
+			WithSeed(5)))(t)
 		if first == nil {
 			first = m
 		} else if !slices.Equal(m.U.Data, first.U.Data) || !slices.Equal(m.V.Data, first.V.Data) ||
@@ -216,7 +201,7 @@ func TestConsensusOfPoorData(t *testing.T) {
 	for name, x := range map[string]Mat{"zero": NewMat(4, 5), "constant": constant,
 		"one": one} {
 		for _, k := range []int{1, 3} {
-			m, err := FitConsensus(context.Background(), x, k, 3)
+			m, err := FitConsensus(t.Context(), x, k, 3)
 			if err != nil {
 				t.Errorf("%s, k = %d: %v", name, k, err)
 				continue
@@ -235,10 +220,7 @@ func TestConsensusOfPoorData(t *testing.T) {
 func TestConsensusPredictsEveryFeature(t *testing.T) {
 	t.Parallel()
 	x := sparseRows(11)
-	m, err := FitConsensus(context.Background(), x, 9, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, 9, 8))(t)
 	for i := range x.Rows {
 		if sumOf(x.Row(i)) > 0 && sumOf(m.U.Row(i)) == 0 {
 			t.Errorf("no component has feature %d", i)
@@ -276,13 +258,13 @@ func TestConsensusErrors(t *testing.T) {
 		if call.option != nil {
 			opts = append(opts, call.option)
 		}
-		m, err := FitConsensus(context.Background(), x, call.k, call.seeds, opts...)
+		m, err := FitConsensus(t.Context(), x, call.k, call.seeds, opts...)
 		var of *OptionError
 		if !errors.As(err, &of) || m != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ended, end := context.WithCancel(context.Background())
+	ended, end := context.WithCancel(t.Context())
 	end()
 	if _, err := FitConsensus(ended, x, 2, 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
@@ -290,7 +272,7 @@ func TestConsensusErrors(t *testing.T) {
 	bad := NewMat(3, 3)
 	bad.Set(1, 2, math.NaN())
 	var data *DataError
-	if _, err := FitConsensus(context.Background(), bad, 2, 2); !errors.As(err, &data) ||
+	if _, err := FitConsensus(t.Context(), bad, 2, 2); !errors.As(err, &data) ||
 		data.Col != 2 {
 		t.Errorf("a missing cell: %v", err)
 	}

@@ -41,8 +41,8 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 }
 
 // TestGaussCurvature: a_j is the second difference in w_j of the mean divergence of a row that the model fits
-// exactly, potentials and squash held; 0 for hidden cells, as their gradient is. The loss of the row is that of
-// its map, also where points have solved a row of many samples.
+// exactly, potentials and squash held; 0 for hidden cells, as their gradient is. The loss of the row is that
+// of its map, also where points have solved a row of many samples.
 func TestGaussCurvature(t *testing.T) {
 	few := first(toy(2), 9)
 	for _, c := range []struct {

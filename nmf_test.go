@@ -179,7 +179,8 @@ func TestNeverRises(t *testing.T) {
 					continue
 				}
 				m := must(FitNMF(t.Context(), holed(k.x, hidden), 4, WithLoss(l),
-					WithEpochs(draws(40, 20, 12)), WithMissingValues(), WithUpdates(UpdatesMultiplicative), k.start))(t)
+					WithEpochs(draws(40, 20, 12)), WithMissingValues(), WithUpdates(UpdatesMultiplicative),
+					k.start))(t)
 				for e := 1; e < len(m.History); e++ {
 					if m.History[e] > m.History[e-1]*(1+1e-12) {
 						t.Fatalf("%s, β=%g, %v hidden: the loss rises from %v to %v in epoch %d", k.name, l,
@@ -396,7 +397,8 @@ func TestHistoryOfScales(t *testing.T) {
 
 // TestInitProduct: initial factors whose product exceeds what a loss has a value for are refused, where x is
 // in a large unit, too, and the losses at the largest product are finite. Where there are maps, small ones
-// count as what they are raised to: zeros alone to 1, others to a share of the mean of U or of their row of V.
+// count as what they are raised to: zeros alone to 1, others to a share of the mean of U or of their row of
+// V.
 func TestInitProduct(t *testing.T) {
 	far, row := must(MatOf([]float64{2e59}))(t), must(MatOf([]float64{1, 2, 3, 4}))(t)
 	ones, tiny := []float64{1, 1, 1, 1}, func(v float64) []float64 { return []float64{v, v, v, v} }

@@ -65,10 +65,7 @@ func chain(d, n int, seed uint64) (x, seen Mat) {
 
 func fitted(t *testing.T, x Mat, opts ...FitOption) *BQMF {
 	t.Helper()
-	m, err := FitBQMF(t.Context(), x, 0, append(opts, WithMissingValues())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitBQMF(t.Context(), x, 0, append(opts, WithMissingValues())...))(t)
 	return m
 }
 

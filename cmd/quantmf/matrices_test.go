@@ -19,10 +19,7 @@ func TestMatrices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes hundreds of fits")
 	}
-	folder, err := filepath.Abs("../../testdata")
-	if err != nil {
-		t.Fatal(err)
-	}
+	folder := must(filepath.Abs("../../testdata"))(t)
 	text, err := os.ReadFile(filepath.Join(folder, "matrices.json"))
 	if err != nil {
 		t.Fatal(err)
