@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestDiscreteRows: medians, ends of intervals, draws and predictions of rows that take single values are
@@ -38,7 +38,7 @@ func TestDiscreteRows(t *testing.T) {
 		{"measured", math.Exp, nil, nil},
 	}
 	next := normal(5)
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for j := range n {
 		v := next()
 		for i := range d {
@@ -58,7 +58,7 @@ func TestDiscreteRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const draws = 40
-	said := []quantmf.Mat{m.Median(), lo, hi, newLo, newHi}
+	said := []Mat{m.Median(), lo, hi, newLo, newHi}
 	for seed := range uint64(draws) {
 		said = append(said, m.Sample(seed))
 	}
@@ -82,9 +82,9 @@ func TestDiscreteRows(t *testing.T) {
 		t.Errorf("means, or what was measured, are rounded: %v", off)
 	}
 	for k, kind := range kinds {
-		sums, drawn, variance := quantmf.NewMat(d, n), 0.0, 0.0
+		sums, drawn, variance := NewMat(d, n), 0.0, 0.0
 		for at, v := range kind.values {
-			all := quantmf.Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
+			all := Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
 			below, upTo, err := m.Probability(all)
 			if err != nil {
 				t.Fatal(err)
@@ -126,7 +126,7 @@ func TestDiscreteRows(t *testing.T) {
 func TestWithDiscrete(t *testing.T) {
 	t.Parallel()
 	next := normal(8)
-	x := quantmf.NewMat(6, 40)
+	x := NewMat(6, 40)
 	for j := range 40 {
 		v := next()
 		for i := range 6 {
@@ -138,7 +138,7 @@ func TestWithDiscrete(t *testing.T) {
 			x.Set(1, j, []float64{0.3, 1.7, 12.1}[j%3]) // too few to show that they are doses
 		}
 	}
-	off := func(opts ...quantmf.FitOption) (ages, doses bool) {
+	off := func(opts ...FitOption) (ages, doses bool) {
 		m := fitted(t, x, opts...)
 		for j, dose := range m.Median().Row(1) {
 			ages = ages || m.Median().At(0, j) != math.Trunc(m.Median().At(0, j))
@@ -149,14 +149,14 @@ func TestWithDiscrete(t *testing.T) {
 	if ages, doses := off(); ages || !doses {
 		t.Errorf("found in the data: ages take any value %v, doses %v", ages, doses)
 	}
-	if ages, doses := off(quantmf.WithDiscrete(1)); !ages || doses {
+	if ages, doses := off(WithDiscrete(1)); !ages || doses {
 		t.Errorf("WithDiscrete(1): ages take any value %v, doses %v", ages, doses)
 	}
-	if ages, doses := off(quantmf.WithDiscrete()); !ages || !doses {
+	if ages, doses := off(WithDiscrete()); !ages || !doses {
 		t.Errorf("WithDiscrete(): ages take any value %v, doses %v", ages, doses)
 	}
-	_, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(), quantmf.WithDiscrete(6))
-	if bad := new(quantmf.OptionError); !errors.As(err, &bad) || bad.Value != "6" {
+	_, err := FitBQMF(t.Context(), x, 0, WithMissingValues(), WithDiscrete(6))
+	if bad := new(OptionError); !errors.As(err, &bad) || bad.Value != "6" {
 		t.Errorf("a row that x has not: %v", err)
 	}
 }

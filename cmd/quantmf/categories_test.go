@@ -111,10 +111,7 @@ func TestImputeCategories(t *testing.T) {
 // lines are the cells of a text behind the first of each line.
 func lines(t *testing.T, file, sep string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	cells := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		of := strings.Split(strings.TrimSuffix(line, "\n"), sep)
