@@ -22,8 +22,8 @@ import (
 func (m *BQMF) Sample(seed uint64) Mat { return m.SampleCategories(seed) }
 
 // SampleCategories is [BQMF.Sample] of a table of which some rows stand for the words of categories: each
-// category is a list of rows that hold 0 and 1, of which one is 1 for each sample, or a single row, which is 1
-// for one of two words; no row is in two lists. Of such rows one is drawn, with the probabilities that
+// category is a list of rows that hold 0 and 1, of which one is 1 for each sample, or a single row, which is
+// 1 for one of two words; no row is in two lists. Of such rows one is drawn, with the probabilities that
 // Reconstruct says, over their sum, and together with what is drawn of other features. Rows that the model
 // has not are left out. Cost: twice that of Reconstruct.
 func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
@@ -60,8 +60,8 @@ func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 	return out
 }
 
-// drawOne puts 1 into one of the rows of a category at sample j, where out has uniform numbers, and 0 into the
-// others. The likeliest row is 1 where its own number lies so high; else the same number, which is uniform
+// drawOne puts 1 into one of the rows of a category at sample j, where out has uniform numbers, and 0 into
+// the others. The likeliest row is 1 where its own number lies so high; else the same number, which is uniform
 // below that, says which of the others is.
 func drawOne(out, said Mat, rows []int, j int) {
 	if len(rows) == 0 {

@@ -93,7 +93,7 @@ func TestImputeCategories(t *testing.T) {
 		"-categories auto -o x.npy":                     "-categories: npy holds no words",
 		"-categories auto -o x.csv -model m":            "-categories: a -model has rows of numbers",
 		"-categories auto -discrete b,stadium -o x.csv": `-discrete "stadium": there is no such feature`,
-		"-probabilities p.tsv -o x.csv":                 "-probabilities: they are of the words of -categories",
+		"-probabilities p.tsv -o x.csv":                 "-probabilities: they are of the words",
 		"-o x.csv":                                      "cells hold words where numbers should stand",
 	} {
 		code := 2
