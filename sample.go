@@ -61,8 +61,8 @@ func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 }
 
 // drawOne puts 1 into one of the rows of a category at sample j, where out has uniform numbers, and 0 into
-// the others. The likeliest row is 1 where its own number lies so high; else the same number, which is uniform
-// below that, says which of the others is.
+// the others. The likeliest row is 1 where its own number lies so high; else the same number, which is
+// uniform below that, says which of the others is.
 func drawOne(out, said Mat, rows []int, j int) {
 	if len(rows) == 0 {
 		return
