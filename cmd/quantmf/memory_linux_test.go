@@ -17,23 +17,24 @@ import (
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
 // resident at its most; beyond the program's share, at most two and a half times that. The
 // process collects at each hundredth by which the heap grows, so that what is resident is
-// nearly what is alive; the system keeps the peak. Without QUANTMF_LONG it is four fits of
-// a smaller matrix.
+// nearly what is alive; the system keeps the peak. Without QUANTMF_LONG it is three short fits
+// of a smaller matrix.
 func TestFootprint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits for long, looking at the memory all the while")
 	}
 	fits := []string{
-		"-method qmf -k 20 -epochs 2 plain.tsv",
-		"-k 20 -epochs 2 -method qmfq -start uniform plain.tsv",
-		"-k 100 -epochs 60 -method nmf -o m.qmf plain.tsv",
-		"-k 40 -epochs 2 -method bqmf -o m.qmf plain.tsv",
+		"-compare none -method qmf -k 20 -epochs 1 -start nmf -shrinkage 0 plain.tsv",
+		"-compare none -k 20 -epochs 1 -method qmfq -start uniform plain.tsv",
+		"-k 100 -epochs 4 -method nmf -o m.qmf plain.tsv",
 	}
 	d, n := 400, 120
 	if os.Getenv("QUANTMF_LONG") != "" {
 		d, n = 1000, 200
 		fits = append(fits,
+			"-method qmf -k 20 -epochs 2 plain.tsv",
 			"-method qmf -k 20 -epochs 2 -missing holes.tsv",
+			"-k 40 -epochs 2 -method bqmf -o m.qmf plain.tsv",
 			"-k 5 -m 64 -epochs 2 -start nmf -shrinkage 0 plain.tsv",
 			"-method qmf -k 5 -m 300 -epochs 1 -start uniform -workers 3 plain.tsv",
 			"-k 20 -epochs 2 -start uniform -batch 600 plain.tsv",

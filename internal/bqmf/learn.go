@@ -22,6 +22,7 @@ type Problem struct {
 	signed       bool      // the scales begin with no root
 	observed     float64   // the number of observed cells, or their weight
 	times, cells []float64 // n, d × Pad(n): the weights of samples, and of cells; nil where all are 1
+	Discrete     []bool    // of each row whether it takes single values only; nil: the data say (discrete.go)
 	// By Scale and Scaled:
 	scales []Curve
 	units  []float64 // of each row
@@ -153,7 +154,7 @@ func (q *Problem) Scaled() {
 	q.tails = newTails(q.scales, q.votes, q.signed)
 	q.votes = nil
 	for i := range q.scales {
-		q.scales[i].grow(&q.tails, q.row(i))
+		q.scales[i].grow(&q.tails, q.row(i), q.takes(i))
 	}
 	a := len(q.Active)
 	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
@@ -452,7 +453,7 @@ func (l *rowLearner) leaveOutEnds() {
 		} else {
 			l.scaler.fill(&e.c, rest, nil, l.q.signed)
 		}
-		e.c.grow(&l.q.tails, rest)
+		e.c.grow(&l.q.tails, rest, l.q.takes(l.i))
 		e.c.plain()
 		e.table.Load(&e.c, false)
 	}
