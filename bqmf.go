@@ -269,8 +269,9 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 				if weights != nil {
 					w = weights[j]
 				}
-				mass += w / float64(f.cells.HeldOut)
-				mean += float64(w * (unit.Divergence(f.config.loss, v, t.At(i, j)) / float64(f.cells.HeldOut)))
+				count := float64(f.cells.HeldOut)
+				mass += w / count
+				mean += float64(w * (unit.Divergence(f.config.loss, v, t.At(i, j)) / count))
 			}
 		}
 	}

@@ -206,9 +206,9 @@ func (m Mat) columns(count int) Mat {
 	return m
 }
 
-// TestBQMFSampleWeights: what a BQMF learns of rows with whole numbers as weights of samples is what it learns
-// from a matrix that has each sample as often, up to where the starts of both leave them; a sample of weight 0
-// is as if it were not there, and is told of as a new one, whatever the order; so is a file.
+// TestBQMFSampleWeights: what a BQMF learns of rows with whole numbers as weights of samples is what it
+// learns from a matrix that has each sample as often, up to where the starts of both leave them; a sample of
+// weight 0 is as if it were not there, and is told of as a new one, whatever the order; so is a file.
 func TestBQMFSampleWeights(t *testing.T) {
 	t.Parallel()
 	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 48 })
@@ -254,7 +254,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 			t.Errorf("%s: predictions are off by %v", name, math.Sqrt(off/size))
 		}
 		read := new(BQMF)
-		ok(t, read.UnmarshalBinary(file(t, got)))
+		ok(t, read.UnmarshalBinary(must(got.MarshalBinary())(t)))
 		far("cell of a file", read.Reconstruct().Data, a.Data, 1e-12)
 	}
 }
@@ -302,7 +302,7 @@ func TestBQMFCellWeights(t *testing.T) {
 // TestBQMFWeightsOfAnySize: a model is finite by weights of any size.
 func TestBQMFWeightsOfAnySize(t *testing.T) {
 	t.Parallel()
-	x := numbers(8, 15, 1)
+	x := columnsOf(first(toy(0), 8), func(j int) bool { return j < 15 })
 	times, cells := make([]float64, x.Cols), x.Clone()
 	for _, far := range []float64{1e-60, 1e60} {
 		for j := range times {
@@ -329,7 +329,7 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 					}
 				}
 			}
-			ok(t, new(BQMF).UnmarshalBinary(file(t, m)))
+			ok(t, new(BQMF).UnmarshalBinary(must(m.MarshalBinary())(t)))
 		}
 	}
 }

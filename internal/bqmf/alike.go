@@ -401,8 +401,8 @@ func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag
 // correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and
 // returns whether it is. It takes y of the row, its observed places and the leave-one-out residuals there,
 // times √(τρ), and the weights of these cells, with those of their samples and alone. Where it returns true,
-// predicted has what is predicted of each of these residuals without the cell itself. A cell of a weight below
-// 1 tells others of that share of its residual.
+// predicted has what is predicted of each of these residuals without the cell itself. A cell of a weight
+// below 1 tells others of that share of its residual.
 func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, weights, cells,
 	predicted []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
@@ -512,10 +512,10 @@ func distance(v, w []float64) float64 {
 	return sum
 }
 
-// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ), by weights. factor is the
-// multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away
-// less than a share gain of them. shrink is the factor by which the prediction makes the deviation of the
-// residuals smaller.
+// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ), by weights. factor
+// is the multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes
+// away less than a share gain of them. shrink is the factor by which the prediction makes the deviation of
+// the residuals smaller.
 func correction(residuals, predicted, weights []float64, gain float64) (factor, shrink float64) {
 	cov, square := 0.0, 0.0
 	for j, p := range predicted {

@@ -27,9 +27,9 @@
 // not, because it is missing or held out, is hidden.
 //
 // Where samples have weights a_j, each counts as a_j equal ones: sums over samples, of cells or of what v_j
-// and C_j are in, have a factor a_j each, and v_j itself is what it is without. Where cells have weights w_ij,
-// each counts as w_ij equal observations, and sums over cells have a factor w_ij. So a cell of weight 0 is
-// hidden, and a sample of weight 0 is not there.
+// and C_j are in, have a factor a_j each, and v_j itself is what it is without. Where cells have weights
+// w_ij, each counts as w_ij equal observations, and sums over cells have a factor w_ij. So a cell of weight 0
+// is hidden, and a sample of weight 0 is not there.
 package bqmf
 
 import (
@@ -46,8 +46,8 @@ type Data struct {
 	Rows  []List // the hidden columns of every row
 	Cols  []List // the hidden rows of every column
 	Whole bool   // nothing is hidden
-	// By Weigh, nil where all are 1: how often each sample counts; the weight of each cell, D × Pad(N), 0 where
-	// it is hidden, and of each column, N × Pad(D)
+	// By Weigh, nil where all are 1: how often each sample counts; the weight of each cell, D × Pad(N), 0
+	// where it is hidden, and of each column, N × Pad(D)
 	Times, Cells, Across []float64
 	heavy                []float64 // Y by the weights of cells
 }

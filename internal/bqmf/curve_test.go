@@ -99,7 +99,7 @@ func TestOneStep(t *testing.T) {
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums rowSums) {
 		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0},
-			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}, cells: ones(make([]int, 7))}
 		var s scaler
 		s.scale(&c, make([]float64, len(l.x)), l.x, nil, false)
 		return c, l.fitMap(&c, unit, true)
@@ -142,7 +142,7 @@ func TestLearn(t *testing.T) {
 			var s scaler
 			var c Curve
 			s.scale(&c, make([]float64, n), x, nil, false)
-			l := mapLearner{x: x, p: p}
+			l := mapLearner{x: x, p: p, cells: ones(x)}
 			sums := l.fitMap(&c, 1, relative)
 
 			mean := 0.0

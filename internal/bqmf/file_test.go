@@ -15,7 +15,7 @@ func stored() []Curve {
 		c := &curves[i]
 		var s scaler
 		s.scale(c, make([]float64, len(x)), x, nil, false)
-		(&mapLearner{x: x, p: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}}).fitMap(c, 1, true)
+		(&mapLearner{x: x, p: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}, cells: ones(x)}).fitMap(c, 1, true)
 		c.Levels, c.Spread, c.Floor = LevelsAt, 0.5, 0.125
 	}
 	return curves

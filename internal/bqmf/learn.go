@@ -324,8 +324,8 @@ type leaver struct {
 	m     *Model
 	f     *factorCells
 	cells *reader
-	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that; its
-	// weight with that of the sample, and alone
+	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that;
+	// its weight with that of the sample, and alone
 	places               []int32
 	residuals, predicted []float64
 	weights, cellsOwn    []float64
@@ -358,7 +358,8 @@ func (l *leaver) row(k, r int) {
 	line := func(v []float64) []float64 { return v[k*np : (k+1)*np] }
 	data := l.q.data
 	y, without, turn := line(data.Y), line(l.f.without), line(l.f.turn)
-	l.places, l.residuals, l.weights, l.cellsOwn = l.places[:0], l.residuals[:0], l.weights[:0], l.cellsOwn[:0]
+	l.places, l.residuals = l.places[:0], l.residuals[:0]
+	l.weights, l.cellsOwn = l.weights[:0], l.cellsOwn[:0]
 	weight := func(j int) float64 { return math.Sqrt(l.m.Tau[i] * l.m.Rho[j]) }
 	precision := func(j int) float64 { return float64(float64(l.m.Tau[i]*l.m.Rho[j]) * data.Cell(k, j)) }
 	data.Rows[k].Each(n, func(j int) {

@@ -144,8 +144,8 @@ func (c *reader) varianceWithout(r, j int, a, times float64) float64 {
 	return (row/max(slack, 1-float64(a*row))-row)/times + column/max(slack, 1-float64(a*column)) - column
 }
 
-// count makes a cell of row r of the last load one that counts so many times in the posterior of its row. Left
-// out are all of them: no twin of the cell tells of it.
+// count makes a cell of row r of the last load one that counts so many times in the posterior of its row.
+// Left out are all of them: no twin of the cell tells of it.
 func (c *reader) count(r, j int, times float64) {
 	if times != 1 {
 		at, of := r*c.np+j, &c.cells

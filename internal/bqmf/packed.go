@@ -147,9 +147,9 @@ const (
 // pieces is into how many pieces sums over lines are cut.
 func pieces(lines int) int { return min(max(lines/pieceLines, 1), mostPieces) }
 
-// gather, given the weights of lines and the cells of each list, fills sum with Σ w_l B_l over all lines, in the pieces of [Fit.sum], and to with the sums over what
-// each of the lists observes. It takes a panel of the moments, some numbers of each line, at a time, which
-// stays in the cache from one list to the next.
+// gather, given the weights of lines and the cells of each list, fills sum with Σ w_l B_l over all lines, in
+// the pieces of [Fit.sum], and to with the sums over what each of the lists observes. It takes a panel of the
+// moments, some numbers of each line, at a time, which stays in the cache from one list to the next.
 func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weights) {
 	pp, lines := f.room.pp, len(s.plus)
 	reads := 0

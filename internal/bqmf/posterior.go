@@ -374,8 +374,9 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	return s.v, rho
 }
 
-// observe fills gram and rhs of a column y, NaN where it is not known, of cells of such weights, whole blocks,
-// nil where all are 1, u being the factors of all rows. It returns how many are known, and Σ τ y² over them.
+// observe fills gram and rhs of a column y, NaN where it is not known, of cells of such weights, whole
+// blocks, nil where all are 1, u being the factors of all rows. It returns how many are known, and Σ τ y²
+// over them.
 func (s *Placer) observe(y, cells, u []float64) (count int, squares float64) {
 	p, k := s.p, s.p.K
 	l := List{}

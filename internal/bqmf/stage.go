@@ -265,7 +265,8 @@ func (s *stager) take(r *stageRoom, a, fold int) {
 // weight is that of an observed cell of active row a, and of its sample.
 func (s *stager) weight(a, j int) float64 { return s.q.weight(s.q.Active[a], j) }
 
-// center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the mean.
+// center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the
+// mean.
 func (r *stageRoom) center(to, from []float64) (mean float64) {
 	for j, t := range from {
 		mean += float64(t*r.on[j]) / r.count

@@ -171,5 +171,6 @@ func TestLeaveOutEnds(t *testing.T) {
 			squares += y * y / 9
 		}
 	}
-	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum), 1e-12)
+	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum),
+		1e-12)
 }
