@@ -63,7 +63,10 @@ func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, p *pool.Poo
 // ones as Kish's effective number (Σw)²/Σw² have their sum: a cell of a weight near 0 is nearly hidden, and a
 // factor of all makes no difference.
 func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
-	q.times = times
+	q.times = slices.Clone(times)
+	for j, a := range times {
+		q.times[j] = bounded(a)
+	}
 	if cells != nil {
 		np, sum, squares, least, most := kernel.Pad(q.n), 0.0, 0.0, math.Inf(1), 0.0
 		q.cells = make([]float64, q.d*np)
@@ -81,7 +84,10 @@ func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
 				squares += float64(a * float64(own[j]*own[j]))
 			}
 		}
-		if kernel.Scale(q.cells, q.cells, sum/squares); !(least < most) {
+		for at, w := range q.cells {
+			q.cells[at] = bounded(float64(w * (sum / squares)))
+		}
+		if !(least < most) {
 			q.cells = nil
 		}
 	}
@@ -93,6 +99,17 @@ func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
 			}
 		}
 	}
+}
+
+// weightMost is the most that a sample or a cell counts, and its inverse the least but for 0. More, or less,
+// says nothing else, and sums have other terms.
+const weightMost = 1e9
+
+func bounded(w float64) float64 {
+	if w == 0 {
+		return 0
+	}
+	return min(max(w, 1/weightMost), weightMost)
 }
 
 func (q *Problem) time(j int) float64 {
