@@ -347,6 +347,20 @@ test('weights, penalties and fixed columns have their values', async () => {
   await assert.rejects(q.fit(x, { ...plain, sampleWeights: samples.subarray(1) }), ShapeError);
 });
 
+test('a fit goes on from a model, and a bqmf learns from new samples', async () => {
+  const first = await q.fit(x, { method: 'qmf', rank: 3 });
+  const again = await q.fit(x, { method: 'qmf', rank: 3, model: first });
+  const ends = [first.history.at(-1), again.history[0], again.history.at(-1)];
+  assert.ok(Math.abs(ends[1] - ends[0]) < 1e-6 * ends[0] && ends[2] < ends[1], ends.join(' '));
+  await assert.rejects(q.fit(x, { method: 'qmf', rank: 3, model: 'first' }), OptionError);
+  await assert.rejects(first.updated(x), (e) => e instanceof OptionError && e.option === 'updated');
+  const bayes = await q.fit(mixed(12, 20, 3), { method: 'bqmf', rank: 3 });
+  const more = await bayes.updated(mixed(12, 30, 3));
+  assert.equal(more.v.columns, 20);
+  assert.notDeepEqual(more.u.data, bayes.u.data);
+  assert.deepEqual((await q.open(more.bytes)).u.data, more.u.data);
+});
+
 test('a model by qmfq normalises, and all have maps', async () => {
   const model = await q.fit(x, { method: 'qmfq', rank: 3, epochs: 2 });
   writeFileSync(join(folder, 'n.model'), model.bytes);
