@@ -110,20 +110,19 @@ def test_bits_of_the_command(method, model, counts, tmp_path):
     assert np.array_equal(np.load(tmp_path / "v.npy"), model.embedding_.T)
 
 
-@pytest.mark.parametrize("model", MODELS[:5], ids=repr)
 def test_weights_of_samples(model, counts):
-    """A sample of weight 0 is as if it were not there, and weights have one scale."""
+    """A sample of weight 0 is as if it were not there."""
     weight = np.where(np.arange(60) % 3 == 0, 0.0, 2.0)
     other = counts.copy()
     other[weight == 0] = counts[::-1][weight == 0]
     fit = lambda x, w: copy.deepcopy(model).fit(x, sample_weight=w)  # noqa: E731
     a = fit(counts, weight)
-    assert np.array_equal(a.components_, fit(other, weight / 2).components_)
+    assert np.array_equal(a.components_, fit(other, weight).components_)
     assert not np.array_equal(a.components_, fit(counts, None).components_)
 
 
 def test_goes_on_from_a_model(counts):
-    for model in (quantmf.NMF(3), quantmf.QMF(3)):
+    for model in (quantmf.NMF(3), quantmf.QMF(3, shrinkage=0)):  # with shrinkage the loss may rise
         first = copy.deepcopy(model).fit(counts)
         again = model.fit(counts, model=first)
         assert again.history_[0] == pytest.approx(first.history_[-1], rel=1e-6)
@@ -278,25 +277,12 @@ APART = "the fit makes the coordinates and the maps together; transform places s
 # A sample of weight 2 has the loss of two, but a fit begins with random factors of as many samples as it is given.
 BEGUN = "fits of other numbers of samples have other random starts"
 WEIGHTS = {f"check_sample_weight_equivalence_on_{of}_data": BEGUN for of in ("dense", "sparse")}
-UNWEIGHED = "a BQMF takes no weights"
 EXPECTED = {
     "NMF": WEIGHTS,
     "ConsensusNMF": WEIGHTS,
     "QMF": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART, **WEIGHTS},
     "QMFQ": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART, **WEIGHTS},
-    "BQMF": {
-        f"check_{of}": UNWEIGHED
-        for of in (
-            "all_zero_sample_weights_error",
-            "sample_weights_list",
-            "sample_weights_not_an_array",
-            "sample_weights_not_overwritten",
-            "sample_weights_pandas_series",
-            "sample_weights_shape",
-            "sample_weight_equivalence_on_dense_data",
-            "sample_weight_equivalence_on_sparse_data",
-        )
-    },
+    "BQMF": WEIGHTS,
 }
 
 

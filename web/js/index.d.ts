@@ -70,9 +70,9 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
-  /** The weights of the samples of an nmf, a qmf or a qmfq, at least 0; 2 counts as the sample twice, 0 as none. */
+  /** The weights of the samples, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
-  /** The weights of the cells of an nmf, a qmf or a qmfq, as x is, at least 0; 0 is a cell that was not observed. */
+  /** The weights of the cells, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
