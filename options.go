@@ -582,7 +582,7 @@ func weightsBound(w []float64) string {
 		sum += v
 	}
 	if sum == 0 {
-		return "the sum must be above 0"
+		return "not all may be zero"
 	}
 	return ""
 }

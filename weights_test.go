@@ -274,7 +274,7 @@ func TestWeightsErrors(t *testing.T) {
 		{MethodBQMF, "WithFixedU(" + itoa(d) + "×2): FitBQMF has no use for it", []FitOption{fixed}},
 		{MethodNMF, "WithFixedU(0×0): must not be empty", []FitOption{WithFixedU(Mat{})}},
 		{MethodNMF, "WithSampleWeights(len 0): must not be empty", []FitOption{WithSampleWeights(nil)}},
-		{MethodNMF, "WithSampleWeights(len 3): the sum must be above 0",
+		{MethodNMF, "WithSampleWeights(len 3): not all may be zero",
 			[]FitOption{WithSampleWeights(make([]float64, 3))}},
 		{MethodNMF, "WithSampleWeights(len 2): weight 1 is -1, must be at least 0 and at most 1e+60",
 			[]FitOption{WithSampleWeights([]float64{1, -1})}},

@@ -94,11 +94,12 @@ func (c Call) texts(name string) ([]string, error) {
 }
 
 // model reads the model whose file is the argument "model".
-func (c Call) model() (quantmf.Model, error) {
-	v := c.Args.Field("model")
+func (c Call) model() (quantmf.Model, error) { return model("model", c.Args.Field("model")) }
+
+func model(name string, v Value) (quantmf.Model, error) {
 	file, is := v.Bytes()
 	if !is {
-		return nil, other("model", v, "the bytes of a model's file")
+		return nil, other(name, v, "the bytes of a model's file")
 	}
 	return quantmf.UnmarshalModel(file)
 }

@@ -34,6 +34,8 @@ func (c Call) Answer(name string) (any, error) {
 		return c.open()
 	case "transform", "predict", "scores", "score":
 		return c.ofSamples(name)
+	case "updated":
+		return c.updated()
 	case "predictInterval":
 		return c.predictInterval()
 	case "normalize":
@@ -231,6 +233,23 @@ func (c Call) ofSamples(name string) (any, error) {
 		return result(m.Scores(c.Ctx, x))
 	}
 	return result(m.Score(c.Ctx, x))
+}
+
+// updated returns what open does, of the model that has learnt from x as well.
+func (c Call) updated() (any, error) {
+	m, err := c.posterior("updated")
+	if err != nil {
+		return nil, err
+	}
+	x, err := c.rows("x")
+	if err != nil {
+		return nil, err
+	}
+	of, err := m.Updated(c.Ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	return result(about(of))
 }
 
 func (c Call) predictInterval() (any, error) {

@@ -26,6 +26,12 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 			return nil, err
 		}
 		return quantmf.WithInit(u, w), nil
+	case option.Model:
+		m, err := model(name, v)
+		if err != nil {
+			return nil, err
+		}
+		return quantmf.WithModel(m), nil
 	case option.FixedU:
 		u, err := matrix(name, v)
 		if err != nil {
@@ -87,8 +93,8 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 
 // Given tells whether a call can give an option: what can be written, lists of numbers and matrices.
 func Given(k option.Kind) bool {
-	return settings.Parses(k) || k.Form() == option.Numbers || k == option.Init || k == option.FixedU ||
-		k == option.CellWeights
+	return settings.Parses(k) || k.Form() == option.Numbers || k == option.Init || k == option.Model ||
+		k == option.FixedU || k == option.CellWeights
 }
 
 // kindOf returns the option of this name, and whether a call can give it.

@@ -110,6 +110,37 @@ def test_bits_of_the_command(method, model, counts, tmp_path):
     assert np.array_equal(np.load(tmp_path / "v.npy"), model.embedding_.T)
 
 
+def test_weights_of_samples(model, counts):
+    """A sample of weight 0 is as if it were not there."""
+    weight = np.where(np.arange(60) % 3 == 0, 0.0, 2.0)
+    other = counts.copy()
+    other[weight == 0] = counts[::-1][weight == 0]
+    fit = lambda x, w: copy.deepcopy(model).fit(x, sample_weight=w)  # noqa: E731
+    a = fit(counts, weight)
+    assert np.array_equal(a.components_, fit(other, weight).components_)
+    assert not np.array_equal(a.components_, fit(counts, None).components_)
+
+
+def test_goes_on_from_a_model(counts):
+    for model in (quantmf.NMF(3), quantmf.QMF(3, shrinkage=0)):  # with shrinkage the loss may rise
+        first = copy.deepcopy(model).fit(counts)
+        again = model.fit(counts, model=first)
+        assert again.history_[0] == pytest.approx(first.history_[-1], rel=1e-6)
+        assert again.history_[-1] < first.history_[-1]
+    with pytest.raises(quantmf.OptionError, match="model"):
+        quantmf.NMF(4).fit(counts, model=first)
+
+
+def test_updated(counts):
+    hidden = counts[50:].copy()
+    hidden[::2, 3] = np.nan
+    far = lambda model: np.abs(np.log(model.reconstruct(hidden)[::2, 3] / counts[50::2, 3])).mean()  # noqa: E731
+    model = quantmf.BQMF(3).fit(counts[:12])
+    more = model.updated(counts[12:50])
+    assert more.embedding_.shape == (12, 3) and far(more) < far(model)
+    assert quantmf.BQMF.from_bytes(more.model_).model_ == more.model_
+
+
 def test_options_are_checked(counts):
     for model, name in [
         (quantmf.QMF(3, learning_rate=-1), "learning_rate"),
@@ -243,9 +274,15 @@ def test_habits(counts):
 
 # The columns of the fit and those that transform finds are two answers: the fit makes W and the maps together.
 APART = "the fit makes the coordinates and the maps together; transform places samples under the final maps"
+# A sample of weight 2 has the loss of two, but a fit begins with random factors of as many samples as it is given.
+BEGUN = "fits of other numbers of samples have other random starts"
+WEIGHTS = {f"check_sample_weight_equivalence_on_{of}_data": BEGUN for of in ("dense", "sparse")}
 EXPECTED = {
-    "QMF": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART},
-    "QMFQ": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART},
+    "NMF": WEIGHTS,
+    "ConsensusNMF": WEIGHTS,
+    "QMF": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART, **WEIGHTS},
+    "QMFQ": {"check_transformer_general": APART, "check_transformer_data_not_an_array": APART, **WEIGHTS},
+    "BQMF": WEIGHTS,
 }
 
 

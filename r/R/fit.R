@@ -27,7 +27,9 @@ fitted_by <- function(call, args, x, options) {
   of <- numbers_of(x)
   options <- Filter(Negate(is.null), options)
   names(options) <- camel(names(options))
+  if (!is.null(options$model)) options$model <- options$model$bytes
   if (!is.null(options$seed)) options$seed <- format(options$seed, scientific = FALSE, trim = TRUE)
+  options <- lapply(options, function(of) if (is.numeric(of) && length(of) > 1) array_of(unname(of)) else of)
   if (of$missing) options$missingValues <- TRUE
   if (length(options) == 0) options <- structure(list(), names = character())
   modelled(call_program(call, c(args, list(x = of$x, options = options))), of$names)
@@ -91,6 +93,14 @@ predict.quantmf <- function(object, newdata, type = c("cells", "coordinates", "s
     coordinates = named(said, rownames(object$v), samples),
     scores = stats::setNames(said, samples)
   )
+}
+
+# update gives a model by fit_bqmf new samples to learn from too.
+update.quantmf <- function(object, newdata, ...) {
+  of <- modelled(call_program("updated", list(model = object$bytes, x = numbers_of(newdata)$x)), NULL)
+  dimnames(of$u) <- dimnames(object$u)
+  dimnames(of$v) <- dimnames(object$v)
+  of
 }
 
 impute <- function(x, k = 0, level = NULL, ...) {

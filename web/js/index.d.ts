@@ -61,6 +61,8 @@ export interface Settings {
   start?: 'auto' | 'scores' | 'nmf' | 'uniform' | 'svd';
   /** Factors to start from: u is d × rank, v rank × n. */
   init?: { u: MatrixLike; v: MatrixLike };
+  /** A model of the same method, rank and features, from which the fit goes on; x may have other samples. */
+  model?: Model;
   /** The weight of the penalty on the logarithms of the factors of a qmf, from 0 to 1e30; default 0. */
   penalty?: number;
   /** The weights of the penalties of an nmf, from 0 to 1e30 each: L1 of U and of V, L2 of U and of V, those of
@@ -68,9 +70,9 @@ export interface Settings {
   penalties?: Numbers;
   /** The first columns of U of an nmf or a qmf, d × r: they are given, and stay. */
   fixedU?: MatrixLike;
-  /** The weights of the samples of an nmf, a qmf or a qmfq, at least 0; 2 counts as the sample twice, 0 as none. */
+  /** The weights of the samples, at least 0; 2 counts as the sample twice, 0 as none. */
   sampleWeights?: Numbers;
-  /** The weights of the cells of an nmf, a qmf or a qmfq, as x is, at least 0; 0 is a cell that was not observed. */
+  /** The weights of the cells, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
@@ -171,6 +173,8 @@ export interface Model {
   scores(x: MatrixLike, how?: HowWithMatrix): Promise<Float64Array>;
   /** What the model says of every cell of new samples, NaN cells included: d × n'. */
   predict(x: MatrixLike, how?: HowWithMatrix): Promise<Matrix>;
+  /** Of bqmf: a model that has learnt from new samples too. Its own samples stay those of the fit. */
+  updated(x: MatrixLike, how?: HowWithMatrix): Promise<Model>;
   /** Of bqmf: the central intervals that hold each cell of new samples, or of the fitted ones, with probability p,
    * from 0 to 1; the median of each fitted cell, and its deviation. */
   predictInterval(x: MatrixLike, p: number, how?: HowWithMatrix): Promise<{ low: Matrix; high: Matrix }>;

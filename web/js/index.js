@@ -143,6 +143,7 @@ function settings(options) {
     if (name === 'seed') given[name] = text(name, value);
     else if (name === 'init') given[name] = factors(fields(name, value));
     else if (lists.has(name)) given[name] = numbers(name, value);
+    else if (name === 'model') given[name] = content('model.bytes', fields(name, value).bytes);
     else if (name === 'fixedU' || name === 'cellWeights') given[name] = matrix(name, value);
     else given[name] = plain(name, value);
   }
@@ -399,7 +400,10 @@ class Quantmf {
   }
 
   #model(about) {
-    return new Model(about, (name, args, how) => this.#call(name, { ...args, model: content('bytes', about.bytes) }, how));
+    return new Model(about, async (name, args, how) => {
+      const said = await this.#call(name, { ...args, model: content('bytes', about.bytes) }, how);
+      return name === 'updated' ? this.#model(said) : said;
+    });
   }
 
   async rank(x, given, how) {
@@ -636,6 +640,10 @@ class Model {
 
   async predict(x, how) {
     return this.#call('predict', { x: matrix('x', x, how) }, how);
+  }
+
+  async updated(x, how) {
+    return this.#call('updated', { x: matrix('x', x, how) }, how);
   }
 
   async predictInterval(x, p, how) {

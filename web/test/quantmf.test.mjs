@@ -337,14 +337,27 @@ test('weights, penalties and fixed columns have their values', async () => {
   for (let i = 0; i < 60; i++) other.data[40 * i + 7] = 1000 + i;
   for (let i = 0; i < 60; i += 7) other.data[40 * i + 3] = 1e6, cells.data[40 * i + 3] = 0;
   const samples = Float64Array.from({ length: 40 }, (_, j) => (j === 7 ? 0 : 1 + j % 2));
-  for (const method of ['nmf', 'qmf', 'qmfq']) {
+  for (const method of ['nmf', 'qmf', 'qmfq', 'bqmf']) {
     const of = { method, rank: 3, epochs: 2, sampleWeights: samples, cellWeights: cells };
     const a = await q.fit(other, of), b = await q.fit(x, of), even = await q.fit(x, { ...of, sampleWeights: samples.map((w) => Math.min(w, 1)) });
     bits(a.u.data, b.u.data);
     assert.notDeepEqual(even.u.data, b.u.data);
   }
-  await assert.rejects(q.fit(x, { method: 'bqmf', rank: 2, sampleWeights: samples }), (e) => e instanceof OptionError && e.option === 'sampleWeights');
   await assert.rejects(q.fit(x, { ...plain, sampleWeights: samples.subarray(1) }), ShapeError);
+});
+
+test('a fit goes on from a model, and a bqmf learns from new samples', async () => {
+  const first = await q.fit(x, { method: 'qmf', rank: 3, shrinkage: 0 });
+  const again = await q.fit(x, { method: 'qmf', rank: 3, shrinkage: 0, model: first });
+  const ends = [first.history.at(-1), again.history[0], again.history.at(-1)];
+  assert.ok(Math.abs(ends[1] - ends[0]) < 1e-6 * ends[0] && ends[2] < ends[1], ends.join(' '));
+  await assert.rejects(q.fit(x, { method: 'qmf', rank: 3, model: 'first' }), OptionError);
+  await assert.rejects(first.updated(x), (e) => e instanceof OptionError && e.option === 'updated');
+  const bayes = await q.fit(mixed(12, 20, 3), { method: 'bqmf', rank: 3 });
+  const more = await bayes.updated(mixed(12, 30, 3));
+  assert.equal(more.v.columns, 20);
+  assert.notDeepEqual(more.u.data, bayes.u.data);
+  assert.deepEqual((await q.open(more.bytes)).u.data, more.u.data);
 });
 
 test('a model by qmfq normalises, and all have maps', async () => {

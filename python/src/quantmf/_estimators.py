@@ -5,6 +5,7 @@ The engine has features in rows: X.T ≈ U V or T(U V). ``components_`` is U.T, 
 
 from __future__ import annotations
 
+import copy
 import re
 import warnings
 from collections.abc import Callable
@@ -99,7 +100,7 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ensure_min_samples=1,
         )
 
-    def fit(self, X: Any, y: Any = None):
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, model: Any = None):
         """Fit the model to X.
 
         Parameters
@@ -107,21 +108,32 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
             NaN cells are missing: they are not fitted.
         y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            At least 0; 2 counts as the sample twice, 0 as none.
+        model : fitted estimator of this class, optional
+            Where the fit goes on; X may have other samples of the same features.
 
         Returns
         -------
         self
         """
-        self._fit(X)
+        self._fit(X, sample_weight, model)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_weight: Any = None, model: Any = None
+    ) -> np.ndarray:
         """Fit the model to X and return the coordinates of its samples, (n_samples, n_components)."""
-        self._fit(X)
+        self._fit(X, sample_weight, model)
         return self.embedding_
 
-    def _fit(self, X: Any, **factors: Any) -> Any:
+    def _fit(self, X: Any, sample_weight: Any = None, model: Any = None, **factors: Any) -> Any:
         X = self._checked(X, reset=True)
+        if sample_weight is not None:
+            factors["sampleWeights"] = np.asarray(sample_weight, np.float64)
+        if model is not None:
+            check_is_fitted(model)
+            factors["model"] = model.model_
         options = {
             name: value for name, value in {**self._settings(), **factors}.items() if value is not None
         }
@@ -332,10 +344,18 @@ class NMF(_Factorisation):
             "workers": self.workers,
         }
 
-    def fit_transform(self, X: Any, y: Any = None, W: Any = None, H: Any = None) -> np.ndarray:
+    def fit_transform(
+        self,
+        X: Any,
+        y: Any = None,
+        W: Any = None,
+        H: Any = None,
+        sample_weight: Any = None,
+        model: Any = None,
+    ) -> np.ndarray:
         """Fit the model to X and return W, (n_samples, n_components).
 
-        W and H are where the fit starts, with ``init='custom'``.
+        W and H are where the fit starts, with ``init='custom'``; sample_weight and model as in ``QMF.fit``.
         """
         if (self.init == "custom") != (W is not None and H is not None):
             raise OptionError("quantmf: W and H are given with init='custom', and only with it")
@@ -345,16 +365,24 @@ class NMF(_Factorisation):
                 "u": np.ascontiguousarray(np.asarray(H, float).T),
                 "v": np.ascontiguousarray(np.asarray(W, float).T),
             }
-        X = self._fit(X, **factors)
+        X = self._fit(X, sample_weight, model, **factors)
         cells = X.shape[0] * X.shape[1]
         if not hasattr(X, "tocsc"):
             cells -= int(np.isnan(X).sum())
         self.reconstruction_err_ = float(np.sqrt(2 * self.history_[self.n_iter_] * cells))
         return self.embedding_
 
-    def fit(self, X: Any, y: Any = None, W: Any = None, H: Any = None):
-        """Fit the model to X; W and H as in ``fit_transform``."""
-        self.fit_transform(X, y, W, H)
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        W: Any = None,
+        H: Any = None,
+        sample_weight: Any = None,
+        model: Any = None,
+    ):
+        """Fit the model to X; the others as in ``fit_transform``."""
+        self.fit_transform(X, y, W, H, sample_weight, model)
         return self
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -591,6 +619,12 @@ class BQMF(_Factorisation):
     def _take(self, of: dict[str, Any]) -> None:
         super()._take(of)
         self.bend_, self.relevance_, self.leave_one_out_ = of["bend"], of["relevance"], of["leaveOneOut"]
+
+    def updated(self, X: Any) -> BQMF:
+        """Return a model that has learnt from new samples X too; its own samples stay those of the fit."""
+        of = copy.copy(self)
+        of._take(self._of_new("updated", X))
+        return of
 
     def median(self) -> np.ndarray:
         """Return the median of every cell of the fitted samples, (n_samples, n_features)."""

@@ -57,6 +57,16 @@ test_that("missing cells are filled in, and others stay", {
   expect_gt(mean(inside[!seen]), 0.8)
 })
 
+test_that("samples weigh, and a model goes on", {
+  twice <- fit_nmf(x, 3, sample_weights = rep(1:2, 30))
+  expect_false(identical(twice$u, fit_nmf(x, 3)$u))
+  expect_equal(fit_nmf(x, 3, model = twice)$history[1], fit_nmf(x, 3, model = twice, epochs = 0)$history[1])
+  first <- fit_bqmf(x[, 1:30], 3)
+  more <- update(first, x[, 31:60])
+  expect_equal(dimnames(more$v), dimnames(first$v))
+  expect_false(identical(more$u, first$u))
+})
+
 test_that("errors have the fields of the engine's", {
   bad <- x
   bad[2, 5] <- -1
