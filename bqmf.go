@@ -131,6 +131,12 @@ func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
 	d, n := x.Dims()
+	for _, i := range c.discrete {
+		if i < 0 || i >= d {
+			return nil, &OptionError{Option: option.Discrete.String(), Value: itoa(i),
+				Bound: "must be rows, from 0 to " + itoa(d-1)}
+		}
+	}
 	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
@@ -167,6 +173,12 @@ func (f *bqmfFit) scale() error {
 	err := f.progress.Enter(fit.PhaseFactors)
 	x := f.cells.Matrix()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool)
+	if f.config.given.Has(option.Discrete) {
+		f.problem.Discrete = make([]bool, x.Rows)
+		for _, i := range f.config.discrete {
+			f.problem.Discrete[i] = true
+		}
+	}
 	if err == nil {
 		half := f.progress.Within(0, 0.5)
 		err = half.Rows(f.pool, x.Rows, f.problem.Scale)

@@ -128,6 +128,7 @@
 //	WithSampleWeights  -         -         -                 -              x       x       x        -
 //	WithCellWeights    -         -         -                 -              x       x       x        -
 //	WithUpdates        -         -         -                 -              x       -       -        -
+//	WithDiscrete       -         -         -                 -              -       -       -        x
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -
 //	WithEnds           -         -         -                 -              -       x       x        -

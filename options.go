@@ -101,6 +101,7 @@ type settings struct {
 	missing       bool
 	projection    Projection
 	updates       Updates
+	discrete      []int        // of WithDiscrete
 	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
 	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
@@ -710,6 +711,27 @@ func WithValidation(share float64) FitOption {
 // cell is a [*DataError]. The methods of a model take NaN cells without it.
 func WithMissingValues() FitOption {
 	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
+}
+
+// WithDiscrete names the rows that take single values only, as sexes, ratings and counts do: their medians,
+// the ends of their intervals and their draws are numbers on the lattice of their observed values or, where
+// there is no lattice, observed values. All other rows take any value; without rows, all rows do. Default:
+// the data show which rows these are, by ten observed cells at least.
+func WithDiscrete(rows ...int) FitOption {
+	return fitOption(option.Discrete, rowsInWords(rows), func(c *config) string {
+		c.discrete = rows
+		return ""
+	})
+}
+
+func rowsInWords(rows []int) string {
+	words := "no rows"
+	for k, i := range rows {
+		if words += ", " + itoa(i); k == 0 {
+			words = itoa(i)
+		}
+	}
+	return words
 }
 
 // WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](5),

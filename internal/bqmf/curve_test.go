@@ -14,13 +14,13 @@ import (
 func TestPhi(t *testing.T) {
 	for k := 1; k < 2000; k++ {
 		p := float64(k) / 2000
-		if got := phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
+		if got := Phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
 			t.Errorf("phi of the quantile of %g is %.17g", p, got)
 		}
 	}
 	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
-		if got, want := phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
-			t.Errorf("phi(%g) = %g, want %g", z, got, want)
+		if got, want := Phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
+			t.Errorf("Phi(%g) = %g, want %g", z, got, want)
 		}
 	}
 }
@@ -308,18 +308,18 @@ func TestPool(t *testing.T) {
 			}
 			var want, pooled [len(LevelsAt)]float64
 			for h, z := range LevelsAt {
-				p := phi(z)
+				p := Phi(z)
 				pooled[h] = residuals[int(math.Ceil(p*(cells+1)*residualParts))-1] // within a bin
 				hold := 10 * 0.25 / (p * (1 - p))
 				want[h] = (own[k][h]*s.cells + pooled[h]*hold) / (s.cells + hold)
 			}
 			for h := 6; h >= 0; h-- {
-				if phi(LevelsAt[h])*(s.cells+1) < 1 {
+				if Phi(LevelsAt[h])*(s.cells+1) < 1 {
 					want[h] = want[h+1] + pooled[h] - pooled[h+1]
 				}
 			}
 			for h := 8; h < len(want); h++ {
-				if phi(-LevelsAt[h])*(s.cells+1) < 1 {
+				if Phi(-LevelsAt[h])*(s.cells+1) < 1 {
 					want[h] = want[h-1] + pooled[h] - pooled[h-1]
 				}
 			}

@@ -21,6 +21,7 @@ type Problem struct {
 	loss         divergence.Loss
 	signed       bool    // the scales begin with no root
 	observed     float64 // the number of observed cells
+	Discrete     []bool  // of each row whether it takes single values only; nil: the data say (discrete.go)
 	// By Scale and Scaled:
 	scales []Curve
 	units  []float64 // of each row
@@ -88,7 +89,7 @@ func (q *Problem) Scaled() {
 	q.tails = newTails(q.scales, q.votes, q.signed)
 	q.votes = nil
 	for i := range q.scales {
-		q.scales[i].grow(&q.tails, q.row(i))
+		q.scales[i].grow(&q.tails, q.row(i), q.takes(i))
 	}
 	a := len(q.Active)
 	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
@@ -365,7 +366,7 @@ func (l *rowLearner) leaveOutEnds() {
 		rest := sorted[1-side : last+1-side]
 		e.x = l.c.Seen[side]
 		l.scaler.fill(&e.c, rest, l.q.signed)
-		e.c.grow(&l.q.tails, rest)
+		e.c.grow(&l.q.tails, rest, l.q.takes(l.i))
 		e.c.plain()
 		e.table.Load(&e.c, false)
 	}

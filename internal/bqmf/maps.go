@@ -62,7 +62,7 @@ func (l *mapLearner) addResidual(c *Curve, x, y, mean, dev float64) {
 		}
 		return
 	}
-	below, upTo := phi(lo), phi(hi)
+	below, upTo := Phi(lo), Phi(hi)
 	if x == c.MassX[0] {
 		below = 0
 	}
@@ -102,7 +102,7 @@ func (l *mapLearner) quantiles(c *Curve) {
 	middle := float64(parts/2) + 0.5
 	if l.phi[0] == 0 {
 		for k, at := range LevelsAt {
-			l.phi[k] = phi(at)
+			l.phi[k] = Phi(at)
 		}
 	}
 	for k, p := range l.phi {
@@ -219,12 +219,12 @@ func (l *mapLearner) knots(c *Curve) {
 func (c *Curve) outerLevels(pooled *[len(LevelsAt)]float64, cells float64) {
 	const middle = len(LevelsAt) / 2
 	for h := middle - 1; h >= 0; h-- {
-		if phi(LevelsAt[h])*(cells+1) < 1 {
+		if Phi(LevelsAt[h])*(cells+1) < 1 {
 			c.Levels[h] = c.Levels[h+1] + (pooled[h] - pooled[h+1])
 		}
 	}
 	for h := middle + 1; h < len(LevelsAt); h++ {
-		if phi(-LevelsAt[h])*(cells+1) < 1 {
+		if Phi(-LevelsAt[h])*(cells+1) < 1 {
 			c.Levels[h] = c.Levels[h-1] + (pooled[h] - pooled[h-1])
 		}
 	}
@@ -261,7 +261,7 @@ func (g *histogram) add(of *histogram) {
 func (g *histogram) levels(cells float64) (levels [len(LevelsAt)]float64) {
 	bin, below := 0, 0.0
 	for h, at := range LevelsAt {
-		share := min(max(phi(at), 1/(cells+1)), cells/(cells+1))
+		share := min(max(Phi(at), 1/(cells+1)), cells/(cells+1))
 		place := float64(share * (cells + 1) * residualParts)
 		for bin < len(g)-1 && below+float64(g[bin]) < place {
 			below += float64(g[bin])
@@ -293,7 +293,7 @@ func poolMaps(curves []*Curve, rows []rowSums, all *histogram) {
 	for k, c := range curves {
 		s := rows[k]
 		for h, l := range levels {
-			p := phi(LevelsAt[h])
+			p := Phi(LevelsAt[h])
 			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
 			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
 		}

@@ -151,7 +151,7 @@ func TestLeaveOutEnds(t *testing.T) {
 		var s scaler
 		var c Curve
 		s.scale(&c, make([]float64, len(rest)), rest, q.signed)
-		c.grow(&q.tails, rest)
+		c.grow(&q.tails, rest, found)
 		e := l.end(row[at])
 		if e == nil || e != &l.ends[side] || !slices.Equal(e.c.X, c.X) || !slices.Equal(e.c.Y, c.Y) {
 			t.Errorf("the end at %v is judged by %v", row[at], e)
