@@ -199,17 +199,27 @@ func TestAutoStops(t *testing.T) {
 }
 
 // TestPart: of a large matrix some rows and columns are taken, from the first on at equal distances, as
-// MemoryOfChoice counts them.
+// MemoryOfChoice counts them. It counts as many fits as there are: more of a matrix of few observed cells.
 func TestPart(t *testing.T) {
 	t.Parallel()
 	at := func(d, n int) int64 {
-		return must(MemoryOfChoice(d, n,
-			[]Candidate{{Method: MethodNMF, Rank: 2}}))(t)
+		return must(MemoryOfPart(d, n, 1<<20, []Candidate{{Method: MethodNMF, Rank: 2}}))(t)
 	}
 	for _, c := range [][4]int{{4000, 500, 2097, 500}, {100, 100000, 100, 10485}, {1 << 20, 2, 1 << 19, 2},
 		{1000, 1 << 22, 500, 2097}} {
 		if large, part := at(c[0], c[1]), at(c[2], c[3]); large != part {
 			t.Errorf("%v: %d bytes, of the part %d", c, large, part)
 		}
+	}
+	x := NewMat(100, 300)
+	candidates := []Candidate{{Method: MethodNMF, Rank: 2, Options: []FitOption{WithWorkers(9)}}}
+	one := must(MemoryOfChoice(x, candidates))(t)
+	for i := range x.Data {
+		if i%9 > 0 {
+			x.Data[i] = math.NaN()
+		}
+	}
+	if nine := must(MemoryOfChoice(x, candidates))(t); nine < 4*one || nine > 9*one {
+		t.Errorf("%d bytes of all cells, %d of a ninth of them", one, nine)
 	}
 }

@@ -63,7 +63,7 @@ func TestLooks(t *testing.T) {
 		{"NMF from vectors", MethodNMF, []FitOption{WithStart(StartSVD), WithEpochs(1)},
 			[]want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
 		{"QMF", MethodQMF, []FitOption{WithEpochs(3)},
-			[]want{{PhaseChoice, startNewton*512/nmf.Group + 3*512 + 5*trialEpochs*512/8},
+			[]want{{PhaseChoice, startNewton*512/nmf.Group + 3*512 + 3*trialEpochs*512/8},
 				{PhaseFactors, groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
 		{"QMF validation", MethodQMF,
 			[]FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},

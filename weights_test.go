@@ -280,8 +280,10 @@ func TestWeightsErrors(t *testing.T) {
 			[]FitOption{WithSampleWeights([]float64{1, -1})}},
 		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodBQMF, "WithSampleWeights(len 2): FitBQMF has no use for it",
+		{MethodBQMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodBQMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
 		{MethodQMFQ, "WithProjection(TruncatedSVD()): needs the same weights in all features, " +
 			"WithSampleWeights: by others no singular vectors are nearest, so WithCellWeights does not go " +
 			"with it",

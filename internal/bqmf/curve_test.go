@@ -75,9 +75,9 @@ func TestScaleOfZeros(t *testing.T) {
 	var c, other Curve
 	var s scaler
 	y := []float64{9, 9, 9, 9, 9, 9}
-	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
+	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, nil, false)
 	of := make([]float64, 5)
-	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
+	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, nil, false)
 	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) ||
 		!slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
 		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
@@ -99,9 +99,9 @@ func TestOneStep(t *testing.T) {
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums rowSums) {
 		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0},
-			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}, cells: ones(make([]int, 7))}
 		var s scaler
-		s.scale(&c, make([]float64, len(l.x)), l.x, false)
+		s.scale(&c, make([]float64, len(l.x)), l.x, nil, false)
 		return c, l.fitMap(&c, unit, true)
 	}
 	c, sums := learn(1)
@@ -141,8 +141,8 @@ func TestLearn(t *testing.T) {
 		for _, relative := range []bool{false, true} {
 			var s scaler
 			var c Curve
-			s.scale(&c, make([]float64, n), x, false)
-			l := mapLearner{x: x, p: p}
+			s.scale(&c, make([]float64, n), x, nil, false)
+			l := mapLearner{x: x, p: p, cells: ones(x)}
 			sums := l.fitMap(&c, 1, relative)
 
 			mean := 0.0
@@ -295,8 +295,8 @@ func TestPool(t *testing.T) {
 		}
 		slices.Sort(residuals)
 		var all histogram
-		all.take(residuals, residualParts)
-		poolMaps(curves, rows, &all)
+		all.take(&mapLearner{z: residuals, parts: residualParts, cells: ones(residuals)}, countUnit(cells))
+		poolMaps(curves, rows, &all, countUnit(cells))
 		for k, c := range curves {
 			s := rows[k]
 			slope := cov / vr

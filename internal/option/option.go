@@ -269,7 +269,7 @@ var (
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
-			Model, Discrete), ""}
+			Model, Discrete, SampleWeights, CellWeights), ""}
 	FitQMFQ = Function{"FitQMFQ",
 		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
 			Model, SampleWeights, CellWeights), ""}
