@@ -58,39 +58,23 @@ func some(x Mat, share, v float64) Mat {
 	return x
 }
 
-// listed returns x as a Sparse.
-func listed(x Mat) *Sparse {
-	start, index, values := []int{0}, []uint32(nil), []float64(nil)
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if v != 0 {
-				index, values = append(index, uint32(j)), append(values, v)
-			}
-		}
-		start = append(start, len(index))
-	}
-	s, err := NewSparse(x.Cols, start, index, values)
-	if err != nil {
-		panic(err)
-	}
-	return s
-}
-
 // TestToldIsAlive: what MemoryFor tells of a fit is what is alive during it, or up to half as much again, and
 // MemoryOf tells no less.
 func TestToldIsAlive(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	type options = []FitOption
-	nmf, qmf, qmfq, bqmf := MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF
+	const nmf, qmf, qmfq, bqmf = MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF
 	held, one, missing := WithValidation(0.1), WithEpochs(1), WithMissingValues()
-	scores := WithStart(StartScores)
+	scores, paper, frobenius := WithStart(StartScores), WithStart(StartUniform), WithLoss(Frobenius)
+	type change func(x Mat) Rows
+	whole := func(x Mat) Rows { return x }
 	zeros := func(x Mat) Rows { return some(x, 0.9, 0) }
-	holes := func(share float64) func(x Mat) Rows {
+	few := func(x Mat) Rows { return SparseOf(t, some(x, 0.97, 0)) }
+	holes := func(share float64) change {
 		return func(x Mat) Rows { return some(x, share, math.NaN()) }
 	}
-	each := func(f func(v float64) float64) func(x Mat) Rows {
+	each := func(f func(v float64) float64) change {
 		return func(x Mat) Rows {
 			for i, v := range x.Data {
 				x.Data[i] = f(v)
@@ -99,101 +83,83 @@ func TestToldIsAlive(t *testing.T) {
 		}
 	}
 	large, counts := each(func(v float64) float64 { return 1e45 * v }), each(math.Floor)
-	for _, of := range []struct {
+	type kind struct {
 		name    string
 		method  Method
 		d, n, k int
-		opts    options
-		change  func(x Mat) Rows
-		x       Rows
-	}{
-		{"NMF of many epochs", nmf, 3, 4, 1, options{WithEpochs(50000)}, nil, nil},
-		{"NMF tall", nmf, 20000, 6, 3, options{WithEpochs(2), WithLoss(Frobenius)},
-			nil, nil},
-		{"NMF of few rows", nmf, 2, 60000, 1, options{WithEpochs(4)}, nil, nil},
-		{"NMF wide, full rows under KL", nmf, 20, 20000, 10, options{WithEpochs(4)}, nil, nil},
-		{"NMF, full rows under KL", nmf, 400, 400, 30, options{WithEpochs(4)}, nil, nil},
-		{"NMF of few cells", nmf, 64, 20000, 10, options{WithEpochs(4)}, zeros, nil},
-		{"NMF of few listed cells", nmf, 2000, 9000, 5, options{one}, func(x Mat) Rows {
-			return listed(some(x, 0.97, 0))
-		}, nil},
-		{"NMF, few components of full rows", nmf, 20, 20000, 1, options{WithEpochs(4)}, nil, nil},
-		{"NMF, few components of few cells", nmf, 20, 20000, 1, options{WithEpochs(4)}, zeros, nil},
-		{"NMF in another unit", nmf, 200, 2000, 2, options{WithLoss(Frobenius)}, large, nil},
-		{"QMF in another unit", qmf, 30, 20000, 1, options{one}, large, nil},
-		{"QMF, few missing", qmf, 520, 12000, 5, options{one, missing, scores}, holes(0.02), nil},
-		{"QMF, half missing", qmf, 520, 12000, 5, options{one, missing, scores}, holes(0.5), nil},
-		{"QMF, most missing", qmf, 700, 12000, 5, options{one, missing}, holes(0.95), nil},
-		{"QMF held out, half missing", qmf, 520, 12000, 5, options{one, missing, held, scores},
-			holes(0.5), nil},
-		{"QMF under Frobenius", qmf, 30, 20000, 2, options{one, WithLoss(Frobenius)}, nil,
-			nil},
-		{"QMF listed", qmf, 200, 9000, 2, options{one}, func(x Mat) Rows {
-			return listed(some(x, 0.97, 0))
-		}, nil},
-		{"BQMF, half missing", bqmf, 200, 300, 0, options{one, missing}, holes(0.5), nil},
-		{"BQMF of counts", bqmf, 200, 1000, 0, options{one}, counts, nil},
-		{"BQMF, listed", bqmf, 100, 1000, 0, options{one}, func(x Mat) Rows {
-			return listed(some(x, 0.97, 0))
-		}, nil},
-		{"QMF", qmf, 150, 400, 8, options{one}, nil, nil},
-		{"QMF wide", qmf, 12, 9000, 4, options{one}, nil, nil},
-		{"QMF tall", qmf, 4000, 12, 4, options{one}, nil, nil},
-		{"QMF of few rows", qmf, 2, 40000, 1, options{one}, nil, nil},
-		{"QMF of many levels", qmf, 40, 150, 3, options{one, WithLevels(100)}, nil, nil},
-		{"QMF by Adam", qmf, 150, 200, 40, options{one}, nil, nil},
-		{"QMF held out", qmf, 150, 300, 5, options{one, held, WithRestarts(2)}, nil, nil},
-		{"QMF, one batch", qmf, 200, 300, 10,
-			options{one, WithBatch(200), WithStart(StartNMF)}, nil, nil},
-		{"QMF of the paper", qmf, 200, 300, 5, options{one, WithStart(StartUniform)}, nil,
-			nil},
-		{"QMF signed", qmf, 60, 1500, 5, options{one, WithLoss(Frobenius)}, nil, nil},
-		{"QMF of many epochs", qmf, 3, 4, 1, options{WithEpochs(1500)}, nil, nil},
-		{"QMFQ", qmfq, 150, 200, 6, options{one}, nil, nil},
-		{"QMFQ wide", qmfq, 6, 5000, 3, options{one}, nil, nil},
-		{"QMFQ tall", qmfq, 3000, 12, 3, options{one}, nil, nil},
-		{"QMFQ of many updates", qmfq, 150, 100, 8,
-			options{one, WithProjection(KLUpdates(100))}, nil, nil},
-		{"QMFQ held out", qmfq, 100, 120, 5, options{one, held}, nil, nil},
-		{"QMFQ of the paper", qmfq, 80, 300, 5, options{one, WithStart(StartUniform)}, nil,
-			nil},
-		{"QMFQ by singular vectors", qmfq, 80, 150, 5,
-			options{one, WithProjection(TruncatedSVD())}, nil, nil},
-		{"BQMF", bqmf, 150, 150, 0, options{one}, nil, nil},
-		{"BQMF with missing values", bqmf, 100, 120, 60, options{one, WithMissingValues()}, nil, nil},
-		{"BQMF wide", bqmf, 40, 3000, 0, options{one}, nil, nil},
-		{"BQMF tall", bqmf, 4000, 10, 0, options{one}, nil, nil},
-		{"BQMF of few rows", bqmf, 2, 20000, 0, options{one}, nil, nil},
-		{"BQMF of two samples", bqmf, 20000, 2, 0, options{one}, nil, nil},
-		{"BQMF of a sample", bqmf, 20000, 1, 0, options{one}, nil, nil},
-		{"BQMF held out", bqmf, 60, 800, 20, options{one, held}, nil, nil},
-		{"BQMF of many epochs", bqmf, 3, 4, 1, options{WithEpochs(100000)}, nil, nil},
+		of      change
+		opts    []FitOption
+	}
+	of := func(name string, method Method, d, n, k int, of change, opts ...FitOption) kind {
+		return kind{name, method, d, n, k, of, append(opts, WithWorkers(2))}
+	}
+	for _, c := range []kind{
+		of("NMF of many epochs", nmf, 3, 4, 1, whole, WithEpochs(50000)),
+		of("NMF tall", nmf, 20000, 6, 3, whole, WithEpochs(2), frobenius),
+		of("NMF of few rows", nmf, 2, 60000, 1, whole, WithEpochs(4)),
+		of("NMF wide, full rows under KL", nmf, 20, 20000, 10, whole, WithEpochs(4)),
+		of("NMF, full rows under KL", nmf, 400, 400, 30, whole, WithEpochs(4)),
+		of("NMF of few cells", nmf, 64, 20000, 10, zeros, WithEpochs(4)),
+		of("NMF of few listed cells", nmf, 2000, 9000, 5, few, one),
+		of("NMF, few components of full rows", nmf, 20, 20000, 1, whole, WithEpochs(4)),
+		of("NMF, few components of few cells", nmf, 20, 20000, 1, zeros, WithEpochs(4)),
+		of("NMF in another unit", nmf, 200, 2000, 2, large, frobenius),
+		of("QMF in another unit", qmf, 30, 20000, 1, large, one),
+		of("QMF, few missing", qmf, 520, 12000, 5, holes(0.02), one, missing, scores),
+		of("QMF, half missing", qmf, 520, 12000, 5, holes(0.5), one, missing, scores),
+		of("QMF, most missing", qmf, 700, 12000, 5, holes(0.95), one, missing),
+		of("QMF held out, half missing", qmf, 520, 12000, 5, holes(0.5), one, missing, held, scores),
+		of("QMF under Frobenius", qmf, 30, 20000, 2, whole, one, frobenius),
+		of("QMF listed", qmf, 200, 9000, 2, few, one),
+		of("BQMF, half missing", bqmf, 200, 300, 0, holes(0.5), one, missing),
+		of("BQMF of counts", bqmf, 200, 1000, 0, counts, one),
+		of("BQMF, listed", bqmf, 100, 1000, 0, few, one),
+		of("QMF", qmf, 150, 400, 8, whole, one),
+		of("QMF wide", qmf, 12, 9000, 4, whole, one),
+		of("QMF tall", qmf, 4000, 12, 4, whole, one),
+		of("QMF of few rows", qmf, 2, 40000, 1, whole, one),
+		of("QMF of many levels", qmf, 40, 150, 3, whole, one, WithLevels(100)),
+		of("QMF by Adam", qmf, 150, 200, 40, whole, one),
+		of("QMF held out", qmf, 150, 300, 5, whole, one, held, WithRestarts(2)),
+		of("QMF, one batch", qmf, 200, 300, 10, whole, one, WithBatch(200), WithStart(StartNMF)),
+		of("QMF of the paper", qmf, 200, 300, 5, whole, one, paper),
+		of("QMF signed", qmf, 60, 1500, 5, whole, one, frobenius),
+		of("QMF of many epochs", qmf, 3, 4, 1, whole, WithEpochs(1500)),
+		of("QMFQ", qmfq, 150, 200, 6, whole, one),
+		of("QMFQ wide", qmfq, 6, 5000, 3, whole, one),
+		of("QMFQ tall", qmfq, 3000, 12, 3, whole, one),
+		of("QMFQ of many updates", qmfq, 150, 100, 8, whole, one, WithProjection(KLUpdates(100))),
+		of("QMFQ held out", qmfq, 100, 120, 5, whole, one, held),
+		of("QMFQ of the paper", qmfq, 80, 300, 5, whole, one, paper),
+		of("QMFQ by singular vectors", qmfq, 80, 150, 5, whole, one, WithProjection(TruncatedSVD())),
+		of("BQMF", bqmf, 150, 150, 0, whole, one),
+		of("BQMF with missing values", bqmf, 100, 120, 60, whole, one, missing),
+		of("BQMF wide", bqmf, 40, 3000, 0, whole, one),
+		of("BQMF tall", bqmf, 4000, 10, 0, whole, one),
+		of("BQMF of few rows", bqmf, 2, 20000, 0, whole, one),
+		of("BQMF of two samples", bqmf, 20000, 2, 0, whole, one),
+		of("BQMF of a sample", bqmf, 20000, 1, 0, whole, one),
+		of("BQMF held out", bqmf, 60, 800, 20, whole, one, held),
+		of("BQMF of many epochs", bqmf, 3, 4, 1, whole, WithEpochs(100000)),
 	} {
-		t.Run(of.name, func(t *testing.T) {
-			if (of.method != bqmf || of.d*of.n > 15000 || of.n >= 800) && os.Getenv("QUANTMF_LONG") == "" {
+		t.Run(c.name, func(t *testing.T) {
+			if (c.method != bqmf || c.d*c.n > 15000 || c.n >= 800) && os.Getenv("QUANTMF_LONG") == "" {
 				t.Skip("QUANTMF_LONG is not set: what its constructors draw is held by TestCounted")
 			}
-			x, r := NewMat(of.d, of.n), rand.New(rand.NewPCG(1, 1))
-			for i := range x.Data {
-				x.Data[i] = 1 + r.ExpFloat64()
+			full, r := NewMat(c.d, c.n), rand.New(rand.NewPCG(1, 1))
+			for i := range full.Data {
+				full.Data[i] = 1 + r.ExpFloat64()
 			}
-			opts := append(options{WithWorkers(2)}, of.opts...)
-			of.x = x
-			if of.change != nil {
-				of.x = of.change(x)
-			}
-			told, err := MemoryFor(t.Context(), of.method, of.x, of.k, opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if most, err := MemoryOf(of.method, of.d, of.n, of.k, opts...); err != nil ||
-				max(most.Fit, most.Rows) < told.Fit && !strings.HasSuffix(of.name, "in another unit") {
+			x := c.of(full)
+			told := must(MemoryFor(t.Context(), c.method, x, c.k, c.opts...))(t)
+			if most, err := MemoryOf(c.method, c.d, c.n, c.k, c.opts...); err != nil ||
+				max(most.Fit, most.Rows) < told.Fit && !strings.HasSuffix(c.name, "in another unit") {
 				t.Errorf("told %d of x, %v of its sizes, %v", told.Fit, most, err)
 			}
 			w := &watch{Context: t.Context(), every: float64(told.Fit) / 30}
 			w.collect()
 			w.before, w.most = w.most, 0
-			m := must(Fit(w, of.method, of.x, of.k, opts...))(t)
+			m := must(Fit(w, c.method, x, c.k, c.opts...))(t)
 			w.collect()
 			most := w.most
 			const apart = 1 << 20 // what nobody feels
@@ -203,7 +169,7 @@ func TestToldIsAlive(t *testing.T) {
 				t.Errorf("told %d bytes, %.0f were alive: %.2f", told.Fit, most, ratio)
 			}
 			runtime.KeepAlive(m)
-			runtime.KeepAlive(of)
+			runtime.KeepAlive(x)
 		})
 	}
 }

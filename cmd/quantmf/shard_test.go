@@ -89,7 +89,8 @@ func TestShard(t *testing.T) {
 		if line == nil || !strings.Contains(told, "wide.tsv") {
 			t.Fatal(told)
 		}
-		quiet(t, 0, append(strings.Fields(line[1])[1:], "-progress", "none", "-o", "again")...)
+		quiet(t, 0, append(strings.Fields(line[1])[1:], "-compare", "none", "-progress", "none",
+			"-o", "again")...)
 		if !bytes.Equal(numbersOf(t, "again"), numbersOf(t, "want")) {
 			t.Errorf("%s makes another model", line[1])
 		}

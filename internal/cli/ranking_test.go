@@ -230,24 +230,28 @@ func TestTossUp(t *testing.T) {
 func TestSure(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("chooses 1000 times")
+		t.Skip("chooses 1200 times")
 	}
 	src := rand.New(rand.NewPCG(7, 11))
 	type bin struct{ said, was, count float64 }
-	bins := make([]bin, 5) // of shares from .5 on
-	for range 500 {
+	bins := make([]bin, 2) // of shares from .5 and from .8 on
+	for range 600 {
 		ahead := []float64{0.4 * src.NormFloat64(), 0.4 * src.NormFloat64(), 0} // of trials, in deviations
 		c, again := tried(src, 10, 1, ahead...), tried(src, 10, 1, ahead...)
-		if b := int(10*c.SureChosen.Mean) - 5; b >= 0 {
-			bins[min(b, 4)].said += c.SureChosen.Mean
-			bins[min(b, 4)].count++
+		if said := c.SureChosen.Mean; said >= 0.5 {
+			b := &bins[0]
+			if said >= 0.8 {
+				b = &bins[1]
+			}
+			b.said += said
+			b.count++
 			if again.Chosen == c.Chosen {
-				bins[min(b, 4)].was++
+				b.was++
 			}
 		}
 	}
 	for _, b := range bins {
-		if said, was := b.said/b.count, b.was/b.count; b.count < 35 || math.Abs(said-was) > 0.12 {
+		if said, was := b.said/b.count, b.was/b.count; b.count < 80 || math.Abs(said-was) > 0.08 {
 			t.Errorf("%.0f times %.2f was said, and it was so in %.2f", b.count, said, was)
 		}
 	}
