@@ -331,3 +331,29 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 		}
 	}
 }
+
+// TestConsensusOfWeights: the fits of a consensus have the weights: cells of weight 0 are missing, and a sample
+// that weighs more has a say.
+func TestConsensusOfWeights(t *testing.T) {
+	t.Parallel()
+	x := first(toy(0), 13).Clone()
+	only, holes, times := x.Clone(), x.Clone(), make([]float64, x.Cols)
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%11 == 0 {
+			only.Data[i], holes.Data[i] = 0, math.NaN()
+		}
+		times[i%x.Cols] = float64(1 + i%x.Cols%3)
+	}
+	of := func(x Mat, opts ...FitOption) *Consensus {
+		return must(FitConsensus(t.Context(), x, 2, 3, append(opts, WithEpochs(7))...))(t)
+	}
+	missing, plain := of(holes, WithMissingValues()), of(x)
+	for s, l := range of(x, WithCellWeights(only)).Losses {
+		if !(math.Abs(l-missing.Losses[s]) <= 1e-9*l) {
+			t.Errorf("seed %d: a loss of %v, of missing cells %v", s, l, missing.Losses[s])
+		}
+	}
+	if l := of(x, WithSampleWeights(times)).Losses; l[0] == plain.Losses[0] {
+		t.Error("samples weigh nothing")
+	}
+}
