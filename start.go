@@ -637,6 +637,29 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 	}
 }
 
+// modelRow gives row i the map of the model that the fit goes on from.
+func (f *inflation) modelRow(v *rowSpace, i int) {
+	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
+	copy(q, f.settings.maps.quantiles.Row(i))
+	units := &f.cells.Units
+	if !units.Plain() {
+		units.Bring(q, i)
+	}
+	last := 0.0
+	for l, b := range f.settings.maps.weights.Row(i) {
+		inc[l], logits[l] = q[l]-last, elem.Log(b)
+		last = q[l]
+	}
+	if f.S != nil {
+		f.S[i] = f.settings.maps.slopes[i]
+		if units.All != 0 {
+			f.S[i] = math.Ldexp(f.S[i], -units.All)
+		}
+	}
+	f.Warm[i].Valid = false
+	f.solveRow(v, i)
+}
+
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,
 // and gives the row its losses. The workspace has the row as placeRow leaves it, and keeps it so.
 func (f *inflation) calibrateRow(v *rowSpace, i int) {

@@ -175,7 +175,7 @@ const meaning = `# What each kernel saves
 
 ` + "`cd bench && go run ./kernels`" + ` wrote this: %d fits in three builds, %s.
 
-A kernel is a loop in assembly; 40 of the 73 are compiled from their loops in Go and cost a line each. A
+A kernel is a loop in assembly; 42 of the 69 are compiled from their loops in Go and cost a line each. A
 kernel's cost is how much longer a fit would take if that one kernel were its loop in Go: the largest over the
 fits with AVX-512 and with AVX2, and the fit that has it. One that saves no fit more than some 2 %% is not
 worth its text. Costs below 3 %% are good to some points; fisher, multiplyLess and logisticSlope, below that,
