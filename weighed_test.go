@@ -332,8 +332,8 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 	}
 }
 
-// TestConsensusOfWeights: the fits of a consensus have the weights: cells of weight 0 are missing, and samples
-// have those that are given.
+// TestConsensusOfWeights: the fits of a consensus have the weights: cells of weight 0 are missing, and
+// samples have those that are given.
 func TestConsensusOfWeights(t *testing.T) {
 	t.Parallel()
 	x := first(toy(0), 13).Clone()
