@@ -4,8 +4,11 @@ package quantmf
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/bqmf"
 )
 
 // repeated is x with column j as often as times says.
@@ -213,15 +216,20 @@ func (m Mat) columns(count int) Mat {
 func TestBQMFSampleWeights(t *testing.T) {
 	t.Parallel()
 	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 48 })
+	for i := 1; i < x.Rows; i += 2 { // which goes with the row before: the second stage has a share
+		for j, v := range x.Row(i - 1) {
+			x.Set(i, j, 0.8*v+0.2*x.At(i, j))
+		}
+	}
 	times := make([]float64, x.Cols)
 	for j := range times {
-		times[j] = float64((j*j + 1) % 4)
+		times[j] = float64(3 * j % 4)
 	}
-	from := WithModel(must(FitBQMF(t.Context(), x, 3, WithEpochs(3)))(t))
+	from := WithModel(must(FitBQMF(t.Context(), x, 1, WithEpochs(3)))(t))
 	for name, x := range map[string]Mat{"whole": x, "holed": holed(x, 0.1)} {
 		opts := []FitOption{WithMissingValues(), from, WithEpochs(6)}
-		want := must(FitBQMF(t.Context(), repeated(x, times), 3, opts...))(t)
-		got := must(FitBQMF(t.Context(), x, 3, append(opts, WithSampleWeights(times))...))(t)
+		want := must(FitBQMF(t.Context(), repeated(x, times), 1, opts...))(t)
+		got := must(FitBQMF(t.Context(), x, 1, append(opts, WithSampleWeights(times))...))(t)
 		far := func(what string, a, b []float64, within float64) {
 			t.Helper()
 			for i, v := range b {
@@ -236,18 +244,27 @@ func TestBQMFSampleWeights(t *testing.T) {
 		if got.LeaveOneOut < want.LeaveOneOut {
 			t.Errorf("%s: left out %v, in the table of twins %v", name, got.LeaveOneOut, want.LeaveOneOut)
 		}
+		if !slices.ContainsFunc(got.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 }) {
+			t.Error(name + ": no row has a second stage")
+		}
 		all, at := got.Reconstruct(), 0
-		fresh := must(got.Predict(t.Context(), x))(t)
+		placed, of, column := must(got.Transform(t.Context(), x))(t), got.model.Sample(true, false).Share(),
+			make([]float64, x.Rows)
+		means := got.cellwise(func(_ *bqmf.Table, mean, _ float64) float64 { return mean })
 		for j, count := range times {
 			for c := range got.V.Rows {
+				v := placed.At(c, j)
 				if count > 0 {
-					far("V", []float64{got.V.At(c, j)}, []float64{want.V.At(c, at)}, 1e-9)
+					v = want.V.At(c, at)
 				}
+				far("V", []float64{got.V.At(c, j)}, []float64{v}, 1e-9)
 			}
-			for i := range x.Rows {
-				if count == 0 {
-					far("new cell", []float64{all.At(i, j)}, []float64{fresh.At(i, j)}, 1e-9)
-				}
+			if count == 0 { // on the scale of UV; deviations are those of hidden cells
+				x.column(column, j)
+				of.Place(column)
+				of.Cells(func(_ *bqmf.Table, i int, mean, _ float64) {
+					far("new cell", []float64{means.At(i, j)}, []float64{mean}, 1e-9)
+				})
 			}
 			at += int(count)
 		}
@@ -329,5 +346,31 @@ func TestBQMFWeightsOfAnySize(t *testing.T) {
 			}
 			ok(t, new(BQMF).UnmarshalBinary(must(m.MarshalBinary())(t)))
 		}
+	}
+}
+
+// TestConsensusOfWeights: the fits of a consensus have the weights: cells of weight 0 are missing, and
+// samples have those that are given.
+func TestConsensusOfWeights(t *testing.T) {
+	t.Parallel()
+	x := first(toy(0), 13).Clone()
+	only, holes, times := x.Clone(), x.Clone(), make([]float64, x.Cols)
+	for i := range x.Data {
+		if only.Data[i] = 3; i*7%11 == 0 {
+			only.Data[i], holes.Data[i] = 0, math.NaN()
+		}
+		times[i%x.Cols] = float64(1 + i%x.Cols%3)
+	}
+	of := func(x Mat, opts ...FitOption) *Consensus {
+		return must(FitConsensus(t.Context(), x, 2, 3, append(opts, WithEpochs(7))...))(t)
+	}
+	missing, plain := of(holes, WithMissingValues()), of(x)
+	for s, l := range of(x, WithCellWeights(only)).Losses {
+		if !(math.Abs(l-missing.Losses[s]) <= 1e-9*l) {
+			t.Errorf("seed %d: a loss of %v, of missing cells %v", s, l, missing.Losses[s])
+		}
+	}
+	if l := of(x, WithSampleWeights(times)).Losses; l[0] == plain.Losses[0] {
+		t.Error("samples weigh nothing")
 	}
 }
