@@ -29,18 +29,11 @@ type point struct {
 
 func (p point) solve(t testing.TB) *Transport {
 	opts := append([]Option{WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-		WithSquash(p.squash), WithTolerance(1e-14)}, p.extra...)
-	tr := must(Solve(p.x, opts...))(t)
-	return tr
-}
-
-func (p point) solve0(t testing.TB) *Transport {
+		WithSquash(p.squash)}, p.extra...)
 	if p.eps > 0 {
-		return p.solve(t)
+		opts = append(opts, WithTolerance(1e-14))
 	}
-	tr := must(Solve(p.x, WithEpsilon(0), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-		WithSquash(p.squash)))(t)
-	return tr
+	return must(Solve(p.x, opts...))(t)
 }
 
 func operators(t testing.TB) []operator {
