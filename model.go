@@ -670,6 +670,11 @@ type movable interface {
 	at(v Mat) Model
 }
 
+// placing is a model that knows more of a sample than its coordinates.
+type placing interface {
+	place(x Rows, samples []int) error
+}
+
 // placeSamples gives some of the samples of x, those that took no part in the fit of a new model, the
 // coordinates that Transform has for them. A fit that was stopped has them, too.
 func placeSamples(ctx context.Context, m fitted, x Rows, samples []int) error {
@@ -683,8 +688,8 @@ func placeSamples(ctx context.Context, m fitted, x Rows, samples []int) error {
 			v.Set(c, j, placed.At(c, at))
 		}
 	}
-	if b, is := m.(*BQMF); is {
-		err = b.place(x, samples)
+	if p, is := m.(placing); is {
+		err = p.place(x, samples)
 	}
 	sealFields(m)
 	return err
