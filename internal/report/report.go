@@ -108,10 +108,8 @@ func Write(w io.Writer, f Fit) error {
 		d.maps(&f, uv, best[:min(mapsShown, len(best))])
 	}
 	d.samples(&f, places, picked, tree)
-	tests := account.Against(f.V, f.Tracks)
-	d.components(&f, shown.columns, tests)
-	d.known(tests)
-	d.sets(account.AgainstSets(f.U, f.Shares, f.Goodness, f.Sets))
+	d.components(&f, shown.columns, account.Against(f.V, f.Tracks))
+	d.tests(f.Tests())
 	d.list(&f, best)
 	d.odd(&f)
 	d.losses(&f)

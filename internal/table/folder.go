@@ -84,6 +84,11 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 			return nil, err
 		}
 	}
+	if o.Full && o.Missing {
+		if err := r.s.withoutEmpty(t); err != nil {
+			return nil, err
+		}
+	}
 	return t, nil
 }
 

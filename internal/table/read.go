@@ -32,7 +32,7 @@ type Options struct {
 
 	Transpose bool // samples are in rows
 
-	// Full leaves out features and samples without any value, with a warning, of a matrix that is in X.
+	// Full leaves out features and samples without any value, with a warning.
 	Full bool
 
 	// Rows says that a matrix which takes less memory so, or which can be read by rows from
@@ -97,7 +97,7 @@ func Read(r io.Reader, file string, o Options) (*Table, error) {
 	if err == nil && o.Transpose {
 		err = s.transpose(t)
 	}
-	if err == nil && o.Full && o.Missing && t.Held == nil {
+	if err == nil && o.Full && o.Missing {
 		err = s.withoutEmpty(t)
 	}
 	if err != nil {

@@ -272,17 +272,34 @@ func increasing(v []uint32) bool {
 	return true
 }
 
-// rebuilt returns rows of x with f, which keeps 0, applied to every listed number; in single precision if
-// that holds all of them exactly.
-func rebuilt(x *quantmf.Sparse, rows []int, f func(float64) float64) *quantmf.Sparse {
-	_, n := x.Dims()
+// rebuilt returns rows and columns of x, nil for all, with f, which keeps 0, applied to every listed number; in
+// single precision if that holds all of them exactly.
+func rebuilt(x *quantmf.Sparse, rows, columns []int, f func(float64) float64) *quantmf.Sparse {
+	d, n := x.Dims()
+	all := make([]int, max(d, n))
+	for i := range all {
+		all[i] = i
+	}
+	if rows == nil {
+		rows = all[:d]
+	}
+	place := all[:n]
+	if columns != nil {
+		place = slices.Repeat([]int{-1}, n)
+		for to, j := range columns {
+			place[j] = to
+		}
+		n = len(columns)
+	}
 	var cols []uint32
 	var values []float64
 	each := func(put func(i, j int, v float64) error) error {
 		for to, i := range rows {
 			cols, values = x.NonZeros(i, cols, values)
 			for k, v := range values {
-				put(to, int(cols[k]), f(v)) // of a matrix that is one: there is no error
+				if j := place[cols[k]]; j >= 0 {
+					put(to, j, f(v)) // of a matrix that is one: there is no error
+				}
 			}
 		}
 		return nil

@@ -125,7 +125,7 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 	}
 	chosen := selected{t.Rows(), slices.Clone(rows)}
 	if held, is := t.Held.(*quantmf.Sparse); is && !slices.Contains(rows, -1) {
-		s.Held = rebuilt(held, rows, func(v float64) float64 { return v })
+		s.Held = rebuilt(held, rows, nil, func(v float64) float64 { return v })
 	} else if t.Held != nil {
 		s.Held = chosen
 	} else {
@@ -139,12 +139,14 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 
 // withoutEmpty leaves out the features and the samples that have no value, and warns of them.
 func (s *source) withoutEmpty(t *Table) error {
-	d, n := t.X.Rows, t.X.Cols
+	d, n := t.Dims()
 	inRow, inColumn := make([]bool, d), make([]bool, n)
-	for i := range d {
-		for j, v := range t.X.Row(i) {
+	if err := t.EachRow(func(i int, row []float64) {
+		for j, v := range row {
 			inRow[i], inColumn[j] = inRow[i] || v == v, inColumn[j] || v == v
 		}
+	}); err != nil {
+		return err
 	}
 	var rows, columns []int
 	var noFeatures, noSamples []string
@@ -171,7 +173,11 @@ func (s *source) withoutEmpty(t *Table) error {
 		}
 	}
 	for range min(1, len(noFeatures)) + min(1, len(noSamples)) { // a copy each
-		if err := s.takeMatrix(uint64(len(rows)), uint64(n)); err != nil {
+		err := s.take(int64(t.HeldBytes()), "the matrix")
+		if t.Held == nil {
+			err = s.takeMatrix(uint64(len(rows)), uint64(n))
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -181,13 +187,19 @@ func (s *source) withoutEmpty(t *Table) error {
 	if len(noSamples) == 0 {
 		return nil
 	}
-	x := quantmf.NewMat(len(rows), len(columns))
-	for i := range x.Rows {
-		for to, j := range columns {
-			x.Set(i, to, t.X.At(i, j))
+	few := narrowed{t.Rows(), columns}
+	switch held := t.Held.(type) {
+	case nil:
+		t.X = quantmf.NewMat(len(rows), len(columns))
+		for i := range rows {
+			few.ReadRow(t.X.Row(i), i) // of a Mat: there is no error
 		}
+	case *quantmf.Sparse:
+		t.Held = rebuilt(held, nil, columns, func(v float64) float64 { return v })
+	default:
+		t.Held = few
 	}
-	t.X, t.Samples = x, picked(t.Samples, columns)
+	t.Samples = picked(t.Samples, columns)
 	places := &t.fields
 	if t.transposed {
 		places = &t.lines
@@ -255,6 +267,27 @@ func (s selected) ReadRow(x []float64, i int) error {
 	return nil
 }
 
+// narrowed is some columns of a matrix.
+type narrowed struct {
+	quantmf.Rows
+	columns []int
+}
+
+func (f narrowed) Dims() (rows, cols int) {
+	rows, _ = f.Rows.Dims()
+	return rows, len(f.columns)
+}
+
+func (f narrowed) ReadRow(x []float64, i int) error {
+	_, n := f.Rows.Dims()
+	row := make([]float64, n)
+	err := f.Rows.ReadRow(row, i)
+	for to, j := range f.columns {
+		x[to] = row[j]
+	}
+	return err
+}
+
 // logged is log(1+x) of a matrix.
 type logged struct{ quantmf.Rows }
 
@@ -274,11 +307,7 @@ func (t *Table) Log1p() {
 	switch held := t.Held.(type) {
 	case nil:
 	case *quantmf.Sparse:
-		rows := make([]int, len(t.Features))
-		for i := range rows {
-			rows[i] = i
-		}
-		t.Held = rebuilt(held, rows, math.Log1p)
+		t.Held = rebuilt(held, nil, nil, math.Log1p)
 	default:
 		t.Held = logged{held}
 	}

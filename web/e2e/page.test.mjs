@@ -666,13 +666,69 @@ test('settings of any notation stand on the command line as the command reads th
   assert.match(await tab.text('#problem'), /^This is a folder: /);
   await Promise.all([tab.waitForFileChooser(), tab.click('#file')]);
   assert.equal(await tab.property('#file', 'value'), '');
-  // A sample without a value has its name.
-  await give(tab, '#file', 'holes.tsv', lines(4, 5, (i, j) => (j === 2 ? 'NA' : some(i, j))));
-  await tab.fill('#names-in', '');
-  await tab.press('#names-in', 'Tab');
-  await tab.until(() => document.getElementById('found-title').textContent.startsWith('holes.tsv') && document.getElementById('reading').hidden);
-  await tab.click('#fit');
-  await tab.until(() => document.getElementById('fit-problem').textContent === 'sample s2: missing: the column has no observed cell');
+  await tab.close();
+  assert.deepEqual(complaints, []);
+});
+
+test('what a file has beside numbers is asked once, in the words of the page, and read as by the command', async () => {
+  const odd = (i, j) => [['ND', '<0.5', 'n.d.'][i % 3], `${some(i, j)},5`][Number((i + j) % 7 > 0)];
+  const text = `made by a machine;1\n${lines(9, 12, (i, j) => (j === 3 ? 'NA' : odd(i, j))).replaceAll('\t', ';')}`;
+  writeFileSync(join(folder, 'odd.csv'), text);
+  const tab = await tabOf(context, complaints);
+  await tab.goto(address);
+  await tab.exists('html[data-ready]');
+  const asked = async (pattern) => {
+    await tab.until((p) => document.getElementById('reading').hidden && new RegExp(p).test(document.getElementById('problem').textContent), pattern.source);
+    assert.equal(await tab.property('#reading-of', 'open'), true);
+    await tab.click('#again');
+  };
+  await tab.evaluate(() => (document.getElementById('reading-of').open = true));
+  await tab.fill('#skip', '1');
+  await give(tab, '#file', 'odd.csv', text);
+  await asked(/words where numbers should stand: .*“Words for missing values” .* for words that mean a missing value; “Limits such as <0.5” half, limit or missing/);
+  await tab.until(() => document.getElementById('found-title').textContent.startsWith('odd.csv: 9 features × 11 samples'));
+  assert.match(await tab.text('#facts'), /decimal commas.*1 sample without any value left out: "s3"/);
+  const line = await tab.text('#command');
+  assert.equal(line, "quantmf fit -method auto -k 9 -missing -skip 1 -na ND,n.d. -below half -o model.qmf odd.csv");
+  await tab.fill('[name=rank]', '2');
+  await tab.choose('[name=method]', 'nmf');
+  await fit(tab);
+  const mine = await tab.download('v');
+  run('fit', '-method', 'nmf', '-k', '2', '-missing', '-skip', '1', '-na', 'ND,n.d.', '-below', 'half', '-compare', 'none', '-v', 'odd.native.csv', 'odd.csv');
+  assert.equal(readFileSync(mine, 'utf8'), readFileSync(join(folder, 'odd.native.csv'), 'utf8'));
+  await tab.fill('#skip', '');
+  await tab.fill('#na', '');
+  await tab.press('#na', 'Tab');
+  await give(tab, '#file', 'long.tsv', `gene\tsample\tvalue\n${lines(6, 5, some).trim().split('\n').slice(1).flatMap((l) => l.split('\t').slice(1).map((v, j) => `${l.split('\t')[0]}\ts${j}\t${v}`)).join('\n')}\n`);
+  await asked(/long table.* give “Columns of a long table” gene,sample,value/);
+  await tab.until(() => document.getElementById('found-title').textContent.startsWith('long.tsv: 6 features × 5 samples'));
+  await tab.close();
+  assert.deepEqual(complaints, []);
+});
+
+test('components are tested against what is known, as by the command', async () => {
+  const names = Array.from({ length: 40 }, (_, j) => `s${j}`);
+  writeFileSync(join(folder, 'table.tsv'), lines(30, 40, some));
+  writeFileSync(join(folder, 'about.tsv'), [['', 'stage', 'age', 'months', 'died'], ...names.map((s, j) => [s, j % 3, 40 + ((j * 7) % 31), 1 + ((j * 11) % 37), j % 2])].map((l) => l.join('\t')).join('\n'));
+  writeFileSync(join(folder, 'sets.gmt'), `odd\tnone\t${Array.from({ length: 10 }, (_, i) => `f${2 * i + 1}`).join('\t')}\n`);
+  const tab = await fresh('table.tsv', readFileSync(join(folder, 'table.tsv')));
+  await tab.fill('[name=rank]', '2');
+  await tab.choose('[name=method]', 'nmf');
+  await fit(tab);
+  await tab.give('#labels', 'about.tsv');
+  await tab.until(() => document.querySelectorAll('#tests tbody tr').length === 8);
+  await tab.give('#sets', 'sets.gmt');
+  await tab.fill('#survival', 'months,died');
+  await tab.press('#survival', 'Tab');
+  await tab.fill('#by', 'age');
+  await tab.press('#by', 'Tab');
+  await tab.until(() => document.querySelectorAll('#tests h3').length === 2 && document.querySelectorAll('#tests tbody tr').length === 6);
+  assert.match(await tab.text('#tests'), /ρ .*hazard × .*2 tests/s);
+  await told(tab);
+  const report = readFileSync(await tab.download('report'), 'utf8');
+  run('report', await tab.download('model'), 'table.tsv', '-groups', 'about.tsv', '-by', 'age', '-survival', 'months,died', '-sets', 'sets.gmt', '-o', 'about.html');
+  assert.equal(report, readFileSync(join(folder, 'about.html'), 'utf8').replaceAll(String(run('version')).split(' ')[1], '(devel)'));
+  for (const cell of await tab.$$eval('#tests :is(td, tbody th)', (all) => all.map((e) => e.textContent))) assert.ok(report.includes(`<td>${cell.replace('<', '&lt;')}</td>`), cell);
   await tab.close();
   assert.deepEqual(complaints, []);
 });

@@ -304,6 +304,21 @@ export interface ReadOptions {
    * for no such column. Further numbers of a list such as 1,3-5 are columns that are left out.
    * Default "", which detects it. */
   names?: string;
+  /** For text files: the number of lines above the table; default 0. */
+  skip?: number;
+  /** Words that mean a missing value beside the usual ones, with commas between. */
+  na?: string;
+  /** What a limit of detection such as <0.5 becomes; default "", which refuses it. */
+  below?: '' | 'half' | 'limit' | 'missing';
+  /** What stands before decimals; default "", which detects it. */
+  decimal?: '' | 'point' | 'comma';
+  /** Of a table with a line for each value: the columns of features, samples and values, by heading or number, with
+   * commas between; default "", which refuses such a table. */
+  long?: string;
+  /** Of a workbook: the sheet, by name or number; default the first. */
+  sheet?: string;
+  /** Leave out features and samples without any value; default false. */
+  full?: boolean;
   /** The most bytes of memory that reading may take; default 1 GiB. */
   memory?: number;
   /** Take log(1+x) of every number; default false. */
@@ -344,9 +359,32 @@ export interface Groups {
   of: number[];
 }
 
-export interface ReportOptions {
-  /** The text of a table of names and their groups. */
+/** What is known of samples and features, against which a report tests components. */
+export interface KnownOptions {
+  /** The text of a table whose first column has names of samples or features, and whose others have groups or numbers. */
   groups?: string;
+  /** The columns of it that are taken, by their headings, with commas between; default all. */
+  by?: string;
+  /** Two columns of it: the time of each sample, and 1 where it ended with the event, else 0. */
+  survival?: string;
+  /** The text of a GMT file, sets of features. */
+  sets?: string;
+}
+
+/** A table of tests of components, the most certain first. */
+export interface Tests {
+  title: string;
+  /** How to read it. */
+  how: string;
+  heading: string[];
+  rows: string[][];
+  /** Whether a row may be chance: its q is above 0.05. */
+  chance: boolean[];
+  /** How many tests there are, and of how many q is at most 0.05. */
+  count: string;
+}
+
+export interface ReportOptions extends KnownOptions {
   /** Samples of the heatmaps are ordered by likeness in the fit; default false: they have the order of the table.
    * Features are always ordered by likeness. */
   byFit?: boolean;
@@ -387,13 +425,16 @@ export interface Quantmf {
    * or npz, plain or compressed by gzip or bzip2. The first call loads the readers. They run in a worker that ends with the
    * call. A Blob, such as a File, is read piece by piece. */
   read(file: Blob | Uint8Array, options?: ReadOptions, how?: How & { onProgress?: (progress: { phase: 'read'; done: number }) => void }): Promise<Table>;
-  /** Reads a table of two columns, names and their groups, as the command's -groups does. There may be at
-   * most 30 groups. A TableError says that no name is known or that a name has two groups. */
-  groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
+  /** Reads the colours of a table of names and their groups, as the command's -groups does: those of its first column,
+   * or of the first of `by`. There may be at most 30 groups. A TableError says that no name is known or that a name has
+   * two groups. */
+  groups(text: string, of: { features: readonly string[]; samples: readonly string[]; name?: string; by?: string }, how?: How): Promise<{ features: Groups | null; samples: Groups | null; warnings: string[] }>;
   /** The report of the command's `report`, one file of HTML, for the file of a model (with names if it is
    * that of `named`) and the matrix that was fitted. A worker of the engine computes what the model says of the
    * matrix, and the module of the readers draws it. */
   report(file: Uint8Array, x: MatrixLike, options?: ReportOptions, how?: How): Promise<Uint8Array>;
+  /** The tables of tests of that report. */
+  tests(file: Uint8Array, x: MatrixLike, options?: KnownOptions, how?: How): Promise<Tests[]>;
   /** An estimate of the bytes that a fit takes beside x. */
   footprint(options: FitOptions & { rows: number; columns: number }): Promise<number>;
   /** Estimates what a fit of x takes on this machine: the bytes of footprint, and the seconds. The seconds are

@@ -537,26 +537,37 @@ class Quantmf {
   }
 
   async read(file, options, how) {
-    const { name = 'matrix', transpose = false, header = 'auto', names = '', memory = 2 ** 30, log1p = false, top = 0, ...rest } = fields('options', options);
+    const { name = 'matrix', header = 'auto', names = '', long = '', na = '', below = '', decimal = '', sheet = '', memory = 2 ** 30, skip = 0, top = 0, transpose = false, log1p = false, full = false, ...rest } = fields('options', options);
     none(rest);
     if (typeof memory !== 'number') throw option('memory', typeof memory, 'must be a number');
-    if (!count(top)) throw option('top', top, 'must be a whole number, at least 0');
-    return this.#aside('read', { file: blob('file', file), name: text('name', name), transpose: Boolean(transpose), header: text('header', header), names: text('names', names), memory, log1p: Boolean(log1p), top }, how);
+    for (const [k, v] of Object.entries({ skip, top })) if (!count(v)) throw option(k, v, 'must be a whole number, at least 0');
+    const words = Object.fromEntries(Object.entries({ name, header, names, long, na, below, decimal, sheet }).map(([k, v]) => [k, text(k, v)]));
+    return this.#aside('read', { file: blob('file', file), ...words, memory, skip, top, transpose: Boolean(transpose), log1p: Boolean(log1p), full: Boolean(full) }, how);
   }
 
   async groups(table, of, how) {
-    const { features, samples, name = 'groups', ...rest } = fields('of', of);
+    const { features, samples, name = 'groups', by = '', ...rest } = fields('of', of);
     none(rest);
-    return this.#aside('groups', { text: text('text', table), name: text('name', name), features: texts('features', features), samples: texts('samples', samples) }, how);
+    return this.#aside('groups', { text: text('text', table), name: text('name', name), by: text('by', by), survival: '', features: texts('features', features), samples: texts('samples', samples) }, how);
   }
 
   async report(file, x, options, how) {
-    const { groups = '', byFit = false, ...rest } = fields('options', options);
+    return this.#told('report', file, x, options, how);
+  }
+
+  async tests(file, x, options, how) {
+    return this.#told('tests', file, x, options, how);
+  }
+
+  /** told makes a call of the readers' module about a model and the matrix that was fitted. */
+  async #told(name, file, x, options, how) {
+    const { groups = '', by = '', survival = '', sets = '', byFit = false, ...rest } = fields('options', options);
     none(rest);
+    const words = Object.fromEntries(Object.entries({ groups, by, survival, sets }).map(([k, v]) => [k, text(k, v)]));
     // Arguments move to the worker with the call, so each call has copies; both are made now, because x may change meanwhile.
-    const args = { model: content('file', file), x: matrix('x', x), groups: text('groups', groups), byFit: Boolean(byFit) };
+    const args = { model: content('file', file), x: matrix('x', x), ...words, byFit: Boolean(byFit) };
     const account = await this.#call('account', { model: args.model.slice(), x: matrix('x', x) }, how);
-    return this.#aside('report', { ...args, account }, how);
+    return this.#aside(name, { ...args, account }, how);
   }
 
   async softRank(x, options, how) {

@@ -1,6 +1,6 @@
 // This file makes the files that can be downloaded.
 import { element } from './chart.js';
-import { combined, maps } from './result.js';
+import { combined, known, maps } from './result.js';
 import { $, fail, now } from './state.js';
 
 const cell = (s) => (/[",\n\r]/.test(s) ? `"${s.replaceAll('"', '""')}"` : s);
@@ -29,8 +29,8 @@ async function named() {
 const components = (k) => Array.from({ length: k }, (_, c) => `c${c + 1}`);
 const files = {
   report: async (q) => {
-    const { table: t, groups } = now; // they may change meanwhile
-    const page = await q.report(await named(), t.x, { groups: groups?.text });
+    const { table: t, groups, sets } = now; // they may change meanwhile
+    const page = await q.report(await named(), t.x, { ...known(groups), sets });
     return ['report.html', new Blob([page], { type: 'text/html' })];
   },
   model: async () => ['model.qmf', new Blob([await named()])],

@@ -3,11 +3,12 @@
 import { load } from './index.js';
 import { line, short } from './chart.js';
 import { downloads } from './downloads.js';
-import { clear, colour, first, place, show } from './result.js';
+import { clear, colour, first, place, show, tested } from './result.js';
 import { $, copied, counted, fail, make, now, say, seldom, spoken } from './state.js';
 
 const form = $('settings');
 const loading = load({ workers: Math.max(2, Math.min(4, navigator.hardwareConcurrency - 1)) }); // one for fits behind the result, one for what is pointed at
+now.loading = loading;
 loading.then((q) => {
   now.vectors = q.vectors;
   document.documentElement.dataset.ready = 'true';
@@ -15,8 +16,11 @@ loading.then((q) => {
 
 // Data.
 
+/** controls are the fields of how a file is read, by the flag of the command that does the same. */
+const controls = { transpose: 'transpose', header: 'header', names: 'names-in', skip: 'skip', na: 'na', below: 'below', decimal: 'decimal', sheet: 'sheet', long: 'long', log1p: 'log1p', top: 'top' };
+
 /** layout returns what the form says of the file: its layout, of which what it leaves out is detected, and what is done to it. */
-const layout = () => Object.fromEntries(Object.entries({ transpose: $('transpose').checked, header: $('header').value, names: $('names-in').value.trim(), log1p: $('log1p').checked, top: Number($('top').value) }).filter(([, v]) => v && v !== 'auto'));
+const layout = () => Object.fromEntries(Object.entries(controls).map(([k, id]) => [k, { checkbox: $(id).checked, number: Number($(id).value) }[$(id).type] ?? $(id).value.trim()]).filter(([, v]) => v && v !== 'auto'));
 
 /** take reads a matrix from a Blob, or from the promise of one. */
 async function take(name, file) {
@@ -31,15 +35,27 @@ async function take(name, file) {
   try {
     const [q, content] = await Promise.all([loading, file]);
     stop.signal.throwIfAborted();
-    const t = await q.read(content, { name, ...now.layout }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
+    const t = await q.read(content, { name, full: true, ...now.layout }, { signal: stop.signal, onProgress: (p) => ($('reading').value = p.done) });
     if (now.stop !== stop) return; // another file has come
     now.table = t;
     found(t);
   } catch (e) {
-    if (!stop.signal.aborted) fail(spoken(e.message));
+    if (stop.signal.aborted) return;
+    fail(spoken(e.message));
+    offered(e.message);
   } finally {
     if (now.stop === stop) $('reading').hidden = true;
   }
+}
+
+/** offered fills in what an error of the readers says would settle it, so that all of it is answered at once. */
+function offered(problem) {
+  const of = (pattern) => pattern.exec(problem)?.[1];
+  const words = of(/-na (".*?"|\S+) for words/)?.replaceAll('"', '') ?? of(/"([^"]*)" is not a number/);
+  const more = { na: words && [$('na').value, words].filter(Boolean).join(','), below: /-below half/.test(problem) && 'half', skip: of(/-skip (\d+)/), long: of(/-long (.+?), or/), decimal: of(/-decimal (comma)/), sheet: of(/-sheet (\S+):/) };
+  for (const [id, value] of Object.entries(more)) if (value) $(id).value = value;
+  $('reading-of').open ||= Object.values(more).some(Boolean);
+  settled();
 }
 
 function found(t) {
@@ -80,12 +96,12 @@ $('file').onchange = (e) => file(e.target.files[0]);
 // Browsers tell of a file only where it is another one than before; after a click the same file, which may have changed, is another one.
 for (const input of document.querySelectorAll('[type=file]')) input.onclick = () => (input.value = '');
 $('take').onclick = () => take('pasted.txt', new Blob([$('paste').value]));
-for (const id of ['transpose', 'header', 'names-in', 'log1p', 'top']) {
-  $(id).onchange = () => {
-    settled();
-    if (now.file) take(now.name, now.file);
-  };
-}
+const again = () => {
+  settled();
+  if (now.file) take(now.name, now.file);
+};
+for (const id of Object.values(controls)) $(id).onchange = again;
+$('again').onclick = again;
 for (const type of ['dragover', 'dragleave', 'drop']) {
   addEventListener(type, (e) => {
     if (e.target.type === 'file') return; // it takes the file itself, which may be one of groups
@@ -111,7 +127,7 @@ const quoted = (s) => (/^[\w@%+=:,./-]+$/.test(s) ? s : `'${s.replaceAll("'", "'
 /** repeated returns a command line of these settings. */
 function repeated(settings, program) {
   const words = Object.entries(settings).map(([k, v]) => `-${flags[k]} ${v}`);
-  if (now.table.missing) words.push('-missing');
+  if (now.table.missing || now.table.warnings.some((w) => /without any value left out/.test(w))) words.push('-missing');
   for (const [k, v] of Object.entries(now.layout)) words.push(v === true ? `-${k}` : `-${k} ${quoted(String(v))}`);
   return `quantmf ${program} ${words.join(' ')} -o model.qmf ${quoted(now.name.startsWith('-') ? `./${now.name}` : now.name)}`;
 }
@@ -200,11 +216,11 @@ async function estimated() {
 function addressed() {
   const of = new URLSearchParams(location.hash.slice(1));
   for (const k of Object.keys(flags)) form[k].value = of.get(k) ?? '';
-  $('header').value = of.get('header') ?? '';
-  for (const select of [form.method, form.loss, $('header')]) if (select.selectedIndex < 0) select.selectedIndex = 0; // the default, and where there is no such choice
-  $('names-in').value = of.get('names') ?? '';
-  for (const id of ['transpose', 'log1p']) $(id).checked = of.has(id);
-  $('top').value = Number(of.get('top')) || '';
+  for (const [k, id] of Object.entries(controls)) {
+    if ($(id).type === 'checkbox') $(id).checked = of.has(k);
+    else $(id).value = of.get(k) ?? '';
+  }
+  for (const select of document.querySelectorAll('select')) if (select.options.length && select.selectedIndex < 0) select.selectedIndex = 0; // the default, and where there is no such choice
 }
 addressed();
 addEventListener('hashchange', () => {
@@ -213,7 +229,7 @@ addEventListener('hashchange', () => {
   settled();
   if (now.file && JSON.stringify(layout()) !== JSON.stringify(now.layout)) take(now.name, now.file);
 });
-$('reading-of').open = Boolean(layout().header || layout().names);
+$('reading-of').open = Object.keys(layout()).some((k) => $('reading-of').contains($(controls[k])));
 form.oninput = settled;
 $('copy').onclick = async () => {
   try {
@@ -382,18 +398,35 @@ async function grouped(text, name, wanted) {
   try {
     const { features, samples } = now.table;
     const content = await text();
-    const g = await (await loading).groups(content, { features, samples, name });
+    const { by, survival } = columns();
+    const g = await (await loading).groups(content, { features, samples, name, by });
     if (!wanted()) return;
-    now.groups = { ...g, text: content, name };
+    now.groups = { ...g, text: content, name, by, survival };
     if (now.model) colour();
+    tested();
     $('labelled').textContent = [g.samples ? `${counted(g.samples.names.length, 'group')} of samples` : 'no sample has a group', ...g.warnings].join('; ');
   } catch (error) {
     if (wanted()) fail(error.message, 'labels-problem');
   }
 }
+const columns = () => Object.fromEntries(['by', 'survival'].map((id) => [id, $(id).value.trim()]));
 $('labels').onchange = ({ target: field }) => {
   const f = field.files[0];
   if (f) grouped(() => f.text(), f.name, () => field.files[0] === f);
+};
+for (const id of ['by', 'survival']) {
+  $(id).onchange = () => {
+    const { table: t, groups: g } = now;
+    if (g) grouped(async () => g.text, g.name, () => now.table === t);
+  };
+}
+$('sets').onchange = async ({ target: field }) => {
+  const f = field.files[0];
+  if (!f) return;
+  const text = await f.text();
+  if (field.files[0] !== f) return;
+  now.sets = text;
+  tested();
 };
 
 $('new').onchange = async ({ target: field }) => {

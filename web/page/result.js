@@ -2,7 +2,7 @@
 // and new samples placed among them.
 import { draw, line, plot, short, sign, table } from './chart.js';
 import { Heatmaps, key } from './heatmap.js';
-import { $, copied, counted, inPieces, make, now, pause, spoken } from './state.js';
+import { $, copied, counted, fail, inPieces, make, now, pause, spoken } from './state.js';
 
 export const maps = new Heatmaps([...document.querySelectorAll('canvas[data-map]')], (i, j, byKey) => drawCell(i, j, byKey), () => drawTables());
 
@@ -15,9 +15,10 @@ const later = document.querySelectorAll('#result > .later, .maps > figure');
 
 /** clear removes the result of the last matrix. */
 export function clear() {
-  Object.assign(now, { model: undefined, fitted: undefined, placed: undefined, curves: undefined, groups: undefined, first: undefined });
+  Object.assign(now, { model: undefined, fitted: undefined, placed: undefined, curves: undefined, groups: undefined, sets: undefined, first: undefined });
   for (const id of ['placed', 'labelled']) $(id).textContent = '';
-  for (const id of ['new', 'labels']) $(id).value = '';
+  for (const id of ['new', 'labels', 'by', 'survival', 'sets']) $(id).value = '';
+  $('tests').replaceChildren();
   for (const what of ['placed', 'filled']) document.querySelector(`[data-save=${what}]`).disabled = true;
   for (const e of later) e.hidden = true;
 }
@@ -154,6 +155,7 @@ export async function show(model, of, signal) {
         $(id).onchange = drawSamples;
       }
       drawGroups();
+      tested();
     }],
     ['.later:has(#view)', () => {}],
     ...maps.canvases.map((c, k) => [`figure:has([data-map=${c.dataset.map}])`, () => maps.paint(c, images[k])]),
@@ -225,6 +227,33 @@ export function colour() {
   drawGroups();
   maps.row(maps.order.rows[maps.cell[0]]);
 }
+
+/** tested shows the tests of components against what is known: tables, and words, of the report. */
+export async function tested() {
+  const { table: t, model, groups, sets } = now;
+  const here = () => now.table === t && now.model === model && now.groups === groups && now.sets === sets;
+  $('tests').replaceChildren();
+  if (!model || !(groups || sets)) return;
+  try {
+    const q = await now.loading;
+    const file = await model.named(t.features, t.samples);
+    const all = await q.tests(file, t.x, { ...known(groups), sets });
+    if (!here()) return;
+    for (const { title, how, heading, rows, chance, count } of all) {
+      const div = make('div', '', { className: 'table', tabIndex: 0, role: 'region', ariaLabel: title });
+      div.append(table(heading, rows));
+      div.querySelectorAll('tbody tr').forEach((tr, i) => tr.classList.toggle('chance', chance[i]));
+      const more = make('details', '');
+      more.append(make('summary', 'How to read this'), make('p', how, { className: 'note' }));
+      $('tests').append(make('h3', title), div, make('p', spoken(count), { className: 'note' }), more);
+    }
+  } catch (e) {
+    if (here()) fail(e.message, 'labels-problem');
+  }
+}
+
+/** known are the options of a report about what is known of the samples. */
+export const known = (groups) => (groups ? { groups: groups.text, by: groups.by, survival: groups.survival } : {});
 
 /** tints returns the colour of each sample's group, undefined where there are no groups. */
 const tints = () => (now.groups?.samples ? now.table.samples.map((_, j) => groupOf(j).colour) : undefined);

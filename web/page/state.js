@@ -82,6 +82,11 @@ export const make = (tag, textContent, more = {}) => Object.assign(document.crea
 /** counted returns a number of things in words. */
 export const counted = (count, what) => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** spoken returns a remark of the readers, or a warning, with fields of the page in place of the command's flags. */
-export const spoken = (text) => [[/give -header yes/g, 'say that the first line holds names'], [/give -header no/g, 'say that the first line holds values'], [/give -names none/g, 'give “none” as the column of names'],
-  [/-names none says/g, '“none” as the column of names says'], [/give -names ([\d,-]+)/g, 'give $1 as the column of names'], [/give -transpose/g, 'tick “samples are in rows”']].reduce((s, [from, to]) => s.replace(from, to), text);
+/** spoken returns a text of the readers, or a warning, with the names of the page's fields in place of the command's flags. */
+export function spoken(text) {
+  const own = { transpose: 'transpose', header: 'header', names: 'names-in', skip: 'skip', na: 'na', below: 'below', decimal: 'decimal', sheet: 'sheet', long: 'long', log1p: 'log1p', top: 'top', method: 'method', loss: 'loss', k: 'rank', m: 'levels', eps: 'epsilon' };
+  const said = (id) => [...($(id) ?? document.querySelector(`[name=${id}]`)).closest('label').childNodes].map((n) => (n.nodeType === Node.TEXT_NODE ? n.data.trim() : '')).filter(Boolean).join(' ');
+  return text.replace(/; if it is of one sample.*|, or turn it into a matrix of it once by quantmf convert[^;]*/, '')
+    .replace(/\b(give|try) -(transpose|log1p)\b/g, 'tick -$2').replace(/-header (yes|no)\b/g, (_, is) => `-header “${{ yes: 'names', no: 'values' }[is]}”`)
+    .replace(/(?<![\w-])-([a-z]\w*)\b/g, (flag, name) => (own[name] ? `“${said(own[name])}”` : flag));
+}

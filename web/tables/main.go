@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"syscall/js"
 
@@ -36,6 +37,8 @@ func answer(name string, c host.Call) (any, error) {
 		return groups(c)
 	case "report":
 		return page(c)
+	case "tests":
+		return tests(c)
 	}
 	return nil, errors.New("quantmf: there is no such call")
 }
@@ -43,17 +46,32 @@ func answer(name string, c host.Call) (any, error) {
 // read reads a file. It also reads missing and negative values; the fit checks whether it can take them. A
 // text is read twice, so progress is relative to twice the size of the file.
 func read(c host.Call) (any, error) {
-	log1p := c.Args.Get("log1p").Truthy()
-	o := table.Options{Missing: true, Negative: !log1p, Transpose: c.Args.Get("transpose").Truthy(),
-		Memory: int64(c.Args.Get("memory").Float()), Names: c.Args.Get("names").String()}
-	switch header := c.Args.Get("header").String(); header {
-	case "auto":
-	case "yes":
-		o.Header = table.HeaderYes
-	case "no":
-		o.Header = table.HeaderNo
-	default:
-		return nil, &quantmf.OptionError{Option: "header", Value: header, Bound: "must be auto, yes or no"}
+	is := func(name string) bool { return c.Args.Get(name).Truthy() }
+	text := func(name string) string { return c.Args.Get(name).String() }
+	log1p := is("log1p")
+	o := table.Options{Missing: true, Negative: !log1p, Transpose: is("transpose"), Full: is("full"),
+		Memory: int64(c.Args.Get("memory").Float()), Skip: c.Args.Get("skip").Int(), Names: text("names"),
+		Long: text("long"), Below: text("below"), Sheet: text("sheet")}
+	for word := range strings.SplitSeq(text("na"), ",") {
+		if word = strings.TrimSpace(word); word != "" {
+			o.NA = append(o.NA, word)
+		}
+	}
+	for _, choice := range []struct {
+		option string
+		words  []string
+		take   func(i int)
+	}{
+		{"header", []string{"auto", "yes", "no"}, func(i int) { o.Header = table.Header(i) }},
+		{"decimal", []string{"", "point", "comma"}, func(i int) { o.Decimal = "\x00.,"[i] }},
+		{"below", append([]string{""}, table.Limits...), func(int) {}},
+	} {
+		i := slices.Index(choice.words, text(choice.option))
+		if i < 0 {
+			return nil, &quantmf.OptionError{Option: choice.option, Value: text(choice.option),
+				Bound: "must be one of " + strings.TrimPrefix(strings.Join(choice.words, ", "), ", ")}
+		}
+		choice.take(i)
 	}
 	size := c.Args.Get("file").Get("size").Float()
 	file := c.Blob("file", func(n int64) { c.Progress("read", math.Min(1, float64(n)/(2*size)), 0, 0, 0) })
@@ -97,8 +115,8 @@ func read(c host.Call) (any, error) {
 
 // groups reads a table of names and their groups, as the command's flag -groups does.
 func groups(c host.Call) (any, error) {
-	known, warnings, err := report.ReadKnown(c.Args.Get("text").String(), report.Columns{},
-		c.Texts("features"), c.Texts("samples"))
+	known, warnings, err := report.ReadKnown(c.Args.Get("text").String(), columns(c), c.Texts("features"),
+		c.Texts("samples"))
 	if err != nil {
 		return nil, &table.Error{File: c.Args.Get("name").String(), Problem: err.Error()}
 	}
@@ -117,13 +135,60 @@ func groups(c host.Call) (any, error) {
 		"warnings": host.Texts(warnings)}, nil
 }
 
+// columns are those of a table of groups that are taken, as the flags -by and -survival of the command say.
+func columns(c host.Call) (of report.Columns) {
+	if by := c.Args.Get("by").String(); by != "" {
+		for title := range strings.SplitSeq(by, ",") {
+			of.By = append(of.By, strings.TrimSpace(title))
+		}
+	}
+	of.Time, of.Event, _ = strings.Cut(c.Args.Get("survival").String(), ",")
+	of.Event = strings.TrimSpace(of.Event)
+	return of
+}
+
 // page returns the report that the command's "report" writes from a model's file and the matrix. The engine
 // computes what the model says of the matrix ("account"), because this module links no models.
 func page(c host.Call) (any, error) {
+	f, err := fitted(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Version = version
+	if c.Args.Get("byFit").Truthy() {
+		f.Order = "tree"
+	}
+	var b bytes.Buffer
+	if err := report.Write(&b, f); err != nil {
+		return nil, err
+	}
+	return host.File(b.Bytes()), nil
+}
+
+// tests returns the tables of tests of that report.
+func tests(c host.Call) (any, error) {
+	f, err := fitted(c)
+	if err != nil {
+		return nil, err
+	}
+	tables, plain := []any{}, strings.NewReplacer("<b>", "", "</b>", "")
+	for _, t := range f.Tests() {
+		rows, chance := []any{}, []any{}
+		for i, row := range t.Rows {
+			rows, chance = append(rows, host.Texts(row)), append(chance, t.Chance[i])
+		}
+		tables = append(tables, map[string]any{"title": t.Title, "how": plain.Replace(t.How),
+			"heading": host.Texts(t.Heading), "rows": rows, "chance": chance, "count": t.Count})
+	}
+	return tables, nil
+}
+
+// fitted returns what a report shows of a model's file, the matrix, and what is known of it.
+func fitted(c host.Call) (f report.Fit, err error) {
 	file, x, of := c.Bytes("model"), c.Matrix("x"), told(c.Args.Get("account"))
 	names, how, _, err := account.Read(file, x.Rows, x.Cols)
 	if err != nil {
-		return nil, err
+		return f, err
 	}
 	features, samples := names.Features, names.Samples
 	if features == nil {
@@ -132,23 +197,20 @@ func page(c host.Call) (any, error) {
 	if samples == nil {
 		samples = table.Numbered("s", x.Cols)
 	}
-	f := report.Of(of, features, samples, x, how)
-	f.Version = version
-	if c.Args.Get("byFit").Truthy() {
-		f.Order = "tree"
-	}
-	if text := c.Args.Get("groups"); text.Truthy() {
-		known, _, err := report.ReadKnown(text.String(), report.Columns{}, features, samples)
+	f = report.Of(of, features, samples, x, how)
+	if text := c.Args.Get("groups").String(); text != "" {
+		known, _, err := report.ReadKnown(text, columns(c), features, samples)
 		if err != nil {
-			return nil, &table.Error{File: "groups", Problem: err.Error()}
+			return f, &table.Error{File: "groups", Problem: err.Error()}
 		}
 		f.FeatureGroups, f.SampleGroups, f.Tracks = known.Features, known.Samples, known.Tracks
 	}
-	var b bytes.Buffer
-	if err := report.Write(&b, f); err != nil {
-		return nil, err
+	if text := c.Args.Get("sets").String(); text != "" {
+		if f.Sets, _, err = account.ReadSets(text, features); err != nil {
+			return f, &table.Error{File: "sets", Problem: err.Error()}
+		}
 	}
-	return host.File(b.Bytes()), nil
+	return f, nil
 }
 
 // told reads what the call "account" of the engine returned.
