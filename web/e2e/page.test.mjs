@@ -671,7 +671,7 @@ test('settings of any notation stand on the command line as the command reads th
 });
 
 test('what a file has beside numbers is asked once, in the words of the page, and read as by the command', async () => {
-  const odd = (i, j) => [['ND', '<0.5', 'n.d.'][i % 3], `${some(i, j)},5`][Number((i + j) % 7 > 0)];
+  const odd = (i, j) => [['ND', '<0,5', 'n.d.'][i % 3], `${some(i, j)},5`][Number((i + j) % 7 > 0)];
   const text = `made by a machine;1\n${lines(9, 12, (i, j) => (j === 3 ? 'NA' : odd(i, j))).replaceAll('\t', ';')}`;
   writeFileSync(join(folder, 'odd.csv'), text);
   const tab = await tabOf(context, complaints);
