@@ -152,8 +152,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	if err != nil {
 		return nil, err
 	}
-	masks := Masks{Share: max(0.1, min(0.5, 20/observed)), Seed: settled.seed}
-	masks.Repeats = max(1, min(10, int(math.Ceil(hiddenOfAuto/(masks.Share*observed)))))
+	masks := masksOf(observed, settled.seed)
 	trials, alone := make([]Trial, len(candidates)), fitOption(option.Workers, "1", func(c *config) string {
 		c.progress, c.save, c.resume, c.checkpoints, c.restarts, c.strict = nil, nil, nil, nil, 1, false
 		return ""
@@ -269,7 +268,8 @@ func memoryOfAuto(d, n int, about fit.About, rank int, opts []FitOption) (most M
 	if len(candidates) == 0 {
 		return most, err
 	}
-	trials, err := MemoryOfChoice(d, n, candidates)
+	rows, columns := partSize(d, n)
+	trials, err := memoryOfChoice(d, n, about.Visible*size(rows, columns), candidates)
 	if err != nil {
 		return most, err
 	}
@@ -285,11 +285,29 @@ func memoryOfAuto(d, n int, about fit.About, rank int, opts []FitOption) (most M
 	return most, nil
 }
 
-// MemoryOfChoice estimates the memory, in bytes, that [Choose] takes for a d × n matrix: of one fit a worker,
-// with its matrix and what it predicts. Errors are those of [MemoryOf].
-func MemoryOfChoice(d, n int, candidates []Candidate) (int64, error) {
+// masksOf are those of Choose for a part with so many observed cells: more of few cells.
+func masksOf(observed float64, seed uint64) Masks {
+	m := Masks{Share: max(0.1, min(0.5, 20/observed)), Seed: seed}
+	m.Repeats = max(1, int(min(10, math.Ceil(hiddenOfAuto/(m.Share*max(observed, 1))))))
+	return m
+}
+
+// MemoryOfChoice counts the memory, in bytes, that [Choose] takes for x: of one fit a worker, with its matrix
+// and what it predicts. Errors are those of [MemoryOf], and [*ReadError].
+func MemoryOfChoice(x Rows, candidates []Candidate) (int64, error) {
+	d, n := x.Dims()
+	_, observed, err := partOf(x)
+	if err != nil {
+		return 0, err
+	}
+	return memoryOfChoice(d, n, observed, candidates)
+}
+
+// memoryOfChoice is MemoryOfChoice for a part with so many observed cells.
+func memoryOfChoice(d, n int, observed float64, candidates []Candidate) (int64, error) {
 	rows, columns := partSize(d, n)
-	hidden, workers := int64(0), 1
+	repeats, numbers, workers := masksOf(observed, 0).Repeats, 8*int64(rows)*int64(columns), 1
+	var fits []int64
 	for _, c := range candidates {
 		settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)
 		if err != nil {
@@ -300,10 +318,15 @@ func MemoryOfChoice(d, n int, candidates []Candidate) (int64, error) {
 		if err != nil {
 			return 0, err
 		}
-		hidden, workers = max(hidden, need.Fit), max(workers, pool.Count(settled.workers, 10*len(candidates)))
+		fits = append(fits, slices.Repeat([]int64{need.Fit}, repeats)...)
+		workers = max(workers, pool.Count(settled.workers, repeats*len(candidates)))
 	}
-	numbers := 8 * int64(rows) * int64(columns)
-	return int64(workers)*(hidden+2*numbers) + 2*numbers, nil
+	slices.Sort(fits)
+	all := 2 * numbers
+	for _, fit := range fits[max(len(fits)-workers, 0):] {
+		all += fit + 2*numbers
+	}
+	return all, nil
 }
 
 // partSize is the size of the matrix from which cells are hidden.

@@ -10,17 +10,17 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // mixed is a d × n matrix of three components with noise, bent by a power of each row where bent is true.
-func mixed(d, n int, bent bool) quantmf.Mat {
+func mixed(d, n int, bent bool) Mat {
 	src := rand.New(rand.NewPCG(3, 1))
-	v := quantmf.NewMat(3, n)
+	v := NewMat(3, n)
 	for k := range v.Data {
 		v.Data[k] = src.ExpFloat64()
 	}
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for i := range d {
 		power := 1.0
 		if bent {
@@ -46,39 +46,39 @@ func TestCandidates(t *testing.T) {
 	signed, holed := x.Clone(), x.Clone()
 	signed.Data[3] = -1
 	holed.Data[3] = math.NaN()
-	const nmf, qmf, bqmf = quantmf.MethodNMF, quantmf.MethodQMF, quantmf.MethodBQMF
-	type options = []quantmf.FitOption
-	frobenius := quantmf.WithLoss(quantmf.Frobenius)
+	const nmf, qmf, bqmf = MethodNMF, MethodQMF, MethodBQMF
+	type options = []FitOption
+	frobenius := WithLoss(Frobenius)
 	for name, c := range map[string]struct {
-		x     quantmf.Mat
+		x     Mat
 		rank  int
 		opts  options
-		want  []quantmf.Method
+		want  []Method
 		wrong string // the option of the error, "x" for data
 	}{
-		"parts":      {x, 2, nil, []quantmf.Method{nmf, qmf}, ""},
-		"prediction": {x, 0, nil, []quantmf.Method{nmf, qmf, bqmf}, ""},
-		"levels":     {x, 2, options{quantmf.WithLevels(4)}, []quantmf.Method{qmf}, ""},
-		"updates": {x, 0, options{quantmf.WithUpdates(quantmf.UpdatesNewton)},
-			[]quantmf.Method{nmf}, ""},
-		"a loss": {x, 0, options{quantmf.WithLoss(quantmf.Beta(0))}, []quantmf.Method{nmf, qmf},
+		"parts":      {x, 2, nil, []Method{nmf, qmf}, ""},
+		"prediction": {x, 0, nil, []Method{nmf, qmf, bqmf}, ""},
+		"levels":     {x, 2, options{WithLevels(4)}, []Method{qmf}, ""},
+		"updates": {x, 0, options{WithUpdates(UpdatesNewton)},
+			[]Method{nmf}, ""},
+		"a loss": {x, 0, options{WithLoss(Beta(0))}, []Method{nmf, qmf},
 			""},
-		"signed":               {signed, 2, options{frobenius}, []quantmf.Method{qmf}, ""},
-		"signed, prediction":   {signed, 0, options{frobenius}, []quantmf.Method{qmf, bqmf}, ""},
-		"signed, nothing said": {signed, 0, nil, []quantmf.Method{bqmf}, ""},
+		"signed":               {signed, 2, options{frobenius}, []Method{qmf}, ""},
+		"signed, prediction":   {signed, 0, options{frobenius}, []Method{qmf, bqmf}, ""},
+		"signed, nothing said": {signed, 0, nil, []Method{bqmf}, ""},
 		"signed under KL":      {signed, 2, nil, nil, "x"},
 		"holes":                {holed, 2, nil, nil, "x"},
-		"holes, said": {holed, 2, options{quantmf.WithMissingValues()}, []quantmf.Method{nmf, qmf},
+		"holes, said": {holed, 2, options{WithMissingValues()}, []Method{nmf, qmf},
 			""},
 		"rank":       {x, -1, nil, nil, "rank"},
-		"projection": {x, 2, options{quantmf.WithProjection(quantmf.KLUpdates(3))}, nil, "WithProjection"},
-		"init": {x, 2, options{quantmf.WithInit(quantmf.NewMat(6, 2), quantmf.NewMat(2, 5))}, nil,
+		"projection": {x, 2, options{WithProjection(KLUpdates(3))}, nil, "WithProjection"},
+		"init": {x, 2, options{WithInit(NewMat(6, 2), NewMat(2, 5))}, nil,
 			"WithInit"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := quantmf.Candidates(c.x, c.rank, c.opts...)
-			var option *quantmf.OptionError
-			var data *quantmf.DataError
+			got, err := Candidates(c.x, c.rank, c.opts...)
+			var option *OptionError
+			var data *DataError
 			switch {
 			case c.wrong == "x" && !errors.As(err, &data),
 				c.wrong != "" && c.wrong != "x" && !(errors.As(err, &option) && option.Option == c.wrong),
@@ -91,13 +91,13 @@ func TestCandidates(t *testing.T) {
 					t.Errorf("%v", got)
 				}
 			}
-			if need, err := quantmf.MemoryOf(quantmf.MethodAuto, 6, 5, c.rank, c.opts...); (err != nil) !=
+			if need, err := MemoryOf(MethodAuto, 6, 5, c.rank, c.opts...); (err != nil) !=
 				(c.wrong != "" && c.wrong != "x") || err == nil && need.Fit <= 0 {
 				t.Errorf("memory %v, %v", need, err)
 			}
 		})
 	}
-	if _, err := quantmf.Choose(t.Context(), x, nil, nil); err == nil {
+	if _, err := Choose(t.Context(), x, nil, nil); err == nil {
 		t.Error("a choice of none")
 	}
 }
@@ -109,25 +109,25 @@ func TestAuto(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes a hundred fits")
 	}
-	for name, want := range map[string]quantmf.Method{"lines": quantmf.MethodNMF, "bent": quantmf.MethodQMF} {
+	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
 		x := mixed(40, 60, name == "bent")
-		candidates := must(quantmf.Candidates(x, 3, quantmf.WithSeed(4)))(t)
+		candidates := must(Candidates(x, 3, WithSeed(4)))(t)
 		last, told := 0, 0
-		choice := must(quantmf.Choose(t.Context(), x, candidates, func(done, all int) error {
+		choice := must(Choose(t.Context(), x, candidates, func(done, all int) error {
 			last, told = all-done, told+1
 			return nil
 		}))(t)
 		if got := candidates[choice.Best].Method; got != want || last != 0 || told != 2*9+1 {
 			t.Errorf("%s: %v, %d of %d fits left", name, got, last, told)
 		}
-		trials := make([]quantmf.Trial, 2)
+		trials := make([]Trial, 2)
 		for i, c := range candidates {
-			trials[i] = quantmf.Trial{Rank: i, Options: c.Options}
+			trials[i] = Trial{Rank: i, Options: c.Options}
 		}
-		again := must(quantmf.HeldOut(t.Context(), x, func(ctx context.Context, x quantmf.Rows, i int,
-			o ...quantmf.FitOption) (quantmf.Model, error) {
-			return quantmf.Fit(ctx, candidates[i].Method, x, 3, o...)
-		}, trials, quantmf.Masks{Repeats: 9, Seed: 4}))(t)
+		again := must(HeldOut(t.Context(), x, func(ctx context.Context, x Rows, i int,
+			o ...FitOption) (Model, error) {
+			return Fit(ctx, candidates[i].Method, x, 3, o...)
+		}, trials, Masks{Repeats: 9, Seed: 4}))(t)
 		for i, p := range again {
 			if p.Mean != choice.Trials[i].Mean || p.StdErr != choice.Trials[i].StdErr {
 				t.Errorf("%s: trial %d has %v, HeldOut %v", name, i, choice.Trials[i].Mean, p.Mean)
@@ -142,18 +142,18 @@ func TestAuto(t *testing.T) {
 		if less := 1 - again[choice.Best].Mean/mean(again[0].Baseline); math.Abs(explained-less) > 1e-2 {
 			t.Errorf("%s: %v is explained, of the means %v", name, explained, less)
 		}
-		var phases []quantmf.Phase
-		model := must(choice.Fit(t.Context(), x, quantmf.WithProgress(func(p quantmf.Progress) error {
+		var phases []Phase
+		model := must(choice.Fit(t.Context(), x, WithProgress(func(p Progress) error {
 			phases = append(phases, p.Phase)
 			return nil
 		})))(t)
-		if phases[0] == quantmf.PhaseChoice {
+		if phases[0] == PhaseChoice {
 			t.Errorf("%s: the fit chooses again", name)
 		}
 		file := must(model.MarshalBinary())(t)
 		for _, workers := range []int{1, 3} {
-			other := must(quantmf.Fit(t.Context(), quantmf.MethodAuto, x, 3, quantmf.WithSeed(4),
-				quantmf.WithWorkers(workers)))(t)
+			other := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(4),
+				WithWorkers(workers)))(t)
 			if data := must(other.MarshalBinary())(t); string(data) != string(file) {
 				t.Errorf("%s: another model by %d workers", name, workers)
 			}
@@ -172,17 +172,17 @@ func mean(v []float64) (sum float64) {
 // choice.
 func TestAutoStops(t *testing.T) {
 	t.Parallel()
-	small := must(quantmf.MatOf([]float64{1, 2}, []float64{3, 4}))(t)
-	if m, err := quantmf.Fit(t.Context(), quantmf.MethodAuto, small, 1); err != nil {
+	small := must(MatOf([]float64{1, 2}, []float64{3, 4}))(t)
+	if m, err := Fit(t.Context(), MethodAuto, small, 1); err != nil {
 		t.Error(err)
-	} else if _, is := m.(*quantmf.NMF); !is {
+	} else if _, is := m.(*NMF); !is {
 		t.Errorf("%T", m)
 	}
 	x := mixed(10, 12, false)
-	candidates := must(quantmf.Candidates(x, 2))(t)
+	candidates := must(Candidates(x, 2))(t)
 	stop := errors.New("stop")
 	for _, at := range []int{0, 3} {
-		if _, err := quantmf.Choose(t.Context(), x, candidates, func(done, _ int) error {
+		if _, err := Choose(t.Context(), x, candidates, func(done, _ int) error {
 			if done == at {
 				return stop
 			}
@@ -193,23 +193,33 @@ func TestAutoStops(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if m, err := quantmf.Fit(ctx, quantmf.MethodAuto, x, 2); !errors.Is(err, context.Canceled) || m != nil {
+	if m, err := Fit(ctx, MethodAuto, x, 2); !errors.Is(err, context.Canceled) || m != nil {
 		t.Errorf("%v, %v", m, err)
 	}
 }
 
 // TestPart: of a large matrix some rows and columns are taken, from the first on at equal distances, as
-// MemoryOfChoice counts them.
+// MemoryOfChoice counts them. It counts as many fits as there are: more of a matrix of few observed cells.
 func TestPart(t *testing.T) {
 	t.Parallel()
 	at := func(d, n int) int64 {
-		return must(quantmf.MemoryOfChoice(d, n,
-			[]quantmf.Candidate{{Method: quantmf.MethodNMF, Rank: 2}}))(t)
+		return must(MemoryOfPart(d, n, 1<<20, []Candidate{{Method: MethodNMF, Rank: 2}}))(t)
 	}
 	for _, c := range [][4]int{{4000, 500, 2097, 500}, {100, 100000, 100, 10485}, {1 << 20, 2, 1 << 19, 2},
 		{1000, 1 << 22, 500, 2097}} {
 		if large, part := at(c[0], c[1]), at(c[2], c[3]); large != part {
 			t.Errorf("%v: %d bytes, of the part %d", c, large, part)
 		}
+	}
+	x := NewMat(100, 300)
+	candidates := []Candidate{{Method: MethodNMF, Rank: 2, Options: []FitOption{WithWorkers(9)}}}
+	one := must(MemoryOfChoice(x, candidates))(t)
+	for i := range x.Data {
+		if i%9 > 0 {
+			x.Data[i] = math.NaN()
+		}
+	}
+	if nine := must(MemoryOfChoice(x, candidates))(t); nine < 4*one || nine > 9*one {
+		t.Errorf("%d bytes of all cells, %d of a ninth of them", one, nine)
 	}
 }

@@ -93,7 +93,7 @@ func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, e
 	if err != nil {
 		return nil, err
 	}
-	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, rank: rank}
+	t := &task{config: &c, Task: fit.Task{Kind: section.BQMF, Cells: observed}, x: x, rank: rank}
 	m, err := t.drive(ctx, observed.D, new(BQMF), func(run fit.Run) fit.Algorithm {
 		return &bqmfFit{config: &c, cells: observed, progress: run.Progress, pool: run.Pool,
 			rank: bqmfComponents(observed.D, observed.N, rank)}
@@ -131,12 +131,22 @@ func (c *config) checkBQMF(x Rows, rank int) (*fit.Cells, error) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank), Bound: "must be at least 0"}
 	}
 	d, n := x.Dims()
+	for _, i := range c.discrete {
+		if i < 0 || i >= d {
+			return nil, &OptionError{Option: option.Discrete.String(), Value: itoa(i),
+				Bound: "must be rows, from 0 to " + itoa(d-1)}
+		}
+	}
 	if k := uint64(bqmfComponents(d, n, rank)); k*(k+1)/2 > limit.Cells/uint64(d+n) {
 		return nil, &OptionError{Option: "rank", Value: itoa(rank),
 			Bound: "the posterior of a " + sizeOf(d, n) + " matrix would need too much memory"}
 	}
 	rules := c.rules()
 	rules.Mapped, rules.Hash = true, c.checkpoints != nil
+	var err error
+	if rules.Weights, err = c.weightsOf(d, n); err != nil {
+		return nil, err
+	}
 	if !c.given.Has(option.Loss) {
 		rules.Loss = divergence.Frobenius // which takes any finite x
 	}
@@ -167,6 +177,15 @@ func (f *bqmfFit) scale() error {
 	err := f.progress.Enter(fit.PhaseFactors)
 	x := f.cells.Matrix()
 	f.problem = bqmf.NewProblem(x.Data, x.Rows, x.Cols, x.Stride, f.config.loss, f.pool)
+	if f.cells.Weighted() {
+		f.problem.Weigh(f.cells.SampleWeights(), f.cells.CellWeights())
+	}
+	if f.config.given.Has(option.Discrete) {
+		f.problem.Discrete = make([]bool, x.Rows)
+		for _, i := range f.config.discrete {
+			f.problem.Discrete[i] = true
+		}
+	}
 	if err == nil {
 		half := f.progress.Within(0, 0.5)
 		err = half.Rows(f.pool, x.Rows, f.problem.Scale)
@@ -241,12 +260,23 @@ func (f *bqmfFit) heldMean(m *bqmf.Model) (mean float64) {
 		return 0
 	}
 	t, room, unit := conditional(m, f.pool), make([]float64, f.cells.N), f.cells.Scale()
+	own, mass := make([]float64, f.cells.N), 0.0
 	for i := range t.Rows {
+		weights := f.cells.Weights(own, i)
 		for j, v := range f.cells.Observed(room, i) {
 			if f.cells.IsHeld(i, j) {
-				mean += unit.Divergence(f.config.loss, v, t.At(i, j)) / float64(f.cells.HeldOut)
+				w := 1.0
+				if weights != nil {
+					w = weights[j]
+				}
+				count := float64(f.cells.HeldOut)
+				mass += w / count
+				mean += float64(w * (unit.Divergence(f.config.loss, v, t.At(i, j)) / count))
 			}
 		}
+	}
+	if f.cells.Weighted() {
+		mean /= mass
 	}
 	return mean
 }
@@ -398,6 +428,22 @@ func (u *missingUnlike) Error() string {
 	return "quantmf: missing cells look " + where + " than observed ones by " + by +
 		" deviations of their features: if values are missing because they are " + which +
 		", predictions of them are too " + what + " and their intervals hold too few"
+}
+
+// place gives samples of weight 0 what the model says of new ones.
+func (m *BQMF) place(x Rows, samples []int) error {
+	d, _ := m.model.Dims()
+	of := NewMat(d, len(samples))
+	for i := range d {
+		if err := (chosen{x, samples}).ReadRow(of.Row(i), i); err != nil {
+			return err
+		}
+	}
+	p := pool.New(m.workers, d)
+	defer p.Close()
+	m.model.Place(samples, of.column, p)
+	m.fill()
+	return nil
 }
 
 func (m *BQMF) objective(*settings) float64 { return m.LeaveOneOut }

@@ -52,26 +52,27 @@ func TestLooks(t *testing.T) {
 	}
 	const groups = 600 / nmf.Group
 	for _, c := range []struct {
-		name, model string
-		opts        []FitOption
-		want        []want
+		name   string
+		method Method
+		opts   []FitOption
+		want   []want
 	}{
-		{"NMF", "NMF", []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
-		{"NMF missing", "NMF", []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))},
+		{"NMF", MethodNMF, []FitOption{WithEpochs(10)}, []want{{PhaseEpochs, 10 * groups}}},
+		{"NMF missing", MethodNMF, []FitOption{WithEpochs(10), WithMissingValues(), WithLoss(Beta(1.5))},
 			[]want{{PhaseEpochs, 10 * 600 / nmf.Group}}},
-		{"NMF from vectors", "NMF", []FitOption{WithStart(StartSVD), WithEpochs(1)},
+		{"NMF from vectors", MethodNMF, []FitOption{WithStart(StartSVD), WithEpochs(1)},
 			[]want{{PhaseFactors, svd.Passes * (2*nmf.Pieces + 2*11)}}},
-		{"QMF", "QMF", []FitOption{WithEpochs(3)},
-			[]want{{PhaseChoice, startNewton*512/nmf.Group + 3*512 + 5*trialEpochs*512/8},
+		{"QMF", MethodQMF, []FitOption{WithEpochs(3)},
+			[]want{{PhaseChoice, startNewton*512/nmf.Group + 3*512 + 3*trialEpochs*512/8},
 				{PhaseFactors, groups}, {PhaseMaps, 600}, {PhaseEpochs, 3 * 600 / 8}}},
-		{"QMF validation", "QMF",
+		{"QMF validation", MethodQMF,
 			[]FitOption{WithEpochs(3), WithValidation(0.1), WithStart(StartScores), WithShrinkage(0)},
 			[]want{{PhaseFactors, 600 + startNewton*600/nmf.Group}, {PhaseMaps, 600},
 				{PhaseEpochs, 3 * 2 * 600 / 8}}},
-		{"QMFQ", "QMFQ", []FitOption{WithEpochs(3), WithStart(StartNMF), WithShrinkage(0)},
+		{"QMFQ", MethodQMFQ, []FitOption{WithEpochs(3), WithStart(StartNMF), WithShrinkage(0)},
 			[]want{{PhaseFactors, groups}, {PhaseMaps, 2 * 600},
 				{PhaseQMF, startEpochs * 600 / 8}, {PhaseEpochs, 3 * (3*600/8 + 2*projectOften*16)}}},
-		{"QMFQ by singular vectors", "QMFQ",
+		{"QMFQ by singular vectors", MethodQMFQ,
 			[]FitOption{WithEpochs(2), WithStart(StartUniform), WithProjection(TruncatedSVD())},
 			[]want{{PhaseMaps, 600}, {PhaseEpochs, 2 * (3*600/8 + 3*40)}}},
 	} {
@@ -90,10 +91,7 @@ func TestLooks(t *testing.T) {
 			enter(p.Phase)
 			return nil
 		})
-		m, err := fitAny(ctx, c.model, x, 3, append(c.opts, watch, WithWorkers(1))...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(Fit(ctx, c.method, x, 3, append(c.opts, watch, WithWorkers(1))...))(t)
 		epochs := len(m.(sealed).common().History) - 1
 		enter(99)
 		for _, w := range c.want {

@@ -58,14 +58,14 @@ func TestRowsApart(t *testing.T) {
 		for j, v := range y.Row(3) {
 			y.Set(3, j, v*by)
 		}
-		for name, fit := range fits(t.Context(), 3) {
-			t.Run(name+" "+ftoa(below), func(t *testing.T) {
-				m, err := fit(y, WithEpochs(3))
-				if name == "NMF" || below > 0x1p-100 {
+		for method := range MethodBQMF {
+			t.Run(method.String()+" "+ftoa(below), func(t *testing.T) {
+				m, err := Fit(t.Context(), method, y, 3, append(quick(method), WithEpochs(3))...)
+				if method == MethodNMF || below > 0x1p-100 {
 					if err != nil {
 						t.Fatal(err)
 					}
-					allFinite(t, name, m, y)
+					allFinite(t, method.String(), m, y)
 					return
 				}
 				var bad *DataError

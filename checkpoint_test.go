@@ -126,24 +126,22 @@ func TestStatesOutOfRange(t *testing.T) {
 	ctx := context.Background()
 	x := toy(5)
 	x.Rows, x.Cols = 4, 8
-	for _, model := range []string{"NMF", "QMF", "QMFQ"} {
+	for model := range MethodBQMF {
 		opts := []FitOption{WithEpochs(3), WithValidation(0.1), WithRestarts(2)}
-		if model != "NMF" {
+		if model != MethodNMF {
 			opts = append(opts, WithLevels(3))
 		}
 		var states [][]byte
 		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		if _, err := fitAny(ctx, model, x, 2, append(opts, save)...); err != nil {
-			t.Fatal(err)
-		}
+		must(Fit(ctx, model, x, 2, append(opts, save)...))(t)
 		state := states[4] // of the second restart, after two epochs
 		ends := 0
 		refused := func(what string, b []byte, at int64) {
 			t.Helper()
 			var bad *FormatError
-			_, err := fitAny(ctx, model, x, 2, append(opts, WithResume(b))...)
+			_, err := Fit(ctx, model, x, 2, append(opts, WithResume(b))...)
 			if !errors.As(err, &bad) || at >= 0 && bad.Offset != at {
-				t.Errorf("%s, %s, at byte %d: %v", model, what, at, err)
+				t.Errorf("%v, %s, at byte %d: %v", model, what, at, err)
 			}
 		}
 		for number := 0; ; number++ {
@@ -160,23 +158,23 @@ func TestStatesOutOfRange(t *testing.T) {
 				}
 				b, _ = altered(state, "REAL", number, math.Float64bits(math.MaxFloat64))
 				var bad *FormatError
-				if m, err := fitAny(ctx, model, x, 2,
+				if m, err := Fit(ctx, model, x, 2,
 					append(opts, WithResume(b))...); err == nil {
-					allFinite(t, model, m, x)
+					allFinite(t, model.String(), m, x)
 				} else if !errors.As(err, &bad) {
-					t.Errorf("%s, the largest number as number %d of REAL: %v", model, number, err)
+					t.Errorf("%v, the largest number as number %d of REAL: %v", model, number, err)
 				} else if strings.Contains(err.Error(), "ends in no model") {
 					ends++
 				}
 			}
 		}
 		// others take the model of the first restart
-		if ends == 0 && model == "QMF" && !transport.Invariants {
-			t.Errorf("%s: no number leads out of the range of models", model)
+		if ends == 0 && model == MethodQMF && !transport.Invariants {
+			t.Errorf("%v: no number leads out of the range of models", model)
 		}
 		b, at := altered(state, "REAL", 0, math.Float64bits(-1))
 		refused("a negative factor", b, at)
-		if model == "QMF" {
+		if model == MethodQMF {
 			b, _ = altered(state, "IDX0", 0, get64(stateOf(t, state)["IDX0"][8:]))
 			refused("a row twice", b, -1)
 		}
@@ -200,18 +198,18 @@ func TestStatesOutOfRange(t *testing.T) {
 				refused("STAT", b, at)
 			}
 		}
-		if model != "NMF" {
+		if model != MethodNMF {
 			rows := 4
 			for number := 0; ; number++ {
 				b, at := altered(state, "IDX0", number, 1<<40)
 				if b == nil {
 					break
 				}
-				if model == "QMF" && number == 2*rows+3 {
+				if model == MethodQMF && number == 2*rows+3 {
 					continue // any state of the random numbers will do
 				}
 				shrinkage := 2 * rows // and after it the share of the line
-				if model == "QMF" {
+				if model == MethodQMF {
 					shrinkage++
 				}
 				if number == shrinkage || number == shrinkage+1 {
@@ -247,7 +245,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			opts []FitOption
 		}{"other samples": {fewer, 2, opts}, "other features": {lower, 2, opts}, "another rank": {x, 1, opts},
 			"no held-out cells": {x, 2, slices.Delete(slices.Clone(opts), 1, 2)}} {
-			other, err := fitAny(ctx, model, of.x, of.rank, of.opts...)
+			other, err := Fit(ctx, model, of.x, of.rank, of.opts...)
 			if err != nil {
 				t.Fatal(what, err)
 			}

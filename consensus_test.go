@@ -8,16 +8,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
 // programs returns amounts of d features in n samples, noise of a fifth among them, and U of their k
 // components, of which each has features of its own.
-func programs(seed uint64, d, n, k int) (x, u quantmf.Mat) {
+func programs(seed uint64, d, n, k int) (x, u Mat) {
 	r := random.Split(seed, 3)
-	x, u = quantmf.NewMat(d, n), quantmf.NewMat(d, k)
-	v := quantmf.NewMat(k, n)
+	x, u = NewMat(d, n), NewMat(d, k)
+	v := NewMat(k, n)
 	for i := range d {
 		for c := range k {
 			u.Set(i, c, .02*r.Float64())
@@ -39,7 +39,7 @@ func programs(seed uint64, d, n, k int) (x, u quantmf.Mat) {
 	return x, u
 }
 
-func column(m quantmf.Mat, c int) []float64 {
+func column(m Mat, c int) []float64 {
 	out := make([]float64, m.Rows)
 	for i := range out {
 		out[i] = m.At(i, c)
@@ -63,10 +63,7 @@ func cosine(a, b []float64) float64 {
 func TestConsensus(t *testing.T) {
 	t.Parallel()
 	x, u := programs(1, 60, 80, 4)
-	m, err := quantmf.FitConsensus(context.Background(), x, 4, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, 4, 10))(t)
 	for c := range u.Cols {
 		near := 0.0
 		for found := range m.U.Cols {
@@ -91,10 +88,7 @@ func TestConsensus(t *testing.T) {
 	if loss := m.History[m.Best]; loss > 1.05*slices.Min(m.Losses) {
 		t.Errorf("the consensus has a loss of %.4g, the best fit %.4g", loss, slices.Min(m.Losses))
 	}
-	more, err := quantmf.FitConsensus(context.Background(), x, 6, 10)
-	if err != nil {
-		t.Fatal(err)
-	}
+	more := must(FitConsensus(t.Context(), x, 6, 10))(t)
 	if more.Overall > m.Overall-.1 || slices.Min(more.Stability) > .7 {
 		t.Errorf("with two more components the stability is %.3f of %.3f", more.Overall, more.Stability)
 	}
@@ -105,17 +99,11 @@ func TestConsensusByDefinition(t *testing.T) {
 	t.Parallel()
 	x, _ := programs(4, 40, 50, 3)
 	const seeds, k = 7, 3
-	m, err := quantmf.FitConsensus(context.Background(), x, k, seeds, quantmf.WithSeed(9))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, k, seeds, WithSeed(9)))(t)
 	var points [][]float64
 	var of []int
 	for s := range seeds {
-		fit, err := quantmf.FitNMF(context.Background(), x, k, quantmf.WithSeed(uint64(random.Split(9, s))))
-		if err != nil {
-			t.Fatal(err)
-		}
+		fit := must(FitNMF(t.Context(), x, k, WithSeed(uint64(random.Split(9, s)))))(t)
 		for c := range k {
 			p := column(fit.U, c)
 			length := math.Sqrt(dots(p, p))
@@ -189,13 +177,10 @@ func sumOf(v []float64) (s float64) {
 func TestConsensusSameBits(t *testing.T) {
 	t.Parallel()
 	x, _ := programs(2, 30, 24, 3)
-	var first *quantmf.Consensus
+	var first *Consensus
 	for _, workers := range []int{1, 3} {
-		m, err := quantmf.FitConsensus(context.Background(), x, 3, 4, quantmf.WithWorkers(workers),
-			quantmf.WithSeed(5))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitConsensus(t.Context(), x, 3, 4, WithWorkers(workers),
+			WithSeed(5)))(t)
 		if first == nil {
 			first = m
 		} else if !slices.Equal(m.U.Data, first.U.Data) || !slices.Equal(m.V.Data, first.V.Data) ||
@@ -208,15 +193,15 @@ func TestConsensusSameBits(t *testing.T) {
 // Components that have died, and data by which fits cannot differ, give numbers too.
 func TestConsensusOfPoorData(t *testing.T) {
 	t.Parallel()
-	constant, one := quantmf.NewMat(5, 6), quantmf.NewMat(1, 6)
+	constant, one := NewMat(5, 6), NewMat(1, 6)
 	for at := range constant.Data {
 		constant.Data[at] = 1
 	}
 	one.Data[3] = 2
-	for name, x := range map[string]quantmf.Mat{"zero": quantmf.NewMat(4, 5), "constant": constant,
+	for name, x := range map[string]Mat{"zero": NewMat(4, 5), "constant": constant,
 		"one": one} {
 		for _, k := range []int{1, 3} {
-			m, err := quantmf.FitConsensus(context.Background(), x, k, 3)
+			m, err := FitConsensus(t.Context(), x, k, 3)
 			if err != nil {
 				t.Errorf("%s, k = %d: %v", name, k, err)
 				continue
@@ -235,10 +220,7 @@ func TestConsensusOfPoorData(t *testing.T) {
 func TestConsensusPredictsEveryFeature(t *testing.T) {
 	t.Parallel()
 	x := sparseRows(11)
-	m, err := quantmf.FitConsensus(context.Background(), x, 9, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitConsensus(t.Context(), x, 9, 8))(t)
 	for i := range x.Rows {
 		if sumOf(x.Row(i)) > 0 && sumOf(m.U.Row(i)) == 0 {
 			t.Errorf("no component has feature %d", i)
@@ -247,8 +229,8 @@ func TestConsensusPredictsEveryFeature(t *testing.T) {
 }
 
 // sparseRows are amounts without structure, most of them 0, by which fits do not agree.
-func sparseRows(seed uint64) quantmf.Mat {
-	r, x := random.Split(seed, 0), quantmf.NewMat(40, 30)
+func sparseRows(seed uint64) Mat {
+	r, x := random.Split(seed, 0), NewMat(40, 30)
 	for at := range x.Data {
 		if r.Float64() < .08 {
 			x.Data[at] = r.Float64()
@@ -261,36 +243,36 @@ func TestConsensusErrors(t *testing.T) {
 	x, _ := programs(3, 8, 9, 2)
 	for name, call := range map[string]struct {
 		k, seeds int
-		option   quantmf.FitOption
+		option   FitOption
 	}{
 		"seeds":       {2, 1, nil},
 		"Seeds":       {2, 1001, nil},
 		"points":      {100, 1000, nil},
 		"rank":        {0, 2, nil},
-		"Init":        {2, 2, quantmf.WithInit(quantmf.NewMat(8, 2), quantmf.NewMat(2, 9))},
-		"Restarts":    {2, 2, quantmf.WithRestarts(2)},
-		"Epsilon":     {2, 2, quantmf.WithLine(.5)},
-		"StartScores": {2, 2, quantmf.WithStart(quantmf.StartScores)},
+		"Init":        {2, 2, WithInit(NewMat(8, 2), NewMat(2, 9))},
+		"Restarts":    {2, 2, WithRestarts(2)},
+		"Epsilon":     {2, 2, WithLine(.5)},
+		"StartScores": {2, 2, WithStart(StartScores)},
 	} {
-		var opts []quantmf.FitOption
+		var opts []FitOption
 		if call.option != nil {
 			opts = append(opts, call.option)
 		}
-		m, err := quantmf.FitConsensus(context.Background(), x, call.k, call.seeds, opts...)
-		var of *quantmf.OptionError
+		m, err := FitConsensus(t.Context(), x, call.k, call.seeds, opts...)
+		var of *OptionError
 		if !errors.As(err, &of) || m != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	ended, end := context.WithCancel(context.Background())
+	ended, end := context.WithCancel(t.Context())
 	end()
-	if _, err := quantmf.FitConsensus(ended, x, 2, 2); !errors.Is(err, context.Canceled) {
+	if _, err := FitConsensus(ended, x, 2, 2); !errors.Is(err, context.Canceled) {
 		t.Errorf("a context that has ended: %v", err)
 	}
-	bad := quantmf.NewMat(3, 3)
+	bad := NewMat(3, 3)
 	bad.Set(1, 2, math.NaN())
-	var data *quantmf.DataError
-	if _, err := quantmf.FitConsensus(context.Background(), bad, 2, 2); !errors.As(err, &data) ||
+	var data *DataError
+	if _, err := FitConsensus(t.Context(), bad, 2, 2); !errors.As(err, &data) ||
 		data.Col != 2 {
 		t.Errorf("a missing cell: %v", err)
 	}
@@ -299,7 +281,7 @@ func TestConsensusErrors(t *testing.T) {
 func ExampleFitConsensus() {
 	x, _ := programs(1, 60, 80, 4)
 	for k := 3; k <= 5; k++ {
-		m, err := quantmf.FitConsensus(context.Background(), x, k, 10)
+		m, err := FitConsensus(context.Background(), x, k, 10)
 		if err != nil {
 			panic(err)
 		}

@@ -29,10 +29,7 @@ func TestCounted(t *testing.T) {
 	} {
 		c := qmfDefaults()
 		change(&c)
-		cells, err := newCells(x, &c.settings)
-		if err != nil {
-			t.Fatal(err)
-		}
+		cells := must(newCells(x, &c.settings))(t)
 		construct := func(p *pool.Pool, cells *fit.Cells) any {
 			if name == "QMFQ" {
 				return newQMFQFit(cells, k, &c.settings,

@@ -1,11 +1,12 @@
 package quantmf_test
 
 import (
+	"errors"
 	"math"
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestDiscreteRows: medians, ends of intervals, draws and predictions of rows that take single values are
@@ -37,7 +38,7 @@ func TestDiscreteRows(t *testing.T) {
 		{"measured", math.Exp, nil, nil},
 	}
 	next := normal(5)
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	for j := range n {
 		v := next()
 		for i := range d {
@@ -57,7 +58,7 @@ func TestDiscreteRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	const draws = 40
-	said := []quantmf.Mat{m.Median(), lo, hi, newLo, newHi}
+	said := []Mat{m.Median(), lo, hi, newLo, newHi}
 	for seed := range uint64(draws) {
 		said = append(said, m.Sample(seed))
 	}
@@ -81,9 +82,9 @@ func TestDiscreteRows(t *testing.T) {
 		t.Errorf("means, or what was measured, are rounded: %v", off)
 	}
 	for k, kind := range kinds {
-		sums, drawn, variance := quantmf.NewMat(d, n), 0.0, 0.0
+		sums, drawn, variance := NewMat(d, n), 0.0, 0.0
 		for at, v := range kind.values {
-			all := quantmf.Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
+			all := Mat{Rows: d, Cols: n, Stride: n, Data: slices.Repeat([]float64{v}, d*n)}
 			below, upTo, err := m.Probability(all)
 			if err != nil {
 				t.Fatal(err)
@@ -118,5 +119,44 @@ func TestDiscreteRows(t *testing.T) {
 		if math.Abs(drawn) > 3*math.Sqrt(variance) {
 			t.Errorf("%s: %v more draws of the least value than its probabilities say", kind.name, drawn)
 		}
+	}
+}
+
+// TestWithDiscrete: the option overrules what the cells show, in either direction.
+func TestWithDiscrete(t *testing.T) {
+	t.Parallel()
+	next := normal(8)
+	x := NewMat(6, 40)
+	for j := range 40 {
+		v := next()
+		for i := range 6 {
+			x.Set(i, j, math.Exp(v/2+next()/4))
+		}
+		x.Set(0, j, math.Round(40+10*v+3*next())) // ages
+		x.Set(1, j, math.NaN())
+		if j < 8 {
+			x.Set(1, j, []float64{0.3, 1.7, 12.1}[j%3]) // too few to show that they are doses
+		}
+	}
+	off := func(opts ...FitOption) (ages, doses bool) {
+		m := fitted(t, x, opts...)
+		for j, dose := range m.Median().Row(1) {
+			ages = ages || m.Median().At(0, j) != math.Trunc(m.Median().At(0, j))
+			doses = doses || dose != 0.3 && dose != 1.7 && dose != 12.1
+		}
+		return ages, doses
+	}
+	if ages, doses := off(); ages || !doses {
+		t.Errorf("found in the data: ages take any value %v, doses %v", ages, doses)
+	}
+	if ages, doses := off(WithDiscrete(1)); !ages || doses {
+		t.Errorf("WithDiscrete(1): ages take any value %v, doses %v", ages, doses)
+	}
+	if ages, doses := off(WithDiscrete()); !ages || !doses {
+		t.Errorf("WithDiscrete(): ages take any value %v, doses %v", ages, doses)
+	}
+	_, err := FitBQMF(t.Context(), x, 0, WithMissingValues(), WithDiscrete(6))
+	if bad := new(OptionError); !errors.As(err, &bad) || bad.Value != "6" {
+		t.Errorf("a row that x has not: %v", err)
 	}
 }

@@ -125,9 +125,10 @@
 //	WithPenalty        -         -         -                 -              -       x       -        -
 //	WithPenalties      -         -         -                 -              x       -       -        -
 //	WithFixedU         -         -         -                 -              x       x       -        -
-//	WithSampleWeights  -         -         -                 -              x       x       x        -
-//	WithCellWeights    -         -         -                 -              x       x       x        -
+//	WithSampleWeights  -         -         -                 -              x       x       x        x
+//	WithCellWeights    -         -         -                 -              x       x       x        x
 //	WithUpdates        -         -         -                 -              x       -       -        -
+//	WithDiscrete       -         -         -                 -              -       -       -        x
 //	WithLearningRate   -         -         -                 -              -       x       x        -
 //	WithSchedule       -         -         -                 -              -       x       x        -
 //	WithEnds           -         -         -                 -              -       x       x        -

@@ -30,9 +30,9 @@ func TestContextWithinRow(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	t.Parallel()
-	x, q := make([]float64, 300), make([]float64, 300)
+	x, q := make([]float64, 200), make([]float64, 200)
 	for i := range x {
-		x[i], q[i] = float64(i*i%307), float64(i)
+		x[i], q[i] = float64(i*i%211), float64(i)
 	}
 	rows := Mat{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}
 	row := func(m Mat, err error) ([]float64, error) { return m.Data, err }
@@ -60,9 +60,9 @@ func TestContextWithinRow(t *testing.T) {
 			return row(SoftRankRowsJVP(rows, rows, opts...))
 		},
 	} {
-		for how, opts := range map[string][]Option{"solved": {WithLevels(300)},
-			"iterated":    {WithLevels(300), WithIterations(3)},
-			"nearly hard": {WithLevels(300), WithEpsilon(1e-7)}} {
+		for how, opts := range map[string][]Option{"solved": {WithLevels(200)},
+			"iterated":    {WithLevels(200), WithIterations(3)},
+			"nearly hard": {WithLevels(200), WithEpsilon(1e-7)}} {
 			want := must(f(opts...))(t)
 			ended, stop := context.WithCancel(context.Background())
 			stop()

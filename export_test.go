@@ -46,3 +46,6 @@ func Corrected(m *BQMF) bool {
 	return m.model.Alike != nil &&
 		slices.ContainsFunc(m.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 })
 }
+
+// MemoryOfPart is MemoryOfChoice for a part with so many observed cells.
+var MemoryOfPart = memoryOfChoice

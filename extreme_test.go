@@ -51,7 +51,7 @@ func extremeProblem(r *random.Source, decades float64) (x, a, b []float64, s Squ
 // TestExtremeWeights: weights of a ratio up to 1e12 are transported, at every ε, to the
 // tolerance or to the rounding of the logits.
 func TestExtremeWeights(t *testing.T) {
-	problems := draws(4000, 1200, 400)
+	problems := draws(4000, 500, 250)
 	for k, eps := range []float64{1e-2, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8} {
 		src := random.Split(21, k)
 		sum, most := 0, 0
@@ -245,71 +245,6 @@ func TestSortShift(t *testing.T) {
 			t.Errorf("problem %d: ∂S/∂x sums to %v, of size %g", p, sum, size)
 		}
 	}
-}
-
-// TestSortOfTwo: the gradients of sorted values of two samples, of which the first has the
-// share p_j = σ(α + 2(x_1-x_2)y_j/ε) of level j, Σ b_j p_j = a_1: S_j = x_2 + (x_1-x_2)p_j. In
-// levels of little weight z_j/b_j is large, and what the levels have in common cancels.
-func TestSortOfTwo(t *testing.T) {
-	src := random.Split(26, 0)
-	worst := map[string]float64{}
-	for p := range 400 {
-		m := 2 + src.IntN(11)
-		x, a, y, b, z := []float64{src.Float64(), src.Float64()}, []float64{0.1 + src.Float64(), 1},
-			make([]float64, m), make([]float64, m), make([]float64, m)
-		for j := range b {
-			y[j], b[j], z[j] = transport.Grid(j, m), 1, normal(&src)
-			if src.IntN(2) == 0 {
-				b[j] = math.Pow(10, -12*src.Float64())
-			}
-		}
-		transport.Normalise(a, slices.Clone(a))
-		transport.Normalise(b, slices.Clone(b))
-		eps := []float64{0.003, 0.01, 0.1, 0.3, 1, 3}[p%6]
-		tr := must(Solve(x, WithEpsilon(eps), WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
-			WithTolerance(1e-14)))(t)
-		g := must(tr.SortVJP(z))(t)
-		gap, plan := x[0]-x[1], tr.Plan()
-		share, rest, slope := make([]float64, m), make([]float64, m), make([]float64, m)
-		mass, moved, up, ups := 0.0, 0.0, 0.0, 0.0 // Σ b p(1-p), Σ z p(1-p), both with 2y/ε
-		for j := range b {
-			share[j], rest[j] = plan.At(0, j)/(plan.At(0, j)+plan.At(1, j)),
-				plan.At(1, j)/(plan.At(0, j)+plan.At(1, j))
-			slope[j] = share[j] * rest[j]
-			mass += b[j] * slope[j]
-			moved += z[j] * slope[j]
-			up += b[j] * slope[j] * 2 * (y[j] - 0.5) / eps
-			ups += z[j] * slope[j] * 2 * (y[j] - 0.5) / eps
-		}
-		d := gap * moved / mass
-		toA, toB, toY, toX := []float64{a[1] * d, -a[0] * d}, make([]float64, m), make([]float64, m),
-			make([]float64, 2)
-		for j, v := range share {
-			toB[j] = d * (a[0] - v)
-			toY[j] = gap * 2 * gap / eps * (z[j] - b[j]*moved/mass) * slope[j]
-			toX[0] += z[j] * v
-			toX[1] += z[j] * rest[j]
-		}
-		both := gap * (ups - up*moved/mass)
-		toX[0] += both
-		toX[1] -= both
-		for _, c := range []struct {
-			what      string
-			got, want []float64
-			tol       float64
-		}{{"∂x", g.X, toX, 1e-11}, {"∂a", g.A, toA, 1e-11}, {"∂b", g.B, toB, 1e-11},
-			{"∂y", g.Y, toY, 1e-11}} {
-			for i, w := range c.want {
-				e := math.Abs(c.got[i]-w) / (math.Abs(d) + largest(c.want))
-				worst[c.what] = max(worst[c.what], e)
-				if !(e <= c.tol) {
-					t.Errorf("problem %d, ε=%g, %d levels: %s[%d] = %g, want %g: off by %.1e of the largest",
-						p, eps, m, c.what, i, c.got[i], w, e)
-				}
-			}
-		}
-	}
-	t.Log(worst)
 }
 
 // TestSlopeSymmetry: the map of a row that is its own mirror image has the slopes of one

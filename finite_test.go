@@ -27,14 +27,11 @@ func TestRowBelowHeldOut(t *testing.T) {
 	if err != nil || !c.IsHeld(1, 2) || c.IsHeld(1, 0) {
 		t.Fatalf("another cell than the large one is held out: %v, %v", c, err)
 	}
-	for _, model := range []string{"QMF", "QMFQ"} {
+	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
-			m, err := fitAny(t.Context(), model, x, 1, WithLoss(Frobenius), WithEpochs(3),
-				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends))
-			if err != nil {
-				t.Fatal(err)
-			}
-			allFinite(t, model+" "+ends.String(), m, x)
+			m := must(Fit(t.Context(), method, x, 1, WithLoss(Frobenius), WithEpochs(3),
+				WithValidation(0.3), WithStart(StartUniform), WithEnds(ends)))(t)
+			allFinite(t, method.String()+" "+ends.String(), m, x)
 		}
 	}
 }

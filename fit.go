@@ -221,6 +221,10 @@ func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
 	if c.cellWeights != nil {
 		weights = utoa(uint64(weightHash))
 	}
+	discrete := "not given"
+	if c.given.Has(option.Discrete) {
+		discrete = rowsInWords(c.discrete)
+	}
 	return [][2]string{
 		{"rank", itoa(rank)},
 		{option.Model.String(), given(c.from != nil)},
@@ -252,6 +256,7 @@ func (c *config) described(rank int, weightHash fit.Hash) [][2]string {
 		{option.Init.String(), given(c.given.Has(option.Init))},
 		{option.Projection.String(), c.projection.String()},
 		{option.Updates.String(), c.updates.String()},
+		{option.Discrete.String(), discrete},
 	}
 }
 
@@ -266,8 +271,8 @@ func (c *config) differs(d *fit.Differs) *OptionError {
 		option.Validation.String(): "0", option.Patience.String(): "0",
 		option.FixedU.String(): "not given", option.SampleWeights.String(): "not given",
 		option.CellWeights.String(): "not given", option.Missing.String(): "not given",
-		option.Model.String(): "not given",
-		option.Init.String():  "not given"}[d.Name]
+		option.Model.String(): "not given", option.Discrete.String(): "not given",
+		option.Init.String(): "not given"}[d.Name]
 	e := &OptionError{Option: d.Name, Value: d.Now, Bound: "the state was saved with " + d.Then}
 	switch {
 	case unset == "":

@@ -5,32 +5,12 @@ package quantmf
 
 import (
 	"context"
-	"errors"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
 	"testing"
-)
 
-// TestStoppedDead: a fit that is stopped at once warns of a component that is dead, too.
-func TestStoppedDead(t *testing.T) {
-	x := toy(3)
-	dead := func(opts ...FitOption) *NMF {
-		u, v := NewMat(x.Rows, 2), NewMat(2, x.Cols)
-		for i := range u.Rows {
-			u.Set(i, 0, 1)
-		}
-		for j := range v.Data {
-			v.Data[j] = 1
-		}
-		m, _ := FitNMF(context.Background(), x, 2, append(opts, WithInit(u, v))...)
-		return m
-	}
-	m := dead(WithProgress(func(Progress) error { return errors.New("enough") }))
-	if len(m.Warnings) != 1 {
-		t.Errorf("a stopped fit with a dead component warns of %v", m.Warnings)
-	}
-}
+	"github.com/quantmf/quantmf/internal/fit"
+)
 
 // TestFirstPatience: a fit is not ended by the loss it starts from being seen twice,
 // nor by rows seen in passing; and what is judged has its penalty.
@@ -63,21 +43,6 @@ func TestFirstPatience(t *testing.T) {
 	if patient, full := whole(WithPatience(3), WithEpochs(2000)),
 		whole(WithEpochs(2000)); patient > 1.01*full {
 		t.Errorf("ended by patience at %v, where %v is within reach", patient, full)
-	}
-}
-
-// TestPatience: a fit ends when nothing is gained.
-func TestPatience(t *testing.T) {
-	ctx := context.Background()
-	x := first(toy(5), 60)
-	n, err := FitNMF(ctx, x, 4, WithEpochs(100000), WithPatience(5))
-	if err != nil || len(n.History) > 3000 || len(n.History) < 10 {
-		t.Errorf("%d epochs, %v", len(n.History), err)
-	}
-	q, err := FitQMF(ctx, x, 4, WithEpochs(300), WithPatience(10), WithValidation(0.1),
-		WithSchedule(ScheduleConstant))
-	if err != nil || len(q.History) > 300 || q.Best >= len(q.History)-1 {
-		t.Errorf("%d epochs, best %d, %v", len(q.History), q.Best, err)
 	}
 }
 
@@ -189,31 +154,28 @@ func TestFitsOfBetaNearby(t *testing.T) {
 		tenth += 0.1
 	}
 	start := must(FitNMF(ctx, x, 2, WithEpochs(20)))(t)
-	for name, fit := range fits(ctx, 2) {
+	for method := range MethodBQMF {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
 			opts := func(beta float64) []FitOption {
-				o := []FitOption{WithLoss(Beta(beta)), WithEpochs(15)}
-				if name == "NMF" { // Newton's method takes β = 1 itself alone
+				o := append(quick(method), WithLoss(Beta(beta)), WithEpochs(15))
+				if method == MethodNMF { // Newton's method takes β = 1 itself alone
 					o = append(o, WithUpdates(UpdatesMultiplicative))
 				} else { // and so does the NMF that they start from
 					o = append(o, WithInit(start.U, start.V))
 				}
 				return o
 			}
-			a, err1 := fit(x, opts(c.beta)...)
-			b, err2 := fit(x, opts(c.near)...)
-			if err1 != nil || err2 != nil {
-				t.Fatal(err1, err2)
-			}
-			allFinite(t, name, b, x)
+			a := must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
+			b := must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
+			allFinite(t, method.String(), b, x)
 			want, _ := a.Loss(x)
 			got, _ := b.Loss(x)
 			if math.Abs(got-want) > 1e-6*want {
-				t.Errorf("%s: at β %v %v, at %v %v", name, c.near, got, c.beta, want)
+				t.Errorf("%v: at β %v %v, at %v %v", method, c.near, got, c.beta, want)
 			}
 			if d := largestDifference(a.Reconstruct().Data, b.Reconstruct().Data); d > 1e-4 {
-				t.Errorf("%s: at β %v another fit than at %v, by %v", name, c.near, c.beta, d)
+				t.Errorf("%v: at β %v another fit than at %v, by %v", method, c.near, c.beta, d)
 			}
 		}
 	}

@@ -5,11 +5,11 @@ package quantmf
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -40,105 +40,67 @@ func gaussFitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	return f
 }
 
-// TestGaussCurvature: a_j is the second difference in w_j of the mean divergence of a row that
-// the model fits exactly, potentials and squash held; 0 for hidden cells.
+// TestGaussCurvature: a_j is the second difference in w_j of the mean divergence of a row that the model fits
+// exactly, potentials and squash held; 0 for hidden cells, as their gradient is. The loss of the row is that
+// of its map, also where points have solved a row of many samples.
 func TestGaussCurvature(t *testing.T) {
-	for _, l := range []divergence.Loss{divergence.KL, divergence.Frobenius, 0.5, 1.5, 3} {
-		for _, hidden := range []float64{0, 0.2} {
-			x := first(toy(2), 9)
-			for i := range x.Rows {
-				for j, v := range x.Row(i) {
-					x.Set(i, j, v+0.1)
-				}
-			}
-			if hidden > 0 {
-				x = holed(x, hidden)
-			}
-			f := gaussFitOf(t, x, 3, func(c *config) { c.loss, c.missing = l, hidden > 0 })
-			f.batch = []int{0, 4, 7}
-			for slot, i := range f.batch {
-				v, a := &f.spaces[0], f.steps.curvature(slot)
-				f.visitMap(v, i, f.rowWbar(slot), a)
-				q := make([]float64, f.M)
-				f.Quantiles(q, i)
-				at := func(d float64) []float64 {
-					w := append([]float64(nil), v.w[:f.n]...)
-					for j := range w {
-						w[j] += d
-					}
-					m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-					m.line = f.Slope(i)
-					out := make([]float64, f.n)
-					for j, w := range w {
-						out[j] = m.At(w)
-					}
-					return out
-				}
-				h := 1e-4 * (1 + largest(v.w))
-				mid, up, down := at(0), at(h), at(-h)
-				for j := range f.n {
-					second := l.Value(mid[j], up[j], 0) + l.Value(mid[j], down[j], 0)
-					want := second / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
-					if v.observed != nil && !v.observed[j] {
-						want = 0
-					}
-					if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-						t.Fatalf("β %v: a[%d] = %v, differences say %v", l, j, a[j], want)
+	few := first(toy(2), 9)
+	for _, c := range []struct {
+		samples int
+		losses  []divergence.Loss
+	}{{few.Cols, []divergence.Loss{divergence.KL, divergence.Frobenius, 0.5, 1.5, 3}},
+		{4200, []divergence.Loss{divergence.KL}}} {
+		if testing.Short() && c.samples > few.Cols {
+			continue
+		}
+		for _, l := range c.losses {
+			for _, hidden := range []float64{0, 0.2} {
+				x := NewMat(9, c.samples)
+				for i := range x.Rows {
+					for j := range x.Cols {
+						x.Set(i, j, few.At(i, j%few.Cols)*(1+float64(j/few.Cols%17)/50)+0.1)
 					}
 				}
+				checkCurvature(t, gaussFitOf(t, holed(x, hidden), 3, func(c *config) {
+					c.loss, c.missing, c.batchRows = l, hidden > 0, 3
+				}))
 			}
 		}
 	}
 }
 
-// TestGaussCurvatureOfManySamples: where points have solved a row of many samples, its curvature is that of
-// TestGaussCurvature, its loss is that of its map, and the curvature and w̄ are 0 in hidden cells.
-func TestGaussCurvatureOfManySamples(t *testing.T) {
-	slow(t)
-	for _, hidden := range []float64{0, 0.2} {
-		few := first(toy(2), 9)
-		x := NewMat(9, 4200)
-		for i := range x.Rows {
-			for j := range x.Row(i) {
-				x.Set(i, j, few.At(i, j%few.Cols)*(1+float64(j%17)/50)+0.1)
+// checkCurvature checks every ninth cell of some rows, or all of few.
+func checkCurvature(t *testing.T, f *qmfFit) {
+	f.batch = []int{0, 4, 7}
+	for slot, i := range f.batch {
+		v, a, wbar := &f.spaces[0], f.steps.curvature(slot), f.rowWbar(slot)
+		f.visitMap(v, i, wbar, a)
+		q := make([]float64, f.M)
+		f.Quantiles(q, i)
+		m := newMap(v.row.Potentials(), q, nil, f.epsilon)
+		m.line = f.Slope(i)
+		h, loss := 1e-4*(1+largest(v.w)), 0.0
+		for j := range f.n {
+			if v.observed != nil && !v.observed[j] {
+				if a[j] != 0 || wbar[j] != 0 {
+					t.Fatalf("β %v: hidden cell %d has the curvature %v and the gradient %v", f.loss, j, a[j],
+						wbar[j])
+				}
+				continue
+			}
+			mid := m.At(v.w[j])
+			loss += f.loss.Value(v.x[j], mid, f.lowest(i))
+			if f.n > 100 && j%9 > 0 {
+				continue
+			}
+			second := f.loss.Value(mid, m.At(v.w[j]+h), 0) + f.loss.Value(mid, m.At(v.w[j]-h), 0)
+			want := second / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
+			if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
+				t.Fatalf("β %v: a[%d] = %v, differences say %v", f.loss, j, a[j], want)
 			}
 		}
-		if hidden > 0 {
-			x = holed(x, hidden)
-		}
-		f := gaussFitOf(t, x, 3, func(c *config) { c.missing, c.batchRows = hidden > 0, 3 })
-		f.batch = []int{0, 4, 7}
-		for slot, i := range f.batch {
-			v := &f.spaces[0]
-			f.visitMap(v, i, f.rowWbar(slot), f.steps.curvature(slot))
-			q := make([]float64, f.M)
-			f.Quantiles(q, i)
-			m := newMap(v.row.Potentials(), q, nil, f.epsilon)
-			m.line = f.Slope(i)
-			a, h, loss := f.steps.curvature(slot), 1e-4*(1+largest(v.w)), 0.0
-			for j := range f.n {
-				if v.observed != nil && !v.observed[j] {
-					if a[j] != 0 || f.rowWbar(slot)[j] != 0 {
-						t.Fatalf("hidden cell %d has the curvature %v and the gradient %v", j, a[j],
-							f.rowWbar(slot)[j])
-					}
-					continue
-				}
-				mid := m.At(v.w[j])
-				loss += divergence.KL.Value(v.x[j], mid, f.lowest(i))
-				if j%9 > 0 {
-					continue
-				}
-				up, down := m.At(v.w[j]+h), m.At(v.w[j]-h)
-				want := (divergence.KL.Value(mid, up, 0) +
-					divergence.KL.Value(mid, down, 0)) / (h * h) / float64(f.cells.InRow[i]) / f.unit(i)
-				if !(math.Abs(a[j]-want) <= 1e-3*(want+1e-3*largest(a))) {
-					t.Fatalf("a[%d] = %v, differences say %v", j, a[j], want)
-				}
-			}
-			if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
-				t.Fatalf("the loss of row %d is %v, want %v", i, f.rowLosses[i], loss)
-			}
+		if !(math.Abs(f.rowLosses[i]-loss) <= 1e-6*loss) {
+			t.Fatalf("β %v: the loss of row %d is %v, want %v", f.loss, i, f.rowLosses[i], loss)
 		}
 	}
 }

@@ -285,7 +285,7 @@ func TestWeightsOfHidden(t *testing.T) {
 func TestMemoryOfWeights(t *testing.T) {
 	x, times := heavy()
 	d, n := x.Dims()
-	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ} {
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		with := must(MemoryOf(method, d, n, 3, WithSampleWeights(times), WithCellWeights(x)))(t)
 		if without := must(MemoryOf(method, d, n, 3))(t); with.Fit <= without.Fit {
 			t.Errorf("%v: %d with weights, %d without", method, with.Fit, without.Fit)

@@ -75,13 +75,11 @@ func loadRows(t testing.TB, path string, most int) Mat {
 		}
 		var row []float64
 		for _, field := range strings.Split(s.Text(), "\t")[1:] {
-			v := must(strconv.ParseFloat(field, 64))(t)
-			row = append(row, v)
+			row = append(row, must(strconv.ParseFloat(field, 64))(t))
 		}
 		rows = append(rows, row)
 	}
-	m := must(MatOf(rows...))(t)
-	return m
+	return must(MatOf(rows...))(t)
 }
 
 // toy draws the paper's synthetic problem: rows of U*V*, U* Poisson(2), columns
@@ -300,15 +298,12 @@ func meanOver(beta float64, x, fit Mat, of func(i, j int) bool) float64 {
 
 func everyCell(int, int) bool { return true }
 
-// fits returns the fits of the three models, QMFQ by its quickest projection.
-func fits(ctx context.Context, rank int) map[string]func(x Mat, opts ...FitOption) (Model, error) {
-	all := map[string]func(x Mat, opts ...FitOption) (Model, error){}
-	for method, more := range [][]FitOption{nil, nil, {WithProjection(KLUpdates(3))}} {
-		all[Method(method).String()] = func(x Mat, opts ...FitOption) (Model, error) {
-			return Fit(ctx, Method(method), x, rank, append(opts, more...)...)
-		}
+// quick are options by which a fit of a method is short: a QMFQ by its quickest projection.
+func quick(method Method) []FitOption {
+	if method == MethodQMFQ {
+		return []FitOption{WithProjection(KLUpdates(3))}
 	}
-	return all
+	return nil
 }
 
 // threeModels fits all three, QMFQ where it takes the options.
@@ -317,18 +312,9 @@ func threeModels(t *testing.T, x Mat, k int, opts ...FitOption) map[string]Model
 	out := map[string]Model{}
 	for method, more := range [][]FitOption{nil, nil, {WithEpochs(30)}} {
 		out[Method(method).String()] = must(Fit(t.Context(), Method(method), x, k,
-			append(slices.Clone(opts), more...)...))(t)
+			slices.Concat(opts, more)...))(t)
 	}
 	return out
-}
-
-// fitAny fits a model by its name.
-func fitAny(ctx context.Context, model string, x Mat, rank int, opts ...FitOption) (Model, error) {
-	var method Method
-	if err := method.UnmarshalText([]byte(strings.ToLower(model))); err != nil {
-		return nil, err
-	}
-	return Fit(ctx, method, x, rank, opts...)
 }
 
 // numbers returns all that a model says of itself and of new samples like x.
@@ -408,8 +394,7 @@ func altered(data []byte, tag string, number int, value uint64) ([]byte, int64) 
 // marshalled returns the file of a model.
 func marshalled(t *testing.T, m Model) []byte {
 	t.Helper()
-	b := must(m.MarshalBinary())(t)
-	return b
+	return must(m.MarshalBinary())(t)
 }
 
 func real(v ...float64) (bits []uint64) {

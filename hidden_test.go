@@ -8,7 +8,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestHiddenRows: the sums by row, the baseline and the relative losses are those of the formulas, of x in
@@ -17,28 +17,28 @@ func TestHiddenRows(t *testing.T) {
 	t.Parallel()
 	const d, n, repeats = 12, 30, 3
 	for _, scale := range []float64{1, 0x1p-300} {
-		x := quantmf.NewMat(d, n)
+		x := NewMat(d, n)
 		for k := range x.Data {
 			x.Data[k] = scale * (1 + math.Abs(math.Sin(float64(k*k))))
 		}
 		clear(x.Row(3)) // of which no mean predicts anything
 		x.Set(5, 7, math.NaN())
-		loss := quantmf.KL
+		loss := KL
 		if scale != 1 {
-			loss = quantmf.Frobenius
+			loss = Frobenius
 		}
-		var want quantmf.Prediction
-		want.Rows = make([]quantmf.HiddenRow, d)
-		fit := func(ctx context.Context, given quantmf.Rows, k int, o ...quantmf.FitOption) (quantmf.Model,
+		var want Prediction
+		want.Rows = make([]HiddenRow, d)
+		fit := func(ctx context.Context, given Rows, k int, o ...FitOption) (Model,
 			error) {
-			m, err := quantmf.FitNMF(ctx, given, k, o...)
+			m, err := FitNMF(ctx, given, k, o...)
 			if err != nil {
 				return nil, err
 			}
-			of, all := m.Reconstruct(), quantmf.HiddenRow{}
+			of, all := m.Reconstruct(), HiddenRow{}
 			relative, baseRelative, counted := 0.0, 0.0, 0
 			for i := range d {
-				row, h := given.(quantmf.Mat).Row(i), quantmf.HiddenRow{}
+				row, h := given.(Mat).Row(i), HiddenRow{}
 				mean, square, visible := 0.0, 0.0, 0.0
 				for _, v := range row {
 					if v == v {
@@ -61,7 +61,7 @@ func TestHiddenRows(t *testing.T) {
 				if mean == 0 {
 					continue
 				}
-				if loss == quantmf.KL {
+				if loss == KL {
 					square /= mean
 				}
 				relative += h.Loss / square
@@ -72,27 +72,21 @@ func TestHiddenRows(t *testing.T) {
 				want.Rows[i].Baseline += h.Baseline
 			}
 			of1 := func(sum float64, cells int) []float64 { return []float64{sum / float64(cells)} }
-			want = want.Join(quantmf.Prediction{Losses: of1(all.Loss, all.Cells),
+			want = want.Join(Prediction{Losses: of1(all.Loss, all.Cells),
 				Baseline: of1(all.Baseline, all.Cells), Relative: of1(relative, counted),
 				BaselineRelative: of1(baseRelative, counted)})
 			return m, nil
 		}
-		trials := []quantmf.Trial{{Rank: 2, Options: []quantmf.FitOption{quantmf.WithLoss(loss)}}}
-		var alone quantmf.Prediction
+		trials := []Trial{{Rank: 2, Options: []FitOption{WithLoss(loss)}}}
+		var alone Prediction
 		for r := range repeats {
-			p, err := quantmf.HeldOut(t.Context(), x, fit, trials,
-				quantmf.Masks{Seed: 3, Share: 0.2, First: r, Repeats: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
+			p := must(HeldOut(t.Context(), x, fit, trials,
+				Masks{Seed: 3, Share: 0.2, First: r, Repeats: 1}))(t)
 			alone = alone.Join(p[0])
 		}
-		p, err := quantmf.HeldOut(t.Context(), x, quantmf.FitNMF, trials,
-			quantmf.Masks{Seed: 3, Share: 0.2, Repeats: repeats})
-		if err != nil {
-			t.Fatal(err)
-		}
-		numbers := func(p quantmf.Prediction) (v []float64) {
+		p := must(HeldOut(t.Context(), x, FitNMF, trials,
+			Masks{Seed: 3, Share: 0.2, Repeats: repeats}))(t)
+		numbers := func(p Prediction) (v []float64) {
 			v = append(v, p.Mean/want.Mean, p.StdErr/want.Mean)
 			for r := range repeats {
 				v = append(v, p.Losses[r]/want.Losses[r], p.Baseline[r]/want.Baseline[r], p.Relative[r],

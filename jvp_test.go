@@ -225,7 +225,13 @@ func TestOperatorsOfRowsAllocations(t *testing.T) {
 	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}
+	q := must(MatOf([]float64{0, 1, 2, 3, 4, 5, 6, 7}))(t)
 	for name, f := range map[string]func(x Mat) (Mat, error){
+		"quantiles": func(x Mat) (Mat, error) { return SoftQuantileRows(x, q, WithWorkers(1)) },
+		"quantiles back": func(x Mat) (Mat, error) {
+			dx, _, _, err := SoftQuantileRowsVJP(x, q, x, WithWorkers(1))
+			return dx, err
+		},
 		"ranks":         func(x Mat) (Mat, error) { return SoftRankRows(x, WithWorkers(1)) },
 		"sorted":        func(x Mat) (Mat, error) { return SoftSortRows(x, WithWorkers(1)) },
 		"ranks back":    func(x Mat) (Mat, error) { return SoftRankRowsVJP(x, x, WithWorkers(1)) },

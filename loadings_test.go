@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestLoadings: features that are made of one of three factors each load on one axis each, and their
@@ -12,13 +12,13 @@ import (
 func TestLoadings(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("fits four tables")
+		t.Skip("fits two tables")
 	}
 	const d, n, r = 30, 160, 3
 	within, all := 0.0, 0.0
-	for seed := range uint64(4) {
+	for seed := range uint64(2) {
 		next := normal(seed + 31)
-		x, truth := quantmf.NewMat(d, n), make([]float64, d)
+		x, truth := NewMat(d, n), make([]float64, d)
 		for j := range n {
 			var f [r]float64
 			for k := range f {
@@ -69,11 +69,11 @@ func TestLoadings(t *testing.T) {
 	if share := within / all; !(share > 0.75 && share < 0.98) {
 		t.Errorf("loadings lie within 1.645 deviations in %.3f of %v", share, all)
 	}
-	flat := quantmf.NewMat(3, 9)
+	flat := NewMat(3, 9)
 	if mean, dev := fitted(t, flat).Loadings(); mean.Rows != 3 || mean.Cols != 0 || dev.Cols != 0 {
 		t.Errorf("%d × %d loadings of constant features", mean.Rows, mean.Cols)
 	}
-	if mean, _ := new(quantmf.BQMF).Loadings(); mean.Rows != 0 {
+	if mean, _ := new(BQMF).Loadings(); mean.Rows != 0 {
 		t.Error("the zero model has loadings")
 	}
 }

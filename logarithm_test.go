@@ -8,7 +8,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestLogarithm: of amounts that are products a fit of their logarithm predicts hidden values better, in the
@@ -17,7 +17,7 @@ func TestLogarithm(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	const d, n = 30, 40
-	sums, products, v := quantmf.NewMat(d, n), quantmf.NewMat(d, n), make([]float64, 2*n)
+	sums, products, v := NewMat(d, n), NewMat(d, n), make([]float64, 2*n)
 	for j := range v {
 		v[j] = r.NormFloat64()
 	}
@@ -28,17 +28,14 @@ func TestLogarithm(t *testing.T) {
 			products.Set(i, j, math.Exp(3+a*v[j]+b*v[n+j]+0.2*r.NormFloat64()))
 		}
 	}
-	for name, x := range map[string]quantmf.Mat{"sums": sums, "products": products} {
+	for name, x := range map[string]Mat{"sums": sums, "products": products} {
 		for k := range x.Data {
 			x.Data[k] = math.Abs(x.Data[k])
 		}
-		plain := quantmf.Candidate{Method: quantmf.MethodNMF, Rank: 3}
+		plain := Candidate{Method: MethodNMF, Rank: 3}
 		logged := plain
 		logged.Log1p = true
-		c, err := quantmf.Choose(t.Context(), x, []quantmf.Candidate{logged, plain, logged}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must(Choose(t.Context(), x, []Candidate{logged, plain, logged}, nil))(t)
 		if c.Best != 1 {
 			t.Errorf("%s: the best is %d", name, c.Best)
 		}
@@ -53,9 +50,9 @@ func TestLogarithm(t *testing.T) {
 		}
 	}
 	sums.Set(4, 5, -1)
-	bad := new(quantmf.DataError)
-	_, err := quantmf.Choose(t.Context(), sums, []quantmf.Candidate{{Method: quantmf.MethodQMF, Rank: 2,
-		Options: []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}, Log1p: true}}, nil)
+	bad := new(DataError)
+	_, err := Choose(t.Context(), sums, []Candidate{{Method: MethodQMF, Rank: 2,
+		Options: []FitOption{WithLoss(Frobenius)}, Log1p: true}}, nil)
 	if !errors.As(err, &bad) || bad.Row != 4 || bad.Value != -1 {
 		t.Errorf("a negative value: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 func TestMap(t *testing.T) {
 	for seed := range 60 {
 		p := randomPoint(seed, seed%3 > 0, Squash(seed%2), []float64{0.3, 0.03, 0.001, 0}[seed%4])
-		tr := p.solve0(t)
+		tr := p.solve(t)
 		f := must(tr.Map(p.q))(t)
 		T, _ := tr.Quantile(p.q)
 		for i, x := range p.x {

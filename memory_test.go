@@ -3,7 +3,6 @@ package quantmf
 // Tests of the memory that fits are said to take.
 
 import (
-	"context"
 	"math"
 	"runtime"
 	"testing"
@@ -64,38 +63,34 @@ func TestMemoryOfState(t *testing.T) {
 	slow(t)
 	x := lognormal(150, 40)
 	type kind struct {
-		model  string
 		method Method
 		opts   []FitOption
 	}
 	for _, c := range some([]kind{
-		{"NMF", MethodNMF, nil},
-		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
-		{"NMF", MethodNMF, []FitOption{WithValidation(0.1)}},
-		{"QMF", MethodQMF, nil},
-		{"QMF", MethodQMF, []FitOption{WithStart(StartUniform)}},
-		{"QMF", MethodQMF, []FitOption{WithLevels(32), WithValidation(0.1)}},
-		{"QMFQ", MethodQMFQ, []FitOption{WithStart(StartUniform)}},
-		{"QMFQ", MethodQMFQ, []FitOption{WithStart(StartUniform), WithLevels(32), WithValidation(0.1)}},
-		{"NMF", MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
-		{"QMF", MethodQMF, []FitOption{WithRestarts(2)}},
-		{"BQMF", MethodBQMF, nil},
-		{"BQMF", MethodBQMF, []FitOption{WithValidation(0.1)}},
+		{MethodNMF, nil},
+		{MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
+		{MethodNMF, []FitOption{WithValidation(0.1)}},
+		{MethodQMF, nil},
+		{MethodQMF, []FitOption{WithStart(StartUniform)}},
+		{MethodQMF, []FitOption{WithLevels(32), WithValidation(0.1)}},
+		{MethodQMFQ, []FitOption{WithStart(StartUniform)}},
+		{MethodQMFQ, []FitOption{WithStart(StartUniform), WithLevels(32), WithValidation(0.1)}},
+		{MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative), WithRestarts(2)}},
+		{MethodQMF, []FitOption{WithRestarts(2)}},
+		{MethodBQMF, nil},
+		{MethodBQMF, []FitOption{WithValidation(0.1)}},
 	}, 0, 2, 4, 5, 7, 8, 10, 11) {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
 		told := must(MemoryOf(c.method, x.Rows, x.Cols, 6, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		if _, err := fitAny(context.Background(), c.model, x, 6,
-			append(opts, WithCheckpoint(1, keep))...); err != nil {
-			t.Fatal(err)
-		}
-		t.Logf("%s: %d bytes told, %d at most", c.model, told.State, most)
+		must(Fit(t.Context(), c.method, x, 6, append(opts, WithCheckpoint(1, keep))...))(t)
+		t.Logf("%v: %d bytes told, %d at most", c.method, told.State, most)
 		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
 		// blocks.
 		if got := float64(told.State) + 2000; got < float64(most) || got > 1.2*float64(most) &&
 			(c.method != MethodBQMF || got > 1.4*float64(most)) {
-			t.Errorf("%s, %d options: %d bytes told, %d at most", c.model, len(c.opts), told.State, most)
+			t.Errorf("%v, %d options: %d bytes told, %d at most", c.method, len(c.opts), told.State, most)
 		}
 	}
 }

@@ -683,8 +683,11 @@ func placeSamples(ctx context.Context, m fitted, x Rows, samples []int) error {
 			v.Set(c, j, placed.At(c, at))
 		}
 	}
+	if b, is := m.(*BQMF); is {
+		err = b.place(x, samples)
+	}
 	sealFields(m)
-	return nil
+	return err
 }
 
 // chosen is some of the columns of a matrix.

@@ -6,7 +6,6 @@ package quantmf
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -391,99 +390,6 @@ func TestNegativeCount(t *testing.T) {
 		}
 		if top := m.TopSamples(-3); len(top) != k || k > 0 && len(top[0]) != 0 {
 			t.Errorf("%T: %v", m, top)
-		}
-	}
-}
-
-// TestDeadFactors: a component is dead where either of its factors is zero.
-func TestDeadFactors(t *testing.T) {
-	x := first(toy(2), 6)
-	for name, zero := range map[string]func(u, v Mat){
-		"U": func(u, v Mat) {
-			for i := range u.Rows {
-				u.Set(i, 1, 0)
-			}
-		},
-		"V":       func(u, v Mat) { clear(v.Row(1)) },
-		"neither": func(u, v Mat) { u.Set(0, 1, 0); v.Set(1, 0, 0) },
-	} {
-		u, v := NewMat(6, 3), NewMat(3, x.Cols)
-		for _, m := range []Mat{u, v} {
-			for i := range m.Data {
-				m.Data[i] = 1
-			}
-		}
-		zero(u, v)
-		m := must(FitNMF(context.Background(), x, 3, WithInit(u, v), WithEpochs(0)))(t)
-		var dead *DataError
-		if name == "neither" && len(m.Warnings) > 0 {
-			t.Errorf("%v", m.Warnings)
-		}
-		if name != "neither" && (len(m.Warnings) != 1 || !errors.As(m.Warnings[0], &dead) || dead.Col != 1) {
-			t.Errorf("zero %s: warnings %v", name, m.Warnings)
-		}
-	}
-}
-
-// TestZeroModels: the zero value of a model, which is there to be read into, is one of no features.
-func TestZeroModels(t *testing.T) {
-	x, ctx := NewMat(2, 3), t.Context()
-	empty := func(what string, ms ...Mat) {
-		for _, m := range ms {
-			if m.Rows != 0 || m.Cols != 0 {
-				t.Errorf("%s: %d × %d", what, m.Rows, m.Cols)
-			}
-		}
-	}
-	for _, m := range []Model{&NMF{}, &QMF{}, &QMFQ{}, &BQMF{}} {
-		what := fmt.Sprintf("%T", m)
-		empty(what, m.Reconstruct(), m.Shares())
-		var errs []error
-		fails := func(err error) { errs = append(errs, err) }
-		_, err := m.Loss(x)
-		fails(err)
-		_, err = m.Transform(ctx, x)
-		fails(err)
-		_, err = m.Score(ctx, x)
-		fails(err)
-		_, err = m.Goodness(x)
-		fails(err)
-		_, err = m.TopFeatures(x, 2)
-		fails(err)
-		_, err = m.MarshalBinary()
-		fails(err)
-		lists := len(m.TopSamples(2))
-		switch m := m.(type) {
-		case *QMF:
-			_, err = m.Map(0)
-			fails(err)
-			lists += len(m.Bend()) + len(m.MarginalErrors())
-		case *QMFQ:
-			_, err = m.Inflate(0)
-			fails(err)
-			_, err = m.Deflate(0)
-			fails(err)
-			_, err = m.Normalize(x)
-			fails(err)
-			lists += len(m.Bend())
-		case *BQMF:
-			_, err = m.Map(0)
-			fails(err)
-			_, _, err = m.Probability(x)
-			fails(err)
-			lo, hi, err := m.Interval(0.5)
-			empty(what, m.Median(), m.Deviation(), lo, hi)
-			lists += len(m.Bend())
-			fails(err)
-		}
-		for i, err := range errs {
-			var shape *ShapeError
-			if !errors.As(err, &shape) {
-				t.Errorf("%s: error %d is %v", what, i, err)
-			}
-		}
-		if lists != 0 {
-			t.Errorf("%s: a list of %d entries", what, lists)
 		}
 	}
 }

@@ -174,6 +174,10 @@ func ways(d, n int) []way {
 		{"BQMF", MethodBQMF, positive, KL, of(WithEpochs(8))},
 		{"BQMF, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1), WithEpochs(6))},
 		{"BQMF, hidden, corrections", MethodBQMF, kin(16, 80), KL, of(missing, WithEpochs(3))},
+		{"BQMF, weights, hidden, validation", MethodBQMF, holed, KL, of(missing, WithValidation(0.1),
+			WithSampleWeights(samples), WithCellWeights(cells), WithEpochs(6))},
+		{"BQMF, weights, signed", MethodBQMF, signed, Frobenius, of(WithSampleWeights(samples),
+			WithEpochs(8))},
 		{"BQMF, signed, rests", MethodBQMF, signed, Frobenius, of(WithTolerance(0.05))},
 	}
 }

@@ -407,7 +407,7 @@ func hostile() map[string]Mat {
 // anything but finite, on what methods fail on.
 func TestNewtonNeverRises(t *testing.T) {
 	slow(t)
-	epochs := draws(60, 40, 40)
+	epochs := draws(60, 25, 25)
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
 			for _, loss := range []Loss{KL, Frobenius} {

@@ -101,6 +101,7 @@ type settings struct {
 	missing       bool
 	projection    Projection
 	updates       Updates
+	discrete      []int        // of WithDiscrete
 	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
 	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
@@ -551,7 +552,12 @@ func WithFixedU(columns Mat) FitOption {
 // Where there are maps the weights are those of the operators as well: T_i transports samples of these
 // weights, and its squash has their mean and deviation. [WithShrinkage] counts samples of the mean weight;
 // penalties count entries of factors, whatever they weigh. Projections of a QMFQ weigh cells likewise; a
-// [TruncatedSVD] takes weights of samples alone. FitBQMF and fits in shards take none.
+// [TruncatedSVD] takes weights of samples alone. Fits in shards take none.
+//
+// A [FitBQMF] knows how much it has seen, so a factor of all weights counts there: it has what it would learn
+// of the rows (U, noise, scales, History) from a table with each sample so often, and V of each. What it
+// leaves out of a sample to judge itself (LeaveOneOut, maps, intervals) are all of its copies; of twins in a
+// table the other one would be seen. Divide weights that are no counts by their mean.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)
@@ -586,6 +592,9 @@ func weightsBound(w []float64) string {
 // these are multiplied where both are given. A cell of weight 0 is one that was not observed, whatever x
 // has there; a row or a column of nothing else is a [*DataError], as is a weight that is none. The rows of w
 // are read whenever those of x are.
+//
+// In a [FitBQMF] a weight is a factor of the precision of the cell, over a unit by which all of them count as
+// (Σ w)²/Σ w² cells; predictions are of cells of weight 1 in that unit.
 func WithCellWeights(w Rows) FitOption {
 	return fitOption(option.CellWeights, "Rows", func(c *config) string {
 		if w == nil {
@@ -710,6 +719,27 @@ func WithValidation(share float64) FitOption {
 // cell is a [*DataError]. The methods of a model take NaN cells without it.
 func WithMissingValues() FitOption {
 	return fitOption(option.Missing, "", func(c *config) string { c.missing = true; return "" })
+}
+
+// WithDiscrete names the rows that take single values only, as sexes, ratings and counts do: their medians,
+// the ends of their intervals and their draws are numbers on the lattice of their observed values or, where
+// there is no lattice, observed values. All other rows take any value; without rows, all rows do. Default:
+// the data show which rows these are, by ten observed cells at least.
+func WithDiscrete(rows ...int) FitOption {
+	return fitOption(option.Discrete, rowsInWords(rows), func(c *config) string {
+		c.discrete = rows
+		return ""
+	})
+}
+
+func rowsInWords(rows []int) string {
+	words := "no rows"
+	for k, i := range rows {
+		if words += ", " + itoa(i); k == 0 {
+			words = itoa(i)
+		}
+	}
+	return words
 }
 
 // WithProjection sets Π_k, the projection onto rank k. Default [KLUpdates](5),

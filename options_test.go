@@ -50,6 +50,7 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 		option.Validation: WithValidation(0.2), option.Missing: WithMissingValues(),
 		option.Init:       WithInit(u, v),
 		option.Projection: WithProjection(KLUpdates(3)), option.Updates: WithUpdates(UpdatesMultiplicative),
+		option.Discrete:   WithDiscrete(1),
 		option.Context:    WithContext(context.Background()),
 		option.Progress:   WithProgress(func(Progress) error { return nil }),
 		option.Checkpoint: WithCheckpoint(1, func([]byte) error { return nil }),

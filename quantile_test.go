@@ -9,7 +9,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
 )
@@ -18,7 +17,7 @@ import (
 // place apart: order and range must hold without a single exception, at any
 // number of iterations.
 func TestOrderAndRange(t *testing.T) {
-	problems := draws(14000, 1800, 500)
+	problems := draws(14000, 900, 400)
 	pairs := 0
 	for seed := range problems {
 		r := random.Split(9, seed)
@@ -126,52 +125,6 @@ func FuzzOrder(f *testing.F) {
 		}
 		checkOrder(t, x, q, must(Solve(x, opts...))(t), float64(len(x)))
 	})
-}
-
-// TestFinite: no value and no gradient is NaN or infinite for finite input,
-// however extreme.
-func TestFinite(t *testing.T) {
-	const top = limit.Magnitude
-	rows := [][]float64{
-		{5}, {1, 1, 1}, {0, 0, 1}, {-top, 0, top}, {top, top}, {top, math.Nextafter(top, 0), top / 2},
-		{1e-320, 2e-320, 0},
-		{1e300, 1, 1e-300}, {1, 1 + 0x1p-52, 1 - 0x1p-53}, {1e9, 1e9 + 1e-6, 1e9 - 1e-6, 1e9},
-		{0, 0, 0, 0, 0, 0, 0, 0, 1},
-	}
-	levels := [][]float64{{0, 1}, {-top, 0, top}, {top, top, top}, {1e-320, 2e-320, 3e-320},
-		{0, 0, 1e299, 1e300}}
-	for _, x := range rows {
-		for _, q := range levels {
-			for _, eps := range some([]float64{1e12, 100, 1, 0.01, 1e-4, 1e-6, 1e-12, 0}, 0, 3, 5, 7) {
-				for s := range SquashArctan + 1 {
-					for _, l := range []int{0, 1, 3} {
-						opts := []Option{WithEpsilon(eps), WithSquash(s), WithLevels(len(q))}
-						if l > 0 {
-							opts = append(opts, WithIterations(l))
-						}
-						tr, err := Solve(x, opts...)
-						if s == SquashNone && largest(x) > limit.Point || eps == 0 && l > 0 {
-							continue
-						}
-						ok(t, err)
-						for _, zs := range []float64{1, -math.MaxFloat64, 1e-320} {
-							z, zm := make([]float64, len(x)), make([]float64, len(q))
-							for i := range z {
-								z[i] = zs * float64(1-i%2*2)
-							}
-							for j := range zm {
-								zm[j] = zs * float64(1-j%2*2)
-							}
-							all, err := results(t, tr, x, q, z, zm)
-							if ok(t, err); notFinite(slices.Concat(all...)) >= 0 {
-								t.Fatalf("x %v, q %v, ε %g, %v, %d iterations: %v", x, q, eps, s, l, all)
-							}
-						}
-					}
-				}
-			}
-		}
-	}
 }
 
 // parts are a gradient's, in all arguments that it has.

@@ -14,7 +14,7 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-var randomFits = flag.Int("fits", 60, "how many fits TestRandomFits makes")
+var randomFits = flag.Int("fits", 45, "how many fits TestRandomFits makes")
 
 // TestRandomFits: a fit of finite numbers has finite numbers, what cannot be fitted is an error of one of the
 // package's types, nothing panics, and another holder and other workers make the same file. .ci/night makes
@@ -22,7 +22,7 @@ var randomFits = flag.Int("fits", 60, "how many fits TestRandomFits makes")
 func TestRandomFits(t *testing.T) {
 	h, fitted := fnv.New64a(), 0
 	if testing.Short() {
-		*randomFits = min(*randomFits, 30)
+		*randomFits = min(*randomFits, 20)
 	}
 	for seed := range *randomFits {
 		src := random.Split(61, seed)

@@ -10,9 +10,7 @@ package quantmf
 
 import (
 	"context"
-	"math"
 
-	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/projection"
 	"github.com/quantmf/quantmf/internal/section"
@@ -222,27 +220,4 @@ func placeModel(ctx context.Context, m Model, x Rows) (u, v Mat, err error) {
 	}
 	v, err = m.Transform(ctx, x)
 	return u, v, err
-}
-
-// modelRow gives row i the map of the model that the fit goes on from.
-func (f *inflation) modelRow(v *rowSpace, i int) {
-	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
-	copy(q, f.settings.maps.quantiles.Row(i))
-	units := &f.cells.Units
-	if !units.Plain() {
-		units.Bring(q, i)
-	}
-	last := 0.0
-	for l, b := range f.settings.maps.weights.Row(i) {
-		inc[l], logits[l] = q[l]-last, elem.Log(b)
-		last = q[l]
-	}
-	if f.S != nil {
-		f.S[i] = f.settings.maps.slopes[i]
-		if units.All != 0 {
-			f.S[i] = math.Ldexp(f.S[i], -units.All)
-		}
-	}
-	f.Warm[i].Valid = false
-	f.solveRow(v, i)
 }

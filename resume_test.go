@@ -9,23 +9,24 @@ import (
 	"testing"
 )
 
-// when it never stopped, though the best model came from a state.
+// TestResumeStrict: under WithStrict a fit that goes on from a state ends in the error that it ends in when
+// it never stopped, though the best model came from a state.
 func TestResumeStrict(t *testing.T) {
 	x := toy(3)
 	x.Rows, x.Cols = 14, 12
-	for _, model := range []string{"QMF", "QMFQ"} {
+	for _, method := range []Method{MethodQMF, MethodQMFQ} {
 		opts := []FitOption{WithEpochs(2), WithLevels(4), WithMaxIterations(2), WithRestarts(2), WithStrict()}
 		var states [][]byte
 		save := WithCheckpoint(1, func(s []byte) error { states = append(states, s); return nil })
-		_, want := fitAny(context.Background(), model, x, 2, append(opts, save)...)
+		_, want := Fit(t.Context(), method, x, 2, append(opts, save)...)
 		var c *ConvergenceError
 		if !errors.As(want, &c) {
-			t.Fatalf("%s: %v", model, want)
+			t.Fatalf("%v: %v", method, want)
 		}
 		for i, s := range states {
-			if _, err := fitAny(context.Background(), model, x, 2,
+			if _, err := Fit(t.Context(), method, x, 2,
 				append(opts, WithResume(s))...); !reflect.DeepEqual(err, want) {
-				t.Errorf("%s, state %d: %v, want %v", model, i, err, want)
+				t.Errorf("%v, state %d: %v, want %v", method, i, err, want)
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package quantmf
 
-// Tests of many rows at once: each has the bits that it has alone, for any number of
-// workers, and more of them cost no more allocations.
+// Tests of many rows at once: each has the bits that it has alone, for any number of workers.
 
 import (
 	"math"
@@ -10,69 +9,11 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/transport"
 )
 
-// TestRows: the batched operators give the bits of the single ones, for any
-// number of workers, whatever the strides.
-func TestRows(t *testing.T) {
-	r := random.Split(12, 0)
-	big := NewMat(9, 30)
-	for i := range big.Data {
-		big.Data[i] = normal(&r)
-	}
-	x := Mat{Rows: 9, Cols: 21, Data: big.Data, Stride: 30}
-	z := NewMat(9, 21)
-	for i := range z.Data {
-		z.Data[i] = normal(&r)
-	}
-	for j := range z.Cols { // in other units, even beyond the roots of the range
-		z.Row(2)[j] *= 0x1p-900
-		z.Row(5)[j] *= 0x1p900
-	}
-	q := NewMat(9, 5)
-	for i := range q.Rows {
-		last := normal(&r)
-		for j := range q.Cols {
-			last += r.Float64()
-			q.Set(i, j, last)
-		}
-	}
-	one := Mat{Rows: 1, Cols: 5, Data: q.Data[:5], Stride: 5}
-	for _, eps := range []float64{0.1, 0.001, 0} {
-		for _, workers := range []int{1, 4} {
-			opts := []Option{WithEpsilon(eps), WithTargetWeights([]float64{1, 2, 3, 2, 1})}
-			for _, levels := range []Mat{q, one} {
-				batch := append(opts, WithWorkers(workers))
-				got := must(SoftQuantileRows(x, levels, batch...))(t)
-				dx, dq, db, err := SoftQuantileRowsVJP(x, levels, z, batch...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				sum := make([]float64, 5)
-				for i := range x.Rows {
-					tr := must(Solve(x.Row(i), append(opts, WithLevels(5))...))(t)
-					l := levels.Row(min(i, levels.Rows-1))
-					want, _ := tr.Quantile(l)
-					g := must(tr.QuantileVJP(l, z.Row(i)))(t)
-					closeTo(t, "T", got.Row(i), want, 0)
-					closeTo(t, "dx", dx.Row(i), g.X, 0)
-					closeTo(t, "db", db.Row(i), g.B, 0)
-					kernel.Accumulate(sum, []float64{1}, g.Q)
-					if levels.Rows > 1 {
-						closeTo(t, "dq", dq.Row(i), g.Q, 0)
-					}
-				}
-				if levels.Rows == 1 {
-					closeTo(t, "shared dq", dq.Row(0), sum, 0)
-				}
-			}
-		}
-	}
-}
-
-// TestRowsAlone: a row has the bits that it has alone, T and gradients, whichever rows
-// it is with, for options of every kind.
+// TestRowsAlone: a row has the bits that it has alone, T and gradients, whichever rows it is with, whatever
+// the stride, for options of every kind and cotangents of any size; the gradient of levels that all rows
+// share is the sum of theirs.
 func TestRowsAlone(t *testing.T) {
 	src := random.Split(43, 0)
 	trials := draws(400, 80, 40)
@@ -120,7 +61,8 @@ func TestRowsAlone(t *testing.T) {
 		if src.IntN(3) == 0 {
 			opts = append(opts, WithSquash(SquashNone))
 		}
-		x, z, q := NewMat(d, n), NewMat(d, n), NewMat(d, m)
+		x, z, q := NewMat(d, n+trial%3), NewMat(d, n), NewMat(d, m)
+		x.Cols = n
 		for i := range d {
 			spread, kind := math.Exp(3*normal(&src)), src.IntN(4)
 			for j := range n {
@@ -138,23 +80,42 @@ func TestRowsAlone(t *testing.T) {
 				q.Row(i)[j] += q.Row(i)[j-1]
 			}
 		}
+		far := trial%4 == 1 // units beyond the roots of the range, in which gradients may overflow
+		for j := range n {
+			if far {
+				z.Row(0)[j] *= 0x1p-900
+				z.Row(d - 1)[j] *= 0x1p900
+			}
+		}
+		if trial%5 == 2 {
+			q = first(q, 1)
+		}
 		workers := append(opts[:len(opts):len(opts)], WithWorkers(1+src.IntN(4)))
 		got := must(SoftQuantileRows(x, q, workers...))(t)
 		dx, dq, db, err := SoftQuantileRowsVJP(x, q, z, workers...)
 		if err != nil {
 			t.Fatal(err)
 		}
+		sum := make([]float64, m)
 		for i := range d {
-			want := must(SoftQuantile(x.Row(i), q.Row(i), opts...))(t)
+			levels, own := q.Row(min(i, q.Rows-1)), dq.Row(min(i, q.Rows-1))
+			want := must(SoftQuantile(x.Row(i), levels, opts...))(t)
 			tr := must(Solve(x.Row(i), append(opts[:len(opts):len(opts)], WithLevels(m))...))(t)
-			g := must(tr.QuantileVJP(q.Row(i), z.Row(i)))(t)
+			g := must(tr.QuantileVJP(levels, z.Row(i)))(t)
+			ofQ := g.Q
+			if q.Rows < d {
+				kernel.Accumulate(sum, []float64{1}, g.Q)
+				if ofQ = sum; i < d-1 {
+					own = ofQ
+				}
+			}
 			for _, v := range []struct {
 				what      string
 				got, want []float64
-			}{{"T", got.Row(i), want}, {"∂x", dx.Row(i), g.X}, {"∂q", dq.Row(i), g.Q},
-				{"∂b", db.Row(i), g.B}} {
+			}{{"T", got.Row(i), want}, {"∂x", dx.Row(i), g.X}, {"∂q", own, ofQ}, {"∂b", db.Row(i), g.B}} {
 				for j := range v.want {
-					if math.Float64bits(v.got[j]) != math.Float64bits(v.want[j]) || v.got[j]-v.got[j] != 0 {
+					if got := v.got[j]; math.Float64bits(got) != math.Float64bits(v.want[j]) ||
+						got-got != 0 && !far {
 						t.Fatalf("trial %d, ε %g, %d×%d, %d levels, row %d: %s_%d is %v, alone %v", trial,
 							eps, d, n, m, i, v.what, j, v.got[j], v.want[j])
 					}
@@ -169,7 +130,7 @@ func TestRowsAlone(t *testing.T) {
 func TestFlushedColumns(t *testing.T) {
 	slow(t)
 	src := random.Split(44, 0)
-	flushed, problems := 0, draws(1000, 120, 50)
+	flushed, problems := 0, draws(1000, 60, 50)
 	for range problems {
 		n, m := 1+src.IntN(60), 2+src.IntN(20)
 		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)
@@ -208,32 +169,5 @@ func TestFlushedColumns(t *testing.T) {
 	}
 	if flushed < problems/3 {
 		t.Errorf("only %d plans have a flushed column", flushed)
-	}
-}
-
-// TestRowsAllocations: more rows cost no more allocations.
-func TestRowsAllocations(t *testing.T) {
-	if transport.Invariants {
-		t.Skip("the checks allocate")
-	}
-	count := func(d int) float64 {
-		x, q := NewMat(d, 40), NewMat(1, 8)
-		for i := range x.Data {
-			x.Data[i] = float64(i * 7 % 101)
-		}
-		for j := range q.Data {
-			q.Data[j] = float64(j)
-		}
-		return allocations(5, func() {
-			must(SoftQuantileRows(x, q, WithWorkers(1)))(t)
-			if _, _, _, err := SoftQuantileRowsVJP(x, q, x, WithWorkers(1)); err != nil {
-				t.Fatal(err)
-			}
-		})
-	}
-	// Eight are solved at once, in workspaces that the pool may have forgotten: at most
-	// eight allocations each, in two calls. One a row would be 292 more.
-	if a, b := count(8), count(300); b > a+128 {
-		t.Errorf("%v allocations for 8 rows, %v for 300", a, b)
 	}
 }

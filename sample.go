@@ -22,9 +22,10 @@ import (
 func (m *BQMF) Sample(seed uint64) Mat { return m.SampleCategories(seed) }
 
 // SampleCategories is [BQMF.Sample] of a table of which some rows stand for the words of categories: each
-// category is a list of rows that hold 0 and 1, of which one is 1 for each sample, and no row is in two
-// lists. Of such rows one is drawn, with their probabilities, and together with what is drawn of other
-// features. Rows that the model has not are left out.
+// category is a list of rows that hold 0 and 1, of which one is 1 for each sample, or a single row, which is
+// 1 for one of two words; no row is in two lists. Of such rows one is drawn, with the probabilities that
+// Reconstruct says, over their sum, and together with what is drawn of other features. Rows that the model
+// has not are left out. Cost: twice that of Reconstruct.
 func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 	categories = slices.Clone(categories)
 	if usable(m) != nil {
@@ -33,59 +34,65 @@ func (m *BQMF) SampleCategories(seed uint64, categories ...[]int) Mat {
 	p := pool.New(m.workers, len(m.model.Curves))
 	defer p.Close()
 	d, n := m.Dims()
-	out, of := NewMat(d, n), make([]int, d) // of each row its place among those of categories, from 1
-	count := 0
+	out, words := NewMat(d, n), make([]bool, d)
 	for k, rows := range categories {
 		categories[k] = slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return i < 0 || i >= d })
 		for _, i := range categories[k] {
-			count++
-			of[i] = count
+			words[i] = true
 		}
 	}
-	places := NewMat(count, n)
 	m.model.Draw(p, seed, func(t *bqmf.Table, i, j int, mean, dev, z float64) {
-		if of[i] == 0 {
+		if words[i] {
+			out.Set(i, j, bqmf.Phi(z))
+		} else {
 			out.Set(i, j, t.Quantile(mean, dev, z))
-			return
 		}
-		p, at := t.Indicator(mean, dev, z)
-		out.Set(i, j, p)
-		places.Set(of[i]-1, j, at)
 	})
+	if !slices.Contains(words, true) {
+		return out
+	}
+	said := conditional(&m.model, p)
 	for _, rows := range categories {
 		for j := range n {
-			drawOne(out, places, rows, of, j)
+			drawOne(out, said, rows, j)
 		}
 	}
 	return out
 }
 
-// drawOne puts 1 into one of the rows of a category at sample j, where their probabilities are, and 0 into
-// the others. The likeliest row is 1 where its own draw lies so high; else the same number, which is uniform
-// below that, says which of the others is.
-func drawOne(out, places Mat, rows, of []int, j int) {
+// drawOne puts 1 into one of the rows of a category at sample j, where out has uniform numbers, and 0 into
+// the others. The likeliest row is 1 where its own number lies so high; else the same number, which is
+// uniform below that, says which of the others is.
+func drawOne(out, said Mat, rows []int, j int) {
 	if len(rows) == 0 {
 		return
 	}
+	p := func(i int) float64 { return min(max(said.At(i, j), 0), 1) }
 	sum, likeliest := 0.0, rows[0]
 	for _, i := range rows {
-		if sum += out.At(i, j); out.At(i, j) > out.At(likeliest, j) {
+		if sum += p(i); p(i) > p(likeliest) {
 			likeliest = i
 		}
 	}
-	one, left := likeliest, float64(places.At(of[likeliest]-1, j)*sum)
-	if left < sum-out.At(likeliest, j) {
+	if len(rows) == 1 {
+		sum = 1
+	}
+	one, left := likeliest, float64(out.At(likeliest, j)*sum)
+	if left < sum-p(likeliest) {
+		one = -1 // no row is 1: the word that has none
 		for _, i := range rows {
-			if p := out.At(i, j); i != likeliest && p > 0 {
-				if one = i; left < p {
+			if p(i) > 0 && i != likeliest {
+				if one = i; left < p(i) {
 					break
 				}
-				left -= p
+				left -= p(i)
 			}
 		}
 	}
 	for _, i := range rows {
 		out.Set(i, j, 0)
 	}
-	out.Set(one, j, 1)
+	if one >= 0 {
+		out.Set(one, j, 1)
+	}
 }

@@ -3,10 +3,11 @@ package quantmf_test
 import (
 	"errors"
 	"math"
+	"os"
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
 )
@@ -19,9 +20,9 @@ func normal(seed uint64) func() float64 {
 
 // assays is a table of one component and noise, all features rising with it, and what a fit sees of it: of
 // features from the first hidden on, a third of the samples have none.
-func assays(d, n, hidden int, noise float64, seed uint64) (x, seen quantmf.Mat) {
+func assays(d, n, hidden int, noise float64, seed uint64) (x, seen Mat) {
 	next := normal(seed)
-	x = quantmf.NewMat(d, n)
+	x = NewMat(d, n)
 	v := make([]float64, n)
 	for j := range v {
 		v[j] = next()
@@ -43,7 +44,7 @@ func assays(d, n, hidden int, noise float64, seed uint64) (x, seen quantmf.Mat) 
 
 // chain is a table whose noise goes along from a feature to the next, and what a fit sees of it: of some
 // features side by side a third of the samples have none.
-func chain(d, n int, seed uint64) (x, seen quantmf.Mat) {
+func chain(d, n int, seed uint64) (x, seen Mat) {
 	next := normal(seed)
 	x, _ = assays(d, n, d, 0.1, seed+1000)
 	for j := range n {
@@ -62,12 +63,9 @@ func chain(d, n int, seed uint64) (x, seen quantmf.Mat) {
 	return x, seen
 }
 
-func fitted(t *testing.T, x quantmf.Mat, opts ...quantmf.FitOption) *quantmf.BQMF {
+func fitted(t *testing.T, x Mat, opts ...FitOption) *BQMF {
 	t.Helper()
-	m, err := quantmf.FitBQMF(t.Context(), x, 0, append(opts, quantmf.WithMissingValues())...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(FitBQMF(t.Context(), x, 0, append(opts, WithMissingValues())...))(t)
 	return m
 }
 
@@ -84,7 +82,7 @@ func TestSampleMarginals(t *testing.T) {
 	for k, v := range counts.Data {
 		counts.Data[k] = math.Floor(math.Exp(0.7*v + 1))
 	}
-	for name, x := range map[string]quantmf.Mat{"real": seen, "counts": counts} {
+	for name, x := range map[string]Mat{"real": seen, "counts": counts} {
 		m := fitted(t, x)
 		for _, p := range []float64{0.5, 0.9} {
 			lo, hi, err := m.Interval(p)
@@ -125,16 +123,15 @@ func TestSampleMeans(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []struct {
 		name string
-		make func(seed uint64) (x, seen quantmf.Mat)
+		make func(seed uint64) (x, seen Mat)
 		most float64
 	}{
-		{"assays", func(seed uint64) (x, seen quantmf.Mat) { return assays(24, 48, 4, 0.8, seed) }, 1.5},
+		{"assays", func(seed uint64) (x, seen Mat) { return assays(24, 48, 4, 0.8, seed) }, 1.5},
 		// where the intervals of single cells are narrow, too
-		{"chains", func(seed uint64) (x, seen quantmf.Mat) { return chain(40, 60, seed) }, 2.2},
+		{"chains", func(seed uint64) (x, seen Mat) { return chain(40, 60, seed) }, 2.2},
 	} {
-		const tables = 8
 		var squares, count [2]float64
-		for seed := range uint64(tables) {
+		for seed := range uint64(5) {
 			x, seen := kind.make(seed)
 			meansOff(fitted(t, seen), x, seen, &squares, &count)
 		}
@@ -149,7 +146,7 @@ func TestSampleMeans(t *testing.T) {
 
 // meansOff adds the squares of what means over the hidden cells of each feature (0) and sample (1) are off
 // by, over the variance that draws have of them.
-func meansOff(m *quantmf.BQMF, x, seen quantmf.Mat, squares, count *[2]float64) {
+func meansOff(m *BQMF, x, seen Mat, squares, count *[2]float64) {
 	const draws = 24
 	off := [2][][draws]float64{make([][draws]float64, x.Rows), make([][draws]float64, x.Cols)}
 	for s := range draws {
@@ -186,8 +183,8 @@ func meansOff(m *quantmf.BQMF, x, seen quantmf.Mat, squares, count *[2]float64) 
 func TestSampleSeeds(t *testing.T) {
 	t.Parallel()
 	x := kin(16, 60)
-	one := fitted(t, x, quantmf.WithWorkers(1))
-	three := fitted(t, x, quantmf.WithWorkers(3))
+	one := fitted(t, x, WithWorkers(1))
+	three := fitted(t, x, WithWorkers(3))
 	if !slices.Equal(one.Sample(3).Data, three.Sample(3).Data) {
 		t.Error("the draw depends on the number of workers")
 	}
@@ -198,7 +195,7 @@ func TestSampleSeeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := new(quantmf.BQMF)
+	read := new(BQMF)
 	if err := read.UnmarshalBinary(file); err != nil {
 		t.Fatal(err)
 	}
@@ -206,11 +203,11 @@ func TestSampleSeeds(t *testing.T) {
 		t.Error("a model that was read draws otherwise")
 	}
 	one.U.Set(0, 0, 99)
-	if z := one.Sample(3); z.Rows != 0 || new(quantmf.BQMF).Sample(1).Rows != 0 {
+	if z := one.Sample(3); z.Rows != 0 || new(BQMF).Sample(1).Rows != 0 {
 		t.Error("a changed model, or none, has a draw")
 	}
-	stopped, err := quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithMissingValues(),
-		quantmf.WithProgress(func(quantmf.Progress) error { return errors.New("no further") }))
+	stopped, err := FitBQMF(t.Context(), x, 0, WithMissingValues(),
+		WithProgress(func(Progress) error { return errors.New("no further") }))
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -222,7 +219,7 @@ func TestSampleSeeds(t *testing.T) {
 }
 
 // line returns the slope of the second feature on the first, by least squares, and its variance.
-func line(x quantmf.Mat) (slope, variance float64) {
+func line(x Mat) (slope, variance float64) {
 	n := float64(x.Cols)
 	var mx, my, xx, xy, rest float64
 	for j := range x.Cols {
@@ -250,16 +247,20 @@ func TestRubin(t *testing.T) {
 		t.Skip("fits many tables")
 	}
 	t.Parallel()
-	const n, draws, tables = 150, 10, 50
+	const n, draws = 150, 10
+	tables := 24
+	if os.Getenv("QUANTMF_LONG") != "" {
+		tables = 50
+	}
 	held := map[string]float64{}
 	hold := func(what string, slope, variance float64) {
 		if math.Abs(slope-1) < 2*math.Sqrt(variance) {
-			held[what] += 1.0 / tables
+			held[what] += 1 / float64(tables)
 		}
 	}
 	for seed := range uint64(tables) {
 		next := normal(seed + 77)
-		x := quantmf.NewMat(6, n)
+		x := NewMat(6, n)
 		var pairs []float64 // of the samples that have both
 		for j := range n {
 			f := next()
@@ -277,7 +278,7 @@ func TestRubin(t *testing.T) {
 			pairs = append(pairs, a, y)
 		}
 		m := fitted(t, x)
-		fill := func(z quantmf.Mat) quantmf.Mat {
+		fill := func(z Mat) Mat {
 			for k, v := range x.Data {
 				if v == v {
 					z.Data[k] = v
@@ -299,7 +300,7 @@ func TestRubin(t *testing.T) {
 		hold("draws", q, u+(1+1.0/draws)*b)
 		slope, variance := line(fill(m.Reconstruct()))
 		hold("means", slope, variance)
-		whole := quantmf.Mat{Rows: len(pairs) / 2, Cols: 2, Stride: 2, Data: pairs}.T()
+		whole := Mat{Rows: len(pairs) / 2, Cols: 2, Stride: 2, Data: pairs}.T()
 		slope, variance = line(whole)
 		hold("samples with both", slope, variance)
 	}

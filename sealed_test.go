@@ -22,12 +22,8 @@ func smallModels(t *testing.T) (x Mat, models map[Method]Model) {
 		}
 	}
 	models = map[Method]Model{}
-	for method := MethodNMF; method <= MethodBQMF; method++ {
-		m, err := Fit(t.Context(), method, x, 2, WithEpochs(3))
-		if err != nil {
-			t.Fatal(method, err)
-		}
-		models[method] = m
+	for method := range MethodBQMF + 1 {
+		models[method] = must(Fit(t.Context(), method, x, 2, WithEpochs(3)))(t)
 	}
 	return x, models
 }
@@ -40,49 +36,33 @@ func typed(err error) bool {
 	return errors.As(err, &shape) || errors.As(err, &data) || errors.As(err, &option)
 }
 
-// answers calls every method of a model that computes with its factors, and returns the names of those that
+// answers calls the methods of a model that compute with its factors, and returns the names of those that
 // answer: with no error, or with a result that is not empty.
 func answers(ctx context.Context, t *testing.T, m Model, x Mat) (answered []string) {
 	t.Helper()
-	fails := func(name string, err error) {
+	errs := map[string]error{"Loss": errorOf(m.Loss(x)), "Score": errorOf(m.Score(ctx, x)),
+		"Transform": errorOf(m.Transform(ctx, x)), "Scores": errorOf(m.Scores(ctx, x)),
+		"Predict": errorOf(m.Predict(ctx, x)), "Goodness": errorOf(m.Goodness(x)),
+		"TopFeatures": errorOf(m.TopFeatures(x, 2)), "MarshalBinary": errorOf(m.MarshalBinary()),
+		"MarshalText": errorOf(m.MarshalText())}
+	results := map[string]Mat{"Reconstruct": m.Reconstruct()}
+	if m, is := m.(*BQMF); is {
+		results["low end"], results["high end"], errs["Interval"] = m.Interval(0.5)
+		_, _, errs["PredictInterval"] = m.PredictInterval(ctx, x, 0.5)
+		_, _, errs["Probability"] = m.Probability(x)
+		results["Median"], results["Deviation"] = m.Median(), m.Deviation()
+	}
+	for name, err := range errs {
 		if err == nil {
 			answered = append(answered, name)
 		} else if !typed(err) {
 			t.Errorf("%T: %s: %v is not typed", m, name, err)
 		}
 	}
-	empty := func(name string, ms ...Mat) {
-		for _, m := range ms {
-			if m.Rows != 0 || m.Cols != 0 || m.Data != nil {
-				answered = append(answered, name)
-			}
+	for name, m := range results {
+		if m.Rows != 0 || m.Cols != 0 || m.Data != nil {
+			answered = append(answered, name)
 		}
-	}
-	_, err := m.Loss(x)
-	fails("Loss", err)
-	_, err = m.Score(ctx, x)
-	fails("Score", err)
-	_, err = m.Transform(ctx, x)
-	fails("Transform", err)
-	_, err = m.Scores(ctx, x)
-	fails("Scores", err)
-	_, err = m.Predict(ctx, x)
-	fails("Predict", err)
-	_, err = m.MarshalBinary()
-	fails("MarshalBinary", err)
-	_, err = m.MarshalText()
-	fails("MarshalText", err)
-	empty("Reconstruct", m.Reconstruct())
-	switch m := m.(type) {
-	case *BQMF:
-		lo, hi, err := m.Interval(0.5)
-		fails("Interval", err)
-		empty("Interval", lo, hi)
-		empty("Median", m.Median(), m.Deviation())
-		_, _, err = m.PredictInterval(ctx, x, 0.5)
-		fails("PredictInterval", err)
-		_, _, err = m.Probability(x)
-		fails("Probability", err)
 	}
 	return answered
 }
@@ -219,25 +199,12 @@ func TestZeroValues(t *testing.T) {
 	if len(tr.Rank()) != 0 || len(tr.Sort()) != 0 || tr.Plan().Rows != 0 {
 		t.Error("the zero Transport has results")
 	}
-	q := []float64{1, 2}
-	var errs []error
-	for _, vjp := range []func([]float64) (*Gradient, error){tr.RankVJP, tr.SortVJP} {
-		for _, z := range [][]float64{nil, q} {
-			_, err := vjp(z)
-			errs = append(errs, err)
-		}
-	}
-	for _, q := range [][]float64{nil, q} {
-		_, err := tr.Quantile(q)
-		_, mapped := tr.Map(q)
-		_, back := tr.QuantileVJP(q, q)
-		_, on := tr.QuantileJVP(q, Gradient{})
-		errs = append(errs, err, mapped, back, on)
-	}
 	f, c := new(Map), new(Curve)
-	_, err := f.Invert(0)
-	_, other := c.Invert(0)
-	errs = append(errs, err, other)
+	errs := []error{errorOf(f.Invert(0)), errorOf(c.Invert(0))}
+	for _, q := range [][]float64{nil, {1, 2}} {
+		errs = append(errs, errorOf(tr.RankVJP(q)), errorOf(tr.SortVJP(q)), errorOf(tr.Quantile(q)),
+			errorOf(tr.Map(q)), errorOf(tr.QuantileVJP(q, q)), errorOf(tr.QuantileJVP(q, Gradient{})))
+	}
 	for i, err := range errs {
 		if !typed(err) {
 			t.Errorf("error %d is %v", i, err)
@@ -260,6 +227,22 @@ func TestZeroValues(t *testing.T) {
 		if err.Error() == "" {
 			t.Errorf("%T says nothing", err)
 		}
+	}
+	for _, m := range []Model{new(NMF), new(QMF), new(QMFQ), new(BQMF)} {
+		if got := answers(t.Context(), t, m, NewMat(2, 3)); len(got) > 0 || m.Shares().Rows != 0 ||
+			len(m.TopSamples(2)) != 0 {
+			t.Errorf("the zero %T: %v answer", m, got)
+		}
+	}
+	b, q, two := new(BQMF), new(QMF), new(QMFQ)
+	for i, err := range []error{errorOf(b.Map(0)), errorOf(q.Map(0)), errorOf(two.Inflate(0)),
+		errorOf(two.Deflate(0)), errorOf(two.Normalize(NewMat(2, 3)))} {
+		if !typed(err) {
+			t.Errorf("map %d of a zero model: %v", i, err)
+		}
+	}
+	if len(b.Bend())+len(q.Bend())+len(two.Bend())+len(q.MarginalErrors()) != 0 {
+		t.Error("a zero model has bends or errors")
 	}
 	if p, err := (Projection{}).MarshalText(); err != nil || len(p) != 0 {
 		t.Errorf("the zero Projection: %q, %v", p, err)

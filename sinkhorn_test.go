@@ -1,7 +1,7 @@
 package quantmf
 
-// Tests of the solution of a row: Algorithm 1 against its plain form, the solver against
-// Algorithm 1 run long, and its passes and marginals on random and on hard problems.
+// Tests of the solution of a row: its passes and marginals on random and on hard problems.
+// testdata/cases.json.gz has plans in 160 digits, also after some iterations of Algorithm 1.
 
 import (
 	"math"
@@ -10,74 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/random"
-	"github.com/quantmf/quantmf/internal/transport"
 )
-
-// TestFirstIterations writes Algorithm 1 out in the plain domain.
-func TestFirstIterations(t *testing.T) {
-	p := randomPoint(1, true, SquashNone, 0.1)
-	n, m := len(p.x), len(p.y)
-	transport.Normalise(p.a, append([]float64(nil), p.a...))
-	transport.Normalise(p.b, append([]float64(nil), p.b...))
-	u := make([]float64, n)
-	for i := range u {
-		u[i] = 1
-	}
-	v := make([]float64, m)
-	K := func(i, j int) float64 { return math.Exp(-(p.x[i] - p.y[j]) * (p.x[i] - p.y[j]) / p.eps) }
-	for l := 1; l <= 7; l++ {
-		for j := range v {
-			s := 0.0
-			for i := range u {
-				s += K(i, j) * u[i]
-			}
-			v[j] = p.b[j] / s
-		}
-		for i := range u {
-			s := 0.0
-			for j := range v {
-				s += K(i, j) * v[j]
-			}
-			u[i] = p.a[i] / s
-		}
-		want, sorted, col := make([]float64, n), make([]float64, m), make([]float64, m)
-		for i := range u {
-			for j := range v {
-				P := u[i] * K(i, j) * v[j]
-				want[i] += P * p.q[j] / p.a[i]
-				sorted[j] += P * p.x[i]
-				col[j] += P
-			}
-		}
-		for j := range sorted {
-			sorted[j] /= col[j]
-		}
-		tr := must(Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-			WithSquash(SquashNone), WithIterations(l)))(t)
-		got, _ := tr.Quantile(p.q)
-		closeTo(t, "T", got, want, 1e-12*largest(want))
-		closeTo(t, "S", tr.Sort(), sorted, 1e-12)
-	}
-}
-
-// TestReferenceIterations compares the solver with Algorithm 1 run long.
-func TestReferenceIterations(t *testing.T) {
-	slow(t)
-	for seed := range 20 {
-		p := randomPoint(seed, seed%2 == 0, SquashLogistic, 0.1)
-		tr := p.solve(t)
-		ref := must(Solve(p.x, WithEpsilon(p.eps), WithWeights(p.a), WithTargetWeights(p.b), WithTargets(p.y),
-			WithIterations(3000)))(t)
-		if ref.Iterations != 3000 {
-			t.Errorf("%d iterations", ref.Iterations)
-		}
-		a, _ := tr.Quantile(p.q)
-		b, _ := ref.Quantile(p.q)
-		closeTo(t, "T", a, b, 1e-11*largest(b))
-		closeTo(t, "R", tr.Rank(), ref.Rank(), 1e-11*float64(len(p.x)))
-		closeTo(t, "S", tr.Sort(), ref.Sort(), 1e-11)
-	}
-}
 
 // randomProblem draws from the law by which pass counts are stated: n in 1..256,
 // m in {2,...,32}, ε in {1e-1,...,1e-4}, x of six kinds, b = softmax(c N).
@@ -114,7 +47,7 @@ func randomProblem(r *random.Source) (x, b []float64, eps float64) {
 // TestRandomProblems: all converge, in the number of passes that is stated, and
 // nothing is NaN.
 func TestRandomProblems(t *testing.T) {
-	problems := draws(100000, 8000, 3000)
+	problems := draws(100000, 4000, 2000)
 	src := random.Split(3, 0)
 	var passes []int
 	sum, failed := 0, 0
@@ -172,7 +105,7 @@ func TestMaxIterations(t *testing.T) {
 // TestSmallEpsilon goes down to 1e-8: what does not converge must say so, and
 // what says that it converged must have its marginals.
 func TestSmallEpsilon(t *testing.T) {
-	problems := draws(4000, 800, 300)
+	problems := draws(4000, 400, 200)
 	src := random.Split(4, 0)
 	for _, eps := range []float64{1e-5, 1e-6, 1e-7, 1e-8} {
 		failed, passes := 0, 0

@@ -19,7 +19,7 @@ func TestPlannedSettings(t *testing.T) {
 		"fixedU":        "the factors of the start have it, a plan how many columns it is",
 		"sampleWeights": "a plan does not take them", "cellWeights": "a plan does not take them",
 		"projection": "of FitQMFQ, which is not split", "maps": "of WithModel, which a plan does not take",
-		"chosen": "of MethodAuto, which a plan is not",
+		"chosen": "of MethodAuto, which a plan is not", "discrete": "of FitBQMF, which is not split",
 	}
 	of := reflect.TypeFor[settings]()
 	for i := range of.NumField() {

@@ -33,24 +33,23 @@ package quantmf
 // Which of the two starts suits, how much the maps should be shrunk, and how much of a line they should have
 // (line.go), depends on the data: counts with heavy tails are best fitted from their own NMF by free maps,
 // logarithms from scores by straighter maps, a product with little noise by lines. What of start, λ and τ is
-// left open is tried on some cells, with a tenth of them hidden. First, from each start, the pairs of λ and τ
-// of firstTrials: the pair that predicts the hidden cells worst before the first epoch is left out, the
-// others make two epochs. Then, from the best start and with the best τ, the better of the other two λ
-// likewise. The fit takes what predicts the hidden cells best then. All pairs of three λ and three τ, with
-// three epochs each, take three times as long and predict other cells no better
-// (docs/measurements/defaults.md).
+// left open is tried on some cells, with a tenth of them hidden: first the pairs of λ and τ of firstTrials
+// from each start, of which the two that predict the hidden cells best before the first epoch make two
+// epochs; then, from the start and with the τ of the better of them, the better of the other two λ likewise.
+// The fit takes what predicts the hidden cells best then (docs/measurements/defaults.md).
 //
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
 // which their loss was least, as soon as it has not fallen by 2e-3 of itself in a quarter of the epochs of
 // FitNMF, and after four times as many at most. On tables with little noise more epochs are worth as much as
 // the maps, on others fewer. The fit then makes as many.
 //
-// These cells are those of up to 512 random rows in as many random columns as make up 2^19 visible cells.
+// These cells are those of up to 512 random rows in as many random columns as make up 2^16 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
 // of which none of these cells is visible are left out. The choice does not read cells that are hidden from
 // the fit itself.
 
 import (
+	"cmp"
 	"github.com/quantmf/quantmf/internal/fit"
 	"math"
 	"slices"
@@ -149,33 +148,38 @@ func (f *qmfFit) choose() error {
 		f.startShare = trial.startShare
 		return err
 	}
-	last := 0.2 // the share of the work that comes after the first pairs
+	// The shares of the work after which the first trials have maps and epochs, and the last ones maps.
+	firstMaps, firstEpochs, lastMaps := 0.6, 0.8, 0.9
 	if len(lambdas) == 1 {
-		last = 0
+		firstMaps, firstEpochs = 0.75, 1
 	}
-	each := (1 - last) / float64(len(starts))
+	each := firstMaps / float64(len(starts))
 	for s, start := range starts {
 		open := slices.Clone(first)
 		for i := range open {
 			open[i].start = start
 		}
-		part := f.progress.Within(float64(s)*each, float64(s+1)*each)
-		if err := t.from(open, 2, part); err != nil {
+		if err := t.from(open, f.progress.Within(float64(s)*each, float64(s+1)*each)); err != nil {
 			return err
 		}
 	}
+	if err := t.race(2, f.progress.Within(firstMaps, firstEpochs)); err != nil {
+		return err
+	}
 	var open []prospect
 	for _, lambda := range lambdas {
-		if c := t.best; lambda != c.lambda {
-			c.lambda = lambda
-			open = append(open, c)
+		if lambda != t.best.lambda {
+			open = append(open, prospect{t.best.origin, lambda, t.best.line})
 		}
 	}
-	if err := t.from(open, 1, f.progress.Within(1-last, 1)); err != nil {
+	if err := t.from(open, f.progress.Within(firstEpochs, lastMaps)); err != nil {
+		return err
+	}
+	if err := t.race(1, f.progress.Within(lastMaps, 1)); err != nil {
 		return err
 	}
 	f.startShare = t.share
-	f.origin, f.lambda, f.line = t.best.start, min(t.best.lambda, f.maxShrinkage), t.best.line
+	f.origin, f.lambda, f.line = t.best.origin, min(t.best.lambda, f.maxShrinkage), t.best.line
 	if chosen != nil {
 		*chosen = startChoice{prospect{f.origin, f.lambda, f.line}, f.startShare, true}
 	}
@@ -189,12 +193,13 @@ func (f *qmfFit) reserve() {
 	if !f.init && (!told || starts[0] == StartNMF) && min(f.d, f.n) > 2 { // else no cell can be hidden
 		done := f.pool.Part()
 		t, _ := f.newTrials()
-		made := make([]*qmfFit, len(first))
-		for i, c := range first {
-			made[i] = t.fit(c, f.progress)
+		made := make([]*qmfFit, max(len(starts)*len(first), len(lambdas)))
+		for i := range made {
+			made[i] = t.fit(first[0], f.progress)
 		}
-		newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // with which those of the best start began,
-		newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // and those of this start
+		for range starts {
+			newFactors(f.pool.Memory, made[0].d, made[0].n, f.k) // with which trials began
+		}
 		for _, made[0].origin = range starts {
 			made[0].reserveFactors()
 		}
@@ -247,17 +252,17 @@ type trials struct {
 	of       *qmfFit
 	settings settings
 	hidden   *fit.Cells
-	best     prospect // that predicts the hidden cells best so far
-	loss     float64
-	begun    *factors // those with which the trials of the best start began
-	share    float64  // startShare of these trials
+	made     []*qmfFit          // those that have maps and wait for their epochs
+	begun    map[Start]*factors // with which the trials of a start began
+	share    float64            // startShare of StartNMF
+	best     *qmfFit            // that predicts the hidden cells best after its epochs
 }
 
 // newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
 func (f *qmfFit) newTrials() (*trials, error) {
 	src := random.Split(f.seed, 3)
 	const share = 0.1 // of the visible cells, which is hidden from the trials
-	t := &trials{of: f, settings: *f.settings, loss: math.Inf(1)}
+	t := &trials{of: f, settings: *f.settings, begun: map[Start]*factors{}}
 	c := &t.settings
 	c.epochs, c.validation, c.missing, c.patience, c.seed = trialEpochs, share, true, 0, src.Uint64()
 	if a := f.pool.Memory; a.Dry() {
@@ -284,42 +289,45 @@ func (f *qmfFit) newTrials() (*trials, error) {
 	return t, nil
 }
 
-// from makes the trials of some choices from one start. They are alive together. The most of them that
-// predict best before the first epoch make epochs.
-func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
+// from makes the trials of some choices from one start up to their first maps. They begin with the same
+// factors.
+func (t *trials) from(open []prospect, progress fit.Progress) error {
 	if len(open) == 0 {
 		return nil
 	}
-	// The shares of the work after which the factors and the first maps are there.
-	const factorsDone, mapsDone = 0.45, 0.6
-	f, made, twins := t.of, make([]*qmfFit, len(open)), make([]*inflation, len(open))
-	for i, c := range open {
-		made[i] = t.fit(c, progress.Within(0, factorsDone))
-		twins[i] = made[i].inflation
+	const factorsDone = 0.7 // the share of the work after which the factors are there
+	var twins []*inflation
+	for _, c := range open {
+		trial := t.fit(c, progress.Within(0, factorsDone))
+		t.made, twins = append(t.made, trial), append(twins, trial.inflation)
 	}
-	begun, share := t.begun, t.share
-	if open[0].start != t.best.start || begun == nil {
+	made := t.made[len(t.made)-len(open):]
+	begun := t.begun[open[0].start]
+	if begun == nil {
 		if err := made[0].startFactors(); err != nil {
 			return err
 		}
-		share = made[0].startShare
-		begun = newFactors(nil, made[0].d, made[0].n, f.k)
+		begun = newFactors(nil, made[0].d, made[0].n, t.of.k)
 		copy(begun.u, made[0].u)
 		copy(begun.v, made[0].v)
+		t.begun[open[0].start], t.share = begun, max(t.share, made[0].startShare)
 	}
 	for _, trial := range made {
 		copy(trial.u, begun.u)
 		copy(trial.v, begun.v)
 		trial.beginSteps()
 	}
-	maps := progress.Within(factorsDone, mapsDone)
-	if err := twins[0].startMaps(&maps, twins[1:]...); err != nil {
-		return err
-	}
-	made = leaders(made, most)
+	maps := progress.Within(factorsDone, 1)
+	return twins[0].startMaps(&maps, twins[1:]...)
+}
+
+// race makes the epochs of the most trials that predict best before them, and drops the others.
+func (t *trials) race(most int, progress fit.Progress) error {
+	slices.SortStableFunc(t.made, func(a, b *qmfFit) int { return cmp.Compare(a.meanHeld(), b.meanHeld()) })
+	made := t.made[:min(most, len(t.made))]
+	t.made = nil
 	for i, trial := range made {
-		each := (1 - mapsDone) / float64(len(made))
-		part := progress.Within(mapsDone+float64(float64(i)*each), mapsDone+float64(float64(i+1)*each))
+		part := progress.Within(float64(i)/float64(len(made)), float64(i+1)/float64(len(made)))
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
 		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
 		a.Note(trial.losses())
@@ -327,12 +335,11 @@ func (t *trials) from(open []prospect, most int, progress fit.Progress) error {
 			return err
 		}
 		trial.run(evaluateRows, trial.d)
-		if err := f.pool.Err(); err != nil {
+		if err := t.of.pool.Err(); err != nil {
 			return err
 		}
-		if loss := trial.meanHeld(); loss < t.loss {
-			t.loss, t.begun, t.share = loss, begun, share
-			t.best = prospect{trial.origin, trial.lambda, trial.line}
+		if t.best == nil || trial.meanHeld() < t.best.meanHeld() {
+			t.best = trial
 		}
 	}
 	return nil
@@ -345,20 +352,6 @@ func (t *trials) fit(c prospect, progress fit.Progress) *qmfFit {
 	trial.origin, trial.lambda, trial.line, trial.evaluated = c.start, c.lambda, c.line, false
 	trial.startShare = 0
 	return trial
-}
-
-// leaders returns as many fits as most says, those of the least losses on hidden cells, in their order.
-func leaders(made []*qmfFit, most int) []*qmfFit {
-	for len(made) > most {
-		worst := 0
-		for i, trial := range made {
-			if trial.meanHeld() >= made[worst].meanHeld() {
-				worst = i
-			}
-		}
-		made = slices.Delete(made, worst, worst+1)
-	}
-	return made
 }
 
 // startFactors fills U and V with the given factors or with those of the start.
@@ -572,7 +565,7 @@ var startSamples = 2048.0
 // The choice of start and shrinkage.
 const (
 	trialRows   = 512     // how many rows are fitted, at most
-	trialCells  = 1 << 19 // how many visible cells of these rows
+	trialCells  = 1 << 16 // how many visible cells of these rows
 	trialEpochs = 2       // of each trial
 	lineOfInit  = 0.5     // τ where initial factors leave no choice
 )
@@ -642,6 +635,29 @@ func (f *inflation) placeRow(v *rowSpace, i int, room *order.Room) {
 		f.shareLevels(v, i)
 		f.solveRow(v, i)
 	}
+}
+
+// modelRow gives row i the map of the model that the fit goes on from.
+func (f *inflation) modelRow(v *rowSpace, i int) {
+	q, inc, logits := v.q[:f.M], f.Increments(i), f.Logits(i)
+	copy(q, f.settings.maps.quantiles.Row(i))
+	units := &f.cells.Units
+	if !units.Plain() {
+		units.Bring(q, i)
+	}
+	last := 0.0
+	for l, b := range f.settings.maps.weights.Row(i) {
+		inc[l], logits[l] = q[l]-last, elem.Log(b)
+		last = q[l]
+	}
+	if f.S != nil {
+		f.S[i] = f.settings.maps.slopes[i]
+		if units.All != 0 {
+			f.S[i] = math.Ldexp(f.S[i], -units.All)
+		}
+	}
+	f.Warm[i].Valid = false
+	f.solveRow(v, i)
 }
 
 // calibrateRow fits the first quantiles of row i to the starting UV by EM steps, but not under StartUniform,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/quantmf/quantmf"
+	. "github.com/quantmf/quantmf"
 )
 
 // TestTransposed: entry (i, j) is entry (j, i) of the transposed matrix, of a Mat and of a Sparse in either
@@ -15,7 +15,7 @@ import (
 func TestTransposed(t *testing.T) {
 	t.Parallel()
 	const d, n = 37, 19
-	x := quantmf.NewMat(d, n)
+	x := NewMat(d, n)
 	start, index := []int{0}, []uint32(nil)
 	var wide []float64
 	var narrow []float32
@@ -32,13 +32,13 @@ func TestTransposed(t *testing.T) {
 		}
 		start = append(start, len(index))
 	}
-	a, err1 := quantmf.NewSparse(n, start, index, wide)
-	b, err2 := quantmf.NewSparse(n, start, index, narrow)
+	a, err1 := NewSparse(n, start, index, wide)
+	b, err2 := NewSparse(n, start, index, narrow)
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
 	row, back := make([]float64, d), make([]float64, n)
-	for what, s := range map[string]*quantmf.Sparse{"double": a, "single": b} {
+	for what, s := range map[string]*Sparse{"double": a, "single": b} {
 		turned := s.T()
 		if rows, cols := turned.Dims(); rows != n || cols != d || turned.Listed() != s.Listed() {
 			t.Fatalf("%s: %d × %d with %d listed", what, rows, cols, turned.Listed())
@@ -57,10 +57,10 @@ func TestTransposed(t *testing.T) {
 			}
 		}
 	}
-	if (*quantmf.Sparse)(nil).T() != nil {
+	if (*Sparse)(nil).T() != nil {
 		t.Error("a nil Sparse")
 	}
-	if d, n := new(quantmf.Sparse).T().Dims(); d != 0 || n != 0 {
+	if d, n := new(Sparse).T().Dims(); d != 0 || n != 0 {
 		t.Errorf("the zero Sparse: %d × %d", d, n)
 	}
 }

@@ -205,3 +205,129 @@ func (m Mat) columns(count int) Mat {
 	m.Cols = count
 	return m
 }
+
+// TestBQMFSampleWeights: from the same U, a BQMF with whole numbers as weights of samples learns U, V, noise
+// and bound of a matrix that has each sample as often. It judges itself without all copies of a sample, where
+// the matrix has the other ones. A sample of weight 0 is as if it were not there, and gets what is said of a
+// new one.
+func TestBQMFSampleWeights(t *testing.T) {
+	t.Parallel()
+	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 48 })
+	times := make([]float64, x.Cols)
+	for j := range times {
+		times[j] = float64((j*j + 1) % 4)
+	}
+	from := WithModel(must(FitBQMF(t.Context(), x, 3, WithEpochs(3)))(t))
+	for name, x := range map[string]Mat{"whole": x, "holed": holed(x, 0.1)} {
+		opts := []FitOption{WithMissingValues(), from, WithEpochs(6)}
+		want := must(FitBQMF(t.Context(), repeated(x, times), 3, opts...))(t)
+		got := must(FitBQMF(t.Context(), x, 3, append(opts, WithSampleWeights(times))...))(t)
+		far := func(what string, a, b []float64, within float64) {
+			t.Helper()
+			for i, v := range b {
+				if !(math.Abs(a[i]-v) <= within*(1+math.Abs(v))) {
+					t.Fatalf("%s: %s %d is %v, want %v", name, what, i, a[i], v)
+				}
+			}
+		}
+		far("U", got.U.Data, want.U.Data, 1e-9)
+		far("noise of row", got.RowNoise, want.RowNoise, 1e-9)
+		far("bound", got.History, want.History, 1e-9)
+		if got.LeaveOneOut < want.LeaveOneOut {
+			t.Errorf("%s: left out %v, in the table of twins %v", name, got.LeaveOneOut, want.LeaveOneOut)
+		}
+		all, at := got.Reconstruct(), 0
+		fresh := must(got.Predict(t.Context(), x))(t)
+		for j, count := range times {
+			for c := range got.V.Rows {
+				if count > 0 {
+					far("V", []float64{got.V.At(c, j)}, []float64{want.V.At(c, at)}, 1e-9)
+				}
+			}
+			for i := range x.Rows {
+				if count == 0 {
+					far("new cell", []float64{all.At(i, j)}, []float64{fresh.At(i, j)}, 1e-9)
+				}
+			}
+			at += int(count)
+		}
+		read := new(BQMF)
+		ok(t, read.UnmarshalBinary(must(got.MarshalBinary())(t)))
+		far("cell of a file", read.Reconstruct().Data, all.Data, 1e-12)
+	}
+}
+
+// TestBQMFCellWeights: cells of weight 0 are missing to the bit, weights that are the same are none, a weight
+// near 0 is nearly none, and cells that are noise do less harm the less they weigh.
+func TestBQMFCellWeights(t *testing.T) {
+	t.Parallel()
+	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 60 })
+	spots, only, faint, flat, wrong := x.Clone(), x.Clone(), x.Clone(), x.Clone(), x.Clone()
+	for i := range x.Data {
+		flat.Data[i], only.Data[i], faint.Data[i] = 3, 3, 3
+		if i*7%11 == 0 {
+			spots.Data[i], only.Data[i], faint.Data[i] = math.NaN(), 0, 3e-9
+			wrong.Data[i] = x.Data[(i*31+7)%len(x.Data)]
+		}
+	}
+	fit := func(x Mat, opts ...FitOption) Mat {
+		return must(FitBQMF(t.Context(), x, 3, append(opts, WithMissingValues())...))(t).Reconstruct()
+	}
+	same := func(what string, a, b Mat) {
+		t.Helper()
+		if fingerprint(a) != fingerprint(b) {
+			t.Error(what + ": other bits")
+		}
+	}
+	plain, missing := fit(x), fit(spots)
+	same("all 3", fit(x, WithCellWeights(flat)), plain)
+	same("0", fit(wrong, WithCellWeights(only)), missing)
+	same("0 where x has NaN", fit(spots, WithCellWeights(only)), missing)
+	off := func(m Mat) (sum float64) {
+		for i, v := range x.Data {
+			if i*7%11 == 0 {
+				sum += math.Abs(m.Data[i] - v)
+			}
+		}
+		return sum
+	}
+	nearly := fit(wrong, WithCellWeights(faint))
+	if a, b, c := off(missing), off(nearly), off(fit(wrong)); !(b < 1.02*a && b < 0.8*c) {
+		t.Errorf("cells that are noise are off by %v, missing %v, weighing all %v", b, a, c)
+	}
+}
+
+// TestBQMFWeightsOfAnySize: a model is finite by weights of any size.
+func TestBQMFWeightsOfAnySize(t *testing.T) {
+	t.Parallel()
+	x := columnsOf(first(toy(0), 8), func(j int) bool { return j < 15 })
+	times, cells := make([]float64, x.Cols), x.Clone()
+	for _, far := range []float64{1e-60, 1e60} {
+		for j := range times {
+			times[j] = 1
+			for i := range x.Rows {
+				cells.Set(i, j, 1)
+				if (3*i+j)%4 == 1 {
+					cells.Set(i, j, far)
+				}
+			}
+			if j%3 == 1 {
+				times[j] = far
+			}
+		}
+		for _, opts := range [][]FitOption{{WithSampleWeights(times)}, {WithCellWeights(cells)},
+			{WithSampleWeights(times), WithCellWeights(cells)}} {
+			m := must(FitBQMF(t.Context(), x, 3, opts...))(t)
+			lo, hi, err := m.Interval(0.9)
+			ok(t, err)
+			for _, of := range []Mat{m.U, m.V, m.Reconstruct(), lo, hi} {
+				for _, v := range of.Data {
+					if v-v != 0 {
+						t.Fatalf("%v: a model has %v", far, v)
+					}
+				}
+			}
+			ok(t, new(BQMF).UnmarshalBinary(must(m.MarshalBinary())(t)))
+		}
+	}
+}

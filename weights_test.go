@@ -119,10 +119,7 @@ func TestPenalties(t *testing.T) {
 					t.Run(name+", "+loss.String()+", "+u.String()+", "+ftoa(hidden), func(t *testing.T) {
 						var objectives []float64
 						for _, e := range []int{0, 1, 2, 3, 4, 5, 6, 8, 12, 20, 50, epochs} {
-							m, err := FitNMF(t.Context(), x, 3, append(opts, WithEpochs(e))...)
-							if err != nil {
-								t.Fatal(err)
-							}
+							m := must(FitNMF(t.Context(), x, 3, append(opts, WithEpochs(e))...))(t)
 							now := m.objective(&settings{penalties: p})
 							if n := len(objectives); n > 0 && now > objectives[n-1]*(1+1e-12) {
 								t.Errorf("%v after %v, before epoch %d", now, objectives[n-1], e)
@@ -174,10 +171,7 @@ func TestFixedU(t *testing.T) {
 			"restarts and patience": {WithRestarts(2), WithPatience(1), WithEpochs(30)},
 		} {
 			t.Run(name+" "+itoa(r), func(t *testing.T) {
-				m, err := FitNMF(t.Context(), x, 3, append(opts, WithFixedU(fixed))...)
-				if err != nil {
-					t.Fatal(err)
-				}
+				m := must(FitNMF(t.Context(), x, 3, append(opts, WithFixedU(fixed))...))(t)
 				for i := range x.Rows {
 					for c := range r {
 						if m.U.At(i, c) != fixed.At(i, c) {
@@ -201,10 +195,7 @@ func TestFixedU(t *testing.T) {
 				if r < 3 {
 					return
 				}
-				v, err := m.Transform(t.Context(), x)
-				if err != nil {
-					t.Fatal(err)
-				}
+				v := must(m.Transform(t.Context(), x))(t)
 				for i, want := range v.Data {
 					if got := m.V.Data[i]; !(math.Abs(got-want) <= 1e-3*(1+want)) {
 						t.Errorf("V %d is %v, by Transform %v", i, got, want)
@@ -227,30 +218,18 @@ func TestPenaltiesOfScikit(t *testing.T) {
 		}
 		p := Penalties{L1U: c.AlphaH * c.L1Ratio, L1V: c.AlphaW * c.L1Ratio, L2U: c.AlphaH * (1 - c.L1Ratio),
 			L2V: c.AlphaW * (1 - c.L1Ratio)}
-		m, err := FitNMF(t.Context(), s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
-			WithEpochs(1000))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(FitNMF(t.Context(), s.X, 5, WithLoss(loss), WithInit(s.U0, s.V0), WithPenalties(p),
+			WithEpochs(1000)))(t)
 		got, want := m.objective(&settings{penalties: p})*float64(d*n), c.Objective
 		if !(got <= want*(1+1e-6)) {
 			t.Errorf("%s, %v: %v, scikit-learn %v", c.Loss, p, got, want)
 		}
-		u, err := MatOf(c.U...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := must(MatOf(c.U...))(t)
 		few := s.X
 		few.Cols = len(c.Few[0])
-		of, err := FitNMF(t.Context(), few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
-			WithEpochs(1000))
-		if err != nil {
-			t.Fatal(err)
-		}
-		placed, err := of.Transform(t.Context(), few)
-		if err != nil {
-			t.Fatal(err)
-		}
+		of := must(FitNMF(t.Context(), few, 5, WithLoss(loss), WithFixedU(u), WithPenalties(p),
+			WithEpochs(1000)))(t)
+		placed := must(of.Transform(t.Context(), few))(t)
 		for l, row := range c.Few {
 			for j, want := range row {
 				for what, got := range map[string]float64{"V": of.V.At(l, j), "Transform": placed.At(l, j)} {
@@ -301,8 +280,10 @@ func TestWeightsErrors(t *testing.T) {
 			[]FitOption{WithSampleWeights([]float64{1, -1})}},
 		{MethodNMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
-		{MethodBQMF, "WithSampleWeights(len 2): FitBQMF has no use for it",
+		{MethodBQMF, "sample weights: got 2, want " + itoa(x.Cols),
 			[]FitOption{WithSampleWeights([]float64{1, 2})}},
+		{MethodBQMF, "row 0, column 0, value -2: a cell weight must be at least 0 and at most 1e+60",
+			[]FitOption{WithCellWeights(filled(d, x.Cols, -2))}},
 		{MethodQMFQ, "WithProjection(TruncatedSVD()): needs the same weights in all features, " +
 			"WithSampleWeights: by others no singular vectors are nearest, so WithCellWeights does not go " +
 			"with it",

@@ -175,12 +175,11 @@ const meaning = `# What each kernel saves
 
 ` + "`cd bench && go run ./kernels`" + ` wrote this: %d fits in three builds, %s.
 
-A kernel is a loop in assembly; 40 of the 73 are compiled from their loops in Go and cost a line each,
-so what a text is worth is asked of the others. A kernel's cost is how much longer a fit would take if that
-one kernel were its loop in Go. The table has the largest cost over the fits with AVX-512 and with AVX2, and
-the fit that has it. A kernel that saves no fit more than some 2 %% is not worth its text: sixteen went when
-this table was first made. Three of them came back, fisher, multiplyLess and logisticSlope, since all are in
-every step of a QMF and add up to 4 %% of an epoch of 500 × 300. Costs below 3 %% are good to some points.
+A kernel is a loop in assembly; 42 of the 69 are compiled from their loops in Go and cost a line each. A
+kernel's cost is how much longer a fit would take if that one kernel were its loop in Go: the largest over the
+fits with AVX-512 and with AVX2, and the fit that has it. One that saves no fit more than some 2 %% is not
+worth its text. Costs below 3 %% are good to some points; fisher, multiplyLess and logisticSlope, below that,
+are in every step of a QMF and together 4 %% of an epoch of 500 × 300.
 
 `
 

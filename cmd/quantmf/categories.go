@@ -113,19 +113,17 @@ func (c *categories) String() string {
 		cli.Counted(rows, "row"))
 }
 
-// groups are the rows of categories of more than two words, of which a draw takes one together.
+// groups are the rows of each category, of which a draw takes one together.
 func (c *categories) groups() (groups [][]int) {
 	if c == nil {
 		return nil
 	}
 	c.each(func(_, from, to int) {
-		if to-from > 1 {
-			var rows []int
-			for r := from; r < to; r++ {
-				rows = append(rows, r)
-			}
-			groups = append(groups, rows)
+		var rows []int
+		for r := from; r < to; r++ {
+			rows = append(rows, r)
 		}
+		groups = append(groups, rows)
 	})
 	return groups
 }
@@ -273,6 +271,37 @@ func (r *imputation) wordsRight(line func(what, format string, args ...any)) {
 		parts = append(parts[:12], fmt.Sprintf("and %d more", more))
 	}
 	line("", "%% right (most frequent word): %s", strings.Join(parts, ", "))
+}
+
+// categoryErrors is a category in the object of -json: how many hidden words were predicted, and how many are
+// the most frequent one of those that were visible.
+type categoryErrors struct {
+	Name     string   `json:"name"`
+	Words    []string `json:"words"`
+	Missing  int      `json:"missing"`
+	Checked  int      `json:"checked"`
+	Right    int      `json:"right"`
+	Frequent int      `json:"most_frequent"`
+}
+
+// object are the categories of the object of -json, given how well each row is predicted, nil without checks.
+func (c *categories) object(of []feature) (all []categoryErrors) {
+	if c == nil {
+		return nil
+	}
+	c.each(func(i, from, _ int) {
+		e := categoryErrors{Name: c.whole.Features[i], Words: c.whole.Words[i]}
+		for _, v := range c.whole.X.Row(i) {
+			if v != v {
+				e.Missing++
+			}
+		}
+		if of != nil {
+			e.Checked, e.Right, e.Frequent = of[from].words, of[from].right, of[from].frequent
+		}
+		all = append(all, e)
+	})
+	return all
 }
 
 // asRead is the matrix as it was read.

@@ -3,6 +3,7 @@ package main
 // This file tests "quantmf impute -categories": a table of numbers and words goes through whole.
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,18 +30,30 @@ func TestImputeCategories(t *testing.T) {
 		case j%5 == 1:
 			stage = "NA"
 		}
-		text += strings.Join([]string{name, sex, number(), number(), stage, number(), number(), number()},
+		score := fmt.Sprintf("%.0f", 10*latent)
+		if j%5 == 2 {
+			score = ""
+		}
+		text += strings.Join([]string{name, sex, number(), number(), stage, number(), number(), score},
 			",") + "\n"
 	}
 	writeText(t, "clinic.csv", text)
-	_, said := quiet(t, 0, strings.Fields("impute -transpose -categories auto clinic.csv -o full.csv "+
-		"-draws 1 "+
+	object, said := quiet(t, 0, strings.Fields("impute -transpose -categories auto clinic.csv -o full.csv "+
+		"-draws 1 -json -discrete sex,a "+
 		"-probabilities p.tsv -interval 0.8 -checks 2")...)
-	for _, want := range []string{"2 features of words, as 4 rows of 0 and 1", "Filled        36 values",
+	for _, want := range []string{"2 features of words, as 4 rows of 0 and 1", "Filled        54 values",
 		"of their feature is right in"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("no %q in %s", want, said)
 		}
+	}
+	var o imputeObject
+	if err := json.Unmarshal([]byte(object), &o); err != nil || len(o.Categories) != 2 {
+		t.Fatal(err, object)
+	}
+	if c := o.Categories[0]; c.Name != "sex" || strings.Join(c.Words, " ") != "f m" || c.Missing != 18 ||
+		c.Right <= c.Frequent || c.Right > c.Checked {
+		t.Errorf("-json has %+v", c)
 	}
 	for file, least := range map[string]int{"full.csv": 150, "full.draw1.csv": 140} {
 		rows, right := lines(t, file, ","), 0
@@ -58,6 +71,9 @@ func TestImputeCategories(t *testing.T) {
 	}
 	lower := lines(t, "full.lower.csv", ",")
 	p := lines(t, "p.tsv", "\t")
+	if !strings.Contains(strings.Join(lower["e"], ""), ".") {
+		t.Error("-discrete does not overrule what the values of e show")
+	}
 	for j := range lower["feature"] {
 		if missing := lower["sex"][j] == ""; missing != (j%5 == 0) {
 			t.Errorf("sample %d: an end of an interval is %q", j, lower["sex"][j])
@@ -73,14 +89,15 @@ func TestImputeCategories(t *testing.T) {
 		}
 	}
 	for words, want := range map[string]string{
-		"-categories stadium -o x.csv":       `-categories "stadium": there is no such feature`,
-		"-categories auto -o x.npy":          "-categories: npy holds no words",
-		"-categories auto -o x.csv -model m": "-categories: a -model has rows of numbers",
-		"-probabilities p.tsv -o x.csv":      "-probabilities: they are of the words of -categories",
-		"-o x.csv":                           "cells hold words where numbers should stand",
+		"-categories stadium -o x.csv":                  `-categories "stadium": there is no such feature`,
+		"-categories auto -o x.npy":                     "-categories: npy holds no words",
+		"-categories auto -o x.csv -model m":            "-categories: a -model has rows of numbers",
+		"-categories auto -discrete b,stadium -o x.csv": `-discrete "stadium": there is no such feature`,
+		"-probabilities p.tsv -o x.csv":                 "-probabilities: they are of the words",
+		"-o x.csv":                                      "cells hold words where numbers should stand",
 	} {
 		code := 2
-		if strings.Contains(want, "feature") || strings.HasPrefix(want, "cells") {
+		if strings.HasPrefix(want, `-categories "`) || strings.HasPrefix(want, "cells") {
 			code = 3
 		}
 		_, said := quiet(t, code,
@@ -94,10 +111,7 @@ func TestImputeCategories(t *testing.T) {
 // lines are the cells of a text behind the first of each line.
 func lines(t *testing.T, file, sep string) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	cells := map[string][]string{}
 	for line := range strings.Lines(string(text)) {
 		of := strings.Split(strings.TrimSuffix(line, "\n"), sep)

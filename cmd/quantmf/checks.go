@@ -121,7 +121,7 @@ func (r *imputation) check(ctx context.Context, warnings []error) error {
 		return m, r.tell.Count(len(parts), r.checks, "checks")
 	}
 	masks := quantmf.Masks{Repeats: r.checks, Share: hiddenShare(x), Seed: r.options.Seed}
-	options := r.options.List(option.Missing, option.Workers)
+	options := append(r.options.List(option.Missing, option.Workers), r.more...)
 	if r.manner = mannerOf(r.asRead().X, warnings); r.categories != nil && r.manner != together {
 		r.manner = atRandom // a word is neither low nor high
 	}

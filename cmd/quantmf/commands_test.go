@@ -65,7 +65,7 @@ func workshop(t *testing.T) {
 	t.Helper()
 	folder(t)
 	for _, method := range settings.Methods {
-		quiet(t, 0, "fit -method "+method+" -k 2 -epochs 4 -o "+method+".qmf matrix.tsv")
+		quiet(t, 0, "fit -compare none -method "+method+" -k 2 -epochs 4 -o "+method+".qmf matrix.tsv")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestModelFiles(t *testing.T) {
 			t.Errorf("%s: reconstruct gave %v", method, got.Features)
 		}
 		one, _ := quiet(t, 0, "report "+file+" matrix.tsv -o -")
-		quiet(t, 0, "fit -method "+method+" -k 2 -epochs 4 -report page.html matrix.tsv")
+		quiet(t, 0, "fit -compare none -method "+method+" -k 2 -epochs 4 -report page.html matrix.tsv")
 		if two, _ := os.ReadFile("page.html"); one != string(two) {
 			t.Errorf("%s: the page of the model is not that of the fit", method)
 		}
@@ -115,11 +115,12 @@ func TestModelFiles(t *testing.T) {
 }
 
 func TestInspect(t *testing.T) {
-	workshop(t)
+	folder(t)
 	in := read(t, "matrix.tsv")
 	ctx := context.Background()
 	for _, method := range settings.Methods {
 		file := method + ".qmf"
+		quiet(t, 0, "fit -method "+method+" -k 2 -epochs 4 -o "+file+" matrix.tsv")
 		m := must(settings.Fit(ctx, method, in.X, 2, quantmf.WithEpochs(4)))(t)
 		tops := must(m.TopFeatures(in.X, 8))(t)
 		sample := m.TopSamples(1)[1][0]
@@ -177,7 +178,7 @@ func TestModelAndMatrix(t *testing.T) {
 	flipped[2*len(flipped)/5] ^= 8
 	writeText(t, "flipped.qmf", string(flipped))
 	writeText(t, "state", "")
-	quiet(t, 0, "fit -method qmfq -projection svd -k 2 -epochs 1 -o svd.qmf matrix.tsv")
+	quiet(t, 0, "fit -compare none -method qmfq -projection svd -k 2 -epochs 1 -o svd.qmf matrix.tsv")
 	ok(t, os.Mkdir("mine", 0o777))
 	writeText(t, "mine/thing", "of the user's")
 	for _, c := range []struct {
@@ -266,7 +267,7 @@ func TestModelAndMatrix(t *testing.T) {
 // finds its features among others.
 func TestTopAndLogarithmOfModel(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -method qmf -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -compare none -method qmf -k 2 -epochs 3 -top 6 -log1p -o m.qmf matrix.tsv")
 	out, _ := quiet(t, 0, "inspect m.qmf matrix.tsv")
 	if !strings.Contains(out,
 		"6 features × 9 samples, log(1+x) taken, those features of largest standard deviation") {
@@ -309,7 +310,7 @@ func TestMissingValues(t *testing.T) {
 		t.Fatal("holes")
 	}
 	for _, method := range settings.Methods {
-		_, e := quiet(t, 0, "fit -method "+method+
+		_, e := quiet(t, 0, "fit -compare none -method "+method+
 			" -missing -k 2 -epochs 5 -o m.qmf -report r.html holes.tsv")
 		if !strings.Contains(e, "14 features × 9 samples (3 missing values)") {
 			t.Error(e)
@@ -380,7 +381,7 @@ func TestConvert(t *testing.T) {
 // command.
 func TestTransformBlocks(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -k 2 -epochs 2 matrix.tsv -o m")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 matrix.tsv -o m")
 	quiet(t, 0, "transform m matrix.tsv -o V.tsv")
 	want := read(t, "V.tsv")
 	from := 0
@@ -416,10 +417,10 @@ func TestTransformBlocks(t *testing.T) {
 func TestNameless(t *testing.T) {
 	folder(t)
 	for _, c := range []struct{ args, says string }{
-		{"fit -method nmf -k 2 -epochs 2 matrix.tsv -o m -u U.npy -v V.mtx",
+		{"fit -compare none -method nmf -k 2 -epochs 2 matrix.tsv -o m -u U.npy -v V.mtx",
 			"U.npy: npy has no names, so those of the features are left out|V.mtx: mtx has no names, so " +
 				"those of the samples are left out"},
-		{"fit -method qmf -k 2 -epochs 1 matrix.tsv -q Q.mtx.gz -u U.tsv -v V.npz",
+		{"fit -compare none -method qmf -k 2 -epochs 1 matrix.tsv -q Q.mtx.gz -u U.tsv -v V.npz",
 			"Q.mtx.gz: mtx has no names, so those of the features are left out"},
 		{"transform m matrix.tsv -o V.npy", "V.npy: npy has no names, so those of the samples are left out"},
 		{"reconstruct m -o X.npy",
@@ -453,9 +454,9 @@ func TestResume(t *testing.T) {
 		}
 		t.Run(method, func(t *testing.T) {
 			dir := folder(t)
-			epochs := 2000
+			epochs := 400
 			if method == "nmf" { // quicker, and not to be over when the signal comes
-				epochs = 8000
+				epochs = 2000
 			}
 			args := []string{"fit", "-method", method, "-k", "2", "-epochs", fmt.Sprint(epochs), "-compare",
 				"none", "matrix.tsv"}
@@ -466,7 +467,7 @@ func TestResume(t *testing.T) {
 			with := append(args, "-o", "model.qmf", "-checkpoint", "state", "-resume", "-progress", "json")
 			w := interrupting{model: strings.ToUpper(method)}
 			code := run(with, nil, io.Discard, &w)
-			said := regexp.MustCompile(`interrupted after \d+ of (2000|8000) epochs of the \w+, at a ` +
+			said := regexp.MustCompile(`interrupted after \d+ of (400|2000) epochs of the \w+, at a ` +
 				`(loss|bound) of \S+; the state is in state: the same command with -resume goes on\n$`)
 			if code != cli.Interrupted || !said.MatchString(w.String()) ||
 				!strings.Contains(w.String(),
@@ -515,7 +516,8 @@ func TestResume(t *testing.T) {
 func TestResumeOfNothing(t *testing.T) {
 	folder(t)
 	for range 2 {
-		_, e := quiet(t, 0, "fit -method nmf -k 2 -epochs 2 -checkpoint state -resume matrix.tsv")
+		_, e := quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 "+
+			"-checkpoint state -resume matrix.tsv")
 		if !strings.Contains(e, "\nstate: there is nothing to go on from yet: the fit starts at the "+
 			"beginning\n") {
 			t.Error(e)
@@ -534,8 +536,8 @@ func TestNotConverged(t *testing.T) {
 		t.Errorf("%d: %v", cli.ExitCode(err), err)
 	}
 	folder(t)
-	quiet(t, 0, "fit -k 2 -epochs 2 -strict matrix.tsv")
-	quiet(t, 0, "fit -k 2 -epochs 2 -strict=false matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -strict matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -strict=false matrix.tsv")
 	says(t, 2, "fit -method nmf -strict matrix.tsv", "-strict: -method nmf has no use for it")
 }
 
@@ -590,7 +592,8 @@ func TestTooManyComponents(t *testing.T) {
 	for _, method := range []string{"nmf", "qmf", "qmfq", "bqmf"} {
 		for _, k := range []int{2, 3} {
 			_, summary := quiet(t, 0,
-				"fit -method "+method+" -k "+strconv.Itoa(k)+" -epochs 1 -o m -report r.html x.tsv")
+				"fit -compare none -method "+method+" -k "+strconv.Itoa(k)+
+					" -epochs 1 -o m -report r.html x.tsv")
 			inspected, _ := quiet(t, 0, "inspect m")
 			page := must(os.ReadFile("r.html"))(t)
 			want := 0
@@ -613,7 +616,7 @@ func TestNamesTwice(t *testing.T) {
 	const rest = "g\t2\t5\t1\nh\t1\t1\t4\n"
 	writeText(t, "x.tsv", "x\ta\tb\tc\nf\t1\t2\t3\nf\t3\t0\t2\n"+rest)
 	writeText(t, "y.tsv", "x\ta\tb\tc\nf\t1\t2\t3\n"+rest)
-	quiet(t, 0, "fit -method nmf -k 1 -epochs 1 -o m x.tsv")
+	quiet(t, 0, "fit -compare none -method nmf -k 1 -epochs 1 -o m x.tsv")
 	const want = `y.tsv: 1 of the model's 4 features are not there: "f", a name that the model has more ` +
 		`often than the matrix: -allow missing`
 	says(t, cli.BadInput, "transform m y.tsv -o -", want)
@@ -709,14 +712,14 @@ func TestSignedFit(t *testing.T) {
 		}
 	}
 	writeTable(t, "signed.tsv", x)
-	_, said := quiet(t, 0, "fit -k 2 -epochs 2 -o q.qmf signed.tsv")
+	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -o q.qmf signed.tsv")
 	want := must(quantmf.FitQMF(t.Context(), x, 2, quantmf.WithEpochs(2),
 		quantmf.WithLoss(quantmf.Frobenius)))(t)
 	if q, _, err := readModel("q.qmf", nil, &cli.Input{MaxMemory: 1 << 30}); err != nil ||
 		!same(q.Model.Reconstruct(), want.Reconstruct()) || !strings.Contains(said, "took frobenius") {
 		t.Errorf("%v: %s", err, said)
 	}
-	quiet(t, 0, "fit -method bqmf -epochs 3 -o b.qmf signed.tsv")
+	quiet(t, 0, "fit -compare none -method bqmf -epochs 3 -o b.qmf signed.tsv")
 	b := must(quantmf.FitBQMF(t.Context(), x, 0, quantmf.WithEpochs(3)))(t)
 	text, _ := quiet(t, 0, "inspect -json b.qmf")
 	var o struct {
@@ -737,7 +740,7 @@ func TestSignedFit(t *testing.T) {
 // TestBlockNamesSample: a value of a block that the model does not take is named by its place in the table.
 func TestBlockNamesSample(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -method nmf -k 2 -epochs 2 -o m matrix.tsv")
+	quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 2 -o m matrix.tsv")
 	text := must(os.ReadFile("matrix.tsv"))(t)
 	lines := strings.Split(string(text), "\n")
 	cells := strings.Split(lines[3], "\t")

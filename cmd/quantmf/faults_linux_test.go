@@ -86,9 +86,9 @@ func TestKilled(t *testing.T) {
 	dir := folder(t)
 	src := rand.New(rand.NewPCG(uint64(kills), 4))
 	for _, c := range []struct{ args, out string }{
-		{"fit -k 2 -epochs 100 -progress none -o OUT matrix.tsv", "m.qmf"},
-		{"fit -method nmf -k 3 -epochs 300 -progress none -o OUT matrix.tsv", "n.qmf"},
-		{"rank -k 1,2,3 -repeats 8 -epochs 60 -progress none -plot OUT matrix.tsv", "r.svg"},
+		{"fit -method qmf -compare none -k 2 -epochs 60 -progress none -o OUT matrix.tsv", "m.qmf"},
+		{"fit -compare none -method nmf -k 3 -epochs 200 -progress none -o OUT matrix.tsv", "n.qmf"},
+		{"rank -k 1,2,3 -repeats 4 -epochs 40 -progress none -plot OUT matrix.tsv", "r.svg"},
 	} {
 		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
 		quiet(t, 0, args("whole")...)
@@ -247,9 +247,9 @@ func TestDiskFull(t *testing.T) {
 	writeText(t, "m.qmf", "of before")
 	full := regexp.MustCompile(`cannot write \S+: .*no space left on device`)
 	for _, args := range []string{
-		"fit -k 2 -epochs 2000 -method nmf -o m.qmf " + matrix, // 2001 losses
-		"fit -k 2 -epochs 2 -u U.tsv -report m.qmf " + matrix,
-		"fit -k 2 -epochs 2000 -method nmf -checkpoint state " + matrix,
+		"fit -compare none -k 2 -epochs 2000 -method nmf -o m.qmf " + matrix, // 2001 losses
+		"fit -method qmf -compare none -k 2 -epochs 2 -u U.tsv -report m.qmf " + matrix,
+		"fit -compare none -k 2 -epochs 2000 -method nmf -checkpoint state " + matrix,
 		"rank -k 1,2,3 -repeats 4 -epochs 300 -checkpoint done " + matrix,
 	} {
 		if _, e := quiet(t, cli.Failed, args); !full.MatchString(e) {

@@ -180,7 +180,7 @@ func TestLongNames(t *testing.T) {
 	if err := os.WriteFile(name+"0", nil, 0o666); err != nil {
 		t.Skip("this system has no such names: ", err)
 	}
-	quiet(t, 0, "fit", "-k", "1", "-epochs", "1", "-o", name+"0", "-checkpoint", name+"2", "matrix.tsv")
+	quiet(t, 0, "fit -method nmf -k 1 -epochs 1 -o "+name+"0 -checkpoint "+name+"2 matrix.tsv")
 	if got := files(t, dir); got != name+"0 "+name+"2" {
 		t.Errorf("files: %q", got)
 	}
@@ -197,7 +197,7 @@ func TestHostileNames(t *testing.T) {
 	writeText(t, name+"bad", "a\tb\n1\t2\t3\n")
 	writeText(t, name+"empty", "")
 	os.Mkdir(name+"folder", 0o777)
-	quiet(t, 0, "fit -k 1 -epochs 1 -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 1 -epochs 1 -o m.qmf matrix.tsv")
 	for _, args := range [][]string{
 		// the summary says what was written
 		{"fit", "-k", "1", "-epochs", "1", "-o", name + ".qmf", "-v", name + ".npy", name + ".tsv"},

@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,6 +99,9 @@ func (f *imputeFlags) filling() []*cli.Flag {
 			and with their noise, so that what M analyses differ by is how uncertain they are for what is
 			missing. Twenty are enough for most; at most 1000 (default 0)`),
 		loss,
+		cli.Text(&f.discrete, "discrete", "auto|none|FEATURE,...", `features whose values are single ones,
+			such as counts and ratings: medians, intervals and draws take only these. auto: those whose known
+			values show it; none; or by name, and no others (default auto)`),
 		cli.Whole(&f.rank, cli.AnyWhole, "k", "N", `the most components there may be: components that the
 			data do not need fade (default 0: 50, or one fewer than features or samples)`),
 		epochs,
@@ -140,12 +144,13 @@ type imputeFlags struct {
 	interval      float64 // 0 for none
 	draws         int     // matrices for multiple imputation
 	value         string  // mean or median
+	discrete      string  // auto, none or names
 	checks        int
 	asJSON        bool
 }
 
 func newImputeFlags() *imputeFlags {
-	f := &imputeFlags{fitFlags: *newFitFlags(), value: "mean", checks: 5}
+	f := &imputeFlags{fitFlags: *newFitFlags(), value: "mean", discrete: "auto", checks: 5}
 	f.method, f.rank = "bqmf", 0
 	f.options.Set(option.Missing, "true")
 	return f
@@ -160,7 +165,7 @@ const (
 
 // check reports flags that exclude each other.
 func (f *imputeFlags) check(p *cli.Program) error {
-	for _, name := range []string{"k", "epochs", "loss"} {
+	for _, name := range []string{"k", "epochs", "loss", "discrete"} {
 		if f.kept != "" && p.Flag(name).Given != "" {
 			return cli.UsageError("-" + name + ": it says how a model is fitted, and that of -model is")
 		}
@@ -325,9 +330,10 @@ type imputation struct {
 	of           []feature   // how well each is predicted, nil without checks
 	manner       manner      // how the values of the checks were hidden
 	all          feature
-	words        []string    // warnings
-	inside       float64     // the probability of the intervals that are checked
-	categories   *categories // nil without words
+	words        []string            // warnings
+	inside       float64             // the probability of the intervals that are checked
+	categories   *categories         // nil without words
+	more         []quantmf.FitOption // that no text gives
 }
 
 // take reads the matrix, with -model after the model. It returns the identities of the files.
@@ -340,7 +346,36 @@ func (r *imputation) take(s cli.Streams) ([]os.FileInfo, error) {
 	if err == nil {
 		err = r.numbered()
 	}
+	if err == nil {
+		err = r.overrule()
+	}
 	return []os.FileInfo{input}, err
+}
+
+// overrule makes the option of -discrete.
+func (r *imputation) overrule() error {
+	if r.discrete == "auto" {
+		return nil
+	}
+	rows, whole := []int{}, r.asRead()
+	for name := range strings.SplitSeq(r.discrete, ",") {
+		i := slices.Index(whole.Features, strings.TrimSpace(name))
+		switch {
+		case i >= 0 && r.categories != nil:
+			rows = append(rows, r.categories.first[i])
+		case i >= 0:
+			rows = append(rows, i)
+		case r.discrete != "none":
+			return cli.Usagef("-discrete %q: there is no such feature", name)
+		}
+	}
+	for i := range r.table.Features {
+		if r.categories.has(i) {
+			rows = append(rows, i)
+		}
+	}
+	r.more = []quantmf.FitOption{quantmf.WithDiscrete(rows...)}
+	return nil
 }
 
 // work makes the checks and the fit.
@@ -348,7 +383,7 @@ func (r *imputation) work(ctx context.Context) error {
 	x := r.table.X
 	r.tell.Begin("BQMF")
 	m, err := quantmf.FitBQMF(ctx, x, r.rank,
-		append(r.options.List(), quantmf.WithProgress(r.tell.Report))...)
+		append(slices.Concat(r.options.List(), r.more), quantmf.WithProgress(r.tell.Report))...)
 	if err != nil {
 		return err
 	}
@@ -468,25 +503,26 @@ func digits(v *float64) string {
 // The object of impute -json. Errors are left out where nothing was checked.
 type (
 	imputeObject struct {
-		Matrix       string          `json:"matrix"`
-		Model        string          `json:"model,omitempty"`
-		Missing      int             `json:"missing"`
-		Loss         string          `json:"loss"`
-		LossReason   string          `json:"loss_reason,omitempty"`
-		Components   int             `json:"components"`
-		Value        string          `json:"value"`
-		Checked      int             `json:"checked"`
-		Hidden       string          `json:"hidden"`
-		Error        *float64        `json:"error,omitempty"`
-		Own          *float64        `json:"error_of_own,omitempty"`
-		Less         *float64        `json:"less,omitempty"`
-		StdErr       *float64        `json:"stderr,omitempty"`
-		Absolute     *float64        `json:"absolute_error,omitempty"`
-		AbsoluteOwn  *float64        `json:"absolute_error_of_own,omitempty"`
-		Interval     float64         `json:"interval"`
-		IntervalHeld *float64        `json:"interval_held,omitempty"`
-		Warnings     []string        `json:"warnings"`
-		Features     []featureErrors `json:"features"`
+		Matrix       string           `json:"matrix"`
+		Model        string           `json:"model,omitempty"`
+		Missing      int              `json:"missing"`
+		Loss         string           `json:"loss"`
+		LossReason   string           `json:"loss_reason,omitempty"`
+		Components   int              `json:"components"`
+		Value        string           `json:"value"`
+		Checked      int              `json:"checked"`
+		Hidden       string           `json:"hidden"`
+		Error        *float64         `json:"error,omitempty"`
+		Own          *float64         `json:"error_of_own,omitempty"`
+		Less         *float64         `json:"less,omitempty"`
+		StdErr       *float64         `json:"stderr,omitempty"`
+		Absolute     *float64         `json:"absolute_error,omitempty"`
+		AbsoluteOwn  *float64         `json:"absolute_error_of_own,omitempty"`
+		Interval     float64          `json:"interval"`
+		IntervalHeld *float64         `json:"interval_held,omitempty"`
+		Warnings     []string         `json:"warnings"`
+		Categories   []categoryErrors `json:"categories,omitempty"`
+		Features     []featureErrors  `json:"features"`
 	}
 	featureErrors struct {
 		Name    string   `json:"name"`
@@ -506,7 +542,7 @@ func (r *imputation) object() imputeObject {
 	o := imputeObject{Matrix: r.name(), Model: r.kept, Missing: missing(x), Loss: string(loss),
 		LossReason: r.losses, Components: r.model.Rank(), Value: "mean", Checked: r.all.hidden,
 		Hidden:   r.manner.String(),
-		Interval: r.inside,
+		Interval: r.inside, Categories: r.categories.object(r.of),
 		Warnings: append([]string{}, r.words...)}
 	if r.median() {
 		o.Value = "median"

@@ -22,7 +22,7 @@ import (
 // an error that says so, or is left out or missing where that is allowed.
 func TestFeaturesByName(t *testing.T) {
 	folder(t)
-	quiet(t, 0, "fit -k 2 -epochs 3 -missing -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -missing -o m.qmf matrix.tsv")
 	quiet(t, 0, "transform m.qmf matrix.tsv -o v.tsv")
 	lines := strings.Split(strings.TrimSpace(small()), "\n")
 	write := func(name string, lines ...string) { writeText(t, name, strings.Join(lines, "\n")+"\n") }
@@ -83,7 +83,7 @@ func TestDuplicates(t *testing.T) {
 	folder(t)
 	in := strings.Replace(small(), "\ng5\t", "\ng2\t", 1)
 	writeText(t, "twice.tsv", in)
-	_, e := quiet(t, 0, "fit -k 2 -epochs 3 -o m.qmf twice.tsv")
+	_, e := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf twice.tsv")
 	if !strings.Contains(e,
 		`warning: twice.tsv: 1 name stands more than once among those of features: "g2"`) {
 		t.Error(e)
@@ -202,12 +202,13 @@ func TestControlCharacters(t *testing.T) {
 	writeText(t, "bad.tsv", strings.Replace(in, "\t\x1b", "\tx\x1b", 1)+"\x1b[0m"+strings.Repeat("\tlow", 9)+
 		"\n")
 	all := ""
-	for _, args := range []string{"fit -k 2 -epochs 2 -o m.qmf evil.tsv", "inspect m.qmf evil.tsv",
+	for _, args := range []string{"fit -method qmf -compare none -k 2 -epochs 2 -o m.qmf evil.tsv",
+		"inspect m.qmf evil.tsv",
 		"inspect m.qmf", "transform m.qmf evil.tsv -o v.npy"} {
 		out, e := quiet(t, 0, args)
 		all += out + e
 	}
-	for _, args := range []string{"fit -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
+	for _, args := range []string{"fit -method qmf -k 2 bad.tsv", "transform m.qmf bad.tsv -o v.npy"} {
 		out, e := quiet(t, 3, args)
 		all += out + e
 	}

@@ -47,19 +47,13 @@ func keptModels(t *testing.T) (whole, given quantmf.Mat) {
 
 func textOf(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := must(os.ReadFile(path))(t)
 	return string(b)
 }
 
 func keptModel(t *testing.T, path string) *model {
 	t.Helper()
-	m, err := unmarshal([]byte(textOf(t, path)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := must(unmarshal([]byte(textOf(t, path))))(t)
 	return m
 }
 
@@ -78,10 +72,7 @@ func TestImputeKept(t *testing.T) {
 				x.Data[i] = math.Log1p(v)
 			}
 		}
-		want, err := m.Predict(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := must(m.Predict(t.Context(), x))(t)
 		keep(want, x)
 		quiet(t, 0, "impute", "-model", path, "new.csv", "-o", "full.csv")
 		full := read(t, "full.csv")
@@ -216,10 +207,7 @@ func TestScoreBySample(t *testing.T) {
 				x.Data[i] = math.Log1p(v)
 			}
 		}
-		scores, err := m.Scores(t.Context(), x)
-		if err != nil {
-			t.Fatal(err)
-		}
+		scores := must(m.Scores(t.Context(), x))(t)
 		out, _ := quiet(t, 0, "score", "-by-sample", path, "odd.csv")
 		c := csv.NewReader(strings.NewReader(out))
 		c.Comma = '\t'

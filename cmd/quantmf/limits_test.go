@@ -128,8 +128,8 @@ func TestNewFlagsOfFit(t *testing.T) {
 	if a, b := read(t, "a.tsv"), read(t, "b.tsv"); !same(a.X, b.X) {
 		t.Error("the extended fit is another")
 	}
-	quiet(t, 0, "fit -method qmf -k 2 -epochs 5 -force -checkpoint state matrix.tsv")
-	says(t, cli.Usage, "fit -method qmf -k 2 -epochs 9 -resume -checkpoint state matrix.tsv",
+	quiet(t, 0, "fit -compare none -method qmf -k 2 -epochs 5 -force -checkpoint state matrix.tsv")
+	says(t, cli.Usage, "fit -compare none -method qmf -k 2 -epochs 9 -resume -checkpoint state matrix.tsv",
 		"-epochs 9: the state was saved with 5, over which the learning rate falls to 0: only -schedule "+
 			"constant can have more")
 }

@@ -38,7 +38,7 @@ func (f *fitFlags) footprint(matrix quantmf.Rows, held float64) (float64, error)
 		return 0, err
 	}
 	d, n := matrix.Dims()
-	hidden, err := f.hiddenFootprint(d, n)
+	hidden, err := f.hiddenFootprint(matrix)
 	if err != nil {
 		return 0, err
 	}

@@ -21,12 +21,13 @@ func TestGroups(t *testing.T) {
 		groups += s + "," + []string{"odd", "even"}[j%2] + "\n"
 	}
 	writeText(t, "groups.csv", groups+"nobody,odd\n")
-	quiet(t, 0, "fit -k 2 -epochs 3 -o m.qmf matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -o m.qmf matrix.tsv")
 	one, said := quiet(t, 0, "report m.qmf matrix.tsv -groups groups.csv -o -")
 	if !strings.Contains(said, `warning: groups.csv: 1 name is not in the matrix: "nobody"`) {
 		t.Error(said)
 	}
-	_, said = quiet(t, 0, "fit -k 2 -epochs 3 -groups groups.csv -report page.html -progress json matrix.tsv")
+	_, said = quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 3 -groups groups.csv "+
+		"-report page.html -progress json matrix.tsv")
 	for line := range strings.Lines(said) {
 		if !json.Valid([]byte(line)) {
 			t.Errorf("-progress json: %s", line)
@@ -62,7 +63,7 @@ func TestGroups(t *testing.T) {
 		{"report m.qmf matrix.tsv -o groups.csv -groups groups.csv", 2, "groups.csv is read itself"},
 		{"fit -k 2 -report groups.csv -groups groups.csv matrix.tsv", 2, "groups.csv is read itself"},
 		{"report m.qmf - -o - -groups -", 2, "standard input can be read only once"},
-		{"fit -k 2 -groups groups.csv matrix.tsv", 2,
+		{"fit -method qmf -compare none -k 2 -groups groups.csv matrix.tsv", 2,
 			"-groups: it says how the page looks: give -report, too"},
 		{"fit -k 2 -report x.html -groups none.csv matrix.tsv", 3, "none.csv: no name"},
 	} {
@@ -99,7 +100,7 @@ func TestMethodsParagraph(t *testing.T) {
 func TestSum(t *testing.T) {
 	folder(t)
 	want := fmt.Sprintf("%x", sha256.Sum256([]byte(small())))
-	page, _ := quiet(t, 0, "fit -k 2 -epochs 1 -o m.qmf -report - matrix.tsv")
+	page, _ := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 1 -o m.qmf -report - matrix.tsv")
 	if said := "; SHA-256 of the file: " + want + ") was factorised"; !strings.Contains(page, said) {
 		t.Errorf("the page lacks %q", said)
 	}
@@ -108,7 +109,7 @@ func TestSum(t *testing.T) {
 			t.Error(args)
 		}
 	}
-	_, _, page, _ = runWith(t, small(), "fit -k 2 -epochs 1 -report - -")
+	_, _, page, _ = runWith(t, small(), "fit -method qmf -compare none -k 2 -epochs 1 -report - -")
 	if page == "" || strings.Contains(page, "SHA-256") {
 		t.Error("of standard input")
 	}
@@ -152,7 +153,8 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		text += "\n"
 	}
 	writeText(t, "sparse.tsv", text)
-	_, said := quiet(t, 0, "fit -k 2 -epochs 8 -shrinkage 0 -o m.qmf -report page.html sparse.tsv")
+	_, said := quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 8 -shrinkage 0 -o m.qmf "+
+		"-report page.html sparse.tsv")
 	told, _ := quiet(t, 0, "inspect m.qmf sparse.tsv")
 	page, _ := os.ReadFile("page.html")
 	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 keeps`)

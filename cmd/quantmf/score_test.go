@@ -48,7 +48,7 @@ func TestScore(t *testing.T) {
 		ok(t, table.Write(&b, path, "feature", in.Features, names, y))
 		writeText(t, path, b.String())
 	}
-	quiet(t, 0, "fit -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -epochs 2 -missing -log1p matrix.tsv -o holes.qmf")
 	for _, model := range []string{"nmf.qmf", "qmf.qmf", "qmfq.qmf", "bqmf.qmf", "holes.qmf"} {
 		data := must(os.ReadFile(model))(t)
 		m := must(unmarshal(data))(t)
@@ -77,7 +77,7 @@ func TestScore(t *testing.T) {
 			}
 		}
 	}
-	quiet(t, 0, "fit -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")
+	quiet(t, 0, "fit -compare none -method nmf -k 3 -epochs 1 matrix.tsv -o three.nmf")
 	for _, c := range []struct {
 		args string
 		code int
@@ -102,7 +102,7 @@ func TestScore(t *testing.T) {
 func TestScoreByRows(t *testing.T) {
 	t.Chdir(t.TempDir())
 	src := rand.New(rand.NewPCG(1, 9))
-	x := quantmf.NewMat(40, 14000)
+	x := quantmf.NewMat(20, 28000)
 	for i := range x.Data {
 		x.Data[i] = float64(src.IntN(5))
 	}
@@ -110,7 +110,7 @@ func TestScoreByRows(t *testing.T) {
 	few := x
 	few.Cols = 50
 	writeTable(t, "few.npy", few)
-	quiet(t, 0, "fit -method nmf -k 2 -epochs 3 few.npy -o m")
+	quiet(t, 0, "fit -compare none -method nmf -k 2 -epochs 3 few.npy -o m")
 	data := must(os.ReadFile("m"))(t)
 	m := must(unmarshal(data))(t)
 	want := must(m.Score(t.Context(), x))(t)

@@ -66,11 +66,12 @@ func TestShard(t *testing.T) {
 	for i, c := range []struct{ plan, fit string }{
 		{"-method nmf -missing -k 3 -epochs 5 -validation 0.1", "-updates multiplicative"},
 		{"-method nmf -updates newton -missing -k 3 -epochs 5", ""},
-		{"-k 2 -missing -epochs 2 -start nmf -shrinkage 1", "-batch 96"},
-		{"-k 2 -missing -log1p -top 70 -loss frobenius -start uniform -epochs 3 -patience 2", "-batch 70"},
+		{"-method qmf -k 2 -missing -epochs 2 -start nmf -shrinkage 1", "-batch 96"},
+		{"-method qmf -k 2 -missing -log1p -top 70 -loss frobenius -start uniform -epochs 3 -patience 2",
+			"-batch 70"},
 	} {
 		dir := fmt.Sprint("fit", i)
-		quiet(t, 0, "fit "+c.plan+" "+c.fit+" -progress none -o want wide.tsv")
+		quiet(t, 0, "fit -compare none "+c.plan+" "+c.fit+" -progress none -o want wide.tsv")
 		quiet(t, 0, "shard plan "+c.plan+" -shards 3 -progress none -o "+dir+" wide.tsv")
 		for over := false; !over; {
 			for shard := range 3 {
@@ -177,7 +178,7 @@ func TestShardWait(t *testing.T) {
 	patienceOfFolder = 2 * time.Millisecond
 	defer func() { patienceOfFolder = before }()
 	writeText(t, "wide.tsv", wide())
-	quiet(t, 0, "fit -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress "+
+	quiet(t, 0, "fit -compare none -method nmf -updates multiplicative -k 2 -missing -epochs 40 -progress "+
 		"none -o want wide.tsv")
 	quiet(t, 0, "shard plan -method nmf -k 2 -missing -shards 3 -epochs 40 -progress none "+
 		"-o D wide.tsv")
@@ -218,8 +219,8 @@ func TestShardKilled(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeText(t, "wide.tsv", wide())
 	src := rand.New(rand.NewPCG(1, 2))
-	quiet(t, 0, "fit -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 -progress "+
-		"none -o want wide.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -missing -epochs 2 -start nmf -shrinkage 1 -batch 96 "+
+		"-progress none -o want wide.tsv")
 	kills, left := 0, false
 	for kills < 20 {
 		os.RemoveAll("D")

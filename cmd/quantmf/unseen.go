@@ -22,11 +22,11 @@ func (f *fitFlags) compared(negative bool) []quantmf.Candidate {
 
 // hiddenFootprint is the most that is alive in the further fits, in bytes. That of -method auto is part of
 // what its fit takes.
-func (f *fitFlags) hiddenFootprint(d, n int) (float64, error) {
+func (f *fitFlags) hiddenFootprint(matrix quantmf.Rows) (float64, error) {
 	if f.compare == "none" || f.method == "auto" {
 		return 0, nil
 	}
-	need, err := quantmf.MemoryOfChoice(d, n, f.compared(false))
+	need, err := quantmf.MemoryOfChoice(matrix, f.compared(false))
 	if bad := new(quantmf.OptionError); errors.As(err, &bad) {
 		return 0, nil // such a fit takes no hidden values
 	}

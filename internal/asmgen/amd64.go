@@ -42,7 +42,6 @@ func amd64(letter string, a Arch) *Arch {
 	a.zeroR = func(f *Func, r Reg) { f.line("XORQ %s, %[1]s", f.amd64(r)) }
 	a.addressR = func(f *Func, to Reg, m Mem) { f.line("LEAQ %s, %s", f.amd64(m), f.amd64(to)) }
 	a.tableR = func(f *Func, to Reg, symbol string) { f.line("LEAQ %s<>(SB), %s", symbol, f.amd64(to)) }
-	a.prefetch = func(f *Func, m Mem) { f.line("PREFETCHT1 %s", f.amd64(m)) }
 	a.compareR = func(f *Func, x Reg, b Operand) {
 		if b == Imm(0) {
 			f.line("TESTQ %s, %[1]s", f.amd64(x))

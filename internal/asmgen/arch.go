@@ -188,7 +188,6 @@ type Arch struct {
 	addressR func(f *Func, to Reg, m Mem)
 	tableR   func(f *Func, to Reg, symbol string)
 	compareR func(f *Func, a Reg, b Operand)
-	prefetch func(f *Func, m Mem)
 	enter    func(f *Func) []string // the first lines of a kernel; may be nil
 	leave    func(f *Func)          // the last instructions
 

@@ -117,12 +117,6 @@ var neon = &Arch{
 		in.add("CMP %s, %s", with, f.regs[a])
 		f.emit(in)
 	},
-	prefetch: func(f *Func, m Mem) {
-		var in instruction
-		at := f.address(&in, m, false)
-		in.add("PRFM %s, PLDL2KEEP", at)
-		f.emit(in)
-	},
 
 	vecOp: func(f *Func, op Op, dst, a Vec, b Operand) {
 		var in instruction

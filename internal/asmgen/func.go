@@ -266,7 +266,6 @@ func (f *Func) shrR(to Reg, by Imm)        { f.intOp(f, opShrR, to, by) }  // to
 func (f *Func) incR(to Reg)                { f.intOp(f, opIncR, to, nil) } // to++
 func (f *Func) decR(to Reg)                { f.intOp(f, opDecR, to, nil) } // to--
 func (f *Func) negR(to Reg)                { f.intOp(f, opNegR, to, nil) } // to = -to
-func (f *Func) prefetch(m Mem)             { f.Arch.prefetch(f, m) }       // m will be read
 
 // advance moves addresses on by n bytes.
 func (f *Func) advance(n int, regs ...Reg) {

@@ -18,8 +18,7 @@ type kernel struct {
 func (k kernel) form() *ast.FuncType { return source.functions[k.name+"_g"].Type }
 
 // only has the sets of instructions of kernels that are not written for all.
-var only = map[string][]*Arch{"combineRuns": {avx512, avx2}, "ratioDotsRuns": {avx512, avx2},
-	"ratioAccumulateRuns": {avx512, avx2}, "binMoments": {avx2}, "binWeights": {avx2}}
+var only = map[string][]*Arch{"binMoments": {avx2}, "binWeights": {avx2}}
 
 // of returns the set whose text is called where set is in use, and those after it are lesser ones of the same
 // processor; nil is the loop in Go.
@@ -72,14 +71,10 @@ var kernels = []kernel{
 	{"dotsAt", sumsAt(false)},
 	{"dotsSquaresAt", sumsAt(true)},
 	{"accumulateAt", accumulateAt},
-	{"combineRuns", combineRuns},
-	{"ratioDotsRuns", ratioDotsRuns},
-	{"ratioAccumulateRuns", ratioAccumulateRuns},
-	{"quotient", quotients(1, false)},
-	{"quotient4", quotients(4, false)},
-	{"logSum", logSums(1)},
-	{"logSum4", logSums(4)},
-	{"curve4", quotients(4, true)},
+	{"quotient", (*Func).compile},
+	{"quotient4", quotients(false)},
+	{"curve4", quotients(true)},
+	{"logSum", (*Func).compile},
 	{"curve", (*Func).compile},
 	{"stretch", (*Func).compile},
 	{"stretchRow", (*Func).compile},

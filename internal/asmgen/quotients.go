@@ -1,55 +1,20 @@
 package main
 
-// The ratio of x to a low-rank product W = UV, which never leaves the registers, and
-// the two sums of their divergence; see the end of internal/kernel/product.go for the
-// loops in Go.
+// The ratio of x to a low-rank product W = UV, which never leaves the registers, and their
+// difference; see the end of internal/kernel/product.go for the loops in Go.
 
 // roughCoefficients are those of elem.RoughLog2, from the lowest on.
 var roughCoefficients = []float64{2.8853900817779268, 0.9617966941545152, 0.5770779266462769,
 	0.4122108204781891, 0.3198448046851114, 0.28371821126063973}
 
-// roughOperands are those of roughLog, the most wanted first.
-func (f *Func) roughOperands() []Const {
-	operands := []Const{f.c("one", 1), f.w("roughShift", 1023<<52-roughEdge), f.w("mantissa", 1<<52-1),
-		f.w("roughEdge", roughEdge)}
-	for i, c := range roughCoefficients {
-		operands = append(operands, f.c("rough"+string(rune('0'+i)), c))
-	}
-	return operands
-}
-
 // roughEdge has the bits of the root of a half.
 const roughEdge = 0x3fe6a09e667f3bcd
 
-// roughHeld says how many of them stay in registers, and from which on.
-func (f *Func) roughHeld() (first Vec, held int) { return pick(f, Vec(24), 14, 16), pick(f, 7, 2, 10) }
-
-// roughReady brings operands into registers.
-func (f *Func) roughReady() {
-	first, held := f.roughHeld()
-	for i, c := range f.roughOperands()[:held] {
-		f.load(first+Vec(i), c)
-	}
-}
-
 // roughLog fills a with elem.RoughLog2 of it; b to g are scratch.
 func (f *Func) roughLog(a, b, c, d, e, g Vec) {
-	first, held := f.roughHeld()
-	f.roughLogBy(first, held, a, b, c, d, e, g)
-}
-
-// roughLogBy is roughLog with as many operands in registers from first on as held says.
-func (f *Func) roughLogBy(first Vec, held int, a, b, c, d, e, g Vec) {
-	var operands []Operand
-	for i, o := range f.roughOperands() {
-		if i < held {
-			operands = append(operands, first+Vec(i))
-		} else {
-			operands = append(operands, o)
-		}
-	}
-	one, shift, mantissa, edge, coefficients := operands[0], operands[1], operands[2], operands[3],
-		operands[4:]
+	one, mantissa := f.c("one", 1), f.w("mantissa", 1<<52-1)
+	shift, edge := f.w("roughShift", 1023<<52-roughEdge), f.w("roughEdge", roughEdge)
+	coefficient := func(i int) Const { return f.c("rough"+string(rune('0'+i)), roughCoefficients[i]) }
 	f.addInt(a, a, shift)
 	f.andInt(b, a, mantissa)
 	f.addInt(b, b, edge)
@@ -64,23 +29,23 @@ func (f *Func) roughLogBy(first Vec, held int, a, b, c, d, e, g Vec) {
 		f.sub(a, a, f.c("bias", 0x1p52+1023))
 	}
 	f.mul(c, b, b) // s²
-	f.mul(d, c, coefficients[5])
-	f.mul(e, c, coefficients[3])
+	f.mul(d, c, coefficient(5))
+	f.mul(e, c, coefficient(3))
 	f.mul(g, c, c)
-	f.add(d, d, coefficients[4])
-	f.add(e, e, coefficients[2])
+	f.add(d, d, coefficient(4))
+	f.add(e, e, coefficient(2))
 	f.mul(d, d, g)
-	f.mul(c, c, coefficients[1])
+	f.mul(c, c, coefficient(1))
 	f.add(d, d, e)
 	f.mul(d, d, g)
-	f.add(c, c, coefficients[0])
+	f.add(c, c, coefficient(0))
 	f.add(d, d, c)
 	f.mul(b, b, d)
 	f.add(a, a, b)
 }
 
-// quotients is the text for 1 or 4 rows. With curve it has 1/W and X/W² of them, too.
-func quotients(rows int, curve bool) func(f *Func) {
+// quotients is the text for four rows. With curve it has 1/W and X/W² of them, too.
+func quotients(curve bool) func(f *Func) {
 	return func(f *Func) {
 		to, count, v, x := f.base("r", R5), f.length("r", R2), f.base("v", R4), f.base("x", R12)
 		const q, w, row, uRow, threeU, threeRows, vc, uc, left = R1, R3, R9, R10, R11, R0, R6, R7, R8
@@ -88,8 +53,8 @@ func quotients(rows int, curve bool) func(f *Func) {
 		if curve {
 			outputs = []Reg{to, f.base("q", q), f.base("w", w)}
 		}
-		f.rowBytes(rows, count, row, threeRows)
-		f.componentBytes(rows, f.length("u", left), uRow, threeU)
+		f.rowBytes(4, count, row, threeRows)
+		f.componentBytes(4, f.length("u", left), uRow, threeU)
 		low, total, one := pick(f, Vec(22), 14, 22), pick(f, Vec(23), 4, 23), pick(f, Vec(21), 15, 27)
 		f.broadcast(low, f.arg("low"))
 		if curve {
@@ -100,7 +65,7 @@ func quotients(rows int, curve bool) func(f *Func) {
 			acc := func(r, b int, h Vec) Vec { return f.nth(V6, r*n+b, h) }
 			products := func(sum bool) {
 				f.units(n, func(b int, h Vec, off int) { f.load(f.nth(V2, b, h), mem(64*b+off, vc)) })
-				for r := range rows {
+				for r := range 4 {
 					f.broadcast(V0, fourth(r, 0, uc, uRow, threeU))
 					f.units(n, func(b int, h Vec, _ int) {
 						if !sum {
@@ -116,7 +81,7 @@ func quotients(rows int, curve bool) func(f *Func) {
 			f.moveR(vc, v)
 			f.base("u", uc)
 			f.length("u", left)
-			f.shrR(left, Imm(pickRows(rows, 0, 2)))
+			f.shrR(left, Imm(2))
 			products(false)
 			whole := f.label("whole")
 			f.decR(left)
@@ -128,7 +93,7 @@ func quotients(rows int, curve bool) func(f *Func) {
 			f.shlR(stride, Imm(3))
 			f.addressR(threeStrides, mem(0, stride, stride.times(2)))
 			for b := range n {
-				f.units(rows, func(r int, h Vec, off int) {
+				f.units(4, func(r int, h Vec, off int) {
 					w, diff := acc(r, b, h), 2+h
 					f.load(V0, fourth(r, 64*b+off, x, stride, threeStrides))
 					if r == 0 {
@@ -153,45 +118,6 @@ func quotients(rows int, curve bool) func(f *Func) {
 				f.halves(func(h Vec, _ int) { f.add(total+h, total+h, 2+h) })
 			}
 			f.advance(64*n, append(outputs, v, x)...)
-		})
-		f.sumTo(f.result(), total)
-	}
-}
-
-// logSums is the text for 1 or 4 rows. The rows of a block are woven; four ask for the
-// rows of x 16 further, which come next (internal/nmf).
-func logSums(rows int) func(f *Func) {
-	return func(f *Func) {
-		ratios, count, x, stride := f.base("r", R5), f.length("r", R2), f.base("x", R12),
-			f.value("stride", R6)
-		const row, threeRows, threeStrides, ahead = R9, R0, R7, R10
-		f.rowBytes(rows, count, row, threeRows)
-		f.shlR(stride, Imm(3))
-		f.addressR(threeStrides, mem(0, stride, stride.times(2)))
-		if rows == 4 {
-			f.addressR(ahead, mem(0, x, stride.times(8)))
-			f.addressR(ahead, mem(0, ahead, stride.times(8)))
-		}
-		total := pick(f, Vec(31), 12, 12)
-		f.roughReady()
-		f.halves(func(h Vec, _ int) { f.clear(total + h) })
-		units := pick(f, 4, 2) // at a time
-		f.groups(count, []int{1}, func(int) {
-			if rows == 4 {
-				for r := range rows {
-					f.prefetch(fourth(r, 0, ahead, stride, threeStrides))
-				}
-			}
-			for first := 0; first < rows*f.h(); first += units {
-				f.weave(min(units, rows*f.h()), 6, func(u int) {
-					r, h := (first+u)/f.h(), (first+u)%f.h()
-					off := 8 * f.Lanes * h
-					f.load(V0, fourth(r, off, ratios, row, threeRows))
-					f.roughLog(V0, V1, V2, V3, V4, V5)
-					f.addProduct(total+Vec(h), V0, fourth(r, off, x, stride, threeStrides), V0)
-				})
-			}
-			f.advance(64, ratios, x, ahead)
 		})
 		f.sumTo(f.result(), total)
 	}

@@ -215,7 +215,7 @@ func (c *compiler) call(name string, args []ast.Expr) Operand {
 		for i := range r {
 			r[i] = c.regs.take()
 		}
-		c.f.roughLogBy(V0, 0, a, r[0], r[1], r[2], r[3], r[4])
+		c.f.roughLog(a, r[0], r[1], r[2], r[3], r[4])
 		for _, t := range r {
 			c.regs.free(t)
 		}

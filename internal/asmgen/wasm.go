@@ -63,7 +63,6 @@ var simd128 = &Arch{
 	compareR: func(f *Func, a Reg, b Operand) {
 		f.line("local.get %s; local.set left; %s; local.set right", f.regs[a], f.wasmInteger(b))
 	},
-	prefetch: func(*Func, Mem) {},
 
 	vecOp: func(f *Func, op Op, dst, a Vec, b Operand) {
 		x, y := f.wasm(a), f.wasm(b)

@@ -115,17 +115,28 @@ func (p *Posterior) alike() *Alike {
 	}
 	cholesky(a.low, k, kp)
 	count := a.compared()
+	seen := 0.0
+	for l := range count {
+		if !p.absent(l * a.step) {
+			seen++
+		}
+	}
 	for c := range k {
 		for l := range count {
-			a.middle[c] += p.V[c*np+l*a.step] / float64(count)
+			if !p.absent(l * a.step) {
+				a.middle[c] += p.V[c*np+l*a.step] / seen
+			}
 		}
 	}
 	v := make([]float64, k)
 	unit := 0.0
 	for l := range count {
+		if p.absent(l * a.step) {
+			continue
+		}
 		p.column(v, l*a.step)
 		for _, t := range a.place(a.at[l*kp:(l+1)*kp], v) {
-			unit += float64(2*float64(t*t)) / float64(count)
+			unit += float64(2*float64(t*t)) / seen
 		}
 	}
 	scale := 1 / math.Sqrt(2*alikeLength*unit)
@@ -136,6 +147,9 @@ func (p *Posterior) alike() *Alike {
 	kernel.Scale(a.at, a.at, scale)
 	for l := range count {
 		kernel.Dots(a.squares[l:l+1], a.at[l*kp:(l+1)*kp], a.at[l*kp:(l+1)*kp])
+		if p.absent(l * a.step) {
+			a.squares[l] = math.Inf(1) // far from all
+		}
 	}
 	return a
 }
@@ -274,6 +288,18 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool) *Alike {
 	return a
 }
 
+// placed returns predictions by the residuals of others, at the places that samples have now; nil for nil.
+func (p *Posterior) placed(of *Alike, workers *pool.Pool) *Alike {
+	if of == nil {
+		return nil
+	}
+	a := p.samples(workers, false)
+	if a != nil {
+		a.Z, a.DeviationShrink = of.Z, of.DeviationShrink
+	}
+	return a
+}
+
 // settled drops what reader.correctAlike alone needs, and returns nil where no row has such a prediction.
 func (a *Alike) settled() *Alike {
 	if a == nil || !slices.ContainsFunc(a.Z, func(z []float64) bool { return z != nil }) {
@@ -374,9 +400,11 @@ func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag
 
 // correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and
 // returns whether it is. It takes y of the row, its observed places and the leave-one-out residuals there,
-// times √(τρ). Where it returns true, predicted has what is predicted of each of these residuals without the
-// cell itself.
-func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, predicted []float64) bool {
+// times √(τρ), and the weights of these cells, with those of their samples and alone. Where it returns true,
+// predicted has what is predicted of each of these residuals without the cell itself. A cell of a weight
+// below 1 tells others of that share of its residual.
+func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, weights, cells,
+	predicted []float64) bool {
 	p, a, k, np := c.p, c.p.Alike, c.p.K, c.np
 	if c.alike == nil {
 		c.alike = newAlikeRoom(nil, a, np)
@@ -386,14 +414,14 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 	clear(b.z)
 	for h, j := range places {
 		if int(j)%a.step == 0 {
-			b.z[int(j)/a.step] = residuals[h]
+			b.z[int(j)/a.step] = float64(min(cells[h], 1) * residuals[h])
 		}
 	}
 	for h, j := range places {
 		predicted[h] = a.prediction(b.z, int(j))
 	}
 	// a cell that has drawn v_j only makes the gain look larger
-	if factor, _ := correction(residuals, predicted, gain); factor == 0 {
+	if factor, _ := correction(residuals, predicted, weights, gain); factor == 0 {
 		return false
 	}
 	for h := range k {
@@ -409,7 +437,7 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 	var process, known, kappa [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e, e and κ_j
 	for h, place := range places {
 		j := int(place)
-		weight := float64(p.Tau[i] * p.Rho[j])
+		weight := float64(float64(p.Tau[i]*p.Rho[j]) * cells[h])
 		pull := weight * (y[j] - c.cells.mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
 		w := b.w
 		for g, t := range a.places[j*a.kp:][:k] {
@@ -428,7 +456,7 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 		}
 		predicted[h] = sum
 	}
-	factor, shrink := correction(residuals, predicted, gain)
+	factor, shrink := correction(residuals, predicted, weights, gain)
 	if factor == 0 {
 		return false
 	}
@@ -484,15 +512,15 @@ func distance(v, w []float64) float64 {
 	return sum
 }
 
-// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ). factor is the
-// multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes away
-// less than a share gain of them. shrink is the factor by which the prediction makes the deviation of the
-// residuals smaller.
-func correction(residuals, predicted []float64, gain float64) (factor, shrink float64) {
+// correction fits a prediction of the leave-one-out residuals of a row, each times √(τρ), by weights. factor
+// is the multiple of the prediction, from 0 to 1, that leaves the least squares, and 0 where even that takes
+// away less than a share gain of them. shrink is the factor by which the prediction makes the deviation of
+// the residuals smaller.
+func correction(residuals, predicted, weights []float64, gain float64) (factor, shrink float64) {
 	cov, square := 0.0, 0.0
 	for j, p := range predicted {
-		cov += float64(p * residuals[j])
-		square += float64(p * p)
+		cov += float64(weights[j] * float64(p*residuals[j]))
+		square += float64(weights[j] * float64(p*p))
 	}
 	if square > 0 {
 		factor = min(max(cov/square, 0), 1)
@@ -500,8 +528,8 @@ func correction(residuals, predicted []float64, gain float64) (factor, shrink fl
 	before, after := 0.0, 0.0
 	for j, p := range predicted {
 		e := residuals[j] - float64(factor*p)
-		before += float64(residuals[j] * residuals[j])
-		after += float64(e * e)
+		before += float64(weights[j] * float64(residuals[j]*residuals[j]))
+		after += float64(weights[j] * float64(e*e))
 	}
 	if !(after <= (1-gain)*before) || factor == 0 {
 		return 0, 1

@@ -119,7 +119,7 @@ func TestAlike(t *testing.T) {
 			}
 		}
 		said := make([]float64, len(places))
-		if !cells.correctAlike(0, i, y, places, residuals, said) {
+		if !cells.correctAlike(0, i, y, places, residuals, ones(places), ones(places), said) {
 			continue
 		}
 		kept++
@@ -128,7 +128,7 @@ func TestAlike(t *testing.T) {
 			v, _ := column(int(j), i)
 			plain = append(plain, g.says(e, int(j), v))
 		}
-		factor, left := correction(residuals, plain, leastGain)
+		factor, left := correction(residuals, plain, ones(plain), leastGain)
 		closeTo(t, "what is left", p.Alike.DeviationShrink[i], left, 1e-9)
 		for h, place := range places {
 			j := int(place)
@@ -212,7 +212,7 @@ func TestAlikeChance(t *testing.T) {
 						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
 				}
 			}
-			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals,
+			if cells.correctAlike(0, i, q.y[i*q.n:(i+1)*q.n], places, residuals, ones(places), ones(places),
 				make([]float64, len(places))) {
 				kept++
 			}
@@ -320,16 +320,19 @@ func TestCorrection(t *testing.T) {
 		rr += residuals[j] * residuals[j]
 	}
 	left := math.Sqrt((rr - cov*cov/ss) / rr)
-	factor, shrink := correction(residuals, said, 0.02)
+	factor, shrink := correction(residuals, said, ones(said), 0.02)
 	closeTo(t, "factor", factor, cov/ss, 1e-12)
 	closeTo(t, "what is left", shrink, left, 1e-12)
-	if factor, shrink := correction(residuals, said, 1.01-left*left); factor != 0 || shrink != 1 {
+	if factor, shrink := correction(residuals, said, ones(said), 1.01-left*left); factor != 0 || shrink != 1 {
 		t.Errorf("a gain that is not enough counts by %v, %v", factor, shrink)
 	}
 	for j := range said {
 		said[j] *= -1
 	}
-	if factor, shrink := correction(residuals, said, 0.02); factor != 0 || shrink != 1 {
+	if factor, shrink := correction(residuals, said, ones(said), 0.02); factor != 0 || shrink != 1 {
 		t.Errorf("what says the opposite counts by %v, %v", factor, shrink)
 	}
 }
+
+// ones are weights of 1, as many as there are places or numbers.
+func ones[T any](of []T) []float64 { return slices.Repeat([]float64{1}, len(of)) }

@@ -13,17 +13,23 @@ import (
 type size struct{ d, n, np, k int }
 
 // Count draws what a fit takes beside the matrix, its model included, for the workers of a pool that does
-// nothing. hidden tells that there are hidden cells, held that the best state on some of them is kept. Values
-// of a row are taken to be distinct.
-func Count(p *pool.Pool, d, n, k int, hidden, held bool) {
+// nothing. hidden tells that there are hidden cells, held that the best state on some of them is kept, cells
+// that cells have weights. Values of a row are taken to be distinct.
+func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 	a, s := p.Memory, size{d, n, kernel.Pad(n), k}
 	NewProblem(nil, d, n, n, divergence.KL, p)
 	s.scales(p, hidden)
+	x := &Data{D: d, N: n, Of: d}
+	if cells { // as they are read, those of rows that are not constant, and what Weigh makes
+		a.Floats(3, d, s.np)
+		x.Cells = a.Floats(n, kernel.Pad(d))
+		pool.Make[uint32](a, 2, d, n)
+	}
 	if n == 1 { // all rows are constant
 		s.ignorant(a)
 		return
 	}
-	New(&Data{D: d, N: n, Of: d}, k, p)
+	New(x, k, p)
 	done := p.Part()
 	svd.NewSubspace(d, n, k, svd.Passes, mostPieces, nil, p)
 	done()
@@ -158,7 +164,7 @@ func (s size) learn(p *pool.Pool, hidden bool) {
 	pool.Make[innerErrors](a, s.d)
 	a.Floats(20, s.d) // of each row its losses, its sums and its mean
 	if hidden {       // the rehearsals, and for each worker a U and the room of a rehearser
-		newRehearsal(a, s.d, min(rehearsals, s.n))
+		new(rehearsal).makeRoom(a, s.d, min(rehearsals, s.n))
 		done := p.Part()
 		newAwayRoom(p.Memory, s.k, s.d, 0)
 		for range p.Workers() {

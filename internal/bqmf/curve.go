@@ -188,7 +188,7 @@ func (t *Table) Probability(x, w, s float64) (below, upTo float64) {
 	if len(t.C.X) > 1 {
 		lo, hi = t.C.unbend((lo-w)/s), t.C.unbend((hi-w)/s)
 	}
-	return phi(lo), phi(hi)
+	return Phi(lo), Phi(hi)
 }
 
 // correct takes p to T.
@@ -363,9 +363,9 @@ func (c *Curve) places(x float64) (lo, hi float64) {
 	return lo, lo
 }
 
-// phi returns the standard normal distribution function, within 1e-15, by the series
+// Phi returns the standard normal distribution function, within 1e-15, by the series
 // φ(z)(z + z³/3 + z⁵/15 + ...).
-func phi(z float64) float64 {
+func Phi(z float64) float64 {
 	if z <= -8 {
 		return 0
 	}

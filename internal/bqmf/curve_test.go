@@ -14,13 +14,13 @@ import (
 func TestPhi(t *testing.T) {
 	for k := 1; k < 2000; k++ {
 		p := float64(k) / 2000
-		if got := phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
+		if got := Phi(elem.NormalQuantile(p)); math.Abs(got-p) > 1e-14 {
 			t.Errorf("phi of the quantile of %g is %.17g", p, got)
 		}
 	}
 	for _, z := range []float64{-8, -7.5, 7.5, 8, math.Inf(1), math.Inf(-1)} {
-		if got, want := phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
-			t.Errorf("phi(%g) = %g, want %g", z, got, want)
+		if got, want := Phi(z), math.Erfc(-z/math.Sqrt2)/2; math.Abs(got-want) > 1e-14 {
+			t.Errorf("Phi(%g) = %g, want %g", z, got, want)
 		}
 	}
 }
@@ -75,9 +75,9 @@ func TestScaleOfZeros(t *testing.T) {
 	var c, other Curve
 	var s scaler
 	y := []float64{9, 9, 9, 9, 9, 9}
-	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, false)
+	s.scale(&c, y, []float64{minus, 2, math.NaN(), 0, 5, minus}, nil, false)
 	of := make([]float64, 5)
-	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, false)
+	s.scale(&other, of, []float64{0, 2, 0, 5, 0}, nil, false)
 	if math.Signbit(c.X[0]) || !slices.Equal(c.Y, other.Y) ||
 		!slices.Equal(slices.Delete(slices.Clone(y), 2, 3), of) || y[2] != 0 {
 		t.Errorf("%v at %v, want %v at %v", y, c, of, other)
@@ -99,9 +99,9 @@ func TestOneStep(t *testing.T) {
 func TestLearnUnits(t *testing.T) {
 	learn := func(unit float64) (c Curve, sums rowSums) {
 		l := mapLearner{x: []float64{unit, 0, 0, 3 * unit, 0, 0, 0},
-			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}}
+			p: []float64{0, unit, 0, 2 * unit, 0, 0, 0}, cells: ones(make([]int, 7))}
 		var s scaler
-		s.scale(&c, make([]float64, len(l.x)), l.x, false)
+		s.scale(&c, make([]float64, len(l.x)), l.x, nil, false)
 		return c, l.fitMap(&c, unit, true)
 	}
 	c, sums := learn(1)
@@ -141,8 +141,8 @@ func TestLearn(t *testing.T) {
 		for _, relative := range []bool{false, true} {
 			var s scaler
 			var c Curve
-			s.scale(&c, make([]float64, n), x, false)
-			l := mapLearner{x: x, p: p}
+			s.scale(&c, make([]float64, n), x, nil, false)
+			l := mapLearner{x: x, p: p, cells: ones(x)}
 			sums := l.fitMap(&c, 1, relative)
 
 			mean := 0.0
@@ -295,8 +295,8 @@ func TestPool(t *testing.T) {
 		}
 		slices.Sort(residuals)
 		var all histogram
-		all.take(residuals, residualParts)
-		poolMaps(curves, rows, &all)
+		all.take(&mapLearner{z: residuals, parts: residualParts, cells: ones(residuals)}, countUnit(cells))
+		poolMaps(curves, rows, &all, countUnit(cells))
 		for k, c := range curves {
 			s := rows[k]
 			slope := cov / vr
@@ -308,18 +308,18 @@ func TestPool(t *testing.T) {
 			}
 			var want, pooled [len(LevelsAt)]float64
 			for h, z := range LevelsAt {
-				p := phi(z)
+				p := Phi(z)
 				pooled[h] = residuals[int(math.Ceil(p*(cells+1)*residualParts))-1] // within a bin
 				hold := 10 * 0.25 / (p * (1 - p))
 				want[h] = (own[k][h]*s.cells + pooled[h]*hold) / (s.cells + hold)
 			}
 			for h := 6; h >= 0; h-- {
-				if phi(LevelsAt[h])*(s.cells+1) < 1 {
+				if Phi(LevelsAt[h])*(s.cells+1) < 1 {
 					want[h] = want[h+1] + pooled[h] - pooled[h+1]
 				}
 			}
 			for h := 8; h < len(want); h++ {
-				if phi(-LevelsAt[h])*(s.cells+1) < 1 {
+				if Phi(-LevelsAt[h])*(s.cells+1) < 1 {
 					want[h] = want[h-1] + pooled[h] - pooled[h-1]
 				}
 			}

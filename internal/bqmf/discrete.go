@@ -8,7 +8,7 @@ package bqmf
 // latticeMost h. Numbers that were measured, or rounded to decimals, have an h of the last bits that they are
 // written in. Any other row takes the values that it has shown, where each has come stageRepeats times on
 // average. Rows with fewer than discreteLeast observed cells, and all others, take any value; one that comes
-// often, as 0 among measured amounts, has its mass.
+// often, as 0 among measured amounts, has its mass. Problem.Discrete overrules what the cells show.
 //
 // Of a lattice a row keeps the values that it has shown, and at most latticeBetween between two that follow
 // one another, so that it has no more knots than some times its values. The tails (tails.go) have their knots
@@ -29,6 +29,26 @@ const (
 	latticeBetween = 3
 )
 
+// takes says what a row takes.
+type takes uint8
+
+const (
+	found  takes = iota // what its cells show
+	every               // any value
+	single              // single values only
+)
+
+// takes says what row i takes.
+func (q *Problem) takes(i int) takes {
+	switch {
+	case q.Discrete == nil:
+		return found
+	case q.Discrete[i]:
+		return single
+	}
+	return every
+}
+
 // lattice returns h for rising numbers, 0 where there is no such lattice. It is exact, so powers of two in
 // the unit of x make no difference.
 func lattice(x []float64) (h float64) {
@@ -46,13 +66,13 @@ func lattice(x []float64) (h float64) {
 
 // values returns what a row can take, rising, nil for any value. seen are the distinct values of so many
 // observed cells; X has tails beyond them.
-func (c *Curve) values(seen []float64, observed float64) (can []float64) {
-	if observed < discreteLeast || len(seen) < 2 {
+func (c *Curve) values(seen []float64, observed float64, as takes) (can []float64) {
+	if as == every || as == found && observed < discreteLeast || len(seen) < 2 {
 		return nil
 	}
 	h := lattice(seen)
 	if h == 0 {
-		if observed >= float64(discreteRepeat*len(seen)) {
+		if as == single || observed >= float64(discreteRepeat*len(seen)) {
 			return slices.Clone(seen)
 		}
 		return nil

@@ -96,13 +96,6 @@ func (w *drawer) draw(from *normals) []float64 {
 	return w.to
 }
 
-// Indicator returns the probability that a cell of a row of 0 and 1 is 1, and the normal probability of the z
-// at which it is drawn.
-func (t *Table) Indicator(mean, deviation, z float64) (p, at float64) {
-	below, _ := t.Probability(1, mean, deviation)
-	return 1 - below, phi(z)
-}
-
 // drawing is a draw under way.
 type drawing struct {
 	m    *Model

@@ -14,8 +14,8 @@ func stored() []Curve {
 	for i, x := range [][]float64{{0, 0, 1, 3, 7, 2}, {5, 1, 2, 4, 3, 0.5}, {2, 2, 2, 2, 2, 2}} {
 		c := &curves[i]
 		var s scaler
-		s.scale(c, make([]float64, len(x)), x, false)
-		(&mapLearner{x: x, p: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}}).fitMap(c, 1, true)
+		s.scale(c, make([]float64, len(x)), x, nil, false)
+		(&mapLearner{x: x, p: []float64{0.5, 0.25, 1.5, 2.5, 5, 2}, cells: ones(x)}).fitMap(c, 1, true)
 		c.Levels, c.Spread, c.Floor = LevelsAt, 0.5, 0.125
 	}
 	return curves

@@ -90,7 +90,8 @@ type Fit struct {
 	data     *Data
 	pool     *pool.Pool
 	np       int
-	observed float64 // cells
+	observed float64 // cells, by their weights, as are the samples
+	samples  float64
 
 	room room
 }
@@ -116,6 +117,7 @@ type room struct {
 	sumU, sumV []float64   // packed
 	parts      [][]float64 // of sums over lines, see pieces
 	squares    []float64   // Pad(N)
+	times      []float64   // N: ρ_j a_j
 	tau, rho   weights
 	work       []*scratch
 }
@@ -124,7 +126,7 @@ type room struct {
 type scratch struct {
 	system
 	u, packed, line []float64
-	panel           []float64 // of the moments, see gather
+	panel, lines    []float64 // of the moments, see gather; where cells have weights a number for each line
 }
 
 func newScratch(a *pool.Arena, k, np int) *scratch {
@@ -135,7 +137,7 @@ func newScratch(a *pool.Arena, k, np int) *scratch {
 // New returns a fit with room for k components. Start gives it a state, or Resize and the caller.
 func New(x *Data, k int, p *pool.Pool) *Fit {
 	a := p.Memory
-	f := &Fit{data: x, pool: p, np: kernel.Pad(x.N), observed: float64(x.Observed())}
+	f := &Fit{data: x, pool: p, np: kernel.Pad(x.N), observed: x.Weight(), samples: x.Samples()}
 	f.Tau, f.Rho, f.Unit = a.Floats(x.D), a.Floats(x.N), 1
 	f.steps = steps{resid: a.Floats(x.D), logS: a.Floats(x.D), logC: a.Floats(x.N)}
 	f.Resize(k)
@@ -162,6 +164,10 @@ func (f *Fit) makeRoom() {
 	r := &f.room
 	r.lastU, r.lastV = a.Floats(d, k), a.Floats(k, np)
 	r.rhs, r.scaled, r.squares = a.Floats(k, max(np, d)), a.Floats(k, np), a.Floats(np)
+	r.tau.cells, r.rho.cells, r.times = f.data.Across, f.data.Cells, f.Rho
+	if f.data.Times != nil {
+		r.times = a.Floats(f.data.N)
+	}
 	r.sumU, r.sumV = a.Floats(r.pp), a.Floats(r.pp)
 	r.parts, r.work = make([][]float64, pieces(max(d, f.data.N))), make([]*scratch, f.pool.Workers())
 	f.steps.sizes = a.Floats(k)
@@ -170,6 +176,9 @@ func (f *Fit) makeRoom() {
 	}
 	for w := range r.work {
 		r.work[w] = newScratch(a, k, np)
+		if f.data.Cells != nil {
+			r.work[w].lines = a.Floats(max(d, np))
+		}
 	}
 }
 
@@ -206,9 +215,9 @@ func (f *Fit) Start(s *svd.Subspace) {
 	for j := range f.Rho {
 		f.Rho[j] = 1
 	}
-	share := max(f.observed/(float64(x.D)*float64(x.N)), 0.1)
+	share := max(f.observed/(float64(x.D)*f.samples), 0.1)
 	u, v := make([]float64, x.D), make([]float64, x.N)
-	rootN := math.Sqrt(float64(x.N))
+	rootN := math.Sqrt(f.samples)
 	for c := range min(k, s.L) {
 		size := s.Vectors(u, v, c) / rootN / math.Sqrt(share)
 		for i, t := range u {
@@ -216,7 +225,9 @@ func (f *Fit) Start(s *svd.Subspace) {
 		}
 		row := f.V[c*f.np:]
 		for j, t := range v {
-			row[j] = t * rootN
+			if a := x.Time(j); a > 0 {
+				row[j] = t * rootN / math.Sqrt(a)
+			}
 		}
 	}
 	f.startNoise()
@@ -241,22 +252,26 @@ func (f *Fit) Start(s *svd.Subspace) {
 	}
 }
 
-func (f *Fit) rowU(i int) []float64  { return f.U[i*f.K : (i+1)*f.K] }
-func (f *Fit) rowY(i int) []float64  { return f.data.Y[i*f.np : (i+1)*f.np] }
-func (f *Fit) packU(i int) []float64 { return f.BU[i*f.room.pp : (i+1)*f.room.pp] }
-func (f *Fit) packV(j int) []float64 { return f.BV[j*f.room.pp : (j+1)*f.room.pp] }
-func (f *Fit) gram(j int) []float64  { return f.room.grams[j*f.room.pp : (j+1)*f.room.pp] }
+func (f *Fit) rowU(i int) []float64 { return f.U[i*f.K : (i+1)*f.K] }
+func (f *Fit) rowY(i int) []float64 { return f.data.Y[i*f.np : (i+1)*f.np] }
+
+// heavyRow is rowY by the weights of cells.
+func (f *Fit) heavyRow(i int) []float64 { return f.data.heavy[i*f.np : (i+1)*f.np] }
+func (f *Fit) packU(i int) []float64    { return f.BU[i*f.room.pp : (i+1)*f.room.pp] }
+func (f *Fit) packV(j int) []float64    { return f.BV[j*f.room.pp : (j+1)*f.room.pp] }
+func (f *Fit) gram(j int) []float64     { return f.room.grams[j*f.room.pp : (j+1)*f.room.pp] }
 
 // startNoise fills τ from the residuals of the start.
 func (f *Fit) startNoise() {
 	f.pool.Do(f.data.D, func(w, i int) {
 		line := f.room.work[w].line[:f.np]
 		kernel.Combine(line, f.rowU(i), f.V)
-		e, yy, n := 0.0, 0.0, float64(f.data.Rows[i].Count)
+		e, yy, n := 0.0, 0.0, f.data.Rows[i].Weight
 		y := f.rowY(i)
 		f.data.Rows[i].Each(f.data.N, func(j int) {
-			e += float64((y[j] - line[j]) * (y[j] - line[j]))
-			yy += float64(y[j] * y[j])
+			w := float64(f.data.Time(j) * f.data.Cell(i, j))
+			e += float64(w * float64((y[j]-line[j])*(y[j]-line[j])))
+			yy += float64(w * float64(y[j]*y[j]))
 		})
 		t := (tauCells + n) / (tauCells + e + float64(0.1*n))
 		f.Tau[i] = min(t, 1/max(0.3*yy/n, 1/tauMost))
@@ -351,10 +366,10 @@ func (f *Fit) sumsV() {
 			rows := min(4, to-i)
 			for r := range rows {
 				kernel.Scale(ws.u[r*k:(r+1)*k], f.rowU(i+r), f.Tau[i+r])
-				kernel.Multiply(ws.line[:np], f.rowY(i+r), f.rowY(i+r))
+				kernel.Multiply(ws.line[:np], f.rowY(i+r), f.heavyRow(i+r))
 				kernel.Accumulate(squares, f.Tau[i+r:i+r+1], ws.line[:np])
 			}
-			kernel.AccumulateRows(acc, ws.u[:rows*k], f.data.Y[i*np:(i+rows)*np], rows)
+			kernel.AccumulateRows(acc, ws.u[:rows*k], f.data.heavy[i*np:(i+rows)*np], rows)
 			i += rows
 		}
 	})
@@ -379,7 +394,7 @@ func (f *Fit) noiseV() {
 		for c := range f.K {
 			dot += float64(f.V[c*f.np+j] * f.room.rhs[c*f.np+j])
 		}
-		f.Rho[j] = (float64(f.data.Cols[j].Count) + rhoCells) /
+		f.Rho[j] = (f.data.Cols[j].Weight + rhoCells) /
 			(max(f.room.squares[j]-2*dot+e[0], 0) + rhoCells)
 	})
 	f.unitRho()
@@ -388,8 +403,8 @@ func (f *Fit) noiseV() {
 // unitRho brings ρ to a geometric mean of 1, and then within [1/rhoMost, rhoMost].
 func (f *Fit) unitRho() {
 	mean := 0.0
-	for _, r := range f.Rho {
-		mean += elem.Log(r) / float64(f.data.N)
+	for j, r := range f.Rho {
+		mean += float64(f.data.Time(j) * (elem.Log(r) / f.samples))
 	}
 	f.Unit = elem.Exp(mean)
 	for j, r := range f.Rho {
@@ -401,7 +416,11 @@ func (f *Fit) unitRho() {
 // follows in stepU, which takes nothing of the old one. It returns what that adds to each log det C_j.
 func (f *Fit) turn() (change float64) {
 	k, kp, d, n := f.K, f.room.kp, f.data.D, f.data.N
-	f.sum(f.room.sumV, f.BV, slices.Repeat([]float64{1 / float64(n)}, n))
+	shares := make([]float64, n)
+	for j := range shares {
+		shares[j] = f.data.Time(j) / f.samples
+	}
+	f.sum(f.room.sumV, f.BV, shares)
 	f.sum(f.room.sumU, f.BU, slices.Repeat([]float64{1}, d))
 	if f.stopped() {
 		return 0
@@ -462,18 +481,21 @@ func (f *Fit) rotate(moments []float64, lines int, r []float64) {
 // spare. When the context ends BU is as it was.
 func (f *Fit) stepU() {
 	k, np, pp, d, n := f.K, f.np, f.room.pp, f.data.D, f.data.N
-	scaled := f.room.scaled
-	for c := range k {
-		kernel.Multiply(scaled[c*np:c*np+n], f.V[c*np:c*np+n], f.Rho)
+	scaled, times := f.room.scaled, f.room.times
+	if f.data.Times != nil {
+		kernel.Multiply(times, f.Rho, f.data.Times)
 	}
-	f.room.rho.fill(f.Rho, pp)
+	for c := range k {
+		kernel.Multiply(scaled[c*np:c*np+n], f.V[c*np:c*np+n], times)
+	}
+	f.room.rho.fill(times, pp)
 	f.gather(f.room.spare, f.data.Rows, f.room.sumV, f.BV, &f.room.rho)
 	if f.stopped() {
 		return
 	}
 	f.pool.Do((d+3)/4, func(w, c int) {
 		from, to := 4*c, min(4*c+4, d)
-		kernel.DotsRows(f.room.rhs[from*k:to*k], scaled, f.data.Y[from*np:to*np], to-from)
+		kernel.DotsRows(f.room.rhs[from*k:to*k], scaled, f.data.heavy[from*np:to*np], to-from)
 		for i := from; i < to; i++ {
 			f.stepRow(f.room.work[w], i)
 		}
@@ -514,7 +536,7 @@ func (f *Fit) stepRow(ws *scratch, i int) {
 	copy(f.rowU(i), u)
 	ws.pack(ws.packed)
 	line := ws.line[:np]
-	kernel.Multiply(line[:n], f.rowY(i)[:n], f.Rho)
+	kernel.Multiply(line[:n], f.heavyRow(i)[:n], f.room.times)
 	clear(line[n:])
 	var yy, bb [1]float64
 	kernel.Dots(yy[:], line, f.rowY(i))
@@ -547,7 +569,7 @@ func (f *Fit) noiseU() {
 	}
 	own := tauCells * max(total/f.observed, 1/tauMost)
 	for i, r := range f.steps.resid {
-		f.Tau[i] = min((tauCells+float64(f.data.Rows[i].Count))/(own+r), tauMost)
+		f.Tau[i] = min((tauCells+f.data.Rows[i].Weight)/(own+r), tauMost)
 	}
 }
 
@@ -556,24 +578,24 @@ func (f *Fit) noiseU() {
 func (f *Fit) bound(turned float64) float64 {
 	b := 0.0
 	for j, r := range f.Rho {
-		b -= float64(float64(f.data.Cols[j].Count) * elem.Log(r))
+		b -= float64(f.data.Time(j) * float64(f.data.Cols[j].Weight*elem.Log(r)))
 	}
 	for i, t := range f.Tau {
-		b += float64(t*f.steps.resid[i]) - float64(float64(f.data.Rows[i].Count)*elem.Log(t))
+		b += float64(t*f.steps.resid[i]) - float64(f.data.Rows[i].Weight*elem.Log(t))
 		b -= f.steps.logS[i]
 	}
-	for _, l := range f.steps.logC {
-		b -= l + turned
+	for j, l := range f.steps.logC {
+		b -= float64(f.data.Time(j) * (l + turned))
 	}
 	for j := range f.data.N {
 		for c := range f.K {
-			b += diagonal(f.packV(j), c)
+			b += float64(f.data.Time(j) * diagonal(f.packV(j), c))
 		}
 	}
 	for c, a := range f.Alpha {
 		b += float64(a*f.steps.sizes[c]) - float64(float64(f.data.D)*elem.Log(a))
 	}
-	b -= float64(float64(f.K) * float64(f.data.D+f.data.N))
+	b -= float64(float64(f.K) * (float64(f.data.D) + f.samples))
 	return b/2/f.observed + logTwoPi/2
 }
 
@@ -584,7 +606,12 @@ func (f *Fit) Nothing() float64 {
 	b := 0.0
 	for i := range f.data.D {
 		var e [1]float64
-		kernel.Dots(e[:], f.rowY(i), f.rowY(i))
+		y := f.heavyRow(i)
+		if f.data.Times != nil {
+			y = slices.Clone(y)
+			kernel.Multiply(y[:f.data.N], y, f.data.Times)
+		}
+		kernel.Dots(e[:], y, f.rowY(i))
 		b += e[0]
 	}
 	return b/2/f.observed + logTwoPi/2
@@ -601,12 +628,12 @@ func (f *Fit) movement() float64 {
 
 // leastSquares is the sum of the squares of a UV that has leastShare of the table, whose rows have deviation
 // 1.
-func (f *Fit) leastSquares() float64 { return leastShare * float64(f.data.D) * float64(f.data.N) }
+func (f *Fit) leastSquares() float64 { return leastShare * float64(f.data.D) * f.samples }
 
 // Found tells whether UV has more than leastShare of the table.
 func (f *Fit) Found() bool { return f.inner(f.U, f.U, f.V, f.V) > f.leastSquares() }
 
-// inner returns the inner product of the matrices uv and sw, products of factors.
+// inner returns the inner product of the matrices uv and sw, products of factors, by the weights of samples.
 func (f *Fit) inner(u, s, v, w []float64) float64 {
 	k, kp := f.K, f.room.kp
 	left, right := make([]float64, k*kp), make([]float64, k*k)
@@ -617,6 +644,13 @@ func (f *Fit) inner(u, s, v, w []float64) float64 {
 			copy(padded[r*kp:], s[(i+r)*k:(i+r+1)*k])
 		}
 		kernel.AccumulateRows(left, u[i*k:(i+rows)*k], padded[:rows*kp], rows)
+	}
+	if a := f.data.Times; a != nil {
+		w = slices.Clone(w)
+		for c := range k {
+			row := w[c*f.np:][:f.data.N]
+			kernel.Multiply(row, row, a)
+		}
 	}
 	kernel.DotsRows(right, w, v, k) // right_ch = v_c·w_h
 	sum := 0.0

@@ -718,7 +718,7 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 		q := drawn(150, 90, 4, 0.1, 20+seed)
 		f, p := q.fitted(t, 30, 25)
 		c, loops := wholeReader(p), wholeReader(p)
-		loops.leaveOneOut(f.data.Observed())
+		loops.leaveOneOut(f.data)
 		for i := range q.d {
 			c.load(i, 1)
 			loops.load(i, 1)
@@ -990,7 +990,7 @@ func TestLoops(t *testing.T) {
 				p.Rho[j], p.BV[j*Packed(k)+a*(a+1)/2+a] = 1, 1/(3*z)
 			}
 		}
-		left, right := p.loops(share * d * n)
+		left, right := p.loops(share*d*n, &Data{N: n})
 		few, many := float64(n-k), float64(d-k)
 		y := few / many
 		for a, z := range z {

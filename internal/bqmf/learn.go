@@ -19,8 +19,10 @@ type Problem struct {
 	d, n, stride int
 	x            []float64 // NaN where a cell is hidden
 	loss         divergence.Loss
-	signed       bool    // the scales begin with no root
-	observed     float64 // the number of observed cells
+	signed       bool      // the scales begin with no root
+	observed     float64   // the number of observed cells, or their weight
+	times, cells []float64 // n, d × Pad(n): the weights of samples, and of cells; nil where all are 1
+	Discrete     []bool    // of each row whether it takes single values only; nil: the data say (discrete.go)
 	// By Scale and Scaled:
 	scales []Curve
 	units  []float64 // of each row
@@ -56,6 +58,87 @@ func NewProblem(x []float64, d, n, stride int, loss divergence.Loss, p *pool.Poo
 	return q
 }
 
+// Weigh gives the problem the weights of samples, and of the observed cells of each row; nil where all are 1.
+// Samples count as often as their weights say, cells by their weights over such a unit that as many equal
+// ones as Kish's effective number (Σw)²/Σw² have their sum: a cell of a weight near 0 is nearly hidden, and a
+// factor of all makes no difference.
+func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
+	q.times = slices.Clone(times)
+	for j, a := range times {
+		q.times[j] = bounded(a)
+	}
+	if cells != nil {
+		np, sum, squares, least, most := kernel.Pad(q.n), 0.0, 0.0, math.Inf(1), 0.0
+		q.cells = make([]float64, q.d*np)
+		for i := range q.d {
+			own := q.cells[i*np : i*np+q.n]
+			cells(own, i)
+			for j, x := range q.row(i) {
+				if x != x {
+					own[j] = 0
+					continue
+				}
+				least, most = min(least, own[j]), max(most, own[j])
+				a := q.time(j)
+				sum += float64(a * own[j])
+				squares += float64(a * float64(own[j]*own[j]))
+			}
+		}
+		for at, w := range q.cells {
+			q.cells[at] = bounded(float64(w * (sum / squares)))
+		}
+		if !(least < most) {
+			q.cells = nil
+		}
+	}
+	q.observed = 0
+	for i := range q.d {
+		for j, x := range q.row(i) {
+			if x == x {
+				q.observed += q.weight(i, j)
+			}
+		}
+	}
+}
+
+// weightMost is the most that a sample or a cell counts, and its inverse the least but for 0. More, or less,
+// says nothing else, and sums have other terms.
+const weightMost = 1e9
+
+func bounded(w float64) float64 {
+	if w == 0 {
+		return 0
+	}
+	return min(max(w, 1/weightMost), weightMost)
+}
+
+func (q *Problem) time(j int) float64 {
+	if q.times == nil {
+		return 1
+	}
+	return q.times[j]
+}
+
+// weight is that of an observed cell and its sample.
+func (q *Problem) weight(i, j int) float64 {
+	if q.cells == nil {
+		return q.time(j)
+	}
+	return float64(q.time(j) * q.cells[i*kernel.Pad(q.n)+j])
+}
+
+// weights returns those of the cells of row i, in to; nil where all are 1.
+func (q *Problem) weights(to []float64, i int) []float64 {
+	if q.times == nil && q.cells == nil {
+		return nil
+	}
+	to = slices.Grow(to[:0], q.n)[:q.n]
+	for j := range to {
+		to[j] = q.weight(i, j)
+	}
+	return to
+}
+
 func (q *Problem) row(i int) []float64 { return q.x[i*q.stride:][:q.n] }
 
 // Scale makes the scale of row i.
@@ -69,7 +152,7 @@ func (q *Problem) Scale(worker, i int) {
 	q.units[i] = unitOf(top)
 	np := kernel.Pad(q.n)
 	s := &q.scalers[worker]
-	s.scale(&q.scales[i], q.y[i*np:i*np+q.n], q.row(i), q.signed)
+	s.scale(&q.scales[i], q.y[i*np:i*np+q.n], q.row(i), q.weights(nil, i), q.signed)
 	q.votes[i] = s.votes(&q.scales[i])
 }
 
@@ -88,11 +171,19 @@ func (q *Problem) Scaled() {
 	q.tails = newTails(q.scales, q.votes, q.signed)
 	q.votes = nil
 	for i := range q.scales {
-		q.scales[i].grow(&q.tails, q.row(i))
+		q.scales[i].grow(&q.tails, q.row(i), q.takes(i))
 	}
 	a := len(q.Active)
 	q.data = NewData(a, q.n, q.y[:a*np], func(i, j int) bool { v := q.row(q.Active[i])[j]; return v == v })
 	q.data.Of = q.d
+	cells := q.cells
+	if cells != nil && a < q.d {
+		cells = make([]float64, a*np)
+		for k, i := range q.Active {
+			copy(cells[k*np:(k+1)*np], q.cells[i*np:])
+		}
+	}
+	q.data.Weigh(q.times, cells)
 }
 
 // Fit returns a fit of the active rows, at most rank components, with room for a state.
@@ -204,7 +295,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 			residuals.add(&l.all)
 		}
 	}
-	poolMaps(curves, sums, &residuals)
+	poolMaps(curves, sums, &residuals, countUnit(q.observed))
 	m.Stage = m.Stage.settled()
 	var before, after losses
 	for k := range staged {
@@ -232,7 +323,7 @@ func (q *Problem) leaveOut(m *Model, p *pool.Pool) *factorCells {
 	a := len(q.Active)
 	f := newFactorCells(p.Memory, a, kernel.Pad(q.n))
 	q.reader = m.reader(p, q.reader)
-	q.reader.leaveOneOut(q.data.Observed())
+	q.reader.leaveOneOut(q.data)
 	work := make([]*leaver, p.Workers())
 	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
 		if work[w] == nil {
@@ -250,14 +341,16 @@ type leaver struct {
 	m     *Model
 	f     *factorCells
 	cells *reader
-	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that
+	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that;
+	// its weight with that of the sample, and alone
 	places               []int32
 	residuals, predicted []float64
+	weights, cellsOwn    []float64
 }
 
 func newLeaver(a *pool.Arena, q *Problem, m *Model, f *factorCells, cells *reader) *leaver {
 	return &leaver{q: q, m: m, f: f, cells: cells, places: pool.Make[int32](a, q.n), residuals: a.Floats(q.n),
-		predicted: a.Floats(q.n)}
+		predicted: a.Floats(q.n), weights: a.Floats(q.n), cellsOwn: a.Floats(q.n)}
 }
 
 // each takes the active rows from from to to-1.
@@ -280,17 +373,23 @@ func (l *leaver) each(from, to int) {
 func (l *leaver) row(k, r int) {
 	c, i, n, np := l.cells, l.q.Active[k], l.q.n, l.cells.np
 	line := func(v []float64) []float64 { return v[k*np : (k+1)*np] }
-	y, without, turn := line(l.q.data.Y), line(l.f.without), line(l.f.turn)
+	data := l.q.data
+	y, without, turn := line(data.Y), line(l.f.without), line(l.f.turn)
 	l.places, l.residuals = l.places[:0], l.residuals[:0]
+	l.weights, l.cellsOwn = l.weights[:0], l.cellsOwn[:0]
 	weight := func(j int) float64 { return math.Sqrt(l.m.Tau[i] * l.m.Rho[j]) }
-	l.q.data.Rows[k].Each(n, func(j int) {
-		a := float64(l.m.Tau[i] * l.m.Rho[j])
+	precision := func(j int) float64 { return float64(float64(l.m.Tau[i]*l.m.Rho[j]) * data.Cell(k, j)) }
+	data.Rows[k].Each(n, func(j int) {
+		a := precision(j)
+		c.count(r, j, data.Time(j))
 		without[j] = c.without(r, j, y[j], a)
 		turn[j] = c.withoutInTurn(r, j, y[j], a) - without[j]
 		l.places, l.residuals = append(l.places, int32(j)), append(l.residuals, weight(j)*(y[j]-without[j]))
+		l.weights, l.cellsOwn = append(l.weights, l.q.weight(i, j)), append(l.cellsOwn, data.Cell(k, j))
 	})
 	l.predicted = slices.Grow(l.predicted[:0], len(l.places))[:len(l.places)]
-	if l.m.Alike != nil && c.correctAlike(r, i, y, l.places, l.residuals, l.predicted) {
+	if l.m.Alike != nil &&
+		c.correctAlike(r, i, y, l.places, l.residuals, l.weights, l.cellsOwn, l.predicted) {
 		for h, j := range l.places {
 			without[j] += l.predicted[h] / weight(int(j))
 		}
@@ -300,10 +399,10 @@ func (l *leaver) row(k, r int) {
 		mean[j] = c.factorMean(r, i, j)
 	}
 	copy(variance, c.cells.variance[r*np:(r+1)*np])
-	list := &l.q.data.Rows[k]
+	list := &data.Rows[k]
 	list.Each(n, func(j int) {
-		variance[j] += c.varianceWithout(r, j, float64(l.m.Tau[i]*l.m.Rho[j]))
-		l.f.usual[k] += variance[j] / float64(list.Count)
+		variance[j] += c.varianceWithout(r, j, precision(j), data.Time(j))
+		l.f.usual[k] += float64(l.q.weight(i, j) * (variance[j] / list.Weight))
 	})
 }
 
@@ -323,6 +422,8 @@ type rowLearner struct {
 	places     []int32
 	without    []float64
 	deviations []float64 // of all of its cells
+	weight     float64   // of its observed cells
+	room       []float64
 
 	table  Table
 	maps   mapLearner
@@ -336,8 +437,8 @@ func newRowLearner(a *pool.Arena, q *Problem, m *Model, f *factorCells) *rowLear
 	n := q.n
 	l := &rowLearner{q: q, m: m, f: f, places: pool.Make[int32](a, n), without: a.Floats(n),
 		deviations: a.Floats(n)}
-	l.maps = mapLearner{z: a.Floats(n), p: a.Floats(n), x: a.Floats(n), weights: a.Floats(n),
-		order: pool.Make[int32](a, n)}
+	l.maps = mapLearner{z: a.Floats(n), p: a.Floats(n), x: a.Floats(n), cells: a.Floats(n),
+		weights: a.Floats(n), order: pool.Make[int32](a, n)}
 	l.maps.sorter.Resize(a, n)
 	l.scaler = newScaler(a, n)
 	return l
@@ -354,8 +455,9 @@ type endScale struct {
 
 // leaveOutEnds makes the scales of the row without its ends.
 func (l *rowLearner) leaveOutEnds() {
-	l.scaler.sort(l.q.row(l.i))
-	sorted := l.scaler.sorted
+	l.room = l.q.weights(l.room, l.i)
+	l.scaler.sort(l.q.row(l.i), l.room)
+	sorted, weights := l.scaler.sorted, l.scaler.weights
 	last := len(sorted) - 1
 	for side := range l.ends {
 		e := &l.ends[side]
@@ -364,8 +466,12 @@ func (l *rowLearner) leaveOutEnds() {
 		}
 		rest := sorted[1-side : last+1-side]
 		e.x = l.c.Seen[side]
-		l.scaler.fill(&e.c, rest, l.q.signed)
-		e.c.grow(&l.q.tails, rest)
+		if weights != nil {
+			l.scaler.fill(&e.c, rest, weights[1-side:last+1-side], l.q.signed)
+		} else {
+			l.scaler.fill(&e.c, rest, nil, l.q.signed)
+		}
+		e.c.grow(&l.q.tails, rest, l.q.takes(l.i))
 		e.c.plain()
 		e.table.Load(&e.c, false)
 	}
@@ -381,11 +487,14 @@ func (l *rowLearner) end(x float64) *endScale {
 	return nil
 }
 
-// deviationWithout returns the deviation of the row's cells on its scale but for one at y: all of them have
-// mean 0 and deviation 1.
-func (l *rowLearner) deviationWithout(y float64) float64 {
-	n := float64(len(l.places))
-	if n < 2 {
+// times is how many cells of the weight of the h-th observed one have that of the row.
+func (l *rowLearner) times(h int) float64 { return l.weight / l.maps.cells[h] }
+
+// deviationWithout returns the deviation of the row's cells on its scale but for the h-th observed one, at y:
+// all of them have mean 0 and deviation 1.
+func (l *rowLearner) deviationWithout(h int, y float64) float64 {
+	n := l.times(h)
+	if len(l.places) < 2 || !(n > 1) {
 		return 1
 	}
 	return math.Sqrt(max((n-float64(y*y))/(n-1)-float64(y/(n-1)*(y/(n-1))), 1e-6))
@@ -411,12 +520,14 @@ func (l *rowLearner) take(k int) (mean float64) {
 	l.leaveOutEnds()
 	l.y = l.line(l.q.data.Y)
 	l.maps.x, l.maps.z, l.maps.parts = l.maps.x[:0], l.maps.z[:0], l.c.parts()
-	l.places, l.without = l.places[:0], l.without[:0]
-	without, count := l.line(l.f.without), float64(l.q.data.Rows[k].Count)
+	l.places, l.without, l.maps.cells = l.places[:0], l.without[:0], l.maps.cells[:0]
+	without := l.line(l.f.without)
+	l.weight = l.q.data.Rows[k].Weight
 	for j, x := range l.q.row(l.i) {
 		if x == x {
-			l.maps.x = append(l.maps.x, x)
-			mean += x / count
+			w := l.q.weight(l.i, j)
+			l.maps.x, l.maps.cells = append(l.maps.x, x), append(l.maps.cells, w)
+			mean += float64(w * (x / l.weight))
 			l.places, l.without = append(l.places, int32(j)), append(l.without, without[j])
 		}
 	}
@@ -436,10 +547,10 @@ func (l *rowLearner) predict(h int) float64 {
 	j := int(l.places[h])
 	w, s, y := l.without[h], l.deviations[j], l.y[j]
 	if e := l.end(l.maps.x[h]); e != nil {
-		deviation := l.deviationWithout(y)
+		deviation := l.deviationWithout(h, y)
 		return e.table.Mean(w/deviation, s/deviation)
 	}
-	return l.table.Mean(w-y/float64(max(len(l.places)-1, 1)), s)
+	return l.table.Mean(w-y/max(l.times(h)-1, 1), s)
 }
 
 // addLoss adds the loss of what predict says of the row's observed cells, under each floor.
@@ -447,12 +558,15 @@ func (l *rowLearner) addLoss(to *losses) {
 	unit := l.q.lossUnit
 	for h, x := range l.maps.x {
 		p, above := l.predict(h), -1.0 // the loss that all floors share which are below p
+		loss := func(p float64) float64 {
+			return float64(l.maps.cells[h] * (l.q.loss.Value(x/unit, p/unit, divergence.Tiny) / l.q.observed))
+		}
 		for k, low := range l.lows {
 			if p < low {
-				to[k] += l.q.loss.Value(x/unit, low/unit, divergence.Tiny) / l.q.observed
+				to[k] += loss(low)
 			} else {
 				if above < 0 {
-					above = l.q.loss.Value(x/unit, p/unit, divergence.Tiny) / l.q.observed
+					above = loss(p)
 				}
 				to[k] += above
 			}
@@ -479,7 +593,7 @@ func (l *rowLearner) fit() rowSums {
 	}
 	l.c.Spread = math.Sqrt(spread)
 	l.maps.quantiles(l.c)
-	l.all.take(l.maps.z, l.maps.parts)
+	l.all.take(&l.maps, countUnit(l.q.observed))
 	return l.maps.fitMap(l.c, l.q.units[l.i], l.q.loss == divergence.KL)
 }
 
@@ -487,13 +601,14 @@ func (l *rowLearner) fit() rowSums {
 // τ is taken without the cell, as a residual over a deviation that it has a part in has no long tails: with
 // τ_i of leave-one-out, to first order, s² is less by the cell's own share of Σ_j ρ_j e_ij.
 func (l *rowLearner) addResidual(h int, w, s float64) {
-	j, n := int(l.places[h]), float64(len(l.places))
+	j, n, weight := int(l.places[h]), l.weight, l.maps.cells[h]
 	x, y := l.maps.x[h], l.y[j]
-	own := float64(l.m.Tau[l.i] * l.m.Rho[j] * (max(float64((y-l.line(l.f.mean)[j])*(y-w)), 0) +
-		l.line(l.f.variance)[j]))
-	s *= math.Sqrt(max(n+tauCells-own, leastTau*(n+1)) / (n + 1))
+	own := float64(weight * float64(l.m.Tau[l.i]*l.m.Rho[j]*(max(float64((y-l.line(l.f.mean)[j])*(y-w)), 0)+
+		l.line(l.f.variance)[j])))
+	others := n + (tauCells - weight)
+	s *= math.Sqrt(max(n+tauCells-own, leastTau*others) / others)
 	if e := l.end(x); e != nil && len(e.c.X) > 1 {
-		deviation := l.deviationWithout(y)
+		deviation := l.deviationWithout(h, y)
 		x = min(max(x, e.c.X[0]), e.c.X[len(e.c.X)-1])
 		l.maps.addResidual(&e.c, x, along(x, e.c.X, e.c.Y), w/deviation, s/deviation)
 		return

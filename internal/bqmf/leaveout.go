@@ -39,11 +39,14 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 )
 
-// leaveOneOut prepares the reader, and those that share returns from then on, for without and withoutInTurn,
-// given the number of observed cells.
-func (c *reader) leaveOneOut(observed int) {
+// leaveOneOut prepares the reader, and those that share returns from then on, for without and withoutInTurn.
+func (c *reader) leaveOneOut(x *Data) {
+	observed := 0.0
+	for j, l := range x.Cols {
+		observed += float64(x.Time(j) * float64(l.Count))
+	}
 	c.leaveOut = true
-	c.left, c.right = c.p.loops(float64(observed))
+	c.left, c.right = c.p.loops(observed, x)
 }
 
 const (
@@ -51,10 +54,10 @@ const (
 	loopMost = 0.9 // of λ/z_k
 )
 
-// loops returns l_k and r_k, given the number of observed cells.
-func (p *Posterior) loops(observed float64) (left, right []float64) {
+// loops returns l_k and r_k, given the number of observed cells of the data.
+func (p *Posterior) loops(observed float64, x *Data) (left, right []float64) {
 	k, np, pp := p.K, kernel.Pad(p.N), Packed(p.K)
-	d, n := 0.0, float64(p.N)
+	d, n := 0.0, x.Samples()
 	for _, t := range p.Tau {
 		if t > 0 {
 			d++
@@ -72,7 +75,7 @@ func (p *Posterior) loops(observed float64) (left, right []float64) {
 		}
 		for j, t := range p.Rho {
 			v := p.V[a*np+j]
-			c += float64(t / n * max(diagonal(p.BV[j*pp:], a)-float64(v*v), 0))
+			c += float64(x.Time(j) * float64(t/n*max(diagonal(p.BV[j*pp:], a)-float64(v*v), 0)))
 		}
 		z[a] = 1 / max(s*c, 1e-300)
 		if z[a] < high {
@@ -132,11 +135,22 @@ func (c *reader) withoutInTurn(r, j int, y, a float64) float64 {
 	return m - (float64((y-m)*(1-left))-float64(2*float64(a*c.cells.both[at])))/left
 }
 
-// varianceWithout returns what leaving the cell out adds to the variance of u·v: vᵀSv and uᵀCu are what they
-// are over 1 less A times them.
-func (c *reader) varianceWithout(r, j int, a float64) float64 {
+// varianceWithout returns what leaving out the cell, which counts so many times, adds to the variance of u·v:
+// vᵀSv and uᵀCu are what they are over 1 less A times them.
+func (c *reader) varianceWithout(r, j int, a, times float64) float64 {
 	at := r*c.np + j
 	row := max(c.cells.byRow[at], 0)
 	column := max(c.cells.own[at]-row, 0)
-	return row/max(slack, 1-float64(a*row)) - row + column/max(slack, 1-float64(a*column)) - column
+	return (row/max(slack, 1-float64(a*row))-row)/times + column/max(slack, 1-float64(a*column)) - column
+}
+
+// count makes a cell of row r of the last load one that counts so many times in the posterior of its row.
+// Left out are all of them: no twin of the cell tells of it.
+func (c *reader) count(r, j int, times float64) {
+	if times != 1 {
+		at, of := r*c.np+j, &c.cells
+		of.own[at] += float64((times - 1) * of.byRow[at])
+		of.byRow[at] *= times
+		of.both[at] *= (1 + times) / 2
+	}
 }

@@ -3,6 +3,7 @@ package bqmf
 // This file holds the making of T_i (curve.go) from leave-one-out predictions.
 
 import (
+	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
@@ -14,6 +15,7 @@ type mapLearner struct {
 	parts   int       // into how many a residual counts
 	z       []float64 // residuals, parts of each
 	p, x    []float64
+	cells   []float64 // the weight of each cell
 	weights []float64
 	order   []int32 // places in p, or in z, by what stands there, equal ones as they come
 	sorter  order.Sorter
@@ -39,7 +41,7 @@ type block struct {
 // the unit of the row.
 type rowSums struct {
 	xp, pp, xx  float64 // Σ w dx dp, Σ w dp², and the mean of w dx², dx and dp being from the means
-	cells, unit float64 // the number of observed cells; the unit
+	cells, unit float64 // the number of observed cells, by their weights; the unit
 }
 
 // addResidual adds what a observed cell of the row, x and y = g(x), says of the levels, given the mean and
@@ -62,7 +64,7 @@ func (l *mapLearner) addResidual(c *Curve, x, y, mean, dev float64) {
 		}
 		return
 	}
-	below, upTo := phi(lo), phi(hi)
+	below, upTo := Phi(lo), Phi(hi)
 	if x == c.MassX[0] {
 		below = 0
 	}
@@ -96,26 +98,37 @@ const (
 
 // quantiles fills the levels of c with the quantiles of z.
 func (l *mapLearner) quantiles(c *Curve) {
-	z, parts := l.z, float64(l.parts)
+	z, parts, least, n := l.z, float64(l.parts), 1.0, 0.0
 	l.sort(z)
-	n := float64(float64(len(z)) / parts)
-	middle := float64(parts/2) + 0.5
+	for _, w := range l.cells {
+		least = min(least, w)
+		n += w
+	}
+	middle := float64(parts/2) + float64(least/2)
+	// z at order[h] stands for the places from next - least less than its weight to end, and over least more
+	// places quantiles go to the next z in a straight line
+	h, end := 0, l.weightAt(0)-least
 	if l.phi[0] == 0 {
 		for k, at := range LevelsAt {
-			l.phi[k] = phi(at)
+			l.phi[k] = Phi(at)
 		}
 	}
 	for k, p := range l.phi {
 		place := float64(p*(n+1)*parts) - middle
-		place = min(max(place, 0), float64(len(z)-1))
-		h := int(place)
+		place = min(max(place, 0), float64(parts*n)-least)
+		for ; h+1 < len(z) && place >= end+least; h++ {
+			end += l.weightAt(h + 1)
+		}
 		low := z[l.order[h]]
 		c.Levels[k] = low
 		if h+1 < len(z) {
-			c.Levels[k] += float64((z[l.order[h+1]] - low) * (place - float64(h)))
+			c.Levels[k] += float64((z[l.order[h+1]] - low) * (max(place-end, 0) / least))
 		}
 	}
 }
+
+// weightAt is the weight of z at order[h].
+func (l *mapLearner) weightAt(h int) float64 { return l.cells[int(l.order[h])/l.parts] }
 
 // fitMap makes the corrections from x, the observed values of a row, and p, the leave-one-out p of each.
 // relative tells that errors count over what is predicted, as under KL, whose values are not negative. The
@@ -129,15 +142,18 @@ func (l *mapLearner) fitMap(c *Curve, unit float64, relative bool) rowSums {
 
 // affine makes the means of the affine correction, and returns the sums that its slope follows from.
 func (l *mapLearner) affine(c *Curve, unit float64, relative bool) rowSums {
-	n, mean, total := float64(len(l.x)), 0.0, 0.0
-	for _, x := range l.x {
-		mean += x / unit / n // so that a mean of the least numbers is not 0
+	n, mean, total := 0.0, 0.0, 0.0
+	for _, w := range l.cells {
+		n += w
+	}
+	for j, x := range l.x {
+		mean += float64(l.cells[j] * (x / unit / n)) // so that a mean of the least numbers is not 0
 	}
 	l.weights = l.weights[:0]
-	for _, p := range l.p {
-		w := 1.0
+	for j, p := range l.p {
+		w := l.cells[j]
 		if relative {
-			w = mean / max(p/unit, leastLevel*mean)
+			w *= mean / max(p/unit, leastLevel*mean)
 		}
 		l.weights = append(l.weights, w)
 		total += w / n
@@ -164,11 +180,13 @@ func (l *mapLearner) isotonic() {
 	l.sort(l.p)
 	l.blocks = l.blocks[:0]
 	for at := 0; at < len(l.order); {
-		end, sum := at, 0.0
+		end, sum, count := at, 0.0, 0.0
 		for p := l.p[l.order[at]]; end < len(l.order) && l.p[l.order[end]] == p; end++ {
-			sum += l.x[l.order[end]]
+			w := l.cells[l.order[end]]
+			sum += float64(w * l.x[l.order[end]])
+			count += w
 		}
-		b := block{at, float64(end - at), sum / float64(end-at)}
+		b := block{at, count, sum / count}
 		for k := len(l.blocks) - 1; k >= 0 && l.blocks[k].to >= b.to; k-- {
 			before := l.blocks[k]
 			b.to += float64((before.to - b.to) * (before.count / (b.count + before.count)))
@@ -201,7 +219,7 @@ func (l *mapLearner) knots(c *Curve) {
 		}
 		middle := 0.0
 		for _, j := range l.order[b.from:end] {
-			middle += l.p[j] / float64(end-b.from)
+			middle += float64(l.cells[j] * (l.p[j] / b.count))
 		}
 		drawn := b.to + float64((middle-b.to)*(stepCells/(b.count+stepCells)))
 		if k == 0 && middle > lo {
@@ -219,12 +237,12 @@ func (l *mapLearner) knots(c *Curve) {
 func (c *Curve) outerLevels(pooled *[len(LevelsAt)]float64, cells float64) {
 	const middle = len(LevelsAt) / 2
 	for h := middle - 1; h >= 0; h-- {
-		if phi(LevelsAt[h])*(cells+1) < 1 {
+		if Phi(LevelsAt[h])*(cells+1) < 1 {
 			c.Levels[h] = c.Levels[h+1] + (pooled[h] - pooled[h+1])
 		}
 	}
 	for h := middle + 1; h < len(LevelsAt); h++ {
-		if phi(-LevelsAt[h])*(cells+1) < 1 {
+		if Phi(-LevelsAt[h])*(cells+1) < 1 {
 			c.Levels[h] = c.Levels[h-1] + (pooled[h] - pooled[h-1])
 		}
 	}
@@ -234,19 +252,26 @@ func (c *Curve) outerLevels(pooled *[len(LevelsAt)]float64, cells float64) {
 }
 
 // histogram counts residuals of all rows in bins of 1/binsPerUnit from -farResidual to farResidual, what lies
-// beyond in the outer ones. A cell counts residualParts, so that counts are whole numbers and the order of
-// rows does not matter.
+// beyond in the outer ones. A cell counts residualParts times its weight over a power of two, so that counts
+// are whole numbers and the order of rows does not matter.
 type histogram [2 * farResidual * binsPerUnit]uint64
+
+// countUnit is the power of two for cells of such a weight in all: beside it rounding is small.
+func countUnit(weight float64) float64 {
+	_, e := math.Frexp(weight)
+	return math.Ldexp(1, e-48)
+}
 
 const (
 	binsPerUnit = 64
 	farResidual = 40
 )
 
-// take counts residuals, of which so many make a cell.
-func (g *histogram) take(z []float64, parts int) {
-	for _, t := range z {
-		g[int(min(max((t+farResidual)*binsPerUnit, 0), float64(len(g)-1)))] += uint64(residualParts / parts)
+// take counts the residuals of a row.
+func (g *histogram) take(l *mapLearner, unit float64) {
+	for h, t := range l.z {
+		g[int(min(max((t+farResidual)*binsPerUnit, 0), float64(len(g)-1)))] +=
+			uint64(residualParts/l.parts) * uint64(math.Round(l.cells[h/l.parts]/unit))
 	}
 }
 
@@ -256,18 +281,18 @@ func (g *histogram) add(of *histogram) {
 	}
 }
 
-// levels returns the quantiles of the residuals of so many cells at LevelsAt. Those that even all cells say
-// nothing of have the distance of normal ones from the outermost that they do.
-func (g *histogram) levels(cells float64) (levels [len(LevelsAt)]float64) {
+// levels returns the quantiles of the residuals of cells of such a weight in all at LevelsAt. Those that even
+// all cells say nothing of have the distance of normal ones from the outermost that they do.
+func (g *histogram) levels(cells, unit float64) (levels [len(LevelsAt)]float64) {
 	bin, below := 0, 0.0
 	for h, at := range LevelsAt {
-		share := min(max(phi(at), 1/(cells+1)), cells/(cells+1))
-		place := float64(share * (cells + 1) * residualParts)
+		share := min(max(Phi(at), 1/(cells+1)), cells/(cells+1))
+		place := float64(share*(cells+1)*residualParts) / unit
 		for bin < len(g)-1 && below+float64(g[bin]) < place {
 			below += float64(g[bin])
 			bin++
 		}
-		inside := min((place-below)/max(float64(g[bin]), 1), 1)
+		inside := min((place-below)/max(float64(g[bin]), 1/unit), 1)
 		levels[h] = float64((float64(bin)+inside)/binsPerUnit) - farResidual +
 			(at - elem.NormalQuantile(share))
 	}
@@ -275,8 +300,8 @@ func (g *histogram) levels(cells float64) (levels [len(LevelsAt)]float64) {
 }
 
 // poolMaps ends the learning of all curves: it draws the slope and the levels of each row to those of all
-// rows, of whose residuals all has the counts.
-func poolMaps(curves []*Curve, rows []rowSums, all *histogram) {
+// rows, of whose residuals all has the counts, in a unit of countUnit.
+func poolMaps(curves []*Curve, rows []rowSums, all *histogram, unit float64) {
 	cov, variance, cells := 0.0, 0.0, 0.0
 	for _, s := range rows {
 		if s.xx > 0 {
@@ -289,11 +314,11 @@ func poolMaps(curves []*Curve, rows []rowSums, all *histogram) {
 	if variance > 0 {
 		pooled = max(cov/variance, 0)
 	}
-	levels := all.levels(cells)
+	levels := all.levels(cells, unit)
 	for k, c := range curves {
 		s := rows[k]
 		for h, l := range levels {
-			p := phi(LevelsAt[h])
+			p := Phi(LevelsAt[h])
 			hold := levelCells / (4 * float64(p*(1-p))) // as a quantile's variance grows outwards
 			c.Levels[h] = (float64(s.cells*c.Levels[h]) + float64(hold*l)) / (s.cells + hold)
 		}

@@ -30,18 +30,28 @@ const (
 func (q *Problem) Missing(m *Model) (shift float64) {
 	np := kernel.Pad(q.n)
 	w, columns := make([]float64, np), make([]float64, q.n)
-	weight := 0.0
+	weight, n := 0.0, 0.0
+	for j := range q.n {
+		if !m.absent(j) {
+			n++
+		}
+	}
 	for a, i := range q.Active {
-		observed, n := float64(q.data.Rows[a].Count), float64(q.n)
+		observed := float64(q.data.Rows[a].Count)
 		if observed < 2 || observed == n {
 			continue
 		}
 		kernel.Combine(w, m.U[i*m.K:(i+1)*m.K], m.V)
 		mean := 0.0
-		for _, t := range w[:q.n] {
-			mean += t / n
+		for j, t := range w[:q.n] {
+			if !m.absent(j) {
+				mean += t / n
+			}
 		}
 		for j, x := range q.row(i) {
+			if m.absent(j) {
+				continue
+			}
 			share := observed/n - 1 // -p
 			if x != x {
 				share = observed / n
@@ -54,11 +64,12 @@ func (q *Problem) Missing(m *Model) (shift float64) {
 	for _, t := range columns {
 		sum += t
 	}
-	for _, t := range columns {
-		off := t - sum/float64(q.n)
-		squares += float64(off * off)
+	for j, t := range columns {
+		if off := t - sum/n; !m.absent(j) {
+			squares += float64(off * off)
+		}
 	}
-	z := sum / math.Sqrt(squares*float64(q.n)/float64(max(q.n-1, 1)))
+	z := sum / math.Sqrt(squares*n/max(n-1, 1))
 	if math.Abs(z) >= oddMissing && math.Abs(sum/weight) >= farMissing {
 		return sum / weight
 	}

@@ -5,6 +5,7 @@ package bqmf
 import (
 	"math"
 
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
@@ -126,12 +127,48 @@ func (s *Sample) Place(x []float64) (v []float64) {
 	return s.v
 }
 
+// Place gives samples of the fit that took no part in it what the model says of new ones; column fills x with
+// the h-th of them. Their deviations are of cells that the second stage does not see.
+func (m *Model) Place(samples []int, column func(x []float64, h int), workers *pool.Pool) {
+	s, x, np, pp := m.Sample(false, false).Share(), make([]float64, m.D), kernel.Pad(m.N), Packed(m.K)
+	for h, j := range samples {
+		column(x, h)
+		for c, t := range s.Place(x) {
+			m.V[c*np+j] = t
+		}
+		copy(m.BV[j*pp:(j+1)*pp], s.placer.back)
+		m.Rho[j] = s.rho
+		s.means()
+		for i := range m.D {
+			if m.Stage != nil && m.Stage.part[i] != nil {
+				m.Stage.part[i][j], _ = m.Stage.predict(i, 0, s.filled, s.y)
+			}
+		}
+	}
+	m.Alike = m.Posterior.placed(m.Alike, workers)
+}
+
 // Cells calls g for every row with its table and the normal distribution of the cell of the sample that Place
 // took, on the scale of the row: that of a constant row is at 0. An observed cell is in the coordinates, and
 // not in the corrections of its own mean.
 func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 	m := s.m
 	s.placer.Spread(s.variance)
+	s.means()
+	for i, tau := range m.Tau {
+		if !(tau > 0) {
+			g(&s.tables[i], i, 0, 0)
+			continue
+		}
+		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.y)
+		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
+		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
+	}
+}
+
+// means fills w and filled for the sample that Place took.
+func (s *Sample) means() {
+	m := s.m
 	var alike []float64
 	if m.Alike != nil {
 		if s.finder == nil {
@@ -150,14 +187,5 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 		if y != y {
 			s.filled[i] = s.w[i]
 		}
-	}
-	for i, tau := range m.Tau {
-		if !(tau > 0) {
-			g(&s.tables[i], i, 0, 0)
-			continue
-		}
-		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.y)
-		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
-		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
 	}
 }

@@ -104,6 +104,7 @@ type weights struct {
 	plus, minus []float64 // a weight for each line, and less that
 	zeros       []float64 // as many as a packed matrix has numbers
 	index       []uint32  // 0, 1, ... for each line
+	cells       []float64 // of each list the weights of its cells, whole blocks; nil: all are 1
 }
 
 // fill takes the weights w of lines whose matrices have pp numbers.
@@ -121,12 +122,15 @@ func (s *weights) fill(w []float64, pp int) {
 	kernel.Scale(s.minus, w, -1)
 }
 
-// observed fills b with the sum of w_l B_l over the lines that a list observes; sum is the sum over all
+// observed fills b with the sum of w_l B_l over the lines that list i observes; sum is the sum over all
 // lines. From one B_l to the next there are stride numbers; b and sum may be a part of a matrix, the same
-// part that moments begins with.
-func (s *weights) observed(b []float64, l *List, sum, moments []float64, stride int) {
+// part that moments begins with. Where cells have weights, room has a number for each line.
+func (s *weights) observed(b []float64, l *List, i int, sum, moments []float64, stride int, room []float64) {
 	w := s.minus
-	if l.Observed {
+	if s.cells != nil {
+		w, sum = room[:len(s.plus)], s.zeros
+		kernel.Multiply(w, s.plus, s.cells[i*kernel.Pad(len(w)):][:len(w)])
+	} else if l.Observed {
 		w, sum = s.plus, s.zeros
 	}
 	kernel.AccumulateFrom(b, sum, w, moments, l.At, stride)
@@ -143,9 +147,9 @@ const (
 // pieces is into how many pieces sums over lines are cut.
 func pieces(lines int) int { return min(max(lines/pieceLines, 1), mostPieces) }
 
-// gather fills sum with Σ w_l B_l over all lines, in the pieces of [Fit.sum], and to with the sums over what
-// each of the lists observes. It takes a panel of the moments, some numbers of each line, at a time, which
-// stays in the cache from one list to the next.
+// gather, given the weights of lines and the cells of each list, fills sum with Σ w_l B_l over all lines, in
+// the pieces of [Fit.sum], and to with the sums over what each of the lists observes. It takes a panel of the
+// moments, some numbers of each line, at a time, which stays in the cache from one list to the next.
 func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weights) {
 	pp, lines := f.room.pp, len(s.plus)
 	reads := 0
@@ -156,10 +160,10 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 	if reads < panelLeast*lines || width >= pp {
 		f.sum(sum, moments, s.plus)
 		count := pieces(len(lists))
-		f.pool.Do(count, func(_, c int) {
+		f.pool.Do(count, func(w, c int) {
 			from, end := pool.Cut(len(lists), count, c)
 			for i := from; i < end && !f.stopped(); i++ {
-				s.observed(to[i*pp:(i+1)*pp], &lists[i], sum, moments, pp)
+				s.observed(to[i*pp:(i+1)*pp], &lists[i], i, sum, moments, pp, f.room.work[w].lines)
 			}
 		})
 		return
@@ -186,7 +190,7 @@ func (f *Fit) gather(to []float64, lists []List, sum, moments []float64, s *weig
 		}
 		first, last := pool.Cut(len(lists), cuts, piece%cuts)
 		for i := first; i < last && !f.stopped(); i++ {
-			s.observed(to[i*pp+from:][:n], &lists[i], all, copied, n)
+			s.observed(to[i*pp+from:][:n], &lists[i], i, all, copied, n, f.room.work[w].lines)
 		}
 	})
 }

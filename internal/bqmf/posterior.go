@@ -24,7 +24,11 @@ type Posterior struct {
 	Stage    *Stage    // nil: no row has any
 	Alike    *Alike    // nil: no row has any
 	Together *Together // nil: no cell was hidden
+	Absent   []bool    // samples of which no cell was read; nil: none
 }
+
+// absent tells whether no cell of a sample was read.
+func (p *Posterior) absent(j int) bool { return p.Absent != nil && p.Absent[j] }
 
 // Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
 // are not constant, have noise 1.
@@ -55,7 +59,7 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 		bu = make([]float64, d*pp)
 	}
 	bu = bu[:d*pp]
-	from := &Posterior{D: f.data.D, N: n, K: k, BU: f.BU, BV: f.BV}
+	from := &Posterior{D: f.data.D, N: n, K: k, BU: f.BU, BV: f.BV, Absent: f.data.absent()}
 	relevance := from.Relevance()
 	order, flip := make([]int, k), make([]bool, k)
 	for c := range order {
@@ -63,7 +67,8 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
 	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: bu, BV: bv,
-		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit}
+		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit,
+		Absent: from.Absent}
 	for h, c := range order {
 		row, top := f.V[c*f.np:c*f.np+n], 0.0
 		for _, v := range row {
@@ -103,15 +108,24 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 func (p *Posterior) Relevance() []float64 {
 	out, pp := make([]float64, p.K), Packed(p.K)
 	v := make([]float64, p.K)
-	mean := func(to, moments []float64, lines int) {
+	present := p.N
+	for _, is := range p.Absent {
+		if is {
+			present--
+		}
+	}
+	mean := func(to, moments []float64, lines, count int, skip func(l int) bool) {
 		for l := range lines {
+			if skip(l) {
+				continue
+			}
 			for c := range to {
-				to[c] += diagonal(moments[l*pp:], c) / float64(lines)
+				to[c] += diagonal(moments[l*pp:], c) / float64(count)
 			}
 		}
 	}
-	mean(out, p.BU, p.D)
-	mean(v, p.BV, p.N)
+	mean(out, p.BU, p.D, p.D, func(int) bool { return false })
+	mean(v, p.BV, p.N, present, p.absent)
 	for c := range out {
 		out[c] *= v[c]
 	}
@@ -307,7 +321,8 @@ type Placer struct {
 	weights    weights
 	gram, back []float64
 	rhs, v     []float64
-	ws         system // holds -C and v
+	ws         system    // holds -C and v
+	lines      []float64 // where cells have weights, a number for each row
 }
 
 // Placer returns what places new columns, for one worker.
@@ -338,7 +353,7 @@ const placeSteps = 3
 // its ρ. What it returns is overwritten by the next call.
 func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	p := s.p
-	count, squares := s.observe(y, p.U)
+	count, squares := s.observe(y, nil, p.U)
 	rho = 1
 	for step := range placeSteps {
 		if !s.solve(rho) {
@@ -359,9 +374,10 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 	return s.v, rho
 }
 
-// observe fills gram and rhs of a column y, NaN where it is not known, u being the factors of all rows. It
-// returns how many are known, and Σ τ y² over them.
-func (s *Placer) observe(y, u []float64) (count int, squares float64) {
+// observe fills gram and rhs of a column y, NaN where it is not known, of cells of such weights, whole
+// blocks, nil where all are 1, u being the factors of all rows. It returns how many are known, and Σ τ y²
+// over them.
+func (s *Placer) observe(y, cells, u []float64) (count int, squares float64) {
 	p, k := s.p, s.p.K
 	l := List{}
 	for _, t := range y {
@@ -369,7 +385,7 @@ func (s *Placer) observe(y, u []float64) (count int, squares float64) {
 			l.Count++
 		}
 	}
-	l.Observed = 2*l.Count < p.D
+	l.Observed = cells != nil || 2*l.Count < p.D
 	clear(s.rhs)
 	for i, t := range y {
 		if (t == t) == l.Observed {
@@ -377,13 +393,19 @@ func (s *Placer) observe(y, u []float64) (count int, squares float64) {
 		}
 		if t == t {
 			a := p.Tau[i] * t
+			if cells != nil {
+				a *= cells[i]
+			}
 			squares += float64(a * t)
 			for c, u := range u[i*k : (i+1)*k] {
 				s.rhs[c] += float64(a * u)
 			}
 		}
 	}
-	s.weights.observed(s.gram, &l, s.all, p.BU, Packed(k))
+	if s.weights.cells = cells; cells != nil {
+		s.lines = slices.Grow(s.lines[:0], p.D)[:p.D]
+	}
+	s.weights.observed(s.gram, &l, 0, s.all, p.BU, Packed(k), s.lines)
 	return l.Count, squares
 }
 

@@ -7,19 +7,23 @@ import (
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/order"
 	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // scaler makes the scale of a row.
 type scaler struct {
-	sorted []float64
-	count  []int     // how often each distinct value comes
-	score  []float64 // the normal score of each of them
+	sorted  []float64
+	weights []float64 // of each of sorted, nil where all are 1
+	count   []int     // how often each distinct value comes
+	mass    []float64 // the weight of each of them
+	score   []float64 // the normal score of each of them
+	order   order.Room
 }
 
 // newScaler makes one with room for rows of n values.
 func newScaler(a *pool.Arena, n int) scaler {
-	return scaler{sorted: a.Floats(n), count: pool.Make[int](a, n), score: a.Floats(n)}
+	return scaler{sorted: a.Floats(n), count: pool.Make[int](a, n), mass: a.Floats(n), score: a.Floats(n)}
 }
 
 // unitOf returns a power of four that brings v into [1,4), 1 for 0: rows are scaled
@@ -34,10 +38,10 @@ func unitOf(v float64) float64 {
 }
 
 // scale fills c with the scale of a row, of which NaN cells are hidden, and y with
-// the row on it, hidden cells at 0. The scale has no tails.
-func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
-	s.sort(x)
-	s.fill(c, s.sorted, signed)
+// the row on it, hidden cells at 0. Cells have weights, nil where all are 1. The scale has no tails.
+func (s *scaler) scale(c *Curve, y, x, weights []float64, signed bool) {
+	s.sort(x, weights)
+	s.fill(c, s.sorted, s.weights, signed)
 	for j, v := range x {
 		y[j] = 0
 		if v == v {
@@ -46,21 +50,34 @@ func (s *scaler) scale(c *Curve, y, x []float64, signed bool) {
 	}
 }
 
-// sort takes the observed values of a row.
-func (s *scaler) sort(x []float64) {
-	s.sorted = s.sorted[:0]
+// sort takes the observed values of a row, with their weights.
+func (s *scaler) sort(x, weights []float64) {
+	s.sorted, s.weights = s.sorted[:0], nil
 	for _, v := range x {
 		if v == v {
 			s.sorted = append(s.sorted, v+0) // no negative zero
 		}
 	}
-	slices.Sort(s.sorted)
+	if weights == nil {
+		slices.Sort(s.sorted)
+		return
+	}
+	var of []float64
+	for j, v := range x {
+		if v == v {
+			of = append(of, weights[j])
+		}
+	}
+	own := slices.Clone(s.sorted)
+	s.order.Resize(nil, len(own))
+	for h, j := range s.order.Sort(own) {
+		s.sorted[h], s.weights = own[j], append(s.weights, of[j])
+	}
 }
 
-// fill fills c with the scale of sorted values.
-func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
-	top := s.distinct(c, sorted)
-	n := float64(len(sorted))
+// fill fills c with the scale of sorted values of such weights.
+func (s *scaler) fill(c *Curve, sorted, weights []float64, signed bool) {
+	top, n := s.distinct(c, sorted, weights)
 	unit := unitOf(top)
 	k := len(c.X)
 	root, score := make([]float64, k), make([]float64, k)
@@ -70,8 +87,8 @@ func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
 		if !signed {
 			root[h] = math.Sqrt(root[h])
 		}
-		m := float64(s.count[h])
-		score[h] = elem.NormalQuantile((below + float64(m/2)) / n)
+		m := s.mass[h]
+		score[h] = elem.NormalQuantile(inside((below + float64(m/2)) / n))
 		below += m
 	}
 	s.score = append(s.score[:0], score...)
@@ -91,12 +108,13 @@ func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
 	}
 	below = 0
 	for h, v := range c.X {
-		m := float64(s.count[h])
-		if m == 1 {
+		m := s.mass[h]
+		if s.count[h] == 1 {
 			put(root[h], v)
 		} else {
-			for _, edge := range [2]float64{below + 0.5, below + m - 0.5} {
-				e := (elem.NormalQuantile(edge/n) - scoreMean) / scoreDev
+			half := m / float64(2*s.count[h]) // of the weight of a cell of them
+			for _, edge := range [2]float64{below + half, below + m - half} {
+				e := (elem.NormalQuantile(inside(edge/n)) - scoreMean) / scoreDev
 				put((plain[h]-score[h]+e-mean)/dev, v)
 			}
 		}
@@ -112,6 +130,9 @@ func (s *scaler) fill(c *Curve, sorted []float64, signed bool) {
 	c.Seen = [2]float64{c.X[0], c.X[len(c.X)-1]}
 }
 
+// inside is a probability, kept from 0 and 1, to which weights of very different sizes may round it.
+func inside(p float64) float64 { return min(max(p, math.SmallestNonzeroFloat64), 1-0x1p-53) }
+
 // votes returns the votes of the row of the last fill, of which c is the scale, in the room of its sorted
 // values.
 func (s *scaler) votes(c *Curve) (v tailVotes) {
@@ -125,19 +146,26 @@ func (s *scaler) votes(c *Curve) (v tailVotes) {
 	return votes(over, s.score)
 }
 
-// distinct fills X of c with the distinct values of sorted ones, and count. It returns the largest magnitude.
-func (s *scaler) distinct(c *Curve, sorted []float64) (top float64) {
-	c.X, s.count = make([]float64, 0, 16), s.count[:0]
-	for _, v := range sorted {
+// distinct fills X of c with the distinct values of sorted ones, count and mass. It returns the largest
+// magnitude, and the sum of the weights.
+func (s *scaler) distinct(c *Curve, sorted, weights []float64) (top, sum float64) {
+	c.X, s.count, s.mass = make([]float64, 0, 16), s.count[:0], s.mass[:0]
+	for h, v := range sorted {
+		w := 1.0
+		if weights != nil {
+			w = weights[h]
+		}
 		top = max(top, math.Abs(v))
+		sum += w
 		if k := len(c.X); k > 0 && c.X[k-1] == v {
 			s.count[k-1]++
+			s.mass[k-1] += w
 			continue
 		}
-		c.X, s.count = append(c.X, v), append(s.count, 1)
+		c.X, s.count, s.mass = append(c.X, v), append(s.count, 1), append(s.mass, w)
 	}
 	c.X = slices.Clip(c.X)
-	return top
+	return top, sum
 }
 
 // tellApart makes Y of y, the scale at X, in its room: values so close that the scale does not tell them
@@ -153,16 +181,16 @@ func (c *Curve) tellApart(y []float64) {
 	c.X = c.X[:len(c.Y)]
 }
 
-// standardise brings v, where value h comes count[h] times, to mean 0 and deviation 1. It returns the mean
+// standardise brings v, where value h has mass[h] of n, to mean 0 and deviation 1. It returns the mean
 // and the deviation that v had; a deviation of 0 counts as 1.
 func (s *scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	sq := 0.0
 	for h, t := range v {
-		mean += float64(float64(s.count[h])*t) / n
+		mean += float64(s.mass[h]*t) / n
 	}
 	for h, t := range v {
 		v[h] = t - mean
-		sq += float64(float64(s.count[h])*float64(v[h]*v[h])) / n
+		sq += float64(s.mass[h]*float64(v[h]*v[h])) / n
 	}
 	dev = 1
 	if sq > 0 {

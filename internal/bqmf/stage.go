@@ -143,7 +143,8 @@ type stager struct {
 }
 
 // stageRoom is the room of a worker. raw, x, t and on are of the row of the last gather: lines of its
-// regressors; those over S less their means, 0 elsewhere; the row less its mean, likewise; and 1 over S.
+// regressors; those over S less their means, times the roots of the cells' weights, 0 elsewhere; the row less
+// its mean, likewise; and the weights over S.
 type stageRoom struct {
 	dots              []float64 // of the last compare
 	from, first, last int       // its first row; the rows of the block
@@ -152,8 +153,10 @@ type stageRoom struct {
 	metric            *metric
 	row, size         int // the row of the last take; how many regressors
 	raw, x, t, on     []float64
+	roots             []float64 // of on
 	means             []float64
-	mean, count       float64
+	mean, count       float64 // count: Σ on
+	cells             int     // of S
 	fit, hat          []float64
 	inside, inverse   []float64
 	system            system
@@ -172,10 +175,7 @@ func (q *Problem) newStager(p *pool.Pool, f *factorCells, a int) *stager {
 	}
 	s.innerOff, s.looOff = pool.Make[[2]float64](m, a), pool.Make[[2]float64](m, a)
 	if a <= radialRows && 2*a <= q.n {
-		count := min(max(q.n/8, radialLeast), radialMost, radialRoom/q.n, q.n)
-		for r := range count {
-			s.refs = append(s.refs, r*q.n/count)
-		}
+		s.refs = q.evenly(min(max(q.n/8, radialLeast), radialMost, radialRoom/q.n, q.n))
 	}
 	return s
 }
@@ -195,7 +195,7 @@ func (s *stager) newRoom(a *pool.Arena) *stageRoom {
 	square := func() []float64 { return a.Floats(most, most) }
 	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.lines)),
 		gram: square(), metric: newMetric(a, s), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(),
-		on:    line(),
+		on: line(), roots: line(),
 		means: a.Floats(most), fit: line(), hat: line(), inside: lines(), inverse: square()}
 }
 
@@ -210,14 +210,18 @@ func inner(a, j, fold int) bool {
 	return int(r.Uint64()%stageFolds) == fold
 }
 
-// fill fills A, in which the cells of a fold are hidden.
+// fill fills A, in which the cells of a fold are hidden, and those of a weight w below 1 are by 1 - w.
 func (s *stager) fill(p *pool.Pool, fold int) {
 	p.Do(s.lines, func(_, a int) {
 		line, y := s.line(s.filled, a), s.line(s.q.data.Y, a)
 		copy(line, s.line(s.f.mean, a))
 		clear(line[s.q.n:])
 		s.q.data.Rows[a].Each(s.q.n, func(j int) {
-			line[j] = y[j]
+			if w := s.q.data.Cell(a, j); w < 1 {
+				line[j] += float64(w * (y[j] - line[j]))
+			} else {
+				line[j] = y[j]
+			}
 			if inner(a, j, fold) {
 				line[j] = s.line(s.f.without, a)[j]
 			}
@@ -243,24 +247,32 @@ func (s *stager) rows(p *pool.Pool, g func(r *stageRoom, worker, k int)) {
 
 // take fills the room with active row a, the cells of a fold hidden.
 func (s *stager) take(r *stageRoom, a, fold int) {
-	r.row, r.count, r.size = a, 0, 0
+	r.row, r.count, r.size, r.cells = a, 0, 0, 0
 	clear(r.on)
 	s.q.data.Rows[a].Each(s.q.n, func(j int) {
 		if !inner(a, j, fold) {
-			r.on[j] = 1
-			r.count++
+			r.on[j] = s.weight(a, j)
+			r.count += r.on[j]
+			r.cells++
 		}
 	})
-	r.mean = r.center(r.t, s.line(s.filled, a))
+	for j, w := range r.on {
+		r.roots[j] = math.Sqrt(w)
+	}
+	r.mean = r.center(r.t, s.line(s.q.data.Y, a))
 }
 
-// center fills to with a line less its mean over S, 0 elsewhere, and returns the mean.
+// weight is that of an observed cell of active row a, and of its sample.
+func (s *stager) weight(a, j int) float64 { return s.q.weight(s.q.Active[a], j) }
+
+// center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the
+// mean.
 func (r *stageRoom) center(to, from []float64) (mean float64) {
 	for j, t := range from {
 		mean += float64(t*r.on[j]) / r.count
 	}
 	for j, t := range from {
-		to[j] = float64((t - mean) * r.on[j])
+		to[j] = float64((t - mean) * r.roots[j])
 	}
 	return mean
 }
@@ -298,7 +310,7 @@ func (s *stager) compare(r *stageRoom, from, end int) {
 // |cosine|, falling.
 func (s *stager) neighbours(r *stageRoom, a int) {
 	dots := r.dots[(a-r.from)*(r.last-r.first):][:r.last-r.first]
-	most := min(stageMost, max(int(r.count)-5, stageSizes[0]), len(dots)-1)
+	most := min(stageMost, max(r.cells-5, stageSizes[0]), len(dots)-1)
 	r.of = r.of[:0]
 	for b, dot := range dots {
 		dots[b] = math.Abs(dot) / s.norm[r.first+b]
@@ -385,8 +397,11 @@ func (s *stager) choose(p *pool.Pool) {
 			e := &errors[k]
 			s.take(r, k, fold)
 			y, without := s.line(s.q.data.Y, k), s.line(s.f.without, k)
-			off := make([][regressions + 1]float64, 0, s.q.n)
-			s.eachInner(r, k, func(j int) { off = append(off, [regressions + 1]float64{y[j] - without[j]}) })
+			off, weights := make([][regressions + 1]float64, 0, s.q.n), []float64(nil)
+			s.eachInner(r, k, func(j int) {
+				off = append(off, [regressions + 1]float64{y[j] - without[j]})
+				weights = append(weights, s.weight(k, j))
+			})
 			for kind := range s.recipes {
 				if s.recipes[kind].size == 0 {
 					continue
@@ -398,11 +413,11 @@ func (s *stager) choose(p *pool.Pool) {
 					at++
 				})
 			}
-			for _, o := range off {
-				e.cells++
+			for c, o := range off {
+				e.cells += weights[c]
 				for g := range o {
 					for h := range o {
-						e.products[g][h] += float64(o[g] * o[h])
+						e.products[g][h] += float64(weights[c] * float64(o[g]*o[h]))
 					}
 				}
 			}
@@ -426,7 +441,7 @@ func (s *stager) chooseRecipes(p *pool.Pool) {
 		s.compare(r, k, k+1)
 		s.take(r, k, 0)
 		cells := 0.0
-		s.eachInner(r, k, func(int) { cells++ })
+		s.eachInner(r, k, func(j int) { cells += s.weight(k, j) })
 		if cells == 0 {
 			return
 		}
@@ -439,7 +454,7 @@ func (s *stager) chooseRecipes(p *pool.Pool) {
 			beta, sum := r.solve(&all[h]), 0.0
 			s.eachInner(r, k, func(j int) {
 				off := y[j] - s.at(r, beta, j)
-				sum += float64(off * off)
+				sum += float64(s.weight(k, j) * float64(off*off))
 			})
 			scores[c][h] = elem.Log(min(sum/cells, 1e100) + 1e-9)
 		}
@@ -554,8 +569,8 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 	m.part[i] = part
 	before, after := 0.0, 0.0
 	for h, j := range places {
-		before += float64((y[j] - without[h]) * (y[j] - without[h]))
-		after += float64((y[j] - mixed[h]) * (y[j] - mixed[h]))
+		before += float64(r.on[j] * float64((y[j]-without[h])*(y[j]-without[h])))
+		after += float64(r.on[j] * float64((y[j]-mixed[h])*(y[j]-mixed[h])))
 	}
 	copy(without, mixed)
 	s.looOff[k] = [2]float64{before, after}
@@ -578,6 +593,9 @@ func (r *stageRoom) hats(beta []float64, np int) (constant float64) {
 	kernel.CombineRows(r.inside[:m*np], r.inverse[:m*m], r.x[:m*np], m)
 	for j := range r.hat {
 		r.hat[j] = 1 / r.count
+		if on := r.on[j]; on > 0 {
+			r.hat[j] = on / r.count
+		}
 	}
 	for h := range m {
 		z := r.inside[h*np : (h+1)*np]

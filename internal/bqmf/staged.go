@@ -244,5 +244,21 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 	if m.observed = r.words; r.short || len(r.words) != p.D*m.words || len(r.numbers) > 0 {
 		return nil, "STGW", "wrong length"
 	}
+	p.Absent = m.unseen(p.N)
 	return m.settled(), "", ""
+}
+
+// unseen tells of each sample whether none of its cells was observed; nil: there is no such sample.
+func (m *Stage) unseen(n int) (is []bool) {
+	for j := range n {
+		seen := false
+		for i := 0; i < len(m.Rows) && !seen; i++ {
+			seen = m.sees(i, j)
+		}
+		if !seen {
+			is = slices.Grow(is, n)[:n]
+			is[j] = true
+		}
+	}
+	return is
 }

@@ -176,7 +176,7 @@ func newTails(scales []Curve, all []tailVotes, signed bool) (t tails) {
 
 // grow adds the tails to the scale of a row, given its cells, and rounds it to the values that the row can
 // take.
-func (c *Curve) grow(t *tails, cells []float64) {
+func (c *Curve) grow(t *tails, cells []float64, as takes) {
 	if len(c.X) < 2 {
 		return
 	}
@@ -207,7 +207,7 @@ func (c *Curve) grow(t *tails, cells []float64) {
 	} else {
 		c.MassY, c.MassX = c.Y, c.X
 	}
-	if can := c.values(seen, observed); can != nil {
+	if can := c.values(seen, observed, as); can != nil {
 		c.round(can)
 	}
 }

@@ -150,14 +150,14 @@ func TestLeaveOutEnds(t *testing.T) {
 		rest := slices.Delete(slices.Clone(row), at, at+1)
 		var s scaler
 		var c Curve
-		s.scale(&c, make([]float64, len(rest)), rest, q.signed)
-		c.grow(&q.tails, rest)
+		s.scale(&c, make([]float64, len(rest)), rest, nil, q.signed)
+		c.grow(&q.tails, rest, found)
 		e := l.end(row[at])
 		if e == nil || e != &l.ends[side] || !slices.Equal(e.c.X, c.X) || !slices.Equal(e.c.Y, c.Y) {
 			t.Errorf("the end at %v is judged by %v", row[at], e)
 			continue
 		}
-		deviation := l.deviationWithout(l.y[at])
+		deviation := l.deviationWithout(at, l.y[at])
 		closeTo(t, "its prediction", l.predict(at),
 			e.table.Mean(l.without[at]/deviation, l.deviations[at]/deviation), 1e-12)
 	}
@@ -171,5 +171,6 @@ func TestLeaveOutEnds(t *testing.T) {
 			squares += y * y / 9
 		}
 	}
-	closeTo(t, "the deviation of the others", l.deviationWithout(l.y[4]), math.Sqrt(squares-sum*sum), 1e-12)
+	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum),
+		1e-12)
 }

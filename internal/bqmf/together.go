@@ -85,18 +85,16 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 	q, a := s.q, len(s.q.Active)
 	var lacking []int
 	for j, l := range q.data.Cols {
-		if l.Count < a {
+		if l.Count < a && !m.absent(j) {
 			lacking = append(lacking, j)
 		}
 	}
 	if len(lacking) == 0 {
 		return nil
 	}
-	count := min(rehearsals, q.n)
-	r := newRehearsal(p.Memory, a, count)
-	for c := range count {
-		r.samples = append(r.samples, c*q.n/count)
-	}
+	r := &rehearsal{samples: q.evenly(rehearsals)}
+	count := len(r.samples)
+	r.makeRoom(p.Memory, a, count)
 	work, base := make([]*rehearser, p.Workers()), m.Placer()
 	room := newAwayRoom(p.Memory, m.K, a, p.Workers())
 	for from := 0; from < count && p.Err() == nil; from += rehearsedAtOne {
@@ -113,9 +111,23 @@ func (s *stager) rehearse(m *Model, p *pool.Pool) *rehearsal {
 	return r
 }
 
-func newRehearsal(a *pool.Arena, rows, count int) *rehearsal {
-	return &rehearsal{together: a.Floats(rows, count), alone: a.Floats(rows, count),
-		variance: a.Floats(rows, count)}
+func (r *rehearsal) makeRoom(a *pool.Arena, rows, count int) {
+	r.together, r.alone, r.variance = a.Floats(rows, count), a.Floats(rows, count), a.Floats(rows, count)
+}
+
+// evenly returns count of the samples that take part, at even steps, or all of them.
+func (q *Problem) evenly(count int) []int {
+	all := make([]int, 0, q.n)
+	for j := range q.n {
+		if q.time(j) > 0 {
+			all = append(all, j)
+		}
+	}
+	count = min(count, len(all))
+	for h := range count { // no later one is read after it is written over
+		all[h] = all[h*len(all)/count]
+	}
+	return all[:count]
 }
 
 func squareOf(t float64) float64 { return float64(t * t) }
@@ -163,7 +175,8 @@ func (s *stager) away(m *Model, room *awayRoom, samples []int, p *pool.Pool) {
 				clear(to)
 				continue
 			}
-			v, sv, weight := room.at[c*k:(c+1)*k], moved[c*kp:(c+1)*kp], float64(m.Tau[i]*m.Rho[j])
+			v, sv := room.at[c*k:(c+1)*k], moved[c*kp:(c+1)*kp]
+			weight := float64(float64(m.Tau[i]*m.Rho[j]) * q.weight(i, j))
 			off := s.line(q.data.Y, a)[j] - dot(u, v)
 			kernel.Scale(to, sv, float64(weight*off)/max(slack, 1-float64(weight*dot(v, sv))))
 		}
@@ -179,6 +192,7 @@ type rehearser struct {
 	hidden []int   // active rows
 	// the sample as it is, and without what is hidden; u⁻ of all rows of the matrix
 	y, left, u []float64
+	cells      []float64 // the weights of its cells, whole blocks, nil where all are 1
 	v          []float64 // of the sample as it is
 	back       []float64 // its second moments
 	square     []float64 // K × kp
@@ -191,6 +205,9 @@ func newRehearser(s *stager, m *Model, placer *Placer) *rehearser {
 		square: make([]float64, m.K*kernel.Pad(m.K)), coefs: make([]float64, 4*m.K)}
 	if m.Alike != nil {
 		r.finder = m.Alike.Finder()
+	}
+	if s.q.cells != nil {
+		r.cells = make([]float64, kernel.Pad(m.D))
 	}
 	return r
 }
@@ -208,6 +225,9 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 		to.together[at], to.alone[at], to.variance[at] = math.NaN(), math.NaN(), math.NaN()
 		if row[j] != row[j] {
 			continue
+		}
+		if r.cells != nil {
+			r.cells[i] = q.data.Cell(a, j)
 		}
 		for h, t := range shifts[a*kp : a*kp+m.K] {
 			r.u[i*m.K+h] -= t
@@ -235,7 +255,7 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 		i, at := q.Active[a], a*len(to.samples)+c
 		u, weight := r.u[i*m.K:(i+1)*m.K], float64(m.Tau[i]*m.Rho[j])
 		mean := dot(u, r.v)
-		own := float64(weight * (form(r.back, u) - float64(mean*mean)))
+		own := float64(float64(weight*q.data.Cell(a, j)) * (form(r.back, u) - float64(mean*mean)))
 		to.together[at] = dot(u, v)
 		to.alone[at] = r.y[i] - (r.y[i]-mean)/max(slack, 1-own)
 		if alike != nil && m.Alike.Z[i] != nil {
@@ -249,7 +269,7 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 // place finds v of a sample, NaN where it is hidden, by u⁻.
 func (r *rehearser) place(y, shifts []float64, rho float64) []float64 {
 	k, kp, active := r.m.K, kernel.Pad(r.m.K), r.s.q.Active
-	r.placer.observe(y, r.u)
+	r.placer.observe(y, r.cells, r.u)
 	// u⁻u⁻ᵀ - uuᵀ = -(w sᵀ + s wᵀ), s the shift and w = u - s/2
 	clear(r.square)
 	for from := 0; from < len(active); from += 4 {
@@ -259,6 +279,8 @@ func (r *rehearser) place(y, shifts []float64, rho float64) []float64 {
 			tau := r.m.Tau[i]
 			if y[i] != y[i] {
 				tau = 0
+			} else if r.cells != nil {
+				tau *= r.cells[i]
 			}
 			for c, u := range r.u[i*k : (i+1)*k] {
 				r.coefs[h*k+c] = float64(tau * (u + r.m.U[i*k+c]) / 2)
@@ -320,15 +342,15 @@ func (s *stager) rehearseRegression(r *stageRoom, k, kind int, w, constant float
 			continue
 		}
 		off := (y[j] - (r.fit[j] + constant)) / max(1-r.hat[j], leastOutside)
-		moved := 0.0
+		moved, by := 0.0, math.Sqrt(r.on[j])
 		for h, b := range beta {
-			by := 0.0
+			to := 0.0
 			if kind == radial {
-				by = s.radialMoved(r, h, c)
+				to = s.radialMoved(r, h, c)
 			} else if t := of.line(of.together, r.of[h])[c]; t == t {
-				by = t - s.line(s.filled, r.of[h])[j]
+				to = t - s.line(s.filled, r.of[h])[j]
 			}
-			moved += float64((b - float64(s.line(r.inside, h)[j]*off)) * by)
+			moved += float64((b - float64(s.line(r.inside, h)[j]*float64(by*off))) * to)
 		}
 		r.together[c] += float64(w * (y[j] - off + moved))
 		r.alone[c] += float64(w * (y[j] - off))
@@ -377,7 +399,7 @@ func (s *stager) judge(r *stageRoom, l *rowLearner) {
 		cells++
 	}
 	for h, j := range l.places {
-		without += squareOf(y[j]-l.without[h]) / float64(len(l.places))
+		without += float64(l.maps.cells[h] * (squareOf(y[j]-l.without[h]) / l.weight))
 	}
 	for c := range more {
 		more[c] /= without // no number where all are exact

@@ -174,11 +174,7 @@ func (s *Update) End() {
 // Model returns what is learnt. The places of samples that are alike are by U, as a file of the model has
 // them.
 func (s *Update) Model() *Model {
-	if of := s.from.Alike; of != nil {
-		if s.to.Alike = s.to.samples(s.workers, false); s.to.Alike != nil {
-			s.to.Alike.Z, s.to.Alike.DeviationShrink = of.Z, of.DeviationShrink
-		}
-	}
+	s.to.Alike = s.to.placed(s.from.Alike, s.workers)
 	return s.to
 }
 

@@ -116,7 +116,7 @@ func (c Call) try(m quantmf.Model, x quantmf.Rows, negative bool) (u account.Uns
 	}
 	candidates := account.Beside(own, both, negative)
 	d, n := x.Dims()
-	if need, err := quantmf.MemoryOfChoice(d, n, candidates); err == nil {
+	if need, err := quantmf.MemoryOfChoice(x, candidates); err == nil {
 		if err := c.Host.Room(d, n, need, 0); err != nil {
 			return u, err
 		}

@@ -134,19 +134,11 @@ const rootHalf = 0x3fe6a09e667f3bcd // bits of the root of a half
 // x = 2^k m with m in [√½, √2), and with s = (m-1)/(m+1) log m = 2 atanh s = s P(s²),
 // P a minimax polynomial (6.1e-15), here over log 2. Of 0 and subnormal numbers it is
 // some number below -1000.
-func RoughLog2(x float64) float64 { return RoughJoin(RoughSplit(x)) }
-
-// RoughSplit returns k and s of [RoughLog2], RoughJoin makes the logarithm of them: the
-// compiler puts halves in line.
-func RoughSplit(x float64) (k, s float64) {
+func RoughLog2(x float64) float64 {
 	const bits = 1<<52 - 1
 	t := math.Float64bits(x) + (1023<<52 - rootHalf)
 	m := math.Float64frombits(t&bits + rootHalf)
-	return float64(int64(t>>52) - 1023), (m - 1) / (m + 1)
-}
-
-// RoughJoin is described at [RoughSplit].
-func RoughJoin(k, s float64) float64 {
+	k, s := float64(int64(t>>52)-1023), (m-1)/(m+1)
 	z := float64(s * s)
 	z2 := float64(z * z)
 	p := float64((float64(z*0.28371821126063973)+0.3198448046851114)*z2) +

@@ -109,6 +109,22 @@ func (w *Weights) leavesOut(j int) bool { return w != nil && w.Samples != nil &&
 // SampleWeights returns the weights of the samples as they were given, nil for none.
 func (c *Cells) SampleWeights() []float64 { return c.weights.Samples }
 
+// CellWeights returns a function that fills w with the weights of the cells of row i alone, as they were
+// given; nil where they have none.
+func (c *Cells) CellWeights() func(w []float64, i int) {
+	if c.weights.Cells == nil {
+		return nil
+	}
+	return func(w []float64, i int) {
+		c.takeWeights(w, i)
+		for j, a := range c.weights.Samples {
+			if a > 0 {
+				w[j] /= a
+			}
+		}
+	}
+}
+
 // LeftOut returns the samples of weight 0.
 func (c *Cells) LeftOut() (samples []int) {
 	if c.weights == nil {

@@ -3,20 +3,20 @@ package kernel
 import "math"
 
 // The loops of a low-rank product at some samples only, in Go: those of the cells of a row that are not 0.
-// V lies sample by sample, rows of whole blocks of components that lie stride numbers apart. cols names the
-// samples, which are different ones.
+// V lies sample by sample, rows of whole blocks of components. cols names the samples, which are different
+// ones.
 
 // span is how many components go together.
 const span = 2 * Lanes
 
-func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
+func combineAt_g(w, u, v []float64, cols []uint32) {
 	k := len(u)
 	w = w[:len(cols)]
 	for c := 0; c < k; c += span {
 		a := (*[Lanes]float64)(u[c:])
 		if c+Lanes == k {
 			for p, j := range cols {
-				x := (*[Lanes]float64)(v[int(j)*stride+c:])
+				x := (*[Lanes]float64)(v[int(j)*k+c:])
 				w[p] += ((float64(a[0]*x[0]) + float64(a[4]*x[4])) +
 					(float64(a[2]*x[2]) + float64(a[6]*x[6]))) +
 					((float64(a[1]*x[1]) + float64(a[5]*x[5])) + (float64(a[3]*x[3]) + float64(a[7]*x[7])))
@@ -25,7 +25,7 @@ func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
 		}
 		b := (*[Lanes]float64)(u[c+Lanes:])
 		for p, j := range cols {
-			x := (*[span]float64)(v[int(j)*stride+c:])
+			x := (*[span]float64)(v[int(j)*k+c:])
 			s0, s4 := float64(a[0]*x[0])+float64(b[0]*x[8]), float64(a[4]*x[4])+float64(b[4]*x[12])
 			s2, s6 := float64(a[2]*x[2])+float64(b[2]*x[10]), float64(a[6]*x[6])+float64(b[6]*x[14])
 			s1, s5 := float64(a[1]*x[1])+float64(b[1]*x[9]), float64(a[5]*x[5])+float64(b[5]*x[13])
@@ -36,28 +36,30 @@ func combineAt_g(w, u, v []float64, cols []uint32, stride int) {
 }
 
 // Samples at even and at odd places have sums of their own.
-func dotsAt_g(g, v, r []float64, cols []uint32, stride int) {
+func dotsAt_g(g, v, r []float64, cols []uint32) {
+	k := len(g)
 	r = r[:len(cols)]
 	for c := range g {
 		even, odd := 0.0, 0.0
 		p := 0
 		for ; p+1 < len(cols); p += 2 {
-			even += float64(r[p] * v[int(cols[p])*stride+c])
-			odd += float64(r[p+1] * v[int(cols[p+1])*stride+c])
+			even += float64(r[p] * v[int(cols[p])*k+c])
+			odd += float64(r[p+1] * v[int(cols[p+1])*k+c])
 		}
 		if p < len(cols) {
-			even += float64(r[p] * v[int(cols[p])*stride+c])
+			even += float64(r[p] * v[int(cols[p])*k+c])
 		}
 		g[c] += even + odd
 	}
 }
 
-func dotsSquaresAt_g(g, h, v, r, q []float64, cols []uint32, stride int) {
-	h, r, q = h[:len(g)], r[:len(cols)], q[:len(cols)]
+func dotsSquaresAt_g(g, h, v, r, q []float64, cols []uint32) {
+	k := len(g)
+	h, r, q = h[:k], r[:len(cols)], q[:len(cols)]
 	for c := range g {
 		var gs, hs [2]float64 // of even and of odd places
 		for p, j := range cols {
-			x := v[int(j)*stride+c]
+			x := v[int(j)*k+c]
 			gs[p&1] += float64(r[p] * x)
 			hs[p&1] += float64(q[p] * float64(x*x))
 		}
@@ -66,77 +68,15 @@ func dotsSquaresAt_g(g, h, v, r, q []float64, cols []uint32, stride int) {
 	}
 }
 
-func accumulateAt_g(acc, u, r []float64, cols []uint32, stride int) {
+func accumulateAt_g(acc, u, r []float64, cols []uint32) {
 	k := len(u)
 	r = r[:len(cols)]
 	for p, j := range cols {
-		to, by := acc[int(j)*stride:][:k], r[p]
+		to, by := acc[int(j)*k:][:k], r[p]
 		for c, v := range u {
 			to[c] += float64(by * v)
 		}
 	}
-}
-
-// combineRuns, ratioDotsRuns and ratioAccumulateRuns go over the runs of some rows: pairs of a row and how
-// many blocks of its cells come next, and (0, 0) at the end. The first cell is at place RunsBefore. There are
-// a span of components at most, of which those from k on are 0 in all matrices: assembly leaves out what it
-// can of them. In assembly each is one loop of what is one after another here.
-
-// eachRun calls g for each run, with its row, where its cells begin, how many they are and how many of the
-// rest come after them.
-func eachRun(runs []uint32, g func(row, at, cells, rest int)) {
-	at := RunsBefore
-	for p := 0; runs[p+1] > 0; p += 2 {
-		row, cells, rest := int(runs[p]), int(runs[p+1])*Lanes, 0
-		if cells < RunCells && runs[p+2] == runs[p] && runs[p+3] == 1 {
-			rest = Lanes
-			p += 2
-		}
-		g(row, at, cells, rest)
-		at += cells + rest
-	}
-}
-
-// eachPart is eachRun with the rest of a run as a part of its own: the cells from place at to before end.
-func eachPart(runs []uint32, g func(row, at, end int)) {
-	eachRun(runs, func(row, at, cells, rest int) {
-		g(row, at, at+cells)
-		if rest > 0 {
-			g(row, at+cells, at+cells+rest)
-		}
-	})
-}
-
-func combineRuns_g(r, u, v []float64, cols, runs []uint32, stride, k int) {
-	eachRun(runs, func(row, at, cells, rest int) {
-		end := at + cells + rest
-		combineAt(r[at:end], u[row*stride:][:Pad(k)], v, cols[at:end], stride)
-	})
-}
-
-func ratioDotsRuns_g(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	eachPart(runs, func(row, at, end int) {
-		from, to := row*stride, row*stride+Pad(k)
-		w, cols := r[at:end], cols[at:end]
-		combineAt(w, u[from:to], v, cols, stride)
-		ratio(w, x[at:end], w, low)
-		dotsAt(g[from:to], v, w, cols, stride)
-	})
-}
-
-func ratioAccumulateRuns_g(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64,
-	k int) {
-	eachPart(runs, func(row, at, end int) {
-		u := u[row*stride:][:Pad(k)]
-		w, x, cols := r[at:end], x[at:end], cols[at:end]
-		combineAt(w, u, v, cols, stride)
-		ratio(w, x, w, low)
-		s := (*[Lanes]float64)(logs[row*Lanes:])
-		for p := 0; p < len(w); p += Lanes {
-			logBlock(s, w[p:], x[p:])
-		}
-		accumulateAt(acc, u, w, cols, stride)
-	})
 }
 
 // Every number is written, and the next one over it where it was 0: no branch is to be foretold.

@@ -371,103 +371,26 @@ func AccumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 	accumulateFrom(to, from[:len(to)], w, r, at, stride)
 }
 
-// DotsSquaresAt adds Σ_p r_p V_jc to g_c and Σ_p q_p V_jc² to h_c, with j = cols_p, for V that lies sample by
-// sample, a row of len(g) numbers each, whole blocks of components; AccumulateAt adds u_c r_p to acc_jc. All
-// cols are different and below the number of such rows: that is not checked.
+// CombineAt fills w_p = Σ_c u_c V_jc with j = cols_p, for V that lies sample by sample, a row of len(u)
+// numbers each, whole blocks of components. DotsAt adds Σ_p r_p V_jc to g_c, DotsSquaresAt also Σ_p q_p V_jc²
+// to h_c, and AccumulateAt u_c r_p to acc_jc. All cols are different and below the number of rows of V: that
+// is not checked.
+func CombineAt(w, u, v []float64, cols []uint32) {
+	w = w[:len(cols)]
+	clear(w)
+	combineAt(w, u, v, cols)
+}
+
+// DotsAt adds the products of V and r to g; see [CombineAt].
+func DotsAt(g, v, r []float64, cols []uint32) { dotsAt(g, v, r[:len(cols)], cols) }
+
+// DotsSquaresAt is described at [CombineAt].
 func DotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
-	dotsSquaresAt(g, h[:len(g)], v, r[:len(cols)], q[:len(cols)], cols, len(g))
+	dotsSquaresAt(g, h[:len(g)], v, r[:len(cols)], q[:len(cols)], cols)
 }
 
-// AccumulateAt adds the products of u and r to some rows of acc; see [DotsSquaresAt].
-func AccumulateAt(acc, u, r []float64, cols []uint32) {
-	accumulateAt(acc, u, r[:len(cols)], cols, len(u))
-}
-
-// Runs are cells of some rows, one row after another. A run is some cells of a row, RunCells at most, and
-// after them as many as make whole blocks, with any columns of V's and 0 in X. RunsBefore cells of that kind
-// lie before the first run, and RunsAfter columns of V's after the last. What belongs to row i lies in
-// matrices from i times as many numbers on as a sample has in V.
-type Runs struct {
-	Cols []uint32
-	X    []float64
-	List []uint32 // pairs of a row and how many blocks come next, see AddRun, and (0, 0) after the last
-}
-
-const (
-	RunCells   = 256
-	RunsBefore = 2 * Lanes
-	RunsAfter  = 5 * Lanes
-)
-
-// AddRun adds a run of so many cells of a row to a list: its whole blocks, and the block of its rest.
-func AddRun(list []uint32, row, cells int) []uint32 {
-	if cells >= Lanes {
-		list = append(list, uint32(row), uint32(cells/Lanes))
-	}
-	if cells%Lanes > 0 {
-		list = append(list, uint32(row), 1)
-	}
-	return list
-}
-
-// ListOf is how many numbers so many lists have at most that have so many runs together.
-func ListOf(runs, lists int) int { return 4*runs + 2*lists }
-
-// CombineRuns fills r_p = Σ_c u_c V_jc for the cells p of runs, u being the row of U and j the sample of the
-// cell. V lies as [DotsSquaresAt] has it; stride is how many numbers a row has. r has as many numbers as
-// there are cells; those before and after the runs are anything. Components from k on, less than a block of
-// them, are 0 in all matrices: AVX2 leaves them out.
-func CombineRuns(r, u, v []float64, runs Runs, stride, k int) {
-	c := runs.begin(r, u, v, stride)
-	if !runs.none() {
-		combineRuns(r[:len(runs.X)], u[c:], v[c:], runs.Cols, runs.List, stride, k-c)
-	}
-}
-
-// RatioDotsRuns fills r_p = x_p / max(w_p, low) with w of [CombineRuns], and adds Σ_p r_p V_jc to rows of g,
-// over the whole blocks of a run first and then over its rest.
-func RatioDotsRuns(g, r, u, v []float64, runs Runs, stride int, low float64, k int) {
-	c := runs.begin(r, u, v, stride)
-	if runs.none() {
-		return
-	}
-	ratioDotsRuns(g[c:], r[:len(runs.X)], u[c:], v[c:], runs.X, runs.Cols, runs.List, stride, low, k-c)
-	if c > 0 {
-		eachRun(runs.List, func(row, at, cells, rest int) {
-			dotsAt(g[row*stride:][:c], v, r[at:at+cells+rest], runs.Cols[at:at+cells+rest], stride)
-		})
-	}
-}
-
-// RatioAccumulateRuns fills r as [RatioDotsRuns] does, adds Σ x log2 r of each row to the sum of its Lanes
-// lanes of logs, with the logarithm of elem.RoughLog2, and to acc as [AccumulateAt] does.
-func RatioAccumulateRuns(acc, r, logs, u, v []float64, runs Runs, stride int, low float64, k int) {
-	c := runs.begin(r, u, v, stride)
-	if runs.none() {
-		return
-	}
-	ratioAccumulateRuns(acc[c:], r[:len(runs.X)], logs, u[c:], v[c:], runs.X, runs.Cols, runs.List, stride,
-		low, k-c)
-	if c > 0 {
-		eachRun(runs.List, func(row, at, cells, rest int) {
-			accumulateAt(acc, u[row*stride:][:c], r[at:at+cells+rest], runs.Cols[at:at+cells+rest], stride)
-		})
-	}
-}
-
-// none tells whether there is no run, which the assembly does not look for before it begins with the first.
-func (s Runs) none() bool { return s.List[1] == 0 }
-
-// begin fills r with the products of the components before the last span, whose number it returns.
-func (s Runs) begin(r, u, v []float64, stride int) (c int) {
-	clear(r[:len(s.X)])
-	if c = (stride - 1) / span * span; c > 0 {
-		eachRun(s.List, func(row, at, cells, rest int) {
-			combineAt(r[at:at+cells+rest], u[row*stride:][:c], v, s.Cols[at:at+cells+rest], stride)
-		})
-	}
-	return c
-}
+// AccumulateAt adds the products of u and r to some rows of acc; see [CombineAt].
+func AccumulateAt(acc, u, r []float64, cols []uint32) { accumulateAt(acc, u, r[:len(cols)], cols) }
 
 // Compress takes the numbers of x that are not 0 over to vals, and their places to cols, and returns how
 // many they are. Both have room for all of x.
@@ -485,9 +408,13 @@ func QuotientRows(r, u, v, x []float64, stride, rows int, low float64) float64 {
 		s += quotient4(r[:4*np], u[:4*k], v[:k*np], x, stride, low)
 		r, u, x = r[4*np:], u[4*k:], x[min(4*stride, len(x)):]
 	}
+	if rows == 0 {
+		return s
+	}
+	CombineRows(r, u, v, rows)
 	for ; rows > 0; rows-- {
-		s += quotient(r[:np], u[:k], v[:k*np], x, stride, low)
-		r, u, x = r[np:], u[k:], x[min(stride, len(x)):]
+		s += quotient(r[:np], x[:np], low)
+		r, x = r[np:], x[min(stride, len(x)):]
 	}
 	return s
 }
@@ -499,16 +426,14 @@ func LogSumRows(r, x []float64, stride, rows int) float64 {
 	np := len(r) / rows
 	x = x[:(rows-1)*stride+np]
 	s := 0.0
-	for ; rows >= 4; rows -= 4 {
-		s += logSum4(r[:4*np], x, stride)
-		r, x = r[4*np:], x[min(4*stride, len(x)):]
-	}
-	for ; rows > 0; rows-- {
-		s += logSum(r[:np], x, stride)
-		r, x = r[np:], x[min(stride, len(x)):]
+	for i := range rows {
+		s += logSum(r[i*np:(i+1)*np], x[i*stride:i*stride+np])
 	}
 	return s * ln2
 }
+
+// LogSum returns Σ x log2 r of any number of samples; see [LogSumRows].
+func LogSum(r, x []float64) float64 { return logSum(r, x[:len(r)]) }
 
 // AdamStep moves x against its gradient g by the rule of Kingma and Ba (internal/monotone): it makes mu and
 // nu the moments with g, and subtracts rate mu/(√(nu/c2) + 1e-8).
@@ -648,7 +573,7 @@ func Stretch(c2, c3, rho, w, d, x []float64, low float64) {
 }
 
 // StretchRow fills to with the sums over samples of what [Stretch] adds and the largest of
-// what it raises, for z = d v. Whole blocks.
+// what it raises, for z = d v.
 func StretchRow(to *[3]float64, v, d, x []float64) {
 	stretchRow(to[:], v, d[:len(v)], x[:len(v)])
 }

@@ -479,140 +479,89 @@ func unpackAVX512(to, from []float64, rows, stride int, c float64)
 //go:noescape
 func unpackAVX2(to, from []float64, rows, stride int, c float64)
 
-func combineAt(w, u, v []float64, cols []uint32, stride int) {
+func combineAt(w, u, v []float64, cols []uint32) {
 	switch level {
 	case AVX512:
-		combineAtAVX512(w, u, v, cols, stride)
+		combineAtAVX512(w, u, v, cols)
 	case AVX2:
-		combineAtAVX2(w, u, v, cols, stride)
+		combineAtAVX2(w, u, v, cols)
 	default:
-		combineAt_g(w, u, v, cols, stride)
+		combineAt_g(w, u, v, cols)
 	}
 }
 
 //go:noescape
-func combineAtAVX512(w, u, v []float64, cols []uint32, stride int)
+func combineAtAVX512(w, u, v []float64, cols []uint32)
 
 //go:noescape
-func combineAtAVX2(w, u, v []float64, cols []uint32, stride int)
+func combineAtAVX2(w, u, v []float64, cols []uint32)
 
-func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+func dotsAt(g, v, r []float64, cols []uint32) {
 	switch level {
 	case AVX512:
-		dotsAtAVX512(g, v, r, cols, stride)
+		dotsAtAVX512(g, v, r, cols)
 	case AVX2:
-		dotsAtAVX2(g, v, r, cols, stride)
+		dotsAtAVX2(g, v, r, cols)
 	default:
-		dotsAt_g(g, v, r, cols, stride)
+		dotsAt_g(g, v, r, cols)
 	}
 }
 
 //go:noescape
-func dotsAtAVX512(g, v, r []float64, cols []uint32, stride int)
+func dotsAtAVX512(g, v, r []float64, cols []uint32)
 
 //go:noescape
-func dotsAtAVX2(g, v, r []float64, cols []uint32, stride int)
+func dotsAtAVX2(g, v, r []float64, cols []uint32)
 
-func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
 	switch level {
 	case AVX512:
-		dotsSquaresAtAVX512(g, h, v, r, q, cols, stride)
+		dotsSquaresAtAVX512(g, h, v, r, q, cols)
 	case AVX2:
-		dotsSquaresAtAVX2(g, h, v, r, q, cols, stride)
+		dotsSquaresAtAVX2(g, h, v, r, q, cols)
 	default:
-		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+		dotsSquaresAt_g(g, h, v, r, q, cols)
 	}
 }
 
 //go:noescape
-func dotsSquaresAtAVX512(g, h, v, r, q []float64, cols []uint32, stride int)
+func dotsSquaresAtAVX512(g, h, v, r, q []float64, cols []uint32)
 
 //go:noescape
-func dotsSquaresAtAVX2(g, h, v, r, q []float64, cols []uint32, stride int)
+func dotsSquaresAtAVX2(g, h, v, r, q []float64, cols []uint32)
 
-func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+func accumulateAt(acc, u, r []float64, cols []uint32) {
 	switch level {
 	case AVX512:
-		accumulateAtAVX512(acc, u, r, cols, stride)
+		accumulateAtAVX512(acc, u, r, cols)
 	case AVX2:
-		accumulateAtAVX2(acc, u, r, cols, stride)
+		accumulateAtAVX2(acc, u, r, cols)
 	default:
-		accumulateAt_g(acc, u, r, cols, stride)
+		accumulateAt_g(acc, u, r, cols)
 	}
 }
 
 //go:noescape
-func accumulateAtAVX512(acc, u, r []float64, cols []uint32, stride int)
+func accumulateAtAVX512(acc, u, r []float64, cols []uint32)
 
 //go:noescape
-func accumulateAtAVX2(acc, u, r []float64, cols []uint32, stride int)
+func accumulateAtAVX2(acc, u, r []float64, cols []uint32)
 
-func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
+func quotient(r, x []float64, low float64) float64 {
 	switch level {
 	case AVX512:
-		combineRunsAVX512(r, u, v, cols, runs, stride, k)
+		return quotientAVX512(r, x, low)
 	case AVX2:
-		combineRunsAVX2(r, u, v, cols, runs, stride, k)
-	default:
-		combineRuns_g(r, u, v, cols, runs, stride, k)
+		return quotientAVX2(r, x, low)
 	}
+	return quotient_g(r, x, low)
 }
 
 //go:noescape
-func combineRunsAVX512(r, u, v []float64, cols, runs []uint32, stride, k int)
+func quotientAVX512(r, x []float64, low float64) float64
 
 //go:noescape
-func combineRunsAVX2(r, u, v []float64, cols, runs []uint32, stride, k int)
-
-func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	switch level {
-	case AVX512:
-		ratioDotsRunsAVX512(g, r, u, v, x, cols, runs, stride, low, k)
-	case AVX2:
-		ratioDotsRunsAVX2(g, r, u, v, x, cols, runs, stride, low, k)
-	default:
-		ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
-	}
-}
-
-//go:noescape
-func ratioDotsRunsAVX512(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
-
-//go:noescape
-func ratioDotsRunsAVX2(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
-
-func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	switch level {
-	case AVX512:
-		ratioAccumulateRunsAVX512(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-	case AVX2:
-		ratioAccumulateRunsAVX2(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-	default:
-		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-	}
-}
-
-//go:noescape
-func ratioAccumulateRunsAVX512(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
-
-//go:noescape
-func ratioAccumulateRunsAVX2(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int)
-
-func quotient(r, u, v, x []float64, stride int, low float64) float64 {
-	switch level {
-	case AVX512:
-		return quotientAVX512(r, u, v, x, stride, low)
-	case AVX2:
-		return quotientAVX2(r, u, v, x, stride, low)
-	}
-	return quotient_g(r, u, v, x, stride, low)
-}
-
-//go:noescape
-func quotientAVX512(r, u, v, x []float64, stride int, low float64) float64
-
-//go:noescape
-func quotientAVX2(r, u, v, x []float64, stride int, low float64) float64
+func quotientAVX2(r, x []float64, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
@@ -630,38 +579,6 @@ func quotient4AVX512(r, u, v, x []float64, stride int, low float64) float64
 //go:noescape
 func quotient4AVX2(r, u, v, x []float64, stride int, low float64) float64
 
-func logSum(r, x []float64, stride int) float64 {
-	switch level {
-	case AVX512:
-		return logSumAVX512(r, x, stride)
-	case AVX2:
-		return logSumAVX2(r, x, stride)
-	}
-	return logSum_g(r, x, stride)
-}
-
-//go:noescape
-func logSumAVX512(r, x []float64, stride int) float64
-
-//go:noescape
-func logSumAVX2(r, x []float64, stride int) float64
-
-func logSum4(r, x []float64, stride int) float64 {
-	switch level {
-	case AVX512:
-		return logSum4AVX512(r, x, stride)
-	case AVX2:
-		return logSum4AVX2(r, x, stride)
-	}
-	return logSum4_g(r, x, stride)
-}
-
-//go:noescape
-func logSum4AVX512(r, x []float64, stride int) float64
-
-//go:noescape
-func logSum4AVX2(r, x []float64, stride int) float64
-
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case AVX512:
@@ -677,6 +594,22 @@ func curve4AVX512(r, q, w, u, v, x []float64, stride int, low float64) float64
 
 //go:noescape
 func curve4AVX2(r, q, w, u, v, x []float64, stride int, low float64) float64
+
+func logSum(r, x []float64) float64 {
+	switch level {
+	case AVX512:
+		return logSumAVX512(r, x)
+	case AVX2:
+		return logSumAVX2(r, x)
+	}
+	return logSum_g(r, x)
+}
+
+//go:noescape
+func logSumAVX512(r, x []float64) float64
+
+//go:noescape
+func logSumAVX2(r, x []float64) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {

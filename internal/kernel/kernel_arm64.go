@@ -339,85 +339,64 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 //go:noescape
 func unpackNEON(to, from []float64, rows, stride int, c float64)
 
-func combineAt(w, u, v []float64, cols []uint32, stride int) {
+func combineAt(w, u, v []float64, cols []uint32) {
 	switch level {
 	case NEON:
-		combineAtNEON(w, u, v, cols, stride)
+		combineAtNEON(w, u, v, cols)
 	default:
-		combineAt_g(w, u, v, cols, stride)
+		combineAt_g(w, u, v, cols)
 	}
 }
 
 //go:noescape
-func combineAtNEON(w, u, v []float64, cols []uint32, stride int)
+func combineAtNEON(w, u, v []float64, cols []uint32)
 
-func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+func dotsAt(g, v, r []float64, cols []uint32) {
 	switch level {
 	case NEON:
-		dotsAtNEON(g, v, r, cols, stride)
+		dotsAtNEON(g, v, r, cols)
 	default:
-		dotsAt_g(g, v, r, cols, stride)
+		dotsAt_g(g, v, r, cols)
 	}
 }
 
 //go:noescape
-func dotsAtNEON(g, v, r []float64, cols []uint32, stride int)
+func dotsAtNEON(g, v, r []float64, cols []uint32)
 
-func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
 	switch level {
 	case NEON:
-		dotsSquaresAtNEON(g, h, v, r, q, cols, stride)
+		dotsSquaresAtNEON(g, h, v, r, q, cols)
 	default:
-		dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+		dotsSquaresAt_g(g, h, v, r, q, cols)
 	}
 }
 
 //go:noescape
-func dotsSquaresAtNEON(g, h, v, r, q []float64, cols []uint32, stride int)
+func dotsSquaresAtNEON(g, h, v, r, q []float64, cols []uint32)
 
-func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+func accumulateAt(acc, u, r []float64, cols []uint32) {
 	switch level {
 	case NEON:
-		accumulateAtNEON(acc, u, r, cols, stride)
+		accumulateAtNEON(acc, u, r, cols)
 	default:
-		accumulateAt_g(acc, u, r, cols, stride)
+		accumulateAt_g(acc, u, r, cols)
 	}
 }
 
 //go:noescape
-func accumulateAtNEON(acc, u, r []float64, cols []uint32, stride int)
+func accumulateAtNEON(acc, u, r []float64, cols []uint32)
 
-func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
-	switch level {
-	default:
-		combineRuns_g(r, u, v, cols, runs, stride, k)
-	}
-}
-
-func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	switch level {
-	default:
-		ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
-	}
-}
-
-func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	switch level {
-	default:
-		ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-	}
-}
-
-func quotient(r, u, v, x []float64, stride int, low float64) float64 {
+func quotient(r, x []float64, low float64) float64 {
 	switch level {
 	case NEON:
-		return quotientNEON(r, u, v, x, stride, low)
+		return quotientNEON(r, x, low)
 	}
-	return quotient_g(r, u, v, x, stride, low)
+	return quotient_g(r, x, low)
 }
 
 //go:noescape
-func quotientNEON(r, u, v, x []float64, stride int, low float64) float64
+func quotientNEON(r, x []float64, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
@@ -430,28 +409,6 @@ func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 //go:noescape
 func quotient4NEON(r, u, v, x []float64, stride int, low float64) float64
 
-func logSum(r, x []float64, stride int) float64 {
-	switch level {
-	case NEON:
-		return logSumNEON(r, x, stride)
-	}
-	return logSum_g(r, x, stride)
-}
-
-//go:noescape
-func logSumNEON(r, x []float64, stride int) float64
-
-func logSum4(r, x []float64, stride int) float64 {
-	switch level {
-	case NEON:
-		return logSum4NEON(r, x, stride)
-	}
-	return logSum4_g(r, x, stride)
-}
-
-//go:noescape
-func logSum4NEON(r, x []float64, stride int) float64
-
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	switch level {
 	case NEON:
@@ -462,6 +419,17 @@ func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 
 //go:noescape
 func curve4NEON(r, q, w, u, v, x []float64, stride int, low float64) float64
+
+func logSum(r, x []float64) float64 {
+	switch level {
+	case NEON:
+		return logSumNEON(r, x)
+	}
+	return logSum_g(r, x)
+}
+
+//go:noescape
+func logSumNEON(r, x []float64) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	switch level {

@@ -72,45 +72,25 @@ func accumulateFrom(to, from, w, r []float64, at []uint32, stride int) {
 
 func unpack(to, from []float64, rows, stride int, c float64) { unpack_g(to, from, rows, stride, c) }
 
-func combineAt(w, u, v []float64, cols []uint32, stride int) { combineAt_g(w, u, v, cols, stride) }
+func combineAt(w, u, v []float64, cols []uint32) { combineAt_g(w, u, v, cols) }
 
-func dotsAt(g, v, r []float64, cols []uint32, stride int) { dotsAt_g(g, v, r, cols, stride) }
+func dotsAt(g, v, r []float64, cols []uint32) { dotsAt_g(g, v, r, cols) }
 
-func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
-	dotsSquaresAt_g(g, h, v, r, q, cols, stride)
-}
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32) { dotsSquaresAt_g(g, h, v, r, q, cols) }
 
-func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
-	accumulateAt_g(acc, u, r, cols, stride)
-}
+func accumulateAt(acc, u, r []float64, cols []uint32) { accumulateAt_g(acc, u, r, cols) }
 
-func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
-	combineRuns_g(r, u, v, cols, runs, stride, k)
-}
-
-func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
-}
-
-func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-}
-
-func quotient(r, u, v, x []float64, stride int, low float64) float64 {
-	return quotient_g(r, u, v, x, stride, low)
-}
+func quotient(r, x []float64, low float64) float64 { return quotient_g(r, x, low) }
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	return quotient4_g(r, u, v, x, stride, low)
 }
 
-func logSum(r, x []float64, stride int) float64 { return logSum_g(r, x, stride) }
-
-func logSum4(r, x []float64, stride int) float64 { return logSum4_g(r, x, stride) }
-
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	return curve4_g(r, q, w, u, v, x, stride, low)
 }
+
+func logSum(r, x []float64) float64 { return logSum_g(r, x) }
 
 func curve(r, q, w, x []float64, low float64) float64 { return curve_g(r, q, w, x, low) }
 

@@ -271,13 +271,13 @@ func TestAt(t *testing.T) {
 					wantAcc[int(j)*k+c] += b * x[p]
 				}
 			}
-			combineAt(w, u, v, cols, k)
+			CombineAt(w, u, v, cols)
 			DotsSquaresAt(g, h, v, x, q, cols)
 			AccumulateAt(acc, u, x, cols)
 			squares := slices.Clone(v)
 			Multiply(squares, v, v)
-			dotsAt(sameG, v, x, cols, k)
-			dotsAt(sameH, squares, q, cols, k)
+			DotsAt(sameG, v, x, cols)
+			DotsAt(sameH, squares, q, cols)
 			if !slices.Equal(g, sameG) || !slices.Equal(h, sameH) {
 				t.Fatalf("%d components, %d samples: sums over V and its squares are %v and %v, each alone "+
 					"%v and %v", k, count, g, h, sameG, sameH)

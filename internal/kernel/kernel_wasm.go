@@ -7,7 +7,7 @@ package kernel
 import "unsafe"
 
 // moduleVersion is what the module of kernels that Go was built with says of itself.
-const moduleVersion = -879734533
+const moduleVersion = 267724988
 
 // place is the address of a slice.
 func place[T any](s []T) unsafe.Pointer { return unsafe.Pointer(unsafe.SliceData(s)) }
@@ -367,76 +367,64 @@ func unpack(to, from []float64, rows, stride int, c float64) {
 //go:noescape
 func unpackSIMD128(to_base unsafe.Pointer, from_base unsafe.Pointer, rows int32, stride int32, c float64)
 
-func combineAt(w, u, v []float64, cols []uint32, stride int) {
+func combineAt(w, u, v []float64, cols []uint32) {
 	if level == SIMD128 {
-		combineAtSIMD128(place(w), place(u), int32(len(u)), place(v), place(cols), int32(len(cols)), int32(stride))
+		combineAtSIMD128(place(w), place(u), int32(len(u)), place(v), place(cols), int32(len(cols)))
 		return
 	}
-	combineAt_g(w, u, v, cols, stride)
+	combineAt_g(w, u, v, cols)
 }
 
 //go:wasmimport quantmf combineAt
 //go:noescape
-func combineAtSIMD128(w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+func combineAtSIMD128(w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32)
 
-func dotsAt(g, v, r []float64, cols []uint32, stride int) {
+func dotsAt(g, v, r []float64, cols []uint32) {
 	if level == SIMD128 {
-		dotsAtSIMD128(place(g), int32(len(g)), place(v), place(r), place(cols), int32(len(cols)), int32(stride))
+		dotsAtSIMD128(place(g), int32(len(g)), place(v), place(r), place(cols), int32(len(cols)))
 		return
 	}
-	dotsAt_g(g, v, r, cols, stride)
+	dotsAt_g(g, v, r, cols)
 }
 
 //go:wasmimport quantmf dotsAt
 //go:noescape
-func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+func dotsAtSIMD128(g_base unsafe.Pointer, g_len int32, v_base unsafe.Pointer, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32)
 
-func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32, stride int) {
+func dotsSquaresAt(g, h, v, r, q []float64, cols []uint32) {
 	if level == SIMD128 {
-		dotsSquaresAtSIMD128(place(g), int32(len(g)), place(h), place(v), place(r), place(q), place(cols), int32(len(cols)), int32(stride))
+		dotsSquaresAtSIMD128(place(g), int32(len(g)), place(h), place(v), place(r), place(q), place(cols), int32(len(cols)))
 		return
 	}
-	dotsSquaresAt_g(g, h, v, r, q, cols, stride)
+	dotsSquaresAt_g(g, h, v, r, q, cols)
 }
 
 //go:wasmimport quantmf dotsSquaresAt
 //go:noescape
-func dotsSquaresAtSIMD128(g_base unsafe.Pointer, g_len int32, h_base unsafe.Pointer, v_base unsafe.Pointer, r_base unsafe.Pointer, q_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+func dotsSquaresAtSIMD128(g_base unsafe.Pointer, g_len int32, h_base unsafe.Pointer, v_base unsafe.Pointer, r_base unsafe.Pointer, q_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32)
 
-func accumulateAt(acc, u, r []float64, cols []uint32, stride int) {
+func accumulateAt(acc, u, r []float64, cols []uint32) {
 	if level == SIMD128 {
-		accumulateAtSIMD128(place(acc), place(u), int32(len(u)), place(r), place(cols), int32(len(cols)), int32(stride))
+		accumulateAtSIMD128(place(acc), place(u), int32(len(u)), place(r), place(cols), int32(len(cols)))
 		return
 	}
-	accumulateAt_g(acc, u, r, cols, stride)
+	accumulateAt_g(acc, u, r, cols)
 }
 
 //go:wasmimport quantmf accumulateAt
 //go:noescape
-func accumulateAtSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32, stride int32)
+func accumulateAtSIMD128(acc_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, r_base unsafe.Pointer, cols_base unsafe.Pointer, cols_len int32)
 
-func combineRuns(r, u, v []float64, cols, runs []uint32, stride, k int) {
-	combineRuns_g(r, u, v, cols, runs, stride, k)
-}
-
-func ratioDotsRuns(g, r, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	ratioDotsRuns_g(g, r, u, v, x, cols, runs, stride, low, k)
-}
-
-func ratioAccumulateRuns(acc, r, logs, u, v, x []float64, cols, runs []uint32, stride int, low float64, k int) {
-	ratioAccumulateRuns_g(acc, r, logs, u, v, x, cols, runs, stride, low, k)
-}
-
-func quotient(r, u, v, x []float64, stride int, low float64) float64 {
+func quotient(r, x []float64, low float64) float64 {
 	if level == SIMD128 {
-		return quotientSIMD128(place(r), int32(len(r)), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
+		return quotientSIMD128(place(r), int32(len(r)), place(x), low)
 	}
-	return quotient_g(r, u, v, x, stride, low)
+	return quotient_g(r, x, low)
 }
 
 //go:wasmimport quantmf quotient
 //go:noescape
-func quotientSIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
+func quotientSIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, low float64) float64
 
 func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 	if level == SIMD128 {
@@ -449,28 +437,6 @@ func quotient4(r, u, v, x []float64, stride int, low float64) float64 {
 //go:noescape
 func quotient4SIMD128(r_base unsafe.Pointer, r_len int32, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
 
-func logSum(r, x []float64, stride int) float64 {
-	if level == SIMD128 {
-		return logSumSIMD128(place(r), int32(len(r)), place(x), int32(stride))
-	}
-	return logSum_g(r, x, stride)
-}
-
-//go:wasmimport quantmf logSum
-//go:noescape
-func logSumSIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
-
-func logSum4(r, x []float64, stride int) float64 {
-	if level == SIMD128 {
-		return logSum4SIMD128(place(r), int32(len(r)), place(x), int32(stride))
-	}
-	return logSum4_g(r, x, stride)
-}
-
-//go:wasmimport quantmf logSum4
-//go:noescape
-func logSum4SIMD128(r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer, stride int32) float64
-
 func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 	if level == SIMD128 {
 		return curve4SIMD128(place(r), int32(len(r)), place(q), place(w), place(u), int32(len(u)), place(v), place(x), int32(stride), low)
@@ -481,6 +447,17 @@ func curve4(r, q, w, u, v, x []float64, stride int, low float64) float64 {
 //go:wasmimport quantmf curve4
 //go:noescape
 func curve4SIMD128(r_base unsafe.Pointer, r_len int32, q_base unsafe.Pointer, w_base unsafe.Pointer, u_base unsafe.Pointer, u_len int32, v_base unsafe.Pointer, x_base unsafe.Pointer, stride int32, low float64) float64
+
+func logSum(r, x []float64) float64 {
+	if level == SIMD128 {
+		return logSumSIMD128(unsafe.Pointer(&tables), place(r), int32(len(r)), place(x))
+	}
+	return logSum_g(r, x)
+}
+
+//go:wasmimport quantmf logSum
+//go:noescape
+func logSumSIMD128(tables unsafe.Pointer, r_base unsafe.Pointer, r_len int32, x_base unsafe.Pointer) float64
 
 func curve(r, q, w, x []float64, low float64) float64 {
 	if level == SIMD128 {

@@ -229,64 +229,35 @@ func PackOuter(to, a, z []float64, rows, stride int, c float64) {
 // The ratio of x to a product and their divergence, see [QuotientRows]. Differences of
 // a sample's rows are added first, then these block by block.
 
-func quotient_g(r, u, v, x []float64, stride int, low float64) float64 {
-	return quotients_g(r, u, v, x, stride, 1, low)
-}
-
-func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
-	return quotients_g(r, u, v, x, stride, 4, low)
-}
-
-// quotients_g takes some samples at a time; d has their differences.
-func quotients_g(r, u, v, x []float64, stride, rows int, low float64) float64 {
+func quotient_g(r, x []float64, low float64) float64 {
+	x = x[:len(r)]
 	var s [Lanes]float64
-	var d [16 * Lanes]float64
-	k, np := len(u)/rows, len(r)/rows
-	before := k - 8 // what divideRow adds
-	if before < 0 {
-		before = k
-	}
-	for i := range rows {
-		combine_g(r[i*np:(i+1)*np], u[i*k:i*k+before], v)
-	}
-	for j := 0; j < np; j += len(d) {
-		n := min(np-j, len(d))
-		clear(d[:n])
-		for i := range rows {
-			divideRow(d[:n], r[i*np+j:], x[i*stride+j:], u[i*k+before:(i+1)*k], v[before*np:], np, j, low)
-		}
-		for t := 0; t < n; t += Lanes {
-			for l := range s {
-				s[l] += d[t+l]
-			}
-		}
+	for j, w := range r {
+		y := x[j]
+		s[j%Lanes] += w - y
+		r[j] = y / atLeast(w, low)
 	}
 	return Reduce(&s)
 }
 
-// divideRow adds to products r of samples from j on the eight components that are
-// left, if any, adds them less x to diff, and makes them ratios. A division takes as long
-// as eight components do, beside it.
-func divideRow(diff, r, x, u, v []float64, np, j int, low float64) {
-	r, x = r[:len(diff)], x[:len(diff)]
-	if len(u) == 0 {
-		for j, w := range r {
-			r[j] = x[j] / atLeast(w, low)
-			diff[j] += w - x[j]
+func quotient4_g(r, u, v, x []float64, stride int, low float64) float64 {
+	var s [Lanes]float64
+	combine4_g(r, u, v)
+	np := len(r) / 4
+	for j := 0; j < np; j += Lanes {
+		var d [Lanes]float64
+		for i := range 4 {
+			w, y := (*[Lanes]float64)(r[i*np+j:]), (*[Lanes]float64)(x[i*stride+j:])
+			for l := range d {
+				d[l] += w[l] - y[l]
+				w[l] = y[l] / atLeast(w[l], low)
+			}
 		}
-		return
+		for l, v := range d {
+			s[l] += v
+		}
 	}
-	u0, u1, u2, u3, u4, u5, u6, u7 := u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7]
-	a, b, c, d := v[j:], v[np+j:], v[2*np+j:], v[3*np+j:]
-	e, f, g, h := v[4*np+j:], v[5*np+j:], v[6*np+j:], v[7*np+j:]
-	a, b, c, d = a[:len(diff)], b[:len(diff)], c[:len(diff)], d[:len(diff)]
-	e, f, g, h = e[:len(diff)], f[:len(diff)], g[:len(diff)], h[:len(diff)]
-	for j := range diff {
-		w := r[j] + float64(u0*a[j]) + float64(u1*b[j]) + float64(u2*c[j]) + float64(u3*d[j]) +
-			float64(u4*e[j]) + float64(u5*f[j]) + float64(u6*g[j]) + float64(u7*h[j])
-		r[j] = x[j] / atLeast(w, low)
-		diff[j] += w - x[j]
-	}
+	return Reduce(&s)
 }
 
 // atLeast is max for numbers, NaN being kept.
@@ -297,37 +268,13 @@ func atLeast(w, low float64) float64 {
 	return w
 }
 
-// The sum of logarithms of a divergence, see [LogSumRows]. It goes block by block, and
-// row by row in each.
+// The sum of logarithms of a divergence, see [LogSumRows].
 
-func logSum_g(r, x []float64, stride int) float64 {
+func logSum_g(r, x []float64) float64 {
+	x = x[:len(r)]
 	var s [Lanes]float64
-	for ; len(r) > 0; r, x = r[Lanes:], x[Lanes:] {
-		logBlock(&s, r, x)
+	for j, v := range r {
+		s[j%Lanes] += float64(x[j] * elem.RoughLog2(v))
 	}
 	return Reduce(&s)
-}
-
-func logSum4_g(r, x []float64, stride int) float64 {
-	var s [Lanes]float64
-	np := len(r) / 4
-	for j := 0; j < np; j += Lanes {
-		for i := range 4 {
-			logBlock(&s, r[i*np+j:], x[i*stride+j:])
-		}
-	}
-	return Reduce(&s)
-}
-
-// logBlock adds x log2 r of a block to s. The two halves of a logarithm take turns: all
-// of it for one number after another would have processors wait.
-func logBlock(s *[Lanes]float64, r, x []float64) {
-	var e, q [Lanes]float64
-	r, x = r[:Lanes:Lanes], x[:Lanes:Lanes]
-	for l := range e {
-		e[l], q[l] = elem.RoughSplit(r[l])
-	}
-	for l := range s {
-		s[l] += float64(x[l] * elem.RoughJoin(e[l], q[l]))
-	}
 }

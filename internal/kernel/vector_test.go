@@ -457,6 +457,15 @@ func TestVectorElementary(t *testing.T) {
 				Spread(&to, v[0], -3)
 				return to[1]
 			}, x)
+			compare(t, "logSum", func(v vectors) float64 { return LogSum(v[0], v[1]) },
+				numbers(&r, n, true), pos)
+			compare(t, "curve",
+				func(v vectors) float64 { return Curve(v[0], v[1], v[2], v[3], n, 1, 0.2) }, y, y, pos, pos)
+			compare(t, "stretchRow", func(v vectors) float64 {
+				var to [3]float64
+				StretchRow(&to, v[0], v[1], v[2])
+				return to[0] + 1e-3*to[1] + 1e-6*to[2]
+			}, pos, y, pos)
 			compare(t, "deviation", func(v vectors) float64 { return Deviation(v[0], -3, 7) }, y)
 			compare(t, "squares", func(v vectors) float64 { return Squares(v[0], -3, 7, 0.1) }, y)
 			compare(t, "logisticBack", func(v vectors) float64 {
@@ -494,9 +503,9 @@ func TestVectorElementary(t *testing.T) {
 			}
 		}
 		// Every kind of bits: uniform bits, and uniform exponents about one.
-		n := 1 << 21
-		if testing.Short() {
-			n = 1 << 17
+		n := 1 << 18
+		if os.Getenv("QUANTMF_LONG") != "" {
+			n = 1 << 21
 		}
 		x, got := make([]float64, 1024), make([]float64, 1024)
 		for range n / len(x) {
@@ -624,190 +633,17 @@ func TestVectorColumns(t *testing.T) {
 	})
 }
 
-// runsOf has a run of the cells cols of row 1, one of all n samples in pieces of row 2, and one of the last
-// cells of row 0.
-func runsOf(r *random.Source, cols []uint32, n int) Runs {
-	var c Runs
-	fill := func(cells int) {
-		for range cells {
-			c.Cols, c.X = append(c.Cols, uint32(r.IntN(n))), append(c.X, 0)
-		}
-	}
-	add := func(row int, cols []uint32) {
-		c.List = AddRun(c.List, row, len(cols))
-		c.Cols, c.X = append(c.Cols, cols...), append(c.X, numbers(r, len(cols), true)...)
-		fill(Pad(len(cols)) - len(cols))
-	}
-	fill(RunsBefore)
-	add(1, cols)
-	var all []uint32
-	for j := range n {
-		all = append(all, uint32(j))
-	}
-	for ; len(all) > 0; all = all[min(13, len(all)):] {
-		add(2, all[:min(13, len(all))])
-	}
-	add(0, cols[len(cols)/2:])
-	fill(RunsAfter)
-	c.List = append(c.List, 0, 0)
-	return c
-}
-
-// TestVectorRuns: lists of no run, of runs of one cell, of whole blocks, of the most cells and one less, and
-// several of one row: the loops in Go are those over cells, and assembly has their bits.
-func TestVectorRuns(t *testing.T) {
-	type run struct{ row, cells int }
-	lists := [][]run{{}, {{0, 1}}, {{2, 1}, {1, 1}, {0, 1}}, {{1, 8}}, {{1, RunCells}}, {{1, RunCells - 1}},
-		{{0, RunCells - 8}, {1, 9}},
-		{{2, RunCells}, {2, RunCells}, {2, 3}, {0, 8}, {1, 16}, {1, 7}}, {{1, 1}, {1, 8}, {1, 1}},
-		{{0, 24}, {2, 24}, {0, 33}, {2, 1}, {1, 250}}}
-	const n, rows, low = 300, 3, 0.7
-	of := func(parts int, list []run) (k int, runs Runs, padded func(rows int) []float64,
-		any func(n int) []float64) {
-		r := random.Split(uint64(parts), len(list))
-		k = Pad(parts)
-		any = func(n int) []float64 { return numbers(&r, n, false) }
-		padded = func(rows int) []float64 {
-			v := any(rows * k)
-			for i := range rows {
-				clear(v[i*k+parts : (i+1)*k])
-			}
-			return v
-		}
-		fill := func(cells int) {
-			for range cells {
-				runs.Cols, runs.X = append(runs.Cols, uint32(r.IntN(n))), append(runs.X, 0)
-			}
-		}
-		fill(RunsBefore)
-		for _, one := range list {
-			at := len(runs.X)
-			runs.List = AddRun(runs.List, one.row, one.cells)
-			fill(Pad(one.cells))
-			cols := someOf(&r, n, one.cells) // each once
-			copy(runs.Cols[at:], cols)
-			copy(runs.X[at:], numbers(&r, one.cells, true))
-		}
-		fill(RunsAfter)
-		runs.List = append(runs.List, 0, 0)
-		return k, runs, padded, any
-	}
-	for _, parts := range []int{3, 8, 13, 19, 26, 40} {
-		for l, list := range lists {
-			k, runs, padded, any := of(parts, list)
-			most := len(runs.X)
-			g, r, u, v, acc, logs := padded(rows), any(most), padded(rows), padded(n), padded(n),
-				any(rows*Lanes)
-			// Cell by cell.
-			wantG, wantAcc, wantLogs, size := slices.Clone(g), slices.Clone(acc), make([]float64, rows), 1.0
-			for row := range rows {
-				for _, v := range logs[row*Lanes : (row+1)*Lanes] {
-					wantLogs[row] += v
-				}
-			}
-			wantR, at := make([]float64, most), RunsBefore
-			var wantW []float64 // of the cells and of what lies after them
-			for _, one := range list {
-				cells := runs.Cols[at : at+Pad(one.cells)]
-				wantW = append(wantW, make([]float64, len(cells))...)
-				combineAt(wantW[len(wantW)-len(cells):], u[one.row*k:(one.row+1)*k], v, cells, k)
-				for p := at; p < at+one.cells; p++ {
-					w, j := 0.0, int(runs.Cols[p])
-					for c := range parts {
-						w += u[one.row*k+c] * v[j*k+c]
-					}
-					wantR[p] = runs.X[p] / max(w, low)
-					for c := range parts {
-						wantG[one.row*k+c] += wantR[p] * v[j*k+c]
-						wantAcc[j*k+c] += wantR[p] * u[one.row*k+c]
-					}
-					if x := runs.X[p]; x > 0 {
-						wantLogs[one.row] += x * math.Log2(wantR[p])
-						size += 20 * x
-					}
-				}
-				at += Pad(one.cells)
-			}
-			gotG, gotR, gotAcc, gotLogs := slices.Clone(g), slices.Clone(r), slices.Clone(acc),
-				slices.Clone(logs)
-			near := func(what string, got, want []float64, by float64) {
-				t.Helper()
-				for i, w := range want {
-					if !(math.Abs(got[i]-w) <= by*(1+math.Abs(w))) {
-						t.Fatalf("%d components, list %d: %s %d is %v, want %v", parts, l, what, i, got[i], w)
-					}
-				}
-			}
-			CombineRuns(gotR, u, v, runs, k, parts)
-			for p, j := range runs.Cols[RunsBefore : most-RunsAfter] {
-				if w := gotR[RunsBefore+p]; wantW[p] != w {
-					t.Fatalf("%d components, list %d: the product of column %d is %v, want %v", parts, l, j,
-						w, wantW[p])
-				}
-			}
-			RatioDotsRuns(gotG, gotR, u, v, runs, k, low, parts)
-			near("g", gotG, wantG, 1e-8)
-			near("r", gotR[RunsBefore:most-RunsAfter], wantR[RunsBefore:most-RunsAfter], 1e-9)
-			RatioAccumulateRuns(gotAcc, gotR, gotLogs, u, v, runs, k, low, parts)
-			near("acc", gotAcc, wantAcc, 1e-8)
-			near("r", gotR[RunsBefore:most-RunsAfter], wantR[RunsBefore:most-RunsAfter], 1e-9)
-			for row, want := range wantLogs {
-				sum := 0.0
-				for _, v := range gotLogs[row*Lanes : (row+1)*Lanes] {
-					sum += v
-				}
-				if !(math.Abs(sum-want) <= 1e-12*size) {
-					t.Fatalf("%d components, list %d: the logarithms of row %d sum to %v, want %v", parts, l,
-						row, sum, want)
-				}
-			}
-		}
-	}
-	levels(t, func(t *testing.T) {
-		for _, parts := range []int{3, 8, 13, 19, 26, 40} {
-			for _, list := range lists {
-				k, runs, padded, any := of(parts, list)
-				most := len(runs.X)
-				compare(t, "combineRuns", does(func(v vectors) {
-					CombineRuns(v[0], v[1], v[2], runs, k, parts)
-					clear(v[0][:RunsBefore]) // which nothing is promised of
-					clear(v[0][most-RunsAfter:])
-				}), any(most), padded(rows), padded(n))
-				compare(t, "ratioDotsRuns", does(func(v vectors) {
-					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, low, parts)
-					clear(v[1][:RunsBefore]) // which nothing is promised of
-					clear(v[1][most-RunsAfter:])
-				}), padded(rows), any(most), padded(rows), padded(n))
-				compare(t, "ratioAccumulateRuns", does(func(v vectors) {
-					RatioAccumulateRuns(v[0], v[1], v[2], v[3], v[4], runs, k, low, parts)
-					clear(v[1][:RunsBefore])
-					clear(v[1][most-RunsAfter:])
-				}), padded(n), any(most), any(rows*Lanes), padded(rows), padded(n))
-			}
-		}
-	})
-}
-
 func TestVectorAt(t *testing.T) {
 	levels(t, func(t *testing.T) {
-		for _, parts := range []int{3, 8, 10, 13, 16, 19, 24, 26, 32, 40} {
-			k := Pad(parts)
+		for k := Lanes; k <= 5*Lanes; k += Lanes {
 			for count := range 45 { // rows are asked for from the fourth block on
-				r := random.Split(uint64(count), parts)
+				r := random.Split(uint64(count), k)
 				n := count + 5
 				cols := someOf(&r, n, count)
-
 				any := func(n int) []float64 { return numbers(&r, n, false) }
-				padded := func(rows int) []float64 { // rows of k numbers, of which those from parts on are 0
-					v := any(rows * k)
-					for i := range rows {
-						clear(v[i*k+parts : (i+1)*k])
-					}
-					return v
-				}
-				compare(t, "combineAt", does(func(v vectors) { combineAt(v[0], v[1], v[2], cols, k) }),
+				compare(t, "combineAt", does(func(v vectors) { CombineAt(v[0], v[1], v[2], cols) }),
 					any(count), any(k), any(n*k))
-				compare(t, "dotsAt", does(func(v vectors) { dotsAt(v[0], v[1], v[2], cols, k) }), any(k),
+				compare(t, "dotsAt", does(func(v vectors) { DotsAt(v[0], v[1], v[2], cols) }), any(k),
 					any(n*k), any(count))
 				compare(t, "dotsSquaresAt",
 					does(func(v vectors) { DotsSquaresAt(v[0], v[1], v[2], v[3], v[4], cols) }),
@@ -815,21 +651,6 @@ func TestVectorAt(t *testing.T) {
 				compare(t, "accumulateAt", does(func(v vectors) { AccumulateAt(v[0], v[1], v[2], cols) }),
 					any(n*k),
 					any(k), any(count))
-				if count == 0 {
-					continue
-				}
-				runs := runsOf(&r, cols, n)
-				most := len(runs.X)
-				compare(t, "ratioDotsRuns", does(func(v vectors) {
-					RatioDotsRuns(v[0], v[1], v[2], v[3], runs, k, 0.7, parts)
-					clear(v[1][:RunsBefore]) // which nothing is promised of
-					clear(v[1][most-RunsAfter:])
-				}), padded(3), any(most), padded(3), padded(n))
-				compare(t, "ratioAccumulateRuns", does(func(v vectors) {
-					RatioAccumulateRuns(v[0], v[1], v[2], v[3], v[4], runs, k, 0.7, parts)
-					clear(v[1][:RunsBefore])
-					clear(v[1][most-RunsAfter:])
-				}), padded(n), any(most), any(3*Lanes), padded(3), padded(n))
 			}
 		}
 	})

@@ -23,12 +23,11 @@ type newtonBand struct {
 	squares  []float64    // of rows of U
 	inverses []float64    // 1/W of the cells of a band, which lie as those
 	den      []float64    // np × kp: sums of a piece, as num
-	beside   [2][]float64 // what belongs to the cells of a chunk, as w
-	sums     [3][]float64 // what RunCells of these say of a step
+	beside   [2][]float64 // what belongs to the cells of a run, as w
+	sums     [3][]float64 // what these say of a step
 	steps    [][3]float64 // of each row: what the step is taken of
 	slopes   []float64    // of each row: along the direction
 	most     []float64    // of each row: the longest step
-	rest     [3][kernel.Lanes]float64
 }
 
 // takeThin makes room.
@@ -42,10 +41,10 @@ func (f *Newton) takeThin() {
 		b.inverses, b.den = a.Floats(b.room), a.Floats(np, kp)
 		b.steps, b.slopes, b.most = pool.Make[[3]float64](a, rows), a.Floats(rows), a.Floats(rows)
 		for i := range b.beside {
-			b.beside[i] = a.Floats(chunkRoom(min(f.thin.width, f.N)))
+			b.beside[i] = a.Floats(runCells)
 		}
 		for i := range b.sums {
-			b.sums[i] = a.Floats(kernel.RunCells)
+			b.sums[i] = a.Floats(runCells)
 		}
 	}
 }
@@ -70,21 +69,19 @@ func (f *Newton) transposeThreeTile(tile int) {
 
 // searchThin is searchV.
 func (f *Newton) searchThin(b *band, ex *newtonPart, i, rows int) {
-	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, f.thin.kp)
-	for _, c := range b.chunks {
-		runs, n := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		w, d := b.w[:len(runs.X)], b.beside[0][:len(runs.X)]
-		kernel.CombineRuns(w, b.u, f.thin.v, runs, f.thin.kp, f.K)
-		kernel.CombineRuns(d, b.u, f.thin.other, runs, f.thin.kp, f.K)
-		for from := kernel.RunsBefore; from < n; from += kernel.RunCells {
-			to := min(from+kernel.RunCells, n)
-			b.stretch(ex, runs.Cols[from:to], w[from:to], d[from:to], runs.X[from:to])
-		}
+	kp := f.thin.kp
+	b.copyU(f.U[i*f.K:(i+rows)*f.K], rows, kp)
+	for _, run := range b.runs {
+		w, d := b.w[:run.end-run.at], b.beside[0][:run.end-run.at]
+		u, cols := b.u[run.row*kp:(run.row+1)*kp], b.cols[run.at:run.end]
+		kernel.CombineAt(w, u, f.thin.v, cols)
+		kernel.CombineAt(d, u, f.thin.other, cols)
+		b.stretch(ex, cols, w, d, b.x[run.at:run.end])
 	}
 }
 
 // stretch adds to what the step of V is taken of what cells of products w say, which the direction changes by
-// d. Where x is 0, after the cells of a row, they say nothing.
+// d.
 func (b *band) stretch(ex *newtonPart, cols []uint32, w, d, x []float64) {
 	n := len(cols)
 	c2, c3, rho := b.sums[0][:n], b.sums[1][:n], b.sums[2][:n]
@@ -93,11 +90,7 @@ func (b *band) stretch(ex *newtonPart, cols []uint32, w, d, x []float64) {
 	clear(rho)
 	kernel.Stretch(c2, c3, rho, w, d, x, divergence.LeastT)
 	to2, to3, most := ex.c2, ex.c3[:len(ex.c2)], ex.rho[:len(ex.c2)]
-	for p, x := range x[:n] {
-		if x == 0 {
-			continue
-		}
-		j := int(cols[p])
+	for p, j := range cols {
 		to2[j] += c2[p]
 		to3[j] += c3[p]
 		if r := rho[p]; r > most[j] {
@@ -116,17 +109,12 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	}
 	clear(b.g[:rows*kp])
 	clear(b.h[:rows*kp])
-	for _, c := range b.chunks {
-		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		inverse, ratio, q := b.inverses[c.cells[0]:c.cells[1]], b.beside[0][:cells], b.beside[1][:cells]
-		kernel.CombineRuns(inverse, b.u, f.thin.v, runs, kp, k)
-		kernel.Curve(ratio[kernel.RunsBefore:], q[kernel.RunsBefore:], inverse[kernel.RunsBefore:cells],
-			runs.X[kernel.RunsBefore:cells], 0, 1, divergence.LeastT)
-		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
-			from, to, row := run.at-c.cells[0], run.at-c.cells[0]+run.n, run.row*kp
-			kernel.DotsSquaresAt(b.g[row:row+kp], b.h[row:row+kp], f.thin.v, ratio[from:to], q[from:to],
-				runs.Cols[from:to])
-		}
+	for _, run := range b.runs {
+		row, cells, cols := run.row*kp, run.end-run.at, b.cols[run.at:run.end]
+		inverse, ratio, q := b.inverses[run.at:run.end], b.beside[0][:cells], b.beside[1][:cells]
+		kernel.CombineAt(inverse, b.u[row:row+kp], f.thin.v, cols)
+		kernel.Curve(ratio, q, inverse, b.x[run.at:run.end], 0, 1, divergence.LeastT)
+		kernel.DotsSquaresAt(b.g[row:row+kp], b.h[row:row+kp], f.thin.v, ratio, q, cols)
 	}
 	for first := 0; first < rows; first += Group {
 		some := min(Group, rows-first)
@@ -144,21 +132,15 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 		copy(b.most[first:first+some], ws.strip.limits)
 	}
 	clear(b.steps[:rows])
-	for _, c := range b.chunks {
-		d := b.w[:c.cells[1]-c.cells[0]]
-		kernel.CombineRuns(d, b.p, f.thin.v, b.in(c), kp, k)
-		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
-			at, end, whole := run.at, run.at+run.n, run.n&^(kernel.Lanes-1)
-			v, d, x := b.inverses[at:end], d[at-c.cells[0]:end-c.cells[0]], b.x[at:end]
-			b.raise(run.row, v[:whole], d[:whole], x[:whole])
-			if whole < run.n {
-				b.rest = [3][kernel.Lanes]float64{}
-				copy(b.rest[0][:], v[whole:])
-				copy(b.rest[1][:], d[whole:])
-				copy(b.rest[2][:], x[whole:])
-				b.raise(run.row, b.rest[0][:], b.rest[1][:], b.rest[2][:])
-			}
-		}
+	for _, run := range b.runs {
+		d := b.w[:run.end-run.at]
+		kernel.CombineAt(d, b.p[run.row*kp:(run.row+1)*kp], f.thin.v, b.cols[run.at:run.end])
+		var some [3]float64
+		kernel.StretchRow(&some, b.inverses[run.at:run.end], d, b.x[run.at:run.end])
+		s := &b.steps[run.row]
+		s[0] += some[0]
+		s[1] += some[1]
+		s[2] = max(s[2], some[2])
 	}
 	p := ws.p[:k]
 	for r := range rows {
@@ -175,36 +157,23 @@ func (f *Newton) halfThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	f.gradientThin(ws, b, piece, i, rows)
 }
 
-// raise adds cells to what the step of row r is taken of.
-func (b *band) raise(r int, v, d, x []float64) {
-	var some [3]float64
-	kernel.StretchRow(&some, v, d, x)
-	s := &b.steps[r]
-	s[0] += some[0]
-	s[1] += some[1]
-	s[2] = max(s[2], some[2])
-}
-
 // gradientThin takes the loss and the gradient of V at the next y.
 func (f *Newton) gradientThin(ws *newtonScratch, b *band, piece, i, rows int) {
 	k, kp, pt := f.K, f.thin.kp, &f.pieces[piece]
 	nu := f.nu[i*k : (i+rows)*k]
 	b.copyU(nu, rows, kp)
 	kernel.Multiply(b.squares[:rows*kp], b.u[:rows*kp], b.u[:rows*kp])
-	clear(b.logs[:rows*kernel.Lanes])
-	for _, c := range b.chunks {
-		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.next, b.in(c), kp, divergence.LeastT, k)
-		runs, cells := b.in(c), c.cells[1]-c.cells[0]-kernel.RunsAfter
-		ratio, q := b.w[kernel.RunsBefore:cells], b.beside[0][:cells]
-		kernel.Ratio(q[kernel.RunsBefore:], ratio, runs.X[kernel.RunsBefore:cells], divergence.LeastT) // 1/w
-		kernel.Multiply(q[kernel.RunsBefore:], q[kernel.RunsBefore:], ratio)
-		for _, run := range b.runs[c.runs[0]:c.runs[1]] {
-			from, to := run.at-c.cells[0], run.at-c.cells[0]+run.n
-			kernel.AccumulateAt(b.den, b.squares[run.row*kp:(run.row+1)*kp], q[from:to], runs.Cols[from:to])
-		}
+	clear(b.logs[:rows])
+	for _, run := range b.runs {
+		u, q := b.u[run.row*kp:(run.row+1)*kp], b.beside[0][:run.end-run.at]
+		ratio := b.ratio(run, u, f.thin.next)
+		b.accumulate(run, ratio, u)
+		kernel.Ratio(q, ratio, b.x[run.at:run.end], divergence.LeastT) // 1/w
+		kernel.Multiply(q, q, ratio)
+		kernel.AccumulateAt(b.den, b.squares[run.row*kp:(run.row+1)*kp], q, b.cols[run.at:run.end])
 	}
 	for r := range rows {
-		pt.losses[0] += f.thinLoss(i+r, nu[r*k:(r+1)*k], f.sumV, b.logsOf(r))
+		pt.losses[0] += f.thinLoss(i+r, nu[r*k:(r+1)*k], f.sumV, b.logs[r])
 	}
 	f.curvatures(ws, piece, nu)
 }

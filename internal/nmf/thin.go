@@ -19,12 +19,12 @@ package nmf
 // # Layout
 //
 // The samples of a row's cells lie anywhere, so V and the sums of its update are taken from where they lie
-// sample by sample, k numbers padded to whole blocks each (kernel.CombineRuns and its neighbours). As many
+// sample by sample, k numbers padded to whole blocks each (kernel.CombineAt and its neighbours). As many
 // thin rows as have eight cells a sample, a band, go over V together, tile by tile of samples, so that a tile
 // comes to the second cache once for all of them. Before that the cells of a band are copied to where they
-// lie in this order, tile by tile and row by row, and each row's in whole blocks. So memory is read in order,
-// and kernels go from row to row without waiting for what they began. At the end of a piece its sums are
-// transposed, to lie as those of other rows (join).
+// lie in this order, tile by tile and row by row, so that memory is read in order. Kernels take a run of
+// cells at a time, whose rows of V stay in the first cache from one kernel to the next. At the end of a piece
+// its sums are transposed, to lie as those of other rows (join).
 
 import (
 	"math"
@@ -42,13 +42,8 @@ const (
 	bandCells  = 8       // of a band, by the number of samples
 	tileHeld   = 1 << 16 // numbers of V in a tile of samples
 	tileOfRows = 64      // samples a tile has at least
-	chunkCells = 1024    // of a chunk, before the last row in it
+	runCells   = 256     // of a run, at most
 )
-
-// chunkRoom is how many cells a chunk has at most: a row has no more in a tile than that has samples.
-func chunkRoom(samples int) int {
-	return chunkCells + kernel.Pad(samples) + kernel.RunsBefore + kernel.RunsAfter
-}
 
 // thin is what thin groups are visited with.
 type thin struct {
@@ -71,15 +66,13 @@ type thin struct {
 type band struct {
 	rows   int      // there is room for
 	room   int      // cells there is room for
-	cols   []uint32 // cells, tile by tile and row by row, in chunks as kernel.Runs has them
+	cols   []uint32 // cells, tile by tile and row by row
 	x      []float64
 	from   []int // of each row and tile, where its cells begin
 	runs   []run
-	list   []uint32 // the runs of each chunk, as kernels have them
-	chunks []chunk
 	u, g   []float64
-	logs   []float64 // Σ x log2 r of each row, in lanes
-	w      []float64 // of a chunk
+	logs   []float64 // Σ x log2 r of each row
+	w      []float64 // of a run
 	num    []float64 // np × kp: sums of a piece, 0 before and after it
 	places []uint32  // room for cells of a row
 	cells  []float64
@@ -87,12 +80,8 @@ type band struct {
 	newtonBand
 }
 
-// run is n cells of a row of a band that lie from at on, RunCells of kernel at most.
-type run struct{ row, at, n int }
-
-// chunk is runs of rows in one tile that kernels take together: the half-open ranges of its cells, of its
-// runs and of their list.
-type chunk struct{ cells, runs, list [2]int }
+// run is the cells from at to before end of a row of a band.
+type run struct{ row, at, end int }
 
 // newThin returns what the groups of a problem are looked at with.
 func (f *Updates) newThin() *thin {
@@ -140,22 +129,16 @@ func (f *Updates) prepare() {
 func (f *Updates) roomThin() {
 	a, kp := f.Pool.Memory, f.thin.kp
 	f.thin.v = a.Floats(f.NP, kp)
-	// A group that is thin has a quarter of its cells at most. Runs add less than a block each, and chunks,
-	// all of which but the last of a tile have chunkCells, what lies before and after them.
 	rows := min(bandRows, f.D)
-	room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N
-	runs := rows*f.thin.tiles + room/kernel.RunCells
-	chunks := f.thin.tiles + (room+runs*kernel.Lanes)/(chunkCells-kernel.RunsBefore)
-	room += runs*kernel.Lanes + chunks*kernel.RunsBefore + kernel.RunsAfter
+	room := (min(bandCells, (f.D+thinShare-1)/thinShare) + 1) * f.N // a thin group has a quarter of its cells
 	for i := range f.thin.bands {
 		b := &f.thin.bands[i]
 		b.rows, b.room = rows, room
 		b.cols, b.x, b.from = pool.Make[uint32](a, room), a.Floats(room),
 			pool.Make[int](a, rows, f.thin.tiles)
-		b.runs, b.list = pool.Make[run](a, runs)[:0], pool.Make[uint32](a, kernel.ListOf(runs, chunks))[:0]
-		b.chunks = pool.Make[chunk](a, chunks)[:0]
-		b.u, b.g, b.logs = a.Floats(rows, kp), a.Floats(rows, kp), a.Floats(rows, kernel.Lanes)
-		b.w, b.num = a.Floats(chunkRoom(min(f.thin.width, f.N))), a.Floats(f.NP, kp)
+		b.runs = pool.Make[run](a, rows*f.thin.tiles+room/runCells)[:0]
+		b.u, b.g, b.logs = a.Floats(rows, kp), a.Floats(rows, kp), a.Floats(rows)
+		b.w, b.num = a.Floats(runCells), a.Floats(f.NP, kp)
 	}
 }
 
@@ -359,11 +342,8 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 				continue
 			}
 			at := b.from[r*tiles+t]
-			n := copy(b.cols[at:], cols[from:to])
+			copy(b.cols[at:], cols[from:to])
 			copy(b.x[at:], vals[from:to])
-			for p := n; p%kernel.Lanes > 0; p++ { // the rest of a block
-				b.cols[at+p], b.x[at+p] = cols[to-1], 0
-			}
 			from = to
 		}
 	}
@@ -372,63 +352,33 @@ func (f *Updates) fetch(b *band, i, end int) (rows int) {
 
 // lay decides where the cells of a band lie, of whose rows so many come before the end of each tile.
 func (b *band) lay(ends []int32, tiles int) {
-	b.runs, b.list, b.chunks = b.runs[:0], b.list[:0], b.chunks[:0]
+	b.runs = b.runs[:0]
 	at := 0
 	for t := range tiles {
-		open := false // a chunk
 		for p := t; p < len(ends); p += tiles {
-			cells := int(ends[p])
+			end := at + int(ends[p])
 			if t > 0 {
-				cells -= int(ends[p-1])
+				end -= int(ends[p-1])
 			}
-			if cells == 0 {
-				continue
-			}
-			if !open || at-b.chunks[len(b.chunks)-1].cells[0] > chunkCells {
-				at = b.chunk(at)
-				open = true
-			}
-			b.from[p] = at
-			for cells > 0 {
-				n := min(cells, kernel.RunCells)
-				b.runs = append(b.runs, run{p / tiles, at, n})
-				b.list = kernel.AddRun(b.list, p/tiles, n)
-				at += kernel.Pad(n)
-				cells -= n
+			for b.from[p] = at; at < end; at = b.runs[len(b.runs)-1].end {
+				b.runs = append(b.runs, run{p / tiles, at, min(at+runCells, end)})
 			}
 		}
 	}
-	b.close(at)
 }
 
-// chunk begins one at a place, and returns that of its first cell.
-func (b *band) chunk(at int) int {
-	b.close(at)
-	b.chunks = append(b.chunks,
-		chunk{cells: [2]int{at}, runs: [2]int{len(b.runs)}, list: [2]int{len(b.list)}})
-	first := at + kernel.RunsBefore
-	clear(b.cols[at:first])
-	clear(b.x[at:first])
-	return first
+// ratio returns x/w of the cells of a run, w being the products of u and V. They last until the next call.
+func (b *band) ratio(r run, u, v []float64) []float64 {
+	w := b.w[:r.end-r.at]
+	kernel.CombineAt(w, u, v, b.cols[r.at:r.end])
+	kernel.Ratio(w, b.x[r.at:r.end], w, divergence.LeastT)
+	return w
 }
 
-// close ends the last chunk, if there is one, before a place. The columns from there on are those of the next
-// one, or 0.
-func (b *band) close(at int) {
-	if len(b.chunks) == 0 {
-		return
-	}
-	b.list = append(b.list, 0, 0)
-	end := at + kernel.RunsAfter
-	clear(b.cols[at:end])
-	c := &b.chunks[len(b.chunks)-1]
-	c.cells[1], c.runs[1], c.list[1] = end, len(b.runs), len(b.list)
-}
-
-// in returns the runs of a chunk for kernels.
-func (b *band) in(c chunk) kernel.Runs {
-	from, to := c.cells[0], c.cells[1]
-	return kernel.Runs{Cols: b.cols[from:to], X: b.x[from:to], List: b.list[c.list[0]:c.list[1]]}
+// accumulate adds what ratios of a run say to the logarithms of its row and to the sums of V's update.
+func (b *band) accumulate(r run, ratio, u []float64) {
+	b.logs[r.row] += kernel.LogSum(ratio, b.x[r.at:r.end])
+	kernel.AccumulateAt(b.num, u, ratio, b.cols[r.at:r.end])
 }
 
 // inside panics where a column is not below n: kernels do not look.
@@ -460,8 +410,10 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 	b.copyU(u, rows, kp)
 	if f.updateU {
 		clear(b.g[:rows*kp])
-		for _, c := range b.chunks {
-			kernel.RatioDotsRuns(b.g, b.w, b.u, f.thin.v, b.in(c), kp, divergence.LeastT, k)
+		for _, run := range b.runs {
+			row := run.row * kp
+			ratio := b.ratio(run, b.u[row:row+kp], f.thin.v)
+			kernel.DotsAt(b.g[row:row+kp], f.thin.v, ratio, b.cols[run.at:run.end])
 		}
 		for r := range rows {
 			g := b.g[r*kp : r*kp+k]
@@ -472,26 +424,22 @@ func (f *Updates) sweepThin(b *band, pt *part, i, rows int) {
 		}
 		b.copyU(u, rows, kp)
 	}
-	clear(b.logs[:rows*kernel.Lanes])
-	for _, c := range b.chunks {
-		kernel.RatioAccumulateRuns(b.num, b.w, b.logs, b.u, f.thin.v, b.in(c), kp, divergence.LeastT, k)
+	clear(b.logs[:rows])
+	for _, run := range b.runs {
+		u := b.u[run.row*kp : (run.row+1)*kp]
+		b.accumulate(run, b.ratio(run, u, f.thin.v), u)
 	}
 	for r := range rows {
 		u := u[r*k : (r+1)*k]
-		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, b.logsOf(r))
+		pt.losses[0] += f.thinLoss(i+r, u, f.thin.sumV, b.logs[r])
 		for c, v := range u {
 			pt.sum[c] += v
 		}
 	}
 }
 
-// logsOf returns the lanes of row r.
-func (b *band) logsOf(r int) *[kernel.Lanes]float64 {
-	return (*[kernel.Lanes]float64)(b.logs[r*kernel.Lanes:])
-}
-
-// thinLoss is the loss of row i, given the sums over V and those of its logarithms.
-func (f *Updates) thinLoss(i int, u, sumV []float64, logs *[kernel.Lanes]float64) float64 {
+// thinLoss is the loss of row i, given the sums over V and of its binary logarithms.
+func (f *Updates) thinLoss(i int, u, sumV []float64, logs float64) float64 {
 	// rounding may say otherwise of a perfect fit
-	return max(inner(u, sumV)-f.thin.sums[i]+float64(kernel.Reduce(logs)*math.Ln2), 0)
+	return max(inner(u, sumV)-f.thin.sums[i]+float64(logs*math.Ln2), 0)
 }

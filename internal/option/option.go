@@ -58,6 +58,7 @@ const (
 	Resume
 	Projection
 	Updates
+	Discrete
 
 	Kinds // their number
 )
@@ -142,6 +143,7 @@ var declarations = [Kinds]declaration{
 	Resume:     {name: "Resume", flag: "resume"},
 	Projection: {name: "Projection", flag: "projection", form: Text},
 	Updates:    {name: "Updates", flag: "updates", form: Choice, constants: "Newton Multiplicative"},
+	Discrete:   {name: "Discrete", flag: "discrete"},
 }
 
 // String returns the name of the function that makes the option, such as WithEpsilon.
@@ -267,7 +269,7 @@ var (
 		""}
 	FitBQMF = Function{"FitBQMF",
 		Of(Tolerance, Workers, Epochs, Seed, Loss, Missing, Validation, Progress, Checkpoint, Resume,
-			Model), ""}
+			Model, Discrete, SampleWeights, CellWeights), ""}
 	FitQMFQ = Function{"FitQMFQ",
 		transports | fits | Of(Levels, LearningRate, Schedule, Start, Ends, Shrinkage, Line, Projection,
 			Model, SampleWeights, CellWeights), ""}

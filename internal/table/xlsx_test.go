@@ -46,6 +46,9 @@ func styled(sheet, texts, styles string) string {
 		styles,
 		"xl/sharedStrings.xml", texts, "xl/worksheets/a.xml", sheet}
 	for k := 0; k < len(parts); k += 2 {
+		if parts[k+1] == "" {
+			continue
+		}
 		w, err := z.Create(parts[k])
 		if err == nil {
 			_, err = io.WriteString(w, parts[k+1])
@@ -126,7 +129,7 @@ func TestWorkbookFaults(t *testing.T) {
 			"in: row 2 of the sheet is followed by one of another number: the workbook is damaged"},
 		{"more columns than Excel has", book(strings.Replace(sheetXML, "E2", "XFE2", 1), textsXML), anything,
 			"in: row 2 of the sheet has cells out of order: the workbook is damaged"},
-		{"no sheet", strings.Replace(book("", ""), "worksheets/a.xml", "worksheets/b.xml", -1), anything,
+		{"no sheet", book("", textsXML), anything,
 			"in: a sheet of the workbook is not in its archive: copy or download the file again"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -159,10 +159,8 @@ func peersParts(r *peerResults) map[string]string {
 		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
 			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version,
 			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks),
-		"divergence":     c.methods(kl, 4),
-		"absolute error": c.methods(absolute, 3),
-		"seconds":        c.methods(seconds, 2),
-		"intervals":      intervalsText(r),
+		"divergence": c.divergences(),
+		"intervals":  intervalsText(r),
 	}
 }
 
@@ -205,10 +203,10 @@ func (c *comparison) first(v measure) (count int) {
 	return count
 }
 
-// methods has a measure of every method on every table. Bold is the method with the best ratio to BQMF over
+// divergences has that of every method on every table. Bold is the method with the best ratio to BQMF over
 // the masks that both have.
-func (c *comparison) methods(v measure, digits int) string {
-	shown := append([]string{"BQMF"}, singles...)
+func (c *comparison) divergences() string {
+	v, shown := kl, append([]string{"BQMF"}, singles...)
 	rows := [][]string{append([]string{"table", "d × n"}, shown...)}
 	for _, t := range c.all {
 		row := []string{t.of().name, fmt.Sprintf("%d × %d", t.Features, t.Samples)}
@@ -218,7 +216,7 @@ func (c *comparison) methods(v measure, digits int) string {
 			b, o, has := v.both(t, "BQMF", m)
 			if ratios[i] = o / b; !has {
 				ratios[i] = math.NaN()
-			} else if v.least && ratios[i] < ratios[best] || !v.least && ratios[i] > ratios[best] {
+			} else if ratios[i] < ratios[best] {
 				best = i
 			}
 		}
@@ -226,7 +224,7 @@ func (c *comparison) methods(v measure, digits int) string {
 			cell := ""
 			if ratios[i] == ratios[i] {
 				value, _ := v.mean(t, m)
-				cell = number(value, digits)
+				cell = number(value, 4)
 				if i == best {
 					cell = "**" + cell + "**"
 				}
@@ -244,15 +242,14 @@ func (c *comparison) methods(v measure, digits int) string {
 // intervalsText has the shares of hidden cells within intervals, of BQMF on all tables and of gcimpute where
 // it was fitted.
 func intervalsText(r *peerResults) string {
-	rows := [][]string{{"table", "50 %", "worst", "80 %", "worst", "95 %", "worst", "cells",
-		"80 %, gcimpute"}}
+	rows := [][]string{{"table", "50 %", "80 %", "95 %", "worst at 80", "80 %, gcimpute"}}
 	within := measure{func(m *methodResult) []float64 { return m.Within80 }, true}
 	wides, most, worst := 0, 0.0, 0.0
 	for i := range r.Tables {
 		t := &r.Tables[i]
 		row := []string{t.of().name}
 		for l := range levels {
-			row = append(row, percent(t.Intervals.Within[l]), fmt.Sprintf("%+.1f", 100*t.Intervals.Worst[l]))
+			row = append(row, percent(t.Intervals.Within[l]))
 			if t.of().wide {
 				most, worst = max(most, math.Abs(t.Intervals.Within[l]-levels[l])),
 					max(worst, math.Abs(t.Intervals.Worst[l]))
@@ -261,7 +258,7 @@ func intervalsText(r *peerResults) string {
 		if t.of().wide {
 			wides++
 		}
-		row = append(row, fmt.Sprint(t.Intervals.Cells), "")
+		row = append(row, fmt.Sprintf("%+.1f", 100*t.Intervals.Worst[1]), "")
 		if v, has := within.mean(t, "gcimpute"); has {
 			row[len(row)-1] = percent(v)
 		}
