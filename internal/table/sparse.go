@@ -272,8 +272,8 @@ func increasing(v []uint32) bool {
 	return true
 }
 
-// rebuilt returns rows and columns of x, nil for all, with f, which keeps 0, applied to every listed number; in
-// single precision if that holds all of them exactly.
+// rebuilt returns rows and columns of x, nil for all, with f, which keeps 0, applied to every listed number;
+// in single precision if that holds all of them exactly.
 func rebuilt(x *quantmf.Sparse, rows, columns []int, f func(float64) float64) *quantmf.Sparse {
 	d, n := x.Dims()
 	all := make([]int, max(d, n))
