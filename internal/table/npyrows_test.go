@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf"
@@ -203,5 +205,53 @@ func TestNPYRowsFaults(t *testing.T) {
 		if err := got.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestHeldWithoutEmpty: features and samples without any value are left out of matrices that stay sparse, or
+// in their file, as they are of others.
+func TestHeldWithoutEmpty(t *testing.T) {
+	t.Parallel()
+	x := quantmf.NewMat(10, 40)
+	for j := range x.Cols {
+		x.Set(1, j, math.NaN())
+		x.Set(2, j, float64((j+2)%3/2))
+	}
+	for i := range x.Rows {
+		x.Set(i, 5, math.NaN())
+		x.Set(i, 3, 7)
+	}
+	x.Set(1, 3, math.NaN())
+	var listed strings.Builder
+	count := 0
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if v != 0 {
+				fmt.Fprintf(&listed, "%d %d %g\n", i+1, j+1, v)
+				count++
+			}
+		}
+	}
+	mtx := fmt.Sprintf("%%%%MatrixMarket matrix coordinate real general\n10 40 %d\n%s", count, &listed)
+	o := table.Options{Missing: true, Full: true}
+	want := must(table.Read(strings.NewReader(mtx), "x.mtx", o))(t)
+	o.Rows = true
+	sparse := must(table.Read(strings.NewReader(mtx), "x.mtx", o))(t)
+	o.InFile = true
+	inFile := must(readInFile(t, npyFile(t, "<f8", x), false, o))(t)
+	for _, got := range []*table.Table{want, sparse, inFile} {
+		if d, n := got.Dims(); d != 9 || n != 39 || len(got.Warnings) != 2 || len(got.Samples) != n {
+			t.Fatalf("%d × %d, %d samples: %q", d, n, len(got.Samples), got.Warnings)
+		}
+		if err := got.EachRow(func(i int, row []float64) {
+			if !slices.Equal(row, want.X.Row(i)) {
+				t.Errorf("row %d: %v, want %v", i, row, want.X.Row(i))
+			}
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, is := sparse.Held.(*quantmf.Sparse); !is || inFile.Held == nil {
+		t.Errorf("%T, %T", sparse.Held, inFile.Held)
 	}
 }
