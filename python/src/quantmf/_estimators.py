@@ -100,7 +100,7 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
             ensure_min_samples=1,
         )
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, model: Any = None):
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, model: Any = None):
         """Fit the model to X.
 
         Parameters
@@ -121,7 +121,7 @@ class _Factorisation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         return self
 
     def fit_transform(
-        self, X: Any, y: Any = None, sample_weight: Any = None, model: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, model: Any = None
     ) -> np.ndarray:
         """Fit the model to X and return the coordinates of its samples, (n_samples, n_components)."""
         self._fit(X, sample_weight, model)
@@ -350,6 +350,7 @@ class NMF(_Factorisation):
         y: Any = None,
         W: Any = None,
         H: Any = None,
+        *,
         sample_weight: Any = None,
         model: Any = None,
     ) -> np.ndarray:
@@ -378,11 +379,12 @@ class NMF(_Factorisation):
         y: Any = None,
         W: Any = None,
         H: Any = None,
+        *,
         sample_weight: Any = None,
         model: Any = None,
     ):
         """Fit the model to X; the others as in ``fit_transform``."""
-        self.fit_transform(X, y, W, H, sample_weight, model)
+        self.fit_transform(X, y, W, H, sample_weight=sample_weight, model=model)
         return self
 
     def inverse_transform(self, X: Any) -> np.ndarray:
