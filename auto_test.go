@@ -110,8 +110,12 @@ func TestAuto(t *testing.T) {
 		t.Skip("makes a hundred fits")
 	}
 	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
+		seed := uint64(4)
+		if name == "bent" {
+			seed = 1 // most of its trials begin alike
+		}
 		x := mixed(40, 60, name == "bent")
-		candidates := must(Candidates(x, 3, WithSeed(4)))(t)
+		candidates := must(Candidates(x, 3, WithSeed(seed)))(t)
 		last, told := 0, 0
 		choice := must(Choose(t.Context(), x, candidates, func(done, all int) error {
 			last, told = all-done, told+1
@@ -127,7 +131,7 @@ func TestAuto(t *testing.T) {
 		again := must(HeldOut(t.Context(), x, func(ctx context.Context, x Rows, i int,
 			o ...FitOption) (Model, error) {
 			return Fit(ctx, candidates[i].Method, x, 3, o...)
-		}, trials, Masks{Repeats: 9, Seed: 4}))(t)
+		}, trials, Masks{Repeats: 9, Seed: seed}))(t)
 		for i, p := range again {
 			if p.Mean != choice.Trials[i].Mean || p.StdErr != choice.Trials[i].StdErr {
 				t.Errorf("%s: trial %d has %v, HeldOut %v", name, i, choice.Trials[i].Mean, p.Mean)
@@ -152,7 +156,7 @@ func TestAuto(t *testing.T) {
 		}
 		file := must(model.MarshalBinary())(t)
 		for _, workers := range []int{1, 3} {
-			other := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(4),
+			other := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed),
 				WithWorkers(workers)))(t)
 			if data := must(other.MarshalBinary())(t); string(data) != string(file) {
 				t.Errorf("%s: another model by %d workers", name, workers)
