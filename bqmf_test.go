@@ -63,10 +63,8 @@ func fitBQMF(t *testing.T, x Mat, rank int, opts ...FitOption) *BQMF {
 // TestBQMFPredicts: of three components under curves, and noise, a fit says that they are three, predicts
 // hidden cells far better than the means of rows, and so it does of logarithms under Frobenius.
 func TestBQMFPredicts(t *testing.T) {
+	Slow(t)
 	for loss, log := range map[Loss]bool{KL: false, Frobenius: true} {
-		if testing.Short() && !log {
-			continue
-		}
 		x, given := bent(60, 50, 3, 0.15, 1)
 		for i := range x.Data {
 			if log {
@@ -138,11 +136,10 @@ func TestBQMFTransform(t *testing.T) {
 // TestBQMFCancel: how far a fit goes between two looks at its context is bound by rows and
 // samples, and nothing is begun once the context has ended. It counts looks, not time.
 func TestBQMFCancel(t *testing.T) {
+	Slow(t)
 	d, n, moments := 90, 60, 5
 	if long {
 		d, n, moments = 300, 150, 12
-	} else if testing.Short() {
-		d, n, moments = 80, 50, 5
 	}
 	x, _ := bent(d, n, 5, 0, 9)
 	x.Set(3, 3, math.NaN())
@@ -202,6 +199,7 @@ func TestBQMFRank(t *testing.T) {
 // TestBQMFFileOfAnyNumbers: with right checksums and one number changed, a file is refused, or all that its
 // model says is finite.
 func TestBQMFFileOfAnyNumbers(t *testing.T) {
+	Slow(t)
 	_, given := bent(4, 6, 1, 0.1, 2)
 	b := marshalled(t, fitBQMF(t, given, 1, WithMissingValues(), WithEpochs(2)))
 	values := append(real(5e-324, 1e-200, 1, 1e29, 1e200, math.MaxFloat64, -1, -1e-320, -1e200,
@@ -463,6 +461,7 @@ func bqmfSays(t *testing.T, m *BQMF, x Mat) [][]float64 {
 // samples that are alike say what factors too few cannot. Hidden cells and new samples are predicted better
 // than without, and intervals hold what they promise.
 func TestBQMFCorrections(t *testing.T) {
+	Slow(t)
 	for _, c := range []struct {
 		name string
 		has  func(p *bqmf.Posterior) bool
@@ -526,7 +525,7 @@ func TestBQMFCorrections(t *testing.T) {
 // Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
 // stage and its choices, samples that are alike, maps or levels.
 func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x, _ := circle(16, 80, 3)
 	held := x.Clone()
 	c := settings{validation: 0.1, seed: 1}

@@ -44,7 +44,7 @@ func (l *looks) Err() error {
 // by the matrix: in each phase there are as many looks as its work has pieces. Nothing
 // here depends on the machine's speed.
 func TestLooks(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := lognormal(600, 40)
 	type want struct {
 		phase Phase

@@ -41,6 +41,7 @@ func TestOtherFactors(t *testing.T) {
 
 // TestCutHistory: a history that is too short for the epochs that are done.
 func TestCutHistory(t *testing.T) {
+	Slow(t)
 	x := first(toy(2), 20)
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		var state []byte
@@ -123,6 +124,7 @@ func stateOf(t *testing.T, state []byte) map[string][]byte {
 // range, is refused. What a number means is the fit's affair; here each is made what none
 // may be, and what some may not.
 func TestStatesOutOfRange(t *testing.T) {
+	Slow(t)
 	ctx := context.Background()
 	x := toy(5)
 	x.Rows, x.Cols = 4, 8

@@ -13,6 +13,7 @@ import (
 // values that the row can take; probabilities of these add up to 1, and draws follow them. Means are not
 // rounded, and rows that were measured are not.
 func TestDiscreteRows(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	const d, n = 12, 60
 	whole := func(least, most float64) func(v float64) bool {

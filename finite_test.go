@@ -38,7 +38,7 @@ func TestRowBelowHeldOut(t *testing.T) {
 
 // TestReckless: rates and penalties beyond reason give bad fits, no overflow.
 func TestReckless(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := toy(3)
 	x.Rows, x.Cols = 15, 12
 	ctx := context.Background()

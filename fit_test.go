@@ -183,7 +183,7 @@ func TestFitsOfBetaNearby(t *testing.T) {
 
 // TestLosses: under every divergence a QMF ends below an NMF, and its last loss is that of the model.
 func TestLosses(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := first(toy(5), 30)
 	for i := range x.Data {
 		x.Data[i] += 0.01

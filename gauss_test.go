@@ -148,7 +148,7 @@ func adamOf(f *qmfFit) *qmfFit {
 // it began, and no epoch raises it far; all stays finite. The maps are not shrunk: shrinkage
 // itself raises the loss.
 func TestGaussHostile(t *testing.T) {
-	slow(t)
+	Slow(t)
 	src := random.Split(4, 4)
 	base := first(toy(1), 40)
 	change := func(f func(i, j int, v float64) float64) Mat {

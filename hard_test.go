@@ -52,7 +52,7 @@ func TestHardLimit(t *testing.T) {
 
 // TestHardIsLinear: ε = 0 solves no system, and takes no memory for one.
 func TestHardIsLinear(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := make([]float64, 1<<17)
 	for i := range x {
 		x[i] = float64((i * 4051) % len(x))
@@ -73,6 +73,7 @@ func TestHardIsLinear(t *testing.T) {
 // TestHardMap: at ε = 0 a map takes the samples' own values at the samples, and rises from
 // float to float around every sample and every cut, with ties, weights of 0 and all.
 func TestHardMap(t *testing.T) {
+	Slow(t)
 	check := func(name string, x, q []float64, opts ...Option) {
 		t.Helper()
 		tr := must(Solve(x, append(opts, WithEpsilon(0), WithLevels(len(q)))...))(t)

@@ -59,6 +59,7 @@ func weightedLoss(l Loss, x, y, w Mat) float64 {
 // sample as often, epoch by epoch, by every loss, squash, step and start of maps; in other units of the
 // weights, too. A sample of weight 0 gets the coordinates that Transform has for it.
 func TestSampleWeightsOfQMF(t *testing.T) {
+	Slow(t)
 	x, times := heavy()
 	u, v := begun(x.Dims())
 	many := repeated(v, times)

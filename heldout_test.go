@@ -245,6 +245,7 @@ func TestUnseenCells(t *testing.T) {
 // TestSignedUnseenCells: on protein arrays and log ratios hidden cells are predicted
 // better than by the means of their rows.
 func TestSignedUnseenCells(t *testing.T) {
+	Slow(t)
 	for _, path := range some([]string{"../shared/data/tcga-kirc/rppa.tsv.gz",
 		"../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"}, 0) {
 		t.Run(path, func(t *testing.T) {

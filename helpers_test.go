@@ -472,8 +472,8 @@ func by(method Method) func(context.Context, Rows, int, ...FitOption) (Model, er
 	}
 }
 
-// slow leaves a test out of the quickest, those under -short.
-func slow(t *testing.T) {
+// Slow leaves a test out of the quickest, those under -short.
+func Slow(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("not among the quickest")

@@ -27,6 +27,7 @@ func samplesOf(n int, skew float64) []float64 {
 // TestChosenLevels: by default ranks are within 1e-3 of n of those by n levels, without bias and from 1 to n;
 // sorted values are within 1e-3 of the range where no tail is heavy; both keep the order of the samples.
 func TestChosenLevels(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	for _, c := range []struct {
 		n         int
@@ -86,6 +87,7 @@ func TestChosenLevels(t *testing.T) {
 // TestLinearLevels: twenty thousand samples, whose n levels hardly any memory holds, have as many levels as
 // ten thousand; at ε = 0 there are n.
 func TestLinearLevels(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	for eps, want := range map[float64]int{0.01: 128, 1e-4: 534} {
 		for _, n := range []int{10000, 20000} {

@@ -262,6 +262,7 @@ func TestLineEarlierFile(t *testing.T) {
 // TestLineOfBestEpoch: under validation the lines are those of the best epoch, as all else: a fit that ends
 // there has the same model.
 func TestLineOfBestEpoch(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	ctx, x := context.Background(), first(toy(4), 30)
 	opts := []FitOption{WithValidation(0.3), WithSchedule(ScheduleConstant), WithStart(StartNMF),

@@ -14,6 +14,7 @@ import (
 // TestLogarithm: of amounts that are products a fit of their logarithm predicts hidden values better, in the
 // units of the table, and of sums worse; it is never the best candidate; and a negative value is an error.
 func TestLogarithm(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	const d, n = 30, 40

@@ -64,7 +64,7 @@ func TestMap(t *testing.T) {
 
 // TestSweep compares T and its slope with At and Slope.
 func TestSweep(t *testing.T) {
-	slow(t)
+	Slow(t)
 	r := random.Split(8, 1)
 	x := make([]float64, 60)
 	for i := range x {
@@ -175,7 +175,7 @@ func TestSlopeBothSides(t *testing.T) {
 // TestSteps: from which ε on a map of few levels is smooth and below which a chain of steps, as
 // "Choosing ε" has it: the least over the greatest slope of the middle half.
 func TestSteps(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := make([]float64, 4000)
 	for i := range x {
 		x[i] = (float64(i) + 0.5) / float64(len(x))

@@ -143,7 +143,7 @@ func TestStepOnQ(t *testing.T) {
 // least that increments D >= 0 can reach, and q_1 is free in sign. The least is found
 // apart, by coordinates in turn.
 func TestSignedStep(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := scores(3, 4, 25)
 	for _, hidden := range []float64{0, 0.2} {
 		y := x

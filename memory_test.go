@@ -60,7 +60,7 @@ func TestMemoryOf(t *testing.T) {
 
 // TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
 func TestMemoryOfState(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := lognormal(150, 40)
 	type kind struct {
 		method Method
@@ -99,7 +99,7 @@ func TestMemoryOfState(t *testing.T) {
 // large, the model that it ends with included. Other rows take less under KL. Sums of pieces count where
 // there are as many rows.
 func TestMemoryOfNMF(t *testing.T) {
-	slow(t)
+	Slow(t)
 	type shape struct{ d, n, k int }
 	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150},
 		{60, 40, 150}}

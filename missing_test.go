@@ -9,7 +9,7 @@ import (
 // TestBQMFMissingUnlike: a table whose values are missing because they are low or high says so, and one whose
 // values are missing at random, by samples, by blocks or not at all does not.
 func TestBQMFMissingUnlike(t *testing.T) {
-	slow(t)
+	Slow(t)
 	t.Parallel()
 	const d, n = 40, 60
 	r := rand.New(rand.NewPCG(8, 1))

@@ -406,7 +406,7 @@ func hostile() map[string]Mat {
 // TestNewtonNeverRises: no loss, with its penalty, is above the one before, and nothing is
 // anything but finite, on what methods fail on.
 func TestNewtonNeverRises(t *testing.T) {
-	slow(t)
+	Slow(t)
 	epochs := draws(60, 25, 25)
 	for name, x := range hostile() {
 		for _, k := range []int{1, 3, 12} {
@@ -507,7 +507,7 @@ func TestNewtonStill(t *testing.T) {
 
 // TestNewtonPenalty: what falls is the loss with its penalty.
 func TestNewtonPenalty(t *testing.T) {
-	slow(t)
+	Slow(t)
 	for name, x := range hostile() {
 		if top := largest(x.Data); top < 1e-20 || top > 1e20 {
 			continue // fitted in units of their own, in which the penalty counts

@@ -240,6 +240,7 @@ func TestNNDSVD(t *testing.T) {
 // TestStartSVD: far below the random start at first; the same for all seeds,
 // workers and units; no zeros; hidden cells at their row's mean.
 func TestStartSVD(t *testing.T) {
+	Slow(t)
 	ctx := context.Background()
 	x := load(t, "testdata/laml-exp.tsv.gz")
 	fit := func(x Mat, k int, o ...FitOption) *NMF {
@@ -442,6 +443,7 @@ func TestInitProduct(t *testing.T) {
 // have become and where x is as large as it may be; the next fit of the same model starts from the loss of
 // the last.
 func TestInitFromModel(t *testing.T) {
+	Slow(t)
 	for _, c := range []struct {
 		scale  float64
 		loss   Loss

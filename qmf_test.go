@@ -319,7 +319,7 @@ func TestRealData(t *testing.T) {
 
 // TestFitAllocations: an epoch allocates nothing once the fit is under way.
 func TestFitAllocations(t *testing.T) {
-	slow(t)
+	Slow(t)
 	if transport.Invariants {
 		t.Skip("the checks allocate")
 	}
@@ -388,7 +388,7 @@ func TestStepsGrowNoFurther(t *testing.T) {
 // TestManySamples: a fit of so many samples that they are condensed is that of half of them, each twice,
 // whose fit is not: the two have the same sums. It has the same bits for any number of workers.
 func TestManySamples(t *testing.T) {
-	slow(t)
+	Slow(t)
 	const d, half, k = 12, 2200, 3
 	r := random.Split(17, 3)
 	few, many := NewMat(d, half), NewMat(d, 2*half)

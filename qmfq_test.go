@@ -23,7 +23,7 @@ import (
 // of the whole loss, in F, R, F' and R', through each projection; the same with
 // hidden cells.
 func TestQMFQGradient(t *testing.T) {
-	slow(t)
+	Slow(t)
 	whole := toy(1)
 	whole.Rows, whole.Cols = 7, 12
 	for _, of := range []struct {
@@ -107,7 +107,7 @@ func TestQMFQGradient(t *testing.T) {
 // TestQMFQShrinkage: T is shrunk as FitQMF would shrink it, by a choice that a resumed fit and one that
 // is told it share, and straighter the more it is.
 func TestQMFQShrinkage(t *testing.T) {
-	slow(t)
+	Slow(t)
 	ctx := context.Background()
 	x, k := noisyProduct()
 	fit := func(o ...FitOption) *QMFQ {

@@ -123,6 +123,7 @@ func orNil[M any](m *M, err error) (any, error) {
 // TestRowsThatChange: a row that changes between two reads is a *DataError that names it, one that cannot be
 // read a *ReadError, in every fit, and there is no model.
 func TestRowsThatChange(t *testing.T) {
+	Slow(t)
 	cause := errors.New("gone")
 	turns := map[string]func(x []float64) error{
 		"NaN":      func(x []float64) error { x[0] = math.NaN(); return nil },

@@ -31,6 +31,7 @@ func part(x Mat, from, to int) Mat {
 // TestWithModel: a fit that goes on from a model begins at the model's loss and does not end above it, in any
 // unit, signed or not; a file makes no difference.
 func TestWithModel(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	signed := bentTable(20, 60, 1)
 	for i := range signed.Rows {

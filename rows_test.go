@@ -128,7 +128,7 @@ func TestRowsAlone(t *testing.T) {
 // TestFlushedColumns: what a plan of levels of next to no weight gives back for q is its
 // transpose, to the digits of its largest entries.
 func TestFlushedColumns(t *testing.T) {
-	slow(t)
+	Slow(t)
 	src := random.Split(44, 0)
 	flushed, problems := 0, draws(1000, 60, 50)
 	for range problems {

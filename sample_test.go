@@ -181,6 +181,7 @@ func meansOff(m *BQMF, x, seen Mat, squares, count *[2]float64) {
 // TestSampleSeeds: a seed has the same bits for every number of workers (TestGolden: and on every platform);
 // another one is another draw. Models that are not as they were made have none.
 func TestSampleSeeds(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	x := kin(16, 60)
 	one := fitted(t, x, WithWorkers(1))

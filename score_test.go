@@ -9,6 +9,7 @@ import (
 
 // TestScoreUnseen places a quarter of the columns by what the others have taught.
 func TestScoreUnseen(t *testing.T) {
+	Slow(t)
 	const path = "../shared/data/tcga-brca/mirna.tsv.gz"
 	if _, err := os.Stat(path); err != nil {
 		t.Skip(path + " is not here")

@@ -67,6 +67,7 @@ func TestPredictErrors(t *testing.T) {
 // TestPredictIntervals: intervals of new samples hold the medians, widen with p, and hold their share of
 // hidden cells of samples that the fit has not seen.
 func TestPredictIntervals(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	const d, n, seen = 30, 160, 100
 	x := NewMat(d, n)

@@ -81,7 +81,7 @@ func TestRandomProblems(t *testing.T) {
 // TestMaxIterations: no more passes are made than were allowed, and what comes of
 // too few is whole.
 func TestMaxIterations(t *testing.T) {
-	slow(t)
+	Slow(t)
 	src := random.Split(5, 0)
 	for p := range 3000 {
 		x, b, eps := randomProblem(&src)

@@ -119,6 +119,7 @@ func TestUniformInit(t *testing.T) {
 // tried, those two that predict them best before the first epoch; then, from the best start with the best
 // line, the shrinkage of the others that predicts them better before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
+	Slow(t)
 	late, later := 0, 0
 	for seed := range uint64(8) {
 		c := qmfDefaults()
@@ -307,7 +308,7 @@ func TestChoiceOfNothing(t *testing.T) {
 // TestTwins: fits that differ in the shrinkage alone have the same first maps and losses whether they are
 // made together or one by one.
 func TestTwins(t *testing.T) {
-	slow(t)
+	Slow(t)
 	x := first(toy(2), 24)
 	for j := range x.Cols {
 		x.Row(3)[j] = 2 // constant
@@ -542,7 +543,7 @@ func TestNMFFromSome(t *testing.T) {
 // in their order; there are as many columns as make up the number of visible cells; no row and no column
 // is without a visible cell.
 func TestTrialSample(t *testing.T) {
-	slow(t)
+	Slow(t)
 	r := random.Split(3, 3)
 	x := NewMat(300, 700)
 	for i := range x.Rows {

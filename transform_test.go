@@ -72,7 +72,7 @@ func TestTransformOptimal(t *testing.T) {
 // projection lies, found here by Lee and Seung's updates of v alone. Without that start
 // some of these, which are like no training sample under maps of steep steps, are.
 func TestTransformFromProjection(t *testing.T) {
-	slow(t)
+	Slow(t)
 	ctx := context.Background()
 	const d, columns = 30, 40
 	for _, c := range some([]struct{ n, k int }{{5, 4}, {5, 8}}, 1) {

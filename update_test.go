@@ -74,6 +74,7 @@ func TestUpdatedAsGoodAsARefit(t *testing.T) {
 // TestUpdated: the bits depend on no holder, worker or file; what is not placeable is an error; the model of
 // before, and what an updated one says that it was fitted to, stay.
 func TestUpdated(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	x := loadRows(t, "testdata/laml-exp.tsv.gz", 30)
 	ctx := t.Context()

@@ -214,6 +214,7 @@ func (m Mat) columns(count int) Mat {
 // the matrix has the other ones. A sample of weight 0 is as if it were not there, and gets what is said of a
 // new one.
 func TestBQMFSampleWeights(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 48 })
 	for i := 1; i < x.Rows; i += 2 { // which goes with the row before: the second stage has a share
@@ -277,6 +278,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 // TestBQMFCellWeights: cells of weight 0 are missing to the bit, weights that are the same are none, a weight
 // near 0 is nearly none, and cells that are noise do less harm the less they weigh.
 func TestBQMFCellWeights(t *testing.T) {
+	Slow(t)
 	t.Parallel()
 	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 60 })
 	spots, only, faint, flat, wrong := x.Clone(), x.Clone(), x.Clone(), x.Clone(), x.Clone()

@@ -19,7 +19,7 @@ import (
 // TestWorkspaces: a call gives the same bits where the workspace still stands at the
 // transport, where it must be put there after others, and from several goroutines.
 func TestWorkspaces(t *testing.T) {
-	slow(t)
+	Slow(t)
 	type problem struct {
 		tr   *Transport
 		q, z []float64
@@ -88,6 +88,7 @@ func TestWorkspaces(t *testing.T) {
 // TestLongRow: a row whose kernel is built tile by tile has the map that its potentials
 // say, marginals that are met, and forward and reverse derivatives that agree.
 func TestLongRow(t *testing.T) {
+	Slow(t)
 	const n, m = 70000, 12
 	for _, c := range []struct {
 		eps     float64

@@ -167,6 +167,9 @@ func (x *Data) Weight() (sum float64) {
 
 // Samples is how many samples count.
 func (x *Data) Samples() (sum float64) {
+	if x.Times == nil {
+		return float64(x.N)
+	}
 	for j := range x.N {
 		sum += x.Time(j)
 	}
