@@ -140,6 +140,9 @@ func (m *model) tell(r readings, k *known) string {
 	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
 		cli.Counted(len(m.Samples), "sample"), how)
 	m.tellUnseen(line)
+	for _, w := range m.Made.Warnings {
+		line("Warning", "%s", w)
+	}
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
@@ -160,9 +163,6 @@ func (m *model) tell(r readings, k *known) string {
 	if m.bend != nil {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
 		line("Bent scales", "%s", bent)
-	}
-	for _, w := range m.Made.Warnings {
-		line("Warning", "%s", w)
 	}
 	if told := m.explained(r); told != "" {
 		line("Explained", "%s", told)
