@@ -196,7 +196,7 @@ type newtonScratch struct {
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p Problem) *Newton {
 	n := &Newton{momentum: momentum{tau: []float64{1}}}
-	n.set(p, First(p.Loss, p.Partial, p.Penalties) > 0)
+	n.set(p, true, First(p.Loss, p.Partial, p.Penalties) > 0)
 	n.do = n.piece
 	return n
 }

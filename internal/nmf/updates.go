@@ -131,22 +131,22 @@ type scratch struct {
 // NewUpdates returns the multiplicative updates of a problem.
 func NewUpdates(p Problem) *Updates {
 	fit := new(Updates)
-	fit.set(p, true)
+	fit.set(p, p.K <= min(max(p.D, p.Of), p.N), true) // above, products of factors take longer than cells
 	a := p.Pool.Memory
 	fit.past = momentum{tau: []float64{1}, zu: a.Floats(p.D, p.K), zv: a.Floats(p.K, p.NP)}
 	return fit
 }
 
-// set makes fit the updates of a problem. Where updating is false, no update is made: fit has room only for
-// what Newton's method takes of it.
-func (fit *Updates) set(p Problem, updating bool) {
+// set makes fit the updates of a problem. Where gram is false, the loss of Frobenius is taken cell by cell.
+// Where updating is false, no update is made: fit has room only for what Newton's method takes of it.
+func (fit *Updates) set(p Problem, gram, updating bool) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
 	}
 	a := p.Pool.Memory
 	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
-		exact: p.Loss == divergence.Frobenius && !p.Partial, pieces: make([]part, len(p.Runs)-1),
+		exact: p.Loss == divergence.Frobenius && !p.Partial && gram, pieces: make([]part, len(p.Runs)-1),
 		work: make([]scratch, p.Pool.Workers()), early: a.Part()}
 	fit.do = fit.piece
 	if fit.plain {
@@ -541,7 +541,8 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 }
 
 // Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in
-// the plain case those of each component alone, in the exact case the products of U that they are made of) and the losses of its visible and its held-out cells.
+// the plain case those of each component alone, in the exact case UᵀU, of which they are made) and the losses
+// of its visible and its held-out cells.
 func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 	p := &f.pieces[piece]
 	if f.plain {
