@@ -558,14 +558,15 @@ func FuzzBQMFFile(f *testing.F) {
 	}
 	m := must(FitBQMF(context.Background(), given, 2, WithMissingValues()))(f)
 	file, _ := m.MarshalBinary()
-	tags := append(section.RequiredTags(section.BQMF), "ALIK", "ALIZ", "TOGE")
+	tags := append(section.RequiredTags(section.BQMF), section.OptionalTags(section.BQMF)...)
 	// row 1 has a second stage, by rows 0 and 2 and one sample, and rows 1 and 3 have something of samples
-	// that are alike
+	// that are alike; two samples took no part
 	half := slices.Repeat([]float64{0.5}, 2*given.Cols)
 	with := map[string]section.Section{
 		"STGW": section.Words("STGW", 0, 1, 2, 0, 2, 1, 0, 0, 0, 63, 62, 61, 60, 59),
 		"STGF": section.Floats("STGF", []float64{0.5, 0.2, 0.7, 0.5, -1, 0.3}, half[:5], half[:6], half[:5]),
 		"ALIK": section.Words("ALIK", 1, 3),
+		"ABSE": section.Words("ABSE", 1, 4),
 		"ALIZ": section.Floats("ALIZ", half, []float64{0.5, 0.5})}
 	was := must(decode(file, section.BQMF))(f)
 	var sections []section.Section

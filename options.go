@@ -557,9 +557,7 @@ func WithFixedU(columns Mat) FitOption {
 // A [FitBQMF] knows how much it has seen, so a factor of all weights counts there: it has what it would learn
 // of the rows (U, noise, scales, History) from a table with each sample so often, and V of each. What it
 // leaves out of a sample to judge itself (LeaveOneOut, maps, intervals) are all of its copies; of twins in a
-// table the other one would be seen. Divide weights that are no counts by their mean. At a sample of weight 0
-// Interval and Reconstruct have the spread of a cell that the second stage has not seen: Predict and
-// PredictInterval of it are closer.
+// table the other one would be seen. Divide weights that are no counts by their mean.
 func WithSampleWeights(w []float64) FitOption {
 	return fitOption(option.SampleWeights, "len "+itoa(len(w)), func(c *config) string {
 		bound := weightsBound(w)

@@ -248,10 +248,12 @@ func TestBQMFSampleWeights(t *testing.T) {
 		if !slices.ContainsFunc(got.model.Stage.Rows, func(r bqmf.StageRow) bool { return r.Keep < 1 }) {
 			t.Error(name + ": no row has a second stage")
 		}
-		all, at := got.Reconstruct(), 0
-		placed, of, column := must(got.Transform(t.Context(), x))(t), got.model.Sample(true, false).Share(),
-			make([]float64, x.Rows)
-		means := got.cellwise(func(_ *bqmf.Table, mean, _ float64) float64 { return mean })
+		all, at, placed := got.Reconstruct(), 0, must(got.Transform(t.Context(), x))(t)
+		means := must(got.Predict(t.Context(), x))(t)
+		low, high, err := got.Interval(0.9)
+		ok(t, err)
+		lo, hi, err := got.PredictInterval(t.Context(), x, 0.9)
+		ok(t, err)
 		for j, count := range times {
 			for c := range got.V.Rows {
 				v := placed.At(c, j)
@@ -260,18 +262,24 @@ func TestBQMFSampleWeights(t *testing.T) {
 				}
 				far("V", []float64{got.V.At(c, j)}, []float64{v}, 1e-9)
 			}
-			if count == 0 { // on the scale of UV; deviations are those of hidden cells
-				x.column(column, j)
-				of.Place(column)
-				of.Cells(func(_ *bqmf.Table, i int, mean, _ float64) {
-					far("new cell", []float64{means.At(i, j)}, []float64{mean}, 1e-9)
-				})
+			for i := 0; i < x.Rows && count == 0; i++ {
+				far("new cell", []float64{all.At(i, j), low.At(i, j), high.At(i, j)},
+					[]float64{means.At(i, j), lo.At(i, j), hi.At(i, j)}, 1e-9)
 			}
 			at += int(count)
 		}
 		read := new(BQMF)
 		ok(t, read.UnmarshalBinary(must(got.MarshalBinary())(t)))
 		far("cell of a file", read.Reconstruct().Data, all.Data, 1e-12)
+		far("relevance of a file", read.Relevance, got.Relevance, 0)
+		loadings, _ := got.Loadings()
+		for j, count := range times {
+			if count == 0 { // V of the first component
+				read.model.V[j] = 1e6
+			}
+		}
+		again, _ := read.Loadings()
+		far("loading without V of samples of weight 0", again.Data, loadings.Data, 0)
 	}
 }
 

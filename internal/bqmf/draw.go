@@ -204,7 +204,7 @@ func (d *drawing) row(c *rowCells, i int, g func(t *Table, i, j int, mean, devia
 func (m *Model) level(i int, w []float64) (noise, off float64) {
 	weight, observed, all := 0.0, 0.0, 0.0
 	for j, r := range m.Rho {
-		if m.Stage.sees(i, j) {
+		if m.Stage.sees(i, j) && !m.absent(j) {
 			weight += r
 			observed += float64(r * w[j])
 		}

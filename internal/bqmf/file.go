@@ -35,6 +35,15 @@ func (m *Model) Sections(more ...float64) []section.Section {
 	if p.Together != nil {
 		all = append(all, section.Floats("TOGE", []float64{p.Together.Factor}, p.Together.Usual))
 	}
+	var absent []uint64
+	for j := range p.N {
+		if p.absent(j) {
+			absent = append(absent, uint64(j))
+		}
+	}
+	if len(absent) > 0 {
+		all = append(all, section.Words("ABSE", absent...))
+	}
 	if p.Alike != nil {
 		of, alike := p.Alike.encode()
 		all = append(all, section.Words("ALIK", of...), section.Floats("ALIZ", alike...))
@@ -53,7 +62,7 @@ func Decode(f *section.File, d, n, k int, u, v []float64, signed bool, more []fl
 	for _, read := range []func(*section.File) error{p.readMoments,
 		func(f *section.File) error { return p.readNoise(f, more) },
 		func(f *section.File) error { return m.readCurves(f, signed) }, p.readStage, p.readAlike,
-		p.readTogether} {
+		p.readTogether, p.readAbsent} {
 		if err := read(f); err != nil {
 			return nil, err
 		}
@@ -183,6 +192,24 @@ func (p *Posterior) readTogether(f *section.File) error {
 		return f.FailAt("TOGE", 0, "a factor is out of range")
 	}
 	p.Together = &Together{Factor: v[0], Usual: v[1:]}
+	return nil
+}
+
+func (p *Posterior) readAbsent(f *section.File) error {
+	if !f.Has("ABSE") {
+		return nil
+	}
+	of, err := f.Words("ABSE", min(len(f.Payload("ABSE"))/8, p.N-1)) // one sample or more is there
+	if err != nil {
+		return err
+	}
+	p.Absent = make([]bool, p.N)
+	for h, j := range of {
+		if j >= uint64(p.N) || h > 0 && j <= of[h-1] {
+			return f.FailAt("ABSE", h, "a sample is out of range or out of order")
+		}
+		p.Absent[j] = true
+	}
 	return nil
 }
 

@@ -28,16 +28,16 @@ const (
 
 // Alive returns the components that are alive.
 func (p *Posterior) Alive() (alive []int) {
-	np := kernel.Pad(p.N)
+	np, present := kernel.Pad(p.N), p.present()
 	for c, all := range p.Relevance() {
 		u, v := 0.0, 0.0
 		for i := range p.D {
 			u += float64(p.U[i*p.K+c] * p.U[i*p.K+c])
 		}
-		for _, t := range p.V[c*np : c*np+p.N] {
-			v += float64(t * t)
+		for _, j := range present {
+			v += float64(p.V[c*np+j] * p.V[c*np+j])
 		}
-		if u/float64(p.D)*(v/float64(p.N)) >= aliveShare*all && u > 0 {
+		if u/float64(p.D)*(v/float64(len(present))) >= aliveShare*all && u > 0 {
 			alive = append(alive, c)
 		}
 	}
@@ -90,13 +90,13 @@ func (p *Posterior) Loadings() (mean, deviation []float64, r int) {
 
 // unitAxes returns L of the components given, which takes them to axes of variance 1.
 func (p *Posterior) unitAxes(alive []int) []float64 {
-	np, r := kernel.Pad(p.N), len(alive)
+	np, r, present := kernel.Pad(p.N), len(alive), p.present()
 	kp := kernel.Pad(r)
 	a := make([]float64, r*kp)
 	for g, c := range alive {
 		for h, b := range alive[:g+1] {
-			for j, t := range p.V[c*np : c*np+p.N] {
-				a[g*kp+h] += float64(t*p.V[b*np+j]) / float64(p.N)
+			for _, j := range present {
+				a[g*kp+h] += float64(p.V[c*np+j]*p.V[b*np+j]) / float64(len(present))
 			}
 		}
 	}

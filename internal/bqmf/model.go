@@ -128,7 +128,7 @@ func (s *Sample) Place(x []float64) (v []float64) {
 }
 
 // Place gives samples of the fit that took no part in it what the model says of new ones; column fills x with
-// the h-th of them. Their deviations are of cells that the second stage does not see.
+// the h-th of them.
 func (m *Model) Place(samples []int, column func(x []float64, h int), workers *pool.Pool) {
 	s, x, np, pp := m.Sample(false, false).Share(), make([]float64, m.D), kernel.Pad(m.N), Packed(m.K)
 	for h, j := range samples {
@@ -139,8 +139,11 @@ func (m *Model) Place(samples []int, column func(x []float64, h int), workers *p
 		copy(m.BV[j*pp:(j+1)*pp], s.placer.back)
 		m.Rho[j] = s.rho
 		s.means()
-		for i := range m.D {
-			if m.Stage != nil && m.Stage.part[i] != nil {
+		for i := 0; i < m.D && m.Stage != nil; i++ {
+			if x[i] == x[i] {
+				m.Stage.see(i, j)
+			}
+			if m.Stage.part[i] != nil {
 				m.Stage.part[i][j], _ = m.Stage.predict(i, 0, s.filled, s.y)
 			}
 		}

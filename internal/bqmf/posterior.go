@@ -24,11 +24,21 @@ type Posterior struct {
 	Stage    *Stage    // nil: no row has any
 	Alike    *Alike    // nil: no row has any
 	Together *Together // nil: no cell was hidden
-	Absent   []bool    // samples of which no cell was read; nil: none
+	Absent   []bool    // samples that took no part in the fit; nil: none
 }
 
-// absent tells whether no cell of a sample was read.
+// absent tells whether a sample took no part in the fit.
 func (p *Posterior) absent(j int) bool { return p.Absent != nil && p.Absent[j] }
+
+// present returns the samples that are not absent.
+func (p *Posterior) present() (samples []int) {
+	for j := range p.N {
+		if !p.absent(j) {
+			samples = append(samples, j)
+		}
+	}
+	return samples
+}
 
 // Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
 // are not constant, have noise 1.
@@ -108,24 +118,17 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 func (p *Posterior) Relevance() []float64 {
 	out, pp := make([]float64, p.K), Packed(p.K)
 	v := make([]float64, p.K)
-	present := p.N
-	for _, is := range p.Absent {
-		if is {
-			present--
+	for i := range p.D {
+		for c := range out {
+			out[c] += diagonal(p.BU[i*pp:], c) / float64(p.D)
 		}
 	}
-	mean := func(to, moments []float64, lines, count int, skip func(l int) bool) {
-		for l := range lines {
-			if skip(l) {
-				continue
-			}
-			for c := range to {
-				to[c] += diagonal(moments[l*pp:], c) / float64(count)
-			}
+	present := p.present()
+	for _, j := range present {
+		for c := range v {
+			v[c] += diagonal(p.BV[j*pp:], c) / float64(len(present))
 		}
 	}
-	mean(out, p.BU, p.D, p.D, func(int) bool { return false })
-	mean(v, p.BV, p.N, present, p.absent)
 	for c := range out {
 		out[c] *= v[c]
 	}

@@ -619,7 +619,7 @@ func (s *stager) newStage(d int) *Stage {
 		m.Rows[i] = StageRow{Keep: 1, Shrink: 1}
 		for j, x := range q.row(i) {
 			if x == x {
-				m.observed[i*m.words+j/64] |= 1 << (j % 64)
+				m.see(i, j)
 			}
 		}
 	}

@@ -132,6 +132,9 @@ func (m *Stage) sees(i, j int) bool {
 	return m == nil || m.observed[i*m.words+j/64]>>(j%64)&1 == 1
 }
 
+// see makes a cell an observed one.
+func (m *Stage) see(i, j int) { m.observed[i*m.words+j/64] |= 1 << (j % 64) }
+
 // encode returns the stage as numbers, none for nil. The words are, of each row, 1 where it has a stage, how
 // many rows it is told by and which, and how many samples it is about; then the observed cells. The numbers
 // are, of each row with a stage, Keep, Constant, Shrink, Weights, About, Metric where it has About, and part;
@@ -244,21 +247,5 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 	if m.observed = r.words; r.short || len(r.words) != p.D*m.words || len(r.numbers) > 0 {
 		return nil, "STGW", "wrong length"
 	}
-	p.Absent = m.unseen(p.N)
 	return m.settled(), "", ""
-}
-
-// unseen tells of each sample whether none of its cells was observed; nil: there is no such sample.
-func (m *Stage) unseen(n int) (is []bool) {
-	for j := range n {
-		seen := false
-		for i := 0; i < len(m.Rows) && !seen; i++ {
-			seen = m.sees(i, j)
-		}
-		if !seen {
-			is = slices.Grow(is, n)[:n]
-			is[j] = true
-		}
-	}
-	return is
 }

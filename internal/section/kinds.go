@@ -29,6 +29,7 @@ package section
 //	ALIZ  f of each of them: what that leaves of the deviation, and z of every ⌈n/2048⌉th sample
 //	TOGE  f by how much more cells are off that are hidden together; d: the variance of UV in a cell
 //	      that is hidden alone (not there where no cell was hidden)
+//	ABSE  u the samples that took no part in the fit (not there where all did)
 //	CONV  f w×4, a warning each: row, passes, marginal error, tolerance of a transport that
 //	      did not converge (QMF and QMFQ, optional)
 //	WARN  texts of warnings, each u length and bytes (optional)
@@ -97,7 +98,7 @@ func RequiredTags(kind uint32) []string {
 func OptionalTags(kind uint32) []string {
 	switch kind {
 	case BQMF:
-		return []string{"ALIK", "ALIZ", "TOGE"}
+		return []string{"ALIK", "ALIZ", "TOGE", "ABSE"}
 	case NMF:
 		return []string{"PENV"}
 	}
