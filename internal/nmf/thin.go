@@ -1,8 +1,9 @@
 package nmf
 
-// This file holds rows that are mostly zero, where no cell is hidden. Under the loss of Frobenius what is 0
-// adds nothing to products with X (exact.go). Under the divergence of Kullback and Leibler a cell x = 0 adds nothing to the sums of X/W and X/W² that updates take, and W alone to the
-// loss, which for a row i of products u_i V is
+// This file holds rows that are mostly zero, where no cell is hidden. Under Frobenius' loss a cell x = 0 adds
+// nothing to products with X, which are all that is taken of it (exact.go). Under the divergence of Kullback
+// and Leibler it adds nothing to the sums of X/W and X/W² that updates take, and W alone to the loss, which
+// for a row i of products u_i V is
 //
 //	Σ_j x log(x/w) - x + w = Σ_{x>0} x log(x/w) - Σ_j x + Σ_c u_ic Σ_j V_cj.
 //

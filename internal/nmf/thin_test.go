@@ -89,9 +89,9 @@ var thinMethods = map[string]func(*Problem) Method{
 	"newton":  func(p *Problem) Method { return NewNewton(*p) },
 }
 
-// TestThin: under either loss rows that are held sparse have the bits of the same rows held dense, whatever else the holder
-// stores, and for any number of workers; the losses are those of the factors, by the definition. Of thousands
-// of columns it takes fewer ways to hold the rows, but with QUANTMF_LONG.
+// TestThin: under either loss rows that are held sparse have the bits of the same rows held dense, whatever
+// else the holder stores, and for any number of workers; the losses are those of the factors, by the
+// definition. Of thousands of columns it takes fewer ways to hold the rows, but with QUANTMF_LONG.
 func TestThin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
