@@ -28,8 +28,8 @@ func TestScoreUnseen(t *testing.T) {
 	}
 }
 
-// TestScoresCost: Scores of 50 new samples take at most 1.5 times the processor time of one Score of them, and
-// read no row more often.
+// TestScoresCost: Scores of 50 new samples take at most 1.5 times the processor time of one Score of them,
+// and read no row more often.
 func TestScoresCost(t *testing.T) {
 	Slow(t) // and alone: time is that of the process
 	x := first(toy(0), 20)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestUpdatedAsGoodAsARefit: a tenth and half of the cells of new samples, a quarter of all, are
-// predicted on average within 5 % of the divergence of a refit with them, and better than without learning from them.
+// TestUpdatedAsGoodAsARefit: a tenth and half of the cells of new samples, a quarter of all, are predicted on
+// average within 5 % of the divergence of a refit with them, and better than without learning from them.
 func TestUpdatedAsGoodAsARefit(t *testing.T) {
 	Slow(t)
 	t.Parallel()

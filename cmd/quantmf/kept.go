@@ -87,7 +87,7 @@ func (r *imputation) workKept(ctx context.Context) error {
 }
 
 // predict returns what the model says of the cells of x, and with an interval its ends. A BQMF learns from
-// the samples first, where there are several: it then predicts nearly as well as one that was fitted with them.
+// several samples first: it then predicts them nearly as well as one that was fitted with them.
 func (r *imputation) predict(ctx context.Context, x quantmf.Mat, interval float64) (p forecast,
 	lower, upper quantmf.Mat, err error) {
 	b, is := r.model.Model.(*quantmf.BQMF)
