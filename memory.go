@@ -301,6 +301,7 @@ func (f *uncounted) model(a *pool.Arena) {
 	a.Floats(2, f.d)
 	if f.method == MethodQMFQ {
 		pool.Make[Map](a, f.d)
+		newFactors(a, f.d, f.n, f.k)
 		a.Floats(3, f.d, f.levels)
 	}
 }

@@ -11,8 +11,6 @@
 package nmf
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -93,19 +91,6 @@ type Method interface {
 // longer than all the multiplicative updates, which come as close to x there.
 func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
-}
-
-// Memory returns how many bytes a method takes of a problem, beside the factors, where rows may be mostly
-// zero. p.Pool is [pool.Idle].
-func Memory(p Problem, newton bool) float64 {
-	var m Method
-	if newton {
-		m = NewNewton(p)
-	} else {
-		m = NewUpdates(p)
-	}
-	m.Reserve(math.MaxInt)
-	return p.Pool.Memory.Most()
 }
 
 // Pieces is the number of pieces that the rows are cut into: each has a
