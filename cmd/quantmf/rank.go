@@ -36,7 +36,8 @@ func (f *rankFlags) program() *cli.Program {
 		Usage: []string{"[flags] MATRIX"},
 		About: `Compares numbers of components. Several times it hides a share of the values, fits the rest
 			with each number, and measures how well the hidden values are predicted. A low loss on values
-			that were fitted says little, because more components always fit them better.` + "\n\n" + cli.MatrixHelp,
+			that were fitted says little, because more components always fit them better.` +
+			"\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},

@@ -33,8 +33,8 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 	return []*Flag{
 		Wholes(&c.Ks, "k", "the numbers of components (default 2,4,8)"),
 		Wholes(&c.Ms, "m", "the numbers of levels, each tried with every -k (default: the default of fit)"),
-		Whole(&c.Repeats, 1, "repeats", "N", `how many times values are hidden (default 10, and up to 640 while
-			it is a toss-up which number to take and the fits are small)`),
+		Whole(&c.Repeats, 1, "repeats", "N", `how many times values are hidden (default 10, and up to 640
+			while it is a toss-up which number to take and the fits are small)`),
 		Number(share, option.Validation.Check, "share", "X",
 			"the share of the values hidden each time, at most 0.5 (default 0.1)"),
 	}

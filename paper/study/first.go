@@ -86,8 +86,8 @@ func firstBox(x quantmf.Mat, k int, masks quantmf.Masks) (said account.Unseen, t
 		loss = []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}
 	}
 	tried = map[string]quantmf.Prediction{}
-	try := func(name string, fit func(context.Context, quantmf.Rows, int, ...quantmf.FitOption) (quantmf.Model,
-		error)) {
+	try := func(name string, fit func(context.Context, quantmf.Rows, int,
+		...quantmf.FitOption) (quantmf.Model, error)) {
 		p, err := quantmf.HeldOut(ctx, x, fit, []quantmf.Trial{{Rank: k, Options: loss}}, masks)
 		check(err)
 		tried[name] = p[0]
