@@ -10,6 +10,7 @@ package nmf
 // multiplicative update the denominator of u is uH.
 
 import (
+	"iter"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -23,15 +24,24 @@ const (
 	closeFit     = 1e-3    // of Σ X²/2: a loss below is taken cell by cell
 )
 
-// sweepExact takes rows through a sweep of multiplicative updates. Their loss is that above, u being new.
-func (f *Updates) sweepExact(ws *scratch, pt *part, i, rows int) {
-	k, kp, v := f.K, kernel.Pad(f.K), f.tiles.v
-	u, g, h := f.U[i*k:(i+rows)*k], ws.g[:rows*k], ws.h[:rows*kp]
-	x := f.toTiles(ws.w, ws.x, i, rows)
+// sweepExact takes rows through a sweep of multiplicative updates.
+func (f *Updates) sweepExact(ws *scratch, pt *part, of *rowGroups) {
+	x, all := f.cellsExact(ws.w, ws.x, of), f.U[of.i*f.K:(of.i+of.rows)*f.K]
 	if f.updateU {
-		f.past.stepU(u, i*k)
+		f.past.stepU(all, of.i*f.K)
 	}
-	f.dotsTiles(g, h[:rows*k], v, x, rows)
+	f.dotsThin(of)
+	for from, rows := range of.parts() {
+		pt.losses[0] += f.updateExact(ws, of, x, from, rows)
+	}
+	f.sumExact(pt, pt.den, ws.den, all, x, of)
+}
+
+// updateExact updates some of the rows of a group and returns their loss, which is that above, u being new.
+func (f *Updates) updateExact(ws *scratch, of *rowGroups, x []float64, from, rows int) float64 {
+	i, k, kp, v := of.i+from, f.K, kernel.Pad(f.K), f.tiles.v
+	u, g, h := f.U[i*k:(i+rows)*k], ws.g[:rows*k], ws.h[:rows*kp]
+	f.dotsExact(g, h[:rows*k], v, x, of, from)
 	if f.updateU {
 		kernel.CombineRows(h, u, f.gram, rows)
 		for r := range rows {
@@ -44,16 +54,47 @@ func (f *Updates) sweepExact(ws *scratch, pt *part, i, rows int) {
 		}
 	}
 	kernel.CombineRows(h, u, f.gram, rows)
-	f.sumExact(pt, pt.den, ws.den, u, x, rows)
-	size := f.size(x, rows)
+	size := f.size(x, of, from, rows)
 	loss := size - inner(g, u)
 	for r := range rows {
 		loss += float64(inner(h[r*kp:r*kp+k], u[r*k:(r+1)*k]) / 2)
 	}
 	if !(loss >= float64(closeFit*size)) {
-		loss = f.residualOf(ws.num, u, v, x, rows)
+		if of.thin {
+			x = f.toTiles(ws.w, ws.x, i, rows)
+		}
+		loss = f.residual(ws.num, u, v, x, rows)
 	}
-	pt.losses[0] += loss
+	return loss
+}
+
+// parts goes over the first rows and the numbers of parts of a group that go through the sweeps together.
+func (g *rowGroups) parts() iter.Seq2[int, int] {
+	return func(yield func(from, rows int) bool) {
+		most := g.f.rowsTogether()
+		for from := 0; from < g.rows && yield(from, min(most, g.rows-from)); from += most {
+		}
+	}
+}
+
+// cellsExact returns the rows of a group tile by tile, nil where they are thin.
+func (f *Updates) cellsExact(laid, row []float64, of *rowGroups) []float64 {
+	if of.thin {
+		return nil
+	}
+	return f.toTiles(laid, row, of.i, of.rows)
+}
+
+// dotsThin makes the products of thin rows and V for dotsExact.
+func (f *Updates) dotsThin(of *rowGroups) {
+	if !of.thin {
+		return
+	}
+	b, kp := of.band, f.thin.kp
+	clear(b.g[:of.rows*kp])
+	for _, run := range b.runs {
+		kernel.DotsAt(b.g[run.row*kp:(run.row+1)*kp], f.thin.v, b.x[run.at:run.end], b.cols[run.at:run.end])
+	}
 }
 
 // rowsTogether is how many rows of U go through the sweeps together, whole groups.
@@ -146,9 +187,13 @@ func (f *Newton) halfExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
-		x := f.toTiles(ws.laid, ws.x, g.i, g.rows)
-		f.sweepU(ws, g.i, g.rows, x)
-		f.sumNext(ws, piece, g.i, g.rows, x)
+		x := f.cellsExact(ws.laid, ws.x, &g)
+		f.dotsThin(&g)
+		for from, rows := range g.parts() {
+			f.dotsExact(ws.g[:rows*f.K], ws.t[:rows*f.K], f.z, x, &g, from)
+			f.sweepU(ws, g.i+from, rows)
+		}
+		f.sumNext(ws, piece, x, &g)
 	}
 	f.whole(piece)
 }
@@ -158,16 +203,14 @@ func (f *Newton) gradientExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
-		f.sumNext(ws, piece, g.i, g.rows, f.toTiles(ws.laid, ws.x, g.i, g.rows))
+		f.sumNext(ws, piece, f.cellsExact(ws.laid, ws.x, &g), &g)
 	}
 	f.whole(piece)
 }
 
-// sweepU makes z of rows of U by the sweeps, and the next y.
-func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
-	k, s := f.K, &ws.strip
-	g := ws.g[:rows*k]
-	f.dotsTiles(g, ws.t[:rows*k], f.z, x, rows)
+// sweepU makes z of rows of U by the sweeps, and the next y. Their products are in g.
+func (f *Newton) sweepU(ws *newtonScratch, i, rows int) {
+	k, s, g := f.K, &ws.strip, ws.g
 	n := kernel.Pad(rows) // columns from rows on go through the sweeps unread
 	s.cut(k, n)
 	u := f.U[i*k : (i+rows)*k]
@@ -197,8 +240,16 @@ func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
 	}
 }
 
-// dotsTiles fills g with the products of rows of x and v, both in tiles. There is room for as many.
-func (f *Updates) dotsTiles(g, room, v, x []float64, rows int) {
+// dotsExact fills g with the products of v, in tiles, and rows of a group from one on. There is room for as
+// many.
+func (f *Updates) dotsExact(g, room, v, x []float64, of *rowGroups, from int) {
+	rows := len(g) / f.K
+	if of.thin {
+		for r := range rows {
+			copy(g[r*f.K:(r+1)*f.K], of.band.g[(from+r)*f.thin.kp:])
+		}
+		return
+	}
 	for tile := range f.tiles.count {
 		lo, hi := f.tile(tile)
 		if tile == 0 {
@@ -211,21 +262,29 @@ func (f *Updates) dotsTiles(g, room, v, x []float64, rows int) {
 }
 
 // sumNext is sumExact at the next y, and sums, once, the size of X.
-func (f *Newton) sumNext(ws *newtonScratch, piece, i, rows int, x []float64) {
+func (f *Newton) sumNext(ws *newtonScratch, piece int, x []float64, of *rowGroups) {
 	ex := &f.extra[piece]
-	f.sumExact(&f.pieces[piece], ex.h, ws.wide, f.nu[i*f.K:(i+rows)*f.K], x, rows)
+	f.sumExact(&f.pieces[piece], ex.h, ws.wide, f.nu[of.i*f.K:(of.i+of.rows)*f.K], x, of)
 	if !f.sized {
-		ex.size[0] += f.size(x, rows)
+		ex.size[0] += f.size(x, of, 0, of.rows)
 	}
 }
 
-// sumExact adds what rows u of U and x of X say to the gradient of V and to the sums and products of U, h.
-// There is room for a group of rows, padded.
-func (f *Updates) sumExact(pt *part, h, room, u, x []float64, rows int) {
-	k, kp := f.K, kernel.Pad(f.K)
-	for t := range f.tiles.count {
-		lo, hi := f.tile(t)
-		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, x[rows*lo:rows*hi], rows)
+// sumExact adds what a group of rows, of u, says to the gradient of V and to the sums and products of U, h.
+// There is room for Group rows, padded.
+func (f *Updates) sumExact(pt *part, h, room, u, x []float64, of *rowGroups) {
+	k, kp, rows := f.K, kernel.Pad(f.K), of.rows
+	if b := of.band; of.thin {
+		b.copyU(u, rows, kp)
+		for _, run := range b.runs {
+			kernel.AccumulateAt(b.num, b.u[run.row*kp:(run.row+1)*kp], b.x[run.at:run.end],
+				b.cols[run.at:run.end])
+		}
+	} else {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			kernel.AccumulateRows(pt.num[k*lo:k*hi], u, x[rows*lo:rows*hi], rows)
+		}
 	}
 	for from := 0; from < rows; from += Group {
 		some := min(Group, rows-from)
@@ -241,9 +300,13 @@ func (f *Updates) sumExact(pt *part, h, room, u, x []float64, rows int) {
 	}
 }
 
-// size is Σ X²/2 of rows of X.
-func (f *Updates) size(x []float64, rows int) (size float64) {
+// size is Σ X²/2 of some rows of a group, all where they are not thin.
+func (f *Updates) size(x []float64, of *rowGroups, from, rows int) (size float64) {
 	for r := range rows {
+		if of.thin {
+			size += f.thin.sums[of.i+from+r]
+			continue
+		}
 		sum := 0.0
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
@@ -270,18 +333,19 @@ func (f *Newton) whole(piece int) {
 	p.losses[0] = ex.size[0] - s[0] + float64(both/2)
 }
 
-// residual takes the loss at the next y cell by cell, in a piece of the rows.
-func (f *Newton) residual(worker, piece int) {
+// residualNext takes the loss at the next y cell by cell, in a piece of the rows.
+func (f *Newton) residualNext(worker, piece int) {
 	ws, k, loss := &f.room[worker], f.K, 0.0
-	for g := f.groups(worker, piece, f.rowsTogether(), nil); g.next(); {
-		x := f.toTiles(ws.laid, ws.x, g.i, g.rows)
-		loss += f.residualOf(ws.w, f.nu[g.i*k:(g.i+g.rows)*k], f.nv, x, g.rows)
+	begin, end := f.span(piece)
+	for i := begin; i < end && f.Pool.Err() == nil; i += f.rowsTogether() {
+		rows := min(f.rowsTogether(), end-i)
+		loss += f.residual(ws.w, f.nu[i*k:(i+rows)*k], f.nv, f.toTiles(ws.laid, ws.x, i, rows), rows)
 	}
 	f.pieces[piece].losses[0] = loss
 }
 
-// residualOf is the loss of rows of X, cell by cell. There is room for a group of them, of a tile.
-func (f *Updates) residualOf(room, u, v, x []float64, rows int) (loss float64) {
+// residual is the loss of rows of X, cell by cell. There is room for a group of them, of a tile.
+func (f *Updates) residual(room, u, v, x []float64, rows int) (loss float64) {
 	k := f.K
 	for from := 0; from < rows; from += Group {
 		some := min(Group, rows-from)

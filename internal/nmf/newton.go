@@ -218,6 +218,7 @@ func (f *Newton) Begin() (Losses, error) {
 	if f.first() > 0 {
 		return f.Updates.Begin()
 	}
+	f.prepare()
 	f.start()
 	return f.last, f.Pool.Err()
 }
@@ -251,7 +252,7 @@ func (f *Newton) Reserve(epochs int) {
 	if f.first() > 0 && epochs <= f.first() {
 		return
 	}
-	if f.mayBeThin() {
+	if f.plain && f.mayBeThin() {
 		f.takeThin()
 	}
 	f.makeRoom()
@@ -471,7 +472,7 @@ func (f *Newton) piece(worker, piece int) {
 	case opGradient:
 		f.gradient(worker, piece)
 	case opResidual:
-		f.residual(worker, piece)
+		f.residualNext(worker, piece)
 	default:
 		f.Updates.piece(worker, piece)
 	}

@@ -4,10 +4,10 @@
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, under KL and Frobenius: twenty epochs for hundreds
 //
-// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly
-// zero cost what their other cells do (thin.go). The factors are the caller's: a method changes them in Epoch
-// alone, and between calls they are those of the losses last returned, unless the pool's context ended within
-// an epoch. Bits do not depend on the number of workers.
+// Both read X row by row and hold nothing of its size. Under KL and Frobenius without hidden cells rows that
+// are mostly zero cost what their other cells do (thin.go). The factors are the caller's: a method changes
+// them in Epoch alone, and between calls they are those of the losses last returned, unless the pool's
+// context ended within an epoch. Bits do not depend on the number of workers.
 package nmf
 
 import (
@@ -40,8 +40,8 @@ type Problem struct {
 	HeldOut int   // cells that the losses Held are of
 
 	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing,
-	// where they are held or appended to the slices given, which have room for a row. Under KL where no cell
-	// is hidden, rows that are mostly zero are then read by it alone.
+	// where they are held or appended to the slices given, which have room for a row. Under KL and
+	// Frobenius, where no cell is hidden, rows that are mostly zero are then read by it alone.
 	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.

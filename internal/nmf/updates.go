@@ -59,7 +59,7 @@ type Updates struct {
 	work    []scratch
 	early   *pool.Arena // of what Newton's method gives up when it begins
 	tiles   tiles       // in the plain and in the exact case
-	thin    *thin       // rows of the plain case
+	thin    *thin       // rows of the plain and of the exact case
 	updateU bool        // the next sweep finishes the update of U: false in the first
 	add     weights     // what the penalties add to the denominators
 	past    momentum    // of the steps ahead: z of U and of V; none where Newton's method begins by updates
@@ -149,7 +149,7 @@ func (fit *Updates) set(p Problem, gram, updating bool) {
 		exact: p.Loss == divergence.Frobenius && !p.Partial && gram, pieces: make([]part, len(p.Runs)-1),
 		work: make([]scratch, p.Pool.Workers()), early: a.Part()}
 	fit.do = fit.piece
-	if fit.plain {
+	if fit.plain || fit.exact {
 		fit.thin = fit.newThin()
 	}
 	count := int(tiling(float64(np), float64(k)))
@@ -237,6 +237,13 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
+	if f.exact {
+		clear(pt.den)
+		for g := f.groups(worker, piece, f.rowsTogether(), pt); g.next(); {
+			f.sweepExact(ws, pt, &g)
+		}
+		return
+	}
 	if f.plain {
 		for g := f.groups(worker, piece, Group, pt); g.next(); {
 			if g.thin {
@@ -244,12 +251,6 @@ func (f *Updates) sweep(worker, piece int) {
 			} else {
 				f.sweepPlain(ws, pt, g.i, g.rows)
 			}
-		}
-		return
-	}
-	if f.exact {
-		for g := f.groups(worker, piece, f.rowsTogether(), pt); g.next(); {
-			f.sweepExact(ws, pt, g.i, g.rows)
 		}
 		return
 	}
@@ -471,7 +472,7 @@ func (f *Updates) layTiles(c int) {
 
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
-	if f.plain && f.thin.some {
+	if f.thin != nil && f.thin.some {
 		f.transposeV(f.tiles.v)
 	}
 	f.run(opSweep, len(f.pieces))
