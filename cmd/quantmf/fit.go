@@ -29,9 +29,10 @@ func fitProgram() *cli.Program { return newFitFlags().program() }
 func (f *fitFlags) program() *cli.Program {
 	p := &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Learns factors U and V of low rank together with an increasing map T for every feature (a row
-			of MATRIX), so that MATRIX is close to T(UV). The map takes its feature from the scale of UV to
-			the feature's own scale.` + "\n\n" + cli.MatrixHelp,
+		About: `Describes every sample (a column of MATRIX) as a mixture of k components: V has their amounts,
+			U what each has of every feature (a row). A QMF also learns an increasing map T for every
+			feature, from the mixture to the feature's own scale, so that MATRIX is close to T(UV); an NMF
+			does without.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is fitted", Flags: f.what()},

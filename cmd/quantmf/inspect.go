@@ -168,17 +168,19 @@ func (m *model) tell(r readings, k *known) string {
 		line("Explained", "%s", told)
 	}
 	samples := m.TopSamples(account.TopShown)
+	features, amounts := "  (0 to 1: how far it stands for the feature)", "  (× its mean)"
 	for c := range samples {
 		head := fmt.Sprintf("Component c%d", c+1)
 		if c < len(m.Stability) {
-			line(head, "stability %.2f", m.Stability[c])
+			line(head, "stability %.2f (1: every seed finds it)", m.Stability[c])
 			head = ""
 		}
 		if r.features != nil {
-			line(head, "features %s", listed(r.features[c], m.Features, "%.2f"))
-			head = ""
+			line(head, "features %s%s", listed(r.features[c], m.Features, "%.2f"), features)
+			head, features = "", ""
 		}
-		line(head, "samples  %s", listed(samples[c], m.Samples, "%.1f×"))
+		line(head, "samples  %s%s", listed(samples[c], m.Samples, "%.1f×"), amounts)
+		amounts = ""
 	}
 	k.tell(m, r, line)
 	if m.Command != "" {

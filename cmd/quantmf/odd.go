@@ -130,6 +130,9 @@ func oddLines(ctx context.Context, a *applied, s cli.Streams, m *model, t *table
 			why[i] = fmt.Sprintf("%s %.0f %% (%.4g, not %.4g)", table.Shown(c.Name), 100*c.Share, c.Value,
 				c.Expected)
 		}
+		if len(why) == 0 && o.Score > 0 {
+			why = []string{"spread over many features"}
+		}
 		w.Write([]string{o.Name, strconv.FormatFloat(o.Score, 'g', -1, 64), digits(o.Times),
 			strings.Join(why, "; ")})
 	}

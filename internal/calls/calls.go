@@ -430,7 +430,8 @@ func (c *reader) heldOut() (any, error) {
 		return nil, err
 	}
 	return map[string]any{"rank": rank, "mean": p[0].Mean, "standardError": p[0].StdErr,
-		"losses": p[0].Losses}, nil
+		"losses": p[0].Losses, "relative": p[0].Relative, "baseline": p[0].Baseline,
+		"baselineRelative": p[0].BaselineRelative}, nil
 }
 
 // footprint returns the memory that a fit takes, in bytes.

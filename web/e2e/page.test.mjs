@@ -467,6 +467,12 @@ test('ranks are compared by hidden cells', async () => {
   assert.match(verdict, new RegExp(`by ${trials[best].k} component`));
   await page.click('#verdict button');
   assert.equal(await page.property('[name=rank]', 'value'), String(trials[chosen].k));
+
+  // of noise the mean alone is best
+  await page.give('#file', 'noise.tsv.gz', readFileSync(new URL('../../testdata/matrices/noise.tsv.gz', import.meta.url)));
+  await page.until(() => document.getElementById('found-title').textContent.startsWith('noise.'));
+  await page.click('#choose');
+  await page.until(() => document.getElementById('verdict').textContent.includes('No structure was found'));
 });
 
 test('the command line repeats the fit to the bit, for every method, with missing and negative values', async () => {

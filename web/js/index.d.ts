@@ -258,6 +258,11 @@ export interface Trial {
   mean: number;
   standardError: number;
   losses: Float64Array;
+  /** The same, where every feature counts the same: in units of its own spread. */
+  relative: Float64Array;
+  /** Both, of the mean of each feature alone. */
+  baseline: Float64Array;
+  baselineRelative: Float64Array;
 }
 
 /** Options of operators. */

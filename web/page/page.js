@@ -291,17 +291,19 @@ async function work(what) {
   }
 }
 
-/** judged returns the best trial, and the one to take: that of the smallest rank whose loss is above the best by at
- * most one standard error of the difference. `quantmf rank` has the same rule. */
+/** judged returns the best trial, and the one to take: that of the smallest rank that is worse by at most one standard error of the
+ * difference, in loss and where every feature counts the same. `quantmf rank` has the same rule. */
 function judged(trials) {
   const best = trials.reduce((a, b) => (b.mean < a.mean ? b : a));
-  const apart = (t) => {
-    const worse = Array.from(t.losses, (v, r) => v - best.losses[r]);
-    const mean = worse.reduce((a, b) => a + b, 0) / worse.length;
-    return [mean, Math.sqrt(worse.reduce((s, d) => s + (d - mean) ** 2, 0) / (worse.length - 1) / worse.length)];
+  const good = (t, measure) => {
+    const worse = Array.from(t[measure], (v, r) => v - best[measure][r]);
+    const mean = average(worse);
+    return mean <= Math.sqrt(average(worse.map((d) => (d - mean) ** 2)) / (worse.length - 1));
   };
-  return { best, take: trials.find((t) => apart(t)[0] <= apart(t)[1]) };
+  return { best, take: trials.find((t) => good(t, 'losses') && good(t, 'relative')) };
 }
+
+const average = (v) => v.reduce((a, b) => a + b, 0) / v.length;
 
 form.onsubmit = (e) => {
   e.preventDefault();
@@ -374,17 +376,21 @@ $('choose').onclick = () =>
     const most = Math.min(now.table.x.rows, now.table.x.columns);
     delete rest.missingValues; // a comparison takes missing values as they are
     const trials = await q.rank(now.table.x, { ...rest, ranks, repeats: 3 }, { signal, onProgress: heard });
+    const { baseline, baselineRelative } = trials[0];
+    trials.unshift({ rank: 0, mean: average(baseline), standardError: 0, losses: baseline, relative: baselineRelative });
     const { best, take } = judged(trials);
     const [verdict, button] = $('verdict').children;
-    verdict.textContent = `Hidden cells are predicted best by ${counted(best.rank, 'component')}` +
-      `${take === best ? '.' : `; ${take.rank} ${take.rank === 1 ? 'is' : 'are'} the fewest that do as well, within one standard error of the difference.`}${best.rank === ranks.at(-1) && best.rank < most ? ' No more than that were tried.' : ''}`;
+    verdict.textContent = take.rank === 0 ? 'No structure was found: no number of components predicts hidden values better than the mean of each feature (0) does.'
+      : `Hidden values are predicted best by ${counted(best.rank, 'component')}` +
+      `${take === best ? '.' : `; ${take.rank} ${take.rank === 1 ? 'is' : 'are'} the fewest that do as well, in all and where every feature counts the same, within one standard error of the difference.`}${best.rank === ranks.at(-1) && best.rank < most ? ' No more than that were tried.' : ''}`;
+    button.hidden = take.rank === 0;
     button.textContent = `Take ${take.rank}`;
     button.onclick = () => {
       form.rank.value = take.rank;
       settled();
     };
     $('verdict').hidden = false;
-    line('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden cells', { bars: trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]) });
+    line('ranks', trials.map((t) => [t.rank, t.mean]), 'components', 'loss of hidden values', { bars: trials.map((t) => [t.rank, t.mean - t.standardError, t.mean + t.standardError]) });
   });
 
 // Groups and new samples.
