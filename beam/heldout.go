@@ -66,18 +66,12 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 	}
 	work := heldOut{Store: store.folder, Matrix: matrix, Features: x.Rows, Fit: fit, Masks: masks,
 		Trials: trials}
-	missing := func() (left []int, err error) {
-		for fit := range len(trials) * masks.Repeats {
-			_, err := work.prediction(store, fit)
-			if errors.Is(err, errAbsent) {
-				left = append(left, fit)
-			} else if err != nil {
-				return nil, err
-			}
-		}
-		return left, nil
+	fits := make([]int, len(trials)*masks.Repeats)
+	for i := range fits {
+		fits[i] = i
 	}
-	if err := untilThere(ctx, run, missing, func(left []int) *sdk.Pipeline {
+	there := func(fit int) error { _, err := work.prediction(store, fit); return err }
+	if err := untilThere(ctx, run, fits, there, func(left []int) *sdk.Pipeline {
 		p, s := sdk.NewPipelineWithRoot()
 		sdk.ParDo0(s, &work, sdk.GroupByKey(s, sdk.ParDo(s, &fitNames{left}, sdk.Impulse(s))))
 		return p
@@ -85,7 +79,7 @@ func HeldOut(ctx context.Context, store *Store, x quantmf.Mat, fit string, trial
 		return nil, err
 	}
 	out := make([]quantmf.Prediction, len(trials))
-	for fit := range len(trials) * masks.Repeats {
+	for _, fit := range fits {
 		p, err := work.prediction(store, fit)
 		if err != nil {
 			return nil, err
@@ -185,20 +179,11 @@ const kindLoss = 65
 // prediction reads what a fit predicts.
 func (f *heldOut) prediction(store *Store, fit int) (p quantmf.Prediction, err error) {
 	name := f.name(fit)
-	data, err := store.Get(name)
-	if err == nil && data == nil {
-		err = store.fault(name, errAbsent)
-	}
+	data, err := store.need(name)
 	if err != nil {
 		return p, err
 	}
-	what := func(kind uint32) string {
-		if kind == kindLoss {
-			return "the loss of a fit"
-		}
-		return "another file"
-	}
-	file, err := section.Decode(data, kindLoss, what, []string{"loss"}, nil)
+	file, err := sections(data, kindLoss, "the loss of a fit", "loss")
 	var v []float64
 	if err == nil {
 		v, err = file.Floats("loss", int64(4+3*f.Features), 0, math.MaxFloat64)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem"
 	_ "github.com/apache/beam/sdks/v2/go/pkg/beam/io/filesystem/local" // paths without a scheme
+	"github.com/quantmf/quantmf/internal/section"
 	"github.com/quantmf/quantmf/shards"
 )
 
@@ -92,6 +93,25 @@ func (s *Store) Get(name string) ([]byte, error) {
 		return nil, s.fault(name, err)
 	}
 	return data, nil
+}
+
+// need reads a blob, and returns errAbsent where there is no such blob.
+func (s *Store) need(name string) ([]byte, error) {
+	data, err := s.Get(name)
+	if err == nil && data == nil {
+		err = s.fault(name, errAbsent)
+	}
+	return data, err
+}
+
+// sections decodes the sections of a file of a kind, which what names.
+func sections(data []byte, kind uint32, what string, names ...string) (*section.File, error) {
+	return section.Decode(data, kind, func(of uint32) string {
+		if of == kind {
+			return what
+		}
+		return "another file"
+	}, names, nil)
 }
 
 func (s *Store) read(path string) ([]byte, error) {

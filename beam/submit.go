@@ -99,8 +99,18 @@ func cancel(ctx context.Context, name string) error {
 
 // untilThere runs pipelines of what is missing in the store, until nothing is, or as many in a row as run
 // allows have brought nothing.
-func untilThere[T any](ctx context.Context, run Run, missing func() ([]T, error),
+func untilThere[T any](ctx context.Context, run Run, all []T, there func(of T) error,
 	graph func(left []T) *sdk.Pipeline) error {
+	missing := func() (left []T, err error) {
+		for _, of := range all {
+			if err := there(of); errors.Is(err, errAbsent) {
+				left = append(left, of)
+			} else if err != nil {
+				return nil, err
+			}
+		}
+		return left, nil
+	}
 	left, err := missing()
 	for failures := 0; err == nil && len(left) > 0; {
 		before := len(left)

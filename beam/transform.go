@@ -58,18 +58,8 @@ func Transform(ctx context.Context, store *Store, m quantmf.Model, x quantmf.Mat
 			return quantmf.Mat{}, err
 		}
 	}
-	missing := func() (left []string, err error) {
-		for _, name := range names {
-			_, err := getMat(store, placed(model, name))
-			if errors.Is(err, errAbsent) {
-				left = append(left, name)
-			} else if err != nil {
-				return nil, err
-			}
-		}
-		return left, nil
-	}
-	if err := untilThere(ctx, run, missing, func(left []string) *sdk.Pipeline {
+	there := func(name string) error { _, err := getMat(store, placed(model, name)); return err }
+	if err := untilThere(ctx, run, names, there, func(left []string) *sdk.Pipeline {
 		return graphOfPlaces(store.folder, model, left)
 	}); err != nil {
 		return quantmf.Mat{}, err
@@ -172,10 +162,7 @@ func marshalMat(m quantmf.Mat) []byte {
 }
 
 func getMat(store *Store, name string) (quantmf.Mat, error) {
-	data, err := store.Get(name)
-	if err == nil && data == nil {
-		err = store.fault(name, errAbsent)
-	}
+	data, err := store.need(name)
 	if err != nil {
 		return quantmf.Mat{}, err
 	}
@@ -187,13 +174,7 @@ func getMat(store *Store, name string) (quantmf.Mat, error) {
 }
 
 func unmarshalMat(data []byte) (quantmf.Mat, error) {
-	what := func(kind uint32) string {
-		if kind == kindMat {
-			return "a matrix"
-		}
-		return "another file"
-	}
-	f, err := section.Decode(data, kindMat, what, []string{"dims", "data"}, nil)
+	f, err := sections(data, kindMat, "a matrix", "dims", "data")
 	if err != nil {
 		return quantmf.Mat{}, err
 	}

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/quantmf/quantmf"
+	named "github.com/quantmf/quantmf/internal/settings"
 	"github.com/quantmf/quantmf/paper/internal/report"
 )
 
@@ -55,27 +57,11 @@ func ours(more ...quantmf.FitOption) []quantmf.FitOption {
 
 // fitModel fits by a method and returns the model and its factors.
 func fitModel(s *session, method quantmf.Method, x quantmf.Mat, k int,
-	opts []quantmf.FitOption) (quantmf.Model,
-	*quantmf.Factorisation, error) {
-	switch method {
-	case quantmf.MethodNMF:
-		m, err := quantmf.FitNMF(s.ctx, x, k, opts...)
-		if err != nil {
-			return nil, nil, err
-		}
-		return m, &m.Factorisation, nil
-	case quantmf.MethodQMF:
-		m, err := quantmf.FitQMF(s.ctx, x, k, opts...)
-		if err != nil {
-			return nil, nil, err
-		}
-		return m, &m.Factorisation, nil
+	opts []quantmf.FitOption) (m quantmf.Model, f *quantmf.Factorisation, err error) {
+	if m, err = named.Fit(s.ctx, strings.ToLower(method.String()), x, k, opts...); err == nil {
+		f = named.Factorisation(m)
 	}
-	m, err := quantmf.FitQMFQ(s.ctx, x, k, opts...)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, &m.Factorisation, nil
+	return m, f, err
 }
 
 // fit fits x on one core and returns the model, its factors and its course.

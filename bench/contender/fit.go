@@ -10,8 +10,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/settings"
 )
 
 // fit is a fit of a d × n matrix. Its numbers are little-endian doubles in a file, or drawn.
@@ -202,18 +204,11 @@ func (f *fit) run() (*course, error) {
 	}
 	call := func(epochs int, more ...quantmf.FitOption) (history []float64, err error) {
 		opts := append(append(opts, more...), quantmf.WithEpochs(epochs))
-		if method == quantmf.MethodNMF {
-			m, err := quantmf.FitNMF(context.Background(), x, f.K, opts...)
-			if err != nil {
-				return nil, err
-			}
-			return m.History, nil
-		}
-		m, err := quantmf.FitQMF(context.Background(), x, f.K, opts...)
+		m, err := settings.Fit(context.Background(), strings.ToLower(f.Method), x, f.K, opts...)
 		if err != nil {
 			return nil, err
 		}
-		return m.History, nil
+		return settings.Factorisation(m).History, nil
 	}
 	for began := worked(); worked()-began < f.Warm; {
 		if _, err := call(min(f.Epochs, 20)); err != nil {

@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/settings"
 )
 
 func main() {
@@ -77,46 +78,46 @@ var fits = []struct {
 	name    string
 	prepare func() func() error
 }{
-	{"NMF", fit(nmf, dense, 1500, 500, 10, epochs(15))},
-	{"NMF, Frobenius", fit(nmf, dense, 1500, 500, 10, epochs(15), frobenius)},
-	{"NMF, updates", fit(nmf, dense, 1500, 500, 20, epochs(60), updates)},
-	{"NMF, β = 1.5", fit(nmf, dense, 1500, 500, 10, epochs(30), updates,
+	{"NMF", fit("nmf", dense, 1500, 500, 10, epochs(15))},
+	{"NMF, Frobenius", fit("nmf", dense, 1500, 500, 10, epochs(15), frobenius)},
+	{"NMF, updates", fit("nmf", dense, 1500, 500, 20, epochs(60), updates)},
+	{"NMF, β = 1.5", fit("nmf", dense, 1500, 500, 10, epochs(30), updates,
 		quantmf.WithLoss(quantmf.Beta(1.5)))},
-	{"NMF, k = 40", fit(nmf, dense, 500, 500, 40, epochs(15))},
-	{"NMF, missing", fit(nmf, holes, 1500, 500, 10, epochs(15), missing)},
-	{"NMF, missing, Frobenius", fit(nmf, holes, 1500, 500, 10, epochs(15), missing, frobenius)},
-	{"sparse NMF", fit(nmf, counts, 4000, 3000, 10, epochs(15))},
-	{"sparse NMF, k = 24", fit(nmf, counts, 4000, 3000, 24, epochs(10))},
-	{"sparse NMF, updates", fit(nmf, counts, 4000, 3000, 10, epochs(50), updates)},
-	{"sparse NMF, Frobenius", fit(nmf, counts, 4000, 3000, 10, epochs(15), frobenius)},
-	{"QMF", fit(qmf, dense, 400, 150, 8, epochs(30))},
-	{"QMF, 1000 samples", fit(qmf, dense, 150, 1000, 10, epochs(20))},
-	{"QMF, 20,000 samples", fit(qmf, dense, 40, 20000, 10, epochs(10))},
-	{"QMF, k = 40", fit(qmf, dense, 200, 200, 40, epochs(20))},
-	{"QMF, Frobenius", fit(qmf, dense, 400, 150, 8, epochs(30), frobenius)},
-	{"QMF, missing", fit(qmf, holes, 400, 150, 8, epochs(30), missing)},
-	{"QMF, ε = 0.001", fit(qmf, dense, 200, 150, 8, epochs(20), quantmf.WithEpsilon(1e-3))},
-	{"QMF, no squash", fit(qmf, dense, 400, 150, 8, epochs(30), quantmf.WithSquash(quantmf.SquashNone))},
-	{"QMF, batches", fit(qmf, dense, 400, 150, 8, epochs(30), quantmf.WithBatch(32))},
-	{"QMFQ", fit(qmfq, dense, 200, 100, 8, epochs(10))},
-	{"QMFQ, Frobenius", fit(qmfq, dense, 200, 100, 8, epochs(10), frobenius,
+	{"NMF, k = 40", fit("nmf", dense, 500, 500, 40, epochs(15))},
+	{"NMF, missing", fit("nmf", holes, 1500, 500, 10, epochs(15), missing)},
+	{"NMF, missing, Frobenius", fit("nmf", holes, 1500, 500, 10, epochs(15), missing, frobenius)},
+	{"sparse NMF", fit("nmf", counts, 4000, 3000, 10, epochs(15))},
+	{"sparse NMF, k = 24", fit("nmf", counts, 4000, 3000, 24, epochs(10))},
+	{"sparse NMF, updates", fit("nmf", counts, 4000, 3000, 10, epochs(50), updates)},
+	{"sparse NMF, Frobenius", fit("nmf", counts, 4000, 3000, 10, epochs(15), frobenius)},
+	{"QMF", fit("qmf", dense, 400, 150, 8, epochs(30))},
+	{"QMF, 1000 samples", fit("qmf", dense, 150, 1000, 10, epochs(20))},
+	{"QMF, 20,000 samples", fit("qmf", dense, 40, 20000, 10, epochs(10))},
+	{"QMF, k = 40", fit("qmf", dense, 200, 200, 40, epochs(20))},
+	{"QMF, Frobenius", fit("qmf", dense, 400, 150, 8, epochs(30), frobenius)},
+	{"QMF, missing", fit("qmf", holes, 400, 150, 8, epochs(30), missing)},
+	{"QMF, ε = 0.001", fit("qmf", dense, 200, 150, 8, epochs(20), quantmf.WithEpsilon(1e-3))},
+	{"QMF, no squash", fit("qmf", dense, 400, 150, 8, epochs(30), quantmf.WithSquash(quantmf.SquashNone))},
+	{"QMF, batches", fit("qmf", dense, 400, 150, 8, epochs(30), quantmf.WithBatch(32))},
+	{"QMFQ", fit("qmfq", dense, 200, 100, 8, epochs(10))},
+	{"QMFQ, Frobenius", fit("qmfq", dense, 200, 100, 8, epochs(10), frobenius,
 		quantmf.WithProjection(quantmf.FrobeniusUpdates(100)))},
-	{"QMFQ, SVD", fit(qmfq, dense, 200, 100, 8, epochs(10), frobenius,
+	{"QMFQ, SVD", fit("qmfq", dense, 200, 100, 8, epochs(10), frobenius,
 		quantmf.WithProjection(quantmf.TruncatedSVD()))},
-	{"BQMF", fit(bqmf, dense, 400, 150, 0, epochs(10))},
-	{"BQMF, 1000 samples", fit(bqmf, dense, 150, 1000, 20, epochs(10))},
-	{"BQMF, missing", fit(bqmf, holes, 400, 150, 0, epochs(10), missing)},
-	{"BQMF, Frobenius", fit(bqmf, dense, 400, 150, 0, epochs(10), frobenius)},
+	{"BQMF", fit("bqmf", dense, 400, 150, 0, epochs(10))},
+	{"BQMF, 1000 samples", fit("bqmf", dense, 150, 1000, 20, epochs(10))},
+	{"BQMF, missing", fit("bqmf", holes, 400, 150, 0, epochs(10), missing)},
+	{"BQMF, Frobenius", fit("bqmf", dense, 400, 150, 0, epochs(10), frobenius)},
 	{"quantile rows", rows(256, 16, 1e-2)},
 	{"quantile rows, ε = 0.1", rows(256, 16, 1e-1)},
 	{"quantile rows, 20,000 samples", rows(20000, 16, 1e-2)},
 	{"quantile rows, own targets", rows(256, 16, 1e-2, quantmf.WithTargets(roots(16)))},
 	{"ranks and sort", ranks(150, 1e-2)},
 	{"ranks and sort, ε = 0.001", ranks(100, 1e-3)},
-	{"new samples, NMF", transform(nmf, 10)},
-	{"new samples, QMF", transform(qmf, 8)},
-	{"new samples, QMFQ", transform(qmfq, 8)},
-	{"new samples, BQMF", transform(bqmf, 8)},
+	{"new samples, NMF", transform("nmf", 10)},
+	{"new samples, QMF", transform("qmf", 8)},
+	{"new samples, QMFQ", transform("qmfq", 8)},
+	{"new samples, BQMF", transform("bqmf", 8)},
 }
 
 var (
@@ -127,45 +128,22 @@ var (
 
 func epochs(n int) quantmf.FitOption { return quantmf.WithEpochs(n) }
 
-// model is what fits of any method return, as far as it is used here.
-type model interface {
-	Transform(ctx context.Context, x quantmf.Rows) (quantmf.Mat, error)
-}
-
-type method func(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error)
-
-func nmf(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error) {
-	return quantmf.FitNMF(context.Background(), x, k, opts...)
-}
-
-func qmf(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error) {
-	return quantmf.FitQMF(context.Background(), x, k, opts...)
-}
-
-func qmfq(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error) {
-	return quantmf.FitQMFQ(context.Background(), x, k, opts...)
-}
-
-func bqmf(x quantmf.Rows, k int, opts ...quantmf.FitOption) (model, error) {
-	return quantmf.FitBQMF(context.Background(), x, k, opts...)
-}
-
 // fit is a fit of a d × n matrix.
-func fit(of method, data func(d, n int) quantmf.Rows, d, n, k int,
+func fit(of string, data func(d, n int) quantmf.Rows, d, n, k int,
 	opts ...quantmf.FitOption) func() func() error {
 	return func() func() error {
 		x := data(d, n)
 		return func() error {
-			_, err := of(x, k, opts...)
+			_, err := settings.Fit(context.Background(), of, x, k, opts...)
 			return err
 		}
 	}
 }
 
 // transform is the coordinates of new samples under a model.
-func transform(of method, k int) func() func() error {
+func transform(of string, k int) func() func() error {
 	return func() func() error {
-		m, err := of(dense(300, 100), k, epochs(10))
+		m, err := settings.Fit(context.Background(), of, dense(300, 100), k, epochs(10))
 		x := dense(300, 200).(quantmf.Mat)
 		return func() error {
 			if err != nil {
