@@ -19,7 +19,9 @@ func TestStream(t *testing.T) {
 	}
 	t.Parallel()
 	x := bentTable(40, 200, 1)
-	for method, epochs := range map[Method]int{MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 100, MethodBQMF: 12} {
+	for method, epochs := range map[Method]int{
+		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 100, MethodBQMF: 12,
+	} {
 		model := must(Fit(t.Context(), method, part(x, 0, 150), 3, WithEpochs(epochs)))(t)
 		for _, c := range [][2]int{{150, 200}, {50, 200}, {0, 165}, {0, 180}} {
 			days, fresh := part(x, c[0], c[1]), part(x, c[1], 200)
