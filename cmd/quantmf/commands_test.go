@@ -563,7 +563,7 @@ func TestNames(t *testing.T) {
 	}
 	m.Features, m.NamedFeatures = []string{"", "g\xe9\n", "a\tb"}, true
 	m.Made = account.Made{Matrix: "x y\n.tsv", Command: "quantmf fit", Log1p: true, Top: true,
-		Warnings: []string{"one", "two"}, Unconverged: 3, Unseen: account.Unseen{Values: 7, StdErr: 1.0 / 3}}
+		Warnings: []string{"one", "two"}, Unseen: account.Unseen{Values: 7, StdErr: 1.0 / 3}}
 	data := must(account.Append(plain, m.Saved(), m.Made))(t)
 	got := must(unmarshal(data))(t)
 	m.Matrix = "x y .tsv"
@@ -636,14 +636,13 @@ func TestBentScales(t *testing.T) {
 	bend := []float64{0.01, 0.2, 0.0499, 0.05, 0.9, 0}
 	m := &model{bend: func() []float64 { return bend },
 		Names: cli.Names{Features: []string{"a", "b", "c", "d", "e", "f"}}}
-	want := "e 0.90, b 0.20, d 0.05 (0 keeps the scale, 1 is beyond any line; 3 of 6 features are at 0.05 " +
-		"or above)"
+	want := "e 0.90, b 0.20, d 0.05 (0 is a straight line, 1 far from any; 3 of 6 features have 0.05 or more)"
 	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	bend = []float64{0.5, 0.6, 0.7, 0.8, 0.9, 0.4}
-	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 keeps the scale, 1 is beyond any line; 6 of 6 " +
-		"features are at 0.05 or above)"
+	want = "e 0.90, d 0.80, c 0.70, b 0.60, a 0.50 (0 is a straight line, 1 far from any; 6 of 6 " +
+		"features have 0.05 or more)"
 	if got, err := m.bentScales(quantmf.Mat{}, nil); err != nil || got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -669,8 +668,7 @@ func TestLoss(t *testing.T) {
 	for _, method := range []string{"qmf", "qmfq"} {
 		_, said := quiet(t, 0, "fit -method "+method+
 			" -loss frobenius -k 2 -epochs 4 -o m.qmf -report r.html ratios.tsv")
-		has(t, said, "the mean half squared difference of values",
-			"computed to the end for every feature")
+		has(t, said, "the mean half squared difference of values")
 		if !strings.Contains(said, "that the model has not seen") ||
 			strings.Contains(said, "an NMF of as many") {
 			t.Errorf("compared with an NMF: %s", said)

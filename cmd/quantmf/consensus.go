@@ -23,7 +23,7 @@ import (
 
 func consensusProgram() *cli.Program {
 	f := &consensusFlags{fitFlags: *newFitFlags(), seeds: 20}
-	f.method, f.compare = "nmf", "none"
+	f.method = "nmf"
 	p := &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
 		About: `Fits an NMF from many seeds, and says which components come back: a fit from one seed alone
@@ -42,18 +42,19 @@ func consensusProgram() *cli.Program {
 					option.Patience, option.Seed, option.Workers)},
 			{Heading: "What is written", Flags: append(f.files.Flags(),
 				cli.File(&f.page, "report", "of one -k: a page of figures in one HTML file"),
-				cli.File(&f.plot, "plot", "stability and loss over k as a picture, in SVG"),
+				cli.File(&f.plot, "plot", "stability, and the share predicted of unseen values, over k as a "+
+					"picture, in SVG"),
 				cli.Switch(&f.asJSON, "json", "the results as one JSON object instead of the table"))},
 			f.in.Limits(),
 		},
-		After: `Standard output gets a tab-separated line for each k: the stability, the mean silhouette
-			of the clusters (1: all fits have the same components; below .5 few come back); the least
-			stability of a component; the mean divergence of the consensus, and that of the best single fit;
-			and how many components of the fits were left out.
+		After: `Standard output gets a tab-separated line for each k: which share of what differs between
+			samples an NMF predicts in values that it has not seen; the stability, the mean silhouette of the
+			clusters (1: all fits have the same components; below .5 few come back); the least stability of a
+			component; the loss of the consensus, and that of the best single fit; and how many components of
+			the fits were left out.
 
-			Take a k of high stability, of several the one beyond which the loss hardly falls; "quantmf rank"
-			says besides how well each k predicts values that were not seen. -o, -u, -v and -report write the
-			consensus of the last k.` + "\n\n" + cli.ExitHelp,
+			Take a k of high stability, of several the one that predicts most. -o, -u, -v and -report write
+			the consensus of the last k, of which standard error says more.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf consensus -k 3,4,5,6,8 -plot stability.svg counts.mtx", ""},
 			{"quantmf consensus -k 5 -seeds 50 -u programs.tsv -v usage.tsv counts.mtx", ""}},
@@ -103,6 +104,7 @@ func (f *consensusFlags) check() error {
 // agreement is the consensus of one number of components.
 type agreement struct {
 	K           int       `json:"k"`
+	Predicted   *float64  `json:"predicted"` // account.Unseen has it; nil where nothing was tried
 	Stability   float64   `json:"stability"`
 	Least       float64   `json:"least"`
 	Loss        float64   `json:"loss"`
@@ -132,16 +134,30 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	}
 	tell := cli.NewProgress(f.in.Progress, s.Err)
 	var all []agreement
-	var last *quantmf.Consensus
+	var r *result
 	for i, k := range f.ks {
 		tell.At(fmt.Sprintf("fitting %d components from %d seeds (%d of %d)", k, f.seeds, i+1, len(f.ks)))
-		if last, err = quantmf.FitConsensus(ctx, t.Rows(), k, f.seeds, f.options.List()...); err != nil {
+		last, err := quantmf.FitConsensus(ctx, t.Rows(), k, f.seeds, f.options.List()...)
+		if err == nil {
+			f.rank = k
+			r = &result{fitFlags: &f.fitFlags, table: t, m: modelOf(last.NMF)}
+			r.m.Names, r.m.Stability = cli.NamesOf(t), last.Stability
+			r.m.Made.Warnings = account.Remarks(last.NMF)
+			r.goodness, err = last.Goodness(t.Rows())
+		}
+		if err == nil {
+			err = r.unseen(ctx, tell)
+		}
+		if err != nil {
 			tell.End()
 			return ended(ctx, err, t)
 		}
 		a := agreement{K: k, Stability: last.Overall, Least: math.Inf(1), Loss: last.History[last.Best],
 			Best: math.Inf(1), Left: last.Left, Of: f.seeds * k, EachOf: last.Stability,
 			LossesOfAll: last.Losses}
+		if r.m.Unseen.Values > 0 {
+			a.Predicted = &r.m.Unseen.Predicted
+		}
 		for _, v := range last.Stability {
 			a.Least = min(a.Least, v)
 		}
@@ -151,7 +167,7 @@ func (f *consensusFlags) run(s cli.Streams) error {
 		all = append(all, a)
 	}
 	tell.End()
-	if err := f.write(out, t, last, all); err != nil {
+	if err := f.write(out, t, r.m, all); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -160,14 +176,26 @@ func (f *consensusFlags) run(s cli.Streams) error {
 	if err := out.Commit(); err != nil {
 		return err
 	}
+	var first strings.Builder
+	line := linesOf(&first)
+	r.m.tellUnseen(line)
+	for _, w := range r.m.Made.Warnings {
+		line("Warning", "%s", w)
+	}
+	if err := tell.Summary(first.String()); err != nil {
+		return err
+	}
 	if f.asJSON {
 		return json.NewEncoder(s.Out).Encode(all)
 	}
-	text := "k\tstability\tleast\tloss\tbest fit\tleft out\n"
+	text := "k\tpredicted\tstability\tleast\tloss\tbest fit\tleft out\n"
 	for _, a := range all {
-		text += fmt.Sprintf("%d\t%.3f\t%.3f\t%.5g\t%.5g\t%d of %d\n", a.K, a.Stability, a.Least, a.Loss,
-			a.Best,
-			a.Left, a.Of)
+		predicted := "unknown"
+		if a.Predicted != nil {
+			predicted = fmt.Sprintf("%.3f", *a.Predicted)
+		}
+		text += fmt.Sprintf("%d\t%s\t%.3f\t%.3f\t%.5g\t%.5g\t%d of %d\n", a.K, predicted, a.Stability,
+			a.Least, a.Loss, a.Best, a.Left, a.Of)
 	}
 	_, err = io.WriteString(s.Out, text)
 	return err
@@ -190,6 +218,10 @@ func (f *consensusFlags) affords(t *table.Table) error {
 		}
 		points := float64(f.seeds) * float64(f.rank)
 		need += margin * (beside*float64(fit.Fit) + 8*points*(float64(d)+points))
+		if need > float64(f.in.MaxMemory) && f.compare != "none" {
+			f.compare = "none" // without the further fits
+			return f.affords(t)
+		}
 		if err := f.in.Allows(need, "this",
 			"use fewer features (-top), components or seeds, or allow more"); err != nil {
 			return err
@@ -199,17 +231,12 @@ func (f *consensusFlags) affords(t *table.Table) error {
 }
 
 // write writes every file: the model of the last number of components, and the picture.
-func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, last *quantmf.Consensus,
-	all []agreement) error {
-	m := modelOf(last.NMF)
-	m.Names = cli.NamesOf(t)
+func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, m *model, all []agreement) error {
 	m.Matrix, m.Log1p, m.Top, m.Losses = f.name(), f.in.Log1p, f.in.Top > 0, f.losses
 	var err error
 	if m.SHA256, err = cli.Sum(f.matrix); err != nil {
 		return err
 	}
-	m.Stability = last.Stability
-	m.Made.Warnings = account.Remarks(m.Model)
 	m.Command = strings.Replace(f.repeated("-k", strconv.Itoa(f.rank), "-seeds", strconv.Itoa(f.seeds)),
 		"quantmf fit", "quantmf consensus", 1)
 	if err := f.files.Write(out, &f.in, m.Model, m.Names, m.Made); err != nil {
@@ -221,19 +248,19 @@ func (f *consensusFlags) write(out *cli.Outputs, t *table.Table, last *quantmf.C
 	return out.Write(f.plot, func(w io.Writer) error { return stabilityChart(all).Write(w) })
 }
 
-// stabilityChart draws stability and loss over k, the loss as a share of the largest.
+// stabilityChart draws, over k, stability and the share predicted of unseen values.
 func stabilityChart(all []agreement) report.Chart {
-	c := report.Chart{Title: "Stability and loss", XLabel: "components, k", YLabel: "share",
-		Lines: []report.Line{{Name: "stability"}, {Name: "loss"}}}
-	most := 0.0
-	for _, a := range all {
-		most = max(most, a.Loss)
-	}
+	c := report.Chart{Title: "Stability and prediction", XLabel: "components, k", YLabel: "share",
+		Lines: []report.Line{{Name: "stability"}, {Name: "predicted"}}}
 	for _, a := range all {
 		label := strconv.Itoa(a.K)
 		c.Lines[0].Points = append(c.Lines[0].Points, report.Point{Label: label, Y: a.Stability})
-		c.Lines[1].Points = append(c.Lines[1].Points,
-			report.Point{Label: label, Y: a.Loss / max(most, 1e-300)})
+		if a.Predicted != nil {
+			c.Lines[1].Points = append(c.Lines[1].Points, report.Point{Label: label, Y: *a.Predicted})
+		}
+	}
+	if len(c.Lines[1].Points) < len(all) { // nothing was tried
+		c.Lines = c.Lines[:1]
 	}
 	return c
 }

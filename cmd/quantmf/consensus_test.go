@@ -10,7 +10,7 @@ import (
 )
 
 // A consensus prints a line for each number of components, and keeps the last, whose file says how stable
-// each component is.
+// each component is, and how well such a fit predicts unseen values: first of all on the page.
 func TestConsensus(t *testing.T) {
 	dir, code, out, said := runWith(t, small(), "consensus", "-k", "2,3", "-seeds", "4", "-o", "m.nmf",
 		"-report",
@@ -22,11 +22,17 @@ func TestConsensus(t *testing.T) {
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], "2\t") || !strings.HasPrefix(lines[2], "3\t") {
 		t.Errorf("printed %q", out)
 	}
-	for name, want := range map[string]string{"r.html": "stability ", "p.svg": "stability",
-		"m.nmf": "stability\t"} {
+	if !strings.Contains(said, "values that the model has not seen are predicted") {
+		t.Errorf("said %q", said)
+	}
+	for name, wants := range map[string][]string{
+		"r.html": {"stability ", "<b>0 %</b><span>predicted there by the mean"},
+		"p.svg":  {"stability", "predicted"}, "m.nmf": {"stability\t", "unseen\t"}} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil || !strings.Contains(string(text), want) {
-			t.Errorf("%s: no %q, %v", name, want, err)
+		for _, want := range wants {
+			if err != nil || !strings.Contains(string(text), want) {
+				t.Errorf("%s: no %q, %v", name, want, err)
+			}
 		}
 	}
 	_, code, out, said = runWith(t, small(), "consensus", "-k", "2", "-seeds", "3", "-json", "-")
@@ -35,6 +41,7 @@ func TestConsensus(t *testing.T) {
 		t.Fatalf("exit %d, %v: %s %s", code, err, out, said)
 	}
 	if a := got[0]; a.K != 2 || len(a.EachOf) != 2 || len(a.LossesOfAll) != 3 || a.Of != 6 || a.Loss <= 0 ||
+		a.Predicted == nil ||
 		math.Abs(a.Least-min(a.EachOf[0], a.EachOf[1])) > 0 {
 		t.Errorf("the object is %+v", a)
 	}

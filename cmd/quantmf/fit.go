@@ -310,7 +310,7 @@ func (r *result) fit(ctx context.Context, tell *cli.Progress) error {
 	if m.SHA256, err = cli.Sum(r.matrix); err != nil {
 		return err
 	}
-	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	m.Made.Warnings = warningsInWords(m.of.Warnings, m.Features)
 	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	if r.goodness, err = m.Goodness(x); err != nil {
 		return stopped(err)

@@ -391,7 +391,7 @@ func (r *imputation) work(ctx context.Context) error {
 		return err
 	}
 	r.model = modelOf(m)
-	r.words, _ = warningsInWords(m.Warnings, r.table.Features)
+	r.words = warningsInWords(m.Warnings, r.table.Features)
 	if err := r.check(ctx, m.Warnings); err != nil {
 		return err
 	}

@@ -140,13 +140,15 @@ func (m *model) tell(r readings, k *known) string {
 	line("Fitted to", "%s%s × %s%s", of, cli.Counted(len(m.Features), "feature"),
 		cli.Counted(len(m.Samples), "sample"), how)
 	m.tellUnseen(line)
+	for _, w := range m.Made.Warnings {
+		line("Warning", "%s", w)
+	}
 	switch q := m.Model.(type) {
 	case *quantmf.BQMF:
 		line("Fit", "%s", foreseen(q))
 	default:
 		line("Fit", "a loss of %.4g after %s, %.4g before the first: how far values lie from what the "+
-			"model says of "+
-			"them, on average, 0 where nowhere",
+			"model says of them, on average, 0 where they are equal",
 			m.of.History[m.of.Best], cli.Counted(m.of.Best, "epoch"), m.of.History[0])
 	}
 	if m.Losses != "" {
@@ -156,14 +158,11 @@ func (m *model) tell(r readings, k *known) string {
 		line("Start", "%s", account.Begun(q))
 	}
 	if len(m.of.Validation) > m.of.Best {
-		line("", "%.4g on the cells held out", m.of.Validation[m.of.Best])
+		line("", "%.4g on the values held out", m.of.Validation[m.of.Best])
 	}
 	if m.bend != nil {
 		bent, _ := m.bentScales(r.x, r.goodness) // reading a Mat has no error
 		line("Bent scales", "%s", bent)
-	}
-	for _, w := range m.Made.Warnings {
-		line("Warning", "%s", w)
 	}
 	if told := m.explained(r); told != "" {
 		line("Explained", "%s", told)

@@ -169,7 +169,7 @@ func TestLimits(t *testing.T) {
 		}
 		if words[0] == "rank" { // a result, not progress
 			if _, e := quiet(t, 0, append(words, "-progress", "none")...); !strings.Contains(e,
-				" predicts hidden cells best") || strings.Contains(e, "matrix.tsv") {
+				" predicts hidden values best") || strings.Contains(e, "matrix.tsv") {
 				t.Errorf("%s: %s", c.args, e)
 			}
 		}

@@ -45,7 +45,7 @@ func program() *cli.App {
 		{Name: "report", New: reportProgram,
 			Does: "draw a model and its matrix as a page of figures"},
 		{Name: "rank", New: rankProgram,
-			Does: "compare numbers of components on hidden cells"},
+			Does: "compare numbers of components by hidden values"},
 		{Name: "consensus", New: consensusProgram,
 			Does: "say which components come back from many seeds, and keep these"},
 		{Name: "shard", New: shardProgram,

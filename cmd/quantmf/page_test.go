@@ -157,7 +157,7 @@ func TestBentScalesAsOnThePage(t *testing.T) {
 		"-report page.html sparse.tsv")
 	told, _ := quiet(t, 0, "inspect m.qmf sparse.tsv")
 	page, _ := os.ReadFile("page.html")
-	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 keeps`)
+	line := regexp.MustCompile(`(?m)^Bent scales +(.*) \(0 is`)
 	names := line.FindStringSubmatch(said)
 	if names == nil || !strings.Contains(told, names[0]) {
 		t.Fatalf("%s\n%s", said, told)

@@ -34,10 +34,10 @@ func newRankFlags() *rankFlags {
 func (f *rankFlags) program() *cli.Program {
 	p := &cli.Program{
 		Usage: []string{"[flags] MATRIX"},
-		About: `Compares numbers of components. Several times it hides a share of the cells, fits the rest
-			with each number, and measures how well the hidden cells are predicted. A low loss on cells that
-			were fitted says little, because more components always fit
-			them better.` + "\n\n" + cli.MatrixHelp,
+		About: `Compares numbers of components. Several times it hides a share of the values, fits the rest
+			with each number, and measures how well the hidden values are predicted. A low loss on values
+			that were fitted says little, because more components always fit them better.` +
+			"\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			f.in.Reading(),
 			{Heading: "What is compared", Flags: append(f.Flags(&f.share), f.options.Flag(option.Seed))},
@@ -53,20 +53,17 @@ func (f *rankFlags) program() *cli.Program {
 			f.in.Limits(),
 		},
 		After: `Standard output gets a tab-separated line for each number: the method where several are
-			compared; k; m where it was given; the mean over the repeats of the mean divergence of the hidden
-			cells; its standard error; by how much this mean is worse than the best; and the standard error
-			of that difference. The first line, of no components (k = 0), is of the mean of each feature
-			alone. All see the same hidden cells, so the difference is surer than the two standard errors
-			say.
-
-			The standard errors speak of other hidden cells of this table. Other tables like it differ by
-			more.
+			compared; k; m where it was given; the loss of the hidden values (mean), over the repeats; its
+			standard error; by how much it is worse than the best; and the standard error of that
+			difference. The first line, of no components (k = 0), is of the mean of each feature alone. All
+			see the same hidden values, so the difference is surer than the two standard errors say.
 
 			Standard error gets, whatever -progress is: the best; the one to take, which is the smallest k
 			(with the smallest m) that is as good, within one standard error of the difference both in loss
-			and where every feature counts the same; the shares of other sets of as many masks that would
-			find the same; and a warning where either lies at the edge of what was tried. Fits run side by
-			side, one a processor.` + "\n\n" + cli.ExitHelp,
+			and where every feature counts the same; how sure both are: how often as many repeats with other
+			hidden values of this table would find the same (other tables like it differ by more); and a
+			warning where either lies at the edge of what was tried. Fits run side by side, one a
+			processor.` + "\n\n" + cli.ExitHelp,
 		Examples: [][2]string{
 			{"quantmf rank -k 2,3,5,8,12 -plot ranks.svg table.tsv", ""},
 			{"quantmf rank -method nmf,qmf,bqmf -k 2,4,8 -repeats 30 -json table.tsv", ""},
@@ -400,7 +397,7 @@ func (c *comparison) object() rankObject {
 
 // chart draws the losses over k, a line for every method and m. All lines begin at the mean alone.
 func (c *comparison) chart() report.Chart {
-	chart := report.Chart{Title: "Loss of hidden cells", XLabel: "components, k", YLabel: "mean divergence"}
+	chart := report.Chart{Title: "Loss of hidden values", XLabel: "components, k", YLabel: "mean divergence"}
 	point := func(i int) report.Point {
 		return report.Point{Label: c.KName(i), Y: c.Got[i].Mean, Error: c.Got[i].StdErr,
 			Marked: i == c.Chosen,

@@ -73,8 +73,8 @@ func TestRank(t *testing.T) {
 				d/3, stdErr)
 		}
 		out, e := quiet(t, 0, args...)
-		if out != want || !strings.Contains(e, "predicts hidden cells best") ||
-			!strings.Contains(e, "of other sets of 3 masks)") {
+		if out != want || !strings.Contains(e, "predicts hidden values best") ||
+			!strings.Contains(e, " % sure)") {
 			t.Errorf("got %s%s, want %s", out, e, want)
 		}
 		text, _ := quiet(t, 0, append(args, "-json")...)

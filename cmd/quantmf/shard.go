@@ -365,7 +365,7 @@ func finishShards(f *shardFlags, s cli.Streams) error {
 		return f.inFolder(fmt.Errorf("names: %w (\"quantmf shard plan\" makes them again)", err))
 	}
 	m.setNames(names, how)
-	m.Made.Warnings, m.Unconverged = warningsInWords(m.of.Warnings, m.Features)
+	m.Made.Warnings = warningsInWords(m.of.Warnings, m.Features)
 	m.Made.Warnings = append(m.Made.Warnings, account.Remarks(m.Model)...)
 	out := &cli.Outputs{Stdout: s.Out}
 	defer out.Discard()

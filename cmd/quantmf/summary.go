@@ -39,6 +39,9 @@ func (r *result) summary(seconds float64) (string, error) {
 	if r.untried != "" {
 		line("Unseen values", "not predicted: %s", r.untried)
 	}
+	for _, w := range m.Made.Warnings {
+		line("Warning", "%s", w)
+	}
 	if m.Losses != "" {
 		line("Loss", "%s", m.Losses)
 	}
@@ -59,12 +62,6 @@ func (r *result) summary(seconds float64) (string, error) {
 			return "", err
 		}
 		line("Bent scales", "%s", bent)
-	}
-	if m.transported() {
-		line("Maps", "%s", m.transports())
-	}
-	for _, w := range m.Made.Warnings {
-		line("Warning", "%s", w)
 	}
 	line("Time", "%s", cli.Duration(seconds))
 	for _, f := range []struct{ path, what string }{
@@ -196,29 +193,13 @@ func (m *model) bentScales(x quantmf.Rows, goodness []quantmf.Goodness) (string,
 	if goodness != nil {
 		named = "; named are those that are also well explained"
 	}
-	return fmt.Sprintf("%s (0 keeps the scale, 1 is beyond any line; %d of %d features are at %g or above%s)",
+	return fmt.Sprintf("%s (0 is a straight line, 1 far from any; %d of %d features have %g or more%s)",
 		strings.Join(names, ", "), len(order), len(bend), noteworthyBend, named), nil
 }
 
-// transported tells whether the maps come from transports, which may fail to converge.
-func (m *model) transported() bool { return m.method == "qmf" || m.method == "qmfq" }
-
-func (m *model) transports() string {
-	worst := ""
-	if q, is := m.Model.(*quantmf.QMF); is {
-		worst = fmt.Sprintf("; their weights are off by %.2g at most",
-			slices.Max(q.MarginalErrors()))
-	}
-	if m.Unconverged > 0 {
-		return fmt.Sprintf("those of %d of %d features are not computed to the end%s", m.Unconverged,
-			len(m.Features), worst)
-	}
-	return "computed to the end for every feature" + worst
-}
-
 // warningsInWords writes warnings with the names of features and components in the place of rows and columns.
-// All features whose transport did not converge are one warning; unconverged is their number.
-func warningsInWords(warnings []error, features []string) (words []string, unconverged int) {
+// All features whose transport did not converge are one warning.
+func warningsInWords(warnings []error, features []string) (words []string) {
 	var names []string
 	seen := map[int]bool{}
 	for _, w := range warnings {
@@ -234,15 +215,15 @@ func warningsInWords(warnings []error, features []string) (words []string, uncon
 			names = append(names, table.Shown(features[c.Row]))
 		}
 	}
-	if unconverged = len(names); unconverged > 0 {
+	if len(names) > 0 {
 		more := ""
-		if unconverged > 3 {
-			names, more = names[:3], fmt.Sprintf(" and %d more", unconverged-3)
+		if n := len(names); n > 3 {
+			names, more = names[:3], fmt.Sprintf(" and %d more", n-3)
 		}
 		words = append(words, fmt.Sprintf("the map of %s%s is less exact than asked for: a larger -eps helps",
 			strings.Join(names, ", "), more))
 	}
-	return words, unconverged
+	return words
 }
 
 // manyDigits matches a number with more digits than people want.

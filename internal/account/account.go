@@ -206,17 +206,17 @@ func Begun(q *quantmf.QMF) string {
 	case quantmf.StartAuto:
 		from = "from given factors"
 	case quantmf.StartScores:
-		from = "from an NMF of normal scores"
+		from = "from an NMF of each feature's ranks (as normal scores)"
 	case quantmf.StartNMF:
 		from = "from an NMF of the matrix"
 	case quantmf.StartUniform:
 		from = "at random"
 	}
 	if q.Line > 0 {
-		from += ", with a line as " + strconv.FormatFloat(100*q.Line, 'g', 4, 64) + " % of every map"
+		from += "; a straight line is " + strconv.FormatFloat(100*q.Line, 'g', 4, 64) + " % of every map"
 	}
 	if q.Shrinkage == 0 {
-		return from + "; maps are free"
+		return from + "; maps bend freely"
 	}
 	return from + "; maps are pulled towards straight lines, as if " +
 		strconv.FormatFloat(q.Shrinkage, 'g', -1, 64) + " more samples lay on them"

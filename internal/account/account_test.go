@@ -108,14 +108,13 @@ func TestBegun(t *testing.T) {
 		shrinkage, line float64
 		want            string
 	}{
-		{quantmf.StartAuto, 0, 0, "from given factors; maps are free"},
+		{quantmf.StartAuto, 0, 0, "from given factors; maps bend freely"},
 		{quantmf.StartScores, 0.5, 0,
-			"from an NMF of normal scores; maps are pulled towards straight lines, as if 0.5 more " +
-				"samples lay " +
-				"on them"},
-		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix, with a line as 90 % of every map; maps are " +
-			"pulled towards straight lines, as if 20 more samples lay on them"},
-		{quantmf.StartUniform, 0, 0, "at random; maps are free"},
+			"from an NMF of each feature's ranks (as normal scores); maps are pulled towards straight " +
+				"lines, as if 0.5 more samples lay on them"},
+		{quantmf.StartNMF, 20, 0.9, "from an NMF of the matrix; a straight line is 90 % of every map; maps " +
+			"are pulled towards straight lines, as if 20 more samples lay on them"},
+		{quantmf.StartUniform, 0, 0, "at random; maps bend freely"},
 	} {
 		if got := account.Begun(&quantmf.QMF{Start: c.start, Shrinkage: c.shrinkage,
 			Line: c.line}); got != c.want {

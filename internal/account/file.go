@@ -18,15 +18,14 @@ type Names struct{ Features, Samples []string }
 
 // Made is how a model came about, empty where that is not known.
 type Made struct {
-	Matrix      string   // its name
-	SHA256      string   // of its file, in hexadecimal digits; empty where it was no single file
-	Command     string   // the command line that repeats the fit
-	Log1p       bool     // log(1+x) was taken first
-	Top         bool     // not all features of the matrix were fitted
-	Losses      string   // which loss was taken and why, where that was not given
-	Warnings    []string // of the fit
-	Unconverged int      // features whose map is less exact than asked for
-	Unseen      Unseen   // how well values that were hidden are predicted
+	Matrix   string   // its name
+	SHA256   string   // of its file, in hexadecimal digits; empty where it was no single file
+	Command  string   // the command line that repeats the fit
+	Log1p    bool     // log(1+x) was taken first
+	Top      bool     // not all features of the matrix were fitted
+	Losses   string   // which loss was taken and why, where that was not given
+	Warnings []string // of the fit
+	Unseen   Unseen   // how well values that were hidden are predicted
 
 	Stability []float64 // of each component of a consensus of several fits
 }
@@ -130,9 +129,6 @@ func (m *Made) text(line func(key, value string)) {
 	for _, w := range m.Warnings {
 		line("warning", w)
 	}
-	if m.Unconverged > 0 {
-		line("unconverged", strconv.Itoa(m.Unconverged))
-	}
 	m.Unseen.text(line)
 	var stability []string
 	for _, s := range m.Stability {
@@ -160,8 +156,6 @@ func (m *Made) read(text string) {
 			m.Losses = value
 		case "warning":
 			m.Warnings = append(m.Warnings, value)
-		case "unconverged":
-			m.Unconverged, _ = strconv.Atoi(value)
 		case "unseen", "auto", "beside":
 			m.Unseen.read(key, value)
 		case "stability":

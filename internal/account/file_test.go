@@ -28,7 +28,7 @@ func TestRead(t *testing.T) {
 	features, samples := []string{"a", "", "β\t\n"}, []string{"one", "two"}
 	made := account.Made{Matrix: "x.csv", SHA256: "0123", Command: "quantmf fit -k 1 x.csv", Log1p: true,
 		Top:    true,
-		Losses: "kl: counts", Warnings: []string{"first", "second"}, Unconverged: 3,
+		Losses: "kl: counts", Warnings: []string{"first", "second"},
 		Unseen: account.Unseen{Values: 7, Predicted: 0.1 + 0.2, StdErr: 0.01, Fitted: 0.5, Auto: true,
 			Others: []account.Other{{Method: "NMF", Predicted: -3, Worse: 1, StdErr: 2}, {Method: "BQMF"}}}}
 	broken := account.Made{Matrix: "a\nb\rc"}

@@ -161,7 +161,7 @@ func (u *Unseen) beside(method string) string {
 	case len(worse) > 0:
 		return method + ", because " + why
 	default:
-		return method + ", though " + why
+		return method + "; " + why
 	}
 }
 

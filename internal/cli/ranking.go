@@ -33,10 +33,10 @@ func (c *Comparison) Flags(share *float64) []*Flag {
 	return []*Flag{
 		Wholes(&c.Ks, "k", "the numbers of components (default 2,4,8)"),
 		Wholes(&c.Ms, "m", "the numbers of levels, each tried with every -k (default: the default of fit)"),
-		Whole(&c.Repeats, 1, "repeats", "N", `how many times cells are hidden (default 10, and up to 640 while
-			it is a toss-up which number to take and the fits are small)`),
+		Whole(&c.Repeats, 1, "repeats", "N", `how many times values are hidden (default 10, and up to 640
+			while it is a toss-up which number to take and the fits are small)`),
 		Number(share, option.Validation.Check, "share", "X",
-			"the share of the cells hidden each time, at most 0.5 (default 0.1)"),
+			"the share of the values hidden each time, at most 0.5 (default 0.1)"),
 	}
 }
 
@@ -406,10 +406,10 @@ const tossUp = 0.6
 // Verdict says which trial is best, which to take, and how sure that is.
 func (c *Comparison) Verdict() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s predicts hidden cells best", c.Name(c.Best))
+	fmt.Fprintf(&s, "%s predicts hidden values best", c.Name(c.Best))
 	sure := c.Masks() > 1 && len(c.Got) > 1
 	if sure {
-		fmt.Fprintf(&s, " (so say about %.0f %% of other sets of %d masks)", 100*c.SureBest.Mean, c.Masks())
+		fmt.Fprintf(&s, " (about %.0f %% sure)", 100*c.SureBest.Mean)
 	}
 	if c.Chosen != c.Best {
 		worse, stdErr := c.Worse(c.Chosen)
@@ -427,19 +427,17 @@ func (c *Comparison) Verdict() string {
 	case !sure:
 		s.WriteString(". One repeat says nothing of chance: give more -repeats")
 	case c.SureChosen.Mean < tossUp:
-		fmt.Fprintf(&s, ". It is a toss-up: about %.0f %% of other sets would take %s, %.0f %% %s",
+		fmt.Fprintf(&s, ". It is a toss-up: about %.0f %% for %s, %.0f %% for %s",
 			100*c.SureChosen.Mean, c.Name(c.Chosen), 100*c.RivalShare, c.Name(c.Rival))
 	case c.alone(c.Chosen):
-		fmt.Fprintf(&s, ". No structure was found: about %.0f %% of other sets would say so",
-			100*c.SureChosen.Mean)
+		fmt.Fprintf(&s, ". No structure was found (about %.0f %% sure)", 100*c.SureChosen.Mean)
 	default:
-		fmt.Fprintf(&s, ". Take %s, as about %.0f %% of other sets would", c.Name(c.Chosen),
+		fmt.Fprintf(&s, ". Take %s (about %.0f %% sure)", c.Name(c.Chosen),
 			100*c.SureChosen.Mean)
 	}
 	if sure {
-		s.WriteString(". Standard errors and shares speak of other hidden cells of this table; other " +
-			"tables " +
-			"like it differ by more")
+		s.WriteString(". Sure is how often other hidden values of this table would say the same; other " +
+			"tables like it differ by more")
 	}
 	s.WriteString("\n")
 	for _, w := range c.Edges() {

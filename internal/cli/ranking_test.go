@@ -81,7 +81,7 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%s: %q", c.name, got)
 		}
 		if got := r.Verdict(); !strings.HasPrefix(got,
-			r.Name(c.best)+" predicts hidden cells best (so say") ||
+			r.Name(c.best)+" predicts hidden values best (about") ||
 			strings.Contains(got, "is the smallest that is as good") != (c.best != c.chosen) ||
 			strings.Contains(got, "k=2 is not: it is worse where every feature counts the same") !=
 				(c.relative != nil) || strings.Contains(got, "No structure was found") !=
@@ -126,21 +126,19 @@ func TestTexts(t *testing.T) {
 		"3\t6\t1.53\t1\t0.577\nall\t5\t1.53\t0\t0\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	const others = ". Standard errors and shares speak of other hidden cells of this table; other " +
+	const others = ". Sure is how often other hidden values of this table would say the same; other " +
 		"tables like " +
 		"it differ by more\n"
 	r.SureBest.Mean, r.SureChosen.Mean = 0.81, 0.734
-	want := "k=all predicts hidden cells best (so say about 81 % of other sets of 3 masks). Take k=all, as " +
-		"about 73 % of other sets would" + others
+	want := "k=all predicts hidden values best (about 81 % sure). Take k=all (about 73 % " +
+		"sure)" + others
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	r.Chosen, r.SureChosen.Mean, r.Rival, r.RivalShare = 0, 0.52, 1, 0.4
-	want = "k=all predicts hidden cells best (so say about 81 % of other sets of 3 masks); k=3 is the " +
+	want = "k=all predicts hidden values best (about 81 % sure); k=3 is the " +
 		"smallest " +
-		"that is as good (worse by 1 ± 0.58). It is a toss-up: about 52 % of other sets would take " +
-		"k=3, 40 % " +
-		"k=all" + others
+		"that is as good (worse by 1 ± 0.58). It is a toss-up: about 52 % for k=3, 40 % for k=all" + others
 	if got := r.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -155,7 +153,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	one := compared(&Comparison{Ks: []int{3, 5}, Repeats: 1}, [][]float64{{4}, {5}}, nil)
-	want = "k=3 predicts hidden cells best. One repeat says nothing of chance: give " +
+	want = "k=3 predicts hidden values best. One repeat says nothing of chance: give " +
 		"more -repeats\nWarning: -k 3 is the smallest that was tried: smaller ones may do as well\n"
 	if got := one.Verdict(); got != want {
 		t.Errorf("%q, want %q", got, want)

@@ -15,17 +15,17 @@ import (
 // n of samples, and how the model came about.
 func Of(a account.Account, features, samples []string, x quantmf.Mat, how account.Made) Fit {
 	f := Fit{
-		Account:     a,
-		Matrix:      how.Matrix,
-		SHA256:      how.SHA256,
-		Command:     how.Command,
-		Settings:    settings(a, how),
-		Features:    features,
-		Samples:     samples,
-		X:           x,
-		Warnings:    how.Warnings,
-		Unconverged: how.Unconverged, Stability: how.Stability,
-		Unseen: how.Unseen,
+		Account:   a,
+		Matrix:    how.Matrix,
+		SHA256:    how.SHA256,
+		Command:   how.Command,
+		Settings:  settings(a, how),
+		Features:  features,
+		Samples:   samples,
+		X:         x,
+		Warnings:  how.Warnings,
+		Stability: how.Stability,
+		Unseen:    how.Unseen,
 	}
 	if f.Unseen.Values == 0 && a.Predicted == a.Predicted { // each value without itself
 		f.Unseen = account.Unseen{Values: x.Rows * x.Cols, Predicted: a.Predicted, Fitted: f.explained()}

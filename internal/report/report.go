@@ -40,8 +40,6 @@ type Fit struct {
 	Tracks []account.Track
 	Sets   []account.Set
 
-	Unconverged int // features whose transport did not converge
-
 	Unseen account.Unseen // how well values that were hidden are predicted
 
 	Stability []float64 // of each component of a consensus of several fits, else none
@@ -204,9 +202,6 @@ func numbers(f *Fit) (out []account.Number) {
 		middle := largest(f.Bend, len(f.Bend))[len(f.Bend)/2]
 		say(fmt.Sprintf("%.2f", f.Bend[middle]),
 			"median bend of the scales: 0 is a straight line, 1 far from any")
-		if f.Method != "BQMF" {
-			say(fmt.Sprint(f.X.Rows-f.Unconverged), fmt.Sprintf("of %d maps converged", f.X.Rows))
-		}
 	}
 	say(short(final), "loss: how far a value is from the fit, on average")
 	return out

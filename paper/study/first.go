@@ -1,0 +1,113 @@
+package main
+
+// This file checks what "quantmf fit" says first: which share it says is predicted of unseen cells, and the
+// method that -method auto takes.
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/quantmf/quantmf"
+	"github.com/quantmf/quantmf/internal/account"
+	"github.com/quantmf/quantmf/paper/internal/report"
+	"gonum.org/v1/gonum/stat"
+)
+
+// first hides tenths of the cells from all of -method auto, the cells that it hides itself included. For each
+// set and for ranks 10 and 0 it prints the share of these tenths that was said to be predicted, and that
+// which is, each with its standard error; in how many of the tenths the two agree within two standard errors
+// of their difference; and by how much the methods taken predict the tenths worse than the best of each.
+func first() {
+	if *rows == 0 {
+		*rows = 300
+	}
+	table := [][]string{{"set, k", "said, %", "true, %", "agree", "taken", "best", "regret, %"}}
+	regrets := map[int][]float64{}
+	agreed, all := 0, 0
+	for _, set := range sets {
+		x := read(set)
+		for _, k := range []int{10, 0} {
+			var said, stdErr, regret []float64
+			var truth quantmf.Prediction
+			taken, best, agree := map[string]int{}, map[string]int{}, 0
+			for mask := range *draws {
+				box, method, tried := firstBox(x, k, quantmf.Masks{Repeats: 1, Seed: 7, First: mask})
+				auto := tried["auto"]
+				truth = truth.Join(auto)
+				share, off := auto.Explained()
+				said, stdErr = append(said, 100*box.Predicted), append(stdErr, 100*box.StdErr)
+				if math.Abs(box.Predicted-share) <= 2*math.Hypot(box.StdErr, off) {
+					agree++
+				}
+				delete(tried, "auto")
+				least := method
+				for name, p := range tried {
+					if p.Mean < tried[least].Mean {
+						least = name
+					}
+				}
+				taken[method]++
+				best[least]++
+				worse, _ := auto.Worse(tried[least])
+				regret = append(regret, max(0, 100*worse))
+			}
+			agreed, all, regrets[k] = agreed+agree, all+*draws, slices.Concat(regrets[k], regret)
+			share, off := truth.Explained()
+			table = append(table, []string{fmt.Sprintf("%s, %d", set, k),
+				fmt.Sprintf("%.1f ± %.1f", stat.Mean(said, nil), stat.Mean(stdErr, nil)),
+				fmt.Sprintf("%.1f ± %.1f", 100*share, 100*off), fmt.Sprintf("%d of %d", agree, *draws),
+				counts(taken), counts(best), fmt.Sprintf("%.2f", stat.Mean(regret, nil))})
+		}
+	}
+	fmt.Println(report.Table(table))
+	fmt.Printf("regret on average: %.2f %% (k = 10), %.2f %% (k = 0); shares that agree: %d of %d\n",
+		stat.Mean(regrets[10], nil), stat.Mean(regrets[0], nil), agreed, all)
+}
+
+// counts lists how often each method came.
+func counts(of map[string]int) (s string) {
+	for _, name := range []string{"NMF", "QMF", "BQMF"} {
+		if of[name] > 0 {
+			s += fmt.Sprintf(" %s %d", name, of[name])
+		}
+	}
+	return s
+}
+
+// firstBox returns what auto says where masks hide cells from it, the method that it takes, and how well it,
+// as "auto", and each of the methods predict these cells.
+func firstBox(x quantmf.Mat, k int, masks quantmf.Masks) (said account.Unseen, taken string,
+	tried map[string]quantmf.Prediction) {
+	ctx := context.Background()
+	var loss []quantmf.FitOption
+	if slices.Min(x.Data) < 0 {
+		loss = []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}
+	}
+	tried = map[string]quantmf.Prediction{}
+	try := func(name string, fit func(context.Context, quantmf.Rows, int,
+		...quantmf.FitOption) (quantmf.Model, error)) {
+		p, err := quantmf.HeldOut(ctx, x, fit, []quantmf.Trial{{Rank: k, Options: loss}}, masks)
+		check(err)
+		tried[name] = p[0]
+	}
+	try("auto", func(ctx context.Context, x quantmf.Rows, k int, o ...quantmf.FitOption) (quantmf.Model,
+		error) {
+		candidates, err := quantmf.Candidates(x, k, o...)
+		check(err)
+		choice, err := quantmf.Choose(ctx, x, candidates, nil)
+		check(err)
+		said, taken = account.Tried(choice, choice.Best, true), candidates[choice.Best].Method.String()
+		return choice.Fit(ctx, x)
+	})
+	candidates, err := quantmf.Candidates(x, k, loss...)
+	check(err)
+	for _, c := range candidates {
+		try(c.Method.String(), func(ctx context.Context, x quantmf.Rows, _ int,
+			o ...quantmf.FitOption) (quantmf.Model, error) {
+			return quantmf.Fit(ctx, c.Method, x, c.Rank, o...)
+		})
+	}
+	return said, taken, tried
+}
