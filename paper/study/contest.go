@@ -186,6 +186,29 @@ func heldOut() {
 		}}})
 }
 
+// choice prints how many times the processor time of a FitQMF that is told start, shrinkage and line one by
+// default takes: 500 × 300, k = 10, the least time of twelve rounds, one worker.
+func choice() {
+	x := drawn.New(500, 300, 10, 1, 0.1, 1).X
+	least := func(opts ...quantmf.FitOption) (seconds float64, m *quantmf.QMF) {
+		seconds = math.Inf(1)
+		for range 12 {
+			began := report.CPUTime()
+			var err error
+			m, err = quantmf.FitQMF(context.Background(), x, 10, append(opts, quantmf.WithWorkers(1))...)
+			check(err)
+			seconds = min(seconds, (report.CPUTime() - began).Seconds())
+		}
+		return seconds, m
+	}
+	open, m := least()
+	for _, start := range []quantmf.Start{quantmf.StartScores, quantmf.StartNMF} {
+		told, _ := least(quantmf.WithStart(start), quantmf.WithShrinkage(m.Shrinkage), quantmf.WithLine(m.Line))
+		fmt.Printf("default %.3f s, told %v, λ = %v, τ = %v %.3f s: %.2f (chosen: %v)\n",
+			open, start, m.Shrinkage, m.Line, told, open/told, m.Start)
+	}
+}
+
 // updates compares Newton's method after some epochs with multiplicative updates.
 func updates() {
 	ways := []way{stopped("multiplicative, best"), nmf("multiplicative, 200",

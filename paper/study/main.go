@@ -52,7 +52,7 @@ func main() {
 	if flag.NArg() > 1 {
 		sets = flag.Args()[1:]
 	}
-	run, has := map[string]func(){"heldout": heldOut, "updates": updates, "batches": batches,
+	run, has := map[string]func(){"heldout": heldOut, "choice": choice, "updates": updates, "batches": batches,
 		"qmfq":   projections,
 		"labels": labels, "peers": peers, "peerspage": func() {
 			r, err := readPeers()
