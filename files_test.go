@@ -167,7 +167,7 @@ func TestFilesOutOfRange(t *testing.T) {
 		{"DEFC", nil, append(real(1e151), noNumber...)},
 		{"DEFR", nil, noNumber}, {"DEFR", column(4, 0), real(-1, 0.5, 4)},
 		{"DEFR", column(4, 1, 2), real(1e300)}, {"DEFR", column(4, 3), real(-1, -1e-300, 1e300)},
-		{"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}},
+		{"FROM", nil, negative}, {"PROJ", is(0), []uint64{0, 4, 257, math.MaxUint64}},
 		{"PROJ", is(1), []uint64{1<<20 + 1, 1 << 32, math.MaxUint64}},
 	}, common...), maps...)
 	for name, o := range map[string][]FitOption{

@@ -33,6 +33,7 @@ type givenMaps struct {
 	quantiles, weights Mat
 	slopes             []float64
 	deflation          *givenMaps // of a QMFQ: T', which has no slopes
+	own                bool       // initU and initV of it are where the projections of the model started
 }
 
 // task is what a fit is asked for.

@@ -64,11 +64,12 @@ func MemoryFor(ctx context.Context, method Method, x Rows, rank int, opts ...Fit
 }
 
 // MemoryOf is [MemoryFor] of a d × n matrix of which only the sizes are known: it is for the data that take
-// most. What it says is more than 1.5 times what is alive for an NMF under KL without hidden cells of rows
-// that are not mostly zero, down to half; for [WithMissingValues], a QMF of more than 2^16 cells of which few
-// are missing, down to a third; for a QMF under Frobenius without negative values; and for a [*Sparse] from
-// which an NMF draws the samples that it begins with. Errors: the [*OptionError] that the fit would return
-// before it reads x, and [*ShapeError] for sizes below 1; a fit too large for any machine is no error here.
+// most. What it says is more than 1.5 times what is alive for an NMF under KL or Frobenius without hidden
+// cells of rows that are not mostly zero, down to half; for [WithMissingValues], a QMF of more than 2^16
+// cells of which few are missing, down to a third; for a QMF under Frobenius without negative values; and
+// for a [*Sparse] from which an NMF draws the samples that it begins with. Errors: the [*OptionError] that
+// the fit would return before it reads x, and [*ShapeError] for sizes below 1; a fit too large for any
+// machine is no error here.
 func MemoryOf(method Method, d, n, rank int, opts ...FitOption) (Memory, error) {
 	return memoryOf(method, d, n, fit.About{}, rank, opts)
 }
@@ -300,6 +301,7 @@ func (f *uncounted) model(a *pool.Arena) {
 	a.Floats(2, f.d)
 	if f.method == MethodQMFQ {
 		pool.Make[Map](a, f.d)
+		newFactors(a, f.d, f.n, f.k)
 		a.Floats(3, f.d, f.levels)
 	}
 }

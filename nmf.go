@@ -94,13 +94,13 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Cost of an epoch of Newton's method: 18dnk flops, under Frobenius without missing cells
 // 4dnk + 24k²(d+n); memory 48kn + 4dk + 17k² numbers beside x. Of an epoch of multiplicative updates:
-// 8dnk flops, memory 19kn + 2dk numbers; where cells are missing or the loss is not KL, 12dnk flops and
-// 34kn + 2dk numbers.
+// 8dnk flops, memory 19kn + 2dk numbers; under Frobenius 4dnk + 6k²d + 4k²n flops; where cells are missing,
+// or under other losses, 12dnk flops and 34kn + 2dk numbers.
 //
-// Under KL without missing or held-out cells, zeros of rows that are mostly zero cost nothing: an epoch
-// over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), and none for all dn cells.
-// The start and the checks of x read all of x once. This way takes up to (k+7)(2+w) n + 14wn numbers
-// more with w workers, with Newton's method twice as many.
+// Under KL and Frobenius without missing or held-out cells, zeros of rows that are mostly zero cost nothing:
+// an epoch over a [*Sparse] with z cells that are not 0 takes time for k z + k(d+n), or for k z + k²(d+n)
+// under Frobenius, and none for all dn cells. The start and the checks of x read all of x once. This way
+// takes up to (k+7)(2+w) n + 14wn numbers more with w workers, under KL with Newton's method twice as many.
 func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, error) {
 	c := nmfDefaults()
 	t, err := open(ctx, section.NMF, option.FitNMF, &c, x, rank, opts)

@@ -38,7 +38,8 @@ type QMFQ struct {
 	Factorisation // Π_k(T'(X)) = UV
 
 	deflate    []*Map
-	inflated   QMF // T as a QMF of U and V
+	inflated   QMF    // T as a QMF of U and V
+	from       [2]Mat // U and V where every projection started, for a fit that goes on
 	projection Projection
 }
 
@@ -417,7 +418,9 @@ func (f *qmfqFit) startFromQMF() error {
 func (f *qmfqFit) startFromModel() error {
 	err := f.progress.Enter(fit.PhaseFactors)
 	f.from.copyFrom(f.initU, f.initV)
-	f.from.raise(factorBound(f.squash, f.from.k))
+	if !f.maps.own {
+		f.from.raise(factorBound(f.squash, f.from.k))
+	}
 	copy(f.projected.u, f.from.u)
 	copy(f.projected.v, f.from.v)
 	if err == nil {
@@ -458,7 +461,7 @@ func (f *qmfqFit) Model(a *fit.Attempt) (fit.Model, error) {
 	stopped, done := f.progress.Finish(f.pool)
 	defer done()
 	d, s := len(f.all), f.deflation
-	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection}
+	q := &QMFQ{deflate: make([]*Map, d), projection: f.projection, from: [2]Mat{f.from.matU(), f.from.matV()}}
 	t := f.inflation.buildModel(stopped)
 	t.Best = j.Exact(f.inflation.meanLoss(), f.inflation.meanHeld())
 	t.History, t.Validation = j.History, j.Validation
@@ -728,7 +731,8 @@ func (q *QMFQ) encode() []byte {
 	}
 	return section.Encode(section.QMFQ, append(q.inflated.sections(),
 		section.Floats("DEFQ", quantiles), section.Floats("DEFC", cuts), section.Floats("DEFR", squashes),
-		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates))))
+		section.Words("PROJ", uint64(q.projection.kind), uint64(q.projection.updates)),
+		section.Floats("FROM", flat(q.from[0]), flat(q.from[1]))))
 }
 
 // UnmarshalBinary makes q the model in data, or returns a [*FormatError] and
@@ -777,6 +781,15 @@ func (q *QMFQ) UnmarshalBinary(data []byte) error {
 			return err
 		}
 		n.deflate = append(n.deflate, deflate)
+	}
+	from, err := f.vectorIn("FROM", int64(f.d+f.n)*int64(f.k), 0, math.MaxFloat64)
+	if err != nil {
+		return err
+	}
+	n.from = [2]Mat{{Rows: f.d, Cols: f.k, Stride: f.k, Data: from[:f.d*f.k]},
+		{Rows: f.k, Cols: f.n, Stride: f.n, Data: from[f.d*f.k:]}}
+	if c, _ := (&Factorisation{U: n.from[0], V: n.from[1]}).overflow(); c >= 0 {
+		return f.failAt("FROM", 0, "the product of the factors overflows")
 	}
 	*q = n
 	sealFields(q)

@@ -4,7 +4,7 @@ package quantmf
 // x is the matrix of the model, the fit begins at the model's loss. Other samples are placed first, with all
 // that is known of the features as it is: then few epochs come as far as a fit from nothing.
 //
-// A QMFQ goes on from T and UV; T' follows from these (calibrate). A BQMF goes on from its rows, the
+// A QMFQ goes on from T and T', and from where its projections started. A BQMF goes on from its rows, the
 // posterior of U and their noise: V is the posterior of the samples given these, and scales, maps and second
 // stage are made of x as in any fit.
 
@@ -18,12 +18,11 @@ import (
 
 // WithModel makes a fit go on from a model of the same method and rank: with its U, and for a QMF or a QMFQ
 // with its maps. x has the features of the model. If its samples are those that the model was fitted to,
-// which is seen by its loss there, the fit begins with V and at that loss, a QMFQ near it, since it projects
-// anew; other samples, however many, are placed first by Transform. Loss, and of a QMF or a QMFQ ε, squash,
-// levels, shrinkage, line and projection, are the model's where they are not given; other levels are an
-// error, as is a QMFQ by [TruncatedSVD]. It takes the place of a start: it contradicts [WithInit],
-// [WithStart], [WithRestarts] and, in a QMF or a QMFQ, [WithEnds]([EndsPinned]). Cost: a Loss or a Transform
-// of x.
+// which is seen by its loss there, the fit begins with V and at that loss; other samples, however many, are
+// placed first by Transform. Loss, and of a QMF or a QMFQ ε, squash, levels, shrinkage, line and projection,
+// are the model's where they are not given; other levels are an error, as is a QMFQ by [TruncatedSVD]. It
+// takes the place of a start: it contradicts [WithInit], [WithStart], [WithRestarts] and, in a QMF or a QMFQ,
+// [WithEnds]([EndsPinned]). Cost: a Loss or a Transform of x.
 //
 // A BQMF goes on with what the model knows of the features, U and noise, and always places the samples by
 // that. It has no more components than the model, whatever the rank, and may end after one epoch. History
@@ -82,6 +81,9 @@ func (q *QMFQ) settle(ctx context.Context, c *config, kind uint32, x Rows, rank 
 	}
 	if err := c.takeModel(ctx, q, x); err != nil {
 		return err
+	}
+	if &c.initV.Data[0] == &q.V.Data[0] { // the samples are those of the model
+		c.initU, c.initV, c.maps.own = q.from[0], q.from[1], true
 	}
 	return c.takeDeflation(q, x)
 }

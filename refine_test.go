@@ -77,10 +77,9 @@ func TestWithModel(t *testing.T) {
 			}
 			return nil, nil
 		}
-		// A QMFQ projects anew from where its projections led, and steps of Adam need some epochs.
 		near, above, epochs := 1e-9, 1e-6, 3
-		if c.method == MethodQMFQ {
-			near, above, epochs = 0.1, 0.01, 30
+		if c.method == MethodQMFQ { // steps of Adam need some epochs
+			above, epochs = 0.01, 30
 		}
 		first, history := fit(c.x, c.opts...)
 		own, _ := first.Loss(c.x)

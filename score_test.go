@@ -3,8 +3,10 @@ package quantmf
 // Tests of Score: of samples seen and unseen, under every divergence, with missing cells.
 
 import (
+	"math"
 	"os"
 	"testing"
+	"time"
 )
 
 // TestScoreUnseen places a quarter of the columns by what the others have taught.
@@ -24,4 +26,42 @@ func TestScoreUnseen(t *testing.T) {
 			t.Errorf("%v: score %v of unseen columns, loss %v of seen ones", method, score, loss)
 		}
 	}
+}
+
+// TestScoresCost: Scores of 50 new samples take at most 1.5 times the processor time of one Score of them,
+// and read no row more often.
+func TestScoresCost(t *testing.T) {
+	Slow(t) // and alone: time is that of the process
+	x := first(toy(0), 20)
+	fresh := &countedRows{Rows: columnsOf(x, func(j int) bool { return j < 50 })}
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
+		m := must(Fit(t.Context(), method, x, 4, WithEpochs(2), WithWorkers(1)))(t)
+		calls := []func(){
+			func() { must(m.Score(t.Context(), fresh))(t) },
+			func() { must(m.Scores(t.Context(), fresh))(t) },
+		}
+		least, reads := [2]time.Duration{math.MaxInt64, math.MaxInt64}, [2]int{}
+		for range 15 {
+			for which, call := range calls {
+				began, before := cpuTime(), fresh.reads
+				call()
+				least[which], reads[which] = min(least[which], cpuTime()-began), fresh.reads-before
+			}
+		}
+		if reads[1] > reads[0] || 2*least[1] > 3*least[0] {
+			t.Errorf("%v: Score takes %v and %d rows, Scores %v and %d", method, least[0], reads[0], least[1],
+				reads[1])
+		}
+	}
+}
+
+// countedRows counts how often a row is read.
+type countedRows struct {
+	Rows
+	reads int
+}
+
+func (r *countedRows) ReadRow(to []float64, i int) error {
+	r.reads++
+	return r.Rows.ReadRow(to, i)
 }

@@ -91,28 +91,6 @@ func (c *config) inShards(kind uint32, d int) error {
 	return nil
 }
 
-// Sizes checks the options of a fit of d × n numbers, and returns them and the memory that a QMF of the rows
-// of a cut takes in a step.
-func (splitting) Sizes(method Method, d, n, rank int, cut pool.Runs,
-	opts []FitOption) (*fit.SplitSizes, error) {
-	c, k, err := configOf(method, d, n, rank, opts)
-	if err != nil {
-		return nil, err
-	}
-	of := &fit.SplitSizes{Settings: c.planned(), Hidden: c.missing || c.validation > 0,
-		Workers: float64(pool.Count(c.workers, d))}
-	if method != MethodQMF {
-		return of, c.inShards(section.NMF, d)
-	}
-	of.Gaussian, of.MapState = c.gaussian(rank), c.mapState(1)
-	from, to := cut.Rows()
-	p := pool.Idle(c.workers, d)
-	newQMFPart(fit.NotRead(p.Memory, to-from, min(n, pool.Beyond), fit.About{}, c.rules()), k, &c.settings,
-		fit.Run{Pool: p, Progress: fit.Silent(context.Background())}, cut)
-	of.Maps = p.Memory.Most() / 8
-	return of, c.inShards(section.QMF, d)
-}
-
 // Plan checks the options and the data of a fit, and returns it and a hash of all that it depends on.
 func (splitting) Plan(kind uint32, x Rows, rank int, opts []FitOption) (*splitFit, uint64, error) {
 	c, function := nmfDefaults(), option.FitNMF

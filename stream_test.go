@@ -57,7 +57,7 @@ func TestStream(t *testing.T) {
 // refit.
 func TestStreamOfPatients(t *testing.T) {
 	if testing.Short() {
-		t.Skip("six fits of a real table")
+		t.Skip("nine fits of a real table")
 	}
 	t.Parallel()
 	f := must(rowfile.Open("testdata/laml-assays.tsv.gz", rowfile.Options{}))(t)
@@ -68,7 +68,7 @@ func TestStreamOfPatients(t *testing.T) {
 			x.Set(i, j, whole.At(i, order[j]))
 		}
 	}
-	for _, method := range []Method{MethodNMF, MethodQMF} {
+	for _, method := range []Method{MethodNMF, MethodQMF, MethodBQMF} {
 		missing := WithMissingValues()
 		first := must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
 		refit := must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)

@@ -10,62 +10,46 @@ import (
 	"testing"
 )
 
-// TestUpdatedAsGoodAsARefit: hidden cells of new samples, a quarter of all, are predicted within 5 % of the
-// loss of a refit with them, and where the fit alone lacks much of it, more than half of that is learnt.
+// TestUpdatedAsGoodAsARefit: a tenth and half of the cells of new samples, a quarter of all, are predicted on
+// average within 5 % of the divergence of a refit with them, and better than without learning from them.
 func TestUpdatedAsGoodAsARefit(t *testing.T) {
+	Slow(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("two fits a table")
-	}
-	for path, lacks := range map[string]float64{ // of the fit alone, of which half is learnt
-		"testdata/laml-exp.tsv.gz":                     0.04,
-		"../shared/data/tcga-cesc/mirna.tsv.gz":        0,
-		"../shared/data/sotu-wordcounts/counts.tsv.gz": 0,
-		"../shared/data/tcga-coadread/mirna.tsv.gz":    0,
-	} {
+	for _, path := range []string{"testdata/laml-exp.tsv.gz", "../shared/data/tcga-coadread/mirna.tsv.gz",
+		"../shared/data/sotu-wordcounts/counts.tsv.gz"} {
 		t.Run(path, func(t *testing.T) {
 			t.Parallel()
 			x := columnsOf(loadRows(t, path, 120), func(j int) bool { return j < 130 })
-			given := x.Clone()
-			isNew := func(j int) bool { return j%4 == 1 }
-			hidden := func(i, j int) bool { return isNew(j) && (7*i+3*j)%10 < 2 }
-			for i := range x.Rows {
-				for j := range x.Cols {
-					if hidden(i, j) {
-						given.Set(i, j, math.NaN())
-					}
-				}
-			}
-			ctx := t.Context()
-			fresh := columnsOf(given, isNew)
-			m := must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
-			refit := must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
-			alone := must(m.Predict(ctx, fresh))(t)
-			learnt := must(must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
-			var losses [3]float64
-			at := -1
-			for j := range x.Cols {
-				if !isNew(j) {
-					continue
-				}
-				at++
+			ctx, alone, updated := t.Context(), 0.0, 0.0 // logarithms of ratios
+			for split, tenths := range []int{1, 5} {
+				isNew := func(j int) bool { return j%4 == split }
+				given := x.Clone()
 				for i := range x.Rows {
-					if hidden(i, j) {
-						for k, p := range [3]float64{alone.At(i, at), learnt.At(i, at), refit.At(i, j)} {
-							losses[k] += KL.At(x.At(i, j), p)
+					for j := range x.Cols {
+						if isNew(j) && (7*i+3*j)%10 < tenths {
+							given.Set(i, j, math.NaN())
 						}
 					}
 				}
-			}
-			most := 1.05
-			if lacks > 0 {
-				if !(losses[0] > (1+lacks)*losses[2]) {
-					t.Errorf("the fit alone comes to %v of a refit's loss", losses[0]/losses[2])
+				whole, fresh := columnsOf(x, isNew), columnsOf(given, isNew)
+				m := must(FitBQMF(ctx, columnsOf(given, func(j int) bool { return !isNew(j) }), 0))(t)
+				loss := func(p Mat) (sum float64) {
+					for i, v := range fresh.Data {
+						if v != v {
+							sum += KL.At(whole.Data[i], p.Data[i])
+						}
+					}
+					return sum
 				}
-				most = 1 + lacks/2
+				refit := must(FitBQMF(ctx, given, 0, WithMissingValues()))(t).Reconstruct()
+				least := loss(columnsOf(refit, isNew))
+				alone += math.Log(loss(must(m.Predict(ctx, fresh))(t))/least) / 2
+				learnt := must(must(m.Updated(ctx, fresh))(t).Predict(ctx, fresh))(t)
+				updated += math.Log(loss(learnt)/least) / 2
 			}
-			if !(losses[1] <= most*losses[2]) {
-				t.Errorf("losses alone, updated, refitted: %v", losses)
+			t.Logf("of a refit's loss: by Predict %.3f, by Updated %.3f", math.Exp(alone), math.Exp(updated))
+			if !(updated <= math.Log(1.05) && updated < alone) {
+				t.Error("Updated is not as good as a refit")
 			}
 		})
 	}

@@ -1,11 +1,11 @@
-"""Measures the seconds of an epoch of FitNMF under KL over sparse counts, beside scikit-learn's `mu` on the same
-csr_matrix, and fills a table of docs/measurements/cost.md.
+"""Measures the seconds of an epoch of FitNMF over sparse counts, beside scikit-learn's `mu` on the same csr_matrix,
+and fills a table of docs/measurements/cost.md.
 
     bench/run sparse [quick] [D N DENSITY K]
 
 The matrix has counts whose means have rank k, of which a share that varies from row to row is kept. All start from
-the same factors, on one thread. "In full" is timed over a quarter of the rows, and its time multiplied by four.
-Seconds are the processor's; all take turns, and the least epoch of each counts.
+the same factors, on one thread, under KL where nothing is said. "In full" is timed over a quarter of the rows, and
+its time multiplied by four. Seconds are the processor's; all take turns, and the least epoch of each counts.
 """
 
 import pathlib
@@ -24,11 +24,13 @@ given = arguments()
 D, N, DENSITY, K = [int(given[0]), int(given[1]), float(given[2]), int(given[3])] if given else (
     [2000, 4000, 0.05, 10] if QUICK else [20000, 20000, 0.05, 10])
 ROUNDS, EPOCHS = (1, 4) if QUICK else (2, 8)
-OURS = {  # holder, updates, epochs that do not count: what begins a fit, and updates before Newton's method
-    "FitNMF, updates, sparse rows": ("", "multiplicative", 2),
-    "Newton's method, sparse rows": ("", "newton", 5),
-    "updates, the same rows in full": ("full", "multiplicative", 2),
-    "updates, no cell zero": ("positive", "multiplicative", 2),
+OURS = {  # holder, updates, β, epochs that do not count: what begins a fit, updates before Newton's
+    "FitNMF, updates, sparse rows": ("", "multiplicative", 1, 2),
+    "Newton's method, sparse rows": ("", "newton", 1, 5),
+    "updates, the same rows in full": ("full", "multiplicative", 1, 2),
+    "updates, no cell zero": ("positive", "multiplicative", 1, 2),
+    "Frobenius, updates, sparse rows": ("", "multiplicative", 2, 2),
+    "Frobenius, Newton's method, sparse rows": ("", "newton", 2, 2),
 }
 
 
@@ -73,9 +75,9 @@ def main():
 
         files = {rows: write(rows) for rows in (D, D // 4)}
 
-        def ours(holder, updates, warm):
+        def ours(holder, updates, beta, warm):
             rows = D // 4 if holder else D
-            got = fit(binary, D=rows, N=N, K=K, Holder=holder, Method="NMF", Updates=updates,
+            got = fit(binary, D=rows, N=N, K=K, Holder=holder, Method="NMF", Updates=updates, Beta=beta,
                       Epochs=max(EPOCHS, warm + 2), **files[rows])
             return min(np.diff(got["Seconds"])[warm - 1:]) * D / rows
 

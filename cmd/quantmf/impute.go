@@ -37,7 +37,8 @@ func (f *imputeFlags) program() *cli.Program {
 			in rows.
 
 			With -model nothing is fitted: MATRIX has samples that the model need not have seen, even a
-			single one, and each is filled in by itself.` + "\n\n" + cli.MatrixHelp,
+			single one. Each is filled in by itself, but for a model of -method bqmf, which learns from all
+			of MATRIX first, the model file staying as it is.` + "\n\n" + cli.MatrixHelp,
 		Groups: []cli.Group{
 			{Heading: "What is filled in", Flags: append(f.filling(), f.categoryFlags()...)},
 			{Heading: "New samples of a model", Flags: []*cli.Flag{cli.Text(&f.kept, "model", "FILE", `fill in
@@ -239,13 +240,10 @@ func besides(file, what string) string {
 	return strings.TrimSuffix(plain, end) + "." + what + end + packed
 }
 
-// footprint is the most that is alive at once, in bytes: the matrix, and either the fit, or the model with
-// the predictions and intervals that it gives; while checks are made one of each for every processor, and a
-// copy of the matrix with hidden cells.
+// footprint is the most that is alive at once, in bytes, without -model: the matrix, and either the fit, or
+// the model with the predictions and intervals that it gives; while checks are made one of each for every
+// processor, and a copy of the matrix with hidden cells.
 func (f *imputeFlags) footprint(d, n int) (float64, error) {
-	if f.kept != "" {
-		return keptFootprint(d, n), nil
-	}
 	need, err := quantmf.MemoryOf(quantmf.MethodBQMF, d, n, f.rank, f.options.List()...)
 	if err != nil {
 		return 0, err
@@ -268,7 +266,12 @@ func (f *imputeFlags) run(s cli.Streams) error {
 		return err
 	}
 	t := r.table
-	need, err := f.footprint(t.X.Rows, t.X.Cols)
+	need, err := 0.0, error(nil)
+	if f.kept == "" {
+		need, err = f.footprint(t.X.Rows, t.X.Cols)
+	} else {
+		need = r.keptFootprint(t.X.Rows, t.X.Cols)
+	}
 	if err == nil {
 		err = f.in.Allows(need, "this", "use fewer features or components (-k), or allow more")
 	}

@@ -17,9 +17,14 @@ import (
 )
 
 // keptFootprint is the most that is alive at once beside the model, in bytes: the matrix with and without
-// hidden values, means, and the two ends of intervals twice.
-func keptFootprint(d, n int) float64 {
-	return margin*8*8*float64(d)*float64(n) + 64*float64(d+n) + buffers + programSize
+// hidden values, means, and the two ends of intervals twice; and of a BQMF that learns from the samples the
+// moments of U, as precisions, and what the samples add to them.
+func (r *imputation) keptFootprint(d, n int) float64 {
+	numbers := 8 * float64(n)
+	if k := float64(r.model.Rank()); r.spread() && n > 1 {
+		numbers += 2*k*(k+3) + 64
+	}
+	return margin*8*float64(d)*numbers + 64*float64(d+n) + buffers + programSize
 }
 
 // takeKept reads the model, and the matrix, which gets the model's features in its order.
@@ -81,13 +86,23 @@ func (r *imputation) workKept(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// predict returns what the model says of the cells of x, and with an interval its ends.
+// predict returns what the model says of the cells of x, and with an interval its ends. A BQMF learns from
+// several samples first: it then predicts them nearly as well as one that was fitted with them.
 func (r *imputation) predict(ctx context.Context, x quantmf.Mat, interval float64) (p forecast,
 	lower, upper quantmf.Mat, err error) {
-	p.mean, err = r.model.Predict(ctx, x)
-	p.median = p.mean
 	b, is := r.model.Model.(*quantmf.BQMF)
-	if err == nil && is { // the median is either end of an interval without width
+	if !is {
+		p.mean, err = r.model.Predict(ctx, x)
+		p.median = p.mean
+		return p, lower, upper, err
+	}
+	if x.Cols > 1 {
+		b, err = b.Updated(ctx, x)
+	}
+	if err == nil {
+		p.mean, err = b.Predict(ctx, x)
+	}
+	if err == nil { // the median is either end of an interval without width
 		p.median, _, err = b.PredictInterval(ctx, x, 1e-12)
 	}
 	if err == nil && interval > 0 {

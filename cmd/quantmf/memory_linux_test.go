@@ -6,14 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/internal/cli"
-	"github.com/quantmf/quantmf/internal/table"
-	"github.com/quantmf/quantmf/shards"
 )
 
 // TestFootprint: what is told of memory is at least what a fit in a process of its own has
@@ -127,109 +123,15 @@ func TestFootprint(t *testing.T) {
 	}
 }
 
-// TestShardFootprint: what is told of the memory of a plan over shards and of its steps is at least what
-// processes had resident at their most; beyond the program's share, at most two and a half times that. What
-// is told of the folder is what is there.
-func TestShardFootprint(t *testing.T) {
-	if os.Getenv("QUANTMF_LONG") == "" {
-		t.Skip("QUANTMF_LONG is not set: starts many processes")
-	}
-	const d, n, k, count = 320, 4000, 20, 4
-	t.Chdir(t.TempDir())
-	r := rand.New(rand.NewPCG(1, 2))
-	x := quantmf.NewMat(d, n)
-	for i := range x.Data {
-		x.Data[i] = r.ExpFloat64() * (1 + float64(i%7))
-	}
-	file := must(os.Create("x.npy"))(t)
-	ok(t, table.Write(file, "x.npy", "", nil, nil, x))
-	ok(t, file.Close())
-	writeText(t, "tiny.tsv", "1\t2\t3\n4\t5\t7\n9\t8\t6\n")
-	idle := peakOf(t, "fit", "-method", "nmf", "-k", "1", "-progress", "none", "tiny.tsv")
-	for i, c := range []struct {
-		method quantmf.Method
-		flags  string
-		opts   []quantmf.FitOption
-	}{
-		{quantmf.MethodNMF, "-method nmf -epochs 1", []quantmf.FitOption{quantmf.WithEpochs(1)}},
-		{quantmf.MethodNMF, "-method nmf -epochs 1 -validation 0.1",
-			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithValidation(0.1)}},
-		{quantmf.MethodNMF, "-method nmf -epochs 4 -updates newton",
-			[]quantmf.FitOption{quantmf.WithEpochs(4), quantmf.WithUpdates(quantmf.UpdatesNewton)}},
-		{quantmf.MethodQMF, "-method qmf -epochs 1 -start nmf -shrinkage 1",
-			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartNMF),
-				quantmf.WithShrinkage(1)}},
-		{quantmf.MethodQMF, "-method qmf -epochs 1 -start uniform",
-			[]quantmf.FitOption{quantmf.WithEpochs(1), quantmf.WithStart(quantmf.StartUniform)}},
-	} {
-		told := must(shards.MemoryOf(c.method, d, n, k, count, c.opts...))(t)
-		dir, whole := fmt.Sprint("fit", i), float64(8*d*n)
-		check := func(what string, told float64, args ...string) {
-			most := margin*told + buffers + programSize
-			got := leastPeakOf(t, most, args...)
-			t.Logf("%s, %s: %.1f MiB resident, %.1f told beside the program's %.1f", c.flags, what,
-				got/(1<<20), told/(1<<20), idle/(1<<20))
-			if most < got || told > 2.5*(got-idle) {
-				t.Errorf("%s, %s: %.3g bytes were resident at most, %.3g by the program alone, %.3g told",
-					c.flags, what, got, idle, told)
-			}
-		}
-		check("plan", float64(told.Plan)+whole,
-			append([]string{"shard", "plan", "-k", fmt.Sprint(k), "-shards", fmt.Sprint(count), "-progress",
-				"none", "-o", dir, "x.npy"}, strings.Fields(c.flags)...)...)
-		looked := 1 // the round that is looked at
-		if strings.Contains(c.flags, "newton") {
-			looked = 6 // of the half of U
-		}
-		for round := 0; ; round++ {
-			for shard := range count - 1 {
-				quiet(t, 0, "shard", "step", dir, "-shard", fmt.Sprint(shard))
-			}
-			step := []string{"shard", "step", dir, "-shard", fmt.Sprint(count - 1)}
-			if round == looked {
-				check("step", float64(max(2*told.Rows, told.Rows+told.Step)), step...)
-				var bytes int64
-				for _, name := range []string{"part-%06d-*", "state-%06d-*", "v-%06d", "main-%06d"} {
-					files := must(filepath.Glob(filepath.Join(dir, fmt.Sprintf(name, round))))(t)
-					for _, f := range files {
-						if at, err := os.Stat(f); err == nil {
-							bytes += at.Size()
-						}
-					}
-				}
-				if float64(told.Round) < 0.95*float64(bytes) || float64(told.Round) > 1.5*float64(bytes) {
-					t.Errorf("%s: a round leaves %d bytes, %d told", c.flags, bytes, told.Round)
-				}
-				check("reduce", float64(told.Reduce), "shard", "reduce", "-round", fmt.Sprint(round), dir)
-			} else {
-				quiet(t, 0, step...)
-			}
-			if out, _ := quiet(t, 0, "shard", "reduce", "-round", fmt.Sprint(round), dir); out == "over\n" {
-				break
-			}
-		}
-		check("finish", float64(told.Finish), "shard", "finish", "-o", "m", dir)
-	}
-}
-
 // leastPeakOf is peakOf, or where that is more than most the least of three runs: when the collector comes to
-// run is a matter of chance, what a run needs is not. A plan is made once, since its folder is there then,
-// and a reduce finds its round, the last argument but one, not made yet.
+// run is a matter of chance, what a run needs is not.
 func leastPeakOf(t *testing.T, most float64, args ...string) float64 {
 	t.Helper()
 	got := peakOf(t, args...)
 	for range 2 {
-		if got <= most || slices.Contains(args, "plan") {
-			break
+		if got > most {
+			got = min(got, peakOf(t, args...))
 		}
-		if slices.Contains(args, "reduce") {
-			dir, round := args[len(args)-1], 0
-			must(fmt.Sscan(args[len(args)-2], &round))(t)
-			for _, name := range []string{"round", "v", "main"} {
-				ok(t, os.Remove(filepath.Join(dir, fmt.Sprintf("%s-%06d", name, round+1))))
-			}
-		}
-		got = min(got, peakOf(t, args...))
 	}
 	return got
 }

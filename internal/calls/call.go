@@ -54,47 +54,68 @@ type Call struct {
 	Host Host
 }
 
-func (c Call) text(name string) string {
+// reader reads the arguments of a call. Its methods return nothing from the first error on, which err keeps.
+type reader struct {
+	Call
+	err error
+}
+
+func (c *reader) fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
+// take reads the argument of this name.
+func take[T any](c *reader, name string, read func(name string, v Value) (T, error)) (t T) {
+	if c.err == nil {
+		t, c.err = read(name, c.Args.Field(name))
+	}
+	return t
+}
+
+func (c *reader) text(name string) string {
 	if v := c.Args.Field(name); v.Type() != None {
 		return v.Text()
 	}
 	return ""
 }
 
-func (c Call) whole(name string) (int, error) { return whole(name, c.Args.Field(name)) }
+func (c *reader) whole(name string) int { return take(c, name, whole) }
 
-func (c Call) decimal(name string) (float64, error) {
-	v := c.Args.Field(name)
+func (c *reader) decimal(name string) float64 { return take(c, name, decimal) }
+
+// numbers returns the argument of this name, nil where there is none.
+func (c *reader) numbers(name string) []float64 {
+	if c.Args.Field(name).Type() == None {
+		return nil
+	}
+	return take(c, name, numbers)
+}
+
+func (c *reader) rows(name string) quantmf.Rows { return take(c, name, rows) }
+
+func (c *reader) matrix(name string) quantmf.Mat { return take(c, name, matrix) }
+
+func (c *reader) texts(name string) []string { return take(c, name, texts) }
+
+// model reads the model whose file is the argument "model".
+func (c *reader) model() quantmf.Model { return take(c, "model", model) }
+
+func decimal(name string, v Value) (float64, error) {
 	if v.Type() != Number {
 		return 0, noNumber(name, v, "must be a number")
 	}
 	return v.Float(), nil
 }
 
-// numbers returns the argument of this name, nil where there is none.
-func (c Call) numbers(name string) ([]float64, error) {
-	v := c.Args.Field(name)
-	if v.Type() == None {
-		return nil, nil
-	}
-	return numbers(name, v)
-}
-
-func (c Call) rows(name string) (quantmf.Rows, error) { return rows(name, c.Args.Field(name)) }
-
-func (c Call) matrix(name string) (quantmf.Mat, error) { return matrix(name, c.Args.Field(name)) }
-
-func (c Call) texts(name string) ([]string, error) {
-	v := c.Args.Field(name)
+func texts(name string, v Value) ([]string, error) {
 	t, is := v.Texts()
 	if !is {
 		return nil, other(name, v, "a list of texts")
 	}
 	return t, nil
 }
-
-// model reads the model whose file is the argument "model".
-func (c Call) model() (quantmf.Model, error) { return model("model", c.Args.Field("model")) }
 
 func model(name string, v Value) (quantmf.Model, error) {
 	file, is := v.Bytes()

@@ -22,7 +22,9 @@ import (
 
 // Answer makes the call of this name. It is a switch and no map, so that a program that does not call it
 // links none of the models.
-func (c Call) Answer(name string) (any, error) {
+func (c Call) Answer(name string) (any, error) { return (&reader{Call: c}).answer(name) }
+
+func (c *reader) answer(name string) (any, error) {
 	switch name {
 	case "fit":
 		return c.fit()
@@ -42,10 +44,8 @@ func (c Call) Answer(name string) (any, error) {
 		return c.normalize()
 	case "reconstruct":
 		return c.reconstruct()
-	case "median", "deviation":
+	case "median", "deviation", "embedding":
 		return c.bayesian(name)
-	case "embedding":
-		return c.embedding()
 	case "interval":
 		return c.interval()
 	case "map":
@@ -61,36 +61,36 @@ func (c Call) Answer(name string) (any, error) {
 	case "footprint":
 		return c.footprint()
 	case "softRank":
-		return c.operator(quantmf.SoftRank)
+		return unary(c, c.numbers, quantmf.SoftRank)
 	case "softSort":
-		return c.operator(quantmf.SoftSort)
+		return unary(c, c.numbers, quantmf.SoftSort)
 	case "softQuantile":
-		return c.softQuantile()
+		return binary(c, c.numbers, "q", quantmf.SoftQuantile)
 	case "softRankVJP", "softSortVJP", "softQuantileVJP":
 		return c.backward(name)
 	case "softRankRows":
-		return c.rowsOf(quantmf.SoftRankRows)
+		return unary(c, c.matrix, quantmf.SoftRankRows)
 	case "softSortRows":
-		return c.rowsOf(quantmf.SoftSortRows)
+		return unary(c, c.matrix, quantmf.SoftSortRows)
 	case "softRankRowsVJP":
-		return c.rowsBack(quantmf.SoftRankRowsVJP)
+		return binary(c, c.matrix, "z", quantmf.SoftRankRowsVJP)
 	case "softSortRowsVJP":
-		return c.rowsBack(quantmf.SoftSortRowsVJP)
+		return binary(c, c.matrix, "z", quantmf.SoftSortRowsVJP)
 	case "softQuantileRows":
-		return c.softQuantileRows()
+		return binary(c, c.matrix, "q", quantmf.SoftQuantileRows)
 	case "softQuantileRowsVJP":
 		return c.softQuantileRowsVJP()
 	}
 	return nil, errors.New("quantmf: there is no such call")
 }
 
-func (c Call) method() (name string, err error) {
+func (c *reader) method() string {
 	v := c.Args.Field("method")
-	name = v.Text()
+	name := v.Text()
 	if all := append(slices.Clip(settings.Methods), "auto"); !slices.Contains(all, name) {
-		return "", wrong("method", v, settings.OneOf(all).Error())
+		c.fail(wrong("method", v, settings.OneOf(all).Error()))
 	}
-	return name, nil
+	return name
 }
 
 // told reports the progress of a fit to the host, and stops the fit when its context ends.
@@ -100,14 +100,11 @@ func (c Call) told(p quantmf.Progress) error {
 	return c.Ctx.Err()
 }
 
-func (c Call) fit() (any, error) {
-	method, err := c.method()
-	if err != nil {
-		return nil, err
-	}
-	x, rank, opts, err := c.asked(settings.Method(method))
-	if err != nil {
-		return nil, err
+func (c *reader) fit() (any, error) {
+	method := c.method()
+	x, rank, opts := c.asked(method)
+	if c.err != nil {
+		return nil, c.err
 	}
 	if method == "auto" {
 		return c.fitAuto(x, rank, opts)
@@ -119,29 +116,21 @@ func (c Call) fit() (any, error) {
 	return result(about(m))
 }
 
-// asked returns the matrix, the rank and the options of a fit for which the host has room.
-func (c Call) asked(method quantmf.Method) (x quantmf.Rows, rank int, opts []quantmf.FitOption, err error) {
-	if rank, err = c.whole("rank"); err != nil {
-		return nil, 0, nil, err
+// asked reads the matrix, the rank and the options of a fit, and asks the host whether there is room for it.
+func (c *reader) asked(method string) (x quantmf.Rows, rank int, opts []quantmf.FitOption) {
+	rank, opts, x = c.whole("rank"), c.options(), c.rows("x")
+	if c.err == nil {
+		c.fail(c.room(settings.Method(method), x, rank, opts))
 	}
-	if opts, err = c.options(); err != nil {
-		return nil, 0, nil, err
-	}
-	if x, err = c.rows("x"); err != nil {
-		return nil, 0, nil, err
-	}
-	return x, rank, opts, c.room(method, x, rank, opts)
+	return x, rank, opts
 }
 
 // consensus is a fit by NMF with the fields of the consensus beside those of its model.
-func (c Call) consensus() (any, error) {
-	seeds, err := c.whole("seeds")
-	if err != nil {
-		return nil, err
-	}
-	x, rank, opts, err := c.asked(quantmf.MethodNMF)
-	if err != nil {
-		return nil, err
+func (c *reader) consensus() (any, error) {
+	seeds := c.whole("seeds")
+	x, rank, opts := c.asked("nmf")
+	if c.err != nil {
+		return nil, c.err
 	}
 	m, err := quantmf.FitConsensus(c.Ctx, x, rank, seeds, opts...)
 	if err != nil {
@@ -200,29 +189,19 @@ func warnings(m quantmf.Model) []string {
 	return append(all, account.Remarks(m)...)
 }
 
-func (c Call) open() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
+func (c *reader) open() (any, error) {
+	m := c.model()
+	if c.err != nil {
+		return nil, c.err
 	}
 	return result(about(m))
 }
 
-// placed returns the model and the matrix that a call is of.
-func (c Call) placed() (quantmf.Model, quantmf.Rows, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, nil, err
-	}
-	x, err := c.rows("x")
-	return m, x, err
-}
-
 // ofSamples makes a call of a model with samples.
-func (c Call) ofSamples(name string) (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
+func (c *reader) ofSamples(name string) (any, error) {
+	m, x := c.model(), c.rows("x")
+	if c.err != nil {
+		return nil, c.err
 	}
 	switch name {
 	case "transform":
@@ -236,14 +215,10 @@ func (c Call) ofSamples(name string) (any, error) {
 }
 
 // updated returns what open does, of the model that has learnt from x as well.
-func (c Call) updated() (any, error) {
-	m, err := c.posterior("updated")
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.rows("x")
-	if err != nil {
-		return nil, err
+func (c *reader) updated() (any, error) {
+	m, x := c.posterior("updated"), c.rows("x")
+	if c.err != nil {
+		return nil, c.err
 	}
 	of, err := m.Updated(c.Ctx, x)
 	if err != nil {
@@ -252,24 +227,17 @@ func (c Call) updated() (any, error) {
 	return result(about(of))
 }
 
-func (c Call) predictInterval() (any, error) {
-	m, err := c.posterior("predictInterval")
-	if err != nil {
-		return nil, err
+func (c *reader) predictInterval() (any, error) {
+	m, x, p := c.posterior("predictInterval"), c.rows("x"), c.decimal("p")
+	if c.err != nil {
+		return nil, c.err
 	}
-	x, err := c.rows("x")
-	if err != nil {
-		return nil, err
-	}
-	p, err := c.decimal("p")
-	if err != nil {
-		return nil, err
-	}
-	lo, hi, err := m.PredictInterval(c.Ctx, x, p)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"low": lo, "high": hi}, nil
+	return bounds(m.PredictInterval(c.Ctx, x, p))
+}
+
+// bounds are those of an interval of each value.
+func bounds(lo, hi quantmf.Mat, err error) (any, error) {
+	return result(map[string]any{"low": lo, "high": hi}, err)
 }
 
 // result returns nothing beside an error.
@@ -280,132 +248,93 @@ func result[T any](v T, err error) (any, error) {
 	return v, nil
 }
 
-func (c Call) normalize() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
-	}
+func (c *reader) normalize() (any, error) {
+	m := c.model()
 	q, ok := m.(*quantmf.QMFQ)
-	if !ok {
-		return nil, &quantmf.OptionError{Option: "normalize",
-			Bound: "is of models by qmfq, the only ones with maps of the data itself"}
+	if m != nil && !ok {
+		c.fail(&quantmf.OptionError{Option: "normalize",
+			Bound: "is of models by qmfq, the only ones with maps of the data itself"})
 	}
-	x, err := c.matrix("x")
-	if err != nil {
-		return nil, err
+	x := c.matrix("x")
+	if c.err != nil {
+		return nil, c.err
 	}
 	return result(q.Normalize(x))
 }
 
-func (c Call) reconstruct() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.full(m, 1); err != nil {
-		return nil, err
+func (c *reader) reconstruct() (any, error) {
+	m := c.model()
+	if c.full(m, 1); c.err != nil {
+		return nil, c.err
 	}
 	return m.Reconstruct(), nil
 }
 
 // full asks the host whether there is room for results as large as the matrix that was fitted.
-func (c Call) full(m quantmf.Model, results int64) error {
-	of := settings.Factorisation(m)
-	need := 8 * results * int64(of.U.Rows) * int64(of.V.Cols)
-	return c.Host.Room(of.U.Rows, of.V.Cols, need, need)
+func (c *reader) full(m quantmf.Model, results int64) {
+	if c.err == nil {
+		of := settings.Factorisation(m)
+		need := 8 * results * int64(of.U.Rows) * int64(of.V.Cols)
+		c.fail(c.Host.Room(of.U.Rows, of.V.Cols, need, need))
+	}
 }
 
 // posterior reads the model, which must be by bqmf, for a call of this name.
-func (c Call) posterior(name string) (*quantmf.BQMF, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
-	}
+func (c *reader) posterior(name string) *quantmf.BQMF {
+	m := c.model()
 	b, is := m.(*quantmf.BQMF)
-	if !is {
-		return nil, &quantmf.OptionError{Option: name,
-			Bound: "is of models by bqmf, the only ones that know their uncertainty"}
+	if m != nil && !is {
+		c.fail(&quantmf.OptionError{Option: name,
+			Bound: "is of models by bqmf, the only ones that know their uncertainty"})
 	}
-	return b, nil
+	return b
 }
 
-func (c Call) bayesian(name string) (any, error) {
-	m, err := c.posterior(name)
-	if err != nil {
-		return nil, err
+func (c *reader) bayesian(name string) (any, error) {
+	m := c.posterior(name)
+	if name != "embedding" {
+		c.full(m, 1)
 	}
-	if err := c.full(m, 1); err != nil {
-		return nil, err
+	if c.err != nil {
+		return nil, c.err
 	}
-	if name == "median" {
+	switch name {
+	case "median":
 		return m.Median(), nil
-	}
-	return m.Deviation(), nil
-}
-
-func (c Call) embedding() (any, error) {
-	m, err := c.posterior("embedding")
-	if err != nil {
-		return nil, err
+	case "deviation":
+		return m.Deviation(), nil
 	}
 	return m.Embedding(), nil
 }
 
-func (c Call) interval() (any, error) {
-	m, err := c.posterior("interval")
-	if err != nil {
-		return nil, err
+func (c *reader) interval() (any, error) {
+	m, p := c.posterior("interval"), c.decimal("p")
+	if c.full(m, 2); c.err != nil {
+		return nil, c.err
 	}
-	p, err := c.decimal("p")
-	if err != nil {
-		return nil, err
-	}
-	if err := c.full(m, 2); err != nil {
-		return nil, err
-	}
-	lo, hi, err := m.Interval(p)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"low": lo, "high": hi}, nil
+	return bounds(m.Interval(p))
 }
 
 // mapped returns T_i at values w.
-func (c Call) mapped() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
-	}
-	row, err := c.whole("row")
-	if err != nil {
-		return nil, err
-	}
-	w, err := c.numbers("values")
-	if err != nil {
-		return nil, err
+func (c *reader) mapped() (any, error) {
+	m, row, w := c.model(), c.whole("row"), c.numbers("values")
+	if c.err != nil {
+		return nil, c.err
 	}
 	for j, v := range w {
 		if v-v != 0 {
 			return nil, &quantmf.DataError{Row: -1, Col: j, Value: v, Problem: "must be finite"}
 		}
 	}
-	var at func(w float64) float64
+	var at interface{ At(w float64) float64 }
+	var err error
 	switch m := m.(type) {
 	case *quantmf.QMF:
-		t, e := m.Map(row)
-		if err = e; err == nil {
-			at = t.At
-		}
+		at, err = m.Map(row)
 	case *quantmf.QMFQ:
-		t, e := m.Inflate(row)
-		if err = e; err == nil {
-			at = t.At
-		}
+		at, err = m.Inflate(row)
 	case *quantmf.BQMF:
-		t, e := m.Map(row)
-		if err = e; err == nil {
-			at = t.At
-		}
+		at, err = m.Map(row)
 	default:
 		err = &quantmf.OptionError{Option: "map", Bound: "a model by nmf has no maps"}
 	}
@@ -414,20 +343,16 @@ func (c Call) mapped() (any, error) {
 	}
 	t := make([]float64, len(w))
 	for j, v := range w {
-		t[j] = at(v)
+		t[j] = at.At(v)
 	}
 	return t, nil
 }
 
 // top returns the first features and samples of every component.
-func (c Call) top() (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
-	}
-	count, err := c.whole("count")
-	if err != nil {
-		return nil, err
+func (c *reader) top() (any, error) {
+	m, x, count := c.model(), c.rows("x"), c.whole("count")
+	if c.err != nil {
+		return nil, c.err
 	}
 	if count < 0 {
 		return nil, &quantmf.OptionError{Option: "count", Value: itoa(count), Bound: "must be at least 0"}
@@ -453,14 +378,10 @@ func ranked(all [][]quantmf.Top) []any {
 
 // account is what a report draws of a model and the matrix that was fitted; the call "report" of the
 // page's readers takes it.
-func (c Call) account() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.matrix("x")
-	if err != nil {
-		return nil, err
+func (c *reader) account() (any, error) {
+	m, x := c.model(), c.matrix("x")
+	if c.err != nil {
+		return nil, c.err
 	}
 	a, err := account.Of(m, x)
 	if err != nil {
@@ -479,122 +400,75 @@ func (c Call) account() (any, error) {
 }
 
 // heldOut makes one trial of a choice of rank. Trials of other calls have the same masks.
-func (c Call) heldOut() (any, error) {
-	method, err := c.method()
-	if err != nil {
-		return nil, err
-	}
-	var n [2]int
-	for i, name := range []string{"rank", "repeats"} {
-		if n[i], err = c.whole(name); err != nil {
-			return nil, err
-		}
-	}
-	var of [2]float64
-	for i, name := range []string{"share", "maskSeed"} {
-		if of[i], err = c.decimal(name); err != nil {
-			return nil, err
-		}
-	}
-	share, seed := of[0], of[1]
+func (c *reader) heldOut() (any, error) {
+	method, rank, repeats := c.method(), c.whole("rank"), c.whole("repeats")
+	share, seed := c.decimal("share"), c.decimal("maskSeed")
 	if !(seed >= 0 && seed < 1<<53) {
-		return nil, wrong("maskSeed", c.Args.Field("maskSeed"), "must be from 0 to 2^53")
+		c.fail(wrong("maskSeed", c.Args.Field("maskSeed"), "must be from 0 to 2^53"))
 	}
-	opts, err := c.options()
-	if err != nil {
-		return nil, err
+	opts := c.options()
+	if repeats == 0 || share == 0 { // HeldOut has defaults for 0, and clients have their own
+		c.fail(&quantmf.OptionError{Option: "repeats", Value: itoa(repeats),
+			Bound: "neither repeats nor share may be 0"})
 	}
-	if n[1] == 0 || share == 0 { // HeldOut has defaults for 0, and clients have their own
-		return nil, &quantmf.OptionError{Option: "repeats", Value: itoa(n[1]),
-			Bound: "neither repeats nor share may be 0"}
+	x := c.rows("x")
+	if c.err == nil {
+		c.fail(c.room(settings.Method(method), x, rank, opts))
 	}
-	x, err := c.rows("x")
-	if err != nil {
-		return nil, err
+	if c.err != nil {
+		return nil, c.err
 	}
-	if err := c.room(settings.Method(method), x, n[0], opts); err != nil {
-		return nil, err
-	}
-	masks := quantmf.Masks{Repeats: n[1], Share: share, Seed: uint64(seed)}
-	told := &trial{Call: c, repeats: max(n[1], 1)}
+	masks := quantmf.Masks{Repeats: repeats, Share: share, Seed: uint64(seed)}
+	told := &trial{Call: c.Call, repeats: max(repeats, 1)}
 	fit := func(ctx context.Context, x quantmf.Rows, rank int, opts ...quantmf.FitOption) (quantmf.Model,
 		error) {
 		return settings.Fit(ctx, method, x, rank, opts...)
 	}
-	trials := []quantmf.Trial{{Rank: n[0], Options: append(opts, quantmf.WithProgress(told.hear))}}
+	trials := []quantmf.Trial{{Rank: rank, Options: append(opts, quantmf.WithProgress(told.hear))}}
 	p, err := quantmf.HeldOut(c.Ctx, x, fit, trials, masks)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"rank": n[0], "mean": p[0].Mean, "standardError": p[0].StdErr,
+	return map[string]any{"rank": rank, "mean": p[0].Mean, "standardError": p[0].StdErr,
 		"losses": p[0].Losses}, nil
 }
 
 // footprint returns the memory that a fit takes, in bytes.
-func (c Call) footprint() (any, error) {
-	method, err := c.method()
-	if err != nil {
-		return nil, err
+func (c *reader) footprint() (any, error) {
+	method, d, n, k := c.method(), c.whole("rows"), c.whole("columns"), c.whole("rank")
+	opts := c.options()
+	if c.err != nil {
+		return nil, c.err
 	}
-	var n [3]int
-	for i, name := range []string{"rows", "columns", "rank"} {
-		if n[i], err = c.whole(name); err != nil {
-			return nil, err
-		}
-	}
-	opts, err := c.options()
-	if err != nil {
-		return nil, err
-	}
-	m, err := quantmf.MemoryOf(settings.Method(method), n[0], n[1], n[2], opts...)
-	if err != nil {
-		return nil, err
-	}
-	return float64(m.Fit), nil
+	m, err := quantmf.MemoryOf(settings.Method(method), d, n, k, opts...)
+	return result(float64(m.Fit), err)
 }
 
-// operator calls a soft operator whose only argument is x.
-func (c Call) operator(f func(x []float64, opts ...quantmf.Option) ([]float64, error)) (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.numbers("x")
-	if err != nil {
-		return nil, err
+// unary calls a soft operator of x alone, which arg reads, and binary one of x and a further argument.
+func unary[T any](c *reader, arg func(name string) T,
+	f func(x T, opts ...quantmf.Option) (T, error)) (any, error) {
+	opts, x := c.settings(), arg("x")
+	if c.err != nil {
+		return nil, c.err
 	}
 	return result(f(x, opts...))
 }
 
-func (c Call) softQuantile() (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
+func binary[T any](c *reader, arg func(name string) T, other string,
+	f func(x, other T, opts ...quantmf.Option) (T, error)) (any, error) {
+	opts, x, y := c.settings(), arg("x"), arg(other)
+	if c.err != nil {
+		return nil, c.err
 	}
-	x, err := c.numbers("x")
-	if err != nil {
-		return nil, err
-	}
-	q, err := c.numbers("q")
-	if err != nil {
-		return nil, err
-	}
-	return result(quantmf.SoftQuantile(x, q, opts...))
+	return result(f(x, y, opts...))
 }
 
 // backward calls the transposed Jacobian of an operator.
-func (c Call) backward(name string) (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
+func (c *reader) backward(name string) (any, error) {
+	opts, x, q, z := c.settings(), c.numbers("x"), c.numbers("q"), c.numbers("z")
+	if c.err != nil {
+		return nil, c.err
 	}
-	var v [3][]float64
-	for i, name := range []string{"x", "q", "z"} {
-		if v[i], err = c.numbers(name); err != nil {
-			return nil, err
-		}
-	}
-	x, q, z := v[0], v[1], v[2]
 	if q != nil {
 		opts = append([]quantmf.Option{quantmf.WithLevels(len(q))}, opts...)
 	}
@@ -621,90 +495,30 @@ func (c Call) backward(name string) (any, error) {
 	return of, nil
 }
 
-// rowsOf calls an operator of the rows of x, and rowsBack its transposed Jacobian.
-func (c Call) rowsOf(f func(x quantmf.Mat, opts ...quantmf.Option) (quantmf.Mat, error)) (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
+func (c *reader) softQuantileRowsVJP() (any, error) {
+	opts, x, q, z := c.settings(), c.matrix("x"), c.matrix("q"), c.matrix("z")
+	if c.err != nil {
+		return nil, c.err
 	}
-	x, err := c.matrix("x")
-	if err != nil {
-		return nil, err
-	}
-	return result(f(x, opts...))
-}
-
-func (c Call) rowsBack(f func(x, z quantmf.Mat, opts ...quantmf.Option) (quantmf.Mat, error)) (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.matrix("x")
-	if err != nil {
-		return nil, err
-	}
-	z, err := c.matrix("z")
-	if err != nil {
-		return nil, err
-	}
-	return result(f(x, z, opts...))
-}
-
-func (c Call) softQuantileRows() (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
-	}
-	x, err := c.matrix("x")
-	if err != nil {
-		return nil, err
-	}
-	q, err := c.matrix("q")
-	if err != nil {
-		return nil, err
-	}
-	return result(quantmf.SoftQuantileRows(x, q, opts...))
-}
-
-func (c Call) softQuantileRowsVJP() (any, error) {
-	opts, err := c.settings()
-	if err != nil {
-		return nil, err
-	}
-	var v [3]quantmf.Mat
-	for i, name := range []string{"x", "q", "z"} {
-		if v[i], err = c.matrix(name); err != nil {
-			return nil, err
-		}
-	}
-	x, q, b, err := quantmf.SoftQuantileRowsVJP(v[0], v[1], v[2], opts...)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"x": x, "q": q, "b": b}, nil
+	gx, gq, gb, err := quantmf.SoftQuantileRowsVJP(x, q, z, opts...)
+	return result(map[string]any{"x": gx, "q": gq, "b": gb}, err)
 }
 
 // named returns the model's file with the names of features and samples and the origin of the model, in the
 // form that the command writes and reads.
-func (c Call) named() (any, error) {
-	m, err := c.model()
-	if err != nil {
-		return nil, err
+func (c *reader) named() (any, error) {
+	m := c.model()
+	names := account.Names{Features: c.texts("features"), Samples: c.texts("samples")}
+	if c.err != nil {
+		return nil, c.err
 	}
 	of := settings.Factorisation(m)
-	var names account.Names
-	if names.Features, err = c.texts("features"); err != nil {
-		return nil, err
-	}
-	if names.Samples, err = c.texts("samples"); err != nil {
-		return nil, err
-	}
 	if len(names.Features) != of.U.Rows || len(names.Samples) != of.V.Cols {
 		return nil, &quantmf.ShapeError{What: "names",
 			Got: itoa(len(names.Features)) + " and " + itoa(len(names.Samples)), Want: itoa(of.U.Rows) +
 				" of features and " + itoa(of.V.Cols) + " of samples"}
 	}
-	made, err := Call{Args: c.Args.Field("made")}.made()
+	made, err := (&reader{Call: Call{Args: c.Args.Field("made")}}).made()
 	if err != nil {
 		return nil, err
 	}
@@ -717,17 +531,14 @@ func (c Call) named() (any, error) {
 }
 
 // made reads how a model came about.
-func (c Call) made() (m account.Made, err error) {
-	m = account.Made{Matrix: c.text("matrix"), Command: c.text("command"), Losses: c.text("losses"),
+func (c *reader) made() (account.Made, error) {
+	m := account.Made{Matrix: c.text("matrix"), Command: c.text("command"), Losses: c.text("losses"),
 		Log1p: c.text("log1p") == "true", Top: c.text("top") == "true",
-		Unseen: account.ReadUnseen(c.text("unseen"))}
-	if m.Stability, err = c.numbers("stability"); err != nil {
-		return m, err
-	}
+		Unseen: account.ReadUnseen(c.text("unseen")), Stability: c.numbers("stability")}
 	if c.Args.Field("warnings").Type() != None {
-		m.Warnings, err = c.texts("warnings")
+		m.Warnings = c.texts("warnings")
 	}
-	return m, err
+	return m, c.err
 }
 
 // trial is the progress of the fits of one trial, which may run side by side.

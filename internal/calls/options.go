@@ -22,22 +22,13 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 			return nil, err
 		}
 		w, err := matrix(name+".v", v.Field("v"))
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithInit(u, w), nil
+		return quantmf.WithInit(u, w), err
 	case option.Model:
 		m, err := model(name, v)
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithModel(m), nil
+		return quantmf.WithModel(m), err
 	case option.FixedU:
 		u, err := matrix(name, v)
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithFixedU(u), nil
+		return quantmf.WithFixedU(u), err
 	case option.Penalties:
 		w, err := numbers(name, v)
 		if err != nil {
@@ -49,16 +40,10 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 		return quantmf.WithPenalties(quantmf.Penalties{L1U: w[0], L1V: w[1], L2U: w[2], L2V: w[3]}), nil
 	case option.SampleWeights:
 		w, err := numbers(name, v)
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithSampleWeights(w), nil
+		return quantmf.WithSampleWeights(w), err
 	case option.CellWeights:
 		w, err := rows(name, v)
-		if err != nil {
-			return nil, err
-		}
-		return quantmf.WithCellWeights(w), nil
+		return quantmf.WithCellWeights(w), err
 	case option.Weights:
 		return list(quantmf.WithWeights, name, v)
 	case option.Targets:
@@ -108,53 +93,51 @@ func kindOf(name string) (option.Kind, bool) {
 }
 
 // options returns the options of a fit, in the order of their names.
-func (c Call) options() ([]quantmf.FitOption, error) {
+func (c *reader) options() []quantmf.FitOption {
 	return c.those(func(option.Kind) bool { return true })
 }
 
 // those returns the options of a fit of the kinds that are wanted.
-func (c Call) those(wanted func(option.Kind) bool) (opts []quantmf.FitOption, err error) {
-	given := c.Args.Field("options")
-	if given.Type() != Object && given.Type() != None {
-		return nil, other("options", given, "an object")
-	}
-	for _, name := range given.Fields() {
-		v := given.Field(name)
-		if v.Type() == None {
-			continue
+func (c *reader) those(wanted func(option.Kind) bool) []quantmf.FitOption {
+	return take(c, "options", func(name string, given Value) (opts []quantmf.FitOption, err error) {
+		if given.Type() != Object && given.Type() != None {
+			return nil, other(name, given, "an object")
 		}
-		k, known := kindOf(name)
-		if !known {
-			return nil, wrong(name, v, "there is no such option")
+		for _, name := range given.Fields() {
+			v := given.Field(name)
+			if v.Type() == None {
+				continue
+			}
+			k, known := kindOf(name)
+			if !known {
+				return nil, wrong(name, v, "there is no such option")
+			}
+			o, err := setting(k, v)
+			if err != nil {
+				return nil, err
+			}
+			if o != nil && wanted(k) {
+				opts = append(opts, o)
+			}
 		}
-		o, err := setting(k, v)
-		if err != nil {
-			return nil, err
-		}
-		if o != nil && wanted(k) {
-			opts = append(opts, o)
-		}
-	}
-	return opts, nil
+		return opts, nil
+	})
 }
 
 // settings returns the options of an operator.
-func (c Call) settings() (opts []quantmf.Option, err error) {
-	all, err := c.options()
-	for _, o := range all {
+func (c *reader) settings() (opts []quantmf.Option) {
+	for _, o := range c.options() {
 		own, ok := o.(quantmf.Option)
 		if !ok {
-			return nil, &quantmf.OptionError{Option: "options", Bound: "an operator takes no option of fits"}
+			c.fail(&quantmf.OptionError{Option: "options", Bound: "an operator takes no option of fits"})
+			break
 		}
 		opts = append(opts, own)
 	}
-	return opts, err
+	return opts
 }
 
 func list(with func([]float64) quantmf.Option, name string, v Value) (quantmf.FitOption, error) {
 	x, err := numbers(name, v)
-	if err != nil {
-		return nil, err
-	}
-	return with(x), nil
+	return with(x), err
 }

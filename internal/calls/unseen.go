@@ -14,7 +14,7 @@ import (
 
 // fitAuto is a fit by the method that predicts hidden values best. Its result has besides "tried", the lines
 // of what these fits say, which "unseen" takes.
-func (c Call) fitAuto(x quantmf.Rows, rank int, opts []quantmf.FitOption) (any, error) {
+func (c *reader) fitAuto(x quantmf.Rows, rank int, opts []quantmf.FitOption) (any, error) {
 	candidates, err := quantmf.Candidates(x, rank, opts...)
 	if err != nil {
 		return nil, err
@@ -51,14 +51,10 @@ func (c Call) counted(done, all int) error {
 // unseen says how well a model predicts values that it has not seen, by the further fits that "tried" tells
 // of or by fits that it makes, with the options of the fit; and what in x makes that look better, or about
 // something else, than it is.
-func (c Call) unseen() (any, error) {
-	m, x, err := c.placed()
-	if err != nil {
-		return nil, err
-	}
-	names, err := c.texts("features")
-	if err != nil {
-		return nil, err
+func (c *reader) unseen() (any, error) {
+	m, x, names := c.model(), c.rows("x"), c.texts("features")
+	if c.err != nil {
+		return nil, c.err
 	}
 	goodness, err := m.Goodness(x)
 	if err != nil {
@@ -101,18 +97,13 @@ func (c Call) unseen() (any, error) {
 }
 
 // try makes the further fits of the method of a model, of as many components as were asked for.
-func (c Call) try(m quantmf.Model, x quantmf.Rows, negative bool) (u account.Unseen, err error) {
-	own := quantmf.Candidate{Method: settings.Method(settings.MethodOf(m))}
-	if own.Rank, err = c.whole("rank"); err != nil {
-		return u, err
-	}
+func (c *reader) try(m quantmf.Model, x quantmf.Rows, negative bool) (u account.Unseen, err error) {
 	untried := option.Of(settings.NotTried...)
-	if own.Options, err = c.those(func(k option.Kind) bool { return !untried.Has(k) }); err != nil {
-		return u, err
-	}
-	both, err := c.those(option.Of(settings.Shared...).Has)
-	if err != nil {
-		return u, err
+	own := quantmf.Candidate{Method: settings.Method(settings.MethodOf(m)), Rank: c.whole("rank"),
+		Options: c.those(func(k option.Kind) bool { return !untried.Has(k) })}
+	both := c.those(option.Of(settings.Shared...).Has)
+	if c.err != nil {
+		return u, c.err
 	}
 	candidates := account.Beside(own, both, negative)
 	d, n := x.Dims()

@@ -137,15 +137,3 @@ type Total struct {
 	Losses, Held []float64  // of each row
 	U            []float64  // d × k; nil: not asked for
 }
-
-// SplitSizes are what the memory of a fit depends on.
-type SplitSizes struct {
-	Settings
-	Gaussian bool // Gauss and Newton's method steps U and V of a QMF
-	Hidden   bool // cells may be
-
-	Workers float64
-	// Numbers of eight bytes: what a QMF of some of the rows takes, and what the state of a shard has of the
-	// map of a row.
-	Maps, MapState float64
-}

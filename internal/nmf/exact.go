@@ -1,14 +1,16 @@
 package nmf
 
-// This file holds what Newton's method does where every column has the same Hessian: under Frobenius' loss,
+// This file holds both methods where every column has the same Hessian: under Frobenius' loss,
 // where no cell is hidden. A row u of U with V held has the loss
 //
-//	u H uᵀ/2 - x Vᵀ uᵀ + const,   H = V Vᵀ,
+//	u H uᵀ/2 - x Vᵀ uᵀ + xxᵀ/2,   H = V Vᵀ,
 //
-// so neither directions nor steps are needed: sweeps of coordinate descent lower it as they are (HALS,
-// Cichocki and Phan 2009), and X is read for the products X Vᵀ and Uᵀ X alone.
+// so X is read for the products X Vᵀ and Uᵀ X alone. In Newton's method neither directions nor steps are
+// needed: sweeps of coordinate descent lower the loss as they are (HALS, Cichocki and Phan 2009). In a
+// multiplicative update the denominator of u is uH.
 
 import (
+	"iter"
 	"math"
 
 	"github.com/quantmf/quantmf/internal/kernel"
@@ -22,8 +24,81 @@ const (
 	closeFit     = 1e-3    // of Σ X²/2: a loss below is taken cell by cell
 )
 
+// sweepExact takes rows through a sweep of multiplicative updates.
+func (f *Updates) sweepExact(ws *scratch, pt *part, of *rowGroups) {
+	x, all := f.cellsExact(ws.w, ws.x, of), f.U[of.i*f.K:(of.i+of.rows)*f.K]
+	if f.updateU {
+		f.past.stepU(all, of.i*f.K)
+	}
+	f.dotsThin(of)
+	for from, rows := range of.parts() {
+		pt.losses[0] += f.updateExact(ws, of, x, from, rows)
+	}
+	f.sumExact(pt, pt.den, ws.den, all, x, of)
+}
+
+// updateExact updates some of the rows of a group and returns their loss, which is that above, u being new.
+func (f *Updates) updateExact(ws *scratch, of *rowGroups, x []float64, from, rows int) float64 {
+	i, k, kp, v := of.i+from, f.K, kernel.Pad(f.K), f.tiles.v
+	u, g, h := f.U[i*k:(i+rows)*k], ws.g[:rows*k], ws.h[:rows*kp]
+	f.dotsExact(g, h[:rows*k], v, x, of, from)
+	if f.updateU {
+		kernel.CombineRows(h, u, f.gram, rows)
+		for r := range rows {
+			step, u, h := ws.den[:k], u[r*k:(r+1)*k], h[r*kp:r*kp+k]
+			for c := range step {
+				step[c] = f.step(g[r*k+c], h[c]+f.add.u, u[c], f.add.squareU)
+			}
+			f.keepFixed(step)
+			kernel.Multiply(u, u, step)
+		}
+	}
+	kernel.CombineRows(h, u, f.gram, rows)
+	size := f.size(x, of, from, rows)
+	loss := size - inner(g, u)
+	for r := range rows {
+		loss += float64(inner(h[r*kp:r*kp+k], u[r*k:(r+1)*k]) / 2)
+	}
+	if !(loss >= float64(closeFit*size)) {
+		if of.thin {
+			x = f.toTiles(ws.w, ws.x, i, rows)
+		}
+		loss = f.residual(ws.num, u, v, x, rows)
+	}
+	return loss
+}
+
+// parts goes over the first rows and the numbers of parts of a group that go through the sweeps together.
+func (g *rowGroups) parts() iter.Seq2[int, int] {
+	return func(yield func(from, rows int) bool) {
+		most := g.f.rowsTogether()
+		for from := 0; from < g.rows && yield(from, min(most, g.rows-from)); from += most {
+		}
+	}
+}
+
+// cellsExact returns the rows of a group tile by tile, nil where they are thin.
+func (f *Updates) cellsExact(laid, row []float64, of *rowGroups) []float64 {
+	if of.thin {
+		return nil
+	}
+	return f.toTiles(laid, row, of.i, of.rows)
+}
+
+// dotsThin makes the products of thin rows and V for dotsExact.
+func (f *Updates) dotsThin(of *rowGroups) {
+	if !of.thin {
+		return
+	}
+	b, kp := of.band, f.thin.kp
+	clear(b.g[:of.rows*kp])
+	for _, run := range b.runs {
+		kernel.DotsAt(b.g[run.row*kp:(run.row+1)*kp], f.thin.v, b.x[run.at:run.end], b.cols[run.at:run.end])
+	}
+}
+
 // rowsTogether is how many rows of U go through the sweeps together, whole groups.
-func (f *Newton) rowsTogether() int {
+func (f *Updates) rowsTogether() int {
 	return int(rowsTogether(float64(f.NP)))
 }
 
@@ -37,14 +112,16 @@ func (m *metric) sweep(s *strip) {
 	kernel.Bounded(s.p, s.low, s.g, m.c, m.inverse, exactSweeps)
 }
 
-// products fills gram, which the loss is taken of.
-func (f *Newton) products() {
+// products fills gram with those of v, in tiles.
+func (f *Updates) products(v []float64) {
 	clear(f.gram)
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
-		v := f.nv[f.K*lo : f.K*hi]
+		v := v[f.K*lo : f.K*hi]
 		kernel.DotsRows(f.some, v, v, f.K)
-		add(f.gram, f.some)
+		for a := range f.K {
+			add(f.gram[a*kernel.Pad(f.K):], f.some[a*f.K:(a+1)*f.K])
+		}
 	}
 }
 
@@ -75,34 +152,34 @@ func (f *Newton) summed() (l Losses, again bool) {
 }
 
 // toTiles returns some rows of X tile by tile, the rows of each one after another. Behind the last sample
-// they are 0.
-func (f *Newton) toTiles(ws *newtonScratch, i, rows int) []float64 {
+// they are 0. There is room for them, and for one row.
+func (f *Updates) toTiles(laid, row []float64, i, rows int) []float64 {
 	n, count := f.N, f.tiles.count
 	if f.blocks() && count == 1 && f.Stride == n {
 		return f.X[i*n : (i+rows)*n]
 	}
 	for r := range rows {
-		x := f.row(ws, i+r)
+		x := f.row(row, i+r)
 		if count == 1 {
-			copy(ws.laid[r*f.NP:], x)
+			copy(laid[r*f.NP:], x)
 			continue
 		}
 		for t := range count {
 			lo, hi := f.tile(t)
-			to := ws.laid[rows*lo+r*(hi-lo) : rows*lo+(r+1)*(hi-lo)]
+			to := laid[rows*lo+r*(hi-lo) : rows*lo+(r+1)*(hi-lo)]
 			clear(to[copy(to, x[lo:]):])
 		}
 	}
-	return ws.laid[:rows*f.NP]
+	return laid[:rows*f.NP]
 }
 
 // row returns row i of X where it lies, or read.
-func (f *Newton) row(ws *newtonScratch, i int) []float64 {
+func (f *Updates) row(room []float64, i int) []float64 {
 	if len(f.X) > 0 {
 		return f.X[i*f.Stride : i*f.Stride+f.N]
 	}
-	f.Read(ws.x, nil, i)
-	return ws.x[:f.N]
+	f.Read(room, nil, i)
+	return room[:f.N]
 }
 
 // halfExact makes z of U in a piece of the rows, and the next y of it, and takes the gradient of V there.
@@ -110,9 +187,13 @@ func (f *Newton) halfExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
-		x := f.toTiles(ws, g.i, g.rows)
-		f.sweepU(ws, g.i, g.rows, x)
-		f.sumExact(ws, piece, g.i, g.rows, x)
+		x := f.cellsExact(ws.laid, ws.x, &g)
+		f.dotsThin(&g)
+		for from, rows := range g.parts() {
+			f.dotsExact(ws.g[:rows*f.K], ws.t[:rows*f.K], f.z, x, &g, from)
+			f.sweepU(ws, g.i+from, rows)
+		}
+		f.sumNext(ws, piece, x, &g)
 	}
 	f.whole(piece)
 }
@@ -122,24 +203,14 @@ func (f *Newton) gradientExact(worker, piece int) {
 	ws := &f.room[worker]
 	f.clear(piece)
 	for g := f.groups(worker, piece, f.rowsTogether(), &f.pieces[piece]); g.next(); {
-		f.sumExact(ws, piece, g.i, g.rows, f.toTiles(ws, g.i, g.rows))
+		f.sumNext(ws, piece, f.cellsExact(ws.laid, ws.x, &g), &g)
 	}
 	f.whole(piece)
 }
 
-// sweepU makes z of rows of U by the sweeps, and the next y.
-func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
-	k, s := f.K, &ws.strip
-	g, t := ws.g[:rows*k], ws.t[:rows*k]
-	for tile := range f.tiles.count {
-		lo, hi := f.tile(tile)
-		if tile == 0 {
-			kernel.DotsRows(g, f.z[:k*hi], x[:rows*hi], rows)
-			continue
-		}
-		kernel.DotsRows(t, f.z[k*lo:k*hi], x[rows*lo:rows*hi], rows)
-		add(g, t)
-	}
+// sweepU makes z of rows of U by the sweeps, and the next y. Their products are in g.
+func (f *Newton) sweepU(ws *newtonScratch, i, rows int) {
+	k, s, g := f.K, &ws.strip, ws.g
 	n := kernel.Pad(rows) // columns from rows on go through the sweeps unread
 	s.cut(k, n)
 	u := f.U[i*k : (i+rows)*k]
@@ -169,18 +240,55 @@ func (f *Newton) sweepU(ws *newtonScratch, i, rows int, x []float64) {
 	}
 }
 
-// sumExact adds what rows of U at the next y add to the gradient of V, to their own sums and products, and,
-// once, those of X to its size.
-func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
-	k, kp, pt, ex := f.K, kernel.Pad(f.K), &f.pieces[piece], &f.extra[piece]
-	u := f.nu[i*k : (i+rows)*k]
-	for t := range f.tiles.count {
-		lo, hi := f.tile(t)
-		kernel.AccumulateRows(pt.num[k*lo:k*hi], u, x[rows*lo:rows*hi], rows)
+// dotsExact fills g with the products of v, in tiles, and rows of a group from one on. There is room for as
+// many.
+func (f *Updates) dotsExact(g, room, v, x []float64, of *rowGroups, from int) {
+	rows := len(g) / f.K
+	if of.thin {
+		for r := range rows {
+			copy(g[r*f.K:(r+1)*f.K], of.band.g[(from+r)*f.thin.kp:])
+		}
+		return
+	}
+	for tile := range f.tiles.count {
+		lo, hi := f.tile(tile)
+		if tile == 0 {
+			kernel.DotsRows(g, v[:f.K*hi], x[:rows*hi], rows)
+			continue
+		}
+		kernel.DotsRows(room, v[f.K*lo:f.K*hi], x[rows*lo:rows*hi], rows)
+		add(g, room)
+	}
+}
+
+// sumNext is sumExact at the next y, and sums, once, the size of X.
+func (f *Newton) sumNext(ws *newtonScratch, piece int, x []float64, of *rowGroups) {
+	ex := &f.extra[piece]
+	f.sumExact(&f.pieces[piece], ex.h, ws.wide, f.nu[of.i*f.K:(of.i+of.rows)*f.K], x, of)
+	if !f.sized {
+		ex.size[0] += f.size(x, of, 0, of.rows)
+	}
+}
+
+// sumExact adds what a group of rows, of u, says to the gradient of V and to the sums and products of U, h.
+// There is room for Group rows, padded.
+func (f *Updates) sumExact(pt *part, h, room, u, x []float64, of *rowGroups) {
+	k, kp, rows := f.K, kernel.Pad(f.K), of.rows
+	if b := of.band; of.thin {
+		b.copyU(u, rows, kp)
+		for _, run := range b.runs {
+			kernel.AccumulateAt(b.num, b.u[run.row*kp:(run.row+1)*kp], b.x[run.at:run.end],
+				b.cols[run.at:run.end])
+		}
+	} else {
+		for t := range f.tiles.count {
+			lo, hi := f.tile(t)
+			kernel.AccumulateRows(pt.num[k*lo:k*hi], u, x[rows*lo:rows*hi], rows)
+		}
 	}
 	for from := 0; from < rows; from += Group {
 		some := min(Group, rows-from)
-		u, wide := u[from*k:(from+some)*k], ws.wide[:some*kp]
+		u, wide := u[from*k:(from+some)*k], room[:some*kp]
 		for r := range some {
 			wide := wide[r*kp : r*kp+k]
 			for a, v := range u[r*k : (r+1)*k] {
@@ -188,22 +296,28 @@ func (f *Newton) sumExact(ws *newtonScratch, piece, i, rows int, x []float64) {
 				pt.sum[a] += v
 			}
 		}
-		kernel.AccumulateRows(ex.h, u, wide, some)
+		kernel.AccumulateRows(h, u, wide, some)
 	}
-	if f.sized {
-		return
-	}
+}
+
+// size is Σ X²/2 of some rows of a group, all where they are not thin.
+func (f *Updates) size(x []float64, of *rowGroups, from, rows int) (size float64) {
 	for r := range rows {
-		size := 0.0
+		if of.thin {
+			size += f.thin.sums[of.i+from+r]
+			continue
+		}
+		sum := 0.0
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
 			x := x[rows*lo+r*(hi-lo) : rows*lo+(r+1)*(hi-lo)]
 			var s [1]float64
 			kernel.Dots(s[:], x, x)
-			size += s[0]
+			sum += s[0]
 		}
-		ex.size[0] += float64(size / 2)
+		size += float64(sum / 2)
 	}
+	return size
 }
 
 // whole ends the sums of a piece: its loss, see [Newton.lossesExact].
@@ -213,36 +327,37 @@ func (f *Newton) whole(piece int) {
 	kernel.Dots(s[:], p.num, f.nv)
 	both := 0.0
 	for a := range k {
-		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*k:]
+		h, g := ex.h[a*kernel.Pad(k):], f.gram[a*kernel.Pad(k):]
 		both += float64(2*inner(g[:a], h)) + float64(g[a]*h[a])
 	}
 	p.losses[0] = ex.size[0] - s[0] + float64(both/2)
 }
 
-// residual takes the loss at the next y cell by cell, in a piece of the rows.
-func (f *Newton) residual(worker, piece int) {
+// residualNext takes the loss at the next y cell by cell, in a piece of the rows.
+func (f *Newton) residualNext(worker, piece int) {
 	ws, k, loss := &f.room[worker], f.K, 0.0
-	for g := f.groups(worker, piece, f.rowsTogether(), nil); g.next(); {
-		i, rows := g.i, g.rows
-		x := f.toTiles(ws, i, rows)
-		f.parts(rows, func(from, some, lo, hi int) {
-			w := ws.w[:some*(hi-lo)]
-			kernel.CombineRows(w, f.nu[(i+from)*k:(i+from+some)*k], f.nv[k*lo:k*hi], some)
-			kernel.Residual(w, x[rows*lo+from*(hi-lo):], hi-lo, some)
-			var s [1]float64
-			kernel.Dots(s[:], w, w)
-			loss += float64(s[0] / 2)
-		})
+	begin, end := f.span(piece)
+	for i := begin; i < end && f.Pool.Err() == nil; i += f.rowsTogether() {
+		rows := min(f.rowsTogether(), end-i)
+		loss += f.residual(ws.w, f.nu[i*k:(i+rows)*k], f.nv, f.toTiles(ws.laid, ws.x, i, rows), rows)
 	}
 	f.pieces[piece].losses[0] = loss
 }
 
-// parts calls g for the groups of rows that go together and the tiles of each.
-func (f *Newton) parts(rows int, g func(from, some, lo, hi int)) {
+// residual is the loss of rows of X, cell by cell. There is room for a group of them, of a tile.
+func (f *Updates) residual(room, u, v, x []float64, rows int) (loss float64) {
+	k := f.K
 	for from := 0; from < rows; from += Group {
+		some := min(Group, rows-from)
 		for t := range f.tiles.count {
 			lo, hi := f.tile(t)
-			g(from, min(Group, rows-from), lo, hi)
+			w := room[:some*(hi-lo)]
+			kernel.CombineRows(w, u[from*k:(from+some)*k], v[k*lo:k*hi], some)
+			kernel.Residual(w, x[rows*lo+from*(hi-lo):], hi-lo, some)
+			var s [1]float64
+			kernel.Dots(s[:], w, w)
+			loss += float64(s[0] / 2)
 		}
 	}
+	return loss
 }

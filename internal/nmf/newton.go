@@ -81,8 +81,7 @@ const (
 // tiles, as the sums of the pieces do.
 type Newton struct {
 	Updates
-	exact bool // Frobenius, no cell hidden
-	cols  int  // pieces of the columns
+	cols int // pieces of the columns
 
 	progress
 	momentum
@@ -91,7 +90,6 @@ type Newton struct {
 	metric         metric
 	shareU, shareV []float64 // the visible share of a row, of a column
 
-	gram, some   []float64 // k × k, where the metric is exact: V Vᵀ of the next y, and of a tile
 	slopes, most []float64 // np: of the direction of V
 	extra        []newtonPart
 	room         []newtonScratch
@@ -197,8 +195,8 @@ type newtonScratch struct {
 
 // NewNewton returns Newton's method for a problem.
 func NewNewton(p Problem) *Newton {
-	n := &Newton{exact: p.Loss == divergence.Frobenius && !p.Partial, momentum: momentum{tau: []float64{1}}}
-	n.set(p, First(p.Loss, p.Partial, p.Penalties) > 0)
+	n := &Newton{momentum: momentum{tau: []float64{1}}}
+	n.set(p, true, First(p.Loss, p.Partial, p.Penalties) > 0)
 	n.do = n.piece
 	return n
 }
@@ -220,6 +218,7 @@ func (f *Newton) Begin() (Losses, error) {
 	if f.first() > 0 {
 		return f.Updates.Begin()
 	}
+	f.prepare()
 	f.start()
 	return f.last, f.Pool.Err()
 }
@@ -253,7 +252,7 @@ func (f *Newton) Reserve(epochs int) {
 	if f.first() > 0 && epochs <= f.first() {
 		return
 	}
-	if f.mayBeThin() {
+	if f.plain && f.mayBeThin() {
 		f.takeThin()
 	}
 	f.makeRoom()
@@ -282,9 +281,7 @@ func (f *Newton) makeRoom() {
 			f.pieces[i].den = a.Floats(k, np)
 		}
 	}
-	if f.exact {
-		f.gram, f.some = a.Floats(k, k), a.Floats(k, k)
-	} else {
+	if !f.exact {
 		f.z2, f.shareU = a.Floats(k, np), a.Floats(d)
 	}
 	for i := range f.room {
@@ -390,7 +387,7 @@ func (f *Newton) accept(l Losses) {
 func (f *Newton) refresh() {
 	f.sums(f.sumV, f.nv)
 	if f.exact {
-		f.products()
+		f.products(f.nv)
 	}
 	f.transposeThree(nil, nil, f.nv)
 	f.run(opGradient, len(f.pieces))
@@ -475,7 +472,7 @@ func (f *Newton) piece(worker, piece int) {
 	case opGradient:
 		f.gradient(worker, piece)
 	case opResidual:
-		f.residual(worker, piece)
+		f.residualNext(worker, piece)
 	default:
 		f.Updates.piece(worker, piece)
 	}

@@ -51,7 +51,13 @@ func (f *Newton) takeThin() {
 
 // transposeThree is transposeV for three matrices in tiles; nil: none.
 func (f *Newton) transposeThree(v, other, next []float64) {
-	if !f.plain || !f.thin.some {
+	if f.thin == nil || !f.thin.some {
+		return
+	}
+	if f.exact {
+		if v != nil {
+			f.transposeV(v)
+		}
 		return
 	}
 	f.thin.three = [3][]float64{v, other, next}

@@ -235,7 +235,7 @@ func (f *Newton) between() {
 	}
 	f.sums(f.sumV, f.nv)
 	if f.exact {
-		f.products()
+		f.products(f.nv)
 	}
 	f.lowest(f.sumU, f.Of)
 	m.fill(f.exact, inner(f.sumU, f.sumZ), f.add.squareU)

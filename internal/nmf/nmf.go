@@ -4,15 +4,13 @@
 //	[Updates]  multiplicative updates (Lee and Seung 2001), any β divergence: V ← V ∘ (num/den)^γ, then U
 //	[Newton]   Newton's method with bounds and momentum, under KL and Frobenius: twenty epochs for hundreds
 //
-// Both read X row by row and hold nothing of its size. Under KL without hidden cells rows that are mostly
-// zero cost what their other cells do (thin.go). The factors are the caller's: a method changes them in Epoch
-// alone, and between calls they are those of the losses last returned, unless the pool's context ended within
-// an epoch. Bits do not depend on the number of workers.
+// Both read X row by row and hold nothing of its size. Under KL and Frobenius without hidden cells rows that
+// are mostly zero cost what their other cells do (thin.go). The factors are the caller's: a method changes
+// them in Epoch alone, and between calls they are those of the losses last returned, unless the pool's
+// context ended within an epoch. Bits do not depend on the number of workers.
 package nmf
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -42,8 +40,8 @@ type Problem struct {
 	HeldOut int   // cells that the losses Held are of
 
 	// NonZeros, if there is one, returns the cells of row i that may be other than 0, columns increasing,
-	// where they are held or appended to the slices given, which have room for a row. Under KL where no cell
-	// is hidden, rows that are mostly zero are then read by it alone.
+	// where they are held or appended to the slices given, which have room for a row. Under KL and
+	// Frobenius, where no cell is hidden, rows that are mostly zero are then read by it alone.
 	NonZeros func(i int, cols []uint32, vals []float64) ([]uint32, []float64)
 	// Read copies row i into x, with 0 in hidden cells, and fills observed; it returns
 	// observed, or nil where no cell is hidden.
@@ -93,19 +91,6 @@ type Method interface {
 // longer than all the multiplicative updates, which come as close to x there.
 func Suits(l divergence.Loss, d, n, k float64) bool {
 	return (l == divergence.KL || l == divergence.Frobenius) && k <= d+n
-}
-
-// Memory returns how many bytes a method takes of a problem, beside the factors, where rows may be mostly
-// zero. p.Pool is [pool.Idle].
-func Memory(p Problem, newton bool) float64 {
-	var m Method
-	if newton {
-		m = NewNewton(p)
-	} else {
-		m = NewUpdates(p)
-	}
-	m.Reserve(math.MaxInt)
-	return p.Pool.Memory.Most()
 }
 
 // Pieces is the number of pieces that the rows are cut into: each has a

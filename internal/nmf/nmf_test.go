@@ -227,6 +227,23 @@ func TestDescent(t *testing.T) {
 	}
 }
 
+// TestCloseFit: where the factors nearly have x, its loss under Frobenius is taken cell by cell.
+func TestCloseFit(t *testing.T) {
+	for name, method := range thinMethods {
+		p := problem(t, 37, 300, 3, divergence.Frobenius, 0, 0)
+		for i := range p.X {
+			p.X[i] = float64(i%7) * 1e-5
+			for c := range p.K {
+				p.X[i] += p.U[i/p.N*p.K+c] * p.V[c*p.NP+i%p.N]
+			}
+		}
+		l, err := method(p).Begin()
+		if want := p.objective() / float64(p.Visible); err != nil || !(math.Abs(l.Visible/want-1) <= 1e-10) {
+			t.Errorf("%s: a loss of %v (%v), of the factors %v", name, l.Visible, err, want)
+		}
+	}
+}
+
 // TestEnds: after its context has ended a pool makes no epoch, and the factors stay.
 func TestEnds(t *testing.T) {
 	for _, newton := range []bool{false, true} {

@@ -85,7 +85,7 @@ func (f *Newton) Half(z, next, numbers []float64) error {
 	f.by, f.metric.total = numbers[at], numbers[at+1]
 	f.sums(f.sumV, f.nv)
 	if f.exact {
-		f.products()
+		f.products(f.nv)
 	} else {
 		kernel.Multiply(f.z2, f.z, f.z)
 	}

@@ -1,8 +1,9 @@
 package nmf
 
-// This file holds rows that are mostly zero, under the divergence of Kullback and Leibler without hidden
-// cells. There a cell x = 0 adds nothing to the sums of X/W and X/W² that updates take, and W alone to the
-// loss, which for a row i of products u_i V is
+// This file holds rows that are mostly zero, where no cell is hidden. Under Frobenius' loss a cell x = 0 adds
+// nothing to products with X, which are all that is taken of it (exact.go). Under the divergence of Kullback
+// and Leibler it adds nothing to the sums of X/W and X/W² that updates take, and W alone to the loss, which
+// for a row i of products u_i V is
 //
 //	Σ_j x log(x/w) - x + w = Σ_{x>0} x log(x/w) - Σ_j x + Σ_c u_ic Σ_j V_cj.
 //
@@ -50,7 +51,7 @@ type thin struct {
 	groups []bool      // which groups are
 	some   bool        // one is
 	zeros  atomic.Bool // NonZeros has stored some
-	sums   []float64   // d: Σ_j x_ij of thin rows
+	sums   []float64   // d: Σ_j x_ij of thin rows, in the exact case Σ_j x_ij²/2
 	kp     int         // k padded to whole blocks
 	tiles  int         // of samples
 	width  int         // of the widest
@@ -105,7 +106,7 @@ func (f *Updates) newThin() *thin {
 func thinWidth(kp int) int { return max(tileHeld/kp, tileOfRows) }
 
 // mayBeThin tells whether there may be thin groups.
-func (f *Updates) mayBeThin() bool { return f.plain && !f.Full && f.Of >= thinRows }
+func (f *Updates) mayBeThin() bool { return f.thin != nil && !f.Full && f.Of >= thinRows }
 
 // MostOfThin is how many cells a group of so many rows of n samples has at most that are other than 0, if it
 // is thin.
@@ -163,7 +164,11 @@ func (f *Updates) survey(worker, piece int) {
 					f.thin.zeros.Store(true)
 					continue
 				}
-				f.thin.sums[r] += x
+				if f.exact {
+					f.thin.sums[r] += float64(x*x) / 2
+				} else {
+					f.thin.sums[r] += x
+				}
 				left--
 				for ; int(cols[p]) >= (tile+1)*f.thin.width; tile++ {
 					ends[tile] = at
@@ -275,7 +280,7 @@ type rowGroups struct {
 // groups begins before the first group.
 func (f *Updates) groups(worker, piece, size int, into *part) rowGroups {
 	g := rowGroups{f: f, into: into, size: size}
-	if f.plain {
+	if f.thin != nil {
 		g.band = &f.thin.bands[worker]
 	}
 	g.i, g.end = f.span(piece)
@@ -307,7 +312,9 @@ func (g *rowGroups) next() bool {
 func (g *rowGroups) open() {
 	if g.into != nil && !g.has {
 		clear(g.into.num)
-		clear(g.into.den)
+		if !g.f.exact { // else they are of thin rows too
+			clear(g.into.den)
+		}
 		g.has = true
 	}
 }

@@ -21,7 +21,7 @@ package nmf
 // An epoch is one sweep over the rows of X, some rows at a time. Their update of
 // U is made with the new V. Then their share of the next update of V and their
 // loss are taken at once, so X is read once an epoch, and no d × n matrix is
-// formed: 8dnk flops, 2dn divisions, dn logarithms. W is made, divided
+// formed: 8dnk flops, 2dn divisions, dn logarithms (Frobenius: exact.go). W is made, divided
 // by and compared with X in registers (kernel.QuotientRows): the rounding of W hardly
 // changes X log(X/W) + W - X of a cell, but would change sums of it taken apart.
 
@@ -54,15 +54,18 @@ func Runs(d, n, k int) []int {
 type Updates struct {
 	Problem
 	plain   bool // KL of whole rows: the denominators are sums of factors
+	exact   bool // Frobenius of whole rows: they are products of factors (exact.go)
 	pieces  []part
 	work    []scratch
 	early   *pool.Arena // of what Newton's method gives up when it begins
-	tiles   tiles       // in the plain case
-	thin    *thin       // of its rows
+	tiles   tiles       // in the plain and in the exact case
+	thin    *thin       // rows of the plain and of the exact case
 	updateU bool        // the next sweep finishes the update of U: false in the first
 	add     weights     // what the penalties add to the denominators
 	past    momentum    // of the steps ahead: z of U and of V; none where Newton's method begins by updates
 	before  Losses      // of the last epoch
+
+	gram, some []float64 // in the exact case: V Vᵀ, k rows, padded; of a tile, k × k
 
 	op op                      // that is run
 	do func(worker, piece int) // piece of this method or of Newton's, made once: no epoch allocates
@@ -105,19 +108,19 @@ func (f *Updates) piece(worker, piece int) {
 	}
 }
 
-// tiles is what the plain case reads V from: tiles of some samples, k rows of each.
+// tiles is what the plain and the exact case read V from: tiles of some samples, k rows of each.
 type tiles struct {
 	count int
 	width int       // of the widest
 	v     []float64 // V, tile by tile; its numerators lie alike
-	denU  []float64 // the denominators of U, sums over V, for as many rows as go together
+	denU  []float64 // in the plain case the denominators of U, sums over V, for as many rows as go together
 }
 
 // part is what a piece of the rows adds to the update of V and to the losses.
 type part struct{ num, den, sum, losses []float64 }
 
 // scratch has room for sweepRows rows; in the plain case for Group of x, and of
-// a tile.
+// a tile, and in the exact case for rowsTogether of x.
 type scratch struct {
 	x, w, num, den, g, h []float64
 	observed             []bool
@@ -128,24 +131,25 @@ type scratch struct {
 // NewUpdates returns the multiplicative updates of a problem.
 func NewUpdates(p Problem) *Updates {
 	fit := new(Updates)
-	fit.set(p, true)
+	fit.set(p, p.K <= min(max(p.D, p.Of), p.N), true) // above, products of factors take longer than cells
 	a := p.Pool.Memory
 	fit.past = momentum{tau: []float64{1}, zu: a.Floats(p.D, p.K), zv: a.Floats(p.K, p.NP)}
 	return fit
 }
 
-// set makes fit the updates of a problem. Where updating is false, no update is made: fit has room only for
-// what Newton's method takes of it.
-func (fit *Updates) set(p Problem, updating bool) {
+// set makes fit the updates of a problem. Where gram is false, the loss of Frobenius is taken cell by cell.
+// Where updating is false, no update is made: fit has room only for what Newton's method takes of it.
+func (fit *Updates) set(p Problem, gram, updating bool) {
 	k, np := p.K, p.NP
 	if p.Runs == nil {
 		p.Of, p.Runs = p.D, Runs(p.D, p.N, p.K)
 	}
 	a := p.Pool.Memory
 	*fit = Updates{Problem: p, plain: p.Loss == divergence.KL && !p.Partial,
-		pieces: make([]part, len(p.Runs)-1), work: make([]scratch, p.Pool.Workers()), early: a.Part()}
+		exact: p.Loss == divergence.Frobenius && !p.Partial && gram, pieces: make([]part, len(p.Runs)-1),
+		work: make([]scratch, p.Pool.Workers()), early: a.Part()}
 	fit.do = fit.piece
-	if fit.plain {
+	if fit.plain || fit.exact {
 		fit.thin = fit.newThin()
 	}
 	count := int(tiling(float64(np), float64(k)))
@@ -153,11 +157,16 @@ func (fit *Updates) set(p Problem, updating bool) {
 		denU: a.Floats(Group, k)}
 	for i := range fit.pieces {
 		fit.pieces[i] = part{num: a.Floats(k, np), sum: a.Floats(k), losses: make([]float64, 2)}
-		if !fit.plain && updating {
+		if fit.exact && updating {
+			fit.pieces[i].den = fit.early.Floats(k, kernel.Pad(k)) // UᵀU
+		} else if !fit.plain && updating {
 			fit.pieces[i].den = fit.early.Floats(k, np)
 		}
 	}
-	if fit.plain {
+	if fit.exact {
+		fit.gram, fit.some = a.Floats(k, kernel.Pad(k)), a.Floats(k, k)
+	}
+	if (fit.plain || fit.exact) && updating {
 		fit.tiles.v = fit.early.Floats(k, np)
 	}
 	for i := range fit.work {
@@ -175,6 +184,11 @@ func (fit *Updates) newScratch() scratch {
 		rows := fit.together(Group)
 		return scratch{x: a.Floats(rows, np), num: a.Floats(rows, fit.tiles.width), g: a.Floats(rows, k),
 			h: a.Floats(rows, k)}
+	}
+	if fit.exact {
+		rows, few, kp := fit.together(fit.rowsTogether()), fit.together(Group), kernel.Pad(k)
+		return scratch{x: a.Floats(np), w: a.Floats(rows, np), num: a.Floats(few, fit.tiles.width),
+			den: a.Floats(few, kp), g: a.Floats(rows, k), h: a.Floats(rows, kp)}
 	}
 	rows := fit.together(sweepRows)
 	return scratch{x: a.Floats(rows, np), w: a.Floats(rows, np), num: a.Floats(rows, np),
@@ -223,6 +237,13 @@ func (f *Updates) sweep(worker, piece int) {
 	clear(pt.sum)
 	clear(pt.losses)
 	k, np := f.K, f.NP
+	if f.exact {
+		clear(pt.den)
+		for g := f.groups(worker, piece, f.rowsTogether(), pt); g.next(); {
+			f.sweepExact(ws, pt, &g)
+		}
+		return
+	}
 	if f.plain {
 		for g := f.groups(worker, piece, Group, pt); g.next(); {
 			if g.thin {
@@ -357,8 +378,8 @@ func (f *Updates) sweepPlain(ws *scratch, pt *part, i, rows int) {
 
 // updateV joins the pieces and updates row c of V.
 func (f *Updates) updateV(worker, c int) {
-	if f.plain {
-		f.updatePlain(&f.work[worker], c)
+	if f.plain || f.exact {
+		f.updateTiles(f.work[worker].num, c)
 		return
 	}
 	lo, hi := c*f.NP, (c+1)*f.NP
@@ -373,25 +394,39 @@ func (f *Updates) updateV(worker, c int) {
 	f.past.stepV(row, lo)
 }
 
-// updatePlain is updateV in the plain case, where num and V have tiles.
-func (f *Updates) updatePlain(ws *scratch, c int) {
-	sum := 0.0
-	for i := range f.pieces {
-		sum += f.pieces[i].sum[c]
+// updateTiles is updateV where num and V have tiles. room is for the denominators of one.
+func (f *Updates) updateTiles(room []float64, c int) {
+	var products []float64 // of component c of U and all
+	sum := f.add.v
+	if f.exact {
+		from, to := c*kernel.Pad(f.K), c*kernel.Pad(f.K)+f.K
+		products = f.pieces[0].den[from:to]
+		for i := range f.pieces[1:] {
+			add(products, f.pieces[i+1].den[from:to])
+		}
+	} else {
+		sum = 0
+		for i := range f.pieces {
+			sum += f.pieces[i].sum[c]
+		}
+		sum += f.add.v
 	}
-	row, den := f.V[c*f.NP:(c+1)*f.NP], ws.num[:f.tiles.width]
-	for j := range den {
-		den[j] = sum + f.add.v
-	}
+	row := f.V[c*f.NP : (c+1)*f.NP]
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		from, to := f.K*lo+c*(hi-lo), f.K*lo+(c+1)*(hi-lo)
-		num, some := f.pieces[0].num[from:to], row[lo:hi]
+		num, some, den := f.pieces[0].num[from:to], row[lo:hi], room[:hi-lo]
+		if clear(den); f.exact {
+			kernel.CombineRows(den, products, f.tiles.v[f.K*lo:f.K*hi], 1)
+		}
+		for j := range den {
+			den[j] += sum
+		}
 		for i := range f.pieces[1:] {
 			add(num, f.pieces[i+1].num[from:to])
 		}
 		if f.add.squareV == 0 {
-			kernel.Ratio(num, num, den[:hi-lo], divergence.LeastSum)
+			kernel.Ratio(num, num, den, divergence.LeastSum)
 		} else {
 			for j := range num {
 				num[j] = f.step(num[j], den[j], some[j], f.add.squareV)
@@ -401,25 +436,32 @@ func (f *Updates) updatePlain(ws *scratch, c int) {
 			some[j] *= r
 		}
 	}
-	f.past.stepV(row, c*f.NP)
-	f.layTiles(c)
+	if f.past.stepV(row, c*f.NP); f.plain {
+		f.layTiles(c)
+	}
 }
 
-// layAll takes V over to where the plain case reads it.
+// layAll takes V over to where the plain and the exact case read it.
 func (f *Updates) layAll() {
-	if f.plain {
+	if f.plain || f.exact {
 		for c := range f.K {
 			f.layTiles(c)
 		}
 	}
+	if f.exact {
+		f.products(f.tiles.v)
+	}
 }
 
-// layTiles takes row c of V over to where the plain case reads it.
+// layTiles takes row c of V over to where it is read.
 func (f *Updates) layTiles(c int) {
 	row := f.V[c*f.NP : (c+1)*f.NP]
 	for t := range f.tiles.count {
 		lo, hi := f.tile(t)
 		copy(f.tiles.v[f.K*lo+c*(hi-lo):f.K*lo+(c+1)*(hi-lo)], row[lo:hi])
+	}
+	if !f.plain {
+		return
 	}
 	f.thin.sumV[c] = kernel.Sum(row)
 	den := f.thin.sumV[c] + f.add.u
@@ -430,7 +472,7 @@ func (f *Updates) layTiles(c int) {
 
 // sweepAll makes a sweep.
 func (f *Updates) sweepAll() {
-	if f.plain && f.thin.some {
+	if f.thin != nil && f.thin.some {
 		f.transposeV(f.tiles.v)
 	}
 	f.run(opSweep, len(f.pieces))
@@ -456,6 +498,9 @@ func (f *Updates) look() {
 // update makes an update of V and of U.
 func (f *Updates) update() Losses {
 	f.run(opUpdateV, f.K)
+	if f.exact { // whose components are made of all those before
+		f.layAll()
+	}
 	f.updateU = true
 	f.sweepAll()
 	return f.losses(f.U, f.V)
@@ -497,7 +542,8 @@ func (f *Updates) losses(u, v []float64) (l Losses) {
 }
 
 // Sums returns what a piece of the rows adds to the next update of V, the numerators, the denominators (in
-// the plain case those of each component alone) and the losses of its visible and its held-out cells.
+// the plain case those of each component alone, in the exact case UᵀU, of which they are made) and the losses
+// of its visible and its held-out cells.
 func (f *Updates) Sums(piece int) (num, den, losses []float64) {
 	p := &f.pieces[piece]
 	if f.plain {
@@ -522,6 +568,9 @@ func (f *Updates) Sweep(first bool, z []float64, by float64) error {
 func (f *Updates) StepV(z []float64, tau *float64) (by float64) {
 	f.past.zv, f.past.tau[0] = z, *tau
 	f.past.advance()
+	if f.exact {
+		f.layAll()
+	}
 	f.run(opUpdateV, f.K)
 	*tau = f.past.tau[0]
 	return f.past.by

@@ -12,7 +12,7 @@ package section
 //	ROWS  f d×7: centre, squash kind, its reference, shift and deviation, marginal error, slope of the line
 //	DEFQ  f d×m, quantiles of T' (QMFQ only)      DEFC  f d×(m-1), its thresholds, squashed
 //	DEFR  f d×4, its squash: kind, reference, shift, deviation
-//	PROJ  u kind of projection, u updates
+//	PROJ  u kind of projection, u updates         FROM  f d×k and k×n, where projections start
 //	BQMF only, packed matrices of k(k+1)/2 as in internal/bqmf, factors signed:
 //	MOMU  f d×k(k+1)/2, E u uᵀ      MOMV  f n×k(k+1)/2, E v vᵀ
 //	NOIS  f d: τ; n: ρ; the mean that ρ was divided by; leave-one-out loss
@@ -89,7 +89,7 @@ func RequiredTags(kind uint32) []string {
 		tags = append(tags, "QUAN", "WGHT", "POTN", "ROWS", "TOOK")
 	}
 	if kind == QMFQ {
-		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ")
+		tags = append(tags, "DEFQ", "DEFC", "DEFR", "PROJ", "FROM")
 	}
 	return tags
 }
