@@ -2,7 +2,7 @@
 // cells that they have not seen, and how well their components agree with known classes.
 // docs/measurements/defaults.md, nmf.md, qmfq.md and bqmf.md have its tables.
 //
-//	go run . [-data FOLDER] heldout|updates|batches|qmfq|labels|first [SET ...]
+//	go run . [-data FOLDER] heldout|choice|updates|batches|qmfq|labels|first [SET ...]
 //	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
 //	go run . peerspage
 //
@@ -52,8 +52,8 @@ func main() {
 	if flag.NArg() > 1 {
 		sets = flag.Args()[1:]
 	}
-	run, has := map[string]func(){"heldout": heldOut, "updates": updates, "batches": batches,
-		"qmfq": projections, "first": first,
+	run, has := map[string]func(){"heldout": heldOut, "choice": choice, "updates": updates,
+		"batches": batches, "qmfq": projections, "first": first,
 		"labels": labels, "peers": peers, "peerspage": func() {
 			r, err := readPeers()
 			check(err)
