@@ -166,9 +166,9 @@ func stopped(name string) way {
 	}}
 }
 
-// heldOut compares QMF at its defaults with NMF after the number of epochs that is best for the hidden cells
-// over the masks: of each set and rank the mean of 100 log(QMF / NMF) of the hidden cells ± its standard error.
-// Within two of these they are even.
+// heldOut compares QMF at its defaults with NMF after the number of epochs that is best for the hidden
+// cells over the masks: of each set and rank the mean of 100 log(QMF / NMF) of the hidden cells ± its
+// standard error. Within two of these they are even.
 func heldOut() {
 	of, sum, counts := qmf("QMF"), 0.0, map[string]int{}
 	for _, set := range sets {

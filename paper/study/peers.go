@@ -619,3 +619,14 @@ func runPython(args ...string) []byte {
 	}
 	return out
 }
+
+func rowMeans(x quantmf.Mat) quantmf.Mat {
+	fit := quantmf.NewMat(x.Rows, x.Cols)
+	for i := range x.Rows {
+		visible := slices.DeleteFunc(slices.Clone(x.Row(i)), math.IsNaN)
+		for j := range x.Cols {
+			fit.Set(i, j, stat.Mean(visible, nil))
+		}
+	}
+	return fit
+}
