@@ -27,8 +27,8 @@ func samplesOf(n int, skew float64) []float64 {
 	return x
 }
 
-// TestChosenLevels: by default ranks are within 1e-3 of n of those by n levels, 2.2e-3 where tails are as
-// heavy as those of Cauchy, without bias and from 1 to n; sorted values are within 1e-3 of the range where no
+// TestChosenLevels: by default ranks are within 1e-3 of n of those by n levels, where tails are as heavy as
+// those of Cauchy, too, without bias and from 1 to n; sorted values are within 1e-3 of the range where no
 // tail is heavy; both keep the order of the samples.
 func TestChosenLevels(t *testing.T) {
 	Slow(t)
@@ -38,7 +38,7 @@ func TestChosenLevels(t *testing.T) {
 		skew, eps float64
 	}{{129, 0, 0.01}, {300, 0, 0.1}, {700, 3, 0.01}, {700, 1, 0.001}, {600, 3, 0.001}, {550, 1, 1e-4},
 		{300, 2, 0.1},
-		{48, 1, 0.01}, {1000, -1, 0.01}} {
+		{48, 1, 0.01}, {1500, -1, 0.01}} {
 		x := samplesOf(c.n, c.skew)
 		low, high := slices.Min(x), slices.Max(x)
 		eps := WithEpsilon(c.eps)
@@ -69,7 +69,7 @@ func TestChosenLevels(t *testing.T) {
 			}
 			before = ranks[i]
 		}
-		if most > map[bool]float64{true: 2.2e-3, false: 1e-3}[c.skew < 0] ||
+		if most > 1e-3 ||
 			math.Abs(mean-float64(c.n+1)/2) > 1e-6*float64(c.n) {
 			t.Errorf("%v: ranks are off by %v of n, their mean is %v", c, most, mean)
 		}
@@ -94,7 +94,7 @@ func TestChosenLevels(t *testing.T) {
 func TestLinearLevels(t *testing.T) {
 	Slow(t)
 	t.Parallel()
-	for eps, want := range map[float64]int{0.01: 128, 1e-4: 534} {
+	for eps, want := range map[float64]int{0.01: 128, 1e-4: 900} {
 		for _, n := range []int{10000, 20000} {
 			tr, err := Solve(samplesOf(n, 0), WithEpsilon(eps))
 			if err != nil || len(tr.G) != want || !tr.Converged {

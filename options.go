@@ -379,7 +379,7 @@ func WithIterations(l int) Option {
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives it. m >= 1, in models
 // m >= 2. Default: 8 in models. In SoftRank, SoftSort and Solve and in their rows n, but at most as many as ε
-// can tell apart: the larger of 5.3/√ε and 128, of 48 where ranks alone are asked for, and n at ε = 0. These
+// can tell apart: the larger of 9/√ε and 128, of 48 where ranks alone are asked for, and n at ε = 0. These
 // stand for n levels: their targets are the middles of equal shares of the n, and ranks are those of the
 // middles.
 //

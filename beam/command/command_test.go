@@ -101,7 +101,7 @@ func TestRank(t *testing.T) {
 			t.Errorf("%s:\n%swant\n%s", args, got, out.String())
 		}
 		if !strings.Contains(verdict.String(), said) ||
-			!strings.Contains(said, "predicts hidden cells best") {
+			!strings.Contains(said, "predicts hidden values best") {
 			t.Errorf("%s: %q, want %q", args, said, verdict.String())
 		}
 	}

@@ -165,7 +165,7 @@ func (f *Updates) survey(worker, piece int) {
 					continue
 				}
 				if f.exact {
-					f.thin.sums[r] += float64(x*x) / 2
+					f.thin.sums[r] += float64(x * x / 2)
 				} else {
 					f.thin.sums[r] += x
 				}
