@@ -21,7 +21,7 @@ warnings.filterwarnings("ignore")
 import numpy as np
 
 SIZES = [256, 1000] if QUICK else [256, 1000, 10000, 100000, 1000000]
-EPSILON, TARGETS = 0.01, 128
+EPSILON, TARGETS = 0.01, 90
 MOST = {"ott-jax": 10000}  # samples: beyond, a call takes many seconds or more memory than there is
 
 
