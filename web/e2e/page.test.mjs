@@ -838,7 +838,7 @@ test('from any server of files, which sends no policy: the page has its own, and
   assert.equal(response.headers()['content-security-policy'], undefined);
   await tab.exists('html[data-ready]');
   await tab.exists('html[data-offline]', 60000);
-  await tab.exists('#offline:not([hidden])');
+  assert.ok(await tab.evaluate(() => document.getElementById('offline').checkVisibility({ visibilityProperty: true })));
   await new Promise((done) => server.once('exit', done) && server.kill());
   await tab.reload();
   await tab.exists('html[data-ready]');

@@ -469,6 +469,5 @@ if (navigator.serviceWorker) {
     };
     await navigator.serviceWorker.ready;
     document.documentElement.dataset.offline = 'true';
-    $('offline').hidden = false;
   }, () => {}); // a browser that keeps nothing, as in private windows: the page then needs its server each time
 }
