@@ -230,7 +230,8 @@ func filled() {
 					p.means = append(p.means, means.At(i, 0))
 				}
 				own := p.score(nmf("").fit(p.mask, k, uint64(draw+1))[0], true)
-				logs = append(logs, 100*math.Log(own.KL/p.external("filled", []string{strconv.Itoa(k)})[0].KL))
+				other := p.external("filled", []string{strconv.Itoa(k)})[0]
+				logs = append(logs, 100*math.Log(own.KL/other.KL))
 			}
 			cases++
 			if tell(fmt.Sprint(set, " ", k), logs, counts) <= 1 {

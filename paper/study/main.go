@@ -37,7 +37,7 @@ var (
 		"only these methods, separated by semicolons; peers: of the named tables")
 	merge = flag.Bool("merge", false,
 		"peers: add the results of the named tables to results/peers.json, and write the page")
-	python = flag.String("python", "python3", "filled and peers: a Python with the packages of requirements.txt")
+	python = flag.String("python", "python3", "filled, peers: a Python with the packages of requirements.txt")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
