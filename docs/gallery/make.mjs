@@ -115,7 +115,7 @@ for (const e of entries) {
     break;
   }
   await tab.close();
-  let told = said(output, 'Unseen', 'Method');
+  let told = said(output, 'Unseen', 'Method').replace(/ \(\d+ % is explained[^)]*\)/, '');
   let commands = `quantmf fit -report page.html ${e.fit}`;
   if (e.also) {
     commands += `\nquantmf ${e.also}`;
