@@ -379,8 +379,8 @@ func (f *qmfqFit) beginSettings() settings {
 	return s
 }
 
-// startFromQMF fits a QMF, takes its maps as T and its factors, each row of U brought to the mean of x, as the
-// start of projections, at the best epoch on held-out cells, and fits T'(X) to its UV.
+// startFromQMF fits a QMF, takes its maps as T and its factors, each row of U brought to the mean of x, as
+// the start of projections, at the best epoch on held-out cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
 	if err := f.pool.Err(); err != nil {
 		return err

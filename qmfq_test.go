@@ -237,8 +237,8 @@ func TestRawPlaces(t *testing.T) {
 	allFinite(t, "QMFQ", m, x)
 }
 
-// TestRowsOfProjection: where most of x is 0, no row of UV rules the projection, and a unit that is no power of
-// 4, in which everything is rounded anew, has the same fit.
+// TestRowsOfProjection: where most of x is 0, no row of UV rules the projection, and a unit that is no power
+// of 4, in which everything is rounded anew, has the same fit.
 func TestRowsOfProjection(t *testing.T) {
 	Slow(t)
 	src := random.Split(7, 0)
