@@ -106,24 +106,14 @@ func (l Loss) Stiffness(w float64) float64 {
 	return power(max(w, l.Least()), 2-float64(l))
 }
 
-// gamma is the exponent of the multiplicative step.
-func (l Loss) gamma() float64 {
-	switch b := float64(l); {
-	case b < 1:
-		return 1 / (2 - b)
-	case b > 2:
-		return 1 / (b - 1)
-	}
-	return 1
-}
-
 // Step is the factor (num/den)^γ of a multiplicative step.
 func (l Loss) Step(num, den float64) float64 {
-	f := num / max(den, LeastSum)
-	if l >= 1 && l <= 2 || f == 0 {
+	f, b := num/max(den, LeastSum), float64(l)
+	gamma := 1 / max(2-b, 1, b-1)
+	if gamma == 1 || f == 0 {
 		return f
 	}
-	return power(f, l.gamma())
+	return power(f, gamma)
 }
 
 // StepSquare is Step where den holds the derivative of a multiple of t² too: never further, and without ever
@@ -131,10 +121,8 @@ func (l Loss) Step(num, den float64) float64 {
 func (l Loss) StepSquare(num, den float64) float64 {
 	f := num / max(den, LeastSum)
 	switch {
-	case l > Frobenius || f == 0:
+	case l >= Frobenius || f == 0:
 		return l.Step(num, den)
-	case l == Frobenius:
-		return f
 	case l == KL:
 		return math.Sqrt(f)
 	}
@@ -187,7 +175,7 @@ func bridge(b, r float64) float64 {
 		return 1 / b
 	}
 	log := elem.Log(max(r, Tiny))
-	if b < 0.5 {
+	if b < 0.5 { // b lies by 0 or by 1, not here
 		return (r - 1 - float64(log*elem.ExpSlope(float64(b*log)))) / (1 - b)
 	}
 	return (float64(r*float64(log*elem.ExpSlope(float64((b-1)*log)))) + (1 - r)) / b
@@ -311,21 +299,18 @@ func (l Loss) Differentiate(value, slope, curvature, expected, x, t []float64, l
 	if l == KL {
 		copy(expected, t)
 		kernel.Curve(slope, curvature, expected, x, n, 1, low)
-		if len(value) > 0 {
-			kernel.Log(value, slope)
-			t, x := t[:len(value)], x[:len(value)]
-			for j, log := range value {
-				t, y := t[j], x[j]
-				v := float64(y*log) + (t - y)
-				switch {
-				case v > 0 && t >= low: // also where y is 0 and log is finite
-				case y > 0 && t >= low: // x/t may be 0
-					v = max(float64(y*max(log, lowest))+(t-y), 0)
-				default:
-					v = l.Value(y, t, least)
-				}
-				value[j] = v
+		kernel.Log(value, slope)
+		for j, log := range value {
+			t, y := t[j], x[j]
+			v := float64(y*log) + (t - y)
+			switch {
+			case v > 0 && t >= low: // also where y is 0 and log is finite
+			case y > 0 && t >= low: // x/t may be 0
+				v = max(float64(y*max(log, lowest))+(t-y), 0)
+			default:
+				v = l.Value(y, t, least)
 			}
+			value[j] = v
 		}
 		kernel.Shift(slope, slope, 1)
 		kernel.Scale(slope, slope, -1)

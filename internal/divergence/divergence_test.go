@@ -138,11 +138,73 @@ func TestClose(t *testing.T) {
 	}
 }
 
+// TestSteps: the steps' factors at num/den = 1/4, and the factors of units.
+func TestSteps(t *testing.T) {
+	for _, c := range []struct{ l, step, square, scale float64 }{
+		{-1, -2. / 3, -1. / 2, -3}, {0, -1, -2. / 3, 0}, {0.5, -4. / 3, -4. / 5, 1.5}, {1, -2, -1, 3},
+		{1.5, -2, -4. / 3, 4.5}, {2, -2, -2, 6}, {3, -1, -1, 9}, {4, -2. / 3, -2. / 3, 12},
+	} {
+		l := Loss(c.l)
+		for _, den := range []float64{4, 0x1p-900} {
+			closeTo(t, "Step", math.Log2(l.Step(den/4, den)), c.step, 1e-15)
+			closeTo(t, "StepSquare", math.Log2(l.StepSquare(den/4, den)), c.square, 1e-15)
+		}
+		closeTo(t, "Scale", math.Log2(l.Scale(8)), c.scale, 1e-14)
+		if a, b := l.Step(0, 1), l.StepSquare(0, 0); a != 0 || b != 0 {
+			t.Errorf("β %v: steps of 0 are %v and %v", l, a, b)
+		}
+	}
+	// These losses take no power.
+	if a, b, c := Frobenius.StepSquare(1, 3), Frobenius.Step(1, 3), KL.Step(1, 3); a != b || b != c ||
+		c != 1.0/3 {
+		t.Errorf("a third is %v, %v and %v", a, b, c)
+	}
+}
+
+// TestSums: sums over the observed cells and those of weights are those of their divergences.
+func TestSums(t *testing.T) {
+	const n, low = 200, 0.5
+	x, fit, num, den, weight := make([]float64, n), make([]float64, n), make([]float64, n),
+		make([]float64, n), make([]float64, n)
+	observed := make([]bool, n)
+	for j := range x {
+		x[j], fit[j], weight[j], observed[j] = float64(j%7), float64(j%11), float64(j%3)-0.5, j%5 > 0
+	}
+	for _, l := range []Loss{KL, Frobenius, 0.5, 3} {
+		l.Terms(num, den, x, fit, low)
+		all, seen, weighted := 0.0, 0.0, 0.0
+		for j := range x {
+			v := l.Value(x[j], fit[j], low)
+			weighted += max(weight[j], 0) * v
+			if l == KL && x[j] == 0 {
+				v = fit[j] // without the floor, which a sum of no logarithm does not need
+			}
+			all += v
+			if observed[j] {
+				seen += v
+			}
+		}
+		closeTo(t, "all", l.Sum(x, fit, num, nil, low), all, 1e-13*all)
+		closeTo(t, "observed", l.Sum(x, fit, num, observed, low), seen, 1e-13*seen)
+		closeTo(t, "weighted", l.WeightedSum(x, fit, weight, low), weighted, 1e-13*weighted)
+	}
+}
+
+// TestExponentOf: from the bound on, numbers are brought to [1,4) by a square.
+func TestExponentOf(t *testing.T) {
+	for top, want := range map[float64]int{0: 0, 3: 0, 0x1p-100: 0, 0x1p100: 0, 0x1.8p-101: -102,
+		0x1.8p100: 100, 0x1p101: 100, 0x1p-300: -300, 5e-324: -1074, math.MaxFloat64: 1022} {
+		if got := ExponentOf(top); got != want {
+			t.Errorf("of %v: %d, want %d", top, got, want)
+		}
+	}
+}
+
 // TestDifferentiate compares derivatives with central differences, and values with Value.
 func TestDifferentiate(t *testing.T) {
 	for _, l := range []Loss{KL, Frobenius, 1.5, 0, -1, 3} {
 		var xs, ats []float64 // each three times: below, at and above
-		for _, x := range []float64{0, 1e-320, 0.3, 2, 50} {
+		for _, x := range []float64{0, 5e-324, 0.3, 2, 50} {
 			for _, at := range []float64{0.1, 1, 2, 40} {
 				if x > 1e-300 || l > 0 {
 					xs, ats = append(xs, x, x, x), append(ats, at*(1-1e-4), at, at*(1+1e-4))

@@ -152,6 +152,25 @@ func TestNormalQuantile(t *testing.T) {
 	}
 }
 
+// TestNormalQuantileSeams: 0 and 1 have no quantile, and each seam belongs to the inner of its two ratios,
+// which differ there by a bit.
+func TestNormalQuantileSeams(t *testing.T) {
+	for p, want := range map[float64]float64{0: math.Inf(-1), 1: math.Inf(1), 0.075: -1.4395314709384557,
+		1.3887943864964e-11: -6.6579046435011024} {
+		if got := NormalQuantile(p); got != want {
+			t.Errorf("NormalQuantile(%v) = %.17g, want %.17g", p, got, want)
+		}
+	}
+}
+
+func TestLog1p(t *testing.T) {
+	for _, x := range []float64{0, 1e-300, 1e-17, -1e-16, 1e-9, -1e-9, 0.3, -0.3, 1, 1e9, -0.999} {
+		if got, want := Log1p(x), math.Log1p(x); math.Abs(got-want) > 1e-15*math.Abs(want) {
+			t.Errorf("Log1p(%v) = %v, want %v", x, got, want)
+		}
+	}
+}
+
 // TestExpMonotone walks across every seam of the table with |x| < 4, 2000
 // neighbours on either side. Beyond, one step of x moves e^x by more than Exp errs.
 func TestExpMonotone(t *testing.T) {

@@ -24,6 +24,7 @@ func TestBulk(t *testing.T) {
 	}{
 		{"one", []float64{3}, 3, 3},
 		{"two", []float64{3, -1}, -1, 3},
+		{"three", []float64{9, 0, 1}, 0, 1},
 		{"all near", even(100), 0, 1},
 		{"one far above", even(99, 50), 0, 1},
 		{"one far below", even(99, -50), 0, 1},

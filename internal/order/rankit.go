@@ -108,10 +108,7 @@ func (s *Scores) ReadRow(x []float64, i int) error {
 		at := elem.NormalQuantile(rank/seen) + s.lift
 		return min(max(at, leastScore), 2*s.lift-leastScore) * by
 	}
-	zero := 0.0 // the score of values that are 0
-	if zeros > 0 {
-		zero = score(below, below+zeros)
-	}
+	zero := score(below, below+zeros) // of values that are 0
 	for j, v := range row {
 		if v == 0 {
 			v = zero

@@ -203,7 +203,7 @@ func Decode(b []byte, kind uint32, name func(kind uint32) string, must, may []st
 	f := &File{payloads: map[string][]byte{}, offsets: map[string]int64{}}
 	at := headerSize
 	for range Get32(b[16:]) {
-		if len(b)-at < sectionSize {
+		if len(b)-at < sectionSize+4 {
 			return nil, damaged(len(b), "the file is cut within a section")
 		}
 		head := b[at : at+sectionSize]
@@ -211,7 +211,7 @@ func Decode(b []byte, kind uint32, name func(kind uint32) string, must, may []st
 			return nil, damaged(at, "a section's header is damaged")
 		}
 		length := Get64(head[8:])
-		if length > uint64(len(b)-at-sectionSize) || len(b)-at-sectionSize-int(length) < 4 {
+		if length > uint64(len(b)-at-sectionSize-4) {
 			return nil, damaged(len(b), "the file is cut within a section")
 		}
 		tag := string(head[:4])

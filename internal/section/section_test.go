@@ -33,11 +33,12 @@ func byHand(kind uint32, sections []Section) []byte {
 
 // TestLayout: files are as the package comment says, and what is written is read.
 func TestLayout(t *testing.T) {
-	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6)}
+	real := []Part{Finite([]float64{-1, 2}), Positive(nil), Within([]float64{5}, 4, 6),
+		Any([]float64{math.NaN()})}
 	sections := []Section{Floats("REAL", []float64{math.Pi}, nil, []float64{-0.5}), Words("WORD", 7, 1<<63),
 		Texts("TEXT", "", "añ", "").AsOptional(),
-		{Tag: "NONE"}, {Tag: "skip", Flags: Optional, Payload: []byte("of another program")},
-		Parts("PART", real)}
+		{Tag: "skip", Flags: Optional, Payload: []byte("of another program")}, Parts("PART", real),
+		{Tag: "NONE"}}
 	b := Encode(9, sections)
 	if !bytes.Equal(b, byHand(9, sections)) {
 		t.Fatal("the layout is another")
@@ -59,11 +60,13 @@ func TestLayout(t *testing.T) {
 	if v, err := f.Texts("TEXT"); err != nil || !slices.Equal(v, []string{"", "añ", ""}) {
 		t.Error(v, err)
 	}
-	into := []Part{Finite(make([]float64, 2)), Positive(nil), Within(make([]float64, 1), 4, 6)}
-	if err := f.Fill("PART", into); err != nil || !slices.Equal(into[0].V, real[0].V) || into[2].V[0] != 5 {
+	into := []Part{Finite(make([]float64, 2)), Positive(nil), Within(make([]float64, 1), 4, 6),
+		Any(make([]float64, 1))}
+	if err := f.Fill("PART", into); err != nil || !slices.Equal(into[0].V, real[0].V) || into[2].V[0] != 5 ||
+		into[3].V[0] == into[3].V[0] {
 		t.Error(into, err)
 	}
-	if !slices.Equal(f.Tags(), []string{"REAL", "WORD", "TEXT", "NONE", "PART"}) || f.Has("skip") ||
+	if !slices.Equal(f.Tags(), []string{"REAL", "WORD", "TEXT", "PART", "NONE"}) || f.Has("skip") ||
 		f.Has("ELSE") || !f.Has("NONE") {
 		t.Error("kept", f.Tags())
 	}
@@ -75,6 +78,12 @@ func TestLayout(t *testing.T) {
 	if _, err := f.Floats("REAL", 3, -9, 9); err == nil || err.(*Error).Offset != at {
 		t.Error("wrong length:", err)
 	}
+	if _, err := f.Floats("REAL", 0, -9, 9); err == nil {
+		t.Error("two numbers were read as none")
+	}
+	if v, err := f.Floats("REAL", -1, -0.5, math.Pi); err != nil || len(v) != 2 {
+		t.Error("the ends of a range:", err)
+	}
 	if _, err := f.Words("WORD", 1); err == nil {
 		t.Error("two integers were read as one")
 	}
@@ -85,7 +94,7 @@ func TestLayout(t *testing.T) {
 	if err := f.Fill("PART", into); err == nil || err.(*Error).Offset != f.Offset("PART")+16 {
 		t.Error("a part out of its range:", err)
 	}
-	if err := f.Fill("PART", into[:2]); err == nil {
+	if err := f.Fill("PART", into[:3]); err == nil {
 		t.Error("more numbers than parts")
 	}
 	if _, err := Decode(b, 9, kindName, []string{"REAL", "WORD", "NONE", "PART", "ELSE"},
@@ -177,6 +186,42 @@ func TestForged(t *testing.T) {
 		}
 		if v, err := f.Texts("TEXT"); err == nil {
 			t.Errorf("%v is read as %q", payload, v)
+		}
+	}
+}
+
+// TestBase64: the vectors of RFC 4648, and where a text is none.
+func TestBase64(t *testing.T) {
+	for data, want := range map[string]string{"": "", "f": "Zg==", "fo": "Zm8=", "foo": "Zm9v",
+		"foob": "Zm9vYg==", "\x00\x00\xff\xfe": "AAD//g=="} {
+		if got := string(Base64(nil, []byte(data))); got != want {
+			t.Errorf("%q is %s, want %s", data, got, want)
+		}
+		if got, at := FromBase64([]byte(want)); string(got) != data || at >= 0 {
+			t.Errorf("%s is %q, %d", want, got, at)
+		}
+	}
+	for text, want := range map[string]int{"Zm9": 3, "Zm9vZm9": 7, "Zm-v": 2, "Zh==": 1, "Zm9=": 2,
+		"Zg==Zg==": 2, "====": 0, "Z===": 1} {
+		if _, at := FromBase64([]byte(text)); at != want {
+			t.Errorf("%s: at %d, want %d", text, at, want)
+		}
+	}
+}
+
+// TestKinds: what kinds of files there are, and what sections they must and may have.
+func TestKinds(t *testing.T) {
+	for kind, c := range map[uint32]struct {
+		reads     uint32
+		must, may int
+	}{0: {QMF, 10, 0}, NMF: {NMF, 5, 1}, QMF: {QMF, 10, 0}, QMFQ: {QMFQ, 15, 0}, BQMF: {BQMF, 13, 4},
+		BQMF + 1: {QMF, 10, 0}, State: {QMF, 10, 0}, State + NMF: {0, 10, 0}, State + BQMF: {0, 10, 0},
+		State + BQMF + 1: {QMF, 10, 0}} {
+		reads, err := ModelKind(Encode(kind, nil))
+		if reads != c.reads || (err != nil) != (reads == 0) || len(RequiredTags(kind)) != c.must ||
+			len(OptionalTags(kind)) != c.may {
+			t.Errorf("kind %d: read as %d, %v, with %d and %d sections", kind, reads, err,
+				len(RequiredTags(kind)), len(OptionalTags(kind)))
 		}
 	}
 }
