@@ -154,10 +154,11 @@ func TestSteps(t *testing.T) {
 			t.Errorf("β %v: steps of 0 are %v and %v", l, a, b)
 		}
 	}
-	// These losses take no power.
-	if a, b, c := Frobenius.StepSquare(1, 3), Frobenius.Step(1, 3), KL.Step(1, 3); a != b || b != c ||
-		c != 1.0/3 {
-		t.Errorf("a third is %v, %v and %v", a, b, c)
+	for num := 0.0; num < 20; num++ { // no power, which would round
+		if a, b, c := Frobenius.StepSquare(num, 7), Frobenius.Step(num, 7), KL.Step(num, 7); a != b || b != c ||
+			c != num/7 {
+			t.Errorf("%v/7 is %v, %v and %v", num, a, b, c)
+		}
 	}
 }
 
