@@ -36,9 +36,14 @@ func TestPinned(t *testing.T) {
 	}
 }
 
-// TestPinnedNothing: a level that nothing asks for divides nothing by nothing, whatever its den.
-func TestPinnedNothing(t *testing.T) {
-	for k := 0.0; k < 60; k++ {
+// TestPinnedEnds: a level that nothing asks for divides nothing by nothing, whatever its den; and where the
+// sum is right already nothing moves, however small a den is.
+func TestPinnedEnds(t *testing.T) {
+	d := []float64{1, 1}
+	if pinned(d, []float64{5e-41, 1}, []float64{1e-40, 1}, 1.5, 0); math.Abs(d[0]-0.5) > 1e-12 {
+		t.Errorf("%v, want 0.5 and 1", d)
+	}
+	for k := 0.0; k < 200; k++ {
 		d := []float64{1, 1}
 		pinned(d, []float64{1, 0}, []float64{2, 1 + 0x1p-52*k}, 1, 0)
 		if d[0] != 1 || d[1] != 0 {
@@ -123,7 +128,8 @@ func TestSignedStart(t *testing.T) {
 	}
 }
 
-// TestEM: the step of increments and slope is that of the package comment.
+// TestEM: the step of increments and slope is that of the package comment. (Without shrinkage q_1 is pulled
+// by 0 times a finite number: whether it is pulled then is the same.)
 func TestEM(t *testing.T) {
 	for _, c := range []struct {
 		x, want             []float64
