@@ -124,6 +124,20 @@ func TestSVD(t *testing.T) {
 	}
 }
 
+// TestSVDTies: vectors of equal values come in the order of the columns.
+func TestSVDTies(t *testing.T) {
+	s := New(nil, 4, 3)
+	for h := range 3 {
+		s.Column(h)[h] = 2
+	}
+	s.Factor()
+	for h := range 3 {
+		if math.Abs(s.Right[h*s.cp+h]) != 1 {
+			t.Errorf("vector %d is %v", h, s.Right[h*s.cp:(h+1)*s.cp])
+		}
+	}
+}
+
 // TestSVDSmall: a matrix with columns of very different sizes has its small
 // singular values right to their own last digits.
 func TestSVDSmall(t *testing.T) {
