@@ -115,8 +115,9 @@ func TestTruncatedSVD(t *testing.T) {
 func TestTruncatedSVDSmall(t *testing.T) {
 	one := pool.New(1, 1)
 	defer one.Close()
-	p := newProblem(1, 2, 1)
-	copy(p.y, []float64{-3, 3})
+	p := newProblem(2, 2, 1)
+	clear(p.y)
+	p.y[0], p.y[1] = -3, 3
 	by := p.projector(truncation, one)
 	if err := by.Forward(p.y, Factors{}); err != nil || by.Result().V[0] <= 0 || by.Result().U[0] >= 0 {
 		t.Error(by.Result(), err)
