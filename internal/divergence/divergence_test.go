@@ -155,8 +155,8 @@ func TestSteps(t *testing.T) {
 		}
 	}
 	for num := 1e-60; num < 1e60; num *= 99 { // no power, which would round
-		if a, b, c := Frobenius.StepSquare(num, 7), Frobenius.Step(num, 7), KL.Step(num, 7); a != b || b != c ||
-			c != num/7 {
+		a, b, c := Frobenius.StepSquare(num, 7), Frobenius.Step(num, 7), KL.Step(num, 7)
+		if a != b || b != c || c != num/7 {
 			t.Errorf("%v/7 is %v, %v and %v", num, a, b, c)
 		}
 	}
