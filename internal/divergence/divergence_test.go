@@ -191,6 +191,27 @@ func TestSums(t *testing.T) {
 	}
 }
 
+// TestUnits: a divergence is taken in a unit in which no power of it overflows.
+func TestUnits(t *testing.T) {
+	for _, l := range []Loss{-1, 0, 0.5, KL, Frobenius, 3} {
+		for _, p := range [][2]float64{{3, 2}, {3, 0x1p-30}, {0, 2}} {
+			for _, e := range []int{-300, 0, 300} {
+				if p[0] == 0 && l <= 0 {
+					continue
+				}
+				want := l.Value(p[0], p[1], l.Least()) * l.Unit(e)
+				got := l.Divergence(math.Ldexp(p[0], e), math.Ldexp(p[1], e))
+				if !(math.Abs(got-want) <= 1e-12*want) && !math.IsInf(want, 0) {
+					t.Errorf("β %v, 2^%d: Δ(%v, %v) = %v, want %v", l, e, p[0], p[1], got, want)
+				}
+			}
+		}
+		if got := l.Divergence(0, 0); l > 0 && got != 0 {
+			t.Errorf("β %v: Δ(0, 0) = %v", l, got)
+		}
+	}
+}
+
 // TestExponentOf: from the bound on, numbers are brought to [1,4) by a square.
 func TestExponentOf(t *testing.T) {
 	for top, want := range map[float64]int{0: 0, 3: 0, 0x1p-100: 0, 0x1p100: 0, 0x1.8p-101: -102,
