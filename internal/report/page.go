@@ -119,7 +119,7 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-npH6Vq5KNX/hixE5PXyer+d8pGyEv4EW0a31LSwevRI="
+const styleHash = "sha256-aC9WQV4ipjgqRRr7a7c4fRRLrPe68nJ6J8LP2KKO0YA="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
@@ -213,15 +213,14 @@ a { color: var(--curve); }
 }
 @page { margin: 10mm; }
 @media print {
-  :root { color-scheme: light; font-size: 9pt; --back: #fff; --text: #000; --soft: #444; }
+  :root { color-scheme: light; font-size: 8.5pt; --back: #fff; --text: #000; --soft: #444; }
   body { font-size: 1rem; line-height: 1.3; } main { max-width: none; padding: 0; }
-  h2 { margin-top: .8rem; } p { max-width: none; margin-bottom: .3rem; } .how { font-size: .9rem; }
-  .card, .numbers li { padding: 5px 8px; }
-  .maps { grid-template-columns: repeat(4, minmax(0, 1fr)); } .maps, .components, .numbers { gap: 6px; }
-  .components { grid-template-columns: repeat(3, minmax(0, 1fr)); }
-  .parts b { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+  h2 { margin-top: .8rem; } p, figcaption { max-width: none; margin-bottom: .3rem; }
+  .how { font-size: .85rem; }
+  .card, .numbers li { padding: 5px 8px; } .parts { display: block; } th, td { padding: 0 18px 0 0; }
+  .maps, .components, .numbers { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 6px; }
   details, section:has(.curves, .loss, [download]), .maps figure:nth-of-type(n+9),
-    .components figure:nth-of-type(n+4), .parts li:nth-of-type(n+8) { display: none; }
+    .components figure:nth-of-type(n+5), .parts li:nth-of-type(n+7), ol + ol { display: none; }
   figure, .card, .numbers li { break-inside: avoid; } h2, h3 { break-after: avoid; }
     .wide { overflow: visible; } .wide > svg { min-width: 0; }
   .numbers li { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
