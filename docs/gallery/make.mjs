@@ -35,7 +35,7 @@ const entries = [
     name: 'sotu', title: 'Words of two centuries', picture: 'Components',
     source: '4,000 words in 240 addresses on the state of the union (package sotu of CRAN).',
     question: 'Which vocabularies does a president’s address consist of, from counts as they are, stop words among them?',
-    answer: 'Each is a time: programmes and inflation of the decades before 1981, standpoints and industry of Theodore Roosevelt. The curves are worth little for it, as the last line says, so NMF would do.',
+    answer: 'Each is a time: programmes and inflation of the decades before 1981, standpoints and industry of Theodore Roosevelt. The curves gain little, so NMF would do.',
     prepare: () => {
       writeFileSync(join(folder, 'words.tsv'), `${lines('sotu-wordcounts/counts.tsv.gz').join('\n')}\n`);
       groups('years.tsv', 'sotu-wordcounts/counts.tsv.gz', (s) => `${s.slice(0, 2) === '20' ? 2000 : Math.floor(Number(s.slice(0, 4)) / 50) * 50}s`);
@@ -54,7 +54,7 @@ const entries = [
     name: 'cells', title: 'Blood cells', picture: 'Learned scales of features that are bent and well explained',
     source: 'Counts of 914 genes in 283 cells (10x Genomics, by way of package sctransform of CRAN).',
     question: 'Which genes are switches, on in one kind of cell and off in all others?',
-    answer: 'CD79A and CD79B, which B cells alone have, step up and stay flat, while LYZ of monocytes goes on rising. The curves describe; the last line says that they predict hidden counts no better than NMF.',
+    answer: 'CD79A and CD79B, which B cells alone have, step up and stay flat, while LYZ of monocytes goes on rising. The curves describe, and predict hidden counts no better than NMF.',
     prepare: () => writeFileSync(join(folder, 'cells.tsv'), `${lines('pbmc3k-small/counts.tsv.gz').join('\n')}\n`),
     fit: '-k 6 cells.tsv',
   },
@@ -115,16 +115,16 @@ for (const e of entries) {
     break;
   }
   await tab.close();
-  let told = said(output, 'Model', 'Unseen', 'Method');
+  let told = said(output, 'Unseen', 'Method').replace(/ \(\d+ % is explained[^)]*\)/, '');
   let commands = `quantmf fit -report page.html ${e.fit}`;
   if (e.also) {
     commands += `\nquantmf ${e.also}`;
     told += `\n${said(run(e.also), 'Predict', '  ', 'Intervals').split('\n').filter((l) => /error|hidden/.test(l)).join('\n')}`;
   }
   const quoted = told.split('\n').map((l) => wrapped(l.trim().replace(/\s+/g, ' '), '> ')).join('\n>\n');
-  const picture = `![${e.picture}, of the page that the command writes](${e.name}.webp)`;
+  const picture = `![${e.picture}](${e.name}.webp)`;
   page += `\n${[`## ${e.title}`, wrapped(`**${e.question}** ${e.source}`), `\`\`\`sh\n${commands}\n\`\`\``, picture, wrapped(e.answer), quoted].join('\n\n')}\n`;
 }
 await browser.close();
 rmSync(folder, { recursive: true });
-writeFileSync(here('README.md'), `# Gallery\n\n${wrapped('Six real tables, each with a question, a picture, an answer in two sentences, and what the command says of the fit. `node docs/gallery/make.mjs FOLDER` makes this page; `cd paper && go run . data` names where the tables of FOLDER are published.')}\n${page}`);
+writeFileSync(here('README.md'), `# Gallery\n\n${wrapped('Six real tables: pictures of the page that the command writes, and what it says. `node docs/gallery/make.mjs FOLDER` makes this page; `cd paper && go run . data` names where the tables of FOLDER are published.')}\n${page}`);
