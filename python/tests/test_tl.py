@@ -156,7 +156,7 @@ def test_scanpy_goes_on(tmp_path):
     quantmf.tl.bqmf(adata, 8)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sc.pp.neighbors(adata, use_rep="X_bqmf")
+        sc.pp.neighbors(adata, use_rep="X_bqmf", transformer="sklearn")
         sc.tl.umap(adata, maxiter=20)
         sc.tl.leiden(adata, resolution=0.3, flavor="igraph", n_iterations=2)
     assert adata.obsm["X_umap"].shape == (n, 2)
