@@ -107,7 +107,7 @@ func TestToldIsAlive(t *testing.T) {
 		of("QMF in another unit", qmf, 30, 20000, 1, large, one),
 		of("QMF, few missing", qmf, 520, 12000, 5, holes(0.02), one, missing, scores),
 		of("QMF, half missing", qmf, 520, 12000, 5, holes(0.5), one, missing, scores),
-		of("QMF, most missing", qmf, 700, 12000, 5, holes(0.95), one, missing),
+		of("QMF, most missing", qmf, 700, 12000, 5, holes(0.95), one, missing, scores),
 		of("QMF held out, half missing", qmf, 520, 12000, 5, holes(0.5), one, missing, held, scores),
 		of("QMF under Frobenius", qmf, 30, 20000, 2, whole, one, frobenius),
 		of("QMF listed", qmf, 200, 9000, 2, few, one),

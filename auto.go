@@ -8,6 +8,8 @@ package quantmf
 // BQMF is tried, too, which finds the number of components itself, beside an NMF and a QMF of rankOfAuto.
 //
 // The hidden cells are a tenth of the observed ones, by as many masks as make up hiddenOfAuto, at most ten.
+// Where that leaves open by more than openOfAuto which candidate is best, as a few cells far from the others
+// do, more masks follow, up to ten or mostOfAuto cells.
 // Of a matrix of more than cellsOfAuto cells some rows, and of one with very many columns some columns, are
 // taken, at equal distances. The standard errors are those of a ratio of sums over rows, because cells of one
 // row are not independent.
@@ -34,6 +36,8 @@ const (
 	rankOfAuto   = 10
 	cellsOfAuto  = 1 << 20 // how many cells the matrix has at most from which cells are hidden
 	hiddenOfAuto = 2000    // how many cells are hidden at least, by at most ten masks
+	mostOfAuto   = 20000   // how many cells are hidden at most by more than these masks
+	openOfAuto   = 0.01    // the standard error of a difference of losses that is not taken for chance
 )
 
 // Candidate is a fit that [Choose] tries.
@@ -45,6 +49,8 @@ type Candidate struct {
 	// before it is compared, so all losses are in the units of x. It is never the best: the fit of all cells
 	// is one of x.
 	Log1p bool
+
+	masks int // by how many it was tried, and is again; 0: as many as it takes
 }
 
 // Choice is what [Choose] finds.
@@ -152,7 +158,11 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	if err != nil {
 		return nil, err
 	}
+	candidates = slices.Clone(candidates)
 	masks := masksOf(observed, settled.seed)
+	if told := candidates[0].masks; told > 0 {
+		masks.Repeats = told
+	}
 	trials, alone := make([]Trial, len(candidates)), fitOption(option.Workers, "1", func(c *config) string {
 		c.progress, c.save, c.resume, c.checkpoints, c.restarts, c.strict = nil, nil, nil, nil, 1, false
 		return ""
@@ -166,13 +176,12 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		if told == nil {
 			return nil
 		}
-		return told(done, len(trials)*masks.Repeats)
+		return told(done, len(trials)*(masks.First+masks.Repeats))
 	}
 	if err := count(); err != nil {
 		return nil, err
 	}
-	predictions, err := heldOut(ctx, part, func(ctx context.Context, x Rows, trial int,
-		opts ...FitOption) (Model, error) {
+	fit := func(ctx context.Context, x Rows, trial int, opts ...FitOption) (Model, error) {
 		var start startChoice
 		if candidates[trial].Log1p {
 			x = loggedRows{x}
@@ -192,19 +201,50 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 			m = unlogged{m}
 		}
 		return m, count()
-	}, trials, masks, settled.workers)
+	}
+	predictions, err := heldOut(ctx, part, fit, trials, masks, settled.workers)
 	if err != nil {
 		return nil, err
 	}
 	c := &Choice{Candidates: candidates, Trials: predictions}
-	for i, p := range predictions {
-		if best := candidates[c.Best]; best.Log1p || p.Mean < predictions[c.Best].Mean &&
-			!candidates[i].Log1p {
-			c.Best = i
+	c.settle()
+	if most := mostMasks(masks, observed); most > masks.Repeats && candidates[0].masks == 0 && c.open() {
+		masks.First, masks.Repeats = masks.Repeats, most-masks.Repeats
+		more, err := heldOut(ctx, part, fit, trials, masks, settled.workers)
+		if err != nil {
+			return nil, err
 		}
+		for i := range more {
+			c.Trials[i] = c.Trials[i].Join(more[i])
+		}
+		c.settle()
+	}
+	for i := range candidates {
+		candidates[i].masks = masks.First + masks.Repeats
 	}
 	c.start = mostOf(starts[c.Best])
 	return c, nil
+}
+
+// settle finds the best candidate.
+func (c *Choice) settle() {
+	for i, p := range c.Trials {
+		if best := c.Candidates[c.Best]; best.Log1p || p.Mean < c.Trials[c.Best].Mean &&
+			!c.Candidates[i].Log1p {
+			c.Best = i
+		}
+	}
+}
+
+// open tells whether another candidate of x may be the best.
+func (c *Choice) open() bool {
+	for i, p := range c.Trials {
+		worse, stdErr := p.Worse(c.Trials[c.Best])
+		if i != c.Best && !c.Candidates[i].Log1p && worse < 2*stdErr && stdErr > openOfAuto {
+			return true
+		}
+	}
+	return false
 }
 
 // loggedRows are rows of log(1+x).
@@ -292,6 +332,11 @@ func masksOf(observed float64, seed uint64) Masks {
 	return m
 }
 
+// mostMasks is how many there may be in all, beginning with those of Choose.
+func mostMasks(m Masks, observed float64) int {
+	return max(m.Repeats, int(min(10, mostOfAuto/(m.Share*max(observed, 1)))))
+}
+
 // MemoryOfChoice counts the memory, in bytes, that [Choose] takes for x: of one fit a worker, with its matrix
 // and what it predicts. Errors are those of [MemoryOf], and [*ReadError].
 func MemoryOfChoice(x Rows, candidates []Candidate) (int64, error) {
@@ -306,7 +351,11 @@ func MemoryOfChoice(x Rows, candidates []Candidate) (int64, error) {
 // memoryOfChoice is MemoryOfChoice for a part with so many observed cells.
 func memoryOfChoice(d, n int, observed float64, candidates []Candidate) (int64, error) {
 	rows, columns := partSize(d, n)
-	repeats, numbers, workers := masksOf(observed, 0).Repeats, 8*int64(rows)*int64(columns), 1
+	masks, numbers, workers := masksOf(observed, 0), 8*int64(rows)*int64(columns), 1
+	repeats := masks.Repeats
+	if len(candidates) > 1 {
+		repeats = mostMasks(masks, observed)
+	}
 	var fits []int64
 	for _, c := range candidates {
 		settled, _, err := configOf(c.Method, d, n, c.Rank, c.Options)

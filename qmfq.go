@@ -22,6 +22,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
+	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/option"
@@ -378,8 +379,8 @@ func (f *qmfqFit) beginSettings() settings {
 	return s
 }
 
-// startFromQMF fits a QMF, takes its maps as T and its factors as the start of projections, at the best
-// epoch on held-out cells, and fits T'(X) to its UV.
+// startFromQMF fits a QMF, takes its maps as T and its factors, each row of U brought to the mean of x, as
+// the start of projections, at the best epoch on held-out cells, and fits T'(X) to its UV.
 func (f *qmfqFit) startFromQMF() error {
 	if err := f.pool.Err(); err != nil {
 		return err
@@ -409,9 +410,33 @@ func (f *qmfqFit) startFromQMF() error {
 	if err == nil {
 		t := f.deflation
 		err = f.progress.Rows(f.pool, len(f.all),
-			func(worker, i int) { t.calibrate(&t.spaces[worker], i, f.from) })
+			func(worker, i int) {
+				f.bringToMean(&t.spaces[worker], i)
+				t.calibrate(&t.spaces[worker], i, f.from)
+			})
 	}
 	return err
+}
+
+// bringToMean scales row i of U so that the mean of its product is that of x, and the line of T_i by the
+// inverse: T_i stays the same, since its squash has no unit. So rows weigh in a projection as they do in x.
+// The QMF may leave U of a row that is mostly 0 at 10^5 times the others, where T_i is flat: the projection
+// would fit such a row alone, and a rounding of x would come back 10^10 times as large.
+func (f *qmfqFit) bringToMean(v *rowSpace, i int) {
+	t := f.inflation
+	if t.squash == SquashNone || t.Constant(i) {
+		return
+	}
+	t.read(v, i)
+	f.from.reconstruct(v.w, i)
+	c := t.Average[i] * t.Mass[i] / blockDot(v.w, t.visibleCells(v))
+	if !(c > 0x1p-100 && c < 0x1p100) { // a mean that has few digits, or none
+		return
+	}
+	kernel.Scale(f.from.rowU(i), f.from.rowU(i), c)
+	if t.S != nil {
+		t.S[i] /= c
+	}
 }
 
 // startFromModel takes the maps and the factors of a model.

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -234,6 +235,50 @@ func TestRawPlaces(t *testing.T) {
 	x.Set(4, 5, 1e11)
 	m := must(FitQMFQ(ctx, x, 2, WithSquash(SquashNone), WithEpochs(3)))(t)
 	allFinite(t, "QMFQ", m, x)
+}
+
+// TestRowsOfProjection: where most of x is 0, no row of UV rules the projection, and a unit that is no power
+// of 4, in which everything is rounded anew, has the same fit.
+func TestRowsOfProjection(t *testing.T) {
+	Slow(t)
+	src := random.Split(7, 0)
+	u, v, x := NewMat(70, 3), NewMat(3, 66), NewMat(70, 66)
+	for _, factor := range [][]float64{u.Data, v.Data} {
+		for i := range factor {
+			factor[i] = -math.Log(src.Float64())
+		}
+	}
+	for i := range x.Rows {
+		for j := range x.Cols {
+			if src.IntN(10) == 0 {
+				uv := u.At(i, 0)*v.At(0, j) + u.At(i, 1)*v.At(1, j) + u.At(i, 2)*v.At(2, j)
+				x.Set(i, j, math.Ceil(uv*math.Exp(src.Float64())))
+			}
+		}
+	}
+	fits := [2]*QMFQ{}
+	for e := range fits {
+		var err error
+		if fits[e], err = FitQMFQ(t.Context(), TimesPower(x, e), 2, WithEpochs(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, got := fits[0].Reconstruct().Data, fits[1].Reconstruct().Data
+	for i, v := range want {
+		if !(math.Abs(got[i]/2-v) <= 1e-6*slices.Max(want)) {
+			t.Fatalf("cell %d is %v, and %v in another unit", i, v, got[i]/2)
+		}
+	}
+	for i := range x.Rows {
+		ofX, ofUV := 0.0, 0.0
+		for j := range x.Cols {
+			ofX += x.At(i, j)
+			ofUV += fits[0].U.At(i, 0)*fits[0].V.At(0, j) + fits[0].U.At(i, 1)*fits[0].V.At(1, j)
+		}
+		if !(ofUV <= 2*ofX) {
+			t.Errorf("row %d of UV has the sum %v, of x %v", i, ofUV, ofX)
+		}
+	}
 }
 
 // TestEqualSingularValues: a row of ones is deflated to a constant, so that two such rows

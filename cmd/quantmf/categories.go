@@ -28,7 +28,9 @@ func (f *imputeFlags) categoryFlags() []*cli.Flag {
 	return []*cli.Flag{
 		cli.Func("categories", "auto|FEATURE,...", `features whose values are words, such as sex and stage:
 			auto for those of more words than numbers, or by name, also where the words are numbers. The most
-			probable word is filled in; intervals are of numbers alone (default: words are refused)`,
+			probable word is filled in; intervals are of numbers alone. Not with -model: its rows are numbers,
+			and it does not have the words that they stood for; add new samples to the matrix of a fit
+			(default: words are refused)`,
 			func(text string) error {
 				f.in.Categories = nil
 				for word := range strings.SplitSeq(text, ",") {
@@ -50,7 +52,8 @@ func (f *imputeFlags) checkCategories() error {
 		return nil
 	}
 	if f.kept != "" {
-		return cli.UsageError("-categories: a -model has rows of numbers and knows no words")
+		return cli.UsageError("-categories: a -model does not have the words that its rows stood for: " +
+			"add the samples to the matrix of a fit")
 	}
 	format, _, err := table.FormatOf(f.in.Place(f.out))
 	if err == nil && format != "tsv" && format != "csv" {

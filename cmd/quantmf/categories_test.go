@@ -91,7 +91,7 @@ func TestImputeCategories(t *testing.T) {
 	for words, want := range map[string]string{
 		"-categories stadium -o x.csv":                  `-categories "stadium": there is no such feature`,
 		"-categories auto -o x.npy":                     "-categories: npy holds no words",
-		"-categories auto -o x.csv -model m":            "-categories: a -model has rows of numbers",
+		"-categories auto -o x.csv -model m":            "-categories: a -model does not have the words",
 		"-categories auto -discrete b,stadium -o x.csv": `-discrete "stadium": there is no such feature`,
 		"-probabilities p.tsv -o x.csv":                 "-probabilities: they are of the words",
 		"-o x.csv":                                      "cells hold words where numbers should stand",

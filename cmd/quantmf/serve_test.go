@@ -97,14 +97,17 @@ func TestServe(t *testing.T) {
 	matrix := `"args":{"method":"nmf","rank":1,"x":{"$array":0},"options":{"epochs":3}},` +
 		`"arrays":[{"type":"f8","shape":[3,4]}]}`
 	t.Run("models are those of the package", func(t *testing.T) {
-		of, others, err := served(t, room, frame(`{"id":1,"call":"fit",`+matrix, x...))
-		if err != nil || len(others) > 0 || of[1].Error != nil {
-			t.Fatal(of[1].Error, others, err)
+		single := strings.NewReplacer("nmf", "bqmf", `"epochs":3`, `"discrete":[2]`).Replace(matrix)
+		of, others, err := served(t, room, frame(`{"id":1,"call":"fit",`+matrix, x...),
+			frame(`{"id":2,"call":"fit",`+single, x...))
+		if err != nil || len(others) > 0 || of[1].Error != nil || of[2].Error != nil {
+			t.Fatal(of[1].Error, of[2].Error, others, err)
 		}
-		want := must(quantmf.FitNMF(t.Context(), quantmf.Mat{Rows: 3, Cols: 4, Stride: 4, Data: x}, 1,
-			quantmf.WithEpochs(3)))(t)
-		file, _ := want.MarshalBinary()
-		if !bytes.Contains(of[1].body, file) {
+		m := quantmf.Mat{Rows: 3, Cols: 4, Stride: 4, Data: x}
+		file, _ := must(quantmf.FitNMF(t.Context(), m, 1, quantmf.WithEpochs(3)))(t).MarshalBinary()
+		discrete, _ := must(quantmf.FitBQMF(t.Context(), m, 1,
+			quantmf.WithDiscrete(2)))(t).MarshalBinary()
+		if !bytes.Contains(of[1].body, file) || !bytes.Contains(of[2].body, discrete) {
 			t.Error("the file of the model is not among the arrays")
 		}
 	})
@@ -149,6 +152,8 @@ func TestServeErrors(t *testing.T) {
 		{"an option that is none", `{"id":1,"call":"softRank","args":{"x":[1],"options":{"a":1}}}`,
 			"OptionError",
 			"there is no such option"},
+		{"a row that is no whole number", `{"id":1,"call":"fit","args":{"method":"bqmf","rank":1,
+			"x":[[1,2],[3,4]],"options":{"discrete":[0.5]}}}`, "OptionError", "whole numbers"},
 		{"a number that no fit takes",
 			`{"id":1,"call":"fit","args":{"method":"qmf","rank":1,"x":[[1,-2],[3,4]]}}`,
 			"DataError", "negative"},

@@ -41,6 +41,18 @@ func setting(k option.Kind, v Value) (quantmf.FitOption, error) {
 	case option.SampleWeights:
 		w, err := numbers(name, v)
 		return quantmf.WithSampleWeights(w), err
+	case option.Discrete:
+		w, err := numbers(name, v)
+		if err != nil {
+			return nil, err
+		}
+		rows := make([]int, len(w))
+		for k, row := range w {
+			if rows[k] = int(int32(row)); float64(rows[k]) != row {
+				return nil, wrong(name, v, "must be whole numbers below 2^31")
+			}
+		}
+		return quantmf.WithDiscrete(rows...), nil
 	case option.CellWeights:
 		w, err := rows(name, v)
 		return quantmf.WithCellWeights(w), err

@@ -143,7 +143,7 @@ var declarations = [Kinds]declaration{
 	Resume:     {name: "Resume", flag: "resume"},
 	Projection: {name: "Projection", flag: "projection", form: Text},
 	Updates:    {name: "Updates", flag: "updates", form: Choice, constants: "Newton Multiplicative"},
-	Discrete:   {name: "Discrete", flag: "discrete"},
+	Discrete:   {name: "Discrete", flag: "discrete", form: Numbers},
 }
 
 // String returns the name of the function that makes the option, such as WithEpsilon.

@@ -15,6 +15,7 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -71,10 +72,12 @@ const designed = 9
 const mostFeatures, mostSamples = 400, 220
 
 // external are the methods of peers.py. Slow methods try all their settings under the first mask, and only
-// the best of these under the others. On wide tables they have slowDraws masks.
+// the best of these under the others. On wide tables they have slowDraws masks, and miceforest has none.
 var (
-	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest"}
-	slow     = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true}
+	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest", "BPCA",
+		"miceforest"}
+	slow = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true, "BPCA": true,
+		"miceforest": true}
 )
 
 // peerResults is what results/peers.json holds.
@@ -188,7 +191,7 @@ func outcomesOf(tables []peerTable) map[string][][]outcome {
 		for _, t := range tables {
 			p := t.problem(draw)
 			for _, method := range methods(t) {
-				if t.wide && draw >= *slowDraws && slow[method] {
+				if t.wide && slow[method] && (draw >= *slowDraws || method == "miceforest") {
 					continue
 				}
 				key := t.key + "/" + method
@@ -241,7 +244,7 @@ func (t peerTable) summary(all map[string][][]outcome) peerResult {
 
 // merge adds the results of another run for some tables and methods, if it has as many masks.
 func (r *peerResults) merge(from *peerResults) {
-	r.Date, r.Machine, r.Packages = from.Date, from.Machine, from.Packages
+	maps.Copy(r.Packages, from.Packages)
 	for _, t := range from.Tables {
 		at := slices.IndexFunc(r.Tables, func(o peerResult) bool { return o.Key == t.Key })
 		if at < 0 {
@@ -255,7 +258,8 @@ func (r *peerResults) merge(from *peerResults) {
 				*old = m
 			}
 			if m.Name == "BQMF" {
-				into.Intervals, r.Version = t.Intervals, from.Version
+				into.Intervals = t.Intervals
+				r.Version, r.Date, r.Machine = from.Version, from.Date, from.Machine
 			}
 		}
 	}

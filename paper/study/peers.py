@@ -19,7 +19,9 @@ import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
 
@@ -193,7 +195,52 @@ def copula(t, settings):
         yield name, seconds, f, ends
 
 
-METHODS = {"softImpute": soft_impute, "KNNImputer": knn, "IterativeImputer": iterative, "gcimpute": copula, "missForest": forests}
+def bpca(t, settings):
+    """BPCA (Oba et al. 2003) as pcaMethods of Bioconductor fits it: samples are the observations, as its help
+    has it; of wide tables also features, unscaled, as its authors have it. Of small tables also the rank that
+    these give it, one below the number of features."""
+    code = """a <- commandArgs(TRUE); y <- as.matrix(read.table(a[1], sep = "\\t", na.strings = "nan"))
+    suppressMessages(library(pcaMethods)); began <- proc.time()
+    f <- pca(y, method = "bpca", nPcs = as.integer(a[2]), verbose = FALSE)
+    cat(sum((proc.time() - began)[1:2]), "\\n")
+    write.table(completeObs(f), a[1], sep = "\\t", row.names = FALSE, col.names = FALSE)"""
+    d = len(t.x)
+    ranks = [(str(k), k) for k in ((3, 6, 12) if t.wide else (1, 2, 4, 8))] + [("d - 1", d - 1)] * (not t.wide)
+    grid = [(scale, "samples") for scale in t.scales()]
+    if t.wide:
+        grid += [(scale.replace("z", "raw"), "features") for scale in t.scales()]
+    for scale, of in grid:
+        y, back = t.scaled(scale)
+        for rank, k in ranks:
+            name = "%s, rank %s, %s" % (scale, rank, of)
+            if settings and name not in settings:
+                continue
+            with tempfile.NamedTemporaryFile("w") as f:
+                np.savetxt(f, y.T if of == "samples" else y, delimiter="\t")
+                f.flush()
+                r = subprocess.run(["Rscript", "-e", code, f.name, str(k)], stdout=subprocess.PIPE, check=True)
+                fit = np.loadtxt(f.name, delimiter="\t")
+            yield name, float(r.stdout.split()[-1]), back(fit.T if of == "samples" else fit), None
+
+
+def mice(t, settings):
+    """miceforest: chained LightGBM, the mean of five data sets; with its mean matching and without."""
+    import miceforest
+    import pandas
+
+    frame = pandas.DataFrame(t.x.T, columns=["f%d" % i for i in range(len(t.x))])
+    for match in (0, 5):
+        name = "matching %d" % match
+        if settings and name not in settings:
+            continue
+        began = time.process_time()
+        kernel = miceforest.ImputationKernel(frame, num_datasets=5, mean_match_candidates=match, random_state=1)
+        kernel.mice(5, num_threads=1, verbose=False)
+        f = np.mean([kernel.complete_data(i).to_numpy() for i in range(5)], 0).T
+        yield name, time.process_time() - began, f, None
+
+
+METHODS = {"BPCA": bpca, "miceforest": mice, "softImpute": soft_impute, "KNNImputer": knn, "IterativeImputer": iterative, "gcimpute": copula, "missForest": forests}
 
 
 def tables(folder):
@@ -218,7 +265,16 @@ def main():
     if sys.argv[1] == "tables":
         return tables(sys.argv[2])
     if sys.argv[1] == "versions":
-        print(json.dumps({p: importlib.metadata.version(p) for p in ("numpy", "scikit-learn", "gcimpute")}))
+        found = {}
+        for p in ("numpy", "scikit-learn", "gcimpute", "miceforest"):
+            try:
+                found[p] = importlib.metadata.version(p)
+            except importlib.metadata.PackageNotFoundError:  # it was left out with -methods
+                pass
+        r = ["Rscript", "-e", "cat(as.character(packageVersion('pcaMethods')))"]
+        if version := subprocess.run(r, capture_output=True, text=True).stdout:
+            found["pcaMethods"] = version
+        print(json.dumps(found))
         return
     t = Table(sys.argv[2])
     out, sys.stdout = sys.stdout, sys.stderr  # for what the libraries print

@@ -40,7 +40,7 @@ func writePeersPage(r *peerResults) error {
 }
 
 // singles are the methods that FitBQMF is compared with one by one.
-var singles = slices.Concat(external, []string{"NMF", "QMF"})
+var singles = slices.Concat(external[:5], []string{"NMF", "QMF"}, external[5:])
 
 func (t *peerResult) of() peerTable {
 	return peerTables[slices.IndexFunc(peerTables, func(p peerTable) bool { return p.key == t.Key })]
@@ -156,9 +156,10 @@ func peersParts(r *peerResults) map[string]string {
 	c := compare(r)
 	return map[string]string{
 		"summary": c.summary(),
-		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s. "+
-			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n", r.Version,
-			r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"], r.Masks),
+		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s, "+
+			"miceforest %s, pcaMethods %s.\nFigures are means over %d masks; ¹ and ² mark means over one "+
+			"mask and over two.\n", r.Version, r.Date, r.Machine, r.Packages["scikit-learn"],
+			r.Packages["gcimpute"], r.Packages["miceforest"], r.Packages["pcaMethods"], r.Masks),
 		"divergence": c.divergences(),
 		"intervals":  intervalsText(r),
 	}
@@ -175,8 +176,15 @@ func (c *comparison) summary() string {
 	for _, m := range singles {
 		row := []string{m}
 		for _, tables := range [][]*peerResult{c.wide, c.small, c.fresh, c.all} {
-			ratio, _, _ := kl.ratio(tables, m)
-			row = append(row, percent(ratio))
+			ratio, _, of := kl.ratio(tables, m)
+			cell := percent(ratio)
+			switch {
+			case of == 0:
+				cell = ""
+			case of < len(tables):
+				cell += fmt.Sprintf(" (%d)", of)
+			}
+			row = append(row, cell)
 		}
 		for _, v := range []measure{kl, absolute, rank} {
 			_, better, of := v.ratio(c.all, m)
@@ -269,7 +277,7 @@ func intervalsText(r *peerResults) string {
 			"at most, and by %.1f in a tenth of the features.\n", wides, 100*most, 100*worst)
 }
 
-// glyphs are the marks of BQMF and of the singles.
+// glyphs are the marks of BQMF and of the first singles.
 var glyphs = []draw.GlyphDrawer{draw.CircleGlyph{}, draw.TriangleGlyph{}, draw.RingGlyph{},
 	draw.SquareGlyph{}, draw.PyramidGlyph{}, draw.BoxGlyph{}, draw.PlusGlyph{}, draw.CrossGlyph{}}
 
@@ -287,7 +295,7 @@ func drawPeers(r *peerResults) error {
 	pl.Add(grid)
 	c := compare(r)
 	names := map[string]plot.Thumbnailer{}
-	for i, m := range append([]string{"BQMF"}, singles...) {
+	for i, m := range append([]string{"BQMF"}, singles...)[:len(glyphs)] {
 		for _, of := range []struct {
 			tables []*peerResult
 			color  color.Color

@@ -74,6 +74,9 @@ export interface Settings {
   sampleWeights?: Numbers;
   /** The weights of the cells, as x is, at least 0; 0 is a cell that was not observed. */
   cellWeights?: MatrixLike;
+  /** The rows, from 0, of which a bqmf says single values only, as sexes, ratings and counts are: all others take
+   * any; [] is none. Default: the data show which. */
+  discrete?: Numbers;
   /** How an nmf lowers the loss; default newton under kl and frobenius up to rank d+n, otherwise multiplicative. */
   updates?: 'newton' | 'multiplicative';
   /** The step size of Adam, above 0 and at most 100; default 0.2 (qmf; 0.06 where Adam steps U and V), 0.1 (qmfq). */

@@ -133,7 +133,7 @@ function none(rest) {
 const factors = ({ u, v, ...rest }) => (none(rest), { u: matrix('init.u', u), v: matrix('init.v', v) });
 
 /** lists are the options that are lists of numbers. */
-const lists = new Set(['weights', 'targets', 'targetWeights', 'penalties', 'sampleWeights']);
+const lists = new Set(['weights', 'targets', 'targetWeights', 'penalties', 'sampleWeights', 'discrete']);
 
 /** settings makes the engine's form of options. */
 function settings(options) {

@@ -344,6 +344,9 @@ test('weights, penalties and fixed columns have their values', async () => {
     assert.notDeepEqual(even.u.data, b.u.data);
   }
   await assert.rejects(q.fit(x, { ...plain, sampleWeights: samples.subarray(1) }), ShapeError);
+  const medians = (await (await q.fit(x, { method: 'bqmf', rank: 3, discrete: [1] })).median()).data;
+  const taken = (i) => medians.subarray(40 * i, 40 * i + 40).every((v) => x.data.subarray(40 * i, 40 * i + 40).includes(v));
+  assert.deepEqual([taken(0), taken(1)], [false, true]);
 });
 
 test('a fit goes on from a model, and a bqmf learns from new samples', async () => {
