@@ -97,6 +97,35 @@ func TestScore(t *testing.T) {
 	}
 }
 
+// TestFitByRows: of an npy file ten times as large as may be held beside the program, a feature without any
+// value is left out, with the bits of a fit without it.
+func TestFitByRows(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads a file of 12 MB again and again")
+	}
+	t.Chdir(t.TempDir())
+	x := quantmf.NewMat(1500, 1000)
+	for i := range x.Data {
+		x.Data[i] = float64(1 + i%7*(i%11))
+	}
+	last := x
+	last.Data, last.Rows = x.Data[x.Cols:], 1499
+	writeTable(t, "last.npy", last)
+	for j := range x.Cols {
+		x.Data[j] = math.NaN()
+	}
+	writeTable(t, "x.npy", x)
+	const args = "fit -compare none -missing -method nmf -k 1 -epochs 1 -v "
+	quiet(t, 0, args+"want.tsv last.npy")
+	if _, said := quiet(t, 0, args+"got.tsv -max-memory 16.8MB x.npy"); !strings.Contains(said,
+		`1 feature without any value left out: "f1"`) {
+		t.Error(said)
+	}
+	if want := must(os.ReadFile("want.tsv"))(t); string(must(os.ReadFile("got.tsv"))(t)) != string(want) {
+		t.Error("another V")
+	}
+}
+
 // TestScoreByRows: an npy file that is larger than may be held is placed by blocks and scored, with the bits
 // of all of it in memory.
 func TestScoreByRows(t *testing.T) {

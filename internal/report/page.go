@@ -119,14 +119,14 @@ const policy = "default-src 'none'; style-src '" + styleHash +
 	"'; img-src data:; base-uri 'none'; form-action 'none'"
 
 // styleHash is the hash of style, as a policy has it.
-const styleHash = "sha256-wSEToZFSN2FuuIJZn+cHdfuqWF0kx8OrvnODFh10GBs="
+const styleHash = "sha256-aC9WQV4ipjgqRRr7a7c4fRRLrPe68nJ6J8LP2KKO0YA="
 
 // style has its colours as variables, so that light, dark and print differ in one place.
 const style = `
 :root { color-scheme: light dark; --back: #fbfaf7; --card: #fff; --text: #1d2529; --soft: #566168;
   --line: #dcdcd5; --grid: #ebebe5;
   --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --bad: #b3261e; --faint: .42; }
-@media (prefers-color-scheme: dark) { :root { --back: #14181a; --card: #1b2124; --text: #e6e9ea;
+@media screen and (prefers-color-scheme: dark) { :root { --back: #14181a; --card: #1b2124; --text: #e6e9ea;
   --soft: #a5b0b6; --line: #343d42; --grid: #2a3236;
   --curve: #4fc9bd; --compared: #f0a04b; --dots: #86aef0; --tint: #1c3936; --bad: #f2948c; --faint: .62; } }
 * { box-sizing: border-box; }
@@ -211,12 +211,17 @@ a { color: var(--curve); }
   .numbers { grid-template-columns: repeat(2, minmax(0, 1fr)); } .numbers b { font-size: 1.25rem; }
   .two { display: block; } .components { grid-template-columns: minmax(0, 1fr); }
 }
+@page { margin: 10mm; }
 @media print {
-  :root { color-scheme: light; --back: #fff; --card: #fff; --text: #000; --soft: #444; --line: #ccc;
-    --grid: #e4e4e4;
-    --curve: #0b6e69; --compared: #b4530a; --dots: #3f6fb5; --tint: #e3f1ef; --bad: #b3261e; --faint: .42; }
-  body { font-size: 11pt; } main { max-width: none; padding: 0; }
-  figure, .card, .curves li, .numbers li { break-inside: avoid; } h2, h3 { break-after: avoid; }
+  :root { color-scheme: light; font-size: 8.5pt; --back: #fff; --text: #000; --soft: #444; }
+  body { font-size: 1rem; line-height: 1.3; } main { max-width: none; padding: 0; }
+  h2 { margin-top: .8rem; } p, figcaption { max-width: none; margin-bottom: .3rem; }
+  .how { font-size: .85rem; }
+  .card, .numbers li { padding: 5px 8px; } .parts { display: block; } th, td { padding: 0 18px 0 0; }
+  .maps, .components, .numbers { grid-template-columns: repeat(4, minmax(0, 1fr)); gap: 6px; }
+  details, section:has(.curves, .loss, [download]), .maps figure:nth-of-type(n+9),
+    .components figure:nth-of-type(n+5), .parts li:nth-of-type(n+7), ol + ol { display: none; }
+  figure, .card, .numbers li { break-inside: avoid; } h2, h3 { break-after: avoid; }
     .wide { overflow: visible; } .wide > svg { min-width: 0; }
   .numbers li { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
