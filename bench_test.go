@@ -193,11 +193,14 @@ func benchWarm(b *testing.B, n, m int, eps float64) {
 }
 
 // BenchmarkEpoch times epochs of fits with one worker. The metric "allocs/epoch"
-// is what an epoch after the first allocates.
+// is what an epoch after the first allocates, "cpu-ns/epoch" the time of the processor.
 func BenchmarkEpoch(b *testing.B) {
 	paper := func(opts ...FitOption) []FitOption { // its start and step: Adam alone, all rows at once
 		return append(opts, WithStart(StartUniform), WithEnds(EndsPinned), WithEpsilon(0.01),
 			WithLearningRate(0.01), WithSchedule(ScheduleConstant))
+	}
+	lined := func(line float64) []FitOption { // the defaults, nothing left to a choice
+		return []FitOption{WithLevels(16), WithStart(StartScores), WithShrinkage(20), WithLine(line)}
 	}
 	textbook := []FitOption{WithUpdates(UpdatesMultiplicative)} // what others have
 	for _, c := range []struct {
@@ -215,6 +218,10 @@ func BenchmarkEpoch(b *testing.B) {
 		{"NMF,6000x304x10", 6000, 304, 10, textbook, fitNMF},
 		{"NMF,2000x2000x20", 2000, 2000, 20, textbook, fitNMF},
 		{"QMF,500x256x10,m=16", 500, 256, 10, paper(WithLevels(16), WithBatch(500)), fitQMF},
+		{"QMF,500x256x10,m=16,noline", 500, 256, 10, lined(0), fitQMF},
+		{"QMF,500x256x10,m=16,line", 500, 256, 10, lined(0.5), fitQMF},
+		{"QMF,50x20000x10,m=16,noline", 50, 20000, 10, lined(0), fitQMF},
+		{"QMF,50x20000x10,m=16,line", 50, 20000, 10, lined(0.5), fitQMF},
 		{"QMFQ,160x80x8,m=8,100updates", 160, 80, 8, paper(WithLevels(8), WithProjection(KLUpdates(100))),
 			fitQMFQ},
 	} {
@@ -225,13 +232,16 @@ func BenchmarkEpoch(b *testing.B) {
 				x.Data[i] = math.Exp(normal(&r))
 			}
 			// The first epoch has the checks and the start with it, and is left out.
+			var began, spent time.Duration
 			err := c.fit(b.Context(), x, c.k,
 				append(c.opts, WithEpochs(b.N+1), WithWorkers(1), WithProgress(func(p Progress) error {
 					switch p.Epoch {
 					case 1:
+						began = cpuTime()
 						b.ResetTimer()
 					case b.N + 1:
 						b.StopTimer()
+						spent = cpuTime() - began
 					}
 					return nil
 				}))...)
@@ -254,6 +264,7 @@ func BenchmarkEpoch(b *testing.B) {
 				b.Fatal(err)
 			}
 			b.ReportMetric(float64(last.Mallocs-first.Mallocs)/(epochs-1), "allocs/epoch")
+			b.ReportMetric(float64(spent)/float64(b.N), "cpu-ns/epoch")
 		})
 	}
 }

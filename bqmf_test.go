@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/bqmf"
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/random"
@@ -523,16 +524,28 @@ func TestBQMFCorrections(t *testing.T) {
 }
 
 // Values of cells that are held out touch nothing that a model says: not scales and tails, UV, the second
-// stage and its choices, samples that are alike, maps or levels.
+// stage and its choices, samples that are alike, maps or levels, nor which values a row takes; so neither
+// draws, nor words of rows of 0 and 1, nor what is said of new samples.
 func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 	Slow(t)
 	x, _ := circle(16, 80, 3)
+	words := []int{3, 4, 5}
+	for j := range x.Cols {
+		word := min(int(x.At(3, j)), 2)
+		for k, i := range words {
+			x.Set(i, j, 0)
+			if k == word {
+				x.Set(i, j, 1)
+			}
+		}
+		x.Set(7, j, math.Floor(5*x.At(7, j))) // counts
+	}
 	held := x.Clone()
-	c := settings{validation: 0.1, seed: 1}
+	c := settings{loss: divergence.KL, validation: 0.1, seed: 1}
 	hidden := must(newCells(x, &c))(t)
 	for i := range held.Data {
 		if hidden.IsHeld(i/x.Cols, i%x.Cols) {
-			held.Data[i] *= 1.001 // the best epoch stays
+			held.Data[i] *= 1.001 // the best epoch stays; no whole number stays one
 		}
 	}
 	a, b := fitBQMF(t, x, 2, WithValidation(0.1), WithEpochs(4)),
@@ -541,7 +554,23 @@ func TestBQMFHeldOutCellsAreNotLearnt(t *testing.T) {
 		a.LeaveOneOut != b.LeaveOneOut {
 		t.Fatal("the fits are not of one state, or have no second stage")
 	}
-	says := func(m *BQMF) []byte { return section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)) }
+	for _, v := range slices.Concat(a.Median().Row(4), a.Median().Row(7)) {
+		if v != math.Trunc(v) {
+			t.Fatalf("%v is the median of a row of whole numbers", v)
+		}
+	}
+	fresh, _ := circle(16, 3, 4)
+	says := func(m *BQMF) []byte {
+		lo, hi, err := m.Interval(0.9)
+		newLo, newHi, failed := m.PredictInterval(t.Context(), fresh, 0.9)
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+		return append64(section.Encode(section.BQMF, m.model.Sections(m.LeaveOneOut)),
+			fingerprint(m.U, m.V, m.Reconstruct(), m.Median(), lo, hi, m.Sample(1),
+				m.SampleCategories(1, words), must(m.Predict(t.Context(), fresh))(t), newLo, newHi,
+				must(m.Updated(t.Context(), fresh))(t).Reconstruct()))
+	}
 	if !bytes.Equal(says(a), says(b)) {
 		t.Fatal("hidden values touch the model")
 	}

@@ -5,6 +5,7 @@ package quantmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -212,6 +213,20 @@ func TestWeightsOfQMFQ(t *testing.T) {
 					fit(hidden, u, v, WithMissingValues()).History, 1e-5, 1e-5)
 			}
 		})
+	}
+}
+
+// TestWeightsOfTrials: the first trial says what hidden cells weigh, also where it is the only one.
+func TestWeightsOfTrials(t *testing.T) {
+	x := lognormal(6, 8)
+	weights := Trial{Rank: 1, Options: []FitOption{WithEpochs(2),
+		WithSampleWeights([]float64{1, 2, 3, 4, 5, 6, 7, 8})}}
+	judge := func(trials ...Trial) []float64 {
+		return must(HeldOut(t.Context(), x, FitNMF, trials, Masks{Repeats: 2}))(t)[0].Losses
+	}
+	one, two := judge(weights), judge(weights, weights)
+	if !slices.Equal(one, two) || slices.Equal(one, judge(Trial{1, weights.Options[:1]})) {
+		t.Errorf("alone %v, with another %v", one, two)
 	}
 }
 

@@ -49,6 +49,15 @@ func TestMemoryOf(t *testing.T) {
 			t.Errorf("%v: the losses of 2^20 epochs take %d", m, more)
 		}
 	}
+	if a, b := need(MethodQMF, 500, 100, 10), need(MethodQMF, 500, 100, 10,
+		WithRestarts(2)); 2*(b.State-a.State) < a.Model {
+		t.Errorf("a state beside the best of the restarts before takes %+v, alone %+v", b, a)
+	}
+	// Signed data are held again, less their lowest values.
+	if a, b := need(MethodQMF, 500, 100, 10), need(MethodQMF, 500, 100, 10,
+		WithLoss(Frobenius)); a.Fit != a.Rows || b.Fit-b.Rows < 8*500*100 {
+		t.Errorf("in memory KL takes %+v, Frobenius %+v", a, b)
+	}
 	if a, b := need(MethodQMFQ, 500, 100, 10),
 		need(MethodQMFQ, 500, 100, 10, WithProjection(KLUpdates(500))); b.Fit <= a.Fit {
 		t.Errorf("500 updates take %+v, 20 %+v", b, a)

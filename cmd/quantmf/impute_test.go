@@ -422,6 +422,9 @@ func TestImputeSays(t *testing.T) {
 			value; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+		r.kept = "m.bqmf"
+		has(t, r.summary(f.files(), 75), "Model         BQMF of 3 components, kept in m.bqmf")
+		r.kept = ""
 		r.all = feature{}
 		if said := r.summary(f.files(), 75); !strings.Contains(said,
 			"Check         no value could be hidden: every row and column must keep two values\nTime ") {

@@ -110,6 +110,7 @@ func TestShard(t *testing.T) {
 		{"shard plan -shards 7 -o new -missing wide.tsv", cli.Usage, "-shards 7: must be from 1 to 6"},
 		{"shard plan -shards 2 -missing wide.tsv", cli.Usage, "-o DIR"},
 		{"shard plan -method bqmf -o new wide.tsv", cli.Usage, "must be one of qmf, nmf"},
+		{"shard plan -k 0 -o new nothing.tsv", cli.Usage, "must be at least 1"},
 		{"shard plan -restarts 2 -o new wide.tsv", cli.Usage, "no flag -restarts"},
 		{"shard plan -shards 3 -k 5 -missing -o fit0 wide.tsv", cli.Usage,
 			"-o fit0: the folder has another fit"},

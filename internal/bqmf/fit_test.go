@@ -549,6 +549,23 @@ func TestPosteriorInTheRoomOfTheFit(t *testing.T) {
 	}
 }
 
+// TestPrune: components whose α is a hundred times the least go, unless all would.
+func TestPrune(t *testing.T) {
+	q := drawn(23, 19, 3, 0.2, 2)
+	f := q.start(t, 6)
+	f.Epoch(0)
+	last := f.U[4]
+	for _, c := range []struct {
+		alpha []float64
+		k     int
+	}{{[]float64{1, 100, 50, 1000, 99.9, 100}, 3}, {[]float64{1, 1, 2}, 3}, {[]float64{0, 1, 2}, 3}} {
+		copy(f.Alpha, c.alpha)
+		if f.prune(); f.K != c.k || f.U[2] != last {
+			t.Errorf("%v: %d components, the last with %v, not %v", c.alpha, f.K, f.U[2], last)
+		}
+	}
+}
+
 // A change of coordinates leaves every u·v, its variance and Σ_i τ_i B_i's part in
 // it, makes the second moment of V the identity and that of U diagonal.
 func TestTurn(t *testing.T) {

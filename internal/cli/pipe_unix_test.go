@@ -2,9 +2,11 @@
 
 package cli
 
-// This file tests an output that is a pipe: it is written to, not replaced.
+// This file tests an output that is a pipe, which is written to, not replaced, and an input that the system
+// makes up.
 
 import (
+	"io"
 	"os"
 	"syscall"
 	"testing"
@@ -27,5 +29,17 @@ func TestOutputToPipe(t *testing.T) {
 	b := make([]byte, 20)
 	if n, err := end.Read(b); string(b[:n]) != "through" {
 		t.Errorf("got %q, %v", b[:n], err)
+	}
+}
+
+// TestMadeUp: a file that the system makes up is read, though its size is said to be 0.
+func TestMadeUp(t *testing.T) {
+	in, _, err := Open("/proc/self/status", nil, "matrix")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer in.Close()
+	if b, err := io.ReadAll(in); err != nil || len(b) == 0 {
+		t.Errorf("%d bytes: %v", len(b), err)
 	}
 }

@@ -77,6 +77,9 @@ func TestChoice(t *testing.T) {
 			c.sure < 0 && r.SureChosen.Mean > -c.sure {
 			t.Errorf("%s: best %d, chosen %d, sure %.2f", c.name, r.Best, r.Chosen, r.SureChosen.Mean)
 		}
+		if rival := r.Rival != r.Chosen; rival != (r.SureChosen.Mean < 1) || rival != (r.RivalShare > 0) {
+			t.Errorf("%s: the rival of %d is %d with %v", c.name, r.Chosen, r.Rival, r.RivalShare)
+		}
 		if got := strings.Join(r.Edges(), "; "); !regexp.MustCompile(c.edges).MatchString(got) {
 			t.Errorf("%s: %q", c.name, got)
 		}

@@ -53,7 +53,7 @@ func (l Loss) Least() float64 {
 	return LeastT
 }
 
-// power returns t^p for t > 0.
+// power returns t^p for t > 0, and 0 of 0 for p > 0.
 func power(t, p float64) float64 { return elem.Exp(float64(p * elem.Log(t))) }
 
 // Terms fills num = x t^{β-2} and den = t^{β-1}, with t at least low: the terms that a
@@ -110,7 +110,7 @@ func (l Loss) Stiffness(w float64) float64 {
 func (l Loss) Step(num, den float64) float64 {
 	f, b := num/max(den, LeastSum), float64(l)
 	gamma := 1 / max(2-b, 1, b-1)
-	if gamma == 1 || f == 0 {
+	if gamma == 1 {
 		return f
 	}
 	return power(f, gamma)
@@ -121,7 +121,7 @@ func (l Loss) Step(num, den float64) float64 {
 func (l Loss) StepSquare(num, den float64) float64 {
 	f := num / max(den, LeastSum)
 	switch {
-	case l >= Frobenius || f == 0:
+	case l >= Frobenius:
 		return l.Step(num, den)
 	case l == KL:
 		return math.Sqrt(f)

@@ -154,10 +154,11 @@ func TestSteps(t *testing.T) {
 			t.Errorf("β %v: steps of 0 are %v and %v", l, a, b)
 		}
 	}
-	// These losses take no power.
-	if a, b, c := Frobenius.StepSquare(1, 3), Frobenius.Step(1, 3), KL.Step(1, 3); a != b || b != c ||
-		c != 1.0/3 {
-		t.Errorf("a third is %v, %v and %v", a, b, c)
+	for num := 1e-60; num < 1e60; num *= 99 { // no power, which would round
+		a, b, c := Frobenius.StepSquare(num, 7), Frobenius.Step(num, 7), KL.Step(num, 7)
+		if a != b || b != c || c != num/7 {
+			t.Errorf("%v/7 is %v, %v and %v", num, a, b, c)
+		}
 	}
 }
 
@@ -187,6 +188,27 @@ func TestSums(t *testing.T) {
 		closeTo(t, "all", l.Sum(x, fit, num, nil, low), all, 1e-13*all)
 		closeTo(t, "observed", l.Sum(x, fit, num, observed, low), seen, 1e-13*seen)
 		closeTo(t, "weighted", l.WeightedSum(x, fit, weight, low), weighted, 1e-13*weighted)
+	}
+}
+
+// TestUnits: a divergence is taken in a unit in which no power of it overflows.
+func TestUnits(t *testing.T) {
+	for _, l := range []Loss{-1, 0, 0.5, KL, Frobenius, 3} {
+		for _, p := range [][2]float64{{3, 2}, {3, 0x1p-30}, {0, 2}} {
+			for _, e := range []int{-300, 0, 300} {
+				if p[0] == 0 && l <= 0 {
+					continue
+				}
+				want := l.Value(p[0], p[1], l.Least()) * l.Unit(e)
+				got := l.Divergence(math.Ldexp(p[0], e), math.Ldexp(p[1], e))
+				if !(math.Abs(got-want) <= 1e-12*want) && !math.IsInf(want, 0) {
+					t.Errorf("β %v, 2^%d: Δ(%v, %v) = %v, want %v", l, e, p[0], p[1], got, want)
+				}
+			}
+		}
+		if got := l.Divergence(0, 0); l > 0 && got != 0 {
+			t.Errorf("β %v: Δ(0, 0) = %v", l, got)
+		}
 	}
 }
 

@@ -163,6 +163,17 @@ func TestNormalQuantileSeams(t *testing.T) {
 	}
 }
 
+// TestExpEnds: the last number whose exponential is one, and the first.
+func TestExpEnds(t *testing.T) {
+	if top := Exp(overflow); top > math.MaxFloat64 || top < 0.999*math.MaxFloat64 ||
+		Exp(math.Nextafter(overflow, 999)) <= math.MaxFloat64 {
+		t.Errorf("from %v to infinity", top)
+	}
+	if low := Exp(Underflow); low <= 0 || Exp(math.Nextafter(Underflow, -999)) != 0 {
+		t.Errorf("from 0 to %v", low)
+	}
+}
+
 func TestLog1p(t *testing.T) {
 	for _, x := range []float64{0, 1e-300, 1e-17, -1e-16, 1e-9, -1e-9, 0.3, -0.3, 1, 1e9, -0.999} {
 		if got, want := Log1p(x), math.Log1p(x); math.Abs(got-want) > 1e-15*math.Abs(want) {

@@ -146,7 +146,7 @@ func (m *columns) Step(t int, v []float64, penalty float64, s step, room *room) 
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]
 	mean, v := room.mean[:n], v[from:]
 	kernel.BeginColumns(room.columns, a, b, v, mean, k, n, m.np)
-	if penalty > 0 {
+	if penalty > 0 { // 0 would add 0
 		for c := range k {
 			penalise(kernel.ColumnOf(room.columns, c, n), room.logs[:n], penalty)
 		}

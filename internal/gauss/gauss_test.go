@@ -5,11 +5,12 @@ package gauss
 // and numbers that no step may be led astray by.
 
 import (
-	"github.com/quantmf/quantmf/internal/pool"
 	"math"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 )
 
@@ -158,6 +159,50 @@ func TestPenalty(t *testing.T) {
 		if math.Abs(h-want) > 1e-5*want {
 			t.Errorf("curvature %v at %v, want %v", h, x, want)
 		}
+	}
+	c := kernel.Column{X: []float64{0, 0.3, 2}, G: make([]float64, 3), H: make([]float64, 3)}
+	penalise(c, make([]float64, 3), 1.7)
+	for j, x := range c.X {
+		g, h := 0.0, 0.0
+		if x > 0 { // where it is 0 there is no barrier
+			g, h = barrier(1.7, x, elem.Log(x))
+		}
+		if c.G[j] != g || c.H[j] != h {
+			t.Errorf("at %v: %v and %v, want %v and %v", x, c.G[j], c.H[j], g, h)
+		}
+	}
+}
+
+// TestBounds: where a sweep moves an entry. (A bound that is where the entry goes is the same number.)
+func TestBounds(t *testing.T) {
+	s := step{Low: 0.5, High: 3, Rise: 0.25}
+	for _, c := range [][3]float64{{1, 2, 1.5}, {100, 2, 1}, {-100, 2, 7}, {1, tiny, 2}, {0, math.Inf(1), 2},
+		{math.Inf(1), math.Inf(1), 2}} {
+		if got := s.to(2, c[0], c[1], 2, 4); got != c[2] {
+			t.Errorf("by %v and %v to %v, want %v", c[0], c[1], got, c[2])
+		}
+	}
+	for k, want := range []int{0, 1, 3, 6, 10} {
+		if got := pairsOf(k); got != want {
+			t.Errorf("%d pairs of %d, want %d", got, k, want)
+		}
+	}
+}
+
+// TestJudge: V is trusted less where the loss rose, and slowly more again.
+func TestJudge(t *testing.T) {
+	s := NewSteps(pool.New(1, 1), 2, 1, 8, 1)
+	for _, c := range [][2]float64{{5, 1}, {5, 1}, {6, 0.5}, {6, 0.625}, {7, 0.3125}, {1, 0.390625},
+		{0, 0.48828125}, {1, 0.6103515625}} {
+		if s.Judge(c[0]); s.numbers[trust] != c[1] {
+			t.Errorf("after a loss of %v: %v, want %v", c[0], s.numbers[trust], c[1])
+		}
+	}
+	for loss := range 99 {
+		s.Judge(float64(loss))
+	}
+	if s.numbers[trust] != leastTrust {
+		t.Errorf("the least is %v", s.numbers[trust])
 	}
 }
 
@@ -308,6 +353,7 @@ func TestUnseen(t *testing.T) {
 	v, all := problem(&src, k, n, d)
 	s := NewSteps(pool.New(1, 1), d, k, np, size)
 	a, b := make([]float64, k*k*n), make([]float64, k*n) // of the rows that were seen
+	mass := 0.0
 	for count := 1; count <= 7; count++ {
 		for i := range a {
 			a[i] *= 1 - float64(size)/d
@@ -330,6 +376,10 @@ func TestUnseen(t *testing.T) {
 		}
 		before := append([]float64(nil), v...)
 		s.Mix(size, count)
+		mass = mass*(1-float64(size)/d) + size
+		if math.Abs(s.Weight()-mass) > 1e-12 {
+			t.Fatalf("the rows weigh %v, want %v", s.Weight(), mass)
+		}
 		for tile := range s.Tiles() {
 			s.StepTile(0, tile, v, 0)
 		}

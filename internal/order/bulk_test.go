@@ -25,6 +25,7 @@ func TestBulk(t *testing.T) {
 		{"one", []float64{3}, 3, 3},
 		{"two", []float64{3, -1}, -1, 3},
 		{"three", []float64{9, 0, 1}, 0, 1},
+		{"three, the lowest far", []float64{0, 10, 11}, 10, 11},
 		{"all near", even(100), 0, 1},
 		{"one far above", even(99, 50), 0, 1},
 		{"one far below", even(99, -50), 0, 1},

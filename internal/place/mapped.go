@@ -374,11 +374,7 @@ func (p *mapped) next(loss float64) bool {
 	}
 	for p.steps > 0 {
 		p.steps--
-		top := p.at.Top()
-		if !(top > 0) || top-top != 0 {
-			break
-		}
-		if p.at.Factor(p.lambda, 1e-6*top) {
+		if p.at.Factor(p.lambda, 1e-6*p.at.Top()) { // not where that is 0 or no number
 			p.propose()
 			return true
 		}

@@ -29,6 +29,11 @@ func TestArena(t *testing.T) {
 	if got := dry.Most(); got != wet.Most() || got < least || got > 1.1*least {
 		t.Errorf("dry %v, wet %v, at least %v", got, wet.Most(), least)
 	}
+	for bytes, want := range map[float64]float64{8: 9, 32768: 36864, 32769: 40960, 81920: 81920} {
+		if got := rounded(bytes); got != want {
+			t.Errorf("%v bytes take %v, want %v", bytes, got, want)
+		}
+	}
 	if dry.Floats(1<<30, 1<<30, 1<<30); dry.Most() < 1<<92 {
 		t.Errorf("beyond reason: %v", dry.Most())
 	}

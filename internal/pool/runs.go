@@ -122,7 +122,7 @@ func (s *Sums) Close(end, run, lo, hi int) {
 		return
 	}
 	node := s.node[run]
-	join(s.Parts[node][lo:hi], v, node == 0 && run == s.From || node > 0 && s.node[run-1] != node)
+	join(s.Parts[node][lo:hi], v, run == s.From || s.node[run-1] != node)
 }
 
 // Add adds the entries from lo on of a node to the whole. The nodes come in their order; the sums are of all

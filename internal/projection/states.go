@@ -22,7 +22,7 @@ type states struct {
 	kept    []state // states 0, c, 2c, ... below updates
 	between []state // c-1 states: a stretch
 	last    state   // state updates
-	stretch int     // the number of the one in between; -1: none
+	stretch int     // the number of the one in between; below 0: none
 }
 
 // newStates makes room for states as newState makes them.

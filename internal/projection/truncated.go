@@ -98,8 +98,8 @@ func (v *vectors) v(c int) []float64 {
 	return v.svd.Lefts()[c*v.np : (c+1)*v.np]
 }
 
-// turn gives u_c and v_c the signs under which the largest entry of v_c in magnitude is
-// positive.
+// turn gives u_c and v_c the signs under which the largest entry of v_c in magnitude, the first of several,
+// is positive.
 func (v *vectors) turn(c int) {
 	right, largest := v.v(c), 0.0
 	for _, x := range right {

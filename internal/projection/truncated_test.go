@@ -110,6 +110,63 @@ func TestTruncatedSVD(t *testing.T) {
 	}
 }
 
+// TestTruncatedSVDSmall: of entries of one magnitude the first is positive, and singular values that only
+// rounding sets apart are equal, at the scale of the longer side.
+func TestTruncatedSVDSmall(t *testing.T) {
+	one := pool.New(1, 1)
+	defer one.Close()
+	p := newProblem(2, 2, 1)
+	clear(p.y)
+	p.y[0], p.y[1] = -3, 3
+	by := p.projector(truncation, one)
+	if err := by.Forward(p.y, Factors{}); err != nil || by.Result().V[0] <= 0 || by.Result().U[0] >= 0 {
+		t.Error(by.Result(), err)
+	}
+	for n, equal := range map[int]bool{3: false, 300: true} {
+		p := newProblem(3, n, 2)
+		clear(p.y)
+		p.y[0], p.y[p.np+1] = 1, 1e-14
+		if err := p.projector(truncation, one).Forward(p.y, Factors{}); (err != nil) != equal {
+			t.Errorf("%d samples: %v", n, err)
+		}
+	}
+}
+
+// TestWeighted: the decomposition by weights of columns is that of the columns times their roots, divided by
+// them.
+func TestWeighted(t *testing.T) {
+	one := pool.New(1, 1)
+	defer one.Close()
+	p := newProblem(5, 6, 2)
+	roots := []float64{2, 1, 4, 0, 1, 2}
+	weights := make([]float64, len(roots))
+	for j, r := range roots {
+		weights[j] = 3 * r * r
+	}
+	by, plain := NewWeighted(p.size(), weights, one), p.projector(truncation, one)
+	if err := by.Forward(p.y, Factors{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.y {
+		p.y[i] *= append(roots, make([]float64, p.np)...)[i%p.np] / 4
+	}
+	if err := plain.Forward(p.y, Factors{}); err != nil {
+		t.Fatal(err)
+	}
+	closeTo(t, "U", by.Result().U, plain.Result().U, 1e-15)
+	for c := range p.k {
+		for j, r := range roots {
+			want := 0.0
+			if r > 0 {
+				want = plain.Result().V[c*p.np+j] * 4 / r
+			}
+			if got := by.Result().V[c*p.np+j]; math.Abs(got-want) > 1e-15 {
+				t.Errorf("V[%d][%d] = %v, want %v", c, j, got, want)
+			}
+		}
+	}
+}
+
 // TestTruncatedSVDWide: the gradient where singular values fall by powers of
 // ten, against differences along directions of the matching size.
 func TestTruncatedSVDWide(t *testing.T) {

@@ -35,15 +35,19 @@ func TestUniform(t *testing.T) {
 	if v := sq/n - 0.25; math.Abs(v-1./12) > 0.005 {
 		t.Errorf("variance %v", v)
 	}
-	p := []int{0, 1, 2, 3, 4}
-	var first [5]int
+	var places [5][5]int
 	for range n {
+		p := []int{0, 1, 2, 3, 4}
 		s.Shuffle(p)
-		first[p[0]]++
+		for place, i := range p {
+			places[place][i]++
+		}
 	}
-	for i, c := range first {
-		if math.Abs(float64(c)-n/5) > 1000 {
-			t.Errorf("%d comes first %d times of %d", i, c, n)
+	for place, counts := range places {
+		for i, c := range counts {
+			if math.Abs(float64(c)-n/5) > 1000 {
+				t.Errorf("%d comes to place %d %d times of %d", i, place, c, n)
+			}
 		}
 	}
 }

@@ -219,7 +219,8 @@ func TestKinds(t *testing.T) {
 		State + BQMF + 1: {QMF, 10, 0}} {
 		reads, err := ModelKind(Encode(kind, nil))
 		if reads != c.reads || (err != nil) != (reads == 0) || len(RequiredTags(kind)) != c.must ||
-			len(OptionalTags(kind)) != c.may {
+			len(OptionalTags(kind)) != c.may || (LeastHistory(kind) < 0) != (kind == BQMF) ||
+			Mapped(kind) != (kind == QMF || kind == QMFQ) {
 			t.Errorf("kind %d: read as %d, %v, with %d and %d sections", kind, reads, err,
 				len(RequiredTags(kind)), len(OptionalTags(kind)))
 		}

@@ -35,21 +35,8 @@ func (s *Subspace) NonNegative(u, v []float64, c int) bool {
 	if !(size > noise*s.Values()[0]) {
 		return false
 	}
-	var up, un, vp, vn float64 // the squared norms of the parts
-	for _, x := range u {
-		if x > 0 {
-			up += float64(x * x)
-		} else {
-			un += float64(x * x)
-		}
-	}
-	for _, x := range v {
-		if x > 0 {
-			vp += float64(x * x)
-		} else {
-			vn += float64(x * x)
-		}
-	}
+	up, un := parts(u)
+	vp, vn := parts(v)
 	sign, nu, nv := 1.0, math.Sqrt(up), math.Sqrt(vp)
 	if float64(un*vn) > float64(up*vp) {
 		sign, nu, nv = -1, math.Sqrt(un), math.Sqrt(vn)
@@ -64,6 +51,16 @@ func (s *Subspace) NonNegative(u, v []float64, c int) bool {
 	fill(u)
 	fill(v)
 	return true
+}
+
+// parts returns the squared norms of the positive and of the negative part of v.
+func parts(v []float64) (positive, negative float64) {
+	for _, x := range v {
+		p, n := max(x, 0), min(x, 0)
+		positive += float64(p * p)
+		negative += float64(n * n)
+	}
+	return positive, negative
 }
 
 // fill raises entries below Fill times their mean to that.

@@ -44,3 +44,42 @@ func TestSubspace(t *testing.T) {
 		}
 	}
 }
+
+// TestNonNegative: of a pair of vectors the larger of the positive and the negative parts is taken, as long
+// as each other, and filled.
+func TestNonNegative(t *testing.T) {
+	for _, c := range []struct{ u, v, wantU, wantV []float64 }{
+		{[]float64{3, 0, 4, -2}, []float64{-1, 2, 2}, []float64{3, 0, 4, 0}, []float64{0, 2, 2}},
+		{[]float64{1, -3, -4, 0}, []float64{2, -1.5, -1.5}, []float64{0, 3, 4, 0}, []float64{0, 1.5, 1.5}},
+	} {
+		p := pool.New(1, len(c.u))
+		s := NewSubspace(len(c.u), len(c.v), 1, Passes, More, func(_, i int) []float64 {
+			row := make([]float64, kernel.Pad(len(c.v)))
+			for j, y := range c.v {
+				row[j] = c.u[i] * y
+			}
+			return row
+		}, p)
+		p.Close()
+		u, v := make([]float64, len(c.u)), make([]float64, len(c.v))
+		if s.NonNegative(u, v, 1) || s.NonNegative(u, v, 3) || !s.NonNegative(u, v, 0) {
+			t.Error("the rank is not 1")
+		}
+		uu, vv := 0.0, 0.0
+		for _, x := range c.wantU {
+			uu += x * x
+		}
+		for _, y := range c.wantV {
+			vv += y * y
+		}
+		by := math.Pow(vv/uu, 0.25)
+		fill(c.wantU)
+		fill(c.wantV)
+		for i, x := range c.wantU {
+			near(t, "U", u[i], by*x, 10)
+		}
+		for j, y := range c.wantV {
+			near(t, "V", v[j], y/by, 10)
+		}
+	}
+}

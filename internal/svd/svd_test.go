@@ -124,6 +124,34 @@ func TestSVD(t *testing.T) {
 	}
 }
 
+// TestPivots: of what is left of the columns the longest comes first.
+func TestPivots(t *testing.T) {
+	s := New(nil, 4, 4)
+	for h, size := range []float64{1, 4, 3, 2} {
+		s.Column(h)[h] = size
+	}
+	s.triangle()
+	for h, want := range []int{1, 2, 3, 0} {
+		if s.perm[h] != want {
+			t.Errorf("pivot %d is %d, want %d", h, s.perm[h], want)
+		}
+	}
+}
+
+// TestSVDTies: vectors of equal values come in the order of the columns.
+func TestSVDTies(t *testing.T) {
+	s := New(nil, 4, 3)
+	for h := range 3 {
+		s.Column(h)[h] = 2
+	}
+	s.Factor()
+	for h := range 3 {
+		if math.Abs(s.Right[h*s.cp+h]) != 1 {
+			t.Errorf("vector %d is %v", h, s.Right[h*s.cp:(h+1)*s.cp])
+		}
+	}
+}
+
 // TestSVDSmall: a matrix with columns of very different sizes has its small
 // singular values right to their own last digits.
 func TestSVDSmall(t *testing.T) {

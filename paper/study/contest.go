@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/quantmf/quantmf"
@@ -191,21 +192,54 @@ func heldOut() {
 			for i := range logs {
 				logs[i] = 100 * (logs[i] - best[i])
 			}
-			mean, deviation := stat.MeanStdDev(logs, nil)
-			is := "even"
-			switch far := 2 * deviation / math.Sqrt(float64(len(logs))); {
-			case mean > far:
-				is = "worse"
-			case mean < -far:
-				is = "better"
-			}
-			counts[is]++
-			sum += mean
-			fmt.Println(set, k, shown(logs), is)
+			sum += tell(fmt.Sprint(set, " ", k), logs, counts)
 		}
 	}
 	cases := counts["better"] + counts["even"] + counts["worse"]
 	fmt.Printf("%v; geometric mean %+.1f %%\n", counts, 100*(math.Exp(sum/float64(cases)/100)-1))
+}
+
+// tell prints and counts whether a mean of logarithms is below 0, or above, by more than two standard errors,
+// and returns it.
+func tell(of string, logs []float64, counts map[string]int) float64 {
+	mean, deviation := stat.MeanStdDev(logs, nil)
+	is := "even"
+	switch far := 2 * deviation / math.Sqrt(float64(len(logs))); {
+	case mean > far:
+		is = "worse"
+	case mean < -far:
+		is = "better"
+	}
+	counts[is]++
+	fmt.Println(of, shown(logs), is)
+	return mean
+}
+
+// filled compares FitNMF with scikit-learn's NMF of the table whose hidden cells are filled again and again
+// with what it says of them, as heldOut compares QMF with NMF; each has the floor that is best for it.
+func filled() {
+	counts, near, cases := map[string]int{}, 0, 0
+	for _, set := range sets {
+		x := read(set)
+		for _, k := range []int{3, 6, 12} {
+			var logs []float64
+			for draw := range *draws {
+				p := &problem{peerTable: peerTable{key: "filled"}, draw: draw, x: x,
+					mask: cells.Hide(x, uint64(draw))}
+				for i, means := 0, rowMeans(p.mask); i < x.Rows; i++ {
+					p.means = append(p.means, means.At(i, 0))
+				}
+				own := p.score(nmf("").fit(p.mask, k, uint64(draw+1))[0], true)
+				other := p.external("filled", []string{strconv.Itoa(k)})[0]
+				logs = append(logs, 100*math.Log(own.KL/other.KL))
+			}
+			cases++
+			if tell(fmt.Sprint(set, " ", k), logs, counts) <= 1 {
+				near++
+			}
+		}
+	}
+	fmt.Printf("%v; no worse than 1 %%: %d of %d\n", counts, near, cases)
 }
 
 // choice prints how many times the processor time of a FitQMF that is told start, shrinkage and line one by

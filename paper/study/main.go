@@ -3,6 +3,7 @@
 // docs/measurements/defaults.md, nmf.md, qmfq.md and bqmf.md have its tables.
 //
 //	go run . [-data FOLDER] heldout|choice|updates|batches|qmfq|labels|first [SET ...]
+//	go run . [-data FOLDER] [-python PYTHON] filled [SET ...]
 //	go run . -data FOLDER [-python PYTHON] peers [TABLE ...]
 //	go run . peerspage
 //
@@ -36,7 +37,7 @@ var (
 		"only these methods, separated by semicolons; peers: of the named tables")
 	merge = flag.Bool("merge", false,
 		"peers: add the results of the named tables to results/peers.json, and write the page")
-	python = flag.String("python", "python3", "peers: a Python with the packages of requirements.txt")
+	python = flag.String("python", "python3", "filled, peers: a Python with the packages of requirements.txt")
 )
 
 // sets are matrices of several kinds: logarithms of counts, shares, counts.
@@ -52,7 +53,7 @@ func main() {
 	if flag.NArg() > 1 {
 		sets = flag.Args()[1:]
 	}
-	run, has := map[string]func(){"heldout": heldOut, "choice": choice, "updates": updates,
+	run, has := map[string]func(){"heldout": heldOut, "choice": choice, "filled": filled, "updates": updates,
 		"batches": batches, "qmfq": projections, "first": first,
 		"labels": labels, "peers": peers, "peerspage": func() {
 			r, err := readPeers()
