@@ -328,6 +328,9 @@ scale does not matter for this.
 	if f.V.Rows > componentsShown {
 		d.add(" Shown are the first %d of %d components.", componentsShown, f.V.Rows)
 	}
+	if f.Method == "NMF" && f.Stability == nil {
+		d.add(" Which of them come back from other seeds is what <b>quantmf consensus</b> tells.")
+	}
 	d.add("</p>\n<div class=\"components\">")
 	part := func(what string, tops []quantmf.Top, names []string, format string) {
 		d.add(`<ol><li class="head">%s</li>`, what)

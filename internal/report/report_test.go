@@ -558,9 +558,14 @@ func TestPlain(t *testing.T) {
 		account.Unseen{}
 	page = text()
 	has(t, page, "Non-negative matrix factorisation (NMF) describes every sample as a "+
-		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>")
+		"mixture of 2 components.", "All features, the best explained first", "75 %, c1</li>",
+		"come back from other seeds")
 	lacks(t, page, "second panel", " maps", "bend", "learned", "curves.tsv", "distance from 0",
 		"dashed", "T(UV)")
+	f.Stability = []float64{0.7, 1}
+	page = text()
+	has(t, page, "c1, stability 0.70")
+	lacks(t, page, "come back from other seeds")
 }
 
 // has reports which of these a text lacks.
