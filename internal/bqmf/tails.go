@@ -201,9 +201,14 @@ func (c *Curve) grow(t *tails, cells []float64, as takes) {
 	slices.Reverse(y[lower])
 	slices.Reverse(x[lower])
 	c.Y, c.X = slices.Concat(y[lower], c.Y, y[upper]), slices.Concat(x[lower], c.X, x[upper])
-	if mass {
-		c.MassY = slices.Concat(y[lower], c.MassY, y[upper])
-		c.MassX = slices.Concat(x[lower], c.MassX, x[upper])
+	if mass { // which may go beyond a tail that soon ends at a bound
+		lo, _ := slices.BinarySearch(y[lower], c.MassY[0])
+		hi, met := slices.BinarySearch(y[upper], c.MassY[len(c.MassY)-1])
+		if met {
+			hi++
+		}
+		c.MassY = slices.Concat(y[lower][:lo], c.MassY, y[upper][hi:])
+		c.MassX = slices.Concat(x[lower][:lo], c.MassX, x[upper][hi:])
 	} else {
 		c.MassY, c.MassX = c.Y, c.X
 	}
