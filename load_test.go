@@ -114,10 +114,10 @@ func TestLoad(t *testing.T) {
 	runtime.KeepAlive(models)
 }
 
-// TestTransformTime: placing the samples of a fit takes .28 of the processor time of the fit of an NMF, .3 to
-// .38 of a QMF, .08 of the others or less, each the least of four to twelve by turns; the bounds allow for
-// noise. Some calls go together: what threads on other processors use is counted at ticks, which are as long
-// as a call.
+// TestTransformTime: placing the samples of a fit takes .28 of the processor time of the fit of an NMF,
+// .54 to .58 of a QMF, whose choice is made on at most 2^16 cells (.43 where it was on 2^19), .1 of the
+// others or less, each the least of four to twelve by turns; the bounds allow for noise. Some calls go
+// together: what threads on other processors use is counted at ticks, which are as long as a call.
 func TestTransformTime(t *testing.T) {
 	if os.Getenv("QUANTMF_LONG") == "" {
 		t.Skip("a measurement: set QUANTMF_LONG")
@@ -131,7 +131,7 @@ func TestTransformTime(t *testing.T) {
 		fit            func() (Model, error)
 	}{
 		{"NMF", 0.35, 12, 40, func() (Model, error) { return FitNMF(ctx, x, 10) }},
-		{"QMF", 0.5, 1, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
+		{"QMF", 0.65, 1, 3, func() (Model, error) { return FitQMF(ctx, x, 10) }},
 		{"QMFQ", 0.13, 1, 3, func() (Model, error) { return FitQMFQ(ctx, x, 10) }},
 		{"BQMF", 0.1, 1, 20, func() (Model, error) { return FitBQMF(ctx, x, 0) }},
 	} {
