@@ -174,3 +174,24 @@ func TestLeaveOutEnds(t *testing.T) {
 	closeTo(t, "the deviation of the others", l.deviationWithout(4, l.y[4]), math.Sqrt(squares-sum*sum),
 		1e-12)
 }
+
+// TestMassBeyondTail: where an end that comes twice lies just within its bound, the tail ends within the mass
+// of that value, and the scale with mass rises all the same, on either side.
+func TestMassBeyondTail(t *testing.T) {
+	x := []float64{1, 1, 2.3, 3.7, 4.1, 5.9, 7, 7}
+	for side, bound := range []float64{1 - 1e-9, 7 + 1e-9} {
+		s, c, at := newScaler(nil, len(x)), Curve{}, tails{bounds: [2]float64{math.Inf(-1), math.Inf(1)}}
+		s.scale(&c, make([]float64, len(x)), x, nil, true)
+		at.bounds[side] = bound
+		c.grow(&at, x, found)
+		if !slices.Contains(c.X, bound) {
+			t.Fatalf("no tail to %v: %v", bound, c.X)
+		}
+		for k := 1; k < len(c.MassY); k++ {
+			if !(c.MassY[k] > c.MassY[k-1] && c.MassX[k] >= c.MassX[k-1]) {
+				t.Errorf("side %d: %v does not rise, or %v falls", side, c.MassY, c.MassX)
+				break
+			}
+		}
+	}
+}
