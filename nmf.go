@@ -65,7 +65,8 @@ const hiddenShare = 0.1
 // endIsOpen tells whether no option says where a FitNMF ends. Where cells are missing, those that it is to
 // predict say it then.
 func (c *config) endIsOpen() bool {
-	return !c.given.Has(option.Epochs) && !c.given.Has(option.Init) && c.patience == 0 && c.validation == 0
+	given := c.given.Has(option.Epochs) || c.given.Has(option.Init)
+	return !given && !c.whole && c.patience == 0 && c.validation == 0
 }
 
 // chooseEnd takes the number of epochs after which a fit without a tenth of the visible cells predicts these
@@ -121,9 +122,9 @@ func (c *config) startsFrom(d, n int) float64 {
 // impossible.
 //
 // Defaults: KL, 20 epochs (100 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
-// validation, no restarts, nothing fixed. Where cells are missing, and neither epochs, nor patience, validation
-// or factors are given, a first fit without a tenth of the others finds after how many of the epochs these are
-// predicted best, and the fit ends there. To go on until the loss stands still, WithEpochs(1000) and
+// validation, no restarts, nothing fixed. Where cells are missing, and epochs, patience, validation and
+// factors are not given, a first fit without a tenth of the others finds after how many of the epochs these
+// are predicted best, and the fit ends there. To go on until the loss stands still, WithEpochs(1000) and
 // [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it

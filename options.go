@@ -67,6 +67,7 @@ type config struct {
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
+	whole       bool            // no option: the fit that this one judges misses no cell
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
