@@ -29,11 +29,11 @@ package bqmf
 // The mean of a cell is (1 - w - w') F_ij + w R_ij + w' R'_ij, weights multiples of 1/stageSteps.
 //
 // All of it is chosen by cells that the regression of their row does not see: a fold of the observed cells is
-// not of S, and where rows are compared what the factors say of each without it (leaveout.go) is in its place.
-// Other rows are seen whole, as they are where a hidden cell is predicted. m, c and λ are those of the whole
-// table, the least sum of logarithms of squares over some rows; rows that choose for themselves choose what
-// fits their few inner cells. The weights are those of each row, by its inner cells and stageCells cells of
-// the table's mean. Where cells are few more folds are tried, up to all ten.
+// not of S, and where rows are compared what the factors say of each without it (leaveout.go) stands in its
+// place. Other rows are seen whole, as they are where a hidden cell is predicted. m, c and λ are those of the
+// whole table, the least sum of logarithms of squares over some rows; rows that choose for themselves choose
+// what fits their few inner cells. The weights are those of each row, by its inner cells and stageCells cells
+// of the table's mean. Where cells are few more folds are tried, up to all ten.
 //
 // An observed cell is left out of the regression of its own row in closed form,
 //
