@@ -59,9 +59,8 @@ func (s *stager) radials(r *stageRoom, length float64) {
 	clear(m.about)
 	for l, g := range m.weights {
 		line := s.line(s.filled, l)
-		for j, t := range s.line(r.view, l) {
-			m.squares[j] += float64(g * float64(t*t))
-		}
+		kernel.Multiply(r.shift, s.line(r.view, l), s.line(r.view, l))
+		kernel.Accumulate(m.squares, []float64{g}, r.shift)
 		for h, ref := range m.refs {
 			m.coefs[h*rows+l] = float64(-2 * g * line[ref])
 			m.about[h] += float64(g * float64(line[ref]*line[ref]))
@@ -70,14 +69,11 @@ func (s *stager) radials(r *stageRoom, length float64) {
 	raw, mean := r.raw[:r.size*s.np], 0.0
 	kernel.CombineRows(raw, m.coefs[:r.size*rows], r.view, r.size)
 	for h := range m.refs {
-		to, sum := s.line(raw, h), 0.0
-		for j, t := range m.squares {
-			to[j] = max(to[j]+t+m.about[h], 0)
-		}
-		for _, t := range to[:s.q.n] {
-			sum += t
-		}
-		mean += sum / float64(s.q.n*r.size)
+		to := s.line(raw, h)
+		kernel.Accumulate(to, []float64{1}, m.squares)
+		kernel.Shift(to, to, -m.about[h])
+		clear(to[s.q.n:])
+		mean += kernel.Sum(to) / float64(s.q.n*r.size)
 	}
 	scale := 1 / (2 * length * max(mean, 1e-12))
 	kernel.Scale(raw, raw, -scale)

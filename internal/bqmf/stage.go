@@ -331,12 +331,11 @@ func (s *stager) weight(a, j int) float64 { return s.q.weight(s.q.Active[a], j) 
 // center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the
 // mean.
 func (r *stageRoom) center(to, from []float64) (mean float64) {
-	for j, t := range from {
-		mean += float64(t*r.on[j]) / r.count
-	}
-	for j, t := range from {
-		to[j] = float64((t - mean) * r.roots[j])
-	}
+	var sum [1]float64
+	kernel.Dots(sum[:], r.on, from)
+	mean = sum[0] / r.count
+	kernel.Shift(to, from, mean)
+	kernel.Multiply(to, to, r.roots)
 	return mean
 }
 
@@ -355,9 +354,16 @@ func (s *stager) moments(r *stageRoom) {
 	for h := range r.size {
 		r.means[h] = r.center(s.line(r.x, h), s.line(r.raw, h))
 	}
-	m := r.size
-	kernel.DotsRows(r.gram[:m*m], r.x[:m*s.np], r.x[:m*s.np], m)
-	kernel.Dots(r.rhs[:m], r.x[:m*s.np], r.t)
+	m, np := r.size, s.np
+	for from := 0; from < m; from += 4 { // the lower triangle
+		end := min(from+4, m)
+		rows := r.inverse[:(end-from)*end]
+		kernel.DotsRows(rows, r.x[:end*np], r.x[from*np:end*np], end-from)
+		for h := from; h < end; h++ {
+			copy(r.gram[h*m:h*m+end], rows[(h-from)*end:])
+		}
+	}
+	kernel.Dots(r.rhs[:m], r.x[:m*np], r.t)
 }
 
 // compare fills dots with the inner products of rows from to end-1, of one block and at most four, with all
