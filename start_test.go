@@ -115,16 +115,23 @@ func TestUniformInit(t *testing.T) {
 }
 
 // TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
-// predicts its hidden cells best, before its two epochs, where the fit then makes none, or after. From both starts three pairs of shrinkage and line are
-// tried, those two that predict them best before the first epoch; then, from the best start with the best
-// line, the shrinkage of the others that predicts them better before the first epoch.
+// predicts its hidden cells best, before its two epochs, where the fit then makes none, or after them. From
+// both starts three pairs of shrinkage and line are tried, those two that predict them best before the first
+// epoch; then, from the best start with the best line, the shrinkage of the others that predicts them better
+// before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
 	Slow(t)
-	late, later, rested := 0, 0, 0
+	late, later, rested, src := 0, 0, 0, random.Split(1, 9)
 	for seed := range uint64(8) {
 		c := qmfDefaults()
 		c.settleQMF(3)
-		visible := must(newCells(first(toy(int(seed)), 24), &c.settings))(t)
+		x := first(toy(int(seed)), 24)
+		if seed > 6 {
+			for j, v := range x.Row(0) { // a row that rules the loss
+				x.Row(0)[j] = 1000 * v * elem.Exp(3*normal(&src))
+			}
+		}
+		visible := must(newCells(x, &c.settings))(t)
 		p := pool.New(1, 1)
 		t.Cleanup(p.Close)
 		f := newQMFFit(visible, 3, &c.settings,
@@ -186,8 +193,8 @@ func TestChoiceByPrediction(t *testing.T) {
 		}
 	}
 	if late == 0 || later == 0 || rested == 0 || rested == 8 {
-		t.Errorf("%d, %d, %d: the epochs of the trials never decided, or the second shrinkage, or the rest", late,
-			later, rested)
+		t.Errorf("%d, %d, %d: the second trial, the second shrinkage or the rest never decided", late, later,
+			rested)
 	}
 }
 
@@ -275,7 +282,8 @@ func noisyProduct() (noisy Mat, k int) {
 
 // TestChoice: a fit that chooses start and shrinkage has the bits of one that is
 // told them; it takes scores and free maps where curves are all that is wrong with
-// a product, and shrinks maps where there is nothing but a product and noise.
+// a product, and shrinks maps where there is nothing but a product and noise. There it makes no epochs,
+// unless it is told how far to go.
 func TestChoice(t *testing.T) {
 	ctx := context.Background()
 	noisy, k := noisyProduct()
@@ -286,14 +294,22 @@ func TestChoice(t *testing.T) {
 		want func(m *QMF) bool
 	}{
 		{"curves", toy(1), 8, func(m *QMF) bool { return m.Start == StartScores && m.Shrinkage == 0 }},
-		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 }},
+		{"noise", noisy, k, func(m *QMF) bool { return m.Shrinkage > 0 && len(m.History) == 1 }},
+		{"noise, told how far", noisy, k, func(*QMF) bool {
+			for _, o := range []FitOption{WithEpochs(4), WithPatience(5), WithValidation(0.1)} {
+				if m, err := FitQMF(ctx, noisy, k, o); err != nil || len(m.History) != 5 {
+					return false
+				}
+			}
+			return true
+		}},
 	} {
 		m := must(FitQMF(ctx, c.x, c.k))(t)
 		if !c.want(m) {
 			t.Errorf("%s: took %v and %v", c.name, m.Start, m.Shrinkage)
 		}
 		told := must(FitQMF(ctx, c.x, c.k, WithStart(m.Start), WithShrinkage(m.Shrinkage),
-			WithLine(m.Line)))(t)
+			WithLine(m.Line), WithEpochs(len(m.History)-1)))(t)
 		a, _ := m.MarshalBinary()
 		b, _ := told.MarshalBinary()
 		if !bytes.Equal(a, b) {
