@@ -680,19 +680,41 @@ func TestBQMFIntervalsHold(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits two larger matrices")
 	}
-	for name, change := range map[string]func(v float64) float64{
-		"continuous": func(v float64) float64 { return v },
-		"counts":     func(v float64) float64 { return math.Floor(2 * v) },
+	continuous := func(seed uint64) Mat { x, _ := bent(100, 90, 3, 0, 20+seed); return x }
+	for name, of := range map[string]struct {
+		seeds  uint64
+		hidden float64
+		table  func(seed uint64) Mat
+	}{
+		"continuous": {2, 0.1, continuous},
+		"counts": {2, 0.1, func(seed uint64) Mat {
+			x := continuous(seed)
+			for i, v := range x.Data {
+				x.Data[i] = math.Floor(2 * v)
+			}
+			return x
+		}},
+		"three near copies": {4, 0.2, func(seed uint64) Mat {
+			x, src := NewMat(24, 60), random.Split(seed, 4)
+			for i := range x.Rows {
+				for j := range x.Cols {
+					x.Set(i, j, 0.1*normal(&src))
+					if i < 8 {
+						x.Set(i, j, normal(&src))
+					} else {
+						x.Set(i, j, x.At(i%8, j)+x.At(i, j))
+					}
+				}
+			}
+			return x
+		}},
 	} {
 		hold, cells := [3]float64{}, 0.0
-		for seed := range uint64(2) {
-			x, _ := bent(100, 90, 3, 0, 20+seed)
-			src := random.Split(seed, 3)
+		for seed := range of.seeds {
+			x, src := of.table(seed), random.Split(seed, 3)
 			given := x.Clone()
-			for i, v := range x.Data {
-				x.Data[i] = change(v)
-				given.Data[i] = x.Data[i]
-				if src.Float64() < 0.1 {
+			for i := range x.Data {
+				if src.Float64() < of.hidden {
 					given.Data[i] = math.NaN()
 				}
 			}

@@ -243,6 +243,15 @@ type hiddenLosses struct {
 	of   divergence.Loss
 }
 
+// hiding is WithMissingValues for a fit that is made to judge one without the hidden cells; whole tells
+// whether that fit misses none.
+func hiding(whole bool) FitOption {
+	return fitOption(option.Missing, "", func(c *config) string {
+		c.missing, c.whole = true, whole
+		return ""
+	})
+}
+
 // lossOfHidden makes the fit of a trial without the cells that a mask hides, and returns the losses of these
 // cells.
 func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts []FitOption,
@@ -255,7 +264,7 @@ func lossOfHidden(ctx context.Context, x Rows, method trialFit, trial int, opts 
 		visible = Mat(mask.Matrix())
 	}
 	m, err := method(ctx, visible, trial, append(append([]FitOption{}, opts...),
-		WithMissingValues(), oneWorker())...)
+		hiding(mask.Visible+mask.HeldOut == mask.D*mask.N), oneWorker())...)
 	if err != nil {
 		return h, err
 	}

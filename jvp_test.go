@@ -43,8 +43,20 @@ func randomDirection(p point, r *random.Source) Gradient {
 	return d
 }
 
+// longer is 2^40 d.
+func longer(d Gradient) Gradient {
+	d.Epsilon *= 0x1p40
+	for _, v := range []*[]float64{&d.X, &d.A, &d.B, &d.Y, &d.Q} {
+		*v = slices.Clone(*v)
+		for i := range *v {
+			(*v)[i] *= 0x1p40
+		}
+	}
+	return d
+}
+
 // TestForward: J d is the difference of the operator along d, in all arguments at once and in each alone, and
-// <z, J d> is <Jᵀz, d>.
+// <z, J d> is <Jᵀz, d>; it grows with d.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	worst := map[string]float64{}
@@ -71,6 +83,11 @@ func TestForward(t *testing.T) {
 					d.Q = nil
 				}
 				got := must(forwards[op.name](p.solve(t), p, d))(t)
+				for i, v := range must(forwards[op.name](p.solve(t), p, longer(d)))(t) {
+					if !(math.Abs(v-0x1p40*got[i]) <= 0x1p40*1e-12*largest(got)) {
+						t.Errorf("seed %d, %s along 2^40 times %s: entry %d is %v", seed, op.name, what, i, v)
+					}
+				}
 				z := make([]float64, len(got))
 				for i := range z {
 					z[i] = normal(&r)

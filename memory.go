@@ -88,9 +88,12 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 	model := pool.DryArena()
 	of.model(model)
 	fit.CountLosses(model, c.epochs, of.holds())
-	bytes := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }
+	bytes, state := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }, of.state()
+	if method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen() {
+		c.validation = hiddenShare // of the fit that finds the end, which takes more
+	}
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
-		State: bytes(8 * of.state())}, nil
+		State: bytes(8 * state)}, nil
 }
 
 // look reads x for what the memory of a fit depends on.

@@ -10,9 +10,10 @@ package quantmf
 
 import (
 	"context"
-	"github.com/quantmf/quantmf/internal/fit"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/divergence"
+	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/option"
@@ -58,6 +59,47 @@ func (c *config) settleNMF(d, n, rank int) error {
 	return nil
 }
 
+// hiddenShare is the share of the visible cells by which chooseEnd finds the number of epochs.
+const hiddenShare = 0.1
+
+// endIsOpen tells whether no option says where a FitNMF ends. Where cells are missing, those that it is to
+// predict say it then.
+func (c *config) endIsOpen() bool {
+	given := c.given.Has(option.Epochs) || c.given.Has(option.Init)
+	return !given && !c.whole && c.patience == 0 && c.validation == 0
+}
+
+// chooseEnd takes the number of epochs after which a fit without a tenth of the visible cells predicts these
+// best. Where no cell can be hidden the number stays. With an error it returns the model of a fit that was
+// stopped.
+func (c *config) chooseEnd(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
+	hiding := fitOption(option.Validation, "", func(trial *config) string {
+		trial.validation, trial.restarts, trial.strict = hiddenShare, 1, false
+		trial.save, trial.resume, trial.checkpoints = nil, nil, nil
+		if tell := trial.progress; tell != nil {
+			trial.progress = func(p Progress) error {
+				if p.Phase != PhaseEpochs {
+					p.Done = 0
+				}
+				return tell(Progress{Phase: PhaseChoice, Done: p.Done})
+			}
+		}
+		return ""
+	})
+	trial, err := FitNMF(ctx, x, rank, append(slices.Clip(opts), hiding)...)
+	switch err.(type) {
+	case nil:
+		for e, loss := range trial.Validation[1:] {
+			if e == 0 || loss < trial.Validation[c.epochs] {
+				c.epochs = e + 1
+			}
+		}
+	case *OptionError, *DataError:
+		return nil, nil
+	}
+	return trial, err
+}
+
 // startsFrom returns how many of n samples a FitNMF begins with an NMF of, 0 where it begins with none.
 func (c *config) startsFrom(d, n int) float64 {
 	if c.start != StartAuto || c.given.Has(option.Init) {
@@ -80,7 +122,9 @@ func (c *config) startsFrom(d, n int) float64 {
 // impossible.
 //
 // Defaults: KL, 20 epochs (100 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
-// validation, no restarts, nothing fixed. To go on until the loss stands still, WithEpochs(1000) and
+// validation, no restarts, nothing fixed. Where cells are missing, and epochs, patience, validation and
+// factors are not given, a first fit without a tenth of the others finds after how many of the epochs these
+// are predicted best, and the fit ends there. To go on until the loss stands still, WithEpochs(1000) and
 // [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
@@ -109,6 +153,11 @@ func FitNMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*NMF, err
 	}
 	if err := c.settleNMF(t.Cells.D, t.Cells.N, rank); err != nil {
 		return nil, err
+	}
+	if t.Cells.Visible < t.Cells.D*t.Cells.N && c.endIsOpen() {
+		if trial, err := c.chooseEnd(ctx, x, rank, opts); err != nil {
+			return trial, err
+		}
 	}
 	m, err := t.drive(ctx, nmf.Pieces, new(NMF), func(run fit.Run) fit.Algorithm {
 		f := &nmfFit{factors: newFactors(t.Pool.Memory, t.Cells.D, t.Cells.N, rank), cells: t.Cells,

@@ -8,12 +8,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"math"
 	"os"
 	"slices"
 	"strconv"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -606,4 +608,66 @@ func TestNMFTextbook(t *testing.T) {
 	}
 	closeTo(t, "U", got.U.Data, uu.Data, 1e-9*largest(uu.Data))
 	closeTo(t, "V", got.V.Data, vv.Data, 1e-9*largest(vv.Data))
+}
+
+// TestEndOfHidden: where cells are missing a fit ends after the epochs that predict hidden cells best, which
+// predicts the missing ones better than all epochs do; other options, and a whole table, leave it as it is.
+func TestEndOfHidden(t *testing.T) {
+	t.Parallel()
+	r, d, n, k := random.Split(3, 0), 20, 30, 8
+	truth, x := NewMat(d, n), NewMat(d, n)
+	for i := range d {
+		for j := range n {
+			truth.Set(i, j, float64(1+i%3*j)) // of rank 2
+			x.Set(i, j, truth.At(i, j)*math.Exp(normal(&r)))
+		}
+	}
+	fit := func(x Mat, opts ...FitOption) *NMF {
+		return must(FitNMF(t.Context(), x, k, append(opts, WithMissingValues())...))(t)
+	}
+	if m := fit(x); len(m.History) != 21 {
+		t.Errorf("a whole table has %d epochs", len(m.History)-1)
+	}
+	holes := x.Clone()
+	for i := 0; i < d*n; i += 7 {
+		holes.Data[i] = math.NaN()
+	}
+	losses := fit(holes, WithValidation(0.1)).Validation
+	best := 1
+	for e := range losses[1:] {
+		if losses[e+1] < losses[best] {
+			best = e + 1
+		}
+	}
+	ended, all := fit(holes), fit(holes, WithEpochs(20))
+	if told := fit(holes, WithEpochs(best)); best > 15 || !slices.Equal(ended.U.Data, told.U.Data) ||
+		!slices.Equal(ended.V.Data, told.V.Data) {
+		t.Errorf("%d epochs, not the %d that predict hidden cells best", len(ended.History)-1, best)
+	}
+	if n := len(fit(holes, WithPatience(30)).History); n != 21 {
+		t.Errorf("%d epochs with patience", n-1)
+	}
+	if n := len(fit(holes, WithInit(all.U, all.V)).History); n != 21 {
+		t.Errorf("%d epochs from given factors", n-1)
+	}
+	missed := func(m *NMF) (loss float64) {
+		for i, v := range m.Reconstruct().Data {
+			if w := holes.Data[i]; w != w {
+				loss += divergence.KL.Divergence(truth.Data[i], v)
+			}
+		}
+		return loss
+	}
+	if a, b := missed(ended), missed(all); !(a < 0.8*b) {
+		t.Errorf("missing cells are off by %v, after all epochs by %v", a, b)
+	}
+	m, err := FitNMF(t.Context(), holes, k, WithMissingValues(), WithProgress(func(p Progress) error {
+		if p.Phase == PhaseChoice && p.Done > 0.5 {
+			return io.EOF
+		}
+		return nil
+	}))
+	if !errors.Is(err, io.EOF) || m == nil {
+		t.Errorf("stopped while the end is chosen: %v, %v", m, err)
+	}
 }

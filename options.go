@@ -67,6 +67,7 @@ type config struct {
 	checkpoints fit.Checkpoints // nil where there is neither save nor resume
 	discard     bool            // no model is wanted of a fit that was stopped
 	hash        bool            // a fingerprint of x is wanted
+	whole       bool            // no option: the fit that this one judges misses no cell
 }
 
 // settings are the options on which the numbers of a fit depend. A running fit holds them;
@@ -904,7 +905,8 @@ type Phase uint8
 
 const (
 	// PhaseChoice is the choice of start, shrinkage and line by short fits of some rows, where
-	// they are left to the data, and of the epochs of StartNMF. FitNMF and FitBQMF have none.
+	// they are left to the data, and of the epochs of StartNMF; in FitNMF the choice of its epochs,
+	// where cells are missing. FitBQMF has none.
 	PhaseChoice Phase = iota
 	// PhaseFactors makes the factors that a fit starts from: by an NMF of 20 epochs, by 100
 	// multiplicative updates, or from singular vectors. In FitBQMF it first makes the scales of the rows,

@@ -73,7 +73,7 @@ func TestStartScores(t *testing.T) {
 	}
 	q := must(FitQMF(ctx, x, k, WithStart(StartScores), WithShrinkage(0), WithMissingValues(),
 		WithEpochs(0)))(t)
-	want := must(FitNMF(ctx, scores, k, WithMissingValues()))(t)
+	want := must(FitNMF(ctx, scores, k, WithMissingValues(), WithEpochs(20)))(t)
 	for _, m := range []Mat{want.U, want.V} {
 		low := 1e-3 * mean(m.Data)
 		for i := range m.Data {

@@ -216,7 +216,7 @@ func (m Mat) columns(count int) Mat {
 func TestBQMFSampleWeights(t *testing.T) {
 	Slow(t)
 	t.Parallel()
-	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 48 })
+	x := columnsOf(loadRows(t, "testdata/laml-exp.tsv.gz", 30), func(j int) bool { return j < 60 })
 	for i := 1; i < x.Rows; i += 2 { // which goes with the row before: the second stage has a share
 		for j, v := range x.Row(i - 1) {
 			x.Set(i, j, 0.8*v+0.2*x.At(i, j))

@@ -14,6 +14,23 @@ The problem of one row, x~ = squash(x):
 
 Gradients are those of <z, output>, by the implicit function theorem, and every
 one is compared with central differences before it is written.
+
+A case holds
+
+    x a b y q eps   the arguments; a, b null stand for uniform weights, others are brought to sum 1 in 160 digits
+    squash          logistic: x~ = 1/(1 + exp(-z pi/sqrt 3)), z = (x-mean)/deviation, that of the population;
+                    unit: 1/(1 + exp(-z)); arctan: atan z; none
+    midpoint        R is n M (cumsum(b) - b/2) + 1/2
+    iterations      T and R are those of the row-exact plan after so many, S of the same plan divided by its own
+                    column sums, marginal its column error; no derivatives. 0: converged
+    T R S F G       values and potentials, sum_j b_j G_j = 0; F of a sample without weight lacks eps log a
+    zT vjpT ...     a cotangent and the gradient; in a and b on the simplex, sum_i a_i A_i = sum_j b_j B_j = 0; in x
+                    through the squash; in y and b with q fixed; where all x are equal x~ counts as constant
+    dir jvp         a direction in all arguments at once and the derivative of T along it
+    coupling        the least share of a level that two neighbouring levels exchange; below 1e-12 a double does not
+                    hold the potential between them, and F, G and the gradients in a and b are left out
+
+r is an excerpt of results of preprocessCore and base R, for the limit eps = 0; its source says which.
 """
 
 import gzip

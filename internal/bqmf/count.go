@@ -133,7 +133,7 @@ func (s size) learnt(a *pool.Arena) {
 	pool.Make[int32](a, s.d, min(stageMost, s.d))
 	a.Floats(s.d, min(stageMost, s.d))
 	q := &Problem{n: s.n}
-	if refs := len(q.newStager(pool.Idle(1, 1), nil, s.d).refs); refs > 0 {
+	if refs := len(q.newStager(pool.Idle(1, 1), nil, s.d, s.k).refs); refs > 0 {
 		pool.Make[[]float64](a, s.d)
 		a.Floats(s.d, 2*refs+s.d)
 	}
@@ -160,7 +160,7 @@ func (s size) learn(p *pool.Pool, hidden bool) {
 	}
 	done()
 	a = p.Memory
-	st := q.newStager(p, nil, s.d)
+	st := q.newStager(p, nil, s.d, s.k)
 	pool.Make[innerErrors](a, s.d)
 	a.Floats(20, s.d) // of each row its losses, its sums and its mean
 	if hidden {       // the rehearsals, and for each worker a U and the room of a rehearser

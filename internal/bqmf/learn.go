@@ -258,7 +258,7 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	m.Alike = m.samples(p, true)
 	f := q.leaveOut(m, p)
 	m.Alike = m.Alike.settled()
-	s := q.newStager(p, f, len(q.Active))
+	s := q.newStager(p, f, len(q.Active), m.K)
 	s.choose(p)
 	s.fill(p, -1)
 	m.Stage = s.newStage(m.D)

@@ -17,8 +17,9 @@ import (
 type metric struct {
 	refs    []int
 	weights []float64
-	// scratch: a number for each of refs and each row; four lines; Σ_l g_l A_lj²
-	coefs, parts, squares []float64
+	// scratch: a number for each of refs and each row; four lines; Σ_l g_l A_lj² as the row sees it, and of
+	// each of refs as it is
+	coefs, parts, squares, about []float64
 }
 
 func newMetric(a *pool.Arena, s *stager) *metric {
@@ -26,7 +27,7 @@ func newMetric(a *pool.Arena, s *stager) *metric {
 		return nil
 	}
 	return &metric{weights: a.Floats(s.lines), coefs: a.Floats(len(s.refs), max(s.lines, 4)),
-		parts: a.Floats(4, s.np), squares: a.Floats(s.np)}
+		parts: a.Floats(4, s.np), squares: a.Floats(s.np), about: a.Floats(len(s.refs))}
 }
 
 // about makes the regressors of the row taken radial ones of a length, and learns its metric.
@@ -55,26 +56,24 @@ func (s *stager) radials(r *stageRoom, length float64) {
 	m, rows := r.metric, s.lines
 	r.size = len(m.refs)
 	clear(m.squares)
+	clear(m.about)
 	for l, g := range m.weights {
 		line := s.line(s.filled, l)
-		for j, t := range line {
-			m.squares[j] += float64(g * float64(t*t))
-		}
+		kernel.Multiply(r.shift, s.line(r.view, l), s.line(r.view, l))
+		kernel.Accumulate(m.squares, []float64{g}, r.shift)
 		for h, ref := range m.refs {
 			m.coefs[h*rows+l] = float64(-2 * g * line[ref])
+			m.about[h] += float64(g * float64(line[ref]*line[ref]))
 		}
 	}
 	raw, mean := r.raw[:r.size*s.np], 0.0
-	kernel.CombineRows(raw, m.coefs[:r.size*rows], s.filled, r.size)
-	for h, ref := range m.refs {
-		to, sum := s.line(raw, h), 0.0
-		for j, t := range m.squares {
-			to[j] = max(to[j]+t+m.squares[ref], 0)
-		}
-		for _, t := range to[:s.q.n] {
-			sum += t
-		}
-		mean += sum / float64(s.q.n*r.size)
+	kernel.CombineRows(raw, m.coefs[:r.size*rows], r.view, r.size)
+	for h := range m.refs {
+		to := s.line(raw, h)
+		kernel.Accumulate(to, []float64{1}, m.squares)
+		kernel.Shift(to, to, -m.about[h])
+		clear(to[s.q.n:])
+		mean += kernel.Sum(to) / float64(s.q.n*r.size)
 	}
 	scale := 1 / (2 * length * max(mean, 1e-12))
 	kernel.Scale(raw, raw, -scale)
@@ -99,7 +98,7 @@ func (s *stager) turn(r *stageRoom, beta []float64) {
 		}
 		kernel.CombineRows(m.parts[:rows*s.np], m.coefs[:rows*r.size], raw, rows)
 		for h := range rows {
-			line, part, sum := s.line(s.filled, from+h), s.line(m.parts, h), 0.0
+			line, part, sum := s.line(r.view, from+h), s.line(m.parts, h), 0.0
 			for j, is := range r.on {
 				sum += float64(is * squareOf(part[j]-float64(line[j]*r.fit[j])))
 			}

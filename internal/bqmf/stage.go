@@ -16,17 +16,24 @@ package bqmf
 //	         the mean of such sums. For tables of at most radialRows rows and twice as many samples. Row i
 //	         itself is left out, as it would tell what is to be predicted.
 //
+// At a hidden cell of row l F knows Y_ij, by v_j. A regression on that would be told of Y_ij by Y_ij itself,
+// at all cells that it learns from or is judged by, and at none that is to be predicted. So where row i is
+// observed it sees F of the v_j without it, with a = τ_i ρ_j
+//
+//	F_lj - a (Y_ij - u_i·v_j)/max(0.4, 1 - a u_iᵀC_j u_i) u_lᵀC_j u_i.
+//
 // What a bent row depends on are often few of the others, and distances in all rows are blind to that. So g
 // begins at 1, and metricTurns times becomes the mean over S of the squared derivative by A_lj of the radial
 // regression by the last g, with radialLeast samples and λ metricRidge; at least leastMetric of the largest.
 //
 // The mean of a cell is (1 - w - w') F_ij + w R_ij + w' R'_ij, weights multiples of 1/stageSteps.
 //
-// All of it is chosen by cells that the stage does not see: a fold of the observed cells counts as hidden,
-// with what the factors say of each without it (leaveout.go) in its place. m, c and λ are those of the whole
-// table, the least sum of logarithms of squares over some rows; rows that choose for themselves choose what
-// fits their few inner cells. The weights are those of each row, by its inner cells and stageCells cells of
-// the table's mean. Where cells are few more folds are tried, up to all ten.
+// All of it is chosen by cells that the regression of their row does not see: a fold of the observed cells is
+// not of S, and where rows are compared what the factors say of each without it (leaveout.go) stands in its
+// place. Other rows are seen whole, as they are where a hidden cell is predicted. m, c and λ are those of the
+// whole table, the least sum of logarithms of squares over some rows; rows that choose for themselves choose
+// what fits their few inner cells. The weights are those of each row, by its inner cells and stageCells cells
+// of the table's mean. Where cells are few more folds are tried, up to all ten.
 //
 // An observed cell is left out of the regression of its own row in closed form,
 //
@@ -36,8 +43,8 @@ package bqmf
 // regression sees observed cells of the column: with s the share of |β|² whose rows are observed there, the
 // variance is multiplied by 1 - (1 - shrink²) s. Rows that are hidden together make nothing surer.
 //
-// Cost, n_p the padded n: 2dn_p flops a row, among at most stageBlock rows; 6m²n_p + 4m³ a row for m
-// regressors of a kind; and for each fold the same again.
+// Cost, n_p the padded n: 2dn_p flops a row, among at most stageBlock rows; 2K²n_p a row, and 2Kn_p for each
+// row that it sees; 6m²n_p + 4m³ a row for m regressors of a kind; and for each fold the same again.
 
 import (
 	"math"
@@ -126,13 +133,14 @@ type factorCells struct {
 type stager struct {
 	q         *Problem
 	f         *factorCells
-	lines     int // active rows
-	np        int
+	lines     int       // active rows
+	np, k     int       // k: K of the factors
 	filled    []float64 // A, a line of np for each active row
 	norm      []float64 // of each line of filled
 	refs      []int     // samples that radial regressors are about, none where there are no such
 	rooms     []*stageRoom
 	rehearsal *rehearsal // nil: none
+	lacking   bool       // A has some of what the factors say
 	active    []int      // of each row of the matrix its place among the active ones
 	// chosen:
 	recipes [regressions]recipe
@@ -155,24 +163,27 @@ type stageRoom struct {
 	raw, x, t, on     []float64
 	roots             []float64 // of on
 	means             []float64
-	mean, count       float64 // count: Σ on
-	cells             int     // of S
+	mean, count       float64   // count: Σ on
+	cells             int       // of S
+	moved, shift      []float64 // K lines, and one
+	view              []float64 // where there are refs: A as the row taken sees it
 	fit, hat          []float64
 	inside, inverse   []float64
 	system            system
 	together, alone   []float64 // what the last row is predicted as in rehearsals
 }
 
-// newStager makes the room for a active rows.
-func (q *Problem) newStager(p *pool.Pool, f *factorCells, a int) *stager {
+// newStager makes the room for a active rows and k components.
+func (q *Problem) newStager(p *pool.Pool, f *factorCells, a, k int) *stager {
 	m := p.Memory
-	s := &stager{q: q, f: f, lines: a, np: kernel.Pad(q.n), rooms: make([]*stageRoom, p.Workers())}
+	s := &stager{q: q, f: f, lines: a, np: kernel.Pad(q.n), k: k, rooms: make([]*stageRoom, p.Workers())}
 	s.filled, s.norm = m.Floats(a, s.np), m.Floats(a)
 	s.weights = pool.Make[[regressions]float64](m, a)
 	s.active = pool.Make[int](m, q.d)
 	for a, i := range q.Active {
 		s.active[i] = a
 	}
+	s.lacking = q.cells != nil || q.data != nil && q.data.Observed() < a*q.n
 	s.innerOff, s.looOff = pool.Make[[2]float64](m, a), pool.Make[[2]float64](m, a)
 	if a <= radialRows && 2*a <= q.n {
 		s.refs = q.evenly(min(max(q.n/8, radialLeast), radialMost, radialRoom/q.n, q.n))
@@ -193,7 +204,12 @@ func (s *stager) newRoom(a *pool.Arena) *stageRoom {
 	lines := func() []float64 { return a.Floats(most, s.np) }
 	line := func() []float64 { return a.Floats(s.np) }
 	square := func() []float64 { return a.Floats(most, most) }
+	view := 0
+	if s.refs != nil {
+		view = s.lines
+	}
 	return &stageRoom{dots: a.Floats(4, min(stageBlock, s.lines)),
+		moved: a.Floats(s.k, s.np), shift: line(), view: a.Floats(view, s.np),
 		gram: square(), metric: newMetric(a, s), rhs: a.Floats(most), raw: lines(), x: lines(), t: line(),
 		on: line(), roots: line(),
 		means: a.Floats(most), fit: line(), hat: line(), inside: lines(), inverse: square()}
@@ -201,7 +217,7 @@ func (s *stager) newRoom(a *pool.Arena) *stageRoom {
 
 func (s *stager) line(v []float64, a int) []float64 { return v[a*s.np : (a+1)*s.np] }
 
-// inner tells whether an observed cell is one of a fold, which is hidden from the stage. Fold -1 has none.
+// inner tells whether an observed cell is one of a fold. Fold -1 has none.
 func inner(a, j, fold int) bool {
 	if fold < 0 {
 		return false
@@ -260,6 +276,53 @@ func (s *stager) take(r *stageRoom, a, fold int) {
 		r.roots[j] = math.Sqrt(w)
 	}
 	r.mean = r.center(r.t, s.line(s.q.data.Y, a))
+	if s.leave(r); s.refs != nil {
+		for l := range s.lines {
+			s.see(r, s.line(r.view, l), l)
+		}
+	}
+}
+
+// leave fills moved with what the observed cells of the row taken have moved the v of their samples by.
+func (s *stager) leave(r *stageRoom) {
+	if !s.lacking {
+		return
+	}
+	p, k, i, y := s.q.reader.p, s.k, s.q.Active[r.row], s.line(s.q.data.Y, r.row)
+	u, by, spread, mean := p.U[i*k:(i+1)*k], r.shift, r.hat, r.fit
+	for c := range k { // C_j u
+		kernel.Combine(s.line(r.moved, c), u, s.q.reader.planes[c*k*s.np:(c+1)*k*s.np])
+	}
+	kernel.Combine(spread, u, r.moved)
+	kernel.Combine(mean, u, p.V)
+	clear(by)
+	s.q.data.Rows[r.row].Each(s.q.n, func(j int) {
+		w := float64(float64(p.Tau[i]*p.Rho[j]) * s.q.data.Cell(r.row, j))
+		by[j] = float64(w*(y[j]-mean[j])) / max(slack, 1-float64(w*spread[j]))
+	})
+	for c := range k {
+		kernel.Multiply(s.line(r.moved, c), s.line(r.moved, c), by)
+	}
+}
+
+// see fills to with line l of A as the row taken sees it. No fold is hidden in it.
+func (s *stager) see(r *stageRoom, to []float64, l int) {
+	from, y, i := s.line(s.filled, l), s.line(s.q.data.Y, l), s.q.Active[l]
+	copy(to, from)
+	if s.lacking {
+		kernel.Combine(r.shift, s.q.reader.p.U[i*s.k:(i+1)*s.k], r.moved)
+	}
+	for j, x := range s.q.row(i) {
+		switch w := s.q.data.Cell(l, j); {
+		case from[j] == y[j]:
+		case x != x:
+			to[j] -= r.shift[j]
+		case w < 1:
+			to[j] = float64(w*y[j]) + float64((1-w)*(s.line(s.f.mean, l)[j]-r.shift[j]))
+		default:
+			to[j] = y[j]
+		}
+	}
 }
 
 // weight is that of an observed cell of active row a, and of its sample.
@@ -268,12 +331,11 @@ func (s *stager) weight(a, j int) float64 { return s.q.weight(s.q.Active[a], j) 
 // center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the
 // mean.
 func (r *stageRoom) center(to, from []float64) (mean float64) {
-	for j, t := range from {
-		mean += float64(t*r.on[j]) / r.count
-	}
-	for j, t := range from {
-		to[j] = float64((t - mean) * r.roots[j])
-	}
+	var sum [1]float64
+	kernel.Dots(sum[:], r.on, from)
+	mean = sum[0] / r.count
+	kernel.Shift(to, from, mean)
+	kernel.Multiply(to, to, r.roots)
 	return mean
 }
 
@@ -292,9 +354,16 @@ func (s *stager) moments(r *stageRoom) {
 	for h := range r.size {
 		r.means[h] = r.center(s.line(r.x, h), s.line(r.raw, h))
 	}
-	m := r.size
-	kernel.DotsRows(r.gram[:m*m], r.x[:m*s.np], r.x[:m*s.np], m)
-	kernel.Dots(r.rhs[:m], r.x[:m*s.np], r.t)
+	m, np := r.size, s.np
+	for from := 0; from < m; from += 4 { // the lower triangle
+		end := min(from+4, m)
+		rows := r.inverse[:(end-from)*end]
+		kernel.DotsRows(rows, r.x[:end*np], r.x[from*np:end*np], end-from)
+		for h := from; h < end; h++ {
+			copy(r.gram[h*m:h*m+end], rows[(h-from)*end:])
+		}
+	}
+	kernel.Dots(r.rhs[:m], r.x[:m*np], r.t)
 }
 
 // compare fills dots with the inner products of rows from to end-1, of one block and at most four, with all
@@ -329,7 +398,7 @@ func (s *stager) neighbours(r *stageRoom, a int) {
 	r.size = len(r.of)
 	for h, b := range r.of {
 		r.of[h] = r.first + b
-		copy(s.line(r.raw, h), s.line(s.filled, r.first+b))
+		s.see(r, s.line(r.raw, h), r.first+b)
 	}
 }
 

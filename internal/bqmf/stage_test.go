@@ -43,7 +43,7 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 		f.Epoch(e)
 	}
 	m := q.Model(f)
-	s = q.newStager(p, q.leaveOut(m, p), len(q.Active))
+	s = q.newStager(p, q.leaveOut(m, p), len(q.Active), m.K)
 	return q, s, p
 }
 
@@ -91,6 +91,7 @@ func TestStageIsTheRegression(t *testing.T) {
 	s.fill(p, -1)
 	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
 		s.weights[k] = w
+		view := slowView(s, k)
 		stage := s.newStage(q.d)
 		r := s.room(0)
 		s.compare(r, k, k+1)
@@ -106,10 +107,10 @@ func TestStageIsTheRegression(t *testing.T) {
 		y := s.line(s.filled, k)
 		var lines [regressions][][]float64
 		for _, of := range nearestRows(s, k)[:5] {
-			lines[linear] = append(lines[linear], s.line(s.filled, of))
+			lines[linear] = append(lines[linear], view[of])
 		}
 		for _, ref := range s.refs {
-			lines[radial] = append(lines[radial], radialLine(s, stage.Rows[q.Active[k]].Metric, ref))
+			lines[radial] = append(lines[radial], radialLine(s, view, stage.Rows[q.Active[k]].Metric, ref))
 		}
 		var over []int
 		for _, j := range places {
@@ -136,14 +137,61 @@ func TestStageIsTheRegression(t *testing.T) {
 	}
 }
 
-// radialLine is the regressor about a sample by a metric of the rows of the matrix.
-func radialLine(s *stager, metric []float64, ref int) []float64 {
+// slowView is A as row k sees it: of a hidden cell what the factors say of it by the posterior of the sample
+// without row k, made anew where row k is observed; less of it where the cell weighs more than 1 - slack.
+func slowView(s *stager, k int) (view [][]float64) {
+	p, row := s.q.reader.p, s.q.Active[k]
+	u := p.U[row*p.K : (row+1)*p.K]
+	for l := range s.q.Active {
+		view = append(view, slices.Clone(s.line(s.filled, l)))
+	}
+	for j, x := range s.q.row(row) {
+		if x != x {
+			continue
+		}
+		v, precision := make([]float64, p.K), make([]float64, p.K*kernel.Pad(p.K))
+		unpack(precision, p.BV[j*Packed(p.K):], p.K)
+		spread := make([][]float64, p.K)
+		for c := range v {
+			v[c] = p.V[c*s.np+j]
+		}
+		for c := range v {
+			spread[c] = slices.Clone(precision[c*kernel.Pad(p.K):][:p.K])
+			for h := range v {
+				spread[c][h] -= v[c] * v[h]
+			}
+		}
+		right, a := make([]float64, p.K), p.Tau[row]*p.Rho[j]
+		left := 1 - a*dotted(u, times(spread, u))
+		without, _ := solve(spread) // C_j⁻¹
+		for c := range v {
+			right[c] = dotted(without[c], v) - a*u[c]*s.line(s.q.data.Y, k)[j]
+		}
+		for c := range v {
+			for h := range v {
+				without[c][h] -= a * u[c] * u[h]
+			}
+		}
+		moved, _ := solve(without)
+		for l, i := range s.q.Active {
+			for c := range v {
+				if y := s.q.row(i)[j]; y != y {
+					view[l][j] += p.U[i*p.K+c] * (dotted(moved[c], right) - v[c]) * left / max(slack, left)
+				}
+			}
+		}
+	}
+	return view
+}
+
+// radialLine is the regressor about a sample by a metric of the rows of the matrix, of which a row sees view.
+func radialLine(s *stager, view [][]float64, metric []float64, ref int) []float64 {
 	line := make([]float64, s.q.n)
 	for j := range line {
 		square := 0.0
 		for l, g := range metric {
-			a := s.line(s.filled, s.active[l])
-			square += g * (a[j] - a[ref]) * (a[j] - a[ref])
+			off := view[s.active[l]][j] - s.line(s.filled, s.active[l])[ref]
+			square += g * off * off
 		}
 		line[j] = math.Exp(-square)
 	}
@@ -171,7 +219,7 @@ func nearestRows(s *stager, k int) (rows []int) {
 }
 
 // TestStageChooses: rows that are sums of others are told by them, a bent one by samples that are alike, and
-// noise is told no worse. The inner cells that the choice is made by touch no regression.
+// noise is told no worse. The inner cells that the choice is made by touch no regression of their row.
 func TestStageChooses(t *testing.T) {
 	q, s, p := stages(t, 5, 300, 0.1)
 	s.choose(p)
@@ -184,7 +232,9 @@ func TestStageChooses(t *testing.T) {
 		q.data.Rows[k].Each(q.n, func(j int) { places = append(places, int32(j)) })
 		off := func(without []float64) (sum float64) {
 			for h, j := range places {
-				sum += math.Pow(s.line(q.data.Y, k)[j]-without[h], 2)
+				if q.data.Cols[j].Count == q.d { // a sum without one of its rows is told by nothing
+					sum += math.Pow(s.line(q.data.Y, k)[j]-without[h], 2)
+				}
 			}
 			return sum
 		}
@@ -211,15 +261,13 @@ func TestStageChooses(t *testing.T) {
 	}
 	was := beta()
 	touched := 0
-	for a := range q.Active {
-		q.data.Rows[a].Each(q.n, func(j int) {
-			if inner(a, j, 3) {
-				q.data.Y[a*kernel.Pad(q.n)+j] += 7
-				touched++
-			}
-		})
-	}
-	if touched < 100 || !slices.Equal(beta(), was) {
+	q.data.Rows[2].Each(q.n, func(j int) {
+		if inner(2, j, 3) {
+			q.data.Y[2*kernel.Pad(q.n)+j] += 7
+			touched++
+		}
+	})
+	if touched < 20 || !slices.Equal(beta(), was) {
 		t.Errorf("%d inner cells, and they touch the regression", touched)
 	}
 }

@@ -348,7 +348,7 @@ func (s *stager) rehearseRegression(r *stageRoom, k, kind int, w, constant float
 			if kind == radial {
 				to = s.radialMoved(r, h, c)
 			} else if t := of.line(of.together, r.of[h])[c]; t == t {
-				to = t - s.line(s.filled, r.of[h])[j]
+				to = t - s.line(r.raw, h)[j]
 			}
 			moved += float64((b - float64(s.line(r.inside, h)[j]*float64(by*off))) * to)
 		}
@@ -363,7 +363,7 @@ func (s *stager) radialMoved(r *stageRoom, h, c int) float64 {
 	for l, g := range r.metric.weights {
 		line, t := s.line(s.filled, l), of.line(of.together, l)[c]
 		if t != t {
-			t = line[of.samples[c]]
+			t = s.line(r.view, l)[of.samples[c]]
 		}
 		square += float64(g * squareOf(t-line[r.metric.refs[h]]))
 	}

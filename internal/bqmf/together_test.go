@@ -179,6 +179,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 	of, some := s.rehearsal, 0
 	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
 		s.weights[k] = w
+		view := slowView(s, k)
 		r := s.room(0)
 		s.compare(r, k, k+1)
 		var places []int32
@@ -200,7 +201,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 				if t := of.line(of.together, a)[c]; t == t {
 					return t
 				}
-				return s.line(s.filled, a)[j]
+				return view[a][j]
 			}
 			lines := func(j int, at func(a int) float64) (all [regressions][]float64) {
 				for _, a := range nearest {
@@ -221,10 +222,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 				for h := range lines(j, at)[kind] {
 					of = append(of, make([]float64, q.n))
 					for l := range q.n {
-						if of[h][l] = lines(l, func(a int) float64 {
-							return s.line(s.filled,
-								a)[l]
-						})[kind][h]; l == j {
+						if of[h][l] = lines(l, func(a int) float64 { return view[a][l] })[kind][h]; l == j {
 							of[h][l] = lines(j, at)[kind][h]
 						}
 					}
@@ -262,7 +260,7 @@ func TestFactorOfTheTogether(t *testing.T) {
 		{"nothing said", []float64{3, 3}, []float64{0, 0}, 1},
 		{"exact", []float64{math.NaN(), math.Inf(1)}, []float64{1, 1}, 1},
 	} {
-		s := q.newStager(pool.New(1, 1), &factorCells{usual: []float64{0.5, 0.25}}, len(q.Active))
+		s := q.newStager(pool.New(1, 1), &factorCells{usual: []float64{0.5, 0.25}}, len(q.Active), 1)
 		none := []float64{math.NaN(), math.NaN()}
 		s.rehearsal = &rehearsal{samples: []int{0, 2}, alone: append(c.more, none...),
 			variance: append(c.said, none...)}

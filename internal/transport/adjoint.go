@@ -329,10 +329,10 @@ func (r *Row) mean(v []float64) {
 	kernel.Divide(r.v, r.v, r.z)
 }
 
-// gauge chooses the constant up to which λ is known, so that λ keeps its digits.
+// gauge chooses the constant up to which λ is known, so that λ keeps its digits. It needs the factors that
+// found λ.
 func (r *Row) gauge() {
 	if lo, hi := bounds(r.lam); hi-lo > 1e3 {
-		r.factor()
 		r.regauge()
 	}
 }
