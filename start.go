@@ -420,7 +420,7 @@ func (f *factors) factorise(x *fit.Cells, loss divergence.Loss, share, maxLogFac
 // fewScores cells. Placing knows neither weights nor given columns of U.
 func (f *qmfFit) scoredRows() int {
 	rows := max(fewScores/f.n, leastRows*f.k)
-	if float64(f.d)*float64(f.n) <= fewScores || f.cells.Weighted() || f.fixed > 0 {
+	if float64(f.d)*float64(f.n) <= float64(fewScores) || f.cells.Weighted() || f.fixed > 0 {
 		return f.d
 	}
 	return min(rows, f.d)
@@ -663,13 +663,13 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 }
 
 const (
-	startNewton  = 20      // epochs of the NMF that a fit starts from, by Newton's method
-	startUpdates = 100     // the same by multiplicative updates
-	mostShare    = 4       // times as many at most where hidden cells end them,
-	leastFall    = 2e-3    // and the share by which their loss is to fall in a quarter of them
-	someShare    = 0.3     // of these epochs, after the NMF of some samples
+	startNewton  = 20   // epochs of the NMF that a fit starts from, by Newton's method
+	startUpdates = 100  // the same by multiplicative updates
+	mostShare    = 4    // times as many at most where hidden cells end them,
+	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
+	someShare    = 0.3  // of these epochs, after the NMF of some samples
 	leastRows    = 16   // rows a component, at least, of which the NMF of scores is made
-	calibration  = 20      // EM steps on q at the plan of the starting UV
+	calibration  = 20   // EM steps on q at the plan of the starting UV
 )
 
 // fewScores is how many cells have scores for an NMF, in whole rows. A test sets it lower.
