@@ -11,7 +11,7 @@ package quantmf
 // Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's method
 // under the losses that it takes by default, else 100 multiplicative updates. An increasing map of a row does
 // not change its scores, so the maps that T has to learn do not disturb this start. A row of scores is
-// multiplied by the row's mean, so that rows weigh as they do in the divergence. Of more than 2^20 cells, the
+// multiplied by the row's mean, so that rows weigh as they do in the divergence. Of more than 2^18 cells, the
 // NMF is of the scores of rows that make as many, evenly spread, and gives V; the U of each other row is that
 // of the least divergence of its scores given V.
 //
@@ -673,7 +673,7 @@ const (
 )
 
 // fewScores is how many cells have scores for an NMF, in whole rows. A test sets it lower.
-var fewScores = 1 << 20
+var fewScores = 1 << 18
 
 // startSamples is how many samples the NMF of a start begins with, where there are at least four times as
 // many. A test sets it lower.
