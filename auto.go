@@ -449,24 +449,21 @@ func startsBy(s *startChoice) FitOption {
 	})
 }
 
-// mostOf returns the choice that was made most often, the first of equal ones, with the mean share. It
-// returns nil for none.
+// mostOf returns the choice that more than half of the fits have made, with the mean share, or nil for none.
 func mostOf(made []startChoice) *startChoice {
-	slices.SortFunc(made, func(a, b startChoice) int { // they come in the order in which the fits ended
-		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.lambda, b.lambda),
-			cmp.Compare(a.line, b.line),
-			cmp.Compare(a.share, b.share))
-	})
-	for rest := made; len(rest) > 0; {
+	// They come in the order in which the fits ended.
+	slices.SortFunc(made, func(a, b startChoice) int { return cmp.Compare(a.share, b.share) })
+	for _, one := range made {
 		same, share := 0, 0.0
-		for same < len(rest) && rest[same].prospect == rest[0].prospect {
-			share += rest[same].share
-			same++
+		for _, c := range made {
+			if c.prospect == one.prospect {
+				share += c.share
+				same++
+			}
 		}
 		if 2*same > len(made) {
-			return &startChoice{rest[0].prospect, share / float64(same), true}
+			return &startChoice{one.prospect, share / float64(same), true}
 		}
-		rest = rest[same:]
 	}
 	return nil
 }

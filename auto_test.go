@@ -103,17 +103,17 @@ func TestCandidates(t *testing.T) {
 }
 
 // TestAuto: lines are fitted by NMF and bent rows by QMF; the model is that of the choice, for any number of
-// workers, and a QMF begins as the trials say, without a choice of its own. The bent rows differ so much in
-// size that nine masks leave it open which is better: a tenth follows.
+// workers, and a QMF begins as the trials say, without a choice of its own. Of the lines
+// nine masks leave it open which is better: a tenth follows.
 func TestAuto(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("makes a hundred fits")
 	}
 	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
-		seed, masks := uint64(4), 9
+		seed, masks := uint64(3), 10
 		if name == "bent" {
-			seed, masks = 1, 10 // most of its trials begin alike
+			masks = 9 // most of its trials begin alike
 		}
 		x := mixed(40, 60, name == "bent")
 		candidates := must(Candidates(x, 3, WithSeed(seed)))(t)
@@ -156,12 +156,9 @@ func TestAuto(t *testing.T) {
 			t.Errorf("%s: the fit chooses again", name)
 		}
 		file := must(model.MarshalBinary())(t)
-		for _, workers := range []int{1, 3} {
-			other := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed),
-				WithWorkers(workers)))(t)
-			if data := must(other.MarshalBinary())(t); string(data) != string(file) {
-				t.Errorf("%s: another model by %d workers", name, workers)
-			}
+		three := must(Fit(t.Context(), MethodAuto, x, 3, WithSeed(seed), WithWorkers(3)))(t)
+		if data := must(three.MarshalBinary())(t); string(data) != string(file) {
+			t.Errorf("%s: another model by three workers", name)
 		}
 	}
 }

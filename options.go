@@ -103,6 +103,7 @@ type settings struct {
 	projection    Projection
 	updates       Updates
 	discrete      []int        // of WithDiscrete
+	mayRest       bool         // no option: whether the data may choose that a QMF makes no epochs
 	chosen        *startChoice // no option: what MethodAuto shares between fits of QMF; nil: nothing
 	mapped        bool         // no option: whether the model has maps, which take any x under Frobenius
 }
@@ -111,6 +112,7 @@ type settings struct {
 type prospect struct {
 	start        Start
 	lambda, line float64
+	rests        bool // it makes no epochs
 }
 
 // startChoice is what the data have chosen of a fit of QMF, with the number of epochs of its first NMF.

@@ -82,9 +82,10 @@ func (s *settings) pace(e int) monotone.Pace {
 }
 
 // settleQMF sets the defaults of epochs and learning rate where Adam steps U and V. qmfDefaults has
-// those for Gauss–Newton steps.
+// those for Gauss–Newton steps, of which the data may choose to make none.
 func (c *config) settleQMF(rank int) {
 	if c.gaussian(rank) {
+		c.mayRest = !c.given.Has(option.Epochs) && c.validation == 0 && c.patience == 0
 		return
 	}
 	if !c.given.Has(option.Epochs) {
@@ -113,6 +114,10 @@ func (c *config) settleQMF(rank int) {
 // patience, no validation. These defaults predicted unseen cells best over several kinds of data
 // (docs/measurements/defaults.md); to fit the observed cells more closely, take 30 epochs, no shrinkage, a
 // smaller ε.
+//
+// Where unseen cells are predicted best before the first of the 4 epochs, by the cells by which start,
+// shrinkage or line are chosen, the fit makes none: in tables of few rows of which one or two rule the loss
+// epochs overfit. [WithEpochs], [WithPatience] and [WithValidation] keep the epochs.
 //
 // The first and the last entry of History are exact. The others are exact where all rows are one batch and
 // under WithValidation and WithPatience; otherwise they are means over the rows, each when it was visited.
@@ -221,6 +226,7 @@ type qmfFit struct {
 	seed         uint64    // of everything random
 	origin       Start     // where this fit starts
 	startShare   float64   // of the epochs of its NMF; 0: hidden cells end it
+	rests        bool      // it makes no epochs
 	maxShrinkage float64   // the most shrinkage that the data may choose
 	maxLogFactor float64   // the bound of |log U| and |log V|
 	lossDelay    int       // 1 where the losses of an epoch are those of its start, else 0

@@ -68,8 +68,8 @@ func TestSame(t *testing.T) {
 		}
 		options := append(f.Options[:len(f.Options):len(f.Options)], f.OneMachine...)
 		for i, holder := range slices.Sorted(maps.Keys(holders)) {
-			// each fit is held in half of the ways, and split into half of the numbers of shards
-			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i)%2 > 0 {
+			// each fit is held in a third of the ways, and split into half of the numbers of shards
+			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i)%3 > 0 {
 				continue
 			}
 			x := holders[holder]

@@ -212,6 +212,9 @@ func (s *splitFit) startQMF(ctx context.Context, first *fit.SplitStart) error {
 	}
 	f.beginSteps()
 	s.Origin, s.Lambda, s.Line, s.Scale = uint64(f.origin), f.lambda, f.line, f.scale
+	if f.rests {
+		s.Epochs = 0
+	}
 	first.V = f.matV().Data
 	first.State = func(from, to int) ([]section.Part, []uint64) {
 		rows := make([]int, to-from)

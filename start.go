@@ -38,7 +38,10 @@ package quantmf
 // left open is tried on some cells, with a tenth of them hidden: first the pairs of λ and τ of firstTrials
 // from each start, of which the two that predict the hidden cells best before the first epoch make two
 // epochs; then, from the start and with the τ of the better of them, the better of the other two λ likewise.
-// The fit takes what predicts the hidden cells best then (docs/measurements/defaults.md).
+// The fit takes what predicts the hidden cells best (docs/measurements/defaults.md). Where that is a trial
+// before its epochs, and the number of epochs is left to the data, the fit makes none: it stays at the start,
+// which with a line is nearly the NMF that hidden cells have ended. Epochs overfit where few cells rule the
+// loss, as in few rows of mixed units.
 //
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
 // which their loss was least, as soon as it has not fallen by 2e-3 of itself in a quarter of the epochs of
@@ -90,7 +93,7 @@ func (f *qmfFit) begun() (fit.Losses, error) {
 
 // losses returns the losses of the start.
 func (f *qmfFit) losses() fit.Losses {
-	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity()}
+	return fit.Losses{Visible: f.meanLoss(), Held: f.meanHeld(), Penalty: f.regularity(), Rested: f.rests}
 }
 
 // openChoices returns the starts that are open, the pairs of λ and τ to be tried first, and all λ. λ and τ
@@ -131,6 +134,7 @@ func (f *qmfFit) choose() error {
 	chosen := f.settings.chosen
 	if chosen != nil && chosen.made {
 		f.origin, f.lambda, f.line, f.startShare = chosen.start, chosen.lambda, chosen.line, chosen.share
+		f.rests = chosen.rests && f.mayRest
 		return nil
 	}
 	f.origin, f.line = starts[0], first[0].line
@@ -146,7 +150,7 @@ func (f *qmfFit) choose() error {
 		return err
 	}
 	if told {
-		trial := t.fit(prospect{f.origin, f.lambda, f.line}, f.progress.Within(0, 1))
+		trial := t.fit(prospect{start: f.origin, lambda: f.lambda, line: f.line}, f.progress.Within(0, 1))
 		err := trial.startFactors()
 		f.startShare = trial.startShare
 		return err
@@ -172,7 +176,7 @@ func (f *qmfFit) choose() error {
 	var open []prospect
 	for _, lambda := range lambdas {
 		if lambda != t.best.lambda {
-			open = append(open, prospect{t.best.origin, lambda, t.best.line})
+			open = append(open, prospect{start: t.best.origin, lambda: lambda, line: t.best.line})
 		}
 	}
 	if err := t.from(open, f.progress.Within(firstEpochs, lastMaps)); err != nil {
@@ -181,10 +185,10 @@ func (f *qmfFit) choose() error {
 	if err := t.race(1, f.progress.Within(lastMaps, 1)); err != nil {
 		return err
 	}
-	f.startShare = t.share
+	f.startShare, f.rests = t.share, t.rests
 	f.origin, f.lambda, f.line = t.best.origin, min(t.best.lambda, f.maxShrinkage), t.best.line
 	if chosen != nil {
-		*chosen = startChoice{prospect{f.origin, f.lambda, f.line}, f.startShare, true}
+		*chosen = startChoice{prospect{f.origin, f.lambda, f.line, f.rests}, f.startShare, true}
 	}
 	return nil
 }
@@ -262,7 +266,9 @@ type trials struct {
 	made     []*qmfFit          // those that have maps and wait for their epochs
 	begun    map[Start]*factors // with which the trials of a start began
 	share    float64            // startShare of StartNMF
-	best     *qmfFit            // that predicts the hidden cells best after its epochs
+	best     *qmfFit            // that predicts the hidden cells best,
+	rests    bool               // before its epochs,
+	least    float64            // and their loss there
 }
 
 // newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
@@ -329,6 +335,7 @@ func (t *trials) from(open []prospect, progress fit.Progress) error {
 }
 
 // race makes the epochs of the most trials that predict best before them, and drops the others.
+// Each may be the best before its epochs, where a fit may rest, and after them.
 func (t *trials) race(most int, progress fit.Progress) error {
 	slices.SortStableFunc(t.made, func(a, b *qmfFit) int { return cmp.Compare(a.meanHeld(), b.meanHeld()) })
 	made := t.made[:min(most, len(t.made))]
@@ -338,6 +345,9 @@ func (t *trials) race(most int, progress fit.Progress) error {
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
 		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
 		a.Note(trial.losses())
+		if t.settings.mayRest {
+			t.take(trial, true)
+		}
 		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
 			return err
 		}
@@ -345,11 +355,16 @@ func (t *trials) race(most int, progress fit.Progress) error {
 		if err := t.of.pool.Err(); err != nil {
 			return err
 		}
-		if t.best == nil || trial.meanHeld() < t.best.meanHeld() {
-			t.best = trial
-		}
+		t.take(trial, false)
 	}
 	return nil
+}
+
+// take takes a trial that predicts the hidden cells better than the best one.
+func (t *trials) take(trial *qmfFit, rests bool) {
+	if held := trial.meanHeld(); t.best == nil || held < t.least {
+		t.best, t.rests, t.least = trial, rests, held
+	}
 }
 
 // fit returns the trial of a prospect. It is evaluated once, after its epochs.

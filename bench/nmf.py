@@ -131,21 +131,15 @@ def main():
                     cases[beta, s, n, "%s %d × %d" % (name, *x.shape), k] = got
                 if k == 10:
                     curves[beta, name] = curve
-    lines, shown = [], {}
+    lines = []
     for beta, s, n in dict.fromkeys(key[:3] for key in cases):
         got = [v[0] for key, v in cases.items() if key[:3] == (beta, s, n)]
         reached = [g for g in got if g]
         lines.append([("KL, " if beta == 1 else "Frobenius, ") + s, n] + [
             "%.1f; %.1f; %d" % (geometric([g[b] for g in reached]), min(g[b] for g in reached), len(reached))
             if reached else "0" for b in BUILDS])
-    for (beta, s, n, name, k), (gains, e) in cases.items():
-        if beta == 1:
-            shown.setdefault(name, {}).setdefault(k, []).append(("%.0f" % gains["AVX-512"] if e else "–", e or "–"))
-    fill(pages / "nmf.md", {
-        "losses": table(["loss of", "iterations", *BUILDS], lines),
-        "cases": table(["set"] + ["k = %d" % k for k in RANKS], [[name] + [
-            "%s (%s)" % tuple(", ".join(str(v[i]) for v in row[k]) for i in (0, 1)) for k in RANKS]
-            for name, row in shown.items()])}, record={" ".join(map(str, k)): v for k, v in cases.items()})
+    fill(pages / "nmf.md", {"losses": table(["loss of", "iterations", *BUILDS], lines)},
+         record={" ".join(map(str, k)): v for k, v in cases.items()})
 
     def draw(figure, axes):
         for a, ((beta, name), (points, times, losses)) in zip(np.ravel(axes), curves.items()):

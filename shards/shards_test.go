@@ -240,6 +240,7 @@ func TestShards(t *testing.T) {
 		"QMF":           {x, true, given},
 		"QMF, no epoch": {x, true, append(given[:2:2], quantmf.WithEpochs(0))},
 		"QMF, chosen":   {x, true, []quantmf.FitOption{quantmf.WithEpochs(2)}},
+		"QMF, at rest":  {x, true, nil},
 		"QMF, missing":  {holes, true, append(given, quantmf.WithMissingValues())},
 		"QMF, validation": {holes, true,
 			append(given, quantmf.WithMissingValues(), quantmf.WithValidation(0.2), quantmf.WithEpochs(12),

@@ -86,9 +86,9 @@ func TestKilled(t *testing.T) {
 	dir := folder(t)
 	src := rand.New(rand.NewPCG(uint64(kills), 4))
 	for _, c := range []struct{ args, out string }{
-		{"fit -method qmf -compare none -k 2 -epochs 60 -progress none -o OUT matrix.tsv", "m.qmf"},
+		{"fit -method qmf -compare none -k 2 -epochs 30 -progress none -o OUT matrix.tsv", "m.qmf"},
 		{"fit -compare none -method nmf -k 3 -epochs 200 -progress none -o OUT matrix.tsv", "n.qmf"},
-		{"rank -k 1,2,3 -repeats 4 -epochs 40 -progress none -plot OUT matrix.tsv", "r.svg"},
+		{"rank -k 1,2 -repeats 3 -epochs 20 -progress none -plot OUT matrix.tsv", "r.svg"},
 	} {
 		args := func(out string) []string { return strings.Fields(strings.Replace(c.args, "OUT", out, 1)) }
 		quiet(t, 0, args("whole")...)
