@@ -42,10 +42,9 @@ type Memory struct {
 // MemoryFor counts the memory that a fit of x of the given rank takes with these options, before the fit is
 // made: from 1.0 to 1.5 times what is alive at the peak, and a tenth of a megabyte. Fit and Rows are the same
 // here. It reads x once, to see what is zero or missing. Where a QMF chooses its start it is for the start
-// that takes most, with [StartScores] 8dn bytes more than with [StartNMF]. Not counted are x, garbage that
-// has not been collected yet, and what [WithCheckpoint] takes while it assembles a state, about five times
-// State. Errors: those of [MemoryOf], [*ReadError], and that of ctx; what else is wrong with x is no error
-// here.
+// that takes most. Not counted are x, garbage that has not been collected yet, and what [WithCheckpoint]
+// takes while it assembles a state, about five times State. Errors: those of [MemoryOf], [*ReadError], and
+// that of ctx; what else is wrong with x is no error here.
 func MemoryFor(ctx context.Context, method Method, x Rows, rank int, opts ...FitOption) (Memory, error) {
 	if err := checkRows(x); err != nil {
 		return Memory{}, err

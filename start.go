@@ -11,7 +11,9 @@ package quantmf
 // Φ⁻¹((rank-1/2)/n) lifted above 0. Both NMFs are those of FitNMF's defaults: 20 epochs of Newton's method
 // under the losses that it takes by default, else 100 multiplicative updates. An increasing map of a row does
 // not change its scores, so the maps that T has to learn do not disturb this start. A row of scores is
-// multiplied by the row's mean, so that rows weigh as they do in the divergence.
+// multiplied by the row's mean, so that rows weigh as they do in the divergence. Of more than 2^18 cells, the
+// NMF is of the scores of rows that make as many, evenly spread, and gives V; the U of each other row is that
+// of the least divergence of its scores given V.
 //
 // Under KL, which is that of scores, too, the NMF of 8192 samples or more begins with that of 2048 of them,
 // drawn at random: with its U, and for each sample with the mean of its V. Three tenths of the epochs then
@@ -63,6 +65,7 @@ import (
 	"github.com/quantmf/quantmf/internal/monotone"
 	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/order"
+	"github.com/quantmf/quantmf/internal/place"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/transport"
@@ -224,6 +227,10 @@ func (f *qmfFit) reserveFactors() {
 	case f.init || f.origin == StartUniform:
 		return
 	case f.origin == StartScores:
+		if rows := f.scoredRows(); rows < f.d {
+			f.fromRows(rows)
+			return
+		}
 		x, loss = f.scored(), divergence.KL
 	case f.startShare == 0:
 		newFactors(a, f.d, f.n, f.k) // the best ones of approach
@@ -385,38 +392,144 @@ func (f *qmfFit) startFactors() error {
 		f.hold()
 		return nil
 	case f.origin == StartScores:
-		x, loss = f.scored(), divergence.KL
+		if rows := f.scoredRows(); rows < f.d {
+			return f.fromRows(rows)
+		}
+		x := f.scored()
 		if err := f.pool.Err(); err != nil { // an interrupted loop leaves rows without scores
 			return err
 		}
-	}
-	some := someSamples(loss, float64(f.d), float64(f.n))
-	// the share of the time that the NMF of some samples takes
-	before := some / (some + float64(someShare*float64(f.n)))
-	rest := f.part(before, 1)
-	if f.startShare == 0 && f.origin == StartNMF {
+		return f.factorise(x, divergence.KL, 1, f.maxLogFactor, f.part(0, 1))
+	case f.startShare == 0:
 		f.random(x, f.seed)
 		f.hold()
 		var err error
-		f.startShare, err = f.approach(x, loss, rest)
+		f.startShare, err = f.approach(x, loss, f.part(0, 1))
 		return err
 	}
-	share := 1.0
-	if f.origin == StartNMF {
-		share = f.startShare
-	}
-	begun, err := f.fromSome(x, loss, some, share, f.part(0, before))
+	return f.factorise(x, loss, f.startShare, f.maxLogFactor, f.part(0, 1))
+}
+
+// factorise fills UV with an NMF of x, by a share of its epochs.
+func (f *factors) factorise(x *fit.Cells, loss divergence.Loss, share, maxLogFactor float64,
+	run fit.Run) error {
+	some, first, rest := someSamples(loss, float64(f.d), float64(f.n)), run, run
+	// the share of the time that the NMF of some samples takes
+	before := some / (some + float64(someShare*float64(f.n)))
+	first.Progress, rest.Progress = run.Progress.Within(0, before), run.Progress.Within(before, 1)
+	begun, err := f.fromSome(x, loss, some, share, first)
 	if err != nil {
 		return err
 	}
 	if begun {
-		f.raise(f.maxLogFactor)
+		f.raise(maxLogFactor)
 		share *= someShare
 	} else {
-		f.random(x, f.seed)
+		f.random(x, run.Seed)
 	}
 	f.hold()
 	return f.approximate(x, loss, share, rest)
+}
+
+// scoredRows is of how many rows the NMF of scores is made, the others being placed by its V: all of up to
+// fewScores cells. Placing knows neither weights nor given columns of U.
+func (f *qmfFit) scoredRows() int {
+	rows := max(fewScores/f.n, leastRows*f.k)
+	if float64(f.d)*float64(f.n) <= float64(fewScores) || f.cells.Weighted() || f.fixed > 0 {
+		return f.d
+	}
+	return min(rows, f.d)
+}
+
+// fromRows fills V with that of the NMF of the scores of so many rows, evenly spread, and U with that of
+// each row given V.
+func (f *qmfFit) fromRows(count int) error {
+	a, p := f.pool.Memory, f.pool
+	defer p.Part()()
+	scores := order.NewScores(a, f.n, f.cells, f.Average, p.Workers())
+	m := fit.Dense{Rows: count, Cols: f.n, Data: a.Floats(count, f.n), Stride: f.n}
+	rowOf := func(r int) int { return r * f.d / count }
+	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
+	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true}
+	const factorised = 0.5 // the share of the work after which V is there
+	of := place.Sizes{D: f.n, N: kernel.Lanes * p.Workers(), K: f.k, Workers: p.Workers()}
+	if a.Dry() {
+		x := fit.NotRead(a, count, f.n, f.cells.About, rules)
+		x.X, x.Partial, x.About.Full = m, f.cells.Partial, true // scores are above 0
+		g.reserveSome(x, divergence.KL, someSamples(divergence.KL, float64(count), float64(f.n)), p)
+		g.approximate(x, divergence.KL, 1, f.part(0, 1))
+		place.Count(a, of, f.cells.Partial)
+		return nil
+	}
+	p.Do(count, func(_, r int) { scores.ReadRow(m.Row(r), rowOf(r)) })
+	if err := p.Err(); err != nil {
+		return err
+	}
+	fillUnseen(m)
+	x, err := fit.Read(fit.Source{Dense: m}, rules)
+	if err != nil {
+		return err
+	}
+	x.Pool = p
+	if err := g.factorise(x, divergence.KL, 1, f.maxLogFactor, f.part(0, factorised)); err != nil {
+		return err
+	}
+	sample := make([]float64, f.k)
+	by := place.NewLinear(divergence.KL, f.n, f.k, func(j int) []float64 {
+		for c := range sample {
+			sample[c] = f.v[c*f.np+j]
+		}
+		return sample
+	})
+	rest := f.progress.Within(factorised, 1)
+	for from := 0; from < f.d; from += of.N {
+		of.N = min(of.N, f.d-from)
+		u, err := place.Columns(f.progress.Ctx, by, of, func(row []float64, r int) {
+			scores.ReadRow(row, from+r)
+		})
+		if err == nil {
+			err = cmp.Or(p.Err(), rest.Report(float64(from)/float64(f.d)))
+		}
+		if err != nil {
+			return err
+		}
+		for r := range of.N {
+			for c := range f.k {
+				f.u[(from+r)*f.k+c] = u[c*of.N+r]
+			}
+		}
+	}
+	for r := range count {
+		copy(f.rowU(rowOf(r)), g.rowU(r))
+	}
+	return nil
+}
+
+// fillUnseen gives samples of which no cell is seen the means of the rows.
+func fillUnseen(m fit.Dense) {
+	seen := make([]bool, m.Cols)
+	for i := range m.Rows {
+		for j, v := range m.Row(i) {
+			seen[j] = seen[j] || v == v
+		}
+	}
+	if !slices.Contains(seen, false) {
+		return
+	}
+	for i := range m.Rows {
+		sum, count := 0.0, 0
+		for _, v := range m.Row(i) {
+			if v == v {
+				sum += v
+				count++
+			}
+		}
+		for j, v := range seen {
+			if !v {
+				m.Row(i)[j] = sum / float64(count)
+			}
+		}
+	}
 }
 
 // approximate lowers the loss of UV from x by a share of the epochs of startMethod.
@@ -570,8 +683,12 @@ const (
 	mostShare    = 4    // times as many at most where hidden cells end them,
 	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
 	someShare    = 0.3  // of these epochs, after the NMF of some samples
+	leastRows    = 16   // rows a component, at least, of which the NMF of scores is made
 	calibration  = 20   // EM steps on q at the plan of the starting UV
 )
+
+// fewScores is how many cells have scores for an NMF, in whole rows. A test sets it lower.
+var fewScores = 1 << 18
 
 // startSamples is how many samples the NMF of a start begins with, where there are at least four times as
 // many. A test sets it lower.

@@ -738,3 +738,35 @@ func TestInitialFactors(t *testing.T) {
 		}
 	}
 }
+
+// TestScoresOfRows: the NMF of the scores of some rows, and the others placed by it, end near that of all of
+// them, with the same bits for any number of workers, a sample without cells in the rows included. Memory
+// does not grow as all scores do.
+func TestScoresOfRows(t *testing.T) {
+	few := fewScores
+	defer func() { fewScores = few }()
+	x, _ := bent(200, 60, 2, 0.1, 3)
+	for i := 0; i < x.Rows; i += 5 { // the rows that are scored
+		x.Set(i, 9, math.NaN())
+	}
+	opts := []FitOption{WithStart(StartScores), WithShrinkage(0), WithLine(0), WithEpochs(0),
+		WithMissingValues()}
+	of := func(cells, workers int) *QMF {
+		fewScores = cells
+		return must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
+	}
+	all, some := of(1<<18, 2), of(40*60, 1)
+	if some.History[0] == all.History[0] || some.History[0] > 1.4*all.History[0] {
+		t.Errorf("loss %v from some rows, %v from all", some.History[0], all.History[0])
+	}
+	if !bytes.Equal(must(some.MarshalBinary())(t), must(of(40*60, 7).MarshalBinary())(t)) {
+		t.Error("seven workers have other bits than one")
+	}
+	fewScores = few
+	told := func(start Start) int64 {
+		return must(MemoryOf(MethodQMF, 20000, 1000, 10, WithStart(start), WithWorkers(2)))(t).Fit
+	}
+	if scores, own := told(StartScores), told(StartNMF); scores > own+16<<20 {
+		t.Errorf("scores take %d bytes, the NMF of x %d", scores, own)
+	}
+}
