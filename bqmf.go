@@ -304,19 +304,22 @@ func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 		m.model = *f.problem.Model(f.fit)
 	}
 	bind()
-	if f.fit != nil && !stopped() {
+	fitted, of := f.fit != nil, []error(nil)
+	switch {
+	case !fitted || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
+	case !f.fit.Found():
+		of = []error{noComponent{}}
+	case j.Done == f.config.epochs && !j.Rested:
+		of = []error{&unsettled{j.Done, f.fit.Moved, f.config.tolerance}}
+	}
+	f.fit, f.best = nil, nil // what follows needs the room
+	if fitted && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 		if shift := f.problem.Missing(&m.model); shift != 0 {
 			m.Warnings = append(m.Warnings, &missingUnlike{shift})
 		}
 	}
-	switch {
-	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
-	case !f.fit.Found():
-		m.Warnings = append(m.Warnings, noComponent{})
-	case j.Done == f.config.epochs && !j.Rested:
-		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
-	}
+	m.Warnings = append(m.Warnings, of...)
 	m.fill()
 	if f.stopped != nil {
 		return m, f.stopped

@@ -29,6 +29,7 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 		s.ignorant(a)
 		return
 	}
+	fitted := p.Part()
 	New(x, k, p)
 	done := p.Part()
 	svd.NewSubspace(d, n, k, svd.Passes, mostPieces, nil, p)
@@ -38,6 +39,10 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 		CountState(a, d, n, k)
 	}
 	s.posterior(a)
+	if !held { // second moments alone are left of a fit whose epochs are over
+		fitted()
+		a.Floats(d+n, Packed(k))
+	}
 	s.learn(p, hidden)
 	if held { // the means by which the held-out cells are judged
 		done := p.Part()
