@@ -43,7 +43,7 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 		fitted()
 		a.Floats(d+n, Packed(k))
 	}
-	s.learn(p, hidden)
+	s.learn(p, hidden, cells)
 	if held { // the means by which the held-out cells are judged
 		done := p.Part()
 		p.Memory.Floats(d, n)
@@ -131,7 +131,7 @@ func (s size) learnt(a *pool.Arena) {
 	pool.Make[StageRow](a, s.d)
 	pool.Make[[]float64](a, s.d)
 	pool.Make[uint64](a, s.d, (s.n+63)/64)
-	if s.n < stageLeast || s.d < 2 {
+	if !s.staged() {
 		return
 	}
 	a.Floats(s.d, s.np)
@@ -144,15 +144,24 @@ func (s size) learnt(a *pool.Arena) {
 	}
 }
 
+// staged tells whether rows may have a second stage.
+func (s size) staged() bool { return s.n >= stageLeast && s.d >= 2 }
+
 // fewBlocks is about how many blocks the isotonic regression of a long row has.
 const fewBlocks = 32
 
 // learn draws what Learn takes: first to leave cells out, then for the second stage and the maps.
-func (s size) learn(p *pool.Pool, hidden bool) {
+func (s size) learn(p *pool.Pool, hidden, cells bool) {
 	s.learnt(p.Memory)
 	defer p.Part()()
 	q, a := &Problem{d: s.d, n: s.n}, p.Memory
-	newFactorCells(a, s.d, s.np)
+	a.Floats(s.d)
+	if cells {
+		a.Floats(s.d, s.np)
+	}
+	if !s.staged() { // the means, in the room of which a stage is made
+		a.Floats(s.d, s.np)
+	}
 	a.Floats(s.k, s.k, s.np) // the planes of readers
 	done := p.Part()
 	a = p.Memory
@@ -179,6 +188,8 @@ func (s size) learn(p *pool.Pool, hidden bool) {
 		done()
 	}
 	for range p.Workers() {
+		s.reader().room(a, false)
+		newLeaver(a, q, nil, nil, nil)
 		st.newRoom(a)
 		newRowLearner(a, q, nil, nil)
 		a.Floats(8, s.n) // the scales of the row without its ends
