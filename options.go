@@ -420,8 +420,8 @@ func WithWorkers(n int) Option {
 	return operatorSetting{whole(option.Workers, n, func(c *config) { c.workers = n })}
 }
 
-// WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, 20
-// where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
+// WithEpochs sets the number of epochs, each over every row. n >= 0. Default: 4 in FitQMF, or none (see
+// there), 20 where Adam steps its U and V; 100 in FitQMFQ; at most 60 in FitBQMF; 20 in FitNMF, 100 with
 // [UpdatesMultiplicative].
 func WithEpochs(n int) FitOption {
 	return whole(option.Epochs, n, func(c *config) { c.epochs = n })
