@@ -451,8 +451,8 @@ func (f *qmfFit) fromRows(count int) error {
 	rowOf := func(r int) int { return r * f.d / count }
 	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
 	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true}
-	const factorised = 0.5 // the share of the work after which V is there
-	of := place.Sizes{D: f.n, N: kernel.Lanes * p.Workers(), K: f.k, Workers: p.Workers()}
+	const factorised, together = 0.5, 1024 // the share of the work after which V is there; rows a report
+	of := place.Sizes{D: f.n, N: min(f.d, together), K: f.k, Workers: p.Workers(), Wide: kernel.Lanes}
 	if a.Dry() {
 		x := fit.NotRead(a, count, f.n, f.cells.About, rules)
 		x.X, x.Partial, x.About.Full = m, f.cells.Partial, true // scores are above 0

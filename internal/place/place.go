@@ -22,9 +22,18 @@ const (
 	smallFall = 1e-10 // relative fall of the loss at which a search ends
 )
 
-// Sizes are those of a search: n columns of d features, k coordinates each, and how many workers at most, 0
-// for GOMAXPROCS.
-type Sizes struct{ D, N, K, Workers int }
+// Sizes are those of a search: n columns of d features, k coordinates each, how many workers at most, 0 for
+// GOMAXPROCS, and how many columns of a worker lie side by side at most, 0 for Widest.
+type Sizes struct{ D, N, K, Workers, Wide int }
+
+// wide is how many columns of each of so many workers lie side by side.
+func (s *Sizes) wide(workers int) int {
+	most := s.Wide
+	if most == 0 {
+		most = Widest
+	}
+	return min((s.N+workers-1)/workers, most)
+}
 
 // Columns returns the coordinates of n columns, k × n. column fills x with column j; it may be
 // called by several goroutines at once.
@@ -36,7 +45,7 @@ func Columns(ctx context.Context, m Method, of Sizes, column func(x []float64, j
 	var next atomic.Int64
 	all := allPairs(m)
 	p.Do(p.Workers(), func(worker, piece int) {
-		t := newTile(m, (n+p.Workers()-1)/p.Workers(), all)
+		t := newTile(m, of.wide(p.Workers()), all)
 		t.locate(ctx, func(x []float64) (int, bool) {
 			j := int(next.Add(1)) - 1
 			if j < n {
@@ -67,7 +76,7 @@ func Count(a *pool.Arena, of Sizes, partial bool) {
 	if float64(d)*float64(pairs) <= kept {
 		part.Floats(d, pairs)
 	}
-	wide := min(kernel.Pad((of.N+workers-1)/workers), Widest)
+	wide := min(kernel.Pad(of.wide(workers)), Widest)
 	columns := wide + 3
 	if partial {
 		columns += wide
