@@ -77,7 +77,7 @@ func bqmfDefaults() config {
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
 // (n+2k) for each row and 4096 k for each sample; and for the second stage 2·10⁴ n + 5·10⁵ for each row, of
-// at most 64 rows up to 10⁶ n. Memory beside x: some 12dn + (d+n)k² + nk² + 33nk + 900n numbers, of which the
+// at most 64 rows up to 10⁶ n. Memory beside x: some 6dn + (d+n)k² + nk² + 33nk + 900n numbers, of which the
 // model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
@@ -304,19 +304,22 @@ func (f *bqmfFit) Model(t *fit.Attempt) (fit.Model, error) {
 		m.model = *f.problem.Model(f.fit)
 	}
 	bind()
-	if f.fit != nil && !stopped() {
+	fitted, of := f.fit != nil, []error(nil)
+	switch {
+	case !fitted || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
+	case !f.fit.Found():
+		of = []error{noComponent{}}
+	case j.Done == f.config.epochs && !j.Rested:
+		of = []error{&unsettled{j.Done, f.fit.Moved, f.config.tolerance}}
+	}
+	f.fit, f.best = nil, nil // what follows needs the room
+	if fitted && !stopped() {
 		m.LeaveOneOut = f.problem.Learn(&m.model, f.pool)
 		if shift := f.problem.Missing(&m.model); shift != 0 {
 			m.Warnings = append(m.Warnings, &missingUnlike{shift})
 		}
 	}
-	switch {
-	case f.fit == nil || j.Done == 0: // the fit was stopped before its first epoch, or there is none to make
-	case !f.fit.Found():
-		m.Warnings = append(m.Warnings, noComponent{})
-	case j.Done == f.config.epochs && !j.Rested:
-		m.Warnings = append(m.Warnings, &unsettled{j.Done, f.fit.Moved, f.config.tolerance})
-	}
+	m.Warnings = append(m.Warnings, of...)
 	m.fill()
 	if f.stopped != nil {
 		return m, f.stopped

@@ -448,7 +448,7 @@ func (f *qmfFit) fromRows(count int) error {
 	defer p.Part()()
 	scores := order.NewScores(a, f.n, f.cells, f.Average, p.Workers())
 	m := fit.Dense{Rows: count, Cols: f.n, Data: a.Floats(count, f.n), Stride: f.n}
-	rowOf := func(r int) int { return r * f.d / count }
+	rowOf := func(r int) int { return int(int64(r) * int64(f.d) / int64(count)) }
 	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
 	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true}
 	const factorised, together = 0.5, 1024 // the share of the work after which V is there; rows a report

@@ -29,6 +29,7 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 		s.ignorant(a)
 		return
 	}
+	fitted := p.Part()
 	New(x, k, p)
 	done := p.Part()
 	svd.NewSubspace(d, n, k, svd.Passes, mostPieces, nil, p)
@@ -38,7 +39,11 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 		CountState(a, d, n, k)
 	}
 	s.posterior(a)
-	s.learn(p, hidden)
+	if !held { // second moments alone are left of a fit whose epochs are over
+		fitted()
+		a.Floats(d+n, Packed(k))
+	}
+	s.learn(p, hidden, cells)
 	if held { // the means by which the held-out cells are judged
 		done := p.Part()
 		p.Memory.Floats(d, n)
@@ -126,7 +131,7 @@ func (s size) learnt(a *pool.Arena) {
 	pool.Make[StageRow](a, s.d)
 	pool.Make[[]float64](a, s.d)
 	pool.Make[uint64](a, s.d, (s.n+63)/64)
-	if s.n < stageLeast || s.d < 2 {
+	if !s.staged() {
 		return
 	}
 	a.Floats(s.d, s.np)
@@ -139,15 +144,24 @@ func (s size) learnt(a *pool.Arena) {
 	}
 }
 
+// staged tells whether rows may have a second stage.
+func (s size) staged() bool { return s.n >= stageLeast && s.d >= 2 }
+
 // fewBlocks is about how many blocks the isotonic regression of a long row has.
 const fewBlocks = 32
 
 // learn draws what Learn takes: first to leave cells out, then for the second stage and the maps.
-func (s size) learn(p *pool.Pool, hidden bool) {
+func (s size) learn(p *pool.Pool, hidden, cells bool) {
 	s.learnt(p.Memory)
 	defer p.Part()()
 	q, a := &Problem{d: s.d, n: s.n}, p.Memory
-	newFactorCells(a, s.d, s.np)
+	a.Floats(s.d)
+	if cells {
+		a.Floats(s.d, s.np)
+	}
+	if !s.staged() { // the means, in the room of which a stage is made
+		a.Floats(s.d, s.np)
+	}
 	a.Floats(s.k, s.k, s.np) // the planes of readers
 	done := p.Part()
 	a = p.Memory
@@ -174,6 +188,8 @@ func (s size) learn(p *pool.Pool, hidden bool) {
 		done()
 	}
 	for range p.Workers() {
+		s.reader().room(a, false)
+		newLeaver(a, q, nil, nil, nil)
 		st.newRoom(a)
 		newRowLearner(a, q, nil, nil)
 		a.Floats(8, s.n) // the scales of the row without its ends

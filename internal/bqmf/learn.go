@@ -268,11 +268,15 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	means := make([]float64, a)                           // of their observed cells
 	byFactors, staged := make([]losses, a), make([]losses, a)
 	work := make([]*rowLearner, p.Workers())
-	s.rows(p, func(r *stageRoom, w, k int) {
+	q.read(p, m, f, func(of *leaver, w, k, row int) {
 		if work[w] == nil {
-			work[w] = newRowLearner(nil, q, m, f)
+			work[w] = newRowLearner(nil, q, m, of)
 		}
-		l := work[w]
+		l, r := work[w], s.room(w)
+		if k%4 == 0 {
+			s.compare(r, k, min(k+4, a))
+		}
+		of.whole(k, row)
 		means[k] = l.take(k)
 		l.spread()
 		l.addLoss(&byFactors[k])
@@ -317,30 +321,45 @@ func (q *Problem) Learn(m *Model, p *pool.Pool) (loss float64) {
 	return min(loss*q.loss.Scale(q.lossUnit), math.MaxFloat64)
 }
 
-// leaveOut returns what the factors of m say of all cells of the active rows, and of the observed ones
-// without them: the variance of these is without the cell, too.
+// leaveOut returns what the factors of m say of all cells of the active rows, of the observed ones without
+// them, but for usual.
 func (q *Problem) leaveOut(m *Model, p *pool.Pool) *factorCells {
-	a := len(q.Active)
-	f := newFactorCells(p.Memory, a, kernel.Pad(q.n))
+	a, np := len(q.Active), kernel.Pad(q.n)
+	f := &factorCells{means: make([][]float64, a), usual: make([]float64, a)}
+	if q.cells != nil {
+		f.seen = make([]float64, a*np)
+	}
 	q.reader = m.reader(p, q.reader)
 	q.reader.leaveOneOut(q.data)
-	work := make([]*leaver, p.Workers())
+	q.read(p, m, f, func(l *leaver, _, k, r int) {
+		f.means[k] = make([]float64, np)
+		l.row(k, r)
+	})
+	return f
+}
+
+// read calls g for each active row, row r of the last load of the leaver of a worker. It is done twice, as
+// what it reads of a row is more than the means that the second stage needs of all rows at once.
+func (q *Problem) read(p *pool.Pool, m *Model, f *factorCells, g func(l *leaver, w, k, r int)) {
+	a, work := len(q.Active), make([]*leaver, p.Workers())
 	p.Do((a+RowsPerPass-1)/RowsPerPass, func(w, piece int) {
 		if work[w] == nil {
 			work[w] = newLeaver(nil, q, m, f, q.reader.share())
 		}
 		from := piece * RowsPerPass
-		work[w].each(from, min(from+RowsPerPass, a))
+		work[w].each(from, min(from+RowsPerPass, a), func(k, r int) { g(work[w], w, k, r) })
 	})
-	return f
 }
 
-// leaver fills factorCells, for one worker.
+// leaver leaves the observed cells of a row out of what the factors say of them, for one worker.
 type leaver struct {
 	q     *Problem
 	m     *Model
 	f     *factorCells
 	cells *reader
+	// of the last row that was taken whole: the mean and the variance of u·v, at observed cells without the
+	// cell, and there what leaving it out of row and column in turn adds to the mean
+	mean, variance, turn []float64
 	// of the observed cells of a row: its place; what is left of it without it; what is predicted of that;
 	// its weight with that of the sample, and alone
 	places               []int32
@@ -349,12 +368,13 @@ type leaver struct {
 }
 
 func newLeaver(a *pool.Arena, q *Problem, m *Model, f *factorCells, cells *reader) *leaver {
-	return &leaver{q: q, m: m, f: f, cells: cells, places: pool.Make[int32](a, q.n), residuals: a.Floats(q.n),
+	return &leaver{q: q, m: m, f: f, cells: cells, mean: a.Floats(q.n), variance: a.Floats(q.n),
+		turn: a.Floats(q.n), places: pool.Make[int32](a, q.n), residuals: a.Floats(q.n),
 		predicted: a.Floats(q.n), weights: a.Floats(q.n), cellsOwn: a.Floats(q.n)}
 }
 
-// each takes the active rows from from to to-1.
-func (l *leaver) each(from, to int) {
+// each reads the active rows from from to to-1, and calls g for each, row r of the last load.
+func (l *leaver) each(from, to int, g func(k, r int)) {
 	active := l.q.Active
 	for at := from; at < to; { // the rows follow one another in the matrix unless a constant one lies between
 		end := at + 1
@@ -363,27 +383,29 @@ func (l *leaver) each(from, to int) {
 		}
 		l.cells.load(active[at], end-at)
 		for k := at; k < end; k++ {
-			l.row(k, k-at)
+			g(k, k-at)
 		}
 		at = end
 	}
 }
 
-// row takes active row k, row r of the last load.
+// precision is the weight of an observed cell of active row k in the posterior.
+func (l *leaver) precision(k, j int) float64 {
+	return float64(float64(l.m.Tau[l.q.Active[k]]*l.m.Rho[j]) * l.q.data.Cell(k, j))
+}
+
+// row fills the means of active row k, row r of the last load, and finds out whether it is predicted by
+// samples that are alike.
 func (l *leaver) row(k, r int) {
-	c, i, n, np := l.cells, l.q.Active[k], l.q.n, l.cells.np
-	line := func(v []float64) []float64 { return v[k*np : (k+1)*np] }
-	data := l.q.data
-	y, without, turn := line(data.Y), line(l.f.without), line(l.f.turn)
+	c, i, np, data, means := l.cells, l.q.Active[k], l.cells.np, l.q.data, l.f.means[k]
+	y := data.Y[k*np : (k+1)*np]
 	l.places, l.residuals = l.places[:0], l.residuals[:0]
 	l.weights, l.cellsOwn = l.weights[:0], l.cellsOwn[:0]
 	weight := func(j int) float64 { return math.Sqrt(l.m.Tau[i] * l.m.Rho[j]) }
-	precision := func(j int) float64 { return float64(float64(l.m.Tau[i]*l.m.Rho[j]) * data.Cell(k, j)) }
-	data.Rows[k].Each(n, func(j int) {
-		a := precision(j)
+	without := l.mean // room: what the factors say of these cells follows below, by what correctAlike finds
+	data.Rows[k].Each(l.q.n, func(j int) {
 		c.count(r, j, data.Time(j))
-		without[j] = c.without(r, j, y[j], a)
-		turn[j] = c.withoutInTurn(r, j, y[j], a) - without[j]
+		without[j] = c.without(r, j, y[j], l.precision(k, j))
 		l.places, l.residuals = append(l.places, int32(j)), append(l.residuals, weight(j)*(y[j]-without[j]))
 		l.weights, l.cellsOwn = append(l.weights, l.q.weight(i, j)), append(l.cellsOwn, data.Cell(k, j))
 	})
@@ -394,15 +416,30 @@ func (l *leaver) row(k, r int) {
 			without[j] += l.predicted[h] / weight(int(j))
 		}
 	}
-	mean, variance := line(l.f.mean), line(l.f.variance)
-	for j := range n {
-		mean[j] = c.factorMean(r, i, j)
+	for j := range l.q.n {
+		means[j] = c.factorMean(r, i, j)
 	}
-	copy(variance, c.cells.variance[r*np:(r+1)*np])
-	list := &data.Rows[k]
-	list.Each(n, func(j int) {
-		variance[j] += c.varianceWithout(r, j, precision(j), data.Time(j))
-		l.f.usual[k] += float64(l.q.weight(i, j) * (variance[j] / list.Weight))
+	if l.f.seen != nil {
+		copy(l.f.seen[k*np:], means)
+	}
+	for _, j := range l.places {
+		means[j] = without[j]
+	}
+}
+
+// whole fills mean, variance and turn of active row k, row r of the last load, and its usual variance.
+func (l *leaver) whole(k, r int) {
+	c, i, np, list := l.cells, l.q.Active[k], l.cells.np, &l.q.data.Rows[k]
+	for j := range l.mean {
+		l.mean[j] = c.factorMean(r, i, j)
+	}
+	copy(l.variance, c.cells.variance[r*np:])
+	list.Each(l.q.n, func(j int) {
+		a, y, times := l.precision(k, j), l.q.data.Y[k*np+j], l.q.data.Time(j)
+		c.count(r, j, times)
+		l.turn[j] = c.withoutInTurn(r, j, y, a) - c.without(r, j, y, a)
+		l.variance[j] += c.varianceWithout(r, j, a, times)
+		l.f.usual[k] += float64(l.q.weight(i, j) * (l.variance[j] / list.Weight))
 	})
 }
 
@@ -410,9 +447,9 @@ func (l *leaver) row(k, r int) {
 // on with it.
 type rowLearner struct {
 	// Set once:
-	q *Problem
-	m *Model
-	f *factorCells
+	q    *Problem
+	m    *Model
+	read *leaver
 	// Of each row:
 	k, i int
 	c    *Curve
@@ -433,9 +470,9 @@ type rowLearner struct {
 }
 
 // newRowLearner makes one with room for rows of which no value comes twice.
-func newRowLearner(a *pool.Arena, q *Problem, m *Model, f *factorCells) *rowLearner {
+func newRowLearner(a *pool.Arena, q *Problem, m *Model, read *leaver) *rowLearner {
 	n := q.n
-	l := &rowLearner{q: q, m: m, f: f, places: pool.Make[int32](a, n), without: a.Floats(n),
+	l := &rowLearner{q: q, m: m, read: read, places: pool.Make[int32](a, n), without: a.Floats(n),
 		deviations: a.Floats(n)}
 	l.maps = mapLearner{z: a.Floats(n), p: a.Floats(n), x: a.Floats(n), cells: a.Floats(n),
 		weights: a.Floats(n), order: pool.Make[int32](a, n)}
@@ -500,28 +537,22 @@ func (l *rowLearner) deviationWithout(h int, y float64) float64 {
 	return math.Sqrt(max((n-float64(y*y))/(n-1)-float64(y/(n-1)*(y/(n-1))), 1e-6))
 }
 
-// line is that of the row among those of factorCells.
-func (l *rowLearner) line(v []float64) []float64 {
-	np := kernel.Pad(l.q.n)
-	return v[l.k*np : (l.k+1)*np]
-}
-
 // spread fills deviations.
 func (l *rowLearner) spread() {
 	l.deviations = slices.Grow(l.deviations[:0], l.q.n)[:l.q.n]
-	l.m.deviations(l.deviations, l.line(l.f.variance), l.i)
+	l.m.deviations(l.deviations, l.read.variance, l.i)
 }
 
-// take takes active row k, and returns the mean of its observed cells.
+// take takes active row k, which was read whole, and returns the mean of its observed cells.
 func (l *rowLearner) take(k int) (mean float64) {
 	l.k, l.i = k, l.q.Active[k]
 	l.c = &l.m.Curves[l.i]
 	l.table.Load(l.c, false)
 	l.leaveOutEnds()
-	l.y = l.line(l.q.data.Y)
+	np, without := kernel.Pad(l.q.n), l.read.f.means[k]
+	l.y = l.q.data.Y[k*np : (k+1)*np]
 	l.maps.x, l.maps.z, l.maps.parts = l.maps.x[:0], l.maps.z[:0], l.c.parts()
 	l.places, l.without, l.maps.cells = l.places[:0], l.without[:0], l.maps.cells[:0]
-	without := l.line(l.f.without)
 	l.weight = l.q.data.Rows[k].Weight
 	for j, x := range l.q.row(l.i) {
 		if x == x {
@@ -583,7 +614,7 @@ func (l *rowLearner) fit() rowSums {
 		spread += float64(s*s) / float64(l.q.n)
 	}
 	l.maps.p = l.maps.p[:0]
-	turn, keep := l.line(l.f.turn), l.m.Stage.keep(l.i)
+	turn, keep := l.read.turn, l.m.Stage.keep(l.i)
 	for h, place := range l.places {
 		j := int(place)
 		s := l.deviations[j]
@@ -603,8 +634,8 @@ func (l *rowLearner) fit() rowSums {
 func (l *rowLearner) addResidual(h int, w, s float64) {
 	j, n, weight := int(l.places[h]), l.weight, l.maps.cells[h]
 	x, y := l.maps.x[h], l.y[j]
-	own := float64(weight * float64(l.m.Tau[l.i]*l.m.Rho[j]*(max(float64((y-l.line(l.f.mean)[j])*(y-w)), 0)+
-		l.line(l.f.variance)[j])))
+	own := float64(weight * float64(l.m.Tau[l.i]*l.m.Rho[j]*(max(float64((y-l.read.mean[j])*(y-w)), 0)+
+		l.read.variance[j])))
 	others := n + (tauCells - weight)
 	s *= math.Sqrt(max(n+tauCells-own, leastTau*others) / others)
 	if e := l.end(x); e != nil && len(e.c.X) > 1 {

@@ -113,18 +113,13 @@ func recipes(withRadial bool) (all []recipe) {
 	return all
 }
 
-// newFactorCells makes those of a rows of np numbers.
-func newFactorCells(m *pool.Arena, a, np int) *factorCells {
-	return &factorCells{mean: m.Floats(a, np), variance: m.Floats(a, np), without: m.Floats(a, np),
-		turn: m.Floats(a, np), usual: m.Floats(a)}
-}
-
-// factorCells are what the factors say of the cells of the active rows, each a line of Pad(N) for each row:
-// the mean, and the variance of u·v, at observed cells without the cell.
+// factorCells are what the factors say of the cells of the active rows. A line is Pad(N) numbers.
 type factorCells struct {
-	mean, variance []float64
-	// at observed cells: the mean without the cell, and what leaving it out of row and column in turn adds
-	without, turn []float64
+	// a line for each row: the mean, at observed cells without the cell. A row that has a second stage has
+	// its part of that in the room of its line, which nobody else reads by then
+	means [][]float64
+	// the same at observed cells with the cell; nil where no cell has a weight
+	seen []float64
 	// of each row the mean variance of its observed cells, each without the cell
 	usual []float64
 }
@@ -230,16 +225,16 @@ func inner(a, j, fold int) bool {
 func (s *stager) fill(p *pool.Pool, fold int) {
 	p.Do(s.lines, func(_, a int) {
 		line, y := s.line(s.filled, a), s.line(s.q.data.Y, a)
-		copy(line, s.line(s.f.mean, a))
-		clear(line[s.q.n:])
+		copy(line, s.f.means[a])
 		s.q.data.Rows[a].Each(s.q.n, func(j int) {
+			if inner(a, j, fold) {
+				return
+			}
 			if w := s.q.data.Cell(a, j); w < 1 {
-				line[j] += float64(w * (y[j] - line[j]))
+				seen := s.line(s.f.seen, a)[j]
+				line[j] = seen + float64(w*(y[j]-seen))
 			} else {
 				line[j] = y[j]
-			}
-			if inner(a, j, fold) {
-				line[j] = s.line(s.f.without, a)[j]
 			}
 		})
 		var square [1]float64
@@ -318,7 +313,7 @@ func (s *stager) see(r *stageRoom, to []float64, l int) {
 		case x != x:
 			to[j] -= r.shift[j]
 		case w < 1:
-			to[j] = float64(w*y[j]) + float64((1-w)*(s.line(s.f.mean, l)[j]-r.shift[j]))
+			to[j] = float64(w*y[j]) + float64((1-w)*(s.line(s.f.seen, l)[j]-r.shift[j]))
 		default:
 			to[j] = y[j]
 		}
@@ -465,7 +460,7 @@ func (s *stager) choose(p *pool.Pool) {
 			}
 			e := &errors[k]
 			s.take(r, k, fold)
-			y, without := s.line(s.q.data.Y, k), s.line(s.f.without, k)
+			y, without := s.line(s.q.data.Y, k), s.f.means[k]
 			off, weights := make([][regressions + 1]float64, 0, s.q.n), []float64(nil)
 			s.eachInner(r, k, func(j int) {
 				off = append(off, [regressions + 1]float64{y[j] - without[j]})
@@ -599,7 +594,8 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 	i := s.q.Active[k]
 	of := &m.Rows[i]
 	*of = StageRow{Keep: keep, Shrink: 1}
-	y, part, mixed := s.line(s.q.data.Y, k), make([]float64, s.np), make([]float64, len(places))
+	y, part, mixed := s.line(s.q.data.Y, k), s.f.means[k], make([]float64, len(places))
+	clear(part)
 	for h := range mixed {
 		mixed[h] = float64(keep * without[h])
 	}

@@ -143,7 +143,9 @@ func TestLeaveOutEnds(t *testing.T) {
 	q.Start(f, 1)
 	f.Epoch(0)
 	m := q.Model(f)
-	l := &rowLearner{q: q, m: m, f: q.leaveOut(m, p)}
+	of := q.leaveOut(m, p)
+	l := &rowLearner{q: q, m: m, read: newLeaver(nil, q, m, of, q.reader.share())}
+	l.read.each(0, 1, l.read.whole)
 	l.take(0)
 	l.spread()
 	for side, at := range []int{1, 8} {

@@ -187,7 +187,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 		var over []int
 		q.data.Rows[k].Each(q.n, func(j int) {
 			places, over = append(places, int32(j)), append(over, j)
-			without = append(without, s.line(s.f.without, k)[j])
+			without = append(without, s.f.means[k][j])
 		})
 		s.row(r, s.newStage(q.d), k, places, without)
 		nearest := nearestRows(s, k)[:5]
