@@ -228,7 +228,7 @@ func (f *qmfFit) reserveFactors() {
 		return
 	case f.origin == StartScores:
 		if rows := f.scoredRows(); rows < f.d {
-			f.fromRows(rows)
+			_ = f.fromRows(rows) // which only counts, without an error
 			return
 		}
 		x, loss = f.scored(), divergence.KL
