@@ -90,7 +90,8 @@ func (e *StepError) Unwrap() error { return e.Err }
 
 // PlanNMF begins an NMF whose rows are split into the given number of shards, and writes the plan to a store.
 // The model has the bits of [quantmf.FitNMF] with these options, except that the default of WithUpdates is
-// [quantmf.UpdatesMultiplicative] here. Only PlanNMF reads x; later steps read its rows from the store.
+// [quantmf.UpdatesMultiplicative] here, and that no hidden cells end it where cells are missing: WithEpochs
+// has a FitNMF make all, too. Only PlanNMF reads x; later steps read its rows from the store.
 //
 // An epoch of multiplicative updates takes one round. An epoch of [quantmf.UpdatesNewton] takes two, under
 // Frobenius without hidden cells one; some epochs take one more.
