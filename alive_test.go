@@ -82,6 +82,15 @@ func TestToldIsAlive(t *testing.T) {
 			return x
 		}
 	}
+	products := func(x Mat) Rows {
+		of := x.Clone()
+		for i := range x.Rows {
+			for j := range x.Cols {
+				x.Set(i, j, of.At(i, 0)*of.At(0, j)+of.At(i, 1)*of.At(1, j))
+			}
+		}
+		return x
+	}
 	large, counts := each(func(v float64) float64 { return 1e45 * v }), each(math.Floor)
 	type kind struct {
 		name    string
@@ -115,6 +124,7 @@ func TestToldIsAlive(t *testing.T) {
 		of("BQMF of counts", bqmf, 200, 1000, 0, counts, one),
 		of("BQMF, listed", bqmf, 100, 1000, 0, few, one),
 		of("QMF", qmf, 150, 400, 8, whole, one),
+		of("QMF that takes StartNMF", qmf, 1000, 600, 2, products),
 		of("QMF wide", qmf, 12, 9000, 4, whole, one),
 		of("QMF tall", qmf, 4000, 12, 4, whole, one),
 		of("QMF of few rows", qmf, 2, 40000, 1, whole, one),
@@ -161,6 +171,9 @@ func TestToldIsAlive(t *testing.T) {
 			w.before, w.most = w.most, 0
 			m := must(Fit(w, c.method, x, c.k, c.opts...))(t)
 			w.collect()
+			if q, is := m.(*QMF); strings.HasSuffix(c.name, "StartNMF") && is && q.Start != StartNMF {
+				t.Errorf("took %v", q.Start)
+			}
 			most := w.most
 			const apart = 1 << 20 // what nobody feels
 			ratio := float64(told.Fit) / most
