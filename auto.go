@@ -208,8 +208,9 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	}
 	c := &Choice{Candidates: candidates, Trials: predictions}
 	c.settle()
-	if most := mostMasks(masks, observed); most > masks.Repeats && candidates[0].masks == 0 && c.open() {
-		masks.First, masks.Repeats = masks.Repeats, most-masks.Repeats
+	most := mostMasks(masks, observed)
+	for all := masks.Repeats; candidates[0].masks == 0 && all < most && c.open(); all += masks.Repeats {
+		masks.First, masks.Repeats = all, min(all, most-all) // as many again
 		more, err := heldOut(ctx, part, fit, trials, masks, settled.workers)
 		if err != nil {
 			return nil, err
