@@ -37,6 +37,7 @@ const (
 	cellsOfAuto  = 1 << 20 // how many cells the matrix has at most from which cells are hidden
 	hiddenOfAuto = 2000    // how many cells are hidden at least, by at most ten masks
 	mostOfAuto   = 20000   // how many cells are hidden at most by more than these masks
+	sureOfAuto   = 1.5     // standard errors by which a candidate is worse that needs no more masks
 	openOfAuto   = 0.01    // the standard error of a difference of losses that is not taken for chance
 )
 
@@ -241,7 +242,7 @@ func (c *Choice) settle() {
 func (c *Choice) open() bool {
 	for i, p := range c.Trials {
 		worse, stdErr := p.Worse(c.Trials[c.Best])
-		if i != c.Best && !c.Candidates[i].Log1p && worse < 2*stdErr && stdErr > openOfAuto {
+		if i != c.Best && !c.Candidates[i].Log1p && worse < sureOfAuto*stdErr && stdErr > openOfAuto {
 			return true
 		}
 	}

@@ -103,18 +103,21 @@ func TestCandidates(t *testing.T) {
 }
 
 // TestAuto: lines are fitted by NMF and bent rows by QMF; the model is that of the choice, for any number of
-// workers, and a QMF begins as the trials say, without a choice of its own. Of the lines
-// nine masks leave it open which is better: a tenth follows.
+// workers, and a QMF begins as the trials say, without a choice of its own. Nine masks leave it open which of
+// two numbers of components is better: a tenth follows.
 func TestAuto(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("makes a hundred fits")
 	}
+	told := 0
+	close := []Candidate{{Method: MethodNMF, Rank: 6}, {Method: MethodNMF, Rank: 7}}
+	must(Choose(t.Context(), mixed(40, 60, false), close, func(done, all int) error { told++; return nil }))(t)
+	if told != 2*10+1 {
+		t.Errorf("two numbers of components: told %d times", told)
+	}
 	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
-		seed, masks := uint64(3), 10
-		if name == "bent" {
-			masks = 9 // most of its trials begin alike
-		}
+		const seed, masks = 3, 9 // most of the trials of the bent rows begin alike
 		x := mixed(40, 60, name == "bent")
 		candidates := must(Candidates(x, 3, WithSeed(seed)))(t)
 		last, told := 0, 0
