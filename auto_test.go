@@ -112,7 +112,10 @@ func TestAuto(t *testing.T) {
 	}
 	told := 0
 	close := []Candidate{{Method: MethodNMF, Rank: 6}, {Method: MethodNMF, Rank: 7}}
-	must(Choose(t.Context(), mixed(40, 60, false), close, func(done, all int) error { told++; return nil }))(t)
+	must(Choose(t.Context(), mixed(40, 60, false), close, func(int, int) error {
+		told++
+		return nil
+	}))(t)
 	if told != 2*10+1 {
 		t.Errorf("two numbers of components: told %d times", told)
 	}
