@@ -9,7 +9,7 @@ package quantmf
 //
 // The hidden cells are a tenth of the observed ones, by as many masks as make up hiddenOfAuto, at most ten.
 // Where that leaves open by more than openOfAuto which candidate is best, as a few cells far from the others
-// do, more masks follow, up to ten or mostOfAuto cells.
+// do, as many masks again follow, and so on, up to ten or mostOfAuto cells.
 // Of a matrix of more than cellsOfAuto cells some rows, and of one with very many columns some columns, are
 // taken, at equal distances. The standard errors are those of a ratio of sums over rows, because cells of one
 // row are not independent.

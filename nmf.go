@@ -73,7 +73,7 @@ func (c *config) endIsOpen() bool {
 // best. Where no cell can be hidden the number stays. With an error it returns the model of a fit that was
 // stopped.
 func (c *config) chooseEnd(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
-	hiding := fitOption(option.Validation, "", func(trial *config) string {
+	judged := fitOption(option.Validation, "", func(trial *config) string {
 		trial.validation, trial.restarts, trial.strict = hiddenShare, 1, false
 		trial.save, trial.resume, trial.checkpoints = nil, nil, nil
 		if tell := trial.progress; tell != nil {
@@ -86,7 +86,7 @@ func (c *config) chooseEnd(ctx context.Context, x Rows, rank int, opts []FitOpti
 		}
 		return ""
 	})
-	trial, err := FitNMF(ctx, x, rank, append(slices.Clip(opts), hiding)...)
+	trial, err := FitNMF(ctx, x, rank, append(slices.Clip(opts), judged)...)
 	switch err.(type) {
 	case nil:
 		for e, loss := range trial.Validation[1:] {
