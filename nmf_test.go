@@ -650,6 +650,13 @@ func TestEndOfHidden(t *testing.T) {
 	if n := len(fit(holes, WithInit(all.U, all.V)).History); n != 21 {
 		t.Errorf("%d epochs from given factors", n-1)
 	}
+	trials := []Trial{{Rank: k}, {Rank: k, Options: []FitOption{WithEpochs(20)}}}
+	for name, y := range map[string]Mat{"whole": x, "holes": holes} { // what judges a fit ends as it does
+		p := must(HeldOut(t.Context(), y, FitNMF, trials, Masks{Repeats: 1}))(t)
+		if same := p[0].Mean == p[1].Mean; same != (name == "whole") {
+			t.Errorf("%s: hidden cells lose %v, after all epochs %v", name, p[0].Mean, p[1].Mean)
+		}
+	}
 	missed := func(m *NMF) (loss float64) {
 		for i, v := range m.Reconstruct().Data {
 			if w := holes.Data[i]; w != w {
