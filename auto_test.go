@@ -103,20 +103,20 @@ func TestCandidates(t *testing.T) {
 }
 
 // TestAuto: lines are fitted by NMF and bent rows by QMF; the model is that of the choice, for any number of
-// workers, and a QMF begins as the trials say, without a choice of its own. Nine masks leave it open which of
-// two numbers of components is better: a tenth follows.
+// workers, and a QMF begins as the trials say, without a choice of its own. Two masks leave it open which of
+// two numbers of components is better: two more follow, and no others.
 func TestAuto(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("makes a hundred fits")
 	}
 	told := 0
-	close := []Candidate{{Method: MethodNMF, Rank: 6}, {Method: MethodNMF, Rank: 7}}
-	must(Choose(t.Context(), mixed(40, 60, false), close, func(int, int) error {
+	close := []Candidate{{Method: MethodNMF, Rank: 7}, {Method: MethodNMF, Rank: 8}}
+	must(Choose(t.Context(), mixed(100, 120, false), close, func(int, int) error {
 		told++
 		return nil
 	}))(t)
-	if told != 2*10+1 {
+	if told != 2*4+1 {
 		t.Errorf("two numbers of components: told %d times", told)
 	}
 	for name, want := range map[string]Method{"lines": MethodNMF, "bent": MethodQMF} {
