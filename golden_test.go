@@ -28,8 +28,8 @@ func TestGolden(t *testing.T) {
 		{"BQMF, whole blocks", MethodBQMF, units(66, 64), KL, []FitOption{WithEpochs(5)}},
 		{"QMF, many samples, batches", MethodQMF, many(5, 4100), KL, []FitOption{WithBatch(2), WithEpochs(2),
 			WithStart(StartNMF), WithShrinkage(0)}},
-		{"QMF, many samples, one batch", MethodQMF, many(5, 4100), KL, []FitOption{WithBatch(5), WithEpochs(2),
-			WithStart(StartNMF), WithShrinkage(0), WithLevels(5)}},
+		{"QMF, many samples, one batch", MethodQMF, many(5, 4100), KL, []FitOption{WithBatch(5),
+			WithEpochs(2), WithStart(StartNMF), WithShrinkage(0), WithLevels(5)}},
 		{"NMF, from some samples", MethodNMF, many(4, 8200), KL, []FitOption{WithEpochs(2)}},
 	}...) {
 		m, h := w.must(t, w.x), fnv.New64a()
