@@ -195,7 +195,8 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		ok(t, fit())
 		runtime.ReadMemStats(&after)
-		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 { // a matrix of 2000 × 2000 numbers is 32 MB
+		// a matrix of 2000 × 2000 numbers is 32 MB
+		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
 			t.Errorf("%s: %d bytes", name, got)
 		}
 	}

@@ -167,7 +167,7 @@ func TestNeverRises(t *testing.T) {
 	}
 	kinds := []kind{{"uniform", near, WithStart(StartUniform)}, {"SVD", near, WithStart(StartSVD)},
 		{"given", near, WithInit(u, v)}}
-	for seed := range draws(40, 40, 10) {
+	for seed := range draws(40, 20, 6) {
 		far, r := NewMat(12, 9), random.Split(uint64(seed), 8)
 		for i := range far.Data {
 			far.Data[i] = math.Pow(r.Float64(), -3)

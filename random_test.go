@@ -59,8 +59,8 @@ func TestRandomFits(t *testing.T) {
 		}
 		other, err := Fit(t.Context(), method, y, k, append(opts, WithWorkers(3))...)
 		if err != nil || !bytes.Equal(file(t, other), b) {
-			t.Errorf("fit %d, %v of %s, %d × %d, %T: another model: %v", seed, method, name, x.Rows, x.Cols, y,
-				err)
+			t.Errorf("fit %d, %v of %s, %d × %d, %T: another model: %v", seed, method, name, x.Rows, x.Cols,
+				y, err)
 		}
 	}
 	if t.Logf("%d of %d fits, hash %016x", fitted, *randomFits, h.Sum64()); fitted < *randomFits/2 {

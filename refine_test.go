@@ -45,16 +45,17 @@ func TestWithModel(t *testing.T) {
 		method Method
 		opts   []FitOption
 	}{
-		"QMF":              {plain, MethodQMF, nil},
-		"QMF, tiny":        {tiny, MethodQMF, nil},
-		"QMF, signed":      {signed, MethodQMF, []FitOption{WithLoss(Frobenius)}},
-		"QMF, one batch":   {plain, MethodQMF, []FitOption{WithBatch(99)}},
-		"QMF, other maps":  {plain, MethodQMF, []FitOption{WithLevels(5), WithEpsilon(0.05)}},
-		"NMF":              {plain, MethodNMF, nil},
-		"NMF, tiny":        {tiny, MethodNMF, nil},
-		"NMF, Frobenius":   {plain, MethodNMF, []FitOption{WithLoss(Frobenius)}},
-		"QMFQ, tiny":       {tiny, MethodQMFQ, []FitOption{WithEpochs(50)}},
-		"QMFQ, other maps": {plain, MethodQMFQ, []FitOption{WithEpochs(50), WithLevels(5), WithEpsilon(0.05)}},
+		"QMF":             {plain, MethodQMF, nil},
+		"QMF, tiny":       {tiny, MethodQMF, nil},
+		"QMF, signed":     {signed, MethodQMF, []FitOption{WithLoss(Frobenius)}},
+		"QMF, one batch":  {plain, MethodQMF, []FitOption{WithBatch(99)}},
+		"QMF, other maps": {plain, MethodQMF, []FitOption{WithLevels(5), WithEpsilon(0.05)}},
+		"NMF":             {plain, MethodNMF, nil},
+		"NMF, tiny":       {tiny, MethodNMF, nil},
+		"NMF, Frobenius":  {plain, MethodNMF, []FitOption{WithLoss(Frobenius)}},
+		"QMFQ, tiny":      {tiny, MethodQMFQ, []FitOption{WithEpochs(50)}},
+		"QMFQ, other maps": {plain, MethodQMFQ, []FitOption{WithEpochs(50), WithLevels(5),
+			WithEpsilon(0.05)}},
 	} {
 		fit := func(opts ...FitOption) (Model, []float64) {
 			t.Helper()

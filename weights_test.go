@@ -107,7 +107,8 @@ func TestPenalties(t *testing.T) {
 					if loss != KL && loss != Frobenius && (u == UpdatesNewton || name != "all" && !long) {
 						continue
 					}
-					if u == UpdatesMultiplicative && len(name) > 3 && !long { // other shares of what "all" has
+					// other shares of what "all" has
+					if u == UpdatesMultiplicative && len(name) > 3 && !long {
 						continue
 					}
 					x, epochs := x, draws(1500, 800, 0)
