@@ -19,17 +19,15 @@ import (
 // TestHeldOut: on a matrix of rank 3 with Poisson-like noise, three components
 // predict hidden cells best, fewer miss structure and many more fit noise.
 func TestHeldOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	r := random.Split(51, 0)
-	u, v := NewMat(60, 3), NewMat(3, 50)
+	u, v := NewMat(40, 3), NewMat(3, 36)
 	for _, m := range []Mat{u, v} {
 		for i := range m.Data {
 			m.Data[i] = math.Exp(normal(&r))
 		}
 	}
-	x := NewMat(60, 50)
+	x := NewMat(40, 36)
 	for i := range x.Rows {
 		product(x.Row(i), u.Row(i), v)
 		for j, w := range x.Row(i) {
@@ -38,7 +36,7 @@ func TestHeldOut(t *testing.T) {
 	}
 	x.Set(2, 2, math.NaN())
 	ctx := context.Background()
-	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 100, 60))}}}
+	trials := []Trial{{Rank: 1}, {Rank: 3}, {Rank: 12, Options: []FitOption{WithEpochs(draws(300, 60, 0))}}}
 	p := must(HeldOut(ctx, x, FitNMF, trials, Masks{4, 0.1, 1, 0}))(t)
 	if p[1].Mean > p[0].Mean || p[1].Mean > p[2].Mean {
 		t.Errorf("three components are not the best: %v", p)
@@ -52,18 +50,16 @@ func TestHeldOut(t *testing.T) {
 			math.Abs(q.StdErr-math.Sqrt(squares/3/4)) > 1e-12*at {
 			t.Errorf("mean %v ± %v of %v", q.Mean, q.StdErr, q.Losses)
 		}
-		for r, want := range q.Losses {
+		for r, want := range q.Losses[:2] {
 			if got := must(HeldOut(ctx, x, FitNMF, trials[i:i+1],
 				Masks{1, 0.1, 1, r}))(t); got[0].Losses[0] != want {
 				t.Errorf("trial %d, repeat %d alone: %v, want %v", i, r, got, want)
 			}
 		}
 	}
-	again := must(HeldOut(ctx, x, FitNMF, trials[1:2], Masks{Repeats: 4, Share: 0.1, Seed: 1}))(t)
-	closeTo(t, "again, alone", again[0].Losses, p[1].Losses, 0)
 	if p = must(HeldOut(ctx, x, FitQMFQ,
-		[]Trial{{1, []FitOption{WithEpochs(10)}}, {3, []FitOption{WithEpochs(5)}}},
-		Masks{2, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
+		[]Trial{{1, []FitOption{WithEpochs(3)}}, {3, []FitOption{WithEpochs(3)}}},
+		Masks{1, 0.1, 1, 0}))(t); p[1].Mean > p[0].Mean {
 		t.Errorf("QMFQ of one component predicts better than of three: %v", p)
 	}
 	usual := must(HeldOut(ctx, x, FitNMF, trials[:1], Masks{}))(t)
@@ -195,42 +191,25 @@ func TestHeldOutIsFinite(t *testing.T) {
 
 // TestUnseenCells: NMF and QMF as they come predict a hidden tenth of the cells
 // better than the mean of the row does, on logarithms and on counts.
-// Without QUANTMF_LONG, those of 300 and 100 features.
+// Without QUANTMF_LONG, those of 120 and 60 features.
 func TestUnseenCells(t *testing.T) {
-	if testing.Short() {
-		t.Skip("fits whole data sets")
-	}
+	Slow(t)
 	ctx := context.Background()
-	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 300,
-		"../shared/data/sotu-wordcounts/counts.tsv.gz": 100} {
+	for path, few := range map[string]int{"../shared/data/tcga-kirc/mirna.tsv.gz": 120,
+		"../shared/data/sotu-wordcounts/counts.tsv.gz": 60} {
 		t.Run(path, func(t *testing.T) {
 			x := loadRows(t, path, draws(math.MaxInt, few, few))
 			seen := holed(x, 0.1)
-			unseen := func(fit Mat) float64 {
-				sum, count := 0.0, 0
-				for i := range x.Rows {
-					for j, v := range seen.Row(i) {
-						if v != v {
-							sum += divergence.KL.Value(x.At(i, j), fit.At(i, j), divergence.LeastT)
-							count++
-						}
-					}
-				}
-				return sum / float64(count)
-			}
-			means := NewMat(x.Rows, x.Cols)
+			means, hidden := NewMat(x.Dims()), NewMat(x.Dims())
 			for i := range x.Rows {
-				sum, count := 0.0, 0.0
-				for _, v := range seen.Row(i) {
-					if v == v {
-						sum += v
-						count++
+				average := mean(slices.DeleteFunc(slices.Clone(seen.Row(i)), math.IsNaN))
+				for j, v := range seen.Row(i) {
+					if means.Set(i, j, average); v != v {
+						hidden.Set(i, j, 1)
 					}
 				}
-				for j := range x.Cols {
-					means.Set(i, j, sum/count)
-				}
 			}
+			unseen := func(fit Mat) float64 { return weightedLoss(KL, x, fit, hidden) }
 			nmf := must(FitNMF(ctx, seen, 5, WithMissingValues()))(t)
 			qmf := must(FitQMF(ctx, seen, 5, WithMissingValues()))(t)
 			base, a, b := unseen(means), unseen(nmf.Reconstruct()), unseen(qmf.Reconstruct())
@@ -246,11 +225,11 @@ func TestUnseenCells(t *testing.T) {
 // better than by the means of their rows.
 func TestSignedUnseenCells(t *testing.T) {
 	Slow(t)
-	for _, path := range some([]string{"../shared/data/tcga-kirc/rppa.tsv.gz",
-		"../shared/data/tcga-ov/rppa.tsv.gz", "../shared/data/tcga-brca/exp.tsv.gz"}, 0) {
+	for _, path := range []string{"../shared/data/tcga-kirc/rppa.tsv.gz",
+		"../shared/data/tcga-brca/exp.tsv.gz"} {
 		t.Run(path, func(t *testing.T) {
 			x := load(t, path)
-			x.Rows, x.Cols = min(x.Rows, 120), min(x.Cols, 120)
+			x.Rows, x.Cols = min(x.Rows, 80), min(x.Cols, 100)
 			// The standardised rows: none counts for more than another.
 			for i := range x.Rows {
 				row := x.Row(i)
