@@ -42,7 +42,7 @@ package quantmf
 // before its epochs, and the number of epochs is left to the data, the fit makes none: it stays at the start,
 // which with a line is nearly the NMF that hidden cells have ended. Epochs overfit where few cells rule the
 // loss, as in few rows of mixed units. They are made all the same where they predict the hidden cells of so
-// many more rows better than worse that it is no chance, by two standard errors of the sign test: the few rows
+// many more rows better than worse that it is no chance, by two standard errors of the sign test: a few rows
 // that have most of the loss do not keep the others from their maps.
 //
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at

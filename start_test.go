@@ -116,9 +116,9 @@ func TestUniformInit(t *testing.T) {
 
 // TestChoiceByPrediction: start, shrinkage and line that are left to the data are those of the trial that
 // predicts its hidden cells best after its two epochs; or before them, where the fit then makes none, unless
-// epochs are better for more rows by two standard errors. From both starts three pairs of shrinkage and line are tried, those two that predict them best before the first
-// epoch; then, from the best start with the best line, the shrinkage of the others that predicts them better
-// before the first epoch.
+// epochs are better for more rows by two standard errors. From both starts three pairs of shrinkage and line
+// are tried, those two that predict them best before the first epoch; then, from the best start with the best
+// line, the shrinkage of the others that predicts them better before the first epoch.
 func TestChoiceByPrediction(t *testing.T) {
 	Slow(t)
 	late, later, rested, voted, src := 0, 0, 0, 0, random.Split(1, 9)
@@ -187,7 +187,8 @@ func TestChoiceByPrediction(t *testing.T) {
 		race := func(m made) (won bool) {
 			was := best()
 			still = slices.MinFunc([]made{still, m}, before)
-			moved = slices.MinFunc([]made{moved, m}, func(a, b made) int { return cmp.Compare(a.after, b.after) })
+			moved = slices.MinFunc([]made{moved, m},
+				func(a, b made) int { return cmp.Compare(a.after, b.after) })
 			return best() != was
 		}
 		if race(all[1]) {
@@ -212,8 +213,8 @@ func TestChoiceByPrediction(t *testing.T) {
 		}
 	}
 	if late == 0 || later == 0 || rested == 0 || voted == 0 {
-		t.Errorf("%d, %d, %d, %d: the second trial, the second shrinkage, the rest or the rows never decided", late,
-			later, rested, voted)
+		t.Errorf("%d, %d, %d, %d: the second trial, the second shrinkage, the rest or the rows never decided",
+			late, later, rested, voted)
 	}
 }
 
