@@ -66,8 +66,8 @@ func TestForward(t *testing.T) {
 		sumA, sumB := total(p.a), total(p.b)
 		r := random.Split(8, seed)
 		all := randomDirection(p, &r)
-		for what, d := range map[string]Gradient{"all": all, "x": {X: all.X}, "a": {A: all.A}, "b": {B: all.B},
-			"y": {Y: all.Y}, "ε": {Epsilon: all.Epsilon}, "q": {Q: all.Q}} {
+		for what, d := range map[string]Gradient{"all": all, "x": {X: all.X}, "a": {A: all.A},
+			"b": {B: all.B}, "y": {Y: all.Y}, "ε": {Epsilon: all.Epsilon}, "q": {Q: all.Q}} {
 			for _, op := range operators(t) {
 				if op.name != "T" {
 					d.Q = nil
