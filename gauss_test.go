@@ -158,7 +158,7 @@ func TestGaussHostile(t *testing.T) {
 		{"1.5", []FitOption{WithLoss(1.5)}},
 		{"all rows", []FitOption{WithBatch(1000)}}, {"one row", []FitOption{WithBatch(1)}},
 		{"pinned", []FitOption{WithEnds(EndsPinned)}}}
-	base = first(base, draws(40, 14, 14))
+	base = first(base, draws(40, 16, 14))
 	base.Cols = draws(80, 40, 40)
 	for turn, c := range []struct {
 		name string
@@ -196,7 +196,7 @@ func TestGaussHostile(t *testing.T) {
 			name := o.name
 			// Patience has every loss evaluated at the end of its epoch.
 			m := must(FitQMF(t.Context(), c.x, c.k, append([]FitOption{WithStart(StartScores),
-				WithShrinkage(0), WithEpochs(10), WithPatience(1000)}, o.opts...)...))(t)
+				WithShrinkage(0), WithEpochs(15), WithPatience(1000)}, o.opts...)...))(t)
 			worst, h := 0.0, m.History
 			if notFinite(m.Reconstruct().Data) >= 0 {
 				t.Errorf("%s, %s: a cell that is not finite", c.name, name)
