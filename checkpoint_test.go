@@ -42,7 +42,7 @@ func TestOtherFactors(t *testing.T) {
 // TestCutHistory: a history that is too short for the epochs that are done.
 func TestCutHistory(t *testing.T) {
 	Slow(t)
-	x := first(toy(2), 20)
+	x := first(toy(2), 6)
 	for _, method := range []Method{MethodNMF, MethodQMF, MethodQMFQ, MethodBQMF} {
 		var state []byte
 		opts := []FitOption{WithEpochs(3), WithCheckpoint(2, func(s []byte) error { state = s; return nil })}
@@ -151,7 +151,7 @@ func TestStatesOutOfRange(t *testing.T) {
 			if b == nil {
 				break
 			}
-			if number%7 == 0 || number < 40 {
+			if number%13 == 0 || number < 30 {
 				refused("NaN in REAL", b, at)
 				b, at = altered(state, "REAL", number, math.Float64bits(math.Inf(-1)))
 				refused("-Inf in REAL", b, at)

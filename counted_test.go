@@ -14,10 +14,8 @@ import (
 // TestCounted: what the constructors of fits make, the arena has counted, and one that only counts says the
 // same.
 func TestCounted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
-	const d, n, k = 20000, 100, 30
+	Slow(t)
+	const d, n, k = 8192, 100, 30
 	x := lognormal(d, n)
 	for name, change := range map[string]func(c *config){
 		"Gauss–Newton": func(c *config) {}, "one batch": func(c *config) { c.batchRows = d },
@@ -31,12 +29,11 @@ func TestCounted(t *testing.T) {
 		change(&c)
 		cells := must(newCells(x, &c.settings))(t)
 		construct := func(p *pool.Pool, cells *fit.Cells) any {
+			run := fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(context.Background())}
 			if name == "QMFQ" {
-				return newQMFQFit(cells, k, &c.settings,
-					fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(context.Background())})
+				return newQMFQFit(cells, k, &c.settings, run)
 			}
-			return newQMFFit(cells, k, &c.settings,
-				fit.Run{Pool: p, Seed: 1, Progress: fit.Silent(context.Background())})
+			return newQMFFit(cells, k, &c.settings, run)
 		}
 		made, dry := pool.New(2, d), pool.Idle(2, d)
 		made.Memory = pool.NewArena()

@@ -26,13 +26,11 @@ func (s *soon) Err() error {
 // TestContextWithinRow: an operator whose context ends in the middle of a row returns its error, and the next
 // call, in the workspace that was left, has the bits of any other.
 func TestContextWithinRow(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not among the quickest")
-	}
+	Slow(t)
 	t.Parallel()
-	x, q := make([]float64, 200), make([]float64, 200)
+	x, q := make([]float64, 100), make([]float64, 100)
 	for i := range x {
-		x[i], q[i] = float64(i*i%211), float64(i)
+		x[i], q[i] = float64(i*i%101), float64(i)
 	}
 	rows := Mat{Rows: 1, Cols: len(x), Data: x, Stride: len(x)}
 	row := func(m Mat, err error) ([]float64, error) { return m.Data, err }
@@ -40,29 +38,26 @@ func TestContextWithinRow(t *testing.T) {
 		"SoftRank": func(opts ...Option) ([]float64, error) { return SoftRank(x, opts...) },
 		"SoftSort": func(opts ...Option) ([]float64, error) { return SoftSort(x, opts...) },
 		"Solve": func(opts ...Option) ([]float64, error) {
-			t, err := Solve(x, opts...)
+			tr, err := Solve(x, opts...)
 			if err != nil {
 				return nil, err
 			}
-			return t.F, nil
+			return tr.F, nil
 		},
 		"SoftQuantile": func(opts ...Option) ([]float64, error) { return SoftQuantile(x, q, opts...) },
-		"SoftRankRows": func(opts ...Option) ([]float64,
-			error) {
+		"SoftRankRows": func(opts ...Option) ([]float64, error) {
 			return row(SoftRankRows(rows, opts...))
 		},
-		"SoftSortRowsVJP": func(opts ...Option) ([]float64,
-			error) {
+		"SoftSortRowsVJP": func(opts ...Option) ([]float64, error) {
 			return row(SoftSortRowsVJP(rows, rows, opts...))
 		},
-		"SoftRankRowsJVP": func(opts ...Option) ([]float64,
-			error) {
+		"SoftRankRowsJVP": func(opts ...Option) ([]float64, error) {
 			return row(SoftRankRowsJVP(rows, rows, opts...))
 		},
 	} {
-		for how, opts := range map[string][]Option{"solved": {WithLevels(200)},
-			"iterated":    {WithLevels(200), WithIterations(3)},
-			"nearly hard": {WithLevels(200), WithEpsilon(1e-7)}} {
+		for how, opts := range map[string][]Option{"solved": {WithLevels(100)},
+			"iterated":    {WithLevels(100), WithIterations(3)},
+			"nearly hard": {WithLevels(100), WithEpsilon(1e-7)}} {
 			want := must(f(opts...))(t)
 			ended, stop := context.WithCancel(context.Background())
 			stop()

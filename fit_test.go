@@ -158,7 +158,7 @@ func TestFitsOfBetaNearby(t *testing.T) {
 		for _, c := range some([]struct{ beta, near float64 }{{1, tenth}, {1, 1 + 0x1p-52}, {1, 1 + 1e-12},
 			{0, 1e-12}, {0, -5e-324}, {0, -1e-14}}, 0, 4) {
 			opts := func(beta float64) []FitOption {
-				o := append(quick(method), WithLoss(Beta(beta)), WithEpochs(15))
+				o := append(quick(method), WithLoss(Beta(beta)), WithEpochs(5))
 				if method == MethodNMF { // Newton's method takes β = 1 itself alone
 					o = append(o, WithUpdates(UpdatesMultiplicative))
 				} else { // and so does the NMF that they start from
@@ -168,7 +168,6 @@ func TestFitsOfBetaNearby(t *testing.T) {
 			}
 			a := must(Fit(ctx, method, x, 2, opts(c.beta)...))(t)
 			b := must(Fit(ctx, method, x, 2, opts(c.near)...))(t)
-			allFinite(t, method.String(), b, x)
 			want, _ := a.Loss(x)
 			got, _ := b.Loss(x)
 			if math.Abs(got-want) > 1e-6*want {
@@ -184,24 +183,25 @@ func TestFitsOfBetaNearby(t *testing.T) {
 // TestLosses: under every divergence a QMF ends below an NMF, and its last loss is that of the model.
 func TestLosses(t *testing.T) {
 	Slow(t)
-	x := first(toy(5), 30)
+	const epochs = 40
+	x := first(toy(5), 16)
 	for i := range x.Data {
 		x.Data[i] += 0.01
 	}
 	for _, l := range []Loss{KL, Frobenius, Beta(0), -1, 0.5, 1.5, 3} {
-		n := must(FitNMF(t.Context(), x, 5, WithLoss(l), WithEpochs(60)))(t)
+		n := must(FitNMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs)))(t)
 		for _, ends := range []Ends{EndsFree, EndsPinned} {
 			// the others with one of the two
 			if !long && l != KL && (ends == EndsPinned) != (l == Frobenius || l == 1.5 || l == Beta(0)) {
 				continue
 			}
-			q := must(FitQMF(t.Context(), x, 5, WithLoss(l), WithEpochs(60), WithEnds(ends),
+			q := must(FitQMF(t.Context(), x, 5, WithLoss(l), WithEpochs(epochs), WithEnds(ends),
 				WithShrinkage(0)))(t)
-			if q.History[60] > n.History[60] || len(q.Warnings) > 0 {
-				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[60], n.History[60])
+			if q.History[epochs] > n.History[epochs] || len(q.Warnings) > 0 {
+				t.Errorf("β=%g, %v: QMF %v, NMF %v", l, ends, q.History[epochs], n.History[epochs])
 			}
-			if got := must(q.Loss(x))(t); math.Abs(got-q.History[60]) > 1e-9*got {
-				t.Errorf("β=%g: Loss %v, History %v", l, got, q.History[60])
+			if got := must(q.Loss(x))(t); math.Abs(got-q.History[epochs]) > 1e-9*got {
+				t.Errorf("β=%g: Loss %v, History %v", l, got, q.History[epochs])
 			}
 		}
 	}

@@ -6,7 +6,6 @@ package quantmf
 import (
 	"errors"
 	"math"
-	"os"
 	"reflect"
 	"runtime"
 	"testing"
@@ -29,8 +28,7 @@ func sparseOf[F float32 | float64](t testing.TB, x Mat) *Sparse {
 		}
 		start = append(start, len(index))
 	}
-	s := must(NewSparse(x.Cols, start, index, values))(t)
-	return s
+	return must(NewSparse(x.Cols, start, index, values))(t)
 }
 
 // holders are other ways to hold the numbers of x, which are exact in single precision.
@@ -63,7 +61,7 @@ func countsOf(d, n int, seed uint64, share float64) Mat {
 
 // TestHeldOutHolders: HeldOut hides the same cells whatever holds x.
 func TestHeldOutHolders(t *testing.T) {
-	x := sparseCounts(30, 40, 3)
+	x := sparseCounts(16, 20, 3)
 	trials, masks := []Trial{{Rank: 2, Options: []FitOption{WithEpochs(2)}},
 		{Rank: 3, Options: []FitOption{WithEpochs(2)}}}, Masks{Repeats: 2, Seed: 7}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
@@ -109,7 +107,7 @@ func TestBadSparse(t *testing.T) {
 
 // TestRowsMemory: no fit of rows holds d × n numbers, but where its doc says so.
 func TestRowsMemory(t *testing.T) {
-	if os.Getenv("QUANTMF_LONG") == "" {
+	if !long {
 		t.Skip("QUANTMF_LONG is not set: some seconds of sorting")
 	}
 	cells := mostHeld
@@ -137,9 +135,8 @@ func TestRowsMemory(t *testing.T) {
 				append(signed, WithEpochs(1), WithWorkers(1))...))
 		},
 		"QMF, held out": func() error {
-			_, err := FitQMF(t.Context(), rowsOf{x}, 2,
-				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...)
-			return err
+			return errorOf(FitQMF(t.Context(), rowsOf{x}, 2,
+				append(signed, WithEpochs(1), WithWorkers(1), WithValidation(0.1))...))
 		},
 	} {
 		if !long && name == "QMF" { // less than with hidden cells

@@ -181,7 +181,7 @@ func TestLineMonotone(t *testing.T) {
 		w := make([]float64, m.V.Cols)
 		product(w, m.U.Row(i), m.V)
 		span := largest(w)
-		for range 5000 {
+		for range 1500 {
 			x := span * (6*r.Float64() - 2)
 			if r.Float64() < 0.1 {
 				x = math.Ldexp(x, int(1000*r.Float64()))

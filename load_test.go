@@ -7,7 +7,6 @@ package quantmf
 import (
 	"context"
 	"math"
-	"os"
 	"runtime"
 	"sync"
 	"testing"
@@ -18,12 +17,7 @@ import (
 // goroutines, return what one alone returns; then no goroutine is left, and they leave no memory
 // behind.
 func TestLoad(t *testing.T) {
-	fits, calls := 16, 1000
-	if os.Getenv("QUANTMF_LONG") != "" {
-		fits, calls = 64, 10000
-	} else if testing.Short() {
-		fits, calls = 8, 200
-	}
+	fits, calls := draws(64, 8, 8), draws(10000, 200, 200)
 	ctx := context.Background()
 	x, _ := bent(20, 24, 2, 0, 7)
 	kinds := []func() (Model, error){
@@ -35,14 +29,8 @@ func TestLoad(t *testing.T) {
 	want := make([][]byte, len(kinds))
 	models := make([]Model, len(kinds))
 	for i, fit := range kinds {
-		m, err := fit()
-		if err != nil {
-			t.Fatal(err)
-		}
-		models[i] = m
-		if want[i], err = m.MarshalBinary(); err != nil {
-			t.Fatal(err)
-		}
+		models[i] = must(fit())(t)
+		want[i] = marshalled(t, models[i])
 	}
 	// Single samples: what a service is asked for.
 	var single [4][24]uint64
@@ -55,8 +43,7 @@ func TestLoad(t *testing.T) {
 	}
 	for k, m := range models {
 		for j := range 24 {
-			v := must(m.Transform(ctx, column(j)))(t)
-			single[k][j] = fingerprint(v)
+			single[k][j] = fingerprint(must(m.Transform(ctx, column(j)))(t))
 		}
 	}
 	load := func() {
@@ -119,7 +106,7 @@ func TestLoad(t *testing.T) {
 // others or less, each the least of four to twelve by turns; the bounds allow for noise. Some calls go
 // together: what threads on other processors use is counted at ticks, which are as long as a call.
 func TestTransformTime(t *testing.T) {
-	if os.Getenv("QUANTMF_LONG") == "" {
+	if !long {
 		t.Skip("a measurement: set QUANTMF_LONG")
 	}
 	ctx := context.Background()
@@ -140,10 +127,7 @@ func TestTransformTime(t *testing.T) {
 			var m Model
 			began := cpuTime()
 			for range c.fits {
-				var err error
-				if m, err = c.fit(); err != nil {
-					t.Fatal(err)
-				}
+				m = must(c.fit())(t)
 			}
 			fit = min(fit, (cpuTime()-began)/time.Duration(c.fits))
 			began = cpuTime()

@@ -10,11 +10,9 @@ import (
 // TestLoadings: features that are made of one of three factors each load on one axis each, and their
 // correlations with it lie within what the deviations say.
 func TestLoadings(t *testing.T) {
+	Slow(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("fits two tables")
-	}
-	const d, n, r = 30, 160, 3
+	const d, n, r = 24, 120, 3
 	within, all := 0.0, 0.0
 	for seed := range uint64(2) {
 		next := normal(seed + 31)

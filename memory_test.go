@@ -70,12 +70,11 @@ func TestMemoryOf(t *testing.T) {
 // TestMemoryOfState: the size told of a checkpoint is that of the states of a fit.
 func TestMemoryOfState(t *testing.T) {
 	Slow(t)
-	x := lognormal(150, 40)
-	type kind struct {
+	x := lognormal(80, 40)
+	for _, c := range []struct {
 		method Method
 		opts   []FitOption
-	}
-	for _, c := range some([]kind{
+	}{
 		{MethodNMF, nil},
 		{MethodNMF, []FitOption{WithUpdates(UpdatesMultiplicative)}},
 		{MethodNMF, []FitOption{WithValidation(0.1)}},
@@ -88,12 +87,12 @@ func TestMemoryOfState(t *testing.T) {
 		{MethodQMF, []FitOption{WithRestarts(2)}},
 		{MethodBQMF, nil},
 		{MethodBQMF, []FitOption{WithValidation(0.1)}},
-	}, 0, 2, 4, 5, 7, 8, 10, 11) {
+	} {
 		opts := append([]FitOption{WithEpochs(4)}, c.opts...)
-		told := must(MemoryOf(c.method, x.Rows, x.Cols, 6, opts...))(t)
+		told := must(MemoryOf(c.method, x.Rows, x.Cols, 4, opts...))(t)
 		most := 0
 		keep := func(state []byte) error { most = max(most, len(state)); return nil }
-		must(Fit(t.Context(), c.method, x, 6, append(opts, WithCheckpoint(1, keep))...))(t)
+		must(Fit(t.Context(), c.method, x, 4, append(opts, WithCheckpoint(1, keep))...))(t)
 		t.Logf("%v: %d bytes told, %d at most", c.method, told.State, most)
 		// Names, counts and losses are another two thousand; second moments of a BQMF are counted in whole
 		// blocks.
@@ -112,11 +111,9 @@ func TestMemoryOfNMF(t *testing.T) {
 	type shape struct{ d, n, k int }
 	shapes := []shape{{6, 6000, 2}, {6000, 6, 4}, {17, 1500, 30}, {40, 2000, 5}, {60, 240, 150},
 		{60, 40, 150}}
-	if testing.Short() {
-		shapes = shapes[:2]
-	}
-	for _, s := range shapes {
-		dense, thin := lognormal(s.d, s.n), lognormal(s.d, s.n)
+	for at, s := range shapes {
+		dense := lognormal(s.d, s.n)
+		thin := dense.Clone()
 		for i := range thin.Data {
 			if j := i % s.n; j != 0 && i/s.n != j%s.d {
 				thin.Data[i] = 0
@@ -127,6 +124,9 @@ func TestMemoryOfNMF(t *testing.T) {
 			{WithLoss(Frobenius), WithPenalties(Penalties{L1U: 0.1, L2V: 1})}, {WithMissingValues()},
 			{WithValidation(0.1)},
 			{WithLoss(Beta(1.5)), WithValidation(0.1)}, {WithCellWeights(dense)}} {
+			if o == 5 && at > 2 && !long { // whose end is open: many epochs
+				continue
+			}
 			x, workers := thin, WithWorkers(1+2*(o%2))
 			if o > 4 {
 				x = dense
@@ -136,7 +136,7 @@ func TestMemoryOfNMF(t *testing.T) {
 				x.Data[1] = math.NaN()
 			}
 			if opts = append(opts, workers); o != 5 {
-				opts = append(opts, WithEpochs(5))
+				opts = append(opts, WithEpochs(3))
 			}
 			told := must(MemoryOf(MethodNMF, s.d, s.n, s.k, opts...))(t)
 			var m runtime.MemStats
@@ -181,27 +181,22 @@ func TestMemoryOfLargeRanks(t *testing.T) {
 		}
 	}
 	x := lognormal(6, 5)
-	alive := func(fit func() error) uint64 {
+	for name, fit := range map[string]func() error{
+		"NMF": func() error { return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1))) },
+		"NMF Frobenius": func() error {
+			return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius)))
+		},
+		"QMF": func() error {
+			return errorOf(FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores),
+				WithShrinkage(0), WithLine(0)))
+		},
+	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		ok(t, fit())
 		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
-	}
-	for name, fit := range map[string]func() error{
-		"NMF": func() error { return errorOf(FitNMF(t.Context(), x, 2000, WithEpochs(1))) },
-		"NMF Frobenius": func() error {
-			_,
-				err := FitNMF(t.Context(), x, 2000, WithEpochs(1), WithLoss(Frobenius))
-			return err
-		},
-		"QMF": func() error {
-			_, err := FitQMF(t.Context(), x, 2000, WithEpochs(0), WithStart(StartScores), WithShrinkage(0),
-				WithLine(0))
-			return err
-		},
-	} {
-		if got := alive(fit); got > 16<<20 { // a matrix of 2000 × 2000 numbers is 32 MB
+		// a matrix of 2000 × 2000 numbers is 32 MB
+		if got := after.TotalAlloc - before.TotalAlloc; got > 16<<20 {
 			t.Errorf("%s: %d bytes", name, got)
 		}
 	}

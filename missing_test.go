@@ -11,7 +11,7 @@ import (
 func TestBQMFMissingUnlike(t *testing.T) {
 	Slow(t)
 	t.Parallel()
-	const d, n = 40, 60
+	const d, n = 30, 50
 	r := rand.New(rand.NewPCG(8, 1))
 	x, u, v := NewMat(d, n), make([]float64, d), make([]float64, n)
 	for i := range u {
@@ -33,7 +33,7 @@ func TestBQMFMissingUnlike(t *testing.T) {
 		{"whole", 0, func(int, int, float64) bool { return false }},
 		{"at random", 0, func(int, int, float64) bool { return r.Float64() < 0.15 }},
 		{"by samples", 0, func(i, j int, x float64) bool { return j%5 == 0 && r.Float64() < 0.6 }},
-		{"a block", 0, func(i, j int, x float64) bool { return i < 12 && j >= 45 }},
+		{"a block", 0, func(i, j int, x float64) bool { return i < 9 && j >= 38 }},
 		{"low", -1, func(i, j int, x float64) bool { return x < 0.4 }},
 		{"high", 1, func(i, j int, x float64) bool { return x > 2.5 }},
 		{"low ones more often", -1, func(i, j int, x float64) bool { return x < 1 && r.Float64() < 0.4 }},

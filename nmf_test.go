@@ -89,9 +89,8 @@ func TestScikit(t *testing.T) {
 	}
 }
 
-// TestPublishedKL: the best of five seeds, 500 updates each, comes within 1 % of
-// the best that is known of each set. It stops at the first seed that does.
-// Without QUANTMF_LONG, of one set and rank 3.
+// TestPublishedKL: the best of five seeds comes within 1 % of the best that is known of each set. It stops at
+// the first seed that does. Without QUANTMF_LONG, of one set and rank 3, and for 30 epochs instead of 500.
 func TestPublishedKL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fits whole data sets")
@@ -134,8 +133,9 @@ func TestPublishedKL(t *testing.T) {
 			seed := 0
 			for seed < 5 && !(best <= 1.01*r.Best) {
 				seed++
-				m := must(FitNMF(context.Background(), x, k, WithSeed(uint64(seed)), WithEpochs(500)))(t)
-				best = min(best, m.History[500]*float64(len(x.Data)))
+				m := must(FitNMF(context.Background(), x, k, WithSeed(uint64(seed)),
+					WithEpochs(draws(500, 30, 30))))(t)
+				best = min(best, m.History[len(m.History)-1]*float64(len(x.Data)))
 			}
 			t.Logf("%s, k=%d: %.8g with seed %d, %.4f of the best known", folder, k, best, seed, best/r.Best)
 			if !(best <= 1.01*r.Best) {
@@ -167,7 +167,7 @@ func TestNeverRises(t *testing.T) {
 	}
 	kinds := []kind{{"uniform", near, WithStart(StartUniform)}, {"SVD", near, WithStart(StartSVD)},
 		{"given", near, WithInit(u, v)}}
-	for seed := range draws(40, 40, 10) {
+	for seed := range draws(40, 20, 6) {
 		far, r := NewMat(12, 9), random.Split(uint64(seed), 8)
 		for i := range far.Data {
 			far.Data[i] = math.Pow(r.Float64(), -3)

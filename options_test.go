@@ -59,7 +59,7 @@ func anOption(k option.Kind, d, n, rank int) FitOption {
 
 // TestOptionTable: each function takes the options that the table says, and no other.
 func TestOptionTable(t *testing.T) {
-	ctx, m := t.Context(), first(toy(2), 12)
+	ctx, m := t.Context(), first(toy(2), 6)
 	m.Cols = 10
 	x, y := m.Row(0), []float64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 	fit := func(f option.Function, method Method) (option.Function, func(o FitOption) error) {
@@ -77,7 +77,7 @@ func TestOptionTable(t *testing.T) {
 	model := must(FitNMF(ctx, m, 2, WithEpochs(1)))(t)
 	check := func(f option.Function, call func(o FitOption) error) {
 		for k := range option.Kinds {
-			o := anOption(k, 12, 10, 2)
+			o := anOption(k, 6, 10, 2)
 			switch {
 			case k == option.Resume, k == option.Model &&
 				f.Takes.Has(k): // other tests have a state, and models

@@ -59,9 +59,7 @@ func TestQMFGradient(t *testing.T) {
 
 func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, ends Ends, batch int,
 	signed bool) {
-	x := toy(1)
-	x.Rows = 6
-	x.Data = x.Data[:6*x.Stride]
+	x := first(toy(1), 6).columns(45).Clone()
 	if signed {
 		for i := range x.Rows {
 			for j, v := range x.Row(i) {
@@ -152,9 +150,9 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 		if !(scale > 0) {
 			t.Fatalf("no gradient in %s", p.name)
 		}
-		step := 2
+		step := 3
 		if p.name == "V" {
-			step = 7
+			step = 11
 		}
 		for i := 0; i < len(p.x); i += step {
 			if p.name == "V" && i%f.np >= f.n || p.name == "R" && ends == EndsPinned && i%f.M == 0 {
@@ -175,14 +173,14 @@ func checkQMFGradient(t *testing.T, hidden float64, l Loss, penalty float64, end
 	}
 }
 
-// TestToy holds the fit to what the authors' code reaches on the toy problem:
-// 10.4 after 100 epochs, 0.21 after 300, 0.085 after 1000.
+// TestToy holds the fit to what the authors' code reaches on the toy problem, 10.4 after 100 epochs, 0.21
+// after 300, 0.085 after 1000: in 30 epochs to the second of these, with QUANTMF_LONG further.
 func TestToy(t *testing.T) {
 	ctx := context.Background()
 	check := func(t *testing.T, x Mat, most map[int]float64) {
-		nmf := must(FitNMF(ctx, x, 8, WithEpochs(1000)))(t)
-		base := nmf.History[1000]
-		for _, epochs := range []int{100, 300} {
+		nmf := must(FitNMF(ctx, x, 8, WithEpochs(draws(1000, 200, 200))))(t)
+		base := nmf.History[nmf.Best]
+		for _, epochs := range []int{30, 100, 300} {
 			if most[epochs] == 0 {
 				continue
 			}
@@ -206,9 +204,9 @@ func TestToy(t *testing.T) {
 	for seed := range draws(5, 0, 0) {
 		t.Run("own"+itoa(seed), func(t *testing.T) { check(t, toy(seed), map[int]float64{100: 0.15}) })
 	}
-	goals := map[int]float64{100: 0.12, 300: 0.085}
-	if !long {
-		delete(goals, 300)
+	goals := map[int]float64{30: 0.21}
+	if long {
+		goals = map[int]float64{100: 0.12, 300: 0.085}
 	}
 	t.Run("std1", func(t *testing.T) {
 		check(t, load(t, "../shared/data/toy/toy-std1.tsv.gz"), goals)
@@ -344,8 +342,8 @@ func TestFitAllocations(t *testing.T) {
 				append(f.opts, WithEpochs(epochs+3), WithWorkers(workers))...))(t)
 		}
 		for workers := 1; workers <= 2; workers++ {
-			few, many := allocations(2, func() { fit(2, workers) }),
-				allocations(2, func() { fit(22, workers) })
+			few, many := allocations(1, func() { fit(2, workers) }),
+				allocations(1, func() { fit(22, workers) })
 			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
 			// theirs; stacks that grow later, by some in one run and not in another, are none of an epoch's:
 			// one number an epoch would be twenty. An epoch that is kept takes three for its walk.
@@ -360,11 +358,12 @@ func TestFitAllocations(t *testing.T) {
 // that lead too far, each back beyond the one before, and the loss grows from epoch to epoch. The
 // bounds of the steps stop that.
 func TestStepsGrowNoFurther(t *testing.T) {
-	for _, c := range []struct {
+	type kind struct {
 		seed uint64
 		loss Loss
 		k    int
-	}{{7, KL, 3}, {25, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}} {
+	}
+	for _, c := range some([]kind{{7, KL, 3}, {25, KL, 2}, {1, Frobenius, 5}, {7, Frobenius, 5}}, 0) {
 		src := random.Split(c.seed, 30)
 		x, z := NewMat(30, 150), NewMat(2, 150)
 		for j := range z.Data {

@@ -17,7 +17,7 @@ import (
 // place apart: order and range must hold without a single exception, at any
 // number of iterations.
 func TestOrderAndRange(t *testing.T) {
-	problems := draws(14000, 900, 400)
+	problems := draws(14000, 600, 200)
 	pairs := 0
 	for seed := range problems {
 		r := random.Split(9, seed)

@@ -22,7 +22,7 @@ var randomFits = flag.Int("fits", 45, "how many fits TestRandomFits makes")
 func TestRandomFits(t *testing.T) {
 	h, fitted := fnv.New64a(), 0
 	if testing.Short() {
-		*randomFits = min(*randomFits, 20)
+		*randomFits = min(*randomFits, 16)
 	}
 	for seed := range *randomFits {
 		src := random.Split(61, seed)
@@ -53,13 +53,14 @@ func TestRandomFits(t *testing.T) {
 		}
 		b := file(t, m)
 		h.Write(b)
-		for holder, y := range map[string]Rows{"rows": struct{ Rows }{x}, "sparse": SparseOf(t, x)} {
-			other, err := Fit(t.Context(), method, y, k, append(opts, WithWorkers(3))...)
-			if err != nil || !bytes.Equal(file(t, other), b) {
-				t.Errorf("fit %d, %v of %s, %d × %d, %s: another model: %v", seed, method, name, x.Rows,
-					x.Cols,
-					holder, err)
-			}
+		var y Rows = SparseOf(t, x)
+		if seed%2 == 0 {
+			y = struct{ Rows }{x}
+		}
+		other, err := Fit(t.Context(), method, y, k, append(opts, WithWorkers(3))...)
+		if err != nil || !bytes.Equal(file(t, other), b) {
+			t.Errorf("fit %d, %v of %s, %d × %d, %T: another model: %v", seed, method, name, x.Rows, x.Cols,
+				y, err)
 		}
 	}
 	if t.Logf("%d of %d fits, hash %016x", fitted, *randomFits, h.Sum64()); fitted < *randomFits/2 {

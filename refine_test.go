@@ -39,65 +39,50 @@ func TestWithModel(t *testing.T) {
 			signed.Set(i, j, signed.At(i, j)-float64(i%5))
 		}
 	}
+	plain, tiny := bentTable(20, 60, 1), bentTable(20, 60, 0x1p-300)
 	for name, c := range map[string]struct {
 		x      Mat
 		method Method
 		opts   []FitOption
 	}{
-		"QMF":       {bentTable(20, 60, 1), MethodQMF, nil},
-		"QMF, tiny": {bentTable(20, 60, 0x1p-300), MethodQMF, nil},
-		"QMF, signed": {signed, MethodQMF,
-			[]FitOption{WithLoss(Frobenius)}},
-		"QMF, one batch": {bentTable(20, 60, 1), MethodQMF,
-			[]FitOption{WithBatch(99)}},
-		"QMF, other maps": {bentTable(20, 60, 1), MethodQMF,
-			[]FitOption{WithLevels(5), WithEpsilon(0.05)}},
-		"NMF":       {bentTable(20, 60, 1), MethodNMF, nil},
-		"NMF, tiny": {bentTable(20, 60, 0x1p-300), MethodNMF, nil},
-		"NMF, Frobenius": {bentTable(20, 60, 1), MethodNMF,
-			[]FitOption{WithLoss(Frobenius)}},
-		"QMFQ":       {bentTable(20, 60, 1), MethodQMFQ, nil},
-		"QMFQ, tiny": {bentTable(20, 60, 0x1p-300), MethodQMFQ, nil},
-		"QMFQ, other maps": {bentTable(20, 60, 1), MethodQMFQ,
-			[]FitOption{WithLevels(5), WithEpsilon(0.05)}},
+		"QMF":             {plain, MethodQMF, nil},
+		"QMF, tiny":       {tiny, MethodQMF, nil},
+		"QMF, signed":     {signed, MethodQMF, []FitOption{WithLoss(Frobenius)}},
+		"QMF, one batch":  {plain, MethodQMF, []FitOption{WithBatch(99)}},
+		"QMF, other maps": {plain, MethodQMF, []FitOption{WithLevels(5), WithEpsilon(0.05)}},
+		"NMF":             {plain, MethodNMF, nil},
+		"NMF, tiny":       {tiny, MethodNMF, nil},
+		"NMF, Frobenius":  {plain, MethodNMF, []FitOption{WithLoss(Frobenius)}},
+		"QMFQ, tiny":      {tiny, MethodQMFQ, []FitOption{WithEpochs(50)}},
+		"QMFQ, other maps": {plain, MethodQMFQ, []FitOption{WithEpochs(50), WithLevels(5),
+			WithEpsilon(0.05)}},
 	} {
-		fit := func(x Rows, opts ...FitOption) (Model, []float64) {
+		fit := func(opts ...FitOption) (Model, []float64) {
 			t.Helper()
-			m, err := Fit(t.Context(), c.method, x, 3, opts...)
-			if err != nil {
-				t.Fatal(name, err)
-			}
-			switch m := m.(type) {
-			case *NMF:
-				return m, m.History
-			case *QMF:
-				return m, m.History
-			case *QMFQ:
-				return m, m.History
-			}
-			return nil, nil
+			m := must(Fit(t.Context(), c.method, c.x, 3, opts...))(t)
+			return m, factors(m).History
 		}
 		near, above, epochs := 1e-9, 1e-6, 3
 		if c.method == MethodQMFQ { // steps of Adam need some epochs
 			above, epochs = 0.01, 30
 		}
-		first, history := fit(c.x, c.opts...)
+		first, history := fit(c.opts...)
 		own, _ := first.Loss(c.x)
 		from := WithModel(first)
 		if n := len(history); name != "QMF, one batch" && math.Abs(history[n-1]-own) > 1e-9*own {
 			t.Fatalf("%s: the loss is %v, the history ends with %v", name, own, history[n-1])
 		}
-		still, begun := fit(c.x, from, WithEpochs(0))
+		still, begun := fit(from, WithEpochs(0))
 		if now, _ := still.Loss(c.x); math.Abs(begun[0]-own) > near*own || math.Abs(now-own) > near*own {
 			t.Errorf("%s: begins at %v and ends at %v, the model's loss is %v", name, begun[0], now, own)
 		}
-		more, went := fit(c.x, from, WithEpochs(epochs))
+		more, went := fit(from, WithEpochs(epochs))
 		if now, _ := more.Loss(c.x); !(now <= own*(1+above)) {
 			t.Errorf("%s: %d epochs lead from %v to %v", name, epochs, own, now)
 		}
 		data, _ := first.MarshalBinary()
 		read := must(UnmarshalModel(data))(t)
-		if _, again := fit(c.x, WithModel(read), WithEpochs(epochs)); !slices.Equal(again, went) {
+		if _, again := fit(WithModel(read), WithEpochs(epochs)); !slices.Equal(again, went) {
 			t.Errorf("%s: from a file another history", name)
 		}
 	}
@@ -107,19 +92,20 @@ func TestWithModel(t *testing.T) {
 // cells as well, of the same samples, with more, and of others alone; a file makes no difference, nor does an
 // end on the way; features that were constant, and as many components as fit, are no trouble.
 func TestWithModelOfBQMF(t *testing.T) {
+	Slow(t)
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("ten fits")
-	}
-	x := bentTable(20, 80, 1)
-	for j := range 60 {
+	x := bentTable(16, 60, 1)
+	for j := range 45 {
 		x.Set(7, j, 2) // constant in what the model has seen
 	}
-	ctx := t.Context()
-	first := must(FitBQMF(ctx, part(x, 0, 60), 0))(t)
-	for what, some := range map[string]Mat{"the same": part(x, 0, 60), "more": x,
-		"others": part(x, 60, 80), "few": part(x, 60, 66)} {
-		anew, on := must(FitBQMF(ctx, some, 0))(t), must(FitBQMF(ctx, some, 0, WithModel(first)))(t)
+	fit := func(x Mat, opts ...FitOption) *BQMF { return must(FitBQMF(t.Context(), x, 0, opts...))(t) }
+	first := fit(part(x, 0, 45))
+	for what, some := range map[string]Mat{"the same": part(x, 0, 45), "more": x, "others": part(x, 45, 60),
+		"few": part(x, 45, 51)} {
+		anew, on := fit(some), fit(some, WithModel(first))
+		if what == "the same" {
+			anew = first
+		}
 		most := (len(anew.History) - 1) / 2
 		if what == "few" {
 			most = len(anew.History) - 2
@@ -133,28 +119,26 @@ func TestWithModelOfBQMF(t *testing.T) {
 			t.Errorf("begins at %v, where the model ended at %v", on.History[1], first.History)
 		}
 	}
-	on := must(FitBQMF(ctx, x, 0, WithModel(first), WithEpochs(2), WithTolerance(1e-9)))(t)
-	read := must(UnmarshalModel(file(t, first)))(t)
+	from := WithModel(must(UnmarshalModel(file(t, first)))(t))
+	two := []FitOption{WithEpochs(2), WithTolerance(1e-9)}
 	var saved []byte
-	again := must(FitBQMF(ctx, x, 0, WithModel(read), WithEpochs(2), WithTolerance(1e-9),
-		WithCheckpoint(1, func(state []byte) error {
-			if saved == nil {
-				saved = slices.Clone(state)
-			}
-			return nil
-		})))(t)
-	resumed := must(FitBQMF(ctx, x, 0, WithModel(read), WithEpochs(2), WithTolerance(1e-9),
-		WithResume(saved)))(t)
+	keep := WithCheckpoint(1, func(state []byte) error {
+		if saved == nil {
+			saved = slices.Clone(state)
+		}
+		return nil
+	})
+	on, again := fit(x, append(two, WithModel(first))...), fit(x, append(two, from, keep)...)
+	resumed := fit(x, append(two, from, WithResume(saved))...)
 	for what, m := range map[string]*BQMF{"from a file": again, "resumed": resumed} {
 		if !slices.Equal(m.U.Data, on.U.Data) || !slices.Equal(m.History, on.History) {
 			t.Errorf("%s: another model", what)
 		}
 	}
-	err := errorOf(FitBQMF(ctx, x, 0, WithEpochs(2), WithTolerance(1e-9), WithResume(saved)))
-	if !typed(err) {
+	if err := errorOf(FitBQMF(t.Context(), x, 0, append(two, WithResume(saved))...)); !typed(err) {
 		t.Errorf("resumed without the model: %v", err)
 	}
-	held := must(FitBQMF(ctx, x, 0, WithModel(first), WithValidation(0.1)))(t)
+	held := fit(x, WithModel(first), WithEpochs(3), WithValidation(0.1))
 	if len(held.Validation) != len(held.History) {
 		t.Errorf("%d losses of held-out cells, %d of others", len(held.Validation), len(held.History))
 	}

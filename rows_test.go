@@ -130,7 +130,7 @@ func TestRowsAlone(t *testing.T) {
 func TestFlushedColumns(t *testing.T) {
 	Slow(t)
 	src := random.Split(44, 0)
-	flushed, problems := 0, draws(1000, 60, 50)
+	flushed, problems := 0, draws(1000, 30, 30)
 	for range problems {
 		n, m := 1+src.IntN(60), 2+src.IntN(20)
 		b, q, x, z := make([]float64, m), make([]float64, m), make([]float64, n), make([]float64, n)

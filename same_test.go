@@ -6,7 +6,6 @@ package quantmf_test
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,48 +47,39 @@ func overShards(ctx context.Context, f samebits.Fit, x Rows, count int) (Model, 
 }
 
 // TestSame: one hash for each fit, whatever holds its matrix, on one machine and over 1, 2, 3 and 8 shards:
-// without QUANTMF_LONG half of the ways for each.
+// without QUANTMF_LONG each fit is made in one or two of the ways, and over one number of shards.
 func TestSame(t *testing.T) {
+	long := os.Getenv("QUANTMF_LONG") != ""
 	for a, f := range samebits.Fits() {
-		if testing.Short() && a%2 == 0 {
-			continue
+		if testing.Short() && a > 1 { // an NMF and a QMF
+			break
 		}
-		x := f.X
-		holders := Holders(t, x)
-		holders["in full"] = x
-		for _, name := range []string{"x.npy", "x.mtx"} {
-			path := filepath.Join(t.TempDir(), name)
-			file := must(os.Create(path))(t)
-			ok(t, table.Write(file, path, "", nil, nil, x))
-			ok(t, file.Close())
-			rows := must(rowfile.Open(path, rowfile.Options{}))(t)
-			defer rows.Close()
-			holders[name] = rows.Rows
-		}
-		options := append(f.Options[:len(f.Options):len(f.Options)], f.OneMachine...)
-		for i, holder := range slices.Sorted(maps.Keys(holders)) {
-			// each fit is held in a third of the ways, and split into half of the numbers of shards
-			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i)%3 > 0 {
+		holders := Holders(t, f.X)
+		holders["in full"] = f.X
+		options := slices.Concat(f.Options, f.OneMachine)
+		for i, holder := range []string{"in full", "rows", "single", "sparse", "sparse, single", "x.mtx",
+			"x.npy"} {
+			if !long && (a+i)%4 > 0 {
 				continue
 			}
 			x := holders[holder]
-			m, err := Fit(t.Context(), f.Method, x, f.Rank, options...)
-			if err != nil {
-				t.Fatal(f.Name, holder, err)
+			if x == nil {
+				path := filepath.Join(t.TempDir(), holder)
+				file := must(os.Create(path))(t)
+				ok(t, table.Write(file, path, "", nil, nil, f.X))
+				ok(t, file.Close())
+				rows := must(rowfile.Open(path, rowfile.Options{}))(t)
+				defer rows.Close()
+				x = rows.Rows
 			}
-			f.Check(t, holder, m)
+			f.Check(t, holder, must(Fit(t.Context(), f.Method, x, f.Rank, options...))(t))
 		}
-		for i, shards := range []int{1, 3, 2, 8} {
-			if os.Getenv("QUANTMF_LONG") == "" && (a/2+a+i/2)%2 > 0 {
+		for i, shards := range []int{2, 8, 3, 1} {
+			if !long && i != a%4 {
 				continue
 			}
-			m, err := overShards(t.Context(), f,
-				map[bool]Rows{true: holders["sparse"], false: x}[shards%2 == 0],
-				shards)
-			if err != nil {
-				t.Fatal(f.Name, shards, err)
-			}
-			f.Check(t, fmt.Sprintf("%d shards", shards), m)
+			x := holders[map[bool]string{true: "sparse", false: "in full"}[shards%2 == 0]]
+			f.Check(t, fmt.Sprintf("%d shards", shards), must(overShards(t.Context(), f, x, shards))(t))
 		}
 	}
 }

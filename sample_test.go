@@ -76,7 +76,7 @@ func TestSampleMarginals(t *testing.T) {
 		t.Skip("makes many draws")
 	}
 	t.Parallel()
-	const draws = 300
+	const draws = 150
 	_, seen := assays(12, 40, 5, 1, 1)
 	counts := seen.Clone()
 	for k, v := range counts.Data {

@@ -41,7 +41,7 @@ func TestScoresCost(t *testing.T) {
 			func() { must(m.Scores(t.Context(), fresh))(t) },
 		}
 		least, reads := [2]time.Duration{math.MaxInt64, math.MaxInt64}, [2]int{}
-		for range 15 {
+		for range 9 {
 			for which, call := range calls {
 				began, before := cpuTime(), fresh.reads
 				call()

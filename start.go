@@ -41,7 +41,9 @@ package quantmf
 // The fit takes what predicts the hidden cells best (docs/measurements/defaults.md). Where that is a trial
 // before its epochs, and the number of epochs is left to the data, the fit makes none: it stays at the start,
 // which with a line is nearly the NMF that hidden cells have ended. Epochs overfit where few cells rule the
-// loss, as in few rows of mixed units.
+// loss, as in few rows of mixed units. They are made all the same where they predict the hidden cells of so
+// many more rows better than worse that it is no chance, by two standard errors of the sign test: a few rows
+// that have most of the loss do not keep the others from their maps.
 //
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
 // which their loss was least, as soon as it has not fallen by 2e-3 of itself in a quarter of the epochs of
@@ -173,10 +175,11 @@ func (f *qmfFit) choose() error {
 	if err := t.race(2, f.progress.Within(firstMaps, firstEpochs)); err != nil {
 		return err
 	}
+	best, _ := t.chosen()
 	var open []prospect
 	for _, lambda := range lambdas {
-		if lambda != t.best.lambda {
-			open = append(open, prospect{start: t.best.origin, lambda: lambda, line: t.best.line})
+		if lambda != best.lambda {
+			open = append(open, prospect{start: best.origin, lambda: lambda, line: best.line})
 		}
 	}
 	if err := t.from(open, f.progress.Within(firstEpochs, lastMaps)); err != nil {
@@ -185,8 +188,9 @@ func (f *qmfFit) choose() error {
 	if err := t.race(1, f.progress.Within(lastMaps, 1)); err != nil {
 		return err
 	}
-	f.startShare, f.rests = t.share, t.rests
-	f.origin, f.lambda, f.line = t.best.origin, min(t.best.lambda, f.maxShrinkage), t.best.line
+	best, f.rests = t.chosen()
+	f.startShare = t.share
+	f.origin, f.lambda, f.line = best.origin, min(best.lambda, f.maxShrinkage), best.line
 	if chosen != nil {
 		*chosen = startChoice{prospect{f.origin, f.lambda, f.line, f.rests}, f.startShare, true}
 	}
@@ -266,9 +270,9 @@ type trials struct {
 	made     []*qmfFit          // those that have maps and wait for their epochs
 	begun    map[Start]*factors // with which the trials of a start began
 	share    float64            // startShare of StartNMF
-	best     *qmfFit            // that predicts the hidden cells best,
-	rests    bool               // before its epochs,
-	least    float64            // and their loss there
+	best     [2]*qmfFit         // that predict the hidden cells best before and after their epochs,
+	least    [2]float64         // their loss there,
+	rows     []float64          // and that of each row before the epochs
 }
 
 // newTrials draws the cells of the trials, nil where there are too few to hide a tenth of them.
@@ -345,8 +349,8 @@ func (t *trials) race(most int, progress fit.Progress) error {
 		// Of a trial no state is kept, and its loss on hidden cells is evaluated at its end alone.
 		a := &fit.Attempt{Fit: trial, Journal: fit.NewJournal(t.settings.patience, t.settings.epochs, false)}
 		a.Note(trial.losses())
-		if t.settings.mayRest {
-			t.take(trial, true)
+		if t.take(trial, 0) {
+			t.rows = slices.Clone(trial.rowHeld)
 		}
 		if err := a.Advance(&part, t.settings.epochs, nil); err != nil {
 			return err
@@ -355,16 +359,32 @@ func (t *trials) race(most int, progress fit.Progress) error {
 		if err := t.of.pool.Err(); err != nil {
 			return err
 		}
-		t.take(trial, false)
+		t.take(trial, 1)
 	}
 	return nil
 }
 
-// take takes a trial that predicts the hidden cells better than the best one.
-func (t *trials) take(trial *qmfFit, rests bool) {
-	if held := trial.meanHeld(); t.best == nil || held < t.least {
-		t.best, t.rests, t.least = trial, rests, held
+// take takes a trial that predicts the hidden cells better than the best one before (0) or after (1) epochs.
+func (t *trials) take(trial *qmfFit, after int) bool {
+	held := trial.meanHeld()
+	better := t.best[after] == nil || held < t.least[after]
+	if better {
+		t.best[after], t.least[after] = trial, held
 	}
+	return better
+}
+
+// chosen returns the best trial, and whether it is that before its epochs.
+func (t *trials) chosen() (best *qmfFit, rests bool) {
+	better := 0 // rows that are predicted better after epochs, less those that are before
+	for i, before := range t.rows {
+		better += cmp.Compare(before, t.best[1].rowHeld[i])
+	}
+	chance := 2 * math.Sqrt(float64(len(t.rows)))
+	if t.settings.mayRest && t.least[0] < t.least[1] && float64(better) <= chance {
+		return t.best[0], true
+	}
+	return t.best[1], false
 }
 
 // fit returns the trial of a prospect. It is evaluated once, after its epochs.

@@ -3,30 +3,36 @@ package quantmf_test
 // This file tests a stream: a nightly fit goes on from the model of the night before.
 
 import (
+	"math"
 	"math/rand/v2"
+	"os"
 	"testing"
 
 	. "github.com/quantmf/quantmf"
 	"github.com/quantmf/quantmf/rowfile"
 )
 
-// TestStream: a model of 150 samples gets more each night, or is fitted to as many others, or to others
-// alone. A fifth of the epochs comes each time to the loss of a fit from nothing, and new samples have the
-// scores that they have by that fit. When features trade places, the scores rise.
+// TestStream: a model of 90 samples gets more each night, or is fitted to others alone. A fifth of the epochs
+// comes each time to the loss of a fit from nothing, and new samples have the scores that they have by that
+// fit. When features trade places, the scores rise.
 func TestStream(t *testing.T) {
 	if testing.Short() {
-		t.Skip("thirty fits")
+		t.Skip("twenty fits")
 	}
 	t.Parallel()
-	x := bentTable(24, 200, 1)
+	const n = 120
+	x, missing := bentTable(24, n, 1), WithMissingValues()
+	for j := range n / 5 {
+		x.Set(7*j%24, 5*j, math.NaN())
+	}
 	for method, epochs := range map[Method]int{
-		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 100, MethodBQMF: 12,
+		MethodNMF: 20, MethodQMF: 20, MethodQMFQ: 60, MethodBQMF: 12,
 	} {
-		model := must(Fit(t.Context(), method, part(x, 0, 150), 3, WithEpochs(epochs)))(t)
-		for _, c := range [][2]int{{150, 200}, {50, 200}, {0, 170}} {
-			days, fresh := part(x, c[0], c[1]), part(x, c[1], 200)
-			refit := must(Fit(t.Context(), method, days, 3, WithEpochs(epochs)))(t)
-			on := must(Fit(t.Context(), method, days, 3, WithEpochs(epochs/5), WithModel(model)))(t)
+		model := must(Fit(t.Context(), method, part(x, 0, 90), 3, missing, WithEpochs(epochs)))(t)
+		for _, c := range [][2]int{{90, n}, {0, 100}} {
+			days, fresh := part(x, c[0], c[1]), part(x, c[1], n)
+			refit := must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs)))(t)
+			on := must(Fit(t.Context(), method, days, 3, missing, WithEpochs(epochs/5), WithModel(model)))(t)
 			want, got := must(refit.Loss(days))(t), must(on.Loss(days))(t)
 			if !(got <= 1.05*want) {
 				t.Errorf("%v, samples %v: %d epochs from the model come to %v, %d from nothing to %v", method,
@@ -42,7 +48,7 @@ func TestStream(t *testing.T) {
 					theirs)
 			}
 		}
-		before, moved := part(x, 150, 200), part(x, 150, 200).Clone()
+		before, moved := part(x, 90, n), part(x, 90, n).Clone()
 		for j := range moved.Cols {
 			a, b := moved.At(0, j), moved.At(1, j)
 			moved.Set(0, j, 3*b)
@@ -58,20 +64,19 @@ func TestStream(t *testing.T) {
 // TestStreamOfPatients: on real assays 50 more patients of the same kind take a fifth of the epochs of a
 // refit.
 func TestStreamOfPatients(t *testing.T) {
-	if testing.Short() {
-		t.Skip("six fits of a real table")
+	if os.Getenv("QUANTMF_LONG") == "" {
+		t.Skip("QUANTMF_LONG is not set: six fits of a whole table")
 	}
 	t.Parallel()
 	f := must(rowfile.Open("testdata/laml-assays.tsv.gz", rowfile.Options{}))(t)
-	whole := f.Rows.(Mat)
-	x, order := whole.Clone(), rand.New(rand.NewPCG(1, 1)).Perm(whole.Cols) // patients stand in groups
-	for i := range x.Rows {
-		for j := range order {
-			x.Set(i, j, whole.At(i, order[j]))
+	whole, missing := f.Rows.(Mat), WithMissingValues()
+	x := whole.Clone()
+	for to, from := range rand.New(rand.NewPCG(1, 1)).Perm(x.Cols) { // patients stand in groups
+		for i := range x.Rows {
+			x.Set(i, to, whole.At(i, from))
 		}
 	}
 	for _, method := range []Method{MethodNMF, MethodQMF} {
-		missing := WithMissingValues()
 		first := must(Fit(t.Context(), method, part(x, 0, x.Cols-50), 8, WithEpochs(20), missing))(t)
 		refit := must(Fit(t.Context(), method, x, 8, WithEpochs(20), missing))(t)
 		on := must(Fit(t.Context(), method, x, 8, WithEpochs(4), WithModel(first), missing))(t)

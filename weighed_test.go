@@ -80,7 +80,11 @@ func TestSampleWeights(t *testing.T) {
 		"penalties, Frobenius": {x,
 			[]FitOption{WithPenalties(Penalties{L1U: 0.05, L2U: 0.01}), WithLoss(Frobenius)}},
 	} {
-		for _, scale := range []float64{1, 0.125, 1e20} {
+		scales := []float64{1, 0.125, 1e20}
+		if strings.Contains(name, ", ") { // which meet the weights by the same steps as others
+			scales = scales[2:]
+		}
+		for _, scale := range scales {
 			t.Run(name+", "+ftoa(scale), func(t *testing.T) {
 				weights := append([]float64(nil), times...)
 				for j := range weights {
@@ -228,7 +232,7 @@ func TestBQMFSampleWeights(t *testing.T) {
 	}
 	from := WithModel(must(FitBQMF(t.Context(), x, 1, WithEpochs(3)))(t))
 	for name, x := range map[string]Mat{"whole": x, "holed": holed(x, 0.1)} {
-		opts := []FitOption{WithMissingValues(), from, WithEpochs(6)}
+		opts := []FitOption{WithMissingValues(), from, WithEpochs(3)}
 		want := must(FitBQMF(t.Context(), repeated(x, times), 1, opts...))(t)
 		got := must(FitBQMF(t.Context(), x, 1, append(opts, WithSampleWeights(times))...))(t)
 		far := func(what string, a, b []float64, within float64) {
@@ -300,16 +304,17 @@ func TestBQMFCellWeights(t *testing.T) {
 	fit := func(x Mat, opts ...FitOption) Mat {
 		return must(FitBQMF(t.Context(), x, 3, append(opts, WithMissingValues())...))(t).Reconstruct()
 	}
-	same := func(what string, a, b Mat) {
-		t.Helper()
-		if fingerprint(a) != fingerprint(b) {
+	few := WithEpochs(3)
+	missing := fingerprint(fit(spots, few))
+	for what, same := range map[string]bool{
+		"all 3":             fingerprint(fit(x, few, WithCellWeights(flat))) == fingerprint(fit(x, few)),
+		"0":                 fingerprint(fit(wrong, few, WithCellWeights(only))) == missing,
+		"0 where x has NaN": fingerprint(fit(spots, few, WithCellWeights(only))) == missing,
+	} {
+		if !same {
 			t.Error(what + ": other bits")
 		}
 	}
-	plain, missing := fit(x), fit(spots)
-	same("all 3", fit(x, WithCellWeights(flat)), plain)
-	same("0", fit(wrong, WithCellWeights(only)), missing)
-	same("0 where x has NaN", fit(spots, WithCellWeights(only)), missing)
 	off := func(m Mat) (sum float64) {
 		for i, v := range x.Data {
 			if i*7%11 == 0 {
@@ -318,8 +323,8 @@ func TestBQMFCellWeights(t *testing.T) {
 		}
 		return sum
 	}
-	nearly := fit(wrong, WithCellWeights(faint))
-	if a, b, c := off(missing), off(nearly), off(fit(wrong)); !(b < 1.02*a && b < 0.8*c) {
+	a, b, c := off(fit(spots)), off(fit(wrong, WithCellWeights(faint))), off(fit(wrong))
+	if !(b < 1.02*a && b < 0.8*c) {
 		t.Errorf("cells that are noise are off by %v, missing %v, weighing all %v", b, a, c)
 	}
 }
