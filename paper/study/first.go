@@ -63,8 +63,8 @@ func first() {
 	}
 	fmt.Println(report.Table(table))
 	for _, k := range []int{10, 0} {
-		fmt.Printf("k = %d: regret on average: %.2f %%, of each tenth %.2f %%\n", k, stat.Mean(regrets[k], nil),
-			stat.Mean(ofTenths[k], nil))
+		fmt.Printf("k = %d: regret on average: %.2f %%, of each tenth %.2f %%\n", k,
+			stat.Mean(regrets[k], nil), stat.Mean(ofTenths[k], nil))
 	}
 	fmt.Printf("shares that agree: %d of %d\n", agreed, all)
 }
