@@ -633,7 +633,7 @@ func TestBoundNeverFalls(t *testing.T) {
 
 // rest makes steps of U and V at the noise and relevance as they are.
 func rest(f *Fit) {
-	for range 400 {
+	for range 100 {
 		f.stepV(0)
 		f.stepU()
 	}
@@ -666,9 +666,6 @@ func TestLeaveOneOut(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	for _, hidden := range []float64{0, 0.2} {
-		if testing.Short() && hidden == 0 {
-			continue
-		}
 		q := drawn(30, 26, 2, hidden, 4)
 		f, p := settled(t, q, 4)
 		c := wholeReader(p)

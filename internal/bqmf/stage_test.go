@@ -50,26 +50,28 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 // slowRegression is the ridge regression of row a over some of its columns, by plain normal equations, and
 // its prediction at column j; count is |S| of its penalty.
 func slowRegression(lines [][]float64, y []float64, over []int, ridge, count float64, j int) float64 {
-	m := len(lines)
 	mean := func(line []float64) (sum float64) {
 		for _, c := range over {
 			sum += line[c] / float64(len(over))
 		}
 		return sum
 	}
-	a, right := make([][]float64, m), make([]float64, m)
-	for r := range a {
-		a[r] = make([]float64, m)
-		for c := range a[r] {
-			for _, k := range over {
-				a[r][c] += (lines[r][k] - mean(lines[r])) * (lines[c][k] - mean(lines[c]))
-			}
+	off := func(line []float64) (from []float64) { // the mean
+		mean := mean(line)
+		for _, c := range over {
+			from = append(from, line[c]-mean)
 		}
-		a[r][r] += ridge * count
-		for _, k := range over {
-			right[r] += (lines[r][k] - mean(lines[r])) * (y[k] - mean(y))
-		}
+		return from
 	}
+	var centred, a [][]float64
+	for _, line := range lines {
+		centred = append(centred, off(line))
+	}
+	for r, line := range centred {
+		a = append(a, times(centred, line))
+		a[r][r] += ridge * count
+	}
+	right := times(centred, off(y))
 	inverse, _ := solve(a)
 	sum := mean(y)
 	for r := range a {

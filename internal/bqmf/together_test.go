@@ -47,8 +47,8 @@ func TestHiddenTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	q, whole := smooth(60, 120)
-	m := q.learned(t, 50, 20, 2)
+	q, whole := smooth(45, 75)
+	m := q.learned(t, 40, 20, 2)
 	if m.Together == nil || !(m.Together.Factor > 1.5) {
 		t.Fatalf("together %v", m.Together)
 	}
