@@ -99,8 +99,9 @@ func TestExitCodes(t *testing.T) {
 		{"nmf", "fit -method nmf -k 2 matrix.tsv", "", 0, `^$`, `Model +NMF of 2 components`},
 		{"seed beyond int64", "fit -method nmf -k 2 -seed 18446744073709551615 matrix.tsv", "", 0, `^$`,
 			`NMF of 2`},
-		{"every option", "fit -method qmf -compare none -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 -seed 3 " +
-			"-workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 matrix.tsv", "", 0, `^$`, `QMF of 2`},
+		{"every option", "fit -method qmf -compare none -k 2 -m 4 -eps .02 -lr .05 -epochs 2 -batch 5 " +
+			"-seed 3 -workers 2 -start nmf -ends pinned -schedule constant -penalty .1 -shrinkage 0 " +
+			"matrix.tsv", "", 0, `^$`, `QMF of 2`},
 		{"no matrix", "fit -k 2", "", 2, `^$`, `no MATRIX given: .*\n"quantmf fit -h" says how to use it`},
 		{"two matrices", "fit matrix.tsv other.tsv", "", 2, `^$`, `other.tsv is too much: wanted MATRIX`},
 		{"no such flag", "fit -x x matrix.tsv", "", 2, `^$`, `quantmf fit: there is no flag -x of fit\n`},
@@ -119,8 +120,8 @@ func TestExitCodes(t *testing.T) {
 		{"over the matrix", "fit -u ./matrix.tsv matrix.tsv", "", 2, `^$`, `is read itself`},
 		{"no such file", "fit nothing.tsv", "", 3, `^$`, `nothing.tsv: `},
 		{"a folder", "fit .", "", 3, `^$`, `\.: `},
-		{"a feature of nothing", "fit -method nmf -missing -k 1 -", "x\ta\tb\ng1\t1\t2\ng2\tNA\tNA\n", 0, `^$`,
-			`warning: stdin: 1 feature without any value left out: "g2"\n(.*\n)*Matrix.* 1 feature`},
+		{"a feature of nothing", "fit -method nmf -missing -k 1 -", "x\ta\tb\ng1\t1\t2\ng2\tNA\tNA\n", 0,
+			`^$`, `warning: stdin: 1 feature without any value left out: "g2"\n(.*\n)*Matrix.* 1 feature`},
 		{"a sample of nothing", "fit -method nmf -missing -k 1 -", "x\ta\tb\ng1\t1\tNA\ng2\t3\tNA\n", 0, `^$`,
 			`warning: stdin: 1 sample without any value left out: "b"\n(.*\n)*Matrix.* 2 features`},
 		{"a table of nothing", "fit -missing -k 1 -", "x\ta\tb\ng1\tNA\tNA\n", 3, `^$`,
