@@ -196,8 +196,8 @@ func TestRankResumes(t *testing.T) {
 	}
 }
 
-// TestRankAfterKill: a run that was killed while it wrote its first file, or that left half of one, is gone on
-// from, and leaves nothing.
+// TestRankAfterKill: a comparison that was killed while it wrote its first file goes on, and what was half
+// written goes.
 func TestRankAfterKill(t *testing.T) {
 	dir := folder(t)
 	ok(t, os.Mkdir("fits", 0o777))
