@@ -541,12 +541,11 @@ func TestImputeUsage(t *testing.T) {
 		noise.Data[i] = 1 + src.Float64()
 	}
 	writeTable(t, "noise.tsv", noise)
-	_, said := quiet(t, 0, "impute noise.tsv -o f.tsv")
+	text, said := quiet(t, 0, "impute noise.tsv -o f.tsv -json")
 	if !strings.Contains(said, "Filled        0 values") || strings.Contains(said, "unsure; not better: ;") {
 		t.Error(said)
 	}
 	var o imputeObject
-	text, _ := quiet(t, 0, "impute noise.tsv -o f.tsv -json")
 	if err := json.Unmarshal([]byte(text), &o); err != nil || math.Abs(*o.Less) > 0.1 {
 		t.Errorf("noise is predicted: %v %v", err, *o.Less)
 	}

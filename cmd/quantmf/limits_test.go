@@ -94,7 +94,7 @@ func TestNewFlagsOfFit(t *testing.T) {
 		"-method bqmf -tolerance 0.5",
 		"-method nmf -updates multiplicative -epochs 5", "-method nmf -penalties .5,0,0,.5 -epochs 5",
 	} {
-		words := append([]string{"fit", "-k", "2", "-o", "m.qmf", "-progress", "json"},
+		words := append(strings.Fields("fit -method qmf -compare none -k 2 -o m.qmf -progress json"),
 			append(strings.Fields(args), "matrix.tsv")...)
 		quiet(t, 0, words...)
 		with, _ := quiet(t, 0, "inspect -json m.qmf")
@@ -121,10 +121,11 @@ func TestNewFlagsOfFit(t *testing.T) {
 		}
 	}
 	// A fit that was extended is the fit of as many epochs.
-	quiet(t, 0, "fit -k 2 -schedule constant -epochs 5 -checkpoint state matrix.tsv")
-	quiet(t, 0, "fit -k 2 -schedule constant -epochs 9 "+
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -schedule constant -epochs 5 "+
+		"-checkpoint state matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -schedule constant -epochs 9 "+
 		"-checkpoint state -resume -o a.qmf -u a.tsv matrix.tsv")
-	quiet(t, 0, "fit -k 2 -schedule constant -epochs 9 -u b.tsv matrix.tsv")
+	quiet(t, 0, "fit -method qmf -compare none -k 2 -schedule constant -epochs 9 -u b.tsv matrix.tsv")
 	if a, b := read(t, "a.tsv"), read(t, "b.tsv"); !same(a.X, b.X) {
 		t.Error("the extended fit is another")
 	}

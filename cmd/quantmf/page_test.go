@@ -86,8 +86,7 @@ func TestMethodsParagraph(t *testing.T) {
 		{"-method bqmf -k 2", "Bayesian quantile matrix factorisation"},
 		{"-k 2 -log1p -top 5", "log(1+x) of every value, the features of largest standard deviation alone"},
 	} {
-		quiet(t, 0, append(append([]string{"fit"}, strings.Fields(c.args)...), "-o", "m.qmf",
-			"matrix.tsv")...)
+		quiet(t, 0, "fit -method qmf -compare none -o m.qmf matrix.tsv "+c.args)
 		if page, _ := quiet(t, 0, "report m.qmf matrix.tsv -o -"); !strings.Contains(page,
 			c.want) {
 			at := strings.Index(page, "<h2>Methods")

@@ -297,6 +297,7 @@ func openFits(f *rankFlags) (*fitsDone, error) {
 		return nil, cli.UsageError("-resume: " + keep.path +
 			" was made with other flags: give those, or -force to start anew")
 	}
+	d.Sweep()
 	return d, d.Put("flags", []byte(identity))
 }
 

@@ -196,6 +196,18 @@ func TestRankResumes(t *testing.T) {
 	}
 }
 
+// TestRankAfterKill: a comparison that was killed while it wrote its first file goes on, and what was half
+// written goes.
+func TestRankAfterKill(t *testing.T) {
+	dir := folder(t)
+	ok(t, os.Mkdir("fits", 0o777))
+	writeText(t, "fits/.quantmf-0123456789abcdef.tmp", "begun")
+	quiet(t, 0, "rank -method nmf -k 1 -repeats 2 -epochs 2 -checkpoint fits -resume matrix.tsv")
+	if left := files(t, dir); left != "" {
+		t.Errorf("files: %s", left)
+	}
+}
+
 // copied is what a folder has.
 func copied(t *testing.T, dir string) fs.FS {
 	t.Helper()

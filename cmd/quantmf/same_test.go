@@ -43,7 +43,7 @@ func TestSame(t *testing.T) {
 			if i == 0 {
 				continue
 			}
-			shards, dir := []int{0, 8, 3}[i], fmt.Sprintf("%s-%d", f.Name, i)
+			shards, dir := []int{0, 2, 3}[i], fmt.Sprintf("%s-%d", f.Name, i)
 			quiet(t, 0, with([]string{"shard", "plan", name, "-o", dir, "-shards", fmt.Sprint(shards)})...)
 			for out := ""; out != "over\n"; {
 				for shard := range shards {

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/quantmf/quantmf/internal/table"
@@ -114,10 +115,16 @@ var temporary struct {
 	paths map[string]bool
 }
 
+const tempPrefix, tempSuffix = ".quantmf-", ".tmp"
+
+func isTemp(name string) bool {
+	return strings.HasPrefix(name, tempPrefix) && strings.HasSuffix(name, tempSuffix)
+}
+
 // createTemp differs from os.CreateTemp in the permissions, which are those of the final file, and in that
 // an interrupt removes the file.
 func createTemp(dir string, mode fs.FileMode) (*os.File, error) {
-	name := filepath.Join(dir, fmt.Sprintf(".quantmf-%016x.tmp", rand.Uint64()))
+	name := filepath.Join(dir, fmt.Sprintf(tempPrefix+"%016x"+tempSuffix, rand.Uint64()))
 	temporary.Lock() // before the file exists: an interrupt right after its creation must remove it
 	defer temporary.Unlock()
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
@@ -257,13 +264,23 @@ func (d *Folder) Remove(name string) error {
 	return err
 }
 
-// Files are those of the folder that can be seen.
+// Files are those of the folder that can be seen, but for those that a killed run had begun to write.
 func (d *Folder) Files() (all []os.FileInfo) {
 	there, _ := os.ReadDir(d.Dir) // what cannot be seen is not protected
 	for _, e := range there {
-		if info, err := e.Info(); err == nil {
+		if info, err := e.Info(); err == nil && !isTemp(e.Name()) {
 			all = append(all, info)
 		}
 	}
 	return all
+}
+
+// Sweep removes what killed runs had begun to write. No other run may write to the folder.
+func (d *Folder) Sweep() {
+	there, _ := os.ReadDir(d.Dir)
+	for _, e := range there {
+		if isTemp(e.Name()) {
+			d.Remove(e.Name())
+		}
+	}
 }
