@@ -648,48 +648,82 @@ func TestBQMFCurve(t *testing.T) {
 // have mass counted by the part of it that lies within (in a closed interval they would
 // count whole).
 func TestBQMFIntervalsHold(t *testing.T) {
-	Slow(t)
-	continuous, _ := bent(70, 80, 3, 0, 20)
-	counts, copies, src := continuous.Clone(), NewMat(24, 120), random.Split(0, 4)
-	for i, v := range counts.Data {
-		counts.Data[i] = math.Floor(2 * v)
+	if testing.Short() {
+		t.Skip("fits two larger matrices")
 	}
-	for i := range copies.Rows { // each of the first eight three times
-		for j := range copies.Cols {
-			if copies.Set(i, j, normal(&src)); i >= 8 {
-				copies.Set(i, j, copies.At(i%8, j)+0.1*copies.At(i, j))
+	continuous := func(seed uint64) Mat { x, _ := bent(100, 90, 3, 0, 20+seed); return x }
+	for name, of := range map[string]struct {
+		seeds  uint64
+		hidden float64
+		table  func(seed uint64) Mat
+	}{
+		"continuous": {2, 0.1, continuous},
+		"counts": {2, 0.1, func(seed uint64) Mat {
+			x := continuous(seed)
+			for i, v := range x.Data {
+				x.Data[i] = math.Floor(2 * v)
+			}
+			return x
+		}},
+		"three near copies": {4, 0.2, func(seed uint64) Mat {
+			x, src := NewMat(24, 60), random.Split(seed, 4)
+			for i := range x.Rows {
+				for j := range x.Cols {
+					x.Set(i, j, 0.1*normal(&src))
+					if i < 8 {
+						x.Set(i, j, normal(&src))
+					} else {
+						x.Set(i, j, x.At(i%8, j)+x.At(i, j))
+					}
+				}
+			}
+			return x
+		}},
+	} {
+		hold, cells := [3]float64{}, 0.0
+		for seed := range of.seeds {
+			x, src := of.table(seed), random.Split(seed, 3)
+			given := x.Clone()
+			for i := range x.Data {
+				if src.Float64() < of.hidden {
+					given.Data[i] = math.NaN()
+				}
+			}
+			m := fitBQMF(t, given, 0, WithMissingValues())
+			below, upTo, err := m.Probability(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, p := range []float64{0.5, 0.8, 0.95} {
+				lo, hi, err := m.Interval(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, v := range given.Data {
+					if v == v {
+						continue
+					}
+					if k == 0 {
+						cells++
+					}
+					a, b, from, to := below.Data[i], upTo.Data[i], 0.5-p/2, 0.5+p/2
+					switch {
+					case b > a:
+						hold[k] += max(min(b, to)-max(a, from), 0) / (b - a)
+					case a >= from && a <= to:
+						hold[k]++
+					}
+					if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside &&
+						a > from+1e-9 && b < to-1e-9 {
+						t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name,
+							x.Data[i], a, b, lo.Data[i], hi.Data[i], p)
+					}
+				}
 			}
 		}
-	}
-	for name, x := range map[string]Mat{"continuous": continuous, "counts": counts, "near copies": copies} {
-		given := holed(x, 0.15)
-		m := fitBQMF(t, given, 0, WithMissingValues())
-		below, upTo, err := m.Probability(x)
-		ok(t, err)
-		for _, p := range []float64{0.5, 0.8, 0.95} {
-			hold, cells := 0.0, 0.0
-			lo, hi, err := m.Interval(p)
-			ok(t, err)
-			for i, v := range given.Data {
-				if v == v {
-					continue
-				}
-				cells++
-				a, b, from, to := below.Data[i], upTo.Data[i], 0.5-p/2, 0.5+p/2
-				switch {
-				case b > a:
-					hold += max(min(b, to)-max(a, from), 0) / (b - a)
-				case a >= from && a <= to:
-					hold++
-				}
-				if inside := x.Data[i] >= lo.Data[i] && x.Data[i] <= hi.Data[i]; !inside &&
-					a > from+1e-9 && b < to-1e-9 {
-					t.Fatalf("%s: %g has probabilities %g to %g and is not in [%g,%g] of %g", name, x.Data[i],
-						a, b, lo.Data[i], hi.Data[i], p)
-				}
-			}
-			if math.Abs(hold/cells-p) > 0.04 {
-				t.Errorf("%s: %g intervals hold %.3f of %g hidden cells", name, p, hold/cells, cells)
+		for k, p := range []float64{0.5, 0.8, 0.95} {
+			if got := hold[k] / cells; math.Abs(got-p) > 0.03 {
+				t.Errorf("%s: %g intervals hold %.3f of %g hidden cells", name, p, got, cells)
 			}
 		}
 	}
