@@ -93,8 +93,8 @@ var thinMethods = map[string]func(*Problem) Method{
 
 // TestThin: under either loss rows that are held sparse have the bits of the same rows held dense, whatever
 // else the holder stores, and by three workers those by one; the losses are those of the factors, by the
-// definition. V of a thousand columns and more lies in several tiles, and a tile of rows of 1700 has more cells
-// than a run; of those it takes fewer ways to hold the rows, but with QUANTMF_LONG.
+// definition. V of a thousand columns and more lies in several tiles, and a tile of rows of 1700 has more
+// cells than a run; of those it takes fewer ways to hold the rows, but with QUANTMF_LONG.
 func TestThin(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
