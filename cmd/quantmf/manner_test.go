@@ -95,7 +95,6 @@ func TestMannerSaid(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("%v %v %v", manner, held/count, *o.IntervalHeld)
 		if math.Abs(*o.IntervalHeld-held/count) > 0.12 || manner == lowEnd && held/count > 0.7 {
 			t.Errorf("%v: 90 %% intervals hold %.3f of what is missing, %.3f of what was hidden", manner,
 				held/count, *o.IntervalHeld)
