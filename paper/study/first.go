@@ -15,8 +15,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// methods are those that auto takes.
-var methods = []string{"NMF", "QMF", "BQMF"}
+// takenByAuto are the methods among which auto chooses.
+var takenByAuto = []string{"NMF", "QMF", "BQMF"}
 
 // first hides tenths of the cells from all of -method auto, the cells that it hides itself included. For each
 // set and for ranks 10 and 0 it prints the share of these tenths that was said to be predicted, and that
@@ -74,7 +74,7 @@ func first() {
 
 // regretOf returns the method that predicts best, and by how many per cent auto is worse.
 func regretOf(tried map[string]quantmf.Prediction) (least string, regret float64) {
-	for _, name := range methods {
+	for _, name := range takenByAuto {
 		if p, has := tried[name]; has && (least == "" || p.Mean < tried[least].Mean) {
 			least = name
 		}
@@ -85,7 +85,7 @@ func regretOf(tried map[string]quantmf.Prediction) (least string, regret float64
 
 // counts lists how often each method came.
 func counts(of map[string]int) (s string) {
-	for _, name := range methods {
+	for _, name := range takenByAuto {
 		if of[name] > 0 {
 			s += fmt.Sprintf(" %s %d", name, of[name])
 		}
