@@ -104,6 +104,7 @@ func TestToldIsAlive(t *testing.T) {
 	}
 	for _, c := range []kind{
 		of("NMF of many epochs", nmf, 3, 4, 1, whole, WithEpochs(50000)),
+		of("NMF of no epochs", nmf, 20, 20000, 10, whole, WithEpochs(0), frobenius),
 		of("NMF tall", nmf, 20000, 6, 3, whole, WithEpochs(2), frobenius),
 		of("NMF of few rows", nmf, 2, 60000, 1, whole, WithEpochs(4)),
 		of("NMF wide, full rows under KL", nmf, 20, 20000, 10, whole, WithEpochs(4)),

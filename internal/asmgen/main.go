@@ -32,6 +32,9 @@ func main() {
 		}
 	}
 	for name, text := range files {
+		if old, err := os.ReadFile(name); err == nil && string(old) == text {
+			continue // for a compiler may read it just now
+		}
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			fmt.Fprintln(os.Stderr, "asmgen:", err)
 			os.Exit(1)
