@@ -354,21 +354,25 @@ func TestFarOutliers(t *testing.T) {
 		for i := range x {
 			x[i], z[i] = src.Float64(), normal(&src)
 		}
-		b := make([]float64, m)
+		a, b := slices.Repeat([]float64{1}, n), slices.Repeat([]float64{1}, m)
 		for j := range q {
-			q[j], b[j] = float64(j), 1
+			q[j] = float64(j)
 		}
-		if p%5 == 0 {
-			b[p/5%m] = float64(2 * m)
-		}
-		sign := 1.0
+		sign, end := 1.0, m-1
 		if p%2 == 1 {
-			sign = -1
+			sign, end = -1, 0
+		}
+		if n > 2*m { // and the sample far off is less than the last level, or fills it
+			b[p/6%m] = float64(m - 1)
+			if p%4 < 2 && b[end] == 1 {
+				a[0] = float64(n-1) * b[end] / (float64(2*m-2) - b[end])
+			}
 		}
 		solved := func(far float64) (T, dx []float64, tr *Transport) {
 			x := slices.Clone(x)
 			x[0] = sign * far
-			tr = must(Solve(x, WithSquash(SquashNone), WithTargetWeights(b), WithLevels(m), WithTolerance(1e-12)))(t)
+			tr = must(Solve(x, WithSquash(SquashNone), WithWeights(a), WithTargetWeights(b),
+				WithTolerance(1e-12)))(t)
 			T = must(tr.Quantile(q))(t)
 			g := must(tr.QuantileVJP(q, z))(t)
 			return T, g.X, tr
