@@ -145,7 +145,7 @@ func TestToldIsAlive(t *testing.T) {
 		of("QMFQ by singular vectors", qmfq, 80, 150, 5, whole, one, WithProjection(TruncatedSVD())),
 		of("BQMF", bqmf, 150, 150, 0, whole, one),
 		of("BQMF with missing values", bqmf, 100, 120, 60, whole, one, missing),
-		of("BQMF of weighed cells", bqmf, 100, 120, 8, whole, one, WithCellWeights(Lognormal(100, 120))),
+		of("BQMF of weighed cells", bqmf, 120, 120, 4, whole, one, WithCellWeights(Lognormal(120, 120))),
 		of("BQMF wide", bqmf, 40, 3000, 0, whole, one),
 		of("BQMF tall", bqmf, 4000, 10, 0, whole, one),
 		of("BQMF of few rows", bqmf, 2, 20000, 0, whole, one),
