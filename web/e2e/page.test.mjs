@@ -383,7 +383,8 @@ test('what is said first of matrices whose truth is known is what the command sa
   for (const { name, method, says } of truth.matrices) {
     await tab.give('#file', `${name}.tsv.gz`, readFileSync(new URL(`../../testdata/matrices/${name}.tsv.gz`, import.meta.url)));
     await tab.until((n) => document.getElementById('found-title').textContent.startsWith(`${n}.`) && document.getElementById('reading').hidden, name);
-    for (const [k, best] of Object.entries(method).slice(process.env.QUANTMF_LONG ? 0 : -1)) {
+    const ranks = Object.entries(method);
+    for (const [k, best] of process.env.QUANTMF_LONG ? ranks : ranks.slice(-1)) { // all at night
       await tab.fill('[name=rank]', k);
       await fit(tab);
       const box = await told(tab);
