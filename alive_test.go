@@ -91,6 +91,7 @@ func TestToldIsAlive(t *testing.T) {
 		}
 		return x
 	}
+	weights := Lognormal(300, 4000)
 	large, counts := each(func(v float64) float64 { return 1e45 * v }), each(math.Floor)
 	type kind struct {
 		name    string
@@ -126,6 +127,9 @@ func TestToldIsAlive(t *testing.T) {
 		of("BQMF, listed", bqmf, 100, 1000, 0, few, one),
 		of("QMF", qmf, 150, 400, 8, whole, one),
 		of("QMF that takes StartNMF", qmf, 1000, 600, 2, products),
+		of("QMF of weighed samples that takes StartNMF", qmf, 300, 4000, 2, products,
+			WithSampleWeights(weights.Row(0))),
+		of("QMF of weighed cells that takes StartNMF", qmf, 300, 4000, 2, products, WithCellWeights(weights)),
 		of("QMF wide", qmf, 12, 9000, 4, whole, one),
 		of("QMF tall", qmf, 4000, 12, 4, whole, one),
 		of("QMF of few rows", qmf, 2, 40000, 1, whole, one),

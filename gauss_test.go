@@ -22,7 +22,9 @@ func fitOf(t *testing.T, x Mat, k int, change func(c *config)) *qmfFit {
 	change(&c)
 	p := pool.New(1, 1)
 	t.Cleanup(p.Close)
-	visible := must(newCells(x, &c.settings))(t)
+	rules := c.rules()
+	rules.Weights = must(c.weightsOf(x.Dims()))(t)
+	visible := must(readCells(x, rules))(t)
 	visible.SetUnits(true)
 	return newQMFFit(visible, k, &c.settings,
 		fit.Run{Pool: p, Seed: c.seed, Progress: fit.Silent(t.Context())})

@@ -452,36 +452,46 @@ func (f *factors) factorise(x *fit.Cells, loss divergence.Loss, share, maxLogFac
 }
 
 // scoredRows is of how many rows the NMF of scores is made, the others being placed by its V: all of up to
-// fewScores cells. Placing knows neither weights nor given columns of U.
+// fewScores cells. Placing knows no given columns of U.
 func (f *qmfFit) scoredRows() int {
 	rows := max(fewScores/f.n, leastRows*f.k)
-	if float64(f.d)*float64(f.n) <= float64(fewScores) || f.cells.Weighted() || f.fixed > 0 {
+	if float64(f.d)*float64(f.n) <= float64(fewScores) || f.fixed > 0 {
 		return f.d
 	}
 	return min(rows, f.d)
 }
 
 // fromRows fills V with that of the NMF of the scores of so many rows, evenly spread, and U with that of
-// each row given V.
+// each row given V. As wΔ(x, t) = Δ(wx, wt), rows with weights are placed by V times the weights. Where these
+// differ from row to row, each row has such a V of its own.
 func (f *qmfFit) fromRows(count int) error {
 	a, p := f.pool.Memory, f.pool
 	defer p.Part()()
 	scores := order.NewScores(a, f.n, f.cells, f.Average, p.Workers())
 	m := fit.Dense{Rows: count, Cols: f.n, Data: a.Floats(count, f.n), Stride: f.n}
-	rowOf := func(r int) int { return int(int64(r) * int64(f.d) / int64(count)) }
+	rows := make([]int, count)
+	for r := range rows {
+		rows[r] = int(int64(r) * int64(f.d) / int64(count))
+	}
 	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
-	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true}
-	const factorised, together = 0.5, 1024 // the share of the work after which V is there; rows a report
-	of := place.Sizes{D: f.n, N: min(f.d, together), K: f.k, Workers: p.Workers(), Wide: kernel.Lanes}
+	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true, Weights: f.cells.WeightsOf(rows)}
+	// The share of the work after which V is there; rows a report, and workers of each.
+	factorised, together, readers, searchers := 0.5, 1024, 1, p.Workers()
+	if f.cells.EachWeighed() {
+		together, readers, searchers = 1, searchers, 1
+	}
+	of := place.Sizes{D: f.n, N: min(f.d, together), K: f.k, Workers: searchers, Wide: kernel.Lanes}
 	if a.Dry() {
 		x := fit.NotRead(a, count, f.n, f.cells.About, rules)
 		x.X, x.Partial, x.About.Full = m, f.cells.Partial, true // scores are above 0
 		g.reserveSome(x, divergence.KL, someSamples(divergence.KL, float64(count), float64(f.n)), p)
 		g.approximate(x, divergence.KL, 1, f.part(0, 1))
-		place.Count(a, of, f.cells.Partial)
+		for range readers {
+			place.Count(a, of, f.cells.Partial)
+		}
 		return nil
 	}
-	p.Do(count, func(_, r int) { scores.ReadRow(m.Row(r), rowOf(r)) })
+	p.Do(count, func(_, r int) { scores.ReadRow(m.Row(r), rows[r]) })
 	if err := p.Err(); err != nil {
 		return err
 	}
@@ -494,35 +504,61 @@ func (f *qmfFit) fromRows(count int) error {
 	if err := g.factorise(x, divergence.KL, 1, f.maxLogFactor, f.part(0, factorised)); err != nil {
 		return err
 	}
+	rest := f.progress.Within(factorised, 1)
+	if f.cells.EachWeighed() {
+		err = rest.Rows(p, f.d, func(_, i int) {
+			w := f.cells.WeightsAbove0(make([]float64, f.n), i)
+			_ = f.placed(scores, i, of, f.byWeighed(w), w) // whose error is that of the pool
+		})
+	} else {
+		w := f.cells.WeightsAbove0(make([]float64, f.n), 0)
+		by := f.byWeighed(w)
+		for from := 0; from < f.d && err == nil; from += of.N {
+			of.N = min(of.N, f.d-from)
+			err = cmp.Or(f.placed(scores, from, of, by, w), p.Err(),
+				rest.Report(float64(from)/float64(f.d)))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	for r, i := range rows {
+		copy(f.rowU(i), g.rowU(r))
+	}
+	return nil
+}
+
+// placed fills the U of rows from one on with that of their scores by V, both times the weights w, if any.
+func (f *qmfFit) placed(scores *order.Scores, from int, of place.Sizes, by *place.Linear, w []float64) error {
+	u, err := place.Columns(f.progress.Ctx, by, of, func(row []float64, r int) {
+		scores.ReadRow(row, from+r)
+		for j, w := range w {
+			row[j] *= w
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for r := range of.N {
+		for c := range f.k {
+			f.u[(from+r)*f.k+c] = u[c*of.N+r]
+		}
+	}
+	return nil
+}
+
+// byWeighed returns V, each column times the weight of its sample, nil for none, to place rows by.
+func (f *factors) byWeighed(weights []float64) *place.Linear {
 	sample := make([]float64, f.k)
-	by := place.NewLinear(divergence.KL, f.n, f.k, func(j int) []float64 {
+	return place.NewLinear(divergence.KL, f.n, f.k, func(j int) []float64 {
 		for c := range sample {
 			sample[c] = f.v[c*f.np+j]
+			if weights != nil {
+				sample[c] *= weights[j]
+			}
 		}
 		return sample
 	})
-	rest := f.progress.Within(factorised, 1)
-	for from := 0; from < f.d; from += of.N {
-		of.N = min(of.N, f.d-from)
-		u, err := place.Columns(f.progress.Ctx, by, of, func(row []float64, r int) {
-			scores.ReadRow(row, from+r)
-		})
-		if err == nil {
-			err = cmp.Or(p.Err(), rest.Report(float64(from)/float64(f.d)))
-		}
-		if err != nil {
-			return err
-		}
-		for r := range of.N {
-			for c := range f.k {
-				f.u[(from+r)*f.k+c] = u[c*of.N+r]
-			}
-		}
-	}
-	for r := range count {
-		copy(f.rowU(rowOf(r)), g.rowU(r))
-	}
-	return nil
 }
 
 // fillUnseen gives samples of which no cell is seen the means of the rows.

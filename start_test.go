@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -759,27 +760,86 @@ func TestInitialFactors(t *testing.T) {
 }
 
 // TestScoresOfRows: the NMF of the scores of some rows, and the others placed by it, end near that of all of
-// them, with the same bits for any number of workers, a sample without cells in the rows included. Memory
-// does not grow as all scores do.
+// them, with the same bits for any number of workers, a sample without cells in the rows included, and where
+// weights say which samples or cells are of another matrix. Memory does not grow as all scores do.
 func TestScoresOfRows(t *testing.T) {
 	few := fewScores
 	defer func() { fewScores = few }()
-	x, _ := bent(200, 60, 2, 0.1, 3)
-	for i := 0; i < x.Rows; i += 5 { // the rows that are scored
-		x.Set(i, 9, math.NaN())
+	clean, _ := bent(200, 60, 2, 0.1, 3)
+	other, _ := bent(200, 60, 2, 0.1, 4)
+	samples, cells, src := make([]float64, clean.Cols), NewMat(200, 60), rand.New(rand.NewPCG(1, 2))
+	for j := range samples {
+		samples[j] = 1
+		if j%3 > 0 {
+			samples[j] = 1e-4
+		}
 	}
-	opts := []FitOption{WithStart(StartScores), WithShrinkage(0), WithLine(0), WithEpochs(0),
-		WithMissingValues()}
-	of := func(cells, workers int) *QMF {
-		fewScores = cells
-		return must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
+	for i := range cells.Data {
+		cells.Data[i] = 1
+		if src.IntN(2) > 0 {
+			cells.Data[i] = 1e-4
+		}
 	}
-	all, some := of(1<<18, 2), of(40*60, 1)
-	if some.History[0] == all.History[0] || some.History[0] > 1.4*all.History[0] {
-		t.Errorf("loss %v from some rows, %v from all", some.History[0], all.History[0])
-	}
-	if !bytes.Equal(must(some.MarshalBinary())(t), must(of(40*60, 7).MarshalBinary())(t)) {
-		t.Error("seven workers have other bits than one")
+	for _, c := range []struct {
+		name   string
+		opts   []FitOption
+		weight func(i, j int) float64
+	}{
+		{"the same weights", nil, func(int, int) float64 { return 1 }},
+		{"samples", []FitOption{WithSampleWeights(samples)}, func(_, j int) float64 { return samples[j] }},
+		{"cells", []FitOption{WithCellWeights(cells)}, cells.At},
+	} {
+		x := clean.Clone()
+		for i := range x.Rows {
+			for j := range x.Cols {
+				if c.weight(i, j) < 1 {
+					x.Set(i, j, other.At(i, j))
+				}
+			}
+		}
+		for i := 0; i < x.Rows; i += 2 { // the rows that are scored
+			x.Set(i, 9, math.NaN())
+		}
+		opts := append(c.opts, WithStart(StartScores), WithShrinkage(0), WithLine(0), WithEpochs(0),
+			WithMissingValues())
+		of := func(cells, workers int) *QMF {
+			fewScores = cells
+			return must(FitQMF(t.Context(), x, 2, append(opts, WithWorkers(workers))...))(t)
+		}
+		all, some := of(1<<18, 2), of(100*60, 1)
+		t.Logf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])
+		if some.History[0] == all.History[0] || some.History[0] > 1.4*all.History[0] {
+			t.Errorf("%s: loss %v from some rows, %v from all", c.name, some.History[0], all.History[0])
+		}
+		if !bytes.Equal(must(some.MarshalBinary())(t), must(of(100*60, 7).MarshalBinary())(t)) {
+			t.Errorf("%s: seven workers have other bits than one", c.name)
+		}
+		f := fitOf(t, x, 2, func(of *config) {
+			for _, o := range opts {
+				o.setting().check(of)
+			}
+		})
+		ok(t, f.startFactors())
+		worst := 0.0
+		y, w, room := f.scored(), make([]float64, f.np), make([]float64, x.Cols)
+		for i := 1; i < x.Rows; i += 2 { // the rows that are placed
+			f.reconstruct(w, i)
+			for a, u := range f.rowU(i) {
+				slope, sum := 0.0, 0.0
+				for j, s := range y.Row(room, i) {
+					if s == s {
+						v := c.weight(i, j) * f.rowV(a)[j]
+						slope, sum = slope+v*(1-s/w[j]), sum+v
+					}
+				}
+				if slope < 0 || u > 0 {
+					worst = max(worst, math.Abs(slope)/sum)
+				}
+			}
+		}
+		if worst > 1e-6 {
+			t.Errorf("%s: the loss of a row falls by a slope of %.2g at its U", c.name, worst)
+		}
 	}
 	fewScores = few
 	told := func(start Start) int64 {

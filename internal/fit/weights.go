@@ -206,7 +206,7 @@ func (c *Cells) Whole() bool { return c.Visible == c.D*(c.N-len(c.LeftOut())) }
 // Importance is the mean of the weights of the visible cells of row i, sample by sample, over that of all
 // rows: 1 where cells have none of their own.
 func (c *Cells) Importance(i int) float64 {
-	if c.weights == nil || c.weights.Cells == nil {
+	if !c.EachWeighed() {
 		return 1
 	}
 	return c.importance[i]
@@ -259,6 +259,43 @@ func (c *Cells) AllWeights(w []float64, i int) error {
 
 // Weighted tells whether cells have weights.
 func (c *Cells) Weighted() bool { return c.weights != nil }
+
+// EachWeighed tells whether cells have weights of their own, beside those of their samples.
+func (c *Cells) EachWeighed() bool { return c.weights != nil && c.weights.Cells != nil }
+
+// WeightsAbove0 is Weights, those of hidden cells, too, between a small one and the largest that a visible
+// cell may have.
+func (c *Cells) WeightsAbove0(w []float64, i int) []float64 {
+	const least = 1e-6
+	if w = c.Weights(w, i); w != nil {
+		for j, v := range w {
+			w[j] = min(max(v, least), float64(c.Visible))
+		}
+	}
+	return w
+}
+
+// WeightsOf returns WeightsAbove0 of some rows, nil where cells have none: a cell that none of these rows may
+// see, as its weight is 0, and that is given a value all the same has next to no weight.
+func (c *Cells) WeightsOf(rows []int) *Weights {
+	if c.weights == nil {
+		return nil
+	}
+	return &Weights{Cells: &someWeights{c, rows}}
+}
+
+// someWeights are the weights of some rows of cells.
+type someWeights struct {
+	of   *Cells
+	rows []int
+}
+
+func (s *someWeights) Dims() (rows, cols int) { return len(s.rows), s.of.N }
+
+func (s *someWeights) ReadRow(w []float64, r int) error {
+	s.of.WeightsAbove0(w, s.rows[r])
+	return nil
+}
 
 // readWeights fills w, N numbers, with the weights of row i as they were given. Other weights than when they
 // were first read are an error.

@@ -66,24 +66,22 @@ func Columns(ctx context.Context, m Method, of Sizes, column func(x []float64, j
 
 // Count counts what NewLinear and Columns take of complete columns, or of columns that lack cells.
 func Count(a *pool.Arena, of Sizes, partial bool) {
-	part := a.Part()
-	defer part.Release()
 	d, k, workers := of.D, of.K, pool.Count(of.Workers, (of.N+kernel.Lanes-1)/kernel.Lanes)
 	pairs := k * (k + 1) / 2
-	part.Floats(2, d, k)
-	part.Floats(d, k) // room that U grew through
-	part.Floats(d)
+	a.Floats(2, d, k)
+	a.Floats(d, k) // room that U grew through
+	a.Floats(d)
 	if float64(d)*float64(pairs) <= kept {
-		part.Floats(d, pairs)
+		a.Floats(d, pairs)
 	}
 	wide := min(kernel.Pad(of.wide(workers)), Widest)
 	columns := wide + 3
 	if partial {
 		columns += wide
 	}
-	part.Floats(workers, d, columns)
-	part.Floats(workers, max(together, wide), 5+(pairs+kernel.Lanes-1)/kernel.Lanes)
-	part.Floats(workers, wide, k+pairs)
+	a.Floats(workers, d, columns)
+	a.Floats(workers, max(together, wide), 5+(pairs+kernel.Lanes-1)/kernel.Lanes)
+	a.Floats(workers, wide, k+pairs)
 }
 
 // dot returns Σ a_c b_c.
