@@ -94,36 +94,37 @@ func counts(of map[string]int) (s string) {
 }
 
 // firstBox returns what auto says where masks hide cells from it, the method that it takes, and how well it,
-// as "auto", and each of the methods predict these cells.
+// as "auto", and each of the methods predict these cells. The fits are those of a table that lacks them: the
+// options of HeldOut would let a fit end as if the table were whole, but not those by which auto chooses.
 func firstBox(x quantmf.Mat, k int, masks quantmf.Masks) (said account.Unseen, taken string,
 	tried map[string]quantmf.Prediction) {
 	ctx := context.Background()
-	var loss []quantmf.FitOption
+	opts := []quantmf.FitOption{quantmf.WithMissingValues()}
 	if slices.Min(x.Data) < 0 {
-		loss = []quantmf.FitOption{quantmf.WithLoss(quantmf.Frobenius)}
+		opts = append(opts, quantmf.WithLoss(quantmf.Frobenius))
 	}
 	tried = map[string]quantmf.Prediction{}
-	try := func(name string, fit func(context.Context, quantmf.Rows, int,
-		...quantmf.FitOption) (quantmf.Model, error)) {
-		p, err := quantmf.HeldOut(ctx, x, fit, []quantmf.Trial{{Rank: k, Options: loss}}, masks)
+	try := func(name string, fit func(x quantmf.Rows) (quantmf.Model, error)) {
+		p, err := quantmf.HeldOut(ctx, x, func(_ context.Context, x quantmf.Rows, _ int,
+			_ ...quantmf.FitOption) (quantmf.Model, error) {
+			return fit(x)
+		}, []quantmf.Trial{{Rank: k, Options: opts[1:]}}, masks)
 		check(err)
 		tried[name] = p[0]
 	}
-	try("auto", func(ctx context.Context, x quantmf.Rows, k int, o ...quantmf.FitOption) (quantmf.Model,
-		error) {
-		candidates, err := quantmf.Candidates(x, k, o...)
+	try("auto", func(x quantmf.Rows) (quantmf.Model, error) {
+		candidates, err := quantmf.Candidates(x, k, opts...)
 		check(err)
 		choice, err := quantmf.Choose(ctx, x, candidates, nil)
 		check(err)
 		said, taken = account.Tried(choice, choice.Best, true), candidates[choice.Best].Method.String()
 		return choice.Fit(ctx, x)
 	})
-	candidates, err := quantmf.Candidates(x, k, loss...)
+	candidates, err := quantmf.Candidates(x, k, opts...)
 	check(err)
 	for _, c := range candidates {
-		try(c.Method.String(), func(ctx context.Context, x quantmf.Rows, _ int,
-			o ...quantmf.FitOption) (quantmf.Model, error) {
-			return quantmf.Fit(ctx, c.Method, x, c.Rank, o...)
+		try(c.Method.String(), func(x quantmf.Rows) (quantmf.Model, error) {
+			return quantmf.Fit(ctx, c.Method, x, c.Rank, opts...)
 		})
 	}
 	return said, taken, tried
