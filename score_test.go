@@ -44,7 +44,9 @@ func TestScoresCost(t *testing.T) {
 		for range 9 {
 			for which, call := range calls {
 				began, before := cpuTime(), fresh.reads
-				call()
+				for range 8 { // a single one may take less than what else the process does
+					call()
+				}
 				least[which], reads[which] = min(least[which], cpuTime()-began), fresh.reads-before
 			}
 		}
