@@ -799,6 +799,7 @@ func TestScoresOfRows(t *testing.T) {
 		}
 		for i := 0; i < x.Rows; i += 2 { // the rows that are scored
 			x.Set(i, 9, math.NaN())
+			cells.Set(i, 9, 0)
 		}
 		opts := append(c.opts, WithStart(StartScores), WithShrinkage(0), WithLine(0), WithEpochs(0),
 			WithMissingValues())

@@ -275,8 +275,8 @@ func (c *Cells) WeightsAbove0(w []float64, i int) []float64 {
 	return w
 }
 
-// WeightsOf returns WeightsAbove0 of some rows, nil where cells have none: a cell that none of these rows may
-// see, as its weight is 0, and that is given a value all the same has next to no weight.
+// WeightsOf returns WeightsAbove0 of some rows, nil where cells have none. A cell of weight 0 that is given a
+// value all the same, for its sample has no other in these rows, has next to no weight.
 func (c *Cells) WeightsOf(rows []int) *Weights {
 	if c.weights == nil {
 		return nil
