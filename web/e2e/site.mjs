@@ -138,10 +138,10 @@ const steps = {
     await this.click(`[data-save=${what}]`);
     for (let size = 0, tries = 0; tries < 300; tries++) {
       await sleep(50);
-      const [name, ...others] = readdirSync(downloads).filter((n) => statSync(join(downloads, n)).size > 0);
+      const [name, ...others] = readdirSync(downloads);
       if (!name || others.length > 0 || /\.(crdownload|part|tmp)$/.test(name)) continue;
       const is = statSync(join(downloads, name)).size;
-      if (is === size) {
+      if (is > 0 && is === size) {
         renameSync(join(downloads, name), join(folder, name));
         return join(folder, name);
       }
