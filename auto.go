@@ -9,7 +9,10 @@ package quantmf
 //
 // The hidden cells are a tenth of the observed ones, by as many masks as make up hiddenOfAuto, at most ten.
 // Where that leaves open by more than openOfAuto which candidate is best, as a few cells far from the others
-// do, as many masks again follow, and so on, up to ten or mostOfAuto cells.
+// do, as many masks again follow, and so on, up to ten or mostOfAuto cells. Then a candidate that is worse by
+// less than clearOfAuto is taken where it predicts significantly more rows better: a few rows of large values
+// may have most of the loss, and what they say is mostly chance.
+//
 // Of a matrix of more than cellsOfAuto cells some rows, and of one with very many columns some columns, are
 // taken, at equal distances. The standard errors are those of a ratio of sums over rows, because cells of one
 // row are not independent.
@@ -39,6 +42,7 @@ const (
 	mostOfAuto   = 20000   // how many cells are hidden at most by more than these masks
 	sureOfAuto   = 1.5     // standard errors by which a candidate is worse that needs no more masks
 	openOfAuto   = 0.01    // the standard error of a difference of losses that is not taken for chance
+	clearOfAuto  = 3       // standard errors by which a candidate is worse whatever most rows say
 )
 
 // Candidate is a fit that [Choose] tries.
@@ -57,7 +61,7 @@ type Candidate struct {
 // Choice is what [Choose] finds.
 type Choice struct {
 	Candidates []Candidate
-	Best       int          // the candidate of x of least loss, the first of equal ones
+	Best       int          // the candidate of x that predicts best
 	Trials     []Prediction // of each candidate
 
 	start *startChoice // what most trials of the best candidate have chosen; nil where they chose nothing
@@ -221,6 +225,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 		}
 		c.settle()
 	}
+	c.ask()
 	for i := range candidates {
 		candidates[i].masks = masks.First + masks.Repeats
 	}
@@ -228,7 +233,7 @@ func Choose(ctx context.Context, x Rows, candidates []Candidate, told func(done,
 	return c, nil
 }
 
-// settle finds the best candidate.
+// settle finds the candidate of x of least loss, the first of equal ones.
 func (c *Choice) settle() {
 	for i, p := range c.Trials {
 		if best := c.Candidates[c.Best]; best.Log1p || p.Mean < c.Trials[c.Best].Mean &&
@@ -247,6 +252,20 @@ func (c *Choice) open() bool {
 		}
 	}
 	return false
+}
+
+// ask takes a candidate that most rows say is better than that of least loss, where the losses are not clear.
+func (c *Choice) ask() {
+	least := c.Trials[c.Best]
+	for i, p := range c.Trials {
+		worse, stdErr := p.Worse(least)
+		if c.Candidates[i].Log1p || worse >= clearOfAuto*stdErr || !p.betterForMost(least) {
+			continue
+		}
+		if best := c.Trials[c.Best]; best.Mean == least.Mean || p.Mean < best.Mean {
+			c.Best = i
+		}
+	}
 }
 
 // loggedRows are rows of log(1+x).

@@ -170,6 +170,26 @@ func TestAuto(t *testing.T) {
 	}
 }
 
+// TestAutoByRows: where one row of chance has most of the loss, and NMF has less of it, QMF is taken for it
+// predicts most other rows better; not where the losses are clear.
+func TestAutoByRows(t *testing.T) {
+	t.Parallel()
+	for seed, want := range map[uint64]Method{7: MethodQMF, 8: MethodNMF} {
+		x, src := mixed(40, 60, true), rand.New(rand.NewPCG(seed, 9))
+		for j := range x.Row(0) {
+			x.Set(0, j, 300*math.Exp(2*src.NormFloat64()))
+		}
+		candidates := must(Candidates(x, 3, WithSeed(3)))(t)
+		choice := must(Choose(t.Context(), x, candidates, nil))(t)
+		nmf, qmf := choice.Trials[0], choice.Trials[1]
+		worse, stdErr := qmf.Worse(nmf)
+		best, open := candidates[choice.Best].Method, worse < 3*stdErr
+		if worse < 0 || open != (want == MethodQMF) || best != want {
+			t.Errorf("%v, where QMF is %v ± %v worse", best, worse, stdErr)
+		}
+	}
+}
+
 func mean(v []float64) (sum float64) {
 	for _, x := range v {
 		sum += x / float64(len(v))

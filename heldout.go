@@ -7,6 +7,7 @@ package quantmf
 // these cells.
 
 import (
+	"cmp"
 	"context"
 	"math"
 
@@ -210,6 +211,21 @@ func (p Prediction) Worse(q Prediction) (share, stdErr float64) {
 	return ofSums(p.Rows, func(i int) (of, in float64) {
 		return p.Rows[i].Loss - q.Rows[i].Loss, q.Rows[i].Loss
 	})
+}
+
+// betterForMost tells whether p predicts significantly more rows better than q.
+func (p Prediction) betterForMost(q Prediction) bool {
+	return moreRows(len(p.Rows), func(i int) int { return cmp.Compare(q.Rows[i].Loss, p.Rows[i].Loss) })
+}
+
+// moreRows tells whether so many more of d rows have a sign above than below 0 that it is no chance, by two
+// standard errors of the sign test.
+func moreRows(d int, sign func(i int) int) bool {
+	more := 0
+	for i := range d {
+		more += sign(i)
+	}
+	return float64(more) > 2*math.Sqrt(float64(d))
 }
 
 // ofSums returns the ratio of two sums over rows, 0 where the lower one is 0, and its standard error.

@@ -376,12 +376,8 @@ func (t *trials) take(trial *qmfFit, after int) bool {
 
 // chosen returns the best trial, and whether it is that before its epochs.
 func (t *trials) chosen() (best *qmfFit, rests bool) {
-	better := 0 // rows that are predicted better after epochs, less those that are before
-	for i, before := range t.rows {
-		better += cmp.Compare(before, t.best[1].rowHeld[i])
-	}
-	chance := 2 * math.Sqrt(float64(len(t.rows)))
-	if t.settings.mayRest && t.least[0] < t.least[1] && float64(better) <= chance {
+	better := func(i int) int { return cmp.Compare(t.rows[i], t.best[1].rowHeld[i]) } // after epochs
+	if t.settings.mayRest && t.least[0] < t.least[1] && !moreRows(len(t.rows), better) {
 		return t.best[0], true
 	}
 	return t.best[1], false

@@ -142,6 +142,9 @@ func (u *Unseen) beside(method string) string {
 	for _, o := range u.Others {
 		share := percent(math.Abs(o.Worse), o.StdErr)
 		switch {
+		case u.Auto && o.Worse < 0:
+			worse = append(worse, "it predicts more features better (in all, "+o.Method+
+				" predicts hidden values "+share+" better)")
 		case o.Worse < -2*o.StdErr:
 			return o.Method + " predicts hidden values " + share + " better: take -method " +
 				strings.ToLower(o.Method)

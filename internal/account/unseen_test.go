@@ -41,6 +41,10 @@ func TestUnseenWords(t *testing.T) {
 		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
 			Others: []account.Other{of("NMF", 0.01, 0.02)}}, "30 ± 10 %",
 			"QMF; NMF predicts them 1 ± 2 % worse, which may be chance"},
+		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
+			Others: []account.Other{of("NMF", -0.05, 0.02)}}, "30 ± 10 %",
+			"QMF, because it predicts more features better (in all, NMF predicts hidden values 5 ± 2 % " +
+				"better)"},
 		{account.Unseen{Values: 9, Predicted: 0.04, StdErr: 0.09, Fitted: 0.87,
 			Others: []account.Other{of("NMF", -0.04, 0.3)}},
 			"it is unsure whether values that the model has not seen are predicted better than by the mean " +
