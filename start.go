@@ -472,7 +472,7 @@ func (f *qmfFit) fromRows(count int) error {
 	g := &factors{d: count, n: f.n, np: f.np, k: f.k, u: a.Floats(count, f.k), v: f.v}
 	rules := fit.Rules{Loss: divergence.KL, Missing: true, Mapped: true, Weights: f.cells.WeightsOf(rows)}
 	// The share of the work after which V is there; rows a report, and workers of each.
-	factorised, together, readers, searchers := 0.5, 1024, 1, p.Workers()
+	factorised, together, readers, searchers := 0.5, rowsPlaced, 1, p.Workers()
 	if f.cells.EachWeighed() {
 		together, readers, searchers = 1, searchers, 1
 	}
@@ -739,8 +739,9 @@ const (
 	calibration  = 20   // EM steps on q at the plan of the starting UV
 )
 
-// fewScores is how many cells have scores for an NMF, in whole rows. A test sets it lower.
-var fewScores = 1 << 18
+// fewScores is how many cells have scores for an NMF, in whole rows, and rowsPlaced how many of the other rows
+// are placed between two reports. A test sets both lower.
+var fewScores, rowsPlaced = 1 << 18, 1024
 
 // startSamples is how many samples the NMF of a start begins with, where there are at least four times as
 // many. A test sets it lower.

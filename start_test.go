@@ -763,8 +763,9 @@ func TestInitialFactors(t *testing.T) {
 // them, with the same bits for any number of workers, a sample without cells in the rows included, and where
 // weights say which samples or cells are of another matrix. Memory does not grow as all scores do.
 func TestScoresOfRows(t *testing.T) {
-	few := fewScores
-	defer func() { fewScores = few }()
+	few, placed := fewScores, rowsPlaced
+	defer func() { fewScores, rowsPlaced = few, placed }()
+	rowsPlaced = 128 // of 200
 	clean, _ := bent(200, 60, 2, 0.1, 3)
 	other, _ := bent(200, 60, 2, 0.1, 4)
 	samples, cells, src := make([]float64, clean.Cols), NewMat(200, 60), rand.New(rand.NewPCG(1, 2))
@@ -842,7 +843,7 @@ func TestScoresOfRows(t *testing.T) {
 			t.Errorf("%s: the loss of a row falls by a slope of %.2g at its U", c.name, worst)
 		}
 	}
-	fewScores = few
+	fewScores, rowsPlaced = few, placed
 	told := func(start Start) int64 {
 		return must(MemoryOf(MethodQMF, 20000, 1000, 10, WithStart(start), WithWorkers(2)))(t).Fit
 	}
