@@ -93,6 +93,12 @@ func TestToldIsAlive(t *testing.T) {
 	}
 	weights := Lognormal(300, 4000)
 	large, counts := each(func(v float64) float64 { return 1e45 * v }), each(math.Floor)
+	ties := func(x Mat) Rows {
+		for i := range x.Rows {
+			x.Set(i, 1, x.At(i, 0))
+		}
+		return x
+	}
 	type kind struct {
 		name    string
 		method  Method
@@ -148,6 +154,8 @@ func TestToldIsAlive(t *testing.T) {
 		of("QMFQ of the paper", qmfq, 80, 300, 5, whole, one, paper),
 		of("QMFQ by singular vectors", qmfq, 80, 150, 5, whole, one, WithProjection(TruncatedSVD())),
 		of("BQMF", bqmf, 150, 150, 0, whole, one),
+		of("BQMF of values that come twice", bqmf, 1000, 2000, 10, ties, one),
+		of("BQMF of counts that are mostly 0", bqmf, 3000, 5000, 0, few, one),
 		of("BQMF with missing values", bqmf, 100, 120, 60, whole, one, missing),
 		of("BQMF of weighed cells", bqmf, 120, 120, 4, whole, one, WithCellWeights(Lognormal(120, 120))),
 		of("BQMF wide", bqmf, 40, 3000, 0, whole, one),

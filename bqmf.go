@@ -77,8 +77,10 @@ func bqmfDefaults() config {
 //
 // Cost of an epoch: 4dnk flops, 2k² for each missing cell and (d+n)k³; at the end 5k² for each cell, 4096
 // (n+2k) for each row and 4096 k for each sample; and for the second stage 2·10⁴ n + 5·10⁵ for each row, of
-// at most 64 rows up to 10⁶ n. Memory beside x: some 6dn + (d+n)k² + nk² + 33nk + 900n numbers, of which the
-// model keeps 4dn + (d+n)k²/2. An x that is no [Mat] is copied into one. [MemoryOf] adds it up.
+// at most 64 rows up to 10⁶ n. Memory beside x: some 4dn + (d+n)k² + nk² + 33nk + 900n numbers, of which the
+// model keeps 2dn + (d+n)k²/2, and for its maps two numbers for each of a row's values, four where some come
+// more than once, and few for those that are 0. An x that is no [Mat] is copied into one. [MemoryFor] adds it
+// up.
 func FitBQMF(ctx context.Context, x Rows, rank int, opts ...FitOption) (*BQMF, error) {
 	c := bqmfDefaults()
 	if err := parse(option.FitBQMF, &c, opts); err != nil {

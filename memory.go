@@ -99,7 +99,7 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 func look(ctx context.Context, x Rows) (fit.About, error) {
 	d, n := x.Dims()
 	of, r := fit.About{Full: true, Plain: true}, newRowReader(x)
-	inGroup, top, mean, square := 0, 0.0, 0.0, 0.0
+	inGroup, top, mean, square, nonzero := 0, 0.0, 0.0, 0.0, 0.0
 	for i := range d {
 		if i%nmf.Group == 0 {
 			inGroup = 0
@@ -119,6 +119,7 @@ func look(ctx context.Context, x Rows) (fit.About, error) {
 			}
 			if v != 0 {
 				inGroup++
+				nonzero++
 			}
 			of.Plain = of.Plain && !(v < 0)
 		}
@@ -134,6 +135,7 @@ func look(ctx context.Context, x Rows) (fit.About, error) {
 	if d <= trialRows {
 		spread = 0
 	}
+	of.Nonzero = nonzero / size(d, n)
 	of.Visible = max(mean-float64(5*spread), 0)
 	units := fit.UnitsOf(top)
 	of.Rescale = units.All != 0
@@ -251,7 +253,7 @@ func (f *uncounted) fit(inMemory bool) float64 {
 		if f.holds() || !inMemory || rules.Weights != nil { // x as a matrix
 			a.Floats(f.d, f.n)
 		}
-		bqmf.Count(p, f.d, f.n, f.k, cells.Partial, f.holds(), f.cellWeights != nil)
+		f.sizes().Count(p, cells.Partial, f.holds(), f.cellWeights != nil)
 		return dying(a)
 	}
 	if f.holds() {
@@ -260,6 +262,9 @@ func (f *uncounted) fit(inMemory bool) float64 {
 	f.model(a)
 	return dying(a)
 }
+
+// sizes are those of a BQMF.
+func (f *uncounted) sizes() *bqmf.Size { return bqmf.SizeOf(f.d, f.n, f.k, f.about.Nonzero) }
 
 // dying returns the peak of a fit with objects that have died, until they are collected.
 func dying(a *pool.Arena) float64 { return a.Most() + float64(a.Most()/32) + small }
@@ -291,7 +296,7 @@ func (f *uncounted) best(a *pool.Arena) {
 // model counts the model, but for its losses.
 func (f *uncounted) model(a *pool.Arena) {
 	if f.method == MethodBQMF {
-		bqmf.CountModel(a, f.d, f.n, f.k)
+		f.sizes().CountModel(a)
 		return
 	}
 	newFactors(a, f.d, f.n, f.k)
@@ -325,7 +330,7 @@ func (f *uncounted) state() float64 {
 		state = 2*uv + 2*maps + size(f.d, f.levels)
 	case MethodBQMF:
 		of := pool.DryArena()
-		bqmf.CountState(of, f.d, f.n, f.k)
+		f.sizes().CountState(of)
 		state = of.Most() / 8
 		best = state
 	}

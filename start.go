@@ -739,8 +739,8 @@ const (
 	calibration  = 20   // EM steps on q at the plan of the starting UV
 )
 
-// fewScores is how many cells have scores for an NMF, in whole rows, and rowsPlaced how many of the other rows
-// are placed between two reports. A test sets both lower.
+// fewScores is how many cells have scores for an NMF, in whole rows, and rowsPlaced how many of the other
+// rows are placed between two reports. A test sets both lower.
 var fewScores, rowsPlaced = 1 << 18, 1024
 
 // startSamples is how many samples the NMF of a start begins with, where there are at least four times as

@@ -58,7 +58,7 @@ func (f *fitFlags) footprint(matrix quantmf.Rows, held float64) (float64, error)
 		curves := float64(d) * (account.Steps + 1)
 		most = max(most, model+8*(3*numbers+curves+2*shown*shown+2*shownRows*shownColumns+1<<20))
 	}
-	most = max(most, 2*model) + model // as a file, and as that file with the names
+	most = max(most, 3*model) // as a file, and as that file with the names
 	return margin*max(x+most, reading) + 64*float64(d+n) + buffers + programSize, nil
 }
 

@@ -30,18 +30,23 @@ type Made struct {
 	Stability []float64 // of each component of a consensus of several fits
 }
 
-// Append returns the file of a model with both sections.
+// Append returns the file of a model with both sections, and copies it once: it may be most of the memory.
 func Append(file []byte, n Names, m Made) ([]byte, error) {
 	var names []byte
 	for _, part := range [][]string{n.Features, n.Samples} {
 		names = append(names, section.Words("", uint64(len(part))).Payload...)
 		names = append(names, section.Texts("", part...).Payload...)
 	}
-	file, err := quantmf.AppendSection(file, "name", names)
-	if err != nil {
-		return nil, err
+	both := []section.Section{{Tag: "name", Payload: names}, {Tag: "made", Payload: []byte(lines(m.text))}}
+	for i, s := range both {
+		if _, has, err := quantmf.Section(file, s.Tag); err != nil {
+			return nil, err
+		} else if has {
+			return nil, errors.New("model file: it has the section " + s.Tag + " already")
+		}
+		both[i] = s.AsOptional()
 	}
-	return quantmf.AppendSection(file, "made", []byte(lines(m.text)))
+	return section.Append(file, both...), nil
 }
 
 // ErrNames is the error of a file whose names cannot be read.

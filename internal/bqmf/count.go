@@ -9,14 +9,28 @@ import (
 	"github.com/quantmf/quantmf/internal/svd"
 )
 
-// size is that of a fit of a d × n matrix by k components.
-type size struct{ d, n, np, k int }
+// Size is that of a fit of a d × n matrix by k components.
+type Size struct {
+	d, n, np, k int
+	knots       int // of the knots of a curve g_i, x and y, but for its tails
+}
+
+// SizeOf returns that of a matrix of which such a share is not 0; 0 where it is not known. A curve has at
+// most as many knots as distinct values, where some come more than once as many again with mass, and one more
+// for each of these: four numbers for each of n values, or for each that is not 0 and for 0 itself.
+func SizeOf(d, n, k int, nonzero float64) *Size {
+	s := &Size{d, n, kernel.Pad(n), k, 4 * n}
+	if nonzero > 0 {
+		s.knots = min(s.knots, 4*int(nonzero*float64(n))+6)
+	}
+	return s
+}
 
 // Count draws what a fit takes beside the matrix, its model included, for the workers of a pool that does
 // nothing. hidden tells that there are hidden cells, held that the best state on some of them is kept, cells
-// that cells have weights. Values of a row are taken to be distinct.
-func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
-	a, s := p.Memory, size{d, n, kernel.Pad(n), k}
+// that cells have weights.
+func (s *Size) Count(p *pool.Pool, hidden, held, cells bool) {
+	a, d, n, k := p.Memory, s.d, s.n, s.k
 	NewProblem(nil, d, n, n, divergence.KL, p)
 	s.scales(p, hidden)
 	x := &Data{D: d, N: n, Of: d}
@@ -36,7 +50,7 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 	done()
 	s.epoch(p, hidden)
 	if held {
-		CountState(a, d, n, k)
+		s.CountState(a)
 	}
 	s.posterior(a)
 	if !held { // second moments alone are left of a fit whose epochs are over
@@ -56,32 +70,31 @@ func Count(p *pool.Pool, d, n, k int, hidden, held, cells bool) {
 }
 
 // CountModel draws what a model takes.
-func CountModel(a *pool.Arena, d, n, k int) {
-	s := size{d, n, kernel.Pad(n), k}
-	s.knots(a)
-	if s.ignorant(a); n > 1 {
+func (s *Size) CountModel(a *pool.Arena) {
+	s.curves(a)
+	if s.ignorant(a); s.n > 1 {
 		s.learnt(a)
 	}
 }
 
 // ignorant draws a model of which nothing is learnt.
-func (s size) ignorant(a *pool.Arena) {
+func (s *Size) ignorant(a *pool.Arena) {
 	s.posterior(a)
 	a.Floats(s.d+s.n, Packed(s.k))
 }
 
 // CountState draws what [State.Copy] takes: the numbers that a checkpoint has.
-func CountState(a *pool.Arena, d, n, k int) {
-	a.Floats(d, k)
-	a.Floats(k, kernel.Pad(n))
-	a.Floats(d+n, Packed(k))
-	a.Floats(d + n + k)
+func (s *Size) CountState(a *pool.Arena) {
+	a.Floats(s.d, s.k)
+	a.Floats(s.k, s.np)
+	a.Floats(s.d+s.n, Packed(s.k))
+	a.Floats(s.d + s.n + s.k)
 }
 
 // scales draws the scales, and the lists of what is hidden or observed, whichever is less.
-func (s size) scales(p *pool.Pool, hidden bool) {
+func (s *Size) scales(p *pool.Pool, hidden bool) {
 	a := p.Memory
-	s.knots(a)
+	s.curves(a)
 	pool.Make[int](a, s.d)
 	pool.Make[List](a, s.d+s.n)
 	if hidden {
@@ -92,11 +105,11 @@ func (s size) scales(p *pool.Pool, hidden bool) {
 	}
 }
 
-// knots draws those of the curves g_i: the values of the row, and its tails.
-func (s size) knots(a *pool.Arena) { a.Floats(2, s.d, s.n+2*len(tailAt)) }
+// curves draws the knots of the curves g_i: the values of the row, and its tails.
+func (s *Size) curves(a *pool.Arena) { a.Floats(s.d, s.knots+4*len(tailAt)) }
 
 // epoch draws what an epoch makes.
-func (s size) epoch(p *pool.Pool, hidden bool) {
+func (s *Size) epoch(p *pool.Pool, hidden bool) {
 	a, k := p.Memory, s.k
 	a.Floats(s.d + s.n + 2*Packed(k)) // weights
 	pool.Make[uint32](a, s.d+s.n)
@@ -115,7 +128,7 @@ func (s size) epoch(p *pool.Pool, hidden bool) {
 }
 
 // posterior draws a posterior but for its second moments, and the fields that are filled from it.
-func (s size) posterior(a *pool.Arena) {
+func (s *Size) posterior(a *pool.Arena) {
 	pool.Make[Curve](a, s.d)
 	a.Floats(2, s.d, s.k)
 	a.Floats(2, s.k, s.np)
@@ -123,7 +136,7 @@ func (s size) posterior(a *pool.Arena) {
 }
 
 // learnt draws what Learn leaves in a model. Every row has both corrections.
-func (s size) learnt(a *pool.Arena) {
+func (s *Size) learnt(a *pool.Arena) {
 	alike := newAlike(a, s.d, s.n, s.k)
 	a.Floats(s.d, alike.compared())
 	a.Floats(s.d) // Together
@@ -145,13 +158,13 @@ func (s size) learnt(a *pool.Arena) {
 }
 
 // staged tells whether rows may have a second stage.
-func (s size) staged() bool { return s.n >= stageLeast && s.d >= 2 }
+func (s *Size) staged() bool { return s.n >= stageLeast && s.d >= 2 }
 
 // fewBlocks is about how many blocks the isotonic regression of a long row has.
 const fewBlocks = 32
 
 // learn draws what Learn takes: first to leave cells out, then for the second stage and the maps.
-func (s size) learn(p *pool.Pool, hidden, cells bool) {
+func (s *Size) learn(p *pool.Pool, hidden, cells bool) {
 	s.learnt(p.Memory)
 	defer p.Part()()
 	q, a := &Problem{d: s.d, n: s.n}, p.Memory
@@ -197,4 +210,4 @@ func (s size) learn(p *pool.Pool, hidden, cells bool) {
 }
 
 // reader returns one that has sizes alone.
-func (s size) reader() *reader { return &reader{p: &Posterior{N: s.n, K: s.k}, np: s.np} }
+func (s *Size) reader() *reader { return &reader{p: &Posterior{N: s.n, K: s.k}, np: s.np} }

@@ -200,6 +200,7 @@ func Read(x Source, rules Rules) (*Cells, error) {
 type About struct {
 	Visible float64 // the least share of the cells of some rows that is observed, where some may be missing
 	Listed  float64 // of a Sparse the share of cells that is listed; 0: it may be none
+	Nonzero float64 // the share of cells that is not 0; 0: all may be other values
 	Full    bool    // in no group of rows most cells are 0, as internal/nmf looks at them
 	Plain   bool    // no value is negative
 	Rescale bool    // x' is in another unit than x

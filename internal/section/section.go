@@ -153,12 +153,20 @@ func (s Section) appendTo(b []byte) []byte {
 	return Append32(b, crc32.ChecksumIEEE(b[from:]))
 }
 
-// Append returns a copy of a file that was decoded without error, with one more section.
-func Append(data []byte, s Section) []byte {
-	b := append(make([]byte, 0, len(data)+sectionSize+s.size()+4), data[:16]...)
-	b = Append32(b, Get32(data[16:])+1)
+// Append returns a copy of a file that was decoded without error, with more sections.
+func Append(data []byte, sections ...Section) []byte {
+	size := len(data)
+	for _, s := range sections {
+		size += sectionSize + s.size() + 4
+	}
+	b := append(make([]byte, 0, size), data[:16]...)
+	b = Append32(b, Get32(data[16:])+uint32(len(sections)))
 	b = Append32(b, crc32.ChecksumIEEE(b))
-	return s.appendTo(append(b, data[headerSize:]...))
+	b = append(b, data[headerSize:]...)
+	for _, s := range sections {
+		b = s.appendTo(b)
+	}
+	return b
 }
 
 // Kind returns the kind that the header of a file names, 0 where it is not of this layout. It

@@ -1,7 +1,8 @@
 """cNMF's run, 20 seeds for each of 5 k on 3,000 cells × 5,000 genes, by cnmf and by quantmf.tl, from an h5ad on.
 
-python cells.py FOLDER [SEEDS]: both in the environment, one thread each. Prints seconds of processor time, and how
-programs match. With SEEDS below 20 both make fewer fits.
+python cells.py FOLDER [SEEDS [TABLE K...]]: both in the environment, one thread each. Prints seconds of processor
+time, and how programs match. With SEEDS below 20 both make fewer fits. TABLE has features × samples, tab-separated,
+in the place of these cells; features that lack values are left out.
 """
 
 import os
@@ -44,20 +45,26 @@ def cells(n: int = 3000, genes: int = 5000, programs: int = 8) -> anndata.AnnDat
     return adata
 
 
+def table(path: str) -> anndata.AnnData:
+    values = pd.read_csv(path, sep="\t", index_col=0).dropna().astype(float)
+    return anndata.AnnData(values.T[values.index[values.sum(axis=1) > 0]])
+
+
 def main() -> None:
     from cnmf import cNMF
 
     folder, seeds = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
     folder.mkdir(exist_ok=True)
-    cells().write_h5ad(folder / "counts.h5ad")
+    of, ks = (table(sys.argv[3]), list(map(int, sys.argv[4:]))) if len(sys.argv) > 4 else (cells(), KS)
+    of.write_h5ad(folder / "counts.h5ad")
     begin = seconds()
     theirs = cNMF(output_dir=str(folder), name="theirs")
-    theirs.prepare(str(folder / "counts.h5ad"), components=KS, n_iter=seeds, seed=1, num_highvar_genes=2000)
+    theirs.prepare(str(folder / "counts.h5ad"), components=ks, n_iter=seeds, seed=1, num_highvar_genes=2000)
     prepared = seconds()
     theirs.factorize(worker_i=0, total_workers=1)
     factorized = seconds()
     theirs.combine()
-    for k in KS:
+    for k in ks:
         theirs.consensus(k, density_threshold=0.5, show_clustering=False, build_ref=False)
     of_cnmf = seconds() - begin
     parts = prepared - begin, factorized - prepared, of_cnmf - (factorized - begin)
@@ -68,7 +75,7 @@ def main() -> None:
     adata = anndata.read_h5ad(folder / "counts.h5ad")
     adata.var["highly_variable"] = adata.var_names.isin(used)
     matched = []
-    for k in KS:
+    for k in ks:
         quantmf.tl.consensus_nmf(adata, k, n_seeds=seeds, workers=1)
         matched.append((k, adata.varm["consensus_nmf"].T, adata.uns["consensus_nmf"]["stability"]))
     quantmf._engine._close()
