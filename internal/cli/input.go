@@ -177,10 +177,11 @@ func (in *Input) MemoryFlag() *Flag {
 		(default 8GiB)`))
 }
 
-// Hold makes the garbage collector keep to -max-memory until the returned function is called.
+// Hold makes the garbage collector keep to -max-memory until the returned function is called. What is made
+// while it collects comes on top of its limit.
 func (in *Input) Hold() (release func()) {
 	before := debug.SetMemoryLimit(-1)
-	debug.SetMemoryLimit(min(before, in.MaxMemory))
+	debug.SetMemoryLimit(min(before, in.MaxMemory-in.MaxMemory/16))
 	return func() { debug.SetMemoryLimit(before) }
 }
 
