@@ -2,7 +2,7 @@ package main
 
 // This file estimates the memory of a fit for -max-memory: the most that is alive at once in the whole
 // command. quantmf.MemoryFor has the share of the package. Garbage is not counted, because the collector gets
-// the same limit (cli.Input.Hold).
+// its limit from cli.Input.Hold.
 
 import (
 	"context"

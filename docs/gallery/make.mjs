@@ -76,7 +76,7 @@ const entries = [
     name: 'golub', title: 'Where it does not help', picture: 'Data and fit',
     source: '5,000 genes of 38 patients with leukaemia, one kind of array (Golub et al. 1999, by way of package NMF of CRAN).',
     question: 'One scale for all features, and fewer samples than forty: is a curve for each gene worth its freedom?',
-    answer: 'No, so the command takes NMF by itself. Three components of NMF set T cells and AML apart.',
+    answer: 'No: in all, NMF predicts as well. Three components set T cells and AML apart.',
     prepare: () => {
       writeFileSync(join(folder, 'genes.tsv'), `${lines('golub-leukemia/exp.tsv.gz').join('\n')}\n`);
       groups('kinds.tsv', 'golub-leukemia/exp.tsv.gz', (s) => (s.startsWith('AML') ? 'AML' : s.includes('T-cell') ? 'ALL, T cells' : 'ALL, B cells'));

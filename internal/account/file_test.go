@@ -51,6 +51,9 @@ func TestRead(t *testing.T) {
 		if !reflect.DeepEqual(made, c.want) {
 			t.Errorf("made is %+v, want %+v", made, c.want)
 		}
+		if _, err := account.Append(b, c.names, c.made); err == nil {
+			t.Errorf("%q: sections are appended twice", c.names)
+		}
 	}
 	names, made, known, err := account.Read(plain, 3, 2)
 	if err != nil || known || names.Features != nil || names.Samples != nil ||
