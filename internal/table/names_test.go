@@ -5,6 +5,7 @@ package table_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -333,5 +334,62 @@ func TestFolderFaults(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestTurned: a table is doubted where its columns have scales of their own, whichever way it was read, and
+// not where rows have, nor where there are few of them; missing values do not count.
+func TestTurned(t *testing.T) {
+	// Scales 1, 10 and 100 of three, and values that vary by a third of them.
+	wide := func(d int) string {
+		text := strings.Builder{}
+		for i, scale := range []float64{1, 10, 100} {
+			fmt.Fprintf(&text, "m%d", i)
+			for j := range d {
+				if (i+j)%7 == 0 {
+					text.WriteString("\tNA")
+				} else {
+					fmt.Fprintf(&text, "\t%g", scale*(1+float64(j*j%11)/33))
+				}
+			}
+			text.WriteByte('\n')
+		}
+		return text.String()
+	}
+	long := func(d int) string {
+		x := must(table.Read(strings.NewReader(wide(d)), "in", table.Options{Missing: true}))(t).X
+		text := strings.Builder{}
+		for j := range x.Cols {
+			fmt.Fprintf(&text, "s%d", j)
+			for i := range x.Rows {
+				fmt.Fprintf(&text, "\t%g", x.At(i, j))
+			}
+			text.WriteByte('\n')
+		}
+		return text.String()
+	}
+	for _, c := range []struct {
+		name, in  string
+		transpose bool
+		want      string
+	}{
+		{"samples in rows", long(40), false, "samples are in rows, give -transpose"},
+		{"samples in rows, turned", long(40), true, ""},
+		{"samples in columns", wide(40), false, ""},
+		{"samples in columns, turned", wide(40), true, "samples are in columns, leave out -transpose"},
+		{"nine features", long(9), false, ""},
+		{"ten features", long(10), false, "samples are in rows, give -transpose"},
+		{"two fifths", strings.Repeat("a\t0\t1\t2\nb\t2\t3\t4\n", 6), false, ""},
+		{"three fifths", strings.Repeat("a\t0\t1.5\t3\nb\t2\t3.5\t5\n", 6), false, "60 % of the variance"},
+		{"alike", strings.Repeat("a\t1\t1\t1\n", 12), false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			o := table.Options{Missing: true, Transpose: c.transpose, Header: table.HeaderNo}
+			got := must(table.Read(strings.NewReader(c.in), "in", o))(t)
+			d := strings.Join(got.Warnings, "|")
+			if (c.want == "") != (d == "") || !strings.Contains(d, c.want) {
+				t.Errorf("said %q", d)
+			}
+		})
 	}
 }
