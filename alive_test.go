@@ -15,7 +15,8 @@ import (
 )
 
 // watch is a context that a fit asks at every piece of its work whether it has ended. Whenever some bytes
-// more were allocated it collects, and sees what is alive.
+// more were allocated it collects, and sees what is alive. Other workers come to rest at their next question;
+// what they have allocated before counts as alive to a collection that it falls into, and not to the next one.
 type watch struct {
 	context.Context
 	every, last, before, most float64
@@ -40,8 +41,16 @@ func (w *watch) Err() error {
 
 func (w *watch) collect() {
 	runtime.GC()
-	runtime.GC() // of what a first one leaves to finalizers and pools
-	w.most = max(w.most, read("/gc/heap/live:bytes")-w.before)
+	alive := math.Inf(1)
+	for { // a first collection leaves some to finalizers and pools
+		runtime.GC()
+		now := read("/gc/heap/live:bytes")
+		if now >= alive {
+			break
+		}
+		alive = now
+	}
+	w.most = max(w.most, alive-w.before)
 	w.last = read("/gc/heap/allocs:bytes")
 }
 
@@ -180,22 +189,26 @@ func TestToldIsAlive(t *testing.T) {
 				max(most.Fit, most.Rows) < told.Fit && !strings.HasSuffix(c.name, "in another unit") {
 				t.Errorf("told %d of x, %v of its sizes, %v", told.Fit, most, err)
 			}
-			w := &watch{Context: t.Context(), every: float64(told.Fit) / 30}
-			w.collect()
-			w.before, w.most = w.most, 0
-			m := must(Fit(w, c.method, x, c.k, c.opts...))(t)
-			w.collect()
-			if q, is := m.(*QMF); strings.HasSuffix(c.name, "StartNMF") && is && q.Start != StartNMF {
-				t.Errorf("took %v", q.Start)
-			}
-			most := w.most
+			most, ratio := 0.0, math.Inf(1)
 			const apart = 1 << 20 // what nobody feels
-			ratio := float64(told.Fit) / most
+			for tries := 0; tries < 3 && float64(told.Fit) > max(1.5*most, most+apart); tries++ {
+				// a moment may pass between two questions
+				w := &watch{Context: t.Context(), every: float64(told.Fit) / 30}
+				w.collect()
+				w.before, w.most = w.most, 0
+				m := must(Fit(w, c.method, x, c.k, c.opts...))(t)
+				w.collect()
+				if q, is := m.(*QMF); strings.HasSuffix(c.name, "StartNMF") && is && q.Start != StartNMF {
+					t.Errorf("took %v", q.Start)
+				}
+				runtime.KeepAlive(m)
+				most = max(most, w.most)
+				ratio = float64(told.Fit) / most
+			}
 			t.Logf("told %.2f, %.2f MB were alive: %.2f", float64(told.Fit)/1e6, most/1e6, ratio)
 			if ratio < 1 || float64(told.Fit) > max(1.5*most, most+apart) {
 				t.Errorf("told %d bytes, %.0f were alive: %.2f", told.Fit, most, ratio)
 			}
-			runtime.KeepAlive(m)
 			runtime.KeepAlive(x)
 		})
 	}

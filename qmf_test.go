@@ -347,7 +347,7 @@ func TestFitAllocations(t *testing.T) {
 			// AllocsPerRun leaves one processor to all, so what it counts of two workers is
 			// theirs; stacks that grow later, by some in one run and not in another, are none of an epoch's:
 			// one number an epoch would be twenty. An epoch that is kept takes three for its walk.
-			if many > few+float64(workers-1)*9+f.walks*20 {
+			if many > few+9+f.walks*20 {
 				t.Errorf("%d workers: %v allocations for 2 epochs, %v for 22", workers, few, many)
 			}
 		}
