@@ -15,8 +15,8 @@ import (
 )
 
 // watch is a context that a fit asks at every piece of its work whether it has ended. Whenever some bytes
-// more were allocated it collects, and sees what is alive. Other workers come to rest at their next question;
-// what they have allocated before counts as alive to a collection that it falls into, and not to the next one.
+// more were allocated it collects, and sees what is alive. Other workers come to rest at their next question:
+// what they allocate before counts as alive to a collection that it falls into, and not to the next one.
 type watch struct {
 	context.Context
 	every, last, before, most float64
