@@ -14,7 +14,7 @@ import (
 // BenchmarkSoftRank times soft ranks of n samples as they are by default, forward, and with the gradient of
 // one loss, by one worker.
 func BenchmarkSoftRank(b *testing.B) {
-	for _, n := range []int{256, 1000, 10000, 100000, 1000000} {
+	for _, n := range []int{80, 256, 1000, 5000, 100000, 1000000} {
 		src := rand.New(rand.NewPCG(1, uint64(n)))
 		x, z := make([]float64, n), make([]float64, n)
 		for i := range x {
