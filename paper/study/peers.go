@@ -72,12 +72,13 @@ const designed = 9
 const mostFeatures, mostSamples = 400, 220
 
 // external are the methods of peers.py. Slow methods try all their settings under the first mask, and only
-// the best of these under the others. On wide tables they have slowDraws masks, and miceforest has none.
+// the best of these under the others. On wide tables they have slowDraws masks, and slowest methods none.
 var (
 	external = []string{"softImpute", "KNNImputer", "IterativeImputer", "gcimpute", "missForest", "BPCA",
-		"miceforest"}
+		"miceforest", "HyperImpute"}
 	slow = map[string]bool{"IterativeImputer": true, "gcimpute": true, "missForest": true, "BPCA": true,
-		"miceforest": true}
+		"miceforest": true, "HyperImpute": true}
+	slowest = []string{"miceforest", "HyperImpute"}
 )
 
 // peerResults is what results/peers.json holds.
@@ -191,7 +192,7 @@ func outcomesOf(tables []peerTable) map[string][][]outcome {
 		for _, t := range tables {
 			p := t.problem(draw)
 			for _, method := range methods(t) {
-				if t.wide && slow[method] && (draw >= *slowDraws || method == "miceforest") {
+				if t.wide && slow[method] && (draw >= *slowDraws || slices.Contains(slowest, method)) {
 					continue
 				}
 				key := t.key + "/" + method

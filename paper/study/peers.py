@@ -258,7 +258,21 @@ def mice(t, settings):
         yield name, time.process_time() - began, f, None
 
 
-METHODS = {"filled": filled, "BPCA": bpca, "miceforest": mice, "softImpute": soft_impute, "KNNImputer": knn, "IterativeImputer": iterative, "gcimpute": copula, "missForest": forests}
+def hyper(t, settings):
+    """HyperImpute (Jarrett et al. 2022): for each feature a model of its own choice among linear, forests and
+    two kinds of boosted trees; by its defaults, and with its search of their settings."""
+    import pandas
+    from hyperimpute.plugins.imputers import Imputers
+
+    for search in ("simple", "hyperband"):
+        if settings and search not in settings:
+            continue
+        began = time.process_time()
+        f = Imputers().get("hyperimpute", optimizer=search).fit_transform(pandas.DataFrame(t.x.T.copy()))
+        yield search, time.process_time() - began, np.asarray(f, dtype=float).T, None
+
+
+METHODS = {"filled": filled, "BPCA": bpca, "miceforest": mice, "HyperImpute": hyper, "softImpute": soft_impute, "KNNImputer": knn, "IterativeImputer": iterative, "gcimpute": copula, "missForest": forests}
 
 
 def tables(folder):
@@ -284,7 +298,7 @@ def main():
         return tables(sys.argv[2])
     if sys.argv[1] == "versions":
         found = {}
-        for p in ("numpy", "scikit-learn", "gcimpute", "miceforest"):
+        for p in ("numpy", "scikit-learn", "gcimpute", "miceforest", "hyperimpute", "pandas"):
             try:
                 found[p] = importlib.metadata.version(p)
             except importlib.metadata.PackageNotFoundError:  # it was left out with -methods

@@ -157,9 +157,10 @@ func peersParts(r *peerResults) map[string]string {
 	return map[string]string{
 		"summary": c.summary(),
 		"versions": fmt.Sprintf("Version %s of this package, %s, %s; scikit-learn %s, gcimpute %s, "+
-			"miceforest %s, pcaMethods %s.\nFigures are means over %d masks; ¹ and ² mark means over one "+
-			"mask and over two.\n", r.Version, r.Date, r.Machine, r.Packages["scikit-learn"],
-			r.Packages["gcimpute"], r.Packages["miceforest"], r.Packages["pcaMethods"], r.Masks),
+			"miceforest %s, pcaMethods %s, hyperimpute %s.\n"+
+			"Figures are means over %d masks; ¹ and ² mark means over one mask and over two.\n",
+			r.Version, r.Date, r.Machine, r.Packages["scikit-learn"], r.Packages["gcimpute"],
+			r.Packages["miceforest"], r.Packages["pcaMethods"], r.Packages["hyperimpute"], r.Masks),
 		"divergence": c.divergences(),
 		"intervals":  intervalsText(r),
 	}
