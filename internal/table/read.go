@@ -5,11 +5,8 @@ package table
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"strconv"
-
-	"github.com/quantmf/quantmf"
 )
 
 // Header says whether the first line of a text names the samples.
@@ -108,56 +105,6 @@ func Read(r io.Reader, file string, o Options) (*Table, error) {
 	}
 	s.doubtTurned(t)
 	return t, nil
-}
-
-// doubtTurned warns where columns rather than rows seem to be features: where at least half of the variance
-// of all values lies between samples, as it does if each has a scale of its own. By chance it is one part in
-// d, so tables of fewer than ten features say nothing. What is not in memory is not read again for it.
-func (s *source) doubtTurned(t *Table) {
-	if t.Held != nil || t.X.Rows < 10 {
-		return
-	}
-	share := betweenSamples(t.X)
-	if !(share >= 0.5) { // NaN where values do not differ, or overflow
-		return
-	}
-	turn := "are in rows, give"
-	if s.Transpose {
-		turn = "are in columns, leave out"
-	}
-	t.Warnings = append(t.Warnings, fmt.Sprintf("%.0f %% of the variance of all values is between samples, "+
-		"as if each had its own scale: if samples %s -transpose", 100*share, turn))
-}
-
-// betweenSamples is the share of the variance of the values that lies between the means of columns.
-func betweenSamples(x quantmf.Mat) float64 {
-	means, counts := make([]float64, x.Cols), make([]float64, x.Cols)
-	mean, all, total, between := 0.0, 0.0, 0.0, 0.0
-	for i := range x.Rows {
-		for j, v := range x.Row(i) {
-			if v == v {
-				means[j] += v
-				counts[j]++
-			}
-		}
-	}
-	for j, c := range counts {
-		mean += means[j]
-		all += c
-		means[j] /= max(c, 1)
-	}
-	mean /= all
-	for i := range x.Rows {
-		for _, v := range x.Row(i) {
-			if v == v {
-				total += (v - mean) * (v - mean)
-			}
-		}
-	}
-	for j, c := range counts {
-		between += c * (means[j] - mean) * (means[j] - mean)
-	}
-	return between / total
 }
 
 func (s *source) read(r io.Reader) (*Table, error) {

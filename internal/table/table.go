@@ -3,7 +3,7 @@
 // the series matrices of GEO.
 package table
 
-// This file holds the table and the error that tells a place in a file.
+// This file holds the table, which way it lies, and the error that tells a place in a file.
 
 import (
 	"cmp"
@@ -441,6 +441,56 @@ func (s *source) transpose(t *Table) error {
 	}
 	t.Taken += "; then transposed"
 	return nil
+}
+
+// doubtTurned warns where columns rather than rows seem to be features: where at least half of the variance
+// of all values lies between samples, as it does if each has a scale of its own. By chance it is one part in
+// d, so tables of fewer than ten features say nothing. What is not in memory is not read again for it.
+func (s *source) doubtTurned(t *Table) {
+	if t.Held != nil || t.X.Rows < 10 {
+		return
+	}
+	share := betweenSamples(t.X)
+	if !(share >= 0.5) { // NaN where values do not differ, or overflow
+		return
+	}
+	turn := "are in rows, give"
+	if s.Transpose {
+		turn = "are in columns, leave out"
+	}
+	t.Warnings = append(t.Warnings, fmt.Sprintf("%.0f %% of the variance of all values is between samples, "+
+		"as if each had its own scale: if samples %s -transpose", 100*share, turn))
+}
+
+// betweenSamples is the share of the variance of the values that lies between the means of columns.
+func betweenSamples(x quantmf.Mat) float64 {
+	means, counts := make([]float64, x.Cols), make([]float64, x.Cols)
+	mean, all, total, between := 0.0, 0.0, 0.0, 0.0
+	for i := range x.Rows {
+		for j, v := range x.Row(i) {
+			if v == v {
+				means[j] += v
+				counts[j]++
+			}
+		}
+	}
+	for j, c := range counts {
+		mean += means[j]
+		all += c
+		means[j] /= max(c, 1)
+	}
+	mean /= all
+	for i := range x.Rows {
+		for _, v := range x.Row(i) {
+			if v == v {
+				total += (v - mean) * (v - mean)
+			}
+		}
+	}
+	for j, c := range counts {
+		between += c * (means[j] - mean) * (means[j] - mean)
+	}
+	return between / total
 }
 
 // Remarks says what is odd about names and rows: names that stand twice, and, if there are two samples or
