@@ -41,7 +41,7 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 	}
 	n, b := t.size()
 	q := make([]float64, len(b))
-	rankLevels(q, n, b, t.midpoint, t.uniformB)
+	t.ranks.levels(q, n, b)
 	sz := transport.ScaleOf(z)
 	g, err := t.QuantileVJP(q, transport.Scaled(z, sz))
 	if err != nil {
@@ -52,18 +52,20 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 		return g, nil
 	}
 	// q = n cumsum(b), or n(cumsum(b)-b/2)+1/2.
-	tail := 0.0
-	for j := len(b) - 1; j >= 0; j-- {
-		d := g.Q[j]
-		tail += d
-		if t.midpoint {
-			d = tail - float64(d*0.5)
-		} else {
-			d = tail
+	if !t.ranks.chosen {
+		tail := 0.0
+		for j := len(b) - 1; j >= 0; j-- {
+			d := g.Q[j]
+			tail += d
+			if t.ranks.midpoint {
+				d = tail - float64(d*0.5)
+			} else {
+				d = tail
+			}
+			g.B[j] += float64(float64(n) * d)
 		}
-		g.B[j] += float64(float64(n) * d)
+		transport.Tangent(g.B, b)
 	}
-	transport.Tangent(g.B, b)
 	g.Q = nil
 	g.inner().Rescale(sz, 1)
 	return g, nil
@@ -190,8 +192,8 @@ func (t *Transport) RankJVP(dir Gradient) ([]float64, error) {
 		return make([]float64, n), nil
 	}
 	q := make([]float64, len(b))
-	rankLevels(q, n, b, t.midpoint, t.uniformB)
-	if dir.B != nil { // the levels move: dq = n cumsum(db), or n(cumsum(db)-db/2)
+	t.ranks.levels(q, n, b)
+	if dir.B != nil && !t.ranks.chosen { // the levels move: dq = n cumsum(db), or n(cumsum(db)-db/2)
 		total, sum := 0.0, 0.0
 		for _, d := range dir.B {
 			total += d
@@ -201,7 +203,7 @@ func (t *Transport) RankJVP(dir Gradient) ([]float64, error) {
 			d -= float64(b[j] * total)
 			sum += d
 			dir.Q[j] = sum
-			if t.midpoint {
+			if t.ranks.midpoint {
 				dir.Q[j] -= float64(d * 0.5)
 			}
 			dir.Q[j] = transport.Saturate(float64(n) * dir.Q[j])

@@ -382,9 +382,8 @@ func WithIterations(l int) Option {
 
 // WithLevels sets m, the number of targets, where no argument and no other option gives it. m >= 1, in models
 // m >= 2. Default: 8 in models. In SoftRank, SoftSort and Solve and in their rows n, but at most as many as ε
-// can tell apart: the larger of 9/√ε and 128, of 48 where ranks alone are asked for, and n at ε = 0. These
-// stand for n levels: their targets are the middles of equal shares of the n, and ranks are those of the
-// middles.
+// can tell apart: 6/√ε, 4.5/√ε where ranks alone are asked for, and n at ε = 0. These stand for n levels: a
+// regular grid of [0,1] whose weights give the sums of n levels, and ranks are those of its places.
 //
 // Time grows with nm and m³, memory with n and m². Wherever m comes from, an m with 4m² + nm > 2^31 (16 GiB;
 // 2^27 where addresses have 32 bits) is an error.

@@ -47,9 +47,7 @@ type Transport struct {
 	solution   transport.Solution
 	lent       *transport.Row // after solve without keep: the row that holds the plan, for one method
 	iterations int            // of WithIterations
-	uniformB   bool           // b was not given
-	midpoint   bool
-	chosen     bool            // the levels are those of chooseLevels
+	ranks      ranking
 	hard       *transport.Hard // at ε = 0, in place of the solution
 }
 
@@ -102,7 +100,7 @@ func Solve(x []float64, opts ...Option) (*Transport, error) {
 // SoftRank returns the n soft ranks of x, from 1 to n and ordered as x. Errors and cost are those of [Solve].
 //
 // Default: as many levels as ε can tell apart ([WithLevels]), and ranks without bias, of mean (n+1)/2: within
-// 1e-3 of n, most often 3e-4, of R = n M cumsum(b) with n levels. Time and memory grow with n, not faster.
+// 1e-3 of n, most often 1e-4, of R = n M cumsum(b) with n levels. Time and memory grow with n, not faster.
 // Where levels, targets or their weights are given, ranks are the paper's formula, in [0,n]; see
 // [WithMidpointRanks] for the unbiased form.
 //
@@ -121,7 +119,7 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 // and in the units of x. The squash affects the plan alone; the values averaged are those of x. Errors and
 // cost are those of [Solve].
 //
-// Default: n values, one a place. Where these are more than ε can tell apart ([WithLevels]), they are linear
+// Default: n values, one a place. Where these are more than ε can tell apart ([WithLevels]), they are cubics
 // between as many as it can: within 1e-3 of the range of x of those by n levels, but for the few largest of
 // heavy tails. With levels, targets or their weights given, m values, one a level.
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
@@ -130,11 +128,11 @@ func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 		return nil, err
 	}
 	s := t.Sort()
-	if !t.chosen {
+	if !t.ranks.chosen {
 		return s, nil
 	}
 	out := make([]float64, len(x))
-	toPlaces(out, s, slices.Min(x), slices.Max(x))
+	sortedPlaces(out, s, x)
 	return out, nil
 }
 
@@ -187,82 +185,84 @@ func checkLevels(q []float64, row int) error {
 	return nil
 }
 
-// The default number of levels is n, but at most finest/√ε, or a least number where that is larger. A sample
-// is spread over targets with a deviation of √(ε/2), of which a level is then a sixth at most, so that more
-// levels change the ranks by less than 1e-3 of n, heavy tails included (levels_test.go). Sorted values, which
-// are linear between levels, need more of them.
+// The default number of levels is n, but at most finest/√ε, or leastLevels where that is larger. A sample is
+// spread over targets with a deviation of √(ε/2), of which a level is then a quarter at most (a third for
+// ranks), and less in the tails: more levels change results by less than 1e-3, heavy tails included
+// (levels_test.go).
 const (
-	finest      = 9
-	leastLevels = 128
-	leastRanks  = 48 // where nothing but ranks is asked for
+	finest      = 6
+	finestRanks = 4.5 // where nothing but ranks is asked for
+	leastLevels = 4   // a cubic has four
 )
 
-// chooseLevels chooses the levels where nothing gives them and n are more than ε resolves. Each stands for as
-// many of n levels: it has their mean target, and ranks are those of its middle, so that no rank is biased.
-// At ε = 0 n levels cost no more than few. It tells whether it has chosen.
+// chooseLevels chooses m levels where nothing gives them and n are more than ε resolves. They are a regular
+// grid of [0,1] with the weights by which a sum over m of them is that over n targets of equal weight, for
+// every function that is a cubic between neighbours: b = Lᵀ1/n, L the interpolation of [toPlaces]. At ε = 0 n
+// levels cost no more than few. It tells whether it has chosen.
 func (c *config) chooseLevels(t option.Function, n, m0 int) bool {
 	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.epsilon == 0 {
 		return false
 	}
-	least := float64(leastLevels)
+	fine := float64(finest)
 	if t.Ranks() {
-		least = leastRanks
+		fine = finestRanks
 	}
-	most := max(least, math.Ceil(finest/math.Sqrt(c.epsilon)))
+	most := max(leastLevels, math.Ceil(fine/math.Sqrt(c.epsilon)))
 	if float64(n) <= most {
 		return false
 	}
 	m := int(most)
-	if cap(c.grid) < m {
-		c.grid = make([]float64, m)
+	if cap(c.grid) < 2*m {
+		c.grid = make([]float64, 2*m)
 	}
-	c.targets, c.midpoint = c.grid[:m], true
+	c.targets, c.targetWeights = c.grid[:m:m], c.grid[m:2*m]
 	for j := range c.targets {
-		c.targets[j] = (placeOf(j, n, m)) / float64(n-1)
+		c.targets[j] = float64(j) / float64(m-1)
+	}
+	clear(c.targetWeights)
+	for k := range n {
+		addLevels(c.targetWeights, k, n, 1/float64(n))
 	}
 	return true
 }
 
-// placeOf is the place of level j of m among n sorted samples, which count from 0: the middle of its share.
-func placeOf(j, n, m int) float64 { return float64(2*j+1)*float64(n)/float64(2*m) - 0.5 }
+// sharesOf returns where place k of n lies among m levels, both regular in [0,1]: the first of the four
+// levels about it, and the shares of these in the cubic through them (Lagrange's), whose sum is 1.
+func sharesOf(k, n, m int) (first int, shares [4]float64) {
+	t := float64(k) * float64(m-1) / float64(n-1)
+	first = max(min(int(t)-1, m-4), 0)
+	t -= float64(first)
+	a, b, c := t-1, t-2, t-3
+	return first, [4]float64{-a * b * c / 6, t * b * c / 2, -t * a * c / 2, t * a * b / 6}
+}
 
-// toPlaces fills to with the values at all places among len(to) sorted samples, from those of chosen levels,
-// which do not fall: linear between levels and, within the range of the samples, beyond the outer ones.
-func toPlaces(to, levels []float64, low, high float64) {
-	eachPlace(len(to), len(levels), func(k, j int, t float64) {
-		to[k] = min(max(levels[j]+float64((levels[j+1]-levels[j])*t), low), high)
-	})
-	for k := 1; k < len(to); k++ {
-		to[k] = max(to[k], to[k-1])
+// toPlaces fills to with the values at all places, from those of chosen levels.
+func toPlaces(to, levels []float64) {
+	for k := range to {
+		first, shares := sharesOf(k, len(to), len(levels))
+		to[k] = 0
+		for j, s := range shares {
+			to[k] += float64(levels[first+j] * s)
+		}
 	}
 }
 
-// fromLevels is toPlaces without the bounds, for a derivative.
-func fromLevels(to, levels []float64) {
-	eachPlace(len(to), len(levels), func(k, j int, t float64) {
-		to[k] = levels[j] + float64((levels[j+1]-levels[j])*t)
-	})
+// sortedPlaces fills to with the sorted values of x at all places, from those of chosen levels: as toPlaces
+// does, in the range of x and without the falls that a cubic may have beside a jump.
+func sortedPlaces(to, levels, x []float64) {
+	toPlaces(to, levels)
+	last, high := slices.Min(x), slices.Max(x)
+	for k, v := range to {
+		last = min(max(last, v), high)
+		to[k] = last
+	}
 }
 
-// toLevels fills to, the levels, with the transposed Jacobian of toPlaces applied to z. The bounds do not
-// count.
-func toLevels(to, z []float64) {
-	clear(to)
-	eachPlace(len(z), len(to), func(k, j int, t float64) {
-		to[j] += float64(z[k] * (1 - t))
-		to[j+1] += float64(z[k] * t)
-	})
-}
-
-// eachPlace calls f for each of n places with the level j before it and how far t it is on the way to the
-// next.
-func eachPlace(n, m int, f func(k, j int, t float64)) {
-	j, width := 0, float64(n)/float64(m)
-	for k := range n {
-		for j < m-2 && placeOf(j+1, n, m) <= float64(k) {
-			j++
-		}
-		f(k, j, (float64(k)-placeOf(j, n, m))/width)
+// addLevels adds to levels the transposed Jacobian of toPlaces applied to z at place k of n.
+func addLevels(levels []float64, k, n int, z float64) {
+	first, shares := sharesOf(k, n, len(levels))
+	for j, s := range shares {
+		levels[first+j] += float64(z * s)
 	}
 }
 
@@ -388,8 +388,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	if c.ctx != nil && c.ctx.Err() != nil {
 		return nil, &interrupted{c.ctx.Err()}
 	}
-	tr := &Transport{chosen: chosen, uniformB: c.targetWeights == nil, midpoint: c.midpoint,
-		iterations: c.iterations}
+	tr := &Transport{ranks: c.ranking(chosen), iterations: c.iterations}
 	if c.epsilon == 0 {
 		tr.hard = c.hardPlan(x, m)
 		if keep {
@@ -489,7 +488,7 @@ func (t *Transport) Rank() []float64 {
 	}
 	n, b := t.size()
 	q := make([]float64, len(b))
-	rankLevels(q, n, b, t.midpoint, t.uniformB)
+	t.ranks.levels(q, n, b)
 	out := make([]float64, n)
 	t.average(out, q)
 	return out
@@ -507,20 +506,33 @@ func (t *Transport) size() (n int, b []float64) {
 	return n, t.solution.Weights()
 }
 
-// rankLevels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2 for midpoints, exactly where b is
-// uniform.
-func rankLevels(q []float64, n int, b []float64, midpoint, uniform bool) {
+// ranking is what ranks levels have.
+type ranking struct {
+	chosen   bool // the levels are those of chooseLevels
+	midpoint bool // of WithMidpointRanks
+	uniform  bool // b was not given
+}
+
+func (c *config) ranking(chosen bool) ranking {
+	return ranking{chosen: chosen, midpoint: c.midpoint, uniform: c.targetWeights == nil}
+}
+
+// levels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2 for midpoints, exactly where b is uniform. Chosen
+// levels have the ranks of their places, from 1 to n, whatever b is.
+func (r ranking) levels(q []float64, n int, b []float64) {
 	sum := 0.0
 	m := float64(len(b))
 	for j, bj := range b {
 		lo := sum
 		sum += bj
 		switch {
-		case midpoint && uniform:
+		case r.chosen:
+			q[j] = 1 + float64(n-1)*float64(j)/(m-1)
+		case r.midpoint && r.uniform:
 			q[j] = float64(n)*float64(2*j+1)/(2*m) + 0.5
-		case midpoint:
+		case r.midpoint:
 			q[j] = float64(float64(n)*elem.Middle(lo, sum)) + 0.5
-		case uniform:
+		case r.uniform:
 			q[j] = float64(n) * float64(j+1) / m // as integers they may exceed 32 bits
 		default:
 			q[j] = min(float64(float64(n)*sum), float64(n))

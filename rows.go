@@ -6,8 +6,6 @@ package quantmf
 // the results, and a workspace for each worker.
 
 import (
-	"slices"
-
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/option"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -85,7 +83,7 @@ func SoftSortRows(x Mat, opts ...Option) (Mat, error) {
 			return
 		}
 		ws.row.Sort(ws.q)
-		toPlaces(out.Row(i), ws.q, slices.Min(x.Row(i)), slices.Max(x.Row(i)))
+		sortedPlaces(out.Row(i), ws.q, x.Row(i))
 	}, func(h *transport.Hard, i int) { copy(out.Row(i), h.Sorted()) })
 	if err != nil {
 		return Mat{}, err
@@ -108,7 +106,10 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	err = b.do(false, func(ws *operatorSpace, i int) {
 		from := z.Row(i)
 		if b.chosen {
-			toLevels(ws.q, from)
+			clear(ws.q)
+			for k, v := range from {
+				addLevels(ws.q, k, x.Cols, v)
+			}
 			from = ws.q
 		}
 		if ws.gradient.X == nil {
@@ -145,7 +146,7 @@ func SoftSortRowsJVP(x, dx Mat, opts ...Option) (Mat, error) {
 			copy(out.Row(i), ws.q)
 			return
 		}
-		fromLevels(out.Row(i), ws.q)
+		toPlaces(out.Row(i), ws.q)
 	}, func(h *transport.Hard, i int) { sortAlong(out.Row(i), h, dx.Row(i)) })
 	if err != nil {
 		return Mat{}, err
@@ -304,16 +305,12 @@ func (b *rowBatch) q(ws *operatorSpace, i int) []float64 {
 	switch b.levels.Rows {
 	case 0:
 		_, weights := ws.row.Weights()
-		b.ranks(ws.q, weights)
+		b.ranking(b.chosen).levels(ws.q, b.x.Cols, weights)
 		return ws.q
 	case 1:
 		i = 0
 	}
 	return b.levels.Row(i)
-}
-
-func (b *rowBatch) ranks(q, weights []float64) {
-	rankLevels(q, b.x.Cols, weights, b.midpoint, b.targetWeights == nil)
 }
 
 // average returns T = M q of every row.
@@ -328,7 +325,7 @@ func (b *rowBatch) average() (Mat, error) {
 			return
 		}
 		q := make([]float64, b.m)
-		b.ranks(q, h.B)
+		b.ranking(false).levels(q, b.x.Cols, h.B)
 		h.Average(out.Row(i), q)
 	})
 	if err != nil {
