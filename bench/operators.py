@@ -24,7 +24,7 @@ warnings.filterwarnings("ignore")
 import numpy as np
 
 SIZES = [256, 1000] if QUICK else [80, 256, 1000, 5000, 100000, 1000000]
-EPSILON, TARGETS = 0.01, 90
+EPSILON, TARGETS = 0.01, 45
 # samples: beyond, a call takes many seconds or more memory than there is
 MOST = {"ott-jax": 5000, "softjax, ot": 1000, "softjax, fast_soft_sort": 100000, "LapSum, gradient": 5000}
 
