@@ -71,14 +71,15 @@ func (u *Units) Outward(row []float64, i int) {
 // Root returns 2^{e/2}, the unit of the factors of an NMF.
 func (u *Units) Root() float64 { return math.Ldexp(1, u.All/2) }
 
-// Losses brings losses of x' to those of x.
+// Losses brings losses of x' to those of x, at most the largest number: a start far above large x may have a
+// loss beyond it.
 func (u *Units) Losses(l divergence.Loss, v []float64) {
 	if u.All == 0 {
 		return
 	}
 	unit := l.Unit(u.All)
 	for i := range v {
-		v[i] *= unit
+		v[i] = min(v[i]*unit, math.MaxFloat64)
 	}
 }
 
