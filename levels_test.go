@@ -140,6 +140,33 @@ func TestChosenRanksAlongWeights(t *testing.T) {
 	}
 }
 
+// TestChosenExtremes: with chosen levels, too, nothing that numbers near the largest give is infinite.
+func TestChosenExtremes(t *testing.T) {
+	t.Parallel()
+	const n = 100
+	x, z := NewMat(1, n), NewMat(1, n)
+	copy(x.Data, samplesOf(n, 0))
+	for i := range z.Data {
+		z.Data[i] = math.Copysign(1.7e308, float64(i)-60)
+	}
+	far := NewMat(1, n)
+	for i, v := range x.Data {
+		far.Data[i] = math.Copysign(1e300, v)
+	}
+	for name, of := range map[string]func() (Mat, error){
+		"sort, back":    func() (Mat, error) { return SoftSortRowsVJP(x, z) },
+		"sort, forward": func() (Mat, error) { return SoftSortRowsJVP(x, z) },
+		"rank, back":    func() (Mat, error) { return SoftRankRowsVJP(x, z) },
+		"sort":          func() (Mat, error) { return SoftSortRows(far) },
+	} {
+		for i, v := range must(of())(t).Data {
+			if math.IsNaN(v) || math.IsInf(v, 0) {
+				t.Errorf("%s: number %d is %v", name, i, v)
+			}
+		}
+	}
+}
+
 // TestOperatorsOfRows: a row has the numbers it has alone, for any number of workers, by default and with
 // levels or weights given; and each gradient is that of differences.
 func TestOperatorsOfRows(t *testing.T) {

@@ -240,10 +240,11 @@ func sharesOf(k, n, m int) (first int, shares [4]float64) {
 func toPlaces(to, levels []float64) {
 	for k := range to {
 		first, shares := sharesOf(k, len(to), len(levels))
-		to[k] = 0
+		sum := 0.0
 		for j, s := range shares {
-			to[k] += float64(levels[first+j] * s)
+			sum += float64(levels[first+j] * s)
 		}
+		to[k] = transport.Saturate(sum)
 	}
 }
 

@@ -104,11 +104,12 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	}
 	dx := NewMat(x.Rows, x.Cols)
 	err = b.do(false, func(ws *operatorSpace, i int) {
-		from := z.Row(i)
+		from, sz := z.Row(i), 1.0
 		if b.chosen {
+			sz = transport.ScaleOf(from) // several places add to a level
 			clear(ws.q)
 			for k, v := range from {
-				addLevels(ws.q, k, x.Cols, v)
+				addLevels(ws.q, k, x.Cols, v/sz)
 			}
 			from = ws.q
 		}
@@ -117,6 +118,7 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 			ws.gradient.Q = nil
 		}
 		ws.row.SortAdjoint(&ws.gradient, from)
+		ws.gradient.Rescale(sz, 1)
 		copy(dx.Row(i), ws.gradient.X)
 	}, func(h *transport.Hard, i int) {
 		g := transport.Gradient{X: dx.Row(i)}
