@@ -5,7 +5,7 @@
 TABLES is a folder of tables as write.csv writes them, which missbench.R fills; RESULTS collects lines of table,
 pattern, method, error and seconds, and a later run makes what they lack. Patterns and their settings are those of
 MissBench (github.com/jacobf18/tabular), at a share of .4, made by tabimpute 0.0.4; the others are the plugins of
-hyperimpute 0.1.17 and scikit-learn's KNNImputer, which its scripts call, by their defaults. HyperImpute needs numpy
+hyperimpute 0.1.17 and scikit-learn's KNNImputer, which its scripts call, by their defaults and on standard scores. HyperImpute needs numpy
 1.26.4, pandas 2.2.3, scikit-learn 1.5.2 and xgboost 2.1.4. The error is the root of the mean square over hidden cells of
 columns in units of their deviations.
 """
@@ -49,13 +49,24 @@ PATTERNS = {
 }
 
 
+def scored(impute):
+    """Has standard scores imputed."""
+
+    def scores(x):
+        mean, deviation = np.nanmean(x, 0), np.nanstd(x, 0)
+        deviation[deviation == 0] = 1
+        return mean + deviation * np.asarray(impute((x - mean) / deviation))
+
+    return scores
+
+
 def plugin(name):
-    return lambda x: np.asarray(Imputers().get(name).fit_transform(pd.DataFrame(x.copy())))
+    return scored(lambda x: Imputers().get(name).fit_transform(pd.DataFrame(x)))
 
 
 METHODS = {
     "BQMF": lambda x: quantmf.BQMFImputer().fit_transform(x),
-    "KNNImputer": lambda x: KNNImputer().fit_transform(x),
+    "KNNImputer": scored(lambda x: KNNImputer().fit_transform(x)),
     **{name: plugin(name) for name in ("mean", "softimpute", "ice", "missforest", "mice", "hyperimpute")},
 }
 
@@ -75,6 +86,25 @@ def holes(x, pattern, seed):
         if missing[left].any() and (~missing).sum(0).min() > 1:
             return x[left], np.where(missing, np.nan, x)[left]
     return None
+
+
+def summary(results):
+    """Prints BQMF's error in % of that of each other method, geometric means over tables by pattern, and how often each
+    has the least error of all."""
+    errors, seconds = {}, {}
+    for table, pattern, method, error, took in csv.reader(results.open()):
+        errors.setdefault((table, pattern), {})[method] = float(error)
+        seconds.setdefault(method, []).append(float(took))
+    print("| pattern | tables |", " | ".join(others := [m for m in METHODS if m in seconds and m != "BQMF"]), "|")
+    ratio = lambda cases, m: np.exp(np.nanmean([np.log(e["BQMF"] / e[m]) for e in cases if m in e] or [np.nan]))
+    for name in (*PATTERNS, "all"):
+        cases = [e for (_, pattern), e in errors.items() if "BQMF" in e and name in (pattern, "all")]
+        print(f"| {name} | {len(cases)} |", " | ".join(f"{100 * ratio(cases, m):.0f}" for m in others), "|")
+    for m in seconds:
+        whole = [e for e in errors.values() if m in e and "BQMF" in e]
+        least = sum(e[m] == np.nanmin(list(e.values())) for e in whole)
+        worse = sum(e["BQMF"] < e[m] for e in whole)
+        print(f"{m}: least error in {least} of {len(whole)}, BQMF's is less in {worse}, {np.mean(seconds[m]):.2f} s")
 
 
 def main():
@@ -111,6 +141,7 @@ def main():
                     took = time.perf_counter() - began
                     csv.writer(file).writerow([table.stem, pattern, method, f"{error:.5g}", f"{took:.3g}"])
                     file.flush()
+    summary(results)
 
 
 if __name__ == "__main__":
