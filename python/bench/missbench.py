@@ -2,12 +2,13 @@
 
     python missbench.py TABLES [RESULTS] [-every N] [-methods "A,B"]
 
-TABLES is a folder of tables as write.csv writes them, which missbench.R fills; RESULTS collects lines of table,
-pattern, method, error and seconds, and a later run makes what they lack. Patterns and their settings are those of
-MissBench (github.com/jacobf18/tabular), at a share of .4, made by tabimpute 0.0.4; the others are the plugins of
-hyperimpute 0.1.17 and scikit-learn's KNNImputer, which its scripts call, by their defaults and on standard scores. HyperImpute needs numpy
-1.26.4, pandas 2.2.3, scikit-learn 1.5.2 and xgboost 2.1.4. The error is the root of the mean square over hidden cells of
-columns in units of their deviations.
+TABLES is a folder of tables as write.csv writes them, which missbench.R fills; RESULTS collects lines of
+table, pattern, method, error and seconds, and a later run makes what they lack. Patterns and their settings
+are those of MissBench (github.com/jacobf18/tabular), at a share of .4, made by tabimpute 0.0.4; the others
+are the plugins of hyperimpute 0.1.17 and scikit-learn's KNNImputer, which its scripts call, by their
+defaults and on standard scores. HyperImpute needs numpy 1.26.4, pandas 2.2.3, scikit-learn 1.5.2 and
+xgboost 2.1.4. The error is the root of the mean square over hidden cells of columns in units of their
+deviations.
 """
 
 import argparse
@@ -27,9 +28,21 @@ from tabimpute.prior import training_set_generation as made
 
 import quantmf
 
-NETWORK = {"num_layers_upper": 3, "hidden_lower": 1, "hidden_upper": 100, "activation": "relu", "seed": 42,
-           "neighbor_type": "random"}
-BANDIT = {"algorithm": "epsilon_greedy", "pooling": False, "epsilon": 0.4, "epsilon_decay": 0.99, "random_seed": 42}
+NETWORK = {
+    "num_layers_upper": 3,
+    "hidden_lower": 1,
+    "hidden_upper": 100,
+    "activation": "relu",
+    "seed": 42,
+    "neighbor_type": "random",
+}
+BANDIT = {
+    "algorithm": "epsilon_greedy",
+    "pooling": False,
+    "epsilon": 0.4,
+    "epsilon_decay": 0.99,
+    "random_seed": 42,
+}
 BLOCKS = {"N": 100, "T": 50, "row_blocks": 10, "col_blocks": 10, "convolution_type": "mean"}
 PATTERNS = {
     "at random": made.MCARPattern({"p_missing": 0.4}),
@@ -41,9 +54,12 @@ PATTERNS = {
     "panel": made.MNARPanelPattern({}),
     "polarization": made.MNARPolarizationPattern({"threshold_quantile": 0.25}),
     "soft polarization": made.MNARSoftPolarizationPattern(
-        {"soft_polarization_alpha": 2.5, "soft_polarization_epsilon": 0.05}),
+        {"soft_polarization_alpha": 2.5, "soft_polarization_epsilon": 0.05}
+    ),
     "latent factors": made.MNARLatentFactorPattern({"latent_rank_low": 1, "latent_rank_high": 5}),
-    "clusters": made.MNARClusterLevelPattern({"cluster_level_n_row_clusters": 5, "cluster_level_n_col_clusters": 4}),
+    "clusters": made.MNARClusterLevelPattern(
+        {"cluster_level_n_row_clusters": 5, "cluster_level_n_col_clusters": 4}
+    ),
     "censoring": made.MNARCensoringPattern({"censor_quantile": 0.25}),
     "two phases": made.MNARTwoPhaseSubsetPattern({"two_phase_cheap_fraction": 0.4}),
 }
@@ -72,13 +88,15 @@ METHODS = {
 
 
 def holes(x, pattern, seed):
-    """Returns the rows of x of which the pattern leaves something, and these without the cells that it hides; None
-    where it leaves less than two cells of a column."""
+    """Returns the rows of x of which the pattern leaves something, and these without the cells that it hides;
+    None where it leaves less than two cells of a column."""
     for attempt in range(10):
         torch.manual_seed(seed + attempt)
         np.random.seed(seed + attempt)
         try:
-            missing = np.isnan(PATTERNS[pattern]._induce_missingness(torch.from_numpy(x.astype(np.float32))).numpy())
+            missing = np.isnan(
+                PATTERNS[pattern]._induce_missingness(torch.from_numpy(x.astype(np.float32))).numpy()
+            )
         except Exception as error:  # some patterns fail on some shapes
             print(pattern, x.shape, error, file=sys.stderr)
             return None
@@ -89,14 +107,20 @@ def holes(x, pattern, seed):
 
 
 def summary(results):
-    """Prints BQMF's error in % of that of each other method, geometric means over tables by pattern, and how often each
-    has the least error of all."""
+    """Prints BQMF's error in % of that of each other method, geometric means over tables by pattern, and how
+    often each has the least error of all."""
     errors, seconds = {}, {}
     for table, pattern, method, error, took in csv.reader(results.open()):
         errors.setdefault((table, pattern), {})[method] = float(error)
         seconds.setdefault(method, []).append(float(took))
-    print("| pattern | tables |", " | ".join(others := [m for m in METHODS if m in seconds and m != "BQMF"]), "|")
-    ratio = lambda cases, m: np.exp(np.nanmean([np.log(e["BQMF"] / e[m]) for e in cases if m in e] or [np.nan]))
+    print(
+        "| pattern | tables |",
+        " | ".join(others := [m for m in METHODS if m in seconds and m != "BQMF"]),
+        "|",
+    )
+    ratio = lambda cases, m: np.exp(
+        np.nanmean([np.log(e["BQMF"] / e[m]) for e in cases if m in e] or [np.nan])
+    )
     for name in (*PATTERNS, "all"):
         cases = [e for (_, pattern), e in errors.items() if "BQMF" in e and name in (pattern, "all")]
         print(f"| {name} | {len(cases)} |", " | ".join(f"{100 * ratio(cases, m):.0f}" for m in others), "|")
@@ -104,7 +128,9 @@ def summary(results):
         whole = [e for e in errors.values() if m in e and "BQMF" in e]
         least = sum(e[m] == np.nanmin(list(e.values())) for e in whole)
         worse = sum(e["BQMF"] < e[m] for e in whole)
-        print(f"{m}: least error in {least} of {len(whole)}, BQMF's is less in {worse}, {np.mean(seconds[m]):.2f} s")
+        print(
+            f"{m}: least error in {least} of {len(whole)}, BQMF's is less in {worse}, {np.mean(seconds[m]):.2f} s"
+        )
 
 
 def main():
