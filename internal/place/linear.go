@@ -22,8 +22,11 @@ package place
 // step is halved until the loss falls by a share of a.
 
 import (
+	"math"
+
 	"github.com/quantmf/quantmf/internal/divergence"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/limit"
 )
 
 const (
@@ -270,9 +273,10 @@ func (p *linear) penalise(at []float64) (penalty float64) {
 	}
 	k := p.form.K
 	stiffness := p.Linear.loss.Stiffness(p.unit)
+	each := min(stiffness/p.unit, math.MaxFloat64) // of a subnormal unit it would be infinite
 	for c, v := range at {
-		linear := float64(p.prior.L1*(stiffness/p.unit)) / p.sum[c]
-		square := float64(p.prior.L2*stiffness) / p.sum[c] / p.sum[c]
+		linear := min(float64(p.prior.L1*each)/p.sum[c], limit.Penalty)
+		square := min(float64(p.prior.L2*stiffness)/p.sum[c]/p.sum[c], limit.Penalty)
 		p.form.G[c] += linear + float64(square*v)
 		p.form.H[c*k+c] += square
 		penalty += float64((linear + float64(square/2*v)) * v)
