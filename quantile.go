@@ -121,7 +121,8 @@ func SoftRank(x []float64, opts ...Option) ([]float64, error) {
 //
 // Default: n values, one a place. Where these are more than ε can tell apart ([WithLevels]), they are cubics
 // between as many as it can: within 1e-3 of the range of x of those by n levels, but for the few largest of
-// heavy tails. With levels, targets or their weights given, m values, one a level.
+// heavy tails and those beside a jump, as between two clusters (1e-2). With levels, targets or their
+// weights given, m values, one a level.
 func SoftSort(x []float64, opts ...Option) ([]float64, error) {
 	t, err := solve(option.SoftSort, x, 0, nil, opts, false)
 	if err != nil {
@@ -187,8 +188,8 @@ func checkLevels(q []float64, row int) error {
 
 // The default number of levels is n, but at most finest/√ε, or leastLevels where that is larger. A sample is
 // spread over targets with a deviation of √(ε/2), of which a level is then a quarter at most (a third for
-// ranks), and less in the tails: more levels change results by less than 1e-3, heavy tails included
-// (levels_test.go).
+// ranks), and less in the tails: more levels change ranks by less than 1e-3 of n, heavy tails included, and
+// sorted values by as much of their range, but in heavy tails and beside jumps (levels_test.go).
 const (
 	finest      = 6
 	finestRanks = 4.5 // where nothing but ranks is asked for
