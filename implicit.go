@@ -51,8 +51,7 @@ func (t *Transport) RankVJP(z []float64) (*Gradient, error) {
 		g.Q = nil
 		return g, nil
 	}
-	// q = n cumsum(b), or n(cumsum(b)-b/2)+1/2.
-	if !t.ranks.chosen {
+	if !t.ranks.chosen { // q = n cumsum(b), or n(cumsum(b)-b/2)+1/2, moves with b
 		tail := 0.0
 		for j := len(b) - 1; j >= 0; j-- {
 			d := g.Q[j]

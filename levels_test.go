@@ -140,7 +140,8 @@ func TestChosenRanksAlongWeights(t *testing.T) {
 	}
 }
 
-// TestChosenExtremes: with chosen levels, too, nothing that numbers near the largest give is infinite.
+// TestChosenExtremes: with chosen levels, too, nothing that numbers near the largest give is infinite, and
+// the gradient of sorts grows with its cotangent.
 func TestChosenExtremes(t *testing.T) {
 	t.Parallel()
 	const n = 100
@@ -149,9 +150,15 @@ func TestChosenExtremes(t *testing.T) {
 	for i := range z.Data {
 		z.Data[i] = math.Copysign(1.7e308, float64(i)-60)
 	}
-	far := NewMat(1, n)
+	far, large := NewMat(1, n), NewMat(1, n)
 	for i, v := range x.Data {
-		far.Data[i] = math.Copysign(1e300, v)
+		far.Data[i], large.Data[i] = math.Copysign(1e300, v), 0x1p900*v
+	}
+	small, grown := must(SoftSortRowsVJP(x, x))(t), must(SoftSortRowsVJP(x, large))(t)
+	for i, v := range small.Data {
+		if got := grown.Data[i] / 0x1p900; math.Abs(got-v) > 1e-12 {
+			t.Errorf("sample %d: %v of a large cotangent, %v of a small one", i, got, v)
+		}
 	}
 	for name, of := range map[string]func() (Mat, error){
 		"sort, back":    func() (Mat, error) { return SoftSortRowsVJP(x, z) },

@@ -50,9 +50,9 @@ type config struct {
 	weights       []float64
 	targets       []float64
 	targetWeights []float64
-	grid          []float64 // room for targets
+	grid          []float64 // room for targets and their weights
 	iterations    int
-	midpoint      bool
+	ranks         ranking
 	ctx           context.Context // of operators for rows; nil: none
 
 	// Options that do not change the numbers of one fit.
@@ -395,7 +395,10 @@ func WithLevels(m int) Option {
 // (n+1)/2, instead of the paper's n M cumsum(b), whose mean is n(1+Σb²)/2: too high by
 // (n/m-1)/2 under even b, and right where m = n.
 func WithMidpointRanks() Option {
-	return operatorOption(option.MidpointRanks, "", func(c *config) string { c.midpoint = true; return "" })
+	return operatorOption(option.MidpointRanks, "", func(c *config) string {
+		c.ranks.midpoint = true
+		return ""
+	})
 }
 
 // WithContext ends an operator soon after ctx has ended: before its next row and, within a row of many

@@ -199,10 +199,11 @@ const (
 // chooseLevels chooses m levels where nothing gives them and n are more than ε resolves. They are a regular
 // grid of [0,1] with the weights by which a sum over m of them is that over n targets of equal weight, for
 // every function that is a cubic between neighbours: b = Lᵀ1/n, L the interpolation of [toPlaces]. At ε = 0 n
-// levels cost no more than few. It tells whether it has chosen.
-func (c *config) chooseLevels(t option.Function, n, m0 int) bool {
+// levels cost no more than few.
+func (c *config) chooseLevels(t option.Function, n, m0 int) {
+	c.ranks.uniform = c.targetWeights == nil
 	if c.given.Has(option.Levels) || c.targets != nil || c.targetWeights != nil || m0 > 0 || c.epsilon == 0 {
-		return false
+		return
 	}
 	fine := float64(finest)
 	if t.Ranks() {
@@ -210,9 +211,10 @@ func (c *config) chooseLevels(t option.Function, n, m0 int) bool {
 	}
 	most := max(leastLevels, math.Ceil(fine/math.Sqrt(c.epsilon)))
 	if float64(n) <= most {
-		return false
+		return
 	}
 	m := int(most)
+	c.ranks.chosen = true
 	if cap(c.grid) < 2*m {
 		c.grid = make([]float64, 2*m)
 	}
@@ -224,7 +226,6 @@ func (c *config) chooseLevels(t option.Function, n, m0 int) bool {
 	for k := range n {
 		addLevels(c.targetWeights, k, n, 1/float64(n))
 	}
-	return true
 }
 
 // sharesOf returns where place k of n lies among m levels, both regular in [0,1]: the first of the four
@@ -379,7 +380,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	if err := c.checkSamples(x, -1); err != nil {
 		return nil, err
 	}
-	chosen := c.chooseLevels(t, len(x), m0)
+	c.chooseLevels(t, len(x), m0)
 	m, err := c.countLevels(len(x), m0)
 	if err != nil {
 		return nil, err
@@ -390,7 +391,7 @@ func solve(t option.Function, x []float64, m0 int, b []float64, opts []Option, k
 	if c.ctx != nil && c.ctx.Err() != nil {
 		return nil, &interrupted{c.ctx.Err()}
 	}
-	tr := &Transport{ranks: c.ranking(chosen), iterations: c.iterations}
+	tr := &Transport{ranks: c.ranks, iterations: c.iterations}
 	if c.epsilon == 0 {
 		tr.hard = c.hardPlan(x, m)
 		if keep {
@@ -513,10 +514,6 @@ type ranking struct {
 	chosen   bool // the levels are those of chooseLevels
 	midpoint bool // of WithMidpointRanks
 	uniform  bool // b was not given
-}
-
-func (c *config) ranking(chosen bool) ranking {
-	return ranking{chosen: chosen, midpoint: c.midpoint, uniform: c.targetWeights == nil}
 }
 
 // levels fills q = n cumsum(b), or n(cumsum(b)-b/2)+1/2 for midpoints, exactly where b is uniform. Chosen

@@ -78,7 +78,7 @@ func SoftSortRows(x Mat, opts ...Option) (Mat, error) {
 	}
 	out := NewMat(x.Rows, b.places())
 	err = b.do(false, func(ws *operatorSpace, i int) {
-		if !b.chosen {
+		if !b.ranks.chosen {
 			ws.row.Sort(out.Row(i))
 			return
 		}
@@ -105,7 +105,7 @@ func SoftSortRowsVJP(x, z Mat, opts ...Option) (Mat, error) {
 	dx := NewMat(x.Rows, x.Cols)
 	err = b.do(false, func(ws *operatorSpace, i int) {
 		from, sz := z.Row(i), 1.0
-		if b.chosen {
+		if b.ranks.chosen {
 			sz = transport.ScaleOf(from) // several places add to a level
 			clear(ws.q)
 			for k, v := range from {
@@ -144,7 +144,7 @@ func SoftSortRowsJVP(x, dx Mat, opts ...Option) (Mat, error) {
 	out := NewMat(x.Rows, b.places())
 	err = b.do(false, func(ws *operatorSpace, i int) {
 		ws.row.SortForward(ws.q, &transport.Gradient{X: dx.Row(i)})
-		if !b.chosen {
+		if !b.ranks.chosen {
 			copy(out.Row(i), ws.q)
 			return
 		}
@@ -242,7 +242,6 @@ type rowBatch struct {
 	x      Mat
 	levels Mat // q of [SoftQuantileRows]; ranks and sorted values have none
 	m      int
-	chosen bool // the levels are those of chooseLevels
 }
 
 // newRowBatch checks the arguments of ranks and sorted values.
@@ -287,7 +286,7 @@ func (b *rowBatch) settle(t option.Function, m0 int) (err error) {
 			return err
 		}
 	}
-	b.chosen = b.chooseLevels(t, b.x.Cols, m0)
+	b.chooseLevels(t, b.x.Cols, m0)
 	if b.m, err = b.countLevels(b.x.Cols, m0); err != nil {
 		return err
 	}
@@ -296,7 +295,7 @@ func (b *rowBatch) settle(t option.Function, m0 int) (err error) {
 
 // places is how many sorted values a row has.
 func (b *rowBatch) places() int {
-	if b.chosen {
+	if b.ranks.chosen {
 		return b.x.Cols
 	}
 	return b.m
@@ -307,7 +306,7 @@ func (b *rowBatch) q(ws *operatorSpace, i int) []float64 {
 	switch b.levels.Rows {
 	case 0:
 		_, weights := ws.row.Weights()
-		b.ranking(b.chosen).levels(ws.q, b.x.Cols, weights)
+		b.ranks.levels(ws.q, b.x.Cols, weights)
 		return ws.q
 	case 1:
 		i = 0
@@ -327,7 +326,7 @@ func (b *rowBatch) average() (Mat, error) {
 			return
 		}
 		q := make([]float64, b.m)
-		b.ranking(false).levels(q, b.x.Cols, h.B)
+		b.ranks.levels(q, b.x.Cols, h.B)
 		h.Average(out.Row(i), q)
 	})
 	if err != nil {

@@ -272,8 +272,9 @@ func (p *linear) penalise(at []float64) (penalty float64) {
 		return 0
 	}
 	k := p.form.K
-	stiffness := p.Linear.loss.Stiffness(p.unit)
-	each := min(stiffness/p.unit, math.MaxFloat64) // of a subnormal unit it would be infinite
+	// of a very small unit both would be infinite
+	stiffness := min(p.Linear.loss.Stiffness(p.unit), math.MaxFloat64)
+	each := min(stiffness/p.unit, math.MaxFloat64)
 	for c, v := range at {
 		linear := min(float64(p.prior.L1*each)/p.sum[c], limit.Penalty)
 		square := min(float64(p.prior.L2*stiffness)/p.sum[c]/p.sum[c], limit.Penalty)
