@@ -86,10 +86,14 @@ func memoryOf(method Method, d, n int, about fit.About, rank int, opts []FitOpti
 		n: min(n, pool.Beyond), k: k}
 	model := pool.DryArena()
 	of.model(model)
-	fit.CountLosses(model, c.epochs, of.holds())
+	epochs, open := c.epochs, method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen()
+	if open {
+		epochs *= mostShare
+	}
+	fit.CountLosses(model, epochs, of.holds())
 	bytes, state := func(v float64) int64 { return int64(min(v, math.MaxInt64/2)) }, of.state()
-	if method == MethodNMF && c.missing && about.Visible < 1 && c.endIsOpen() {
-		c.validation = hiddenShare // of the fit that finds the end, which takes more
+	if open {
+		c.judgeEnd(c.epochs) // the fit that finds the end takes more
 	}
 	return Memory{Fit: bytes(of.fit(true)), Rows: bytes(of.fit(false)), Model: bytes(model.Most()),
 		State: bytes(8 * state)}, nil

@@ -69,13 +69,20 @@ func (c *config) endIsOpen() bool {
 	return !given && !c.whole && c.patience == 0 && c.validation == 0
 }
 
+// judgeEnd makes c the options of the fit that finds the end of one of so many epochs by default.
+func (c *config) judgeEnd(epochs int) {
+	c.given |= option.Of(option.Epochs)
+	c.validation, c.epochs, c.patience = hiddenShare, mostShare*epochs, patienceOf(epochs)
+}
+
 // chooseEnd takes the number of epochs after which a fit without a tenth of the visible cells predicts these
-// best. Where no cell can be hidden the number stays. With an error it returns the model of a fit that was
-// stopped.
+// best, as the NMF of a start is ended (start.go). Where no cell can be hidden the number stays. With an
+// error it returns the model of a fit that was stopped.
 func (c *config) chooseEnd(ctx context.Context, x Rows, rank int, opts []FitOption) (*NMF, error) {
 	judged := fitOption(option.Validation, "", func(trial *config) string {
-		trial.validation, trial.restarts, trial.strict = hiddenShare, 1, false
+		trial.restarts, trial.strict = 1, false
 		trial.save, trial.resume, trial.checkpoints = nil, nil, nil
+		trial.judgeEnd(c.epochs)
 		if tell := trial.progress; tell != nil {
 			trial.progress = func(p Progress) error {
 				if p.Phase != PhaseEpochs {
@@ -123,9 +130,10 @@ func (c *config) startsFrom(d, n int) float64 {
 //
 // Defaults: KL, 20 epochs (100 of multiplicative updates), seed 1, StartAuto, no penalties, no patience, no
 // validation, no restarts, nothing fixed. Where cells are missing, and epochs, patience, validation and
-// factors are not given, a first fit without a tenth of the others finds after how many of the epochs these
-// are predicted best, and the fit ends there. To go on until the loss stands still, WithEpochs(1000) and
-// [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of what more epochs reach.
+// factors are not given, a first fit without a tenth of the others finds after how many epochs these are
+// predicted best, at most four times the default, and the fit ends there. To go on until the loss stands
+// still, WithEpochs(1000) and [WithPatience](3): by Newton's method the loss is then within 1e-6 of itself of
+// what more epochs reach.
 // [WithStart] takes StartAuto, StartUniform (factors uniform on sqrt(mean x/k)·[1/2,3/2)) and StartSVD.
 // StartAuto is StartUniform; but under KL, where there are 8192 samples or more and up to 131072 features, it
 // takes U from a default FitNMF of 2048 random samples (fewer above 32768 features) without penalty, and for

@@ -46,9 +46,9 @@ package quantmf
 // that have most of the loss do not keep the others from their maps.
 //
 // The NMF of StartNMF, in trials and where it is told, ends where the hidden cells say: after the epoch at
-// which their loss was least, as soon as it has not fallen by 2e-3 of itself in a quarter of the epochs of
-// FitNMF, and after four times as many at most. On tables with little noise more epochs are worth as much as
-// the maps, on others fewer. The fit then makes as many.
+// which their loss was least, as soon as it has not fallen in three tenths of the epochs of FitNMF, and after
+// four times as many at most. On tables with little noise more epochs are worth as much as the maps, on
+// others fewer. The fit then makes as many. A FitNMF of a matrix with missing cells is ended likewise.
 //
 // These cells are those of up to 512 random rows in as many random columns as make up 2^16 visible cells.
 // λ counts samples, whatever n is, so that what suits some of the samples suits all of them. Rows and columns
@@ -617,29 +617,27 @@ func (f *factors) startMethod(x *fit.Cells, loss divergence.Loss, p *pool.Pool) 
 // startMethod.
 func (f *factors) approach(x *fit.Cells, loss divergence.Loss, run fit.Run) (share float64, err error) {
 	method, epochs := f.startMethod(x, loss, run.Pool)
-	best, most, patience := newFactors(nil, f.d, f.n, f.k), mostShare*epochs, epochs/4
-	least, mark, at, last := math.Inf(1), math.Inf(1), 0, 0
+	best, most := newFactors(nil, f.d, f.n, f.k), mostShare*epochs
+	watch := fit.Watch{Patience: patienceOf(epochs)}
+	watch.See(0, math.Inf(1)) // one epoch is made at least
 	_, err = method.Begin()
-	for e := 0; err == nil && e < most && e-last < patience; e++ {
+	for e, stop := 1, false; err == nil && e <= most && !stop; e++ {
 		var l nmf.Losses
-		if l, err = method.Epoch(e); err != nil {
+		if l, err = method.Epoch(e - 1); err != nil {
 			break
 		}
-		if l.Held < least {
-			least, at = l.Held, e+1
+		var better bool
+		if better, stop = watch.See(e, l.Held); better {
 			copy(best.u, f.u)
 			copy(best.v, f.v)
 		}
-		if l.Held < mark*(1-leastFall) {
-			mark, last = l.Held, e+1
-		}
-		err = run.Progress.ReportEpoch(e+1, most, 0)
+		err = run.Progress.ReportEpoch(e, most, 0)
 	}
-	if at > 0 {
+	if watch.BestEpoch > 0 {
 		copy(f.u, best.u)
 		copy(f.v, best.v)
 	}
-	return float64(at) / float64(epochs), err
+	return float64(watch.BestEpoch) / float64(epochs), err
 }
 
 // someSamples returns how many of n samples an NMF begins with, 0 where it begins with all: no more than have
@@ -730,14 +728,17 @@ func (f *inflation) startMaps(progress *fit.Progress, twins ...*inflation) error
 }
 
 const (
-	startNewton  = 20   // epochs of the NMF that a fit starts from, by Newton's method
-	startUpdates = 100  // the same by multiplicative updates
-	mostShare    = 4    // times as many at most where hidden cells end them,
-	leastFall    = 2e-3 // and the share by which their loss is to fall in a quarter of them
-	someShare    = 0.3  // of these epochs, after the NMF of some samples
-	leastRows    = 16   // rows a component, at least, of which the NMF of scores is made
-	calibration  = 20   // EM steps on q at the plan of the starting UV
+	startNewton  = 20  // epochs of the NMF that a fit starts from, by Newton's method
+	startUpdates = 100 // the same by multiplicative updates
+	mostShare    = 4   // times as many at most where hidden cells end them
+	someShare    = 0.3 // of these epochs, after the NMF of some samples
+	leastRows    = 16  // rows a component, at least, of which the NMF of scores is made
+	calibration  = 20  // EM steps on q at the plan of the starting UV
 )
+
+// patienceOf returns in how many epochs the loss of hidden cells has to fall, where they end an NMF that has
+// so many by default. In a quarter of them the loss of some tables had only paused.
+func patienceOf(epochs int) int { return 3 * epochs / 10 }
 
 // fewScores is how many cells have scores for an NMF, in whole rows, and rowsPlaced how many of the other
 // rows are placed between two reports. A test sets both lower.
