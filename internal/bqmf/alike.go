@@ -146,7 +146,8 @@ func (p *Posterior) alike() *Alike {
 	kernel.Scale(a.low, a.low, scale)
 	kernel.Scale(a.at, a.at, scale)
 	for l := range count {
-		kernel.Dots(a.squares[l:l+1], a.at[l*kp:(l+1)*kp], a.at[l*kp:(l+1)*kp])
+		at := a.at[l*kp : (l+1)*kp]
+		a.squares[l] = product(at, at)
 		if p.absent(l * a.step) {
 			a.squares[l] = math.Inf(1) // far from all
 		}
@@ -194,12 +195,11 @@ func (a *Alike) Finder() *Finder {
 func (s *Finder) Find(v []float64, own int) (b []float64) {
 	a, kp := s.a, s.a.kp
 	a.place(s.w, v)
-	var square [1]float64
-	kernel.Dots(square[:], s.w, s.w)
+	square := product(s.w, s.w)
 	kernel.DotsRows(s.dots, a.at, s.w, 1)
 	s.Of = s.Of[:0]
 	for l, dot := range s.dots {
-		t := max(square[0]+a.squares[l]-2*dot, 0)
+		t := max(square+a.squares[l]-2*dot, 0)
 		if l == own || !(t < alikeFar) || len(s.Of) == alikeMost && t >= s.squares[alikeMost-1] {
 			continue
 		}
@@ -437,7 +437,7 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 	var process, known, kappa [alikeMost]float64 // (κ + alikeRidge I)⁻¹ e, e and κ_j
 	for h, place := range places {
 		j := int(place)
-		weight := float64(float64(p.Tau[i]*p.Rho[j]) * cells[h])
+		weight := float64(p.precision(i, j) * cells[h])
 		pull := weight * (y[j] - c.cells.mean[r*np+j]) / max(slack, 1-float64(weight*b.own[j]))
 		w := b.w
 		for g, t := range a.places[j*a.kp:][:k] {

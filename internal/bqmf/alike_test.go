@@ -135,7 +135,7 @@ func TestAlike(t *testing.T) {
 			_, c := column(j, -1)
 			own := 0.0
 			for r := range k {
-				own += p.Tau[i] * p.Rho[j] * p.U[i*k+r] * dotted(c[r], p.U[i*k:(i+1)*k])
+				own += p.precision(i, j) * p.U[i*k+r] * dotted(c[r], p.U[i*k:(i+1)*k])
 			}
 			if own > 1-slack {
 				unsaid = append(unsaid, own)
@@ -207,7 +207,7 @@ func TestAlikeChance(t *testing.T) {
 			var residuals []float64
 			for j := range q.n {
 				if at := i*q.n + j; q.observed[at] {
-					a := p.Tau[i] * p.Rho[j]
+					a := p.precision(i, j)
 					places, residuals = append(places, int32(j)),
 						append(residuals, math.Sqrt(a)*(q.y[at]-cells.without(0, j, q.y[at], a)))
 				}
@@ -278,7 +278,7 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 			if !q.observed[i*n+j] || i == without {
 				continue
 			}
-			w := p.Tau[i] * p.Rho[j]
+			w := p.precision(i, j)
 			for r := range k {
 				b[r] += w * q.y[i*n+j] * p.U[i*k+r]
 				for h := range k {

@@ -196,19 +196,8 @@ func (c *Curve) correct(p float64) float64 {
 	lo, hi := c.X[0], c.X[len(c.X)-1]
 	affine := min(max(c.MeanX+float64(c.Slope*(p-c.MeanP)), lo), hi)
 	steps := p
-	if last := len(c.StepAt) - 1; last >= 0 {
-		switch {
-		case !(p > c.StepAt[0]):
-			steps = c.StepTo[0]
-		case p >= c.StepAt[last]:
-			steps = c.StepTo[last]
-		default:
-			k, _ := slices.BinarySearch(c.StepAt, p)
-			for c.StepAt[k] <= p { // the last of equal ones
-				k++
-			}
-			steps = between(p, c.StepAt[k-1], c.StepAt[k], c.StepTo[k-1], c.StepTo[k])
-		}
+	if len(c.StepAt) > 0 {
+		steps = along(p, c.StepAt, c.StepTo)
 	}
 	return c.raised(p/3 + affine/3 + steps/3)
 }
@@ -269,25 +258,24 @@ func (c *Curve) At(w float64) float64 {
 // Invert returns a w with T(w) = v, or the least representable one where T
 // reaches v, and otherwise why there is none.
 func (c *Curve) Invert(v float64) (w float64, problem string) {
-	fail := func(problem string) (float64, string) { return 0, problem }
 	if v != v {
-		return fail("the value to invert must be a number")
+		return 0, "the value to invert must be a number"
 	}
 	last := len(c.Y) - 1
 	far := float64(5 * c.Spread)
 	lo, hi := c.Y[0]-far-1, c.Y[last]+far+1 // T is flat beyond
 	if c.At(lo) == c.At(hi) {
-		return fail("the map is flat")
+		return 0, "the map is flat"
 	}
 	if v < c.At(lo) || v > c.At(hi) {
-		return fail("the map takes values from " + strconv.FormatFloat(c.At(lo), 'g', -1, 64) + " to " +
-			strconv.FormatFloat(c.At(hi), 'g', -1, 64))
+		return 0, "the map takes values from " + strconv.FormatFloat(c.At(lo), 'g', -1, 64) + " to " +
+			strconv.FormatFloat(c.At(hi), 'g', -1, 64)
 	}
 	if c.At(lo) >= v {
 		return lo, ""
 	}
 	for range 2000 { // T(lo) < v <= T(hi)
-		mid := float64(lo*0.5) + float64(hi*0.5)
+		mid := elem.Middle(lo, hi)
 		if mid <= lo || mid >= hi {
 			break
 		}
@@ -310,37 +298,26 @@ var LevelsAt = [...]float64{-2.5758293035489004, -1.9599639845400545, -1.6448536
 	0.31863936396437514, 0.6744897501960817, 0.9345892910734801, 1.2815515655446004, 1.6448536269514722,
 	1.9599639845400545, 2.5758293035489004}
 
-// bend takes a quantile of the normal distribution to the same quantile of the row's residuals. It is linear
-// between the levels and of slope 1 beyond them.
-func (c *Curve) bend(z float64) float64 {
-	last := len(LevelsAt) - 1
-	if z <= LevelsAt[0] {
-		return c.Levels[0] + (z - LevelsAt[0])
-	}
-	if z >= LevelsAt[last] {
-		return c.Levels[last] + (z - LevelsAt[last])
-	}
-	k := 1
-	for LevelsAt[k] <= z {
-		k++
-	}
-	return between(z, LevelsAt[k-1], LevelsAt[k], c.Levels[k-1], c.Levels[k])
-}
+// bend takes a quantile of the normal distribution to the same quantile of the row's residuals.
+func (c *Curve) bend(z float64) float64 { return acrossLevels(z, &LevelsAt, &c.Levels) }
 
 // unbend is the inverse of bend.
-func (c *Curve) unbend(r float64) float64 {
-	last := len(LevelsAt) - 1
-	if r <= c.Levels[0] {
-		return LevelsAt[0] + (r - c.Levels[0])
+func (c *Curve) unbend(r float64) float64 { return acrossLevels(r, &c.Levels, &LevelsAt) }
+
+// acrossLevels is the function that takes some levels to others: linear between them, and of slope 1 beyond.
+func acrossLevels(v float64, from, to *[len(LevelsAt)]float64) float64 {
+	last := len(from) - 1
+	if v <= from[0] {
+		return to[0] + (v - from[0])
 	}
-	if r >= c.Levels[last] {
-		return LevelsAt[last] + (r - c.Levels[last])
+	if v >= from[last] {
+		return to[last] + (v - from[last])
 	}
 	k := 1
-	for c.Levels[k] <= r {
+	for from[k] <= v {
 		k++
 	}
-	return between(r, c.Levels[k-1], c.Levels[k], LevelsAt[k-1], LevelsAt[k])
+	return between(v, from[k-1], from[k], to[k-1], to[k])
 }
 
 // places returns the lowest and the highest w that g_i⁻¹ takes to x.

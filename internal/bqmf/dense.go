@@ -1,7 +1,7 @@
 package bqmf
 
 // This file holds small dense matrices: inverse, Cholesky factor, eigenvectors.
-// They are K × Pad(K), row by row, the padding 0.
+// They are K × Pad(K), row by row, the padding 0. And products of vectors.
 
 import (
 	"math"
@@ -11,6 +11,23 @@ import (
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/svd"
 )
+
+func squareOf(t float64) float64 { return float64(t * t) }
+
+// dot returns the sum of products of a few numbers, one after another.
+func dot(v, w []float64) (sum float64) {
+	for c, t := range v {
+		sum += float64(t * w[c])
+	}
+	return sum
+}
+
+// product returns that of whole blocks, block by block.
+func product(v, w []float64) float64 {
+	var sum [1]float64
+	kernel.Dots(sum[:], v, w)
+	return sum[0]
+}
 
 // least is what a pivot is not let fall below, relative to the diagonal.
 const least = 1e-14

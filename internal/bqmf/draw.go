@@ -186,7 +186,7 @@ func (d *drawing) row(c *rowCells, i int, g func(t *Table, i, j int, mean, devia
 	own, byRow, variance := c.cells.cells.own[at:], c.cells.cells.byRow[at:], c.cells.cells.variance[at:]
 	real := (c.table.C.bend(1) - c.table.C.bend(-1)) / 2 // s_i
 	for j := range m.N {
-		alone := max(variance[j]-own[j], 0) + 1/float64(m.Tau[i]*m.Rho[j])
+		alone := max(variance[j]-own[j], 0) + 1/m.precision(i, j)
 		alone = max(float64(real*real*(own[j]+alone))-own[j], alone/2)
 		mean, deviation := c.cell(i, j)
 		if !m.Stage.sees(i, j) {

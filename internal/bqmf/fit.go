@@ -198,14 +198,7 @@ func (f *Fit) Set(s *State) {
 	if s.K != f.K {
 		f.Resize(s.K)
 	}
-	copy(f.U, s.U)
-	copy(f.V, s.V)
-	copy(f.BU, s.BU)
-	copy(f.BV, s.BV)
-	copy(f.Tau, s.Tau)
-	copy(f.Rho, s.Rho)
-	copy(f.Alpha, s.Alpha)
-	f.Unit = s.Unit
+	s.Copy(&f.State)
 }
 
 // Start takes the first K singular vectors of Y, the hidden cells at 0, whose second moments have no spread
@@ -388,14 +381,12 @@ func (f *Fit) sumsV() {
 // noiseV updates ρ by the Σ_i τ_i e_ij, given those of sumsV and the grams.
 func (f *Fit) noiseV() {
 	f.pool.Do(f.data.N, func(_, j int) {
-		var e [1]float64
-		kernel.Dots(e[:], f.gram(j), f.packV(j))
 		dot := 0.0
 		for c := range f.K {
 			dot += float64(f.V[c*f.np+j] * f.room.rhs[c*f.np+j])
 		}
-		f.Rho[j] = (f.data.Cols[j].Weight + rhoCells) /
-			(max(f.room.squares[j]-2*dot+e[0], 0) + rhoCells)
+		off := max(f.room.squares[j]-2*dot+product(f.gram(j), f.packV(j)), 0)
+		f.Rho[j] = (f.data.Cols[j].Weight + rhoCells) / (off + rhoCells)
 	})
 	f.unitRho()
 }
@@ -538,15 +529,8 @@ func (f *Fit) stepRow(ws *scratch, i int) {
 	line := ws.line[:np]
 	kernel.Multiply(line[:n], f.heavyRow(i)[:n], f.room.times)
 	clear(line[n:])
-	var yy, bb [1]float64
-	kernel.Dots(yy[:], line, f.rowY(i))
-	kernel.Dots(bb[:], g, ws.packed)
+	f.steps.resid[i] = max(product(line, f.rowY(i))-2*dot(u, rhs)+product(g, ws.packed), 0)
 	copy(g, ws.packed)
-	dot := 0.0
-	for c, u := range f.rowU(i) {
-		dot += float64(u * rhs[c])
-	}
-	f.steps.resid[i] = max(yy[0]-2*dot+bb[0], 0)
 }
 
 // relevance fills α from the diagonal of Σ_i B_i.
@@ -605,14 +589,12 @@ const logTwoPi = 1.8378770664093453
 func (f *Fit) Nothing() float64 {
 	b := 0.0
 	for i := range f.data.D {
-		var e [1]float64
 		y := f.heavyRow(i)
 		if f.data.Times != nil {
 			y = slices.Clone(y)
 			kernel.Multiply(y[:f.data.N], y, f.data.Times)
 		}
-		kernel.Dots(e[:], y, f.rowY(i))
-		b += e[0]
+		b += product(y, f.rowY(i))
 	}
 	return b/2/f.observed + logTwoPi/2
 }

@@ -678,7 +678,7 @@ func TestLeaveOneOut(t *testing.T) {
 				continue
 			}
 			c.load(i, 1)
-			m, without := c.cells.mean[j], c.without(0, j, q.y[at], p.Tau[i]*p.Rho[j])
+			m, without := c.cells.mean[j], c.without(0, j, q.y[at], p.precision(i, j))
 			truth := refitted(t, q, f, i, j)
 			left += (without - truth) * (without - truth)
 			with += (m - truth) * (m - truth)
@@ -706,7 +706,7 @@ func TestLeaveOneOutInTurn(t *testing.T) {
 	for i := range q.d {
 		c.load(i, 1)
 		for j := range q.n {
-			at, a := i*q.n+j, p.Tau[i]*p.Rho[j]
+			at, a := i*q.n+j, p.precision(i, j)
 			if own := float64(a * c.cells.own[j]); !q.observed[at] || own < 0.4 || own > 0.8 || count == 40 {
 				continue
 			}
@@ -737,7 +737,7 @@ func TestLeaveOneOutIsNoBetterThanHidden(t *testing.T) {
 			c.load(i, 1)
 			loops.load(i, 1)
 			for j := range q.n {
-				at, a := i*q.n+j, p.Tau[i]*p.Rho[j]
+				at, a := i*q.n+j, p.precision(i, j)
 				noise, variance := q.y[at]-q.truth[at], q.noise[at]*q.noise[at]
 				// (y-m)² - noise², but for what is 0 on average of any m made without y
 				beyond := func(m float64) float64 {
@@ -901,7 +901,7 @@ func TestPlace(t *testing.T) {
 		p := f.Posterior(upTo(q.d), q.d)
 		place := p.Placer()
 		c := wholeReader(p)
-		y, spread := make([]float64, q.d), make([]float64, q.d)
+		y := make([]float64, q.d)
 		for j := range q.n {
 			for i := range y {
 				y[i] = q.y[i*q.n+j]
@@ -914,10 +914,9 @@ func TestPlace(t *testing.T) {
 			for h, x := range v {
 				closeTo(t, "v", x, p.V[h*kernel.Pad(q.n)+j], 2e-3)
 			}
-			place.Spread(spread)
 			for i := range 3 {
 				c.load(i, 1)
-				closeTo(t, "variance", spread[i], c.cells.variance[j], 2e-3)
+				closeTo(t, "variance", place.spread(i), c.cells.variance[j], 2e-3)
 			}
 		}
 	}

@@ -391,7 +391,7 @@ func (l *leaver) each(from, to int, g func(k, r int)) {
 
 // precision is the weight of an observed cell of active row k in the posterior.
 func (l *leaver) precision(k, j int) float64 {
-	return float64(float64(l.m.Tau[l.q.Active[k]]*l.m.Rho[j]) * l.q.data.Cell(k, j))
+	return float64(l.m.precision(l.q.Active[k], j) * l.q.data.Cell(k, j))
 }
 
 // row fills the means of active row k, row r of the last load, and finds out whether it is predicted by
@@ -401,7 +401,7 @@ func (l *leaver) row(k, r int) {
 	y := data.Y[k*np : (k+1)*np]
 	l.places, l.residuals = l.places[:0], l.residuals[:0]
 	l.weights, l.cellsOwn = l.weights[:0], l.cellsOwn[:0]
-	weight := func(j int) float64 { return math.Sqrt(l.m.Tau[i] * l.m.Rho[j]) }
+	weight := func(j int) float64 { return math.Sqrt(l.m.precision(i, j)) }
 	without := l.mean // room: what the factors say of these cells follows below, by what correctAlike finds
 	data.Rows[k].Each(l.q.n, func(j int) {
 		c.count(r, j, data.Time(j))
@@ -634,7 +634,7 @@ func (l *rowLearner) fit() rowSums {
 func (l *rowLearner) addResidual(h int, w, s float64) {
 	j, n, weight := int(l.places[h]), l.weight, l.maps.cells[h]
 	x, y := l.maps.x[h], l.y[j]
-	own := float64(weight * float64(l.m.Tau[l.i]*l.m.Rho[j]*(max(float64((y-l.read.mean[j])*(y-w)), 0)+
+	own := float64(weight * float64(l.m.precision(l.i, j)*(max(float64((y-l.read.mean[j])*(y-w)), 0)+
 		l.read.variance[j])))
 	others := n + (tauCells - weight)
 	s *= math.Sqrt(max(n+tauCells-own, leastTau*others) / others)

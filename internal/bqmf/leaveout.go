@@ -45,7 +45,6 @@ func (c *reader) leaveOneOut(x *Data) {
 	for j, l := range x.Cols {
 		observed += float64(x.Time(j) * float64(l.Count))
 	}
-	c.leaveOut = true
 	c.left, c.right = c.p.loops(observed, x)
 }
 

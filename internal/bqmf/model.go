@@ -91,8 +91,8 @@ type Sample struct {
 
 	v   []float64 // the coordinates
 	rho float64
-	// on the scales of the rows: x_i; the mean by the factors, and its variance; and A (stage.go)
-	y, w, variance, filled []float64
+	// on the scales of the rows: x_i; the mean by the factors; and A (stage.go)
+	y, w, filled []float64
 }
 
 // Sample returns a place for new samples, for one worker; with cells also for Cells, whose tables have the
@@ -111,8 +111,7 @@ func (m *Model) Sample(cells, mass bool) *Sample {
 // Share returns another for another worker.
 func (s *Sample) Share() *Sample {
 	line := func() []float64 { return make([]float64, s.m.D) }
-	return &Sample{m: s.m, tables: s.tables, placer: s.placer.Share(), y: line(), w: line(), variance: line(),
-		filled: line()}
+	return &Sample{m: s.m, tables: s.tables, placer: s.placer.Share(), y: line(), w: line(), filled: line()}
 }
 
 // Place returns the coordinates of the sample x, NaN where it is not observed.
@@ -156,7 +155,6 @@ func (m *Model) Place(samples []int, column func(x []float64, h int), workers *p
 // not in the corrections of its own mean.
 func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 	m := s.m
-	s.placer.Spread(s.variance)
 	s.means()
 	for i, tau := range m.Tau {
 		if !(tau > 0) {
@@ -164,7 +162,7 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 			continue
 		}
 		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.y)
-		v := float64(m.alikeShrink(i)*shrink) * (s.variance[i] + 1/float64(tau*s.rho))
+		v := float64(m.alikeShrink(i)*shrink) * (s.placer.spread(i) + 1/float64(tau*s.rho))
 		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
 	}
 }
@@ -180,10 +178,7 @@ func (s *Sample) means() {
 		alike = s.finder.Find(s.v, -1)
 	}
 	for i, y := range s.y {
-		s.w[i], s.filled[i] = 0, y
-		for c, u := range m.U[i*m.K : (i+1)*m.K] {
-			s.w[i] += float64(u * s.v[c])
-		}
+		s.w[i], s.filled[i] = dot(m.U[i*m.K:(i+1)*m.K], s.v), y
 		if m.Alike != nil && m.Alike.Z[i] != nil {
 			s.w[i] += s.finder.residualPrediction(i, alike) / math.Sqrt(m.Tau[i]*s.rho)
 		}

@@ -30,6 +30,9 @@ type Posterior struct {
 // absent tells whether a sample took no part in the fit.
 func (p *Posterior) absent(j int) bool { return p.Absent != nil && p.Absent[j] }
 
+// precision returns that of the noise of a cell.
+func (p *Posterior) precision(i, j int) float64 { return float64(p.Tau[i] * p.Rho[j]) }
+
 // present returns the samples that are not absent.
 func (p *Posterior) present() (samples []int) {
 	for j := range p.N {
@@ -148,7 +151,6 @@ type reader struct {
 	rows   int       // of the last load
 	cells  cellForms
 	// Leave-one-out:
-	leaveOut    bool
 	left, right []float64 // l_k and r_k; 1 before leave-one-out
 	alike       *alikeRoom
 	// Scratch:
@@ -196,7 +198,7 @@ func (p *Posterior) reader(workers *pool.Pool, room *reader) *reader {
 
 // share returns another reader of the same posterior.
 func (c *reader) share() *reader {
-	return &reader{p: c.p, np: c.np, planes: c.planes, leaveOut: c.leaveOut, left: c.left, right: c.right}
+	return &reader{p: c.p, np: c.np, planes: c.planes, left: c.left, right: c.right}
 }
 
 // room makes the room for rows. all tells that Alike asks for all entries of z.
@@ -299,7 +301,7 @@ func (c *reader) factorMean(r, i, j int) float64 {
 	if alike == nil || alike.Z[i] == nil {
 		return m
 	}
-	return m + alike.prediction(alike.Z[i], j)/math.Sqrt(c.p.Tau[i]*c.p.Rho[j])
+	return m + alike.prediction(alike.Z[i], j)/math.Sqrt(c.p.precision(i, j))
 }
 
 // mean returns the mean of a cell of row i, row r of the last load.
@@ -312,7 +314,7 @@ func (p *Posterior) deviations(to, variance []float64, i int) {
 	p.Stage.shrinks(to, i)
 	alike := p.alikeShrink(i)
 	for j, shrink := range to {
-		v := float64(alike*shrink) * (variance[j] + 1/float64(p.Tau[i]*p.Rho[j]))
+		v := float64(alike*shrink) * (variance[j] + 1/p.precision(i, j))
 		to[j] = math.Sqrt(p.widened(i, v, p.Rho[j]))
 	}
 }
@@ -365,13 +367,8 @@ func (s *Placer) Place(y []float64) (v []float64, rho float64) {
 		if step == placeSteps-1 {
 			break
 		}
-		var e [1]float64
-		kernel.Dots(e[:], s.gram, s.back)
-		dot := 0.0
-		for c, t := range s.v {
-			dot += float64(t * s.rhs[c])
-		}
-		rho = (float64(count) + rhoCells) / (max(squares-2*dot+e[0], 0) + rhoCells)
+		off := max(squares-2*dot(s.v, s.rhs)+product(s.gram, s.back), 0)
+		rho = (float64(count) + rhoCells) / (off + rhoCells)
 		rho = min(max(rho/p.Unit, 1.0/rhoMost), rhoMost)
 	}
 	return s.v, rho
@@ -447,21 +444,9 @@ func (s *Placer) finite() bool {
 	return sum == 0
 }
 
-// Spread fills variance with Var (u_i·v) of every row, for the last column placed.
-func (s *Placer) Spread(variance []float64) {
-	for i := range variance {
-		variance[i] = s.spread(i)
-	}
-}
-
-// spread returns that of row i.
+// spread returns Var (u_i·v) of row i, for the last column placed.
 func (s *Placer) spread(i int) float64 {
 	p, k, pp := s.p, s.p.K, Packed(s.p.K)
-	var e [1]float64
-	kernel.Dots(e[:], s.back, p.BU[i*pp:(i+1)*pp])
-	m := 0.0
-	for c, u := range p.U[i*k : (i+1)*k] {
-		m += float64(u * s.v[c])
-	}
-	return max(e[0]-float64(m*m), 0)
+	square := product(s.back, p.BU[i*pp:(i+1)*pp])
+	return max(square-squareOf(dot(p.U[i*k:(i+1)*k], s.v)), 0)
 }

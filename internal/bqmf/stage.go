@@ -237,9 +237,7 @@ func (s *stager) fill(p *pool.Pool, fold int) {
 				line[j] = y[j]
 			}
 		})
-		var square [1]float64
-		kernel.Dots(square[:], line, line)
-		s.norm[a] = math.Sqrt(max(square[0], 1e-12))
+		s.norm[a] = math.Sqrt(max(product(line, line), 1e-12))
 	})
 }
 
@@ -292,7 +290,7 @@ func (s *stager) leave(r *stageRoom) {
 	kernel.Combine(mean, u, p.V)
 	clear(by)
 	s.q.data.Rows[r.row].Each(s.q.n, func(j int) {
-		w := float64(float64(p.Tau[i]*p.Rho[j]) * s.q.data.Cell(r.row, j))
+		w := float64(p.precision(i, j) * s.q.data.Cell(r.row, j))
 		by[j] = float64(w*(y[j]-mean[j])) / max(slack, 1-float64(w*spread[j]))
 	})
 	for c := range k {
@@ -326,9 +324,7 @@ func (s *stager) weight(a, j int) float64 { return s.q.weight(s.q.Active[a], j) 
 // center fills to with a line less its mean over S, by the roots of weights, 0 elsewhere, and returns the
 // mean.
 func (r *stageRoom) center(to, from []float64) (mean float64) {
-	var sum [1]float64
-	kernel.Dots(sum[:], r.on, from)
-	mean = sum[0] / r.count
+	mean = product(r.on, from) / r.count
 	kernel.Shift(to, from, mean)
 	kernel.Multiply(to, to, r.roots)
 	return mean
@@ -517,8 +513,7 @@ func (s *stager) chooseRecipes(p *pool.Pool) {
 			}
 			beta, sum := r.solve(&all[h]), 0.0
 			s.eachInner(r, k, func(j int) {
-				off := y[j] - s.at(r, beta, j)
-				sum += float64(s.weight(k, j) * float64(off*off))
+				sum += float64(s.weight(k, j) * squareOf(y[j]-s.at(r, beta, j)))
 			})
 			scores[c][h] = elem.Log(min(sum/cells, 1e100) + 1e-9)
 		}
@@ -634,8 +629,8 @@ func (s *stager) row(r *stageRoom, m *Stage, k int, places []int32, without []fl
 	m.part[i] = part
 	before, after := 0.0, 0.0
 	for h, j := range places {
-		before += float64(r.on[j] * float64((y[j]-without[h])*(y[j]-without[h])))
-		after += float64(r.on[j] * float64((y[j]-mixed[h])*(y[j]-mixed[h])))
+		before += float64(r.on[j] * squareOf(y[j]-without[h]))
+		after += float64(r.on[j] * squareOf(y[j]-mixed[h]))
 	}
 	copy(without, mixed)
 	s.looOff[k] = [2]float64{before, after}

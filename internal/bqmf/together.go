@@ -130,8 +130,6 @@ func (q *Problem) evenly(count int) []int {
 	return all[:count]
 }
 
-func squareOf(t float64) float64 { return float64(t * t) }
-
 // awayRoom holds u - u⁻ of all active rows for each of some samples, each Pad(K).
 type awayRoom struct {
 	k, kp, rows int
@@ -176,7 +174,7 @@ func (s *stager) away(m *Model, room *awayRoom, samples []int, p *pool.Pool) {
 				continue
 			}
 			v, sv := room.at[c*k:(c+1)*k], moved[c*kp:(c+1)*kp]
-			weight := float64(float64(m.Tau[i]*m.Rho[j]) * q.weight(i, j))
+			weight := float64(m.precision(i, j) * q.weight(i, j))
 			off := s.line(q.data.Y, a)[j] - dot(u, v)
 			kernel.Scale(to, sv, float64(weight*off)/max(slack, 1-float64(weight*dot(v, sv))))
 		}
@@ -253,7 +251,7 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 	}
 	for _, a := range r.hidden {
 		i, at := q.Active[a], a*len(to.samples)+c
-		u, weight := r.u[i*m.K:(i+1)*m.K], float64(m.Tau[i]*m.Rho[j])
+		u, weight := r.u[i*m.K:(i+1)*m.K], m.precision(i, j)
 		mean := dot(u, r.v)
 		own := float64(float64(weight*q.data.Cell(a, j)) * (form(r.back, u) - float64(mean*mean)))
 		to.together[at] = dot(u, v)
@@ -299,13 +297,6 @@ func (r *rehearser) place(y, shifts []float64, rho float64) []float64 {
 	}
 	r.placer.solve(rho)
 	return r.placer.v
-}
-
-func dot(v, w []float64) (sum float64) {
-	for c, t := range v {
-		sum += float64(t * w[c])
-	}
-	return sum
 }
 
 // form returns uᵀBu of a packed B.
@@ -394,7 +385,7 @@ func (s *stager) judge(r *stageRoom, l *rowLearner) {
 		square := squareOf(y[j] - r.alone[c])
 		more[c] = squareOf(y[j]-r.together[c]) - square
 		v := m.alikeShrink(i) * shrink
-		said[c] = max(float64(v*(said[c]+1/float64(m.Tau[i]*m.Rho[j])))-usual, 0)
+		said[c] = max(float64(v*(said[c]+1/m.precision(i, j)))-usual, 0)
 		least += usual
 		cells++
 	}
