@@ -33,6 +33,7 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 const (
@@ -69,6 +70,14 @@ type Alike struct {
 }
 
 func alikeStep(n int) int { return (n + alikeBlock - 1) / alikeBlock }
+
+// reference returns the reference that sample j is; -1: none.
+func (a *Alike) reference(j int) int {
+	if j%a.step != 0 {
+		return -1
+	}
+	return j / a.step
+}
 
 // compared is the number of references.
 func (a *Alike) compared() int { return (a.n + a.step - 1) / a.step }
@@ -260,12 +269,8 @@ func (p *Posterior) samples(workers *pool.Pool, learn bool) *Alike {
 			work[w] = &room{a.Finder(), make([]float64, p.K)}
 		}
 		ws := work[w]
-		own := -1
-		if j%a.step == 0 {
-			own = j / a.step
-		}
 		p.column(ws.v, j)
-		b := ws.Find(ws.v, own)
+		b := ws.Find(ws.v, a.reference(j))
 		of := a.of[j*alikeMost : (j+1)*alikeMost]
 		for h := range of {
 			of[h] = -1
@@ -334,23 +339,22 @@ func (a *Alike) references(j int) []int32 {
 	return of
 }
 
+// predicts tells whether row i has such a prediction.
+func (a *Alike) predicts(i int) bool { return a != nil && a.Z[i] != nil }
+
 // prediction returns the prediction of sample j by residuals z at the references.
-func (a *Alike) prediction(z []float64, j int) (sum float64) {
-	for h, l := range a.references(j) {
-		sum += float64(a.weights[j*alikeMost+h] * z[l])
-	}
-	return sum
+func (a *Alike) prediction(z []float64, j int) float64 {
+	return weighed(z, a.references(j), a.weights[j*alikeMost:])
 }
 
-// residualPrediction returns the prediction of the residual of row i at the sample of the last Find, times
-// √(τρ); b is what Find returned.
-func (s *Finder) residualPrediction(i int, b []float64) (sum float64) {
-	z := s.a.Z[i]
-	if z == nil {
-		return 0
-	}
-	for h, l := range s.Of {
-		sum += float64(b[h] * z[l])
+// residualPrediction returns the prediction of the residual of row i, which has one, at the sample of the
+// last Find, times √(τρ); b is what Find returned.
+func (s *Finder) residualPrediction(i int, b []float64) float64 { return weighed(s.a.Z[i], s.Of, b) }
+
+// weighed returns the sum of residuals z at references by their weights.
+func weighed(z []float64, of []int32, weights []float64) (sum float64) {
+	for h, l := range of {
+		sum += float64(weights[h] * z[l])
 	}
 	return sum
 }
@@ -369,33 +373,35 @@ func (a *Alike) encode() (rows []uint64, numbers [][]float64) {
 	return rows, numbers
 }
 
-// decodeAlike is the inverse of encode, for any numbers; p is the posterior that they belong to. A problem
-// says what is wrong in the section tag.
-func (p *Posterior) decodeAlike(rows []uint64, numbers []float64) (a *Alike, tag, problem string) {
-	if len(rows) == 0 && len(numbers) == 0 {
-		return nil, "", ""
+// readAlike reads what encode returned, for any numbers.
+func (p *Posterior) readAlike(f *section.File) error {
+	rows, numbers, err := readCorrection(f, "ALIK", "ALIZ")
+	if err != nil || len(rows) == 0 && len(numbers) == 0 {
+		return err
 	}
 	for k, i := range rows {
 		if i >= uint64(p.D) || k > 0 && i <= rows[k-1] || !(p.Tau[i] > 0) {
-			return nil, "ALIK", "a row is out of range"
+			return f.Fail("ALIK", "a row is out of range")
 		}
 	}
 	count := (&Alike{n: p.N, step: alikeStep(p.N)}).compared()
 	if int64(len(numbers)) != int64(len(rows))*int64(1+count) {
-		return nil, "ALIZ", "wrong length"
+		return f.Fail("ALIZ", "wrong length")
 	}
 	workers := pool.New(0, p.N)
 	defer workers.Close()
-	if a = p.samples(workers, false); a == nil {
-		return nil, "ALIK", "all samples are in one place"
+	a := p.samples(workers, false)
+	if a == nil {
+		return f.Fail("ALIK", "all samples are in one place")
 	}
 	for _, i := range rows {
 		if a.DeviationShrink[i] = numbers[0]; !(numbers[0] >= 0 && numbers[0] <= 1) {
-			return nil, "ALIZ", "a factor of deviations is out of range"
+			return f.Fail("ALIZ", "a factor of deviations is out of range")
 		}
 		a.Z[i], numbers = numbers[1:1+count:1+count], numbers[1+count:]
 	}
-	return a, "", ""
+	p.Alike = a
+	return nil
 }
 
 // correctAlike finds out whether row i, row r of the last load, is predicted by samples that are alike, and
@@ -413,8 +419,8 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 	gain := max(leastGain, alikeGain/float64(len(places)))
 	clear(b.z)
 	for h, j := range places {
-		if int(j)%a.step == 0 {
-			b.z[int(j)/a.step] = float64(min(cells[h], 1) * residuals[h])
+		if l := a.reference(int(j)); l >= 0 {
+			b.z[l] = float64(min(cells[h], 1) * residuals[h])
 		}
 	}
 	for h, j := range places {

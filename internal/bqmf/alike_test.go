@@ -3,11 +3,13 @@ package bqmf
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // process is the Gaussian process of alike.go in its plain form.
@@ -159,13 +161,16 @@ func TestAlike(t *testing.T) {
 	if asked < 300 || kept < d-4 {
 		t.Errorf("%d rows and %d cells were looked at", kept, asked)
 	}
-	rows, numbers := p.Alike.settled().encode()
-	back, _, problem := p.decodeAlike(rows, slices.Concat(numbers...))
-	if problem != "" {
-		t.Fatal(problem)
+	was := p.Alike.settled()
+	rows, numbers := was.encode()
+	read := func(rows []uint64, numbers ...[]float64) error {
+		return p.readAlike(fileOf(t, section.Words("ALIK", rows...), section.Floats("ALIZ", numbers...)))
 	}
-	if !slices.Equal(back.weights, p.Alike.weights) || !slices.Equal(back.of, p.Alike.of) ||
-		!slices.Equal(back.DeviationShrink, p.Alike.DeviationShrink) {
+	if err := read(rows, numbers...); err != nil {
+		t.Fatal(err)
+	}
+	if back := p.Alike; !slices.Equal(back.weights, was.weights) || !slices.Equal(back.of, was.of) ||
+		!slices.Equal(back.DeviationShrink, was.DeviationShrink) {
 		t.Error("what comes back is something else")
 	}
 	for _, c := range []struct {
@@ -180,8 +185,8 @@ func TestAlike(t *testing.T) {
 			"a factor of deviations is out of range"},
 		{nil, []float64{1}, "wrong length"},
 	} {
-		if _, _, problem := p.decodeAlike(c.rows, c.numbers); problem != c.problem {
-			t.Errorf("%d rows and %d numbers: %q", len(c.rows), len(c.numbers), problem)
+		if err := read(c.rows, c.numbers); err == nil || !strings.HasSuffix(err.Error(), c.problem) {
+			t.Errorf("%d rows and %d numbers: %v", len(c.rows), len(c.numbers), err)
 		}
 	}
 }

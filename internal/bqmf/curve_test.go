@@ -1,7 +1,6 @@
 package bqmf
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"testing"
@@ -202,7 +201,7 @@ func TestLearn(t *testing.T) {
 			}
 			lo, hi := slices.Min(x), slices.Max(x)
 			var at, to []float64
-			for _, j := range sortedBy(p) {
+			for _, j := range slices.Backward(falling(p)) {
 				middle, count := 0.0, 0.0
 				for h := range p {
 					if math.Abs(fit[h]-fit[j]) < 1e-9 {
@@ -251,15 +250,6 @@ func TestLearn(t *testing.T) {
 			}
 		}
 	}
-}
-
-func sortedBy(p []float64) []int {
-	order := make([]int, len(p))
-	for j := range order {
-		order[j] = j
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	return order
 }
 
 // TestPool holds the slopes and the levels of rows to their definitions, in plain loops: a row's own, drawn

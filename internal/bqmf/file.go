@@ -23,12 +23,11 @@ func (m *Model) Sections(more ...float64) []section.Section {
 		}
 		return out
 	}
-	noise := append(append(append([]float64{}, p.Tau...), p.Rho...), p.Unit)
 	counts, rows, knots := encodeCurves(m.Curves)
 	of, stage := p.Stage.encode(p.N)
 	all := []section.Section{
 		section.Floats("MOMU", tight(p.BU, p.D)...), section.Floats("MOMV", tight(p.BV, p.N)...),
-		section.Floats("NOIS", noise, more),
+		section.Floats("NOIS", p.Tau, p.Rho, []float64{p.Unit}, more),
 		section.Words("STGW", of...), section.Floats("STGF", stage...),
 		section.Words("CURV", counts...), section.Floats("CURR", rows), section.Floats("KNOT", knots...),
 	}
@@ -116,7 +115,8 @@ func (p *Posterior) readNoise(f *section.File, more []float64) error {
 	return nil
 }
 
-// readCurves reads the maps.
+// readCurves reads what encodeCurves returned, for any numbers. Those on the scale of x are not negative
+// unless signed.
 func (m *Model) readCurves(f *section.File, signed bool) error {
 	counts, err := f.Words("CURV", 3*m.D)
 	if err != nil {
@@ -130,17 +130,59 @@ func (m *Model) readCurves(f *section.File, signed bool) error {
 	if err != nil {
 		return err
 	}
-	curves, tag, problem := decodeCurves(counts, rows, knots, signed)
-	if problem != "" {
-		return f.Fail(tag, problem)
-	}
-	for i := range curves {
-		if (len(curves[i].X) == 1) != (m.Tau[i] == 0) {
+	m.Curves = make([]Curve, m.D)
+	for i := range m.Curves {
+		c, r := &m.Curves[i], rows[i*rowNumbers:(i+1)*rowNumbers]
+		n, mass, steps, left := counts[3*i], counts[3*i+1], counts[3*i+2], uint64(len(knots))/2
+		if n < 1 || n > left || mass > left || steps > left || n+mass+steps > left {
+			return f.Fail("CURV", "a number of knots is out of range")
+		}
+		take := func(n uint64) []float64 {
+			v := knots[:n:n]
+			knots = knots[n:]
+			return v
+		}
+		c.Y, c.X, c.MassY, c.MassX, c.StepAt, c.StepTo = take(n), take(n), take(mass), take(mass),
+			take(steps), take(steps)
+		if mass == 0 {
+			c.MassY, c.MassX = c.Y, c.X
+		}
+		copy(c.Levels[:], r[7:])
+		c.Seen = [2]float64{r[0], r[1]}
+		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[2], r[3], r[4], r[5], r[6]
+		row := strconv.Itoa(i)
+		switch {
+		case min(c.Spread, c.Floor, c.Slope) < 0 || max(c.Spread, c.Slope) > limit.Moment:
+			return f.Fail("CURR", "a number of row "+row+" is out of range")
+		case !rise(c.Y, c.X, limit.Moment, signed) || !rise(c.X, c.Y, limit.Value, true):
+			return f.Fail("KNOT", "the scale of row "+row+" does not rise")
+		case !(c.X[0] <= c.Seen[lower] && c.Seen[lower] <= c.Seen[upper] && c.Seen[upper] <= c.X[n-1]):
+			return f.Fail("CURR", "the ends of row "+row+" are not on its scale")
+		case !rise(c.MassY, c.MassX, limit.Moment, signed):
+			return f.Fail("KNOT", "the masses of row "+row+" fall")
+		case !rise(c.Levels[:], c.Levels[:], limit.Moment, true):
+			return f.Fail("CURR", "the levels of row "+row+" do not rise")
+		case !rise(c.StepAt, c.StepTo, limit.Value, signed):
+			return f.Fail("KNOT", "the steps of row "+row+" fall")
+		case (n == 1) != (m.Tau[i] == 0):
 			return f.Fail("NOIS", "a row is constant and has noise, or neither")
 		}
 	}
-	m.Curves = curves
+	if len(knots) > 0 {
+		return f.Fail("KNOT", "wrong length")
+	}
 	return nil
+}
+
+// rise tells whether places rise, their magnitude at most so much, and values there do not fall, nor are
+// negative unless signed.
+func rise(at, to []float64, most float64, signed bool) bool {
+	for k := range at {
+		if math.Abs(at[k]) > most || !signed && to[k] < 0 || k > 0 && !(at[k] > at[k-1] && to[k] >= to[k-1]) {
+			return false
+		}
+	}
+	return true
 }
 
 // readCorrection reads the integers and the numbers of a correction.
@@ -151,33 +193,6 @@ func readCorrection(f *section.File, words, floats string) ([]uint64, []float64,
 	}
 	v, err := f.Floats(floats, -1, -limit.Moment, limit.Moment)
 	return of, v, err
-}
-
-func (p *Posterior) readStage(f *section.File) error {
-	of, v, err := readCorrection(f, "STGW", "STGF")
-	if err != nil {
-		return err
-	}
-	var tag, problem string
-	if p.Stage, tag, problem = p.decodeStage(of, v); problem != "" {
-		return f.Fail(tag, problem)
-	}
-	return nil
-}
-
-func (p *Posterior) readAlike(f *section.File) error {
-	if !f.Has("ALIK") && !f.Has("ALIZ") {
-		return nil
-	}
-	of, z, err := readCorrection(f, "ALIK", "ALIZ")
-	if err != nil {
-		return err
-	}
-	var tag, problem string
-	if p.Alike, tag, problem = p.decodeAlike(of, z); problem != "" {
-		return f.Fail(tag, problem)
-	}
-	return nil
 }
 
 func (p *Posterior) readTogether(f *section.File) error {
@@ -241,68 +256,4 @@ func encodeCurves(curves []Curve) (counts []uint64, rows []float64, knots [][]fl
 		knots = append(knots, c.Y, c.X, at, to, c.StepAt, c.StepTo)
 	}
 	return counts, rows, knots
-}
-
-// decodeCurves is the inverse of encodeCurves, for any numbers; of as many curves as counts and rows are for.
-// Numbers on the scale of x are not negative unless signed. What is wrong is a problem of the section tag.
-func decodeCurves(counts []uint64, rows, knots []float64, signed bool) (curves []Curve, tag, problem string) {
-	curves = make([]Curve, len(counts)/3)
-	for i := range curves {
-		c, r := &curves[i], rows[i*rowNumbers:(i+1)*rowNumbers]
-		n, mass, steps, left := counts[3*i], counts[3*i+1], counts[3*i+2], uint64(len(knots))/2
-		if n < 1 || n > left || mass > left || steps > left || n+mass+steps > left {
-			return nil, "CURV", "a number of knots is out of range"
-		}
-		take := func(n uint64) []float64 {
-			v := knots[:n:n]
-			knots = knots[n:]
-			return v
-		}
-		c.Y, c.X, c.MassY, c.MassX, c.StepAt, c.StepTo = take(n), take(n), take(mass), take(mass),
-			take(steps), take(steps)
-		if mass == 0 {
-			c.MassY, c.MassX = c.Y, c.X
-		}
-		copy(c.Levels[:], r[7:])
-		c.Seen = [2]float64{r[0], r[1]}
-		c.Spread, c.Floor, c.MeanX, c.MeanP, c.Slope = r[2], r[3], r[4], r[5], r[6]
-		if !(c.Spread >= 0 && c.Spread <= limit.Moment) || !(c.Floor >= 0 && c.Floor <= limit.Value) ||
-			!(c.Slope >= 0 && c.Slope <= limit.Moment) ||
-			!(math.Abs(c.MeanX) <= limit.Value) || !(math.Abs(c.MeanP) <= limit.Value) {
-			return nil, "CURR", "a number of row " + strconv.Itoa(i) + " is out of range"
-		}
-		for k := range c.X {
-			if !(math.Abs(c.Y[k]) <= limit.Moment && math.Abs(c.X[k]) <= limit.Value) || k > 0 &&
-				!(c.Y[k] > c.Y[k-1] && c.X[k] > c.X[k-1]) ||
-				!signed && c.X[k] < 0 {
-				return nil, "KNOT", "the scale of row " + strconv.Itoa(i) + " does not rise"
-			}
-		}
-		if !(c.X[0] <= c.Seen[lower] && c.Seen[lower] <= c.Seen[upper] && c.Seen[upper] <= c.X[len(c.X)-1]) {
-			return nil, "CURR", "the ends of row " + strconv.Itoa(i) + " are not on its scale"
-		}
-		for k := range c.MassY {
-			if !(math.Abs(c.MassY[k]) <= limit.Moment && math.Abs(c.MassX[k]) <= limit.Value) || k > 0 &&
-				!(c.MassY[k] > c.MassY[k-1] && c.MassX[k] >= c.MassX[k-1]) ||
-				!signed && c.MassX[k] < 0 {
-				return nil, "KNOT", "the masses of row " + strconv.Itoa(i) + " fall"
-			}
-		}
-		for k, l := range c.Levels {
-			if !(math.Abs(l) <= limit.Moment) || k > 0 && !(l > c.Levels[k-1]) {
-				return nil, "CURR", "the levels of row " + strconv.Itoa(i) + " do not rise"
-			}
-		}
-		for k := range c.StepAt {
-			if !(math.Abs(c.StepAt[k]) <= limit.Value && math.Abs(c.StepTo[k]) <= limit.Value) || k > 0 &&
-				!(c.StepAt[k] > c.StepAt[k-1] && c.StepTo[k] >= c.StepTo[k-1]) ||
-				!signed && c.StepTo[k] < 0 {
-				return nil, "KNOT", "the steps of row " + strconv.Itoa(i) + " fall"
-			}
-		}
-	}
-	if len(knots) > 0 {
-		return nil, "KNOT", "wrong length"
-	}
-	return curves, "", ""
 }

@@ -4,7 +4,10 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // stored is three curves as a file has them: one of a row in which a value comes twice, one of a row of
@@ -21,6 +24,25 @@ func stored() []Curve {
 	return curves
 }
 
+// fileOf returns a file of some sections.
+func fileOf(t *testing.T, of ...section.Section) *section.File {
+	t.Helper()
+	var tags []string
+	for _, s := range of {
+		tags = append(tags, s.Tag)
+	}
+	f, err := section.Decode(section.Encode(section.BQMF, of), section.BQMF, section.KindName, tags, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// failsIn tells whether an error is of a section.
+func failsIn(tag string, err error) bool {
+	return err != nil && strings.Contains(err.Error(), "section "+tag+":")
+}
+
 // TestDecode: numbers are those of the curves that were encoded, with the same knots where no value comes
 // twice. Any one of the numbers that is not finite, or out of range or order, is a problem of the part that
 // it is in, and so is a number too few or too many.
@@ -28,9 +50,15 @@ func TestDecode(t *testing.T) {
 	curves := stored()
 	counts, rows, parts := encodeCurves(curves)
 	knots := slices.Concat(parts...)
-	got, _, problem := decodeCurves(counts, rows, knots, false)
-	if problem != "" || !reflect.DeepEqual(got, curves) {
-		t.Fatalf("%s: %+v is decoded as %+v", problem, curves, got)
+	read := func(counts []uint64, rows, knots []float64, signed bool) ([]Curve, error) {
+		m := &Model{Posterior: &Posterior{D: 3, Tau: []float64{1, 1, 0}}}
+		err := m.readCurves(fileOf(t, section.Words("CURV", counts...), section.Floats("CURR", rows),
+			section.Floats("KNOT", knots)), signed)
+		return m.Curves, err
+	}
+	got, err := read(counts, rows, knots, false)
+	if err != nil || !reflect.DeepEqual(got, curves) {
+		t.Fatalf("%v: %+v is decoded as %+v", err, curves, got)
 	}
 	again, _, parts := encodeCurves(got)
 	if !slices.Equal(again, counts) || !slices.Equal(slices.Concat(parts...), knots) || counts[1] == 0 ||
@@ -39,8 +67,8 @@ func TestDecode(t *testing.T) {
 	}
 	refuses := func(what, tag string, counts []uint64, rows, knots []float64, signed bool) {
 		t.Helper()
-		if _, at, problem := decodeCurves(counts, rows, knots, signed); problem == "" || at != tag {
-			t.Errorf("%s: problem %q in %s, want one in %s", what, problem, at, tag)
+		if _, err := read(counts, rows, knots, signed); !failsIn(tag, err) {
+			t.Errorf("%s: %v, want an error in %s", what, err, tag)
 		}
 	}
 	with := func(v []float64, at int, to float64) []float64 {
@@ -83,16 +111,15 @@ func TestDecode(t *testing.T) {
 			}
 			if list%2 == 1 && h == at {
 				refuses("a negative value", "KNOT", counts, rows, with(knots, h, -0.1), false)
-				if _, _, problem := decodeCurves(counts, rows, with(knots, h, -0.1), true); problem != "" &&
-					n > 1 {
-					t.Errorf("a negative value of signed ones: %s", problem)
+				if _, err := read(counts, rows, with(knots, h, -0.1), true); err != nil && n > 1 {
+					t.Errorf("a negative value of signed ones: %v", err)
 				}
 			}
 		}
 		at += n
 	}
 	for k := range knots {
-		if _, _, problem := decodeCurves(counts, rows, knots[:k], false); problem == "" {
+		if _, err := read(counts, rows, knots[:k], false); err == nil {
 			t.Errorf("%d of %d knots are taken", k, len(knots))
 		}
 	}

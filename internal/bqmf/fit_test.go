@@ -95,15 +95,6 @@ func (q *simulated) fitted(t *testing.T, k, epochs int) (*Fit, *Posterior) {
 	return f, f.Posterior(upTo(q.d), q.d)
 }
 
-// upTo returns 0, 1, ..., n-1.
-func upTo(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
-}
-
 // slow is the model written out: full matrices, cell by cell.
 type slow struct {
 	*simulated

@@ -11,11 +11,7 @@ func (q *Problem) GoOn(f *Fit, p *Posterior) {
 	k := min(f.K, p.K)
 	f.Resize(k)
 	f.GoesOn()
-	keep := make([]int, k)
-	for c := range keep {
-		keep[c] = c
-	}
-	pick, pp := newPicker(keep, nil), Packed(p.K)
+	pick, pp := newPicker(upTo(k), nil), Packed(p.K)
 	sizes := make([]float64, k)
 	for a, i := range q.Active {
 		f.Tau[a] = 1

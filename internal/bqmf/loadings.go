@@ -13,11 +13,11 @@ package bqmf
 // T = L R being held.
 
 import (
-	"cmp"
 	"math"
 	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/svd"
 )
 
 const (
@@ -60,24 +60,15 @@ func (p *Posterior) Loadings() (mean, deviation []float64, r int) {
 		}
 	}
 	varimax(mean, axes, p.D, r)
-	order, squares := make([]int, r), make([]float64, r)
-	sign := slices.Repeat([]float64{1}, r)
+	column, squares, sign := make([]float64, p.D), make([]float64, r), make([]float64, r)
 	for h := range r {
-		order[h] = h
-		top := 0.0
-		for i := range p.D {
-			v := mean[i*r+h]
-			squares[h] += float64(v * v)
-			if math.Abs(v) > math.Abs(top) {
-				top = v
-			}
+		for i := range column {
+			column[i] = mean[i*r+h]
+			squares[h] += squareOf(column[i])
 		}
-		if top < 0 {
-			sign[h] = -1
-		}
+		sign[h] = svd.Sign(column)
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(squares[b], squares[a]) })
-	turned := slices.Clone(mean)
+	order, turned := falling(squares), slices.Clone(mean)
 	deviation = make([]float64, p.D*r)
 	for i := range p.D {
 		for h, from := range order {

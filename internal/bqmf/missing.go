@@ -30,12 +30,8 @@ const (
 func (q *Problem) Missing(m *Model) (shift float64) {
 	np := kernel.Pad(q.n)
 	w, columns := make([]float64, np), make([]float64, q.n)
-	weight, n := 0.0, 0.0
-	for j := range q.n {
-		if !m.absent(j) {
-			n++
-		}
-	}
+	present := m.present()
+	weight, n := 0.0, float64(len(present))
 	for a, i := range q.Active {
 		observed := float64(q.data.Rows[a].Count)
 		if observed < 2 || observed == n {
@@ -43,17 +39,13 @@ func (q *Problem) Missing(m *Model) (shift float64) {
 		}
 		kernel.Combine(w, m.U[i*m.K:(i+1)*m.K], m.V)
 		mean := 0.0
-		for j, t := range w[:q.n] {
-			if !m.absent(j) {
-				mean += t / n
-			}
+		for _, j := range present {
+			mean += w[j] / n
 		}
-		for j, x := range q.row(i) {
-			if m.absent(j) {
-				continue
-			}
+		row := q.row(i)
+		for _, j := range present {
 			share := observed/n - 1 // -p
-			if x != x {
+			if row[j] != row[j] {
 				share = observed / n
 			}
 			columns[j] += float64(share * (w[j] - mean))
@@ -64,10 +56,8 @@ func (q *Problem) Missing(m *Model) (shift float64) {
 	for _, t := range columns {
 		sum += t
 	}
-	for j, t := range columns {
-		if off := t - sum/n; !m.absent(j) {
-			squares += float64(off * off)
-		}
+	for _, j := range present {
+		squares += squareOf(columns[j] - sum/n)
 	}
 	z := sum / math.Sqrt(squares*n/max(n-1, 1))
 	if math.Abs(z) >= oddMissing && math.Abs(sum/weight) >= farMissing {

@@ -179,7 +179,7 @@ func (s *Sample) means() {
 	}
 	for i, y := range s.y {
 		s.w[i], s.filled[i] = dot(m.U[i*m.K:(i+1)*m.K], s.v), y
-		if m.Alike != nil && m.Alike.Z[i] != nil {
+		if m.Alike.predicts(i) {
 			s.w[i] += s.finder.residualPrediction(i, alike) / math.Sqrt(m.Tau[i]*s.rho)
 		}
 		if y != y {

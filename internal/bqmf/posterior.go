@@ -11,6 +11,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
+	"github.com/quantmf/quantmf/internal/svd"
 )
 
 // Posterior is what a fit ends with, and the corrections by residuals.
@@ -73,30 +74,15 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 	}
 	bu = bu[:d*pp]
 	from := &Posterior{D: f.data.D, N: n, K: k, BU: f.BU, BV: f.BV, Absent: f.data.absent()}
-	relevance := from.Relevance()
-	order, flip := make([]int, k), make([]bool, k)
-	for c := range order {
-		order[c] = c
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
+	order, flip := falling(from.Relevance()), make([]bool, k)
 	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: bu, BV: bv,
 		Tau: make([]float64, d), Rho: slices.Clone(f.Rho), Unit: f.Unit,
 		Absent: from.Absent}
 	for h, c := range order {
-		row, top := f.V[c*f.np:c*f.np+n], 0.0
-		for _, v := range row {
-			if math.Abs(v) > math.Abs(top) {
-				top = v
-			}
-		}
-		flip[h] = top < 0
-		sign := 1.0
-		if flip[h] {
-			sign = -1
-		}
-		for j, v := range row {
-			p.V[h*f.np+j] = sign * v
-		}
+		row := f.V[c*f.np : c*f.np+n]
+		sign := svd.Sign(row)
+		flip[h] = sign < 0
+		kernel.Scale(p.V[h*f.np:h*f.np+n], row, sign)
 		for a, i := range rows {
 			p.U[i*k+h] = sign * f.U[a*k+c]
 		}
@@ -114,6 +100,22 @@ func (f *Fit) Posterior(rows []int, d int) *Posterior {
 	clear(bu[:rows[0]*pp])
 	f.pool.Do(n, func(_, j int) { pick.fill(bv[j*pp:(j+1)*pp], f.packV(j)) })
 	return p
+}
+
+// upTo returns 0, 1, ..., n-1.
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// falling returns the places of numbers by falling numbers, equal ones as they come.
+func falling(v []float64) []int {
+	order := upTo(len(v))
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(v[b], v[a]) })
+	return order
 }
 
 // Relevance returns, for each component, the mean over the cells of the square of its part of u·v, by the
@@ -298,7 +300,7 @@ func (c *reader) variances(i, rows int) {
 // factorMean returns what the factors say of a cell of row i, row r of the last load.
 func (c *reader) factorMean(r, i, j int) float64 {
 	m, alike := c.cells.mean[r*c.np+j], c.p.Alike
-	if alike == nil || alike.Z[i] == nil {
+	if !alike.predicts(i) {
 		return m
 	}
 	return m + alike.prediction(alike.Z[i], j)/math.Sqrt(c.p.precision(i, j))

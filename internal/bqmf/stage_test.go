@@ -8,6 +8,7 @@ import (
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // stages returns a table of which every third row is the sum of the two before it, one is bent, and one is
@@ -316,33 +317,35 @@ func TestDecodeStage(t *testing.T) {
 	of := &Posterior{D: q.d, N: q.n, Tau: slices.Repeat([]float64{1}, q.d)}
 	words, parts := stage.encode(q.n)
 	numbers := slices.Concat(parts...)
-	got, _, problem := of.decodeStage(words, numbers)
-	if problem != "" || stage.settled() == nil {
-		t.Fatalf("problem %q", problem)
+	read := func(words []uint64, numbers []float64) error {
+		return of.readStage(fileOf(t, section.Words("STGW", words...), section.Floats("STGF", numbers)))
 	}
-	again, more := got.encode(q.n)
+	if err := read(words, numbers); err != nil || stage.settled() == nil {
+		t.Fatal(err)
+	}
+	again, more := of.Stage.encode(q.n)
 	if !slices.Equal(again, words) || !slices.Equal(slices.Concat(more...), numbers) {
 		t.Error("encoded again, it is another one")
 	}
 	for cut := range words {
-		if _, _, problem := of.decodeStage(words[:cut], numbers); problem == "" {
+		if read(words[:cut], numbers) == nil {
 			t.Fatalf("%d of %d words are enough", cut, len(words))
 		}
 	}
 	for cut := range numbers {
-		if _, _, problem := of.decodeStage(words, numbers[:cut]); problem == "" {
+		if read(words, numbers[:cut]) == nil {
 			t.Fatalf("%d of %d numbers are enough", cut, len(numbers))
 		}
 	}
-	if _, _, problem := of.decodeStage(words, append(numbers, 1)); problem == "" {
+	if read(words, append(numbers, 1)) == nil {
 		t.Error("a number too many is no problem")
 	}
 	row := slices.Index(words, 1) + 2 // of the first row with a stage: the first that it is told by
 	for _, bad := range []uint64{uint64(q.d), 1 << 40, uint64(slices.Index(words, 1))} {
 		with := slices.Clone(words)
 		with[row] = bad
-		if _, at, _ := of.decodeStage(with, numbers); at != "STGW" && words[row-1] > 0 {
-			t.Errorf("a row told by row %d: %q", bad, at)
+		if err := read(with, numbers); !failsIn("STGW", err) && words[row-1] > 0 {
+			t.Errorf("a row told by row %d: %v", bad, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/section"
 )
 
 // Stage is the second stage of all rows.
@@ -185,14 +186,14 @@ func (r *stageReader) floats(n int) (v []float64) {
 	return v
 }
 
-// decodeStage is the inverse of encode, for any numbers; p is the posterior that they belong to. A problem
-// says what is wrong in the section tag.
-func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, tag, problem string) {
-	if len(words) == 0 && len(numbers) == 0 {
-		return nil, "", ""
+// readStage reads what encode returned, for any numbers.
+func (p *Posterior) readStage(f *section.File) error {
+	words, numbers, err := readCorrection(f, "STGW", "STGF")
+	if err != nil || len(words) == 0 && len(numbers) == 0 {
+		return err
 	}
 	r := &stageReader{words: words, numbers: numbers}
-	m = &Stage{Rows: make([]StageRow, p.D), part: make([][]float64, p.D), words: (p.N + 63) / 64}
+	m := &Stage{Rows: make([]StageRow, p.D), part: make([][]float64, p.D), words: (p.N + 63) / 64}
 	samples := 0
 	for i := range m.Rows {
 		row := &m.Rows[i]
@@ -202,18 +203,18 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 		}
 		of := r.word()
 		if of > stageMost || !(p.Tau[i] > 0) {
-			return nil, "STGW", "a row has too many others"
+			return f.Fail("STGW", "a row has too many others")
 		}
 		for range of {
 			l := r.word()
 			if l >= uint64(p.D) || l == uint64(i) {
-				return nil, "STGW", "a row is out of range"
+				return f.Fail("STGW", "a row is out of range")
 			}
 			row.Of = append(row.Of, int32(l))
 		}
 		about := r.word()
 		if about > radialMost || about > 0 && samples > 0 && int(about) != samples {
-			return nil, "STGW", "a number of samples is out of range"
+			return f.Fail("STGW", "a number of samples is out of range")
 		}
 		samples = max(samples, int(about))
 		first := r.floats(3)
@@ -223,15 +224,15 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 			row.Metric = r.floats(p.D)
 			for l, g := range row.Metric {
 				if !(g >= 0) || g > 0 && !(p.Tau[l] > 0) {
-					return nil, "STGF", "a weight of distances is out of range"
+					return f.Fail("STGF", "a weight of distances is out of range")
 				}
 			}
 		}
 		if !(row.Keep >= 0 && row.Keep < 1 && row.Shrink >= 0 && row.Shrink <= 1) {
-			return nil, "STGF", "a share is out of range"
+			return f.Fail("STGF", "a share is out of range")
 		}
 		if len(r.numbers) < p.N {
-			return nil, "STGF", "wrong length"
+			return f.Fail("STGF", "wrong length")
 		}
 		m.part[i] = make([]float64, kernel.Pad(p.N))
 		copy(m.part[i], r.floats(p.N))
@@ -245,7 +246,8 @@ func (p *Posterior) decodeStage(words []uint64, numbers []float64) (m *Stage, ta
 		}
 	}
 	if m.observed = r.words; r.short || len(r.words) != p.D*m.words || len(r.numbers) > 0 {
-		return nil, "STGW", "wrong length"
+		return f.Fail("STGW", "wrong length")
 	}
-	return m.settled(), "", ""
+	p.Stage = m.settled()
+	return nil
 }

@@ -243,11 +243,7 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 	v := r.place(r.left, shifts, m.Rho[j])
 	var alike []float64
 	if r.finder != nil {
-		own := -1
-		if j%m.Alike.step == 0 {
-			own = j / m.Alike.step
-		}
-		alike = r.finder.Find(v, own)
+		alike = r.finder.Find(v, m.Alike.reference(j))
 	}
 	for _, a := range r.hidden {
 		i, at := q.Active[a], a*len(to.samples)+c
@@ -256,7 +252,7 @@ func (r *rehearser) sample(to *rehearsal, c, of int, shifts []float64) {
 		own := float64(float64(weight*q.data.Cell(a, j)) * (form(r.back, u) - float64(mean*mean)))
 		to.together[at] = dot(u, v)
 		to.alone[at] = r.y[i] - (r.y[i]-mean)/max(slack, 1-own)
-		if alike != nil && m.Alike.Z[i] != nil {
+		if m.Alike.predicts(i) {
 			to.together[at] += r.finder.residualPrediction(i, alike) / math.Sqrt(weight)
 			to.alone[at] += m.Alike.prediction(m.Alike.Z[i], j) / math.Sqrt(weight)
 		}

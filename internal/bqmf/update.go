@@ -14,6 +14,7 @@ package bqmf
 
 import (
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/limit"
@@ -52,7 +53,7 @@ type updateRoom struct {
 func (m *Model) Update(p *pool.Pool) *Update {
 	d, k, pp := m.D, m.K, Packed(m.K)
 	of := *m.Posterior
-	of.U, of.BU = append([]float64(nil), m.U...), append([]float64(nil), m.BU...)
+	of.U, of.BU = slices.Clone(m.U), slices.Clone(m.BU)
 	s := &Update{from: m, to: &Model{Posterior: &of, Curves: m.Curves}, workers: p,
 		precision: make([]float64, d*pp), pull: make([]float64, d*k),
 		moments: make([]float64, d*pp), sums: make([]float64, d*k), samples: make([]*Sample, p.Workers()),
@@ -86,16 +87,8 @@ func (r *updateRoom) invert(inverse, z, b []float64) {
 	copy(r.border(), b)
 	r.solve()
 	copy(z, r.border())
-	at := 0
-	for c := range r.k {
-		for h, t := range r.a[c*r.kp:][:c+1] {
-			inverse[at] = -root2 * t
-			if h == c {
-				inverse[at] = -t
-			}
-			at++
-		}
-	}
+	clear(r.border())
+	r.pack(inverse)
 }
 
 // Begin begins a round.

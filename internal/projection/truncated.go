@@ -4,8 +4,6 @@ package projection
 // and its differential, which is its own adjoint.
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -101,20 +99,10 @@ func (v *vectors) v(c int) []float64 {
 // turn gives u_c and v_c the signs under which the largest entry of v_c in magnitude, the first of several,
 // is positive.
 func (v *vectors) turn(c int) {
-	right, largest := v.v(c), 0.0
-	for _, x := range right {
-		if math.Abs(x) > math.Abs(largest) {
-			largest = x
-		}
-	}
-	if largest >= 0 {
-		return
-	}
-	for _, x := range [][]float64{v.u(c), right} {
-		for i := range x {
-			x[i] = -x[i]
-		}
-	}
+	left, right := v.u(c), v.v(c)
+	sign := svd.Sign(right)
+	kernel.Scale(left, left, sign)
+	kernel.Scale(right, right, sign)
 }
 
 func (p *truncated) Result() Factors { return p.final }

@@ -10,8 +10,6 @@ package svd
 // itself. 8dnl flops a pass, and 7(d+n)l² for the bases.
 
 import (
-	"math"
-
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
@@ -126,19 +124,8 @@ func (s *Subspace) Vectors(u, v []float64, h int) float64 {
 		}
 	}
 	copy(v, s.r.Lefts()[h*s.np:])
-	top := 0.0
-	for _, x := range v {
-		if math.Abs(x) > math.Abs(top) {
-			top = x
-		}
-	}
-	if top < 0 {
-		for i := range u {
-			u[i] = -u[i]
-		}
-		for j := range v {
-			v[j] = -v[j]
-		}
-	}
+	sign := Sign(v)
+	kernel.Scale(u, u, sign)
+	kernel.Scale(v, v, sign)
 	return s.r.S[h]
 }

@@ -260,3 +260,14 @@ func Angle(a, b, g float64) (cos, sin, tan float64) {
 	cos = 1 / math.Sqrt(1+float64(tan*tan))
 	return cos, float64(cos * tan), tan
 }
+
+// Sign is that of the entry of v that is largest in magnitude, the first of several; 1 where all are 0.
+func Sign(v []float64) float64 {
+	top := 0.0
+	for _, x := range v {
+		if math.Abs(x) > math.Abs(top) {
+			top = x
+		}
+	}
+	return math.Copysign(1, top)
+}
