@@ -137,7 +137,7 @@ func TestAlike(t *testing.T) {
 			_, c := column(j, -1)
 			own := 0.0
 			for r := range k {
-				own += p.precision(i, j) * p.U[i*k+r] * dotted(c[r], p.U[i*k:(i+1)*k])
+				own += p.precision(i, j) * p.U[i*k+r] * dot(c[r], p.U[i*k:(i+1)*k])
 			}
 			if own > 1-slack {
 				unsaid = append(unsaid, own)
@@ -273,44 +273,21 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 		packOuter(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
 	}
 	column = func(j, without int) (v []float64, c [][]float64) {
-		a := make([][]float64, k)
-		b := make([]float64, k)
-		for r := range a {
-			a[r] = make([]float64, k)
-			a[r][r] = 1
-		}
+		e := prior(ones(make([]float64, k)))
 		for i := range d {
-			if !q.observed[i*n+j] || i == without {
-				continue
-			}
-			w := p.precision(i, j)
-			for r := range k {
-				b[r] += w * q.y[i*n+j] * p.U[i*k+r]
-				for h := range k {
-					a[r][h] += w * p.U[i*k+r] * p.U[i*k+h]
-				}
+			if q.observed[i*n+j] && i != without {
+				e.add(p.precision(i, j), q.y[i*n+j], p.U[i*k:(i+1)*k], nil)
 			}
 		}
-		c, _ = solve(a)
-		v = make([]float64, k)
-		for r := range k {
-			v[r] = dotted(c[r], b)
-		}
-		return v, c
+		return e.solve()
 	}
 	for j := range n {
 		p.Rho[j] = 0.5 + src.Float64()
 		v, c := column(j, -1)
-		at := 0
 		for r := range k {
 			p.V[r*np+j] = v[r]
-			for h := range r {
-				p.BV[j*pp+at] = math.Sqrt2 * (c[r][h] + v[r]*v[h])
-				at++
-			}
-			p.BV[j*pp+at] = c[r][r] + v[r]*v[r]
-			at++
 		}
+		moments(p.BV[j*pp:], v, c)
 	}
 	return p, column
 }

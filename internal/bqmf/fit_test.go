@@ -104,6 +104,7 @@ type slow struct {
 	tau, rho, alpha []float64
 }
 
+// full is the covariance of packed second moments.
 func full(b []float64, k int, mean []float64) [][]float64 {
 	m := make([][]float64, k)
 	for r := range m {
@@ -124,11 +125,25 @@ func full(b []float64, k int, mean []float64) [][]float64 {
 	return m
 }
 
+// moments is the inverse of full.
+func moments(to, mean []float64, spread [][]float64) {
+	at := 0
+	for r, x := range mean {
+		for c, y := range mean[:r+1] {
+			to[at] = spread[r][c] + x*y
+			if c < r {
+				to[at] *= math.Sqrt2
+			}
+			at++
+		}
+	}
+}
+
 func (q *simulated) slow(f *Fit) *slow {
-	s := &slow{simulated: q, k: f.K, tau: append([]float64{}, f.Tau...), rho: append([]float64{}, f.Rho...),
-		alpha: append([]float64{}, f.Alpha...)}
+	s := &slow{simulated: q, k: f.K, tau: slices.Clone(f.Tau), rho: slices.Clone(f.Rho),
+		alpha: slices.Clone(f.Alpha)}
 	for i := range q.d {
-		u := append([]float64{}, f.rowU(i)...)
+		u := slices.Clone(f.rowU(i))
 		s.u, s.s = append(s.u, u), append(s.s, full(f.packU(i), f.K, u))
 	}
 	for j := range q.n {
@@ -147,7 +162,7 @@ func solve(a [][]float64) (inv [][]float64, det float64) {
 	det = 1
 	m := make([][]float64, k)
 	for r := range m {
-		m[r] = append(append([]float64{}, a[r]...), make([]float64, k)...)
+		m[r] = append(slices.Clone(a[r]), make([]float64, k)...)
 		m[r][k+r] = 1
 	}
 	for p := range k {
@@ -181,13 +196,6 @@ func solve(a [][]float64) (inv [][]float64, det float64) {
 	return m, det
 }
 
-func dotted(a, b []float64) (s float64) {
-	for i, x := range a {
-		s += x * b[i]
-	}
-	return s
-}
-
 // variance is Var u·v for the moments.
 func (s *slow) variance(i, j int) (own, all, both float64) {
 	for a := range s.k {
@@ -203,7 +211,7 @@ func (s *slow) variance(i, j int) (own, all, both float64) {
 }
 
 func (s *slow) error(i, j int) float64 {
-	e := s.y[i*s.n+j] - dotted(s.u[i], s.v[j])
+	e := s.y[i*s.n+j] - dot(s.u[i], s.v[j])
 	_, v, _ := s.variance(i, j)
 	return e*e + v
 }
@@ -226,55 +234,64 @@ func (s *slow) stepRho() {
 	}
 }
 
+// equations are those of a normal vector given what is observed of it: its precision, and that times its mean.
+type equations struct {
+	precision [][]float64
+	right     []float64
+}
+
+// prior returns those of independent numbers of mean 0.
+func prior(precisions []float64) *equations {
+	k := len(precisions)
+	e := &equations{make([][]float64, k), make([]float64, k)}
+	for a, p := range precisions {
+		e.precision[a] = make([]float64, k)
+		e.precision[a][a] = p
+	}
+	return e
+}
+
+// add adds an observation y, of such a precision, of the product with a vector of a mean and, unless nil, a
+// covariance.
+func (e *equations) add(w, y float64, mean []float64, spread [][]float64) {
+	for a, x := range mean {
+		e.right[a] += w * y * x
+		for b := range mean {
+			e.precision[a][b] += w * x * mean[b]
+			if spread != nil {
+				e.precision[a][b] += w * spread[a][b]
+			}
+		}
+	}
+}
+
+// solve returns the mean and the covariance.
+func (e *equations) solve() (mean []float64, spread [][]float64) {
+	spread, _ = solve(e.precision)
+	return times(spread, e.right), spread
+}
+
 func (s *slow) stepV() {
 	for j := range s.n {
-		p, r := make([][]float64, s.k), make([]float64, s.k)
-		for a := range p {
-			p[a] = make([]float64, s.k)
-			p[a][a] = 1
-		}
+		e := prior(ones(s.alpha))
 		for i := range s.d {
-			if !s.observed[i*s.n+j] {
-				continue
-			}
-			w := s.tau[i] * s.rho[j]
-			for a := range s.k {
-				r[a] += w * s.y[i*s.n+j] * s.u[i][a]
-				for b := range s.k {
-					p[a][b] += w * (s.u[i][a]*s.u[i][b] + s.s[i][a][b])
-				}
+			if s.observed[i*s.n+j] {
+				e.add(s.tau[i]*s.rho[j], s.y[i*s.n+j], s.u[i], s.s[i])
 			}
 		}
-		s.c[j], _ = solve(p)
-		for a := range s.k {
-			s.v[j][a] = dotted(s.c[j][a], r)
-		}
+		s.v[j], s.c[j] = e.solve()
 	}
 }
 
 func (s *slow) stepU() {
 	for i := range s.d {
-		p, r := make([][]float64, s.k), make([]float64, s.k)
-		for a := range p {
-			p[a] = make([]float64, s.k)
-			p[a][a] = s.alpha[a]
-		}
+		e := prior(s.alpha)
 		for j := range s.n {
-			if !s.observed[i*s.n+j] {
-				continue
-			}
-			w := s.tau[i] * s.rho[j]
-			for a := range s.k {
-				r[a] += w * s.y[i*s.n+j] * s.v[j][a]
-				for b := range s.k {
-					p[a][b] += w * (s.v[j][a]*s.v[j][b] + s.c[j][a][b])
-				}
+			if s.observed[i*s.n+j] {
+				e.add(s.tau[i]*s.rho[j], s.y[i*s.n+j], s.v[j], s.c[j])
 			}
 		}
-		s.s[i], _ = solve(p)
-		for a := range s.k {
-			s.u[i][a] = dotted(s.s[i][a], r)
-		}
+		s.u[i], s.s[i] = e.solve()
 	}
 }
 
@@ -438,15 +455,15 @@ func (s *slow) follow(before *slow) {
 	}
 	g, _ := solve(inner(before.v, before.v))
 	m := inner(s.v, before.v)
-	inverse, _ := solve(square(func(a, b int) float64 { return dotted(m[a], g[b]) })) // G⁻¹ is symmetric
+	inverse, _ := solve(square(func(a, b int) float64 { return dot(m[a], g[b]) })) // G⁻¹ is symmetric
 	r := square(func(a, b int) float64 { return inverse[b][a] })
 	for i := range s.u {
 		u, c := before.u[i], before.s[i]
 		for a := range k {
-			s.u[i][a] = dotted(r[a], u)
+			s.u[i][a] = dot(r[a], u)
 		}
-		half := square(func(a, b int) float64 { return dotted(r[a], c[b]) }) // S is symmetric
-		s.s[i] = square(func(a, b int) float64 { return dotted(half[a], r[b]) })
+		half := square(func(a, b int) float64 { return dot(r[a], c[b]) }) // S is symmetric
+		s.s[i] = square(func(a, b int) float64 { return dot(half[a], r[b]) })
 	}
 }
 
@@ -571,7 +588,7 @@ func TestTurn(t *testing.T) {
 	after.follow(before)
 	for i := range q.d {
 		for j := range q.n {
-			closeTo(t, "u·v", dotted(after.u[i], after.v[j]), dotted(before.u[i], before.v[j]), 1e-6)
+			closeTo(t, "u·v", dot(after.u[i], after.v[j]), dot(before.u[i], before.v[j]), 1e-6)
 			_, a, _ := after.variance(i, j)
 			_, b, _ := before.variance(i, j)
 			closeTo(t, "its variance", a, b, 1e-6)
@@ -776,7 +793,7 @@ func TestCellsAreTheSlowForm(t *testing.T) {
 			c.load(2*i, 1)
 			for j := range q.n {
 				own, all, both := s.variance(i, j)
-				closeTo(t, "mean", c.cells.mean[j], dotted(s.u[i], s.v[j]), 1e-9)
+				closeTo(t, "mean", c.cells.mean[j], dot(s.u[i], s.v[j]), 1e-9)
 				closeTo(t, "own", c.cells.own[j], own, 1e-9)
 				closeTo(t, "variance", c.cells.variance[j], all, 1e-9)
 				closeTo(t, "both", c.cells.both[j], both, 1e-9)

@@ -60,7 +60,7 @@ func TestMetric(t *testing.T) {
 						}
 						moved[h] = math.Exp(-square)
 					}
-					return dotted(says, moved)
+					return dot(says, moved)
 				}
 				next[l] += math.Pow((at(step)-at(-step))/(2*step), 2)
 			}

@@ -80,43 +80,28 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 			observed++
 		}
 	}
-	moment := func(i, a, b int) float64 { // E u_ia u_ib
-		packed := p.BU[i*Packed(k):]
-		if a == b {
-			return packed[a*(a+1)/2+a]
-		}
-		a, b = max(a, b), min(a, b)
-		return packed[a*(a+1)/2+b] / math.Sqrt2
+	u := func(i int) []float64 { return p.U[i*k : (i+1)*k] }
+	spread := make([][][]float64, p.D) // S
+	for i := range spread {
+		spread[i] = full(p.BU[i*Packed(k):], k, u(i))
 	}
-	u := func(i, a int) float64 { return p.U[i*k+a] }
-	rho, v, cov := 1.0, make([]float64, k), [][]float64(nil)
+	moment := func(i, a, b int) float64 { return spread[i][a][b] + u(i)[a]*u(i)[b] }
+	rho, v, cov := 1.0, []float64(nil), [][]float64(nil)
 	for step := range 3 {
-		right, a := make([]float64, k), make([][]float64, k)
-		for r := range a {
-			a[r] = make([]float64, k)
-			a[r][r] = 1
-			for i, y := range y {
-				if y == y {
-					right[r] += rho * p.Tau[i] * y * u(i, r)
-					for c := range k {
-						a[r][c] += rho * p.Tau[i] * moment(i, r, c)
-					}
-				}
+		e := prior(ones(make([]float64, k)))
+		for i, y := range y {
+			if y == y {
+				e.add(rho*p.Tau[i], y, u(i), spread[i])
 			}
 		}
-		cov, _ = solve(a)
-		for r := range v {
-			v[r] = dotted(cov[r], right)
-		}
-		if step == 2 {
+		if v, cov = e.solve(); step == 2 {
 			break
 		}
 		off := 60.0 // with the pseudo-cells of ρ
 		for i, y := range y {
 			if y == y {
-				off += p.Tau[i] * y * y
+				off += p.Tau[i] * y * (y - 2*dot(u(i), v))
 				for a := range k {
-					off -= 2 * p.Tau[i] * y * u(i, a) * v[a]
 					for b := range k {
 						off += p.Tau[i] * moment(i, a, b) * (v[a]*v[b] + cov[a][b])
 					}
@@ -127,7 +112,7 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 	}
 	mean, filled := make([]float64, p.D), make([]float64, p.D)
 	for i, y := range y {
-		mean[i] = dotted(p.U[i*k:(i+1)*k], v)
+		mean[i] = dot(u(i), v)
 		if p.Alike != nil && p.Alike.Z[i] != nil {
 			finder := p.Alike.Finder()
 			for h, b := range finder.Find(v, -1) {
@@ -144,7 +129,7 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		if len(c.X) == 1 {
 			continue
 		}
-		factors, variance, shrink, says := dotted(p.U[i*k:(i+1)*k], v), 1/(p.Tau[i]*rho), 1.0, mean[i]
+		factors, variance, shrink, says := dot(u(i), v), 1/(p.Tau[i]*rho), 1.0, mean[i]
 		variance -= factors * factors
 		for a := range k {
 			for b := range k {

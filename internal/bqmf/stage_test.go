@@ -76,7 +76,7 @@ func slowRegression(lines [][]float64, y []float64, over []int, ridge, count flo
 	inverse, _ := solve(a)
 	sum := mean(y)
 	for r := range a {
-		sum += dotted(inverse[r], right) * (lines[r][j] - mean(lines[r]))
+		sum += dot(inverse[r], right) * (lines[r][j] - mean(lines[r]))
 	}
 	return sum
 }
@@ -151,34 +151,19 @@ func slowView(s *stager, k int) (view [][]float64) {
 		if x != x {
 			continue
 		}
-		v, precision := make([]float64, p.K), make([]float64, p.K*kernel.Pad(p.K))
-		unpack(precision, p.BV[j*Packed(p.K):], p.K)
-		spread := make([][]float64, p.K)
-		for c := range v {
-			v[c] = p.V[c*s.np+j]
-		}
-		for c := range v {
-			spread[c] = slices.Clone(precision[c*kernel.Pad(p.K):][:p.K])
-			for h := range v {
-				spread[c][h] -= v[c] * v[h]
-			}
-		}
-		right, a := make([]float64, p.K), p.Tau[row]*p.Rho[j]
-		left := 1 - a*dotted(u, times(spread, u))
-		without, _ := solve(spread) // C_j⁻¹
-		for c := range v {
-			right[c] = dotted(without[c], v) - a*u[c]*s.line(s.q.data.Y, k)[j]
-		}
-		for c := range v {
-			for h := range v {
-				without[c][h] -= a * u[c] * u[h]
-			}
-		}
-		moved, _ := solve(without)
+		v := make([]float64, p.K)
+		p.column(v, j)
+		spread := full(p.BV[j*Packed(p.K):], p.K, v)
+		a := p.precision(row, j)
+		left := 1 - a*dot(u, times(spread, u))
+		inverse, _ := solve(spread)
+		e := &equations{inverse, times(inverse, v)}
+		e.add(-a, s.line(s.q.data.Y, k)[j], u, nil) // takes the cell away
+		moved, _ := e.solve()
 		for l, i := range s.q.Active {
 			for c := range v {
 				if y := s.q.row(i)[j]; y != y {
-					view[l][j] += p.U[i*p.K+c] * (dotted(moved[c], right) - v[c]) * left / max(slack, left)
+					view[l][j] += p.U[i*p.K+c] * (moved[c] - v[c]) * left / max(slack, left)
 				}
 			}
 		}
@@ -204,7 +189,7 @@ func radialLine(s *stager, view [][]float64, metric []float64, ref int) []float6
 func nearestRows(s *stager, k int) (rows []int) {
 	cosine := func(b int) float64 {
 		x, y := s.line(s.filled, k), s.line(s.filled, b)
-		return math.Abs(dotted(x, y)) / math.Sqrt(dotted(y, y))
+		return math.Abs(dot(x, y)) / math.Sqrt(dot(y, y))
 	}
 	for b := range s.q.Active {
 		if b != k {

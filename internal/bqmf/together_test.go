@@ -93,41 +93,29 @@ func TestRehearsalIsTheEquations(t *testing.T) {
 		observed := make([]bool, q.d)
 		for a, i := range q.Active {
 			u := m.U[i*k : (i+1)*k]
-			spread[i], away[i] = full(m.BU[i*Packed(k):], k, u), append([]float64{}, u...)
+			spread[i], away[i] = full(m.BU[i*Packed(k):], k, u), slices.Clone(u)
 			if observed[i] = q.row(i)[j] == q.row(i)[j]; observed[i] {
 				sv := times(spread[i], v)
 				w := m.Tau[i] * m.Rho[j]
-				pull := w * (s.line(q.data.Y, a)[j] - dotted(u, v)) / math.Max(slack, 1-w*dotted(v, sv))
+				pull := w * (s.line(q.data.Y, a)[j] - dot(u, v)) / math.Max(slack, 1-w*dot(v, sv))
 				for h := range sv {
 					away[i][h] -= pull * sv[h]
 				}
 			}
 		}
 		place := func(is func(i int) bool, apart int) []float64 { // of row apart only S counts
-			a, right := make([][]float64, k), make([]float64, k)
-			for r := range a {
-				a[r] = make([]float64, k)
-				a[r][r] = 1
-			}
+			e := prior(ones(v))
 			for at, i := range q.Active {
-				if !is(i) {
-					continue
+				mean := away[i]
+				if i == apart {
+					mean = make([]float64, k)
 				}
-				w := m.Tau[i] * m.Rho[j]
-				for r := range a {
-					for h := range a[r] {
-						a[r][h] += w * spread[i][r][h]
-						if i != apart {
-							a[r][h] += w * away[i][r] * away[i][h]
-						}
-					}
-					if i != apart {
-						right[r] += w * s.line(q.data.Y, at)[j] * away[i][r]
-					}
+				if is(i) {
+					e.add(m.precision(i, j), s.line(q.data.Y, at)[j], mean, spread[i])
 				}
 			}
-			inverse, _ := solve(a)
-			return times(inverse, right)
+			mean, _ := e.solve()
+			return mean
 		}
 		for a, i := range q.Active {
 			got := of.line(of.together, a)[c]
@@ -140,13 +128,13 @@ func TestRehearsalIsTheEquations(t *testing.T) {
 				return t == t
 			}
 			closeTo(t, "together", got,
-				dotted(away[i], place(func(i int) bool { return observed[i] && !hidden(i) },
+				dot(away[i], place(func(i int) bool { return observed[i] && !hidden(i) },
 					-1)), 1e-9)
 			alone := place(func(i int) bool { return observed[i] }, i)
 			all := place(func(i int) bool { return observed[i] }, -1)
 			y := s.line(q.data.Y, a)[j]
-			if share := 1 - (y-dotted(away[i], all))/(y-dotted(away[i], alone)); share < 1-slack {
-				closeTo(t, "alone", of.line(of.alone, a)[c], dotted(away[i], alone), 1e-9)
+			if share := 1 - (y-dot(away[i], all))/(y-dot(away[i], alone)); share < 1-slack {
+				closeTo(t, "alone", of.line(of.alone, a)[c], dot(away[i], alone), 1e-9)
 			}
 		}
 	}
@@ -157,7 +145,7 @@ func TestRehearsalIsTheEquations(t *testing.T) {
 
 func times(a [][]float64, v []float64) (out []float64) {
 	for _, row := range a {
-		out = append(out, dotted(row, v))
+		out = append(out, dot(row, v))
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package bqmf
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/pool"
@@ -25,7 +26,7 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 			}
 		}
 	}
-	before := append(append([]float64{}, m.U...), m.BU...)
+	before := slices.Concat(m.U, m.BU)
 	learn := func(block int) *Model {
 		s := m.Update(pool.New(3, d))
 		for range rounds {
@@ -38,86 +39,40 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 		return s.Model()
 	}
 	got, again := learn(n), learn(11)
-	for c, u := range got.U {
-		if u != again.U[c] {
-			t.Fatal("in blocks another U")
-		}
+	if !slices.Equal(got.U, again.U) {
+		t.Fatal("in blocks another U")
 	}
-	for c, u := range append(append([]float64{}, m.U...), m.BU...) {
-		if u != before[c] {
-			t.Fatal("the model of before has changed")
-		}
+	if !slices.Equal(slices.Concat(m.U, m.BU), before) {
+		t.Fatal("the model of before has changed")
 	}
-	square := func(moments []float64, mean []float64) [][]float64 { // covariance of packed second moments
-		a, at := make([][]float64, k), 0
-		for r := range a {
-			a[r] = make([]float64, k)
-			for c := range r + 1 {
-				v := moments[at]
-				if c < r {
-					v /= math.Sqrt2
-				}
-				a[r][c] = v - mean[r]*mean[c]
-				a[c][r] = a[r][c]
-				at++
-			}
-		}
-		return a
-	}
-	zero := make([]float64, k)
 	now := &Model{Posterior: new(Posterior), Curves: m.Curves}
 	*now.Posterior = *m.Posterior
-	now.U, now.BU = append([]float64{}, m.U...), append([]float64{}, m.BU...)
 	for range rounds {
 		sample, pp := now.Sample(false, false).Share(), Packed(k)
-		right, more := make([][]float64, d), make([][][]float64, d)
-		for i := range d {
-			right[i], more[i] = make([]float64, k), make([][]float64, k)
-			for r := range k {
-				more[i][r] = make([]float64, k)
+		rows := make([]*equations, d)
+		for i := range rows {
+			if u := m.U[i*k : (i+1)*k]; m.Tau[i] > 0 {
+				p, _ := solve(full(m.BU[i*pp:], k, u))
+				rows[i] = &equations{p, times(p, u)}
 			}
 		}
 		for _, x := range columns {
 			v := sample.Place(x)
-			b := square(sample.placer.back, zero)
+			spread := full(sample.placer.back, k, v)
 			for i, y := range sample.y {
-				if y == y {
-					for r := range k {
-						right[i][r] += m.Tau[i] * sample.rho * y * v[r]
-						for c := range k {
-							more[i][r][c] += m.Tau[i] * sample.rho * b[r][c]
-						}
-					}
+				if y == y && rows[i] != nil {
+					rows[i].add(m.Tau[i]*sample.rho, y, v, spread)
 				}
 			}
 		}
-		u, bu := append([]float64{}, m.U...), append([]float64{}, m.BU...)
-		for i, tau := range m.Tau {
-			if !(tau > 0) {
+		u, bu := slices.Clone(m.U), slices.Clone(m.BU)
+		for i, e := range rows {
+			if e == nil {
 				continue
 			}
-			p, _ := solve(square(m.BU[i*pp:], m.U[i*k:(i+1)*k]))
-			all := make([]float64, k)
-			for r := range k {
-				all[r] = dotted(p[r], m.U[i*k:(i+1)*k]) + right[i][r]
-				for c := range k {
-					p[r][c] += more[i][r][c]
-				}
-			}
-			s, _ := solve(p)
-			at := i * pp
-			for r := range k {
-				u[i*k+r] = dotted(s[r], all)
-			}
-			for r := range k {
-				for c := range r + 1 {
-					bu[at] = s[r][c] + u[i*k+r]*u[i*k+c]
-					if c < r {
-						bu[at] *= math.Sqrt2
-					}
-					at++
-				}
-			}
+			mean, spread := e.solve()
+			copy(u[i*k:], mean)
+			moments(bu[i*pp:], mean, spread)
 		}
 		now.U, now.BU = u, bu
 	}

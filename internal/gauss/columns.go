@@ -99,16 +99,16 @@ func newRoom(a *pool.Arena, k, slots int) *room {
 	}
 }
 
-// Take adds a batch to a tile of the model, after it has multiplied the tile by the batch's Keep.
-func (m *columns) Take(t int, batch *batch, room *room) {
+// take adds a batch to a tile of the model, after it has multiplied the tile by the batch's Keep.
+func (m *columns) take(t int, batch *batch, room *room) {
 	from, to := m.Tile(t)
 	a, b := m.A[pairsOf(m.k)*from:pairsOf(m.k)*to], m.B[m.k*from:m.k*to]
 	m.add(a, b, batch.Keep, t, batch, 0, batch.Rows, room)
 }
 
-// TakeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
+// takeRuns adds the rows in the slots to a tile of a and b, the sums over one batch of all rows. The slots
 // have successive rows, of which row is the first.
-func (m *columns) TakeRuns(t, row int, a, b *pool.Sums, batch *batch, room *room) {
+func (m *columns) takeRuns(t, row int, a, b *pool.Sums, batch *batch, room *room) {
 	from, to := m.Tile(t)
 	pairs := pairsOf(m.k)
 	for slot := 0; slot < batch.Rows; {
@@ -138,9 +138,9 @@ func (m *columns) add(a, b []float64, keep float64, t int, batch *batch, first, 
 	take(b, batch.b, batch.u, m.k)
 }
 
-// Step makes the step of a tile of V, in place. Where penalty is positive it adds penalty/2 Σ log²v to
+// step makes the step of a tile of V, in place. Where penalty is positive it adds penalty/2 Σ log²v to
 // the model. Where V is 0, in the padding, it stays 0.
-func (m *columns) Step(t int, v []float64, penalty float64, s step, room *room) {
+func (m *columns) step(t int, v []float64, penalty float64, s step, room *room) {
 	from, to := m.Tile(t)
 	n, k := to-from, m.k
 	a, b := m.A[pairsOf(k)*from:pairsOf(k)*to], m.B[k*from:k*to]

@@ -6,6 +6,7 @@ package gauss
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/elem"
@@ -73,7 +74,7 @@ func times(u, v []float64) []float64 {
 func differences(f func(x []float64) float64, x []float64) (g, h []float64) {
 	k, d := len(x), 0.1
 	at := func(a, b int, da, db float64) float64 {
-		y := append([]float64(nil), x...)
+		y := slices.Clone(x)
 		y[a] += da
 		y[b] += db
 		return f(y)
@@ -209,7 +210,7 @@ func TestJudge(t *testing.T) {
 // textbook makes a step with plain loops.
 func textbook(x0, g, h []float64, s step) []float64 {
 	k := len(x0)
-	x, mean := append([]float64(nil), x0...), 0.0
+	x, mean := slices.Clone(x0), 0.0
 	for _, v := range x0 {
 		mean += v / float64(k)
 	}
@@ -251,9 +252,9 @@ func TestSteps(t *testing.T) {
 				if penalty > 0 {
 					row.Penalise(all[0].u, penalty)
 				}
-				want := textbook(all[0].u, append([]float64(nil), row.gradient...),
-					append([]float64(nil), row.hessian...), s)
-				u := append([]float64(nil), all[0].u...)
+				want := textbook(all[0].u, slices.Clone(row.gradient),
+					slices.Clone(row.hessian), s)
+				u := slices.Clone(all[0].u)
 				row.Step(u, s)
 				compare(t, "u", u, want, 1e-9)
 				if s.Sweeps > 1000 && penalty == 0 && k < 6 {
@@ -281,12 +282,12 @@ func TestSteps(t *testing.T) {
 						batch.Put(slot, r.u, r.w, r.wbar, weights[from+slot])
 					}
 					for tile := range m.Tiles() {
-						m.Take(tile, &batch, room)
+						m.take(tile, &batch, room)
 					}
 				}
-				got := append([]float64(nil), v...)
+				got := slices.Clone(v)
 				for tile := range m.Tiles() {
-					m.Step(tile, got, penalty, s, room)
+					m.step(tile, got, penalty, s, room)
 				}
 				for j := range np {
 					column := make([]float64, k)
@@ -374,7 +375,7 @@ func TestUnseen(t *testing.T) {
 				}
 			}
 		}
-		before := append([]float64(nil), v...)
+		before := slices.Clone(v)
 		s.Mix(size, count)
 		mass = mass*(1-float64(size)/d) + size
 		if math.Abs(s.Weight()-mass) > 1e-12 {
@@ -431,7 +432,7 @@ func TestHostile(t *testing.T) {
 		}
 		row, tiles := rowFor(k, v)
 		row.Model(tiles, r.wbar, r.a)
-		u := append([]float64(nil), r.u...)
+		u := slices.Clone(r.u)
 		row.Step(u, s)
 		mean := (r.u[0] + r.u[1] + r.u[2] + r.u[3]) / k
 		for c := range u {
@@ -444,8 +445,8 @@ func TestHostile(t *testing.T) {
 		for i := range m.B {
 			m.B[i] = pick()
 		}
-		after := append([]float64(nil), v...)
-		m.Step(0, after, 0, s, room)
+		after := slices.Clone(v)
+		m.step(0, after, 0, s, room)
 		for j := range n {
 			mean := (v[j] + v[n+j] + v[2*n+j] + v[3*n+j]) / k
 			for c := range k {
@@ -469,7 +470,7 @@ func TestWhole(t *testing.T) {
 	step := func(s *Steps) []float64 {
 		s.Judge(1)
 		s.Mix(d, 1)
-		to := append([]float64(nil), v...)
+		to := slices.Clone(v)
 		for tile := range s.Tiles() {
 			s.StepTile(0, tile, to, 0.1)
 		}

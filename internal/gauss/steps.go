@@ -27,15 +27,15 @@ const wholeBatch = 32
 // them all. Some rows at a time get slots, and Accumulate adds them up tile by tile, in one tree of sums
 // (internal/pool). After all rows come Mix and StepTile.
 type Steps struct {
-	columns *columns
-	batch   batch
-	numbers []float64  // weight, trust and judged
-	tiles   *tiles     // V
-	rows    []*row     // one a worker
-	rooms   []*room    // one a worker
-	stepV   step       // how far V goes after this batch
-	d, size int        // the rows of U; the rows of a full batch
-	a, b    *pool.Sums // A and B over one batch of all rows; nil where there are several batches
+	*columns            // the model of V: Tiles and Tile
+	batch               // the slots: Curvature, which the caller fills before StepRow, Put and Skip
+	*tiles              // V as StepRow reads it: ToTiles
+	numbers  []float64  // weight, trust and judged
+	rows     []*row     // one a worker
+	rooms    []*room    // one a worker
+	stepV    step       // how far V goes after this batch
+	d, size  int        // the rows of U; the rows of a full batch
+	a, b     *pool.Sums // A and B over one batch of all rows; nil where there are several batches
 }
 
 // The indices of the numbers of Steps that persist from batch to batch.
@@ -79,7 +79,7 @@ func NewWhole(p *pool.Pool, cut pool.Runs, k, np, slots, size int) *Steps {
 func (s *Steps) Accumulate(worker, t, row, rows int) {
 	batch := s.batch
 	batch.Rows = rows
-	s.columns.TakeRuns(t, row, s.a, s.b, &batch, s.rooms[worker])
+	s.takeRuns(t, row, s.a, s.b, &batch, s.rooms[worker])
 }
 
 // Sums returns the sums A and B over one batch of all rows.
@@ -92,29 +92,15 @@ func (s *Steps) FixU(fixed int) {
 	}
 }
 
-// Curvature returns a of the row in a slot, np numbers, which the caller fills before StepRow.
-func (s *Steps) Curvature(slot int) []float64 { return s.batch.Curvature(slot) }
-
-// ToTiles takes the columns from to to-1 of V for StepRow, which reads V as it was taken last.
-func (s *Steps) ToTiles(v []float64, from, to int) { s.tiles.ToTiles(v, from, to) }
-
 // StepRow makes the step of u, the row in the slot, in place, with penalty/2 Σ log²u added to its model.
 func (s *Steps) StepRow(worker, slot int, u, wbar []float64, penalty float64) {
 	row := s.rows[worker]
-	row.Model(s.tiles, wbar, s.batch.Curvature(slot))
+	row.Model(s.tiles, wbar, s.Curvature(slot))
 	if penalty > 0 {
 		row.Penalise(u, penalty)
 	}
 	row.Step(u, stepU)
 }
-
-// Put adds the row in a slot to the model of V: see [batch.Put].
-func (s *Steps) Put(slot int, u, w, wbar []float64, weight float64) {
-	s.batch.Put(slot, u, w, wbar, weight)
-}
-
-// Skip leaves the row in a slot out of the model of V.
-func (s *Steps) Skip(slot int) { s.batch.Skip(slot) }
 
 // Mix ends a batch of the given number of rows, the count-th of the fit. The model of V multiplies the
 // weights of earlier rows by 1 - rows/d, so that the weights sum to about those of an epoch. Until all rows
@@ -122,8 +108,8 @@ func (s *Steps) Skip(slot int) { s.batch.Skip(slot) }
 // seen rows and a minimum where V is.
 func (s *Steps) Mix(rows, count int) {
 	d := float64(s.d)
-	s.batch.Rows, s.batch.Keep = rows, 1-float64(rows)/d
-	s.numbers[weight] = float64(s.numbers[weight]*s.batch.Keep) + float64(rows)
+	s.Rows, s.Keep = rows, 1-float64(rows)/d
+	s.numbers[weight] = float64(s.numbers[weight]*s.Keep) + float64(rows)
 	seen := min(float64(count)*float64(min(s.size, s.d))/d, 1)
 	s.stepV = stepV
 	s.stepV.Damp += (1 - seen) / seen
@@ -154,18 +140,14 @@ const leastTrust = 1. / 256
 // less after each later batch.
 func (s *Steps) Weight() float64 { return s.numbers[weight] }
 
-// Tiles returns the number of tiles of V, and Tile the columns of one.
-func (s *Steps) Tiles() int                { return s.columns.Tiles() }
-func (s *Steps) Tile(t int) (from, to int) { return s.columns.Tile(t) }
-
 // StepTile adds the batch to the model of a tile of V, and makes the step of V there.
 func (s *Steps) StepTile(worker, t int, v []float64, penalty float64) {
 	if s.a == nil {
-		s.columns.Take(t, &s.batch, s.rooms[worker])
+		s.take(t, &s.batch, s.rooms[worker])
 	}
-	s.columns.Step(t, v, penalty, s.stepV, s.rooms[worker])
+	s.step(t, v, penalty, s.stepV, s.rooms[worker])
 }
 
 // State returns the numbers that a checkpoint has of the steps: A, which is >= 0, B, of any sign, and the
 // numbers that persist, which are >= 0. A resumed fit may overwrite them between batches.
-func (s *Steps) State() (a, b, numbers []float64) { return s.columns.A, s.columns.B, s.numbers }
+func (s *Steps) State() (a, b, numbers []float64) { return s.A, s.B, s.numbers }
