@@ -234,7 +234,8 @@ func (s *slow) stepRho() {
 	}
 }
 
-// equations are those of a normal vector given what is observed of it: its precision, and that times its mean.
+// equations are those of a normal vector given what is observed of it: its precision, and that times its
+// mean.
 type equations struct {
 	precision [][]float64
 	right     []float64

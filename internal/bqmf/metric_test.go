@@ -29,10 +29,10 @@ func TestMetric(t *testing.T) {
 	for h := range few {
 		few[h] = s.refs[h*len(s.refs)/radialLeast]
 	}
-	var over []int
+	var over []int32
 	for j, is := range r.on {
 		if is > 0 {
-			over = append(over, j)
+			over = append(over, int32(j))
 		}
 	}
 	y := s.line(s.filled, k)
@@ -42,7 +42,7 @@ func TestMetric(t *testing.T) {
 		for _, ref := range few {
 			lines = append(lines, radialLine(s, view, slow, ref))
 		}
-		says := slowSurface(lines, y, over)
+		says := slowBeta(lines, y, over, metricRidge*float64(len(over)))
 		next := make([]float64, len(slow))
 		for l := range slow {
 			const step = 1e-5
@@ -103,33 +103,4 @@ func scaled(s *stager, view [][]float64, metric []float64, refs []int, length fl
 	for l := range metric {
 		metric[l] /= 2 * length * mean
 	}
-}
-
-// slowSurface is β of a ridge regression over some columns, by metricRidge.
-func slowSurface(lines [][]float64, y []float64, over []int) []float64 {
-	mean := func(line []float64) (sum float64) {
-		for _, j := range over {
-			sum += line[j] / float64(len(over))
-		}
-		return sum
-	}
-	means := make([]float64, len(lines))
-	for r := range lines {
-		means[r] = mean(lines[r])
-	}
-	a, right, middle := make([][]float64, len(lines)), make([]float64, len(lines)), mean(y)
-	for r := range a {
-		a[r] = make([]float64, len(lines))
-		for c := range a[r] {
-			for _, j := range over {
-				a[r][c] += (lines[r][j] - means[r]) * (lines[c][j] - means[c])
-			}
-		}
-		a[r][r] += metricRidge * float64(len(over))
-		for _, j := range over {
-			right[r] += (lines[r][j] - means[r]) * (y[j] - middle)
-		}
-	}
-	inverse, _ := solve(a)
-	return times(inverse, right)
 }

@@ -48,17 +48,20 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 	return q, s, p
 }
 
-// slowRegression is the ridge regression of row a over some of its columns, by plain normal equations, and
-// its prediction at column j; count is |S| of its penalty.
-func slowRegression(lines [][]float64, y []float64, over []int, ridge, count float64, j int) float64 {
-	mean := func(line []float64) (sum float64) {
-		for _, c := range over {
-			sum += line[c] / float64(len(over))
-		}
-		return sum
+// slowRegression is what a ridge regression of y on lines says at column j, made from some columns; count is
+// |S| of its penalty.
+func slowRegression(lines [][]float64, y []float64, over []int32, ridge, count float64, j int) float64 {
+	sum := meanOver(y, over)
+	for r, b := range slowBeta(lines, y, over, ridge*count) {
+		sum += b * (lines[r][j] - meanOver(lines[r], over))
 	}
+	return sum
+}
+
+// slowBeta is β of such a regression, by plain normal equations.
+func slowBeta(lines [][]float64, y []float64, over []int32, penalty float64) []float64 {
 	off := func(line []float64) (from []float64) { // the mean
-		mean := mean(line)
+		mean := meanOver(line, over)
 		for _, c := range over {
 			from = append(from, line[c]-mean)
 		}
@@ -70,15 +73,28 @@ func slowRegression(lines [][]float64, y []float64, over []int, ridge, count flo
 	}
 	for r, line := range centred {
 		a = append(a, times(centred, line))
-		a[r][r] += ridge * count
+		a[r][r] += penalty
 	}
-	right := times(centred, off(y))
 	inverse, _ := solve(a)
-	sum := mean(y)
-	for r := range a {
-		sum += dot(inverse[r], right) * (lines[r][j] - mean(lines[r]))
+	return times(inverse, times(centred, off(y)))
+}
+
+func meanOver(line []float64, columns []int32) (sum float64) {
+	for _, c := range columns {
+		sum += line[c] / float64(len(columns))
 	}
 	return sum
+}
+
+// compared returns the room of the last compare of row k, and of its observed cells the places, and the means
+// without them.
+func compared(s *stager, k int) (r *stageRoom, places []int32, without []float64) {
+	r = s.room(0)
+	s.compare(r, k, k+1)
+	s.q.data.Rows[k].Each(s.q.n, func(j int) {
+		places, without = append(places, int32(j)), append(without, s.f.means[k][j])
+	})
+	return r, places, without
 }
 
 // TestStageIsTheRegression: what the second stage says of an observed cell is the regression without the
@@ -96,13 +112,7 @@ func TestStageIsTheRegression(t *testing.T) {
 		s.weights[k] = w
 		view := slowView(s, k)
 		stage := s.newStage(q.d)
-		r := s.room(0)
-		s.compare(r, k, k+1)
-		var places []int32
-		var before []float64
-		q.data.Rows[k].Each(q.n, func(j int) {
-			places, before = append(places, int32(j)), append(before, s.f.means[k][j])
-		})
+		r, places, before := compared(s, k)
 		without, told := slices.Clone(before), slices.Clone(s.f.means[k])
 		if !s.row(r, stage, k, places, without) {
 			t.Fatal("there is no stage")
@@ -115,11 +125,7 @@ func TestStageIsTheRegression(t *testing.T) {
 		for _, ref := range s.refs {
 			lines[radial] = append(lines[radial], radialLine(s, view, stage.Rows[q.Active[k]].Metric, ref))
 		}
-		var over []int
-		for _, j := range places {
-			over = append(over, int(j))
-		}
-		says := func(over []int, factors float64, j int) float64 {
+		says := func(over []int32, factors float64, j int) float64 {
 			sum := (1 - w[0] - w[1]) * factors
 			for kind, w := range w {
 				if w > 0 {
@@ -129,12 +135,12 @@ func TestStageIsTheRegression(t *testing.T) {
 			}
 			return sum
 		}
-		for h, j := range over {
+		for h, j := range places {
 			closeTo(t, "an observed cell without it", without[h],
-				says(slices.Delete(slices.Clone(over), h, h+1), before[h], j), 1e-7)
+				says(slices.Delete(slices.Clone(places), h, h+1), before[h], int(j)), 1e-7)
 		}
 		for j := range q.n {
-			closeTo(t, "a cell", stage.mean(q.Active[k], j, told[j]), says(over, told[j], j), 1e-7)
+			closeTo(t, "a cell", stage.mean(q.Active[k], j, told[j]), says(places, told[j], j), 1e-7)
 		}
 	}
 }
@@ -213,10 +219,7 @@ func TestStageChooses(t *testing.T) {
 	s.fill(p, -1)
 	stage := s.newStage(q.d)
 	for k := range q.Active {
-		r := s.room(0)
-		s.compare(r, k, k+1)
-		var places []int32
-		q.data.Rows[k].Each(q.n, func(j int) { places = append(places, int32(j)) })
+		r, places, without := compared(s, k)
 		off := func(without []float64) (sum float64) {
 			for h, j := range places {
 				if q.data.Cols[j].Count == q.d { // a sum without one of its rows is told by nothing
@@ -224,10 +227,6 @@ func TestStageChooses(t *testing.T) {
 				}
 			}
 			return sum
-		}
-		without := make([]float64, len(places))
-		for h, j := range places {
-			without[h] = s.f.means[k][j]
 		}
 		before := off(without)
 		s.row(r, stage, k, places, without)
@@ -293,11 +292,8 @@ func TestDecodeStage(t *testing.T) {
 	s.fill(p, -1)
 	stage := s.newStage(q.d)
 	for k := range q.Active {
-		r := s.room(0)
-		s.compare(r, k, k+1)
-		var places []int32
-		q.data.Rows[k].Each(q.n, func(j int) { places = append(places, int32(j)) })
-		s.row(r, stage, k, places, make([]float64, len(places)))
+		r, places, without := compared(s, k)
+		s.row(r, stage, k, places, without)
 	}
 	of := &Posterior{D: q.d, N: q.n, Tau: slices.Repeat([]float64{1}, q.d)}
 	words, parts := stage.encode(q.n)

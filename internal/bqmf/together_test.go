@@ -168,15 +168,7 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
 		s.weights[k] = w
 		view := slowView(s, k)
-		r := s.room(0)
-		s.compare(r, k, k+1)
-		var places []int32
-		var without []float64
-		var over []int
-		q.data.Rows[k].Each(q.n, func(j int) {
-			places, over = append(places, int32(j)), append(over, j)
-			without = append(without, s.f.means[k][j])
-		})
+		r, places, without := compared(s, k)
 		s.row(r, s.newStage(q.d), k, places, without)
 		nearest := nearestRows(s, k)[:5]
 		for c, j := range of.samples {
@@ -215,14 +207,9 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 						}
 					}
 				}
-				var rest []int
-				for _, l := range over {
-					if l != j {
-						rest = append(rest, l)
-					}
-				}
+				rest := slices.DeleteFunc(slices.Clone(places), func(l int32) bool { return int(l) == j })
 				want += w[kind] * slowRegression(of, s.line(s.filled, k), rest, s.recipes[kind].ridge,
-					float64(len(over)), j)
+					float64(len(places)), j)
 			}
 			closeTo(t, "a regression in a rehearsal", r.together[c], want, 1e-8)
 		}
