@@ -86,12 +86,18 @@ func (q *simulated) startOn(t *testing.T, k, workers int) *Fit {
 	return f
 }
 
-// fitted returns the posterior of a fit after some epochs.
-func (q *simulated) fitted(t *testing.T, k, epochs int) (*Fit, *Posterior) {
+// after returns a fit after some epochs.
+func (q *simulated) after(t *testing.T, k, epochs int) *Fit {
 	f := q.start(t, k)
 	for e := range epochs {
 		f.Epoch(e)
 	}
+	return f
+}
+
+// fitted returns a fit after some epochs, and its posterior.
+func (q *simulated) fitted(t *testing.T, k, epochs int) (*Fit, *Posterior) {
+	f := q.after(t, k, epochs)
 	return f, f.Posterior(upTo(q.d), q.d)
 }
 
@@ -399,10 +405,7 @@ func TestEpochIsTheEquations(t *testing.T) {
 	for _, hidden := range hidings {
 		for _, k := range []int{1, 3, 9} {
 			q := drawn(23, 19, 3, hidden, uint64(k))
-			f := q.start(t, k)
-			for e := range 3 {
-				f.Epoch(e)
-			}
+			f := q.after(t, k, 3)
 			k := k
 			if k == 9 {
 				f.keep([]int{0, 2, 3, 5, 8})
@@ -489,10 +492,7 @@ func TestStoppedEpoch(t *testing.T) {
 		for e, fade := range map[int]bool{2: false, noiseFrom: true} {
 			q := drawn(23, 19, 3, hidden, 9)
 			start := func() *Fit {
-				f := q.start(t, 6)
-				for e := range e {
-					f.Epoch(e)
-				}
+				f := q.after(t, 6, e)
 				if fade {
 					f.keep([]int{0, 1, 3})
 				}
@@ -579,10 +579,7 @@ func TestPrune(t *testing.T) {
 // it, makes the second moment of V the identity and that of U diagonal.
 func TestTurn(t *testing.T) {
 	q := drawn(23, 19, 3, 0.2, 2)
-	f := q.start(t, 6)
-	for e := range 2 {
-		f.Epoch(e)
-	}
+	f := q.after(t, 6, 2)
 	before := q.slow(f)
 	f.turn()
 	after := q.slow(f)
@@ -619,10 +616,7 @@ func TestTurn(t *testing.T) {
 func TestBoundNeverFalls(t *testing.T) {
 	for _, hidden := range hidings {
 		q := drawn(23, 19, 3, hidden, 3)
-		f := q.start(t, 5)
-		for e := range 4 {
-			f.Epoch(e)
-		}
+		f := q.after(t, 5, 4)
 		last := q.slow(f).bound()
 		for range 30 {
 			f.stepV(0)
@@ -779,13 +773,10 @@ func (m *mean) of() float64   { return m.sum / m.count }
 func TestCellsAreTheSlowForm(t *testing.T) {
 	for _, hidden := range hidings {
 		q := drawn(11, 13, 2, hidden, 5)
-		f := q.start(t, 3)
-		for e := range 8 {
-			f.Epoch(e)
-		}
-		rows := make([]int, q.d)
+		f := q.after(t, 3, 8)
+		rows := upTo(q.d)
 		for i := range rows {
-			rows[i] = 2 * i
+			rows[i] *= 2
 		}
 		p := f.Posterior(rows, 2*q.d)
 		s := q.slow(f)
@@ -902,10 +893,7 @@ func TestSolve(t *testing.T) {
 func TestPlace(t *testing.T) {
 	for _, hidden := range hidings {
 		q := drawn(40, 30, 2, hidden, 7)
-		f := q.start(t, 3)
-		for e := range 60 {
-			f.Epoch(e)
-		}
+		f := q.after(t, 3, 60)
 		f.stepV(100)
 		p := f.Posterior(upTo(q.d), q.d)
 		place := p.Placer()

@@ -77,12 +77,7 @@ func TestHiddenTogether(t *testing.T) {
 // these, and v without a cell.
 func TestRehearsalIsTheEquations(t *testing.T) {
 	q, s, p := stages(t, 9, 40, 0.15)
-	f := q.Fit(2, p)
-	q.Start(f, 2)
-	for e := range 8 {
-		f.Epoch(e)
-	}
-	m := q.Model(f)
+	m := &Model{Posterior: q.reader.p}
 	s.fill(p, -1)
 	of := s.rehearse(m, p)
 	k, some := m.K, 0
@@ -157,13 +152,10 @@ func TestRehearsalIsTheRegression(t *testing.T) {
 		t.Skip("not among the quickest")
 	}
 	q, s, p := stages(t, 9, 40, 0.15)
-	f := q.Fit(2, p)
-	q.Start(f, 2)
-	m := q.Model(f)
 	s.recipes = [regressions]recipe{{kind: linear, size: 5, ridge: 0.01},
 		{kind: radial, size: radialMost, length: 1.5, ridge: 0.1}}
 	s.fill(p, -1)
-	s.rehearsal = s.rehearse(m, p)
+	s.rehearsal = s.rehearse(&Model{Posterior: q.reader.p}, p)
 	of, some := s.rehearsal, 0
 	for k, w := range [][regressions]float64{{1, 0}, {0, 1}, {0.25, 0.5}} {
 		s.weights[k] = w
