@@ -70,7 +70,7 @@ func (s *stager) radials(r *stageRoom, length float64) {
 	kernel.CombineRows(raw, m.coefs[:r.size*rows], r.view, r.size)
 	for h := range m.refs {
 		to := s.line(raw, h)
-		kernel.Accumulate(to, []float64{1}, m.squares)
+		add(to, m.squares)
 		kernel.Shift(to, to, -m.about[h])
 		clear(to[s.q.n:])
 		mean += kernel.Sum(to) / float64(s.q.n*r.size)

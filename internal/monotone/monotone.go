@@ -261,17 +261,18 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 		pinned(inc[1:], s.Num[1:], s.Den[1:], high-low, least)
 		return
 	}
-	if p.Slope(i) > 0 {
-		p.stepSlope(i, s.Line, loss, lambda)
+	step := func(d, num, den, prior float64) float64 {
+		if lambda == 0 {
+			return d * loss.Step(num, den)
+		}
+		c := lambda * den / mass
+		return (float64(d*num) + float64(c*prior)) / max(den+c, divergence.LeastSum)
+	}
+	if line := &s.Line; p.Slope(i) > 0 { // a slope that is 0 stays so
+		p.S[i] = step(p.S[i], line.Num, line.Den, line.Prior)
 	}
 	for l := first; l < len(inc); l++ {
-		if lambda == 0 {
-			inc[l] = max(inc[l]*loss.Step(s.Num[l], s.Den[l]), least)
-			continue
-		}
-		c := lambda * s.Den[l] / mass
-		inc[l] = max((float64(inc[l]*s.Num[l])+float64(c*s.Prior[l]))/max(s.Den[l]+c, divergence.LeastSum),
-			least)
+		inc[l] = max(step(inc[l], s.Num[l], s.Den[l], s.Prior[l]), least)
 	}
 	if first == 1 {
 		most, mean := mostIncrement*(high-low), s.Line.Share/mass
@@ -289,18 +290,6 @@ func (p *Maps) EM(i int, s Sums, loss divergence.Loss, lambda float64) {
 		}
 		inc[0] = q
 	}
-}
-
-// stepSlope makes the EM step on s_i. A slope that is 0 stays so.
-func (p *Maps) stepSlope(i int, s Line, loss divergence.Loss, lambda float64) {
-	to := p.S[i]
-	if lambda == 0 {
-		to *= loss.Step(s.Num, s.Den)
-	} else {
-		c := lambda * s.Den / p.of.Mass[i]
-		to = (float64(to*s.Num) + float64(c*s.Prior)) / max(s.Den+c, divergence.LeastSum)
-	}
-	p.S[i] = to
 }
 
 // pinned makes the step D ← D num/(den+μ) with μ such that ΣD = span. As a function of

@@ -118,7 +118,7 @@ func TestCeilings(t *testing.T) {
 	of.Read([]float64{-2, 0, 3, 3}, 0, 4, nil)
 	p := New(nil, 1, 2, false, false, of)
 	p.Inc[1], p.S[0] = 3, 0.5
-	p.EM(0, Sums{Num: []float64{0, 6}, Den: []float64{0, 1e-30}, Shares: []float64{4, 0},
+	p.EM(0, Sums{Num: []float64{0, 6}, Den: []float64{0, 1e-30}, Shares: []float64{4, 0}, Prior: p.Inc,
 		Line: Line{Num: 1e20, Den: 0, Share: 1}}, divergence.Frobenius, 0)
 	if p.Inc[1] != 5e12 || p.S[0] != 2e13 {
 		t.Errorf("an increment of %v, a slope of %v", p.Inc[1], p.S[0])

@@ -49,9 +49,7 @@ func (p *hidden) divide(ws *hiddenScratch, u, v, y []float64) {
 		return
 	}
 	kernel.Multiply(ws.r, y, ws.omega)
-	for j, o := range ws.omega {
-		ws.s[j] = float64(o * ws.w[j])
-	}
+	kernel.Multiply(ws.s, ws.omega, ws.w)
 }
 
 // divideBack takes R̄ and S̄ of a row, in ws.rbar and ws.sbar, back through what divide

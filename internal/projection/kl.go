@@ -110,9 +110,7 @@ func (p *kl) backwardU(worker, piece int) {
 		kernel.AccumulateRows(own.v, g, r, rows)
 		kernel.AccumulateRows(own.v, old, w, rows)
 		kernel.DotsRows(h, s.v, w, rows)
-		for j, b := range h {
-			ubar[j] += b
-		}
+		add(ubar, h)
 	}
 }
 

@@ -121,20 +121,9 @@ func version(kind uint32) uint32 {
 
 // Encode returns the file of a kind with these sections.
 func Encode(kind uint32, sections []Section) []byte {
-	size := headerSize
-	for _, s := range sections {
-		size += sectionSize + s.size() + 4
-	}
-	b := make([]byte, 0, size)
-	b = append(b, magic...)
-	b = Append32(b, version(kind))
-	b = Append32(b, kind)
-	b = Append32(b, uint32(len(sections)))
-	b = Append32(b, crc32.ChecksumIEEE(b))
-	for _, s := range sections {
-		b = s.appendTo(b)
-	}
-	return b
+	b := make([]byte, 0, headerSize)
+	b = Append32(Append32(append(b, magic...), version(kind)), kind)
+	return Append(b[:headerSize], sections...) // of none so far
 }
 
 func (s Section) appendTo(b []byte) []byte {

@@ -96,9 +96,7 @@ func (s *Subspace) pass(directions []float64) bool {
 		}
 	})
 	for _, more := range s.acc[1:] {
-		for t, v := range more {
-			s.acc[0][t] += v
-		}
+		axpy(s.acc[0], more, 1)
 	}
 	for h := range l {
 		copy(s.r.Column(h), s.acc[0][h*s.np:h*s.np+s.n])
