@@ -10,7 +10,6 @@ import (
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/fit"
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/nmf"
 	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/svd"
@@ -195,7 +194,7 @@ func subspace(s *fit.Cells, k int, p *pool.Pool) *svd.Subspace {
 	for i := range work {
 		work[i] = space{p.Memory.Floats(kernel.Pad(n)), pool.Make[bool](p.Memory, n)}
 	}
-	return svd.NewSubspace(d, n, k+svd.More, svd.Passes, nmf.Pieces, func(worker, i int) []float64 {
+	return svd.NewSubspace(d, n, k+svd.More, func(worker, i int) []float64 {
 		ws := &work[worker]
 		s.ReadFilled(ws.x, ws.observed, i)
 		return ws.x

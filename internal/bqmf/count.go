@@ -46,7 +46,7 @@ func (s *Size) Count(p *pool.Pool, hidden, held, cells bool) {
 	fitted := p.Part()
 	New(x, k, p)
 	done := p.Part()
-	svd.NewSubspace(d, n, k, svd.Passes, mostPieces, nil, p)
+	svd.NewSubspace(d, n, k, nil, p)
 	done()
 	s.epoch(p, hidden)
 	if held {

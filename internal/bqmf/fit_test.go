@@ -82,7 +82,7 @@ func (q *simulated) startOn(t *testing.T, k, workers int) *Fit {
 	t.Cleanup(p.Close)
 	x, np := q.data(), kernel.Pad(q.n)
 	f := New(x, k, p)
-	f.Start(svd.NewSubspace(q.d, q.n, k, 6, 4, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p))
+	f.Start(svd.NewSubspace(q.d, q.n, k, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p))
 	return f
 }
 

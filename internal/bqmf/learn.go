@@ -192,8 +192,8 @@ func (q *Problem) Fit(rank int, p *pool.Pool) *Fit { return New(q.data, min(rank
 // Start gives the fit its first state. Where the pool's context has ended it has no meaning.
 func (q *Problem) Start(f *Fit, rank int) {
 	np := f.np
-	f.Start(svd.NewSubspace(q.data.D, q.n, rank, svd.Passes, mostPieces,
-		func(_, i int) []float64 { return q.data.Y[i*np : (i+1)*np] }, f.pool))
+	row := func(_, i int) []float64 { return q.data.Y[i*np : (i+1)*np] }
+	f.Start(svd.NewSubspace(q.data.D, q.n, rank, row, f.pool))
 }
 
 // Ignorant returns the model that knows nothing but the scales, or the mean of a row that has none yet.

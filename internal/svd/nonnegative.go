@@ -12,13 +12,10 @@ package svd
 
 import "math"
 
-// How [NewSubspace] finds k vectors well enough for non-negative factors.
 const (
-	Passes = 4 // passes over the matrix
-	More   = 8 // directions beyond k
-)
-
-const (
+	// More is how many directions beyond k let [NewSubspace] find k vectors well enough for non-negative
+	// factors.
+	More  = 8
 	noise = 1e-10 // singular values below this share of the first are rounding
 
 	// Fill is the least entry, in units of the mean of its column of U or row of V.

@@ -26,13 +26,21 @@ type Subspace struct {
 	g            [][]float64    // of each worker, L
 }
 
+const (
+	// Passes is the number of passes over the matrix: the first vectors are good enough then to start a fit
+	// from.
+	Passes = 4
+
+	// pieces is the most pieces that sums over rows are cut into, on which their bits depend.
+	pieces = 16
+)
+
 // NewSubspace makes the passes for a d × n matrix and l directions, at most
 // min(d,n) of them. row returns row i, padded with zeros to whole blocks; it is
 // called by several workers at once, and what it returns is read before the same
-// worker calls it again. The sums over rows are cut into the given number of pieces,
-// on which the bits depend. Where the context that p is bound to ends, the passes stop and
+// worker calls it again. Where the context that p is bound to ends, the passes stop and
 // the result has no meaning.
-func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
+func NewSubspace(d, n, l int, row func(worker, i int) []float64, p *pool.Pool) *Subspace {
 	l = min(l, d, n)
 	s := &Subspace{L: l, d: d, n: n, dp: kernel.Pad(d), np: kernel.Pad(n), row: row, pool: p,
 		q:   New(p.Memory, d, l),
@@ -56,7 +64,7 @@ func NewSubspace(d, n, l, passes, pieces int, row func(worker, i int) []float64,
 			directions[h*s.np+j] = src.Float64() - 0.5
 		}
 	}
-	for range passes {
+	for range Passes {
 		if !s.pass(directions) {
 			break
 		}

@@ -25,7 +25,7 @@ func TestSubspace(t *testing.T) {
 	}
 	for _, workers := range []int{1, 3} {
 		p := pool.New(workers, d)
-		s := NewSubspace(d, n, rank, 4, 16, func(_, i int) []float64 { return x[i] }, p)
+		s := NewSubspace(d, n, rank, func(_, i int) []float64 { return x[i] }, p)
 		p.Close()
 		left, right := make([]float64, d), make([]float64, n)
 		for h := range 6 {
@@ -53,7 +53,7 @@ func TestNonNegative(t *testing.T) {
 		{[]float64{1, -3, -4, 0}, []float64{2, -1.5, -1.5}, []float64{0, 3, 4, 0}, []float64{0, 1.5, 1.5}},
 	} {
 		p := pool.New(1, len(c.u))
-		s := NewSubspace(len(c.u), len(c.v), 1, Passes, More, func(_, i int) []float64 {
+		s := NewSubspace(len(c.u), len(c.v), 1, func(_, i int) []float64 {
 			row := make([]float64, kernel.Pad(len(c.v)))
 			for j, y := range c.v {
 				row[j] = c.u[i] * y
