@@ -241,7 +241,7 @@ func (s *adamSteps) stepColumns(_, t int) {
 	for j := range g[:f.n] {
 		g[j] = float64(g[j]*v[j]) + float64(pen*lv[j])
 	}
-	monotone.AdamStep(lv[:f.n], g[:f.n], s.momV.Mu[lo:hi], s.momV.Nu[lo:hi], f.at.Rate, f.stepsV)
+	s.momV.Step(s.logV, g[:f.n], lo, lo+f.n, monotone.Pace{Rate: f.at.Rate, Count: f.stepsV})
 	kernel.Confine(lv[:f.n], -f.maxLogFactor, f.maxLogFactor)
 	kernel.Exp(v[:f.n], lv)
 }

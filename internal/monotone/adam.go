@@ -17,23 +17,6 @@ const (
 	beta2 = 0.999
 )
 
-// AdamStep moves x against its gradient g:
-//
-//	μ ← β1 μ + (1-β1) g,  ν ← β2 ν + (1-β2) g²,
-//	x ← x - lr · (μ/(1-β1^t)) / (√(ν/(1-β2^t)) + 1e-8)
-//
-// with β1 = 0.9, β2 = 0.999. t counts the steps of x, this one included. All
-// slices have the length of x.
-func AdamStep(x, g, mu, nu []float64, lr float64, t int) {
-	c1, c2 := correction(t)
-	kernel.AdamStep(x, g, mu, nu, lr/c1, c2)
-}
-
-// correction returns 1-β1^t and 1-β2^t.
-func correction(t int) (c1, c2 float64) {
-	return 1 - power(beta1, t), 1 - power(beta2, t)
-}
-
 func power(b float64, t int) float64 {
 	r := 1.0
 	for ; t > 0; t >>= 1 {
@@ -53,9 +36,15 @@ func NewMoment(a *pool.Arena, sizes ...int) Moment {
 	return Moment{a.Floats(sizes...), a.Floats(sizes...)}
 }
 
-// Step makes the step of parameters lo to hi-1 along their gradient.
+// Step moves parameters x_lo to x_hi-1 against their gradient g:
+//
+//	μ ← β1 μ + (1-β1) g,  ν ← β2 ν + (1-β2) g²,
+//	x ← x - lr · (μ/(1-β1^t)) / (√(ν/(1-β2^t)) + 1e-8)
+//
+// with β1 = 0.9, β2 = 0.999. t counts the steps of x, this one included.
 func (m Moment) Step(param, grad []float64, lo, hi int, at Pace) {
-	AdamStep(param[lo:hi], grad, m.Mu[lo:hi], m.Nu[lo:hi], at.Rate, at.Count)
+	c1, c2 := 1-power(beta1, at.Count), 1-power(beta2, at.Count)
+	kernel.AdamStep(param[lo:hi], grad, m.Mu[lo:hi], m.Nu[lo:hi], at.Rate/c1, c2)
 }
 
 // Pace is the learning rate of a step, and the number of the step, from 1.

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestAdamStep follows the rule as the paper prints it, with math.Pow.
-func TestAdamStep(t *testing.T) {
-	x, mu, nu := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
+// TestStep follows the rule as the paper prints it, with math.Pow.
+func TestStep(t *testing.T) {
+	x, moment := []float64{1, -2}, NewMoment(nil, 2)
 	want, m, v := []float64{1, -2}, make([]float64, 2), make([]float64, 2)
 	for step := 1; step <= 300; step++ {
 		g := make([]float64, 2)
@@ -19,7 +19,7 @@ func TestAdamStep(t *testing.T) {
 			vh := v[i] / (1 - math.Pow(0.999, float64(step)))
 			want[i] -= 0.05 * mh / (math.Sqrt(vh) + 1e-8)
 		}
-		AdamStep(x, g, mu, nu, 0.05, step)
+		moment.Step(x, g, 0, 2, Pace{0.05, step})
 		for i := range x {
 			if math.Abs(x[i]-want[i]) > 1e-12 {
 				t.Fatalf("step %d: %v, want %v", step, x, want)
