@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/quantmf/quantmf/internal/kernel"
-	"github.com/quantmf/quantmf/internal/pool"
 	"github.com/quantmf/quantmf/internal/random"
 	"github.com/quantmf/quantmf/internal/section"
 )
@@ -101,8 +100,7 @@ func TestAlike(t *testing.T) {
 	const d, n, k = 14, 60, 2
 	q := drawn(d, n, k, 0.2, 9)
 	p, column := certain(q, k, 8)
-	workers := pool.New(3, n)
-	defer workers.Close()
+	workers := poolOf(t, 3)
 	p.Alike = p.samples(workers, true)
 	g := newProcess(p, 1)
 	cells := wholeReader(p)
@@ -197,8 +195,7 @@ func TestAlikeChance(t *testing.T) {
 	if testing.Short() {
 		t.Skip("not among the quickest")
 	}
-	workers := pool.New(3, 80)
-	defer workers.Close()
+	workers := poolOf(t, 3)
 	kept, all := 0, 0
 	for seed := range uint64(6) {
 		q := drawn(80, 200, 3, 0.1, seed)

@@ -74,12 +74,18 @@ func (q *simulated) data() *Data {
 	return NewData(q.d, q.n, y, func(i, j int) bool { return q.observed[i*q.n+j] })
 }
 
+// poolOf returns a pool of so many workers.
+func poolOf(t *testing.T, workers int) *pool.Pool {
+	p := pool.New(workers, workers)
+	t.Cleanup(p.Close)
+	return p
+}
+
 // start returns a fit at its start.
 func (q *simulated) start(t *testing.T, k int) *Fit { return q.startOn(t, k, 1) }
 
 func (q *simulated) startOn(t *testing.T, k, workers int) *Fit {
-	p := pool.New(workers, workers)
-	t.Cleanup(p.Close)
+	p := poolOf(t, workers)
 	x, np := q.data(), kernel.Pad(q.n)
 	f := New(x, k, p)
 	f.Start(svd.NewSubspace(q.d, q.n, k, func(_, i int) []float64 { return x.Y[i*np : (i+1)*np] }, p))
@@ -929,8 +935,7 @@ func wholeReader(p *Posterior) *reader {
 // TestReaderStop: a reader that is stopped while it is made leaves the rest.
 func TestReaderStop(t *testing.T) {
 	f, p := drawn(20, 30, 4, 0.1, 3).fitted(t, 4, 1)
-	whole, workers := wholeReader(p), pool.New(1, p.N)
-	defer workers.Close()
+	whole, workers := wholeReader(p), poolOf(t, 1)
 	workers.Bind(&ending{Context: t.Context(), last: 4})
 	c := p.reader(workers, nil)
 	for r := range f.K {

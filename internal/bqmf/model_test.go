@@ -49,21 +49,25 @@ func bends(d, n int, seed uint64) *table {
 
 // learned returns the model of the table after some epochs.
 func (q *table) learned(t *testing.T, rank, epochs, workers int) *Model {
-	p := pool.New(workers, workers)
-	t.Cleanup(p.Close)
+	p := poolOf(t, workers)
 	problem := NewProblem(q.x, q.d, q.n, q.n, divergence.KL, p)
 	for i := range q.d {
 		problem.Scale(0, i)
 	}
 	problem.Scaled()
-	f := problem.Fit(rank, p)
-	problem.Start(f, rank)
+	m := problem.fitted(rank, epochs, p)
+	problem.Learn(m, p)
+	return m
+}
+
+// fitted returns the model of a fit after some epochs.
+func (q *Problem) fitted(rank, epochs int, p *pool.Pool) *Model {
+	f := q.Fit(rank, p)
+	q.Start(f, rank)
 	for e := range epochs {
 		f.Epoch(e)
 	}
-	m := problem.Model(f)
-	problem.Learn(m, p)
-	return m
+	return q.Model(f)
 }
 
 // slowPredict is Sample.Place and Predict cell by cell: the equations of an epoch for a new column, with all

@@ -36,14 +36,8 @@ func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *p
 		}
 	}
 	q = problemOf(rows...)
-	p = pool.New(2, d)
-	t.Cleanup(p.Close)
-	f := q.Fit(2, p)
-	q.Start(f, 2)
-	for e := range 8 {
-		f.Epoch(e)
-	}
-	m := q.Model(f)
+	p = poolOf(t, 2)
+	m := q.fitted(2, 8, p)
 	s = q.newStager(p, q.leaveOut(m, p), len(q.Active), m.K)
 	return q, s, p
 }

@@ -137,12 +137,8 @@ func TestLeaveOutEnds(t *testing.T) {
 	row := []float64{3, 1, 4, 1.5, 9, 2.6, 5.3, 5.8, 9.7, 9.3}
 	other := []float64{2, 7, 1, 8, 2.8, 1.8, 2.9, 4, 5, 9}
 	q := problemOf(row, other)
-	p := pool.New(1, 2)
-	defer p.Close()
-	f := q.Fit(1, p)
-	q.Start(f, 1)
-	f.Epoch(0)
-	m := q.Model(f)
+	p := poolOf(t, 1)
+	m := q.fitted(1, 1, p)
 	of := q.leaveOut(m, p)
 	l := &rowLearner{q: q, m: m, read: newLeaver(nil, q, m, of, q.reader.share())}
 	l.read.each(0, 1, l.read.whole)

@@ -52,8 +52,7 @@ func TestHiddenTogether(t *testing.T) {
 	if m.Together == nil || !(m.Together.Factor > 1.5) {
 		t.Fatalf("together %v", m.Together)
 	}
-	p := pool.New(1, 1)
-	defer p.Close()
+	p := poolOf(t, 1)
 	held := func() (share float64) {
 		m.Each(p, false, func(_ *Table, i, j int, mean, deviation float64) {
 			if x := q.x[i*q.n+j]; x != x {

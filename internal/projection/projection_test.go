@@ -44,6 +44,13 @@ func newProblem(d, n, k int) *problem {
 	return p
 }
 
+// worker returns a pool of one.
+func worker(t testing.TB) *pool.Pool {
+	p := pool.New(1, 1)
+	t.Cleanup(p.Close)
+	return p
+}
+
 // hide hides about a share of the cells, none where share is 0.
 func (p *problem) hide(share float64) {
 	p.partial = share > 0
@@ -136,8 +143,7 @@ func methods(updates ...int) (all []method) {
 }
 
 func TestGradients(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	for _, size := range [][4]int{{7, 10, 3, 0}, {11, 6, 2, 0}, {20, 5, 1, 0}, {3, 4, 6, 0}, {7, 10, 3, 25},
 		{12, 9, 2, 40}, {5, 6, 7, 10}} {
 		for _, kind := range methods(1, 2, 7, 100) {
@@ -221,8 +227,7 @@ func TestAllocations(t *testing.T) {
 // TestZeros: rows and columns of zeros, and zeros in the start, give
 // numbers throughout.
 func TestZeros(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	for _, kind := range methods(1, 30, 29) {
 		for _, scale := range []float64{1, 1e150, 1e-150} {
 			p := newProblem(12, 9, 3)
@@ -253,8 +258,7 @@ func TestZeros(t *testing.T) {
 
 // TestConverges: many updates of an exact product come near it.
 func TestConverges(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	p := newProblem(15, 12, 3)
 	for i := range p.d {
 		p.row(p.y[i*p.np:(i+1)*p.np], p.start, i)
@@ -276,8 +280,7 @@ func TestConverges(t *testing.T) {
 }
 
 func BenchmarkProjection(b *testing.B) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(b)
 	for _, size := range [][3]int{{160, 80, 8}, {500, 256, 10}} {
 		p := newProblem(size[0], size[1], size[2])
 		ybar := make([]float64, len(p.y))

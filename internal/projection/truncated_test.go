@@ -6,13 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/quantmf/quantmf/internal/pool"
 )
 
 func TestTruncatedSVD(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	// set makes y = Σ s_c a_c b_cᵀ of orthonormal a, b: cosines.
 	set := func(p *problem, s []float64) {
 		cosine := func(n, c, i int) float64 {
@@ -113,8 +110,7 @@ func TestTruncatedSVD(t *testing.T) {
 // TestTruncatedSVDSmall: of entries of one magnitude the first is positive, and singular values that only
 // rounding sets apart are equal, at the scale of the longer side.
 func TestTruncatedSVDSmall(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	p := newProblem(2, 2, 1)
 	clear(p.y)
 	p.y[0], p.y[1] = -3, 3
@@ -135,8 +131,7 @@ func TestTruncatedSVDSmall(t *testing.T) {
 // TestWeighted: the decomposition by weights of columns is that of the columns times their roots, divided by
 // them.
 func TestWeighted(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	p := newProblem(5, 6, 2)
 	roots := []float64{2, 1, 4, 0, 1, 2}
 	weights := make([]float64, len(roots))
@@ -170,8 +165,7 @@ func TestWeighted(t *testing.T) {
 // TestTruncatedSVDWide: the gradient where singular values fall by powers of
 // ten, against differences along directions of the matching size.
 func TestTruncatedSVDWide(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	p := newProblem(14, 9, 4)
 	by := p.projector(truncation, one).(*truncated)
 	p.value(t, by)

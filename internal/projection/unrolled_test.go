@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"testing"
-
-	"github.com/quantmf/quantmf/internal/pool"
 )
 
 // updateByUpdate is the reference: matrices throughout, every state stored, and
@@ -142,8 +140,7 @@ func (p *problem) updateByUpdate(kind method) []float64 {
 
 // TestCheckpoints holds every spacing to the reference and to one another's bits.
 func TestCheckpoints(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	for _, of := range []Kind{KL, Frobenius} {
 		for _, updates := range []int{1, 2, 3, 7, 30, -1, -2, -7, -30} {
 			p := newProblem(19, 13, 5)
@@ -180,8 +177,7 @@ func TestCheckpoints(t *testing.T) {
 // TestHiddenNone: the formulas for hidden cells are the others where none is, and
 // do not look at what a hidden cell holds.
 func TestHiddenNone(t *testing.T) {
-	one := pool.New(1, 1)
-	defer one.Close()
+	one := worker(t)
 	for _, kind := range methods(10)[:2] {
 		p := newProblem(23, 14, 4)
 		by := p.projector(kind, one)
