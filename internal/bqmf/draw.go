@@ -31,13 +31,8 @@ import (
 	"github.com/quantmf/quantmf/internal/random"
 )
 
-// normals are independent standard normal numbers.
-type normals struct{ random.Source }
-
-func (s *normals) next() float64 {
-	// the middles of 2^53 equal steps of probability
-	return elem.NormalQuantile(s.Float64() + 0x1p-54)
-}
+// normal returns a standard normal number: the quantiles of the middles of 2^53 equal steps of probability.
+func normal(s *random.Source) float64 { return elem.NormalQuantile(s.Float64() + 0x1p-54) }
 
 // drawer draws deviations from the mean of a normal vector of k numbers, for one worker.
 type drawer struct {
@@ -85,12 +80,12 @@ func (w *drawer) load(b, mean []float64) {
 }
 
 // draw returns a draw of the distribution that was loaded.
-func (w *drawer) draw(from *normals) []float64 {
+func (w *drawer) draw(from *random.Source) []float64 {
 	clear(w.to)
 	for c := range w.k {
-		normal := from.next()
+		by := normal(from)
 		for r := c; r < w.k; r++ {
-			w.to[r] += float64(w.a[r*kernel.Pad(w.k)+c] * normal)
+			w.to[r] += float64(w.a[r*kernel.Pad(w.k)+c] * by)
 		}
 	}
 	return w.to
@@ -136,7 +131,7 @@ func (m *Model) Draw(p *pool.Pool, seed uint64, g func(t *Table, i, j int, mean,
 }
 
 // stream returns the random numbers of line l, of those of a kind from 0 to 7.
-func (d *drawing) stream(kind, l int) normals { return normals{random.Split(d.seed, 8*l+kind)} }
+func (d *drawing) stream(kind, l int) random.Source { return random.Split(d.seed, 8*l+kind) }
 
 func (d *drawing) room(worker int) *drawer {
 	if d.work[worker] == nil {
@@ -149,7 +144,7 @@ func (d *drawing) room(worker int) *drawer {
 func (d *drawing) factors() {
 	m, np, pp := d.m, kernel.Pad(d.m.N), Packed(d.m.K)
 	all := d.stream(0, 0)
-	common := all.next()
+	common := normal(&all)
 	d.pool.Do(m.N, func(w, j int) {
 		from, v := d.stream(1, j), make([]float64, m.K)
 		m.column(v, j)
@@ -166,7 +161,7 @@ func (d *drawing) factors() {
 		kernel.Combine(r.byRow, u, m.V)
 		noise, off := m.level(i, r.byRow)
 		d.variances[i] = float64(noise*noise) + float64(off*off)
-		d.levels[i] = float64(noise*from.next()) + float64(off*common)
+		d.levels[i] = float64(noise*normal(&from)) + float64(off*common)
 	})
 }
 
@@ -195,7 +190,7 @@ func (d *drawing) row(c *rowCells, i int, g func(t *Table, i, j int, mean, devia
 				byRow: max(byRow[j], 0) + d.variances[i]})
 			continue
 		}
-		e := w.byColumn[j] + w.byRow[j] + d.levels[i] + float64(math.Sqrt(alone)*from.next())
+		e := w.byColumn[j] + w.byRow[j] + d.levels[i] + float64(math.Sqrt(alone)*normal(&from))
 		g(&c.table, i, j, mean, deviation, e/math.Sqrt(own[j]+alone+d.variances[i]))
 	}
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/quantmf/quantmf/internal/elem"
 	"github.com/quantmf/quantmf/internal/kernel"
+	"github.com/quantmf/quantmf/internal/random"
 )
 
 const (
@@ -108,7 +109,7 @@ func (d *drawing) column(s *together, w *drawer, cells []*hiddenCell, j int) {
 }
 
 // begin fills the lanes of a cell with e but for the sum.
-func (d *drawing) begin(lanes []float64, s *together, c *hiddenCell, from *normals) {
+func (d *drawing) begin(lanes []float64, s *together, c *hiddenCell, from *random.Source) {
 	m, i := d.m, int(c.i)
 	row := StageRow{Keep: 1, Shrink: 1}
 	alone := c.alone
@@ -122,17 +123,13 @@ func (d *drawing) begin(lanes []float64, s *together, c *hiddenCell, from *norma
 	for k, t := range offU {
 		byRow += float64(t * s.v[k])
 	}
-	lanes[0] = float64(row.Shrink*byRow) + float64(math.Sqrt(alone)*from.next())
+	lanes[0] = float64(row.Shrink*byRow) + float64(math.Sqrt(alone)*normal(from))
 	rest := math.Sqrt(float64(row.Shrink*row.Shrink*c.byRow) + alone)
 	for lane := 1; lane < hiddenLanes; lane++ {
-		lanes[lane] = float64(rest * from.next())
+		lanes[lane] = float64(rest * normal(from))
 	}
 	for lane := range lanes {
-		byColumn := 0.0
-		for k, t := range s.offV[lane*m.K : (lane+1)*m.K] {
-			byColumn += float64(u[k] * t)
-		}
-		lanes[lane] += float64(row.Keep * byColumn)
+		lanes[lane] += float64(row.Keep * dot(u, s.offV[lane*m.K:]))
 	}
 }
 

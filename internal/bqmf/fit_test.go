@@ -26,8 +26,6 @@ type simulated struct {
 	noise    []float64 // of each cell
 }
 
-func normal(s *random.Source) float64 { return elem.NormalQuantile(math.Max(s.Float64(), 1e-15)) }
-
 // drawn draws Y from the model: rank k, noise by row and column.
 func drawn(d, n, k int, hidden float64, seed uint64) *simulated {
 	src := random.Split(seed, 0)
@@ -377,29 +375,21 @@ func closeTo(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
+// parts are the numbers of the model by their names.
+func (s *slow) parts() map[string][][]float64 {
+	return map[string][][]float64{"tau": {s.tau}, "rho": {s.rho}, "alpha": {s.alpha}, "u": s.u, "v": s.v,
+		"S": slices.Concat(s.s...), "C": slices.Concat(s.c...)}
+}
+
 func (s *slow) compare(t *testing.T, f *Fit) {
 	t.Helper()
-	g := s.simulated.slow(f)
-	for i := range s.d {
-		closeTo(t, "tau", g.tau[i], s.tau[i], 1e-8)
-		for a := range s.k {
-			closeTo(t, "u", g.u[i][a], s.u[i][a], 1e-8)
-			for b := range s.k {
-				closeTo(t, "S", g.s[i][a][b], s.s[i][a][b], 1e-8)
+	got := s.simulated.slow(f).parts()
+	for name, lines := range s.parts() {
+		for l, line := range lines {
+			for a, want := range line {
+				closeTo(t, name, got[name][l][a], want, 1e-8)
 			}
 		}
-	}
-	for j := range s.n {
-		closeTo(t, "rho", g.rho[j], s.rho[j], 1e-8)
-		for a := range s.k {
-			closeTo(t, "v", g.v[j][a], s.v[j][a], 1e-8)
-			for b := range s.k {
-				closeTo(t, "C", g.c[j][a][b], s.c[j][a][b], 1e-8)
-			}
-		}
-	}
-	for a := range s.k {
-		closeTo(t, "alpha", g.alpha[a], s.alpha[a], 1e-8)
 	}
 }
 
