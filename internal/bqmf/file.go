@@ -247,7 +247,7 @@ func encodeCurves(curves []Curve) (counts []uint64, rows []float64, knots [][]fl
 	for i := range curves {
 		c := &curves[i]
 		at, to := c.MassY, c.MassX
-		if &at[0] == &c.Y[0] {
+		if !c.mass() {
 			at, to = nil, nil
 		}
 		counts = append(counts, uint64(len(c.X)), uint64(len(at)), uint64(len(c.StepAt)))

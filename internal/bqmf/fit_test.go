@@ -69,7 +69,9 @@ func (q *simulated) data() *Data {
 			}
 		}
 	}
-	return NewData(q.d, q.n, y, func(i, j int) bool { return q.observed[i*q.n+j] })
+	x := NewData(q.d, q.n, y, func(i, j int) bool { return q.observed[i*q.n+j] })
+	x.Of = 2*q.d + 2
+	return x
 }
 
 // poolOf returns a pool of so many workers.
@@ -528,7 +530,6 @@ func TestStoppedEpoch(t *testing.T) {
 func TestPosteriorInTheRoomOfTheFit(t *testing.T) {
 	q := drawn(11, 13, 2, 0.2, 6)
 	f := q.start(t, 8)
-	f.data.Of = 2*q.d + 2
 	rows := make([]int, q.d)
 	for i := range rows {
 		rows[i] = 1 + 2*i

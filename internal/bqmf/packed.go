@@ -36,20 +36,14 @@ func packOuter(b, u []float64) {
 
 // unpack fills a, K × Pad(K), with the square matrix of b.
 func unpack(a, b []float64, k int) {
+	kp := kernel.Pad(k)
 	const off = 1 / float64(root2) // of the float64, whose inverse has other bits than that of √2
-	kp, at := kernel.Pad(k), 0
+	kernel.Unpack(a, b, k, kp, off)
 	for r := range k {
-		row := a[r*kp : r*kp+r]
-		for c := range row {
-			v := b[at+c] * off
-			row[c] = v
-			a[c*kp+r] = v
+		a[r*kp+r] = diagonal(b, r)
+		for c := range r {
+			a[c*kp+r] = a[r*kp+c]
 		}
-		at += r
-		a[r*kp+r] = b[at]
-		at++
-	}
-	for r := range k {
 		clear(a[r*kp+k : (r+1)*kp])
 	}
 }

@@ -68,11 +68,7 @@ func Ignorant(d, n, k int, active []int) *Posterior {
 // next epoch.
 func (f *Fit) Posterior(rows []int, d int) *Posterior {
 	k, n, pp := f.K, f.data.N, f.room.pp
-	bu, bv := f.room.spare, f.room.grams
-	if cap(bu) < d*pp { // Data did not tell of d
-		bu = make([]float64, d*pp)
-	}
-	bu = bu[:d*pp]
+	bu, bv := f.room.spare[:d*pp], f.room.grams
 	from := &Posterior{D: f.data.D, N: n, K: k, BU: f.BU, BV: f.BV, Absent: f.data.absent()}
 	order, flip := falling(from.Relevance()), make([]bool, k)
 	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*f.np), BU: bu, BV: bv,
