@@ -109,7 +109,7 @@ func (p *Posterior) alike() *Alike {
 	}
 	for i, t := range p.Tau {
 		a.DeviationShrink[i] = 1
-		u := p.U[i*k : (i+1)*k]
+		u := p.rowU(i)
 		for r, x := range u {
 			tx := t / active * x
 			row := a.low[r*kp:]
@@ -433,7 +433,7 @@ func (c *reader) correctAlike(r, i int, y []float64, places []int32, residuals, 
 	for h := range k {
 		copy(b.q[h*np:(h+1)*np], c.z[(h*c.rows+r)*np:])
 	}
-	kernel.Combine(b.own, p.U[i*k:(i+1)*k], b.q)
+	kernel.Combine(b.own, p.rowU(i), b.q)
 	flipped := a.flipped
 	for from := 0; from < k; from += 4 {
 		rows := min(4, k-from)

@@ -135,7 +135,7 @@ func TestAlike(t *testing.T) {
 			_, c := column(j, -1)
 			own := 0.0
 			for r := range k {
-				own += p.precision(i, j) * p.U[i*k+r] * dot(c[r], p.U[i*k:(i+1)*k])
+				own += p.precision(i, j) * p.U[i*k+r] * dot(c[r], p.rowU(i))
 			}
 			if own > 1-slack {
 				unsaid = append(unsaid, own)
@@ -267,13 +267,13 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 	}
 	for i := range d {
 		p.Tau[i] = 0.5 + src.Float64()
-		packOuter(p.BU[i*pp:(i+1)*pp], p.U[i*k:(i+1)*k])
+		packOuter(p.packU(i), p.rowU(i))
 	}
 	column = func(j, without int) (v []float64, c [][]float64) {
 		e := prior(ones(make([]float64, k)))
 		for i := range d {
 			if q.observed[i*n+j] && i != without {
-				e.add(p.precision(i, j), q.y[i*n+j], p.U[i*k:(i+1)*k], nil)
+				e.add(p.precision(i, j), q.y[i*n+j], p.rowU(i), nil)
 			}
 		}
 		return e.solve()
@@ -284,7 +284,7 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 		for r := range k {
 			p.V[r*np+j] = v[r]
 		}
-		moments(p.BV[j*pp:], v, c)
+		moments(p.packV(j), v, c)
 	}
 	return p, column
 }

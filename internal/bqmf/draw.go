@@ -142,21 +142,21 @@ func (d *drawing) room(worker int) *drawer {
 
 // factors draws δu, δv and the levels.
 func (d *drawing) factors() {
-	m, np, pp := d.m, kernel.Pad(d.m.N), Packed(d.m.K)
+	m, np := d.m, kernel.Pad(d.m.N)
 	all := d.stream(0, 0)
 	common := normal(&all)
 	d.pool.Do(m.N, func(w, j int) {
 		from, v := d.stream(1, j), make([]float64, m.K)
 		m.column(v, j)
-		d.room(w).load(m.BV[j*pp:(j+1)*pp], v)
+		d.room(w).load(m.packV(j), v)
 		for c, t := range d.room(w).draw(&from) {
 			d.offV[c*np+j] = t
 		}
 	})
 	d.pool.Do(m.D, func(w, i int) {
-		from, u := d.stream(2, i), m.U[i*m.K:(i+1)*m.K]
+		from, u := d.stream(2, i), m.rowU(i)
 		r := d.room(w)
-		r.load(m.BU[i*pp:(i+1)*pp], u)
+		r.load(m.packU(i), u)
 		copy(d.offU[i*m.K:], r.draw(&from))
 		kernel.Combine(r.byRow, u, m.V)
 		noise, off := m.level(i, r.byRow)
@@ -175,7 +175,7 @@ func (d *drawing) row(c *rowCells, i int, g func(t *Table, i, j int, mean, devia
 		return
 	}
 	w, from := d.room(c.worker), d.stream(3, i)
-	kernel.Combine(w.byColumn, m.U[i*m.K:(i+1)*m.K], d.offV)
+	kernel.Combine(w.byColumn, m.rowU(i), d.offV)
 	kernel.Combine(w.byRow, d.offU[i*m.K:(i+1)*m.K], m.V)
 	at := c.r * c.cells.np
 	own, byRow, variance := c.cells.cells.own[at:], c.cells.cells.byRow[at:], c.cells.cells.variance[at:]

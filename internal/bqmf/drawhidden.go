@@ -74,13 +74,13 @@ func (d *drawing) columns() {
 
 // column draws z of the hidden cells of sample j.
 func (d *drawing) column(s *together, w *drawer, cells []*hiddenCell, j int) {
-	m, np, pp := d.m, kernel.Pad(d.m.N), Packed(d.m.K)
+	m, np := d.m, kernel.Pad(d.m.N)
 	for _, line := range []*[]float64{&s.r, &s.e, &s.next} {
 		*line = slices.Grow((*line)[:0], len(cells)*hiddenLanes)[:len(cells)*hiddenLanes]
 	}
 	from := d.stream(4, j)
 	m.column(s.v, j)
-	w.load(m.BV[j*pp:(j+1)*pp], s.v)
+	w.load(m.packV(j), s.v)
 	for c := range m.K {
 		s.offV[c] = d.offV[c*np+j]
 	}
@@ -118,7 +118,7 @@ func (d *drawing) begin(lanes []float64, s *together, c *hiddenCell, from *rando
 		kept, shrunk := float64(row.Keep*row.Keep), float64(row.Shrink*row.Shrink)
 		alone = max(float64(shrunk*(c.byColumn+c.alone))-float64(kept*c.byColumn), leastAlone*shrunk*c.alone)
 	}
-	u, offU := m.U[i*m.K:(i+1)*m.K], d.offU[i*m.K:(i+1)*m.K]
+	u, offU := m.rowU(i), d.offU[i*m.K:(i+1)*m.K]
 	byRow := d.levels[i]
 	for k, t := range offU {
 		byRow += float64(t * s.v[k])

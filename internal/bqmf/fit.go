@@ -231,11 +231,7 @@ func (f *Fit) Start(s *svd.Subspace) {
 		}
 		f.Alpha[c] = float64(x.D) / (s + float64(startRidge*float64(x.D)))
 	}
-	f.pool.Do((x.D+pieceLines-1)/pieceLines, func(_, c int) {
-		for i := c * pieceLines; i < min((c+1)*pieceLines, x.D) && !f.stopped(); i++ {
-			packOuter(f.packU(i), f.rowU(i))
-		}
-	})
+	f.pool.Do(x.D, func(_, i int) { packOuter(f.packU(i), f.rowU(i)) })
 	column := make([]float64, k)
 	for j := range x.N {
 		for c := range column {

@@ -11,14 +11,14 @@ func (q *Problem) GoOn(f *Fit, p *Posterior) {
 	k := min(f.K, p.K)
 	f.Resize(k)
 	f.GoesOn()
-	pick, pp := newPicker(upTo(k), nil), Packed(p.K)
+	pick := newPicker(upTo(k), nil)
 	sizes := make([]float64, k)
 	for a, i := range q.Active {
 		f.Tau[a] = 1
 		if p.Tau[i] > 0 {
 			f.Tau[a] = p.Tau[i]
-			copy(f.rowU(a), p.U[i*p.K:i*p.K+k])
-			pick.fill(f.packU(a), p.BU[i*pp:(i+1)*pp])
+			copy(f.rowU(a), p.rowU(i)[:k])
+			pick.fill(f.packU(a), p.packU(i))
 		}
 		for c := range sizes {
 			sizes[c] += diagonal(f.packU(a), c)

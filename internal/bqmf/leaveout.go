@@ -55,7 +55,7 @@ const (
 
 // loops returns l_k and r_k, given the number of observed cells of the data.
 func (p *Posterior) loops(observed float64, x *Data) (left, right []float64) {
-	k, np, pp := p.K, kernel.Pad(p.N), Packed(p.K)
+	k, np := p.K, kernel.Pad(p.N)
 	d, n := 0.0, x.Samples()
 	for _, t := range p.Tau {
 		if t > 0 {
@@ -70,11 +70,11 @@ func (p *Posterior) loops(observed float64, x *Data) (left, right []float64) {
 		s, c := 0.0, 0.0
 		for i, t := range p.Tau {
 			u := p.U[i*k+a]
-			s += float64(t / d * max(diagonal(p.BU[i*pp:], a)-float64(u*u), 0))
+			s += float64(t / d * max(diagonal(p.packU(i), a)-float64(u*u), 0))
 		}
 		for j, t := range p.Rho {
 			v := p.V[a*np+j]
-			c += float64(x.Time(j) * float64(t/n*max(diagonal(p.BV[j*pp:], a)-float64(v*v), 0)))
+			c += float64(x.Time(j) * float64(t/n*max(diagonal(p.packV(j), a)-float64(v*v), 0)))
 		}
 		z[a] = 1 / max(s*c, 1e-300)
 		if z[a] < high {

@@ -97,7 +97,7 @@ func (p *Posterior) unitAxes(alive []int) []float64 {
 
 // variance returns that of u_i·t, t being a column of axes.
 func (p *Posterior) variance(i int, alive []int, axes []float64, column int) (sum float64) {
-	b, u, r := p.BU[i*Packed(p.K):], p.U[i*p.K:(i+1)*p.K], len(alive)
+	b, u, r := p.packU(i), p.rowU(i), len(alive)
 	for g, c := range alive {
 		for h, e := range alive[:g+1] { // c >= e
 			s := b[c*(c+1)/2+e]

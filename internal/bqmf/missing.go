@@ -37,7 +37,7 @@ func (q *Problem) Missing(m *Model) (shift float64) {
 		if observed < 2 || observed == n {
 			continue
 		}
-		kernel.Combine(w, m.U[i*m.K:(i+1)*m.K], m.V)
+		kernel.Combine(w, m.rowU(i), m.V)
 		mean := 0.0
 		for _, j := range present {
 			mean += w[j] / n

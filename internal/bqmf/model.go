@@ -129,13 +129,13 @@ func (s *Sample) Place(x []float64) (v []float64) {
 // Place gives samples of the fit that took no part in it what the model says of new ones; column fills x with
 // the h-th of them.
 func (m *Model) Place(samples []int, column func(x []float64, h int), workers *pool.Pool) {
-	s, x, np, pp := m.Sample(false, false).Share(), make([]float64, m.D), kernel.Pad(m.N), Packed(m.K)
+	s, x, np := m.Sample(false, false).Share(), make([]float64, m.D), kernel.Pad(m.N)
 	for h, j := range samples {
 		column(x, h)
 		for c, t := range s.Place(x) {
 			m.V[c*np+j] = t
 		}
-		copy(m.BV[j*pp:(j+1)*pp], s.placer.back)
+		copy(m.packV(j), s.placer.back)
 		m.Rho[j] = s.rho
 		s.means()
 		for i := 0; i < m.D && m.Stage != nil; i++ {
@@ -178,7 +178,7 @@ func (s *Sample) means() {
 		alike = s.finder.Find(s.v, -1)
 	}
 	for i, y := range s.y {
-		s.w[i], s.filled[i] = dot(m.U[i*m.K:(i+1)*m.K], s.v), y
+		s.w[i], s.filled[i] = dot(m.rowU(i), s.v), y
 		if m.Alike.predicts(i) {
 			s.w[i] += s.finder.residualPrediction(i, alike) / math.Sqrt(m.Tau[i]*s.rho)
 		}

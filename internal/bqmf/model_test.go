@@ -84,18 +84,17 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 			observed++
 		}
 	}
-	u := func(i int) []float64 { return p.U[i*k : (i+1)*k] }
 	spread := make([][][]float64, p.D) // S
 	for i := range spread {
-		spread[i] = full(p.BU[i*Packed(k):], k, u(i))
+		spread[i] = full(p.packU(i), k, p.rowU(i))
 	}
-	moment := func(i, a, b int) float64 { return spread[i][a][b] + u(i)[a]*u(i)[b] }
+	moment := func(i, a, b int) float64 { return spread[i][a][b] + p.rowU(i)[a]*p.rowU(i)[b] }
 	rho, v, cov := 1.0, []float64(nil), [][]float64(nil)
 	for step := range 3 {
 		e := prior(ones(make([]float64, k)))
 		for i, y := range y {
 			if y == y {
-				e.add(rho*p.Tau[i], y, u(i), spread[i])
+				e.add(rho*p.Tau[i], y, p.rowU(i), spread[i])
 			}
 		}
 		if v, cov = e.solve(); step == 2 {
@@ -104,7 +103,7 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		off := 60.0 // with the pseudo-cells of ρ
 		for i, y := range y {
 			if y == y {
-				off += p.Tau[i] * y * (y - 2*dot(u(i), v))
+				off += p.Tau[i] * y * (y - 2*dot(p.rowU(i), v))
 				for a := range k {
 					for b := range k {
 						off += p.Tau[i] * moment(i, a, b) * (v[a]*v[b] + cov[a][b])
@@ -116,7 +115,7 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 	}
 	mean, filled := make([]float64, p.D), make([]float64, p.D)
 	for i, y := range y {
-		mean[i] = dot(u(i), v)
+		mean[i] = dot(p.rowU(i), v)
 		if p.Alike != nil && p.Alike.Z[i] != nil {
 			finder := p.Alike.Finder()
 			for h, b := range finder.Find(v, -1) {
@@ -133,7 +132,7 @@ func slowPredict(m *Model, x []float64) (fit []float64) {
 		if len(c.X) == 1 {
 			continue
 		}
-		factors, variance, shrink, says := dot(u(i), v), 1/(p.Tau[i]*rho), 1.0, mean[i]
+		factors, variance, shrink, says := dot(p.rowU(i), v), 1/(p.Tau[i]*rho), 1.0, mean[i]
 		variance -= factors * factors
 		for a := range k {
 			for b := range k {

@@ -31,6 +31,11 @@ type Posterior struct {
 // absent tells whether a sample took no part in the fit.
 func (p *Posterior) absent(j int) bool { return p.Absent != nil && p.Absent[j] }
 
+// rowU returns u_i, and packU and packV the packed second moments of row i and of column j.
+func (p *Posterior) rowU(i int) []float64  { return p.U[i*p.K : (i+1)*p.K] }
+func (p *Posterior) packU(i int) []float64 { return p.BU[i*Packed(p.K) : (i+1)*Packed(p.K)] }
+func (p *Posterior) packV(j int) []float64 { return p.BV[j*Packed(p.K) : (j+1)*Packed(p.K)] }
+
 // precision returns that of the noise of a cell.
 func (p *Posterior) precision(i, j int) float64 { return float64(p.Tau[i] * p.Rho[j]) }
 
@@ -117,17 +122,16 @@ func falling(v []float64) []int {
 // Relevance returns, for each component, the mean over the cells of the square of its part of u·v, by the
 // second moments.
 func (p *Posterior) Relevance() []float64 {
-	out, pp := make([]float64, p.K), Packed(p.K)
-	v := make([]float64, p.K)
+	out, v := make([]float64, p.K), make([]float64, p.K)
 	for i := range p.D {
 		for c := range out {
-			out[c] += diagonal(p.BU[i*pp:], c) / float64(p.D)
+			out[c] += diagonal(p.packU(i), c) / float64(p.D)
 		}
 	}
 	present := p.present()
 	for _, j := range present {
 		for c := range v {
-			v[c] += diagonal(p.BV[j*pp:], c) / float64(len(present))
+			v[c] += diagonal(p.packV(j), c) / float64(len(present))
 		}
 	}
 	for c := range out {
@@ -228,9 +232,9 @@ func (c *reader) load(i, rows int) {
 
 // unpackRows fills s with the S_i of the rows from i on.
 func (c *reader) unpackRows(i, rows int) {
-	p, k, pp := c.p, c.p.K, Packed(c.p.K)
+	p, k := c.p, c.p.K
 	for r := range rows {
-		b, u, at := p.BU[(i+r)*pp:], p.U[(i+r)*k:(i+r+1)*k], 0
+		b, u, at := p.packU(i+r), p.rowU(i+r), 0
 		for a := range k {
 			for h := range a + 1 {
 				v := b[at]
@@ -336,7 +340,7 @@ func (p *Posterior) Placer() *Placer {
 	var w [1]float64
 	for i := range p.D {
 		w[0] = p.Tau[i]
-		kernel.Accumulate(s.all, w[:], p.BU[i*pp:(i+1)*pp])
+		kernel.Accumulate(s.all, w[:], p.packU(i))
 	}
 	return s.Share()
 }
@@ -444,7 +448,5 @@ func (s *Placer) finite() bool {
 
 // spread returns Var (u_i·v) of row i, for the last column placed.
 func (s *Placer) spread(i int) float64 {
-	p, k, pp := s.p, s.p.K, Packed(s.p.K)
-	square := product(s.back, p.BU[i*pp:(i+1)*pp])
-	return max(square-squareOf(dot(p.U[i*k:(i+1)*k], s.v)), 0)
+	return max(product(s.back, s.p.packU(i))-squareOf(dot(s.p.rowU(i), s.v)), 0)
 }

@@ -282,7 +282,7 @@ func (s *stager) leave(r *stageRoom) {
 		return
 	}
 	p, k, i, y := s.q.reader.p, s.k, s.q.Active[r.row], s.line(s.q.data.Y, r.row)
-	u, by, spread, mean := p.U[i*k:(i+1)*k], r.shift, r.hat, r.fit
+	u, by, spread, mean := p.rowU(i), r.shift, r.hat, r.fit
 	for c := range k { // C_j u
 		kernel.Combine(s.line(r.moved, c), u, s.q.reader.planes[c*k*s.np:(c+1)*k*s.np])
 	}
@@ -303,7 +303,7 @@ func (s *stager) see(r *stageRoom, to []float64, l int) {
 	from, y, i := s.line(s.filled, l), s.line(s.q.data.Y, l), s.q.Active[l]
 	copy(to, from)
 	if s.lacking {
-		kernel.Combine(r.shift, s.q.reader.p.U[i*s.k:(i+1)*s.k], r.moved)
+		kernel.Combine(r.shift, s.q.reader.p.rowU(i), r.moved)
 	}
 	for j, x := range s.q.row(i) {
 		switch w := s.q.data.Cell(l, j); {

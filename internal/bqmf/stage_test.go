@@ -143,7 +143,7 @@ func TestStageIsTheRegression(t *testing.T) {
 // without row k, made anew where row k is observed; less of it where the cell weighs more than 1 - slack.
 func slowView(s *stager, k int) (view [][]float64) {
 	p, row := s.q.reader.p, s.q.Active[k]
-	u := p.U[row*p.K : (row+1)*p.K]
+	u := p.rowU(row)
 	for l := range s.q.Active {
 		view = append(view, slices.Clone(s.line(s.filled, l)))
 	}
@@ -153,7 +153,7 @@ func slowView(s *stager, k int) (view [][]float64) {
 		}
 		v := make([]float64, p.K)
 		p.column(v, j)
-		spread := full(p.BV[j*Packed(p.K):], p.K, v)
+		spread := full(p.packV(j), p.K, v)
 		a := p.precision(row, j)
 		left := 1 - a*dot(u, times(spread, u))
 		inverse, _ := solve(spread)

@@ -149,7 +149,7 @@ func (r *awayRoom) of(c int) []float64 { return r.shifts[c*r.rows*r.kp : (c+1)*r
 
 // away fills room for samples.
 func (s *stager) away(m *Model, room *awayRoom, samples []int, p *pool.Pool) {
-	q, k, kp, pp := s.q, m.K, room.kp, Packed(m.K)
+	q, k, kp := s.q, m.K, room.kp
 	for c, j := range samples {
 		m.column(room.at[c*k:(c+1)*k], j)
 	}
@@ -159,8 +159,8 @@ func (s *stager) away(m *Model, room *awayRoom, samples []int, p *pool.Pool) {
 		}
 		spread, moved := room.work[w][:k*kp], room.work[w][k*kp:(k+len(samples))*kp]
 		i := q.Active[a]
-		u := m.U[i*k : (i+1)*k]
-		unpack(spread, m.BU[i*pp:(i+1)*pp], k)
+		u := m.rowU(i)
+		unpack(spread, m.packU(i), k)
 		for c, t := range u {
 			for h, v := range u {
 				spread[c*kp+h] -= float64(t * v)

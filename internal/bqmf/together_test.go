@@ -86,8 +86,8 @@ func TestRehearsalIsTheEquations(t *testing.T) {
 		away, spread := make([][]float64, q.d), make([][][]float64, q.d)
 		observed := make([]bool, q.d)
 		for a, i := range q.Active {
-			u := m.U[i*k : (i+1)*k]
-			spread[i], away[i] = full(m.BU[i*Packed(k):], k, u), slices.Clone(u)
+			u := m.rowU(i)
+			spread[i], away[i] = full(m.packU(i), k, u), slices.Clone(u)
 			if observed[i] = q.row(i)[j] == q.row(i)[j]; observed[i] {
 				sv := times(spread[i], v)
 				w := m.Tau[i] * m.Rho[j]

@@ -62,9 +62,9 @@ func (m *Model) Update(p *pool.Pool) *Update {
 		work: make([]*updateRoom, p.Workers())}
 	p.Do(d, func(w, i int) {
 		r := s.room(w)
-		u := m.U[i*k : (i+1)*k]
+		u := m.rowU(i)
 		packOuter(r.packed, u)
-		for c, b := range m.BU[i*pp : (i+1)*pp] {
+		for c, b := range m.packU(i) {
 			r.packed[c] = b - r.packed[c]
 		}
 		r.invert(s.precision[i*pp:(i+1)*pp], s.pull[i*k:(i+1)*k], u)
@@ -159,8 +159,8 @@ func (s *Update) End() {
 		if !within(r.border()) || !within(r.packed) {
 			return
 		}
-		copy(s.to.U[i*k:(i+1)*k], r.border())
-		copy(s.to.BU[i*pp:(i+1)*pp], r.packed)
+		copy(s.to.rowU(i), r.border())
+		copy(s.to.packU(i), r.packed)
 	})
 }
 

@@ -51,8 +51,8 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 		sample, pp := now.Sample(false, false).Share(), Packed(k)
 		rows := make([]*equations, d)
 		for i := range rows {
-			if u := m.U[i*k : (i+1)*k]; m.Tau[i] > 0 {
-				p, _ := solve(full(m.BU[i*pp:], k, u))
+			if u := m.rowU(i); m.Tau[i] > 0 {
+				p, _ := solve(full(m.packU(i), k, u))
 				rows[i] = &equations{p, times(p, u)}
 			}
 		}
