@@ -6,7 +6,9 @@ package svd
 // This file holds the decomposition of a matrix in memory.
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/quantmf/quantmf/internal/kernel"
 	"github.com/quantmf/quantmf/internal/pool"
@@ -72,22 +74,17 @@ func (s *Decomposition) Factor() bool {
 	// Rows in falling order of their norms, equal ones as they stand.
 	for h := range s.c {
 		row := s.x[h*s.cp : (h+1)*s.cp]
-		s.norm[h] = math.Sqrt(dot(row, row))
-		at := h
-		for ; at > 0 && s.norm[s.perm[at-1]] < s.norm[h]; at-- {
-			s.perm[at] = s.perm[at-1]
-		}
-		s.perm[at] = h
+		s.norm[h], s.perm[h] = math.Sqrt(dot(row, row)), h
 	}
+	slices.SortStableFunc(s.perm, func(a, b int) int { return cmp.Compare(s.norm[b], s.norm[a]) })
 	for h, from := range s.perm {
 		norm := s.norm[from]
 		s.S[h] = math.Ldexp(norm, exponent)
-		to, row := s.Right[h*s.cp:(h+1)*s.cp], s.x[from*s.cp:(from+1)*s.cp]
-		for i, v := range row {
+		to := s.Right[h*s.cp : (h+1)*s.cp]
+		clear(to)
+		for i, v := range s.x[from*s.cp : (from+1)*s.cp] {
 			if norm > 0 {
 				to[i] = v / norm
-			} else {
-				to[i] = 0
 			}
 		}
 	}
