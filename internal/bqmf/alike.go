@@ -384,15 +384,15 @@ func (p *Posterior) readAlike(f *section.File) error {
 			return f.Fail("ALIK", "a row is out of range")
 		}
 	}
-	count := (&Alike{n: p.N, step: alikeStep(p.N)}).compared()
-	if int64(len(numbers)) != int64(len(rows))*int64(1+count) {
-		return f.Fail("ALIZ", "wrong length")
-	}
 	workers := pool.New(0, p.N)
 	defer workers.Close()
 	a := p.samples(workers, false)
 	if a == nil {
 		return f.Fail("ALIK", "all samples are in one place")
+	}
+	count := a.compared()
+	if int64(len(numbers)) != int64(len(rows))*int64(1+count) {
+		return f.Fail("ALIZ", "wrong length")
 	}
 	for _, i := range rows {
 		if a.DeviationShrink[i] = numbers[0]; !(numbers[0] >= 0 && numbers[0] <= 1) {
@@ -534,7 +534,7 @@ func correction(residuals, predicted, weights []float64, gain float64) (factor, 
 	before, after := 0.0, 0.0
 	for j, p := range predicted {
 		e := residuals[j] - float64(factor*p)
-		before += float64(weights[j] * float64(residuals[j]*residuals[j]))
+		before += float64(weights[j] * squareOf(residuals[j]))
 		after += float64(weights[j] * float64(e*e))
 	}
 	if !(after <= (1-gain)*before) || factor == 0 {

@@ -56,7 +56,7 @@ func (w *drawer) load(b, mean []float64) {
 	k, kp := w.k, kernel.Pad(w.k)
 	unpack(w.a, b, k)
 	for c := range k {
-		variance := w.a[c*kp+c] - float64(mean[c]*mean[c])
+		variance := w.a[c*kp+c] - squareOf(mean[c])
 		pivot, root := variance, 0.0
 		for _, l := range w.a[c*kp : c*kp+c] {
 			pivot -= float64(l * l)

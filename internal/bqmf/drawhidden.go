@@ -115,7 +115,7 @@ func (d *drawing) begin(lanes []float64, s *together, c *hiddenCell, from *rando
 	alone := c.alone
 	if m.Stage != nil && m.Stage.part[i] != nil {
 		row = m.Stage.Rows[i]
-		kept, shrunk := float64(row.Keep*row.Keep), float64(row.Shrink*row.Shrink)
+		kept, shrunk := squareOf(row.Keep), squareOf(row.Shrink)
 		alone = max(float64(shrunk*(c.byColumn+c.alone))-float64(kept*c.byColumn), leastAlone*shrunk*c.alone)
 	}
 	u, offU := m.rowU(i), d.offU[i*m.K:(i+1)*m.K]

@@ -227,7 +227,7 @@ func (f *Fit) Start(s *svd.Subspace) {
 	for c := range k {
 		s := 0.0
 		for i := range x.D {
-			s += float64(f.U[i*k+c] * f.U[i*k+c])
+			s += squareOf(f.U[i*k+c])
 		}
 		f.Alpha[c] = float64(x.D) / (s + float64(startRidge*float64(x.D)))
 	}
@@ -259,8 +259,8 @@ func (f *Fit) startNoise() {
 		y := f.rowY(i)
 		f.data.Rows[i].Each(f.data.N, func(j int) {
 			w := float64(f.data.Time(j) * f.data.Cell(i, j))
-			e += float64(w * float64((y[j]-line[j])*(y[j]-line[j])))
-			yy += float64(w * float64(y[j]*y[j]))
+			e += float64(w * squareOf(y[j]-line[j]))
+			yy += float64(w * squareOf(y[j]))
 		})
 		t := (tauCells + n) / (tauCells + e + float64(0.1*n))
 		f.Tau[i] = min(t, 1/max(0.3*yy/n, 1/tauMost))

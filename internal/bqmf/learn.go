@@ -81,7 +81,7 @@ func (q *Problem) Weigh(times []float64, cells func(to []float64, i int)) {
 				least, most = min(least, own[j]), max(most, own[j])
 				a := q.time(j)
 				sum += float64(a * own[j])
-				squares += float64(a * float64(own[j]*own[j]))
+				squares += float64(a * squareOf(own[j]))
 			}
 		}
 		for at, w := range q.cells {
@@ -534,7 +534,7 @@ func (l *rowLearner) deviationWithout(h int, y float64) float64 {
 	if len(l.places) < 2 || !(n > 1) {
 		return 1
 	}
-	return math.Sqrt(max((n-float64(y*y))/(n-1)-float64(y/(n-1)*(y/(n-1))), 1e-6))
+	return math.Sqrt(max((n-float64(y*y))/(n-1)-squareOf(y/(n-1)), 1e-6))
 }
 
 // spread fills deviations.

@@ -64,7 +64,7 @@ func (p *Posterior) loops(observed float64, x *Data) (left, right []float64) {
 	}
 	share := observed / float64(d*n)
 	rootD, rootN := math.Sqrt(d), math.Sqrt(n)
-	high := float64(share * float64((rootD+rootN)*(rootD+rootN)))
+	high := float64(share * squareOf(rootD+rootN))
 	z, noisy := make([]float64, k), 0.0 // the number of components that are noise
 	for a := range z {
 		s, c := 0.0, 0.0
@@ -83,8 +83,8 @@ func (p *Posterior) loops(observed float64, x *Data) (left, right []float64) {
 	}
 	above := float64(k) - noisy // K'
 	rootD, rootN = math.Sqrt(max(d-above, 1)), math.Sqrt(max(n-above, 1))
-	low := float64(share * float64((rootD-rootN)*(rootD-rootN)))
-	high = float64(share * float64((rootD+rootN)*(rootD+rootN)))
+	low := float64(share * squareOf(rootD-rootN))
+	high = float64(share * squareOf(rootD+rootN))
 	var at, count [loopGrid]float64 // falling places, and how many λ are there
 	all, spare := 0.0, noisy
 	for g := range at {

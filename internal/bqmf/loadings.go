@@ -32,10 +32,10 @@ func (p *Posterior) Alive() (alive []int) {
 	for c, all := range p.Relevance() {
 		u, v := 0.0, 0.0
 		for i := range p.D {
-			u += float64(p.U[i*p.K+c] * p.U[i*p.K+c])
+			u += squareOf(p.U[i*p.K+c])
 		}
 		for _, j := range present {
-			v += float64(p.V[c*np+j] * p.V[c*np+j])
+			v += squareOf(p.V[c*np+j])
 		}
 		if u/float64(p.D)*(v/float64(len(present))) >= aliveShare*all && u > 0 {
 			alive = append(alive, c)

@@ -63,7 +63,7 @@ func (s *stager) radials(r *stageRoom, length float64) {
 		kernel.Accumulate(m.squares, []float64{g}, r.shift)
 		for h, ref := range m.refs {
 			m.coefs[h*rows+l] = float64(-2 * g * line[ref])
-			m.about[h] += float64(g * float64(line[ref]*line[ref]))
+			m.about[h] += float64(g * squareOf(line[ref]))
 		}
 	}
 	raw, mean := r.raw[:r.size*s.np], 0.0

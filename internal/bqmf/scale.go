@@ -190,7 +190,7 @@ func (s *scaler) standardise(v []float64, n float64) (mean, dev float64) {
 	}
 	for h, t := range v {
 		v[h] = t - mean
-		sq += float64(s.mass[h]*float64(v[h]*v[h])) / n
+		sq += float64(s.mass[h]*squareOf(v[h])) / n
 	}
 	dev = 1
 	if sq > 0 {

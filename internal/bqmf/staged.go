@@ -47,10 +47,10 @@ func (m *Stage) shrinks(to []float64, i int) {
 	r := &m.Rows[i]
 	all, gain := r.squares()
 	for j := range to {
-		to[j] = float64(r.Shrink * r.Shrink)
+		to[j] = squareOf(r.Shrink)
 	}
 	for h, l := range r.Of {
-		lost := float64(gain * (float64(r.Weights[h]*r.Weights[h]) / all))
+		lost := float64(gain * (squareOf(r.Weights[h]) / all))
 		for w, seen := range m.observed[int(l)*m.words : (int(l)+1)*m.words] {
 			for hidden := ^seen; hidden != 0; hidden &= hidden - 1 {
 				if j := 64*w + bits.TrailingZeros64(hidden); j < len(to) {
@@ -66,16 +66,16 @@ func (r *StageRow) squares() (all, gain float64) {
 	for _, w := range r.Weights {
 		all += float64(w * w)
 	}
-	return max(all, math.SmallestNonzeroFloat64), 1 - float64(r.Shrink*r.Shrink)
+	return max(all, math.SmallestNonzeroFloat64), 1 - squareOf(r.Shrink)
 }
 
 // shrink returns the factor of the variance of a cell of a new sample y, NaN where it is hidden.
 func (r *StageRow) shrink(y []float64) float64 {
 	all, gain := r.squares()
-	v := float64(r.Shrink * r.Shrink)
+	v := squareOf(r.Shrink)
 	for h, l := range r.Of {
 		if t := y[l]; t != t {
-			v += float64(gain * (float64(r.Weights[h]*r.Weights[h]) / all))
+			v += float64(gain * (squareOf(r.Weights[h]) / all))
 		}
 	}
 	return v

@@ -75,7 +75,7 @@ func (r tailKind) to(x float64) float64 {
 func (r tailKind) back(t float64) float64 {
 	switch r {
 	case rootTail:
-		return float64(max(t, 0) * max(t, 0))
+		return squareOf(max(t, 0))
 	case logTail:
 		return elem.Exp(t)
 	}

@@ -62,7 +62,7 @@ func (p *Posterior) widened(i int, v, rho float64) float64 {
 func (p *Posterior) usual(i int, variance, rho float64) float64 {
 	v := float64(p.alikeShrink(i) * (variance + 1/float64(p.Tau[i]*rho)))
 	if p.Stage != nil {
-		v *= float64(p.Stage.Rows[i].Shrink * p.Stage.Rows[i].Shrink)
+		v *= squareOf(p.Stage.Rows[i].Shrink)
 	}
 	return v
 }
@@ -370,11 +370,11 @@ func (s *stager) judge(r *stageRoom, l *rowLearner) {
 		if said[c] != said[c] {
 			continue
 		}
-		shrink := float64(row.Shrink * row.Shrink)
+		shrink := squareOf(row.Shrink)
 		for h, l := range row.Of {
 			t := of.line(of.together, s.active[l])[c]
 			if !m.Stage.sees(int(l), j) || t == t {
-				shrink += float64(gain * (float64(row.Weights[h]*row.Weights[h]) / all))
+				shrink += float64(gain * (squareOf(row.Weights[h]) / all))
 			}
 		}
 		usual := m.usual(i, s.f.usual[k], m.Rho[j])
@@ -432,5 +432,5 @@ func (p *Posterior) alikeShrink(i int) float64 {
 	if p.Alike == nil {
 		return 1
 	}
-	return float64(p.Alike.DeviationShrink[i] * p.Alike.DeviationShrink[i])
+	return squareOf(p.Alike.DeviationShrink[i])
 }
