@@ -162,8 +162,7 @@ func (s *Sample) Cells(g func(t *Table, i int, mean, deviation float64)) {
 			continue
 		}
 		mean, shrink := m.Stage.predict(i, s.w[i], s.filled, s.y)
-		v := float64(m.alikeShrink(i)*shrink) * (s.placer.spread(i) + 1/float64(tau*s.rho))
-		g(&s.tables[i], i, mean, math.Sqrt(m.widened(i, v, s.rho)))
+		g(&s.tables[i], i, mean, m.deviation(i, s.placer.spread(i), s.rho, shrink))
 	}
 }
 

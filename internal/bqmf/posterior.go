@@ -314,11 +314,16 @@ func (c *reader) mean(r, i, j int) float64 {
 // deviations fills to with the deviation of Y of each cell of row i, given the variances of u·v.
 func (p *Posterior) deviations(to, variance []float64, i int) {
 	p.Stage.shrinks(to, i)
-	alike := p.alikeShrink(i)
 	for j, shrink := range to {
-		v := float64(alike*shrink) * (variance[j] + 1/p.precision(i, j))
-		to[j] = math.Sqrt(p.widened(i, v, p.Rho[j]))
+		to[j] = p.deviation(i, variance[j], p.Rho[j], shrink)
 	}
+}
+
+// deviation returns that of a cell of row i at a sample of noise rho, given the variance of u·v and the
+// factor that variances have by the second stage.
+func (p *Posterior) deviation(i int, variance, rho, shrink float64) float64 {
+	v := float64(p.alikeShrink(i)*shrink) * (variance + 1/float64(p.Tau[i]*rho))
+	return math.Sqrt(p.widened(i, v, rho))
 }
 
 // Placer places new columns: the step of v_j and ρ_j of a fit, all else as it is.

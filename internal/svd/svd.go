@@ -193,7 +193,7 @@ func (s *Decomposition) rotate() bool {
 					continue
 				}
 				done = false
-				cos, sin, t := Angle(a, b, g)
+				cos, sin, t := angle(a, b, g)
 				kernel.Rotate(xp, xq, cos, sin)
 				kernel.Rotate(jp, jq, cos, sin)
 				move := float64(t * g)
@@ -246,9 +246,9 @@ func axpy(y, x []float64, f float64) {
 	kernel.Accumulate(y, by[:], x)
 }
 
-// Angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and
+// angle returns cosine, sine and tangent of the angle by which Jacobi's method turns a pair of squares a and
 // b and product g, not 0: that product is then 0, and the squares are a - g tan and b + g tan.
-func Angle(a, b, g float64) (cos, sin, tan float64) {
+func angle(a, b, g float64) (cos, sin, tan float64) {
 	z := (b - a) / (2 * g)
 	tan = 1 / (math.Abs(z) + math.Sqrt(1+float64(z*z)))
 	if z < 0 {
