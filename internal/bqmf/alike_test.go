@@ -258,10 +258,7 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 	column func(j, without int) (v []float64, c [][]float64)) {
 	d, n := q.d, q.n
 	src := random.Split(seed, 0)
-	np, pp := kernel.Pad(n), Packed(k)
-	p = &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*np),
-		BU: make([]float64, d*pp), BV: make([]float64, n*pp), Tau: make([]float64, d),
-		Rho: make([]float64, n), Unit: 1}
+	p = ignorant(d, n, k)
 	for i := range p.U {
 		p.U[i] = 0.6 * normal(&src)
 	}
@@ -282,7 +279,7 @@ func certain(q *simulated, k int, seed uint64) (p *Posterior,
 		p.Rho[j] = 0.5 + src.Float64()
 		v, c := column(j, -1)
 		for r := range k {
-			p.V[r*np+j] = v[r]
+			p.V[r*kernel.Pad(n)+j] = v[r]
 		}
 		moments(p.packV(j), v, c)
 	}

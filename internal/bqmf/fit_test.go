@@ -985,15 +985,13 @@ func TestLoops(t *testing.T) {
 	z := []float64{210, 300, 500, 1000, 5000} // all above the noise: (√60+√40)² = 198
 	k := len(z)
 	for _, share := range []float64{1, 0.8} {
-		p := &Posterior{K: k, D: d, N: n, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)),
-			Tau: make([]float64, d), Rho: make([]float64, n), BU: make([]float64, d*Packed(k)),
-			BV: make([]float64, n*Packed(k))}
+		p := ignorant(d, n, k)
 		for a, z := range z {
 			for i := range d {
-				p.Tau[i], p.BU[i*Packed(k)+a*(a+1)/2+a] = 2, 1.5
+				p.Tau[i], p.packU(i)[a*(a+1)/2+a] = 2, 1.5
 			}
 			for j := range n {
-				p.Rho[j], p.BV[j*Packed(k)+a*(a+1)/2+a] = 1, 1/(3*z)
+				p.Rho[j], p.packV(j)[a*(a+1)/2+a] = 1, 1/(3*z)
 			}
 		}
 		left, right := p.loops(share*d*n, &Data{N: n})

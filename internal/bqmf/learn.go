@@ -213,13 +213,12 @@ func (q *Problem) Ignorant(rank int) *Model {
 			m.Curves[i].plain()
 		}
 	}
-	var active []int
+	m.Posterior = ignorant(q.d, q.n, rank)
 	for i, c := range m.Curves {
 		if len(c.X) > 1 { // a scale has the deviation 1
-			active = append(active, i)
+			m.Tau[i] = 1
 		}
 	}
-	m.Posterior = Ignorant(q.d, q.n, rank, active)
 	return m
 }
 

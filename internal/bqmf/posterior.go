@@ -49,16 +49,12 @@ func (p *Posterior) present() (samples []int) {
 	return samples
 }
 
-// Ignorant returns the posterior that knows nothing, of a d × n matrix in k components. Active rows, which
-// are not constant, have noise 1.
-func Ignorant(d, n, k int, active []int) *Posterior {
+// ignorant returns the posterior that knows nothing, of a d × n matrix in k components, but for τ.
+func ignorant(d, n, k int) *Posterior {
 	pp := Packed(k)
 	p := &Posterior{D: d, N: n, K: k, U: make([]float64, d*k), V: make([]float64, k*kernel.Pad(n)),
 		BU: make([]float64, d*pp), BV: make([]float64, n*pp),
 		Tau: make([]float64, d), Rho: slices.Repeat([]float64{1}, n), Unit: 1}
-	for _, i := range active {
-		p.Tau[i] = 1
-	}
 	for j := range n {
 		for c := range k {
 			p.BV[j*pp+c*(c+1)/2+c] = 1
