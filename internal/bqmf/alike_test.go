@@ -20,15 +20,11 @@ type process struct {
 }
 
 func newProcess(p *Posterior, step int) *process {
-	g := &process{p: p, m: make([][]float64, p.K)}
-	for r := range g.m {
-		g.m[r] = make([]float64, p.K)
-		for c := range g.m[r] {
-			for i, t := range p.Tau {
-				g.m[r][c] += t * p.U[i*p.K+r] * p.U[i*p.K+c]
-			}
-		}
+	e := prior(make([]float64, p.K))
+	for i, t := range p.Tau {
+		e.add(t, 0, p.rowU(i), nil)
 	}
+	g := &process{p: p, m: e.precision}
 	for j := 0; j < p.N; j += step {
 		g.compared = append(g.compared, j)
 	}
@@ -76,12 +72,10 @@ func (g *process) says(e []float64, j int, v []float64) (sum float64) {
 		return 1
 	})
 	of = of[:min(len(of), alikeMost)]
-	a := make([][]float64, len(of))
-	for r, l := range of {
-		a[r] = make([]float64, len(of))
-		for c, m := range of {
-			a[r][c] = g.kernel(g.column(l), g.column(m))
-		}
+	a := matrix(len(of), len(of), func(r, c int) float64 {
+		return g.kernel(g.column(of[r]), g.column(of[c]))
+	})
+	for r := range a {
 		a[r][r] += alikeRidge
 	}
 	inverse, _ := solve(a)

@@ -116,25 +116,26 @@ type slow struct {
 	tau, rho, alpha []float64
 }
 
-// full is the covariance of packed second moments.
-func full(b []float64, k int, mean []float64) [][]float64 {
-	m := make([][]float64, k)
-	for r := range m {
-		m[r] = make([]float64, k)
-	}
-	at := 0
-	for r := range k {
-		for c := range r + 1 {
-			x := b[at]
-			if c < r {
-				x /= math.Sqrt2
-			}
-			m[r][c] = x - mean[r]*mean[c]
-			m[c][r] = m[r][c]
-			at++
+// matrix returns the r × c one of numbers at(i, j).
+func matrix(r, c int, at func(i, j int) float64) [][]float64 {
+	m := make([][]float64, r)
+	for i := range m {
+		for j := range c {
+			m[i] = append(m[i], at(i, j))
 		}
 	}
 	return m
+}
+
+// full is the covariance of packed second moments.
+func full(b []float64, k int, mean []float64) [][]float64 {
+	return matrix(k, k, func(r, c int) float64 {
+		x := b[max(r, c)*(max(r, c)+1)/2+min(r, c)]
+		if r != c {
+			x /= math.Sqrt2
+		}
+		return x - mean[r]*mean[c]
+	})
 }
 
 // moments is the inverse of full.
@@ -249,19 +250,19 @@ func (s *slow) stepRho() {
 // equations are those of a normal vector given what is observed of it: its precision, and that times its
 // mean.
 type equations struct {
-	precision [][]float64
 	right     []float64
+	precision [][]float64
 }
 
 // prior returns those of independent numbers of mean 0.
 func prior(precisions []float64) *equations {
 	k := len(precisions)
-	e := &equations{make([][]float64, k), make([]float64, k)}
-	for a, p := range precisions {
-		e.precision[a] = make([]float64, k)
-		e.precision[a][a] = p
-	}
-	return e
+	return &equations{make([]float64, k), matrix(k, k, func(a, b int) float64 {
+		if a == b {
+			return precisions[a]
+		}
+		return 0
+	})}
 }
 
 // add adds an observation y, of such a precision, of the product with a vector of a mean and, unless nil, a
@@ -438,17 +439,8 @@ func TestEpochIsTheEquations(t *testing.T) {
 // u' = R⁻ᵀu.
 func (s *slow) follow(before *slow) {
 	k := s.k
-	square := func(g func(a, b int) float64) [][]float64 {
-		m := make([][]float64, k)
-		for a := range m {
-			for b := range k {
-				m[a] = append(m[a], g(a, b))
-			}
-		}
-		return m
-	}
 	inner := func(v, w [][]float64) [][]float64 {
-		return square(func(a, b int) (sum float64) {
+		return matrix(k, k, func(a, b int) (sum float64) {
 			for j := range v {
 				sum += v[j][a] * w[j][b]
 			}
@@ -457,15 +449,15 @@ func (s *slow) follow(before *slow) {
 	}
 	g, _ := solve(inner(before.v, before.v))
 	m := inner(s.v, before.v)
-	inverse, _ := solve(square(func(a, b int) float64 { return dot(m[a], g[b]) })) // G⁻¹ is symmetric
-	r := square(func(a, b int) float64 { return inverse[b][a] })
+	inverse, _ := solve(matrix(k, k, func(a, b int) float64 { return dot(m[a], g[b]) })) // G⁻¹ is symmetric
+	r := matrix(k, k, func(a, b int) float64 { return inverse[b][a] })
 	for i := range s.u {
 		u, c := before.u[i], before.s[i]
 		for a := range k {
 			s.u[i][a] = dot(r[a], u)
 		}
-		half := square(func(a, b int) float64 { return dot(r[a], c[b]) }) // S is symmetric
-		s.s[i] = square(func(a, b int) float64 { return dot(half[a], r[b]) })
+		half := matrix(k, k, func(a, b int) float64 { return dot(r[a], c[b]) }) // S is symmetric
+		s.s[i] = matrix(k, k, func(a, b int) float64 { return dot(half[a], r[b]) })
 	}
 }
 
@@ -835,53 +827,33 @@ func TestSolve(t *testing.T) {
 	src := random.Split(6, 0)
 	for k := 1; k < 20; k++ {
 		s := newSystem(nil, k)
-		a := make([][]float64, k)
-		for r := range a {
-			a[r] = make([]float64, k)
-		}
+		e := prior(ones(make([]float64, k)))
 		for range 2 * k {
 			x := make([]float64, k)
 			for r := range x {
 				x[r] = normal(&src)
 			}
-			for r := range k {
-				for c := range k {
-					a[r][c] += x[r] * x[c]
-				}
-			}
+			e.add(1, normal(&src), x, nil)
 		}
-		b := make([]float64, k)
-		for r := range k {
-			a[r][r]++
-			b[r] = normal(&src)
+		for r, row := range e.precision {
 			for c := range k {
 				s.a[r*s.kp+c] = math.NaN() // above the diagonal there may be anything
-				if c <= r {
-					s.a[r*s.kp+c] = a[r][c]
-				}
 			}
+			copy(s.a[r*s.kp:], row[:r+1])
 		}
-		copy(s.border(), b)
+		copy(s.border(), e.right)
 		logDet := s.solve()
-		want, det := solve(a)
+		_, det := solve(e.precision)
 		closeTo(t, "log det", logDet, math.Log(det), 1e-10)
-		packed := make([]float64, Packed(k))
-		s.pack(packed)
-		at := 0
-		for r := range k {
-			z := 0.0
-			for c := range k {
-				z += want[r][c] * b[c]
-			}
+		mean, spread := e.solve()
+		for r, z := range mean {
 			closeTo(t, "a solution", s.border()[r], z, 1e-10)
-			for c := range r + 1 {
-				got := packed[at] - s.border()[r]*s.border()[c]
-				if c < r {
-					got = packed[at]/math.Sqrt2 - s.border()[r]*s.border()[c]
-				}
-				closeTo(t, "an entry of the inverse", got, want[r][c], 1e-10)
-				at++
-			}
+		}
+		packed, want := make([]float64, Packed(k)), make([]float64, Packed(k))
+		s.pack(packed)
+		moments(want, mean, spread)
+		for at, b := range want[:k*(k+1)/2] {
+			closeTo(t, "a second moment", packed[at], b, 1e-10)
 		}
 	}
 }

@@ -15,11 +15,9 @@ import (
 // noise alone; the model of a fit of it, and what makes its second stage.
 func stages(t *testing.T, d, n int, hidden float64) (q *Problem, s *stager, p *pool.Pool) {
 	src := random.Split(3, 77)
-	rows := make([][]float64, d)
+	rows := matrix(d, n, func(int, int) float64 { return normal(&src) })
 	for i := range rows {
-		rows[i] = make([]float64, n)
 		for j := range rows[i] {
-			rows[i][j] = normal(&src)
 			switch {
 			case i == d-2:
 				rows[i][j] = rows[0][j]*rows[0][j] + 0.1*normal(&src)
@@ -157,7 +155,7 @@ func slowView(s *stager, k int) (view [][]float64) {
 		a := p.precision(row, j)
 		left := 1 - a*dot(u, times(spread, u))
 		inverse, _ := solve(spread)
-		e := &equations{inverse, times(inverse, v)}
+		e := &equations{times(inverse, v), inverse}
 		e.add(-a, s.line(s.q.data.Y, k)[j], u, nil) // takes the cell away
 		moved, _ := e.solve()
 		for l, i := range s.q.Active {

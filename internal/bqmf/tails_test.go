@@ -53,13 +53,7 @@ func TestTails(t *testing.T) {
 		{"squares", func(z float64) float64 { return square(3 + z) }, math.Sqrt, square, rootTail},
 		{"powers", func(z float64) float64 { return math.Exp(2 * z) }, math.Log, math.Exp, logTail},
 	} {
-		rows := make([][]float64, 30)
-		for i := range rows {
-			rows[i] = make([]float64, 60)
-			for j := range rows[i] {
-				rows[i][j] = of.value(normal(&src))
-			}
-		}
+		rows := matrix(30, 60, func(int, int) float64 { return of.value(normal(&src)) })
 		q := problemOf(rows...)
 		if q.tails.kinds != [2]tailKind{of.kind, of.kind} {
 			t.Errorf("%s: tails %v", of.name, q.tails.kinds)
@@ -99,14 +93,10 @@ func TestTails(t *testing.T) {
 // negative; there is none at an end that comes often.
 func TestTailEnds(t *testing.T) {
 	src := random.Split(6, 5)
-	percent, rated := make([][]float64, 20), make([][]float64, 20)
-	for i := range percent {
-		percent[i], rated[i] = make([]float64, 30), make([]float64, 30)
-		for j := range percent[i] {
-			percent[i][j] = min(max(50+float64(10+2*i)*normal(&src), 0), 100)
-			rated[i][j] = 1 + math.Floor(5*src.Float64())
-		}
-	}
+	percent := matrix(20, 30, func(i, _ int) float64 {
+		return min(max(50+float64(10+2*i)*normal(&src), 0), 100)
+	})
+	rated := matrix(20, 30, func(int, int) float64 { return 1 + math.Floor(5*src.Float64()) })
 	q := problemOf(percent...)
 	if q.tails.bounds != [2]float64{0, 100} {
 		t.Errorf("percentages lie within %v", q.tails.bounds)

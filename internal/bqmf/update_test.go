@@ -16,16 +16,12 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 	m := q.learned(t, 3, 12, 1)
 	const n, rounds = 70, 2
 	d, k := m.D, m.K
-	columns := make([][]float64, n)
-	for j := range columns {
-		columns[j] = make([]float64, d)
-		for i := range columns[j] {
-			columns[j][i] = q.x[i*q.n+j] * math.Exp(0.1*normal(&src))
-			if i != 1 && src.Float64() < 0.2 {
-				columns[j][i] = math.NaN()
-			}
+	columns := matrix(n, d, func(j, i int) float64 {
+		if i != 1 && src.Float64() < 0.2 {
+			return math.NaN()
 		}
-	}
+		return q.x[i*q.n+j] * math.Exp(0.1*normal(&src))
+	})
 	before := slices.Concat(m.U, m.BU)
 	learn := func(block int) *Model {
 		s := m.Update(pool.New(3, d))
@@ -53,7 +49,7 @@ func TestUpdateIsTheSlowForm(t *testing.T) {
 		for i := range rows {
 			if u := m.rowU(i); m.Tau[i] > 0 {
 				p, _ := solve(full(m.packU(i), k, u))
-				rows[i] = &equations{p, times(p, u)}
+				rows[i] = &equations{times(p, u), p}
 			}
 		}
 		for _, x := range columns {
