@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quantmf/quantmf/internal/limit"
 	"github.com/quantmf/quantmf/internal/section"
 )
 
@@ -91,6 +92,12 @@ func TestDecode(t *testing.T) {
 				true)
 		case k == 2 || k == 3 || k == 6: // spread, floor, slope
 			refuses("a negative number", "CURR", counts, with(rows, at, -0.1), knots, true)
+			if k != 3 {
+				refuses("too large a number", "CURR", counts, with(rows, at, 2*limit.Moment), knots, true)
+			}
+		case k == rowNumbers-1:
+			refuses("too large a level", "CURR", counts, with(rows, at, 2*limit.Moment), knots, true)
+			fallthrough
 		case k > 7:
 			refuses("levels that stay", "CURR", counts, with(rows, at, rows[at-1]), knots, true)
 			refuses("levels that fall", "CURR", counts, with(rows, at-1, v+1), knots, true)
@@ -116,7 +123,9 @@ func TestDecode(t *testing.T) {
 				}
 			}
 		}
-		at += n
+		if at += n; n > 0 && (list == 0 || list == 2) {
+			refuses("a knot too far", "KNOT", counts, rows, with(knots, at-1, 2*limit.Moment), true)
+		}
 	}
 	for k := range knots {
 		if _, err := read(counts, rows, knots[:k], false); err == nil {
