@@ -178,7 +178,7 @@ func (s *Size) learn(p *pool.Pool, hidden, cells bool) {
 	a.Floats(s.k, s.k, s.np) // the planes of readers
 	done := p.Part()
 	a = p.Memory
-	alike := &Alike{n: s.n, k: s.k, kp: kernel.Pad(s.k), step: alikeStep(s.n)}
+	alike := newAlike(pool.DryArena(), s.d, s.n, s.k)
 	alike.makeLearning(a)
 	for range p.Workers() {
 		s.reader().room(a, true)

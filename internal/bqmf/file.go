@@ -104,9 +104,8 @@ func (p *Posterior) readNoise(f *section.File, more []float64) error {
 	if err != nil {
 		return err
 	}
-	within := func(t float64) bool { return t >= 1/limit.Moment && t <= limit.Moment }
 	for i, t := range v[:p.D+p.N+1] {
-		if !within(t) && (i >= p.D || t != 0) { // τ of a constant row is 0
+		if !(t >= 1/limit.Moment && t <= limit.Moment) && (i >= p.D || t != 0) { // τ of a constant row is 0
 			return f.FailAt("NOIS", i, "a number is out of range")
 		}
 	}

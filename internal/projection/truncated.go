@@ -163,16 +163,11 @@ func (p *truncated) Backward(wbar, ybar []float64) {
 	to.wbar, to.ybar = nil, nil
 }
 
-// rows returns the rows of a piece.
-func (p *truncated) rows(piece int) (from, to int) {
-	return piece * p.D / p.pieces, (piece + 1) * p.D / p.pieces
-}
-
 // backwardShares takes a piece's share of A = UᵀH and its rows of B = HVᵀ.
 func (p *truncated) backwardShares(worker, piece int) {
 	g, own := p.diff.work[worker].g, p.diff.shares[piece]
 	clear(own)
-	from, to := p.rows(piece)
+	from, to := pool.Cut(p.D, p.pieces, piece)
 	for i := from; i < to; i++ {
 		h := p.diff.wbar[i*p.np : (i+1)*p.np]
 		kernel.Dots(g, p.final.V, h)
@@ -211,7 +206,7 @@ func (p *truncated) backwardComponent(_, c int) {
 // backwardRow makes the rows of a piece of Ȳ.
 func (p *truncated) backwardRow(worker, piece int) {
 	ws := &p.diff.work[worker]
-	from, to := p.rows(piece)
+	from, to := pool.Cut(p.D, p.pieces, piece)
 	for i := from; i < to; i++ {
 		ybar := p.diff.ybar[i*p.np : (i+1)*p.np]
 		for c := range ws.g {

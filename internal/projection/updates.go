@@ -94,8 +94,8 @@ func (p *updates) rows(piece int) (from, to int, own *share) {
 	own = &p.shares[piece]
 	clear(own.v)
 	clear(own.below)
-	groups, n := p.groups(), len(p.shares)
-	return piece * groups / n * abreast, min((piece+1)*groups/n*abreast, p.D), own
+	from, to = pool.Cut(p.groups(), len(p.shares), piece)
+	return from * abreast, min(to*abreast, p.D), own
 }
 
 // row returns the bounds of row c of a k × np matrix.

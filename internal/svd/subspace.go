@@ -77,10 +77,9 @@ func NewSubspace(d, n, l int, row func(worker, i int) []float64, p *pool.Pool) *
 // where the context has ended.
 func (s *Subspace) pass(directions []float64) bool {
 	l := s.L
-	piece := func(c int) (from, to int) { return c * s.d / len(s.acc), (c + 1) * s.d / len(s.acc) }
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		g := s.g[worker]
-		from, to := piece(c)
+		from, to := pool.Cut(s.d, len(s.acc), c)
 		for i := from; i < to; i++ {
 			kernel.Dots(g, directions, s.row(worker, i))
 			for h, v := range g {
@@ -95,7 +94,7 @@ func (s *Subspace) pass(directions []float64) bool {
 	s.pool.Do(len(s.acc), func(worker, c int) {
 		g := s.g[worker]
 		clear(s.acc[c])
-		from, to := piece(c)
+		from, to := pool.Cut(s.d, len(s.acc), c)
 		for i := from; i < to; i++ {
 			for h := range g {
 				g[h] = s.q.Lefts()[h*s.dp+i]
