@@ -192,8 +192,7 @@ func Remarks(model quantmf.Model) []string {
 	}
 	if min(d, n) < 3 {
 		return []string{"a " + strconv.Itoa(d) + " × " + strconv.Itoa(n) +
-			" matrix is too small for components " +
-			"to say something: any can be repeated as it is"}
+			" matrix is too small for components to say something: any can be repeated as it is"}
 	}
 	return []string{"k = " + strconv.Itoa(k) + " can repeat any " + strconv.Itoa(d) + " × " +
 		strconv.Itoa(n) + " matrix as it is: take a k far below " + strconv.Itoa(min(d, n))}

@@ -101,9 +101,8 @@ func (u *Unseen) Words(method string) (text, others string) {
 	predicted := percent(u.Predicted, u.StdErr)
 	switch {
 	case u.Found():
-		text = predicted + " of what differs between samples is predicted, in values that the model " +
-			"has not " +
-			"seen (" + percent(u.Fitted, 0) + " is explained, in those that it was fitted to)"
+		text = predicted + " of what differs between samples is predicted, in values that the model has " +
+			"not seen (" + percent(u.Fitted, 0) + " is explained, in those that it was fitted to)"
 	case u.Predicted > Structureless:
 		text = "it is unsure whether values that the model has not seen are predicted better than by " +
 			"the mean " +
@@ -111,8 +110,7 @@ func (u *Unseen) Words(method string) (text, others string) {
 			" is explained)"
 	default:
 		text = "no structure was found at this k: values that the model has not seen are predicted no " +
-			"better than by " +
-			"the mean of their feature (" + predicted + "; of those that it was fitted to " +
+			"better than by the mean of their feature (" + predicted + "; of those that it was fitted to " +
 			percent(u.Fitted, 0) + " is explained). Components and curves show noise: try a smaller k"
 	}
 	return text, u.beside(method)

@@ -35,9 +35,8 @@ func TestUnseenWords(t *testing.T) {
 			"QMF, because NMF predicts hidden values 10 ± 2 % worse"},
 		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
 			Others: []account.Other{of("NMF", 0.01, 0.02), of("BQMF", 0.04, 0.01)}}, "30 ± 10 %",
-			"QMF, because BQMF predicts hidden values 4 ± 1 % worse; NMF predicts them 1 ± 2 % " +
-				"worse, which " +
-				"may be chance"},
+			"QMF, because BQMF predicts hidden values 4 ± 1 % worse; NMF predicts them 1 ± 2 % worse, " +
+				"which may be chance"},
 		{account.Unseen{Values: 9, Predicted: 0.3, StdErr: 0.1, Auto: true,
 			Others: []account.Other{of("NMF", 0.01, 0.02)}}, "30 ± 10 %",
 			"QMF; NMF predicts them 1 ± 2 % worse, which may be chance"},
@@ -52,9 +51,8 @@ func TestUnseenWords(t *testing.T) {
 			"NMF predicts them 4 ± 30 % better, which may be chance"},
 		{account.Unseen{Values: 9, Predicted: -0.353, StdErr: 0.03, Fitted: 0.42},
 			"no structure was found at this k: values that the model has not seen are predicted no better " +
-				"than by " +
-				"the mean of their feature (-35 ± 3 %; of those that it was fitted to 42 % is explained). " +
-				"Components and curves show noise: try a smaller k", ""},
+				"than by the mean of their feature (-35 ± 3 %; of those that it was fitted to 42 % is " +
+				"explained). Components and curves show noise: try a smaller k", ""},
 		{account.Unseen{Values: 9, Predicted: -0.001},
 			"no structure was found at this k: values that the model has " +
 				"not seen are predicted no better than by the mean of their feature (0 %;", ""},

@@ -89,9 +89,8 @@ func Write(w io.Writer, f Fit) error {
 	places := f.places()
 	shown, picked, tree := f.arrange(places)
 	d.section("Data and fit")
-	d.add(how + `Rows are features and columns are samples, in the same ` +
-		`order in every panel. Colours are relative to each feature: red where a sample is above that ` +
-		`feature's mean, blue where it is below. `)
+	d.add(how + `Rows are features and columns are samples, in the same order in every panel. Colours are ` +
+		`relative to each feature: red where a sample is above that feature's mean, blue where it is below. `)
 	if f.mapped() && f.Normalized.Rows == 0 {
 		d.add("The second panel is the mixture before the maps, the third after them. ")
 	} else if f.mapped() {
@@ -113,10 +112,8 @@ func Write(w io.Writer, f Fit) error {
 	d.losses(&f)
 	d.methods(&f)
 	d.section("Tables")
-	d.add("<p class=\"how\">These files are in this page; a click saves them. " +
-		"Their numbers have four or five digits, whole ones all of theirs; the files that the command " +
-		"writes " +
-		"have all. Names end in " +
+	d.add("<p class=\"how\">These files are in this page; a click saves them. Their numbers have four or " +
+		"five digits, whole ones all of theirs; the files that the command writes have all. Names end in " +
 		".tsv, or in .tsv.gz where the file is compressed by gzip.</p>\n")
 	d.tables(&f, uv)
 	d.add("</section>\n</main>\n</body>\n</html>\n")

@@ -53,10 +53,9 @@ func (d *document) samples(f *Fit, p places, columns []int, t tree) {
 		d.add("Distances between samples are those between their amounts of the components, each component " +
 			"in its standard deviations: all components count the same. ")
 	}
-	d.add("The panels show the first principal axes of this, as a PCA of the components would, each " +
-		"with its " +
-		"share of what differs between samples. Hold the pointer over a dot of the first panel for " +
-		"its name. ")
+	d.add("The panels show the first principal axes of this, as a PCA of the components would, each with " +
+		"its share of what differs between samples. Hold the pointer over a dot of the first panel for its " +
+		"name. ")
 	if p.axes.Rows > 2 {
 		d.add("Two axes show less than all do: groups that overlap here may be apart. ")
 	}
@@ -189,11 +188,9 @@ func (d *document) tree(f *Fit, columns []int, t tree) {
 				clipped(f.Samples[j], 16))
 		}
 	}
-	d.add("</svg></div>\n<figcaption>The tree joins the two samples, or groups of samples, that are " +
-		"most alike " +
-		"first, and so on (Ward's clustering of the distances above); the higher they meet, the less " +
-		"alike they " +
-		"are. <b>-order tree</b> puts the samples of the heatmaps and profiles in this order.")
+	d.add("</svg></div>\n<figcaption>The tree joins the two samples, or groups of samples, that are most " +
+		"alike first, and so on (Ward's clustering of the distances above); the higher they meet, the less " +
+		"alike they are. <b>-order tree</b> puts the samples of the heatmaps and profiles in this order.")
 	if len(columns) < f.V.Cols {
 		d.add(" Shown are %d samples, evenly spaced in the table, of %d.", len(columns), f.V.Cols)
 	}

@@ -94,11 +94,9 @@ func TestReadGCT(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		gct13: "; descriptions left out: 1 of features, 1 of samples",
-		"#1.3\n1\t1\t0\t1\nid\ta\nage\t4\ng1\t1\n": "; descriptions left out: 0 of features, 1 of " +
-			"samples",
-		"#1.3\n1\t1\t1\t0\nid\tdesc\ta\ng1\tx\t1\n": "; descriptions left out: 1 of features, 0 of " +
-			"samples",
-		"#1.3\n1\t1\t0\t0\nid\ta\ng1\t1\n": "",
+		"#1.3\n1\t1\t0\t1\nid\ta\nage\t4\ng1\t1\n":  "; descriptions left out: 0 of features, 1 of samples",
+		"#1.3\n1\t1\t1\t0\nid\tdesc\ta\ng1\tx\t1\n": "; descriptions left out: 1 of features, 0 of samples",
+		"#1.3\n1\t1\t0\t0\nid\ta\ng1\t1\n":          "",
 		"#1.2\n1\t1\nName\tDescription\ta\ng1\tfirst\t1\n": "; descriptions left out: 1 of features, 0 of " +
 			"samples",
 	} {

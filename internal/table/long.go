@@ -166,8 +166,7 @@ func (r *textReader) longTable(values []float64) (*Table, error) {
 		cell := &t.X.Row(int(p.i))[p.j]
 		if *cell == *cell {
 			e := &Error{File: r.file, Line: r.lines[k],
-				Problem: "an earlier line has a value of this cell, too: " +
-					"leave one of them"}
+				Problem: "an earlier line has a value of this cell, too: leave one of them"}
 			return nil, r.naming(e, t.Features[p.i], t.Samples[p.j])
 		}
 		*cell = values[k]

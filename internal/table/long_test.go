@@ -179,8 +179,7 @@ func TestLongFaults(t *testing.T) {
 			`in:4:3: feature "b", sample "B": "low" is not a number: ` +
 				`write a number here; names belong into the first line and the first column`},
 		{two + "b\n", table.Options{Long: "g,s,v"},
-			`in:4:2: feature "b": this line has 1 cell, the lines before it ` +
-				`have 3: add the missing cells`},
+			`in:4:2: feature "b": this line has 1 cell, the lines before it have 3: add the missing cells`},
 		{two, table.Options{Long: "g,s"},
 			`in: -long "g,s": must be three columns, of features, samples and values, ` +
 				`such as gene,sample,value or 1,2,3`},
@@ -191,8 +190,7 @@ func TestLongFaults(t *testing.T) {
 			`in: -long "g,s,w": none of the 3 columns is called "w": give headings or ` +
 				`numbers, such as gene,3-5`},
 		{two, table.Options{Long: "g,s,v", Names: "1"},
-			`in: -long and -names contradict each other: -long names the ` +
-				`features, too`},
+			`in: -long and -names contradict each other: -long names the features, too`},
 		{"#1.2\n1\t1\nName\tDescription\ta\ng\t\t1\n", table.Options{Long: "1,2,3"},
 			`in: -long is for text, and this is gct`},
 	} {

@@ -216,10 +216,9 @@ func TestFaultsOfNames(t *testing.T) {
 		o    table.Options
 		want string
 	}{
-		{late, table.Options{}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a ` +
-			`number here; ` +
-			`names belong into the first line and the first column; the first lines hold numbers in column ` +
-			`1, which so was taken for values: give -names 1 if it names the features`},
+		{late, table.Options{}, `in:102:1: feature "f101", sample "x": "g" is not a number: write a number ` +
+			`here; names belong into the first line and the first column; the first lines hold numbers in ` +
+			`column 1, which so was taken for values: give -names 1 if it names the features`},
 		{late, table.Options{Names: "none"},
 			`in:102:1: feature "f101", sample "x": "g" is not a number: write a number here; names belong ` +
 				`into the first line and the first column; -names none says that column 1 holds values: ` +

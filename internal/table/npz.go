@@ -186,9 +186,8 @@ func readZip(s *source, r io.Reader) (*Table, error) {
 	case z.parts[workbookPart] != nil:
 		return readXLSX(z)
 	case z.parts["xl/workbook.bin"] != nil, z.parts["content.xml"] != nil:
-		return nil, s.wrong("this is a binary workbook of Excel (xlsb), or one of LibreOffice (ods): " +
-			"save it as " +
-			"xlsx, or the sheet as CSV")
+		return nil, s.wrong("this is a binary workbook of Excel (xlsb), or one of LibreOffice (ods): save " +
+			"it as xlsx, or the sheet as CSV")
 	case len(z.arrays) == 0:
 		return nil, s.wrong("this is a zip archive with no array of NumPy in it: unpack it")
 	}

@@ -170,9 +170,8 @@ func (s *source) foreign(head []byte) string {
 		return "this is a file of R's saveRDS" + save + "; in R: write.csv(as.matrix(readRDS(" + file +
 			`)), "OUT.csv")`
 	case has("\xd0\xcf\x11\xe0"):
-		return "this is an old Excel workbook (xls), or one with a password: save it as xlsx without, " +
-			"or the " +
-			"sheet as CSV"
+		return "this is an old Excel workbook (xls), or one with a password: save it as xlsx without, or " +
+			"the sheet as CSV"
 	case has("PAR1"):
 		return "this is a Parquet file" + save + "; in Python: import pandas; pandas.read_parquet(" + file +
 			`).to_csv("OUT.csv.gz")`

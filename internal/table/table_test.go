@@ -149,9 +149,8 @@ func TestReadFaults(t *testing.T) {
 			`in:2:3: feature "g1", sample "b": "low" is not a number: write a number here; names belong ` +
 				`into the first line and the first column`},
 		{"decimal comma", "x;a;b\ng1;1,5;2.5\n",
-			`in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point, ` +
-				`or give ` +
-				`-decimal comma if all have a comma`},
+			`in:2:2: feature "g1", sample "a": "1,5" has a decimal comma: write decimals with a point, or ` +
+				`give -decimal comma if all have a comma`},
 		{"a comma of thousands or of decimals", "x;a;b\ng1;-1,234;2\n",
 			`in:2:2: feature "g1", sample "a": "-1,234" has a comma: write decimals with a point, and ` +
 				`thousands without a mark; give -decimal comma if it stands before decimals`},

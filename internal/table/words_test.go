@@ -40,15 +40,13 @@ func TestWords(t *testing.T) {
 		{"truths", "x,a,b\ng,TRUE,false\n", anything, "g; a|b; 1 0",
 			"; 2 cells are TRUE or FALSE, which are 1 and 0"},
 		{"half of a limit", "x;a;b\ng;<0,5;> 100\nh;<= 1;≥2\n", half, "g|h; a|b; 0.25 100/0.5 2",
-			"; decimal commas; 2 values below a limit of detection, taken at half of it; 2 values above " +
-				"a limit " +
-				"of detection, taken at it"},
+			"; decimal commas; 2 values below a limit of detection, taken at half of it; 2 values above a " +
+				"limit of detection, taken at it"},
 		{"a limit", "x;a;b\ng;<0.5;7\n", table.Options{Below: "limit"}, "g; a|b; 0.5 7",
 			"; 1 value below a limit of detection, taken at it"},
 		{"a limit as missing", "x;a;b\ng;<0.5;>7\n", table.Options{Below: "missing", Missing: true},
 			"g; a|b; NaN NaN", "; 1 value below a limit of detection, taken for missing; 1 value above a " +
-				"limit of " +
-				"detection, taken for missing"},
+				"limit of detection, taken for missing"},
 		{"words for missing", "x,a,b\ng,ND,n.d.\nh,1,2\n",
 			table.Options{Missing: true, NA: []string{"ND", "n.d."}},
 			"g|h; a|b; NaN NaN/1 2", ""},
@@ -106,48 +104,38 @@ func TestWordFaults(t *testing.T) {
 	}{
 		{"all words at once", "x,a,b,c\ng,1,ND,<0.5\nh,n.d.,2,3\ni,ND,<0.5,4\n", anything,
 			`in:2:3: feature "g", sample "b": 5 cells hold words where numbers should stand: "ND" (2, ` +
-				`first in line ` +
-				`2, column 3), "<0.5" (2, first in line 2, column 4), "n.d." (1, first in line 3, column ` +
-				`2): give ` +
-				`-na ND,n.d. for words that mean a missing value; -below half, limit or missing for ` +
-				`limits of ` +
-				`detection`},
+				`first in line 2, column 3), "<0.5" (2, first in line 2, column 4), "n.d." (1, first in ` +
+				`line 3, column 2): give -na ND,n.d. for words that mean a missing value; -below half, ` +
+				`limit or missing for limits of detection`},
 		{"in one column", "x,a,b\ng,1,b d\nh,2,e\ni,3,e\n", anything,
 			`in:2:3: feature "g", sample "b": 3 cells hold words where numbers should stand: "b d" (1, ` +
-				`first in ` +
-				`line 2, column 3), "e" (2, first in line 3, column 3): give -na "b d,e" for words that ` +
-				`mean a ` +
-				`missing value; -names 1,3 to leave out column 3, in which all of them stand`},
+				`first in line 2, column 3), "e" (2, first in line 3, column 3): give -na "b d,e" for ` +
+				`words that mean a missing value; -names 1,3 to leave out column 3, in which all of them ` +
+				`stand`},
 		{"a word before a line that is short", "x,a,b\ng,1,low\nh,2\n", anything,
 			`in:2:3: feature "g", sample "b": "low" is not a number: write a number here; names belong ` +
-				`into the ` +
-				`first line and the first column`},
+				`into the first line and the first column`},
 		{"a limit", "x,a\ng,<0.5\n", anything,
 			`in:2:2: feature "g", sample "a": "<0.5" is a limit of detection: give -below half, limit or ` +
-				`missing, ` +
-				`or write a number`},
+				`missing, or write a number`},
 		{"a limit that would be missing", "x,a\ng,<0.5\n", table.Options{Below: "missing"},
 			`in:2:2: feature "g", sample "a": "<0.5" is a missing value under -below missing: give ` +
-				`-missing, fill ` +
-				`in a number, or remove the feature or the sample`},
+				`-missing, fill in a number, or remove the feature or the sample`},
 		{"percent beside plain numbers", "x,a,b\ng,45%,0.5\n", anything,
 			`in:2: feature "g": 1 of its 2 values end in %: write all of them in percent, or none`},
 		{"the same in a column", "x,a,b\ns,1%,1\nr,2,1\n", table.Options{Transpose: true},
 			`in: feature "a": 1 of its 2 values end in %: write all of them in percent, or none`},
 		{"points among commas", "x;a;b\ng;1,5;1.000,5\n", table.Options{Decimal: ','},
 			`in:2:3: feature "g", sample "b": "1.000,5" has a point where decimals have a comma: write ` +
-				`thousands ` +
-				`without a mark, or give -decimal . if decimals have a point`},
+				`thousands without a mark, or give -decimal . if decimals have a point`},
 		{"lines that describe", "by us\nin 2024\n\nx,a,b\ng,1,2\nh,1,2\n", anything,
 			`in:1: the first lines have fewer cells than those from line 4 on, as lines do that describe a ` +
-				`table: ` +
-				`give -skip 3 to leave them out`},
+				`table: give -skip 3 to leave them out`},
 		{"lines that describe, with cells", "by us,,\nx,a,b\ng,1,2\nh,1,2\n", anything,
 			`in:2:2: feature "x", sample "s1": 2 cells hold words where numbers should stand: "a" (1, ` +
-				`first in line 2, ` +
-				`column 2), "b" (1, first in line 2, column 3): give -skip N to leave out the first N ` +
-				`lines, if the ` +
-				`names of the samples stand below them; -na a,b for words that mean a missing value`},
+				`first in line 2, column 2), "b" (1, first in line 2, column 3): give -skip N to leave out ` +
+				`the first N lines, if the names of the samples stand below them; -na a,b for words that ` +
+				`mean a missing value`},
 		{"more lines than there are", "x,a\n", table.Options{Skip: 2},
 			`in: -skip 2: the file has no more lines than that`},
 		{"no value at all", "x,a\ng,\n", table.Options{Missing: true, Full: true},

@@ -50,8 +50,7 @@ func (w *workbook) part(name string) (*xmlReader, io.Closer, error) {
 	r, err := f.Open()
 	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
 		return nil, nil, w.wrong("the workbook is encrypted, or packed by another method than deflate: " +
-			"save it " +
-			"anew, or the sheet as CSV")
+			"save it anew, or the sheet as CSV")
 	}
 	if err != nil {
 		return nil, nil, w.broken(err)

@@ -15,9 +15,8 @@ import (
 
 // Parts of a workbook made by hand.
 const (
-	bookXML = `<?xml version="1.0"?><x:workbook xmlns:x="m"><x:workbookPr date1904='1'/><x:sheets>` +
-		`<x:sheet name="no" state="hidden" r:id="r2"/><x:sheet name="A &amp; B" ` +
-		`r:id="r1"/></x:sheets></x:workbook>`
+	bookXML = `<?xml version="1.0"?><x:workbook xmlns:x="m"><x:workbookPr date1904='1'/><x:sheets><x:sheet ` +
+		`name="no" state="hidden" r:id="r2"/><x:sheet name="A &amp; B" r:id="r1"/></x:sheets></x:workbook>`
 	relsXML   = `<Relationships><Relationship Id="r1" Target="/xl/worksheets/a.xml"/></Relationships>`
 	stylesXML = `<styleSheet><numFmts><numFmt numFmtId="164" formatCode="[Red]&quot;day&quot;0.0\d"/>` +
 		`<numFmt numFmtId="165" formatCode="yyyy"/></numFmts><cellStyleXfs><xf ` +
@@ -27,13 +26,11 @@ const (
 		`<rPh><t>spoken</t></rPh></si><si><t/></si>` +
 		`<si><t><![CDATA[a<b]]>&#65;&#x42;&amp;&none;</t></si></sst>`
 	sheetXML = `<worksheet><!-- <row> --><sheetData><row r="2"><c r="B2" t="s"><v>0</v></c><c ` +
-		`t="s"><v>1</v></c>` +
-		`<c r="E2" t="inlineStr"><is><t>two&#10;"2"</t></is></c></row><row r="4"><c r="B4" ` +
-		`t="s"><v>3</v></c>` +
-		`<c r="C4" s="1"><v>1.5</v></c><c r="D4" t="s"><v>2</v></c><c r="E4" t="b"><v>1</v></c></row>` +
-		`<row><c r="B5" s="2"><v>0</v></c><c r="C5" t="str"><f>B1</f><v>2</v></c><c r="E5" ` +
-		`t="e"><v>#N/A</v></c>` +
-		`<c r="F5"/></row></sheetData></worksheet>`
+		`t="s"><v>1</v></c><c r="E2" t="inlineStr"><is><t>two&#10;"2"</t></is></c></row><row r="4"><c ` +
+		`r="B4" t="s"><v>3</v></c><c r="C4" s="1"><v>1.5</v></c><c r="D4" t="s"><v>2</v></c><c r="E4" ` +
+		`t="b"><v>1</v></c></row><row><c r="B5" s="2"><v>0</v></c><c r="C5" ` +
+		`t="str"><f>B1</f><v>2</v></c><c r="E5" t="e"><v>#N/A</v></c><c ` +
+		`r="F5"/></row></sheetData></worksheet>`
 )
 
 // book is a workbook of parts.
@@ -78,8 +75,7 @@ func TestWorkbooks(t *testing.T) {
 	}{
 		{"openpyxl", file(t, openpyxl), data, want, `sheet "a & b" of an Excel workbook, features named by ` +
 			`column 1 ("gene"), samples by line 3; 2 cells are TRUE or FALSE, which are 1 and 0; 1 value ` +
-			`below a ` +
-			`limit of detection, taken at half of it; -sheet takes another of its 2 sheets: "notes"`},
+			`below a limit of detection, taken at half of it; -sheet takes another of its 2 sheets: "notes"`},
 		{"a sheet by its number", file(t, openpyxl), number, want, `sheet "a & b" of an Excel workbook`},
 		{"XlsxWriter, texts in their cells", file(t, "xlsxwriter.xlsx"), comma,
 			`TP53|EGFR|sum; a|<b> & "c"; 1.5 2.25/3 4.25/4.5 NaN`, `sheet "Sheet1" of an Excel workbook, ` +
@@ -87,8 +83,7 @@ func TestWorkbooks(t *testing.T) {
 		{"by hand", book(sheetXML, textsXML), byHand,
 			`a<bAB&&none;|1904-01-01; |s 1||two "2"; NaN 1.5 NaN 1/NaN 2 ` +
 				`NaN NaN`, `sheet "A & B" of an Excel workbook, features named by column 2 ("gene"), ` +
-				`samples ` +
-				`by line 2`},
+				`samples by line 2`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -111,13 +106,11 @@ func TestWorkbookFaults(t *testing.T) {
 		{"no such sheet", file(t, "openpyxl.xlsx"), table.Options{Sheet: "c"},
 			`in: -sheet "c": the workbook has 2 sheets: "notes", "a & b"`},
 		{"one column", file(t, "openpyxl.xlsx"), anything,
-			`in:1: sheet "notes": only one column was found; -sheet ` +
-				`takes another of its 2 sheets: "a & b"`},
+			`in:1: sheet "notes": only one column was found; -sheet takes another of its 2 sheets: "a & b"`},
 		{"a word", book(strings.Replace(sheetXML, "1.5", "x", 1), textsXML),
 			table.Options{Names: "2", Missing: true},
 			`in:4:3: feature "a<bAB&&none;", sample "s 1": sheet "A & B": "x" is not a number: write a ` +
-				`number here; ` +
-				`names belong into the first line and the first column`},
+				`number here; names belong into the first line and the first column`},
 		{"another format", file(t, "sheet.xlsx"), table.Options{Format: "csv"}, "in: this is xlsx, not csv"},
 		{"a sheet cut short", book(cut(sheetXML, "</sheetData>"), textsXML), anything,
 			"in: the archive is damaged or cut short (unexpected EOF): copy or download the file again"},
