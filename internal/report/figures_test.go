@@ -502,8 +502,7 @@ func (h heatFigure) samples(f *Fit, s shown) {
 	h.Helper()
 	n, numbers := len(s.columns), len(found(h.text, `(>\d+ samples</text>)`))
 	below := found(h.text, `<text class="end small" transform="translate\(([.\d]+) ([.\d]+)\) `+
-		`rotate\(-90\)">`+
-		`([^<]*)<`)
+		`rotate\(-90\)">([^<]*)<`)
 	if n > 9 {
 		if len(below) != 0 || numbers != 4 {
 			h.Errorf("%d labels of samples, %d numbers", len(below), numbers)

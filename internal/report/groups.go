@@ -80,8 +80,7 @@ func ReadKnown(text string, of Columns, features, samples []string) (k Known, wa
 		if n == nil && len(words.Names) > mostGroups || i == 0 && len(k.Features.Names) > mostGroups {
 			if len(of.By) > 0 || len(by) == 1 {
 				return Known{}, nil, fmt.Errorf("%s has more than %d groups: give a column of numbers or "+
-					"of few "+
-					"different words", strconv.Quote(clipped(t.name(c), 40)), mostGroups)
+					"of few different words", strconv.Quote(clipped(t.name(c), 40)), mostGroups)
 			}
 			left = append(left, t.name(c))
 			if i == 0 {

@@ -93,9 +93,8 @@ func TestLong(t *testing.T) {
 	}
 	got := readsAs(t, "x,gene,sample,value\n1,a,A,1\n2,a,B,2\n", table.Options{Long: "gene,sample,value"},
 		"a; A|B; 1 2")
-	if got.Taken != `comma-separated, features named by column 2 ("gene"), samples by column 3 `+
-		`("sample"), a `+
-		`value a line in column 4 ("value"); column 1 ("x") left out` || !got.NamedSamples ||
+	if got.Taken != `comma-separated, features named by column 2 ("gene"), samples by column 3 ("sample"), `+
+		`a value a line in column 4 ("value"); column 1 ("x") left out` || !got.NamedSamples ||
 		!got.NamedFeatures {
 		t.Error(got.Taken)
 	}
@@ -206,6 +205,5 @@ func TestLongMemory(t *testing.T) {
 	}
 	fails(t, b.String(), table.Options{Long: "1,2,3", Missing: true, Memory: 4 << 20},
 		"in:2000: 2000 × 2000 numbers would take more than the 4 MiB of memory that reading may take: "+
-			"allow more "+
-			"with -max-memory, if the file is what it should be")
+			"allow more with -max-memory, if the file is what it should be")
 }

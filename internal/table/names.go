@@ -574,9 +574,8 @@ func (l *layout) columns(flag, list string) (columns []int, problem string) {
 			if c := l.headed(list); c >= 0 {
 				return []int{c}, ""
 			}
-			return nil, fmt.Sprintf("%s %s: none of the %d columns is called %s: give headings or "+
-				"numbers, such "+
-				"as gene,3-5", flag, quote(list), len(l.roles), quote(part))
+			return nil, fmt.Sprintf("%s %s: none of the %d columns is called %s: give headings or numbers, "+
+				"such as gene,3-5", flag, quote(list), len(l.roles), quote(part))
 		}
 		for c := from; c <= to; c++ {
 			if !slices.Contains(columns, c) {

@@ -158,9 +158,8 @@ func (o Options) noNumber(text string) string {
 		return fmt.Sprintf("%q has a comma: write decimals with a point, and thousands without a mark%s",
 			short(text), instead)
 	case hasDecimalComma(text):
-		return fmt.Sprintf("%q has a decimal comma: write decimals with a point, or give -decimal comma "+
-			"if all "+
-			"have a comma", short(text))
+		return fmt.Sprintf("%q has a decimal comma: write decimals with a point, or give -decimal comma if "+
+			"all have a comma", short(text))
 	}
 	return fmt.Sprintf("%q is not a number: write a number here; names belong into the first line and the "+
 		"first column", short(text))
