@@ -133,18 +133,17 @@ func (r *mtxReader) split(what string, a ...any) error {
 // matrix returns the matrix. A file may be read a second time from its first entry on.
 func (r *mtxReader) matrix() (quantmf.Rows, error) {
 	header := r.line
-	e := r.source.entries(r.rows, r.cols, func(put func(i, j int, v float64) error) error {
+	e := r.source.entries(r.rows, r.cols, func(put sink) error {
 		if err := r.each(put); err != nil {
 			return err
 		}
 		return r.end()
 	}, nil)
 	if r.seekable != nil {
-		e.again = func(put func(i, j int, v float64) error) error {
+		e.again = func(put sink) error {
 			return r.source.again(func(content io.Reader) error {
 				second := *r
-				second.source = &source{Options: r.Options, budget: r.budget, file: r.file, r: content,
-					buf: make([]byte, buffered)}
+				second.source = r.beside(content)
 				for range header {
 					if _, err := second.nextLine(); err != nil {
 						return second.changed()
@@ -166,7 +165,7 @@ func (r *mtxReader) matrix() (quantmf.Rows, error) {
 }
 
 // each calls put for everything that follows in the file, and for its mirror image.
-func (r *mtxReader) each(put func(i, j int, v float64) error) error {
+func (r *mtxReader) each(put sink) error {
 	if r.mirror {
 		plain := put
 		put = func(i, j int, v float64) error {
@@ -251,7 +250,7 @@ func (r *mtxReader) plainEntry() (i, j int, v float64, ok bool) {
 }
 
 // array reads all values, column by column.
-func (r *mtxReader) array(put func(i, j int, v float64) error) error {
+func (r *mtxReader) array(put sink) error {
 	listed := r.rows * r.cols
 	for k := 0; k < listed; {
 		if err := r.split("value %d of %d", k+1, listed); err != nil {

@@ -334,7 +334,7 @@ func (a *npy) matrix(there int64) (quantmf.Rows, error) {
 }
 
 // byColumns calls put for every value of an array in the order of Fortran.
-func (a *npy) byColumns(put func(i, j int, v float64) error) error {
+func (a *npy) byColumns(put sink) error {
 	in := stream{values: a.values(a.shape[0] * a.shape[1])}
 	for j := range a.shape[1] {
 		for i := range a.shape[0] {

@@ -153,19 +153,29 @@ func (s *source) archive() ([]byte, error) {
 // encrypted is a flag of a file in an archive, which archive/zip leaves to its caller.
 const encrypted = 1
 
+// opened opens a file of the archive. The error of one that cannot be unpacked says what it is, and how it
+// is saved anew.
+func (z *npz) opened(f *zip.File, what, anew string) (io.ReadCloser, error) {
+	r, err := f.Open()
+	switch {
+	case err == zip.ErrAlgorithm, err == nil && f.Flags&encrypted != 0:
+		return nil, z.wrong("%s is encrypted, or packed by another method than deflate: save it anew%s", what,
+			anew)
+	case err != nil:
+		return nil, z.broken(err)
+	}
+	return r, nil
+}
+
 // open opens an array. The caller closes it.
 func (z *npz) open(name string) (*npy, error) {
 	f := z.arrays[name]
 	if f == nil {
 		return nil, z.wrong("there is no array %s in the archive", quote(name))
 	}
-	r, err := f.Open()
-	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
-		return nil, z.wrong("the array %s is encrypted, or packed by another method than deflate: "+
-			"save it anew by numpy.savez or savez_compressed", quote(name))
-	}
+	r, err := z.opened(f, "the array "+quote(name), " by numpy.savez or savez_compressed")
 	if err != nil {
-		return nil, z.broken(err)
+		return nil, err
 	}
 	a, err := z.openNPY(&packedReader{r, "zip"}, z.file+"("+short(name)+".npy)")
 	if err != nil {
@@ -360,7 +370,7 @@ type scipy struct {
 func (m *scipy) array(k int) (*stream, error) { return m.stream(arrays[m.kind][k]) }
 
 // each calls put for every entry. The end of an array compares its checksum.
-func (m *scipy) each(put func(i, j int, v float64) error) error {
+func (m *scipy) each(put sink) error {
 	var of []*stream
 	for k := range arrays[m.kind] {
 		a, err := m.array(k)
@@ -400,7 +410,7 @@ func (z *npz) format() (string, error) {
 	return "", a.fault("the format of a sparse matrix must be a word")
 }
 
-func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) error) error {
+func (m *scipy) coo(data, rows, cols *stream, put sink) error {
 	if rows.count != data.count || cols.count != data.count {
 		return m.wrong("the arrays data, row and col have %d, %d and %d numbers: they must have as many",
 			data.count, rows.count, cols.count)
@@ -426,7 +436,7 @@ func (m *scipy) coo(data, rows, cols *stream, put func(i, j int, v float64) erro
 }
 
 // compressed reads rows or columns of entries.
-func (m *scipy) compressed(data, pointers, indices *stream, put func(i, j int, v float64) error) error {
+func (m *scipy) compressed(data, pointers, indices *stream, put sink) error {
 	outer, inner := m.rows, m.cols
 	if m.kind == "csc" {
 		outer, inner = inner, outer

@@ -79,6 +79,11 @@ func newSource(r io.Reader, file string, o Options) (*source, error) {
 	return s, nil
 }
 
+// beside is a source of other content of the file, on the same account, which has taken the buffer.
+func (s *source) beside(r io.Reader) *source {
+	return &source{Options: s.Options, budget: s.budget, file: s.file, r: r, buf: make([]byte, buffered)}
+}
+
 // unpack opens compressed data, by the method packed, "" for none.
 func unpack(r io.Reader) (content io.Reader, packed string, err error) {
 	in := bufio.NewReaderSize(r, buffered)
@@ -119,7 +124,6 @@ type packedError struct {
 }
 
 func (e *packedError) Error() string { return e.err.Error() }
-func (e *packedError) Unwrap() error { return e.err }
 
 // again calls do with the content from its start, of a file that can be read twice, and leaves the source as
 // it was.
@@ -444,8 +448,6 @@ func (l *list[T]) all() ([]T, error) {
 			kept = 0
 		}
 	}
-	for _, size := range [...]int{l.room - l.count, more} {
-		l.s.give(l.bytes * int64(size))
-	}
+	l.s.give(l.bytes * int64(l.room-l.count+more))
 	return out, nil
 }

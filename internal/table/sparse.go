@@ -32,8 +32,11 @@ const (
 // mostSparseRows is the largest number of rows for which a header alone may claim memory.
 const mostSparseRows = spare / 8
 
+// sink takes an entry of a matrix.
+type sink = func(i, j int, v float64) error
+
 // pass calls put for every entry, in the order of the file.
-type pass = func(put func(i, j int, v float64) error) error
+type pass = func(put sink) error
 
 // entries are those that a file lists of a matrix.
 type entries struct {
@@ -78,7 +81,7 @@ func (e *entries) turn() {
 		if all == nil {
 			return nil
 		}
-		return func(put func(i, j int, v float64) error) error {
+		return func(put sink) error {
 			return all(func(i, j int, v float64) error { return put(j, i, v) })
 		}
 	}
@@ -158,7 +161,7 @@ func (e *entries) notEmpty(bytes float64, count int) error {
 func (e *entries) sparse() (*quantmf.Sparse, error) {
 	first := e.first
 	if e.again == nil {
-		first = func(put func(i, j int, v float64) error) error {
+		first = func(put sink) error {
 			return e.first(func(i, j int, v float64) error {
 				if err := e.hold(i, j, v); err != nil {
 					return err
@@ -166,7 +169,7 @@ func (e *entries) sparse() (*quantmf.Sparse, error) {
 				return put(i, j, v)
 			})
 		}
-		e.again = func(put func(i, j int, v float64) error) error {
+		e.again = func(put sink) error {
 			for _, piece := range e.held.pieces {
 				for _, c := range piece {
 					if err := put(int(c.i), int(c.j), c.v); err != nil {
@@ -293,7 +296,7 @@ func rebuilt(x *quantmf.Sparse, rows, columns []int, f func(float64) float64) *q
 	}
 	var cols []uint32
 	var values []float64
-	each := func(put func(i, j int, v float64) error) error {
+	each := func(put sink) error {
 		for to, i := range rows {
 			cols, values = x.NonZeros(i, cols, values)
 			for k, v := range values {

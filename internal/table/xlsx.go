@@ -15,7 +15,6 @@ package table
 // nothing but a row of it and the shared texts is held.
 
 import (
-	"archive/zip"
 	"bytes"
 	"fmt"
 	"io"
@@ -42,30 +41,24 @@ type workbook struct {
 }
 
 // part opens a document of a workbook, nil where there is none.
-func (w *workbook) part(name string) (*xmlReader, io.Closer, error) {
+func (w *workbook) part(name string) (*xmlReader, error) {
 	f := w.parts[name]
 	if f == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
-	r, err := f.Open()
-	if err == zip.ErrAlgorithm || err == nil && f.Flags&encrypted != 0 {
-		return nil, nil, w.wrong("the workbook is encrypted, or packed by another method than deflate: " +
-			"save it anew, or the sheet as CSV")
-	}
+	r, err := w.opened(f, "the workbook", ", or the sheet as CSV")
 	if err != nil {
-		return nil, nil, w.broken(err)
+		return nil, err
 	}
-	x, err := w.elements(&packedReader{r, "zip"})
-	return x, r, err
+	return w.elements(r)
 }
 
 // each calls do at the beginning and the end of every element of a part, up to its end.
 func (w *workbook) each(name string, do func(x *xmlReader) error) error {
-	x, file, err := w.part(name)
+	x, err := w.part(name)
 	if x == nil || err != nil {
 		return err
 	}
-	defer file.Close()
 	defer x.close()
 	for {
 		err := x.next(nil)
@@ -108,9 +101,8 @@ func readXLSX(z *npz) (*Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer text.close()
-	s := z.source
-	o := &source{Options: s.Options, budget: s.budget, file: s.file, r: text, buf: make([]byte, buffered)}
+	defer text.x.close()
+	o := z.beside(text)
 	o.Sep, o.inSheet = '\t', true
 	t, err := readText(o)
 	others := ""
@@ -257,7 +249,6 @@ func showsDate(code string) bool {
 type sheetText struct {
 	*workbook
 	x     *xmlReader
-	file  io.Closer
 	width int // cells a line
 	line  []byte
 	rest  []byte // of line, that is not read
@@ -271,11 +262,11 @@ type sheetText struct {
 func (w *workbook) sheet(part string) (*sheetText, error) {
 	width := 0
 	for {
-		x, file, err := w.part(part)
+		x, err := w.part(part)
 		if err != nil {
 			return nil, err
 		}
-		s := &sheetText{workbook: w, x: x, file: file, width: width}
+		s := &sheetText{workbook: w, x: x, width: width}
 		if width > 0 {
 			return s, w.take(2*buffered, "a buffer")
 		}
@@ -284,7 +275,7 @@ func (w *workbook) sheet(part string) (*sheetText, error) {
 			cells, err = s.next()
 			width = max(width, cells)
 		}
-		s.close()
+		x.close()
 		if err != io.EOF {
 			return nil, w.broken(err)
 		}
@@ -293,11 +284,6 @@ func (w *workbook) sheet(part string) (*sheetText, error) {
 				mostColumns)
 		}
 	}
-}
-
-func (s *sheetText) close() {
-	s.x.close()
-	s.file.Close()
 }
 
 // Read reads lines: those of the rows, blank ones for rows that the file leaves out.

@@ -15,23 +15,26 @@ import (
 // xmlReader reads a document from a source of its own, which has the account of the file's.
 type xmlReader struct {
 	*source
+	file       io.Closer
 	name       []byte // of the element that next returned
 	attributes []byte // its text
 	ends       bool   // it is an end: </name>, or the second half of <name/>
 	empty      bool   // <name/>, whose end comes next
 }
 
-// elements opens a document.
-func (s *source) elements(r io.Reader) (*xmlReader, error) {
+// elements opens a document in an archive.
+func (s *source) elements(file io.ReadCloser) (*xmlReader, error) {
 	if err := s.take(buffered, "a buffer"); err != nil {
 		return nil, err
 	}
-	o := &source{Options: s.Options, budget: s.budget, file: s.file, r: r, buf: make([]byte, buffered)}
-	return &xmlReader{source: o}, nil
+	return &xmlReader{source: s.beside(&packedReader{file, "zip"}), file: file}, nil
 }
 
-// close gives the buffer back.
-func (x *xmlReader) close() { x.give(int64(len(x.buf))) }
+// close closes the document and gives the buffer back.
+func (x *xmlReader) close() {
+	x.file.Close()
+	x.give(int64(len(x.buf)))
+}
 
 // until returns what comes before a mark, and skips both.
 func (x *xmlReader) until(mark string) ([]byte, error) {
