@@ -24,18 +24,6 @@ func field(line []byte, at int, sep byte, plain bool) (text []byte, quoted bool,
 	ends := func(i int) bool {
 		return i >= len(line) || line[i] == sep || blanks && line[i] == '\t'
 	}
-	after := func(i int) int { // the start of the next cell, behind a separator at i
-		i++
-		if blanks {
-			for i < len(line) && (line[i] == ' ' || line[i] == '\t') {
-				i++
-			}
-			if i >= len(line) {
-				return len(line) + 1
-			}
-		}
-		return i
-	}
 	if at >= len(line) || line[at] != '"' || plain {
 		end := at
 		if blanks {
@@ -47,7 +35,7 @@ func field(line []byte, at int, sep byte, plain bool) (text []byte, quoted bool,
 		} else {
 			end = len(line)
 		}
-		return line[at:end], false, after(end), true
+		return line[at:end], false, behind(line, end, sep), true
 	}
 	var joined []byte // the text so far, nil where it is a part of the line
 	from := at + 1
@@ -66,7 +54,7 @@ func field(line []byte, at int, sep byte, plain bool) (text []byte, quoted bool,
 			if joined != nil {
 				text = append(joined, text...)
 			}
-			return text, true, after(i + 1), true
+			return text, true, behind(line, i+1, sep), true
 		case line[i-1] == '\\' && i > from:
 			joined = append(append(joined, line[from:i-1]...), '"')
 			from = i + 1
@@ -75,14 +63,22 @@ func field(line []byte, at int, sep byte, plain bool) (text []byte, quoted bool,
 	return nil, true, 0, false
 }
 
-// begin is where the first cell of a line starts.
-func begin(line []byte, sep byte) int {
-	at := 0
-	for sep == ' ' && at < len(line) && (line[at] == ' ' || line[at] == '\t') {
-		at++
+// behind is where the cell behind a separator at line[at] starts, len(line)+1 where there is none.
+func behind(line []byte, at int, sep byte) int {
+	at++
+	if sep == ' ' {
+		for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
+			at++
+		}
+		if at >= len(line) {
+			return len(line) + 1
+		}
 	}
 	return at
 }
+
+// begin is where the first cell of a line starts.
+func begin(line []byte, sep byte) int { return min(behind(line, -1, sep), len(line)) }
 
 // cell is a cell of the first lines.
 type cell struct {
@@ -526,14 +522,8 @@ func countsRows(column []cell) bool {
 // namesBehind tells whether column 2 holds the names, behind the numbers of rows: its heading says so, or its
 // cells are words, each another.
 func (o Options) namesBehind(l *layout, column []cell) bool {
-	if heading := l.heading(1); heading != "" && ofNames(heading) {
-		return true
-	}
-	seen := map[string]bool{}
-	for _, c := range column {
-		seen[c.text] = true
-	}
-	return len(seen) == len(column) && o.allWords(column)
+	heading := l.heading(1)
+	return heading != "" && ofNames(heading) || !repeats(column) && o.allWords(column)
 }
 
 // leaveOut finds the columns behind that of names which describe the features: columns of words, of further

@@ -390,10 +390,7 @@ func (r *textReader) add(line []byte) error {
 			if v, n, ok := decimal(line[at:], r.sep, r.point); ok && r.fine(v) {
 				row[k] = v
 				k++
-				at += n + 1
-				if r.sep == ' ' {
-					at = skipBlanks(line, at)
-				}
+				at = behind(line, at+n, r.sep)
 				continue
 			}
 		}
@@ -470,22 +467,12 @@ func (r *textReader) name(role byte, text []byte) (err error) {
 	return err
 }
 
-func skipBlanks(line []byte, at int) int {
-	for at < len(line) && (line[at] == ' ' || line[at] == '\t') {
-		at++
-	}
-	if at >= len(line) {
-		return len(line) + 1
-	}
-	return at
-}
-
 func (r *textReader) openQuote(f int) error {
 	return r.fault(f+1, "a quotation mark that is out of place or never closed in its line: put a cell "+
 		"that holds one in quotation marks and double those inside")
 }
 
-func (r *textReader) oldMac(f int) error {
+func (r *textReader) oldMac(f int) *Error {
 	return r.fault(f+1, "a cell with a carriage return in it: end lines as Unix (LF) or Windows (CRLF) does")
 }
 
@@ -507,7 +494,7 @@ func (r *textReader) cell(line []byte, c int) string {
 }
 
 // notANumber is the error of a cell that holds no number.
-func (r *textReader) notANumber(line []byte, f int, text []byte, problem string) error {
+func (r *textReader) notANumber(line []byte, f int, text []byte, problem string) *Error {
 	if bytes.IndexByte(text, '\r') >= 0 {
 		return r.oldMac(f)
 	}

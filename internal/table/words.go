@@ -148,10 +148,10 @@ func (r *textReader) value(text string, f int) (v float64, problem string, isWor
 
 // see remembers a word. There is an error where there are too many.
 func (r *textReader) see(line []byte, f int, text []byte, problem string) error {
-	o := &r.odd
+	o, shown := &r.odd, short(strings.TrimSpace(string(text)))
 	if o.first == nil {
-		known, is := r.notANumber(line, f, text, problem).(*Error)
-		if !is || bytes.IndexByte(text, '\r') >= 0 {
+		known := r.notANumber(line, f, text, problem)
+		if bytes.IndexByte(text, '\r') >= 0 {
 			return known
 		}
 		o.first, o.column, o.atTop = known, f, len(r.lines) < 2
@@ -159,14 +159,13 @@ func (r *textReader) see(line []byte, f int, text []byte, problem string) error 
 	if o.cells++; o.column != f {
 		o.column = -1
 	}
-	at := slices.IndexFunc(o.words,
-		func(w word) bool { return w.text == short(strings.TrimSpace(string(text))) })
+	at := slices.IndexFunc(o.words, func(w word) bool { return w.text == shown })
 	if at < 0 {
 		at = len(o.words)
 		if at == mostWords {
 			return r.wordsError()
 		}
-		o.words = append(o.words, word{short(strings.TrimSpace(string(text))), 0, r.line, f + 1})
+		o.words = append(o.words, word{shown, 0, r.line, f + 1})
 	}
 	o.words[at].count++
 	return nil

@@ -109,15 +109,13 @@ func writeText(out *bufio.Writer, commas bool, corner string, rows, columns []st
 	if err := inOneCell(rows, columns, "\x00\r\n"); err != nil {
 		return err
 	}
-	sep, quoted := byte('\t'), func(name string) bool {
-		return strings.ContainsAny(name, "\"\t")
-	}
+	sep, special := byte('\t'), "\"\t"
 	if commas {
-		sep, quoted = ',', func(name string) bool { return strings.ContainsAny(name, "\",;\t") }
+		sep, special = ',', "\",;\t"
 	}
 	var line []byte
 	name := func(s string) {
-		if quoted(s) {
+		if strings.ContainsAny(s, special) {
 			s = `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
 		}
 		line = append(line, s...)
