@@ -100,13 +100,16 @@ func (t *Table) EachRow(do func(i int, row []float64)) error {
 func (t *Table) Select(rows []int) *Table { return t.SelectOr(rows, nil) }
 
 // SelectOr is Select, where -1 in rows stands for a row of missing values, whose name is in names.
-func (t *Table) SelectOr(rows []int, names []string) *Table {
+func (t *Table) SelectOr(rows []int, names []string) *Table { return t.part(rows, nil, names) }
+
+// part is SelectOr of some columns, nil for all.
+func (t *Table) part(rows, columns []int, names []string) *Table {
 	s := *t
 	s.Features = make([]string, len(rows))
 	s.absent = make([]bool, len(rows))
-	places := &s.lines
+	places, across := &s.lines, &s.fields
 	if t.transposed {
-		places = &s.fields
+		places, across = across, places
 	}
 	old := *places
 	*places = nil
@@ -120,16 +123,19 @@ func (t *Table) SelectOr(rows []int, names []string) *Table {
 			*places = append(*places, old[max(from, 0)])
 		}
 	}
+	if columns != nil {
+		s.Samples, *across = picked(t.Samples, columns), picked(*across, columns)
+	}
 	if !slices.Contains(rows, -1) {
 		s.Words = picked(t.Words, rows)
 	}
-	chosen := selected{t.Rows(), slices.Clone(rows)}
+	chosen := selected{t.Rows(), slices.Clone(rows), columns}
 	if held, is := t.Held.(*quantmf.Sparse); is && !slices.Contains(rows, -1) {
-		s.Held = rebuilt(held, rows, nil, func(v float64) float64 { return v })
+		s.Held = rebuilt(held, rows, columns, func(v float64) float64 { return v })
 	} else if t.Held != nil {
 		s.Held = chosen
 	} else {
-		s.X = quantmf.NewMat(len(rows), t.X.Cols)
+		s.X = quantmf.NewMat(chosen.Dims())
 		for i := range rows {
 			chosen.ReadRow(s.X.Row(i), i) // of a Mat: there is no error
 		}
@@ -148,64 +154,39 @@ func (s *source) withoutEmpty(t *Table) error {
 	}); err != nil {
 		return err
 	}
-	var rows, columns []int
-	var noFeatures, noSamples []string
-	for i, is := range inRow {
-		if rows = append(rows, i); !is {
-			rows, noFeatures = rows[:len(rows)-1], append(noFeatures, t.Features[i])
+	kept := func(has []bool, names []string, what string) (which []int) {
+		var empty []string
+		for k, is := range has {
+			if is {
+				which = append(which, k)
+			} else {
+				empty = append(empty, names[k])
+			}
 		}
-	}
-	for j, is := range inColumn {
-		if columns = append(columns, j); !is {
-			columns, noSamples = columns[:len(columns)-1], append(noSamples, t.Samples[j])
+		if len(empty) > 0 {
+			t.Warnings = append(t.Warnings, fmt.Sprintf("%s without any value left out: %s",
+				Counted(len(empty), what), Examples(empty)))
 		}
+		return which
 	}
+	rows, columns := kept(inRow, t.Features, "feature"), kept(inColumn, t.Samples, "sample")
 	if len(rows) == 0 {
 		return &Error{File: t.File, Problem: "all values are missing"}
 	}
-	for _, left := range []struct {
-		one   string
-		names []string
-	}{{"feature", noFeatures}, {"sample", noSamples}} {
-		if len(left.names) > 0 {
-			t.Warnings = append(t.Warnings, fmt.Sprintf("%s without any value left out: %s",
-				Counted(len(left.names), left.one), Examples(left.names)))
-		}
-	}
-	for range min(1, len(noFeatures)) + min(1, len(noSamples)) { // a copy each
-		err := s.take(int64(t.HeldBytes()), "the matrix")
-		if t.Held == nil {
-			err = s.takeMatrix(uint64(len(rows)), uint64(n))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if len(noFeatures) > 0 {
-		*t = *t.Select(rows)
-	}
-	if len(noSamples) == 0 {
+	if len(rows) == d && len(columns) == n {
 		return nil
 	}
-	few := narrowed{t.Rows(), columns}
-	switch held := t.Held.(type) {
-	case nil:
-		t.X = quantmf.NewMat(len(rows), len(columns))
-		for i := range rows {
-			few.ReadRow(t.X.Row(i), i) // of a Mat: there is no error
-		}
-	case *quantmf.Sparse:
-		t.Held = rebuilt(held, nil, columns, func(v float64) float64 { return v })
-	default:
-		t.Held = few
+	err := s.take(int64(t.HeldBytes()), "the matrix")
+	if t.Held == nil {
+		err = s.takeMatrix(uint64(len(rows)), uint64(len(columns)))
 	}
-	t.Samples = picked(t.Samples, columns)
-	places := &t.fields
-	if t.transposed {
-		places = &t.lines
+	if len(columns) == n {
+		columns = nil // which costs no copy of a row
 	}
-	*places = picked(*places, columns)
-	return nil
+	if err == nil {
+		*t = *t.part(rows, columns, nil)
+	}
+	return err
 }
 
 // picked are some elements of a list; none of nil.
@@ -246,43 +227,33 @@ func Matched(model, matrix []string) (rows []int, absent, extra []string) {
 	return rows, absent, extra
 }
 
-// selected is some rows of a matrix; -1 stands for one of missing values.
+// selected is some rows of a matrix, -1 for one of missing values, and some columns, nil for all.
 type selected struct {
 	quantmf.Rows
-	rows []int
+	rows, columns []int
 }
 
 func (s selected) Dims() (rows, cols int) {
-	_, cols = s.Rows.Dims()
+	if _, cols = s.Rows.Dims(); s.columns != nil {
+		cols = len(s.columns)
+	}
 	return len(s.rows), cols
 }
 
 func (s selected) ReadRow(x []float64, i int) error {
-	if s.rows[i] >= 0 {
+	if s.rows[i] < 0 {
+		for j := range x {
+			x[j] = math.NaN()
+		}
+		return nil
+	}
+	if s.columns == nil {
 		return s.Rows.ReadRow(x, s.rows[i])
 	}
-	for j := range x {
-		x[j] = math.NaN()
-	}
-	return nil
-}
-
-// narrowed is some columns of a matrix.
-type narrowed struct {
-	quantmf.Rows
-	columns []int
-}
-
-func (f narrowed) Dims() (rows, cols int) {
-	rows, _ = f.Rows.Dims()
-	return rows, len(f.columns)
-}
-
-func (f narrowed) ReadRow(x []float64, i int) error {
-	_, n := f.Rows.Dims()
+	_, n := s.Rows.Dims()
 	row := make([]float64, n)
-	err := f.Rows.ReadRow(row, i)
-	for to, j := range f.columns {
+	err := s.Rows.ReadRow(row, s.rows[i])
+	for to, j := range s.columns {
 		x[to] = row[j]
 	}
 	return err
