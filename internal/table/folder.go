@@ -39,14 +39,11 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 	if o.Names != "" {
 		var err error
 		if column, err = strconv.Atoi(o.Names); err != nil || column < 1 {
-			return nil, &Error{File: folder,
-				Problem: fmt.Sprintf("-names %s: must be the number of a column of %s", quote(o.Names),
-					r.features)}
+			return nil, r.wrong("-names %s: must be the number of a column of %s", quote(o.Names), r.features)
 		}
 	}
 	if o.Format != "" && o.Format != "mtx" {
-		return nil, &Error{File: folder,
-			Problem: "this is a folder with a Matrix Market file, not " + o.Format}
+		return nil, r.wrong("this is a folder with a Matrix Market file, not %s", o.Format)
 	}
 	r.Rows = o.Rows && !o.Transpose
 	r.Transpose = false
@@ -79,32 +76,30 @@ func ReadFolder(dir fs.FS, folder string, o Options) (*Table, error) {
 		slices.Sort(all)
 		t.Warnings = append(t.Warnings, "the features are of several types: "+strings.Join(all, ", "))
 	}
-	if o.Transpose {
-		if err := r.s.transpose(t); err != nil {
-			return nil, err
-		}
-	}
-	if o.Full && o.Missing {
-		if err := r.s.withoutEmpty(t); err != nil {
-			return nil, err
-		}
+	if err := r.s.finish(t, o); err != nil {
+		return nil, err
 	}
 	return t, nil
 }
 
+// wrong returns an error of the folder as a whole.
+func (r *folderReader) wrong(format string, args ...any) *Error {
+	return &Error{File: r.folder, Problem: fmt.Sprintf(format, args...)}
+}
+
 // files finds the three files.
 func (r *folderReader) files() (err error) {
-	if r.matrix, err = find(r.dir, r.folder, "matrix.mtx", ""); err != nil {
+	if r.matrix, err = r.find("matrix.mtx", ""); err != nil {
 		return err
 	}
 	prefix, _, _ := strings.Cut(r.matrix, "matrix.mtx")
-	if r.features, err = find(r.dir, r.folder, "features.tsv", prefix); err != nil {
+	if r.features, err = r.find("features.tsv", prefix); err != nil {
 		var older error
-		if r.features, older = find(r.dir, r.folder, "genes.tsv", prefix); older != nil {
+		if r.features, older = r.find("genes.tsv", prefix); older != nil {
 			return err
 		}
 	}
-	r.barcodes, err = find(r.dir, r.folder, "barcodes.tsv", prefix)
+	r.barcodes, err = r.find("barcodes.tsv", prefix)
 	return err
 }
 
@@ -130,8 +125,8 @@ func (r *folderReader) read(name string, do func(io.Reader) error) error {
 
 // find returns the file of a folder that is called prefix and name, perhaps compressed; if prefix is "", with
 // any prefix.
-func find(dir fs.FS, folder, name, prefix string) (string, error) {
-	entries, err := fs.ReadDir(dir, ".")
+func (r *folderReader) find(name, prefix string) (string, error) {
+	entries, err := fs.ReadDir(r.dir, ".")
 	if err != nil {
 		return "", err
 	}
@@ -145,14 +140,11 @@ func find(dir fs.FS, folder, name, prefix string) (string, error) {
 	}
 	switch {
 	case len(found) == 0:
-		return "", &Error{File: folder,
-			Problem: fmt.Sprintf("this folder has no %s%s or %s%s.gz: a folder is read as those of 10x "+
-				"are, with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name, short(prefix),
-				name)}
+		return "", r.wrong("this folder has no %s%s or %[1]s%[2]s.gz: a folder is read as those of 10x are, "+
+			"with matrix.mtx, features.tsv and barcodes.tsv", short(prefix), name)
 	case len(found) > 1:
-		return "", &Error{File: folder,
-			Problem: fmt.Sprintf("this folder has several files of this kind, such as %s and %s: leave "+
-				"one in it", quote(found[0]), quote(found[1]))}
+		return "", r.wrong("this folder has several files of this kind, such as %s and %s: leave one in it",
+			quote(found[0]), quote(found[1]))
 	}
 	return found[0], nil
 }

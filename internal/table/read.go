@@ -94,17 +94,27 @@ func Read(r io.Reader, file string, o Options) (*Table, error) {
 		return nil, err
 	}
 	t, err := s.read(r)
-	if err == nil && o.Transpose {
-		err = s.transpose(t)
-	}
-	if err == nil && o.Full && o.Missing {
-		err = s.withoutEmpty(t)
+	if err == nil {
+		err = s.finish(t, o)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.doubtTurned(t)
 	return t, nil
+}
+
+// finish turns a table that was read, and leaves out what is empty, where the options say so.
+func (s *source) finish(t *Table, o Options) error {
+	if o.Transpose {
+		if err := s.transpose(t); err != nil {
+			return err
+		}
+	}
+	if o.Full && o.Missing {
+		return s.withoutEmpty(t)
+	}
+	return nil
 }
 
 func (s *source) read(r io.Reader) (*Table, error) {
