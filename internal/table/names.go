@@ -404,20 +404,18 @@ func wholes(row []cell) (values []uint64, ok bool) {
 
 // shape is a name with all digits replaced by one: TP53 and TP63 have the same shape.
 func shape(name string) string {
-	var s strings.Builder
 	digit := false
-	for _, r := range name {
-		if unicode.IsDigit(r) {
-			if !digit {
-				s.WriteByte('0')
-			}
-			digit = true
-			continue
+	return strings.Map(func(r rune) rune {
+		before := digit
+		digit = unicode.IsDigit(r)
+		switch {
+		case digit && before:
+			return -1
+		case digit:
+			return '0'
 		}
-		digit = false
-		s.WriteRune(r)
-	}
-	return s.String()
+		return r
+	}, name)
 }
 
 // nameColumns finds the column of names and the columns that describe the features.

@@ -118,21 +118,17 @@ func (o Options) isMissing(cell string) bool {
 // number parses a cell, or says what is wrong with it and what to do.
 func (o Options) number(cell string) (v float64, problem string) {
 	text := strings.TrimSpace(cell)
-	if o.isMissing(text) {
-		if o.Missing {
-			return math.NaN(), ""
-		}
-		if text == "" {
-			return 0, "this cell is empty: " + fillIn
-		}
-		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
+	missing, err := o.isMissing(text), error(nil)
+	if !missing {
+		v, err = parse(text)
+		missing = err == nil && slices.Contains(o.na, v)
 	}
-	v, err := parse(text)
 	switch {
-	case err == nil && slices.Contains(o.na, v):
-		if o.Missing {
-			return math.NaN(), ""
-		}
+	case missing && o.Missing:
+		return math.NaN(), ""
+	case text == "":
+		return 0, "this cell is empty: " + fillIn
+	case missing:
 		return 0, fmt.Sprintf("%q is a missing value: %s", short(text), fillIn)
 	case errors.Is(err, strconv.ErrRange), err == nil && v-v != 0:
 		return 0, fmt.Sprintf("%q is not finite: fill in a finite number, or remove the feature or "+

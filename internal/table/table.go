@@ -476,14 +476,11 @@ func (t *Table) Remarks() []string {
 		if !n.given {
 			continue
 		}
-		seen := make(map[string]bool, len(n.names))
-		twice := map[string]bool{}
+		twice := make(map[string]int, len(n.names))
 		for _, name := range n.names {
-			if seen[name] {
-				twice[name] = true
-			}
-			seen[name] = true
+			twice[name]++
 		}
+		maps.DeleteFunc(twice, func(_ string, times int) bool { return times == 1 })
 		if len(twice) > 0 {
 			remarks = append(remarks,
 				fmt.Sprintf("%s more than once among those of %s: %s",
@@ -592,30 +589,25 @@ type Error struct {
 func (e *Error) Unwrap() error { return e.Err }
 
 func (e *Error) Error() string {
-	var s strings.Builder
-	s.WriteString(e.File)
+	place := e.File
 	if e.Line > 0 {
-		fmt.Fprintf(&s, ":%d", e.Line)
+		place += fmt.Sprintf(":%d", e.Line)
 	}
 	if e.Column > 0 {
-		fmt.Fprintf(&s, ":%d", e.Column)
+		place += fmt.Sprintf(":%d", e.Column)
 	}
 	if e.Byte > 0 {
-		fmt.Fprintf(&s, ": byte %d", e.Byte)
+		place += fmt.Sprintf(": byte %d", e.Byte)
 	}
-	s.WriteString(": ")
+	var names []string
 	if e.Feature != "" {
-		fmt.Fprintf(&s, "feature %s", quote(e.Feature))
+		names = append(names, "feature "+quote(e.Feature))
 	}
 	if e.Sample != "" {
-		if e.Feature != "" {
-			s.WriteString(", ")
-		}
-		fmt.Fprintf(&s, "sample %s", quote(e.Sample))
+		names = append(names, "sample "+quote(e.Sample))
 	}
-	if e.Feature != "" || e.Sample != "" {
-		s.WriteString(": ")
+	if names != nil {
+		place += ": " + strings.Join(names, ", ")
 	}
-	s.WriteString(e.Problem)
-	return s.String()
+	return place + ": " + e.Problem
 }
