@@ -946,7 +946,7 @@ func TestWard(t *testing.T) {
 			clusters[x] = best
 			clusters = slices.Delete(clusters, y, y+1)
 		}
-		got, want := order(points), clusters[0]
+		got, want := clustered(points).leaves, clusters[0]
 		if got[0] != want[0] {
 			slices.Reverse(got)
 		}

@@ -378,15 +378,12 @@ func (t *knownTable) survival(of Columns, samples []string) (s account.Track, er
 // order sorts the indices of features or samples by their groups, those without last; within
 // a group they stay as they are.
 func (g *Groups) order(indices []int) {
-	if g.Of == nil {
-		return
-	}
 	slices.SortStableFunc(indices, func(a, b int) int { return g.rank(a) - g.rank(b) })
 }
 
 // rank is the place of i's group, that of no group behind all.
 func (g *Groups) rank(i int) int {
-	if g.Of[i] < 0 {
+	if g.Of == nil || g.Of[i] < 0 {
 		return len(g.Names)
 	}
 	return g.Of[i]
@@ -435,8 +432,11 @@ func (g Groups) Inks() []string {
 // run is a stretch of neighbours of one group: from, up to but not including, to.
 type run struct{ rank, from, to int }
 
-// runs returns the stretches of indices, in their order.
+// runs returns the stretches of indices, in their order, none where there are no groups.
 func (g *Groups) runs(indices []int) (out []run) {
+	if g.Of == nil {
+		return nil
+	}
 	for t, i := range indices {
 		if r := g.rank(i); t > 0 && out[len(out)-1].rank == r {
 			out[len(out)-1].to++

@@ -54,7 +54,7 @@ func (f *Fit) arrange(p places) (s shown, picked []int, t tree) {
 	for t, i := range rows {
 		byRow[t] = at(standardised(f.Fitted.Row(i), f.Fitted.Row(i)), picked)
 	}
-	rows = at(rows, order(byRow))
+	rows = at(rows, clustered(byRow).leaves)
 	f.FeatureGroups.order(rows)
 	t = clustered(at(p.points, picked))
 	columns := slices.Clone(picked)
@@ -196,11 +196,8 @@ func (f *Fit) heatLayout(s shown, panels int) heatLayout {
 	if labelPitch*l.rows <= 620 {
 		l.height = max(l.height, labelPitch*l.rows)
 	}
-	if f.FeatureGroups.Of != nil {
-		l.rowRuns = f.FeatureGroups.runs(s.rows)
-	}
-	if f.SampleGroups.Of != nil {
-		l.columnRuns = f.SampleGroups.runs(s.columns)
+	l.rowRuns, l.columnRuns = f.FeatureGroups.runs(s.rows), f.SampleGroups.runs(s.columns)
+	if l.columnRuns != nil {
 		l.top += bandWidth + 3
 	}
 	if l.named = l.height/l.rows >= labelPitch; l.named {
@@ -213,7 +210,7 @@ func (f *Fit) heatLayout(s shown, panels int) heatLayout {
 		}
 	}
 	if len(l.names) > 0 {
-		l.left = letter*float64(longest(l.names)) + 8
+		l.left = widest(l.names) + 8
 	}
 	if l.rowRuns != nil {
 		l.left += bandWidth + 3
@@ -221,22 +218,26 @@ func (f *Fit) heatLayout(s shown, panels int) heatLayout {
 	count := float64(panels)
 	l.width = (heatWidth - l.left - heatGap*(count-1)) / count
 	if l.samplesNamed = l.width/l.columns >= labelPitch; l.samplesNamed {
-		var names []string
-		for _, j := range s.columns {
-			names = append(names, clipped(f.Samples[j], 16))
-		}
-		l.bottom = letter*float64(longest(names)) + 10
+		l.bottom = widest(f.sampleNames(s.columns)) + 10
 	}
 	return l
 }
 
-// longest is the number of characters of the longest name.
-func longest(names []string) int {
+// sampleNames are those of samples as figures have them.
+func (f *Fit) sampleNames(columns []int) (names []string) {
+	for _, j := range columns {
+		names = append(names, clipped(f.Samples[j], 16))
+	}
+	return names
+}
+
+// widest is about the width of the longest name.
+func widest(names []string) float64 {
 	most := 0
 	for _, n := range names {
 		most = max(most, utf8.RuneCountInString(n))
 	}
-	return most
+	return letter * float64(most)
 }
 
 // heatmaps writes the figure of all panels, what its colours mean and what it leaves out.
@@ -314,9 +315,8 @@ func (d *document) heatPanel(f *Fit, s shown, l heatLayout, x float64, p panel) 
 		d.text("mid small", x+l.width/2, l.top+l.height+13, table.Counted(len(s.columns), "sample"))
 		return
 	}
-	for t, j := range s.columns {
-		d.upright("end small", x+(float64(t)+.5)*l.width/l.columns+3.5, l.top+l.height+5,
-			clipped(f.Samples[j], 16))
+	for t, n := range f.sampleNames(s.columns) {
+		d.upright("end small", x+(float64(t)+.5)*l.width/l.columns+3.5, l.top+l.height+5, n)
 	}
 }
 

@@ -21,10 +21,7 @@ type merge struct {
 	height float64
 }
 
-// order returns the order of the points, given as rows.
-func order(points [][]float64) []int { return clustered(points).leaves }
-
-// clustered returns the tree of the points.
+// clustered returns the tree of the points, given as rows.
 func clustered(points [][]float64) tree {
 	n := len(points)
 	var out tree

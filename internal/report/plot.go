@@ -7,6 +7,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,9 +152,31 @@ func (p *plot) curve(x, y []float64) string {
 	return s.String()
 }
 
+// beyond says how many samples lie beyond the frame.
+func (p *plot) beyond(samples int) {
+	if samples > 0 {
+		p.XLabel += "; " + table.Counted(samples, "sample lies", "samples lie") + " beyond"
+	}
+}
+
 // dots returns a path that is a dot at each point, if its line ends are round.
 func (p *plot) dots(x, y []float64) string {
 	return strings.ReplaceAll(p.curve(x, y), "L", "h0M") + "h0"
+}
+
+// dots are those of samples in a plot, a series for each group.
+func (f *Fit) dots(p *plot, samples []int, x, y []float64) (out []series) {
+	g := &f.SampleGroups
+	if g.Of == nil && len(samples) > 0 {
+		return []series{{Class: "dots", Path: p.dots(at(x, samples), at(y, samples))}}
+	}
+	samples = slices.Clone(samples)
+	g.order(samples)
+	for _, r := range g.runs(samples) {
+		of := samples[r.from:r.to]
+		out = append(out, series{Class: "group", Ink: g.ink(r.rank), Path: p.dots(at(x, of), at(y, of))})
+	}
+	return out
 }
 
 // box returns the path of a rectangle.
@@ -169,12 +192,9 @@ const mostEpochs = 600
 func lossPlot(f *Fit) plot {
 	p := frame(620, 330, 64, 46)
 	what := "Loss"
-	if f.Method == "BQMF" {
-		what = "Bound"
-	}
 	p.XLabel, p.YLabel = "epoch", "loss of a value, on average"
 	if f.Method == "BQMF" {
-		p.YLabel = "bound, nats of a value"
+		what, p.YLabel = "Bound", "bound, nats of a value"
 	}
 	var epochs, losses []float64
 	low, high := f.Loss[0], f.Loss[0]
@@ -217,16 +237,6 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 	from, to := account.Span(w)
 	p.x = widened(from, to, p.Left, p.Right, 0.06, false)
 	within := func(j int) bool { return w[j] >= from && w[j] <= to }
-	far := 0
-	for j := range w {
-		if !within(j) {
-			far++
-		}
-	}
-	if far > 0 {
-		p.XLabel += "; " + table.Counted(far, "sample lies", "samples lie") + " beyond"
-	}
-
 	curveX := make([]float64, len(curveY))
 	for s := range curveX {
 		curveX[s] = from + (to-from)*float64(s)/account.Steps
@@ -244,34 +254,20 @@ func (f *Fit) mapPlot(i int, w []float64) plot {
 			tick{coordinate(p.x.at(from + v*(to-from))), strconv.FormatFloat(v, 'g', -1, 64)})
 	}
 
+	var drawn []int
+	var lineX, lineY []float64
 	step := (len(x) + mostDots - 1) / mostDots
-	dotX, dotY := make([][]float64, len(f.SampleGroups.Names)+1),
-		make([][]float64, len(f.SampleGroups.Names)+1)
-	for j := 0; j < len(x); j += step {
-		if x[j] == x[j] && within(j) {
-			g := 0
-			if f.SampleGroups.Of != nil {
-				g = f.SampleGroups.rank(j)
-			}
-			dotX[g], dotY[g] = append(dotX[g], w[j]), append(dotY[g], x[j])
-		}
-	}
-	for g := range dotX {
-		if len(dotX[g]) == 0 {
+	for j := range w {
+		if !within(j) {
 			continue
 		}
-		dots := series{Class: "dots", Path: p.dots(dotX[g], dotY[g])}
-		if f.SampleGroups.Of != nil {
-			dots.Class, dots.Ink = "group", f.SampleGroups.ink(g)
-		}
-		p.Series = append(p.Series, dots)
-	}
-	var lineX, lineY []float64
-	for j := range w {
-		if within(j) {
-			lineX, lineY = append(lineX, w[j]), append(lineY, f.Fitted.At(i, j))
+		lineX, lineY = append(lineX, w[j]), append(lineY, f.Fitted.At(i, j))
+		if j%step == 0 && x[j] == x[j] {
+			drawn = append(drawn, j)
 		}
 	}
+	p.beyond(len(w) - len(lineX))
+	p.Series = f.dots(&p, drawn, w, x)
 	slope, offset := line(lineX, lineY)
 	p.Series = append(p.Series,
 		series{Class: "line", Path: p.curve([]float64{from, to},
@@ -367,11 +363,9 @@ func (f *Fit) profilePlot(c int, columns []int) plot {
 		s.WriteString("V" + coordinate(p.y.at(a)) + "H" + coordinate(p.x.at(float64(j+1))))
 	}
 	p.Series = []series{{Class: "area", Path: s.String() + "V" + zero + "z"}}
-	if f.SampleGroups.Of != nil {
-		for _, r := range f.SampleGroups.runs(columns) {
-			p.Series = append(p.Series, series{Class: "band", Fill: f.SampleGroups.ink(r.rank),
-				Path: box(p.x.at(float64(r.from)), p.Bottom-band, p.x.at(float64(r.to)), p.Bottom)})
-		}
+	for _, r := range f.SampleGroups.runs(columns) {
+		p.Series = append(p.Series, series{Class: "band", Fill: f.SampleGroups.ink(r.rank),
+			Path: box(p.x.at(float64(r.from)), p.Bottom-band, p.x.at(float64(r.to)), p.Bottom)})
 	}
 	return p
 }

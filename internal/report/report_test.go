@@ -319,7 +319,7 @@ func TestOrder(t *testing.T) {
 		for i := range points {
 			points[i] = []float64{float64(i * 7 % n)}
 		}
-		got := order(points)
+		got := clustered(points).leaves
 		sorted := slices.Clone(got)
 		slices.Sort(sorted)
 		for i, v := range sorted {
@@ -342,7 +342,7 @@ func TestOrder(t *testing.T) {
 		points = append(points, p)
 	}
 	changes := 0
-	got := order(points)
+	got := clustered(points).leaves
 	for t := 1; t < len(got); t++ {
 		if got[t]%3 != got[t-1]%3 {
 			changes++
@@ -351,7 +351,7 @@ func TestOrder(t *testing.T) {
 	if changes != 2 {
 		t.Errorf("three groups lie in %d pieces", changes+1)
 	}
-	if got := order(make([][]float64, 5)); len(got) != 5 {
+	if got := clustered(make([][]float64, 5)).leaves; len(got) != 5 {
 		t.Errorf("equal points: %v", got)
 	}
 }

@@ -102,41 +102,26 @@ func (f *Fit) placesPlot(p places, a, b int, named bool) plot {
 	out.x = widened(left, right, out.Left, out.Right, 0.05, false)
 	out.y = widened(low, high, out.Bottom, out.Top, 0.05, false)
 	out.XTicks, out.YTicks = out.x.ticks(5), out.y.ticks(5)
-	groups := len(f.SampleGroups.Names) + 1
-	dotX, dotY, far := make([][]float64, groups), make([][]float64, groups), 0
-	step := (len(x) + mostDots - 1) / mostDots
+	var drawn []int
+	far, step := 0, (len(x)+mostDots-1)/mostDots
 	for j := range x {
 		if x[j] < left || x[j] > right || y[j] < low || y[j] > high {
 			far++
-			continue
+		} else if j%step == 0 {
+			drawn = append(drawn, j)
 		}
-		if j%step > 0 {
-			continue
-		}
-		g, dot := 0, series{Class: "dots", Path: out.dots(x[j:j+1], y[j:j+1]),
-			Says: clipped(f.Samples[j], 60)}
-		if f.SampleGroups.Of != nil {
-			g = f.SampleGroups.rank(j)
-			dot.Class, dot.Ink = "group", f.SampleGroups.ink(g)
-			dot.Says += ", " + f.SampleGroups.name(g)
-		}
-		if named {
-			out.Series = append(out.Series, dot)
-		}
-		dotX[g], dotY[g] = append(dotX[g], x[j]), append(dotY[g], y[j])
 	}
-	if far > 0 {
-		out.XLabel += "; " + table.Counted(far, "sample lies", "samples lie") + " beyond"
+	out.beyond(far)
+	if !named {
+		out.Series = f.dots(&out, drawn, x, y)
+		return out
 	}
-	for g := range dotX {
-		if named || len(dotX[g]) == 0 {
-			continue
+	for _, j := range drawn {
+		dot := f.dots(&out, []int{j}, x, y)[0]
+		if dot.Says = clipped(f.Samples[j], 60); f.SampleGroups.Of != nil {
+			dot.Says += ", " + f.SampleGroups.name(f.SampleGroups.rank(j))
 		}
-		dots := series{Class: "dots", Path: out.dots(dotX[g], dotY[g])}
-		if f.SampleGroups.Of != nil {
-			dots.Class, dots.Ink = "group", f.SampleGroups.ink(g)
-		}
-		out.Series = append(out.Series, dots)
+		out.Series = append(out.Series, dot)
 	}
 	return out
 }
@@ -151,12 +136,10 @@ func (d *document) tree(f *Fit, columns []int, t tree) {
 	}
 	bottom := leavesTop + height
 	size := bottom + under
+	ordered := at(columns, t.leaves)
+	names := f.sampleNames(ordered)
 	if named {
-		var names []string
-		for _, j := range columns {
-			names = append(names, clipped(f.Samples[j], 16))
-		}
-		size += letter*float64(longest(names)) + 4
+		size += widest(names) + 4
 	}
 	d.add(`<figure><div class="wide">`)
 	d.svg(heatWidth, size, fmt.Sprintf("Tree of %s", table.Counted(len(columns), "sample")))
@@ -175,17 +158,13 @@ func (d *document) tree(f *Fit, columns []int, t tree) {
 		x[m.a], y[m.a] = (x[m.a]+x[m.b])/2, at
 	}
 	d.path(series{Class: "axis", Path: path})
-	ordered := at(columns, t.leaves)
-	if f.SampleGroups.Of != nil {
-		for _, r := range f.SampleGroups.runs(ordered) {
-			d.band(&f.SampleGroups, r, "sample", box(left+float64(r.from)*pitch, bottom+5,
-				left+float64(r.to)*pitch, bottom+5+bandWidth))
-		}
+	for _, r := range f.SampleGroups.runs(ordered) {
+		d.band(&f.SampleGroups, r, "sample", box(left+float64(r.from)*pitch, bottom+5,
+			left+float64(r.to)*pitch, bottom+5+bandWidth))
 	}
-	for place, j := range ordered {
+	for place, n := range names {
 		if named {
-			d.upright("end small", left+(float64(place)+.5)*pitch+3.5, bottom+under+2,
-				clipped(f.Samples[j], 16))
+			d.upright("end small", left+(float64(place)+.5)*pitch+3.5, bottom+under+2, n)
 		}
 	}
 	d.add("</svg></div>\n<figcaption>The tree joins the two samples, or groups of samples, that are most " +

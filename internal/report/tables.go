@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
+	"errors"
 	"math"
 	"strconv"
 
@@ -58,10 +59,8 @@ func (d *document) tables(f *Fit, uv quantmf.Mat) {
 	d.WriteString("</ul>\n")
 }
 
-// tooLarge says that a table does not fit.
-type tooLarge struct{}
-
-func (tooLarge) Error() string { return "it would be too large" }
+// errTooLarge says that a table does not fit.
+var errTooLarge = errors.New("it would be too large")
 
 // link writes a table as a link. Its numbers have so many digits, whole ones all of theirs: they may be
 // counts.
@@ -70,7 +69,7 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 	room := (budget - tail - d.Len()) / 4 * 3
 	cells := m.Rows * m.Cols
 	if cells > room { // a number takes more than a byte, compressed or not
-		return tooLarge{}
+		return errTooLarge
 	}
 	rounded := quantmf.NewMat(m.Rows, m.Cols)
 	for i := range m.Rows {
@@ -94,7 +93,7 @@ func (d *document) link(file, corner string, rows, columns []string, m quantmf.M
 		b, file, kind = packed, file+".gz", "application/gzip"
 	}
 	if b.Len() > room {
-		return tooLarge{}
+		return errTooLarge
 	}
 	d.add(`<a download="%s" href="data:%s;base64,%s">%s</a>`, file, kind,
 		markup(base64.StdEncoding.EncodeToString(b.Bytes())), file)
