@@ -6,9 +6,10 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/quantmf/quantmf/internal/table"
 )
 
 // markup is text that is HTML already; any other text is escaped on its way into the page.
@@ -29,33 +30,10 @@ func (d *document) add(format string, args ...any) {
 
 // escape returns text that HTML shows as it is, in an element as in an attribute. What
 // cannot be printed, or would turn the direction of the line, is shown as Go writes it.
-func escape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		r, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == '&':
-			b.WriteString("&amp;")
-		case r == '<':
-			b.WriteString("&lt;")
-		case r == '>':
-			b.WriteString("&gt;")
-		case r == '"':
-			b.WriteString("&#34;")
-		case r == '\'':
-			b.WriteString("&#39;")
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[i])
-		case !strconv.IsPrint(r):
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		default:
-			b.WriteString(s[i : i+size])
-		}
-		i += size
-	}
-	return b.String()
-}
+func escape(s string) string { return entities.Replace(table.Shown(s)) }
+
+// entities are what package html escapes, whose tables of all others a page need not load.
+var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 // clipped returns a name of at most so many characters: its beginning and its end, with an
 // ellipsis between.

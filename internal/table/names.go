@@ -649,7 +649,7 @@ func Shown(text string) string {
 	var s strings.Builder
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)
-		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+		if strconv.IsPrint(r) && r != utf8.RuneError {
 			s.WriteString(text[:size])
 		} else {
 			escaped := strconv.Quote(text[:size])
