@@ -72,10 +72,9 @@ func (c Chart) plot() plot {
 		}
 		below := p.Top + 14*float64(k) + 6
 		key := series{Class: "ring", Ink: ink, Label: l.Name, LabelClass: "key", X: p.Right - 68,
-			Y:    below + 4,
-			Path: "M" + coordinate(p.Right-90) + " " + coordinate(below) + "h16"}
-		if l.Name == "" {
-			key.Path = ""
+			Y: below + 4}
+		if l.Name != "" {
+			key.Path = "M" + coordinate(p.Right-90) + " " + coordinate(below) + "h16"
 		}
 		for _, s := range []series{key, {Class: "ring", Ink: ink, Path: p.curve(x, y)},
 			{Class: "ring", Ink: ink, Path: bars}, {Class: "hollow", Ink: ink, Path: all},
@@ -93,9 +92,8 @@ func (c Chart) plot() plot {
 
 // circle returns the path of a circle.
 func circle(x, y, r float64) string {
-	return fmt.Sprintf("M%s %sa%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", coordinate(x-r), coordinate(y), r, r, 2*r,
-		r, r,
-		-2*r)
+	return fmt.Sprintf("M%s %sa%[3]g %[3]g 0 1 0 %[4]g 0a%[3]g %[3]g 0 1 0 -%[4]g 0", coordinate(x-r),
+		coordinate(y), r, 2*r)
 }
 
 // Write writes the chart as an SVG document. The same chart gives the same bytes.

@@ -40,11 +40,7 @@ type shown struct {
 // group together but in the order of the tree. It also returns the columns as the table has them, and their
 // tree.
 func (f *Fit) arrange(p places) (s shown, picked []int, t tree) {
-	explained := make([]float64, f.X.Rows)
-	for i, g := range f.Goodness {
-		explained[i] = g.Explained
-	}
-	rows := largest(explained, most)
+	rows := largest(f.explainedOfEach(), most)
 	slices.Sort(rows)
 	picked = make([]int, min(f.X.Cols, most))
 	for j := range picked {

@@ -77,13 +77,9 @@ func Write(w io.Writer, f Fit) error {
 <main%s>
 `, markup(policy), title, markup(style), markup(noise))
 	d.head(&f)
-	var rank []float64
+	rank := f.explainedOfEach()
 	if f.mapped() {
 		rank, _ = Telling(f.X, f.Bend, f.Goodness) // reading a Mat has no error
-	} else {
-		for _, g := range f.Goodness {
-			rank = append(rank, g.Explained)
-		}
 	}
 	best := largest(rank, len(rank))
 	places := f.places()

@@ -88,6 +88,14 @@ func (f *Fit) explained() float64 {
 	return 1 - left/spread
 }
 
+// explainedOfEach is that share of each feature.
+func (f *Fit) explainedOfEach() (shares []float64) {
+	for _, g := range f.Goodness {
+		shares = append(shares, g.Explained)
+	}
+	return shares
+}
+
 // Average is the mean of what is explained of the features that vary, 1 where none does. A
 // feature whose own mean is better than the fit counts as 0.
 func Average(goodness []quantmf.Goodness) float64 {
