@@ -170,25 +170,16 @@ const fewSamples = 40
 // this size, so that a fit says nothing of what the matrix holds, or that there are few samples. A BQMF
 // leaves out what it does not need.
 func Remarks(model quantmf.Model) []string {
-	var of *quantmf.Factorisation
-	switch m := model.(type) {
-	case *quantmf.NMF:
-		of = &m.Factorisation
-	case *quantmf.QMF:
-		of = &m.Factorisation
-	case *quantmf.QMFQ:
-		of = &m.Factorisation
-	default:
-		return nil
-	}
-	d, n, k := of.U.Rows, of.V.Cols, of.U.Cols
+	d, n := model.Dims()
+	k := model.Rank()
+	_, leavesOut := model.(*quantmf.BQMF)
 	switch {
-	case k < min(d, n) && n >= fewSamples:
+	case leavesOut, k < min(d, n) && n >= fewSamples:
 		return nil
 	case k < min(d, n):
 		return []string{"there are " + strconv.Itoa(n) + " samples: of fewer than " +
-			strconv.Itoa(fewSamples) +
-			" a fit explains much that is noise, so see how it predicts values that it has not seen"}
+			strconv.Itoa(fewSamples) + " a fit explains much that is noise, so see how it predicts values " +
+			"that it has not seen"}
 	}
 	if min(d, n) < 3 {
 		return []string{"a " + strconv.Itoa(d) + " × " + strconv.Itoa(n) +

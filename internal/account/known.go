@@ -54,8 +54,7 @@ type Test struct {
 // Words say the size of the effect, or why there is no test.
 func (t *Test) Words() string {
 	number := func(v float64) string {
-		return strings.Replace(strconv.FormatFloat(v, 'f', 2, 64), "-", "−",
-			1)
+		return strings.Replace(strconv.FormatFloat(v, 'f', 2, 64), "-", "−", 1)
 	}
 	switch kind := t.Track.Kind(); {
 	case t.Why != "":
@@ -137,12 +136,7 @@ func (t *Track) against(v []float64) Test {
 
 // survival fits Cox's model of a component.
 func (t *Test) survival(time []float64, event []bool, x []float64) {
-	mean, square := 0.0, 0.0
-	for j, a := range x {
-		off := a - mean
-		mean += off / float64(j+1)
-		square += float64(off * (a - mean))
-	}
+	_, square := around(x)
 	deviation := math.Sqrt(square / float64(len(x)-1))
 	rows := make([][]float64, len(x))
 	for j, a := range x {

@@ -20,12 +20,8 @@ import (
 func Coordinates(method string, u, v quantmf.Mat) (axes quantmf.Mat, shares []float64) {
 	e := v.Clone()
 	for c := range e.Rows {
-		row, mean, square := e.Row(c), 0.0, 0.0
-		for j, a := range row {
-			off := a - mean
-			mean += off / float64(j+1)
-			square += float64(off * (a - mean))
-		}
+		row := e.Row(c)
+		mean, square := around(row)
 		deviation := math.Sqrt(square / float64(len(row)))
 		for j := range row {
 			if row[j] -= mean; method != "BQMF" && deviation > 1e-12*math.Abs(mean) {
@@ -39,18 +35,11 @@ func Coordinates(method string, u, v quantmf.Mat) (axes quantmf.Mat, shares []fl
 		e = along(u, e)
 	}
 	// e = Σ S Left Rightᵀ, of whichever side is longer
-	long := e.Cols >= e.Rows
-	s := svd.New(nil, max(e.Rows, e.Cols), min(e.Rows, e.Cols))
-	for h := range len(s.S) {
-		for i := range s.Column(h) {
-			if long {
-				s.Column(h)[i] = e.At(h, i)
-			} else {
-				s.Column(h)[i] = e.At(i, h)
-			}
-		}
+	columns, long := e, e.Cols >= e.Rows
+	if !long {
+		columns = e.T()
 	}
-	s.Factor()
+	s := decomposed(columns)
 	all := 0.0
 	for _, size := range s.S {
 		all += float64(size * size)
@@ -80,15 +69,29 @@ func Coordinates(method string, u, v quantmf.Mat) (axes quantmf.Mat, shares []fl
 	return axes, shares
 }
 
-// along returns Aᵀ U V, with A the left singular vectors of U: coordinates with the distances of UV.
-func along(u, v quantmf.Mat) quantmf.Mat {
-	s := svd.New(nil, u.Rows, u.Cols)
-	for c := range u.Cols {
-		for i := range s.Column(c) {
-			s.Column(c)[i] = u.At(i, c)
-		}
+// around returns the mean of x and the sum of squares around it.
+func around(x []float64) (mean, square float64) {
+	for j, a := range x {
+		off := a - mean
+		mean += off / float64(j+1)
+		square += float64(off * (a - mean))
+	}
+	return mean, square
+}
+
+// decomposed is the singular value decomposition of a matrix by its columns, which are given as rows.
+func decomposed(columns quantmf.Mat) *svd.Decomposition {
+	s := svd.New(nil, columns.Cols, columns.Rows)
+	for h := range columns.Rows {
+		copy(s.Column(h), columns.Row(h))
 	}
 	s.Factor()
+	return s
+}
+
+// along returns Aᵀ U V, with A the left singular vectors of U: coordinates with the distances of UV.
+func along(u, v quantmf.Mat) quantmf.Mat {
+	s := decomposed(u.T())
 	turned := quantmf.NewMat(u.Cols, u.Cols)
 	for h := range u.Cols {
 		for i, a := range s.Left(h)[:u.Rows] {
