@@ -82,7 +82,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 // readRecords reads the table.
-func readRecords(in io.Reader, name string, o Options) (*File, error) {
+func readRecords(in io.Reader, name string, o table.Options) (*File, error) {
 	most := o.Memory
 	if most <= 0 {
 		most = 8 << 30
@@ -99,7 +99,7 @@ func readRecords(in io.Reader, name string, o Options) (*File, error) {
 	if int64(rows) > r.left/8/int64(cols) {
 		return nil, r.memory()
 	}
-	d, n, turned := rows, cols, o.SamplesInRows
+	d, n, turned := rows, cols, o.Transpose
 	if turned {
 		d, n = cols, rows
 	}

@@ -53,29 +53,18 @@ func Open(path string, options Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var t *table.Table
 	if info.IsDir() {
-		t, err = table.ReadFolder(os.DirFS(path), path, o)
-	} else {
-		var f fs.File
-		if f, err = os.Open(path); err != nil {
-			return nil, err
-		}
-		if is, _, err := hasRecords(f); is || err != nil {
-			if err != nil {
-				return nil, errors.Join(err, f.Close())
-			}
-			r, err := readRecords(f, path, options)
-			return r, errors.Join(err, f.Close())
-		}
-		if t, err = table.Read(f, path, o); err != nil || !t.InFile() {
-			err = errors.Join(err, f.Close())
-		}
+		return fileOf(table.ReadFolder(os.DirFS(path), path, o))
 	}
+	in, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return fileOf(t), nil
+	f, err := read(in, path, o)
+	if err != nil || f.table == nil || !f.table.InFile() {
+		err = errors.Join(err, in.Close())
+	}
+	return f, err
 }
 
 // Options say how a matrix is read.
@@ -99,7 +88,9 @@ func (o Options) table() table.Options {
 // name is what errors call it. NaN and what text says is missing become NaN. The matrix is in memory, and
 // needs no Close. Errors: those of r, and errors that say where in the content a fault is, or that the memory
 // is not enough.
-func Read(r io.Reader, name string, o Options) (*File, error) {
+func Read(r io.Reader, name string, o Options) (*File, error) { return read(r, name, o.table()) }
+
+func read(r io.Reader, name string, o table.Options) (*File, error) {
 	is, r, err := hasRecords(r)
 	if err != nil {
 		return nil, err
@@ -107,11 +98,7 @@ func Read(r io.Reader, name string, o Options) (*File, error) {
 	if is {
 		return readRecords(r, name, o)
 	}
-	t, err := table.Read(r, name, o.table())
-	if err != nil {
-		return nil, err
-	}
-	return fileOf(t), nil
+	return fileOf(table.Read(r, name, o))
 }
 
 // OpenFS reads the matrix in a file, or in a folder of 10x, of a file system. It is in memory, and needs no
@@ -126,11 +113,7 @@ func OpenFS(fsys fs.FS, path string, o Options) (*File, error) {
 		if err != nil {
 			return nil, err
 		}
-		t, err := table.ReadFolder(folder, path, o.table())
-		if err != nil {
-			return nil, err
-		}
-		return fileOf(t), nil
+		return fileOf(table.ReadFolder(folder, path, o.table()))
 	}
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -160,8 +143,12 @@ func numberOf(what string, got, want int) error {
 	return &quantmf.ShapeError{What: "names of " + what, Got: strconv.Itoa(got), Want: strconv.Itoa(want)}
 }
 
-func fileOf(t *table.Table) *File {
-	return &File{Rows: t.Rows(), Features: t.Features, Samples: t.Samples, table: t}
+// fileOf is the file of what was read.
+func fileOf(t *table.Table, err error) (*File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &File{Rows: t.Rows(), Features: t.Features, Samples: t.Samples, table: t}, nil
 }
 
 // Close closes the file. The matrix cannot be read afterwards, where it stayed in its file.

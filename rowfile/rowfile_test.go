@@ -96,6 +96,24 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// TestOpenPipe: what cannot be sought is read from its first byte on.
+func TestOpenPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer r.Close()
+	w.WriteString("name\ts1\nf1\t3\n")
+	w.Close()
+	f, err := rowfile.Open(fmt.Sprintf("/dev/fd/%d", r.Fd()), rowfile.Options{})
+	if os.IsNotExist(err) {
+		t.Skip(err)
+	}
+	if err != nil || f.Features[0] != "f1" {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
 // An npy file of any size is fitted from where it lies, and its samples may stand in rows, in Fortran order.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "example")
